@@ -16,7 +16,9 @@ import (
 
 // setUpCloudProvider registers the controller that installs the cloud controller manager in workload clusters, and the
 // cache of clients of those clusters that have one.
-func setUpCloudProvider(ctx context.Context, mgr manager.Manager, o *options.Options, r *cloudprovider.Reconciler) error {
+func setUpCloudProvider(ctx context.Context, mgr manager.Manager, o *options.Options,
+	r *cloudprovider.Reconciler,
+) error {
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient: mgr.GetClient(), WatchFilterValue: o.WatchFilter,
 		ClusterFilter: func(c *clusterv1.Cluster) bool { return c.Labels[infrav1.CloudProviderLabel] != "" },

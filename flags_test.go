@@ -22,7 +22,12 @@ func TestTheManagerEndsBeforeItBegins(t *testing.T) {
 		{"help is what was asked for", []string{"--help"}, 0, "--vcd-in-flight", nil},
 		{"so is help in short", []string{"-h"}, 0, "While it runs:", nil},
 		{"so is the version", []string{"--version"}, 0, version.Long(), nil},
-		{"a flag that there is not", []string{"--vcd-bursts=1"}, 2, "", []string{"unknown flag: --vcd-bursts", "--help"}},
+		{
+			"a flag that there is not",
+			[]string{"--vcd-bursts=1"},
+			2, "",
+			[]string{"unknown flag: --vcd-bursts", "--help"},
+		},
 		{"a word that is no flag", []string{"start"}, 2, "", []string{`"start"`}},
 		{
 			"everything that is wrong, at once",

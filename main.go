@@ -79,7 +79,8 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 	}()
 	wire := wirelog.New(klog.Background().WithName("vcd"), pool.SetWireLog, clock.RealClock{})
 	wire.OnSignal(ctx, o.VCDWireLogDuration)
-	managerOptions, err := o.ControllerManager(newScheme(), map[string]http.Handler{wirelog.Path: wire.Handler(o.VCDWireLogDuration)})
+	managerOptions, err := o.ControllerManager(newScheme(),
+		map[string]http.Handler{wirelog.Path: wire.Handler(o.VCDWireLogDuration)})
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,8 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme,
+		ipamv1.AddToScheme, infrav1.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}
@@ -124,13 +126,17 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 	for _, phase := range o.SkipCRDMigrationPhases {
 		skip = append(skip, crdmigrator.Phase(phase))
 	}
-	migrator := &crdmigrator.CRDMigrator{Client: c, APIReader: live, SkipCRDMigrationPhases: skip, Config: map[client.Object]crdmigrator.ByObjectConfig{
-		&infrav1.VCDCluster{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
-		&infrav1.VCDMachine{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
-		&infrav1.VCDIdentity{}:        {UseCache: true, UseStatusForStorageVersionMigration: true},
-		&infrav1.VCDClusterIdentity{}: {UseCache: true, UseStatusForStorageVersionMigration: true},
-		&infrav1.VCDClusterTemplate{}: {}, &infrav1.VCDMachineTemplate{}: {}, &infrav1.VCDFailureDomain{}: {}, &infrav1.VCDDeploymentZone{}: {},
-	}}
+	migrator := &crdmigrator.CRDMigrator{
+		Client: c, APIReader: live, SkipCRDMigrationPhases: skip,
+		Config: map[client.Object]crdmigrator.ByObjectConfig{
+			&infrav1.VCDCluster{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDMachine{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDIdentity{}:        {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDClusterIdentity{}: {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDClusterTemplate{}: {}, &infrav1.VCDMachineTemplate{}: {}, &infrav1.VCDFailureDomain{}: {},
+			&infrav1.VCDDeploymentZone{}: {},
+		},
+	}
 	return errors.Join(
 		r.Identity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),
 		r.ClusterIdentity.SetupWithManager(ctx, mgr, options.Concurrency(o.IdentityConcurrency)),

@@ -95,7 +95,8 @@ func TestVariantsDifferInWhatMustDifferOnly(t *testing.T) {
 			if !ok {
 				continue
 			}
-			g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(Or(Equal(testImage), Equal("__REGISTRY__/vmware-cloud-director/cloud-provider-for-cloud-director:v2.0.0")), name)
+			g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(Or(Equal(testImage),
+				Equal("__REGISTRY__/vmware-cloud-director/cloud-provider-for-cloud-director:v2.0.0")), name)
 			d.Spec.Template.Spec.Containers[0].Image = testImage
 			d.Spec.Template.Annotations = nil
 			d.Spec.Replicas = ptr.To[int32](1)
@@ -109,7 +110,8 @@ func TestAnAirgapTemplateKeepsThePlaceOfTheRegistry(t *testing.T) {
 	raw := string(must(AirgapTemplate("v2.0.0")))
 
 	g.Expect(strings.Count(raw, "__REGISTRY__")).To(Equal(1))
-	g.Expect(raw).To(ContainSubstring(`image: "__REGISTRY__/vmware-cloud-director/cloud-provider-for-cloud-director:v2.0.0"`))
+	g.Expect(raw).To(ContainSubstring(
+		`image: "__REGISTRY__/vmware-cloud-director/cloud-provider-for-cloud-director:v2.0.0"`))
 	g.Expect(raw).NotTo(ContainSubstring("__VERSION__"))
 }
 
@@ -118,7 +120,8 @@ func TestNamesAreThoseOfCPI(t *testing.T) {
 	d := deploymentOf(g, variants(g)["managed"])
 
 	g.Expect(d.Namespace + "/" + d.Name).To(Equal("kube-system/vmware-cloud-director-ccm"))
-	g.Expect(d.Spec.Selector.MatchLabels).To(Equal(map[string]string{"app": "vmware-cloud-director-ccm"}), "selectors are immutable")
+	g.Expect(d.Spec.Selector.MatchLabels).To(Equal(map[string]string{"app": "vmware-cloud-director-ccm"}),
+		"selectors are immutable")
 	g.Expect(d.Spec.Template.Spec.ServiceAccountName).To(Equal("cloud-controller-manager"))
 	g.Expect(d.Spec.Template.Spec.Containers[0].Name).To(Equal("vmware-cloud-director-ccm"))
 	g.Expect(d.Spec.Template.Spec.Containers[0].Env).To(ContainElement(HaveField("Name", "CLUSTER_ID")))
@@ -128,9 +131,11 @@ func TestNamesAreThoseOfCPI(t *testing.T) {
 	}
 	for _, v := range d.Spec.Template.Spec.Volumes {
 		if v.ConfigMap != nil {
-			g.Expect(v.ConfigMap.Name + " at " + mounts[v.Name]).To(Equal("vcloud-ccm-configmap at /etc/kubernetes/vcloud"))
+			g.Expect(v.ConfigMap.Name + " at " +
+				mounts[v.Name]).To(Equal("vcloud-ccm-configmap at /etc/kubernetes/vcloud"))
 		} else {
-			g.Expect(v.Secret.SecretName + " at " + mounts[v.Name]).To(Equal("vcloud-basic-auth at /etc/kubernetes/vcloud/basic-auth"))
+			g.Expect(v.Secret.SecretName + " at " +
+				mounts[v.Name]).To(Equal("vcloud-basic-auth at /etc/kubernetes/vcloud/basic-auth"))
 		}
 	}
 }
@@ -155,7 +160,8 @@ func TestThePodIsRestricted(t *testing.T) {
 				g.Expect(c.SecurityContext.AllowPrivilegeEscalation).To(HaveValue(BeFalse()))
 				g.Expect(c.SecurityContext.ReadOnlyRootFilesystem).To(HaveValue(BeTrue()))
 				g.Expect(c.SecurityContext.Privileged).To(BeNil())
-				g.Expect(*c.SecurityContext.Capabilities).To(Equal(corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}))
+				g.Expect(*c.SecurityContext.Capabilities).To(
+					Equal(corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}))
 				g.Expect(c.LivenessProbe.HTTPGet.Host + c.ReadinessProbe.HTTPGet.Host).To(BeEmpty())
 				g.Expect(c.Resources.Requests).To(And(HaveKey(corev1.ResourceCPU), HaveKey(corev1.ResourceMemory)))
 			}
@@ -175,10 +181,12 @@ func TestThePodFindsAPlace(t *testing.T) {
 		{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule},
 	} {
 		g.Expect(pod.Tolerations).To(ContainElement(WithTransform(func(c corev1.Toleration) bool {
-			return c.Key == taint.Key && c.Operator == corev1.TolerationOpExists && (c.Effect == "" || c.Effect == taint.Effect)
+			return c.Key == taint.Key && c.Operator == corev1.TolerationOpExists &&
+				(c.Effect == "" || c.Effect == taint.Effect)
 		}, BeTrue())), "%s:%s", taint.Key, taint.Effect)
 	}
-	g.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil(), "hosted control planes have no nodes")
+	g.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil(),
+		"hosted control planes have no nodes")
 	g.Expect(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil())
 }
 
@@ -201,7 +209,10 @@ func TestSecretsAreReadWhereSomebodyBindsTheRoleForItOnly(t *testing.T) {
 			}
 		}
 		if role.Name != "system:cloud-controller-manager" {
-			g.Expect(role.Rules).To(Equal([]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}))
+			g.Expect(role.Rules).To(Equal([]rbacv1.PolicyRule{{
+				APIGroups: []string{""}, Resources: []string{"secrets"},
+				Verbs: []string{"get"},
+			}}))
 		}
 	}
 }
@@ -250,12 +261,19 @@ func TestHolds(t *testing.T) {
 		holds  bool
 	}{
 		{"as it is wished", func(*appsv1.Deployment) {}, true},
-		{"defaults of the API server", func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) }, true},
+		{
+			"defaults of the API server",
+			func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) }, true,
+		},
 		{"an injected sidecar", func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "z"}}, d.Spec.Template.Spec.Containers...)
+			d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "z"}},
+				d.Spec.Template.Spec.Containers...)
 		}, true},
 		{"another image", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "i:v2" }, false},
-		{"one more argument", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-a", "-b"} }, false},
+		{
+			"one more argument",
+			func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-a", "-b"} }, false,
+		},
 		{"scaled to nothing", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](0) }, false},
 		{"without the container", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers = nil }, false},
 	}
@@ -271,7 +289,8 @@ func TestTheSameObjectsGiveTheSameBytes(t *testing.T) {
 	render := func() []byte {
 		objects := must(CCM{Image: testImage, Replicas: 1}.Objects())
 		Annotate(objects, map[string]string{"b": "1", "a": "2"})
-		return must(Marshal(append(objects, must(Credentials(map[string][]byte{"username": []byte("u"), "password": []byte("p")})))))
+		return must(Marshal(append(objects,
+			must(Credentials(map[string][]byte{"username": []byte("u"), "password": []byte("p")})))))
 	}
 
 	g.Expect(render()).To(Equal(render()))

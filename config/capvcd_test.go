@@ -30,7 +30,8 @@ func fieldTable(t *testing.T) map[string]map[string]home {
 	g := NewWithT(t)
 	data, err := os.ReadFile("../docs/reference/capvcd-fields.md")
 	g.Expect(err).ToNot(HaveOccurred())
-	heading, row := regexp.MustCompile(`^## (VCD\w+)$`), regexp.MustCompile("^\\| `([^`]+)` \\| `?([^`|]+?)`? \\|(.*)\\|$")
+	heading, row := regexp.MustCompile(`^## (VCD\w+)$`),
+		regexp.MustCompile("^\\| `([^`]+)` \\| `?([^`|]+?)`? \\|(.*)\\|$")
 	table, kind := map[string]map[string]home{}, ""
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -67,10 +68,14 @@ func TestHomesOfCAPVCDFieldsExist(t *testing.T) {
 func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
 	dir := capvcdCRDs(t)
 	table, crds := fieldTable(t), loadCRDs(t)
-	for kind, object := range map[string]string{"VCDCluster": "", "VCDMachine": "", "VCDClusterTemplate": "VCDCluster", "VCDMachineTemplate": "VCDMachine"} {
+	for kind, object := range map[string]string{
+		"VCDCluster": "", "VCDMachine": "", "VCDClusterTemplate": "VCDCluster",
+		"VCDMachineTemplate": "VCDMachine",
+	} {
 		t.Run(kind, func(t *testing.T) {
 			g := NewWithT(t)
-			fields := capvcdFields(t, filepath.Join(dir, "infrastructure.cluster.x-k8s.io_"+strings.ToLower(kind)+"s.yaml"))
+			fields := capvcdFields(t,
+				filepath.Join(dir, "infrastructure.cluster.x-k8s.io_"+strings.ToLower(kind)+"s.yaml"))
 			known := table[kind]
 			if object != "" {
 				known = templateHomes(known, table[object], kind, object)
@@ -81,7 +86,8 @@ func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
 			for _, name := range fields {
 				g.Expect(known).To(HaveKey(name), "no home")
 				ourKind, path, _ := strings.Cut(known[name].path, ".")
-				g.Expect(ourKind == dropped || fieldAt(&crds[ourKind].definition.Spec, path) != nil).To(BeTrue(), known[name].path)
+				g.Expect(ourKind == dropped || fieldAt(&crds[ourKind].definition.Spec, path) != nil).To(BeTrue(),
+					known[name].path)
 			}
 		})
 	}
@@ -95,7 +101,8 @@ func templateHomes(rows, objectRows map[string]home, kind, object string) map[st
 	}
 	for name, h := range objectRows {
 		if strings.HasPrefix(name, "spec.") {
-			all["spec.template."+name] = home{path: strings.Replace(h.path, object+".spec.", kind+".spec.template.spec.", 1), remark: h.remark}
+			all["spec.template."+name] = home{path: strings.Replace(h.path, object+".spec.",
+				kind+".spec.template.spec.", 1), remark: h.remark}
 		}
 	}
 	return all

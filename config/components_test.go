@@ -90,7 +90,8 @@ func only[T any](t *testing.T, objects []*unstructured.Unstructured, kind string
 	found := ofKind(objects, kind)
 	g.Expect(found).To(HaveLen(1), kind)
 	typed := new(T)
-	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(found[0].Object, typed, true)).To(Succeed())
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(found[0].Object, typed,
+		true)).To(Succeed())
 	return typed
 }
 
@@ -152,11 +153,13 @@ func TestComponents(t *testing.T) {
 
 	t.Run("the webhooks reach their service with the certificate of cert-manager", func(t *testing.T) {
 		g := NewWithT(t)
-		config := only[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration")
+		config := only[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects,
+			"ValidatingWebhookConfiguration")
 		service := ofKind(objects, "Service")[0].GetName()
 		certificate := named(ofKind(objects, "Certificate"), "capvcd-serving-cert")
 		g.Expect(certificate).ToNot(BeNil())
-		g.Expect(config.Annotations).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", namespace+"/"+certificate.GetName()))
+		g.Expect(config.Annotations).To(HaveKeyWithValue("cert-manager.io/inject-ca-from",
+			namespace+"/"+certificate.GetName()))
 		names, _, err := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
 		g.Expect(err).ToNot(HaveOccurred())
 		g.Expect(names).To(ContainElement(service + "." + namespace + ".svc"))
@@ -172,7 +175,10 @@ func TestComponents(t *testing.T) {
 
 	t.Run("the certificate is renewed in time, by an authority that stays", func(t *testing.T) {
 		g := NewWithT(t)
-		issuers := map[string]string{"capvcd-serving-cert": "capvcd-webhook-ca-issuer", "capvcd-webhook-ca": "capvcd-selfsigned-issuer"}
+		issuers := map[string]string{
+			"capvcd-serving-cert": "capvcd-webhook-ca-issuer",
+			"capvcd-webhook-ca":   "capvcd-selfsigned-issuer",
+		}
 		for _, certificate := range ofKind(objects, "Certificate") {
 			name, _, err := unstructured.NestedString(certificate.Object, "spec", "issuerRef", "name")
 			g.Expect(err).ToNot(HaveOccurred())
@@ -233,7 +239,10 @@ func TestComponents(t *testing.T) {
 		binding := only[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding")
 		account := ofKind(objects, "ServiceAccount")[0]
 		g.Expect(binding.RoleRef.Name).To(Equal(role.Name))
-		g.Expect(binding.Subjects).To(ConsistOf(rbacv1.Subject{Kind: "ServiceAccount", Name: account.GetName(), Namespace: namespace}))
+		g.Expect(binding.Subjects).To(ConsistOf(rbacv1.Subject{
+			Kind: "ServiceAccount", Name: account.GetName(),
+			Namespace: namespace,
+		}))
 	})
 
 	t.Run("the CRDs have the names and labels of the contract", func(t *testing.T) {
@@ -247,8 +256,9 @@ func TestComponents(t *testing.T) {
 			labels[kind] = moveLabels(object)
 		}
 		g.Expect(labels).To(Equal(map[string]string{
-			"VCDCluster": "", "VCDClusterTemplate": "", "VCDMachine": "", "VCDMachineTemplate": "", "VCDClusterIdentity": "",
-			"VCDIdentity": moveChildrenToo, "VCDFailureDomain": moveLabel, "VCDDeploymentZone": moveLabel,
+			"VCDCluster": "", "VCDClusterTemplate": "", "VCDMachine": "", "VCDMachineTemplate": "",
+			"VCDClusterIdentity": "",
+			"VCDIdentity":        moveChildrenToo, "VCDFailureDomain": moveLabel, "VCDDeploymentZone": moveLabel,
 		}), "what clusterctl move takes along by itself")
 	})
 }
@@ -274,7 +284,8 @@ func TestMonitoringFindsTheManager(t *testing.T) {
 
 	g.Expect(service.Namespace).To(Equal(namespace))
 	g.Expect(labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels))).To(BeTrue())
-	g.Expect(pod.Spec.Containers[0].Ports).To(ContainElement(HaveField("Name", service.Spec.Ports[0].TargetPort.StrVal)))
+	g.Expect(pod.Spec.Containers[0].Ports).To(ContainElement(HaveField("Name",
+		service.Spec.Ports[0].TargetPort.StrVal)))
 	monitor := ofKind(objects, "ServiceMonitor")[0]
 	selected, _, err := unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
 	g.Expect(err).ToNot(HaveOccurred())

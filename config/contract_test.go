@@ -69,8 +69,8 @@ func TestEveryKindIsFoundByPeople(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfASpecIsClassed holds the comments against the promise of the package: a field is immutable, mutable in place or
-// written by the controller. What is below a field is of its class.
+// TestEveryFieldOfASpecIsClassed holds the comments against the promise of the package: a field is immutable, mutable
+// in place or written by the controller. What is below a field is of its class.
 func TestEveryFieldOfASpecIsClassed(t *testing.T) {
 	const class = `(?i)\b(immutable|mutable\s+in\s+place|written by the controller)\b`
 	for kind, c := range loadCRDs(t) {
@@ -97,7 +97,8 @@ func TestEveryDefaultIsNamed(t *testing.T) {
 	eachField(t, func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps) {
 		if field.Default != nil && field.Type != "object" {
 			value := strings.Trim(string(field.Default.Raw), `"`)
-			g.Expect(field.Description).To(Or(ContainSubstring(value+", which is the default"), ContainSubstring(value+" if empty")), at)
+			g.Expect(field.Description).To(Or(ContainSubstring(value+", which is the default"),
+				ContainSubstring(value+" if empty")), at)
 		}
 	})
 }
@@ -112,7 +113,9 @@ func eachField(t *testing.T, visit func(g *WithT, at string, field *apiextension
 	}
 }
 
-func visitFields(g *WithT, path string, props *apiextensionsv1.JSONSchemaProps, visit func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps)) {
+func visitFields(g *WithT, path string, props *apiextensionsv1.JSONSchemaProps,
+	visit func(g *WithT, at string, field *apiextensionsv1.JSONSchemaProps),
+) {
 	for name, field := range props.Properties {
 		at := path + "." + name
 		visit(g, at, &field)
@@ -123,7 +126,8 @@ func visitFields(g *WithT, path string, props *apiextensionsv1.JSONSchemaProps, 
 	}
 }
 
-// TestConditionsAndReasonsAreDocumented holds the constants of condition types and reasons against their values and comments.
+// TestConditionsAndReasonsAreDocumented holds the constants of condition types and reasons against their values and
+// comments.
 func TestConditionsAndReasonsAreDocumented(t *testing.T) {
 	g := NewWithT(t)
 	conditions := documentedConstants(t, "Condition")
@@ -152,7 +156,8 @@ func documentedConstants(t *testing.T, suffix string) map[string]string {
 				return true
 			}
 			name := spec.Names[0].Name
-			g.Expect(spec.Values).To(ContainElement(HaveField("Value", strconv.Quote(strings.TrimSuffix(name, suffix)))), name)
+			g.Expect(spec.Values).To(ContainElement(HaveField("Value",
+				strconv.Quote(strings.TrimSuffix(name, suffix)))), name)
 			g.Expect(spec.Doc.Text()).To(And(HavePrefix(name+" "), HaveSuffix(".\n")), name)
 			comments[name] = spec.Doc.Text()
 			return true

@@ -57,7 +57,8 @@ func loadCRD(t *testing.T, file string) *crd {
 	definition.Status.StoredVersions = []string{infrav1.GroupVersion.Version}
 
 	internal := &apiextensions.CustomResourceDefinition{}
-	g.Expect(apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(definition, internal, nil)).To(Succeed())
+	g.Expect(apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(definition,
+		internal, nil)).To(Succeed())
 	g.Expect(apiextensionsvalidation.ValidateCustomResourceDefinition(context.Background(), internal)).
 		To(BeEmpty(), "the API server would refuse %s", file)
 
@@ -74,11 +75,13 @@ func loadCRD(t *testing.T, file string) *crd {
 	}
 }
 
-// admit does with a new or changed object what the API server does: drop null, default, refuse unknown fields, validate.
+// admit does with a new or changed object what the API server does: drop null, default, refuse unknown fields,
+// validate.
 func (c *crd) admit(t *testing.T, obj, oldObj map[string]any) field.ErrorList {
 	t.Helper()
 	g := NewWithT(t)
-	unknown := pruning.PruneWithOptions(obj, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	unknown := pruning.PruneWithOptions(obj, c.structural, true,
+		schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	g.Expect(unknown).To(BeEmpty(), "unknown fields")
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj, c.structural)
 	defaulting.Default(obj, c.structural)
@@ -93,7 +96,8 @@ func (c *crd) admit(t *testing.T, obj, oldObj map[string]any) field.ErrorList {
 		defaulting.Default(oldObj, c.structural)
 		former = oldObj
 	}
-	ruleErrs, _ := c.rules.Validate(context.Background(), nil, c.structural, obj, former, celconfig.RuntimeCELCostBudget)
+	ruleErrs, _ := c.rules.Validate(context.Background(), nil, c.structural, obj, former,
+		celconfig.RuntimeCELCostBudget)
 	return append(errs, ruleErrs...)
 }
 

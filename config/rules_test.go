@@ -69,19 +69,43 @@ func TestCreateVCDCluster(t *testing.T) {
 
 		{"a virtual IP is needed", `{spec: {endpoint: {kubeVIP: }}}`, endpoint},
 		{"an empty member is no virtual IP", `{spec: {endpoint: {kubeVIP: {address: , interface: eth0}}}}`, endpoint},
-		{"an endpoint is one", `{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`, nil},
-		{"an endpoint may repeat the virtual IP", `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil},
-		{"an endpoint may not contradict the virtual IP", `{spec: {controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`, []string{"spec.controlPlaneEndpoint"}},
-		{"not an address and a name", `{spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}`, []string{"spec.endpoint.kubeVIP"}},
-		{"not an address and a pool", `{spec: {endpoint: {kubeVIP: {poolRef: {name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}}}}`, []string{"spec.endpoint.kubeVIP"}},
+		{
+			"an endpoint is one", `{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`,
+			nil,
+		},
+		{
+			"an endpoint may repeat the virtual IP", `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
+			nil,
+		},
+		{
+			"an endpoint may not contradict the virtual IP",
+			`{spec: {controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`,
+			[]string{"spec.controlPlaneEndpoint"},
+		},
+		{
+			"not an address and a name", `{spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}`,
+			[]string{"spec.endpoint.kubeVIP"},
+		},
+		{
+			"not an address and a pool",
+			`{spec: {endpoint: {kubeVIP: {poolRef: {name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}}}}`,
+			[]string{"spec.endpoint.kubeVIP"},
+		},
 		{"a pool alone", `{spec: {endpoint: {kubeVIP: {address: , poolRef: {name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}}}}`, nil},
 		{"no member of another type", `{spec: {endpoint: {edgeGateway: {}}}}`, []string{"spec.endpoint.edgeGateway"}},
 		{"no kube-vip without its type", `{spec: {endpoint: {type: External}}}`, []string{"spec.endpoint.kubeVIP"}},
 		{"an external endpoint can be given later", `{spec: {endpoint: {type: External, kubeVIP: }}}`, nil},
 		{"an unknown type", `{spec: {endpoint: {type: Magic, kubeVIP: }}}`, []string{"spec.endpoint.type"}},
 
-		{"an identity of its own only for the bundled cloud provider", `{spec: {cloudProvider: {mode: External, identityRef: {name: ccm}}}}`, []string{"spec.cloudProvider.identityRef"}},
-		{"an id as CAPVCD gave them", `{spec: {infraID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
+		{
+			"an identity of its own only for the bundled cloud provider",
+			`{spec: {cloudProvider: {mode: External, identityRef: {name: ccm}}}}`,
+			[]string{"spec.cloudProvider.identityRef"},
+		},
+		{
+			"an id as CAPVCD gave them",
+			`{spec: {infraID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil,
+		},
 		{"an id as CAPVCD made up", `{spec: {infraID: "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
 		{"no id with a space", `{spec: {infraID: "my cluster"}}`, []string{"spec.infraID"}},
 		{"no id that ends the marker it is written in", `{spec: {infraID: "a]\n"}}`, []string{"spec.infraID"}},
@@ -94,7 +118,11 @@ func TestCreateVCDClusterTemplate(t *testing.T) {
 	checkCreations(t, "VCDClusterTemplate", clusterTemplateYAML, []creation{
 		{"variables of a ClusterClass may fill in VDC, network and virtual IP", `{}`, nil},
 		{"no id of a cluster", `{spec: {template: {spec: {infraID: a}}}}`, []string{"spec.template.spec.infraID"}},
-		{"the rules of a VCDCluster that need one field only", `{spec: {template: {spec: {site: "http://vcd.example.com"}}}}`, []string{"spec.template.spec.site"}},
+		{
+			"the rules of a VCDCluster that need one field only",
+			`{spec: {template: {spec: {site: "http://vcd.example.com"}}}}`,
+			[]string{"spec.template.spec.site"},
+		},
 	})
 }
 
@@ -108,11 +136,24 @@ func TestCreateVCDMachine(t *testing.T) {
 		{"the second NIC needs a name", `{spec: {networks: [{}, {}]}}`, []string{"spec.networks"}},
 		{"also after one with a name", `{spec: {networks: [{name: a}, {}]}}`, []string{"spec.networks"}},
 		{"an empty list of NICs", `{spec: {networks: []}}`, []string{"spec.networks"}},
-		{"addresses only by hand", `{spec: {networks: [{addresses: [10.0.0.5/24]}]}}`, []string{"spec.networks[0].addresses"}},
-		{"by hand not without addresses", `{spec: {networks: [{addressSource: Manual}]}}`, []string{"spec.networks[0].addresses"}},
+		{
+			"addresses only by hand", `{spec: {networks: [{addresses: [10.0.0.5/24]}]}}`,
+			[]string{"spec.networks[0].addresses"},
+		},
+		{
+			"by hand not without addresses", `{spec: {networks: [{addressSource: Manual}]}}`,
+			[]string{"spec.networks[0].addresses"},
+		},
 		{"by hand", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}`, nil},
-		{"pools only with their source", `{spec: {networks: [{poolRefs: [{name: a, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}]}}`, []string{"spec.networks[0].poolRefs"}},
-		{"their source not without pools", `{spec: {networks: [{addressSource: IPAM}]}}`, []string{"spec.networks[0].poolRefs"}},
+		{
+			"pools only with their source",
+			`{spec: {networks: [{poolRefs: [{name: a, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}]}}`,
+			[]string{"spec.networks[0].poolRefs"},
+		},
+		{
+			"their source not without pools", `{spec: {networks: [{addressSource: IPAM}]}}`,
+			[]string{"spec.networks[0].poolRefs"},
+		},
 	})
 }
 
@@ -120,7 +161,11 @@ func TestCreateVCDMachineTemplate(t *testing.T) {
 	checkCreations(t, "VCDMachineTemplate", machineTemplateYAML, []creation{
 		{"the least that is needed", `{}`, nil},
 		{"no id of a VM", `{spec: {template: ` + providerID + `}}`, []string{"spec.template.spec.providerID"}},
-		{"no addresses by hand", `{spec: {template: {spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}}}`, []string{"spec.template.spec.networks"}},
+		{
+			"no addresses by hand",
+			`{spec: {template: {spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}}}`,
+			[]string{"spec.template.spec.networks"},
+		},
 	})
 }
 
@@ -159,49 +204,162 @@ func TestUpdate(t *testing.T) {
 		fields                           []string
 	}
 	tests := []update{
-		{"a wrong VDC can be corrected", "VCDCluster", clusterYAML, `{}`, `{spec: {ovdc: other, ovdcNetwork: other}}`, nil},
-		{"a wrong virtual IP can be corrected", "VCDCluster", clusterYAML, `{}`, `{spec: {endpoint: {kubeVIP: {address: 192.168.100.201}}}}`, nil},
-		{"the controller can write what it writes", "VCDCluster", clusterYAML, `{}`, `{spec: {infraID: a, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil},
+		{
+			"a wrong VDC can be corrected", "VCDCluster", clusterYAML, `{}`, `{spec: {ovdc: other, ovdcNetwork: other}}`,
+			nil,
+		},
+		{
+			"a wrong virtual IP can be corrected", "VCDCluster", clusterYAML, `{}`,
+			`{spec: {endpoint: {kubeVIP: {address: 192.168.100.201}}}}`, nil,
+		},
+		{
+			"the controller can write what it writes", "VCDCluster", clusterYAML, `{}`,
+			`{spec: {infraID: a, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil,
+		},
 		{"the id stays", "VCDCluster", clusterYAML, identified, `{spec: {infraID: b}}`, []string{"spec.infraID"}},
-		{"the id is not removed", "VCDCluster", clusterYAML, identified, `{spec: {infraID: }}`, []string{"spec.infraID"}},
-		{"the site stays", "VCDCluster", clusterYAML, provisioned, `{spec: {site: "https://other.example.com"}}`, []string{"spec.site"}},
-		{"the organisation stays", "VCDCluster", clusterYAML, provisioned, `{spec: {org: other}}`, []string{"spec.org"}},
+		{
+			"the id is not removed", "VCDCluster", clusterYAML, identified, `{spec: {infraID: }}`,
+			[]string{"spec.infraID"},
+		},
+		{
+			"the site stays", "VCDCluster", clusterYAML, provisioned, `{spec: {site: "https://other.example.com"}}`,
+			[]string{"spec.site"},
+		},
+		{
+			"the organisation stays", "VCDCluster", clusterYAML, provisioned, `{spec: {org: other}}`,
+			[]string{"spec.org"},
+		},
 		{"the VDC stays", "VCDCluster", clusterYAML, provisioned, `{spec: {ovdc: other}}`, []string{"spec.ovdc"}},
-		{"the network stays", "VCDCluster", clusterYAML, provisioned, `{spec: {ovdcNetwork: other}}`, []string{"spec.ovdcNetwork"}},
-		{"the vApp stays", "VCDCluster", clusterYAML, provisioned, `{spec: {vApp: {name: other}}}`, []string{"spec.vApp"}},
-		{"the endpoint stays", "VCDCluster", clusterYAML, `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}, status: {initialization: {provisioned: true}}}`, `{spec: {controlPlaneEndpoint: }}`, []string{"spec.controlPlaneEndpoint"}},
-		{"the virtual IP stays", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {kubeVIP: {address: 192.168.100.201}}}}`, []string{"spec.endpoint"}},
-		{"the type of the endpoint stays", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {type: External, kubeVIP: }}}`, []string{"spec.endpoint"}},
-		{"the port stays", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {port: 443}}}`, []string{"spec.endpoint"}},
-		{"the image of kube-vip can change", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {kubeVIP: {image: "ghcr.io/kube-vip/kube-vip:v9", interface: eth1}}}}`, nil},
-		{"the identity can change", "VCDCluster", clusterYAML, provisioned, `{spec: {identityRef: {name: other}}}`, nil},
+		{
+			"the network stays", "VCDCluster", clusterYAML, provisioned, `{spec: {ovdcNetwork: other}}`,
+			[]string{"spec.ovdcNetwork"},
+		},
+		{
+			"the vApp stays", "VCDCluster", clusterYAML, provisioned, `{spec: {vApp: {name: other}}}`,
+			[]string{"spec.vApp"},
+		},
+		{
+			"the endpoint stays", "VCDCluster", clusterYAML,
+			`{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}, status: {initialization: {provisioned: true}}}`, `{spec: {controlPlaneEndpoint: }}`,
+			[]string{"spec.controlPlaneEndpoint"},
+		},
+		{
+			"the virtual IP stays", "VCDCluster", clusterYAML, provisioned,
+			`{spec: {endpoint: {kubeVIP: {address: 192.168.100.201}}}}`,
+			[]string{"spec.endpoint"},
+		},
+		{
+			"the type of the endpoint stays", "VCDCluster", clusterYAML, provisioned,
+			`{spec: {endpoint: {type: External, kubeVIP: }}}`,
+			[]string{"spec.endpoint"},
+		},
+		{
+			"the port stays", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {port: 443}}}`,
+			[]string{"spec.endpoint"},
+		},
+		{
+			"the image of kube-vip can change", "VCDCluster", clusterYAML, provisioned,
+			`{spec: {endpoint: {kubeVIP: {image: "ghcr.io/kube-vip/kube-vip:v9", interface: eth1}}}}`, nil,
+		},
+		{
+			"the identity can change", "VCDCluster", clusterYAML, provisioned, `{spec: {identityRef: {name: other}}}`,
+			nil,
+		},
 		{"nothing changes", "VCDCluster", clusterYAML, endpointSet, `{metadata: {labels: {a: b}}}`, nil},
 
-		{"a wrong template can be corrected", "VCDMachine", machineYAML, `{}`, `{spec: {template: other, catalog: other}}`, nil},
+		{
+			"a wrong template can be corrected", "VCDMachine", machineYAML, `{}`,
+			`{spec: {template: other, catalog: other}}`, nil,
+		},
 		{"the controller can write the id of the VM", "VCDMachine", machineYAML, `{}`, providerID, nil},
-		{"the id of the VM stays", "VCDMachine", machineYAML, providerID, `{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:1dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, []string{"spec.providerID"}},
-		{"the id of the VM is not removed", "VCDMachine", machineYAML, providerID, `{spec: {providerID: }}`, []string{"spec.providerID"}},
-		{"the template stays", "VCDMachine", machineYAML, providerID, `{spec: {template: other}}`, []string{"spec.template"}},
-		{"the catalog stays", "VCDMachine", machineYAML, providerID, `{spec: {catalog: other}}`, []string{"spec.catalog"}},
-		{"a sizing policy is not added", "VCDMachine", machineYAML, providerID, `{spec: {sizingPolicy: other}}`, []string{"spec.sizingPolicy"}},
-		{"a placement policy is not added", "VCDMachine", machineYAML, providerID, `{spec: {placementPolicy: other}}`, []string{"spec.placementPolicy"}},
-		{"a storage profile is not added", "VCDMachine", machineYAML, providerID, `{spec: {storageProfile: other}}`, []string{"spec.storageProfile"}},
-		{"NICs are not added", "VCDMachine", machineYAML, providerID, `{spec: {networks: [{name: a}]}}`, []string{"spec.networks"}},
-		{"a naming template is not added", "VCDMachine", machineYAML, providerID, `{spec: {vmNamingTemplate: a}}`, []string{"spec.vmNamingTemplate"}},
-		{"the transport stays", "VCDMachine", machineYAML, providerID, `{spec: {bootstrap: {transport: OVFProperties}}}`, []string{"spec.bootstrap"}},
-		{"the time to shut down can change", "VCDMachine", machineYAML, providerID, `{spec: {shutdownTimeoutSeconds: 0}}`, nil},
+		{
+			"the id of the VM stays", "VCDMachine", machineYAML, providerID,
+			`{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:1dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`,
+			[]string{"spec.providerID"},
+		},
+		{
+			"the id of the VM is not removed", "VCDMachine", machineYAML, providerID, `{spec: {providerID: }}`,
+			[]string{"spec.providerID"},
+		},
+		{
+			"the template stays", "VCDMachine", machineYAML, providerID, `{spec: {template: other}}`,
+			[]string{"spec.template"},
+		},
+		{
+			"the catalog stays", "VCDMachine", machineYAML, providerID, `{spec: {catalog: other}}`,
+			[]string{"spec.catalog"},
+		},
+		{
+			"a sizing policy is not added", "VCDMachine", machineYAML, providerID, `{spec: {sizingPolicy: other}}`,
+			[]string{"spec.sizingPolicy"},
+		},
+		{
+			"a placement policy is not added", "VCDMachine", machineYAML, providerID, `{spec: {placementPolicy: other}}`,
+			[]string{"spec.placementPolicy"},
+		},
+		{
+			"a storage profile is not added", "VCDMachine", machineYAML, providerID, `{spec: {storageProfile: other}}`,
+			[]string{"spec.storageProfile"},
+		},
+		{
+			"NICs are not added", "VCDMachine", machineYAML, providerID, `{spec: {networks: [{name: a}]}}`,
+			[]string{"spec.networks"},
+		},
+		{
+			"a naming template is not added", "VCDMachine", machineYAML, providerID, `{spec: {vmNamingTemplate: a}}`,
+			[]string{"spec.vmNamingTemplate"},
+		},
+		{
+			"the transport stays", "VCDMachine", machineYAML, providerID,
+			`{spec: {bootstrap: {transport: OVFProperties}}}`,
+			[]string{"spec.bootstrap"},
+		},
+		{
+			"the time to shut down can change", "VCDMachine", machineYAML, providerID,
+			`{spec: {shutdownTimeoutSeconds: 0}}`, nil,
+		},
 
-		{"dry runs of the topology controller reach the webhook", "VCDMachineTemplate", machineTemplateYAML, `{}`, `{spec: {template: {spec: {template: other}}}}`, nil},
-		{"dry runs for clusters too", "VCDClusterTemplate", clusterTemplateYAML, `{}`, `{spec: {template: {spec: {site: "https://other.example.com", org: other}}}}`, nil},
+		{
+			"dry runs of the topology controller reach the webhook", "VCDMachineTemplate", machineTemplateYAML, `{}`,
+			`{spec: {template: {spec: {template: other}}}}`, nil,
+		},
+		{
+			"dry runs for clusters too", "VCDClusterTemplate", clusterTemplateYAML, `{}`,
+			`{spec: {template: {spec: {site: "https://other.example.com", org: other}}}}`, nil,
+		},
 
-		{"a region stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {region: other}}`, []string{"spec.region"}},
+		{
+			"a region stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {region: other}}`,
+			[]string{"spec.region"},
+		},
 		{"a zone stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {zone: other}}`, []string{"spec.zone"}},
-		{"the VDC of a failure domain stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {ovdc: other}}`, []string{"spec.ovdc"}},
-		{"the policy of a failure domain stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {placementPolicy: other}}`, []string{"spec.placementPolicy"}},
-		{"the failure domain of a zone stays", "VCDDeploymentZone", deploymentZoneYAML, `{}`, `{spec: {failureDomain: other}}`, []string{"spec.failureDomain"}},
-		{"the site of a zone stays", "VCDDeploymentZone", deploymentZoneYAML, `{}`, `{spec: {site: "https://other.example.com"}}`, []string{"spec.site"}},
-		{"the organisation of a zone stays", "VCDDeploymentZone", deploymentZoneYAML, `{}`, `{spec: {org: other}}`, []string{"spec.org"}},
-		{"the identity of a zone can change", "VCDDeploymentZone", deploymentZoneYAML, `{}`, `{spec: {identityRef: {name: other}, controlPlane: false}}`, nil},
+		{
+			"the VDC of a failure domain stays", "VCDFailureDomain", failureDomainYAML, `{}`, `{spec: {ovdc: other}}`,
+			[]string{"spec.ovdc"},
+		},
+		{
+			"the policy of a failure domain stays", "VCDFailureDomain", failureDomainYAML, `{}`,
+			`{spec: {placementPolicy: other}}`,
+			[]string{"spec.placementPolicy"},
+		},
+		{
+			"the failure domain of a zone stays", "VCDDeploymentZone", deploymentZoneYAML, `{}`,
+			`{spec: {failureDomain: other}}`,
+			[]string{"spec.failureDomain"},
+		},
+		{
+			"the site of a zone stays", "VCDDeploymentZone", deploymentZoneYAML, `{}`,
+			`{spec: {site: "https://other.example.com"}}`,
+			[]string{"spec.site"},
+		},
+		{
+			"the organisation of a zone stays", "VCDDeploymentZone", deploymentZoneYAML, `{}`, `{spec: {org: other}}`,
+			[]string{"spec.org"},
+		},
+		{
+			"the identity of a zone can change", "VCDDeploymentZone", deploymentZoneYAML, `{}`,
+			`{spec: {identityRef: {name: other}, controlPlane: false}}`, nil,
+		},
 	}
 	crds := loadCRDs(t)
 	for _, tt := range tests {

@@ -27,7 +27,8 @@ var quick = vcdsim.Profile{Name: "test", Scale: 0.002}
 // logins counts logins, by whether they were let in.
 func logins(sim *vcdsim.Simulator) (accepted, refused int) {
 	for _, r := range sim.Requests() {
-		if r.Method != http.MethodPost || !strings.Contains(r.Path, "/sessions") && !strings.HasPrefix(r.Path, "/oauth/") {
+		if r.Method != http.MethodPost || !strings.Contains(r.Path, "/sessions") &&
+			!strings.HasPrefix(r.Path, "/oauth/") {
 			continue
 		}
 		if r.Status == http.StatusOK {
@@ -60,7 +61,8 @@ func TestClusterIsMadeWhileCellsAreRestartedOneAfterTheOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assume := vcdsim.DefaultAssumptions()
 			assume.CellStopAbortsTasks = aborts
-			w := controllertest.NewWith(t, vcdsim.Config{Profile: quick, Cells: 2, Assumptions: &assume}, append(controllertest.NewMachine("m1"), controllertest.NewMachine("m2")...)...)
+			w := controllertest.NewWith(t, vcdsim.Config{Profile: quick, Cells: 2, Assumptions: &assume},
+				append(controllertest.NewMachine("m1"), controllertest.NewMachine("m2")...)...)
 			ahead := time.Duration(0)
 			w.Machine.Now = func() time.Time { return time.Now().Add(ahead) }
 			restarts, seen := 0, 0
@@ -105,13 +107,24 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 		gap      bool // the old ones end first
 	}{
 		{"a password", map[string]string{"password": "password"}, map[string]string{"password": "fresh"}, true},
-		{"an API token", map[string]string{"apiToken": "capvcd-api-token"}, map[string]string{"apiToken": "fresh"}, true},
-		{"an API token that overlaps with the old one", map[string]string{"apiToken": "capvcd-api-token"}, map[string]string{"apiToken": "fresh"}, false},
+		{
+			"an API token",
+			map[string]string{"apiToken": "capvcd-api-token"},
+			map[string]string{"apiToken": "fresh"},
+			true,
+		},
+		{
+			"an API token that overlaps with the old one",
+			map[string]string{"apiToken": "capvcd-api-token"},
+			map[string]string{"apiToken": "fresh"},
+			false,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := vcdsim.NewManualClock(time.Now()) // stands still until the credentials have changed
-			w := controllertest.NewWith(t, vcdsim.Config{Profile: quick, Clock: clock}, controllertest.NewMachine("m1")...)
+			w := controllertest.NewWith(t, vcdsim.Config{Profile: quick, Clock: clock},
+				controllertest.NewMachine("m1")...)
 			writeSecret(w, tt.old)
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			for w.Writes() == 0 {
@@ -138,7 +151,8 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)
 			w.Expect(w.Sim.State().VMs).To(HaveLen(1))
-			w.Expect(answered(w.Sim, "POST /api/vdc/action/composeVApp")).To(Equal(1), "what was begun is not begun again")
+			w.Expect(answered(w.Sim, "POST /api/vdc/action/composeVApp")).To(Equal(1),
+				"what was begun is not begun again")
 		})
 	}
 }
@@ -169,7 +183,10 @@ func tenant(w *controllertest.Env, sim *vcdsim.Simulator, org, name string) {
 	cluster, infra := controllertest.NewCAPICluster(), controllertest.NewVCDCluster(sim)
 	cluster.ObjectMeta, infra.ObjectMeta = controllertest.Meta(name), controllertest.Meta(name)
 	cluster.Spec.InfrastructureRef.Name = name
-	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
+	infra.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
+		Name: name, UID: cluster.UID,
+	}}
 	infra.Spec.Org, infra.Spec.IdentityRef.Name = org, name
 	objects := append(controllertest.NewMachine(name), identity, secret, cluster, infra)
 	for _, o := range objects {

@@ -1,7 +1,8 @@
-// Package controllers wires the reconcilers of the manager: one package per kind, each of which opens with its table of phases.
+// Package controllers wires the reconcilers of the manager: one package per kind, each of which opens with its table of
+// phases.
 //
-// A phase observes, starts at most one task in VCD, and returns; it never waits. What the process knows beyond the objects
-// is held in memory only, and losing it costs a read, never a VM.
+// A phase observes, starts at most one task in VCD, and returns; it never waits. What the process knows beyond the
+// objects is held in memory only, and losing it costs a read, never a VM.
 package controllers
 
 import (
@@ -40,14 +41,19 @@ type Controllers struct {
 
 // New returns reconcilers that share their sessions.
 func New(o Options) *Controllers {
-	identities := session.Identities{Client: o.Client, Live: o.Live, Namespace: o.Namespace, Accounts: &session.Accounts{}}
+	identities := session.Identities{
+		Client: o.Client, Live: o.Live, Namespace: o.Namespace,
+		Accounts: &session.Accounts{},
+	}
 	sessions, drivers := session.Of(o.Pool), vapp.NewDrivers(vapp.WorkloadsOf(o.Client))
 	return &Controllers{
 		Identity: &identity.Reconciler{
-			Client: o.Client, Identities: identities, Logout: o.Pool.Logout, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
+			Client: o.Client, Identities: identities, Logout: o.Pool.Logout, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
 		},
 		ClusterIdentity: &identity.ClusterReconciler{
-			Client: o.Client, Identities: identities, Logout: o.Pool.Logout, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
+			Client: o.Client, Identities: identities, Logout: o.Pool.Logout, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
 		},
 		Cluster: &cluster.Reconciler{
 			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
@@ -58,10 +64,12 @@ func New(o Options) *Controllers {
 			WatchFilterValue: o.WatchFilterValue, Drivers: drivers,
 		},
 		MachineTemplate: &machinetemplate.Reconciler{
-			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
+			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
 		},
 		CloudProvider: &cloudprovider.Reconciler{
-			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
+			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
 		},
 	}
 }

@@ -40,7 +40,8 @@ func newObjectCounts(reader client.Reader) *objectCounts {
 		conditions: prometheus.NewDesc("capvcd_conditions", "Objects by the state of their conditions.",
 			[]string{"kind", "condition", "status", "reason"}, nil),
 		deleting: prometheus.NewDesc("capvcd_longest_deletion_seconds",
-			"Time since the deletion was asked for of the object that waits for it the longest; 0 if none does.", []string{"kind"}, nil),
+			"Time since the deletion was asked for of the object that waits for it the longest; 0 if none does.",
+			[]string{"kind"}, nil),
 	}
 }
 
@@ -50,13 +51,17 @@ func (c *objectCounts) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.deleting
 }
 
-// Collect implements [prometheus.Collector]. Kinds that cannot be listed are left out: no number is better than a wrong one.
+// Collect implements [prometheus.Collector]. Kinds that cannot be listed are left out: no number is better than a wrong
+// one.
 func (c *objectCounts) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
-	collectKind(ctx, c, &infrav1.VCDClusterList{}, func(l *infrav1.VCDClusterList) []infrav1.VCDCluster { return l.Items }, to)
-	collectKind(ctx, c, &infrav1.VCDMachineList{}, func(l *infrav1.VCDMachineList) []infrav1.VCDMachine { return l.Items }, to)
-	collectKind(ctx, c, &infrav1.VCDIdentityList{}, func(l *infrav1.VCDIdentityList) []infrav1.VCDIdentity { return l.Items }, to)
+	collectKind(ctx, c, &infrav1.VCDClusterList{},
+		func(l *infrav1.VCDClusterList) []infrav1.VCDCluster { return l.Items }, to)
+	collectKind(ctx, c, &infrav1.VCDMachineList{},
+		func(l *infrav1.VCDMachineList) []infrav1.VCDMachine { return l.Items }, to)
+	collectKind(ctx, c, &infrav1.VCDIdentityList{},
+		func(l *infrav1.VCDIdentityList) []infrav1.VCDIdentity { return l.Items }, to)
 	collectKind(ctx, c, &infrav1.VCDClusterIdentityList{},
 		func(l *infrav1.VCDClusterIdentityList) []infrav1.VCDClusterIdentity { return l.Items }, to)
 	collectKind(ctx, c, &infrav1.VCDMachineTemplateList{},
@@ -77,7 +82,8 @@ func bounded(counts map[series]int) map[series]int {
 		return counts
 	}
 	ordered := slices.SortedFunc(maps.Keys(counts), func(a, b series) int {
-		return cmp.Or(cmp.Compare(a.condition, b.condition), cmp.Compare(a.reason, b.reason), cmp.Compare(a.status, b.status))
+		return cmp.Or(cmp.Compare(a.condition, b.condition), cmp.Compare(a.reason, b.reason),
+			cmp.Compare(a.status, b.status))
 	})
 	for _, s := range ordered[maxSeries:] {
 		counts[otherSeries] += counts[s]
@@ -93,7 +99,8 @@ func collectKind[L client.ObjectList, T any, P interface {
 	conditions.Getter
 }](ctx context.Context, c *objectCounts, list L, items func(L) []T, to chan<- prometheus.Metric) {
 	if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.Log.WithName("metrics").V(2).Info("Not counting objects", "list", fmt.Sprintf("%T", list), "reason", err.Error())
+		ctrl.Log.WithName("metrics").V(2).Info("Not counting objects", "list", fmt.Sprintf("%T", list), "reason",
+			err.Error())
 		return
 	}
 	counts, longest, now := map[series]int{}, time.Duration(0), time.Now()
@@ -109,7 +116,8 @@ func collectKind[L client.ObjectList, T any, P interface {
 	}
 	kind := reflect.TypeFor[T]().Name()
 	for s, n := range bounded(counts) {
-		to <- prometheus.MustNewConstMetric(c.conditions, prometheus.GaugeValue, float64(n), kind, s.condition, s.status, s.reason)
+		to <- prometheus.MustNewConstMetric(c.conditions, prometheus.GaugeValue, float64(n), kind, s.condition,
+			s.status, s.reason)
 	}
 	to <- prometheus.MustNewConstMetric(c.deleting, prometheus.GaugeValue, longest.Seconds(), kind)
 }

@@ -23,7 +23,10 @@ import (
 // withCondition returns a machine in a condition.
 func withCondition(name, condition string, status metav1.ConditionStatus, reason string) *infrav1.VCDMachine {
 	m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
-	m.Status.Conditions = []metav1.Condition{{Type: condition, Status: status, Reason: reason, LastTransitionTime: metav1.Now()}}
+	m.Status.Conditions = []metav1.Condition{{
+		Type: condition, Status: status, Reason: reason,
+		LastTransitionTime: metav1.Now(),
+	}}
 	return m
 }
 
@@ -70,7 +73,8 @@ func TestConditionsOfOthersMakeBoundedlyManySeries(t *testing.T) {
 	g := NewWithT(t)
 	var objects []client.Object
 	for i := range 2 * maxSeries {
-		objects = append(objects, withCondition(fmt.Sprint("m", i), "Ready", metav1.ConditionFalse, fmt.Sprint("Made", i, "Up")))
+		objects = append(objects,
+			withCondition(fmt.Sprint("m", i), "Ready", metav1.ConditionFalse, fmt.Sprint("Made", i, "Up")))
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(newObjectCounts(reader(t, interceptor.Funcs{}, objects...)))
@@ -83,7 +87,9 @@ func TestConditionsOfOthersMakeBoundedlyManySeries(t *testing.T) {
 
 func TestKindsThatCannotBeListedAreNotCounted(t *testing.T) {
 	g := NewWithT(t)
-	fails := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+	fails := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
+		...client.ListOption,
+	) error {
 		return errors.New("the cache is not filled yet")
 	}}
 	registry := prometheus.NewPedanticRegistry()

@@ -21,7 +21,8 @@ func TestWhatAnotherManagerLooksAfterIsLeftAlone(t *testing.T) {
 	identity := client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"}
 	var errs [3]error
 	all := func() error {
-		_, errs[0] = reconcile.AsReconciler(w.Client, w.Identity).Reconcile(w.Ctx, ctrl.Request{NamespacedName: identity})
+		_, errs[0] = reconcile.AsReconciler(w.Client, w.Identity).Reconcile(w.Ctx,
+			ctrl.Request{NamespacedName: identity})
 		_, errs[1] = w.ReconcileCluster()
 		_, errs[2] = w.ReconcileMachine("m1")
 		return errors.Join(errs[:]...)
@@ -36,7 +37,9 @@ func TestWhatAnotherManagerLooksAfterIsLeftAlone(t *testing.T) {
 	w.Expect(finalizers()).To(BeEmpty())
 
 	for _, obj := range []client.Object{w.VCDCluster(), w.VCDMachine("m1"), controllertest.NewIdentity(w.Sim.URL())} {
-		w.Expect(w.Client.Patch(w.Ctx, obj, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"cluster.x-k8s.io/watch-filter":"mine"}}}`)))).To(Succeed())
+		w.Expect(w.Client.Patch(w.Ctx, obj,
+			client.RawPatch(types.MergePatchType,
+				[]byte(`{"metadata":{"labels":{"cluster.x-k8s.io/watch-filter":"mine"}}}`)))).To(Succeed())
 	}
 	w.Expect(all()).To(Succeed())
 	w.Expect(finalizers()).To(HaveLen(3))

@@ -125,7 +125,8 @@ func chosen(m Machine, s Selection) []netip.Addr {
 	var out []netip.Addr
 	for _, nic := range nics {
 		if len(s.NICs) == 0 || rank(nic) >= 0 {
-			out = append(out, slices.DeleteFunc(slices.Clone(nic.Addresses), func(a netip.Addr) bool { return !s.has(a) })...)
+			out = append(out, slices.DeleteFunc(slices.Clone(nic.Addresses),
+				func(a netip.Addr) bool { return !s.has(a) })...)
 		}
 	}
 	return out

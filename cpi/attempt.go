@@ -164,7 +164,8 @@ func (a *attempt) announce(ctx context.Context, p plan.Plan) error {
 	if stored := a.stored(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
 		n.locations = append([]string{a.location}, stored...)
 		if len(stored) == 0 {
-			n.locations = append(n.locations, slices.DeleteFunc(a.everywhere(ctx), func(id string) bool { return id == a.location })...)
+			n.locations = append(n.locations,
+				slices.DeleteFunc(a.everywhere(ctx), func(id string) bool { return id == a.location })...)
 		}
 	}
 	return a.write(ctx, n)

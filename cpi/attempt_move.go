@@ -31,7 +31,9 @@ func (a *attempt) leaveOthers(ctx context.Context, status *corev1.LoadBalancerSt
 		if err := a.leave(ctx, id, status); err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
 			a.events.notices(a.service, []plan.Finding{{
-				Reason: reasonLeft, Message: fmt.Sprintf("what the load balancer had at %s cannot be removed yet; it is tried again, the log has details", id),
+				Reason: reasonLeft, Message: fmt.Sprintf(
+					"what the load balancer had at %s cannot be removed yet; it is tried again, the log has details",
+					id),
 			}})
 			stays = append(stays, id)
 		}
@@ -41,7 +43,8 @@ func (a *attempt) leaveOthers(ctx context.Context, status *corev1.LoadBalancerSt
 		n.locations = stays
 	}
 	if len(stays) == 1 && len(a.unused) > 0 {
-		n.addresses = slices.DeleteFunc(append([]netip.Addr{}, a.wish.Desired.Intent...), func(x netip.Addr) bool { return slices.Contains(a.unused, x) })
+		n.addresses = slices.DeleteFunc(append([]netip.Addr{}, a.wish.Desired.Intent...),
+			func(x netip.Addr) bool { return slices.Contains(a.unused, x) })
 	}
 	return a.write(ctx, n)
 }
@@ -53,7 +56,8 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 	if err == nil {
 		return ids
 	}
-	klog.FromContext(ctx).Error(err, "Some locations of the configuration cannot be found: what the load balancer may have there is searched for later",
+	klog.FromContext(ctx).Error(err, "Some locations of the configuration cannot be found: what the load balancer "+
+		"may have there is searched for later",
 		"service", klog.KObj(a.service))
 	if !a.blank {
 		ids = append(ids, a.locations.unfound()...)

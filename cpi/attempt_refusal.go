@@ -101,7 +101,8 @@ func (a *attempt) noteRefusal() {
 func (a *attempt) backOff() error {
 	r := a.state.get(a.service.UID).refusal
 	if left := r.until.Sub(a.opts.Clock.Now()); left > 0 && r.wish == a.fingerprint() && !a.wish.DryRun {
-		return retry(left, "the cloud has refused a step, see the events of the Service: it is tried again when the Service changes, else after %s", r.pause)
+		return retry(left, "the cloud has refused a step, see the events of the Service: it is tried again when the "+
+			"Service changes, else after %s", r.pause)
 	}
 	return nil
 }

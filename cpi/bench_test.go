@@ -111,7 +111,8 @@ func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (
 		}
 	}
 	for _, name := range sortedKeys(have) {
-		p.Status.Objects = append(p.Status.Objects, plan.Object{Name: name, Inherited: f.old, Address: netip.MustParseAddr("203.0.113.10")})
+		p.Status.Objects = append(p.Status.Objects,
+			plan.Object{Name: name, Inherited: f.old, Address: netip.MustParseAddr("203.0.113.10")})
 		if _, ok := wanted[name]; !ok {
 			p.Steps = append(p.Steps, fakeStep{"delete", name, d.Owner.UID, ""})
 		}
@@ -221,10 +222,15 @@ type (
 func newBench(t *testing.T, services ...*corev1.Service) *bench {
 	t.Helper()
 	g := NewWithT(t)
-	b := &bench{WithT: g, balancer: &fakeBalancer{}, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), events: record.NewFakeRecorder(100)}
+	b := &bench{
+		WithT: g, balancer: &fakeBalancer{},
+		clock:  clocktesting.NewFakeClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)),
+		events: record.NewFakeRecorder(100),
+	}
 	b.client = fake.NewClientset()
 	b.informer = informers.NewSharedInformerFactory(b.client, 0)
-	si, ni := b.informer.Core().V1().Services().Informer().GetStore(), b.informer.Core().V1().Nodes().Informer().GetStore()
+	si, ni := b.informer.Core().V1().Services().Informer().GetStore(),
+		b.informer.Core().V1().Nodes().Informer().GetStore()
 	for _, s := range services {
 		g.Expect(b.client.Tracker().Add(s)).To(Succeed())
 		g.Expect(si.Add(s)).To(Succeed())
@@ -233,22 +239,36 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 	b.nodes = &nodeStore{func(n *corev1.Node) { g.Expect(ni.Add(n)).To(Succeed()) }}
 	b.nodes.add(worker("a", "10.0.0.1"))
 	b.them = NewLoadBalancers(LoadBalancerOptions{
-		Balancer: b.balancer, Client: b.client, Services: b.informer.Core().V1().Services().Lister(), Nodes: b.informer.Core().V1().Nodes().Lister(),
+		Balancer: b.balancer, Client: b.client, Services: b.informer.Core().V1().Services().Lister(),
+		Nodes:    b.informer.Core().V1().Nodes().Lister(),
 		Recorder: b.events, Clock: b.clock, AtOnce: 1,
-		Defaults: service.Defaults{Cluster: "c1", Dialect: servicetest.Dialect{Noun: "gateway"}, Locations: []string{"", "slow"}},
+		Defaults: service.Defaults{
+			Cluster: "c1", Dialect: servicetest.Dialect{Noun: "gateway"},
+			Locations: []string{"", "slow"},
+		},
 	})
 	return b
 }
 
 func worker(name, ip string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}}}}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}}},
+	}
 }
 
 func balanced(name string, mods ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: typesUID(name), Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: typesUID(name),
+			Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer},
+		},
 		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}, {Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443}},
+			Type: corev1.ServiceTypeLoadBalancer,
+			Ports: []corev1.ServicePort{
+				{Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080},
+				{Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443},
+			},
 		},
 	}
 	for _, mod := range mods {

@@ -66,19 +66,22 @@ func New(o Options) (*Cloud, error) {
 		return nil, fmt.Errorf("choosing Services by their class: %w", err)
 	}
 	outages := NewOutages(OutageOptions{
-		Explain: o.Explain, Recorder: o.Recorder, Self: o.Self, Services: services.Lister(), Defaults: o.Services, Clock: o.Clock,
+		Explain: o.Explain, Recorder: o.Recorder, Self: o.Self, Services: services.Lister(), Defaults: o.Services,
+		Clock: o.Clock,
 	})
 	o.Machines = outages.Machines(o.Machines)
 	c := &Cloud{opts: o, starters: append(o.Parts, outages)}
 	c.instances = NewInstances(InstanceOptions{
-		Name: o.Name, Machines: o.Machines, Addresses: o.Addresses, MaxAge: o.MaxAge, Nodes: nodes.Lister(), Recorder: o.Recorder, Clock: o.Clock,
+		Name: o.Name, Machines: o.Machines, Addresses: o.Addresses, MaxAge: o.MaxAge, Nodes: nodes.Lister(),
+		Recorder: o.Recorder, Clock: o.Clock,
 	})
 	if o.Balancer == nil {
 		return c, nil
 	}
 	watched := Watch(o.Balancer, o.Clock)
 	c.balancers = NewLoadBalancers(LoadBalancerOptions{
-		Balancer: outages.Balancer(watched), Defaults: o.Services, Client: o.Client, Recorder: o.Recorder, Self: o.Self, Drift: o.Drift,
+		Balancer: outages.Balancer(watched), Defaults: o.Services, Client: o.Client, Recorder: o.Recorder, Self: o.Self,
+		Drift:    o.Drift,
 		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(), Clock: o.Clock,
 		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
 	})

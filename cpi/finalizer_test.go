@@ -13,12 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestAServiceOfAnotherClassThatIsDeleted holds what Kubernetes' own controller does with its finalizer on Services of another class: it takes
-// it away when they are deleted, and not before; and it asks us first, so that what we had made before the class was given goes, too.
+// TestAServiceOfAnotherClassThatIsDeleted holds what Kubernetes' own controller does with its finalizer on Services of
+// another class: it takes it away when they are deleted, and not before; and it asks us first, so that what we had made
+// before the class was given goes, too.
 func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
 	now := metav1.Now()
 	theirs := func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }
-	lives, deleted := balanced("lives", theirs), balanced("deleted", theirs, func(s *corev1.Service) { s.DeletionTimestamp = &now })
+	lives, deleted := balanced("lives", theirs),
+		balanced("deleted", theirs, func(s *corev1.Service) { s.DeletionTimestamp = &now })
 	made := balanced("made", theirs, func(s *corev1.Service) { s.DeletionTimestamp = &now })
 	b := newBench(t, lives, deleted)
 	ours := made.DeepCopy()
@@ -28,10 +30,12 @@ func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
 	_, err := b.ensure(ours)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.balancer.left()).NotTo(BeZero())
-	b.Expect(b.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), made, made.Namespace)).To(Succeed())
+	b.Expect(b.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), made,
+		made.Namespace)).To(Succeed())
 	services := b.informer.Core().V1().Services()
 	b.Expect(services.Informer().SetTransform(ClassTransform("", false))).To(Succeed())
-	controller, err := servicecontroller.New(&Cloud{balancers: b.them}, b.client, services, b.informer.Core().V1().Nodes(), "", nil)
+	controller, err := servicecontroller.New(&Cloud{balancers: b.them}, b.client, services,
+		b.informer.Core().V1().Nodes(), "", nil)
 	b.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

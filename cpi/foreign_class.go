@@ -29,14 +29,16 @@ func (f foreignClasses) release(ctx context.Context) {
 			continue
 		}
 		if err := f.releaseOne(ctx, s); err != nil {
-			log.Error(err, "Releasing the load balancer of a Service that has another class now", "service", klog.KObj(s))
+			log.Error(err, "Releasing the load balancer of a Service that has another class now", "service",
+				klog.KObj(s))
 		}
 	}
 }
 
 // wasOurs reports whether a Service is another implementation's and was ours before, as what is stored on it shows.
 func (f foreignClasses) wasOurs(s *corev1.Service) bool {
-	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass != nil && s.DeletionTimestamp == nil &&
+	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass != nil &&
+		s.DeletionTimestamp == nil &&
 		s.Annotations[f.opts.Defaults.Dialect.Names().Standing] != ""
 }
 
@@ -57,8 +59,13 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 		case err != nil:
 			return err
 		case address.IsValid():
-			f.events.notices(s, []plan.Finding{{Reason: reasonLeft, Message: fmt.Sprintf("the Service has another class now, and its status still has "+
-				"the address %s from before: what stands there is removed when the implementation of that class has published another one", address)}})
+			f.events.notices(s, []plan.Finding{{
+				Reason: reasonLeft,
+				Message: fmt.Sprintf("the Service has another class now, and its status still has "+
+					"the address %s from before: what stands there is removed when the implementation of that "+
+					"class has "+
+					"published another one", address),
+			}})
 			return nil
 		}
 	}

@@ -34,14 +34,16 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 	}
 
 	b.Expect(b.balancer.left()).To(Equal(2), "clients still go there")
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerLeftBehind"), ContainSubstring("203.0.113.10"))))
+	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerLeftBehind"),
+		ContainSubstring("203.0.113.10"))))
 
 	theirs.Status.LoadBalancer.Ingress[0].IP = "198.51.100.1"
 	b.services.add(theirs.DeepCopy())
 	foreignClasses{b.them}.release(t.Context())
 
 	b.Expect(b.balancer.left()).To(BeZero())
-	b.Expect(stored().Annotations).NotTo(Or(HaveKey(servicetest.Standing), HaveKey(servicetest.Intent)), "it is not looked for again")
+	b.Expect(stored().Annotations).NotTo(Or(HaveKey(servicetest.Standing), HaveKey(servicetest.Intent)),
+		"it is not looked for again")
 	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may be theirs")
 }
 

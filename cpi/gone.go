@@ -108,7 +108,8 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 	if m == nil {
 		return true, nil // shown meanwhile
 	}
-	verdict := gone.Decide(now, m.subject(node, evidence), &gone.Site{Missing: b.others(m, now), Machines: n, Released: b.released})
+	verdict := gone.Decide(now, m.subject(node, evidence),
+		&gone.Site{Missing: b.others(m, now), Machines: n, Released: b.released})
 	if !verdict.Counts {
 		m.proved, m.Since, m.next = false, now, time.Time{}
 		return false, errors.New(verdict.Reason.String())
@@ -125,7 +126,8 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 		if !m.held {
 			m.held = true
 			b.opts.event(node, "GoneHeldBack",
-				"%s is missing, as are more than a third of the %d machines: they count as gone after ten minutes, one by one. If this one is, delete the Node",
+				"%s is missing, as are more than a third of the %d machines: they count as gone after ten minutes, "+
+					"one by one. If this one is, delete the Node",
 				m.Name, n)
 		}
 		m.outcome = fmt.Errorf("it is held back: it is missing, as are too many of the %d machines of the cluster", n)

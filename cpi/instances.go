@@ -124,7 +124,8 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 		return nil, fmt.Errorf("machine %s has no address yet for node %s", machine.Name, node.Name)
 	}
 	return &cloudprovider.InstanceMetadata{
-		ProviderID: machine.ProviderID, NodeAddresses: addresses, InstanceType: machine.Type, Zone: machine.Zone, Region: machine.Region,
+		ProviderID: machine.ProviderID, NodeAddresses: addresses, InstanceType: machine.Type, Zone: machine.Zone,
+		Region:           machine.Region,
 		AdditionalLabels: machine.Labels,
 	}, nil
 }
@@ -196,7 +197,8 @@ func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Mach
 	case 1:
 		return &found[0], nil
 	}
-	return nil, fmt.Errorf("node %s has no provider ID, and %d machines of the cluster have its name", node.Name, len(found))
+	return nil, fmt.Errorf("node %s has no provider ID, and %d machines of the cluster have its name", node.Name,
+		len(found))
 }
 
 // detailed returns a machine with as much as it takes to choose its addresses.
@@ -262,7 +264,8 @@ func givenAddresses(node *corev1.Node) []netip.Addr {
 }
 
 func uninitialized(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudapi.TaintExternalCloudProvider })
+	return slices.ContainsFunc(node.Spec.Taints,
+		func(t corev1.Taint) bool { return t.Key == cloudapi.TaintExternalCloudProvider })
 }
 
 // knownIDs returns the provider IDs of this cloud that Nodes have.

@@ -61,7 +61,10 @@ func newCloud(machines ...Machine) *cloud {
 }
 
 func (c *cloud) instances(mods ...func(*InstanceOptions)) *Instances {
-	o := InstanceOptions{Name: "test", Machines: c, Nodes: corelisters.NewNodeLister(c.nodes), Recorder: c.events, Clock: c.clock}
+	o := InstanceOptions{
+		Name: "test", Machines: c, Nodes: corelisters.NewNodeLister(c.nodes), Recorder: c.events,
+		Clock: c.clock,
+	}
 	for _, mod := range mods {
 		mod(&o)
 	}
@@ -69,7 +72,10 @@ func (c *cloud) instances(mods ...func(*InstanceOptions)) *Instances {
 }
 
 func (c *cloud) node(id string, mods ...func(*corev1.Node)) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id}, Spec: corev1.NodeSpec{ProviderID: "test://" + id}}
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-" + id},
+		Spec:       corev1.NodeSpec{ProviderID: "test://" + id},
+	}
 	for _, mod := range mods {
 		mod(n)
 	}
@@ -82,7 +88,10 @@ func (c *cloud) pass(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
 func nameless(n *corev1.Node) { n.Spec.ProviderID = "" }
 
 func machine(id string, mods ...func(*Machine)) Machine {
-	m := Machine{ProviderID: "test://" + id, Name: "node-" + id, Power: PowerOn, Type: "large", Zone: "a", Region: "r", Revision: "1", NICs: []NIC{nic(0, "10.0.0.1")}}
+	m := Machine{
+		ProviderID: "test://" + id, Name: "node-" + id, Power: PowerOn, Type: "large", Zone: "a", Region: "r",
+		Revision: "1", NICs: []NIC{nic(0, "10.0.0.1")},
+	}
 	m.NICs[0].Primary = true
 	for _, mod := range mods {
 		mod(&m)
@@ -99,7 +108,8 @@ func nic(index int, addresses ...string) NIC {
 }
 
 func TestMetadata(t *testing.T) {
-	g, c := NewWithT(t), newCloud(machine("1", func(m *Machine) { m.Labels = map[string]string{"example.com/rack": "7"} }))
+	g, c := NewWithT(t),
+		newCloud(machine("1", func(m *Machine) { m.Labels = map[string]string{"example.com/rack": "7"} }))
 	i := c.instances()
 
 	m, err := i.InstanceMetadata(t.Context(), c.node("1"))
@@ -108,13 +118,18 @@ func TestMetadata(t *testing.T) {
 	g.Expect(m.ProviderID).To(Equal("test://1"))
 	g.Expect([]string{m.InstanceType, m.Zone, m.Region}).To(Equal([]string{"large", "a", "r"}))
 	g.Expect(m.AdditionalLabels).To(HaveKeyWithValue("example.com/rack", "7"))
-	g.Expect(m.NodeAddresses).To(Equal([]corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeHostName, Address: "node-1"}}))
+	g.Expect(m.NodeAddresses).To(Equal([]corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: "10.0.0.1"},
+		{Type: corev1.NodeHostName, Address: "node-1"},
+	}))
 	g.Expect(c.gets).To(BeZero())
 }
 
 func TestWhoseANodeIs(t *testing.T) {
 	doubtful := func(m *Machine) { m.Doubtful = true }
-	g, c := NewWithT(t), newCloud(machine("1"), machine("Two", doubtful), machine("3", doubtful), machine("4"), machine("5", func(m *Machine) { m.Name = "node-4" }))
+	g, c := NewWithT(t),
+		newCloud(machine("1"), machine("Two", doubtful), machine("3", doubtful), machine("4"),
+			machine("5", func(m *Machine) { m.Name = "node-4" }))
 	c.full["test://two"], c.full["test://3"] = machine("Two"), machine("3", doubtful)
 	i := c.instances()
 
@@ -131,12 +146,15 @@ func TestWhoseANodeIs(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.ProviderID).To(Equal("test://Two"), "also where only the machine itself says whose it is")
 	_, err = i.InstanceMetadata(t.Context(), c.node("3", nameless))
-	g.Expect(err).To(MatchError(ContainSubstring("no machine of the cluster has its name")), "but not another cluster's")
+	g.Expect(err).To(MatchError(ContainSubstring("no machine of the cluster has its name")),
+		"but not another cluster's")
 	_, err = i.InstanceMetadata(t.Context(), c.node("4", nameless))
 	g.Expect(err).To(MatchError(ContainSubstring("2 machines of the cluster have its name")))
-	g.Expect(i.InstanceExists(t.Context(), c.node("none", nameless))).To(BeTrue(), "nothing proves that a Node without a provider ID is gone")
+	g.Expect(i.InstanceExists(t.Context(), c.node("none", nameless))).To(BeTrue(),
+		"nothing proves that a Node without a provider ID is gone")
 
-	kept, err := i.InstanceMetadata(t.Context(), c.node("x", func(n *corev1.Node) { n.Spec.ProviderID = "TEST://tWo " }))
+	kept, err := i.InstanceMetadata(t.Context(),
+		c.node("x", func(n *corev1.Node) { n.Spec.ProviderID = "TEST://tWo " }))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(kept.ProviderID).To(Equal("TEST://tWo "), "a provider ID stays as it is written")
 }
@@ -165,14 +183,44 @@ func TestAddresses(t *testing.T) {
 		want   string
 	}{
 		{"the primary NIC's, whatever its place", AddressPolicy{}, "", "InternalIP=192.168.0.1"},
-		{"what kubelet was given, too", AddressPolicy{}, "10.0.0.1,fd00::1", "InternalIP=192.168.0.1 InternalIP=10.0.0.1 InternalIP=fd00::1"},
+		{
+			"what kubelet was given, too",
+			AddressPolicy{},
+			"10.0.0.1,fd00::1",
+			"InternalIP=192.168.0.1 InternalIP=10.0.0.1 InternalIP=fd00::1",
+		},
 		{"but not what is not the machine's", AddressPolicy{}, "10.0.0.9", "InternalIP=192.168.0.1"},
-		{"those of NICs, in their order", AddressPolicy{Internal: Selection{NICs: []int{2, 0}}}, "", "InternalIP=203.0.113.1 InternalIP=10.0.0.1 InternalIP=fd00::1"},
-		{"those of networks", AddressPolicy{Internal: Selection{CIDRs: []netip.Prefix{any6, any4}}}, "", "InternalIP=10.0.0.1 InternalIP=fd00::1"},
-		{"IPv6 first", AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1, IPv4: 2}, "", "InternalIP=fd00::1 InternalIP=10.0.0.1"},
+		{
+			"those of NICs, in their order",
+			AddressPolicy{Internal: Selection{NICs: []int{2, 0}}},
+			"",
+			"InternalIP=203.0.113.1 InternalIP=10.0.0.1 InternalIP=fd00::1",
+		},
+		{
+			"those of networks",
+			AddressPolicy{Internal: Selection{CIDRs: []netip.Prefix{any6, any4}}},
+			"",
+			"InternalIP=10.0.0.1 InternalIP=fd00::1",
+		},
+		{
+			"IPv6 first",
+			AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1, IPv4: 2},
+			"",
+			"InternalIP=fd00::1 InternalIP=10.0.0.1",
+		},
 		{"IPv6 only", AddressPolicy{Internal: Selection{NICs: []int{0}}, IPv6: 1}, "", "InternalIP=fd00::1"},
-		{"all but some", AddressPolicy{Internal: Selection{Exclude: []netip.Prefix{any4, any6}}}, "", "InternalIP=192.168.0.1 InternalIP=203.0.113.1"},
-		{"external ones", AddressPolicy{External: Selection{NICs: []int{2}}}, "", "InternalIP=192.168.0.1 ExternalIP=203.0.113.1"},
+		{
+			"all but some",
+			AddressPolicy{Internal: Selection{Exclude: []netip.Prefix{any4, any6}}},
+			"",
+			"InternalIP=192.168.0.1 InternalIP=203.0.113.1",
+		},
+		{
+			"external ones",
+			AddressPolicy{External: Selection{NICs: []int{2}}},
+			"",
+			"InternalIP=192.168.0.1 ExternalIP=203.0.113.1",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -235,9 +283,10 @@ func TestAnAddressThatComesLate(t *testing.T) {
 			g, c := NewWithT(t), newCloud(machine("1"))
 			c.full["test://1"] = machine("1", complete)
 			all := Selection{NICs: []int{0, 1}}
-			i, node := c.instances(func(o *InstanceOptions) { o.Addresses.Internal = all }), c.node("1", func(n *corev1.Node) {
-				n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: tt.given}
-			})
+			i, node := c.instances(func(o *InstanceOptions) { o.Addresses.Internal = all }),
+				c.node("1", func(n *corev1.Node) {
+					n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: tt.given}
+				})
 			addresses := func() []corev1.NodeAddress {
 				m, err := i.InstanceMetadata(t.Context(), node)
 				g.Expect(err).NotTo(HaveOccurred())
@@ -269,7 +318,8 @@ func TestMachinesAreNotReadAnewAllAtOnce(t *testing.T) {
 	g, c := NewWithT(t), newCloud()
 	i := c.instances(func(o *InstanceOptions) { o.Addresses.IPv6 = 1 })
 	for n := range machines {
-		m := machine(fmt.Sprint(n), func(m *Machine) { m.NICs[0].Addresses = append(m.NICs[0].Addresses, netip.MustParseAddr("fd00::1")) })
+		m := machine(fmt.Sprint(n),
+			func(m *Machine) { m.NICs[0].Addresses = append(m.NICs[0].Addresses, netip.MustParseAddr("fd00::1")) })
 		c.all, c.full[m.ProviderID] = append(c.all, m), m
 		c.node(fmt.Sprint(n))
 	}
@@ -295,7 +345,8 @@ func TestAMachineWithoutAnAddress(t *testing.T) {
 	g, c := NewWithT(t), newCloud(machine("1", func(m *Machine) { m.NICs = nil }))
 	i := c.instances()
 
-	_, err := i.InstanceMetadata(t.Context(), c.node("1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: cloudapi.TaintExternalCloudProvider}} }))
+	_, err := i.InstanceMetadata(t.Context(),
+		c.node("1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: cloudapi.TaintExternalCloudProvider}} }))
 	g.Expect(err).To(MatchError(ContainSubstring("no address yet")), "a new Node waits for one")
 
 	m, err := i.InstanceMetadata(t.Context(), c.node("1"))
@@ -324,7 +375,8 @@ func TestGoneIsProvedTwice(t *testing.T) {
 
 	c.pass(31 * time.Second)
 	c.gone = hidden
-	g.Expect(exists()).To(MatchError(ContainSubstring("is shown to the user")), "a second look that proves nothing begins it again")
+	g.Expect(exists()).To(MatchError(ContainSubstring("is shown to the user")),
+		"a second look that proves nothing begins it again")
 	c.gone = lost
 	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in a minute")))
 	c.pass(61 * time.Second)

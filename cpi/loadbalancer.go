@@ -79,7 +79,8 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 	}
 	o.AtOnce, o.Drift = cmp.Or(o.AtOnce, defaultAtOnce), cmp.Or(o.Drift, defaultDrift)
 	return &LoadBalancers{
-		opts: o, locations: &locations{balancer: o.Balancer, defaults: o.Defaults}, queue: fairQueue{slots: o.AtOnce}, events: eventDeduper{recorder: o.Recorder},
+		opts: o, locations: &locations{balancer: o.Balancer, defaults: o.Defaults}, queue: fairQueue{slots: o.AtOnce},
+		events: eventDeduper{recorder: o.Recorder},
 	}
 }
 
@@ -90,7 +91,9 @@ func (l *LoadBalancers) GetLoadBalancerName(_ context.Context, _ string, s *core
 
 // GetLoadBalancer reports whether anything of a Service is left anywhere. Where that is unknown it fails: Kubernetes
 // forgets a Service without a load balancer. So it waits for other work on the Service.
-func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus,
+	bool, error,
+) {
 	unlock, err := l.locks.wait(ctx, string(s.UID), nil)
 	if err != nil {
 		return nil, false, err
@@ -124,11 +127,14 @@ func (l *LoadBalancers) EnsureLoadBalancer(
 }
 
 // UpdateLoadBalancer follows changes of nodes, and all others. Waiting is no failure here: drift repair follows soon.
-func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) error {
+func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service,
+	nodes []*corev1.Node,
+) error {
 	_, err := l.EnsureLoadBalancer(ctx, cluster, s, nodes)
 	var retry *api.RetryError
 	if errors.As(err, &retry) {
-		klog.FromContext(ctx).V(2).Info("A load balancer has to wait to follow the nodes", "service", klog.KObj(s), "reason", err.Error())
+		klog.FromContext(ctx).V(2).Info("A load balancer has to wait to follow the nodes", "service", klog.KObj(s),
+			"reason", err.Error())
 		return nil
 	}
 	return err
@@ -167,7 +173,8 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 		return nil, err
 	}
 	a := &attempt{
-		LoadBalancers: l, service: s, wish: service.For(in), blank: len(s.Status.LoadBalancer.Ingress) == 0 && !l.state.get(s.UID).made,
+		LoadBalancers: l, service: s, wish: service.For(in), blank: len(s.Status.LoadBalancer.Ingress) == 0 &&
+			!l.state.get(s.UID).made,
 	}
 	return a.run(ctx)
 }
@@ -241,7 +248,9 @@ func (l *LoadBalancers) absent(s *corev1.Service, location string) (plan.Desired
 }
 
 // planAbsent plans for nothing at a location.
-func (l *LoadBalancers) planAbsent(ctx context.Context, s *corev1.Service, location string, request PlanRequest) (plan.Plan, error) {
+func (l *LoadBalancers) planAbsent(ctx context.Context, s *corev1.Service, location string,
+	request PlanRequest,
+) (plan.Plan, error) {
 	want, err := l.absent(s, location)
 	if err != nil {
 		return plan.Plan{}, err
@@ -258,7 +267,8 @@ func (l *LoadBalancers) others(s *corev1.Service, location string) ([]*corev1.Se
 	}
 	var out []*corev1.Service
 	for _, other := range all {
-		if other.UID != s.UID && repairable(other) && l.locations.known(l.opts.Defaults.Asked(other).Location) == location {
+		if other.UID != s.UID && repairable(other) &&
+			l.locations.known(l.opts.Defaults.Asked(other).Location) == location {
 			out = append(out, other)
 		}
 	}
@@ -270,7 +280,8 @@ func (l *LoadBalancers) others(s *corev1.Service, location string) ([]*corev1.Se
 func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
 	ids, err := l.locations.resolve(ctx, l.stored(s))
 	if err != nil {
-		l.stays(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: correct it there, or remove it if it is gone "+
+		l.stays(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: correct it "+
+			"there, or remove it if it is gone "+
 			"from the cloud, and restart the cloud controller manager", l.locations.noun()))
 	}
 	return ids, err
@@ -282,7 +293,8 @@ func (l *LoadBalancers) nothing(ctx context.Context, s *corev1.Service, location
 	for _, fresh := range []bool{false, true} {
 		p, err := l.planAbsent(ctx, s, location, PlanRequest{Fresh: fresh})
 		if err != nil {
-			l.stays(s, err, fmt.Sprintf("it cannot be seen what is left of it at %s: if the provider has deleted this %s, take it out of annotation %s",
+			l.stays(s, err, fmt.Sprintf("it cannot be seen what is left of it at %s: if the provider has deleted "+
+				"this %s, take it out of annotation %s",
 				location, l.locations.noun(), l.opts.Defaults.Dialect.Names().Standing))
 			return false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
 		}
@@ -303,7 +315,9 @@ func (l *LoadBalancers) stays(s *corev1.Service, err error, remedy string) {
 }
 
 // runSteps runs steps in their order, and returns how many were done.
-func (l *LoadBalancers) runSteps(ctx context.Context, s *corev1.Service, location string, steps []plan.Step) (int, error) {
+func (l *LoadBalancers) runSteps(ctx context.Context, s *corev1.Service, location string, steps []plan.Step) (int,
+	error,
+) {
 	log := klog.FromContext(ctx)
 	for i, step := range steps {
 		log.Info("Changing the load balancer", "service", klog.KObj(s), "location", location, "step", step.String())

@@ -77,11 +77,13 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 			[]string{"Warning LoadBalancerStays", "gateway slow", "no network dmz", "correct it there"},
 		},
 		{
-			"a gateway that is gone, where the Service has been", balanced("web", standingAt("main")), func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
+			"a gateway that is gone, where the Service has been", balanced("web", standingAt("main")),
+			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
 			[]string{"Warning LoadBalancerStays", "at main", "no such gateway", "test.example.com/standing"},
 		},
 		{
-			"an outage, which ends by itself", balanced("web"), func(f *fakeBalancer) { f.lost = map[string]error{"slow": plan.ErrUnknown} }, nil,
+			"an outage, which ends by itself", balanced("web"),
+			func(f *fakeBalancer) { f.lost = map[string]error{"slow": plan.ErrUnknown} }, nil,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -128,7 +130,8 @@ func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(exists).To(BeTrue(), "what can be seen is not held up")
 	for range 2 {
-		b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring("no network dmz")))
+		b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "",
+			s)).To(MatchError(ContainSubstring("no network dmz")))
 		b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty(), "what can go goes")
 	}
 	b.Expect(b.told()).To(ConsistOf(ContainSubstring("gateway slow")))

@@ -26,7 +26,8 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	mode := corev1.LoadBalancerIPModeVIP
 	b.Expect(status.Ingress).To(Equal([]corev1.LoadBalancerIngress{{
-		IP: "203.0.113.10", IPMode: &mode, Ports: []corev1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP}, {Port: 443, Protocol: corev1.ProtocolTCP}},
+		IP: "203.0.113.10", IPMode: &mode,
+		Ports: []corev1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP}, {Port: 443, Protocol: corev1.ProtocolTCP}},
 	}}))
 	stored, err := b.client.CoreV1().Services("shop").Get(context.Background(), "web", metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
@@ -193,7 +194,10 @@ func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	b.balancer.pending = false
 
 	joins := func(name string) {
-		b.nodes.add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(b.clock.Now())}})
+		b.nodes.add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name:              name,
+			CreationTimestamp: metav1.NewTime(b.clock.Now()),
+		}})
 	}
 	joins("b")
 	_, err = b.ensure(s)
@@ -241,7 +245,8 @@ func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
 	go func() { deleted <- b.them.EnsureLoadBalancerDeleted(context.Background(), "", next) }()
 	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
 	b.clock.Step(removalPatience)
-	b.Eventually(deleted).Should(Receive(MatchError(plan.ErrBusy)), "deletion waits a while, as it cannot ask to be called soon")
+	b.Eventually(deleted).Should(Receive(MatchError(plan.ErrBusy)),
+		"deletion waits a while, as it cannot ask to be called soon")
 
 	close(b.balancer.hold)
 	b.Eventually(finished).Should(Receive(BeNil()))
@@ -258,8 +263,10 @@ func TestALoadBalancerThatMovesLeavesItsOldPlace(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.balancer.things["main/web-uid"]).To(BeEmpty())
 	b.Expect(b.balancer.things["slow/web-uid"]).To(HaveLen(2))
-	b.Expect(slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, "main delete") })).To(BeNumerically(">",
-		slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, "slow create") })), "the new one is made first")
+	b.Expect(slices.IndexFunc(b.balancer.runs,
+		func(r string) bool { return strings.HasPrefix(r, "main delete") })).To(BeNumerically(">",
+		slices.IndexFunc(b.balancer.runs, func(r string) bool { return strings.HasPrefix(r, "slow create") })),
+		"the new one is made first")
 }
 
 func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
@@ -279,11 +286,13 @@ func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.balancer.things["new/web-uid"]).To(HaveLen(2))
-	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring("no such gateway")), "what it had there is not said to be gone")
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring("no such gateway")),
+		"what it had there is not said to be gone")
 }
 
 func TestADryRunChangesNothing(t *testing.T) {
-	s := balanced("web", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "true") })
+	s := balanced("web",
+		func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "true") })
 	b := newBench(t, s)
 
 	for range 2 {
@@ -352,7 +361,8 @@ func TestNodesThatALoadBalancerCannotFollowYetAreNoFailure(t *testing.T) {
 	_, err := b.ensure(s)
 	b.mustRetry(err, "realized")
 
-	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed(), "Kubernetes would make it a Warning for each Service")
+	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed(),
+		"Kubernetes would make it a Warning for each Service")
 }
 
 func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {

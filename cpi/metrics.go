@@ -64,8 +64,10 @@ type balancerMetrics struct {
 func (l *LoadBalancers) Collector() prometheus.Collector {
 	return &balancerMetrics{
 		balancers: l,
-		states:    prometheus.NewDesc("capvcd_ccm_load_balancers", "Load balancers of Services, by state.", []string{"state"}, nil),
-		refused:   prometheus.NewDesc("capvcd_ccm_refusals", "Services that ask for what they cannot have, by the reason of their events.", []string{"reason"}, nil),
+		states: prometheus.NewDesc("capvcd_ccm_load_balancers", "Load balancers of Services, by state.",
+			[]string{"state"}, nil),
+		refused: prometheus.NewDesc("capvcd_ccm_refusals",
+			"Services that ask for what they cannot have, by the reason of their events.", []string{"reason"}, nil),
 	}
 }
 
@@ -119,8 +121,13 @@ func Watch(b Balancer, c clock.PassiveClock) *Watched {
 	if c == nil {
 		c = clock.RealClock{}
 	}
-	return &Watched{Balancer: b, clock: c, last: map[string]time.Time{}, desc: prometheus.NewDesc("capvcd_ccm_last_look_timestamp_seconds",
-		"When the load balancers at a location were last observed with success, since the epoch.", []string{"place"}, nil)}
+	return &Watched{
+		Balancer: b, clock: c, last: map[string]time.Time{},
+		desc: prometheus.NewDesc("capvcd_ccm_last_look_timestamp_seconds",
+			"When the load balancers at a location were last observed with success, since the epoch.",
+			[]string{"place"},
+			nil),
+	}
 }
 
 // Plan notes when there was a plan.

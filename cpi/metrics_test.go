@@ -32,15 +32,30 @@ func TestStates(t *testing.T) {
 			s.Status.LoadBalancer.Ingress[0].Ports = []corev1.PortStatus{{Port: 80, Error: &problem}}
 		}, statePartly},
 		{"one that is deleted leaves", func(s *corev1.Service) { s.DeletionTimestamp = &now }, stateLeaving},
-		{"and is gone when its finalizer is", func(s *corev1.Service) { s.DeletionTimestamp, s.Finalizers = &now, nil }, ""},
-		{"one of another type leaves", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }, stateLeaving},
-		{"and is none any more", func(s *corev1.Service) { s.Spec.Type, s.Finalizers = corev1.ServiceTypeClusterIP, nil }, ""},
+		{
+			"and is gone when its finalizer is", func(s *corev1.Service) { s.DeletionTimestamp, s.Finalizers = &now, nil },
+			"",
+		},
+		{
+			"one of another type leaves", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP },
+			stateLeaving,
+		},
+		{
+			"and is none any more",
+			func(s *corev1.Service) { s.Spec.Type, s.Finalizers = corev1.ServiceTypeClusterIP, nil }, "",
+		},
 		{"one of another class is none of ours", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class }, ""},
-		{"a dry run is no wish", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "true") }, stateDryRun},
+		{
+			"a dry run is no wish",
+			func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.DryRun, "true") },
+			stateDryRun,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := balanced("web", func(s *corev1.Service) { s.Finalizers = []string{servicehelpers.LoadBalancerCleanupFinalizer} }, tt.mod)
+			s := balanced("web",
+				func(s *corev1.Service) { s.Finalizers = []string{servicehelpers.LoadBalancerCleanupFinalizer} },
+				tt.mod)
 			NewWithT(t).Expect(stateOf(service.Defaults{Dialect: servicetest.Dialect{}}, s)).To(Equal(tt.state))
 		})
 	}

@@ -30,7 +30,10 @@ func TestANodeThatJoinsAgainKeepsItsAddresses(t *testing.T) {
 		return all
 	}
 	joins := func(uid types.UID, addresses ...corev1.NodeAddress) {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker", UID: uid, CreationTimestamp: metav1.NewTime(now)}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: "worker", UID: uid,
+			CreationTimestamp: metav1.NewTime(now),
+		}}
 		n.Status.Addresses = addresses
 		g.Expect(indexer.Add(n)).To(Succeed())
 	}

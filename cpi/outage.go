@@ -139,7 +139,8 @@ func (o *Outages) reportWaiting(ctx context.Context) {
 	for _, s := range all {
 		if state := stateOf(o.opts.Defaults, s); (state == statePending || state == stateLeaving) && !o.waiting[s.UID] {
 			o.waiting[s.UID] = true
-			o.opts.Recorder.Event(s, corev1.EventTypeWarning, o.trouble.Reason, cut("The load balancer waits: "+o.trouble.Message))
+			o.opts.Recorder.Event(s, corev1.EventTypeWarning, o.trouble.Reason,
+				cut("The load balancer waits: "+o.trouble.Message))
 		}
 	}
 }

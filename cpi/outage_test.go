@@ -33,12 +33,19 @@ type outage struct {
 
 func newOutage(t *testing.T, services ...*corev1.Service) *outage {
 	t.Helper()
-	o := &outage{WithT: NewWithT(t), bench: newBench(t, services...), events: record.NewFakeRecorder(100), clock: testclock.NewFakeClock(time.Now())}
+	o := &outage{
+		WithT: NewWithT(t), bench: newBench(t, services...), events: record.NewFakeRecorder(100),
+		clock: testclock.NewFakeClock(time.Now()),
+	}
 	o.them = NewOutages(OutageOptions{
 		Explain: func(err error) (Trouble, bool) {
-			return Trouble{Reason: "Cloud" + err.Error(), Message: "it is " + err.Error(), Stays: errors.Is(err, errRefused)}, !errors.Is(err, errPrivate)
+			return Trouble{
+				Reason: "Cloud" + err.Error(), Message: "it is " + err.Error(),
+				Stays: errors.Is(err, errRefused),
+			}, !errors.Is(err, errPrivate)
 		},
-		Recorder: o.events, Self: &corev1.ObjectReference{Kind: "Pod", Name: "me"}, Services: o.bench.them.opts.Services, Clock: o.clock,
+		Recorder: o.events, Self: &corev1.ObjectReference{Kind: "Pod", Name: "me"},
+		Services: o.bench.them.opts.Services, Clock: o.clock,
 	})
 	o.events.IncludeObject = true
 	return o
@@ -65,11 +72,13 @@ func TestAnOutageIsToldOnThePodAndOnceOnWhoWaits(t *testing.T) {
 	o.them.Note(errAway)
 	o.Expect(o.after(outagePatience-time.Second)).To(BeEmpty(), "most are over by then")
 
-	o.Expect(o.after(time.Second)).To(ConsistOf("Warning Cloudaway it is away "+onSelf, "Warning Cloudaway The load balancer waits: it is away "+onService))
+	o.Expect(o.after(time.Second)).To(ConsistOf("Warning Cloudaway it is away "+onSelf,
+		"Warning Cloudaway The load balancer waits: it is away "+onService))
 	o.them.Note(errAway)
 	o.Expect(o.after(outageReminder-time.Second)).To(BeEmpty(), "once")
 	o.services.add(balanced("came-later"))
-	o.Expect(o.after(time.Second)).To(ConsistOf(HaveSuffix(onSelf), HaveSuffix(onService)), "a reminder, and who waits now")
+	o.Expect(o.after(time.Second)).To(ConsistOf(HaveSuffix(onSelf), HaveSuffix(onService)),
+		"a reminder, and who waits now")
 
 	o.them.Note(nil)
 	o.Expect(o.after(time.Second)).To(ConsistOf(And(HavePrefix("Normal CloudAnswers"), HaveSuffix(onSelf))))
@@ -116,7 +125,8 @@ func TestOutagesAreHeardOf(t *testing.T) {
 	_, _ = balancer.Plan(t.Context(), "", PlanRequest{})
 	o.Expect(heardOf()).To(BeFalse())
 	down.err = fmt.Errorf("%w: %w", plan.ErrRefused, errAway)
-	o.Expect(balancer.Run(t.Context(), "", fakeStep{})).To(And(MatchError(plan.ErrUnknown), Not(MatchError(plan.ErrRefused))), "no Service asks for too much")
+	o.Expect(balancer.Run(t.Context(), "", fakeStep{})).To(And(MatchError(plan.ErrUnknown),
+		Not(MatchError(plan.ErrRefused))), "no Service asks for too much")
 	o.Expect(heardOf()).To(BeTrue())
 	o.them.Note(nil)
 	_, err = balancer.Locate(t.Context(), "dmz")

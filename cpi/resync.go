@@ -50,14 +50,21 @@ type resyncTask struct {
 // Start begins to compare all load balancers with what is there: from time to time, and when addresses of nodes change.
 // It ends with ctx.
 func (l *LoadBalancers) Start(ctx context.Context) {
-	r := &resync{LoadBalancers: l, queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: l.opts.Clock})}
+	r := &resync{
+		LoadBalancers: l,
+		queue: workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[string]{Clock: l.opts.Clock}),
+	}
 	r.tasks = map[string]*resyncTask{
 		"nodes":   {run: r.compareNodes},
 		"classes": {run: foreignClasses{l}.release, every: l.opts.Drift},
 		"orphans": {run: r.searchOrphans, every: orphanRounds * l.opts.Drift},
 	}
 	for _, name := range l.opts.Defaults.Locations {
-		r.tasks["location/"+name] = &resyncTask{run: func(ctx context.Context) { r.repairAll(ctx, name) }, every: l.opts.Drift}
+		r.tasks["location/"+name] = &resyncTask{
+			run:   func(ctx context.Context) { r.repairAll(ctx, name) },
+			every: l.opts.Drift,
+		}
 	}
 	r.watchNodes(ctx)
 	go r.run(ctx)
@@ -134,7 +141,8 @@ func (r *resync) repairAll(ctx context.Context, location string) {
 
 // repairable reports whether Kubernetes has handed a Service to us: before its finalizer is there, nothing may be made.
 func repairable(s *corev1.Service) bool {
-	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp == nil &&
+	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil &&
+		s.DeletionTimestamp == nil &&
 		servicehelpers.HasLBFinalizer(s)
 }
 
@@ -228,7 +236,8 @@ func (r *resync) searchOrphans(ctx context.Context) {
 			continue
 		}
 		if live, ok := r.live(); ok { // listed after what they own
-			r.reportOrphans(ctx, location, slices.DeleteFunc(slices.Clone(owners), func(o plan.Owner) bool { return live[types.UID(o.UID)] }))
+			r.reportOrphans(ctx, location,
+				slices.DeleteFunc(slices.Clone(owners), func(o plan.Owner) bool { return live[types.UID(o.UID)] }))
 		}
 	}
 	if live, ok := r.live(); ok {
@@ -251,7 +260,8 @@ func (r *resync) live() (map[types.UID]bool, bool) {
 func (r *resync) reportOrphans(ctx context.Context, location string, orphans []plan.Owner) {
 	var names []string
 	for _, o := range orphans {
-		klog.FromContext(ctx).Info("A load balancer has no Service: remove its objects in the cloud if no other cluster has this cluster's id",
+		klog.FromContext(ctx).Info(
+			"A load balancer has no Service: remove its objects in the cloud if no other cluster has this cluster's id",
 			"location", location, "owner", o.String(), "uid", o.UID, "name", r.opts.Balancer.NameOf(o))
 		names = append(names, fmt.Sprintf("%s (uid %s)", o, o.UID))
 	}
@@ -259,7 +269,10 @@ func (r *resync) reportOrphans(ctx context.Context, location string, orphans []p
 		return
 	}
 	slices.Sort(names)
-	r.opts.Recorder.Event(r.opts.Self, corev1.EventTypeWarning, reasonOrphans, cut(fmt.Sprintf("%d load balancers at %s have the id of this cluster "+
-		"and no Service: remove what their descriptions name there, unless another cluster was given the same id by mistake: %s",
-		len(names), location, strings.Join(names, ", "))))
+	r.opts.Recorder.Event(r.opts.Self, corev1.EventTypeWarning, reasonOrphans,
+		cut(fmt.Sprintf("%d load balancers at %s have the id of this cluster "+
+			"and no Service: remove what their descriptions name there, unless another cluster was given the "+
+			"same id by "+
+			"mistake: %s",
+			len(names), location, strings.Join(names, ", "))))
 }

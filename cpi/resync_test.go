@@ -13,7 +13,9 @@ import (
 )
 
 func TestDriftIsRepairedAndPublished(t *testing.T) {
-	s, foreign, young := balanced("web"), balanced("foreign", func(s *corev1.Service) { class := "x"; s.Spec.LoadBalancerClass = &class }), balanced("young", func(s *corev1.Service) { s.Finalizers = nil })
+	s, foreign, young := balanced("web"),
+		balanced("foreign", func(s *corev1.Service) { class := "x"; s.Spec.LoadBalancerClass = &class }),
+		balanced("young", func(s *corev1.Service) { s.Finalizers = nil })
 	b := newBench(t, s, foreign, young)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

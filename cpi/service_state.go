@@ -106,7 +106,8 @@ func (l *LoadBalancers) store(ctx context.Context, s *corev1.Service, n note) er
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": s.UID, "annotations": annotations}})
 	if err == nil {
-		_, err = l.opts.Client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = l.opts.Client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("writing down what is intended: %w", err)

@@ -42,7 +42,8 @@ func TestFailedPackagesAreRunOnceMore(t *testing.T) {
 		{
 			"a package that passes then is flaky", "good flaky", false, flaky,
 			map[string]int{
-				"ok  \texample.com/m/good\t": 1, "FAIL\texample.com/m/flaky\t": 1, "ok  \texample.com/m/flaky\t": 1},
+				"ok  \texample.com/m/good\t": 1, "FAIL\texample.com/m/flaky\t": 1, "ok  \texample.com/m/flaky\t": 1,
+			},
 		},
 		{
 			"a package that fails again fails the command", "flaky broken", true, flaky,

@@ -1,5 +1,5 @@
-// Package templates_test checks the cluster templates without an API server: that they render as clusterctl renders them, hold only
-// fields that exist, and refer to objects that are there. test/templates applies them to a real one.
+// Package templates_test checks the cluster templates without an API server: that they render as clusterctl renders
+// them, hold only fields that exist, and refer to objects that are there. test/templates applies them to a real one.
 package templates_test
 
 import (
@@ -29,7 +29,8 @@ import (
 
 var flavors = []string{"", "development"}
 
-// needed are the variables without a default, with values for the simulator's model. clusterctl itself sets the first four.
+// needed are the variables without a default, with values for the simulator's model. clusterctl itself sets the first
+// four.
 var needed = map[string]string{
 	"CLUSTER_NAME":                 "demo",
 	"KUBERNETES_VERSION":           "v1.36.3",
@@ -78,7 +79,10 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 			machine := find[*infrav1.VCDMachineTemplate](objects, "demo-control-plane").Spec.Template.Spec
 			g.Expect(machine.DiskSize.IsZero()).To(BeTrue(), "no size is the template's")
 			machine.DiskSize = nil
-			g.Expect(machine).To(Equal(infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3"}))
+			g.Expect(machine).To(Equal(infrav1.VCDMachineSpec{
+				Catalog:  "kubernetes",
+				Template: "ubuntu-2404-kube-v1.36.3",
+			}))
 			secret := find[*corev1.Secret](objects, "demo-credentials")
 			g.Expect(slices.Collect(maps.Values(secret.Data))).To(HaveEach(BeEmpty()))
 			control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
@@ -137,13 +141,17 @@ func TestReferencesPointToObjectsOfTheTemplate(t *testing.T) {
 			objects := render(t, flavor, needed)
 
 			cluster := find[*clusterv1.Cluster](objects, "demo")
-			refs := []clusterv1.ContractVersionedObjectReference{cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef}
+			refs := []clusterv1.ContractVersionedObjectReference{
+				cluster.Spec.InfrastructureRef,
+				cluster.Spec.ControlPlaneRef,
+			}
 			for _, object := range objects {
 				switch o := object.(type) {
 				case *controlplanev1.KubeadmControlPlane:
 					refs = append(refs, o.Spec.MachineTemplate.Spec.InfrastructureRef)
 				case *clusterv1.MachineDeployment:
-					refs = append(refs, o.Spec.Template.Spec.InfrastructureRef, o.Spec.Template.Spec.Bootstrap.ConfigRef)
+					refs = append(refs, o.Spec.Template.Spec.InfrastructureRef,
+						o.Spec.Template.Spec.Bootstrap.ConfigRef)
 				case *infrav1.VCDIdentity:
 					g.Expect(find[*corev1.Secret](objects, o.Spec.SecretRef.Name)).NotTo(BeNil())
 				case *infrav1.VCDCluster:
@@ -179,12 +187,15 @@ func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
 				g.Expect(registration.Name).To(Equal(hostname))
 				g.Expect(registration.KubeletExtraArgs).To(ConsistOf(
 					bootstrapv1.Arg{Name: "provider-id", Value: new(providerID)},
-					bootstrapv1.Arg{Name: "cloud-provider", Value: new("external")}), "Nodes wait for the cloud controller manager")
+					bootstrapv1.Arg{Name: "cloud-provider", Value: new("external")}),
+					"Nodes wait for the cloud controller manager")
 			}
 			for _, o := range objects {
 				if c, ok := o.(*infrav1.VCDCluster); ok {
 					g.Expect(c.Spec.CloudProvider.Mode).To(Equal(infrav1.CloudProviderManaged))
-					g.Expect(find[*infrav1.VCDIdentity](objects, c.Spec.IdentityRef.Name).Spec.ShareWithClusters).To(HaveValue(BeTrue()), "or it gets no credentials")
+					g.Expect(find[*infrav1.VCDIdentity](objects,
+						c.Spec.IdentityRef.Name).Spec.ShareWithClusters).To(HaveValue(BeTrue()),
+						"or it gets no credentials")
 				}
 			}
 		})
@@ -271,7 +282,8 @@ func strictDecoder(t *testing.T) runtime.Decoder {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme,
+		corev1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+		infrav1.AddToScheme,
 	} {
 		NewWithT(t).Expect(add(scheme)).To(Succeed())
 	}

@@ -18,12 +18,14 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".identityRef",message="may only be set when mode is Managed"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".nodes",message="may only be set when mode is Managed"
 type CloudProviderSpec struct {
-	// mode is Managed, which is the default, External or None. Managed installs the bundled one and keeps it up to date; External leaves it to the user; None removes what Managed installed.
+	// mode is Managed, which is the default, External or None. Managed installs the bundled one and keeps it up to
+	// date; External leaves it to the user; None removes what Managed installed.
 	// +optional
 	// +kubebuilder:default=Managed
 	Mode CloudProviderMode `json:"mode,omitempty"`
 
-	// identityRef is the identity of the cloud controller manager; the cluster's own if empty. It must be a VCDIdentity with shareWithClusters: its credentials are copied into the workload cluster.
+	// identityRef is the identity of the cloud controller manager; the cluster's own if empty. It must be a VCDIdentity
+	// with shareWithClusters: its credentials are copied into the workload cluster.
 	// +optional
 	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
 
@@ -70,7 +72,8 @@ type CloudProviderZone struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*$`
 	Region string `json:"region,omitempty"`
 
-	// placementPolicy is the name or URN of the VM placement policy of the zone's Nodes; if empty, the zone of all Nodes without another one.
+	// placementPolicy is the name or URN of the VM placement policy of the zone's Nodes; if empty, the zone of all
+	// Nodes without another one.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

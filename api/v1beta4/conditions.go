@@ -2,21 +2,22 @@ package v1beta4
 
 // Condition types of a VCDCluster.
 const (
-	// IdentityReadyCondition is True when the identity may be used for the namespace, site and organisation of the cluster, and
-	// its credentials log in.
+	// IdentityReadyCondition is True when the identity may be used for the namespace, site and organisation of the
+	// cluster, and its credentials log in.
 	IdentityReadyCondition = "IdentityReady"
 	// NetworkReadyCondition is True when VDC and network are found.
 	NetworkReadyCondition = "NetworkReady"
 	// EndpointReadyCondition is True when the control-plane endpoint is known and prepared.
 	EndpointReadyCondition = "EndpointReady"
-	// VAppLayoutReadyCondition is True when everything in the workload cluster works with the layout. It exists with layout
-	// PerMachine only.
+	// VAppLayoutReadyCondition is True when everything in the workload cluster works with the layout. It exists with
+	// layout PerMachine only.
 	VAppLayoutReadyCondition = "VAppLayoutReady"
-	// GoneTrustedCondition is False while VMs of several clusters of the site are missing together, until a user acknowledges
-	// that they are gone: no missing VM of the cluster counts as gone. It does not exist otherwise, and is not part of Ready.
+	// GoneTrustedCondition is False while VMs of several clusters of the site are missing together, until a user
+	// acknowledges that they are gone: no missing VM of the cluster counts as gone. It does not exist otherwise, and is
+	// not part of Ready.
 	GoneTrustedCondition = "GoneTrusted"
-	// CloudProviderReadyCondition is True when the bundled cloud controller manager runs in the workload cluster. It exists if
-	// spec.cloudProvider.mode is Managed. It is not part of Ready: machines are created before it can run.
+	// CloudProviderReadyCondition is True when the bundled cloud controller manager runs in the workload cluster. It
+	// exists if spec.cloudProvider.mode is Managed. It is not part of Ready: machines are created before it can run.
 	CloudProviderReadyCondition = "CloudProviderReady"
 )
 
@@ -36,23 +37,25 @@ const (
 	PoweredOnCondition = "PoweredOn"
 	// AddressesReadyCondition is True when the addresses of the machine are known.
 	AddressesReadyCondition = "AddressesReady"
-	// VMAsSpecifiedCondition is True while the VM is as it was created, and its disk has the size in the spec. It is not part of
-	// Ready unless the annotation drift-in-ready is set: a Node works on after a change of its VM, and need not be replaced.
+	// VMAsSpecifiedCondition is True while the VM is as it was created, and its disk has the size in the spec. It is
+	// not part of Ready unless the annotation drift-in-ready is set: a Node works on after a change of its VM, and need
+	// not be replaced.
 	VMAsSpecifiedCondition = "VMAsSpecified"
-	// LeaseUnlimitedCondition is False while the vApp has a runtime lease: VCD stops it unless the lease is renewed. It does not
-	// exist otherwise, and is not part of Ready.
+	// LeaseUnlimitedCondition is False while the vApp has a runtime lease: VCD stops it unless the lease is renewed. It
+	// does not exist otherwise, and is not part of Ready.
 	LeaseUnlimitedCondition = "LeaseUnlimited"
 )
 
 // Condition types of a VCDMachineTemplate.
 const (
-	// CapacityKnownCondition is True when status.capacity is the capacity of a machine, so that an autoscaler can scale from zero.
+	// CapacityKnownCondition is True when status.capacity is the capacity of a machine, so that an autoscaler can scale
+	// from zero.
 	CapacityKnownCondition = "CapacityKnown"
 )
 
 // Condition types of identities.
 const (
-	// SecretReadyCondition is True when the Secret exists and is complete. Whether VCD accepts its credentials is checked by each
-	// VCDCluster.
+	// SecretReadyCondition is True when the Secret exists and is complete. Whether VCD accepts its credentials is
+	// checked by each VCDCluster.
 	SecretReadyCondition = "SecretReady"
 )

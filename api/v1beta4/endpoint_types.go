@@ -58,8 +58,8 @@ type KubeVIPEndpoint struct {
 	// +kubebuilder:validation:MaxLength=253
 	DNSName string `json:"dnsName,omitempty"`
 
-	// interface of the nodes that announces the virtual IP; kube-vip takes the one with the default route if empty. Mutable in
-	// place; takes effect on new control-plane nodes.
+	// interface of the nodes that announces the virtual IP; kube-vip takes the one with the default route if empty.
+	// Mutable in place; takes effect on new control-plane nodes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	Interface string `json:"interface,omitempty"`

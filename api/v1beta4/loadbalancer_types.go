@@ -54,8 +54,8 @@ type LoadBalancerAlgorithm string
 
 // LoadBalancerSpec has defaults for load balancers of Services. Annotations of a Service override them.
 type LoadBalancerSpec struct {
-	// mode is Enabled or Disabled; Enabled if empty. Disabled needs no NSX. Services that have load balancers keep them, and cannot be
-	// deleted, until it is Enabled again.
+	// mode is Enabled or Disabled; Enabled if empty. Disabled needs no NSX. Services that have load balancers keep
+	// them, and cannot be deleted, until it is Enabled again.
 	// +optional
 	Mode LoadBalancerMode `json:"mode,omitempty"`
 
@@ -85,7 +85,8 @@ type LoadBalancerSpec struct {
 	// +optional
 	Algorithm LoadBalancerAlgorithm `json:"algorithm,omitempty"`
 
-	// certificateAlias is the certificate, by its alias in VCD's library, of ports with TLS that name none; <infraID>-cert if empty.
+	// certificateAlias is the certificate, by its alias in VCD's library, of ports with TLS that name none;
+	// <infraID>-cert if empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -96,7 +97,8 @@ type LoadBalancerSpec struct {
 	// +optional
 	SourceRanges SourceRangesPolicy `json:"sourceRanges,omitempty"`
 
-	// members are the nodes that get the traffic: Workers, which is the default, or AllNodes, with those of the control plane.
+	// members are the nodes that get the traffic: Workers, which is the default, or AllNodes, with those of the control
+	// plane.
 	// +optional
 	Members LoadBalancerMembers `json:"members,omitempty"`
 

@@ -1,6 +1,7 @@
 package v1beta4
 
-// Annotations that the controllers write. They are part of what must survive `clusterctl move`, which restores no status.
+// Annotations that the controllers write. They are part of what must survive `clusterctl move`, which restores no
+// status.
 const (
 	// InstanceIDAnnotation on a VCDMachine is the instance ID of its guest and the marker of its VM. It never
 	// changes.
@@ -36,8 +37,9 @@ const (
 	// PoweredOnAgainAnnotation on a VCDMachine is how often in a row its VM was found powered off and powered on
 	// again, and the time of the last attempt (RFC 3339). Remove it to retry at once.
 	PoweredOnAgainAnnotation = "infrastructure.cluster.x-k8s.io/powered-on-again"
-	// DriftInReadyAnnotation on a VCDMachine, with the value "true", makes VMAsSpecified part of Ready, so that a MachineHealthCheck
-	// replaces machines whose VM was changed in VCD. Set it in spec.template.metadata of a VCDMachineTemplate.
+	// DriftInReadyAnnotation on a VCDMachine, with the value "true", makes VMAsSpecified part of Ready, so that a
+	// MachineHealthCheck replaces machines whose VM was changed in VCD. Set it in spec.template.metadata of a
+	// VCDMachineTemplate.
 	DriftInReadyAnnotation = "infrastructure.cluster.x-k8s.io/drift-in-ready"
 	// GoneStoppedAnnotation on a VCDCluster is the time since when none of its VMs counts as gone, because VMs of
 	// several clusters of the site are missing together (RFC 3339).
@@ -71,7 +73,8 @@ const (
 	// was removed, within a few seconds (RFC 3339). Load balancers are searched for once more when no cloud
 	// controller manager can be running that creates them again.
 	LoadBalancersRemovedAnnotation = "infrastructure.cluster.x-k8s.io/load-balancers-removed"
-	// CloudProviderOfAnnotation on an object in a workload cluster is the id of the cluster whose bundled cloud controller manager it is part of.
+	// CloudProviderOfAnnotation on an object in a workload cluster is the id of the cluster whose bundled cloud
+	// controller manager it is part of.
 	CloudProviderOfAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-of"
 	// CloudProviderAppliedAnnotation on such an object is the time when all objects were last applied again because
 	// one had been changed (RFC 3339).
@@ -153,14 +156,14 @@ const (
 const (
 	// IdentityNotFoundReason means that the identity does not exist. Create it, or correct spec.identityRef.
 	IdentityNotFoundReason = "IdentityNotFound"
-	// NamespaceNotAllowedReason means that the VCDClusterIdentity may not be used from the namespace. List or select it in
-	// spec.allowedNamespaces.
+	// NamespaceNotAllowedReason means that the VCDClusterIdentity may not be used from the namespace. List or select it
+	// in spec.allowedNamespaces.
 	NamespaceNotAllowedReason = "NamespaceNotAllowed"
 	// SiteNotAllowedReason means that the identity is for another site than the VCDCluster's; its credentials are not
 	// sent there. Correct spec.site of the VCDCluster or of the identity.
 	SiteNotAllowedReason = "SiteNotAllowed"
-	// OrgNotAllowedReason means that the VCDClusterIdentity may not be used for the organisation. Correct spec.org of the VCDCluster,
-	// or add it to spec.orgs of the identity.
+	// OrgNotAllowedReason means that the VCDClusterIdentity may not be used for the organisation. Correct spec.org of
+	// the VCDCluster, or add it to spec.orgs of the identity.
 	OrgNotAllowedReason = "OrgNotAllowed"
 	// SecretNotFoundReason means that the Secret of the identity does not exist. Create it, or correct spec.secretRef.
 	SecretNotFoundReason = "SecretNotFound"
@@ -332,8 +335,8 @@ const (
 	// AddressChangedReason means that a NIC has another address in VCD than the guest is configured with. Set it
 	// back, or replace the machine.
 	AddressChangedReason = "AddressChanged"
-	// NICsChangedReason means that a NIC of the VM was removed, added or connected to another network. Set it back, or replace the
-	// machine.
+	// NICsChangedReason means that a NIC of the VM was removed, added or connected to another network. Set it back, or
+	// replace the machine.
 	NICsChangedReason = "NICsChanged"
 	// VMRenamedReason means that the VM was renamed. Rename it back: its Node keeps the old name.
 	VMRenamedReason = "VMRenamed"

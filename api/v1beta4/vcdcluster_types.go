@@ -20,7 +20,8 @@ type VCDClusterSpec struct {
 	// +optional
 	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// site is the URL of VMware Cloud Director without a path, such as https://vcd.example.com. Immutable once the cluster is provisioned.
+	// site is the URL of VMware Cloud Director without a path, such as https://vcd.example.com. Immutable once the
+	// cluster is provisioned.
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=512

@@ -8,15 +8,16 @@ import (
 
 // VCDMachineSpec is the desired state of a VCDMachine.
 type VCDMachineSpec struct {
-	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists; immutable once set.
+	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists;
+	// immutable once set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^vmware-cloud-director://urn:vcloud:vm:[0-9a-fA-F-]{36}$`
 	ProviderID string `json:"providerID,omitempty"`
 
-	// catalog is the name or URN of the catalog of the template; it may be shared from another organisation. Immutable once
-	// the VM exists. A deployment zone may set it instead.
+	// catalog is the name or URN of the catalog of the template; it may be shared from another organisation. Immutable
+	// once the VM exists. A deployment zone may set it instead.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -29,29 +30,31 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	Template string `json:"template,omitempty"`
 
-	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory; the VDC's default policy if empty, or the template's own
-	// size where that fixes none. Immutable once the VM exists.
+	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory; the VDC's default policy if empty, or
+	// the template's own size where that fixes none. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	SizingPolicy string `json:"sizingPolicy,omitempty"`
 
-	// placementPolicy is the name or URN of the VM placement policy; VCD's choice if empty. Immutable once the VM exists.
+	// placementPolicy is the name or URN of the VM placement policy; VCD's choice if empty. Immutable once the VM
+	// exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	PlacementPolicy string `json:"placementPolicy,omitempty"`
 
-	// storageProfile is the name or URN of the storage profile; the VDC's default if empty. Immutable once the VM exists.
+	// storageProfile is the name or URN of the storage profile; the VDC's default if empty. Immutable once the VM
+	// exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	StorageProfile string `json:"storageProfile,omitempty"`
 
-	// diskSize is the size of the first disk, such as 40Gi; the template's if empty or 0. It must not be smaller than the template's.
-	// Mutable in place: it can grow.
+	// diskSize is the size of the first disk, such as 40Gi; the template's if empty or 0. It must not be smaller than
+	// the template's. Mutable in place: it can grow.
 	// +optional
 	DiskSize *resource.Quantity `json:"diskSize,omitempty"`
 
-	// networks are the NICs in order; the first is the primary one. A single NIC with an address of the static pool in the cluster's
-	// ovdcNetwork if empty. Immutable once the VM exists.
+	// networks are the NICs in order; the first is the primary one. A single NIC with an address of the static pool in
+	// the cluster's ovdcNetwork if empty. Immutable once the VM exists.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -79,8 +82,8 @@ type VCDMachineSpec struct {
 	// +kubebuilder:default=Report
 	PowerState PowerStatePolicy `json:"powerState,omitempty"`
 
-	// shutdownTimeoutSeconds is how long a guest may take to shut down before its VM is powered off on deletion, in seconds; 60 if empty.
-	// 0 powers off at once. Mutable in place.
+	// shutdownTimeoutSeconds is how long a guest may take to shut down before its VM is powered off on deletion, in
+	// seconds; 60 if empty. 0 powers off at once. Mutable in place.
 	// +optional
 	// +kubebuilder:default=60
 	// +kubebuilder:validation:Minimum=0

@@ -43,7 +43,8 @@ func runOf(
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&out)
-	command.SetArgs(append([]string{"--cloud-config=" + filepath.Join(dir, "config.yaml"), "--credentials=" + dir}, args...))
+	command.SetArgs(append([]string{"--cloud-config=" + filepath.Join(dir, "config.yaml"), "--credentials=" + dir},
+		args...))
 	err = command.ExecuteContext(t.Context())
 	return out.String(), err
 }
@@ -55,9 +56,11 @@ func TestDefaults(t *testing.T) {
 	command, err := newCommand(nil, &ourFlags{}, fromEnv, providers())
 	g.Expect(err).NotTo(HaveOccurred())
 	for name, want := range map[string]string{
-		"cloud-provider": "vmware-cloud-director", "cloud-config": defaultConfig, "configure-cloud-routes": "false", "concurrent-service-syncs": "10",
-		"authentication-skip-lookup": "true", "leader-elect-resource-name": "cloud-controller-manager", "leader-elect-resource-namespace": "kube-system",
-		"allow-untagged-cloud": "false", "vcd-task-poll": "2s", "probe-address": ":10268",
+		"cloud-provider": "vmware-cloud-director", "cloud-config": defaultConfig, "configure-cloud-routes": "false",
+		"concurrent-service-syncs":   "10",
+		"authentication-skip-lookup": "true", "leader-elect-resource-name": "cloud-controller-manager",
+		"leader-elect-resource-namespace": "kube-system",
+		"allow-untagged-cloud":            "false", "vcd-task-poll": "2s", "probe-address": ":10268",
 	} {
 		flag := command.Flags().Lookup(name)
 		g.Expect(flag).NotTo(BeNil(), name)
@@ -67,8 +70,10 @@ func TestDefaults(t *testing.T) {
 
 func TestEventsAreAboutThePod(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(*(&ourFlags{namespace: "kube-system", podName: "ccm-1", podUID: "u"}).self()).To(And(HaveField("Kind", "Pod"), HaveField("Name", "ccm-1"), HaveField("UID", BeEquivalentTo("u"))))
-	g.Expect(*(&ourFlags{namespace: "kube-system"}).self()).To(And(HaveField("Kind", "Deployment"), HaveField("Name", "vmware-cloud-director-ccm")), "older manifests do not set the name of the pod")
+	g.Expect(*(&ourFlags{namespace: "kube-system", podName: "ccm-1", podUID: "u"}).self()).To(And(HaveField("Kind",
+		"Pod"), HaveField("Name", "ccm-1"), HaveField("UID", BeEquivalentTo("u"))))
+	g.Expect(*(&ourFlags{namespace: "kube-system"}).self()).To(And(HaveField("Kind", "Deployment"),
+		HaveField("Name", "vmware-cloud-director-ccm")), "older manifests do not set the name of the pod")
 }
 
 func TestVersion(t *testing.T) {
@@ -90,7 +95,10 @@ func TestValidateConfig(t *testing.T) {
 		wrong  []string
 	}{
 		{"all is right, with a warning about old keys", rightConfig, password, "warning: loadbalancer.ports.http", nil},
-		{"everything that is wrong is reported", "vcd: {host: vcd}\n", password, "", []string{"vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network"}},
+		{
+			"everything that is wrong is reported", "vcd: {host: vcd}\n", password, "",
+			[]string{"vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network"},
+		},
 		{"credentials are checked, too", rightConfig, nil, "", []string{"neither a refreshToken nor a username"}},
 	}
 	for _, tt := range tests {

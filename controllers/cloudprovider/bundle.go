@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// cloudProviderSuffix follows the name of the Cluster in the names of the Secret with the manifests and of its ClusterResourceSet.
+	// cloudProviderSuffix follows the name of the Cluster in the names of the Secret with the manifests and of its
+	// ClusterResourceSet.
 	cloudProviderSuffix = "-cloud-provider"
 	// seedSuffix follows it in the names of those that are applied once.
 	seedSuffix = cloudProviderSuffix + "-seed"
@@ -31,8 +32,8 @@ const (
 	manifestsKey = "manifests.yaml"
 )
 
-// A bundle is what the management cluster holds for the workload cluster: a Secret with manifests, and the ClusterResourceSets that
-// apply it.
+// A bundle is what the management cluster holds for the workload cluster: a Secret with manifests, and the
+// ClusterResourceSets that apply it.
 type bundle struct {
 	*Reconciler
 
@@ -66,19 +67,21 @@ func (b *bundle) read(ctx context.Context) (phases.Outcome, error) {
 	case err != nil:
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	case !b.owns(secret):
-		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason, "Secret %s exists and is not this VCDCluster's: delete or rename it", key.Name), nil
+		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
+			"Secret %s exists and is not this VCDCluster's: delete or rename it", key.Name), nil
 	}
 	b.secret = secret
 	return phases.Done, nil
 }
 
-// owns reports whether a Secret is one that we wrote for this cluster. A restore from a backup may have removed its owner; type and
-// label are still ours then.
+// owns reports whether a Secret is one that we wrote for this cluster. A restore from a backup may have removed its
+// owner; type and label are still ours then.
 func (b *bundle) owns(secret *corev1.Secret) bool {
 	if metav1.GetControllerOf(secret) != nil {
 		return metav1.IsControlledBy(secret, b.vcdCluster)
 	}
-	return secret.Type == addonsv1.ClusterResourceSetSecretType && secret.Labels[infrav1.CloudProviderLabel] == b.cluster.Name
+	return secret.Type == addonsv1.ClusterResourceSetSecretType &&
+		secret.Labels[infrav1.CloudProviderLabel] == b.cluster.Name
 }
 
 // label sets or, if the value is empty, removes the label on the Cluster by which ClusterResourceSets select it.
@@ -107,9 +110,11 @@ func (b *bundle) annotate(secret *corev1.Secret, items []item, credentials strin
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	dropped := append(readItems(notes[infrav1.CloudProviderDroppedAnnotation]), readItems(notes[infrav1.CloudProviderInventoryAnnotation])...)
+	dropped := append(readItems(notes[infrav1.CloudProviderDroppedAnnotation]),
+		readItems(notes[infrav1.CloudProviderInventoryAnnotation])...)
 	for annotation, list := range map[string][]item{
-		infrav1.CloudProviderInventoryAnnotation: items, infrav1.CloudProviderDroppedAnnotation: without(dropped, items),
+		infrav1.CloudProviderInventoryAnnotation: items,
+		infrav1.CloudProviderDroppedAnnotation:   without(dropped, items),
 	} {
 		text, err := writeItems(list)
 		if err != nil {
@@ -167,8 +172,11 @@ func (b *bundle) createCRS(ctx context.Context, suffix string, strategy addonsv1
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 		Spec: addonsv1.ClusterResourceSetSpec{
 			ClusterSelector: metav1.LabelSelector{MatchLabels: map[string]string{infrav1.CloudProviderLabel: b.cluster.Name}},
-			Resources:       []addonsv1.ResourceRef{{Kind: string(addonsv1.SecretClusterResourceSetResourceKind), Name: key.Name}},
-			Strategy:        string(strategy),
+			Resources: []addonsv1.ResourceRef{{
+				Kind: string(addonsv1.SecretClusterResourceSetResourceKind),
+				Name: key.Name,
+			}},
+			Strategy: string(strategy),
 		},
 	}
 	if b.WatchFilterValue != "" {
@@ -196,7 +204,8 @@ func (b *bundle) delete(ctx context.Context, obj client.Object, suffix string) e
 
 // hash identifies what should be in the workload cluster.
 func (b *bundle) hash() string {
-	sum := sha256.Sum256(slices.Concat(b.secret.Data[manifestsKey], []byte(b.annotation(infrav1.CloudProviderDroppedAnnotation))))
+	sum := sha256.Sum256(slices.Concat(b.secret.Data[manifestsKey],
+		[]byte(b.annotation(infrav1.CloudProviderDroppedAnnotation))))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -206,5 +215,6 @@ func (b *bundle) applying(missing []string) phases.Outcome {
 	if len(missing) > 0 {
 		what = phases.Few(missing)
 	}
-	return phases.Wait(applyPoll, infrav1.CloudProviderApplyingReason, "Waiting for ClusterResourceSet %s to apply %s", b.key(cloudProviderSuffix).Name, what)
+	return phases.Wait(applyPoll, infrav1.CloudProviderApplyingReason, "Waiting for ClusterResourceSet %s to apply %s",
+		b.key(cloudProviderSuffix).Name, what)
 }

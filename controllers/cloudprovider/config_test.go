@@ -20,7 +20,8 @@ import (
 
 // leftOut are the keys of the configuration that mode Managed never writes, each with the reason.
 var leftOut = map[string]string{
-	"vcd.vdcs":                 "later: a cluster is in one VDC until deployment zones are there, which will say the others",
+	"vcd.vdcs": "later: a cluster is in one VDC until deployment zones are there, which will say " +
+		"the others",
 	"vcd.userOrg":              "identities are of the cluster's organisation; a user name org/user says another",
 	"vcd.userorg":              "as vcd.userOrg",
 	"vcd.user":                 "credentials are in the Secret, which wins",
@@ -38,35 +39,57 @@ var leftOut = map[string]string{
 	"loadbalancer.edgeGateway":                  "the network of the nodes decides it",
 	"loadbalancer.gateways[].network":           "the manager looks the network up, and writes its edge gateway",
 	"nodes.vApps":                               "the cluster has one vApp, vAppName, or one for each machine",
-	"nodes.vAppNamePrefix":                      "nodes in vApps of their own are found by their provider IDs, which the manager writes",
-	"nodes.maxAge":                              "later: it trades calls for freshness, and its default keeps the budgets",
-	"rde.enabled":                               "it follows clusterid: what is no entity has none",
-	"rde.id":                                    "it follows clusterid",
+	"nodes.vAppNamePrefix": "nodes in vApps of their own are found by their provider IDs, which " +
+		"the manager writes",
+	"nodes.maxAge": "later: it trades calls for freshness, and its default keeps " +
+		"the budgets",
+	"rde.enabled": "it follows clusterid: what is no entity has none",
+	"rde.id":      "it follows clusterid",
 }
 
 // wishes is a cluster that sets all there is to be set for its cloud controller manager.
 func wishes() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{}
 	c.Spec.Org, c.Spec.InfraID = "acme", "infra-1"
-	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: "urn:vcloud:vdc:1"}, &infrav1.ResourceReference{Name: "nodes"}
+	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: "urn:vcloud:vdc:1"},
+		&infrav1.ResourceReference{Name: "nodes"}
 	arm := &infrav1.OneArmSpec{InternalRange: "10.9.0.1-10.9.0.9"}
 	c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
-		Mode: infrav1.LoadBalancerDisabled, OneArm: arm, VIPSubnet: "10.0.0.0/24", IPSpace: "public", ServiceEngineGroup: "seg", Algorithm: "RANDOM",
+		Mode: infrav1.LoadBalancerDisabled, OneArm: arm, VIPSubnet: "10.0.0.0/24", IPSpace: "public",
+		ServiceEngineGroup: "seg", Algorithm: "RANDOM",
 		CertificateAlias: "wildcard", SourceRanges: infrav1.SourceRangesFirewall, Members: infrav1.LoadBalancerAllNodes,
-		Class:    &infrav1.LoadBalancerClassSpec{Name: "example.com/vcd", UnclassifiedServices: infrav1.UnclassifiedIgnore},
-		Gateways: []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz", OneArm: arm, VIPSubnet: "10.1.0.0/24", IPSpace: "dmz"}}, DriftIntervalSeconds: ptr.To[int32](300),
+		Class: &infrav1.LoadBalancerClassSpec{
+			Name:                 "example.com/vcd",
+			UnclassifiedServices: infrav1.UnclassifiedIgnore,
+		},
+		Gateways: []infrav1.LoadBalancerGateway{{
+			Name: "dmz", EdgeGateway: "dmz", OneArm: arm, VIPSubnet: "10.1.0.0/24",
+			IPSpace: "dmz",
+		}}, DriftIntervalSeconds: ptr.To[int32](300),
 	}
-	some := infrav1.AddressSelection{NICs: []int32{0, 1}, CIDRs: []string{"10.0.0.0/8"}, Exclude: []string{"10.9.0.0/24"}}
+	some := infrav1.AddressSelection{
+		NICs: []int32{0, 1}, CIDRs: []string{"10.0.0.0/8"},
+		Exclude: []string{"10.9.0.0/24"},
+	}
 	c.Spec.CloudProvider.Nodes = infrav1.CloudProviderNodes{
-		Region: "north", Zones: []infrav1.CloudProviderZone{{Name: "rack-a", Region: "south", PlacementPolicy: "rack-a"}},
-		Addresses: infrav1.CloudProviderAddresses{Families: []infrav1.AddressFamily{"IPv6", "IPv4"}, Internal: some, External: some},
+		Region: "north", Zones: []infrav1.CloudProviderZone{{
+			Name: "rack-a", Region: "south",
+			PlacementPolicy: "rack-a",
+		}},
+		Addresses: infrav1.CloudProviderAddresses{
+			Families: []infrav1.AddressFamily{"IPv6", "IPv4"}, Internal: some,
+			External: some,
+		},
 	}
 	return c
 }
 
 // rendered is the configuration that is written for a cluster, whose identity has all there is.
 func rendered(g *WithT, c *infrav1.VCDCluster) string {
-	s := &scope{bundle: &bundle{vcdCluster: c, cluster: controllertest.NewCAPICluster()}, gateways: map[string]string{"dmz": "urn:vcloud:gateway:2"}}
+	s := &scope{
+		bundle:   &bundle{vcdCluster: c, cluster: controllertest.NewCAPICluster()},
+		gateways: map[string]string{"dmz": "urn:vcloud:gateway:2"},
+	}
 	s.shared.ServiceAccount = true
 	s.shared.Config = vcd.Config{Site: "https://vcd.example.com", CABundle: []byte("PEM"), Insecure: true}
 	config, err := s.config()
@@ -98,7 +121,8 @@ func paths(at string, value any) []string {
 	return all
 }
 
-// TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason holds the table of the program's keys, as its page has them, against what is written.
+// TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason holds the table of the program's keys, as its page has
+// them, against what is written.
 func TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason(t *testing.T) {
 	g := NewWithT(t)
 	page, err := os.ReadFile("../../docs/reference/ccm-config.md")
@@ -118,7 +142,8 @@ func TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason(t *testing.T) {
 	}
 	for _, path := range known {
 		if _, ok := leftOut[path]; !ok {
-			g.Expect(written).To(ContainElement(path), "is a key of the program: let the VCDCluster set it, or say in the table why not")
+			g.Expect(written).To(ContainElement(path),
+				"is a key of the program: let the VCDCluster set it, or say in the table why not")
 		}
 	}
 	for path := range leftOut {
@@ -130,7 +155,8 @@ func TestWhatIsNotAskedForIsLeftToTheCloudControllerManager(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
 	c.Spec.LoadBalancer, c.Spec.CloudProvider.Nodes = infrav1.LoadBalancerSpec{
-		Mode: infrav1.LoadBalancerEnabled, SourceRanges: infrav1.SourceRangesRefuse, Members: infrav1.LoadBalancerWorkers,
+		Mode: infrav1.LoadBalancerEnabled, SourceRanges: infrav1.SourceRangesRefuse,
+		Members: infrav1.LoadBalancerWorkers,
 	}, infrav1.CloudProviderNodes{}
 	var document map[string]any
 	g.Expect(yaml.Unmarshal([]byte(rendered(g, c)), &document)).To(Succeed())
@@ -145,8 +171,10 @@ func TestWhatIsAskedForIsWritten(t *testing.T) {
 	text := rendered(g, wishes())
 
 	for _, line := range []string{
-		"algorithm: RANDOM", "certAlias: wildcard", "class: example.com/vcd", "classOnly: true", "driftInterval: 5m0s", "enabled: false", "includeControlPlane: true",
-		"ipSpace: public", "sourceRanges: true", "edgeGateway: urn:vcloud:gateway:2", "region: north", "placementPolicy: rack-a", "vdc: urn:vcloud:vdc:1",
+		"algorithm: RANDOM", "certAlias: wildcard", "class: example.com/vcd", "classOnly: true", "driftInterval: 5m0s",
+		"enabled: false", "includeControlPlane: true",
+		"ipSpace: public", "sourceRanges: true", "edgeGateway: urn:vcloud:gateway:2", "region: north",
+		"placementPolicy: rack-a", "vdc: urn:vcloud:vdc:1",
 	} {
 		g.Expect(text).To(ContainSubstring(fmt.Sprintf("%s\n", line)))
 	}
@@ -157,7 +185,8 @@ func TestWhatIsWrittenIsWhatTheCloudControllerManagerReads(t *testing.T) {
 	c := wishes()
 	c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerEnabled
 
-	_, _, err := vcdconfig.Parse([]byte(strings.Replace(rendered(g, c), "caBundle: PEM", "caBundle: ''", 1)), ccmconfig.Environment{})
+	_, _, err := vcdconfig.Parse([]byte(strings.Replace(rendered(g, c), "caBundle: PEM", "caBundle: ''", 1)),
+		ccmconfig.Environment{})
 
 	g.Expect(err).NotTo(HaveOccurred())
 }
@@ -171,6 +200,7 @@ func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
 	_, err := s.config()
 
 	g.Expect(err).To(MatchError(And(
-		ContainSubstring("spec.loadBalancer.vipSubnet: "), ContainSubstring("spec.loadBalancer.gateways[dmz].oneArm.internalRange: "),
+		ContainSubstring("spec.loadBalancer.vipSubnet: "),
+		ContainSubstring("spec.loadBalancer.gateways[dmz].oneArm.internalRange: "),
 	)))
 }

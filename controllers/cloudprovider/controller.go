@@ -75,13 +75,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	changed := predicates.ResourceIsChanged(scheme, log)
 	b := ctrl.NewControllerManagedBy(mgr).Named("cloudprovider").
 		For(&infrav1.VCDCluster{}, builder.WithPredicates(
-			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue), predicates.ResourceIsNotExternallyManaged(scheme, log),
+			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
+			predicates.ResourceIsNotExternallyManaged(scheme, log),
 		)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ClusterToVCDCluster), builder.WithPredicates(changed)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ClusterToVCDCluster),
+			builder.WithPredicates(changed)).
 		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(session.Deletions())).
-		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(session.IdentityToClusters(r.Client)), builder.WithPredicates(changed)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(session.SecretToClusters(r.Client)), builder.OnlyMetadata, builder.WithPredicates(changed)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{}, handler.OnlyControllerOwner()),
+		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(session.IdentityToClusters(r.Client)),
+			builder.WithPredicates(changed)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(session.SecretToClusters(r.Client)),
+			builder.OnlyMetadata, builder.WithPredicates(changed)).
+		Watches(&corev1.Secret{},
+			handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{},
+				handler.OnlyControllerOwner()),
 			builder.OnlyMetadata, builder.WithPredicates(session.Deletions()))
 	if r.Connected != nil {
 		b = b.WatchesRawSource(r.Connected)
@@ -92,10 +98,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 // ClusterToVCDCluster finds the VCDCluster of a Cluster.
 func ClusterToVCDCluster(_ context.Context, obj client.Object) []ctrl.Request {
 	cluster, ok := obj.(*clusterv1.Cluster)
-	if !ok || cluster.Spec.InfrastructureRef.Kind != "VCDCluster" || cluster.Spec.InfrastructureRef.APIGroup != infrav1.GroupVersion.Group {
+	if !ok || cluster.Spec.InfrastructureRef.Kind != "VCDCluster" ||
+		cluster.Spec.InfrastructureRef.APIGroup != infrav1.GroupVersion.Group {
 		return nil
 	}
-	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}}}
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{
+		Namespace: cluster.Namespace,
+		Name:      cluster.Spec.InfrastructureRef.Name,
+	}}}
 }
 
 // scope holds the inputs of one reconcile, and the facts that its steps find.
@@ -202,12 +212,14 @@ func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
 // ready waits for the control plane.
 func (s *scope) ready(context.Context) (phases.Outcome, error) {
 	if !ptr.Deref(s.cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"), nil
+		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"),
+			nil
 	}
 	return phases.Done, nil
 }
 
-// refuseForeign makes sure, before anything is installed, that there is no other cloud controller manager in the workload cluster.
+// refuseForeign makes sure, before anything is installed, that there is no other cloud controller manager in the
+// workload cluster.
 func (s *scope) refuseForeign(ctx context.Context) (phases.Outcome, error) {
 	if s.secret != nil {
 		return phases.Done, nil
@@ -224,7 +236,8 @@ func (s *scope) connect(ctx context.Context) (*workload, phases.Outcome) {
 	c, err := s.Workload(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Cannot reach the workload cluster", "reason", err.Error())
-		return nil, phases.Unsure(session.UnreachablePoll, infrav1.WorkloadClusterUnreachableReason, "The API server of the workload cluster cannot be asked: see the Cluster")
+		return nil, phases.Unsure(session.UnreachablePoll, infrav1.WorkloadClusterUnreachableReason,
+			"The API server of the workload cluster cannot be asked: see the Cluster")
 	}
 	return &workload{Client: c, infraID: s.vcdCluster.Spec.InfraID}, phases.Done
 }

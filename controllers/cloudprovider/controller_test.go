@@ -24,7 +24,8 @@ func TestTheCloudProviderArrives(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = nil })
 
-	w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.WaitingForControlPlaneReason), HaveField("Status", metav1.ConditionFalse)))
+	w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.WaitingForControlPlaneReason),
+		HaveField("Status", metav1.ConditionFalse)))
 	w.Expect(w.capiCluster().Labels).To(HaveKeyWithValue(infrav1.CloudProviderLabel, controllertest.ClusterName))
 	w.Expect(w.set("-cloud-provider")).To(BeNil(), "nobody has looked into the workload cluster yet")
 
@@ -38,13 +39,15 @@ func TestTheCloudProviderArrives(t *testing.T) {
 	w.Expect(set.Type).To(Equal(addonsv1.ClusterResourceSetSecretType))
 	w.Expect(crs.Spec).To(Equal(addonsv1.ClusterResourceSetSpec{
 		ClusterSelector: metav1.LabelSelector{MatchLabels: map[string]string{infrav1.CloudProviderLabel: controllertest.ClusterName}},
-		Resources:       []addonsv1.ResourceRef{{Kind: "Secret", Name: controllertest.ClusterName + "-cloud-provider"}}, Strategy: "Reconcile",
+		Resources:       []addonsv1.ResourceRef{{Kind: "Secret", Name: controllertest.ClusterName + "-cloud-provider"}},
+		Strategy:        "Reconcile",
 	}))
 	w.Expect(metav1.IsControlledBy(set, w.vcdClusterNow())).To(BeTrue())
 	w.Expect(metav1.IsControlledBy(crs, w.vcdClusterNow())).To(BeTrue())
 
 	w.apply()
-	w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.CloudProviderUnavailableReason), HaveField("Message", ContainSubstring("kube-system/vmware-cloud-director-ccm"))))
+	w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.CloudProviderUnavailableReason),
+		HaveField("Message", ContainSubstring("kube-system/vmware-cloud-director-ccm"))))
 	w.Expect(w.deployment().Spec.Replicas).To(HaveValue(BeEquivalentTo(2)))
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Image).To(Equal(ccmImage))
 
@@ -62,19 +65,39 @@ func TestTheCloudProviderArrives(t *testing.T) {
 }
 
 func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
-	late := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Message: "it has timed out."}
+	late := appsv1.DeploymentCondition{
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse,
+		Message: "it has timed out.",
+	}
 	tests := []struct {
 		name   string
 		status appsv1.DeploymentStatus
 		want   string
 		ready  metav1.ConditionStatus
 	}{
-		{"no new pod yet", appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2}, "0 of 2 pods are as it says, 2 available, 2 still as it said before", metav1.ConditionFalse},
-		{"one new pod that does not start", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}, "1 of 2 pods are as it says", metav1.ConditionFalse},
-		{"a new pod that never starts", appsv1.DeploymentStatus{
-			Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{late},
-		}, "does not come up (1 of 2 pods are as it says, 1 available, 1 still as it said before): it has timed out", metav1.ConditionFalse},
-		{"new pods of which one works", appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1}, "", metav1.ConditionTrue},
+		{
+			"no new pod yet",
+			appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2},
+			"0 of 2 pods are as it says, 2 available, 2 still as it said before", metav1.ConditionFalse,
+		},
+		{
+			"one new pod that does not start",
+			appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1},
+			"1 of 2 pods are as it says", metav1.ConditionFalse,
+		},
+		{
+			"a new pod that never starts",
+			appsv1.DeploymentStatus{
+				Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{late},
+			},
+			"does not come up (1 of 2 pods are as it says, 1 available, 1 still as it said before): it has timed out",
+			metav1.ConditionFalse,
+		},
+		{
+			"new pods of which one works",
+			appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1},
+			"", metav1.ConditionTrue,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,24 +120,35 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCluster(func(c *infrav1.VCDCluster) {
-		c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{OneArm: &infrav1.OneArmSpec{InternalRange: "10.9.0.1-10.9.0.9"}, VIPSubnet: "10.0.0.0/24", ServiceEngineGroup: "seg"}
+		c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
+			OneArm:    &infrav1.OneArmSpec{InternalRange: "10.9.0.1-10.9.0.9"},
+			VIPSubnet: "10.0.0.0/24", ServiceEngineGroup: "seg",
+		}
 	})
 
 	w.installed()
 
 	config := &corev1.ConfigMap{}
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-ccm-configmap"}, config)).To(Succeed())
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-ccm-configmap"},
+		config)).To(Succeed())
 	for _, line := range []string{
-		"clusterid: infra-1", "host: " + w.Sim.URL(), "org: acme", "vdc: " + vdcURN(w.Env), "network: nodes", "engineGroup: seg",
-		"vipSubnet: 10.0.0.0/24", "startIP: 10.9.0.1", "endIP: 10.9.0.9", "vAppName: " + controllertest.ClusterName, "BEGIN CERTIFICATE",
+		"clusterid: infra-1", "host: " + w.Sim.URL(), "org: acme", "vdc: " + vdcURN(w.Env), "network: nodes",
+		"engineGroup: seg",
+		"vipSubnet: 10.0.0.0/24", "startIP: 10.9.0.1", "endIP: 10.9.0.9", "vAppName: " + controllertest.ClusterName,
+		"BEGIN CERTIFICATE",
 	} {
 		w.Expect(config.Data["vcloud-ccm-config.yaml"]).To(ContainSubstring(line))
 	}
 	credentials := &corev1.Secret{}
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-basic-auth"}, credentials)).To(Succeed())
-	w.Expect(credentials.Data).To(Equal(map[string][]byte{"username": []byte("capvcd"), "password": []byte("password")}))
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-basic-auth"},
+		credentials)).To(Succeed())
+	w.Expect(credentials.Data).To(Equal(map[string][]byte{
+		"username": []byte("capvcd"),
+		"password": []byte("password"),
+	}))
 	id := &corev1.Secret{}
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-clusterid-secret"}, id)).To(Succeed())
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-clusterid-secret"},
+		id)).To(Succeed())
 	w.Expect(string(id.Data["clusterid"])).To(Equal("infra-1"))
 	hash := w.deployment().Spec.Template.Annotations
 
@@ -132,12 +166,15 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 		{"an identity that does not say so is not shared", infrav1.IdentityNotSharedReason, func(w *ccmEnv) {
 			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = nil })
 		}},
-		{"nor one that is named for the cloud controller manager only", infrav1.IdentityNotSharedReason, func(w *ccmEnv) {
-			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(false) })
-			w.changeCluster(func(c *infrav1.VCDCluster) {
-				c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Name: "tenant"}
-			})
-		}},
+		{
+			"nor one that is named for the cloud controller manager only", infrav1.IdentityNotSharedReason,
+			func(w *ccmEnv) {
+				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(false) })
+				w.changeCluster(func(c *infrav1.VCDCluster) {
+					c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Name: "tenant"}
+				})
+			},
+		},
 		{"a cluster-scoped identity is nobody's", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
 			wide := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
 			wide.Spec.Site, wide.Spec.SecretRef.Name, wide.Spec.Orgs = w.Sim.URL(), "wide", []string{"*"}
@@ -148,8 +185,14 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 				c.Spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "wide"}
 			})
 		}},
-		{"a system administrator is none", infrav1.IdentityNotShareableReason, func(w *ccmEnv) { w.changeSecret("username", "System/administrator") }},
-		{"however it is written", infrav1.IdentityNotShareableReason, func(w *ccmEnv) { w.changeSecret("username", "sYSTEM/administrator") }},
+		{
+			"a system administrator is none", infrav1.IdentityNotShareableReason,
+			func(w *ccmEnv) { w.changeSecret("username", "System/administrator") },
+		},
+		{
+			"however it is written", infrav1.IdentityNotShareableReason,
+			func(w *ccmEnv) { w.changeSecret("username", "sYSTEM/administrator") },
+		},
 		{"also with a token", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
 			w.changeSecret("apiToken", "secret-token")
 			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "System" })
@@ -157,7 +200,10 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 		{"a service account of the cluster has one user", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
 			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
 		}},
-		{"what VCD refuses is not handed on", infrav1.CredentialsRefusedReason, func(w *ccmEnv) { w.changeSecret("password", "wrong") }},
+		{
+			"what VCD refuses is not handed on", infrav1.CredentialsRefusedReason,
+			func(w *ccmEnv) { w.changeSecret("password", "wrong") },
+		},
 		{"another site's credentials stay there", infrav1.SiteNotAllowedReason, func(w *ccmEnv) {
 			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Site = "https://other.example.com" })
 		}},
@@ -182,7 +228,8 @@ func TestNewCredentialsFlowOut(t *testing.T) {
 
 	w.changeSecret("password", "wrong")
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CredentialsRefusedReason))
-	w.Expect(string(w.set("-cloud-provider").Data["manifests.yaml"])).To(ContainSubstring("password: cGFzc3dvcmQ="), "what works is not replaced by what does not")
+	w.Expect(string(w.set("-cloud-provider").Data["manifests.yaml"])).To(ContainSubstring("password: cGFzc3dvcmQ="),
+		"what works is not replaced by what does not")
 
 	w.changeSecret("username", "admin")
 	w.changeSecret("password", "password")
@@ -190,7 +237,8 @@ func TestNewCredentialsFlowOut(t *testing.T) {
 	w.apply()
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 	credentials := &corev1.Secret{}
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-basic-auth"}, credentials)).To(Succeed())
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-basic-auth"},
+		credentials)).To(Succeed())
 	w.Expect(string(credentials.Data["username"])).To(Equal("admin"))
 	w.Expect(w.deployment().Spec.Template).To(Equal(pods), "files are read again: no pod is replaced")
 }
@@ -199,13 +247,17 @@ func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
 	w := newCCMEnv(t)
 	w.installed()
 	old := func(name, owner string) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Annotations: map[string]string{infrav1.CloudProviderOfAnnotation: owner}}}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kube-system", Name: name,
+			Annotations: map[string]string{infrav1.CloudProviderOfAnnotation: owner},
+		}}
 	}
 	w.Expect(w.Workload.Create(w.Ctx, old("of-an-old-release", "infra-1"))).To(Succeed())
 	w.Expect(w.Workload.Create(w.Ctx, old("of-somebody-else", "infra-2"))).To(Succeed())
 	set := w.set("-cloud-provider")
 	items := append(readItems(set.Annotations[infrav1.CloudProviderInventoryAnnotation]),
-		item{"v1", "ConfigMap", "kube-system", "of-an-old-release"}, item{"v1", "ConfigMap", "kube-system", "of-somebody-else"})
+		item{"v1", "ConfigMap", "kube-system", "of-an-old-release"},
+		item{"v1", "ConfigMap", "kube-system", "of-somebody-else"})
 	text, err := writeItems(items)
 	w.Expect(err).NotTo(HaveOccurred())
 	set.Annotations[infrav1.CloudProviderInventoryAnnotation] = text
@@ -218,8 +270,10 @@ func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
 	w.pass()
 
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":v2.1.0"))
-	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(old("of-an-old-release", "")), &corev1.ConfigMap{}))).To(BeTrue())
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(old("of-somebody-else", "")), &corev1.ConfigMap{})).To(Succeed())
+	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(old("of-an-old-release", "")),
+		&corev1.ConfigMap{}))).To(BeTrue())
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(old("of-somebody-else", "")),
+		&corev1.ConfigMap{})).To(Succeed())
 	w.Expect(w.set("-cloud-provider").Annotations).NotTo(HaveKey(infrav1.CloudProviderDroppedAnnotation))
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 }
@@ -229,7 +283,10 @@ func TestWhatSomebodyDeletesOrChangesComesBack(t *testing.T) {
 		name   string
 		change func(*ccmEnv)
 	}{
-		{"a Deployment that is deleted", func(w *ccmEnv) { w.Expect(w.Workload.Delete(w.Ctx, w.deployment())).To(Succeed()) }},
+		{
+			"a Deployment that is deleted",
+			func(w *ccmEnv) { w.Expect(w.Workload.Delete(w.Ctx, w.deployment())).To(Succeed()) },
+		},
 		{"a Deployment that is scaled to nothing", func(w *ccmEnv) {
 			d := w.deployment()
 			d.Spec.Replicas = ptr.To[int32](0)
@@ -253,7 +310,8 @@ func TestWhatSomebodyDeletesOrChangesComesBack(t *testing.T) {
 			w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue), "it is not looked at all the time")
 			w.ahead += 6 * time.Minute
 			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
-			w.Expect(w.set("-cloud-provider").Data["manifests.yaml"]).NotTo(Equal(before), "Cluster API applies what is another set")
+			w.Expect(w.set("-cloud-provider").Data["manifests.yaml"]).NotTo(Equal(before),
+				"Cluster API applies what is another set")
 
 			w.apply()
 			w.runs()
@@ -281,11 +339,35 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 		object client.Object
 		names  string // what is to be removed; nothing if it is no obstacle
 	}{
-		{"CPI 1.6.1", workload(&appsv1.Deployment{}, "kube-system", "vmware-cloud-director-ccm", corev1.Container{Image: "projects.registry.vmware.com/vmware-cloud-director/cloud-provider-for-cloud-director:1.6.1"}), "Deployment kube-system/vmware-cloud-director-ccm"},
-		{"that of another cloud", workload(&appsv1.DaemonSet{}, "cloud", "ccm", corev1.Container{Image: "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0"}), "DaemonSet cloud/ccm"},
-		{"one by its flags", workload(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{Image: "mine:1", Args: []string{"--cloud-provider", "vsphere"}}), "Deployment cloud/mine"},
-		{"what CPI left and nobody can change", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "vcloud-ccm-configmap"}, Immutable: ptr.To(true)}, "ConfigMap kube-system/vcloud-ccm-configmap"},
-		{"a controller manager that leaves clouds to others", workload(&appsv1.Deployment{}, "kube-system", "kcm", corev1.Container{Image: "registry.k8s.io/kube-controller-manager:v1.36.3", Args: []string{"--cloud-provider=external"}}), ""},
+		{"CPI 1.6.1", workload(&appsv1.Deployment{}, "kube-system", "vmware-cloud-director-ccm",
+			corev1.Container{Image: "projects.registry.vmware.com/vmware-cloud-director/cloud-provider-for-cloud-director:1.6.1"}), "Deployment kube-system/vmware-cloud-director-ccm"},
+		{
+			"that of another cloud",
+			workload(&appsv1.DaemonSet{}, "cloud", "ccm",
+				corev1.Container{Image: "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0"}),
+			"DaemonSet cloud/ccm",
+		},
+		{
+			"one by its flags",
+			workload(&appsv1.Deployment{}, "cloud", "mine",
+				corev1.Container{Image: "mine:1", Args: []string{"--cloud-provider", "vsphere"}}),
+			"Deployment cloud/mine",
+		},
+		{
+			"what CPI left and nobody can change",
+			&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "vcloud-ccm-configmap"},
+				Immutable:  ptr.To(true),
+			}, "ConfigMap kube-system/vcloud-ccm-configmap",
+		},
+		{
+			"a controller manager that leaves clouds to others",
+			workload(&appsv1.Deployment{}, "kube-system", "kcm",
+				corev1.Container{
+					Image: "registry.k8s.io/kube-controller-manager:v1.36.3",
+					Args:  []string{"--cloud-provider=external"},
+				}), "",
+		},
 		{"anything else", workload(&appsv1.Deployment{}, "shop", "web", corev1.Container{Image: "nginx"}), ""},
 	}
 	for _, tt := range tests {
@@ -299,7 +381,8 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 				w.Expect(got.Reason).To(Equal(infrav1.CloudProviderApplyingReason))
 				return
 			}
-			w.Expect(got).To(And(HaveField("Reason", infrav1.ForeignCloudProviderReason), HaveField("Message", ContainSubstring(tt.names))))
+			w.Expect(got).To(And(HaveField("Reason", infrav1.ForeignCloudProviderReason),
+				HaveField("Message", ContainSubstring(tt.names))))
 			w.Expect(w.set("-cloud-provider")).To(BeNil())
 			w.Expect(w.Workload.Delete(w.Ctx, tt.object)).To(Succeed())
 			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason), "once it is removed, ours comes")
@@ -311,7 +394,8 @@ func TestAWorkloadClusterThatDoesNotAnswerIsUnknown(t *testing.T) {
 	w := newCCMEnv(t)
 	answers := w.Workload
 	w.Workload = nil
-	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", infrav1.WorkloadClusterUnreachableReason)))
+	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionUnknown),
+		HaveField("Reason", infrav1.WorkloadClusterUnreachableReason)))
 	w.Expect(w.set("-cloud-provider")).To(BeNil())
 
 	w.Workload = answers
@@ -319,7 +403,10 @@ func TestAWorkloadClusterThatDoesNotAnswerIsUnknown(t *testing.T) {
 }
 
 func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
-	for mode, stays := range map[infrav1.CloudProviderMode]bool{infrav1.CloudProviderExternal: true, infrav1.CloudProviderNone: false} {
+	for mode, stays := range map[infrav1.CloudProviderMode]bool{
+		infrav1.CloudProviderExternal: true,
+		infrav1.CloudProviderNone:     false,
+	} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newCCMEnv(t)
 			w.installed()
@@ -345,8 +432,12 @@ func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
 
 func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
 	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}
-	ccm.Spec.SecretRef.Name, ccm.Spec.Type, ccm.Spec.ShareWithClusters = "ccm-token", infrav1.CredentialServiceAccount, ptr.To(true)
-	token := &corev1.Secret{ObjectMeta: controllertest.Meta("ccm-token"), Data: map[string][]byte{"apiToken": []byte("first-token")}}
+	ccm.Spec.SecretRef.Name, ccm.Spec.Type, ccm.Spec.ShareWithClusters = "ccm-token", infrav1.CredentialServiceAccount,
+		ptr.To(true)
+	token := &corev1.Secret{
+		ObjectMeta: controllertest.Meta("ccm-token"),
+		Data:       map[string][]byte{"apiToken": []byte("first-token")},
+	}
 	w := newCCMEnv(t, token)
 	ccm.Spec.Site = w.Sim.URL()
 	w.Expect(w.Client.Create(w.Ctx, ccm)).To(Succeed())
@@ -369,9 +460,11 @@ func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
 	seed, crs := w.set("-cloud-provider-seed"), &addonsv1.ClusterResourceSet{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(seed), crs)).To(Succeed())
 	w.Expect(crs.Spec.Strategy).To(Equal("ApplyOnce"))
-	w.Expect(string(seed.Data["manifests.yaml"])).To(And(ContainSubstring("name: vcloud-service-account"), ContainSubstring("Zmlyc3QtdG9rZW4=")))
+	w.Expect(string(seed.Data["manifests.yaml"])).To(And(ContainSubstring("name: vcloud-service-account"),
+		ContainSubstring("Zmlyc3QtdG9rZW4=")))
 	reconciled := string(w.set("-cloud-provider").Data["manifests.yaml"])
-	w.Expect(reconciled).NotTo(ContainSubstring("Zmlyc3QtdG9rZW4="), "what the cloud controller manager writes is in no set that is reconciled")
+	w.Expect(reconciled).NotTo(ContainSubstring("Zmlyc3QtdG9rZW4="),
+		"what the cloud controller manager writes is in no set that is reconciled")
 	w.Expect(reconciled).To(ContainSubstring("serviceAccountSecret: vcloud-service-account"))
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// proveCredentials logs in with what the cloud controller manager gets, once for each version of it: what does not work replaces nothing
-// that may, and what logs in as a user of the organisation is no system administrator.
+// proveCredentials logs in with what the cloud controller manager gets, once for each version of it: what does not work
+// replaces nothing that may, and what logs in as a user of the organisation is no system administrator.
 func (s *scope) proveCredentials(ctx context.Context) (phases.Outcome, error) {
 	if s.shared.ServiceAccount || s.annotation(infrav1.CloudProviderCredentialsAnnotation) == s.shared.Config.Version {
 		return phases.Done, nil

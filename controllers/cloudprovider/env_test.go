@@ -55,7 +55,8 @@ func (w *ccmEnv) nothingIsGiven() {
 	w.Expect(w.set("-cloud-provider-seed")).To(BeNil())
 }
 
-// another is what a cluster is after another one took the cloud controller manager's identity: the same, with another id.
+// another is what a cluster is after another one took the cloud controller manager's identity: the same, with another
+// id.
 func (w *ccmEnv) another(id string) {
 	for _, suffix := range []string{"-cloud-provider", "-cloud-provider-seed"} {
 		w.Expect(w.Client.Delete(w.Ctx, w.set(suffix))).To(Succeed())
@@ -98,7 +99,8 @@ func newCCMEnvOn(t *testing.T, model vcdsim.Model, objects ...client.Object) *cc
 		c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
 	})
 	c := w.vcdClusterNow()
-	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: vdcURN(w.Env), Name: "acme-vdc"}, &infrav1.ResourceReference{ID: "urn:vcloud:network:1", Name: "nodes"}
+	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: vdcURN(w.Env), Name: "acme-vdc"},
+		&infrav1.ResourceReference{ID: "urn:vcloud:network:1", Name: "nodes"}
 	w.Expect(w.Client.Status().Update(w.Ctx, c)).To(Succeed())
 	w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(true) })
 	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = ptr.To(true) })
@@ -118,7 +120,8 @@ func (w *ccmEnv) newReconciler() *Reconciler {
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
 	return &Reconciler{
-		Client: w.Client, Live: w.Client, Identities: w.Cluster.Identities, Sessions: w.Cluster.Sessions, Recorder: recorder,
+		Client: w.Client, Live: w.Client, Identities: w.Cluster.Identities, Sessions: w.Cluster.Sessions,
+		Recorder: recorder,
 		Workload: func(context.Context, client.ObjectKey) (client.Client, error) {
 			if w.Workload == nil {
 				return nil, errors.New("no route to host")
@@ -143,14 +146,16 @@ func (w *ccmEnv) changeCluster(change func(*infrav1.VCDCluster)) {
 
 func (w *ccmEnv) changeIdentity(change func(*infrav1.VCDIdentity)) {
 	i := &infrav1.VCDIdentity{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"}, i)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"},
+		i)).To(Succeed())
 	change(i)
 	w.Expect(w.Client.Update(w.Ctx, i)).To(Succeed())
 }
 
 func (w *ccmEnv) changeSecret(key, value string) {
 	secret := &corev1.Secret{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant-credentials"}, secret)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant-credentials"},
+		secret)).To(Succeed())
 	secret.Data[key] = []byte(value)
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 }
@@ -163,7 +168,8 @@ func (w *ccmEnv) changeCAPICluster(change func(*clusterv1.Cluster)) {
 
 func (w *ccmEnv) capiCluster() *clusterv1.Cluster {
 	c := &clusterv1.Cluster{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName}, c)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx,
+		client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName}, c)).To(Succeed())
 	return c
 }
 
@@ -177,7 +183,8 @@ func (w *ccmEnv) pass() metav1.Condition {
 // set returns the Secret with the manifests; nil if there is none.
 func (w *ccmEnv) set(suffix string) *corev1.Secret {
 	secret := &corev1.Secret{}
-	err := w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName + suffix}, secret)
+	err := w.Client.Get(w.Ctx,
+		client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName + suffix}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -212,7 +219,8 @@ func (w *ccmEnv) apply() {
 // deployment returns that of the workload cluster.
 func (w *ccmEnv) deployment() *appsv1.Deployment {
 	d := &appsv1.Deployment{}
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.DeploymentName}, d)).To(Succeed())
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.DeploymentName},
+		d)).To(Succeed())
 	return d
 }
 

@@ -9,12 +9,15 @@ import (
 
 // installing records that the cloud controller manager is on its way into the workload cluster of c.
 func installing(r events.EventRecorder, c *infrav1.VCDCluster, image string) {
-	phases.Happened(r, c, "CloudProviderAdded", "Putting the cloud controller manager "+image+" into the workload cluster")
+	phases.Happened(r, c, "CloudProviderAdded",
+		"Putting the cloud controller manager "+image+" into the workload cluster")
 }
 
-// repaired records that somebody changed or deleted what belongs to the cloud controller manager of c, and that it is applied anew.
+// repaired records that somebody changed or deleted what belongs to the cloud controller manager of c, and that it is
+// applied anew.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
-	phases.Happened(r, c, "CloudProviderMended", "Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))
+	phases.Happened(r, c, "CloudProviderMended",
+		"Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))
 }
 
 // uninstalled records what was removed from the workload cluster of c.

@@ -15,8 +15,9 @@ import (
 
 const gatewayRemedy = "correct spec.loadBalancer.gateways of the VCDCluster, or give its user access"
 
-// findGateways finds the further edge gateways that the VCDCluster names. They are written down before the cloud controller manager is told of
-// them: what it makes there is to be found when the cluster is deleted, whatever they are named by then.
+// findGateways finds the further edge gateways that the VCDCluster names. They are written down before the cloud
+// controller manager is told of them: what it makes there is to be found when the cluster is deleted, whatever they are
+// named by then.
 func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
 	c := s.vcdCluster
 	if len(c.Spec.LoadBalancer.Gateways) == 0 {
@@ -48,7 +49,9 @@ func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
 }
 
 // findGateway returns the URN of an edge gateway, or says why it has none.
-func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infrav1.LoadBalancerGateway) (string, phases.Outcome, error) {
+func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infrav1.LoadBalancerGateway) (string,
+	phases.Outcome, error,
+) {
 	if g.Network == "" {
 		found, err := opened.FindGateway(ctx, g.EdgeGateway)
 		out, err := gatewayProblem(err)
@@ -58,7 +61,8 @@ func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infr
 	network, err := opened.FindNetwork(ctx, vdc, g.Network)
 	if err == nil && network.EdgeGateway.ID == "" {
 		return "", phases.Fail(session.RemedyPoll, infrav1.LoadBalancerInvalidReason,
-			"Network %s has no edge gateway: name a routed one in spec.loadBalancer.gateways of the VCDCluster, or an edge gateway", network.Name), nil
+			"Network %s has no edge gateway: name a routed one in spec.loadBalancer.gateways of the VCDCluster, or "+
+				"an edge gateway", network.Name), nil
 	}
 	out, err := gatewayProblem(err)
 	return network.EdgeGateway.ID, out, err

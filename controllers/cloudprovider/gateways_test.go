@@ -21,7 +21,10 @@ func twoGateways() vcdsim.Model {
 	second := vdc.EdgeGateways[0]
 	second.Name, second.Uplinks = "dmz", []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
 		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
-		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.210")}},
+		Addresses: []vcdsim.Range{{
+			From: netip.MustParseAddr("203.0.113.200"),
+			To:   netip.MustParseAddr("203.0.113.210"),
+		}},
 	}}}}
 	vdc.EdgeGateways = append(slices.Clone(vdc.EdgeGateways), second)
 	return model
@@ -32,7 +35,8 @@ func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 	first, second := gatewayURN(w.Env, 0), gatewayURN(w.Env, 1)
 	w.changeCluster(func(c *infrav1.VCDCluster) {
 		c.Spec.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{
-			{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "203.0.113.0/24", OneArm: &infrav1.OneArmSpec{}}, {Name: "own", Network: "nodes"},
+			{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "203.0.113.0/24", OneArm: &infrav1.OneArmSpec{}},
+			{Name: "own", Network: "nodes"},
 		}
 	})
 
@@ -41,16 +45,21 @@ func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 	arm, err := vcdconfig.ParseRange("")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.configured().LoadBalancer.Gateways).To(Equal([]vcdconfig.Gateway{
-		{Name: "dmz", EdgeGateway: vcdconfig.EdgeGateway{ID: second, VIPSubnet: netip.MustParsePrefix("203.0.113.0/24"), OneArm: &arm}},
+		{Name: "dmz", EdgeGateway: vcdconfig.EdgeGateway{
+			ID: second, VIPSubnet: netip.MustParsePrefix("203.0.113.0/24"),
+			OneArm: &arm,
+		}},
 		{Name: "own", EdgeGateway: vcdconfig.EdgeGateway{ID: first}},
 	}))
-	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation, second+","+first))
+	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation,
+		second+","+first))
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Gateways = c.Spec.LoadBalancer.Gateways[1:] })
 	w.pass()
 
 	w.Expect(w.configured().LoadBalancer.Gateways).To(HaveLen(1))
-	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation, second+","+first), "something may be there still")
+	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation,
+		second+","+first), "something may be there still")
 }
 
 func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
@@ -62,14 +71,22 @@ func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
 	}{
 		{"an edge gateway that is not there", infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz"}, "dmz"},
 		{"a network that is not there", infrav1.LoadBalancerGateway{Name: "dmz", Network: "outside"}, "outside"},
-		{"a network without an edge gateway", infrav1.LoadBalancerGateway{Name: "dmz", Network: "storage"}, "Network storage has no edge gateway"},
+		{
+			"a network without an edge gateway",
+			infrav1.LoadBalancerGateway{Name: "dmz", Network: "storage"},
+			"Network storage has no edge gateway",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			model := vcdsim.K8sTenant()
 			model.Orgs[1].VDCs[0].Networks[1].Type = vcdsim.Isolated
 			w := newCCMEnvOn(t, model)
-			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{tt.gateway} })
+			w.changeCluster(func(
+				c *infrav1.VCDCluster,
+			) {
+				c.Spec.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{tt.gateway}
+			})
 
 			got := w.pass()
 

@@ -23,8 +23,8 @@ type inspection struct {
 	out  phases.Outcome
 }
 
-// current reports whether the inspection still counts: it is recent, and the same should be there. The outcome is to run again
-// when it does not count any more.
+// current reports whether the inspection still counts: it is recent, and the same should be there. The outcome is to
+// run again when it does not count any more.
 func (i *inspection) current(hash string, every time.Duration, now time.Time) (phases.Outcome, bool) {
 	if i.out != phases.Done {
 		every = min(every, i.out.After)
@@ -67,7 +67,8 @@ func unanswered(ctx context.Context, err error) (phases.Outcome, error) {
 	if lost := (*workloadError)(nil); !errors.As(err, &lost) || ctx.Err() != nil {
 		return phases.Done, err
 	}
-	return phases.Unsure(session.UnreachablePoll, infrav1.WorkloadClusterUnreachableReason, "The API server of the workload cluster does not answer: see the Cluster"), nil
+	return phases.Unsure(session.UnreachablePoll, infrav1.WorkloadClusterUnreachableReason,
+		"The API server of the workload cluster does not answer: see the Cluster"), nil
 }
 
 // converge compares the workload cluster with what should be there, and repairs what is not.
@@ -90,7 +91,8 @@ func (s *scope) converge(ctx context.Context, w *workload) (phases.Outcome, erro
 
 // repair has everything applied again, unless Cluster API may not have had the time to do it yet.
 func (s *scope) repair(ctx context.Context, wrong []string) (phases.Outcome, error) {
-	if at, err := time.Parse(time.RFC3339, s.annotation(infrav1.CloudProviderWrittenAnnotation)); err == nil && s.now().Sub(at) < min(applyTime, s.LookEvery) {
+	if at, err := time.Parse(time.RFC3339, s.annotation(infrav1.CloudProviderWrittenAnnotation)); err == nil &&
+		s.now().Sub(at) < min(applyTime, s.LookEvery) {
 		return s.applying(wrong), nil
 	}
 	now := s.now().UTC().Format(time.RFC3339)

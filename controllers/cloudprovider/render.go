@@ -20,13 +20,15 @@ import (
 )
 
 const (
-	// availableControlPlane is how many control-plane nodes make a second cloud controller manager on standby worthwhile.
+	// availableControlPlane is how many control-plane nodes make a second cloud controller manager on standby
+	// worthwhile.
 	availableControlPlane = 3
 	// hashLength is how much of a hash is enough to distinguish two configurations.
 	hashLength = 16
 )
 
-// render returns what should be in the workload cluster, all of it marked as this cluster's. Applied is when it was last applied again.
+// render returns what should be in the workload cluster, all of it marked as this cluster's. Applied is when it was
+// last applied again.
 func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	settings, err := s.config()
 	if err != nil {
@@ -37,7 +39,10 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("writing the configuration of the cloud controller manager: %w", err)
 	}
 	sum := sha256.Sum256(config)
-	ccm := addons.CCM{Image: s.Image, Replicas: replicas(s.cluster), ConfigHash: hex.EncodeToString(sum[:])[:hashLength]}
+	ccm := addons.CCM{
+		Image: s.Image, Replicas: replicas(s.cluster),
+		ConfigHash: hex.EncodeToString(sum[:])[:hashLength],
+	}
 	objects, err := ccm.Objects()
 	if err != nil {
 		return nil, err
@@ -54,8 +59,8 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// data returns what the cloud controller manager reads. The token of a service account is not in it: that is seeded, and then written by the
-// cloud controller manager alone.
+// data returns what the cloud controller manager reads. The token of a service account is not in it: that is seeded,
+// and then written by the cloud controller manager alone.
 func (s *scope) data(config []byte) ([]unstructured.Unstructured, error) {
 	settings, err := addons.ConfigMap(config)
 	if err != nil {
@@ -80,13 +85,16 @@ func credentialFiles(s session.Shared) map[string][]byte {
 		return map[string][]byte{addons.RefreshTokenKey: []byte(s.Config.Credentials.APIToken)}
 	}
 	return map[string][]byte{
-		infrav1.SecretUsername: []byte(s.Config.Credentials.Username), infrav1.SecretPassword: []byte(s.Config.Credentials.Password),
+		infrav1.SecretUsername: []byte(s.Config.Credentials.Username),
+		infrav1.SecretPassword: []byte(s.Config.Credentials.Password),
 	}
 }
 
-// replicas is how many cloud controller managers run: a second one where the control plane survives the loss of a node, too.
+// replicas is how many cloud controller managers run: a second one where the control plane survives the loss of a node,
+// too.
 func replicas(cluster *clusterv1.Cluster) int32 {
-	if status := cluster.Status.ControlPlane; status != nil && ptr.Deref(status.DesiredReplicas, 0) >= availableControlPlane {
+	if status := cluster.Status.ControlPlane; status != nil &&
+		ptr.Deref(status.DesiredReplicas, 0) >= availableControlPlane {
 		return 2
 	}
 	return 1

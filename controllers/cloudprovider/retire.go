@@ -22,7 +22,8 @@ func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return out, err
 	}
 	// First, so that nothing comes back.
-	if err := errors.Join(s.delete(ctx, &addonsv1.ClusterResourceSet{}, cloudProviderSuffix), s.delete(ctx, &addonsv1.ClusterResourceSet{}, seedSuffix)); err != nil {
+	if err := errors.Join(s.delete(ctx, &addonsv1.ClusterResourceSet{}, cloudProviderSuffix),
+		s.delete(ctx, &addonsv1.ClusterResourceSet{}, seedSuffix)); err != nil {
 		return phases.Done, err
 	}
 	if s.vcdCluster.Spec.CloudProvider.Mode == infrav1.CloudProviderNone && s.secret != nil {
@@ -30,7 +31,8 @@ func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return out, err
 		}
 	}
-	if err := errors.Join(s.delete(ctx, &corev1.Secret{}, seedSuffix), s.delete(ctx, &corev1.Secret{}, cloudProviderSuffix)); err != nil {
+	if err := errors.Join(s.delete(ctx, &corev1.Secret{}, seedSuffix),
+		s.delete(ctx, &corev1.Secret{}, cloudProviderSuffix)); err != nil {
 		return phases.Done, err
 	}
 	s.inspections.Drop(s.vcdCluster.UID)
@@ -45,7 +47,8 @@ func (s *scope) removeAll(ctx context.Context) (phases.Outcome, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	items := slices.Concat(readItems(s.annotation(infrav1.CloudProviderInventoryAnnotation)), readItems(s.annotation(infrav1.CloudProviderDroppedAnnotation)),
+	items := slices.Concat(readItems(s.annotation(infrav1.CloudProviderInventoryAnnotation)),
+		readItems(s.annotation(infrav1.CloudProviderDroppedAnnotation)),
 		[]item{{APIVersion: "v1", Kind: "Secret", Namespace: addons.Namespace, Name: addons.ServiceAccountName}})
 	removed, err := w.remove(limited, items)
 	if err != nil {

@@ -26,7 +26,8 @@ func available(content *unstructured.Unstructured) (phases.Outcome, error) {
 	for _, c := range d.Status.Conditions {
 		if stuck(c) && d.Status.ObservedGeneration >= d.Generation {
 			return phases.Fail(session.RemedyPoll, infrav1.CloudProviderUnavailableReason,
-				"Deployment %s/%s does not come up (%s): %s", d.Namespace, d.Name, progress(d), strings.TrimSuffix(c.Message, ".")), nil
+				"Deployment %s/%s does not come up (%s): %s", d.Namespace, d.Name, progress(d),
+				strings.TrimSuffix(c.Message, ".")), nil
 		}
 		if c.Status != corev1.ConditionTrue && c.Message != "" {
 			why = ": " + strings.TrimSuffix(c.Message, ".")
@@ -35,12 +36,14 @@ func available(content *unstructured.Unstructured) (phases.Outcome, error) {
 	if rolledOut(d) && d.Status.AvailableReplicas > 0 {
 		return phases.Done, nil
 	}
-	return phases.Wait(startPoll, infrav1.CloudProviderUnavailableReason, "Waiting for pods of Deployment %s/%s to be available (%s)%s", d.Namespace, d.Name, progress(d), why), nil
+	return phases.Wait(startPoll, infrav1.CloudProviderUnavailableReason,
+		"Waiting for pods of Deployment %s/%s to be available (%s)%s", d.Namespace, d.Name, progress(d), why), nil
 }
 
 // rolledOut reports whether all pods of a Deployment are up to date. Not all need to be available: one is enough.
 func rolledOut(d *appsv1.Deployment) bool {
-	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= ptr.Deref(d.Spec.Replicas, 1) && d.Status.Replicas <= d.Status.UpdatedReplicas
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= ptr.Deref(d.Spec.Replicas, 1) &&
+		d.Status.Replicas <= d.Status.UpdatedReplicas
 }
 
 // progress describes the pods of a Deployment.
@@ -48,7 +51,8 @@ func progress(d *appsv1.Deployment) string {
 	if d.Status.ObservedGeneration < d.Generation {
 		return "it was changed just now"
 	}
-	text := fmt.Sprintf("%d of %d pods are as it says, %d available", d.Status.UpdatedReplicas, ptr.Deref(d.Spec.Replicas, 1), d.Status.AvailableReplicas)
+	text := fmt.Sprintf("%d of %d pods are as it says, %d available", d.Status.UpdatedReplicas,
+		ptr.Deref(d.Spec.Replicas, 1), d.Status.AvailableReplicas)
 	if old := d.Status.Replicas - d.Status.UpdatedReplicas; old > 0 {
 		text += fmt.Sprintf(", %d still as it said before", old)
 	}
@@ -57,5 +61,6 @@ func progress(d *appsv1.Deployment) string {
 
 // stuck reports whether a condition of a Deployment means that it does not come up by itself.
 func stuck(c appsv1.DeploymentCondition) bool {
-	return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse || c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue
+	return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse ||
+		c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue
 }

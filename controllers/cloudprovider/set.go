@@ -45,7 +45,10 @@ func (s *scope) writeSet(ctx context.Context, objects []unstructured.Unstructure
 		return false, err
 	}
 	before := s.secret
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.cluster.Namespace, Name: s.key(cloudProviderSuffix).Name}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.cluster.Namespace,
+		Name:      s.key(cloudProviderSuffix).Name,
+	}}
 	if before != nil {
 		secret = before.DeepCopy()
 	}

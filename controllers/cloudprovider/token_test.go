@@ -14,12 +14,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
-// newAccountCCMEnv makes a world whose cluster logs in as a service account, and whose cloud controller manager may do so with
-// another identity, "ccm".
+// newAccountCCMEnv makes a world whose cluster logs in as a service account, and whose cloud controller manager may do
+// so with another identity, "ccm".
 func newAccountCCMEnv(t *testing.T) *ccmEnv {
 	t.Helper()
 	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}
-	ccm.Spec.SecretRef.Name, ccm.Spec.Type, ccm.Spec.ShareWithClusters = "ccm-token", infrav1.CredentialServiceAccount, ptr.To(true)
+	ccm.Spec.SecretRef.Name, ccm.Spec.Type, ccm.Spec.ShareWithClusters = "ccm-token", infrav1.CredentialServiceAccount,
+		ptr.To(true)
 	w := newCCMEnv(t, &corev1.Secret{ObjectMeta: controllertest.Meta("ccm-token")})
 	ccm.Spec.Site = w.Sim.URL()
 	w.Expect(w.Client.Create(w.Ctx, ccm)).To(Succeed())
@@ -50,11 +51,13 @@ func TestATokenGoesIntoOneWorkloadCluster(t *testing.T) {
 	w.installed()
 	w.another("infra-2")
 
-	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", infrav1.TokenTakenReason), HaveField("Message", ContainSubstring("infra-1"))))
+	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", infrav1.TokenTakenReason),
+		HaveField("Message", ContainSubstring("infra-1"))))
 	w.nothingIsGiven()
 
 	w.grantCCM(w.NewToken(t, "another"))
-	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason), "a token that was granted anew is nobody's")
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason),
+		"a token that was granted anew is nobody's")
 }
 
 func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {

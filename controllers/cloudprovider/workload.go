@@ -39,7 +39,9 @@ func (e *workloadError) Error() string { return "asking the workload cluster: " 
 func (e *workloadError) Unwrap() error { return e.err }
 
 // compare returns the Deployment, and what is missing or is not as it should be.
-func (w *workload) compare(ctx context.Context, manifests []byte) (deployment *unstructured.Unstructured, wrong []item, err error) {
+func (w *workload) compare(ctx context.Context, manifests []byte) (deployment *unstructured.Unstructured, wrong []item,
+	err error,
+) {
 	wanted, err := addons.Parse(manifests)
 	if err != nil {
 		return nil, nil, err
@@ -78,7 +80,8 @@ func (w *workload) foreign(ctx context.Context) (phases.Outcome, error) {
 	}
 	slices.Sort(found)
 	return phases.Fail(session.RemedyPoll, infrav1.ForeignCloudProviderReason,
-		"Another cloud controller manager is installed in the workload cluster: remove %s, and what put it there, such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to External",
+		"Another cloud controller manager is installed in the workload cluster: remove %s, and what put it there, "+
+			"such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to External",
 		phases.Few(found)), nil
 }
 
@@ -133,7 +136,8 @@ func (w *workload) remove(ctx context.Context, items []item) ([]string, error) {
 		if err == nil && obj.GetAnnotations()[infrav1.CloudProviderOfAnnotation] == w.infraID {
 			uid := obj.GetUID()
 			removed = append(removed, i.String())
-			err = w.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+			err = w.Delete(ctx, obj, client.Preconditions{UID: &uid},
+				client.PropagationPolicy(metav1.DeletePropagationBackground))
 		}
 		if client.IgnoreNotFound(err) != nil {
 			return removed, &workloadError{err}
@@ -142,7 +146,8 @@ func (w *workload) remove(ctx context.Context, items []item) ([]string, error) {
 	return removed, nil
 }
 
-// isCloudProvider reports whether a container runs a cloud controller manager, by the name of its image, or by the flag that each of them has.
+// isCloudProvider reports whether a container runs a cloud controller manager, by the name of its image, or by the flag
+// that each of them has.
 func isCloudProvider(c corev1.Container) bool {
 	name := c.Image[strings.LastIndex(c.Image, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")

@@ -31,7 +31,8 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
-	w.Balance(id, "api", &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
+	w.Balance(id, "api",
+		&lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
 	w.Balance("somebody-else", "web", nil)
 	w.Expect(w.Owners(id)).NotTo(BeEmpty())
 	w.Hurry()
@@ -82,7 +83,8 @@ func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testin
 
 	w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience) }
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("LoadBalancersRemain"), ContainSubstring("network nodes"))))
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("LoadBalancersRemain"),
+		ContainSubstring("network nodes"))))
 }
 
 func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
@@ -96,7 +98,8 @@ func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.VCDCluster().Annotations[infrav1.EdgeGatewaysAnnotation]).To(HaveSuffix(",%s", w.Gateway), "the former one stays")
+	w.Expect(w.VCDCluster().Annotations[infrav1.EdgeGatewaysAnnotation]).To(HaveSuffix(",%s", w.Gateway),
+		"the former one stays")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("EdgeGatewayChanged")))
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
@@ -109,7 +112,10 @@ func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
-	w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /cloudapi/1.0.0/loadBalancer/pools*", Status: http.StatusInternalServerError, Count: 1})
+	w.Sim.Faults().Add(vcdsim.Fault{
+		Operation: "DELETE /cloudapi/1.0.0/loadBalancer/pools*",
+		Status:    http.StatusInternalServerError, Count: 1,
+	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.Eventually(func() (metav1.ConditionStatus, error) {
 		_, err := w.ReconcileCluster()
@@ -137,9 +143,11 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 
 	w.Balance(id, "web", nil)
 	w.Later(cluster.Afterlife)
-	w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience, "5ms").Should(BeEmpty())
+	w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
+		"5ms").Should(BeEmpty())
 	w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
-	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.LoadBalancersDeletedCondition)).To(Equal(infrav1.LastLookReason))
+	w.Expect(conditions.GetReason(w.VCDCluster(),
+		infrav1.LoadBalancersDeletedCondition)).To(Equal(infrav1.LastLookReason))
 
 	w.Later(3 * cluster.Afterlife)
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
@@ -155,9 +163,13 @@ func TestAManagerThatDiesBeforeTheLastLookLeavesItToTheNextOne(t *testing.T) {
 		{"after as long as if it just happened, where a person spoiled the note", func(c *infrav1.VCDCluster) {
 			c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = "yesterday"
 		}},
-		{"after as long as if it just happened, where the former manager's clock was far ahead", func(c *infrav1.VCDCluster) {
-			c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-		}},
+		{
+			"after as long as if it just happened, where the former manager's clock was far ahead",
+			func(c *infrav1.VCDCluster) {
+				c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = time.Now().Add(time.Hour).UTC().Format(
+					time.RFC3339)
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,7 +190,8 @@ func TestAManagerThatDiesBeforeTheLastLookLeavesItToTheNextOne(t *testing.T) {
 			w.Balance(id, "web", nil) // The cloud controller manager still works.
 			w.Later(2 * cluster.Afterlife)
 
-			w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience, "5ms").Should(BeEmpty())
+			w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
+				"5ms").Should(BeEmpty())
 			w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
 			w.Later(4 * cluster.Afterlife)
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
@@ -193,7 +206,9 @@ func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	sound := w.Client
 	w.Cluster.Client = interceptor.NewClient(sound.(client.WithWatch), interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch,
+			opts ...client.PatchOption,
+		) error {
 			data, err := patch.Data(obj)
 			if err == nil && strings.Contains(string(data), infrav1.LoadBalancersRemovedAnnotation) {
 				return errors.New("etcd is away")
@@ -211,7 +226,8 @@ func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-// TestARuleThatMayNotBeSeenIsNotForgotten deletes by hand what would tell of the DNAT rules of a cluster, from a manager that may not see them.
+// TestARuleThatMayNotBeSeenIsNotForgotten deletes by hand what would tell of the DNAT rules of a cluster, from a
+// manager that may not see them.
 func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -219,26 +235,36 @@ func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 		lists []string
 	}{
 		{"though the virtual services are gone", []lb.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
-		{"though nothing else is seen", []lb.Kind{lb.KindService, lb.KindPool, lb.KindSet}, []string{"edgeGateways/nat/rules", "applicationPortProfiles"}},
+		{
+			"though nothing else is seen",
+			[]lb.Kind{lb.KindService, lb.KindPool, lb.KindSet},
+			[]string{"edgeGateways/nat/rules", "applicationPortProfiles"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newBalanced(t)
 			id := w.VCDCluster().Spec.InfraID
-			w.Balance(id, "web", &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
+			w.Balance(id, "web",
+				&lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
 			c := w.VCDCluster()
 			c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{}
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			w.ByHand(id, tt.kinds...)
 			for _, list := range tt.lists {
-				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/" + list + "*", User: "capvcd", Status: http.StatusForbidden})
+				w.Sim.Faults().Add(vcdsim.Fault{
+					Operation: "GET /cloudapi/1.0.0/" + list + "*", User: "capvcd",
+					Status: http.StatusForbidden,
+				})
 			}
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
 			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
-			w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
+			w.Expect(conditions.GetMessage(w.VCDCluster(),
+				infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
 
 			w.Sim.Faults().Clear()
-			w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience / 2) } // It is tried again, and not yet given up.
+			// It is tried again, and not yet given up.
+			w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience / 2) }
 			w.Eventually(func(g Gomega) {
 				_, err := w.ReconcileCluster()
 				g.Expect(err).NotTo(HaveOccurred())
@@ -259,9 +285,12 @@ func TestAGatewayThatCannotBeSeenKeepsNoClusterForEver(t *testing.T) {
 		mode infrav1.CloudProviderMode
 		help func(*controllertest.Balanced) // what ends the waiting
 	}{
-		{"a while is waited for somebody to grant the right", infrav1.CloudProviderManaged, func(w *controllertest.Balanced) {
-			w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience) }
-		}},
+		{
+			"a while is waited for somebody to grant the right", infrav1.CloudProviderManaged,
+			func(w *controllertest.Balanced) {
+				w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience) }
+			},
+		},
 		{"a person ends it", infrav1.CloudProviderManaged, func(w *controllertest.Balanced) {
 			c := w.VCDCluster()
 			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.KeepLoadBalancersAnnotation, "true")
@@ -284,7 +313,8 @@ func TestAGatewayThatCannotBeSeenKeepsNoClusterForEver(t *testing.T) {
 			}
 
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
-			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"), ContainSubstring("LoadBalancersRemain"), ContainSubstring("may be left"))))
+			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
+				ContainSubstring("LoadBalancersRemain"), ContainSubstring("may be left"))))
 		})
 	}
 }

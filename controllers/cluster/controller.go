@@ -42,7 +42,10 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 			{Condition: infrav1.VAppDeletedCondition, Run: unlessDuplicated(deleteVApp, ownVApp)},
 		}
 		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
-			disks := phases.Phase[*scope]{Condition: infrav1.DisksDeletedCondition, Run: unlessDuplicated(deleteDisks, nothingOwn)}
+			disks := phases.Phase[*scope]{
+				Condition: infrav1.DisksDeletedCondition,
+				Run:       unlessDuplicated(deleteDisks, nothingOwn),
+			}
 			table = append(table, disks)
 		}
 		return append(table, phases.Phase[*scope]{Condition: infrav1.ReleasedCondition, Run: releaseCluster})
@@ -53,7 +56,8 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 		{Condition: infrav1.EndpointReadyCondition, Run: reconcileEndpoint},
 	}
 	if vapp.PerMachine(c) {
-		table = append(table, phases.Phase[*scope]{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout})
+		table = append(table,
+			phases.Phase[*scope]{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout})
 	}
 	return table
 }
@@ -85,21 +89,26 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdcluster")
 	scheme := mgr.GetScheme()
-	owner := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("VCDCluster"), r.Client, &infrav1.VCDCluster{})
+	owner := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("VCDCluster"), r.Client,
+		&infrav1.VCDCluster{})
 	b := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VCDCluster{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
 			predicates.ResourceIsNotExternallyManaged(scheme, log),
 		)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(owner),
-			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
-		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)), builder.MatchEveryOwner).
+			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log),
+				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
+		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)),
+			builder.MatchEveryOwner).
 		Watches(&infrav1.VCDCluster{}, r.placements.DropDeleted()).
 		Watches(&infrav1.VCDCluster{}, r.purges.DropDeleted()).
-		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster), builder.WithPredicates(session.Deletions())).
+		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster),
+			builder.WithPredicates(session.Deletions())).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
-	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), session.IdentityToClusters(r.Client), r.secretToClusters).
+	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), session.IdentityToClusters(r.Client),
+		r.secretToClusters).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
@@ -132,7 +141,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	if s.patcher, err = phases.Admit(ctx, r.Client, s.cluster, c, infrav1.ClusterFinalizer); s.patcher == nil || err != nil {
+	if s.patcher, err = phases.Admit(ctx, r.Client, s.cluster, c, infrav1.ClusterFinalizer); s.patcher == nil ||
+		err != nil {
 		return ctrl.Result{}, err
 	}
 	if identified, err := r.identify(ctx, c); identified || err != nil {
@@ -152,7 +162,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 // markProvisioned stores that the cluster was complete once, before Ready is true: readers of Ready rely on it.
 func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope]) error {
 	c := s.vcdCluster
-	if !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) || !phases.Complete(c, table) {
+	if !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) ||
+		!phases.Complete(c, table) {
 		return nil
 	}
 	c.Status.Initialization.Provisioned = ptr.To(true)
@@ -169,7 +180,8 @@ func (s *scope) save(ctx context.Context) error {
 	return err
 }
 
-// newScope returns nil while c has no owner yet, which one that is deleted does not need, and if c is managed externally.
+// newScope returns nil while c has no owner yet, which one that is deleted does not need, and if c is managed
+// externally.
 func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
 		return nil, nil // Not ours.
@@ -225,15 +237,16 @@ func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Outcome, erro
 	return phases.Done, nil
 }
 
-// placementAge is how long the placement of a cluster that is ready is cached, give or take a tenth. Its machines show sooner if
-// something is wrong.
+// placementAge is how long the placement of a cluster that is ready is cached, give or take a tenth. Its machines show
+// sooner if something is wrong.
 const placementAge = time.Hour
 
 // reconcileNetwork finds the VDC and the network.
 func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	if c.Spec.OVDC == "" || c.Spec.OVDCNetwork == "" {
-		return phases.Stop(infrav1.NotSupportedReason, "Failure domains are not supported yet: set spec.ovdc and spec.ovdcNetwork"), nil
+		return phases.Stop(infrav1.NotSupportedReason,
+			"Failure domains are not supported yet: set spec.ovdc and spec.ovdcNetwork"), nil
 	}
 	if cached := *s.placements.Of(c.UID); s.current(cached) {
 		s.placement = cached
@@ -242,11 +255,13 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	vdc, err := s.session.FindVDC(ctx, session.Recorded(c, c.Status.OVDC, c.Spec.OVDC))
 	if err != nil {
-		return session.LookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
+			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
 	}
 	network, err := s.session.FindNetwork(ctx, vdc, session.Recorded(c, c.Status.OVDCNetwork, c.Spec.OVDCNetwork))
 	if err != nil {
-		return session.LookupProblem(err, infrav1.NetworkNotFoundReason, "correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC")
+		return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC")
 	}
 	s.placement = placement{
 		vdc: vdc, network: network, by: s.session.Machines, generation: c.Generation,
@@ -259,10 +274,12 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-// current reports whether a cached placement counts: the cluster was complete once, and nothing that it depends on changed.
+// current reports whether a cached placement counts: the cluster was complete once, and nothing that it depends on
+// changed.
 func (s *scope) current(p placement) bool {
 	c := s.vcdCluster
-	return ptr.Deref(c.Status.Initialization.Provisioned, false) && c.Status.OVDC != nil && c.Status.OVDCNetwork != nil &&
+	return ptr.Deref(c.Status.Initialization.Provisioned, false) && c.Status.OVDC != nil &&
+		c.Status.OVDCNetwork != nil &&
 		p.generation == c.Generation && p.by == s.session.Machines && s.now().Before(p.until)
 }
 
@@ -273,22 +290,25 @@ func (s *scope) now() time.Time {
 	return time.Now()
 }
 
-// reportStop reports as a condition whether machines of the cluster are held back until a person acknowledges that they are gone.
+// reportStop reports as a condition whether machines of the cluster are held back until a person acknowledges that they
+// are gone.
 func reportStop(c *infrav1.VCDCluster) {
 	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
 		conditions.Delete(c, infrav1.GoneTrustedCondition)
 		return
 	}
 	phases.Set(c, infrav1.GoneTrustedCondition, metav1.ConditionFalse, infrav1.GoneStoppedReason, fmt.Sprintf(
-		"VMs of several clusters of the site went missing together, so none counts as gone: check VCD. If those of this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
+		"VMs of several clusters of the site went missing together, so none counts as gone: check VCD. If those of "+
+			"this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
 		infrav1.GoneAcknowledgedAnnotation))
 }
 
-// reconcileVAppLayout reports drivers in the workload cluster that do not support the layout. An unreachable workload cluster is not a
-// problem of the VCDCluster; its machines wait.
+// reconcileVAppLayout reports drivers in the workload cluster that do not support the layout. An unreachable workload
+// cluster is not a problem of the VCDCluster; its machines wait.
 func reconcileVAppLayout(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if found, _ := s.Drivers.In(ctx, s.cluster, s.now()); len(found) > 0 {
-		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers, phases.Few(found)), nil
+		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers,
+			phases.Few(found)), nil
 	}
 	return phases.Done, nil
 }

@@ -31,7 +31,8 @@ func TestClusterBecomesReady(t *testing.T) {
 	w.Expect(c.Status.OVDC.ID).To(HavePrefix("urn:vcloud:vdc:"))
 	w.Expect(c.Status.OVDCNetwork.Name).To(Equal("nodes"))
 	secret := &corev1.Secret{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c1-kube-vip"}, secret)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c1-kube-vip"},
+		secret)).To(Succeed())
 	w.Expect(secret.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, controllertest.ClusterName))
 	w.Expect(metav1.IsControlledBy(secret, c)).To(BeTrue())
 
@@ -52,16 +53,46 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 		reason    string
 		field     string
 	}{
-		{"an unknown VDC", func(c *infrav1.VCDCluster) { c.Spec.OVDC = "nope" }, infrav1.NetworkReadyCondition, infrav1.VDCNotFoundReason, "spec.ovdc"},
-		{"an unknown network", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nope" }, infrav1.NetworkReadyCondition, infrav1.NetworkNotFoundReason, "spec.ovdcNetwork"},
-		{"an unknown organisation", func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" }, infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason, "spec.org"},
-		{"a site that is not the identity's", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://127.0.0.1:1" }, infrav1.IdentityReadyCondition, infrav1.SiteNotAllowedReason, "spec.site"},
-		{"an unknown identity", func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "nope" }, infrav1.IdentityReadyCondition, infrav1.IdentityNotFoundReason, "spec.identityRef"},
-		{"a VIP in the static pool", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.20" }, infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP.address"},
-		{"a VIP in the DHCP range", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.150" }, infrav1.EndpointReadyCondition, infrav1.VIPInDHCPRangeReason, "spec.endpoint.kubeVIP"},
-		{"a VIP outside the network", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "10.0.0.1" }, infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason, "spec.endpoint.kubeVIP"},
-		{"the gateway as VIP", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.1" }, infrav1.EndpointReadyCondition, infrav1.VIPInvalidReason, "spec.endpoint.kubeVIP"},
-		{"no VIP at all", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "" }, infrav1.EndpointReadyCondition, infrav1.EndpointMissingReason, "spec.endpoint.kubeVIP"},
+		{
+			"an unknown VDC", func(c *infrav1.VCDCluster) { c.Spec.OVDC = "nope" }, infrav1.NetworkReadyCondition,
+			infrav1.VDCNotFoundReason, "spec.ovdc",
+		},
+		{
+			"an unknown network", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nope" },
+			infrav1.NetworkReadyCondition, infrav1.NetworkNotFoundReason, "spec.ovdcNetwork",
+		},
+		{
+			"an unknown organisation", func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" }, infrav1.IdentityReadyCondition,
+			infrav1.CredentialsRefusedReason, "spec.org",
+		},
+		{
+			"a site that is not the identity's", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://127.0.0.1:1" },
+			infrav1.IdentityReadyCondition, infrav1.SiteNotAllowedReason, "spec.site",
+		},
+		{
+			"an unknown identity", func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "nope" },
+			infrav1.IdentityReadyCondition, infrav1.IdentityNotFoundReason, "spec.identityRef",
+		},
+		{
+			"a VIP in the static pool", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.20" },
+			infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP.address",
+		},
+		{
+			"a VIP in the DHCP range", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.150" },
+			infrav1.EndpointReadyCondition, infrav1.VIPInDHCPRangeReason, "spec.endpoint.kubeVIP",
+		},
+		{
+			"a VIP outside the network", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "10.0.0.1" },
+			infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason, "spec.endpoint.kubeVIP",
+		},
+		{
+			"the gateway as VIP", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.1" },
+			infrav1.EndpointReadyCondition, infrav1.VIPInvalidReason, "spec.endpoint.kubeVIP",
+		},
+		{
+			"no VIP at all", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "" },
+			infrav1.EndpointReadyCondition, infrav1.EndpointMissingReason, "spec.endpoint.kubeVIP",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,7 +105,8 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 			w.EventuallyCluster(tt.condition, tt.reason)
 			c = w.VCDCluster()
 			w.Expect(conditions.GetMessage(c, tt.condition)).To(ContainSubstring(tt.field))
-			w.Expect(w.EventTexts()).To(ContainElement(And(HavePrefix("Warning "+tt.reason), ContainSubstring(tt.field))))
+			w.Expect(w.EventTexts()).To(ContainElement(And(HavePrefix("Warning "+tt.reason),
+				ContainSubstring(tt.field))))
 			w.Expect(ptr.Deref(c.Status.Initialization.Provisioned, false)).To(BeFalse())
 			w.Expect(c.Spec.ControlPlaneEndpoint.IsZero()).To(BeTrue())
 
@@ -120,7 +152,10 @@ func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
 func TestClusterClaimsItsAddress(t *testing.T) {
 	w := controllertest.New(t)
 	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRef: &infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}}
+	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRef: &infrav1.IPPoolReference{
+		Name: "vips",
+		Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io",
+	}}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.AddressClaimedReason)
 
@@ -181,7 +216,8 @@ func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
 	w.Eventually(func() error {
 		_, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
-		return w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "vc1"}, &infrav1.VCDCluster{})
+		return w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "vc1"},
+			&infrav1.VCDCluster{})
 	}, controllertest.Patience, "5ms").ShouldNot(Succeed())
 
 	w.Expect(w.Sim.State().VApps).To(HaveLen(1))
@@ -233,7 +269,8 @@ func TestIdentityKeepsItsSecretWhileItIsUsed(t *testing.T) {
 	i, secret := &infrav1.VCDIdentity{}, &corev1.Secret{}
 	w.Expect(w.Client.Get(w.Ctx, key, i)).To(Succeed())
 	w.Expect(conditions.IsTrue(i, clusterv1.ReadyCondition)).To(BeTrue())
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant-credentials"}, secret)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant-credentials"},
+		secret)).To(Succeed())
 	w.Expect(secret.Finalizers).To(ContainElement(infrav1.SecretFinalizer))
 	w.Expect(secret.OwnerReferences).To(HaveLen(1))
 
@@ -268,7 +305,8 @@ func TestMachinesOfAClusterThatSomebodyElseManages(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 
 	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.WaitingForClusterReason)
-	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.PlacementReadyCondition)).To(ContainSubstring("set spec.infraID"))
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"),
+		infrav1.PlacementReadyCondition)).To(ContainSubstring("set spec.infraID"))
 
 	c = w.VCDCluster()
 	c.Spec.InfraID = "made-by-terraform"
@@ -283,8 +321,10 @@ func TestMachinesOfAClusterThatSomebodyElseManages(t *testing.T) {
 
 func eventuallyGone(w *controllertest.Env, c *infrav1.VCDCluster) {
 	w.Eventually(func(g Gomega) {
-		_, err := reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+		_, err := reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx,
+			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(apierrors.IsNotFound(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(c), &infrav1.VCDCluster{}))).To(BeTrue())
+		g.Expect(apierrors.IsNotFound(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(c),
+			&infrav1.VCDCluster{}))).To(BeTrue())
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }

@@ -19,14 +19,18 @@ func TestVAppThatIsNotSeenIsGoneAtTheSecondLook(t *testing.T) {
 	w.Ready("cp-0")
 	w.DeleteMachine("cp-0")
 	w.DeleteVAppByHand(t, controllertest.ClusterName)
-	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"})
+	w.Sim.Faults().Add(vcdsim.Fault{
+		Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden,
+		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.ReadyReason)
 
 	for _, d := range []time.Duration{0, time.Hour} { // The VDC is not seen either.
 		w.Later(d)
 		w.Expect(w.IsClusterGone()).To(BeFalse())
-		w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.VAppDeletedCondition)).To(Equal(infrav1.VAppUnverifiedReason))
+		w.Expect(conditions.GetReason(w.VCDCluster(),
+			infrav1.VAppDeletedCondition)).To(Equal(infrav1.VAppUnverifiedReason))
 	}
 	w.Sim.Faults().Clear()
 	w.Expect(w.IsClusterGone()).To(BeFalse())
@@ -34,7 +38,8 @@ func TestVAppThatIsNotSeenIsGoneAtTheSecondLook(t *testing.T) {
 	w.Expect(w.IsClusterGone()).To(BeTrue())
 }
 
-// TestVAppIsNotGoneBecauseItIsNotShownAnyMore takes away the access to the vApp of a cluster. VCD answers as if it was deleted.
+// TestVAppIsNotGoneBecauseItIsNotShownAnyMore takes away the access to the vApp of a cluster. VCD answers as if it was
+// deleted.
 func TestVAppIsNotGoneBecauseItIsNotShownAnyMore(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -42,7 +47,10 @@ func TestVAppIsNotGoneBecauseItIsNotShownAnyMore(t *testing.T) {
 		help func(*controllertest.Env)
 		left int // vApps
 	}{
-		{"it is deleted when it is shown again", func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) }, 0},
+		{
+			"it is deleted when it is shown again",
+			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) }, 0,
+		},
 		{"it stays when a person says so", func(w *controllertest.Env) {
 			c := w.VCDCluster()
 			notes.Set(c, infrav1.KeepVAppAnnotation, "true")
@@ -61,9 +69,11 @@ func TestVAppIsNotGoneBecauseItIsNotShownAnyMore(t *testing.T) {
 			for _, d := range []time.Duration{0, 62 * time.Second, 48 * time.Hour} {
 				w.Later(d)
 				w.Expect(w.IsClusterGone()).To(BeFalse())
-				w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.VAppDeletedCondition)).To(Equal(infrav1.VAppUnverifiedReason))
+				w.Expect(conditions.GetReason(w.VCDCluster(),
+					infrav1.VAppDeletedCondition)).To(Equal(infrav1.VAppUnverifiedReason))
 			}
-			w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.VAppDeletedCondition)).To(ContainSubstring(infrav1.KeepVAppAnnotation + "=true"))
+			w.Expect(conditions.GetMessage(w.VCDCluster(),
+				infrav1.VAppDeletedCondition)).To(ContainSubstring(infrav1.KeepVAppAnnotation + "=true"))
 
 			tt.help(w)
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())

@@ -19,8 +19,8 @@ import (
 // uuid is in every id that the controller generates.
 var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
-// ownsDisk reports whether a disk is a cluster's: its description has our marker, or is the cluster's id and nothing else, which is
-// what VMware's CSI driver writes when it is given that id. An id that a person chose could be any word.
+// ownsDisk reports whether a disk is a cluster's: its description has our marker, or is the cluster's id and nothing
+// else, which is what VMware's CSI driver writes when it is given that id. An id that a person chose could be any word.
 func ownsDisk(infraID string, disk vcd.NamedDisk) bool {
 	if marker, ok := vcd.ParseMarker(disk.Description); ok {
 		return infraID != "" && marker.Cluster == infraID
@@ -42,15 +42,17 @@ func (s *scope) ownDisks(ctx context.Context) ([]vcd.NamedDisk, phases.Outcome, 
 		out, err := session.Refusal(err, "Listing independent disks")
 		return nil, out, err
 	}
-	return slices.DeleteFunc(disks, func(d vcd.NamedDisk) bool { return !ownsDisk(s.vcdCluster.Spec.InfraID, d) }), phases.Done, nil
+	return slices.DeleteFunc(disks, func(d vcd.NamedDisk) bool { return !ownsDisk(s.vcdCluster.Spec.InfraID, d) }),
+		phases.Done, nil
 }
 
-// deleteDisks deletes the cluster's independent disks, one after the other. Attached ones are in use elsewhere, for the cluster has no
-// VM any more: they stay.
+// deleteDisks deletes the cluster's independent disks, one after the other. Attached ones are in use elsewhere, for the
+// cluster has no VM any more: they stay.
 func deleteDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || !s.gone {
-		return phases.Done, nil // Where VMs may be left, their disks may be needed, also those that are detached at the moment.
+		// Where VMs may be left, their disks may be needed, also those that are detached at the moment.
+		return phases.Done, nil
 	}
 	disks, out, err := s.ownDisks(ctx)
 	if err != nil || out != phases.Done {
@@ -59,7 +61,8 @@ func deleteDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
 	key := string(c.UID) + "/disk"
 	if t, ok := s.session.Task(key); ok {
 		if t.State == vcd.TaskRunning {
-			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disks"), nil
+			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+				"Waiting for VCD to delete independent disks"), nil
 		}
 		s.session.Forget(key)
 		if t.State == vcd.TaskFailed {
@@ -79,17 +82,20 @@ func (s *scope) deleteDisk(ctx context.Context, key string, disk vcd.NamedDisk) 
 	task, err := s.session.DeleteNamedDisk(ctx, disk.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Independent disk %s disappeared meanwhile", disk.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Independent disk %s disappeared meanwhile",
+			disk.Name), nil
 	case err != nil:
-		return session.Refusal(err, "Deleting independent disk "+disk.Name+" (or set spec.orphanedDiskPolicy to Retain)")
+		return session.Refusal(err,
+			"Deleting independent disk "+disk.Name+" (or set spec.orphanedDiskPolicy to Retain)")
 	}
 	diskDeleted(s.Recorder, s.vcdCluster, disk.Ref)
 	s.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disk %s", disk.Name), nil
+	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disk %s",
+		disk.Name), nil
 }
 
-// remainingDisks lists the known independent disks that outlive the cluster: those that are marked as the cluster's, and those that were
-// detached from its VMs, which may have been deleted since. The deletion does not wait for it.
+// remainingDisks lists the known independent disks that outlive the cluster: those that are marked as the cluster's,
+// and those that were detached from its VMs, which may have been deleted since. The deletion does not wait for it.
 func (s *scope) remainingDisks(ctx context.Context) []string {
 	known := notes.DetachedDisks(s.vcdCluster)
 	if s.vcdCluster.Spec.InfraID == "" {

@@ -36,7 +36,9 @@ func newWithDisks(t *testing.T, policy infrav1.OrphanedDiskPolicy) *controllerte
 		"nobodys":  "",
 		"mentions": "not of " + infraUUID,
 	} {
-		p.Post("/api/vdc/"+vdc+"/disk", `<DiskCreateParams `+controllertest.VCloud+`><Disk name="`+name+`" sizeMb="1024"><Description>`+description+`</Description></Disk></DiskCreateParams>`)
+		p.Post("/api/vdc/"+vdc+"/disk",
+			`<DiskCreateParams `+controllertest.VCloud+`><Disk name="`+name+`" sizeMb="1024"><Description>`+description+
+				`</Description></Disk></DiskCreateParams>`)
 	}
 	w.Eventually(func() []vcdsim.Disk { return w.Sim.State().Disks }, controllertest.Patience, "5ms").Should(HaveLen(6))
 	return w
@@ -57,8 +59,11 @@ func attach(w *controllertest.Env, disk string) {
 			id = d.ID
 		}
 	}
-	w.Person().Post("/api/vApp/vm-"+vm+"/disk/action/attach", `<DiskAttachOrDetachParams `+controllertest.VCloud+`><Disk href="`+w.Sim.URL()+`/api/disk/`+id+`"/></DiskAttachOrDetachParams>`)
-	w.Eventually(func() []vcdsim.Disk { return w.Sim.State().Disks }, controllertest.Patience, "5ms").Should(ContainElement(And(HaveField("Name", disk), HaveField("AttachedTo", ConsistOf(vm)))))
+	w.Person().Post("/api/vApp/vm-"+vm+"/disk/action/attach",
+		`<DiskAttachOrDetachParams `+controllertest.VCloud+`><Disk href="`+w.Sim.URL()+`/api/disk/`+id+
+			`"/></DiskAttachOrDetachParams>`)
+	w.Eventually(func() []vcdsim.Disk { return w.Sim.State().Disks }, controllertest.Patience,
+		"5ms").Should(ContainElement(And(HaveField("Name", disk), HaveField("AttachedTo", ConsistOf(vm)))))
 }
 
 func diskNames(w *controllertest.Env) []string {
@@ -76,7 +81,8 @@ func TestDisksOfADeletedClusterAreKept(t *testing.T) {
 	w.DeleteCluster()
 
 	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("DisksLeft"), ContainSubstring("marked (urn:vcloud:disk:"), ContainSubstring("by-csi ("),
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("DisksLeft"),
+		ContainSubstring("marked (urn:vcloud:disk:"), ContainSubstring("by-csi ("),
 		Not(ContainSubstring("others (")), Not(ContainSubstring("nobodys (")))))
 }
 
@@ -84,15 +90,20 @@ func TestDisksOfADeletedClusterAreDeletedIfWished(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 	attach(w, "attached")
 	w.DeleteMachine("other")
-	w.Sim.Faults().Add(vcdsim.Fault{Operation: diskDeleteCall, Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right", Count: 1})
+	w.Sim.Faults().Add(vcdsim.Fault{
+		Operation: diskDeleteCall, Status: http.StatusForbidden,
+		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right", Count: 1,
+	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
 	w.EventuallyCluster(infrav1.DisksDeletedCondition, infrav1.ForbiddenReason)
-	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.DisksDeletedCondition)).To(ContainSubstring("spec.orphanedDiskPolicy"))
+	w.Expect(conditions.GetMessage(w.VCDCluster(),
+		infrav1.DisksDeletedCondition)).To(ContainSubstring("spec.orphanedDiskPolicy"))
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 
 	w.Expect(diskNames(w)).To(ConsistOf("attached", "others", "nobodys", "mentions"))
-	w.Expect(w.EventTexts()).To(ContainElements(And(ContainSubstring("DiskDeleted"), ContainSubstring("by-csi")), And(ContainSubstring("DisksLeft"), ContainSubstring("attached"))))
+	w.Expect(w.EventTexts()).To(ContainElements(And(ContainSubstring("DiskDeleted"), ContainSubstring("by-csi")),
+		And(ContainSubstring("DisksLeft"), ContainSubstring("attached"))))
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(diskDeleteCall, 3))
 }
 
@@ -113,7 +124,10 @@ func TestDisksOfAVAppThatStaysAreKept(t *testing.T) {
 func TestClusterIsDeletedThoughItsDisksCannotBeListed(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
 	w.DeleteMachine("other")
-	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=disk", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right"})
+	w.Sim.Faults().Add(vcdsim.Fault{
+		Operation: "GET /api/query type=disk", Status: http.StatusForbidden,
+		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right",
+	})
 
 	w.DeleteCluster()
 

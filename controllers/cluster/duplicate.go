@@ -12,9 +12,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// duplicate returns another VCDCluster with the id of this one in the same organization, as is after a manifest was copied or a backup
-// was restored beside the original; nil if there is none. All that is marked with the id may be the other's then. One that was never
-// ready, and is not the one that the id was created for, owns nothing; nor does one that is deleted, too.
+// duplicate returns another VCDCluster with the id of this one in the same organization, as is after a manifest was
+// copied or a backup was restored beside the original; nil if there is none. All that is marked with the id may be the
+// other's then. One that was never ready, and is not the one that the id was created for, owns nothing; nor does one
+// that is deleted, too.
 func (s *scope) duplicate(ctx context.Context) (*infrav1.VCDCluster, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" {
@@ -35,7 +36,8 @@ func (s *scope) duplicate(ctx context.Context) (*infrav1.VCDCluster, error) {
 
 // sharesID reports whether what carries the id of c in VCD may be the other's.
 func sharesID(c, other *infrav1.VCDCluster) bool {
-	return other.Spec.InfraID == c.Spec.InfraID && other.Spec.Org == c.Spec.Org && session.NormalSite(other.Spec.Site) == session.NormalSite(c.Spec.Site) &&
+	return other.Spec.InfraID == c.Spec.InfraID && other.Spec.Org == c.Spec.Org &&
+		session.NormalSite(other.Spec.Site) == session.NormalSite(c.Spec.Site) &&
 		(string(other.UID) == c.Spec.InfraID || ptr.Deref(other.Status.Initialization.Provisioned, false))
 }
 
@@ -54,12 +56,13 @@ func (s *scope) duplicateProblem(ctx context.Context) (phases.Outcome, error) {
 		name = "VCDCluster " + other.Name
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.InfraIDInUseReason,
-		"spec.infraID %s is that of %s, whose objects in VCD carry it: create this cluster again without spec.infraID and without annotations of %s",
+		"spec.infraID %s is that of %s, whose objects in VCD carry it: create this cluster again without "+
+			"spec.infraID and without annotations of %s",
 		c.Spec.InfraID, name, infrav1.GroupVersion.Group), nil
 }
 
-// unlessDuplicated runs a phase of the deletion when no machine is left. It skips the phase while another cluster has the same id,
-// unless isOwn reports that what the phase removes is not the other's.
+// unlessDuplicated runs a phase of the deletion when no machine is left. It skips the phase while another cluster has
+// the same id, unless isOwn reports that what the phase removes is not the other's.
 func unlessDuplicated(
 	run func(context.Context, *scope) (phases.Outcome, error), isOwn func(c, other *infrav1.VCDCluster) bool,
 ) func(context.Context, *scope) (phases.Outcome, error) {
@@ -83,5 +86,6 @@ func nothingOwn(_, _ *infrav1.VCDCluster) bool { return false }
 
 // ownVApp reports whether the vApp of c is not that of its duplicate: it has another name, and c was ready once.
 func ownVApp(c, other *infrav1.VCDCluster) bool {
-	return ptr.Deref(c.Status.Initialization.Provisioned, false) && vapp.Name(c, session.ClusterName(c, nil)) != vapp.Name(other, session.ClusterName(other, nil))
+	return ptr.Deref(c.Status.Initialization.Provisioned, false) &&
+		vapp.Name(c, session.ClusterName(c, nil)) != vapp.Name(other, session.ClusterName(other, nil))
 }

@@ -35,7 +35,10 @@ func copyCluster(w *controllertest.Env) *infrav1.VCDCluster {
 	copied(w, controllertest.NewCAPICluster(), cluster, "copy")
 	c := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
 	c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete
-	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "copy", UID: cluster.UID}}
+	c.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
+		Name: "copy", UID: cluster.UID,
+	}}
 	copied(w, w.VCDCluster(), c, "copy")
 	m := &infrav1.VCDMachine{Spec: w.VCDMachine("a").Spec}
 	copied(w, w.VCDMachine("a"), m, "copy-a")
@@ -49,7 +52,9 @@ func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.Ready("a")
 	vdc := w.Sim.State().VApps[0].VDCID
-	w.Person().Post("/api/vdc/"+vdc+"/disk", `<DiskCreateParams `+controllertest.VCloud+`><Disk name="data" sizeMb="1024"><Description>`+infraUUID+`</Description></Disk></DiskCreateParams>`)
+	w.Person().Post("/api/vdc/"+vdc+"/disk",
+		`<DiskCreateParams `+controllertest.VCloud+`><Disk name="data" sizeMb="1024"><Description>`+infraUUID+
+			`</Description></Disk></DiskCreateParams>`)
 	twin := copyCluster(w)
 
 	w.Eventually(func(g Gomega) {

@@ -32,7 +32,9 @@ func reconcileEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return s.reconcileExternal(), nil
 	case infrav1.EndpointEdgeGateway:
 	}
-	return phases.Stop(infrav1.NotSupportedReason, "Endpoints of type %s are not supported yet: use KubeVIP or External in spec.endpoint.type", s.vcdCluster.Spec.Endpoint.Type), nil
+	return phases.Stop(infrav1.NotSupportedReason,
+		"Endpoints of type %s are not supported yet: use KubeVIP or External in spec.endpoint.type",
+		s.vcdCluster.Spec.Endpoint.Type), nil
 }
 
 // reconcileExternal waits for an endpoint that is provided externally.
@@ -40,7 +42,8 @@ func (s *scope) reconcileExternal() phases.Outcome {
 	if s.vcdCluster.Spec.ControlPlaneEndpoint.IsValid() || s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		return phases.Done
 	}
-	return phases.Wait(0, infrav1.WaitingForEndpointReason, "Waiting for spec.controlPlaneEndpoint of the VCDCluster or of the Cluster")
+	return phases.Wait(0, infrav1.WaitingForEndpointReason,
+		"Waiting for spec.controlPlaneEndpoint of the VCDCluster or of the Cluster")
 }
 
 // reconcileKubeVIP finds the virtual IP, checks it, and writes what nodes need to announce it.
@@ -57,10 +60,14 @@ func (s *scope) reconcileKubeVIP(ctx context.Context) (phases.Outcome, error) {
 		}
 	}
 	spec := &s.vcdCluster.Spec
-	endpoint := clusterv1.APIEndpoint{Host: host, Port: cmp.Or(spec.ControlPlaneEndpoint.Port, spec.Endpoint.Port, kubevip.DefaultPort)}
+	endpoint := clusterv1.APIEndpoint{
+		Host: host,
+		Port: cmp.Or(spec.ControlPlaneEndpoint.Port, spec.Endpoint.Port, kubevip.DefaultPort),
+	}
 	data, err := kubevip.Render(kubeVIPConfig(spec.Endpoint, endpoint))
 	if err != nil {
-		return phases.Stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.endpoint.kubeVIP", err), nil
+		return phases.Stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.endpoint.kubeVIP",
+			err), nil
 	}
 	if out, err := s.writeKubeVIPSecret(ctx, data); err != nil || out != phases.Done {
 		return out, err
@@ -87,7 +94,8 @@ func (s *scope) endpointHost(ctx context.Context) (string, phases.Outcome, error
 	case kube.DNSName != "":
 		return kube.DNSName, phases.Done, nil
 	}
-	return "", phases.Stop(infrav1.EndpointMissingReason, "The endpoint is not specified: set address, poolRef or dnsName in spec.endpoint.kubeVIP"), nil
+	return "", phases.Stop(infrav1.EndpointMissingReason,
+		"The endpoint is not specified: set address, poolRef or dnsName in spec.endpoint.kubeVIP"), nil
 }
 
 // claimAddress claims the virtual IP from a pool.
@@ -97,20 +105,26 @@ func (s *scope) claimAddress(ctx context.Context, pool infrav1.IPPoolReference) 
 	err := s.Client.Get(ctx, key, claim)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", phases.Wait(0, infrav1.AddressClaimedReason, "Waiting for an address from %s %s", pool.Kind, pool.Name), s.createClaim(ctx, key, pool)
+		return "", phases.Wait(0, infrav1.AddressClaimedReason, "Waiting for an address from %s %s", pool.Kind,
+			pool.Name), s.createClaim(ctx, key, pool)
 	case err != nil:
 		return "", phases.Done, fmt.Errorf("getting IPAddressClaim %s: %w", key, err)
 	case !claim.DeletionTimestamp.IsZero():
-		return "", phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason, "Waiting for an earlier IPAddressClaim %s to be deleted", key.Name), nil
+		return "", phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason,
+			"Waiting for an earlier IPAddressClaim %s to be deleted", key.Name), nil
 	case !controllerutil.HasControllerReference(claim) || !metav1.IsControlledBy(claim, s.vcdCluster):
-		return "", phases.Fail(session.RemedyPoll, infrav1.NameConflictReason, "IPAddressClaim %s is not this VCDCluster's: delete it, or give the address in spec.endpoint.kubeVIP.address", key.Name), nil
+		return "", phases.Fail(session.RemedyPoll, infrav1.NameConflictReason, "IPAddressClaim %s is not this "+
+			"VCDCluster's: delete it, or give the address in spec.endpoint.kubeVIP.address", key.Name), nil
 	case claim.Status.AddressRef.Name == "":
-		return "", phases.Wait(0, infrav1.AddressClaimedReason, "Waiting for an address from %s %s: see IPAddressClaim %s", pool.Kind, pool.Name, key.Name), nil
+		return "", phases.Wait(0, infrav1.AddressClaimedReason,
+			"Waiting for an address from %s %s: see IPAddressClaim %s", pool.Kind, pool.Name, key.Name), nil
 	}
 	address := &ipamv1.IPAddress{}
-	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: claim.Status.AddressRef.Name}, address); err != nil {
+	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: claim.Status.AddressRef.Name},
+		address); err != nil {
 		if apierrors.IsNotFound(err) {
-			return "", phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason, "Waiting for IPAddress %s", claim.Status.AddressRef.Name), nil
+			return "", phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason, "Waiting for IPAddress %s",
+				claim.Status.AddressRef.Name), nil
 		}
 		return "", phases.Done, fmt.Errorf("getting IPAddress %s: %w", claim.Status.AddressRef.Name, err)
 	}
@@ -123,7 +137,10 @@ func claimKey(c *infrav1.VCDCluster, clusterName string) client.ObjectKey {
 
 func (s *scope) createClaim(ctx context.Context, key client.ObjectKey, pool infrav1.IPPoolReference) error {
 	claim := &ipamv1.IPAddressClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: session.OfCluster(s.cluster.Name)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace, Name: key.Name,
+			Labels: session.OfCluster(s.cluster.Name),
+		},
 		Spec: ipamv1.IPAddressClaimSpec{
 			ClusterName: s.cluster.Name,
 			PoolRef:     ipamv1.IPPoolReference{Name: pool.Name, Kind: pool.Kind, APIGroup: pool.APIGroup},
@@ -145,7 +162,8 @@ func (s *scope) vipRemedy() string {
 	case spec.ControlPlaneEndpoint.Host != "":
 		return "choose another in spec.controlPlaneEndpoint"
 	case kube != nil && kube.PoolRef != nil:
-		return "take it out of the pool of spec.endpoint.kubeVIP.poolRef and delete IPAddressClaim " + claimKey(s.vcdCluster, s.cluster.Name).Name
+		return "take it out of the pool of spec.endpoint.kubeVIP.poolRef and delete IPAddressClaim " +
+			claimKey(s.vcdCluster, s.cluster.Name).Name
 	}
 	return "choose another in spec.endpoint.kubeVIP.address"
 }
@@ -157,19 +175,23 @@ func vipProblem(addr netip.Addr, network vcd.Network, remedy string) phases.Outc
 			continue
 		}
 		if addr == subnet.Gateway || addr == subnet.Prefix.Masked().Addr() {
-			return phases.Fail(session.RemedyPoll, infrav1.VIPInvalidReason, "%s is the address of the gateway or of the network %s itself: %s", addr, network.Name, remedy)
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInvalidReason,
+				"%s is the address of the gateway or of the network %s itself: %s", addr, network.Name, remedy)
 		}
 		if r, in := rangeOf(addr, subnet.StaticPool); in {
 			return phases.Fail(session.RemedyPoll, infrav1.VIPInStaticPoolReason,
-				"%s is in the static pool %s-%s of network %s, from which VCD gives addresses to VMs: %s, or take it out of the static pool", addr, r.From, r.To, network.Name, remedy)
+				"%s is in the static pool %s-%s of network %s, from which VCD gives addresses to VMs: %s, or take it "+
+					"out of the static pool", addr, r.From, r.To, network.Name, remedy)
 		}
 		if r, in := rangeOf(addr, subnet.DHCPPool); in {
 			return phases.Fail(session.RemedyPoll, infrav1.VIPInDHCPRangeReason,
-				"%s is in the DHCP range %s-%s of network %s, from which addresses are leased: %s, or take it out of the DHCP range", addr, r.From, r.To, network.Name, remedy)
+				"%s is in the DHCP range %s-%s of network %s, from which addresses are leased: %s, or take it out of "+
+					"the DHCP range", addr, r.From, r.To, network.Name, remedy)
 		}
 		return phases.Done
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.VIPOutsideNetworkReason, "%s is in no subnet of network %s: %s", addr, network.Name, remedy)
+	return phases.Fail(session.RemedyPoll, infrav1.VIPOutsideNetworkReason, "%s is in no subnet of network %s: %s",
+		addr, network.Name, remedy)
 }
 
 func rangeOf(addr netip.Addr, ranges []vcd.AddressRange) (vcd.AddressRange, bool) {
@@ -193,8 +215,8 @@ func kubeVIPConfig(spec infrav1.EndpointSpec, endpoint clusterv1.APIEndpoint) ku
 	return config
 }
 
-// writeKubeVIPSecret writes the Secret with kube-vip's manifest for the templates' control-plane nodes. A Secret that is not this
-// VCDCluster's is left alone.
+// writeKubeVIPSecret writes the Secret with kube-vip's manifest for the templates' control-plane nodes. A Secret that
+// is not this VCDCluster's is left alone.
 func (s *scope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) (phases.Outcome, error) {
 	key := client.ObjectKey{Namespace: s.vcdCluster.Namespace, Name: s.cluster.Name + kubeVIPSuffix}
 	secret := &corev1.Secret{}
@@ -206,7 +228,8 @@ func (s *scope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) 
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	case !s.ownsKubeVIPSecret(secret):
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-			"Secret %s exists and is not this VCDCluster's: delete or rename it, for kube-vip's manifest needs its name", key.Name), nil
+			"Secret %s exists and is not this VCDCluster's: delete or rename it, for kube-vip's manifest "+
+				"needs its name", key.Name), nil
 	}
 	before := secret.DeepCopy()
 	secret.Data = data
@@ -226,8 +249,8 @@ func (s *scope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) 
 	return phases.Done, nil
 }
 
-// ownsKubeVIPSecret reports whether a Secret is one that we wrote for this cluster. A restore from a backup may have removed its owner;
-// type and label are still ours then.
+// ownsKubeVIPSecret reports whether a Secret is one that we wrote for this cluster. A restore from a backup may have
+// removed its owner; type and label are still ours then.
 func (s *scope) ownsKubeVIPSecret(secret *corev1.Secret) bool {
 	if metav1.GetControllerOf(secret) != nil {
 		return metav1.IsControlledBy(secret, s.vcdCluster)
@@ -235,11 +258,16 @@ func (s *scope) ownsKubeVIPSecret(secret *corev1.Secret) bool {
 	return secret.Type == clusterv1.ClusterSecretType && secret.Labels[clusterv1.ClusterNameLabel] == s.cluster.Name
 }
 
-func (s *scope) createKubeVIPSecret(ctx context.Context, key client.ObjectKey, data map[string][]byte) (phases.Outcome, error) {
+func (s *scope) createKubeVIPSecret(ctx context.Context, key client.ObjectKey, data map[string][]byte) (phases.Outcome,
+	error,
+) {
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: session.OfCluster(s.cluster.Name)},
-		Type:       clusterv1.ClusterSecretType,
-		Data:       data,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace, Name: key.Name,
+			Labels: session.OfCluster(s.cluster.Name),
+		},
+		Type: clusterv1.ClusterSecretType,
+		Data: data,
 	}
 	if err := controllerutil.SetControllerReference(s.vcdCluster, secret, s.Client.Scheme()); err != nil {
 		return phases.Done, fmt.Errorf("owning Secret %s: %w", key, err)

@@ -15,7 +15,10 @@ import (
 )
 
 func TestForeignKubeVIPSecretIsLeftAlone(t *testing.T) {
-	foreign := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-kube-vip"), Data: map[string][]byte{"mine": []byte("!")}}
+	foreign := &corev1.Secret{
+		ObjectMeta: controllertest.Meta("c1-kube-vip"),
+		Data:       map[string][]byte{"mine": []byte("!")},
+	}
 	w := controllertest.New(t, foreign)
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.NameConflictReason)
@@ -48,7 +51,10 @@ func TestKubeVIPSecretIsTakenBack(t *testing.T) {
 func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {
 	w := controllertest.New(t, &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")})
 	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRef: &infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}}
+	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRef: &infrav1.IPPoolReference{
+		Name: "vips",
+		Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io",
+	}}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.NameConflictReason)

@@ -22,13 +22,16 @@ func balancersDeleted(r events.EventRecorder, c *infrav1.VCDCluster, where strin
 
 // balancersLeft records that load balancers of c may be left.
 func balancersLeft(r events.EventRecorder, c *infrav1.VCDCluster, why string) {
-	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.LoadBalancersRemainReason, infrav1.LoadBalancersRemainReason, "%s",
+	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.LoadBalancersRemainReason, infrav1.LoadBalancersRemainReason,
+		"%s",
 		phases.Shorten("Load balancers of the cluster may be left in VCD, marked with its id "+c.Spec.InfraID+": "+why))
 }
 
 // gatewayChanged records that the network of c is on another edge gateway than before.
 func gatewayChanged(r events.EventRecorder, c *infrav1.VCDCluster, gateway vcd.Ref) {
-	phases.Happened(r, c, "EdgeGatewayChanged", "The network of the cluster is on edge gateway "+gateway.Name+" now: load balancers on the former one go with the cluster")
+	phases.Happened(r, c, "EdgeGatewayChanged",
+		"The network of the cluster is on edge gateway "+gateway.Name+
+			" now: load balancers on the former one go with the cluster")
 }
 
 // vAppDeleted records that a vApp of c is gone.
@@ -43,11 +46,13 @@ func diskDeleted(r events.EventRecorder, c *infrav1.VCDCluster, disk vcd.Ref) {
 
 // disksLeft records which independent disks of c may still be there.
 func disksLeft(r events.EventRecorder, c *infrav1.VCDCluster, disks []string) {
-	phases.Happened(r, c, "DisksLeft", "Independent disks are kept. Known are those that are marked as the cluster's, and those that were detached from its VMs, "+
+	phases.Happened(r, c, "DisksLeft", "Independent disks are kept. Known are those that are marked as the "+
+		"cluster's, and those that were detached from its VMs, "+
 		"if they were not deleted since: "+phases.Few(disks))
 }
 
 // leftToDuplicate records that what carries the id of c stays in VCD, because it may be another cluster's.
 func leftToDuplicate(r events.EventRecorder, c *infrav1.VCDCluster) {
-	phases.Happened(r, c, "LeftToNamesake", "Another VCDCluster has spec.infraID "+c.Spec.InfraID+", too: what carries it in VCD is left alone")
+	phases.Happened(r, c, "LeftToNamesake",
+		"Another VCDCluster has spec.infraID "+c.Spec.InfraID+", too: what carries it in VCD is left alone")
 }

@@ -31,8 +31,8 @@ func gatewaysOf(refs []vcd.Ref) gateways {
 	return gateways{name: "edge gateway " + strings.Join(names, ", "), ids: ids}
 }
 
-// recordGateway records the edge gateway of the cluster's network: its load balancers must be found, too, when the network is gone.
-// Former ones stay recorded.
+// recordGateway records the edge gateway of the cluster's network: its load balancers must be found, too, when the
+// network is gone. Former ones stay recorded.
 func (s *scope) recordGateway(gateway vcd.Ref) {
 	c := s.vcdCluster
 	known := knownGateways(c)
@@ -61,8 +61,9 @@ func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 	return found
 }
 
-// balancerGateways returns the gateways that load balancers of the cluster may be on: those that its network is and was on, and the
-// further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is not shown.
+// balancerGateways returns the gateways that load balancers of the cluster may be on: those that its network is and was
+// on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is not
+// shown.
 func (s *scope) balancerGateways(ctx context.Context) (gateways, phases.Outcome, error) {
 	c := s.vcdCluster
 	refs := recordedGateways(c)
@@ -90,12 +91,13 @@ func lostGateway(network string, others []vcd.Ref) gateways {
 		name += " and " + on.name
 	}
 	on.name = name
-	on.lost = fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown", lb.ErrRefused, network)
+	on.lost = fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown",
+		lb.ErrRefused, network)
 	return on
 }
 
-// gateway returns the edge gateway of the cluster's network, if that is found; none if the network is not routed. A cluster that was
-// moved here and is deleted at once has no status.
+// gateway returns the edge gateway of the cluster's network, if that is found; none if the network is not routed. A
+// cluster that was moved here and is deleted at once has no status.
 func (s *scope) gateway(ctx context.Context) (gateway vcd.Ref, found bool, out phases.Outcome, err error) {
 	c, name := s.vcdCluster, s.vcdCluster.Spec.OVDCNetwork
 	known := c.Status.OVDC != nil && c.Status.OVDCNetwork != nil

@@ -58,7 +58,8 @@ func TestClusterForWhichVCDWasNeverAskedForAnythingCanBeDeleted(t *testing.T) {
 }
 
 func TestMachineForWhichVCDWasNeverAskedForAnythingCanBeDeleted(t *testing.T) {
-	w := controllertest.New(t, controllertest.NewMachine("a", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
+	w := controllertest.New(t,
+		controllertest.NewMachine("a", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("a", infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason)
 	w.Expect(w.VCDMachine("a").Annotations).To(HaveKey(infrav1.InstanceIDAnnotation))

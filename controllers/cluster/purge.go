@@ -23,25 +23,26 @@ import (
 const (
 	// purgeTimeout bounds one attempt to remove the load balancers of a cluster. The next one finds what is left.
 	purgeTimeout = 10 * time.Minute
-	// refusedPatience is how long a deletion waits where VCD refuses to show or remove load balancers, unknownPatience where
-	// it does not answer.
+	// refusedPatience is how long a deletion waits where VCD refuses to show or remove load balancers, unknownPatience
+	// where it does not answer.
 	refusedPatience = 2 * time.Minute
 	unknownPatience = time.Hour
-	// afterlife is how long a cloud controller manager may still work when the API server of its cluster is gone: it ends
-	// when it could not renew its lease for ten seconds, and no other can acquire it. The API server goes with the control
-	// plane, so before the VCDCluster.
+	// afterlife is how long a cloud controller manager may still work when the API server of its cluster is gone: it
+	// ends when it could not renew its lease for ten seconds, and no other can acquire it. The API server goes with the
+	// control plane, so before the VCDCluster.
 	afterlife = 20 * time.Second
 	// noteInterval is how often the VCDCluster records a removal: the last one may be that much later than it says.
 	noteInterval = afterlife / 4
 )
 
-// deleteBalancers removes what the cloud controller manager of the cluster created on edge gateways. It stopped with the last
-// machine, or a little later if it did not run on one, so the gateways are checked once more after something was removed. The
-// removal runs beside reconciles, which report its progress.
+// deleteBalancers removes what the cloud controller manager of the cluster created on edge gateways. It stopped with
+// the last machine, or a little later if it did not run on one, so the gateways are checked once more after something
+// was removed. The removal runs beside reconciles, which report its progress.
 func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	switch {
-	case c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "":
+	case c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil &&
+		c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "":
 		return phases.Done, nil // Nothing was created without an id, or without ever having logged in.
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
 		s.purgeOf().skip(s, "annotation "+infrav1.KeepLoadBalancersAnnotation+" says so")
@@ -92,7 +93,8 @@ func (p *purge) proceed(ctx context.Context, s *scope, on gateways) phases.Outco
 	case p.over:
 		return phases.Done
 	case p.running:
-		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Removing load balancers of the cluster from %s: %s", on.name, p.step)
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			"Removing load balancers of the cluster from %s: %s", on.name, p.step)
 	case p.retry.IsZero():
 	case p.complete():
 		p.over = true
@@ -102,14 +104,16 @@ func (p *purge) proceed(ctx context.Context, s *scope, on gateways) phases.Outco
 		return phases.Done
 	case p.err != nil && now.Sub(p.began) >= giveUpAfter(s.vcdCluster, p.err):
 		p.over = true
-		balancersLeft(s.Recorder, s.vcdCluster, fmt.Sprintf("%s could not be asked, or did not let them be removed: %v", on.name, p.err))
+		balancersLeft(s.Recorder, s.vcdCluster,
+			fmt.Sprintf("%s could not be asked, or did not let them be removed: %v", on.name, p.err))
 		return phases.Done
 	case now.Before(p.retry):
 		return purgeProblem(p.err, on, p.retry.Sub(now))
 	}
 	p.running, p.attempted, p.step = true, now, "listing them"
 	p.start(ctx, s, on)
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Listing load balancers of the cluster on %s", on.name)
+	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Listing load balancers of the cluster on %s",
+		on.name)
 }
 
 // complete reports whether the last attempt found nothing, at a time when nothing could be created any more.
@@ -134,7 +138,8 @@ func (p *purge) start(ctx context.Context, s *scope, on gateways) {
 	note := removalNote(s.Client, s.vcdCluster)
 	options := edge.PurgeOptions{Cluster: s.vcdCluster.Spec.InfraID, Gateways: on.ids, NAT: usesNAT(s.vcdCluster)}
 	options.Before = func(ctx context.Context, owner lb.Owner, step lb.Step) error {
-		ctrl.LoggerFrom(ctx).Info("Removing a load balancer of the cluster", "step", step.String(), "service", owner.String())
+		ctrl.LoggerFrom(ctx).Info("Removing a load balancer of the cluster", "step", step.String(), "service",
+			owner.String())
 		return p.before(ctx, step, clock(), note)
 	}
 	go func() {
@@ -150,8 +155,11 @@ func (p *purge) start(ctx context.Context, s *scope, on gateways) {
 	}()
 }
 
-// before records that a step is about to run: first on the VCDCluster, so that another manager knows that something was removed.
-func (p *purge) before(ctx context.Context, step lb.Step, at time.Time, note func(context.Context, time.Time) error) error {
+// before records that a step is about to run: first on the VCDCluster, so that another manager knows that something was
+// removed.
+func (p *purge) before(ctx context.Context, step lb.Step, at time.Time,
+	note func(context.Context, time.Time) error,
+) error {
 	if at.Sub(p.noted) >= noteInterval { // only the running attempt uses it
 		if err := note(ctx, at); err != nil {
 			return err
@@ -168,11 +176,12 @@ func (p *purge) before(ctx context.Context, step lb.Step, at time.Time, note fun
 // usesNAT reports whether load balancers of a cluster may be behind DNAT rules.
 func usesNAT(c *infrav1.VCDCluster) bool {
 	spec := c.Spec.LoadBalancer
-	return spec.OneArm != nil || slices.ContainsFunc(spec.Gateways, func(g infrav1.LoadBalancerGateway) bool { return g.OneArm != nil })
+	return spec.OneArm != nil ||
+		slices.ContainsFunc(spec.Gateways, func(g infrav1.LoadBalancerGateway) bool { return g.OneArm != nil })
 }
 
-// giveUpAfter is how long a deletion waits for such an error. A cluster without a cloud controller manager hardly has load
-// balancers, and its user need not have the right to see gateways.
+// giveUpAfter is how long a deletion waits for such an error. A cluster without a cloud controller manager hardly has
+// load balancers, and its user need not have the right to see gateways.
 func giveUpAfter(c *infrav1.VCDCluster, err error) time.Duration {
 	switch {
 	case !errors.Is(err, lb.ErrRefused):
@@ -200,20 +209,24 @@ func purgeProblem(err error, on gateways, after time.Duration) phases.Outcome {
 	switch {
 	case err == nil:
 		return phases.Wait(after, infrav1.LastLookReason,
-			"Load balancers of the cluster are removed from %s, which is checked once more when no cloud controller manager can run any more", on.name)
+			"Load balancers of the cluster are removed from %s, which is checked once more when no cloud controller "+
+				"manager can run any more", on.name)
 	case errors.Is(err, lb.ErrBusy):
-		return phases.Wait(after, infrav1.EntityBusyReason, "Waiting for VCD, to remove load balancers of the cluster from %s", on.name)
+		return phases.Wait(after, infrav1.EntityBusyReason,
+			"Waiting for VCD, to remove load balancers of the cluster from %s", on.name)
 	case errors.Is(err, lb.ErrRefused):
 		return phases.Fail(after, infrav1.LoadBalancersRemainReason,
-			"Load balancers of the cluster may be left on %s (%v): grant the right, or remove them and annotate the VCDCluster with %s=true; the deletion goes on without it after %s",
+			"Load balancers of the cluster may be left on %s (%v): grant the right, or remove them and annotate the "+
+				"VCDCluster with %s=true; the deletion goes on without it after %s",
 			on.name, err, infrav1.KeepLoadBalancersAnnotation, refusedPatience)
 	}
 	return phases.Unsure(after, infrav1.LoadBalancersRemainReason,
-		"Load balancers of the cluster may be left on %s, which cannot be asked (%v); the deletion goes on without it after %s", on.name, err, unknownPatience)
+		"Load balancers of the cluster may be left on %s, which cannot be asked (%v); the deletion goes on without "+
+			"it after %s", on.name, err, unknownPatience)
 }
 
-// notedRemoval returns when a manager last removed a load balancer of a cluster, at the latest; zero: none did. An annotation that
-// cannot be read, or whose time is still to come, may be from just now.
+// notedRemoval returns when a manager last removed a load balancer of a cluster, at the latest; zero: none did. An
+// annotation that cannot be read, or whose time is still to come, may be from just now.
 func notedRemoval(c *infrav1.VCDCluster, now time.Time) time.Time {
 	text := c.Annotations[infrav1.LoadBalancersRemovedAnnotation]
 	if text == "" {
@@ -226,13 +239,14 @@ func notedRemoval(c *infrav1.VCDCluster, now time.Time) time.Time {
 	return now
 }
 
-// removalNote returns a function that records on the VCDCluster when a load balancer is removed. It runs beside reconciles, so it
-// shares no object with them.
+// removalNote returns a function that records on the VCDCluster when a load balancer is removed. It runs beside
+// reconciles, so it shares no object with them.
 func removalNote(to client.Client, c *infrav1.VCDCluster) func(context.Context, time.Time) error {
 	uid, namespace, name := c.UID, c.Namespace, c.Name
 	return func(ctx context.Context, at time.Time) error {
 		note, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": uid, "annotations": map[string]any{infrav1.LoadBalancersRemovedAnnotation: at.UTC().Format(time.RFC3339Nano)},
+			"uid": uid, "annotations": map[string]any{infrav1.LoadBalancersRemovedAnnotation: at.UTC().Format(
+				time.RFC3339Nano)},
 		}})
 		if err != nil {
 			return fmt.Errorf("%w: noting a removal: %w", lb.ErrUnknown, err)
@@ -240,7 +254,8 @@ func removalNote(to client.Client, c *infrav1.VCDCluster) func(context.Context, 
 		noted := &infrav1.VCDCluster{}
 		noted.Namespace, noted.Name = namespace, name
 		if err := to.Patch(ctx, noted, client.RawPatch(types.MergePatchType, note)); err != nil {
-			return fmt.Errorf("%w: noting on VCDCluster %s that load balancers are removed: %w", lb.ErrUnknown, name, err)
+			return fmt.Errorf("%w: noting on VCDCluster %s that load balancers are removed: %w", lb.ErrUnknown, name,
+				err)
 		}
 		return nil
 	}

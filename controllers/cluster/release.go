@@ -22,7 +22,8 @@ func (s *scope) waitForMachines(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	machines := &infrav1.VCDMachineList{}
-	if err := s.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace), session.OfCluster(name)); err != nil {
+	if err := s.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace),
+		session.OfCluster(name)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	if len(machines.Items) == 0 {
@@ -33,7 +34,8 @@ func (s *scope) waitForMachines(ctx context.Context) (phases.Outcome, error) {
 		names = append(names, m.Name)
 	}
 	slices.Sort(names)
-	return phases.Wait(session.TaskPoll, infrav1.MachinesRemainReason, "Waiting for VCDMachines to be deleted: %s", phases.Few(names)), nil
+	return phases.Wait(session.TaskPoll, infrav1.MachinesRemainReason, "Waiting for VCDMachines to be deleted: %s",
+		phases.Few(names)), nil
 }
 
 // releaseCluster frees the claimed address and lets the API server delete the VCDCluster.

@@ -21,7 +21,8 @@ import (
 func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || vapp.PerMachine(c) {
-		return phases.Done, nil // Nothing is created before the id is stored, and machines take vApps of their own with them.
+		// Nothing is created before the id is stored, and machines take vApps of their own with them.
+		return phases.Done, nil
 	}
 	d := &vAppDeletion{scope: s, name: vapp.Name(c, session.ClusterName(c, s.cluster))}
 	out, err := s.open(ctx)
@@ -46,8 +47,8 @@ type vAppDeletion struct {
 	ended bool // a task of ours deleted a vApp since the last pass
 }
 
-// unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster with a wrong
-// site, password or VDC can be deleted all the same.
+// unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster
+// with a wrong site, password or VDC can be deleted all the same.
 func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Outcome, err error) (phases.Outcome, error) {
 	if err != nil {
 		return out, err
@@ -120,8 +121,8 @@ func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
 	return ok && marker.Cluster == d.vcdCluster.Spec.InfraID
 }
 
-// deleteRenamed takes the next step of deleting vApps of the cluster that have another name now: machines recorded their URNs. It
-// returns those that VCD does not show.
+// deleteRenamed takes the next step of deleting vApps of the cluster that have another name now: machines recorded
+// their URNs. It returns those that VCD does not show.
 func (d *vAppDeletion) deleteRenamed(ctx context.Context) (hidden []string, _ phases.Outcome, _ error) {
 	for _, id := range notes.VApps(d.vcdCluster) {
 		vApp, err := d.session.VApp(ctx, id)
@@ -142,7 +143,8 @@ func (d *vAppDeletion) deleteRenamed(ctx context.Context) (hidden []string, _ ph
 	return hidden, phases.Done, nil
 }
 
-// proveGone decides whether a vApp that is not found is gone, if there ever was one. The task that deleted it proves that of one.
+// proveGone decides whether a vApp that is not found is gone, if there ever was one. The task that deleted it proves
+// that of one.
 func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Outcome, error) {
 	c := d.vcdCluster
 	if d.ended && len(lost.IDs) <= 1 {
@@ -171,7 +173,8 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 // removeVApp takes the next step of deleting a vApp of ours.
 func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	if len(vApp.Tasks) > 0 {
-		return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s", vApp.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s",
+			vApp.Name), nil
 	}
 	foreign, out, err := d.foreignVMs(ctx, vApp)
 	switch {
@@ -182,13 +185,16 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 		return phases.Done, nil
 	case len(foreign) > 0:
 		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
-			"vApp %s holds VMs that run, or are suspended, without a VCDMachine, are not this cluster's or have independent disks attached: move or delete %s, or annotate the VCDCluster with %s=true to leave the vApp as it is",
+			"vApp %s holds VMs that run, or are suspended, without a VCDMachine, are not this cluster's or have "+
+				"independent disks attached: move or delete %s, or annotate the VCDCluster with %s=true to leave the "+
+				"vApp as it is",
 			vApp.Name, phases.Few(foreign), infrav1.KeepVAppAnnotation), nil
 	}
 	task, err := d.session.DeleteVApp(ctx, vApp.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		return phases.Wait(session.BusyPoll, infrav1.VAppUnverifiedReason, "vApp %s disappeared before it could be deleted", vApp.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.VAppUnverifiedReason,
+			"vApp %s disappeared before it could be deleted", vApp.Name), nil
 	case err != nil:
 		return session.Refusal(err, "Deleting vApp "+vApp.Name)
 	}
@@ -196,9 +202,10 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
-// foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without this cluster's marker, those
-// that are not shown, those with independent disks, which outlive clusters, and those that run or are suspended. Leftovers of
-// failed creations do neither; a VM that runs without a VCDMachine here was adopted by another management cluster.
+// foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without this cluster's marker,
+// those that are not shown, those with independent disks, which outlive clusters, and those that run or are suspended.
+// Leftovers of failed creations do neither; a VM that runs without a VCDMachine here was adopted by another management
+// cluster.
 func (d *vAppDeletion) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string, phases.Outcome, error) {
 	var foreign []string
 	for _, ref := range vApp.VMs {
@@ -206,7 +213,8 @@ func (d *vAppDeletion) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string,
 		switch {
 		case errors.Is(err, vcd.ErrForbidden):
 		case errors.Is(err, vcd.ErrNotFound):
-			return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s left vApp %s while its VMs were read", ref.Name, vApp.Name), nil
+			return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+				"VM %s left vApp %s while its VMs were read", ref.Name, vApp.Name), nil
 		case err != nil:
 			out, err := session.Refusal(err, "Reading VM "+ref.Name)
 			return nil, out, err

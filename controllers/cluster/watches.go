@@ -36,9 +36,11 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 // machineToCluster finds the VCDCluster of a VCDMachine: one that is deleted waits for its machines.
 func (r *Reconciler) machineToCluster(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()), session.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel])); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()),
+		session.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel])); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
-	return session.RequestsFor(slices.DeleteFunc(list.Items, func(c infrav1.VCDCluster) bool { return c.DeletionTimestamp.IsZero() }))
+	return session.RequestsFor(slices.DeleteFunc(list.Items,
+		func(c infrav1.VCDCluster) bool { return c.DeletionTimestamp.IsZero() }))
 }

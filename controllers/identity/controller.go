@@ -56,9 +56,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	r.metadata = mgr.GetCache()
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdidentity")
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.VCDIdentity{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		For(&infrav1.VCDIdentity{},
+			builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToIdentities), builder.OnlyMetadata).
-		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(clusterToIdentity(infrav1.NamespacedIdentity))).
+		Watches(&infrav1.VCDCluster{},
+			handler.EnqueueRequestsFromMapFunc(clusterToIdentity(infrav1.NamespacedIdentity))).
 		WithOptions(options).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
@@ -67,7 +69,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdclusteridentity")
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.VCDClusterIdentity{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		For(&infrav1.VCDClusterIdentity{},
+			builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToIdentities), builder.OnlyMetadata).
 		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(clusterToIdentity(infrav1.ClusterIdentity))).
 		WithOptions(options).
@@ -81,7 +84,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctr
 	}
 	return reconcileIdentity(ctx, r.Client, &scope{
 		obj: i, spec: i.Spec, namespace: i.Namespace, kind: infrav1.NamespacedIdentity,
-		client: r.Client, metadata: cmp.Or(r.metadata, client.Reader(r.Client)), identities: r.Identities, logout: r.Logout, recorder: r.Recorder,
+		client: r.Client, metadata: cmp.Or(r.metadata, client.Reader(r.Client)), identities: r.Identities,
+		logout: r.Logout, recorder: r.Recorder,
 	})
 }
 
@@ -163,7 +167,8 @@ func releaseSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	for _, c := range clusters.Items {
 		if session.RefersTo(&c, s.kind, s.obj.GetName()) {
-			return phases.Wait(session.TaskPoll, infrav1.InUseReason, "VCDCluster %s still uses the identity", client.ObjectKeyFromObject(&c)), nil
+			return phases.Wait(session.TaskPoll, infrav1.InUseReason, "VCDCluster %s still uses the identity",
+				client.ObjectKeyFromObject(&c)), nil
 		}
 	}
 	if err := s.releaseOldSecrets(ctx); err != nil {

@@ -12,7 +12,8 @@ import (
 
 func referTo(w *controllertest.Env, identity, secret string) {
 	i := &infrav1.VCDIdentity{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: identity}, i)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: identity},
+		i)).To(Succeed())
 	i.Spec.SecretRef.Name = secret
 	w.Expect(w.Client.Update(w.Ctx, i)).To(Succeed())
 }

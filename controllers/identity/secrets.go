@@ -154,8 +154,9 @@ func (s *scope) patchSecret(ctx context.Context, secret, before client.Object) e
 	return nil
 }
 
-// holdMoves keeps clusterctl from copying the token of a service account while the manager may still log in, which would make the copy
-// worthless: not before all clusters that use it are paused, nobody logs in any more, and the last token is written down.
+// holdMoves keeps clusterctl from copying the token of a service account while the manager may still log in, which
+// would make the copy worthless: not before all clusters that use it are paused, nobody logs in any more, and the last
+// token is written down.
 func (s *scope) holdMoves(ctx context.Context, secret *corev1.Secret) error {
 	_, held := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
 	hold, err := s.maySpend(ctx, secret)
@@ -181,10 +182,12 @@ func (s *scope) holdMoves(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// maySpend says whether the manager may log in with the token in a Secret that moves with its identity, and so make it worthless.
+// maySpend says whether the manager may log in with the token in a Secret that moves with its identity, and so make it
+// worthless.
 func (s *scope) maySpend(ctx context.Context, secret *corev1.Secret) (bool, error) {
 	chain, _ := session.ChainOf(secret)
-	if s.kind != infrav1.NamespacedIdentity || s.spec.Type != infrav1.CredentialServiceAccount || chain.Holder != session.ManagerHolds {
+	if s.kind != infrav1.NamespacedIdentity || s.spec.Type != infrav1.CredentialServiceAccount ||
+		chain.Holder != session.ManagerHolds {
 		return false, nil
 	}
 	idle, err := s.identities.Idle(ctx, client.ObjectKeyFromObject(secret))

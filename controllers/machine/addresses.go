@@ -14,7 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileAddresses makes sure that the addresses of the machine are known, and later that they are those its guest uses.
+// reconcileAddresses makes sure that the addresses of the machine are known, and later that they are those its guest
+// uses.
 func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.vm.row != nil && s.provisioned() {
 		return s.addresses.watch(ctx)
@@ -28,7 +29,8 @@ func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	s.addresses.report()
 	if !s.addresses.hasAddress() {
-		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for the guest to get an address by DHCP on network %s", s.vm.now().NICs[0].Network), nil
+		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+			"Waiting for the guest to get an address by DHCP on network %s", s.vm.now().NICs[0].Network), nil
 	}
 	return s.addresses.problem(), nil
 }
@@ -92,7 +94,10 @@ func (s addresses) hasAddress() bool {
 // report writes what VCD says of the NICs to the status, the primary one first.
 func (s addresses) report() {
 	status := &s.vcdMachine.Status
-	status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: cmp.Or(s.vcdMachine.Annotations[infrav1.VMNameAnnotation], s.vm.now().Name)}}
+	status.Addresses = []clusterv1.MachineAddress{{
+		Type:    clusterv1.MachineHostName,
+		Address: cmp.Or(s.vcdMachine.Annotations[infrav1.VMNameAnnotation], s.vm.now().Name),
+	}}
 	status.NICs = nil
 	for _, primary := range []bool{true, false} {
 		for _, nic := range s.vm.now().NICs {
@@ -105,8 +110,10 @@ func (s addresses) report() {
 
 func (s addresses) reportNIC(nic vcd.NIC) {
 	status := &s.vcdMachine.Status
-	status.NICs = append(status.NICs, infrav1.NICStatus{Network: nic.Network, MACAddress: nic.MAC, Address: nic.Address})
+	status.NICs = append(status.NICs,
+		infrav1.NICStatus{Network: nic.Network, MACAddress: nic.MAC, Address: nic.Address})
 	if nic.Address != "" {
-		status.Addresses = append(status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: nic.Address})
+		status.Addresses = append(status.Addresses,
+			clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: nic.Address})
 	}
 }

@@ -38,14 +38,16 @@ func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, err
 	}
 	name := ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, "")
 	if name == "" {
-		return phases.Wait(0, infrav1.WaitingForBootstrapDataReason, "Waiting for the bootstrap provider, or for the control plane to be initialized"), nil
+		return phases.Wait(0, infrav1.WaitingForBootstrapDataReason,
+			"Waiting for the bootstrap provider, or for the control plane to be initialized"), nil
 	}
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: s.vcdMachine.Namespace, Name: name}
 	err := s.Live.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return phases.Fail(session.RemedyPoll, infrav1.WaitingForBootstrapDataReason, "Secret %s, which spec.bootstrap.dataSecretName of the Machine names, does not exist", name), nil
+		return phases.Fail(session.RemedyPoll, infrav1.WaitingForBootstrapDataReason,
+			"Secret %s, which spec.bootstrap.dataSecretName of the Machine names, does not exist", name), nil
 	case err != nil:
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
@@ -57,18 +59,24 @@ func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, err
 func (s injection) problem(secret string) phases.Outcome {
 	b := s.bootstrap
 	if len(b.value) == 0 {
-		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason, "Secret %s has no bootstrap data in key value", secret)
+		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason,
+			"Secret %s has no bootstrap data in key value", secret)
 	}
 	switch b.format {
 	case guestinfo.FormatCloudConfig, guestinfo.FormatIgnition, "":
 	default:
-		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason, "Secret %s has an unknown format: use cloud-config or ignition in spec.format of the bootstrap config", secret)
+		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason,
+			"Secret %s has an unknown format: use cloud-config or ignition in spec.format of the bootstrap config",
+			secret)
 	}
-	if s.vcdMachine.Spec.Bootstrap.Transport == infrav1.TransportOVFProperties || s.vcdMachine.Spec.Bootstrap.TemplateMode == infrav1.TemplateLegacy {
-		return phases.Stop(infrav1.NotSupportedReason, "OVF properties and legacy templates are not supported yet: use GuestInfo in spec.bootstrap.transport and Standard in spec.bootstrap.templateMode")
+	if s.vcdMachine.Spec.Bootstrap.Transport == infrav1.TransportOVFProperties ||
+		s.vcdMachine.Spec.Bootstrap.TemplateMode == infrav1.TemplateLegacy {
+		return phases.Stop(infrav1.NotSupportedReason, "OVF properties and legacy templates are not supported yet: "+
+			"use GuestInfo in spec.bootstrap.transport and Standard in spec.bootstrap.templateMode")
 	}
 	if err := guestinfo.CheckSize(b.value); err != nil {
-		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataTooLargeReason, "Bootstrap data in Secret %s (files and commands of the bootstrap config): %v", secret, err)
+		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataTooLargeReason,
+			"Bootstrap data in Secret %s (files and commands of the bootstrap config): %v", secret, err)
 	}
 	return phases.Done
 }
@@ -94,7 +102,8 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, 
 		return phases.Done, nil
 	}
 	if s.vm.now().Status == vcd.StatusPoweredOn {
-		return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason, "VM %s was powered on before it had its bootstrap data: power it off in VCD", s.vm.now().Name), nil
+		return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason,
+			"VM %s was powered on before it had its bootstrap data: power it off in VCD", s.vm.now().Name), nil
 	}
 	return s.injection.write(ctx, doing)
 }
@@ -150,10 +159,12 @@ func (s injection) guestNICs() ([]guestinfo.NIC, phases.Outcome) {
 		nic, ok := nicOf(s.vm.now(), i)
 		if !ok || nic.MAC == "" {
 			s.vm.forget()
-			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for VCD to show NIC %d of VM %s", i, s.vm.now().Name)
+			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+				"Waiting for VCD to show NIC %d of VM %s", i, s.vm.now().Name)
 		}
 		n := guestinfo.NIC{
-			MAC: nic.MAC, Mode: guestinfo.Mode(nic.Mode), MTU: int(wished.MTU), Primary: nic.Primary, SearchDomains: wished.SearchDomains,
+			MAC: nic.MAC, Mode: guestinfo.Mode(nic.Mode), MTU: int(wished.MTU), Primary: nic.Primary,
+			SearchDomains: wished.SearchDomains,
 		}
 		for _, server := range wished.Nameservers {
 			if addr, err := netip.ParseAddr(server); err == nil {
@@ -176,7 +187,8 @@ func addressNIC(n *guestinfo.NIC, nic vcd.NIC, network vcd.Network) phases.Outco
 	}
 	addr, err := netip.ParseAddr(nic.Address)
 	if err != nil {
-		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason, "Waiting for VCD to assign an address of network %s", network.Name)
+		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+			"Waiting for VCD to assign an address of network %s", network.Name)
 	}
 	for _, subnet := range network.Subnets {
 		if !subnet.Prefix.Contains(addr) {
@@ -192,7 +204,8 @@ func addressNIC(n *guestinfo.NIC, nic vcd.NIC, network vcd.Network) phases.Outco
 		}
 		return phases.Done
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "Address %s is in no subnet of network %s: correct spec.networks, or the network", addr, network.Name)
+	return phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason,
+		"Address %s is in no subnet of network %s: correct spec.networks, or the network", addr, network.Name)
 }
 
 func nicOf(vm *vcd.VM, index int) (vcd.NIC, bool) {

@@ -26,8 +26,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
@@ -65,17 +65,23 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("mapping Clusters to VCDMachines: %w", err)
 	}
-	changed := builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))
+	changed := builder.WithPredicates(predicates.ResourceIsChanged(scheme, log),
+		predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))
 	b := ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.VCDMachine{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("VCDMachine"))), changed).
+		For(&infrav1.VCDMachine{},
+			builder.WithPredicates(predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
+		Watches(&clusterv1.Machine{},
+			handler.EnqueueRequestsFromMapFunc(
+				util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("VCDMachine"))), changed).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(byCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(scheme, log), predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
+			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(scheme, log),
+				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), changed).
 		Watches(&infrav1.VCDMachine{}, r.states.DropDeleted()).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
-	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), r.identityToMachines, r.secretToMachines).
+	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), r.identityToMachines,
+		r.secretToMachines).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
@@ -87,7 +93,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 	}
 	s := r.newScope(in)
 	defer s.creation.leave()
-	if s.patcher, err = phases.Admit(ctx, r.Client, s.cluster, m, infrav1.MachineFinalizer); s.patcher == nil || err != nil {
+	if s.patcher, err = phases.Admit(ctx, r.Client, s.cluster, m, infrav1.MachineFinalizer); s.patcher == nil ||
+		err != nil {
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(m))
@@ -96,7 +103,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 		s.creation.release()
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, table))
 		phases.SetReady(m, table)
-		rerr = errors.Join(rerr, phases.IgnoreGone(m, s.patcher.Patch(ctx, m, phases.Owned(slices.Concat(table, extra)))))
+		rerr = errors.Join(rerr,
+			phases.IgnoreGone(m, s.patcher.Patch(ctx, m, phases.Owned(slices.Concat(table, extra)))))
 	}()
 	res, err := phases.Run(ctx, m, s, table, r.Recorder)
 	if err == nil && phases.Complete(m, table) {
@@ -191,7 +199,8 @@ func (r *Reconciler) newScope(in inputs) *scope {
 	s := &scope{Reconciler: r, inputs: in, state: st, facts: facts{vm: &st.vm}}
 	s.vm.begin()
 	s.placer, s.observer, s.creation, s.injection = placer{s}, observer{s}, &creation{scope: s}, injection{s}
-	s.power, s.shutdown, s.addresses, s.comparison = power{s}, shutdown{s, &st.cancellation}, addresses{s}, comparison{s}
+	s.power, s.shutdown, s.addresses, s.comparison = power{s}, shutdown{s, &st.cancellation}, addresses{s},
+		comparison{s}
 	s.deletion, s.release = deletion{s}, release{s}
 	return s
 }
@@ -223,7 +232,9 @@ func (s *scope) Tolerate() bool {
 }
 
 // vcdClusterOf returns the VCDCluster of m, nil if there is none.
-func (r *Reconciler) vcdClusterOf(ctx context.Context, m *infrav1.VCDMachine, cluster *clusterv1.Cluster) (*infrav1.VCDCluster, error) {
+func (r *Reconciler) vcdClusterOf(ctx context.Context, m *infrav1.VCDMachine,
+	cluster *clusterv1.Cluster,
+) (*infrav1.VCDCluster, error) {
 	if cluster != nil && cluster.Spec.InfrastructureRef.IsDefined() {
 		c := &infrav1.VCDCluster{}
 		key := client.ObjectKey{Namespace: m.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
@@ -259,8 +270,8 @@ func (r *Reconciler) secretToMachines(ctx context.Context, secret client.Object)
 	return r.deletedMachinesOf(ctx, session.ClustersOfSecret(ctx, r.Client, secret))
 }
 
-// deletedMachinesOf finds the VCDMachines of VCDClusters that are deleted. Others learn by their VCDCluster that its identity was
-// mended; one that waits for its machines to be deleted does not log in.
+// deletedMachinesOf finds the VCDMachines of VCDClusters that are deleted. Others learn by their VCDCluster that its
+// identity was mended; one that waits for its machines to be deleted does not log in.
 func (r *Reconciler) deletedMachinesOf(ctx context.Context, clusters []infrav1.VCDCluster) []ctrl.Request {
 	var requests []ctrl.Request
 	for i := range clusters {
@@ -290,7 +301,8 @@ func (r *Reconciler) machinesOf(ctx context.Context, cluster client.Object) []in
 		return nil
 	}
 	list := &infrav1.VCDMachineList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(cluster.GetNamespace()), session.OfCluster(name)); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(cluster.GetNamespace()),
+		session.OfCluster(name)); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
 		return nil
 	}
@@ -304,7 +316,8 @@ func (s *scope) requeueWithin(d time.Duration) {
 	}
 }
 
-// markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest too.
+// markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest
+// too.
 func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope]) error {
 	if !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() || !phases.Complete(s.vcdMachine, table) {
 		return nil
@@ -319,7 +332,10 @@ func (s *scope) key() string { return string(s.vcdMachine.UID) }
 
 // marker is what our objects in VCD carry. It survives a move to another management cluster.
 func (s *scope) marker() vcd.Marker {
-	return vcd.Marker{Cluster: s.vcdCluster.Spec.InfraID, Machine: s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation]}
+	return vcd.Marker{
+		Cluster: s.vcdCluster.Spec.InfraID,
+		Machine: s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+	}
 }
 
 // vmID returns the URN of the recorded VM, empty if none is.
@@ -335,8 +351,8 @@ func (s *scope) provisioned() bool {
 	return ptr.Deref(s.vcdMachine.Status.Initialization.Provisioned, false)
 }
 
-// cameUp reports whether the VM ran once: it is not created again. Unlike the status it survives a move to another management
-// cluster.
+// cameUp reports whether the VM ran once: it is not created again. Unlike the status it survives a move to another
+// management cluster.
 func (s *scope) cameUp() bool {
 	return s.provisioned() || s.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
 }

@@ -50,7 +50,8 @@ func TestMachineComesAndGoes(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 	w.DeleteCluster()
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
-	w.Expect(strings.Join(w.EventTexts(), "\n")).NotTo(Or(ContainSubstring(controllertest.Canary), ContainSubstring("Warning")))
+	w.Expect(strings.Join(w.EventTexts(), "\n")).NotTo(Or(ContainSubstring(controllertest.Canary),
+		ContainSubstring("Warning")))
 }
 
 func TestMachinesThatWaitTogetherAreCreatedTogether(t *testing.T) {
@@ -90,13 +91,34 @@ func TestMachineSaysWhatIsWrongAndHeals(t *testing.T) {
 		reason    string
 		field     string
 	}{
-		{"an unknown catalog", func(m *infrav1.VCDMachine) { m.Spec.Catalog = "nope" }, infrav1.PlacementReadyCondition, infrav1.CatalogNotFoundReason, "spec.catalog"},
-		{"an unknown template", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" }, infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason, "spec.template"},
-		{"a template without a VM", func(m *infrav1.VCDMachine) { m.Spec.Template = "no-vm" }, infrav1.PlacementReadyCondition, infrav1.TemplateInvalidReason, "spec.template"},
-		{"an unknown sizing policy", func(m *infrav1.VCDMachine) { m.Spec.SizingPolicy = "nope" }, infrav1.PlacementReadyCondition, infrav1.SizingPolicyNotFoundReason, "spec.sizingPolicy"},
-		{"an unknown placement policy", func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "nope" }, infrav1.PlacementReadyCondition, infrav1.PlacementPolicyNotFoundReason, "spec.placementPolicy"},
-		{"an unknown storage profile", func(m *infrav1.VCDMachine) { m.Spec.StorageProfile = "nope" }, infrav1.PlacementReadyCondition, infrav1.StorageProfileNotFoundReason, "spec.storageProfile"},
-		{"an unknown network", func(m *infrav1.VCDMachine) { m.Spec.Networks = []infrav1.NetworkSpec{{Name: "nope"}} }, infrav1.PlacementReadyCondition, infrav1.NetworkNotFoundReason, "spec.networks[0].name"},
+		{
+			"an unknown catalog", func(m *infrav1.VCDMachine) { m.Spec.Catalog = "nope" }, infrav1.PlacementReadyCondition,
+			infrav1.CatalogNotFoundReason, "spec.catalog",
+		},
+		{
+			"an unknown template", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" },
+			infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason, "spec.template",
+		},
+		{
+			"a template without a VM", func(m *infrav1.VCDMachine) { m.Spec.Template = "no-vm" },
+			infrav1.PlacementReadyCondition, infrav1.TemplateInvalidReason, "spec.template",
+		},
+		{
+			"an unknown sizing policy", func(m *infrav1.VCDMachine) { m.Spec.SizingPolicy = "nope" },
+			infrav1.PlacementReadyCondition, infrav1.SizingPolicyNotFoundReason, "spec.sizingPolicy",
+		},
+		{
+			"an unknown placement policy", func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "nope" },
+			infrav1.PlacementReadyCondition, infrav1.PlacementPolicyNotFoundReason, "spec.placementPolicy",
+		},
+		{
+			"an unknown storage profile", func(m *infrav1.VCDMachine) { m.Spec.StorageProfile = "nope" },
+			infrav1.PlacementReadyCondition, infrav1.StorageProfileNotFoundReason, "spec.storageProfile",
+		},
+		{
+			"an unknown network", func(m *infrav1.VCDMachine) { m.Spec.Networks = []infrav1.NetworkSpec{{Name: "nope"}} },
+			infrav1.PlacementReadyCondition, infrav1.NetworkNotFoundReason, "spec.networks[0].name",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,7 +127,8 @@ func TestMachineSaysWhatIsWrongAndHeals(t *testing.T) {
 
 			w.EventuallyMachine("cp-0", tt.condition, tt.reason)
 			w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), tt.condition)).To(ContainSubstring(tt.field))
-			w.Expect(w.EventTexts()).To(ContainElement(And(HavePrefix("Warning "+tt.reason), ContainSubstring(tt.field))))
+			w.Expect(w.EventTexts()).To(ContainElement(And(HavePrefix("Warning "+tt.reason),
+				ContainSubstring(tt.field))))
 			w.Expect(w.Sim.State().VMs).To(BeEmpty())
 			w.Expect(w.Sim.State().VApps).To(BeEmpty())
 
@@ -119,7 +142,10 @@ func TestMachineSaysWhatIsWrongAndHeals(t *testing.T) {
 
 func TestMachineWithDHCPAndTwoNICs(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
-		m.Spec.Networks = []infrav1.NetworkSpec{{AddressSource: infrav1.AddressDHCP}, {Name: "storage", AddressSource: infrav1.AddressPool}}
+		m.Spec.Networks = []infrav1.NetworkSpec{
+			{AddressSource: infrav1.AddressDHCP},
+			{Name: "storage", AddressSource: infrav1.AddressPool},
+		}
 	})...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -133,7 +159,8 @@ func TestMachineWithDHCPAndTwoNICs(t *testing.T) {
 }
 
 func TestMachineWithoutMachineWaits(t *testing.T) {
-	objects := controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) { m.OwnerReferences = []metav1.OwnerReference{} })
+	objects := controllertest.NewMachine("cp-0",
+		func(m *infrav1.VCDMachine) { m.OwnerReferences = []metav1.OwnerReference{} })
 	w := controllertest.New(t, objects...)
 
 	_, err := w.ReconcileMachine("cp-0")

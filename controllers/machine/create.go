@@ -39,8 +39,8 @@ func (s *creation) queueName() string {
 	return string(s.vcdCluster.UID) + "/" + s.vcdCluster.Spec.InfraID + "/" + s.vAppName()
 }
 
-// batch returns the members whose VMs one request creates: the machine's own, and those of its cluster that suit. That VCD is
-// asked to create them is stored on each VCDMachine before: from then on a VM that is not shown may exist.
+// batch returns the members whose VMs one request creates: the machine's own, and those of its cluster that suit. That
+// VCD is asked to create them is stored on each VCDMachine before: from then on a VM that is not shown may exist.
 func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
 	if !vapp.PerMachine(s.vcdCluster) {
 		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
@@ -77,8 +77,8 @@ func (s *creation) ofSameCluster(c batch.Member) bool {
 	return ok && marker.Cluster == s.vcdCluster.Spec.InfraID
 }
 
-// noteCreation stores on the VCDMachine of c when VCD is asked to create its VM, and reports whether that is the first time.
-// It fails if the machine is being deleted, or was replaced by another of its name.
+// noteCreation stores on the VCDMachine of c when VCD is asked to create its VM, and reports whether that is the first
+// time. It fails if the machine is being deleted, or was replaced by another of its name.
 func (s *creation) noteCreation(ctx context.Context, c batch.Member, at string) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
 	if err := s.Live.Get(ctx, c.Machine, m); err != nil {
@@ -107,10 +107,11 @@ func (s *creation) patchCreation(ctx context.Context, c batch.Member, at any) er
 	return nil
 }
 
-// withdraw removes the note that VCD was asked to create VMs, if it certainly refused and was not asked before: the deletion of
-// such a machine then needs no proof that its VM is gone.
+// withdraw removes the note that VCD was asked to create VMs, if it certainly refused and was not asked before: the
+// deletion of such a machine then needs no proof that its VM is gone.
 func (s *creation) withdraw(ctx context.Context, members []batch.Member, err error) {
-	sure := errors.Is(err, vcd.ErrInvalid) || errors.Is(err, vcd.ErrQuota) || errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrBusy)
+	sure := errors.Is(err, vcd.ErrInvalid) || errors.Is(err, vcd.ErrQuota) || errors.Is(err, vcd.ErrForbidden) ||
+		errors.Is(err, vcd.ErrBusy)
 	for _, c := range members {
 		if !sure || !c.First {
 			continue

@@ -65,7 +65,10 @@ func TestOnlyMachinesOfTheClusterShareARequest(t *testing.T) {
 }
 
 func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
-	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b", func(b *infrav1.VCDMachine) { b.Finalizers = []string{infrav1.MachineFinalizer} })...)...)
+	w := controllertest.New(t,
+		append(controllertest.NewMachine("a"),
+			controllertest.NewMachine("b",
+				func(b *infrav1.VCDMachine) { b.Finalizers = []string{infrav1.MachineFinalizer} })...)...)
 	w.Ready()
 	m := w.VCDMachine("a")
 	s := w.Machine.NewScope(m, w.VCDCluster())
@@ -82,7 +85,9 @@ func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
 }
 
 func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
-	w := controllertest.New(t, append(controllertest.NewMachine("a"), append(controllertest.NewMachine("b"), controllertest.NewMachine("c")...)...)...)
+	w := controllertest.New(t,
+		append(controllertest.NewMachine("a"),
+			append(controllertest.NewMachine("b"), controllertest.NewMachine("c")...)...)...)
 	w.Ready()
 	m := w.VCDMachine("a")
 	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "same"}
@@ -157,6 +162,7 @@ func TestMarkerThatCannotBeReadBackIsRefused(t *testing.T) {
 
 	w.EventuallyMachine("a", infrav1.PlacementReadyCondition, infrav1.InfraIDInvalidReason)
 
-	w.Expect(conditions.GetMessage(w.VCDMachine("a"), infrav1.PlacementReadyCondition)).To(ContainSubstring("spec.infraID"))
+	w.Expect(conditions.GetMessage(w.VCDMachine("a"),
+		infrav1.PlacementReadyCondition)).To(ContainSubstring("spec.infraID"))
 	w.Expect(w.Writes()).To(BeZero())
 }

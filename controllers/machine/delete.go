@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// hasDuplicate reports whether another VCDMachine, which stays, has the same VM: it was provisioned, by the same marker. A
-// providerID alone proves nothing: any user may write it, and two sites may use one URN.
+// hasDuplicate reports whether another VCDMachine, which stays, has the same VM: it was provisioned, by the same
+// marker. A providerID alone proves nothing: any user may write it, and two sites may use one URN.
 func (s deletion) hasDuplicate(ctx context.Context) (bool, error) {
 	if s.vcdMachine.Spec.ProviderID == "" {
 		return false, nil
@@ -38,8 +38,10 @@ func (s deletion) hasDuplicate(ctx context.Context) (bool, error) {
 }
 
 func isDuplicate(m, other *infrav1.VCDMachine) bool {
-	return other.UID != m.UID && other.DeletionTimestamp.IsZero() && ptr.Deref(other.Status.Initialization.Provisioned, false) &&
-		other.Spec.ProviderID == m.Spec.ProviderID && other.Annotations[infrav1.InstanceIDAnnotation] == m.Annotations[infrav1.InstanceIDAnnotation]
+	return other.UID != m.UID && other.DeletionTimestamp.IsZero() &&
+		ptr.Deref(other.Status.Initialization.Provisioned, false) &&
+		other.Spec.ProviderID == m.Spec.ProviderID &&
+		other.Annotations[infrav1.InstanceIDAnnotation] == m.Annotations[infrav1.InstanceIDAnnotation]
 }
 
 // Deletion removes the VM.
@@ -52,12 +54,14 @@ func deleteVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "":
 		return phases.Done, nil // Nothing is created before the id is stored.
 	case s.vcdCluster != nil && !s.batches.Leave(s.creation.queueName(), s.key()):
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for the creation of the VM to start or fail"), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+			"Waiting for the creation of the VM to start or fail"), nil
 	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
 		return phases.Done, nil
 	case s.vcdCluster == nil:
 		return phases.Stop(infrav1.ClusterNotFoundReason,
-			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then annotate the VCDMachine with %s=true",
+			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then annotate the VCDMachine "+
+				"with %s=true",
 			m.Annotations[infrav1.VMNameAnnotation], infrav1.VMGoneAnnotation), nil
 	}
 	if out, err := s.deletion.open(ctx); err != nil || out != phases.Done {
@@ -159,7 +163,8 @@ func (s deletion) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 		out, err := session.Refusal(err, "Reading vApp "+s.vAppName())
 		return nil, out, err
 	case len(vApp.Tasks) > 0:
-		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s, which may create the VM", vApp.Name), nil
+		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+			"Waiting for another task on vApp %s, which may create the VM", vApp.Name), nil
 	}
 	return s.findByName(ctx, vApp)
 }
@@ -185,7 +190,8 @@ func (s deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 	return s.findByMark(ctx, vApp)
 }
 
-// findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to create it.
+// findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to create
+// it.
 func (s deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
 	if asked, err := s.wasRequested(ctx); err != nil || !asked {
 		return nil, phases.Done, err
@@ -197,8 +203,8 @@ func (s deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 	return newLost(s.scope, "").find(ctx)
 }
 
-// findUnrecorded decides whether a VM whose vApp is not found was never created: a request to create it whose answer was lost may
-// still be in progress.
+// findUnrecorded decides whether a VM whose vApp is not found was never created: a request to create it whose answer
+// was lost may still be in progress.
 func (s deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 	if asked, err := s.wasRequested(ctx); err != nil || !asked {
 		return nil, phases.Done, err
@@ -241,7 +247,8 @@ func (s deletion) ownershipProblem(vm vcd.VM) phases.Outcome {
 		return phases.Done
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
-		"VM %s does not say that it is this machine's: put %q in its description if it is, else remove finalizer %s", vm.Name, s.marker(), infrav1.MachineFinalizer)
+		"VM %s does not say that it is this machine's: put %q in its description if it is, else remove finalizer %s",
+		vm.Name, s.marker(), infrav1.MachineFinalizer)
 }
 
 // takeDown takes the next step of deleting a VM.

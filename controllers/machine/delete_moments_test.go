@@ -26,11 +26,13 @@ func allGone(w *controllertest.Env, names ...string) bool {
 	for _, name := range names {
 		_, err := w.ReconcileMachine(name)
 		w.Expect(err).NotTo(HaveOccurred())
-		left = left || w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: name}, &infrav1.VCDMachine{}) == nil
+		left = left || w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: name},
+			&infrav1.VCDMachine{}) == nil
 	}
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	return !left && w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "vc1"}, &infrav1.VCDCluster{}) != nil
+	return !left && w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "vc1"},
+		&infrav1.VCDCluster{}) != nil
 }
 
 func TestClusterIsDeletedWhileItsMachinesAreCreated(t *testing.T) {
@@ -106,7 +108,8 @@ func TestMachinesOfTwoVAppsThatGoTogetherAreBothWrittenDown(t *testing.T) {
 	seen := w.VCDCluster() // by both, before either wrote
 	release := func(name, vApp string) phases.Outcome {
 		m := w.VCDMachine(name)
-		m.Status.VApp, m.Annotations = &infrav1.ResourceReference{ID: vApp}, map[string]string{infrav1.CreationRequestedAnnotation: "now"}
+		m.Status.VApp, m.Annotations = &infrav1.ResourceReference{ID: vApp},
+			map[string]string{infrav1.CreationRequestedAnnotation: "now"}
 		out, err := machine.ReleaseMachine(w.Ctx, w.Machine.NewScope(m, seen))
 		w.Expect(err).NotTo(HaveOccurred())
 		return out

@@ -24,11 +24,13 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 	state := w.Sim.State()
 	p := w.Person()
 	for _, name := range []string{"data", "logs"} {
-		p.Post("/api/vdc/"+state.VApps[0].VDCID+"/disk", `<DiskCreateParams `+controllertest.VCloud+`><Disk name="`+name+`" sizeMb="1024"/></DiskCreateParams>`)
+		p.Post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
+			`<DiskCreateParams `+controllertest.VCloud+`><Disk name="`+name+`" sizeMb="1024"/></DiskCreateParams>`)
 	}
 	for _, disk := range w.Sim.State().Disks {
 		p.Post("/api/vApp/vm-"+state.VMs[0].ID+"/disk/action/attach",
-			`<DiskAttachOrDetachParams `+controllertest.VCloud+`><Disk href="`+w.Sim.URL()+`/api/disk/`+disk.ID+`"/></DiskAttachOrDetachParams>`)
+			`<DiskAttachOrDetachParams `+controllertest.VCloud+`><Disk href="`+w.Sim.URL()+`/api/disk/`+disk.ID+
+				`"/></DiskAttachOrDetachParams>`)
 	}
 	w.Expect(w.Sim.State().Disks).To(HaveEach(HaveField("AttachedTo", Not(BeEmpty()))))
 
@@ -36,10 +38,12 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 	w.Expect(w.Sim.State().Disks).To(HaveLen(2))
-	w.Expect(w.EventTexts()).To(ContainElements(ContainSubstring("independent disk data"), ContainSubstring("independent disk logs")))
+	w.Expect(w.EventTexts()).To(ContainElements(ContainSubstring("independent disk data"),
+		ContainSubstring("independent disk logs")))
 	w.DeleteCluster()
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("DisksLeft"), ContainSubstring("data (urn:vcloud:disk:"), ContainSubstring("logs (urn:"))))
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("DisksLeft"),
+		ContainSubstring("data (urn:vcloud:disk:"), ContainSubstring("logs (urn:"))))
 }
 
 func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
@@ -47,14 +51,17 @@ func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
 	w.Ready("cp-0")
 	c := w.VCDCluster()
 	for i := range machine.MaxNotedDisks {
-		c.Annotations[fmt.Sprintf("%s%08d-0000-0000-0000-000000000000", infrav1.DetachedDiskAnnotationPrefix, i)] = strings.Repeat("d", 128)
+		c.Annotations[fmt.Sprintf("%s%08d-0000-0000-0000-000000000000", infrav1.DetachedDiskAnnotationPrefix,
+			i)] = strings.Repeat("d", 128)
 	}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	state := w.Sim.State()
 	p := w.Person()
-	p.Post("/api/vdc/"+state.VApps[0].VDCID+"/disk", `<DiskCreateParams `+controllertest.VCloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
+	p.Post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
+		`<DiskCreateParams `+controllertest.VCloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
 	p.Post("/api/vApp/vm-"+state.VMs[0].ID+"/disk/action/attach",
-		`<DiskAttachOrDetachParams `+controllertest.VCloud+`><Disk href="`+w.Sim.URL()+`/api/disk/`+w.Sim.State().Disks[0].ID+`"/></DiskAttachOrDetachParams>`)
+		`<DiskAttachOrDetachParams `+controllertest.VCloud+`><Disk href="`+w.Sim.URL()+`/api/disk/`+
+			w.Sim.State().Disks[0].ID+`"/></DiskAttachOrDetachParams>`)
 
 	w.DeleteMachine("cp-0")
 
@@ -79,7 +86,9 @@ func TestGuestIsShutDownFirstUnlessThatIsNotWished(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) { m.Spec.ShutdownTimeoutSeconds = tt.seconds })...)
+			w := controllertest.New(t,
+				controllertest.NewMachine("cp-0",
+					func(m *infrav1.VCDMachine) { m.Spec.ShutdownTimeoutSeconds = tt.seconds })...)
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -96,12 +105,16 @@ func TestGuestThatCannotShutDownIsPoweredOff(t *testing.T) {
 		name  string
 		fault vcdsim.Fault
 	}{
-		{"VCD refuses", vcdsim.Fault{Operation: "POST /api/vApp/vm/power/action/shutdown", Status: http.StatusBadRequest, Message: "no VMware Tools"}},
+		{"VCD refuses", vcdsim.Fault{
+			Operation: "POST /api/vApp/vm/power/action/shutdown",
+			Status:    http.StatusBadRequest, Message: "no VMware Tools",
+		}},
 		{"the task fails", vcdsim.Fault{FailTask: true, Operation: "vappShutdownGuest", Message: "no VMware Tools"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.005}, controllertest.NewMachine("cp-0")...)
+			w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.005},
+				controllertest.NewMachine("cp-0")...)
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 			w.Sim.Faults().Add(tt.fault)

@@ -18,8 +18,8 @@ const growingDisk = "Growing the disk"
 // Comparison compares the VM with what it was created like.
 type comparison struct{ *scope }
 
-// growDisk takes the next step towards a first disk as large as wished. The VM keeps running; its guest has to grow the file
-// system.
+// growDisk takes the next step towards a first disk as large as wished. The VM keeps running; its guest has to grow the
+// file system.
 func (s comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outcome, error) {
 	out, ended := s.settle(stepGrow, growingDisk)
 	if out != phases.Done {
@@ -38,7 +38,8 @@ func (s comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outc
 	case s.vm.known() == nil && s.vm.row.Busy:
 		return s.comparison.awaitOtherTask(), nil
 	case s.vm.known() == nil:
-		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "The disk of VM %s could not be read yet, which is to grow", s.vm.row.Name), nil
+		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
+			"The disk of VM %s could not be read yet, which is to grow", s.vm.row.Name), nil
 	}
 	return s.growDiskTo(ctx, wished, made)
 }
@@ -129,7 +130,8 @@ func (s comparison) compare(made drift.Made) phases.Outcome {
 		return phases.Done
 	}
 	reason, message := drift.Summary(found)
-	return phases.Fail(0, reason, "%s. Set it back in VCD, or replace the machine, or remove annotation %s from the VCDMachine to take the VM as it is",
+	return phases.Fail(0, reason, "%s. Set it back in VCD, or replace the machine, or remove annotation %s from the "+
+		"VCDMachine to take the VM as it is",
 		message, infrav1.VMRecordedAnnotation)
 }
 

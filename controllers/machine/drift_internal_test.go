@@ -18,6 +18,7 @@ func TestMachinesOfAVDCLookTogether(t *testing.T) {
 		looks = append(looks, now.Add(left))
 	}
 	for _, at := range looks[1:] {
-		g.Expect(at.Sub(looks[0]).Abs() % inventoryEvery).To(Or(BeNumerically("<", 5*time.Second), BeNumerically(">", inventoryEvery-5*time.Second)))
+		g.Expect(at.Sub(looks[0]).Abs() % inventoryEvery).To(Or(BeNumerically("<", 5*time.Second),
+			BeNumerically(">", inventoryEvery-5*time.Second)))
 	}
 }

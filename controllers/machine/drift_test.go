@@ -26,7 +26,10 @@ const readVMCall = "GET /api/vApp/vm"
 
 // twoNICs gives a machine a second NIC.
 func twoNICs(m *infrav1.VCDMachine) {
-	m.Spec.Networks = []infrav1.NetworkSpec{{AddressSource: infrav1.AddressPool}, {Name: "storage", AddressSource: infrav1.AddressPool}}
+	m.Spec.Networks = []infrav1.NetworkSpec{
+		{AddressSource: infrav1.AddressPool},
+		{Name: "storage", AddressSource: infrav1.AddressPool},
+	}
 }
 
 // passAt reconciles a machine d from now, by all clocks, and returns it as it is then.
@@ -51,27 +54,33 @@ func TestDriftOfALiveMachine(t *testing.T) {
 		words     string
 	}{
 		{
-			"suspended", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Status = vcdsim.Suspended }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Status = vcdsim.PoweredOn },
+			"suspended", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Status = vcdsim.Suspended },
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Status = vcdsim.PoweredOn },
 			infrav1.PoweredOnCondition, infrav1.VMSuspendedReason, false, "resume",
 		},
 		{
-			"powered off", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) }, func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOn(vm) },
+			"powered off", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) },
+			func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOn(vm) },
 			infrav1.PoweredOnCondition, infrav1.VMPoweredOffReason, false, "spec.powerState",
 		},
 		{
-			"primary address changed", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.66" }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.10" },
+			"primary address changed", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.66" },
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.10" },
 			infrav1.AddressesReadyCondition, infrav1.AddressChangedReason, false, "192.168.100.66",
 		},
 		{
-			"renamed", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "mine" }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "cp-0" },
+			"renamed", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "mine" },
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "cp-0" },
 			infrav1.VMAsSpecifiedCondition, infrav1.VMRenamedReason, true, "mine",
 		},
 		{
-			"CPUs added", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 2 },
+			"CPUs added", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 },
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 2 },
 			infrav1.VMAsSpecifiedCondition, infrav1.ComputeChangedReason, true, "8 CPUs",
 		},
 		{
-			"disk grown", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 30720 }, func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 20480 },
+			"disk grown", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 30720 },
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 20480 },
 			infrav1.VMAsSpecifiedCondition, infrav1.DiskChangedReason, true, "30720Mi",
 		},
 	}
@@ -177,7 +186,8 @@ func TestPersonTakesAVMAsItIs(t *testing.T) {
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.MemoryMiB = 8192 })
 	m := passAt(w, machine.InventoryEvery, "cp-0")
 	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.ComputeChangedReason))
-	w.Expect(conditions.GetMessage(m, infrav1.VMAsSpecifiedCondition)).To(ContainSubstring(infrav1.VMRecordedAnnotation))
+	w.Expect(conditions.GetMessage(m,
+		infrav1.VMAsSpecifiedCondition)).To(ContainSubstring(infrav1.VMRecordedAnnotation))
 
 	delete(m.Annotations, infrav1.VMRecordedAnnotation)
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
@@ -197,14 +207,15 @@ func TestDriftIsInReadyWhereThatIsWished(t *testing.T) {
 	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.ComputeChangedReason))
 }
 
-// leftInPeace makes a machine ready and waits until its guest has removed its bootstrap data, which is a task as well, and VCD has
-// nothing more to do for it.
+// leftInPeace makes a machine ready and waits until its guest has removed its bootstrap data, which is a task as well,
+// and VCD has nothing more to do for it.
 func leftInPeace(w *controllertest.Env, name string) {
 	w.Ready(name)
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine(name)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(w.Sim.State().VMs).To(ContainElement(And(HaveField("Name", name), HaveField("ExtraConfig", HaveKeyWithValue(guestinfo.KeyUserdata, "---")))))
+		g.Expect(w.Sim.State().VMs).To(ContainElement(And(HaveField("Name", name),
+			HaveField("ExtraConfig", HaveKeyWithValue(guestinfo.KeyUserdata, "---")))))
 		g.Expect(w.Sim.State().Tasks).NotTo(ContainElement(HaveField("Status", vcdsim.TaskRunning)))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
@@ -216,7 +227,8 @@ func TestDiskGrowsInPlace(t *testing.T) {
 	clock.SetRate(0)
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) {
 		vm.ExtraConfig["foreign"] = "kept"
-		vm.Disks = append(vm.Disks, vcdsim.VMDisk{ID: "2001", SizeMiB: 512, Unit: 1, StorageProfileID: vm.StorageProfileID})
+		vm.Disks = append(vm.Disks,
+			vcdsim.VMDisk{ID: "2001", SizeMiB: 512, Unit: 1, StorageProfileID: vm.StorageProfileID})
 	})
 	writes := w.Writes()
 	m := w.VCDMachine("cp-0")
@@ -224,7 +236,8 @@ func TestDiskGrowsInPlace(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
 	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.TaskRunningReason)
-	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(), "a Node works while its disk grows")
+	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(),
+		"a Node works while its disk grows")
 	clock.SetRate(controllertest.Hundredfold)
 	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
 
@@ -241,7 +254,10 @@ func TestDiskGrowsInPlace(t *testing.T) {
 func TestDiskThatVCDDoesNotGrow(t *testing.T) {
 	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("cp-0")...)
 	leftInPeace(w, "cp-0")
-	w.Sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", User: "capvcd", Message: "datastore full", Count: 1})
+	w.Sim.Faults().Add(vcdsim.Fault{
+		FailTask: true, Operation: "vappUpdateVm", User: "capvcd",
+		Message: "datastore full", Count: 1,
+	})
 	m := w.VCDMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
@@ -264,7 +280,8 @@ func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
 	m := w.VCDMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
-	_, err := w.Admin(t).VMs.ReconfigureVM(w.Ctx, "urn:vcloud:vm:"+w.Sim.State().VMs[0].ID, vcd.VMChange{DiskMiB: 30 << 10})
+	_, err := w.Admin(t).VMs.ReconfigureVM(w.Ctx, "urn:vcloud:vm:"+w.Sim.State().VMs[0].ID,
+		vcd.VMChange{DiskMiB: 30 << 10})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Restart(t, events.NewFakeRecorder(100)) // What it read of the VM is forgotten, and a VM that is busy is not read.
 
@@ -313,7 +330,8 @@ func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
 	}{
 		{"the Machine is being drained", func(w *controllertest.Env) {
 			machine := &clusterv1.Machine{}
-			w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"}, machine)).To(Succeed())
+			w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"},
+				machine)).To(Succeed())
 			machine.Finalizers = []string{clusterv1.MachineFinalizer}
 			w.Expect(w.Client.Update(w.Ctx, machine)).To(Succeed())
 			w.Expect(w.Client.Delete(w.Ctx, machine)).To(Succeed())

@@ -24,7 +24,8 @@ func vmPoweredOn(r events.EventRecorder, m *infrav1.VCDMachine) {
 
 // vmPoweredOnAgain records that the VM of m was found powered off and is powered on, the nth time in a row.
 func vmPoweredOnAgain(r events.EventRecorder, m *infrav1.VCDMachine, n int) {
-	phases.Happened(r, m, "PoweringOnAgain", fmt.Sprintf("The VM was found powered off: powering it on again (%d of at most %d in a row)", n, maxRevivals))
+	phases.Happened(r, m, "PoweringOnAgain",
+		fmt.Sprintf("The VM was found powered off: powering it on again (%d of at most %d in a row)", n, maxRevivals))
 }
 
 // diskGrown records that the first disk of the VM of m has the wished size.
@@ -34,7 +35,8 @@ func diskGrown(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
 
 // vmGone records that the VM of m is gone, which was not deleted by us.
 func vmGone(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
-	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.VMNotFoundReason, infrav1.VMNotFoundReason, "%s", "VM "+vmID+" is gone from VCD")
+	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.VMNotFoundReason, infrav1.VMNotFoundReason, "%s",
+		"VM "+vmID+" is gone from VCD")
 }
 
 // vmBack records that the VM of m, which was declared gone, is there.
@@ -45,13 +47,16 @@ func vmBack(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 // goneStopped records that nothing of c counts as gone until a person says so.
 func goneStopped(r events.EventRecorder, c *infrav1.VCDCluster) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.GoneStoppedReason, infrav1.GoneStoppedReason, "%s",
-		"VMs of several clusters of the site went missing together, so none of this cluster counts as gone: look at VCD. If those that are missing are gone, annotate VCDCluster "+
+		"VMs of several clusters of the site went missing together, so none of this cluster counts as gone: look at "+
+			"VCD. If those that are missing are gone, annotate VCDCluster "+
 			c.Name+" with "+infrav1.GoneAcknowledgedAnnotation+"=true")
 }
 
 // goneAcknowledged records that a person said that missing VMs of c are gone.
 func goneAcknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
-	phases.Happened(r, c, "GoneAcknowledged", "VMs of the cluster that are missing now count as gone: annotation "+infrav1.GoneAcknowledgedAnnotation+" says so")
+	phases.Happened(r, c, "GoneAcknowledged",
+		"VMs of the cluster that are missing now count as gone: annotation "+infrav1.GoneAcknowledgedAnnotation+
+			" says so")
 }
 
 // vmDeleted records that the VM of m is gone.

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// inventoryAge is how old the inventory may be for a machine that is being created, or has a problem. What our own tasks
-	// changed is queried again anyway.
+	// inventoryAge is how old the inventory may be for a machine that is being created, or has a problem. What our own
+	// tasks changed is queried again anyway.
 	inventoryAge = 30 * time.Second
-	// lookEvery is how often the inventory is queried for a machine without problems. All machines of a VDC are due at the same
-	// time, so that one query serves them.
+	// lookEvery is how often the inventory is queried for a machine without problems. All machines of a VDC are due at
+	// the same time, so that one query serves them.
 	inventoryEvery = 5 * time.Minute
 	// readEvery is how often a VM is read whose inventory row does not show everything that may change unnoticed: the
 	// addresses of further NICs.
@@ -98,8 +98,8 @@ type freshness struct {
 // The observer finds the machine's VM, and reads it.
 type observer struct{ *scope }
 
-// observe finds the VM with few requests: the recorded one by its id, else those of its name, else one of its marker. While
-// the machine is being created, the VM is as it was read last: nothing else changes it.
+// observe finds the VM with few requests: the recorded one by its id, else those of its name, else one of its marker.
+// While the machine is being created, the VM is as it was read last: nothing else changes it.
 func (s observer) observe(ctx context.Context) (phases.Outcome, error) {
 	id := s.vmID()
 	if id != "" && !s.provisioned() && s.vm.use(id, s.session.Machines) {
@@ -141,9 +141,11 @@ func (s observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 	return phases.Done, nil
 }
 
-// observeRenamed searches for a VM that VCD was asked to create and that has another name, unless a create request is in flight.
+// observeRenamed searches for a VM that VCD was asked to create and that has another name, unless a create request is
+// in flight.
 func (s observer) observeRenamed(ctx context.Context) (phases.Outcome, error) {
-	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" || s.batches.InFlight(s.creation.queueName(), s.key()) {
+	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" ||
+		s.batches.InFlight(s.creation.queueName(), s.key()) {
 		return phases.Done, nil
 	}
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
@@ -160,8 +162,8 @@ func (s observer) observeRenamed(ctx context.Context) (phases.Outcome, error) {
 	return out, err
 }
 
-// findRenamed returns the VM in a vApp that has the machine's marker under another name: it was renamed before it was recorded.
-// Only VMs that no other machine claims are read. Of several copies, none is known to be the machine's.
+// findRenamed returns the VM in a vApp that has the machine's marker under another name: it was renamed before it was
+// recorded. Only VMs that no other machine claims are read. Of several copies, none is known to be the machine's.
 func (s observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
 	refs, err := s.unclaimed(ctx, vApp.VMs)
 	if err != nil {
@@ -184,7 +186,8 @@ func (s observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phas
 		return &found[0], phases.Done, nil
 	}
 	return nil, phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason,
-		"VMs %s and %s in vApp %s both say that they are this machine's: delete the copies, or change their descriptions",
+		"VMs %s and %s in vApp %s both say that they are this machine's: delete the copies, or change their "+
+			"descriptions",
 		found[0].Name, found[1].Name, vApp.Name), nil
 }
 
@@ -204,7 +207,8 @@ func (s observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 	return &vm, phases.Done, nil
 }
 
-// unclaimed returns those VMs that have neither the machine's name nor the URN or name of another machine of the cluster.
+// unclaimed returns those VMs that have neither the machine's name nor the URN or name of another machine of the
+// cluster.
 func (s observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, error) {
 	list := &infrav1.VCDMachineList{}
 	ofCluster := session.OfCluster(session.ClusterName(s.vcdCluster, s.cluster))
@@ -221,7 +225,8 @@ func (s observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, err
 			taken[id] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(refs), func(ref vcd.Ref) bool { return taken[ref.ID] || taken[ref.Name] }), nil
+	return slices.DeleteFunc(slices.Clone(refs), func(ref vcd.Ref) bool { return taken[ref.ID] || taken[ref.Name] }),
+		nil
 }
 
 // ensureRead reads the VM of a machine that is being created, unless it is known in full.
@@ -233,14 +238,17 @@ func (s observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return session.Refusal(err, "Reading VM "+s.vmID())
 	}
-	// A recorded id may come from a user. Once the VM ran it was the machine's, and its description may have been edited.
+	// A recorded id may come from a user. Once the VM ran it was the machine's, and its description may have been
+	// edited.
 	if marker, ok := vcd.ParseMarker(vm.Description); !s.cameUp() && (!ok || marker != s.marker()) {
 		return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
-			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description if it is, "+
+			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description "+
+				"if it is, "+
 				"else delete the Machine", vm.Name, s.marker()), nil
 	}
 	if len(vm.Tasks) > 0 {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
+			nil
 	}
 	s.keep(vm)
 	return phases.Done, nil
@@ -269,10 +277,12 @@ func (s observer) keep(vm vcd.VM) {
 	if len(vm.NICs) > 1 {
 		interval = readEvery
 	}
-	v.readNext = s.now().Add(interval - spread(s.key(), interval/4)) // Machines that were created together are read apart.
+	// Machines that were created together are read apart.
+	v.readNext = s.now().Add(interval - spread(s.key(), interval/4))
 }
 
-// readDue reports whether to read the VM: its row in the inventory changed, only the VM shows what is needed, or it is time.
+// readDue reports whether to read the VM: its row in the inventory changed, only the VM shows what is needed, or it is
+// time.
 func (s observer) readDue() bool {
 	v := s.vm
 	if v.row.Busy {
@@ -300,8 +310,8 @@ func unchanging(row vcd.VMRecord) vcd.VMRecord {
 	return row
 }
 
-// inventoryAge is how old the inventory may be. A machine without problems accepts the last scheduled one, whatever caused the
-// pass; what our own tasks changed is queried again anyway.
+// inventoryAge is how old the inventory may be. A machine without problems accepts the last scheduled one, whatever
+// caused the pass; what our own tasks changed is queried again anyway.
 func (s observer) inventoryAge() time.Duration {
 	if f := &s.state.freshness; f.settled && !f.stale.Swap(false) {
 		return s.now().Sub(lastInventory(s.now(), s.placement.vdc.ID))

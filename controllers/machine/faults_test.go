@@ -44,7 +44,8 @@ func TestMachineForgottenAfterEveryPassIsCreatedOnce(t *testing.T) {
 		w.Restart(t, events.NewFakeRecorder(100))
 		_, err := w.ReconcileMachine("cp-0")
 		g.Expect(err).NotTo(HaveOccurred())
-		err = w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"}, &infrav1.VCDMachine{})
+		err = w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"},
+			&infrav1.VCDMachine{})
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
@@ -58,23 +59,43 @@ func TestMachineSurvivesFailures(t *testing.T) {
 		condition string
 		reason    string
 	}{
-		{"the task that creates the vApp fails", vcdsim.Fault{FailTask: true, Operation: "vdc*Vapp", Message: "no hosts"}, infrav1.VAppReadyCondition, infrav1.TaskFailedReason},
-		{"the task that writes bootstrap data fails", vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full"}, infrav1.BootstrapInjectedCondition, infrav1.TaskFailedReason},
-		{"the task that powers on fails", vcdsim.Fault{FailTask: true, Operation: "vappDeploy", Message: "no memory"}, infrav1.PoweredOnCondition, infrav1.TaskFailedReason},
+		{
+			"the task that creates the vApp fails",
+			vcdsim.Fault{FailTask: true, Operation: "vdc*Vapp", Message: "no hosts"},
+			infrav1.VAppReadyCondition,
+			infrav1.TaskFailedReason,
+		},
+		{
+			"the task that writes bootstrap data fails",
+			vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full"},
+			infrav1.BootstrapInjectedCondition, infrav1.TaskFailedReason,
+		},
+		{
+			"the task that powers on fails",
+			vcdsim.Fault{FailTask: true, Operation: "vappDeploy", Message: "no memory"},
+			infrav1.PoweredOnCondition, infrav1.TaskFailedReason,
+		},
 		{
 			"a quota refuses the vApp",
-			vcdsim.Fault{Operation: "POST /api/vdc/action/composeVApp", Status: http.StatusBadRequest, Code: "QUOTA_EXCEEDED", Message: "too many VMs"},
+			vcdsim.Fault{
+				Operation: "POST /api/vdc/action/composeVApp", Status: http.StatusBadRequest,
+				Code: "QUOTA_EXCEEDED", Message: "too many VMs",
+			},
 			infrav1.VAppReadyCondition, infrav1.QuotaExceededReason,
 		},
 		{
 			"a right is missing",
-			vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no"},
+			vcdsim.Fault{
+				Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusForbidden,
+				Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no",
+			},
 			infrav1.BootstrapInjectedCondition, infrav1.ForbiddenReason,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("cp-0")...)
+			w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01},
+				controllertest.NewMachine("cp-0")...)
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			tt.fault.Count = 1
 			w.Sim.Faults().Add(tt.fault)
@@ -164,7 +185,8 @@ func TestBootstrapDataThatTheGuestLeftIsRemoved(t *testing.T) {
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig["guestinfo.userdata"] = "left" })
 	machine := &clusterv1.Machine{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"}, machine)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"},
+		machine)).To(Succeed())
 	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "cp-0"}
 	w.Expect(w.Client.Update(w.Ctx, machine)).To(Succeed())
 
@@ -180,7 +202,8 @@ func TestBootstrapDataThatTheGuestLeftIsRemoved(t *testing.T) {
 }
 
 func TestMachineDeletedBeforeItWasCreated(t *testing.T) {
-	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
+	w := controllertest.New(t,
+		controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason)
 
@@ -217,7 +240,8 @@ func TestOneUnansweredCallDoesNotMakeAMachineUnknown(t *testing.T) {
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
 	m = passAt(w, machine.InventoryEvery+phases.UnansweredRetry, "cp-0")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.SiteUnreachableReason)
-	expectReady(w, passAt(w, machine.InventoryEvery+3*phases.UnansweredRetry, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+3*phases.UnansweredRetry, "cp-0"), metav1.ConditionTrue,
+		infrav1.ReadyReason)
 	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable, Count: 1})
 	expectReady(w, passAt(w, 2*machine.InventoryEvery, "cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
 }

@@ -29,7 +29,8 @@ func isGone(w *controllertest.Env, name string) bool {
 		_, err := w.ReconcileMachine(name)
 		w.Expect(err).NotTo(HaveOccurred())
 	}
-	return w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: name}, &infrav1.VCDMachine{}) != nil
+	return w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: name},
+		&infrav1.VCDMachine{}) != nil
 }
 
 func TestVMThatAnotherUserDoesNotSeeIsNotGone(t *testing.T) {
@@ -46,7 +47,8 @@ func TestVMThatAnotherUserDoesNotSeeIsNotGone(t *testing.T) {
 	m := w.VCDMachine("cp-0")
 	w.Expect(conditions.GetReason(m, infrav1.VMDeletedCondition)).To(Equal(infrav1.VMUnverifiedReason))
 	w.Expect(conditions.IsUnknown(m, clusterv1.ReadyCondition)).To(BeTrue())
-	w.Expect(conditions.GetMessage(m, infrav1.VMDeletedCondition)).To(ContainSubstring(infrav1.VMGoneAnnotation + "=true"))
+	w.Expect(conditions.GetMessage(m,
+		infrav1.VMDeletedCondition)).To(ContainSubstring(infrav1.VMGoneAnnotation + "=true"))
 	w.Hide(controllertest.ClusterName, false)
 	w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
@@ -72,7 +74,10 @@ func TestVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 		edit func(*controllertest.Env, *vcdsim.Editor)
 	}{
 		{"the vApp is seen", func(*controllertest.Env, *vcdsim.Editor) {}},
-		{"a VM of the cluster is seen, elsewhere", func(_ *controllertest.Env, e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Name = "renamed" }},
+		{
+			"a VM of the cluster is seen, elsewhere",
+			func(_ *controllertest.Env, e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Name = "renamed" },
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,7 +102,8 @@ func TestVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 	}
 }
 
-// TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore takes away the access to the vApp of one machine; that of another is shown.
+// TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore takes away the access to the vApp of one machine; that of another is
+// shown.
 func TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"of a machine that runs": false, "of one that is deleted": true} {
@@ -110,10 +116,14 @@ func TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore(t *testing.T) {
 				w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
 			}
 
-			for _, d := range []time.Duration{time.Hour, time.Hour + time.Minute, 48 * time.Hour, 48*time.Hour + 62*time.Second} {
+			for _, d := range []time.Duration{
+				time.Hour, time.Hour + time.Minute, 48 * time.Hour,
+				48*time.Hour + 62*time.Second,
+			} {
 				w.Later(d)
 				w.Expect(isGone(w, "a")).To(BeFalse())
-				w.Expect(w.VCDMachine("a").Annotations).NotTo(Or(HaveKey(infrav1.MissingSinceAnnotation), HaveKey(infrav1.VMNotFoundSinceAnnotation)))
+				w.Expect(w.VCDMachine("a").Annotations).NotTo(Or(HaveKey(infrav1.MissingSinceAnnotation),
+					HaveKey(infrav1.VMNotFoundSinceAnnotation)))
 			}
 			expectReady(w, w.VCDMachine("a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 			w.Expect(w.Sim.State().VMs).To(HaveLen(2))
@@ -142,7 +152,8 @@ func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 				m.Finalizers = []string{infrav1.MachineFinalizer}
 				m.Annotations = map[string]string{
-					infrav1.InstanceIDAnnotation: "id", infrav1.VMNameAnnotation: "cp-0", infrav1.CreationRequestedAnnotation: time.Now().UTC().Format(time.RFC3339),
+					infrav1.InstanceIDAnnotation: "id", infrav1.VMNameAnnotation: "cp-0",
+					infrav1.CreationRequestedAnnotation: time.Now().UTC().Format(time.RFC3339),
 				}
 			})...)
 			c := w.VCDCluster()

@@ -27,7 +27,8 @@ const (
 // initialize says that the control plane of the workload cluster is initialized.
 func initialize(w *controllertest.Env) {
 	c := &clusterv1.Cluster{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName}, c)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx,
+		client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName}, c)).To(Succeed())
 	c.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
@@ -36,7 +37,10 @@ func initialize(w *controllertest.Env) {
 func daemonSet(image string) *appsv1.DaemonSet {
 	d := &appsv1.DaemonSet{ObjectMeta: controllertest.Meta("csi-vcd-nodeplugin")}
 	d.Namespace = "kube-system"
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "registry.example.com/sidecar:v1"}, {Name: "b", Image: image}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{
+		{Name: "a", Image: "registry.example.com/sidecar:v1"},
+		{Name: "b", Image: image},
+	}
 	return d
 }
 
@@ -92,7 +96,10 @@ func TestMachinesTakeVAppsOfTheirOwnWithThem(t *testing.T) {
 
 func TestForeignVAppOfOurNameIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []infrav1.VAppLayout{infrav1.VAppPerFailureDomain, infrav1.VAppPerCluster, infrav1.VAppPerMachine} {
+	for _, layout := range []infrav1.VAppLayout{
+		infrav1.VAppPerFailureDomain, infrav1.VAppPerCluster,
+		infrav1.VAppPerMachine,
+	} {
 		t.Run(string(layout), func(t *testing.T) {
 			name := controllertest.ClusterName
 			if layout == infrav1.VAppPerMachine {
@@ -129,7 +136,8 @@ func TestDriversThatNeedOneVAppForbidOthers(t *testing.T) {
 	w.Workload = controllertest.NewClient(driver)
 	w.Later(2 * vapp.DriversRetry)
 	w.EventuallyMachine("md-0", infrav1.VAppReadyCondition, infrav1.LegacyDriverInstalledReason)
-	w.Expect(conditions.GetMessage(w.VCDMachine("md-0"), infrav1.VAppReadyCondition)).To(ContainSubstring("cloud-director-named-disk-csi-driver:1.6.0"))
+	w.Expect(conditions.GetMessage(w.VCDMachine("md-0"),
+		infrav1.VAppReadyCondition)).To(ContainSubstring("cloud-director-named-disk-csi-driver:1.6.0"))
 	w.EventuallyCluster(infrav1.VAppLayoutReadyCondition, infrav1.LegacyDriverInstalledReason)
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 	machineReady(w, "cp-0")
@@ -156,7 +164,9 @@ func TestVAppWithForeignVMsIsKept(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
 	w.EventuallyCluster(infrav1.VAppDeletedCondition, infrav1.VAppNotEmptyReason)
-	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.VAppDeletedCondition)).To(And(ContainSubstring("delete theirs"), ContainSubstring(infrav1.KeepVAppAnnotation)))
+	w.Expect(conditions.GetMessage(w.VCDCluster(),
+		infrav1.VAppDeletedCondition)).To(And(ContainSubstring("delete theirs"),
+		ContainSubstring(infrav1.KeepVAppAnnotation)))
 
 	c := w.VCDCluster()
 	notes.Set(c, infrav1.KeepVAppAnnotation, "true")
@@ -174,7 +184,8 @@ func TestVAppOfAMachineWithForeignVMsIsKept(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("md-0"))).To(Succeed())
 
 	w.EventuallyMachine("md-0", infrav1.VAppDeletedCondition, infrav1.VAppNotEmptyReason)
-	w.Expect(conditions.GetMessage(w.VCDMachine("md-0"), infrav1.VAppDeletedCondition)).To(ContainSubstring("delete theirs"))
+	w.Expect(conditions.GetMessage(w.VCDMachine("md-0"),
+		infrav1.VAppDeletedCondition)).To(ContainSubstring("delete theirs"))
 
 	m := w.VCDMachine("md-0")
 	notes.Set(m, infrav1.KeepVAppAnnotation, "true")

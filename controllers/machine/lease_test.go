@@ -59,7 +59,8 @@ func TestLimitedLeaseIsReportedAndRenewed(t *testing.T) {
 
 	res, err := w.ReconcileMachine("a")
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(res.RequeueAfter).To(BeNumerically("<", 2*machine.InventoryEvery), "every look at the inventory shows when it is due")
+	w.Expect(res.RequeueAfter).To(BeNumerically("<", 2*machine.InventoryEvery),
+		"every look at the inventory shows when it is due")
 	m := w.VCDMachine("a")
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(conditions.GetReason(m, infrav1.LeaseUnlimitedCondition)).To(Equal(infrav1.LeaseLimitedReason))
@@ -90,7 +91,8 @@ func TestStorageLeaseOfAStoppedVAppIsReportedAndRenewed(t *testing.T) {
 	w.Restart(t, recorder) // with an inventory of its own
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.VMPoweredOffReason)
 
-	w.Expect(conditions.GetMessage(w.VCDMachine("a"), infrav1.LeaseUnlimitedCondition)).To(ContainSubstring("VCD deletes vApp " + controllertest.ClusterName))
+	w.Expect(conditions.GetMessage(w.VCDMachine("a"),
+		infrav1.LeaseUnlimitedCondition)).To(ContainSubstring("VCD deletes vApp " + controllertest.ClusterName))
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.LeaseLimitedReason)))
 	w.Expect(w.Sim.Counters()).NotTo(HaveKey(leaseCall))
 
@@ -117,7 +119,10 @@ func TestLeaseThatIsNotLimitedAnyMoreIsForgotten(t *testing.T) {
 
 func TestLeaseThatMayNotBeUnlimitedIsRenewedAsItIs(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
-	w.Sim.Faults().Add(vcdsim.Fault{Operation: leaseCall, Status: http.StatusBadRequest, Code: "BAD_REQUEST", Message: "too long", Count: 1})
+	w.Sim.Faults().Add(vcdsim.Fault{
+		Operation: leaseCall, Status: http.StatusBadRequest, Code: "BAD_REQUEST",
+		Message: "too long", Count: 1,
+	})
 
 	after(w, 28*day, "a")
 
@@ -127,7 +132,10 @@ func TestLeaseThatMayNotBeUnlimitedIsRenewedAsItIs(t *testing.T) {
 
 func TestLeaseThatCannotBeRenewedIsReported(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
-	w.Sim.Faults().Add(vcdsim.Fault{Operation: leaseCall, Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right"})
+	w.Sim.Faults().Add(vcdsim.Fault{
+		Operation: leaseCall, Status: http.StatusForbidden,
+		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right",
+	})
 
 	after(w, 28*day, "a")
 

@@ -38,7 +38,8 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 		return nil, phases.Done, err
 	}
 	where := vcd.Lost{
-		ID: l.id, VDCs: []string{l.placement.vdc.ID}, VApp: l.madeIn(), VAppName: l.vAppName(), Cluster: l.vcdCluster.Spec.InfraID, Siblings: siblings,
+		ID: l.id, VDCs: []string{l.placement.vdc.ID}, VApp: l.madeIn(), VAppName: l.vAppName(),
+		Cluster: l.vcdCluster.Spec.InfraID, Siblings: siblings,
 	}
 	if last := l.vcdMachine.Status.VApp; last != nil {
 		where.VApp = last.ID
@@ -103,14 +104,16 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 		return l.stopSite(ctx)
 	case gone.HeldBack:
 		return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.GoneHeldBackReason,
-			"%s is missing, as are more than a third of the cluster's %d VMs: they count as gone after ten minutes, one by one. If this one is, annotate the VCDMachine with %s=true",
+			"%s is missing, as are more than a third of the cluster's %d VMs: they count as gone after ten minutes, "+
+				"one by one. If this one is, annotate the VCDMachine with %s=true",
 			l.name, around.Machines, infrav1.VMGoneAnnotation), nil
 	case gone.Waiting:
 		if v.Reason == gone.Once {
 			return absence.Once(v, infrav1.VMUnverifiedReason, l.name), nil
 		}
 		l.askNeighbors(around)
-		return phases.Unsure(v.After, infrav1.VMUnverifiedReason, "%s is missing: other clusters of the site are checked first", l.name), nil
+		return phases.Unsure(v.After, infrav1.VMUnverifiedReason,
+			"%s is missing: other clusters of the site are checked first", l.name), nil
 	}
 	return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "%s", l.explain(v.Reason)), nil
 }
@@ -122,14 +125,17 @@ func (l *lostVM) explain(why gone.Reason) string {
 		return "VCD lists " + l.name + " and does not show it: grant its user access to it"
 	case gone.Unlogged:
 		return fmt.Sprintf(
-			"Neither %s is shown nor any of the tasks that made it, less than a day ago: was VCD set back to an earlier state? If the VM is gone, annotate the VCDMachine with %s=true",
+			"Neither %s is shown nor any of the tasks that made it, less than a day ago: was VCD set back to an "+
+				"earlier state? If the VM is gone, annotate the VCDMachine with %s=true",
 			l.name, infrav1.VMGoneAnnotation)
 	}
 	hidden := map[gone.Reason]string{
-		gone.ScopeHidden: "VDC " + l.placement.vdc.Name, gone.HomeHidden: "its vApp", gone.SiblingsHidden: "any other VM of the cluster",
+		gone.ScopeHidden: "VDC " + l.placement.vdc.Name, gone.HomeHidden: "its vApp",
+		gone.SiblingsHidden: "any other VM of the cluster",
 	}[why]
 	return fmt.Sprintf(
-		"Neither %s nor %s is shown, which proves nothing: give the user of the identity access to vApp %s, or if the VM is gone, annotate the VCDMachine with %s=true",
+		"Neither %s nor %s is shown, which proves nothing: give the user of the identity access to vApp %s, or if "+
+			"the VM is gone, annotate the VCDMachine with %s=true",
 		l.name, hidden, l.vAppName(), infrav1.VMGoneAnnotation)
 }
 
@@ -164,11 +170,13 @@ func reportMissing(ctx context.Context, s *scope) (phases.Outcome, error) {
 	case vm != nil:
 		absence.Forget(m)
 		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
-			"VCD shows VM %s and does not list it: check that its inventory is complete, and the rights of the identity's user", id), nil
+			"VCD shows VM %s and does not list it: check that its inventory is complete, and the rights of the "+
+				"identity's user", id), nil
 	case !known:
 		vmGone(s.Recorder, m, id)
 	}
-	return phases.Fail(inventoryEvery, infrav1.VMNotFoundReason, "VM %s is gone from VCD: delete the Machine to replace it", id), nil
+	return phases.Fail(inventoryEvery, infrav1.VMNotFoundReason,
+		"VM %s is gone from VCD: delete the Machine to replace it", id), nil
 }
 
 // readInvisible returns the recorded VM, or nil if VCD does not show it.
@@ -184,8 +192,8 @@ func (s observer) readInvisible(ctx context.Context) (*vcd.VM, phases.Outcome, e
 	return &vm, phases.Done, nil
 }
 
-// A site is what is missing on the site of a machine, and who may know more. All of it is read from objects: a restart forgets
-// nothing.
+// A site is what is missing on the site of a machine, and who may know more. All of it is read from objects: a restart
+// forgets nothing.
 type site struct {
 	gone.Site
 
@@ -243,15 +251,17 @@ func (s *site) add(m infrav1.VCDMachine, cluster string, mine bool) {
 	}
 }
 
-// missingOf reads from the annotations of a machine whether its VM is missing. One that a person declared gone does not count.
+// missingOf reads from the annotations of a machine whether its VM is missing. One that a person declared gone does not
+// count.
 func missingOf(m *infrav1.VCDMachine, cluster string) (gone.Missing, bool) {
 	found := gone.Missing{Cluster: cluster, Name: m.Name, Since: absence.Since(m)}
-	found.Gone, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.VMNotFoundSinceAnnotation]) // zero if it was not declared gone
+	// zero if it was not declared gone
+	found.Gone, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.VMNotFoundSinceAnnotation])
 	return found, !found.Since.IsZero() && m.Annotations[infrav1.VMGoneAnnotation] != "true"
 }
 
-// askNeighbors makes the machines of other clusters of the site observe their VMs at once, so that a failure of the whole site is
-// known before the first of its machines counts as gone.
+// askNeighbors makes the machines of other clusters of the site observe their VMs at once, so that a failure of the
+// whole site is known before the first of its machines counts as gone.
 func (l *lostVM) askNeighbors(around *site) {
 	if !l.state.missing.announced.IsZero() {
 		return
@@ -263,8 +273,8 @@ func (l *lostVM) askNeighbors(around *site) {
 	}
 }
 
-// stopSite records on the VCDCluster that VMs of several clusters of the site are missing: none counts as gone until a person
-// acknowledges it.
+// stopSite records on the VCDCluster that VMs of several clusters of the site are missing: none counts as gone until a
+// person acknowledges it.
 func (l *lostVM) stopSite(ctx context.Context) (phases.Outcome, error) {
 	c := l.vcdCluster
 	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
@@ -274,12 +284,13 @@ func (l *lostVM) stopSite(ctx context.Context) (phases.Outcome, error) {
 		}
 	}
 	return phases.Unsure(session.RemedyPoll, infrav1.GoneStoppedReason,
-		"%s is missing, and VMs of other clusters of the site went missing at the same time, so none counts as gone: check VCD. If those of this cluster that are missing now are gone, annotate VCDCluster %s with %s=true",
+		"%s is missing, and VMs of other clusters of the site went missing at the same time, so none counts as gone: "+
+			"check VCD. If those of this cluster that are missing now are gone, annotate VCDCluster %s with %s=true",
 		l.name, c.Name, infrav1.GoneAcknowledgedAnnotation), nil
 }
 
-// acknowledged returns when a person last acknowledged that what is missing is gone. Their annotation is replaced by the time at
-// which a machine that is proved missing read it.
+// acknowledged returns when a person last acknowledged that what is missing is gone. Their annotation is replaced by
+// the time at which a machine that is proved missing read it.
 func (l *lostVM) acknowledged(ctx context.Context, me gone.Missing) (time.Time, error) {
 	c := l.vcdCluster
 	value := c.Annotations[infrav1.GoneAcknowledgedAnnotation]

@@ -28,7 +28,8 @@ func TestMachineWhoseWriteWasAcceptedWithoutAnAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("cp-0")...)
+			w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01},
+				controllertest.NewMachine("cp-0")...)
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			w.Sim.Faults().Add(vcdsim.Fault{Operation: tt.operation, DropAfter: true, Count: 1})
 
@@ -74,7 +75,8 @@ func move(w *controllertest.Env, name string) {
 	secret := &corev1.Secret{ObjectMeta: controllertest.Meta(name + "-bootstrap")}
 	w.Expect(w.Client.Delete(w.Ctx, secret)).To(Succeed())
 	cluster := &clusterv1.Cluster{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName}, cluster)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx,
+		client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName}, cluster)).To(Succeed())
 	cluster.Status = clusterv1.ClusterStatus{}
 	w.Expect(w.Client.Update(w.Ctx, cluster)).To(Succeed())
 }
@@ -109,7 +111,8 @@ func TestMachineInAFailureDomainIsNotSupported(t *testing.T) {
 
 	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.NotSupportedReason)
 
-	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.PlacementReadyCondition)).To(ContainSubstring("spec.failureDomain"))
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"),
+		infrav1.PlacementReadyCondition)).To(ContainSubstring("spec.failureDomain"))
 	w.Expect(w.Writes()).To(BeZero())
 }
 
@@ -125,7 +128,8 @@ func TestNothingIsRememberedOfAMachineThatIsGone(t *testing.T) {
 
 func TestTwoVMsOfOneNameAreLookedAtAgain(t *testing.T) {
 	w := controllertest.New(t)
-	s := w.Machine.NewScope(&infrav1.VCDMachine{}, w.VCDCluster(), []vcd.Ref{{ID: "1", Name: "x"}, {ID: "2", Name: "x"}}...)
+	s := w.Machine.NewScope(&infrav1.VCDMachine{}, w.VCDCluster(),
+		[]vcd.Ref{{ID: "1", Name: "x"}, {ID: "2", Name: "x"}}...)
 
 	out, err := machine.ReconcileVM(w.Ctx, s)
 

@@ -36,17 +36,22 @@ func vanish(w *controllertest.Env, names ...string) {
 // expectReady makes sure what Ready of a machine says.
 func expectReady(w *controllertest.Env, m *infrav1.VCDMachine, status metav1.ConditionStatus, reason string) {
 	c := conditions.Get(m, clusterv1.ReadyCondition)
-	w.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{string(status), reason}), "%s: %s", m.Name, c.Message)
+	w.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{string(status), reason}), "%s: %s", m.Name,
+		c.Message)
 }
 
 // expectNobodyGone looks at machines for two days, across restarts, and makes sure that none is declared gone.
 func expectNobodyGone(w *controllertest.Env, t *testing.T, names ...string) {
 	t.Helper()
-	for _, at := range []time.Duration{machine.InventoryEvery, machine.InventoryEvery + 62*time.Second, machine.InventoryEvery + 12*time.Minute, time.Hour, 23 * time.Hour} {
+	for _, at := range []time.Duration{
+		machine.InventoryEvery, machine.InventoryEvery + 62*time.Second,
+		machine.InventoryEvery + 12*time.Minute, time.Hour, 23 * time.Hour,
+	} {
 		w.Restart(t, events.NewFakeRecorder(100))
 		for _, name := range names {
 			m := passAt(w, at, name)
-			w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeFalse(), "%s: %s", name, conditions.GetMessage(m, clusterv1.ReadyCondition))
+			w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeFalse(), "%s: %s", name,
+				conditions.GetMessage(m, clusterv1.ReadyCondition))
 			w.Expect(m.Annotations).NotTo(HaveKey(infrav1.VMNotFoundSinceAnnotation))
 		}
 	}
@@ -59,11 +64,13 @@ func TestLiveVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 
 	expectReady(w, passAt(w, machine.InventoryEvery, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	w.Expect(w.VCDMachine("a").Annotations).To(HaveKey(infrav1.MissingSinceAnnotation))
-	expectReady(w, passAt(w, machine.InventoryEvery+30*time.Second, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+30*time.Second, "a"), metav1.ConditionUnknown,
+		infrav1.VMUnverifiedReason)
 	recorder := events.NewFakeRecorder(100)
 	w.Restart(t, recorder)
 	w.Events = recorder.Events
-	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
+		infrav1.VMNotFoundReason)
 
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.VMNotFoundReason)))
 	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "b"), metav1.ConditionTrue, infrav1.ReadyReason)
@@ -79,12 +86,15 @@ func TestVMIsNotGoneBecauseTheClockWasPutForward(t *testing.T) {
 	vanish(w, "a")
 	m := passAt(w, machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
-	m.Annotations[infrav1.MissingSinceAnnotation] = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) // as the clock has it that was put forward
+	// as the clock has it that was put forward
+	m.Annotations[infrav1.MissingSinceAnnotation] = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	expectReady(w, passAt(w, machine.InventoryEvery+2*time.Second, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+2*time.Second, "a"), metav1.ConditionUnknown,
+		infrav1.VMUnverifiedReason)
 
-	expectReady(w, passAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+65*time.Second, "a"), metav1.ConditionFalse,
+		infrav1.VMNotFoundReason)
 }
 
 func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
@@ -94,14 +104,16 @@ func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
 	w.Expect(w.Sim.Dump(&dump)).To(Succeed())
 	vanish(w, "a")
 	passAt(w, machine.InventoryEvery, "a")
-	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
+	expectReady(w, passAt(w, machine.InventoryEvery+62*time.Second, "a"), metav1.ConditionFalse,
+		infrav1.VMNotFoundReason)
 
 	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
 	w.Restart(t, events.NewFakeRecorder(100))
 
 	m := passAt(w, 2*machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
-	w.Expect(m.Annotations).NotTo(Or(HaveKey(infrav1.MissingSinceAnnotation), HaveKey(infrav1.VMNotFoundSinceAnnotation)))
+	w.Expect(m.Annotations).NotTo(Or(HaveKey(infrav1.MissingSinceAnnotation),
+		HaveKey(infrav1.VMNotFoundSinceAnnotation)))
 }
 
 func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
@@ -125,21 +137,28 @@ func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
 		{
 			"the query for VMs answers 200 with nothing",
 			func(w *controllertest.Env) {
-				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vm", Status: http.StatusOK, Body: vcdsim.BodyNothing})
+				w.Sim.Faults().Add(vcdsim.Fault{
+					Operation: "GET /api/query type=vm", Status: http.StatusOK,
+					Body: vcdsim.BodyNothing,
+				})
 			},
 			func(w *controllertest.Env) { w.Sim.Faults().Clear() }, false,
 		},
 		{
 			"every query answers 200 with nothing, and VMs are forbidden",
 			func(w *controllertest.Env) {
-				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query*", Status: http.StatusOK, Body: vcdsim.BodyNothing})
+				w.Sim.Faults().Add(vcdsim.Fault{
+					Operation: "GET /api/query*", Status: http.StatusOK,
+					Body: vcdsim.BodyNothing,
+				})
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: readVMCall, Status: http.StatusForbidden})
 			},
 			func(w *controllertest.Env) { w.Sim.Faults().Clear() }, true,
 		},
 		{
 			"the right to see the vApp is withdrawn",
-			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, true) }, func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) }, true,
+			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, true) },
+			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) }, true,
 		},
 	}
 	for _, tt := range tests {
@@ -211,7 +230,8 @@ func TestNobodyIsGoneBecauseVCDWasSetBack(t *testing.T) {
 	expectReady(w, w.VCDMachine("a"), metav1.ConditionTrue, infrav1.ReadyReason)
 	m := w.VCDMachine("b")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
-	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(And(ContainSubstring("set back"), ContainSubstring(infrav1.VMGoneAnnotation+"=true")))
+	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(And(ContainSubstring("set back"),
+		ContainSubstring(infrav1.VMGoneAnnotation+"=true")))
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
 	expectNobodyGone(w, t, "b")
 	m = w.VCDMachine("b")
@@ -289,7 +309,10 @@ func addCluster(w *controllertest.Env, n int) string {
 	vcdCluster.ObjectMeta = controllertest.Meta(name)
 	vcdCluster.UID = "uid-of-vcd-" + vcdCluster.UID
 	vcdCluster.Labels = labels
-	vcdCluster.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
+	vcdCluster.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
+		Name: name, UID: cluster.UID,
+	}}
 	vcdCluster.Spec.Endpoint.KubeVIP.Address = fmt.Sprintf("192.168.100.%d", 200+n)
 	objects := append(controllertest.NewMachine(name+"-cp"), cluster, vcdCluster)
 	for _, o := range objects {
@@ -321,7 +344,9 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 
 	m := w.VCDMachine(all[0])
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.GoneStoppedReason)
-	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("annotate VCDCluster c2 with " + infrav1.GoneAcknowledgedAnnotation + "=true"))
+	w.Expect(conditions.GetMessage(m,
+		clusterv1.ReadyCondition)).To(ContainSubstring("annotate VCDCluster c2 with " +
+		infrav1.GoneAcknowledgedAnnotation + "=true"))
 	c := &infrav1.VCDCluster{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c2"}, c)).To(Succeed())
 	w.Expect(c.Annotations).To(HaveKey(infrav1.GoneStoppedAnnotation))
@@ -338,5 +363,6 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	w.ReconcileNamed(w, c)
 	w.Expect(c.Annotations).NotTo(HaveKey(infrav1.GoneStoppedAnnotation))
 	w.Expect(conditions.Has(c, infrav1.GoneTrustedCondition)).To(BeFalse())
-	w.Expect(c.Annotations[infrav1.GoneAcknowledgedAnnotation]).NotTo(Equal("true"), "the word of a person holds for what was missing then")
+	w.Expect(c.Annotations[infrav1.GoneAcknowledgedAnnotation]).NotTo(Equal("true"),
+		"the word of a person holds for what was missing then")
 }

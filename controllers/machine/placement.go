@@ -31,15 +31,18 @@ type placement struct {
 func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 	switch {
 	case s.vcdCluster == nil:
-		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster that spec.infrastructureRef of the Cluster names"), nil
+		return phases.Wait(0, infrav1.WaitingForClusterReason,
+			"Waiting for the VCDCluster that spec.infrastructureRef of the Cluster names"), nil
 	case s.vcdCluster.Spec.InfraID == "" && session.ExternallyManaged(s.vcdCluster):
 		return phases.Stop(infrav1.WaitingForClusterReason,
-			"VCDCluster %s has no id, and somebody else manages it (%s): set spec.infraID to what shall mark the cluster's VMs", s.vcdCluster.Name, clusterv1.ManagedByAnnotation), nil
+			"VCDCluster %s has no id, and somebody else manages it (%s): set spec.infraID to what shall mark the "+
+				"cluster's VMs", s.vcdCluster.Name, clusterv1.ManagedByAnnotation), nil
 	case s.vcdCluster.Spec.InfraID == "":
 		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id"), nil
 	}
 	if domain := s.machine.Spec.FailureDomain; domain != "" && !s.cameUp() {
-		return phases.Stop(infrav1.NotSupportedReason, "Failure domain %s: failure domains are not supported yet: leave out spec.failureDomain of the Machine and of what it is made from", domain), nil
+		return phases.Stop(infrav1.NotSupportedReason, "Failure domain %s: failure domains are not supported yet: "+
+			"leave out spec.failureDomain of the Machine and of what it is made from", domain), nil
 	}
 	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
 	if err != nil || out != phases.Done {
@@ -60,7 +63,8 @@ type placer struct{ *scope }
 func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 	vdc, err := s.session.FindVDC(ctx, session.Recorded(s.vcdCluster, s.vcdCluster.Status.OVDC, s.vcdCluster.Spec.OVDC))
 	if err != nil {
-		return session.LookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
+			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
 	}
 	s.placement.vdc = vdc
 	if out, err := s.name(ctx); err != nil || out != phases.Done {
@@ -73,7 +77,8 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	if marker, ok := vcd.ParseMarker(s.marker().String()); !ok || marker != s.marker() {
-		return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the cluster anew with a spec.infraID of the VCDCluster without blanks", s.marker()), nil
+		return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the "+
+			"cluster anew with a spec.infraID of the VCDCluster without blanks", s.marker()), nil
 	}
 	return s.findImage(ctx)
 }
@@ -87,7 +92,8 @@ func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 	}
 	name, err := s.vmName()
 	if err != nil {
-		return phases.Stop(infrav1.VMNameInvalidReason, "%v: correct spec.vmNamingTemplate in the VCDMachineTemplate", err), nil
+		return phases.Stop(infrav1.VMNameInvalidReason, "%v: correct spec.vmNamingTemplate in the VCDMachineTemplate",
+			err), nil
 	}
 	before := m.DeepCopy()
 	if m.Annotations == nil {
@@ -98,7 +104,8 @@ func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 		m.Annotations[infrav1.InstanceIDAnnotation] = string(m.UID)
 	}
 	status, version := m.Status.DeepCopy(), m.ResourceVersion
-	if err := s.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := s.Client.Patch(ctx, m,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return phases.Done, fmt.Errorf("storing the name of VM %s: %w", name, err)
 	}
 	m.Status, m.ResourceVersion = *status, version // The patch at the end starts from what was read.
@@ -114,7 +121,8 @@ func (s placer) vmName() (string, error) {
 
 func named(obj client.Object) vmname.Object {
 	return vmname.Object{
-		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: string(obj.GetUID()), Labels: obj.GetLabels(), Annotations: obj.GetAnnotations(),
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: string(obj.GetUID()), Labels: obj.GetLabels(),
+		Annotations: obj.GetAnnotations(),
 	}
 }
 
@@ -123,14 +131,17 @@ func (s placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
 	for i, nic := range nics(s.vcdMachine) {
 		field, name := fmt.Sprintf("spec.networks[%d].name", i), nic.Name
 		if name == "" {
-			field, name = "spec.ovdcNetwork of the VCDCluster", session.Recorded(s.vcdCluster, s.vcdCluster.Status.OVDCNetwork, s.vcdCluster.Spec.OVDCNetwork)
+			field, name = "spec.ovdcNetwork of the VCDCluster",
+				session.Recorded(s.vcdCluster, s.vcdCluster.Status.OVDCNetwork, s.vcdCluster.Spec.OVDCNetwork)
 		}
 		if nic.AddressSource == infrav1.AddressIPAM {
-			return phases.Stop(infrav1.NotSupportedReason, "Addresses from IPAM pools are not supported yet: set spec.networks[%d].addressSource to Pool, DHCP or Manual", i), nil
+			return phases.Stop(infrav1.NotSupportedReason, "Addresses from IPAM pools are not supported yet: set "+
+				"spec.networks[%d].addressSource to Pool, DHCP or Manual", i), nil
 		}
 		network, err := s.session.FindNetwork(ctx, s.placement.vdc, name)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.NetworkNotFoundReason, "correct "+field+", or connect the network to the VDC")
+			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+				"correct "+field+", or connect the network to the VDC")
 		}
 		s.placement.networks = append(s.placement.networks, network)
 	}
@@ -150,21 +161,24 @@ func (s placer) findImage(ctx context.Context) (phases.Outcome, error) {
 	if spec.SizingPolicy != "" {
 		policy, err := s.session.FindSizingPolicy(ctx, p.vdc, spec.SizingPolicy)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "correct spec.sizingPolicy, or assign the policy to the VDC")
+			return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
+				"correct spec.sizingPolicy, or assign the policy to the VDC")
 		}
 		p.sizing = &policy
 	}
 	if spec.PlacementPolicy != "" {
 		policy, err := s.session.FindPlacementPolicy(ctx, p.vdc, spec.PlacementPolicy)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason, "correct spec.placementPolicy, or assign the policy to the VDC")
+			return session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
+				"correct spec.placementPolicy, or assign the policy to the VDC")
 		}
 		p.policy = &policy
 	}
 	if spec.StorageProfile != "" {
 		profile, err := s.session.FindStorageProfile(ctx, p.vdc, spec.StorageProfile)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason, "correct spec.storageProfile, or give the VDC the profile")
+			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
+				"correct spec.storageProfile, or give the VDC the profile")
 		}
 		p.storage = &profile
 	}
@@ -178,7 +192,8 @@ func (s placer) diskProblem() phases.Outcome {
 		return phases.Done
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.DiskTooSmallReason,
-		"spec.diskSize is %s, the disk of template %s has %dMi and cannot shrink: set a size of at least that", s.vcdMachine.Spec.DiskSize, s.placement.template.Name, has)
+		"spec.diskSize is %s, the disk of template %s has %dMi and cannot shrink: set a size of at least that",
+		s.vcdMachine.Spec.DiskSize, s.placement.template.Name, has)
 }
 
 // nics returns the wished NICs.

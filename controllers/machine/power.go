@@ -40,10 +40,12 @@ func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Done, s.noteOnce(ctx, infrav1.PoweredOnAnnotation, s.now().UTC().Format(time.RFC3339))
 	case s.vm.row != nil && s.vm.row.Busy:
 		s.session.Invalidate(s.placement.vdc) // The next query shows its end.
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", s.vm.row.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
+			s.vm.row.Name), nil
 	case !s.cameUp():
 		return s.power.on(ctx)
-	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerState == infrav1.PowerStatePowerOn && !s.power.endsSoon():
+	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerState == infrav1.PowerStatePowerOn &&
+		!s.power.endsSoon():
 		return s.power.onAgain(ctx)
 	}
 	return powerProblem(status), nil
@@ -60,7 +62,8 @@ func (s power) on(ctx context.Context) (phases.Outcome, error) {
 
 // endsSoon reports whether the machine is about to be deleted: its VM stays off.
 func (s power) endsSoon() bool {
-	return s.machine != nil && !s.machine.DeletionTimestamp.IsZero() || s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero() ||
+	return s.machine != nil && !s.machine.DeletionTimestamp.IsZero() || s.cluster != nil &&
+		!s.cluster.DeletionTimestamp.IsZero() ||
 		s.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation] != ""
 }
 
@@ -71,7 +74,8 @@ func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 	past := parseRevivals(s.vcdMachine.Annotations[infrav1.PoweredOnAgainAnnotation])
 	if left := past.wait(now); left > 0 {
 		out := phases.Fail(min(left, session.RemedyPoll), infrav1.VMPoweredOffReason,
-			"The VM does not stay on: it was powered on again %d times in a row, and will be later, too; look at its guest and at VCD's tasks, or set spec.powerState to Report", past.count)
+			"The VM does not stay on: it was powered on again %d times in a row, and will be later, too; look at its "+
+				"guest and at VCD's tasks, or set spec.powerState to Report", past.count)
 		return out, nil
 	}
 	next := past.next(now)
@@ -153,11 +157,13 @@ func (s power) status() vcd.Status {
 func powerProblem(status vcd.Status) phases.Outcome {
 	switch status {
 	case vcd.StatusPoweredOff:
-		return phases.Fail(session.RemedyPoll, infrav1.VMPoweredOffReason, "The VM is powered off: power it on in VCD, or set spec.powerState to PowerOn")
+		return phases.Fail(session.RemedyPoll, infrav1.VMPoweredOffReason,
+			"The VM is powered off: power it on in VCD, or set spec.powerState to PowerOn")
 	case vcd.StatusSuspended, vcd.StatusPartiallySuspended:
 		return phases.Fail(session.RemedyPoll, infrav1.VMSuspendedReason, "The VM is suspended: resume it in VCD")
 	default:
-		return phases.Fail(session.RemedyPoll, infrav1.VMInconsistentReason, "VCD reports state %d for the VM: look at it in VCD", status)
+		return phases.Fail(session.RemedyPoll, infrav1.VMInconsistentReason,
+			"VCD reports state %d for the VM: look at it in VCD", status)
 	}
 }
 
@@ -179,8 +185,8 @@ type shutdown struct {
 	*cancellation
 }
 
-// left returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is counted
-// from a note on the object, so that a restart does not start it again.
+// left returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is
+// counted from a note on the object, so that a restart does not start it again.
 func (s shutdown) left() (time.Duration, bool) {
 	asked, err := time.Parse(time.RFC3339, s.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation])
 	if err != nil {
@@ -210,7 +216,8 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 		if left <= 0 || s.failing(stepShutdown) != phases.Done {
 			return phases.Done, nil
 		}
-		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason, "Waiting for the guest to shut down"), nil
+		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
+			"Waiting for the guest to shut down"), nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
 	task, err := s.session.Shutdown(ctx, vm.ID)
@@ -235,8 +242,8 @@ func (s shutdown) settleTask() phases.Outcome {
 	return out
 }
 
-// await waits for the tasks of a VM before its deletion. A shutdown that takes too long is cancelled: VCD refuses to power off the
-// VM until it ends.
+// await waits for the tasks of a VM before its deletion. A shutdown that takes too long is cancelled: VCD refuses to
+// power off the VM until it ends.
 func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 	left, asked := s.left()
 	for _, t := range vm.Tasks {
@@ -254,7 +261,8 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error)
 func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Outcome, error) {
 	if s.now().Sub(s.last) >= cancelRetry {
 		s.last, s.refused = s.now(), false
-		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest, which takes too long", "vm", vm.ID, "task", t.ID)
+		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest, which takes too long", "vm", vm.ID, "task",
+			t.ID)
 		err := s.session.CancelTask(ctx, t.ID)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden), errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
@@ -264,7 +272,9 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Ou
 		}
 	}
 	if s.refused {
-		return phases.Fail(session.BusyPoll, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down in time, and VCD does not cancel the task that waits for it: cancel it in VCD", vm.Name), nil
+		return phases.Fail(session.BusyPoll, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down in "+
+			"time, and VCD does not cancel the task that waits for it: cancel it in VCD", vm.Name), nil
 	}
-	return phases.Wait(session.BusyPoll, infrav1.ShuttingDownReason, "The guest did not shut down in time: waiting for VCD to give it up"), nil
+	return phases.Wait(session.BusyPoll, infrav1.ShuttingDownReason,
+		"The guest did not shut down in time: waiting for VCD to give it up"), nil
 }

@@ -123,7 +123,8 @@ const deletingVApp = "Deleting the machine's vApp"
 // with it, which is stored first.
 func (s release) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	if len(vApp.Tasks) > 0 {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s",
+			vApp.Name), nil
 	}
 	if others := names(vApp.VMs); len(others) > 0 {
 		if vapp.IsKept(s.vcdMachine) {
@@ -131,7 +132,8 @@ func (s release) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome,
 			return phases.Done, nil
 		}
 		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
-			"vApp %s holds VMs that are not this machine's: move or delete %s, or annotate the VCDMachine with %s=true to leave the vApp as it is",
+			"vApp %s holds VMs that are not this machine's: move or delete %s, or annotate the VCDMachine with "+
+				"%s=true to leave the vApp as it is",
 			vApp.Name, phases.Few(others), infrav1.KeepVAppAnnotation), nil
 	}
 	if err := s.noteOnce(ctx, infrav1.VMGoneAnnotation, "true"); err != nil {
@@ -146,7 +148,8 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.vcdCluster != nil && !vapp.PerMachine(s.vcdCluster) && s.release.mayHaveVM() {
 		switch err := s.release.noteVApp(ctx); {
 		case apierrors.IsConflict(err):
-			return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting to write down on the VCDCluster which vApp the VM was in, while others write there"), nil
+			return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+				"Waiting to write down on the VCDCluster which vApp the VM was in, while others write there"), nil
 		case err != nil:
 			return phases.Done, err
 		}
@@ -183,8 +186,8 @@ func (s *scope) noteOnce(ctx context.Context, key, value string) error {
 	return s.save(ctx)
 }
 
-// maxNotedDisks bounds how many disks a cluster remembers: Kubernetes refuses objects with too many annotations, and with that the
-// deletion of the machine.
+// maxNotedDisks bounds how many disks a cluster remembers: Kubernetes refuses objects with too many annotations, and
+// with that the deletion of the machine.
 const maxNotedDisks = 400
 
 // noteDisk remembers that a disk outlives its VM, for the day when its cluster is deleted.
@@ -192,7 +195,8 @@ func (s *scope) noteDisk(ctx context.Context, disk vcd.Ref) error {
 	if len(notes.DetachedDisks(s.vcdCluster)) >= maxNotedDisks {
 		return nil
 	}
-	return s.noteOnCluster(ctx, infrav1.DetachedDiskAnnotationPrefix+disk.ID[strings.LastIndex(disk.ID, ":")+1:], disk.Name)
+	return s.noteOnCluster(ctx, infrav1.DetachedDiskAnnotationPrefix+disk.ID[strings.LastIndex(disk.ID, ":")+1:],
+		disk.Name)
 }
 
 // noteOnCluster stores an annotation on the VCDCluster, which outlives the machine.

@@ -44,7 +44,10 @@ func TestVMThatWasRenamedBeforeItWasRecordedIsNotDoubled(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(HaveLen(2))
 	w.EventuallyMachine("a", infrav1.VMAsSpecifiedCondition, infrav1.VMRenamedReason)
 	m := w.VCDMachine("a")
-	w.Expect(m.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: "a"}))
+	w.Expect(m.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{
+		Type:    clusterv1.MachineHostName,
+		Address: "a",
+	}))
 	for _, vm := range w.Sim.State().VMs {
 		if vm.Name == "Prüfling 7" {
 			w.Expect(m.Spec.ProviderID).To(HaveSuffix(vm.ID))
@@ -54,7 +57,8 @@ func TestVMThatWasRenamedBeforeItWasRecordedIsNotDoubled(t *testing.T) {
 			w.Expect(err).NotTo(HaveOccurred())
 			metadata, err := io.ReadAll(reader)
 			w.Expect(err).NotTo(HaveOccurred())
-			w.Expect(string(metadata)).To(ContainSubstring(`"local-hostname":"a"`), "the guest has the name that its Node is to have")
+			w.Expect(string(metadata)).To(ContainSubstring(`"local-hostname":"a"`),
+				"the guest has the name that its Node is to have")
 		}
 	}
 }
@@ -89,7 +93,10 @@ func TestVMThatIsBeingAskedForIsNotLookedFor(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.Ready()
 	m := w.VCDMachine("a")
-	m.Annotations = map[string]string{infrav1.CreationRequestedAnnotation: "now", infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
+	m.Annotations = map[string]string{
+		infrav1.CreationRequestedAnnotation: "now",
+		infrav1.InstanceIDAnnotation:        "id-of-a", infrav1.VMNameAnnotation: "a",
+	}
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	w.Machine.Batches().Join(s.Line(), batch.Member{Key: s.Key()})
 	turn, ok := w.Machine.Batches().Begin(s.Line(), batch.Member{Key: "b"})

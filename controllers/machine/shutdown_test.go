@@ -34,7 +34,9 @@ func (c hangingShutdown) AfterFunc(d time.Duration, f func()) func() {
 // newHangingEnv makes an environment with a ready machine whose guest never shuts down, and deletes the machine.
 func newHangingEnv(t *testing.T) *controllertest.Env {
 	t.Helper()
-	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Profile{Name: "test", Scale: 0.01}, Clock: hangingShutdown{vcdsim.NewClock(1)}}, controllertest.NewMachine("cp-0")...)
+	w := controllertest.NewWith(t,
+		vcdsim.Config{Profile: vcdsim.Profile{Name: "test", Scale: 0.01}, Clock: hangingShutdown{vcdsim.NewClock(1)}},
+		controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	w.Eventually(func() bool { return w.Sim.State().VMs[0].Boot.Up }, controllertest.Patience, "5ms").Should(BeTrue())
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
@@ -62,7 +64,10 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 			t.Helper()
 			w.Restart(t, events.NewFakeRecorder(100))
 		}, vcdsim.Fault{Operation: "none"}},
-		{"by one whose request was answered in vain", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: shutdownCall, DropAfter: true, Count: 1}},
+		{
+			"by one whose request was answered in vain", func(*testing.T, *controllertest.Env) {},
+			vcdsim.Fault{Operation: shutdownCall, DropAfter: true, Count: 1},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,11 +94,15 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 
 func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
 	w := newHangingEnv(t)
-	w.Sim.Faults().Add(vcdsim.Fault{Operation: cancelCall, Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right", Count: 1})
+	w.Sim.Faults().Add(vcdsim.Fault{
+		Operation: cancelCall, Status: http.StatusForbidden,
+		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right", Count: 1,
+	})
 	eventuallyShutsDown(w, "cp-0")
 	w.Later(machine.DefaultShutdownTimeout + time.Second)
 	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.ShuttingDownReason)
-	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.VMDeletedCondition)).To(ContainSubstring("cancel it in VCD"))
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"),
+		infrav1.VMDeletedCondition)).To(ContainSubstring("cancel it in VCD"))
 	isGone(w, "cp-0")
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(cancelCall, 1), "it is not asked all the time")
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("PoweredOn", true)))

@@ -93,8 +93,8 @@ func running(doing string) phases.Outcome {
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", doing)
 }
 
-// settle returns why a step that was started earlier has to be waited for; done if it has not. ended reports that its task
-// succeeded since the last call.
+// settle returns why a step that was started earlier has to be waited for; done if it has not. ended reports that its
+// task succeeded since the last call.
 func (s *scope) settle(what step, doing string) (out phases.Outcome, ended bool) {
 	key := s.key() + "/" + string(what)
 	t, ok := s.session.Task(key)
@@ -120,8 +120,8 @@ func (s *scope) settle(what step, doing string) (out phases.Outcome, ended bool)
 	return phases.Done, true
 }
 
-// refuse turns the failure of a request into an outcome, with a longer delay each time if VCD would only refuse again. VCD may
-// have accepted the request and only its answer was lost, or what is known is outdated: so it is forgotten.
+// refuse turns the failure of a request into an outcome, with a longer delay each time if VCD would only refuse again.
+// VCD may have accepted the request and only its answer was lost, or what is known is outdated: so it is forgotten.
 func (s *scope) refuse(what step, err error, doing string) (phases.Outcome, error) {
 	if errors.Is(err, vcd.ErrLater) {
 		return phases.Done, err // Nothing was requested.
@@ -134,8 +134,8 @@ func (s *scope) refuse(what step, err error, doing string) (phases.Outcome, erro
 	return out, err
 }
 
-// forget makes the next pass observe the VM again, after a step that failed. What a VM was to be created from may have been
-// replaced in VCD by something of the same name.
+// forget makes the next pass observe the VM again, after a step that failed. What a VM was to be created from may have
+// been replaced in VCD by something of the same name.
 func (s *scope) forget(what step) {
 	s.vm.forget()
 	s.session.Invalidate(s.placement.vdc)

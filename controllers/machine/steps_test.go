@@ -17,7 +17,8 @@ func TestFailuresAreRetriedLessAndLessOften(t *testing.T) {
 	out := phases.Fail(0, "TaskFailed", "no")
 
 	g.Expect(m.failed(stepAdd, out, now, 1).After).To(Equal(session.FirstRetry))
-	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry/2), 1).After).To(Equal(session.FirstRetry - session.FirstRetry/2))
+	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry/2),
+		1).After).To(Equal(session.FirstRetry - session.FirstRetry/2))
 	g.Expect(m.failing(stepAdd, now.Add(session.FirstRetry), 1)).To(Equal(phases.Done))
 	g.Expect(m.failed(stepAdd, out, now, 1).After).To(Equal(2 * session.FirstRetry))
 	g.Expect(m.failing(stepAdd, now, 2)).To(Equal(phases.Done), "a change of the spec is a reason to try again")

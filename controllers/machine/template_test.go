@@ -17,7 +17,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// share gives another organisation a catalog of that name, which acme may read if shared, and returns the URN of its template.
+// share gives another organisation a catalog of that name, which acme may read if shared, and returns the URN of its
+// template.
 func share(w *controllertest.Env, catalog string, shared bool) string {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		theirs := vcdsim.Catalog{Name: catalog, Templates: slices.Clone(e.Model.Orgs[1].Catalogs[0].Templates[:1])}
@@ -28,7 +29,10 @@ func share(w *controllertest.Env, catalog string, shared bool) string {
 			theirs.SharedWith = []string{"acme"}
 		}
 		e.Model.Orgs = append(e.Model.Orgs, vcdsim.Org{
-			Name: "images", VDCs: []vcdsim.VDC{{Name: "images-vdc", StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}}}},
+			Name: "images", VDCs: []vcdsim.VDC{{
+				Name:            "images-vdc",
+				StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}},
+			}},
 			Catalogs: []vcdsim.Catalog{theirs},
 		})
 	})
@@ -47,13 +51,20 @@ func TestTemplatesOfOtherOrganisations(t *testing.T) {
 		byURN           bool
 		reason, message string // empty: the machine comes up
 	}{
-		{name: "by name, from a shared catalog", catalog: "golden", shared: true, wish: infrav1.VCDMachineSpec{Catalog: "golden", Template: template}},
+		{
+			name: "by name, from a shared catalog", catalog: "golden", shared: true,
+			wish: infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
+		},
 		{name: "by URN, from a shared catalog", catalog: "golden", shared: true, byURN: true},
 		{
-			name: "by name, from a catalog that is not shared", catalog: "golden", wish: infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
+			name: "by name, from a catalog that is not shared", catalog: "golden",
+			wish:   infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
 			reason: infrav1.CatalogNotFoundReason, message: "golden",
 		},
-		{name: "by URN, from a catalog that is not shared", catalog: "golden", byURN: true, reason: infrav1.TemplateNotFoundReason, message: "spec.template"},
+		{
+			name: "by URN, from a catalog that is not shared", catalog: "golden", byURN: true,
+			reason: infrav1.TemplateNotFoundReason, message: "spec.template",
+		},
 		{
 			name: "by a name that two catalogs of the same name have", catalog: "kubernetes", shared: true,
 			wish:   infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: template},
@@ -77,7 +88,8 @@ func TestTemplatesOfOtherOrganisations(t *testing.T) {
 
 			if tt.reason != "" {
 				w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, tt.reason)
-				w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.PlacementReadyCondition)).To(ContainSubstring(tt.message))
+				w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"),
+					infrav1.PlacementReadyCondition)).To(ContainSubstring(tt.message))
 				w.Expect(w.Sim.State().VMs).To(BeEmpty())
 				return
 			}

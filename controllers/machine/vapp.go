@@ -22,7 +22,11 @@ func reconcileVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	for _, p := range []struct {
 		step  step
 		doing string
-	}{{stepCompose, composing}, {stepConnect, connecting}, {stepCleanUp, "Removing what a failed creation left behind"}} {
+	}{
+		{stepCompose, composing},
+		{stepConnect, connecting},
+		{stepCleanUp, "Removing what a failed creation left behind"},
+	} {
 		if out, _ := s.settle(p.step, p.doing); out != phases.Done {
 			return out, nil
 		}
@@ -49,12 +53,14 @@ func (s *creation) prepareVApp(ctx context.Context, composing, connecting string
 	if left := s.gather(); left > 0 && !mine.Alone {
 		s.batches.Join(s.queueName(), mine)
 		s.joined = true
-		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created at the same time"), nil
+		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created at the same time"),
+			nil
 	}
 	t, ok := s.batches.Begin(s.queueName(), mine)
 	if !ok {
 		s.joined = true
-		return phases.Wait(session.TaskPoll, infrav1.EntityBusyReason, "Waiting for another machine to be created in vApp %s", name), nil
+		return phases.Wait(session.TaskPoll, infrav1.EntityBusyReason,
+			"Waiting for another machine to be created in vApp %s", name), nil
 	}
 	s.current = t
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, name)
@@ -92,7 +98,8 @@ func (s *creation) vAppProblem(vApp vcd.VApp) phases.Outcome {
 	marker, ok := vcd.ParseMarker(vApp.Description)
 	if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-			"vApp %s exists and is not this cluster's: rename or delete it in VCD, or make the cluster anew with another spec.vApp.name", vApp.Name)
+			"vApp %s exists and is not this cluster's: rename or delete it in VCD, or make the cluster anew with "+
+				"another spec.vApp.name", vApp.Name)
 	}
 	if len(vApp.Tasks) > 0 {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name)
@@ -163,8 +170,8 @@ func failedCreation(status vcd.Status) bool {
 	return status == vcd.StatusFailedCreation || status == vcd.StatusUnresolved
 }
 
-// layoutProblem returns why the machine must not get a vApp of its own: drivers that search for nodes in one vApp run in the
-// cluster, or may run. None can before the control plane is initialized.
+// layoutProblem returns why the machine must not get a vApp of its own: drivers that search for nodes in one vApp run
+// in the cluster, or may run. None can before the control plane is initialized.
 func (s *creation) layoutProblem(ctx context.Context) phases.Outcome {
 	if !vapp.PerMachine(s.vcdCluster) {
 		return phases.Done
@@ -173,9 +180,11 @@ func (s *creation) layoutProblem(ctx context.Context) phases.Outcome {
 	switch {
 	case !known:
 		return phases.Unsure(vapp.DriversRetry, infrav1.WorkloadClusterUnreachableReason,
-			"Layout PerMachine needs a look at what runs in the workload cluster, and its API server cannot be asked: see the Cluster")
+			"Layout PerMachine needs a look at what runs in the workload cluster, and its API server cannot be "+
+				"asked: see the Cluster")
 	case len(found) > 0:
-		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers, phases.Few(found))
+		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers,
+			phases.Few(found))
 	}
 	return phases.Done
 }

@@ -36,7 +36,8 @@ func reconcileVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	case 1:
 		return s.creation.recordVM(ctx, s.found[0])
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason, "There are %d VMs of the name %s in vApp %s: delete or rename all but this machine's in VCD",
+	return phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason,
+		"There are %d VMs of the name %s in vApp %s: delete or rename all but this machine's in VCD",
 		len(s.found), s.found[0].Name, s.vAppName()), nil
 }
 
@@ -82,7 +83,8 @@ func (s *creation) addVM(ctx context.Context) (phases.Outcome, error) {
 	}
 	ours, err := s.batch(ctx, func(c batch.Member) bool {
 		exists := slices.ContainsFunc(s.vApp.VMs, func(vm vcd.Ref) bool { return vm.Name == c.Spec.Name })
-		connected := !slices.ContainsFunc(c.Spec.NICs, func(nic vcd.NIC) bool { return !slices.Contains(s.vApp.Networks, nic.Network) })
+		connected := !slices.ContainsFunc(c.Spec.NICs,
+			func(nic vcd.NIC) bool { return !slices.Contains(s.vApp.Networks, nic.Network) })
 		return !exists && connected
 	})
 	if err != nil {
@@ -108,10 +110,13 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 	}
 	if marker, ok := vcd.ParseMarker(vm.Description); !ok || marker != s.marker() {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-			"VM %s exists in vApp %s and is not this machine's: rename or delete it in VCD", ref.Name, s.vAppName()), nil
+				"VM %s exists in vApp %s and is not this machine's: rename or delete it in VCD", ref.Name,
+				s.vAppName()),
+			nil
 	}
 	if len(vm.Tasks) > 0 {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
+			nil
 	}
 	if failedCreation(vm.Status) {
 		return s.cleanUpVM(ctx, vm)
@@ -131,8 +136,8 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 	return phases.Done, nil
 }
 
-// cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created has the same status, but
-// for the task that holds its vApp.
+// cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created has the same status,
+// but for the task that holds its vApp.
 func (s *creation) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
 	if err != nil {
@@ -178,7 +183,10 @@ func (s *creation) nics() []vcd.NIC {
 	wished := nics(s.vcdMachine)
 	result := make([]vcd.NIC, 0, len(wished))
 	for i, nic := range wished {
-		n := vcd.NIC{Index: i, Network: s.placement.networks[i].Name, Mode: modeOf(nic), Primary: i == 0, Adapter: string(nic.Adapter)}
+		n := vcd.NIC{
+			Index: i, Network: s.placement.networks[i].Name, Mode: modeOf(nic), Primary: i == 0,
+			Adapter: string(nic.Adapter),
+		}
 		if n.Adapter == "" {
 			n.Adapter = string(infrav1.AdapterVMXNET3)
 		}

@@ -23,5 +23,6 @@ func TestMachineThatIsDeletedIsWokenByItsCredentials(t *testing.T) {
 	w.Expect(w.Machine.SecretToMachines(w.Ctx, w.Secret("tenant-credentials"))).To(ConsistOf(a))
 	w.Expect(w.Machine.IdentityToMachines(w.Ctx, controllertest.NewIdentity(w.Sim.URL()))).To(ConsistOf(a))
 	w.Expect(w.Machine.SecretToMachines(w.Ctx, w.Secret("a-bootstrap"))).To(BeEmpty())
-	w.Expect(w.Machine.IdentityToMachines(w.Ctx, &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}})).To(BeEmpty())
+	w.Expect(w.Machine.IdentityToMachines(w.Ctx,
+		&infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}})).To(BeEmpty())
 }

@@ -14,17 +14,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// reconcileCapacity finds out what a machine will have: from the vApp template, the sizing policy and the wished size of the disk.
+// reconcileCapacity finds out what a machine will have: from the vApp template, the sizing policy and the wished size
+// of the disk.
 func reconcileCapacity(ctx context.Context, s *scope) (phases.Outcome, error) {
 	switch {
 	case s.ambiguous:
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,
-			"VCDClusters of this namespace are in different places: label the VCDMachineTemplate with cluster.x-k8s.io/cluster-name to say which is meant"), nil
+			"VCDClusters of this namespace are in different places: label the VCDMachineTemplate with "+
+				"cluster.x-k8s.io/cluster-name to say which is meant"), nil
 	case s.vcdCluster == nil:
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,
-			"No VCDCluster says in which VCD the machines will be: create the cluster, or label the VCDMachineTemplate with cluster.x-k8s.io/cluster-name"), nil
+			"No VCDCluster says in which VCD the machines will be: create the cluster, or label the "+
+				"VCDMachineTemplate with cluster.x-k8s.io/cluster-name"), nil
 	case s.vcdCluster.Spec.OVDC == "":
-		return phases.Fail(capacityRetry, infrav1.NotSupportedReason, "Failure domains are not supported yet: set spec.ovdc of VCDCluster %s", s.vcdCluster.Name), nil
+		return phases.Fail(capacityRetry, infrav1.NotSupportedReason,
+			"Failure domains are not supported yet: set spec.ovdc of VCDCluster %s", s.vcdCluster.Name), nil
 	}
 	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
 	if err == nil && out == phases.Done {
@@ -41,7 +45,8 @@ func (s *scope) readCapacity(ctx context.Context, opened *session.Session) (phas
 	c, spec := s.vcdCluster, s.template.Spec.Template.Spec
 	vdc, err := opened.FindVDC(ctx, session.Recorded(c, c.Status.OVDC, c.Spec.OVDC))
 	if err != nil {
-		return session.LookupProblem(err, infrav1.VDCNotFoundReason, "correct spec.ovdc of VCDCluster "+c.Name+", or give its user access to the VDC")
+		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
+			"correct spec.ovdc of VCDCluster "+c.Name+", or give its user access to the VDC")
 	}
 	image, err := opened.FindTemplate(ctx, spec.Catalog, spec.Template)
 	if err != nil {
@@ -54,7 +59,8 @@ func (s *scope) readCapacity(ctx context.Context, opened *session.Session) (phas
 		sizing, err = opened.FindDefaultSizing(ctx, vdc)
 	}
 	if err != nil {
-		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "correct spec.sizingPolicy, or assign the policy to the VDC")
+		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
+			"correct spec.sizingPolicy, or assign the policy to the VDC")
 	}
 	s.template.Status.Capacity = capacityOf(image, sizing, session.DiskMiB(&infrav1.VCDMachine{Spec: spec}))
 	s.template.Status.NodeInfo = nodeInfoOf(image.OS)
@@ -84,7 +90,8 @@ func nodeInfoOf(guestOS string) infrav1.NodeInfo {
 	switch {
 	case strings.HasPrefix(name, "win"):
 		info.OperatingSystem = "windows"
-	case name == "", strings.HasPrefix(name, "darwin"), strings.HasPrefix(name, "freebsd"), strings.HasPrefix(name, "solaris"), strings.HasPrefix(name, "vmkernel"):
+	case name == "", strings.HasPrefix(name, "darwin"), strings.HasPrefix(name, "freebsd"),
+		strings.HasPrefix(name, "solaris"), strings.HasPrefix(name, "vmkernel"):
 	default:
 		info.OperatingSystem = "linux"
 	}

@@ -23,7 +23,10 @@ import (
 
 func testTemplate(mods ...func(*infrav1.VCDMachineTemplate)) *infrav1.VCDMachineTemplate {
 	t := &infrav1.VCDMachineTemplate{ObjectMeta: controllertest.Meta("md-0")}
-	t.Spec.Template.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"}
+	t.Spec.Template.Spec = infrav1.VCDMachineSpec{
+		Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3",
+		SizingPolicy: "small",
+	}
 	for _, mod := range mods {
 		mod(t)
 	}
@@ -55,19 +58,32 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 		mod  func(*infrav1.VCDMachineTemplate)
 		want map[string]string
 	}{
-		{"a sizing policy", func(*infrav1.VCDMachineTemplate) {}, map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"}},
+		{
+			"a sizing policy", func(*infrav1.VCDMachineTemplate) {},
+			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
+		},
 		{"another and a larger disk", func(t *infrav1.VCDMachineTemplate) {
-			t.Spec.Template.Spec.SizingPolicy, t.Spec.Template.Spec.DiskSize = "large", ptr.To(resource.MustParse("40Gi"))
+			t.Spec.Template.Spec.SizingPolicy, t.Spec.Template.Spec.DiskSize = "large",
+				ptr.To(resource.MustParse("40Gi"))
 		}, map[string]string{"cpu": "4", "memory": "16Gi", "ephemeral-storage": "40Gi"}},
-		{"the image's own sizes", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" }, map[string]string{"cpu": "2", "memory": "2Gi", "ephemeral-storage": "20Gi"}},
+		{
+			"the image's own sizes", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" },
+			map[string]string{"cpu": "2", "memory": "2Gi", "ephemeral-storage": "20Gi"},
+		},
 		{"no label but an owner", func(t *infrav1.VCDMachineTemplate) {
 			t.Labels = nil
 			t.OwnerReferences = []metav1.OwnerReference{
 				{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "gone", UID: "a"},
-				{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: controllertest.ClusterName, UID: "uid-of-" + controllertest.ClusterName},
+				{
+					APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: controllertest.ClusterName,
+					UID: "uid-of-" + controllertest.ClusterName,
+				},
 			}
 		}, map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"}},
-		{"neither, where only one place is known", func(t *infrav1.VCDMachineTemplate) { t.Labels = nil }, map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"}},
+		{
+			"neither, where only one place is known", func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
+			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,7 +100,8 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 }
 
 func TestDefaultSizingOfTheVDCCounts(t *testing.T) {
-	w := controllertest.New(t, testTemplate(func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" }))
+	w := controllertest.New(t,
+		testTemplate(func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" }))
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		for i := range e.Model.Orgs {
 			for j := range e.Model.Orgs[i].VDCs {
@@ -123,8 +140,14 @@ func TestWhyTheCapacityIsNotKnown(t *testing.T) {
 		reason  string
 		message string
 	}{
-		{"no such template", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.Template = "nope" }, nil, infrav1.TemplateNotFoundReason, "spec.template"},
-		{"no such policy", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "nope" }, nil, infrav1.SizingPolicyNotFoundReason, "spec.sizingPolicy"},
+		{
+			"no such template", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.Template = "nope" }, nil,
+			infrav1.TemplateNotFoundReason, "spec.template",
+		},
+		{
+			"no such policy", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "nope" }, nil,
+			infrav1.SizingPolicyNotFoundReason, "spec.sizingPolicy",
+		},
 		{"no cluster", func(t *infrav1.VCDMachineTemplate) { t.Labels = nil }, func(w *controllertest.Env) {
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 		}, infrav1.ClusterUnknownReason, clusterv1.ClusterNameLabel},
@@ -162,7 +185,8 @@ func TestWhyTheCapacityIsNotKnown(t *testing.T) {
 func TestTemplatesOfPausedClustersAreLeftAlone(t *testing.T) {
 	w := controllertest.New(t, testTemplate())
 	cluster := &clusterv1.Cluster{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName}, cluster)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx,
+		client.ObjectKey{Namespace: controllertest.Namespace, Name: controllertest.ClusterName}, cluster)).To(Succeed())
 	cluster.Spec.Paused = ptr.To(true)
 	w.Expect(w.Client.Update(w.Ctx, cluster)).To(Succeed())
 

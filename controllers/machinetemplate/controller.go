@@ -67,7 +67,8 @@ func (r *Reconciler) left(t *infrav1.VCDMachineTemplate) time.Duration {
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdmachinetemplate")
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.VCDMachineTemplate{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		For(&infrav1.VCDMachineTemplate{},
+			builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDMachineTemplate{}, r.known.DropDeleted()).
 		WithOptions(options).
 		Complete(reconcile.AsReconciler(r.Client, r))
@@ -118,19 +119,23 @@ func (r *Reconciler) now() time.Time {
 	return time.Now()
 }
 
-// findCluster finds the VCDCluster whose VCD the template is for: that of the cluster that its label or an owner names, else the
-// only place that the VCDClusters of the namespace name. It reports whether that is paused, as while it is moved.
+// findCluster finds the VCDCluster whose VCD the template is for: that of the cluster that its label or an owner names,
+// else the only place that the VCDClusters of the namespace name. It reports whether that is paused, as while it is
+// moved.
 func (s *scope) findCluster(ctx context.Context) (isPaused bool, err error) {
 	for _, name := range clustersOfTemplate(s.template) {
 		cluster := &clusterv1.Cluster{}
-		if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.template.Namespace, Name: name}, cluster); err != nil {
+		if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.template.Namespace, Name: name},
+			cluster); err != nil {
 			if client.IgnoreNotFound(err) == nil {
 				continue
 			}
 			return false, fmt.Errorf("getting Cluster %s of VCDMachineTemplate %s: %w", name, s.template.Name, err)
 		}
 		c := &infrav1.VCDCluster{}
-		if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.template.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, c); err != nil {
+		if err := s.Client.Get(ctx,
+			client.ObjectKey{Namespace: s.template.Namespace, Name: cluster.Spec.InfrastructureRef.Name},
+			c); err != nil {
 			if client.IgnoreNotFound(err) == nil {
 				continue
 			}
@@ -174,5 +179,6 @@ func (s *scope) findPlace(ctx context.Context) error {
 }
 
 func samePlace(a, b *infrav1.VCDCluster) bool {
-	return session.NormalSite(a.Spec.Site) == session.NormalSite(b.Spec.Site) && a.Spec.Org == b.Spec.Org && a.Spec.OVDC == b.Spec.OVDC && a.Spec.IdentityRef == b.Spec.IdentityRef
+	return session.NormalSite(a.Spec.Site) == session.NormalSite(b.Spec.Site) && a.Spec.Org == b.Spec.Org &&
+		a.Spec.OVDC == b.Spec.OVDC && a.Spec.IdentityRef == b.Spec.IdentityRef
 }

@@ -21,13 +21,17 @@ func (c *cluster) nodesAreKnown() {
 	c.Expect(err).NotTo(HaveOccurred())
 	c.Expect(metadata.ProviderID).To(Equal(node.Spec.ProviderID))
 	c.Expect(metadata.NodeAddresses).To(ContainElements(
-		corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: c.cloud.Machines[name]}, corev1.NodeAddress{Type: corev1.NodeHostName, Address: name}))
+		corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: c.cloud.Machines[name]},
+		corev1.NodeAddress{Type: corev1.NodeHostName, Address: name}))
 	c.Expect(c.instances().InstanceExists(c.t.Context(), node)).To(BeTrue())
 	c.Expect(c.instances().InstanceShutdown(c.t.Context(), node)).To(BeFalse())
 }
 
 func (c *cluster) foreignNodesAreLeftAlone() {
-	foreign := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: corev1.NodeSpec{ProviderID: "another://machine"}}
+	foreign := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "foreign"},
+		Spec:       corev1.NodeSpec{ProviderID: "another://machine"},
+	}
 
 	c.Expect(c.instances().InstanceExists(c.t.Context(), foreign)).To(BeTrue())
 	c.Expect(c.instances().InstanceShutdown(c.t.Context(), foreign)).To(BeFalse())
@@ -82,7 +86,8 @@ func (c *cluster) outageRemovesNothing() {
 
 	c.cloud.SetAway(false)
 	c.clock.Step(5 * time.Minute)
-	c.Eventually(func() (bool, error) { return c.instances().InstanceExists(c.t.Context(), node) }, "30s", "5ms").Should(BeTrue())
+	c.Eventually(func() (bool, error) { return c.instances().InstanceExists(c.t.Context(), node) }, "30s",
+		"5ms").Should(BeTrue())
 	if s != nil {
 		c.removed(s)
 		c.Expect(c.cloud.Balancers.Left()).To(BeZero())
@@ -104,10 +109,14 @@ func (c *cluster) lifeOfALoadBalancer() {
 
 	now := c.stored(s)
 	now.Spec.Ports[0].Port = 8080
-	now.Spec.Ports = append(now.Spec.Ports, corev1.ServicePort{Name: "more", Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443})
+	now.Spec.Ports = append(now.Spec.Ports,
+		corev1.ServicePort{Name: "more", Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443})
 	c.update(now)
 	c.Expect(c.ensured(s)).To(Equal(address), "clients keep the address")
-	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{address + ":8080": c.standing(), address + ":443": c.standing()}))
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{
+		address + ":8080": c.standing(),
+		address + ":443":  c.standing(),
+	}))
 
 	c.removed(s)
 	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
@@ -196,8 +205,10 @@ func (c *cluster) crashesLoseNothing() {
 			})
 			c.start(nil)
 			address := c.ensured(s)
-			c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{address + ":80": c.standing()}), "step %d", step)
-			diedAgain := c.dies(step, after, func() error { return c.balancer().EnsureLoadBalancerDeleted(c.t.Context(), "", c.stored(s)) })
+			c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{address + ":80": c.standing()}),
+				"step %d", step)
+			diedAgain := c.dies(step, after,
+				func() error { return c.balancer().EnsureLoadBalancerDeleted(c.t.Context(), "", c.stored(s)) })
 			c.start(nil)
 			c.removed(s)
 			c.Expect(c.cloud.Balancers.Left()).To(BeZero(), "step %d", step)

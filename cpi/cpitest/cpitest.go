@@ -80,7 +80,10 @@ func Run(t *testing.T, start func(*testing.T) Cloud) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(name, func(t *testing.T) {
-			c := &cluster{WithT: NewWithT(t), t: t, cloud: start(t), client: fake.NewClientset(), clock: clocktesting.NewFakeClock(time.Now())}
+			c := &cluster{
+				WithT: NewWithT(t), t: t, cloud: start(t), client: fake.NewClientset(),
+				clock: clocktesting.NewFakeClock(time.Now()),
+			}
 			for name := range c.cloud.Machines {
 				c.addNode(name)
 			}
@@ -119,7 +122,8 @@ func (c *cluster) start(wrap func(cpi.Balancer) cpi.Balancer) {
 	}
 	var err error
 	c.provider, err = cpi.New(cpi.Options{
-		Backend: backend, Client: c.client, Informers: c.informer, Recorder: c.events, Metrics: prometheus.NewPedanticRegistry(), Clock: c.clock,
+		Backend: backend, Client: c.client, Informers: c.informer, Recorder: c.events,
+		Metrics: prometheus.NewPedanticRegistry(), Clock: c.clock,
 		Self: &corev1.ObjectReference{Kind: "Pod", Name: "ccm"},
 	})
 	c.Expect(err).NotTo(HaveOccurred())
@@ -152,8 +156,14 @@ func (c *cluster) machines() []string { return slices.Sorted(maps.Keys(c.cloud.M
 // addNode adds the Node of a machine, as its kubelet does.
 func (c *cluster) addNode(name string) {
 	c.Expect(c.client.Tracker().Add(&corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(c.clock.Now().Add(-48 * time.Hour))},
-		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: c.cloud.Machines[name]}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              name,
+			CreationTimestamp: metav1.NewTime(c.clock.Now().Add(-48 * time.Hour)),
+		},
+		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{
+			Type:    corev1.NodeInternalIP,
+			Address: c.cloud.Machines[name],
+		}}},
 	})).To(Succeed())
 }
 
@@ -187,10 +197,12 @@ func (c *cluster) service(namespace string, mods ...func(*corev1.Service)) *core
 func template(namespace string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "web", UID: types.UID("uid-" + namespace), Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer},
+			Namespace: namespace, Name: "web", UID: types.UID("uid-" + namespace),
+			Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer},
 		},
 		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}},
+			Type:  corev1.ServiceTypeLoadBalancer,
+			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}},
 		},
 	}
 }
@@ -213,7 +225,8 @@ func (c *cluster) seen() {
 	if c.informer == nil {
 		return
 	}
-	nodes, services := c.informer.Core().V1().Nodes().Informer().GetStore(), c.informer.Core().V1().Services().Informer().GetStore()
+	nodes, services := c.informer.Core().V1().Nodes().Informer().GetStore(),
+		c.informer.Core().V1().Services().Informer().GetStore()
 	c.Eventually(func(g Gomega) {
 		stored, err := c.client.CoreV1().Services("").List(c.t.Context(), metav1.ListOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -255,11 +268,13 @@ func (c *cluster) removed(s *corev1.Service) {
 	now, deleted := c.stored(s), metav1.NewTime(c.clock.Now())
 	now.DeletionTimestamp = &deleted
 	c.update(now)
-	c.Eventually(func() error { return c.balancer().EnsureLoadBalancerDeleted(c.t.Context(), "", now) }, "30s", "5ms").Should(Succeed())
+	c.Eventually(func() error { return c.balancer().EnsureLoadBalancerDeleted(c.t.Context(), "", now) }, "30s",
+		"5ms").Should(Succeed())
 	_, exists, err := c.balancer().GetLoadBalancer(c.t.Context(), "", now)
 	c.Expect(err).NotTo(HaveOccurred())
 	c.Expect(exists).To(BeFalse())
-	c.Expect(c.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), s.Namespace, s.Name)).To(Succeed())
+	c.Expect(c.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), s.Namespace,
+		s.Name)).To(Succeed())
 	c.seen()
 }
 

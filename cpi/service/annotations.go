@@ -79,7 +79,8 @@ func (t Annotations[W]) Unknown(all map[string]string) []plan.Finding {
 	for name := range all {
 		rest, ours := strings.CutPrefix(name, t.Prefix)
 		if ours && !slices.ContainsFunc(t.Table, func(a Annotation[W]) bool { return a.Name == rest }) {
-			out = append(out, finding(BadAnnotation, "the annotation %s is unknown and does nothing: correct its name or remove it", name))
+			out = append(out, finding(BadAnnotation,
+				"the annotation %s is unknown and does nothing: correct its name or remove it", name))
 		}
 	}
 	slices.SortFunc(out, func(a, b plan.Finding) int { return strings.Compare(a.Message, b.Message) })

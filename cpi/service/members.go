@@ -83,7 +83,9 @@ func (b *builder) members() {
 		case Joining(n, b.Now):
 			joining = n.Name
 		default:
-			b.wish.Notice(NodeLeftOut, "node %s has no %s address and is no member of the load balancer: check why it does not get one", n.Name, family)
+			b.wish.Notice(NodeLeftOut,
+				"node %s has no %s address and is no member of the load balancer: check why it does not get one",
+				n.Name, family)
 		}
 	}
 	if len(d.Members) == 0 && joining != "" {

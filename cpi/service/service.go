@@ -120,7 +120,8 @@ func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
 	for _, a := range addresses {
 		for _, p := range s.Spec.Ports {
 			out = append(out, plan.Use{
-				Address: a, Protocol: plan.Protocol(p.Protocol), Port: int(p.Port), Kind: "Service", Name: s.Namespace + "/" + s.Name,
+				Address: a, Protocol: plan.Protocol(p.Protocol), Port: int(p.Port), Kind: "Service",
+				Name:  s.Namespace + "/" + s.Name,
 				Owner: d.OwnerOf(s), Share: asked.Share,
 			})
 		}
@@ -140,7 +141,8 @@ func Absent(in Input) plan.Desired {
 
 func portOf(p corev1.ServicePort) plan.Port {
 	return plan.Port{
-		Name: p.Name, Protocol: plan.Protocol(p.Protocol), AppProtocol: ptr.Deref(p.AppProtocol, ""), Number: int(p.Port), NodePort: int(p.NodePort),
+		Name: p.Name, Protocol: plan.Protocol(p.Protocol), AppProtocol: ptr.Deref(p.AppProtocol, ""),
+		Number: int(p.Port), NodePort: int(p.NodePort),
 	}
 }
 
@@ -148,7 +150,8 @@ func portOf(p corev1.ServicePort) plan.Port {
 func (in Input) identity(asked Asked) plan.Desired {
 	d := plan.Desired{Owner: in.OwnerOf(in.Service), Intent: asked.Intent, Duplicate: len(in.Duplicates) > 0}
 	for _, a := range published(in.Service) {
-		if !slices.ContainsFunc(in.Duplicates, func(s *corev1.Service) bool { return slices.Contains(published(s), a) }) {
+		if !slices.ContainsFunc(in.Duplicates,
+			func(s *corev1.Service) bool { return slices.Contains(published(s), a) }) {
 			d.Published = append(d.Published, a)
 		}
 	}
@@ -193,7 +196,8 @@ func (b *builder) location(asked Asked) {
 		}
 	}
 	names := b.Dialect.Names()
-	b.wish.Refuse(BadAnnotation, "the configuration of the cloud controller manager has no %s %q: correct the annotation %s",
+	b.wish.Refuse(BadAnnotation,
+		"the configuration of the cloud controller manager has no %s %q: correct the annotation %s",
 		names.Noun, asked.Location, names.Location)
 }
 
@@ -256,7 +260,8 @@ func (b *builder) sources() {
 		d.SourceRanges = nil
 	}
 	if len(d.SourceRanges) > 0 && !b.SourceRanges {
-		b.wish.Refuse(BadRanges, "source ranges are not switched on: set loadbalancer.sourceRanges in the configuration of the cloud controller "+
+		b.wish.Refuse(BadRanges, "source ranges are not switched on: set loadbalancer.sourceRanges in the "+
+			"configuration of the cloud controller "+
 			"manager, or remove them from the Service")
 	}
 }

@@ -17,7 +17,10 @@ import (
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func node(name string, mods ...func(*corev1.Node)) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{},
+		CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
+	}}
 	for _, mod := range mods {
 		mod(n)
 	}
@@ -45,7 +48,8 @@ func web(mods ...func(*corev1.Service)) service.Input {
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer,
 			Ports: []corev1.ServicePort{
-				{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}, {Name: "tls", Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443},
+				{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080},
+				{Name: "tls", Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443},
 			},
 		},
 	}
@@ -54,7 +58,10 @@ func web(mods ...func(*corev1.Service)) service.Input {
 	}
 	return service.Input{
 		Service: s, Nodes: []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))}, Now: now,
-		Defaults: service.Defaults{Cluster: "c1", Dialect: servicetest.Dialect{Noun: "site"}, Locations: []string{"", "dmz"}},
+		Defaults: service.Defaults{
+			Cluster: "c1", Dialect: servicetest.Dialect{Noun: "site"},
+			Locations: []string{"", "dmz"},
+		},
 	}
 }
 
@@ -77,19 +84,53 @@ func TestMembers(t *testing.T) {
 		wait  string
 		left  bool
 	}{
-		{name: "all nodes", nodes: []*corev1.Node{node("b", ips("10.0.0.2")), node("a", ips("10.0.0.1"))}, want: []string{"10.0.0.1", "10.0.0.2"}},
 		{
-			name:  "no control planes, as long as there are others",
-			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label("node-role.kubernetes.io/control-plane")), node("b", ips("10.0.0.2"), label("node-role.kubernetes.io/master")), node("c", ips("10.0.0.3"))}, want: []string{"10.0.0.3"},
+			name: "all nodes", nodes: []*corev1.Node{node("b", ips("10.0.0.2")), node("a", ips("10.0.0.1"))},
+			want: []string{"10.0.0.1", "10.0.0.2"},
 		},
-		{name: "the only node, though it is a control plane", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label("node-role.kubernetes.io/control-plane"))}, want: []string{"10.0.0.1"}},
-		{name: "no excluded node", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label(corev1.LabelNodeExcludeBalancers))}},
-		{name: "no node that the autoscaler removes", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}} })}},
-		{name: "the first address of each family", nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1", "10.0.0.9"))}, want: []string{"10.0.0.1", "fd00::1"}},
-		{name: "it does not wait for a node that has just joined", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)}, want: []string{"10.0.0.1"}},
-		{name: "but while no node has an address yet", nodes: []*corev1.Node{node("b", young)}, wait: "node b has no IPv4 address yet"},
-		{name: "or none of the family", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)}, v6: true, wait: "node a has no IPv6 address yet"},
-		{name: "but not for ever", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b")}, want: []string{"10.0.0.1"}, left: true},
+		{
+			name: "no control planes, as long as there are others",
+			nodes: []*corev1.Node{
+				node("a", ips("10.0.0.1"), label("node-role.kubernetes.io/control-plane")),
+				node("b", ips("10.0.0.2"), label("node-role.kubernetes.io/master")), node("c", ips("10.0.0.3")),
+			},
+			want: []string{"10.0.0.3"},
+		},
+		{
+			name:  "the only node, though it is a control plane",
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label("node-role.kubernetes.io/control-plane"))},
+			want:  []string{"10.0.0.1"},
+		},
+		{
+			name:  "no excluded node",
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), label(corev1.LabelNodeExcludeBalancers))},
+		},
+		{
+			name: "no node that the autoscaler removes",
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1"),
+				func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}} })},
+		},
+		{
+			name:  "the first address of each family",
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1", "10.0.0.9"))},
+			want:  []string{"10.0.0.1", "fd00::1"},
+		},
+		{
+			name:  "it does not wait for a node that has just joined",
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)}, want: []string{"10.0.0.1"},
+		},
+		{
+			name: "but while no node has an address yet", nodes: []*corev1.Node{node("b", young)},
+			wait: "node b has no IPv4 address yet",
+		},
+		{
+			name: "or none of the family", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)}, v6: true,
+			wait: "node a has no IPv6 address yet",
+		},
+		{
+			name: "but not for ever", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b")},
+			want: []string{"10.0.0.1"}, left: true,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,7 +169,8 @@ func TestSourceRangesForEverybodyAreNone(t *testing.T) {
 func TestWhatEveryCloudUnderstands(t *testing.T) {
 	g := NewWithT(t)
 	https := "https"
-	in := web(annotated(servicetest.Location, "dmz", servicetest.Addresses, "203.0.113.7", servicetest.Intent, "203.0.113.9"), func(s *corev1.Service) {
+	in := web(annotated(servicetest.Location, "dmz", servicetest.Addresses, "203.0.113.7", servicetest.Intent,
+		"203.0.113.9"), func(s *corev1.Service) {
 		s.Spec.LoadBalancerIP = "203.0.113.8"
 		s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 		s.Spec.LoadBalancerSourceRanges = []string{" 192.0.2.1/24"}
@@ -144,15 +186,21 @@ func TestWhatEveryCloudUnderstands(t *testing.T) {
 	g.Expect(wish.Refusals).To(BeEmpty())
 	g.Expect(wish.Location).To(Equal("dmz"))
 	g.Expect(wish.Desired).To(Equal(plan.Desired{
-		Owner: plan.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}, Families: []plan.Family{plan.IPv4}, Generation: 7, Sticky: true,
-		Requested: []netip.Addr{ip("203.0.113.7")}, Intent: []netip.Addr{ip("203.0.113.9")}, Published: []netip.Addr{ip("203.0.113.9")},
+		Owner: plan.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}, Families: []plan.Family{plan.IPv4},
+		Generation: 7, Sticky: true,
+		Requested: []netip.Addr{ip("203.0.113.7")}, Intent: []netip.Addr{ip("203.0.113.9")},
+		Published:    []netip.Addr{ip("203.0.113.9")},
 		SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
 		Ports: []plan.Port{
 			{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080, HealthPort: 32000, HealthPath: "/healthz"},
-			{Name: "tls", Protocol: plan.TCP, Number: 443, NodePort: 30443, HealthPort: 32000, HealthPath: "/healthz", AppProtocol: "https"},
+			{
+				Name: "tls", Protocol: plan.TCP, Number: 443, NodePort: 30443, HealthPort: 32000, HealthPath: "/healthz",
+				AppProtocol: "https",
+			},
 		},
 		Members: []plan.Member{
-			{Node: "a", ProviderID: "test://a", Addresses: []netip.Addr{ip("10.0.0.11")}}, {Node: "b", Addresses: []netip.Addr{ip("10.0.0.12")}},
+			{Node: "a", ProviderID: "test://a", Addresses: []netip.Addr{ip("10.0.0.11")}},
+			{Node: "b", Addresses: []netip.Addr{ip("10.0.0.12")}},
 		},
 	}))
 }
@@ -163,6 +211,8 @@ func TestALocationThatThereIsNot(t *testing.T) {
 	wish := service.For(web(annotated(servicetest.Location, "typo")))
 
 	g.Expect(wish.Refusals).To(ConsistOf(plan.Finding{
-		Reason: service.BadAnnotation, Message: `the configuration of the cloud controller manager has no site "typo": correct the annotation ` + servicetest.Location,
+		Reason: service.BadAnnotation,
+		Message: `the configuration of the cloud controller manager has no site "typo": correct the annotation ` +
+			servicetest.Location,
 	}))
 }

@@ -40,7 +40,8 @@ type settings struct {
 var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service.Annotation[settings]{
 	{
 		Name: "avi-ssl-ports", Value: "ports", Example: "443, 8443",
-		Help: "Ports of the Service on which the load balancer ends TLS. Their appProtocol says how: `https` (HTTP), else plain TCP with TLS, which takes " +
+		Help: "Ports of the Service on which the load balancer ends TLS. Their appProtocol says how: `https` (HTTP), " +
+			"else plain TCP with TLS, which takes " +
 			"the premium feature set. Ports with appProtocol `https` end TLS without being named.",
 		Parse: func(w *settings, v string) (err error) { w.sslPorts, err = service.Ports(v); return err },
 	},
@@ -52,18 +53,21 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "avi-ssl-no-termination", Value: "true or false", Example: "true",
-		Help:  "TLS passes through, for example to an ingress controller: all ports are plain TCP, whatever their appProtocol.",
+		Help: "TLS passes through, for example to an ingress controller: all ports are plain TCP, whatever their " +
+			"appProtocol.",
 		Parse: func(w *settings, v string) (err error) { w.noTermination, err = service.Bool(v); return err },
 	},
 	{
 		Name: "load-balancer-ip", Value: "addresses", Example: "203.0.113.7",
-		Help: "The address of the load balancer, or one of each family; goes before `spec.loadBalancerIP`. It must be one of the gateway's, " +
+		Help: "The address of the load balancer, or one of each family; goes before `spec.loadBalancerIP`. It must " +
+			"be one of the gateway's, " +
 			"in an IP Space of it, or a private one, which makes the load balancer internal.",
 		Parse: func(w *settings, v string) (err error) { w.Addresses, err = service.Addresses(v); return err },
 	},
 	{
 		Name: "internal", Value: "true or false", Example: "true",
-		Help:  "The load balancer is reached inside the organisation only: its address is taken from the subnet for internal load balancers, else from the one-arm range, and not translated.",
+		Help: "The load balancer is reached inside the organisation only: its address is taken from the subnet for " +
+			"internal load balancers, else from the one-arm range, and not translated.",
 		Parse: func(w *settings, v string) (err error) { w.internal, err = service.Bool(v); return err },
 	},
 	{
@@ -73,7 +77,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "gateway", Value: "name", Example: "dmz",
-		Help:  "Name of one of the gateways in the configuration (`loadbalancer.gateways`), where the load balancer is made. When it changes, the load balancer moves, to another address.",
+		Help: "Name of one of the gateways in the configuration (`loadbalancer.gateways`), where the load balancer " +
+			"is made. When it changes, the load balancer moves, to another address.",
 		Parse: func(w *settings, v string) error { w.Location = v; return nil },
 	},
 	{
@@ -83,13 +88,15 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "engine-group", Value: "name", Example: "dedicated",
-		Help: "Name of the service engine group of the virtual services, one that is assigned to the gateway; any with room, if empty. " +
+		Help: "Name of the service engine group of the virtual services, one that is assigned to the gateway; any " +
+			"with room, if empty. " +
 			"When it changes, virtual services are made again: connections break.",
 		Parse: func(w *settings, v string) error { w.engineGroup = v; return nil },
 	},
 	{
 		Name: "algorithm", Value: "algorithm", Example: "LEAST_CONNECTIONS",
-		Help: "How nodes are chosen: one of " + code(lb.Algorithms()) + ". Without it, new pools are `ROUND_ROBIN` and what somebody set in VCD stays.",
+		Help: "How nodes are chosen: one of " + code(lb.Algorithms()) +
+			". Without it, new pools are `ROUND_ROBIN` and what somebody set in VCD stays.",
 		Parse: func(w *settings, v string) (err error) {
 			w.algorithm, err = oneOf(strings.ToUpper(v), lb.Algorithms())
 			return err
@@ -97,8 +104,10 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "health-monitor", Value: "monitor", Example: "ping",
-		Help: "How it is found out which nodes work: one of `tcp`, `udp`, `ping`, `http`, `https` and `none`. Without it, `tcp` for TCP and `udp` for UDP; " +
-			"with `externalTrafficPolicy: Local`, `http` on the health check node port, where VCD can, else `tcp`, as nodes without endpoints do not answer.",
+		Help: "How it is found out which nodes work: one of `tcp`, `udp`, `ping`, `http`, `https` and `none`. " +
+			"Without it, `tcp` for TCP and `udp` for UDP; " +
+			"with `externalTrafficPolicy: Local`, `http` on the health check node port, where VCD can, else `tcp`, " +
+			"as nodes without endpoints do not answer.",
 		Parse: func(w *settings, v string) error {
 			m, err := oneOf(strings.ToUpper(v), []string{"TCP", "UDP", "PING", "HTTP", "HTTPS", "NONE"})
 			w.monitor = lb.Monitor(m)
@@ -117,7 +126,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "port-profiles", Value: "port=profile, …", Example: "443=l4, 8443=https",
-		Help:  "What the load balancer understands of single ports: `l4` (plain TCP or UDP), `l4-tls`, `http` or `https`; goes before appProtocol and the annotations on SSL.",
+		Help: "What the load balancer understands of single ports: `l4` (plain TCP or UDP), `l4-tls`, `http` or " +
+			"`https`; goes before appProtocol and the annotations on SSL.",
 		Parse: func(w *settings, v string) (err error) { w.profiles, err = profiles(v); return err },
 	},
 	{
@@ -127,8 +137,10 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "tls-secret", Value: "name, or port=name, …", Example: "shop-tls",
-		Help: "Secret of type `kubernetes.io/tls` in the namespace of the Service, whose certificate is imported into the certificate library; goes before aliases. " +
-			"When the Secret changes, so does the certificate; the old one is removed. Somebody must bind the role by which the cloud controller manager reads it: see the guide on load balancers.",
+		Help: "Secret of type `kubernetes.io/tls` in the namespace of the Service, whose certificate is imported " +
+			"into the certificate library; goes before aliases. " +
+			"When the Secret changes, so does the certificate; the old one is removed. Somebody must bind the role " +
+			"by which the cloud controller manager reads it: see the guide on load balancers.",
 		Parse: func(w *settings, v string) (err error) {
 			if !strings.Contains(v, "=") {
 				w.secret = v
@@ -140,7 +152,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "preserve-client-ip", Value: "true or false", Example: "true",
-		Help:  "Nodes see the addresses of clients. Takes a gateway in transparent mode and the right to manage IP sets.",
+		Help: "Nodes see the addresses of clients. Takes a gateway in transparent mode and the right to " +
+			"manage IP sets.",
 		Parse: func(w *settings, v string) (err error) { w.preserve, err = service.Bool(v); return err },
 	},
 	{
@@ -155,18 +168,22 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "dry-run", Value: "true or false", Example: "true",
-		Help:  "Nothing is changed: what would be done is told as an event of the Service. Deletion is not held back by it.",
+		Help: "Nothing is changed: what would be done is told as an event of the Service. Deletion is not held " +
+			"back by it.",
 		Parse: func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
 	},
 	{
 		Name: "intended-addresses", Value: "addresses", Example: "203.0.113.7",
-		Help:  "Written by the cloud controller manager, before it uses an address for the first time: after a crash it goes on with this one. Leave it alone.",
+		Help: "Written by the cloud controller manager, before it uses an address for the first time: after a crash " +
+			"it goes on with this one. Leave it alone.",
 		Parse: func(w *settings, v string) (err error) { w.Intent, err = service.Addresses(v); return err },
 	},
 	{
 		Name: "standing-at", Value: "gateways", Example: "urn:vcloud:gateway:0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11",
-		Help: "Written by the cloud controller manager, before it makes anything on a gateway: what the Service has is " +
-			"looked for there, also when the configuration does not name the gateway any more; a `?` and a name stand for a gateway of the configuration that could not be found yet. " +
+		Help: "Written by the cloud controller manager, before it makes anything on a gateway: what the " +
+			"Service has is " +
+			"looked for there, also when the configuration does not name the gateway any more; a `?` and a name " +
+			"stand for a gateway of the configuration that could not be found yet. " +
 			"Leave it alone, unless the provider has deleted such a gateway: then take its URN out.",
 		Parse: func(w *settings, v string) error { w.Standing = service.List(v); return nil },
 	},
@@ -181,7 +198,10 @@ func oneOf(s string, known []string) (string, error) {
 
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
 
-var profileNames = map[string]lb.Application{"l4": lb.L4, "tcp": lb.L4, "udp": lb.L4, "l4-tls": lb.L4TLS, "http": lb.HTTP, "https": lb.HTTPS}
+var profileNames = map[string]lb.Application{
+	"l4": lb.L4, "tcp": lb.L4, "udp": lb.L4, "l4-tls": lb.L4TLS,
+	"http": lb.HTTP, "https": lb.HTTPS,
+}
 
 func profiles(s string) (map[int]lb.Application, error) {
 	values, err := service.PerPort(s)

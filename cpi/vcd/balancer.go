@@ -147,11 +147,14 @@ func (b *Balancer) find(ctx context.Context, g Gateway) (string, error) {
 		case err != nil:
 			return "", err
 		case network.EdgeGateway.ID == "":
-			return "", fmt.Errorf("network %s has no edge gateway: name a routed network, or loadbalancer.edgeGateway: %w", g.Network, plan.ErrRefused)
+			return "", fmt.Errorf(
+				"network %s has no edge gateway: name a routed network, or loadbalancer.edgeGateway: %w", g.Network,
+				plan.ErrRefused)
 		}
 		return network.EdgeGateway.ID, nil
 	}
-	return "", fmt.Errorf("network %q is in none of the cluster's VDCs, or may not be seen by this user: %w", g.Network, plan.ErrRefused)
+	return "", fmt.Errorf("network %q is in none of the cluster's VDCs, or may not be seen by this user: %w", g.Network,
+		plan.ErrRefused)
 }
 
 // notFound returns the error of a search for a gateway as the core knows it.
@@ -159,7 +162,10 @@ func notFound(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, target := range []error{vcd.ErrNotFound, vcd.ErrForbidden, vcd.ErrAmbiguous, vcd.ErrInvalid, vcd.ErrUnauthorized, plan.ErrRefused} {
+	for _, target := range []error{
+		vcd.ErrNotFound, vcd.ErrForbidden, vcd.ErrAmbiguous, vcd.ErrInvalid,
+		vcd.ErrUnauthorized, plan.ErrRefused,
+	} {
 		if errors.Is(err, target) {
 			return fmt.Errorf("%w: %w", plan.ErrRefused, err)
 		}
@@ -169,7 +175,10 @@ func notFound(err error) error {
 
 // kindOf returns an error of package lb as one that the core knows. Its text stays.
 func kindOf(err error) error {
-	for own, core := range map[error]error{lb.ErrBusy: plan.ErrBusy, lb.ErrRefused: plan.ErrRefused, lb.ErrUnknown: plan.ErrUnknown} {
+	for own, core := range map[error]error{
+		lb.ErrBusy: plan.ErrBusy, lb.ErrRefused: plan.ErrRefused,
+		lb.ErrUnknown: plan.ErrUnknown,
+	} {
 		if errors.Is(err, own) {
 			err = &kindError{err, core}
 		}

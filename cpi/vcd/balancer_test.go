@@ -20,15 +20,17 @@ func (s *site) balancer(gateways ...Gateway) *Balancer { return s.reportingBalan
 func (s *site) reportingBalancer(r *Reporter, gateways ...Gateway) *Balancer {
 	return NewBalancer(BalancerOptions{
 		Reporter: r,
-		Session:  s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Gateways: gateways,
+		Session:  s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{}), ClusterID: "c1",
+		VDCs: []string{"acme-vdc"}, Gateways: gateways,
 	})
 }
 
 func wanted() plan.Desired {
 	return plan.Desired{
-		Owner: plan.Owner(owner), Families: []plan.Family{plan.IPv4}, Members: []plan.Member{{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.10")}}},
-		Ports: []plan.Port{{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080}},
-		Extra: lb.Desired{Listeners: []lb.Listener{{Application: lb.L4}}},
+		Owner: plan.Owner(owner), Families: []plan.Family{plan.IPv4},
+		Members: []plan.Member{{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.10")}}},
+		Ports:   []plan.Port{{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080}},
+		Extra:   lb.Desired{Listeners: []lb.Listener{{Application: lb.L4}}},
 	}
 }
 
@@ -68,16 +70,19 @@ func TestBalancerOnTheGatewayOfANetwork(t *testing.T) {
 	s.Expect(made.Status.Addresses).To(HaveLen(1))
 	s.Expect(b.Owners(t.Context(), gateway)).To(ConsistOf(plan.Owner(owner)), "the set of nodes is the cluster's")
 	s.Expect(reporter.write(t.Context())).To(Succeed())
-	s.Expect(s.content(t, id)).To(And(ContainSubstring(made.Status.Addresses[0].String()), ContainSubstring("virtual-service"), ContainSubstring("CreatedLoadbalancer")))
+	s.Expect(s.content(t, id)).To(And(ContainSubstring(made.Status.Addresses[0].String()),
+		ContainSubstring("virtual-service"), ContainSubstring("CreatedLoadbalancer")))
 
 	settle(t, b, gateway, plan.Desired{Owner: plan.Owner(owner), Absent: true})
 	s.Expect(reporter.write(t.Context())).To(Succeed())
-	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring("virtual-service")), ContainSubstring("DeletedLoadbalancer"), ContainSubstring(`"virtualIPs":[]`)))
+	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring("virtual-service")), ContainSubstring("DeletedLoadbalancer"),
+		ContainSubstring(`"virtualIPs":[]`)))
 }
 
 func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
 	s := newSite(t, 0, 0)
-	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"status":{"cpi":{"vcdResourceSet":[{"type":"VApp","id":"v","name":"n"}]}}}`)
+	id := s.entity(t, "vmware:capvcdCluster:1.1.0",
+		`{"status":{"cpi":{"vcdResourceSet":[{"type":"VApp","id":"v","name":"n"}]}}}`)
 	clock := testingclock.NewFakeClock(time.Now())
 	b := s.balancer(Gateway{Network: "nodes"})
 	start := func() (*Reporter, *Balancer) {
@@ -107,7 +112,8 @@ func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
 		s.Expect(content).NotTo(ContainSubstring(o.ID))
 	}
 	s.Expect(content).NotTo(ContainSubstring(`"` + web.Addresses[0].String() + `"`))
-	s.Expect(content).To(And(ContainSubstring(api.Objects[0].ID), ContainSubstring(`"virtualIPs":["`+api.Addresses[0].String()+`"]`)), "what stands stays")
+	s.Expect(content).To(And(ContainSubstring(api.Objects[0].ID),
+		ContainSubstring(`"virtualIPs":["`+api.Addresses[0].String()+`"]`)), "what stands stays")
 	s.Expect(content).To(ContainSubstring(`{"id":"v","name":"n","type":"VApp"}`), "and so does what others wrote")
 
 	settle(t, reported, gateway, other)
@@ -120,7 +126,10 @@ func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
 func TestPlacesThatAreNot(t *testing.T) {
 	s := newSite(t, 0, 0)
 	b := s.balancer(Gateway{Network: "none"}, Gateway{Name: "edge", Edge: "none"})
-	for place, text := range map[string]string{"": `network "none"`, "edge": `edge gateway "none"`, "typo": `no gateway "typo"`} {
+	for place, text := range map[string]string{
+		"": `network "none"`, "edge": `edge gateway "none"`,
+		"typo": `no gateway "typo"`,
+	} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)
 
@@ -144,7 +153,8 @@ func TestTheEdgeGatewayByItsName(t *testing.T) {
 func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
 	s, clock := newSite(t, 0, 0), testingclock.NewFakeClock(time.Now())
 	b := NewBalancer(BalancerOptions{
-		Session: s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{Clock: clock}), ClusterID: "c1", VDCs: []string{"acme-vdc"},
+		Session: s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{Clock: clock}), ClusterID: "c1",
+		VDCs:     []string{"acme-vdc"},
 		Gateways: []Gateway{{Network: "nodes"}},
 	})
 	gateway, err := b.Locate(t.Context(), "")
@@ -162,7 +172,8 @@ func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
 	documents := s.sim.State().Documents
 	s.sim.Edit(func(e *vcdsim.Editor) {
 		g := &e.Model.Orgs[1].VDCs[0].EdgeGateways[0]
-		g.Uplinks[0].Subnets[0].Addresses = append(g.Uplinks[0].Subnets[0].Addresses, vcdsim.Range{From: outside.Requested[0], To: outside.Requested[0]})
+		g.Uplinks[0].Subnets[0].Addresses = append(g.Uplinks[0].Subnets[0].Addresses,
+			vcdsim.Range{From: outside.Requested[0], To: outside.Requested[0]})
 		for _, d := range documents {
 			if d.Path == "1.0.0/loadBalancer/serviceEngineGroups" {
 				e.Document(d.ID, func(body map[string]any) { body["name"] = "more" })

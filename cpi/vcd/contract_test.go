@@ -31,7 +31,10 @@ const (
 
 // TestTheContract runs the contract of backends on a simulated VCD.
 func TestTheContract(t *testing.T) {
-	for name, gateway := range map[string]cpivcd.Gateway{"on the address": {Network: "nodes"}, "in one-arm mode": oneArm()} {
+	for name, gateway := range map[string]cpivcd.Gateway{
+		"on the address":  {Network: "nodes"},
+		"in one-arm mode": oneArm(),
+	} {
 		t.Run(name, func(t *testing.T) {
 			cpitest.Run(t, func(t *testing.T) cpitest.Cloud {
 				t.Helper()
@@ -78,7 +81,8 @@ func (s *contractSite) cloud(t *testing.T, gateway cpivcd.Gateway) cpitest.Cloud
 		},
 		Balancers: &cpitest.Balancers{
 			Refused: func(s *corev1.Service) { s.Spec.LoadBalancerIP = "9.9.9.9" },
-			Break:   s.deleteServices, Standing: s.standing, Left: func() int { return s.left() - s.before }, Writes: func() int { return writes(s.sim) },
+			Break:   s.deleteServices, Standing: s.standing, Left: func() int { return s.left() - s.before },
+			Writes: func() int { return writes(s.sim) },
 		},
 	}
 }
@@ -88,18 +92,22 @@ func (s *contractSite) backend(t *testing.T, p cpitest.Process, gateway cpivcd.G
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	sessions := cpivcd.NewSessions(pool, vcd.Config{Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA()}, func() (vcd.Credentials, string, error) {
-		return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
-	})
+	sessions := cpivcd.NewSessions(pool, vcd.Config{Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA()},
+		func() (vcd.Credentials, string, error) {
+			return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
+		})
 	gateways := []cpivcd.Gateway{gateway}
 	return cpi.Backend{
-		Name: cpivcd.ProviderName, Explain: cpivcd.Explain("vcd"), Services: (&cpivcd.Dialect{Gateways: gateways}).Defaults("c1", false, false),
+		Name: cpivcd.ProviderName, Explain: cpivcd.Explain("vcd"),
+		Services: (&cpivcd.Dialect{Gateways: gateways}).Defaults("c1", false, false),
 		Machines: cpivcd.NewMachines(cpivcd.MachineOptions{
-			Session: sessions.Session, ClusterID: "c1", VDCs: []string{"acme-vdc"}, VApps: []string{contractVApp}, Clock: p.Clock,
+			Session: sessions.Session, ClusterID: "c1", VDCs: []string{"acme-vdc"}, VApps: []string{contractVApp},
+			Clock: p.Clock,
 			Nodes: func() cpivcd.Nodes { return nodesOf(p.Nodes) },
 		}),
 		Balancer: cpivcd.NewBalancer(cpivcd.BalancerOptions{
-			Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{MaxAge: time.Millisecond}), ClusterID: "c1", VDCs: []string{"acme-vdc"},
+			Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{MaxAge: time.Millisecond}),
+			ClusterID: "c1", VDCs: []string{"acme-vdc"},
 			Gateways: gateways,
 		}),
 	}
@@ -120,7 +128,8 @@ func nodesOf(lister corelisters.NodeLister) cpivcd.Nodes {
 
 // in returns the documents of some collections.
 func in(documents []vcdsim.Document, paths ...string) []vcdsim.Document {
-	return slices.DeleteFunc(slices.Clone(documents), func(d vcdsim.Document) bool { return !slices.Contains(paths, d.Path) })
+	return slices.DeleteFunc(slices.Clone(documents),
+		func(d vcdsim.Document) bool { return !slices.Contains(paths, d.Path) })
 }
 
 func (s *contractSite) left() int {

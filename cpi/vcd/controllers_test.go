@@ -29,7 +29,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A cluster runs the node controllers of k8s.io/cloud-provider on Nodes of a pretend API server and VMs of a simulated VCD.
+// A cluster runs the node controllers of k8s.io/cloud-provider on Nodes of a pretend API server and VMs of a simulated
+// VCD.
 type cluster struct {
 	*site
 
@@ -62,8 +63,14 @@ func (c askedCloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.a
 func kubeletNode(name string, mods ...func(*corev1.Node)) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: cloudapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}}},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{
+			Key: cloudapi.TaintExternalCloudProvider, Value: "true",
+			Effect: corev1.TaintEffectNoSchedule,
+		}}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
+			Type:   corev1.NodeReady,
+			Status: corev1.ConditionTrue,
+		}}},
 	}
 	for _, mod := range mods {
 		mod(node)
@@ -96,7 +103,8 @@ func (s *site) start(t *testing.T, options []func(*MachineOptions), nodes ...*co
 	}
 	provider, err := cpi.New(cpi.Options{
 		Backend: cpi.Backend{
-			Name: ProviderName, Machines: s.machines(append(options, known)...), Explain: Explain("vcd"), Services: (&Dialect{}).Defaults("c1", false, false),
+			Name: ProviderName, Machines: s.machines(append(options, known)...), Explain: Explain("vcd"),
+			Services: (&Dialect{}).Defaults("c1", false, false),
 		},
 		Informers: factory, Recorder: record.NewFakeRecorder(1000), Clock: s.clock,
 	})
@@ -161,10 +169,12 @@ func TestNodesAreInitialized(t *testing.T) {
 			g.Expect(initialized(node)).To(BeTrue())
 			g.Expect(node.Spec.ProviderID).To(Equal(s.providerID(name)))
 			g.Expect(node.Labels).To(And(
-				HaveKeyWithValue(corev1.LabelTopologyZone, "acme-vdc"), HaveKeyWithValue(corev1.LabelTopologyRegion, "north"),
+				HaveKeyWithValue(corev1.LabelTopologyZone, "acme-vdc"),
+				HaveKeyWithValue(corev1.LabelTopologyRegion, "north"),
 				HaveKeyWithValue(corev1.LabelInstanceTypeStable, ContainSubstring("cpu"))))
 			g.Expect(node.Status.Addresses).To(Equal([]corev1.NodeAddress{
-				{Type: corev1.NodeInternalIP, Address: s.vm(name).NICs[0].Address}, {Type: corev1.NodeHostName, Address: name},
+				{Type: corev1.NodeInternalIP, Address: s.vm(name).NICs[0].Address},
+				{Type: corev1.NodeHostName, Address: name},
 			}))
 		}, testtime.Patience, "20ms").Should(Succeed())
 	}
@@ -208,8 +218,10 @@ func TestLosingRightsDeletesNoNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, 1, 2)
-			c := s.start(t, []func(*MachineOptions){inVApps(fleet)}, kubeletNode(fleet+"-000"), kubeletNode(fleet+"-001"))
-			c.Eventually(func() bool { return initialized(c.node(fleet+"-000")) && initialized(c.node(fleet+"-001")) }, testtime.Patience, "20ms").Should(BeTrue())
+			c := s.start(t, []func(*MachineOptions){inVApps(fleet)}, kubeletNode(fleet+"-000"),
+				kubeletNode(fleet+"-001"))
+			c.Eventually(func() bool { return initialized(c.node(fleet+"-000")) && initialized(c.node(fleet+"-001")) },
+				testtime.Patience, "20ms").Should(BeTrue())
 			s.sim.Faults().Add(fault)
 			c.notReady(fleet + "-000")
 

@@ -41,17 +41,20 @@ func desired(d plan.Desired) lb.Desired {
 // planOf returns a plan as the core knows it.
 func planOf(want lb.Desired, p lb.Plan) plan.Plan {
 	out := plan.Plan{
-		Refusals: findings(p.Refusals), Notices: findings(p.Notices), Stuck: findings(p.Stuck), Intent: p.Intent, Unused: p.Unused, Wait: p.Wait,
+		Refusals: findings(p.Refusals), Notices: findings(p.Notices), Stuck: findings(p.Stuck), Intent: p.Intent,
+		Unused: p.Unused, Wait: p.Wait,
 		Status: plan.Status{Addresses: p.Status.Addresses},
 	}
 	for _, s := range p.Steps {
 		out.Steps = append(out.Steps, step{s, want.Owner, want.Share})
 	}
 	for _, s := range p.Status.Ports {
-		out.Status.Ports = append(out.Status.Ports, plan.PortStatus{Protocol: plan.Protocol(s.Protocol), Port: s.Port, Problem: s.Problem})
+		out.Status.Ports = append(out.Status.Ports,
+			plan.PortStatus{Protocol: plan.Protocol(s.Protocol), Port: s.Port, Problem: s.Problem})
 	}
 	for _, o := range p.Status.Objects {
-		out.Status.Objects = append(out.Status.Objects, plan.Object{Kind: string(o.Kind), ID: o.ID, Name: o.Name, Address: o.Address, Inherited: o.Old})
+		out.Status.Objects = append(out.Status.Objects,
+			plan.Object{Kind: string(o.Kind), ID: o.ID, Name: o.Name, Address: o.Address, Inherited: o.Old})
 	}
 	return out
 }
@@ -79,7 +82,8 @@ func (s step) Deferrable() bool { return !s.Kind.OnGateway() }
 func (s step) Uses() []plan.Use {
 	use := func(a netip.Addr, protocol lb.Protocol, port int) plan.Use {
 		return plan.Use{
-			Address: a, Protocol: plan.Protocol(protocol), Port: port, Kind: string(s.Kind), Name: s.Name, Owner: plan.Owner(s.owner), Share: s.share,
+			Address: a, Protocol: plan.Protocol(protocol), Port: port, Kind: string(s.Kind), Name: s.Name,
+			Owner: plan.Owner(s.owner), Share: s.share,
 		}
 	}
 	var out []plan.Use

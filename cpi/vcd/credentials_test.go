@@ -41,14 +41,49 @@ func TestCredentials(t *testing.T) {
 		want  vcd.Credentials
 		wrong string
 	}{
-		{"a user with a password", "", map[string]string{"username": "u\n", "password": "p\n"}, vcd.Credentials{Username: "u", Password: "p"}, ""},
-		{"a user of another organisation", "", map[string]string{"username": "system/administrator", "password": "p"}, vcd.Credentials{Username: "system/administrator", Password: "p"}, ""},
-		{"the organisation of the user is added", "users", map[string]string{"username": "u", "password": "p"}, vcd.Credentials{Username: "users/u", Password: "p"}, ""},
-		{"a token needs no user", "users", map[string]string{"refreshToken": "t\n"}, vcd.Credentials{Username: "users/", APIToken: "t"}, ""},
-		{"empty files count as none", "", map[string]string{"username": "u", "password": "p", "refreshToken": ""}, vcd.Credentials{Username: "u", Password: "p"}, ""},
+		{
+			"a user with a password", "",
+			map[string]string{"username": "u\n", "password": "p\n"},
+			vcd.Credentials{Username: "u", Password: "p"},
+			"",
+		},
+		{
+			"a user of another organisation", "",
+			map[string]string{"username": "system/administrator", "password": "p"},
+			vcd.Credentials{Username: "system/administrator", Password: "p"},
+			"",
+		},
+		{
+			"the organisation of the user is added", "users",
+			map[string]string{"username": "u", "password": "p"},
+			vcd.Credentials{Username: "users/u", Password: "p"},
+			"",
+		},
+		{
+			"a token needs no user", "users",
+			map[string]string{"refreshToken": "t\n"},
+			vcd.Credentials{Username: "users/", APIToken: "t"},
+			"",
+		},
+		{
+			"empty files count as none", "",
+			map[string]string{"username": "u", "password": "p", "refreshToken": ""},
+			vcd.Credentials{Username: "u", Password: "p"},
+			"",
+		},
 		{"nothing", "", nil, vcd.Credentials{}, "neither a refreshToken nor"},
-		{"a user without a password", "", map[string]string{"username": "u"}, vcd.Credentials{}, "neither a refreshToken nor"},
-		{"too many slashes", "", map[string]string{"username": "a/b/c", "password": "hunter2"}, vcd.Credentials{}, "more than one slash"},
+		{
+			"a user without a password", "",
+			map[string]string{"username": "u"},
+			vcd.Credentials{},
+			"neither a refreshToken nor",
+		},
+		{
+			"too many slashes", "",
+			map[string]string{"username": "a/b/c", "password": "hunter2"},
+			vcd.Credentials{},
+			"more than one slash",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -59,7 +94,8 @@ func TestCredentials(t *testing.T) {
 			c, _, err := NewCredentials(v.dir, vcdconfig.VCD{UserOrg: tt.org}, time.Now).Current()
 
 			if tt.wrong != "" {
-				g.Expect(err).To(MatchError(And(ContainSubstring(tt.wrong), ContainSubstring(v.dir), Not(ContainSubstring("hunter2")))))
+				g.Expect(err).To(MatchError(And(ContainSubstring(tt.wrong), ContainSubstring(v.dir),
+					Not(ContainSubstring("hunter2")))))
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())

@@ -38,7 +38,10 @@ var _ service.Dialect = (*Dialect)(nil)
 
 // Names implements [service.Dialect].
 func (*Dialect) Names() service.Names {
-	return service.Names{Intent: prefix + "intended-addresses", Standing: prefix + "standing-at", Location: prefix + "gateway", Noun: "gateway"}
+	return service.Names{
+		Intent: prefix + "intended-addresses", Standing: prefix + "standing-at",
+		Location: prefix + "gateway", Noun: "gateway",
+	}
 }
 
 // Read implements [service.Dialect].
@@ -107,7 +110,8 @@ func (e *extension) application(p plan.Port) lb.Application {
 		return lb.HTTPS
 	case strings.EqualFold(p.AppProtocol, "http"):
 		if ssl {
-			e.wish.Notice(service.BadAnnotation, "port %d has appProtocol http and is plain, though %s names it: set its appProtocol to https",
+			e.wish.Notice(service.BadAnnotation,
+				"port %d has appProtocol http and is plain, though %s names it: set its appProtocol to https",
 				p.Number, prefix+"avi-ssl-ports")
 		}
 		return lb.HTTP
@@ -121,16 +125,19 @@ func (e *extension) application(p plan.Port) lb.Application {
 func (e *extension) ignored() {
 	for _, n := range e.namedPorts() {
 		if !slices.ContainsFunc(e.wish.Desired.Ports, func(p plan.Port) bool { return p.Number == n }) {
-			e.wish.Notice(service.BadAnnotation, "annotations name the port %d, which the Service has not: correct or remove it", n)
+			e.wish.Notice(service.BadAnnotation,
+				"annotations name the port %d, which the Service has not: correct or remove it", n)
 		}
 	}
 	if e.subnet.IsValid() && !e.internal {
-		e.wish.Notice(service.BadAnnotation, "the annotation %s does nothing without %s: set that to true, or remove it",
+		e.wish.Notice(service.BadAnnotation,
+			"the annotation %s does nothing without %s: set that to true, or remove it",
 			prefix+"internal-subnet", prefix+"internal")
 	}
 	if c := e.Service.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
-		e.wish.Notice(lb.Unsupported, "VCD does not let the time of session affinity be set: sessionAffinityConfig is not followed")
+		e.wish.Notice(lb.Unsupported,
+			"VCD does not let the time of session affinity be set: sessionAffinityConfig is not followed")
 	}
 }
 
@@ -151,7 +158,10 @@ func (e *extension) namedPorts() []int {
 
 // Defaults returns what holds for all Services of a cluster.
 func (d *Dialect) Defaults(cluster string, sourceRanges, includeControlPlane bool) service.Defaults {
-	out := service.Defaults{Cluster: cluster, Dialect: d, SourceRanges: sourceRanges, IncludeControlPlane: includeControlPlane}
+	out := service.Defaults{
+		Cluster: cluster, Dialect: d, SourceRanges: sourceRanges,
+		IncludeControlPlane: includeControlPlane,
+	}
 	for _, g := range d.Gateways {
 		out.Locations = append(out.Locations, g.Name)
 	}

@@ -23,7 +23,10 @@ import (
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func node(name string, mods ...func(*corev1.Node)) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{},
+		CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
+	}}
 	for _, mod := range mods {
 		mod(n)
 	}
@@ -45,7 +48,8 @@ func web(mods ...func(*corev1.Service)) service.Input {
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer,
 			Ports: []corev1.ServicePort{
-				{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}, {Name: "tls", Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443},
+				{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080},
+				{Name: "tls", Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443},
 			},
 		},
 	}
@@ -55,7 +59,10 @@ func web(mods ...func(*corev1.Service)) service.Input {
 	return service.Input{
 		Service: s, Nodes: []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))}, Now: now,
 		Defaults: (&Dialect{
-			Gateways: []Gateway{{OneArm: &lb.Range{First: ip("192.168.8.2"), Last: ip("192.168.8.9")}}, {Name: "dmz", IPSpace: "public"}},
+			Gateways: []Gateway{
+				{OneArm: &lb.Range{First: ip("192.168.8.2"), Last: ip("192.168.8.9")}},
+				{Name: "dmz", IPSpace: "public"},
+			},
 		}).Defaults("c1", false, false),
 	}
 }
@@ -93,14 +100,52 @@ func TestApplications(t *testing.T) {
 		want []lb.Application
 	}{
 		{"plain TCP", nil, []lb.Application{lb.L4, lb.L4}},
-		{"as appProtocol says, in any spelling", []func(*corev1.Service){protocol(0, "HTTP"), protocol(1, "https")}, []lb.Application{lb.HTTP, lb.HTTPS}},
-		{"an appProtocol that the load balancer does not know", []func(*corev1.Service){protocol(0, "kubernetes.io/h2c")}, []lb.Application{lb.L4, lb.L4}},
-		{"TLS on layer 4 for a port that is named", []func(*corev1.Service){annotated("avi-ssl-ports", " 443 ")}, []lb.Application{lb.L4, lb.L4TLS}},
-		{"spaces in the list do not matter", []func(*corev1.Service){annotated("avi-ssl-ports", "80, 443")}, []lb.Application{lb.L4TLS, lb.L4TLS}},
-		{"HTTPS for a port that is named and is https", []func(*corev1.Service){annotated("avi-ssl-ports", "443"), protocol(1, "https")}, []lb.Application{lb.L4, lb.HTTPS}},
-		{"nothing of it, if TLS passes through", []func(*corev1.Service){annotated("avi-ssl-ports", "443", "avi-ssl-no-termination", "True"), protocol(0, "http"), protocol(1, "https")}, []lb.Application{lb.L4, lb.L4}},
-		{"what is said of a port goes before all that", []func(*corev1.Service){annotated("port-profiles", "80=http, 443=L4", "avi-ssl-ports", "443")}, []lb.Application{lb.HTTP, lb.L4}},
-		{"HTTP over UDP is UDP", []func(*corev1.Service){protocol(1, "https"), func(s *corev1.Service) { s.Spec.Ports[1].Protocol = corev1.ProtocolUDP }}, []lb.Application{lb.L4, lb.L4}},
+		{
+			"as appProtocol says, in any spelling",
+			[]func(*corev1.Service){protocol(0, "HTTP"), protocol(1, "https")},
+			[]lb.Application{lb.HTTP, lb.HTTPS},
+		},
+		{
+			"an appProtocol that the load balancer does not know",
+			[]func(*corev1.Service){protocol(0, "kubernetes.io/h2c")},
+			[]lb.Application{lb.L4, lb.L4},
+		},
+		{
+			"TLS on layer 4 for a port that is named",
+			[]func(*corev1.Service){annotated("avi-ssl-ports", " 443 ")},
+			[]lb.Application{lb.L4, lb.L4TLS},
+		},
+		{
+			"spaces in the list do not matter",
+			[]func(*corev1.Service){annotated("avi-ssl-ports", "80, 443")},
+			[]lb.Application{lb.L4TLS, lb.L4TLS},
+		},
+		{
+			"HTTPS for a port that is named and is https",
+			[]func(*corev1.Service){annotated("avi-ssl-ports", "443"), protocol(1, "https")},
+			[]lb.Application{lb.L4, lb.HTTPS},
+		},
+		{
+			"nothing of it, if TLS passes through",
+			[]func(*corev1.Service){
+				annotated("avi-ssl-ports", "443", "avi-ssl-no-termination", "True"),
+				protocol(0, "http"), protocol(1, "https"),
+			},
+			[]lb.Application{lb.L4, lb.L4},
+		},
+		{
+			"what is said of a port goes before all that",
+			[]func(*corev1.Service){annotated("port-profiles", "80=http, 443=L4", "avi-ssl-ports", "443")},
+			[]lb.Application{lb.HTTP, lb.L4},
+		},
+		{
+			"HTTP over UDP is UDP",
+			[]func(*corev1.Service){
+				protocol(1, "https"),
+				func(s *corev1.Service) { s.Spec.Ports[1].Protocol = corev1.ProtocolUDP },
+			},
+			[]lb.Application{lb.L4, lb.L4},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,8 +165,14 @@ func TestApplications(t *testing.T) {
 
 func TestCertificates(t *testing.T) {
 	chain, key := certificate(t)
-	secret := &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte(chain), corev1.TLSPrivateKeyKey: []byte(key)}}
-	together := &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte("for the shop\n" + key + chain), corev1.TLSPrivateKeyKey: []byte(key)}}
+	secret := &corev1.Secret{Data: map[string][]byte{
+		corev1.TLSCertKey:       []byte(chain),
+		corev1.TLSPrivateKeyKey: []byte(key),
+	}}
+	together := &corev1.Secret{Data: map[string][]byte{
+		corev1.TLSCertKey:       []byte("for the shop\n" + key + chain),
+		corev1.TLSPrivateKeyKey: []byte(key),
+	}}
 	broken := &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte(chain)}}
 	tests := []struct {
 		name     string
@@ -133,22 +184,34 @@ func TestCertificates(t *testing.T) {
 	}{
 		{name: "that of the cluster, if none is named", mod: annotated(), want: lb.Certificate{Alias: "c1-cert"}},
 		{name: "that of the configuration", mod: annotated(), defaults: "web", want: lb.Certificate{Alias: "web"}},
-		{name: "that of the annotation", mod: annotated("avi-ssl-cert-alias", " shop "), defaults: "web", want: lb.Certificate{Alias: "shop"}},
-		{name: "that of the port", mod: annotated("avi-ssl-cert-alias", "shop", "port-certificates", "443=admin"), want: lb.Certificate{Alias: "admin"}},
 		{
-			name: "that of a Secret", mod: annotated("avi-ssl-cert-alias", "shop", "tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": secret},
-			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
+			name: "that of the annotation", mod: annotated("avi-ssl-cert-alias", " shop "), defaults: "web",
+			want: lb.Certificate{Alias: "shop"},
 		},
 		{
-			name: "that of a Secret for the port", mod: annotated("tls-secret", "80=other, 443=shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": secret},
-			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
+			name: "that of the port", mod: annotated("avi-ssl-cert-alias", "shop", "port-certificates", "443=admin"),
+			want: lb.Certificate{Alias: "admin"},
 		},
 		{
-			name: "that of a Secret, without the key that somebody has put beside it", mod: annotated("tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": together},
+			name: "that of a Secret", mod: annotated("avi-ssl-cert-alias", "shop", "tls-secret", "shop-tls"),
+			secrets: map[string]*corev1.Secret{"shop-tls": secret},
+			want:    lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
+		},
+		{
+			name: "that of a Secret for the port", mod: annotated("tls-secret", "80=other, 443=shop-tls"),
+			secrets: map[string]*corev1.Secret{"shop-tls": secret},
+			want:    lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
+		},
+		{
+			name: "that of a Secret, without the key that somebody has put beside it",
+			mod:  annotated("tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": together},
 			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},
 		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: BadSecret},
-		{name: "none of a Secret without a key", mod: annotated("tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": broken}, reason: BadSecret},
+		{
+			name: "none of a Secret without a key", mod: annotated("tls-secret", "shop-tls"),
+			secrets: map[string]*corev1.Secret{"shop-tls": broken}, reason: BadSecret,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -176,17 +239,20 @@ func certificate(t *testing.T) (chain, key string) {
 	g := NewWithT(t)
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, &private.PublicKey, private)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)},
+		&x509.Certificate{SerialNumber: big.NewInt(1)}, &private.PublicKey, private)
 	g.Expect(err).NotTo(HaveOccurred())
 	bytes, err := x509.MarshalPKCS8PrivateKey(private)
 	g.Expect(err).NotTo(HaveOccurred())
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytes}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytes}))
 }
 
 func TestSecretNames(t *testing.T) {
 	g := NewWithT(t)
 
-	g.Expect((&Dialect{}).SecretNames(web(annotated("tls-secret", "443=b, 80=a, 8443=b")).Service)).To(Equal([]string{"a", "b"}))
+	g.Expect((&Dialect{}).SecretNames(web(annotated("tls-secret",
+		"443=b, 80=a, 8443=b")).Service)).To(Equal([]string{"a", "b"}))
 	g.Expect((&Dialect{}).SecretNames(web(annotated("tls-secret", "a")).Service)).To(Equal([]string{"a"}))
 	g.Expect((&Dialect{}).SecretNames(web().Service)).To(BeEmpty())
 }
@@ -196,7 +262,8 @@ func TestWhatNothingComesOfIsTold(t *testing.T) {
 		mod  func(*corev1.Service)
 		says string
 	}{
-		"a subnet for internal load balancers of one that is not internal": {annotated("internal-subnet", "192.168.9.0/24"), "does nothing without"},
+		"a subnet for internal load balancers of one that is not internal": {annotated("internal-subnet",
+			"192.168.9.0/24"), "does nothing without"},
 		"an own time for session affinity": {func(s *corev1.Service) {
 			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](60)}}
@@ -215,14 +282,20 @@ func TestWhatNothingComesOfIsTold(t *testing.T) {
 
 func TestTheRest(t *testing.T) {
 	g := NewWithT(t)
-	in := web(annotated("engine-group", "seg", "algorithm", "least_load", "share-ip", "dns", "preserve-client-ip", "true", "gateway", "dmz", "health-monitor", "ping",
-		"health-interval", "5s", "load-balancer-ip", "203.0.113.7, 2001:db8::7", "intended-addresses", "203.0.113.9", "internal", "true", "internal-subnet", "192.168.9.0/24"),
+	in := web(annotated("engine-group", "seg", "algorithm", "least_load", "share-ip", "dns", "preserve-client-ip",
+		"true", "gateway", "dmz", "health-monitor", "ping",
+		"health-interval", "5s", "load-balancer-ip", "203.0.113.7, 2001:db8::7", "intended-addresses", "203.0.113.9",
+		"internal", "true", "internal-subnet", "192.168.9.0/24"),
 		func(s *corev1.Service) {
 			s.Spec.LoadBalancerIP = "203.0.113.8"
 			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 			s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 			s.Spec.LoadBalancerSourceRanges = []string{" 192.0.2.1/24", "0.0.0.0/0"}
-			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.9"}, {IP: "203.0.113.10"}, {Hostname: "x"}}
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{
+				{IP: "203.0.113.9"},
+				{IP: "203.0.113.10"},
+				{Hostname: "x"},
+			}
 		})
 	in.SourceRanges = true
 	namesake := in.Service.DeepCopy()
@@ -236,10 +309,14 @@ func TestTheRest(t *testing.T) {
 	d := wish.Desired
 	d.Listeners, d.Members = nil, nil
 	g.Expect(d).To(Equal(lb.Desired{
-		Owner: lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}, Families: []lb.Family{lb.IPv4, lb.IPv6},
-		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")}, Intent: []netip.Addr{ip("203.0.113.9")}, Published: []netip.Addr{ip("203.0.113.9")}, Duplicate: true,
-		Share: "dns", Internal: true, Subnet: netip.MustParsePrefix("192.168.9.0/24"), IPSpace: "public", Sticky: true, PreserveClientIP: true,
-		SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("0.0.0.0/0")}, EngineGroup: "seg", Algorithm: "LEAST_LOAD",
+		Owner:     lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"},
+		Families:  []lb.Family{lb.IPv4, lb.IPv6},
+		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")}, Intent: []netip.Addr{ip("203.0.113.9")},
+		Published: []netip.Addr{ip("203.0.113.9")}, Duplicate: true,
+		Share: "dns", Internal: true, Subnet: netip.MustParsePrefix("192.168.9.0/24"), IPSpace: "public", Sticky: true,
+		PreserveClientIP: true,
+		SourceRanges:     []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("0.0.0.0/0")},
+		EngineGroup:      "seg", Algorithm: "LEAST_LOAD",
 	}))
 	g.Expect(wish.Desired.Listeners[0].Health).To(Equal(lb.Health{Monitor: lb.MonitorPing, Interval: 5 * time.Second}))
 }
@@ -260,13 +337,56 @@ func TestWhatIsWrong(t *testing.T) {
 		reasons []string
 		says    string
 	}{
-		{"every wrong annotation is told", []func(*corev1.Service){annotated("avi-ssl-ports", "https", "internal", "perhaps")}, []string{service.BadAnnotation, service.BadAnnotation}, `such as "443, 8443"`},
-		{"a profile that there is not", []func(*corev1.Service){annotated("port-profiles", "443=quic")}, []string{service.BadAnnotation}, `"quic"`},
-		{"a gateway that there is not", []func(*corev1.Service){annotated("gateway", "typo")}, []string{service.BadAnnotation}, `"typo"`},
-		{"an algorithm that there is not", []func(*corev1.Service){annotated("algorithm", "best")}, []string{service.BadAnnotation}, `"BEST"`},
-		{"an address that is none", []func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerIP = "shop.example.com" }}, []string{service.BadFamilies}, "loadBalancerIP"},
-		{"a source range that is none", []func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"everybody"} }}, []string{service.BadRanges}, "everybody"},
-		{"source ranges that are not switched on", []func(*corev1.Service){func(s *corev1.Service) { s.Annotations[service.RangesAnnotation] = "192.0.2.0/24" }}, []string{service.BadRanges}, "switched on"},
+		{
+			"every wrong annotation is told",
+			[]func(*corev1.Service){annotated("avi-ssl-ports", "https", "internal", "perhaps")},
+			[]string{service.BadAnnotation, service.BadAnnotation},
+			`such as "443, 8443"`,
+		},
+		{
+			"a profile that there is not",
+			[]func(*corev1.Service){annotated("port-profiles", "443=quic")},
+			[]string{service.BadAnnotation},
+			`"quic"`,
+		},
+		{
+			"a gateway that there is not",
+			[]func(*corev1.Service){annotated("gateway", "typo")},
+			[]string{service.BadAnnotation},
+			`"typo"`,
+		},
+		{
+			"an algorithm that there is not",
+			[]func(*corev1.Service){annotated("algorithm", "best")},
+			[]string{service.BadAnnotation},
+			`"BEST"`,
+		},
+		{
+			"an address that is none",
+			[]func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerIP = "shop.example.com" }},
+			[]string{service.BadFamilies},
+			"loadBalancerIP",
+		},
+		{
+			"a source range that is none",
+			[]func(*corev1.Service){func(
+				s *corev1.Service,
+			) {
+				s.Spec.LoadBalancerSourceRanges = []string{"everybody"}
+			}},
+			[]string{service.BadRanges},
+			"everybody",
+		},
+		{
+			"source ranges that are not switched on",
+			[]func(*corev1.Service){func(
+				s *corev1.Service,
+			) {
+				s.Annotations[service.RangesAnnotation] = "192.0.2.0/24"
+			}},
+			[]string{service.BadRanges},
+			"switched on",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -289,7 +409,8 @@ func TestNotices(t *testing.T) {
 	in := web(annotated("ssl-ports", "443", "avi-ssl-ports", "80, 8443"), protocol(0, "http"))
 
 	g.Expect(wishFor(in).Refusals).To(BeEmpty())
-	g.Expect(wishFor(in).Notices).To(ConsistOf(HaveField("Message", ContainSubstring("ssl-ports is unknown")), HaveField("Message", ContainSubstring("8443")),
+	g.Expect(wishFor(in).Notices).To(ConsistOf(HaveField("Message", ContainSubstring("ssl-ports is unknown")),
+		HaveField("Message", ContainSubstring("8443")),
 		HaveField("Message", ContainSubstring("is plain"))))
 }
 

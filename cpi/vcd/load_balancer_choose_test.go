@@ -20,7 +20,8 @@ func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	var all []*corev1.Service
 	for i := range 8 {
-		all = append(all, c.service(fmt.Sprintf("shop-%d", i), func(s *corev1.Service) { s.UID = types.UID(fmt.Sprintf("uid-%d", i)) }))
+		all = append(all, c.service(fmt.Sprintf("shop-%d", i),
+			func(s *corev1.Service) { s.UID = types.UID(fmt.Sprintf("uid-%d", i)) }))
 	}
 
 	var wait sync.WaitGroup
@@ -101,7 +102,8 @@ func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	loser := c.service("shop")
 	address := c.ensured(t, loser)
-	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed()) // as a person might, or a restored backup
+	// as a person might, or a restored backup
+	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed())
 
 	newcomer := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
 

@@ -27,5 +27,6 @@ func TestAnAddressThatAServiceHasLeftIsNoLongerWrittenDown(t *testing.T) {
 
 	c.Expect(c.ensured(t, s)).To(Equal("203.0.113.33"))
 
-	c.Expect(stored().Annotations).NotTo(HaveKey(intentAnnotation), "who asks for an address by name needs nothing written down")
+	c.Expect(stored().Annotations).NotTo(HaveKey(intentAnnotation),
+		"who asks for an address by name needs nothing written down")
 }

@@ -59,7 +59,10 @@ type cluster struct {
 
 func newCluster(t *testing.T, model vcdsim.Model, gateways ...cpivcd.Gateway) *cluster {
 	t.Helper()
-	c := &cluster{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), client: fake.NewClientset(), events: record.NewFakeRecorder(100)}
+	c := &cluster{
+		WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}),
+		client: fake.NewClientset(), events: record.NewFakeRecorder(100),
+	}
 	c.configure(t, gateways...)
 	c.node("a", "192.168.100.11")
 	return c
@@ -70,11 +73,13 @@ func (c *cluster) configure(t *testing.T, gateways ...cpivcd.Gateway) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	sessions := cpivcd.NewSessions(pool, vcd.Config{Site: c.sim.URL(), Org: "acme", CABundle: c.sim.CA()}, func() (vcd.Credentials, string, error) {
-		return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
-	})
+	sessions := cpivcd.NewSessions(pool, vcd.Config{Site: c.sim.URL(), Org: "acme", CABundle: c.sim.CA()},
+		func() (vcd.Credentials, string, error) {
+			return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
+		})
 	balancer := cpivcd.NewBalancer(cpivcd.BalancerOptions{
-		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1", VDCs: []string{"acme-vdc"}, Gateways: gateways,
+		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1",
+		VDCs: []string{"acme-vdc"}, Gateways: gateways,
 	})
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	services, nodes := factory.Core().V1().Services(), factory.Core().V1().Nodes()
@@ -94,10 +99,17 @@ func newClusterAtTwo(t *testing.T) *cluster {
 	second.Name = "second"
 	second.Uplinks = []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
 		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
-		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.220")}},
+		Addresses: []vcdsim.Range{{
+			From: netip.MustParseAddr("203.0.113.200"),
+			To:   netip.MustParseAddr("203.0.113.220"),
+		}},
 	}}}}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
-	vdc.Networks = append(vdc.Networks, vcdsim.Network{Name: "dmz", Type: vcdsim.Routed, Edge: "second", Gateway: netip.MustParsePrefix("192.168.101.1/24")})
+	vdc.Networks = append(vdc.Networks,
+		vcdsim.Network{
+			Name: "dmz", Type: vcdsim.Routed, Edge: "second",
+			Gateway: netip.MustParsePrefix("192.168.101.1/24"),
+		})
 	arm := oneArm()
 	arm.Name, arm.Network = "dmz", "dmz"
 	return newCluster(t, model, cpivcd.Gateway{Network: "nodes"}, arm)
@@ -116,16 +128,21 @@ func (c *cluster) sets() []string {
 
 func (c *cluster) node(name, ip string) {
 	c.Expect(c.nodes.Add(&corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}}},
 	})).To(Succeed())
 }
 
 // service stores a Service with two ports.
 func (c *cluster) service(namespace string, mods ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", UID: "uid-1", Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "web", UID: "uid-1",
+			Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer},
+		},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{
-			{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080}, {Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053},
+			{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080},
+			{Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053},
 		}},
 	}
 	for _, mod := range mods {
@@ -162,8 +179,10 @@ func writes(sim *vcdsim.Simulator) int {
 	n := 0
 	for call, times := range sim.Counters() {
 		method, rest, _ := strings.Cut(call, " ")
-		if method != "GET" && (strings.Contains(rest, "loadBalancer") || strings.Contains(rest, "nat/rules") || strings.Contains(rest, "applicationPortProfiles") ||
-			strings.Contains(rest, "firewallGroups") || strings.Contains(rest, "ipSpaces")) {
+		if method != "GET" &&
+			(strings.Contains(rest, "loadBalancer") || strings.Contains(rest, "nat/rules") ||
+				strings.Contains(rest, "applicationPortProfiles") ||
+				strings.Contains(rest, "firewallGroups") || strings.Contains(rest, "ipSpaces")) {
 			n += times
 		}
 	}
@@ -171,7 +190,10 @@ func writes(sim *vcdsim.Simulator) int {
 }
 
 func oneArm() cpivcd.Gateway {
-	return cpivcd.Gateway{Network: "nodes", OneArm: &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")}}
+	return cpivcd.Gateway{
+		Network: "nodes",
+		OneArm:  &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")},
+	}
 }
 
 func TestTheLifeOfALoadBalancer(t *testing.T) {
@@ -275,7 +297,8 @@ func TestTLSAtTheLoadBalancerIsProxyMode(t *testing.T) {
 	})
 	chain, key := certificate(t)
 	c.Expect(c.client.Tracker().Add(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-tls"}, Data: map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-tls"},
+		Data:       map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key},
 	})).To(Succeed())
 
 	c.ensured(t, s)
@@ -305,7 +328,10 @@ func TestTheCertificateOfASecretIsRead(t *testing.T) {
 	forbid = false
 	refused(`"shop-tls" with the certificate is not there`)
 
-	c.Expect(c.client.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-tls"}, Data: map[string][]byte{corev1.TLSCertKey: []byte("x")}})).To(Succeed())
+	c.Expect(c.client.Tracker().Add(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-tls"},
+		Data:       map[string][]byte{corev1.TLSCertKey: []byte("x")},
+	})).To(Succeed())
 	refused("no valid certificate")
 }
 
@@ -316,10 +342,14 @@ func certificate(t *testing.T) (chain, key []byte) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
 	now := time.Now()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), DNSNames: []string{"shop.example.com"}}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour),
+		NotAfter: now.Add(time.Hour), DNSNames: []string{"shop.example.com"},
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	g.Expect(err).NotTo(HaveOccurred())
 	bytes, err := x509.MarshalPKCS8PrivateKey(private)
 	g.Expect(err).NotTo(HaveOccurred())
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytes})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytes})
 }

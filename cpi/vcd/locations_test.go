@@ -41,7 +41,8 @@ func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
 }
 
 func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"}, cpivcd.Gateway{Name: "dmz", Network: "typo"})
+	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"},
+		cpivcd.Gateway{Name: "dmz", Network: "typo"})
 	s := c.service("shop")
 
 	c.ensured(t, s)
@@ -55,7 +56,8 @@ func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
 
 func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
 	c := newClusterAtTwo(t)
-	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz") })
+	s := c.service("shop",
+		func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz") })
 	c.ensured(t, s)
 
 	c.configure(t, cpivcd.Gateway{Network: "nodes"}) // and begin anew
@@ -69,7 +71,8 @@ func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
 
 func TestWhatIsSeenFromAllGatewaysIsLeftToTheOneThatUsesIt(t *testing.T) {
 	c := newClusterAtTwo(t)
-	s := c.service("shop", func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz") })
+	s := c.service("shop",
+		func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz") })
 
 	c.Expect(c.ensured(t, s)).To(HavePrefix("203.0.113.2"))
 	writes := c.writes()

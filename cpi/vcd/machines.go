@@ -182,7 +182,8 @@ func (m *Machines) machine(ctx context.Context, session *vcd.Session, r vcd.VMRe
 	zone := m.zoneOf(r.VDC, placement.Ref)
 	inVDC := slices.ContainsFunc(m.vdcs, func(v vcd.VDC) bool { return v.ID == r.VDC.ID })
 	machine := cpi.Machine{
-		ProviderID: providerid.Format(r.ID), Name: r.Name, Power: powerOf(r.Status), Zone: zone.Name, Region: zone.Region,
+		ProviderID: providerid.Format(r.ID), Name: r.Name, Power: powerOf(r.Status), Zone: zone.Name,
+		Region:   zone.Region,
 		Type:     typeOf(sizing, r.CPUs, r.MemoryMiB),
 		Doubtful: !inVDC || !slices.Contains(m.opts.VApps, r.VApp.Name),
 		Revision: strings.Join([]string{r.Name, r.Status.String(), r.PrimaryAddress, r.PrimaryNetwork, r.VApp.ID}, "|"),

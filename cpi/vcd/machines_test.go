@@ -34,13 +34,17 @@ func newSite(t *testing.T, vApps, each int) *site {
 	t.Helper()
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: vApps, VMsPerVApp: each}
-	s := &site{WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}), clock: testingclock.NewFakeClock(time.Now())}
+	s := &site{
+		WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}),
+		clock: testingclock.NewFakeClock(time.Now()),
+	}
 	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 1000, Burst: 1000, TaskPoll: 20 * time.Millisecond})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	s.keys, s.version = vcd.Credentials{Username: "ccm", Password: "password"}, "1"
-	s.sessions = NewSessions(pool, vcd.Config{Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA()}, func() (vcd.Credentials, string, error) {
-		return s.keys, s.version, nil
-	})
+	s.sessions = NewSessions(pool, vcd.Config{Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA()},
+		func() (vcd.Credentials, string, error) {
+			return s.keys, s.version, nil
+		})
 	return s
 }
 
@@ -121,11 +125,24 @@ func TestSnapshotFindsTheClustersOwn(t *testing.T) {
 		options []func(*MachineOptions)
 		want    []string
 	}{
-		{"in the vApps of the configuration", []func(*MachineOptions){inVApps("acme-vdc-vapp-001")}, []string{"acme-vdc-vapp-001-000", "acme-vdc-vapp-001-001"}},
-		{"in vApps whose names begin alike", []func(*MachineOptions){func(o *MachineOptions) { o.Prefix = "acme-vdc-vapp-00" }}, []string{
-			"acme-vdc-vapp-000-000", "acme-vdc-vapp-000-001", "acme-vdc-vapp-001-000", "acme-vdc-vapp-001-001", "acme-vdc-vapp-002-000", "acme-vdc-vapp-002-001",
-		}},
-		{"anywhere, by the provider IDs of Nodes", []func(*MachineOptions){s.nodes("acme-vdc-vapp-002-001")}, []string{"acme-vdc-vapp-002-001"}},
+		{
+			"in the vApps of the configuration",
+			[]func(*MachineOptions){inVApps("acme-vdc-vapp-001")},
+			[]string{"acme-vdc-vapp-001-000", "acme-vdc-vapp-001-001"},
+		},
+		{
+			"in vApps whose names begin alike",
+			[]func(*MachineOptions){func(o *MachineOptions) { o.Prefix = "acme-vdc-vapp-00" }},
+			[]string{
+				"acme-vdc-vapp-000-000", "acme-vdc-vapp-000-001", "acme-vdc-vapp-001-000", "acme-vdc-vapp-001-001",
+				"acme-vdc-vapp-002-000", "acme-vdc-vapp-002-001",
+			},
+		},
+		{
+			"anywhere, by the provider IDs of Nodes",
+			[]func(*MachineOptions){s.nodes("acme-vdc-vapp-002-001")},
+			[]string{"acme-vdc-vapp-002-001"},
+		},
 		{"anywhere, by the names of Nodes", []func(*MachineOptions){func(o *MachineOptions) {
 			o.Nodes = func() Nodes { return Nodes{Nameless: []string{"acme-vdc-vapp-000-001"}} }
 		}}, []string{"acme-vdc-vapp-000-001"}},
@@ -159,7 +176,10 @@ func TestSnapshotTells(t *testing.T) {
 		e.PowerOff(e.VM("acme-vdc-vapp-000-001"))
 	})
 	m := s.machines(inVApps("acme-vdc-vapp-000"), func(o *MachineOptions) {
-		o.Zones = []Zone{{Name: "all", VDC: "acme-vdc"}, {Name: "rack", Region: "south", VDC: "acme-vdc", PlacementPolicy: "rack-a"}}
+		o.Zones = []Zone{
+			{Name: "all", VDC: "acme-vdc"},
+			{Name: "rack", Region: "south", VDC: "acme-vdc", PlacementPolicy: "rack-a"},
+		}
 		o.Region = "north"
 	})
 
@@ -168,8 +188,14 @@ func TestSnapshotTells(t *testing.T) {
 	s.Expect(err).NotTo(HaveOccurred())
 	one, two := machines[0], machines[1]
 	s.Expect(one.ProviderID).To(Equal(s.providerID("acme-vdc-vapp-000-000")))
-	s.Expect([]string{one.Type, one.Zone, one.Region, string(one.Power)}).To(Equal([]string{"large", "rack", "south", "on"}))
-	s.Expect(one.NICs).To(Equal([]cpi.NIC{{Network: "nodes", Primary: true, Addresses: []netip.Addr{netip.MustParseAddr(s.vm(one.Name).NICs[0].Address)}}}))
+	s.Expect([]string{
+		one.Type, one.Zone, one.Region,
+		string(one.Power),
+	}).To(Equal([]string{"large", "rack", "south", "on"}))
+	s.Expect(one.NICs).To(Equal([]cpi.NIC{{
+		Network: "nodes", Primary: true,
+		Addresses: []netip.Addr{netip.MustParseAddr(s.vm(one.Name).NICs[0].Address)},
+	}}))
 	s.Expect(one.Doubtful).To(BeFalse())
 	s.Expect([]string{two.Zone, two.Region, string(two.Power)}).To(Equal([]string{"all", "north", "off"}))
 	s.Expect(two.Type).To(Equal(fmt.Sprintf("%dcpu-%dmib", s.vm(two.Name).CPUs, s.vm(two.Name).MemoryMiB)))
@@ -197,7 +223,11 @@ func TestGet(t *testing.T) {
 	s.sim.Edit(func(e *vcdsim.Editor) {
 		vm := e.VM(name)
 		vm.Description = vcd.Marker{Cluster: "c1", Machine: "m"}.String()
-		vm.NICs = append(vm.NICs, vcdsim.NIC{Index: 1, Network: "storage", Mode: "MANUAL", Address: "fd00::7", Connected: true, MAC: "00:50:56:00:00:99"})
+		vm.NICs = append(vm.NICs,
+			vcdsim.NIC{
+				Index: 1, Network: "storage", Mode: "MANUAL", Address: "fd00::7", Connected: true,
+				MAC: "00:50:56:00:00:99",
+			})
 	})
 	m := s.machines(inVApps("acme-vdc-vapp-000"))
 
@@ -209,7 +239,10 @@ func TestGet(t *testing.T) {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(machine.Complete).To(BeTrue())
 	s.Expect(machine.Doubtful).To(BeFalse(), "it has the cluster's marker")
-	s.Expect(machine.NICs[1]).To(Equal(cpi.NIC{Index: 1, Network: "storage", Addresses: []netip.Addr{netip.MustParseAddr("fd00::7")}}))
+	s.Expect(machine.NICs[1]).To(Equal(cpi.NIC{
+		Index: 1, Network: "storage",
+		Addresses: []netip.Addr{netip.MustParseAddr("fd00::7")},
+	}))
 	machine, err = m.Get(t.Context(), s.providerID("acme-vdc-vapp-000-001"))
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(machine.Doubtful).To(BeTrue(), "it has none")
@@ -227,7 +260,10 @@ func TestEvidenceOfALostMachine(t *testing.T) {
 		do    func(*site) string
 		want  gone.Verdict
 	}{
-		{"a VM is gone when its vApp is shown without it, and another VM", 1, lost, gone.Verdict{State: gone.Gone, Counts: true}},
+		{
+			"a VM is gone when its vApp is shown without it, and another VM", 1, lost,
+			gone.Verdict{State: gone.Gone, Counts: true},
+		},
 		{"it may not be when no other VM is shown", 1, func(s *site) string {
 			id := lost(s)
 			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("acme-vdc-vapp-000-001")) })
@@ -257,7 +293,10 @@ func TestEvidenceOfALostMachine(t *testing.T) {
 
 			absence, ok := errors.AsType[*cpi.AbsenceError](err)
 			s.Expect(ok).To(BeTrue(), "%v", err)
-			subject := gone.Subject{Missing: gone.Missing{Since: s.clock.Now().Add(-time.Hour)}, Evidence: absence.Evidence}
+			subject := gone.Subject{
+				Missing:  gone.Missing{Since: s.clock.Now().Add(-time.Hour)},
+				Evidence: absence.Evidence,
+			}
 			s.Expect(gone.Decide(s.clock.Now(), subject, &gone.Site{})).To(Equal(tt.want))
 		})
 	}

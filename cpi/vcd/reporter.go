@@ -87,7 +87,10 @@ func NewReporter(opts ReporterOptions) *Reporter {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Reporter{opts: opts, owners: map[string]reported{}, dirty: true, next: opts.Clock.Now().Add(firstStaleSearch)}
+	return &Reporter{
+		opts: opts, owners: map[string]reported{}, dirty: true,
+		next: opts.Clock.Now().Add(firstStaleSearch),
+	}
 }
 
 // Start writes observations from time to time.
@@ -98,7 +101,8 @@ func (r *Reporter) Start(ctx context.Context) {
 	go func() {
 		for {
 			if err := errors.Join(r.searchStale(ctx), r.write(ctx)); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).V(2).Info("Not written to the runtime defined entity", "entity", r.opts.ID, "reason", err.Error())
+				klog.FromContext(ctx).V(2).Info("Not written to the runtime defined entity", "entity", r.opts.ID,
+					"reason", err.Error())
 			}
 			select {
 			case <-ctx.Done():
@@ -142,7 +146,8 @@ func (r *Reporter) note(o observation) {
 	if len(next.Events)+len(next.Healed) == 0 && now.same(before) {
 		return
 	}
-	next.Drop = slices.DeleteFunc(slices.Clone(before.resources), func(r rde.Resource) bool { return contains(now.resources, r) })
+	next.Drop = slices.DeleteFunc(slices.Clone(before.resources),
+		func(r rde.Resource) bool { return contains(now.resources, r) })
 	next.DropIPs = slices.DeleteFunc(slices.Clone(before.addresses), r.inUse)
 	r.add(next)
 }
@@ -224,8 +229,10 @@ func (r *Reporter) add(next rde.Change) {
 	c.AddIPs = append(slices.DeleteFunc(c.AddIPs, in(slices.Concat(next.AddIPs, next.DropIPs))), next.AddIPs...)
 	c.DropIPs = append(slices.DeleteFunc(c.DropIPs, in(slices.Concat(next.AddIPs, next.DropIPs))), next.DropIPs...)
 	c.Healed = append(slices.DeleteFunc(c.Healed, in(next.Healed)), next.Healed...)
-	c.Errors = slices.DeleteFunc(c.Errors, func(e rde.Entry) bool { return slices.Contains(next.Healed, e.ResourceName) })
-	c.Errors, c.Events = last(append(c.Errors, next.Errors...), keptEntries), last(append(c.Events, next.Events...), keptEntries)
+	c.Errors = slices.DeleteFunc(c.Errors,
+		func(e rde.Entry) bool { return slices.Contains(next.Healed, e.ResourceName) })
+	c.Errors, c.Events = last(append(c.Errors, next.Errors...), keptEntries),
+		last(append(c.Events, next.Events...), keptEntries)
 	c.Drop, c.DropIPs, c.Healed = last(c.Drop, keptDrops), last(c.DropIPs, keptDrops), last(c.Healed, keptDrops)
 	r.dirty = true
 }
@@ -291,7 +298,8 @@ func (r *Reporter) update(ctx context.Context, change rde.Change) error {
 }
 
 var resourceTypes = map[lb.Kind]string{
-	lb.KindService: rde.VirtualService, lb.KindPool: rde.Pool, lb.KindRule: rde.NATRule, lb.KindProfile: rde.ApplicationPortProfile,
+	lb.KindService: rde.VirtualService, lb.KindPool: rde.Pool, lb.KindRule: rde.NATRule,
+	lb.KindProfile: rde.ApplicationPortProfile,
 }
 
 // resourcesOf returns the objects that VMware's CPI wrote, too: tools that clean up after a cluster search for these.

@@ -56,7 +56,8 @@ func (r *Reporter) searchStale(ctx context.Context) error {
 	seen := resourcesOf(standing)
 	resources = slices.DeleteFunc(doubtful.Drop, func(r rde.Resource) bool { return contains(seen, r) })
 	addresses = slices.DeleteFunc(doubtful.DropIPs, func(a string) bool {
-		return slices.ContainsFunc(standing, func(o lb.ObjectStatus) bool { return o.Address.IsValid() && o.Address.String() == a })
+		return slices.ContainsFunc(standing,
+			func(o lb.ObjectStatus) bool { return o.Address.IsValid() && o.Address.String() == a })
 	})
 	if gone := r.unknown(resources, addresses); len(gone.Drop)+len(gone.DropIPs) > 0 {
 		r.mu.Lock()
@@ -71,7 +72,8 @@ func (r *Reporter) searchStale(ctx context.Context) error {
 func kindsOf(resources []rde.Resource) []lb.Kind {
 	kinds := []lb.Kind{lb.KindService}
 	for kind, name := range resourceTypes {
-		if kind != lb.KindService && slices.ContainsFunc(resources, func(r rde.Resource) bool { return r.Type == name }) {
+		if kind != lb.KindService &&
+			slices.ContainsFunc(resources, func(r rde.Resource) bool { return r.Type == name }) {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -102,5 +104,8 @@ func (r *Reporter) unknown(resources []rde.Resource, addresses []string) rde.Cha
 		}
 		return false
 	}
-	return rde.Change{Drop: slices.DeleteFunc(slices.Clone(resources), known), DropIPs: slices.DeleteFunc(slices.Clone(addresses), r.inUse)}
+	return rde.Change{
+		Drop:    slices.DeleteFunc(slices.Clone(resources), known),
+		DropIPs: slices.DeleteFunc(slices.Clone(addresses), r.inUse),
+	}
 }

@@ -28,7 +28,10 @@ func (s *site) entity(t *testing.T, entityType, content string) string {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.sim.CA())
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		RootCAs:    roots,
+		MinVersion: tls.VersionTLS12,
+	}}}
 	send := func(method, path, body string, auth func(*http.Request)) (http.Header, []byte) {
 		req, err := http.NewRequestWithContext(t.Context(), method, s.sim.URL()+path, bytes.NewBufferString(body))
 		s.Expect(err).NotTo(HaveOccurred())
@@ -43,12 +46,15 @@ func (s *site) entity(t *testing.T, entityType, content string) string {
 		s.Expect(res.StatusCode).To(BeNumerically("<", 300), "%s: %s", path, answer)
 		return res.Header, answer
 	}
-	login, _ := send(http.MethodPost, "/cloudapi/1.0.0/sessions", "", func(r *http.Request) { r.SetBasicAuth("admin@acme", "password") })
+	login, _ := send(http.MethodPost, "/cloudapi/1.0.0/sessions", "",
+		func(r *http.Request) { r.SetBasicAuth("admin@acme", "password") })
 	bearer := func(r *http.Request) {
 		r.Header.Set("Authorization", "Bearer "+login.Get("X-Vmware-Vcloud-Access-Token"))
 	}
-	send(http.MethodPost, "/cloudapi/1.0.0/entityTypes/urn:vcloud:type:"+entityType, `{"name":"cluster","entity":`+content+`}`, bearer)
-	_, list := send(http.MethodGet, "/cloudapi/1.0.0/entities/types/"+strings.ReplaceAll(entityType, ":", "/"), "", bearer)
+	send(http.MethodPost, "/cloudapi/1.0.0/entityTypes/urn:vcloud:type:"+entityType,
+		`{"name":"cluster","entity":`+content+`}`, bearer)
+	_, list := send(http.MethodGet, "/cloudapi/1.0.0/entities/types/"+strings.ReplaceAll(entityType, ":", "/"), "",
+		bearer)
 	var page struct{ Values []struct{ ID string } }
 	s.Expect(json.Unmarshal(list, &page)).To(Succeed())
 	s.Expect(page.Values).To(HaveLen(1))
@@ -69,7 +75,8 @@ var owner = lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
 func standing(ids ...string) observation {
 	o := observation{owner: owner, settled: true, addresses: []netip.Addr{netip.MustParseAddr("203.0.113.7")}}
 	for _, id := range ids {
-		o.objects = append(o.objects, lb.ObjectStatus{Kind: lb.KindService, ID: id, Name: "vs-" + id, Address: o.addresses[0]})
+		o.objects = append(o.objects,
+			lb.ObjectStatus{Kind: lb.KindService, ID: id, Name: "vs-" + id, Address: o.addresses[0]})
 	}
 	return o
 }
@@ -90,7 +97,8 @@ func TestReporter(t *testing.T) {
 	}
 
 	s.Expect(r.write(t.Context())).To(Succeed())
-	s.Expect(s.content(t, id)).To(MatchJSON(`{"kind":"CAPVCDCluster","status":{"csi":{"x":1},"cpi":{"name":"cloud-controller-manager","version":"2.0.0"}}}`))
+	s.Expect(s.content(t,
+		id)).To(MatchJSON(`{"kind":"CAPVCDCluster","status":{"csi":{"x":1},"cpi":{"name":"cloud-controller-manager","version":"2.0.0"}}}`))
 	s.Expect(r.write(t.Context())).To(Succeed())
 	s.Expect(writes()).To(Equal(1), "nothing new, nothing written")
 
@@ -109,11 +117,13 @@ func TestReporter(t *testing.T) {
 
 	r.note(standing("a"))
 	s.Expect(r.write(t.Context())).To(Succeed())
-	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring(`"id":"b"`)), Not(ContainSubstring("no room")), ContainSubstring("203.0.113.7")))
+	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring(`"id":"b"`)), Not(ContainSubstring("no room")),
+		ContainSubstring("203.0.113.7")))
 
 	r.note(observation{owner: owner, absent: true, settled: true})
 	s.Expect(r.write(t.Context())).To(Succeed())
-	s.Expect(s.content(t, id)).To(And(ContainSubstring("DeletedLoadbalancer"), ContainSubstring(`"virtualIPs":[]`), ContainSubstring(`"vcdResourceSet":[]`)))
+	s.Expect(s.content(t, id)).To(And(ContainSubstring("DeletedLoadbalancer"), ContainSubstring(`"virtualIPs":[]`),
+		ContainSubstring(`"vcdResourceSet":[]`)))
 }
 
 func TestTheReporterRetriesWhatCannotBeWritten(t *testing.T) {
@@ -134,7 +144,10 @@ func TestTheReporterRetriesWhatCannotBeWritten(t *testing.T) {
 func TestTheReporterWritesAtTheEnd(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
-	r := NewReporter(ReporterOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: testingclock.NewFakeClock(time.Now())})
+	r := NewReporter(ReporterOptions{
+		Session: s.sessions.Session, ID: id, Version: "2.0.0",
+		Clock: testingclock.NewFakeClock(time.Now()),
+	})
 	s.Expect(r.Flush(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).NotTo(ContainSubstring("2.0.0"), "who never led has nothing to say")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -163,7 +176,8 @@ func TestWithoutAnEntityNothingIsReported(t *testing.T) {
 	s := newSite(t, 0, 0)
 	clock := testingclock.NewFakeClock(time.Now())
 	r := NewReporter(ReporterOptions{
-		Session: s.sessions.Session, ID: "urn:vcloud:entity:vmware:capvcdCluster:00000000-0000-4000-8000-000000000000", Version: "2.0.0", Clock: clock,
+		Session: s.sessions.Session, ID: "urn:vcloud:entity:vmware:capvcdCluster:00000000-0000-4000-8000-000000000000",
+		Version: "2.0.0", Clock: clock,
 	})
 	s.Expect(r.write(t.Context())).To(MatchError(vcd.ErrForbidden))
 	s.sim.ResetCounters()

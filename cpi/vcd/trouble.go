@@ -23,12 +23,21 @@ func Explain(site string) func(error) (cpi.Trouble, bool) {
 	return func(err error) (cpi.Trouble, bool) {
 		switch {
 		case errors.Is(err, vcd.ErrUnauthorized):
-			return cpi.Trouble{Reason: ReasonRefused, Stays: true, Message: fmt.Sprintf("%s refuses the credentials of the cloud controller manager (%v): correct them, it goes on by itself", site, err)}, true
+			return cpi.Trouble{Reason: ReasonRefused, Stays: true, Message: fmt.Sprintf("%s refuses the credentials "+
+				"of the cloud controller manager (%v): correct them, it goes on by itself", site, err)}, true
 		case errors.Is(err, vcd.ErrTLS):
-			return cpi.Trouble{Reason: ReasonUntrusted, Stays: true, Message: fmt.Sprintf("the certificate of %s is not trusted (%v): set vcd.caBundle", site, err)}, true
-		case errors.Is(err, vcd.ErrUnavailable), errors.Is(err, vcd.ErrThrottled), errors.Is(err, vcd.ErrLater), errors.Is(err, context.DeadlineExceeded):
-			return cpi.Trouble{Reason: ReasonUnavailable, Message: fmt.Sprintf("%s does not answer (%v): nothing is changed until it does", site, err)}, true
-		case errors.Is(err, lb.ErrBusy), errors.Is(err, lb.ErrRefused), errors.Is(err, lb.ErrUnknown), errors.Is(err, vcd.ErrBusy):
+			return cpi.Trouble{
+				Reason: ReasonUntrusted, Stays: true,
+				Message: fmt.Sprintf("the certificate of %s is not trusted (%v): set vcd.caBundle", site, err),
+			}, true
+		case errors.Is(err, vcd.ErrUnavailable), errors.Is(err, vcd.ErrThrottled), errors.Is(err, vcd.ErrLater),
+			errors.Is(err, context.DeadlineExceeded):
+			return cpi.Trouble{
+				Reason:  ReasonUnavailable,
+				Message: fmt.Sprintf("%s does not answer (%v): nothing is changed until it does", site, err),
+			}, true
+		case errors.Is(err, lb.ErrBusy), errors.Is(err, lb.ErrRefused), errors.Is(err, lb.ErrUnknown),
+			errors.Is(err, vcd.ErrBusy):
 			return cpi.Trouble{}, false // It concerns one load balancer, which has events of its own.
 		}
 		return cpi.Trouble{Reason: ReasonUnusable, Message: fmt.Sprintf("%s cannot be used: %v", site, err)}, true

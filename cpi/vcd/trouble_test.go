@@ -23,7 +23,10 @@ func TestExplain(t *testing.T) {
 		{"one that has no time, too", vcd.ErrThrottled, ReasonUnavailable, false},
 		{"so is one that takes too long", context.DeadlineExceeded, ReasonUnavailable, false},
 		{"refused credentials stay refused", vcd.ErrUnauthorized, ReasonRefused, true},
-		{"also where they are found out with a load balancer", fmt.Errorf("%w: %w", lb.ErrRefused, vcd.ErrUnauthorized), ReasonRefused, true},
+		{
+			"also where they are found out with a load balancer", fmt.Errorf("%w: %w", lb.ErrRefused, vcd.ErrUnauthorized),
+			ReasonRefused, true,
+		},
 		{"a certificate stays untrusted", vcd.ErrTLS, ReasonUntrusted, true},
 		{"credentials that are missing can be anything", errors.New("no password"), ReasonUnusable, false},
 		{"a busy gateway is no outage", lb.ErrBusy, "", false},

@@ -60,7 +60,10 @@ func tarFolder(out io.Writer, folder string, created time.Time) error {
 		if err != nil {
 			return err
 		}
-		if err := w.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(content)), ModTime: created}); err != nil {
+		if err := w.WriteHeader(&tar.Header{
+			Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(content)),
+			ModTime: created,
+		}); err != nil {
 			return err
 		}
 		_, err = w.Write(content)

@@ -39,8 +39,10 @@ func (b build) compile(ctx context.Context, p program, arch string) ([]byte, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	binary := filepath.Join(folder, "program")
-	flags := fmt.Sprintf("-s -w -X %[1]s/internal/version.Version=%[2]s -X %[1]s/internal/version.Commit=%[3]s", module, b.version, b.commit)
-	if _, err := b.goTool(ctx, arch, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", binary, p.pkg); err != nil {
+	flags := fmt.Sprintf("-s -w -X %[1]s/internal/version.Version=%[2]s -X %[1]s/internal/version.Commit=%[3]s", module,
+		b.version, b.commit)
+	if _, err := b.goTool(ctx, arch, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", binary,
+		p.pkg); err != nil {
 		return nil, fmt.Errorf("compiling %s for %s: %w", p.pkg, arch, err)
 	}
 	return os.ReadFile(binary)

@@ -43,7 +43,8 @@ var label = regexp.MustCompile(`([a-z.]+)="([^"]*)"`)
 
 func (s *stage) apply(g *WithT, i instruction) {
 	list := func() (words []string) {
-		g.Expect(json.Unmarshal([]byte(i.rest), &words)).To(Succeed(), "%s %s: only a list is run without a shell", i.name, i.rest)
+		g.Expect(json.Unmarshal([]byte(i.rest), &words)).To(Succeed(), "%s %s: only a list is run without a shell",
+			i.name, i.rest)
 		return words
 	}
 	switch i.name {
@@ -105,7 +106,8 @@ func TestTheDockerfileAgrees(t *testing.T) {
 			g.Expect(s.entrypoint).To(Equal([]string{p.binary}))
 			g.Expect(s.cmd).To(Equal(p.args))
 			g.Expect(s.ports).To(Equal(p.ports))
-			g.Expect(s.copies).To(Equal([]string{"--from=build-" + p.name + " /rootfs /"}), "the files are those of make images")
+			g.Expect(s.copies).To(Equal([]string{"--from=build-" + p.name + " /rootfs /"}),
+				"the files are those of make images")
 			want := build{version: "$VERSION", commit: "$COMMIT"}.labels(p.title, p.description)
 			delete(want, "org.opencontainers.image.created") // A container engine notes the time itself.
 			g.Expect(s.labels).To(Equal(want))
@@ -155,7 +157,8 @@ func TestManifestsAgree(t *testing.T) {
 			i := slices.IndexFunc(programs(), func(p program) bool { return p.name == tc.program })
 
 			g.Expect(string(raw)).To(MatchRegexp(`command:\n\s+- ` + programs()[i].binary + `\n`))
-			g.Expect(regexp.MustCompile(`runAsUser: (\d+)`).FindAllStringSubmatch(string(raw), -1)).To(HaveEach(HaveExactElements(Not(BeEmpty()), "65532")))
+			g.Expect(regexp.MustCompile(`runAsUser: (\d+)`).FindAllStringSubmatch(string(raw),
+				-1)).To(HaveEach(HaveExactElements(Not(BeEmpty()), "65532")))
 			g.Expect(string(raw)).To(ContainSubstring("runAsNonRoot: true"))
 			g.Expect(string(raw)).To(ContainSubstring("readOnlyRootFilesystem: true"))
 		})

@@ -31,7 +31,8 @@ func (b build) pack(c content) (v1.Image, error) {
 		ports[port] = struct{}{}
 	}
 	created := v1.Time{Time: b.created.UTC()}
-	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), &v1.ConfigFile{
+	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
+		types.OCIConfigJSON), &v1.ConfigFile{
 		Architecture: c.arch, OS: "linux", Created: created, RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{
 			User: user, Entrypoint: c.entrypoint, Cmd: c.args, ExposedPorts: ports, WorkingDir: "/",
@@ -46,12 +47,19 @@ func (b build) pack(c content) (v1.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil },
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(raw)),
+				nil
+		},
 			tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 		if err != nil {
 			return nil, fmt.Errorf("packing a layer of %s: %w", c.title, err)
 		}
-		if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "make images"}}); err != nil {
+		if image, err = mutate.Append(image,
+			mutate.Addendum{
+				Layer:   layer,
+				History: v1.History{Created: created, CreatedBy: "make images"},
+			}); err != nil {
 			return nil, fmt.Errorf("adding a layer to %s: %w", c.title, err)
 		}
 	}
@@ -63,9 +71,9 @@ type runnable struct{ v1.Image }
 
 func (runnable) ArtifactType() (string, error) { return "", nil }
 
-// index gathers the images of all architectures and, for each, its bill of materials. The bills are in the index, marked
-// as builders mark attestations, so that whatever copies the image copies them too and nothing takes them for
-// an image; they name their image as subject, so that a registry lists them as its referrers.
+// index gathers the images of all architectures and, for each, its bill of materials. The bills are in the index,
+// marked as builders mark attestations, so that whatever copies the image copies them too and nothing takes them for an
+// image; they name their image as subject, so that a registry lists them as its referrers.
 func (b build) index(contents []content) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	var bills []mutate.IndexAddendum
@@ -119,7 +127,8 @@ func billOf(image v1.Image, sbom []byte) (mutate.IndexAddendum, error) {
 	}
 	raw, err := json.Marshal(v1.Manifest{
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: sbomType,
-		Config: v1.Descriptor{MediaType: emptyType, Digest: digest, Size: size}, Layers: []v1.Descriptor{*layer}, Subject: subject,
+		Config: v1.Descriptor{MediaType: emptyType, Digest: digest, Size: size}, Layers: []v1.Descriptor{*layer},
+		Subject: subject,
 	})
 	if err != nil {
 		return none, fmt.Errorf("writing a bill's manifest: %w", err)
@@ -129,7 +138,8 @@ func billOf(image v1.Image, sbom []byte) (mutate.IndexAddendum, error) {
 		return none, fmt.Errorf("packing a bill of materials: %w", err)
 	}
 	return mutate.IndexAddendum{Add: artifact, Descriptor: v1.Descriptor{
-		MediaType: types.OCIManifestSchema1, ArtifactType: sbomType, Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"},
+		MediaType: types.OCIManifestSchema1, ArtifactType: sbomType,
+		Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"},
 		Annotations: map[string]string{
 			"vnd.docker.reference.type": "attestation-manifest", "vnd.docker.reference.digest": subject.Digest.String(),
 		},

@@ -44,7 +44,10 @@ func buildFrom(root string) (build, error) {
 		return build{}, err
 	}
 	folders = append(folders, out)
-	b := build{root: root, out: out, version: testVersion, commit: testCommit + "-dirty", created: time.Unix(1_700_000_000, 0), image: testImage}
+	b := build{
+		root: root, out: out, version: testVersion, commit: testCommit + "-dirty",
+		created: time.Unix(1_700_000_000, 0), image: testImage,
+	}
 	return b, b.run(context.Background(), io.Discard)
 }
 
@@ -104,9 +107,12 @@ func checkConfig(g *WithT, image opened) {
 		g.Expect(h.Created).To(Equal(date))
 	}
 	g.Expect(c.Labels).To(And(
-		HaveKeyWithValue("org.opencontainers.image.version", testVersion), HaveKeyWithValue("org.opencontainers.image.revision", testCommit),
-		HaveKeyWithValue("org.opencontainers.image.created", date), HaveKeyWithValue("org.opencontainers.image.licenses", "Apache-2.0"),
-		HaveKeyWithValue("org.opencontainers.image.title", Not(BeEmpty())), HaveKeyWithValue("org.opencontainers.image.description", Not(BeEmpty())),
+		HaveKeyWithValue("org.opencontainers.image.version", testVersion),
+		HaveKeyWithValue("org.opencontainers.image.revision", testCommit),
+		HaveKeyWithValue("org.opencontainers.image.created", date),
+		HaveKeyWithValue("org.opencontainers.image.licenses", "Apache-2.0"),
+		HaveKeyWithValue("org.opencontainers.image.title", Not(BeEmpty())),
+		HaveKeyWithValue("org.opencontainers.image.description", Not(BeEmpty())),
 		HaveKeyWithValue("org.opencontainers.image.source", "https://"+module)))
 }
 
@@ -138,8 +144,10 @@ func TestEveryProgramIsInItsImage(t *testing.T) {
 				g.Expect(c.Cmd).To(Equal(p.args))
 				g.Expect(slices.Sorted(maps.Keys(c.ExposedPorts))).To(Equal(slices.Sorted(slices.Values(p.ports))))
 				g.Expect(image.files[p.binary].header.Mode).To(Equal(int64(0o755)))
-				g.Expect(x509.NewCertPool().AppendCertsFromPEM(image.files["/etc/ssl/certs/ca-certificates.crt"].content)).To(BeTrue())
-				g.Expect(bytes.Count(image.files["/etc/ssl/certs/ca-certificates.crt"].content, []byte("BEGIN CERTIFICATE"))).To(BeNumerically(">", 100))
+				g.Expect(x509.NewCertPool().AppendCertsFromPEM(
+					image.files["/etc/ssl/certs/ca-certificates.crt"].content)).To(BeTrue())
+				g.Expect(bytes.Count(image.files["/etc/ssl/certs/ca-certificates.crt"].content,
+					[]byte("BEGIN CERTIFICATE"))).To(BeNumerically(">", 100))
 				g.Expect(string(image.files["/etc/passwd"].content)).To(ContainSubstring("nonroot:x:65532:65532:"))
 
 				binary, err := elf.NewFile(bytes.NewReader(image.files[p.binary].content))
@@ -188,8 +196,10 @@ func TestBillsListTheModulesOfTheProgram(t *testing.T) {
 				bill := into[bom](g, image.sbom)
 
 				g.Expect([]string{bill.BOMFormat, bill.SpecVersion}).To(Equal([]string{"CycloneDX", "1.6"}))
-				g.Expect(bill.SerialNumber).To(MatchRegexp(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`))
-				g.Expect("sha256:" + bill.Metadata.Component.Hashes[0].Content).To(Equal(digest(image.files[p.binary].content)))
+				g.Expect(bill.SerialNumber).To(
+					MatchRegexp(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`))
+				g.Expect("sha256:" +
+					bill.Metadata.Component.Hashes[0].Content).To(Equal(digest(image.files[p.binary].content)))
 				g.Expect(bill.Metadata.Component.Version).To(Equal(testVersion))
 				var listed, refs []string
 				for _, c := range bill.Components {
@@ -239,9 +249,11 @@ func TestTheCarrierIsWhatAContainerServiceExtensionReads(t *testing.T) {
 				files = append(files, name)
 			}
 		}
-		g.Expect(files).To(ConsistOf("/src/artifact/cloud-director-ccm-crs-airgap.yaml.template", "/src/artifact/dependencies.txt", "/src/artifact/bom.json"))
+		g.Expect(files).To(ConsistOf("/src/artifact/cloud-director-ccm-crs-airgap.yaml.template",
+			"/src/artifact/dependencies.txt", "/src/artifact/bom.json"))
 		g.Expect(image.config.Config.Entrypoint).To(Equal([]string{"/bin/sh"}))
-		g.Expect(string(image.files["/src/artifact/dependencies.txt"].content)).To(Equal("__REGISTRY__ vmware-cloud-director/cloud-provider-for-cloud-director " + testVersion + "\n"))
+		g.Expect(string(image.files["/src/artifact/dependencies.txt"].content)).To(
+			Equal("__REGISTRY__ vmware-cloud-director/cloud-provider-for-cloud-director " + testVersion + "\n"))
 		g.Expect(string(image.files["/src/artifact/bom.json"].content)).To(MatchJSON(`{
 			"name": "cpi-crs-airgapped", "version": "` + testVersion + `", "components": {
 				"manifests": [{"name": "cloud-director-ccm-crs-airgap.yaml.template", "url": ""}],
@@ -249,7 +261,8 @@ func TestTheCarrierIsWhatAContainerServiceExtensionReads(t *testing.T) {
 				"dependencies": [{"name": "vmware-cloud-director/cloud-provider-for-cloud-director", "version": "` + testVersion + `", "imageRepository": "__REGISTRY__"}]}}`))
 		template := string(image.files["/src/artifact/cloud-director-ccm-crs-airgap.yaml.template"].content)
 		g.Expect(strings.Count(template, "__REGISTRY__")).To(Equal(1))
-		g.Expect(template).To(ContainSubstring("__REGISTRY__/vmware-cloud-director/cloud-provider-for-cloud-director:" + testVersion))
+		g.Expect(template).To(ContainSubstring("__REGISTRY__/vmware-cloud-director/cloud-provider-for-cloud-director:" +
+			testVersion))
 		g.Expect(template).NotTo(MatchRegexp(`__(VERSION|GIT_COMMIT)__`))
 	}
 }

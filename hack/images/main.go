@@ -27,7 +27,8 @@ func main() {
 	flag.StringVar(&b.commit, "commit", "", "hash of the commit")
 	flag.Int64Var(&epoch, "epoch", 0, "seconds since 1970 that everything is dated: SOURCE_DATE_EPOCH")
 	flag.StringVar(&b.image, "image", "", "name of the manager's image; the others lie beside it")
-	flag.StringVar(&only.folder, "rootfs", "", "write no archives, but the files of one image to this folder (for the Dockerfile)")
+	flag.StringVar(&only.folder, "rootfs", "",
+		"write no archives, but the files of one image to this folder (for the Dockerfile)")
 	flag.StringVar(&only.program, "program", "manager", "with --rootfs: manager, cpi or vcdsim")
 	flag.StringVar(&only.arch, "arch", runtime.GOARCH, "with --rootfs: the architecture")
 	flag.Parse()

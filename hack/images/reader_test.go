@@ -17,8 +17,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What follows reads archives by the words of OCI's specification, with Go's own library alone: a mistake of the library
-// that writes them is not made twice.
+// What follows reads archives by the words of OCI's specification, with Go's own library alone: a mistake of the
+// library that writes them is not made twice.
 
 type descriptor struct {
 	MediaType    string
@@ -159,7 +159,8 @@ func (l *layoutTar) images() []opened {
 	l.g.Expect(bills).To(HaveLen(len(images)))
 	l.g.Expect(index.Manifests).To(HaveLen(2 * len(images)))
 	for name := range l.files {
-		l.g.Expect(name == "oci-layout" || name == "index.json" || l.used[name]).To(BeTrue(), "nothing refers to %s", name)
+		l.g.Expect(name == "oci-layout" || name == "index.json" || l.used[name]).To(BeTrue(), "nothing refers to %s",
+			name)
 	}
 	return images
 }
@@ -168,7 +169,10 @@ func (l *layoutTar) images() []opened {
 func (l *layoutTar) bill(d descriptor) (string, []byte) {
 	m := into[manifest](l.g, l.blob(d))
 	l.g.Expect([]string{d.Platform.OS, d.Platform.Architecture}).To(Equal([]string{"unknown", "unknown"}))
-	l.g.Expect([]string{d.ArtifactType, m.ArtifactType, m.Layers[0].MediaType}).To(HaveEach("application/vnd.cyclonedx+json"))
+	l.g.Expect([]string{
+		d.ArtifactType, m.ArtifactType,
+		m.Layers[0].MediaType,
+	}).To(HaveEach("application/vnd.cyclonedx+json"))
 	l.g.Expect(m.Config.MediaType).To(Equal("application/vnd.oci.empty.v1+json"))
 	l.g.Expect(string(l.blob(m.Config))).To(Equal("{}"))
 	l.g.Expect(m.Layers).To(HaveLen(1))

@@ -36,9 +36,11 @@ func TestARegistryListsTheBills(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	image, err := images.ImageIndex(digest)
 	g.Expect(err).NotTo(HaveOccurred())
-	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
+	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true),
+		registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
-	tag, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://")+"/site/cpi-crs-airgapped:"+testVersion, name.Insecure)
+	tag, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://")+"/site/cpi-crs-airgapped:"+testVersion,
+		name.Insecure)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(remote.WriteIndex(tag, image)).To(Succeed())
@@ -47,7 +49,8 @@ func TestARegistryListsTheBills(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(pushed.Digest.String()).To(Equal(top.Digest))
 	for _, bill := range index.Manifests[len(architectures()):] {
-		answer, err := http.Get(server.URL + "/v2/site/cpi-crs-airgapped/referrers/" + bill.Annotations["vnd.docker.reference.digest"])
+		answer, err := http.Get(server.URL + "/v2/site/cpi-crs-airgapped/referrers/" +
+			bill.Annotations["vnd.docker.reference.digest"])
 		g.Expect(err).NotTo(HaveOccurred())
 		body, err := io.ReadAll(answer.Body)
 		g.Expect(err).NotTo(HaveOccurred())

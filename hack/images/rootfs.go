@@ -41,7 +41,10 @@ func (t tree) tar(created time.Time) ([]byte, error) {
 		headers[name] = &h
 		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
 			if headers[dir] == nil {
-				headers[dir] = &tar.Header{Typeflag: tar.TypeDir, Name: dir[1:] + "/", Mode: 0o755, ModTime: created, Format: tar.FormatPAX}
+				headers[dir] = &tar.Header{
+					Typeflag: tar.TypeDir, Name: dir[1:] + "/", Mode: 0o755, ModTime: created,
+					Format: tar.FormatPAX,
+				}
 			}
 		}
 	}
@@ -95,7 +98,8 @@ func (t tree) write(folder string) error {
 	return nil
 }
 
-// base is what every program finds: certificates of the public authorities, the accounts, and a folder for passing files.
+// base is what every program finds: certificates of the public authorities, the accounts, and a folder for passing
+// files.
 func base() tree {
 	return tree{
 		files: map[string][]byte{

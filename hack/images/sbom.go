@@ -26,10 +26,11 @@ func (b build) sbom(p program, arch string, binary []byte, notices allNotices) (
 	}
 	sum := sha256.Sum256(binary)
 	subject := cdx.Component{
-		BOMRef: "program", Type: cdx.ComponentTypeApplication, Name: info.Path, Version: b.version, Description: p.description,
-		PackageURL: packageURL(info.Main.Path, b.version, "goos=linux", "goarch="+arch),
-		Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
-		Licenses:   licensesOf(notices[mainModule]),
+		BOMRef: "program", Type: cdx.ComponentTypeApplication, Name: info.Path, Version: b.version,
+		Description: p.description,
+		PackageURL:  packageURL(info.Main.Path, b.version, "goos=linux", "goarch="+arch),
+		Hashes:      &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
+		Licenses:    licensesOf(notices[mainModule]),
 	}
 	components := []cdx.Component{component("std", strings.TrimPrefix(info.GoVersion, "go"), "", notices[stdlib])}
 	for _, dep := range info.Deps {
@@ -52,7 +53,8 @@ func component(name, version, sum string, terms *noticed) cdx.Component {
 		Scope: cdx.ScopeRequired, Licenses: licensesOf(terms),
 	}
 	// Go's sums are SHA-256 of a listing of the module, written in base64.
-	if digest, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil && len(digest) == sha256.Size {
+	if digest, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil &&
+		len(digest) == sha256.Size {
 		c.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(digest)}}
 	}
 	return c
@@ -60,7 +62,8 @@ func component(name, version, sum string, terms *noticed) cdx.Component {
 
 // packageURL names a Go module as the specification of package URLs says.
 func packageURL(name, version string, qualifiers ...string) string {
-	return "pkg:golang/" + name + "@" + strings.ReplaceAll(version, "+", "%2B") + "?" + strings.Join(append([]string{"type=module"}, qualifiers...), "&")
+	return "pkg:golang/" + name + "@" + strings.ReplaceAll(version, "+",
+		"%2B") + "?" + strings.Join(append([]string{"type=module"}, qualifiers...), "&")
 }
 
 func licensesOf(terms *noticed) *cdx.Licenses {
@@ -81,7 +84,10 @@ func (b build) encode(subject cdx.Component, sum [sha256.Size]byte, components [
 	bom.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 	bom.Metadata = &cdx.Metadata{
 		Timestamp: b.created.UTC().Format(time.RFC3339), Component: &subject,
-		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication, Name: path.Join(module, "hack/images")}}},
+		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{
+			Type: cdx.ComponentTypeApplication,
+			Name: path.Join(module, "hack/images"),
+		}}},
 	}
 	bom.Components = &components
 	var refs []string
@@ -90,7 +96,8 @@ func (b build) encode(subject cdx.Component, sum [sha256.Size]byte, components [
 	}
 	bom.Dependencies = &[]cdx.Dependency{{Ref: subject.BOMRef, Dependencies: &refs}}
 	var out bytes.Buffer
-	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
+	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom,
+		cdx.SpecVersion1_6); err != nil {
 		return nil, fmt.Errorf("writing a bill of materials: %w", err)
 	}
 	return out.Bytes(), nil

@@ -28,9 +28,9 @@ const (
 
 // tree is what the tests need to know of the sources that are neither tests nor generated.
 type tree struct {
-	methods  map[string]int // by folder and type
-	files    map[string]int // by folder
-	lengths  []int          // of functions, in lines
+	methods map[string]int // by folder and type
+	files   map[string]int // by folder
+	lengths []int          // of functions, in lines
 }
 
 func TestTypesAreSmall(t *testing.T) {
@@ -44,7 +44,8 @@ func TestTypesAreSmall(t *testing.T) {
 		if strings.HasPrefix(name, "controllers/") && strings.HasSuffix(strings.ToLower(name), "scope") {
 			limit = maxScopeMethods
 		}
-		g.Expect(methods[name]).To(BeNumerically("<=", limit), "methods of %s: give what it does by itself a type of its own", name)
+		g.Expect(methods[name]).To(BeNumerically("<=", limit),
+			"methods of %s: give what it does by itself a type of its own", name)
 	}
 }
 
@@ -63,7 +64,8 @@ func TestFunctionsAreShort(t *testing.T) {
 	lengths := read(t).lengths
 	slices.Sort(lengths)
 
-	g.Expect(lengths[len(lengths)*95/100]).To(BeNumerically("<=", maxP95), "lines of the 95th percentile of %d functions", len(lengths))
+	g.Expect(lengths[len(lengths)*95/100]).To(BeNumerically("<=", maxP95),
+		"lines of the 95th percentile of %d functions", len(lengths))
 }
 
 // TestTheLimitsWork shows that a tree that breaks the limits is measured as such.

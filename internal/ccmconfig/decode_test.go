@@ -58,7 +58,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	g := NewWithT(t)
 	want := cloud{
 		URL: "https://cloud", Key: "value of CLOUD_KEY", Enabled: new(false), Verify: true, Retries: 1, Rate: 2.5,
-		Families: []corev1.IPFamily{corev1.IPv6Protocol}, First: &first{Port: 80}, Zones: []zone{{Name: "a"}, {Name: "b"}},
+		Families: []corev1.IPFamily{corev1.IPv6Protocol}, First: &first{Port: 80},
+		Zones: []zone{{Name: "a"}, {Name: "b"}},
 	}
 	g.Expect(want.Timeout.UnmarshalJSON([]byte(`"1m0s"`))).To(Succeed())
 	want.Addresses.Only = netip.MustParseAddr("10.0.0.1")
@@ -96,8 +97,14 @@ func TestProblems(t *testing.T) {
 		name, file string
 		want       []string // each line of the error
 	}{
-		{"the file is a list", "[]", []string{"url: is missing: write a URL", "the configuration (line 1): must hold keys and values"}},
-		{"what is missing in a section of a list", "url: x\nzones:\n- name: a\n- cidrs: []", []string{"zones[1].name: is missing: name the zone"}},
+		{
+			"the file is a list", "[]",
+			[]string{"url: is missing: write a URL", "the configuration (line 1): must hold keys and values"},
+		},
+		{
+			"what is missing in a section of a list", "url: x\nzones:\n- name: a\n- cidrs: []",
+			[]string{"zones[1].name: is missing: name the zone"},
+		},
 		{"a list of what are no sections", "url: x\nzones: [a]", []string{
 			"zones[0].name: is missing: name the zone", "zones[0] (line 2): must hold keys and values",
 		}},
@@ -168,6 +175,8 @@ func TestKeys(t *testing.T) {
 		all = append(all, k.Path+" "+k.Kind+" "+k.Owner.Name()+"."+k.Field.Name)
 	}
 
-	g.Expect(all).To(ContainElements("url text cloud.URL", "enabled boolean cloud.Enabled", "families list of texts cloud.Families",
-		"first.port integer first.Port", "zones[].name text zone.Name", "zones[].cidrs list of CIDRs network.CIDRs", "old any cloud.Old"))
+	g.Expect(all).To(ContainElements("url text cloud.URL", "enabled boolean cloud.Enabled",
+		"families list of texts cloud.Families",
+		"first.port integer first.Port", "zones[].name text zone.Name", "zones[].cidrs list of CIDRs network.CIDRs",
+		"old any cloud.Old"))
 }

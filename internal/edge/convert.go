@@ -38,9 +38,11 @@ func ref(r vcd.Ref) lb.Ref { return lb.Ref{ID: r.ID, Name: r.Name} }
 
 func serviceOf(vs vcd.VirtualService) lb.VirtualService {
 	out := lb.VirtualService{
-		Object: object(vs.Ref, vs.Description, vs.Status), Protocol: lb.TCP, Application: lb.Application(vs.Application),
-		Certificate: ref(vs.Certificate), Pool: ref(vs.Pool), EngineGroup: ref(vs.EngineGroup), Transparent: vs.Transparent,
-		Health: string(vs.Health),
+		Object: object(vs.Ref, vs.Description, vs.Status), Protocol: lb.TCP,
+		Application: lb.Application(vs.Application),
+		Certificate: ref(vs.Certificate), Pool: ref(vs.Pool), EngineGroup: ref(vs.EngineGroup),
+		Transparent: vs.Transparent,
+		Health:      string(vs.Health),
 	}
 	for _, a := range []netip.Addr{vs.Address, vs.IPv6Address} {
 		if a.IsValid() {

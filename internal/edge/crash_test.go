@@ -21,7 +21,8 @@ func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 	d := shape.wish(service("c1", "web"), 80, 443)
 	work(&d)
 	w.stands(d, 2)
-	d.Listeners = append(d.Listeners[1:], lb.Listener{Name: "new", Protocol: lb.UDP, Application: lb.L4, Port: 53, NodePort: 30053})
+	d.Listeners = append(d.Listeners[1:],
+		lb.Listener{Name: "new", Protocol: lb.UDP, Application: lb.L4, Port: 53, NodePort: 30053})
 	d.Listeners[0].NodePort = 31443
 	d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13"))
 	work(&d)
@@ -135,7 +136,8 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 		for name, fault := range faults() {
 			t.Run(fmt.Sprintf("%s, VCD %s", shape.name, name), func(t *testing.T) {
 				t.Parallel()
-				for skip := 3; skip < calls; skip += 4 { // the login is tested elsewhere; every call meets one fault or another
+				// the login is tested elsewhere; every call meets one fault or another
+				for skip := 3; skip < calls; skip += 4 {
 					w := newFixture(t, shape.model())
 					fault.Skip, fault.Count = skip+len(name)%4, 1
 					w.sim.Faults().Add(fault)

@@ -89,9 +89,15 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 			t.Parallel()
 			w, now := newTimedFixture(t)
 			if tt.without {
-				w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "POST /cloudapi/1.0.0/firewallGroups"})
+				w.sim.Faults().Add(vcdsim.Fault{
+					Status:    http.StatusForbidden,
+					Operation: "POST /cloudapi/1.0.0/firewallGroups",
+				})
 			}
-			wishes := []lb.Desired{desired(service("c1", "a"), 80), desired(service("c1", "b"), 80, 443), desired(service("c1", "c"), 80)}
+			wishes := []lb.Desired{
+				desired(service("c1", "a"), 80), desired(service("c1", "b"), 80, 443),
+				desired(service("c1", "c"), 80),
+			}
 			for i := range wishes {
 				w.insist(&wishes[i])
 			}
@@ -150,7 +156,12 @@ func TestAPoolOfAnotherGroup(t *testing.T) {
 	})
 	pools := w.documents(poolsDocument)
 	for _, id := range pools[8:11] {
-		w.byHand(id, func(body map[string]any) { body["memberGroupRef"] = map[string]any{"id": other, "name": "theirs"} })
+		w.byHand(id, func(body map[string]any) {
+			body["memberGroupRef"] = map[string]any{
+				"id":   other,
+				"name": "theirs",
+			}
+		})
 	}
 
 	for range 3 { // one each minute
@@ -186,7 +197,8 @@ func TestAFewPoolsHaveTheirTurnWithinMinutes(t *testing.T) {
 		w.Expect(w.sendsTo(id)).To(ContainSubstring("Port:30080"))
 	}
 	counted := w.sim.Counters()
-	w.Expect(counted[rolling]+counted["GET /cloudapi/1.0.0/firewallGroups"]).To(BeNumerically("<=", 11+9), "one in full each minute, and what a change reads")
+	w.Expect(counted[rolling]+counted["GET /cloudapi/1.0.0/firewallGroups"]).To(BeNumerically("<=", 11+9),
+		"one in full each minute, and what a change reads")
 }
 
 func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {

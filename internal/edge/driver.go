@@ -80,7 +80,8 @@ func New(session func(ctx context.Context) (*vcd.Session, error), opts Options) 
 var (
 	busy    = []error{vcd.ErrBusy, vcd.ErrThrottled, vcd.ErrLater, vcd.ErrChanged}
 	refused = []error{
-		vcd.ErrInvalid, vcd.ErrForbidden, vcd.ErrNotFound, vcd.ErrUnauthorized, vcd.ErrAmbiguous, vcd.ErrQuota, vcd.ErrConflict, vcd.ErrTLS,
+		vcd.ErrInvalid, vcd.ErrForbidden, vcd.ErrNotFound, vcd.ErrUnauthorized, vcd.ErrAmbiguous, vcd.ErrQuota,
+		vcd.ErrConflict, vcd.ErrTLS,
 	}
 )
 

@@ -58,7 +58,8 @@ func TestTheOwnerIsKnownByItsUIDUnderAnotherClusterID(t *testing.T) {
 	plan, err := w.plan(&d)
 
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.OtherClusterID), HaveField("Message", ContainSubstring(`"c1"`)))))
+	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.OtherClusterID),
+		HaveField("Message", ContainSubstring(`"c1"`)))))
 }
 
 func TestLoadBalancersComeAndGo(t *testing.T) {

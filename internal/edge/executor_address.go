@@ -111,12 +111,13 @@ func (e *addressExecutor) update(ctx context.Context) error {
 		return failed(lb.ErrBusy, "the address is not allocated any more")
 	}
 	former, want := e.step.FormerDescription, e.step.Address.Description
-	task, err := e.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
-		if now.Description != former && now.Description != want {
-			return "", "", failed(lb.ErrBusy, "the address belongs to another owner")
-		}
-		return vcd.UsedManual, want, nil
-	})
+	task, err := e.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID,
+		func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+			if now.Description != former && now.Description != want {
+				return "", "", failed(lb.ErrBusy, "the address belongs to another owner")
+			}
+			return vcd.UsedManual, want, nil
+		})
 	if _, err = e.wait(ctx, task, err); err != nil {
 		return err
 	}
@@ -136,12 +137,13 @@ func (e *addressExecutor) remove(ctx context.Context) error {
 		return err
 	}
 	return remove(ctx, e.executor, e.gateway.claims, func() (vcd.Task, error) {
-		task, err := e.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
-			if now.Usage == vcd.Used {
-				return "", "", failed(lb.ErrBusy, "something still uses the address")
-			}
-			return vcd.Unused, now.Description, nil
-		})
+		task, err := e.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID,
+			func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+				if now.Usage == vcd.Used {
+					return "", "", failed(lb.ErrBusy, "something still uses the address")
+				}
+				return vcd.Unused, now.Description, nil
+			})
 		if task, err = e.wait(ctx, task, err); err != nil {
 			return task, err
 		}

@@ -78,7 +78,8 @@ func (e *ruleExecutor) withdraw(ctx context.Context) error {
 	if len(inside.occupants(e.gateway.services.known(), nil).others) == 0 {
 		return nil
 	}
-	return e.withdrawServices(ctx, want.Description, func(vs lb.VirtualService) bool { return slices.Contains(vs.VIPs, want.Internal) })
+	return e.withdrawServices(ctx, want.Description,
+		func(vs lb.VirtualService) bool { return slices.Contains(vs.VIPs, want.Internal) })
 }
 
 func (e *ruleExecutor) update(ctx context.Context) error {
@@ -122,7 +123,8 @@ func (e *profileExecutor) create(ctx context.Context) error {
 	want.Object = e.object(want.Description)
 	_, err = create(ctx, e.executor, e.gateway.profiles, want, func() (vcd.Task, error) {
 		return e.session.NAT.CreatePortProfile(ctx, f.gateway.Owner.ID, vcd.PortProfile{
-			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, Protocol: string(want.Protocol), Port: want.Port,
+			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, Protocol: string(want.Protocol),
+			Port: want.Port,
 		})
 	})
 	return err

@@ -24,9 +24,11 @@ func (e *poolExecutor) create(ctx context.Context) error {
 	}
 	_, err := create(ctx, e.executor, e.gateway.pools, e.listed(want), func() (vcd.Task, error) {
 		return e.session.Balancers.CreatePool(ctx, vcd.ServerPool{
-			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Gateway: vcd.Ref{ID: e.gateway.id}, DefaultPort: want.NodePort,
-			Algorithm: cmp.Or(want.Algorithm, "ROUND_ROBIN"), Members: poolMembers(want), MemberGroup: vcd.Ref{ID: want.Group.ID},
-			Monitors: monitors(want.Probes), Sticky: want.Sticky,
+			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Gateway: vcd.Ref{ID: e.gateway.id},
+			DefaultPort: want.NodePort,
+			Algorithm:   cmp.Or(want.Algorithm, "ROUND_ROBIN"), Members: poolMembers(want),
+			MemberGroup: vcd.Ref{ID: want.Group.ID},
+			Monitors:    monitors(want.Probes), Sticky: want.Sticky,
 		})
 	})
 	return e.withoutSets(want.Group.ID, lost(ctx, e.executor, e.gateway.sets, want.Group.ID, err))
@@ -38,7 +40,8 @@ func (e *poolExecutor) update(ctx context.Context) error {
 		return err
 	}
 	change := vcd.PoolChange{
-		Description: &want.Description, DefaultPort: &want.NodePort, Monitors: monitors(want.Probes), Sticky: &want.Sticky,
+		Description: &want.Description, DefaultPort: &want.NodePort, Monitors: monitors(want.Probes),
+		Sticky: &want.Sticky,
 	}
 	for _, m := range e.step.FormerMonitors {
 		change.NoMonitors = append(change.NoMonitors, string(m))
@@ -59,7 +62,8 @@ func (e *poolExecutor) update(ctx context.Context) error {
 }
 
 func (e *poolExecutor) remove(ctx context.Context) error {
-	return remove(ctx, e.executor, e.gateway.pools, func() (vcd.Task, error) { return e.session.Balancers.DeletePool(ctx, e.step.ID) })
+	return remove(ctx, e.executor, e.gateway.pools,
+		func() (vcd.Task, error) { return e.session.Balancers.DeletePool(ctx, e.step.ID) })
 }
 
 // listed is the pool as lists will show it.
@@ -104,7 +108,8 @@ func (e *setExecutor) create(ctx context.Context) error {
 	listed := lb.Set{Object: e.object(want.Description)}
 	_, err := create(ctx, e.executor, e.gateway.sets, listed, func() (vcd.Task, error) {
 		return e.session.Firewall.CreateIPSet(ctx, vcd.IPSet{
-			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Owner: vcd.Ref{ID: e.gateway.id}, Addresses: want.Members,
+			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Owner: vcd.Ref{ID: e.gateway.id},
+			Addresses: want.Members,
 		})
 	})
 	return e.withoutSets(e.step.Name, err)
@@ -123,13 +128,15 @@ func (e *setExecutor) update(ctx context.Context) error {
 	defer e.forgetCounts()
 	return update(ctx, e.executor, e.gateway.sets,
 		func() (vcd.Task, error) {
-			return e.session.Firewall.UpdateIPSet(ctx, e.step.ID, vcd.IPSetChange{Description: &want.Description, Addresses: &members})
+			return e.session.Firewall.UpdateIPSet(ctx, e.step.ID,
+				vcd.IPSetChange{Description: &want.Description, Addresses: &members})
 		},
 		func(s *lb.Set) { *s = lb.Set{Object: e.object(want.Description)} })
 }
 
 func (e *setExecutor) remove(ctx context.Context) error {
-	return remove(ctx, e.executor, e.gateway.sets, func() (vcd.Task, error) { return e.session.Firewall.DeleteIPSet(ctx, e.step.ID) })
+	return remove(ctx, e.executor, e.gateway.sets,
+		func() (vcd.Task, error) { return e.session.Firewall.DeleteIPSet(ctx, e.step.ID) })
 }
 
 // upToDate reports whether the set is as wanted by now: all Services follow a change of nodes, and one of them

@@ -44,8 +44,9 @@ func (e *serviceExecutor) create(ctx context.Context) error {
 	id, err := create(ctx, e.executor, e.gateway.services, want, func() (vcd.Task, error) {
 		return e.session.Balancers.CreateVirtualService(ctx, vcd.VirtualService{
 			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, Gateway: vcd.Ref{ID: e.gateway.id},
-			Pool: vcd.Ref{ID: want.Pool.ID}, EngineGroup: vcd.Ref{ID: want.EngineGroup.ID}, Certificate: vcd.Ref{ID: want.Certificate.ID},
-			Address: v4, IPv6Address: v6, Ports: servicePorts(want),
+			Pool: vcd.Ref{ID: want.Pool.ID}, EngineGroup: vcd.Ref{ID: want.EngineGroup.ID},
+			Certificate: vcd.Ref{ID: want.Certificate.ID},
+			Address:     v4, IPv6Address: v6, Ports: servicePorts(want),
 			Application: vcd.Application(want.Application), Transparent: want.Transparent,
 		})
 	})
@@ -56,7 +57,8 @@ func (e *serviceExecutor) create(ctx context.Context) error {
 		return e.lost(ctx, want, err)
 	}
 	return e.keep(ctx, mine, before, func(ctx context.Context) error {
-		return e.withdrawServices(ctx, want.Description, func(vs lb.VirtualService) bool { return vs.Name == want.Name })
+		return e.withdrawServices(ctx, want.Description,
+			func(vs lb.VirtualService) bool { return vs.Name == want.Name })
 	})
 }
 
@@ -68,8 +70,9 @@ func (e *serviceExecutor) update(ctx context.Context) error {
 	v4, v6 := byFamily(want.VIPs)
 	ports, application := servicePorts(want), vcd.Application(want.Application)
 	change := vcd.VirtualServiceChange{
-		Description: &want.Description, Pool: &want.Pool.ID, Certificate: &want.Certificate.ID, Address: &v4, IPv6Address: &v6,
-		Ports: &ports, Application: &application, Transparent: &want.Transparent,
+		Description: &want.Description, Pool: &want.Pool.ID, Certificate: &want.Certificate.ID, Address: &v4,
+		IPv6Address: &v6,
+		Ports:       &ports, Application: &application, Transparent: &want.Transparent,
 	}
 	err = update(ctx, e.executor, e.gateway.services,
 		func() (vcd.Task, error) { return e.session.Balancers.UpdateVirtualService(ctx, e.step.ID, change) },
@@ -92,7 +95,9 @@ func (e *serviceExecutor) remove(ctx context.Context) error {
 }
 
 // withdrawServices deletes virtual services of an owner that were just created.
-func (e *executor) withdrawServices(ctx context.Context, description string, created func(lb.VirtualService) bool) error {
+func (e *executor) withdrawServices(ctx context.Context, description string,
+	created func(lb.VirtualService) bool,
+) error {
 	for _, vs := range e.gateway.services.known() {
 		if !created(vs) || !sameOwner(vs.Description, description) {
 			continue
@@ -132,7 +137,8 @@ func (e *certificateExecutor) create(ctx context.Context) error {
 	item := lb.CertificateItem{Object: e.object(want.Description)}
 	_, err := create(ctx, e.executor, e.gateway.certificates, item, func() (vcd.Task, error) {
 		made, err := e.session.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{
-			Alias: e.step.Name, Description: want.Description, Certificate: []byte(want.Chain), PrivateKey: []byte(want.Key),
+			Alias: e.step.Name, Description: want.Description, Certificate: []byte(want.Chain),
+			PrivateKey: []byte(want.Key),
 		})
 		return vcd.Task{State: vcd.TaskSucceeded, Owner: made.ID}, err
 	})
@@ -170,7 +176,8 @@ func (e *firewallExecutor) create(ctx context.Context) error {
 		return e.session.Firewall.CreateRule(ctx, e.gateway.id, spec)
 	})
 	list.invalidate()
-	if errors.Is(err, vcd.ErrInvalid) && !slices.ContainsFunc(list.known(), func(x lb.FirewallRule) bool { return x.ID == spec.Before }) {
+	if errors.Is(err, vcd.ErrInvalid) &&
+		!slices.ContainsFunc(list.known(), func(x lb.FirewallRule) bool { return x.ID == spec.Before }) {
 		return &failure{lb.ErrBusy, err} // the rule that was the first was just deleted
 	}
 	return err

@@ -57,29 +57,38 @@ func TestDualStack(t *testing.T) {
 			have := w.frontends(d.Owner)
 			w.Expect(have).To(HaveLen(2))
 			w.Expect(have).To(HaveEach(have[0]), "both ports on both addresses")
-			w.Expect([]string{have[0].V4, have[0].V6}).To(ConsistOf(plan.Status.Addresses[0].String(), plan.Status.Addresses[1].String()))
+			w.Expect([]string{have[0].V4, have[0].V6}).To(ConsistOf(plan.Status.Addresses[0].String(),
+				plan.Status.Addresses[1].String()))
 			w.stands(d, 2)
-			seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullSets, Fresh: true})
+			seen, err := w.driver.Observe(t.Context(), w.gateway,
+				lb.Query{Owner: d.Owner, Facts: lb.FullSets, Fresh: true})
 			w.Expect(err).NotTo(HaveOccurred())
-			w.Expect(seen.Sets).To(ConsistOf(HaveField("Members", HaveEach(WithTransform(lb.FamilyOf, Equal(first))))), "nodes by the first family")
+			w.Expect(seen.Sets).To(ConsistOf(HaveField("Members", HaveEach(WithTransform(lb.FamilyOf, Equal(first))))),
+				"nodes by the first family")
 
 			other := families(desired(service("c2", "web"), 80), lb.IPv4, lb.IPv6)
 			w.insist(&other)
-			w.Expect(w.frontends(other.Owner)).To(ConsistOf(And(HaveField("V4", Not(Equal(have[0].V4))), HaveField("V6", Not(Equal(have[0].V6))))))
+			w.Expect(w.frontends(other.Owner)).To(ConsistOf(And(HaveField("V4", Not(Equal(have[0].V4))),
+				HaveField("V6", Not(Equal(have[0].V6))))))
 
-			d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8:1::/48")}
+			d.SourceRanges = []netip.Prefix{
+				netip.MustParsePrefix("192.0.2.0/24"),
+				netip.MustParsePrefix("2001:db8:1::/48"),
+			}
 			w.insist(&d)
 			rules := map[string][]string{}
 			for _, r := range w.firewall() {
 				rules[r.Destinations[0]+" "+r.Action] = r.Sources
 			}
 			w.Expect(rules).To(And(
-				HaveLen(4), HaveKeyWithValue(have[0].V4+" ALLOW", []string{"192.0.2.0/24"}), HaveKeyWithValue(have[0].V6+" ALLOW", []string{"2001:db8:1::/48"}),
+				HaveLen(4), HaveKeyWithValue(have[0].V4+" ALLOW", []string{"192.0.2.0/24"}),
+				HaveKeyWithValue(have[0].V6+" ALLOW", []string{"2001:db8:1::/48"}),
 			), "each family has its ranges")
 
 			d.Families, d.SourceRanges = d.Families[:1], nil
 			w.insist(&d)
-			w.Expect(w.frontends(d.Owner)).To(HaveEach(Or(HaveField("V4", BeEmpty()), HaveField("V6", BeEmpty()))), "one family less")
+			w.Expect(w.frontends(d.Owner)).To(HaveEach(Or(HaveField("V4", BeEmpty()), HaveField("V6", BeEmpty()))),
+				"one family less")
 			w.remove(d, other)
 			w.Expect(w.left("")).To(BeEmpty())
 			w.Expect(w.firewall()).To(BeEmpty())
@@ -116,14 +125,16 @@ func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
 	d := families(desired(service("c1", "web"), 80), lb.IPv4, lb.IPv6)
 	plan := w.insist(&d)
 	w.Expect(plan.Status.Ready).To(BeTrue())
-	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message", "the edge gateway has no IPv6 addresses: the load balancer has an IPv4 address only")))
+	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message",
+		"the edge gateway has no IPv6 addresses: the load balancer has an IPv4 address only")))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(And(HaveField("V4", Not(BeEmpty())), HaveField("V6", BeEmpty()))))
 
 	only := families(desired(service("c1", "only"), 80), lb.IPv6, lb.IPv4)
 	only.Families = only.Families[:1]
 	plan, err := w.plan(&only)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.NoFreeAddress), HaveField("Message", ContainSubstring("no IPv6 address is free")))))
+	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.NoFreeAddress),
+		HaveField("Message", ContainSubstring("no IPv6 address is free")))))
 	w.remove(d)
 	w.Expect(w.left("")).To(BeEmpty())
 }
@@ -172,7 +183,8 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.calls()
 		w.Expect(text(w, &c)).NotTo(inSmall)
 		_, _, calls := w.calls()
-		w.Expect(calls).To(HaveKeyWithValue("POST /cloudapi/1.0.0/ipSpaces/allocate", 1), "the first is not asked again at once: %v", calls)
+		w.Expect(calls).To(HaveKeyWithValue("POST /cloudapi/1.0.0/ipSpaces/allocate", 1),
+			"the first is not asked again at once: %v", calls)
 		w.remove(a, b, c)
 		w.Expect(w.left("")).To(BeEmpty())
 	})
@@ -180,7 +192,8 @@ func TestSeveralIPSpaces(t *testing.T) {
 		t.Parallel()
 		model := twoSpaces()
 		for _, a := range []string{"192.0.2.10", "192.0.2.11"} {
-			model.IPSpaces[0].Allocations = append(model.IPSpaces[0].Allocations, vcdsim.IPAllocation{Type: vcdsim.FloatingIP, Value: a, OrgID: "another"})
+			model.IPSpaces[0].Allocations = append(model.IPSpaces[0].Allocations,
+				vcdsim.IPAllocation{Type: vcdsim.FloatingIP, Value: a, OrgID: "another"})
 		}
 		w := newFixture(t, model)
 		d := desired(service("c1", "web"), 80)

@@ -35,9 +35,13 @@ func newFilteredFixture(t *testing.T, mods ...func(*vcdsim.Config)) *fixture {
 	w.restart()
 	org := w.sim.State().Model.Orgs[1].ID
 	w.sim.Edit(func(e *vcdsim.Editor) {
-		e.AddDocument(rulesDocument, "edgeFirewall", org, w.gateway, map[string]any{"id": firewallDocument, "userDefinedRules": []any{
-			map[string]any{"id": "00000000-0000-4000-8000-000000000001", "name": "theirs", "actionValue": "ALLOW", "enabled": true, "version": map[string]any{"version": 7.0}},
-		}})
+		e.AddDocument(rulesDocument, "edgeFirewall", org, w.gateway,
+			map[string]any{"id": firewallDocument, "userDefinedRules": []any{
+				map[string]any{
+					"id": "00000000-0000-4000-8000-000000000001", "name": "theirs", "actionValue": "ALLOW",
+					"enabled": true, "version": map[string]any{"version": 7.0},
+				},
+			}})
 	})
 	return w
 }
@@ -117,7 +121,8 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 			w.unfiltered()
 			w.Expect(w.left("")).To(BeEmpty())
 			for _, r := range w.sim.Requests() {
-				w.Expect(r.Method == http.MethodPut && strings.Contains(r.Path, "firewall/rules")).To(BeFalse(), "the collection is never written")
+				w.Expect(r.Method == http.MethodPut && strings.Contains(r.Path, "firewall/rules")).To(BeFalse(),
+					"the collection is never written")
 			}
 			w.Expect(w.sim.Unhandled()).To(BeEmpty())
 		})

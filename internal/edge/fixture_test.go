@@ -45,7 +45,8 @@ func newFixture(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) 
 	t.Cleanup(func() { w.Expect(sim.Close()).To(Succeed()) })
 	w.sim = sim
 	w.config = vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1", Credentials: vcd.Credentials{Username: "ccm", Password: "password"},
+		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
+		Credentials: vcd.Credentials{Username: "ccm", Password: "password"},
 	}
 	w.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 100000, Burst: 100000})
 	t.Cleanup(func() {
@@ -60,7 +61,8 @@ func newFixture(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) 
 
 // restart is what the death of the process does to the driver.
 func (w *fixture) restart() {
-	w.driver = edge.New(func(ctx context.Context) (*vcd.Session, error) { return w.pool.Session(ctx, w.config) }, w.opts)
+	w.driver = edge.New(func(ctx context.Context) (*vcd.Session, error) { return w.pool.Session(ctx, w.config) },
+		w.opts)
 }
 
 // service is an owner with the name of a Service.
@@ -70,9 +72,13 @@ func service(cluster, name string) lb.Owner {
 
 // wish is a simple load balancer: TCP ports on an address.
 func desired(o lb.Owner, ports ...int) lb.Desired {
-	d := lb.Desired{Owner: o, Families: []lb.Family{lb.IPv4}, Members: []netip.Addr{netip.MustParseAddr("192.168.100.11"), netip.MustParseAddr("192.168.100.12")}}
+	d := lb.Desired{
+		Owner: o, Families: []lb.Family{lb.IPv4},
+		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11"), netip.MustParseAddr("192.168.100.12")},
+	}
 	for _, p := range ports {
-		d.Listeners = append(d.Listeners, lb.Listener{Name: fmt.Sprint("p", p), Protocol: lb.TCP, Application: lb.L4, Port: p, NodePort: 30000 + p})
+		d.Listeners = append(d.Listeners,
+			lb.Listener{Name: fmt.Sprint("p", p), Protocol: lb.TCP, Application: lb.L4, Port: p, NodePort: 30000 + p})
 	}
 	return d
 }
@@ -97,7 +103,8 @@ func (w *fixture) round(d *lb.Desired) (lb.Plan, error) {
 	if len(plan.Intent) > 0 {
 		d.Intent = plan.Intent
 	}
-	d.Intent = slices.DeleteFunc(slices.Clone(d.Intent), func(a netip.Addr) bool { return slices.Contains(plan.Unused, a) })
+	d.Intent = slices.DeleteFunc(slices.Clone(d.Intent),
+		func(a netip.Addr) bool { return slices.Contains(plan.Unused, a) })
 	for _, step := range plan.Steps {
 		if err := w.driver.Run(w.t.Context(), w.gateway, step); err != nil {
 			return plan, err
@@ -149,7 +156,10 @@ func (w *fixture) remove(wishes ...lb.Desired) {
 func (w *fixture) left(cluster string) []string {
 	var found []string
 	for _, doc := range w.sim.State().Documents {
-		for _, path := range []string{"loadBalancer/pools", "loadBalancer/virtualServices", "nat/rules", "applicationPortProfiles", "firewallGroups", "ssl/certificateLibrary"} {
+		for _, path := range []string{
+			"loadBalancer/pools", "loadBalancer/virtualServices", "nat/rules",
+			"applicationPortProfiles", "firewallGroups", "ssl/certificateLibrary",
+		} {
 			if strings.HasSuffix(doc.Path, path) && strings.Contains(string(doc.Body), "cluster="+cluster) {
 				found = append(found, doc.Path+" "+string(doc.Body))
 			}
@@ -173,7 +183,8 @@ const rolling = "GET /cloudapi/1.0.0/loadBalancer/pools"
 func (w *fixture) calls() (reads, writes int, all map[string]int) {
 	all = w.sim.Counters()
 	maps.DeleteFunc(all, func(op string, _ int) bool {
-		return strings.Contains(op, "task") || op == rolling || strings.Contains(op, "sessions") || strings.Contains(op, "versions")
+		return strings.Contains(op, "task") || op == rolling || strings.Contains(op, "sessions") ||
+			strings.Contains(op, "versions")
 	})
 	for _, op := range slices.Sorted(maps.Keys(all)) {
 		if strings.HasPrefix(op, "GET ") {

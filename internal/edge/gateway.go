@@ -58,14 +58,16 @@ func (d *Driver) at(id string) *gateway {
 
 func (d *Driver) newGateway(id string) *gateway {
 	g := &gateway{
-		id: id, driver: d, queue: newWriteQueue(d.opts.MaxWaiting), details: newDetails(d.opts), refusals: newRefusals(d.opts.Clock),
-		rights: newRights(), repairs: newRepairs(d.opts.Clock), generations: generations{bySet: map[string]uint64{}},
+		id: id, driver: d, queue: newWriteQueue(d.opts.MaxWaiting), details: newDetails(d.opts),
+		refusals: newRefusals(d.opts.Clock),
+		rights:   newRights(), repairs: newRepairs(d.opts.Clock), generations: generations{bySet: map[string]uint64{}},
 	}
 	g.facts = &list[facts]{driver: d, id: func(facts) string { return "" }, read: g.readFacts}
 	g.services = listOf(d, g.readServices, func(x *lb.VirtualService) *lb.Object { return &x.Object })
 	g.pools = listOf(d, g.readPools, func(x *lb.Pool) *lb.Object { return &x.Object })
 	g.sets = listOf(d, g.readSets, func(x *lb.Set) *lb.Object { return &x.Object })
-	g.claims = listOf(d, g.readClaims, func(x *lb.Claim) *lb.Object { return &lb.Object{ID: x.ID, Description: x.Description} })
+	g.claims = listOf(d, g.readClaims,
+		func(x *lb.Claim) *lb.Object { return &lb.Object{ID: x.ID, Description: x.Description} })
 	g.rules = listOf(d, g.readRules, func(x *lb.Rule) *lb.Object { return &x.Object })
 	g.rules.alike = func(a, b lb.Rule) bool { // a rule that was just created has no id yet
 		return a.Name == b.Name && (strings.HasPrefix(a.ID, unnamedRule) || strings.HasPrefix(b.ID, unnamedRule))

@@ -135,8 +135,9 @@ func TestEveryFailureMeansSomething(t *testing.T) {
 	g := NewWithT(t)
 	for cause, kind := range map[error]error{
 		vcd.ErrBusy: lb.ErrBusy, vcd.ErrThrottled: lb.ErrBusy, vcd.ErrLater: lb.ErrBusy, vcd.ErrChanged: lb.ErrBusy,
-		vcd.ErrInvalid: lb.ErrRefused, vcd.ErrForbidden: lb.ErrRefused, vcd.ErrQuota: lb.ErrRefused, vcd.ErrUnauthorized: lb.ErrRefused,
-		vcd.ErrUnavailable: lb.ErrUnknown, context.Canceled: lb.ErrUnknown, errors.New("x"): lb.ErrUnknown,
+		vcd.ErrInvalid: lb.ErrRefused, vcd.ErrForbidden: lb.ErrRefused, vcd.ErrQuota: lb.ErrRefused,
+		vcd.ErrUnauthorized: lb.ErrRefused,
+		vcd.ErrUnavailable:  lb.ErrUnknown, context.Canceled: lb.ErrUnknown, errors.New("x"): lb.ErrUnknown,
 	} {
 		err := classified(fmt.Errorf("doing: %w", cause))
 		g.Expect(err).To(MatchError(kind))
@@ -158,7 +159,11 @@ func TestFreeAddressesOfLargeSpaces(t *testing.T) {
 
 	g.Expect(freeIn(large, taken, false)).To(HaveLen(maxFree))
 	for range 100 {
-		for _, r := range []vcd.AddressRange{large, {From: addr("10.0.0.250"), To: addr("10.0.1.5")}, {From: addr("10.0.0.1"), To: addr("10.0.0.1")}} {
+		for _, r := range []vcd.AddressRange{
+			large,
+			{From: addr("10.0.0.250"), To: addr("10.0.1.5")},
+			{From: addr("10.0.0.1"), To: addr("10.0.0.1")},
+		} {
 			found := freeIn(r, taken, true)
 			g.Expect(found).NotTo(BeEmpty())
 			for _, a := range found {
@@ -166,6 +171,7 @@ func TestFreeAddressesOfLargeSpaces(t *testing.T) {
 			}
 		}
 	}
-	g.Expect(freeIn(vcd.AddressRange{From: addr("10.0.0.1"), To: addr("10.0.0.3")}, map[netip.Addr]bool{addr("10.0.0.2"): true}, false)).
+	g.Expect(freeIn(vcd.AddressRange{From: addr("10.0.0.1"), To: addr("10.0.0.3")},
+		map[netip.Addr]bool{addr("10.0.0.2"): true}, false)).
 		To(Equal([]netip.Addr{addr("10.0.0.1"), addr("10.0.0.3")}))
 }

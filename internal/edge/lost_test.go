@@ -43,7 +43,8 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 			plan := w.insist(&d)
 
 			w.Expect(plan.Status.Ready).To(BeTrue())
-			w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", true), "the right to IP sets was not taken away")
+			w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", true),
+				"the right to IP sets was not taken away")
 			w.Expect(w.documents(tc.deleted)).To(HaveLen(len(there) + 1))
 		})
 	}
@@ -54,12 +55,14 @@ func TestAFloatingIPThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) {
 	d := desired(service("c1", "web"), 80)
 	address := w.insist(&d).Status.Addresses
 	mine := func() []vcdsim.IPAllocation {
-		return slices.DeleteFunc(w.sim.State().Model.IPSpaces[0].Allocations, func(a vcdsim.IPAllocation) bool { return !strings.Contains(a.Description, d.Owner.UID) })
+		return slices.DeleteFunc(w.sim.State().Model.IPSpaces[0].Allocations,
+			func(a vcdsim.IPAllocation) bool { return !strings.Contains(a.Description, d.Owner.UID) })
 	}
 	w.Expect(mine()).To(HaveLen(1))
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		p := &e.Model.IPSpaces[0]
-		p.Allocations = slices.DeleteFunc(p.Allocations, func(a vcdsim.IPAllocation) bool { return strings.Contains(a.Description, d.Owner.UID) })
+		p.Allocations = slices.DeleteFunc(p.Allocations,
+			func(a vcdsim.IPAllocation) bool { return strings.Contains(a.Description, d.Owner.UID) })
 	})
 	w.restart()
 

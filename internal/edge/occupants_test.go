@@ -19,10 +19,14 @@ const (
 
 func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 	service8080 := func(address string) map[string]any {
-		return map[string]any{"virtualIpAddress": address, "servicePorts": []any{map[string]any{"portStart": 8080.0, "portEnd": 8080.0}}}
+		return map[string]any{
+			"virtualIpAddress": address,
+			"servicePorts":     []any{map[string]any{"portStart": 8080.0, "portEnd": 8080.0}},
+		}
 	}
 	rule8080 := map[string]any{
-		"type": "DNAT", "externalAddresses": "203.0.113.11", "internalAddresses": "192.168.7.7", "dnatExternalPort": "8080", "enabled": true,
+		"type": "DNAT", "externalAddresses": "203.0.113.11", "internalAddresses": "192.168.7.7",
+		"dnatExternalPort": "8080", "enabled": true,
 	}
 	tests := []struct {
 		name, path, kind string
@@ -30,11 +34,17 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 		wish             func(lb.Owner, ...int) lb.Desired
 		body             map[string]any
 	}{
-		{"of a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", desired, service8080("203.0.113.11")},
+		{
+			"of a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", desired,
+			service8080("203.0.113.11"),
+		},
 		{"inside", servicesDocument, "loadBalancerVirtualService", "192.168.8.2", oneArm, service8080("192.168.8.2")},
 		{"of a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", oneArm, rule8080},
 		{"of a virtual service by a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", desired, rule8080},
-		{"of a NAT rule by a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", oneArm, service8080("203.0.113.11")},
+		{
+			"of a NAT rule by a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", oneArm,
+			service8080("203.0.113.11"),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -59,7 +69,8 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 			w.Expect(plan.Status.Ready).To(BeTrue())
 			for _, doc := range w.sim.State().Documents {
 				if doc.Path == servicesDocument || doc.Path == rulesOfNAT {
-					theirs, has := strings.Contains(string(doc.Body), `"theirs"`), strings.Contains(string(doc.Body), `"`+tt.address+`"`)
+					theirs, has := strings.Contains(string(doc.Body), `"theirs"`),
+						strings.Contains(string(doc.Body), `"`+tt.address+`"`)
 					w.Expect(has).To(Equal(theirs), "one owner each")
 				}
 			}
@@ -94,7 +105,8 @@ func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 	w.sim.SetGate(together)
 
 	var aErr, bErr error
-	both(func() { aErr = w.driver.Run(t.Context(), w.gateway, aStep) }, func() { bErr = other.driver.Run(t.Context(), w.gateway, bStep) })
+	both(func() { aErr = w.driver.Run(t.Context(), w.gateway, aStep) },
+		func() { bErr = other.driver.Run(t.Context(), w.gateway, bStep) })
 
 	w.sim.SetGate(nil)
 	w.Expect([]error{aErr, bErr}).To(ContainElement(MatchError(lb.ErrBusy)), "one gives up at least")

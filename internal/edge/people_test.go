@@ -75,7 +75,8 @@ func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
 	allocate := func(value, description string) {
 		w.sim.Edit(func(e *vcdsim.Editor) {
 			space := &e.Model.IPSpaces[0]
-			space.Allocations = append(space.Allocations, vcdsim.IPAllocation{Type: vcdsim.FloatingIP, Value: value, OrgID: org, Description: description})
+			space.Allocations = append(space.Allocations,
+				vcdsim.IPAllocation{Type: vcdsim.FloatingIP, Value: value, OrgID: org, Description: description})
 		})
 	}
 	allocate("198.51.100.77", "for the shop")
@@ -89,9 +90,11 @@ func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
 	now.Advance(time.Minute)
 	w.insist(&d)
 
-	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"), HaveField("Value", left.String())))
+	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"),
+		HaveField("Value", left.String())))
 	d.Absent = true
 	w.insist(&d)
-	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"), HaveField("Value", left.String())),
+	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(HaveField("Value", "198.51.100.77"),
+		HaveField("Value", left.String())),
 		"people's both")
 }

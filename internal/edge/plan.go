@@ -78,8 +78,10 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 		return lb.Capabilities{}, classified(err)
 	}
 	return lb.Capabilities{
-		SharedVIP: f.features.SharedVIP, MemberSets: f.features.MemberGroups && g.refusals.setsAllowed(), IPv6: f.features.IPv6VIP,
-		PreserveClientIP: f.features.TransparentMode && f.balancer.Transparent, L4TLS: f.balancer.Premium || !f.balancer.Enabled,
+		SharedVIP: f.features.SharedVIP, MemberSets: f.features.MemberGroups && g.refusals.setsAllowed(),
+		IPv6:             f.features.IPv6VIP,
+		PreserveClientIP: f.features.TransparentMode && f.balancer.Transparent, L4TLS: f.balancer.Premium ||
+			!f.balancer.Enabled,
 		SourceRanges: f.features.SingleFirewallRule && d.opts.SourceRanges, MaxMembers: maxMembers,
 	}, nil
 }

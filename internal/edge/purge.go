@@ -77,13 +77,15 @@ func (p purge) verify(ctx context.Context) error {
 	if !p.NAT {
 		return nil
 	}
-	_, err := p.driver.Observe(ctx, p.gateway, lb.Query{Owner: lb.Owner{Cluster: p.Cluster}, Facts: lb.Forwardings, Translated: true})
+	_, err := p.driver.Observe(ctx, p.gateway,
+		lb.Query{Owner: lb.Owner{Cluster: p.Cluster}, Facts: lb.Forwardings, Translated: true})
 	return err
 }
 
 // remove runs the steps that remove an owner's objects, and returns how many there were.
 func (p purge) remove(ctx context.Context, owner lb.Owner) (int, error) {
-	plan, err := p.driver.plan(ctx, p.gateway, lb.Desired{Owner: owner, Absent: true}, PlanOptions{Fresh: true, NAT: p.NAT})
+	plan, err := p.driver.plan(ctx, p.gateway, lb.Desired{Owner: owner, Absent: true},
+		PlanOptions{Fresh: true, NAT: p.NAT})
 	if err != nil {
 		return 0, err
 	}
@@ -145,7 +147,8 @@ func (d *Driver) Existing(ctx context.Context, gateway string, kinds []lb.Kind) 
 }
 
 var allKinds = []lb.Kind{
-	lb.KindService, lb.KindPool, lb.KindSet, lb.KindAddress, lb.KindRule, lb.KindProfile, lb.KindCertificate, lb.KindFirewall,
+	lb.KindService, lb.KindPool, lb.KindSet, lb.KindAddress, lb.KindRule, lb.KindProfile, lb.KindCertificate,
+	lb.KindFirewall,
 }
 
 // scan calls a function with each object of some kinds, read anew.

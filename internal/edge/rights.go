@@ -20,8 +20,9 @@ var viewRights = map[lb.Kind]string{
 
 // rights decide whether a kind that the user may not list is taken for empty.
 type rights struct {
-	mu     sync.Mutex
-	seen   map[lb.Kind]bool  // kinds of which a cluster has, or had, something: a missing right is then no proof of absence
+	mu sync.Mutex
+	// kinds of which a cluster has, or had, something: a missing right is then no proof of absence
+	seen   map[lb.Kind]bool
 	hidden map[lb.Kind]error // kinds that the user may not list, as of the last try
 }
 
@@ -36,7 +37,8 @@ func (r *rights) tolerate(kind lb.Kind, err error) error {
 	if !errors.Is(err, vcd.ErrForbidden) {
 		return err
 	}
-	err = fmt.Errorf("the %ss of the cluster may not be seen: grant the user the right %q: %w", kind, viewRights[kind], err)
+	err = fmt.Errorf("the %ss of the cluster may not be seen: grant the user the right %q: %w", kind, viewRights[kind],
+		err)
 	if r.seen[kind] {
 		return err
 	}
@@ -54,7 +56,8 @@ func (r *rights) see(kind lb.Kind) {
 // infer notes what a virtual service, or pool, of a cluster implies to exist.
 func (r *rights) infer(m lb.Marker, certificate lb.Ref, group bool) {
 	for kind, there := range map[lb.Kind]bool{
-		lb.KindRule: m.Via == lb.ViaNAT, lb.KindProfile: m.Via == lb.ViaNAT, lb.KindFirewall: m.Filtered, lb.KindSet: group,
+		lb.KindRule: m.Via == lb.ViaNAT, lb.KindProfile: m.Via == lb.ViaNAT, lb.KindFirewall: m.Filtered,
+		lb.KindSet:         group,
 		lb.KindCertificate: lb.Imported(m.Owner, certificate.Name),
 	} {
 		if there {

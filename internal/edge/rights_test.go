@@ -21,8 +21,14 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 		name, list, right string
 		wish              func(lb.Owner, ...int) lb.Desired
 	}{
-		{"rules, by a virtual service behind them", "edgeGateways/nat/rules", "Organization vDC Gateway: View NAT", oneArm},
-		{"profiles, by a virtual service behind them", "applicationPortProfiles", "Organization vDC Gateway: View", oneArm},
+		{
+			"rules, by a virtual service behind them", "edgeGateways/nat/rules", "Organization vDC Gateway: View NAT",
+			oneArm,
+		},
+		{
+			"profiles, by a virtual service behind them", "applicationPortProfiles", "Organization vDC Gateway: View",
+			oneArm,
+		},
 		{"IP sets, by a pool of them", "firewallGroups/summaries", "Organization vDC Gateway: View", desired},
 		{"certificates, by a virtual service with one", "ssl/certificateLibrary", "Certificate Library: View", https},
 	} {
@@ -32,7 +38,10 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 			d := tt.wish(service("c1", "web"), 80)
 			w.insist(&d)
 			w.restart()
-			fault := w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/" + tt.list})
+			fault := w.sim.Faults().Add(vcdsim.Fault{
+				Status:    http.StatusForbidden,
+				Operation: "GET /cloudapi/1.0.0/" + tt.list,
+			})
 			gone := absent(d)
 
 			_, err := w.reach(&gone)
@@ -53,7 +62,10 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 
 func TestWhereAddressesAreTranslatedRulesThatAreHiddenMayBeThere(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
-	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/edgeGateways/nat/rules"})
+	w.sim.Faults().Add(vcdsim.Fault{
+		Status:    http.StatusForbidden,
+		Operation: "GET /cloudapi/1.0.0/edgeGateways/nat/rules",
+	})
 	query := lb.Query{Owner: service("c1", "web"), Facts: lb.Forwardings}
 
 	_, err := w.driver.Observe(t.Context(), w.gateway, query)

@@ -124,14 +124,21 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 }
 
 func TestObservationFailsClosed(t *testing.T) {
-	for _, path := range []string{"virtualServiceSummaries", "poolSummaries", "summaries", "nat/rules", "applicationPortProfiles", "certificateLibrary"} {
+	for _, path := range []string{
+		"virtualServiceSummaries", "poolSummaries", "summaries", "nat/rules",
+		"applicationPortProfiles", "certificateLibrary",
+	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, vcdsim.K8sTenant())
-			for _, operation := range []string{"GET /cloudapi/*/*/*/" + path, "GET /cloudapi/*/*/" + path, "GET /cloudapi/*/" + path} {
+			for _, operation := range []string{
+				"GET /cloudapi/*/*/*/" + path, "GET /cloudapi/*/*/" + path,
+				"GET /cloudapi/*/" + path,
+			} {
 				w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusInternalServerError, Operation: operation})
 			}
-			_, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: service("c1", "web"), Facts: lb.Forwardings | lb.Certificates})
+			_, err := w.driver.Observe(t.Context(), w.gateway,
+				lb.Query{Owner: service("c1", "web"), Facts: lb.Forwardings | lb.Certificates})
 			w.Expect(err).To(MatchError(lb.ErrUnknown))
 			_, err = w.driver.Owners(t.Context(), w.gateway, "c1")
 			w.Expect(err).To(MatchError(lb.ErrUnknown))
@@ -142,11 +149,18 @@ func TestObservationFailsClosed(t *testing.T) {
 func TestARightThatWasTakenAwayIsNoProofOfAbsence(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := oneArm(service("c1", "web"), 80)
-	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/ssl/certificateLibrary"})
+	w.sim.Faults().Add(vcdsim.Fault{
+		Status:    http.StatusForbidden,
+		Operation: "GET /cloudapi/1.0.0/ssl/certificateLibrary",
+	})
 	w.insist(&d)
-	w.Expect(w.driver.Owners(t.Context(), w.gateway, "c1")).To(ConsistOf(d.Owner, lb.Owner{Cluster: "c1"}), "who may not see certificates has none")
+	w.Expect(w.driver.Owners(t.Context(), w.gateway, "c1")).To(ConsistOf(d.Owner, lb.Owner{Cluster: "c1"}),
+		"who may not see certificates has none")
 
-	w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusForbidden, Operation: "GET /cloudapi/1.0.0/edgeGateways/nat/rules"})
+	w.sim.Faults().Add(vcdsim.Fault{
+		Status:    http.StatusForbidden,
+		Operation: "GET /cloudapi/1.0.0/edgeGateways/nat/rules",
+	})
 	_, err := w.driver.Owners(t.Context(), w.gateway, "c1")
 	w.Expect(err).To(MatchError(lb.ErrRefused), "there were rules")
 }
@@ -176,7 +190,10 @@ func TestAFloatingIPThatAnotherOrganisationHas(t *testing.T) {
 	model := vcdsim.IPSpaces()
 	w := newFixture(t, model)
 	w.sim.Edit(func(e *vcdsim.Editor) {
-		e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{{Type: vcdsim.FloatingIP, Value: "198.51.100.10", OrgID: "another"}}
+		e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{{
+			Type: vcdsim.FloatingIP, Value: "198.51.100.10",
+			OrgID: "another",
+		}}
 	})
 	d := desired(service("c1", "web"), 80)
 
@@ -211,7 +228,10 @@ func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
 	w.opts = edge.Options{TaskTimeout: 50 * time.Millisecond}
 	w.restart()
 	w.sim.Faults().Add(vcdsim.Fault{StickTask: true})
-	step := lb.Step{Verb: lb.Create, Kind: lb.KindSet, Name: "nodes", Set: &lb.Set{Object: lb.Object{Description: lb.Marker{Owner: lb.Owner{Cluster: "c1"}}.String()}}}
+	step := lb.Step{
+		Verb: lb.Create, Kind: lb.KindSet, Name: "nodes",
+		Set: &lb.Set{Object: lb.Object{Description: lb.Marker{Owner: lb.Owner{Cluster: "c1"}}.String()}},
+	}
 
 	err := w.driver.Run(t.Context(), w.gateway, step)
 
@@ -257,22 +277,32 @@ func TestWhatOldVersionsMade(t *testing.T) {
 	org := w.sim.State().Model.Orgs[1].ID
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		pool := e.AddDocument("1.0.0/loadBalancer/pools", "loadBalancerPool", org, w.gateway, map[string]any{
-			"name": "ingress-pool-web-" + short + "-http", "enabled": true, "defaultPort": 30080.0, "healthMonitors": []any{map[string]any{"type": "TCP"}},
-			"members": []any{map[string]any{"ipAddress": "192.168.100.11", "port": 30080.0, "enabled": true, "ratio": 1.0}},
+			"name": "ingress-pool-web-" + short + "-http", "enabled": true, "defaultPort": 30080.0,
+			"healthMonitors": []any{map[string]any{"type": "TCP"}},
+			"members": []any{map[string]any{
+				"ipAddress": "192.168.100.11", "port": 30080.0, "enabled": true,
+				"ratio": 1.0,
+			}},
 		})
-		e.AddDocument("1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", org, w.gateway, map[string]any{
-			"name": "ingress-vs-web-" + short + "-http", "enabled": true, "virtualIpAddress": "203.0.113.50",
-			"loadBalancerPoolRef": map[string]any{"id": pool}, "applicationProfile": map[string]any{"type": "L4"},
-			"servicePorts": []any{map[string]any{"portStart": 80.0, "portEnd": 80.0, "tcpUdpProfile": map[string]any{"type": "TCP_PROXY"}}},
-		})
+		e.AddDocument("1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", org, w.gateway,
+			map[string]any{
+				"name": "ingress-vs-web-" + short + "-http", "enabled": true, "virtualIpAddress": "203.0.113.50",
+				"loadBalancerPoolRef": map[string]any{"id": pool}, "applicationProfile": map[string]any{"type": "L4"},
+				"servicePorts": []any{map[string]any{
+					"portStart": 80.0, "portEnd": 80.0,
+					"tcpUdpProfile": map[string]any{"type": "TCP_PROXY"},
+				}},
+			})
 	})
 	owner := lb.Owner{Cluster: cluster, Namespace: "default", Name: "web", UID: "u"}
 
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: owner, Facts: lb.FullPools})
 
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(seen.Services).To(ConsistOf(And(HaveField("VIPs", ConsistOf(netip.MustParseAddr("203.0.113.50"))), HaveField("Port", 80))))
-	w.Expect(seen.Pools).To(ConsistOf(And(HaveField("Members", ConsistOf(netip.MustParseAddr("192.168.100.11"))), HaveField("NodePort", 30080))))
+	w.Expect(seen.Services).To(ConsistOf(And(HaveField("VIPs", ConsistOf(netip.MustParseAddr("203.0.113.50"))),
+		HaveField("Port", 80))))
+	w.Expect(seen.Pools).To(ConsistOf(And(HaveField("Members", ConsistOf(netip.MustParseAddr("192.168.100.11"))),
+		HaveField("NodePort", 30080))))
 	w.Expect(w.driver.Owners(t.Context(), w.gateway, cluster)).To(ConsistOf(HaveField("Name", "web")))
 	other := owner
 	other.Cluster = "another"
@@ -293,7 +323,10 @@ func TestWritesTakeTurns(t *testing.T) {
 	second := model.Orgs[1].VDCs[0].EdgeGateways[0]
 	second.Name, second.Uplinks = "second", []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
 		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
-		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.210")}},
+		Addresses: []vcdsim.Range{{
+			From: netip.MustParseAddr("203.0.113.200"),
+			To:   netip.MustParseAddr("203.0.113.210"),
+		}},
 	}}}}
 	model.Orgs[1].VDCs[0].EdgeGateways = append(model.Orgs[1].VDCs[0].EdgeGateways, second)
 	w := newFixture(t, model)
@@ -335,7 +368,8 @@ func TestWhoGivesUpDoesNotWaitForATask(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gaveUp := make(chan error, 1)
 	go func() { gaveUp <- w.driver.Run(ctx, w.gateway, step) }()
-	w.Eventually(func() []vcdsim.Task { return w.sim.State().Tasks }).Should(ContainElement(HaveField("Status", vcdsim.TaskRunning)))
+	w.Eventually(func() []vcdsim.Task { return w.sim.State().Tasks }).Should(ContainElement(HaveField("Status",
+		vcdsim.TaskRunning)))
 	cancel()
 
 	var err error

@@ -47,14 +47,20 @@ func pickOne[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 // TestWhoeverChangesTheirMindGetsThere has three Services change their minds again and again, about how they are
 // reached and with whom they share: none of them may be stuck on the way, and nothing may be left.
 func TestWhoeverChangesTheirMindGetsThere(t *testing.T) {
-	for name, model := range map[string]func() vcdsim.Model{"on IP blocks": vcdsim.K8sTenant, "on IP Spaces": vcdsim.IPSpaces} {
+	for name, model := range map[string]func() vcdsim.Model{
+		"on IP blocks": vcdsim.K8sTenant,
+		"on IP Spaces": vcdsim.IPSpaces,
+	} {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(name, ", seed ", seed), func(t *testing.T) {
 				t.Parallel()
 				w, r := newFixture(t, model()), rand.New(rand.NewPCG(seed, 1))
 				w.opts.SourceRanges = true
 				w.restart()
-				all := []lb.Desired{desired(service("c1", "a"), 81), desired(service("c1", "b"), 82), desired(service("c1", "c"), 83)}
+				all := []lb.Desired{
+					desired(service("c1", "a"), 81), desired(service("c1", "b"), 82),
+					desired(service("c1", "c"), 83),
+				}
 				for i := range all {
 					all[i].Share = "all"
 				}

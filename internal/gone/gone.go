@@ -1,12 +1,12 @@
-// Package gone decides whether something that a cloud does not show any more is gone. It makes no request and knows no cloud:
-// the evidence is gathered elsewhere.
+// Package gone decides whether something that a cloud does not show any more is gone. It makes no request and knows no
+// cloud: the evidence is gathered elsewhere.
 package gone
 
 import "time"
 
 const (
-	// ProofInterval is the least time between two observations that together prove absence: a minute, and a second because
-	// annotations store times without fractions.
+	// ProofInterval is the least time between two observations that together prove absence: a minute, and a second
+	// because annotations store times without fractions.
 	ProofInterval = 61 * time.Second
 	// logKept is how long a cloud keeps its log of tasks at least.
 	logKept = 24 * time.Hour
@@ -35,8 +35,8 @@ type Subject struct {
 	Unrecorded bool
 	// DeleteRequested is true if its deletion was requested by this program.
 	DeleteRequested bool
-	// Observed is when this process first found it missing; zero if another one did. Unlike Since it comes from a clock that
-	// does not leap.
+	// Observed is when this process first found it missing; zero if another one did. Unlike Since it comes from a clock
+	// that does not leap.
 	Observed time.Time
 	// Born is when it certainly existed; zero if that is long ago.
 	Born time.Time
@@ -76,9 +76,10 @@ const (
 	ScopeHidden                      // not even the scope is shown
 	HomeHidden                       // neither its container nor a log of its deletion is shown
 	SiblingsHidden                   // nothing of the cluster is shown
-	Unlogged                         // it existed less than a day ago, and the log does not mention it: the cloud may have been restored
-	Once                             // it was observed missing once
-	AskingSite                       // other clusters of the site observe theirs first
+	// it existed less than a day ago, and the log does not mention it: the cloud may have been restored
+	Unlogged
+	Once       // it was observed missing once
+	AskingSite // other clusters of the site observe theirs first
 )
 
 var reasons = map[Reason]string{
@@ -104,8 +105,8 @@ type Verdict struct {
 	Counts bool
 }
 
-// Decide decides whether a subject is gone, after an observation. A nil site means that nothing holds it back: it is a container, or
-// no identity is recorded.
+// Decide decides whether a subject is gone, after an observation. A nil site means that nothing holds it back: it is a
+// container, or no identity is recorded.
 func Decide(now time.Time, s Subject, site *Site) Verdict {
 	if v := s.judge(); !v.Counts {
 		return v

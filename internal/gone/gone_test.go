@@ -7,7 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// lost returns a recorded machine of cluster a that is missing for so many seconds, in a container that is shown without it.
+// lost returns a recorded machine of cluster a that is missing for so many seconds, in a container that is shown
+// without it.
 func lost(seconds int, mods ...func(*Subject)) Subject {
 	s := Subject{
 		Missing:  Missing{Cluster: "a", Name: "0", Since: noon.Add(-time.Duration(seconds) * time.Second)},
@@ -43,10 +44,16 @@ func TestWhatOneObservationProves(t *testing.T) {
 		{"so may what its container lists", mods(held, deleted), Verdict{Reason: HeldByHome}},
 		{"also after its deletion was requested", mods(held, requested), Verdict{Reason: HeldByHome}},
 		{"an account that sees no scope proves nothing", mods(scopeHidden, deleted), Verdict{Reason: ScopeHidden}},
-		{"access may be missing to a container that is not shown, whatever else is", mods(homeHidden), Verdict{Reason: HomeHidden}},
+		{
+			"access may be missing to a container that is not shown, whatever else is", mods(homeHidden),
+			Verdict{Reason: HomeHidden},
+		},
 		{"also after its deletion was requested", mods(homeHidden, requested), Verdict{Reason: HomeHidden}},
 		{"the log proves that a container is gone", mods(homeHidden, siblingsHidden, deleted), counted(Gone)},
-		{"a container without anything else of the cluster proves nothing", mods(siblingsHidden), Verdict{Reason: SiblingsHidden}},
+		{
+			"a container without anything else of the cluster proves nothing", mods(siblingsHidden),
+			Verdict{Reason: SiblingsHidden},
+		},
 		{"one that never was recorded needs its container", mods(unrecorded, siblingsHidden), counted(Gone)},
 		{"or anything of the cluster", mods(unrecorded, homeHidden), counted(Gone)},
 		{"but not nothing", mods(unrecorded, homeHidden, siblingsHidden), Verdict{Reason: SiblingsHidden}},
@@ -64,7 +71,9 @@ func TestWhatOneObservationProves(t *testing.T) {
 }
 
 func TestAbsenceIsProvedTwice(t *testing.T) {
-	once := func(left time.Duration) Verdict { return Verdict{State: Waiting, Reason: Once, After: left, Counts: true} }
+	once := func(left time.Duration) Verdict {
+		return Verdict{State: Waiting, Reason: Once, After: left, Counts: true}
+	}
 	tests := []struct {
 		name    string
 		subject Subject
@@ -74,11 +83,17 @@ func TestAbsenceIsProvedTwice(t *testing.T) {
 		{"the first observation is not enough", lost(0, unseen), &Site{}, once(ProofInterval)},
 		{"nor one within a minute", lost(60), &Site{}, once(time.Second)},
 		{"nor is one in the future the first", lost(-1), &Site{}, once(ProofInterval)},
-		{"a clock that was put forward proves nothing", lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }), &Site{}, once(time.Minute)},
+		{
+			"a clock that was put forward proves nothing",
+			lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }), &Site{}, once(time.Minute),
+		},
 		{"two a minute apart are enough", lost(61), &Site{}, counted(Gone)},
 		{"also for what nothing holds back", lost(61), nil, counted(Gone)},
 		{"one is after we asked for its deletion", lost(0, unseen, requested), &Site{}, counted(Gone)},
-		{"but not without its container", lost(0, unseen, requested, homeHidden, deleted), &Site{}, once(ProofInterval)},
+		{
+			"but not without its container", lost(0, unseen, requested, homeHidden, deleted), &Site{},
+			once(ProofInterval),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,12 +113,28 @@ func TestOthersHoldBack(t *testing.T) {
 		site    Site
 		want    Verdict
 	}{
-		{"half of a cluster", lost(120), Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]}, Verdict{State: HeldBack, After: 8 * time.Minute, Counts: true}},
-		{"not what was declared gone before", lost(120, func(s *Subject) { s.Gone = noon }), Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]}, counted(Gone)},
-		{"not what is unrecorded", lost(120, unrecorded), Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]}, counted(Gone)},
+		{
+			"half of a cluster", lost(120),
+			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
+			Verdict{State: HeldBack, After: 8 * time.Minute, Counts: true},
+		},
+		{
+			"not what was declared gone before", lost(120, func(s *Subject) { s.Gone = noon }),
+			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
+			counted(Gone),
+		},
+		{
+			"not what is unrecorded", lost(120, unrecorded),
+			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
+			counted(Gone),
+		},
 		{"three clusters", lost(120), Site{Missing: three}, counted(Stopped)},
 		{"a stop of another cluster", lost(120), Site{Stopped: true}, counted(Stopped)},
-		{"not after a person acknowledged it", lost(120), Site{Missing: three, Stopped: true, Acknowledged: noon}, counted(Gone)},
+		{
+			"not after a person acknowledged it", lost(120),
+			Site{Missing: three, Stopped: true, Acknowledged: noon},
+			counted(Gone),
+		},
 		{"clusters that have not been asked", lost(120), Site{Neighbors: true}, asking},
 		{"not for long", lost(120), Site{Neighbors: true, Asked: noon.Add(-15 * time.Second)}, counted(Gone)},
 	}

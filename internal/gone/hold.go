@@ -57,8 +57,9 @@ func recent(now time.Time, all []Missing) []Missing {
 	return found
 }
 
-// holdBack returns how long a missing machine is held back because too many of its cluster went missing together; 0 if it may be
-// declared gone. The cluster has n machines; all are those that are missing, and last is when one was last released.
+// holdBack returns how long a missing machine is held back because too many of its cluster went missing together; 0 if
+// it may be declared gone. The cluster has n machines; all are those that are missing, and last is when one was last
+// released.
 func holdBack(now time.Time, me Missing, all []Missing, n int, last time.Time) time.Duration {
 	found := recent(now, all)
 	if len(found) <= max(1, n/3) {

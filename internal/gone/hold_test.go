@@ -14,7 +14,10 @@ var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 func missingFor(cluster string, minutes ...int) []Missing {
 	var all []Missing
 	for i, m := range minutes {
-		all = append(all, Missing{Cluster: cluster, Name: fmt.Sprint(i), Since: noon.Add(-time.Duration(m) * time.Minute)})
+		all = append(all, Missing{
+			Cluster: cluster, Name: fmt.Sprint(i),
+			Since: noon.Add(-time.Duration(m) * time.Minute),
+		})
 	}
 	return all
 }
@@ -44,11 +47,27 @@ func TestHeldBack(t *testing.T) {
 		{"after ten minutes the first goes", 4, missingFor("a", 11, 11, 11), 0, time.Time{}, 0},
 		{"and the others wait until it is gone", 4, missingFor("a", 11, 11, 11), 1, time.Time{}, releaseGap},
 		{"the one that is missing longer comes first", 4, missingFor("a", 11, 12, 11), 1, time.Time{}, 0},
-		{"the next waits a minute after the last", 4, goneFor(0, missingFor("a", 11, 11, 11), 0), 1, time.Time{}, time.Minute},
+		{
+			"the next waits a minute after the last", 4, goneFor(0, missingFor("a", 11, 11, 11), 0), 1,
+			time.Time{},
+			time.Minute,
+		},
 		{"and then goes", 4, goneFor(1, missingFor("a", 12, 12, 12), 0), 1, time.Time{}, 0},
-		{"one that was deleted since counts, too", 6, missingFor("a", 11, 11, 11), 0, noon.Add(-20 * time.Second), 40 * time.Second},
-		{"what was declared gone long ago does not hold back others", 4, goneFor(11, missingFor("a", 30, 30, 1), 0, 1), 2, time.Time{}, 0},
-		{"what was declared gone just now does", 4, goneFor(2, missingFor("a", 5, 5, 1), 0, 1), 2, time.Time{}, 9 * time.Minute},
+		{
+			"one that was deleted since counts, too", 6, missingFor("a", 11, 11, 11), 0, noon.Add(-20 * time.Second),
+			40 * time.Second,
+		},
+		{
+			"what was declared gone long ago does not hold back others", 4, goneFor(11, missingFor("a", 30, 30, 1), 0, 1),
+			2,
+			time.Time{},
+			0,
+		},
+		{
+			"what was declared gone just now does", 4, goneFor(2, missingFor("a", 5, 5, 1), 0, 1), 2,
+			time.Time{},
+			9 * time.Minute,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -78,12 +97,38 @@ func TestMissingTogether(t *testing.T) {
 		{"machines of one cluster do not stop a site", missingFor("a", 1, 1, 1), time.Time{}, false},
 		{"nor do those of two", all(missingFor("a", 1), missingFor("b", 1)), time.Time{}, false},
 		{"those of three do", all(missingFor("a", 1), missingFor("b", 5), missingFor("c", 9)), time.Time{}, true},
-		{"not if they are more than ten minutes apart", all(missingFor("a", 6), missingFor("b", 1), missingFor("c", 12)), time.Time{}, false},
-		{"they may have gone missing long ago, together", all(missingFor("a", 66), missingFor("b", 61), missingFor("c", 70)), time.Time{}, true},
-		{"one of this cluster must be among them", all(missingFor("a", 30), missingFor("b", 1), missingFor("c", 1), missingFor("d", 1)), time.Time{}, false},
-		{"one that a person acknowledged does not count", all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)), noon.Add(-time.Minute), false},
-		{"one that went missing after that does", all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)), noon.Add(-6 * time.Minute), true},
-		{"what was declared gone long ago does not count", all(missingFor("a", 1), missingFor("b", 1), goneFor(11, missingFor("c", 1), 0)), time.Time{}, false},
+		{
+			"not if they are more than ten minutes apart",
+			all(missingFor("a", 6), missingFor("b", 1), missingFor("c", 12)),
+			time.Time{},
+			false,
+		},
+		{
+			"they may have gone missing long ago, together",
+			all(missingFor("a", 66), missingFor("b", 61), missingFor("c", 70)),
+			time.Time{},
+			true,
+		},
+		{
+			"one of this cluster must be among them",
+			all(missingFor("a", 30), missingFor("b", 1), missingFor("c", 1), missingFor("d", 1)),
+			time.Time{},
+			false,
+		},
+		{
+			"one that a person acknowledged does not count",
+			all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)), noon.Add(-time.Minute), false,
+		},
+		{
+			"one that went missing after that does", all(missingFor("a", 5), missingFor("b", 5), missingFor("c", 5)),
+			noon.Add(-6 * time.Minute), true,
+		},
+		{
+			"what was declared gone long ago does not count",
+			all(missingFor("a", 1), missingFor("b", 1), goneFor(11, missingFor("c", 1), 0)),
+			time.Time{},
+			false,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -256,7 +256,8 @@ func expectSchemaAccepts(t *testing.T, config []byte, args ...string) {
 	g := NewWithT(t)
 	file := filepath.Join(t.TempDir(), "config")
 	g.Expect(os.WriteFile(file, config, 0o600)).To(Succeed())
-	out, err := exec.Command("cloud-init", append([]string{"schema", "--config-file", file}, args...)...).CombinedOutput()
+	out, err := exec.Command("cloud-init",
+		append([]string{"schema", "--config-file", file}, args...)...).CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
 	g.Expect(string(out)).To(ContainSubstring("Valid"))
 }

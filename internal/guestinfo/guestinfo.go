@@ -149,6 +149,7 @@ func validateBootstrapData(format Format, data []byte) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("bootstrap data has format %q, known are %s and %s", format, FormatCloudConfig, FormatIgnition)
+		return fmt.Errorf("bootstrap data has format %q, known are %s and %s", format, FormatCloudConfig,
+			FormatIgnition)
 	}
 }

@@ -59,7 +59,8 @@ func input(mods ...func(*guestinfo.Input)) guestinfo.Input {
 			{
 				MAC: "00:50:56:AB:CD:01", Name: "eth0", Mode: guestinfo.ModePool, Primary: true,
 				Address: netip.MustParsePrefix("192.168.100.10/24"), Gateway: netip.MustParseAddr("192.168.100.1"),
-				DNS: []netip.Addr{netip.MustParseAddr("192.168.100.53")}, SearchDomains: []string{"acme.example"}, MTU: 1450,
+				DNS: []netip.Addr{netip.MustParseAddr("192.168.100.53")}, SearchDomains: []string{"acme.example"},
+				MTU: 1450,
 			},
 			{
 				MAC: "00:50:56:AB:CD:02", Name: "eth1", Mode: guestinfo.ModeManual,
@@ -226,28 +227,70 @@ func TestRenderRefuses(t *testing.T) {
 		{"no provider ID", func(in *guestinfo.Input) { in.ProviderID = "" }, "provider ID is empty"},
 		{"no bootstrap data", func(in *guestinfo.Input) { in.BootstrapData = nil }, "bootstrap data is empty"},
 		{"an unknown format", func(in *guestinfo.Input) { in.Format = "sysprep" }, `format "sysprep"`},
-		{"cloud-config that cloud-init cannot decode", func(in *guestinfo.Input) { in.BootstrapData = []byte("#cloud-config\xff") }, "not UTF-8"},
+		{
+			"cloud-config that cloud-init cannot decode",
+			func(in *guestinfo.Input) { in.BootstrapData = []byte("#cloud-config\xff") }, "not UTF-8",
+		},
 		{"an empty host name", func(in *guestinfo.Input) { in.Hostname = "" }, `host name ""`},
 		{"an upper-case host name", func(in *guestinfo.Input) { in.Hostname = "Node" }, `host name "Node"`},
-		{"a host name that starts with a hyphen", func(in *guestinfo.Input) { in.Hostname = "-node" }, `host name "-node"`},
-		{"a host name with an underscore", func(in *guestinfo.Input) { in.Hostname = "my_node" }, `host name "my_node"`},
-		{"a host name with an empty label", func(in *guestinfo.Input) { in.Hostname = "node..example" }, `host name "node..example"`},
+		{
+			"a host name that starts with a hyphen", func(in *guestinfo.Input) { in.Hostname = "-node" },
+			`host name "-node"`,
+		},
+		{
+			"a host name with an underscore", func(in *guestinfo.Input) { in.Hostname = "my_node" },
+			`host name "my_node"`,
+		},
+		{
+			"a host name with an empty label", func(in *guestinfo.Input) { in.Hostname = "node..example" },
+			`host name "node..example"`,
+		},
 		{"a host name with a line break", func(in *guestinfo.Input) { in.Hostname = "node\n" }, "host name"},
 		{"a long label", func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a", 64) }, "up to 63"},
-		{"a long host name", func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a.", 127) + "a" }, "the limit is 253"},
-		{"a MAC address that is none", nic(func(n *guestinfo.NIC) { n.MAC = "00:50" }), "NIC 0: \"00:50\" is not a MAC address"},
-		{"a MAC address of another length", nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:01:02:03:04:05" }), "is not a MAC address"},
-		{"one MAC address twice", nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }), "NIC 1: MAC address 00:50:56:ab:cd:02 belongs to another NIC"},
+		{
+			"a long host name", func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a.", 127) + "a" },
+			"the limit is 253",
+		},
+		{
+			"a MAC address that is none", nic(func(n *guestinfo.NIC) { n.MAC = "00:50" }),
+			"NIC 0: \"00:50\" is not a MAC address",
+		},
+		{
+			"a MAC address of another length", nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:01:02:03:04:05" }),
+			"is not a MAC address",
+		},
+		{
+			"one MAC address twice", nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }),
+			"NIC 1: MAC address 00:50:56:ab:cd:02 belongs to another NIC",
+		},
 		{"one name twice", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 belongs to another NIC"},
 		{"a name with a slash", nic(func(n *guestinfo.NIC) { n.Name = "../x" }), "not an interface name"},
-		{"a name that is too long", nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }), "not an interface name"},
+		{
+			"a name that is too long", nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }),
+			"not an interface name",
+		},
 		{"no address", nic(func(n *guestinfo.NIC) { n.Address = netip.Prefix{} }), "mode POOL needs an address"},
-		{"a multicast address", nic(func(n *guestinfo.NIC) { n.Address = netip.MustParsePrefix("224.0.0.1/24") }), "not an address of a machine"},
-		{"a gateway elsewhere", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("10.0.0.1") }), "gateway 10.0.0.1 is not in the subnet 192.168.100.0/24"},
-		{"the gateway's address", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("192.168.100.10") }), "is that of the gateway"},
-		{"a gateway with a zone", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("fe80::1%eth0") }), "is not the address of a gateway"},
+		{
+			"a multicast address", nic(func(n *guestinfo.NIC) { n.Address = netip.MustParsePrefix("224.0.0.1/24") }),
+			"not an address of a machine",
+		},
+		{
+			"a gateway elsewhere", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("10.0.0.1") }),
+			"gateway 10.0.0.1 is not in the subnet 192.168.100.0/24",
+		},
+		{
+			"the gateway's address", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("192.168.100.10") }),
+			"is that of the gateway",
+		},
+		{
+			"a gateway with a zone", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("fe80::1%eth0") }),
+			"is not the address of a gateway",
+		},
 		{"a name server that is none", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
-		{"a search domain with a space", nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }), `search domain "a b"`},
+		{
+			"a search domain with a space", nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }),
+			`search domain "a b"`,
+		},
 		{"a tiny MTU", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
 		{"an unknown mode", nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), `mode "STATIC"`},
 		{"a primary NIC that is left alone", nic(func(n *guestinfo.NIC) { n.Mode = guestinfo.ModeNone }), "mode NONE"},
@@ -319,12 +362,20 @@ func TestRedacted(t *testing.T) {
 		want   bool
 	}{
 		{"nothing was ever written", nil, true},
-		{"cloud-init has redacted", map[string]string{"guestinfo.userdata": "---", "guestinfo.userdata.encoding": " "}, true},
+		{
+			"cloud-init has redacted",
+			map[string]string{"guestinfo.userdata": "---", "guestinfo.userdata.encoding": " "},
+			true,
+		},
 		{"we have cleared", guestinfo.ClearUserdata(), true},
 		{"a space is as empty as a guest can make it", map[string]string{"guestinfo.userdata": " "}, true},
 		{"user data is there", map[string]string{"guestinfo.userdata": "H4sI"}, false},
 		{"an ignition configuration is there", map[string]string{"guestinfo.ignition.config.data": "H4sI"}, false},
-		{"foreign keys and metadata do not matter", map[string]string{"guestinfo.metadata": "H4sI", "guestinfo.foo": "bar"}, true},
+		{
+			"foreign keys and metadata do not matter",
+			map[string]string{"guestinfo.metadata": "H4sI", "guestinfo.foo": "bar"},
+			true,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

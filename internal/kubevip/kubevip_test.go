@@ -77,7 +77,13 @@ func TestRenderManifest(t *testing.T) {
 	g.Expect(pod.Spec.Containers[0].Args).To(Equal([]string{"manager"}))
 	g.Expect(pod.Spec.Containers[0].SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
 	g.Expect(pod.Spec.Volumes).To(Equal([]corev1.Volume{
-		{Name: "kubeconfig", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc/kubernetes/admin.conf", Type: &file}}},
+		{
+			Name: "kubeconfig",
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
+				Path: "/etc/kubernetes/admin.conf",
+				Type: &file,
+			}},
+		},
 		{Name: "hosts", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc/kube-vip/hosts", Type: &file}}},
 	}))
 	g.Expect(env(pod)).To(Equal(map[string]string{
@@ -95,10 +101,26 @@ func TestRenderSetsWhatDiffers(t *testing.T) {
 		want   map[string]string
 	}{
 		{"a port of the user's", kubevip.Config{Address: "10.0.0.9", Port: 443}, map[string]string{"port": "443"}},
-		{"an interface of the user's", kubevip.Config{Address: "10.0.0.9", Interface: "eth1"}, map[string]string{"vip_interface": "eth1"}},
-		{"IPv6 has a prefix of 128 bits", kubevip.Config{Address: "2001:db8::9"}, map[string]string{"address": "2001:db8::9", "vip_subnet": "128"}},
-		{"a DNS name resolves to one family", kubevip.Config{Address: "api.acme.example"}, map[string]string{"address": "api.acme.example", "vip_subnet": "32", "dns_mode": "ipv4"}},
-		{"a DNS name with dynamic DNS", kubevip.Config{Address: "api.acme.example", DynamicDNS: true}, map[string]string{"vip_ddns": "true"}},
+		{
+			"an interface of the user's",
+			kubevip.Config{Address: "10.0.0.9", Interface: "eth1"},
+			map[string]string{"vip_interface": "eth1"},
+		},
+		{
+			"IPv6 has a prefix of 128 bits",
+			kubevip.Config{Address: "2001:db8::9"},
+			map[string]string{"address": "2001:db8::9", "vip_subnet": "128"},
+		},
+		{
+			"a DNS name resolves to one family",
+			kubevip.Config{Address: "api.acme.example"},
+			map[string]string{"address": "api.acme.example", "vip_subnet": "32", "dns_mode": "ipv4"},
+		},
+		{
+			"a DNS name with dynamic DNS",
+			kubevip.Config{Address: "api.acme.example", DynamicDNS: true},
+			map[string]string{"vip_ddns": "true"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -173,7 +195,10 @@ func TestRenderRefuses(t *testing.T) {
 		want string
 	}{
 		{"no address", func(c *kubevip.Config) { c.Address = "" }, `address ""`},
-		{"an address that is none", func(c *kubevip.Config) { c.Address = "192.168.100.300" }, "neither an IP address nor a DNS name"},
+		{
+			"an address that is none", func(c *kubevip.Config) { c.Address = "192.168.100.300" },
+			"neither an IP address nor a DNS name",
+		},
 		{"a short address", func(c *kubevip.Config) { c.Address = "10.0.1" }, "neither an IP address nor a DNS name"},
 		{"an address with a port", func(c *kubevip.Config) { c.Address = "10.0.0.1:6443" }, "neither"},
 		{"a prefix", func(c *kubevip.Config) { c.Address = "10.0.0.1/24" }, "neither"},
@@ -190,7 +215,10 @@ func TestRenderRefuses(t *testing.T) {
 		{"a negative port", func(c *kubevip.Config) { c.Port = -1 }, "port -1"},
 		{"a port above the last", func(c *kubevip.Config) { c.Port = 65536 }, "port 65536"},
 		{"an interface with a space", func(c *kubevip.Config) { c.Interface = "eth 0" }, "interface name"},
-		{"an interface with a long name", func(c *kubevip.Config) { c.Interface = "abcdefghijklmnop" }, "interface name"},
+		{
+			"an interface with a long name", func(c *kubevip.Config) { c.Interface = "abcdefghijklmnop" },
+			"interface name",
+		},
 		{"an image with a line break", func(c *kubevip.Config) { c.Image = "a\nb" }, "name of an image"},
 		{"dynamic DNS for an address", func(c *kubevip.Config) { c.DynamicDNS = true }, "needs a DNS name"},
 	}

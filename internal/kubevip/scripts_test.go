@@ -110,7 +110,8 @@ func TestScriptsOnTheNodeThatStartsTheCluster(t *testing.T) {
 
 			n.mustRun(kubevip.KeyPrepare)
 			g.Expect(n.kubeconfig()).To(Equal(superAdmin))
-			g.Expect(strings.ReplaceAll(n.read(manifestFile), superAdmin, admin)).To(Equal(written), "nothing else changes")
+			g.Expect(strings.ReplaceAll(n.read(manifestFile), superAdmin, admin)).To(Equal(written),
+				"nothing else changes")
 			n.mustRun(kubevip.KeyPrepare)
 			g.Expect(n.kubeconfig()).To(Equal(superAdmin))
 
@@ -131,7 +132,10 @@ func TestScriptsLeaveTheManifestOfOthersAlone(t *testing.T) {
 		{"a node that joins", map[string]string{joinFile: joinConfiguration}},
 		{"a node that joins with Ignition", map[string]string{ignitionFile: joinConfiguration}},
 		{"a node without kubeadm", nil},
-		{"kubeadm 1.28, which has no super-admin.conf", map[string]string{initFile: strings.ReplaceAll(initConfiguration, "v1.36.3", "v1.28.15")}},
+		{
+			"kubeadm 1.28, which has no super-admin.conf",
+			map[string]string{initFile: strings.ReplaceAll(initConfiguration, "v1.36.3", "v1.28.15")},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,7 +167,8 @@ func TestPrepareKnowsWhichKubeadmHasSuperAdmin(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			n := newNode(t, map[string]string{initFile: strings.ReplaceAll(initConfiguration, "kubernetesVersion: v1.36.3", tt.version)})
+			n := newNode(t, map[string]string{initFile: strings.ReplaceAll(initConfiguration,
+				"kubernetesVersion: v1.36.3", tt.version)})
 
 			n.mustRun(kubevip.KeyPrepare)
 

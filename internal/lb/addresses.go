@@ -37,7 +37,8 @@ func (p addressPlanner) inside(a netip.Addr) bool {
 			return vs.marker.Via == ViaInside
 		}
 	}
-	if slices.ContainsFunc(p.all.rules, func(r owned[Rule]) bool { return r.object.External == a }) || !p.need(Addresses) {
+	if slices.ContainsFunc(p.all.rules, func(r owned[Rule]) bool { return r.object.External == a }) ||
+		!p.need(Addresses) {
 		return false
 	}
 	_, inSpace := p.o.Gateway.spaceOf(a)
@@ -61,7 +62,8 @@ func (p addressPlanner) leftOut(f Family) bool {
 		return false
 	}
 	if f != p.families[0] && !p.offered(f) {
-		p.notice(Unsupported, "the edge gateway has no %s addresses: the load balancer has an %s address only", f, p.families[0])
+		p.notice(Unsupported, "the edge gateway has no %s addresses: the load balancer has an %s address only", f,
+			p.families[0])
 		return true
 	}
 	p.choose(f)
@@ -154,7 +156,8 @@ func (p addressPlanner) current(f Family) (netip.Addr, bool) {
 	for _, r := range p.all.rules {
 		found = append(found, r.object.External)
 	}
-	found = slices.DeleteFunc(found, func(a netip.Addr) bool { return !a.IsValid() || FamilyOf(a) != f || p.count(a) == 0 })
+	found = slices.DeleteFunc(found,
+		func(a netip.Addr) bool { return !a.IsValid() || FamilyOf(a) != f || p.count(a) == 0 })
 	if len(found) == 0 {
 		return netip.Addr{}, false
 	}
@@ -192,7 +195,8 @@ func (p addressPlanner) choose(f Family) {
 	case ok:
 		p.external[f], p.unused[f] = a, true
 	case len(p.out.Refusals) == 0:
-		p.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more, or request an address by name", f, p.within())
+		p.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more, or request an address by name", f,
+			p.within())
 	}
 }
 

@@ -18,7 +18,8 @@ type candidates struct{ *planner }
 func (p candidates) problem(a netip.Addr, requested bool) *Finding {
 	if i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == a && !p.sharable(u) }); i >= 0 {
 		u := p.own.others[i]
-		return finding(AddressTaken, "the address %s is used by the %s %q: request another one, or share it by annotation on both Services",
+		return finding(AddressTaken,
+			"the address %s is used by the %s %q: request another one, or share it by annotation on both Services",
 			a, u.Kind, u.Name)
 	}
 	if p.internal {
@@ -31,17 +32,20 @@ func (p candidates) problem(a netip.Addr, requested bool) *Finding {
 		if !space.Full {
 			return nil
 		}
-		return finding(NoFreeAddress, "the address %s is in the IP Space %q, of which the organization may have no more: "+
-			"ask the provider for a higher quota, or request another one", a, space.Name)
+		return finding(NoFreeAddress,
+			"the address %s is in the IP Space %q, of which the organization may have no more: "+
+				"ask the provider for a higher quota, or request another one", a, space.Name)
 	}
 	if !inRanges(p.o.Gateway.Ranges, a) {
-		return finding(AddressOutside, "the address %s is in no range and no IP Space of the edge gateway %q: request one of its addresses",
+		return finding(AddressOutside,
+			"the address %s is in no range and no IP Space of the edge gateway %q: request one of its addresses",
 			a, p.o.Gateway.Name)
 	}
 	for _, u := range p.o.Gateway.Used {
 		translatable := requested && p.nat() && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
 		if u.Address == a && !p.shared(a) && !translatable {
-			return finding(AddressTaken, "the edge gateway uses the address %s already (%s): request another one", a, u.Category)
+			return finding(AddressTaken, "the edge gateway uses the address %s already (%s): request another one", a,
+				u.Category)
 		}
 	}
 	return nil
@@ -65,7 +69,8 @@ func (p candidates) problemOfClaim(c Claim, requested bool) *Finding {
 	if p.shared(c.Value) || p.own.claimed(c) || p.d.intends(c) || requested && !c.Used && !marked(c) {
 		return nil
 	}
-	return finding(AddressTaken, "the address %s of the IP Space %q is allocated to another use: request another one", c.Value, c.Space.Name)
+	return finding(AddressTaken, "the address %s of the IP Space %q is allocated to another use: request another one",
+		c.Value, c.Space.Name)
 }
 
 // intends reports whether a claim was made for this load balancer, and not marked yet.

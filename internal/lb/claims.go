@@ -28,9 +28,12 @@ func (p claimPlanner) claim(a netip.Addr) {
 	case allocated && p.d.intends(c) && !p.own.claimed(c):
 		p.mark(c, p.d.Owner)
 	case allocated, !inSpace:
-	case space.Full, slices.ContainsFunc(p.o.Taken, func(u Use) bool { return u.Address == a && u.Kind == KindAddress }):
-		p.notice(AddressTaken, "the address %s is not allocated any more, and cannot be had again, as another organization has it, "+
-			"or this one may have no more of the IP Space %q: clients may not reach it; request another address", a, space.Name)
+	case space.Full, slices.ContainsFunc(p.o.Taken,
+		func(u Use) bool { return u.Address == a && u.Kind == KindAddress }):
+		p.notice(AddressTaken,
+			"the address %s is not allocated any more, and cannot be had again, as another organization has it, "+
+				"or this one may have no more of the IP Space %q: clients may not reach it; request another address", a,
+			space.Name)
 	case !p.shared(a):
 		want := Claim{Space: Ref{space.ID, space.Name}, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
 		p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &want})
@@ -45,7 +48,8 @@ func (p claimPlanner) mark(c Claim, owner Owner) {
 		want.Description = Marker{Owner: owner}.String()
 	}
 	p.step(phaseClaim, Step{
-		Verb: Mark, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &want, FormerDescription: c.Description,
+		Verb: Mark, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &want,
+		FormerDescription: c.Description,
 	})
 }
 
@@ -63,7 +67,8 @@ func (p claimPlanner) release(wanted func(netip.Addr) bool) {
 		switch {
 		case i < 0:
 			spec := Claim{Space: c.Space, Value: c.Value}
-			p.step(phaseRelease, Step{Verb: Delete, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec})
+			p.step(phaseRelease,
+				Step{Verb: Delete, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec})
 		case p.own.others[i].Marker.Owner.UID != "":
 			p.mark(c, p.own.others[i].Marker.Owner)
 		case mine:
@@ -118,9 +123,10 @@ func (p removal) leftovers() {
 	removeEach(p.planner, rules, KindProfile, p.own.profiles)
 	removeEach(p.planner, phaseRemove, KindService, p.own.services)
 	removeEach(p.planner, phaseRemove, KindPool, p.own.pools)
-	removeEach(p.planner, phaseRemove, KindCertificate, slices.DeleteFunc(p.own.certificates, func(x owned[CertificateItem]) bool {
-		return slices.ContainsFunc(p.targets, func(t *target) bool { return t.certificate.Name == x.Name })
-	}))
+	removeEach(p.planner, phaseRemove, KindCertificate,
+		slices.DeleteFunc(p.own.certificates, func(x owned[CertificateItem]) bool {
+			return slices.ContainsFunc(p.targets, func(t *target) bool { return t.certificate.Name == x.Name })
+		}))
 }
 
 func removeEach[T any](p *planner, ph phase, kind Kind, list []owned[T]) {

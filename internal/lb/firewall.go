@@ -36,7 +36,8 @@ func (p firewallPlanner) destinations() []FirewallRule {
 	var out []FirewallRule
 	for _, t := range p.targets {
 		for _, a := range t.vips {
-			i := slices.IndexFunc(out, func(r FirewallRule) bool { return r.Destination == a && r.Protocol == t.listener.Protocol })
+			i := slices.IndexFunc(out,
+				func(r FirewallRule) bool { return r.Destination == a && r.Protocol == t.listener.Protocol })
 			if i < 0 {
 				i = len(out)
 				out = append(out, FirewallRule{Destination: a, Protocol: t.listener.Protocol})

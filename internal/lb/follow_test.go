@@ -34,18 +34,30 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 		hand    func(*model)
 		want    []string
 	}{
-		{name: "in pools that list them", mods: []func(*model){withoutSets}, members: more, want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"}},
+		{
+			name: "in pools that list them", mods: []func(*model){withoutSets}, members: more,
+			want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
+		},
 		{name: "in the IP set", members: more, want: []string{"update ip-set ipv4"}},
-		{name: "not, when they are the same", mods: []func(*model){withoutSets}, members: []netip.Addr{ip("10.0.0.12"), ip("10.0.0.11")}, want: []string{}},
-		{name: "not, when there are none of the family", mods: []func(*model){withoutSets}, members: more[2:], want: []string{}},
+		{
+			name: "not, when they are the same", mods: []func(*model){withoutSets},
+			members: []netip.Addr{ip("10.0.0.12"), ip("10.0.0.11")}, want: []string{},
+		},
+		{
+			name: "not, when there are none of the family", mods: []func(*model){withoutSets}, members: more[2:],
+			want: []string{},
+		},
 		{name: "not, when there are none of the family for the set", members: more[2:], want: []string{}},
 		{
-			name: "also where somebody put members in place of the set", members: more, want: []string{"update ip-set ipv4", "update lb-pool tcp-443"},
+			name: "also where somebody put members in place of the set", members: more,
+			want: []string{"update ip-set ipv4", "update lb-pool tcp-443"},
 			hand: func(m *model) { m.pools[1].Group, m.pools[1].Members = Ref{}, []netip.Addr{ip("10.0.0.11")} },
 		},
 		{
-			name: "as many as a pool takes", mods: []func(*model){withoutSets, func(m *model) { m.caps.MaxMembers = 1 }}, members: more,
-			want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"}, hand: func(m *model) { m.pools[0].Members, m.pools[1].Members = more[:2], more[:2] },
+			name: "as many as a pool takes",
+			mods: []func(*model){withoutSets, func(m *model) { m.caps.MaxMembers = 1 }}, members: more,
+			want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
+			hand: func(m *model) { m.pools[0].Members, m.pools[1].Members = more[:2], more[:2] },
 		},
 	}
 	for _, tt := range tests {

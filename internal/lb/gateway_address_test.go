@@ -19,9 +19,15 @@ func TestTheGatewaysOwnAddress(t *testing.T) {
 		change func(*Desired)
 		reason string
 	}{
-		{"asked for in one-arm mode", func(d *Desired) { d.OneArm, d.Requested = arm(), []netip.Addr{ip("203.0.113.15")} }, ""},
+		{
+			"asked for in one-arm mode",
+			func(d *Desired) { d.OneArm, d.Requested = arm(), []netip.Addr{ip("203.0.113.15")} }, "",
+		},
 		{"not asked for", func(d *Desired) { d.OneArm = arm() }, NoFreeAddress},
-		{"asked for without one-arm mode", func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} }, AddressTaken},
+		{
+			"asked for without one-arm mode", func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} },
+			AddressTaken,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -52,7 +58,10 @@ func TestAnAddressOfAnIPSpaceThatSomebodyGaveBackIsAllocatedAgain(t *testing.T) 
 
 		m.claims = nil
 
-		g.Expect(brief(m.next(d))).To(Equal([]string{"create ip-allocation 198.51.100.1", "mark ip-allocation 198.51.100.1"}))
+		g.Expect(brief(m.next(d))).To(Equal([]string{
+			"create ip-allocation 198.51.100.1",
+			"mark ip-allocation 198.51.100.1",
+		}))
 		_, err := m.converge(&d, -1)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(m.claims).To(HaveLen(1))

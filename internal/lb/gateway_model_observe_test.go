@@ -7,7 +7,11 @@ import (
 
 // observe does what a driver does.
 func (m *model) observe(q Query) Observed {
-	o := Observed{Known: q.Facts, Gateway: Gateway{ID: m.gateway.ID, Name: m.gateway.Name, UsesSpaces: len(m.gateway.Spaces) > 0}, Sets: slices.Clone(m.sets), Claims: slices.Clone(m.claims)}
+	o := Observed{
+		Known:   q.Facts,
+		Gateway: Gateway{ID: m.gateway.ID, Name: m.gateway.Name, UsesSpaces: len(m.gateway.Spaces) > 0},
+		Sets:    slices.Clone(m.sets), Claims: slices.Clone(m.claims),
+	}
 	if q.Facts.Has(Addresses) {
 		o.Gateway.Ranges, o.Gateway.Spaces, o.Gateway.Used = m.gateway.Ranges, m.spaces(), m.used()
 	}

@@ -31,11 +31,21 @@ type model struct {
 func newModel(mods ...func(*model)) *model {
 	m := &model{
 		gateway: Gateway{
-			ID: "gw", Name: "edge", Ranges: []Range{addresses("203.0.113.10-203.0.113.40"), addresses("2001:db8::10-2001:db8::40")},
-			Groups: []EngineGroup{{Object: Object{ID: "seg-1", Name: "small"}, Max: 10}, {Object: Object{ID: "seg-2", Name: "large"}, Max: 1000}},
+			ID: "gw", Name: "edge",
+			Ranges: []Range{addresses("203.0.113.10-203.0.113.40"), addresses("2001:db8::10-2001:db8::40")},
+			Groups: []EngineGroup{
+				{Object: Object{ID: "seg-1", Name: "small"}, Max: 10},
+				{Object: Object{ID: "seg-2", Name: "large"}, Max: 1000},
+			},
 		},
-		caps:  Capabilities{SharedVIP: true, MemberSets: true, PreserveClientIP: true, IPv6: true, L4TLS: true, SourceRanges: true, MaxMembers: 100},
-		certs: []CertificateItem{{Object: Object{ID: "cert-people", Name: "shop", Description: "bought", State: Realized}}},
+		caps: Capabilities{
+			SharedVIP: true, MemberSets: true, PreserveClientIP: true, IPv6: true, L4TLS: true,
+			SourceRanges: true, MaxMembers: 100,
+		},
+		certs: []CertificateItem{{Object: Object{
+			ID: "cert-people", Name: "shop", Description: "bought",
+			State: Realized,
+		}}},
 		specs: map[string]FirewallRule{},
 	}
 	for _, mod := range mods {
@@ -46,7 +56,10 @@ func newModel(mods ...func(*model)) *model {
 
 func withSpaces(m *model) {
 	m.gateway.Ranges = nil
-	m.gateway.Spaces = []Space{{ID: "space-1", Name: "public", Ranges: []Range{addresses("198.51.100.1-198.51.100.30")}}}
+	m.gateway.Spaces = []Space{{
+		ID: "space-1", Name: "public",
+		Ranges: []Range{addresses("198.51.100.1-198.51.100.30")},
+	}}
 }
 
 func bare(m *model) { m.caps = Capabilities{L4TLS: true, MaxMembers: 3} }
@@ -77,62 +90,72 @@ func (m *model) run(s Step) error {
 	case KindAddress:
 		return m.runAddress(s)
 	case KindCertificate:
-		return change(m, &m.certs, s, func(x CertificateItem) (*Object, CertificateItem) { return &x.Object, x }, func(o Object, _ CertificateItem) (CertificateItem, error) {
-			o.Description = s.Certificate.Description
-			return CertificateItem{Object: o}, nil
-		}, func(x CertificateItem) error {
-			if slices.ContainsFunc(m.services, func(vs VirtualService) bool { return vs.Certificate.ID == x.ID }) {
-				return refusedf("certificate %s is in use", x.Name)
-			}
-			return nil
-		})
+		return change(m, &m.certs, s, func(x CertificateItem) (*Object, CertificateItem) { return &x.Object, x },
+			func(o Object, _ CertificateItem) (CertificateItem, error) {
+				o.Description = s.Certificate.Description
+				return CertificateItem{Object: o}, nil
+			}, func(x CertificateItem) error {
+				if slices.ContainsFunc(m.services, func(vs VirtualService) bool { return vs.Certificate.ID == x.ID }) {
+					return refusedf("certificate %s is in use", x.Name)
+				}
+				return nil
+			})
 	case KindSet:
-		return change(m, &m.sets, s, func(x Set) (*Object, Set) { return &x.Object, x }, func(o Object, _ Set) (Set, error) {
-			o.Description = s.Set.Description
-			return Set{Object: o, Members: s.Set.Members}, nil
-		}, func(x Set) error {
-			if slices.ContainsFunc(m.pools, func(p Pool) bool { return p.Group.ID == x.ID }) {
-				return refusedf("set %s is in use", x.Name)
-			}
-			return nil
-		})
+		return change(m, &m.sets, s, func(x Set) (*Object, Set) { return &x.Object, x },
+			func(o Object, _ Set) (Set, error) {
+				o.Description = s.Set.Description
+				return Set{Object: o, Members: s.Set.Members}, nil
+			}, func(x Set) error {
+				if slices.ContainsFunc(m.pools, func(p Pool) bool { return p.Group.ID == x.ID }) {
+					return refusedf("set %s is in use", x.Name)
+				}
+				return nil
+			})
 	case KindPool:
-		return change(m, &m.pools, s, func(x Pool) (*Object, Pool) { return &x.Object, x }, m.pool(s), func(x Pool) error {
-			if slices.ContainsFunc(m.services, func(vs VirtualService) bool { return vs.Pool.ID == x.ID }) {
-				return refusedf("pool %s is in use", x.Name)
-			}
-			return nil
-		})
+		return change(m, &m.pools, s, func(x Pool) (*Object, Pool) { return &x.Object, x }, m.pool(s),
+			func(x Pool) error {
+				if slices.ContainsFunc(m.services, func(vs VirtualService) bool { return vs.Pool.ID == x.ID }) {
+					return refusedf("pool %s is in use", x.Name)
+				}
+				return nil
+			})
 	case KindService:
-		return change(m, &m.services, s, func(x VirtualService) (*Object, VirtualService) { return &x.Object, x }, m.service(s), nil)
+		return change(m, &m.services, s, func(x VirtualService) (*Object, VirtualService) { return &x.Object, x },
+			m.service(s), nil)
 	case KindProfile:
-		return change(m, &m.profiles, s, func(x Profile) (*Object, Profile) { return &x.Object, x }, func(o Object, _ Profile) (Profile, error) {
-			o.Description = s.Profile.Description
-			return Profile{o, s.Profile.Protocol, s.Profile.Port}, nil
-		}, func(x Profile) error {
-			if slices.ContainsFunc(m.rules, func(r Rule) bool { return r.Profile.ID == x.ID }) {
-				return refusedf("profile %s is in use", x.Name)
-			}
-			return nil
-		})
+		return change(m, &m.profiles, s, func(x Profile) (*Object, Profile) { return &x.Object, x },
+			func(o Object, _ Profile) (Profile, error) {
+				o.Description = s.Profile.Description
+				return Profile{o, s.Profile.Protocol, s.Profile.Port}, nil
+			}, func(x Profile) error {
+				if slices.ContainsFunc(m.rules, func(r Rule) bool { return r.Profile.ID == x.ID }) {
+					return refusedf("profile %s is in use", x.Name)
+				}
+				return nil
+			})
 	case KindRule:
-		return change(m, &m.rules, s, func(x Rule) (*Object, Rule) { return &x.Object, x }, func(o Object, _ Rule) (Rule, error) {
-			o.Description = s.Rule.Description
-			profile, err := find(m.profiles, s.Rule.Profile, func(p Profile) Object { return p.Object })
-			return Rule{o, s.Rule.External, s.Rule.Internal, s.Rule.ExternalPort, profile, false}, errors.Join(err, m.allocated(s.Rule.External))
-		}, nil)
+		return change(m, &m.rules, s, func(x Rule) (*Object, Rule) { return &x.Object, x },
+			func(o Object, _ Rule) (Rule, error) {
+				o.Description = s.Rule.Description
+				profile, err := find(m.profiles, s.Rule.Profile, func(p Profile) Object { return p.Object })
+				return Rule{o, s.Rule.External, s.Rule.Internal, s.Rule.ExternalPort, profile, false},
+					errors.Join(err, m.allocated(s.Rule.External))
+			}, nil)
 	case KindFirewall:
-		return change(m, &m.firewall, s, func(x FirewallRule) (*Object, FirewallRule) { return &x.Object, x }, func(o Object, _ FirewallRule) (FirewallRule, error) {
-			o.Description = s.Firewall.Description
-			m.specs[o.ID] = *s.Firewall
-			return FirewallRule{Object: o}, nil
-		}, nil)
+		return change(m, &m.firewall, s, func(x FirewallRule) (*Object, FirewallRule) { return &x.Object, x },
+			func(o Object, _ FirewallRule) (FirewallRule, error) {
+				o.Description = s.Firewall.Description
+				m.specs[o.ID] = *s.Firewall
+				return FirewallRule{Object: o}, nil
+			}, nil)
 	}
 	return refusedf("unknown kind %s", s.Kind)
 }
 
 // change creates, updates or deletes an object of a list.
-func change[T any](m *model, list *[]T, s Step, object func(T) (*Object, T), build func(Object, T) (T, error), free func(T) error) error {
+func change[T any](m *model, list *[]T, s Step, object func(T) (*Object, T), build func(Object, T) (T, error),
+	free func(T) error,
+) error {
 	at := slices.IndexFunc(*list, func(x T) bool { o, _ := object(x); return o.ID == s.ID })
 	named := slices.IndexFunc(*list, func(x T) bool { o, _ := object(x); return o.Name == s.Name })
 	switch s.Verb {
@@ -185,7 +208,10 @@ func (m *model) pool(s Step) func(Object, Pool) (Pool, error) {
 	return func(o Object, old Pool) (Pool, error) {
 		spec := s.Pool
 		o.Description = spec.Description
-		x := Pool{Object: o, NodePort: spec.NodePort, Members: spec.Members, Sticky: spec.Sticky, Algorithm: old.Algorithm}
+		x := Pool{
+			Object: o, NodePort: spec.NodePort, Members: spec.Members, Sticky: spec.Sticky,
+			Algorithm: old.Algorithm,
+		}
 		x.Probes = slices.Clone(spec.Probes)
 		for _, h := range old.Probes {
 			same := func(p Health) bool { return p.Monitor == h.Monitor }
@@ -217,7 +243,8 @@ func (m *model) service(s Step) func(Object, VirtualService) (VirtualService, er
 		spec := s.Service
 		o.Description = spec.Description
 		x := VirtualService{
-			Object: o, VIPs: spec.VIPs, Protocol: spec.Protocol, Port: spec.Port, SSL: spec.SSL, Application: spec.Application, Transparent: spec.Transparent,
+			Object: o, VIPs: spec.VIPs, Protocol: spec.Protocol, Port: spec.Port, SSL: spec.SSL,
+			Application: spec.Application, Transparent: spec.Transparent,
 			EngineGroup: spec.EngineGroup, Health: "UP",
 		}
 		if old.ID != "" && old.EngineGroup.ID != spec.EngineGroup.ID {
@@ -296,7 +323,8 @@ func (m *model) converge(d *Desired, kill int) (Plan, error) {
 			facts |= plan.Needs
 			continue
 		}
-		d.Intent = slices.DeleteFunc(slices.Clone(d.Intent), func(a netip.Addr) bool { return slices.Contains(plan.Unused, a) })
+		d.Intent = slices.DeleteFunc(slices.Clone(d.Intent),
+			func(a netip.Addr) bool { return slices.Contains(plan.Unused, a) })
 		if plan.Done() || len(plan.Refusals) > 0 || plan.Wait != "" {
 			return plan, nil
 		}

@@ -161,7 +161,8 @@ func (c *classifier) sameNodePort(p Pool) bool {
 		c.inv.unread = true
 		return false
 	}
-	return slices.ContainsFunc(c.d.Listeners, func(l Listener) bool { return l.NodePort == p.NodePort && l.NodePort != 0 })
+	return slices.ContainsFunc(c.d.Listeners,
+		func(l Listener) bool { return l.NodePort == p.NodePort && l.NodePort != 0 })
 }
 
 // claimed reports whether a claim is the owner's.

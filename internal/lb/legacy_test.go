@@ -14,7 +14,10 @@ func oldObjects(m *model, port string, number, nodePort int, external string, on
 	base := func(id, prefix string) Object {
 		return Object{ID: "old-" + id + "-" + port, Name: prefix + "web-" + oldCID + "-" + port, State: Realized}
 	}
-	pool := Pool{Object: base("pool", "ingress-pool-"), NodePort: nodePort, Members: []netip.Addr{ip("10.0.0.11")}, Probes: []Health{{Monitor: MonitorTCP}}}
+	pool := Pool{
+		Object: base("pool", "ingress-pool-"), NodePort: nodePort, Members: []netip.Addr{ip("10.0.0.11")},
+		Probes: []Health{{Monitor: MonitorTCP}},
+	}
 	vip := ip(external)
 	if oneArm {
 		vip = ip("192.168.8.2")
@@ -23,11 +26,13 @@ func oldObjects(m *model, port string, number, nodePort int, external string, on
 		}
 		profile := Profile{base("profile", "appPort_dnat-ingress-vs-"), TCP, number}
 		m.profiles = append(m.profiles, profile)
-		m.rules = append(m.rules, Rule{base("rule", "dnat-ingress-vs-"), ip(external), vip, number, Ref{profile.ID, profile.Name}, false})
+		m.rules = append(m.rules,
+			Rule{base("rule", "dnat-ingress-vs-"), ip(external), vip, number, Ref{profile.ID, profile.Name}, false})
 	}
 	m.pools = append(m.pools, pool)
 	m.services = append(m.services, VirtualService{
-		Object: base("vs", "ingress-vs-"), VIPs: []netip.Addr{vip}, Protocol: TCP, Port: number, Application: L4, Pool: Ref{pool.ID, pool.Name},
+		Object: base("vs", "ingress-vs-"), VIPs: []netip.Addr{vip}, Protocol: TCP, Port: number, Application: L4,
+		Pool:        Ref{pool.ID, pool.Name},
 		EngineGroup: Ref{"seg-2", "large"}, Health: "UP",
 	})
 }
@@ -54,15 +59,20 @@ func TestAdoption(t *testing.T) {
 			"objects of 1.6.1 get a marker and stay",
 			[]func(*model){withoutSets, oldDirect},
 			nil,
-			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
+			[]string{
+				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
+				"update virtual-service tls",
+			},
 		},
 		{
 			"in one-arm mode, each port keeps its own address",
 			[]func(*model){bare, oldOneArm},
 			func(d *Desired) { d.OneArm = arm() },
 			[]string{
-				"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls",
-				"update app-port-profile http", "update dnat-rule http", "update app-port-profile tls", "update dnat-rule tls",
+				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
+				"update virtual-service tls",
+				"update app-port-profile http", "update dnat-rule http", "update app-port-profile tls",
+				"update dnat-rule tls",
 			},
 		},
 		{
@@ -70,7 +80,8 @@ func TestAdoption(t *testing.T) {
 			[]func(*model){withoutSets, oldOneArm},
 			nil,
 			[]string{
-				"update lb-pool http", "update lb-pool tls", "delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http", "delete app-port-profile tls",
+				"update lb-pool http", "update lb-pool tls", "delete dnat-rule http", "delete dnat-rule tls",
+				"delete app-port-profile http", "delete app-port-profile tls",
 				"update virtual-service http", "update virtual-service tls",
 			},
 		},
@@ -78,19 +89,28 @@ func TestAdoption(t *testing.T) {
 			"what 1.6.1 left of a port that was removed goes",
 			[]func(*model){withoutSets, oldDirect},
 			func(d *Desired) { d.Listeners = d.Listeners[:1] },
-			[]string{"update lb-pool http", "update virtual-service http", "delete virtual-service tls", "delete lb-pool tls"},
+			[]string{
+				"update lb-pool http", "update virtual-service http", "delete virtual-service tls",
+				"delete lb-pool tls",
+			},
 		},
 		{
 			"a port that was renamed is the same port",
 			[]func(*model){withoutSets, oldDirect},
 			func(d *Desired) { d.Listeners[0].Name = "web" },
-			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
+			[]string{
+				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
+				"update virtual-service tls",
+			},
 		},
 		{
 			"with a Service of the same name elsewhere, the node port proves it",
 			[]func(*model){withoutSets, oldDirect},
 			func(d *Desired) { d.Duplicate, d.Published = true, nil },
-			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
+			[]string{
+				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
+				"update virtual-service tls",
+			},
 		},
 		{
 			"or the published address",
@@ -98,7 +118,10 @@ func TestAdoption(t *testing.T) {
 			func(d *Desired) {
 				d.Duplicate, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, 31111, 31112
 			},
-			[]string{"update lb-pool http", "update lb-pool tls", "update virtual-service http", "update virtual-service tls"},
+			[]string{
+				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
+				"update virtual-service tls",
+			},
 		},
 		{
 			"else they are left alone, and others are made on another address",
@@ -106,7 +129,10 @@ func TestAdoption(t *testing.T) {
 			func(d *Desired) {
 				d.Duplicate, d.Published, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, nil, 31111, 31112
 			},
-			[]string{"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443"},
+			[]string{
+				"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80",
+				"create virtual-service tcp-443",
+			},
 		},
 	}
 	for _, tt := range tests {
@@ -156,14 +182,19 @@ func TestDeletionOfWhatWasNeverAdopted(t *testing.T) {
 		want   []string
 	}{
 		{"a Service that became ClusterIP", func(d *Desired) { d.Listeners = nil }, []string{
-			"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http", "delete app-port-profile tls",
+			"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http",
+			"delete app-port-profile tls",
 			"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
 		}},
-		{"one that may be another Service's is left alone", func(d *Desired) { d.Listeners, d.Duplicate = nil, true }, []string{}},
+		{
+			"one that may be another Service's is left alone", func(d *Desired) { d.Listeners, d.Duplicate = nil, true },
+			[]string{},
+		},
 		{"a cluster that goes takes all that is its", func(d *Desired) {
 			d.Listeners, d.Owner = nil, Owner{Cluster: d.Owner.Cluster, Name: "web"}
 		}, []string{
-			"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http", "delete app-port-profile tls",
+			"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http",
+			"delete app-port-profile tls",
 			"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
 		}},
 	}
@@ -189,13 +220,42 @@ func TestOwnerOf(t *testing.T) {
 		origin                    Origin
 	}{
 		{"a marker", "any", ours.String(), KindPool, ours, Marked},
-		{"a marker between words of people", "any", "do not touch\n" + ours.String() + " says=Bob", KindPool, ours, Marked},
-		{"a marker of another cluster", "any", Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(), KindPool, Marker{}, Foreign},
-		{"two owners are none", "any", ours.String() + " " + Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(), KindPool, Marker{}, Foreign},
-		{"the marker of a machine is no load balancer's", "any", "cluster-api-provider-vcd cluster=" + cluster + " machine=m1", KindPool, Marker{}, Foreign},
-		{"a name of 1.6.1", "ingress-vs-web-capvcdCluster:c1-http", "", KindService, Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"}, OldName},
-		{"of a port without a name", "ingress-pool-web-capvcdCluster:c1-", "", KindPool, Marker{Owner: Owner{Cluster: cluster, Name: "web"}}, OldName},
-		{"of a rule", "dnat-ingress-vs-web-capvcdCluster:c1-http", "", KindRule, Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"}, OldName},
+		{
+			"a marker between words of people", "any", "do not touch\n" + ours.String() + " says=Bob", KindPool, ours,
+			Marked,
+		},
+		{
+			"a marker of another cluster", "any", Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(), KindPool,
+			Marker{},
+			Foreign,
+		},
+		{
+			"two owners are none", "any", ours.String() + " " + Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(),
+			KindPool,
+			Marker{},
+			Foreign,
+		},
+		{
+			"the marker of a machine is no load balancer's", "any",
+			"cluster-api-provider-vcd cluster=" + cluster + " machine=m1", KindPool,
+			Marker{},
+			Foreign,
+		},
+		{
+			"a name of 1.6.1", "ingress-vs-web-capvcdCluster:c1-http", "", KindService,
+			Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
+			OldName,
+		},
+		{
+			"of a port without a name", "ingress-pool-web-capvcdCluster:c1-", "", KindPool,
+			Marker{Owner: Owner{Cluster: cluster, Name: "web"}},
+			OldName,
+		},
+		{
+			"of a rule", "dnat-ingress-vs-web-capvcdCluster:c1-http", "", KindRule,
+			Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
+			OldName,
+		},
 		{"of another cluster", "ingress-vs-web-capvcdCluster:c2-http", "", KindService, Marker{}, Foreign},
 		{"of a longer id", "ingress-vs-web-capvcdCluster:c11-http", "", KindService, Marker{}, Foreign},
 		{"nobody's", "my virtual service", "by hand", KindService, Marker{}, Foreign},
@@ -204,7 +264,12 @@ func TestOwnerOf(t *testing.T) {
 			Marker{Owner: Owner{Cluster: cluster, Namespace: "shop", Name: "web"}},
 			OldName,
 		},
-		{"a claim of another cluster", "198.51.100.1", "cluster-capvcdCluster:c11-namespace-shop-service-web", KindAddress, Marker{}, Foreign},
+		{
+			"a claim of another cluster", "198.51.100.1", "cluster-capvcdCluster:c11-namespace-shop-service-web",
+			KindAddress,
+			Marker{},
+			Foreign,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

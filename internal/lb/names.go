@@ -37,8 +37,9 @@ func (k Kind) OnGateway() bool {
 
 // prefixes begin names. Those of cloud provider interface 1.6.1 are kept: tools and users know them.
 var prefixes = map[Kind]string{
-	KindPool: "ingress-pool-", KindService: "ingress-vs-", KindRule: "dnat-ingress-vs-", KindProfile: "appPort_dnat-ingress-vs-",
-	KindSet: "nodes-", KindCertificate: "ingress-cert-", KindFirewall: "ingress-fw-",
+	KindPool: "ingress-pool-", KindService: "ingress-vs-", KindRule: "dnat-ingress-vs-",
+	KindProfile: "appPort_dnat-ingress-vs-",
+	KindSet:     "nodes-", KindCertificate: "ingress-cert-", KindFirewall: "ingress-fw-",
 }
 
 // maxName is how long a name may be; VCD's own limits are wider.

@@ -48,7 +48,8 @@ type Plan struct {
 
 // Done reports whether nothing is left to do.
 func (p Plan) Done() bool {
-	return p.Needs == 0 && len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && len(p.Stuck) == 0 && p.Wait == ""
+	return p.Needs == 0 && len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && len(p.Stuck) == 0 &&
+		p.Wait == ""
 }
 
 // Doubtful reports whether a refusal depends on the settings of the gateway's provider, which are cached for long.

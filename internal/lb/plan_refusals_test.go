@@ -16,46 +16,136 @@ func TestWhatIsRefused(t *testing.T) {
 		reason string
 		says   string
 	}{
-		{name: "an unknown certificate", change: func(d *Desired) { encrypt(d, Certificate{Alias: "typo"}) }, reason: CertificateUnknown, says: `"typo"`},
 		{
-			name: "an alias that two certificates have", mods: []func(*model){func(m *model) { m.certs = append(m.certs, m.certs[0]) }},
-			change: func(d *Desired) { encrypt(d, Certificate{Alias: "shop"}) }, reason: CertificateUnknown, says: "several",
+			name: "an unknown certificate", change: func(d *Desired) { encrypt(d, Certificate{Alias: "typo"}) },
+			reason: CertificateUnknown, says: `"typo"`,
 		},
-		{name: "TLS without a certificate", change: func(d *Desired) { encrypt(d, Certificate{}) }, reason: CertificateMissing, says: "no certificate"},
-		{name: "no engine group", mods: []func(*model){func(m *model) { m.gateway.Groups = nil }}, reason: NoEngineGroup, says: "ask the provider"},
 		{
-			name: "engine groups without room", mods: []func(*model){func(m *model) { m.gateway.Groups = []EngineGroup{{Object: Object{ID: "x", Name: "x"}, Max: 1}} }},
+			name:   "an alias that two certificates have",
+			mods:   []func(*model){func(m *model) { m.certs = append(m.certs, m.certs[0]) }},
+			change: func(d *Desired) { encrypt(d, Certificate{Alias: "shop"}) }, reason: CertificateUnknown,
+			says: "several",
+		},
+		{
+			name: "TLS without a certificate", change: func(d *Desired) { encrypt(d, Certificate{}) },
+			reason: CertificateMissing, says: "no certificate",
+		},
+		{
+			name: "no engine group", mods: []func(*model){func(m *model) { m.gateway.Groups = nil }},
+			reason: NoEngineGroup, says: "ask the provider",
+		},
+		{
+			name: "engine groups without room",
+			mods: []func(*model){func(m *model) {
+				m.gateway.Groups = []EngineGroup{{Object: Object{
+					ID:   "x",
+					Name: "x",
+				}, Max: 1}}
+			}},
 			reason: NoEngineGroup, says: "room",
 		},
-		{name: "an engine group that is not there", change: func(d *Desired) { d.EngineGroup = "typo" }, reason: NoEngineGroup, says: `"typo"`},
-		{name: "an address of nobody's range", change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} }, reason: AddressOutside, says: "9.9.9.9"},
-		{name: "an address that another has", mods: []func(*model){func(m *model) { strangers(m) }}, change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.11")} }, reason: AddressTaken, says: `"cluster"`},
 		{
-			name: "an address that the gateway uses itself", mods: []func(*model){func(m *model) { m.gateway.Used = []UsedAddress{{ip("203.0.113.15"), "PRIMARY_IP"}} }},
-			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} }, reason: AddressTaken, says: "PRIMARY_IP",
+			name: "an engine group that is not there", change: func(d *Desired) { d.EngineGroup = "typo" },
+			reason: NoEngineGroup, says: `"typo"`,
 		},
-		{name: "an address of an IP Space that is another's", mods: []func(*model){withSpaces, func(m *model) {
-			m.claims = []Claim{{Value: ip("198.51.100.3"), Description: Marker{Owner: Owner{Cluster: "c2", UID: "x", Name: "x"}}.String()}}
-		}}, change: func(d *Desired) { d.Requested = []netip.Addr{ip("198.51.100.3")} }, reason: AddressTaken, says: "another use"},
-		{name: "no free address", mods: []func(*model){func(m *model) { m.gateway.Ranges = nil }}, reason: NoFreeAddress, says: "ask the provider"},
-		{name: "no free address in the one-arm range", change: func(d *Desired) { r := addresses("192.168.8.2-192.168.8.2"); d.OneArm = &r }, mods: []func(*model){bare}, reason: NoFreeAddress, says: "one-arm"},
-		{name: "a one-arm range the wrong way round", change: func(d *Desired) { d.OneArm = &Range{ip("192.168.8.9"), ip("192.168.8.2")} }, reason: BadRange, says: "invalid"},
-		{name: "an internal load balancer without a range", change: func(d *Desired) { d.Internal = true }, reason: BadRange, says: "subnet"},
+		{
+			name: "an address of nobody's range", change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} },
+			reason: AddressOutside, says: "9.9.9.9",
+		},
+		{
+			name: "an address that another has", mods: []func(*model){func(m *model) { strangers(m) }},
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.11")} }, reason: AddressTaken,
+			says: `"cluster"`,
+		},
+		{
+			name: "an address that the gateway uses itself",
+			mods: []func(*model){func(m *model) {
+				m.gateway.Used = []UsedAddress{{
+					ip("203.0.113.15"),
+					"PRIMARY_IP",
+				}}
+			}},
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} }, reason: AddressTaken,
+			says: "PRIMARY_IP",
+		},
+		{
+			name: "an address of an IP Space that is another's", mods: []func(*model){withSpaces, func(m *model) {
+				m.claims = []Claim{{
+					Value:       ip("198.51.100.3"),
+					Description: Marker{Owner: Owner{Cluster: "c2", UID: "x", Name: "x"}}.String(),
+				}}
+			}}, change: func(d *Desired) { d.Requested = []netip.Addr{ip("198.51.100.3")} }, reason: AddressTaken,
+			says: "another use",
+		},
+		{
+			name: "no free address", mods: []func(*model){func(m *model) { m.gateway.Ranges = nil }},
+			reason: NoFreeAddress, says: "ask the provider",
+		},
+		{
+			name:   "no free address in the one-arm range",
+			change: func(d *Desired) { r := addresses("192.168.8.2-192.168.8.2"); d.OneArm = &r },
+			mods:   []func(*model){bare}, reason: NoFreeAddress, says: "one-arm",
+		},
+		{
+			name:   "a one-arm range the wrong way round",
+			change: func(d *Desired) { d.OneArm = &Range{ip("192.168.8.9"), ip("192.168.8.2")} }, reason: BadRange,
+			says: "invalid",
+		},
+		{
+			name: "an internal load balancer without a range", change: func(d *Desired) { d.Internal = true },
+			reason: BadRange, says: "subnet",
+		},
 		{name: "no ports", change: func(d *Desired) { d.Listeners = nil }, reason: NoPorts, says: "no ports"},
-		{name: "no node port", change: func(d *Desired) { d.Listeners[0].NodePort = 0 }, reason: BadPort, says: "allocateLoadBalancerNodePorts"},
-		{name: "SCTP", change: func(d *Desired) { d.Listeners[0].Protocol = "SCTP" }, reason: Unsupported, says: "SCTP"},
-		{name: "HTTP on UDP", change: func(d *Desired) { d.Listeners[0].Protocol = UDP }, reason: Unsupported, says: "UDP"},
-		{name: "layer 4 with TLS without the licence", mods: []func(*model){func(m *model) { m.caps.L4TLS = false }}, change: func(d *Desired) {
-			d.Listeners[0].Application, d.Listeners[0].Certificate = L4TLS, Certificate{Alias: "shop"}
-		}, reason: Unsupported, says: "appProtocol"},
+		{
+			name: "no node port", change: func(d *Desired) { d.Listeners[0].NodePort = 0 }, reason: BadPort,
+			says: "allocateLoadBalancerNodePorts",
+		},
+		{
+			name: "SCTP", change: func(d *Desired) { d.Listeners[0].Protocol = "SCTP" }, reason: Unsupported,
+			says: "SCTP",
+		},
+		{
+			name: "HTTP on UDP", change: func(d *Desired) { d.Listeners[0].Protocol = UDP }, reason: Unsupported,
+			says: "UDP",
+		},
+		{
+			name: "layer 4 with TLS without the licence", mods: []func(*model){func(m *model) { m.caps.L4TLS = false }},
+			change: func(d *Desired) {
+				d.Listeners[0].Application, d.Listeners[0].Certificate = L4TLS, Certificate{Alias: "shop"}
+			}, reason: Unsupported, says: "appProtocol",
+		},
 		{name: "no nodes", change: func(d *Desired) { d.Members = nil }, reason: NoMembers, says: "IPv4"},
-		{name: "only IPv6 where there is none", mods: []func(*model){bare}, change: func(d *Desired) { d.Families = []Family{IPv6} }, reason: Unsupported, says: "IPv6"},
-		{name: "two ports on an old VCD without one-arm mode", mods: []func(*model){bare}, reason: Unsupported, says: "one-arm"},
-		{name: "source ranges where the firewall cannot", mods: []func(*model){bare}, change: func(d *Desired) { d.SourceRanges, d.Listeners = prefixList("10.0.0.0/8"), d.Listeners[:1] }, reason: Unsupported, says: "firewall"},
-		{name: "client addresses where they cannot be preserved", mods: []func(*model){bare}, change: func(d *Desired) { d.PreserveClientIP, d.Listeners = true, d.Listeners[:1] }, reason: Unsupported, says: "transparent"},
-		{name: "client addresses without IP sets", mods: []func(*model){withoutSets}, change: func(d *Desired) { d.PreserveClientIP = true }, reason: Unsupported, says: "IP sets"},
-		{name: "an unknown algorithm", change: func(d *Desired) { d.Algorithm = "MAGIC" }, reason: Unsupported, says: "MAGIC"},
-		{name: "an address of a family that the Service has not", change: func(d *Desired) { d.Requested = []netip.Addr{ip("2001:db8::11")} }, reason: BadFamilies, says: "IPv6"},
+		{
+			name: "only IPv6 where there is none", mods: []func(*model){bare},
+			change: func(d *Desired) { d.Families = []Family{IPv6} }, reason: Unsupported, says: "IPv6",
+		},
+		{
+			name: "two ports on an old VCD without one-arm mode", mods: []func(*model){bare}, reason: Unsupported,
+			says: "one-arm",
+		},
+		{
+			name: "source ranges where the firewall cannot", mods: []func(*model){bare},
+			change: func(d *Desired) { d.SourceRanges, d.Listeners = prefixList("10.0.0.0/8"), d.Listeners[:1] },
+			reason: Unsupported, says: "firewall",
+		},
+		{
+			name: "client addresses where they cannot be preserved", mods: []func(*model){bare},
+			change: func(d *Desired) { d.PreserveClientIP, d.Listeners = true, d.Listeners[:1] }, reason: Unsupported,
+			says: "transparent",
+		},
+		{
+			name: "client addresses without IP sets", mods: []func(*model){withoutSets},
+			change: func(d *Desired) { d.PreserveClientIP = true }, reason: Unsupported, says: "IP sets",
+		},
+		{
+			name: "an unknown algorithm", change: func(d *Desired) { d.Algorithm = "MAGIC" }, reason: Unsupported,
+			says: "MAGIC",
+		},
+		{
+			name:   "an address of a family that the Service has not",
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("2001:db8::11")} }, reason: BadFamilies,
+			says: "IPv6",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +171,11 @@ func TestARefusalLeavesWhatStands(t *testing.T) {
 	d := ourService()
 	m := made(t, &d)
 
-	d.Listeners = append(slices.Clone(d.Listeners), Listener{Protocol: TCP, Application: HTTPS, Port: 8443, NodePort: 31000, Certificate: Certificate{Alias: "typo"}})
+	d.Listeners = append(slices.Clone(d.Listeners),
+		Listener{
+			Protocol: TCP, Application: HTTPS, Port: 8443, NodePort: 31000,
+			Certificate: Certificate{Alias: "typo"},
+		})
 	plan := m.next(d)
 	g.Expect(plan.Refusals).To(HaveLen(1))
 	g.Expect(plan.Steps).To(BeEmpty())

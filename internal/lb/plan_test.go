@@ -65,7 +65,8 @@ func TestWhatIsMade(t *testing.T) {
 		{
 			"two writes for each port and one for the cluster's nodes", nil, nil,
 			[]string{
-				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
+				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443",
+				"create virtual-service tcp-80", "create virtual-service tcp-443",
 			},
 			"203.0.113.10",
 		},
@@ -74,8 +75,10 @@ func TestWhatIsMade(t *testing.T) {
 			[]func(*model){withoutSets},
 			func(d *Desired) { d.OneArm = arm() },
 			[]string{
-				"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
-				"create app-port-profile tcp-80", "create dnat-rule tcp-80", "create app-port-profile tcp-443", "create dnat-rule tcp-443",
+				"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80",
+				"create virtual-service tcp-443",
+				"create app-port-profile tcp-80", "create dnat-rule tcp-80", "create app-port-profile tcp-443",
+				"create dnat-rule tcp-443",
 			},
 			"203.0.113.10",
 		},
@@ -83,7 +86,10 @@ func TestWhatIsMade(t *testing.T) {
 			"two writes more for an address of an IP Space, first",
 			[]func(*model){withoutSets, withSpaces},
 			func(d *Desired) { d.Listeners = d.Listeners[:1] },
-			[]string{"create ip-allocation 198.51.100.1", "mark ip-allocation 198.51.100.1", "create lb-pool tcp-80", "create virtual-service tcp-80"},
+			[]string{
+				"create ip-allocation 198.51.100.1", "mark ip-allocation 198.51.100.1", "create lb-pool tcp-80",
+				"create virtual-service tcp-80",
+			},
 			"198.51.100.1",
 		},
 		{
@@ -91,7 +97,8 @@ func TestWhatIsMade(t *testing.T) {
 			[]func(*model){withoutSets},
 			func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
 			[]string{
-				"create certificate", "create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
+				"create certificate", "create lb-pool tcp-80", "create lb-pool tcp-443",
+				"create virtual-service tcp-80", "create virtual-service tcp-443",
 			},
 			"203.0.113.10",
 		},
@@ -111,7 +118,10 @@ func TestWhatIsMade(t *testing.T) {
 			func(d *Desired) {
 				d.Listeners, d.SourceRanges = d.Listeners[:1], prefixList("192.0.2.0/24")
 			},
-			[]string{"create lb-pool tcp-80", "create firewall-rule drop", "create firewall-rule allow", "create virtual-service tcp-80"},
+			[]string{
+				"create lb-pool tcp-80", "create firewall-rule drop", "create firewall-rule allow",
+				"create virtual-service tcp-80",
+			},
 			"203.0.113.10",
 		},
 		{
@@ -129,13 +139,17 @@ func TestWhatIsMade(t *testing.T) {
 			func(d *Desired) {
 				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("198.51.100.7")}
 			},
-			[]string{"create ip-allocation 198.51.100.7", "mark ip-allocation 198.51.100.7", "create lb-pool tcp-80", "create virtual-service tcp-80"},
+			[]string{
+				"create ip-allocation 198.51.100.7", "mark ip-allocation 198.51.100.7", "create lb-pool tcp-80",
+				"create virtual-service tcp-80",
+			},
 			"198.51.100.7",
 		},
 		{
 			"one that a person has allocated is used as it is",
 			[]func(*model){withoutSets, withSpaces, func(m *model) {
-				m.claims = append(m.claims, Claim{ID: "by-hand", Value: ip("198.51.100.7"), Description: "for the shop"})
+				m.claims = append(m.claims,
+					Claim{ID: "by-hand", Value: ip("198.51.100.7"), Description: "for the shop"})
 			}},
 			func(d *Desired) {
 				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("198.51.100.7")}
@@ -205,115 +219,171 @@ func TestWhatIsChanged(t *testing.T) {
 		want   []string
 	}{
 		{name: "nothing, if nothing changed", want: []string{}},
-		{name: "nothing, if a port has another name", change: func(d *Desired) { d.Listeners[0].Name = "web" }, want: []string{}},
-		{name: "one write for a node more, for all pools", change: func(d *Desired) { d.Members = append(d.Members, ip("10.0.0.13")) }, want: []string{"update ip-set ipv4"}},
+		{
+			name: "nothing, if a port has another name", change: func(d *Desired) { d.Listeners[0].Name = "web" },
+			want: []string{},
+		},
+		{
+			name:   "one write for a node more, for all pools",
+			change: func(d *Desired) { d.Members = append(d.Members, ip("10.0.0.13")) },
+			want:   []string{"update ip-set ipv4"},
+		},
 		{
 			name: "each pool for a node more, without IP sets", mods: []func(*model){withoutSets},
-			change: func(d *Desired) { d.Members = append(d.Members, ip("10.0.0.13")) }, want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
+			change: func(d *Desired) { d.Members = append(d.Members, ip("10.0.0.13")) },
+			want:   []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
 		},
 		{
 			name: "pools that exchange their node ports", change: func(d *Desired) { rotate(d) },
 			want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
 		},
 		{
-			name: "a port that takes the place of another is made before that goes", change: func(d *Desired) { d.Listeners[1].Port = 8443 },
-			want: []string{"create lb-pool tcp-8443", "create virtual-service tcp-8443", "delete virtual-service tcp-443", "delete lb-pool tcp-443"},
+			name:   "a port that takes the place of another is made before that goes",
+			change: func(d *Desired) { d.Listeners[1].Port = 8443 },
+			want: []string{
+				"create lb-pool tcp-8443", "create virtual-service tcp-8443",
+				"delete virtual-service tcp-443", "delete lb-pool tcp-443",
+			},
 		},
 		{
-			name: "another application on the same virtual service", change: func(d *Desired) { d.Listeners[0].Application = L4 },
-			want: []string{"update virtual-service tcp-80"},
+			name:   "another application on the same virtual service",
+			change: func(d *Desired) { d.Listeners[0].Application = L4 },
+			want:   []string{"update virtual-service tcp-80"},
 		},
 		{
 			name: "the same port of another protocol beside the old one", change: func(d *Desired) {
 				d.Listeners = []Listener{d.Listeners[0], {Protocol: UDP, Application: L4, Port: 443, NodePort: 30443}}
 			},
-			want: []string{"create lb-pool udp-443", "create virtual-service udp-443", "delete virtual-service tcp-443", "delete lb-pool tcp-443"},
+			want: []string{
+				"create lb-pool udp-443", "create virtual-service udp-443", "delete virtual-service tcp-443",
+				"delete lb-pool tcp-443",
+			},
 		},
 		{
-			name: "the address, when another is requested; the old one is released last", mods: []func(*model){withSpaces},
+			name:   "the address, when another is requested; the old one is released last",
+			mods:   []func(*model){withSpaces},
 			change: func(d *Desired) { d.Requested = []netip.Addr{ip("198.51.100.9")} },
 			want: []string{
-				"create ip-allocation 198.51.100.9", "mark ip-allocation 198.51.100.9", "update virtual-service tcp-80", "update virtual-service tcp-443",
+				"create ip-allocation 198.51.100.9", "mark ip-allocation 198.51.100.9", "update virtual-service tcp-80",
+				"update virtual-service tcp-443",
 				"delete ip-allocation 198.51.100.1",
 			},
 		},
 		{
-			name: "only the rules, when another address is requested in one-arm mode", from: func(d *Desired) { d.OneArm = arm() },
-			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} }, want: []string{"update dnat-rule tcp-80", "update dnat-rule tcp-443"},
+			name:   "only the rules, when another address is requested in one-arm mode",
+			from:   func(d *Desired) { d.OneArm = arm() },
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} },
+			want:   []string{"update dnat-rule tcp-80", "update dnat-rule tcp-443"},
 		},
 		{
-			name: "nothing, when the request is taken back", from: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} },
+			name:   "nothing, when the request is taken back",
+			from:   func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} },
 			change: func(d *Desired) { d.Requested = nil }, want: []string{},
 		},
 		{
-			name: "a virtual service on another engine group is made again", change: func(d *Desired) { d.EngineGroup, d.Listeners = "large", d.Listeners[:1] },
-			from: func(d *Desired) { d.Listeners = d.Listeners[:1] },
-			want: []string{"delete virtual-service tcp-80", "create virtual-service tcp-80"},
+			name:   "a virtual service on another engine group is made again",
+			change: func(d *Desired) { d.EngineGroup, d.Listeners = "large", d.Listeners[:1] },
+			from:   func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			want:   []string{"delete virtual-service tcp-80", "create virtual-service tcp-80"},
 		},
 		{
-			name: "a certificate that was renewed: the new one first, then the old one goes", from: func(d *Desired) { encrypt(d, Certificate{Chain: "old", Key: "k"}) },
+			name:   "a certificate that was renewed: the new one first, then the old one goes",
+			from:   func(d *Desired) { encrypt(d, Certificate{Chain: "old", Key: "k"}) },
 			change: func(d *Desired) { encrypt(d, Certificate{Chain: "new", Key: "k"}) },
-			want:   []string{"create certificate", "update virtual-service tcp-80", "update virtual-service tcp-443", "delete certificate"},
-		},
-		{
-			name: "ranges that changed: who is let in before who is not any more", from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
-			change: func(d *Desired) { d.SourceRanges = prefixList("198.18.0.0/15") }, want: []string{"create firewall-rule allow", "delete firewall-rule allow"},
-		},
-		{
-			name: "ranges that are not wanted any more", from: func(d *Desired) { d.SourceRanges, d.Listeners = prefixList("192.0.2.0/24"), d.Listeners[:1] },
-			change: func(d *Desired) { d.SourceRanges = nil }, want: []string{"update virtual-service tcp-80", "delete firewall-rule drop", "delete firewall-rule allow"},
-		},
-		{
-			name: "a rule of the firewall that was deleted by hand: the new one must not shut out those who may come", from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
-			hand: func(m *model) { m.firewall = m.firewall[1:] }, want: []string{"create firewall-rule drop", "delete firewall-rule allow", "create firewall-rule allow"},
-		},
-		{
-			name: "a virtual service that was deleted by hand comes back on its address", hand: func(m *model) { m.services = m.services[1:] },
-			want: []string{"create virtual-service tcp-80"},
-		},
-		{
-			name: "everything that was deleted by hand comes back where it was published", change: func(d *Desired) { d.Published, d.Intent = []netip.Addr{ip("203.0.113.31")}, nil },
-			from: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.31")} },
-			hand: func(m *model) { m.services, m.pools, m.sets = nil, nil, nil },
 			want: []string{
-				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80", "create virtual-service tcp-443",
+				"create certificate", "update virtual-service tcp-80", "update virtual-service tcp-443",
+				"delete certificate",
 			},
 		},
 		{
-			name: "a rule that was deleted by hand", from: func(d *Desired) { d.OneArm = arm() }, hand: func(m *model) { m.rules = m.rules[1:] }, want: []string{"create dnat-rule tcp-80"},
+			name:   "ranges that changed: who is let in before who is not any more",
+			from:   func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
+			change: func(d *Desired) { d.SourceRanges = prefixList("198.18.0.0/15") },
+			want:   []string{"create firewall-rule allow", "delete firewall-rule allow"},
 		},
 		{
-			name: "a pool whose members somebody changed, once it is read", mods: []func(*model){withoutSets}, hand: func(m *model) { m.full, m.pools[0].Members = true, nil },
+			name:   "ranges that are not wanted any more",
+			from:   func(d *Desired) { d.SourceRanges, d.Listeners = prefixList("192.0.2.0/24"), d.Listeners[:1] },
+			change: func(d *Desired) { d.SourceRanges = nil },
+			want: []string{
+				"update virtual-service tcp-80", "delete firewall-rule drop",
+				"delete firewall-rule allow",
+			},
+		},
+		{
+			name: "a rule of the firewall that was deleted by hand: the new one must not shut out those who may come",
+			from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
+			hand: func(m *model) { m.firewall = m.firewall[1:] },
+			want: []string{"create firewall-rule drop", "delete firewall-rule allow", "create firewall-rule allow"},
+		},
+		{
+			name: "a virtual service that was deleted by hand comes back on its address",
+			hand: func(m *model) { m.services = m.services[1:] },
+			want: []string{"create virtual-service tcp-80"},
+		},
+		{
+			name:   "everything that was deleted by hand comes back where it was published",
+			change: func(d *Desired) { d.Published, d.Intent = []netip.Addr{ip("203.0.113.31")}, nil },
+			from:   func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.31")} },
+			hand:   func(m *model) { m.services, m.pools, m.sets = nil, nil, nil },
+			want: []string{
+				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443",
+				"create virtual-service tcp-80", "create virtual-service tcp-443",
+			},
+		},
+		{
+			name: "a rule that was deleted by hand", from: func(d *Desired) { d.OneArm = arm() },
+			hand: func(m *model) { m.rules = m.rules[1:] }, want: []string{"create dnat-rule tcp-80"},
+		},
+		{
+			name: "a pool whose members somebody changed, once it is read", mods: []func(*model){withoutSets},
+			hand: func(m *model) { m.full, m.pools[0].Members = true, nil },
 			want: []string{"update lb-pool tcp-80"},
 		},
 		{
-			name: "a pool with a member less, as lists hint", mods: []func(*model){withoutSets}, hand: func(m *model) { m.pools[0].Members = m.pools[0].Members[:1] },
+			name: "a pool with a member less, as lists hint", mods: []func(*model){withoutSets},
+			hand: func(m *model) { m.pools[0].Members = m.pools[0].Members[:1] },
 			want: []string{"update lb-pool tcp-80"},
 		},
 		{
-			name: "a pool with members of its own in place of the set, as lists hint", hand: func(m *model) { m.pools[1].Group, m.pools[1].Members = Ref{}, []netip.Addr{ip("10.9.9.9")} },
+			name: "a pool with members of its own in place of the set, as lists hint",
+			hand: func(m *model) { m.pools[1].Group, m.pools[1].Members = Ref{}, []netip.Addr{ip("10.9.9.9")} },
 			want: []string{"update lb-pool tcp-443"},
 		},
 		{
-			name: "a pool without monitors, as lists hint", hand: func(m *model) { m.pools[1].Probes = nil }, want: []string{"update lb-pool tcp-443"},
+			name: "a pool without monitors, as lists hint", hand: func(m *model) { m.pools[1].Probes = nil },
+			want: []string{"update lb-pool tcp-443"},
 		},
 		{
-			name: "a set with an address more, as lists of pools hint", hand: func(m *model) { m.sets[0].Members = append(slices.Clone(m.sets[0].Members), ip("10.9.9.9")) },
+			name: "a set with an address more, as lists of pools hint",
+			hand: func(m *model) { m.sets[0].Members = append(slices.Clone(m.sets[0].Members), ip("10.9.9.9")) },
 			want: []string{"update ip-set ipv4"},
 		},
 		{name: "nothing of what people may set", hand: func(m *model) {
-			m.full, m.pools[0].Algorithm, m.services[0].Description = true, "RANDOM", m.services[0].Description+"\nasked Bob"
+			m.full, m.pools[0].Algorithm, m.services[0].Description = true, "RANDOM",
+				m.services[0].Description+"\nasked Bob"
 		}, want: []string{}},
-		{name: "what VCD gave up on is asked for again", hand: func(m *model) { m.services[0].State = Failed }, want: []string{"update virtual-service tcp-80"}},
 		{
-			name: "from one-arm mode to the address itself, without losing it", from: func(d *Desired) { d.OneArm, d.Listeners = arm(), d.Listeners[:1] },
-			change: func(d *Desired) { d.OneArm = nil },
-			want:   []string{"delete dnat-rule tcp-80", "delete app-port-profile tcp-80", "update virtual-service tcp-80"},
+			name: "what VCD gave up on is asked for again", hand: func(m *model) { m.services[0].State = Failed },
+			want: []string{"update virtual-service tcp-80"},
 		},
 		{
-			name: "from the address itself to one-arm mode, without losing it", from: func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			name:   "from one-arm mode to the address itself, without losing it",
+			from:   func(d *Desired) { d.OneArm, d.Listeners = arm(), d.Listeners[:1] },
+			change: func(d *Desired) { d.OneArm = nil },
+			want: []string{
+				"delete dnat-rule tcp-80", "delete app-port-profile tcp-80",
+				"update virtual-service tcp-80",
+			},
+		},
+		{
+			name:   "from the address itself to one-arm mode, without losing it",
+			from:   func(d *Desired) { d.Listeners = d.Listeners[:1] },
 			change: func(d *Desired) { d.OneArm = arm() },
-			want:   []string{"update virtual-service tcp-80", "create app-port-profile tcp-80", "create dnat-rule tcp-80"},
+			want: []string{
+				"update virtual-service tcp-80", "create app-port-profile tcp-80",
+				"create dnat-rule tcp-80",
+			},
 		},
 	}
 	for _, tt := range tests {

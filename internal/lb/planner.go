@@ -156,7 +156,8 @@ func (p *planner) result() Plan {
 func (p *planner) noteDoubtful() {
 	if len(p.own.doubtful) > 0 {
 		slices.Sort(p.own.doubtful)
-		p.notice(NotProvablyOurs, "objects that cloud provider interface 1.6.1 made for a Service of this name may belong to one in another "+
+		p.notice(NotProvablyOurs, "objects that cloud provider interface 1.6.1 made for a Service of this name may "+
+			"belong to one in another "+
 			"namespace and are left alone: %s; remove them in VCD if no Service needs them", listed(p.own.doubtful))
 	}
 }
@@ -176,7 +177,8 @@ func (p *planner) noteStrays() {
 		listed(slices.Compact(names)))
 	if !p.d.Absent && len(p.all.services)+len(p.all.pools) == 0 {
 		p.refuse(OtherClusterID,
-			"%s; give the cloud controller manager this id again, or remove that in VCD: then a load balancer is made", text)
+			"%s; give the cloud controller manager this id again, or remove that in VCD: then a load balancer is made",
+			text)
 		return
 	}
 	p.notice(OtherClusterID, "%s; remove that in VCD: nothing else does", text)

@@ -124,7 +124,8 @@ func membersOf(all []netip.Addr, f Family) []netip.Addr {
 func (p poolPlanner) plan(t *target, members []netip.Addr) Ref {
 	l, have := t.listener, t.pool
 	want := Pool{
-		NodePort: l.NodePort, Group: p.group, Members: members, Probes: p.probes(l), Sticky: p.d.Sticky, Algorithm: p.d.Algorithm,
+		NodePort: l.NodePort, Group: p.group, Members: members, Probes: p.probes(l), Sticky: p.d.Sticky,
+		Algorithm: p.d.Algorithm,
 	}
 	m := p.marker(t)
 	m.Wrote = want.hash()
@@ -154,8 +155,9 @@ func (p poolPlanner) probes(l Listener) []Health {
 		}
 		h.Port, h.Path, h.Interval = 0, "", 0
 		if l.Protocol == UDP && l.Health.Port != 0 {
-			p.notice(Unsupported, "this VCD cannot ask nodes whether they have endpoints of the Service: UDP packets may go to nodes "+
-				"without; use externalTrafficPolicy Cluster")
+			p.notice(Unsupported,
+				"this VCD cannot ask nodes whether they have endpoints of the Service: UDP packets may go to nodes "+
+					"without; use externalTrafficPolicy Cluster")
 		}
 	}
 	switch {

@@ -14,26 +14,34 @@ import (
 
 // Changes of what users want of a load balancer, and of what is done to it by hand.
 var wishes = map[string]func(r *rand.Rand, d *Desired){
-	"another set of ports":   func(r *rand.Rand, d *Desired) { d.Listeners = someListeners(r) },
-	"other names of ports":   func(_ *rand.Rand, d *Desired) { mend(d, func(l *Listener) { l.Name += "x" }) },
-	"node ports that move":   func(_ *rand.Rand, d *Desired) { rotate(d) },
-	"other nodes":            func(r *rand.Rand, d *Desired) { d.Members = someNodes(r) },
-	"an address by name":     func(r *rand.Rand, d *Desired) { d.Requested = []netip.Addr{someAddress(r)} },
-	"no address by name":     func(_ *rand.Rand, d *Desired) { d.Requested = nil },
-	"inside":                 func(_ *rand.Rand, d *Desired) { d.Internal, d.Requested = true, nil },
-	"outside":                func(_ *rand.Rand, d *Desired) { d.Internal, d.Requested = false, nil },
-	"one-arm":                func(_ *rand.Rand, d *Desired) { d.OneArm = arm() },
-	"direct":                 func(_ *rand.Rand, d *Desired) { d.OneArm = nil },
-	"dual stack":             func(_ *rand.Rand, d *Desired) { d.Families = []Family{IPv4, IPv6} },
-	"single stack":           func(_ *rand.Rand, d *Desired) { d.Families = []Family{IPv4} },
-	"sticky":                 func(_ *rand.Rand, d *Desired) { d.Sticky = !d.Sticky },
-	"another engine group":   func(_ *rand.Rand, d *Desired) { d.EngineGroup = "large" },
-	"an algorithm":           func(_ *rand.Rand, d *Desired) { d.Algorithm = "LEAST_LOAD" },
-	"source ranges":          func(_ *rand.Rand, d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24", "198.18.0.0/15") },
-	"no source ranges":       func(_ *rand.Rand, d *Desired) { d.SourceRanges = nil },
-	"client addresses":       func(_ *rand.Rand, d *Desired) { d.PreserveClientIP = !d.PreserveClientIP },
-	"certificate of its own": func(r *rand.Rand, d *Desired) { encrypt(d, Certificate{Chain: fmt.Sprint(r.IntN(3)), Key: "k"}) },
-	"certificate by alias":   func(_ *rand.Rand, d *Desired) { encrypt(d, Certificate{Alias: "shop"}) },
+	"another set of ports": func(r *rand.Rand, d *Desired) { d.Listeners = someListeners(r) },
+	"other names of ports": func(_ *rand.Rand, d *Desired) { mend(d, func(l *Listener) { l.Name += "x" }) },
+	"node ports that move": func(_ *rand.Rand, d *Desired) { rotate(d) },
+	"other nodes":          func(r *rand.Rand, d *Desired) { d.Members = someNodes(r) },
+	"an address by name":   func(r *rand.Rand, d *Desired) { d.Requested = []netip.Addr{someAddress(r)} },
+	"no address by name":   func(_ *rand.Rand, d *Desired) { d.Requested = nil },
+	"inside":               func(_ *rand.Rand, d *Desired) { d.Internal, d.Requested = true, nil },
+	"outside":              func(_ *rand.Rand, d *Desired) { d.Internal, d.Requested = false, nil },
+	"one-arm":              func(_ *rand.Rand, d *Desired) { d.OneArm = arm() },
+	"direct":               func(_ *rand.Rand, d *Desired) { d.OneArm = nil },
+	"dual stack":           func(_ *rand.Rand, d *Desired) { d.Families = []Family{IPv4, IPv6} },
+	"single stack":         func(_ *rand.Rand, d *Desired) { d.Families = []Family{IPv4} },
+	"sticky":               func(_ *rand.Rand, d *Desired) { d.Sticky = !d.Sticky },
+	"another engine group": func(_ *rand.Rand, d *Desired) { d.EngineGroup = "large" },
+	"an algorithm":         func(_ *rand.Rand, d *Desired) { d.Algorithm = "LEAST_LOAD" },
+	"source ranges": func(_ *rand.Rand,
+		d *Desired,
+	) {
+		d.SourceRanges = prefixList("192.0.2.0/24", "198.18.0.0/15")
+	},
+	"no source ranges": func(_ *rand.Rand, d *Desired) { d.SourceRanges = nil },
+	"client addresses": func(_ *rand.Rand, d *Desired) { d.PreserveClientIP = !d.PreserveClientIP },
+	"certificate of its own": func(r *rand.Rand,
+		d *Desired,
+	) {
+		encrypt(d, Certificate{Chain: fmt.Sprint(r.IntN(3)), Key: "k"})
+	},
+	"certificate by alias": func(_ *rand.Rand, d *Desired) { encrypt(d, Certificate{Alias: "shop"}) },
 	"no TLS": func(_ *rand.Rand, d *Desired) {
 		mend(d, func(l *Listener) { l.Application, l.Certificate = L4, Certificate{} })
 	},
@@ -132,7 +140,10 @@ func someNodes(r *rand.Rand) []netip.Addr {
 }
 
 func someAddress(r *rand.Rand) netip.Addr {
-	return []netip.Addr{ip("203.0.113.20"), ip("203.0.113.21"), ip("198.51.100.20"), ip("198.51.100.21"), ip("192.168.77.7"), ip("203.0.113.10"), ip("9.9.9.9")}[r.IntN(7)]
+	return []netip.Addr{
+		ip("203.0.113.20"), ip("203.0.113.21"), ip("198.51.100.20"), ip("198.51.100.21"),
+		ip("192.168.77.7"), ip("203.0.113.10"), ip("9.9.9.9"),
+	}[r.IntN(7)]
 }
 
 func arm() *Range { r := addresses("192.168.8.2-192.168.8.100"); return &r }
@@ -149,27 +160,48 @@ func prefixList(list ...string) []netip.Prefix {
 
 func ourService() Desired {
 	return Desired{
-		Owner:    Owner{Cluster: "urn:vcloud:entity:vmware:capvcdCluster:c1", Namespace: "shop", Name: "web", UID: "11111111-1111-1111-1111-111111111111"},
+		Owner: Owner{
+			Cluster: "urn:vcloud:entity:vmware:capvcdCluster:c1", Namespace: "shop", Name: "web",
+			UID: "11111111-1111-1111-1111-111111111111",
+		},
 		Families: []Family{IPv4}, Members: []netip.Addr{ip("10.0.0.11"), ip("10.0.0.12")},
-		Listeners: []Listener{{Name: "http", Protocol: TCP, Application: HTTP, Port: 80, NodePort: 30080}, {Name: "tls", Protocol: TCP, Application: L4, Port: 443, NodePort: 30443}},
+		Listeners: []Listener{
+			{Name: "http", Protocol: TCP, Application: HTTP, Port: 80, NodePort: 30080},
+			{Name: "tls", Protocol: TCP, Application: L4, Port: 443, NodePort: 30443},
+		},
 	}
 }
 
 // strangers puts objects on the gateway of no owner, of another cluster's, and another Service's of the cluster.
 func strangers(m *model) []string {
 	add := func(name, description, vip string, port int) {
-		pool := Pool{Object: Object{ID: "other-pool-" + name, Name: "pool-" + name, Description: description, State: Realized}}
+		pool := Pool{Object: Object{
+			ID: "other-pool-" + name, Name: "pool-" + name, Description: description,
+			State: Realized,
+		}}
 		m.pools = append(m.pools, pool)
 		m.services = append(m.services, VirtualService{
-			Object: Object{ID: "other-vs-" + name, Name: name, Description: description, State: Realized}, VIPs: []netip.Addr{ip(vip)}, Protocol: TCP, Port: port,
+			Object: Object{ID: "other-vs-" + name, Name: name, Description: description, State: Realized},
+			VIPs:   []netip.Addr{ip(vip)}, Protocol: TCP, Port: port,
 			Pool: Ref{pool.ID, pool.Name},
 		})
 	}
 	add("people", "other: made by hand", "203.0.113.10", 80)
-	add("cluster", Marker{Owner: Owner{Cluster: "c2", Namespace: "shop", Name: "other", UID: "u2"}, Listener: "tcp-80"}.String(), "203.0.113.11", 80)
-	add("neighbour", Marker{Owner: Owner{Cluster: ourService().Owner.Cluster, Namespace: "other", Name: "web", UID: "u3"}, Listener: "tcp-80"}.String(), "203.0.113.12", 80)
-	m.rules = append(m.rules, Rule{Object: Object{ID: "other-rule", Name: "rule", State: Realized}, External: ip("203.0.113.13"), Internal: ip("192.168.8.2"), ExternalPort: 80})
-	m.claims = append(m.claims, Claim{ID: "other-claim", Value: ip("198.51.100.1"), Description: "other"}, Claim{ID: "other-free", Value: ip("198.51.100.2")})
+	add("cluster", Marker{
+		Owner:    Owner{Cluster: "c2", Namespace: "shop", Name: "other", UID: "u2"},
+		Listener: "tcp-80",
+	}.String(), "203.0.113.11", 80)
+	add("neighbour", Marker{Owner: Owner{
+		Cluster: ourService().Owner.Cluster, Namespace: "other", Name: "web",
+		UID: "u3",
+	}, Listener: "tcp-80"}.String(), "203.0.113.12", 80)
+	m.rules = append(m.rules,
+		Rule{
+			Object: Object{ID: "other-rule", Name: "rule", State: Realized}, External: ip("203.0.113.13"),
+			Internal: ip("192.168.8.2"), ExternalPort: 80,
+		})
+	m.claims = append(m.claims, Claim{ID: "other-claim", Value: ip("198.51.100.1"), Description: "other"},
+		Claim{ID: "other-free", Value: ip("198.51.100.2")})
 	m.services = append([]VirtualService{}, m.services...)
 	var ids []string
 	for _, x := range m.services {
@@ -273,12 +305,14 @@ func served(m *model, d *Desired, plan Plan) error {
 			continue
 		}
 		n++
-		i := slices.IndexFunc(d.Listeners, func(l Listener) bool { return l.Port == vs.Port && l.Protocol == vs.Protocol })
+		i := slices.IndexFunc(d.Listeners,
+			func(l Listener) bool { return l.Port == vs.Port && l.Protocol == vs.Protocol })
 		if i < 0 {
 			return fmt.Errorf("%s is too many", vs.Name)
 		}
 		p := m.pools[slices.IndexFunc(m.pools, func(p Pool) bool { return p.ID == vs.Pool.ID })]
-		if p.NodePort != d.Listeners[i].NodePort || vs.Application != d.Listeners[i].Application || vs.State != Realized {
+		if p.NodePort != d.Listeners[i].NodePort || vs.Application != d.Listeners[i].Application ||
+			vs.State != Realized {
 			return fmt.Errorf("%s is not as wanted: %+v %+v", vs.Name, vs, p)
 		}
 	}
@@ -289,7 +323,8 @@ func served(m *model, d *Desired, plan Plan) error {
 }
 
 var gateways = map[string][]func(*model){
-	"all that VCD can do": nil, "IP Spaces": {withSpaces}, "members in each pool": {withoutSets}, "an old VCD": {bare}, "IP Spaces of an old VCD": {bare, withSpaces},
+	"all that VCD can do": nil, "IP Spaces": {withSpaces}, "members in each pool": {withoutSets}, "an old VCD": {bare},
+	"IP Spaces of an old VCD": {bare, withSpaces},
 }
 
 func FuzzPlansConverge(f *testing.F) {

@@ -62,14 +62,16 @@ func (p certificatePlanner) find(t *target, c Certificate) bool {
 	case len(found) == 1:
 		t.certificate.ID = found[0].ID
 	case len(found) > 1:
-		p.refuse(CertificateUnknown, "the certificate library has several certificates with the alias %q: give them different ones", alias)
+		p.refuse(CertificateUnknown,
+			"the certificate library has several certificates with the alias %q: give them different ones", alias)
 	case c.Chain != "":
 		item := CertificateItem{Object{Description: Marker{Owner: p.d.Owner}.String()}, c.Chain, c.Key}
 		p.step(phasePrepare, Step{Verb: Create, Kind: KindCertificate, Name: alias, Certificate: &item})
 		return true
 	case !Imported(p.d.Owner, alias):
-		p.refuse(CertificateUnknown, "the certificate library has no certificate with the alias %q that the user can see: "+
-			"upload it, or correct the annotation", alias)
+		p.refuse(CertificateUnknown,
+			"the certificate library has no certificate with the alias %q that the user can see: "+
+				"upload it, or correct the annotation", alias)
 	}
 	return false
 }
@@ -115,12 +117,15 @@ func (p *enginePlanner) choose(t *target) {
 	switch {
 	case full:
 		p.refuse(NoEngineGroup,
-			"no service engine group of the edge gateway has room for another virtual service: ask the provider for more")
+			"no service engine group of the edge gateway has room for another virtual service: ask the "+
+				"provider for more")
 	case p.d.EngineGroup != "":
-		p.refuse(NoEngineGroup, "the service engine group %q is not assigned to the edge gateway: correct the annotation, "+
-			"or ask the provider to assign it", p.d.EngineGroup)
+		p.refuse(NoEngineGroup,
+			"the service engine group %q is not assigned to the edge gateway: correct the annotation, "+
+				"or ask the provider to assign it", p.d.EngineGroup)
 	default:
-		p.refuse(NoEngineGroup, "no service engine group is assigned to the edge gateway: ask the provider to assign one")
+		p.refuse(NoEngineGroup,
+			"no service engine group is assigned to the edge gateway: ask the provider to assign one")
 	}
 }
 
@@ -128,7 +133,8 @@ func (p *enginePlanner) choose(t *target) {
 func (p *enginePlanner) groups() []EngineGroup {
 	out := slices.Clone(p.o.Gateway.Groups)
 	rank := func(g EngineGroup) int {
-		if slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool { return vs.object.EngineGroup.ID == g.ID }) {
+		if slices.ContainsFunc(p.all.services,
+			func(vs owned[VirtualService]) bool { return vs.object.EngineGroup.ID == g.ID }) {
 			return 0
 		}
 		return 1
@@ -190,8 +196,10 @@ func (p servicePlanner) service(t *target, pool Ref) {
 		m.Via = ViaNAT
 	}
 	want := VirtualService{
-		Object: Object{Description: m.String()}, VIPs: t.vips, Protocol: l.Protocol, Port: l.Port, Application: l.Application,
-		SSL: l.Application.TLS(), Certificate: t.certificate, Pool: pool, EngineGroup: t.engine, Transparent: p.d.PreserveClientIP,
+		Object: Object{Description: m.String()}, VIPs: t.vips, Protocol: l.Protocol, Port: l.Port,
+		Application: l.Application,
+		SSL:         l.Application.TLS(), Certificate: t.certificate, Pool: pool, EngineGroup: t.engine,
+		Transparent: p.d.PreserveClientIP,
 	}
 	create := Step{Verb: Create, Kind: KindService, Name: nameFor(KindService, p.d.Owner, l.Key()), Service: &want}
 	switch {
@@ -236,7 +244,8 @@ func (p servicePlanner) forward(t *target) {
 	case !t.profile.exists():
 		ref.Name = nameFor(KindProfile, p.d.Owner, l.Key())
 		p.step(phaseForward, Step{Verb: Create, Kind: KindProfile, Name: ref.Name, Profile: &profile})
-	case profile.Description != have.Description, have.Protocol != l.Protocol, have.Port != l.Port, have.State == Failed:
+	case profile.Description != have.Description, have.Protocol != l.Protocol, have.Port != l.Port,
+		have.State == Failed:
 		p.update(phaseForward, have.Object, Step{Kind: KindProfile, Profile: &profile})
 	}
 	m.Share = p.d.Share
@@ -245,13 +254,15 @@ func (p servicePlanner) forward(t *target) {
 		External: p.external[IPv4], Internal: t.vips[0], ExternalPort: l.Port, Profile: ref,
 	}
 	if !t.rule.exists() {
-		p.step(phaseForward, Step{Verb: Create, Kind: KindRule, Name: nameFor(KindRule, p.d.Owner, l.Key()), Rule: &rule})
+		p.step(phaseForward,
+			Step{Verb: Create, Kind: KindRule, Name: nameFor(KindRule, p.d.Owner, l.Key()), Rule: &rule})
 	} else if rule.differs(t.rule.object) {
 		p.update(phaseForward, t.rule.Object, Step{Kind: KindRule, Rule: &rule})
 	}
 }
 
 func (r Rule) differs(have Rule) bool {
-	return r.Profile.ID == "" || r.Profile.ID != have.Profile.ID || have.State == Failed || r.Description != have.Description ||
+	return r.Profile.ID == "" || r.Profile.ID != have.Profile.ID || have.State == Failed ||
+		r.Description != have.Description ||
 		r.External != have.External || r.Internal != have.Internal || r.ExternalPort != have.ExternalPort
 }

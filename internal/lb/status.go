@@ -22,7 +22,8 @@ func (p statusPlanner) plan() {
 	pending := 0
 	for _, t := range p.targets {
 		port := PortStatus{
-			Protocol: t.listener.Protocol, Port: t.listener.Port, Health: t.service.object.Health, Problem: p.problem(t),
+			Protocol: t.listener.Protocol, Port: t.listener.Port, Health: t.service.object.Health,
+			Problem: p.problem(t),
 		}
 		if port.Problem != "" {
 			pending++
@@ -45,11 +46,13 @@ func (p statusPlanner) conclude(pending int) {
 	}
 	if len(p.out.Steps) == 0 {
 		if p.out.Stuck = p.stuck(); len(p.out.Stuck) == 0 && pending > 0 {
-			p.out.Wait = fmt.Sprintf("virtual services are being realized (%d of %d ready)", len(p.targets)-pending, len(p.targets))
+			p.out.Wait = fmt.Sprintf("virtual services are being realized (%d of %d ready)", len(p.targets)-pending,
+				len(p.targets))
 		}
 	}
 	if s.Ready = p.out.Done(); s.Ready {
-		p.out.Unused = slices.DeleteFunc(slices.Clone(p.d.Intent), func(a netip.Addr) bool { return p.external[FamilyOf(a)] == a })
+		p.out.Unused = slices.DeleteFunc(slices.Clone(p.d.Intent),
+			func(a netip.Addr) bool { return p.external[FamilyOf(a)] == a })
 	}
 }
 
@@ -80,8 +83,11 @@ func (p statusPlanner) stuck() []Finding {
 	var out []Finding
 	for _, t := range p.targets {
 		for i, x := range p.parts(t) {
-			f := Finding{RealizationFailed, fmt.Sprintf("VCD could not realize the %s %q, and neither when it was written again: "+
-				"ask the provider what is wrong; it is tried again now and then", partKinds[i], x.Name)}
+			f := Finding{
+				RealizationFailed,
+				fmt.Sprintf("VCD could not realize the %s %q, and neither when it was written again: "+
+					"ask the provider what is wrong; it is tried again now and then", partKinds[i], x.Name),
+			}
 			if x.State == Broken && !slices.Contains(out, f) {
 				out = append(out, f)
 			}

@@ -16,7 +16,8 @@ func TestAClusterWithAnotherIDGetsNoSecondLoadBalancer(t *testing.T) {
 	again.Owner.Cluster = "copy"
 
 	plan := m.next(again)
-	g.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", OtherClusterID), HaveField("Message", ContainSubstring(`"`+before+`"`)))))
+	g.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", OtherClusterID),
+		HaveField("Message", ContainSubstring(`"`+before+`"`)))))
 	g.Expect(plan.Steps).To(BeEmpty())
 
 	again.Absent = true

@@ -22,46 +22,67 @@ func TestWhatIsRemoved(t *testing.T) {
 		},
 		{
 			name: "not the IP set, while another Service has something", hand: func(m *model) {
-				other := Marker{Owner: Owner{Cluster: ourService().Owner.Cluster, Namespace: "other", Name: "other", UID: "u9"}, Listener: "tcp-80"}
+				other := Marker{Owner: Owner{
+					Cluster: ourService().Owner.Cluster, Namespace: "other", Name: "other",
+					UID: "u9",
+				}, Listener: "tcp-80"}
 				m.pools = append(m.pools, Pool{Object: Object{ID: "x", Name: "x", Description: other.String()}})
 			},
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80"},
 		},
 		{
-			name: "first what clients reach, last the address", mods: []func(*model){withSpaces, withoutSets}, from: func(d *Desired) { d.OneArm = arm() },
+			name: "first what clients reach, last the address", mods: []func(*model){withSpaces, withoutSets},
+			from: func(d *Desired) { d.OneArm = arm() },
 			want: []string{
-				"delete dnat-rule tcp-80", "delete app-port-profile tcp-80", "delete virtual-service tcp-80", "delete lb-pool tcp-80", "delete ip-allocation 198.51.100.1",
+				"delete dnat-rule tcp-80", "delete app-port-profile tcp-80", "delete virtual-service tcp-80",
+				"delete lb-pool tcp-80", "delete ip-allocation 198.51.100.1",
 			},
 		},
 		{
-			name: "what is guarded goes before the guard", mods: []func(*model){withoutSets}, from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
-			want: []string{"delete virtual-service tcp-80", "delete firewall-rule drop", "delete firewall-rule allow", "delete lb-pool tcp-80"},
+			name: "what is guarded goes before the guard", mods: []func(*model){withoutSets},
+			from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
+			want: []string{
+				"delete virtual-service tcp-80", "delete firewall-rule drop", "delete firewall-rule allow",
+				"delete lb-pool tcp-80",
+			},
 		},
 		{
-			name: "an imported certificate, not one of people", mods: []func(*model){withoutSets}, from: func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
+			name: "an imported certificate, not one of people", mods: []func(*model){withoutSets},
+			from: func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80", "delete certificate"},
 		},
 		{
-			name: "what is half-built, pending and failed", mods: []func(*model){withoutSets}, hand: func(m *model) { m.services = nil; m.pools[0].State = Failed },
+			name: "what is half-built, pending and failed", mods: []func(*model){withoutSets},
+			hand: func(m *model) { m.services = nil; m.pools[0].State = Failed },
 			want: []string{"delete lb-pool tcp-80"},
 		},
 		{
-			name: "virtual services that are pending", mods: []func(*model){withoutSets}, hand: func(m *model) { m.services[0].State = Pending },
+			name: "virtual services that are pending", mods: []func(*model){withoutSets},
+			hand: func(m *model) { m.services[0].State = Pending },
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80"},
 		},
 		{
-			name: "an allocation that was not marked yet", mods: []func(*model){withSpaces, withoutSets}, hand: func(m *model) {
+			name: "an allocation that was not marked yet", mods: []func(*model){withSpaces, withoutSets},
+			hand: func(m *model) {
 				m.services, m.pools, m.claims[0].Description, m.claims[0].Used = nil, nil, "", false
 			},
 			want: []string{"delete ip-allocation 198.51.100.1"},
 		},
 		{
-			name: "not an address that somebody else uses: it is theirs then", mods: []func(*model){withSpaces, withoutSets}, hand: func(m *model) {
-				m.services = append(m.services, VirtualService{Object: Object{ID: "p", Name: "people's"}, VIPs: []netip.Addr{ip("198.51.100.1")}, Protocol: TCP, Port: 9})
+			name: "not an address that somebody else uses: it is theirs then",
+			mods: []func(*model){withSpaces, withoutSets}, hand: func(m *model) {
+				m.services = append(m.services,
+					VirtualService{
+						Object: Object{ID: "p", Name: "people's"}, VIPs: []netip.Addr{ip("198.51.100.1")},
+						Protocol: TCP, Port: 9,
+					})
 			},
 			want: []string{"mark ip-allocation 198.51.100.1", "delete virtual-service tcp-80", "delete lb-pool tcp-80"},
 		},
-		{name: "nothing of what is not there", hand: func(m *model) { m.services, m.pools, m.sets = nil, nil, nil }, want: []string{}},
+		{
+			name: "nothing of what is not there", hand: func(m *model) { m.services, m.pools, m.sets = nil, nil, nil },
+			want: []string{},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,7 +199,8 @@ func TestAnAddressThatSomebodyElseTookFirst(t *testing.T) {
 	_, err := m.converge(&d, 1)
 	g.Expect(err).To(MatchError(errKilled))
 	g.Expect(d.Intent).To(Equal([]netip.Addr{ip("203.0.113.10")}))
-	m.services = append(m.services, VirtualService{Object: Object{ID: "p", Name: "people's"}, VIPs: d.Intent, Protocol: TCP, Port: 80})
+	m.services = append(m.services,
+		VirtualService{Object: Object{ID: "p", Name: "people's"}, VIPs: d.Intent, Protocol: TCP, Port: 80})
 
 	plan, err := m.converge(&d, -1)
 
@@ -228,10 +250,30 @@ func TestProbes(t *testing.T) {
 	}{
 		{"TCP for TCP", Listener{Protocol: TCP}, Capabilities{}, []Health{{Monitor: MonitorTCP}}},
 		{"UDP for UDP", Listener{Protocol: UDP}, Capabilities{}, []Health{{Monitor: MonitorUDP}}},
-		{"as asked for", Listener{Protocol: UDP, Health: Health{Monitor: MonitorPing}}, Capabilities{}, []Health{{Monitor: MonitorPing}}},
-		{"none, if that is asked for", Listener{Protocol: TCP, Health: Health{Monitor: MonitorNone}}, Capabilities{}, nil},
-		{"the port that tells of endpoints", Listener{Protocol: TCP, Health: local}, Capabilities{HealthPort: true}, []Health{{Monitor: MonitorHTTP, Port: 32000, Path: "/healthz"}}},
-		{"the node port, where VCD probes no other", Listener{Protocol: TCP, Health: local}, Capabilities{}, []Health{{Monitor: MonitorTCP}}},
+		{
+			"as asked for",
+			Listener{Protocol: UDP, Health: Health{Monitor: MonitorPing}},
+			Capabilities{},
+			[]Health{{Monitor: MonitorPing}},
+		},
+		{
+			"none, if that is asked for",
+			Listener{Protocol: TCP, Health: Health{Monitor: MonitorNone}},
+			Capabilities{},
+			nil,
+		},
+		{
+			"the port that tells of endpoints",
+			Listener{Protocol: TCP, Health: local},
+			Capabilities{HealthPort: true},
+			[]Health{{Monitor: MonitorHTTP, Port: 32000, Path: "/healthz"}},
+		},
+		{
+			"the node port, where VCD probes no other",
+			Listener{Protocol: TCP, Health: local},
+			Capabilities{},
+			[]Health{{Monitor: MonitorTCP}},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -245,7 +287,8 @@ func TestProbes(t *testing.T) {
 func TestNamesAndMarkersFit(t *testing.T) {
 	g := NewWithT(t)
 	long := Owner{
-		Cluster: "urn:vcloud:entity:vmware:capvcdCluster:11111111-1111-1111-1111-111111111111", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("s", 63),
+		Cluster:   "urn:vcloud:entity:vmware:capvcdCluster:11111111-1111-1111-1111-111111111111",
+		Namespace: strings.Repeat("n", 63), Name: strings.Repeat("s", 63),
 		UID: "22222222-2222-2222-2222-222222222222",
 	}
 	for kind := range prefixes {

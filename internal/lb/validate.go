@@ -24,9 +24,11 @@ func (p validator) validate() {
 	p.validateRequested()
 	p.validateWishes()
 	if p.d.Algorithm != "" && !slices.Contains(algorithms, p.d.Algorithm) {
-		p.refuse(Unsupported, "the algorithm %q is unknown: use one of %s", p.d.Algorithm, strings.Join(Algorithms(), ", "))
+		p.refuse(Unsupported, "the algorithm %q is unknown: use one of %s", p.d.Algorithm,
+			strings.Join(Algorithms(), ", "))
 	}
-	if r := p.d.OneArm; r != nil && (!r.First.IsValid() || !r.Last.IsValid() || r.First.Is4() != r.Last.Is4() || r.Last.Less(r.First)) {
+	if r := p.d.OneArm; r != nil &&
+		(!r.First.IsValid() || !r.Last.IsValid() || r.First.Is4() != r.Last.Is4() || r.Last.Less(r.First)) {
 		p.refuse(BadRange, "the one-arm range %s to %s is invalid: correct it in the configuration", r.First, r.Last)
 	}
 }
@@ -105,8 +107,9 @@ func (p validator) validateTLS(l Listener) {
 		p.refuse(CertificateMissing,
 			"port %d ends TLS and has no certificate: name one by annotation, or switch TLS off for this port", l.Port)
 	case l.Application == L4TLS && !p.c.L4TLS:
-		p.refuse(Unsupported, "port %d asks for TLS on layer 4, which takes the premium feature set of the load balancer: "+
-			"use appProtocol https", l.Port)
+		p.refuse(Unsupported,
+			"port %d asks for TLS on layer 4, which takes the premium feature set of the load balancer: "+
+				"use appProtocol https", l.Port)
 	}
 }
 
@@ -127,8 +130,10 @@ func (p validator) validateRequested() {
 // validateWishes refuses what the gateway cannot do.
 func (p validator) validateWishes() {
 	if len(p.d.SourceRanges) > 0 && !p.c.SourceRanges {
-		p.refuse(Unsupported, "loadBalancerSourceRanges need rules of the edge gateway's firewall, which are not switched on or "+
-			"cannot be created one by one here: switch them on (VCD 10.5.1 and later), or remove the ranges and filter in the cluster")
+		p.refuse(Unsupported,
+			"loadBalancerSourceRanges need rules of the edge gateway's firewall, which are not switched on or "+
+				"cannot be created one by one here: switch them on (VCD 10.5.1 and later), or remove the ranges and "+
+				"filter in the cluster")
 	}
 	if !p.d.PreserveClientIP {
 		return
@@ -138,8 +143,9 @@ func (p validator) validateWishes() {
 		p.refuse(Unsupported, "client addresses cannot be preserved: the edge gateway's load balancer is not in "+
 			"transparent mode (VCD 10.4.1 and later)")
 	case !p.c.MemberSets:
-		p.refuse(Unsupported, "client addresses are preserved only with IP sets as members, which the user may not create: "+
-			"give it the right to manage security groups")
+		p.refuse(Unsupported,
+			"client addresses are preserved only with IP sets as members, which the user may not create: "+
+				"give it the right to manage security groups")
 	case len(p.families) > 1:
 		p.refuse(Unsupported, "client addresses cannot be preserved when families are translated: use one family")
 	}

@@ -23,17 +23,26 @@ unit, such as 90s, 10m or 1h30m.
 var environment = [][2]string{
 	{"POD_NAMESPACE", "The default of --manager-namespace."},
 	{"KUBECONFIG", "The file with the address of the API server and the credentials for it; not needed in a pod."},
-	{"HTTPS_PROXY, NO_PROXY", "The proxy to VCD and to the API server, and hosts, domains and networks that are reached without it."},
-	{"SSL_CERT_FILE, SSL_CERT_DIR", "Certificate authorities to trust instead of the image's, for identities without a bundle of their own."},
-	{"GOMEMLIMIT", "Memory from which garbage is collected more often, such as 900MiB: a little less than the limit of the container."},
+	{
+		"HTTPS_PROXY, NO_PROXY",
+		"The proxy to VCD and to the API server, and hosts, domains and networks that are reached without it.",
+	},
+	{
+		"SSL_CERT_FILE, SSL_CERT_DIR",
+		"Certificate authorities to trust instead of the image's, for identities without a bundle of their own.",
+	},
+	{"GOMEMLIMIT", "Memory from which garbage is collected more often, such as 900MiB: a little less than the limit " +
+		"of the container."},
 }
 
 // ways to control a running manager.
 var ways = [][2]string{
-	{"SIGTERM", "Shut down: log out of VCD and release the lease. The next manager continues what is unfinished in VCD."},
+	{"SIGTERM", "Shut down: log out of VCD and release the lease. The next manager continues what is " +
+		"unfinished in VCD."},
 	{"SIGUSR1", "Log calls to VCD, without secrets, for --vcd-wire-log-duration; a second one ends it."},
 	{"GET /metrics", "Metrics for Prometheus, at --diagnostics-address."},
-	{"PUT /debug/vcd-wire-log?for=15m", "Log calls to VCD, without secrets, for a while; DELETE ends it, GET shows the state. At --diagnostics-address."},
+	{"PUT /debug/vcd-wire-log?for=15m", "Log calls to VCD, without secrets, for a while; DELETE ends it, GET shows " +
+		"the state. At --diagnostics-address."},
 	{"PUT /debug/flags/v", "Change --v; the number is the body. At --diagnostics-address."},
 	{"GET /debug/pprof/", "Profiles. At --diagnostics-address."},
 }

@@ -98,26 +98,36 @@ func (o *Options) addScopeFlags(namespace string) {
 	fs.StringVar(&o.Namespace, "namespace", "", "The only namespace whose objects are reconciled; all if empty.")
 	fs.StringVar(&o.WatchFilter, "watch-filter", "",
 		fmt.Sprintf("Reconcile only objects with this value of label %s; all if empty.", clusterv1.WatchLabel))
-	fs.StringVar(&o.ManagerNamespace, "manager-namespace", namespace, "The namespace of the lease and of the Secrets of VCDClusterIdentities.")
+	fs.StringVar(&o.ManagerNamespace, "manager-namespace", namespace,
+		"The namespace of the lease and of the Secrets of VCDClusterIdentities.")
 }
 
 func (o *Options) addVCDFlags() {
 	fs := o.sections.FlagSet("VMware Cloud Director")
-	fs.Float64Var(&o.VCDRequestsPerSecond, "vcd-requests-per-second", 20, "The most calls per second to each site, in the long run.")
+	fs.Float64Var(&o.VCDRequestsPerSecond, "vcd-requests-per-second", 20,
+		"The most calls per second to each site, in the long run.")
 	fs.IntVar(&o.VCDBurst, "vcd-burst", 40, "How many calls to each site may be made at once after a pause.")
 	fs.IntVar(&o.VCDInFlight, "vcd-in-flight", 8, "The most concurrent calls to each site.")
-	fs.DurationVar(&o.VCDTaskPoll, "vcd-task-poll", 2*time.Second, "How often running tasks are polled, all of a session by one call.")
-	fs.DurationVar(&o.VCDRequestTimeout, "vcd-request-timeout", time.Minute, "How long one call may take, with its answer.")
-	fs.DurationVar(&o.VCDLookupTTL, "vcd-lookup-ttl", 10*time.Minute, "How long results of finding networks, templates and policies by name are cached.")
-	fs.DurationVar(&o.VCDSessionIdle, "vcd-session-idle", 30*time.Minute, "How long a session stays logged in without use.")
-	fs.DurationVar(&o.VCDWireLogDuration, "vcd-wire-log-duration", 10*time.Minute, "How long calls are logged after SIGUSR1, or until a second one. At --v=7 they always are.")
+	fs.DurationVar(&o.VCDTaskPoll, "vcd-task-poll", 2*time.Second,
+		"How often running tasks are polled, all of a session by one call.")
+	fs.DurationVar(&o.VCDRequestTimeout, "vcd-request-timeout", time.Minute,
+		"How long one call may take, with its answer.")
+	fs.DurationVar(&o.VCDLookupTTL, "vcd-lookup-ttl", 10*time.Minute,
+		"How long results of finding networks, templates and policies by name are cached.")
+	fs.DurationVar(&o.VCDSessionIdle, "vcd-session-idle", 30*time.Minute,
+		"How long a session stays logged in without use.")
+	fs.DurationVar(&o.VCDWireLogDuration, "vcd-wire-log-duration", 10*time.Minute,
+		"How long calls are logged after SIGUSR1, or until a second one. At --v=7 they always are.")
 }
 
 func (o *Options) addCloudProviderFlags() {
 	fs := o.sections.FlagSet("Cloud controller manager of workload clusters")
-	fs.StringVar(&o.CloudProviderRegistry, "cloud-provider-registry", addons.Registry, "The registry, with folder, of the image "+addons.Repository+".")
-	fs.StringVar(&o.CloudProviderVersion, "cloud-provider-version", "", "The tag of that image; the version of this manager if empty.")
-	fs.DurationVar(&o.CloudProviderLook, "cloud-provider-look", 5*time.Minute, "How often a healthy cloud controller manager of a workload cluster is checked.")
+	fs.StringVar(&o.CloudProviderRegistry, "cloud-provider-registry", addons.Registry,
+		"The registry, with folder, of the image "+addons.Repository+".")
+	fs.StringVar(&o.CloudProviderVersion, "cloud-provider-version", "",
+		"The tag of that image; the version of this manager if empty.")
+	fs.DurationVar(&o.CloudProviderLook, "cloud-provider-look", 5*time.Minute,
+		"How often a healthy cloud controller manager of a workload cluster is checked.")
 }
 
 // unreleased is the tag of an image that belongs to no release.
@@ -131,36 +141,50 @@ func (o *Options) CloudProviderImage() string {
 func (o *Options) addWorkFlags() {
 	fs := o.sections.FlagSet("Work")
 	fs.IntVar(&o.ClusterConcurrency, "vcdcluster-concurrency", 10, "How many VCDClusters are reconciled at once.")
-	fs.IntVar(&o.MachineConcurrency, "vcdmachine-concurrency", 20, "How many VCDMachines are reconciled at once. No reconcile waits for a task of VCD.")
-	fs.IntVar(&o.IdentityConcurrency, "vcdidentity-concurrency", 2, "How many identities of each kind are reconciled at once.")
-	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Minute, "How often objects are reconciled without a change. Short periods cost calls to VCD.")
+	fs.IntVar(&o.MachineConcurrency, "vcdmachine-concurrency", 20,
+		"How many VCDMachines are reconciled at once. No reconcile waits for a task of VCD.")
+	fs.IntVar(&o.IdentityConcurrency, "vcdidentity-concurrency", 2,
+		"How many identities of each kind are reconciled at once.")
+	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Minute,
+		"How often objects are reconciled without a change. Short periods cost calls to VCD.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 100, "The most requests per second to the Kubernetes API server.")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", 200, "The most requests to the Kubernetes API server at once.")
-	fs.StringSliceVar(&o.SkipCRDMigrationPhases, "skip-crd-migration-phases", nil, "Phases of the migration of stored objects to skip: "+
-		"StorageVersionMigration, CleanupManagedFields.")
+	fs.StringSliceVar(&o.SkipCRDMigrationPhases, "skip-crd-migration-phases", nil,
+		"Phases of the migration of stored objects to skip: "+
+			"StorageVersionMigration, CleanupManagedFields.")
 }
 
 func (o *Options) addLeaderFlags() {
 	fs := o.sections.FlagSet("Leader election")
-	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "Let only one of several managers work. Disable it only where there is never a second one.")
-	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long other managers wait before they take over a lease that is not renewed.")
-	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew the lease before it gives up.")
-	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "How long managers wait between tries to get or renew the lease.")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", true,
+		"Let only one of several managers work. Disable it only where there is never a second one.")
+	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second,
+		"How long other managers wait before they take over a lease that is not renewed.")
+	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second,
+		"How long the leader tries to renew the lease before it gives up.")
+	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second,
+		"How long managers wait between tries to get or renew the lease.")
 }
 
 func (o *Options) addServingFlags() {
 	fs := o.sections.FlagSet("Webhooks, health, metrics")
 	fs.IntVar(&o.WebhookPort, "webhook-port", 9443, "The port of the webhook server.")
-	fs.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "The folder with tls.crt and tls.key of the webhook server, which may change.")
+	fs.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/",
+		"The folder with tls.crt and tls.key of the webhook server, which may change.")
 	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address of /healthz and /readyz; 0 disables them.")
-	fs.StringVar(&o.ProfilerAddress, "profiler-address", "", "The address of the unprotected pprof profiler, such as localhost:6060; off if empty.")
+	fs.StringVar(&o.ProfilerAddress, "profiler-address", "",
+		"The address of the unprotected pprof profiler, such as localhost:6060; off if empty.")
 	flags.AddManagerOptions(fs, &o.Manager)
 	for name, meaning := range map[string]string{
-		"diagnostics-address":   "The address of /metrics and /debug, by HTTPS, for users with the right to get these non-resource URLs; 0 disables them.",
-		"insecure-diagnostics":  "Serve /metrics by HTTP without authentication, and no /debug.",
-		"tls-min-version":       "The oldest version of TLS of the webhook and metrics servers: VersionTLS12 or VersionTLS13.",
-		"tls-cipher-suites":     "The cipher suites of TLS 1.2 of the webhook and metrics servers, by Go's names; Go's default if empty.",
-		"tls-curve-preferences": "The key exchanges of the webhook and metrics servers, by the numbers of Go's crypto/tls.CurveID; Go's default if empty.",
+		"diagnostics-address": "The address of /metrics and /debug, by HTTPS, for users with the right to get " +
+			"these non-resource URLs; 0 disables them.",
+		"insecure-diagnostics": "Serve /metrics by HTTP without authentication, and no /debug.",
+		"tls-min-version": "The oldest version of TLS of the webhook and metrics servers: VersionTLS12 or " +
+			"VersionTLS13.",
+		"tls-cipher-suites": "The cipher suites of TLS 1.2 of the webhook and metrics servers, by Go's names; " +
+			"Go's default if empty.",
+		"tls-curve-preferences": "The key exchanges of the webhook and metrics servers, by the numbers of Go's " +
+			"crypto/tls.CurveID; Go's default if empty.",
 	} {
 		fs.Lookup(name).Usage = meaning
 	}
@@ -169,7 +193,8 @@ func (o *Options) addServingFlags() {
 func (o *Options) addLogFlags() {
 	fs := o.sections.FlagSet("Logs")
 	logsv1.AddFlags(o.Logs, fs)
-	fs.Lookup("v").Usage = "How much is logged: 0 actions, 5 those of libraries, too, 7 every call to VCD, without secrets."
+	fs.Lookup("v").Usage = "How much is logged: 0 actions, 5 those of libraries, too, 7 every call to VCD, " +
+		"without secrets."
 	fs.Lookup("logging-format").Usage = "text or json."
 }
 
@@ -193,8 +218,11 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 		namespaces = map[string]cache.Config{o.Namespace: {}}
 	}
 	return ctrl.Options{
-		Scheme:                     scheme,
-		Controller:                 config.Controller{CacheSyncTimeout: 5 * time.Minute, ReconciliationTimeout: 5 * time.Minute},
+		Scheme: scheme,
+		Controller: config.Controller{
+			CacheSyncTimeout:      5 * time.Minute,
+			ReconciliationTimeout: 5 * time.Minute,
+		},
 		LeaderElection:             o.LeaderElect,
 		LeaderElectionID:           "controller-leader-election-capvcd",
 		LeaderElectionNamespace:    o.ManagerNamespace,
@@ -213,7 +241,10 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 			ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Transform: withoutContents}},
 		},
 		// No Secret is cached; only their metadata is watched.
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
+			&corev1.Secret{},
+			&corev1.ConfigMap{},
+		}}},
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,
 		}),

@@ -24,7 +24,8 @@ func TestDefaultsAreSafe(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.LeaderElection).To(BeTrue())
 	g.Expect(m.LeaderElectionNamespace).To(Equal("capvcd-system"))
-	g.Expect(*m.GracefulShutdownTimeout).To(BeNumerically("<=", 25*time.Second), "sessions are logged out before the pod is killed")
+	g.Expect(*m.GracefulShutdownTimeout).To(BeNumerically("<=", 25*time.Second),
+		"sessions are logged out before the pod is killed")
 	g.Expect(m.LeaderElectionReleaseOnCancel).To(BeTrue(), "the next manager need not wait for the lease to run out")
 	g.Expect(m.Metrics.SecureServing).To(BeTrue())
 	g.Expect(m.Cache.DefaultNamespaces).To(BeEmpty())
@@ -40,9 +41,10 @@ func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
 	m, err := o.ControllerManager(runtime.NewScheme(), nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	applied := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: "credentials", Labels: map[string]string{"of": "a"}, Finalizers: []string{"f"}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
-		Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: `{"data":{"password":"cGFzc3dvcmQ="}}`},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+		Name: "credentials", Labels: map[string]string{"of": "a"}, Finalizers: []string{"f"},
+		OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
+		Annotations:     map[string]string{corev1.LastAppliedConfigAnnotation: `{"data":{"password":"cGFzc3dvcmQ="}}`},
+		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
 	}}
 
 	var held any
@@ -54,7 +56,8 @@ func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(held).To(Equal(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: "credentials", Labels: map[string]string{"of": "a"}, Finalizers: []string{"f"}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
+		Name: "credentials", Labels: map[string]string{"of": "a"}, Finalizers: []string{"f"},
+		OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
 	}}))
 }
 
@@ -127,14 +130,26 @@ func TestFlagsAreValidated(t *testing.T) {
 		want []string
 	}{
 		{"the defaults are fine", nil, nil},
-		{"servers that are turned off", []string{"--diagnostics-address=0", "--health-addr=0", "--profiler-address="}, nil},
+		{
+			"servers that are turned off",
+			[]string{"--diagnostics-address=0", "--health-addr=0", "--profiler-address="},
+			nil,
+		},
 		{"underscores as in CAPVCD's flags", []string{"--vcd_burst=3"}, nil},
 		{"a rate of nothing", []string{"--vcd-requests-per-second=0"}, []string{"--vcd-requests-per-second: is 0"}},
 		{"no workers", []string{"--vcdmachine-concurrency=0"}, []string{"--vcdmachine-concurrency"}},
 		{"a negative limit", []string{"--vcd-in-flight=-1"}, []string{"--vcd-in-flight"}},
-		{"polling all the time", []string{"--vcd-task-poll=1ms"}, []string{"--vcd-task-poll: is 1ms, but must be from 500ms to 1m0s"}},
+		{
+			"polling all the time",
+			[]string{"--vcd-task-poll=1ms"},
+			[]string{"--vcd-task-poll: is 1ms, but must be from 500ms to 1m0s"},
+		},
 		{"a log of calls for too long", []string{"--vcd-wire-log-duration=48h"}, []string{"--vcd-wire-log-duration"}},
-		{"a lease shorter than its renewal", []string{"--leader-elect-lease-duration=5s"}, []string{"--leader-elect-lease-duration", "--leader-elect-renew-deadline (10s)"}},
+		{
+			"a lease shorter than its renewal",
+			[]string{"--leader-elect-lease-duration=5s"},
+			[]string{"--leader-elect-lease-duration", "--leader-elect-renew-deadline (10s)"},
+		},
 		{"a renewal without a second try", []string{"--leader-elect-retry-period=9s"}, []string{"1.2 times"}},
 		{"no retry", []string{"--leader-elect-retry-period=0s"}, []string{"--leader-elect-retry-period"}},
 		{"a namespace that cannot be", []string{"--namespace=a/b"}, []string{"--namespace"}},
@@ -144,7 +159,11 @@ func TestFlagsAreValidated(t *testing.T) {
 		{"a port that there is not", []string{"--webhook-port=0"}, []string{"--webhook-port"}},
 		{"an address without a port", []string{"--health-addr=localhost"}, []string{"--health-addr"}},
 		{"a version of TLS that there is not", []string{"--tls-min-version=VersionTLS99"}, []string{"--tls-*"}},
-		{"several at once", []string{"--vcd-burst=0", "--kube-api-qps=0", "--sync-period=0s"}, []string{"--vcd-burst", "--kube-api-qps", "--sync-period"}},
+		{
+			"several at once",
+			[]string{"--vcd-burst=0", "--kube-api-qps=0", "--sync-period=0s"},
+			[]string{"--vcd-burst", "--kube-api-qps", "--sync-period"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,14 +22,17 @@ func (o *Options) Validate() error {
 	_, _, tls := flags.GetManagerOptions(o.Manager)
 	return errors.Join(
 		name("namespace", o.Namespace, true), name("manager-namespace", o.ManagerNamespace, false), o.filter(),
-		positive("vcd-requests-per-second", o.VCDRequestsPerSecond), positive("vcd-burst", o.VCDBurst), positive("vcd-in-flight", o.VCDInFlight),
+		positive("vcd-requests-per-second", o.VCDRequestsPerSecond), positive("vcd-burst", o.VCDBurst),
+		positive("vcd-in-flight", o.VCDInFlight),
 		between("vcd-task-poll", o.VCDTaskPoll, 500*time.Millisecond, time.Minute),
 		between("vcd-request-timeout", o.VCDRequestTimeout, time.Second, 10*time.Minute),
 		between("vcd-lookup-ttl", o.VCDLookupTTL, time.Second, 24*time.Hour),
 		between("vcd-session-idle", o.VCDSessionIdle, time.Minute, 24*time.Hour),
 		between("vcd-wire-log-duration", o.VCDWireLogDuration, time.Second, wirelog.Max),
-		positive("vcdcluster-concurrency", o.ClusterConcurrency), positive("vcdmachine-concurrency", o.MachineConcurrency),
-		positive("vcdidentity-concurrency", o.IdentityConcurrency), between("sync-period", o.SyncPeriod, time.Second, 24*time.Hour),
+		positive("vcdcluster-concurrency", o.ClusterConcurrency),
+		positive("vcdmachine-concurrency", o.MachineConcurrency),
+		positive("vcdidentity-concurrency", o.IdentityConcurrency),
+		between("sync-period", o.SyncPeriod, time.Second, 24*time.Hour),
 		between("cloud-provider-look", o.CloudProviderLook, time.Second, 24*time.Hour), o.image(),
 		positive("kube-api-qps", o.KubeAPIQPS), positive("kube-api-burst", o.KubeAPIBurst), o.phases(), o.leases(),
 		o.port(), address("health-addr", o.HealthAddr), address("profiler-address", o.ProfilerAddress),
@@ -80,7 +83,8 @@ func (o *Options) phases() error {
 	known := []string{string(crdmigrator.StorageVersionMigrationPhase), string(crdmigrator.CleanupManagedFieldsPhase)}
 	for _, phase := range o.SkipCRDMigrationPhases {
 		if !slices.Contains(known, phase) {
-			return fmt.Errorf("--skip-crd-migration-phases: there is no %q, only %s", phase, strings.Join(known, " and "))
+			return fmt.Errorf("--skip-crd-migration-phases: there is no %q, only %s", phase,
+				strings.Join(known, " and "))
 		}
 	}
 	return nil
@@ -92,10 +96,12 @@ func (o *Options) leases() error {
 	case o.RetryPeriod <= 0:
 		return fmt.Errorf("--leader-elect-retry-period: is %s, but must be more than 0s", o.RetryPeriod)
 	case o.RenewDeadline <= time.Duration(leaderelection.JitterFactor*float64(o.RetryPeriod)):
-		return fmt.Errorf("--leader-elect-renew-deadline: is %s, but must be more than %.1f times --leader-elect-retry-period (%s)",
+		return fmt.Errorf("--leader-elect-renew-deadline: is %s, but must be more than %.1f times "+
+			"--leader-elect-retry-period (%s)",
 			o.RenewDeadline, leaderelection.JitterFactor, o.RetryPeriod)
 	case o.LeaseDuration <= o.RenewDeadline:
-		return fmt.Errorf("--leader-elect-lease-duration: is %s, but must be more than --leader-elect-renew-deadline (%s)", o.LeaseDuration, o.RenewDeadline)
+		return fmt.Errorf("--leader-elect-lease-duration: is %s, but must be more than "+
+			"--leader-elect-renew-deadline (%s)", o.LeaseDuration, o.RenewDeadline)
 	}
 	return nil
 }
@@ -105,10 +111,12 @@ var tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 func (o *Options) image() error {
 	if v := o.CloudProviderVersion; v != "" && (!tag.MatchString(v) || v == "latest") {
-		return fmt.Errorf("--cloud-provider-version: %q is no version: it must be a tag of an image other than latest", v)
+		return fmt.Errorf("--cloud-provider-version: %q is no version: it must be a tag of an image other than latest",
+			v)
 	}
 	if r := o.CloudProviderRegistry; strings.Contains(r, "://") || strings.ContainsAny(r, " \t\n\"") {
-		return fmt.Errorf("--cloud-provider-registry: %q is no registry: leave the scheme out, as in registry.example.com/vcd", r)
+		return fmt.Errorf("--cloud-provider-registry: %q is no registry: leave the scheme out, as in "+
+			"registry.example.com/vcd", r)
 	}
 	return nil
 }

@@ -29,7 +29,9 @@ func IgnoreGone(obj client.Object, err error) error {
 
 // Admit adds the finalizer and the Paused condition. The helper it returns patches what comes after; it is nil when the
 // pass ends here: obj was just changed, or is paused.
-func Admit(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, obj Object, finalizer string) (*patch.Helper, error) {
+func Admit(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, obj Object,
+	finalizer string,
+) (*patch.Helper, error) {
 	if added, err := finalizers.EnsureFinalizer(ctx, c, obj, finalizer); added || err != nil {
 		return nil, err
 	}

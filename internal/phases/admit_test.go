@@ -27,7 +27,10 @@ func TestWritingToWhatIsGoneIsNoErrorWhileDeleting(t *testing.T) {
 			g := NewWithT(t)
 			scheme := runtime.NewScheme()
 			g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
-			m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "default", Finalizers: []string{infrav1.MachineFinalizer}}}
+			m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{
+				Name: "m", Namespace: "default",
+				Finalizers: []string{infrav1.MachineFinalizer},
+			}}
 			if tt.deleted {
 				now := metav1.Now()
 				m.DeletionTimestamp = &now

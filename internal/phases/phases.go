@@ -1,7 +1,7 @@
 // Package phases runs the phases of a reconcile and reports them as conditions, events and metrics.
 //
-// A phase owns one condition. It returns an outcome: done, or why it is not and when to run again. Only this package writes
-// conditions.
+// A phase owns one condition. It returns an outcome: done, or why it is not and when to run again. Only this package
+// writes conditions.
 package phases
 
 import (
@@ -45,9 +45,11 @@ func Sequence(ctx context.Context, steps ...func(context.Context) (Outcome, erro
 }
 
 // Run runs phases in order up to the first that is not complete, and reports all of them as conditions
-// of obj. An error keeps the last known condition of its phase: conditions do not flap when a call fails once. A problem
-// that was not reported yet is also reported as an event.
-func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S], recorder events.EventRecorder) (ctrl.Result, error) {
+// of obj. An error keeps the last known condition of its phase: conditions do not flap when a call fails once. A
+// problem that was not reported yet is also reported as an event.
+func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S],
+	recorder events.EventRecorder,
+) (ctrl.Result, error) {
 	for i, p := range phases {
 		out, err := p.Run(ctx, scope)
 		if err == nil && out == Done {
@@ -60,7 +62,8 @@ func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S], rec
 		if err != nil {
 			return Failed(obj, p.Condition, err)
 		}
-		if t, ok := any(scope).(tolerant); ok && out.unanswered() && conditions.IsTrue(obj, p.Condition) && t.Tolerate() {
+		if t, ok := any(scope).(tolerant); ok && out.unanswered() && conditions.IsTrue(obj, p.Condition) &&
+			t.Tolerate() {
 			passed(obj, p.Condition, out.pass())
 			return ctrl.Result{RequeueAfter: Jitter(min(out.After, UnansweredRetry), string(obj.GetUID()))}, nil
 		}
@@ -73,8 +76,8 @@ func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S], rec
 // UnansweredRetry is when it is asked again what VCD did not answer for the first time.
 const UnansweredRetry = 10 * time.Second
 
-// A tolerant scope is of an object that stays as it was said to be when VCD gives no answer for once: a cell is restarted, a
-// connection is lost, and nothing has become of the object.
+// A tolerant scope is of an object that stays as it was said to be when VCD gives no answer for once: a cell is
+// restarted, a connection is lost, and nothing has become of the object.
 type tolerant interface {
 	// Tolerate records that VCD gave no answer in this pass, and reports whether it did in the one before.
 	Tolerate() bool
@@ -122,7 +125,8 @@ func SetReady[S any](obj Object, phases []Phase[S]) {
 	for _, p := range phases {
 		c := conditions.Get(obj, p.Condition)
 		if c == nil {
-			Set(obj, clusterv1.ReadyCondition, metav1.ConditionUnknown, infrav1.WaitingForEarlierPhaseReason, p.Condition+" is not known yet")
+			Set(obj, clusterv1.ReadyCondition, metav1.ConditionUnknown, infrav1.WaitingForEarlierPhaseReason,
+				p.Condition+" is not known yet")
 			return
 		}
 		if c.Status != metav1.ConditionTrue {
@@ -146,7 +150,8 @@ func Complete[S any](obj Object, phases []Phase[S]) bool {
 
 // Owned says which conditions the patch helper may overwrite.
 func Owned[S any](phases []Phase[S]) patch.Option {
-	return patch.WithOwnedConditions{Conditions: append(Conditions(phases), clusterv1.ReadyCondition, clusterv1.PausedCondition)}
+	return patch.WithOwnedConditions{Conditions: append(Conditions(phases), clusterv1.ReadyCondition,
+		clusterv1.PausedCondition)}
 }
 
 func Conditions[S any](phases []Phase[S]) []string {

@@ -19,7 +19,10 @@ var errBoom = errors.New("boom")
 
 func TestRunPhases(t *testing.T) {
 	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}
-	blocked := metav1.Condition{Status: metav1.ConditionUnknown, Reason: infrav1.WaitingForEarlierPhaseReason, Message: "Waiting for Network"}
+	blocked := metav1.Condition{
+		Status: metav1.ConditionUnknown, Reason: infrav1.WaitingForEarlierPhaseReason,
+		Message: "Waiting for Network",
+	}
 
 	tests := []struct {
 		name       string
@@ -42,7 +45,10 @@ func TestRunPhases(t *testing.T) {
 			want: map[string]metav1.Condition{
 				"Network": {Status: metav1.ConditionFalse, Reason: "TaskRunning", Message: "Creating network n1"},
 				"VM":      blocked,
-				"Ready":   {Status: metav1.ConditionFalse, Reason: "TaskRunning", Message: "Network: Creating network n1"},
+				"Ready": {
+					Status: metav1.ConditionFalse, Reason: "TaskRunning",
+					Message: "Network: Creating network n1",
+				},
 			},
 		},
 		{
@@ -57,20 +63,32 @@ func TestRunPhases(t *testing.T) {
 			err:     errBoom,
 			wantErr: errBoom,
 			want: map[string]metav1.Condition{
-				"Network": {Status: metav1.ConditionUnknown, Reason: infrav1.InternalErrorReason, Message: "Please check controller logs for errors"},
+				"Network": {
+					Status: metav1.ConditionUnknown, Reason: infrav1.InternalErrorReason,
+					Message: "Please check controller logs for errors",
+				},
 			},
 		},
 		{
 			name:       "a stopped phase is news and not retried",
 			network:    Stop("NetworkNotFound", "There is no network %s", "n1"),
 			wantEvents: 1,
-			want:       map[string]metav1.Condition{"Network": {Status: metav1.ConditionFalse, Reason: "NetworkNotFound", Message: "There is no network n1"}},
+			want: map[string]metav1.Condition{"Network": {
+				Status: metav1.ConditionFalse,
+				Reason: "NetworkNotFound", Message: "There is no network n1",
+			}},
 		},
 		{
 			name:    "a problem that was reported is no news",
 			network: Stop("NetworkNotFound", "There is no network n1"),
-			before:  []metav1.Condition{{Type: "Network", Status: metav1.ConditionFalse, Reason: "NetworkNotFound", Message: "There is no network n1"}},
-			want:    map[string]metav1.Condition{"Network": {Status: metav1.ConditionFalse, Reason: "NetworkNotFound", Message: "There is no network n1"}},
+			before: []metav1.Condition{{
+				Type: "Network", Status: metav1.ConditionFalse, Reason: "NetworkNotFound",
+				Message: "There is no network n1",
+			}},
+			want: map[string]metav1.Condition{"Network": {
+				Status: metav1.ConditionFalse, Reason: "NetworkNotFound",
+				Message: "There is no network n1",
+			}},
 		},
 		{
 			name:       "a phase that could not find out says so",
@@ -78,7 +96,10 @@ func TestRunPhases(t *testing.T) {
 			wantEvents: 1,
 			want: map[string]metav1.Condition{
 				"Network": {Status: metav1.ConditionUnknown, Reason: "SiteUnreachable", Message: "VCD does not answer"},
-				"Ready":   {Status: metav1.ConditionUnknown, Reason: "SiteUnreachable", Message: "Network: VCD does not answer"},
+				"Ready": {
+					Status: metav1.ConditionUnknown, Reason: "SiteUnreachable",
+					Message: "Network: VCD does not answer",
+				},
 			},
 		},
 	}
@@ -101,7 +122,9 @@ func TestRunPhases(t *testing.T) {
 			g.Expect(recorder.Events).To(HaveLen(tt.wantEvents))
 			for condition, want := range tt.want {
 				want.Type = condition
-				g.Expect(conditions.Get(obj, condition)).To(HaveValue(conditions.MatchCondition(want, conditions.IgnoreLastTransitionTime(true))))
+				g.Expect(conditions.Get(obj,
+					condition)).To(HaveValue(conditions.MatchCondition(want,
+					conditions.IgnoreLastTransitionTime(true))))
 			}
 			g.Expect(Complete(obj, phases)).To(Equal(conditions.IsTrue(obj, clusterv1.ReadyCondition)))
 		})

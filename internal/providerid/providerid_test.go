@@ -26,7 +26,11 @@ func TestParse(t *testing.T) {
 		want string
 	}{
 		{"a provider ID gives the URN of its VM", id, urn},
-		{"upper-case digits are kept as they are", "vmware-cloud-director://urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11", "urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11"},
+		{
+			"upper-case digits are kept as they are",
+			"vmware-cloud-director://urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
+			"urn:vcloud:vm:5F0C8D4E-7D2A-4A53-9C3B-1B1F6F0C2D11",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -49,13 +53,22 @@ func TestParseRefuses(t *testing.T) {
 		{"nothing", "", "does not start with"},
 		{"another cloud", "vsphere://5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11", "does not start with"},
 		{"a bare URN", urn, "does not start with"},
-		{"another kind of object", "vmware-cloud-director://urn:vcloud:vapp:5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11", "does not name a VM"},
+		{
+			"another kind of object", "vmware-cloud-director://urn:vcloud:vapp:5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11",
+			"does not name a VM",
+		},
 		{"a bare UUID", "vmware-cloud-director://5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11", "does not name a VM"},
 		{"a short UUID", id[:len(id)-1], "does not end with a UUID"},
 		{"a long UUID", id + "1", "does not end with a UUID"},
-		{"a UUID without hyphens", "vmware-cloud-director://urn:vcloud:vm:5f0c8d4e7d2a4a539c3b1b1f6f0c2d11aaaa", "does not end with a UUID"},
+		{
+			"a UUID without hyphens", "vmware-cloud-director://urn:vcloud:vm:5f0c8d4e7d2a4a539c3b1b1f6f0c2d11aaaa",
+			"does not end with a UUID",
+		},
 		{"a digit that is none", id[:len(id)-1] + "g", "does not end with a UUID"},
-		{"a hyphen out of place", "vmware-cloud-director://urn:vcloud:vm:5f0c8d4-e7d2a-4a53-9c3b-1b1f6f0c2d11", "does not end with a UUID"},
+		{
+			"a hyphen out of place", "vmware-cloud-director://urn:vcloud:vm:5f0c8d4-e7d2a-4a53-9c3b-1b1f6f0c2d11",
+			"does not end with a UUID",
+		},
 		{"white space around it", " " + id, "does not start with"},
 		{"a line after it", id + "\n", "does not end with a UUID"},
 	}
@@ -73,7 +86,10 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{id, urn, "", "vmware-cloud-director://", id + "\x00", "vmware-cloud-director://urn:vcloud:vm:é"} {
+	for _, seed := range []string{
+		id, urn, "", "vmware-cloud-director://", id + "\x00",
+		"vmware-cloud-director://urn:vcloud:vm:é",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

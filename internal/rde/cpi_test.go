@@ -30,7 +30,8 @@ func merge(content string, c Change) (string, error) {
 func TestNothingChangesNothing(t *testing.T) {
 	g := NewWithT(t)
 
-	out, err := merge(foreign, Change{Version: "1.6.1", AddIPs: []string{"10.0.0.1"}, Put: []Resource{{Type: Pool, ID: "p1", Name: "old"}}})
+	out, err := merge(foreign,
+		Change{Version: "1.6.1", AddIPs: []string{"10.0.0.1"}, Put: []Resource{{Type: Pool, ID: "p1", Name: "old"}}})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(Equal(foreign), "byte for byte")
@@ -56,11 +57,21 @@ func TestOnlyWhatIsOursChanges(t *testing.T) {
 }
 
 func TestAnEntityWithoutTheSection(t *testing.T) {
-	for name, content := range map[string]string{"nothing": ``, "null": `null`, "empty": `{}`, "an empty status": `{"status":{}}`, "no status": `{"status":null}`} {
+	for name, content := range map[string]string{
+		"nothing": ``, "null": `null`, "empty": `{}`,
+		"an empty status": `{"status":{}}`, "no status": `{"status":null}`,
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			out, err := merge(content, Change{Version: "2.0.0", Events: []Entry{{Name: "CreatedLoadbalancer", OccurredAt: noon, ResourceName: "web", Detail: "done"}}})
+			out, err := merge(content,
+				Change{
+					Version: "2.0.0",
+					Events: []Entry{{
+						Name: "CreatedLoadbalancer", OccurredAt: noon, ResourceName: "web",
+						Detail: "done",
+					}},
+				})
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out).To(MatchJSON(`{"status":{"cpi":{"name":"cloud-controller-manager","version":"2.0.0","eventSet":[
@@ -74,7 +85,14 @@ func TestErrorsRollAndHeal(t *testing.T) {
 	content := `{}`
 	var err error
 	for i := range 12 {
-		content, err = merge(content, Change{Version: "2", Errors: []Entry{{Name: "CreateLoadbalancerError", OccurredAt: noon, ResourceName: fmt.Sprint(i % 2), Detail: fmt.Sprint(i)}}})
+		content, err = merge(content,
+			Change{
+				Version: "2",
+				Errors: []Entry{{
+					Name: "CreateLoadbalancerError", OccurredAt: noon, ResourceName: fmt.Sprint(i % 2),
+					Detail: fmt.Sprint(i),
+				}},
+			})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	g.Expect(strings.Count(content, "CreateLoadbalancerError")).To(Equal(10))
@@ -88,7 +106,8 @@ func TestErrorsRollAndHeal(t *testing.T) {
 func TestNativeClustersGetTheirAddressesOnly(t *testing.T) {
 	g := NewWithT(t)
 
-	out, err := Merge("urn:vcloud:type:cse:nativeCluster:2.1.0", json.RawMessage(`{"status":{"phase":"x"}}`), Change{Version: "2", AddIPs: []string{"10.0.0.1"}})
+	out, err := Merge("urn:vcloud:type:cse:nativeCluster:2.1.0", json.RawMessage(`{"status":{"phase":"x"}}`),
+		Change{Version: "2", AddIPs: []string{"10.0.0.1"}})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(out)).To(Equal(`{"status":{"phase":"x","virtual_IPs":["10.0.0.1"]}}`))
@@ -98,7 +117,10 @@ func TestOtherTypesAndContentAreRefused(t *testing.T) {
 	g := NewWithT(t)
 	_, err := Merge("urn:vcloud:type:acme:thing:1.0.0", json.RawMessage(`{}`), Change{})
 	g.Expect(err).To(MatchError(ErrOtherType))
-	for _, content := range []string{`[]`, `{"status":7}`, `{"status":{"cpi":[]}}`, `{"status":{"cpi":{"virtualIPs":{}}}}`, `{"status"`} {
+	for _, content := range []string{
+		`[]`, `{"status":7}`, `{"status":{"cpi":[]}}`,
+		`{"status":{"cpi":{"virtualIPs":{}}}}`, `{"status"`,
+	} {
 		_, err := merge(content, Change{AddIPs: []string{"10.0.0.1"}})
 		g.Expect(err).To(HaveOccurred(), content)
 	}

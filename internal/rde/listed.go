@@ -17,13 +17,15 @@ func Listed(entityType string, content json.RawMessage) ([]Resource, []string) {
 			} `json:"cpi"`
 		} `json:"status"`
 	}
-	if !strings.HasPrefix(entityType, "urn:vcloud:type:vmware:capvcdCluster:") || json.Unmarshal(content, &entity) != nil {
+	if !strings.HasPrefix(entityType, "urn:vcloud:type:vmware:capvcdCluster:") ||
+		json.Unmarshal(content, &entity) != nil {
 		return nil, nil
 	}
 	var resources []Resource
 	for _, element := range entity.Status.CPI.Resources {
 		var r wireResource
-		if json.Unmarshal(element, &r) == nil && slices.Contains([]string{VirtualService, Pool, NATRule, ApplicationPortProfile}, r.Type) {
+		if json.Unmarshal(element, &r) == nil &&
+			slices.Contains([]string{VirtualService, Pool, NATRule, ApplicationPortProfile}, r.Type) {
 			resources = append(resources, Resource{Type: r.Type, ID: r.ID, Name: r.Name})
 		}
 	}

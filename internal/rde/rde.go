@@ -103,11 +103,14 @@ func editPath(object []byte, path []string, change func(old json.RawMessage) (js
 	if len(path) == 1 {
 		return edit(object, path[0], change)
 	}
-	return edit(object, path[0], func(old json.RawMessage) (json.RawMessage, error) { return editPath(old, path[1:], change) })
+	return edit(object, path[0],
+		func(old json.RawMessage) (json.RawMessage, error) { return editPath(old, path[1:], change) })
 }
 
 // editList returns a change of a list: change gets its elements. Elements that it returns stay as they are written.
-func editList(change func(elements []json.RawMessage) ([]json.RawMessage, error)) func(json.RawMessage) (json.RawMessage, error) {
+func editList(change func(elements []json.RawMessage) ([]json.RawMessage,
+	error),
+) func(json.RawMessage) (json.RawMessage, error) {
 	return func(old json.RawMessage) (json.RawMessage, error) {
 		var elements []json.RawMessage
 		if old != nil {

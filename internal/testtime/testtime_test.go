@@ -26,7 +26,8 @@ func TestEveryEventuallyIsPatient(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "out" || d.Name() == "testdata"):
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "out" ||
+			d.Name() == "testdata"):
 			return filepath.SkipDir
 		case !strings.HasSuffix(path, "_test.go"):
 			return nil
@@ -78,7 +79,8 @@ func (f *folder) read(path string) error {
 				}
 			}
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == "testtime" && (n.Sel.Name == "Main" || n.Sel.Name == "BePatient") {
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "testtime" &&
+				(n.Sel.Name == "Main" || n.Sel.Name == "BePatient") {
 				f.patient = true
 			}
 		case *ast.CallExpr:
@@ -154,7 +156,10 @@ func (f *folder) duration(e ast.Expr) (time.Duration, bool) {
 		d, ok := f.times[e.Name]
 		return d, ok
 	case *ast.SelectorExpr:
-		d, ok := map[string]time.Duration{"Minute": time.Minute, "Second": time.Second, "Millisecond": time.Millisecond}[e.Sel.Name]
+		d, ok := map[string]time.Duration{
+			"Minute": time.Minute, "Second": time.Second,
+			"Millisecond": time.Millisecond,
+		}[e.Sel.Name]
 		return d, ok
 	case *ast.BinaryExpr:
 		times, ok := e.X.(*ast.BasicLit)

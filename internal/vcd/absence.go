@@ -9,9 +9,9 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// An Absence is the evidence that a VM or vApp is gone: which requests were made for it, and what each of them showed. VCD answers
-// the same to a request for what was deleted as for what the user may not see, and it grants access per vApp, so none of them is
-// proof on its own.
+// An Absence is the evidence that a VM or vApp is gone: which requests were made for it, and what each of them showed.
+// VCD answers the same to a request for what was deleted as for what the user may not see, and it grants access per
+// vApp, so none of them is proof on its own.
 type Absence struct {
 	Shown          bool // reading it by its URN succeeded; nothing else was asked then
 	Listed         bool // a query of the organization by its id found it; nothing else was asked then
@@ -49,7 +49,10 @@ func (s *Session) FindLost(ctx context.Context, lost Lost) (VM, Absence, error) 
 			return VM{}, a, wrapped(err, "looking in the organization for", lost.ID)
 		}
 	}
-	for _, observe := range []func(context.Context, Lost, *Absence) error{s.observeScope, s.observeHome, s.observeLog, s.observeSiblings} {
+	for _, observe := range []func(context.Context, Lost, *Absence) error{
+		s.observeScope, s.observeHome, s.observeLog,
+		s.observeSiblings,
+	} {
 		if err := observe(ctx, lost, &a); err != nil {
 			return VM{}, a, err
 		}
@@ -57,8 +60,8 @@ func (s *Session) FindLost(ctx context.Context, lost Lost) (VM, Absence, error) 
 	return VM{}, a, nil
 }
 
-// LostVApp gathers the evidence that the vApps of some URNs in a VDC are gone, all of them. Without URNs it is whether the VDC
-// is shown.
+// LostVApp gathers the evidence that the vApps of some URNs in a VDC are gone, all of them. Without URNs it is whether
+// the VDC is shown.
 func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence, error) {
 	var a Absence
 	for _, id := range ids {

@@ -62,14 +62,29 @@ func TestEvidenceOfALostVM(t *testing.T) {
 	}{
 		{"a VM that is there", func(*lostSite, *testing.T) {}, nil, vcd.Absence{Shown: true}},
 		{"one that vanished from its vApp", vanish, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
-		{"where its vApp is known by name and marker", vanish, func(_ *lostSite, l *vcd.Lost) { l.VApp, l.VAppName = "", "own" },
-			vcd.Absence{ScopeShown: true, HomeShown: true}},
-		{"but not where another cluster's vApp has the name", vanish, func(_ *lostSite, l *vcd.Lost) { l.VApp, l.VAppName, l.Cluster = "", "own", "c2" },
-			vcd.Absence{ScopeShown: true}},
-		{"where its vApp is not known", vanish, func(_ *lostSite, l *vcd.Lost) { l.VApp = "" }, vcd.Absence{ScopeShown: true}},
-		{"one whose vApp is not shared any more, though another is", func(s *lostSite, _ *testing.T) { s.hide("own") },
-			func(s *lostSite, l *vcd.Lost) { l.Siblings = []string{s.other.VMs[0].ID} }, vcd.Absence{ScopeShown: true}},
-		{"with all of the cluster", func(s *lostSite, _ *testing.T) { s.hide("own") }, nil, vcd.Absence{ScopeShown: true, SiblingsHidden: true}},
+		{
+			"where its vApp is known by name and marker", vanish,
+			func(_ *lostSite, l *vcd.Lost) { l.VApp, l.VAppName = "", "own" },
+			vcd.Absence{ScopeShown: true, HomeShown: true},
+		},
+		{
+			"but not where another cluster's vApp has the name", vanish,
+			func(_ *lostSite, l *vcd.Lost) { l.VApp, l.VAppName, l.Cluster = "", "own", "c2" },
+			vcd.Absence{ScopeShown: true},
+		},
+		{
+			"where its vApp is not known", vanish, func(_ *lostSite, l *vcd.Lost) { l.VApp = "" },
+			vcd.Absence{ScopeShown: true},
+		},
+		{
+			"one whose vApp is not shared any more, though another is", func(s *lostSite, _ *testing.T) { s.hide("own") },
+			func(s *lostSite, l *vcd.Lost) { l.Siblings = []string{s.other.VMs[0].ID} },
+			vcd.Absence{ScopeShown: true},
+		},
+		{
+			"with all of the cluster", func(s *lostSite, _ *testing.T) { s.hide("own") }, nil,
+			vcd.Absence{ScopeShown: true, SiblingsHidden: true},
+		},
 		{"one that was deleted", func(s *lostSite, t *testing.T) {
 			t.Helper()
 			task, err := s.session.VMs.DeleteVM(t.Context(), s.own.VMs[0].ID)
@@ -92,12 +107,18 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vanish(s, t)
 			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=task", Status: http.StatusForbidden})
 		}, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
-		{"one that was never recorded", func(*lostSite, *testing.T) {}, func(_ *lostSite, l *vcd.Lost) { l.ID = "" }, vcd.Absence{ScopeShown: true, HomeShown: true}},
+		{
+			"one that was never recorded", func(*lostSite, *testing.T) {}, func(_ *lostSite, l *vcd.Lost) { l.ID = "" },
+			vcd.Absence{ScopeShown: true, HomeShown: true},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g, s := NewWithT(t), newLostSite(t)
-			lost := vcd.Lost{ID: s.own.VMs[0].ID, VDCs: []string{s.vdc.ID}, VApp: s.own.ID, Cluster: "c1", Siblings: []string{s.own.VMs[1].ID}}
+			lost := vcd.Lost{
+				ID: s.own.VMs[0].ID, VDCs: []string{s.vdc.ID}, VApp: s.own.ID, Cluster: "c1",
+				Siblings: []string{s.own.VMs[1].ID},
+			}
 			if tt.lost != nil {
 				tt.lost(s, &lost)
 			}
@@ -119,7 +140,10 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 		want vcd.Absence
 	}{
 		{"a vApp that is there", func(*lostSite, *testing.T) {}, vcd.Absence{Shown: true}},
-		{"one that is not shared any more", func(s *lostSite, _ *testing.T) { s.hide("own") }, vcd.Absence{ScopeShown: true}},
+		{
+			"one that is not shared any more", func(s *lostSite, _ *testing.T) { s.hide("own") },
+			vcd.Absence{ScopeShown: true},
+		},
 		{"one that vanished", func(s *lostSite, _ *testing.T) {
 			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 		}, vcd.Absence{ScopeShown: true}},
@@ -147,10 +171,14 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 func TestNoAnswerIsNoEvidence(t *testing.T) {
 	g, s := NewWithT(t), newLostSite(t)
 	s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("lost-0")) })
-	for _, operation := range []string{"GET /api/vApp/*", "GET /api/query type=vm", "GET /api/query type=orgVdc", "GET /api/query type=task"} {
+	for _, operation := range []string{
+		"GET /api/vApp/*", "GET /api/query type=vm", "GET /api/query type=orgVdc",
+		"GET /api/query type=task",
+	} {
 		s.sim.Faults().Add(vcdsim.Fault{Operation: operation, Status: http.StatusBadGateway})
 
-		_, _, err := s.session.FindLost(t.Context(), vcd.Lost{ID: s.own.VMs[0].ID, VDCs: []string{s.vdc.ID}, VApp: s.own.ID})
+		_, _, err := s.session.FindLost(t.Context(),
+			vcd.Lost{ID: s.own.VMs[0].ID, VDCs: []string{s.vdc.ID}, VApp: s.own.ID})
 
 		g.Expect(err).To(MatchError(vcd.ErrUnavailable), operation)
 		s.sim.Faults().Clear()

@@ -86,8 +86,9 @@ func (w *wirePool) pool() ServerPool {
 		Ref: w.ref(), Description: w.Description, Status: w.Status, MemberCount: w.MemberCount,
 		ByGroup:   w.MemberGroupType != "" || w.MemberGroup.ref().ID != "",
 		Monitored: w.ActiveMonitors || len(w.HealthMonitors) > 0,
-		Gateway:   w.Gateway.ref(), Algorithm: w.Algorithm, DefaultPort: w.DefaultPort, MemberGroup: w.MemberGroup.ref(),
-		Sticky: w.Persistence.Type == clientIP,
+		Gateway:   w.Gateway.ref(), Algorithm: w.Algorithm, DefaultPort: w.DefaultPort,
+		MemberGroup: w.MemberGroup.ref(),
+		Sticky:      w.Persistence.Type == clientIP,
 	}
 	for _, m := range w.Members {
 		if addr := parseAddr(m.Address); addr.IsValid() {
@@ -145,8 +146,8 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 	return b.create(ctx, "pool", p.Name, poolsPath, body)
 }
 
-// UpdatePool reads a pool, changes it and starts writing it back; what the change does not name stays as VCD wrote it. If
-// nothing changes, nothing is written, and the task has succeeded.
+// UpdatePool reads a pool, changes it and starts writing it back; what the change does not name stays as VCD wrote it.
+// If nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdatePool(ctx context.Context, id string, change PoolChange) (Task, error) {
 	return b.change(ctx, "pool", id, poolPath(id), change.apply)
 }
@@ -207,7 +208,8 @@ func (o object) setMembers(members []PoolMember) bool {
 	return true
 }
 
-// setMonitors adds monitors of types that the pool lacks, and takes those of other types away. All others stay as they are.
+// setMonitors adds monitors of types that the pool lacks, and takes those of other types away. All others stay as they
+// are.
 func (o object) setMonitors(add, remove []string) bool {
 	var now []object
 	_ = json.Unmarshal(o["healthMonitors"], &now) // null is none

@@ -101,14 +101,17 @@ type wirePort struct {
 
 func (w *wireService) service() VirtualService {
 	vs := VirtualService{
-		Ref: w.ref(), Description: w.Description, Status: w.Status, Health: w.HealthStatus, Enabled: w.Enabled == nil || *w.Enabled,
+		Ref: w.ref(), Description: w.Description, Status: w.Status, Health: w.HealthStatus, Enabled: w.Enabled == nil ||
+			*w.Enabled,
 		Address: parseAddr(w.Address), IPv6Address: parseAddr(w.IPv6Address),
 		Application: cmp.Or(Application(w.Profile.Type), w.ProfileType),
-		Pool:        w.Pool.ref(), EngineGroup: w.EngineGroup.ref(), Certificate: w.Certificate.ref(), Gateway: w.Gateway.ref(),
+		Pool:        w.Pool.ref(), EngineGroup: w.EngineGroup.ref(), Certificate: w.Certificate.ref(),
+		Gateway:     w.Gateway.ref(),
 		Transparent: w.Transparent != nil && *w.Transparent,
 	}
 	for _, p := range w.Ports {
-		vs.Ports = append(vs.Ports, ServicePort{From: p.From, To: max(p.From, p.To), SSL: p.SSL, Profile: p.Profile.Type})
+		vs.Ports = append(vs.Ports,
+			ServicePort{From: p.From, To: max(p.From, p.To), SSL: p.SSL, Profile: p.Profile.Type})
 	}
 	return vs
 }
@@ -156,14 +159,15 @@ func wirePorts(ports []ServicePort) []map[string]any {
 	list := make([]map[string]any, len(ports))
 	for i, p := range ports {
 		list[i] = map[string]any{
-			"portStart": p.From, "portEnd": max(p.From, p.To), "sslEnabled": p.SSL, "tcpUdpProfile": map[string]any{"type": cmp.Or(p.Profile, TCPProxy)},
+			"portStart": p.From, "portEnd": max(p.From, p.To), "sslEnabled": p.SSL,
+			"tcpUdpProfile": map[string]any{"type": cmp.Or(p.Profile, TCPProxy)},
 		}
 	}
 	return list
 }
 
-// UpdateVirtualService reads a virtual service, changes it and starts writing it back; what the change does not name stays as
-// VCD wrote it. If nothing changes, nothing is written, and the task has succeeded.
+// UpdateVirtualService reads a virtual service, changes it and starts writing it back; what the change does not name
+// stays as VCD wrote it. If nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdateVirtualService(ctx context.Context, id string, change VirtualServiceChange) (Task, error) {
 	return b.change(ctx, "virtual service", id, servicePath(id), change.apply)
 }

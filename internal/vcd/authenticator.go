@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// An authenticator makes calls with the credentials of a session. It logs in when there is no valid token, once more when VCD
-// refuses the token, and agrees on another API version when VCD, or one of its cells, refuses the version. Calls that are
-// refused for these reasons had no effect, so they are repeated.
+// An authenticator makes calls with the credentials of a session. It logs in when there is no valid token, once more
+// when VCD refuses the token, and agrees on another API version when VCD, or one of its cells, refuses the version.
+// Calls that are refused for these reasons had no effect, so they are repeated.
 type authenticator struct {
 	transport *transport
 	site      *site
@@ -46,7 +46,8 @@ type backoff struct {
 	until    time.Time
 }
 
-// fail records a failed login. The next may be tried after half a second, doubled up to half a minute, give or take half.
+// fail records a failed login. The next may be tried after half a second, doubled up to half a minute, give or take
+// half.
 func (b *backoff) fail(err error, now time.Time) {
 	wait := min(30*time.Second, 500*time.Millisecond<<min(b.failures, 6))
 	b.failures++
@@ -91,8 +92,9 @@ func (a *authenticator) token(ctx context.Context) (token, error) {
 	return a.renew(ctx, current)
 }
 
-// renew replaces the token, unless that has been done meanwhile: one login for all who need it at the same time. It continues
-// when the first caller gives up. While a login is retried after an outage, other callers get the error of the last attempt.
+// renew replaces the token, unless that has been done meanwhile: one login for all who need it at the same time. It
+// continues when the first caller gives up. While a login is retried after an outage, other callers get the error of
+// the last attempt.
 func (a *authenticator) renew(ctx context.Context, old token) (token, error) {
 	if err := a.retrying(); err != nil {
 		return token{}, err
@@ -133,8 +135,8 @@ func (a *authenticator) retrying() error {
 	return nil
 }
 
-// beginLogin returns the token or the refusal that another login has brought meanwhile; else it marks a login as begun and
-// returns the version of the credentials.
+// beginLogin returns the token or the refusal that another login has brought meanwhile; else it marks a login as begun
+// and returns the version of the credentials.
 func (a *authenticator) beginLogin(old token) (token, string, error) {
 	now := a.site.clock.Now()
 	a.mu.Lock()
@@ -255,8 +257,8 @@ func (a *authenticator) replace(ctx context.Context, t token, logins int) (token
 	return a.renew(ctx, t)
 }
 
-// forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials are
-// not refused. Cells that restart one after the other do so.
+// forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials
+// are not refused. Cells that restart one after the other do so.
 func (a *authenticator) forgotten(t token) error {
 	err := &connectionError{ErrUnavailable, a.site.base + " forgets sessions that it has just begun"}
 	a.mu.Lock()

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxWait is how long a caller waits for another's call, and how long a site may be silent while several calls are in
-	// flight before further ones are refused.
+	// maxWait is how long a caller waits for another's call, and how long a site may be silent while several calls are
+	// in flight before further ones are refused.
 	maxWait = 10 * time.Second
 	// maxSilence is how long a site may be silent while any call is in flight: some calls take long.
 	maxSilence = 2 * maxWait
@@ -28,8 +28,9 @@ const (
 // errSlow ends the waiting for another caller's call.
 var errSlow = &connectionError{ErrUnavailable, "VCD takes longer than " + maxWait.String() + " to answer another call"}
 
-// A breaker is the circuit breaker of a site: while the site is silent, calls fail at once, so that workers are free for
-// other sites. After an outage, one call at a time tries whether it is over. Calls pass the fair queue of the site first.
+// A breaker is the circuit breaker of a site: while the site is silent, calls fail at once, so that workers are free
+// for other sites. After an outage, one call at a time tries whether it is over. Calls pass the fair queue of the site
+// first.
 type breaker struct {
 	site     string
 	clock    Clock
@@ -48,7 +49,8 @@ type breaker struct {
 func newBreaker(site string, opts PoolOptions) *breaker {
 	limiter := rate.NewLimiter(rate.Limit(opts.RequestsPerSecond), opts.Burst)
 	return &breaker{
-		site: site, clock: opts.Clock, timeout: opts.RequestTimeout, queue: newFairQueue(limiter, opts.InFlight, opts.Clock),
+		site: site, clock: opts.Clock, timeout: opts.RequestTimeout,
+		queue: newFairQueue(limiter, opts.InFlight, opts.Clock),
 	}
 }
 
@@ -70,8 +72,8 @@ func (b *breaker) openLocked(now time.Time) error {
 	return nil
 }
 
-// enter waits until the site may be called and returns what delayed the call. Unless it fails, leave must be called, with the
-// error if there was no answer.
+// enter waits until the site may be called and returns what delayed the call. Unless it fails, leave must be called,
+// with the error if there was no answer.
 func (b *breaker) enter(ctx context.Context) (leave func(error), by string, err error) {
 	if by, err = b.queue.acquire(ctx); err != nil {
 		return nil, by, err
@@ -126,5 +128,6 @@ func (b *breaker) leave(err error) {
 
 // deadline bounds what is done at the site. Running out of time is the site's fault, not the caller's.
 func (s *site) deadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, d, &connectionError{ErrUnavailable, fmt.Sprintf("%s did not answer within %s", s.base, d)})
+	return context.WithTimeoutCause(ctx, d,
+		&connectionError{ErrUnavailable, fmt.Sprintf("%s did not answer within %s", s.base, d)})
 }

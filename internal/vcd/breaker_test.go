@@ -95,7 +95,8 @@ func TestOneSlowCallTurnsNobodyAway(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
-	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { reply(w, `<VApp id="%s" name="a"/>`, testVApp) })
+	f.on("GET /api/vApp/vapp-{id}",
+		func(w http.ResponseWriter, _ *http.Request) { reply(w, `<VApp id="%s" name="a"/>`, testVApp) })
 	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
 	hang(t, f, opVM)
 	go func() { _, _ = s.VMs.VM(t.Context(), testVM) }()

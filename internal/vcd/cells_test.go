@@ -19,7 +19,11 @@ import (
 func newCells(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
 	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Cells: 2}
-	return newSimulated(t, config, vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Nanosecond, RequestsPerSecond: 1000, Burst: 1000}, mods...)
+	return newSimulated(t, config,
+		vcd.PoolOptions{
+			TaskPoll: 5 * time.Millisecond, LookupTTL: time.Nanosecond, RequestsPerSecond: 1000,
+			Burst: 1000,
+		}, mods...)
 }
 
 // newSimulated is a target on a simulator of its own.
@@ -34,7 +38,8 @@ func newSimulated(t *testing.T, config vcdsim.Config, opts vcd.PoolOptions, mods
 	g.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { g.Expect(sim.Close()).To(Succeed()) })
 	to := &target{
-		sim: sim, vdc: "acme-vdc", network: "nodes", catalog: "kubernetes", template: "ubuntu-2404-kube-v1.36.3", sizing: "small", placement: "rack-a",
+		sim: sim, vdc: "acme-vdc", network: "nodes", catalog: "kubernetes", template: "ubuntu-2404-kube-v1.36.3",
+		sizing: "small", placement: "rack-a",
 		config: vcd.Config{
 			Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
 			Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
@@ -72,14 +77,24 @@ func TestCallsGoOnWhileCellsChange(t *testing.T) {
 		logins  int  // at most
 	}{
 		{"a cell is stopped", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Stop() }, false, 2},
-		{"a cell crashes and the balancer does not notice", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Crash() }, true, 2},
+		{
+			"a cell crashes and the balancer does not notice", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Crash() },
+			true, 2,
+		},
 		{"a cell is restarted", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Restart(0) }, false, 2},
 		{"a cell is in maintenance", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Maintain(true) }, true, 1},
-		{"a cell is upgraded", func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.Upgrade(vcdsim.Version106)).To(Succeed()) }, false, 1},
+		{
+			"a cell is upgraded",
+			func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.Upgrade(vcdsim.Version106)).To(Succeed()) }, false,
+			1,
+		},
 		{"the balancer has a new certificate", func(g *WithT, to *target, _ *vcdsim.Cell) {
 			g.Expect(to.sim.RenewCertificate(false)).To(Succeed())
 		}, false, 1},
-		{"cells have new certificates", func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.RenewCertificate(true)).To(Succeed()) }, false, 1},
+		{
+			"cells have new certificates",
+			func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.RenewCertificate(true)).To(Succeed()) }, false, 1,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,7 +132,11 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 		{"one cell after the other is restarted", func(_ *target, c *vcdsim.Cell) { c.Restart(0) }},
 		{"one cell after the other is in maintenance", func(_ *target, c *vcdsim.Cell) { c.Maintain(true) }},
 		{"one cell after the other crashes", func(_ *target, c *vcdsim.Cell) { c.Crash() }},
-		{"sessions end", func(to *target, _ *vcdsim.Cell) { to.sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() }) }},
+		{"sessions end", func(to *target,
+			_ *vcdsim.Cell,
+		) {
+			to.sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,7 +154,8 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 			for _, cell := range to.sim.Cells() {
 				tt.change(to, cell)
 				asked := to.asked()
-				g.Eventually(to.asked, testtime.Patience, "1ms").Should(BeNumerically(">", asked+1), "it is asked for again")
+				g.Eventually(to.asked, testtime.Patience, "1ms").Should(BeNumerically(">", asked+1),
+					"it is asked for again")
 				cell.Maintain(false)
 				cell.Start()
 			}
@@ -173,7 +193,8 @@ func (to *target) composing(t *testing.T) (*vcd.Session, vcd.Task) {
 	t.Helper()
 	s := to.session(t)
 	p := to.plan(t, s, "x")
-	_, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "x", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	_, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc,
+		vcd.VAppSpec{Name: "x", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return s, task
 }
@@ -190,7 +211,8 @@ func TestTheAddressInHrefsIsNeverCalled(t *testing.T) {
 	s := to.session(t)
 	p := to.plan(t, s, "cost-0")
 
-	vApp, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "cost", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	vApp, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc,
+		vcd.VAppSpec{Name: "cost", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 	await(t, s, task, err)
 	finish(t, s, p, "cost-0")
 	vApp, err = s.VApps.VApp(t.Context(), vApp.ID)
@@ -211,7 +233,11 @@ func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
 		name     string
 		old, new vcd.Credentials
 	}{
-		{"a password", vcd.Credentials{Username: "capvcd", Password: "password"}, vcd.Credentials{Username: "capvcd", Password: "fresh"}},
+		{
+			"a password",
+			vcd.Credentials{Username: "capvcd", Password: "password"},
+			vcd.Credentials{Username: "capvcd", Password: "fresh"},
+		},
 		{"an API token", vcd.Credentials{APIToken: "capvcd-api-token"}, vcd.Credentials{APIToken: "fresh"}},
 	}
 	for _, tt := range tests {
@@ -250,7 +276,9 @@ func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
 func (to *target) refusedLogins() int {
 	n := 0
 	for _, r := range to.sim.Requests() {
-		if r.Method == http.MethodPost && (r.Operation == "POST /cloudapi/1.0.0/sessions" || r.Operation == "POST /oauth/tenant/token") && r.Status >= 400 {
+		if r.Method == http.MethodPost &&
+			(r.Operation == "POST /cloudapi/1.0.0/sessions" || r.Operation == "POST /oauth/tenant/token") &&
+			r.Status >= 400 {
 			n++
 		}
 	}

@@ -8,7 +8,8 @@ import (
 
 const certificatesPath = "/cloudapi/1.0.0/ssl/certificateLibrary"
 
-// A Certificate is an entry of the organisation's certificate library; its Name is its alias. Private keys are never shown.
+// A Certificate is an entry of the organisation's certificate library; its Name is its alias. Private keys are never
+// shown.
 type Certificate struct {
 	Ref
 
@@ -41,17 +42,19 @@ func (w *wireCertificate) certificate() Certificate {
 	return Certificate{Ref: Ref{ID: w.ID, Name: w.Alias}, Description: w.Description}
 }
 
-// Certificates lists the certificate library of the organisation. It takes the right "Certificate Library: View" (VCD 10.2).
+// Certificates lists the certificate library of the organisation. It takes the right "Certificate Library: View" (VCD
+// 10.2).
 func (b *Balancers) Certificates(ctx context.Context) ([]Certificate, error) {
 	l := listing{path: certificatesPath, what: "certificates", sort: "alias"}
 	return listAs(ctx, b.client, l, (*wireCertificate).certificate)
 }
 
-// CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is taken. It
-// takes the right "Certificate Library: Manage".
+// CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is
+// taken. It takes the right "Certificate Library: Manage".
 func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec) (Certificate, error) {
 	got, err := b.do(ctx, call{method: http.MethodPost, path: certificatesPath, json: true, content: map[string]string{
-		"alias": spec.Alias, "description": spec.Description, "certificate": string(spec.Certificate), "privateKey": string(spec.PrivateKey),
+		"alias": spec.Alias, "description": spec.Description, "certificate": string(spec.Certificate),
+		"privateKey": string(spec.PrivateKey),
 	}})
 	var made wireCertificate
 	if err == nil {

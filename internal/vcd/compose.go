@@ -127,8 +127,8 @@ type customizationSection struct {
 	ComputerName string   `xml:"ComputerName,omitempty"`
 }
 
-// ComposeVApp starts the creation of a vApp with its first VMs, in one request that carries their descriptions. The vApp
-// has its ID at once.
+// ComposeVApp starts the creation of a vApp with its first VMs, in one request that carries their descriptions. The
+// vApp has its ID at once.
 func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, Task, error) {
 	what := v.composition("ComposeVAppParams", spec.VMs)
 	what.Name, what.Description = spec.Name, spec.Description
@@ -141,7 +141,8 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 		what.Params.NetworkConfig = section
 	}
 	got, err := v.do(ctx, call{
-		method: http.MethodPost, path: pathOf(kindVDC, vdc.ID) + "/action/composeVApp", contentType: mimeCompose, content: what,
+		method: http.MethodPost, path: pathOf(kindVDC, vdc.ID) + "/action/composeVApp", contentType: mimeCompose,
+		content: what,
 	})
 	if err != nil {
 		return VApp{}, Task{}, fmt.Errorf("composing vApp %s: %w", spec.Name, err)
@@ -152,7 +153,8 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	}
 	created := vAppFrom(&doc)
 	if created.ID == "" {
-		return VApp{}, Task{}, &connectionError{ErrUnavailable, "the answer to composing vApp " + spec.Name + " is none of VCD"}
+		return VApp{}, Task{},
+			&connectionError{ErrUnavailable, "the answer to composing vApp " + spec.Name + " is none of VCD"}
 	}
 	v.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
 	return created, composeTask(&doc, created), nil
@@ -184,7 +186,8 @@ func (v *VApps) composition(root string, vms []VMSpec) composition {
 func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
 	item := sourcedItem{
 		Source: xmlRef{
-			HRef: v.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID), ID: vm.Template.VM.ID, Name: vm.Template.VM.Name,
+			HRef: v.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID), ID: vm.Template.VM.ID,
+			Name: vm.Template.VM.Name,
 			Type: mimeVM,
 		},
 		General: generalParams{Name: vm.Name, Description: vm.Description, RegenerateBIOSUUID: true},

@@ -40,23 +40,31 @@ func TestLifeOfAMachine(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rows).To(HaveLen(1))
 	g.Expect(rows[0]).To(Equal(vcd.VMRecord{
-		Ref: vApp.VMs[0], VApp: vApp.Ref, VDC: p.vdc.Ref, Status: vcd.StatusPoweredOff, PrimaryAddress: rows[0].PrimaryAddress,
-		CPUs: rows[0].CPUs, MemoryMiB: rows[0].MemoryMiB, StorageMiB: rows[0].StorageMiB, StorageProfile: rows[0].StorageProfile,
-		SizingPolicyID: rows[0].SizingPolicyID, PlacementPolicyID: rows[0].PlacementPolicyID, PrimaryNetwork: rows[0].PrimaryNetwork,
+		Ref: vApp.VMs[0], VApp: vApp.Ref, VDC: p.vdc.Ref, Status: vcd.StatusPoweredOff,
+		PrimaryAddress: rows[0].PrimaryAddress,
+		CPUs:           rows[0].CPUs, MemoryMiB: rows[0].MemoryMiB, StorageMiB: rows[0].StorageMiB,
+		StorageProfile: rows[0].StorageProfile,
+		SizingPolicyID: rows[0].SizingPolicyID, PlacementPolicyID: rows[0].PlacementPolicyID,
+		PrimaryNetwork: rows[0].PrimaryNetwork,
 	}))
 	id := rows[0].ID
 
 	created0, err := s.VMs.VM(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect([]any{rows[0].CPUs, rows[0].MemoryMiB, rows[0].StorageProfile}).To(Equal([]any{created0.CPUs, created0.MemoryMiB, created0.StorageProfile.Name}))
+	g.Expect([]any{
+		rows[0].CPUs, rows[0].MemoryMiB,
+		rows[0].StorageProfile,
+	}).To(Equal([]any{created0.CPUs, created0.MemoryMiB, created0.StorageProfile.Name}))
 	g.Expect(rows[0].SizingPolicyID).To(BeElementOf("", created0.SizingPolicyID))
 	checkNewVM(g, created0, p, vApp)
 
 	task, err = s.VMs.ReconfigureVM(ctx, id, vcd.VMChange{
-		ExtraConfig: map[string]string{"guestinfo.metadata": "bWV0YQ==", "guestinfo.x": `<&"> ä`}, DiskMiB: p.spec.Template.DiskMiB + 1024,
+		ExtraConfig: map[string]string{"guestinfo.metadata": "bWV0YQ==", "guestinfo.x": `<&"> ä`},
+		DiskMiB:     p.spec.Template.DiskMiB + 1024,
 	})
 	await(t, s, task, err)
-	task, err = s.VMs.ReconfigureVM(ctx, id, vcd.VMChange{ExtraConfig: map[string]string{"disk.enableUUID": "1", "guestinfo.x": ""}})
+	task, err = s.VMs.ReconfigureVM(ctx, id,
+		vcd.VMChange{ExtraConfig: map[string]string{"disk.enableUUID": "1", "guestinfo.x": ""}})
 	await(t, s, task, err)
 	changed, err := s.VMs.VM(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -179,8 +187,14 @@ func TestWhatANetworkIs(t *testing.T) {
 		Prefix:  netip.MustParsePrefix("192.168.100.0/24"),
 		Gateway: netip.MustParseAddr("192.168.100.1"),
 		DNS:     []netip.Addr{netip.MustParseAddr("192.168.100.1")}, DNSSuffix: "acme.example",
-		StaticPool: []vcd.AddressRange{{From: netip.MustParseAddr("192.168.100.10"), To: netip.MustParseAddr("192.168.100.99")}},
-		DHCPPool:   []vcd.AddressRange{{From: netip.MustParseAddr("192.168.100.150"), To: netip.MustParseAddr("192.168.100.199")}},
+		StaticPool: []vcd.AddressRange{{
+			From: netip.MustParseAddr("192.168.100.10"),
+			To:   netip.MustParseAddr("192.168.100.99"),
+		}},
+		DHCPPool: []vcd.AddressRange{{
+			From: netip.MustParseAddr("192.168.100.150"),
+			To:   netip.MustParseAddr("192.168.100.199"),
+		}},
 	}}))
 	byURN, err := s.Networks.FindNetwork(t.Context(), p.vdc, p.network.ID)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -235,16 +249,48 @@ func TestWhatDoesNotExistIsNamed(t *testing.T) {
 		kind error
 		text string
 	}{
-		{"VDC", func() error { _, err := s.VDCs.FindVDC(t.Context(), "nope"); return err }, vcd.ErrNotFound, `VDC "nope" in organization ` + s.Org() + absent},
-		{"network", func() error { _, err := s.Networks.FindNetwork(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `network "nope"` + in + absent},
-		{"catalog", func() error { _, err := s.Templates.FindTemplate(t.Context(), "nope", to.template); return err }, vcd.ErrNotFound, `catalog "nope" in organization ` + s.Org() + absent},
-		{"template", func() error { _, err := s.Templates.FindTemplate(t.Context(), to.catalog, "nope"); return err }, vcd.ErrNotFound, `template "nope" in catalog ` + to.catalog + absent},
-		{"sizing policy", func() error { _, err := s.VDCs.FindSizingPolicy(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `sizing policy "nope"` + in + absent},
-		{"policy of the other kind", func() error { _, err := s.VDCs.FindSizingPolicy(t.Context(), vdc, to.placement); return err }, vcd.ErrInvalid, `sizing policy "` + to.placement + `"` + in + " is a placement policy"},
-		{"placement policy", func() error { _, err := s.VDCs.FindPlacementPolicy(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `placement policy "nope"` + in + absent},
-		{"storage profile", func() error { _, err := s.VDCs.FindStorageProfile(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `storage profile "nope"` + in + absent},
-		{"vApp", func() error { _, err := s.VApps.FindVApp(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound, `vApp "nope"` + in + absent},
-		{"case matters", func() error { _, err := s.VDCs.FindVDC(t.Context(), "ACME-vdc"); return err }, vcd.ErrNotFound, `VDC "ACME-vdc" in organization ` + s.Org() + absent},
+		{
+			"VDC", func() error { _, err := s.VDCs.FindVDC(t.Context(), "nope"); return err }, vcd.ErrNotFound,
+			`VDC "nope" in organization ` + s.Org() + absent,
+		},
+		{
+			"network", func() error { _, err := s.Networks.FindNetwork(t.Context(), vdc, "nope"); return err },
+			vcd.ErrNotFound, `network "nope"` + in + absent,
+		},
+		{
+			"catalog", func() error { _, err := s.Templates.FindTemplate(t.Context(), "nope", to.template); return err },
+			vcd.ErrNotFound, `catalog "nope" in organization ` + s.Org() + absent,
+		},
+		{
+			"template", func() error { _, err := s.Templates.FindTemplate(t.Context(), to.catalog, "nope"); return err },
+			vcd.ErrNotFound, `template "nope" in catalog ` + to.catalog + absent,
+		},
+		{
+			"sizing policy", func() error { _, err := s.VDCs.FindSizingPolicy(t.Context(), vdc, "nope"); return err },
+			vcd.ErrNotFound, `sizing policy "nope"` + in + absent,
+		},
+		{
+			"policy of the other kind",
+			func() error { _, err := s.VDCs.FindSizingPolicy(t.Context(), vdc, to.placement); return err },
+			vcd.ErrInvalid, `sizing policy "` + to.placement + `"` + in + " is a placement policy",
+		},
+		{
+			"placement policy",
+			func() error { _, err := s.VDCs.FindPlacementPolicy(t.Context(), vdc, "nope"); return err },
+			vcd.ErrNotFound, `placement policy "nope"` + in + absent,
+		},
+		{
+			"storage profile", func() error { _, err := s.VDCs.FindStorageProfile(t.Context(), vdc, "nope"); return err },
+			vcd.ErrNotFound, `storage profile "nope"` + in + absent,
+		},
+		{
+			"vApp", func() error { _, err := s.VApps.FindVApp(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound,
+			`vApp "nope"` + in + absent,
+		},
+		{
+			"case matters", func() error { _, err := s.VDCs.FindVDC(t.Context(), "ACME-vdc"); return err },
+			vcd.ErrNotFound, `VDC "ACME-vdc" in organization ` + s.Org() + absent,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -27,13 +27,15 @@ func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 	var disks []NamedDisk
 	for page := 1; page <= maxDiskPages; page++ {
 		var found types.QueryResultRecordsType
-		if err := d.queryPage(ctx, "disk", allOf(term{"vdc", d.href(kindVDC, vdc.ID)}), page, "name", &found); err != nil {
+		if err := d.queryPage(ctx, "disk", allOf(term{"vdc", d.href(kindVDC, vdc.ID)}), page, "name",
+			&found); err != nil {
 			return nil, fmt.Errorf("listing disks of VDC %s: %w", vdc.Name, err)
 		}
 		records := both(found.DiskRecord, found.AdminDiskRecord)
 		for _, r := range records {
 			disks = append(disks, NamedDisk{
-				Ref: Ref{ID: urnOf(kindDisk, r.HREF), Name: r.Name}, Description: r.Description, Attached: r.IsAttached || r.AttachedVmCount > 0,
+				Ref: Ref{ID: urnOf(kindDisk, r.HREF), Name: r.Name}, Description: r.Description,
+				Attached: r.IsAttached || r.AttachedVmCount > 0,
 			})
 		}
 		if len(disks) >= int(found.Total) || len(records) == 0 {

@@ -1,5 +1,5 @@
-// Package vcd is the only code that talks to VMware Cloud Director. A [Pool] shares sessions; a [Session] offers VDCs, vApps,
-// VMs, networks, load balancers and the rest by noun. Every request takes the same way: client (what to ask), authenticator
-// (token, API version), transport (fair queue, circuit breaker, limits, metrics, typed errors). Nothing but [Tasks.Wait] waits
-// for a task. The package knows nothing of Kubernetes.
+// Package vcd is the only code that talks to VMware Cloud Director. A [Pool] shares sessions; a [Session] offers VDCs,
+// vApps, VMs, networks, load balancers and the rest by noun. Every request takes the same way: client (what to ask),
+// authenticator (token, API version), transport (fair queue, circuit breaker, limits, metrics, typed errors). Nothing
+// but [Tasks.Wait] waits for a task. The package knows nothing of Kubernetes.
 package vcd

@@ -9,8 +9,8 @@ import (
 // documentAge is how long the document of a VM may serve as the base of a change.
 const documentAge = 5 * time.Second
 
-// documents keeps what was just read of VMs that are powered off, so that a change which follows at once need not read again.
-// A running VM is always read anew: its guest writes extra configuration, too.
+// documents keeps what was just read of VMs that are powered off, so that a change which follows at once need not read
+// again. A running VM is always read anew: its guest writes extra configuration, too.
 type documents struct {
 	clock Clock
 

@@ -14,8 +14,8 @@ func (d durations) learn(t Task) {
 	d[t.Operation] = [2]time.Duration{t.Ended.Sub(t.Started), d[t.Operation][0]}
 }
 
-// end guesses when a running task ends: after the usual time of its operation, if there is one, else as its progress goes on.
-// It is zero if nothing is known.
+// end guesses when a running task ends: after the usual time of its operation, if there is one, else as its progress
+// goes on. It is zero if nothing is known.
 func (d durations) end(t *followedTask) time.Time {
 	last := d[t.task.Operation]
 	if shorter, longer := min(last[0], last[1]), max(last[0], last[1]); shorter > 0 && longer-shorter < time.Second {

@@ -19,9 +19,24 @@ func TestWhenATaskIsExpectedToEnd(t *testing.T) {
 	}{
 		{"nothing is known", nil, 0, after(time.Second), time.Time{}},
 		{"as its progress goes on", nil, 25, after(time.Second), after(4 * time.Second)},
-		{"after the usual time, whatever progress it reports", []time.Duration{4 * time.Second, 4500 * time.Millisecond}, 99, after(time.Second), after(4500 * time.Millisecond)},
-		{"one earlier task is no custom", []time.Duration{4 * time.Second}, 10, after(time.Second), after(10 * time.Second)},
-		{"where the time varies, as its progress goes on", []time.Duration{40 * time.Second, 60 * time.Second}, 50, after(20 * time.Second), after(40 * time.Second)},
+		{
+			"after the usual time, whatever progress it reports",
+			[]time.Duration{4 * time.Second, 4500 * time.Millisecond},
+			99, after(time.Second),
+			after(4500 * time.Millisecond),
+		},
+		{
+			"one earlier task is no custom",
+			[]time.Duration{4 * time.Second},
+			10, after(time.Second),
+			after(10 * time.Second),
+		},
+		{
+			"where the time varies, as its progress goes on",
+			[]time.Duration{40 * time.Second, 60 * time.Second},
+			50,
+			after(20 * time.Second), after(40 * time.Second),
+		},
 		{"the progress was seen before it was followed", nil, 50, start, time.Time{}},
 	}
 	for _, tt := range tests {
@@ -32,7 +47,10 @@ func TestWhenATaskIsExpectedToEnd(t *testing.T) {
 			}
 			d.learn(Task{Operation: "vappUpdateVm", State: TaskFailed, Started: start, Ended: after(time.Hour)})
 
-			got := d.end(&followedTask{task: Task{Operation: "vappUpdateVm", Progress: tt.progress}, since: start, asked: tt.asked})
+			got := d.end(&followedTask{
+				task: Task{Operation: "vappUpdateVm", Progress: tt.progress}, since: start,
+				asked: tt.asked,
+			})
 
 			NewWithT(t).Expect(got).To(Equal(tt.want))
 		})
@@ -52,7 +70,8 @@ func TestAPollWaitsForATaskThatIsAboutToEnd(t *testing.T) {
 	g.Eventually(clock.Waiting).Should(Equal(1))
 
 	clock.Advance(2100 * time.Millisecond)
-	g.Consistently(func() int { return f.count(opQueryTask) }, "30ms").Should(Equal(1), "too early would be two seconds too late")
+	g.Consistently(func() int { return f.count(opQueryTask) }, "30ms").Should(Equal(1),
+		"too early would be two seconds too late")
 	f.set(testTask, "success")
 	clock.Advance(100 * time.Millisecond)
 

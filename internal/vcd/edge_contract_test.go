@@ -45,7 +45,10 @@ func done(t *testing.T, s *vcd.Session, task vcd.Task, err error) vcd.Task {
 }
 
 func TestTheGatewayOfANetwork(t *testing.T) {
-	for name, model := range map[string]vcdsim.Model{"of a VDC": vcdsim.K8sTenant(), "of a VDC group": vcdsim.VDCGroupTenant()} {
+	for name, model := range map[string]vcdsim.Model{
+		"of a VDC":       vcdsim.K8sTenant(),
+		"of a VDC group": vcdsim.VDCGroupTenant(),
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			to := newEdge(t, model)
@@ -60,8 +63,12 @@ func TestTheGatewayOfANetwork(t *testing.T) {
 			g.Expect(gateway.Owner.Name).To(BeElementOf("acme-vdc", "acme-group"))
 			g.Expect(gateway.Uplinks).To(HaveLen(1))
 			g.Expect(gateway.Uplinks[0].Subnets).To(Equal([]vcd.UplinkSubnet{{
-				Prefix: netip.MustParsePrefix("203.0.113.0/24"), Gateway: netip.MustParseAddr("203.0.113.1"), Primary: netip.MustParseAddr("203.0.113.10"),
-				Enabled: true, Ranges: []vcd.AddressRange{{From: netip.MustParseAddr("203.0.113.10"), To: netip.MustParseAddr("203.0.113.99")}},
+				Prefix: netip.MustParsePrefix("203.0.113.0/24"), Gateway: netip.MustParseAddr("203.0.113.1"),
+				Primary: netip.MustParseAddr("203.0.113.10"),
+				Enabled: true, Ranges: []vcd.AddressRange{{
+					From: netip.MustParseAddr("203.0.113.10"),
+					To:   netip.MustParseAddr("203.0.113.99"),
+				}},
 			}}))
 			settings, err := s.Balancers.Settings(t.Context(), gateway.ID)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -77,7 +84,8 @@ func TestFeaturesOfTheAgreedVersion(t *testing.T) {
 	features, err := to.session(t).Features(t.Context())
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(features.SharedVIP && features.MemberGroups && features.AllocateByValue && features.TransparentMode).To(BeTrue())
+	g.Expect(features.SharedVIP && features.MemberGroups && features.AllocateByValue &&
+		features.TransparentMode).To(BeTrue())
 }
 
 // balancer is a pool with a virtual service on a gateway.
@@ -93,13 +101,18 @@ func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) b
 	g.Expect(groups).To(HaveLen(1))
 	g.Expect(groups[0].Max).To(BeNumerically(">", groups[0].Deployed))
 	task, err := s.Balancers.CreatePool(ctx, vcd.ServerPool{
-		Ref: vcd.Ref{Name: name}, Description: "pool of " + name, Gateway: vcd.Ref{ID: edge}, Algorithm: "ROUND_ROBIN", DefaultPort: 30080, Monitors: []string{"TCP"}, Sticky: true,
-		Members: []vcd.PoolMember{{Address: netip.MustParseAddr("192.168.100.11"), Port: 30080}, {Address: netip.MustParseAddr("192.168.100.12"), Port: 30080}},
+		Ref: vcd.Ref{Name: name}, Description: "pool of " + name, Gateway: vcd.Ref{ID: edge}, Algorithm: "ROUND_ROBIN",
+		DefaultPort: 30080, Monitors: []string{"TCP"}, Sticky: true,
+		Members: []vcd.PoolMember{
+			{Address: netip.MustParseAddr("192.168.100.11"), Port: 30080},
+			{Address: netip.MustParseAddr("192.168.100.12"), Port: 30080},
+		},
 	})
 	pool := done(t, s, task, err).Owner
 	g.Expect(pool).To(HavePrefix("urn:vcloud:loadBalancerPool:"))
 	task, err = s.Balancers.CreateVirtualService(ctx, vcd.VirtualService{
-		Ref: vcd.Ref{Name: name}, Description: "service of " + name, Gateway: vcd.Ref{ID: edge}, Pool: vcd.Ref{ID: pool},
+		Ref: vcd.Ref{Name: name}, Description: "service of " + name, Gateway: vcd.Ref{ID: edge},
+		Pool:        vcd.Ref{ID: pool},
 		EngineGroup: groups[0].Ref, Address: netip.MustParseAddr(address),
 		Ports: []vcd.ServicePort{{From: 80}}, Application: vcd.L4,
 	})
@@ -138,11 +151,17 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	g.Expect(shown(pools[0])).To(Equal(shown(pool)))
 	g.Expect(pool.MemberCount).To(Equal(2))
 	g.Expect(pool.Members).To(HaveLen(2))
-	g.Expect([]any{pool.Monitors, pool.Sticky, pool.DefaultPort, pool.Algorithm}).To(Equal([]any{[]string{"TCP"}, true, 30080, "ROUND_ROBIN"}))
+	g.Expect([]any{
+		pool.Monitors, pool.Sticky, pool.DefaultPort,
+		pool.Algorithm,
+	}).To(Equal([]any{[]string{"TCP"}, true, 30080, "ROUND_ROBIN"}))
 
 	used, err := s.Gateways.UsedAddresses(ctx, b.gateway)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(used).To(ContainElement(vcd.UsedAddress{Address: netip.MustParseAddr("203.0.113.20"), Category: "Load_Balancer"}))
+	g.Expect(used).To(ContainElement(vcd.UsedAddress{
+		Address:  netip.MustParseAddr("203.0.113.20"),
+		Category: "Load_Balancer",
+	}))
 
 	_, err = s.Balancers.DeletePool(ctx, b.pool)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a pool in use stays")
@@ -176,7 +195,8 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 	})
 
 	task, err := s.Balancers.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Members: &[]vcd.PoolMember{
-		{Address: netip.MustParseAddr("192.168.100.11"), Port: 30081}, {Address: netip.MustParseAddr("192.168.100.13"), Port: 30081},
+		{Address: netip.MustParseAddr("192.168.100.11"), Port: 30081},
+		{Address: netip.MustParseAddr("192.168.100.13"), Port: 30081},
 	}, Monitors: []string{"TCP"}, Sticky: ptr(true)})
 	done(t, s, task, err)
 
@@ -186,8 +206,10 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 			g.Expect(body).To(HaveKeyWithValue("comment", `<&> ä "x"`))
 			members := body["members"].([]any)
 			g.Expect(members).To(HaveLen(2))
-			g.Expect(members[0]).To(And(HaveKeyWithValue("ratio", 7.0), HaveKeyWithValue("enabled", false), HaveKeyWithValue("port", 30081.0)))
-			g.Expect(members[1]).To(And(HaveKeyWithValue("ratio", 1.0), HaveKeyWithValue("enabled", true), HaveKeyWithValue("ipAddress", "192.168.100.13")))
+			g.Expect(members[0]).To(And(HaveKeyWithValue("ratio", 7.0), HaveKeyWithValue("enabled", false),
+				HaveKeyWithValue("port", 30081.0)))
+			g.Expect(members[1]).To(And(HaveKeyWithValue("ratio", 1.0), HaveKeyWithValue("enabled", true),
+				HaveKeyWithValue("ipAddress", "192.168.100.13")))
 		})
 	})
 	to.sim.ResetCounters()
@@ -204,7 +226,8 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 	g.Expect([]any{pool.Sticky, pool.Monitors, pool.Description}).To(Equal([]any{false, []string(nil), "pool of web"}))
 
 	task, err = s.Balancers.UpdateVirtualService(ctx, b.service, vcd.VirtualServiceChange{
-		Address: ptr(netip.MustParseAddr("203.0.113.21")), Ports: &[]vcd.ServicePort{{From: 81, Profile: vcd.UDPFastPath}}, Description: ptr("d"),
+		Address: ptr(netip.MustParseAddr("203.0.113.21")),
+		Ports:   &[]vcd.ServicePort{{From: 81, Profile: vcd.UDPFastPath}}, Description: ptr("d"),
 	})
 	done(t, s, task, err)
 	vs, err := s.Balancers.VirtualService(ctx, b.service)
@@ -219,9 +242,17 @@ func TestPoolsByIPSet(t *testing.T) {
 	to := newEdge(t, vcdsim.K8sTenant())
 	s := to.session(t)
 	edge := to.edgeOf(t, s)
-	task, err := s.Firewall.CreateIPSet(ctx, vcd.IPSet{Ref: vcd.Ref{Name: "nodes"}, Description: "d", Owner: vcd.Ref{ID: edge}, Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.11")}})
+	task, err := s.Firewall.CreateIPSet(ctx,
+		vcd.IPSet{
+			Ref: vcd.Ref{Name: "nodes"}, Description: "d", Owner: vcd.Ref{ID: edge},
+			Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.11")},
+		})
 	set := done(t, s, task, err).Owner
-	task, err = s.Balancers.CreatePool(ctx, vcd.ServerPool{Ref: vcd.Ref{Name: "web"}, Gateway: vcd.Ref{ID: edge}, DefaultPort: 30080, MemberGroup: vcd.Ref{ID: set}})
+	task, err = s.Balancers.CreatePool(ctx,
+		vcd.ServerPool{
+			Ref: vcd.Ref{Name: "web"}, Gateway: vcd.Ref{ID: edge}, DefaultPort: 30080,
+			MemberGroup: vcd.Ref{ID: set},
+		})
 	pool := done(t, s, task, err).Owner
 	g.Expect(s.Balancers.Pools(ctx, edge)).To(ConsistOf(And(HaveField("ByGroup", true), HaveField("MemberCount", 1))))
 
@@ -233,8 +264,11 @@ func TestPoolsByIPSet(t *testing.T) {
 	g.Expect(total).To(Equal(2), "one read and one write: %v", calls)
 
 	g.Expect(s.Firewall.IPSet(ctx, set)).To(HaveField("Addresses", ConsistOf(want[1], want[0])))
-	g.Expect(s.Firewall.IPSets(ctx, edge)).To(ConsistOf(And(HaveField("Name", "nodes"), HaveField("Description", "d"), HaveField("Addresses", BeNil()))))
-	task, err = s.Balancers.UpdatePool(ctx, pool, vcd.PoolChange{Members: &[]vcd.PoolMember{{Address: want[0], Port: 1}}})
+	g.Expect(s.Firewall.IPSets(ctx,
+		edge)).To(ConsistOf(And(HaveField("Name", "nodes"), HaveField("Description", "d"),
+		HaveField("Addresses", BeNil()))))
+	task, err = s.Balancers.UpdatePool(ctx, pool,
+		vcd.PoolChange{Members: &[]vcd.PoolMember{{Address: want[0], Port: 1}}})
 	done(t, s, task, err)
 	g.Expect(s.Balancers.Pool(ctx, pool)).To(And(HaveField("MemberGroup", vcd.Ref{}), HaveField("Members", HaveLen(1))))
 	task, err = s.Balancers.UpdatePool(ctx, pool, vcd.PoolChange{MemberGroup: &set})
@@ -257,27 +291,34 @@ func TestForwardings(t *testing.T) {
 	edge := to.edgeOf(t, s)
 	gateway, err := s.Gateways.Gateway(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
-	task, err := s.NAT.CreatePortProfile(ctx, gateway.Owner.ID, vcd.PortProfile{Ref: vcd.Ref{Name: "p"}, Description: "d", Protocol: "UDP", Port: 53})
+	task, err := s.NAT.CreatePortProfile(ctx, gateway.Owner.ID,
+		vcd.PortProfile{Ref: vcd.Ref{Name: "p"}, Description: "d", Protocol: "UDP", Port: 53})
 	profile := done(t, s, task, err).Owner
 	g.Expect(s.NAT.PortProfiles(ctx)).To(ConsistOf(vcd.PortProfile{
-		Ref: vcd.Ref{ID: profile, Name: "p"}, Description: "d", Scope: "TENANT", Status: vcd.Realized, Protocol: "UDP", Port: 53,
+		Ref: vcd.Ref{ID: profile, Name: "p"}, Description: "d", Scope: "TENANT", Status: vcd.Realized, Protocol: "UDP",
+		Port: 53,
 	}))
-	task, err = s.NAT.UpdatePortProfile(ctx, profile, vcd.PortProfileChange{Port: &vcd.ProfilePort{Protocol: "TCP", Port: 80}})
+	task, err = s.NAT.UpdatePortProfile(ctx, profile,
+		vcd.PortProfileChange{Port: &vcd.ProfilePort{Protocol: "TCP", Port: 80}})
 	done(t, s, task, err)
 	task, err = s.NAT.CreateDNAT(ctx, edge, vcd.NATRule{
-		Ref: vcd.Ref{Name: "r"}, Description: "d", External: "203.0.113.30", Internal: "192.168.8.2", Port: 80, Profile: vcd.Ref{ID: profile},
+		Ref: vcd.Ref{Name: "r"}, Description: "d", External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
+		Profile: vcd.Ref{ID: profile},
 	})
 	owner := done(t, s, task, err).Owner
 	rules, err := s.NAT.Rules(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rules).To(ConsistOf(vcd.NATRule{
-		Ref: vcd.Ref{ID: rules[0].ID, Name: "r"}, Description: "d", Type: "DNAT", Enabled: true, External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
+		Ref: vcd.Ref{ID: rules[0].ID, Name: "r"}, Description: "d", Type: "DNAT", Enabled: true,
+		External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
 		Profile: vcd.Ref{ID: profile, Name: "p"},
 	}))
 	g.Expect(owner).To(Equal(edge), "VCD does not tell the id of a new rule")
 	task, err = s.NAT.UpdateDNAT(ctx, edge, rules[0].ID, vcd.DNATChange{Port: ptr(81), Internal: ptr("192.168.8.3")})
 	done(t, s, task, err)
-	g.Expect(s.NAT.Rules(ctx, edge)).To(ConsistOf(And(HaveField("Port", 81), HaveField("Internal", "192.168.8.3"), HaveField("External", "203.0.113.30"))))
+	g.Expect(s.NAT.Rules(ctx,
+		edge)).To(ConsistOf(And(HaveField("Port", 81), HaveField("Internal", "192.168.8.3"),
+		HaveField("External", "203.0.113.30"))))
 	_, err = s.NAT.DeletePortProfile(ctx, profile)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid), "a profile in use stays")
 	task, err = s.NAT.DeleteRule(ctx, edge, rules[0].ID)
@@ -297,10 +338,15 @@ func TestLongListsAreComplete(t *testing.T) {
 	gateway, err := s.Gateways.Gateway(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range 130 {
-		task, err := s.NAT.CreateDNAT(ctx, edge, vcd.NATRule{Ref: vcd.Ref{Name: fmt.Sprint("r", i)}, External: "203.0.113.30", Internal: "192.168.8.2", Port: 1000 + i})
+		task, err := s.NAT.CreateDNAT(ctx, edge,
+			vcd.NATRule{
+				Ref: vcd.Ref{Name: fmt.Sprint("r", i)}, External: "203.0.113.30", Internal: "192.168.8.2",
+				Port: 1000 + i,
+			})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(task.ID).NotTo(BeEmpty())
-		_, err = s.NAT.CreatePortProfile(ctx, gateway.Owner.ID, vcd.PortProfile{Ref: vcd.Ref{Name: fmt.Sprint("p", i)}, Protocol: "TCP", Port: i + 1})
+		_, err = s.NAT.CreatePortProfile(ctx, gateway.Owner.ID,
+			vcd.PortProfile{Ref: vcd.Ref{Name: fmt.Sprint("p", i)}, Protocol: "TCP", Port: i + 1})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	to.sim.ResetCounters()
@@ -325,14 +371,18 @@ func TestFloatingIPs(t *testing.T) {
 	space, err := s.IPSpaces.Space(ctx, suggestions[0].Space.ID)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(space.Type).To(Equal(vcd.SpacePublic))
-	g.Expect(space.Ranges).To(Equal([]vcd.AddressRange{{From: netip.MustParseAddr("198.51.100.10"), To: netip.MustParseAddr("198.51.100.109")}}))
+	g.Expect(space.Ranges).To(Equal([]vcd.AddressRange{{
+		From: netip.MustParseAddr("198.51.100.10"),
+		To:   netip.MustParseAddr("198.51.100.109"),
+	}}))
 
 	address := netip.MustParseAddr("198.51.100.42")
 	task, err := s.IPSpaces.Allocate(ctx, space.ID, address)
 	task = done(t, s, task, err)
 	id := vcd.AllocatedID(task, address)
 	g.Expect(id).NotTo(BeEmpty())
-	g.Expect(s.IPSpaces.FloatingIPs(ctx, space.ID)).To(Equal([]vcd.FloatingIP{{ID: id, Address: address, Usage: vcd.Unused}}))
+	g.Expect(s.IPSpaces.FloatingIPs(ctx,
+		space.ID)).To(Equal([]vcd.FloatingIP{{ID: id, Address: address, Usage: vcd.Unused}}))
 	_, err = s.IPSpaces.Allocate(ctx, space.ID, address)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid), "nobody gets it twice")
 
@@ -341,11 +391,13 @@ func TestFloatingIPs(t *testing.T) {
 		return vcd.UsedManual, "mine", nil
 	})
 	done(t, s, task, err)
-	g.Expect(s.IPSpaces.FloatingIP(ctx, space.ID, id)).To(Equal(vcd.FloatingIP{ID: id, Address: address, Usage: vcd.UsedManual, Description: "mine"}))
+	g.Expect(s.IPSpaces.FloatingIP(ctx, space.ID,
+		id)).To(Equal(vcd.FloatingIP{ID: id, Address: address, Usage: vcd.UsedManual, Description: "mine"}))
 	_, err = s.IPSpaces.Release(ctx, space.ID, id)
 	g.Expect(err).To(MatchError(vcd.ErrInvalid), "what is marked as used stays")
 	no := errors.New("no")
-	_, err = s.IPSpaces.Mark(ctx, space.ID, id, func(vcd.FloatingIP) (vcd.UsageState, string, error) { return "", "", no })
+	_, err = s.IPSpaces.Mark(ctx, space.ID, id,
+		func(vcd.FloatingIP) (vcd.UsageState, string, error) { return "", "", no })
 	g.Expect(err).To(MatchError(no))
 	task, err = s.IPSpaces.Mark(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 		return vcd.Unused, now.Description, nil

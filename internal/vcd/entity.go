@@ -47,8 +47,9 @@ func entityFrom(got answer) (Entity, error) {
 		return Entity{}, err
 	}
 	return Entity{
-		Ref: Ref{ID: raw.textOf("id"), Name: raw.textOf("name")}, Type: raw.textOf("entityType"), State: raw.textOf("state"),
-		ETag: got.header.Get("ETag"), Content: raw["entity"], raw: raw,
+		Ref: Ref{ID: raw.textOf("id"), Name: raw.textOf("name")}, Type: raw.textOf("entityType"),
+		State: raw.textOf("state"),
+		ETag:  got.header.Get("ETag"), Content: raw["entity"], raw: raw,
 	}, nil
 }
 
@@ -61,7 +62,8 @@ func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMess
 	}
 	o["entity"] = content
 	written, err := e.exchange(ctx, call{
-		method: http.MethodPut, path: entitiesPath + url.PathEscape(read.ID), json: true, content: o, ifMatch: read.ETag,
+		method: http.MethodPut, path: entitiesPath + url.PathEscape(read.ID), json: true, content: o,
+		ifMatch: read.ETag,
 	})
 	if err != nil {
 		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)

@@ -20,8 +20,8 @@ var (
 	ErrBusy = errors.New("busy")
 	// ErrThrottled means that VCD asked us to slow down; see [RetryAfter].
 	ErrThrottled = errors.New("throttled")
-	// ErrLater means that the call was not made, because a site may not get more calls at the moment and others come first;
-	// see [RetryAfter]. It says nothing of VCD.
+	// ErrLater means that the call was not made, because a site may not get more calls at the moment and others come
+	// first; see [RetryAfter]. It says nothing of VCD.
 	ErrLater = errors.New("later")
 	// ErrUnauthorized means that the credentials were refused.
 	ErrUnauthorized = errors.New("unauthorized")
@@ -146,7 +146,8 @@ func (e *laterError) Unwrap() error { return ErrLater }
 // Later returns how long to wait before the call is made again.
 func (e *laterError) Later() time.Duration { return e.after }
 
-// A LookupError is about an object, given by name, that cannot be used. It wraps [ErrNotFound], [ErrInvalid] or [ErrAmbiguous].
+// A LookupError is about an object, given by name, that cannot be used. It wraps [ErrNotFound], [ErrInvalid] or
+// [ErrAmbiguous].
 type LookupError struct {
 	Kind   string // what was looked for: "VDC", "network", "template", …
 	Name   string

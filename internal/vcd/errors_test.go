@@ -12,7 +12,8 @@ import (
 )
 
 var allKinds = []error{
-	ErrNotFound, ErrForbidden, ErrBusy, ErrThrottled, ErrUnauthorized, ErrInvalid, ErrQuota, ErrConflict, ErrUnavailable, ErrTLS, ErrLater,
+	ErrNotFound, ErrForbidden, ErrBusy, ErrThrottled, ErrUnauthorized, ErrInvalid, ErrQuota, ErrConflict,
+	ErrUnavailable, ErrTLS, ErrLater,
 }
 
 func TestStatusErrorKind(t *testing.T) {
@@ -25,12 +26,18 @@ func TestStatusErrorKind(t *testing.T) {
 		{"other bad requests are invalid", &StatusError{Status: 400, Code: "BAD_REQUEST"}, ErrInvalid},
 		{"a name in use is a conflict", &StatusError{Status: 400, Code: "DUPLICATE_NAME"}, ErrConflict},
 		{"404 is not found", &StatusError{Status: 404}, ErrNotFound},
-		{"403 is forbidden, which proves no absence", &StatusError{Status: 403, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}, ErrForbidden},
+		{
+			"403 is forbidden, which proves no absence",
+			&StatusError{Status: 403, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}, ErrForbidden,
+		},
 		{"401 is unauthorized", &StatusError{Status: 401}, ErrUnauthorized},
 		{"429 is throttled", &StatusError{Status: 429}, ErrThrottled},
 		{"503 with a delay is throttled", &StatusError{Status: 503, retryAfter: time.Second}, ErrThrottled},
 		{"503 without one is unavailable", &StatusError{Status: 503}, ErrUnavailable},
-		{"500 is unavailable, whatever its text", &StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"}, ErrUnavailable},
+		{
+			"500 is unavailable, whatever its text", &StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"},
+			ErrUnavailable,
+		},
 		{"502 is unavailable, not absent", &StatusError{Status: 502}, ErrUnavailable},
 		{"a proxy's 404 is no absence", &StatusError{Status: 404, foreign: true}, ErrUnavailable},
 		{"a firewall's 403 is none either", &StatusError{Status: 403, foreign: true}, ErrUnavailable},
@@ -64,8 +71,14 @@ func TestReadErrors(t *testing.T) {
 			"BUSY_ENTITY", "Unable to perform this action. Contact your cloud administrator. (HTTP 404 BUSY_ENTITY)",
 		},
 		{"JSON", `{"minorErrorCode":"Y","message":"[ 7 ] No.","stackTrace":"secret"}`, "Y", "No. (HTTP 404 Y)"},
-		{"OAuth", `{"error":"invalid_grant","error_description":"Unknown token"}`, "", "invalid_grant Unknown token (HTTP 404)"},
-		{"HTML", "<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>", "", "not an answer of VCD: Bad Gateway (HTTP 404)"},
+		{
+			"OAuth", `{"error":"invalid_grant","error_description":"Unknown token"}`, "",
+			"invalid_grant Unknown token (HTTP 404)",
+		},
+		{
+			"HTML", "<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>", "",
+			"not an answer of VCD: Bad Gateway (HTTP 404)",
+		},
 		{"nothing", "", "", "Not Found (HTTP 404)"},
 		{"broken JSON", `{"message":`, "", `not an answer of VCD: {"message": (HTTP 404)`},
 	}
@@ -85,7 +98,8 @@ func TestMessagesRepeatNothingThatWasEncoded(t *testing.T) {
 	g := NewWithT(t)
 	name := strings.Repeat("n", 128)
 
-	got := tidyMessage("vApp " + name + ": the value H4sIA" + strings.Repeat("Ab+/0", 60) + "== of guestinfo.userdata is too long")
+	got := tidyMessage("vApp " + name + ": the value H4sIA" + strings.Repeat("Ab+/0",
+		60) + "== of guestinfo.userdata is too long")
 
 	g.Expect(got).To(Equal("vApp " + name + ": the value […] of guestinfo.userdata is too long"))
 }
@@ -158,7 +172,8 @@ func TestCancellationStaysWhatItIs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	err := newConnectionError(ctx, "https://vcd", errors.New("read tcp 127.0.0.1:4711: use of closed connection"), time.Second)
+	err := newConnectionError(ctx, "https://vcd", errors.New("read tcp 127.0.0.1:4711: use of closed connection"),
+		time.Second)
 
 	g.Expect(err).To(MatchError(context.Canceled))
 	for _, kind := range allKinds {

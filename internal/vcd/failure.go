@@ -43,8 +43,8 @@ func newStatusError(operation string, got answer, now time.Time) *StatusError {
 	return e
 }
 
-// readErrorBody understands the error documents of both APIs and of the OAuth endpoint. Anything else that is not empty was
-// written by something in front of VCD.
+// readErrorBody understands the error documents of both APIs and of the OAuth endpoint. Anything else that is not empty
+// was written by something in front of VCD.
 func readErrorBody(body []byte) (code, message string, foreign bool) {
 	text := strings.TrimSpace(string(body))
 	var doc struct {
@@ -68,7 +68,8 @@ func readErrorBody(body []byte) (code, message string, foreign bool) {
 	return "", "not an answer of VCD: " + markup.ReplaceAllString(text, " "), true
 }
 
-// tidyMessage takes out what differs from one failure to the next, and what may be a secret: messages end up in conditions and events.
+// tidyMessage takes out what differs from one failure to the next, and what may be a secret: messages end up in
+// conditions and events.
 func tidyMessage(message string) string {
 	message = requestIDPrefix.ReplaceAllString(message, "")
 	message = taskMention.ReplaceAllString(message, "")
@@ -80,8 +81,8 @@ func tidyMessage(message string) string {
 	return message
 }
 
-// maxRetryAfter bounds how long a site is left alone because it says so: what is in front of it may name a day, or have another
-// idea of the time, and one call in a while is no burden.
+// maxRetryAfter bounds how long a site is left alone because it says so: what is in front of it may name a day, or have
+// another idea of the time, and one call in a while is no burden.
 const maxRetryAfter = 5 * time.Minute
 
 // parseRetryAfter reads the header in both its forms, seconds and a date.

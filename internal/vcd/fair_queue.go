@@ -27,15 +27,16 @@ const (
 // A unit of work, such as one reconcile, makes several calls for one caller.
 type unit struct {
 	caller string
-	// admitted is set by the first call that is made. Later calls are not postponed: what the earlier ones found would be lost.
+	// admitted is set by the first call that is made. Later calls are not postponed: what the earlier ones found would
+	// be lost.
 	admitted atomic.Bool
 }
 
 type unitKey struct{}
 
-// As names the caller of a unit of work, such as one reconcile. While there are more calls than a site may get, callers are
-// served in rotation. The first call of a unit fails with [ErrLater] at once if enough calls of the caller wait already. Calls in
-// other contexts are never postponed: all callers share their answers.
+// As names the caller of a unit of work, such as one reconcile. While there are more calls than a site may get, callers
+// are served in rotation. The first call of a unit fails with [ErrLater] at once if enough calls of the caller wait
+// already. Calls in other contexts are never postponed: all callers share their answers.
 func As(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, unitKey{}, &unit{caller: caller})
 }
@@ -168,12 +169,14 @@ func (q *fairQueue) postpone(u *unit) error {
 	return q.delay(q.of(u.caller), q.clock.Now())
 }
 
-// delay postpones a unit of work. Those of one caller come back one after the other, as fast as calls for them are admitted.
+// delay postpones a unit of work. Those of one caller come back one after the other, as fast as calls for them are
+// admitted.
 func (q *fairQueue) delay(own *callerQueue, now time.Time) error {
 	maps.DeleteFunc(q.queues, func(_ string, other *callerQueue) bool {
 		return other != own && len(other.waiting) == 0 && other.later.Before(now)
 	})
-	step := time.Duration(callsPerUnit * float64(max(1, len(q.ring))) / float64(q.limiter.Limit()) * float64(time.Second))
+	step := time.Duration(callsPerUnit * float64(max(1,
+		len(q.ring))) / float64(q.limiter.Limit()) * float64(time.Second))
 	if earliest := now.Add(minDelay); own.later.Before(earliest) {
 		own.later = earliest
 	}

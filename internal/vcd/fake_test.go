@@ -104,8 +104,9 @@ const (
 func newFakeVCD(t *testing.T) *fakeVCD {
 	t.Helper()
 	f := &fakeVCD{
-		versions: []string{"36.3", "37.2", "38.1", "39.0.0-alpha"}, passwords: map[string]string{"capvcd@acme": password},
-		valid: map[string]bool{}, handlers: map[string]http.HandlerFunc{},
+		versions:  []string{"36.3", "37.2", "38.1", "39.0.0-alpha"},
+		passwords: map[string]string{"capvcd@acme": password},
+		valid:     map[string]bool{}, handlers: map[string]http.HandlerFunc{},
 	}
 	f.Server = httptest.NewTLSServer(http.HandlerFunc(f.serve))
 	t.Cleanup(f.Close)
@@ -185,7 +186,8 @@ func (f *fakeVCD) serve(w http.ResponseWriter, r *http.Request) {
 	case !open && !f.authenticated(r):
 		w.WriteHeader(http.StatusUnauthorized)
 	case op != "GET /api/versions" && !f.accepts(r):
-		xmlError(w, http.StatusNotAcceptable, "NOT_ACCEPTABLE", "The request has invalid accept header: Unknown API version")
+		xmlError(w, http.StatusNotAcceptable, "NOT_ACCEPTABLE",
+			"The request has invalid accept header: Unknown API version")
 	case handler != nil:
 		handler(w, r)
 	case op == "GET /api/versions":
@@ -201,7 +203,8 @@ func (f *fakeVCD) authenticated(r *http.Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	token := r.Header.Get("X-Vmware-Vcloud-Access-Token")
-	return f.valid[token] && len(r.Header.Values("Authorization")) == 1 && r.Header.Get("Authorization") == "Bearer "+token
+	return f.valid[token] && len(r.Header.Values("Authorization")) == 1 &&
+		r.Header.Get("Authorization") == "Bearer "+token
 }
 
 func (f *fakeVCD) accepts(r *http.Request) bool {
@@ -221,7 +224,8 @@ func (f *fakeVCD) serveVersions(w http.ResponseWriter) {
 	defer f.mu.Unlock()
 	reply(w, `<SupportedVersions xmlns="http://www.vmware.com/vcloud/versions">`)
 	for _, v := range f.versions {
-		reply(w, `<VersionInfo><Version>%s</Version><LoginUrl>%s/cloudapi/1.0.0/sessions</LoginUrl></VersionInfo>`, v, f.loginURL)
+		reply(w, `<VersionInfo><Version>%s</Version><LoginUrl>%s/cloudapi/1.0.0/sessions</LoginUrl></VersionInfo>`, v,
+			f.loginURL)
 	}
 	reply(w, `</SupportedVersions>`)
 }
@@ -257,7 +261,8 @@ func xmlError(w http.ResponseWriter, status int, code, message string) {
 
 func xmlTask(w http.ResponseWriter, status string) {
 	w.WriteHeader(http.StatusAccepted)
-	reply(w, `<Task xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" status="%s" operationName="vappUpdateVm"/>`, testTask, status)
+	reply(w, `<Task xmlns="http://www.vmware.com/vcloud/v1.5" id="%s" status="%s" operationName="vappUpdateVm"/>`,
+		testTask, status)
 }
 
 // session logs in to a fake.

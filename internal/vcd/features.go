@@ -16,8 +16,8 @@ type Features struct {
 	SingleFirewallRule bool // creating a firewall rule of a gateway without the others: API 38.1, VCD 10.5.1
 }
 
-// Features returns what the site allows: in calls of the agreed API version, and in those that ask for a later one, if VCD offers
-// that. It makes a call only if what VCD offers is not known, or has not been asked for an hour.
+// Features returns what the site allows: in calls of the agreed API version, and in those that ask for a later one, if
+// VCD offers that. It makes a call only if what VCD offers is not known, or has not been asked for an hour.
 func (s *Session) Features(ctx context.Context) (Features, error) {
 	s.site.forgetOldVersions()
 	text, err := s.auth.transport.negotiate(ctx)
@@ -37,6 +37,7 @@ func (s *Session) Features(ctx context.Context) (Features, error) {
 func featuresOf(agreed apiVersion) Features {
 	since := func(minor int) bool { return agreed.compare(apiVersion{37, minor}) >= 0 }
 	return Features{
-		SharedVIP: since(0), IPv6VIP: since(0), TransparentMode: since(1), MemberGroups: since(1), IPSpaces: since(1), AllocateByValue: since(2),
+		SharedVIP: since(0), IPv6VIP: since(0), TransparentMode: since(1), MemberGroups: since(1), IPSpaces: since(1),
+		AllocateByValue: since(2),
 	}
 }

@@ -17,7 +17,8 @@ func checkName(kind, name, in string) error {
 	case strings.ContainsAny(name, fiqlMeta):
 		return &LookupError{
 			Kind: kind, Name: name, In: in, Err: ErrInvalid,
-			Reason: fmt.Sprintf("cannot be looked up: the name has one of the characters %s; refer to it by its URN", fiqlMeta),
+			Reason: fmt.Sprintf("cannot be looked up: the name has one of the characters %s; refer to it by its URN",
+				fiqlMeta),
 		}
 	}
 	return nil

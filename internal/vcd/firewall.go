@@ -42,8 +42,8 @@ type wireRule struct {
 // singleRuleAPI is the version of the API that brought creating one rule without the others, and the path for it.
 var singleRuleAPI = apiVersion{38, 1}
 
-// secondFirewallPath begins the second version of the firewall's API: of the first, rules cannot name ports without a profile
-// for each.
+// secondFirewallPath begins the second version of the firewall's API: of the first, rules cannot name ports without a
+// profile for each.
 const secondFirewallPath = "/cloudapi/2.0.0/edgeGateways/"
 
 func rulesPath(gateway, id string) string {
@@ -57,8 +57,8 @@ func rulesPath(gateway, id string) string {
 // Firewall holds the firewall rules and IP sets of edge gateways.
 type Firewall struct{ *client }
 
-// Rules lists the rules of a gateway's firewall that are not VCD's own, in their order. VCD has no pages here. It takes VCD 10.5.1,
-// see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
+// Rules lists the rules of a gateway's firewall that are not VCD's own, in their order. VCD has no pages here. It takes
+// VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
 func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, error) {
 	lines, err := f.rules(ctx, gateway)
 	if err != nil {
@@ -66,7 +66,10 @@ func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, e
 	}
 	rules := make([]FirewallRule, len(lines))
 	for i, w := range lines {
-		rules[i] = FirewallRule{ID: w.ID, Name: w.Name, Description: cmp.Or(w.Comments, w.Description), Enabled: w.Active, Action: w.Action}
+		rules[i] = FirewallRule{
+			ID: w.ID, Name: w.Name, Description: cmp.Or(w.Comments, w.Description),
+			Enabled: w.Active, Action: w.Action,
+		}
 	}
 	return rules, nil
 }
@@ -87,9 +90,9 @@ func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error
 // itemPorts is how many ports NSX takes in one item of a rule.
 const itemPorts = 15
 
-// CreateRule starts creating one rule without touching the others. The task is the gateway's: VCD does not return the id of the new
-// rule. It takes VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: Configure Firewall". [ErrInvalid] may
-// mean that the rule is gone that it was to come before.
+// CreateRule starts creating one rule without touching the others. The task is the gateway's: VCD does not return the
+// id of the new rule. It takes VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway:
+// Configure Firewall". [ErrInvalid] may mean that the rule is gone that it was to come before.
 func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec FirewallRuleSpec) (Task, error) {
 	sources := make([]string, len(spec.Sources))
 	for i, p := range spec.Sources {
@@ -100,7 +103,8 @@ func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec Firewall
 		family = "IPV6"
 	}
 	body := map[string]any{
-		"name": spec.Name, "comments": spec.Description, "active": true, "actionValue": spec.Action, "direction": "IN_OUT", "ipProtocol": family,
+		"name": spec.Name, "comments": spec.Description, "active": true, "actionValue": spec.Action,
+		"direction": "IN_OUT", "ipProtocol": family,
 		"sourceFirewallIpAddresses": sources, "destinationFirewallIpAddresses": []string{spec.Destination.String()},
 		"rawPortProtocols": portItems(spec.Protocol, spec.Ports),
 	}
@@ -117,7 +121,8 @@ func portItems(protocol string, ports []int) []any {
 		for i, p := range chunk {
 			texts[i] = strconv.Itoa(p)
 		}
-		items = append(items, map[string]any{"layer4Item": map[string]any{"protocol": protocol, "destinationPorts": texts}})
+		items = append(items,
+			map[string]any{"layer4Item": map[string]any{"protocol": protocol, "destinationPorts": texts}})
 	}
 	return items
 }

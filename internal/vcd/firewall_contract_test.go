@@ -19,12 +19,14 @@ func theirRules(to *target, edge string, names ...string) {
 	rules := make([]any, len(names))
 	for i, name := range names {
 		rules[i] = map[string]any{
-			"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "name": name, "actionValue": "ALLOW", "enabled": true, "version": map[string]any{"version": 7.0},
+			"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "name": name, "actionValue": "ALLOW",
+			"enabled": true, "version": map[string]any{"version": 7.0},
 		}
 	}
 	org := to.sim.State().Model.Orgs[1].ID
 	to.sim.Edit(func(e *vcdsim.Editor) {
-		e.AddDocument("1.0.0/edgeGateways/{gateway}/firewall/rules", "edgeFirewall", org, edge, map[string]any{"userDefinedRules": rules})
+		e.AddDocument("1.0.0/edgeGateways/{gateway}/firewall/rules", "edgeFirewall", org, edge,
+			map[string]any{"userDefinedRules": rules})
 	})
 }
 
@@ -51,8 +53,14 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 				ports[i] = 8000 + i
 			}
 
-			rules := create(vcd.FirewallRuleSpec{Name: "drop", Destination: netip.MustParseAddr("203.0.113.20"), Ports: ports, Action: "DROP"})
-			g.Expect(rules).To(Equal([]vcd.FirewallRule{{ID: rules[0].ID, Name: "drop", Description: "of drop", Enabled: true, Action: "DROP"}}))
+			rules := create(vcd.FirewallRuleSpec{
+				Name: "drop", Destination: netip.MustParseAddr("203.0.113.20"),
+				Ports: ports, Action: "DROP",
+			})
+			g.Expect(rules).To(Equal([]vcd.FirewallRule{{
+				ID: rules[0].ID, Name: "drop", Description: "of drop",
+				Enabled: true, Action: "DROP",
+			}}))
 			rules = create(vcd.FirewallRuleSpec{
 				Name: "allow", Destination: netip.MustParseAddr("2001:db8::20"), Ports: []int{80}, Action: "ALLOW",
 				Sources: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/48")}, Before: rules[0].ID,
@@ -91,7 +99,8 @@ func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
 	g.Expect(before).To(HaveLen(300), "the list has no pages")
 
 	task, err := s.Firewall.CreateRule(ctx, edge, vcd.FirewallRuleSpec{
-		Name: "ours", Destination: netip.MustParseAddr("203.0.113.20"), Protocol: "UDP", Ports: []int{53}, Action: "DROP", Before: before[0].ID,
+		Name: "ours", Destination: netip.MustParseAddr("203.0.113.20"), Protocol: "UDP", Ports: []int{53},
+		Action: "DROP", Before: before[0].ID,
 	})
 	done(t, s, task, err)
 	with, err := s.Firewall.Rules(ctx, edge)
@@ -107,11 +116,15 @@ func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
 			g.Expect(strings.Count(string(doc.Body), `"version":7`)).To(Equal(300), "nobody has written them")
 		}
 	}
-	g.Expect(slices.ContainsFunc(to.sim.Requests(), func(r vcdsim.Request) bool { return r.Method == http.MethodPut })).To(BeFalse())
+	g.Expect(slices.ContainsFunc(to.sim.Requests(),
+		func(r vcdsim.Request) bool { return r.Method == http.MethodPut })).To(BeFalse())
 }
 
 func TestFirewallRulesWhereTheyCannotBe(t *testing.T) {
-	rule := vcd.FirewallRuleSpec{Name: "r", Destination: netip.MustParseAddr("203.0.113.20"), Protocol: "TCP", Ports: []int{80}, Action: "DROP"}
+	rule := vcd.FirewallRuleSpec{
+		Name: "r", Destination: netip.MustParseAddr("203.0.113.20"), Protocol: "TCP",
+		Ports: []int{80}, Action: "DROP",
+	}
 	tests := []struct {
 		name  string
 		fault vcdsim.Fault

@@ -13,7 +13,10 @@ func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
 		name   string
 		answer http.HandlerFunc
 	}{
-		{"a page of a load balancer that is well-formed", func(w http.ResponseWriter, _ *http.Request) { reply(w, page) }},
+		{
+			"a page of a load balancer that is well-formed",
+			func(w http.ResponseWriter, _ *http.Request) { reply(w, page) },
+		},
 		{"an error document with status 200", func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, `<Error xmlns="http://www.vmware.com/vcloud/v1.5" majorErrorCode="500" message="out of order"/>`)
 		}},

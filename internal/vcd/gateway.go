@@ -91,14 +91,17 @@ type wireUplinkSubnet struct {
 
 // onGateway is a list of what is on an edge gateway.
 func onGateway(gateway, path, what, sort string) listing {
-	return listing{path: gatewaysPath + url.PathEscape(gateway) + path, what: what, of: " of edge gateway " + gateway, sort: sort}
+	return listing{
+		path: gatewaysPath + url.PathEscape(gateway) + path, what: what, of: " of edge gateway " + gateway,
+		sort: sort,
+	}
 }
 
 // Gateways are the edge gateways.
 type Gateways struct{ *client }
 
-// Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; the use of IP Spaces is shown since
-// VCD 10.4.1.
+// Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; the use of IP Spaces
+// is shown since VCD 10.4.1.
 func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 	return read(ctx, g.client, "edge gateway", id, gatewaysPath+url.PathEscape(id), (*wireGateway).gateway)
 }
@@ -132,7 +135,10 @@ func (w *wireUplinkSubnet) subnet() (UplinkSubnet, bool) {
 	if err != nil {
 		return UplinkSubnet{}, false
 	}
-	subnet := UplinkSubnet{Prefix: prefix, Gateway: gateway, Enabled: w.Enabled == nil || *w.Enabled, Primary: parseAddr(w.PrimaryIP)}
+	subnet := UplinkSubnet{
+		Prefix: prefix, Gateway: gateway, Enabled: w.Enabled == nil || *w.Enabled,
+		Primary: parseAddr(w.PrimaryIP),
+	}
 	if w.IPRanges != nil {
 		for _, r := range w.IPRanges.Values {
 			subnet.Ranges = appendRange(subnet.Ranges, r.Start, r.End)
@@ -169,8 +175,8 @@ type wireUsed struct {
 
 func (w wireUsed) id() string { return w.Network.ref().ID + " " + w.Address + " " + w.Category }
 
-// UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to view
-// gateways.
+// UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to
+// view gateways.
 func (g *Gateways) UsedAddresses(ctx context.Context, gateway string) ([]UsedAddress, error) {
 	lines, err := listAll[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
 	var used []UsedAddress
@@ -191,7 +197,8 @@ type wireAssignment struct {
 	Deployed int      `json:"numDeployedVirtualServices"`
 }
 
-// EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of gateways.
+// EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of
+// gateways.
 func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
 	lines, err := listAll[wireAssignment](ctx, b.client, listing{
 		path: "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments", what: "service engine groups",

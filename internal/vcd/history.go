@@ -27,14 +27,16 @@ func (ts *Tasks) History(ctx context.Context, ids ...string) ([]Task, error) {
 	var tasks []Task
 	for _, record := range both(found.TaskRecord, found.AdminTaskRecord) {
 		tasks = append(tasks, Task{
-			ID: urnOf(kindTask, record.HREF), Operation: record.Name, Owner: urnOf("", record.Object), State: taskState(record.Status),
+			ID: urnOf(kindTask, record.HREF), Operation: record.Name, Owner: urnOf("", record.Object),
+			State:    taskState(record.Status),
 			Progress: record.Progress, Started: parseTime(record.StartDate), Ended: parseTime(record.EndDate),
 		})
 	}
 	return tasks, nil
 }
 
-// deletions are the operations that delete a VM or vApp. Others that delete, such as that of metadata, leave it as it is.
+// deletions are the operations that delete a VM or vApp. Others that delete, such as that of metadata, leave it as it
+// is.
 var deletions = []string{"vdcDeleteVapp", "vappDelete", "vappDeleteVm", "vdcDeleteVm", "vmDelete"}
 
 // Deletes reports whether the task deletes the VM or vApp that it works on.

@@ -19,7 +19,10 @@ func TestURNOf(t *testing.T) {
 		{"an href says its kind", "", "https://other.example/api/vApp/vapp-" + id, "urn:vcloud:vapp:" + id},
 		{"an href to a template's VM", "", "https://x/api/vAppTemplate/vm-" + id, "urn:vcloud:vm:" + id},
 		{"an href to an administrator's view", "", "https://x/api/admin/vdc/" + id, "urn:vcloud:vdc:" + id},
-		{"a storage profile is no VDC", "", "https://x/api/vdcStorageProfile/" + id, "urn:vcloud:vdcstorageProfile:" + id},
+		{
+			"a storage profile is no VDC", "", "https://x/api/vdcStorageProfile/" + id,
+			"urn:vcloud:vdcstorageProfile:" + id,
+		},
 		{"nothing is nothing", kindVM, "", ""},
 	}
 	for _, tt := range tests {
@@ -33,10 +36,23 @@ func TestOperation(t *testing.T) {
 	tests := []struct {
 		name, method, url, want string
 	}{
-		{"ids are taken out", "GET", "https://h/api/vApp/vm-22222222-2222-4222-8222-222222222222", "GET /api/vApp/vm-{id}"},
-		{"actions stay", "POST", "https://h/api/vApp/vapp-22222222-2222-4222-8222-222222222222/action/recomposeVApp", "POST /api/vApp/vapp-{id}/action/recomposeVApp"},
-		{"URNs are taken out", "GET", "https://h/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:22222222-2222-4222-8222-222222222222/dhcp", "GET /cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp"},
-		{"a query has its type, also with semicolons", "GET", "https://h/api/query?filter=a==b;c==d&type=vm", "GET /api/query?type=vm"},
+		{
+			"ids are taken out", "GET", "https://h/api/vApp/vm-22222222-2222-4222-8222-222222222222",
+			"GET /api/vApp/vm-{id}",
+		},
+		{
+			"actions stay", "POST", "https://h/api/vApp/vapp-22222222-2222-4222-8222-222222222222/action/recomposeVApp",
+			"POST /api/vApp/vapp-{id}/action/recomposeVApp",
+		},
+		{
+			"URNs are taken out", "GET",
+			"https://h/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:22222222-2222-4222-8222-222222222222/dhcp",
+			"GET /cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp",
+		},
+		{
+			"a query has its type, also with semicolons", "GET", "https://h/api/query?filter=a==b;c==d&type=vm",
+			"GET /api/query?type=vm",
+		},
 		{"organisations are taken out", "POST", "https://h/oauth/tenant/acme/token", "POST /oauth/tenant/{org}/token"},
 		{"slashes at the end make no difference", "PUT", "https://h/api/x/", "PUT /api/x"},
 	}
@@ -54,7 +70,8 @@ func TestOperation(t *testing.T) {
 func TestFilters(t *testing.T) {
 	g := NewWithT(t)
 
-	g.Expect(allOf(term{"name", "my vApp+1&x"}, term{"isVAppTemplate", "false"})).To(Equal("name==my%20vApp%2B1%26x;isVAppTemplate==false"))
+	g.Expect(allOf(term{"name", "my vApp+1&x"},
+		term{"isVAppTemplate", "false"})).To(Equal("name==my%20vApp%2B1%26x;isVAppTemplate==false"))
 	g.Expect(anyOf(term{"id", "a"}, term{"id", "b"})).To(Equal("(id==a,id==b)"))
 	for _, name := range []string{"a;b", "a,b", "a(b", "a*", "a=b", "a!b", "a<b", `a"b`, ""} {
 		g.Expect(checkName("vApp", name, "")).To(MatchError(ErrInvalid), name)
@@ -95,7 +112,10 @@ func TestParseSite(t *testing.T) {
 }
 
 func TestParseSiteRefuses(t *testing.T) {
-	for _, address := range []string{"", "vcd.example.com", "http://vcd.example.com", "https://u:canary@vcd.example.com", "https://vcd/x?y=z"} {
+	for _, address := range []string{
+		"", "vcd.example.com", "http://vcd.example.com",
+		"https://u:canary@vcd.example.com", "https://vcd/x?y=z",
+	} {
 		t.Run(address, func(t *testing.T) {
 			g := NewWithT(t)
 

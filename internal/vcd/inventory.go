@@ -41,8 +41,8 @@ type snapshot struct {
 	err        error
 }
 
-// VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. The inventory is asked for anew when it is
-// older than maxAge or was invalidated since: by one query for all vApps of the VDC that callers ask for.
+// VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. The inventory is asked for anew when it
+// is older than maxAge or was invalidated since: by one query for all vApps of the VDC that callers ask for.
 func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
 	if err := checkName("vApp", vApp, "VDC "+vdc.Name); err != nil {
 		return nil, err
@@ -182,8 +182,8 @@ func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, r
 	return nil
 }
 
-// QueryVM searches for a VM by its URN in the whole organisation. Together with a failed [VMs.VM] it is part of the proof
-// that a VM is gone; it fails with [ErrNotFound] if no row has that id.
+// QueryVM searches for a VM by its URN in the whole organisation. Together with a failed [VMs.VM] it is part of the
+// proof that a VM is gone; it fails with [ErrNotFound] if no row has that id.
 func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 	records, err := i.queryVMs(ctx, allOf(term{"id", id}, term{"isVAppTemplate", "false"}))
 	if err != nil {

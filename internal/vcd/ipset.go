@@ -74,7 +74,8 @@ func groupPath(id string) string { return groupsPath + "/" + url.PathEscape(id) 
 // "Organization vDC Gateway: Configure Firewall", as do all changes.
 func (f *Firewall) CreateIPSet(ctx context.Context, set IPSet) (Task, error) {
 	return f.create(ctx, "IP set", set.Name, groupsPath, map[string]any{
-		"name": set.Name, "description": set.Description, "type": typeIPSet, "typeValue": typeIPSet, "ownerRef": refTo(set.Owner.ID),
+		"name": set.Name, "description": set.Description, "type": typeIPSet, "typeValue": typeIPSet,
+		"ownerRef":    refTo(set.Owner.ID),
 		"ipAddresses": addressTexts(set.Addresses),
 	})
 }
@@ -87,14 +88,15 @@ func addressTexts(addresses []netip.Addr) []string {
 	return texts
 }
 
-// UpdateIPSet reads an IP set, changes it and starts writing it back; what the change does not name stays as VCD wrote it. If
-// nothing but the order changes, nothing is written, and the task has succeeded.
+// UpdateIPSet reads an IP set, changes it and starts writing it back; what the change does not name stays as VCD wrote
+// it. If nothing but the order changes, nothing is written, and the task has succeeded.
 func (f *Firewall) UpdateIPSet(ctx context.Context, id string, change IPSetChange) (Task, error) {
 	return f.change(ctx, "IP set", id, groupPath(id), change.apply)
 }
 
 func (c IPSetChange) apply(o object) (bool, error) {
-	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(c.Addresses, o.setAddresses)), nil
+	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(c.Addresses, o.setAddresses)),
+		nil
 }
 
 func (o object) setAddresses(addresses []netip.Addr) bool {

@@ -61,11 +61,12 @@ func (w *wireSuggestion) suggestion() Suggestion {
 // IPSpaces are the IP Spaces and the addresses allocated from them.
 type IPSpaces struct{ *client }
 
-// Suggestions lists the IP Spaces that a gateway can have addresses from. A gateway that does not use IP Spaces answers with
-// [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
+// Suggestions lists the IP Spaces that a gateway can have addresses from. A gateway that does not use IP Spaces answers
+// with [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
 func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestion, error) {
 	return listAs(ctx, i.client, listing{
-		path: spacesPath + "/floatingIpSuggestions", what: "IP Spaces", of: " of edge gateway " + gateway, sort: "ipSpaceRef.name",
+		path: spacesPath + "/floatingIpSuggestions", what: "IP Spaces", of: " of edge gateway " + gateway,
+		sort:  "ipSpaceRef.name",
 		terms: []term{{"gatewayId", gateway}},
 	}, (*wireSuggestion).suggestion)
 }
@@ -157,10 +158,13 @@ func (w *wireAllocation) allocation() FloatingIP {
 
 // Mark reads an allocated address, lets mark say what it is used for and by whom, and starts writing that back. Of one
 // that VCD itself uses, only the description changes. It takes the right "IP Spaces: Allocate".
-func (i *IPSpaces) Mark(ctx context.Context, space, id string, mark func(now FloatingIP) (UsageState, string, error)) (Task, error) {
+func (i *IPSpaces) Mark(ctx context.Context, space, id string,
+	mark func(now FloatingIP) (UsageState, string, error),
+) (Task, error) {
 	task, err := i.edit(ctx, allocationPath(space, id), func(o object) (bool, error) {
 		now := FloatingIP{
-			ID: o.textOf("id"), Address: parseAddr(o.textOf("value")), Usage: UsageState(o.textOf("usageState")), Description: o.textOf("description"),
+			ID: o.textOf("id"), Address: parseAddr(o.textOf("value")), Usage: UsageState(o.textOf("usageState")),
+			Description: o.textOf("description"),
 		}
 		usage, description, err := mark(now)
 		if err != nil {

@@ -18,15 +18,18 @@ func TestCertificates(t *testing.T) {
 	s := to.session(t)
 	chain, key := vcdsimtest.SelfSigned(t)
 
-	made, err := s.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "web", Description: "d", Certificate: chain, PrivateKey: key})
+	made, err := s.Balancers.CreateCertificate(ctx,
+		vcd.CertificateSpec{Alias: "web", Description: "d", Certificate: chain, PrivateKey: key})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(made.ID).To(HavePrefix("urn:vcloud:certificateLibraryItem:"))
 	g.Expect(s.Balancers.Certificates(ctx)).To(ConsistOf(made))
 	_, err = s.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "web", Certificate: chain, PrivateKey: key})
 	g.Expect(err).To(MatchError(vcd.ErrConflict))
-	_, err = s.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{Alias: "bad", Certificate: []byte("x"), PrivateKey: key})
+	_, err = s.Balancers.CreateCertificate(ctx,
+		vcd.CertificateSpec{Alias: "bad", Certificate: []byte("x"), PrivateKey: key})
 	g.Expect(err).To(MatchError(vcd.ErrInvalid))
-	g.Expect(fmt.Sprintf("%v %+v %#v", vcd.CertificateSpec{PrivateKey: key}, vcd.CertificateSpec{PrivateKey: key}, vcd.CertificateSpec{PrivateKey: key})).
+	g.Expect(fmt.Sprintf("%v %+v %#v", vcd.CertificateSpec{PrivateKey: key}, vcd.CertificateSpec{PrivateKey: key},
+		vcd.CertificateSpec{PrivateKey: key})).
 		NotTo(ContainSubstring("KEY"))
 
 	g.Expect(s.Balancers.DeleteCertificate(ctx, made.ID)).To(Succeed())
@@ -49,7 +52,10 @@ func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
 
 	read, err := s.Entities.Get(ctx, id)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect([]any{read.ID, read.Name, read.Type, read.State}).To(Equal([]any{id, "c", "urn:vcloud:type:vmware:capvcdCluster:1.1.0", "PRE_CREATED"}))
+	g.Expect([]any{
+		read.ID, read.Name, read.Type,
+		read.State,
+	}).To(Equal([]any{id, "c", "urn:vcloud:type:vmware:capvcdCluster:1.1.0", "PRE_CREATED"}))
 	g.Expect(read.ETag).NotTo(BeEmpty())
 	g.Expect(string(read.Content)).To(MatchJSON(`{"kind":"CAPVCDCluster","foreign":"<&> ä"}`))
 	written, err := s.Entities.Update(ctx, read, []byte(`{"kind":"CAPVCDCluster","foreign":"<&> ä","status":{}}`))

@@ -62,9 +62,11 @@ func listAs[T item, U any](ctx context.Context, c *client, l listing, convert fu
 	return converted, nil
 }
 
-// complete reads all pages of a list. An item that comes or goes between two pages would be seen twice or never: such an answer
-// is discarded, and the list is read once more.
-func complete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T, error) {
+// complete reads all pages of a list. An item that comes or goes between two pages would be seen twice or never: such
+// an answer is discarded, and the list is read once more.
+func complete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T,
+	error,
+) {
 	return twice(what, func() ([]T, bool, error) {
 		var all []T
 		first, seen := 0, map[string]bool{}
@@ -145,8 +147,8 @@ func listByCursor[T item](ctx context.Context, c *client, l listing) ([]T, error
 	return items, wrapped(err, "listing", l.what+l.of)
 }
 
-// cursorIn takes the cursor of the next page out of the links of an answer; empty if this was the last one. Of the link, only
-// the cursor is used: it decides nothing about where the next call goes.
+// cursorIn takes the cursor of the next page out of the links of an answer; empty if this was the last one. Of the
+// link, only the cursor is used: it decides nothing about where the next call goes.
 func cursorIn(header http.Header) string {
 	for _, link := range header.Values("Link") {
 		match := nextCursor.FindStringSubmatch(link)

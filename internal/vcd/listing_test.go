@@ -16,8 +16,10 @@ const testGateway = "urn:vcloud:gateway:55555555-5555-4555-8555-555555555555"
 func TestOperationsNameNoObjects(t *testing.T) {
 	g := NewWithT(t)
 	for path, want := range map[string]string{
-		natPath(testGateway, "66666666-6666-4666-8666-666666666666"):                                                 "GET /cloudapi/1.0.0/edgeGateways/{id}/nat/rules/{id}",
-		entitiesPath + url.PathEscape("urn:vcloud:entity:vmware:capvcdCluster:66666666-6666-4666-8666-666666666666"): "GET /cloudapi/1.0.0/entities/{id}",
+		natPath(testGateway,
+			"66666666-6666-4666-8666-666666666666"): "GET /cloudapi/1.0.0/edgeGateways/{id}/nat/rules/{id}",
+		entitiesPath + url.PathEscape(
+			"urn:vcloud:entity:vmware:capvcdCluster:66666666-6666-4666-8666-666666666666"): "GET /cloudapi/1.0.0/entities/{id}",
 	} {
 		u, err := url.Parse("https://vcd" + path)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -94,7 +96,8 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 		cursors = append(cursors, r.URL.Query().Get("cursor"))
 		if len(cursors) < 3 {
 			w.Header().Add("Link", `<https://elsewhere/x>;rel="first"`)
-			w.Header().Add("Link", fmt.Sprintf(`<https://elsewhere/cloudapi/x?cursor=a%%2B%d&pageSize=1>;rel="nextPage";type="application/json"`, len(cursors)))
+			w.Header().Add("Link",
+				fmt.Sprintf(`<https://elsewhere/cloudapi/x?cursor=a%%2B%d&pageSize=1>;rel="nextPage";type="application/json"`, len(cursors)))
 		}
 		reply(w, `{"values":[{"id":"%d","type":"DNAT"}]}`, len(cursors))
 	})
@@ -115,7 +118,9 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 func TestWhatAChangeDoesNotNameStays(t *testing.T) {
 	g := NewWithT(t)
 	var o object
-	g.Expect(json.Unmarshal([]byte(`{"id":"x","big":12345678901234567890.10,"text":"<&>","members":null,"description":"a"}`), &o)).To(Succeed())
+	g.Expect(json.Unmarshal(
+		[]byte(`{"id":"x","big":12345678901234567890.10,"text":"<&>","members":null,"description":"a"}`),
+		&o)).To(Succeed())
 
 	g.Expect(o.set("description", "a")).To(BeFalse())
 	g.Expect(o.set("members", []string{})).To(BeFalse(), "nothing and an empty list are the same")
@@ -123,7 +128,8 @@ func TestWhatAChangeDoesNotNameStays(t *testing.T) {
 
 	body, err := encodeJSON(o)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(body)).To(Equal(`{"big":12345678901234567890.10,"description":"b","id":"x","members":null,"text":"<&>"}` + "\n"))
+	g.Expect(string(body)).To(
+		Equal(`{"big":12345678901234567890.10,"description":"b","id":"x","members":null,"text":"<&>"}` + "\n"))
 }
 
 func TestATaskThatWasDoneAtOnce(t *testing.T) {
@@ -147,7 +153,8 @@ func TestFeaturesByVersion(t *testing.T) {
 	g.Expect(featuresOf(apiVersion{37, 2})).To(HaveField("AllocateByValue", true))
 }
 
-// FuzzEdgeDecoders reads documents of anybody; what is changed of one is JSON again, and a second change changes nothing.
+// FuzzEdgeDecoders reads documents of anybody; what is changed of one is JSON again, and a second change changes
+// nothing.
 func FuzzEdgeDecoders(f *testing.F) {
 	f.Add([]byte(`{"id":"x","edgeGatewayUplinks":[{"subnets":null},{"subnets":{"values":[{"gateway":"10.0.0.1","prefixLength":99}]}}]}`))
 	f.Add([]byte(`{"members":[{"ipAddress":"10.0.0.1","port":1},null],"healthMonitors":[null,{"type":"TCP"}],"persistenceProfile":null,"memberGroupRef":{}}`))
@@ -182,9 +189,13 @@ func changeTwice(t *testing.T, body []byte) {
 	address, name, yes, port := netip.MustParseAddr("10.0.0.7"), "n", true, 7
 	for _, apply := range []func(object) (bool, error){
 		PoolChange{
-			Name: &name, Members: &[]PoolMember{{Address: address, Port: 7}}, Monitors: []string{"TCP"}, NoMonitors: []string{"PING"}, Sticky: &yes, DefaultPort: &port,
+			Name: &name, Members: &[]PoolMember{{Address: address, Port: 7}}, Monitors: []string{"TCP"},
+			NoMonitors: []string{"PING"}, Sticky: &yes, DefaultPort: &port,
 		}.apply,
-		VirtualServiceChange{Pool: &name, Certificate: &name, Address: &address, Ports: &[]ServicePort{{From: 7}}, Transparent: &yes}.apply,
+		VirtualServiceChange{
+			Pool: &name, Certificate: &name, Address: &address, Ports: &[]ServicePort{{From: 7}},
+			Transparent: &yes,
+		}.apply,
 		DNATChange{Port: &port, Profile: &name, External: &name}.apply,
 		IPSetChange{Addresses: &[]netip.Addr{address}}.apply,
 	} {

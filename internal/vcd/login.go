@@ -110,7 +110,8 @@ func loginByAPIToken(ctx context.Context, via *transport, config Config, version
 	return t, err
 }
 
-// tradeToken trades a refresh token for an access token, and the refresh token to use next: the same, unless it rotates.
+// tradeToken trades a refresh token for an access token, and the refresh token to use next: the same, unless it
+// rotates.
 func tradeToken(ctx context.Context, via *transport, config Config, version string) (_ token, next string, _ error) {
 	org, _ := config.identity()
 	path := "/oauth/tenant/" + url.PathEscape(org) + "/token"

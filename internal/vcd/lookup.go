@@ -11,7 +11,8 @@ import (
 // VDCs are the organisation VDCs, with their storage profiles and VM policies.
 type VDCs struct{ *client }
 
-// FindVDC finds a VDC of the session's organisation by name or URN. What was found by name is remembered for its URN, too.
+// FindVDC finds a VDC of the session's organisation by name or URN. What was found by name is remembered for its URN,
+// too.
 func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	return lookup(ctx, v.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
 		vdc, err := v.findVDC(ctx, nameOrURN)
@@ -56,12 +57,14 @@ func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, 
 	var profiles []StorageProfile
 	for _, r := range found.OrgVdcStorageProfileRecord {
 		profiles = append(profiles, StorageProfile{
-			Ref: Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name}, Default: r.IsDefaultStorageProfile, Enabled: r.IsEnabled,
+			Ref: Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name}, Default: r.IsDefaultStorageProfile,
+			Enabled: r.IsEnabled,
 		})
 	}
 	for _, r := range found.AdminOrgVdcStorageProfileRecord {
 		profiles = append(profiles, StorageProfile{
-			Ref: Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name}, Default: r.IsDefaultStorageProfile, Enabled: r.IsEnabled,
+			Ref: Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name}, Default: r.IsDefaultStorageProfile,
+			Enabled: r.IsEnabled,
 		})
 	}
 	return profiles, nil
@@ -73,7 +76,8 @@ func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) 
 	in := "VDC " + vdc.Name
 	for _, profile := range vdc.StorageProfiles {
 		switch {
-		case nameOrURN == "" && !profile.Default, nameOrURN != "" && profile.Name != nameOrURN && profile.ID != nameOrURN:
+		case nameOrURN == "" && !profile.Default, nameOrURN != "" && profile.Name != nameOrURN &&
+			profile.ID != nameOrURN:
 			continue
 		case !profile.Enabled:
 			return StorageProfile{}, &LookupError{

@@ -26,8 +26,8 @@ func (m Marker) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Valid returns why the marker cannot stand in a description, or nil. A valid one is read by [ParseMarker] as it was written; what
-// is created with another one would have no owner. The error wraps [ErrInvalid].
+// Valid returns why the marker cannot stand in a description, or nil. A valid one is read by [ParseMarker] as it was
+// written; what is created with another one would have no owner. The error wraps [ErrInvalid].
 func (m Marker) Valid() error {
 	switch {
 	case !markerID.MatchString(m.Cluster):

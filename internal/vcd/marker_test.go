@@ -18,7 +18,11 @@ func TestParseMarker(t *testing.T) {
 		{"people write around it", "Do not touch!\n" + machine.String() + " (asked Bob)", machine, true},
 		{"twice the same is one", machine.String() + "\n" + machine.String(), machine, true},
 		{"two owners are none", machine.String() + "\n" + Marker{Cluster: "other"}.String(), Marker{}, false},
-		{"two owners in one line are none", machine.String() + " " + Marker{Cluster: "other"}.String(), Marker{}, false},
+		{
+			"two owners in one line are none", machine.String() + " " + Marker{Cluster: "other"}.String(),
+			Marker{},
+			false,
+		},
 		{"none", "a VM", Marker{}, false},
 		{"a longer word is none", "not-cluster-api-provider-vcd cluster=7c1", Marker{}, false},
 		{"no cluster is none", "cluster-api-provider-vcd machine=9d2", Marker{}, false},

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Bounds of what label values there can be. What comes later is counted as otherLabel: a tenant who makes identities for site
-// after site must not fill the memory of the process.
+// Bounds of what label values there can be. What comes later is counted as otherLabel: a tenant who makes identities
+// for site after site must not fill the memory of the process.
 const (
 	maxSites      = 50
 	maxOperations = 100
@@ -55,21 +55,25 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	}
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 		return register(registerer, prometheus.NewHistogramVec(
-			prometheus.HistogramOpts{Namespace: "capvcd", Subsystem: "vcd", Name: name, Help: help, Buckets: buckets}, labels))
+			prometheus.HistogramOpts{Namespace: "capvcd", Subsystem: "vcd", Name: name, Help: help, Buckets: buckets},
+			labels))
 	}
 	return &metrics{
 		calls: counter("calls_total", "Calls to VCD that were made.", "site", "operation", "status"),
 		seconds: histogram("call_duration_seconds", "Time until VCD answered a call in full.",
 			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "operation", "status"),
 		siteSeconds: counter("call_seconds_total", "Time that calls to a site took, all together.", "site"),
-		throttled:   counter("throttled_total", "Calls that were held back or turned away before they were made.", "site", "by"),
-		waited:      counter("wait_seconds_total", "Time that calls waited before they were made.", "site", "by"),
-		outages:     counter("outages_total", "Times that a site stopped answering.", "site"),
-		logins:      counter("logins_total", "Logins.", "site", "result"),
-		tasks:       counter("tasks_total", "Tasks of VCD that were started here and have ended.", "site", "operation", "result"),
+		throttled: counter("throttled_total", "Calls that were held back or turned away before they were made.",
+			"site", "by"),
+		waited:  counter("wait_seconds_total", "Time that calls waited before they were made.", "site", "by"),
+		outages: counter("outages_total", "Times that a site stopped answering.", "site"),
+		logins:  counter("logins_total", "Logins.", "site", "result"),
+		tasks: counter("tasks_total", "Tasks of VCD that were started here and have ended.", "site", "operation",
+			"result"),
 		taskSeconds: histogram("task_duration_seconds", "Time between start and end of a task, by VCD's clock.",
 			[]float64{1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600, 1200, 3600}, "operation", "result"),
-		inventories: counter("inventory_queries_total", "Queries for all VMs of a VDC that clusters have machines in.", "site", "result"),
+		inventories: counter("inventory_queries_total", "Queries for all VMs of a VDC that clusters have machines in.",
+			"site", "result"),
 
 		sites: newLabels(maxSites), operations: newLabels(maxOperations), taskOperations: newLabels(maxOperations),
 	}

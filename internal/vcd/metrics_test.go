@@ -45,7 +45,8 @@ func value(g *WithT, registry prometheus.Gatherer, name string, labels map[strin
 				matches = matches && found[k] == v
 			}
 			if matches {
-				total += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				total += m.GetCounter().GetValue() + m.GetGauge().GetValue() +
+					float64(m.GetHistogram().GetSampleCount())
 			}
 		}
 	}
@@ -111,7 +112,10 @@ func TestSessionsAndLoginsAreCounted(t *testing.T) {
 	_, err = pool.Session(t.Context(), wrong)
 	g.Expect(err).To(MatchError(ErrUnauthorized))
 
-	names := []string{"capvcd_vcd_sessions", "capvcd_vcd_credentials_refused", "capvcd_vcd_logins_total", "capvcd_vcd_site_up"}
+	names := []string{
+		"capvcd_vcd_sessions", "capvcd_vcd_credentials_refused", "capvcd_vcd_logins_total",
+		"capvcd_vcd_site_up",
+	}
 	expectMetrics(g, registry, f, names, `
 		# HELP capvcd_vcd_credentials_refused Sessions whose credentials VCD refuses as they are.
 		# TYPE capvcd_vcd_credentials_refused gauge
@@ -160,7 +164,8 @@ func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
 	}
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero())
 	g.Expect(value(g, registry, "capvcd_vcd_outages_total", site)).To(BeEquivalentTo(1))
-	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "outage"})).To(BeEquivalentTo(3), "two calls found out")
+	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "outage"})).To(BeEquivalentTo(3),
+		"two calls found out")
 
 	clock.Advance(time.Minute)
 	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero(), "nobody tried yet")
@@ -185,7 +190,10 @@ func TestWaitingIsCountedByWhatIsWaitedFor(t *testing.T) {
 		}()
 	}
 	g.Eventually(clock.Waiting).Should(Equal(1))
-	g.Eventually(func() float64 { return value(g, registry, "capvcd_vcd_calls_in_flight", nil) }).Should(BeEquivalentTo(1))
+	g.Eventually(func() float64 {
+		return value(g, registry, "capvcd_vcd_calls_in_flight",
+			nil)
+	}).Should(BeEquivalentTo(1))
 
 	clock.Advance(2 * time.Second)
 	release()
@@ -213,7 +221,8 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 		return value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "rate_limit"})
 	}, testtime.Patience, "1ns").Should(BeNumerically(">=", 1))
 
-	g.Expect(value(g, registry, "capvcd_vcd_wait_seconds_total", map[string]string{"by": "rate_limit"})).To(BeNumerically(">", 0))
+	g.Expect(value(g, registry, "capvcd_vcd_wait_seconds_total",
+		map[string]string{"by": "rate_limit"})).To(BeNumerically(">", 0))
 }
 
 func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
@@ -271,9 +280,11 @@ func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
 	g.Expect(ask()).NotTo(Succeed())
 
 	g.Expect(value(g, registry, "capvcd_vcd_inventory_age_seconds", nil)).To(BeEquivalentTo(600))
-	g.Expect(value(g, registry, "capvcd_vcd_inventory_queries_total", map[string]string{"result": "failure"})).To(BeEquivalentTo(1))
+	g.Expect(value(g, registry, "capvcd_vcd_inventory_queries_total",
+		map[string]string{"result": "failure"})).To(BeEquivalentTo(1))
 	clock.Advance(forgetVApp + time.Second)
-	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_inventory_age_seconds")).To(BeZero(), "nobody asks for it any more")
+	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_inventory_age_seconds")).To(BeZero(),
+		"nobody asks for it any more")
 }
 
 func TestThereAreBoundedlyManySeries(t *testing.T) {
@@ -306,11 +317,15 @@ func TestThereAreBoundedlyManySeries(t *testing.T) {
 			}
 		}
 		for name, of := range values {
-			limit := map[string]int{"site": maxSites, "operation": maxOperations, "status": len(callStatuses) + 1, "result": 3, "by": 4}[name]
+			limit := map[string]int{
+				"site": maxSites, "operation": maxOperations, "status": len(callStatuses) + 1,
+				"result": 3, "by": 4,
+			}[name]
 			g.Expect(len(of)).To(BeNumerically("<=", limit+1), "%s of %s", name, family.GetName())
 		}
 	}
-	g.Expect(value(g, registry, "capvcd_vcd_logins_total", map[string]string{"site": "other"})).To(BeEquivalentTo(1000 - maxSites))
+	g.Expect(value(g, registry, "capvcd_vcd_logins_total",
+		map[string]string{"site": "other"})).To(BeEquivalentTo(1000 - maxSites))
 }
 
 func TestNamesAndIdsMakeNoOperations(t *testing.T) {

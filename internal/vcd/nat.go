@@ -75,18 +75,20 @@ func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
 	return rules, err
 }
 
-// CreateDNAT starts creating a DNAT rule. The task's owner may be the rule or the gateway: not every VCD returns the id of the
-// new rule. It takes the right "Organization vDC Gateway: Configure NAT", as do all changes.
+// CreateDNAT starts creating a DNAT rule. The task's owner may be the rule or the gateway: not every VCD returns the id
+// of the new rule. It takes the right "Organization vDC Gateway: Configure NAT", as do all changes.
 func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Task, error) {
 	return n.create(ctx, "NAT rule", rule.Name, natPath(gateway, ""), map[string]any{
 		"name": rule.Name, "description": rule.Description, "enabled": true, "ruleType": "DNAT", "type": "DNAT",
-		"externalAddresses": rule.External, "internalAddresses": rule.Internal, "dnatExternalPort": strconv.Itoa(rule.Port),
+		"externalAddresses": rule.External, "internalAddresses": rule.Internal,
+		"dnatExternalPort":       strconv.Itoa(rule.Port),
 		"applicationPortProfile": refTo(rule.Profile.ID),
 	})
 }
 
-// UpdateDNAT reads a DNAT rule, changes it and starts writing it back; what the change does not name stays as VCD wrote it. If
-// nothing changes, nothing is written, and the task has succeeded. [ErrChanged] means that it was changed meanwhile.
+// UpdateDNAT reads a DNAT rule, changes it and starts writing it back; what the change does not name stays as VCD wrote
+// it. If nothing changes, nothing is written, and the task has succeeded. [ErrChanged] means that it was changed
+// meanwhile.
 func (n *NAT) UpdateDNAT(ctx context.Context, gateway, id string, change DNATChange) (Task, error) {
 	return n.change(ctx, "NAT rule", id, natPath(gateway, id), change.apply)
 }
@@ -94,7 +96,8 @@ func (n *NAT) UpdateDNAT(ctx context.Context, gateway, id string, change DNATCha
 func (c DNATChange) apply(o object) (bool, error) {
 	return either(
 		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "enabled", c.Enabled),
-		setIf(o, "externalAddresses", c.External), setIf(o, "internalAddresses", c.Internal), setRef(o, "applicationPortProfile", c.Profile),
+		setIf(o, "externalAddresses", c.External), setIf(o, "internalAddresses", c.Internal),
+		setRef(o, "applicationPortProfile", c.Profile),
 		setBy(c.Port, func(port int) bool { return o.set("dnatExternalPort", strconv.Itoa(port)) }),
 	), nil
 }
@@ -140,13 +143,16 @@ func (w *wireProfile) profile() PortProfile {
 // PortProfiles lists the application port profiles of the organisation. It takes a right to
 // view the organisation's networks.
 func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
-	l := listing{path: profilesPath, what: "application port profiles", sort: "name", terms: []term{{"scope", "TENANT"}}}
+	l := listing{
+		path: profilesPath, what: "application port profiles", sort: "name",
+		terms: []term{{"scope", "TENANT"}},
+	}
 	return listAs(ctx, n.client, l, (*wireProfile).profile)
 }
 
-// CreatePortProfile starts creating an application port profile; the task's owner is the new one. It belongs to a VDC or VDC
-// group: [Gateway.Owner]. It takes the right "Organization vDC Gateway: Configure NAT" or that of the firewall, as do all
-// changes.
+// CreatePortProfile starts creating an application port profile; the task's owner is the new one. It belongs to a VDC
+// or VDC group: [Gateway.Owner]. It takes the right "Organization vDC Gateway: Configure NAT" or that of the firewall,
+// as do all changes.
 func (n *NAT) CreatePortProfile(ctx context.Context, owner string, p PortProfile) (Task, error) {
 	return n.create(ctx, "application port profile", p.Name, profilesPath, map[string]any{
 		"name": p.Name, "description": p.Description, "scope": "TENANT", "contextEntityId": owner,
@@ -171,14 +177,15 @@ type ProfilePort struct {
 	Port     int
 }
 
-// UpdatePortProfile reads an application port profile, changes it and starts writing it back; what the change does not name
-// stays as VCD wrote it.
+// UpdatePortProfile reads an application port profile, changes it and starts writing it back; what the change does not
+// name stays as VCD wrote it.
 func (n *NAT) UpdatePortProfile(ctx context.Context, id string, change PortProfileChange) (Task, error) {
 	return n.change(ctx, "application port profile", id, profilePath(id), change.apply)
 }
 
 func (c PortProfileChange) apply(o object) (bool, error) {
-	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(c.Port, o.setProfilePort)), nil
+	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(c.Port, o.setProfilePort)),
+		nil
 }
 
 func (o object) setProfilePort(port ProfilePort) bool {

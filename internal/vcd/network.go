@@ -29,8 +29,8 @@ func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 	})
 }
 
-// ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: for callers that wait for a change of the
-// network there.
+// ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: for callers that wait for a
+// change of the network there.
 func (n *Networks) ForgetNetwork(vdc VDC, network Ref) {
 	n.lookups.drop(key("network", vdc.ID, network.ID))
 	n.lookups.drop(key("network", vdc.ID, network.Name))
@@ -69,18 +69,24 @@ func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 	return network(byID[ref.ID], dhcp), nil
 }
 
-func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...term) ([]*types.OpenApiOrgVdcNetwork, error) {
+func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...term) ([]*types.OpenApiOrgVdcNetwork,
+	error,
+) {
 	var page struct {
 		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
 	}
-	if err := n.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", jsonFilter(terms...)), &page); err != nil {
+	if err := n.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", jsonFilter(terms...)),
+		&page); err != nil {
 		return nil, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
 	}
 	return page.Values, nil
 }
 
-// groupNetworks finds networks that belong to a VDC group which the VDC is in. Who may not see the groups has to believe that it is.
-func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string, by term) ([]*types.OpenApiOrgVdcNetwork, error) {
+// groupNetworks finds networks that belong to a VDC group which the VDC is in. Who may not see the groups has to
+// believe that it is.
+func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string,
+	by term,
+) ([]*types.OpenApiOrgVdcNetwork, error) {
 	found, err := n.networks(ctx, nameOrURN, by)
 	if err != nil {
 		return nil, err
@@ -147,7 +153,8 @@ func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
 			continue
 		}
 		subnet := Subnet{
-			Prefix: netip.PrefixFrom(gateway, values.PrefixLength).Masked(), Gateway: gateway, DNSSuffix: values.DNSSuffix,
+			Prefix: netip.PrefixFrom(gateway, values.PrefixLength).Masked(), Gateway: gateway,
+			DNSSuffix: values.DNSSuffix,
 		}
 		for _, server := range []string{values.DNSServer1, values.DNSServer2} {
 			if addr, err := netip.ParseAddr(server); err == nil {

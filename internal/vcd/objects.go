@@ -86,8 +86,8 @@ func (o object) textOf(field string) string {
 	return text
 }
 
-// change reads an object, lets edit change it and starts writing it back. If edit changes nothing, nothing is written, and the
-// task has succeeded; but an object that VCD failed to realize is written in any case, so that VCD tries again.
+// change reads an object, lets edit change it and starts writing it back. If edit changes nothing, nothing is written,
+// and the task has succeeded; but an object that VCD failed to realize is written in any case, so that VCD tries again.
 func (c *client) change(ctx context.Context, what, id, path string, edit func(object) (bool, error)) (Task, error) {
 	task, err := c.edit(ctx, path, edit)
 	return task, wrapped(err, "changing "+what, id)

@@ -30,8 +30,8 @@ func (v *VDCs) FindPlacementPolicy(ctx context.Context, vdc VDC, nameOrURN strin
 	return v.findPolicy(ctx, vdc, nameOrURN, false)
 }
 
-// FindDefaultSizing returns the sizing policy that the VDC gives to VMs for which none is asked. It is empty if that fixes nothing,
-// or may not be seen.
+// FindDefaultSizing returns the sizing policy that the VDC gives to VMs for which none is asked. It is empty if that
+// fixes nothing, or may not be seen.
 func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 	return lookup(ctx, v.lookups, key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
 		var doc struct {
@@ -105,7 +105,8 @@ func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
 			Total  int                         `json:"resultTotal"`
 			Values []*types.VdcComputePolicyV2 `json:"values"`
 		}
-		if err := v.getJSON(ctx, path, params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize)), &found); err != nil {
+		if err := v.getJSON(ctx, path, params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize)),
+			&found); err != nil {
 			return nil, err
 		}
 		for _, p := range found.Values {

@@ -16,12 +16,14 @@ import (
 // The site that TestCallsGoThroughTheProxyOfTheEnvironment makes its other process call; empty in the first one.
 const proxiedSite = "PROXIED_SITE"
 
-// TestCallsGoThroughTheProxyOfTheEnvironment runs itself again: what the environment says of proxies is read once per process.
+// TestCallsGoThroughTheProxyOfTheEnvironment runs itself again: what the environment says of proxies is read once per
+// process.
 func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 	g := NewWithT(t)
 	if site := os.Getenv(proxiedSite); site != "" {
 		pool := vcd.NewPool(vcd.PoolOptions{})
-		_, err := pool.Session(t.Context(), vcd.Config{Site: site, Org: "acme", Credentials: vcd.Credentials{Username: "u", Password: "p"}})
+		_, err := pool.Session(t.Context(),
+			vcd.Config{Site: site, Org: "acme", Credentials: vcd.Credentials{Username: "u", Password: "p"}})
 		g.Expect(err).To(HaveOccurred())
 		return
 	}
@@ -32,7 +34,10 @@ func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 
-	for site, direct := range map[string]bool{"https://vcd.proxied.example": false, "https://vcd.direct.example": true} {
+	for site, direct := range map[string]bool{
+		"https://vcd.proxied.example": false,
+		"https://vcd.direct.example":  true,
+	} {
 		again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 		again.Env = append(os.Environ(), proxiedSite+"="+site, "HTTPS_PROXY="+proxy.URL, "NO_PROXY=.direct.example")
 		out, err := again.CombinedOutput()

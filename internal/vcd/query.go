@@ -22,9 +22,11 @@ const queryPath = "/api/query"
 // maxFilter bounds the length of one filter, so that URLs stay short enough for every proxy.
 const maxFilter = 4000
 
-// queryPage asks the query service for one page of records. That it finds nothing is proof of something, so it must be the service that says
-// so: there is no VCD without one, and a page of something in front of VCD may well be XML.
-func (c *client) queryPage(ctx context.Context, kind, filter string, page int, sortBy string, into *types.QueryResultRecordsType) error {
+// queryPage asks the query service for one page of records. That it finds nothing is proof of something, so it must be
+// the service that says so: there is no VCD without one, and a page of something in front of VCD may well be XML.
+func (c *client) queryPage(ctx context.Context, kind, filter string, page int, sortBy string,
+	into *types.QueryResultRecordsType,
+) error {
 	got, err := c.do(ctx, call{method: http.MethodGet, path: queryPath, query: params(
 		"type", c.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
 		"sortAsc", sortBy, "filterEncoded", "true", "filter", filter,
@@ -61,7 +63,8 @@ func (c *client) queryType(kind string) string {
 	}
 	admin := map[string]string{
 		"vm": "adminVM", "vApp": "adminVApp", "orgVdc": "adminOrgVdc", "vAppTemplate": "adminVAppTemplate",
-		"task": "adminTask", "disk": "adminDisk", "catalog": "adminCatalog", "orgVdcStorageProfile": "adminOrgVdcStorageProfile",
+		"task": "adminTask", "disk": "adminDisk", "catalog": "adminCatalog",
+		"orgVdcStorageProfile": "adminOrgVdcStorageProfile",
 	}
 	if name, ok := admin[kind]; ok {
 		return name

@@ -18,9 +18,9 @@ const (
 	resourceDisk = "17"
 )
 
-// ReconfigureVM starts one reconfiguration of a VM. The VM is read, altered where the change says so, and sent back: extra
-// configuration that others wrote and all else stays as it is. An empty value removes a key. A [VMs.VM] of a moment
-// before, of a VM that is powered off, is what it starts from.
+// ReconfigureVM starts one reconfiguration of a VM. The VM is read, altered where the change says so, and sent back:
+// extra configuration that others wrote and all else stays as it is. An empty value removes a key. A [VMs.VM] of a
+// moment before, of a VM that is powered off, is what it starts from.
 func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
 	document, ok := v.documents.take(id)
 	if !ok {
@@ -82,7 +82,10 @@ type extraConfig struct {
 func mergeExtraConfig(vm *node, changes map[string]string) error {
 	hardware := vm.first("VirtualHardwareSection")
 	if hardware == nil {
-		return &LookupError{Kind: "VM", Name: vm.attr("name"), Err: ErrInvalid, Reason: "shows no hardware section to this user"}
+		return &LookupError{
+			Kind: "VM", Name: vm.attr("name"), Err: ErrInvalid,
+			Reason: "shows no hardware section to this user",
+		}
 	}
 	left := maps.Clone(changes)
 	hardware.keep(func(child *node) bool {
@@ -164,7 +167,8 @@ func growItem(hardware *node, diskID string, sizeMiB int64) {
 			host.setAttr("capacity", strconv.FormatInt(sizeMiB, 10))
 		}
 		if item.text("VirtualQuantity") != "" {
-			item.first("VirtualQuantity").setText(strconv.FormatInt(inUnit(sizeMiB, item.text("VirtualQuantityUnits")), 10))
+			item.first("VirtualQuantity").setText(strconv.FormatInt(inUnit(sizeMiB, item.text("VirtualQuantityUnits")),
+				10))
 		}
 	}
 }

@@ -61,11 +61,13 @@ func TestReconfiguredKeepsWhatOthersWrote(t *testing.T) {
 	text := string(body)
 	g.Expect(text).To(ContainSubstring("<Description>cluster-api-provider-vcd cluster=c machine=m</Description>"))
 	g.Expect(text).To(ContainSubstring(`name="cp-0"`))
-	g.Expect(text).To(ContainSubstring(`<ovf:Item><rasd:HostResource xmlns:ns13="http://www.vmware.com/vcloud/v1.5" ns13:capacity="20480">`))
+	g.Expect(text).To(ContainSubstring(
+		`<ovf:Item><rasd:HostResource xmlns:ns13="http://www.vmware.com/vcloud/v1.5" ns13:capacity="20480">`))
 	for _, section := range []string{"VmSpecSection", "NetworkConnectionSection", "Tasks"} {
 		g.Expect(text).NotTo(ContainSubstring(section), "unchanged sections are not sent")
 	}
-	g.Expect(strings.Index(text, "guestinfo.metadata")).To(BeNumerically("<", strings.Index(text, `<Link rel="edit" href="https://x/virtual`)))
+	g.Expect(strings.Index(text, "guestinfo.metadata")).To(BeNumerically("<",
+		strings.Index(text, `<Link rel="edit" href="https://x/virtual`)))
 }
 
 func TestReconfiguredGrowsTheVMsOwnDisk(t *testing.T) {
@@ -103,9 +105,24 @@ func TestReconfiguredRefuses(t *testing.T) {
 		kind           error
 		text           string
 	}{
-		{"shrinking", vmDocument, VMChange{DiskMiB: 1024}, ErrInvalid, `VM "cp-0" has a disk of 20480 MiB, which cannot shrink to 1024 MiB`},
-		{"a VM without disks", `<Vm name="cp-0"/>`, VMChange{DiskMiB: 1}, ErrInvalid, `VM "cp-0" shows no disks to this user`},
-		{"a VM without hardware", `<Vm name="cp-0"/>`, VMChange{ExtraConfig: map[string]string{"a": "b"}}, ErrInvalid, `VM "cp-0" shows no hardware section to this user`},
+		{
+			"shrinking", vmDocument,
+			VMChange{DiskMiB: 1024},
+			ErrInvalid,
+			`VM "cp-0" has a disk of 20480 MiB, which cannot shrink to 1024 MiB`,
+		},
+		{
+			"a VM without disks", `<Vm name="cp-0"/>`,
+			VMChange{DiskMiB: 1},
+			ErrInvalid,
+			`VM "cp-0" shows no disks to this user`,
+		},
+		{
+			"a VM without hardware", `<Vm name="cp-0"/>`,
+			VMChange{ExtraConfig: map[string]string{"a": "b"}},
+			ErrInvalid,
+			`VM "cp-0" shows no hardware section to this user`,
+		},
 		{"no XML", `hello`, VMChange{}, ErrUnavailable, "the answer is not XML of VCD"},
 		{"broken XML", `<Vm><a></Vm>`, VMChange{}, ErrUnavailable, "the answer is not XML of VCD"},
 	}

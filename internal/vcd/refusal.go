@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Credentials that VCD refused are tried again after ten minutes, then after twice as long each time, up to an hour: few enough
-// logins for no account to be locked.
+// Credentials that VCD refused are tried again after ten minutes, then after twice as long each time, up to an hour:
+// few enough logins for no account to be locked.
 const (
 	firstRefusal = 10 * time.Minute
 	lastRefusal  = time.Hour
@@ -31,8 +31,8 @@ func (r refusal) at(now time.Time) error {
 }
 
 // refuse notes that VCD refused the credentials of a version. Those that never worked are wrong until they are changed;
-// those that did may be right again, such as when a directory behind VCD comes back. A service account knows itself which token was
-// refused, and tries no token twice. The lock is held.
+// those that did may be right again, such as when a directory behind VCD comes back. A service account knows itself
+// which token was refused, and tries no token twice. The lock is held.
 func (a *authenticator) refuse(version string, err error) {
 	if _, ok := errors.AsType[*tokenError](err); ok {
 		a.refused[version] = refusal{err: err, until: a.site.clock.Now().Add(tokenCheck)}
@@ -62,7 +62,10 @@ func loginFailure(err error) error {
 	case !ok, errors.Is(err, ErrUnavailable), errors.Is(err, ErrThrottled), errors.Is(err, ErrBusy):
 		return err
 	case status.refusesCredentials():
-		return &StatusError{Status: http.StatusUnauthorized, Operation: status.Operation, Message: "the credentials were refused"}
+		return &StatusError{
+			Status: http.StatusUnauthorized, Operation: status.Operation,
+			Message: "the credentials were refused",
+		}
 	case status.Code == "" && status.Message == "":
 		// VCD gives a reason. A load balancer without a working cell does not.
 		return &connectionError{ErrUnavailable, status.Error()}
@@ -70,11 +73,12 @@ func loginFailure(err error) error {
 	return &loginError{status}
 }
 
-// refusesCredentials reports whether a login failed because of the credentials. To a wrong API token, the OAuth endpoint
-// answers 400 (RFC 6749, 5.2).
+// refusesCredentials reports whether a login failed because of the credentials. To a wrong API token, the OAuth
+// endpoint answers 400 (RFC 6749, 5.2).
 func (e *StatusError) refusesCredentials() bool {
 	return e.Status == http.StatusUnauthorized ||
-		e.Status == http.StatusBadRequest && (strings.HasPrefix(e.Message, "invalid_grant") || strings.HasPrefix(e.Message, "invalid_client"))
+		e.Status == http.StatusBadRequest &&
+			(strings.HasPrefix(e.Message, "invalid_grant") || strings.HasPrefix(e.Message, "invalid_client"))
 }
 
 // A loginError is VCD's reason, other than wrong credentials, to refuse a login.

@@ -91,7 +91,8 @@ func (c *client) do(ctx context.Context, what call) (answer, error) {
 
 // setTenant names the organisation that a provider's session works in; a tenant's session has only one.
 func (c *client) setTenant(ctx context.Context, what call, header http.Header) error {
-	if !c.provider || isSystem(c.config.Org) || what.path == queryPath && strings.HasPrefix(what.query, "type=organization&") {
+	if !c.provider || isSystem(c.config.Org) || what.path == queryPath &&
+		strings.HasPrefix(what.query, "type=organization&") {
 		return nil
 	}
 	org, err := c.orgID(ctx)
@@ -152,8 +153,8 @@ func (c *client) start(ctx context.Context, method, path, contentType string, co
 	return taskFrom(&t), nil
 }
 
-// startJSON makes a call of the JSON API that starts a task. Once it has ended, the task names what it worked on: what was
-// created, for example.
+// startJSON makes a call of the JSON API that starts a task. Once it has ended, the task names what it worked on: what
+// was created, for example.
 func (c *client) startJSON(ctx context.Context, method, path string, content any) (Task, error) {
 	got, err := c.do(ctx, call{method: method, path: path, json: true, content: content})
 	if err != nil {

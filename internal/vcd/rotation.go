@@ -14,16 +14,16 @@ const flushEvery = 2 * time.Second
 // A TokenStore keeps the token of a service account. VCD replaces it with each login, and knows only the last, so
 // only one process may use it.
 type TokenStore interface {
-	// Load returns the token for the next login, as it is now and not as it was remembered, once the store is as sure as it can
-	// be that it can write down the one after it. Its errors come back from the login, wrapped.
+	// Load returns the token for the next login, as it is now and not as it was remembered, once the store is as sure
+	// as it can be that it can write down the one after it. Its errors come back from the login, wrapped.
 	Load(ctx context.Context) (string, error)
 	// Store writes down the token that VCD gave for old, and returns when it cannot be lost any more. It fails with
 	// [ErrConflict] if another token than old is there: it was replaced by a new one, which stays.
 	Store(ctx context.Context, old, token string) error
 }
 
-// A ServiceAccount logs in with a token that changes with each login, one login at a time. Sessions of several organisations may
-// share it, but all of one [Pool] of one process.
+// A ServiceAccount logs in with a token that changes with each login, one login at a time. Sessions of several
+// organisations may share it, but all of one [Pool] of one process.
 type ServiceAccount struct {
 	tokens TokenStore
 
@@ -54,7 +54,8 @@ func (a *ServiceAccount) Rest(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// flush writes down a token that could not be written when it was given. It does not wait for a login, which does so itself.
+// flush writes down a token that could not be written when it was given. It does not wait for a login, which does so
+// itself.
 func (a *ServiceAccount) flush(ctx context.Context, now time.Time) {
 	if !a.mu.TryLock() {
 		return
@@ -125,8 +126,8 @@ func (a *ServiceAccount) trade(ctx context.Context, via *transport, config Confi
 	return t, nil
 }
 
-// loginByServiceAccount trades the token for an access token and the next token, and writes that down before anything else is
-// done. Where that fails, it is tried again with every call; until then the process must not die.
+// loginByServiceAccount trades the token for an access token and the next token, and writes that down before anything
+// else is done. Where that fails, it is tried again with every call; until then the process must not die.
 func loginByServiceAccount(ctx context.Context, via *transport, config Config, version string) (token, error) {
 	a := config.ServiceAccount
 	a.mu.Lock()
@@ -143,7 +144,8 @@ type tokenError struct{ reason string }
 
 var (
 	errNoToken      = &tokenError{"there is no token of the service account"}
-	errTokenRefused = &tokenError{"the token of the service account was refused: grant it anew, and write that token down"}
+	errTokenRefused = &tokenError{"the token of the service account was refused: grant it anew, and write that " +
+		"token down"}
 )
 
 // Error implements error.

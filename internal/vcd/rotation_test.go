@@ -67,16 +67,25 @@ func login(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore) (*vcd.Poo
 	return loginAt(t, sim, tokens, &laterClock{})
 }
 
-func loginAt(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore, clock vcd.Clock) (*vcd.Pool, func() (*vcd.Session, error)) {
+func loginAt(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore, clock vcd.Clock) (*vcd.Pool,
+	func() (*vcd.Session, error),
+) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 10000, Burst: 10000, Clock: clock})
-	config := vcd.Config{Site: sim.URL(), Org: "acme", CABundle: sim.CA(), ServiceAccount: vcd.NewServiceAccount(tokens)}
+	config := vcd.Config{
+		Site: sim.URL(), Org: "acme", CABundle: sim.CA(),
+		ServiceAccount: vcd.NewServiceAccount(tokens),
+	}
 	return pool, func() (*vcd.Session, error) { return pool.Session(t.Context(), config) }
 }
 
 func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
-	safes := []*safe{{token: account(t, sim, "manager")}, {token: account(t, sim, "ccm-a")}, {token: account(t, sim, "ccm-b")}}
+	safes := []*safe{
+		{token: account(t, sim, "manager")},
+		{token: account(t, sim, "ccm-a")},
+		{token: account(t, sim, "ccm-b")},
+	}
 	var sessions []func() (*vcd.Session, error)
 	for _, s := range safes {
 		pool, session := login(t, sim, s)
@@ -92,7 +101,8 @@ func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 				all.Go(func() {
 					s, err := session()
 					if err == nil {
-						_, err = s.VApps.FindVApp(t.Context(), vcd.VDC{Ref: vcd.Ref{ID: "urn:vcloud:vdc:00000000-0000-4000-8000-000000000000"}}, "none")
+						_, err = s.VApps.FindVApp(t.Context(),
+							vcd.VDC{Ref: vcd.Ref{ID: "urn:vcloud:vdc:00000000-0000-4000-8000-000000000000"}}, "none")
 					}
 					if !errors.Is(err, vcd.ErrNotFound) {
 						t.Errorf("round %d: %v", round, err)
@@ -165,7 +175,10 @@ func TestATokenThatIsWrongElsewhereIsNotWrongHere(t *testing.T) {
 	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
 	pool := vcd.NewPool(vcd.PoolOptions{})
 	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
-	config := vcd.Config{Site: sim.URL(), Org: "System", CABundle: sim.CA(), ServiceAccount: vcd.NewServiceAccount(&safe{token: account(t, sim, "ccm")})}
+	config := vcd.Config{
+		Site: sim.URL(), Org: "System", CABundle: sim.CA(),
+		ServiceAccount: vcd.NewServiceAccount(&safe{token: account(t, sim, "ccm")}),
+	}
 	_, err := pool.Session(t.Context(), config)
 	g.Expect(err).To(MatchError(vcd.ErrUnauthorized))
 
@@ -205,7 +218,8 @@ func TestATokenThatSomebodyElseUsedInTheSameMomentIsReadAgain(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(shared.stored).To(Equal(2))
-	g.Expect(sim.Counters()).To(HaveKeyWithValue(tokenLogin, 3+1), "the first token was refused once, and the account's own request counts")
+	g.Expect(sim.Counters()).To(HaveKeyWithValue(tokenLogin, 3+1),
+		"the first token was refused once, and the account's own request counts")
 }
 
 func TestATokenThatWasTakenAwayBeforeItWasWrittenDown(t *testing.T) {
@@ -259,7 +273,8 @@ func TestNobodyLogsInWhileAServiceAccountRests(t *testing.T) {
 
 	err := service.Rest(t.Context(), func() error {
 		go func() {
-			_, err := pool.Session(t.Context(), vcd.Config{Site: sim.URL(), Org: "acme", CABundle: sim.CA(), ServiceAccount: service})
+			_, err := pool.Session(t.Context(),
+				vcd.Config{Site: sim.URL(), Org: "acme", CABundle: sim.CA(), ServiceAccount: service})
 			loggedIn <- err
 		}()
 		g.Consistently(loggedIn, "50ms").ShouldNot(Receive())

@@ -12,8 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestRequestsFollowTheSchema holds what is sent against VMware's schemas, which are not part of this repository. They end
-// with API 30 and do not know compute policies.
+// TestRequestsFollowTheSchema holds what is sent against VMware's schemas, which are not part of this repository. They
+// end with API 30 and do not know compute policies.
 func TestRequestsFollowTheSchema(t *testing.T) {
 	g := NewWithT(t)
 	check := filepath.Join(filepath.Dir(filepath.Dir(recordings(t, "*_api_org.xml")[0])), "check-xml")
@@ -31,7 +31,8 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 		}
 	}
 	task := func(w http.ResponseWriter) { xmlTask(w, "queued") }
-	f.on("POST /api/vdc/{id}/action/composeVApp", keep("compose", func(w http.ResponseWriter) { reply(w, `<VApp name="a" id="%s"/>`, testVApp) }))
+	f.on("POST /api/vdc/{id}/action/composeVApp",
+		keep("compose", func(w http.ResponseWriter) { reply(w, `<VApp name="a" id="%s"/>`, testVApp) }))
 	f.on("POST /api/vApp/vapp-{id}/action/recomposeVApp", keep("recompose", task))
 	f.on("POST /api/vApp/vapp-{id}/action/undeploy", keep("undeploy-vapp", task))
 	f.on("POST /api/vApp/vm-{id}/action/undeploy", keep("undeploy-vm", task))
@@ -39,19 +40,25 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 	f.on("PUT /api/vApp/vapp-{id}/leaseSettingsSection", keep("lease", task))
 	f.on("PUT /api/vApp/vapp-{id}/networkConfigSection", keep("networks", task))
 	f.on("GET /api/vApp/vapp-{id}/networkConfigSection", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, `<NetworkConfigSection xmlns="%s" xmlns:ovf="%s"><ovf:Info/></NetworkConfigSection>`, namespaceVCloud, namespaceOVF)
+		reply(w, `<NetworkConfigSection xmlns="%s" xmlns:ovf="%s"><ovf:Info/></NetworkConfigSection>`, namespaceVCloud,
+			namespaceOVF)
 	})
-	f.on("GET /api/vApp/vapp-{id}", func(w http.ResponseWriter, _ *http.Request) { reply(w, `<VApp id="%s" deployed="true"/>`, testVApp) })
+	f.on("GET /api/vApp/vapp-{id}",
+		func(w http.ResponseWriter, _ *http.Request) { reply(w, `<VApp id="%s" deployed="true"/>`, testVApp) })
 	s := session(t, f)
 	ctx := t.Context()
 	network := Ref{ID: "urn:vcloud:network:66666666-6666-4666-8666-666666666666", Name: "nodes"}
 	vm := VMSpec{
 		Name: "cp-0", Description: "d", ComputerName: "cp-0", Template: Template{VM: Ref{ID: testVM, Name: "t"}},
 		StorageProfile: &StorageProfile{Ref: Ref{ID: "urn:vcloud:vdcstorageProfile:77777777-7777-4777-8777-777777777777", Name: "s"}},
-		NICs:           []NIC{{Network: "nodes", Mode: ModeManual, Address: "192.168.100.7", Primary: true}, {Index: 1, Network: "nodes"}},
+		NICs: []NIC{
+			{Network: "nodes", Mode: ModeManual, Address: "192.168.100.7", Primary: true},
+			{Index: 1, Network: "nodes"},
+		},
 	}
 
-	_, _, err := s.VApps.ComposeVApp(ctx, inVDC(), VAppSpec{Name: "a", Description: "d", Networks: []Ref{network}, VMs: []VMSpec{vm, vm}})
+	_, _, err := s.VApps.ComposeVApp(ctx, inVDC(),
+		VAppSpec{Name: "a", Description: "d", Networks: []Ref{network}, VMs: []VMSpec{vm, vm}})
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, start := range []func() (Task, error){
 		func() (Task, error) { return s.VApps.AddVMs(ctx, testVApp, []VMSpec{vm, vm}) },

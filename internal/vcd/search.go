@@ -14,8 +14,8 @@ type Search struct {
 	IDs    []string // URNs of VMs anywhere in the organisation
 }
 
-// SearchVMs returns the VMs that a search means, sorted by name: all of them, or an error. It asks by as few queries as fit
-// into addresses of a sensible length; VMs that were found in the VDCs are not asked for by their URN again.
+// SearchVMs returns the VMs that a search means, sorted by name: all of them, or an error. It asks by as few queries as
+// fit into addresses of a sensible length; VMs that were found in the VDCs are not asked for by their URN again.
 func (i *Inventory) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([]VMRecord, error) {
 	found := map[string]VMRecord{}
 	filters, err := i.filtersInVDCs(vdcs, search)

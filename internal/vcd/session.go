@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Session is one login, shared by all users of the same Config. It logs in again by itself. What it offers is grouped by
-// noun.
+// A Session is one login, shared by all users of the same Config. It logs in again by itself. What it offers is grouped
+// by noun.
 type Session struct {
 	VDCs      *VDCs
 	Networks  *Networks

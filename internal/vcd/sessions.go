@@ -77,7 +77,8 @@ func NewPool(opts PoolOptions) *Pool {
 	return p
 }
 
-// SetWireLog makes every call be reported to log, without secrets and bodies; nil stops it. It may be called at any time.
+// SetWireLog makes every call be reported to log, without secrets and bodies; nil stops it. It may be called at any
+// time.
 func (p *Pool) SetWireLog(log func(Exchange)) { p.wireLog.Store(&log) }
 
 func (p *Pool) currentWireLog() func(Exchange) {
@@ -88,7 +89,8 @@ func (p *Pool) currentWireLog() func(Exchange) {
 }
 
 // Session returns the session for config, logging in if there is none that works. Credentials that were refused are not
-// tried again before config.Version changes, or in a while if they worked before. A site that hangs is unavailable at once.
+// tried again before config.Version changes, or in a while if they worked before. A site that hangs is unavailable at
+// once.
 func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	p.evictIdle(ctx)
 	s, err := p.sessionFor(config)
@@ -148,8 +150,8 @@ func newSessionKey(base string, c Config) sessionKey {
 	return sessionKey(hash.Sum(nil))
 }
 
-// evictIdle logs out sessions that were not used for a while, such as those of a password that was changed, and forgets sites
-// that have no session left.
+// evictIdle logs out sessions that were not used for a while, such as those of a password that was changed, and forgets
+// sites that have no session left.
 func (p *Pool) evictIdle(ctx context.Context) {
 	deadline := p.opts.Clock.Now().Add(-p.opts.IdleTimeout)
 	p.mu.Lock()
@@ -166,7 +168,8 @@ func (p *Pool) evictIdle(ctx context.Context) {
 }
 
 // Logout logs out the sessions of the credentials and site of config, in whichever organisation they work: they are not
-// needed any more. Sessions whose tasks are followed are kept: others have the same credentials. It does not wait for VCD.
+// needed any more. Sessions whose tasks are followed are kept: others have the same credentials. It does not wait for
+// VCD.
 func (p *Pool) Logout(ctx context.Context, config Config) {
 	base, err := parseSite(config.Site)
 	if err != nil {
@@ -175,7 +178,8 @@ func (p *Pool) Logout(ctx context.Context, config Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, s := range p.sessions {
-		if s.site.base == base && s.config.Credentials == config.Credentials && s.config.ServiceAccount == config.ServiceAccount && s.Tasks.running() == 0 {
+		if s.site.base == base && s.config.Credentials == config.Credentials &&
+			s.config.ServiceAccount == config.ServiceAccount && s.Tasks.running() == 0 {
 			p.drop(ctx, key)
 		}
 	}

@@ -43,7 +43,8 @@ func TestWrongPasswordsAreTriedOncePerVersion(t *testing.T) {
 	for range 3 {
 		_, err := pool.Session(t.Context(), config)
 		g.Expect(err).To(MatchError(ErrUnauthorized))
-		g.Expect(err.Error()).To(Equal("logging in to organization acme of " + f.URL + ": the credentials were refused (HTTP 401)"))
+		g.Expect(err.Error()).To(Equal("logging in to organization acme of " + f.URL +
+			": the credentials were refused (HTTP 401)"))
 	}
 	g.Expect(f.count(opLogin)).To(Equal(1))
 
@@ -91,7 +92,11 @@ func TestALoginThatFindsNothingIsNoProofOfAbsence(t *testing.T) {
 			g := NewWithT(t)
 			clock := newFakeClock()
 			f := newFakeVCD(t)
-			f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) { xmlError(w, status, "X", "This user is disabled.") })
+			f.on(opLogin, func(w http.ResponseWriter,
+				_ *http.Request,
+			) {
+				xmlError(w, status, "X", "This user is disabled.")
+			})
 			pool := NewPool(PoolOptions{Clock: clock})
 
 			for range 3 {
@@ -369,7 +374,10 @@ func TestCredentialsCannotBePrinted(t *testing.T) {
 	asJSON, err := json.Marshal(config)
 
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, text := range []string{string(asJSON), fmt.Sprintf("%v", config), fmt.Sprintf("%+v", config), fmt.Sprintf("%#v", config)} {
+	for _, text := range []string{
+		string(asJSON), fmt.Sprintf("%v", config), fmt.Sprintf("%+v", config),
+		fmt.Sprintf("%#v", config),
+	} {
 		g.Expect(text).NotTo(ContainSubstring("canary"))
 		g.Expect(text).To(ContainSubstring("https://x"))
 	}

@@ -17,7 +17,8 @@ func TestATemplateWithoutVMIsRefused(t *testing.T) {
 	_, err := to.session(t).Templates.FindTemplate(t.Context(), "kubernetes", "no-vm")
 
 	g.Expect(err).To(MatchError(vcd.ErrInvalid))
-	g.Expect(err.Error()).To(Equal(`template "no-vm" in catalog kubernetes has no VM: upload it again, or choose another`))
+	g.Expect(err.Error()).To(
+		Equal(`template "no-vm" in catalog kubernetes has no VM: upload it again, or choose another`))
 }
 
 func TestLookupsAreRememberedAndHeal(t *testing.T) {
@@ -127,7 +128,8 @@ func TestForeignExtraConfigSurvives(t *testing.T) {
 			ctx := t.Context()
 			s := to.session(t)
 			p := to.plan(t, s, "foreign")
-			vApp, task, err := s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{Name: "foreign", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+			vApp, task, err := s.VApps.ComposeVApp(ctx, p.vdc,
+				vcd.VAppSpec{Name: "foreign", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 			await(t, s, task, err)
 			to.sim.Edit(func(e *vcdsim.Editor) {
 				e.Assumptions().ExtraConfigMerges = merges
@@ -136,7 +138,8 @@ func TestForeignExtraConfigSurvives(t *testing.T) {
 			vApp, err = s.VApps.VApp(ctx, vApp.ID)
 			g.Expect(err).NotTo(HaveOccurred())
 
-			task, err = s.VMs.ReconfigureVM(ctx, vApp.VMs[0].ID, vcd.VMChange{ExtraConfig: map[string]string{"ours": "new"}})
+			task, err = s.VMs.ReconfigureVM(ctx, vApp.VMs[0].ID,
+				vcd.VMChange{ExtraConfig: map[string]string{"ours": "new"}})
 			await(t, s, task, err)
 
 			vm, err := s.VMs.VM(ctx, vApp.VMs[0].ID)
@@ -152,7 +155,8 @@ func TestABusyVMIsBusy(t *testing.T) {
 	g := NewWithT(t)
 	to.sim.Faults().Add(vcdsim.Fault{
 		Operation: "POST /api/vApp/vapp/action/recomposeVApp", Count: 1, Status: 400, Code: "BUSY_ENTITY",
-		Message: "The entity Ref: com.vmware.vcloud.entity.vm:1 is busy completing an operation VAPP_UPDATE_VM. VAPP_UPDATE_VM(com.vmware.vcloud.entity.task:2)",
+		Message: "The entity Ref: com.vmware.vcloud.entity.vm:1 is busy completing an operation VAPP_UPDATE_VM. " +
+			"VAPP_UPDATE_VM(com.vmware.vcloud.entity.task:2)",
 	})
 	s := to.session(t)
 	p := to.plan(t, s, "busy")
@@ -172,7 +176,8 @@ func TestAFailedTaskEndsWithItsReason(t *testing.T) {
 	s := to.session(t)
 	p := to.plan(t, s, "failing")
 	to.sim.Faults().Add(vcdsim.Fault{FailTask: true, Count: 1, Message: "The host is out of memory."})
-	_, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "failing", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	_, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc,
+		vcd.VAppSpec{Name: "failing", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 	g.Expect(err).NotTo(HaveOccurred())
 	woken := make(chan struct{})
 
@@ -222,7 +227,8 @@ func TestAProviderWorksInATenant(t *testing.T) {
 	s := to.session(t)
 
 	p := to.plan(t, s, "provider")
-	vApp, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc, vcd.VAppSpec{Name: "provider", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	vApp, task, err := s.VApps.ComposeVApp(t.Context(), p.vdc,
+		vcd.VAppSpec{Name: "provider", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
 	await(t, s, task, err)
 
 	rows, err := s.Inventory.VMs(t.Context(), p.vdc, "provider", 0)

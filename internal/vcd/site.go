@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// A site is one VCD installation: its circuit breaker, and the API version agreed on beside what else is offered. All sessions on it share it.
+// A site is one VCD installation: its circuit breaker, and the API version agreed on beside what else is offered. All
+// sessions on it share it.
 type site struct {
 	base    string // https://host[:port]
 	breaker *breaker
@@ -41,7 +42,8 @@ func parseSite(address string) (string, error) {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
 		return "", &LookupError{
-			Kind: "site", Name: redactAddress(address), Err: ErrInvalid, Reason: "is not an address of the form https://host[:port]",
+			Kind: "site", Name: redactAddress(address), Err: ErrInvalid,
+			Reason: "is not an address of the form https://host[:port]",
 		}
 	case u.Scheme != "https":
 		return "", &LookupError{Kind: "site", Name: address, Err: ErrInvalid, Reason: "must be reached by https"}

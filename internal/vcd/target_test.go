@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
-// A target is what the contract is held against: the simulator, or a real VCD when VCD_URL is set. Then VCD_ORG, VCD_USER
-// and VCD_PASSWORD or VCD_API_TOKEN say who, and VCD_VDC, VCD_NETWORK, VCD_CATALOG, VCD_TEMPLATE, VCD_SIZING_POLICY and
-// VCD_PLACEMENT_POLICY say what to work with; VCD_CA_FILE and VCD_INSECURE are optional.
+// A target is what the contract is held against: the simulator, or a real VCD when VCD_URL is set. Then VCD_ORG,
+// VCD_USER and VCD_PASSWORD or VCD_API_TOKEN say who, and VCD_VDC, VCD_NETWORK, VCD_CATALOG, VCD_TEMPLATE,
+// VCD_SIZING_POLICY and VCD_PLACEMENT_POLICY say what to work with; VCD_CA_FILE and VCD_INSECURE are optional.
 type target struct {
 	sim    *vcdsim.Simulator // nil on a real VCD
 	pool   *vcd.Pool

@@ -9,8 +9,8 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, what is
-// known stays.
+// readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, what
+// is known stays.
 func (ts *Tasks) readTask(ctx context.Context, id string, known Task) (Task, error) {
 	states, err := ts.readTasks(ctx, []string{id})
 	if read, ok := states[id]; ok {

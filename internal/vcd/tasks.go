@@ -16,7 +16,8 @@ const (
 	tasksPerQuery = 60
 	// missesUntilUnknown is how often a task must be missing from the answer before it counts as unknown.
 	missesUntilUnknown = 2
-	// triesUntilUnexplained is how often the reason of a failure is asked for before the failure is reported without it.
+	// triesUntilUnexplained is how often the reason of a failure is asked for before the failure is reported without
+	// it.
 	triesUntilUnexplained = 5
 	// endedKept is how long the end of a task is kept for its follower. Most forget it at once, but they may be deleted
 	// before, such as a machine whose finalizer was removed.
@@ -85,8 +86,9 @@ func (ts *Tasks) Task(key string) (Task, bool) {
 	return Task{}, false
 }
 
-// Wait waits until a task has ended, polled with all others of the session, and returns it as it ended; as [TaskUnknown] if
-// VCD does not know it any more, or the session was closed. When timeout fires first, it returns the task as it is.
+// Wait waits until a task has ended, polled with all others of the session, and returns it as it ended; as
+// [TaskUnknown] if VCD does not know it any more, or the session was closed. When timeout fires first, it returns the
+// task as it is.
 func (ts *Tasks) Wait(ctx context.Context, t Task, timeout <-chan time.Time) (Task, error) {
 	if t.State == TaskSucceeded {
 		return t, nil
@@ -214,8 +216,8 @@ func (ts *Tasks) giveUp(ctx context.Context) {
 	}
 }
 
-// untilNextPoll keeps the distance between polls; the first after a pause comes soon, because many tasks are short. A poll
-// waits a little longer if a task will have ended then: at the fixed distance, its end would be seen late.
+// untilNextPoll keeps the distance between polls; the first after a pause comes soon, because many tasks are short. A
+// poll waits a little longer if a task will have ended then: at the fixed distance, its end would be seen late.
 func (ts *Tasks) untilNextPoll() time.Duration {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

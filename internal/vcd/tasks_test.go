@@ -33,7 +33,8 @@ func newTaskServer(t *testing.T) *taskServer {
 		reply(w, `<QueryResultRecords total="%d" page="1" pageSize="128">`, len(ids))
 		for _, id := range ids {
 			if state := s.states[id]; state != "" {
-				reply(w, `<TaskRecord name="vappUpdateVm" status="%s" progress="50" href="https://x/api/task/%s"/>`, state, id)
+				reply(w, `<TaskRecord name="vappUpdateVm" status="%s" progress="50" href="https://x/api/task/%s"/>`,
+					state, id)
 			}
 		}
 		reply(w, `</QueryResultRecords>`)
@@ -83,7 +84,10 @@ func TestFollow(t *testing.T) {
 	g.Eventually(woken).Should(Receive(Equal("m3")))
 	task, ok := s.Tasks.Task("m3")
 	g.Expect(ok).To(BeTrue())
-	g.Expect(task).To(Equal(Task{ID: taskID(3), Owner: testVM, Operation: "vappUpdateVm", State: TaskSucceeded, Progress: 50}))
+	g.Expect(task).To(Equal(Task{
+		ID: taskID(3), Owner: testVM, Operation: "vappUpdateVm", State: TaskSucceeded,
+		Progress: 50,
+	}))
 	tick(g, clock, f)
 	g.Eventually(f.rounds).Should(Equal([]int{5, 5, 4}))
 	g.Consistently(woken, "50ms").ShouldNot(Receive())

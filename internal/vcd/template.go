@@ -10,8 +10,8 @@ import (
 // Templates are the vApp templates of catalogs.
 type Templates struct{ *client }
 
-// FindTemplate finds a vApp template by the names of catalog and template, or by the template's URN. The catalog may be one
-// that another organisation shares.
+// FindTemplate finds a vApp template by the names of catalog and template, or by the template's URN. The catalog may be
+// one that another organisation shares.
 func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) (Template, error) {
 	return lookup(ctx, t.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
 		ref, in, err := t.locateTemplate(ctx, catalog, template)

@@ -19,8 +19,8 @@ const (
 	unnamedPause = 2 * time.Second
 )
 
-// A transport carries calls to one site: it waits for the rate limit, limits time and size, counts, logs, and turns answers
-// that are no success into errors. It knows no credentials.
+// A transport carries calls to one site: it waits for the rate limit, limits time and size, counts, logs, and turns
+// answers that are no success into errors. It knows no credentials.
 type transport struct {
 	site    *site
 	next    http.RoundTripper
@@ -36,13 +36,17 @@ type answer struct {
 	body   []byte
 }
 
-// newTransport returns the transport for a config, with a connection pool of its own: tenants trust different certificates.
+// newTransport returns the transport for a config, with a connection pool of its own: tenants trust different
+// certificates.
 func newTransport(s *site, config Config, opts PoolOptions, log func() func(Exchange)) (*transport, error) {
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: config.Insecure} //nolint:gosec // explicit opt-in
 	if len(config.CABundle) > 0 {
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(config.CABundle) {
-			return nil, &LookupError{Kind: "CA bundle", Name: s.base, Err: ErrTLS, Reason: "has no certificate in PEM format"}
+			return nil, &LookupError{
+				Kind: "CA bundle", Name: s.base, Err: ErrTLS,
+				Reason: "has no certificate in PEM format",
+			}
 		}
 	}
 	return &transport{
@@ -124,7 +128,10 @@ func (t *transport) admit() error {
 	}
 	if left := t.site.remainingPause(); left > 0 {
 		t.site.metrics.held(heldByVCD)
-		return &StatusError{Status: http.StatusTooManyRequests, Message: "VCD asked to be called less often", retryAfter: left}
+		return &StatusError{
+			Status: http.StatusTooManyRequests, Message: "VCD asked to be called less often",
+			retryAfter: left,
+		}
 	}
 	return nil
 }
@@ -152,8 +159,8 @@ func (t *transport) exchange(req *http.Request) (answer, error) {
 	return answer{resp.StatusCode, resp.Header, body}, nil
 }
 
-// failure returns the error that an answer stands for, if any. A redirect is one: VCD sends none, and following it would send
-// credentials elsewhere.
+// failure returns the error that an answer stands for, if any. A redirect is one: VCD sends none, and following it
+// would send credentials elsewhere.
 func (t *transport) failure(op string, got answer) error {
 	if got.status < http.StatusMultipleChoices {
 		return nil

@@ -121,11 +121,16 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			ErrUnavailable, "not an answer of VCD: Bad Gateway (HTTP 502)",
 		},
 		{
-			"an empty 500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+			"an empty 500", func(w http.ResponseWriter,
+				_ *http.Request,
+			) {
+				w.WriteHeader(http.StatusInternalServerError)
+			},
 			ErrUnavailable, "Internal Server Error (HTTP 500)",
 		},
 		{
-			"a success that is not XML", func(w http.ResponseWriter, _ *http.Request) { reply(w, "<html>please log in") },
+			"a success that is not XML",
+			func(w http.ResponseWriter, _ *http.Request) { reply(w, "<html>please log in") },
 			ErrUnavailable, "the answer is not XML of VCD",
 		},
 		{

@@ -41,8 +41,8 @@ type Config struct {
 	// Version distinguishes revisions of the same credentials (a Secret's resourceVersion): one wrong
 	// password is tried once per Version. That of a service account stays while it changes its token itself.
 	Version string
-	// Accepted is true if VCD accepted these credentials before, maybe in an earlier process: if it refuses them now, they
-	// may be right again later.
+	// Accepted is true if VCD accepted these credentials before, maybe in an earlier process: if it refuses them now,
+	// they may be right again later.
 	Accepted bool
 }
 

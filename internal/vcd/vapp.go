@@ -117,9 +117,9 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// DeleteVApp starts the next step of deleting a vApp: undeploying it while it is deployed, else removing it. Call it again
-// when the task has ended, until it fails with [ErrNotFound]. It deletes all VMs of the vApp; the caller has made sure
-// that they are its own.
+// DeleteVApp starts the next step of deleting a vApp: undeploying it while it is deployed, else removing it. Call it
+// again when the task has ended, until it fails with [ErrNotFound]. It deletes all VMs of the vApp; the caller has made
+// sure that they are its own.
 func (v *VApps) DeleteVApp(ctx context.Context, id string) (Task, error) {
 	found, err := v.VApp(ctx, id)
 	if err != nil {

@@ -24,8 +24,8 @@ const (
 	versionsAge = time.Hour
 )
 
-// laterCalls are parts of the API that came after oldestAPI, by how their paths begin. Calls of them ask for a version that has
-// them, whatever was agreed on: documents differ between versions, so all else stays at one.
+// laterCalls are parts of the API that came after oldestAPI, by how their paths begin. Calls of them ask for a version
+// that has them, whatever was agreed on: documents differ between versions, so all else stays at one.
 var laterCalls = []struct {
 	under string
 	since apiVersion
@@ -55,7 +55,8 @@ func (s *site) agree(document []byte) (string, error) {
 	return s.version, nil
 }
 
-// versionFor returns the version to ask for in a call to a path: the agreed one, or the oldest offered one that has what is called.
+// versionFor returns the version to ask for in a call to a path: the agreed one, or the oldest offered one that has
+// what is called.
 func (s *site) versionFor(path, agreed string) (string, error) {
 	for _, later := range laterCalls {
 		if !strings.HasPrefix(path, later.under) {
@@ -75,7 +76,10 @@ func (s *site) offeredSince(since apiVersion) (string, error) {
 	defer s.mu.Unlock()
 	usable := slices.DeleteFunc(slices.Clone(s.offered), func(v apiVersion) bool { return v.compare(since) < 0 })
 	if len(usable) == 0 {
-		return "", &LookupError{Kind: "API version", Name: since.String(), Err: ErrInvalid, Reason: "or a later one is not offered by this VCD"}
+		return "", &LookupError{
+			Kind: "API version", Name: since.String(), Err: ErrInvalid,
+			Reason: "or a later one is not offered by this VCD",
+		}
 	}
 	return s.choose(usable), nil
 }
@@ -89,8 +93,8 @@ func (s *site) forgetOldVersions() {
 	}
 }
 
-// choose takes the oldest version, so that the same wire format is used everywhere. What was refused is taken only if there is
-// nothing else. The lock is held.
+// choose takes the oldest version, so that the same wire format is used everywhere. What was refused is taken only if
+// there is nothing else. The lock is held.
 func (s *site) choose(versions []apiVersion) string {
 	now := s.clock.Now()
 	for _, v := range versions {

@@ -86,7 +86,8 @@ func TestCellsThatAgreeOnNothingAreUnavailable(t *testing.T) {
 	g.Expect(err).To(MatchError(ErrUnavailable), "it is no fault of the request")
 	g.Expect(f.count(opVM)).To(Equal(1+maxAgreements), "it does not go on for ever")
 	f.setVersions(oldCell...)
-	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"), "a version that was refused is taken if there is no other")
+	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"),
+		"a version that was refused is taken if there is no other")
 }
 
 func TestAVersionThatWasRefusedIsTakenAgainLater(t *testing.T) {
@@ -162,7 +163,8 @@ func TestACallForALaterVersionAtCellsOfTwoReleases(t *testing.T) {
 	f.setCells([]string{"37.2", "37.3"}, []string{"37.2", "38.1"})
 
 	for range 6 {
-		g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(ConsistOf(HaveField("Name", "38.1")), "the other cell is asked")
+		g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(ConsistOf(HaveField("Name", "38.1")),
+			"the other cell is asked")
 	}
 	g.Expect(s.site.agreedVersion()).To(Equal("37.2"))
 

@@ -88,8 +88,10 @@ func nicsFrom(section *types.NetworkConnectionSection) []NIC {
 	var nics []NIC
 	for _, c := range section.NetworkConnection {
 		nics = append(nics, NIC{
-			Index: c.NetworkConnectionIndex, Network: c.Network, MAC: c.MACAddress, Mode: AddressMode(c.IPAddressAllocationMode),
-			Address: c.IPAddress, Secondary: c.SecondaryIpAddress, Primary: c.NetworkConnectionIndex == section.PrimaryNetworkConnectionIndex,
+			Index: c.NetworkConnectionIndex, Network: c.Network, MAC: c.MACAddress,
+			Mode:    AddressMode(c.IPAddressAllocationMode),
+			Address: c.IPAddress, Secondary: c.SecondaryIpAddress,
+			Primary: c.NetworkConnectionIndex == section.PrimaryNetworkConnectionIndex,
 			Adapter: c.NetworkAdapterType,
 		})
 	}
@@ -136,8 +138,8 @@ func (v *VMs) PowerOn(ctx context.Context, id string) (Task, error) {
 	return v.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/powerOn", "", nil)
 }
 
-// Shutdown starts shutting the guest down, by its own means: it needs VMware Tools in the guest, and may take as long as the
-// guest likes. The VM stays deployed: [VMs.PowerOff] comes after it.
+// Shutdown starts shutting the guest down, by its own means: it needs VMware Tools in the guest, and may take as long
+// as the guest likes. The VM stays deployed: [VMs.PowerOff] comes after it.
 func (v *VMs) Shutdown(ctx context.Context, id string) (Task, error) {
 	return v.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/shutdown", "", nil)
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A node is an element as the server wrote it, prefixes included. Documents that are read, changed in one element and sent
-// back go through nodes, because the SDK's types lose prefixes, and what they do not know.
+// A node is an element as the server wrote it, prefixes included. Documents that are read, changed in one element and
+// sent back go through nodes, because the SDK's types lose prefixes, and what they do not know.
 type node struct {
 	name     xml.Name // Space is the prefix, not the namespace
 	attrs    []xml.Attr
@@ -41,7 +41,8 @@ func parseXML(document []byte) (*node, error) {
 	return nil, errNotXML
 }
 
-// grow adds a token to the innermost of the open nodes and returns those that are open then; nil if the token does not fit.
+// grow adds a token to the innermost of the open nodes and returns those that are open then; nil if the token does not
+// fit.
 func grow(open []*node, raw xml.Token) []*node {
 	inner := open[len(open)-1]
 	switch t := xml.CopyToken(raw).(type) {

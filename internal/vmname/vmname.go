@@ -31,8 +31,10 @@ const (
 // functions are those of Sprig that work on short strings: none reads a clock, the environment or randomness, or
 // repeats its input.
 var functions = []string{
-	"abbrev", "adler32sum", "camelcase", "cat", "coalesce", "contains", "default", "empty", "hasPrefix", "hasSuffix", "kebabcase", "lower", "nospace",
-	"regexReplaceAll", "regexReplaceAllLiteral", "replace", "sha1sum", "sha256sum", "substr", "ternary", "trim", "trimAll", "trimPrefix", "trimSuffix", "trunc", "upper",
+	"abbrev", "adler32sum", "camelcase", "cat", "coalesce", "contains", "default", "empty", "hasPrefix", "hasSuffix",
+	"kebabcase", "lower", "nospace",
+	"regexReplaceAll", "regexReplaceAllLiteral", "replace", "sha1sum", "sha256sum", "substr", "ternary", "trim",
+	"trimAll", "trimPrefix", "trimSuffix", "trunc", "upper",
 }
 
 // errTooLong means that a template writes more than a name can hold.
@@ -55,8 +57,11 @@ func (o Object) fields() map[string]any {
 		annotations = map[string]string{}
 	}
 	return map[string]any{
-		"metadata": map[string]any{"name": o.Name, "namespace": o.Namespace, "uid": o.UID, "labels": labels, "annotations": annotations},
-		"name":     o.Name, "namespace": o.Namespace,
+		"metadata": map[string]any{
+			"name": o.Name, "namespace": o.Namespace, "uid": o.UID, "labels": labels,
+			"annotations": annotations,
+		},
+		"name": o.Name, "namespace": o.Namespace,
 		"Name": o.Name, "Namespace": o.Namespace, "UID": o.UID, "Labels": labels, "Annotations": annotations,
 	}
 }
@@ -199,7 +204,8 @@ func Validate(text string) error {
 
 func example(machine, uid string) Input {
 	labels := map[string]string{
-		"cluster.x-k8s.io/cluster-name": "demo", "cluster.x-k8s.io/deployment-name": "demo-md-0", "cluster.x-k8s.io/set-name": "demo-md-0-x7k2p",
+		"cluster.x-k8s.io/cluster-name": "demo", "cluster.x-k8s.io/deployment-name": "demo-md-0",
+		"cluster.x-k8s.io/set-name":           "demo-md-0-x7k2p",
 		"cluster.x-k8s.io/control-plane-name": "demo-control-plane",
 	}
 	object := Object{Name: machine, Namespace: "default", UID: uid, Labels: labels}

@@ -27,7 +27,10 @@ func TestNames(t *testing.T) {
 		{"Cluster API's way", "{{ .cluster.name }}-{{ .machineDeployment.name }}", "prod-prod-md-0"},
 		{"a manifest's way", "acme-{{ .machine.metadata.name | trunc -5 }}", "acme-fghij"},
 		{"Go's way, as CAPVCD had it", "vm-{{ .machine.Name | sha256sum | trunc 7 }}", "vm-ec2c380"},
-		{"a label", `{{ index .machine.metadata.labels "zone" }}-{{ .vcdMachine.Name | replace "prod" "p" }}`, "a-p-md-0-abcde-fghij"},
+		{
+			"a label", `{{ index .machine.metadata.labels "zone" }}-{{ .vcdMachine.Name | replace "prod" "p" }}`,
+			"a-p-md-0-abcde-fghij",
+		},
 		{"a choice", `{{ if .kubeadmControlPlane.name }}cp{{ else }}worker{{ end }}-{{ with .cluster }}{{ .name }}{{ end }}`, "worker-prod"},
 		{"blanks around it", "  {{ .machine.name }}\n", "prod-md-0-abcde-fghij"},
 		{"a domain", "{{ .machine.name | trunc -5 }}.nodes.acme.example", "fghij.nodes.acme.example"},
@@ -75,7 +78,10 @@ func TestTemplatesThatGiveNoName(t *testing.T) {
 		{"much too long", `{{ printf "%0999999d" 1 }}`, "gives more than"},
 		{"a loop", `{{ range $i := 1000000000000 }}{{ end }}a`, "must not contain"},
 		{"a loop in a choice", `{{ if true }}{{ range $i := 1000000000000 }}{{ end }}{{ end }}a`, "must not contain"},
-		{"a template that calls itself", `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`, "must not define"},
+		{
+			"a template that calls itself", `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`,
+			"must not define",
+		},
 		{"repetition", `{{ repeat 1000000000 "a" }}`, "repeat"},
 	}
 	for _, tt := range tests {
@@ -105,7 +111,10 @@ func TestComputerNameIsTheFirstPart(t *testing.T) {
 }
 
 func FuzzRender(f *testing.F) {
-	for _, seed := range []string{"", "{{ .machine.name }}", "{{ .random | trunc 3 }}x", "{{ with .cluster }}{{ .name }}{{ end }}", `{{ regexReplaceAll "a" .machine.name "b" }}`} {
+	for _, seed := range []string{
+		"", "{{ .machine.name }}", "{{ .random | trunc 3 }}x",
+		"{{ with .cluster }}{{ .name }}{{ end }}", `{{ regexReplaceAll "a" .machine.name "b" }}`,
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

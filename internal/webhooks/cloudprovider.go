@@ -53,7 +53,8 @@ func nodesErrors(spec *infrav1.CloudProviderNodes, path *field.Path) field.Error
 	zoneOf := map[string]string{}
 	for i, z := range spec.Zones {
 		if other, taken := zoneOf[z.PlacementPolicy]; taken {
-			errs = append(errs, field.Duplicate(path.Child("zones").Index(i).Child("placementPolicy"), z.PlacementPolicy+" (of zone "+other+")"))
+			errs = append(errs, field.Duplicate(path.Child("zones").Index(i).Child("placementPolicy"),
+				z.PlacementPolicy+" (of zone "+other+")"))
 		}
 		zoneOf[z.PlacementPolicy] = z.Name
 	}

@@ -23,7 +23,8 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 		},
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
 			if c.Spec.Endpoint.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {
-				return admission.Warnings{"spec.controlPlaneEndpoint: an endpoint of type External is waited for until host and port are set"}
+				return admission.Warnings{"spec.controlPlaneEndpoint: an endpoint of type External is waited for " +
+					"until host and port are set"}
 			}
 			return nil
 		},
@@ -50,7 +51,8 @@ func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 	errs = append(errs, cloudProviderErrors(spec, path)...)
 	if spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete && spec.VApp.Layout == infrav1.VAppPerMachine {
 		errs = append(errs, field.Forbidden(path.Child("orphanedDiskPolicy"),
-			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster nothing proves that its VMs are gone; use Retain and delete disks in VCD"))
+			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster nothing proves that its "+
+				"VMs are gone; use Retain and delete disks in VCD"))
 	}
 	if spec.VApp.Name != "" {
 		errs = append(errs, vcdNameErrors(spec.VApp.Name, path.Child("vApp", "name"))...)
@@ -97,5 +99,6 @@ func vAppNameErrors(c *infrav1.VCDCluster) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), c.Name,
-		fmt.Sprintf("is also the name of the vApp, which has at most %d characters: shorten it or set spec.vApp.name", maxVAppName))}
+		fmt.Sprintf("is also the name of the vApp, which has at most %d characters: shorten it or set spec.vApp.name",
+			maxVAppName))}
 }

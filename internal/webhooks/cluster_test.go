@@ -14,36 +14,81 @@ import (
 func TestVCDClusterNotYet(t *testing.T) {
 	const words = "is not implemented yet"
 	tests := []rejection[*infrav1.VCDCluster]{
-		{"endpoint on the edge gateway", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway }, []string{"spec.endpoint.type"}, words},
+		{
+			"endpoint on the edge gateway",
+			func(c *infrav1.VCDCluster) { c.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway },
+			[]string{"spec.endpoint.type"},
+			words,
+		},
 		{"dynamic DNS", func(c *infrav1.VCDCluster) {
 			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{DNSName: "api.example.com"}
 		}, []string{"spec.endpoint.kubeVIP.dnsName"}, words},
-		{"zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} }, []string{"spec.failureDomainSelector"}, words},
-		{"bundled cloud controller manager", func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged }, nil, ""},
+		{
+			"zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} },
+			[]string{"spec.failureDomainSelector"},
+			words,
+		},
+		{
+			"bundled cloud controller manager",
+			func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged }, nil, "",
+		},
 		{"an identity of its own", func(c *infrav1.VCDCluster) {
-			c.Spec.CloudProvider = infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderManaged, IdentityRef: &infrav1.IdentityReference{Name: "ccm"}}
+			c.Spec.CloudProvider = infrav1.CloudProviderSpec{
+				Mode:        infrav1.CloudProviderManaged,
+				IdentityRef: &infrav1.IdentityReference{Name: "ccm"},
+			}
 		}, nil, ""},
 		{"an identity of its own that is several namespaces'", func(c *infrav1.VCDCluster) {
-			c.Spec.CloudProvider = infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderManaged, IdentityRef: &infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "ccm"}}
+			c.Spec.CloudProvider = infrav1.CloudProviderSpec{
+				Mode:        infrav1.CloudProviderManaged,
+				IdentityRef: &infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "ccm"},
+			}
 		}, []string{"spec.cloudProvider.identityRef.kind"}, "VCDIdentity"},
-		{"proxy", func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://proxy:3128" }, []string{"spec.proxy"}, words},
-		{"one-arm load balancing", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} }, nil, ""},
+		{
+			"proxy", func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://proxy:3128" },
+			[]string{"spec.proxy"},
+			words,
+		},
+		{
+			"one-arm load balancing", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} },
+			nil, "",
+		},
 		{"one-arm load balancing without an end", func(c *infrav1.VCDCluster) {
 			c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{InternalRange: "10.0.0.1"}
 		}, []string{"spec.loadBalancer.oneArm.internalRange"}, "first-last"},
 		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, nil, ""},
-		{"external subnet that is an address", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.1" }, []string{"spec.loadBalancer.vipSubnet"}, "CIDR"},
-		{"runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject }, []string{"spec.rde"}, words},
-		{"id of a runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.ID = "urn:vcloud:entity:x" }, []string{"spec.rde"}, words},
+		{
+			"external subnet that is an address",
+			func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.1" },
+			[]string{"spec.loadBalancer.vipSubnet"},
+			"CIDR",
+		},
+		{
+			"runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject },
+			[]string{"spec.rde"},
+			words,
+		},
+		{
+			"id of a runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.ID = "urn:vcloud:entity:x" },
+			[]string{"spec.rde"},
+			words,
+		},
 		{"deletion of disks of which nothing proves that they are not needed", func(c *infrav1.VCDCluster) {
 			c.Spec.OrphanedDiskPolicy, c.Spec.VApp.Layout = infrav1.OrphanedDiskDelete, infrav1.VAppPerMachine
 		}, []string{"spec.orphanedDiskPolicy"}, "PerMachine"},
-		{"deletion of disks", func(c *infrav1.VCDCluster) { c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete }, nil, ""},
+		{
+			"deletion of disks", func(c *infrav1.VCDCluster) { c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete },
+			nil, "",
+		},
 		{"vApps of machines", func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine }, nil, ""},
 		{"everything that is implemented", func(*infrav1.VCDCluster) {}, nil, ""},
-		{"an external cloud controller manager", func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal }, nil, ""},
+		{
+			"an external cloud controller manager",
+			func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal }, nil, "",
+		},
 		{"an object without defaults", func(c *infrav1.VCDCluster) {
-			c.Spec.VApp, c.Spec.RDE, c.Spec.CloudProvider, c.Spec.OrphanedDiskPolicy = infrav1.VAppSpec{}, infrav1.RDESpec{}, infrav1.CloudProviderSpec{}, ""
+			c.Spec.VApp, c.Spec.RDE, c.Spec.CloudProvider, c.Spec.OrphanedDiskPolicy = infrav1.VAppSpec{},
+				infrav1.RDESpec{}, infrav1.CloudProviderSpec{}, ""
 		}, nil, ""},
 	}
 	for _, tt := range tests {
@@ -56,7 +101,10 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		return func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer = spec }
 	}
 	gateway := func(g infrav1.LoadBalancerGateway) func(*infrav1.VCDCluster) {
-		return balancer(infrav1.LoadBalancerSpec{Gateways: []infrav1.LoadBalancerGateway{{Name: "ok", EdgeGateway: "ok"}, g}})
+		return balancer(infrav1.LoadBalancerSpec{Gateways: []infrav1.LoadBalancerGateway{{
+			Name:        "ok",
+			EdgeGateway: "ok",
+		}, g}})
 	}
 	nodes := func(n infrav1.CloudProviderNodes) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Nodes = n }
@@ -65,35 +113,52 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		return nodes(infrav1.CloudProviderNodes{Addresses: infrav1.CloudProviderAddresses{Internal: s}})
 	}
 	tests := []rejection[*infrav1.VCDCluster]{
-		{"a class", balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "example.com/vcd"}}), nil, ""},
 		{
-			"a class that no Service can have", balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "my class"}}),
+			"a class", balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "example.com/vcd"}}),
+			nil, "",
+		},
+		{
+			"a class that no Service can have",
+			balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "my class"}}),
 			[]string{"spec.loadBalancer.class.name"},
 			"name part",
 		},
 		{
-			"a further gateway with a subnet that is none", gateway(infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "10.0.0.1"}),
+			"a further gateway with a subnet that is none",
+			gateway(infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "10.0.0.1"}),
 			[]string{"spec.loadBalancer.gateways[1].vipSubnet"},
 			"CIDR",
 		},
 		{
-			"a further gateway with a range that is none", gateway(infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz", OneArm: &infrav1.OneArmSpec{InternalRange: "x"}}),
+			"a further gateway with a range that is none",
+			gateway(infrav1.LoadBalancerGateway{
+				Name: "dmz", EdgeGateway: "dmz",
+				OneArm: &infrav1.OneArmSpec{InternalRange: "x"},
+			}),
 			[]string{"spec.loadBalancer.gateways[1].oneArm.internalRange"},
 			"first-last",
 		},
 		{
 			"zones with a policy each, and one for the rest", nodes(infrav1.CloudProviderNodes{
-				Zones: []infrav1.CloudProviderZone{{Name: "a", PlacementPolicy: "rack-a"}, {Name: "b", PlacementPolicy: "rack-b"}, {Name: "rest"}},
+				Zones: []infrav1.CloudProviderZone{
+					{Name: "a", PlacementPolicy: "rack-a"},
+					{Name: "b", PlacementPolicy: "rack-b"},
+					{Name: "rest"},
+				},
 			}), nil, "",
 		},
 		{
 			"a policy of two zones", nodes(infrav1.CloudProviderNodes{
-				Zones: []infrav1.CloudProviderZone{{Name: "a", PlacementPolicy: "rack-a"}, {Name: "b", PlacementPolicy: "rack-a"}},
+				Zones: []infrav1.CloudProviderZone{
+					{Name: "a", PlacementPolicy: "rack-a"},
+					{Name: "b", PlacementPolicy: "rack-a"},
+				},
 			}), []string{"spec.cloudProvider.nodes.zones[1].placementPolicy"}, "rack-a",
 		},
 		{"addresses in a network", internal(infrav1.AddressSelection{CIDRs: []string{"fd00::/8"}}), nil, ""},
 		{
-			"addresses in what is no network", internal(infrav1.AddressSelection{CIDRs: []string{"fd00::/8", "10.0.0.0"}}),
+			"addresses in what is no network",
+			internal(infrav1.AddressSelection{CIDRs: []string{"fd00::/8", "10.0.0.0"}}),
 			[]string{"spec.cloudProvider.nodes.addresses.internal.cidrs[1]"},
 			"CIDR",
 		},
@@ -151,16 +216,26 @@ func TestVCDClusterValues(t *testing.T) {
 		{"an endpoint can be an address", host("10.0.0.10", 6443), nil, ""},
 		{"an endpoint is not a URL", host("https://api.example.com", 6443), endpointHost, "without scheme and port"},
 		{"an endpoint is not loopback", host("127.0.0.1", 6443), endpointHost, "unicast"},
-		{"an endpoint has the port that kube-vip serves", host("10.0.0.10", 443), []string{"spec.controlPlaneEndpoint.port"}, "endpoint.port, 6443"},
+		{
+			"an endpoint has the port that kube-vip serves", host("10.0.0.10", 443),
+			[]string{"spec.controlPlaneEndpoint.port"},
+			"endpoint.port, 6443",
+		},
 
 		{"a pool has a group without version", func(c *infrav1.VCDCluster) {
 			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
-				PoolRef: &infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io/v1alpha2"},
+				PoolRef: &infrav1.IPPoolReference{
+					Name: "vips", Kind: "InClusterIPPool",
+					APIGroup: "ipam.cluster.x-k8s.io/v1alpha2",
+				},
 			}
 		}, []string{"spec.endpoint.kubeVIP.poolRef.apiGroup"}, "without a version"},
 		{"a virtual IP can come from a pool", func(c *infrav1.VCDCluster) {
 			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
-				PoolRef: &infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"},
+				PoolRef: &infrav1.IPPoolReference{
+					Name: "vips", Kind: "InClusterIPPool",
+					APIGroup: "ipam.cluster.x-k8s.io",
+				},
 			}
 		}, nil, ""},
 
@@ -178,7 +253,12 @@ func TestVCDClusterValues(t *testing.T) {
 		{"the name of a vApp can be asked for", vApp("Production (acme)"), vAppField, "must not contain any of"},
 		{"the name of a vApp is short enough", vApp(strings.Repeat("a", 129)), vAppField, "at most 128"},
 		{"the name of a vApp has no space at its end", vApp("a "), vAppField, "space"},
-		{"the cluster's name is short enough for its vApp", func(c *infrav1.VCDCluster) { c.Name = strings.Repeat("a", 129) }, []string{"metadata.name"}, "spec.vApp.name"},
+		{
+			"the cluster's name is short enough for its vApp",
+			func(c *infrav1.VCDCluster) { c.Name = strings.Repeat("a", 129) },
+			[]string{"metadata.name"},
+			"spec.vApp.name",
+		},
 		{"a long cluster's name is fine where the vApp has another", func(c *infrav1.VCDCluster) {
 			c.Name, c.Spec.VApp.Name = strings.Repeat("a", 129), "a"
 		}, nil, ""},

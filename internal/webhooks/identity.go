@@ -37,10 +37,13 @@ func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 		warnings: func(i *infrav1.VCDClusterIdentity) admission.Warnings {
 			warnings := identityWarnings(&i.Spec.VCDIdentitySpec)
 			if i.Spec.AllowedNamespaces == nil {
-				warnings = append(warnings, "spec.allowedNamespaces: no namespace may use this identity until it is set")
+				warnings = append(warnings,
+					"spec.allowedNamespaces: no namespace may use this identity until it is set")
 			}
-			if orgs := i.Spec.Orgs; i.Spec.Type == infrav1.CredentialServiceAccount && (len(orgs) != 1 || orgs[0] == infrav1.AnyOrg) {
-				warnings = append(warnings, "spec.orgs: a service account is in one organisation, and only the provider's can log in for others: list that one")
+			if orgs := i.Spec.Orgs; i.Spec.Type == infrav1.CredentialServiceAccount &&
+				(len(orgs) != 1 || orgs[0] == infrav1.AnyOrg) {
+				warnings = append(warnings, "spec.orgs: a service account is in one organisation, and only the "+
+					"provider's can log in for others: list that one")
 			}
 			return warnings
 		},
@@ -67,7 +70,8 @@ func orgsErrors(orgs []string, path *field.Path) field.ErrorList {
 		case org == infrav1.AnyOrg && len(orgs) > 1:
 			errs = append(errs, field.Invalid(path.Index(i), org, "must stand alone: it allows every organisation"))
 		case org != infrav1.AnyOrg && strings.ContainsAny(org, "*?"):
-			errs = append(errs, field.Invalid(path.Index(i), org, `must be the name of an organisation, or "*" for any: there are no patterns`))
+			errs = append(errs, field.Invalid(path.Index(i), org,
+				`must be the name of an organisation, or "*" for any: there are no patterns`))
 		case strings.TrimSpace(org) != org:
 			errs = append(errs, field.Invalid(path.Index(i), org, "must not begin or end with a space"))
 		}
@@ -95,7 +99,8 @@ func identityWarnings(spec *infrav1.VCDIdentitySpec) admission.Warnings {
 	if spec.TLS.InsecureSkipVerify == nil || !*spec.TLS.InsecureSkipVerify {
 		return nil
 	}
-	return admission.Warnings{"spec.tls.insecureSkipVerify: the certificate of the site is not checked: an attacker can read the credentials; use tls.caBundle"}
+	return admission.Warnings{"spec.tls.insecureSkipVerify: the certificate of the site is not checked: an attacker " +
+		"can read the credentials; use tls.caBundle"}
 }
 
 // isCABundle reports whether text is one or more certificates and nothing else that is encoded as PEM.

@@ -18,7 +18,10 @@ import (
 func identity() *infrav1.VCDIdentity {
 	return &infrav1.VCDIdentity{
 		ObjectMeta: metav1.ObjectMeta{Name: "acme", Namespace: "default"},
-		Spec:       infrav1.VCDIdentitySpec{Site: "https://vcd.example.com", SecretRef: infrav1.LocalSecretReference{Name: "acme"}, Type: infrav1.CredentialUser},
+		Spec: infrav1.VCDIdentitySpec{
+			Site:      "https://vcd.example.com",
+			SecretRef: infrav1.LocalSecretReference{Name: "acme"}, Type: infrav1.CredentialUser,
+		},
 	}
 }
 
@@ -30,8 +33,15 @@ func TestVCDIdentity(t *testing.T) {
 	caField := []string{"spec.tls.caBundle"}
 	tests := []rejection[*infrav1.VCDIdentity]{
 		{"a user is an identity", func(*infrav1.VCDIdentity) {}, nil, ""},
-		{"a service account is one, too", func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, ""},
-		{"a Secret has a name that Kubernetes allows", func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "A_B" }, []string{"spec.secretRef.name"}, "RFC 1123"},
+		{
+			"a service account is one, too",
+			func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, "",
+		},
+		{
+			"a Secret has a name that Kubernetes allows", func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "A_B" },
+			[]string{"spec.secretRef.name"},
+			"RFC 1123",
+		},
 		{"a bundle can hold several certificates", bundle(certificate + "# second\n" + certificate), nil, ""},
 		{"a bundle is not a file name", bundle("/etc/ssl/ca.crt"), caField, "PEM"},
 		{"a bundle holds no key", bundle(certificate + key), caField, "PEM"},
@@ -75,7 +85,11 @@ func TestVCDClusterIdentity(t *testing.T) {
 		{"namespaces can be listed and selected", allow(&infrav1.AllowedNamespaces{
 			List: []string{"a"}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 		}), nil, ""},
-		{"a namespace has a name that Kubernetes allows", allow(&infrav1.AllowedNamespaces{List: []string{"a", "*"}}), []string{"spec.allowedNamespaces.list[1]"}, "RFC 1123"},
+		{
+			"a namespace has a name that Kubernetes allows", allow(&infrav1.AllowedNamespaces{List: []string{"a", "*"}}),
+			[]string{"spec.allowedNamespaces.list[1]"},
+			"RFC 1123",
+		},
 		{"a selector can be read", allow(&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}},
 		}}), []string{"spec.allowedNamespaces.selector"}, "not a valid label selector operator"},
@@ -83,8 +97,15 @@ func TestVCDClusterIdentity(t *testing.T) {
 		{"any organisation stands alone", orgs("acme", "*"), []string{"spec.orgs[1]"}, "must stand alone"},
 		{"an organisation is no pattern", orgs("acme-*"), []string{"spec.orgs[0]"}, "there are no patterns"},
 		{"an organisation has no space around it", orgs("acme "), []string{"spec.orgs[0]"}, "space"},
-		{"a service account is one, too", func(i *infrav1.VCDClusterIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, ""},
-		{"the rules of a VCDIdentity hold too", func(i *infrav1.VCDClusterIdentity) { i.Spec.SecretRef.Name = "A_B" }, []string{"spec.secretRef.name"}, ""},
+		{
+			"a service account is one, too",
+			func(i *infrav1.VCDClusterIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, "",
+		},
+		{
+			"the rules of a VCDIdentity hold too", func(i *infrav1.VCDClusterIdentity) { i.Spec.SecretRef.Name = "A_B" },
+			[]string{"spec.secretRef.name"},
+			"",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -110,7 +131,8 @@ func TestVCDClusterIdentityForNobodyWarns(t *testing.T) {
 func TestVCDClusterIdentityOfAServiceAccountForManyOrganisationsWarns(t *testing.T) {
 	g := NewWithT(t)
 	i := &infrav1.VCDClusterIdentity{Spec: infrav1.VCDClusterIdentitySpec{
-		VCDIdentitySpec: identity().Spec, Orgs: []string{"*"}, AllowedNamespaces: &infrav1.AllowedNamespaces{List: []string{"a"}},
+		VCDIdentitySpec: identity().Spec, Orgs: []string{"*"},
+		AllowedNamespaces: &infrav1.AllowedNamespaces{List: []string{"a"}},
 	}}
 	i.Spec.Type = infrav1.CredentialServiceAccount
 

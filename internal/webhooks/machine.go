@@ -49,7 +49,8 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 	errs := notYet(machineFeatures, spec, path)
 	if spec.ProviderID != "" {
 		if _, err := providerid.Parse(spec.ProviderID); err != nil {
-			errs = append(errs, field.Invalid(path.Child("providerID"), spec.ProviderID, err.Error()+"; the controller writes it, leave it out"))
+			errs = append(errs, field.Invalid(path.Child("providerID"), spec.ProviderID,
+				err.Error()+"; the controller writes it, leave it out"))
 		}
 	}
 	if size := spec.DiskSize; size != nil && !size.IsZero() && size.Cmp(minDiskSize) < 0 {
@@ -74,12 +75,14 @@ func networkErrors(nic *infrav1.NetworkSpec, path *field.Path) field.ErrorList {
 		at := path.Child("addresses").Index(i)
 		prefix, err := netip.ParsePrefix(address)
 		if err != nil {
-			errs = append(errs, field.Invalid(at, address, "must be an address with prefix length, such as 10.0.0.5/24"))
+			errs = append(errs, field.Invalid(at, address,
+				"must be an address with prefix length, such as 10.0.0.5/24"))
 			continue
 		}
 		errs = append(errs, unicastErrors(prefix.Addr().String(), at)...)
 		if families[prefix.Addr().Is4()] {
-			errs = append(errs, field.Invalid(at, address, "is the second address of its family: a NIC has at most one IPv4 and one IPv6 address"))
+			errs = append(errs, field.Invalid(at, address,
+				"is the second address of its family: a NIC has at most one IPv4 and one IPv6 address"))
 		}
 		families[prefix.Addr().Is4()] = true
 	}
@@ -103,7 +106,8 @@ func vmNameErrors(m *infrav1.VCDMachine) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), m.Name,
-		fmt.Sprintf("is also the host name, which has at most %d characters: shorten the names of cluster and pool or set spec.vmNamingTemplate", vmname.MaxLength))}
+		fmt.Sprintf("is also the host name, which has at most %d characters: shorten the names of cluster and pool "+
+			"or set spec.vmNamingTemplate", vmname.MaxLength))}
 }
 
 // diskChangeErrors refuses a disk that shrinks. Under a VM it can grow.
@@ -116,7 +120,8 @@ func diskChangeErrors(oldSpec, newSpec *infrav1.VCDMachineSpec) field.ErrorList 
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "diskSize"), fmt.Sprintf(
-		"a disk cannot shrink: leave it at %s, or make a new VCDMachineTemplate with a smaller disk and roll it out", before.String()))}
+		"a disk cannot shrink: leave it at %s, or make a new VCDMachineTemplate with a smaller disk and roll it out",
+		before.String()))}
 }
 
 func quantity(q *resource.Quantity) resource.Quantity {

@@ -16,16 +16,34 @@ func TestVCDMachineNotYet(t *testing.T) {
 	const words = "is not implemented yet"
 	tests := []rejection[*infrav1.VCDMachine]{
 		{"catalog of a zone", func(m *infrav1.VCDMachine) { m.Spec.Catalog = "" }, []string{"spec.catalog"}, words},
-		{"OVF properties", func(m *infrav1.VCDMachine) { m.Spec.Bootstrap.Transport = infrav1.TransportOVFProperties }, []string{"spec.bootstrap.transport"}, words},
-		{"legacy images", func(m *infrav1.VCDMachine) { m.Spec.Bootstrap.TemplateMode = infrav1.TemplateLegacy }, []string{"spec.bootstrap.templateMode"}, words},
-		{"metadata", func(m *infrav1.VCDMachine) { m.Spec.Metadata = map[string]string{"a": "b"} }, []string{"spec.metadata"}, words},
+		{
+			"OVF properties", func(m *infrav1.VCDMachine) { m.Spec.Bootstrap.Transport = infrav1.TransportOVFProperties },
+			[]string{"spec.bootstrap.transport"},
+			words,
+		},
+		{
+			"legacy images", func(m *infrav1.VCDMachine) { m.Spec.Bootstrap.TemplateMode = infrav1.TemplateLegacy },
+			[]string{"spec.bootstrap.templateMode"},
+			words,
+		},
+		{
+			"metadata", func(m *infrav1.VCDMachine) { m.Spec.Metadata = map[string]string{"a": "b"} },
+			[]string{"spec.metadata"},
+			words,
+		},
 		{"addresses by hand", func(m *infrav1.VCDMachine) {
-			m.Spec.Networks[1] = infrav1.NetworkSpec{Name: "storage", AddressSource: infrav1.AddressManual, Addresses: []string{"10.0.0.5/24"}}
+			m.Spec.Networks[1] = infrav1.NetworkSpec{
+				Name: "storage", AddressSource: infrav1.AddressManual,
+				Addresses: []string{"10.0.0.5/24"},
+			}
 		}, []string{"spec.networks[1].addressSource"}, words},
 		{"addresses of a pool", func(m *infrav1.VCDMachine) {
-			m.Spec.Networks[0] = infrav1.NetworkSpec{AddressSource: infrav1.AddressIPAM, PoolRefs: []infrav1.IPPoolReference{
-				{Name: "nodes", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"},
-			}}
+			m.Spec.Networks[0] = infrav1.NetworkSpec{
+				AddressSource: infrav1.AddressIPAM,
+				PoolRefs: []infrav1.IPPoolReference{
+					{Name: "nodes", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"},
+				},
+			}
 		}, []string{"spec.networks[0].addressSource"}, words},
 		{"everything that is implemented", func(*infrav1.VCDMachine) {}, nil, ""},
 		{"an object without defaults", func(m *infrav1.VCDMachine) {
@@ -56,31 +74,70 @@ func TestVCDMachineValues(t *testing.T) {
 	template := []string{"spec.vmNamingTemplate"}
 	tests := []rejection[*infrav1.VCDMachine]{
 		{"a provider ID of ours is one", func(m *infrav1.VCDMachine) { m.Spec.ProviderID = someProviderID }, nil, ""},
-		{"another provider's is not", func(m *infrav1.VCDMachine) { m.Spec.ProviderID = "vsphere://x" }, []string{"spec.providerID"}, "leave it out"},
+		{
+			"another provider's is not", func(m *infrav1.VCDMachine) { m.Spec.ProviderID = "vsphere://x" },
+			[]string{"spec.providerID"},
+			"leave it out",
+		},
 
 		{"a disk has a size", disk("40Gi"), nil, ""},
 		{"a size without unit is bytes", disk("40"), []string{"spec.diskSize"}, "write 40Gi"},
 
-		{"a name can be a template", naming("{{ .machine.Name | trunc 10 }}-{{ .machine.Name | sha256sum | trunc 8 }}"), nil, ""},
+		{
+			"a name can be a template", naming("{{ .machine.Name | trunc 10 }}-{{ .machine.Name | sha256sum | trunc 8 }}"),
+			nil, "",
+		},
 		{"a template that cannot be read", naming("{{ .machine.Name"), template, "parsing"},
 		{"a template cannot read the environment", naming(`{{ env "HOME" }}`), template, `function "env" not defined`},
-		{"a template cannot expand the environment", naming(`{{ expandenv "$HOME" }}`), template, `function "expandenv" not defined`},
+		{
+			"a template cannot expand the environment", naming(`{{ expandenv "$HOME" }}`), template,
+			`function "expandenv" not defined`,
+		},
 		{"a template cannot ask DNS", naming(`{{ getHostByName "a" }}`), template, "not defined"},
-		{"a template gives the same name each time", naming(`{{ randAlpha 5 }}`), template, `function "randAlpha" not defined`},
+		{
+			"a template gives the same name each time", naming(`{{ randAlpha 5 }}`), template,
+			`function "randAlpha" not defined`,
+		},
 		{"a template like Cluster API's", naming("{{ .cluster.name }}-{{ .random }}"), nil, ""},
 		{"an example of the name must do", naming("{{ .machine.Name }}_x"), template, "demo-md-0-x7k2p-4sgzc_x"},
 		{"machines have different names", naming("{{ .cluster.name }}-worker"), template, "the same name"},
-		{"a template cannot loop", naming("{{ range $i := 1000000000000 }}{{ end }}{{ .machine.Name }}"), template, "must not contain"},
+		{
+			"a template cannot loop", naming("{{ range $i := 1000000000000 }}{{ end }}{{ .machine.Name }}"), template,
+			"must not contain",
+		},
 
-		{"addresses have a prefix length", manual("10.0.0.5"), []string{source, "spec.networks[0].addresses[0]"}, "10.0.0.5/24"},
+		{
+			"addresses have a prefix length", manual("10.0.0.5"),
+			[]string{source, "spec.networks[0].addresses[0]"},
+			"10.0.0.5/24",
+		},
 		{"addresses are unicast", manual("224.0.0.5/24"), []string{source, "spec.networks[0].addresses[0]"}, "unicast"},
 		{"one address of each family", manual("10.0.0.5/24", "2001:db8::5/64"), []string{source}, ""},
-		{"not two of one family", manual("10.0.0.5/24", "10.0.0.6/24"), []string{source, "spec.networks[0].addresses[1]"}, "second address"},
+		{
+			"not two of one family", manual("10.0.0.5/24", "10.0.0.6/24"),
+			[]string{source, "spec.networks[0].addresses[1]"},
+			"second address",
+		},
 
-		{"a name server is an address", func(m *infrav1.VCDMachine) { m.Spec.Networks[1].Nameservers = []string{"dns.example.com"} }, []string{"spec.networks[1].nameservers[0]"}, "address"},
-		{"a search domain is a domain", func(m *infrav1.VCDMachine) { m.Spec.Networks[1].SearchDomains = []string{"Example_com"} }, []string{"spec.networks[1].searchDomains[0]"}, "RFC 1123"},
+		{
+			"a name server is an address",
+			func(m *infrav1.VCDMachine) { m.Spec.Networks[1].Nameservers = []string{"dns.example.com"} },
+			[]string{"spec.networks[1].nameservers[0]"},
+			"address",
+		},
+		{
+			"a search domain is a domain",
+			func(m *infrav1.VCDMachine) { m.Spec.Networks[1].SearchDomains = []string{"Example_com"} },
+			[]string{"spec.networks[1].searchDomains[0]"},
+			"RFC 1123",
+		},
 
-		{"the machine's name is short enough for a host", func(m *infrav1.VCDMachine) { m.Name = strings.Repeat("a", 64) }, []string{"metadata.name"}, "vmNamingTemplate"},
+		{
+			"the machine's name is short enough for a host",
+			func(m *infrav1.VCDMachine) { m.Name = strings.Repeat("a", 64) },
+			[]string{"metadata.name"},
+			"vmNamingTemplate",
+		},
 		{"a long machine's name is fine where the VM has another", func(m *infrav1.VCDMachine) {
 			m.Name, m.Spec.VMNamingTemplate = strings.Repeat("a", 64), "{{ .machine.Name | trunc 63 }}"
 		}, nil, ""},
@@ -107,11 +164,22 @@ func TestVCDMachineDiskChanges(t *testing.T) {
 		words          string
 	}{
 		{"before the VM exists its disk can have any size", sized("40Gi", ""), sized("20Gi", ""), nil, ""},
-		{"a disk cannot shrink", sized("40Gi", someProviderID), sized("20Gi", someProviderID), []string{"spec.diskSize"}, "leave it at 40Gi"},
-		{"a disk cannot lose its size", sized("40Gi", someProviderID), sized("", someProviderID), []string{"spec.diskSize"}, "leave it at 40Gi"},
+		{
+			"a disk cannot shrink", sized("40Gi", someProviderID), sized("20Gi", someProviderID),
+			[]string{"spec.diskSize"},
+			"leave it at 40Gi",
+		},
+		{
+			"a disk cannot lose its size", sized("40Gi", someProviderID), sized("", someProviderID),
+			[]string{"spec.diskSize"},
+			"leave it at 40Gi",
+		},
 		{"a disk can grow under a VM", sized("40Gi", someProviderID), sized("80Gi", someProviderID), nil, ""},
 		{"a disk of the template's size can grow", sized("", someProviderID), sized("80Gi", someProviderID), nil, ""},
-		{"the same size in other words is no change", sized("40Gi", someProviderID), sized("40960Mi", someProviderID), nil, ""},
+		{
+			"the same size in other words is no change", sized("40Gi", someProviderID), sized("40960Mi", someProviderID),
+			nil, "",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

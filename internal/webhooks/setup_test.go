@@ -33,7 +33,10 @@ func TestSetupServesWhatIsConfigured(t *testing.T) {
 
 	g.Expect(configured).To(HaveLen(8), "one webhook for each kind")
 	for kind, path := range configured {
-		spec := map[string]any{"type": "ServiceAccount", "rde": map[string]any{"mode": "Project"}, "metadata": map[string]any{"a": "b"}}
+		spec := map[string]any{
+			"type": "ServiceAccount", "rde": map[string]any{"mode": "Project"},
+			"metadata": map[string]any{"a": "b"},
+		}
 		if strings.HasSuffix(kind, "Template") {
 			spec = map[string]any{"template": map[string]any{"spec": spec}}
 		}
@@ -44,7 +47,8 @@ func TestSetupServesWhatIsConfigured(t *testing.T) {
 				"spec": spec,
 			}},
 		}
-		g.Expect(refusal(g, mux, path, review)).To(Or(ContainSubstring("is not implemented yet"), ContainSubstring("spec.secretRef.name")), path)
+		g.Expect(refusal(g, mux, path, review)).To(Or(ContainSubstring("is not implemented yet"),
+			ContainSubstring("spec.secretRef.name")), path)
 	}
 }
 
@@ -54,10 +58,14 @@ func managerWithMux(t *testing.T, mux *http.ServeMux) ctrl.Manager {
 	scheme := runtime.NewScheme()
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	mgr, err := ctrl.NewManager(&rest.Config{}, ctrl.Options{
-		Scheme:         scheme,
-		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return meta.NewDefaultRESTMapper(nil), nil },
-		Metrics:        metricsserver.Options{BindAddress: "0"},
-		WebhookServer:  webhook.NewServer(webhook.Options{WebhookMux: mux}),
+		Scheme: scheme,
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper,
+			error,
+		) {
+			return meta.NewDefaultRESTMapper(nil), nil
+		},
+		Metrics:       metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{WebhookMux: mux}),
 	})
 	g.Expect(err).ToNot(HaveOccurred())
 	return mgr
@@ -81,7 +89,8 @@ func configuredPaths(t *testing.T) map[string]string {
 	paths := map[string]string{}
 	for _, hook := range config.Webhooks {
 		rule := hook.Rules[0]
-		g.Expect(rule.Operations).To(ConsistOf(admissionregistrationv1.Create, admissionregistrationv1.Update), "deletions are never blocked")
+		g.Expect(rule.Operations).To(ConsistOf(admissionregistrationv1.Create, admissionregistrationv1.Update),
+			"deletions are never blocked")
 		paths[kinds[rule.Resources[0]]] = *hook.ClientConfig.Service.Path
 	}
 	return paths

@@ -21,7 +21,8 @@ func unicastErrors(value string, path *field.Path) field.ErrorList {
 	case address.Zone() != "" || address.Is4In6():
 		return invalid(path, value, "must be a plain address, without zone and not an IPv4 address in an IPv6 one")
 	case !address.IsGlobalUnicast() || address == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return invalid(path, value, "must be a unicast address: not unspecified, loopback, link-local, multicast or broadcast")
+		return invalid(path, value,
+			"must be a unicast address: not unspecified, loopback, link-local, multicast or broadcast")
 	}
 	return nil
 }
@@ -40,7 +41,8 @@ func hostErrors(value string, path *field.Path) field.ErrorList {
 func poolErrors(pool *infrav1.IPPoolReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, msg := range validation.IsDNS1123Subdomain(pool.APIGroup) {
-		errs = append(errs, field.Invalid(path.Child("apiGroup"), pool.APIGroup, msg+"; write the group without a version"))
+		errs = append(errs, field.Invalid(path.Child("apiGroup"), pool.APIGroup,
+			msg+"; write the group without a version"))
 	}
 	for _, msg := range validation.IsDNS1123Subdomain(pool.Name) {
 		errs = append(errs, field.Invalid(path.Child("name"), pool.Name, msg))

@@ -83,11 +83,17 @@ func machine() *infrav1.VCDMachine {
 		ObjectMeta: metav1.ObjectMeta{Name: "c1-md-0-abcde-fghij", Namespace: "default"},
 		Spec: infrav1.VCDMachineSpec{
 			Catalog: "kubernetes", Template: "ubuntu", SizingPolicy: "small",
-			Bootstrap:  infrav1.BootstrapSpec{Transport: infrav1.TransportGuestInfo, TemplateMode: infrav1.TemplateStandard},
+			Bootstrap: infrav1.BootstrapSpec{
+				Transport:    infrav1.TransportGuestInfo,
+				TemplateMode: infrav1.TemplateStandard,
+			},
 			PowerState: infrav1.PowerStateReport,
 			Networks: []infrav1.NetworkSpec{
 				{AddressSource: infrav1.AddressPool},
-				{Name: "storage", AddressSource: infrav1.AddressDHCP, Nameservers: []string{"10.0.0.53"}, SearchDomains: []string{"example.com"}},
+				{
+					Name: "storage", AddressSource: infrav1.AddressDHCP, Nameservers: []string{"10.0.0.53"},
+					SearchDomains: []string{"example.com"},
+				},
 			},
 		},
 	}
@@ -103,7 +109,10 @@ func machineTemplate() *infrav1.VCDMachineTemplate {
 // request is a context as the webhook server makes it.
 func request(dryRun bool) context.Context {
 	return admission.NewContextWithRequest(context.Background(),
-		admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Update, DryRun: &dryRun}})
+		admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+			Operation: admissionv1.Update,
+			DryRun:    &dryRun,
+		}})
 }
 
 func TestValidateUpdate(t *testing.T) {
@@ -124,7 +133,10 @@ func TestValidateUpdate(t *testing.T) {
 			c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		}), nil},
 		{"it can be written by the controller", broken(func(c *infrav1.VCDCluster) { c.Spec.InfraID = "id" }), nil},
-		{"it cannot get worse", broken(func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "127.0.0.1" }), []string{"spec.endpoint.kubeVIP.address"}},
+		{
+			"it cannot get worse", broken(func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "127.0.0.1" }),
+			[]string{"spec.endpoint.kubeVIP.address"},
+		},
 		{"it can be deleted, whatever is changed on the way", broken(func(c *infrav1.VCDCluster) {
 			now := metav1.Now()
 			c.DeletionTimestamp = &now

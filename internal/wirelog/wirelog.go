@@ -152,7 +152,10 @@ func (w *Log) Handler(fallback time.Duration) http.Handler {
 		}
 		left := w.left().Round(time.Second)
 		to.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(to).Encode(map[string]any{"on": w.always || left > 0, "always": w.always, "left": left.String()})
+		_ = json.NewEncoder(to).Encode(map[string]any{
+			"on": w.always || left > 0, "always": w.always,
+			"left": left.String(),
+		})
 	})
 }
 

@@ -64,7 +64,8 @@ func newLogged(t *testing.T, verbosity int) *logged {
 	pool := vcd.NewPool(vcd.PoolOptions{})
 	l.wire = New(l.logger(verbosity), pool.SetWireLog, l.clock)
 	l.session, err = pool.Session(t.Context(), vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Credentials: vcd.Credentials{Username: "capvcd", Password: "canary-password"},
+		Site: sim.URL(), Org: "acme", CABundle: sim.CA(),
+		Credentials: vcd.Credentials{Username: "capvcd", Password: "canary-password"},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	return l
@@ -84,7 +85,8 @@ func TestCallsAreLoggedFromVerbositySeven(t *testing.T) {
 
 		l.call(t)
 
-		g.Expect(strings.Contains(l.text(), `"operation"="POST /cloudapi/1.0.0/sessions"`)).To(Equal(want), "at %d", verbosity)
+		g.Expect(strings.Contains(l.text(), `"operation"="POST /cloudapi/1.0.0/sessions"`)).To(Equal(want), "at %d",
+			verbosity)
 		g.Expect(l.text()).NotTo(ContainSubstring("canary"))
 		g.Expect(l.text()).NotTo(ContainSubstring("Bearer "))
 	}

@@ -75,12 +75,16 @@ func (c cluster) remove(manifest []byte) {
 
 func (c cluster) deployment() *appsv1.Deployment {
 	d := &appsv1.Deployment{}
-	c.Expect(c.Client().Get(c.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.DeploymentName}, d)).To(Succeed())
+	c.Expect(c.Client().Get(c.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.DeploymentName},
+		d)).To(Succeed())
 	return d
 }
 
 func installs(c cluster) {
-	for _, name := range []string{addons.ManifestName, addons.ConfigMapFile, addons.CredentialsFile, addons.ClusterIDFile} {
+	for _, name := range []string{
+		addons.ManifestName, addons.ConfigMapFile, addons.CredentialsFile,
+		addons.ClusterIDFile,
+	} {
 		manifest := c.manifest(name)
 		c.kubectl(manifest, "apply")
 		defer c.remove(manifest)
@@ -94,10 +98,14 @@ func installs(c cluster) {
 		{Verb: "watch", Resource: "services"},
 		{Verb: "patch", Resource: "services", Subresource: "status"},
 		{Verb: "create", Resource: "events", Namespace: "default"},
-		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "cloud-controller-manager"},
+		{
+			Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system",
+			Name: "cloud-controller-manager",
+		},
 		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-service-account"},
 	} {
-		c.Eventually(c.may).WithArguments(allowed).Should(BeTrue(), "%v", allowed) // The API server learns of roles a moment later.
+		// The API server learns of roles a moment later.
+		c.Eventually(c.may).WithArguments(allowed).Should(BeTrue(), "%v", allowed)
 	}
 	for _, forbidden := range []authorizationv1.ResourceAttributes{
 		{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"},
@@ -108,23 +116,36 @@ func installs(c cluster) {
 		{Verb: "delete", Resource: "services"},
 		{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "kube-system"},
 		{Verb: "list", Resource: "pods"},
-		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "kube-scheduler"},
+		{
+			Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system",
+			Name: "kube-scheduler",
+		},
 	} {
 		c.Expect(c.may(forbidden)).To(BeFalse(), "%v", forbidden)
 	}
 	c.bind("shop", "system:cloud-controller-manager:tls-secrets")
-	c.Eventually(c.may).WithArguments(authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "tls"}).
+	c.Eventually(c.may).WithArguments(authorizationv1.ResourceAttributes{
+		Verb: "get", Resource: "secrets",
+		Namespace: "shop", Name: "tls",
+	}).
 		Should(BeTrue(), "who binds the role allows it")
-	c.Expect(c.may(authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: "blog", Name: "tls"})).To(BeFalse())
+	c.Expect(c.may(authorizationv1.ResourceAttributes{
+		Verb: "get", Resource: "secrets", Namespace: "blog",
+		Name: "tls",
+	})).To(BeFalse())
 }
 
 // bind gives the cloud controller manager a role in one namespace.
 func (c cluster) bind(namespace, role string) {
-	c.Expect(c.Client().Create(c.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	c.Expect(c.Client().Create(c.t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	c.Expect(c.Client().Create(c.t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace, Name: "cloud-controller-manager"}},
+		Subjects: []rbacv1.Subject{{
+			Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace,
+			Name: "cloud-controller-manager",
+		}},
 	})).To(Succeed())
 }
 
@@ -147,7 +168,8 @@ func (c cluster) holdsAll(manifest []byte) bool {
 // may reports whether the service account of the cloud controller manager has a right.
 func (c cluster) may(what authorizationv1.ResourceAttributes) bool {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "system:serviceaccount:kube-system:cloud-controller-manager", Groups: []string{"system:serviceaccounts"}, ResourceAttributes: &what,
+		User: "system:serviceaccount:kube-system:cloud-controller-manager", Groups: []string{"system:serviceaccounts"},
+		ResourceAttributes: &what,
 	}}
 	scheme := runtime.NewScheme()
 	c.Expect(authorizationv1.AddToScheme(scheme)).To(Succeed())
@@ -163,11 +185,15 @@ func isRestricted(c cluster) {
 		"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "latest",
 	}}}
 	c.Expect(c.Client().Create(c.t.Context(), ns)).To(Succeed())
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager"}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace,
+		Name:      "cloud-controller-manager",
+	}}
 	c.Expect(c.Client().Create(c.t.Context(), account)).To(Succeed())
 	objects, err := addons.Parse(c.manifest(addons.ManifestName))
 	c.Expect(err).NotTo(HaveOccurred())
-	deployment := objects[slices.IndexFunc(objects, func(u unstructured.Unstructured) bool { return u.GetKind() == "Deployment" })]
+	deployment := objects[slices.IndexFunc(objects,
+		func(u unstructured.Unstructured) bool { return u.GetKind() == "Deployment" })]
 	raw, err := json.Marshal(deployment.Object)
 	c.Expect(err).NotTo(HaveOccurred())
 	d := &appsv1.Deployment{}
@@ -208,10 +234,15 @@ func (c cluster) upgrades(verb string) {
 	}
 	c.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeNil())
 	c.Expect(pod.Tolerations).To(HaveLen(6))
-	c.Eventually(c.may).WithArguments(authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"}).Should(BeFalse(), "its rights are gone")
+	c.Eventually(c.may).WithArguments(authorizationv1.ResourceAttributes{
+		Verb:     "list",
+		Resource: "secrets",
+	}).Should(BeFalse(), "its rights are gone")
 	config := &corev1.ConfigMap{}
-	c.Expect(c.Client().Get(c.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName}, config)).To(Succeed())
-	c.Expect(config.Data[addons.ConfigKey]).To(ContainSubstring("enableVirtualServiceSharedIP"), "the immutable configuration stays")
+	c.Expect(c.Client().Get(c.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName},
+		config)).To(Succeed())
+	c.Expect(config.Data[addons.ConfigKey]).To(ContainSubstring("enableVirtualServiceSharedIP"),
+		"the immutable configuration stays")
 
 	c.kubectl(c.manifest(addons.ManifestName), "apply")
 	c.Expect(c.deployment().ResourceVersion).To(Equal(after.ResourceVersion), "a second time changes nothing")

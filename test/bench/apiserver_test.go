@@ -35,7 +35,10 @@ type apiServer struct {
 
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme,
+		infrav1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
@@ -56,7 +59,8 @@ func newAPIServer() *apiServer {
 	// A tracker of managed fields, which is the default, takes half of the time of a test.
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	return &apiServer{
-		WithWatch: fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjectTracker(tracker).WithStatusSubresource(
+		WithWatch: fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjectTracker(
+			tracker).WithStatusSubresource(
 			&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{},
 			&infrav1.VCDMachineTemplate{}, &ipamv1.IPAddressClaim{}, &clusterv1.Cluster{}, &clusterv1.Machine{},
 		).Build(),
@@ -71,7 +75,9 @@ func (a *apiServer) newMapper(*rest.Config, *http.Client) (meta.RESTMapper, erro
 
 // newCache makes a cache whose informers read from here.
 func (a *apiServer) newCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
-	opts.NewInformer = func(_ toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	opts.NewInformer = func(_ toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
+		indexers toolscache.Indexers,
+	) toolscache.SharedIndexInformer {
 		return toolscache.NewSharedIndexInformer(a.listWatch(obj), obj, resync, indexers)
 	}
 	return cache.New(config, opts)
@@ -164,7 +170,9 @@ func (c *managerClient) reader(obj runtime.Object) client.Reader {
 }
 
 // Get implements client.Reader.
-func (c *managerClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (c *managerClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
+	opts ...client.GetOption,
+) error {
 	return c.reader(obj).Get(ctx, key, obj, opts...)
 }
 

@@ -57,7 +57,10 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 	ctrl.SetLogger(logr.Discard())
 	synctest.Test(t, func(t *testing.T) {
 		network := newPipes()
-		options := vcdsim.Config{Model: bigTenant(), Guest: pretendGuest{}, Profile: vcdsim.Recorded, Listener: network, Seed: 1}
+		options := vcdsim.Config{
+			Model: bigTenant(), Guest: pretendGuest{}, Profile: vcdsim.Recorded, Listener: network,
+			Seed: 1,
+		}
 		if change != nil {
 			change(&options)
 		}
@@ -75,7 +78,8 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 		t.Cleanup(func() {
 			cancel()
 			for what, err := range map[string]error{
-				"the manager ends": <-ended, "sessions are closed": pool.Close(context.WithoutCancel(ctx)), "the simulator ends": sim.Close(),
+				"the manager ends": <-ended, "sessions are closed": pool.Close(context.WithoutCancel(ctx)),
+				"the simulator ends": sim.Close(),
 			} {
 				if err != nil {
 					t.Errorf("%s: %v", what, err)
@@ -128,7 +132,10 @@ type pretendGuest struct{}
 
 // PowerOn implements vcdsim.Guest.
 func (pretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
-	report := vcdsim.GuestReport{Addresses: map[string]string{}, Hostname: vm.Name, ExtraConfig: map[string]string{"guestinfo.userdata": "---"}}
+	report := vcdsim.GuestReport{
+		Addresses: map[string]string{}, Hostname: vm.Name,
+		ExtraConfig: map[string]string{"guestinfo.userdata": "---"},
+	}
 	for _, nic := range vm.NICs {
 		if nic.Address.IsValid() {
 			report.Addresses[nic.MAC] = nic.Address.String()
@@ -173,9 +180,15 @@ func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 	b.t.Helper()
 	name := fmt.Sprintf("c%d", n)
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VCDCluster", Name: name}
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: infrav1.GroupVersion.Group,
+		Kind:     "VCDCluster", Name: name,
+	}
 	b.create(cluster)
-	c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: name}}}
+	c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{
+		Name:   name,
+		Labels: map[string]string{clusterv1.ClusterNameLabel: name},
+	}}
 	c.OwnerReferences = owner(cluster, "Cluster")
 	c.Spec = infrav1.VCDClusterSpec{
 		Site: b.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
@@ -200,8 +213,14 @@ func (b *bubble) machine(cluster, name string) {
 	m := &clusterv1.Machine{ObjectMeta: meta}
 	m.Spec.ClusterName = cluster
 	m.Spec.Bootstrap.DataSecretName = ptr.To(name + "-bootstrap")
-	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VCDMachine", Name: name}
-	secret := &corev1.Secret{ObjectMeta: *meta.DeepCopy(), Data: map[string][]byte{"value": []byte("#cloud-config\n"), "format": []byte("cloud-config")}}
+	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: infrav1.GroupVersion.Group,
+		Kind:     "VCDMachine", Name: name,
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: *meta.DeepCopy(),
+		Data:       map[string][]byte{"value": []byte("#cloud-config\n"), "format": []byte("cloud-config")},
+	}
 	secret.Name = name + "-bootstrap"
 	b.create(m, secret)
 	v := &infrav1.VCDMachine{ObjectMeta: *meta.DeepCopy()}
@@ -211,7 +230,10 @@ func (b *bubble) machine(cluster, name string) {
 }
 
 func owner(obj client.Object, kind string) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: obj.GetName(), UID: obj.GetUID()}}
+	return []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: obj.GetName(),
+		UID: obj.GetUID(),
+	}}
 }
 
 // ready returns how many machines are ready, and why another one is not.
@@ -293,7 +315,10 @@ func byOperation(requests []vcdsim.Request) map[string]int {
 // versions returns the resource version of every object of ours.
 func (b *bubble) versions() map[string]string {
 	versions := map[string]string{}
-	for _, list := range []client.ObjectList{&infrav1.VCDClusterList{}, &infrav1.VCDMachineList{}, &infrav1.VCDIdentityList{}} {
+	for _, list := range []client.ObjectList{
+		&infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},
+		&infrav1.VCDIdentityList{},
+	} {
 		b.Expect(b.client.List(b.ctx, list)).To(Succeed())
 		b.Expect(meta.EachListItem(list, func(obj runtime.Object) error {
 			o, err := meta.Accessor(obj)

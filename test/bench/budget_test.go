@@ -55,7 +55,8 @@ func (b *bubble) expectSteady(long time.Duration) {
 		}
 	}
 	b.t.Logf("calls per resync of 50 machines, in a row: %v", perResync)
-	b.Expect(many).To(BeNumerically("<=", 2*(int(long/time.Hour)+1)), "the VDC and the session are renewed once an hour")
+	b.Expect(many).To(BeNumerically("<=", 2*(int(long/time.Hour)+1)),
+		"the VDC and the session are renewed once an hour")
 }
 
 func TestOneSessionServesAllClustersOfAnIdentity(t *testing.T) {

@@ -18,8 +18,10 @@ import (
 // when its guest has had time to boot.
 func core(mgr ctrl.Manager, c client.Client) error {
 	return errors.Join(
-		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDCluster{}).Named("core-cluster").Complete(reconcile.AsReconciler(c, &coreClusters{c})),
-		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDMachine{}).Named("core-machine").Complete(reconcile.AsReconciler(c, &coreMachines{Client: c})),
+		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDCluster{}).Named("core-cluster").Complete(
+			reconcile.AsReconciler(c, &coreClusters{c})),
+		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDMachine{}).Named("core-machine").Complete(
+			reconcile.AsReconciler(c, &coreMachines{Client: c})),
 	)
 }
 
@@ -31,7 +33,8 @@ func (r *coreClusters) Reconcile(ctx context.Context, infra *infrav1.VCDCluster)
 	if err := r.Get(ctx, client.ObjectKeyFromObject(infra), cluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !ptr.Deref(infra.Status.Initialization.Provisioned, false) || ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false) {
+	if !ptr.Deref(infra.Status.Initialization.Provisioned, false) ||
+		ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false) {
 		return ctrl.Result{}, nil
 	}
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)

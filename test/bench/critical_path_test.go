@@ -24,7 +24,8 @@ func TestAMachineTakesLittleLongerThanItsTasks(t *testing.T) {
 
 			cold := b.awaitReady(1, 10*time.Minute)
 
-			b.compare(fmt.Sprintf("one machine, cold, seed %d", seed), cold, criticalPath(b.State(), time.Time{}), oneMachine)
+			b.compare(fmt.Sprintf("one machine, cold, seed %d", seed), cold, criticalPath(b.State(), time.Time{}),
+				oneMachine)
 			since := time.Now()
 			b.machine("c1", "c1-second")
 
@@ -44,8 +45,10 @@ func TestNineMachinesTakeLittleLongerThanTheCriticalPath(t *testing.T) {
 
 			took := b.awaitReady(9, 20*time.Minute)
 
-			b.compare(fmt.Sprintf("nine machines over three vApps, seed %d", seed), took, criticalPath(b.State(), time.Time{}), nineMachines)
-			b.Expect(b.tasks("vdcComposeVapp")+b.tasks("vdcRecomposeVapp")).To(Equal(3), "machines that wait together are created together")
+			b.compare(fmt.Sprintf("nine machines over three vApps, seed %d", seed), took,
+				criticalPath(b.State(), time.Time{}), nineMachines)
+			b.Expect(b.tasks("vdcComposeVapp")+b.tasks("vdcRecomposeVapp")).To(Equal(3),
+				"machines that wait together are created together")
 		})
 	}
 }

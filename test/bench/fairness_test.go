@@ -23,14 +23,16 @@ func TestAClusterWithManyMachinesDoesNotStarveAnother(t *testing.T) {
 		beside := b.awaitMachine("c1-second", time.Hour)
 
 		n, _ := b.ready()
-		t.Logf("a machine with its cluster takes %.1f s alone; one beside 200 others %.1f s, when %d machines were ready", alone.Seconds(), beside.Seconds(), n)
+		t.Logf("a machine with its cluster takes %.1f s alone; one beside 200 others %.1f s, when %d machines "+
+			"were ready", alone.Seconds(), beside.Seconds(), n)
 		b.Expect(n).To(BeNumerically("<", 150), "most of the others are not done")
 		b.Expect(beside).To(BeNumerically("<", 2*alone+10*time.Second))
 		b.awaitReady(202, time.Hour)
 		all := time.Since(start)
 		calls := len(b.Requests())
 		t.Logf("200 machines with a vApp each: %.0f s, %d calls", all.Seconds(), calls)
-		b.Expect(float64(calls)).To(BeNumerically(">", 0.6*all.Seconds()*20), "no reconcile was requeued for longer than the others took")
+		b.Expect(float64(calls)).To(BeNumerically(">", 0.6*all.Seconds()*20),
+			"no reconcile was requeued for longer than the others took")
 		b.expectRate(20, 40)
 	})
 }

@@ -78,7 +78,8 @@ func TestLeasesAreKept(t *testing.T) {
 		for _, op := range writes {
 			b.Expect(op).To(HavePrefix("PUT /api/vApp/vapp/leaseSettingsSection"))
 		}
-		b.Expect(len(writes)).To(BeNumerically("<=", 2*2*48/12), "each renewal is a question for a lease without end, and one for the longest")
+		b.Expect(len(writes)).To(BeNumerically("<=", 2*2*48/12),
+			"each renewal is a question for a lease without end, and one for the longest")
 	})
 }
 

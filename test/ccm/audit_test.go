@@ -30,7 +30,8 @@ func auditRights(code int) int {
 			continue
 		}
 		role := &rbacv1.ClusterRole{} // A Role has the same rules.
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sharedCluster.objects[i].Object, role); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sharedCluster.objects[i].Object,
+			role); err != nil {
 			return report(err)
 		}
 		more, err := audit.RightsOf(role.Rules)
@@ -46,7 +47,8 @@ func auditRights(code int) int {
 		}
 		code = report(fmt.Errorf("the cloud controller manager may not %s", denied))
 	}
-	fmt.Fprintf(os.Stderr, "The cloud controller manager made %d requests to the API server; of %d rights %d were not used: %v\n",
+	fmt.Fprintf(os.Stderr,
+		"The cloud controller manager made %d requests to the API server; of %d rights %d were not used: %v\n",
 		found.Requests, len(rights), len(found.Unused), found.Unused)
 	return code
 }

@@ -20,7 +20,8 @@ func TestBudgetOfAService(t *testing.T) {
 	budget := map[string]int{twoArm: 2 * n, oneArm: 4 * n, ipSpaces: 2*n + 2}
 	for _, way := range ways() {
 		w := newFixture(t, "budget"+way, fixtureOption{settings: only(way)})
-		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, patience, poll).Should(ContainElement(ContainSubstring("certificateLibrary")))
+		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, patience,
+			poll).Should(ContainElement(ContainSubstring("certificateLibrary")))
 		w.settles(t) // A controller lists everything once when it starts.
 
 		first := w.counted(t, "the first Service by gateway "+way, budget[way]+1, four)
@@ -28,7 +29,8 @@ func TestBudgetOfAService(t *testing.T) {
 
 		w.cloud.forget()
 		second.delete()
-		t.Logf("gateway %q: deleted with %d writes, %d reads", way, len(describe(w.cloud.requests(), writing)), len(describe(w.cloud.requests(), reading)))
+		t.Logf("gateway %q: deleted with %d writes, %d reads", way, len(describe(w.cloud.requests(), writing)),
+			len(describe(w.cloud.requests(), reading)))
 		first.delete()
 	}
 }
@@ -70,7 +72,8 @@ func TestBudgetOfAResync(t *testing.T) {
 	}
 	for _, way := range all {
 		w, err := startFixture(t.Context(), "resync"+way, fixtureOption{
-			settings: onlyEvery(way, "40s"), vcd: []vcdOption{instant}, args: []string{"--vcd-task-poll=20ms", quickQPS, quickBurst},
+			settings: onlyEvery(way, "40s"), vcd: []vcdOption{instant},
+			args: []string{"--vcd-task-poll=20ms", quickQPS, quickBurst},
 		})
 		g.Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) }) // That Services leave nothing is not what is tested.
@@ -88,11 +91,13 @@ func TestBudgetOfAResync(t *testing.T) {
 		w.cloud.forget()
 
 		// One check of all of them, 36 to 44 s after its start.
-		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, patience, poll).ShouldNot(BeEmpty())
+		g.Eventually(func() []string { return describe(w.cloud.requests(), reading) }, patience,
+			poll).ShouldNot(BeEmpty())
 		w.settles(t)
 
 		writes, reads := describe(w.cloud.requests(), writing), describe(w.cloud.requests(), reading)
-		t.Logf("gateway %q: a resync of %d Services: %d writes, %d reads %v", way, services, len(writes), len(reads), reads)
+		t.Logf("gateway %q: a resync of %d Services: %d writes, %d reads %v", way, services, len(writes), len(reads),
+			reads)
 		g.Expect(writes).To(BeEmpty())
 		full := (2*services + 59) / 60
 		budget := map[string]int{twoArm: 6, oneArm: 10}[way]
@@ -149,7 +154,8 @@ func budgetOfANode(t *testing.T, h *cluster) {
 	w.settles(t)
 
 	writes, reads := describe(w.cloud.requests(), writing), describe(w.cloud.requests(), reading)
-	t.Logf("a node that joins %d Services with 2 ports: %d writes %v, %d reads %v", len(all), len(writes), writes, len(reads), reads)
+	t.Logf("a node that joins %d Services with 2 ports: %d writes %v, %d reads %v", len(all), len(writes), writes,
+		len(reads), reads)
 	g.Expect(writes).To(HaveLen(1), "one IP set")
 	g.Expect(len(reads)).To(BeNumerically("<=", 2), "one, and one more if a read was in flight")
 }

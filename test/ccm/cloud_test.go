@@ -72,7 +72,8 @@ type front struct {
 
 // String is what matters to clients.
 func (f front) String() string {
-	return fmt.Sprintf("%s %s -> %s", netip.AddrPortFrom(f.Address, uint16(f.Port)), f.Protocol, strings.Join(f.Backends, ","))
+	return fmt.Sprintf("%s %s -> %s", netip.AddrPortFrom(f.Address, uint16(f.Port)), f.Protocol,
+		strings.Join(f.Backends, ","))
 }
 
 // A wire is what goes between the cloud controller manager and its cloud.

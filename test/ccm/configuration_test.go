@@ -23,10 +23,31 @@ func TestBadConfiguration(t *testing.T) {
 		says     []string
 		heals    bool // what is missing may come while it runs
 	}{
-		{"unknown keys, all at once", settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"}, nil, []string{"vcd.hots", "loadbalancer.algorythm"}, false},
-		{"a range that ends before it begins", settings{"clusterid": "c", "loadbalancer.oneArm.startIP": "192.168.8.9", "loadbalancer.oneArm.endIP": "192.168.8.2"}, nil, []string{"oneArm"}, false},
+		{
+			"unknown keys, all at once",
+			settings{"clusterid": "c", "vcd.hots": "x", "loadbalancer.algorythm": "y"},
+			nil,
+			[]string{"vcd.hots", "loadbalancer.algorythm"},
+			false,
+		},
+		{
+			"a range that ends before it begins",
+			settings{
+				"clusterid": "c", "loadbalancer.oneArm.startIP": "192.168.8.9",
+				"loadbalancer.oneArm.endIP": "192.168.8.2",
+			},
+			nil,
+			[]string{"oneArm"},
+			false,
+		},
 		{"no id of the cluster", nil, nil, []string{"clusterid"}, false},
-		{"no credentials", settings{"clusterid": "c"}, map[string]string{"username": "ccm", "password": ""}, []string{"refreshToken"}, true},
+		{
+			"no credentials",
+			settings{"clusterid": "c"},
+			map[string]string{"username": "ccm", "password": ""},
+			[]string{"refreshToken"},
+			true,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -48,7 +69,8 @@ func TestBadConfiguration(t *testing.T) {
 			if tc.heals {
 				return
 			}
-			g.Expect(c.Start(t.Context())).To(MatchError(ContainSubstring(tc.says[0])), "it does not start, and says why")
+			g.Expect(c.Start(t.Context())).To(MatchError(ContainSubstring(tc.says[0])),
+				"it does not start, and says why")
 		})
 	}
 }
@@ -103,7 +125,8 @@ func TestWrongSecret(t *testing.T) {
 	s.g.Eventually(s.warnings, patience, poll).ShouldNot(BeEmpty())
 	knocks := func() int { return len(describe(w.cloud.requests(), knocking)) }
 	before := knocks()
-	s.g.Consistently(knocks, "8s", time.Second).Should(BeNumerically("<=", before+1), "a password that is wrong is tried once")
+	s.g.Consistently(knocks, "8s", time.Second).Should(BeNumerically("<=", before+1),
+		"a password that is wrong is tried once")
 
 	s.g.Expect(w.controller.write(map[string]string{"basic-auth/password": "right"})).To(Succeed())
 

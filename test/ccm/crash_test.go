@@ -74,6 +74,7 @@ func crash(t *testing.T, w *fixture, way, fatal string) {
 		g.Expect(k.Killed(vcdsim.Arrived, done)).To(BeTrue(), "the controller was not killed before %v", done)
 		g.Expect(k.Killed(vcdsim.Worked, done)).To(BeTrue(), "the controller was not killed after %v", done)
 	}
-	t.Logf("%s: %d writes, killed %d times before and %d times after one", fatal, len(writes), k.Kills(vcdsim.Arrived, ""), k.Kills(vcdsim.Worked, ""))
+	t.Logf("%s: %d writes, killed %d times before and %d times after one", fatal, len(writes),
+		k.Kills(vcdsim.Arrived, ""), k.Kills(vcdsim.Worked, ""))
 	g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty())
 }

@@ -36,12 +36,18 @@ func crashCases() []crashCase {
 	return []crashCase{
 		{name: "certificate", fixture: fixtureOption{settings: onlyEvery(twoArm, "10s")}, start: startCertificate},
 		{
-			name: "ranges", fixture: fixtureOption{settings: settings{"loadbalancer.gateways": nil, "loadbalancer.sourceRanges": true}},
+			name: "ranges", fixture: fixtureOption{settings: settings{
+				"loadbalancer.gateways":     nil,
+				"loadbalancer.sourceRanges": true,
+			}},
 			start: startRanges, rest: func(w *fixture) []string { return w.vcd().firewall() },
 		},
 		{name: "move-to-arm", start: startMove(twoArm, oneArm)},
 		{name: "move-to-spaces", start: startMove(oneArm, ipSpaces)},
-		{name: "class", fixture: fixtureOption{class: ourClass, settings: settings{"loadbalancer.gateways": nil}}, start: startClass},
+		{
+			name: "class", fixture: fixtureOption{class: ourClass, settings: settings{"loadbalancer.gateways": nil}},
+			start: startClass,
+		},
 	}
 }
 
@@ -140,7 +146,8 @@ func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 			secret.Data = newCertificate(t, "two")
 			g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
 			g.Eventually(imported, w.patience, poll).Should(And(HaveLen(1), Not(Equal(first))))
-			g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, w.patience, poll).Should(HaveKeyWithValue("certificate", 1))
+			g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, w.patience,
+				poll).Should(HaveKeyWithValue("certificate", 1))
 			s.served()
 		}},
 		{"delete", func(s *service) {
@@ -157,7 +164,11 @@ func startRanges(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	s := &service{}
 	guarded := func(s *service, sources string) {
 		address := s.served()[0].String()
-		s.g.Eventually(s.vcd().firewall, s.patience, poll).Should(Equal([]string{"ALLOW " + sources + " to " + address, "DROP everybody to " + address, "theirs"}))
+		s.g.Eventually(s.vcd().firewall, s.patience,
+			poll).Should(Equal([]string{
+			"ALLOW " + sources + " to " + address, "DROP everybody to " + address,
+			"theirs",
+		}))
 		s.served()
 	}
 	return s, []flow{
@@ -183,7 +194,8 @@ func startMove(from, to string) func(*testing.T, *fixture) (*service, []flow, []
 		ours := slices.DeleteFunc(w.cloud.mark(""), func(one string) bool { return slices.Contains(theirs, one) })
 		return s, []flow{{"move", func(s *service) {
 			s.change(by(to))
-			s.g.Eventually(func() []string { return w.cloud.mark("") }, w.patience, poll).ShouldNot(ContainElement(BeElementOf(ours)), "what was on the other gateway goes")
+			s.g.Eventually(func() []string { return w.cloud.mark("") }, w.patience,
+				poll).ShouldNot(ContainElement(BeElementOf(ours)), "what was on the other gateway goes")
 			s.served()
 		}}}, []flow{{"delete", (*service).delete}}
 	}
@@ -282,7 +294,10 @@ func crashesWhileNodesComeAndGo(t *testing.T, h *cluster) {
 	t.Helper()
 	sets := newFixture(t, "crash-node", fixtureOption{cluster: h, settings: only(twoArm)})
 	pools := newFixture(t, "crash-members", fixtureOption{cluster: h, settings: only(oneArm)})
-	pools.vcd().Faults().Add(vcdsim.Fault{Operation: "POST /cloudapi/1.0.0/firewallGroups", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"})
+	pools.vcd().Faults().Add(vcdsim.Fault{
+		Operation: "POST /cloudapi/1.0.0/firewallGroups",
+		Status:    http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+	})
 	fixtures := []*fixture{sets, pools}
 	var all []*service
 	for _, w := range fixtures {

@@ -26,7 +26,8 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 	for name, kinds := range allFaults() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, "faults-"+name, fixtureOption{patience: 5 * time.Minute, args: []string{quickQPS, quickBurst}})
+			w := newFixture(t, "faults-"+name,
+				fixtureOption{patience: 5 * time.Minute, args: []string{quickQPS, quickBurst}})
 			everyFault(t, w, kinds)
 		})
 	}
@@ -66,7 +67,8 @@ func everyFault(t *testing.T, w *fixture, kinds []fault) {
 		do()
 		stop()
 		happened := ordered - len(w.cloud.faults().left())
-		t.Logf("%s: %d of %d faults at %d calls happened in %s", flow, happened, ordered, len(calls[flow]), time.Since(began).Round(time.Second))
+		t.Logf("%s: %d of %d faults at %d calls happened in %s", flow, happened, ordered, len(calls[flow]),
+			time.Since(began).Round(time.Second))
 		g.Expect(happened).To(BeNumerically(">=", len(calls[flow])), "there should be a fault at each call")
 		w.cloud.faults().clear()
 	})
@@ -107,8 +109,10 @@ func (c *crowd) hurry(t *testing.T) (stop func()) {
 	wg.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			for _, s := range c.members() {
-				edit := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"ccm.test/edit":"%d"}}}`, n))
-				if err := s.client.Patch(ctx, &corev1.Service{ObjectMeta: metaOf(s)}, edit); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+				edit := client.RawPatch(types.MergePatchType,
+					fmt.Appendf(nil, `{"metadata":{"annotations":{"ccm.test/edit":"%d"}}}`, n))
+				if err := s.client.Patch(ctx, &corev1.Service{ObjectMeta: metaOf(s)},
+					edit); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
 					t.Logf("editing Service %s: %s", s.key, err) // The next edit is due soon.
 				}
 			}
@@ -141,7 +145,8 @@ func lives(t *testing.T, w *fixture, n int, around func(flow string, all *crowd,
 	})
 	around("change", c, func() {
 		for _, s := range c.members() {
-			s.change(ports(port("http", 80), port("more", 8443)), func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
+			s.change(ports(port("http", 80), port("more", 8443)),
+				func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 		}
 		for _, s := range c.members() {
 			s.served()

@@ -21,9 +21,13 @@ func ranges(sources ...string) change {
 func (v *vcd) foreignRule() {
 	org := v.State().Model.Orgs[1]
 	v.Edit(func(e *vcdsim.Editor) {
-		e.AddDocument(firewallRules, "edgeFirewall", org.ID, org.VDCs[0].EdgeGateways[0].ID, map[string]any{"userDefinedRules": []any{
-			map[string]any{"id": "00000000-0000-4000-8000-000000000001", "name": "theirs", "actionValue": "ALLOW", "enabled": true},
-		}})
+		e.AddDocument(firewallRules, "edgeFirewall", org.ID, org.VDCs[0].EdgeGateways[0].ID,
+			map[string]any{"userDefinedRules": []any{
+				map[string]any{
+					"id": "00000000-0000-4000-8000-000000000001", "name": "theirs", "actionValue": "ALLOW",
+					"enabled": true,
+				},
+			}})
 	})
 }
 

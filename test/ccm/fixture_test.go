@@ -57,7 +57,8 @@ func newFixture(t *testing.T, name string, o fixtureOption) *fixture {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if !t.Failed() {
-			g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty(), "left in the cloud")
+			g.Eventually(func() []string { return w.cloud.left("") }, patience, poll).Should(BeEmpty(),
+				"left in the cloud")
 		}
 		g.Expect(w.end()).To(Succeed())
 	})
@@ -75,7 +76,10 @@ func startFixture(ctx context.Context, name string, o fixtureOption) (*fixture, 
 	if err != nil {
 		return nil, err
 	}
-	w := &fixture{cluster: o.cluster, cloud: v, name: name, class: o.class, settings: settings{"clusterid": "cluster-" + name}, patience: max(o.patience, patience)}
+	w := &fixture{
+		cluster: o.cluster, cloud: v, name: name, class: o.class,
+		settings: settings{"clusterid": "cluster-" + name}, patience: max(o.patience, patience),
+	}
 	args := append([]string{"--controllers=service-lb-controller", "--vcd-task-poll=100ms"}, o.args...)
 	if o.class != "" {
 		w.settings["loadbalancer.class"], w.settings["loadbalancer.classOnly"] = o.class, true
@@ -135,7 +139,8 @@ func shared(t *testing.T) *fixture {
 	sharedFixture.Lock()
 	defer sharedFixture.Unlock()
 	if sharedFixture.fixture == nil {
-		w, err := startFixture(context.WithoutCancel(t.Context()), "shared", fixtureOption{args: []string{nodeControllers}})
+		w, err := startFixture(context.WithoutCancel(t.Context()), "shared",
+			fixtureOption{args: []string{nodeControllers}})
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		sharedFixture.fixture = w
 	}

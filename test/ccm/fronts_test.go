@@ -23,7 +23,8 @@ const (
 
 // ourPaths are the kinds of documents that the cloud controller manager creates.
 var ourPaths = map[string]string{
-	poolsPath: "pool", servicesPath: "virtual service", natPath: "NAT rule", profilesPath: "port profile", groupsPath: "IP set", certificatesPath: "certificate",
+	poolsPath: "pool", servicesPath: "virtual service", natPath: "NAT rule", profilesPath: "port profile",
+	groupsPath: "IP set", certificatesPath: "certificate",
 }
 
 // A ref refers to a document.
@@ -101,7 +102,8 @@ func serviceFronts(vs virtualService, byID map[string]vcdsim.Document) []front {
 		}
 		for _, port := range vs.ServicePorts {
 			f := front{
-				Gateway: vs.GatewayRef.Name, Address: address, Port: port.PortStart, Protocol: "TCP", Backends: backends(p, byID),
+				Gateway: vs.GatewayRef.Name, Address: address, Port: port.PortStart, Protocol: "TCP",
+				Backends:    backends(p, byID),
 				Application: vs.ApplicationProfile.Type, Certificate: vs.CertificateRef.Name,
 				Sticky: p.PersistenceProfile.Type == "CLIENT_IP", Transparent: vs.TransparentMode,
 			}
@@ -158,7 +160,8 @@ func throughNAT(f front, gateway string, byID map[string]vcdsim.Document) []fron
 // leads reports whether a rule applies to a protocol, by its profile.
 func (r natRule) leads(protocol string, byID map[string]vcdsim.Document) bool {
 	profile, ok := byID[r.ApplicationPortProfile.ID]
-	return !ok || slices.ContainsFunc(decode[portProfile](profile).ApplicationPorts, func(p struct{ Protocol string }) bool { return p.Protocol == protocol })
+	return !ok || slices.ContainsFunc(decode[portProfile](profile).ApplicationPorts,
+		func(p struct{ Protocol string }) bool { return p.Protocol == protocol })
 }
 
 // everything is all that could be ours, by kind and name.

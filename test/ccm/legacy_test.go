@@ -27,7 +27,10 @@ func TestWhatTheOldCPIMadeIsAdopted(t *testing.T) {
 			s := w.service(t, "web", by(way), ports(port("http", 80), port("https", 443)))
 			svc, err := s.get()
 			g.Expect(err).NotTo(HaveOccurred())
-			old := oldCPI{admin: v.admin(t), cluster: "cluster-legacy" + way, gateway: v.gateway(way), nodes: v.machines()[:standing]}
+			old := oldCPI{
+				admin: v.admin(t), cluster: "cluster-legacy" + way, gateway: v.gateway(way),
+				nodes: v.machines()[:standing],
+			}
 			address := old.make(way, svc)
 			svc.Finalizers = []string{"service.kubernetes.io/load-balancer-cleanup"}
 			g.Expect(w.client.Update(t.Context(), svc)).To(Succeed())
@@ -39,8 +42,10 @@ func TestWhatTheOldCPIMadeIsAdopted(t *testing.T) {
 			g.Expect(w.controller.Start(t.Context())).To(Succeed())
 
 			g.Expect(fmt.Sprint(s.served())).To(Equal("["+address+"]"), "the address stays")
-			after := slices.DeleteFunc(v.everything(), func(name string) bool { return strings.HasPrefix(name, "IP set ") })
-			g.Expect(after).To(HaveLen(len(before)), "what is there is used, nothing is made beside it; there was %v", before)
+			after := slices.DeleteFunc(v.everything(),
+				func(name string) bool { return strings.HasPrefix(name, "IP set ") })
+			g.Expect(after).To(HaveLen(len(before)), "what is there is used, nothing is made beside it; there was %v",
+				before)
 
 			t.Log("It is like any other from then on.")
 			s.change(ports(port("http", 8080), port("https", 443)))
@@ -93,16 +98,22 @@ func (o *oldCPI) ref() map[string]any {
 func (o *oldCPI) balance(name, vip string, p corev1.ServicePort) {
 	var members []any
 	for _, n := range o.nodes {
-		members = append(members, map[string]any{"ipAddress": n.Addresses[0].String(), "port": p.NodePort, "ratio": 1, "enabled": true})
+		members = append(members,
+			map[string]any{"ipAddress": n.Addresses[0].String(), "port": p.NodePort, "ratio": 1, "enabled": true})
 	}
 	o.must(http.MethodPost, poolsPath, map[string]any{
-		"name": "ingress-pool-" + name, "enabled": true, "algorithm": "ROUND_ROBIN", "defaultPort": p.NodePort, "members": members,
+		"name": "ingress-pool-" + name, "enabled": true, "algorithm": "ROUND_ROBIN", "defaultPort": p.NodePort,
+		"members":        members,
 		"healthMonitors": []any{map[string]any{"type": "TCP"}}, "gatewayRef": o.ref(),
 	})
 	o.must(http.MethodPost, servicesPath, map[string]any{
 		"name": "ingress-vs-" + name, "enabled": true, "virtualIpAddress": vip, "gatewayRef": o.ref(),
-		"loadBalancerPoolRef": map[string]any{"id": o.find(poolsPath, "ingress-pool-"+name)}, "serviceEngineGroupRef": o.engines(),
-		"servicePorts":       []any{map[string]any{"portStart": p.Port, "tcpUdpProfile": map[string]any{"type": "TCP_PROXY"}}},
+		"loadBalancerPoolRef":   map[string]any{"id": o.find(poolsPath, "ingress-pool-"+name)},
+		"serviceEngineGroupRef": o.engines(),
+		"servicePorts": []any{map[string]any{
+			"portStart":     p.Port,
+			"tcpUdpProfile": map[string]any{"type": "TCP_PROXY"},
+		}},
 		"applicationProfile": map[string]any{"name": "System-L4-Application", "type": "L4", "systemDefined": true},
 	})
 }
@@ -112,13 +123,16 @@ func (o *oldCPI) forward(service, external, inside string, number int32) {
 	port := strconv.Itoa(int(number))
 	vdc := o.v.State().Model.Orgs[1].VDCs[0]
 	o.must(http.MethodPost, profilesPath, map[string]any{
-		"name": "appPort_dnat-" + service, "description": "App Port Profile [" + port + "]", "scope": "TENANT", "contextEntityId": vcdsim.URN("vdc", vdc.ID),
+		"name": "appPort_dnat-" + service, "description": "App Port Profile [" + port + "]", "scope": "TENANT",
+		"contextEntityId":  vcdsim.URN("vdc", vdc.ID),
 		"applicationPorts": []any{map[string]any{"protocol": "TCP", "destinationPorts": []any{port}}},
 	})
-	o.must(http.MethodPost, strings.ReplaceAll(natPath, "{gateway}", vcdsim.URN("gateway", o.gateway.ID)), map[string]any{
-		"name": "dnat-" + service, "enabled": true, "ruleType": "DNAT", "externalAddresses": external, "internalAddresses": inside, "dnatExternalPort": port,
-		"applicationPortProfile": map[string]any{"id": o.find(profilesPath, "appPort_dnat-"+service)},
-	})
+	o.must(http.MethodPost, strings.ReplaceAll(natPath, "{gateway}", vcdsim.URN("gateway", o.gateway.ID)),
+		map[string]any{
+			"name": "dnat-" + service, "enabled": true, "ruleType": "DNAT", "externalAddresses": external,
+			"internalAddresses": inside, "dnatExternalPort": port,
+			"applicationPortProfile": map[string]any{"id": o.find(profilesPath, "appPort_dnat-"+service)},
+		})
 }
 
 // claim allocates a floating IP and marks it.
@@ -129,7 +143,8 @@ func (o *oldCPI) claim(value, mark string) {
 	for _, a := range o.v.State().Model.IPSpaces[0].Allocations {
 		if a.Value == value {
 			o.must(http.MethodPut, path+"/allocations/"+vcdsim.URN("ipSpaceIpAllocation", a.ID), map[string]any{
-				"id": vcdsim.URN("ipSpaceIpAllocation", a.ID), "type": "FLOATING_IP", "value": value, "usageState": "USED_MANUAL", "description": mark,
+				"id": vcdsim.URN("ipSpaceIpAllocation", a.ID), "type": "FLOATING_IP", "value": value,
+				"usageState": "USED_MANUAL", "description": mark,
 			})
 		}
 	}

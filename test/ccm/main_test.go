@@ -138,7 +138,8 @@ func newCluster(ctx context.Context, dir, binary string) (*cluster, error) {
 		}
 		h.shippedArgs = d.Spec.Template.Spec.Containers[0].Args
 	}
-	h.Stack, err = stack.Start(ctx, stack.Options{Dir: dir, Out: os.Stderr, Parts: []stack.Part{}, AuditNamespace: addons.Namespace})
+	h.Stack, err = stack.Start(ctx,
+		stack.Options{Dir: dir, Out: os.Stderr, Parts: []stack.Part{}, AuditNamespace: addons.Namespace})
 	if err != nil {
 		return nil, err
 	}

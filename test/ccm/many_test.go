@@ -15,7 +15,8 @@ import (
 )
 
 // benchmark measures more than make test has time for.
-var benchmark = flag.Bool("ccm-bench", false, "measure the memory of the cloud controller manager with 500 nodes and 200 Services")
+var benchmark = flag.Bool("ccm-bench", false,
+	"measure the memory of the cloud controller manager with 500 nodes and 200 Services")
 
 const (
 	manyNodes    = 500
@@ -31,7 +32,8 @@ func TestManyNodes(t *testing.T) {
 	g := NewWithT(t)
 	h := ownCluster(t, "many")
 	w, err := startFixture(t.Context(), "many", fixtureOption{
-		cluster: h, machines: manyNodes, args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"}, vcd: []vcdOption{instant},
+		cluster: h, machines: manyNodes,
+		args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"}, vcd: []vcdOption{instant},
 		settings: settings{"nodes.maxAge": "10m", "loadbalancer.driftInterval": "30s"},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -40,12 +42,14 @@ func TestManyNodes(t *testing.T) {
 	for _, m := range w.cloud.machines()[:standing] { // Those of every cluster.
 		g.Expect(h.client.Delete(t.Context(), kubelet(m))).To(Succeed())
 	}
-	parallel(t, w.cloud.machines(), func(ctx context.Context, m machine) error { return h.makeNode(ctx, kubelet(m, balanced)) })
+	parallel(t, w.cloud.machines(),
+		func(ctx context.Context, m machine) error { return h.makeNode(ctx, kubelet(m, balanced)) })
 	w.cloud.forget()
 
 	began := time.Now()
 	g.Expect(w.controller.Start(t.Context())).To(Succeed())
-	g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*patience, time.Second).Should(BeZero())
+	g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*patience,
+		time.Second).Should(BeZero())
 
 	reads := describe(w.cloud.requests(), reading)
 	queries, single := 0, 0
@@ -59,7 +63,8 @@ func TestManyNodes(t *testing.T) {
 	}
 	peak, err := w.controller.peakKiB()
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Logf("%d nodes were initialized in %s with %d inventory queries and %d reads of a single machine; %d MiB at the most",
+	t.Logf("%d nodes were initialized in %s with %d inventory queries and %d reads of a single machine; %d MiB "+
+		"at the most",
 		manyNodes, time.Since(began).Round(time.Second), queries, single, peak>>10)
 	g.Expect(queries).To(BeNumerically("<=", 10))
 	g.Expect(single).To(BeZero(), "the query is enough for each machine")

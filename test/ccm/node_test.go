@@ -25,13 +25,20 @@ type nodeChange func(*corev1.Node)
 // balancers leave it alone: other tests compare their members.
 func kubelet(m machine, changes ...nodeChange) *corev1.Node {
 	n := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{corev1.LabelHostname: m.Name, corev1.LabelNodeExcludeBalancers: "true"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   m.Name,
+			Labels: map[string]string{corev1.LabelHostname: m.Name, corev1.LabelNodeExcludeBalancers: "true"},
+		},
 		Spec: corev1.NodeSpec{
-			ProviderID: m.ProviderID, Taints: []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
+			ProviderID: m.ProviderID,
+			Taints:     []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
 		},
 		Status: corev1.NodeStatus{
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}},
-			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: m.Name}},
+			Conditions: []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+				Reason: "KubeletReady",
+			}},
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: m.Name}},
 		},
 	}
 	for _, c := range changes {
@@ -51,7 +58,8 @@ func initialized(m machine) nodeChange {
 	return func(n *corev1.Node) {
 		n.Spec.Taints = nil
 		for _, a := range m.Addresses {
-			n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
+			n.Status.Addresses = append(n.Status.Addresses,
+				corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
 		}
 	}
 }
@@ -77,7 +85,8 @@ func (h *cluster) makeNode(ctx context.Context, n *corev1.Node) error {
 	}
 	before := n.DeepCopy()
 	n.Status = status
-	return h.client.Status().Patch(ctx, n, client.MergeFrom(before)) // The controller may have changed the Node already.
+	// The controller may have changed the Node already.
+	return h.client.Status().Patch(ctx, n, client.MergeFrom(before))
 }
 
 // node makes a Node that ends with the test.

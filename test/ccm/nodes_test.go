@@ -47,7 +47,8 @@ func TestANodeIsInitialized(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+				n.Spec.Taints = append(n.Spec.Taints,
+					corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 				return w.client.Update(t.Context(), n)
 			}, patience, poll).Should(Succeed())
 			g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))

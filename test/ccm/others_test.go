@@ -17,11 +17,17 @@ func TestWhatOthersHaveStays(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "others", fixtureOption{})
 	g, v := NewWithT(t), w.vcd()
-	theirs := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 32080}}}}
+	theirs := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{
+		Name: "http", Port: 80,
+		NodePort: 32080,
+	}}}}
 	theirs.Name, theirs.Namespace = "web", "default"
 	var taken []string
 	for _, way := range ways() {
-		other := oldCPI{admin: v.admin(t), cluster: "another" + way, gateway: v.gateway(way), nodes: v.machines()[standing : standing+2]}
+		other := oldCPI{
+			admin: v.admin(t), cluster: "another" + way, gateway: v.gateway(way),
+			nodes: v.machines()[standing : standing+2],
+		}
 		taken = append(taken, other.make(way, theirs))
 	}
 	before := v.inventory(func(string) bool { return true }, true)
@@ -66,7 +72,8 @@ func TestADryRunReportsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
 	s := w.service(t, "web", annotated(dryRun, "true"))
-	s.g.Eventually(func() string { return strings.Join(s.eventsOf("Service", s.key.Namespace, s.key.Name, ""), "\n") }, patience, poll).
+	s.g.Eventually(func() string { return strings.Join(s.eventsOf("Service", s.key.Namespace, s.key.Name, ""), "\n") },
+		patience, poll).
 		Should(ContainSubstring("create virtual-service"))
 	s.g.Expect(s.cloud.left(s.uid)).To(BeEmpty())
 

@@ -45,7 +45,9 @@ type controller struct {
 
 // newController writes what a cloud controller manager reads. It runs with the arguments of its manifest, then those
 // given.
-func newController(ctx context.Context, h *cluster, name string, files map[string]string, config string, args ...string) (*controller, error) {
+func newController(ctx context.Context, h *cluster, name string, files map[string]string, config string,
+	args ...string,
+) (*controller, error) {
 	ports, err := process.ReservePorts(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -66,9 +68,12 @@ func newController(ctx context.Context, h *cluster, name string, files map[strin
 		return nil, err
 	}
 	c.args = slices.Concat(h.shippedArgs, []string{
-		"--cloud-config=" + filepath.Join(c.dir, config), "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
-		"--credentials=" + filepath.Join(c.dir, "basic-auth"), "--authorization-kubeconfig=" + kubeconfig, "--probe-address=", "--bind-address=127.0.0.1", "--leader-elect=false", "--v=4",
-		"--tls-cert-file=" + filepath.Join(h.Dir(), "pki", "tls.crt"), "--tls-private-key-file=" + filepath.Join(h.Dir(), "pki", "tls.key"),
+		"--cloud-config=" + filepath.Join(c.dir, config), "--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--credentials=" + filepath.Join(c.dir, "basic-auth"), "--authorization-kubeconfig=" + kubeconfig,
+		"--probe-address=", "--bind-address=127.0.0.1", "--leader-elect=false", "--v=4",
+		"--tls-cert-file=" + filepath.Join(h.Dir(), "pki", "tls.crt"),
+		"--tls-private-key-file=" + filepath.Join(h.Dir(), "pki", "tls.key"),
 	}, args)
 	return c, nil
 }
@@ -98,13 +103,17 @@ func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Serve
 	}
 	day := int64(24 * 3600)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &day}}
-	token, err := clients.CoreV1().ServiceAccounts(addons.Namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+	token, err := clients.CoreV1().ServiceAccounts(addons.Namespace).CreateToken(ctx, serviceAccount, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("making a token of the controller's service account: %w", err)
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{
-		Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{
+			Type:  "CERTIFICATE",
+			Bytes: server.Certificate().Raw,
+		}),
 	}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
@@ -115,8 +124,10 @@ func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Serve
 // Start starts it and returns when it is healthy.
 func (c *controller) Start(ctx context.Context) error {
 	p, err := process.Start(process.Spec{
-		Name: "ccm-" + c.name, Path: c.binary, Args: append(slices.Clone(c.args), "--secure-port="+strconv.Itoa(c.port)), Dir: c.dir,
-		Env: slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") }),
+		Name: "ccm-" + c.name, Path: c.binary,
+		Args: append(slices.Clone(c.args), "--secure-port="+strconv.Itoa(c.port)), Dir: c.dir,
+		Env: slices.DeleteFunc(os.Environ(),
+			func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") }),
 	})
 	if err != nil {
 		return err
@@ -146,7 +157,8 @@ var direct = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 }}
 
 func (c *controller) healthy(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", c.port), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", c.port),
+		http.NoBody)
 	if err != nil {
 		return err
 	}

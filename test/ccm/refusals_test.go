@@ -45,7 +45,12 @@ func TestWhatCannotBe(t *testing.T) {
 			[]change{func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolTCP }},
 		},
 		{"an unknown gateway", []change{by("nowhere")}, "nowhere", []change{by("")}},
-		{"ports with TLS that are no numbers", []change{annotated(sslPorts, "https")}, "https", []change{annotated(sslPorts, "")}},
+		{
+			"ports with TLS that are no numbers",
+			[]change{annotated(sslPorts, "https")},
+			"https",
+			[]change{annotated(sslPorts, "")},
+		},
 		{
 			"source ranges, which are switched off",
 			[]change{ranges("192.0.2.0/24")},
@@ -167,14 +172,18 @@ func TestSourceRangesAreRules(t *testing.T) {
 		t.Run("of VCD "+release.Release(), func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, "ranges-"+string(release[:2]), fixtureOption{
-				settings: settings{"loadbalancer.sourceRanges": true}, vcd: []vcdOption{func(c *vcdsim.Config) { c.Version = release }},
+				settings: settings{"loadbalancer.sourceRanges": true},
+				vcd:      []vcdOption{func(c *vcdsim.Config) { c.Version = release }},
 			})
 			g := NewWithT(t)
 			w.vcd().foreignRule()
 
 			s := w.service(t, "web", ranges("192.0.2.0/24"), ports(port("http", 80), port("https", 443)))
 			address := s.served()[0].String()
-			g.Expect(w.vcd().firewall()).To(Equal([]string{"ALLOW 192.0.2.0/24 to " + address, "DROP everybody to " + address, "theirs"}))
+			g.Expect(w.vcd().firewall()).To(Equal([]string{
+				"ALLOW 192.0.2.0/24 to " + address,
+				"DROP everybody to " + address, "theirs",
+			}))
 			s.calm()
 
 			s.change(ranges("192.0.2.0/24", "198.51.100.0/25"))
@@ -199,7 +208,8 @@ func TestSourceRangesAreRules(t *testing.T) {
 func TestSourceRangesAreRefusedBeforeVCD1051(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "noranges", fixtureOption{
-		settings: settings{"loadbalancer.sourceRanges": true}, vcd: []vcdOption{func(c *vcdsim.Config) { c.Version = vcdsim.Version104 }},
+		settings: settings{"loadbalancer.sourceRanges": true},
+		vcd:      []vcdOption{func(c *vcdsim.Config) { c.Version = vcdsim.Version104 }},
 	})
 	w.vcd().foreignRule()
 	s := w.service(t, "web", ranges("192.0.2.0/24"))
@@ -225,18 +235,27 @@ func TestMishaps(t *testing.T) {
 	t.Parallel()
 	for i, tc := range []mishap{
 		{
-			name:    "the right to make pools is missing",
-			faults:  []vcdsim.Fault{{Operation: "POST /cloudapi/1.0.0/loadBalancer/pools", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}},
+			name: "the right to make pools is missing",
+			faults: []vcdsim.Fault{{
+				Operation: "POST /cloudapi/1.0.0/loadBalancer/pools", Status: http.StatusForbidden,
+				Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+			}},
 			warning: "create lb-pool",
 		},
 		{
-			name:    "the right to make virtual services is missing",
-			faults:  []vcdsim.Fault{{Operation: "POST /cloudapi/1.0.0/loadBalancer/virtualServices", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}},
+			name: "the right to make virtual services is missing",
+			faults: []vcdsim.Fault{{
+				Operation: "POST /cloudapi/1.0.0/loadBalancer/virtualServices",
+				Status:    http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+			}},
 			warning: "create virtual-service",
 		},
 		{
-			name:    "the right to see load balancers is missing",
-			faults:  []vcdsim.Fault{{Operation: "GET /cloudapi/1.0.0/edgeGateways/loadBalancer/*", Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}},
+			name: "the right to see load balancers is missing",
+			faults: []vcdsim.Fault{{
+				Operation: "GET /cloudapi/1.0.0/edgeGateways/loadBalancer/*",
+				Status:    http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+			}},
 			warning: "rights",
 			blind:   true,
 		},

@@ -36,7 +36,8 @@ func TestRotatingTokens(t *testing.T) {
 			g.Eventually(func() (_ string, err error) {
 				u.last, err = u.token()
 				return u.last, err
-			}, patience, poll).ShouldNot(BeElementOf(append(before, u.last)), "round %d of %s", round, u.controller.name)
+			}, patience, poll).ShouldNot(BeElementOf(append(before, u.last)), "round %d of %s", round,
+				u.controller.name)
 			before = append(before, u.last)
 		}
 		v.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
@@ -65,7 +66,8 @@ func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 	u := &tokenUser{t: t, cluster: ownCluster(t, name)}
 	u.last = vcdsimtest.ServiceAccount(t, v.Simulator, name, vcdsim.RoleCloudProvider)
 	g.Expect(u.cluster.client.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ServiceAccountName}, Data: map[string][]byte{"refreshToken": []byte(u.last)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ServiceAccountName},
+		Data:       map[string][]byte{"refreshToken": []byte(u.last)},
 	})).To(Succeed())
 	config, files, err := v.files(settings{"clusterid": name, "vcd.serviceAccountSecret": addons.ServiceAccountName})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -74,7 +76,8 @@ func newTokenUser(t *testing.T, v *vcd, name string) *tokenUser {
 			delete(files, path)
 		}
 	}
-	u.controller, err = newController(t.Context(), u.cluster, name, files, config, nodeControllers, "--node-monitor-period=200ms")
+	u.controller, err = newController(t.Context(), u.cluster, name, files, config, nodeControllers,
+		"--node-monitor-period=200ms")
 	g.Expect(err).NotTo(HaveOccurred())
 	// A node that is not ready is asked for all the time.
 	w := &fixture{cluster: u.cluster}

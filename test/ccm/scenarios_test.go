@@ -177,7 +177,8 @@ func trafficPolicy(t *testing.T, w *fixture, way change) {
 
 	s.change(func(svc *corev1.Service) { svc.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster })
 	s.g.Expect(s.served()).To(Equal(addresses))
-	s.g.Eventually(func() []string { return s.cloud.fronts(s.uid)[0].Monitors }, patience, poll).Should(Equal([]string{"TCP"}))
+	s.g.Eventually(func() []string { return s.cloud.fronts(s.uid)[0].Monitors }, patience,
+		poll).Should(Equal([]string{"TCP"}))
 }
 
 func affinity(t *testing.T, w *fixture, way change) {

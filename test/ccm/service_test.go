@@ -52,9 +52,13 @@ func (w *fixture) newService(t *testing.T, namespace, name string, changes ...ch
 	t.Helper()
 	s := &service{fixture: w, t: t, g: NewWithT(t), key: client.ObjectKey{Namespace: namespace, Name: name}}
 	svc := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{}, Labels: map[string]string{fixtureLabel: w.name}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Annotations: map[string]string{},
+			Labels: map[string]string{fixtureLabel: w.name},
+		},
 		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{port("http", 80)},
+			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name},
+			Ports: []corev1.ServicePort{port("http", 80)},
 		},
 	}
 	if w.class != "" {
@@ -69,7 +73,10 @@ func (w *fixture) newService(t *testing.T, namespace, name string, changes ...ch
 }
 
 func port(name string, number int32) corev1.ServicePort {
-	return corev1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8080)}
+	return corev1.ServicePort{
+		Name: name, Port: number, Protocol: corev1.ProtocolTCP,
+		TargetPort: intstr.FromInt32(8080),
+	}
 }
 
 // ports replaces the ports.
@@ -153,7 +160,8 @@ func (s *service) unserved() ([]netip.Addr, error) {
 	slices.Sort(want)
 	slices.Sort(have)
 	if !slices.Equal(want, have) {
-		return nil, fmt.Errorf("clients should reach\n%s\nbut they reach\n%s\nwarnings: %v", strings.Join(want, "\n"), strings.Join(have, "\n"), s.warnings())
+		return nil, fmt.Errorf("clients should reach\n%s\nbut they reach\n%s\nwarnings: %v", strings.Join(want, "\n"),
+			strings.Join(have, "\n"), s.warnings())
 	}
 	return addresses, s.superfluous(max(len(svc.Spec.Ports), len(addresses)))
 }

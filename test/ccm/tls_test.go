@@ -26,7 +26,10 @@ func TestTLS(t *testing.T) {
 	w := shared(t)
 	g := NewWithT(t)
 	ns := w.namespace(t)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"}, Type: corev1.SecretTypeTLS, Data: newCertificate(t, "one")}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"}, Type: corev1.SecretTypeTLS,
+		Data: newCertificate(t, "one"),
+	}
 	g.Expect(w.client.Create(t.Context(), secret)).To(Succeed())
 	https := port("https", 443)
 	protocol := "https"
@@ -38,7 +41,8 @@ func TestTLS(t *testing.T) {
 
 	t.Log("The certificate of a Secret is imported once the controller may read it.")
 	s.change(annotated(sslAlias, "", tlsSecret, "tls"))
-	g.Eventually(s.warnings, patience, poll).Should(ContainElement(ContainSubstring("kubectl create rolebinding ccm-tls-secrets --namespace=" + ns)))
+	g.Eventually(s.warnings, patience,
+		poll).Should(ContainElement(ContainSubstring("kubectl create rolebinding ccm-tls-secrets --namespace=" + ns)))
 	g.Expect(of()).To(Equal(certificate), "what stands stays")
 	w.letSecretsBeRead(t, ns)
 	g.Eventually(of, patience, poll).ShouldNot(Equal(certificate))
@@ -50,13 +54,15 @@ func TestTLS(t *testing.T) {
 	secret.Data = newCertificate(t, "two")
 	g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
 	g.Eventually(of, patience, poll).ShouldNot(Equal(first))
-	g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience, poll).Should(HaveKeyWithValue("certificate", 1))
+	g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience,
+		poll).Should(HaveKeyWithValue("certificate", 1))
 	g.Expect(s.served()).To(Equal(addresses))
 
 	t.Log("TLS that is passed through takes no certificate.")
 	s.change(annotated(sslPassed, "true"))
 	g.Eventually(of, patience, poll).Should(BeEmpty())
-	g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience, poll).ShouldNot(HaveKey("certificate"))
+	g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, patience,
+		poll).ShouldNot(HaveKey("certificate"))
 	g.Expect(s.served()).To(Equal(addresses))
 }
 
@@ -65,8 +71,14 @@ func (w *fixture) letSecretsBeRead(t *testing.T, namespace string) {
 	t.Helper()
 	NewWithT(t).Expect(w.client.Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm-tls-secrets"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:cloud-controller-manager:tls-secrets"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace, Name: serviceAccount}},
+		RoleRef: rbacv1.RoleRef{
+			APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+			Name: "system:cloud-controller-manager:tls-secrets",
+		},
+		Subjects: []rbacv1.Subject{{
+			Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace,
+			Name: serviceAccount,
+		}},
 	})).To(Succeed())
 }
 

@@ -94,8 +94,14 @@ func vcdModel(n int) vcdsim.Model {
 	space.RangeQuota = -1
 	m.IPSpaces = []vcdsim.IPSpace{space}
 	m.ServiceEngineGroups[0].MaxService = 1000
-	m.Orgs[1].Certificates = []vcdsim.Certificate{{Alias: certificate, PEM: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"}}
-	m.ExternalNetworks[0].Subnets = []vcdsim.ExternalSubnet{{Gateway: outside, Pool: []vcdsim.Range{addresses("100.64.0.10", "100.64.99.250")}}}
+	m.Orgs[1].Certificates = []vcdsim.Certificate{{
+		Alias: certificate,
+		PEM:   "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+	}}
+	m.ExternalNetworks[0].Subnets = []vcdsim.ExternalSubnet{{
+		Gateway: outside,
+		Pool:    []vcdsim.Range{addresses("100.64.0.10", "100.64.99.250")},
+	}}
 	vdc := &m.Orgs[1].VDCs[0]
 	arm, spaces := vdc.EdgeGateways[0], vdc.EdgeGateways[0]
 	arm.Name, spaces.Name = "arm-gateway", "spaces-gateway"
@@ -104,8 +110,14 @@ func vcdModel(n int) vcdsim.Model {
 	spaces.Uplinks = []vcdsim.Uplink{{Network: "spaces"}}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, arm, spaces)
 	vdc.Networks = append(vdc.Networks,
-		vcdsim.Network{Name: "arm", Type: vcdsim.Routed, Edge: arm.Name, Gateway: netip.MustParsePrefix("192.168.101.1/24")},
-		vcdsim.Network{Name: "spaces", Type: vcdsim.Routed, Edge: spaces.Name, Gateway: netip.MustParsePrefix("192.168.102.1/24")},
+		vcdsim.Network{
+			Name: "arm", Type: vcdsim.Routed, Edge: arm.Name,
+			Gateway: netip.MustParsePrefix("192.168.101.1/24"),
+		},
+		vcdsim.Network{
+			Name: "spaces", Type: vcdsim.Routed, Edge: spaces.Name,
+			Gateway: netip.MustParsePrefix("192.168.102.1/24"),
+		},
 	)
 	vdc.Networks[0].Gateway = netip.MustParsePrefix("10.40.0.1/16")
 	vdc.Networks[0].StaticPool = []vcdsim.Range{addresses("10.40.1.1", "10.40.63.255")}
@@ -120,7 +132,10 @@ var outside = netip.MustParsePrefix("100.64.0.1/16")
 // uplink has a range of addresses, the first of which is the gateway's own.
 func uplink(from, to string) []vcdsim.Uplink {
 	all := addresses(from, to)
-	return []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{Gateway: outside, Primary: all.From, Addresses: []vcdsim.Range{all}}}}}
+	return []vcdsim.Uplink{{
+		Network: "internet",
+		Subnets: []vcdsim.UplinkSubnet{{Gateway: outside, Primary: all.From, Addresses: []vcdsim.Range{all}}},
+	}}
 }
 
 func addresses(from, to string) vcdsim.Range {
@@ -134,7 +149,10 @@ func (v *vcd) files(s settings) (string, map[string]string, error) {
 		"vAppName":             vcdVApp,
 		"loadbalancer.network": "nodes", "loadbalancer.driftInterval": "10s",
 		"loadbalancer.gateways": []any{
-			map[string]any{"name": oneArm, "network": "arm", "oneArm": map[string]any{"startIP": "192.168.8.2", "endIP": "192.168.11.250"}},
+			map[string]any{
+				"name": oneArm, "network": "arm",
+				"oneArm": map[string]any{"startIP": "192.168.8.2", "endIP": "192.168.11.250"},
+			},
 			map[string]any{"name": ipSpaces, "network": "spaces"},
 		},
 		"nodes.maxAge": "1s", "vcd.requestsPerSecond": 500, "vcd.burst": 500,
@@ -194,12 +212,16 @@ func (v *vcd) remove(name string) {
 	pool := client.NewPool(client.PoolOptions{TaskPoll: poll})
 	defer func() { _ = pool.Close(ctx) }()
 	session, err := pool.Session(ctx, client.Config{
-		Site: v.URL(), Org: vcdOrg, CABundle: v.CA(), Credentials: client.Credentials{Username: "admin", Password: "password"},
+		Site: v.URL(), Org: vcdOrg, CABundle: v.CA(),
+		Credentials: client.Credentials{Username: "admin", Password: "password"},
 	})
 	if err != nil {
 		panic(err)
 	}
-	for _, request := range []func(context.Context, string) (client.Task, error){session.VMs.PowerOff, session.VMs.DeleteVM} {
+	for _, request := range []func(context.Context, string) (client.Task, error){
+		session.VMs.PowerOff,
+		session.VMs.DeleteVM,
+	} {
 		task, err := request(ctx, id)
 		if err != nil {
 			panic(err)
@@ -223,9 +245,11 @@ func (v *vcd) observe(e vcdsim.Exchange) {
 
 func kindOf(method, uri string) requestKind {
 	switch {
-	case strings.Contains(uri, "/session") || strings.HasPrefix(uri, "/oauth/") || strings.HasPrefix(uri, "/api/versions"):
+	case strings.Contains(uri, "/session") || strings.HasPrefix(uri, "/oauth/") ||
+		strings.HasPrefix(uri, "/api/versions"):
 		return knocking
-	case strings.HasPrefix(uri, "/api/task") || strings.HasPrefix(uri, "/api/query?") && strings.Contains(uri, "type=task"):
+	case strings.HasPrefix(uri, "/api/task") || strings.HasPrefix(uri, "/api/query?") &&
+		strings.Contains(uri, "type=task"):
 		return waiting
 	case method == "GET":
 		return reading

@@ -77,12 +77,15 @@ func cpiModel() vcdsim.Model {
 	for _, p := range policies {
 		acme.VDCs[0].Policies = append(acme.VDCs[0].Policies, p.Name)
 	}
-	acme.VDCs[0].StorageProfiles = append(acme.VDCs[0].StorageProfiles, vcdsim.StorageProfile{Name: "Development2"}, vcdsim.StorageProfile{Name: "*"})
+	acme.VDCs[0].StorageProfiles = append(acme.VDCs[0].StorageProfiles, vcdsim.StorageProfile{Name: "Development2"},
+		vcdsim.StorageProfile{Name: "*"})
 	images := vcdsim.Catalog{Name: "cse"}
 	for _, name := range []string{
-		"Ubuntu 20.04 and Kubernetes v1.21.11+vmware.1", "Ubuntu 20.04 and Kubernetes v1.23.10+vmware.1", "ubuntu-16.04_k8-1.20_weave-2.6.5_rev2",
+		"Ubuntu 20.04 and Kubernetes v1.21.11+vmware.1", "Ubuntu 20.04 and Kubernetes v1.23.10+vmware.1",
+		"ubuntu-16.04_k8-1.20_weave-2.6.5_rev2",
 	} {
-		images.Templates = append(images.Templates, vcdsim.Template{Name: name, VMs: []vcdsim.TemplateVM{templateVM("node")}})
+		images.Templates = append(images.Templates,
+			vcdsim.Template{Name: name, VMs: []vcdsim.TemplateVM{templateVM("node")}})
 	}
 	acme.Catalogs = append(acme.Catalogs, images)
 	acme.Certificates = []vcdsim.Certificate{{Alias: "acme-tls", PEM: string(certificate())}}
@@ -94,7 +97,8 @@ func cpiModel() vcdsim.Model {
 		LoadBalancer: &vcdsim.LoadBalancer{Enabled: true, Groups: []string{"engines"}},
 	})
 	acme.VDCs[0].Networks = append(acme.VDCs[0].Networks, vcdsim.Network{
-		Name: "space-nodes", Type: vcdsim.Routed, Gateway: netip.MustParsePrefix("192.168.110.1/24"), Edge: "space-gateway",
+		Name: "space-nodes", Type: vcdsim.Routed, Gateway: netip.MustParsePrefix("192.168.110.1/24"),
+		Edge: "space-gateway",
 	})
 	return m
 }
@@ -118,12 +122,15 @@ func cpiConfig(url string) map[string]object {
 	return map[string]object{
 		"vcd_info.yaml": {
 			"host": url, "tenantOrg": "acme", "tenantVdc": "acme-vdc", "ovdcNetwork": "nodes", "userOrg": "acme",
-			"user": "admin", "password": "password", "refreshToken": "capvcd-api-token", "vipSubnet": "", "certificateAlias": "acme-tls",
-			"clusterID": "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-4333-8444-555555555555", "freeLoadBalancerIP": "203.0.113.60",
+			"user": "admin", "password": "password", "refreshToken": "capvcd-api-token", "vipSubnet": "",
+			"certificateAlias":   "acme-tls",
+			"clusterID":          "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-4333-8444-555555555555",
+			"freeLoadBalancerIP": "203.0.113.60",
 		},
 		"auth_test.yaml": {
 			"username": "admin", "password": "password", "userOrg": "acme", "refreshToken": "capvcd-api-token",
-			"systemUser": "administrator", "systemUserPassword": "password", "systemUserRefreshToken": "system-api-token",
+			"systemUser": "administrator", "systemUserPassword": "password",
+			"systemUserRefreshToken": "system-api-token",
 		},
 		"ip_space_test.yaml": {
 			"username": "capvcd", "userOrg": "acme", "refreshToken": "capvcd-api-token", "orgvdc": "acme-vdc",

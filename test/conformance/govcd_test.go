@@ -83,7 +83,10 @@ func runGovcd(t *testing.T, binary, resources string, names []string) (results, 
 	if err := os.Symlink(resources, filepath.Join(root, "test-resources")); err != nil {
 		t.Fatal(err)
 	}
-	s.env = []string{"GOVCD_CONFIG=" + writeYAML(t, root, "govcd.yaml", govcdConfig(s.sim.URL())), "TEST_VCD_API_TOKEN=capvcd-api-token"}
+	s.env = []string{
+		"GOVCD_CONFIG=" + writeYAML(t, root, "govcd.yaml", govcdConfig(s.sim.URL())),
+		"TEST_VCD_API_TOKEN=capvcd-api-token",
+	}
 	got := s.run("-test.run", "^Test$", "-check.vv", "-check.f", `^TestVCD\.(`+strings.Join(names, "|")+`)$`)
 	return got, s.wire.Exchanges()
 }
@@ -121,12 +124,16 @@ func govcdModel() vcdsim.Model {
 func addNSX(m *vcdsim.Model) {
 	block := func(gateway, from, to string) vcdsim.ExternalSubnet {
 		return vcdsim.ExternalSubnet{
-			Gateway: netip.MustParsePrefix(gateway), Pool: []vcdsim.Range{{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}},
+			Gateway: netip.MustParsePrefix(gateway),
+			Pool:    []vcdsim.Range{{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}},
 		}
 	}
 	provider := vcdsim.ExternalNetwork{
 		Name: "provider-gateway", BackingName: "tier0-used",
-		Subnets: []vcdsim.ExternalSubnet{block("1.1.1.1/24", "1.1.1.100", "1.1.1.200"), block("10.10.10.10/24", "10.10.10.100", "10.10.10.200")},
+		Subnets: []vcdsim.ExternalSubnet{
+			block("1.1.1.1/24", "1.1.1.100", "1.1.1.200"),
+			block("10.10.10.10/24", "10.10.10.100", "10.10.10.200"),
+		},
 	}
 	uplink := func(from, to string) []vcdsim.Uplink {
 		own := vcdsim.Range{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}
@@ -136,13 +143,15 @@ func addNSX(m *vcdsim.Model) {
 	}
 	acme := &m.Orgs[1]
 	acme.Catalogs[0].Templates = append(acme.Catalogs[0].Templates, vcdsim.Template{
-		Name: "nsxt-node", Description: "Ubuntu 24.04 with Kubernetes 1.36.3", VDC: "acme-nsxt", VMs: []vcdsim.TemplateVM{templateVM("node")},
+		Name: "nsxt-node", Description: "Ubuntu 24.04 with Kubernetes 1.36.3", VDC: "acme-nsxt",
+		VMs: []vcdsim.TemplateVM{templateVM("node")},
 	})
 	m.ExternalNetworks = append(m.ExternalNetworks, provider)
 	m.ServiceEngineGroups = nil
 	first := &acme.VDCs[0]
 	first.EdgeGateways[0].LoadBalancer = nil
-	first.EdgeGateways = append(first.EdgeGateways, vcdsim.EdgeGateway{Name: "group-gateway", Group: "acme-group", Uplinks: uplink("1.1.1.110", "1.1.1.119")})
+	first.EdgeGateways = append(first.EdgeGateways,
+		vcdsim.EdgeGateway{Name: "group-gateway", Group: "acme-group", Uplinks: uplink("1.1.1.110", "1.1.1.119")})
 	acme.VDCGroups = []vcdsim.VDCGroup{{Name: "acme-group", VDCs: []string{"acme-vdc"}}}
 	acme.VDCs = append(acme.VDCs, vcdsim.VDC{
 		Name: "acme-nsxt", StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}, {Name: "fast"}},
@@ -163,7 +172,10 @@ func network(name string, kind vcdsim.NetworkType, gateway, from, to string) vcd
 }
 
 func templateVM(name string) vcdsim.TemplateVM {
-	return vcdsim.TemplateVM{Name: name, OS: "ubuntu64Guest", CPUs: 1, MemoryMiB: 512, DisksMiB: []int64{16384}, NICs: 1}
+	return vcdsim.TemplateVM{
+		Name: name, OS: "ubuntu64Guest", CPUs: 1, MemoryMiB: 512, DisksMiB: []int64{16384},
+		NICs: 1,
+	}
 }
 
 type object map[string]any
@@ -171,43 +183,66 @@ type object map[string]any
 // govcdConfig is the file the tests are configured with.
 func govcdConfig(url string) object {
 	return object{
-		"provider": object{"user": "administrator", "password": "password", "url": url + "/api", "sysOrg": "System", "maxRetryTimeout": 20},
-		"tenants":  []object{{"user": "admin", "password": "password", "sysOrg": "acme"}, {"user": "capvcd", "password": "password", "sysOrg": "acme"}},
+		"provider": object{
+			"user": "administrator", "password": "password", "url": url + "/api", "sysOrg": "System",
+			"maxRetryTimeout": 20,
+		},
+		"tenants": []object{
+			{"user": "admin", "password": "password", "sysOrg": "acme"},
+			{"user": "capvcd", "password": "password", "sysOrg": "acme"},
+		},
 		"vcd": object{
 			"org": "acme", "vdc": "acme-vdc",
 			"catalog": object{
 				"name": "kubernetes", "nsxtBackedCatalogName": "kubernetes", "description": "Node images",
 				"catalogItem": "ubuntu-2404-kube-v1.36.3", "nsxtCatalogItem": "nsxt-node",
-				"catalogItemWithEfiSupport": "ubuntu-2404-kube-v1.36.3", "catalogItemDescription": "Ubuntu 24.04 with Kubernetes 1.36.3",
-				"catalogItemWithMultiVms": "three-vms", "vmNameInMultiVmItem": "second",
+				"catalogItemWithEfiSupport": "ubuntu-2404-kube-v1.36.3",
+				"catalogItemDescription":    "Ubuntu 24.04 with Kubernetes 1.36.3",
+				"catalogItemWithMultiVms":   "three-vms", "vmNameInMultiVmItem": "second",
 			},
-			"network":           object{"network1": "nodes", "network2": "storage"},
-			"storageProfile":    object{"storageProfile1": "standard", "storageProfile2": "fast"},
-			"nsxt":              nsxConfig(),
-			"externalNetwork":   "internet",
-			"nsxt_provider_vdc": object{"name": "provider", "storage_profile": "standard", "storage_profile_2": "fast", "network_pool": "provider-pool"},
-			"provider_vdc":      object{"name": "provider", "storage_profile": "standard", "network_pool": "provider-pool"},
-			"edgeGateway":       "acme-vdc-gateway",
+			"network":         object{"network1": "nodes", "network2": "storage"},
+			"storageProfile":  object{"storageProfile1": "standard", "storageProfile2": "fast"},
+			"nsxt":            nsxConfig(),
+			"externalNetwork": "internet",
+			"nsxt_provider_vdc": object{
+				"name": "provider", "storage_profile": "standard", "storage_profile_2": "fast",
+				"network_pool": "provider-pool",
+			},
+			"provider_vdc": object{
+				"name": "provider", "storage_profile": "standard",
+				"network_pool": "provider-pool",
+			},
+			"edgeGateway": "acme-vdc-gateway",
 		},
 		"logging": object{"enabled": false},
 		"ova": object{
-			"ovaPath": "../test-resources/test_vapp_template.ova", "ovaChunkedPath": "../test-resources/template_with_custom_chunk_size.ova",
-			"ovaMultiVmPath": "../test-resources/vapp_with_3_vms.ova", "ovaWithoutSizePath": "../test-resources/template_without_vmdk_size.ova",
-			"ovfPath": "../test-resources/test_vapp_template_ovf/descriptor.ovf",
+			"ovaPath":            "../test-resources/test_vapp_template.ova",
+			"ovaChunkedPath":     "../test-resources/template_with_custom_chunk_size.ova",
+			"ovaMultiVmPath":     "../test-resources/vapp_with_3_vms.ova",
+			"ovaWithoutSizePath": "../test-resources/template_without_vmdk_size.ova",
+			"ovfPath":            "../test-resources/test_vapp_template_ovf/descriptor.ovf",
 		},
-		"media": object{"mediaName": "installer", "nsxtBackedMediaName": "installer", "mediaPath": "../test-resources/test.iso", "mediaUdfTypePath": "../test-resources/udf_test.iso"},
+		"media": object{
+			"mediaName": "installer", "nsxtBackedMediaName": "installer",
+			"mediaPath": "../test-resources/test.iso", "mediaUdfTypePath": "../test-resources/udf_test.iso",
+		},
 	}
 }
 
 func nsxConfig() object {
 	return object{
-		"vdc": "acme-nsxt", "routedNetwork": "nsxt-routed", "isolatedNetwork": "nsxt-isolated", "manager": "nsx1", "tier0router": "tier0",
-		"tier0routerVrf": "tier0-vrf", "tier0routerInterface": "uplink-1", "gatewayQosProfile": "qos-100m", "externalNetwork": "provider-gateway",
-		"edgeGateway": "nsxt-gateway", "nsxtImportSegment": "segment-1", "nsxtImportSegment2": "segment-2", "nsxtEdgeCluster": "edge-cluster-1",
-		"vdcGroup": "acme-group", "vdcGroupEdgeGateway": "group-gateway",
-		"nsxtAlbControllerUrl": "https://alb.example", "nsxtAlbControllerUser": "admin", "nsxtAlbControllerPassword": "password",
-		"nsxtAlbImportableCloud": "nsxalb-cloud", "nsxtAlbServiceEngineGroup": "Default-Group",
-		"ipDiscoveryProfile": "ip-discovery", "macDiscoveryProfile": "mac-discovery", "spoofGuardProfile": "spoof-guard", "qosProfile": "segment-qos",
+		"vdc": "acme-nsxt", "routedNetwork": "nsxt-routed", "isolatedNetwork": "nsxt-isolated", "manager": "nsx1",
+		"tier0router":    "tier0",
+		"tier0routerVrf": "tier0-vrf", "tier0routerInterface": "uplink-1", "gatewayQosProfile": "qos-100m",
+		"externalNetwork": "provider-gateway",
+		"edgeGateway":     "nsxt-gateway", "nsxtImportSegment": "segment-1", "nsxtImportSegment2": "segment-2",
+		"nsxtEdgeCluster": "edge-cluster-1",
+		"vdcGroup":        "acme-group", "vdcGroupEdgeGateway": "group-gateway",
+		"nsxtAlbControllerUrl": "https://alb.example", "nsxtAlbControllerUser": "admin",
+		"nsxtAlbControllerPassword": "password",
+		"nsxtAlbImportableCloud":    "nsxalb-cloud", "nsxtAlbServiceEngineGroup": "Default-Group",
+		"ipDiscoveryProfile": "ip-discovery", "macDiscoveryProfile": "mac-discovery",
+		"spoofGuardProfile": "spoof-guard", "qosProfile": "segment-qos",
 		"segmentSecurityProfile": "segment-security",
 	}
 }

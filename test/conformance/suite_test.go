@@ -25,7 +25,8 @@ var (
 	all    = flag.Bool("all", false, "run every test, not only the listed ones")
 	update = flag.Bool("update", false, "with -all: add the tests that newly pass to the lists")
 	only   = flag.String("only", "", "run the tests whose name matches this regular expression, whatever the lists say")
-	report = flag.String("report", "", "directory to write what each test printed to, in files named after outcome and test")
+	report = flag.String("report", "",
+		"directory to write what each test printed to, in files named after outcome and test")
 )
 
 // TestMain lets the shards run side by side also where there are fewer processors: their clients sleep most of the
@@ -90,7 +91,10 @@ func start(t *testing.T, f format, model vcdsim.Model) *suite {
 	if *all {
 		s.limit = 4 * time.Minute // Some of those that are not listed never end.
 	}
-	sim, err := vcdsim.New(vcdsim.Config{Model: model, Profile: vcdsim.Instant, Log: slog.New(s.tally), Observe: s.wire.Observe})
+	sim, err := vcdsim.New(vcdsim.Config{
+		Model: model, Profile: vcdsim.Instant, Log: slog.New(s.tally),
+		Observe: s.wire.Observe,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +149,8 @@ func judge(t *testing.T, list string, got results) {
 	}
 	fresh := slices.DeleteFunc(passed, func(name string) bool { return slices.Contains(must, name) })
 	if len(fresh) > 0 {
-		t.Logf("%d pass and are not listed; add them with -args -all -update:\n  %s", len(fresh), strings.Join(fresh, "\n  "))
+		t.Logf("%d pass and are not listed; add them with -args -all -update:\n  %s", len(fresh),
+			strings.Join(fresh, "\n  "))
 	}
 	if *report != "" {
 		writeReport(t, *report, got)
@@ -191,7 +196,9 @@ func readList(t *testing.T, file string) []string {
 func writeList(t *testing.T, file string, names []string) {
 	t.Helper()
 	slices.Sort(names)
-	head := fmt.Sprintf("# %d tests that pass and must go on passing. Names are only added: go test ./... -args -all -update\n", len(names))
+	head := fmt.Sprintf(
+		"# %d tests that pass and must go on passing. Names are only added: go test ./... -args -all -update\n",
+		len(names))
 	if err := os.WriteFile(file, []byte(head+strings.Join(names, "\n")+"\n"), fs.FileMode(0o644)); err != nil {
 		t.Fatal(err)
 	}

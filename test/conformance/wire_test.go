@@ -37,7 +37,8 @@ func TestProjectsOwnTests(t *testing.T) {
 // checkWire requires that exchanges are as published.
 func checkWire(t *testing.T, exchanges []vcdsim.Exchange) {
 	t.Helper()
-	document, err := wire.LoadOpenAPI(filepath.Join(moduleDir(t, cpiModule), "pkg/vcdswaggerclient_37_2/api/swagger.yaml"))
+	document, err := wire.LoadOpenAPI(filepath.Join(moduleDir(t, cpiModule),
+		"pkg/vcdswaggerclient_37_2/api/swagger.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,8 @@ func checkWire(t *testing.T, exchanges []vcdsim.Exchange) {
 	}
 	disorder := order.Check(exchanges)
 	report(disorder)
-	t.Logf("%d shapes of XML answers held to VMware's schemas: %d violations; to the order in recordings: %d", n, len(violations), len(disorder))
+	t.Logf("%d shapes of XML answers held to VMware's schemas: %d violations; to the order in recordings: %d", n,
+		len(violations), len(disorder))
 	if n == 0 {
 		t.Error("no XML exchange to check")
 	}

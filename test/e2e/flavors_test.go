@@ -41,7 +41,8 @@ func upgrades(template []byte) ([]byte, error) {
 	}
 	old := bytes.ReplaceAll(template, []byte(variable), []byte(simsite.TemplateName(upgradeFrom)))
 	result := append([][]byte{old}, added...)
-	return bytes.ReplaceAll(bytes.Join(result, separator), []byte(variable), []byte(simsite.TemplateName(programs.KubernetesVersion))), nil
+	return bytes.ReplaceAll(bytes.Join(result, separator), []byte(variable),
+		[]byte(simsite.TemplateName(programs.KubernetesVersion))), nil
 }
 
 // tainted has the taints on control planes and workers that the spec of rollouts expects at the beginning.

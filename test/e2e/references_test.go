@@ -62,7 +62,8 @@ func secretOwners(name types.NamespacedName, got []metav1.OwnerReference) error 
 	case strings.HasSuffix(name.Name, "-credentials"):
 		return framework.HasExactOwners(got, vcdIdentity)
 	default:
-		return framework.HasOneOfExactOwners(got, []metav1.OwnerReference{controlPlane}, []metav1.OwnerReference{bootstrap})
+		return framework.HasOneOfExactOwners(got, []metav1.OwnerReference{controlPlane},
+			[]metav1.OwnerReference{bootstrap})
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 var _ = Describe("Quick start, and objects that are mended after damage", Label("quick-start"), func() {
 	clusterapi.QuickStartSpec(ctx, func() clusterapi.QuickStartSpecInput {
 		return clusterapi.QuickStartSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management, ArtifactFolder: artifacts,
+			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			ArtifactFolder:          artifacts,
 			PostMachinesProvisioned: resilience,
 		}
 	})
@@ -41,7 +42,8 @@ func resilience(proxy framework.ClusterProxy, namespace, clusterName string) {
 var _ = Describe("Scaling a MachineDeployment", Label("md-scale"), func() {
 	clusterapi.MachineDeploymentScaleSpec(ctx, func() clusterapi.MachineDeploymentScaleSpecInput {
 		return clusterapi.MachineDeploymentScaleSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management, ArtifactFolder: artifacts,
+			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			ArtifactFolder: artifacts,
 		}
 	})
 })
@@ -49,7 +51,8 @@ var _ = Describe("Scaling a MachineDeployment", Label("md-scale"), func() {
 var _ = Describe("Deleting a cluster in order", Label("deletion"), func() {
 	clusterapi.ClusterDeletionSpec(ctx, func() clusterapi.ClusterDeletionSpecInput {
 		return clusterapi.ClusterDeletionSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management, ArtifactFolder: artifacts,
+			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			ArtifactFolder:           artifacts,
 			ControlPlaneMachineCount: ptr.To[int64](3),
 			ClusterDeletionPhases:    deletionPhases(),
 		}
@@ -70,8 +73,14 @@ func deletionPhases() []clusterapi.ClusterDeletionPhase {
 		}
 	}
 	return []clusterapi.ClusterDeletionPhase{
-		{ObjectFilter: machinesAnd("MachineSet", "MachineSet", "MachineDeployment"), BlockingObjectFilter: kinds("Machine")},
-		{ObjectFilter: machinesAnd("KubeadmControlPlane", "KubeadmControlPlane"), BlockingObjectFilter: kinds("Machine")},
+		{
+			ObjectFilter:         machinesAnd("MachineSet", "MachineSet", "MachineDeployment"),
+			BlockingObjectFilter: kinds("Machine"),
+		},
+		{
+			ObjectFilter:         machinesAnd("KubeadmControlPlane", "KubeadmControlPlane"),
+			BlockingObjectFilter: kinds("Machine"),
+		},
 		{ObjectFilter: kinds("VCDCluster"), BlockingObjectFilter: kinds("VCDCluster")},
 	}
 }
@@ -79,8 +88,9 @@ func deletionPhases() []clusterapi.ClusterDeletionPhase {
 var _ = Describe("Changing machines in place and by rollout", Label("rollout"), func() {
 	clusterapi.KCPAndMachineDeploymentRolloutSpec(ctx, func() clusterapi.KCPAndMachineDeploymentRolloutSpecInput {
 		return clusterapi.KCPAndMachineDeploymentRolloutSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management, ArtifactFolder: artifacts,
-			Flavor: "taints",
+			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			ArtifactFolder: artifacts,
+			Flavor:         "taints",
 		}
 	})
 })
@@ -88,7 +98,8 @@ var _ = Describe("Changing machines in place and by rollout", Label("rollout"), 
 var _ = Describe("Replacing an unhealthy worker", Label("remediation"), func() {
 	clusterapi.MachineDeploymentRemediationSpec(ctx, func() clusterapi.MachineDeploymentRemediationSpecInput {
 		return clusterapi.MachineDeploymentRemediationSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management, ArtifactFolder: artifacts,
+			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			ArtifactFolder: artifacts,
 		}
 	})
 })
@@ -96,7 +107,8 @@ var _ = Describe("Replacing an unhealthy worker", Label("remediation"), func() {
 var _ = Describe("Upgrading Kubernetes", Label("upgrade"), func() {
 	clusterapi.ClusterUpgradeConformanceSpec(ctx, func() clusterapi.ClusterUpgradeConformanceSpecInput {
 		return clusterapi.ClusterUpgradeConformanceSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management, ArtifactFolder: artifacts,
+			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			ArtifactFolder:           artifacts,
 			ControlPlaneMachineCount: ptr.To[int64](3),
 			WorkerMachineCount:       ptr.To[int64](2),
 			SkipConformanceTests:     true, // No kubelet runs.

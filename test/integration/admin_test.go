@@ -73,8 +73,10 @@ func (l *life) attachDisk() {
 	l.t.Helper()
 	_, vm := l.aWorker()
 	p, state := l.admin(), l.State()
-	p.post("/api/vdc/"+state.VApps[0].VDCID+"/disk", `<DiskCreateParams `+vcloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
-	l.g.Eventually(func() bool { return len(l.State().Disks) == 1 && l.State().Disks[0].Status == 1 }, patience).Should(BeTrue())
+	p.post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
+		`<DiskCreateParams `+vcloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
+	l.g.Eventually(func() bool { return len(l.State().Disks) == 1 && l.State().Disks[0].Status == 1 },
+		patience).Should(BeTrue())
 	disk := l.State().Disks[0].ID
 	p.post("/api/vApp/vm-"+vm+"/disk/action/attach",
 		`<DiskAttachOrDetachParams `+vcloud+`><Disk href="`+l.URL()+`/api/disk/`+disk+`"/></DiskAttachOrDetachParams>`)

@@ -24,16 +24,35 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 		{"a site with a path", func(c *infrav1.VCDClusterSpec) { c.Site = "https://vcd.example.com/api" }, "spec.site"},
 		{"an id with a space", func(c *infrav1.VCDClusterSpec) { c.InfraID = "my cluster" }, "spec.infraID"},
 		{"no organisation", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
-		{"a virtual IP that is no address", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "192.168.100" }, "spec.endpoint.kubeVIP.address"},
-		{"a loopback virtual IP", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "127.0.0.1" }, "spec.endpoint.kubeVIP.address"},
+		{
+			"a virtual IP that is no address",
+			func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "192.168.100" },
+			"spec.endpoint.kubeVIP.address",
+		},
+		{
+			"a loopback virtual IP", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "127.0.0.1" },
+			"spec.endpoint.kubeVIP.address",
+		},
 		{"a virtual IP and a pool", func(c *infrav1.VCDClusterSpec) {
-			c.Endpoint.KubeVIP.PoolRef = &infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "vips"}
+			c.Endpoint.KubeVIP.PoolRef = &infrav1.IPPoolReference{
+				APIGroup: "ipam.cluster.x-k8s.io",
+				Kind:     "InClusterIPPool", Name: "vips",
+			}
 		}, "spec.endpoint"},
-		{"settings of another endpoint", func(c *infrav1.VCDClusterSpec) { c.Endpoint.Type = infrav1.EndpointExternal }, "spec.endpoint"},
+		{
+			"settings of another endpoint", func(c *infrav1.VCDClusterSpec) { c.Endpoint.Type = infrav1.EndpointExternal },
+			"spec.endpoint",
+		},
 		{"an endpoint that is not built yet", func(c *infrav1.VCDClusterSpec) {
-			c.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointEdgeGateway, EdgeGateway: &infrav1.EdgeGatewayEndpoint{}}
+			c.Endpoint = infrav1.EndpointSpec{
+				Type:        infrav1.EndpointEdgeGateway,
+				EdgeGateway: &infrav1.EdgeGatewayEndpoint{},
+			}
 		}, "spec.endpoint.type"},
-		{"a subnet that is none", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" }, "spec.loadBalancer.vipSubnet"},
+		{
+			"a subnet that is none", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" },
+			"spec.loadBalancer.vipSubnet",
+		},
 		{"a further gateway that is nowhere", func(c *infrav1.VCDClusterSpec) {
 			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz"}}
 		}, "spec.loadBalancer.gateways[0].edgeGateway"},
@@ -41,9 +60,15 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz", Network: "nodes"}}
 		}, "spec.loadBalancer.gateways[0].edgeGateway"},
 		{"two further gateways of one name", func(c *infrav1.VCDClusterSpec) {
-			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz"}, {Name: "dmz", Network: "nodes"}}
+			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{
+				{Name: "dmz", EdgeGateway: "dmz"},
+				{Name: "dmz", Network: "nodes"},
+			}
 		}, "spec.loadBalancer.gateways[1]"},
-		{"an algorithm that VCD does not have", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.Algorithm = "BEST" }, "spec.loadBalancer.algorithm"},
+		{
+			"an algorithm that VCD does not have", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.Algorithm = "BEST" },
+			"spec.loadBalancer.algorithm",
+		},
 		{"a NIC that no VM has", func(c *infrav1.VCDClusterSpec) {
 			c.CloudProvider.Nodes.Addresses.External.NICs = []int32{10}
 		}, "spec.cloudProvider.nodes.addresses.external.nics[0]"},
@@ -51,14 +76,21 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			c.CloudProvider.Nodes.Zones = []infrav1.CloudProviderZone{{Name: "rack a"}}
 		}, "spec.cloudProvider.nodes.zones[0].name"},
 		{"Nodes of an external cloud controller manager", func(c *infrav1.VCDClusterSpec) {
-			c.CloudProvider = infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderExternal, Nodes: infrav1.CloudProviderNodes{Region: "north"}}
+			c.CloudProvider = infrav1.CloudProviderSpec{
+				Mode:  infrav1.CloudProviderExternal,
+				Nodes: infrav1.CloudProviderNodes{Region: "north"},
+			}
 		}, "spec.cloudProvider.nodes"},
 	}
 	for _, tt := range clusters {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &infrav1.VCDCluster{ObjectMeta: s.meta("refused"), Spec: infrav1.VCDClusterSpec{
-				Site: s.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes", IdentityRef: infrav1.IdentityReference{Name: "vcd"},
-				Endpoint: infrav1.EndpointSpec{Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Address: vip}},
+				Site: s.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
+				IdentityRef: infrav1.IdentityReference{Name: "vcd"},
+				Endpoint: infrav1.EndpointSpec{
+					Type:    infrav1.EndpointKubeVIP,
+					KubeVIP: &infrav1.KubeVIPEndpoint{Address: vip},
+				},
 			}}
 			tt.mod(&c.Spec)
 
@@ -78,15 +110,27 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 		names string
 	}{
 		{"no site", func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "" }, "spec.site"},
-		{"a site with a path", func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "https://vcd.example.com/api" }, "spec.site"},
+		{
+			"a site with a path", func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "https://vcd.example.com/api" },
+			"spec.site",
+		},
 		{"no organisations", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = nil }, "spec.orgs"},
-		{"an organisation twice", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "acme"} }, "spec.orgs[1]"},
-		{"an organisation beside any", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} }, "spec.orgs[1]"},
+		{
+			"an organisation twice", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "acme"} },
+			"spec.orgs[1]",
+		},
+		{
+			"an organisation beside any", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} },
+			"spec.orgs[1]",
+		},
 	}
 	for _, tt := range identities {
 		t.Run(tt.name, func(t *testing.T) {
 			i := &infrav1.VCDClusterIdentity{Spec: infrav1.VCDClusterIdentitySpec{
-				VCDIdentitySpec: infrav1.VCDIdentitySpec{Site: s.URL(), SecretRef: infrav1.LocalSecretReference{Name: "vcd"}}, Orgs: []string{"acme"},
+				VCDIdentitySpec: infrav1.VCDIdentitySpec{
+					Site:      s.URL(),
+					SecretRef: infrav1.LocalSecretReference{Name: "vcd"},
+				}, Orgs: []string{"acme"},
 			}}
 			i.Name = "refused"
 			tt.mod(&i.Spec)
@@ -127,17 +171,36 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 		names string
 	}{
 		{"no template", func(m *infrav1.VCDMachineSpec) { m.Template = "" }, "spec.template"},
-		{"a second NIC without a network", func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{}, {}} }, "spec.networks"},
+		{
+			"a second NIC without a network",
+			func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{}, {}} }, "spec.networks",
+		},
 		{"addresses for a pool", func(m *infrav1.VCDMachineSpec) {
-			m.Networks = []infrav1.NetworkSpec{{AddressSource: infrav1.AddressPool, Addresses: []string{"192.168.100.5/24"}}}
+			m.Networks = []infrav1.NetworkSpec{{
+				AddressSource: infrav1.AddressPool,
+				Addresses:     []string{"192.168.100.5/24"},
+			}}
 		}, "spec.networks"},
-		{"a name server that is no address", func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"dns"}}} }, "nameservers"},
-		{"a naming template that cannot be read", func(m *infrav1.VCDMachineSpec) { m.VMNamingTemplate = "{{ .machine" }, "spec.vmNamingTemplate"},
-		{"a negative disk", func(m *infrav1.VCDMachineSpec) { q := resource.MustParse("-1Gi"); m.DiskSize = &q }, "spec.diskSize"},
+		{
+			"a name server that is no address",
+			func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"dns"}}} },
+			"nameservers",
+		},
+		{
+			"a naming template that cannot be read",
+			func(m *infrav1.VCDMachineSpec) { m.VMNamingTemplate = "{{ .machine" }, "spec.vmNamingTemplate",
+		},
+		{
+			"a negative disk", func(m *infrav1.VCDMachineSpec) { q := resource.MustParse("-1Gi"); m.DiskSize = &q },
+			"spec.diskSize",
+		},
 	}
 	for _, tt := range machines {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &infrav1.VCDMachine{ObjectMeta: s.meta("refused"), Spec: infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "any"}}
+			m := &infrav1.VCDMachine{
+				ObjectMeta: s.meta("refused"),
+				Spec:       infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "any"},
+			}
 			tt.mod(&m.Spec)
 
 			err := shared.client.Create(t.Context(), m)
@@ -157,12 +220,18 @@ func TestWhatExistsCannotBecomeSomethingElse(t *testing.T) {
 		return c.Status.Initialization.Provisioned != nil, s.get(c)
 	}, patience).Should(BeTrue())
 
-	become := func(obj client.Object, spec string) error { // A patch, lest it is refused because the manager has written meanwhile.
-		return shared.client.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(`{"spec":{`+spec+`}}`)))
+	// A patch, lest it is refused because the manager has written meanwhile.
+	become := func(obj client.Object, spec string) error {
+		return shared.client.Patch(t.Context(), obj,
+			client.RawPatch(types.MergePatchType, []byte(`{"spec":{`+spec+`}}`)))
 	}
-	s.g.Expect(become(c, `"controlPlaneEndpoint":{"host":"192.168.100.201","port":6443}`)).To(MatchError(ContainSubstring("spec.controlPlaneEndpoint")))
+	s.g.Expect(become(c,
+		`"controlPlaneEndpoint":{"host":"192.168.100.201","port":6443}`)).To(
+		MatchError(ContainSubstring("spec.controlPlaneEndpoint")))
 	s.g.Expect(become(c, `"infraID":"another"`)).To(MatchError(ContainSubstring("spec.infraID")))
-	s.g.Expect(become(m, `"providerID":"vmware-cloud-director://urn:vcloud:vm:00000000-0000-0000-0000-000000000000"`)).To(MatchError(ContainSubstring("spec.providerID")))
+	s.g.Expect(become(m,
+		`"providerID":"vmware-cloud-director://urn:vcloud:vm:00000000-0000-0000-0000-000000000000"`)).To(
+		MatchError(ContainSubstring("spec.providerID")))
 
 	s.deleteMachine("fixed-0")
 	s.deleteCluster("fixed")

@@ -21,12 +21,14 @@ func TestAPausedClusterIsLeftAlone(t *testing.T) {
 	s.pause("paused", true)
 
 	for _, obj := range []conditioned{c, m} {
-		s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.PausedCondition) }, patience, "100ms").Should(HavePrefix("True"))
+		s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.PausedCondition) }, patience,
+			"100ms").Should(HavePrefix("True"))
 	}
 	s.quiet(c, m)
 	since := len(s.Requests())
 	s.g.Expect(shared.client.Delete(t.Context(), m.DeepCopy())).To(Succeed())
-	s.g.Consistently(func() int { return len(s.Requests()) - since }, "2s", "200ms").Should(BeZero(), "VCD was asked for a paused cluster")
+	s.g.Consistently(func() int { return len(s.Requests()) - since }, "2s", "200ms").Should(BeZero(),
+		"VCD was asked for a paused cluster")
 	s.g.Expect(s.State().VMs).To(HaveLen(1))
 	s.pause("paused", false)
 	s.g.Eventually(func() error { return s.get(m) }, patience, "100ms").ShouldNot(Succeed(), "the deletion goes on")
@@ -42,7 +44,8 @@ func TestWhatSomebodyElseManagesIsLeftAlone(t *testing.T) {
 		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "another"}
 	})
 
-	s.g.Consistently(func() (int, error) { return len(c.Status.Conditions) + len(c.Finalizers), s.get(c) }, "3s", "200ms").Should(BeZero())
+	s.g.Consistently(func() (int, error) { return len(c.Status.Conditions) + len(c.Finalizers), s.get(c) }, "3s",
+		"200ms").Should(BeZero())
 
 	s.g.Expect(s.Requests()).To(BeEmpty())
 	s.deleteCluster("managed")
@@ -56,5 +59,6 @@ func (s *site) pause(name string, paused bool) {
 		patch = `{"spec":{"paused":true}}`
 	}
 	cluster := &clusterv1.Cluster{ObjectMeta: s.meta(name)}
-	s.g.Expect(shared.client.Patch(s.t.Context(), cluster, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+	s.g.Expect(shared.client.Patch(s.t.Context(), cluster,
+		client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }

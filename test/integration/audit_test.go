@@ -26,24 +26,31 @@ var unusedRights = []audit.Allowance{
 		Verbs: []string{"list"}, Resources: []string{"secrets", "namespaces"}, Why: lists,
 	},
 	{
-		Verbs: []string{"list"}, Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions"}, Why: lists,
+		Verbs: []string{"list"}, Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions"},
+		Why: lists,
 	},
 	{
 		Verbs: []string{"list"}, Group: "cluster.x-k8s.io", Resources: []string{"clusters", "machines"}, Why: lists,
 	},
 	{
-		Verbs: []string{"list"}, Group: "addons.cluster.x-k8s.io", Resources: []string{"clusterresourcesets"}, Why: lists,
+		Verbs: []string{"list"}, Group: "addons.cluster.x-k8s.io", Resources: []string{"clusterresourcesets"},
+		Why: lists,
 	},
 	{
-		Verbs: []string{"list"}, Group: "ipam.cluster.x-k8s.io", Resources: []string{"ipaddressclaims", "ipaddresses"}, Why: lists,
+		Verbs: []string{"list"}, Group: "ipam.cluster.x-k8s.io", Resources: []string{"ipaddressclaims", "ipaddresses"},
+		Why: lists,
 	},
 	{
 		Verbs: []string{"list"}, Group: "infrastructure.cluster.x-k8s.io",
-		Resources: []string{"vcdclusters", "vcdmachines", "vcdmachinetemplates", "vcdidentities", "vcdclusteridentities"}, Why: lists,
+		Resources: []string{
+			"vcdclusters", "vcdmachines", "vcdmachinetemplates", "vcdidentities",
+			"vcdclusteridentities",
+		}, Why: lists,
 	},
 	{
 		Verbs: []string{"watch"}, Resources: []string{"namespaces"},
-		Why: "only an identity that selects namespaces by label needs them; TestANamespaceThatIsNotAllowedIsLookedAtAgain in controllers",
+		Why: "only an identity that selects namespaces by label needs them; " +
+			"TestANamespaceThatIsNotAllowedIsLookedAtAgain in controllers",
 	},
 	{
 		Verbs: []string{"patch"}, Group: "events.k8s.io", Resources: []string{"events"},
@@ -54,8 +61,9 @@ var unusedRights = []audit.Allowance{
 		Why: "so is that of a manager that becomes the working one again",
 	},
 	{
-		Verbs: []string{"patch"}, Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions/status"},
-		Why: "Cluster API's migrator, after a release that changes the stored version",
+		Verbs: []string{"patch"}, Group: "apiextensions.k8s.io",
+		Resources: []string{"customresourcedefinitions/status"},
+		Why:       "Cluster API's migrator, after a release that changes the stored version",
 	},
 	{
 		Verbs: []string{"get", "list", "patch"}, Group: "infrastructure.cluster.x-k8s.io",
@@ -69,8 +77,12 @@ var unusedRights = []audit.Allowance{
 	},
 	{
 		Verbs: []string{"update"}, Group: "infrastructure.cluster.x-k8s.io",
-		Resources: []string{"vcdclusters/finalizers", "vcdmachines/finalizers", "vcdidentities/finalizers", "vcdclusteridentities/finalizers"},
-		Why:       "asked for inside the API server, when we set blockOwnerDeletion: OwnerReferencesPermissionEnforcement is on here",
+		Resources: []string{
+			"vcdclusters/finalizers", "vcdmachines/finalizers", "vcdidentities/finalizers",
+			"vcdclusteridentities/finalizers",
+		},
+		Why: "asked for inside the API server, when we set blockOwnerDeletion: " +
+			"OwnerReferencesPermissionEnforcement is on here",
 	},
 }
 
@@ -94,12 +106,15 @@ func auditRights(code int) int {
 	}
 	left, stale := audit.Excuse(found.Unused, rights, unusedRights)
 	for _, right := range left {
-		code = report(fmt.Errorf("the right to %s was not used: remove it, use it in a test, or explain it in unusedRights", right))
+		code = report(fmt.Errorf(
+			"the right to %s was not used: remove it, use it in a test, or explain it in unusedRights", right))
 	}
 	for _, a := range stale {
-		code = report(fmt.Errorf("unusedRights excuses %v %v of %q, which is not granted", a.Verbs, a.Resources, a.Group))
+		code = report(fmt.Errorf("unusedRights excuses %v %v of %q, which is not granted", a.Verbs, a.Resources,
+			a.Group))
 	}
-	fmt.Fprintf(os.Stderr, "The manager made %d requests to the API server; %d rights, none denied, %d unused for a reason\n",
+	fmt.Fprintf(os.Stderr,
+		"The manager made %d requests to the API server; %d rights, none denied, %d unused for a reason\n",
 		found.Requests, len(rights), len(found.Unused)-len(left))
 	return code
 }

@@ -175,7 +175,8 @@ func TestBadInputIsToldAndHeals(t *testing.T) {
 
 			tt.mend(s)
 
-			s.g.Eventually(func() (string, error) { return s.state(m, "Ready") }, healing, "250ms").Should(HavePrefix("True"))
+			s.g.Eventually(func() (string, error) { return s.state(m, "Ready") }, healing,
+				"250ms").Should(HavePrefix("True"))
 			s.g.Expect(s.State().VMs).To(HaveLen(1))
 			s.deleteMachine("machine")
 			s.deleteCluster("bad")

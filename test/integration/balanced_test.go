@@ -66,7 +66,10 @@ func withFurtherGateway(c *vcdsim.Config) {
 	gateway := vdc.EdgeGateways[0]
 	gateway.Name, gateway.Uplinks = further, []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
 		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
-		Addresses: []vcdsim.Range{{From: netip.MustParseAddr("203.0.113.200"), To: netip.MustParseAddr("203.0.113.210")}},
+		Addresses: []vcdsim.Range{{
+			From: netip.MustParseAddr("203.0.113.200"),
+			To:   netip.MustParseAddr("203.0.113.210"),
+		}},
 	}}}}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, gateway)
 }
@@ -77,10 +80,14 @@ func newBalancedCluster(t *testing.T, c replica) *balancedCluster {
 	t.Helper()
 	l := newLife(t, c, 1, withFurtherGateway)
 	l.ccmIdentity = l.name + "-ccm"
-	l.balancer = map[string]any{"gateways": []any{map[string]any{"name": further, "edgeGateway": further}}, "driftIntervalSeconds": int64(3600)}
+	l.balancer = map[string]any{
+		"gateways":             []any{map[string]any{"name": further, "edgeGateway": further}},
+		"driftIntervalSeconds": int64(3600),
+	}
 	user := l.State().Model.Orgs[1].Users[2]
 	l.create(&corev1.Secret{ObjectMeta: l.meta(l.ccmIdentity), StringData: map[string]string{
-		infrav1.SecretUsername: user.Name, infrav1.SecretPassword: user.Password, infrav1.SecretCABundle: string(l.CA()),
+		infrav1.SecretUsername: user.Name, infrav1.SecretPassword: user.Password,
+		infrav1.SecretCABundle: string(l.CA()),
 	}})
 	share := true
 	l.create(&infrav1.VCDIdentity{ObjectMeta: l.meta(l.ccmIdentity), Spec: infrav1.VCDIdentitySpec{
@@ -119,8 +126,10 @@ func (c *balancedCluster) start() {
 	}
 	c.process, err = process.Start(process.Spec{
 		Name: "ccm-" + c.name, Path: binary, Dir: shared.Dir(), Env: append(withoutProxies(), c.environment(pod)...),
-		Args: append(args, "--credentials="+filepath.Join(root, "etc/kubernetes/vcloud/basic-auth"), "--kubeconfig="+kubeconfig,
-			"--leader-elect-resource-namespace="+c.namespace, "--secure-port=0", "--probe-address=", "--vcd-task-poll=100ms", "--v=4"),
+		Args: append(args, "--credentials="+filepath.Join(root, "etc/kubernetes/vcloud/basic-auth"),
+			"--kubeconfig="+kubeconfig,
+			"--leader-elect-resource-namespace="+c.namespace, "--secure-port=0", "--probe-address=",
+			"--vcd-task-poll=100ms", "--v=4"),
 	})
 	c.g.Expect(err).NotTo(HaveOccurred())
 	c.t.Cleanup(func() { c.g.Expect(c.process.Kill()).To(Succeed()) })
@@ -180,7 +189,8 @@ func (c *balancedCluster) environment(pod corev1.PodSpec) []string {
 }
 
 func withoutProxies() []string {
-	return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") })
+	return slices.DeleteFunc(os.Environ(),
+		func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") })
 }
 
 // serve serves the API server with the Nodes and Services of the cluster only, and returns the path of a kubeconfig for
@@ -194,7 +204,8 @@ func (c *balancedCluster) serve(dir string) string {
 	c.front = httptest.NewTLSServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			if path := r.Out.URL.Path; r.Out.Method == http.MethodGet && (path == "/api/v1/services" || path == "/api/v1/nodes") {
+			if path := r.Out.URL.Path; r.Out.Method == http.MethodGet &&
+				(path == "/api/v1/services" || path == "/api/v1/nodes") {
 				query := r.Out.URL.Query()
 				query.Set("labelSelector", clusterLabel+"="+c.name)
 				r.Out.URL.RawQuery = query.Encode()
@@ -207,7 +218,8 @@ func (c *balancedCluster) serve(dir string) string {
 	c.t.Cleanup(c.closeFront)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{
-		Server: c.front.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.front.Certificate().Raw}),
+		Server:                   c.front.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.front.Certificate().Raw}),
 	}
 	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
 	config.CurrentContext = "c"
@@ -245,8 +257,14 @@ func (c *balancedCluster) register() []*corev1.Node {
 		}
 		metav1.SetMetaDataLabel(&node.ObjectMeta, clusterLabel, c.name)
 		c.g.Expect(shared.client.Create(c.t.Context(), node)).To(Succeed())
-		c.t.Cleanup(func() { c.g.Expect(shared.client.Delete(context.WithoutCancel(c.t.Context()), node)).To(Succeed()) })
-		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
+		c.t.Cleanup(func() {
+			c.g.Expect(shared.client.Delete(context.WithoutCancel(c.t.Context()),
+				node)).To(Succeed())
+		})
+		node.Status.Conditions = []corev1.NodeCondition{{
+			Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+			Reason: "KubeletReady",
+		}}
 		c.g.Expect(shared.client.Status().Update(c.t.Context(), node)).To(Succeed())
 		nodes = append(nodes, node)
 	}

@@ -48,11 +48,16 @@ func testMadeAgain(t *testing.T) {
 	c.serves()
 	c.servesFurther()
 	c.delete()
-	c.g.Eventually(func() (bool, error) { // What it creates again before the last check is removed by it, and another check follows.
+	// What it creates again before the last check is removed by it, and another check follows.
+	c.g.Eventually(func() (bool, error) {
 		last, err := c.lastLook()
 		return last && len(c.made()) == 0, err
 	}, ages, "100ms").Should(BeTrue(), "what was there is removed")
-	c.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/*", User: managersUser, Status: http.StatusServiceUnavailable}) // No last check meanwhile.
+	// No last check meanwhile.
+	c.Faults().Add(vcdsim.Fault{
+		Operation: "GET /cloudapi/*", User: managersUser,
+		Status: http.StatusServiceUnavailable,
+	})
 
 	c.change(func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, port("more", 8080)) })
 	c.g.Eventually(c.made, patience, "100ms").ShouldNot(BeEmpty(), "it was to make something again")
@@ -94,14 +99,16 @@ func testLoadBalancersKept(t *testing.T) {
 	c.serves()
 	made := c.made()
 	c.reportsRefusal()
-	c.patch(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.KeepLoadBalancersAnnotation))
+	c.patch(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)},
+		fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.KeepLoadBalancersAnnotation))
 
 	c.delete()
 	c.diesWithItsMachines()
 	c.gone()
 
 	c.g.Expect(c.made()).To(Equal(made))
-	c.g.Expect(c.events(c.remembered)).To(ContainElement(And(ContainSubstring("Warning "+infrav1.LoadBalancersRemainReason), ContainSubstring(c.remembered.Spec.InfraID))))
+	c.g.Expect(c.events(c.remembered)).To(ContainElement(And(ContainSubstring("Warning "+
+		infrav1.LoadBalancersRemainReason), ContainSubstring(c.remembered.Spec.InfraID))))
 }
 
 // serves waits until the cloud controller manager has made a load balancer for a Service with two ports.
@@ -130,7 +137,8 @@ func (c *balancedCluster) servesFurther() {
 	c.t.Cleanup(func() { c.dropService("api") })
 	c.g.Eventually(func(g Gomega) {
 		g.Expect(c.life.get(service)).To(Succeed())
-		g.Expect(service.Status.LoadBalancer.Ingress).To(ConsistOf(HaveField("IP", HavePrefix("203.0.113.2"))), "an address of that gateway")
+		g.Expect(service.Status.LoadBalancer.Ingress).To(ConsistOf(HaveField("IP", HavePrefix("203.0.113.2"))),
+			"an address of that gateway")
 	}, patience, "100ms").Should(Succeed())
 	c.g.Expect(c.made()).To(HaveLen(2*(2*2+1)), "each gateway has its own IP set")
 }
@@ -146,10 +154,13 @@ func (c *balancedCluster) reportsRefusal() {
 	c.g.Expect(shared.client.Create(c.t.Context(), c.service("late"))).To(Succeed())
 	c.t.Cleanup(func() { c.dropService("late") })
 	const refused = "VCDCredentialsRefused"
-	c.g.Eventually(func() []string { return c.warnings(addons.Namespace, "Pod", c.name) }, patience, "100ms").Should(ContainElement(refused))
-	c.g.Eventually(func() []string { return c.warnings(c.namespace, "Service", "late") }, patience, "100ms").Should(ContainElement(refused))
+	c.g.Eventually(func() []string { return c.warnings(addons.Namespace, "Pod", c.name) }, patience,
+		"100ms").Should(ContainElement(refused))
+	c.g.Eventually(func() []string { return c.warnings(c.namespace, "Service", "late") }, patience,
+		"100ms").Should(ContainElement(refused))
 	c.g.Expect(c.warnings(c.namespace, "Service", "shop")).NotTo(ContainElement(refused), "it does not wait")
-	c.g.Expect(c.warnings(c.namespace, "Service", "late")).NotTo(ContainElement("LoadBalancerRefused"), "it is not the Service's fault")
+	c.g.Expect(c.warnings(c.namespace, "Service", "late")).NotTo(ContainElement("LoadBalancerRefused"),
+		"it is not the Service's fault")
 }
 
 // warnings are the reasons of Warning events about an object.
@@ -158,7 +169,8 @@ func (c *balancedCluster) warnings(namespace, kind, name string) []string {
 	c.g.Expect(shared.client.List(c.t.Context(), list, client.InNamespace(namespace))).To(Succeed())
 	var out []string
 	for i := range list.Items {
-		if e := &list.Items[i]; e.Type == corev1.EventTypeWarning && e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name {
+		if e := &list.Items[i]; e.Type == corev1.EventTypeWarning && e.InvolvedObject.Kind == kind &&
+			e.InvolvedObject.Name == name {
 			out = append(out, e.Reason)
 		}
 	}
@@ -168,7 +180,8 @@ func (c *balancedCluster) warnings(namespace, kind, name string) []string {
 // service is a Service with two ports.
 func (c *balancedCluster) service(name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: c.ours(name), Spec: corev1.ServiceSpec{
-		Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{port("http", 80), port("https", 443)},
+		Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name},
+		Ports: []corev1.ServicePort{port("http", 80), port("https", 443)},
 	}}
 }
 
@@ -205,7 +218,8 @@ func (c *balancedCluster) diesWithItsMachines() {
 // gone waits until the cluster is.
 func (c *balancedCluster) gone() {
 	c.t.Helper()
-	c.g.Eventually(func() error { return c.life.get(&clusterv1.Cluster{ObjectMeta: c.meta(c.name)}) }, ages, "250ms").ShouldNot(Succeed())
+	c.g.Eventually(func() error { return c.life.get(&clusterv1.Cluster{ObjectMeta: c.meta(c.name)}) }, ages,
+		"250ms").ShouldNot(Succeed())
 	c.empty()
 }
 

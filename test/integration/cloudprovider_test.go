@@ -37,7 +37,8 @@ type guest struct {
 // TestTheCloudProviderOfAWholeCluster follows the cloud controller manager of one cluster from its arrival to its end.
 func TestTheCloudProviderOfAWholeCluster(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, newReplica(t, "ccm", "--cloud-provider-look=2s", "--cloud-provider-registry=registry.example.com/vcd", "--cloud-provider-version=v2.0.0"), 0,
+	l := newLife(t, newReplica(t, "ccm", "--cloud-provider-look=2s",
+		"--cloud-provider-registry=registry.example.com/vcd", "--cloud-provider-version=v2.0.0"), 0,
 		func(c *vcdsim.Config) { c.Model.Orgs[1].Users[1].APITokens = []string{ccmToken} })
 	l.born()
 	gst := &guest{life: l, workload: l.workloadClient()}
@@ -72,7 +73,8 @@ func (l *life) workloadClient() client.Client {
 // secretsOfSets are the Secrets with manifests in the management cluster.
 func (l *life) secretsOfSets() []corev1.Secret {
 	list := &corev1.SecretList{}
-	l.g.Expect(shared.client.List(l.t.Context(), list, client.InNamespace(l.namespace), client.MatchingFields{"type": string(addonsv1.ClusterResourceSetSecretType)})).To(Succeed())
+	l.g.Expect(shared.client.List(l.t.Context(), list, client.InNamespace(l.namespace),
+		client.MatchingFields{"type": string(addonsv1.ClusterResourceSetSecretType)})).To(Succeed())
 	return list.Items
 }
 
@@ -88,7 +90,8 @@ func inCluster(name string) metav1.ObjectMeta {
 func (gst *guest) reports(prefix string) {
 	gst.t.Helper()
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
-	gst.g.Eventually(func() (string, error) { return gst.state(c, infrav1.CloudProviderReadyCondition) }, patience, "100ms").Should(HavePrefix(prefix))
+	gst.g.Eventually(func() (string, error) { return gst.state(c, infrav1.CloudProviderReadyCondition) }, patience,
+		"100ms").Should(HavePrefix(prefix))
 }
 
 // works sets a pod available, as kubelet would, until the condition reports it. The in-memory server has no status
@@ -103,7 +106,10 @@ func (gst *guest) works() {
 		}
 		if d.Status.AvailableReplicas == 0 || d.Status.ObservedGeneration < d.Generation {
 			n := *d.Spec.Replicas
-			d.Status = appsv1.DeploymentStatus{Replicas: n, UpdatedReplicas: n, AvailableReplicas: 1, ObservedGeneration: d.Generation + 1}
+			d.Status = appsv1.DeploymentStatus{
+				Replicas: n, UpdatedReplicas: n, AvailableReplicas: 1,
+				ObservedGeneration: d.Generation + 1,
+			}
 			if err := gst.workload.Update(gst.t.Context(), d); err != nil {
 				return "", err
 			}
@@ -116,13 +122,16 @@ func (gst *guest) arrives() {
 	gst.t.Log("arriving")
 	gst.reports("False " + infrav1.CloudProviderUnavailableReason)
 	gst.works()
-	d, config := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}, &corev1.ConfigMap{ObjectMeta: inCluster(addons.ConfigMapName)}
+	d, config := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)},
+		&corev1.ConfigMap{ObjectMeta: inCluster(addons.ConfigMapName)}
 	gst.g.Expect(gst.get(d)).To(Succeed())
-	gst.g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example.com/vcd/cloud-provider-for-cloud-director:v2.0.0"))
+	gst.g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(
+		Equal("registry.example.com/vcd/cloud-provider-for-cloud-director:v2.0.0"))
 	gst.g.Expect(gst.get(config)).To(Succeed())
 	c := &infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}
 	gst.g.Expect(gst.life.get(c)).To(Succeed())
-	gst.g.Expect(config.Data[addons.ConfigKey]).To(And(ContainSubstring("clusterid: "+c.Spec.InfraID), ContainSubstring("host: "+gst.URL())))
+	gst.g.Expect(config.Data[addons.ConfigKey]).To(And(ContainSubstring("clusterid: "+c.Spec.InfraID),
+		ContainSubstring("host: "+gst.URL())))
 	gst.holdsCredentials(infrav1.SecretPassword, gst.password())
 }
 
@@ -160,9 +169,11 @@ func (gst *guest) comesBack() {
 	gst.t.Log("deleted by hand")
 	d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
 	gst.g.Expect(gst.workload.Delete(gst.t.Context(), d)).To(Succeed())
-	gst.g.Eventually(func() error { return gst.get(&appsv1.Deployment{ObjectMeta: d.ObjectMeta}) }, patience, "100ms").Should(Succeed())
+	gst.g.Eventually(func() error { return gst.get(&appsv1.Deployment{ObjectMeta: d.ObjectMeta}) }, patience,
+		"100ms").Should(Succeed())
 	gst.works()
-	gst.g.Expect(gst.events(gst.vcdCluster())).To(ContainElement(And(ContainSubstring("CloudProviderMended"), ContainSubstring(addons.DeploymentName))))
+	gst.g.Expect(gst.events(gst.vcdCluster())).To(ContainElement(And(ContainSubstring("CloudProviderMended"),
+		ContainSubstring(addons.DeploymentName))))
 }
 
 func (gst *guest) vcdCluster() *infrav1.VCDCluster {
@@ -174,16 +185,19 @@ func (gst *guest) vcdCluster() *infrav1.VCDCluster {
 func (gst *guest) dropsWhatIsNotNeeded() {
 	gst.t.Log("dropped by a release")
 	infraID := gst.vcdCluster().Spec.InfraID
-	old, foreign := &corev1.ConfigMap{ObjectMeta: inCluster("of-an-old-release")}, &corev1.ConfigMap{ObjectMeta: inCluster("foreign")}
+	old, foreign := &corev1.ConfigMap{ObjectMeta: inCluster("of-an-old-release")},
+		&corev1.ConfigMap{ObjectMeta: inCluster("foreign")}
 	old.Annotations = map[string]string{infrav1.CloudProviderOfAnnotation: infraID}
 	gst.g.Expect(gst.workload.Create(gst.t.Context(), old)).To(Succeed())
 	gst.g.Expect(gst.workload.Create(gst.t.Context(), foreign)).To(Succeed())
 	dropped := `[{"apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"of-an-old-release"},{"apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"foreign"}]`
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{infrav1.CloudProviderDroppedAnnotation: dropped}}})
+	patch, err := json.Marshal(
+		map[string]any{"metadata": map[string]any{"annotations": map[string]string{infrav1.CloudProviderDroppedAnnotation: dropped}}})
 	gst.g.Expect(err).NotTo(HaveOccurred())
 	gst.patch(&corev1.Secret{ObjectMeta: gst.meta(gst.name + "-cloud-provider")}, string(patch))
 
-	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(old.DeepCopy())) }, patience, "100ms").Should(BeTrue())
+	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(old.DeepCopy())) }, patience,
+		"100ms").Should(BeTrue())
 	gst.g.Expect(gst.get(foreign)).To(Succeed(), "what is not ours stays")
 	gst.works()
 }
@@ -191,24 +205,28 @@ func (gst *guest) dropsWhatIsNotNeeded() {
 // mode changes who runs the cloud controller manager.
 func (gst *guest) mode(mode infrav1.CloudProviderMode) {
 	gst.t.Helper()
-	gst.patch(&infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}, fmt.Sprintf(`{"spec":{"cloudProvider":{"mode":%q}}}`, mode))
+	gst.patch(&infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)},
+		fmt.Sprintf(`{"spec":{"cloudProvider":{"mode":%q}}}`, mode))
 }
 
 func (gst *guest) givesWayToAnother() {
 	gst.t.Log("removed, and refused beside another")
 	d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
 	gst.mode(infrav1.CloudProviderNone)
-	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(d.DeepCopy())) }, patience, "100ms").Should(BeTrue())
+	gst.g.Eventually(func() bool { return apierrors.IsNotFound(gst.get(d.DeepCopy())) }, patience,
+		"100ms").Should(BeTrue())
 	gst.g.Eventually(gst.secretsOfSets, patience, "100ms").Should(BeEmpty())
 	other := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
 	other.Spec.Template.Spec.Containers = []corev1.Container{{
-		Name: "vmware-cloud-director-ccm", Image: "projects.registry.vmware.com/vmware-cloud-director/cloud-provider-for-cloud-director:1.6.1",
+		Name:  "vmware-cloud-director-ccm",
+		Image: "projects.registry.vmware.com/vmware-cloud-director/cloud-provider-for-cloud-director:1.6.1",
 	}}
 	gst.g.Expect(gst.workload.Create(gst.t.Context(), other)).To(Succeed())
 
 	gst.mode(infrav1.CloudProviderManaged)
 
-	gst.reports("False " + infrav1.ForeignCloudProviderReason + ": Another cloud controller manager is installed in the workload cluster: remove Deployment kube-system/vmware-cloud-director-ccm")
+	gst.reports("False " + infrav1.ForeignCloudProviderReason + ": Another cloud controller manager is installed in " +
+		"the workload cluster: remove Deployment kube-system/vmware-cloud-director-ccm")
 	gst.g.Expect(gst.secretsOfSets()).To(BeEmpty())
 	gst.g.Expect(gst.workload.Delete(gst.t.Context(), other)).To(Succeed())
 	gst.patch(&infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)}, `{"metadata":{"annotations":{"look":"now"}}}`)
@@ -221,7 +239,10 @@ func (gst *guest) keepsSystemOut() {
 	gst.identitySecret(map[string]string{"apiToken": "", "username": "System/administrator", "password": systemCanary})
 	gst.reports("False " + infrav1.IdentityNotShareableReason)
 	forms := []string{systemCanary, base64.StdEncoding.EncodeToString([]byte(systemCanary))}
-	lists := map[client.ObjectList]client.Client{&corev1.SecretList{}: shared.client, &corev1.ConfigMapList{}: gst.workload}
+	lists := map[client.ObjectList]client.Client{
+		&corev1.SecretList{}:    shared.client,
+		&corev1.ConfigMapList{}: gst.workload,
+	}
 	lists[&corev1.SecretList{}] = gst.workload
 	for list, reader := range lists {
 		gst.g.Expect(reader.List(gst.t.Context(), list)).To(Succeed())

@@ -50,7 +50,10 @@ func (s *site) newFront(t *testing.T) *front {
 			f.ask(r.Out.URL)
 		},
 		ModifyResponse: f.answer,
-		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableCompression: true},
+		Transport: &http.Transport{
+			TLSClientConfig:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			DisableCompression: true,
+		},
 	})
 	t.Cleanup(f.Close)
 	s.front = f

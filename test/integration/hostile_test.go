@@ -38,9 +38,11 @@ func hostage(t *testing.T) (*site, *front, []*infrav1.VCDMachine) {
 
 // trigger makes the manager reconcile an object now.
 func (s *site) trigger(obj client.Object) {
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{"test.example.com/look":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"test.example.com/look":%q}}}`,
+		time.Now().Format(time.RFC3339Nano))
 	s.g.Eventually(func() error { // A webhook may be away for a moment.
-		err := shared.client.Patch(s.t.Context(), obj.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(patch)))
+		err := shared.client.Patch(s.t.Context(), obj.DeepCopyObject().(client.Object),
+			client.RawPatch(types.MergePatchType, []byte(patch)))
 		return client.IgnoreNotFound(err)
 	}, patience, "250ms").Should(Succeed())
 }
@@ -76,7 +78,10 @@ func TestRightsWithdrawnDuringDeletion(t *testing.T) {
 	s, f, machines := hostage(t)
 
 	f.set(empty)
-	for _, operation := range []string{"* /api/vApp/vm", "* /api/vApp/vm/*/*", "* /api/vApp/vm/*/*/*", "* /api/vApp/vapp", "* /api/vApp/vapp/*/*"} {
+	for _, operation := range []string{
+		"* /api/vApp/vm", "* /api/vApp/vm/*/*", "* /api/vApp/vm/*/*/*",
+		"* /api/vApp/vapp", "* /api/vApp/vapp/*/*",
+	} {
 		s.Faults().Add(vcdsim.Fault{Operation: operation, User: "capvcd", Status: http.StatusForbidden})
 	}
 	leaving := machines[0]
@@ -109,10 +114,12 @@ func (s *site) survives(machines []*infrav1.VCDMachine) {
 func (s *site) leave(machines []*infrav1.VCDMachine) {
 	s.t.Helper()
 	for _, m := range machines {
-		s.g.Expect(client.IgnoreNotFound(shared.client.Delete(s.t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(m.Name)}))).To(Succeed())
+		s.g.Expect(client.IgnoreNotFound(shared.client.Delete(s.t.Context(),
+			&clusterv1.Machine{ObjectMeta: s.meta(m.Name)}))).To(Succeed())
 	}
 	for _, m := range machines {
-		s.g.Eventually(func() error { return s.get(m) }, ages, "250ms").ShouldNot(Succeed(), "%s is still there", m.Name)
+		s.g.Eventually(func() error { return s.get(m) }, ages, "250ms").ShouldNot(Succeed(), "%s is still there",
+			m.Name)
 	}
 	s.deleteCluster("hostage")
 	s.empty()

@@ -46,7 +46,10 @@ type life struct {
 func newLife(t *testing.T, c replica, workers int, mods ...func(*vcdsim.Config)) *life {
 	t.Helper()
 	number := lives.Add(1)
-	l := &life{name: fmt.Sprintf("life-%d", number), endpoint: fmt.Sprintf("192.168.100.%d", 200+number), controlPlanes: 1, workers: workers}
+	l := &life{
+		name: fmt.Sprintf("life-%d", number), endpoint: fmt.Sprintf("192.168.100.%d", 200+number),
+		controlPlanes: 1, workers: workers,
+	}
 	l.site = newSiteOf(t, c, append([]func(*vcdsim.Config){func(c *vcdsim.Config) {
 		c.Profile, c.Seed, c.Guest = brisk, number, shared.workloads
 		vdc := &c.Model.Orgs[1].VDCs[0]
@@ -73,12 +76,15 @@ func (l *life) manifest() []*unstructured.Unstructured {
 	l.g.Expect(err).NotTo(HaveOccurred())
 	values := simsite.Variables(l.Simulator)
 	maps.Copy(values, map[string]string{
-		"CLUSTER_NAME": l.name, "KUBERNETES_VERSION": programs.KubernetesVersion, "CONTROL_PLANE_ENDPOINT_IP": l.endpoint,
+		"CLUSTER_NAME": l.name, "KUBERNETES_VERSION": programs.KubernetesVersion,
+		"CONTROL_PLANE_ENDPOINT_IP":   l.endpoint,
 		"CONTROL_PLANE_MACHINE_COUNT": fmt.Sprint(l.controlPlanes), "WORKER_MACHINE_COUNT": fmt.Sprint(l.workers),
 		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small",
-		"VCD_SITE": l.URL(), "VCD_CA_BUNDLE_B64": base64.StdEncoding.EncodeToString(l.CA()), // There may be something before it.
+		// There may be something before it.
+		"VCD_SITE": l.URL(), "VCD_CA_BUNDLE_B64": base64.StdEncoding.EncodeToString(l.CA()),
 	})
-	filled, err := yamlprocessor.NewSimpleProcessor().Process(template, func(name string) (string, error) { return values[name], nil })
+	filled, err := yamlprocessor.NewSimpleProcessor().Process(template,
+		func(name string) (string, error) { return values[name], nil })
 	l.g.Expect(err).NotTo(HaveOccurred())
 	objects, err := utilyaml.ToUnstructured(filled)
 	l.g.Expect(err).NotTo(HaveOccurred())
@@ -131,7 +137,8 @@ func (l *life) up() {
 		machines := l.machines()
 		g.Expect(machines).To(HaveLen(want))
 		for i := range machines {
-			g.Expect(conditions.IsTrue(&machines[i], clusterv1.ReadyCondition)).To(BeTrue(), "%s is not ready: %v", machines[i].Name, machines[i].Status.Conditions)
+			g.Expect(conditions.IsTrue(&machines[i], clusterv1.ReadyCondition)).To(BeTrue(), "%s is not ready: %v",
+				machines[i].Name, machines[i].Status.Conditions)
 		}
 		g.Expect(l.State().VMs).To(HaveLen(want))
 	}, ages, "250ms").Should(Succeed())
@@ -208,7 +215,8 @@ func (l *life) replaceAll(prefix string, do func()) {
 	l.g.Eventually(func(g Gomega) {
 		for i := range l.State().VMs {
 			vm := &l.State().VMs[i]
-			g.Expect(strings.HasPrefix(vm.Name, prefix) && contains(before, vm.ID)).To(BeFalse(), "%s is of the old template", vm.Name)
+			g.Expect(strings.HasPrefix(vm.Name, prefix) && contains(before, vm.ID)).To(BeFalse(),
+				"%s is of the old template", vm.Name)
 		}
 	}, ages, "250ms").Should(Succeed())
 	l.up()
@@ -241,7 +249,8 @@ func (l *life) repair() {
 	broken, vm := l.aWorker()
 	l.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(vm)) })
 	l.patch(broken, fmt.Sprintf(`{"metadata":{"annotations":{%q:""}}}`, clusterv1.RemediateMachineAnnotation))
-	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed(), "%s is still there", broken.Name)
+	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed(), "%s is still there",
+		broken.Name)
 	l.up()
 }
 
@@ -250,7 +259,8 @@ func (l *life) die() {
 	l.t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: l.meta(l.name)}
 	l.g.Expect(shared.client.Delete(l.t.Context(), cluster)).To(Succeed())
-	l.g.Eventually(func() bool { return client.IgnoreNotFound(l.get(cluster)) == nil && l.get(cluster) != nil }, ages, "250ms").Should(BeTrue())
+	l.g.Eventually(func() bool { return client.IgnoreNotFound(l.get(cluster)) == nil && l.get(cluster) != nil }, ages,
+		"250ms").Should(BeTrue())
 	l.empty()
 	l.g.Expect(l.machines()).To(BeEmpty())
 }

@@ -21,7 +21,8 @@ func TestAMachineComesUpAndGoes(t *testing.T) {
 	s := newSite(t)
 	c := s.cluster("alpha")
 	s.ready(c)
-	s.g.Eventually(func() (string, error) { return c.Spec.ControlPlaneEndpoint.String(), s.get(c) }, patience).Should(Equal(vip + ":6443"))
+	s.g.Eventually(func() (string, error) { return c.Spec.ControlPlaneEndpoint.String(), s.get(c) },
+		patience).Should(Equal(vip + ":6443"))
 	s.g.Expect(c.Spec.InfraID).NotTo(BeEmpty())
 	s.g.Expect(s.get(&corev1.Secret{ObjectMeta: s.meta("alpha-kube-vip")})).To(Succeed())
 
@@ -42,9 +43,15 @@ func TestAMachineComesUpAndGoes(t *testing.T) {
 	s.g.Expect(vm.NICs).To(HaveLen(2))
 	s.g.Expect(vm.ExtraConfig).To(HaveKeyWithValue("disk.enableUUID", "1"))
 	s.g.Expect(vm.ExtraConfig).To(HaveKey("guestinfo.userdata"))
-	s.g.Expect(m.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: "alpha-0"}))
+	s.g.Expect(m.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{
+		Type:    clusterv1.MachineHostName,
+		Address: "alpha-0",
+	}))
 	for _, nic := range vm.NICs {
-		s.g.Expect(m.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: nic.Address}))
+		s.g.Expect(m.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{
+			Type:    clusterv1.MachineInternalIP,
+			Address: nic.Address,
+		}))
 	}
 	s.g.Expect(*m.Status.Initialization.Provisioned).To(BeTrue())
 	s.restful(c, m)
@@ -94,7 +101,8 @@ func (s *site) restful(objects ...conditioned) {
 	s.quiet(objects...)
 	since := len(s.Requests())
 	for _, obj := range objects { // An annotation triggers a reconcile.
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"test.example.com/look":"again"}}}`))
+		patch := client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"test.example.com/look":"again"}}}`))
 		s.g.Expect(shared.client.Patch(s.t.Context(), obj, patch)).To(Succeed())
 	}
 	for _, obj := range objects {
@@ -109,7 +117,8 @@ func (s *site) restful(objects ...conditioned) {
 
 // ofTheAPIServer are errors of a reconcile that a busy API server, and others who write to the same objects, may cause
 // at any time.
-var ofTheAPIServer = regexp.MustCompile(`the object has been modified|failed calling webhook|etcdserver: |context deadline exceeded`)
+var ofTheAPIServer = regexp.MustCompile(
+	`the object has been modified|failed calling webhook|etcdserver: |context deadline exceeded`)
 
 // errorsLogged lists errors in the manager's log about reconciles of this site's objects.
 func (s *site) errorsLogged() []string {
@@ -118,7 +127,8 @@ func (s *site) errorsLogged() []string {
 	s.g.Expect(err).NotTo(HaveOccurred())
 	var lines []string
 	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, "Reconciler error") && strings.Contains(line, s.namespace+"/") && !ofTheAPIServer.MatchString(line) {
+		if strings.Contains(line, "Reconciler error") && strings.Contains(line, s.namespace+"/") &&
+			!ofTheAPIServer.MatchString(line) {
 			lines = append(lines, line)
 		}
 	}

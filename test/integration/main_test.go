@@ -87,7 +87,8 @@ func run(m *testing.M) int {
 	}
 	shared.ManagementCluster, err = framework.Start(ctx, framework.Options{
 		Dir: dir, Out: os.Stderr, Env: shared.workloads.Env(),
-		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"}, // Secrets are searched for in the most verbose log.
+		// Secrets are searched for in the most verbose log.
+		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"},
 	})
 	if err != nil {
 		return report(err)
@@ -119,7 +120,10 @@ func report(err error) int {
 
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme,
+		addonsv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
+	} {
 		if err := add(s); err != nil {
 			panic(err)
 		}

@@ -91,7 +91,8 @@ func TestCrashMatrix(t *testing.T) {
 		g.Expect(own).To(HaveLen(len(expected)), "%s: operations of the life with kills and of the one without", f.name)
 		for _, op := range slices.Sorted(maps.Keys(expected)) {
 			before, after := k.Kills(vcdsim.Arrived, op), k.Kills(vcdsim.Worked, op)
-			t.Logf("%-22s %-50s undisturbed: %d, killed before: %d, killed after: %d", f.name, op, expected[op], before, after)
+			t.Logf("%-22s %-50s undisturbed: %d, killed before: %d, killed after: %d", f.name, op, expected[op], before,
+				after)
 			g.Expect(before).To(BeNumerically(">=", expected[op]), "%s before %s", f.name, op)
 			g.Expect(after).To(BeNumerically(">=", expected[op]), "%s after %s", f.name, op)
 			cells += before + after

@@ -43,7 +43,8 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 		return conn.Close()
 	}, patience, "100ms").Should(Succeed())
 	roles := applyRoles(t)
-	unprivileged, prometheus, administrator := token(t, "unprivileged", ""), token(t, "prometheus", "capvcd-metrics-reader"), token(t, "administrator", "capvcd-debugger")
+	unprivileged, prometheus, administrator := token(t, "unprivileged", ""),
+		token(t, "prometheus", "capvcd-metrics-reader"), token(t, "administrator", "capvcd-debugger")
 
 	g.Expect(roles).To(ContainElements("capvcd-metrics-reader", "capvcd-debugger"))
 	for _, tt := range []struct {
@@ -60,7 +61,8 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 		{"an administrator", administrator, http.MethodDelete, "/debug/vcd-wire-log", 200},
 		{"an administrator", administrator, http.MethodGet, "/debug/pprof/cmdline", 200},
 	} {
-		g.Eventually(func() int { // The API server learns of roles a moment later, and that there are none is remembered for a while.
+		// The API server learns of roles a moment later, and that there are none is remembered for a while.
+		g.Eventually(func() int {
 			status, _ := ask(t, tt.token, tt.method, site+tt.path)
 			return status
 		}, patience, "500ms").Should(Equal(tt.status), "%s: %s %s", tt.who, tt.method, tt.path)
@@ -75,7 +77,10 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 	))
 
 	g.Expect(m.Stop()).To(Succeed())
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "controller-leader-election-capvcd"}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "capvcd-system",
+		Name:      "controller-leader-election-capvcd",
+	}}
 	g.Expect(shared.client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease)).To(Succeed())
 	g.Expect(ptr.Deref(lease.Spec.HolderIdentity, "")).To(BeEmpty(), "a manager that ends gives its lease back")
 }
@@ -150,7 +155,10 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 	s.create(pool)
 	c := s.cluster("pooled", func(c *infrav1.VCDCluster) {
 		c.Spec.Endpoint.KubeVIP.Address = ""
-		c.Spec.Endpoint.KubeVIP.PoolRef = &infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "vips"}
+		c.Spec.Endpoint.KubeVIP.PoolRef = &infrav1.IPPoolReference{
+			APIGroup: "ipam.cluster.x-k8s.io",
+			Kind:     "InClusterIPPool", Name: "vips",
+		}
 	})
 
 	s.ready(c)

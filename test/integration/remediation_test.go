@@ -26,8 +26,10 @@ func TestAHealthCheckReplacesWhatWeReport(t *testing.T) {
 		l.trigger(m)
 		return l.state(m, clusterv1.ReadyCondition)
 	}, patience, "250ms").Should(HavePrefix("False " + infrav1.VMPoweredOffReason)) // It is so for 15 s: then it is replaced.
-	l.g.Eventually(func() (bool, error) { return !broken.DeletionTimestamp.IsZero(), l.get(broken) }, patience, "100ms").Should(BeTrue())
-	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":null}}}`) // Who takes its place is not ready at once.
+	l.g.Eventually(func() (bool, error) { return !broken.DeletionTimestamp.IsZero(), l.get(broken) }, patience,
+		"100ms").Should(BeTrue())
+	// Who takes its place is not ready at once.
+	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":null}}}`)
 	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed())
 	l.up()
 	l.die()

@@ -42,7 +42,8 @@ func TestVCDRestoredFromADumpOfAnHourAgo(t *testing.T) {
 	// An administrator acknowledges it.
 	for _, m := range young {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, infrav1.VMGoneAnnotation)
-		s.g.Expect(shared.client.Patch(t.Context(), m, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+		s.g.Expect(shared.client.Patch(t.Context(), m,
+			client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 	}
 	for _, m := range append(young, old[1:]...) {
 		s.g.Expect(shared.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta(m.Name)})).To(Succeed())

@@ -34,9 +34,14 @@ func TestNoSecretLeavesItsSecret(t *testing.T) {
 	m := s.machine("canary", "canary-0")
 	broken := s.machine("canary", "canary-2", func(m *infrav1.VCDMachine) { m.Spec.Template = "nowhere" })
 	s.ready(m)
-	s.credentials(map[string]string{infrav1.SecretPassword: "wrong-" + passwordCanary}) // Errors must not contain it either.
-	s.g.Eventually(func() (string, error) { return s.state(broken, infrav1.PlacementReadyCondition) }, patience, "100ms").ShouldNot(BeEmpty())
-	s.credentials(map[string]string{infrav1.SecretUsername: "", infrav1.SecretPassword: "", infrav1.SecretAPIToken: tokenCanary})
+	// Errors must not contain it either.
+	s.credentials(map[string]string{infrav1.SecretPassword: "wrong-" + passwordCanary})
+	s.g.Eventually(func() (string, error) { return s.state(broken, infrav1.PlacementReadyCondition) }, patience,
+		"100ms").ShouldNot(BeEmpty())
+	s.credentials(map[string]string{
+		infrav1.SecretUsername: "", infrav1.SecretPassword: "",
+		infrav1.SecretAPIToken: tokenCanary,
+	})
 	s.deleteMachine("canary-2")
 	s.deleteMachine("canary-0")
 	s.deleteCluster("canary")

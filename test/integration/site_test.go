@@ -100,7 +100,8 @@ func (s *site) identify() {
 	s.create(&corev1.Secret{
 		ObjectMeta: s.meta("vcd"),
 		StringData: map[string]string{
-			infrav1.SecretUsername: "capvcd", infrav1.SecretPassword: s.password(), infrav1.SecretCABundle: string(s.CA()),
+			infrav1.SecretUsername: "capvcd", infrav1.SecretPassword: s.password(),
+			infrav1.SecretCABundle: string(s.CA()),
 		},
 	})
 	s.create(&infrav1.VCDIdentity{
@@ -138,7 +139,8 @@ func (s *site) create(obj client.Object) {
 	}
 	labels[clusterv1.WatchLabel] = s.replica.label
 	obj.SetLabels(labels)
-	s.g.Eventually(func() error { return shared.client.Create(s.t.Context(), obj) }, patience, "100ms").Should(Succeed())
+	s.g.Eventually(func() error { return shared.client.Create(s.t.Context(), obj) }, patience,
+		"100ms").Should(Succeed())
 }
 
 // cluster creates a Cluster with its VCDCluster.
@@ -149,7 +151,10 @@ func (s *site) cluster(name string, mods ...func(*infrav1.VCDCluster)) *infrav1.
 		Spec: infrav1.VCDClusterSpec{
 			Site: s.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
 			IdentityRef: infrav1.IdentityReference{Name: "vcd"},
-			Endpoint:    infrav1.EndpointSpec{Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Address: vip}},
+			Endpoint: infrav1.EndpointSpec{
+				Type:    infrav1.EndpointKubeVIP,
+				KubeVIP: &infrav1.KubeVIPEndpoint{Address: vip},
+			},
 			// There is no workload cluster to put one into; whole clusters have one.
 			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
 		},
@@ -173,7 +178,10 @@ func (s *site) machine(cluster, name string, mods ...func(*infrav1.VCDMachine)) 
 	}
 	m := &infrav1.VCDMachine{
 		ObjectMeta: s.meta(name),
-		Spec:       infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"},
+		Spec: infrav1.VCDMachineSpec{
+			Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3",
+			SizingPolicy: "small",
+		},
 	}
 	m.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster}
 	for _, mod := range mods {
@@ -203,7 +211,8 @@ func (s *site) get(obj client.Object) error {
 // ready waits until an object's Ready condition is True, and all of ours in the namespace are sound.
 func (s *site) ready(obj conditioned) {
 	s.t.Helper()
-	s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.ReadyCondition) }, patience, "50ms").Should(HavePrefix("True"))
+	s.g.Eventually(func() (string, error) { return s.state(obj, clusterv1.ReadyCondition) }, patience,
+		"50ms").Should(HavePrefix("True"))
 	s.sound()
 }
 
@@ -246,7 +255,8 @@ func (s *site) delete(objects ...client.Object) {
 		s.g.Expect(client.IgnoreNotFound(shared.client.Delete(s.t.Context(), obj))).To(Succeed())
 	}
 	for _, obj := range objects {
-		s.g.Eventually(func() bool { return client.IgnoreNotFound(s.get(obj)) == nil && s.get(obj) != nil }, patience, "50ms").
+		s.g.Eventually(func() bool { return client.IgnoreNotFound(s.get(obj)) == nil && s.get(obj) != nil }, patience,
+			"50ms").
 			Should(BeTrue(), "%T %s is still there", obj, obj.GetName())
 	}
 }

@@ -20,7 +20,8 @@ import (
 var promised = map[string][]string{
 	"VCDCluster": {infrav1.IdentityReadyCondition, infrav1.NetworkReadyCondition, infrav1.EndpointReadyCondition},
 	"VCDMachine": {
-		infrav1.BootstrapReadyCondition, infrav1.PlacementReadyCondition, infrav1.VAppReadyCondition, infrav1.VMCreatedCondition,
+		infrav1.BootstrapReadyCondition, infrav1.PlacementReadyCondition, infrav1.VAppReadyCondition,
+		infrav1.VMCreatedCondition,
 		infrav1.BootstrapInjectedCondition, infrav1.PoweredOnCondition, infrav1.AddressesReadyCondition,
 	},
 	"VCDIdentity": {infrav1.SecretReadyCondition},
@@ -35,7 +36,10 @@ func (s *site) sound() {
 // unsound lists what is wrong with our objects.
 func (s *site) unsound() []string {
 	var problems []string
-	for _, list := range []client.ObjectList{&infrav1.VCDClusterList{}, &infrav1.VCDMachineList{}, &infrav1.VCDIdentityList{}} {
+	for _, list := range []client.ObjectList{
+		&infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},
+		&infrav1.VCDIdentityList{},
+	} {
 		s.g.Expect(shared.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())
 		s.g.Expect(meta.EachListItem(list, func(item runtime.Object) error {
 			obj, ok := item.(conditioned)
@@ -56,14 +60,17 @@ func (s *site) unsound() []string {
 // lacks lists what is missing in an object's conditions.
 func lacks(kind string, obj conditioned) []string {
 	var problems []string
-	if !meta.IsStatusConditionTrue(obj.GetConditions(), clusterv1.PausedCondition) && obj.GetDeletionTimestamp().IsZero() {
-		for _, promise := range slices.Concat(promised[kind], []string{clusterv1.ReadyCondition, clusterv1.PausedCondition}) {
+	if !meta.IsStatusConditionTrue(obj.GetConditions(), clusterv1.PausedCondition) &&
+		obj.GetDeletionTimestamp().IsZero() {
+		for _, promise := range slices.Concat(promised[kind],
+			[]string{clusterv1.ReadyCondition, clusterv1.PausedCondition}) {
 			if meta.FindStatusCondition(obj.GetConditions(), promise) == nil {
 				problems = append(problems, "has no condition "+promise)
 			}
 		}
 	}
-	if ready := meta.FindStatusCondition(obj.GetConditions(), clusterv1.ReadyCondition); kind == "VCDIdentity" && ready != nil && ready.Status != metav1.ConditionTrue {
+	if ready := meta.FindStatusCondition(obj.GetConditions(), clusterv1.ReadyCondition); kind == "VCDIdentity" &&
+		ready != nil && ready.Status != metav1.ConditionTrue {
 		problems = append(problems, "others are ready with it, and it is not: "+ready.Message)
 	}
 	for _, c := range obj.GetConditions() {
@@ -71,8 +78,10 @@ func lacks(kind string, obj conditioned) []string {
 		if c.Reason == "" || c.LastTransitionTime.IsZero() || c.ObservedGeneration > obj.GetGeneration() || !saysWhy {
 			problems = append(problems, fmt.Sprintf("condition %s=%s is incomplete: %+v", c.Type, c.Status, c))
 		}
-		if c.Type == clusterv1.ReadyCondition && c.ObservedGeneration != obj.GetGeneration() && obj.GetDeletionTimestamp().IsZero() {
-			problems = append(problems, fmt.Sprintf("Ready is of generation %d, the object of %d", c.ObservedGeneration, obj.GetGeneration()))
+		if c.Type == clusterv1.ReadyCondition && c.ObservedGeneration != obj.GetGeneration() &&
+			obj.GetDeletionTimestamp().IsZero() {
+			problems = append(problems,
+				fmt.Sprintf("Ready is of generation %d, the object of %d", c.ObservedGeneration, obj.GetGeneration()))
 		}
 	}
 	return problems
@@ -96,7 +105,8 @@ func misread(kind string, obj conditioned) []string {
 		want = status.CurrentStatus
 	}
 	if result.Status != want {
-		return []string{fmt.Sprintf("kstatus takes this %s for %s, not %s: %s", kind, result.Status, want, result.Message)}
+		return []string{fmt.Sprintf("kstatus takes this %s for %s, not %s: %s", kind, result.Status, want,
+			result.Message)}
 	}
 	return nil
 }

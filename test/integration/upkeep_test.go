@@ -77,12 +77,14 @@ func TestWorkersAreReplacedWhenTheyAreDeleted(t *testing.T) {
 
 	worker, vm := l.aWorker()
 	l.g.Expect(shared.client.Delete(t.Context(), worker)).To(Succeed())
-	l.g.Eventually(func() error { return l.get(&clusterv1.Machine{ObjectMeta: l.meta(worker.Name)}) }, ages, "250ms").ShouldNot(Succeed())
+	l.g.Eventually(func() error { return l.get(&clusterv1.Machine{ObjectMeta: l.meta(worker.Name)}) }, ages,
+		"250ms").ShouldNot(Succeed())
 	l.up()
 
 	now := l.State().VMs
 	l.g.Expect(contains(now, vm)).To(BeFalse())
-	l.g.Expect(strangers(old, now)).To(ConsistOf(HaveField("CPUs", BeEquivalentTo(4))), "only who comes is of the new template")
+	l.g.Expect(strangers(old, now)).To(ConsistOf(HaveField("CPUs", BeEquivalentTo(4))),
+		"only who comes is of the new template")
 	l.die()
 }
 

@@ -24,7 +24,8 @@ func fires(t *testing.T, engine *promql.Engine, samples storage.Storage, r rule,
 	lasts, err := model.ParseDuration(r.For)
 	g.Expect(err).NotTo(HaveOccurred())
 	for ago := time.Duration(0); ago <= time.Duration(lasts); ago += step {
-		query, err := engine.NewInstantQuery(context.WithoutCancel(t.Context()), samples, nil, r.Expr, time.Unix(0, 0).UTC().Add(at-ago))
+		query, err := engine.NewInstantQuery(context.WithoutCancel(t.Context()), samples, nil, r.Expr,
+			time.Unix(0, 0).UTC().Add(at-ago))
 		g.Expect(err).NotTo(HaveOccurred())
 		result := query.Exec(t.Context())
 		g.Expect(result.Err).NotTo(HaveOccurred())
@@ -46,14 +47,48 @@ type story struct {
 }
 
 var stories = []story{
-	{"CAPVCDLoadBalancersWait", "one does", []string{`capvcd_ccm_load_balancers{state="pending"} 1x180`, `capvcd_ccm_load_balancers{state="ready"} 9x180`}, true},
-	{"CAPVCDLoadBalancersWait", "one comes up now and then", []string{`capvcd_ccm_load_balancers{state="pending"} 0x160 1x5 0x15`}, false},
-	{"CAPVCDLoadBalancersRefused", "a certificate is missing", []string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x180`}, true},
-	{"CAPVCDLoadBalancersRefused", "it was corrected", []string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x100 _x80`}, false},
-	{"CAPVCDGatewayNotSeen", "for an hour", []string{`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`, `capvcd_ccm_load_balancers{state="ready"} 3x180`}, true},
-	{"CAPVCDGatewayNotSeen", "it is not needed any more", []string{`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`, `capvcd_ccm_load_balancers{state="ready"} 0x180`}, false},
+	{
+		"CAPVCDLoadBalancersWait", "one does",
+		[]string{`capvcd_ccm_load_balancers{state="pending"} 1x180`, `capvcd_ccm_load_balancers{state="ready"} 9x180`},
+		true,
+	},
+	{
+		"CAPVCDLoadBalancersWait", "one comes up now and then",
+		[]string{`capvcd_ccm_load_balancers{state="pending"} 0x160 1x5 0x15`},
+		false,
+	},
+	{
+		"CAPVCDLoadBalancersRefused", "a certificate is missing",
+		[]string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x180`},
+		true,
+	},
+	{
+		"CAPVCDLoadBalancersRefused", "it was corrected",
+		[]string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x100 _x80`},
+		false,
+	},
+	{
+		"CAPVCDGatewayNotSeen", "for an hour",
+		[]string{
+			`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`,
+			`capvcd_ccm_load_balancers{state="ready"} 3x180`,
+		},
+		true,
+	},
+	{
+		"CAPVCDGatewayNotSeen", "it is not needed any more",
+		[]string{
+			`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`,
+			`capvcd_ccm_load_balancers{state="ready"} 0x180`,
+		},
+		false,
+	},
 	{"CAPVCDManagerAbsent", "no manager is scraped", []string{`up 1x180`}, true},
-	{"CAPVCDManagerAbsent", "a manager is", []string{`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20x180`}, false},
+	{
+		"CAPVCDManagerAbsent", "a manager is",
+		[]string{`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20x180`},
+		false,
+	},
 	{"CAPVCDNoLeader", "one of two works", []string{
 		`leader_election_master_status{name="controller-leader-election-capvcd",pod="a"} 0x180`,
 		`leader_election_master_status{name="controller-leader-election-capvcd",pod="b"} 1x180`,
@@ -62,15 +97,40 @@ var stories = []story{
 		`leader_election_master_status{name="controller-leader-election-capvcd",pod="a"} 0x180`,
 		`leader_election_master_status{name="controller-leader-election-capvcd",pod="b"} 0x180`,
 	}, true},
-	{"CAPVCDReconcileErrors", "an error now and then", []string{`capvcd_passes_total{kind="VCDMachine",condition="VMCreated",outcome="error"} 0+0.1x180`}, false},
-	{"CAPVCDReconcileErrors", "errors all the time", []string{`capvcd_passes_total{kind="VCDMachine",condition="VMCreated",outcome="error"} 0+4x180`}, true},
-	{"CAPVCDReconcileErrors", "much work without errors", []string{`capvcd_passes_total{kind="VCDMachine",condition="Ready",outcome="complete"} 0+400x180`}, false},
-	{"CAPVCDQueueLong", "a queue that is worked off", []string{`workqueue_depth{name="vcdmachine",priority="0"} 300-10x30 0x150`}, false},
+	{
+		"CAPVCDReconcileErrors", "an error now and then",
+		[]string{`capvcd_passes_total{kind="VCDMachine",condition="VMCreated",outcome="error"} 0+0.1x180`},
+		false,
+	},
+	{
+		"CAPVCDReconcileErrors", "errors all the time",
+		[]string{`capvcd_passes_total{kind="VCDMachine",condition="VMCreated",outcome="error"} 0+4x180`},
+		true,
+	},
+	{
+		"CAPVCDReconcileErrors", "much work without errors",
+		[]string{`capvcd_passes_total{kind="VCDMachine",condition="Ready",outcome="complete"} 0+400x180`},
+		false,
+	},
+	{
+		"CAPVCDQueueLong", "a queue that is worked off",
+		[]string{`workqueue_depth{name="vcdmachine",priority="0"} 300-10x30 0x150`},
+		false,
+	},
 	{"CAPVCDQueueLong", "two queues of one name that stay", []string{
-		`workqueue_depth{name="vcdmachine",priority="0"} 60x180`, `workqueue_depth{name="vcdmachine",priority="-100"} 60x180`,
+		`workqueue_depth{name="vcdmachine",priority="0"} 60x180`,
+		`workqueue_depth{name="vcdmachine",priority="-100"} 60x180`,
 	}, true},
-	{"CAPVCDWebhookCertificateUnreadable", "it was once, long ago", []string{`certwatcher_read_certificate_errors_total 0x10 1x170`}, false},
-	{"CAPVCDWebhookCertificateUnreadable", "it is", []string{`certwatcher_read_certificate_errors_total 0+1x180`}, true},
+	{
+		"CAPVCDWebhookCertificateUnreadable", "it was once, long ago",
+		[]string{`certwatcher_read_certificate_errors_total 0x10 1x170`},
+		false,
+	},
+	{
+		"CAPVCDWebhookCertificateUnreadable", "it is",
+		[]string{`certwatcher_read_certificate_errors_total 0+1x180`},
+		true,
+	},
 	{"CAPVCDSiteDown", "one of two is, for the working manager", []string{
 		`capvcd_vcd_site_up{site="a"} 1x180`, `capvcd_vcd_site_up{site="b"} 1x120 0x60`,
 	}, true},
@@ -84,16 +144,30 @@ var stories = []story{
 		`capvcd_vcd_calls_total{site="a",operation="x",status="forbidden"} 0+80x180`,
 	}, false},
 	{"CAPVCDCallsSlow", "eight seconds each", []string{
-		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+10x180`, `capvcd_vcd_call_seconds_total{site="a"} 0+80x180`,
+		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+10x180`,
+		`capvcd_vcd_call_seconds_total{site="a"} 0+80x180`,
 	}, true},
 	{"CAPVCDCallsSlow", "a third of a second each", []string{
-		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+30x180`, `capvcd_vcd_call_seconds_total{site="a"} 0+10x180`,
+		`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+30x180`,
+		`capvcd_vcd_call_seconds_total{site="a"} 0+10x180`,
 	}, false},
 	{"CAPVCDThrottled", "VCD throttles", []string{`capvcd_vcd_throttled_total{site="a",by="vcd"} 0+6x180`}, true},
 	{"CAPVCDThrottled", "only we do", []string{`capvcd_vcd_throttled_total{site="a",by="rate_limit"} 0+60x180`}, false},
-	{"CAPVCDOwnLimit", "five workers wait at all times", []string{`capvcd_vcd_wait_seconds_total{site="a",by="rate_limit"} 0+300x180`}, true},
-	{"CAPVCDOwnLimit", "a call waits now and then", []string{`capvcd_vcd_wait_seconds_total{site="a",by="in_flight"} 0+10x180`}, false},
-	{"CAPVCDCredentialsRefused", "one identity's are", []string{`capvcd_vcd_credentials_refused{site="a"} 0x100 1x80`}, true},
+	{
+		"CAPVCDOwnLimit", "five workers wait at all times",
+		[]string{`capvcd_vcd_wait_seconds_total{site="a",by="rate_limit"} 0+300x180`},
+		true,
+	},
+	{
+		"CAPVCDOwnLimit", "a call waits now and then",
+		[]string{`capvcd_vcd_wait_seconds_total{site="a",by="in_flight"} 0+10x180`},
+		false,
+	},
+	{
+		"CAPVCDCredentialsRefused", "one identity's are",
+		[]string{`capvcd_vcd_credentials_refused{site="a"} 0x100 1x80`},
+		true,
+	},
 	{"CAPVCDCredentialsRefused", "none are", []string{`capvcd_vcd_credentials_refused{site="a"} 0x180`}, false},
 	{"CAPVCDInventoryOld", "the site answers all else", []string{
 		`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 1x180`,
@@ -101,51 +175,141 @@ var stories = []story{
 	{"CAPVCDInventoryOld", "the site is down, which is another alert", []string{
 		`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 0x180`,
 	}, false},
-	{"CAPVCDTasksFail", "one in an hour", []string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0x60 1x60 2x60`}, false},
-	{"CAPVCDTasksFail", "again and again", []string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0+0.2x180`}, true},
+	{
+		"CAPVCDTasksFail", "one in an hour",
+		[]string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0x60 1x60 2x60`},
+		false,
+	},
+	{
+		"CAPVCDTasksFail", "again and again",
+		[]string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0+0.2x180`},
+		true,
+	},
 	{"CAPVCDTasksStuck", "two run, and none ends", []string{
-		`capvcd_vcd_tasks_running{site="a"} 2x180`, `capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="success"} 7x180`,
+		`capvcd_vcd_tasks_running{site="a"} 2x180`,
+		`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="success"} 7x180`,
 	}, true},
 	{"CAPVCDTasksStuck", "none has ever ended", []string{`capvcd_vcd_tasks_running{site="a"} 2x180`}, true},
 	{"CAPVCDTasksStuck", "a busy site", []string{
-		`capvcd_vcd_tasks_running{site="a"} 2x180`, `capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="success"} 0+1x180`,
+		`capvcd_vcd_tasks_running{site="a"} 2x180`,
+		`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="success"} 0+1x180`,
 	}, false},
-	{"CAPVCDClusterNotReady", "credentials are refused", []string{conditions("VCDCluster", "Ready", "False", "CredentialsRefused", "1x180")}, true},
-	{"CAPVCDClusterNotReady", "it waits for its pool", []string{conditions("VCDCluster", "Ready", "False", "AddressClaimed", "1x180")}, false},
+	{
+		"CAPVCDClusterNotReady", "credentials are refused",
+		[]string{conditions("VCDCluster", "Ready", "False", "CredentialsRefused", "1x180")},
+		true,
+	},
+	{
+		"CAPVCDClusterNotReady", "it waits for its pool",
+		[]string{conditions("VCDCluster", "Ready", "False", "AddressClaimed", "1x180")},
+		false,
+	},
 	{"CAPVCDClusterNotReady", "it is", []string{conditions("VCDCluster", "Ready", "True", "Ready", "1x180")}, false},
-	{"CAPVCDMachineNotReady", "two are powered off", []string{conditions("VCDMachine", "Ready", "False", "VMPoweredOff", "0x100 2x80")}, true},
-	{"CAPVCDMachineNotReady", "VCD does not answer", []string{conditions("VCDMachine", "Ready", "Unknown", "SiteUnreachable", "2x180")}, true},
+	{
+		"CAPVCDMachineNotReady", "two are powered off",
+		[]string{conditions("VCDMachine", "Ready", "False", "VMPoweredOff", "0x100 2x80")},
+		true,
+	},
+	{
+		"CAPVCDMachineNotReady", "VCD does not answer",
+		[]string{conditions("VCDMachine", "Ready", "Unknown", "SiteUnreachable", "2x180")},
+		true,
+	},
 	{"CAPVCDMachineNotReady", "they come up", []string{
-		conditions("VCDMachine", "Ready", "False", "TaskRunning", "2x180"), conditions("VCDMachine", "Ready", "Unknown", "WaitingForEarlierPhase", "2x180"),
+		conditions("VCDMachine", "Ready", "False", "TaskRunning", "2x180"),
+		conditions("VCDMachine", "Ready", "Unknown", "WaitingForEarlierPhase", "2x180"),
 	}, false},
-	{"CAPVCDMachineNotReady", "another condition is not true", []string{conditions("VCDMachine", "LeaseUnlimited", "False", "LeaseLimited", "2x180")}, false},
-	{"CAPVCDMachineWaits", "for one task all the time", []string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "1x180")}, true},
-	{"CAPVCDMachineWaits", "half an hour", []string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "0x150 1x30")}, false},
-	{"CAPVCDHandsOff", "two VMs of one mark", []string{conditions("VCDMachine", "VMCreated", "False", "DuplicateMarker", "1x180")}, true},
+	{
+		"CAPVCDMachineNotReady", "another condition is not true",
+		[]string{conditions("VCDMachine", "LeaseUnlimited", "False", "LeaseLimited", "2x180")},
+		false,
+	},
+	{
+		"CAPVCDMachineWaits", "for one task all the time",
+		[]string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "1x180")},
+		true,
+	},
+	{
+		"CAPVCDMachineWaits", "half an hour",
+		[]string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "0x150 1x30")},
+		false,
+	},
+	{
+		"CAPVCDHandsOff", "two VMs of one mark",
+		[]string{conditions("VCDMachine", "VMCreated", "False", "DuplicateMarker", "1x180")},
+		true,
+	},
 	{"CAPVCDHandsOff", "none", []string{conditions("VCDMachine", "VMCreated", "True", "Ready", "9x180")}, false},
-	{"CAPVCDUnverified", "one VM", []string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "0x120 1x60")}, true},
-	{"CAPVCDUnverified", "for a minute, while it is proved", []string{conditions("VCDMachine", "VMDeleted", "False", "VMUnverified", "0x177 1x3")}, false},
-	{"CAPVCDGoneStopped", "a site forgot them all", []string{conditions("VCDMachine", "Ready", "Unknown", "GoneStopped", "0x170 9x10")}, true},
-	{"CAPVCDGoneStopped", "one VM is not seen", []string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "1x180")}, false},
-	{"CAPVCDMachineGone", "one is", []string{conditions("VCDMachine", "Ready", "False", "VMNotFound", "0x100 1x80")}, true},
+	{
+		"CAPVCDUnverified", "one VM",
+		[]string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "0x120 1x60")},
+		true,
+	},
+	{
+		"CAPVCDUnverified", "for a minute, while it is proved",
+		[]string{conditions("VCDMachine", "VMDeleted", "False", "VMUnverified", "0x177 1x3")},
+		false,
+	},
+	{
+		"CAPVCDGoneStopped", "a site forgot them all",
+		[]string{conditions("VCDMachine", "Ready", "Unknown", "GoneStopped", "0x170 9x10")},
+		true,
+	},
+	{
+		"CAPVCDGoneStopped", "one VM is not seen",
+		[]string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "1x180")},
+		false,
+	},
+	{
+		"CAPVCDMachineGone", "one is",
+		[]string{conditions("VCDMachine", "Ready", "False", "VMNotFound", "0x100 1x80")},
+		true,
+	},
 	{"CAPVCDMachineGone", "none is", []string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")}, false},
-	{"CAPVCDDrift", "one is renamed", []string{conditions("VCDMachine", "VMAsSpecified", "False", "VMRenamed", "1x180")}, true},
-	{"CAPVCDDrift", "all are as they were made", []string{conditions("VCDMachine", "VMAsSpecified", "True", "Ready", "3x180")}, false},
-	{"CAPVCDDeletionStuck", "for two hours", []string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0x60 0+60x120`}, true},
-	{"CAPVCDDeletionStuck", "one after the other, quickly", []string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0 60 120 0 60 120 0x174`}, false},
-	{"CAPVCDLeaseLimited", "it is", []string{conditions("VCDMachine", "LeaseUnlimited", "False", "LeaseLimited", "3x180")}, true},
-	{"CAPVCDLeaseLimited", "it is not there", []string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")}, false},
+	{
+		"CAPVCDDrift", "one is renamed",
+		[]string{conditions("VCDMachine", "VMAsSpecified", "False", "VMRenamed", "1x180")},
+		true,
+	},
+	{
+		"CAPVCDDrift", "all are as they were made",
+		[]string{conditions("VCDMachine", "VMAsSpecified", "True", "Ready", "3x180")},
+		false,
+	},
+	{
+		"CAPVCDDeletionStuck", "for two hours",
+		[]string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0x60 0+60x120`},
+		true,
+	},
+	{
+		"CAPVCDDeletionStuck", "one after the other, quickly",
+		[]string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0 60 120 0 60 120 0x174`},
+		false,
+	},
+	{
+		"CAPVCDLeaseLimited", "it is",
+		[]string{conditions("VCDMachine", "LeaseUnlimited", "False", "LeaseLimited", "3x180")},
+		true,
+	},
+	{
+		"CAPVCDLeaseLimited", "it is not there",
+		[]string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")},
+		false,
+	},
 	{"CAPVCDProvisioningSlow", "most take long", []string{
-		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="1800"} 0+1x180`, `capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="3600"} 0+9x180`,
+		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="1800"} 0+1x180`,
+		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="3600"} 0+9x180`,
 		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="+Inf"} 0+10x180`,
 	}, true},
 	{"CAPVCDProvisioningSlow", "five minutes", []string{
-		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="300"} 0+10x180`, `capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="+Inf"} 0+10x180`,
+		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="300"} 0+10x180`,
+		`capvcd_provisioning_duration_seconds_bucket{kind="VCDMachine",le="+Inf"} 0+10x180`,
 	}, false},
 }
 
 func conditions(kind, condition, status, reason, values string) string {
-	return fmt.Sprintf("capvcd_conditions{kind=%q,condition=%q,status=%q,reason=%q} %s", kind, condition, status, reason, values)
+	return fmt.Sprintf("capvcd_conditions{kind=%q,condition=%q,status=%q,reason=%q} %s", kind, condition, status,
+		reason, values)
 }
 
 // TestAlertsFireWhenTheyShould runs series through Prometheus' engine.
@@ -174,6 +338,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		})
 	}
 	for name := range rules {
-		NewWithT(t).Expect(tested[name]).To(HaveLen(2), "%s needs a story in which it fires and one in which it does not", name)
+		NewWithT(t).Expect(tested[name]).To(HaveLen(2),
+			"%s needs a story in which it fires and one in which it does not", name)
 	}
 }

@@ -163,7 +163,8 @@ func checkMatcher(g *WithT, served map[string]map[string]bool, words map[string]
 		case "condition", "reason":
 			g.ExpectWithOffset(1, words).To(HaveKey(value), "no condition or reason of ours")
 		case "state":
-			g.ExpectWithOffset(1, served["state"]).To(HaveKey(value), "all are served, also those that no Service is in")
+			g.ExpectWithOffset(1, served["state"]).To(HaveKey(value),
+				"all are served, also those that no Service is in")
 		case "kind", "controller", "by":
 			g.ExpectWithOffset(1, slices.Concat(kinds, holders, []string{"vcdmachine"})).To(ContainElement(value))
 		case "status", "outcome", "result":
@@ -177,8 +178,10 @@ var (
 	kinds    = []string{"VCDCluster", "VCDMachine", "VCDMachineTemplate", "VCDIdentity", "VCDClusterIdentity"}
 	holders  = []string{"rate_limit", "in_flight", "vcd", "outage"}
 	outcomes = []string{
-		"True", "False", "Unknown", "complete", "waiting", "problem", "unknown", "error", "success", "failure", "refused",
-		"ok", "not_found", "forbidden", "busy", "throttled", "unauthorized", "invalid", "quota", "conflict", "unavailable", "untrusted", "cancelled", "other",
+		"True", "False", "Unknown", "complete", "waiting", "problem", "unknown", "error", "success", "failure",
+		"refused",
+		"ok", "not_found", "forbidden", "busy", "throttled", "unauthorized", "invalid", "quota", "conflict",
+		"unavailable", "untrusted", "cancelled", "other",
 	}
 )
 
@@ -211,7 +214,8 @@ func words(t *testing.T) map[string]bool {
 		g.Expect(err).NotTo(HaveOccurred())
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
-			if !ok || len(spec.Values) != 1 || !strings.HasSuffix(spec.Names[0].Name, "Reason") && !strings.HasSuffix(spec.Names[0].Name, "Condition") {
+			if !ok || len(spec.Values) != 1 || !strings.HasSuffix(spec.Names[0].Name, "Reason") &&
+				!strings.HasSuffix(spec.Names[0].Name, "Condition") {
 				return true
 			}
 			if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
@@ -287,7 +291,8 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	var names []string
 	for _, r := range readAlerts(t) {
 		names = append(names, r.Alert)
-		g.Expect(r.Annotations).To(HaveKeyWithValue("runbook_url", HaveSuffix("/docs/guides/runbooks.md#"+strings.ToLower(r.Alert))))
+		g.Expect(r.Annotations).To(HaveKeyWithValue("runbook_url",
+			HaveSuffix("/docs/guides/runbooks.md#"+strings.ToLower(r.Alert))))
 		g.Expect(r.Annotations).To(And(HaveKey("summary"), HaveKey("description")), r.Alert)
 		g.Expect(r.Labels["severity"]).To(BeElementOf("critical", "warning", "info"), r.Alert)
 		g.Expect(r.For).NotTo(BeEmpty(), "%s must not cry at once", r.Alert)

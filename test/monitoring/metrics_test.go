@@ -100,10 +100,14 @@ func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sim.Start()).To(Succeed())
-	pool := vcd.NewPool(vcd.PoolOptions{Metrics: registry, TaskPoll: 20 * time.Millisecond, RequestsPerSecond: 100, Burst: 1})
+	pool := vcd.NewPool(vcd.PoolOptions{
+		Metrics: registry, TaskPoll: 20 * time.Millisecond, RequestsPerSecond: 100,
+		Burst: 1,
+	})
 	ctx := t.Context()
 	config := vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1", Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
+		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
+		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 	}
 	s, err := pool.Session(ctx, config)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -152,10 +156,12 @@ func makeVM(t *testing.T, s *vcd.Session, vdc vcd.VDC) {
 	template, err := s.Templates.FindTemplate(ctx, "kubernetes", "ubuntu-2404-kube-v1.36.3")
 	g.Expect(err).NotTo(HaveOccurred())
 	vm := vcd.VMSpec{
-		Name: "c1-0", Description: vcd.Marker{Cluster: "c1", Machine: "m"}.String(), ComputerName: "c1-0", Template: template,
-		NICs: []vcd.NIC{{Network: network.Name, Mode: vcd.ModePool, Primary: true}},
+		Name: "c1-0", Description: vcd.Marker{Cluster: "c1", Machine: "m"}.String(), ComputerName: "c1-0",
+		Template: template,
+		NICs:     []vcd.NIC{{Network: network.Name, Mode: vcd.ModePool, Primary: true}},
 	}
-	_, task, err := s.VApps.ComposeVApp(ctx, vdc, vcd.VAppSpec{Name: "c1", Networks: []vcd.Ref{network.Ref}, VMs: []vcd.VMSpec{vm}})
+	_, task, err := s.VApps.ComposeVApp(ctx, vdc,
+		vcd.VAppSpec{Name: "c1", Networks: []vcd.Ref{network.Ref}, VMs: []vcd.VMSpec{vm}})
 	g.Expect(err).NotTo(HaveOccurred())
 	woken := make(chan struct{})
 	s.Tasks.Follow("c1", task, func() { close(woken) })
@@ -200,14 +206,20 @@ func (gateway) Plan(context.Context, string, cpi.PlanRequest) (plan.Plan, error)
 func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	t.Helper()
 	g := NewWithT(t)
-	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u", Annotations: map[string]string{"service.beta.kubernetes.io/vcloud-internal": "perhaps"}}}
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Name: "web", Namespace: "default", UID: "u",
+		Annotations: map[string]string{"service.beta.kubernetes.io/vcloud-internal": "perhaps"},
+	}}
 	s.Spec.Type = corev1.ServiceTypeLoadBalancer
-	services := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	services := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	g.Expect(services.Add(s)).To(Succeed())
 	watched := cpi.Watch(gateway{}, nil)
 	balancers := cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
-		Balancer: watched, Defaults: (&cpivcd.Dialect{Gateways: []cpivcd.Gateway{{}}}).Defaults("c1", false, false), Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(10),
-		Services: corelisters.NewServiceLister(services), Nodes: corelisters.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
+		Balancer: watched, Defaults: (&cpivcd.Dialect{Gateways: []cpivcd.Gateway{{}}}).Defaults("c1", false, false),
+		Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(10),
+		Services: corelisters.NewServiceLister(services),
+		Nodes:    corelisters.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
 	})
 	_, err := balancers.EnsureLoadBalancer(t.Context(), "", s, nil)
 	g.Expect(err).To(HaveOccurred(), "it cannot be had")
@@ -251,11 +263,15 @@ func elect(t *testing.T) {
 		leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 			Name: "controller-leader-election-capvcd",
 			Lock: &resourcelock.LeaseLock{
-				LeaseMeta: metav1.ObjectMeta{Name: "controller-leader-election-capvcd", Namespace: "capvcd-system"},
-				Client:    fake.NewClientset().CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
+				LeaseMeta:  metav1.ObjectMeta{Name: "controller-leader-election-capvcd", Namespace: "capvcd-system"},
+				Client:     fake.NewClientset().CoordinationV1(),
+				LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
 			},
 			LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
-			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { close(leading) }, OnStoppedLeading: func() {}},
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: func(context.Context) { close(leading) },
+				OnStoppedLeading: func() {},
+			},
 		})
 	}()
 	NewWithT(t).Eventually(leading, time.Minute).Should(BeClosed())

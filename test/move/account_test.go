@@ -32,7 +32,8 @@ func (s *scene) asAccount(h cluster, manifest string) string {
 	s.Expect(h.client.Create(s.t.Context(), &infrav1.VCDIdentity{
 		ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace},
 		Spec: infrav1.VCDIdentitySpec{
-			Site: s.site.Simulator.URL(), SecretRef: infrav1.LocalSecretReference{Name: account}, Type: infrav1.CredentialServiceAccount,
+			Site: s.site.Simulator.URL(), SecretRef: infrav1.LocalSecretReference{Name: account},
+			Type: infrav1.CredentialServiceAccount,
 		},
 	})).To(Succeed())
 	const used, mode = "  identityRef:\n    kind: VCDIdentity\n    name: ", "    mode: Managed\n"
@@ -49,7 +50,8 @@ func (s *scene) held(h cluster) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		secret := &corev1.Secret{}
-		g.Expect(h.client.Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: account}, secret)).To(Succeed())
+		g.Expect(h.client.Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: account},
+			secret)).To(Succeed())
 		g.Expect(secret.Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation))
 	}, patience, "250ms").Should(Succeed())
 }

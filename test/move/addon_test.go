@@ -32,11 +32,14 @@ func (s *scene) delivered(h cluster) {
 	s.Eventually(func(g Gomega) {
 		infra := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 		g.Expect(h.client.Get(s.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
-		g.Expect(reason(infra, infrav1.CloudProviderReadyCondition)).To(Equal(infrav1.CloudProviderUnavailableReason), "all that is missing is a pod")
-		sets, bindings, secrets := &addonsv1.ClusterResourceSetList{}, &addonsv1.ClusterResourceSetBindingList{}, &corev1.SecretList{}
+		g.Expect(reason(infra, infrav1.CloudProviderReadyCondition)).To(Equal(infrav1.CloudProviderUnavailableReason),
+			"all that is missing is a pod")
+		sets, bindings, secrets := &addonsv1.ClusterResourceSetList{}, &addonsv1.ClusterResourceSetBindingList{},
+			&corev1.SecretList{}
 		g.Expect(h.client.List(s.t.Context(), sets)).To(Succeed())
 		g.Expect(h.client.List(s.t.Context(), bindings)).To(Succeed())
-		g.Expect(h.client.List(s.t.Context(), secrets, client.InNamespace(namespace), client.MatchingFields{"type": string(addonsv1.ClusterResourceSetSecretType)})).To(Succeed())
+		g.Expect(h.client.List(s.t.Context(), secrets, client.InNamespace(namespace),
+			client.MatchingFields{"type": string(addonsv1.ClusterResourceSetSecretType)})).To(Succeed())
 		g.Expect(sets.Items).To(ConsistOf(HaveField("Name", addon)))
 		g.Expect(secrets.Items).To(ConsistOf(HaveField("Name", addon)))
 		g.Expect(bindings.Items).To(ConsistOf(HaveField("Name", name)))
@@ -90,7 +93,8 @@ func (s *scene) installed() map[string]string {
 	s.t.Helper()
 	contents, workload := map[string]string{}, s.workload()
 	for _, obj := range []client.Object{
-		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: addons.DeploymentName}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: addons.ConfigMapName}},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: addons.DeploymentName}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: addons.ConfigMapName}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: addons.CredentialsName}},
 	} {
 		obj.SetNamespace(addons.Namespace)
@@ -110,12 +114,14 @@ func (s *scene) installed() map[string]string {
 func (s *scene) rotate(h cluster, token string) {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-credentials", Namespace: namespace}}
-	patch := fmt.Appendf(nil, `{"data":{%q:%q}}`, infrav1.SecretAPIToken, base64.StdEncoding.EncodeToString([]byte(token)))
+	patch := fmt.Appendf(nil, `{"data":{%q:%q}}`, infrav1.SecretAPIToken,
+		base64.StdEncoding.EncodeToString([]byte(token)))
 	s.Expect(h.client.Patch(s.t.Context(), secret, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 	workload := s.workload()
 	s.Eventually(func() (string, error) {
 		given := &corev1.Secret{}
-		err := workload.Get(s.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.CredentialsName}, given)
+		err := workload.Get(s.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.CredentialsName},
+			given)
 		return string(given.Data[addons.RefreshTokenKey]), err
 	}, patience, "250ms").Should(Equal(token))
 }

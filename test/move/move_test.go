@@ -102,7 +102,8 @@ func (s *scene) createCluster(h cluster) {
 		"--control-plane-machine-count=1", "--worker-machine-count=1")
 	s.Expect(err).NotTo(HaveOccurred())
 	documents := strings.Split(string(manifest), "\n---\n")
-	kept := slices.DeleteFunc(slices.Clone(documents), func(d string) bool { return strings.Contains(d, "\nkind: Secret\n") })
+	kept := slices.DeleteFunc(slices.Clone(documents),
+		func(d string) bool { return strings.Contains(d, "\nkind: Secret\n") })
 	s.Expect(kept).To(HaveLen(len(documents)-1), "the template has one Secret")
 	variables := s.site.Simulator.State().Model.Orgs[1].Users[1]
 	s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
@@ -112,7 +113,8 @@ func (s *scene) createCluster(h cluster) {
 			infrav1.SecretCABundle: string(s.site.Simulator.CA()),
 		},
 	})).To(Succeed())
-	_, err = h.Kubectl(s.t.Context(), strings.NewReader(s.asAccount(h, strings.Join(kept, "\n---\n"))), "apply", "-f", "-")
+	_, err = h.Kubectl(s.t.Context(), strings.NewReader(s.asAccount(h, strings.Join(kept, "\n---\n"))), "apply", "-f",
+		"-")
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -121,10 +123,12 @@ func (s *scene) available(h cluster, machines int) {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
 		cluster := &clusterv1.Cluster{}
-		g.Expect(h.client.Get(s.t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, cluster)).To(Succeed())
+		g.Expect(h.client.Get(s.t.Context(), types.NamespacedName{Namespace: namespace, Name: name},
+			cluster)).To(Succeed())
 		g.Expect(condition(cluster, clusterv1.AvailableCondition)).To(Equal("True"))
 		infra := &infrav1.VCDCluster{}
-		g.Expect(h.client.Get(s.t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, infra)).To(Succeed())
+		g.Expect(h.client.Get(s.t.Context(), types.NamespacedName{Namespace: namespace, Name: name},
+			infra)).To(Succeed())
 		g.Expect(condition(infra, clusterv1.ReadyCondition)).To(Equal("True"))
 		list := &clusterv1.MachineList{}
 		g.Expect(h.client.List(s.t.Context(), list)).To(Succeed())
@@ -137,7 +141,8 @@ func (s *scene) available(h cluster, machines int) {
 		g.Expect(h.client.List(s.t.Context(), vcdMachines)).To(Succeed())
 		g.Expect(vcdMachines.Items).To(HaveLen(machines))
 		for i := range vcdMachines.Items {
-			g.Expect(condition(&vcdMachines.Items[i], clusterv1.ReadyCondition)).To(Equal("True"), vcdMachines.Items[i].Name)
+			g.Expect(condition(&vcdMachines.Items[i], clusterv1.ReadyCondition)).To(Equal("True"),
+				vcdMachines.Items[i].Name)
 		}
 	}, patience, "250ms").Should(Succeed())
 }
@@ -176,7 +181,8 @@ func (s *scene) killedMove(from, to cluster, seen func() bool) {
 	reached := make(chan struct{})
 	kubeconfig := s.answersUntil(from, seen, reached)
 	cmd := exec.CommandContext(ctx, from.Bin(programs.Clusterctl), "move", "--namespace="+namespace,
-		"--kubeconfig="+kubeconfig, "--to-kubeconfig="+to.Kubeconfig(), "--config="+filepath.Join(from.Dir(), "clusterctl", "clusterctl.yaml"))
+		"--kubeconfig="+kubeconfig, "--to-kubeconfig="+to.Kubeconfig(),
+		"--config="+filepath.Join(from.Dir(), "clusterctl", "clusterctl.yaml"))
 	cmd.Env = append(cmd.Environ(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -194,7 +200,10 @@ func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{
 	s.Expect(err).NotTo(HaveOccurred())
 	transport, err := rest.TransportFor(h.RESTConfig())
 	s.Expect(err).NotTo(HaveOccurred())
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport,
+		FlushInterval: -1,
+	}
 	report := sync.OnceFunc(func() { close(reached) })
 	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if seen() {
@@ -207,7 +216,10 @@ func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{
 	s.t.Cleanup(front.Close)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{
-		Server: front.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
+		Server: front.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{
+			Type:  "CERTIFICATE",
+			Bytes: front.Certificate().Raw,
+		}),
 	}
 	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
 	config.CurrentContext = "c"
@@ -232,9 +244,11 @@ func (s *scene) forget(h cluster) {
 	out, err := h.Kubectl(s.t.Context(), nil, "get", "--namespace="+namespace, "--output=name", kinds)
 	s.Expect(err).NotTo(HaveOccurred())
 	for object := range strings.FieldsSeq(string(out)) {
-		_, err = h.Kubectl(s.t.Context(), nil, "delete", "--namespace="+namespace, "--ignore-not-found", "--wait=false", "--cascade=orphan", object)
+		_, err = h.Kubectl(s.t.Context(), nil, "delete", "--namespace="+namespace, "--ignore-not-found", "--wait=false",
+			"--cascade=orphan", object)
 		s.Expect(err).NotTo(HaveOccurred())
-		_, err = h.Kubectl(s.t.Context(), nil, "patch", "--namespace="+namespace, "--type=merge", `--patch={"metadata":{"finalizers":null}}`, object)
+		_, err = h.Kubectl(s.t.Context(), nil, "patch", "--namespace="+namespace, "--type=merge",
+			`--patch={"metadata":{"finalizers":null}}`, object)
 		s.Expect(err == nil || strings.Contains(err.Error(), "NotFound")).To(BeTrue(), "%v", err)
 	}
 }

@@ -70,7 +70,10 @@ func (s *scene) newCluster(dir string) cluster {
 	variables["CONTROL_PLANE_ENDPOINT_IP"] = "192.168.100.200"
 	s.Expect(w.LocalRepository(stack.Repository{Version: version, Files: files, Variables: variables})).To(Succeed())
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme,
+		addonsv1.AddToScheme, infrav1.AddToScheme,
+	} {
 		s.Expect(add(scheme)).To(Succeed())
 	}
 	c, err := client.New(w.RESTConfig(), client.Options{Scheme: scheme})
@@ -107,7 +110,8 @@ func (s *scene) nothingAt(h cluster) {
 		&infrav1.VCDMachineTemplateList{}, &infrav1.VCDIdentityList{}, &corev1.SecretList{},
 		&addonsv1.ClusterResourceSetList{}, &addonsv1.ClusterResourceSetBindingList{},
 	} {
-		s.Eventually(func() bool { return s.exists(h, list) }, patience, "100ms").Should(BeFalse(), "%T of a cluster that moved away", list)
+		s.Eventually(func() bool { return s.exists(h, list) }, patience, "100ms").Should(BeFalse(),
+			"%T of a cluster that moved away", list)
 	}
 }
 

@@ -43,7 +43,8 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("chromium is not installed (on Debian: apt-get install --no-install-recommends chromium); the page is not tested")
+		t.Skip("chromium is not installed (on Debian: apt-get install --no-install-recommends chromium); the page is " +
+			"not tested")
 	}
 	cfg := vcdsim.Config{
 		Model: vcdsim.K8sTenant(), Seed: 1, Profile: vcdsim.Recorded, TokenLifetime: 1000 * time.Hour,
@@ -61,7 +62,8 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 	t.Cleanup(func() { v.Expect(v.sim.Close()).To(Succeed()) })
 
 	allocated, cancelAllocator := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(testtime.Patience))...)
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("ignore-certificate-errors", true),
+		chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(testtime.Patience))...)
 	t.Cleanup(cancelAllocator)
 	ctx, cancel := chromedp.NewContext(allocated)
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() })
@@ -86,7 +88,8 @@ func (v *browser) rename() {
 }
 
 func short(name string) string {
-	return strings.NewReplacer("acme-vdc-vapp-000", "cluster-a", "acme-vdc-vapp-001", "cluster-b", "-00", "-").Replace(name)
+	return strings.NewReplacer("acme-vdc-vapp-000", "cluster-a", "acme-vdc-vapp-001", "cluster-b", "-00",
+		"-").Replace(name)
 }
 
 // listen collects exceptions and errors on the console: a violated policy is one.
@@ -152,7 +155,10 @@ func (v *browser) shoot(name string) {
 func (v *browser) client() func(method, path, body string) int {
 	pool := x509.NewCertPool()
 	v.Expect(pool.AppendCertsFromPEM(v.sim.CA())).To(BeTrue())
-	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		RootCAs:    pool,
+		MinVersion: tls.VersionTLS12,
+	}}}
 	token := ""
 	call := func(method, path, body string) int {
 		req, err := http.NewRequest(method, v.sim.URL()+path, strings.NewReader(body))
@@ -178,7 +184,8 @@ func (v *browser) client() func(method, path, body string) int {
 func TestThePageShowsWhatHappens(t *testing.T) {
 	v := browse(t)
 	v.open("/_sim/")
-	v.Eventually(v.text("#vapps")).Should(And(ContainSubstring("cluster-a"), ContainSubstring("cluster-b-2"), ContainSubstring("192.168.100.15")))
+	v.Eventually(v.text("#vapps")).Should(And(ContainSubstring("cluster-a"), ContainSubstring("cluster-b-2"),
+		ContainSubstring("192.168.100.15")))
 	v.Expect(v.text("#counts")()).To(ContainSubstring("VMs\n6"))
 	v.Expect(v.text("#clock")()).To(Equal("2026-03-01 12:00:00"))
 
@@ -191,12 +198,17 @@ func TestThePageShowsWhatHappens(t *testing.T) {
 	}
 	v.Expect(call(http.MethodPost, "/api/vApp/vm-"+vm+"/power/action/powerOff", "")).To(Equal(http.StatusAccepted))
 	call(http.MethodGet, "/api/nothing?x=%3Cb%3E", "")
-	v.Eventually(v.text("#tasks")).Should(And(ContainSubstring("Powering off cluster-a-1"), ContainSubstring("running")))
+	v.Eventually(v.text("#tasks")).Should(And(ContainSubstring("Powering off cluster-a-1"),
+		ContainSubstring("running")))
 	v.Eventually(v.text("#vapps")).Should(ContainSubstring("busy"))
-	v.Eventually(v.text("#requests")).Should(And(ContainSubstring("/power/action/powerOff"), ContainSubstring("404"), ContainSubstring("capvcd"), ContainSubstring("x=<b>")))
+	v.Eventually(v.text("#requests")).Should(And(ContainSubstring("/power/action/powerOff"), ContainSubstring("404"),
+		ContainSubstring("capvcd"), ContainSubstring("x=<b>")))
 	v.Eventually(v.text("#unknown-section")).Should(ContainSubstring("GET /api/nothing"))
 	v.shoot("light")
-	v.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
+	v.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{
+		Name:  "prefers-color-scheme",
+		Value: "dark",
+	}}))
 	v.Expect(eval[string](v, `getComputedStyle(document.body).backgroundColor`)()).To(Equal("rgb(18, 22, 29)"))
 	v.shoot("dark")
 
@@ -205,10 +217,12 @@ func TestThePageShowsWhatHappens(t *testing.T) {
 	clock.Advance(time.Minute)
 	v.Eventually(v.text("#tasks")).Should(And(ContainSubstring("success"), Not(ContainSubstring("running"))))
 	v.Eventually(v.text("#vapps")).Should(ContainSubstring("powered off"))
-	v.do(chromedp.SetValue("#show", "errors", chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#show").dispatchEvent(new Event("change"))`, nil))
+	v.do(chromedp.SetValue("#show", "errors", chromedp.ByQuery),
+		chromedp.Evaluate(`document.querySelector("#show").dispatchEvent(new Event("change"))`, nil))
 	v.Eventually(v.text("#requests")).Should(And(ContainSubstring("404"), Not(ContainSubstring("powerOff"))))
 	v.do(chromedp.SendKeys("#filter", "cluster-b-1", chromedp.ByQuery))
-	v.Eventually(v.text("#vapps")).Should(And(ContainSubstring("cluster-b-1"), Not(ContainSubstring("cluster-a")), Not(ContainSubstring("cluster-b-2"))))
+	v.Eventually(v.text("#vapps")).Should(And(ContainSubstring("cluster-b-1"), Not(ContainSubstring("cluster-a")),
+		Not(ContainSubstring("cluster-b-2"))))
 	v.Expect(v.noise()).To(BeEmpty())
 }
 
@@ -222,10 +236,12 @@ func TestNamesAreTextInThePage(t *testing.T) {
 	})
 	v.open("/_sim/")
 	v.Eventually(v.text("#vapps")).Should(ContainSubstring(hostile))
-	v.Expect(strings.Count(v.text("#vapps")(), hostile)).To(BeNumerically(">=", 6), "vApp, VM, failure, organisation, VDC")
+	v.Expect(strings.Count(v.text("#vapps")(), hostile)).To(BeNumerically(">=", 6),
+		"vApp, VM, failure, organisation, VDC")
 	v.Expect(eval[int](v, `document.querySelectorAll("img, #owned").length`)()).To(Equal(0))
 	v.Expect(eval[string](v, `document.title`)()).To(Equal("vcdsim"))
-	v.Expect(eval[bool](v, `(() => { const s = document.createElement("script"); s.textContent = "window.owned = true"; document.body.append(s); return window.owned === true })()`)()).
+	v.Expect(eval[bool](v,
+		`(() => { const s = document.createElement("script"); s.textContent = "window.owned = true"; document.body.append(s); return window.owned === true })()`)()).
 		To(BeFalse(), "and if it were markup, the policy forbids its scripts")
 }
 
@@ -238,7 +254,10 @@ func TestThePageIsAccessible(t *testing.T) {
 	v.Expect(eval[[]string](v, `[...document.querySelectorAll("section, [role=region]")]
 		.filter((e) => !document.getElementById(e.getAttribute("aria-labelledby"))).map((e) => e.outerHTML)`)()).To(BeEmpty(), "regions without a name")
 	for _, scheme := range []string{"light", "dark"} {
-		v.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		v.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{
+			Name:  "prefers-color-scheme",
+			Value: scheme,
+		}}))
 		v.Expect(eval[[]string](v, contrast)()).To(BeEmpty(), "text that is hard to read, "+scheme)
 	}
 	// By keyboard: a vApp is closed and stays closed when the page refreshes.
@@ -247,7 +266,8 @@ func TestThePageIsAccessible(t *testing.T) {
 	v.client()
 	v.Eventually(v.text("#requests")).Should(ContainSubstring("sessions"))
 	v.Expect(eval[bool](v, `document.querySelector("#vapps details").open`)()).To(BeFalse())
-	v.Expect(eval[bool](v, `document.activeElement === document.querySelector("#vapps summary")`)()).To(BeTrue(), "the focus stays")
+	v.Expect(eval[bool](v, `document.activeElement === document.querySelector("#vapps summary")`)()).To(BeTrue(),
+		"the focus stays")
 }
 
 // contrast lists texts whose contrast with what is behind them is below 4.5, which WCAG asks for.
@@ -267,7 +287,8 @@ func TestThePageSaysWhenTheSimulatorIsGoneAndComesBack(t *testing.T) {
 	v.Expect(eval[string](v, `location.search`)()).To(BeEmpty(), "the token is not left in the address")
 	v.do(chromedp.Click("#pause", chromedp.ByQuery))
 	v.Expect(eval[string](v, `document.querySelector("#pause").getAttribute("aria-pressed")`)()).To(Equal("true"))
-	v.do(chromedp.Click("#pause", chromedp.ByQuery), chromedp.Evaluate(`window.really = window.fetch; window.fetch = () => Promise.reject(new Error("gone"))`, nil))
+	v.do(chromedp.Click("#pause", chromedp.ByQuery),
+		chromedp.Evaluate(`window.really = window.fetch; window.fetch = () => Promise.reject(new Error("gone"))`, nil))
 	v.Eventually(v.text("#problem")).Should(ContainSubstring("does not answer (gone)"))
 	v.do(chromedp.Evaluate(`window.fetch = window.really; null`, nil))
 	v.Eventually(eval[bool](v, `document.querySelector("#problem").hidden`)).Should(BeTrue())

@@ -50,7 +50,8 @@ func (q *quickstart) startSimulator(ctx context.Context) error {
 func (q *quickstart) startStack(ctx context.Context) error {
 	q.say("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
 	var err error
-	q.stack, err = stack.Start(ctx, stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.site.Workloads.Env()})
+	q.stack, err = stack.Start(ctx,
+		stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.site.Workloads.Env()})
 	if err != nil {
 		return fmt.Errorf("starting the management cluster: %w", err)
 	}
@@ -61,7 +62,8 @@ func (q *quickstart) startStack(ctx context.Context) error {
 func (q *quickstart) installProvider(ctx context.Context) error {
 	q.say("Installing this provider as it is shipped")
 	manager, err := q.stack.InstallProvider(ctx, stack.ProviderInstall{
-		ComponentsYAML: q.components, ManagerBinary: q.manager(), Version: framework.Version, Env: q.site.Workloads.Env(),
+		ComponentsYAML: q.components, ManagerBinary: q.manager(), Version: framework.Version,
+		Env: q.site.Workloads.Env(),
 	})
 	if err != nil {
 		return err

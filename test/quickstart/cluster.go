@@ -32,7 +32,8 @@ func (q *quickstart) writeRepository() error {
 	}
 	variables := q.site.Variables()
 	maps.Copy(variables, map[string]string{
-		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small", "CONTROL_PLANE_ENDPOINT_IP": endpoint,
+		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small",
+		"CONTROL_PLANE_ENDPOINT_IP": endpoint,
 	})
 	return q.stack.LocalRepository(stack.Repository{Version: framework.Version, Files: files, Variables: variables})
 }
@@ -40,9 +41,11 @@ func (q *quickstart) writeRepository() error {
 // createCluster is what a user does: clusterctl generate cluster | kubectl apply.
 func (q *quickstart) createCluster(ctx context.Context) error {
 	args := []string{
-		"generate", "cluster", clusterName, "--infrastructure=vcd:" + framework.Version, "--target-namespace=" + clusterNamespace,
+		"generate", "cluster", clusterName, "--infrastructure=vcd:" + framework.Version,
+		"--target-namespace=" + clusterNamespace,
 		"--kubernetes-version=" + programs.KubernetesVersion,
-		"--control-plane-machine-count=" + strconv.Itoa(q.controlPlanes), "--worker-machine-count=" + strconv.Itoa(q.workers),
+		"--control-plane-machine-count=" + strconv.Itoa(q.controlPlanes),
+		"--worker-machine-count=" + strconv.Itoa(q.workers),
 	}
 	manifest, err := q.stack.Clusterctl(ctx, args...)
 	if err != nil {
@@ -65,13 +68,15 @@ func (q *quickstart) awaitCluster(ctx context.Context) error {
 		return err
 	}
 	q.up = true
-	q.say("Cluster %s is available: control planes %d, workers %d, VCD calls %d", clusterName, q.controlPlanes, q.workers, q.calls())
+	q.say("Cluster %s is available: control planes %d, workers %d, VCD calls %d", clusterName, q.controlPlanes,
+		q.workers, q.calls())
 	return nil
 }
 
 // watch shows the cluster until it is as wanted.
 func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("the cluster did not %s within %s", what, q.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout,
+		fmt.Errorf("the cluster did not %s within %s", what, q.timeout))
 	defer cancel()
 	defer q.screen.finish()
 	ticker := time.NewTicker(pollEvery)
@@ -132,6 +137,8 @@ func (q *quickstart) hints(kubeconfig string) {
 	}
 	_, _ = fmt.Fprintf(q.out, "What you can do now%s:\n", stays)
 	_, _ = fmt.Fprintf(q.out, "  export PATH=%s:$PATH KUBECONFIG=%s\n", q.programs.Dir(), q.stack.Kubeconfig())
-	_, _ = fmt.Fprintf(q.out, "  kubectl scale machinedeployment %s-md-0 --replicas=%d; clusterctl describe cluster %s\n", clusterName, q.workers+1, clusterName)
+	_, _ = fmt.Fprintf(q.out,
+		"  kubectl scale machinedeployment %s-md-0 --replicas=%d; clusterctl describe cluster %s\n", clusterName,
+		q.workers+1, clusterName)
 	_, _ = fmt.Fprintf(q.out, "  kubectl --kubeconfig=%s get nodes\n", kubeconfig)
 }

@@ -54,7 +54,8 @@ func command(ctx context.Context, args []string, out *os.File) int {
 		err = errors.New("interrupted")
 	}
 	if err = errors.Join(err, stopped); err != nil {
-		_, _ = fmt.Fprintf(out, "\nquickstart: %s\nLogs are in %s, the simulator's is %s\n", err, q.logDir(), q.simulatorLog())
+		_, _ = fmt.Fprintf(out, "\nquickstart: %s\nLogs are in %s, the simulator's is %s\n", err, q.logDir(),
+			q.simulatorLog())
 		return 1
 	}
 	return 0
@@ -77,15 +78,18 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(out)
-	profile := flags.String("profile", vcdsim.Fast.Name, "how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
+	profile := flags.String("profile", vcdsim.Fast.Name,
+		"how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
 	flags.BoolVar(&opts.keep, "keep", false, "stay up until Ctrl-C without a terminal, too")
 	flags.IntVar(&opts.workers, "workers", 2, "number of workers")
 	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes: 1, 3 or 5")
 	flags.StringVar(&opts.dir, "dir", filepath.Join(cache, "quickstart"), "folder for logs, kubeconfigs and data")
 	flags.StringVar(&opts.cache, "cache", cache, "folder for the programs that are built once")
-	flags.DurationVar(&opts.timeout, "timeout", 20*time.Minute, "how long the cluster may take to come up, and to go away")
+	flags.DurationVar(&opts.timeout, "timeout", 20*time.Minute,
+		"how long the cluster may take to come up, and to go away")
 	flags.Usage = func() {
-		_, _ = fmt.Fprintln(out, "Brings a cluster up on a simulated VMware Cloud Director, with the real Cluster API.\n\nFlags:")
+		_, _ = fmt.Fprintln(out,
+			"Brings a cluster up on a simulated VMware Cloud Director, with the real Cluster API.\n\nFlags:")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {

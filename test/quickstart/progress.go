@@ -65,7 +65,8 @@ func (q *quickstart) calls() int {
 
 // available reports whether the cluster is up with that many nodes.
 func (v *view) available(nodes int) bool {
-	if !meta.IsStatusConditionTrue(v.cluster.Status.Conditions, clusterv1.AvailableCondition) || len(v.machines) != nodes {
+	if !meta.IsStatusConditionTrue(v.cluster.Status.Conditions, clusterv1.AvailableCondition) ||
+		len(v.machines) != nodes {
 		return false
 	}
 	for i := range v.machines {
@@ -80,7 +81,8 @@ func (v *view) available(nodes int) bool {
 func (v *view) lines() []string {
 	var lines []string
 	for i := range v.vcd {
-		lines = append(lines, line("VCDCluster "+v.vcd[i].Name, stage(v.vcd[i].DeletionTimestamp, v.vcd[i].Status.Conditions)))
+		lines = append(lines,
+			line("VCDCluster "+v.vcd[i].Name, stage(v.vcd[i].DeletionTimestamp, v.vcd[i].Status.Conditions)))
 	}
 	for i := range v.machines {
 		lines = append(lines, line("Machine "+v.machines[i].Name, v.machineStage(&v.machines[i])))
@@ -118,15 +120,18 @@ func (v *view) machineStage(m *clusterv1.Machine) string {
 func stage(deleted *metav1.Time, conditions []metav1.Condition) string {
 	order := []string{
 		infrav1.IdentityReadyCondition, infrav1.NetworkReadyCondition, infrav1.EndpointReadyCondition,
-		infrav1.BootstrapReadyCondition, infrav1.PlacementReadyCondition, infrav1.VAppReadyCondition, infrav1.VMCreatedCondition,
-		infrav1.BootstrapInjectedCondition, infrav1.PoweredOnCondition, infrav1.AddressesReadyCondition, clusterv1.ReadyCondition,
+		infrav1.BootstrapReadyCondition, infrav1.PlacementReadyCondition, infrav1.VAppReadyCondition,
+		infrav1.VMCreatedCondition,
+		infrav1.BootstrapInjectedCondition, infrav1.PoweredOnCondition, infrav1.AddressesReadyCondition,
+		clusterv1.ReadyCondition,
 	}
 	if deleted != nil {
 		order = []string{clusterv1.ReadyCondition}
 	}
 	for _, kind := range order {
 		if c := meta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
-			return strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, firstLine(c.Message)), ": ")
+			return strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, firstLine(c.Message)),
+				": ")
 		}
 	}
 	switch {

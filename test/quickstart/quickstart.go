@@ -64,7 +64,8 @@ func (q *quickstart) claim(context.Context) error {
 	}
 	unlock, err := process.Lock(filepath.Join(q.dir, "quickstart.lock"))
 	if locked := (*process.LockedError)(nil); errors.As(err, &locked) {
-		return fmt.Errorf("another quickstart (%s) runs in %s: end it, or choose another folder with --dir", locked.Holder, q.dir)
+		return fmt.Errorf("another quickstart (%s) runs in %s: end it, or choose another folder with --dir",
+			locked.Holder, q.dir)
 	}
 	q.unlock = unlock
 	return err

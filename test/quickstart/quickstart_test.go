@@ -16,8 +16,11 @@ func TestFlags(t *testing.T) {
 		args []string
 		err  string
 	}{
-		"the defaults are good":                  {},
-		"every flag is good":                     {args: []string{"--profile=recorded", "--workers=0", "--control-planes=3", "--keep", "--dir=x"}},
+		"the defaults are good": {},
+		"every flag is good": {args: []string{
+			"--profile=recorded", "--workers=0",
+			"--control-planes=3", "--keep", "--dir=x",
+		}},
 		"an unknown profile is named":            {args: []string{"--profile=slow"}, err: "--profile slow"},
 		"an even number of control planes is no": {args: []string{"--control-planes=2"}, err: "--control-planes 2"},
 		"fewer workers than none is no":          {args: []string{"--workers=-1"}, err: "--workers -1"},
@@ -52,14 +55,16 @@ func TestStage(t *testing.T) {
 		"the first phase that waits is shown": {
 			conditions: []metav1.Condition{
 				condition(infrav1.PoweredOnCondition, metav1.ConditionUnknown, "Pending", ""),
-				condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Creating", "VM a is being created\nand more"),
+				condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Creating",
+					"VM a is being created\nand more"),
 				condition(infrav1.VAppReadyCondition, metav1.ConditionTrue, "Ready", ""),
 			},
 			want: "VMCreated=False Creating: VM a is being created",
 		},
 		"a condition without message ends with its reason": {
-			conditions: []metav1.Condition{condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Creating", "")},
-			want:       "VMCreated=False Creating",
+			conditions: []metav1.Condition{condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Creating",
+				"")},
+			want: "VMCreated=False Creating",
 		},
 		"all true is ready": {
 			conditions: []metav1.Condition{
@@ -69,13 +74,15 @@ func TestStage(t *testing.T) {
 			want: "ready",
 		},
 		"conditions of others are ignored": {
-			conditions: []metav1.Condition{condition(clusterv1.PausedCondition, metav1.ConditionFalse, "NotPaused", "")},
-			want:       "not reconciled yet",
+			conditions: []metav1.Condition{condition(clusterv1.PausedCondition, metav1.ConditionFalse, "NotPaused",
+				"")},
+			want: "not reconciled yet",
 		},
 		"a deletion is shown": {
-			deleted:    &now,
-			conditions: []metav1.Condition{condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Deleting", "")},
-			want:       "being deleted",
+			deleted: &now,
+			conditions: []metav1.Condition{condition(infrav1.VMCreatedCondition, metav1.ConditionFalse, "Deleting",
+				"")},
+			want: "being deleted",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,11 +94,13 @@ func TestStage(t *testing.T) {
 func TestAvailableNeedsEveryNode(t *testing.T) {
 	g := NewWithT(t)
 	v := &view{}
-	v.cluster.Status.Conditions = []metav1.Condition{condition(clusterv1.AvailableCondition, metav1.ConditionTrue, "Available", "")}
+	v.cluster.Status.Conditions = []metav1.Condition{condition(clusterv1.AvailableCondition, metav1.ConditionTrue,
+		"Available", "")}
 	g.Expect(v.available(1)).To(BeFalse(), "no machine yet")
 	v.machines = make([]clusterv1.Machine, 1)
 	g.Expect(v.available(1)).To(BeFalse(), "machine not ready")
-	v.machines[0].Status.Conditions = []metav1.Condition{condition(clusterv1.MachineReadyCondition, metav1.ConditionTrue, "Ready", "")}
+	v.machines[0].Status.Conditions = []metav1.Condition{condition(clusterv1.MachineReadyCondition,
+		metav1.ConditionTrue, "Ready", "")}
 	g.Expect(v.available(1)).To(BeTrue())
 	g.Expect(v.available(2)).To(BeFalse(), "one of two machines")
 }

@@ -51,7 +51,10 @@ type environment struct {
 
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
-	h := &environment{WithT: NewWithT(t), t: t, ctx: t.Context(), sim: vcdsimtest.Start(t, vcdsim.Config{Profile: vcdsim.Instant})}
+	h := &environment{
+		WithT: NewWithT(t), t: t, ctx: t.Context(),
+		sim: vcdsimtest.Start(t, vcdsim.Config{Profile: vcdsim.Instant}),
+	}
 	dir, err := os.MkdirTemp("", "rotation-") //nolint:usetesting // Logs outlive a test that fails.
 	h.Expect(err).NotTo(HaveOccurred())
 	h.Stack, err = stack.Start(t.Context(), stack.Options{Dir: dir, Out: os.Stderr, Parts: []stack.Part{}})
@@ -66,7 +69,10 @@ func newEnvironment(t *testing.T) *environment {
 	})
 	h.installKinds()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme,
+		addonsv1.AddToScheme, infrav1.AddToScheme,
+	} {
 		h.Expect(add(scheme)).To(Succeed())
 	}
 	h.client, err = client.New(h.RESTConfig(), client.Options{Scheme: scheme})
@@ -84,7 +90,10 @@ func (h *environment) installKinds() {
 	dir, err := list.Output()
 	h.Expect(err).NotTo(HaveOccurred())
 	core := filepath.Join(strings.TrimSpace(string(dir)), "core", "config", "crd", "bases")
-	files := []string{filepath.Join(core, "cluster.x-k8s.io_clusters.yaml"), filepath.Join(core, "addons.cluster.x-k8s.io_clusterresourcesets.yaml")}
+	files := []string{
+		filepath.Join(core, "cluster.x-k8s.io_clusters.yaml"),
+		filepath.Join(core, "addons.cluster.x-k8s.io_clusterresourcesets.yaml"),
+	}
 	ours, err := filepath.Glob(filepath.Join(root, "config", "crd", "bases", "*.yaml"))
 	h.Expect(err).NotTo(HaveOccurred())
 	var crds []unstructured.Unstructured
@@ -109,7 +118,10 @@ func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: n
 func (h *environment) identity(name, secret string, kind infrav1.CredentialType, share bool) {
 	h.t.Helper()
 	i := &infrav1.VCDIdentity{ObjectMeta: meta(name)}
-	i.Spec = infrav1.VCDIdentitySpec{Site: h.sim.URL(), SecretRef: infrav1.LocalSecretReference{Name: secret}, Type: kind, ShareWithClusters: ptr.To(share)}
+	i.Spec = infrav1.VCDIdentitySpec{
+		Site: h.sim.URL(), SecretRef: infrav1.LocalSecretReference{Name: secret},
+		Type: kind, ShareWithClusters: ptr.To(share),
+	}
 	h.create(i)
 }
 
@@ -130,19 +142,29 @@ func (h *environment) account(name, role string, share bool) {
 func (h *environment) cluster(name, address, ccm string) {
 	h.t.Helper()
 	c := &clusterv1.Cluster{ObjectMeta: meta(name)}
-	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VCDCluster", Name: name}
+	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: infrav1.GroupVersion.Group,
+		Kind:     "VCDCluster", Name: name,
+	}
 	h.create(c)
 	c.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 	h.Expect(h.client.Status().Update(h.ctx, c)).To(Succeed())
 	v := &infrav1.VCDCluster{ObjectMeta: meta(name)}
 	v.Labels = map[string]string{clusterv1.ClusterNameLabel: name}
-	v.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: c.UID}}
+	v.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
+		Name: name, UID: c.UID,
+	}}
 	v.Spec = infrav1.VCDClusterSpec{
 		Site: h.sim.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: managers},
-		Endpoint:    infrav1.EndpointSpec{Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Address: address}},
+		Endpoint: infrav1.EndpointSpec{
+			Type:    infrav1.EndpointKubeVIP,
+			KubeVIP: &infrav1.KubeVIPEndpoint{Address: address},
+		},
 		CloudProvider: infrav1.CloudProviderSpec{
-			Mode: infrav1.CloudProviderManaged, IdentityRef: &infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: ccm},
+			Mode:        infrav1.CloudProviderManaged,
+			IdentityRef: &infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: ccm},
 		},
 	}
 	h.create(v)

@@ -46,7 +46,8 @@ func (h *environment) newManager() *manager {
 	r := controllers.New(controllers.Options{
 		Client: h.client, Live: h.client, Recorder: &events.FakeRecorder{}, Pool: newPool(), Namespace: "capvcd-system",
 	})
-	r.CloudProvider.Workload, r.CloudProvider.Image, r.CloudProvider.LookEvery = empty, "registry.example.com/ccm:v1", time.Minute
+	r.CloudProvider.Workload, r.CloudProvider.Image, r.CloudProvider.LookEvery = empty, "registry.example.com/ccm:v1",
+		time.Minute
 	return &manager{environment: h, identity: r.Identity, cluster: r.Cluster, provider: r.CloudProvider}
 }
 
@@ -60,9 +61,12 @@ func empty(context.Context, client.ObjectKey) (client.Client, error) {
 }
 
 // pass reconciles a cluster with a reconciler, and returns a condition.
-func (m *manager) pass(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, condition string) (metav1.Condition, error) {
+func (m *manager) pass(r reconcile.ObjectReconciler[*infrav1.VCDCluster], name, condition string) (metav1.Condition,
+	error,
+) {
 	key := client.ObjectKey{Namespace: namespace, Name: name}
-	if _, err := reconcile.AsReconciler(m.environment.client, r).Reconcile(m.environment.ctx, ctrl.Request{NamespacedName: key}); err != nil {
+	if _, err := reconcile.AsReconciler(m.environment.client, r).Reconcile(m.environment.ctx,
+		ctrl.Request{NamespacedName: key}); err != nil {
 		return metav1.Condition{}, err
 	}
 	c := &infrav1.VCDCluster{}
@@ -90,7 +94,8 @@ func (m *manager) keeps(identity string) bool {
 	key := client.ObjectKey{Namespace: namespace, Name: identity}
 	const passes = 4 // The finalizer and the condition Paused take one each.
 	for range passes {
-		_, err := reconcile.AsReconciler(m.environment.client, m.identity).Reconcile(m.environment.ctx, ctrl.Request{NamespacedName: key})
+		_, err := reconcile.AsReconciler(m.environment.client, m.identity).Reconcile(m.environment.ctx,
+			ctrl.Request{NamespacedName: key})
 		m.environment.Expect(err).NotTo(HaveOccurred())
 	}
 	secret := &corev1.Secret{}
@@ -111,7 +116,10 @@ type ccm struct {
 func (h *environment) newCCM(cluster string) *ccm {
 	clients, err := kubernetes.NewForConfig(h.RESTConfig())
 	h.Expect(err).NotTo(HaveOccurred())
-	c := &ccm{name: "workload-of-" + cluster, clients: clients, config: vcd.Config{Site: h.sim.URL(), Org: "acme", CABundle: h.sim.CA()}}
+	c := &ccm{
+		name: "workload-of-" + cluster, clients: clients,
+		config: vcd.Config{Site: h.sim.URL(), Org: "acme", CABundle: h.sim.CA()},
+	}
 	seeded, err := addons.Parse([]byte(h.value(namespace, cluster+"-cloud-provider-seed", "manifests.yaml")))
 	h.Expect(err).NotTo(HaveOccurred())
 	h.Expect(seeded).To(HaveLen(1))
@@ -127,7 +135,8 @@ func (h *environment) newCCM(cluster string) *ccm {
 
 // restart starts one that remembers nothing.
 func (c *ccm) restart() {
-	account := vcd.NewServiceAccount(cpivcd.NewTokenSecret(c.clients.CoreV1().Secrets(c.name), addons.ServiceAccountName))
+	account := vcd.NewServiceAccount(cpivcd.NewTokenSecret(c.clients.CoreV1().Secrets(c.name),
+		addons.ServiceAccountName))
 	c.sessions = cpivcd.NewSessions(newPool(), c.config, nil).As(account)
 }
 

@@ -42,7 +42,8 @@ func TestNobodyIsLockedOut(t *testing.T) {
 	h.account("ccm-a", vcdsim.RoleCloudProvider, true)
 	h.account("ccm-b", vcdsim.RoleCloudProvider, true)
 	h.identity("in-disguise", managers, infrav1.CredentialServiceAccount, true)
-	h.secret("provider", map[string]string{infrav1.SecretUsername: "System/administrator", infrav1.SecretPassword: password})
+	h.secret("provider",
+		map[string]string{infrav1.SecretUsername: "System/administrator", infrav1.SecretPassword: password})
 	h.identity("provider", "provider", infrav1.CredentialUser, true)
 	h.cluster("a", "192.168.100.200", "ccm-a")
 	h.cluster("b", "192.168.100.201", "ccm-b")
@@ -84,7 +85,8 @@ func (h *environment) round(round int, m *manager, ccms []*ccm) {
 	var all sync.WaitGroup
 	for _, cluster := range []string{"a", "b"} {
 		change := fmt.Appendf(nil, `{"spec":{"loadBalancer":{"vipSubnet":"10.0.%d.0/24"}}}`, round)
-		h.Expect(h.client.Patch(h.ctx, &infrav1.VCDCluster{ObjectMeta: meta(cluster)}, client.RawPatch(types.MergePatchType, change))).To(Succeed())
+		h.Expect(h.client.Patch(h.ctx, &infrav1.VCDCluster{ObjectMeta: meta(cluster)},
+			client.RawPatch(types.MergePatchType, change))).To(Succeed())
 		all.Go(func() { m.ready(cluster) })
 	}
 	for _, c := range ccms {
@@ -176,7 +178,8 @@ func (h *environment) tokensAreWhereTheyBelong(seen map[string][]string) {
 	h.Expect(holding(texts, seen[managers])).To(ConsistOf(namespace + "/" + managers))
 	h.Expect(holding(texts, []string{password})).To(ConsistOf(namespace + "/provider"))
 	for _, c := range []string{"a", "b"} {
-		h.Expect(holding(texts, seen["workload-of-"+c])).To(ConsistOf("workload-of-" + c + "/" + addons.ServiceAccountName))
+		h.Expect(holding(texts,
+			seen["workload-of-"+c])).To(ConsistOf("workload-of-" + c + "/" + addons.ServiceAccountName))
 	}
 }
 

@@ -43,7 +43,8 @@ var optional = map[string]string{
 // kinds are what each flavour makes.
 var kinds = map[string][]string{
 	"": {
-		"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate", "machinedeployment",
+		"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate",
+		"machinedeployment",
 		"kubeadmconfigtemplate", "machinehealthcheck",
 	},
 	"development": {"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate"},
@@ -113,11 +114,15 @@ func publish(t *testing.T, w *framework.ManagementCluster, variables map[string]
 		files[filepath.Base(path)], err = os.ReadFile(path)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	g.Expect(w.LocalRepository(stack.Repository{Version: framework.Version, Files: files, Variables: variables})).To(Succeed())
+	g.Expect(w.LocalRepository(stack.Repository{
+		Version: framework.Version, Files: files,
+		Variables: variables,
+	})).To(Succeed())
 }
 
 func generate(ctx context.Context, w *framework.ManagementCluster, flavor string) ([]byte, error) {
-	return w.Clusterctl(ctx, "generate", "cluster", "demo", "--infrastructure=vcd", "--flavor="+flavor, "--target-namespace=default",
+	return w.Clusterctl(ctx, "generate", "cluster", "demo", "--infrastructure=vcd", "--flavor="+flavor,
+		"--target-namespace=default",
 		"--kubernetes-version=v1.36.3", "--control-plane-machine-count=3", "--worker-machine-count=2")
 }
 

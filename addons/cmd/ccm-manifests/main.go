@@ -1,5 +1,5 @@
-// Command ccm-manifests writes the manifests of the cloud controller manager of a release: those of a stand-alone installation, and the
-// template for sites without internet.
+// Command ccm-manifests writes the manifests of the cloud controller manager of a release: those of a stand-alone
+// installation, and the template for sites without internet.
 package main
 
 import (

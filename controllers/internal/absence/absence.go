@@ -23,7 +23,8 @@ func Since(obj client.Object) time.Time {
 	return since
 }
 
-// Note writes on obj what a verdict means for the next observation, and reports whether this one was the first that counts.
+// Note writes on obj what a verdict means for the next observation, and reports whether this one was the first that
+// counts.
 func Note(obj client.Object, v gone.Verdict, now time.Time) bool {
 	if !v.Counts {
 		Forget(obj)
@@ -81,7 +82,8 @@ func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, n
 		why = "although VCD lists it"
 	}
 	return phases.Unsure(session.RemedyPoll, infrav1.VAppUnverifiedReason,
-		"vApp %s is not shown, %s: give the user of the identity access to it, or if it is gone or may stay, annotate the %s with %s=true",
+		"vApp %s is not shown, %s: give the user of the identity access to it, or if it is gone or may stay, "+
+			"annotate the %s with %s=true",
 		v.Name, why, v.Kind, infrav1.KeepVAppAnnotation), nil
 }
 

@@ -1,5 +1,5 @@
-// Package batch lets machines that need VMs in the same vApp share one request: VCD does one thing after the other in a vApp, and
-// several VMs in one request take little longer than one.
+// Package batch lets machines that need VMs in the same vApp share one request: VCD does one thing after the other in a
+// vApp, and several VMs in one request take little longer than one.
 package batch
 
 import (
@@ -59,7 +59,8 @@ func (q *Queues) of(vApp string) *queue {
 	return q.byVApp[vApp]
 }
 
-// Begin joins, and begins a batch. It reports false while another batch is in flight: that creates m, or wakes it at its end.
+// Begin joins, and begins a batch. It reports false while another batch is in flight: that creates m, or wakes it at
+// its end.
 func (q *Queues) Begin(vApp string, m Member) (Batch, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,7 +120,8 @@ func (q *Queues) wake(vApp string, l *queue) {
 	}
 }
 
-// Leave removes a machine from the queue of a vApp. It reports false while a request that may create its VM is in flight.
+// Leave removes a machine from the queue of a vApp. It reports false while a request that may create its VM is in
+// flight.
 func (q *Queues) Leave(vApp, key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

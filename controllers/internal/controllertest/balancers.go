@@ -36,10 +36,12 @@ func NewBalancedOn(t *testing.T, model vcdsim.Model) *Balanced {
 // Balance makes a load balancer for a Service of a cluster.
 func (w *Balanced) Balance(cluster, name string, oneArm *lb.Range) {
 	d := lb.Desired{
-		Owner: lb.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + cluster + "-" + name}, Families: []lb.Family{lb.IPv4}, OneArm: oneArm,
+		Owner:    lb.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + cluster + "-" + name},
+		Families: []lb.Family{lb.IPv4}, OneArm: oneArm,
 		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11")},
 		Listeners: []lb.Listener{
-			{Name: "http", Protocol: lb.TCP, Application: lb.L4, Port: 80, NodePort: 30080}, {Name: "admin", Protocol: lb.TCP, Application: lb.L4, Port: 81, NodePort: 30081},
+			{Name: "http", Protocol: lb.TCP, Application: lb.L4, Port: 80, NodePort: 30080},
+			{Name: "admin", Protocol: lb.TCP, Application: lb.L4, Port: 81, NodePort: 30081},
 		},
 	}
 	for range 20 {
@@ -67,7 +69,8 @@ func (w *Balanced) Owners(cluster string) []lb.Owner {
 // ByHand deletes what a cluster has of some kinds.
 func (w *Balanced) ByHand(cluster string, kinds ...lb.Kind) {
 	for _, owner := range slices.Backward(w.Owners(cluster)) {
-		plan, err := w.driver.Plan(w.Ctx, w.Gateway, lb.Desired{Owner: owner, Absent: true}, edge.PlanOptions{Fresh: true})
+		plan, err := w.driver.Plan(w.Ctx, w.Gateway, lb.Desired{Owner: owner, Absent: true},
+			edge.PlanOptions{Fresh: true})
 		w.Expect(err).NotTo(HaveOccurred())
 		for _, step := range plan.Steps {
 			if slices.Contains(kinds, step.Kind) {
@@ -77,8 +80,8 @@ func (w *Balanced) ByHand(cluster string, kinds ...lb.Kind) {
 	}
 }
 
-// Hurry lets the clock of the reconciler go so much faster that nobody waits long for the last look; but not so fast that an hour, after which
-// it gives up, may pass between two passes on a busy machine.
+// Hurry lets the clock of the reconciler go so much faster that nobody waits long for the last look; but not so fast
+// that an hour, after which it gives up, may pass between two passes on a busy machine.
 func (w *Balanced) Hurry() {
 	began := time.Now()
 	w.Cluster.Now = func() time.Time { return began.Add(60 * time.Since(began)) }

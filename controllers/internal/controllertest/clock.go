@@ -24,7 +24,8 @@ func (w *Env) IsClusterGone() bool {
 		g.Expect(err).NotTo(HaveOccurred())
 		c := &infrav1.VCDCluster{}
 		if w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: "vc1"}, c) == nil {
-			g.Expect(conditions.GetReason(c, infrav1.LoadBalancersDeletedCondition)).NotTo(Equal(infrav1.TaskRunningReason))
+			g.Expect(conditions.GetReason(c,
+				infrav1.LoadBalancersDeletedCondition)).NotTo(Equal(infrav1.TaskRunningReason))
 		}
 	}, Patience, "5ms").Should(Succeed())
 	for range 3 {

@@ -1,5 +1,5 @@
-// Package controllertest provides what the tests of reconcilers run in: a simulated VCD, a fake API server, and the reconcilers
-// between them.
+// Package controllertest provides what the tests of reconcilers run in: a simulated VCD, a fake API server, and the
+// reconcilers between them.
 package controllertest
 
 import (
@@ -85,15 +85,16 @@ func NewOn(t *testing.T, profile vcdsim.Profile, objects ...client.Object) *Env 
 // Hundredfold is how fast the clock of VCD goes where tasks take time, but no test waits for them.
 const Hundredfold = 100
 
-// NewStandingStill makes an environment in which tasks take as long as real ones, by a clock that stands until it is moved.
+// NewStandingStill makes an environment in which tasks take as long as real ones, by a clock that stands until it is
+// moved.
 func NewStandingStill(t *testing.T, objects ...client.Object) (*Env, *vcdsim.SimClock) {
 	t.Helper()
 	clock := vcdsim.NewManualClock(time.Now())
 	return NewWith(t, vcdsim.Config{Profile: vcdsim.Recorded, Clock: clock}, objects...), clock
 }
 
-// NewWith makes an environment with a simulator of a configuration. Nothing in it is shared with others, so the test runs beside
-// those of other worlds.
+// NewWith makes an environment with a simulator of a configuration. Nothing in it is shared with others, so the test
+// runs beside those of other worlds.
 func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env {
 	t.Helper()
 	t.Parallel()
@@ -109,7 +110,10 @@ func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env 
 	w.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { _ = sim.Close() })
 	w.Sim = sim
-	w.Client = NewClient(append([]client.Object{NewIdentity(sim.URL()), NewSecret(sim), NewCAPICluster(), NewVCDCluster(sim)}, objects...)...)
+	w.Client = NewClient(append([]client.Object{
+		NewIdentity(sim.URL()), NewSecret(sim), NewCAPICluster(),
+		NewVCDCluster(sim),
+	}, objects...)...)
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
 	w.Restart(t, recorder)
@@ -119,9 +123,15 @@ func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env 
 // Restart makes new reconcilers, which remember nothing.
 func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 	t.Helper()
-	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond, Clock: aheadClock{&w.Clock}})
+	pool := vcd.NewPool(vcd.PoolOptions{
+		TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond,
+		Clock: aheadClock{&w.Clock},
+	})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	identities := session.Identities{Client: w.Client, Live: w.Client, Namespace: "capvcd-system", Accounts: &session.Accounts{}}
+	identities := session.Identities{
+		Client: w.Client, Live: w.Client, Namespace: "capvcd-system",
+		Accounts: &session.Accounts{},
+	}
 	sessions := session.Of(pool)
 	w.Identity = &identity.Reconciler{Client: w.Client, Identities: identities, Logout: pool.Logout, Recorder: recorder}
 	drivers := vapp.NewDrivers(func(context.Context, client.ObjectKey) (client.Reader, error) {
@@ -130,9 +140,18 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 		}
 		return w.Workload, nil
 	})
-	w.Cluster = &cluster.Reconciler{Drivers: drivers, Client: w.Client, Live: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
-	w.Template = &machinetemplate.Reconciler{Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
-	w.Machine = &machine.Reconciler{Drivers: drivers, Gather: 1, Client: w.Client, Live: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
+	w.Cluster = &cluster.Reconciler{
+		Drivers: drivers, Client: w.Client, Live: w.Client, Identities: identities,
+		Sessions: sessions, Recorder: recorder,
+	}
+	w.Template = &machinetemplate.Reconciler{
+		Client: w.Client, Identities: identities, Sessions: sessions,
+		Recorder: recorder,
+	}
+	w.Machine = &machine.Reconciler{
+		Drivers: drivers, Gather: 1, Client: w.Client, Live: w.Client,
+		Identities: identities, Sessions: sessions, Recorder: recorder,
+	}
 }
 
 // aheadClock is the real one, some nanoseconds ahead.
@@ -148,7 +167,8 @@ func (w *Env) Admin(t *testing.T) *vcd.Session {
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	s, err := pool.Session(w.Ctx, vcd.Config{
-		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(), Credentials: vcd.Credentials{Username: "admin", Password: "password"},
+		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(),
+		Credentials: vcd.Credentials{Username: "admin", Password: "password"},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	return s
@@ -167,7 +187,10 @@ func (w *Env) Await(s *vcd.Session, task vcd.Task) {
 type PretendGuest struct{}
 
 func (PretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
-	report := vcdsim.GuestReport{Addresses: map[string]string{}, Hostname: vm.Name, ExtraConfig: map[string]string{"guestinfo.userdata": "---"}}
+	report := vcdsim.GuestReport{
+		Addresses: map[string]string{}, Hostname: vm.Name,
+		ExtraConfig: map[string]string{"guestinfo.userdata": "---"},
+	}
 	for _, nic := range vm.NICs {
 		if nic.Address.IsValid() {
 			report.Addresses[nic.MAC] = nic.Address.String()
@@ -184,18 +207,23 @@ func (PretendGuest) Delete(context.Context, string) {}
 func NewClient(objects ...client.Object) client.Client {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme,
+		ipamv1.AddToScheme, infrav1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDMachineTemplate{}, &infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &ipamv1.IPAddressClaim{}).Build()
+		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDMachineTemplate{},
+			&infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &ipamv1.IPAddressClaim{}).Build()
 }
 
 func Meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: apitypes.UID("uid-of-" + name), Labels: session.OfCluster(ClusterName)}
+	return metav1.ObjectMeta{
+		Namespace: Namespace, Name: name, UID: apitypes.UID("uid-of-" + name),
+		Labels: session.OfCluster(ClusterName),
+	}
 }
 
 func NewIdentity(site string) *infrav1.VCDIdentity {
@@ -212,18 +240,27 @@ func NewSecret(sim *vcdsim.Simulator) *corev1.Secret {
 
 func NewCAPICluster() *clusterv1.Cluster {
 	c := &clusterv1.Cluster{ObjectMeta: Meta(ClusterName)}
-	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VCDCluster", Name: "vc1"}
+	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: infrav1.GroupVersion.Group,
+		Kind:     "VCDCluster", Name: "vc1",
+	}
 	c.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	return c
 }
 
 func NewVCDCluster(sim *vcdsim.Simulator) *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{ObjectMeta: Meta("vc1")}
-	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: ClusterName, UID: "uid-of-" + ClusterName}}
+	c.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
+		Name: ClusterName, UID: "uid-of-" + ClusterName,
+	}}
 	c.Spec = infrav1.VCDClusterSpec{
 		Site: sim.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
-		Endpoint:    infrav1.EndpointSpec{Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Address: VIP}},
+		Endpoint: infrav1.EndpointSpec{
+			Type:    infrav1.EndpointKubeVIP,
+			KubeVIP: &infrav1.KubeVIPEndpoint{Address: VIP},
+		},
 	}
 	return c
 }
@@ -234,7 +271,10 @@ func NewMachine(name string, mods ...func(*infrav1.VCDMachine)) []client.Object 
 	m.UID = apitypes.UID("uid-of-machine-" + name)
 	m.Spec.Bootstrap.DataSecretName = ptr.To(name + "-bootstrap")
 	v := &infrav1.VCDMachine{ObjectMeta: Meta(name)}
-	v.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: m.UID}}
+	v.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine",
+		Name: name, UID: m.UID,
+	}}
 	v.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"}
 	for _, mod := range mods {
 		mod(v)
@@ -258,11 +298,13 @@ func (w *Env) VCDMachine(name string) *infrav1.VCDMachine {
 }
 
 func (w *Env) ReconcileCluster() (ctrl.Result, error) {
-	return reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: "vc1"}})
+	return reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx,
+		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: "vc1"}})
 }
 
 func (w *Env) ReconcileMachine(name string) (ctrl.Result, error) {
-	return reconcile.AsReconciler(w.Client, w.Machine).Reconcile(w.Ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: name}})
+	return reconcile.AsReconciler(w.Client, w.Machine).Reconcile(w.Ctx,
+		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: name}})
 }
 
 // EventuallyCluster reconciles until the condition of the VCDCluster has the reason.

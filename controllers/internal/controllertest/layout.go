@@ -68,8 +68,10 @@ func Machines(names ...string) []client.Object {
 // ComposeForeign makes a vApp by hand.
 func (w *Env) ComposeForeign(name string) {
 	vdc := w.VCDCluster().Status.OVDC.ID
-	w.Person().Post("/api/vdc/"+vdc[strings.LastIndex(vdc, ":")+1:]+"/action/composeVApp", `<ComposeVAppParams `+VCloud+` name="`+name+`"/>`)
-	w.Eventually(func() []vcdsim.VApp { return w.Sim.State().VApps }, Patience, "5ms").Should(ContainElement(HaveField("Name", name)))
+	w.Person().Post("/api/vdc/"+vdc[strings.LastIndex(vdc, ":")+1:]+"/action/composeVApp",
+		`<ComposeVAppParams `+VCloud+` name="`+name+`"/>`)
+	w.Eventually(func() []vcdsim.VApp { return w.Sim.State().VApps }, Patience,
+		"5ms").Should(ContainElement(HaveField("Name", name)))
 }
 
 // AddForeign adds a VM to a vApp by hand.
@@ -85,7 +87,10 @@ func (w *Env) AddForeign(vApp, name string) {
 			source = catalog.Templates[0].VMs[0].ID
 		}
 	}
-	w.Person().Post("/api/vApp/vapp-"+into+"/action/recomposeVApp", `<RecomposeVAppParams `+VCloud+`><SourcedItem><Source href="`+w.Sim.URL()+
-		`/api/vAppTemplate/vm-`+source+`"/><VmGeneralParams><Name>`+name+`</Name></VmGeneralParams></SourcedItem><AllEULAsAccepted>true</AllEULAsAccepted></RecomposeVAppParams>`)
-	w.Eventually(func() []vcdsim.VM { return w.Sim.State().VMs }, Patience, "5ms").Should(ContainElement(HaveField("Name", name)))
+	w.Person().Post("/api/vApp/vapp-"+into+"/action/recomposeVApp",
+		`<RecomposeVAppParams `+VCloud+`><SourcedItem><Source href="`+w.Sim.URL()+
+			`/api/vAppTemplate/vm-`+source+`"/><VmGeneralParams><Name>`+name+
+			`</Name></VmGeneralParams></SourcedItem><AllEULAsAccepted>true</AllEULAsAccepted></RecomposeVAppParams>`)
+	w.Eventually(func() []vcdsim.VM { return w.Sim.State().VMs }, Patience,
+		"5ms").Should(ContainElement(HaveField("Name", name)))
 }

@@ -22,7 +22,10 @@ type person struct {
 func (w *Env) Person() *person {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(w.Sim.CA())
-	p := &person{w: w, http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}}
+	p := &person{w: w, http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		RootCAs:    roots,
+		MinVersion: tls.VersionTLS12,
+	}}}}
 	req, err := http.NewRequestWithContext(w.Ctx, http.MethodPost, w.Sim.URL()+"/cloudapi/1.0.0/sessions", nil)
 	w.Expect(err).NotTo(HaveOccurred())
 	req.SetBasicAuth("admin@acme", "password")

@@ -16,7 +16,10 @@ func OtherCluster(sim *vcdsim.Simulator, machine string) []client.Object {
 	cluster.Spec.InfrastructureRef.Name = "vc2"
 	infra := NewVCDCluster(sim)
 	infra.Name, infra.UID, infra.Labels = "vc2", "uid-of-vc2", session.OfCluster("c2")
-	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "c2", UID: "uid-of-c2"}}
+	infra.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
+		Name: "c2", UID: "uid-of-c2",
+	}}
 	infra.Spec.InfraID = "id-of-c2"
 	infra.Spec.VApp.Name = ClusterName
 	objects := append(NewMachine(machine), cluster, infra)

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Made is what a VM was made like. It is stored on the VCDMachine, so that what a VM is compared with survives a restart,
-// and a move to another management cluster.
+// A Made is what a VM was made like. It is stored on the VCDMachine, so that what a VM is compared with survives a
+// restart, and a move to another management cluster.
 type Made struct {
 	VApp            string    `json:"vApp,omitempty"` // URN, as all that follows up to the NICs
 	VDC             string    `json:"vdc,omitempty"`
@@ -27,7 +27,8 @@ type Made struct {
 	Differs         bool      `json:"differs,omitempty"` // when it was compared last
 }
 
-// A madeNIC is a NIC of a VM as it was made. Its address is what the guest was configured with, empty where it uses DHCP.
+// A madeNIC is a NIC of a VM as it was made. Its address is what the guest was configured with, empty where it uses
+// DHCP.
 type madeNIC struct {
 	MAC     string `json:"mac"`
 	Network string `json:"network"`
@@ -78,21 +79,27 @@ func FirstDisk(vm vcd.VM) vcd.Disk {
 // A difference is something of a VM that is not as it was made.
 type difference struct{ reason, message string }
 
-// Unreachable returns how the NICs of a VM differ from how they were made, so far as its guest cannot work with it: it has what
-// it was told when it was made.
+// Unreachable returns how the NICs of a VM differ from how they were made, so far as its guest cannot work with it: it
+// has what it was told when it was made.
 func (m Made) Unreachable(nics []infrav1.NICStatus) []difference {
 	var found []difference
 	for i, was := range m.NICs {
 		at := slices.IndexFunc(nics, func(n infrav1.NICStatus) bool { return strings.EqualFold(n.MACAddress, was.MAC) })
 		if at < 0 {
-			found = append(found, difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %d (%s) on network %s is not there any more", i, was.MAC, was.Network)})
+			found = append(found,
+				difference{
+					infrav1.NICsChangedReason,
+					fmt.Sprintf("NIC %d (%s) on network %s is not there any more", i, was.MAC, was.Network),
+				})
 			continue
 		}
 		is := nics[at]
 		if is.Network != was.Network {
-			found = append(found, difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %d (%s) is connected to network %s, was made for %s", i, was.MAC, orNone(is.Network), was.Network)})
+			found = append(found, difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %d (%s) is connected to "+
+				"network %s, was made for %s", i, was.MAC, orNone(is.Network), was.Network)})
 		} else if was.Address != "" && is.Address != "" && is.Address != was.Address {
-			found = append(found, difference{infrav1.AddressChangedReason, fmt.Sprintf("NIC %d (%s) has address %s in VCD, its guest was told %s", i, was.MAC, is.Address, was.Address)})
+			found = append(found, difference{infrav1.AddressChangedReason, fmt.Sprintf("NIC %d (%s) has address %s "+
+				"in VCD, its guest was told %s", i, was.MAC, is.Address, was.Address)})
 		}
 	}
 	return found
@@ -107,7 +114,8 @@ type Observed struct {
 	WishedMiB int64
 }
 
-// Differences returns how a VM differs from how it was made, so far as its Node works all the same. The worst comes first.
+// Differences returns how a VM differs from how it was made, so far as its Node works all the same. The worst comes
+// first.
 func (m Made) Differences(s Observed) []difference {
 	found := m.location(s)
 	if s.VM == nil {
@@ -119,18 +127,34 @@ func (m Made) Differences(s Observed) []difference {
 		{"storage profile", m.StorageProfile, s.VM.StorageProfile.ID},
 	} {
 		if p.was != p.is {
-			found = append(found, difference{infrav1.PolicyChangedReason, fmt.Sprintf("the %s is %s, was made with %s", p.what, orNone(p.is), orNone(p.was))})
+			found = append(found,
+				difference{
+					infrav1.PolicyChangedReason,
+					fmt.Sprintf("the %s is %s, was made with %s", p.what, orNone(p.is), orNone(p.was)),
+				})
 		}
 	}
 	if m.CPUs != s.VM.CPUs {
-		found = append(found, difference{infrav1.ComputeChangedReason, fmt.Sprintf("the VM has %d CPUs, was made with %d", s.VM.CPUs, m.CPUs)})
+		found = append(found,
+			difference{
+				infrav1.ComputeChangedReason,
+				fmt.Sprintf("the VM has %d CPUs, was made with %d", s.VM.CPUs, m.CPUs),
+			})
 	}
 	if m.MemoryMiB != s.VM.MemoryMiB {
-		found = append(found, difference{infrav1.ComputeChangedReason, fmt.Sprintf("the VM has %d MiB of memory, was made with %d", s.VM.MemoryMiB, m.MemoryMiB)})
+		found = append(found,
+			difference{
+				infrav1.ComputeChangedReason,
+				fmt.Sprintf("the VM has %d MiB of memory, was made with %d", s.VM.MemoryMiB, m.MemoryMiB),
+			})
 	}
 	for _, nic := range s.VM.NICs {
 		if !slices.ContainsFunc(m.NICs, func(was madeNIC) bool { return strings.EqualFold(was.MAC, nic.MAC) }) {
-			found = append(found, difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %s on network %s was added", nic.MAC, orNone(nic.Network))})
+			found = append(found,
+				difference{
+					infrav1.NICsChangedReason,
+					fmt.Sprintf("NIC %s on network %s was added", nic.MAC, orNone(nic.Network)),
+				})
 		}
 	}
 	return append(found, m.disk(s)...)
@@ -140,13 +164,16 @@ func (m Made) Differences(s Observed) []difference {
 func (m Made) location(s Observed) []difference {
 	var found []difference
 	if m.VDC != "" && s.Row.VDC.ID != "" && s.Row.VDC.ID != m.VDC {
-		found = append(found, difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to VDC %s", s.Row.VDC.Name)})
+		found = append(found,
+			difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to VDC %s", s.Row.VDC.Name)})
 	}
 	if m.VApp != "" && s.Row.VApp.ID != "" && s.Row.VApp.ID != m.VApp {
-		found = append(found, difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to vApp %s", s.Row.VApp.Name)})
+		found = append(found,
+			difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to vApp %s", s.Row.VApp.Name)})
 	}
 	if s.Name != "" && s.Row.Name != s.Name {
-		found = append(found, difference{infrav1.VMRenamedReason, fmt.Sprintf("the VM is named %s, was made as %s", s.Row.Name, s.Name)})
+		found = append(found,
+			difference{infrav1.VMRenamedReason, fmt.Sprintf("the VM is named %s, was made as %s", s.Row.Name, s.Name)})
 	}
 	return found
 }
@@ -156,9 +183,16 @@ func (m Made) disk(s Observed) []difference {
 	is, expected := FirstDisk(*s.VM).SizeMiB, max(m.DiskMiB, s.WishedMiB)
 	switch {
 	case is != expected:
-		return []difference{{infrav1.DiskChangedReason, fmt.Sprintf("the first disk has %dMi, should have %dMi: set spec.diskSize to what it has", is, expected)}}
+		return []difference{{
+			infrav1.DiskChangedReason,
+			fmt.Sprintf("the first disk has %dMi, should have %dMi: set spec.diskSize to what it has", is, expected),
+		}}
 	case s.WishedMiB > 0 && s.WishedMiB < is:
-		return []difference{{infrav1.DiskTooSmallReason, fmt.Sprintf("spec.diskSize is %dMi, the first disk has %dMi and cannot shrink: set spec.diskSize to that", s.WishedMiB, is)}}
+		return []difference{{
+			infrav1.DiskTooSmallReason,
+			fmt.Sprintf("spec.diskSize is %dMi, the first disk has %dMi and cannot shrink: set spec.diskSize to that",
+				s.WishedMiB, is),
+		}}
 	}
 	return nil
 }

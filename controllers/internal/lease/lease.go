@@ -86,8 +86,8 @@ func (r *Renewals) dueAt(vApp string, end time.Time) time.Time {
 	return due
 }
 
-// A Keeper renews the lease of the vApp of a machine's VM. VCD is asked for leases that never end, so one that ends is limited by
-// the organisation. The machine stays ready.
+// A Keeper renews the lease of the vApp of a machine's VM. VCD is asked for leases that never end, so one that ends is
+// limited by the organisation. The machine stays ready.
 type Keeper struct {
 	*Renewals
 
@@ -100,8 +100,8 @@ type Keeper struct {
 	Now      time.Time
 }
 
-// Keep renews the lease if it is due, and reports it by a condition that is no part of Ready. It returns when to call it again;
-// zero if that is not needed.
+// Keep renews the lease if it is due, and reports it by a condition that is no part of Ready. It returns when to call
+// it again; zero if that is not needed.
 func (k Keeper) Keep(ctx context.Context) time.Duration {
 	if after, pending := k.settle(); pending {
 		return after
@@ -158,7 +158,8 @@ func (k Keeper) key() string { return "lease/" + k.Row.VApp.ID }
 // renew requests a lease that never ends, else the same once more. It reports whether VCD accepted.
 func (k Keeper) renew(ctx context.Context) bool {
 	id := k.Row.VApp.ID
-	log := ctrl.LoggerFrom(ctx).WithValues("vApp", k.Row.VApp.Name, "leaseEnd", k.Row.LeaseEnd, "storageEnd", k.Row.StorageEnd)
+	log := ctrl.LoggerFrom(ctx).WithValues("vApp", k.Row.VApp.Name, "leaseEnd", k.Row.LeaseEnd, "storageEnd",
+		k.Row.StorageEnd)
 	log.Info("Renewing the lease")
 	task, err := k.Session.SetLease(ctx, id, 0, 0)
 	if errors.Is(err, vcd.ErrInvalid) {
@@ -185,7 +186,8 @@ func (k Keeper) report(end time.Time, what, problem string) {
 		problem = "; renewing failed: " + problem
 	}
 	out := phases.Fail(0, infrav1.LeaseLimitedReason,
-		"The organisation limits leases: VCD %s vApp %s on %s unless we renew its lease before%s; have the limit removed",
+		"The organisation limits leases: VCD %s vApp %s on %s unless we renew its lease before%s; have the "+
+			"limit removed",
 		what, k.Row.VApp.Name, end.UTC().Format(time.RFC3339), problem)
 	if !phases.Reported(k.Machine, infrav1.LeaseUnlimitedCondition, out) {
 		phases.ProblemFound(k.Recorder, k.Machine, infrav1.LeaseUnlimitedCondition, out)

@@ -1,4 +1,5 @@
-// Package local holds what a process knows of objects besides what the API server stores. Losing it costs reads, nothing else.
+// Package local holds what a process knows of objects besides what the API server stores. Losing it costs reads,
+// nothing else.
 package local
 
 import (
@@ -12,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A Store holds one T per object. The zero value is usable. Only the reconcile of an object uses its T, unless T says otherwise.
+// A Store holds one T per object. The zero value is usable. Only the reconcile of an object uses its T, unless T says
+// otherwise.
 type Store[T any] struct {
 	mu    sync.Mutex
 	byUID map[types.UID]*T
@@ -48,7 +50,9 @@ func (s *Store[T]) Len() int {
 // DropDeleted handles the events of the objects: it forgets the T of one that is gone, and starts no reconcile.
 func (s *Store[T]) DropDeleted() handler.EventHandler {
 	return handler.Funcs{
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent,
+			_ workqueue.TypedRateLimitingInterface[reconcile.Request],
+		) {
 			s.Drop(e.Object.GetUID())
 		},
 	}

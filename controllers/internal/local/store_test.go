@@ -17,7 +17,8 @@ func TestWhatIsKnownOfAnObjectGoesWithIt(t *testing.T) {
 	*store.Of("a"), *store.Of("b") = 1, 2
 
 	g.Expect(*store.Of("a")).To(Equal(1))
-	store.DropDeleted().Delete(t.Context(), event.DeleteEvent{Object: &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{UID: "a"}}}, nil)
+	store.DropDeleted().Delete(t.Context(),
+		event.DeleteEvent{Object: &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{UID: "a"}}}, nil)
 
 	g.Expect(store.Len()).To(Equal(1))
 	g.Expect(*store.Of("a")).To(BeZero())

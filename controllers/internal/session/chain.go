@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// ManagerHolds is the holder of a token that this provider's manager uses itself. Others are ids of clusters, for their cloud
-	// controller managers.
+	// ManagerHolds is the holder of a token that this provider's manager uses itself. Others are ids of clusters, for
+	// their cloud controller managers.
 	ManagerHolds = "manager"
 	// fingerprintLength is how much of a hash distinguishes tokens without revealing them.
 	fingerprintLength = 16
 )
 
-// A tokenChain is what an annotation of a Secret says of the token of a service account in it. Tokens are in it as fingerprints.
+// A tokenChain is what an annotation of a Secret says of the token of a service account in it. Tokens are in it as
+// fingerprints.
 type tokenChain struct {
 	Holder  string `json:"holder,omitempty"`  // the only user of the token; empty: it is unused
 	First   string `json:"first"`             // the token that a person wrote
@@ -31,8 +32,8 @@ type tokenChain struct {
 	Trading string `json:"trading,omitempty"` // the one that a login began with whose end was not written down
 }
 
-// ChainOf reads the annotation. A token that it does not know was written by a person, and begins anew. It is outdated if the
-// first one is back, although VCD gave others for it.
+// ChainOf reads the annotation. A token that it does not know was written by a person, and begins anew. It is outdated
+// if the first one is back, although VCD gave others for it.
 func ChainOf(secret *corev1.Secret) (chain tokenChain, outdated bool) {
 	token := tokenIn(secret)
 	if token == "" {
@@ -81,28 +82,33 @@ func tokenIn(secret *corev1.Secret) string {
 	return strings.TrimSpace(string(secret.Data[tokenKey(secret)]))
 }
 
-// tokenProblem says why a Secret cannot be used by holder for an identity of a type: each use of the token of a service account
-// makes the one before worthless, so it has one user.
+// tokenProblem says why a Secret cannot be used by holder for an identity of a type: each use of the token of a service
+// account makes the one before worthless, so it has one user.
 func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder string) phases.Outcome {
 	chain, outdated := ChainOf(secret)
 	key := client.ObjectKeyFromObject(secret)
 	switch {
 	case kind != infrav1.CredentialServiceAccount && chain.Holder != "":
 		return phases.Stop(infrav1.TokenTakenReason,
-			"Secret %s has the token of a service account, which %s uses and which changes with each use: name another Secret in spec.secretRef of the identity, or set its spec.type to ServiceAccount",
+			"Secret %s has the token of a service account, which %s uses and which changes with each use: name "+
+				"another Secret in spec.secretRef of the identity, or set its spec.type to ServiceAccount",
 			key, holderName(chain.Holder))
 	case kind != infrav1.CredentialServiceAccount:
 		return phases.Done
 	case outdated:
 		return phases.Stop(infrav1.TokenOutdatedReason,
-			"Secret %s has again the token that it began with, which VCD has replaced: see that nothing writes the Secret back, grant the service account anew, and write that token down", key)
+			"Secret %s has again the token that it began with, which VCD has replaced: see that nothing writes the "+
+				"Secret back, grant the service account anew, and write that token down", key)
 	case chain.Holder != "" && chain.Holder != holder:
 		return phases.Stop(infrav1.TokenTakenReason,
-			"Secret %s has the token of a service account that %s uses, and can have one user only: name another identity, or grant the service account anew and write that token down",
+			"Secret %s has the token of a service account that %s uses, and can have one user only: name another "+
+				"identity, or grant the service account anew and write that token down",
 			key, holderName(chain.Holder))
-	case holder == ManagerHolds && ptr.Deref(secret.Immutable, false): // Only its data is, so that this would show when it is too late.
+	// Only its data is, so that this would show when it is too late.
+	case holder == ManagerHolds && ptr.Deref(secret.Immutable, false):
 		return phases.Stop(infrav1.TokenNotWritableReason,
-			"Secret %s is immutable, so that the next token of the service account could not be written down: make it again without immutable", key)
+			"Secret %s is immutable, so that the next token of the service account could not be written down: make "+
+				"it again without immutable", key)
 	}
 	return phases.Done
 }

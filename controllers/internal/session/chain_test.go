@@ -13,7 +13,10 @@ import (
 
 // chained is a Secret with a token, and with what the annotation says of others.
 func chained(token string, chain *tokenChain) *corev1.Secret {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "token", UID: "uid-of-token"}, Data: map[string][]byte{infrav1.SecretAPIToken: []byte(token)}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "token", UID: "uid-of-token"},
+		Data:       map[string][]byte{infrav1.SecretAPIToken: []byte(token)},
+	}
 	if chain != nil {
 		_ = chain.write(secret)
 	}
@@ -37,7 +40,11 @@ func TestTheChainOfAToken(t *testing.T) {
 		{"a token that nobody has used begins one", chained("one", nil), tokenChain{First: one, Last: one}, false},
 		{"white space around it is not part of it", chained(" one\n", nil), tokenChain{First: one, Last: one}, false},
 		{"the token that we wrote goes on with it", chained("two", known), *known, false},
-		{"what a person writes begins anew, and is nobody's", chained("three", known), tokenChain{First: fingerprint("three"), Last: fingerprint("three")}, false},
+		{
+			"what a person writes begins anew, and is nobody's", chained("three", known),
+			tokenChain{First: fingerprint("three"), Last: fingerprint("three")},
+			false,
+		},
 		{"the first token cannot come back", chained("one", known), *known, true},
 		{"no token is none", chained("", known), tokenChain{}, false},
 		{"an annotation that somebody spoiled is none", func() *corev1.Secret {
@@ -45,7 +52,11 @@ func TestTheChainOfAToken(t *testing.T) {
 			s.Annotations = map[string]string{infrav1.TokenChainAnnotation: `{"holder":"me","last":5`}
 			return s
 		}(), tokenChain{First: two, Last: two}, false},
-		{"CAPVCD's key has it, too", &corev1.Secret{Data: map[string][]byte{infrav1.SecretRefreshToken: []byte("one")}}, tokenChain{First: one, Last: one}, false},
+		{
+			"CAPVCD's key has it, too", &corev1.Secret{Data: map[string][]byte{infrav1.SecretRefreshToken: []byte("one")}},
+			tokenChain{First: one, Last: one},
+			false,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,7 +72,8 @@ func TestTheChainOfAToken(t *testing.T) {
 
 func TestATokenHasOneUser(t *testing.T) {
 	one, two := fingerprint("one"), fingerprint("two")
-	managers, clusters := &tokenChain{Holder: ManagerHolds, First: one, Last: two}, &tokenChain{Holder: "infra-1", First: two, Last: two}
+	managers, clusters := &tokenChain{Holder: ManagerHolds, First: one, Last: two},
+		&tokenChain{Holder: "infra-1", First: two, Last: two}
 	const account, user = infrav1.CredentialServiceAccount, infrav1.CredentialUser
 	tests := []struct {
 		name   string
@@ -74,14 +86,29 @@ func TestATokenHasOneUser(t *testing.T) {
 		{"so does a cloud controller manager", account, chained("two", nil), "infra-1", ""},
 		{"the manager goes on with its own", account, chained("two", managers), ManagerHolds, ""},
 		{"a cluster goes on with its own", account, chained("two", clusters), "infra-1", ""},
-		{"the manager's is not given to a cluster", account, chained("two", managers), "infra-1", infrav1.TokenTakenReason},
+		{
+			"the manager's is not given to a cluster", account, chained("two", managers), "infra-1",
+			infrav1.TokenTakenReason,
+		},
 		{"a cluster's is not the manager's", account, chained("two", clusters), ManagerHolds, infrav1.TokenTakenReason},
-		{"a cluster's is not another cluster's", account, chained("two", clusters), "infra-2", infrav1.TokenTakenReason},
+		{
+			"a cluster's is not another cluster's", account, chained("two", clusters), "infra-2",
+			infrav1.TokenTakenReason,
+		},
 		{"a token that was granted anew is free", account, chained("three", clusters), ManagerHolds, ""},
-		{"a token that is long gone is not tried", account, chained("one", managers), ManagerHolds, infrav1.TokenOutdatedReason},
-		{"the manager does not take what it cannot write", account, immutable(chained("two", nil)), ManagerHolds, infrav1.TokenNotWritableReason},
+		{
+			"a token that is long gone is not tried", account, chained("one", managers), ManagerHolds,
+			infrav1.TokenOutdatedReason,
+		},
+		{
+			"the manager does not take what it cannot write", account, immutable(chained("two", nil)), ManagerHolds,
+			infrav1.TokenNotWritableReason,
+		},
 		{"which is not for others to write", account, immutable(chained("two", nil)), "infra-1", ""},
-		{"nobody uses a rotating token as if it stayed", user, chained("two", managers), ManagerHolds, infrav1.TokenTakenReason},
+		{
+			"nobody uses a rotating token as if it stayed", user, chained("two", managers), ManagerHolds,
+			infrav1.TokenTakenReason,
+		},
 		{"nor gives it away as such", user, chained("two", clusters), "infra-1", infrav1.TokenTakenReason},
 		{"a user's token may be shared", user, chained("two", nil), ManagerHolds, ""},
 		{"also in a Secret that had another", user, chained("three", managers), ManagerHolds, ""},

@@ -15,7 +15,9 @@ type TokenChain = tokenChain
 
 var Fingerprint = fingerprint
 
-func (i Identities) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config, phases.Outcome, error) {
+func (i Identities) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config,
+	phases.Outcome, error,
+) {
 	l, out, err := i.resolve(ctx, namespace, spec)
 	return l.config, out, err
 }

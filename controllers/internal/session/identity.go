@@ -50,7 +50,9 @@ type grant struct {
 }
 
 // resolve returns what to log in with for an object of namespace, or the problem that keeps it from being used.
-func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (login, phases.Outcome, error) {
+func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (login, phases.Outcome,
+	error,
+) {
 	ref := spec.IdentityRef
 	if ref.Kind == "" {
 		ref.Kind = infrav1.NamespacedIdentity
@@ -64,7 +66,8 @@ func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.
 	if out := identity.covers(spec); out != phases.Done {
 		return l, out, nil
 	}
-	secret, out, err := i.Secret(ctx, types.NamespacedName{Namespace: identity.secretNamespace, Name: identity.SecretRef.Name}, l.name)
+	secret, out, err := i.Secret(ctx,
+		types.NamespacedName{Namespace: identity.secretNamespace, Name: identity.SecretRef.Name}, l.name)
 	if err != nil || out != phases.Done {
 		return l, out, err
 	}
@@ -81,12 +84,14 @@ func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.
 func (g grant) covers(spec infrav1.VCDClusterSpec) phases.Outcome {
 	if site := NormalSite(g.Site); site == "" || site != NormalSite(spec.Site) {
 		return phases.Stop(infrav1.SiteNotAllowedReason,
-			"spec.site of %s is %q, spec.site of the VCDCluster is %q: credentials go to no other site than their identity's; correct whichever is wrong",
+			"spec.site of %s is %q, spec.site of the VCDCluster is %q: credentials go to no other site than their "+
+				"identity's; correct whichever is wrong",
 			g.name, g.Site, spec.Site)
 	}
 	if !slices.Contains(g.orgs, spec.Org) && !slices.Contains(g.orgs, infrav1.AnyOrg) {
 		return phases.Stop(infrav1.OrgNotAllowedReason,
-			"spec.orgs of %s does not list %q, which is spec.org of the VCDCluster: list it, or correct spec.org", g.name, spec.Org)
+			"spec.orgs of %s does not list %q, which is spec.org of the VCDCluster: list it, or correct spec.org",
+			g.name, spec.Org)
 	}
 	return phases.Done
 }
@@ -94,14 +99,17 @@ func (g grant) covers(spec infrav1.VCDClusterSpec) phases.Outcome {
 // NormalSite returns the host and port of a site, by which sites are compared; nothing for what is no https URL.
 func NormalSite(site string) string {
 	u, err := url.Parse(strings.TrimSuffix(site, "/"))
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" ||
+		u.Fragment != "" {
 		return ""
 	}
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
 }
 
 // find returns what an identity gives to namespace.
-func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Outcome, error) {
+func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Outcome,
+	error,
+) {
 	g := grant{name: string(ref.Kind) + " " + ref.Name}
 	if ref.Kind == infrav1.ClusterIdentity {
 		identity := &infrav1.VCDClusterIdentity{}
@@ -114,8 +122,10 @@ func (i Identities) find(ctx context.Context, namespace string, ref infrav1.Iden
 			return g, phases.Done, err
 		}
 		if !allowed {
-			return g, phases.Fail(RemedyPoll, infrav1.NamespaceNotAllowedReason, // No watch sees the labels of namespaces.
-				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of the identity", ref.Name, namespace), nil
+			// No watch sees the labels of namespaces.
+			return g, phases.Fail(RemedyPoll, infrav1.NamespaceNotAllowedReason,
+				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of "+
+					"the identity", ref.Name, namespace), nil
 		}
 		g.VCDIdentitySpec, g.orgs, g.secretNamespace = identity.Spec.VCDIdentitySpec, identity.Spec.Orgs, i.Namespace
 		return g, phases.Done, nil
@@ -131,7 +141,8 @@ func (i Identities) find(ctx context.Context, namespace string, ref infrav1.Iden
 
 func identityMissing(err error, ref infrav1.IdentityReference) (phases.Outcome, error) {
 	if apierrors.IsNotFound(err) {
-		return phases.Stop(infrav1.IdentityNotFoundReason, "%s %s does not exist: create it, or correct spec.identityRef", ref.Kind, ref.Name), nil
+		return phases.Stop(infrav1.IdentityNotFoundReason,
+			"%s %s does not exist: create it, or correct spec.identityRef", ref.Kind, ref.Name), nil
 	}
 	return phases.Done, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
 }
@@ -159,12 +170,15 @@ func (i Identities) allows(ctx context.Context, allowed *infrav1.AllowedNamespac
 }
 
 // Secret reads the Secret of an identity.
-func (i Identities) Secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret, phases.Outcome, error) {
+func (i Identities) Secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
+	phases.Outcome, error,
+) {
 	secret := &corev1.Secret{}
 	err := i.Live.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, phases.Stop(infrav1.SecretNotFoundReason, "Secret %s does not exist: create it, or correct spec.secretRef of %s", key, identity), nil
+		return nil, phases.Stop(infrav1.SecretNotFoundReason,
+			"Secret %s does not exist: create it, or correct spec.secretRef of %s", key, identity), nil
 	case err != nil:
 		return nil, phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
@@ -185,7 +199,8 @@ func MissingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) phases
 		return phases.Done
 	}
 	if identity.Type == infrav1.CredentialServiceAccount {
-		return phases.Stop(infrav1.SecretIncompleteReason, "Secret %s has no %s: it needs the first API token of the service account",
+		return phases.Stop(infrav1.SecretIncompleteReason,
+			"Secret %s has no %s: it needs the first API token of the service account",
 			client.ObjectKeyFromObject(secret), infrav1.SecretAPIToken)
 	}
 	var missing []string
@@ -197,11 +212,13 @@ func MissingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) phases
 	if len(missing) == 0 {
 		return phases.Done
 	}
-	return phases.Stop(infrav1.SecretIncompleteReason, "Secret %s has no %s: it needs %s and %s, or %s", client.ObjectKeyFromObject(secret),
+	return phases.Stop(infrav1.SecretIncompleteReason, "Secret %s has no %s: it needs %s and %s, or %s",
+		client.ObjectKeyFromObject(secret),
 		strings.Join(missing, " and no "), infrav1.SecretUsername, infrav1.SecretPassword, infrav1.SecretAPIToken)
 }
 
-// ConfigFor reads credentials for the manager itself. Those of a service account stay the same while it changes its token.
+// ConfigFor reads credentials for the manager itself. Those of a service account stay the same while it changes its
+// token.
 func (i Identities) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
 	config := configFor(identity, secret)
 	if identity.Type != infrav1.CredentialServiceAccount {
@@ -228,15 +245,20 @@ func configFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Conf
 		}
 	}
 	return vcd.Config{
-		Credentials: vcd.Credentials{Username: value(infrav1.SecretUsername), Password: value(infrav1.SecretPassword), APIToken: token},
-		CABundle:    bundle,
-		Insecure:    ptr.Deref(identity.TLS.InsecureSkipVerify, false),
-		Version:     string(secret.UID) + "/" + secret.ResourceVersion,
+		Credentials: vcd.Credentials{
+			Username: value(infrav1.SecretUsername), Password: value(infrav1.SecretPassword),
+			APIToken: token,
+		},
+		CABundle: bundle,
+		Insecure: ptr.Deref(identity.TLS.InsecureSkipVerify, false),
+		Version:  string(secret.UID) + "/" + secret.ResourceVersion,
 	}
 }
 
 // Open logs in for the cluster, or says why that cannot be done.
-func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDCluster) (*Session, phases.Outcome, error) {
+func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDCluster) (*Session, phases.Outcome,
+	error,
+) {
 	l, out, err := i.resolve(ctx, c.Namespace, c.Spec)
 	if err != nil || out != phases.Done {
 		return nil, out, err

@@ -24,7 +24,8 @@ func sharedIdentity(site string, orgs ...string) []client.Object {
 	i.Spec.Site, i.Spec.Orgs, i.Spec.SecretRef.Name = site, orgs, "s"
 	i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
 	return []client.Object{i, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "s"}, Data: map[string][]byte{"apiToken": []byte("t")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "s"},
+		Data:       map[string][]byte{"apiToken": []byte("t")},
 	}}
 }
 
@@ -37,9 +38,18 @@ func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
 		{"host names have no case", "https://VCD.example.com", "https://vcd.Example.com", ""},
 		{"the port of https may be said", "https://vcd.example.com", "https://vcd.example.com:443", ""},
 		{"another host", "https://vcd.example.com", "https://evil.example.com", infrav1.SiteNotAllowedReason},
-		{"a host that begins the same", "https://vcd.example.com", "https://vcd.example.com.evil.example", infrav1.SiteNotAllowedReason},
-		{"a host that ends the same", "https://vcd.example.com", "https://evilvcd.example.com", infrav1.SiteNotAllowedReason},
-		{"a host behind what looks like a user", "https://vcd.example.com", "https://vcd.example.com@evil.example", infrav1.SiteNotAllowedReason},
+		{
+			"a host that begins the same", "https://vcd.example.com", "https://vcd.example.com.evil.example",
+			infrav1.SiteNotAllowedReason,
+		},
+		{
+			"a host that ends the same", "https://vcd.example.com", "https://evilvcd.example.com",
+			infrav1.SiteNotAllowedReason,
+		},
+		{
+			"a host behind what looks like a user", "https://vcd.example.com", "https://vcd.example.com@evil.example",
+			infrav1.SiteNotAllowedReason,
+		},
 		{"another port", "https://vcd.example.com", "https://vcd.example.com:8443", infrav1.SiteNotAllowedReason},
 		{"without TLS", "https://vcd.example.com", "http://vcd.example.com:443", infrav1.SiteNotAllowedReason},
 		{"what is no URL", "https://vcd.example.com", "https://vcd.example.com:%", infrav1.SiteNotAllowedReason},
@@ -51,9 +61,11 @@ func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
 			g := NewWithT(t)
 			c := controllertest.NewClient(sharedIdentity(tt.identity, "acme")...)
 
-			config, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(), controllertest.Namespace, infrav1.VCDClusterSpec{
-				Site: tt.cluster, Org: "acme", IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
-			})
+			config, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
+				controllertest.Namespace, infrav1.VCDClusterSpec{
+					Site: tt.cluster, Org: "acme",
+					IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
+				})
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out.Reason).To(Equal(tt.want))
@@ -61,7 +73,8 @@ func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
 				g.Expect(config.Site).To(Equal(tt.identity), "credentials go where the identity says")
 				return
 			}
-			g.Expect(out.Message).To(And(ContainSubstring("spec.site of VCDClusterIdentity shared"), ContainSubstring("spec.site of the VCDCluster")))
+			g.Expect(out.Message).To(And(ContainSubstring("spec.site of VCDClusterIdentity shared"),
+				ContainSubstring("spec.site of the VCDCluster")))
 			g.Expect(config.Credentials).To(BeZero())
 		})
 	}
@@ -86,14 +99,17 @@ func TestAClusterIdentityIsForItsOrganisations(t *testing.T) {
 			g := NewWithT(t)
 			c := controllertest.NewClient(sharedIdentity(site, tt.orgs...)...)
 
-			_, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(), controllertest.Namespace, infrav1.VCDClusterSpec{
-				Site: site, Org: "acme", IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
-			})
+			_, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
+				controllertest.Namespace, infrav1.VCDClusterSpec{
+					Site: site, Org: "acme",
+					IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
+				})
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out.Reason).To(Equal(tt.want))
 			if tt.want != "" {
-				g.Expect(out.Message).To(And(ContainSubstring("spec.orgs of VCDClusterIdentity shared"), ContainSubstring("spec.org of the VCDCluster")))
+				g.Expect(out.Message).To(And(ContainSubstring("spec.orgs of VCDClusterIdentity shared"),
+					ContainSubstring("spec.org of the VCDCluster")))
 			}
 		})
 	}
@@ -147,7 +163,8 @@ func TestAnIdentityThatIsNarrowedStopsItsMachines(t *testing.T) {
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine("m1")
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(conditions.GetReason(w.VCDMachine("m1"), infrav1.PlacementReadyCondition)).To(Equal(infrav1.SiteNotAllowedReason))
+		g.Expect(conditions.GetReason(w.VCDMachine("m1"),
+			infrav1.PlacementReadyCondition)).To(Equal(infrav1.SiteNotAllowedReason))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 
 	w.Expect(w.Sim.Requests()).To(HaveLen(before))
@@ -159,9 +176,10 @@ func TestANamespaceThatIsNotAllowedIsLookedAtAgain(t *testing.T) {
 	i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}}
 	c := controllertest.NewClient(i, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controllertest.Namespace}})
 
-	_, out, err := session.Identities{Client: c, Live: c}.Resolve(t.Context(), controllertest.Namespace, infrav1.VCDClusterSpec{
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
-	})
+	_, out, err := session.Identities{Client: c, Live: c}.Resolve(t.Context(), controllertest.Namespace,
+		infrav1.VCDClusterSpec{
+			IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
+		})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out.Reason).To(Equal(infrav1.NamespaceNotAllowedReason))
@@ -199,7 +217,10 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 	}{
 		{"nobody is allowed by default", nil, infrav1.NamespaceNotAllowedReason},
 		{"an empty choice is nobody", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
-		{"another namespace is not this one", &infrav1.AllowedNamespaces{List: []string{"team-b"}}, infrav1.NamespaceNotAllowedReason},
+		{
+			"another namespace is not this one", &infrav1.AllowedNamespaces{List: []string{"team-b"}},
+			infrav1.NamespaceNotAllowedReason,
+		},
 		{"a listed namespace", &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}, ""},
 		{"a selected namespace", &infrav1.AllowedNamespaces{Selector: selector}, ""},
 		{"an empty selector is everybody", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
@@ -211,16 +232,25 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			identity := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
-			identity.Spec.Site, identity.Spec.Orgs, identity.Spec.SecretRef.Name = "https://vcd.example.com", []string{infrav1.AnyOrg}, "s"
+			identity.Spec.Site, identity.Spec.Orgs, identity.Spec.SecretRef.Name = "https://vcd.example.com",
+				[]string{infrav1.AnyOrg}, "s"
 			identity.Spec.AllowedNamespaces = tt.allowed
 			c := controllertest.NewClient(identity,
-				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controllertest.Namespace, Labels: map[string]string{"team": "a"}}},
-				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "s"}, Data: map[string][]byte{"apiToken": []byte("t\n")}},
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+					Name:   controllertest.Namespace,
+					Labels: map[string]string{"team": "a"},
+				}},
+				&corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "s"},
+					Data:       map[string][]byte{"apiToken": []byte("t\n")},
+				},
 			)
 
-			config, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(), controllertest.Namespace, infrav1.VCDClusterSpec{
-				Site: "https://vcd.example.com/", IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
-			})
+			config, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
+				controllertest.Namespace, infrav1.VCDClusterSpec{
+					Site:        "https://vcd.example.com/",
+					IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
+				})
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out.Reason).To(Equal(tt.want))

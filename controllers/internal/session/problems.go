@@ -19,14 +19,18 @@ func LoginProblem(err error, site, identity string) (phases.Outcome, error) {
 	switch {
 	case errors.Is(err, vcd.ErrUnauthorized):
 		return phases.Fail(loginPoll, infrav1.CredentialsRefusedReason,
-			"%s refuses the credentials of %s (%v): correct username and password, or apiToken, in its Secret, or spec.org", site, identity, err), nil
+			"%s refuses the credentials of %s (%v): correct username and password, or apiToken, in its Secret, "+
+				"or spec.org", site, identity, err), nil
 	case errors.Is(err, vcd.ErrTLS):
 		return phases.Fail(RemedyPoll, infrav1.CertificateNotTrustedReason,
-			"The certificate of %s is not trusted (%v): put its certificate authority in spec.tls.caBundle of %s, or in ca.crt of its Secret", site, err, identity), nil
+			"The certificate of %s is not trusted (%v): put its certificate authority in spec.tls.caBundle of %s, or "+
+				"in ca.crt of its Secret", site, err, identity), nil
 	case errors.Is(err, vcd.ErrForbidden):
-		return phases.Fail(RemedyPoll, infrav1.ForbiddenReason, "%s does not let %s in (%v): check spec.org and the rights of the user", site, identity, err), nil
+		return phases.Fail(RemedyPoll, infrav1.ForbiddenReason,
+			"%s does not let %s in (%v): check spec.org and the rights of the user", site, identity, err), nil
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
-		return phases.Fail(RemedyPoll, infrav1.SiteInvalidReason, "%s cannot be used (%v): check spec.site and spec.org", site, err), nil
+		return phases.Fail(RemedyPoll, infrav1.SiteInvalidReason,
+			"%s cannot be used (%v): check spec.site and spec.org", site, err), nil
 	}
 	return AskProblem(err)
 }
@@ -40,11 +44,14 @@ func AskProblem(err error) (phases.Outcome, error) {
 	case errors.Is(err, vcd.ErrThrottled):
 		return phases.Unsure(delay(err, TaskPoll), infrav1.ThrottledReason, "VCD asks for fewer requests"), nil
 	case errors.Is(err, vcd.ErrUnavailable):
-		return phases.Unsure(delay(err, UnreachablePoll), infrav1.SiteUnreachableReason, "VCD cannot be reached or does not answer: check spec.site, the network and VCD itself"), nil
+		return phases.Unsure(delay(err, UnreachablePoll), infrav1.SiteUnreachableReason,
+			"VCD cannot be reached or does not answer: check spec.site, the network and VCD itself"), nil
 	case errors.Is(err, vcd.ErrTLS):
-		return phases.Fail(RemedyPoll, infrav1.CertificateNotTrustedReason, "The certificate of the site is not trusted: see the VCDCluster"), nil
+		return phases.Fail(RemedyPoll, infrav1.CertificateNotTrustedReason,
+			"The certificate of the site is not trusted: see the VCDCluster"), nil
 	case errors.Is(err, vcd.ErrUnauthorized):
-		return phases.Fail(loginPoll, infrav1.CredentialsRefusedReason, "VCD refuses the credentials: see the VCDCluster"), nil
+		return phases.Fail(loginPoll, infrav1.CredentialsRefusedReason,
+			"VCD refuses the credentials: see the VCDCluster"), nil
 	}
 	return phases.Done, err
 }
@@ -57,11 +64,14 @@ func Refusal(err error, doing string) (phases.Outcome, error) {
 	}
 	switch {
 	case errors.Is(err, vcd.ErrQuota):
-		return phases.Fail(RemedyPoll, infrav1.QuotaExceededReason, "%s: %v: free or add capacity in VCD", doing, err), nil
+		return phases.Fail(RemedyPoll, infrav1.QuotaExceededReason, "%s: %v: free or add capacity in VCD", doing, err),
+			nil
 	case errors.Is(err, vcd.ErrForbidden):
-		return phases.Fail(RemedyPoll, infrav1.ForbiddenReason, "%s: %v: grant the right to the user of the identity", doing, err), nil
+		return phases.Fail(RemedyPoll, infrav1.ForbiddenReason, "%s: %v: grant the right to the user of the identity",
+			doing, err), nil
 	case errors.Is(err, vcd.ErrConflict):
-		return phases.Fail(FirstRetry, infrav1.NameConflictReason, "%s: %v: it was made just now, or the user of the identity may not see it", doing, err), nil
+		return phases.Fail(FirstRetry, infrav1.NameConflictReason,
+			"%s: %v: it was made just now, or the user of the identity may not see it", doing, err), nil
 	case errors.Is(err, vcd.ErrInvalid):
 		return phases.Fail(RemedyPoll, infrav1.RequestRefusedReason, "%s: %v", doing, err), nil
 	}
@@ -97,11 +107,14 @@ func TemplateProblem(err error, spec infrav1.VCDMachineSpec) (phases.Outcome, er
 	lookup, ok := errors.AsType[*vcd.LookupError](err)
 	switch {
 	case ok && lookup.Kind == "catalog":
-		return LookupProblem(err, infrav1.CatalogNotFoundReason, "correct spec.catalog, or share the catalog with the organisation")
+		return LookupProblem(err, infrav1.CatalogNotFoundReason,
+			"correct spec.catalog, or share the catalog with the organisation")
 	case errors.Is(err, vcd.ErrAmbiguous):
 		return LookupProblem(err, infrav1.TemplateInvalidReason, "put the URN of the one you mean in spec.template")
 	case errors.Is(err, vcd.ErrInvalid):
-		return LookupProblem(err, infrav1.TemplateInvalidReason, "name a template with a VM in spec.template, or repair template "+spec.Template)
+		return LookupProblem(err, infrav1.TemplateInvalidReason,
+			"name a template with a VM in spec.template, or repair template "+spec.Template)
 	}
-	return LookupProblem(err, infrav1.TemplateNotFoundReason, "correct spec.template and spec.catalog, or put the template in the catalog")
+	return LookupProblem(err, infrav1.TemplateNotFoundReason,
+		"correct spec.template and spec.catalog, or put the template in the catalog")
 }

@@ -25,13 +25,15 @@ type Shared struct {
 	ServiceAccount bool // the token changes with each use: it is given once, and never tried
 }
 
-// Share returns the credentials for the cloud controller manager of c, or says why it gets none. Nothing is read that may not be shared.
+// Share returns the credentials for the cloud controller manager of c, or says why it gets none. Nothing is read that
+// may not be shared.
 func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, phases.Outcome, error) {
 	spec, own := specOfCCM(c)
 	got := Shared{Name: string(spec.IdentityRef.Kind) + " " + spec.IdentityRef.Name}
 	if spec.IdentityRef.Kind == infrav1.ClusterIdentity {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,
-			"%s is for several namespaces, and its credentials are never put into a workload cluster: name a VCDIdentity in spec.cloudProvider.identityRef", got.Name), nil
+			"%s is for several namespaces, and its credentials are never put into a workload cluster: name a "+
+				"VCDIdentity in spec.cloudProvider.identityRef", got.Name), nil
 	}
 	identity, out, err := i.find(ctx, c.Namespace, spec.IdentityRef)
 	if err != nil || out != phases.Done {
@@ -41,7 +43,8 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 	if out := shareable(identity, spec, got.ServiceAccount && !own); out != phases.Done {
 		return got, out, nil
 	}
-	secret, out, err := i.Secret(ctx, types.NamespacedName{Namespace: c.Namespace, Name: identity.SecretRef.Name}, got.Name)
+	secret, out, err := i.Secret(ctx, types.NamespacedName{Namespace: c.Namespace, Name: identity.SecretRef.Name},
+		got.Name)
 	if err != nil || out != phases.Done {
 		return got, out, err
 	}
@@ -53,12 +56,14 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 	got.Config.Site, got.Config.Org = strings.TrimSuffix(identity.Site, "/"), spec.Org
 	if isSystem(got.Config) {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,
-			"%s is a system administrator, whose credentials are never put into a workload cluster: name an identity of organisation %s in spec.cloudProvider.identityRef", got.Name, spec.Org), nil
+			"%s is a system administrator, whose credentials are never put into a workload cluster: name an identity "+
+				"of organisation %s in spec.cloudProvider.identityRef", got.Name, spec.Org), nil
 	}
 	return got, phases.Done, nil
 }
 
-// specOfCCM is the spec of c with the identity of its cloud controller manager, and reports whether that has one of its own.
+// specOfCCM is the spec of c with the identity of its cloud controller manager, and reports whether that has one of its
+// own.
 func specOfCCM(c *infrav1.VCDCluster) (infrav1.VCDClusterSpec, bool) {
 	spec, own := c.Spec, c.Spec.CloudProvider.IdentityRef != nil
 	if own {
@@ -78,16 +83,19 @@ func shareable(identity grant, spec infrav1.VCDClusterSpec, rotatesForManager bo
 	switch {
 	case rotatesForManager:
 		return phases.Stop(infrav1.IdentityNotShareableReason,
-			"%s is a service account, whose token changes with each use and can have one user only: name another identity in spec.cloudProvider.identityRef", identity.name)
+			"%s is a service account, whose token changes with each use and can have one user only: name another "+
+				"identity in spec.cloudProvider.identityRef", identity.name)
 	case !ptr.Deref(identity.ShareWithClusters, false):
 		return phases.Stop(infrav1.IdentityNotSharedReason,
-			"%s does not allow that its credentials are put into the workload cluster: set its spec.shareWithClusters to true, or name another identity in spec.cloudProvider.identityRef", identity.name)
+			"%s does not allow that its credentials are put into the workload cluster: set its "+
+				"spec.shareWithClusters to true, or name another identity in spec.cloudProvider.identityRef",
+			identity.name)
 	}
 	return phases.Done
 }
 
-// Give writes down that the token of a service account is the cloud controller manager's of a cluster from now on. The first who
-// does so has it: the token may be used from the moment that it is in the workload cluster.
+// Give writes down that the token of a service account is the cloud controller manager's of a cluster from now on. The
+// first who does so has it: the token may be used from the moment that it is in the workload cluster.
 func (i Identities) Give(ctx context.Context, secret types.NamespacedName, cluster string) error {
 	store := &TokenSecret{Identities: i, Key: secret}
 	return store.Change(ctx, func(secret *corev1.Secret) error {

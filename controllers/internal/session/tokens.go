@@ -24,19 +24,20 @@ import (
 const (
 	// tokenTimeout is how long the API server may take to answer: no login is possible meanwhile.
 	tokenTimeout = 10 * time.Second
-	// tokenPoll is for tokens that VCD refused: the manager before us may just have used them, and write down the next. VCD is not
-	// asked for that.
+	// tokenPoll is for tokens that VCD refused: the manager before us may just have used them, and write down the next.
+	// VCD is not asked for that.
 	tokenPoll = 35 * time.Second
 )
 
-// Accounts are the service accounts that this process logs in with, one for each Secret: all who use the Secret share it, so that
-// there is one login at a time. The zero value is usable.
+// Accounts are the service accounts that this process logs in with, one for each Secret: all who use the Secret share
+// it, so that there is one login at a time. The zero value is usable.
 type Accounts struct {
 	mu       sync.Mutex
 	bySecret map[types.NamespacedName]*vcd.ServiceAccount
 }
 
-// Of returns the service account with its token in a Secret. It is kept for good: two for one Secret would lock each other out.
+// Of returns the service account with its token in a Secret. It is kept for good: two for one Secret would lock each
+// other out.
 func (a *Accounts) Of(i Identities, secret types.NamespacedName) *vcd.ServiceAccount {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,15 +72,16 @@ func (p *storeError) Error() string {
 	return p.out.Message
 }
 
-// Load reads the token from the API server, and writes down there that it is the manager's and about to be traded: what cannot
-// be written now could not be written after the login either, when it is too late.
+// Load reads the token from the API server, and writes down there that it is the manager's and about to be traded: what
+// cannot be written now could not be written after the login either, when it is too late.
 func (t *TokenSecret) Load(ctx context.Context) (string, error) {
 	idle, err := t.Identities.Idle(ctx, t.Key)
 	switch {
 	case err != nil:
 		return "", &storeError{err: err}
 	case idle:
-		return "", &storeError{out: phases.Wait(TaskPoll, clusterv1.PausedReason, "All clusters that use Secret %s are paused", t.Key)}
+		return "", &storeError{out: phases.Wait(TaskPoll, clusterv1.PausedReason,
+			"All clusters that use Secret %s are paused", t.Key)}
 	}
 	var token string
 	err = t.Change(ctx, func(secret *corev1.Secret) error {
@@ -143,13 +145,14 @@ func (t *TokenSecret) problem(err error) error {
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		return &storeError{out: phases.Fail(RemedyPoll, infrav1.TokenNotWritableReason,
-			"Nobody logs in, because the next token could not be written down (%v): allow the manager to update Secret %s", err, t.Key)}
+			"Nobody logs in, because the next token could not be written down (%v): allow the manager to update "+
+				"Secret %s", err, t.Key)}
 	}
 	return &storeError{err: err}
 }
 
-// Idle reports whether no login with a Secret is allowed: all VCDClusters that use it are paused, such as while they move to another
-// management cluster, whose manager goes on with the token that went along.
+// Idle reports whether no login with a Secret is allowed: all VCDClusters that use it are paused, such as while they
+// move to another management cluster, whose manager goes on with the token that went along.
 func (i Identities) Idle(ctx context.Context, secret types.NamespacedName) (bool, error) {
 	identities, err := i.namesOf(ctx, secret)
 	if err != nil {

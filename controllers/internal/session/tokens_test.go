@@ -55,7 +55,8 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 		seen[w.Token()] = true
 	}
 
-	w.Expect(w.AccountLogins()).To(BeNumerically("~", before+5, 1), "our own change of the token is no reason to log in again")
+	w.Expect(w.AccountLogins()).To(BeNumerically("~", before+5, 1),
+		"our own change of the token is no reason to log in again")
 	w.Expect(len(seen)).To(BeNumerically(">=", 6), "each login gives another token")
 	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.CredentialsAcceptedAnnotation, version))
 	w.Restart(t, events.NewFakeRecorder(1000))
@@ -66,7 +67,10 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 		w.Expect(secret.Annotations[infrav1.TokenChainAnnotation]).NotTo(ContainSubstring(token))
 	}
 	chain, _ := session.ChainOf(secret)
-	w.Expect(chain).To(Equal(session.TokenChain{Holder: session.ManagerHolds, First: session.Fingerprint(first), Last: session.Fingerprint(w.Token())}))
+	w.Expect(chain).To(Equal(session.TokenChain{
+		Holder: session.ManagerHolds, First: session.Fingerprint(first),
+		Last: session.Fingerprint(w.Token()),
+	}))
 }
 
 func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
@@ -91,7 +95,8 @@ func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
 	w.WriteToken(another)
 	before = w.AccountLogins()
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.ReadyReason)
-	w.Expect(w.AccountLogins()).To(Equal(before+1), "what a person writes is logged in with, although the session before still works")
+	w.Expect(w.AccountLogins()).To(Equal(before+1),
+		"what a person writes is logged in with, although the session before still works")
 	w.Expect(w.Token()).NotTo(Equal(another))
 }
 
@@ -118,7 +123,8 @@ func TestTheAnswerToALoginIsLost(t *testing.T) {
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SiteUnreachableReason)
 	afterAWhile(w)
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
-	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.IdentityReadyCondition)).To(ContainSubstring("grant it anew"))
+	w.Expect(conditions.GetMessage(w.VCDCluster(),
+		infrav1.IdentityReadyCondition)).To(ContainSubstring("grant it anew"))
 
 	w.WriteToken(w.NewToken(t, "manager-again"))
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -145,7 +151,8 @@ func refuseWrites(w *controllertest.Env, t *testing.T, refuse func(*corev1.Secre
 func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
 	w := newAccountEnv(t)
 	first := w.Token()
-	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "tenant-credentials", errors.New("no right"))
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "tenant-credentials",
+		errors.New("no right"))
 	refuseWrites(w, t, func(*corev1.Secret) error {
 		if refusal != nil {
 			return refusal
@@ -209,9 +216,13 @@ func TestNobodyLogsInForPausedClusters(t *testing.T) {
 func TestSeveralNamespacesUseAServiceAccount(t *testing.T) {
 	w := controllertest.New(t)
 	wide := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
-	wide.Spec.Site, wide.Spec.SecretRef.Name, wide.Spec.Type, wide.Spec.Orgs = w.Sim.URL(), "wide", infrav1.CredentialServiceAccount, []string{"acme"}
+	wide.Spec.Site, wide.Spec.SecretRef.Name, wide.Spec.Type, wide.Spec.Orgs = w.Sim.URL(), "wide",
+		infrav1.CredentialServiceAccount, []string{"acme"}
 	wide.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "wide", UID: "uid-of-wide"}, Data: map[string][]byte{
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "capvcd-system", Name: "wide",
+		UID: "uid-of-wide",
+	}, Data: map[string][]byte{
 		"refreshToken": []byte(w.NewToken(t, "wide")), "ca.crt": w.Sim.CA(),
 	}}
 	w.Expect(w.Client.Create(w.Ctx, wide)).To(Succeed())
@@ -238,7 +249,8 @@ func TestTheSessionOfAServiceAccountEndsWithItsIdentity(t *testing.T) {
 
 	w.Identify("tenant")
 
-	w.Eventually(func() int { return w.Sim.Counters()["DELETE /api/session"] }, controllertest.Patience, "5ms").Should(Equal(1))
+	w.Eventually(func() int { return w.Sim.Counters()["DELETE /api/session"] }, controllertest.Patience,
+		"5ms").Should(Equal(1))
 }
 
 // held reports whether clusterctl has to wait with the Secret.

@@ -21,8 +21,10 @@ import (
 func WatchCredentials(b *ctrl.Builder, changed predicate.Predicate, identity, secret handler.MapFunc) *ctrl.Builder {
 	return b.
 		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(identity), builder.WithPredicates(changed)).
-		Watches(&infrav1.VCDClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(identity), builder.WithPredicates(changed)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(secret), builder.OnlyMetadata, builder.WithPredicates(changed))
+		Watches(&infrav1.VCDClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(identity),
+			builder.WithPredicates(changed)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(secret), builder.OnlyMetadata,
+			builder.WithPredicates(changed))
 }
 
 // IdentityToClusters finds the VCDClusters that use an identity.
@@ -75,7 +77,9 @@ func RequestsFor(clusters []infrav1.VCDCluster) []ctrl.Request {
 }
 
 // clustersOf lists the VCDClusters that use an identity; an empty namespace is all.
-func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace, name string) []infrav1.VCDCluster {
+func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace,
+	name string,
+) []infrav1.VCDCluster {
 	list := &infrav1.VCDClusterList{}
 	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
@@ -101,8 +105,8 @@ func RefersTo(c *infrav1.VCDCluster, kind infrav1.IdentityKind, name string) boo
 	return false
 }
 
-// Watched reports whether obj has the label of what this manager reconciles. Not all that triggers a reconcile is filtered by it: a
-// Secret, or an identity, may be used by the objects of several managers.
+// Watched reports whether obj has the label of what this manager reconciles. Not all that triggers a reconcile is
+// filtered by it: a Secret, or an identity, may be used by the objects of several managers.
 func Watched(obj client.Object, filter string) bool {
 	return filter == "" || labels.HasWatchLabel(obj, filter)
 }

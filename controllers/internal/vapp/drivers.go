@@ -36,8 +36,8 @@ const (
 // A release is a version of a driver, of which only the first numbers may be given.
 type release [3]int
 
-// vAppBound holds the last releases of the drivers that search for nodes in the one vApp that their configuration names, by
-// the last word of their image.
+// vAppBound holds the last releases of the drivers that search for nodes in the one vApp that their configuration
+// names, by the last word of their image.
 var vAppBound = map[string]release{
 	"cloud-director-named-disk-csi-driver": {1, 6, 999},
 	"cloud-provider-for-cloud-director":    {1, 6, 1},
@@ -119,7 +119,8 @@ func (d *Drivers) Forget(cluster *clusterv1.Cluster) {
 	delete(d.byCluster, cluster.UID)
 }
 
-// due reports whether to inspect the cluster. Drivers that should not run are checked more often: they are being removed.
+// due reports whether to inspect the cluster. Drivers that should not run are checked more often: they are being
+// removed.
 func (l *driverState) due(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +147,8 @@ func (d *Drivers) inspect(ctx context.Context, l *driverState, cluster client.Ob
 	defer l.mu.Unlock()
 	l.tried = now
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Cannot look at what runs in the workload cluster", "Cluster", cluster.String(), "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Cannot look at what runs in the workload cluster", "Cluster", cluster.String(),
+			"reason", err.Error())
 		return
 	}
 	l.seen, l.legacy = now, nil
@@ -165,9 +167,13 @@ func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]strin
 		return nil, err
 	}
 	var images []string
-	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.DaemonSetList{}, &appsv1.StatefulSetList{}} {
+	for _, list := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &appsv1.DaemonSetList{},
+		&appsv1.StatefulSetList{},
+	} {
 		for more := true; more; more = list.GetContinue() != "" {
-			if err := workload.List(ctx, list, client.Limit(workloadPage), client.Continue(list.GetContinue())); err != nil {
+			if err := workload.List(ctx, list, client.Limit(workloadPage),
+				client.Continue(list.GetContinue())); err != nil {
 				return nil, fmt.Errorf("listing what runs in Cluster %s: %w", cluster, err)
 			}
 			for _, spec := range podSpecs(list) {
@@ -199,7 +205,8 @@ func podSpecs(list client.ObjectList) []corev1.PodSpec {
 	return specs
 }
 
-// boundToVApp reports whether an image is that of a driver which searches for nodes in one vApp. One of an unknown version is.
+// boundToVApp reports whether an image is that of a driver which searches for nodes in one vApp. One of an unknown
+// version is.
 func boundToVApp(image string) (string, bool) {
 	name := image[strings.LastIndex(image, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")

@@ -54,7 +54,8 @@ func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
 }
 
 func TestImagesBoundToOneVApp(t *testing.T) {
-	const csi, ccm = "projects.registry.vmware.com/vmware-cloud-director/cloud-director-named-disk-csi-driver", "mirror:5000/x/cloud-provider-for-cloud-director"
+	const csi, ccm = "projects.registry.vmware.com/vmware-cloud-director/cloud-director-named-disk-csi-driver",
+		"mirror:5000/x/cloud-provider-for-cloud-director"
 	tests := []struct {
 		name, image string
 		want        bool

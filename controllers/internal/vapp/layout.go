@@ -20,7 +20,8 @@ func Name(c *infrav1.VCDCluster, clusterName string) string {
 	return clusterName
 }
 
-const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and looks for nodes in one vApp: %s. " +
+const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and looks for nodes in " +
+	"one vApp: %s. " +
 	"Replace or remove it, or make the cluster anew with layout PerFailureDomain"
 
 // IsKept reports whether an annotation keeps a vApp that holds what is not ours.

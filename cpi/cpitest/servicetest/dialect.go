@@ -21,11 +21,23 @@ const (
 )
 
 var annotations = service.Annotations[service.Asked]{Prefix: Prefix, Table: []service.Annotation[service.Asked]{
-	{Name: "addresses", Parse: func(a *service.Asked, v string) (err error) { a.Addresses, err = service.Addresses(v); return err }},
+	{Name: "addresses", Parse: func(a *service.Asked, v string) (err error) {
+		a.Addresses,
+			err = service.Addresses(v)
+		return err
+	}},
 	{Name: "location", Parse: func(a *service.Asked, v string) error { a.Location = v; return nil }},
 	{Name: "share", Parse: func(a *service.Asked, v string) error { a.Share = v; return nil }},
-	{Name: "dry-run", Parse: func(a *service.Asked, v string) (err error) { a.DryRun, err = service.Bool(v); return err }},
-	{Name: "intent", Parse: func(a *service.Asked, v string) (err error) { a.Intent, err = service.Addresses(v); return err }},
+	{Name: "dry-run", Parse: func(a *service.Asked, v string) (err error) {
+		a.DryRun,
+			err = service.Bool(v)
+		return err
+	}},
+	{Name: "intent", Parse: func(a *service.Asked, v string) (err error) {
+		a.Intent,
+			err = service.Addresses(v)
+		return err
+	}},
 	{Name: "standing", Parse: func(a *service.Asked, v string) error { a.Standing = service.List(v); return nil }},
 }}
 

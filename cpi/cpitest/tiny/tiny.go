@@ -53,7 +53,10 @@ func New() *Cloud {
 func (c *Cloud) Backend(cluster string) cpi.Backend {
 	return cpi.Backend{
 		Name: Name, Machines: (*machines)(c), Balancer: (*balancers)(c),
-		Services: service.Defaults{Cluster: cluster, Dialect: servicetest.Dialect{Noun: "location"}, SourceRanges: true, Locations: []string{""}},
+		Services: service.Defaults{
+			Cluster: cluster, Dialect: servicetest.Dialect{Noun: "location"}, SourceRanges: true,
+			Locations: []string{""},
+		},
 		Explain: func(err error) (cpi.Trouble, bool) {
 			return cpi.Trouble{Reason: "TinyCloudAway", Message: err.Error()}, errors.Is(err, ErrAway)
 		},
@@ -65,7 +68,8 @@ func (c *Cloud) Put(name string, address netip.Addr, power cpi.Power) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.machines[name] = cpi.Machine{
-		ProviderID: Name + "://" + name, Name: name, Power: power, Complete: true, NICs: []cpi.NIC{{Primary: true, Addresses: []netip.Addr{address}}},
+		ProviderID: Name + "://" + name, Name: name, Power: power, Complete: true,
+		NICs: []cpi.NIC{{Primary: true, Addresses: []netip.Addr{address}}},
 	}
 }
 
@@ -150,7 +154,10 @@ func (m *machines) Get(_ context.Context, providerID string) (cpi.Machine, error
 	defer unlock()
 	machine, ok := m.machines[strings.TrimPrefix(providerID, Name+"://")]
 	if !ok {
-		return machine, &cpi.AbsenceError{Evidence: gone.Evidence{ScopeShown: true, HomeShown: true, Logged: true, Deleted: true}}
+		return machine, &cpi.AbsenceError{Evidence: gone.Evidence{
+			ScopeShown: true, HomeShown: true, Logged: true,
+			Deleted: true,
+		}}
 	}
 	return machine, nil
 }
@@ -227,7 +234,10 @@ func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (
 			Status: plan.Status{Objects: []plan.Object{{Name: want.Owner.String(), Address: have.address}}},
 		}, nil
 	case len(want.SourceRanges) > 0:
-		return plan.Plan{Refusals: []plan.Finding{{Reason: "Unsupported", Message: "the tiny cloud has no source ranges"}}}, nil
+		return plan.Plan{Refusals: []plan.Finding{{
+			Reason:  "Unsupported",
+			Message: "the tiny cloud has no source ranges",
+		}}}, nil
 	case have == nil:
 		return b.create(want), nil
 	}
@@ -247,7 +257,11 @@ func (b *balancers) create(want plan.Desired) plan.Plan {
 	create := func(b *balancers) {
 		b.balancers[want.Owner.UID] = &balancer{owner: want.Owner, address: address, ports: map[int]string{}}
 	}
-	p := plan.Plan{Steps: []plan.Step{step{"create " + want.Owner.String(), []plan.Use{{Address: address, Owner: want.Owner}}, create}}}
+	p := plan.Plan{Steps: []plan.Step{step{
+		"create " + want.Owner.String(),
+		[]plan.Use{{Address: address, Owner: want.Owner}},
+		create,
+	}}}
 	if !slices.Equal(want.Intent, []netip.Addr{address}) {
 		p.Intent = []netip.Addr{address}
 	}
@@ -265,7 +279,10 @@ func (b *balancers) taken(a netip.Addr, reserved []plan.Use) bool {
 
 // change plans the ports of a load balancer that stands.
 func change(want plan.Desired, have *balancer) plan.Plan {
-	p := plan.Plan{Status: plan.Status{Addresses: []netip.Addr{have.address}, Objects: []plan.Object{{Name: want.Owner.String(), Address: have.address}}}}
+	p := plan.Plan{Status: plan.Status{
+		Addresses: []netip.Addr{have.address},
+		Objects:   []plan.Object{{Name: want.Owner.String(), Address: have.address}},
+	}}
 	wanted := map[int]string{}
 	for _, port := range want.Ports {
 		var members []string
@@ -277,12 +294,17 @@ func change(want plan.Desired, have *balancer) plan.Plan {
 	}
 	for _, port := range slices.Sorted(maps.Keys(wanted)) {
 		if members := wanted[port]; have.ports[port] != members {
-			p.Steps = append(p.Steps, step{text: fmt.Sprintf("serve port %d by %s", port, members), run: func(*balancers) { have.ports[port] = members }})
+			p.Steps = append(p.Steps,
+				step{
+					text: fmt.Sprintf("serve port %d by %s", port, members),
+					run:  func(*balancers) { have.ports[port] = members },
+				})
 		}
 	}
 	for _, port := range slices.Sorted(maps.Keys(have.ports)) {
 		if _, ok := wanted[port]; !ok {
-			p.Steps = append(p.Steps, step{text: fmt.Sprintf("close port %d", port), run: func(*balancers) { delete(have.ports, port) }})
+			p.Steps = append(p.Steps,
+				step{text: fmt.Sprintf("close port %d", port), run: func(*balancers) { delete(have.ports, port) }})
 		}
 	}
 	return p

@@ -50,9 +50,11 @@ environment variables HTTPS_PROXY and NO_PROXY.
 			legacy = "•"
 		}
 		g.Expect(doc).NotTo(BeEmpty(), k.Path)
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", k.Path, code(k.Kind), code(tag.Get("fallback")+tag.Get("default")), doc, legacy)
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", k.Path, code(k.Kind),
+			code(tag.Get("fallback")+tag.Get("default")), doc, legacy)
 		if alias := tag.Get("alias"); alias != "" {
-			fmt.Fprintf(&page, "| `%s` | %s |  | As `%s`. | • |\n", k.Path[:strings.LastIndex(k.Path, ".")+1]+alias, code(k.Kind), k.Path)
+			fmt.Fprintf(&page, "| `%s` | %s |  | As `%s`. | • |\n", k.Path[:strings.LastIndex(k.Path, ".")+1]+alias,
+				code(k.Kind), k.Path)
 		}
 	}
 

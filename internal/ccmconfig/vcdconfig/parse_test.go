@@ -45,7 +45,8 @@ clusterid: c1
 `
 
 func parse(file string) (Config, []string, error) {
-	return Parse([]byte(file), ccmconfig.Environment{ReadFile: func(string) ([]byte, error) { return nil, errors.New("no such file") }})
+	return Parse([]byte(file),
+		ccmconfig.Environment{ReadFile: func(string) ([]byte, error) { return nil, errors.New("no such file") }})
 }
 
 func TestLegacyFile(t *testing.T) {
@@ -56,13 +57,17 @@ func TestLegacyFile(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.VCD.Host).To(Equal("https://vcd.example.com"))
 	g.Expect(c.VCD.VDCs).To(Equal([]string{"acme-vdc"}))
-	g.Expect(c.LoadBalancer.OneArm).To(Equal(&Range{netip.MustParseAddr("192.168.8.2"), netip.MustParseAddr("192.168.8.100")}))
+	g.Expect(c.LoadBalancer.OneArm).To(Equal(&Range{
+		netip.MustParseAddr("192.168.8.2"),
+		netip.MustParseAddr("192.168.8.100"),
+	}))
 	g.Expect(c.LoadBalancer.VIPSubnet).To(Equal(netip.MustParsePrefix("10.11.12.0/24")))
 	g.Expect(c.LoadBalancer.CertAlias).To(Equal("web"))
 	g.Expect(c.Nodes.VApps).To(Equal([]string{"cluster-a"}))
 	g.Expect(c.RDE.ID).To(HaveSuffix("5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11"))
 	g.Expect(warnings).To(ConsistOf(
-		ContainSubstring("loadbalancer.ports.http (line 11) does nothing"), ContainSubstring("loadbalancer.ports.https"),
+		ContainSubstring("loadbalancer.ports.http (line 11) does nothing"),
+		ContainSubstring("loadbalancer.ports.https"),
 		ContainSubstring("enableVirtualServiceSharedIP")))
 }
 
@@ -132,15 +137,22 @@ rde: {id: "urn:vcloud:entity:vmware:capvcdCluster:1"}
 		EdgeGateway: EdgeGateway{Network: "nodes", IPSpace: "public"},
 		Gateways: []Gateway{
 			{Name: "inside", EdgeGateway: EdgeGateway{ID: "edge-2", OneArm: &Range{one, one}}},
-			{Name: "outside", EdgeGateway: EdgeGateway{Network: "dmz", VIPSubnet: netip.MustParsePrefix("10.9.0.0/16")}},
+			{Name: "outside", EdgeGateway: EdgeGateway{
+				Network:   "dmz",
+				VIPSubnet: netip.MustParsePrefix("10.9.0.0/16"),
+			}},
 		},
 		EngineGroup: "seg", Algorithm: "ROUND_ROBIN", SourceRanges: true, IncludeControlPlane: true,
 		Class: "example.com/vcd", ClassOnly: true, DriftInterval: metav1.Duration{Duration: 5 * time.Minute},
 	}))
 	any4, any6 := netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")
 	g.Expect(c.Nodes).To(Equal(Nodes{
-		VApps: []string{"a", "b"}, VAppNamePrefix: "cluster-", Region: "north", MaxAge: metav1.Duration{Duration: time.Minute},
-		Zones: []Zone{{Name: "zone-a", Region: "south", VDC: "vdc-a"}, {Name: "zone-b", VDC: "vdc-a", PlacementPolicy: "rack-2"}},
+		VApps: []string{"a", "b"}, VAppNamePrefix: "cluster-", Region: "north",
+		MaxAge: metav1.Duration{Duration: time.Minute},
+		Zones: []Zone{
+			{Name: "zone-a", Region: "south", VDC: "vdc-a"},
+			{Name: "zone-b", VDC: "vdc-a", PlacementPolicy: "rack-2"},
+		},
 		Addresses: Addresses{
 			Families: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol},
 			Internal: Selection{NICs: []int{1}, CIDRs: []netip.Prefix{any4, any6}},
@@ -155,26 +167,97 @@ func TestProblems(t *testing.T) {
 		file string
 		want []string // all that is reported
 	}{
-		{"all that is missing is reported at once", "{}", []string{"vcd.host: is missing", "vcd.org: is missing", "vcd.vdc: is missing", "clusterid: is missing", "loadbalancer.network: is missing"}},
-		{"a cluster without load balancers needs no network and no id", "vcd: {host: https://h, org: o, vdc: v}\nloadbalancer: {enabled: false}", nil},
+		{
+			"all that is missing is reported at once", "{}",
+			[]string{
+				"vcd.host: is missing", "vcd.org: is missing", "vcd.vdc: is missing", "clusterid: is missing",
+				"loadbalancer.network: is missing",
+			},
+		},
+		{
+			"a cluster without load balancers needs no network and no id",
+			"vcd: {host: https://h, org: o, vdc: v}\nloadbalancer: {enabled: false}", nil,
+		},
 		{"an unknown key", minimal + "nodes: {zonez: []}\n", []string{"nodes.zonez (line 5): is no key"}},
-		{"a key in another spelling", minimal + "nodes: {vappnameprefix: x}\n", []string{"nodes.vAppNamePrefix may be meant"}},
-		{"a key where older versions had it", minimal + "network: x\n", []string{"loadbalancer.gateways[…].network or loadbalancer.network may be meant"}},
-		{"a key that is set twice", minimal + "vAppName: a\nvAppName: b\n", []string{"vAppName (line 6): is there twice"}},
-		{"a value in place of a section", minimal + "nodes: x\n", []string{"nodes (line 5): must hold keys and values"}},
-		{"a section in place of a value", minimal + "vAppName: {}\n", []string{"vAppName (line 5): must be a single value"}},
-		{"a value in place of a list", minimal + "nodes: {vApps: x}\n", []string{"nodes.vApps (line 5): must be a list"}},
-		{"values of the wrong kind", minimal + "nodes: {maxAge: soon, addresses: {internal: {nics: [a, 1], cidrs: [10.0.0.1]}, families: [IPv5]}}\n", []string{"nodes.maxAge", "nics (line 5): element 1", "cidrs (line 5): element 1", `"IPv5"`}},
-		{"http is refused", "vcd: {host: http://h, org: o, vdc: v}\nloadbalancer: {enabled: no}", []string{"https only"}},
-		{"a password in the address is not repeated", "vcd: {host: https://u:pw@h, org: o, vdc: v}\nloadbalancer: {enabled: no}", []string{"without user"}},
-		{"a certificate file that cannot be read", strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundleFile: /x", 1), []string{"vcd.caBundleFile (line 2): cannot be read"}},
-		{"certificates that are none", strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundle: x", 1), []string{"no certificate"}},
-		{"zones that contradict each other", minimal + "nodes: {zones: [{name: a, vdc: v}, {name: -, vdc: v}, {name: c}]}\n", []string{"zones[1].name", "zones[1].vdc", "zones[2].vdc"}},
-		{"an id that cannot be a marker", strings.Replace(minimal, "c1", "two words", 1), []string{"clusterid (line 4)"}},
-		{"an id that was never filled in", strings.Replace(minimal, "c1", "CLUSTER_ID", 1), []string{"clusterid (line 4): is still CLUSTER_ID"}},
-		{"one-arm ranges", strings.Replace(minimal, "network: nodes", "network: n, oneArm: {startIP: 10.0.0.9, endIP: 10.0.0.1}, gateways: [{name: x, network: n, oneArm: {startIP: 10.0.0.1}}]", 1), []string{"loadbalancer.oneArm.endIP (line 3): is 10.0.0.1, which is before", "gateways[0].oneArm.endIP: is missing"}},
-		{"gateways that cannot be distinguished", strings.Replace(minimal, "network: nodes", "network: n, edgeGateway: e, gateways: [{name: x, network: n}, {name: x}, {network: n}]", 1), []string{"edgeGateway (line 3)", "gateways[1].name", "gateways[1].network", "gateways[2].name"}},
-		{"a class that is not set, and an unknown algorithm", strings.Replace(minimal, "network: nodes", "network: n, classOnly: true, algorithm: best", 1), []string{"classOnly", "algorithm"}},
+		{
+			"a key in another spelling", minimal + "nodes: {vappnameprefix: x}\n",
+			[]string{"nodes.vAppNamePrefix may be meant"},
+		},
+		{
+			"a key where older versions had it", minimal + "network: x\n",
+			[]string{"loadbalancer.gateways[…].network or loadbalancer.network may be meant"},
+		},
+		{
+			"a key that is set twice", minimal + "vAppName: a\nvAppName: b\n",
+			[]string{"vAppName (line 6): is there twice"},
+		},
+		{
+			"a value in place of a section", minimal + "nodes: x\n",
+			[]string{"nodes (line 5): must hold keys and values"},
+		},
+		{
+			"a section in place of a value", minimal + "vAppName: {}\n",
+			[]string{"vAppName (line 5): must be a single value"},
+		},
+		{
+			"a value in place of a list", minimal + "nodes: {vApps: x}\n",
+			[]string{"nodes.vApps (line 5): must be a list"},
+		},
+		{
+			"values of the wrong kind", minimal + "nodes: {maxAge: soon, addresses: {internal: {nics: [a, 1], cidrs: " +
+				"[10.0.0.1]}, families: [IPv5]}}\n",
+			[]string{"nodes.maxAge", "nics (line 5): element 1", "cidrs (line 5): element 1", `"IPv5"`},
+		},
+		{
+			"http is refused", "vcd: {host: http://h, org: o, vdc: v}\nloadbalancer: {enabled: no}",
+			[]string{"https only"},
+		},
+		{
+			"a password in the address is not repeated",
+			"vcd: {host: https://u:pw@h, org: o, vdc: v}\nloadbalancer: {enabled: no}",
+			[]string{"without user"},
+		},
+		{
+			"a certificate file that cannot be read",
+			strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundleFile: /x", 1),
+			[]string{"vcd.caBundleFile (line 2): cannot be read"},
+		},
+		{
+			"certificates that are none", strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundle: x", 1),
+			[]string{"no certificate"},
+		},
+		{
+			"zones that contradict each other",
+			minimal + "nodes: {zones: [{name: a, vdc: v}, {name: -, vdc: v}, {name: c}]}\n",
+			[]string{"zones[1].name", "zones[1].vdc", "zones[2].vdc"},
+		},
+		{
+			"an id that cannot be a marker", strings.Replace(minimal, "c1", "two words", 1),
+			[]string{"clusterid (line 4)"},
+		},
+		{
+			"an id that was never filled in", strings.Replace(minimal, "c1", "CLUSTER_ID", 1),
+			[]string{"clusterid (line 4): is still CLUSTER_ID"},
+		},
+		{
+			"one-arm ranges", strings.Replace(minimal, "network: nodes", "network: n, oneArm: {startIP: 10.0.0.9, "+
+				"endIP: 10.0.0.1}, gateways: [{name: x, network: n, oneArm: {startIP: 10.0.0.1}}]", 1),
+			[]string{
+				"loadbalancer.oneArm.endIP (line 3): is 10.0.0.1, which is before",
+				"gateways[0].oneArm.endIP: is missing",
+			},
+		},
+		{
+			"gateways that cannot be distinguished",
+			strings.Replace(minimal, "network: nodes",
+				"network: n, edgeGateway: e, gateways: [{name: x, network: n}, {name: x}, {network: n}]", 1),
+			[]string{"edgeGateway (line 3)", "gateways[1].name", "gateways[1].network", "gateways[2].name"},
+		},
+		{
+			"a class that is not set, and an unknown algorithm",
+			strings.Replace(minimal, "network: nodes", "network: n, classOnly: true, algorithm: best", 1),
+			[]string{"classOnly", "algorithm"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -27,7 +27,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	arm, err := ParseRange("")
 	g.Expect(err).NotTo(HaveOccurred())
 	some := Selection{
-		NICs: []int{0, 1}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Exclude: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/24")},
+		NICs: []int{0, 1}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		Exclude: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/24")},
 	}
 	want := Config{
 		VCD: VCD{
@@ -35,11 +36,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			InsecureSkipVerify: true, ServiceAccountSecret: "vcloud-service-account",
 		},
 		LoadBalancer: LoadBalancer{
-			EdgeGateway: EdgeGateway{Network: "nodes", IPSpace: "public"}, EngineGroup: "seg", Algorithm: "RANDOM", CertAlias: "wildcard",
+			EdgeGateway: EdgeGateway{Network: "nodes", IPSpace: "public"}, EngineGroup: "seg", Algorithm: "RANDOM",
+			CertAlias:    "wildcard",
 			SourceRanges: true, IncludeControlPlane: true, Class: "example.com/vcd", ClassOnly: true,
 			DriftInterval: metav1.Duration{Duration: 5 * time.Minute},
 			Gateways: []Gateway{{Name: "dmz", EdgeGateway: EdgeGateway{
-				ID: "urn:vcloud:gateway:2", VIPSubnet: netip.MustParsePrefix("10.1.0.0/24"), IPSpace: "dmz", OneArm: &arm,
+				ID: "urn:vcloud:gateway:2", VIPSubnet: netip.MustParsePrefix("10.1.0.0/24"), IPSpace: "dmz",
+				OneArm: &arm,
 			}}},
 		},
 		ClusterID: "infra-1", VAppName: "demo",
@@ -62,7 +65,8 @@ func TestWhatIsNotWrittenHasItsDefault(t *testing.T) {
 	g := NewWithT(t)
 
 	got, warnings := read(g, Config{
-		VCD: VCD{Host: "https://vcd.example.com", Org: "acme", VDC: "v"}, LoadBalancer: LoadBalancer{Enabled: new(false)},
+		VCD:          VCD{Host: "https://vcd.example.com", Org: "acme", VDC: "v"},
+		LoadBalancer: LoadBalancer{Enabled: new(false)},
 	})
 
 	g.Expect(warnings).To(BeEmpty())

@@ -92,11 +92,13 @@ func mend(d *openapi2.SchemaRef) {
 	if len(v.Enum) > 0 && len(v.Properties) == 0 {
 		v.Type = &openapi3.Types{openapi3.TypeString}
 	}
-	if extra := v.AdditionalProperties.Schema; extra != nil && extra.Value != nil && len(extra.Value.Properties) == 0 && extra.Value.Type.Is("object") {
+	if extra := v.AdditionalProperties.Schema; extra != nil && extra.Value != nil && len(extra.Value.Properties) == 0 &&
+		extra.Value.Type.Is("object") {
 		v.AdditionalProperties = openapi3.AdditionalProperties{Has: openapi3.Ptr(true)}
 	}
 	for _, p := range v.Properties {
-		if mend(p); p.Value != nil && p.Value.Type.Is("object") && len(p.Value.Properties) == 0 && p.Value.AdditionalProperties.Has == nil && p.Value.AdditionalProperties.Schema == nil {
+		if mend(p); p.Value != nil && p.Value.Type.Is("object") && len(p.Value.Properties) == 0 &&
+			p.Value.AdditionalProperties.Has == nil && p.Value.AdditionalProperties.Schema == nil {
 			p.Value.Type = nil
 		}
 	}

@@ -55,7 +55,8 @@ func (c *Collector) Exchanges() []vcdsim.Exchange {
 		out = append(out, x)
 	}
 	slices.SortFunc(out, func(a, b vcdsim.Exchange) int {
-		return cmp.Or(strings.Compare(a.Operation, b.Operation), cmp.Compare(a.Status, b.Status), strings.Compare(a.URI, b.URI))
+		return cmp.Or(strings.Compare(a.Operation, b.Operation), cmp.Compare(a.Status, b.Status),
+			strings.Compare(a.URI, b.URI))
 	})
 	return out
 }

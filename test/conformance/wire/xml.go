@@ -20,7 +20,8 @@ import (
 func xmlExchanges(exchanges []vcdsim.Exchange) []vcdsim.Exchange {
 	var out []vcdsim.Exchange
 	for _, x := range exchanges {
-		if strings.HasPrefix(x.URI, "/api/") && bytes.HasPrefix(x.Response, []byte("<?xml")) && !strings.HasPrefix(x.URI, "/api/versions") {
+		if strings.HasPrefix(x.URI, "/api/") && bytes.HasPrefix(x.Response, []byte("<?xml")) &&
+			!strings.HasPrefix(x.URI, "/api/versions") {
 			out = append(out, x)
 		}
 	}
@@ -36,7 +37,8 @@ const driver = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
 // CheckXML validates the XML answers with xmllint and the folder with VMware's schemas, and returns their number.
 func CheckXML(groundTruth, scratch string, exchanges []vcdsim.Exchange) ([]Violation, int, error) {
 	docs := xmlExchanges(exchanges)
-	if err := os.WriteFile(filepath.Join(scratch, "driver.xsd"), fmt.Appendf(nil, driver, groundTruth), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(scratch, "driver.xsd"), fmt.Appendf(nil, driver, groundTruth),
+		0o600); err != nil {
 		return nil, 0, fmt.Errorf("writing the schemas' driver: %w", err)
 	}
 	const batch = 200
@@ -79,7 +81,10 @@ func checkBatch(groundTruth, scratch string, docs []vcdsim.Exchange) ([]Violatio
 			return nil, fmt.Errorf("parsing the output of xmllint: %s", m[0])
 		}
 		what := braces.ReplaceAllString(string(m[2]), "")
-		v := Violation{Operation: docs[i].Operation, Status: docs[i].Status, Where: "document", What: what, Body: excerpt(docs[i].Response)}
+		v := Violation{
+			Operation: docs[i].Operation, Status: docs[i].Status, Where: "document", What: what,
+			Body: excerpt(docs[i].Response),
+		}
 		if !tolerated(v) {
 			out = append(out, v)
 		}
@@ -124,7 +129,8 @@ func (o Order) Check(exchanges []vcdsim.Exchange) []Violation {
 			if known[[2]string{after, before}] && !known[[2]string{before, after}] {
 				out = append(out, Violation{
 					Operation: x.Operation, Status: x.Status, Where: "order",
-					What: fmt.Sprintf("in %s, %s comes before %s; recordings have it behind", parent, before, after), Body: excerpt(x.Response),
+					What: fmt.Sprintf("in %s, %s comes before %s; recordings have it behind", parent, before, after),
+					Body: excerpt(x.Response),
 				})
 			}
 		})

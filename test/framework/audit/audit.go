@@ -131,7 +131,8 @@ func Compare(requests []Request, user string, rights []Right) Finding {
 			continue
 		}
 		found.Requests++
-		if denied := fmt.Sprintf("%s in namespace %q", r.Right, r.Namespace); r.Denied && !slices.Contains(found.Denied, denied) {
+		if denied := fmt.Sprintf("%s in namespace %q", r.Right, r.Namespace); r.Denied &&
+			!slices.Contains(found.Denied, denied) {
 			found.Denied = append(found.Denied, denied)
 		}
 		if !r.Denied {

@@ -87,7 +87,8 @@ func (k *Killer) Gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool
 func (k *Killer) hold(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	w, accepted := Write{Operation: r.Operation, Path: r.Path}, m == vcdsim.Worked && r.Status < http.StatusMultipleChoices
+	w, accepted := Write{Operation: r.Operation, Path: r.Path}, m == vcdsim.Worked &&
+		r.Status < http.StatusMultipleChoices
 	if k.o.Numbered {
 		w.Number = len(k.writes[k.flow])
 	}
@@ -187,7 +188,8 @@ func (k *Killer) restart(ctx context.Context) {
 		k.tb.Errorf("killing the program: %s", err)
 	}
 	k.mu.Lock()
-	k.tb.Logf("%s: killed %s, after %s", k.o.Flow, strings.Join(k.held, " and "), time.Since(k.began).Round(time.Millisecond))
+	k.tb.Logf("%s: killed %s, after %s", k.o.Flow, strings.Join(k.held, " and "),
+		time.Since(k.began).Round(time.Millisecond))
 	k.held = nil
 	close(k.release)
 	k.release = make(chan struct{})

@@ -25,7 +25,8 @@ func (s *Stack) Apply(ctx context.Context, objects ...unstructured.Unstructured)
 	for i := range objects {
 		object := objects[i].DeepCopy()
 		group.Go(func() error {
-			err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+			err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner,
+				client.ForceOwnership)
 			if err != nil {
 				return fmt.Errorf("applying %s %s: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
 			}
@@ -91,7 +92,8 @@ func (s *Stack) discovered(crd *unstructured.Unstructured) bool {
 			continue
 		}
 		list, err := s.clients.Discovery().ServerResourcesForGroupVersion(fmt.Sprintf("%s/%s", group, version["name"]))
-		if err != nil || !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == plural }) {
+		if err != nil || !slices.ContainsFunc(list.APIResources,
+			func(r metav1.APIResource) bool { return r.Name == plural }) {
 			return false
 		}
 	}

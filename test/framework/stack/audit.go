@@ -32,6 +32,7 @@ func (s *Stack) auditArgs() ([]string, error) {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)
 	}
 	return []string{
-		"--audit-policy-file=" + policy, "--audit-log-path=" + s.AuditLog(), "--audit-log-maxsize=0", "--audit-log-mode=blocking",
+		"--audit-policy-file=" + policy, "--audit-log-path=" + s.AuditLog(), "--audit-log-maxsize=0",
+		"--audit-log-mode=blocking",
 	}, nil
 }

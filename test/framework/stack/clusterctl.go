@@ -51,7 +51,8 @@ func LocalRepository(dir string, repository Repository) (string, error) {
 	}
 	config := map[string]any{
 		"providers": []map[string]string{{
-			"name": providerName, "type": "InfrastructureProvider", "url": "file://" + filepath.ToSlash(filepath.Join(release, ComponentsFile)),
+			"name": providerName, "type": "InfrastructureProvider",
+			"url": "file://" + filepath.ToSlash(filepath.Join(release, ComponentsFile)),
 		}},
 		"overridesFolder": filepath.Join(dir, "overrides"),
 	}
@@ -112,7 +113,8 @@ func (s *Stack) output(ctx context.Context, stdin io.Reader, name string, args .
 		cmd.Env = append(cmd.Env, key+"="+value)
 	}
 	if err := cmd.Run(); err != nil {
-		return stdout.Bytes(), fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		return stdout.Bytes(),
+			fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return stdout.Bytes(), nil
 }

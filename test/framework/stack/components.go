@@ -157,7 +157,8 @@ func (c *components) rewired(port int, ca []byte) ([]unstructured.Unstructured, 
 		}
 		if found {
 			callURL(config, port, ca)
-			if err := unstructured.SetNestedMap(object.Object, config, "spec", "conversion", "webhook", "clientConfig"); err != nil {
+			if err := unstructured.SetNestedMap(object.Object, config, "spec", "conversion", "webhook",
+				"clientConfig"); err != nil {
 				return nil, nil, fmt.Errorf("changing %s: %w", object.GetName(), err)
 			}
 		}

@@ -76,7 +76,8 @@ func TestComponents(t *testing.T) {
 	g.Expect(c.environment()).To(Equal([]string{"POD_NAMESPACE=tiny-system", "PLAIN=yes"}))
 	g.Expect(names(c.rest)).To(Equal([]string{"manager"}), "neither Service nor cert-manager's objects")
 	for _, object := range c.crds {
-		g.Expect(object.GetLabels()).To(And(HaveKeyWithValue(providerLabel, "infrastructure-tiny"), HaveKey(clusterctlv1.ClusterctlLabel)))
+		g.Expect(object.GetLabels()).To(And(HaveKeyWithValue(providerLabel, "infrastructure-tiny"),
+			HaveKey(clusterctlv1.ClusterctlLabel)))
 	}
 
 	crds, webhooks, err := c.rewired(4711, []byte("CA"))
@@ -88,7 +89,8 @@ func TestComponents(t *testing.T) {
 	hooks, _, err := unstructured.NestedSlice(webhooks[0].Object, "webhooks")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(hooks).To(HaveLen(1))
-	g.Expect(hooks[0]).To(HaveKeyWithValue("clientConfig", map[string]any{"url": "https://127.0.0.1:4711/validate", "caBundle": "Q0E="}))
+	g.Expect(hooks[0]).To(HaveKeyWithValue("clientConfig",
+		map[string]any{"url": "https://127.0.0.1:4711/validate", "caBundle": "Q0E="}))
 
 	again, _, err := c.rewired(4712, []byte("CA"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -99,9 +101,13 @@ func TestComponents(t *testing.T) {
 
 func TestComponentsThatCannotBeInstalled(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, want string }{
-		"no namespace and deployment": {yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n", want: "need one Namespace"},
-		"a variable without value":    {yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: \"${NOBODY_SET_THIS}\"}\n", want: "NOBODY_SET_THIS"},
-		"no YAML":                     {yaml: "a: b: c", want: "reading components"},
+		"no namespace and deployment": {
+			yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n",
+			want: "need one Namespace",
+		},
+		"a variable without value": {yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: " +
+			"\"${NOBODY_SET_THIS}\"}\n", want: "NOBODY_SET_THIS"},
+		"no YAML": {yaml: "a: b: c", want: "reading components"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseComponents([]byte(test.yaml), nil)
@@ -134,7 +140,8 @@ func TestLocalRepository(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	path, err := LocalRepository(dir, Repository{
-		Version: "v2.0.0", Files: map[string][]byte{"metadata.yaml": []byte("x")}, Variables: map[string]string{"VCD_SITE": "https://vcd.example.com"},
+		Version: "v2.0.0", Files: map[string][]byte{"metadata.yaml": []byte("x")},
+		Variables: map[string]string{"VCD_SITE": "https://vcd.example.com"},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	content, err := os.ReadFile(path)

@@ -129,7 +129,8 @@ func (s *Stack) writeAdmin(port int) error {
 		QPS:             -1,
 		Proxy:           http.ProxyURL(nil),
 	}
-	return s.writeKubeconfig(s.Kubeconfig(), clientcmdapi.AuthInfo{ClientCertificateData: admin.cert, ClientKeyData: admin.key}, "default")
+	return s.writeKubeconfig(s.Kubeconfig(),
+		clientcmdapi.AuthInfo{ClientCertificateData: admin.cert, ClientKeyData: admin.key}, "default")
 }
 
 func (s *Stack) writeKubeconfig(path string, user clientcmdapi.AuthInfo, namespace string) error {
@@ -171,7 +172,9 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 }
 
 // waitReady waits until a check passes, and stops as soon as the process, or one it needs, has ended.
-func (s *Stack) waitReady(ctx context.Context, p *process.Process, ready func(context.Context) error, needs ...*process.Process) error {
+func (s *Stack) waitReady(ctx context.Context, p *process.Process, ready func(context.Context) error,
+	needs ...*process.Process,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	ticker := time.NewTicker(pollEvery)
@@ -188,7 +191,8 @@ func (s *Stack) waitReady(ctx context.Context, p *process.Process, ready func(co
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s did not become ready (%w): see %s", p.Name(), errors.Join(ctx.Err(), last), p.LogPath())
+			return fmt.Errorf("%s did not become ready (%w): see %s", p.Name(), errors.Join(ctx.Err(), last),
+				p.LogPath())
 		case <-ticker.C:
 		}
 	}

@@ -86,7 +86,8 @@ func (s *Stack) installRest(ctx context.Context, m *Manager) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.managers = slices.DeleteFunc(s.managers, func(other *Manager) bool { return other.Name() == m.Name() && !other.running() })
+	s.managers = slices.DeleteFunc(s.managers,
+		func(other *Manager) bool { return other.Name() == m.Name() && !other.running() })
 	s.managers = append(s.managers, m)
 	return nil
 }

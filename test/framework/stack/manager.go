@@ -90,7 +90,8 @@ func (m *Manager) Start(ctx context.Context) error {
 	if err := m.rewire(ctx); err != nil {
 		return err
 	}
-	env := slices.Concat(cleanEnvironment(), m.components.environment(), []string{"KUBECONFIG=" + m.kubeconfig()}, m.install.Env)
+	env := slices.Concat(cleanEnvironment(), m.components.environment(), []string{"KUBECONFIG=" + m.kubeconfig()},
+		m.install.Env)
 	p, err := process.Start(process.Spec{
 		Name: m.Name(), Path: m.install.ManagerBinary, Args: m.args(), Env: env, Dir: m.stack.dir,
 	})

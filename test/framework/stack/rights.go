@@ -66,9 +66,11 @@ func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAc
 		}
 		for _, subject := range binding.Subjects {
 			for _, rule := range known[binding.RoleRef] {
-				if right := firstOf(rule, objects[i].GetNamespace()); right != nil && subject.Kind == rbacv1.ServiceAccountKind {
+				if right := firstOf(rule, objects[i].GetNamespace()); right != nil &&
+					subject.Kind == rbacv1.ServiceAccountKind {
 					rights = append(rights, authorizationv1.SubjectAccessReviewSpec{
-						User: "system:serviceaccount:" + subject.Namespace + ":" + subject.Name, ResourceAttributes: right,
+						User:               "system:serviceaccount:" + subject.Namespace + ":" + subject.Name,
+						ResourceAttributes: right,
 					})
 				}
 			}
@@ -118,7 +120,10 @@ func firstOf(rule rbacv1.PolicyRule, namespace string) *authorizationv1.Resource
 		return nil
 	}
 	resource, sub, _ := strings.Cut(rule.Resources[0], "/")
-	right := &authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Namespace: namespace}
+	right := &authorizationv1.ResourceAttributes{
+		Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource,
+		Subresource: sub, Namespace: namespace,
+	}
 	if len(rule.ResourceNames) > 0 {
 		right.Name = rule.ResourceNames[0]
 	}

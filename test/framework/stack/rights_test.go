@@ -54,8 +54,11 @@ func TestRightsThatAreWaitedFor(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rights).To(ConsistOf(
 		authorizationv1.SubjectAccessReviewSpec{
-			User:               "system:serviceaccount:home:manager",
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "nodes", Subresource: "status"},
+			User: "system:serviceaccount:home:manager",
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: "patch", Resource: "nodes",
+				Subresource: "status",
+			},
 		},
 		authorizationv1.SubjectAccessReviewSpec{
 			User: "system:serviceaccount:home:manager",

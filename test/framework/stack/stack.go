@@ -93,7 +93,10 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{dir: dir, out: opts.Out, programs: set, failed: make(chan error, 16), auditNamespace: opts.AuditNamespace}
+	s := &Stack{
+		dir: dir, out: opts.Out, programs: set, failed: make(chan error, 16),
+		auditNamespace: opts.AuditNamespace,
+	}
 	if err := s.claim(); err != nil {
 		return nil, err
 	}
@@ -112,11 +115,13 @@ func (s *Stack) claim() error {
 		return fmt.Errorf("making the folder of the stack: %w", err)
 	}
 	if free, ok := process.FreeSpace(s.dir); ok && free < neededSpace {
-		return fmt.Errorf("the disk is full: the stack needs %d MiB in %s, and there are %d", neededSpace>>20, s.dir, free>>20)
+		return fmt.Errorf("the disk is full: the stack needs %d MiB in %s, and there are %d", neededSpace>>20, s.dir,
+			free>>20)
 	}
 	unlock, err := process.Lock(filepath.Join(s.dir, "lock"))
 	if locked := (*process.LockedError)(nil); errors.As(err, &locked) {
-		return fmt.Errorf("another stack (%s) runs in %s: end it or choose another folder: %w", locked.Holder, s.dir, err)
+		return fmt.Errorf("another stack (%s) runs in %s: end it or choose another folder: %w", locked.Holder, s.dir,
+			err)
 	}
 	if err != nil {
 		return err

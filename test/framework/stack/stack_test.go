@@ -90,7 +90,10 @@ func orphansGo(ctx context.Context, t *testing.T, s *stack.Stack) {
 	g.Expect(s.Client().Create(ctx, owner)).To(Succeed())
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: "owned", Namespace: "default",
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name,
+			UID: owner.UID,
+		}},
 	}}
 	g.Expect(s.Client().Create(ctx, owned)).To(Succeed())
 	g.Expect(s.Client().Delete(ctx, owner)).To(Succeed())
@@ -112,7 +115,8 @@ func clusterctlWorks(ctx context.Context, t *testing.T, s *stack.Stack) {
 		},
 		Variables: map[string]string{"TINY_VALUE": "from clusterctl.yaml"},
 	})).To(Succeed())
-	out, err := s.Clusterctl(ctx, "generate", "cluster", "tiny", "--infrastructure=vcd:v2.0.0", "--flavor=tiny", "--target-namespace=default")
+	out, err := s.Clusterctl(ctx, "generate", "cluster", "tiny", "--infrastructure=vcd:v2.0.0", "--flavor=tiny",
+		"--target-namespace=default")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(out)).To(And(ContainSubstring("name: tiny"), ContainSubstring("value: from clusterctl.yaml")))
 
@@ -132,7 +136,8 @@ func managerReturns(ctx context.Context, t *testing.T, s *stack.Stack) {
 	core := s.Manager("cluster-api")
 	g.Expect(core.Kill()).To(Succeed())
 	g.Expect(core.Healthy(ctx)).NotTo(Succeed())
-	g.Expect(s.Client().Create(ctx, cluster("unheard", "10.1.0.0/16"))).To(MatchError(ContainSubstring("failed calling webhook")))
+	g.Expect(s.Client().Create(ctx,
+		cluster("unheard", "10.1.0.0/16"))).To(MatchError(ContainSubstring("failed calling webhook")))
 	began := time.Now()
 	g.Expect(core.Start(ctx)).To(Succeed())
 	t.Logf("ready again after %s", time.Since(began))

@@ -34,11 +34,13 @@ type authority struct {
 func readAuthority(u *guest.Userdata, base string) (authority, error) {
 	crt, found := u.File(base + ".crt")
 	if !found {
-		return authority{}, fmt.Errorf("%s.crt is not written: no kubeconfig made outside of the cluster would fit", base)
+		return authority{}, fmt.Errorf("%s.crt is not written: no kubeconfig made outside of the cluster would fit",
+			base)
 	}
 	key, found := u.File(base + ".key")
 	if !found {
-		return authority{}, fmt.Errorf("%s.key is not written: no kubeconfig made outside of the cluster would fit", base)
+		return authority{}, fmt.Errorf("%s.key is not written: no kubeconfig made outside of the cluster would fit",
+			base)
 	}
 	cert, err := certs.DecodeCertPEM([]byte(crt.Content))
 	if err != nil || cert == nil {

@@ -24,7 +24,8 @@ func (w *Workloads) check(p *plan) error {
 	case c == nil:
 		return fmt.Errorf("kubeadm join: %w for a control plane at %s, nothing answers there", errWaiting, p.endpoint)
 	case c.up() == "":
-		return fmt.Errorf("kubeadm join: %w for a control plane of cluster %s at %s, none is running", errWaiting, c.name, p.endpoint)
+		return fmt.Errorf("kubeadm join: %w for a control plane of cluster %s at %s, none is running", errWaiting,
+			c.name, p.endpoint)
 	}
 	if err := c.checkAuthorities(p); err != nil {
 		return err
@@ -35,10 +36,12 @@ func (w *Workloads) check(p *plan) error {
 // checkAuthorities refuses a joiner that trusts, or brings, other authorities than the cluster's.
 func (c *cluster) checkAuthorities(p *plan) error {
 	if !p.anyCA && !c.ca.pinned(p.caHashes) {
-		return fmt.Errorf("kubeadm join: the cluster at %s has CA %s, which caCertHashes does not pin", p.endpoint, c.ca.hash())
+		return fmt.Errorf("kubeadm join: the cluster at %s has CA %s, which caCertHashes does not pin", p.endpoint,
+			c.ca.hash())
 	}
 	if p.controlPlane && (!p.ca.cert.Equal(c.ca.cert) || !p.etcdCA.cert.Equal(c.etcdCA.cert)) {
-		return fmt.Errorf("kubeadm join: the certificate authorities written to /etc/kubernetes/pki are not those of the cluster at %s", p.endpoint)
+		return fmt.Errorf("kubeadm join: the certificate authorities written to /etc/kubernetes/pki are not those of "+
+			"the cluster at %s", p.endpoint)
 	}
 	return nil
 }
@@ -47,9 +50,11 @@ func (c *cluster) checkAuthorities(p *plan) error {
 func (w *Workloads) checkToken(c *cluster, token string) error {
 	id, secretPart, _ := strings.Cut(token, ".")
 	secret := &corev1.Secret{}
-	err := c.client.Get(w.ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}, secret)
+	err := c.client.Get(w.ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id},
+		secret)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("kubeadm join: %w for bootstrap token %s, cluster %s does not know it", errWaiting, id, c.name)
+		return fmt.Errorf("kubeadm join: %w for bootstrap token %s, cluster %s does not know it", errWaiting, id,
+			c.name)
 	}
 	if err != nil {
 		return fmt.Errorf("kubeadm join: reading bootstrap token %s: %w", id, err)

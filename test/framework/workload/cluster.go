@@ -195,11 +195,13 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	quorum, local := c.quorum, c.address
 	c.lock.Unlock()
 	if !quorum {
-		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable", errors.New("etcdserver: no leader, most members are down"))
+		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable",
+			errors.New("etcdserver: no leader, most members are down"))
 		return
 	}
 	if node, ok := c.forwardTo(r); ok && !c.nodeRuns(node) {
-		refuse(w, http.StatusBadGateway, "InternalError", fmt.Errorf("dialing kubelet of node %s: no route to host", node))
+		refuse(w, http.StatusBadGateway, "InternalError",
+			fmt.Errorf("dialing kubelet of node %s: no route to host", node))
 		return
 	}
 	// A port forward is dialled at the request's host, which only the proxy can resolve.

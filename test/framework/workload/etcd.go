@@ -68,7 +68,8 @@ func (c *cluster) settleEtcd(ctx context.Context, alive []string) (voters, error
 func (c *cluster) elect(ctx context.Context, candidate *corev1.Pod, pods []corev1.Pod) error {
 	for i := range pods {
 		pod := &pods[i]
-		if err := c.update(ctx, pod, func() { delete(pod.Annotations, cloudv1.EtcdLeaderFromAnnotationName) }); err != nil {
+		if err := c.update(ctx, pod,
+			func() { delete(pod.Annotations, cloudv1.EtcdLeaderFromAnnotationName) }); err != nil {
 			return err
 		}
 	}
@@ -96,7 +97,8 @@ func leaderNow() string { return time.Now().Format(time.RFC3339) }
 // etcdPods lists the members, leaving out those that were removed through etcd's API.
 func (c *cluster) etcdPods(ctx context.Context) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	if err := c.client.List(ctx, list, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"component": "etcd"}); err != nil {
+	if err := c.client.List(ctx, list, client.InNamespace(metav1.NamespaceSystem),
+		client.MatchingLabels{"component": "etcd"}); err != nil {
 		return nil, fmt.Errorf("listing etcd pods: %w", err)
 	}
 	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {

@@ -77,7 +77,8 @@ func TestEtcdMembership(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	w, b := start(t, workload.Options{NotReadyAfter: time.Millisecond}), newBed(t)
-	first, second, third := b.vm("cp-0", 1, b.initData()), b.vm("cp-1", 2, b.controlPlaneData()), b.vm("cp-2", 3, b.controlPlaneData())
+	first, second, third := b.vm("cp-0", 1, b.initData()), b.vm("cp-1", 2, b.controlPlaneData()),
+		b.vm("cp-2", 3, b.controlPlaneData())
 	_, err := w.PowerOn(ctx, first)
 	g.Expect(err).NotTo(HaveOccurred())
 	set := clients(g, w)
@@ -101,7 +102,8 @@ func TestEtcdMembership(t *testing.T) {
 
 	// The leader goes: another leads, and the member that is away cannot be reached.
 	w.PowerOff(ctx, first.ID)
-	forward := set.CoreV1().RESTClient().Post().Namespace("kube-system").Resource("pods").Name("etcd-cp-0").SubResource("portforward")
+	forward := set.CoreV1().RESTClient().Post().Namespace("kube-system").Resource("pods").Name("etcd-cp-0").SubResource(
+		"portforward")
 	g.Expect(forward.Do(ctx).Error()).To(MatchError(ContainSubstring("dialing kubelet of node cp-0: no route to host")))
 	client = b.etcdMember(ctx, w, "cp-1")
 	g.Expect(client.LeaderID).NotTo(Equal(id["cp-0"]))

@@ -99,10 +99,12 @@ func (b *bed) initData() []byte {
 		&bootstrapv1.ClusterConfiguration{ControlPlaneEndpoint: b.vip + ":6443"}, v,
 		&upstream.AdditionalData{KubernetesVersion: &b.version, ClusterName: ptr.To("demo")})
 	b.must(err)
-	initial, err := bootstraptypes.MarshalInitConfigurationForVersion(&bootstrapv1.InitConfiguration{NodeRegistration: b.registration()}, v)
+	initial, err := bootstraptypes.MarshalInitConfigurationForVersion(
+		&bootstrapv1.InitConfiguration{NodeRegistration: b.registration()}, v)
 	b.must(err)
 	data, err := cloudinit.NewInitControlPlane(&cloudinit.ControlPlaneInput{
-		BaseUserData: b.base(true), Certificates: b.certificates, ClusterConfiguration: cluster, InitConfiguration: initial,
+		BaseUserData: b.base(true), Certificates: b.certificates, ClusterConfiguration: cluster,
+		InitConfiguration: initial,
 	})
 	b.must(err)
 	return data
@@ -116,13 +118,17 @@ func (b *bed) joinConfiguration(controlPlane bool) string {
 	if controlPlane {
 		join.ControlPlane = &bootstrapv1.JoinControlPlane{}
 	}
-	text, err := bootstraptypes.MarshalJoinConfigurationForVersion(join, semver.MustParse(strings.TrimPrefix(b.version, "v")))
+	text, err := bootstraptypes.MarshalJoinConfigurationForVersion(join,
+		semver.MustParse(strings.TrimPrefix(b.version, "v")))
 	b.must(err)
 	return text
 }
 
 func (b *bed) workerData() []byte {
-	data, err := cloudinit.NewNode(&cloudinit.NodeInput{BaseUserData: b.base(false), JoinConfiguration: b.joinConfiguration(false)})
+	data, err := cloudinit.NewNode(&cloudinit.NodeInput{
+		BaseUserData:      b.base(false),
+		JoinConfiguration: b.joinConfiguration(false),
+	})
 	b.must(err)
 	return data
 }
@@ -162,7 +168,8 @@ func (b *bed) vm(name string, number int, data []byte) vcdsim.GuestVM {
 	return vcdsim.GuestVM{
 		ID: id, Name: name, ExtraConfig: info, KubernetesVersion: b.version,
 		NICs: []vcdsim.GuestNIC{{
-			MAC: strings.ToUpper(mac), Network: "nodes", Mode: "POOL", Primary: true, Address: address.Addr(), Prefix: address.Masked(),
+			MAC: strings.ToUpper(mac), Network: "nodes", Mode: "POOL", Primary: true, Address: address.Addr(),
+			Prefix: address.Masked(),
 		}},
 	}
 }

@@ -113,7 +113,8 @@ func parseKubeadm(content string) ([]kubeadmConfig, error) {
 		}
 		if doc.Kind != "KubeletConfiguration" && doc.Kind != "KubeProxyConfiguration" &&
 			!slices.Contains([]string{"kubeadm.k8s.io/v1beta3", "kubeadm.k8s.io/v1beta4"}, doc.APIVersion) {
-			return nil, fmt.Errorf("%s has apiVersion %q, want kubeadm.k8s.io/v1beta3 or v1beta4", doc.Kind, doc.APIVersion)
+			return nil, fmt.Errorf("%s has apiVersion %q, want kubeadm.k8s.io/v1beta3 or v1beta4", doc.Kind,
+				doc.APIVersion)
 		}
 		docs = append(docs, doc)
 	}
@@ -146,7 +147,8 @@ func (c kubeadmConfig) kubeletArgs() (map[string]string, error) {
 		Value string `json:"value"`
 	}
 	if err := json.Unmarshal(c.NodeRegistration.KubeletExtraArgs, &list); err != nil {
-		return nil, errors.New("nodeRegistration.kubeletExtraArgs is not a list of names and values, as v1beta4 wants it")
+		return nil, errors.New(
+			"nodeRegistration.kubeletExtraArgs is not a list of names and values, as v1beta4 wants it")
 	}
 	for _, arg := range list {
 		args[arg.Name] = arg.Value

@@ -22,7 +22,8 @@ func (p *plan) readKubeVIP(u *guest.Userdata) error {
 			continue
 		}
 		pod := &corev1.Pod{}
-		if err := yaml.UnmarshalStrict([]byte(f.Content), pod); err != nil || pod.Kind != "Pod" || len(pod.Spec.Containers) == 0 {
+		if err := yaml.UnmarshalStrict([]byte(f.Content), pod); err != nil || pod.Kind != "Pod" ||
+			len(pod.Spec.Containers) == 0 {
 			return fmt.Errorf("%s is not a Pod: kubelet would not start kube-vip", f.Path)
 		}
 		if err := p.checkKubeVIP(pod, u); err != nil {
@@ -43,7 +44,8 @@ func (p *plan) checkKubeVIP(pod *corev1.Pod, u *guest.Userdata) error {
 		env[e.Name] = e.Value
 	}
 	if address := env["address"]; !sameHost(address, host) {
-		return fmt.Errorf("kube-vip's address %q is not the control plane endpoint %s: the endpoint would not answer", address, host)
+		return fmt.Errorf("kube-vip's address %q is not the control plane endpoint %s: the endpoint would not answer",
+			address, host)
 	}
 	if env["port"] != "" && env["port"] != port {
 		return fmt.Errorf("kube-vip's port %s is not the control plane endpoint's %s", env["port"], port)
@@ -65,7 +67,8 @@ func (p *plan) checkKubeconfig(pod *corev1.Pod, u *guest.Userdata) error {
 	case !p.init && direct:
 		return errors.New("kube-vip mounts super-admin.conf, which exists on the first control plane only")
 	case p.init && !direct && !mentions(u, "super-admin.conf"):
-		return errors.New("kube-vip uses admin.conf, which has no rights before kubeadm init is through, and no command changes it to super-admin.conf: " +
+		return errors.New("kube-vip uses admin.conf, which has no rights before kubeadm init is through, and no " +
+			"command changes it to super-admin.conf: " +
 			"the endpoint would not answer and kubeadm init would time out")
 	default:
 		return nil

@@ -167,7 +167,8 @@ func (w *Workloads) firstBoot(m *machine, id guest.Identity, version string) (er
 func (w *Workloads) reboot(m *machine, id guest.Identity) error {
 	switch {
 	case m.instanceID != id.InstanceID:
-		err := fmt.Errorf("instance-id changed from %s to %s: cloud-init would set the guest up again", m.instanceID, id.InstanceID)
+		err := fmt.Errorf("instance-id changed from %s to %s: cloud-init would set the guest up again", m.instanceID,
+			id.InstanceID)
 		w.setPhase(m, PhaseRefused, err.Error())
 		return err
 	case m.done:

@@ -41,20 +41,32 @@ func (c *cluster) createClusterObjects(ctx context.Context, p *plan) error {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespacePublic}},
-		&corev1.ConfigMap{ObjectMeta: meta("kubeadm-config"), Data: map[string]string{"ClusterConfiguration": p.clusterConfig}},
+		&corev1.ConfigMap{
+			ObjectMeta: meta("kubeadm-config"),
+			Data:       map[string]string{"ClusterConfiguration": p.clusterConfig},
+		},
 		&rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"},
-			Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"nodes"}}},
+			Rules: []rbacv1.PolicyRule{{
+				Verbs: []string{"get"}, APIGroups: []string{""},
+				Resources: []string{"nodes"},
+			}},
 		},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kubeadm:get-nodes"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "system:bootstrappers:kubeadm:default-node-token"}},
+			Subjects: []rbacv1.Subject{{
+				Kind: rbacv1.GroupKind,
+				Name: "system:bootstrappers:kubeadm:default-node-token",
+			}},
 		},
 		&appsv1.DaemonSet{ObjectMeta: meta("kube-proxy"), Spec: appsv1.DaemonSetSpec{
 			Template: template("kube-proxy", "registry.k8s.io/kube-proxy:"+p.version),
 		}},
-		&corev1.ConfigMap{ObjectMeta: meta("coredns"), Data: map[string]string{"Corefile": ".:53 {\n    errors\n    health\n}\n"}},
+		&corev1.ConfigMap{
+			ObjectMeta: meta("coredns"),
+			Data:       map[string]string{"Corefile": ".:53 {\n    errors\n    health\n}\n"},
+		},
 		&appsv1.Deployment{ObjectMeta: meta("coredns"), Spec: appsv1.DeploymentSpec{
 			Template: template("coredns", "registry.k8s.io/coredns/coredns:v1.12.1"),
 		}},
@@ -91,7 +103,10 @@ func (c *cluster) createNode(ctx context.Context, n nodeSpec, version string) er
 
 func nodeCondition(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string) corev1.NodeCondition {
 	now := metav1.Now()
-	return corev1.NodeCondition{Type: kind, Status: status, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now}
+	return corev1.NodeCondition{
+		Type: kind, Status: status, Reason: reason, LastHeartbeatTime: now,
+		LastTransitionTime: now,
+	}
 }
 
 // createStaticPods creates the mirror pods of a control plane's static pods.
@@ -130,8 +145,11 @@ func staticPod(component, node, image string) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: component, Image: image}}},
 		Status: corev1.PodStatus{
-			Phase:      corev1.PodRunning,
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}},
+			Phase: corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{
+				Type: corev1.PodReady, Status: corev1.ConditionTrue,
+				LastTransitionTime: metav1.Now(),
+			}},
 		},
 	}
 }

@@ -91,7 +91,8 @@ func (p *plan) readInit(run kubeadmRun, id guest.Identity, templateVersion strin
 		p.version = templateVersion
 	}
 	if templateVersion != "" && !sameVersion(p.version, templateVersion) {
-		return fmt.Errorf("ClusterConfiguration asks for Kubernetes %s but the template holds %s", p.version, templateVersion)
+		return fmt.Errorf("ClusterConfiguration asks for Kubernetes %s but the template holds %s", p.version,
+			templateVersion)
 	}
 	var err error
 	if p.endpoint, err = endpoint(cluster.ControlPlaneEndpoint, id); err != nil {
@@ -111,13 +112,15 @@ func (p *plan) readJoin(run kubeadmRun, id guest.Identity, templateVersion strin
 	p.controlPlane, p.version = join.ControlPlane != nil, templateVersion
 	token := join.Discovery.BootstrapToken
 	if token == nil {
-		return errors.New("JoinConfiguration.discovery has no bootstrapToken, the simulated guest knows no other way to a cluster")
+		return errors.New("JoinConfiguration.discovery has no bootstrapToken, the simulated guest knows no other way " +
+			"to a cluster")
 	}
 	if token.Token == "" {
 		return errors.New("JoinConfiguration.discovery.bootstrapToken.token is empty")
 	}
 	if len(token.CACertHashes) == 0 && !token.UnsafeSkipCAVerification {
-		return errors.New("JoinConfiguration.discovery.bootstrapToken has neither caCertHashes nor unsafeSkipCAVerification")
+		return errors.New("JoinConfiguration.discovery.bootstrapToken has neither caCertHashes nor " +
+			"unsafeSkipCAVerification")
 	}
 	p.token, p.caHashes, p.anyCA = token.Token, token.CACertHashes, token.UnsafeSkipCAVerification
 	if token.APIServerEndpoint == "" {
@@ -168,7 +171,10 @@ func (p *plan) readNode(doc kubeadmConfig, id guest.Identity) error {
 	if strings.ContainsAny(n.providerID, "{} ") {
 		return fmt.Errorf("kubelet argument provider-id %q was not rendered", n.providerID)
 	}
-	n.labels = map[string]string{"kubernetes.io/hostname": n.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+	n.labels = map[string]string{
+		"kubernetes.io/hostname": n.name, "kubernetes.io/os": "linux",
+		"kubernetes.io/arch": "amd64",
+	}
 	if err := addLabels(n.labels, args["node-labels"]); err != nil {
 		return fmt.Errorf("kubelet argument node-labels: %w", err)
 	}
@@ -200,7 +206,11 @@ func (p *plan) taints(doc kubeadmConfig, args map[string]string) ([]corev1.Taint
 		taints = append(taints, corev1.Taint{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule})
 	}
 	if args["cloud-provider"] == "external" {
-		taints = append(taints, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule})
+		taints = append(taints,
+			corev1.Taint{
+				Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true",
+				Effect: corev1.TaintEffectNoSchedule,
+			})
 	}
 	return taints, nil
 }
@@ -214,7 +224,8 @@ func nodeAddresses(args map[string]string, name string, id guest.Identity) ([]co
 		for _, part := range strings.Split(text, ",") {
 			addr, err := netip.ParseAddr(part)
 			if err != nil || !hasAddress(id, addr) {
-				return nil, fmt.Errorf("kubelet argument node-ip %q is no address of this guest: kubelet would not start", part)
+				return nil, fmt.Errorf(
+					"kubelet argument node-ip %q is no address of this guest: kubelet would not start", part)
 			}
 			out = append(out, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: addr.String()})
 		}

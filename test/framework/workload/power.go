@@ -55,7 +55,8 @@ func (w *Workloads) nodeDown(m *machine, boot int) {
 		if again {
 			return
 		}
-		if err := c.markNode(w.ctx, node, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status."); err != nil {
+		if err := c.markNode(w.ctx, node, corev1.ConditionUnknown, "NodeStatusUnknown",
+			"Kubelet stopped posting node status."); err != nil {
 			w.options.Log.Error("Marking node", "node", node, "error", err)
 		}
 	})
@@ -100,7 +101,9 @@ func (c *cluster) close() error {
 }
 
 // markNode sets a node's readiness, as kubelet and the node lifecycle controller would, and that of its pods.
-func (c *cluster) markNode(ctx context.Context, name string, status corev1.ConditionStatus, reason, message string) error {
+func (c *cluster) markNode(ctx context.Context, name string, status corev1.ConditionStatus, reason,
+	message string,
+) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	err := c.update(ctx, node, func() {
 		for i := range node.Status.Conditions {

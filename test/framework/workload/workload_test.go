@@ -51,9 +51,17 @@ func TestClusterComesUpFromGuestinfo(t *testing.T) {
 	g.Expect(report.ExtraConfig).To(HaveKeyWithValue("guestinfo.local-ipv4", "192.168.100.11"))
 
 	set := clients(g, w)
-	g.Eventually(func() string { m, _ := w.Machine(worker.ID); return m.Message }).Should(ContainSubstring("bootstrap token abcdef"))
+	g.Eventually(func() string {
+		m,
+			_ := w.Machine(worker.ID)
+		return m.Message
+	}).Should(ContainSubstring("bootstrap token abcdef"))
 	addToken(ctx, g, set)
-	g.Eventually(func() workload.Phase { m, _ := w.Machine(worker.ID); return m.Phase }).Should(Equal(workload.PhaseRunning))
+	g.Eventually(func() workload.Phase {
+		m,
+			_ := w.Machine(worker.ID)
+		return m.Phase
+	}).Should(Equal(workload.PhaseRunning))
 	_, err = w.PowerOn(ctx, b.vm("demo-cp-1", 3, b.controlPlaneData()))
 	g.Expect(err).NotTo(HaveOccurred())
 
@@ -66,11 +74,15 @@ func TestClusterComesUpFromGuestinfo(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(node.Spec.ProviderID).To(Equal("vmware-cloud-director://urn:vcloud:vm:" + first.ID))
 	g.Expect(node.Status.NodeInfo.KubeletVersion).To(Equal(version))
-	g.Expect(node.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.168.100.11"}))
+	g.Expect(node.Status.Addresses).To(ContainElement(corev1.NodeAddress{
+		Type:    corev1.NodeInternalIP,
+		Address: "192.168.100.11",
+	}))
 	g.Expect(node.Labels).To(HaveKeyWithValue("team", "blue"))
 	g.Expect(node.Labels).To(HaveKey("node-role.kubernetes.io/control-plane"))
 	g.Expect(node.Spec.Taints).To(HaveLen(1))
-	pods, err := set.CoreV1().Pods("kube-system").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=demo-cp-0"})
+	pods, err := set.CoreV1().Pods("kube-system").List(ctx,
+		metav1.ListOptions{FieldSelector: "spec.nodeName=demo-cp-0"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(pods.Items).To(HaveLen(5))
 	config, err := set.CoreV1().ConfigMaps("kube-system").Get(ctx, "kubeadm-config", metav1.GetOptions{})
@@ -128,7 +140,8 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 			return vm
 		}, "asks for Kubernetes v1.36.3 but the template holds v1.35.0"},
 		{"kube-vip for another address", func(b *bed) vcdsim.GuestVM {
-			data := strings.Replace(string(b.initData()), "controlPlaneEndpoint: 192.168.100.200", "controlPlaneEndpoint: 192.168.100.201", 1)
+			data := strings.Replace(string(b.initData()), "controlPlaneEndpoint: 192.168.100.200",
+				"controlPlaneEndpoint: 192.168.100.201", 1)
 			return b.vm("bad", 5, []byte(data))
 		}, `kube-vip's address "192.168.100.200" is not the control plane endpoint 192.168.100.201`},
 		{"kube-vip without super-admin.conf on the first node", func(b *bed) vcdsim.GuestVM {
@@ -136,7 +149,10 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 			data = strings.Replace(data, `- "/etc/kube-vip/cleanup.sh"`, `- "true"`, 1)
 			return b.vm("bad", 5, []byte(data))
 		}, "no command changes it to super-admin.conf"},
-		{"a first control plane at an endpoint that answers", func(b *bed) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) }, "answers already, for cluster demo"},
+		{
+			"a first control plane at an endpoint that answers",
+			func(b *bed) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) }, "answers already, for cluster demo",
+		},
 		{"a joiner with another cluster's CA hash", func(b *bed) vcdsim.GuestVM {
 			b.caHashes = newBed(b.t).caHashes
 			return b.vm("bad", 5, b.workerData())
@@ -149,7 +165,10 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 		{"a joiner whose token has another secret", func(b *bed) vcdsim.GuestVM {
 			return b.vm("bad", 5, []byte(strings.ReplaceAll(string(b.workerData()), token, "abcdef.xxxxxxxxxxxxxxxx")))
 		}, "has another secret"},
-		{"a node name that is taken", func(b *bed) vcdsim.GuestVM { return b.vm("cp", 5, b.workerData()) }, "a node called cp exists already"},
+		{
+			"a node name that is taken", func(b *bed) vcdsim.GuestVM { return b.vm("cp", 5, b.workerData()) },
+			"a node called cp exists already",
+		},
 		{"an address that VCD did not assign", func(b *bed) vcdsim.GuestVM {
 			vm := b.vm("bad", 5, b.workerData())
 			vm.NICs[0].Address = netip.MustParseAddr("192.168.100.77")

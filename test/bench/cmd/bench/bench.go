@@ -90,7 +90,8 @@ func (b *bench) start(ctx context.Context) error {
 		return fmt.Errorf("starting the management cluster: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme),
+		infrav1.AddToScheme(scheme)); err != nil {
 		return err
 	}
 	access := b.management.RESTConfig()
@@ -111,7 +112,8 @@ func model() vcdsim.Model {
 
 // await waits until all machines are up.
 func (b *bench) await(ctx context.Context, machines int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.timeout, fmt.Errorf("the clusters did not come up within %s", b.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.timeout,
+		fmt.Errorf("the clusters did not come up within %s", b.timeout))
 	defer cancel()
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -148,7 +150,8 @@ type progress struct {
 
 // String implements fmt.Stringer.
 func (p progress) String() string {
-	return fmt.Sprintf("VCDMachines ready %d, nodes %d, clusters available %d; %s", p.vms, p.nodes, p.available, p.problem)
+	return fmt.Sprintf("VCDMachines ready %d, nodes %d, clusters available %d; %s", p.vms, p.nodes, p.available,
+		p.problem)
 }
 
 func (p progress) complete(b *bench, machines int) bool {
@@ -176,7 +179,8 @@ func (b *bench) progress(ctx context.Context) (progress, error) {
 		}
 	}
 	p.nodes = count(machines.Items, func(m *clusterv1.Machine) bool { return m.Status.NodeRef.IsDefined() })
-	p.available = count(clusters.Items, func(c *clusterv1.Cluster) bool { return conditions.IsTrue(c, clusterv1.AvailableCondition) })
+	p.available = count(clusters.Items,
+		func(c *clusterv1.Cluster) bool { return conditions.IsTrue(c, clusterv1.AvailableCondition) })
 	return p, nil
 }
 

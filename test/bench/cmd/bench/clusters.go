@@ -127,24 +127,32 @@ func withoutOwners(objects []client.Object) []client.Object {
 func (b *bench) bareMachines(n int) []client.Object {
 	var objects []client.Object
 	ref := func(name string) clusterv1.ContractVersionedObjectReference {
-		return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VCDMachine", Name: name}
+		return clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupVersion.Group, Kind: "VCDMachine",
+			Name: name,
+		}
 	}
 	for i := range 1 + b.workers {
 		name := fmt.Sprintf("%s-m%d", clusterName(n), i)
 		labels := map[string]string{clusterv1.ClusterNameLabel: clusterName(n)}
 		objects = append(objects,
 			&corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Name: name + "-bootstrap", Labels: labels}, Type: clusterv1.ClusterSecretType,
-				Data: map[string][]byte{"value": []byte("#cloud-config\n"), "format": []byte("cloud-config")},
+				ObjectMeta: metav1.ObjectMeta{Name: name + "-bootstrap", Labels: labels},
+				Type:       clusterv1.ClusterSecretType,
+				Data:       map[string][]byte{"value": []byte("#cloud-config\n"), "format": []byte("cloud-config")},
 			},
 			&infrav1.VCDMachine{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-				Spec:       infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"},
+				Spec: infrav1.VCDMachineSpec{
+					Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3",
+					SizingPolicy: "small",
+				},
 			},
 			&clusterv1.Machine{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 				Spec: clusterv1.MachineSpec{
-					ClusterName: clusterName(n), InfrastructureRef: ref(name), Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
+					ClusterName: clusterName(n), InfrastructureRef: ref(name),
+					Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
 				},
 			},
 		)

@@ -72,10 +72,12 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&opts.setup, "setup", setupFull, "full: all of Cluster API, and simulated clusters; machines: its core and bare machines, which shows the manager alone")
+	flags.StringVar(&opts.setup, "setup", setupFull, "full: all of Cluster API, and simulated clusters; machines: "+
+		"its core and bare machines, which shows the manager alone")
 	flags.IntVar(&opts.clusters, "clusters", 100, "number of clusters, at most 200, with one control plane each")
 	flags.IntVar(&opts.workers, "workers", 2, "number of workers of each cluster")
-	profile := flags.String("profile", vcdsim.Instant.Name, "how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
+	profile := flags.String("profile", vcdsim.Instant.Name,
+		"how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
 	flags.StringVar(&opts.dir, "dir", filepath.Join(cache, "bench"), "folder for logs, kubeconfigs and data")
 	flags.DurationVar(&opts.timeout, "timeout", 30*time.Minute, "how long the clusters may take to come up")
 	flags.StringVar(&opts.profiler, "profiler-address", "", "where the manager serves pprof, such as localhost:6060")
@@ -91,7 +93,8 @@ func parse(args []string, out io.Writer) (options, error) {
 		return opts, fmt.Errorf("--setup %s is neither full nor machines", opts.setup)
 	}
 	if opts.clusters < 1 || opts.clusters > 200 || opts.workers < 0 {
-		return opts, fmt.Errorf("--clusters %d, --workers %d: from 1 to 200 clusters, and no fewer workers than none", opts.clusters, opts.workers)
+		return opts, fmt.Errorf("--clusters %d, --workers %d: from 1 to 200 clusters, and no fewer workers than none",
+			opts.clusters, opts.workers)
 	}
 	opts.dir, err = filepath.Abs(opts.dir)
 	return opts, err

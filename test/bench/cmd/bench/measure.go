@@ -102,12 +102,14 @@ func (b *bench) report(took time.Duration, machines int, cpu map[string]float64)
 	line := func(what, format string, args ...any) {
 		_, _ = fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...))
 	}
-	line("\nset-up", "%s, profile %s, %d CPUs, load %s", b.setup, b.profile.Name, runtime.NumCPU(), strings.TrimSpace(string(load)))
+	line("\nset-up", "%s, profile %s, %d CPUs, load %s", b.setup, b.profile.Name, runtime.NumCPU(),
+		strings.TrimSpace(string(load)))
 	line("clusters, machines", "%d, %d", b.clusters, machines)
 	line("time until all are up", "%.0f s", took.Seconds())
 	line("manager: peak memory", "%.0f MiB", peakMemory(managerProgram))
 	line("manager: processor time", "%.1f s", cpu[managerProgram])
-	line("VCD: calls", "%d, %.1f per machine, %.1f per second", calls, float64(calls)/float64(machines), float64(calls)/took.Seconds())
+	line("VCD: calls", "%d, %.1f per machine, %.1f per second", calls, float64(calls)/float64(machines),
+		float64(calls)/took.Seconds())
 	line("VCD: logins", "%d", counters["POST /cloudapi/1.0.0/sessions"])
 	total := 0.0
 	for _, used := range cpu {
@@ -118,7 +120,8 @@ func (b *bench) report(took time.Duration, machines int, cpu map[string]float64)
 	for _, name := range busiest {
 		line("  "+name, "%.1f s, %.0f %%", cpu[name], 100*cpu[name]/total)
 	}
-	line("bottleneck", "%s", b.bottleneck(busiest[0], total/took.Seconds()/float64(runtime.NumCPU()), float64(calls)/took.Seconds()))
+	line("bottleneck", "%s",
+		b.bottleneck(busiest[0], total/took.Seconds()/float64(runtime.NumCPU()), float64(calls)/took.Seconds()))
 	return w.Flush()
 }
 

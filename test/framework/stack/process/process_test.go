@@ -74,7 +74,10 @@ func TestRemoveLeftovers(t *testing.T) {
 		program func(path string) string
 		ended   bool
 	}{
-		"ends what an earlier run left":                   {program: func(path string) string { return path }, ended: true},
+		"ends what an earlier run left": {
+			program: func(path string) string { return path },
+			ended:   true,
+		},
 		"spares a program that was given the same number": {program: func(string) string { return "/another/program" }},
 		"makes nothing of a pid file without a program":   {program: func(string) string { return "" }},
 	} {
@@ -108,7 +111,10 @@ func TestRemoveLeftovers(t *testing.T) {
 
 func TestProcessThatEndsByItselfSaysWhy(t *testing.T) {
 	g := NewWithT(t)
-	p, err := process.Start(process.Spec{Name: "short", Path: "/bin/sh", Args: []string{"-c", "echo no room; exit 3"}, Dir: t.TempDir()})
+	p, err := process.Start(process.Spec{
+		Name: "short", Path: "/bin/sh", Args: []string{"-c", "echo no room; exit 3"},
+		Dir: t.TempDir(),
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(p.Done()).Should(BeClosed())
 	g.Expect(p.Err()).To(MatchError(And(ContainSubstring("exit status 3"), ContainSubstring("no room"))))
@@ -116,7 +122,10 @@ func TestProcessThatEndsByItselfSaysWhy(t *testing.T) {
 
 func TestStopKillsWhatDoesNotEnd(t *testing.T) {
 	g := NewWithT(t)
-	p, err := process.Start(process.Spec{Name: "deaf", Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 1; done"}, Dir: t.TempDir()})
+	p, err := process.Start(process.Spec{
+		Name: "deaf", Path: "/bin/sh",
+		Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 1; done"}, Dir: t.TempDir(),
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() string { return p.Tail(1) }).Should(Equal("up"))
 	g.Expect(p.Stop(100 * time.Millisecond)).To(Succeed())

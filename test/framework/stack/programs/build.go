@@ -66,7 +66,10 @@ func build(ctx context.Context, opts Options, groups []group) (*Set, error) {
 		return nil, err
 	}
 	defer unlock()
-	b := &builder{source: opts.Source, groups: groups, folders: folders, set: set, show: newProgress(opts.Out, len(set.missing()))}
+	b := &builder{
+		source: opts.Source, groups: groups, folders: folders, set: set,
+		show: newProgress(opts.Out, len(set.missing())),
+	}
 	if err := b.all(ctx); err != nil {
 		return nil, explain(err, opts.Cache)
 	}
@@ -139,7 +142,8 @@ func (b *builder) group(ctx context.Context, g group) error {
 
 func (b *builder) compile(ctx context.Context, g group, p program, target string) error {
 	temp := target + tempSuffix
-	if _, err := b.goTool(ctx, g, "build", "-buildvcs=false", "-mod=readonly", "-ldflags", g.ldflags, "-o", temp, p.pkg); err != nil {
+	if _, err := b.goTool(ctx, g, "build", "-buildvcs=false", "-mod=readonly", "-ldflags", g.ldflags, "-o", temp,
+		p.pkg); err != nil {
 		return err
 	}
 	return os.Rename(temp, target)

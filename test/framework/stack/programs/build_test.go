@@ -20,12 +20,18 @@ func tiny(t *testing.T, source string) (Options, []group, *bytes.Buffer) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "source", "tiny")
 	g.Expect(os.MkdirAll(folder, 0o700)).To(Succeed())
-	for name, content := range map[string]string{"go.mod": "module example.com/tiny\n\ngo 1.26.0\n", "go.sum": "", "main.go": source} {
+	for name, content := range map[string]string{
+		"go.mod": "module example.com/tiny\n\ngo 1.26.0\n", "go.sum": "",
+		"main.go": source,
+	} {
 		g.Expect(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600)).To(Succeed())
 	}
 	out := &bytes.Buffer{}
 	opts := Options{Cache: filepath.Join(dir, "cache"), Source: filepath.Join(dir, "source"), Out: out}
-	return opts, []group{{name: "tiny", ldflags: "-s -w", programs: []program{{name: "tiny", pkg: "example.com/tiny"}}}}, out
+	return opts, []group{{
+		name: "tiny", ldflags: "-s -w",
+		programs: []program{{name: "tiny", pkg: "example.com/tiny"}},
+	}}, out
 }
 
 const good = "package main\n\nfunc main() {}\n"
@@ -51,7 +57,8 @@ func TestBuild(t *testing.T) {
 		opts, groups, _ := tiny(t, good)
 		before, err := build(t.Context(), opts, groups)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(os.WriteFile(filepath.Join(opts.Source, "tiny", "go.mod"), []byte("module example.com/tiny\n\ngo 1.26.1\n"), 0o600)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(opts.Source, "tiny", "go.mod"),
+			[]byte("module example.com/tiny\n\ngo 1.26.1\n"), 0o600)).To(Succeed())
 		after, err := build(t.Context(), opts, groups)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(after.Bin("tiny")).NotTo(Equal(before.Bin("tiny")))
@@ -106,7 +113,8 @@ func TestFullDiskIsExplained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			explained := explain(err, "/the/cache")
-			g.Expect(explained).To(MatchError(And(ContainSubstring("the disk is full"), ContainSubstring("/the/cache"))))
+			g.Expect(explained).To(MatchError(And(ContainSubstring("the disk is full"),
+				ContainSubstring("/the/cache"))))
 			g.Expect(errors.Is(explained, err)).To(BeTrue())
 		})
 	}

@@ -76,8 +76,14 @@ func groups() []group {
 				" -X sigs.k8s.io/cluster-api/version.gitMajor=1 -X sigs.k8s.io/cluster-api/version.gitMinor=14",
 			programs: []program{
 				{name: CoreManager, pkg: capiModule + "/core", module: capiModule, config: "core/config/default"},
-				{name: BootstrapManager, pkg: capiModule + "/bootstrap/kubeadm", module: capiModule, config: "bootstrap/kubeadm/config/default"},
-				{name: ControlPlaneManager, pkg: capiModule + "/controlplane/kubeadm", module: capiModule, config: "controlplane/kubeadm/config/default"},
+				{
+					name: BootstrapManager, pkg: capiModule + "/bootstrap/kubeadm", module: capiModule,
+					config: "bootstrap/kubeadm/config/default",
+				},
+				{
+					name: ControlPlaneManager, pkg: capiModule + "/controlplane/kubeadm", module: capiModule,
+					config: "controlplane/kubeadm/config/default",
+				},
 				{name: Clusterctl, pkg: capiModule + "/cmd/clusterctl"},
 			},
 		},
@@ -187,7 +193,8 @@ func Source(from string) (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", fmt.Errorf("no %s above %s: run this inside the repository", "test/framework/stack/programs", from)
+			return "", fmt.Errorf("no %s above %s: run this inside the repository", "test/framework/stack/programs",
+				from)
 		}
 		dir = parent
 	}

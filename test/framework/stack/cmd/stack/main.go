@@ -20,7 +20,8 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr); err != nil &&
+		!errors.Is(err, flag.ErrHelp) {
 		_, _ = fmt.Fprintln(os.Stderr, "stack:", err)
 		os.Exit(1)
 	}
@@ -31,8 +32,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer stop()
 	flags := flag.NewFlagSet("stack", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	cache := flags.String("cache", os.Getenv("STACK_CACHE"), "folder for built programs (default: one in the user's cache)")
-	dir := flags.String("dir", filepath.Join(os.TempDir(), fmt.Sprintf("vcd-stack-%d", os.Getuid())), "folder for data, logs and kubeconfig")
+	cache := flags.String("cache", os.Getenv("STACK_CACHE"),
+		"folder for built programs (default: one in the user's cache)")
+	dir := flags.String("dir", filepath.Join(os.TempDir(), fmt.Sprintf("vcd-stack-%d", os.Getuid())),
+		"folder for data, logs and kubeconfig")
 	flags.Usage = func() {
 		_, _ = fmt.Fprintln(stderr, "usage: stack [flags] build | up")
 		flags.PrintDefaults()
@@ -61,7 +64,8 @@ func up(ctx context.Context, opts stack.Options, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(stdout, "export KUBECONFIG=%s\nLogs are in %s. Ctrl-C takes everything down.\n", s.Kubeconfig(), s.LogDir())
+	_, _ = fmt.Fprintf(stdout, "export KUBECONFIG=%s\nLogs are in %s. Ctrl-C takes everything down.\n", s.Kubeconfig(),
+		s.LogDir())
 	select {
 	case <-ctx.Done():
 		err = nil
