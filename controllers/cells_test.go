@@ -196,7 +196,7 @@ func tenant(w *controllertest.Env, sim *vcdsim.Simulator, org, name string) {
 }
 
 // pass reconciles the cluster and the machine of a tenant once.
-func pass(w *controllertest.Env, ctx context.Context, name string) error {
+func pass(ctx context.Context, w *controllertest.Env, name string) error {
 	request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: controllertest.Namespace, Name: name}}
 	if _, err := reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(ctx, request); err != nil {
 		return err
@@ -207,7 +207,7 @@ func pass(w *controllertest.Env, ctx context.Context, name string) error {
 
 func eventuallyTenant(w *controllertest.Env, name, reason string) {
 	w.Eventually(func(g Gomega) {
-		g.Expect(pass(w, w.Ctx, name)).To(Succeed())
+		g.Expect(pass(w.Ctx, w, name)).To(Succeed())
 		g.Expect(conditions.GetReason(w.VCDMachine(name), clusterv1.ReadyCondition)).To(Equal(reason))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
@@ -233,7 +233,7 @@ func TestClustersOfOneSiteDoNotWaitForAnother(t *testing.T) {
 	go func() {
 		defer close(stuck)
 		for ctx.Err() == nil {
-			_ = pass(w, ctx, "far") // it gets nowhere
+			_ = pass(ctx, w, "far") // it gets nowhere
 		}
 	}()
 	w.Eventually(w.Sim.Requests, controllertest.Patience, "5ms").ShouldNot(BeEmpty())

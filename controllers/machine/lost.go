@@ -114,12 +114,14 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 		l.askNeighbors(around)
 		return phases.Unsure(v.After, infrav1.VMUnverifiedReason,
 			"%s is missing: other clusters of the site are checked first", l.name), nil
+	default:
+		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "%s", l.explain(v.Reason)), nil
 	}
-	return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "%s", l.explain(v.Reason)), nil
 }
 
 // explain says why the evidence proves nothing, and what to do about it.
 func (l *lostVM) explain(why gone.Reason) string {
+	var hidden string
 	switch why {
 	case gone.Listed, gone.HeldByHome:
 		return "VCD lists " + l.name + " and does not show it: grant its user access to it"
@@ -128,11 +130,14 @@ func (l *lostVM) explain(why gone.Reason) string {
 			"Neither %s is shown nor any of the tasks that made it, less than a day ago: was VCD set back to an "+
 				"earlier state? If the VM is gone, annotate the VCDMachine with %s=true",
 			l.name, infrav1.VMGoneAnnotation)
+	case gone.ScopeHidden:
+		hidden = "VDC " + l.placement.vdc.Name
+	case gone.HomeHidden:
+		hidden = "its vApp"
+	case gone.SiblingsHidden:
+		hidden = "any other VM of the cluster"
+	case gone.Once, gone.AskingSite: // reasons to wait, which need no explanation
 	}
-	hidden := map[gone.Reason]string{
-		gone.ScopeHidden: "VDC " + l.placement.vdc.Name, gone.HomeHidden: "its vApp",
-		gone.SiblingsHidden: "any other VM of the cluster",
-	}[why]
 	return fmt.Sprintf(
 		"Neither %s nor %s is shown, which proves nothing: give the user of the identity access to vApp %s, or if "+
 			"the VM is gone, annotate the VCDMachine with %s=true",
@@ -216,18 +221,7 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 		return nil, err
 	}
 	s.Released, _ = time.Parse(time.RFC3339, l.vcdCluster.Annotations[infrav1.LastGoneAnnotation]) // zero: none was
-	onSite := map[string]bool{}
-	for _, c := range clusters.Items {
-		if session.NormalSite(c.Spec.Site) != session.NormalSite(l.vcdCluster.Spec.Site) {
-			continue
-		}
-		onSite[c.Namespace+"/"+session.ClusterName(&c, nil)] = true
-		if c.UID != l.vcdCluster.UID {
-			at, err := time.Parse(time.RFC3339, c.Annotations[infrav1.GoneStoppedAnnotation])
-			s.Stopped = s.Stopped || err == nil && at.After(s.Acknowledged)
-		}
-	}
-	s.Stopped = s.Stopped || l.vcdCluster.Annotations[infrav1.GoneStoppedAnnotation] != ""
+	onSite := s.addClusters(clusters.Items, l.vcdCluster)
 	for _, m := range machines.Items {
 		cluster := m.Namespace + "/" + m.Labels[clusterv1.ClusterNameLabel]
 		if onSite[cluster] && m.Spec.ProviderID != "" && m.UID != l.vcdMachine.UID {
@@ -236,6 +230,24 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	}
 	s.Neighbors = len(s.neighbors) > 0
 	return s, nil
+}
+
+// addClusters returns the clusters on the site of mine, by namespace and name, and notes whether one of them stopped
+// the site.
+func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDCluster) map[string]bool {
+	s.Stopped = mine.Annotations[infrav1.GoneStoppedAnnotation] != ""
+	onSite := map[string]bool{}
+	for _, c := range clusters {
+		if session.NormalSite(c.Spec.Site) != session.NormalSite(mine.Spec.Site) {
+			continue
+		}
+		onSite[c.Namespace+"/"+session.ClusterName(&c, nil)] = true
+		if c.UID != mine.UID {
+			at, err := time.Parse(time.RFC3339, c.Annotations[infrav1.GoneStoppedAnnotation])
+			s.Stopped = s.Stopped || err == nil && at.After(s.Acknowledged)
+		}
+	}
+	return onSite
 }
 
 // add counts another machine.

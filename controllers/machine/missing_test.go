@@ -41,7 +41,7 @@ func expectReady(w *controllertest.Env, m *infrav1.VCDMachine, status metav1.Con
 }
 
 // expectNobodyGone looks at machines for two days, across restarts, and makes sure that none is declared gone.
-func expectNobodyGone(w *controllertest.Env, t *testing.T, names ...string) {
+func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
 	t.Helper()
 	for _, at := range []time.Duration{
 		machine.InventoryEvery, machine.InventoryEvery + 62*time.Second,
@@ -167,13 +167,13 @@ func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
 			w.Ready("a", "b")
 			tt.spoil(w)
 
-			expectNobodyGone(w, t, "a", "b")
+			expectNobodyGone(t, w, "a", "b")
 
 			expectReady(w, w.VCDMachine("a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("b"))).To(Succeed())
-			expectNobodyGone(w, t, "a")
+			expectNobodyGone(t, w, "a")
 			if tt.stays {
-				expectNobodyGone(w, t, "b")
+				expectNobodyGone(t, w, "b")
 			}
 			tt.mend(w)
 			w.Restart(t, events.NewFakeRecorder(100))
@@ -226,14 +226,14 @@ func TestNobodyIsGoneBecauseVCDWasSetBack(t *testing.T) {
 
 	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
 
-	expectNobodyGone(w, t, "a", "b")
+	expectNobodyGone(t, w, "a", "b")
 	expectReady(w, w.VCDMachine("a"), metav1.ConditionTrue, infrav1.ReadyReason)
 	m := w.VCDMachine("b")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(And(ContainSubstring("set back"),
 		ContainSubstring(infrav1.VMGoneAnnotation+"=true")))
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
-	expectNobodyGone(w, t, "b")
+	expectNobodyGone(t, w, "b")
 	m = w.VCDMachine("b")
 	m.Annotations[infrav1.VMGoneAnnotation] = "true"
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
@@ -340,7 +340,7 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	passes(machine.InventoryEvery)
 	passes(machine.InventoryEvery + 62*time.Second)
 	passes(machine.InventoryEvery + 80*time.Second)
-	expectNobodyGone(w, t, all...)
+	expectNobodyGone(t, w, all...)
 
 	m := w.VCDMachine(all[0])
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.GoneStoppedReason)

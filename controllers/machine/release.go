@@ -66,6 +66,11 @@ func (s release) findVApp(ctx context.Context, ended bool) (phases.Outcome, erro
 	case ended:
 		return phases.Done, nil
 	}
+	return s.missingVApp(ctx, name)
+}
+
+// missingVApp decides whether a vApp that VCD does not show is gone, unless an annotation keeps it.
+func (s release) missingVApp(ctx context.Context, name string) (phases.Outcome, error) {
 	if vapp.IsKept(s.vcdMachine) {
 		vapp.Kept(s.Recorder, s.vcdMachine, name, nil)
 		return phases.Done, nil

@@ -21,7 +21,7 @@ import (
 const readVMOperation = "GET /api/vApp/vm"
 
 // renameBeforeRecorded lets the VM of a machine be created, and renames it before the machine learns of it.
-func renameBeforeRecorded(w *controllertest.Env, t *testing.T, name string) {
+func renameBeforeRecorded(t *testing.T, w *controllertest.Env, name string) {
 	t.Helper()
 	before := len(w.Sim.State().VMs)
 	w.Eventually(func(g Gomega) {
@@ -37,7 +37,7 @@ func renameBeforeRecorded(w *controllertest.Env, t *testing.T, name string) {
 func TestVMThatWasRenamedBeforeItWasRecordedIsNotDoubled(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("b")
-	renameBeforeRecorded(w, t, "a")
+	renameBeforeRecorded(t, w, "a")
 
 	w.Ready("a")
 
@@ -66,7 +66,7 @@ func TestVMThatWasRenamedBeforeItWasRecordedIsNotDoubled(t *testing.T) {
 func TestVMThatWasRenamedBeforeItWasRecordedIsDeleted(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.Ready("b")
-	renameBeforeRecorded(w, t, "a")
+	renameBeforeRecorded(t, w, "a")
 
 	w.DeleteMachine("a")
 
@@ -77,7 +77,7 @@ func TestVMThatWasRenamedBeforeItWasRecordedIsDeleted(t *testing.T) {
 func TestOfCopiesThatWereRenamedNoneIsTouched(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.Ready()
-	renameBeforeRecorded(w, t, "a")
+	renameBeforeRecorded(t, w, "a")
 	w.AddForeign(controllertest.ClusterName, "copy")
 	w.Edit("copy", func(e *vcdsim.Editor, vm *vcdsim.VM) { vm.Description = e.VM("Prüfling 7").Description })
 	writes := w.Writes()

@@ -30,6 +30,7 @@ func object(ref vcd.Ref, description string, status vcd.Realization) lb.Object {
 		state = lb.Realized
 	case vcd.RealizationFailed:
 		state = lb.Failed
+	case vcd.Pending, vcd.Configuring:
 	}
 	return lb.Object{ID: ref.ID, Name: ref.Name, Description: description, State: state}
 }

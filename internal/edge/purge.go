@@ -159,39 +159,37 @@ func (d *Driver) scan(ctx context.Context, gateway string, kinds []lb.Kind, f fu
 	}
 	g, want := d.at(gateway), demand{maxAge: d.opts.MaxAge, after: d.next()}
 	for _, kind := range kinds {
-		switch kind {
-		case lb.KindService:
-			err = each(ctx, s, want, g.services, kind, f)
-		case lb.KindPool:
-			err = each(ctx, s, want, g.pools, kind, f)
-		case lb.KindSet:
-			err = each(ctx, s, want, g.sets, kind, f)
-		case lb.KindAddress:
-			err = each(ctx, s, want, g.claims, kind, f)
-		case lb.KindRule:
-			err = each(ctx, s, want, g.rules, kind, f)
-		case lb.KindProfile:
-			err = each(ctx, s, want, g.profiles, kind, f)
-		case lb.KindCertificate:
-			err = each(ctx, s, want, g.certificates, kind, f)
-		case lb.KindFirewall:
-			err = each(ctx, s, want, g.firewall, kind, f)
-		}
-		if err != nil {
+		if err := scanners(g)[kind](ctx, s, want, f); err != nil {
 			return classified(err)
 		}
 	}
 	return nil
 }
 
-func each[T any](
-	ctx context.Context, s *vcd.Session, want demand, l *list[T], kind lb.Kind, f func(lb.Kind, lb.Object, any),
-) error {
-	items, err := l.get(ctx, s, want)
-	for _, item := range items {
-		f(kind, *l.object(&item), item)
+// A scanner calls a function with each object of one kind.
+type scanner func(context.Context, *vcd.Session, demand, func(lb.Kind, lb.Object, any)) error
+
+func scanners(g *gateway) map[lb.Kind]scanner {
+	return map[lb.Kind]scanner{
+		lb.KindService:     scannerOf(lb.KindService, g.services),
+		lb.KindPool:        scannerOf(lb.KindPool, g.pools),
+		lb.KindSet:         scannerOf(lb.KindSet, g.sets),
+		lb.KindAddress:     scannerOf(lb.KindAddress, g.claims),
+		lb.KindRule:        scannerOf(lb.KindRule, g.rules),
+		lb.KindProfile:     scannerOf(lb.KindProfile, g.profiles),
+		lb.KindCertificate: scannerOf(lb.KindCertificate, g.certificates),
+		lb.KindFirewall:    scannerOf(lb.KindFirewall, g.firewall),
 	}
-	return err
+}
+
+func scannerOf[T any](kind lb.Kind, l *list[T]) scanner {
+	return func(ctx context.Context, s *vcd.Session, want demand, f func(lb.Kind, lb.Object, any)) error {
+		items, err := l.get(ctx, s, want)
+		for _, item := range items {
+			f(kind, *l.object(&item), item)
+		}
+		return err
+	}
 }
 
 // A census collects the owners of a cluster's objects.

@@ -76,7 +76,7 @@ const (
 	ScopeHidden                      // not even the scope is shown
 	HomeHidden                       // neither its container nor a log of its deletion is shown
 	SiblingsHidden                   // nothing of the cluster is shown
-	// it existed less than a day ago, and the log does not mention it: the cloud may have been restored
+	// Unlogged: it existed less than a day ago, and the log does not mention it: the cloud may have been restored.
 	Unlogged
 	Once       // it was observed missing once
 	AskingSite // other clusters of the site observe theirs first
@@ -120,12 +120,17 @@ func Decide(now time.Time, s Subject, site *Site) Verdict {
 	switch {
 	case s.Unrecorded || site == nil:
 		return counted(Gone)
-	case !s.Born.IsZero() && now.Sub(s.Born) <= logKept && !s.Evidence.Logged:
+	case s.unlogged(now):
 		return Verdict{Reason: Unlogged, Counts: true}
 	case !s.Gone.IsZero():
 		return counted(Gone)
 	}
 	return site.release(now, s.Missing)
+}
+
+// unlogged reports whether the log of the cloud does not mention the subject although it cannot be older than the log.
+func (s Subject) unlogged(now time.Time) bool {
+	return !s.Born.IsZero() && now.Sub(s.Born) <= logKept && !s.Evidence.Logged
 }
 
 func counted(state State) Verdict { return Verdict{State: state, Counts: true} }
@@ -142,6 +147,14 @@ func (s Subject) judge() Verdict {
 		return Verdict{Reason: HeldByHome}
 	case s.DeleteRequested && e.HomeShown:
 		return Verdict{Counts: true}
+	}
+	return s.judgeSurroundings()
+}
+
+// judgeSurroundings reports what one observation shows of a subject that nothing lists.
+func (s Subject) judgeSurroundings() Verdict {
+	e := s.Evidence
+	switch {
 	case !e.ScopeShown:
 		return Verdict{Reason: ScopeHidden}
 	case e.Deleted, s.Unrecorded && e.HomeShown:

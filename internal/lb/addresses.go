@@ -95,7 +95,7 @@ func (p addressPlanner) request(f Family, a netip.Addr) {
 	case p.count(a) > 0:
 		p.verifyClaim(a)
 	case p.internal || p.need(Addresses):
-		if problem := (candidates{p.planner}).problem(a, true); problem != nil {
+		if problem := candidates(p).problem(a, true); problem != nil {
 			p.out.Refusals = append(p.out.Refusals, *problem)
 			return
 		}
@@ -182,10 +182,11 @@ func (p addressPlanner) weight(a netip.Addr) int {
 
 // choose takes an address for a load balancer that has none.
 func (p addressPlanner) choose(f Family) {
-	usable := candidates{p.planner}
+	usable := candidates(p)
 	preferred := p.preferred(f)
 	i := slices.IndexFunc(preferred, func(a netip.Addr) bool { return usable.problem(a, false) == nil })
-	a, ok := netip.Addr{}, i >= 0
+	var a netip.Addr
+	ok := i >= 0
 	if ok {
 		a = preferred[i]
 	} else {

@@ -28,10 +28,9 @@ func (p candidates) problem(a netip.Addr, requested bool) *Finding {
 	if c, ok := p.o.claimOf(a); ok {
 		return p.problemOfClaim(c, requested)
 	}
-	if space, ok := p.o.Gateway.spaceOf(a); ok {
-		if !space.Full {
-			return nil
-		}
+	if space, ok := p.o.Gateway.spaceOf(a); ok && !space.Full {
+		return nil
+	} else if ok {
 		return finding(NoFreeAddress,
 			"the address %s is in the IP Space %q, of which the organization may have no more: "+
 				"ask the provider for a higher quota, or request another one", a, space.Name)
@@ -41,6 +40,11 @@ func (p candidates) problem(a netip.Addr, requested bool) *Finding {
 			"the address %s is in no range and no IP Space of the edge gateway %q: request one of its addresses",
 			a, p.o.Gateway.Name)
 	}
+	return p.problemOfUse(a, requested)
+}
+
+// problemOfUse explains why an address that the gateway itself uses cannot be taken.
+func (p candidates) problemOfUse(a netip.Addr, requested bool) *Finding {
 	for _, u := range p.o.Gateway.Used {
 		translatable := requested && p.nat() && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
 		if u.Address == a && !p.shared(a) && !translatable {

@@ -162,5 +162,5 @@ func (p removal) removeAll() {
 	removeEach(p.planner, phaseRemove, KindFirewall, p.own.firewall)
 	removeEach(p.planner, phaseRemove, KindPool, p.own.pools)
 	removeEach(p.planner, phaseRemove, KindCertificate, p.own.certificates)
-	claimPlanner{p.planner}.release(func(netip.Addr) bool { return false })
+	claimPlanner(p).release(func(netip.Addr) bool { return false })
 }

@@ -71,14 +71,19 @@ func takeInventory(d Desired, o Observed) inventory {
 		classify(&c, &inv.certificates, KindCertificate, x, x.Object, "")
 	}
 	inv.claims = slices.DeleteFunc(slices.Clone(o.Claims), func(x Claim) bool { return !c.claimed(x) })
-	for i, p := range inv.pools { // old pools have the key of the virtual service that sends to them
-		for _, vs := range inv.services {
+	inv.keyOldPools()
+	return inv
+}
+
+// keyOldPools gives old pools the key of the virtual service that sends to them.
+func (i *inventory) keyOldPools() {
+	for n, p := range i.pools {
+		for _, vs := range i.services {
 			if p.old && vs.object.Pool.ID == p.ID {
-				inv.pools[i].key = vs.key
+				i.pools[n].key = vs.key
 			}
 		}
 	}
-	return inv
 }
 
 type classifier struct {
@@ -129,29 +134,31 @@ func (c *classifier) keyOf(port string) string {
 // node port is one of the Service's, as a node port belongs to one Service of the cluster at a time; or if they are
 // on the address that is published for this Service alone; or if one of them has the marker already.
 func (c *classifier) proveOldPorts(o Observed) {
-	prove := func(kind Kind, x Object, proves func() bool) {
-		m, origin := OwnerOf(c.d.Owner.Cluster, kind, x.Name, x.Description)
-		switch {
-		case origin == Marked && m.Owner.Is(c.d.Owner):
-			if _, port, ok := oldName(c.d.Owner.Cluster, kind, x.Name); ok {
-				c.proved[port] = true
-			}
-		case origin == OldName && m.Owner.Name == c.d.Owner.Name && (!c.d.Duplicate || proves()):
-			c.proved[m.Listener] = true
-		}
-	}
 	published := func(a netip.Addr) bool { return slices.Contains(c.d.Published, a) }
 	for _, x := range o.Services {
-		prove(KindService, x.Object, func() bool { return slices.ContainsFunc(x.VIPs, published) })
+		c.prove(KindService, x.Object, func() bool { return slices.ContainsFunc(x.VIPs, published) })
 	}
 	for _, x := range o.Pools {
-		prove(KindPool, x.Object, func() bool { return c.sameNodePort(x) })
+		c.prove(KindPool, x.Object, func() bool { return c.sameNodePort(x) })
 	}
 	for _, x := range o.Rules {
-		prove(KindRule, x.Object, func() bool { return published(x.External) })
+		c.prove(KindRule, x.Object, func() bool { return published(x.External) })
 	}
 	for _, x := range o.Profiles {
-		prove(KindProfile, x.Object, func() bool { return false })
+		c.prove(KindProfile, x.Object, func() bool { return false })
+	}
+}
+
+// prove notes the old name of the port of an object that is the owner's; proves is asked of one that may be another's.
+func (c *classifier) prove(kind Kind, x Object, proves func() bool) {
+	m, origin := OwnerOf(c.d.Owner.Cluster, kind, x.Name, x.Description)
+	switch {
+	case origin == Marked && m.Owner.Is(c.d.Owner):
+		if _, port, ok := oldName(c.d.Owner.Cluster, kind, x.Name); ok {
+			c.proved[port] = true
+		}
+	case origin == OldName && m.Owner.Name == c.d.Owner.Name && (!c.d.Duplicate || proves()):
+		c.proved[m.Listener] = true
 	}
 }
 

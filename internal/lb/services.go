@@ -175,7 +175,7 @@ func (p servicePlanner) plan() {
 	if p.needs != 0 {
 		return
 	}
-	pools := poolPlanner{p.planner}
+	pools := poolPlanner(p)
 	members := pools.members()
 	for _, t := range p.targets {
 		p.service(t, pools.plan(t, members))

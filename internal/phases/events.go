@@ -17,10 +17,12 @@ func ProblemFound(r events.EventRecorder, obj runtime.Object, condition string, 
 	r.Eventf(obj, nil, corev1.EventTypeWarning, out.Reason, condition, "%s", Shorten(out.Message))
 }
 
+// Happened records as an event what went as intended; reason is also its action.
 func Happened(r events.EventRecorder, obj runtime.Object, reason, note string) {
 	r.Eventf(obj, nil, corev1.EventTypeNormal, reason, reason, "%s", Shorten(note))
 }
 
+// Shorten cuts a note to the length that the events API takes.
 func Shorten(note string) string {
 	if len(note) <= maxNote {
 		return note

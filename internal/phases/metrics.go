@@ -18,10 +18,12 @@ const (
 )
 
 var (
+	// Passes counts passes by kind, condition and outcome.
 	Passes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "capvcd", Name: "passes_total",
 		Help: "Passes of a reconciler over its phases, by the condition of the phase that ended them, or Ready.",
 	}, []string{"kind", "condition", "outcome"})
+	// Provisioning observes by kind, in seconds, how long objects took to be provisioned.
 	Provisioning = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "capvcd", Name: "provisioning_duration_seconds",
 		Help:    "Time from the creation of a VCDCluster or VCDMachine to its being provisioned.",

@@ -53,6 +53,7 @@ func Unsure(after time.Duration, reason, format string, args ...any) Outcome {
 	return out
 }
 
+// Status returns the status of the condition of a phase that is not complete.
 func (o Outcome) Status() metav1.ConditionStatus {
 	if o.Unknown {
 		return metav1.ConditionUnknown

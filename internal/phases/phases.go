@@ -154,6 +154,7 @@ func Owned[S any](phases []Phase[S]) patch.Option {
 		clusterv1.PausedCondition)}
 }
 
+// Conditions returns the conditions of phases, in order.
 func Conditions[S any](phases []Phase[S]) []string {
 	var ts []string
 	for _, p := range phases {
@@ -162,6 +163,7 @@ func Conditions[S any](phases []Phase[S]) []string {
 	return ts
 }
 
+// Set sets a condition of obj, which is not saved.
 func Set(obj conditions.Setter, condition string, status metav1.ConditionStatus, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: condition, Status: status, Reason: reason, Message: message})
 }

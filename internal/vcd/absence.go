@@ -85,15 +85,22 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 	if err := s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a); err != nil {
 		return a, err
 	}
-	a.Deleted = len(ids) > 0
+	var err error
+	a.Deleted, err = s.allDeleted(ctx, ids)
+	return a, err
+}
+
+// allDeleted reports whether the log shows of each URN that it was deleted; false without URNs.
+func (s *Session) allDeleted(ctx context.Context, ids []string) (bool, error) {
+	all := len(ids) > 0
 	for _, id := range ids {
 		tasks, err := s.log(ctx, id)
 		if err != nil {
-			return a, err
+			return false, err
 		}
-		a.Deleted = a.Deleted && slices.ContainsFunc(tasks, deletes)
+		all = all && slices.ContainsFunc(tasks, deletes)
 	}
-	return a, nil
+	return all, nil
 }
 
 // observeScope asks for the VDCs anew.

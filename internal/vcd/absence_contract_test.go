@@ -51,16 +51,16 @@ func (s *lostSite) hide(name string) {
 }
 
 func TestEvidenceOfALostVM(t *testing.T) {
-	vanish := func(s *lostSite, _ *testing.T) {
+	vanish := func(_ *testing.T, s *lostSite) {
 		s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("lost-0")) })
 	}
 	tests := []struct {
 		name string
-		do   func(*lostSite, *testing.T)
+		do   func(*testing.T, *lostSite)
 		lost func(*lostSite, *vcd.Lost)
 		want vcd.Absence
 	}{
-		{"a VM that is there", func(*lostSite, *testing.T) {}, nil, vcd.Absence{Shown: true}},
+		{"a VM that is there", func(*testing.T, *lostSite) {}, nil, vcd.Absence{Shown: true}},
 		{"one that vanished from its vApp", vanish, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
 		{
 			"where its vApp is known by name and marker", vanish,
@@ -77,38 +77,38 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"one whose vApp is not shared any more, though another is", func(s *lostSite, _ *testing.T) { s.hide("own") },
+			"one whose vApp is not shared any more, though another is", func(_ *testing.T, s *lostSite) { s.hide("own") },
 			func(s *lostSite, l *vcd.Lost) { l.Siblings = []string{s.other.VMs[0].ID} },
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"with all of the cluster", func(s *lostSite, _ *testing.T) { s.hide("own") }, nil,
+			"with all of the cluster", func(_ *testing.T, s *lostSite) { s.hide("own") }, nil,
 			vcd.Absence{ScopeShown: true, SiblingsHidden: true},
 		},
-		{"one that was deleted", func(s *lostSite, t *testing.T) {
+		{"one that was deleted", func(t *testing.T, s *lostSite) {
 			t.Helper()
 			task, err := s.session.VMs.DeleteVM(t.Context(), s.own.VMs[0].ID)
 			await(t, s.session, task, err)
 		}, nil, vcd.Absence{ScopeShown: true, HomeShown: true, Logged: true, Deleted: true}},
-		{"one whose vApp was", func(s *lostSite, t *testing.T) {
+		{"one whose vApp was", func(t *testing.T, s *lostSite) {
 			t.Helper()
 			removeVApp(t, s.session, s.own.ID)
 		}, nil, vcd.Absence{ScopeShown: true, SiblingsHidden: true, Deleted: true}},
-		{"one that may not be read", func(s *lostSite, _ *testing.T) {
+		{"one that may not be read", func(_ *testing.T, s *lostSite) {
 			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 		}, nil, vcd.Absence{Listed: true}},
-		{"one in a VDC that is not shown", func(s *lostSite, t *testing.T) {
+		{"one in a VDC that is not shown", func(t *testing.T, s *lostSite) {
 			t.Helper()
-			vanish(s, t)
+			vanish(t, s)
 			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
 		}, nil, vcd.Absence{HomeShown: true}},
-		{"where tasks are not shown", func(s *lostSite, t *testing.T) {
+		{"where tasks are not shown", func(t *testing.T, s *lostSite) {
 			t.Helper()
-			vanish(s, t)
+			vanish(t, s)
 			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=task", Status: http.StatusForbidden})
 		}, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
 		{
-			"one that was never recorded", func(*lostSite, *testing.T) {}, func(_ *lostSite, l *vcd.Lost) { l.ID = "" },
+			"one that was never recorded", func(*testing.T, *lostSite) {}, func(_ *lostSite, l *vcd.Lost) { l.ID = "" },
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 	}
@@ -122,13 +122,13 @@ func TestEvidenceOfALostVM(t *testing.T) {
 			if tt.lost != nil {
 				tt.lost(s, &lost)
 			}
-			tt.do(s, t)
+			tt.do(t, s)
 
 			vm, absence, err := s.session.FindLost(t.Context(), lost)
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(absence).To(Equal(tt.want))
-			g.Expect(vm.ID != "").To(Equal(absence.Shown))
+			g.Expect(vm.ID == "").To(Equal(!absence.Shown))
 		})
 	}
 }
@@ -136,21 +136,21 @@ func TestEvidenceOfALostVM(t *testing.T) {
 func TestEvidenceOfALostVApp(t *testing.T) {
 	tests := []struct {
 		name string
-		do   func(*lostSite, *testing.T)
+		do   func(*testing.T, *lostSite)
 		want vcd.Absence
 	}{
-		{"a vApp that is there", func(*lostSite, *testing.T) {}, vcd.Absence{Shown: true}},
+		{"a vApp that is there", func(*testing.T, *lostSite) {}, vcd.Absence{Shown: true}},
 		{
-			"one that is not shared any more", func(s *lostSite, _ *testing.T) { s.hide("own") },
+			"one that is not shared any more", func(_ *testing.T, s *lostSite) { s.hide("own") },
 			vcd.Absence{ScopeShown: true},
 		},
-		{"one that vanished", func(s *lostSite, _ *testing.T) {
+		{"one that vanished", func(_ *testing.T, s *lostSite) {
 			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 		}, vcd.Absence{ScopeShown: true}},
-		{"one that may not be read", func(s *lostSite, _ *testing.T) {
+		{"one that may not be read", func(_ *testing.T, s *lostSite) {
 			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
 		}, vcd.Absence{Listed: true}},
-		{"one that was deleted", func(s *lostSite, t *testing.T) {
+		{"one that was deleted", func(t *testing.T, s *lostSite) {
 			t.Helper()
 			removeVApp(t, s.session, s.own.ID)
 		}, vcd.Absence{ScopeShown: true, Deleted: true}},
@@ -158,7 +158,7 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g, s := NewWithT(t), newLostSite(t)
-			tt.do(s, t)
+			tt.do(t, s)
 
 			absence, err := s.session.LostVApp(t.Context(), s.vdc, s.own.ID)
 

@@ -83,11 +83,11 @@ type wireType struct {
 
 func (w *wirePool) pool() ServerPool {
 	p := ServerPool{
-		Ref: w.ref(), Description: w.Description, Status: w.Status, MemberCount: w.MemberCount,
-		ByGroup:   w.MemberGroupType != "" || w.MemberGroup.ref().ID != "",
+		Ref: refOf(&w.wireRef), Description: w.Description, Status: w.Status, MemberCount: w.MemberCount,
+		ByGroup:   w.MemberGroupType != "" || refOf(w.MemberGroup).ID != "",
 		Monitored: w.ActiveMonitors || len(w.HealthMonitors) > 0,
-		Gateway:   w.Gateway.ref(), Algorithm: w.Algorithm, DefaultPort: w.DefaultPort,
-		MemberGroup: w.MemberGroup.ref(),
+		Gateway:   refOf(w.Gateway), Algorithm: w.Algorithm, DefaultPort: w.DefaultPort,
+		MemberGroup: refOf(w.MemberGroup),
 		Sticky:      w.Persistence.Type == clientIP,
 	}
 	for _, m := range w.Members {

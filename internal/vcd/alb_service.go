@@ -101,12 +101,12 @@ type wirePort struct {
 
 func (w *wireService) service() VirtualService {
 	vs := VirtualService{
-		Ref: w.ref(), Description: w.Description, Status: w.Status, Health: w.HealthStatus, Enabled: w.Enabled == nil ||
-			*w.Enabled,
+		Ref: refOf(&w.wireRef), Description: w.Description, Status: w.Status, Health: w.HealthStatus,
+		Enabled: w.Enabled == nil || *w.Enabled,
 		Address: parseAddr(w.Address), IPv6Address: parseAddr(w.IPv6Address),
 		Application: cmp.Or(Application(w.Profile.Type), w.ProfileType),
-		Pool:        w.Pool.ref(), EngineGroup: w.EngineGroup.ref(), Certificate: w.Certificate.ref(),
-		Gateway:     w.Gateway.ref(),
+		Pool:        refOf(w.Pool), EngineGroup: refOf(w.EngineGroup), Certificate: refOf(w.Certificate),
+		Gateway:     refOf(w.Gateway),
 		Transparent: w.Transparent != nil && *w.Transparent,
 	}
 	for _, p := range w.Ports {

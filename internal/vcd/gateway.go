@@ -107,9 +107,9 @@ func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 }
 
 func (w *wireGateway) gateway() Gateway {
-	g := Gateway{Ref: w.ref(), Status: w.Status, Owner: w.OwnerRef.ref(), UsesIPSpaces: w.UsingIPSpace}
+	g := Gateway{Ref: refOf(&w.wireRef), Status: w.Status, Owner: refOf(w.OwnerRef), UsesIPSpaces: w.UsingIPSpace}
 	if g.Owner.ID == "" {
-		g.Owner = w.OrgVdc.ref()
+		g.Owner = refOf(w.OrgVdc)
 	}
 	for _, u := range w.Uplinks {
 		uplink := Uplink{Network: Ref{ID: u.ID, Name: u.Name}, UsesIPSpaces: u.UsingIPSpace}
@@ -173,7 +173,7 @@ type wireUsed struct {
 	Network  *wireRef `json:"networkRef"`
 }
 
-func (w wireUsed) id() string { return w.Network.ref().ID + " " + w.Address + " " + w.Category }
+func (w wireUsed) id() string { return refOf(w.Network).ID + " " + w.Address + " " + w.Category }
 
 // UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to
 // view gateways.
@@ -206,8 +206,8 @@ func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineG
 	})
 	var groups []EngineGroup
 	for _, line := range lines {
-		if line.Gateway.ref().ID == gateway {
-			groups = append(groups, EngineGroup{Ref: line.Group.ref(), Max: line.Max, Deployed: line.Deployed})
+		if refOf(line.Gateway).ID == gateway {
+			groups = append(groups, EngineGroup{Ref: refOf(line.Group), Max: line.Max, Deployed: line.Deployed})
 		}
 	}
 	return groups, err

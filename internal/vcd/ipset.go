@@ -42,7 +42,7 @@ type wireIPSet struct {
 
 func (w *wireIPSet) set() IPSet {
 	return IPSet{
-		Ref: w.ref(), Description: w.Description, Status: w.Status, Owner: cmp.Or(w.Owner.ref(), w.Gateway.ref()),
+		Ref: refOf(&w.wireRef), Description: w.Description, Status: w.Status, Owner: cmp.Or(refOf(w.Owner), refOf(w.Gateway)),
 		Addresses: parseAddrs(w.Addresses),
 	}
 }

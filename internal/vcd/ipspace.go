@@ -52,10 +52,10 @@ type wireSuggestion struct {
 	Unused []string `json:"unusedValues"`
 }
 
-func (w wireSuggestion) id() string { return w.Space.ref().ID }
+func (w wireSuggestion) id() string { return refOf(w.Space).ID }
 
-func (w *wireSuggestion) suggestion() Suggestion {
-	return Suggestion{Space: w.Space.ref(), Unused: parseAddrs(w.Unused)}
+func (w wireSuggestion) suggestion() Suggestion {
+	return Suggestion{Space: refOf(w.Space), Unused: parseAddrs(w.Unused)}
 }
 
 // IPSpaces are the IP Spaces and the addresses allocated from them.
@@ -84,7 +84,7 @@ type wireSpace struct {
 }
 
 func (w *wireSpace) space() IPSpace {
-	space := IPSpace{Ref: w.ref(), Type: w.Type}
+	space := IPSpace{Ref: refOf(&w.wireRef), Type: w.Type}
 	if w.Ranges != nil {
 		for _, r := range w.Ranges.Ranges {
 			space.Ranges = appendRange(space.Ranges, r.Start, r.End)

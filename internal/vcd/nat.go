@@ -47,8 +47,8 @@ type wireNAT struct {
 func (w *wireNAT) rule() NATRule {
 	port, _ := strconv.Atoi(w.Port) // may be empty
 	return NATRule{
-		Ref: w.ref(), Description: w.Description, Type: cmp.Or(w.Type, w.RuleType), Enabled: w.Enabled,
-		External: w.External, Internal: w.Internal, Port: port, Profile: w.Profile.ref(),
+		Ref: refOf(&w.wireRef), Description: w.Description, Type: cmp.Or(w.Type, w.RuleType), Enabled: w.Enabled,
+		External: w.External, Internal: w.Internal, Port: port, Profile: refOf(w.Profile),
 	}
 }
 
@@ -131,7 +131,7 @@ type wireProfile struct {
 }
 
 func (w *wireProfile) profile() PortProfile {
-	p := PortProfile{Ref: w.ref(), Description: w.Description, Scope: w.Scope, Status: w.Status}
+	p := PortProfile{Ref: refOf(&w.wireRef), Description: w.Description, Scope: w.Scope, Status: w.Status}
 	if len(w.Ports) == 1 && len(w.Ports[0].Destinations) == 1 {
 		if port, err := strconv.Atoi(w.Ports[0].Destinations[0]); err == nil {
 			p.Protocol, p.Port = w.Ports[0].Protocol, port

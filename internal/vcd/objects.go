@@ -117,7 +117,8 @@ type wireRef struct {
 
 func (r wireRef) id() string { return r.ID }
 
-func (r *wireRef) ref() Ref {
+// refOf returns a reference, empty if there is none.
+func refOf(r *wireRef) Ref {
 	if r == nil {
 		return Ref{}
 	}

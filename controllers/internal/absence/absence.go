@@ -73,18 +73,26 @@ func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, n
 		return phases.Done, nil
 	case gone.Waiting:
 		return Once(verdict, infrav1.VAppUnverifiedReason, "vApp "+v.Name), nil
+	default:
+		return v.unproved(verdict.Reason), nil
 	}
-	why := "VCD does not show that it was deleted, either"
-	switch verdict.Reason {
+}
+
+// unproved is the outcome of evidence that proves nothing.
+func (v VApp) unproved(reason gone.Reason) phases.Outcome {
+	var why string
+	switch reason {
 	case gone.ScopeHidden:
 		why = "nor is its VDC " + v.VDC.Name
 	case gone.Listed:
 		why = "although VCD lists it"
+	default:
+		why = "VCD does not show that it was deleted, either"
 	}
 	return phases.Unsure(session.RemedyPoll, infrav1.VAppUnverifiedReason,
 		"vApp %s is not shown, %s: give the user of the identity access to it, or if it is gone or may stay, "+
 			"annotate the %s with %s=true",
-		v.Name, why, v.Kind, infrav1.KeepVAppAnnotation), nil
+		v.Name, why, v.Kind, infrav1.KeepVAppAnnotation)
 }
 
 // Once is the outcome of the first observation that something is missing.

@@ -11,6 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
 
+// AccountLogin is the request by which a service account trades its token, as the simulator counts it.
 const AccountLogin = "POST /oauth/tenant/token"
 
 // NewToken grants a service account, and returns its first token.
@@ -35,6 +36,7 @@ func (w *Env) WriteToken(token string) {
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 }
 
+// Token returns the API token in the Secret of the identity.
 func (w *Env) Token() string { return string(w.Secret("tenant-credentials").Data["apiToken"]) }
 
 // AccountLogins counts the logins as a service account, tried ones too.

@@ -23,6 +23,8 @@ type Balanced struct {
 	driver  *edge.Driver
 }
 
+// NewBalancedOn makes an environment with a cluster that is ready, on a model whose second organisation has an edge
+// gateway in its first VDC.
 func NewBalancedOn(t *testing.T, model vcdsim.Model) *Balanced {
 	t.Helper()
 	w := &Balanced{Env: NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})}

@@ -35,6 +35,7 @@ func (w *Env) IsClusterGone() bool {
 	return w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: "vc1"}, &infrav1.VCDCluster{}) != nil
 }
 
+// Ready reconciles the cluster, then the named machines, until each is ready.
 func (w *Env) Ready(names ...string) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	for _, name := range names {

@@ -42,8 +42,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
 
+// Patience is how long tests wait for what must happen.
 const Patience = testtime.Patience
 
+// What the objects of an environment are named, and values to find again in what they cause.
 const (
 	Namespace   = "team-a"
 	ClusterName = "c1"
@@ -186,6 +188,7 @@ func (w *Env) Await(s *vcd.Session, task vcd.Task) {
 // PretendGuest comes up with the addresses that VCD offers it, and reads its bootstrap data.
 type PretendGuest struct{}
 
+// PowerOn reports the addresses that VCD offers, by MAC address.
 func (PretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	report := vcdsim.GuestReport{
 		Addresses: map[string]string{}, Hostname: vm.Name,
@@ -199,8 +202,10 @@ func (PretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestR
 	return report, nil
 }
 
+// PowerOff does nothing.
 func (PretendGuest) PowerOff(context.Context, string) {}
 
+// Delete does nothing.
 func (PretendGuest) Delete(context.Context, string) {}
 
 // NewClient knows only the kinds that are used: each write searches its whole scheme.
@@ -219,6 +224,7 @@ func NewClient(objects ...client.Object) client.Client {
 			&infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &ipamv1.IPAddressClaim{}).Build()
 }
 
+// Meta returns the metadata of an object of the cluster; its UID follows from its name.
 func Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: Namespace, Name: name, UID: apitypes.UID("uid-of-" + name),
@@ -226,18 +232,21 @@ func Meta(name string) metav1.ObjectMeta {
 	}
 }
 
+// NewIdentity returns the identity of the cluster at a site, with the credentials of [NewSecret].
 func NewIdentity(site string) *infrav1.VCDIdentity {
 	i := &infrav1.VCDIdentity{ObjectMeta: Meta("tenant")}
 	i.Spec.Site, i.Spec.SecretRef.Name = site, "tenant-credentials"
 	return i
 }
 
+// NewSecret returns the credentials of a user of the simulator.
 func NewSecret(sim *vcdsim.Simulator) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: Meta("tenant-credentials"), Data: map[string][]byte{
 		"username": []byte("capvcd"), "password": []byte("password"), "ca.crt": sim.CA(),
 	}}
 }
 
+// NewCAPICluster returns the Cluster that owns the VCDCluster; its infrastructure is provisioned.
 func NewCAPICluster() *clusterv1.Cluster {
 	c := &clusterv1.Cluster{ObjectMeta: Meta(ClusterName)}
 	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
@@ -248,6 +257,7 @@ func NewCAPICluster() *clusterv1.Cluster {
 	return c
 }
 
+// NewVCDCluster returns a VCDCluster in the first VDC of the simulator, with an endpoint by kube-vip.
 func NewVCDCluster(sim *vcdsim.Simulator) *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{ObjectMeta: Meta("vc1")}
 	c.OwnerReferences = []metav1.OwnerReference{{
@@ -285,23 +295,27 @@ func NewMachine(name string, mods ...func(*infrav1.VCDMachine)) []client.Object 
 	return []client.Object{m, v, secret}
 }
 
+// VCDCluster reads the VCDCluster from the API server; the test fails if there is none.
 func (w *Env) VCDCluster() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: "vc1"}, c)).To(Succeed())
 	return c
 }
 
+// VCDMachine reads a VCDMachine from the API server; the test fails if there is none.
 func (w *Env) VCDMachine(name string) *infrav1.VCDMachine {
 	m := &infrav1.VCDMachine{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: name}, m)).To(Succeed())
 	return m
 }
 
+// ReconcileCluster reconciles the VCDCluster once.
 func (w *Env) ReconcileCluster() (ctrl.Result, error) {
 	return reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx,
 		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: "vc1"}})
 }
 
+// ReconcileMachine reconciles a VCDMachine once.
 func (w *Env) ReconcileMachine(name string) (ctrl.Result, error) {
 	return reconcile.AsReconciler(w.Client, w.Machine).Reconcile(w.Ctx,
 		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: name}})

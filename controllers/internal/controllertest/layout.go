@@ -57,6 +57,7 @@ func (w *Env) DeleteVAppByHand(t *testing.T, name string) {
 	w.Expect(w.Sim.State().VApps).NotTo(ContainElement(HaveField("Name", name)))
 }
 
+// Machines returns the objects of several machines, each as of [NewMachine].
 func Machines(names ...string) []client.Object {
 	var objects []client.Object
 	for _, name := range names {

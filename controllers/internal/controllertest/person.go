@@ -10,19 +10,21 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// VCloud declares the namespace of request bodies.
 const VCloud = `xmlns="http://www.vmware.com/vcloud/v1.5"`
 
-// person works in VCD by hand.
-type person struct {
+// A Person works in VCD by hand.
+type Person struct {
 	w     *Env
 	http  *http.Client
 	token string
 }
 
-func (w *Env) Person() *person {
+// Person logs in to VCD as an administrator of the organisation.
+func (w *Env) Person() *Person {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(w.Sim.CA())
-	p := &person{w: w, http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+	p := &Person{w: w, http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		RootCAs:    roots,
 		MinVersion: tls.VersionTLS12,
 	}}}}
@@ -38,7 +40,8 @@ func (w *Env) Person() *person {
 	return p
 }
 
-func (p *person) Post(path, body string) {
+// Post sends a request with a body; the test fails if VCD refuses it.
+func (p *Person) Post(path, body string) {
 	req, err := http.NewRequestWithContext(p.w.Ctx, http.MethodPost, p.w.Sim.URL()+path, bytes.NewBufferString(body))
 	p.w.Expect(err).NotTo(HaveOccurred())
 	req.Header.Set("Authorization", "Bearer "+p.token)

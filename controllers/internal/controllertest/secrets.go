@@ -16,6 +16,7 @@ func (w *Env) Identify(name string) {
 	}
 }
 
+// Secret reads a Secret from the API server; the test fails if there is none.
 func (w *Env) Secret(name string) *corev1.Secret {
 	secret := &corev1.Secret{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: name}, secret)).To(Succeed())

@@ -76,18 +76,18 @@ func FirstDisk(vm vcd.VM) vcd.Disk {
 	return vcd.Disk{}
 }
 
-// A difference is something of a VM that is not as it was made.
-type difference struct{ reason, message string }
+// A Difference is something of a VM that is not as it was made.
+type Difference struct{ reason, message string }
 
 // Unreachable returns how the NICs of a VM differ from how they were made, so far as its guest cannot work with it: it
 // has what it was told when it was made.
-func (m Made) Unreachable(nics []infrav1.NICStatus) []difference {
-	var found []difference
+func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
+	var found []Difference
 	for i, was := range m.NICs {
 		at := slices.IndexFunc(nics, func(n infrav1.NICStatus) bool { return strings.EqualFold(n.MACAddress, was.MAC) })
 		if at < 0 {
 			found = append(found,
-				difference{
+				Difference{
 					infrav1.NICsChangedReason,
 					fmt.Sprintf("NIC %d (%s) on network %s is not there any more", i, was.MAC, was.Network),
 				})
@@ -95,10 +95,10 @@ func (m Made) Unreachable(nics []infrav1.NICStatus) []difference {
 		}
 		is := nics[at]
 		if is.Network != was.Network {
-			found = append(found, difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %d (%s) is connected to "+
+			found = append(found, Difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %d (%s) is connected to "+
 				"network %s, was made for %s", i, was.MAC, orNone(is.Network), was.Network)})
 		} else if was.Address != "" && is.Address != "" && is.Address != was.Address {
-			found = append(found, difference{infrav1.AddressChangedReason, fmt.Sprintf("NIC %d (%s) has address %s "+
+			found = append(found, Difference{infrav1.AddressChangedReason, fmt.Sprintf("NIC %d (%s) has address %s "+
 				"in VCD, its guest was told %s", i, was.MAC, is.Address, was.Address)})
 		}
 	}
@@ -116,7 +116,7 @@ type Observed struct {
 
 // Differences returns how a VM differs from how it was made, so far as its Node works all the same. The worst comes
 // first.
-func (m Made) Differences(s Observed) []difference {
+func (m Made) Differences(s Observed) []Difference {
 	found := m.location(s)
 	if s.VM == nil {
 		return found
@@ -128,7 +128,7 @@ func (m Made) Differences(s Observed) []difference {
 	} {
 		if p.was != p.is {
 			found = append(found,
-				difference{
+				Difference{
 					infrav1.PolicyChangedReason,
 					fmt.Sprintf("the %s is %s, was made with %s", p.what, orNone(p.is), orNone(p.was)),
 				})
@@ -136,14 +136,14 @@ func (m Made) Differences(s Observed) []difference {
 	}
 	if m.CPUs != s.VM.CPUs {
 		found = append(found,
-			difference{
+			Difference{
 				infrav1.ComputeChangedReason,
 				fmt.Sprintf("the VM has %d CPUs, was made with %d", s.VM.CPUs, m.CPUs),
 			})
 	}
 	if m.MemoryMiB != s.VM.MemoryMiB {
 		found = append(found,
-			difference{
+			Difference{
 				infrav1.ComputeChangedReason,
 				fmt.Sprintf("the VM has %d MiB of memory, was made with %d", s.VM.MemoryMiB, m.MemoryMiB),
 			})
@@ -151,7 +151,7 @@ func (m Made) Differences(s Observed) []difference {
 	for _, nic := range s.VM.NICs {
 		if !slices.ContainsFunc(m.NICs, func(was madeNIC) bool { return strings.EqualFold(was.MAC, nic.MAC) }) {
 			found = append(found,
-				difference{
+				Difference{
 					infrav1.NICsChangedReason,
 					fmt.Sprintf("NIC %s on network %s was added", nic.MAC, orNone(nic.Network)),
 				})
@@ -161,34 +161,34 @@ func (m Made) Differences(s Observed) []difference {
 }
 
 // location returns the differences that the inventory alone shows.
-func (m Made) location(s Observed) []difference {
-	var found []difference
+func (m Made) location(s Observed) []Difference {
+	var found []Difference
 	if m.VDC != "" && s.Row.VDC.ID != "" && s.Row.VDC.ID != m.VDC {
 		found = append(found,
-			difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to VDC %s", s.Row.VDC.Name)})
+			Difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to VDC %s", s.Row.VDC.Name)})
 	}
 	if m.VApp != "" && s.Row.VApp.ID != "" && s.Row.VApp.ID != m.VApp {
 		found = append(found,
-			difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to vApp %s", s.Row.VApp.Name)})
+			Difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to vApp %s", s.Row.VApp.Name)})
 	}
 	if s.Name != "" && s.Row.Name != s.Name {
 		found = append(found,
-			difference{infrav1.VMRenamedReason, fmt.Sprintf("the VM is named %s, was made as %s", s.Row.Name, s.Name)})
+			Difference{infrav1.VMRenamedReason, fmt.Sprintf("the VM is named %s, was made as %s", s.Row.Name, s.Name)})
 	}
 	return found
 }
 
 // disk returns whether the first disk has another size than wished, or than it was made with.
-func (m Made) disk(s Observed) []difference {
+func (m Made) disk(s Observed) []Difference {
 	is, expected := FirstDisk(*s.VM).SizeMiB, max(m.DiskMiB, s.WishedMiB)
 	switch {
 	case is != expected:
-		return []difference{{
+		return []Difference{{
 			infrav1.DiskChangedReason,
 			fmt.Sprintf("the first disk has %dMi, should have %dMi: set spec.diskSize to what it has", is, expected),
 		}}
 	case s.WishedMiB > 0 && s.WishedMiB < is:
-		return []difference{{
+		return []Difference{{
 			infrav1.DiskTooSmallReason,
 			fmt.Sprintf("spec.diskSize is %dMi, the first disk has %dMi and cannot shrink: set spec.diskSize to that",
 				s.WishedMiB, is),
@@ -205,7 +205,7 @@ func (m Made) Suspicious(row vcd.VMRecord) bool {
 }
 
 // Summary joins differences to a reason, that of the first, and a message.
-func Summary(found []difference) (reason, message string) {
+func Summary(found []Difference) (reason, message string) {
 	texts := make([]string, 0, len(found))
 	for _, d := range found {
 		texts = append(texts, d.message)

@@ -36,7 +36,7 @@ func aRow() vcd.VMRecord {
 	}
 }
 
-func reasonsOf(found []difference) []string {
+func reasonsOf(found []Difference) []string {
 	var reasons []string
 	for _, d := range found {
 		reasons = append(reasons, d.reason)

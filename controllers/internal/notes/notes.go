@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
+// Set sets an annotation of obj, which is not saved.
 func Set(obj client.Object, key, value string) {
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
@@ -35,6 +36,7 @@ func DetachedDisks(c *infrav1.VCDCluster) []string {
 	return disks
 }
 
+// DiskText returns the name and URN of a disk, for messages.
 func DiskText(disk vcd.Ref) string { return disk.Name + " (" + disk.ID + ")" }
 
 // URNs reads a list.

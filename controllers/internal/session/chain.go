@@ -23,9 +23,9 @@ const (
 	fingerprintLength = 16
 )
 
-// A tokenChain is what an annotation of a Secret says of the token of a service account in it. Tokens are in it as
+// A TokenChain is what an annotation of a Secret says of the token of a service account in it. Tokens are in it as
 // fingerprints.
-type tokenChain struct {
+type TokenChain struct {
 	Holder  string `json:"holder,omitempty"`  // the only user of the token; empty: it is unused
 	First   string `json:"first"`             // the token that a person wrote
 	Last    string `json:"last"`              // the one that came of it and is in the Secret now
@@ -34,10 +34,10 @@ type tokenChain struct {
 
 // ChainOf reads the annotation. A token that it does not know was written by a person, and begins anew. It is outdated
 // if the first one is back, although VCD gave others for it.
-func ChainOf(secret *corev1.Secret) (chain tokenChain, outdated bool) {
+func ChainOf(secret *corev1.Secret) (chain TokenChain, outdated bool) {
 	token := tokenIn(secret)
 	if token == "" {
-		return tokenChain{}, false
+		return TokenChain{}, false
 	}
 	is := fingerprint(token)
 	err := json.Unmarshal([]byte(secret.Annotations[infrav1.TokenChainAnnotation]), &chain)
@@ -47,11 +47,11 @@ func ChainOf(secret *corev1.Secret) (chain tokenChain, outdated bool) {
 	case err == nil && chain.First == is:
 		return chain, true
 	}
-	return tokenChain{First: is, Last: is}, false
+	return TokenChain{First: is, Last: is}, false
 }
 
 // write puts the annotation on a Secret.
-func (c tokenChain) write(secret *corev1.Secret) error {
+func (c TokenChain) write(secret *corev1.Secret) error {
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("writing annotation %s: %w", infrav1.TokenChainAnnotation, err)

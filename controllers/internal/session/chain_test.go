@@ -12,7 +12,7 @@ import (
 )
 
 // chained is a Secret with a token, and with what the annotation says of others.
-func chained(token string, chain *tokenChain) *corev1.Secret {
+func chained(token string, chain *TokenChain) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "token", UID: "uid-of-token"},
 		Data:       map[string][]byte{infrav1.SecretAPIToken: []byte(token)},
@@ -30,31 +30,31 @@ func immutable(secret *corev1.Secret) *corev1.Secret {
 
 func TestTheChainOfAToken(t *testing.T) {
 	one, two := fingerprint("one"), fingerprint("two")
-	known := &tokenChain{Holder: ManagerHolds, First: one, Last: two}
+	known := &TokenChain{Holder: ManagerHolds, First: one, Last: two}
 	tests := []struct {
 		name     string
 		secret   *corev1.Secret
-		want     tokenChain
+		want     TokenChain
 		outdated bool
 	}{
-		{"a token that nobody has used begins one", chained("one", nil), tokenChain{First: one, Last: one}, false},
-		{"white space around it is not part of it", chained(" one\n", nil), tokenChain{First: one, Last: one}, false},
+		{"a token that nobody has used begins one", chained("one", nil), TokenChain{First: one, Last: one}, false},
+		{"white space around it is not part of it", chained(" one\n", nil), TokenChain{First: one, Last: one}, false},
 		{"the token that we wrote goes on with it", chained("two", known), *known, false},
 		{
 			"what a person writes begins anew, and is nobody's", chained("three", known),
-			tokenChain{First: fingerprint("three"), Last: fingerprint("three")},
+			TokenChain{First: fingerprint("three"), Last: fingerprint("three")},
 			false,
 		},
 		{"the first token cannot come back", chained("one", known), *known, true},
-		{"no token is none", chained("", known), tokenChain{}, false},
+		{"no token is none", chained("", known), TokenChain{}, false},
 		{"an annotation that somebody spoiled is none", func() *corev1.Secret {
 			s := chained("two", nil)
 			s.Annotations = map[string]string{infrav1.TokenChainAnnotation: `{"holder":"me","last":5`}
 			return s
-		}(), tokenChain{First: two, Last: two}, false},
+		}(), TokenChain{First: two, Last: two}, false},
 		{
 			"CAPVCD's key has it, too", &corev1.Secret{Data: map[string][]byte{infrav1.SecretRefreshToken: []byte("one")}},
-			tokenChain{First: one, Last: one},
+			TokenChain{First: one, Last: one},
 			false,
 		},
 	}
@@ -72,8 +72,8 @@ func TestTheChainOfAToken(t *testing.T) {
 
 func TestATokenHasOneUser(t *testing.T) {
 	one, two := fingerprint("one"), fingerprint("two")
-	managers, clusters := &tokenChain{Holder: ManagerHolds, First: one, Last: two},
-		&tokenChain{Holder: "infra-1", First: two, Last: two}
+	managers, clusters := &TokenChain{Holder: ManagerHolds, First: one, Last: two},
+		&TokenChain{Holder: "infra-1", First: two, Last: two}
 	const account, user = infrav1.CredentialServiceAccount, infrav1.CredentialUser
 	tests := []struct {
 		name   string

@@ -11,8 +11,6 @@ import (
 // What the tests of package session_test need. They are outside because controllertest imports this package.
 const LoginPoll = loginPoll
 
-type TokenChain = tokenChain
-
 var Fingerprint = fingerprint
 
 func (i Identities) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config,

@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
+// OfCluster returns the labels by which objects of the Cluster with a name are found.
 func OfCluster(name string) client.MatchingLabels {
 	return client.MatchingLabels{clusterv1.ClusterNameLabel: name}
 }
@@ -55,6 +56,7 @@ func ClusterName(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) string {
 	return ""
 }
 
+// Mebibyte is in bytes.
 const Mebibyte = 1 << 20
 
 // DiskMiB returns the wished size of the first disk, rounded up; 0 leaves the template's.

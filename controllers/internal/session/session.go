@@ -35,12 +35,19 @@ type Inventory interface {
 	Invalidate(vdc vcd.VDC)
 }
 
+// tasks follows the tasks of a session in the background, and cancels them.
+type tasks interface {
+	Follow(key string, t vcd.Task, wake func())
+	Task(key string) (vcd.Task, bool)
+	Forget(key string)
+	CancelTask(ctx context.Context, id string) error
+}
+
 // The clients that a session consists of, by names that do not collide with their methods.
 type (
 	disks     = vcd.Disks
 	gateways  = vcd.Gateways
 	networks  = vcd.Networks
-	tasks     = vcd.Tasks
 	templates = vcd.Templates
 	vApps     = vcd.VApps
 	vdcs      = vcd.VDCs
@@ -54,12 +61,12 @@ type Session struct {
 	*disks
 	*gateways
 	*networks
-	*tasks
 	*templates
 	*vApps
 	*vdcs
 	*Machines
 	Inventory // an interface, so that tests can lose rows
+	tasks     // an interface, because what follows a task outlives the context of the pass that started it
 
 	Version string // of the Secret that it was opened with
 

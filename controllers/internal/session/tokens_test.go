@@ -131,7 +131,7 @@ func TestTheAnswerToALoginIsLost(t *testing.T) {
 }
 
 // refuseWrites makes writes of the credentials fail while refuse says why.
-func refuseWrites(w *controllertest.Env, t *testing.T, refuse func(*corev1.Secret) error) {
+func refuseWrites(t *testing.T, w *controllertest.Env, refuse func(*corev1.Secret) error) {
 	t.Helper()
 	watched, ok := w.Client.(client.WithWatch)
 	w.Expect(ok).To(BeTrue())
@@ -153,7 +153,7 @@ func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
 	first := w.Token()
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "tenant-credentials",
 		errors.New("no right"))
-	refuseWrites(w, t, func(*corev1.Secret) error {
+	refuseWrites(t, w, func(*corev1.Secret) error {
 		if refusal != nil {
 			return refusal
 		}
@@ -172,7 +172,7 @@ func TestNobodyLogsInWhileTheNextTokenCannotBeWritten(t *testing.T) {
 func TestATokenIsWrittenAlthoughSomebodyElseWritesTheSecret(t *testing.T) {
 	w := newAccountEnv(t)
 	conflicts := 3
-	refuseWrites(w, t, func(*corev1.Secret) error {
+	refuseWrites(t, w, func(*corev1.Secret) error {
 		if conflicts--; conflicts >= 0 {
 			return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "tenant-credentials", nil)
 		}
@@ -284,7 +284,7 @@ func TestATokenMovesWhenNobodyLogsInAnyMore(t *testing.T) {
 func TestATokenThatIsNotWrittenDownDoesNotMove(t *testing.T) {
 	w := newAccountEnv(t)
 	first, written := w.Token(), true
-	refuseWrites(w, t, func(secret *corev1.Secret) error {
+	refuseWrites(t, w, func(secret *corev1.Secret) error {
 		if !written && string(secret.Data["apiToken"]) != first {
 			return errors.New("no API server")
 		}

@@ -22,6 +22,7 @@ func (w *WakeUps) channel() chan event.GenericEvent {
 	return w.ch
 }
 
+// Source returns what a controller watches to be woken.
 func (w *WakeUps) Source() source.Source {
 	return source.Channel(w.channel(), &handler.EnqueueRequestForObject{})
 }
@@ -29,7 +30,8 @@ func (w *WakeUps) Source() source.Source {
 // ForObject returns a function that starts a reconcile of obj. It never blocks: a wake-up that finds no room is
 // lost: the next scheduled reconcile replaces it.
 func (w *WakeUps) ForObject(obj client.Object) func() {
-	wake := event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}}
+	name := metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	wake := event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: name}}
 	return func() {
 		select {
 		case w.channel() <- wake:

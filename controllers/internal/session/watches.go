@@ -68,6 +68,7 @@ func ClustersOfSecret(ctx context.Context, c client.Reader, secret client.Object
 	return clusters
 }
 
+// RequestsFor returns a request for each cluster, in the same order.
 func RequestsFor(clusters []infrav1.VCDCluster) []ctrl.Request {
 	requests := make([]ctrl.Request, 0, len(clusters))
 	for i := range clusters {

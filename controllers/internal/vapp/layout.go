@@ -20,6 +20,7 @@ func Name(c *infrav1.VCDCluster, clusterName string) string {
 	return clusterName
 }
 
+// LegacyDrivers is the message of a problem; its argument lists what runs in the workload cluster.
 const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and looks for nodes in " +
 	"one vApp: %s. " +
 	"Replace or remove it, or make the cluster anew with layout PerFailureDomain"
