@@ -171,7 +171,9 @@ func (b *bundle) createCRS(ctx context.Context, suffix string, strategy addonsv1
 	crs = &addonsv1.ClusterResourceSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 		Spec: addonsv1.ClusterResourceSetSpec{
-			ClusterSelector: metav1.LabelSelector{MatchLabels: map[string]string{infrav1.CloudProviderLabel: b.cluster.Name}},
+			ClusterSelector: metav1.LabelSelector{
+				MatchLabels: map[string]string{infrav1.CloudProviderLabel: b.cluster.Name},
+			},
 			Resources: []addonsv1.ResourceRef{{
 				Kind: string(addonsv1.SecretClusterResourceSetResourceKind),
 				Name: key.Name,

@@ -71,16 +71,16 @@ func takeInventory(d Desired, o Observed) inventory {
 		classify(&c, &inv.certificates, KindCertificate, x, x.Object, "")
 	}
 	inv.claims = slices.DeleteFunc(slices.Clone(o.Claims), func(x Claim) bool { return !c.claimed(x) })
-	inv.keyOldPools()
+	keyOldPools(inv.pools, inv.services)
 	return inv
 }
 
 // keyOldPools gives old pools the key of the virtual service that sends to them.
-func (i *inventory) keyOldPools() {
-	for n, p := range i.pools {
-		for _, vs := range i.services {
+func keyOldPools(pools []owned[Pool], services []owned[VirtualService]) {
+	for i, p := range pools {
+		for _, vs := range services {
 			if p.old && vs.object.Pool.ID == p.ID {
-				i.pools[n].key = vs.key
+				pools[i].key = vs.key
 			}
 		}
 	}

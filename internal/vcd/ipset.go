@@ -42,7 +42,8 @@ type wireIPSet struct {
 
 func (w *wireIPSet) set() IPSet {
 	return IPSet{
-		Ref: refOf(&w.wireRef), Description: w.Description, Status: w.Status, Owner: cmp.Or(refOf(w.Owner), refOf(w.Gateway)),
+		Ref: refOf(&w.wireRef), Description: w.Description, Status: w.Status,
+		Owner:     cmp.Or(refOf(w.Owner), refOf(w.Gateway)),
 		Addresses: parseAddrs(w.Addresses),
 	}
 }

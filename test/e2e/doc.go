@@ -13,7 +13,8 @@
 //   - K8SConformance, Autoscaler, NodeDrainTimeout: they need pods that run, or at least are scheduled and evicted.
 //   - SelfHosted, ClusterctlUpgrade: they install providers as Deployments and wait until these are available.
 //   - ClusterInPlaceUpdate and ClusterUpgradeWithRuntimeSDK: they need Cluster API's test extension, and in a Service.
-//   - KCPRemediation: its machines run a script that asks a ConfigMap what to do next, and simulated guests run no scripts.
+//   - KCPRemediation: its machines run a script that asks a ConfigMap what to do next, and simulated guests run no
+//     scripts.
 //   - MachinePool: this provider has none.
 //   - KCPAdoption, KCPInfraAdoption, KubeadmJoinOldNodes, ClusterClassChanges, ClusterClassRollout: nothing is known to
 //     stand in their way, but they need templates of their own, which do not exist yet.

@@ -119,7 +119,8 @@ func (q *quickstart) summary(ctx context.Context) error {
 	if err := q.site.Workloads.WriteKubeconfig(kubeconfig, data); err != nil {
 		return err
 	}
-	columns := "NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion,ADDRESS:.status.addresses[0].address,PROVIDER-ID:.spec.providerID"
+	columns := "NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion," +
+		"ADDRESS:.status.addresses[0].address,PROVIDER-ID:.spec.providerID"
 	nodes, err := q.stack.Kubectl(ctx, nil, "--kubeconfig="+kubeconfig, "get", "nodes", "-o=custom-columns="+columns)
 	if err != nil {
 		return err

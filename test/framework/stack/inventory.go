@@ -20,7 +20,9 @@ func (s *Stack) InstallInventory(ctx context.Context) error {
 		return fmt.Errorf("reading clusterctl's CRD: %w", err)
 	}
 	for i := range crds {
-		crds[i].SetLabels(map[string]string{clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelInventoryValue})
+		crds[i].SetLabels(map[string]string{
+			clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelInventoryValue,
+		})
 	}
 	if err := s.InstallCRDs(ctx, crds...); err != nil {
 		return err
