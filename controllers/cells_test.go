@@ -68,7 +68,7 @@ func TestClusterIsMadeWhileCellsAreRestartedOneAfterTheOther(t *testing.T) {
 			restarts, seen := 0, 0
 
 			w.Eventually(func(g Gomega) {
-				w.Clock.Add(int64(time.Second))                // nobody waits long because of a call that was cut off
+				w.Clock.Add(int64(time.Second))                // a call that was cut off delays nothing for long
 				if n := w.Writes(); n > seen && restarts < 4 { // something was begun just now
 					seen = n
 					w.Sim.Cells()[restarts%2].Restart(0)

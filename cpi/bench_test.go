@@ -45,7 +45,7 @@ type fakeBalancer struct {
 	fail    func(fakeStep) error
 	planErr error
 	pending bool
-	stuck   []plan.Finding // as long as nothing else is to be done; then the first port has a problem
+	stuck   []plan.Finding // while no other step is left; then the first port has a problem
 	hold    chan struct{}  // steps of the place "slow" wait for it
 	lagging bool           // what is written is not seen
 	stale   bool           // what was seen earlier shows nothing

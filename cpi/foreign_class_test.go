@@ -22,7 +22,7 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 		b.Expect(err).NotTo(HaveOccurred())
 		return now
 	}
-	// We start again, and it is somebody else's.
+	// After a restart it is another controller's.
 	theirs := stored()
 	theirs.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	published(theirs)

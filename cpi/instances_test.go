@@ -137,7 +137,7 @@ func TestWhoseANodeIs(t *testing.T) {
 	g.Expect(i.InstanceMetadata(t.Context(), foreign)).To(BeNil())
 	g.Expect(i.InstanceExists(t.Context(), foreign)).To(BeTrue())
 	g.Expect(i.InstanceShutdown(t.Context(), foreign)).To(BeFalse())
-	g.Expect(c.reads).To(BeZero(), "another cloud's Node is nobody's question")
+	g.Expect(c.reads).To(BeZero(), "another cloud's Node is not asked for")
 
 	found, err := i.InstanceMetadata(t.Context(), c.node("1", nameless))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -299,7 +299,7 @@ func TestAnAddressThatComesLate(t *testing.T) {
 			c.pass(tt.after - 6*time.Second)
 			if tt.given != "" {
 				g.Expect(addresses()).NotTo(late)
-				g.Expect(c.gets).To(Equal(1), "who asks at once asks nobody")
+				g.Expect(c.gets).To(Equal(1), "a second question at once makes no request")
 			}
 			c.pass(6 * time.Second)
 			g.Expect(addresses()).To(late)
@@ -371,7 +371,7 @@ func TestGoneIsProvedTwice(t *testing.T) {
 	g.Expect(c.events.Events).To(Receive(ContainSubstring("MachineNotSeen")))
 	c.pass(30 * time.Second)
 	g.Expect(exists()).To(HaveOccurred())
-	g.Expect(c.gets).To(Equal(1), "nobody is asked before it is time")
+	g.Expect(c.gets).To(Equal(1), "no request is made before it is due")
 
 	c.pass(31 * time.Second)
 	c.gone = hidden

@@ -139,7 +139,7 @@ func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 	b.Expect(err).To(MatchError(ContainSubstring("no network dmz")), "it is not said to be gone")
 
 	b.balancer.lost = nil
-	_, err = b.them.locations.all(t.Context()) // as somebody does once an hour
+	_, err = b.them.locations.all(t.Context()) // as happens once an hour
 	b.Expect(err).NotTo(HaveOccurred())
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())

@@ -201,7 +201,7 @@ func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	}
 	joins("b")
 	_, err = b.ensure(s)
-	b.Expect(err).NotTo(HaveOccurred(), "nobody waits for a node that has just joined")
+	b.Expect(err).NotTo(HaveOccurred(), "a node that has just joined holds nothing up")
 	joins("a")
 	_, err = b.ensure(s)
 	b.mustRetry(err, "node b")
@@ -307,7 +307,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	unlock, err := b.them.locks.wait(t.Context(), string(s.UID), nil) // somebody repairs it
+	unlock, err := b.them.locks.wait(t.Context(), string(s.UID), nil) // a repair runs
 	b.Expect(err).NotTo(HaveOccurred())
 	asked := make(chan bool)
 	go func() {

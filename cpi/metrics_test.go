@@ -27,7 +27,7 @@ func TestStates(t *testing.T) {
 	}{
 		{"a new Service waits", func(*corev1.Service) {}, statePending},
 		{"one with an address has what it wants", published, stateReady},
-		{"one with a port that nobody serves has not all", func(s *corev1.Service) {
+		{"one with an unserved port has not all", func(s *corev1.Service) {
 			published(s)
 			s.Status.LoadBalancer.Ingress[0].Ports = []corev1.PortStatus{{Port: 80, Error: &problem}}
 		}, statePartly},

@@ -39,7 +39,7 @@ func TestANodeThatJoinsAgainKeepsItsAddresses(t *testing.T) {
 	}
 
 	joins("first")
-	g.Expect(told(now)).To(BeEmpty(), "nobody knows it")
+	g.Expect(told(now)).To(BeEmpty(), "it is unknown")
 	joins("first", corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "10.0.0.1"})
 	g.Expect(told(now)).To(Equal([]string{"10.0.0.1"}))
 	joins("second")

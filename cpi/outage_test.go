@@ -137,7 +137,7 @@ func TestOutagesAreHeardOf(t *testing.T) {
 	cancel()
 	_, _ = machines.Snapshot(over, 0)
 	_, _ = balancer.Plan(over, "", PlanRequest{})
-	o.Expect(heardOf()).To(BeFalse(), "whoever asked went away, not the cloud")
+	o.Expect(heardOf()).To(BeFalse(), "the caller went away, not the cloud")
 }
 
 // heard is a cloud that fails or does not.

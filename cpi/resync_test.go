@@ -48,7 +48,7 @@ func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
 		"main": {owner("web")}, "slow": {owner("web"), owner("lost"), owner("gone")},
 	}
 	(&resync{LoadBalancers: b.them}).searchOrphans(t.Context())
-	b.Expect(b.told()).To(BeEmpty(), "nobody is told where to tell it")
+	b.Expect(b.told()).To(BeEmpty(), "no event without an object to report it on")
 	b.them.opts.Self = &corev1.ObjectReference{Kind: "Pod", Name: "ccm"}
 
 	(&resync{LoadBalancers: b.them}).searchOrphans(t.Context())
@@ -104,7 +104,7 @@ func TestAPlaceThatHangsDoesNotKeepOthersFromRepair(t *testing.T) {
 	b.Eventually(pass).Should(Equal(2), "while steps at the other place hang")
 
 	b.balancer.mu.Lock()
-	b.balancer.things = nil // somebody deletes it
+	b.balancer.things = nil // deleted by hand
 	b.balancer.mu.Unlock()
 
 	b.Eventually(pass).Should(Equal(2))

@@ -29,7 +29,7 @@ var leftOut = map[string]string{
 	"vcd.refreshtoken":         "credentials are in the Secret, which wins",
 	"vcd.isZoneEnabledCluster": "does nothing",
 	"vcd.caBundleFile":         "the bundle of the identity is written inline: no file has to be mounted",
-	"vcd.requestsPerSecond":    "later: nobody needed another limit for one cluster; VCD's own throttling is honoured",
+	"vcd.requestsPerSecond":    "later: the default limit fits one cluster; VCD's own throttling is honoured",
 	"vcd.burst":                "as vcd.requestsPerSecond",
 	"vcd.inFlight":             "as vcd.requestsPerSecond",
 	"vcd.requestTimeout":       "as vcd.requestsPerSecond",

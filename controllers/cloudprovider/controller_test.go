@@ -27,7 +27,7 @@ func TestTheCloudProviderArrives(t *testing.T) {
 	w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.WaitingForControlPlaneReason),
 		HaveField("Status", metav1.ConditionFalse)))
 	w.Expect(w.capiCluster().Labels).To(HaveKeyWithValue(infrav1.CloudProviderLabel, controllertest.ClusterName))
-	w.Expect(w.set("-cloud-provider")).To(BeNil(), "nobody has looked into the workload cluster yet")
+	w.Expect(w.set("-cloud-provider")).To(BeNil(), "the workload cluster has not been inspected yet")
 
 	w.changeCAPICluster(func(c *clusterv1.Cluster) {
 		c.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
@@ -175,7 +175,7 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 				})
 			},
 		},
-		{"a cluster-scoped identity is nobody's", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
+		{"a cluster-scoped identity is not shared", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
 			wide := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
 			wide.Spec.Site, wide.Spec.SecretRef.Name, wide.Spec.Orgs = w.Sim.URL(), "wide", []string{"*"}
 			wide.Spec.ShareWithClusters = ptr.To(true)
@@ -253,11 +253,11 @@ func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
 		}}
 	}
 	w.Expect(w.Workload.Create(w.Ctx, old("of-an-old-release", "infra-1"))).To(Succeed())
-	w.Expect(w.Workload.Create(w.Ctx, old("of-somebody-else", "infra-2"))).To(Succeed())
+	w.Expect(w.Workload.Create(w.Ctx, old("of-another", "infra-2"))).To(Succeed())
 	set := w.set("-cloud-provider")
 	items := append(readItems(set.Annotations[infrav1.CloudProviderInventoryAnnotation]),
 		item{"v1", "ConfigMap", "kube-system", "of-an-old-release"},
-		item{"v1", "ConfigMap", "kube-system", "of-somebody-else"})
+		item{"v1", "ConfigMap", "kube-system", "of-another"})
 	text, err := writeItems(items)
 	w.Expect(err).NotTo(HaveOccurred())
 	set.Annotations[infrav1.CloudProviderInventoryAnnotation] = text
@@ -272,7 +272,7 @@ func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":v2.1.0"))
 	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(old("of-an-old-release", "")),
 		&corev1.ConfigMap{}))).To(BeTrue())
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(old("of-somebody-else", "")),
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKeyFromObject(old("of-another", "")),
 		&corev1.ConfigMap{})).To(Succeed())
 	w.Expect(w.set("-cloud-provider").Annotations).NotTo(HaveKey(infrav1.CloudProviderDroppedAnnotation))
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
@@ -354,7 +354,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 			"Deployment cloud/mine",
 		},
 		{
-			"what CPI left and nobody can change",
+			"what CPI left and cannot be changed",
 			&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "vcloud-ccm-configmap"},
 				Immutable:  ptr.To(true),

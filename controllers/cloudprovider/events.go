@@ -10,11 +10,11 @@ import (
 // installing records that the cloud controller manager is on its way into the workload cluster of c.
 func installing(r events.EventRecorder, c *infrav1.VCDCluster, image string) {
 	phases.Happened(r, c, "CloudProviderAdded",
-		"Putting the cloud controller manager "+image+" into the workload cluster")
+		"Installing cloud controller manager "+image+" in the workload cluster")
 }
 
-// repaired records that somebody changed or deleted what belongs to the cloud controller manager of c, and that it is
-// applied anew.
+// repaired records that objects were changed or deleted that belong to the cloud controller manager of c, and that it
+// is applied anew.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 	phases.Happened(r, c, "CloudProviderMended",
 		"Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))

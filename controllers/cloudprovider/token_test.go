@@ -57,7 +57,7 @@ func TestATokenGoesIntoOneWorkloadCluster(t *testing.T) {
 
 	w.grantCCM(w.NewToken(t, "another"))
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason),
-		"a token that was granted anew is nobody's")
+		"a token that was granted anew has no holder")
 }
 
 func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {

@@ -33,14 +33,14 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w.Balance(id, "web", nil)
 	w.Balance(id, "api",
 		&lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
-	w.Balance("somebody-else", "web", nil)
+	w.Balance("another-cluster", "web", nil)
 	w.Expect(w.Owners(id)).NotTo(BeEmpty())
 	w.Hurry()
 
 	w.DeleteCluster()
 
 	w.Expect(w.Owners(id)).To(BeEmpty())
-	w.Expect(w.Owners("somebody-else")).NotTo(BeEmpty(), "another cluster's stay")
+	w.Expect(w.Owners("another-cluster")).NotTo(BeEmpty(), "another cluster's stay")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("LoadBalancersDeleted")))
 }
 
@@ -124,7 +124,7 @@ func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
 			return "", err
 		}
 		return c.Status, err
-	}, controllertest.Patience, "5ms").Should(Equal(metav1.ConditionUnknown), "nobody knows what VCD did")
+	}, controllertest.Patience, "5ms").Should(Equal(metav1.ConditionUnknown), "the result in VCD is unknown")
 
 	w.Cluster.ForgetPurge(w.VCDCluster().UID) // What a new manager knows.
 	w.Hurry()
@@ -286,7 +286,7 @@ func TestAGatewayThatCannotBeSeenKeepsNoClusterForEver(t *testing.T) {
 		help func(*controllertest.Balanced) // what ends the waiting
 	}{
 		{
-			"a while is waited for somebody to grant the right", infrav1.CloudProviderManaged,
+			"a while is waited for the right to be granted", infrav1.CloudProviderManaged,
 			func(w *controllertest.Balanced) {
 				w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience) }
 			},

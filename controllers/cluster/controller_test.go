@@ -126,7 +126,7 @@ func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
 		reason string
 	}{
 		{"a wrong password", map[string]string{"password": "wrong-canary"}, infrav1.CredentialsRefusedReason},
-		{"a certificate nobody vouches for", map[string]string{"ca.crt": ""}, infrav1.CertificateNotTrustedReason},
+		{"a certificate of an unknown authority", map[string]string{"ca.crt": ""}, infrav1.CertificateNotTrustedReason},
 		{"no password", map[string]string{"password": ""}, infrav1.SecretIncompleteReason},
 	}
 	for _, tt := range tests {
@@ -212,7 +212,7 @@ func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.MachinesRemainReason)
 
 	w.DeleteMachine("cp-0")
-	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "somebody else's" })
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "another owner's" })
 	w.Eventually(func() error {
 		_, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())

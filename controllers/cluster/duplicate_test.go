@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
-// copied adds what somebody makes of an object by a copy of its manifest under the name of another cluster.
+// copied adds a copy of an object's manifest under the name of another cluster.
 func copied[T client.Object](w *controllertest.Env, from, to T, name string) T {
 	to.SetName(name)
 	to.SetNamespace(from.GetNamespace())

@@ -35,7 +35,7 @@ import (
 type Reconciler struct {
 	Client           client.Client
 	Identities       session.Identities
-	Logout           session.Logout // nil: sessions end when nobody used them for a while
+	Logout           session.Logout // nil: idle sessions end by themselves
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 
@@ -46,7 +46,7 @@ type Reconciler struct {
 type ClusterReconciler struct {
 	Client           client.Client
 	Identities       session.Identities
-	Logout           session.Logout // nil: sessions end when nobody used them for a while
+	Logout           session.Logout // nil: idle sessions end by themselves
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 }

@@ -70,7 +70,7 @@ func (s *scope) releaseCurrentSecret(ctx context.Context) error {
 	return client.IgnoreNotFound(s.patchSecret(ctx, secret, before))
 }
 
-// logOut ends the sessions of the identity, which nobody will use any more.
+// logOut ends the sessions of an identity that is not used any more.
 func (s *scope) logOut(ctx context.Context, secret *corev1.Secret) {
 	if s.logout == nil {
 		return
@@ -155,8 +155,8 @@ func (s *scope) patchSecret(ctx context.Context, secret, before client.Object) e
 }
 
 // holdMoves keeps clusterctl from copying the token of a service account while the manager may still log in, which
-// would make the copy worthless: not before all clusters that use it are paused, nobody logs in any more, and the last
-// token is written down.
+// would make the copy worthless: not before all clusters that use it are paused, no login is possible any more, and
+// the last token is written down.
 func (s *scope) holdMoves(ctx context.Context, secret *corev1.Secret) error {
 	_, held := secret.Annotations[clusterctlv1.BlockMoveAnnotation]
 	hold, err := s.maySpend(ctx, secret)

@@ -82,7 +82,7 @@ func TestDeletionWaitsForAVCDThatIsAwayForAnHour(t *testing.T) {
 		w.Expect(err).NotTo(HaveOccurred())
 		results = append(results, machine, cluster)
 		for _, r := range results {
-			w.Expect(r.RequeueAfter).To(BeNumerically(">", time.Second), "somebody looks again")
+			w.Expect(r.RequeueAfter).To(BeNumerically(">", time.Second), "a later pass is scheduled")
 		}
 		at += min(machine.RequeueAfter, max(cluster.RequeueAfter, session.UnreachablePoll))
 	}

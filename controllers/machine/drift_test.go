@@ -110,7 +110,7 @@ func TestDriftOfALiveMachine(t *testing.T) {
 			m = passAt(w, 3*machine.InventoryEvery, "cp-0")
 			w.Expect(conditions.IsTrue(m, tt.condition)).To(BeTrue(), conditions.GetMessage(m, tt.condition))
 			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
-			w.Expect(w.Writes()).To(Equal(writes), "what somebody changed in VCD is not changed back")
+			w.Expect(w.Writes()).To(Equal(writes), "changes made in VCD are not reverted")
 		})
 	}
 }

@@ -145,7 +145,7 @@ func TestVAppOfAnotherIsANameConflict(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
-	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "somebody else's" })
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "another owner's" })
 
 	w.EventuallyMachine("b", infrav1.VAppReadyCondition, infrav1.NameConflictReason)
 

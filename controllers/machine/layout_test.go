@@ -155,7 +155,7 @@ func machineReady(w *controllertest.Env, name string) {
 func TestVAppWithForeignVMsIsKept(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("cp-0", "theirs")...)
 	w.Ready("cp-0", "theirs")
-	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("theirs").Description = "somebody's" })
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("theirs").Description = "another owner's" })
 	w.DeleteMachine("cp-0")
 	theirs := w.VCDMachine("theirs")
 	theirs.Finalizers = nil

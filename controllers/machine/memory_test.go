@@ -135,5 +135,5 @@ func TestTwoVMsOfOneNameAreLookedAtAgain(t *testing.T) {
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(out.Reason).To(Equal(infrav1.DuplicateMarkerReason))
-	w.Expect(out.After).To(Equal(session.RemedyPoll), "the remedy in VCD wakes nobody")
+	w.Expect(out.After).To(Equal(session.RemedyPoll), "no watch sees the remedy in VCD")
 }

@@ -35,7 +35,7 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 			"Waiting for the VCDCluster that spec.infrastructureRef of the Cluster names"), nil
 	case s.vcdCluster.Spec.InfraID == "" && session.ExternallyManaged(s.vcdCluster):
 		return phases.Stop(infrav1.WaitingForClusterReason,
-			"VCDCluster %s has no id, and somebody else manages it (%s): set spec.infraID to what shall mark the "+
+			"VCDCluster %s has no id, and is externally managed (%s): set spec.infraID to what shall mark the "+
 				"cluster's VMs", s.vcdCluster.Name, clusterv1.ManagedByAnnotation), nil
 	case s.vcdCluster.Spec.InfraID == "":
 		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id"), nil

@@ -96,7 +96,7 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	{
 		Name: "algorithm", Value: "algorithm", Example: "LEAST_CONNECTIONS",
 		Help: "How nodes are chosen: one of " + code(lb.Algorithms()) +
-			". Without it, new pools are `ROUND_ROBIN` and what somebody set in VCD stays.",
+			". Without it, new pools are `ROUND_ROBIN` and what is set in VCD stays.",
 		Parse: func(w *settings, v string) (err error) {
 			w.algorithm, err = oneOf(strings.ToUpper(v), lb.Algorithms())
 			return err
@@ -139,8 +139,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 		Name: "tls-secret", Value: "name, or port=name, …", Example: "shop-tls",
 		Help: "Secret of type `kubernetes.io/tls` in the namespace of the Service, whose certificate is imported " +
 			"into the certificate library; goes before aliases. " +
-			"When the Secret changes, so does the certificate; the old one is removed. Somebody must bind the role " +
-			"by which the cloud controller manager reads it: see the guide on load balancers.",
+			"When the Secret changes, so does the certificate; the old one is removed. The role by which " +
+			"the cloud controller manager reads it must be bound: see the guide on load balancers.",
 		Parse: func(w *settings, v string) (err error) {
 			if !strings.Contains(v, "=") {
 				w.secret = v

@@ -203,7 +203,7 @@ func TestCertificates(t *testing.T) {
 			want:    lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},
 		{
-			name: "that of a Secret, without the key that somebody has put beside it",
+			name: "that of a Secret, without the key that is beside it",
 			mod:  annotated("tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": together},
 			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},

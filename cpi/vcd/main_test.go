@@ -9,7 +9,7 @@ import (
 )
 
 // TestMain gives the fake API server's watches room for the events of hundreds of Nodes: a real one waits for who
-// watches, the fake one panics after a hundred events that nobody has read.
+// watches, the fake one panics after a hundred unread events.
 func TestMain(m *testing.M) {
 	watch.DefaultChanSize = 10_000
 	testtime.Main(m)

@@ -32,7 +32,7 @@ func TestTokenSecret(t *testing.T) {
 	g.Expect(tokens.Store(t.Context(), "first", "second")).To(Succeed(), "a conflict is not the end")
 	g.Expect(tokens.Load(t.Context())).To(Equal("second"))
 	g.Expect(tokens.Store(t.Context(), "first", "third")).To(MatchError(vcd.ErrConflict),
-		"what somebody else wrote stays")
+		"what another process wrote stays")
 	secret, err := client.CoreV1().Secrets("kube-system").Get(t.Context(), "token", metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(secret.Data).To(Equal(map[string][]byte{tokenKey: []byte("second"), "other": []byte("stays")}))

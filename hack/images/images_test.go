@@ -116,7 +116,7 @@ func checkConfig(g *WithT, image opened) {
 		HaveKeyWithValue("org.opencontainers.image.source", "https://"+module)))
 }
 
-// checkFiles holds that nobody but root can change what is in an image, and that this project's licence is in it.
+// checkFiles holds that only root can change what is in an image, and that this project's licence is in it.
 func checkFiles(g *WithT, image opened) {
 	for name, e := range image.files {
 		g.Expect([]int{e.header.Uid, e.header.Gid}).To(Equal([]int{0, 0}), name)

@@ -25,7 +25,7 @@ const (
 	groups       = "root:x:0:\nnonroot:x:65532:\n"
 )
 
-// A tree is what a layer holds: files by absolute path. All belong to root and can be changed by nobody else; folders
+// A tree is what a layer holds: files by absolute path. All belong to root, and only root can change them; folders
 // are made as needed.
 type tree struct {
 	files       map[string][]byte

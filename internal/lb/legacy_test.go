@@ -258,7 +258,7 @@ func TestOwnerOf(t *testing.T) {
 		},
 		{"of another cluster", "ingress-vs-web-capvcdCluster:c2-http", "", KindService, Marker{}, Foreign},
 		{"of a longer id", "ingress-vs-web-capvcdCluster:c11-http", "", KindService, Marker{}, Foreign},
-		{"nobody's", "my virtual service", "by hand", KindService, Marker{}, Foreign},
+		{"no cluster's", "my virtual service", "by hand", KindService, Marker{}, Foreign},
 		{
 			"a claim of 1.6.1", "198.51.100.1", "cluster-capvcdCluster:c1-namespace-shop-service-web", KindAddress,
 			Marker{Owner: Owner{Cluster: cluster, Namespace: "shop", Name: "web"}},

@@ -49,7 +49,7 @@ func TestWhatIsRefused(t *testing.T) {
 			reason: NoEngineGroup, says: `"typo"`,
 		},
 		{
-			name: "an address of nobody's range", change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} },
+			name: "an address of no range", change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} },
 			reason: AddressOutside, says: "9.9.9.9",
 		},
 		{

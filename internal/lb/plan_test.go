@@ -336,7 +336,7 @@ func TestWhatIsChanged(t *testing.T) {
 			hand: func(m *model) { m.rules = m.rules[1:] }, want: []string{"create dnat-rule tcp-80"},
 		},
 		{
-			name: "a pool whose members somebody changed, once it is read", mods: []func(*model){withoutSets},
+			name: "a pool whose members were changed by hand, once it is read", mods: []func(*model){withoutSets},
 			hand: func(m *model) { m.full, m.pools[0].Members = true, nil },
 			want: []string{"update lb-pool tcp-80"},
 		},

@@ -69,7 +69,7 @@ func TestWhatIsRemoved(t *testing.T) {
 			want: []string{"delete ip-allocation 198.51.100.1"},
 		},
 		{
-			name: "not an address that somebody else uses: it is theirs then",
+			name: "not an address that another owner uses: it is theirs then",
 			mods: []func(*model){withSpaces, withoutSets}, hand: func(m *model) {
 				m.services = append(m.services,
 					VirtualService{

@@ -21,7 +21,7 @@ func TestPassesAreCountedByWhatEndedThem(t *testing.T) {
 		want string
 	}{
 		{"a phase that waits", Wait(time.Second, "R", "m"), nil, "waiting"},
-		{"a phase that somebody has to help", Stop("R", "m"), nil, "problem"},
+		{"a phase that needs a user's help", Stop("R", "m"), nil, "problem"},
 		{"a phase that could not find out", Unsure(time.Second, "R", "m"), nil, "unknown"},
 		{"a phase that fails", Done, errors.New("no"), "error"},
 	}

@@ -80,7 +80,7 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 	clock.Advance(maxSilence)
 
 	_, err = pool.Session(t.Context(), hanging.config())
-	g.Expect(err).To(MatchError(ErrUnavailable), "nobody begins what has to wait")
+	g.Expect(err).To(MatchError(ErrUnavailable), "no call that has to wait begins")
 	_, err = pool.Session(t.Context(), healthy.config())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(good.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
@@ -175,7 +175,7 @@ func TestALoginThatHangsAgainHoldsUpOneOnly(t *testing.T) {
 
 	_, err := pool.Session(t.Context(), f.config())
 
-	g.Expect(err).To(MatchError(first), "nobody else waits for the one that tries, which ends in another way")
+	g.Expect(err).To(MatchError(first), "no other call waits for the one that tries, which ends in another way")
 	release()
 	g.Eventually(probed).Should(Receive(MatchError(ErrUnavailable)))
 }

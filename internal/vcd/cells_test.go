@@ -313,7 +313,7 @@ func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
 	s, task := to.composing(t)
 	s.Tasks.Follow("m", task, nil)
 	to.pool.Logout(t.Context(), to.config)
-	g.Expect(to.session(t)).To(BeIdenticalTo(s), "somebody waits for a task")
+	g.Expect(to.session(t)).To(BeIdenticalTo(s), "a caller waits for a task")
 	s.Tasks.Forget("m")
 	to.pool.Logout(t.Context(), to.config)
 	g.Eventually(users, testtime.Patience, "5ms").Should(BeEmpty())

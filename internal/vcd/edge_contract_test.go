@@ -384,7 +384,7 @@ func TestFloatingIPs(t *testing.T) {
 	g.Expect(s.IPSpaces.FloatingIPs(ctx,
 		space.ID)).To(Equal([]vcd.FloatingIP{{ID: id, Address: address, Usage: vcd.Unused}}))
 	_, err = s.IPSpaces.Allocate(ctx, space.ID, address)
-	g.Expect(err).To(MatchError(vcd.ErrInvalid), "nobody gets it twice")
+	g.Expect(err).To(MatchError(vcd.ErrInvalid), "it is not given twice")
 
 	task, err = s.IPSpaces.Mark(ctx, space.ID, id, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 		g.Expect(now.Address).To(Equal(address))

@@ -68,7 +68,7 @@ func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 		}
 		synctest.Wait()
 
-		g.Expect(results).To(HaveLen(192), "eight wait, nobody else is held up")
+		g.Expect(results).To(HaveLen(192), "eight wait, no other is held up")
 		start := time.Now()
 		g.Expect(oneCall(As(t.Context(), "few"), queue)).To(Succeed())
 		g.Expect(time.Since(start)).To(BeNumerically("<=", 300*time.Millisecond), "one turn of the other comes before")
@@ -164,7 +164,7 @@ func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
 		_, err := s.VDCs.FindVDC(As(t.Context(), "c1"), "acme-vdc")
 		found <- err
 	}()
-	g.Eventually(clock.Waiting).Should(Equal(3), "whoever asks, and the call itself")
+	g.Eventually(clock.Waiting).Should(Equal(3), "each caller, and the call itself")
 	_, err := s.VMs.VM(As(t.Context(), "c1"), testVM)
 	g.Expect(err).To(MatchError(ErrLater))
 	release()

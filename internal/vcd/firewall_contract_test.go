@@ -113,7 +113,7 @@ func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
 	g.Expect(s.Firewall.Rules(ctx, edge)).To(Equal(before))
 	for _, doc := range to.sim.State().Documents {
 		if strings.HasSuffix(doc.Path, "firewall/rules") {
-			g.Expect(strings.Count(string(doc.Body), `"version":7`)).To(Equal(300), "nobody has written them")
+			g.Expect(strings.Count(string(doc.Body), `"version":7`)).To(Equal(300), "they were not written")
 		}
 	}
 	g.Expect(slices.ContainsFunc(to.sim.Requests(),

@@ -9,7 +9,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// FuzzParseXML reads documents of anybody: what is read and written again must read the same.
+// FuzzParseXML reads any documents: what is read and written again must read the same.
 func FuzzParseXML(f *testing.F) {
 	f.Add([]byte(vmDocument))
 	f.Add([]byte(`<a x="&lt;&quot;&#10;"><b:c xmlns:b="d">t&amp;</b:c></a>`))
@@ -30,7 +30,7 @@ func FuzzParseXML(f *testing.F) {
 	})
 }
 
-// FuzzReconfigured changes documents of anybody: no panic, and what is not an error is XML.
+// FuzzReconfigured changes any documents: no panic, and what is not an error is XML.
 func FuzzReconfigured(f *testing.F) {
 	f.Add([]byte(vmDocument), "guestinfo.a", "b", int64(40960))
 	f.Fuzz(func(t *testing.T, document []byte, key, value string, disk int64) {
@@ -68,7 +68,7 @@ func FuzzParseMarker(f *testing.F) {
 	})
 }
 
-// FuzzVM reads VMs of anybody.
+// FuzzVM reads any VMs.
 func FuzzVM(f *testing.F) {
 	f.Add([]byte(vmDocument))
 	f.Fuzz(func(_ *testing.T, document []byte) {

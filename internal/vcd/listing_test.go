@@ -153,7 +153,7 @@ func TestFeaturesByVersion(t *testing.T) {
 	g.Expect(featuresOf(apiVersion{37, 2})).To(HaveField("AllocateByValue", true))
 }
 
-// FuzzEdgeDecoders reads documents of anybody; what is changed of one is JSON again, and a second change changes
+// FuzzEdgeDecoders reads any documents; what is changed of one is JSON again, and a second change changes
 // nothing.
 func FuzzEdgeDecoders(f *testing.F) {
 	f.Add([]byte(`{"id":"x","edgeGatewayUplinks":[{"subnets":null},{"subnets":{"values":[{"gateway":"10.0.0.1","prefixLength":99}]}}]}`))

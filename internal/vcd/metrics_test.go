@@ -168,7 +168,7 @@ func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
 		"two calls found out")
 
 	clock.Advance(time.Minute)
-	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero(), "nobody tried yet")
+	g.Expect(value(g, registry, "capvcd_vcd_site_up", site)).To(BeZero(), "not tried yet")
 	f.on(opVM, answerVM)
 	_, err := s.VMs.VM(t.Context(), testVM)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -284,7 +284,7 @@ func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
 		map[string]string{"result": "failure"})).To(BeEquivalentTo(1))
 	clock.Advance(forgetVApp + time.Second)
 	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_inventory_age_seconds")).To(BeZero(),
-		"nobody asks for it any more")
+		"it is not asked for any more")
 }
 
 func TestThereAreBoundedlyManySeries(t *testing.T) {

@@ -185,10 +185,10 @@ func TestATokenThatIsWrongElsewhereIsNotWrongHere(t *testing.T) {
 	config.Org = "acme"
 	_, err = pool.Session(t.Context(), config)
 
-	g.Expect(err).NotTo(HaveOccurred(), "an organisation that it is not for locks nobody else out")
+	g.Expect(err).NotTo(HaveOccurred(), "an organisation that it is not for locks no other out")
 }
 
-// A late store reads a token, and then somebody else logs in with it, such as the process before this one.
+// A late store reads a token, and then another process logs in with it, such as the process before this one.
 type late struct {
 	*safe
 
@@ -242,7 +242,7 @@ func TestATokenThatWasTakenAwayBeforeItWasWrittenDown(t *testing.T) {
 	rival, used := login(t, sim, &safe{token: another})
 	defer func() { _ = rival.Close(context.WithoutCancel(t.Context())) }()
 	_, err = used()
-	g.Expect(err).To(MatchError(vcd.ErrUnauthorized), "what somebody wrote down was logged in with")
+	g.Expect(err).To(MatchError(vcd.ErrUnauthorized), "what another process stored was logged in with")
 }
 
 // A broken store has no token.

@@ -388,7 +388,7 @@ func TestARefusedLoginEndsTheFollowing(t *testing.T) {
 	g.Eventually(woken).Should(BeClosed())
 	task, _ := old.Tasks.Task("m")
 	g.Expect(task.State).To(Equal(TaskUnknown))
-	g.Consistently(clock.Waiting, "30ms").Should(BeZero(), "nobody polls any more")
+	g.Consistently(clock.Waiting, "30ms").Should(BeZero(), "polling has ended")
 	config := f.config()
 	config.Credentials.Password = "new"
 	clock.Advance(31 * time.Minute)

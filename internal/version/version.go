@@ -38,7 +38,7 @@ func Long() string {
 	return fmt.Sprintf("%s (%s%s, %s/%s)", String(), from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// commit is the beginning of the commit's hash, marked if there were changes on top of it; empty if nobody noted it.
+// commit is the beginning of the commit's hash, marked if there were changes on top of it; empty if it was not recorded.
 func commit() string {
 	if Commit != "" {
 		return short(Commit)

@@ -82,8 +82,8 @@ func (w *Balanced) ByHand(cluster string, kinds ...lb.Kind) {
 	}
 }
 
-// Hurry lets the clock of the reconciler go so much faster that nobody waits long for the last look; but not so fast
-// that an hour, after which it gives up, may pass between two passes on a busy machine.
+// Hurry speeds the clock of the reconciler up so that the last observation comes soon; but not so fast that
+// an hour, after which it gives up, may pass between two passes on a busy machine.
 func (w *Balanced) Hurry() {
 	began := time.Now()
 	w.Cluster.Now = func() time.Time { return began.Add(60 * time.Since(began)) }

@@ -52,7 +52,7 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 		reasons []string
 		words   string
 	}{
-		{"a VM that nobody touched is as it was made", func(*vcd.VM, *vcd.VMRecord) {}, 0, nil, ""},
+		{"an untouched VM is as it was made", func(*vcd.VM, *vcd.VMRecord) {}, 0, nil, ""},
 		{
 			"a VM can be renamed", func(_ *vcd.VM, r *vcd.VMRecord) { r.Name = "mine" }, 0,
 			[]string{infrav1.VMRenamedReason},
@@ -166,7 +166,7 @@ func TestDifferencesThatTheGuestCannotWorkWith(t *testing.T) {
 		words   string
 	}{
 		{
-			"NICs that nobody touched are as they were made", func(n []infrav1.NICStatus) []infrav1.NICStatus { return n },
+			"untouched NICs are as they were made", func(n []infrav1.NICStatus) []infrav1.NICStatus { return n },
 			nil, "",
 		},
 		{

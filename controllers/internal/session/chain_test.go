@@ -37,17 +37,17 @@ func TestTheChainOfAToken(t *testing.T) {
 		want     TokenChain
 		outdated bool
 	}{
-		{"a token that nobody has used begins one", chained("one", nil), TokenChain{First: one, Last: one}, false},
+		{"an unused token begins one", chained("one", nil), TokenChain{First: one, Last: one}, false},
 		{"white space around it is not part of it", chained(" one\n", nil), TokenChain{First: one, Last: one}, false},
 		{"the token that we wrote goes on with it", chained("two", known), *known, false},
 		{
-			"what a person writes begins anew, and is nobody's", chained("three", known),
+			"what a user writes begins anew, and has no holder", chained("three", known),
 			TokenChain{First: fingerprint("three"), Last: fingerprint("three")},
 			false,
 		},
 		{"the first token cannot come back", chained("one", known), *known, true},
 		{"no token is none", chained("", known), TokenChain{}, false},
-		{"an annotation that somebody spoiled is none", func() *corev1.Secret {
+		{"an invalid annotation is none", func() *corev1.Secret {
 			s := chained("two", nil)
 			s.Annotations = map[string]string{infrav1.TokenChainAnnotation: `{"holder":"me","last":5`}
 			return s
@@ -106,7 +106,7 @@ func TestATokenHasOneUser(t *testing.T) {
 		},
 		{"which is not for others to write", account, immutable(chained("two", nil)), "infra-1", ""},
 		{
-			"nobody uses a rotating token as if it stayed", user, chained("two", managers), ManagerHolds,
+			"a rotating token is not used as if it stayed", user, chained("two", managers), ManagerHolds,
 			infrav1.TokenTakenReason,
 		},
 		{"nor gives it away as such", user, chained("two", clusters), "infra-1", infrav1.TokenTakenReason},

@@ -215,8 +215,8 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 		allowed *infrav1.AllowedNamespaces
 		want    string
 	}{
-		{"nobody is allowed by default", nil, infrav1.NamespaceNotAllowedReason},
-		{"an empty choice is nobody", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
+		{"no namespace is allowed by default", nil, infrav1.NamespaceNotAllowedReason},
+		{"an empty choice is no namespace", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
 		{
 			"another namespace is not this one", &infrav1.AllowedNamespaces{List: []string{"team-b"}},
 			infrav1.NamespaceNotAllowedReason,
@@ -224,7 +224,7 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 		{"a listed namespace", &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}, ""},
 		{"a selected namespace", &infrav1.AllowedNamespaces{Selector: selector}, ""},
 		{"an empty selector is everybody", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
-		{"a selector that cannot be read is nobody", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
+		{"an invalid selector is no namespace", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Nonsense"}},
 		}}, infrav1.NamespaceNotAllowedReason},
 	}

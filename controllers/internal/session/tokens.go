@@ -106,7 +106,7 @@ func (t *TokenSecret) Load(ctx context.Context) (string, error) {
 func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
 	return t.Change(ctx, func(secret *corev1.Secret) error {
 		if tokenIn(secret) != old {
-			return fmt.Errorf("writing Secret %s: somebody else did: %w", t.Key, vcd.ErrConflict)
+			return fmt.Errorf("writing Secret %s: another token was written: %w", t.Key, vcd.ErrConflict)
 		}
 		chain, _ := ChainOf(secret)
 		chain.Holder, chain.Last, chain.Trading = ManagerHolds, fingerprint(token), ""
@@ -145,7 +145,7 @@ func (t *TokenSecret) problem(err error) error {
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		return &storeError{out: phases.Fail(RemedyPoll, infrav1.TokenNotWritableReason,
-			"Nobody logs in, because the next token could not be written down (%v): allow the manager to update "+
+			"Logins are stopped, because the next token could not be stored (%v): allow the manager to update "+
 				"Secret %s", err, t.Key)}
 	}
 	return &storeError{err: err}

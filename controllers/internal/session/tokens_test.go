@@ -83,7 +83,7 @@ func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
 	for range 5 {
 		result, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
-		w.Expect(result.RequeueAfter).To(BeNumerically("<", time.Minute), "somebody else may write the next token down")
+		w.Expect(result.RequeueAfter).To(BeNumerically("<", time.Minute), "another process may store the next token")
 	}
 	w.Expect(w.AccountLogins()).To(Equal(before+1), "a token that was refused is tried once")
 	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.IdentityReadyCondition)).NotTo(ContainSubstring("mistyped"))
@@ -265,7 +265,7 @@ func TestATokenMovesWhenNobodyLogsInAnyMore(t *testing.T) {
 		w.Identify("tenant")
 		return held(w)
 	}
-	w.Expect(held()).To(BeFalse(), "nobody has used the token")
+	w.Expect(held()).To(BeFalse(), "the token is unused")
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(held()).To(BeTrue())
 

@@ -163,7 +163,7 @@ func (a Allowance) covers(r Right) bool {
 	return a.Group == r.Group && slices.Contains(a.Verbs, r.Verb) && slices.Contains(a.Resources, r.Resource)
 }
 
-// Excuse takes out of unused what allowances cover. It also returns the allowances that are for rights nobody has any
+// Excuse takes out of unused what allowances cover. It also returns the allowances that are for rights no account has any
 // more.
 func Excuse(unused, rights []Right, allowances []Allowance) (left []Right, stale []Allowance) {
 	for _, right := range unused {

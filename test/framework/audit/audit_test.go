@@ -52,7 +52,7 @@ func TestWhatNobodyAskedForIsUnused(t *testing.T) {
 	found := Compare(requests(t), us, rights)
 
 	g.Expect(found.Unused).To(ConsistOf(
-		Right{"get", "", "secrets", ""}, // somebody else did
+		Right{"get", "", "secrets", ""}, // another account did
 		Right{"delete", "", "pods", ""}, // was denied
 		Right{"patch", "x.io", "crds", "b"},
 		Right{"patch", "x.io", "vms", ""}, // of the status only
