@@ -38,7 +38,8 @@ func Long() string {
 	return fmt.Sprintf("%s (%s%s, %s/%s)", String(), from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// commit is the beginning of the commit's hash, marked if there were changes on top of it; empty if it was not recorded.
+// commit is the beginning of the commit's hash, marked if there were changes on top of it.
+// It is empty if no commit was recorded.
 func commit() string {
 	if Commit != "" {
 		return short(Commit)
