@@ -15,9 +15,6 @@ type Assumptions struct {
 	BusyTextTenant bool
 	// RecomposeExtraItem: what each further VM adds to the duration of one recompose, as a share of the first.
 	RecomposeExtraItem float64
-	// ExtraConfigMerges: ExtraConfig in a request changes the named keys and keeps the others; a key with an empty
-	// value is removed. If false, the request's list replaces all.
-	ExtraConfigMerges bool
 	// EmptyHardwareKeepsItems: a VirtualHardwareSection without Items leaves CPU, memory, disks and NICs alone.
 	EmptyHardwareKeepsItems bool
 	// GuestWriteBusy: when the guest writes guestinfo the VM is busy for a few seconds.
@@ -43,6 +40,9 @@ type Assumptions struct {
 	// QueryPageSizeIsCut: a query for more than 128 records on a page is answered with 128; if false, 400. (Lists of
 	// cloudapi refuse it: go-vcloud-director says so of two.)
 	QueryPageSizeIsCut bool
+	// HrefFilterIsText: a filter that gives a reference as an address compares it as text, so that one with another
+	// host than the public address finds nothing; an id is found in any form. (go-vcloud-director filters by URN.)
+	HrefFilterIsText bool
 	// PoolAddressKept: a NIC of mode POOL keeps its address while it stays on the network, also powered off.
 	PoolAddressKept bool
 	// CancelUndoesCompose: cancelling a compose removes what it had begun; if false the residue stays UNRESOLVED.
@@ -95,7 +95,6 @@ func DefaultAssumptions() Assumptions {
 		VAppWaitsForVM:              true,
 		BusyTextTenant:              true,
 		RecomposeExtraItem:          0.25,
-		ExtraConfigMerges:           true,
 		EmptyHardwareKeepsItems:     true,
 		GuestWriteBusy:              true,
 		FailedTaskResidue:           true,
@@ -105,6 +104,7 @@ func DefaultAssumptions() Assumptions {
 		RunningBlocksNetworkRemoval: true,
 		EmptyPageBeyondEnd:          true,
 		QueryPageSizeIsCut:          true,
+		HrefFilterIsText:            true,
 		PoolAddressKept:             true,
 		CancelUndoesCompose:         true,
 		CellStopEndsSessions:        true,

@@ -212,7 +212,17 @@ func matchingRecords(r *request, qt queryType) ([]*record, error) {
 	if err := qt.known(filter); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(qt.rows(r), func(rec *record) bool { return !filter.Match(rec.holds) }), nil
+	return slices.DeleteFunc(qt.rows(r), func(rec *record) bool {
+		return !filter.Match(func(t fiql.Term) bool { return rec.holds(r.reference(t)) })
+	}), nil
+}
+
+// reference returns a term with which an address of another host than the public one equals nothing.
+func (r *request) reference(t fiql.Term) fiql.Term {
+	if r.sim.assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.base()+"/") {
+		t.Value += "#"
+	}
+	return t
 }
 
 // known refuses a filter on an attribute the type does not have, as VCD does.

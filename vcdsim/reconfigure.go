@@ -297,9 +297,6 @@ func commitChange(s *Simulator, t *Task) error {
 	}
 	vm.apply(c)
 	if c.ExtraConfig != nil {
-		if !s.assume.ExtraConfigMerges {
-			clear(vm.ExtraConfig)
-		}
 		mergeExtraConfig(vm, c.ExtraConfig)
 	}
 	return nil

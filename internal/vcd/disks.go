@@ -27,7 +27,7 @@ func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 	var disks []NamedDisk
 	for page := 1; page <= maxDiskPages; page++ {
 		var found types.QueryResultRecordsType
-		if err := d.queryPage(ctx, "disk", allOf(term{"vdc", d.href(kindVDC, vdc.ID)}), page, "name",
+		if err := d.queryPage(ctx, "disk", allOf(term{"vdc", vdc.ID}), page, "name",
 			&found); err != nil {
 			return nil, fmt.Errorf("listing disks of VDC %s: %w", vdc.Name, err)
 		}

@@ -24,7 +24,8 @@ func checkName(kind, name, in string) error {
 	return nil
 }
 
-// A term is one comparison of a filter.
+// A term is one comparison of a filter. References are compared by URN: VCD also takes an address, but compares it as
+// text, and its public address may differ from the one that requests go to.
 type term struct{ field, value string }
 
 func (t term) String() string { return t.field + "==" + escapeValue(t.value) }

@@ -14,11 +14,7 @@ import (
 func (ts *Tasks) History(ctx context.Context, ids ...string) ([]Task, error) {
 	terms := make([]term, len(ids))
 	for i, id := range ids {
-		kind := kindVM
-		if strings.HasPrefix(id, "urn:vcloud:"+kindVApp+":") {
-			kind = kindVApp
-		}
-		terms[i] = term{"object", ts.href(kind, id)}
+		terms[i] = term{"object", id}
 	}
 	var found types.QueryResultRecordsType
 	if err := ts.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {

@@ -163,7 +163,7 @@ func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) s
 }
 
 func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, rows map[string][]VMRecord) error {
-	in := allOf(term{"vdc", i.href(kindVDC, vdc.ID)}, term{"isVAppTemplate", "false"})
+	in := allOf(term{"vdc", vdc.ID}, term{"isVAppTemplate", "false"})
 	for _, chunk := range anyOfChunks("containerName", names, maxFilter) {
 		records, err := i.queryVMs(ctx, in+";"+anyOf(chunk...))
 		if err != nil {

@@ -88,7 +88,7 @@ func TestInventoryRows(t *testing.T) {
 		CPUs:     2, MemoryMiB: 4096, StorageMiB: "20480", StorageProfile: "standard", PrimaryNetwork: "nodes",
 		SizingPolicyID: "urn:vcloud:vdcComputePolicy:" + uuidOf(testVDC),
 	}))
-	g.Expect(f.filters[0]).To(Equal("vdc==" + escapeValue(f.URL+"/api/vdc/"+uuidOf(testVDC)) +
+	g.Expect(f.filters[0]).To(Equal("vdc==" + escapeValue(testVDC) +
 		";isVAppTemplate==false;(containerName==a)"))
 }
 

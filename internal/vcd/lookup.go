@@ -50,7 +50,7 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 
 func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {
 	var found types.QueryResultRecordsType
-	filter := allOf(term{"vdc", v.href(kindVDC, vdc.ID)})
+	filter := allOf(term{"vdc", vdc.ID})
 	if err := v.queryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
 		return nil, fmt.Errorf("listing storage profiles of VDC %s: %w", vdc.Name, err)
 	}

@@ -18,9 +18,9 @@ const (
 	resourceDisk = "17"
 )
 
-// ReconfigureVM starts one reconfiguration of a VM. The VM is read, altered where the change says so, and sent back:
-// extra configuration that others wrote and all else stays as it is. An empty value removes a key. A [VMs.VM] of a
-// moment before, of a VM that is powered off, is what it starts from.
+// ReconfigureVM starts one reconfiguration of a VM. The VM is read, and what the change names is sent: all else stays as
+// it is. An empty value removes a key. A [VMs.VM] of a moment before, of a VM that is powered off, is what it starts
+// from.
 func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
 	document, ok := v.documents.take(id)
 	if !ok {
@@ -77,8 +77,8 @@ type extraConfig struct {
 	Value    string   `xml:"vmw:value,attr"`
 }
 
-// mergeExtraConfig sets keys of the extra configuration. Keys of others that have no value are left out: VCD would take
-// them for removals.
+// mergeExtraConfig leaves only the changed keys of the extra configuration, with their new values. VCD keeps the keys
+// that a request does not name, and refuses a request that names one which the user has no right to.
 func mergeExtraConfig(vm *node, changes map[string]string) error {
 	hardware := vm.first("VirtualHardwareSection")
 	if hardware == nil {
@@ -93,12 +93,12 @@ func mergeExtraConfig(vm *node, changes map[string]string) error {
 			return true
 		}
 		key := child.attr("key")
-		if value, ok := left[key]; ok {
+		value, ok := left[key]
+		if ok {
 			child.setAttr("value", value)
 			delete(left, key)
-			return true
 		}
-		return child.attr("value") != ""
+		return ok
 	})
 	var added []*node
 	for _, key := range slices.Sorted(maps.Keys(left)) {

@@ -51,7 +51,7 @@ func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 	}
 	var within []term
 	for _, vdc := range vdcs {
-		within = append(within, term{"vdc", i.href(kindVDC, vdc.ID)})
+		within = append(within, term{"vdc", vdc.ID})
 	}
 	for _, name := range slices.Concat(search.VApps, search.Names) {
 		if err := checkName("VM or vApp", name, ""); err != nil {

@@ -116,37 +116,27 @@ func finish(t *testing.T, s *vcd.Session, p plan, name string) {
 }
 
 func TestForeignExtraConfigSurvives(t *testing.T) {
-	for _, merges := range []bool{true, false} {
-		name := "where VCD merges"
-		if !merges {
-			name = "where VCD replaces"
-		}
-		t.Run(name, func(t *testing.T) {
-			to := newTarget(t)
-			simOnly(t, to)
-			g := NewWithT(t)
-			ctx := t.Context()
-			s := to.session(t)
-			p := to.plan(t, s, "foreign")
-			vApp, task, err := s.VApps.ComposeVApp(ctx, p.vdc,
-				vcd.VAppSpec{Name: "foreign", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
-			await(t, s, task, err)
-			to.sim.Edit(func(e *vcdsim.Editor) {
-				e.Assumptions().ExtraConfigMerges = merges
-				e.VM("foreign").ExtraConfig = map[string]string{"their.key": "1 < 2 & 3", "ours": "old"}
-			})
-			vApp, err = s.VApps.VApp(ctx, vApp.ID)
-			g.Expect(err).NotTo(HaveOccurred())
+	to := newTarget(t)
+	simOnly(t, to)
+	g := NewWithT(t)
+	ctx := t.Context()
+	s := to.session(t)
+	p := to.plan(t, s, "foreign")
+	vApp, task, err := s.VApps.ComposeVApp(ctx, p.vdc,
+		vcd.VAppSpec{Name: "foreign", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec}})
+	await(t, s, task, err)
+	to.sim.Edit(func(e *vcdsim.Editor) {
+		e.VM("foreign").ExtraConfig = map[string]string{"their.key": "1 < 2 & 3", "ours": "old"}
+	})
+	vApp, err = s.VApps.VApp(ctx, vApp.ID)
+	g.Expect(err).NotTo(HaveOccurred())
 
-			task, err = s.VMs.ReconfigureVM(ctx, vApp.VMs[0].ID,
-				vcd.VMChange{ExtraConfig: map[string]string{"ours": "new"}})
-			await(t, s, task, err)
+	task, err = s.VMs.ReconfigureVM(ctx, vApp.VMs[0].ID, vcd.VMChange{ExtraConfig: map[string]string{"ours": "new"}})
+	await(t, s, task, err)
 
-			vm, err := s.VMs.VM(ctx, vApp.VMs[0].ID)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(vm.ExtraConfig).To(Equal(map[string]string{"their.key": "1 < 2 & 3", "ours": "new"}))
-		})
-	}
+	vm, err := s.VMs.VM(ctx, vApp.VMs[0].ID)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(vm.ExtraConfig).To(Equal(map[string]string{"their.key": "1 < 2 & 3", "ours": "new"}))
 }
 
 func TestABusyVMIsBusy(t *testing.T) {

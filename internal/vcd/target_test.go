@@ -28,7 +28,7 @@ type target struct {
 	vdc, network, catalog, template, sizing, placement string
 }
 
-func newTarget(t *testing.T) *target {
+func newTarget(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
 	poll := 5 * time.Second
 	to := &target{
@@ -40,7 +40,7 @@ func newTarget(t *testing.T) *target {
 		to.config = realConfig(t, url)
 	} else {
 		poll = 20 * time.Millisecond
-		to.startSimulator(t)
+		to.startSimulator(t, mods...)
 	}
 	to.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: poll, RequestsPerSecond: 1000, Burst: 1000})
 	t.Cleanup(func() {
@@ -74,12 +74,16 @@ func realConfig(t *testing.T, url string) vcd.Config {
 	return config
 }
 
-func (to *target) startSimulator(t *testing.T) {
+func (to *target) startSimulator(t *testing.T, mods ...func(*vcdsim.Config)) {
 	t.Helper()
 	g := NewWithT(t)
 	observe, err := record.To(os.Getenv("VCDSIM_RECORD"))
 	g.Expect(err).NotTo(HaveOccurred())
-	sim, err := vcdsim.New(vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Observe: observe})
+	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Observe: observe}
+	for _, mod := range mods {
+		mod(&config)
+	}
+	sim, err := vcdsim.New(config)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { NewWithT(t).Expect(sim.Close()).To(Succeed()) })

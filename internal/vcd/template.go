@@ -60,7 +60,7 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 	}
 	by := term{"catalogName", catalog}
 	if isURN(catalog) {
-		by = term{"catalog", t.href(kindCatalog, catalog)}
+		by = term{"catalog", catalog}
 	} else if err := checkName("catalog", catalog, ""); err != nil {
 		return "", err
 	}

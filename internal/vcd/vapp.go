@@ -55,7 +55,7 @@ func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, erro
 		return Ref{}, err
 	}
 	var found types.QueryResultRecordsType
-	filter := allOf(term{"name", name}, term{"vdc", v.href(kindVDC, vdc.ID)})
+	filter := allOf(term{"name", name}, term{"vdc", vdc.ID})
 	if err := v.queryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
 		return Ref{}, fmt.Errorf("looking up vApp %s: %w", name, err)
 	}
