@@ -9,7 +9,7 @@ import (
 const (
 	clusterYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDCluster, metadata: {name: c1, namespace: default}, spec: {
 site: "https://vcd.example.com", org: acme, ovdc: acme-vdc, ovdcNetwork: nodes, identityRef: {name: acme},
-endpoint: {kubeVIP: {address: 192.168.100.200}}}}`
+endpoint: {kubeVIP: {addresses: [192.168.100.200]}}}}`
 	clusterTemplateYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDClusterTemplate, metadata: {name: c1, namespace: default},
 spec: {template: {spec: {site: "https://vcd.example.com", org: acme, identityRef: {name: acme}}}}}`
 	machineYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDMachine, metadata: {name: m1, namespace: default},
@@ -68,11 +68,16 @@ func TestCreateVCDCluster(t *testing.T) {
 		{"neither is needed with zones", `{spec: {ovdc: , ovdcNetwork: , failureDomainSelector: {}}}`, nil},
 
 		{"a virtual IP is needed", `{spec: {endpoint: {kubeVIP: }}}`, endpoint},
-		{"an empty member is no virtual IP", `{spec: {endpoint: {kubeVIP: {address: , interface: eth0}}}}`, endpoint},
+		{"an empty member is no virtual IP", `{spec: {endpoint: {kubeVIP: {addresses: , interface: eth0}}}}`, endpoint},
 		{
 			"an endpoint is one", `{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`,
 			nil,
 		},
+		{
+			"a port alone is no endpoint",
+			`{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {port: 443}}}`, endpoint,
+		},
+		{"a port for the virtual IP", `{spec: {controlPlaneEndpoint: {port: 443}}}`, nil},
 		{
 			"an endpoint may repeat the virtual IP", `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
 			nil,
@@ -88,10 +93,10 @@ func TestCreateVCDCluster(t *testing.T) {
 		},
 		{
 			"not an address and a pool",
-			`{spec: {endpoint: {kubeVIP: {poolRef: {name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}}}}`,
+			`{spec: {endpoint: {kubeVIP: {poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
 			[]string{"spec.endpoint.kubeVIP"},
 		},
-		{"a pool alone", `{spec: {endpoint: {kubeVIP: {address: , poolRef: {name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}}}}`, nil},
+		{"a pool alone", `{spec: {endpoint: {kubeVIP: {addresses: , poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`, nil},
 		{"no member of another type", `{spec: {endpoint: {edgeGateway: {}}}}`, []string{"spec.endpoint.edgeGateway"}},
 		{"no kube-vip without its type", `{spec: {endpoint: {type: External}}}`, []string{"spec.endpoint.kubeVIP"}},
 		{"an external endpoint can be given later", `{spec: {endpoint: {type: External, kubeVIP: }}}`, nil},
@@ -107,9 +112,21 @@ func TestCreateVCDCluster(t *testing.T) {
 			`{spec: {infraID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil,
 		},
 		{"an id as CAPVCD made up", `{spec: {infraID: "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
-		{"no id with a space", `{spec: {infraID: "my cluster"}}`, []string{"spec.infraID"}},
-		{"no id that ends the marker it is written in", `{spec: {infraID: "a]\n"}}`, []string{"spec.infraID"}},
-		{"no id that begins with a mark", `{spec: {infraID: "-a"}}`, []string{"spec.infraID"}},
+		{"an id as this provider gives them", `{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}`, nil},
+		{"no free text as an id", `{spec: {infraID: prod}}`, []string{"spec.infraID", "spec.infraID"}},
+		{
+			"no id that only contains a UUID", `{spec: {infraID: "a-0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`,
+			[]string{"spec.infraID"},
+		},
+		{
+			"no entity of another type",
+			`{spec: {infraID: "urn:vcloud:entity:cse:nativeCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`,
+			[]string{"spec.infraID"},
+		},
+		{
+			"no id that ends the marker it is written in",
+			`{spec: {infraID: "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e]\n"}}`, []string{"spec.infraID"},
+		},
 		{"an unknown kind of identity", `{spec: {identityRef: {kind: Secret}}}`, []string{"spec.identityRef.kind"}},
 	})
 }
@@ -117,7 +134,7 @@ func TestCreateVCDCluster(t *testing.T) {
 func TestCreateVCDClusterTemplate(t *testing.T) {
 	checkCreations(t, "VCDClusterTemplate", clusterTemplateYAML, []creation{
 		{"variables of a ClusterClass may fill in VDC, network and virtual IP", `{}`, nil},
-		{"no id of a cluster", `{spec: {template: {spec: {infraID: a}}}}`, []string{"spec.template.spec.infraID"}},
+		{"no id of a cluster", `{spec: {template: {spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}}}`, []string{"spec.template.spec.infraID"}},
 		{
 			"the rules of a VCDCluster that need one field only",
 			`{spec: {template: {spec: {site: "http://vcd.example.com"}}}}`,
@@ -197,7 +214,7 @@ func TestCreateIdentitiesAndZones(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	const (
 		endpointSet = `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`
-		identified  = `{spec: {infraID: a}}`
+		identified  = `{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}`
 	)
 	type update struct {
 		name, kind, base, before, change string
@@ -210,13 +227,13 @@ func TestUpdate(t *testing.T) {
 		},
 		{
 			"a wrong virtual IP can be corrected", "VCDCluster", clusterYAML, `{}`,
-			`{spec: {endpoint: {kubeVIP: {address: 192.168.100.201}}}}`, nil,
+			`{spec: {endpoint: {kubeVIP: {addresses: [192.168.100.201]}}}}`, nil,
 		},
 		{
 			"the controller can write what it writes", "VCDCluster", clusterYAML, `{}`,
-			`{spec: {infraID: a, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil,
+			`{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil,
 		},
-		{"the id stays", "VCDCluster", clusterYAML, identified, `{spec: {infraID: b}}`, []string{"spec.infraID"}},
+		{"the id stays", "VCDCluster", clusterYAML, identified, `{spec: {infraID: 1dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}`, []string{"spec.infraID"}},
 		{
 			"the id is not removed", "VCDCluster", clusterYAML, identified, `{spec: {infraID: }}`,
 			[]string{"spec.infraID"},
@@ -245,7 +262,7 @@ func TestUpdate(t *testing.T) {
 		},
 		{
 			"the virtual IP stays", "VCDCluster", clusterYAML, provisioned,
-			`{spec: {endpoint: {kubeVIP: {address: 192.168.100.201}}}}`,
+			`{spec: {endpoint: {kubeVIP: {addresses: [192.168.100.201]}}}}`,
 			[]string{"spec.endpoint"},
 		},
 		{
@@ -254,8 +271,10 @@ func TestUpdate(t *testing.T) {
 			[]string{"spec.endpoint"},
 		},
 		{
-			"the port stays", "VCDCluster", clusterYAML, provisioned, `{spec: {endpoint: {port: 443}}}`,
-			[]string{"spec.endpoint"},
+			"the port stays", "VCDCluster", clusterYAML,
+			`{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}, status: {initialization: {provisioned: true}}}`,
+			`{spec: {controlPlaneEndpoint: {port: 443}}}`,
+			[]string{"spec.controlPlaneEndpoint"},
 		},
 		{
 			"the image of kube-vip can change", "VCDCluster", clusterYAML, provisioned,
@@ -381,10 +400,10 @@ func TestDefaults(t *testing.T) {
 	g.Expect(crds["VCDCluster"].admit(t, cluster, nil)).To(BeEmpty())
 	g.Expect(crds["VCDMachine"].admit(t, machine, nil)).To(BeEmpty())
 
-	g.Expect(cluster["spec"]).To(Equal(parse(t, clusterYAML, `{spec: {identityRef: {kind: VCDIdentity}, endpoint: {type: KubeVIP, port: 6443},
+	g.Expect(cluster["spec"]).To(Equal(parse(t, clusterYAML, `{spec: {identityRef: {kind: VCDIdentity}, endpoint: {type: KubeVIP},
 vApp: {layout: PerFailureDomain}, cloudProvider: {mode: Managed}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
 		"a minimal VCDCluster as it is stored")
 	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: Pool, adapter: VMXNET3}],
-bootstrap: {transport: GuestInfo, templateMode: Standard}, powerState: Report, shutdownTimeoutSeconds: 60}}`)["spec"]),
+bootstrap: {transport: GuestInfo, templateMode: Standard}, powerOffPolicy: Report, shutdownTimeoutSeconds: 60}}`)["spec"]),
 		"a minimal VCDMachine as it is stored")
 }

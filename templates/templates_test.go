@@ -75,7 +75,7 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 
 			cluster := find[*infrav1.VCDCluster](objects, "demo")
 			g.Expect(cluster.Spec.OVDCNetwork).To(Equal("nodes"))
-			g.Expect(cluster.Spec.Endpoint.KubeVIP).To(Equal(&infrav1.KubeVIPEndpoint{Address: "192.168.100.200"}))
+			g.Expect(cluster.Spec.Endpoint.KubeVIP).To(Equal(&infrav1.KubeVIPEndpoint{Addresses: []string{"192.168.100.200"}}))
 			machine := find[*infrav1.VCDMachineTemplate](objects, "demo-control-plane").Spec.Template.Spec
 			g.Expect(machine.DiskSize.IsZero()).To(BeTrue(), "no size is the template's")
 			machine.DiskSize = nil

@@ -69,6 +69,21 @@ type IPPoolReference struct {
 	APIGroup string `json:"apiGroup,omitempty"`
 }
 
+// AddressRange is a range of addresses of one family.
+type AddressRange struct {
+	// first address of the range.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	First string `json:"first,omitempty"`
+
+	// last address of the range, which is part of it.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	Last string `json:"last,omitempty"`
+}
+
 // ResourceReference is a VCD object as it was found: its name can change, its id cannot.
 type ResourceReference struct {
 	// name of the object when it was last seen.

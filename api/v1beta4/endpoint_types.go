@@ -14,7 +14,8 @@ const (
 	EndpointExternal EndpointType = "External"
 )
 
-// EndpointSpec is a union: the member of the type's name may be set.
+// EndpointSpec is a union: the member of the type's name may be set. The port of the endpoint is that of
+// controlPlaneEndpoint.
 // +kubebuilder:validation:XValidation:rule="self.type == 'KubeVIP' || !has(self.kubeVIP)",fieldPath=".kubeVIP",message="may only be set when type is KubeVIP"
 // +kubebuilder:validation:XValidation:rule="self.type == 'EdgeGateway' || !has(self.edgeGateway)",fieldPath=".edgeGateway",message="may only be set when type is EdgeGateway"
 type EndpointSpec struct {
@@ -22,13 +23,6 @@ type EndpointSpec struct {
 	// +required
 	// +kubebuilder:default=KubeVIP
 	Type EndpointType `json:"type,omitempty"`
-
-	// port of the API server; 6443 if empty.
-	// +optional
-	// +kubebuilder:default=6443
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	Port int32 `json:"port,omitempty"`
 
 	// kubeVIP configures an endpoint of type KubeVIP.
 	// +optional
@@ -39,18 +33,27 @@ type EndpointSpec struct {
 	EdgeGateway *EdgeGatewayEndpoint `json:"edgeGateway,omitempty"`
 }
 
-// KubeVIPEndpoint configures kube-vip. Set one of address, poolRef and dnsName, unless controlPlaneEndpoint is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.address), has(self.poolRef), has(self.dnsName)].filter(x, x).size() <= 1",message="only one of address, poolRef and dnsName may be set"
+// KubeVIPEndpoint configures kube-vip. Set one of addresses, poolRefs and dnsName, unless controlPlaneEndpoint has a
+// host.
+// +kubebuilder:validation:XValidation:rule="[has(self.addresses), has(self.poolRefs), has(self.dnsName)].filter(x, x).size() <= 1",message="only one of addresses, poolRefs and dnsName may be set"
 type KubeVIPEndpoint struct {
-	// address is the virtual IP. It must be in the nodes' network, outside its static pool and its DHCP ranges.
+	// addresses are the virtual IPs, at most one of each family; the first is the endpoint's host. They must be in the
+	// nodes' network, outside its static pool and its DHCP ranges.
 	// +optional
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=45
-	Address string `json:"address,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	Addresses []string `json:"addresses,omitempty"`
 
-	// poolRef is the IPAM pool that the virtual IP is claimed from.
+	// poolRefs are the IPAM pools that the virtual IPs are claimed from, at most one of each family; the address of the
+	// first is the endpoint's host.
 	// +optional
-	PoolRef *IPPoolReference `json:"poolRef,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	PoolRefs []IPPoolReference `json:"poolRefs,omitempty"`
 
 	// dnsName is a name that kube-vip updates by dynamic DNS.
 	// +optional
@@ -73,11 +76,14 @@ type KubeVIPEndpoint struct {
 
 // EdgeGatewayEndpoint configures a virtual service of NSX Advanced Load Balancer.
 type EdgeGatewayEndpoint struct {
-	// address is the virtual IP to use; a free one if empty.
+	// addresses are the virtual IPs to use, at most one of each family; a free one if empty.
 	// +optional
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=45
-	Address string `json:"address,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	Addresses []string `json:"addresses,omitempty"`
 
 	// ipSpace is the name or URN of the IP Space that the address is taken from; any usable one if empty.
 	// +optional
@@ -98,9 +104,7 @@ type EdgeGatewayEndpoint struct {
 
 // OneArmSpec configures one-arm load balancing.
 type OneArmSpec struct {
-	// internalRange is the range of internal addresses of virtual services, as "first-last".
+	// internalRange is the range of internal addresses of virtual services; 192.168.8.2 to 192.168.8.100 if empty.
 	// +optional
-	// +kubebuilder:validation:MinLength=3
-	// +kubebuilder:validation:MaxLength=91
-	InternalRange string `json:"internalRange,omitempty"`
+	InternalRange AddressRange `json:"internalRange,omitempty,omitzero"`
 }

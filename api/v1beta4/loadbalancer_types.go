@@ -49,8 +49,30 @@ const (
 )
 
 // LoadBalancerAlgorithm is how a pool selects a member.
-// +kubebuilder:validation:Enum=ROUND_ROBIN;LEAST_CONNECTIONS;LEAST_LOAD;FASTEST_RESPONSE;FEWEST_SERVERS;FEWEST_TASKS;RANDOM;CONSISTENT_HASH;CORE_AFFINITY
+// +kubebuilder:validation:Enum=RoundRobin;LeastConnections;LeastLoad;FastestResponse;FewestServers;FewestTasks;Random;ConsistentHash;CoreAffinity
 type LoadBalancerAlgorithm string
+
+// Algorithms of pools.
+const (
+	// AlgorithmRoundRobin is VCD's ROUND_ROBIN.
+	AlgorithmRoundRobin LoadBalancerAlgorithm = "RoundRobin"
+	// AlgorithmLeastConnections is VCD's LEAST_CONNECTIONS.
+	AlgorithmLeastConnections LoadBalancerAlgorithm = "LeastConnections"
+	// AlgorithmLeastLoad is VCD's LEAST_LOAD.
+	AlgorithmLeastLoad LoadBalancerAlgorithm = "LeastLoad"
+	// AlgorithmFastestResponse is VCD's FASTEST_RESPONSE.
+	AlgorithmFastestResponse LoadBalancerAlgorithm = "FastestResponse"
+	// AlgorithmFewestServers is VCD's FEWEST_SERVERS.
+	AlgorithmFewestServers LoadBalancerAlgorithm = "FewestServers"
+	// AlgorithmFewestTasks is VCD's FEWEST_TASKS.
+	AlgorithmFewestTasks LoadBalancerAlgorithm = "FewestTasks"
+	// AlgorithmRandom is VCD's RANDOM.
+	AlgorithmRandom LoadBalancerAlgorithm = "Random"
+	// AlgorithmConsistentHash is VCD's CONSISTENT_HASH.
+	AlgorithmConsistentHash LoadBalancerAlgorithm = "ConsistentHash"
+	// AlgorithmCoreAffinity is VCD's CORE_AFFINITY.
+	AlgorithmCoreAffinity LoadBalancerAlgorithm = "CoreAffinity"
+)
 
 // LoadBalancerSpec has defaults for load balancers of Services. Annotations of a Service override them.
 type LoadBalancerSpec struct {
@@ -81,7 +103,7 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
 
-	// algorithm is how pools select a member; ROUND_ROBIN if empty.
+	// algorithm is how pools select a member; RoundRobin if empty.
 	// +optional
 	Algorithm LoadBalancerAlgorithm `json:"algorithm,omitempty"`
 

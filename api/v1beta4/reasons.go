@@ -200,7 +200,7 @@ const (
 	VDCNotFoundReason = "VDCNotFound"
 	// NetworkNotFoundReason means that the network does not exist in the VDC. Correct the field in the message.
 	NetworkNotFoundReason = "NetworkNotFound"
-	// EndpointMissingReason means that the spec has no endpoint. Set address, poolRef or dnsName in
+	// EndpointMissingReason means that the spec has no endpoint. Set addresses, poolRefs or dnsName in
 	// spec.endpoint.kubeVIP.
 	EndpointMissingReason = "EndpointMissing"
 	// WaitingForEndpointReason means that the external endpoint is not set yet. Set spec.controlPlaneEndpoint.
@@ -354,7 +354,7 @@ const (
 	// it off.
 	PoweredOnEarlyReason = "PoweredOnEarly"
 	// VMPoweredOffReason means that the VM of a machine that was running is powered off. Power it on, or set
-	// spec.powerState; with PowerOn, find out why it does not stay on.
+	// spec.powerOffPolicy; with PowerOn, find out why it does not stay on.
 	VMPoweredOffReason = "VMPoweredOff"
 	// VMSuspendedReason means that the VM is suspended. Resume it.
 	VMSuspendedReason = "VMSuspended"

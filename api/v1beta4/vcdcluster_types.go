@@ -8,15 +8,17 @@ import (
 // VCDClusterSpec is the desired state of a VCDCluster.
 type VCDClusterSpec struct {
 	// infraID identifies the cluster in VCD: every object of the cluster there is marked with it, and `clusterctl
-	// move` keeps it. Written by the controller; immutable once set. Clusters of CAPVCD keep theirs.
+	// move` keeps it. A UUID, or what CAPVCD gave a cluster: urn:vcloud:entity:vmware:capvcdCluster:<UUID> or
+	// NO_RDE_<UUID>. Written by the controller; immutable once set.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9:._-]*$`
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=75
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(urn:vcloud:entity:vmware:capvcdCluster:|NO_RDE_)?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be a UUID, or the id that CAPVCD gave the cluster: urn:vcloud:entity:vmware:capvcdCluster:<UUID> or NO_RDE_<UUID>; leave it out for a new cluster"
 	InfraID string `json:"infraID,omitempty"`
 
-	// controlPlaneEndpoint is the address of the cluster's API server. Written by the controller once it is known, or
-	// set by the user (required for endpoint type External); immutable once the cluster is provisioned.
+	// controlPlaneEndpoint is the address of the cluster's API server. The host is written by the controller once it is
+	// known, or set by the user (required for endpoint type External). The port is 6443 if empty. Immutable once the
+	// cluster is provisioned.
 	// +optional
 	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
@@ -255,7 +257,7 @@ type VCDClusterStatus struct {
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (has(self.spec.ovdcNetwork) ? has(oldSelf.spec.ovdcNetwork) && self.spec.ovdcNetwork == oldSelf.spec.ovdcNetwork : !has(oldSelf.spec.ovdcNetwork))",fieldPath=".spec.ovdcNetwork",message="is immutable once the cluster is provisioned: create another cluster"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (has(self.spec.vApp) ? has(oldSelf.spec.vApp) && self.spec.vApp == oldSelf.spec.vApp : !has(oldSelf.spec.vApp))",fieldPath=".spec.vApp",message="is immutable once the cluster is provisioned: create another cluster"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (has(self.spec.controlPlaneEndpoint) ? has(oldSelf.spec.controlPlaneEndpoint) && self.spec.controlPlaneEndpoint == oldSelf.spec.controlPlaneEndpoint : !has(oldSelf.spec.controlPlaneEndpoint))",fieldPath=".spec.controlPlaneEndpoint",message="is immutable once the cluster is provisioned: the nodes' certificates name it"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (self.spec.endpoint.type == oldSelf.spec.endpoint.type && self.spec.endpoint.port == oldSelf.spec.endpoint.port && (has(self.spec.endpoint.edgeGateway) ? has(oldSelf.spec.endpoint.edgeGateway) && self.spec.endpoint.edgeGateway == oldSelf.spec.endpoint.edgeGateway : !has(oldSelf.spec.endpoint.edgeGateway)) && (has(self.spec.endpoint.kubeVIP) ? has(oldSelf.spec.endpoint.kubeVIP) && (has(self.spec.endpoint.kubeVIP.address) ? has(oldSelf.spec.endpoint.kubeVIP.address) && self.spec.endpoint.kubeVIP.address == oldSelf.spec.endpoint.kubeVIP.address : !has(oldSelf.spec.endpoint.kubeVIP.address)) && (has(self.spec.endpoint.kubeVIP.poolRef) ? has(oldSelf.spec.endpoint.kubeVIP.poolRef) && self.spec.endpoint.kubeVIP.poolRef == oldSelf.spec.endpoint.kubeVIP.poolRef : !has(oldSelf.spec.endpoint.kubeVIP.poolRef)) && (has(self.spec.endpoint.kubeVIP.dnsName) ? has(oldSelf.spec.endpoint.kubeVIP.dnsName) && self.spec.endpoint.kubeVIP.dnsName == oldSelf.spec.endpoint.kubeVIP.dnsName : !has(oldSelf.spec.endpoint.kubeVIP.dnsName)) : !has(oldSelf.spec.endpoint.kubeVIP)))",fieldPath=".spec.endpoint",message="is immutable once the cluster is provisioned, but for kubeVIP.image and kubeVIP.interface"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (self.spec.endpoint.type == oldSelf.spec.endpoint.type && (has(self.spec.endpoint.edgeGateway) ? has(oldSelf.spec.endpoint.edgeGateway) && self.spec.endpoint.edgeGateway == oldSelf.spec.endpoint.edgeGateway : !has(oldSelf.spec.endpoint.edgeGateway)) && (has(self.spec.endpoint.kubeVIP) ? has(oldSelf.spec.endpoint.kubeVIP) && (has(self.spec.endpoint.kubeVIP.addresses) ? has(oldSelf.spec.endpoint.kubeVIP.addresses) && self.spec.endpoint.kubeVIP.addresses == oldSelf.spec.endpoint.kubeVIP.addresses : !has(oldSelf.spec.endpoint.kubeVIP.addresses)) && (has(self.spec.endpoint.kubeVIP.poolRefs) ? has(oldSelf.spec.endpoint.kubeVIP.poolRefs) && self.spec.endpoint.kubeVIP.poolRefs == oldSelf.spec.endpoint.kubeVIP.poolRefs : !has(oldSelf.spec.endpoint.kubeVIP.poolRefs)) && (has(self.spec.endpoint.kubeVIP.dnsName) ? has(oldSelf.spec.endpoint.kubeVIP.dnsName) && self.spec.endpoint.kubeVIP.dnsName == oldSelf.spec.endpoint.kubeVIP.dnsName : !has(oldSelf.spec.endpoint.kubeVIP.dnsName)) : !has(oldSelf.spec.endpoint.kubeVIP)))",fieldPath=".spec.endpoint",message="is immutable once the cluster is provisioned, but for kubeVIP.image and kubeVIP.interface"
 type VCDCluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
@@ -267,8 +269,8 @@ type VCDCluster struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.infraID) && self.infraID == oldSelf.infraID)",fieldPath=".infraID",message="is immutable once set: objects in VCD are found by it"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organisation VDC, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organisation VDC network, unless failureDomainSelector chooses zones"
-	// +kubebuilder:validation:XValidation:rule="self.endpoint.type != 'KubeVIP' || has(self.controlPlaneEndpoint) || (has(self.endpoint.kubeVIP) && (has(self.endpoint.kubeVIP.address) || has(self.endpoint.kubeVIP.poolRef) || has(self.endpoint.kubeVIP.dnsName)))",fieldPath=".endpoint",reason=FieldValueRequired,message="of type KubeVIP needs one of kubeVIP.address, kubeVIP.poolRef and kubeVIP.dnsName, or controlPlaneEndpoint"
-	// +kubebuilder:validation:XValidation:rule="!has(self.controlPlaneEndpoint) || !has(self.endpoint.kubeVIP) || !has(self.endpoint.kubeVIP.address) || self.controlPlaneEndpoint.host == self.endpoint.kubeVIP.address",fieldPath=".controlPlaneEndpoint",message="must have endpoint.kubeVIP.address as its host: leave one of the two out"
+	// +kubebuilder:validation:XValidation:rule="self.endpoint.type != 'KubeVIP' || (has(self.controlPlaneEndpoint) && has(self.controlPlaneEndpoint.host)) || (has(self.endpoint.kubeVIP) && (has(self.endpoint.kubeVIP.addresses) || has(self.endpoint.kubeVIP.poolRefs) || has(self.endpoint.kubeVIP.dnsName)))",fieldPath=".endpoint",reason=FieldValueRequired,message="of type KubeVIP needs one of kubeVIP.addresses, kubeVIP.poolRefs and kubeVIP.dnsName, or controlPlaneEndpoint.host"
+	// +kubebuilder:validation:XValidation:rule="!has(self.controlPlaneEndpoint) || !has(self.controlPlaneEndpoint.host) || !has(self.endpoint.kubeVIP) || !has(self.endpoint.kubeVIP.addresses) || self.endpoint.kubeVIP.addresses.size() == 0 || self.controlPlaneEndpoint.host == self.endpoint.kubeVIP.addresses[0]",fieldPath=".controlPlaneEndpoint",message="must have the first of endpoint.kubeVIP.addresses as its host: leave one of the two out"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.

@@ -76,11 +76,11 @@ type VCDMachineSpec struct {
 	// +kubebuilder:default={transport: GuestInfo, templateMode: Standard}
 	Bootstrap BootstrapSpec `json:"bootstrap,omitempty,omitzero"`
 
-	// powerState is what to do when the VM is powered off: Report, which is the default, sets Ready to False; PowerOn
+	// powerOffPolicy is what to do when the VM is powered off: Report, which is the default, sets Ready to False; PowerOn
 	// powers it on again. Mutable in place.
 	// +optional
 	// +kubebuilder:default=Report
-	PowerState PowerStatePolicy `json:"powerState,omitempty"`
+	PowerOffPolicy PowerOffPolicy `json:"powerOffPolicy,omitempty"`
 
 	// shutdownTimeoutSeconds is how long a guest may take to shut down before its VM is powered off on deletion, in
 	// seconds; 60 if empty. 0 powers off at once. Mutable in place.
@@ -90,10 +90,10 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:Maximum=3600
 	ShutdownTimeoutSeconds *int32 `json:"shutdownTimeoutSeconds,omitempty"`
 
-	// metadata of the VM in VCD, for example for billing. Mutable in place.
+	// vmMetadata is metadata of the VM in VCD, for example for billing. Mutable in place.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
-	Metadata map[string]string `json:"metadata,omitempty"`
+	VMMetadata map[string]string `json:"vmMetadata,omitempty"`
 }
 
 // AddressSource is where the address of a NIC comes from.
@@ -218,16 +218,16 @@ type BootstrapSpec struct {
 	TemplateMode TemplateMode `json:"templateMode,omitempty"`
 }
 
-// PowerStatePolicy is what to do when the VM is powered off.
+// PowerOffPolicy is what to do when the VM is powered off.
 // +kubebuilder:validation:Enum=Report;PowerOn
-type PowerStatePolicy string
+type PowerOffPolicy string
 
-// Power state policies.
+// Power-off policies.
 const (
-	// PowerStateReport reports it.
-	PowerStateReport PowerStatePolicy = "Report"
-	// PowerStatePowerOn powers the VM on.
-	PowerStatePowerOn PowerStatePolicy = "PowerOn"
+	// PowerOffReport reports it.
+	PowerOffReport PowerOffPolicy = "Report"
+	// PowerOffPowerOn powers the VM on.
+	PowerOffPowerOn PowerOffPolicy = "PowerOn"
 )
 
 // VCDMachineStatus is the observed state of a VCDMachine.

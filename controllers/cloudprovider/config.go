@@ -41,12 +41,25 @@ func (s *scope) config() (*vcdconfig.Config, error) {
 // A converter converts what a VCDCluster asks for, and collects what is wrong with it.
 type converter struct{ problems []error }
 
+// algorithms are VCD's names of them.
+var algorithms = map[infrav1.LoadBalancerAlgorithm]string{
+	infrav1.AlgorithmRoundRobin:       "ROUND_ROBIN",
+	infrav1.AlgorithmLeastConnections: "LEAST_CONNECTIONS",
+	infrav1.AlgorithmLeastLoad:        "LEAST_LOAD",
+	infrav1.AlgorithmFastestResponse:  "FASTEST_RESPONSE",
+	infrav1.AlgorithmFewestServers:    "FEWEST_SERVERS",
+	infrav1.AlgorithmFewestTasks:      "FEWEST_TASKS",
+	infrav1.AlgorithmRandom:           "RANDOM",
+	infrav1.AlgorithmConsistentHash:   "CONSISTENT_HASH",
+	infrav1.AlgorithmCoreAffinity:     "CORE_AFFINITY",
+}
+
 // loadBalancer returns how Services are published. Gateways are the URNs of the further ones, by name.
 func (r *converter) loadBalancer(
 	spec infrav1.LoadBalancerSpec, network string, gateways map[string]string,
 ) vcdconfig.LoadBalancer {
 	config := vcdconfig.LoadBalancer{
-		EngineGroup: spec.ServiceEngineGroup, Algorithm: string(spec.Algorithm), CertAlias: spec.CertificateAlias,
+		EngineGroup: spec.ServiceEngineGroup, Algorithm: algorithms[spec.Algorithm], CertAlias: spec.CertificateAlias,
 		SourceRanges:        spec.SourceRanges == infrav1.SourceRangesFirewall,
 		IncludeControlPlane: spec.Members == infrav1.LoadBalancerAllNodes,
 		EdgeGateway:         r.gateway("spec.loadBalancer", spec.OneArm, spec.VIPSubnet, spec.IPSpace),
@@ -76,7 +89,7 @@ func (r *converter) gateway(path string, arm *infrav1.OneArmSpec, vipSubnet, ipS
 		gateway.VIPSubnet = r.prefix(path+".vipSubnet", vipSubnet)
 	}
 	if arm != nil {
-		addresses, err := vcdconfig.ParseRange(arm.InternalRange)
+		addresses, err := vcdconfig.NewRange(arm.InternalRange.First, arm.InternalRange.Last)
 		r.note(path+".oneArm.internalRange", err)
 		gateway.OneArm = &addresses
 	}

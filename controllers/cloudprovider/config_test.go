@@ -53,10 +53,10 @@ func wishes() *infrav1.VCDCluster {
 	c.Spec.Org, c.Spec.InfraID = "acme", "infra-1"
 	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: "urn:vcloud:vdc:1"},
 		&infrav1.ResourceReference{Name: "nodes"}
-	arm := &infrav1.OneArmSpec{InternalRange: "10.9.0.1-10.9.0.9"}
+	arm := &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}}
 	c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
 		Mode: infrav1.LoadBalancerDisabled, OneArm: arm, VIPSubnet: "10.0.0.0/24", IPSpace: "public",
-		ServiceEngineGroup: "seg", Algorithm: "RANDOM",
+		ServiceEngineGroup: "seg", Algorithm: infrav1.AlgorithmRandom,
 		CertificateAlias: "wildcard", SourceRanges: infrav1.SourceRangesFirewall, Members: infrav1.LoadBalancerAllNodes,
 		Class: &infrav1.LoadBalancerClassSpec{
 			Name:                 "example.com/vcd",
@@ -194,7 +194,7 @@ func TestWhatIsWrittenIsWhatTheCloudControllerManagerReads(t *testing.T) {
 func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
-	c.Spec.LoadBalancer.VIPSubnet, c.Spec.LoadBalancer.Gateways[0].OneArm = "x", &infrav1.OneArmSpec{InternalRange: "y"}
+	c.Spec.LoadBalancer.VIPSubnet, c.Spec.LoadBalancer.Gateways[0].OneArm = "x", &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "y"}}
 	s := &scope{bundle: &bundle{vcdCluster: c, cluster: controllertest.NewCAPICluster()}}
 
 	_, err := s.config()

@@ -121,7 +121,7 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCluster(func(c *infrav1.VCDCluster) {
 		c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
-			OneArm:    &infrav1.OneArmSpec{InternalRange: "10.9.0.1-10.9.0.9"},
+			OneArm:    &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}},
 			VIPSubnet: "10.0.0.0/24", ServiceEngineGroup: "seg",
 		}
 	})

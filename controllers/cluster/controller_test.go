@@ -74,23 +74,23 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 			infrav1.IdentityReadyCondition, infrav1.IdentityNotFoundReason, "spec.identityRef",
 		},
 		{
-			"a VIP in the static pool", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.20" },
-			infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP.address",
+			"a VIP in the static pool", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.20"} },
+			infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP.addresses",
 		},
 		{
-			"a VIP in the DHCP range", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.150" },
+			"a VIP in the DHCP range", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.150"} },
 			infrav1.EndpointReadyCondition, infrav1.VIPInDHCPRangeReason, "spec.endpoint.kubeVIP",
 		},
 		{
-			"a VIP outside the network", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "10.0.0.1" },
+			"a VIP outside the network", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"10.0.0.1"} },
 			infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason, "spec.endpoint.kubeVIP",
 		},
 		{
-			"the gateway as VIP", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "192.168.100.1" },
+			"the gateway as VIP", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.1"} },
 			infrav1.EndpointReadyCondition, infrav1.VIPInvalidReason, "spec.endpoint.kubeVIP",
 		},
 		{
-			"no VIP at all", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "" },
+			"no VIP at all", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = nil },
 			infrav1.EndpointReadyCondition, infrav1.EndpointMissingReason, "spec.endpoint.kubeVIP",
 		},
 	}
@@ -152,10 +152,10 @@ func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
 func TestClusterClaimsItsAddress(t *testing.T) {
 	w := controllertest.New(t)
 	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRef: &infrav1.IPPoolReference{
+	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{{
 		Name: "vips",
 		Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io",
-	}}
+	}}}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.AddressClaimedReason)
 
@@ -309,7 +309,7 @@ func TestMachinesOfAClusterThatSomebodyElseManages(t *testing.T) {
 		infrav1.PlacementReadyCondition)).To(ContainSubstring("set spec.infraID"))
 
 	c = w.VCDCluster()
-	c.Spec.InfraID = "made-by-terraform"
+	c.Spec.InfraID = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.VCDCluster().Finalizers).To(BeEmpty())

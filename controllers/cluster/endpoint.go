@@ -62,7 +62,7 @@ func (s *scope) reconcileKubeVIP(ctx context.Context) (phases.Outcome, error) {
 	spec := &s.vcdCluster.Spec
 	endpoint := clusterv1.APIEndpoint{
 		Host: host,
-		Port: cmp.Or(spec.ControlPlaneEndpoint.Port, spec.Endpoint.Port, kubevip.DefaultPort),
+		Port: cmp.Or(spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort),
 	}
 	data, err := kubevip.Render(kubeVIPConfig(spec.Endpoint, endpoint))
 	if err != nil {
@@ -87,15 +87,15 @@ func (s *scope) endpointHost(ctx context.Context) (string, phases.Outcome, error
 	case spec.ControlPlaneEndpoint.Host != "":
 		return spec.ControlPlaneEndpoint.Host, phases.Done, nil
 	case kube == nil:
-	case kube.Address != "":
-		return kube.Address, phases.Done, nil
-	case kube.PoolRef != nil:
-		return s.claimAddress(ctx, *kube.PoolRef)
+	case len(kube.Addresses) > 0:
+		return kube.Addresses[0], phases.Done, nil
+	case len(kube.PoolRefs) > 0:
+		return s.claimAddress(ctx, kube.PoolRefs[0])
 	case kube.DNSName != "":
 		return kube.DNSName, phases.Done, nil
 	}
 	return "", phases.Stop(infrav1.EndpointMissingReason,
-		"The endpoint is not specified: set address, poolRef or dnsName in spec.endpoint.kubeVIP"), nil
+		"The endpoint is not specified: set addresses, poolRefs or dnsName in spec.endpoint.kubeVIP"), nil
 }
 
 // claimAddress claims the virtual IP from a pool.
@@ -114,7 +114,7 @@ func (s *scope) claimAddress(ctx context.Context, pool infrav1.IPPoolReference) 
 			"Waiting for an earlier IPAddressClaim %s to be deleted", key.Name), nil
 	case !controllerutil.HasControllerReference(claim) || !metav1.IsControlledBy(claim, s.vcdCluster):
 		return "", phases.Fail(session.RemedyPoll, infrav1.NameConflictReason, "IPAddressClaim %s is not this "+
-			"VCDCluster's: delete it, or give the address in spec.endpoint.kubeVIP.address", key.Name), nil
+			"VCDCluster's: delete it, or give the address in spec.endpoint.kubeVIP.addresses", key.Name), nil
 	case claim.Status.AddressRef.Name == "":
 		return "", phases.Wait(0, infrav1.AddressClaimedReason,
 			"Waiting for an address from %s %s: see IPAddressClaim %s", pool.Kind, pool.Name, key.Name), nil
@@ -161,11 +161,11 @@ func (s *scope) vipRemedy() string {
 	switch kube := spec.Endpoint.KubeVIP; {
 	case spec.ControlPlaneEndpoint.Host != "":
 		return "choose another in spec.controlPlaneEndpoint"
-	case kube != nil && kube.PoolRef != nil:
-		return "take it out of the pool of spec.endpoint.kubeVIP.poolRef and delete IPAddressClaim " +
+	case kube != nil && len(kube.PoolRefs) > 0:
+		return "take it out of the pool of spec.endpoint.kubeVIP.poolRefs and delete IPAddressClaim " +
 			claimKey(s.vcdCluster, s.cluster.Name).Name
 	}
-	return "choose another in spec.endpoint.kubeVIP.address"
+	return "choose another in spec.endpoint.kubeVIP.addresses"
 }
 
 // vipProblem reports why addr cannot be a virtual IP in network: it must be in it, and in no pool.

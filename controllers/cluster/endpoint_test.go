@@ -51,10 +51,10 @@ func TestKubeVIPSecretIsTakenBack(t *testing.T) {
 func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {
 	w := controllertest.New(t, &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")})
 	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRef: &infrav1.IPPoolReference{
+	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{{
 		Name: "vips",
 		Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io",
-	}}
+	}}}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.NameConflictReason)

@@ -61,7 +61,7 @@ func TestDriftOfALiveMachine(t *testing.T) {
 		{
 			"powered off", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) },
 			func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOn(vm) },
-			infrav1.PoweredOnCondition, infrav1.VMPoweredOffReason, false, "spec.powerState",
+			infrav1.PoweredOnCondition, infrav1.VMPoweredOffReason, false, "spec.powerOffPolicy",
 		},
 		{
 			"primary address changed", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.66" },
@@ -292,7 +292,7 @@ func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
 }
 
-func powersOn(m *infrav1.VCDMachine) { m.Spec.PowerState = infrav1.PowerStatePowerOn }
+func powersOn(m *infrav1.VCDMachine) { m.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn }
 
 func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)

@@ -162,7 +162,7 @@ func TestMachineReportsItsVM(t *testing.T) {
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.VMPoweredOffReason)
 
 	m := w.VCDMachine("cp-0")
-	m.Spec.PowerState = infrav1.PowerStatePowerOn
+	m.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 

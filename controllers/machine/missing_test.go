@@ -313,7 +313,7 @@ func addCluster(w *controllertest.Env, n int) string {
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
 		Name: name, UID: cluster.UID,
 	}}
-	vcdCluster.Spec.Endpoint.KubeVIP.Address = fmt.Sprintf("192.168.100.%d", 200+n)
+	vcdCluster.Spec.Endpoint.KubeVIP.Addresses = []string{fmt.Sprintf("192.168.100.%d", 200+n)}
 	objects := append(controllertest.NewMachine(name+"-cp"), cluster, vcdCluster)
 	for _, o := range objects {
 		o.SetLabels(labels)

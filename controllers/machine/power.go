@@ -44,7 +44,7 @@ func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
 			s.vm.row.Name), nil
 	case !s.cameUp():
 		return s.power.on(ctx)
-	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerState == infrav1.PowerStatePowerOn &&
+	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerOffPolicy == infrav1.PowerOffPowerOn &&
 		!s.power.endsSoon():
 		return s.power.onAgain(ctx)
 	}
@@ -75,7 +75,7 @@ func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 	if left := past.wait(now); left > 0 {
 		out := phases.Fail(min(left, session.RemedyPoll), infrav1.VMPoweredOffReason,
 			"The VM does not stay on: it was powered on again %d times in a row, and will be later, too; look at its "+
-				"guest and at VCD's tasks, or set spec.powerState to Report", past.count)
+				"guest and at VCD's tasks, or set spec.powerOffPolicy to Report", past.count)
 		return out, nil
 	}
 	next := past.next(now)
@@ -158,7 +158,7 @@ func powerProblem(status vcd.Status) phases.Outcome {
 	switch status {
 	case vcd.StatusPoweredOff:
 		return phases.Fail(session.RemedyPoll, infrav1.VMPoweredOffReason,
-			"The VM is powered off: power it on in VCD, or set spec.powerState to PowerOn")
+			"The VM is powered off: power it on in VCD, or set spec.powerOffPolicy to PowerOn")
 	case vcd.StatusSuspended, vcd.StatusPartiallySuspended:
 		return phases.Fail(session.RemedyPoll, infrav1.VMSuspendedReason, "The VM is suspended: resume it in VCD")
 	default:

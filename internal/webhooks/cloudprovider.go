@@ -38,14 +38,19 @@ func balancerErrors(spec *infrav1.LoadBalancerSpec, path *field.Path) field.Erro
 func gatewayErrors(arm *infrav1.OneArmSpec, vipSubnet string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if arm != nil {
-		if _, err := vcdconfig.ParseRange(arm.InternalRange); err != nil {
-			errs = append(errs, field.Invalid(path.Child("oneArm", "internalRange"), arm.InternalRange, err.Error()))
-		}
+		errs = append(errs, rangeErrors(arm.InternalRange, path.Child("oneArm", "internalRange"))...)
 	}
 	if vipSubnet != "" {
 		errs = append(errs, cidrErrors(vipSubnet, path.Child("vipSubnet"))...)
 	}
 	return errs
+}
+
+func rangeErrors(r infrav1.AddressRange, path *field.Path) field.ErrorList {
+	if _, err := vcdconfig.NewRange(r.First, r.Last); err != nil {
+		return invalid(path, r.First+" to "+r.Last, err.Error())
+	}
+	return nil
 }
 
 func nodesErrors(spec *infrav1.CloudProviderNodes, path *field.Path) field.ErrorList {

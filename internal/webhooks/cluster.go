@@ -62,13 +62,8 @@ func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 
 func endpointErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	given, port := spec.ControlPlaneEndpoint, spec.Endpoint.Port
-	if given.Host != "" {
-		errs = append(errs, hostErrors(given.Host, path.Child("controlPlaneEndpoint", "host"))...)
-	}
-	if spec.Endpoint.Type == infrav1.EndpointKubeVIP && given.Port != 0 && port != 0 && given.Port != port {
-		errs = append(errs, field.Invalid(path.Child("controlPlaneEndpoint", "port"), given.Port,
-			fmt.Sprintf("must be the same as endpoint.port, %d", port)))
+	if host := spec.ControlPlaneEndpoint.Host; host != "" {
+		errs = append(errs, hostErrors(host, path.Child("controlPlaneEndpoint", "host"))...)
 	}
 	if spec.Endpoint.KubeVIP != nil {
 		errs = append(errs, kubeVIPErrors(spec.Endpoint.KubeVIP, path.Child("endpoint", "kubeVIP"))...)
@@ -78,11 +73,11 @@ func endpointErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorL
 
 func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if vip.Address != "" {
-		errs = append(errs, unicastErrors(vip.Address, path.Child("address"))...)
+	for i, address := range vip.Addresses {
+		errs = append(errs, unicastErrors(address, path.Child("addresses").Index(i))...)
 	}
-	if vip.PoolRef != nil {
-		errs = append(errs, poolErrors(vip.PoolRef, path.Child("poolRef"))...)
+	for i := range vip.PoolRefs {
+		errs = append(errs, poolErrors(&vip.PoolRefs[i], path.Child("poolRefs").Index(i))...)
 	}
 	if vip.Interface != "" {
 		errs = append(errs, interfaceErrors(vip.Interface, path.Child("interface"))...)

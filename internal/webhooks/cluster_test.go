@@ -54,8 +54,8 @@ func TestVCDClusterNotYet(t *testing.T) {
 			nil, "",
 		},
 		{"one-arm load balancing without an end", func(c *infrav1.VCDCluster) {
-			c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{InternalRange: "10.0.0.1"}
-		}, []string{"spec.loadBalancer.oneArm.internalRange"}, "first-last"},
+			c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.0.0.1"}}
+		}, []string{"spec.loadBalancer.oneArm.internalRange"}, "no range of addresses"},
 		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, nil, ""},
 		{
 			"external subnet that is an address",
@@ -133,10 +133,10 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			"a further gateway with a range that is none",
 			gateway(infrav1.LoadBalancerGateway{
 				Name: "dmz", EdgeGateway: "dmz",
-				OneArm: &infrav1.OneArmSpec{InternalRange: "x"},
+				OneArm: &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "x", Last: "y"}},
 			}),
 			[]string{"spec.loadBalancer.gateways[1].oneArm.internalRange"},
-			"first-last",
+			"no range of addresses",
 		},
 		{
 			"zones with a policy each, and one for the rest", nodes(infrav1.CloudProviderNodes{
@@ -175,7 +175,7 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 
 func TestVCDClusterValues(t *testing.T) {
 	vip := func(address string) func(c *infrav1.VCDCluster) {
-		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = address }
+		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{address} }
 	}
 	host := func(host string, port int32) func(c *infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) {
@@ -193,7 +193,7 @@ func TestVCDClusterValues(t *testing.T) {
 		return func(c *infrav1.VCDCluster) { c.Spec.VApp.Name = name }
 	}
 	var (
-		address      = []string{"spec.endpoint.kubeVIP.address"}
+		address      = []string{"spec.endpoint.kubeVIP.addresses[0]"}
 		endpointHost = []string{"spec.controlPlaneEndpoint.host"}
 		imageField   = []string{"spec.endpoint.kubeVIP.image"}
 		nicField     = []string{"spec.endpoint.kubeVIP.interface"}
@@ -216,26 +216,22 @@ func TestVCDClusterValues(t *testing.T) {
 		{"an endpoint can be an address", host("10.0.0.10", 6443), nil, ""},
 		{"an endpoint is not a URL", host("https://api.example.com", 6443), endpointHost, "without scheme and port"},
 		{"an endpoint is not loopback", host("127.0.0.1", 6443), endpointHost, "unicast"},
-		{
-			"an endpoint has the port that kube-vip serves", host("10.0.0.10", 443),
-			[]string{"spec.controlPlaneEndpoint.port"},
-			"endpoint.port, 6443",
-		},
+		{"an endpoint has the port that the user wants", host("10.0.0.10", 443), nil, ""},
 
 		{"a pool has a group without version", func(c *infrav1.VCDCluster) {
 			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
-				PoolRef: &infrav1.IPPoolReference{
+				PoolRefs: []infrav1.IPPoolReference{{
 					Name: "vips", Kind: "InClusterIPPool",
 					APIGroup: "ipam.cluster.x-k8s.io/v1alpha2",
-				},
+				}},
 			}
-		}, []string{"spec.endpoint.kubeVIP.poolRef.apiGroup"}, "without a version"},
+		}, []string{"spec.endpoint.kubeVIP.poolRefs[0].apiGroup"}, "without a version"},
 		{"a virtual IP can come from a pool", func(c *infrav1.VCDCluster) {
 			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
-				PoolRef: &infrav1.IPPoolReference{
+				PoolRefs: []infrav1.IPPoolReference{{
 					Name: "vips", Kind: "InClusterIPPool",
 					APIGroup: "ipam.cluster.x-k8s.io",
-				},
+				}},
 			}
 		}, nil, ""},
 
@@ -271,7 +267,7 @@ func TestVCDClusterValues(t *testing.T) {
 func TestExternalEndpointWithoutHostWarns(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster()
-	c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal, Port: 6443}
+	c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
 
 	warnings, err := clusterValidator().ValidateCreate(request(false), c)
 

@@ -27,8 +27,8 @@ func TestVCDMachineNotYet(t *testing.T) {
 			words,
 		},
 		{
-			"metadata", func(m *infrav1.VCDMachine) { m.Spec.Metadata = map[string]string{"a": "b"} },
-			[]string{"spec.metadata"},
+			"metadata", func(m *infrav1.VCDMachine) { m.Spec.VMMetadata = map[string]string{"a": "b"} },
+			[]string{"spec.vmMetadata"},
 			words,
 		},
 		{"addresses by hand", func(m *infrav1.VCDMachine) {

@@ -27,7 +27,21 @@ var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
 		func(s *infrav1.VCDClusterSpec) bool {
 			return s.Endpoint.KubeVIP != nil && s.Endpoint.KubeVIP.DNSName != ""
 		},
-		"a name updated by dynamic DNS", "use kubeVIP.address or kubeVIP.poolRef",
+		"a name updated by dynamic DNS", "use kubeVIP.addresses or kubeVIP.poolRefs",
+	},
+	{
+		"endpoint.kubeVIP.addresses",
+		func(s *infrav1.VCDClusterSpec) bool {
+			return s.Endpoint.KubeVIP != nil && len(s.Endpoint.KubeVIP.Addresses) > 1
+		},
+		"a second virtual IP, for dual stack", "give one",
+	},
+	{
+		"endpoint.kubeVIP.poolRefs",
+		func(s *infrav1.VCDClusterSpec) bool {
+			return s.Endpoint.KubeVIP != nil && len(s.Endpoint.KubeVIP.PoolRefs) > 1
+		},
+		"a second pool of virtual IPs, for dual stack", "name one",
 	},
 	{
 		"failureDomainSelector", func(s *infrav1.VCDClusterSpec) bool { return s.FailureDomainSelector != nil },
@@ -62,7 +76,7 @@ var machineFeatures = []feature[infrav1.VCDMachineSpec]{
 		"template mode Legacy", "use an image whose cloud-init reads guestinfo (DataSourceVMware)",
 	},
 	{
-		"metadata", func(s *infrav1.VCDMachineSpec) bool { return len(s.Metadata) > 0 },
+		"vmMetadata", func(s *infrav1.VCDMachineSpec) bool { return len(s.VMMetadata) > 0 },
 		"metadata of VMs", "leave it out",
 	},
 }

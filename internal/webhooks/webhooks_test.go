@@ -63,8 +63,8 @@ func cluster() *infrav1.VCDCluster {
 			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
 			RDE:           infrav1.RDESpec{Mode: infrav1.RDENone},
 			Endpoint: infrav1.EndpointSpec{
-				Type: infrav1.EndpointKubeVIP, Port: 6443,
-				KubeVIP: &infrav1.KubeVIPEndpoint{Address: "192.168.100.200"},
+				Type:    infrav1.EndpointKubeVIP,
+				KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{"192.168.100.200"}},
 			},
 			OrphanedDiskPolicy: infrav1.OrphanedDiskRetain,
 		},
@@ -87,7 +87,7 @@ func machine() *infrav1.VCDMachine {
 				Transport:    infrav1.TransportGuestInfo,
 				TemplateMode: infrav1.TemplateStandard,
 			},
-			PowerState: infrav1.PowerStateReport,
+			PowerOffPolicy: infrav1.PowerOffReport,
 			Networks: []infrav1.NetworkSpec{
 				{AddressSource: infrav1.AddressPool},
 				{
@@ -134,13 +134,13 @@ func TestValidateUpdate(t *testing.T) {
 		}), nil},
 		{"it can be written by the controller", broken(func(c *infrav1.VCDCluster) { c.Spec.InfraID = "id" }), nil},
 		{
-			"it cannot get worse", broken(func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Address = "127.0.0.1" }),
-			[]string{"spec.endpoint.kubeVIP.address"},
+			"it cannot get worse", broken(func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"} }),
+			[]string{"spec.endpoint.kubeVIP.addresses[0]"},
 		},
 		{"it can be deleted, whatever is changed on the way", broken(func(c *infrav1.VCDCluster) {
 			now := metav1.Now()
 			c.DeletionTimestamp = &now
-			c.Spec.Endpoint.KubeVIP.Address = "127.0.0.1"
+			c.Spec.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"}
 		}), nil},
 	}
 	for _, tt := range tests {
@@ -186,13 +186,13 @@ func TestTemplatesAreImmutable(t *testing.T) {
 func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
 	g := NewWithT(t)
 	m, c := machineTemplate(), clusterTemplate()
-	m.Spec.Template.Spec.Metadata = map[string]string{"a": "b"}
+	m.Spec.Template.Spec.VMMetadata = map[string]string{"a": "b"}
 	c.Spec.Template.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway
 
 	_, machineErr := machineTemplateValidator().ValidateCreate(request(false), m)
 	_, clusterErr := clusterTemplateValidator().ValidateCreate(request(false), c)
 
-	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.metadata"}))
+	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.vmMetadata"}))
 	g.Expect(refusedFields(g, clusterErr)).To(Equal([]string{"spec.template.spec.endpoint.type"}))
 }
 

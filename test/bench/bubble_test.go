@@ -194,7 +194,7 @@ func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 		Site: b.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
 		Endpoint: infrav1.EndpointSpec{
-			Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Address: fmt.Sprintf("10.0.200.%d", n)},
+			Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{fmt.Sprintf("10.0.200.%d", n)}},
 		},
 	}
 	for _, mod := range mods {

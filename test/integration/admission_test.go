@@ -22,22 +22,22 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 	}{
 		{"a site without https", func(c *infrav1.VCDClusterSpec) { c.Site = "http://vcd.example.com" }, "spec.site"},
 		{"a site with a path", func(c *infrav1.VCDClusterSpec) { c.Site = "https://vcd.example.com/api" }, "spec.site"},
-		{"an id with a space", func(c *infrav1.VCDClusterSpec) { c.InfraID = "my cluster" }, "spec.infraID"},
+		{"an id that is free text", func(c *infrav1.VCDClusterSpec) { c.InfraID = "prod" }, "spec.infraID"},
 		{"no organisation", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
 		{
 			"a virtual IP that is no address",
-			func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "192.168.100" },
-			"spec.endpoint.kubeVIP.address",
+			func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Addresses = []string{"192.168.100"} },
+			"spec.endpoint.kubeVIP.addresses",
 		},
 		{
-			"a loopback virtual IP", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Address = "127.0.0.1" },
-			"spec.endpoint.kubeVIP.address",
+			"a loopback virtual IP", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"} },
+			"spec.endpoint.kubeVIP.addresses",
 		},
 		{"a virtual IP and a pool", func(c *infrav1.VCDClusterSpec) {
-			c.Endpoint.KubeVIP.PoolRef = &infrav1.IPPoolReference{
+			c.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{{
 				APIGroup: "ipam.cluster.x-k8s.io",
 				Kind:     "InClusterIPPool", Name: "vips",
-			}
+			}}
 		}, "spec.endpoint"},
 		{
 			"settings of another endpoint", func(c *infrav1.VCDClusterSpec) { c.Endpoint.Type = infrav1.EndpointExternal },
@@ -89,7 +89,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 				IdentityRef: infrav1.IdentityReference{Name: "vcd"},
 				Endpoint: infrav1.EndpointSpec{
 					Type:    infrav1.EndpointKubeVIP,
-					KubeVIP: &infrav1.KubeVIPEndpoint{Address: vip},
+					KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{vip}},
 				},
 			}}
 			tt.mod(&c.Spec)
@@ -228,7 +228,7 @@ func TestWhatExistsCannotBecomeSomethingElse(t *testing.T) {
 	s.g.Expect(become(c,
 		`"controlPlaneEndpoint":{"host":"192.168.100.201","port":6443}`)).To(
 		MatchError(ContainSubstring("spec.controlPlaneEndpoint")))
-	s.g.Expect(become(c, `"infraID":"another"`)).To(MatchError(ContainSubstring("spec.infraID")))
+	s.g.Expect(become(c, `"infraID":"0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"`)).To(MatchError(ContainSubstring("spec.infraID")))
 	s.g.Expect(become(m,
 		`"providerID":"vmware-cloud-director://urn:vcloud:vm:00000000-0000-0000-0000-000000000000"`)).To(
 		MatchError(ContainSubstring("spec.providerID")))

@@ -63,9 +63,9 @@ func clusterMistakes() []mistake {
 		{
 			name: "a virtual IP inside the static pool",
 			cluster: func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP.Address = "192.168.100.20"
+				c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.20"}
 			},
-			reason: infrav1.VIPInStaticPoolReason, names: "spec.endpoint.kubeVIP.address", inCluster: true,
+			reason: infrav1.VIPInStaticPoolReason, names: "spec.endpoint.kubeVIP.addresses", inCluster: true,
 			mend: edit(func(e *vcdsim.Editor) {
 				pool := &e.Model.Orgs[1].VDCs[0].Networks[0].StaticPool[0]
 				pool.From = pool.From.Next()

@@ -154,11 +154,11 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 	}}
 	s.create(pool)
 	c := s.cluster("pooled", func(c *infrav1.VCDCluster) {
-		c.Spec.Endpoint.KubeVIP.Address = ""
-		c.Spec.Endpoint.KubeVIP.PoolRef = &infrav1.IPPoolReference{
+		c.Spec.Endpoint.KubeVIP.Addresses = nil
+		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{{
 			APIGroup: "ipam.cluster.x-k8s.io",
 			Kind:     "InClusterIPPool", Name: "vips",
-		}
+		}}
 	})
 
 	s.ready(c)

@@ -153,7 +153,7 @@ func (s *site) cluster(name string, mods ...func(*infrav1.VCDCluster)) *infrav1.
 			IdentityRef: infrav1.IdentityReference{Name: "vcd"},
 			Endpoint: infrav1.EndpointSpec{
 				Type:    infrav1.EndpointKubeVIP,
-				KubeVIP: &infrav1.KubeVIPEndpoint{Address: vip},
+				KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{vip}},
 			},
 			// There is no workload cluster to put one into; whole clusters have one.
 			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},

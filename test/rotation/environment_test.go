@@ -160,7 +160,7 @@ func (h *environment) cluster(name, address, ccm string) {
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: managers},
 		Endpoint: infrav1.EndpointSpec{
 			Type:    infrav1.EndpointKubeVIP,
-			KubeVIP: &infrav1.KubeVIPEndpoint{Address: address},
+			KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{address}},
 		},
 		CloudProvider: infrav1.CloudProviderSpec{
 			Mode:        infrav1.CloudProviderManaged,

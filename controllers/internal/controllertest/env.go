@@ -269,7 +269,7 @@ func NewVCDCluster(sim *vcdsim.Simulator) *infrav1.VCDCluster {
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
 		Endpoint: infrav1.EndpointSpec{
 			Type:    infrav1.EndpointKubeVIP,
-			KubeVIP: &infrav1.KubeVIPEndpoint{Address: VIP},
+			KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{VIP}},
 		},
 	}
 	return c

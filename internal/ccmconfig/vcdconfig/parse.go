@@ -46,19 +46,29 @@ func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string,
 	return c, r.Warnings, r.Err()
 }
 
-// ParseRange reads "first-last"; the empty string is the default range of VMware's CPI.
+// ParseRange reads "first-last"; the empty string is the default range.
 func ParseRange(s string) (Range, error) {
-	if s == "" {
-		s = "192.168.8.2-192.168.8.100"
-	}
-	from, to, found := strings.Cut(s, "-")
-	first, err1 := netip.ParseAddr(strings.TrimSpace(from))
-	last, err2 := netip.ParseAddr(strings.TrimSpace(to))
-	switch {
-	case !found || errors.Join(err1, err2) != nil:
+	first, last, found := strings.Cut(s, "-")
+	if !found && s != "" {
 		return Range{}, fmt.Errorf("%q is no range of addresses of the form first-last", s)
-	case first.Is4() != last.Is4() || last.Less(first):
-		return Range{}, fmt.Errorf("the range %q ends before it begins", s)
+	}
+	return NewRange(strings.TrimSpace(first), strings.TrimSpace(last))
+}
+
+// NewRange reads both ends of a range; without any it is the default range of VMware's CPI.
+func NewRange(from, to string) (Range, error) {
+	if from == "" && to == "" {
+		from, to = "192.168.8.2", "192.168.8.100"
+	}
+	first, err1 := netip.ParseAddr(from)
+	last, err2 := netip.ParseAddr(to)
+	switch {
+	case errors.Join(err1, err2) != nil:
+		return Range{}, fmt.Errorf("%q to %q is no range of addresses", from, to)
+	case first.Is4() != last.Is4():
+		return Range{}, fmt.Errorf("the range %s to %s has two families of addresses", from, to)
+	case last.Less(first):
+		return Range{}, fmt.Errorf("the range %s to %s ends before it begins", from, to)
 	}
 	return Range{first, last}, nil
 }
