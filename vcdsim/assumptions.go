@@ -83,6 +83,9 @@ type Assumptions struct {
 	// UplinkAddressMustBeOwn: a NAT rule or virtual service may use an address in a subnet of the gateway's external
 	// network only if it is among those the gateway was given.
 	UplinkAddressMustBeOwn bool
+	// TenantProfilesNeedOrg: an application port profile of scope TENANT is refused without orgRef, as VMware's SDK
+	// documents it.
+	TenantProfilesNeedOrg bool
 	// ManualUseBlocksRelease: an allocation of an IP Space that is marked USED_MANUAL is not released until that is
 	// taken back.
 	ManualUseBlocksRelease bool
@@ -118,6 +121,7 @@ func DefaultAssumptions() Assumptions {
 		SpaceAddressMustBeAllocated: true,
 		AllocationsNeedType:         true,
 		UplinkAddressMustBeOwn:      true,
+		TenantProfilesNeedOrg:       true,
 		ManualUseBlocksRelease:      true,
 	}
 }

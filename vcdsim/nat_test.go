@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestNATRules(t *testing.T) {
 	c := start(t)
-	profile := c.make("applicationPortProfiles",
-		fmt.Sprintf(`{"name":"web","scope":"TENANT","contextEntityId":"urn:vcloud:vdc:%s","applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, c.model().VDCs[0].ID))
+	profile := c.make("applicationPortProfiles", c.portProfile("web", c.vdcURN()))
 	c.make(c.natPath(), dnat("web", "203.0.113.20", "192.168.100.5",
 		`,"dnatExternalPort":"8080","priority":7,"firewallMatch":"BYPASS","applicationPortProfile":{"id":"`+profile+
 			`"}`))
@@ -37,6 +39,27 @@ func TestNATRules(t *testing.T) {
 	c.ok(http.MethodDelete, path, "")
 	c.refused(http.MethodGet, path, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.ok(http.MethodDelete, cloudAPI+"applicationPortProfiles/"+profile, "")
+}
+
+// portProfile is an application port profile of a VDC or VDC group.
+func (c *client) portProfile(name, owner string) string {
+	return fmt.Sprintf(`{"name":%q,"scope":"TENANT","orgRef":{"id":"urn:vcloud:org:%s"},"contextEntityId":%q,`+
+		`"applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, name, c.model().ID, owner)
+}
+
+func (c *client) vdcURN() string { return "urn:vcloud:vdc:" + c.model().VDCs[0].ID }
+
+func TestTenantsPortProfilesNameTheirOrganization(t *testing.T) {
+	c := start(t)
+	body := fmt.Sprintf(`{"name":"web","scope":"TENANT","contextEntityId":%q,`+
+		`"applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, c.vdcURN())
+
+	c.Expect(c.refused(http.MethodPost, cloudAPI+"applicationPortProfiles", body, 400,
+		"BAD_REQUEST")).To(ContainSubstring("orgRef"))
+	c.make("applicationPortProfiles", c.portProfile("web", c.vdcURN()))
+
+	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().TenantProfilesNeedOrg = false })
+	c.make("applicationPortProfiles", strings.Replace(body, "web", "other", 1))
 }
 
 func TestNATRulesAreChecked(t *testing.T) {

@@ -32,7 +32,7 @@ func networkWrites(c *client) []networkWrite {
 	c.make(c.natPath(), dnat("old", "203.0.113.21", "192.168.100.5", ""))
 	set := c.make("firewallGroups",
 		`{"name":"old","type":"IP_SET","ownerRef":{"id":"`+c.gatewayURN()+`"},"ipAddresses":["192.168.100.11"]}`)
-	profile := `{"name":"new","scope":"TENANT","contextEntityId":"urn:vcloud:vdc:` + c.model().VDCs[0].ID + `","applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`
+	profile := c.portProfile("new", c.vdcURN())
 	space := "ipSpaces/" + c.values("ipSpaces/summaries")[0]["id"].(string)
 	allocations := space + "/allocations?filter=type==FLOATING_IP"
 	c.ok(post, cloudAPI+space+"/allocate", `{"type":"FLOATING_IP","quantity":2}`)

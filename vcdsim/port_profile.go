@@ -46,8 +46,10 @@ func profileScope(r *request, body map[string]any) (scope, error) {
 func prepareProfile(r *request, body map[string]any, old *document) error {
 	if old != nil {
 		body["contextEntityId"] = old.body["contextEntityId"]
-	} else if org := r.sim.store.org(bare(refID(body, "orgRef"))); org != nil {
+	} else if org := r.sim.store.org(bare(refID(body, "orgRef"))); org != nil && r.sees(org.ID) {
 		body["orgRef"] = jsonRef("org", org.ID, org.Name)
+	} else if text(body, "scope") == "TENANT" && r.sim.assume.TenantProfilesNeedOrg {
+		return badRequest("An application port profile of scope TENANT must name its organization in orgRef.")
 	}
 	ports, _ := body["applicationPorts"].([]any)
 	if len(ports) == 0 {

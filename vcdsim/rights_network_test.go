@@ -49,7 +49,7 @@ func networkRequests(c *client) []networkRequest {
 	c.make(c.natPath(), dnat("web", "198.51.100.11", "192.168.100.5", ""))
 	rule := c.natPath() + "/" + c.values(c.natPath())[0]["id"].(string)
 	space := "ipSpaces/" + c.values("ipSpaces/summaries")[0]["id"].(string)
-	profile := `{"name":"web","scope":"TENANT","contextEntityId":"urn:vcloud:vdc:` + c.model().VDCs[0].ID + `","applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`
+	profile := c.portProfile("web", c.vdcURN())
 	group := `{"name":"nodes","type":"IP_SET","ownerRef":{"id":"` + c.gatewayURN() + `"},"ipAddresses":["192.168.100.11"]}`
 	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	return []networkRequest{

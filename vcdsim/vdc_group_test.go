@@ -27,9 +27,7 @@ func TestWhatAGroupOfVDCsShares(t *testing.T) {
 	c.Expect(c.get("/api/vdc/"+c.model().VDCs[1].ID).xml.At("AvailableNetworks").All("Network")).To(HaveLen(2),
 		"the other VDC has the networks, too")
 
-	profile := fmt.Sprintf(
-		`{"name":"web","scope":"TENANT","contextEntityId":%q,"applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, c.groupURN())
-	c.make("applicationPortProfiles", profile)
+	c.make("applicationPortProfiles", c.portProfile("web", c.groupURN()))
 	set := c.make("firewallGroups",
 		`{"name":"nodes","type":"IP_SET","ownerRef":{"id":"`+c.groupURN()+`"},"ipAddresses":["192.168.100.11"]}`)
 	c.Expect(c.get(cloudAPI + "firewallGroups/" + set).json).To(HaveKeyWithValue("ownerRef",
@@ -77,8 +75,7 @@ func TestListsOfNetworksPage(t *testing.T) {
 		c.make("firewallGroups",
 			fmt.Sprintf(`{"name":"set-%d","type":"IP_SET","ownerRef":{"id":%q},"ipAddresses":["192.168.100.11"]}`, i,
 				c.gatewayURN()))
-		c.make("applicationPortProfiles",
-			fmt.Sprintf(`{"name":"profile-%d","scope":"TENANT","contextEntityId":"urn:vcloud:vdc:%s","applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}]}`, i, c.model().VDCs[0].ID))
+		c.make("applicationPortProfiles", c.portProfile(fmt.Sprint("profile-", i), c.vdcURN()))
 		if i > 0 {
 			c.pool(fmt.Sprint("p-", i), "192.168.100.11")
 		}

@@ -122,7 +122,7 @@ func (e *profileExecutor) create(ctx context.Context) error {
 	want := *e.step.Profile
 	want.Object = e.object(want.Description)
 	_, err = create(ctx, e.executor, e.gateway.profiles, want, func() (vcd.Task, error) {
-		return e.session.NAT.CreatePortProfile(ctx, f.gateway.Owner.ID, vcd.PortProfile{
+		return e.session.NAT.CreatePortProfile(ctx, f.gateway, vcd.PortProfile{
 			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, Protocol: string(want.Protocol),
 			Port: want.Port,
 		})
@@ -131,13 +131,17 @@ func (e *profileExecutor) create(ctx context.Context) error {
 }
 
 func (e *profileExecutor) update(ctx context.Context) error {
+	f, err := e.gateway.fact(ctx, e.session)
+	if err != nil {
+		return err
+	}
 	want := *e.step.Profile
 	want.Object = e.object(want.Description)
 	change := vcd.PortProfileChange{
 		Description: &want.Description, Port: &vcd.ProfilePort{Protocol: string(want.Protocol), Port: want.Port},
 	}
 	return update(ctx, e.executor, e.gateway.profiles,
-		func() (vcd.Task, error) { return e.session.NAT.UpdatePortProfile(ctx, e.step.ID, change) },
+		func() (vcd.Task, error) { return e.session.NAT.UpdatePortProfile(ctx, f.gateway, e.step.ID, change) },
 		func(p *lb.Profile) { *p = want })
 }
 

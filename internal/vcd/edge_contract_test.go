@@ -291,14 +291,14 @@ func TestForwardings(t *testing.T) {
 	edge := to.edgeOf(t, s)
 	gateway, err := s.Gateways.Gateway(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
-	task, err := s.NAT.CreatePortProfile(ctx, gateway.Owner.ID,
+	task, err := s.NAT.CreatePortProfile(ctx, gateway,
 		vcd.PortProfile{Ref: vcd.Ref{Name: "p"}, Description: "d", Protocol: "UDP", Port: 53})
 	profile := done(t, s, task, err).Owner
 	g.Expect(s.NAT.PortProfiles(ctx)).To(ConsistOf(vcd.PortProfile{
 		Ref: vcd.Ref{ID: profile, Name: "p"}, Description: "d", Scope: "TENANT", Status: vcd.Realized, Protocol: "UDP",
 		Port: 53,
 	}))
-	task, err = s.NAT.UpdatePortProfile(ctx, profile,
+	task, err = s.NAT.UpdatePortProfile(ctx, gateway, profile,
 		vcd.PortProfileChange{Port: &vcd.ProfilePort{Protocol: "TCP", Port: 80}})
 	done(t, s, task, err)
 	task, err = s.NAT.CreateDNAT(ctx, edge, vcd.NATRule{
@@ -345,7 +345,7 @@ func TestLongListsAreComplete(t *testing.T) {
 			})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(task.ID).NotTo(BeEmpty())
-		_, err = s.NAT.CreatePortProfile(ctx, gateway.Owner.ID,
+		_, err = s.NAT.CreatePortProfile(ctx, gateway,
 			vcd.PortProfile{Ref: vcd.Ref{Name: fmt.Sprint("p", i)}, Protocol: "TCP", Port: i + 1})
 		g.Expect(err).NotTo(HaveOccurred())
 	}

@@ -24,6 +24,7 @@ type Gateway struct {
 	Ref
 
 	Status Realization
+	Org    Ref
 	Owner  Ref // the VDC or VDC group it serves
 	// UsesIPSpaces is true if its addresses come from IP Spaces; else they are those of its uplinks.
 	UsesIPSpaces bool
@@ -63,6 +64,7 @@ type EngineGroup struct {
 type wireGateway struct {
 	wireObject
 
+	OrgRef       *wireRef `json:"orgRef"`
 	OwnerRef     *wireRef `json:"ownerRef"`
 	OrgVdc       *wireRef `json:"orgVdc"`
 	UsingIPSpace bool     `json:"usingIpSpace"`
@@ -107,7 +109,10 @@ func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 }
 
 func (w *wireGateway) gateway() Gateway {
-	g := Gateway{Ref: refOf(&w.wireRef), Status: w.Status, Owner: refOf(w.OwnerRef), UsesIPSpaces: w.UsingIPSpace}
+	g := Gateway{
+		Ref: refOf(&w.wireRef), Status: w.Status, Org: refOf(w.OrgRef), Owner: refOf(w.OwnerRef),
+		UsesIPSpaces: w.UsingIPSpace,
+	}
 	if g.Owner.ID == "" {
 		g.Owner = refOf(w.OrgVdc)
 	}

@@ -150,13 +150,13 @@ func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 	return listAs(ctx, n.client, l, (*wireProfile).profile)
 }
 
-// CreatePortProfile starts creating an application port profile; the task's owner is the new one. It belongs to a VDC
-// or VDC group: [Gateway.Owner]. It takes the right "Organization vDC Gateway: Configure NAT" or that of the firewall,
-// as do all changes.
-func (n *NAT) CreatePortProfile(ctx context.Context, owner string, p PortProfile) (Task, error) {
+// CreatePortProfile starts creating an application port profile; the task's owner is the new one. It belongs to the
+// organisation and to the VDC or VDC group of a gateway. It takes the right "Organization vDC Gateway: Configure NAT"
+// or that of the firewall, as do all changes.
+func (n *NAT) CreatePortProfile(ctx context.Context, of Gateway, p PortProfile) (Task, error) {
 	return n.create(ctx, "application port profile", p.Name, profilesPath, map[string]any{
-		"name": p.Name, "description": p.Description, "scope": "TENANT", "contextEntityId": owner,
-		"applicationPorts": applicationPorts(p.Protocol, p.Port),
+		"name": p.Name, "description": p.Description, "scope": "TENANT", "orgRef": refTo(of.Org.ID),
+		"contextEntityId": of.Owner.ID, "applicationPorts": applicationPorts(p.Protocol, p.Port),
 	})
 }
 
@@ -178,9 +178,13 @@ type ProfilePort struct {
 }
 
 // UpdatePortProfile reads an application port profile, changes it and starts writing it back; what the change does not
-// name stays as VCD wrote it.
-func (n *NAT) UpdatePortProfile(ctx context.Context, id string, change PortProfileChange) (Task, error) {
-	return n.change(ctx, "application port profile", id, profilePath(id), change.apply)
+// name stays as VCD wrote it. What it belongs to, which VCD does not show, is written again.
+func (n *NAT) UpdatePortProfile(ctx context.Context, of Gateway, id string, change PortProfileChange) (Task, error) {
+	return n.change(ctx, "application port profile", id, profilePath(id), func(o object) (bool, error) {
+		o.set("contextEntityId", of.Owner.ID)
+		setRef(o, "orgRef", &of.Org.ID)
+		return change.apply(o)
+	})
 }
 
 func (c PortProfileChange) apply(o object) (bool, error) {
