@@ -97,20 +97,21 @@ func checkCatalogName(org *Org, name string) error {
 	return nil
 }
 
+// putCatalog changes a catalog; a request that is refused changes nothing.
 func putCatalog(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
-	if name := tree.Attr("name"); name != sh.catalog.Name {
+	name, profiles := tree.Attr("name"), sh.catalog.StorageProfiles
+	if name != sh.catalog.Name {
 		if err := checkCatalogName(sh.org, name); err != nil {
 			return nil, err
 		}
-		sh.catalog.Name = name
 	}
-	sh.catalog.Description = tree.Str("Description")
 	if tree.At("CatalogStorageProfiles") != nil {
 		var err error
-		if sh.catalog.StorageProfiles, err = readCatalogProfiles(r, sh.org, tree); err != nil {
+		if profiles, err = readCatalogProfiles(r, sh.org, tree); err != nil {
 			return nil, err
 		}
 	}
+	sh.catalog.Name, sh.catalog.Description, sh.catalog.StorageProfiles = name, tree.Str("Description"), profiles
 	return xmlOK(adminCatalogNode(r, sh)), nil
 }
 

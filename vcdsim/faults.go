@@ -14,7 +14,8 @@ type Fault struct {
 	ID int `json:"id,omitempty"` // given by Add
 
 	// Operation is a glob over operations as Counters names them ("GET /api/query type=vm", "POST /api/vApp/*"), or,
-	// with FailTask, AbortTask or StickTask, over the operationName of tasks ("vdcRecomposeVapp"). "" matches all.
+	// with FailTask, AbortTask or StickTask, over the operationName of tasks ("vdcRecomposeVapp"). A star matches any
+	// text, slashes, too: "GET *" is all that is read. "" matches all.
 	Operation string `json:"operation,omitempty"`
 	// Entity is the id or URN of what the request or task is about, or the name of that vApp, VM, disk, edge gateway,
 	// or of what is on a gateway; of what is made on a gateway also the gateway's.

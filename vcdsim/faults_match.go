@@ -177,9 +177,12 @@ func (f *Fault) covers(operation string) bool {
 	if f.Operation == "" || f.Operation == operation {
 		return true
 	}
-	ok, err := path.Match(f.Operation, operation)
+	ok, err := path.Match(flat(f.Operation), flat(operation))
 	return err == nil && ok
 }
+
+// flat takes the slashes out of a glob or an operation: a star matches them, too.
+func flat(glob string) string { return strings.ReplaceAll(glob, "/", "\x00") }
 
 // Validate returns what is wrong with a rule: it cannot match, or has no effect.
 func (f *Fault) Validate() error {

@@ -219,6 +219,34 @@ func TestTasksThatFailAbortOrStick(t *testing.T) {
 	c.Expect(status(stuck)).To(Equal("canceled"))
 }
 
+func TestAStarInAFaultMatchesSlashes(t *testing.T) {
+	c := start(t)
+	for _, tc := range []struct {
+		glob          string
+		query, change int
+	}{
+		{"*", 503, 503},
+		{"GET *", 503, 200},
+		{"GET /api/*", 503, 200},
+		{"P* /cloudapi/*", 200, 503},
+		{"GET /api", 200, 200},
+	} {
+		t.Run(tc.glob, func(t *testing.T) {
+			g := NewWithT(t)
+			c.sim.Faults().Clear()
+			c.sim.Faults().Add(vcdsim.Fault{Operation: tc.glob, Status: 503})
+
+			g.Expect(c.call(http.MethodGet, "/api/query?type=vm", "").status).To(Equal(tc.query))
+			got := c.call(http.MethodPost, cloudAPI+"sessions/none", "").status
+			if tc.change == 503 {
+				g.Expect(got).To(Equal(503))
+			} else {
+				g.Expect(got).NotTo(Equal(503))
+			}
+		})
+	}
+}
+
 func TestFaultsInJSON(t *testing.T) {
 	g := NewWithT(t)
 	in := vcdsim.Fault{

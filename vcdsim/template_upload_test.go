@@ -22,6 +22,24 @@ const descriptor = `<?xml version="1.0"?><Envelope xmlns="http://schemas.dmtf.or
 </VirtualHardwareSection></VirtualSystem></Envelope>`
 
 // promiseTemplate begins the upload of a template and returns its address.
+func TestARefusedChangeOfACatalogChangesNothing(t *testing.T) {
+	c := start(t).user("admin")
+	path := "/api/admin/catalog/" + c.model().Catalogs[0].ID
+	change := func(profile, name string) string {
+		return `<AdminCatalog ` + xmlns + ` name="` + name + `"><Description>other</Description><CatalogStorageProfiles>` +
+			`<VdcStorageProfile href="https://vcd/api/vdcStorageProfile/` + profile +
+			`"/></CatalogStorageProfiles></AdminCatalog>`
+	}
+	name := c.model().Catalogs[0].Name
+	c.Expect(c.call(http.MethodPut, path, change(c.model().VDCs[0].StorageProfiles[0].ID, name)).status).To(Equal(200))
+	before := c.model().Catalogs[0]
+
+	c.refused(http.MethodPut, path, change("00000000-0000-4000-8000-000000000000", "renamed"), 403,
+		"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
+
+	c.Expect(c.model().Catalogs[0]).To(Equal(before))
+}
+
 func (c *client) promiseTemplate(name string) string {
 	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload",
 		`<UploadVAppTemplateParams `+xmlns+` name="`+name+`"/>`)
