@@ -242,12 +242,13 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 		Balancer: b.balancer, Client: b.client, Services: b.informer.Core().V1().Services().Lister(),
 		Nodes:    b.informer.Core().V1().Nodes().Lister(),
 		Recorder: b.events, Clock: b.clock, AtOnce: 1,
-		Defaults: service.Defaults{
-			Cluster: "c1", Dialect: servicetest.Dialect{Noun: "gateway"},
-			Locations: []string{"", "slow"},
-		},
+		Defaults: benchDefaults,
 	})
 	return b
+}
+
+var benchDefaults = service.Defaults{
+	Cluster: "c1", Dialect: servicetest.Dialect{Noun: "gateway"}, Locations: []string{"", "slow"},
 }
 
 func worker(name, ip string) *corev1.Node {

@@ -39,7 +39,7 @@ func (f foreignClasses) release(ctx context.Context) {
 func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass != nil &&
 		s.DeletionTimestamp == nil &&
-		s.Annotations[f.opts.Defaults.Dialect.Names().Standing] != ""
+		len(f.opts.Defaults.Asked(s).Standing) > 0
 }
 
 // releaseOne removes what a Service has here, unless an address of it is still published: until then no other

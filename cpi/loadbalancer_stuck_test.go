@@ -3,6 +3,7 @@ package cpi
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -105,7 +106,9 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 }
 
 func standingAt(place string) func(*corev1.Service) {
-	return func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, place) }
+	return func(s *corev1.Service) {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, benchDefaults.Bind(s, []string{place}))
+	}
 }
 
 func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
@@ -118,7 +121,7 @@ func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 		b.Expect(err).NotTo(HaveOccurred())
 		b.services.add(now)
 		s = now
-		return now.Annotations[servicetest.Standing]
+		return strings.Join(benchDefaults.Asked(now).Standing, ",")
 	}
 
 	for range 2 {
@@ -152,10 +155,31 @@ func TestWhatIsWrittenDownOfPlacesThatAreNotThereHidesNothing(t *testing.T) {
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, "?nowhere")
+	standingAt("?nowhere")(s)
 	b.them.state.forget(s.UID)
 
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
 
 	b.Expect(b.balancer.left()).To(BeZero())
+}
+
+func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
+	foreign := balanced("other", standingAt("invisible")).Annotations[servicetest.Standing]
+	for name, value := range map[string]string{"by hand": "invisible", "as a copy of another Service": foreign} {
+		t.Run(name, func(t *testing.T) {
+			s := balanced("web", func(s *corev1.Service) {
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, value)
+			})
+			b := newBench(t, s)
+			b.balancer.gone = map[string]error{"invisible": plan.ErrRefused}
+
+			_, err := b.ensure(s)
+			b.Expect(err).NotTo(HaveOccurred())
+			b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+
+			b.Expect(b.balancer.left()).To(BeZero())
+			b.Expect(b.told()).To(ContainElement(And(HavePrefix("Warning BadAnnotation"),
+				ContainSubstring("was not written for this Service"))))
+		})
+	}
 }

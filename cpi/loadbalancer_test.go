@@ -3,6 +3,7 @@ package cpi
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	}}))
 	stored, err := b.client.CoreV1().Services("shop").Get(context.Background(), "web", metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(stored.Annotations).To(HaveKeyWithValue(servicetest.Intent, "203.0.113.10"))
+	b.Expect(benchDefaults.Asked(stored).Intent).To(Equal([]netip.Addr{netip.MustParseAddr("203.0.113.10")}))
 	runs := len(b.balancer.runs)
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,10 +98,10 @@ func (l *LoadBalancers) store(ctx context.Context, s *corev1.Service, n note) er
 		}
 	}
 	if n.addresses != nil {
-		set(names.Intent, joined(n.addresses))
+		set(names.Intent, l.opts.Defaults.Bind(s, words(n.addresses)))
 	}
 	if n.locations != nil {
-		set(names.Standing, strings.Join(n.locations, ","))
+		set(names.Standing, l.opts.Defaults.Bind(s, n.locations))
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": s.UID, "annotations": annotations}})
 	if err == nil {
@@ -114,7 +113,7 @@ func (l *LoadBalancers) store(ctx context.Context, s *corev1.Service, n note) er
 	}
 	l.state.change(s.UID, func(state *serviceState) {
 		if n.addresses != nil {
-			state.intent = joined(n.addresses)
+			state.intent = l.opts.Defaults.Bind(s, words(n.addresses))
 		}
 		if n.locations != nil {
 			state.standing = n.locations
@@ -123,12 +122,12 @@ func (l *LoadBalancers) store(ctx context.Context, s *corev1.Service, n note) er
 	return nil
 }
 
-func joined(addresses []netip.Addr) string {
-	words := make([]string, 0, len(addresses))
+func words(addresses []netip.Addr) []string {
+	out := make([]string, 0, len(addresses))
 	for _, a := range addresses {
-		words = append(words, a.String())
+		out = append(out, a.String())
 	}
-	return strings.Join(words, ",")
+	return out
 }
 
 // stored returns the ids of locations stored on a Service.

@@ -26,8 +26,9 @@ type Dialect interface {
 
 // Names are a cloud's own.
 type Names struct {
-	// Intent and Standing are annotations that the core writes: the addresses that the load balancer is meant to have,
-	// before their first use, and the ids of the locations where something of it may be, before anything is made there.
+	// Intent and Standing are annotations that only the core reads and writes ([Defaults.Bind]): the addresses that the
+	// load balancer is meant to have, before their first use, and the ids of the locations where something of it may be,
+	// before anything is made there.
 	Intent, Standing string
 	// Location is the annotation that chooses the location, and Noun the word for one.
 	Location, Noun string
@@ -39,8 +40,9 @@ type Asked struct {
 	Location  string       // empty: the default one
 	Share     string       // [plan.Desired.Share]
 	DryRun    bool
-	Intent    []netip.Addr // as stored by the core
-	Standing  []string     // as stored by the core
+	// Intent and Standing are what the core has stored; a [Dialect] leaves them empty.
+	Intent   []netip.Addr
+	Standing []string
 }
 
 // An Annotation may be set on a Service. W is what a cloud's annotations are read into.
@@ -49,7 +51,8 @@ type Annotation[W any] struct {
 	Value   string // its syntax in words
 	Example string
 	Help    string // for the reference
-	Parse   func(w *W, value string) error
+	// Parse reads a value; nil for an annotation of the core.
+	Parse func(w *W, value string) error
 }
 
 // Annotations are all of a cloud; their names begin with a prefix.
@@ -62,7 +65,7 @@ type Annotations[W any] struct {
 func (t Annotations[W]) Read(all map[string]string) (w W, wrong []plan.Finding) {
 	for _, a := range t.Table {
 		value := strings.TrimSpace(all[t.Prefix+a.Name])
-		if value == "" {
+		if value == "" || a.Parse == nil {
 			continue
 		}
 		if err := a.Parse(&w, value); err != nil {

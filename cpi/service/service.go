@@ -94,7 +94,7 @@ func (d Defaults) Asked(s *corev1.Service) Asked {
 	if d.Dialect == nil {
 		return Asked{}
 	}
-	asked, _ := d.Dialect.Read(s)
+	asked, _, _ := d.read(s)
 	return asked
 }
 
@@ -170,8 +170,10 @@ func published(s *corev1.Service) []netip.Addr {
 
 // For returns what a Service asks for.
 func For(in Input) Wish {
-	asked, wrong := in.Dialect.Read(in.Service)
-	b := builder{Input: in, wish: Wish{Desired: in.identity(asked), Refusals: wrong, DryRun: asked.DryRun}}
+	asked, wrong, notices := in.read(in.Service)
+	b := builder{Input: in, wish: Wish{
+		Desired: in.identity(asked), Refusals: wrong, Notices: notices, DryRun: asked.DryRun,
+	}}
 	b.location(asked)
 	b.frontend(asked)
 	b.ports()

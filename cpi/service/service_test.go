@@ -169,8 +169,7 @@ func TestSourceRangesForEverybodyAreNone(t *testing.T) {
 func TestWhatEveryCloudUnderstands(t *testing.T) {
 	g := NewWithT(t)
 	https := "https"
-	in := web(annotated(servicetest.Location, "dmz", servicetest.Addresses, "203.0.113.7", servicetest.Intent,
-		"203.0.113.9"), func(s *corev1.Service) {
+	in := web(annotated(servicetest.Location, "dmz", servicetest.Addresses, "203.0.113.7"), func(s *corev1.Service) {
 		s.Spec.LoadBalancerIP = "203.0.113.8"
 		s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 		s.Spec.LoadBalancerSourceRanges = []string{" 192.0.2.1/24"}
@@ -179,6 +178,7 @@ func TestWhatEveryCloudUnderstands(t *testing.T) {
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.9"}}
 	})
 	in.SourceRanges, in.Generation = true, 7
+	annotated(servicetest.Intent, in.Bind(in.Service, []string{"203.0.113.9"}))(in.Service)
 	in.Nodes[0].Spec.ProviderID = "test://a"
 
 	wish := service.For(in)

@@ -173,19 +173,20 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 		Parse: func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
 	},
 	{
-		Name: "intended-addresses", Value: "addresses", Example: "203.0.113.7",
+		Name: "intended-addresses", Value: "addresses with digests", Example: "203.0.113.7=5f2c9d0a41b7e386",
 		Help: "Written by the cloud controller manager, before it uses an address for the first time: after a crash " +
-			"it goes on with this one. Leave it alone.",
-		Parse: func(w *settings, v string) (err error) { w.Intent, err = service.Addresses(v); return err },
+			"it goes on with this one. It holds for this Service only: what was copied or changed is ignored. " +
+			"Leave it alone.",
 	},
 	{
-		Name: "standing-at", Value: "gateways", Example: "urn:vcloud:gateway:0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11",
+		Name: "standing-at", Value: "gateways with digests",
+		Example: "urn:vcloud:gateway:0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11=90c1f7a2e4b85d36",
 		Help: "Written by the cloud controller manager, before it makes anything on a gateway: what the " +
 			"Service has is " +
 			"looked for there, also when the configuration does not name the gateway any more; a `?` and a name " +
 			"stand for a gateway of the configuration that could not be found yet. " +
-			"Leave it alone, unless the provider has deleted such a gateway: then take its URN out.",
-		Parse: func(w *settings, v string) error { w.Standing = service.List(v); return nil },
+			"It holds for this Service only: what was copied or changed is ignored. " +
+			"Leave it alone, unless the provider has deleted such a gateway: then take its URN out, with its digest.",
 	},
 }}
 

@@ -284,7 +284,7 @@ func TestTheRest(t *testing.T) {
 	g := NewWithT(t)
 	in := web(annotated("engine-group", "seg", "algorithm", "least_load", "share-ip", "dns", "preserve-client-ip",
 		"true", "gateway", "dmz", "health-monitor", "ping",
-		"health-interval", "5s", "load-balancer-ip", "203.0.113.7, 2001:db8::7", "intended-addresses", "203.0.113.9",
+		"health-interval", "5s", "load-balancer-ip", "203.0.113.7, 2001:db8::7",
 		"internal", "true", "internal-subnet", "192.168.9.0/24"),
 		func(s *corev1.Service) {
 			s.Spec.LoadBalancerIP = "203.0.113.8"
@@ -298,6 +298,7 @@ func TestTheRest(t *testing.T) {
 			}
 		})
 	in.SourceRanges = true
+	annotated("intended-addresses", in.Bind(in.Service, []string{"203.0.113.9"}))(in.Service)
 	namesake := in.Service.DeepCopy()
 	namesake.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
 	in.Duplicates = []*corev1.Service{namesake}
@@ -416,7 +417,8 @@ func TestNotices(t *testing.T) {
 
 func TestAbsentNeedsNothingToBeRight(t *testing.T) {
 	g := NewWithT(t)
-	in := web(annotated("internal", "perhaps", "intended-addresses", "203.0.113.9"))
+	in := web(annotated("internal", "perhaps"))
+	annotated("intended-addresses", in.Bind(in.Service, []string{"203.0.113.9"}))(in.Service)
 	in.Nodes, in.Locations = nil, nil
 
 	d := desired(service.Absent(in))

@@ -50,6 +50,9 @@ Of the spec these count: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`h
 
 func TestEveryExampleIsUnderstood(t *testing.T) {
 	for _, a := range annotations.Table {
+		if a.Parse == nil {
+			continue // the core reads it
+		}
 		t.Run(a.Name, func(t *testing.T) {
 			g := NewWithT(t)
 

@@ -33,12 +33,8 @@ var annotations = service.Annotations[service.Asked]{Prefix: Prefix, Table: []se
 			err = service.Bool(v)
 		return err
 	}},
-	{Name: "intent", Parse: func(a *service.Asked, v string) (err error) {
-		a.Intent,
-			err = service.Addresses(v)
-		return err
-	}},
-	{Name: "standing", Parse: func(a *service.Asked, v string) error { a.Standing = service.List(v); return nil }},
+	{Name: "intent"},
+	{Name: "standing"},
 }}
 
 // A Dialect understands the annotations above, and no Secrets.
