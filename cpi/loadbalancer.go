@@ -241,6 +241,9 @@ func (l *LoadBalancers) absent(s *corev1.Service, location string) (plan.Desired
 	if err != nil {
 		return plan.Desired{}, err
 	}
+	if in.Nodes, err = l.opts.Nodes.List(labels.Everything()); err != nil {
+		return plan.Desired{}, fmt.Errorf("listing nodes: %w", err)
+	}
 	d := service.Absent(in)
 	others, err := l.others(s, location)
 	d.Accompanied = len(others) > 0

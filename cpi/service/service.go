@@ -129,10 +129,14 @@ func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
 	return out
 }
 
-// Absent returns the wish for no load balancer at all. What is wrong with the Service does not matter.
+// Absent returns the wish for no load balancer at all. What is wrong with the Service does not matter. Members are all
+// nodes.
 func Absent(in Input) plan.Desired {
 	d := in.identity(in.Asked(in.Service))
 	d.Absent = true
+	for _, n := range in.Nodes {
+		d.Members = append(d.Members, plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: InternalIPs(n)})
+	}
 	for _, p := range in.Service.Spec.Ports {
 		d.Ports = append(d.Ports, portOf(p))
 	}

@@ -79,8 +79,8 @@ func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
 				vcdsim.IPAllocation{Type: vcdsim.FloatingIP, Value: value, OrgID: org, Description: description})
 		})
 	}
-	allocate("198.51.100.77", "for the shop")
 	d := desired(service("c1", "web"), 80)
+	allocate("198.51.100.77", "for "+d.Owner.String())
 	left := w.insist(&d).Status.Addresses[0]
 	d.Requested = []netip.Addr{netip.MustParseAddr("198.51.100.77")}
 	now.Advance(time.Minute)

@@ -67,25 +67,30 @@ func (p candidates) problemInside(a netip.Addr, requested bool) *Finding {
 		"the address %s is not inside: request a private address, or one of the subnet of internal load balancers", a)
 }
 
-// problemOfClaim explains why an allocated address cannot be used. What was allocated by hand and is not used may
-// be requested; else only what is marked, or was intended before it was allocated.
+// problemOfClaim explains why an allocated address cannot be used. What was allocated by hand and is not used may be
+// requested, if its description is empty or names the Service; else only what is marked, or was intended before it was
+// allocated.
 func (p candidates) problemOfClaim(c Claim, requested bool) *Finding {
-	if p.shared(c.Value) || p.own.claimed(c) || p.d.intends(c) || requested && !c.Used && !marked(c) {
+	named := c.Description == "" || slices.Contains(strings.Fields(c.Description), p.d.Owner.String())
+	if p.shared(c.Value) || p.own.claimed(c) || p.intends(c) || requested && !c.Used && named {
 		return nil
 	}
-	return finding(AddressTaken, "the address %s of the IP Space %q is allocated to another use: request another one",
-		c.Value, c.Space.Name)
+	return finding(AddressTaken, "the address %s of the IP Space %q is allocated to another use: request another one; "+
+		"one that nothing uses can be had if its description in VCD is %q, or empty",
+		c.Value, c.Space.Name, p.d.Owner.String())
 }
 
-// intends reports whether a claim was made for this load balancer, and not marked yet.
-func (d Desired) intends(c Claim) bool {
-	return c.Description == "" && slices.Contains(d.Intent, c.Value)
+// intends reports whether a claim was made for this load balancer, and not marked yet. What is used already was made
+// for another purpose, unless the load balancer itself is on it.
+func (p *planner) intends(c Claim) bool {
+	return c.Description == "" && slices.Contains(p.d.Intent, c.Value) && (!c.Used || p.isOn(c.Value))
 }
 
-// marked reports whether a claim has the mark of this program, or of another cloud controller manager.
-func marked(c Claim) bool {
-	_, ok := ParseMarker(c.Description)
-	return ok || strings.Contains(c.Description, "-namespace-") && strings.Contains(c.Description, "-service-")
+// isOn reports whether an object of the owner has an address.
+func (p *planner) isOn(a netip.Addr) bool {
+	return slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool {
+		return slices.Contains(vs.object.VIPs, a)
+	}) || slices.ContainsFunc(p.all.rules, func(r owned[Rule]) bool { return r.object.External == a })
 }
 
 // free finds an unused address.

@@ -25,7 +25,7 @@ func (p claimPlanner) claim(a netip.Addr) {
 	c, allocated := p.o.claimOf(a)
 	space, inSpace := p.o.Gateway.spaceOf(a)
 	switch {
-	case allocated && p.d.intends(c) && !p.own.claimed(c):
+	case allocated && p.intends(c) && !p.own.claimed(c):
 		p.mark(c, p.d.Owner)
 	case allocated, !inSpace:
 	case space.Full, slices.ContainsFunc(p.o.Taken,
@@ -57,7 +57,7 @@ func (p claimPlanner) mark(c Claim, owner Owner) {
 func (p claimPlanner) release(wanted func(netip.Addr) bool) {
 	for _, c := range p.o.Claims {
 		mine := p.own.claimed(c)
-		if unmarked := p.d.intends(c) && !c.Used; wanted(c.Value) || !mine && !unmarked {
+		if unmarked := p.intends(c) && !c.Used; wanted(c.Value) || !mine && !unmarked {
 			continue
 		}
 		if !p.need(Forwardings) {
@@ -91,7 +91,7 @@ func (p claimPlanner) intent() {
 		return
 	}
 	for _, a := range p.d.Intent {
-		if c, ok := p.o.claimOf(a); ok && p.d.intends(c) && !slices.Contains(out, a) {
+		if c, ok := p.o.claimOf(a); ok && p.intends(c) && !slices.Contains(out, a) {
 			out = append(out, a)
 		}
 	}

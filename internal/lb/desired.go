@@ -36,8 +36,8 @@ func (r Range) Contains(a netip.Addr) bool {
 // Desired is what a load balancer should be.
 type Desired struct {
 	Owner Owner
-	// Absent asks for the removal of everything the owner has. Of the rest only Intent and Published then matter,
-	// as proof of ownership.
+	// Absent asks for the removal of everything the owner has. Of the rest only Intent, Published and Members then
+	// matter, as proof of ownership.
 	Absent bool
 	// Families the load balancer has an address of, the one of the pool members first; at least one.
 	Families []Family

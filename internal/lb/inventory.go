@@ -129,37 +129,55 @@ func (c *classifier) keyOf(port string) string {
 	return port
 }
 
-// proveOldPorts finds the old names of ports whose objects are provably the owner's. Names contain the cluster and
-// the name of the Service, so they are the Service's unless another one has this name. Then they are if the pool's
-// node port is one of the Service's, as a node port belongs to one Service of the cluster at a time; or if they are
-// on the address that is published for this Service alone; or if one of them has the marker already.
+// proveOldPorts finds the old names of ports whose objects are provably the owner's: of its cluster and of its Service.
+// A published address of this Service alone proves both, as does the marker that one of them has already. Else names
+// prove the cluster if its id is unique, or the members of the pool do if all are its nodes; and names prove the
+// Service unless another one of the cluster has this name: then the pool's node port does, as it belongs to one Service
+// at a time.
 func (c *classifier) proveOldPorts(o Observed) {
 	published := func(a netip.Addr) bool { return slices.Contains(c.d.Published, a) }
 	for _, x := range o.Services {
-		c.prove(KindService, x.Object, func() bool { return slices.ContainsFunc(x.VIPs, published) })
+		both := func() bool { return slices.ContainsFunc(x.VIPs, published) }
+		c.prove(KindService, x.Object, proof{both, both})
 	}
 	for _, x := range o.Pools {
-		c.prove(KindPool, x.Object, func() bool { return c.sameNodePort(x) })
+		c.prove(KindPool, x.Object, proof{func() bool { return c.sameNodes(x) }, func() bool { return c.sameNodePort(x) }})
 	}
 	for _, x := range o.Rules {
-		c.prove(KindRule, x.Object, func() bool { return published(x.External) })
+		both := func() bool { return published(x.External) }
+		c.prove(KindRule, x.Object, proof{both, both})
 	}
 	for _, x := range o.Profiles {
-		c.prove(KindProfile, x.Object, func() bool { return false })
+		none := func() bool { return false }
+		c.prove(KindProfile, x.Object, proof{none, none})
 	}
 }
 
-// prove notes the old name of the port of an object that is the owner's; proves is asked of one that may be another's.
-func (c *classifier) prove(kind Kind, x Object, proves func() bool) {
+// A proof asks an object itself whether it is the cluster's, and the Service's.
+type proof struct{ ofCluster, ofService func() bool }
+
+// prove notes the old name of the port of an object that is the owner's; the proof is asked where its name is none.
+func (c *classifier) prove(kind Kind, x Object, itself proof) {
 	m, origin := OwnerOf(c.d.Owner.Cluster, kind, x.Name, x.Description)
 	switch {
 	case origin == Marked && m.Owner.Is(c.d.Owner):
 		if _, port, ok := oldName(c.d.Owner.Cluster, kind, x.Name); ok {
 			c.proved[port] = true
 		}
-	case origin == OldName && m.Owner.Name == c.d.Owner.Name && (!c.d.Duplicate || proves()):
+	case origin == OldName && m.Owner.Name == c.d.Owner.Name && (NamesProve(c.d.Owner.Cluster) || itself.ofCluster()) &&
+		(!c.d.Duplicate || itself.ofService()):
 		c.proved[m.Listener] = true
 	}
+}
+
+// sameNodes reports whether all members of a pool are nodes of the cluster, if that was read.
+func (c *classifier) sameNodes(p Pool) bool {
+	if !p.Full {
+		c.inv.unread = true
+		return false
+	}
+	return len(p.Members) > 0 &&
+		!slices.ContainsFunc(p.Members, func(a netip.Addr) bool { return !slices.Contains(c.d.Members, a.Unmap()) })
 }
 
 // sameNodePort reports whether a pool sends to a node port of the owner, if that was read.
@@ -179,7 +197,8 @@ func (c *classifier) claimed(x Claim) bool {
 	case Marked:
 		return m.Owner.Is(c.d.Owner)
 	case OldName:
-		return m.Owner.Name == c.d.Owner.Name && (m.Owner.Namespace == c.d.Owner.Namespace || c.d.Owner.Old())
+		return m.Owner.Name == c.d.Owner.Name && (m.Owner.Namespace == c.d.Owner.Namespace || c.d.Owner.Old()) &&
+			(NamesProve(c.d.Owner.Cluster) || slices.Contains(c.d.Published, x.Value))
 	default:
 		return false
 	}

@@ -3,6 +3,7 @@ package lb
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strings"
 )
 
@@ -105,8 +106,8 @@ const (
 	Foreign Origin = iota
 	// Marked is an object with a marker in its description.
 	Marked
-	// OldName is an object without a marker that has a name as cloud provider interface 1.6.1 gives: certainly the
-	// cluster's, likely the Service's.
+	// OldName is an object without a marker that has a name as cloud provider interface 1.6.1 gives: the cluster's if
+	// [NamesProve], and likely the Service's.
 	OldName
 )
 
@@ -131,6 +132,14 @@ func OwnerOf(cluster string, kind Kind, name, description string) (Marker, Origi
 	}
 	return Marker{Owner: Owner{Cluster: cluster, Name: service}, Listener: port}, OldName
 }
+
+// uniqueID matches what is the id of one cluster only, and in no other name by chance.
+var uniqueID = regexp.MustCompile(`^(urn:.+|(NO_RDE_)?[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`)
+
+// NamesProve reports whether names of cloud provider interface 1.6.1 prove that an object is the cluster's: its id is a
+// URN or a UUID. With any other id they do not: those of the Service api-prod in cluster dev are read as those of the
+// Service api in cluster prod.
+func NamesProve(cluster string) bool { return uniqueID.MatchString(cluster) }
 
 // oldName takes a name of cloud provider interface 1.6.1 apart: the Service and the name of its port.
 func oldName(cluster string, kind Kind, name string) (service, port string, ok bool) {

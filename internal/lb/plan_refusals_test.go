@@ -49,6 +49,22 @@ func TestWhatIsRefused(t *testing.T) {
 			reason: NoEngineGroup, says: `"typo"`,
 		},
 		{
+			name: "a floating IP that is described as another's", mods: []func(*model){withSpaces, func(m *model) {
+				m.claims = append(m.claims, Claim{ID: "mail", Value: ip("198.51.100.7"), Description: "for the mail server"})
+			}},
+			change: func(d *Desired) {
+				d.Requested, d.Intent = []netip.Addr{ip("198.51.100.7")}, []netip.Addr{ip("198.51.100.7")}
+			}, reason: AddressTaken, says: `its description in VCD is "shop/web"`,
+		},
+		{
+			name: "a floating IP that is used, though it is intended", mods: []func(*model){withSpaces, func(m *model) {
+				m.claims = append(m.claims, Claim{ID: "mail", Value: ip("198.51.100.7"), Used: true})
+			}},
+			change: func(d *Desired) {
+				d.Requested, d.Intent = []netip.Addr{ip("198.51.100.7")}, []netip.Addr{ip("198.51.100.7")}
+			}, reason: AddressTaken, says: "198.51.100.7",
+		},
+		{
 			name: "an address of no range", change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} },
 			reason: AddressOutside, says: "9.9.9.9",
 		},

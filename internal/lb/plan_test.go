@@ -146,10 +146,10 @@ func TestWhatIsMade(t *testing.T) {
 			"198.51.100.7",
 		},
 		{
-			"one that a person has allocated is used as it is",
+			"one that a person has allocated for the Service is used as it is",
 			[]func(*model){withoutSets, withSpaces, func(m *model) {
 				m.claims = append(m.claims,
-					Claim{ID: "by-hand", Value: ip("198.51.100.7"), Description: "for the shop"})
+					Claim{ID: "by-hand", Value: ip("198.51.100.7"), Description: "for shop/web"})
 			}},
 			func(d *Desired) {
 				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("198.51.100.7")}

@@ -157,8 +157,8 @@ func (p *planner) noteDoubtful() {
 	if len(p.own.doubtful) > 0 {
 		slices.Sort(p.own.doubtful)
 		p.notice(NotProvablyOurs, "objects that cloud provider interface 1.6.1 made for a Service of this name may "+
-			"belong to one in another "+
-			"namespace and are left alone: %s; remove them in VCD if no Service needs them", listed(p.own.doubtful))
+			"belong to one in another namespace, or in a cluster with a similar id, and are left alone: %s; "+
+			"remove them in VCD if no Service needs them", listed(p.own.doubtful))
 	}
 }
 

@@ -1,0 +1,89 @@
+package lb
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// similarNames puts what cloud provider interface 1.6.1 made for the Service api-prod of cluster dev on the gateway.
+// Its names read as those of port dev-http of the Service api of cluster prod.
+func similarNames(m *model) {
+	pool := Pool{
+		Object:   Object{ID: "pool", Name: "ingress-pool-api-prod-dev-http", State: Realized},
+		NodePort: 30080, Members: []netip.Addr{ip("10.9.0.11")},
+	}
+	m.pools = append(m.pools, pool)
+	m.services = append(m.services, VirtualService{
+		Object: Object{ID: "vs", Name: "ingress-vs-api-prod-dev-http", State: Realized},
+		VIPs:   []netip.Addr{ip("203.0.113.30")}, Protocol: TCP, Port: 80, Application: L4,
+		Pool: Ref{pool.ID, pool.Name}, EngineGroup: Ref{"seg-2", "large"},
+	})
+}
+
+func TestNamesOfAFreeTextIDProveNothing(t *testing.T) {
+	const uuid = "5f0d2a8e-7c1b-4b53-9a20-3e6c1d1f9b44"
+	untouched := []string(nil)
+	removed := []string{"delete virtual-service http", "delete lb-pool http"}
+	tests := []struct {
+		name    string
+		cluster string
+		change  func(*Desired)
+		want    []string
+	}{
+		{"a similar name", "prod", func(*Desired) {}, untouched},
+		{
+			"the same node port in another cluster", "prod",
+			func(d *Desired) { d.Listeners[0].NodePort = 30080 }, untouched,
+		},
+		{
+			"the published address", "prod",
+			func(d *Desired) { d.Published = []netip.Addr{ip("203.0.113.30")} }, removed,
+		},
+		{
+			"members that are nodes of the cluster", "prod",
+			func(d *Desired) { d.Members = []netip.Addr{ip("10.9.0.11"), ip("10.9.0.12")} }, removed,
+		},
+		{
+			"members that are nodes, for two Services of the name", "prod",
+			func(d *Desired) { d.Members, d.Duplicate = []netip.Addr{ip("10.9.0.11")}, true }, untouched,
+		},
+		{"a name with a UUID", uuid, func(*Desired) {}, removed},
+		{"a name with a UUID where there is no entity", "NO_RDE_" + uuid, func(*Desired) {}, removed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, d := newModel(similarNames), ourService()
+			d.Owner.Cluster, d.Owner.Name, d.Absent = tt.cluster, "api", true
+			if tt.cluster != "prod" {
+				m.services[0].Name = "ingress-vs-api-" + tt.cluster + "-http"
+				m.pools[0].Name = "ingress-pool-api-" + tt.cluster + "-http"
+			}
+			d.Listeners[0].NodePort = 31080
+			tt.change(&d)
+
+			plan := m.next(d)
+
+			g.Expect(brief(plan)).To(BeEquivalentTo(append([]string{}, tt.want...)))
+			if tt.want == nil {
+				g.Expect(plan.Notices).To(ConsistOf(HaveField("Reason", NotProvablyOurs)))
+			}
+		})
+	}
+}
+
+func TestAClaimOfAFreeTextIDTakesThePublishedAddress(t *testing.T) {
+	g := NewWithT(t)
+	m, d := newModel(withSpaces), ourService()
+	d.Owner.Cluster, d.Absent = "prod", true
+	m.claims = append(m.claims, Claim{
+		ID: "old", Value: ip("198.51.100.7"), Used: true, Space: Ref{"space-1", "public"},
+		Description: "cluster-prod-namespace-shop-service-web",
+	})
+
+	g.Expect(brief(m.next(d))).To(BeEmpty())
+	d.Published = []netip.Addr{ip("198.51.100.7")}
+	g.Expect(brief(m.next(d))).To(Equal([]string{"delete ip-allocation 198.51.100.7"}))
+}
