@@ -151,10 +151,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.CloudProviderReadyCondition}}
 		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, owned)))
 	}()
-	result, err := phases.Run(ctx, c, s, table(c), r.Recorder)
+	pass, err := phases.Run(ctx, c, s, table(c), r.Recorder)
 	switch {
-	case err != nil || !phases.Complete(c, table(c)):
-		return result, err
+	case err != nil || !pass.Complete:
+		return pass.Result, err
 	case !managed(c):
 		conditions.Delete(c, infrav1.CloudProviderReadyCondition)
 		return ctrl.Result{}, nil

@@ -151,19 +151,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 	ctx = vcd.As(ctx, session.Caller(c))
 	reportStop(c)
 	table := phasesOf(c)
+	var pass phases.Pass
 	defer func() {
-		rerr = errors.Join(rerr, s.markProvisioned(ctx, table))
+		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
 		phases.SetReady(c, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, phases.Owned(table))))
 	}()
-	return phases.Run(ctx, c, s, table, r.Recorder)
+	pass, err = phases.Run(ctx, c, s, table, r.Recorder)
+	return pass.Result, err
+}
+
+// Established reports whether the cluster was complete once. Machines and load balancers of such a cluster work on
+// while VCD cannot be asked.
+func (s *scope) Established() bool {
+	return s.vcdCluster.DeletionTimestamp.IsZero() && ptr.Deref(s.vcdCluster.Status.Initialization.Provisioned, false)
 }
 
 // markProvisioned stores that the cluster was complete once, before Ready is true: readers of Ready rely on it.
-func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope]) error {
+func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
 	c := s.vcdCluster
-	if !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) ||
-		!phases.Complete(c, table) {
+	if !complete || !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) {
 		return nil
 	}
 	c.Status.Initialization.Provisioned = ptr.To(true)
@@ -195,6 +202,9 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	}
 	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster}, nil
 }
+
+// hidden marks the outcome of a look-up: what VCD does not show may be there, and hidden from the user.
+func hidden(out phases.Outcome, err error) (phases.Outcome, error) { return out.NoAccess(), err }
 
 // identify gives c the id that marks its objects in VCD. It is stored before the first of them is created, and a
 // pass that saw an old c cannot replace it.
@@ -255,13 +265,13 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	vdc, err := s.session.FindVDC(ctx, session.Recorded(c, c.Status.OVDC, c.Spec.OVDC))
 	if err != nil {
-		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+		return hidden(session.LookupProblem(err, infrav1.VDCNotFoundReason,
+			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC"))
 	}
 	network, err := s.session.FindNetwork(ctx, vdc, session.Recorded(c, c.Status.OVDCNetwork, c.Spec.OVDCNetwork))
 	if err != nil {
-		return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC")
+		return hidden(session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC"))
 	}
 	s.placement = placement{
 		vdc: vdc, network: network, by: s.session.Machines, generation: c.Generation,

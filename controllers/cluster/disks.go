@@ -39,7 +39,7 @@ func (s *scope) ownDisks(ctx context.Context) ([]vcd.NamedDisk, phases.Outcome, 
 	}
 	disks, err := s.session.NamedDisks(ctx, vdc)
 	if err != nil {
-		out, err := session.Refusal(err, "Listing independent disks")
+		out, err := session.Unread(err, "Listing independent disks")
 		return nil, out, err
 	}
 	return slices.DeleteFunc(disks, func(d vcd.NamedDisk) bool { return !ownsDisk(s.vcdCluster.Spec.InfraID, d) }),

@@ -116,7 +116,7 @@ func (s *scope) gateway(ctx context.Context) (gateway vcd.Ref, found bool, out p
 	case errors.Is(err, vcd.ErrNotFound), name == "":
 		return vcd.Ref{}, false, phases.Done, nil
 	case err != nil:
-		out, err := session.Refusal(err, "Reading network "+name)
+		out, err := session.Unread(err, "Reading network "+name)
 		return vcd.Ref{}, false, out, err
 	}
 	return network.EdgeGateway, true, phases.Done, nil

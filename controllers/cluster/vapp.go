@@ -101,7 +101,7 @@ func (d *vAppDeletion) step(ctx context.Context) (phases.Outcome, error) {
 		}
 		return d.proveGone(ctx, absence.VApp{Name: d.name, VDC: d.vdc, IDs: hidden, Kind: "VCDCluster"})
 	case err != nil:
-		out, err := session.Refusal(err, "Reading vApp "+d.name)
+		out, err := session.Unread(err, "Reading vApp "+d.name)
 		return d.unlessNeverAsked(ctx, out, err)
 	}
 	absence.Forget(d.vcdCluster)
@@ -131,7 +131,7 @@ func (d *vAppDeletion) deleteRenamed(ctx context.Context) (hidden []string, _ ph
 			hidden = append(hidden, id)
 			continue
 		case err != nil:
-			out, err := session.Refusal(err, "Reading vApp "+id)
+			out, err := session.Unread(err, "Reading vApp "+id)
 			return nil, out, err
 		case !d.owns(vApp):
 			continue
@@ -216,7 +216,7 @@ func (d *vAppDeletion) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string,
 			return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
 				"VM %s left vApp %s while its VMs were read", ref.Name, vApp.Name), nil
 		case err != nil:
-			out, err := session.Refusal(err, "Reading VM "+ref.Name)
+			out, err := session.Unread(err, "Reading VM "+ref.Name)
 			return nil, out, err
 		}
 		marker, ok := vcd.ParseMarker(vm.Description)

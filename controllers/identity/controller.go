@@ -126,7 +126,8 @@ func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (_ ctrl.R
 		phases.SetReady(s.obj, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(s.obj, helper.Patch(ctx, s.obj, phases.Owned(table))))
 	}()
-	return phases.Run(ctx, s.obj, s, table, s.recorder)
+	pass, err := phases.Run(ctx, s.obj, s, table, s.recorder)
+	return pass.Result, err
 }
 
 // reconcileSecret makes sure that the Secret is complete and stays.

@@ -48,7 +48,7 @@ func (s addresses) watch(ctx context.Context) (phases.Outcome, error) {
 		case err == nil:
 			s.report()
 		case !known:
-			return session.Refusal(err, "Reading VM "+s.vm.row.Name)
+			return session.Unread(err, "Reading VM "+s.vm.row.Name)
 		default:
 			ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", s.vm.row.ID, "reason", err.Error())
 		}

@@ -99,21 +99,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 	}
 	ctx = vcd.As(ctx, session.Caller(m))
 	table, extra := phasesOf(m), extraPhases(m)
+	var pass phases.Pass
 	defer func() {
 		s.creation.release()
-		rerr = errors.Join(rerr, s.markProvisioned(ctx, table))
+		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
 		phases.SetReady(m, table)
 		rerr = errors.Join(rerr,
 			phases.IgnoreGone(m, s.patcher.Patch(ctx, m, phases.Owned(slices.Concat(table, extra)))))
 	}()
-	res, err := phases.Run(ctx, m, s, table, r.Recorder)
-	if err == nil && phases.Complete(m, table) {
-		var more ctrl.Result
+	pass, err = phases.Run(ctx, m, s, table, r.Recorder)
+	res, settled := pass.Result, pass.Complete
+	if settled {
+		var more phases.Pass
 		more, err = phases.Run(ctx, m, s, extra, r.Recorder)
-		res = earliest(res, more)
+		res, settled = earliest(res, more.Result), more.Complete
 	}
 	s.state.unanswered = s.unanswered
-	s.state.freshness.settled = err == nil && phases.Complete(m, slices.Concat(table, extra))
+	s.state.freshness.settled = settled
 	if err == nil {
 		res = earliest(res, ctrl.Result{RequeueAfter: s.requeueAfter})
 	}
@@ -231,6 +233,9 @@ func (s *scope) Tolerate() bool {
 	return !s.state.unanswered
 }
 
+// Established reports whether the VM ran once. Its node works on while VCD cannot be asked.
+func (s *scope) Established() bool { return s.vcdMachine.DeletionTimestamp.IsZero() && s.cameUp() }
+
 // vcdClusterOf returns the VCDCluster of m, nil if there is none.
 func (r *Reconciler) vcdClusterOf(ctx context.Context, m *infrav1.VCDMachine,
 	cluster *clusterv1.Cluster,
@@ -318,8 +323,8 @@ func (s *scope) requeueWithin(d time.Duration) {
 
 // markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest
 // too.
-func (s *scope) markProvisioned(ctx context.Context, table []phases.Phase[*scope]) error {
-	if !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() || !phases.Complete(s.vcdMachine, table) {
+func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
+	if !complete || !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() {
 		return nil
 	}
 	s.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)

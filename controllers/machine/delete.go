@@ -160,7 +160,7 @@ func (s deletion) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 	case errors.Is(err, vcd.ErrNotFound), err == nil && marker.Cluster != s.vcdCluster.Spec.InfraID:
 		return s.findUnrecorded(ctx)
 	case err != nil:
-		out, err := session.Refusal(err, "Reading vApp "+s.vAppName())
+		out, err := session.Unread(err, "Reading vApp "+s.vAppName())
 		return nil, out, err
 	case len(vApp.Tasks) > 0:
 		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
@@ -178,7 +178,7 @@ func (s deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 		}
 		vm, err := s.session.VM(ctx, ref.ID)
 		if err != nil {
-			out, err := session.Refusal(err, "Reading VM "+name)
+			out, err := session.Unread(err, "Reading VM "+name)
 			return nil, out, err
 		}
 		if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {

@@ -29,7 +29,7 @@ func (s comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outc
 	if ended {
 		diskGrown(s.Recorder, s.vcdMachine, s.vcdMachine.Spec.DiskSize.String())
 		if err := s.observer.read(ctx); err != nil {
-			return session.Refusal(err, "Reading VM "+s.vm.row.Name)
+			return session.Unread(err, "Reading VM "+s.vm.row.Name)
 		}
 	}
 	switch {

@@ -107,7 +107,7 @@ func (s observer) observe(ctx context.Context) (phases.Outcome, error) {
 	}
 	rows, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), s.inventoryAge())
 	if err != nil {
-		return session.Refusal(err, "Listing VMs")
+		return session.Unread(err, "Listing VMs")
 	}
 	if id != "" {
 		return s.observeRecorded(ctx, id, rows)
@@ -135,7 +135,7 @@ func (s observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Done, nil
 	case err != nil:
-		return session.Refusal(err, "Looking for VM "+id)
+		return session.Unread(err, "Looking for VM "+id)
 	}
 	s.vm.row = &row
 	return phases.Done, nil
@@ -153,7 +153,7 @@ func (s observer) observeRenamed(ctx context.Context) (phases.Outcome, error) {
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Done, nil
 	case err != nil:
-		return session.Refusal(err, "Reading vApp "+s.vAppName())
+		return session.Unread(err, "Reading vApp "+s.vAppName())
 	}
 	vm, out, err := s.findRenamed(ctx, vApp)
 	if vm != nil {
@@ -198,7 +198,7 @@ func (s observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 	case absence.Invisible(err):
 		return nil, phases.Done, nil
 	case err != nil:
-		out, err := session.Refusal(err, "Reading VM "+ref.Name)
+		out, err := session.Unread(err, "Reading VM "+ref.Name)
 		return nil, out, err
 	}
 	if marker, ok := vcd.ParseMarker(vm.Description); !ok || marker != s.marker() {
@@ -236,7 +236,7 @@ func (s observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
 	}
 	vm, err := s.session.VM(ctx, s.vmID())
 	if err != nil {
-		return session.Refusal(err, "Reading VM "+s.vmID())
+		return session.Unread(err, "Reading VM "+s.vmID())
 	}
 	// A recorded id may come from a user. Once the VM ran it was the machine's, and its description may have been
 	// edited.

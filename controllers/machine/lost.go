@@ -46,7 +46,7 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 	}
 	vm, seen, err := l.session.FindLost(ctx, where)
 	if err != nil {
-		out, err := session.Refusal(err, "Looking for "+l.name)
+		out, err := session.Unread(err, "Looking for "+l.name)
 		return nil, out, err
 	}
 	if seen.Shown {
@@ -191,7 +191,7 @@ func (s observer) readInvisible(ctx context.Context) (*vcd.VM, phases.Outcome, e
 		return nil, phases.Done, nil
 	}
 	if err != nil {
-		out, err := session.Refusal(err, "Reading VM "+s.vmID())
+		out, err := session.Unread(err, "Reading VM "+s.vmID())
 		return nil, out, err
 	}
 	return &vm, phases.Done, nil

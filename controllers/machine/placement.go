@@ -32,13 +32,14 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 	switch {
 	case s.vcdCluster == nil:
 		return phases.Wait(0, infrav1.WaitingForClusterReason,
-			"Waiting for the VCDCluster that spec.infrastructureRef of the Cluster names"), nil
+			"Waiting for the VCDCluster that spec.infrastructureRef of the Cluster names").NoAccess(), nil
 	case s.vcdCluster.Spec.InfraID == "" && session.ExternallyManaged(s.vcdCluster):
 		return phases.Stop(infrav1.WaitingForClusterReason,
 			"VCDCluster %s has no id, and is externally managed (%s): set spec.infraID to what shall mark the "+
-				"cluster's VMs", s.vcdCluster.Name, clusterv1.ManagedByAnnotation), nil
+				"cluster's VMs", s.vcdCluster.Name, clusterv1.ManagedByAnnotation).NoAccess(), nil
 	case s.vcdCluster.Spec.InfraID == "":
-		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id"), nil
+		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id").NoAccess(),
+			nil
 	}
 	if domain := s.machine.Spec.FailureDomain; domain != "" && !s.cameUp() {
 		return phases.Stop(infrav1.NotSupportedReason, "Failure domain %s: failure domains are not supported yet: "+

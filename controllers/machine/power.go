@@ -161,10 +161,14 @@ func powerProblem(status vcd.Status) phases.Outcome {
 			"The VM is powered off: power it on in VCD, or set spec.powerOffPolicy to PowerOn")
 	case vcd.StatusSuspended, vcd.StatusPartiallySuspended:
 		return phases.Fail(session.RemedyPoll, infrav1.VMSuspendedReason, "The VM is suspended: resume it in VCD")
-	default:
+	case vcd.StatusFailedCreation, vcd.StatusResolved, vcd.StatusWaitingForInput, vcd.StatusInconsistent,
+		vcd.StatusMixed, vcd.StatusPoweredOn:
 		return phases.Fail(session.RemedyPoll, infrav1.VMInconsistentReason,
 			"VCD reports state %d for the VM: look at it in VCD", status)
+	case vcd.StatusUnresolved, vcd.StatusUnknown, vcd.StatusUnrecognized:
 	}
+	return phases.Unsure(session.RemedyPoll, infrav1.VMInconsistentReason,
+		"VCD does not know the state of the VM: check that it reaches its vCenter")
 }
 
 const (

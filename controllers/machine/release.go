@@ -52,12 +52,12 @@ func (s release) findVApp(ctx context.Context, ended bool) (phases.Outcome, erro
 		return s.removeVApp(ctx, vApp)
 	}
 	if err != nil && !errors.Is(err, vcd.ErrNotFound) {
-		return session.Refusal(err, "Reading vApp "+name)
+		return session.Unread(err, "Reading vApp "+name)
 	}
 	renamed, found, errRenamed := s.renamedVApp(ctx)
 	switch {
 	case errRenamed != nil:
-		return session.Refusal(errRenamed, "Reading the vApp that was "+name)
+		return session.Unread(errRenamed, "Reading the vApp that was "+name)
 	case found:
 		return s.removeVApp(ctx, renamed)
 	case err == nil:

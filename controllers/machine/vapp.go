@@ -68,7 +68,7 @@ func (s *creation) prepareVApp(ctx context.Context, composing, connecting string
 		return s.compose(ctx, name, composing)
 	}
 	if err != nil {
-		return session.Refusal(err, "Reading vApp "+name)
+		return session.Unread(err, "Reading vApp "+name)
 	}
 	return s.useVApp(ctx, vApp, connecting)
 }

@@ -106,7 +106,7 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 	vm, err := s.session.VM(ctx, ref.ID)
 	if err != nil {
 		s.session.Invalidate(s.placement.vdc)
-		return session.Refusal(err, "Reading VM "+ref.Name)
+		return session.Unread(err, "Reading VM "+ref.Name)
 	}
 	if marker, ok := vcd.ParseMarker(vm.Description); !ok || marker != s.marker() {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
@@ -141,7 +141,7 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 func (s *creation) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
 	if err != nil {
-		return session.Refusal(err, "Reading vApp "+s.vAppName())
+		return session.Unread(err, "Reading vApp "+s.vAppName())
 	}
 	if out := s.vAppProblem(vApp); out != phases.Done {
 		return out, nil
@@ -149,7 +149,7 @@ func (s *creation) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, er
 	// The task may have ended well since the VM was read.
 	now, err := s.session.VM(ctx, vm.ID)
 	if err != nil {
-		return session.Refusal(err, "Reading VM "+vm.Name)
+		return session.Unread(err, "Reading VM "+vm.Name)
 	}
 	if len(now.Tasks) > 0 || !failedCreation(now.Status) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was created just now", vm.Name), nil

@@ -105,11 +105,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplat
 		phases.SetReady(t, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(t, helper.Patch(ctx, t, phases.Owned(table))))
 	}()
-	res, err := phases.Run(ctx, t, s, table, r.Recorder)
-	if err == nil && res.RequeueAfter == 0 {
-		res.RequeueAfter = max(r.left(t), clusterRetry)
+	pass, err := phases.Run(ctx, t, s, table, r.Recorder)
+	if err == nil && pass.RequeueAfter == 0 {
+		pass.RequeueAfter = max(r.left(t), clusterRetry)
 	}
-	return res, err
+	return pass.Result, err
 }
 
 func (r *Reconciler) now() time.Time {

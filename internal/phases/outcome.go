@@ -25,6 +25,7 @@ type Outcome struct {
 	After           time.Duration // when to run again; zero if a watch triggers it
 	Problem         bool          // worth a warning: a user may have to act
 	Unknown         bool          // VCD could not be asked: nothing is said about the object itself
+	Access          bool          // VCD may not or cannot be asked: Unknown for what has run before
 }
 
 // Done is the outcome of a complete phase.
@@ -51,6 +52,12 @@ func Unsure(after time.Duration, reason, format string, args ...any) Outcome {
 	out := Fail(after, reason, format, args...)
 	out.Unknown = true
 	return out
+}
+
+// NoAccess returns the outcome with the mark that it is for lack of access.
+func (o Outcome) NoAccess() Outcome {
+	o.Access = o != Done
+	return o
 }
 
 // Status returns the status of the condition of a phase that is not complete.

@@ -44,12 +44,19 @@ func Sequence(ctx context.Context, steps ...func(context.Context) (Outcome, erro
 	return Done, nil
 }
 
+// A Pass is the result of one run of phases.
+type Pass struct {
+	ctrl.Result
+
+	Complete bool // all phases are
+}
+
 // Run runs phases in order up to the first that is not complete, and reports all of them as conditions
 // of obj. An error keeps the last known condition of its phase: conditions do not flap when a call fails once. A
 // problem that was not reported yet is also reported as an event.
 func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S],
 	recorder events.EventRecorder,
-) (ctrl.Result, error) {
+) (Pass, error) {
 	for i, p := range phases {
 		out, err := p.Run(ctx, scope)
 		if err == nil && out == Done {
@@ -60,17 +67,32 @@ func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S],
 			setIfMissing(obj, later.Condition, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+p.Condition)
 		}
 		if err != nil {
-			return Failed(obj, p.Condition, err)
+			res, err := Failed(obj, p.Condition, err)
+			return Pass{Result: res}, err
 		}
-		if t, ok := any(scope).(tolerant); ok && out.unanswered() && conditions.IsTrue(obj, p.Condition) &&
-			t.Tolerate() {
-			passed(obj, p.Condition, out.pass())
-			return ctrl.Result{RequeueAfter: Jitter(min(out.After, UnansweredRetry), string(obj.GetUID()))}, nil
-		}
-		return Settle(obj, p.Condition, out, recorder), nil
+		return Pass{Result: settle(obj, p.Condition, scope, out, recorder)}, nil
 	}
 	passed(obj, clusterv1.ReadyCondition, passComplete)
-	return ctrl.Result{}, nil
+	return Pass{Complete: true}, nil
+}
+
+// settle ends a pass over the object of a scope, in which the phase of a condition is not complete.
+func settle(obj Object, condition string, scope any, out Outcome, recorder events.EventRecorder) ctrl.Result {
+	if e, ok := scope.(established); ok && out.Access && e.Established() {
+		out.Unknown = true
+	}
+	if t, ok := scope.(tolerant); ok && out.unanswered() && t.Tolerate() {
+		passed(obj, condition, out.pass())
+		setIfMissing(obj, condition, out.Reason, out.Message)
+		return ctrl.Result{RequeueAfter: Jitter(min(out.After, UnansweredRetry), string(obj.GetUID()))}
+	}
+	return Settle(obj, condition, out, recorder)
+}
+
+// An established scope is of an object that runs, or ran before. Missing access shows nothing about it: a condition that
+// was False for that would have health checks delete what works.
+type established interface {
+	Established() bool
 }
 
 // UnansweredRetry is when it is asked again what VCD did not answer for the first time.
@@ -136,16 +158,6 @@ func SetReady[S any](obj Object, phases []Phase[S]) {
 		}
 	}
 	Set(obj, clusterv1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
-}
-
-// Complete reports whether all phases are.
-func Complete[S any](obj Object, phases []Phase[S]) bool {
-	for _, p := range phases {
-		if !conditions.IsTrue(obj, p.Condition) {
-			return false
-		}
-	}
-	return true
 }
 
 // Owned says which conditions the patch helper may overwrite.

@@ -114,11 +114,11 @@ func TestRunPhases(t *testing.T) {
 				{"VM", func(context.Context, *infrav1.VCDCluster) (Outcome, error) { return Done, nil }},
 			}
 
-			res, err := Run(t.Context(), obj, obj, phases, recorder)
+			pass, err := Run(t.Context(), obj, obj, phases, recorder)
 			SetReady(obj, phases)
 
 			g.Expect(errors.Is(err, tt.wantErr)).To(BeTrue(), "%v", err)
-			g.Expect(res.RequeueAfter).To(Equal(tt.wantAfter))
+			g.Expect(pass.RequeueAfter).To(Equal(tt.wantAfter))
 			g.Expect(recorder.Events).To(HaveLen(tt.wantEvents))
 			for condition, want := range tt.want {
 				want.Type = condition
@@ -126,7 +126,7 @@ func TestRunPhases(t *testing.T) {
 					condition)).To(HaveValue(conditions.MatchCondition(want,
 					conditions.IgnoreLastTransitionTime(true))))
 			}
-			g.Expect(Complete(obj, phases)).To(Equal(conditions.IsTrue(obj, clusterv1.ReadyCondition)))
+			g.Expect(pass.Complete).To(Equal(conditions.IsTrue(obj, clusterv1.ReadyCondition)))
 		})
 	}
 }

@@ -62,7 +62,7 @@ type VApp struct {
 func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, now time.Time) (phases.Outcome, error) {
 	seen, err := s.LostVApp(ctx, v.VDC, v.IDs...)
 	if err != nil {
-		return session.Refusal(err, "Looking for vApp "+v.Name)
+		return session.Unread(err, "Looking for vApp "+v.Name)
 	}
 	verdict := gone.Decide(now, gone.Subject{
 		Missing: gone.Missing{Since: Since(obj)}, Evidence: gone.Evidence(seen), Unrecorded: len(v.IDs) == 0,

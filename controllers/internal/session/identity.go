@@ -261,7 +261,7 @@ func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDClu
 ) {
 	l, out, err := i.resolve(ctx, c.Namespace, c.Spec)
 	if err != nil || out != phases.Done {
-		return nil, out, err
+		return nil, out.NoAccess(), err
 	}
 	l.config.Accepted = c.Annotations[infrav1.CredentialsAcceptedAnnotation] == l.config.Version
 	s, err := sessions(ctx, l.config)

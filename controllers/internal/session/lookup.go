@@ -35,7 +35,7 @@ func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, pha
 	if err != nil {
 		out, err := LookupProblem(err, infrav1.VDCNotFoundReason, "nothing can be proved to be gone without it; "+
 			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
-		return vcd.VDC{}, out, err
+		return vcd.VDC{}, out.NoAccess(), err
 	}
 	return vdc, phases.Done, nil
 }

@@ -13,6 +13,11 @@ import (
 // LoginProblem says why no session could be opened, and what to do about it. Errors that say nothing about the
 // credentials or the site come back.
 func LoginProblem(err error, site, identity string) (phases.Outcome, error) {
+	out, err := loginProblem(err, site, identity)
+	return out.NoAccess(), err
+}
+
+func loginProblem(err error, site, identity string) (phases.Outcome, error) {
 	if problem, ok := errors.AsType[*storeError](err); ok {
 		return problem.out, problem.err
 	}
@@ -48,10 +53,10 @@ func AskProblem(err error) (phases.Outcome, error) {
 			"VCD cannot be reached or does not answer: check spec.site, the network and VCD itself"), nil
 	case errors.Is(err, vcd.ErrTLS):
 		return phases.Fail(RemedyPoll, infrav1.CertificateNotTrustedReason,
-			"The certificate of the site is not trusted: see the VCDCluster"), nil
+			"The certificate of the site is not trusted: see the VCDCluster").NoAccess(), nil
 	case errors.Is(err, vcd.ErrUnauthorized):
 		return phases.Fail(loginPoll, infrav1.CredentialsRefusedReason,
-			"VCD refuses the credentials: see the VCDCluster"), nil
+			"VCD refuses the credentials: see the VCDCluster").NoAccess(), nil
 	}
 	return phases.Done, err
 }
@@ -68,7 +73,7 @@ func Refusal(err error, doing string) (phases.Outcome, error) {
 			nil
 	case errors.Is(err, vcd.ErrForbidden):
 		return phases.Fail(RemedyPoll, infrav1.ForbiddenReason, "%s: %v: grant the right to the user of the identity",
-			doing, err), nil
+			doing, err).NoAccess(), nil
 	case errors.Is(err, vcd.ErrConflict):
 		return phases.Fail(FirstRetry, infrav1.NameConflictReason,
 			"%s: %v: it was made just now, or the user of the identity may not see it", doing, err), nil
@@ -76,6 +81,13 @@ func Refusal(err error, doing string) (phases.Outcome, error) {
 		return phases.Fail(RemedyPoll, infrav1.RequestRefusedReason, "%s: %v", doing, err), nil
 	}
 	return phases.Done, fmt.Errorf("%s: %w", doing, err)
+}
+
+// Unread turns the failure to read something into an outcome. Whatever VCD refuses it with, nothing is known of what was
+// to be read.
+func Unread(err error, doing string) (phases.Outcome, error) {
+	out, err := Refusal(err, doing)
+	return out.NoAccess(), err
 }
 
 // TaskFailure turns a failed task into an outcome.

@@ -1,0 +1,186 @@
+package machine_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// withdraw takes access away, and returns what gives it back.
+type withdraw func(*controllertest.Env) (restore func())
+
+// faulty answers requests of an operation with a fault.
+func faulty(f vcdsim.Fault) withdraw {
+	return func(w *controllertest.Env) func() {
+		w.Sim.Faults().Add(f)
+		return w.Sim.Faults().Clear
+	}
+}
+
+// secretWithout removes or changes a key of the identity's Secret.
+func secretWithout(key string, value []byte) withdraw {
+	return func(w *controllertest.Env) func() {
+		write := func(value []byte) {
+			secret := w.Secret("tenant-credentials")
+			secret.Data[key] = value
+			w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+		}
+		was := w.Secret("tenant-credentials").Data[key]
+		write(value)
+		return func() { write(was) }
+	}
+}
+
+// without deletes an object.
+func without(get func(*controllertest.Env) client.Object) withdraw {
+	return func(w *controllertest.Env) func() {
+		obj := get(w)
+		obj.SetFinalizers(nil)
+		w.Expect(w.Client.Update(w.Ctx, obj)).To(Succeed())
+		w.Expect(w.Client.Delete(w.Ctx, obj)).To(Succeed())
+		again := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy of obj
+		again.SetResourceVersion("")
+		return func() { w.Expect(w.Client.Create(w.Ctx, again)).To(Succeed()) }
+	}
+}
+
+// edited changes the identity.
+func edited(change func(*infrav1.VCDIdentity)) withdraw {
+	return func(w *controllertest.Env) func() {
+		was := identityOf(w)
+		now := was.DeepCopy()
+		change(now)
+		w.Expect(w.Client.Update(w.Ctx, now)).To(Succeed())
+		return func() {
+			was.ResourceVersion = identityOf(w).ResourceVersion
+			w.Expect(w.Client.Update(w.Ctx, was)).To(Succeed())
+		}
+	}
+}
+
+func identityOf(w *controllertest.Env) *infrav1.VCDIdentity {
+	i := &infrav1.VCDIdentity{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"}, i)).To(Succeed())
+	return i
+}
+
+// password sets the password that VCD accepts, and ends all sessions.
+func password(w *controllertest.Env, word string) {
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		e.SetPassword("acme", "capvcd", word)
+		e.ExpireSessions()
+	})
+}
+
+func TestNoAccessIsNotABrokenMachine(t *testing.T) {
+	t.Parallel()
+	const listVMs, readVM = "GET /api/query type=vm", "GET /api/vApp/vm"
+	forbidden := func(operation string) withdraw {
+		return faulty(vcdsim.Fault{Operation: operation, Status: http.StatusForbidden})
+	}
+	tests := []struct {
+		name     string
+		withdraw withdraw
+		reason   string
+	}{
+		{"VCD does not answer", faulty(vcdsim.Fault{DropBefore: true}), infrav1.SiteUnreachableReason},
+		{"VCD answers 500", faulty(vcdsim.Fault{Status: http.StatusInternalServerError}), ""},
+		{"VCD answers 503", faulty(vcdsim.Fault{Status: http.StatusServiceUnavailable}), infrav1.SiteUnreachableReason},
+		{"VCD answers 429", faulty(vcdsim.Fault{Status: http.StatusTooManyRequests}), infrav1.ThrottledReason},
+		{"the password expired", func(w *controllertest.Env) func() {
+			password(w, "other")
+			return func() { password(w, "password") }
+		}, infrav1.CredentialsRefusedReason},
+		{"every request is refused with 401", faulty(vcdsim.Fault{Status: http.StatusUnauthorized}), ""},
+		{"every request is refused with 403", faulty(vcdsim.Fault{Status: http.StatusForbidden}), ""},
+		{"the right to list VMs is withdrawn", forbidden(listVMs), infrav1.ForbiddenReason},
+		{
+			"listing VMs is refused for another reason",
+			faulty(vcdsim.Fault{Operation: listVMs, Status: http.StatusBadRequest}), "",
+		},
+		{"the right to read VMs is withdrawn", forbidden(readVM), ""},
+		{"the password is missing", secretWithout("password", nil), infrav1.SecretIncompleteReason},
+		{"the certificate authority is another", secretWithout("ca.crt", []byte(otherCA)), ""},
+		{"the certificate authority is missing", secretWithout("ca.crt", nil), infrav1.CertificateNotTrustedReason},
+		{"the Secret is deleted", without(func(w *controllertest.Env) client.Object {
+			return w.Secret("tenant-credentials")
+		}), infrav1.SecretNotFoundReason},
+		{"the identity is deleted", without(func(w *controllertest.Env) client.Object {
+			return identityOf(w)
+		}), infrav1.IdentityNotFoundReason},
+		{"the identity is for another site", edited(func(i *infrav1.VCDIdentity) {
+			i.Spec.Site = "https://other.example.com"
+		}), infrav1.SiteNotAllowedReason},
+		{"the VCDCluster is missing", without(func(w *controllertest.Env) client.Object {
+			return w.VCDCluster()
+		}), infrav1.WaitingForClusterReason},
+		{"VCD does not know the state of VMs", func(w *controllertest.Env) func() {
+			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Status = vcdsim.Unresolved })
+			return func() { w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Status = vcdsim.PoweredOn }) }
+		}, infrav1.VMInconsistentReason},
+	}
+	for _, tt := range tests {
+		for _, moved := range []bool{false, true} {
+			name := tt.name
+			if moved {
+				name += ", after a move to another management cluster"
+			}
+			t.Run(name, func(t *testing.T) {
+				w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+				w.Ready("cp-0")
+				if moved {
+					move(w, "cp-0")
+				}
+				restore := tt.withdraw(w)
+				w.Restart(t, events.NewFakeRecorder(1000))
+
+				reasons := readyWithoutFalse(w)
+				if tt.reason != "" {
+					w.Expect(reasons).To(ContainElement(tt.reason))
+				}
+
+				restore()
+				w.Restart(t, events.NewFakeRecorder(1000))
+				_ = readyWithoutFalse(w)
+				expectReady(w, w.VCDMachine("cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+			})
+		}
+	}
+}
+
+// readyWithoutFalse makes passes for some hours, in none of which a condition of the machine is False, and returns the
+// reasons of Ready.
+func readyWithoutFalse(w *controllertest.Env) []string {
+	var reasons []string
+	for hour := range 4 {
+		for range 3 {
+			at := time.Duration(hour) * time.Hour
+			w.Later(at)
+			w.Clock.Store(int64(at))
+			_, _ = w.ReconcileMachine("cp-0")
+			m := w.VCDMachine("cp-0")
+			for _, c := range m.Status.Conditions {
+				if c.Type != clusterv1.PausedCondition {
+					w.Expect(c.Status).NotTo(Equal(metav1.ConditionFalse), "%s: %s: %s", c.Type, c.Reason, c.Message)
+				}
+			}
+			reasons = append(reasons, conditions.GetReason(m, clusterv1.ReadyCondition))
+		}
+	}
+	return reasons
+}
+
+// otherCA is no certificate.
+var otherCA = strings.ReplaceAll("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "A", "B")
