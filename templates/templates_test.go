@@ -56,6 +56,10 @@ var optional = map[string]string{
 	"VCD_API_TOKEN_B64":                  "dG9rZW4=",
 	"VCD_REFRESH_TOKEN_B64":              "dG9rZW4=",
 	"VCD_CA_BUNDLE_B64":                  "LS0tLS1CRUdJTg==",
+	"VCD_CCM_USERNAME_B64":               "Y2Nt",
+	"VCD_CCM_PASSWORD_B64":               "c2VjcmV0",
+	"VCD_CCM_API_TOKEN_B64":              "Y2NtLXRva2Vu",
+	"VCD_CCM_CREDENTIALS_SECRET":         "demo-credentials",
 	"VCD_CONTROL_PLANE_SIZING_POLICY":    "large",
 	"VCD_CONTROL_PLANE_PLACEMENT_POLICY": "rack-a",
 	"VCD_CONTROL_PLANE_STORAGE_PROFILE":  "fast",
@@ -83,8 +87,10 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 				Catalog:  "kubernetes",
 				Template: "ubuntu-2404-kube-v1.36.3",
 			}))
-			secret := find[*corev1.Secret](objects, "demo-credentials")
-			g.Expect(slices.Collect(maps.Values(secret.Data))).To(HaveEach(BeEmpty()))
+			for _, name := range []string{"demo-credentials", "demo-ccm-credentials"} {
+				secret := find[*corev1.Secret](objects, name)
+				g.Expect(slices.Collect(maps.Values(secret.Data))).To(HaveEach(BeEmpty()))
+			}
 			control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
 			g.Expect(control.Users[0].SSHAuthorizedKeys).To(BeEmpty())
 		})
@@ -155,7 +161,11 @@ func TestReferencesPointToObjectsOfTheTemplate(t *testing.T) {
 				case *infrav1.VCDIdentity:
 					g.Expect(find[*corev1.Secret](objects, o.Spec.SecretRef.Name)).NotTo(BeNil())
 				case *infrav1.VCDCluster:
-					g.Expect(find[*infrav1.VCDIdentity](objects, o.Spec.IdentityRef.Name)).NotTo(BeNil())
+					for _, ref := range []*infrav1.IdentityReference{
+						&o.Spec.IdentityRef, o.Spec.CloudProvider.IdentityRef,
+					} {
+						g.Expect(find[*infrav1.VCDIdentity](objects, ref.Name)).NotTo(BeNil())
+					}
 				}
 			}
 			for _, ref := range refs {
@@ -193,11 +203,47 @@ func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
 			for _, o := range objects {
 				if c, ok := o.(*infrav1.VCDCluster); ok {
 					g.Expect(c.Spec.CloudProvider.Mode).To(Equal(infrav1.CloudProviderManaged))
-					g.Expect(find[*infrav1.VCDIdentity](objects,
-						c.Spec.IdentityRef.Name).Spec.ShareWithClusters).To(HaveValue(BeTrue()),
-						"or it gets no credentials")
 				}
 			}
+		})
+	}
+}
+
+func TestTheCloudControllerManagerHasAnIdentityOfItsOwn(t *testing.T) {
+	for _, flavor := range flavors {
+		t.Run(nameOf(flavor), func(t *testing.T) {
+			g := NewWithT(t)
+			with := maps.Clone(needed)
+			with["VCD_USERNAME_B64"], with["VCD_PASSWORD_B64"] = "Y2FwdmNk", "cGFzc3dvcmQ="
+			with["VCD_CCM_API_TOKEN_B64"] = "Y2NtLXRva2Vu"
+
+			objects := render(t, flavor, with)
+
+			cluster := find[*infrav1.VCDCluster](objects, "demo")
+			managers := find[*infrav1.VCDIdentity](objects, cluster.Spec.IdentityRef.Name).Spec
+			g.Expect(managers.ShareWithClusters).To(BeNil(), "the manager's credentials stay with the manager")
+			ccms := find[*infrav1.VCDIdentity](objects, cluster.Spec.CloudProvider.IdentityRef.Name).Spec
+			g.Expect(ccms.ShareWithClusters).To(HaveValue(BeTrue()), "or it gets no credentials")
+			g.Expect(ccms.Site).To(Equal(managers.Site))
+			g.Expect(ccms.SecretRef).NotTo(Equal(managers.SecretRef))
+			secret := find[*corev1.Secret](objects, ccms.SecretRef.Name)
+			g.Expect(secret.Data).To(HaveKeyWithValue(infrav1.SecretAPIToken, []byte("ccm-token")))
+			g.Expect(secret.Data[infrav1.SecretPassword]).To(BeEmpty(), "nothing of the manager's is a default")
+		})
+	}
+}
+
+func TestAVariableGivesTheManagersCredentialsToTheCloudControllerManager(t *testing.T) {
+	for _, flavor := range flavors {
+		t.Run(nameOf(flavor), func(t *testing.T) {
+			g := NewWithT(t)
+			with := maps.Clone(needed)
+			with["VCD_CCM_CREDENTIALS_SECRET"] = "demo-credentials"
+
+			objects := render(t, flavor, with)
+
+			g.Expect(find[*infrav1.VCDIdentity](objects, "demo-ccm").Spec.SecretRef.Name).To(Equal("demo-credentials"))
+			g.Expect(find[*infrav1.VCDIdentity](objects, "demo").Spec.ShareWithClusters).To(BeNil())
 		})
 	}
 }

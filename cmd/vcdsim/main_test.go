@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"flag"
 	"net/url"
 	"os"
@@ -43,8 +44,9 @@ func TestItRunsUntilInterrupted(t *testing.T) {
 		text := string(out.Contents())
 		g.Expect(text).To(MatchRegexp(`VCD_SITE=https://127.0.0.1:[1-9]`))
 		for _, part := range []string{
-			"VCD_API_TOKEN=capvcd-api-token", `provider "vcd" {`, "kind: VCDIdentity",
-			"sysOrg: System", "export VCD_ORGANIZATION_VDC_NETWORK=nodes",
+			"VCD_API_TOKEN=capvcd-api-token",
+			"VCD_CCM_API_TOKEN_B64=" + base64.StdEncoding.EncodeToString([]byte("ccm-api-token")),
+			`provider "vcd" {`, "kind: VCDIdentity", "sysOrg: System", "export VCD_ORGANIZATION_VDC_NETWORK=nodes",
 		} {
 			g.Expect(text).To(ContainSubstring(part))
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -18,6 +19,7 @@ type site struct {
 	Org               vcdsim.Org
 	VDC               vcdsim.VDC
 	User              vcdsim.User // for clients: the second of the organisation, or its only one
+	CCM               vcdsim.User // for cloud controller managers: the one with their role, or User
 	Admin             vcdsim.User // its first
 	System            vcdsim.User
 	Network           string // these are empty if there is none
@@ -34,6 +36,10 @@ func newSite(m vcdsim.Model, url, caFile string) site {
 		case s.Org.Name == "" && len(org.Users) > 0 && len(org.VDCs) > 0:
 			s.Org, s.VDC = org, org.VDCs[0]
 			s.Admin, s.User = org.Users[0], org.Users[min(1, len(org.Users)-1)]
+			s.CCM = s.User
+			if i := slices.IndexFunc(org.Users, servesClusters); i >= 0 {
+				s.CCM = org.Users[i]
+			}
 		}
 	}
 	if len(s.VDC.Networks) > 0 {
@@ -45,6 +51,8 @@ func newSite(m vcdsim.Model, url, caFile string) site {
 	s.Catalog, s.Template = image(s.Org.Catalogs)
 	return s
 }
+
+func servesClusters(u vcdsim.User) bool { return u.Role == vcdsim.RoleCloudProvider }
 
 // image returns the names of the first template and its catalog; without any template, of the first catalog.
 func image(catalogs []vcdsim.Catalog) (catalog, template string) {
@@ -62,12 +70,12 @@ func image(catalogs []vcdsim.Catalog) (catalog, template string) {
 // Base64 is for values that clusterctl takes so.
 func (s site) Base64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// Token is the API token of the user, empty if there is none.
-func (s site) Token() string {
-	if len(s.User.APITokens) == 0 {
+// Token is an API token of a user, empty if there is none.
+func (s site) Token(u vcdsim.User) string {
+	if len(u.APITokens) == 0 {
 		return ""
 	}
-	return s.User.APITokens[0]
+	return u.APITokens[0]
 }
 
 // files hold what other programs read.

@@ -12,13 +12,25 @@ import (
 
 // cloudProviderErrors checks the configuration of the cloud controller manager.
 func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if ref := spec.CloudProvider.IdentityRef; ref != nil && ref.Kind == infrav1.ClusterIdentity {
-		errs = append(errs, field.Invalid(path.Child("cloudProvider", "identityRef", "kind"), ref.Kind,
-			"must be VCDIdentity: credentials of a VCDClusterIdentity are never put into a workload cluster"))
-	}
+	errs := identityOfCCMErrors(spec, path.Child("cloudProvider", "identityRef"))
 	errs = append(errs, balancerErrors(&spec.LoadBalancer, path.Child("loadBalancer"))...)
 	return append(errs, nodesErrors(&spec.CloudProvider.Nodes, path.Child("cloudProvider", "nodes"))...)
+}
+
+// identityOfCCMErrors refuses what would never install a cloud controller manager: the Nodes of such a cluster would keep
+// their taint for good.
+func identityOfCCMErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
+	const never = "credentials of a VCDClusterIdentity are never put into a workload cluster"
+	own := spec.CloudProvider.IdentityRef
+	switch {
+	case own != nil && own.Kind == infrav1.ClusterIdentity:
+		return field.ErrorList{field.Invalid(path.Child("kind"), own.Kind, "must be VCDIdentity: "+never)}
+	case own == nil && spec.IdentityRef.Kind == infrav1.ClusterIdentity &&
+		spec.CloudProvider.Mode == infrav1.CloudProviderManaged:
+		return field.ErrorList{field.Required(path, never+": name a VCDIdentity for the cloud controller manager, "+
+			"or set cloudProvider.mode to External or None")}
+	}
+	return nil
 }
 
 func balancerErrors(spec *infrav1.LoadBalancerSpec, path *field.Path) field.ErrorList {

@@ -44,6 +44,21 @@ func TestVCDClusterNotYet(t *testing.T) {
 				IdentityRef: &infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "ccm"},
 			}
 		}, []string{"spec.cloudProvider.identityRef.kind"}, "VCDIdentity"},
+		{"none of its own beside a cluster's that is several namespaces'", func(c *infrav1.VCDCluster) {
+			c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
+			c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
+		}, []string{"spec.cloudProvider.identityRef"}, "name a VCDIdentity"},
+		{"one of its own beside a cluster's that is several namespaces'", func(c *infrav1.VCDCluster) {
+			c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
+			c.Spec.CloudProvider = infrav1.CloudProviderSpec{
+				Mode:        infrav1.CloudProviderManaged,
+				IdentityRef: &infrav1.IdentityReference{Name: "ccm"},
+			}
+		}, nil, ""},
+		{"an identity of several namespaces without a cloud controller manager of ours", func(c *infrav1.VCDCluster) {
+			c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
+			c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
+		}, nil, ""},
 		{
 			"proxy", func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://proxy:3128" },
 			[]string{"spec.proxy"},

@@ -74,25 +74,14 @@ func withFurtherGateway(c *vcdsim.Config) {
 	vdc.EdgeGateways = append(vdc.EdgeGateways, gateway)
 }
 
-// newBalancedCluster brings up a cluster whose cloud controller manager has an identity of its own, and a further
-// gateway. It checks load balancers on changes only: its requests are predictable.
+// newBalancedCluster brings up a cluster with a further gateway. It checks load balancers on changes only: its requests are predictable.
 func newBalancedCluster(t *testing.T, c replica) *balancedCluster {
 	t.Helper()
 	l := newLife(t, c, 1, withFurtherGateway)
-	l.ccmIdentity = l.name + "-ccm"
 	l.balancer = map[string]any{
 		"gateways":             []any{map[string]any{"name": further, "edgeGateway": further}},
 		"driftIntervalSeconds": int64(3600),
 	}
-	user := l.State().Model.Orgs[1].Users[2]
-	l.create(&corev1.Secret{ObjectMeta: l.meta(l.ccmIdentity), StringData: map[string]string{
-		infrav1.SecretUsername: user.Name, infrav1.SecretPassword: user.Password,
-		infrav1.SecretCABundle: string(l.CA()),
-	}})
-	share := true
-	l.create(&infrav1.VCDIdentity{ObjectMeta: l.meta(l.ccmIdentity), Spec: infrav1.VCDIdentitySpec{
-		Site: l.URL(), SecretRef: infrav1.LocalSecretReference{Name: l.ccmIdentity}, ShareWithClusters: &share,
-	}})
 	l.born()
 	return &balancedCluster{guest: &guest{life: l, workload: l.workloadClient()}}
 }

@@ -39,7 +39,7 @@ func TestTheCloudProviderOfAWholeCluster(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, newReplica(t, "ccm", "--cloud-provider-look=2s",
 		"--cloud-provider-registry=registry.example.com/vcd", "--cloud-provider-version=v2.0.0"), 0,
-		func(c *vcdsim.Config) { c.Model.Orgs[1].Users[1].APITokens = []string{ccmToken} })
+		func(c *vcdsim.Config) { c.Model.Orgs[1].Users[2].APITokens = []string{ccmToken} })
 	l.born()
 	gst := &guest{life: l, workload: l.workloadClient()}
 
@@ -145,7 +145,7 @@ func (gst *guest) holdsCredentials(key, value string) {
 	}, patience, "100ms").Should(Equal(value))
 }
 
-// identitySecret changes a key of the Secret of the cluster's identity.
+// identitySecret changes a key of the Secret of the cloud controller manager's identity.
 func (gst *guest) identitySecret(values map[string]string) {
 	gst.t.Helper()
 	data := map[string]any{}
@@ -154,7 +154,7 @@ func (gst *guest) identitySecret(values map[string]string) {
 	}
 	raw, err := json.Marshal(map[string]any{"data": data})
 	gst.g.Expect(err).NotTo(HaveOccurred())
-	gst.patch(&corev1.Secret{ObjectMeta: gst.meta(gst.name + "-credentials")}, string(raw))
+	gst.patch(&corev1.Secret{ObjectMeta: gst.meta(gst.name + "-ccm-credentials")}, string(raw))
 }
 
 func (gst *guest) rotates() {
@@ -233,7 +233,7 @@ func (gst *guest) givesWayToAnother() {
 	gst.works()
 }
 
-// keepsSystemOut gives the cluster's identity the name of a system administrator: nothing of it leaves its own Secret.
+// keepsSystemOut gives the cloud controller manager's identity the name of a system administrator: nothing of it leaves its own Secret.
 func (gst *guest) keepsSystemOut() {
 	gst.t.Log("a system administrator")
 	gst.identitySecret(map[string]string{"apiToken": "", "username": "System/administrator", "password": systemCanary})
@@ -256,7 +256,8 @@ func (gst *guest) keepsSystemOut() {
 			gst.g.Expect(found).To(BeZero(), "%T has the password of a system administrator", list)
 		}
 	}
-	gst.identitySecret(map[string]string{"username": "capvcd", "password": gst.password()})
+	user := gst.State().Model.Orgs[1].Users[2]
+	gst.identitySecret(map[string]string{"username": user.Name, "password": user.Password})
 	gst.works()
 }
 

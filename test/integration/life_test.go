@@ -38,7 +38,6 @@ type life struct {
 	name, endpoint string
 	controlPlanes  int
 	workers        int
-	ccmIdentity    string         // of the cloud controller manager; empty: that of the cluster
 	balancer       map[string]any // spec.loadBalancer of the VCDCluster; nil: as in the template
 }
 
@@ -97,8 +96,7 @@ func (l *life) manifest() []*unstructured.Unstructured {
 	return out
 }
 
-// adapt gives machines the label of the replica, a second network, a health check that may replace the only worker, and
-// the cloud controller manager its identity.
+// adapt gives machines the label of the replica, a second network, and a health check that may replace the only worker.
 func (l *life) adapt(object *unstructured.Unstructured) {
 	l.t.Helper()
 	put := func(value any, path ...string) {
@@ -106,9 +104,6 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 	}
 	switch object.GetKind() {
 	case "VCDCluster":
-		if l.ccmIdentity != "" {
-			put(l.ccmIdentity, "spec", "cloudProvider", "identityRef", "name")
-		}
 		for key, value := range l.balancer {
 			put(value, "spec", "loadBalancer", key)
 		}

@@ -30,6 +30,8 @@ var needed = map[string]string{
 var optional = map[string]string{
 	"VCD_USERNAME_B64":                   "Y2FwdmNk",
 	"VCD_PASSWORD_B64":                   "cGFzc3dvcmQ=",
+	"VCD_CCM_API_TOKEN_B64":              "Y2NtLXRva2Vu",
+	"VCD_CCM_CREDENTIALS_SECRET":         "demo-credentials",
 	"VCD_CONTROL_PLANE_SIZING_POLICY":    "large",
 	"VCD_CONTROL_PLANE_PLACEMENT_POLICY": "rack-a",
 	"VCD_WORKER_SIZING_POLICY":           "small",

@@ -86,6 +86,12 @@ func (s *Site) Variables() map[string]string { return Variables(s.Simulator) }
 func Variables(simulator *vcdsim.Simulator) map[string]string {
 	org := simulator.State().Model.Orgs[1]
 	user, vdc := org.Users[1], org.VDCs[0]
+	ccm := user
+	for _, u := range org.Users {
+		if u.Role == vcdsim.RoleCloudProvider {
+			ccm = u
+		}
+	}
 	encode := base64.StdEncoding.EncodeToString
 	return map[string]string{
 		"VCD_SITE":                     simulator.URL(),
@@ -96,6 +102,8 @@ func Variables(simulator *vcdsim.Simulator) map[string]string {
 		"VCD_TEMPLATE_NAME":            TemplateName(programs.KubernetesVersion),
 		"VCD_USERNAME_B64":             encode([]byte(user.Name)),
 		"VCD_PASSWORD_B64":             encode([]byte(user.Password)),
+		"VCD_CCM_USERNAME_B64":         encode([]byte(ccm.Name)),
+		"VCD_CCM_PASSWORD_B64":         encode([]byte(ccm.Password)),
 		"VCD_CA_BUNDLE_B64":            encode(simulator.CA()),
 	}
 }
