@@ -87,6 +87,9 @@ const (
 	// CloudProviderDroppedAnnotation on that Secret lists the objects to remove from the workload cluster because
 	// they are no longer in the Secret, as JSON.
 	CloudProviderDroppedAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-dropped"
+	// CloudProviderInheritedAnnotation on a VCDCluster has what its cloud controller manager takes over from the
+	// configuration of another one, as JSON: what spec.loadBalancer leaves open. Remove it to have the defaults.
+	CloudProviderInheritedAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-inherited"
 	// CloudProviderCredentialsAnnotation on that Secret is the version of the credentials in it. They logged in.
 	CloudProviderCredentialsAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-credentials"
 	// CloudProviderLabel on a Cluster selects it for the ClusterResourceSets with its cloud controller manager.
@@ -255,6 +258,10 @@ const (
 	// ForeignCloudProviderReason means that another cloud controller manager is installed in the workload cluster.
 	// Remove the objects in the message, or set spec.cloudProvider.mode to External.
 	ForeignCloudProviderReason = "ForeignCloudProvider"
+	// CloudProviderConfigDiffersReason means that the configuration of another cloud controller manager in the
+	// workload cluster cannot be read, or has values that ours would not have: load balancers could move. Set the
+	// fields in the message, or delete the ConfigMap if the change is meant.
+	CloudProviderConfigDiffersReason = "CloudProviderConfigDiffers"
 	// IdentityNotSharedReason means that the identity does not allow its credentials in workload clusters. Set
 	// spec.shareWithClusters of the identity, or name another in spec.cloudProvider.identityRef.
 	IdentityNotSharedReason = "IdentityNotShared"

@@ -29,6 +29,8 @@ func (s *scope) config() (*vcdconfig.Config, error) {
 		ClusterID:    c.Spec.InfraID,
 		Nodes:        r.nodes(c.Spec.CloudProvider.Nodes, c.Status.OVDC.ID),
 	}
+	values, err := inheritedBy(c)
+	r.note("metadata.annotations", errors.Join(err, values.complete(&config.LoadBalancer)))
 	if !vapp.PerMachine(c) { // Otherwise nodes are found by their provider IDs.
 		config.VAppName = vapp.Name(c, s.cluster.Name)
 	}

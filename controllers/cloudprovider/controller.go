@@ -130,7 +130,7 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 // install takes the next step to a cloud controller manager of ours in the workload cluster.
 func install(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Sequence(ctx,
-		s.prerequisites, s.read, s.credentials, s.findGateways, s.choose, s.ready, s.refuseForeign, s.write, s.inspect)
+		s.prerequisites, s.read, s.credentials, s.findGateways, s.choose, s.ready, s.takeOver, s.write, s.inspect)
 }
 
 func managed(c *infrav1.VCDCluster) bool {
@@ -216,19 +216,6 @@ func (s *scope) ready(context.Context) (phases.Outcome, error) {
 			nil
 	}
 	return phases.Done, nil
-}
-
-// refuseForeign makes sure, before anything is installed, that there is no other cloud controller manager in the
-// workload cluster.
-func (s *scope) refuseForeign(ctx context.Context) (phases.Outcome, error) {
-	if s.secret != nil {
-		return phases.Done, nil
-	}
-	w, out := s.connect(ctx)
-	if out != phases.Done {
-		return out, nil
-	}
-	return w.foreign(ctx)
 }
 
 // connect returns a client of the workload cluster.

@@ -13,6 +13,12 @@ func installing(r events.EventRecorder, c *infrav1.VCDCluster, image string) {
 		"Installing cloud controller manager "+image+" in the workload cluster")
 }
 
+// takenOver records what the cloud controller manager of c does because the one before did.
+func takenOver(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
+	phases.Happened(r, c, "CloudProviderConfigInherited", "Taken over from the configuration in the workload cluster; set it "+
+		"in spec.loadBalancer to have it there: "+phases.Few(what))
+}
+
 // repaired records that objects were changed or deleted that belong to the cloud controller manager of c, and that it
 // is applied anew.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {

@@ -80,7 +80,7 @@ type checker struct {
 }
 
 func (c checker) complete(env ccmconfig.Environment) {
-	c.VCD.Host = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(c.VCD.Host, "/"), "/api"), "/")
+	c.VCD.Host = siteOf(c.VCD.Host)
 	if c.RDE.ID == "" && strings.HasPrefix(c.ClusterID, entityURN) {
 		c.RDE.ID = c.ClusterID
 	}
@@ -94,6 +94,11 @@ func (c checker) complete(env ccmconfig.Environment) {
 	c.VCD.VDCs = distinct(vdcs)
 	c.Nodes.VApps = distinct(append([]string{c.VAppName}, c.Nodes.VApps...))
 	c.VCD.CABundle = ccmconfig.ReadCA(c.Report, env, "vcd.caBundle", c.VCD.CABundle, c.VCD.CABundleFile)
+}
+
+// siteOf returns the address of a site without what its API adds.
+func siteOf(host string) string {
+	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(host, "/"), "/api"), "/")
 }
 
 // distinct returns the values that are not empty, each once, in their order.

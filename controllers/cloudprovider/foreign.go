@@ -1,0 +1,163 @@
+package cloudprovider
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// clouds are values of --cloud-provider by which controller managers serve Nodes that may be on VCD. Other programs, such
+// as cluster-autoscaler, have a flag of this name, too, with names of their own.
+var clouds = []string{"vmware-cloud-director", "vsphere", "openstack", "cloudstack", "external-cloudstack"}
+
+// controllerFlags are flags that controller managers have and other programs with --cloud-provider do not.
+var controllerFlags = []string{
+	"--allocate-node-cidrs", "--allow-untagged-cloud", "--concurrent-service-syncs", "--configure-cloud-routes",
+	"--controllers", "--node-monitor-period", "--node-status-update-frequency", "--route-reconciliation-period",
+	"--use-service-account-credentials",
+}
+
+// foreign reports whether another cloud controller manager, or a configuration that ours cannot replace, is in the
+// workload cluster, and what to remove.
+func (w *workload) foreign(ctx context.Context) (phases.Outcome, error) {
+	config, err := w.config(ctx)
+	if err != nil {
+		return phases.Done, err
+	}
+	if config != nil && config.Immutable != nil && *config.Immutable {
+		return w.foreignBeside(ctx, "ConfigMap "+addons.Namespace+"/"+addons.ConfigMapName+" (immutable)")
+	}
+	return w.foreignBeside(ctx)
+}
+
+// foreignBeside reports whether another cloud controller manager is in the workload cluster, or what is given.
+func (w *workload) foreignBeside(ctx context.Context, found ...string) (phases.Outcome, error) {
+	for _, list := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &appsv1.DaemonSetList{}, &appsv1.StatefulSetList{}, &corev1.PodList{},
+	} {
+		options := []client.ListOption{client.Limit(inspectPage)}
+		if _, pods := list.(*corev1.PodList); pods {
+			options = append(options, client.InNamespace(addons.Namespace))
+		}
+		for more := true; more; more = list.GetContinue() != "" {
+			if err := w.List(ctx, list, append(options, client.Continue(list.GetContinue()))...); err != nil {
+				return phases.Done, &workloadError{err}
+			}
+			found = append(found, w.foreignIn(list)...)
+		}
+	}
+	if len(found) == 0 {
+		return phases.Done, nil
+	}
+	slices.Sort(found)
+	return phases.Fail(session.RemedyPoll, infrav1.ForeignCloudProviderReason,
+		"Another cloud controller manager is installed in the workload cluster: remove %s, and what put it there, "+
+			"such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to External",
+		phases.Few(found)), nil
+}
+
+// foreignIn returns the cloud controller managers of a list that are not this cluster's.
+func (w *workload) foreignIn(list client.ObjectList) []string {
+	var found []string
+	add := func(kind string, meta metav1.ObjectMeta, pod corev1.PodSpec) {
+		if i := slices.IndexFunc(pod.Containers, isCloudProvider); i >= 0 &&
+			meta.Annotations[infrav1.CloudProviderOfAnnotation] != w.infraID {
+			found = append(found, fmt.Sprintf("%s %s/%s (%s)", kind, meta.Namespace, meta.Name, pod.Containers[i].Image))
+		}
+	}
+	switch l := list.(type) {
+	case *appsv1.DeploymentList:
+		for i := range l.Items {
+			add("Deployment", l.Items[i].ObjectMeta, l.Items[i].Spec.Template.Spec)
+		}
+	case *appsv1.DaemonSetList:
+		for i := range l.Items {
+			add("DaemonSet", l.Items[i].ObjectMeta, l.Items[i].Spec.Template.Spec)
+		}
+	case *appsv1.StatefulSetList:
+		for i := range l.Items {
+			add("StatefulSet", l.Items[i].ObjectMeta, l.Items[i].Spec.Template.Spec)
+		}
+	case *corev1.PodList:
+		for i := range l.Items {
+			if kind := podKind(&l.Items[i]); kind != "" {
+				add(kind, l.Items[i].ObjectMeta, l.Items[i].Spec)
+			}
+		}
+	}
+	return found
+}
+
+// podKind returns what to call a pod that no workload object stands for; empty for others.
+func podKind(pod *corev1.Pod) string {
+	_, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed:
+		return ""
+	case mirrored:
+		return "static Pod"
+	case metav1.GetControllerOfNoCopy(pod) == nil:
+		return "Pod"
+	}
+	return ""
+}
+
+// config returns the configuration of a cloud controller manager in the workload cluster; nil if there is none.
+func (w *workload) config(ctx context.Context) (*corev1.ConfigMap, error) {
+	config := &corev1.ConfigMap{}
+	err := w.Get(ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName}, config)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &workloadError{err}
+	}
+	return config, nil
+}
+
+// isCloudProvider reports whether a container runs a cloud controller manager, by the name of its image or program, or
+// by its flags.
+func isCloudProvider(c corev1.Container) bool {
+	image, _, _ := strings.Cut(path.Base(c.Image), "@")
+	image, _, _ = strings.Cut(image, ":")
+	words := slices.Concat(c.Command, c.Args)
+	names := []string{image}
+	if len(words) > 0 {
+		names = append(names, path.Base(words[0]))
+	}
+	return slices.ContainsFunc(names, isCloudProviderName) || hasCloudProviderFlags(words)
+}
+
+func isCloudProviderName(name string) bool {
+	return name == addons.Repository || strings.HasSuffix(name, "cloud-controller-manager")
+}
+
+// hasCloudProviderFlags reports whether a command line is that of a cloud controller manager, or of a
+// kube-controller-manager that is one.
+func hasCloudProviderFlags(words []string) bool {
+	cloud, controllers := "", false
+	for i, word := range words {
+		name, value, given := strings.Cut(word, "=")
+		if !given && i+1 < len(words) {
+			value = words[i+1]
+		}
+		if name == "--cloud-provider" && value != "external" {
+			cloud = value
+		}
+		controllers = controllers || slices.Contains(controllerFlags, name)
+	}
+	return slices.Contains(clouds, cloud) || cloud != "" && controllers
+}

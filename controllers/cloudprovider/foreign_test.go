@@ -1,0 +1,133 @@
+package cloudprovider
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// runs returns what runs a container in a workload cluster.
+func runs(kind client.Object, namespace, name string, c corev1.Container) client.Object {
+	c.Name = "c"
+	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar", Image: "sidecar:1"}, c}}
+	kind.SetNamespace(namespace)
+	kind.SetName(name)
+	switch o := kind.(type) {
+	case *appsv1.Deployment:
+		o.Spec.Template.Spec = pod
+	case *appsv1.DaemonSet:
+		o.Spec.Template.Spec = pod
+	case *appsv1.StatefulSet:
+		o.Spec.Template.Spec = pod
+	case *corev1.Pod:
+		o.Spec = pod
+	}
+	return kind
+}
+
+func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
+	cpi := corev1.Container{
+		Image: "projects.registry.vmware.com/vmware-cloud-director/cloud-provider-for-cloud-director:1.6.1",
+	}
+	mirror := map[string]string{corev1.MirrorPodAnnotationKey: "1"}
+	owner := []metav1.OwnerReference{{Kind: "Node", Name: "n", Controller: ptr.To(true)}}
+	tests := []struct {
+		name   string
+		object client.Object
+		names  string // what is to be removed
+	}{
+		{
+			"CPI 1.6.1", runs(&appsv1.Deployment{}, "kube-system", "vmware-cloud-director-ccm", cpi),
+			"Deployment kube-system/vmware-cloud-director-ccm",
+		},
+		{
+			"that of another cloud", runs(&appsv1.DaemonSet{}, "cloud", "ccm",
+				corev1.Container{Image: "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0"}),
+			"DaemonSet cloud/ccm",
+		},
+		{"a stateful one", runs(&appsv1.StatefulSet{}, "cloud", "ccm", cpi), "StatefulSet cloud/ccm"},
+		{
+			"one that kubelet runs by itself",
+			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror, OwnerReferences: owner}}, "kube-system",
+				"ccm-node-1", cpi), "static Pod kube-system/ccm-node-1",
+		},
+		{"one that was started by hand", runs(&corev1.Pod{}, "kube-system", "ccm", cpi), "Pod kube-system/ccm"},
+		{
+			"one by its flag", runs(&appsv1.Deployment{}, "cloud", "mine",
+				corev1.Container{Image: "mine:1", Args: []string{"--cloud-provider", "vsphere"}}),
+			"Deployment cloud/mine",
+		},
+		{
+			"one of a cloud that is not known", runs(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{
+				Image: "mine@sha256:1", Command: []string{"/bin/mine", "--cloud-provider=mine", "--allow-untagged-cloud"},
+			}), "Deployment cloud/mine",
+		},
+		{
+			"one by its program", runs(&appsv1.Deployment{}, "cloud", "mine",
+				corev1.Container{Image: "mine:1", Command: []string{"/bin/acme-cloud-controller-manager"}}),
+			"Deployment cloud/mine",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newCCMEnv(t)
+			w.Expect(w.Workload.Create(w.Ctx, tt.object)).To(Succeed())
+
+			w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.ForeignCloudProviderReason),
+				HaveField("Message", ContainSubstring(tt.names))))
+
+			w.Expect(w.set("-cloud-provider")).To(BeNil())
+			w.Expect(w.Workload.Delete(w.Ctx, tt.object)).To(Succeed())
+			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason), "once it is removed, ours comes")
+		})
+	}
+}
+
+func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
+	replicaSet := []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "r", Controller: ptr.To(true)}}
+	tests := []struct {
+		name   string
+		object client.Object
+	}{
+		{
+			"cluster-autoscaler has a flag of the same name",
+			runs(&appsv1.Deployment{}, "kube-system", "cluster-autoscaler", corev1.Container{
+				Image:   "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0",
+				Command: []string{"./cluster-autoscaler", "--cloud-provider=clusterapi", "--cluster-name=demo"},
+			}),
+		},
+		{
+			"a controller manager that leaves clouds to others", runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "1"},
+			}}, "kube-system", "kcm", corev1.Container{
+				Image: "registry.k8s.io/kube-controller-manager:v1.36.3",
+				Args:  []string{"--cloud-provider=external", "--controllers=*"},
+			}),
+		},
+		{"anything else", runs(&appsv1.Deployment{}, "shop", "web", corev1.Container{Image: "nginx"})},
+		{
+			"pods of a Deployment, which counts itself",
+			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: replicaSet}}, "kube-system", "p",
+				corev1.Container{Image: "cloud-provider-for-cloud-director:2"}),
+		},
+		{
+			"one that has ended", runs(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}, "kube-system", "p",
+				corev1.Container{Image: "cloud-provider-for-cloud-director:2"}),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newCCMEnv(t)
+			w.Expect(w.Workload.Create(w.Ctx, tt.object)).To(Succeed())
+
+			w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+		})
+	}
+}

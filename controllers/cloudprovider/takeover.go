@@ -1,0 +1,256 @@
+package cloudprovider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// configName is the configuration in the workload cluster, for messages.
+const configName = "ConfigMap " + addons.Namespace + "/" + addons.ConfigMapName
+
+// remedies are what to do about a difference between the configuration in the workload cluster and ours, by key.
+var remedies = map[string]string{
+	"clusterid": "it names the load balancers in VCD, and spec.infraID cannot change: keep spec.cloudProvider.mode " +
+		"External",
+	"vAppName":               "set spec.vApp.name of a new VCDCluster",
+	"loadbalancer.network":   "it decides the edge gateway: spec.ovdcNetwork must be the same network",
+	"loadbalancer.oneArm":    "set spec.loadBalancer.oneArm.internalRange to the value found",
+	"loadbalancer.vipSubnet": "set spec.loadBalancer.vipSubnet to the value found",
+	"loadbalancer.certAlias": "set spec.loadBalancer.certificateAlias to the value found",
+	"loadbalancer.enabled":   "correct spec.loadBalancer.mode",
+}
+
+// inherited is what is taken over from the configuration of another cloud controller manager where the VCDCluster has no
+// value of its own.
+type inherited struct {
+	OneArm           string `json:"oneArm,omitempty"` // first-last
+	VIPSubnet        string `json:"vipSubnet,omitempty"`
+	CertificateAlias string `json:"certificateAlias,omitempty"`
+}
+
+func inheritedBy(c *infrav1.VCDCluster) (inherited, error) {
+	var values inherited
+	note := c.Annotations[infrav1.CloudProviderInheritedAnnotation]
+	if note == "" {
+		return values, nil
+	}
+	if err := json.Unmarshal([]byte(note), &values); err != nil {
+		return values, fmt.Errorf("annotation %s: %w", infrav1.CloudProviderInheritedAnnotation, err)
+	}
+	return values, nil
+}
+
+// complete sets what b lacks.
+func (i inherited) complete(b *vcdconfig.LoadBalancer) error {
+	var errs [2]error
+	if i.OneArm != "" && b.OneArm == nil {
+		var addresses vcdconfig.Range
+		addresses, errs[0] = vcdconfig.ParseRange(i.OneArm)
+		b.OneArm = &addresses
+	}
+	if i.VIPSubnet != "" && !b.VIPSubnet.IsValid() {
+		b.VIPSubnet, errs[1] = netip.ParsePrefix(i.VIPSubnet)
+	}
+	if b.CertAlias == "" {
+		b.CertAlias = i.CertificateAlias
+	}
+	return errors.Join(errs[:]...)
+}
+
+// names are the keys and values, for messages.
+func (i inherited) names() []string {
+	var all []string
+	for key, value := range map[string]string{
+		"oneArm": i.OneArm, "vipSubnet": i.VIPSubnet, "certAlias": i.CertificateAlias,
+	} {
+		if value != "" {
+			all = append(all, key+" "+value)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// takeOver makes sure, before anything is installed, that there is no other cloud controller manager in the workload
+// cluster, and that ours will serve Services as the one before did. It removes a configuration that ours cannot replace.
+func (s *scope) takeOver(ctx context.Context) (phases.Outcome, error) {
+	if s.secret != nil {
+		return phases.Done, nil
+	}
+	w, out := s.connect(ctx)
+	if out != phases.Done {
+		return out, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	out, err := s.takeOverFrom(limited, w)
+	if err != nil {
+		return unanswered(ctx, err)
+	}
+	return out, nil
+}
+
+func (s *scope) takeOverFrom(ctx context.Context, w *workload) (phases.Outcome, error) {
+	config, err := w.config(ctx)
+	if err != nil {
+		return phases.Done, err
+	}
+	if config != nil && config.Annotations[infrav1.CloudProviderOfAnnotation] == w.infraID {
+		config = nil // The manager wrote it.
+	}
+	if config != nil {
+		if out, err := s.inherit(ctx, w, config); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	if out, err := w.foreignBeside(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	if config == nil || config.Immutable == nil || !*config.Immutable {
+		return phases.Done, nil
+	}
+	err = w.Delete(ctx, config, client.Preconditions{UID: &config.UID, ResourceVersion: &config.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return phases.Done, &workloadError{err}
+	}
+	return phases.Done, nil
+}
+
+// inherit compares the configuration that was found with ours, and takes over what the VCDCluster leaves open.
+func (s *scope) inherit(ctx context.Context, w *workload, config *corev1.ConfigMap) (phases.Outcome, error) {
+	found, err := w.parse(ctx, config)
+	if lost := (*workloadError)(nil); errors.As(err, &lost) {
+		return phases.Done, err
+	}
+	if err != nil {
+		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigDiffersReason,
+			"%s of another cloud controller manager cannot be read (%v): correct it, or delete it if no load balancers "+
+				"depend on it", configName, err), nil
+	}
+	values := inherited{CertificateAlias: found.LoadBalancer.CertAlias}
+	if found.LoadBalancer.OneArm != nil {
+		values.OneArm = found.LoadBalancer.OneArm.StartIP.String() + "-" + found.LoadBalancer.OneArm.EndIP.String()
+	}
+	if found.LoadBalancer.VIPSubnet.IsValid() {
+		values.VIPSubnet = found.LoadBalancer.VIPSubnet.String()
+	}
+	wanted, err := s.rendered(values)
+	if err != nil {
+		return phases.Done, err
+	}
+	if vdc := s.vcdCluster.Status.OVDC; found.VCD.VDC == "" || found.VCD.VDC == vdc.Name {
+		found.VCD.VDC = vdc.ID
+	}
+	if differences := vcdconfig.Differences(found, wanted); len(differences) > 0 {
+		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigDiffersReason,
+			"%s of another cloud controller manager differs from what this VCDCluster asks for, which could move load "+
+				"balancers: %s; or delete the ConfigMap if the change is meant", configName, listed(differences)), nil
+	}
+	return phases.Done, s.record(ctx, values)
+}
+
+// rendered returns our configuration, completed with what is inherited, as it is read.
+func (s *scope) rendered(values inherited) (vcdconfig.Config, error) {
+	var read vcdconfig.Config
+	config, err := s.config()
+	if err == nil {
+		err = values.complete(&config.LoadBalancer)
+	}
+	if err != nil {
+		return read, err
+	}
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		return read, fmt.Errorf("writing the configuration of the cloud controller manager: %w", err)
+	}
+	return read, decode(text, &read, "")
+}
+
+// record stores what the VCDCluster inherits before the configuration that has it is replaced.
+func (s *scope) record(ctx context.Context, values inherited) error {
+	c := s.vcdCluster
+	if values == (inherited{}) {
+		return nil
+	}
+	note, err := json.Marshal(values)
+	if err != nil {
+		return fmt.Errorf("writing what is inherited: %w", err)
+	}
+	if c.Annotations[infrav1.CloudProviderInheritedAnnotation] == string(note) {
+		return nil
+	}
+	notes.Set(c, infrav1.CloudProviderInheritedAnnotation, string(note))
+	if s.patcher, err = phases.Store(ctx, s.Client, c, s.patcher); err != nil {
+		return err
+	}
+	takenOver(s.Recorder, c, values.names())
+	return nil
+}
+
+// parse reads the configuration of another cloud controller manager, with the id of the cluster that it finds beside it.
+// The error contains no values of secrets.
+func (w *workload) parse(ctx context.Context, config *corev1.ConfigMap) (vcdconfig.Config, error) {
+	var found vcdconfig.Config
+	text, ok := config.Data[addons.ConfigKey]
+	if !ok {
+		return found, fmt.Errorf("key %s is missing", addons.ConfigKey)
+	}
+	id := &corev1.Secret{}
+	err := w.Get(ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.ClusterIDName}, id)
+	if client.IgnoreNotFound(err) != nil {
+		return found, &workloadError{err}
+	}
+	return found, decode([]byte(text), &found, strings.TrimSpace(string(id.Data[addons.ClusterIDKey])))
+}
+
+// decode reads a configuration; id is the cluster's if the file has none.
+func decode(text []byte, into *vcdconfig.Config, id string) error {
+	report, err := ccmconfig.Decode(text, into, ccmconfig.Environment{Getenv: func(name string) string {
+		if name == "CLUSTER_ID" {
+			return id
+		}
+		return ""
+	}})
+	if err != nil {
+		return err
+	}
+	return report.Err()
+}
+
+// listed describes differences, with what to do about each.
+func listed(differences []vcdconfig.Difference) string {
+	all := make([]string, 0, len(differences))
+	for _, d := range differences {
+		remedy := remedies[d.Key]
+		if remedy == "" {
+			remedy = "make the VCDCluster ask for the value found"
+		}
+		all = append(all, fmt.Sprintf("%s is %s there and would become %s (%s)", d.Key, orNone(d.Found),
+			orNone(d.Wanted), remedy))
+	}
+	return strings.Join(all, "; ")
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "unset"
+	}
+	return value
+}

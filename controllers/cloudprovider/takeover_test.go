@@ -1,0 +1,183 @@
+package cloudprovider
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+)
+
+// cpiConfig is the ConfigMap of CPI 1.6.1, whose id of the cluster is in a Secret.
+func cpiConfig(w *ccmEnv, change ...string) *corev1.ConfigMap {
+	text := strings.NewReplacer(change...).Replace(`vcd:
+  host: ` + w.Sim.URL() + `
+  org: acme
+  vdc: acme-vdc
+loadbalancer:
+  oneArm:
+    startIP: "192.168.8.2"
+    endIP: "192.168.8.100"
+  ports:
+    http: 80
+    https: 443
+  network: nodes
+  vipSubnet: ""
+  certAlias: wildcard
+  enableVirtualServiceSharedIP: false
+clusterid: ""
+vAppName: ` + controllertest.ClusterName + `
+`)
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ConfigMapName},
+		Immutable:  ptr.To(true), Data: map[string]string{addons.ConfigKey: text},
+	}
+}
+
+// leave puts objects into the workload cluster as CPI leaves them, with the id of the cluster.
+func (w *ccmEnv) leave(id string, objects ...client.Object) {
+	objects = append(objects, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ClusterIDName},
+		Data:       map[string][]byte{addons.ClusterIDKey: []byte(id)},
+	})
+	for _, o := range objects {
+		w.Expect(w.Workload.Create(w.Ctx, o)).To(Succeed())
+	}
+}
+
+func (w *ccmEnv) configMap() error {
+	return w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName},
+		&corev1.ConfigMap{})
+}
+
+func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
+	w := newCCMEnv(t)
+	cpi := runs(&appsv1.Deployment{}, addons.Namespace, addons.DeploymentName,
+		corev1.Container{Image: "cloud-provider-for-cloud-director:1.6.1"})
+	w.leave("infra-1", cpiConfig(w, `vipSubnet: ""`, `vipSubnet: "10.0.0.0/24"`), cpi)
+
+	w.Expect(w.pass().Reason).To(Equal(infrav1.ForeignCloudProviderReason))
+	w.Expect(w.configMap()).To(Succeed(), "nothing is touched while CPI runs")
+	w.Expect(w.Workload.Delete(w.Ctx, cpi)).To(Succeed())
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+
+	got := w.configured().LoadBalancer
+	w.Expect(got.OneArm).To(HaveValue(HaveField("StartIP", HaveField("String()", "192.168.8.2"))))
+	w.Expect(got.OneArm.EndIP.String()).To(Equal("192.168.8.100"))
+	w.Expect(got.VIPSubnet.String()).To(Equal("10.0.0.0/24"))
+	w.Expect(got.CertAlias).To(Equal("wildcard"))
+	w.Expect(w.configMap()).NotTo(Succeed(), "Cluster API could not replace what is immutable")
+	w.Expect(w.Events).To(Receive(ContainSubstring("oneArm 192.168.8.2-192.168.8.100")))
+	w.apply()
+	w.reconciler = w.newReconciler()
+	w.pass()
+	w.Expect(w.configured().LoadBalancer).To(Equal(got), "it is not forgotten once the source is gone")
+
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/25" })
+	w.pass()
+	w.Expect(w.configured().LoadBalancer.VIPSubnet.String()).To(Equal("10.0.0.0/25"), "the spec has the last word")
+}
+
+func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T) {
+	tests := []struct {
+		name   string
+		id     string
+		change []string
+		spec   func(*infrav1.VCDCluster)
+		want   []string
+	}{
+		{
+			name: "another id", id: "prod",
+			want: []string{"clusterid is prod there and would become infra-1", "spec.infraID cannot change"},
+		},
+		{
+			name: "no id at all", id: "",
+			want: []string{"clusterid is unset there and would become infra-1"},
+		},
+		{
+			name: "another external subnet", id: "infra-1", change: []string{`vipSubnet: ""`, `vipSubnet: "10.1.0.0/24"`},
+			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" },
+			want: []string{
+				"loadbalancer.vipSubnet is 10.1.0.0/24 there and would become 10.0.0.0/24",
+				"set spec.loadBalancer.vipSubnet",
+			},
+		},
+		{
+			name: "an external subnet that CPI does not know", id: "infra-1",
+			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" },
+			want: []string{"loadbalancer.vipSubnet is unset there and would become 10.0.0.0/24"},
+		},
+		{
+			name: "another certificate", id: "infra-1",
+			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.CertificateAlias = "mine" },
+			want: []string{"loadbalancer.certAlias is wildcard there and would become mine"},
+		},
+		{
+			name: "another network", id: "infra-1", change: []string{"network: nodes", "network: dmz"},
+			want: []string{"loadbalancer.network is dmz there and would become nodes", "it decides the edge gateway"},
+		},
+		{
+			name: "another organisation and VDC", id: "infra-1", change: []string{"org: acme", "org: other", "acme-vdc", "old"},
+			want: []string{"vcd.org is other there", "vcd.vdc is old there"},
+		},
+		{
+			name: "no load balancers any more", id: "infra-1",
+			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled },
+			want: []string{"loadbalancer.enabled is true there and would become false"},
+		},
+		{
+			name: "what cannot be read", id: "infra-1", change: []string{"oneArm:", "twoArm:"},
+			want: []string{"cannot be read", "loadbalancer.twoArm"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newCCMEnv(t)
+			w.leave(tt.id, cpiConfig(w, tt.change...))
+			if tt.spec != nil {
+				w.changeCluster(tt.spec)
+			}
+
+			got := w.pass()
+
+			w.Expect(got.Reason).To(Equal(infrav1.CloudProviderConfigDiffersReason), got.Message)
+			for _, part := range tt.want {
+				w.Expect(got.Message).To(ContainSubstring(part))
+			}
+			w.nothingIsGiven()
+			w.Expect(w.configMap()).To(Succeed())
+			w.Expect(w.vcdClusterNow().Annotations).NotTo(HaveKey(infrav1.CloudProviderInheritedAnnotation))
+		})
+	}
+}
+
+func TestSecretsInAConfigurationThatDiffersAreNotShown(t *testing.T) {
+	w := newCCMEnv(t)
+	w.leave("prod", cpiConfig(w, "  org: acme\n", "  org: other\n  secret: [hidden-word]\n  refreshtoken: hidden-token\n"))
+
+	got := w.pass()
+
+	w.Expect(got.Reason).To(Equal(infrav1.CloudProviderConfigDiffersReason))
+	w.Expect(got.Message).NotTo(ContainSubstring("hidden"))
+}
+
+func TestAConfigurationOfOursIsReplacedByWhatTheSpecSays(t *testing.T) {
+	w := newCCMEnv(t)
+	w.installed()
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal })
+	w.pass()
+	w.changeCluster(func(c *infrav1.VCDCluster) {
+		c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
+		c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24"
+	})
+
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+}
