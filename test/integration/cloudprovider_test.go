@@ -205,8 +205,12 @@ func (gst *guest) dropsWhatIsNotNeeded() {
 // mode changes who runs the cloud controller manager.
 func (gst *guest) mode(mode infrav1.CloudProviderMode) {
 	gst.t.Helper()
+	identity := "null"
+	if mode == infrav1.CloudProviderManaged {
+		identity = fmt.Sprintf(`{"kind":"VCDIdentity","name":%q}`, gst.name+"-ccm")
+	}
 	gst.patch(&infrav1.VCDCluster{ObjectMeta: gst.meta(gst.name)},
-		fmt.Sprintf(`{"spec":{"cloudProvider":{"mode":%q}}}`, mode))
+		fmt.Sprintf(`{"spec":{"cloudProvider":{"mode":%q,"identityRef":%s}}}`, mode, identity))
 }
 
 func (gst *guest) givesWayToAnother() {
