@@ -143,13 +143,11 @@ func (s injection) write(ctx context.Context, doing string) (phases.Outcome, err
 	if wished := session.DiskMiB(s.vcdMachine); len(s.vm.now().Disks) > 0 && wished > s.vm.now().Disks[0].SizeMiB {
 		change.DiskMiB = wished
 	}
-	ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", s.vm.now().ID, "diskMiB", change.DiskMiB)
-	task, err := s.session.ReconfigureVM(ctx, s.vm.now().ID, change)
-	if err != nil {
-		return s.refuse(stepInject, err, doing)
-	}
-	s.vm.askedDiskMiB = change.DiskMiB
-	return s.start(stepInject, task, doing), nil
+	return s.scope.write(stepInject, doing, func() (vcd.Task, error) {
+		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", s.vm.now().ID, "diskMiB", change.DiskMiB)
+		s.vm.askedDiskMiB = change.DiskMiB
+		return s.session.ReconfigureVM(ctx, s.vm.now().ID, change)
+	})
 }
 
 // guestNICs returns the NICs as the guest shall see them.
@@ -241,6 +239,11 @@ func (s injection) clear(ctx context.Context) error {
 	if len(vm.Tasks) > 0 {
 		return nil
 	}
+	done, out := s.beginWrite("Removing bootstrap data")
+	if out != phases.Done {
+		return nil
+	}
+	defer done()
 	ctrl.LoggerFrom(ctx).Info("Removing bootstrap data that the guest left", "vm", vm.ID)
 	task, err := s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
 	if err != nil {

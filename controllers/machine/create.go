@@ -174,7 +174,8 @@ func (s *creation) gather() time.Duration {
 // and those that come later wait for the end of it.
 const defaultGather = time.Second
 
-// followAll makes every machine whose VM a task creates follow it. The task holds the vApp until it ends.
+// followAll makes the machine, and every other whose VM a task creates, follow it. The task holds the vApp until it
+// ends.
 func (s *creation) followAll(what step, t vcd.Task, machines []batch.Member) {
 	for _, c := range machines {
 		if c.Key != s.key() {

@@ -261,6 +261,11 @@ func (s deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, err
 			return out, err
 		}
 	}
+	done, out := s.beginWrite("Removing the VM")
+	if out != phases.Done {
+		return out, nil
+	}
+	defer done()
 	log := ctrl.LoggerFrom(ctx)
 	if vm.Deployed || vm.Status == vcd.StatusPoweredOn || vm.Status == vcd.StatusSuspended {
 		log.Info("Powering off VM", "vm", vm.ID)

@@ -57,12 +57,10 @@ func (s comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 	case s.vm.row.Busy:
 		return s.comparison.awaitOtherTask(), nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Growing disk", "vm", vm.ID, "diskMiB", wished)
-	task, err := s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{DiskMiB: wished})
-	if err != nil {
-		return s.refuse(stepGrow, err, growingDisk)
-	}
-	return s.start(stepGrow, task, growingDisk), nil
+	return s.write(stepGrow, growingDisk, func() (vcd.Task, error) {
+		ctrl.LoggerFrom(ctx).Info("Growing disk", "vm", vm.ID, "diskMiB", wished)
+		return s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{DiskMiB: wished})
+	})
 }
 
 // awaitOtherTask waits for the end of a task on the VM that is not followed.

@@ -52,12 +52,12 @@ func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 func (s power) on(ctx context.Context) (phases.Outcome, error) {
+	return s.write(stepPowerOn, poweringOn, func() (vcd.Task, error) { return s.powerOn(ctx) })
+}
+
+func (s power) powerOn(ctx context.Context) (vcd.Task, error) {
 	ctrl.LoggerFrom(ctx).Info("Powering on VM", "vm", s.vmID())
-	task, err := s.session.PowerOn(ctx, s.vmID())
-	if err != nil {
-		return s.refuse(stepPowerOn, err, poweringOn)
-	}
-	return s.start(stepPowerOn, task, poweringOn), nil
+	return s.session.PowerOn(ctx, s.vmID())
 }
 
 // endsSoon reports whether the machine is about to be deleted: its VM stays off.
@@ -78,13 +78,22 @@ func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 				"guest and at VCD's tasks, or set spec.powerOffPolicy to Report", past.count)
 		return out, nil
 	}
+	done, out := s.beginWrite(poweringOn)
+	if out != phases.Done {
+		return out, nil
+	}
+	defer done()
 	next := past.next(now)
 	notes.Set(s.vcdMachine, infrav1.PoweredOnAgainAnnotation, next.String())
 	if err := s.save(ctx); err != nil {
 		return phases.Done, err
 	}
 	vmPoweredOnAgain(s.Recorder, s.vcdMachine, next.count)
-	return s.on(ctx)
+	task, err := s.powerOn(ctx)
+	if err != nil {
+		return s.refuse(stepPowerOn, err, poweringOn)
+	}
+	return s.start(stepPowerOn, task, poweringOn), nil
 }
 
 const (
@@ -223,6 +232,11 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
 			"Waiting for the guest to shut down"), nil
 	}
+	done, out := s.beginWrite("Shutting down the guest")
+	if out != phases.Done {
+		return out, nil
+	}
+	defer done()
 	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
 	task, err := s.session.Shutdown(ctx, vm.ID)
 	switch {

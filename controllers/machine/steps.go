@@ -85,6 +85,31 @@ func (s *scope) start(what step, t vcd.Task, doing string) phases.Outcome {
 	return running(doing)
 }
 
+// write sends a request about the machine's VM and follows its task.
+func (s *scope) write(what step, doing string, send func() (vcd.Task, error)) (phases.Outcome, error) {
+	done, out := s.beginWrite(doing)
+	if out != phases.Done {
+		return out, nil
+	}
+	defer done()
+	task, err := send()
+	if err != nil {
+		return s.refuse(what, err, doing)
+	}
+	return s.start(what, task, doing), nil
+}
+
+// beginWrite begins a request about the machine's VM, unless a request or task of ours holds its vApp: VCD would refuse
+// it. Call done once VCD has answered and the task is followed.
+func (s *scope) beginWrite(doing string) (done func(), out phases.Outcome) {
+	done, ok := s.batches.Write(s.creation.queueName(), s.key(), s.wakeUps.ForObject(s.vcdMachine))
+	if !ok {
+		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
+			doing, s.vAppName())
+	}
+	return done, phases.Done
+}
+
 func (s *scope) follow(what step, t vcd.Task) {
 	s.session.Follow(s.key()+"/"+string(what), t, s.wakeUps.ForObject(s.vcdMachine))
 }

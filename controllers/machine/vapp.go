@@ -143,7 +143,8 @@ func (s *creation) connect(ctx context.Context, vApp vcd.VApp, doing string) (ph
 	if err != nil {
 		return s.refuse(stepConnect, err, doing)
 	}
-	return s.start(stepConnect, task, doing), nil
+	s.followAll(stepConnect, task, nil)
+	return running(doing), nil
 }
 
 // cleanUpVApp removes a vApp of ours whose creation failed before it had a VM.
@@ -154,7 +155,8 @@ func (s *creation) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outco
 	}
 	leftoverRemoved(s.Recorder, s.vcdMachine, vApp.Ref)
 	s.failedEarlier()
-	return s.start(stepCleanUp, task, "Removing what a failed creation left behind"), nil
+	s.followAll(stepCleanUp, task, nil)
+	return running("Removing what a failed creation left behind"), nil
 }
 
 // failedEarlier counts a failure that this process did not see, so that it is not repeated at once.

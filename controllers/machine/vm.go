@@ -103,6 +103,7 @@ func (s *creation) addVM(ctx context.Context) (phases.Outcome, error) {
 // recordVM reads the VM of the machine's name and, if it is the machine's, stores its URN: from then on only that VM
 // is the machine's. It is stored before the VM is powered on.
 func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, error) {
+	s.release() // This pass creates no VMs.
 	vm, err := s.session.VM(ctx, ref.ID)
 	if err != nil {
 		s.session.Invalidate(s.placement.vdc)
@@ -154,13 +155,13 @@ func (s *creation) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, er
 	if len(now.Tasks) > 0 || !failedCreation(now.Status) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was created just now", vm.Name), nil
 	}
-	task, err := s.session.DeleteVM(ctx, vm.ID)
-	if err != nil {
-		return s.refuse(stepCleanUp, err, "Removing VM "+vm.Name+", whose creation failed")
+	out, err := s.write(stepCleanUp, "Removing VM "+vm.Name+", whose creation failed",
+		func() (vcd.Task, error) { return s.session.DeleteVM(ctx, vm.ID) })
+	if err == nil && out.Reason == infrav1.TaskRunningReason {
+		leftoverRemoved(s.Recorder, s.vcdMachine, vm.Ref)
+		s.failedEarlier()
 	}
-	leftoverRemoved(s.Recorder, s.vcdMachine, vm.Ref)
-	s.failedEarlier()
-	return s.start(stepCleanUp, task, "Removing what a failed creation left behind"), nil
+	return out, err
 }
 
 // spec is the VM that we ask for.

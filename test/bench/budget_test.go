@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -72,6 +73,68 @@ func TestOneSessionServesAllClustersOfAnIdentity(t *testing.T) {
 		b.Expect(counts["GET /api/query type=orgVdc"]).To(BeNumerically("<=", 2), "they share look-ups, too")
 		t.Logf("20 clusters of one machine, all at once:\n%s", table(counts))
 	})
+}
+
+// growingCalls is how many calls, queries of running tasks apart, a cluster of three control planes and three workers
+// may take until it is ready, when they come one after the other as kubeadm's control plane makes them.
+const growingCalls = 80
+
+func TestAClusterThatGrowsSendsNoRequestThatItsOwnTasksMakeVCDRefuse(t *testing.T) {
+	inBubble(t, guestsDoNotWrite, func(b *bubble) {
+		b.cluster(1, 1)
+		b.awaitReady(1, time.Hour)
+		for range 2 { // The next control plane joins while workers are created.
+			b.machine("c1", fmt.Sprintf("c1-md%d", b.machines()))
+			<-time.After(20 * time.Second)
+			b.machine("c1", fmt.Sprintf("c1-cp%d", b.machines()))
+			<-time.After(75 * time.Second)
+		}
+		b.machine("c1", "c1-md5")
+		b.awaitReady(6, time.Hour)
+		b.t.Logf("3+3 machines: %s", table(b.Counters()))
+
+		b.Expect(b.refused()).To(BeEmpty())
+		b.Expect(len(b.Requests()) - b.Counters()["GET /api/query type=task"]).To(BeNumerically("<=", growingCalls))
+		<-time.After(guestBoots) // Guests shut down once they are up.
+		b.remove("c1-md5")
+		b.machine("c1", "c1-md6")
+		<-time.After(30 * time.Second)
+		b.remove("c1-cp2") // while another machine is created in the vApp
+		b.awaitReady(5, time.Hour)
+		b.Expect(b.refused()).To(BeEmpty())
+	})
+}
+
+// guestsDoNotWrite makes guests leave their VMs alone, which makes VCD refuse requests without our doing.
+func guestsDoNotWrite(c *vcdsim.Config) {
+	assume := vcdsim.DefaultAssumptions()
+	assume.GuestWriteBusy = false
+	c.Assumptions = &assume
+}
+
+// machines returns how many VCDMachines there are.
+func (b *bubble) machines() int {
+	list := &infrav1.VCDMachineList{}
+	b.Expect(b.client.List(b.ctx, list)).To(Succeed())
+	return len(list.Items)
+}
+
+// remove deletes a VCDMachine.
+func (b *bubble) remove(name string) {
+	m := &infrav1.VCDMachine{}
+	m.Namespace, m.Name = namespace, name
+	b.Expect(b.client.Delete(b.ctx, m)).To(Succeed())
+}
+
+// refused returns the requests that VCD refused.
+func (b *bubble) refused() []string {
+	var refused []string
+	for _, r := range b.Requests() {
+		if r.Status >= http.StatusBadRequest && r.Changes() {
+			refused = append(refused, fmt.Sprintf("%s %d", r.Operation, r.Status))
+		}
+	}
+	return refused
 }
 
 // addForeign fills the VDC with VMs of others.

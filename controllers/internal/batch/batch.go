@@ -34,7 +34,13 @@ type queue struct {
 	waiting  map[string]Member
 	inFlight map[string]bool // keys of the batch; nil: there is none
 	running  func() bool     // reports whether the task of the last request still holds the vApp; nil: there is none
+
+	writing int               // requests in flight about single VMs of the vApp
+	held    map[string]func() // wakes machines whose requests about their VMs were held back, by key
 }
+
+// busy reports whether a request or task holds the vApp: VCD refuses all other writes to it and its VMs.
+func (l *queue) busy() bool { return l.inFlight != nil || l.running != nil && l.running() }
 
 // A Batch is the members that one machine creates for all. No other batch of the vApp begins before its End.
 type Batch struct {
@@ -54,7 +60,7 @@ func (q *Queues) of(vApp string) *queue {
 		q.byVApp = map[string]*queue{}
 	}
 	if q.byVApp[vApp] == nil {
-		q.byVApp[vApp] = &queue{waiting: map[string]Member{}}
+		q.byVApp[vApp] = &queue{waiting: map[string]Member{}, held: map[string]func(){}}
 	}
 	return q.byVApp[vApp]
 }
@@ -66,7 +72,7 @@ func (q *Queues) Begin(vApp string, m Member) (Batch, bool) {
 	defer q.mu.Unlock()
 	l := q.of(vApp)
 	l.waiting[m.Key] = m
-	if l.inFlight != nil || l.running != nil && l.running() {
+	if l.busy() || l.writing > 0 {
 		return Batch{}, false
 	}
 	l.inFlight = map[string]bool{}
@@ -107,13 +113,39 @@ func (q *Queues) end(vApp string) {
 	q.wake(vApp, l)
 }
 
-// wake wakes the members that wait for a vApp, if it is free, and drops an empty queue.
+// Write begins a request about one VM of a vApp. While a request or task of ours holds the vApp, during which VCD refuses
+// such a request, it reports false, and wake is called at its end. Call done when VCD has answered the request.
+func (q *Queues) Write(vApp, key string, wake func()) (done func(), ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.of(vApp)
+	if l.busy() {
+		l.held[key] = wake
+		return nil, false
+	}
+	l.writing++
+	return func() { q.written(vApp) }, true
+}
+
+func (q *Queues) written(vApp string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.byVApp[vApp]
+	l.writing--
+	q.wake(vApp, l)
+}
+
+// wake wakes all that wait for a vApp, if it is free, and drops an empty queue.
 func (q *Queues) wake(vApp string, l *queue) {
-	if l.inFlight != nil || l.running != nil {
+	if l.inFlight != nil || l.running != nil || l.writing > 0 {
 		return
 	}
 	if len(l.waiting) == 0 {
 		delete(q.byVApp, vApp)
+	}
+	for key, wake := range l.held {
+		delete(l.held, key)
+		wake()
 	}
 	for _, m := range l.waiting {
 		m.Wake()

@@ -58,3 +58,39 @@ func TestAMemberThatFailedInABatchIsCreatedAlone(t *testing.T) {
 	g.Expect(ok).To(BeTrue())
 	g.Expect(alone.Members).To(HaveLen(1))
 }
+
+func TestRequestsAboutVMsAndOfTheVAppExcludeEachOther(t *testing.T) {
+	g := NewWithT(t)
+	var q Queues
+	var woken []string
+	wake := func(name string) func() { return func() { woken = append(woken, name) } }
+	creator := Member{Key: "creator", Wake: wake("creator")}
+
+	done, ok := q.Write("v", "a", wake("a"))
+	g.Expect(ok).To(BeTrue())
+	other, ok := q.Write("v", "b", wake("b"))
+	g.Expect(ok).To(BeTrue(), "VMs of one vApp are changed at the same time")
+	_, ok = q.Begin("v", creator)
+	g.Expect(ok).To(BeFalse())
+	done()
+	g.Expect(woken).To(BeEmpty())
+	other()
+	g.Expect(woken).To(ConsistOf("creator"))
+
+	batch, ok := q.Begin("v", creator)
+	g.Expect(ok).To(BeTrue())
+	_, ok = q.Write("v", "a", wake("a"))
+	g.Expect(ok).To(BeFalse(), "a request of the vApp is in flight")
+	running := true
+	q.Started("v", func() bool { return running })
+	batch.End()
+	_, ok = q.Write("v", "b", wake("b"))
+	g.Expect(ok).To(BeFalse(), "its task is running")
+	running = false
+	q.Ended("v")
+	g.Expect(woken).To(ConsistOf("creator", "a", "b"))
+	done, ok = q.Write("v", "a", wake("a"))
+	g.Expect(ok).To(BeTrue())
+	done()
+	g.Expect(q.byVApp).To(BeEmpty())
+}
