@@ -20,7 +20,7 @@ func (c *client) affinity(name, polarity string, enabled bool, vms ...string) st
 }
 
 func TestAffinityRules(t *testing.T) {
-	c := start(t, manual)
+	c := start(t, manual, withUsers("vApp User", "other"))
 	c.as("admin")
 	vapp := c.vapp("cluster")
 	a, b, d := c.vm(vapp, "a"), c.vm(vapp, "b"), c.vm(vapp, "d")
@@ -57,7 +57,7 @@ func TestAffinityRules(t *testing.T) {
 	c.ok(http.MethodDelete, d, "")
 	c.Expect(c.get(rule).xml.At("VmReferences").All("VmReference")).To(HaveLen(1), "the other VM is gone")
 
-	c.as("capvcd")
+	c.as("other")
 	c.refused(http.MethodDelete, rule, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.as("admin")
 	c.ok(http.MethodDelete, rule, "")

@@ -3,6 +3,12 @@ package vcdsim
 // Assumptions are behaviours that could not be verified on a real VCD, one switch each. DefaultAssumptions is what is
 // thought most likely, or, where a client must cope with both, what is harder for it.
 type Assumptions struct {
+	// VAppsArePrivate: a user sees the vApps, with their VMs and tasks, that are his own or shared with him; the right
+	// "General: Administrator View" shows all of the organisation, and "General: Administrator Control" allows
+	// everything with them. A vApp that is shared read-only cannot be changed; only with full control it can be deleted
+	// or shared on. (VMware's guides of tenants have the levels and both rights.) If false, everyone in the
+	// organisation has full control of all vApps.
+	VAppsArePrivate bool
 	// VMWaitsForVApp: a write to a VM is refused with BUSY_ENTITY while its vApp is being recomposed, deployed or has
 	// its networks changed.
 	VMWaitsForVApp bool
@@ -94,6 +100,7 @@ type Assumptions struct {
 // DefaultAssumptions returns the defaults.
 func DefaultAssumptions() Assumptions {
 	return Assumptions{
+		VAppsArePrivate:             true,
 		VMWaitsForVApp:              true,
 		VAppWaitsForVM:              true,
 		BusyTextTenant:              true,

@@ -79,7 +79,7 @@ func (v *visitor) fill(pattern string, ids []string) []string {
 func TestNoRouteFallsOverABodyThatSaysNothing(t *testing.T) {
 	g := NewWithT(t)
 	m := K8sTenant()
-	m.Orgs[1].VDCs[0].Fleet = Fleet{VApps: 1, VMsPerVApp: 2, PoweredOff: true}
+	m.Orgs[1].VDCs[0].Fleet = Fleet{VApps: 1, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}
 	sim, err := New(Config{Model: m, Seed: 1})
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &visitor{sim: sim, there: map[string]bool{}}

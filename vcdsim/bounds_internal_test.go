@@ -49,7 +49,7 @@ func TestExpiredSessionsAreDropped(t *testing.T) {
 func TestATaskThatEndedDoesNotKeepWhatItWrote(t *testing.T) {
 	g := NewWithT(t)
 	m := K8sTenant()
-	m.Orgs[1].VDCs[0].Fleet = Fleet{VApps: 1, VMsPerVApp: 1, PoweredOff: true}
+	m.Orgs[1].VDCs[0].Fleet = Fleet{VApps: 1, VMsPerVApp: 1, PoweredOff: true, Owner: "capvcd"}
 	sim, err := New(Config{Model: m})
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &visitor{sim: sim}

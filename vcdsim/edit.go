@@ -79,6 +79,24 @@ func (e *Editor) MoveVM(vm *VM, to *VApp) {
 // DeleteVApp removes a vApp and its VMs without a trace.
 func (e *Editor) DeleteVApp(v *VApp) { e.sim.vapps.remove(v) }
 
+// SetOwner gives a vApp to another user of its organisation.
+func (e *Editor) SetOwner(v *VApp, user string) {
+	e.user(e.sim.store.org(v.OrgID).Name, user, func(u *User) { v.OwnerID = u.ID })
+}
+
+// Share shares a vApp with a user of its organisation: ReadOnly, Change or FullControl; "" ends it.
+func (e *Editor) Share(v *VApp, user, level string) {
+	e.user(e.sim.store.org(v.OrgID).Name, user, func(u *User) {
+		a := e.sim.store.access[v.ID]
+		a.subjects = slices.DeleteFunc(slices.Clone(a.subjects), func(g grant) bool { return g.id == u.ID })
+		if level != "" {
+			a.subjects = append(a.subjects,
+				grant{kind: "user", id: u.ID, name: u.Name, mediaType: adminUserType, level: level})
+		}
+		e.sim.store.access[v.ID] = a
+	})
+}
+
 // ExpireSessions ends every session: the next request of each client is answered 401.
 func (e *Editor) ExpireSessions() { clear(e.sim.store.sessions) }
 

@@ -149,9 +149,10 @@ func listFirewallGroupVMs(r *request) (*response, error) {
 	}
 	nets := members(d.body, "members")
 	var out []any
+	viewer := r.vappViewer()
 	for _, vm := range sorted(r.sim.store.vms) {
 		vapp := r.sim.store.vapps[vm.VAppID]
-		if vapp == nil || vapp.OrgID != d.orgID || !vm.onNetworks(vapp, nets) && !chosen(d.body, vm.Name) {
+		if !viewer.sees(vapp) || vapp.OrgID != d.orgID || !vm.onNetworks(vapp, nets) && !chosen(d.body, vm.Name) {
 			continue
 		}
 		_, vdc := r.sim.store.vdc(vapp.VDCID)

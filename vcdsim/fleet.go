@@ -10,6 +10,7 @@ import (
 type Fleet struct {
 	VApps, VMsPerVApp int
 	PoweredOff        bool
+	Owner             string // name of a user; "" is the first of the organisation
 }
 
 // launch makes the fleets of the model.
@@ -37,8 +38,10 @@ func launchFleet(s *Simulator, org *Org, vdc *VDC) {
 			Deployed: !f.PoweredOff, Created: s.clock.Now(), Metadata: map[string]Metadata{},
 			Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 		}
-		if len(org.Users) > 0 {
-			v.OwnerID = org.Users[0].ID
+		for u := range org.Users {
+			if f.Owner == "" && u == 0 || org.Users[u].Name == f.Owner {
+				v.OwnerID = org.Users[u].ID
+			}
 		}
 		if len(vdc.Networks) > 0 {
 			n := &vdc.Networks[0]
@@ -116,7 +119,7 @@ func fleetVM(s *Simulator, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, numb
 func Large() Model {
 	m := K8sTenant()
 	vdc := &m.Orgs[1].VDCs[0]
-	vdc.Fleet = Fleet{VApps: 100, VMsPerVApp: 100}
+	vdc.Fleet = Fleet{VApps: 100, VMsPerVApp: 100, Owner: "capvcd"}
 	vdc.Networks[0].Gateway = netip.MustParsePrefix("10.40.0.1/16")
 	vdc.Networks[0].StaticPool = []Range{addresses("10.40.1.0", "10.40.63.255")}
 	vdc.Networks[0].DHCPPool = []Range{addresses("10.40.64.0", "10.40.95.255")}

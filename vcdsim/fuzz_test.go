@@ -13,7 +13,7 @@ import (
 func fuzzed(tb testing.TB) *direct {
 	tb.Helper()
 	m := vcdsim.K8sTenant()
-	m.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 2, PoweredOff: true}
+	m.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}
 	sim, err := vcdsim.New(vcdsim.Config{Model: m, Seed: 1})
 	if err != nil {
 		tb.Fatal(err)

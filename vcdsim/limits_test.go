@@ -68,19 +68,17 @@ func TestRolesAllowWhatTheirRightsSay(t *testing.T) {
 		{"Console Access Only", false, false},
 	} {
 		t.Run(tc.role, func(t *testing.T) {
-			c := start(t, func(cfg *vcdsim.Config) {
-				cfg.Model.Orgs[1].Users = append(cfg.Model.Orgs[1].Users,
-					vcdsim.User{Name: "them", Password: "password", Role: tc.role})
-			})
+			c := start(t, withUsers(tc.role, "them"))
 			vm := c.vm(c.vapp("cluster"), "node")
+			c.sim.Edit(func(e *vcdsim.Editor) { e.Share(e.VApp("cluster"), "them", "FullControl") })
 			c.token = c.login("them", "acme", "password").header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 
-			c.Expect(c.get(vm).xml.Attr("name")).To(Equal("node"), "reading takes no right")
+			c.Expect(c.get(vm).xml.Attr("name")).To(Equal("node"), "reading takes a share only")
 			if tc.compose {
 				c.ok(http.MethodPost, c.vdc()+"/disk", body)
 			} else {
 				c.Expect(c.refused(http.MethodPost, c.vdc()+"/disk", body, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")).
-					To(ContainSubstring("rights [Disk: Create] to perform operations [VDC_CREATE_DISK]"))
+					To(ContainSubstring("rights [Organization vDC Named Disk: Create] to perform operations [VDC_CREATE_DISK]"))
 				c.refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("other", ""), 403,
 					"ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 			}

@@ -124,10 +124,10 @@ func TestMediaInTheDriveOfAVM(t *testing.T) {
 }
 
 func TestMediaTakesRights(t *testing.T) {
-	c := start(t)
+	c := start(t, withUsers("vApp User", "other"))
 	c.as("admin")
 	media := c.iso("tools", "0123456789")
-	c.as("capvcd")
+	c.as("other")
 	c.get(media)
 	c.refused(http.MethodDelete, media, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.refused(http.MethodPost, c.catalogPath()+"/action/upload", `<Media `+xmlns+` name="x" imageType="iso" size="1"/>`,

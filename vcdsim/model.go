@@ -53,8 +53,8 @@ type User struct {
 	APITokens []string
 }
 
-// A Role is what its users may do. Reading an organisation's own objects takes no right, except what belongs to edge
-// gateways, certificates and IP Spaces.
+// A Role is what its users may do. Reading takes no right, except what belongs to edge gateways, certificates and IP
+// Spaces; vApps of others must be shared.
 type Role struct {
 	Name        string
 	Description string

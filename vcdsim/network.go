@@ -81,9 +81,10 @@ func getNetwork(r *request) (*response, error) {
 
 // getVAppNetwork shows the network of a vApp.
 func getVAppNetwork(r *request, id string) (*response, error) {
+	viewer := r.vappViewer()
 	for _, v := range r.sim.store.vapps {
 		for _, n := range v.Networks {
-			if n.ID != id || !r.sees(v.OrgID) {
+			if n.ID != id || !viewer.sees(v) {
 				continue
 			}
 			out := xmltree.New("VAppNetwork", namespaces(), xmltree.A("name", n.Name),

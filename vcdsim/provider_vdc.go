@@ -183,8 +183,9 @@ func gatewayRecords(r *request) []*record {
 func vappNetworkRecords(r *request) []*record {
 	A, Opt := xmltree.A, xmltree.Opt
 	var out []*record
+	viewer := r.vappViewer()
 	for _, v := range sorted(r.sim.store.vapps) {
-		if !r.sees(v.OrgID) {
+		if !viewer.sees(v) {
 			continue
 		}
 		for _, n := range v.Networks {

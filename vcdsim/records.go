@@ -110,8 +110,9 @@ func osName(id string) string {
 func vappRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
+	viewer := r.vappViewer()
 	for _, v := range sorted(r.sim.store.vapps) {
-		if !r.sees(v.OrgID) {
+		if !viewer.sees(v) {
 			continue
 		}
 		vdcName := r.sim.store.vdcName(v.VDCID)
@@ -307,8 +308,9 @@ func taskRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	now := r.sim.clock.Now()
+	viewer := r.vappViewer()
 	for _, t := range sorted(r.sim.store.tasks) {
-		if !r.sees(t.OrgID) {
+		if !viewer.seesTask(t) {
 			continue
 		}
 		orgName := ""

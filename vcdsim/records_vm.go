@@ -11,9 +11,10 @@ func vmRecords(r *request) []*record {
 	out := make([]*record, 0, len(r.sim.store.order))
 	rows := make([]vmRow, len(r.sim.store.order))
 	records := make([]record, len(rows))
+	viewer := r.vappViewer()
 	for i, vm := range r.sim.store.order {
 		vapp := r.sim.store.vapps[vm.VAppID]
-		if vapp == nil || !r.sees(vapp.OrgID) {
+		if !viewer.sees(vapp) {
 			continue
 		}
 		rows[i] = vmRow{r: r, vm: vm, vapp: vapp}

@@ -14,9 +14,13 @@ const (
 	rightVAppEdit      = "vApp: Edit Properties"
 	rightVAppPower     = "vApp: Power Operations"
 	rightVMEdit        = "vApp: Edit VM Properties"
-	rightDiskCreate    = "Disk: Create"
-	rightDiskEdit      = "Disk: Edit Properties"
-	rightDiskDelete    = "Disk: Delete"
+	rightDiskCreate    = "Organization vDC Named Disk: Create"
+	rightDiskEdit      = "Organization vDC Named Disk: Edit Properties"
+	rightDiskDelete    = "Organization vDC Named Disk: Delete"
+	rightDiskView      = "Organization vDC Named Disk: View Properties"
+	rightCatalogView   = "Catalog: View Private and Shared Catalogs"
+	rightMediaView     = "vApp Template / Media: View"
+	rightPolicyView    = "Organization vDC Compute Policy: View"
 	rightCatalogCreate = "Catalog: Create / Delete a Catalog"
 	rightCatalogEdit   = "Catalog: Edit Properties"
 	rightMediaUpload   = "vApp Template / Media: Create / Upload"
@@ -24,6 +28,12 @@ const (
 	rightCatalogAdd    = "Catalog: Add vApp from My Cloud"
 	rightSnapshot      = "vApp: Snapshot Operations"
 	rightAffinity      = "Organization vDC: VM-VM Affinity Edit"
+	rightExtraConfig   = "vApp: Allow All Extra Config"
+	rightVAppShare     = "vApp: Sharing"
+	rightVAppACL       = "vApp: View ACL"
+	rightVAppOwner     = "vApp: Change Owner"
+	rightAdminView     = "General: Administrator View"
+	rightAdminControl  = "General: Administrator Control"
 	rightRoleWrite     = "Role: Create, Edit, Delete, or Copy"
 
 	rightOwnClients = "API Tokens: Manage"
@@ -46,6 +56,9 @@ type need struct {
 
 // needs, the first that fits decides.
 var needs = []need{
+	{http.MethodGet, "/api/vApp/vapp/", "/controlAccess", []string{rightVAppACL}, "VAPP_VIEW_ACL"},
+	{"", "/api/vApp/vapp/", "/controlAccess", []string{rightVAppShare}, "VAPP_SHARE"},
+	{"", "/api/vApp/vapp/", "/owner", []string{rightVAppOwner}, "VAPP_CHANGE_OWNER"},
 	{"", "/api/vApp/", "/action/createSnapshot", []string{rightSnapshot}, "VAPP_CREATE_SNAPSHOT"},
 	{"", "/api/vApp/", "/action/revertToCurrentSnapshot", []string{rightSnapshot}, "VAPP_REVERT_SNAPSHOT"},
 	{"", "/api/vApp/", "/action/removeAllSnapshots", []string{rightSnapshot}, "VAPP_REMOVE_SNAPSHOT"},
@@ -86,22 +99,6 @@ func (n *need) fits(method, path string) bool {
 		strings.HasSuffix(path, n.end)
 }
 
-// roleRights are the rights of the roles VCD comes with, of those that are checked. The administrators' roles have all.
-var roleRights = map[string][]string{
-	"Catalog Author": {
-		rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightDiskCreate, rightDiskEdit,
-		rightDiskDelete,
-		rightSnapshot, rightCatalogCreate, rightCatalogEdit, rightCatalogAdd, rightMediaUpload, rightMediaEdit,
-	},
-	"vApp Author": {
-		rightVAppCreate, rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit,
-		rightDiskCreate, rightDiskEdit, rightDiskDelete, rightSnapshot,
-	},
-	"vApp User":                  {rightVAppDelete, rightVAppEdit, rightVAppPower, rightVMEdit, rightSnapshot},
-	"Console Access Only":        {},
-	"Defer to Identity Provider": {},
-}
-
 // permitted refuses a request that the caller's role has no right to, with VCD's answer for entities that do not exist.
 func (r *request) permitted() error {
 	if r.session == nil || r.session.provider() {
@@ -131,7 +128,7 @@ func (r *request) permittedBy(n *need) error {
 // hasRight reports whether the caller's role has a right: a custom role has its rights and what they imply, a role that
 // is not defined has all.
 func (r *request) hasRight(name string) bool {
-	if have, builtIn := roleRights[r.session.Role]; builtIn {
+	if have, builtIn := builtInRole(r.session.Role); builtIn && r.session.Role != "Organization Administrator" {
 		return slices.Contains(have, name)
 	}
 	for _, d := range r.sim.store.documents[rolesPath] {

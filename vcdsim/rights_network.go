@@ -1,6 +1,9 @@
 package vcdsim
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Rights on what belongs to networks. Reading takes one, too.
 const (
@@ -70,11 +73,11 @@ var networkNeeds = []need{
 	{"", spaceOperations, "", []string{rightSpaceManage}, "IP_SPACE_MANAGE"},
 }
 
-// RightsOfCloudProvider are what a cloud controller manager needs that gives Services load balancers: to find its VMs,
-// and to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP Spaces, too.
+// RightsOfCloudProvider are what a cloud controller manager needs that gives Services load balancers: to find the VMs
+// of another user, and to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP Spaces, too.
 func RightsOfCloudProvider() []string {
 	return []string{
-		"Organization vDC Compute Policy: View", rightOwnClients,
+		rightAdminView, rightPolicyView, rightOwnClients,
 		rightEdgeView, rightBalancerView, rightBalancerConfigure, rightNATView, rightNATConfigure, rightFirewallView,
 		rightFirewallConfigure,
 		rightCertificateView, rightCertificateManage, rightSpaceAllocate, rightSpaceView,
@@ -82,8 +85,9 @@ func RightsOfCloudProvider() []string {
 }
 
 // rightsOfClusterAuthor are what Cluster API needs, and what it hands to the clusters it makes: those of the role vApp
-// Author, any extra configuration of VMs, and RightsOfCloudProvider.
+// Author, any extra configuration of VMs, and what a cloud controller manager needs. It sees only its own vApps.
 func rightsOfClusterAuthor() []string {
-	out := append([]string{"vApp: Allow All Extra Config"}, roleRights["vApp Author"]...)
-	return append(out, RightsOfCloudProvider()...)
+	out := append(rightsOfVAppAuthor(), rightExtraConfig)
+	return append(out, slices.DeleteFunc(RightsOfCloudProvider(),
+		func(right string) bool { return right == rightAdminView || slices.Contains(out, right) })...)
 }

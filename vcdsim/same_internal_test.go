@@ -15,7 +15,7 @@ import (
 func answers(g *WithT, seed int64) []string {
 	clock := NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
 	m := K8sTenant()
-	m.Orgs[1].VDCs[0].Fleet = Fleet{VApps: 2, VMsPerVApp: 3}
+	m.Orgs[1].VDCs[0].Fleet = Fleet{VApps: 2, VMsPerVApp: 3, Owner: "capvcd"}
 	sim, err := New(Config{Model: m, Seed: seed, Clock: clock, Profile: Recorded})
 	g.Expect(err).NotTo(HaveOccurred())
 	sim.Faults().Add(Fault{Probability: 0.2, Operation: "GET /api/task", Status: 503})

@@ -32,6 +32,7 @@ type Task struct {
 	Owner         Entity
 	OrgID         string
 	UserID        string
+	OfUser        string // who owns the vApp it works on, or the vApp of the VM
 	UserName      string
 	Status        TaskStatus
 	Started       time.Time
@@ -146,6 +147,9 @@ func (ts *tasks) start(r *request, w Work, owner Entity, locks []string) *Task {
 		t.OrgID, t.RequestID, t.Cell = cmp.Or(ts.sim.store.orgOf(owner), r.session.OrgID), r.id, r.cell.number
 		t.UserID, t.UserName = r.session.UserID, r.session.User
 	}
+	if v := ts.sim.store.vappOf(owner); v != nil {
+		t.OfUser = v.OwnerID
+	}
 	t.Number = ts.sim.ids.count["task"]
 	t.Waiting = !awaits(w.Op) && !ts.mayRun(t)
 	ts.sim.store.tasks[t.ID] = t
@@ -159,21 +163,24 @@ func (ts *tasks) start(r *request, w Work, owner Entity, locks []string) *Task {
 
 // orgOf is the organisation of a vApp, VM or disk, empty for anything else: it also sees what providers do to them.
 func (s *store) orgOf(e Entity) string {
-	switch e.Kind {
-	case "vapp":
-		if v := s.vapps[e.ID]; v != nil {
-			return v.OrgID
-		}
-	case "vm":
-		if vm := s.vms[e.ID]; vm != nil && s.vapps[vm.VAppID] != nil {
-			return s.vapps[vm.VAppID].OrgID
-		}
-	case "disk":
-		if d := s.disks[e.ID]; d != nil {
-			return d.OrgID
-		}
+	if v := s.vappOf(e); v != nil {
+		return v.OrgID
+	}
+	if d := s.disks[e.ID]; e.Kind == "disk" && d != nil {
+		return d.OrgID
 	}
 	return ""
+}
+
+// vappOf is a vApp, or the one that a VM is in; nil for anything else.
+func (s *store) vappOf(e Entity) *VApp {
+	switch e.Kind {
+	case "vapp":
+		return s.vapps[e.ID]
+	case "vm":
+		return s.home(e.ID)
+	}
+	return nil
 }
 
 // finishAfter ends the task after d; if that is 0, as soon as the answer is made.

@@ -22,6 +22,7 @@ func vappRoutes(add addRoute) {
 	add("GET", vapp+"/productSections", with(ownVApp, getVAppProducts), latencyLegacy)
 	add("PUT", vapp+"/productSections", with2(parsed(idleVApp), putVAppProducts), latencyWrite)
 	add("GET", vapp+"/owner", with(ownVApp, getVAppOwner), latencyLegacy)
+	add("PUT", vapp+"/owner", with2(parsed(ownVApp), putVAppOwner), latencyWrite)
 	add("POST", vapp+"/action/deploy", with(idleVApp, deployVApp), latencyWrite)
 	add("POST", vapp+"/action/undeploy", with(idleVApp, undeployVApp), latencyWrite)
 	for _, action := range []string{"powerOn", "powerOff", "shutdown", "reboot", "reset", "suspend"} {
@@ -30,11 +31,11 @@ func vappRoutes(add addRoute) {
 	}
 }
 
-// vappByID finds a vApp the caller may see.
+// vappByID finds a vApp that the caller may use as the request wants to.
 func vappByID(r *request, id string) (*VApp, error) {
 	v := r.sim.store.vapps[id]
-	if v == nil || !r.sees(v.OrgID) {
-		return nil, forbidden("VAPP_VIEW", id)
+	if err := r.checkVApp(v, "VAPP_VIEW", id); err != nil {
+		return nil, err
 	}
 	return v, nil
 }
@@ -266,6 +267,19 @@ func getVAppOwner(r *request, v *VApp) (*response, error) {
 		xmltree.A("type", mime("owner")))
 	n.Add(ownerNode(r, v.OwnerID, userName(r, v)).Children)
 	return xmlOK(n), nil
+}
+
+// putVAppOwner gives a vApp to another user of the organisation.
+func putVAppOwner(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
+	org, u, err := userByID(r, bare(tree.At("User").Attr("href")))
+	if err != nil {
+		return nil, err
+	}
+	if org.ID != v.OrgID {
+		return nil, badRequest("The user %s is not of the organization of the vApp.", u.Name)
+	}
+	v.OwnerID = u.ID
+	return noContent(), nil
 }
 
 // powerVApp does to all VMs of a vApp what powerVM does to one.

@@ -141,8 +141,11 @@ func deleteVAppNetwork(r *request) (*response, error) {
 	id := bare(r.vars["id"])
 	for _, v := range r.sim.store.vapps {
 		i := slices.IndexFunc(v.Networks, func(n VAppNetwork) bool { return n.ID == id })
-		if i < 0 || !r.sees(v.OrgID) {
+		if i < 0 || !r.vappViewer().sees(v) {
 			continue
+		}
+		if err := r.checkVApp(v, "VAPP_VIEW", v.ID); err != nil {
+			return nil, err
 		}
 		if err := r.sim.tasks.checkIdle(v.ID); err != nil {
 			return nil, err

@@ -102,6 +102,7 @@ func (va *vapps) remove(v *VApp) {
 	}
 	delete(va.sim.store.vapps, v.ID)
 	delete(va.sim.store.children, v.ID)
+	delete(va.sim.store.access, v.ID)
 }
 
 // locks are the entities a write to a whole vApp holds.

@@ -98,8 +98,9 @@ func resourceEntities(r *request, org *Org, v *VDC) *xmltree.Node {
 			}
 		}
 	}
+	viewer := r.vappViewer()
 	for _, a := range sorted(r.sim.store.vapps) {
-		if a.VDCID == v.ID {
+		if a.VDCID == v.ID && viewer.sees(a) {
 			add("vapp", a.ID, a.Name)
 		}
 	}

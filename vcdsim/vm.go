@@ -67,13 +67,12 @@ func vmRoutes(add addRoute) {
 	add("POST", vm+"/disk/action/detach", with2(diskParam, detachDisk), latencyWrite)
 }
 
-// vmByID finds a VM the caller may see.
+// vmByID finds a VM that the caller may use as the request wants to.
 func vmByID(r *request, id string) (*VM, error) {
-	vm := r.sim.store.vms[id]
-	if vm == nil || !r.sees(r.sim.store.vapps[vm.VAppID].OrgID) {
-		return nil, forbidden("VAPP_VM_VIEW", id)
+	if err := r.checkVApp(r.sim.store.home(id), "VAPP_VM_VIEW", id); err != nil {
+		return nil, err
 	}
-	return vm, nil
+	return r.sim.store.vms[id], nil
 }
 
 func ownVM(r *request) (*VM, error) { return vmByID(r, r.vars["vm"]) }

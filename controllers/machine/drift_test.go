@@ -125,7 +125,10 @@ func TestVMMovedToAnotherVAppIsFoundThere(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Await(admin, task)
 
-	w.Sim.Edit(func(e *vcdsim.Editor) { e.MoveVM(e.VM("a"), e.VApp("attic")) })
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		e.Share(e.VApp("attic"), "capvcd", "FullControl")
+		e.MoveVM(e.VM("a"), e.VApp("attic"))
+	})
 	m := passAt(w, machine.InventoryEvery, "a")
 
 	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.VMMovedReason))

@@ -122,6 +122,16 @@ func TestForeignVAppOfOurNameIsLeftAlone(t *testing.T) {
 	}
 }
 
+func TestHiddenVAppOfOurNameIsReported(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("cp-0")...)
+	w.Ready()
+	w.ComposeForeign(controllertest.ClusterName)
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.Share(e.VApp(controllertest.ClusterName), "capvcd", "") })
+
+	w.EventuallyMachine("cp-0", infrav1.VAppReadyCondition, infrav1.NameConflictReason)
+	w.Expect(w.Sim.State().VMs).To(BeEmpty())
+}
+
 func TestDriversThatNeedOneVAppForbidOthers(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("cp-0", "md-0")...)
 	w.SetLayout(infrav1.VAppPerMachine)

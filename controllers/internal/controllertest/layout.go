@@ -73,6 +73,7 @@ func (w *Env) ComposeForeign(name string) {
 		`<ComposeVAppParams `+VCloud+` name="`+name+`"/>`)
 	w.Eventually(func() []vcdsim.VApp { return w.Sim.State().VApps }, Patience,
 		"5ms").Should(ContainElement(HaveField("Name", name)))
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.Share(e.VApp(name), "capvcd", "ReadOnly") })
 }
 
 // AddForeign adds a VM to a vApp by hand.

@@ -1,0 +1,117 @@
+package vcdsim
+
+import (
+	"net/http"
+	"strings"
+)
+
+// A level is what a caller may do with a vApp and its VMs.
+type level int
+
+const (
+	levelNone level = iota
+	levelRead
+	levelChange
+	levelFull
+)
+
+// levels are the access levels by VCD's names.
+var levels = map[string]level{"ReadOnly": levelRead, "Change": levelChange, "FullControl": levelFull}
+
+func (l level) String() string {
+	for name, x := range levels {
+		if x == l {
+			return name
+		}
+	}
+	return ""
+}
+
+// A vappViewer answers what the caller of one request may do with vApps.
+type vappViewer struct {
+	r           *request
+	all         bool // vApps are not checked, or the caller administrates the organisation
+	administers bool // the caller sees all vApps of the organisation
+}
+
+// vappViewer looks the caller's rights up once, for requests that show many vApps.
+func (r *request) vappViewer() vappViewer {
+	w := vappViewer{r: r, all: !r.sim.assume.VAppsArePrivate || r.session.provider() || r.hasRight(rightAdminControl)}
+	w.administers = w.all || r.hasRight(rightAdminView)
+	return w
+}
+
+// level is what the caller may do with a vApp: everything if it is his own or he administrates the organisation, else
+// what it is shared for. Who has the view of administrators sees all.
+func (w vappViewer) level(v *VApp) level {
+	switch {
+	case v == nil || !w.r.sees(v.OrgID):
+		return levelNone
+	case w.all || v.OwnerID == w.r.session.UserID:
+		return levelFull
+	case w.administers:
+		return max(levelRead, w.r.sim.store.access[v.ID].level(w.r.session))
+	}
+	return w.r.sim.store.access[v.ID].level(w.r.session)
+}
+
+func (w vappViewer) sees(v *VApp) bool { return w.level(v) >= levelRead }
+
+// level is the highest of those that a user has by himself, by the organisation and with everyone.
+func (a access) level(s *Session) level {
+	out := levels[a.everyone]
+	for _, g := range a.subjects {
+		if g.kind == "user" && g.id == s.UserID || g.kind == "org" && g.id == s.OrgID {
+			out = max(out, levels[g.level])
+		}
+	}
+	return out
+}
+
+// neededLevel is what a request needs of the vApp it is about.
+func (r *request) neededLevel() level {
+	_, path, _ := strings.Cut(r.op, " ")
+	switch {
+	case r.Method == http.MethodGet || strings.HasSuffix(path, "/captureVApp"):
+		return levelRead
+	case r.Method == http.MethodDelete && path == "/api/vApp/vapp",
+		strings.HasSuffix(path, "/controlAccess"), strings.HasSuffix(path, "/owner"):
+		return levelFull
+	}
+	return levelChange
+}
+
+// checkVApp refuses a request to an entity in a vApp that the caller may not see, or not use like that. VCD answers
+// both as it does for what does not exist.
+func (r *request) checkVApp(v *VApp, operation, id string) error {
+	has, needs := r.vappViewer().level(v), r.neededLevel()
+	switch {
+	case has >= needs:
+		return nil
+	case has == levelNone:
+		return forbidden(operation, id)
+	}
+	return refuse(http.StatusForbidden, codeForbidden,
+		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target "+
+			"entity is invalid.", needs, r.op, id)
+}
+
+// seesTask reports whether the caller may know of a task: it is his own, or he sees what it works on. Tasks of what is
+// deleted are shown to its owner.
+func (w vappViewer) seesTask(t *Task) bool {
+	if !w.r.sees(t.OrgID) {
+		return false
+	}
+	if w.administers || t.UserID == w.r.session.UserID || t.OfUser == w.r.session.UserID {
+		return true
+	}
+	return t.OfUser == "" || w.sees(w.r.sim.store.vappOf(t.Owner))
+}
+
+// home is the vApp that a VM is in, nil if there is no such VM.
+func (s *store) home(vmID string) *VApp {
+	if vm := s.vms[vmID]; vm != nil {
+		return s.vapps[vm.VAppID]
+	}
+	return nil
+}
