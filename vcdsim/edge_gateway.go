@@ -299,12 +299,19 @@ func deleteEdge(r *request) (*response, error) {
 
 // commitDeleteEdge removes a gateway and what was on it.
 func commitDeleteEdge(s *Simulator, t *Task) error {
-	_, vdc, g := s.store.gateway(t.Owner.ID)
-	if g == nil {
+	if !removeGateway(s, t.Owner.ID) {
 		return gone("edge gateway", t.Owner.ID)
 	}
-	id := g.ID
+	return nil
+}
+
+// removeGateway reports whether there was a gateway with an id.
+func removeGateway(s *Simulator, id string) bool {
+	_, vdc, g := s.store.gateway(id)
+	if g == nil {
+		return false
+	}
 	vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.ID == id })
 	removeDocumentsOf(s, id)
-	return nil
+	return true
 }

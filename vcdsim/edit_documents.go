@@ -37,3 +37,7 @@ func (e *Editor) DeleteDocument(id string) bool {
 	}
 	return false
 }
+
+// DeleteGateway removes an edge gateway with all that is on it, whatever refers to it, and reports whether there was
+// one.
+func (e *Editor) DeleteGateway(id string) bool { return removeGateway(e.sim, bare(id)) }

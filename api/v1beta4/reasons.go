@@ -55,7 +55,7 @@ const (
 	TokenChainAnnotation = "infrastructure.cluster.x-k8s.io/token-chain"
 	// CredentialsAcceptedAnnotation on a VCDCluster is the version of its identity's Secret that last logged in.
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
-	// VAppCreatedAnnotation on a VCDCluster, with the value "true", is set once VCD was asked to create VMs in its
+	// VAppCreatedAnnotation on a VCDCluster is set to "true" once VCD was asked to create VMs in its
 	// vApp.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
 	// VAppsAnnotation on a VCDCluster lists the URNs of the vApps of its deleted VMs, separated by commas: a renamed
@@ -94,8 +94,8 @@ const (
 	CloudProviderCredentialsAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-credentials"
 	// CloudProviderLabel on a Cluster selects it for the ClusterResourceSets with its cloud controller manager.
 	CloudProviderLabel = "infrastructure.cluster.x-k8s.io/cloud-provider"
-	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", lets its deletion go on even if some of its
-	// load balancers are left.
+	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", leaves the load balancers of its Services in
+	// VCD when it is deleted. An event lists what is left. Without it the deletion waits until they are removed.
 	KeepLoadBalancersAnnotation = "infrastructure.cluster.x-k8s.io/keep-load-balancers"
 	// KeepVAppAnnotation on a VCDCluster or VCDMachine, with the value "true", keeps its vApp, with everything else
 	// in it, when the object is deleted.
@@ -232,7 +232,8 @@ const (
 	// MachinesRemainReason means that VCDMachines of the cluster still exist. Wait, or check them.
 	MachinesRemainReason = "MachinesRemain"
 	// LoadBalancersRemainReason means that load balancers of the cluster may be left on an edge gateway that cannot
-	// be read or changed, or does not answer. Grant the right, or remove them by hand and follow the message.
+	// be read or changed, or does not answer; the deletion waits. Grant the right, or leave them by the annotation in
+	// the message.
 	LoadBalancersRemainReason = "LoadBalancersRemain"
 	// LastLookReason means that the load balancers of the cluster are removed; a last check is due, in case its cloud
 	// controller manager created one again before it stopped. Wait.

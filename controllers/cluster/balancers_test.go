@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -26,6 +27,9 @@ func newBalanced(t *testing.T) *controllertest.Balanced {
 	t.Helper()
 	return controllertest.NewBalancedOn(t, vcdsim.K8sTenant())
 }
+
+// restart makes the reconciler forget what only its process knows.
+func restart(w *controllertest.Balanced) { w.Cluster.ForgetPurge(w.VCDCluster().UID) }
 
 func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w := newBalanced(t)
@@ -80,8 +84,9 @@ func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testin
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
-
-	w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience) }
+	w.Later(48 * time.Hour)
+	w.Expect(w.IsClusterGone()).To(BeFalse())
+	w.LeaveBalancers()
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("LoadBalancersRemain"),
 		ContainSubstring("network nodes"))))
@@ -106,6 +111,8 @@ func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
 
 	w.Expect(w.Owners(id)).To(BeEmpty(), "a gateway that is gone keeps nothing on the other one")
+	w.Hurry()
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue(), "and is proved gone")
 }
 
 func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
@@ -126,7 +133,7 @@ func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
 		return c.Status, err
 	}, controllertest.Patience, "5ms").Should(Equal(metav1.ConditionUnknown), "the result in VCD is unknown")
 
-	w.Cluster.ForgetPurge(w.VCDCluster().UID) // What a new manager knows.
+	restart(w) // What a new manager knows.
 	w.Hurry()
 
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
@@ -184,7 +191,7 @@ func TestAManagerThatDiesBeforeTheLastLookLeavesItToTheNextOne(t *testing.T) {
 				w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			}
 
-			w.Cluster.ForgetPurge(w.VCDCluster().UID) // What a new manager knows.
+			restart(w) // What a new manager knows.
 			w.Expect(w.IsClusterGone()).To(BeFalse())
 			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
 			w.Balance(id, "web", nil) // The cloud controller manager still works.
@@ -263,8 +270,7 @@ func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 				infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
 
 			w.Sim.Faults().Clear()
-			// It is tried again, and not yet given up.
-			w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience / 2) }
+			w.Later(session.RemedyPoll) // It is tried again.
 			w.Eventually(func(g Gomega) {
 				_, err := w.ReconcileCluster()
 				g.Expect(err).NotTo(HaveOccurred())
@@ -277,44 +283,118 @@ func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 	}
 }
 
-func TestAGatewayThatCannotBeSeenKeepsNoClusterForEver(t *testing.T) {
+// TestLoadBalancersAreNeverGivenUpByTheClock withholds what it takes to remove load balancers for days.
+func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 	t.Parallel()
-	hidden := vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden}
 	tests := []struct {
-		name string
-		mode infrav1.CloudProviderMode
-		help func(*controllertest.Balanced) // what ends the waiting
+		name   string
+		fault  vcdsim.Fault
+		status metav1.ConditionStatus
+		text   string // in the event, when a person leaves them
 	}{
 		{
-			"a while is waited for the right to be granted", infrav1.CloudProviderManaged,
-			func(w *controllertest.Balanced) {
-				w.Cluster.Now = func() time.Time { return time.Now().Add(cluster.RefusedPatience) }
-			},
+			"while VCD does not let the gateway be seen",
+			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden},
+			metav1.ConditionFalse, "not all can be listed",
 		},
-		{"a person ends it", infrav1.CloudProviderManaged, func(w *controllertest.Balanced) {
-			c := w.VCDCluster()
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.KeepLoadBalancersAnnotation, "true")
-			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
-		}},
-		{"without a cloud controller manager nothing is waited for", infrav1.CloudProviderNone, nil},
+		{
+			"while VCD does not let them be removed",
+			vcdsim.Fault{Operation: "DELETE /cloudapi/1.0.0/loadBalancer/*", Status: http.StatusForbidden},
+			metav1.ConditionFalse, "virtual-service ",
+		},
+		{
+			"while VCD does not answer for them",
+			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusServiceUnavailable},
+			metav1.ConditionUnknown, "not all can be listed",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newBalanced(t)
-			c := w.VCDCluster()
-			c.Spec.CloudProvider.Mode = tt.mode
-			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
-			w.Sim.Faults().Add(hidden)
+			id := w.VCDCluster().Spec.InfraID
+			w.Balance(id, "web", nil)
+			w.Sim.Faults().Add(tt.fault)
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
-			if tt.help != nil {
+			for _, later := range []time.Duration{0, time.Hour, 48 * time.Hour} {
+				w.Later(later)
+				restart(w) // A restart changes nothing.
 				w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
-				tt.help(w)
+				w.Expect(w.IsClusterGone()).To(BeFalse())
 			}
+			c := conditions.Get(w.VCDCluster(), infrav1.LoadBalancersDeletedCondition)
+			w.Expect(c.Status).To(Equal(tt.status))
+			w.Expect(c.Message).To(ContainSubstring(infrav1.KeepLoadBalancersAnnotation + "=true"))
+			w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("LoadBalancersRemain")))
 
+			w.LeaveBalancers()
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
-				ContainSubstring("LoadBalancersRemain"), ContainSubstring("may be left"))))
+				ContainSubstring("marked with its id "+id), ContainSubstring(tt.text))))
 		})
 	}
+}
+
+// TestLoadBalancersWaitThroughAnOutage lets VCD be silent for longer than anything waits, with a restart in the middle.
+func TestLoadBalancersWaitThroughAnOutage(t *testing.T) {
+	w := newBalanced(t)
+	id := w.VCDCluster().Spec.InfraID
+	w.Balance(id, "web", nil)
+	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.Expect(w.IsClusterGone()).To(BeFalse())
+	w.Later(48 * time.Hour)
+	restart(w)
+	w.Expect(w.IsClusterGone()).To(BeFalse())
+	w.Sim.Faults().Clear()
+
+	w.Hurry()
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+
+	w.Expect(w.Owners(id)).To(BeEmpty())
+}
+
+func TestAPersonLeavesLoadBalancersWhileNothingAnswers(t *testing.T) {
+	w := newBalanced(t)
+	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
+	w.LeaveBalancers()
+
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
+		ContainSubstring("LoadBalancersRemain"), ContainSubstring(w.Gateway))))
+}
+
+func TestWithoutACloudControllerManagerNoRightIsWaitedFor(t *testing.T) {
+	w := newBalanced(t)
+	c := w.VCDCluster()
+	c.Spec.CloudProvider.Mode = infrav1.CloudProviderNone
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden})
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
+		ContainSubstring("LoadBalancersRemain"), ContainSubstring("may be left"))))
+}
+
+// TestAGatewayThatIsGoneTookItsLoadBalancers deletes the gateway of a cluster by force.
+func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
+	w := newBalanced(t)
+	id := w.VCDCluster().Spec.InfraID
+	w.Balance(id, "web",
+		&lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
+	w.LoseNetworks()
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(w.Gateway) })
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.Expect(w.Profiles(id)).NotTo(BeEmpty(), "application port profiles are the organisation's")
+
+	w.Hurry()
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+
+	w.Expect(w.Profiles(id)).To(BeEmpty())
 }

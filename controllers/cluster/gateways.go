@@ -21,6 +21,9 @@ type gateways struct {
 	name string // in messages; empty: the cluster cannot have load balancers
 	ids  []string
 	lost error // why further ones are not known
+
+	vdc       vcd.VDC // of the cluster
+	connected string  // the one that the network of the cluster is shown to be on
 }
 
 func gatewaysOf(refs []vcd.Ref) gateways {
@@ -65,23 +68,30 @@ func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 // on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is not
 // shown.
 func (s *scope) balancerGateways(ctx context.Context) (gateways, phases.Outcome, error) {
-	c := s.vcdCluster
-	refs := recordedGateways(c)
-	gateway, found, out, err := s.gateway(ctx)
+	network, vdc, out, err := s.findNetwork(ctx)
+	if err != nil || out != phases.Done {
+		return gateways{}, out, err
+	}
+	on := gatewaysWith(s.vcdCluster, network)
+	on.vdc, on.connected = vdc, network.EdgeGateway.ID
+	return on, phases.Done, nil
+}
+
+// gatewaysWith returns the recorded gateways of a cluster and that of its network, which is zero if it was not found.
+func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) gateways {
+	refs, gateway := recordedGateways(c), network.EdgeGateway
 	i := slices.IndexFunc(refs, func(g vcd.Ref) bool { return g.ID == gateway.ID })
 	switch {
-	case err != nil || out != phases.Done:
-		return gateways{}, out, err
 	case i >= 0:
 		refs[i] = gateway
 	case gateway.ID != "":
 		refs = append(refs, gateway)
-	case len(knownGateways(c)) == 0 && !found && c.Status.OVDCNetwork != nil:
-		return lostGateway(c.Status.OVDCNetwork.Name, refs), phases.Done, nil
+	case len(knownGateways(c)) == 0 && network.ID == "" && c.Status.OVDCNetwork != nil:
+		return lostGateway(c.Status.OVDCNetwork.Name, refs)
 	case len(refs) == 0:
-		return gateways{}, phases.Done, nil // A network that is not routed, or was never found, has nothing on it.
+		return gateways{} // A network that is not routed, or was never found, has nothing on it.
 	}
-	return gatewaysOf(refs), phases.Done, nil
+	return gatewaysOf(refs)
 }
 
 // lostGateway returns the gateways of a cluster whose network does not show its edge gateway any more.
@@ -96,28 +106,28 @@ func lostGateway(network string, others []vcd.Ref) gateways {
 	return on
 }
 
-// gateway returns the edge gateway of the cluster's network, if that is found; none if the network is not routed. A
-// cluster that was moved here and is deleted at once has no status.
-func (s *scope) gateway(ctx context.Context) (gateway vcd.Ref, found bool, out phases.Outcome, err error) {
+// findNetwork returns the cluster's network, a zero one if it is not found, and the VDC of the cluster, if that is
+// known. A cluster that was moved here and is deleted at once has no status.
+func (s *scope) findNetwork(ctx context.Context) (network vcd.Network, vdc vcd.VDC, out phases.Outcome, err error) {
 	c, name := s.vcdCluster, s.vcdCluster.Spec.OVDCNetwork
 	known := c.Status.OVDC != nil && c.Status.OVDCNetwork != nil
 	if known {
 		name = c.Status.OVDCNetwork.ID
 	}
-	vdc, out, err := session.VDCOf(ctx, s.session, c)
+	vdc, out, err = session.VDCOf(ctx, s.session, c)
 	if err != nil || out != phases.Done {
 		if !known && out.Reason == infrav1.VDCNotFoundReason {
 			out = phases.Done
 		}
-		return vcd.Ref{}, false, out, err
+		return vcd.Network{}, vcd.VDC{}, out, err
 	}
-	network, err := s.session.FindNetwork(ctx, vdc, name)
+	network, err = s.session.FindNetwork(ctx, vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound), name == "":
-		return vcd.Ref{}, false, phases.Done, nil
+		return vcd.Network{}, vdc, phases.Done, nil
 	case err != nil:
 		out, err := session.Unread(err, "Reading network "+name)
-		return vcd.Ref{}, false, out, err
+		return vcd.Network{}, vdc, out, err
 	}
-	return network.EdgeGateway, true, phases.Done, nil
+	return network, vdc, phases.Done, nil
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -23,10 +25,6 @@ import (
 const (
 	// purgeTimeout bounds one attempt to remove the load balancers of a cluster. The next one finds what is left.
 	purgeTimeout = 10 * time.Minute
-	// refusedPatience is how long a deletion waits where VCD refuses to show or remove load balancers, unknownPatience
-	// where it does not answer.
-	refusedPatience = 2 * time.Minute
-	unknownPatience = time.Hour
 	// afterlife is how long a cloud controller manager may still work when the API server of its cluster is gone: it
 	// ends when it could not renew its lease for ten seconds, and no other can acquire it. The API server goes with the
 	// control plane, so before the VCDCluster.
@@ -37,7 +35,8 @@ const (
 
 // deleteBalancers removes what the cloud controller manager of the cluster created on edge gateways. It stopped with
 // the last machine, or a little later if it did not run on one, so the gateways are checked once more after something
-// was removed. The removal runs beside reconciles, which report its progress.
+// was removed. The removal runs beside reconciles, which report its progress. It ends when nothing is left, or when a
+// person leaves the rest by annotation; never because it takes long.
 func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	switch {
@@ -45,32 +44,54 @@ func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 		c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "":
 		return phases.Done, nil // Nothing was created without an id, or without ever having logged in.
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
-		s.purgeOf().skip(s, "annotation "+infrav1.KeepLoadBalancersAnnotation+" says so")
+		return s.leaveBalancers(ctx)
+	}
+	on, out, err := s.reachGateways(ctx)
+	switch {
+	case err != nil:
+		return out, err
+	case out != phases.Done:
+		return orLeave(out), nil
+	case on.name == "":
 		return phases.Done, nil
 	}
-	if out, err := s.open(ctx); err != nil || out != phases.Done {
-		return out, err
-	}
-	on, out, err := s.balancerGateways(ctx)
-	if err != nil || out != phases.Done || on.name == "" {
-		return out, err
-	}
 	return s.purgeOf().proceed(ctx, s, on), nil
+}
+
+// reachGateways logs in and returns the gateways that load balancers of the cluster may be on.
+func (s *scope) reachGateways(ctx context.Context) (gateways, phases.Outcome, error) {
+	if out, err := s.open(ctx); err != nil || out != phases.Done {
+		return gateways{}, out, err
+	}
+	return s.balancerGateways(ctx)
+}
+
+// orLeave adds to a problem how a person ends the waiting.
+func orLeave(out phases.Outcome) phases.Outcome {
+	if out.Problem {
+		out.Message += fmt.Sprintf(". Load balancers of the cluster may be left: to leave them in VCD, annotate the "+
+			"VCDCluster with %s=true", infrav1.KeepLoadBalancersAnnotation)
+	}
+	return out
 }
 
 // A purge is the removal of the load balancers of a cluster that is deleted.
 type purge struct {
 	mu        sync.Mutex
-	began     time.Time // the first attempt
-	attempted time.Time // the last one
+	begun     bool
+	attempted time.Time // the last attempt
 	removal   time.Time // when something was last removed, by any manager; zero: never
 	noted     time.Time // the last removal that this process recorded on the VCDCluster; zero: none
 	running   bool
-	over      bool     // nothing is left, or it is given up
+	listed    bool     // what a person leaves
+	over      bool     // nothing is left, or a person leaves it
 	step      string   // the last one
 	removed   []string // by all attempts
+	remains   []string // that a person leaves
 	err       error    // of the last attempt
 	retry     time.Time
+
+	missing map[string]time.Time // gateways that are not shown, since when; only the running attempt uses it
 }
 
 // purgeOf returns the removal of the cluster's load balancers, which continues that of a former manager.
@@ -78,8 +99,8 @@ func (s *scope) purgeOf() *purge {
 	p := s.purges.Of(s.vcdCluster.UID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.began.IsZero() {
-		p.began, p.removal = s.now(), notedRemoval(s.vcdCluster, s.now())
+	if !p.begun {
+		p.begun, p.removal, p.missing = true, notedRemoval(s.vcdCluster, s.now()), map[string]time.Time{}
 	}
 	return p
 }
@@ -102,15 +123,15 @@ func (p *purge) proceed(ctx context.Context, s *scope, on gateways) phases.Outco
 			balancersDeleted(s.Recorder, s.vcdCluster, on.name, p.removed)
 		}
 		return phases.Done
-	case p.err != nil && now.Sub(p.began) >= giveUpAfter(s.vcdCluster, p.err):
+	case errors.Is(p.err, lb.ErrRefused) && s.vcdCluster.Spec.CloudProvider.Mode == infrav1.CloudProviderNone:
+		// There is no cloud controller manager, and the user need not have the right to see gateways.
 		p.over = true
-		balancersLeft(s.Recorder, s.vcdCluster,
-			fmt.Sprintf("%s could not be asked, or did not let them be removed: %v", on.name, p.err))
+		balancersLeft(s.Recorder, s.vcdCluster, fmt.Sprintf("%s may not be read: %v", on.name, p.err))
 		return phases.Done
 	case now.Before(p.retry):
 		return purgeProblem(p.err, on, p.retry.Sub(now))
 	}
-	p.running, p.attempted, p.step = true, now, "listing them"
+	p.attempted, p.step = now, "listing them"
 	p.start(ctx, s, on)
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Listing load balancers of the cluster on %s",
 		on.name)
@@ -121,38 +142,88 @@ func (p *purge) complete() bool {
 	return p.err == nil && (p.removal.IsZero() || p.attempted.Sub(p.removal) >= afterlife)
 }
 
-// skip ends the removal as it is, with an event.
-func (p *purge) skip(s *scope, why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.over {
-		p.over = true
-		balancersLeft(s.Recorder, s.vcdCluster, why)
-	}
-}
-
 // start starts an attempt beside reconciles. Its end wakes the cluster.
 func (p *purge) start(ctx context.Context, s *scope, on gateways) {
-	wake, clock, driver := s.wakeUps.ForObject(s.vcdCluster), s.now, s.session.Balancers()
-	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), purgeTimeout)
+	a := attempt{
+		purge: p, session: s.session, driver: s.session.Balancers(), on: on, clock: s.now,
+		options: edge.PurgeOptions{Cluster: s.vcdCluster.Spec.InfraID, NAT: usesNAT(s.vcdCluster)},
+	}
 	note := removalNote(s.Client, s.vcdCluster)
-	options := edge.PurgeOptions{Cluster: s.vcdCluster.Spec.InfraID, Gateways: on.ids, NAT: usesNAT(s.vcdCluster)}
-	options.Before = func(ctx context.Context, owner lb.Owner, step lb.Step) error {
+	a.options.Before = func(ctx context.Context, owner lb.Owner, step lb.Step) error {
 		ctrl.LoggerFrom(ctx).Info("Removing a load balancer of the cluster", "step", step.String(), "service",
 			owner.String())
-		return p.before(ctx, step, clock(), note)
+		return p.before(ctx, step, a.clock(), note)
 	}
+	p.run(ctx, s, func(ctx context.Context) { a.run(ctx) })
+}
+
+// run runs something beside reconciles. Its end wakes the cluster.
+func (p *purge) run(ctx context.Context, s *scope, f func(context.Context)) {
+	p.running = true
+	wake := s.wakeUps.ForObject(s.vcdCluster)
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), purgeTimeout)
 	go func() {
 		defer wake()
 		defer cancel()
-		err := driver.Purge(work, options)
-		if on.lost != nil && (err == nil || errors.Is(err, lb.ErrRefused)) {
-			err = errors.Join(on.lost, err)
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.running, p.err, p.retry = false, err, clock().Add(retryAfter(err))
+		f(work)
 	}()
+}
+
+// An attempt removes load balancers once, from all gateways.
+type attempt struct {
+	*purge
+
+	session *session.Session
+	driver  *edge.Driver
+	on      gateways
+	options edge.PurgeOptions
+	clock   func() time.Time
+}
+
+// run clears the gateways: one that fails does not keep the others from being cleared. A refusal counts only if nothing
+// else failed.
+func (a *attempt) run(ctx context.Context) {
+	refused, failed := a.on.lost, error(nil)
+	for _, id := range a.on.ids {
+		if err := a.clear(ctx, id); errors.Is(err, lb.ErrRefused) {
+			refused = errors.Join(refused, err)
+		} else {
+			failed = errors.Join(failed, err)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running, a.err = false, cmp.Or(failed, refused)
+	a.retry = a.clock().Add(retryAfter(a.err))
+}
+
+// clear removes what is on a gateway. If that is proved gone, it removes what is not on it.
+func (a *attempt) clear(ctx context.Context, id string) error {
+	options := a.options
+	err := a.driver.Purge(ctx, id, options)
+	if !errors.Is(err, lb.ErrRefused) || a.on.vdc.ID == "" || id == a.on.connected {
+		return err
+	}
+	seen, lookErr := a.session.LostGateway(ctx, a.on.vdc, id)
+	if lookErr != nil {
+		return fmt.Errorf("%w: %w", lb.ErrUnknown, lookErr)
+	}
+	now := a.clock()
+	verdict := gone.Decide(now, gone.Subject{
+		Missing: gone.Missing{Since: a.missing[id]}, Evidence: gone.Evidence(seen),
+	}, nil)
+	switch {
+	case !verdict.Counts:
+		delete(a.missing, id)
+		return err
+	case a.missing[id].IsZero():
+		a.missing[id] = now
+	}
+	if verdict.State != gone.Gone {
+		return fmt.Errorf("%w: edge gateway %s is not shown: %s", lb.ErrRefused, id, verdict.Reason)
+	}
+	options.Gone = true
+	return a.driver.Purge(ctx, id, options)
 }
 
 // before records that a step is about to run: first on the VCDCluster, so that another manager knows that something was
@@ -180,18 +251,6 @@ func usesNAT(c *infrav1.VCDCluster) bool {
 		slices.ContainsFunc(spec.Gateways, func(g infrav1.LoadBalancerGateway) bool { return g.OneArm != nil })
 }
 
-// giveUpAfter is how long a deletion waits for such an error. A cluster without a cloud controller manager hardly has
-// load balancers, and its user need not have the right to see gateways.
-func giveUpAfter(c *infrav1.VCDCluster, err error) time.Duration {
-	switch {
-	case !errors.Is(err, lb.ErrRefused):
-		return unknownPatience
-	case c.Spec.CloudProvider.Mode == infrav1.CloudProviderNone:
-		return 0
-	}
-	return refusedPatience
-}
-
 // retryAfter is how long the next attempt waits.
 func retryAfter(err error) time.Duration {
 	switch {
@@ -216,13 +275,12 @@ func purgeProblem(err error, on gateways, after time.Duration) phases.Outcome {
 			"Waiting for VCD, to remove load balancers of the cluster from %s", on.name)
 	case errors.Is(err, lb.ErrRefused):
 		return phases.Fail(after, infrav1.LoadBalancersRemainReason,
-			"Load balancers of the cluster may be left on %s (%v): grant the right, or remove them and annotate the "+
-				"VCDCluster with %s=true; the deletion goes on without it after %s",
-			on.name, err, infrav1.KeepLoadBalancersAnnotation, refusedPatience)
+			"Load balancers of the cluster may be left on %s (%v): grant the right, or to leave them in VCD, annotate "+
+				"the VCDCluster with %s=true", on.name, err, infrav1.KeepLoadBalancersAnnotation)
 	}
 	return phases.Unsure(after, infrav1.LoadBalancersRemainReason,
-		"Load balancers of the cluster may be left on %s, which cannot be asked (%v); the deletion goes on without "+
-			"it after %s", on.name, err, unknownPatience)
+		"Load balancers of the cluster may be left on %s, which cannot be asked (%v): the deletion waits for VCD. To "+
+			"leave them there, annotate the VCDCluster with %s=true", on.name, err, infrav1.KeepLoadBalancersAnnotation)
 }
 
 // notedRemoval returns when a manager last removed a load balancer of a cluster, at the latest; zero: none did. An

@@ -37,6 +37,8 @@ This page is made from the table that reads the annotations: ` + "`go test ./cpi
 Of the spec these count: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`http`, `https`" + `; all else is plain TCP or UDP), ` + "`loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, " +
 		"`externalTrafficPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (switched on in the configuration; also as the annotation
 ` + "`" + service.RangesAnnotation + "`" + `). Ports need node ports. SCTP cannot be balanced.
+
+Annotations of clusters and machines are on [a page of their own](object-annotations.md).
 `)
 
 	if *update {

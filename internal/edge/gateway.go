@@ -14,6 +14,7 @@ import (
 // A gateway is the local state of an edge gateway: cached lists, and what lists do not show.
 type gateway struct {
 	id     string
+	gone   bool // proved: nothing on it is asked for
 	driver *Driver
 	queue  writeQueue
 
@@ -57,34 +58,46 @@ func (d *Driver) at(id string) *gateway {
 }
 
 func (d *Driver) newGateway(id string) *gateway {
+	id, gone := strings.CutPrefix(id, goneGateway)
 	g := &gateway{
-		id: id, driver: d, queue: newWriteQueue(d.opts.MaxWaiting), details: newDetails(d.opts),
+		id: id, gone: gone, driver: d, queue: newWriteQueue(d.opts.MaxWaiting), details: newDetails(d.opts),
 		refusals: newRefusals(d.opts.Clock),
 		rights:   newRights(), repairs: newRepairs(d.opts.Clock), generations: generations{bySet: map[string]uint64{}},
 	}
 	g.facts = &list[facts]{driver: d, id: func(facts) string { return "" }, read: g.readFacts}
-	g.services = listOf(d, g.readServices, func(x *lb.VirtualService) *lb.Object { return &x.Object })
-	g.pools = listOf(d, g.readPools, func(x *lb.Pool) *lb.Object { return &x.Object })
-	g.sets = listOf(d, g.readSets, func(x *lb.Set) *lb.Object { return &x.Object })
+	g.services = listOf(d, onGateway(g, g.readServices), func(x *lb.VirtualService) *lb.Object { return &x.Object })
+	g.pools = listOf(d, onGateway(g, g.readPools), func(x *lb.Pool) *lb.Object { return &x.Object })
+	g.sets = listOf(d, onGateway(g, g.readSets), func(x *lb.Set) *lb.Object { return &x.Object })
 	g.claims = listOf(d, g.readClaims,
 		func(x *lb.Claim) *lb.Object { return &lb.Object{ID: x.ID, Description: x.Description} })
-	g.rules = listOf(d, g.readRules, func(x *lb.Rule) *lb.Object { return &x.Object })
+	g.rules = listOf(d, onGateway(g, g.readRules), func(x *lb.Rule) *lb.Object { return &x.Object })
 	g.rules.alike = func(a, b lb.Rule) bool { // a rule that was just created has no id yet
 		return a.Name == b.Name && (strings.HasPrefix(a.ID, unnamedRule) || strings.HasPrefix(b.ID, unnamedRule))
 	}
 	g.profiles = listOf(d, g.readProfiles, func(x *lb.Profile) *lb.Object { return &x.Object })
 	g.certificates = listOf(d, g.readCertificates, func(x *lb.CertificateItem) *lb.Object { return &x.Object })
-	g.firewall = listOf(d, g.readFirewall, func(x *lb.FirewallRule) *lb.Object { return &x.Object })
+	g.firewall = listOf(d, onGateway(g, g.readFirewall), func(x *lb.FirewallRule) *lb.Object { return &x.Object })
 	g.used = &list[lb.UsedAddress]{
-		driver: d, id: func(x lb.UsedAddress) string { return x.Address.String() + x.Category }, read: g.readUsed,
+		driver: d, id: func(x lb.UsedAddress) string { return x.Address.String() + x.Category }, read: onGateway(g, g.readUsed),
 	}
-	g.groups = listOf(d, g.readGroups, func(x *lb.EngineGroup) *lb.Object { return &x.Object })
+	g.groups = listOf(d, onGateway(g, g.readGroups), func(x *lb.EngineGroup) *lb.Object { return &x.Object })
 	return g
+}
+
+// A reader reads a list from VCD.
+type reader[T any] func(context.Context, *vcd.Session) ([]T, error)
+
+// onGateway returns a reader of what is on a gateway: nothing if the gateway is gone.
+func onGateway[T any](g *gateway, read reader[T]) reader[T] {
+	if g.gone {
+		return func(context.Context, *vcd.Session) ([]T, error) { return nil, nil }
+	}
+	return read
 }
 
 // listOf returns a list of objects with ids and names.
 func listOf[T any](
-	d *Driver, read func(context.Context, *vcd.Session) ([]T, error), object func(*T) *lb.Object,
+	d *Driver, read reader[T], object func(*T) *lb.Object,
 ) *list[T] {
 	return &list[T]{driver: d, id: func(x T) string { return object(&x).ID }, object: object, read: read}
 }
@@ -94,6 +107,10 @@ func (g *gateway) readFacts(ctx context.Context, s *vcd.Session) ([]facts, error
 	var err error
 	if f.features, err = s.Features(ctx); err != nil {
 		return nil, err
+	}
+	if g.gone {
+		f.spaces, err = s.IPSpaces.Public(ctx)
+		return []facts{f}, g.rights.tolerate(lb.KindAddress, err)
 	}
 	if f.gateway, err = s.Gateways.Gateway(ctx, g.id); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ type list[T any] struct {
 	id     func(T) string
 	object func(*T) *lb.Object // nil for what has no name
 	alike  func(a, b T) bool   // may be nil
-	read   func(ctx context.Context, s *vcd.Session) ([]T, error)
+	read   reader[T]
 
 	mu       sync.Mutex
 	items    []T

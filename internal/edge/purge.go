@@ -3,7 +3,6 @@ package edge
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -14,30 +13,27 @@ import (
 
 // PurgeOptions say what to remove.
 type PurgeOptions struct {
-	// Cluster is the id of the cluster; Gateways are URNs.
-	Cluster  string
-	Gateways []string
+	Cluster string // its id
+	// Gone is set where the gateway, given by its URN, is proved gone: what was on it went with it, and what the
+	// organization has of the cluster is removed.
+	Gone bool
 	// NAT is set where load balancers may be behind DNAT rules ([PlanOptions.NAT]).
 	NAT bool
 	// Before is called before each step; its error ends the purge. nil: no call.
 	Before func(ctx context.Context, owner lb.Owner, step lb.Step) error
 }
 
-// Purge removes everything that a cluster has on some gateways. nil means that nothing is left; errors wrap
-// [lb.ErrBusy], [lb.ErrRefused] or [lb.ErrUnknown]. A gateway that fails does not keep the others from being
-// cleared, and [lb.ErrRefused] is returned only if nothing else failed.
-func (d *Driver) Purge(ctx context.Context, opts PurgeOptions) error {
-	var refused, failed error
-	for _, gateway := range opts.Gateways {
-		p := purge{PurgeOptions: opts, driver: d, gateway: gateway}
-		if err := p.run(ctx); errors.Is(err, lb.ErrRefused) {
-			refused = errors.Join(refused, err)
-		} else {
-			failed = errors.Join(failed, err)
-		}
+// Purge removes everything that a cluster has on a gateway. nil means that nothing is left; errors wrap [lb.ErrBusy],
+// [lb.ErrRefused] or [lb.ErrUnknown].
+func (d *Driver) Purge(ctx context.Context, gateway string, opts PurgeOptions) error {
+	if opts.Gone {
+		gateway = goneGateway + gateway
 	}
-	return cmp.Or(failed, refused)
+	return purge{PurgeOptions: opts, driver: d, gateway: gateway}.run(ctx)
 }
+
+// goneGateway begins the name of a gateway that is proved gone, before its URN: nothing on it is asked for.
+const goneGateway = "gone:"
 
 // A purge clears one gateway.
 type purge struct {
@@ -74,7 +70,7 @@ func (p purge) run(ctx context.Context) error {
 
 // verify makes sure that an empty list is not due to a missing right: DNAT rules may be all that is left.
 func (p purge) verify(ctx context.Context) error {
-	if !p.NAT {
+	if !p.NAT || p.Gone {
 		return nil
 	}
 	_, err := p.driver.Observe(ctx, p.gateway,
@@ -85,7 +81,7 @@ func (p purge) verify(ctx context.Context) error {
 // remove runs the steps that remove an owner's objects, and returns how many there were.
 func (p purge) remove(ctx context.Context, owner lb.Owner) (int, error) {
 	plan, err := p.driver.plan(ctx, p.gateway, lb.Desired{Owner: owner, Absent: true},
-		PlanOptions{Fresh: true, NAT: p.NAT})
+		PlanOptions{Fresh: true, NAT: p.NAT && !p.Gone})
 	if err != nil {
 		return 0, err
 	}
@@ -119,6 +115,19 @@ func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owne
 	}
 	slices.SortFunc(c.owners, lb.Owner.Compare)
 	return c.owners, nil
+}
+
+// Remains returns the kind and name of everything that is seen of a cluster on a gateway, read anew, sorted. Errors are
+// those of Observe.
+func (d *Driver) Remains(ctx context.Context, gateway, cluster string) ([]string, error) {
+	var found []string
+	err := d.scan(ctx, gateway, allKinds, func(kind lb.Kind, o lb.Object, _ any) {
+		if _, origin := lb.OwnerOf(cluster, kind, o.Name, o.Description); origin != lb.Foreign {
+			found = append(found, string(kind)+" "+cmp.Or(o.Name, o.ID))
+		}
+	})
+	slices.Sort(found)
+	return found, err
 }
 
 // Existing returns the objects of kinds that are seen on a gateway, of all owners, read anew; those with several

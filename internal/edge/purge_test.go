@@ -3,7 +3,6 @@ package edge_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -22,14 +21,14 @@ func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
 	}
 	owners := map[string]bool{}
 	opts := edge.PurgeOptions{
-		Cluster: "c1", Gateways: []string{w.gateway}, NAT: true,
+		Cluster: "c1", NAT: true,
 		Before: func(_ context.Context, owner lb.Owner, _ lb.Step) error {
 			owners[owner.String()] = true
 			return nil
 		},
 	}
 
-	w.Eventually(func() error { return w.driver.Purge(t.Context(), opts) }).Should(Succeed())
+	w.Eventually(func() error { return w.driver.Purge(t.Context(), w.gateway, opts) }).Should(Succeed())
 
 	w.Expect(w.left("c1")).To(BeEmpty())
 	w.Expect(w.left("c2")).NotTo(BeEmpty())
@@ -42,27 +41,40 @@ func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
 	w.insist(&d)
 	before, forbidden := w.left("c1"), errors.New("the lease is lost")
 
-	err := w.driver.Purge(t.Context(), edge.PurgeOptions{
-		Cluster: "c1", Gateways: []string{w.gateway},
-		Before: func(context.Context, lb.Owner, lb.Step) error { return forbidden },
+	err := w.driver.Purge(t.Context(), w.gateway, edge.PurgeOptions{
+		Cluster: "c1",
+		Before:  func(context.Context, lb.Owner, lb.Step) error { return forbidden },
 	})
 
 	w.Expect(err).To(MatchError(forbidden))
 	w.Expect(w.left("c1")).To(Equal(before))
 }
 
-func TestAGatewayThatRefusesKeepsNothingOnAnother(t *testing.T) {
+func TestWhatAPurgeFindsIsListed(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
-	d := desired(service("c1", "web"), 80)
+	one, other := desired(service("c1", "one"), 80), desired(service("c2", "one"), 82)
+	for _, d := range []*lb.Desired{&one, &other} {
+		w.insist(d)
+	}
+
+	found, err := w.driver.Remains(t.Context(), w.gateway, "c1")
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(found).To(HaveLen(len(w.left("c1"))))
+	w.Expect(found).To(ContainElement(HavePrefix("virtual-service ")))
+}
+
+func TestAGatewayThatIsGoneTookItsObjectsAndNotThoseOfTheOrganization(t *testing.T) {
+	w := newFixture(t, vcdsim.K8sTenant())
+	d := oneArm(service("c1", "web"), 80)
 	w.insist(&d)
-	const hidden = "urn:vcloud:gateway:00000000-0000-4000-8000-000000000001"
-	w.sim.Faults().Add(vcdsim.Fault{
-		Operation: "GET /cloudapi/1.0.0/edgeGateways/" + hidden,
-		Status:    http.StatusForbidden,
-	})
+	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(w.gateway) })
+	opts := edge.PurgeOptions{Cluster: "c1"}
+	w.Expect(w.driver.Purge(t.Context(), w.gateway, opts)).To(MatchError(lb.ErrRefused))
+	w.Expect(w.left("c1")).To(ContainElement(ContainSubstring("applicationPortProfiles")))
 
-	err := w.driver.Purge(t.Context(), edge.PurgeOptions{Cluster: "c1", Gateways: []string{hidden, w.gateway}})
+	opts.Gone = true
+	w.Eventually(func() error { return w.driver.Purge(t.Context(), w.gateway, opts) }).Should(Succeed())
 
-	w.Expect(err).To(MatchError(lb.ErrRefused))
 	w.Expect(w.left("c1")).To(BeEmpty())
 }

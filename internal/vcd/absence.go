@@ -90,6 +90,27 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 	return a, err
 }
 
+// LostGateway gathers the evidence that an edge gateway is gone. What grants access to it is the right to list the edge
+// gateways of the organization, its home.
+func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence, error) {
+	var a Absence
+	var err error
+	_, err = s.Gateways.Gateway(ctx, id)
+	if a.Shown, err = shown(err); a.Shown || err != nil {
+		return a, wrapped(err, "reading edge gateway", id)
+	}
+	s.Refresh()
+	_, err = s.Gateways.FindGateway(ctx, id)
+	if a.Listed = err == nil; a.Listed {
+		return a, nil
+	}
+	_, a.HomeShown = errors.AsType[*LookupError](err)
+	if _, err = shown(err); err != nil {
+		return a, wrapped(err, "listing", "edge gateways")
+	}
+	return a, s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
+}
+
 // allDeleted reports whether the log shows of each URN that it was deleted; false without URNs.
 func (s *Session) allDeleted(ctx context.Context, ids []string) (bool, error) {
 	all := len(ids) > 0

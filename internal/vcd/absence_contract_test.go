@@ -172,6 +172,43 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 	}
 }
 
+func TestEvidenceOfALostGateway(t *testing.T) {
+	const list = "GET /cloudapi/1.0.0/edgeGateways"
+	remove := func(s *lostSite, id string) {
+		s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(id) })
+	}
+	tests := []struct {
+		name string
+		do   func(*lostSite, string)
+		want vcd.Absence
+	}{
+		{"a gateway that is there", func(*lostSite, string) {}, vcd.Absence{Shown: true}},
+		{"one that is gone", remove, vcd.Absence{ScopeShown: true, HomeShown: true}},
+		{"one of which VCD shows none to the user", func(s *lostSite, _ string) {
+			s.sim.Faults().Add(vcdsim.Fault{Operation: list + "*", Status: http.StatusForbidden})
+		}, vcd.Absence{ScopeShown: true}},
+		{"one in a VDC that is not shown", func(s *lostSite, id string) {
+			remove(s, id)
+			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
+		}, vcd.Absence{HomeShown: true}},
+		{"one that is listed and cannot be read", func(s *lostSite, _ string) {
+			s.sim.Faults().Add(vcdsim.Fault{Operation: list, Status: http.StatusForbidden, Count: 1})
+		}, vcd.Absence{Listed: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, s := NewWithT(t), newLostSite(t)
+			id := vcdsim.URN("gateway", s.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
+			tt.do(s, id)
+
+			absence, err := s.session.LostGateway(t.Context(), s.vdc, id)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(absence).To(Equal(tt.want))
+		})
+	}
+}
+
 func TestNoAnswerIsNoEvidence(t *testing.T) {
 	g, s := NewWithT(t), newLostSite(t)
 	s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("lost-0")) })

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 )
 
 const spacesPath = "/cloudapi/1.0.0/ipSpaces"
@@ -91,6 +92,16 @@ func (w *wireSpace) space() IPSpace {
 		}
 	}
 	return space
+}
+
+func (w wireSpace) id() string { return w.wireRef.ID }
+
+// Public lists the IP Spaces of which addresses to outside are allocated to organizations, without their ranges; none
+// where there are no IP Spaces.
+func (i *IPSpaces) Public(ctx context.Context) ([]IPSpace, error) {
+	all, err := listAs(ctx, i.client, listing{path: spacesPath + "/summaries", what: "IP Spaces", sort: "name"},
+		(*wireSpace).space)
+	return slices.DeleteFunc(all, func(s IPSpace) bool { return s.Type != SpacePublic }), err
 }
 
 // Space reads an IP Space by its URN.

@@ -33,17 +33,19 @@ var _ admission.Validator[*infrav1.VCDCluster] = &validator[*infrav1.VCDCluster]
 
 // ValidateCreate implements admission.Validator.
 func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
-	return v.warn(obj), v.invalid(obj, v.rules(obj))
+	return v.warn(obj), v.invalid(obj, append(v.rules(obj), switchErrors(nil, obj)...))
 }
 
 // ValidateUpdate implements admission.Validator. What was wrong before may stay: the rules of a newer release must not
-// stop the controllers from writing an object that an older one admitted.
+// stop the controllers from writing an object that an older one admitted. Of an object that is deleted only switches are
+// validated.
 func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (admission.Warnings, error) {
+	errs := switchErrors(oldObj.GetAnnotations(), newObj)
 	if !newObj.GetDeletionTimestamp().IsZero() || equality.Semantic.DeepEqual(v.spec(oldObj), v.spec(newObj)) {
-		return nil, nil
+		return nil, v.invalid(newObj, errs)
 	}
 
-	errs := without(v.rules(newObj), v.rules(oldObj))
+	errs = append(errs, without(v.rules(newObj), v.rules(oldObj))...)
 	if v.changes != nil {
 		changes, err := v.changes(ctx, oldObj, newObj)
 		if err != nil {

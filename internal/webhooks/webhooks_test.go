@@ -154,6 +154,38 @@ func TestValidateUpdate(t *testing.T) {
 	}
 }
 
+func TestSwitchesThatHaveNoEffectAreRefused(t *testing.T) {
+	deleted := func(c *infrav1.VCDCluster, annotations map[string]string) *infrav1.VCDCluster {
+		now := metav1.Now()
+		c.DeletionTimestamp, c.Annotations = &now, annotations
+		return c
+	}
+	const key = infrav1.KeepLoadBalancersAnnotation
+	tests := []struct {
+		name     string
+		from, to map[string]string
+		refused  []string
+	}{
+		{"one that is set", nil, map[string]string{key: "true"}, nil},
+		{"one that is unset", map[string]string{key: "true"}, map[string]string{key: "false"}, nil},
+		{
+			"one with another value, though the object is deleted", nil, map[string]string{key: "yes"},
+			[]string{"metadata.annotations[" + key + "]"},
+		},
+		{"one that was admitted before", map[string]string{key: "yes"}, map[string]string{key: "yes"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			_, err := clusterValidator().ValidateUpdate(request(false), deleted(cluster(), tt.from),
+				deleted(cluster(), tt.to))
+
+			g.Expect(refusedFields(g, err)).To(Equal(tt.refused))
+		})
+	}
+}
+
 func TestTemplatesAreImmutable(t *testing.T) {
 	dryRunAnnotation := map[string]string{clusterv1.TopologyDryRunAnnotation: ""}
 	tests := []struct {

@@ -55,8 +55,7 @@ func testMadeAgain(t *testing.T) {
 	}, ages, "100ms").Should(BeTrue(), "what was there is removed")
 	// No last check meanwhile.
 	c.Faults().Add(vcdsim.Fault{
-		Operation: "GET /cloudapi/*", User: managersUser,
-		Status: http.StatusServiceUnavailable,
+		Operation: "GET /cloudapi/*", User: managersUser, Status: http.StatusServiceUnavailable,
 	})
 
 	c.change(func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, port("more", 8080)) })

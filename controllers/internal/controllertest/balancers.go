@@ -4,11 +4,14 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -82,8 +85,25 @@ func (w *Balanced) ByHand(cluster string, kinds ...lb.Kind) {
 	}
 }
 
-// Hurry speeds the clock of the reconciler up so that the last observation comes soon; but not so fast that
-// an hour, after which it gives up, may pass between two passes on a busy machine.
+// Profiles lists the application port profiles of a cluster.
+func (w *Balanced) Profiles(cluster string) []string {
+	var found []string
+	for _, doc := range w.Sim.State().Documents {
+		if strings.HasSuffix(doc.Path, "applicationPortProfiles") && strings.Contains(string(doc.Body), cluster) {
+			found = append(found, string(doc.Body))
+		}
+	}
+	return found
+}
+
+// LeaveBalancers annotates the cluster as a person does who leaves its load balancers in VCD.
+func (w *Balanced) LeaveBalancers() {
+	c := w.VCDCluster()
+	notes.Set(c, infrav1.KeepLoadBalancersAnnotation, "true")
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+}
+
+// Hurry speeds the clock of the reconciler up so that the last observation comes soon.
 func (w *Balanced) Hurry() {
 	began := time.Now()
 	w.Cluster.Now = func() time.Time { return began.Add(60 * time.Since(began)) }

@@ -86,6 +86,11 @@ func (s *Session) LostVApp(ctx context.Context, vdc vcd.VDC, ids ...string) (vcd
 	return s.site.LostVApp(ctx, vdc, ids...)
 }
 
+// LostGateway returns the evidence that an edge gateway is gone.
+func (s *Session) LostGateway(ctx context.Context, vdc vcd.VDC, id string) (vcd.Absence, error) {
+	return s.site.LostGateway(ctx, vdc, id)
+}
+
 // Balancers returns a driver of load balancers, with caches of its own.
 func (s *Session) Balancers() *edge.Driver {
 	return edge.New(func(context.Context) (*vcd.Session, error) { return s.site, nil }, edge.Options{})

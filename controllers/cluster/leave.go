@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// leaveBalancers ends the removal of load balancers, as a person wishes. An event lists what is left, as far as VCD
+// shows it now; the deletion does not wait for that.
+func (s *scope) leaveBalancers(ctx context.Context) (phases.Outcome, error) {
+	p := s.purgeOf()
+	if p.isOver() {
+		return phases.Done, nil
+	}
+	on, out, err := s.reachGateways(ctx)
+	switch {
+	case err != nil:
+		return out, err
+	case out != phases.Done:
+		p.leave(s, "on "+gatewaysOf(recordedGateways(s.vcdCluster)).name+", which cannot be asked: "+out.Message)
+		return phases.Done, nil
+	case on.name == "":
+		return phases.Done, nil
+	}
+	return p.list(ctx, s, on), nil
+}
+
+func (p *purge) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// leave ends the removal with an event; where says what may be left.
+func (p *purge) leave(s *scope, where string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	balancersLeft(s.Recorder, s.vcdCluster, where)
+}
+
+// list lists what is left beside reconciles, once, and ends the removal.
+func (p *purge) list(ctx context.Context, s *scope, on gateways) phases.Outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.running:
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			"Listing load balancers of the cluster that are left on %s", on.name)
+	case !p.listed:
+		p.listed = true
+		cluster, driver := s.vcdCluster.Spec.InfraID, s.session.Balancers()
+		p.run(ctx, s, func(ctx context.Context) {
+			remains, err := remainsOn(ctx, driver, on, cluster)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.running, p.remains, p.err = false, remains, err
+		})
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			"Listing load balancers of the cluster that are left on %s", on.name)
+	}
+	p.over = true
+	if len(p.remains) > 0 || p.err != nil {
+		where := "on " + on.name + ": " + strings.Join(p.remains, ", ")
+		if p.err != nil {
+			where += fmt.Sprintf(" (not all can be listed: %v)", p.err)
+		}
+		balancersLeft(s.Recorder, s.vcdCluster, where)
+	}
+	return phases.Done
+}
+
+// A lister lists what a cluster has on a gateway.
+type lister interface {
+	Remains(ctx context.Context, gateway, cluster string) ([]string, error)
+}
+
+// remainsOn lists what a cluster has on some gateways, as far as that is shown.
+func remainsOn(ctx context.Context, driver lister, on gateways, cluster string) ([]string, error) {
+	all, failed := []string{}, on.lost
+	for _, id := range on.ids {
+		found, err := driver.Remains(ctx, id, cluster)
+		all = append(all, found...)
+		if failed == nil {
+			failed = err
+		}
+	}
+	return all, failed
+}
