@@ -25,7 +25,8 @@ spec: {region: r1, zone: z1, ovdc: acme-vdc}}`
 	deploymentZoneYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDDeploymentZone, metadata: {name: z1, namespace: default},
 spec: {failureDomain: d1, site: "https://vcd.example.com", org: acme, identityRef: {name: acme}}}`
 
-	provisioned = `{status: {initialization: {provisioned: true}}}`
+	// identified is a cluster that was complete once. It has no status: neither a move nor a restore keeps that.
+	identified = `{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}`
 	providerID  = `{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`
 )
 
@@ -127,6 +128,39 @@ func TestCreateVCDCluster(t *testing.T) {
 			"no id that ends the marker it is written in",
 			`{spec: {infraID: "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e]\n"}}`, []string{"spec.infraID"},
 		},
+		{
+			"load balancers only of the bundled cloud provider",
+			`{spec: {cloudProvider: {mode: External}, loadBalancer: {vipSubnet: 10.0.0.0/24}}}`,
+			[]string{"spec.loadBalancer"},
+		},
+		{"load balancers of the default mode", `{spec: {loadBalancer: {vipSubnet: 10.0.0.0/24}}}`, nil},
+		{
+			"an image only of the bundled cloud provider",
+			`{spec: {cloudProvider: {mode: None, image: "registry.example.com/cloud-controller"}}}`,
+			[]string{"spec.cloudProvider.image"},
+		},
+		{
+			"an image of its own", `{spec: {cloudProvider: {image: "registry.example.com/cloud-controller"}}}`, nil,
+		},
+		{
+			"zones of Nodes are not named again where zones are selected",
+			`{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {zones: [{name: a}]}}}}`,
+			[]string{"spec.cloudProvider.nodes"},
+		},
+		{
+			"nor is their region", `{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {region: north}}}}`,
+			[]string{"spec.cloudProvider.nodes"},
+		},
+		{
+			"addresses of Nodes are selected anywhere",
+			`{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {addresses: {families: [IPv4]}}}}}`, nil,
+		},
+		{
+			"a range has two ends", `{spec: {loadBalancer: {oneArm: {internalRange: {first: 10.0.0.1}}}}}`,
+			[]string{"spec.loadBalancer.oneArm.internalRange.last"},
+		},
+		{"an algorithm in VCD's spelling", `{spec: {loadBalancer: {algorithm: ROUND_ROBIN}}}`, []string{"spec.loadBalancer.algorithm"}},
+		{"an algorithm", `{spec: {loadBalancer: {algorithm: RoundRobin}}}`, nil},
 		{"an unknown kind of identity", `{spec: {identityRef: {kind: Secret}}}`, []string{"spec.identityRef.kind"}},
 	})
 }
@@ -135,6 +169,42 @@ func TestCreateVCDClusterTemplate(t *testing.T) {
 	checkCreations(t, "VCDClusterTemplate", clusterTemplateYAML, []creation{
 		{"variables of a ClusterClass may fill in VDC, network and virtual IP", `{}`, nil},
 		{"no id of a cluster", `{spec: {template: {spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}}}`, []string{"spec.template.spec.infraID"}},
+		{
+			"no endpoint", `{spec: {template: {spec: {controlPlaneEndpoint: {host: 10.0.0.1}}}}}`,
+			[]string{"spec.template.spec.controlPlaneEndpoint.host"},
+		},
+		{"a port", `{spec: {template: {spec: {controlPlaneEndpoint: {port: 443}}}}}`, nil},
+		{
+			"no virtual IP", `{spec: {template: {spec: {endpoint: {kubeVIP: {addresses: [10.0.0.1]}}}}}}`,
+			[]string{"spec.template.spec.endpoint.kubeVIP.addresses"},
+		},
+		{
+			"no name of a virtual IP", `{spec: {template: {spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}}}`,
+			[]string{"spec.template.spec.endpoint.kubeVIP.dnsName"},
+		},
+		{
+			"a pool of virtual IPs",
+			`{spec: {template: {spec: {endpoint: {kubeVIP: {poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}}}`,
+			nil,
+		},
+		{
+			"no address on the edge gateway",
+			`{spec: {template: {spec: {endpoint: {type: EdgeGateway, edgeGateway: {addresses: [10.0.0.1]}}}}}}`,
+			[]string{"spec.template.spec.endpoint.edgeGateway.addresses"},
+		},
+		{
+			"no vApp", `{spec: {template: {spec: {vApp: {name: a}}}}}`,
+			[]string{"spec.template.spec.vApp.name"},
+		},
+		{
+			"no entity", `{spec: {template: {spec: {rde: {id: "urn:vcloud:entity:vmware:capvcdCluster:a"}}}}}`,
+			[]string{"spec.template.spec.rde.id"},
+		},
+		{
+			"load balancers only of the bundled cloud provider",
+			`{spec: {template: {spec: {cloudProvider: {mode: None}, loadBalancer: {mode: Disabled}}}}}`,
+			[]string{"spec.template.spec.loadBalancer"},
+		},
 		{
 			"the rules of a VCDCluster that need one field only",
 			`{spec: {template: {spec: {site: "http://vcd.example.com"}}}}`,
@@ -214,7 +284,8 @@ func TestCreateIdentitiesAndZones(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	const (
 		endpointSet = `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`
-		identified  = `{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}`
+		complete    = `{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e,
+controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`
 	)
 	type update struct {
 		name, kind, base, before, change string
@@ -239,49 +310,57 @@ func TestUpdate(t *testing.T) {
 			[]string{"spec.infraID"},
 		},
 		{
-			"the site stays", "VCDCluster", clusterYAML, provisioned, `{spec: {site: "https://other.example.com"}}`,
+			"the site stays", "VCDCluster", clusterYAML, identified, `{spec: {site: "https://other.example.com"}}`,
 			[]string{"spec.site"},
 		},
 		{
-			"the organisation stays", "VCDCluster", clusterYAML, provisioned, `{spec: {org: other}}`,
+			"the organisation stays", "VCDCluster", clusterYAML, identified, `{spec: {org: other}}`,
 			[]string{"spec.org"},
 		},
-		{"the VDC stays", "VCDCluster", clusterYAML, provisioned, `{spec: {ovdc: other}}`, []string{"spec.ovdc"}},
+		{"the VDC stays", "VCDCluster", clusterYAML, identified, `{spec: {ovdc: other}}`, []string{"spec.ovdc"}},
 		{
-			"the network stays", "VCDCluster", clusterYAML, provisioned, `{spec: {ovdcNetwork: other}}`,
+			"the network stays", "VCDCluster", clusterYAML, identified, `{spec: {ovdcNetwork: other}}`,
 			[]string{"spec.ovdcNetwork"},
 		},
 		{
-			"the vApp stays", "VCDCluster", clusterYAML, provisioned, `{spec: {vApp: {name: other}}}`,
+			"the vApp stays", "VCDCluster", clusterYAML, identified, `{spec: {vApp: {name: other}}}`,
 			[]string{"spec.vApp"},
 		},
 		{
+			"an endpoint can still be found", "VCDCluster", clusterYAML, identified,
+			`{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil,
+		},
+		{
 			"the endpoint stays", "VCDCluster", clusterYAML,
-			`{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}, status: {initialization: {provisioned: true}}}`, `{spec: {controlPlaneEndpoint: }}`,
+			complete, `{spec: {controlPlaneEndpoint: }}`,
 			[]string{"spec.controlPlaneEndpoint"},
 		},
 		{
-			"the virtual IP stays", "VCDCluster", clusterYAML, provisioned,
+			"the virtual IP stays", "VCDCluster", clusterYAML, identified,
 			`{spec: {endpoint: {kubeVIP: {addresses: [192.168.100.201]}}}}`,
 			[]string{"spec.endpoint"},
 		},
 		{
-			"the type of the endpoint stays", "VCDCluster", clusterYAML, provisioned,
+			"the type of the endpoint stays", "VCDCluster", clusterYAML, identified,
 			`{spec: {endpoint: {type: External, kubeVIP: }}}`,
 			[]string{"spec.endpoint"},
 		},
 		{
 			"the port stays", "VCDCluster", clusterYAML,
-			`{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}, status: {initialization: {provisioned: true}}}`,
-			`{spec: {controlPlaneEndpoint: {port: 443}}}`,
+			complete, `{spec: {controlPlaneEndpoint: {port: 443}}}`,
 			[]string{"spec.controlPlaneEndpoint"},
 		},
 		{
-			"the image of kube-vip can change", "VCDCluster", clusterYAML, provisioned,
+			"a pool is not added", "VCDCluster", clusterYAML, identified,
+			`{spec: {endpoint: {kubeVIP: {addresses: , poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
+			[]string{"spec.endpoint"},
+		},
+		{
+			"the image of kube-vip can change", "VCDCluster", clusterYAML, identified,
 			`{spec: {endpoint: {kubeVIP: {image: "ghcr.io/kube-vip/kube-vip:v9", interface: eth1}}}}`, nil,
 		},
 		{
-			"the identity can change", "VCDCluster", clusterYAML, provisioned, `{spec: {identityRef: {name: other}}}`,
+			"the identity can change", "VCDCluster", clusterYAML, identified, `{spec: {identityRef: {name: other}}}`,
 			nil,
 		},
 		{"nothing changes", "VCDCluster", clusterYAML, endpointSet, `{metadata: {labels: {a: b}}}`, nil},

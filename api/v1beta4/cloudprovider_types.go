@@ -16,6 +16,7 @@ const (
 
 // CloudProviderSpec configures the cloud controller manager of the workload cluster.
 // +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".identityRef",message="may only be set when mode is Managed"
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".image",message="may only be set when mode is Managed"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".nodes",message="may only be set when mode is Managed"
 type CloudProviderSpec struct {
 	// mode is Managed, which is the default, External or None. Managed installs the bundled one and keeps it up to
@@ -29,6 +30,13 @@ type CloudProviderSpec struct {
 	// +optional
 	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
 
+	// image is the reference of the cloud controller manager's image, with its registry; the manager's if empty. Without
+	// tag and digest it has the manager's tag, and follows its upgrades: registry.example.com/mirror/cloud-controller.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+
 	// nodes configures addresses, zones and regions of Nodes.
 	// +optional
 	Nodes CloudProviderNodes `json:"nodes,omitempty,omitzero"`
@@ -37,14 +45,16 @@ type CloudProviderSpec struct {
 // CloudProviderNodes configures addresses, zones and regions of Nodes.
 // +kubebuilder:validation:MinProperties=1
 type CloudProviderNodes struct {
-	// region of Nodes whose zone has none: the value of label topology.kubernetes.io/region.
+	// region of Nodes whose zone has none: the value of label topology.kubernetes.io/region. Not with
+	// failureDomainSelector.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*$`
 	Region string `json:"region,omitempty"`
 
-	// zones of Nodes, the values of label topology.kubernetes.io/zone; the name of the VDC if empty.
+	// zones of Nodes, the values of label topology.kubernetes.io/zone; the name of the VDC if empty. Not with
+	// failureDomainSelector: VCDFailureDomains name them there.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

@@ -121,6 +121,12 @@ type VCDClusterTemplateResource struct {
 	// spec of the clusters. Immutable.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.infraID)",fieldPath=".infraID",message="cannot be in a template: every cluster has another"
+	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneEndpoint.?host.hasValue()",fieldPath=".controlPlaneEndpoint.host",message="cannot be in a template: clusters would share it; set it by a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?endpoint.?kubeVIP.?addresses.hasValue()",fieldPath=".endpoint.kubeVIP.addresses",message="cannot be in a template: clusters would share them; name a pool in poolRefs, or set them by a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?endpoint.?kubeVIP.?dnsName.hasValue()",fieldPath=".endpoint.kubeVIP.dnsName",message="cannot be in a template: clusters would share it; set it by a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?endpoint.?edgeGateway.?addresses.hasValue()",fieldPath=".endpoint.edgeGateway.addresses",message="cannot be in a template: clusters would share them; leave them out for free ones, or set them by a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?vApp.?name.hasValue()",fieldPath=".vApp.name",message="cannot be in a template: clusters would share the vApp; set it by a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?rde.?id.hasValue()",fieldPath=".rde.id",message="cannot be in a template: every cluster has another entity"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 }
 

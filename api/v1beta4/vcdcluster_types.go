@@ -6,10 +6,13 @@ import (
 )
 
 // VCDClusterSpec is the desired state of a VCDCluster.
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancer) || self.?cloudProvider.?mode.orValue('Managed') == 'Managed'",fieldPath=".loadBalancer",message="may only be set when cloudProvider.mode is Managed: another cloud controller manager has a configuration of its own"
+// +kubebuilder:validation:XValidation:rule="!has(self.failureDomainSelector) || (!self.?cloudProvider.?nodes.?zones.hasValue() && !self.?cloudProvider.?nodes.?region.hasValue())",fieldPath=".cloudProvider.nodes",message="cannot have zones or region when failureDomainSelector is set: VCDFailureDomains name them"
 type VCDClusterSpec struct {
 	// infraID identifies the cluster in VCD: every object of the cluster there is marked with it, and `clusterctl
 	// move` keeps it. A UUID, or what CAPVCD gave a cluster: urn:vcloud:entity:vmware:capvcdCluster:<UUID> or
-	// NO_RDE_<UUID>. Written by the controller; immutable once set.
+	// NO_RDE_<UUID>. Written by the controller once VDC, network and endpoint were found: until then nothing is in VCD,
+	// and a spec that is wrong can be corrected. Immutable once set.
 	// +optional
 	// +kubebuilder:validation:MinLength=36
 	// +kubebuilder:validation:MaxLength=75
@@ -17,13 +20,13 @@ type VCDClusterSpec struct {
 	InfraID string `json:"infraID,omitempty"`
 
 	// controlPlaneEndpoint is the address of the cluster's API server. The host is written by the controller once it is
-	// known, or set by the user (required for endpoint type External). The port is 6443 if empty. Immutable once the
-	// cluster is provisioned.
+	// known, or set by the user (required for endpoint type External). The port is 6443 if empty. Immutable once
+	// infraID is set.
 	// +optional
 	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// site is the URL of VMware Cloud Director without a path, such as https://vcd.example.com. Immutable once the
-	// cluster is provisioned.
+	// site is the URL of VMware Cloud Director without a path, such as https://vcd.example.com. Immutable once
+	// infraID is set.
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=512
@@ -31,21 +34,21 @@ type VCDClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
 	Site string `json:"site,omitempty"`
 
-	// org is the name of the organisation. Immutable once the cluster is provisioned.
+	// org is the name of the organisation. Immutable once infraID is set.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Org string `json:"org,omitempty"`
 
-	// ovdc is the name or URN of the organisation VDC. Immutable once the cluster is provisioned. Not needed when
+	// ovdc is the name or URN of the organisation VDC. Immutable once infraID is set. Not needed when
 	// failureDomainSelector selects zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	OVDC string `json:"ovdc,omitempty"`
 
-	// ovdcNetwork is the name or URN of the organisation VDC network of the nodes' first NIC. Immutable once the
-	// cluster is provisioned. Not needed when failureDomainSelector selects zones.
+	// ovdcNetwork is the name or URN of the organisation VDC network of the nodes' first NIC. Immutable once
+	// infraID is set. Not needed when failureDomainSelector selects zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -55,13 +58,13 @@ type VCDClusterSpec struct {
 	// +required
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// endpoint configures what serves the control-plane endpoint. Immutable once the cluster is provisioned, except
+	// endpoint configures what serves the control-plane endpoint. Immutable once infraID is set, except
 	// kube-vip's image and interface.
 	// +optional
 	// +kubebuilder:default={type: KubeVIP}
 	Endpoint EndpointSpec `json:"endpoint,omitempty,omitzero"`
 
-	// vApp configures how the cluster's VMs are grouped. Immutable once the cluster is provisioned.
+	// vApp configures how the cluster's VMs are grouped. Immutable once infraID is set.
 	// +optional
 	// +kubebuilder:default={layout: PerFailureDomain}
 	VApp VAppSpec `json:"vApp,omitempty,omitzero"`
@@ -250,14 +253,6 @@ type VCDClusterStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDCluster is the infrastructure of a Cluster in VMware Cloud Director.
-//
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || self.spec.site == oldSelf.spec.site",fieldPath=".spec.site",message="is immutable once the cluster is provisioned: create another cluster"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || self.spec.org == oldSelf.spec.org",fieldPath=".spec.org",message="is immutable once the cluster is provisioned: create another cluster"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (has(self.spec.ovdc) ? has(oldSelf.spec.ovdc) && self.spec.ovdc == oldSelf.spec.ovdc : !has(oldSelf.spec.ovdc))",fieldPath=".spec.ovdc",message="is immutable once the cluster is provisioned: create another cluster"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (has(self.spec.ovdcNetwork) ? has(oldSelf.spec.ovdcNetwork) && self.spec.ovdcNetwork == oldSelf.spec.ovdcNetwork : !has(oldSelf.spec.ovdcNetwork))",fieldPath=".spec.ovdcNetwork",message="is immutable once the cluster is provisioned: create another cluster"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (has(self.spec.vApp) ? has(oldSelf.spec.vApp) && self.spec.vApp == oldSelf.spec.vApp : !has(oldSelf.spec.vApp))",fieldPath=".spec.vApp",message="is immutable once the cluster is provisioned: create another cluster"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (has(self.spec.controlPlaneEndpoint) ? has(oldSelf.spec.controlPlaneEndpoint) && self.spec.controlPlaneEndpoint == oldSelf.spec.controlPlaneEndpoint : !has(oldSelf.spec.controlPlaneEndpoint))",fieldPath=".spec.controlPlaneEndpoint",message="is immutable once the cluster is provisioned: the nodes' certificates name it"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?initialization.?provisioned.orValue(false) || (self.spec.endpoint.type == oldSelf.spec.endpoint.type && (has(self.spec.endpoint.edgeGateway) ? has(oldSelf.spec.endpoint.edgeGateway) && self.spec.endpoint.edgeGateway == oldSelf.spec.endpoint.edgeGateway : !has(oldSelf.spec.endpoint.edgeGateway)) && (has(self.spec.endpoint.kubeVIP) ? has(oldSelf.spec.endpoint.kubeVIP) && (has(self.spec.endpoint.kubeVIP.addresses) ? has(oldSelf.spec.endpoint.kubeVIP.addresses) && self.spec.endpoint.kubeVIP.addresses == oldSelf.spec.endpoint.kubeVIP.addresses : !has(oldSelf.spec.endpoint.kubeVIP.addresses)) && (has(self.spec.endpoint.kubeVIP.poolRefs) ? has(oldSelf.spec.endpoint.kubeVIP.poolRefs) && self.spec.endpoint.kubeVIP.poolRefs == oldSelf.spec.endpoint.kubeVIP.poolRefs : !has(oldSelf.spec.endpoint.kubeVIP.poolRefs)) && (has(self.spec.endpoint.kubeVIP.dnsName) ? has(oldSelf.spec.endpoint.kubeVIP.dnsName) && self.spec.endpoint.kubeVIP.dnsName == oldSelf.spec.endpoint.kubeVIP.dnsName : !has(oldSelf.spec.endpoint.kubeVIP.dnsName)) : !has(oldSelf.spec.endpoint.kubeVIP)))",fieldPath=".spec.endpoint",message="is immutable once the cluster is provisioned, but for kubeVIP.image and kubeVIP.interface"
 type VCDCluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
@@ -267,6 +262,13 @@ type VCDCluster struct {
 	// spec is the desired state.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.infraID) && self.infraID == oldSelf.infraID)",fieldPath=".infraID",message="is immutable once set: objects in VCD are found by it"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || self.site == oldSelf.site",fieldPath=".site",message="is immutable once infraID is set: create another cluster"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || self.org == oldSelf.org",fieldPath=".org",message="is immutable once infraID is set: create another cluster"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.ovdc) ? has(oldSelf.ovdc) && self.ovdc == oldSelf.ovdc : !has(oldSelf.ovdc))",fieldPath=".ovdc",message="is immutable once infraID is set: create another cluster"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.ovdcNetwork) ? has(oldSelf.ovdcNetwork) && self.ovdcNetwork == oldSelf.ovdcNetwork : !has(oldSelf.ovdcNetwork))",fieldPath=".ovdcNetwork",message="is immutable once infraID is set: create another cluster"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.vApp) ? has(oldSelf.vApp) && self.vApp == oldSelf.vApp : !has(oldSelf.vApp))",fieldPath=".vApp",message="is immutable once infraID is set: create another cluster"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !has(oldSelf.controlPlaneEndpoint) || !has(oldSelf.controlPlaneEndpoint.host) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",fieldPath=".controlPlaneEndpoint",message="is immutable once infraID is set: the nodes' certificates name it"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (self.endpoint.type == oldSelf.endpoint.type && (has(self.endpoint.edgeGateway) ? has(oldSelf.endpoint.edgeGateway) && self.endpoint.edgeGateway == oldSelf.endpoint.edgeGateway : !has(oldSelf.endpoint.edgeGateway)) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.addresses) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.addresses) && self.endpoint.kubeVIP.addresses == oldSelf.endpoint.kubeVIP.addresses : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.addresses))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.poolRefs) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.poolRefs) && self.endpoint.kubeVIP.poolRefs == oldSelf.endpoint.kubeVIP.poolRefs : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.poolRefs))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.dnsName) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.dnsName) && self.endpoint.kubeVIP.dnsName == oldSelf.endpoint.kubeVIP.dnsName : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.dnsName))))",fieldPath=".endpoint",message="is immutable once infraID is set, but for kubeVIP.image and kubeVIP.interface"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organisation VDC, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organisation VDC network, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="self.endpoint.type != 'KubeVIP' || (has(self.controlPlaneEndpoint) && has(self.controlPlaneEndpoint.host)) || (has(self.endpoint.kubeVIP) && (has(self.endpoint.kubeVIP.addresses) || has(self.endpoint.kubeVIP.poolRefs) || has(self.endpoint.kubeVIP.dnsName)))",fieldPath=".endpoint",reason=FieldValueRequired,message="of type KubeVIP needs one of kubeVIP.addresses, kubeVIP.poolRefs and kubeVIP.dnsName, or controlPlaneEndpoint.host"

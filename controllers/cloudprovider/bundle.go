@@ -152,7 +152,7 @@ func (b *bundle) store(ctx context.Context, secret *corev1.Secret) error {
 		if err := b.Client.Create(ctx, secret); err != nil {
 			return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
 		}
-		installing(b.Recorder, b.vcdCluster, b.Image)
+		installing(b.Recorder, b.vcdCluster, imageOf(b.vcdCluster.Spec.CloudProvider.Image, b.Image))
 	} else if err := b.Client.Update(ctx, secret); err != nil {
 		return fmt.Errorf("updating Secret %s: %w", secret.Name, err)
 	}

@@ -204,3 +204,18 @@ func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
 		ContainSubstring("spec.loadBalancer.gateways[dmz].oneArm.internalRange: "),
 	)))
 }
+
+func TestImageOfACluster(t *testing.T) {
+	const managers = "ghcr.io:443/acme/ccm:v2.0.0"
+	tests := []struct{ name, own, want string }{
+		{"the manager's", "", managers},
+		{"another registry, with the manager's version", "registry:5000/mirror/ccm", "registry:5000/mirror/ccm:v2.0.0"},
+		{"another version", "registry:5000/mirror/ccm:v2.0.1", "registry:5000/mirror/ccm:v2.0.1"},
+		{"a digest", "registry/ccm@sha256:0123", "registry/ccm@sha256:0123"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(imageOf(tt.own, managers)).To(Equal(tt.want))
+		})
+	}
+}

@@ -40,7 +40,7 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	}
 	sum := sha256.Sum256(config)
 	ccm := addons.CCM{
-		Image: s.Image, Replicas: replicas(s.cluster),
+		Image: imageOf(s.vcdCluster.Spec.CloudProvider.Image, s.Image), Replicas: replicas(s.cluster),
 		ConfigHash: hex.EncodeToString(sum[:])[:hashLength],
 	}
 	objects, err := ccm.Objects()
@@ -57,6 +57,18 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 		addons.Annotate(objects, map[string]string{infrav1.CloudProviderAppliedAnnotation: applied})
 	}
 	return objects, nil
+}
+
+// imageOf returns the image of a cluster: its own, or the manager's. One without a version has that of the manager's.
+func imageOf(own, managers string) string {
+	if own == "" {
+		return managers
+	}
+	name := managers[strings.LastIndex(managers, "/")+1:]
+	if at := strings.IndexAny(name, ":@"); at >= 0 && !strings.ContainsAny(own[strings.LastIndex(own, "/")+1:], ":@") {
+		return own + name[at:]
+	}
+	return own
 }
 
 // data returns what the cloud controller manager reads. The token of a service account is not in it: that is seeded,

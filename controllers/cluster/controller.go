@@ -2,12 +2,12 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -145,9 +145,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 		err != nil {
 		return ctrl.Result{}, err
 	}
-	if identified, err := r.identify(ctx, c); identified || err != nil {
-		return ctrl.Result{}, err
-	}
 	ctx = vcd.As(ctx, session.Caller(c))
 	reportStop(c)
 	table := phasesOf(c)
@@ -167,12 +164,16 @@ func (s *scope) Established() bool {
 	return s.vcdCluster.DeletionTimestamp.IsZero() && ptr.Deref(s.vcdCluster.Status.Initialization.Provisioned, false)
 }
 
-// markProvisioned stores that the cluster was complete once, before Ready is true: readers of Ready rely on it.
+// markProvisioned stores that the cluster was complete once, before Ready is true: readers of Ready rely on it. With it
+// c gets the id that marks its objects in VCD, the first of which is made later; the API server lets nothing replace
+// the id, and neither what decides where the cluster is.
 func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
 	c := s.vcdCluster
-	if !complete || !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) {
+	if !complete || !c.DeletionTimestamp.IsZero() ||
+		c.Spec.InfraID != "" && ptr.Deref(c.Status.Initialization.Provisioned, false) {
 		return nil
 	}
+	c.Spec.InfraID = cmp.Or(c.Spec.InfraID, string(c.UID))
 	c.Status.Initialization.Provisioned = ptr.To(true)
 	phases.ProvisionedAfter(c, s.now())
 	return s.save(ctx)
@@ -205,23 +206,6 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 
 // hidden marks the outcome of a look-up: what VCD does not show may be there, and hidden from the user.
 func hidden(out phases.Outcome, err error) (phases.Outcome, error) { return out.NoAccess(), err }
-
-// identify gives c the id that marks its objects in VCD. It is stored before the first of them is created, and a
-// pass that saw an old c cannot replace it.
-func (r *Reconciler) identify(ctx context.Context, c *infrav1.VCDCluster) (bool, error) {
-	if c.Spec.InfraID != "" || !c.DeletionTimestamp.IsZero() {
-		return false, nil
-	}
-	before := c.DeepCopy()
-	c.Spec.InfraID = string(c.UID)
-	err := r.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	switch {
-	case apierrors.IsConflict(err): // c was just changed, which starts a reconcile.
-	case err != nil:
-		return false, fmt.Errorf("storing the id of VCDCluster %s: %w", klog.KObj(c), err)
-	}
-	return true, nil
-}
 
 // open logs in, once per pass.
 func (s *scope) open(ctx context.Context) (phases.Outcome, error) {

@@ -46,6 +46,9 @@ func TestClusterBecomesReady(t *testing.T) {
 
 func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 	t.Parallel()
+	vip := func(address string) func(*infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{address} }
+	}
 	tests := []struct {
 		name      string
 		change    func(*infrav1.VCDCluster)
@@ -74,19 +77,19 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 			infrav1.IdentityReadyCondition, infrav1.IdentityNotFoundReason, "spec.identityRef",
 		},
 		{
-			"a VIP in the static pool", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.20"} },
+			"a VIP in the static pool", vip("192.168.100.20"),
 			infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP.addresses",
 		},
 		{
-			"a VIP in the DHCP range", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.150"} },
+			"a VIP in the DHCP range", vip("192.168.100.150"),
 			infrav1.EndpointReadyCondition, infrav1.VIPInDHCPRangeReason, "spec.endpoint.kubeVIP",
 		},
 		{
-			"a VIP outside the network", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"10.0.0.1"} },
+			"a VIP outside the network", vip("10.0.0.1"),
 			infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason, "spec.endpoint.kubeVIP",
 		},
 		{
-			"the gateway as VIP", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.1"} },
+			"the gateway as VIP", vip("192.168.100.1"),
 			infrav1.EndpointReadyCondition, infrav1.VIPInvalidReason, "spec.endpoint.kubeVIP",
 		},
 		{
@@ -109,8 +112,8 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 				ContainSubstring(tt.field))))
 			w.Expect(ptr.Deref(c.Status.Initialization.Provisioned, false)).To(BeFalse())
 			w.Expect(c.Spec.ControlPlaneEndpoint.IsZero()).To(BeTrue())
+			w.Expect(c.Spec.InfraID).To(BeEmpty(), "with an id the spec could not be corrected any more")
 
-			right.InfraID = c.Spec.InfraID
 			c.Spec = *right
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -189,6 +192,34 @@ func TestClusterWaitsForAnExternalEndpoint(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Port).To(Equal(int32(443)))
+}
+
+func TestPortOfTheEndpoint(t *testing.T) {
+	tests := []struct {
+		name     string
+		kind     infrav1.EndpointType
+		host     string
+		port     int32
+		wantHost string
+		wantPort int32
+	}{
+		{"a virtual IP with a port of its own", infrav1.EndpointKubeVIP, "", 443, controllertest.VIP, 443},
+		{"an external host without a port", infrav1.EndpointExternal, "api.example.com", 0, "api.example.com", 6443},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t)
+			c := w.VCDCluster()
+			c.Spec.Endpoint.Type = tt.kind
+			c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: tt.host, Port: tt.port}
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+			w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint).To(Equal(
+				clusterv1.APIEndpoint{Host: tt.wantHost, Port: tt.wantPort}))
+		})
+	}
 }
 
 func TestClusterOfSomebodyElseIsNotTouched(t *testing.T) {

@@ -39,6 +39,9 @@ func reconcileEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // reconcileExternal waits for an endpoint that is provided externally.
 func (s *scope) reconcileExternal() phases.Outcome {
+	if given := &s.vcdCluster.Spec.ControlPlaneEndpoint; given.Host != "" {
+		given.Port = cmp.Or(given.Port, kubevip.DefaultPort)
+	}
 	if s.vcdCluster.Spec.ControlPlaneEndpoint.IsValid() || s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		return phases.Done
 	}

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"net/netip"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -13,6 +14,13 @@ import (
 // cloudProviderErrors checks the configuration of the cloud controller manager.
 func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	errs := identityOfCCMErrors(spec, path.Child("cloudProvider", "identityRef"))
+	if image := spec.CloudProvider.Image; image != "" {
+		errs = append(errs, repositoryErrors(image, path.Child("cloudProvider", "image"))...)
+		if strings.HasSuffix(image, ":latest") {
+			errs = append(errs, invalid(path.Child("cloudProvider", "image"), image,
+				"must not have the tag latest, which changes its meaning: leave the tag out for the manager's version")...)
+		}
+	}
 	errs = append(errs, balancerErrors(&spec.LoadBalancer, path.Child("loadBalancer"))...)
 	return append(errs, nodesErrors(&spec.CloudProvider.Nodes, path.Child("cloudProvider", "nodes"))...)
 }
@@ -41,7 +49,10 @@ func balancerErrors(spec *infrav1.LoadBalancerSpec, path *field.Path) field.Erro
 		}
 	}
 	for i, g := range spec.Gateways {
-		errs = append(errs, gatewayErrors(g.OneArm, g.VIPSubnet, path.Child("gateways").Index(i))...)
+		at := path.Child("gateways").Index(i)
+		errs = append(errs, objectErrors(g.EdgeGateway, typeGateway, at.Child("edgeGateway"))...)
+		errs = append(errs, objectErrors(g.Network, typeNetwork, at.Child("network"))...)
+		errs = append(errs, gatewayErrors(g.OneArm, g.VIPSubnet, at)...)
 	}
 	return errs
 }
@@ -49,18 +60,20 @@ func balancerErrors(spec *infrav1.LoadBalancerSpec, path *field.Path) field.Erro
 // gatewayErrors checks what all edge gateways have in common.
 func gatewayErrors(arm *infrav1.OneArmSpec, vipSubnet string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if arm != nil {
-		errs = append(errs, rangeErrors(arm.InternalRange, path.Child("oneArm", "internalRange"))...)
-	}
+	errs = append(errs, oneArmErrors(arm, path.Child("oneArm"))...)
 	if vipSubnet != "" {
 		errs = append(errs, cidrErrors(vipSubnet, path.Child("vipSubnet"))...)
 	}
 	return errs
 }
 
-func rangeErrors(r infrav1.AddressRange, path *field.Path) field.ErrorList {
+func oneArmErrors(arm *infrav1.OneArmSpec, path *field.Path) field.ErrorList {
+	if arm == nil {
+		return nil
+	}
+	r := arm.InternalRange
 	if _, err := vcdconfig.NewRange(r.First, r.Last); err != nil {
-		return invalid(path, r.First+" to "+r.Last, err.Error())
+		return invalid(path.Child("internalRange"), r.First+" to "+r.Last, err.Error())
 	}
 	return nil
 }
@@ -69,6 +82,8 @@ func nodesErrors(spec *infrav1.CloudProviderNodes, path *field.Path) field.Error
 	var errs field.ErrorList
 	zoneOf := map[string]string{}
 	for i, z := range spec.Zones {
+		errs = append(errs, objectErrors(z.PlacementPolicy, typePolicy,
+			path.Child("zones").Index(i).Child("placementPolicy"))...)
 		if other, taken := zoneOf[z.PlacementPolicy]; taken {
 			errs = append(errs, field.Duplicate(path.Child("zones").Index(i).Child("placementPolicy"),
 				z.PlacementPolicy+" (of zone "+other+")"))

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -47,6 +48,8 @@ func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
 // clusterSpecErrors returns what is wrong with the spec of a cluster or of a template of clusters.
 func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	errs := notYet(clusterFeatures, spec, path)
+	errs = append(errs, objectErrors(spec.OVDC, typeVDC, path.Child("ovdc"))...)
+	errs = append(errs, objectErrors(spec.OVDCNetwork, typeNetwork, path.Child("ovdcNetwork"))...)
 	errs = append(errs, endpointErrors(spec, path)...)
 	errs = append(errs, cloudProviderErrors(spec, path)...)
 	if spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete && spec.VApp.Layout == infrav1.VAppPerMachine {
@@ -68,14 +71,32 @@ func endpointErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorL
 	if spec.Endpoint.KubeVIP != nil {
 		errs = append(errs, kubeVIPErrors(spec.Endpoint.KubeVIP, path.Child("endpoint", "kubeVIP"))...)
 	}
+	if edge := spec.Endpoint.EdgeGateway; edge != nil {
+		at := path.Child("endpoint", "edgeGateway")
+		errs = append(errs, vipErrors(edge.Addresses, at.Child("addresses"))...)
+		errs = append(errs, oneArmErrors(edge.OneArm, at.Child("oneArm"))...)
+	}
+	return errs
+}
+
+// vipErrors checks virtual IPs, of which there is at most one of each family.
+func vipErrors(addresses []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := families{}
+	for i, value := range addresses {
+		at := path.Index(i)
+		problem := unicastErrors(value, at)
+		if len(problem) == 0 {
+			problem = seen.add(netip.MustParseAddr(value), at)
+		}
+		errs = append(errs, problem...)
+	}
 	return errs
 }
 
 func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for i, address := range vip.Addresses {
-		errs = append(errs, unicastErrors(address, path.Child("addresses").Index(i))...)
-	}
+	errs = append(errs, vipErrors(vip.Addresses, path.Child("addresses"))...)
 	for i := range vip.PoolRefs {
 		errs = append(errs, poolErrors(&vip.PoolRefs[i], path.Child("poolRefs").Index(i))...)
 	}

@@ -127,6 +127,9 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 	internal := func(s infrav1.AddressSelection) func(*infrav1.VCDCluster) {
 		return nodes(infrav1.CloudProviderNodes{Addresses: infrav1.CloudProviderAddresses{Internal: s}})
 	}
+	ccm := func(image string) func(*infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Image = image }
+	}
 	tests := []rejection[*infrav1.VCDCluster]{
 		{
 			"a class", balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "example.com/vcd"}}),
@@ -137,6 +140,24 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "my class"}}),
 			[]string{"spec.loadBalancer.class.name"},
 			"name part",
+		},
+		{
+			"an image of the cloud controller manager with the manager's version", ccm("registry.example.com/mirror/ccm"),
+			nil, "",
+		},
+		{"one with a tag", ccm("registry.example.com/mirror/ccm:v2.0.0"), nil, ""},
+		{"one without a registry", ccm("ccm:v2.0.0"), []string{"spec.cloudProvider.image"}, "begin with a registry"},
+		{
+			"one that changes", ccm("registry.example.com/ccm:latest"), []string{"spec.cloudProvider.image"},
+			"the tag latest",
+		},
+		{
+			"a further gateway by the URN of a network",
+			gateway(infrav1.LoadBalancerGateway{
+				Name: "dmz", EdgeGateway: "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e",
+			}),
+			[]string{"spec.loadBalancer.gateways[1].edgeGateway"},
+			"urn:vcloud:gateway:<UUID>",
 		},
 		{
 			"a further gateway with a subnet that is none",
@@ -249,6 +270,27 @@ func TestVCDClusterValues(t *testing.T) {
 				}},
 			}
 		}, nil, ""},
+
+		{"two virtual IPs of one family", func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "192.168.100.201"}
+		}, []string{"spec.endpoint.kubeVIP.addresses", "spec.endpoint.kubeVIP.addresses[1]"}, "second address of its family"},
+		{"two virtual IPs", func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "fd00::1"}
+		}, []string{"spec.endpoint.kubeVIP.addresses"}, "is not implemented yet"},
+		{"two pools of virtual IPs", func(c *infrav1.VCDCluster) {
+			pool := infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}
+			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{pool, pool}}
+		}, []string{"spec.endpoint.kubeVIP.poolRefs"}, "is not implemented yet"},
+
+		{"a VDC can have a name", func(c *infrav1.VCDCluster) { c.Spec.OVDC = "urn of acme" }, nil, ""},
+		{"a VDC can have a URN", func(c *infrav1.VCDCluster) {
+			c.Spec.OVDC = "urn:vcloud:vdc:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+		}, nil, ""},
+		{"a VDC is no network", func(c *infrav1.VCDCluster) {
+			c.Spec.OVDC = "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+		}, []string{"spec.ovdc"}, "urn:vcloud:vdc:<UUID>"},
+		{"a URN is whole", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "urn:vcloud:network:0dd1f8c2" },
+			[]string{"spec.ovdcNetwork"}, "urn:vcloud:network:<UUID>"},
 
 		{"an image has registry and tag", image("registry.example.com:5000/kube-vip/kube-vip:v1.0.0"), nil, ""},
 		{"an image has registry and digest", image("ghcr.io/kube-vip/kube-vip@sha256:0123456789abcdef"), nil, ""},

@@ -47,6 +47,15 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 // machineSpecErrors returns what is wrong with the spec of a machine or of a template of machines.
 func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.ErrorList {
 	errs := notYet(machineFeatures, spec, path)
+	for _, f := range []struct{ name, value, kind string }{
+		{"catalog", spec.Catalog, typeCatalog},
+		{"template", spec.Template, typeTemplate},
+		{"sizingPolicy", spec.SizingPolicy, typePolicy},
+		{"placementPolicy", spec.PlacementPolicy, typePolicy},
+		{"storageProfile", spec.StorageProfile, typeStorageProfile},
+	} {
+		errs = append(errs, objectErrors(f.value, f.kind, path.Child(f.name))...)
+	}
 	if spec.ProviderID != "" {
 		if _, err := providerid.Parse(spec.ProviderID); err != nil {
 			errs = append(errs, field.Invalid(path.Child("providerID"), spec.ProviderID,
@@ -70,7 +79,8 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 
 func networkErrors(nic *infrav1.NetworkSpec, path *field.Path) field.ErrorList {
 	errs := notYet(networkFeatures, nic, path)
-	families := map[bool]bool{}
+	errs = append(errs, objectErrors(nic.Name, typeNetwork, path.Child("name"))...)
+	seen := families{}
 	for i, address := range nic.Addresses {
 		at := path.Child("addresses").Index(i)
 		prefix, err := netip.ParsePrefix(address)
@@ -80,11 +90,7 @@ func networkErrors(nic *infrav1.NetworkSpec, path *field.Path) field.ErrorList {
 			continue
 		}
 		errs = append(errs, unicastErrors(prefix.Addr().String(), at)...)
-		if families[prefix.Addr().Is4()] {
-			errs = append(errs, field.Invalid(at, address,
-				"is the second address of its family: a NIC has at most one IPv4 and one IPv6 address"))
-		}
-		families[prefix.Addr().Is4()] = true
+		errs = append(errs, seen.add(prefix.Addr(), at)...)
 	}
 	for i := range nic.PoolRefs {
 		errs = append(errs, poolErrors(&nic.PoolRefs[i], path.Child("poolRefs").Index(i))...)

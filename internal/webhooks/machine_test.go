@@ -73,6 +73,20 @@ func TestVCDMachineValues(t *testing.T) {
 	const source = "spec.networks[0].addressSource"
 	template := []string{"spec.vmNamingTemplate"}
 	tests := []rejection[*infrav1.VCDMachine]{
+		{"everything in VCD can have a URN", func(m *infrav1.VCDMachine) {
+			const id = ":0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+			m.Spec.Catalog, m.Spec.Template = "urn:vcloud:catalog"+id, "urn:vcloud:vapptemplate"+id
+			m.Spec.SizingPolicy, m.Spec.PlacementPolicy = "urn:vcloud:vdcComputePolicy"+id, "urn:vcloud:vdcComputePolicy"+id
+			m.Spec.StorageProfile, m.Spec.Networks[0].Name = "urn:vcloud:vdcstorageProfile"+id, "urn:vcloud:network"+id
+		}, nil, ""},
+		{"nothing in VCD has a broken URN", func(m *infrav1.VCDMachine) {
+			m.Spec.Catalog, m.Spec.Template, m.Spec.SizingPolicy = "urn:vcloud:a", "urn:vcloud:b", "urn:vcloud:c"
+			m.Spec.PlacementPolicy, m.Spec.StorageProfile = "urn:vcloud:d", "urn:vcloud:e"
+			m.Spec.Networks[0].Name = "urn:vcloud:f"
+		}, []string{
+			"spec.catalog", "spec.template", "spec.sizingPolicy", "spec.placementPolicy", "spec.storageProfile",
+			"spec.networks[0].name",
+		}, "must be a name, or a URN"},
 		{"a provider ID of ours is one", func(m *infrav1.VCDMachine) { m.Spec.ProviderID = someProviderID }, nil, ""},
 		{
 			"another provider's is not", func(m *infrav1.VCDMachine) { m.Spec.ProviderID = "vsphere://x" },

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -24,6 +25,19 @@ func unicastErrors(value string, path *field.Path) field.ErrorList {
 		return invalid(path, value,
 			"must be a unicast address: not unspecified, loopback, link-local, multicast or broadcast")
 	}
+	return nil
+}
+
+// families are the families of addresses in a list that has at most one of each.
+type families map[bool]bool
+
+// add returns an error for a second address of a family.
+func (f families) add(address netip.Addr, path *field.Path) field.ErrorList {
+	if f[address.Is4()] {
+		return invalid(path, address.String(),
+			"is the second address of its family: there is at most one IPv4 and one IPv6 address")
+	}
+	f[address.Is4()] = true
 	return nil
 }
 
@@ -63,17 +77,53 @@ func interfaceErrors(value string, path *field.Path) field.ErrorList {
 	return nil
 }
 
+// uuid matches a UUID as VCD writes it.
+const uuid = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+
+// urnPrefix begins the URNs of VCD.
+const urnPrefix = "urn:vcloud:"
+
+// Types of objects in VCD as they stand in URNs.
+const (
+	typeVDC            = "vdc"
+	typeNetwork        = "network"
+	typeCatalog        = "catalog"
+	typeTemplate       = "vapptemplate"
+	typePolicy         = "vdcComputePolicy"
+	typeStorageProfile = "vdcstorageProfile"
+	typeGateway        = "gateway"
+)
+
+// objectErrors returns why value is neither a name nor a URN of an object of a type.
+func objectErrors(value, kind string, path *field.Path) field.ErrorList {
+	if !strings.HasPrefix(value, urnPrefix) || regexp.MustCompile("^"+urnPrefix+kind+":"+uuid+"$").MatchString(value) {
+		return nil
+	}
+	return invalid(path, value, "must be a name, or a URN of the form "+urnPrefix+kind+":<UUID>")
+}
+
 // imageErrors returns why value is not the whole reference of an image.
 func imageErrors(value string, path *field.Path) field.ErrorList {
+	if errs := repositoryErrors(value, path); len(errs) > 0 {
+		return errs
+	}
+	if !strings.ContainsAny(lastPart(value), ":@") {
+		return invalid(path, value, "must end with a tag or digest, such as :v1.0.0")
+	}
+	return nil
+}
+
+// lastPart returns the name of an image, with tag and digest.
+func lastPart(image string) string { return image[strings.LastIndex(image, "/")+1:] }
+
+// repositoryErrors returns why value is not the reference of an image with its registry. A tag or digest may follow.
+func repositoryErrors(value string, path *field.Path) field.ErrorList {
 	if strings.ContainsFunc(value, unicode.IsSpace) || strings.Contains(value, "://") {
 		return invalid(path, value, "must be the reference of an image, without scheme and spaces")
 	}
-	registry, rest, found := strings.Cut(value, "/")
+	registry, _, found := strings.Cut(value, "/")
 	if !found || (!strings.ContainsAny(registry, ".:") && registry != "localhost") {
 		return invalid(path, value, "must begin with a registry, such as registry.example.com/kube-vip/kube-vip:v1.0.0")
-	}
-	if !strings.ContainsAny(rest[strings.LastIndex(rest, "/")+1:], ":@") {
-		return invalid(path, value, "must end with a tag or digest, such as :v1.0.0")
 	}
 	return nil
 }

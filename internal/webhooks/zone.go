@@ -14,6 +14,8 @@ func failureDomainValidator() *validator[*infrav1.VCDFailureDomain] {
 		rules: func(d *infrav1.VCDFailureDomain) field.ErrorList {
 			path := field.NewPath("spec")
 			errs := notYet(failureDomainFeatures, &d.Spec, path)
+			errs = append(errs, objectErrors(d.Spec.OVDC, typeVDC, path.Child("ovdc"))...)
+			errs = append(errs, objectErrors(d.Spec.PlacementPolicy, typePolicy, path.Child("placementPolicy"))...)
 			errs = append(errs, labelValueErrors(d.Spec.Region, path.Child("region"))...)
 			return append(errs, labelValueErrors(d.Spec.Zone, path.Child("zone"))...)
 		},
