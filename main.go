@@ -122,6 +122,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		Client: c, Live: live, Recorder: mgr.GetEventRecorder("capvcd-controller-manager"), Pool: pool,
 		Namespace: o.ManagerNamespace, WatchFilterValue: o.WatchFilter,
 	})
+	r.CloudProvider.Image, r.CloudProvider.LookEvery = o.CloudProviderImage(), o.CloudProviderLook
 	var skip []crdmigrator.Phase
 	for _, phase := range o.SkipCRDMigrationPhases {
 		skip = append(skip, crdmigrator.Phase(phase))
@@ -143,7 +144,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		r.Cluster.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
 		r.Machine.SetupWithManager(ctx, mgr, options.Concurrency(o.MachineConcurrency)),
 		r.MachineTemplate.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
-		setUpCloudProvider(ctx, mgr, o, r.CloudProvider),
+		r.CloudProvider.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),

@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -29,7 +30,7 @@ type Options struct {
 	WatchFilterValue string
 }
 
-// Controllers are the reconcilers of the manager. CloudProvider lacks what is its own.
+// Controllers are the reconcilers of the manager. CloudProvider lacks image and interval.
 type Controllers struct {
 	Identity        *identity.Reconciler
 	ClusterIdentity *identity.ClusterReconciler
@@ -45,7 +46,8 @@ func New(o Options) *Controllers {
 		Client: o.Client, Live: o.Live, Namespace: o.Namespace,
 		Accounts: &session.Accounts{},
 	}
-	sessions, drivers := session.Of(o.Pool), vapp.NewDrivers(vapp.WorkloadsOf(o.Client))
+	workloads := workload.NewClients(o.Client, o.Client.Scheme())
+	sessions, drivers := session.Of(o.Pool), vapp.NewDrivers(workloads.Open)
 	return &Controllers{
 		Identity: &identity.Reconciler{
 			Client: o.Client, Identities: identities, Logout: o.Pool.Logout, Recorder: o.Recorder,
@@ -69,7 +71,7 @@ func New(o Options) *Controllers {
 		},
 		CloudProvider: &cloudprovider.Reconciler{
 			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
-			WatchFilterValue: o.WatchFilterValue,
+			WatchFilterValue: o.WatchFilterValue, Workload: workloads.Open,
 		},
 	}
 }

@@ -25,11 +25,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -47,9 +47,6 @@ const (
 	applyTime = time.Minute
 )
 
-// A WorkloadClient returns a client of the workload cluster of a Cluster, which nothing is cached for.
-type WorkloadClient func(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
-
 // Reconciler installs the bundled cloud controller manager in the workload clusters of VCDClusters of mode Managed, by
 // ClusterResourceSets of Cluster API, and inspects it from time to time.
 type Reconciler struct {
@@ -59,8 +56,7 @@ type Reconciler struct {
 	Sessions         session.Opener
 	Recorder         events.EventRecorder
 	WatchFilterValue string
-	Workload         WorkloadClient
-	Connected        source.Source // starts a reconcile when a workload cluster can be reached; may be nil
+	Workload         workload.Opener
 	Image            string        // the whole reference of the cloud controller manager's image
 	LookEvery        time.Duration // at workload clusters where all is as it should be
 	Now              func() time.Time
@@ -73,7 +69,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "cloudprovider")
 	scheme := mgr.GetScheme()
 	changed := predicates.ResourceIsChanged(scheme, log)
-	b := ctrl.NewControllerManagedBy(mgr).Named("cloudprovider").
+	return ctrl.NewControllerManagedBy(mgr).Named("cloudprovider").
 		For(&infrav1.VCDCluster{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
 			predicates.ResourceIsNotExternallyManaged(scheme, log),
@@ -88,11 +84,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&corev1.Secret{},
 			handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{},
 				handler.OnlyControllerOwner()),
-			builder.OnlyMetadata, builder.WithPredicates(session.Deletions()))
-	if r.Connected != nil {
-		b = b.WatchesRawSource(r.Connected)
-	}
-	return b.WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
+			builder.OnlyMetadata, builder.WithPredicates(session.Deletions())).
+		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
 
 // ClusterToVCDCluster finds the VCDCluster of a Cluster.
@@ -219,14 +212,22 @@ func (s *scope) ready(context.Context) (phases.Outcome, error) {
 }
 
 // connect returns a client of the workload cluster.
-func (s *scope) connect(ctx context.Context) (*workload, phases.Outcome) {
+func (s *scope) connect(ctx context.Context) (*guest, phases.Outcome) {
 	c, err := s.Workload(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Cannot reach the workload cluster", "reason", err.Error())
-		return nil, phases.Unsure(session.UnreachablePoll, infrav1.WorkloadClusterUnreachableReason,
+		return nil, phases.Unsure(s.unreachablePoll(), infrav1.WorkloadClusterUnreachableReason,
 			"The API server of the workload cluster cannot be asked: see the Cluster")
 	}
-	return &workload{Client: c, infraID: s.vcdCluster.Spec.InfraID}, phases.Done
+	return &guest{Client: c, infraID: s.vcdCluster.Spec.InfraID}, phases.Done
+}
+
+// unreachablePoll is when to try again to reach the workload cluster: soon while its Nodes wait.
+func (s *scope) unreachablePoll() time.Duration {
+	if s.secret == nil {
+		return startPoll
+	}
+	return session.UnreachablePoll
 }
 
 func (r *Reconciler) now() time.Time {

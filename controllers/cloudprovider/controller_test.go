@@ -328,6 +328,9 @@ func TestAWorkloadClusterThatDoesNotAnswerIsUnknown(t *testing.T) {
 	w.Workload = nil
 	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionUnknown),
 		HaveField("Reason", infrav1.WorkloadClusterUnreachableReason)))
+	result, err := w.reconciler.Reconcile(w.Ctx, w.vcdClusterNow())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(BeNumerically("<", 20*time.Second), "Nodes wait for it")
 	w.Expect(w.set("-cloud-provider")).To(BeNil())
 
 	w.Workload = answers

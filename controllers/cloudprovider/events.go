@@ -15,8 +15,8 @@ func installing(r events.EventRecorder, c *infrav1.VCDCluster, image string) {
 
 // takenOver records what the cloud controller manager of c does because the one before did.
 func takenOver(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
-	phases.Happened(r, c, "CloudProviderConfigInherited", "Taken over from the configuration in the workload cluster; set it "+
-		"in spec.loadBalancer to have it there: "+phases.Few(what))
+	phases.Happened(r, c, "CloudProviderConfigInherited", "Taken over from the configuration in the workload cluster; "+
+		"set it in spec.loadBalancer to have it there: "+phases.Few(what))
 }
 
 // repaired records that objects were changed or deleted that belong to the cloud controller manager of c, and that it

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
@@ -19,8 +20,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// clouds are values of --cloud-provider by which controller managers serve Nodes that may be on VCD. Other programs, such
-// as cluster-autoscaler, have a flag of this name, too, with names of their own.
+// clouds are values of --cloud-provider by which controller managers serve Nodes that may be on VCD. Other programs,
+// such as cluster-autoscaler, have a flag of this name, too, with names of their own.
 var clouds = []string{"vmware-cloud-director", "vsphere", "openstack", "cloudstack", "external-cloudstack"}
 
 // controllerFlags are flags that controller managers have and other programs with --cloud-provider do not.
@@ -32,19 +33,19 @@ var controllerFlags = []string{
 
 // foreign reports whether another cloud controller manager, or a configuration that ours cannot replace, is in the
 // workload cluster, and what to remove.
-func (w *workload) foreign(ctx context.Context) (phases.Outcome, error) {
+func (w *guest) foreign(ctx context.Context) (phases.Outcome, error) {
 	config, err := w.config(ctx)
 	if err != nil {
 		return phases.Done, err
 	}
-	if config != nil && config.Immutable != nil && *config.Immutable {
-		return w.foreignBeside(ctx, "ConfigMap "+addons.Namespace+"/"+addons.ConfigMapName+" (immutable)")
+	if config != nil && immutable(config) {
+		return w.foreignBeside(ctx, configName+" (immutable)")
 	}
 	return w.foreignBeside(ctx)
 }
 
 // foreignBeside reports whether another cloud controller manager is in the workload cluster, or what is given.
-func (w *workload) foreignBeside(ctx context.Context, found ...string) (phases.Outcome, error) {
+func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Outcome, error) {
 	for _, list := range []client.ObjectList{
 		&appsv1.DeploymentList{}, &appsv1.DaemonSetList{}, &appsv1.StatefulSetList{}, &corev1.PodList{},
 	} {
@@ -54,7 +55,7 @@ func (w *workload) foreignBeside(ctx context.Context, found ...string) (phases.O
 		}
 		for more := true; more; more = list.GetContinue() != "" {
 			if err := w.List(ctx, list, append(options, client.Continue(list.GetContinue()))...); err != nil {
-				return phases.Done, &workloadError{err}
+				return phases.Done, &guestError{err}
 			}
 			found = append(found, w.foreignIn(list)...)
 		}
@@ -70,35 +71,48 @@ func (w *workload) foreignBeside(ctx context.Context, found ...string) (phases.O
 }
 
 // foreignIn returns the cloud controller managers of a list that are not this cluster's.
-func (w *workload) foreignIn(list client.ObjectList) []string {
+func (w *guest) foreignIn(list client.ObjectList) []string {
 	var found []string
-	add := func(kind string, meta metav1.ObjectMeta, pod corev1.PodSpec) {
-		if i := slices.IndexFunc(pod.Containers, isCloudProvider); i >= 0 &&
-			meta.Annotations[infrav1.CloudProviderOfAnnotation] != w.infraID {
-			found = append(found, fmt.Sprintf("%s %s/%s (%s)", kind, meta.Namespace, meta.Name, pod.Containers[i].Image))
+	for _, p := range programsIn(list) {
+		if p.meta.Annotations[infrav1.CloudProviderOfAnnotation] == w.infraID {
+			continue
 		}
-	}
-	switch l := list.(type) {
-	case *appsv1.DeploymentList:
-		for i := range l.Items {
-			add("Deployment", l.Items[i].ObjectMeta, l.Items[i].Spec.Template.Spec)
-		}
-	case *appsv1.DaemonSetList:
-		for i := range l.Items {
-			add("DaemonSet", l.Items[i].ObjectMeta, l.Items[i].Spec.Template.Spec)
-		}
-	case *appsv1.StatefulSetList:
-		for i := range l.Items {
-			add("StatefulSet", l.Items[i].ObjectMeta, l.Items[i].Spec.Template.Spec)
-		}
-	case *corev1.PodList:
-		for i := range l.Items {
-			if kind := podKind(&l.Items[i]); kind != "" {
-				add(kind, l.Items[i].ObjectMeta, l.Items[i].Spec)
-			}
+		if i := slices.IndexFunc(p.pod.Containers, isCloudProvider); i >= 0 {
+			found = append(found, fmt.Sprintf("%s %s/%s (%s)", p.kind, p.meta.Namespace, p.meta.Name,
+				p.pod.Containers[i].Image))
 		}
 	}
 	return found
+}
+
+// A program is what runs in a workload cluster.
+type program struct {
+	kind string
+	meta *metav1.ObjectMeta
+	pod  *corev1.PodSpec
+}
+
+func programsIn(list client.ObjectList) []program {
+	var all []program
+	switch l := list.(type) {
+	case *appsv1.DeploymentList:
+		for i := range l.Items {
+			all = append(all, program{"Deployment", &l.Items[i].ObjectMeta, &l.Items[i].Spec.Template.Spec})
+		}
+	case *appsv1.DaemonSetList:
+		for i := range l.Items {
+			all = append(all, program{"DaemonSet", &l.Items[i].ObjectMeta, &l.Items[i].Spec.Template.Spec})
+		}
+	case *appsv1.StatefulSetList:
+		for i := range l.Items {
+			all = append(all, program{"StatefulSet", &l.Items[i].ObjectMeta, &l.Items[i].Spec.Template.Spec})
+		}
+	case *corev1.PodList:
+		for i := range l.Items {
+			all = append(all, program{podKind(&l.Items[i]), &l.Items[i].ObjectMeta, &l.Items[i].Spec})
+		}
+	}
+	return slices.DeleteFunc(all, func(p program) bool { return p.kind == "" })
 }
 
 // podKind returns what to call a pod that no workload object stands for; empty for others.
@@ -116,17 +130,19 @@ func podKind(pod *corev1.Pod) string {
 }
 
 // config returns the configuration of a cloud controller manager in the workload cluster; nil if there is none.
-func (w *workload) config(ctx context.Context) (*corev1.ConfigMap, error) {
+func (w *guest) config(ctx context.Context) (*corev1.ConfigMap, error) {
 	config := &corev1.ConfigMap{}
 	err := w.Get(ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.ConfigMapName}, config)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &workloadError{err}
+		return nil, &guestError{err}
 	}
 	return config, nil
 }
+
+func immutable(config *corev1.ConfigMap) bool { return ptr.Deref(config.Immutable, false) }
 
 // isCloudProvider reports whether a container runs a cloud controller manager, by the name of its image or program, or
 // by its flags.

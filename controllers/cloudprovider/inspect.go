@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -54,7 +53,7 @@ func (s *scope) inspect(ctx context.Context) (phases.Outcome, error) {
 	defer cancel()
 	out, err := s.converge(limited, w)
 	if err != nil {
-		return unanswered(ctx, err)
+		return s.unanswered(ctx, err)
 	}
 	if s.hash() == hash { // Otherwise something was changed, and its state is not known.
 		*last = inspection{at: s.now(), hash: hash, out: out}
@@ -63,16 +62,16 @@ func (s *scope) inspect(ctx context.Context) (phases.Outcome, error) {
 }
 
 // unanswered returns the outcome of a failure of the workload cluster; other errors are returned.
-func unanswered(ctx context.Context, err error) (phases.Outcome, error) {
-	if lost := (*workloadError)(nil); !errors.As(err, &lost) || ctx.Err() != nil {
+func (s *scope) unanswered(ctx context.Context, err error) (phases.Outcome, error) {
+	if lost := (*guestError)(nil); !errors.As(err, &lost) || ctx.Err() != nil {
 		return phases.Done, err
 	}
-	return phases.Unsure(session.UnreachablePoll, infrav1.WorkloadClusterUnreachableReason,
+	return phases.Unsure(s.unreachablePoll(), infrav1.WorkloadClusterUnreachableReason,
 		"The API server of the workload cluster does not answer: see the Cluster"), nil
 }
 
 // converge compares the workload cluster with what should be there, and repairs what is not.
-func (s *scope) converge(ctx context.Context, w *workload) (phases.Outcome, error) {
+func (s *scope) converge(ctx context.Context, w *guest) (phases.Outcome, error) {
 	if out, err := w.foreign(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
@@ -109,7 +108,7 @@ func (s *scope) repair(ctx context.Context, wrong []string) (phases.Outcome, err
 }
 
 // removeDropped removes from the workload cluster what is not in the Secret any more.
-func (s *scope) removeDropped(ctx context.Context, w *workload) error {
+func (s *scope) removeDropped(ctx context.Context, w *guest) error {
 	dropped := readItems(s.annotation(infrav1.CloudProviderDroppedAnnotation))
 	if len(dropped) == 0 {
 		return nil

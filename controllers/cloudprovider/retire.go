@@ -52,7 +52,7 @@ func (s *scope) removeAll(ctx context.Context) (phases.Outcome, error) {
 		[]item{{APIVersion: "v1", Kind: "Secret", Namespace: addons.Namespace, Name: addons.ServiceAccountName}})
 	removed, err := w.remove(limited, items)
 	if err != nil {
-		return unanswered(ctx, err)
+		return s.unanswered(ctx, err)
 	}
 	if len(removed) > 0 {
 		uninstalled(s.Recorder, s.vcdCluster, removed)

@@ -37,8 +37,8 @@ var remedies = map[string]string{
 	"loadbalancer.enabled":   "correct spec.loadBalancer.mode",
 }
 
-// inherited is what is taken over from the configuration of another cloud controller manager where the VCDCluster has no
-// value of its own.
+// inherited is what is taken over from the configuration of another cloud controller manager where the VCDCluster has
+// no value of its own.
 type inherited struct {
 	OneArm           string `json:"oneArm,omitempty"` // first-last
 	VIPSubnet        string `json:"vipSubnet,omitempty"`
@@ -89,7 +89,8 @@ func (i inherited) names() []string {
 }
 
 // takeOver makes sure, before anything is installed, that there is no other cloud controller manager in the workload
-// cluster, and that ours will serve Services as the one before did. It removes a configuration that ours cannot replace.
+// cluster, and that ours will serve Services as the one before did. It removes a configuration that ours cannot
+// replace.
 func (s *scope) takeOver(ctx context.Context) (phases.Outcome, error) {
 	if s.secret != nil {
 		return phases.Done, nil
@@ -102,47 +103,42 @@ func (s *scope) takeOver(ctx context.Context) (phases.Outcome, error) {
 	defer cancel()
 	out, err := s.takeOverFrom(limited, w)
 	if err != nil {
-		return unanswered(ctx, err)
+		return s.unanswered(ctx, err)
 	}
 	return out, nil
 }
 
-func (s *scope) takeOverFrom(ctx context.Context, w *workload) (phases.Outcome, error) {
+func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Outcome, error) {
 	config, err := w.config(ctx)
 	if err != nil {
 		return phases.Done, err
 	}
-	if config != nil && config.Annotations[infrav1.CloudProviderOfAnnotation] == w.infraID {
-		config = nil // The manager wrote it.
+	if config == nil || config.Annotations[infrav1.CloudProviderOfAnnotation] == w.infraID {
+		return w.foreignBeside(ctx) // There is no configuration but what the manager wrote.
 	}
-	if config != nil {
-		if out, err := s.inherit(ctx, w, config); err != nil || out != phases.Done {
-			return out, err
-		}
-	}
-	if out, err := w.foreignBeside(ctx); err != nil || out != phases.Done {
+	if out, err := s.inherit(ctx, w, config); err != nil || out != phases.Done {
 		return out, err
 	}
-	if config == nil || config.Immutable == nil || !*config.Immutable {
-		return phases.Done, nil
+	if out, err := w.foreignBeside(ctx); err != nil || out != phases.Done || !immutable(config) {
+		return out, err
 	}
 	err = w.Delete(ctx, config, client.Preconditions{UID: &config.UID, ResourceVersion: &config.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
-		return phases.Done, &workloadError{err}
+		return phases.Done, &guestError{err}
 	}
 	return phases.Done, nil
 }
 
 // inherit compares the configuration that was found with ours, and takes over what the VCDCluster leaves open.
-func (s *scope) inherit(ctx context.Context, w *workload, config *corev1.ConfigMap) (phases.Outcome, error) {
+func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap) (phases.Outcome, error) {
 	found, err := w.parse(ctx, config)
-	if lost := (*workloadError)(nil); errors.As(err, &lost) {
+	if lost := (*guestError)(nil); errors.As(err, &lost) {
 		return phases.Done, err
 	}
 	if err != nil {
 		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigDiffersReason,
-			"%s of another cloud controller manager cannot be read (%v): correct it, or delete it if no load balancers "+
-				"depend on it", configName, err), nil
+			"%s of another cloud controller manager cannot be read (%v): correct it, or delete it if no load "+
+				"balancers depend on it", configName, err), nil
 	}
 	values := inherited{CertificateAlias: found.LoadBalancer.CertAlias}
 	if found.LoadBalancer.OneArm != nil {
@@ -206,7 +202,7 @@ func (s *scope) record(ctx context.Context, values inherited) error {
 
 // parse reads the configuration of another cloud controller manager, with the id of the cluster that it finds beside it.
 // The error contains no values of secrets.
-func (w *workload) parse(ctx context.Context, config *corev1.ConfigMap) (vcdconfig.Config, error) {
+func (w *guest) parse(ctx context.Context, config *corev1.ConfigMap) (vcdconfig.Config, error) {
 	var found vcdconfig.Config
 	text, ok := config.Data[addons.ConfigKey]
 	if !ok {
@@ -215,7 +211,7 @@ func (w *workload) parse(ctx context.Context, config *corev1.ConfigMap) (vcdconf
 	id := &corev1.Secret{}
 	err := w.Get(ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.ClusterIDName}, id)
 	if client.IgnoreNotFound(err) != nil {
-		return found, &workloadError{err}
+		return found, &guestError{err}
 	}
 	return found, decode([]byte(text), &found, strings.TrimSpace(string(id.Data[addons.ClusterIDKey])))
 }

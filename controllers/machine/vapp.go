@@ -181,7 +181,7 @@ func (s *creation) layoutProblem(ctx context.Context) phases.Outcome {
 	found, known := s.Drivers.In(ctx, s.cluster, s.now())
 	switch {
 	case !known:
-		return phases.Unsure(vapp.DriversRetry, infrav1.WorkloadClusterUnreachableReason,
+		return phases.Unsure(vapp.UnknownRetry, infrav1.WorkloadClusterUnreachableReason,
 			"Layout PerMachine needs a look at what runs in the workload cluster, and its API server cannot be "+
 				"asked: see the Cluster")
 	case len(found) > 0:

@@ -25,8 +25,8 @@ func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 	return append(errs, nodesErrors(&spec.CloudProvider.Nodes, path.Child("cloudProvider", "nodes"))...)
 }
 
-// identityOfCCMErrors refuses what would never install a cloud controller manager: the Nodes of such a cluster would keep
-// their taint for good.
+// identityOfCCMErrors refuses what would never install a cloud controller manager: the Nodes of such a cluster would
+// keep their taint for good.
 func identityOfCCMErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	const never = "credentials of a VCDClusterIdentity are never put into a workload cluster"
 	own := spec.CloudProvider.IdentityRef

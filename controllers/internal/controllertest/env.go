@@ -136,7 +136,7 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 	}
 	sessions := session.Of(pool)
 	w.Identity = &identity.Reconciler{Client: w.Client, Identities: identities, Logout: pool.Logout, Recorder: recorder}
-	drivers := vapp.NewDrivers(func(context.Context, client.ObjectKey) (client.Reader, error) {
+	drivers := vapp.NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) {
 		if w.Workload == nil {
 			return nil, errors.New("no route to host")
 		}

@@ -12,12 +12,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/kubeconfig"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 )
 
 const (
@@ -25,8 +25,11 @@ const (
 	driversAge = 10 * time.Minute
 	// driversMemory is how long it is believed while the workload cluster cannot be asked.
 	driversMemory = time.Hour
-	// DriversRetry is how often a workload cluster is asked that did not answer, or that runs what it should not.
+	// DriversRetry is how often a workload cluster is asked that runs what it should not, or that does not answer any
+	// more.
 	DriversRetry = time.Minute
+	// UnknownRetry is how often one is asked that has not answered yet: machines wait for it.
+	UnknownRetry = 5 * time.Second
 	// workloadTimeout bounds one inspection of a workload cluster.
 	workloadTimeout = 5 * time.Second
 	// workloadPage is how many objects of a workload cluster are held at once.
@@ -43,36 +46,17 @@ var vAppBound = map[string]release{
 	"cloud-provider-for-cloud-director":    {1, 6, 1},
 }
 
-// Workloads opens a client of a workload cluster.
-type Workloads func(ctx context.Context, cluster client.ObjectKey) (client.Reader, error)
-
-// WorkloadsOf returns clients made from the kubeconfig Secrets that c reads.
-func WorkloadsOf(c client.Client) Workloads {
-	return func(ctx context.Context, cluster client.ObjectKey) (client.Reader, error) {
-		raw, err := kubeconfig.FromSecret(ctx, c, cluster)
-		if err != nil {
-			return nil, fmt.Errorf("getting the kubeconfig of Cluster %s: %w", cluster, err)
-		}
-		config, err := clientcmd.RESTConfigFromKubeConfig(raw)
-		if err != nil {
-			return nil, fmt.Errorf("reading the kubeconfig of Cluster %s: %w", cluster, err)
-		}
-		config.UserAgent, config.Timeout = "cluster-api-provider-vcd", workloadTimeout
-		return client.New(config, client.Options{Scheme: c.Scheme()})
-	}
-}
-
 // Drivers knows which drivers in workload clusters find nodes by their vApp. They are looked for seldom, and only for
 // those who ask.
 type Drivers struct {
-	open Workloads
+	open workload.Opener
 
 	mu        sync.Mutex
 	byCluster map[types.UID]*driverState
 }
 
 // NewDrivers returns Drivers that list what runs by clients of open.
-func NewDrivers(open Workloads) *Drivers { return &Drivers{open: open} }
+func NewDrivers(open workload.Opener) *Drivers { return &Drivers{open: open} }
 
 // A driverState is what runs in a workload cluster.
 type driverState struct {
@@ -124,8 +108,13 @@ func (d *Drivers) Forget(cluster *clusterv1.Cluster) {
 func (l *driverState) due(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.seen.IsZero() || len(l.legacy) > 0 || l.seen.Before(l.tried) {
-		return l.tried.IsZero() || now.Sub(l.tried) >= DriversRetry
+	switch {
+	case l.tried.IsZero():
+		return true
+	case l.seen.IsZero():
+		return now.Sub(l.tried) >= UnknownRetry
+	case len(l.legacy) > 0, l.seen.Before(l.tried):
+		return now.Sub(l.tried) >= DriversRetry
 	}
 	return now.Sub(l.seen) >= driversAge
 }
@@ -162,7 +151,7 @@ func (d *Drivers) inspect(ctx context.Context, l *driverState, cluster client.Ob
 
 // images returns the images of what runs in a workload cluster for good, in any namespace.
 func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]string, error) {
-	workload, err := d.open(ctx, cluster)
+	opened, err := d.open(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +161,7 @@ func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]strin
 		&appsv1.StatefulSetList{},
 	} {
 		for more := true; more; more = list.GetContinue() != "" {
-			if err := workload.List(ctx, list, client.Limit(workloadPage),
+			if err := opened.List(ctx, list, client.Limit(workloadPage),
 				client.Continue(list.GetContinue())); err != nil {
 				return nil, fmt.Errorf("listing what runs in Cluster %s: %w", cluster, err)
 			}

@@ -12,25 +12,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// countingReader counts lists, and refuses them while it is down.
-type countingReader struct {
-	client.Reader
+// countingClient counts lists, and refuses them while it is down.
+type countingClient struct {
+	client.Client
 	lists int
 	down  error
 }
 
-func (r *countingReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (r *countingClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	r.lists++
 	if r.down != nil {
 		return r.down
 	}
-	return r.Reader.List(ctx, list, opts...)
+	return r.Client.List(ctx, list, opts...)
 }
 
 func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
 	g := NewWithT(t)
-	workload := &countingReader{Reader: fake.NewFakeClient()}
-	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Reader, error) { return workload, nil })
+	workload := &countingClient{Client: fake.NewFakeClient()}
+	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
 	cluster := &clusterv1.Cluster{}
 	now := time.Now()
 
@@ -51,6 +51,22 @@ func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
 	_, known = drivers.In(t.Context(), cluster, now.Add(driversAge+driversMemory))
 	g.Expect(known).To(BeFalse())
 	g.Expect(workload.lists).To(Equal(5))
+}
+
+func TestAWorkloadClusterThatHasNotAnsweredYetIsAskedAgainSoon(t *testing.T) {
+	g := NewWithT(t)
+	workload := &countingClient{Client: fake.NewFakeClient(), down: context.DeadlineExceeded}
+	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
+	cluster := &clusterv1.Cluster{}
+	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+	now := time.Now()
+	_, known := drivers.In(t.Context(), cluster, now)
+	g.Expect(known).To(BeFalse())
+
+	workload.down = nil
+	_, known = drivers.In(t.Context(), cluster, now.Add(UnknownRetry))
+
+	g.Expect(known).To(BeTrue(), "a machine waits for the answer")
 }
 
 func TestImagesBoundToOneVApp(t *testing.T) {

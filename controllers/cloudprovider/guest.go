@@ -14,24 +14,24 @@ import (
 // inspectPage is how many objects of a workload cluster are held at once.
 const inspectPage = 200
 
-// A workload is the workload cluster. Its failures are of type workloadError.
-type workload struct {
+// A guest is a workload cluster. Its failures are of type guestError.
+type guest struct {
 	client.Client
 
 	infraID string // marks what is ours in it
 }
 
-// A workloadError is what the API server of a workload cluster answered, or did not.
-type workloadError struct{ err error }
+// A guestError is what the API server of a workload cluster answered, or did not.
+type guestError struct{ err error }
 
 // Error implements error.
-func (e *workloadError) Error() string { return "asking the workload cluster: " + e.err.Error() }
+func (e *guestError) Error() string { return "asking the workload cluster: " + e.err.Error() }
 
 // Unwrap returns the cause.
-func (e *workloadError) Unwrap() error { return e.err }
+func (e *guestError) Unwrap() error { return e.err }
 
 // compare returns the Deployment, and what is missing or is not as it should be.
-func (w *workload) compare(ctx context.Context, manifests []byte) (deployment *unstructured.Unstructured, wrong []item,
+func (w *guest) compare(ctx context.Context, manifests []byte) (deployment *unstructured.Unstructured, wrong []item,
 	err error,
 ) {
 	wanted, err := addons.Parse(manifests)
@@ -41,7 +41,7 @@ func (w *workload) compare(ctx context.Context, manifests []byte) (deployment *u
 	for _, want := range wanted {
 		actual := itemOf(want).object()
 		if err := w.Get(ctx, client.ObjectKeyFromObject(&want), actual); client.IgnoreNotFound(err) != nil {
-			return nil, nil, &workloadError{err}
+			return nil, nil, &guestError{err}
 		} else if err != nil || !addons.Holds(actual.Object, want.Object) {
 			wrong = append(wrong, itemOf(want))
 		}
@@ -53,7 +53,7 @@ func (w *workload) compare(ctx context.Context, manifests []byte) (deployment *u
 }
 
 // remove deletes those items from the workload cluster that are marked as this cluster's, and names them.
-func (w *workload) remove(ctx context.Context, items []item) ([]string, error) {
+func (w *guest) remove(ctx context.Context, items []item) ([]string, error) {
 	var removed []string
 	for _, i := range items {
 		obj := i.object()
@@ -65,7 +65,7 @@ func (w *workload) remove(ctx context.Context, items []item) ([]string, error) {
 				client.PropagationPolicy(metav1.DeletePropagationBackground))
 		}
 		if client.IgnoreNotFound(err) != nil {
-			return removed, &workloadError{err}
+			return removed, &guestError{err}
 		}
 	}
 	return removed, nil

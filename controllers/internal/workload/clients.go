@@ -1,0 +1,82 @@
+// Package workload opens clients of workload clusters, whose API servers are called when something is to be read and not
+// in between.
+package workload
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/cluster-api/util/kubeconfig"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// callTimeout bounds one call.
+	callTimeout = 5 * time.Second
+	// idleTime is how long a client is kept that is not used. It holds what its API server serves, not a connection.
+	idleTime = time.Hour
+	// userAgent is sent with each call.
+	userAgent = "cluster-api-provider-vcd"
+)
+
+// An Opener returns a client of the workload cluster of a Cluster, which nothing is cached for.
+type Opener func(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
+
+// Clients are the clients of workload clusters, one for each.
+type Clients struct {
+	secrets client.Reader
+	scheme  *runtime.Scheme
+	now     func() time.Time
+
+	mu   sync.Mutex
+	open map[client.ObjectKey]opened
+}
+
+type opened struct {
+	client.Client
+
+	kubeconfig []byte
+	used       time.Time
+}
+
+// NewClients returns clients made from the kubeconfig Secrets that secrets reads.
+func NewClients(secrets client.Reader, scheme *runtime.Scheme) *Clients {
+	return &Clients{secrets: secrets, scheme: scheme, now: time.Now, open: map[client.ObjectKey]opened{}}
+}
+
+// Open returns the client of a workload cluster: the same as before, while the kubeconfig is.
+func (c *Clients) Open(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
+	raw, err := kubeconfig.FromSecret(ctx, c.secrets, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("getting the kubeconfig of Cluster %s: %w", cluster, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	maps.DeleteFunc(c.open, func(_ client.ObjectKey, o opened) bool { return now.Sub(o.used) > idleTime })
+	found, ok := c.open[cluster]
+	if !ok || !bytes.Equal(found.kubeconfig, raw) {
+		if found.Client, err = c.connect(raw); err != nil {
+			return nil, fmt.Errorf("reading the kubeconfig of Cluster %s: %w", cluster, err)
+		}
+		found.kubeconfig = raw
+	}
+	found.used = now
+	c.open[cluster] = found
+	return found.Client, nil
+}
+
+func (c *Clients) connect(raw []byte) (client.Client, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent, config.Timeout = userAgent, callTimeout
+	return client.New(config, client.Options{Scheme: c.scheme})
+}
