@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -29,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
@@ -238,7 +240,7 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 		Metrics:                       *metrics,
 		Cache: cache.Options{
 			DefaultNamespaces: namespaces, SyncPeriod: &o.SyncPeriod,
-			ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Transform: withoutContents}},
+			DefaultTransform: cache.TransformStripManagedFields(), ByObject: held(),
 		},
 		// No Secret is cached; only their metadata is watched.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
@@ -251,14 +253,39 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 	}, nil
 }
 
-// withoutContents drops what no controller reads from the metadata of a Secret: managed fields, and annotations, in one
-// of which kubectl repeats all that was applied.
-func withoutContents(obj any) (any, error) {
-	if secret, err := meta.Accessor(obj); err == nil { // A tombstone has no metadata.
-		secret.SetAnnotations(nil)
-		secret.SetManagedFields(nil)
+// held is what caches hold of kinds that are not held as all others: whole, without managed fields.
+func held() map[client.Object]cache.ByObject {
+	asIs := cache.ByObject{Transform: func(obj any) (any, error) { return obj, nil }}
+	return map[client.Object]cache.ByObject{
+		&corev1.Secret{}:                            {Transform: withoutContents()},
+		&apiextensionsv1.CustomResourceDefinition{}: {Transform: withoutContents(crdMigrated)},
+		// Cluster API's migrator of CRDs removes managed fields of old versions from what it finds in the cache.
+		&infrav1.VCDCluster{}: asIs, &infrav1.VCDMachine{}: asIs,
+		&infrav1.VCDIdentity{}: asIs, &infrav1.VCDClusterIdentity{}: asIs,
 	}
-	return obj, nil
+}
+
+// crdMigrated is the annotation of CRDs by which Cluster API's migrator of CRDs knows those that it has seen.
+const crdMigrated = clusterv1.CRDMigrationObservedGenerationAnnotation
+
+// withoutContents drops from metadata what no controller reads: managed fields, and annotations other than those to
+// keep. In one of them kubectl repeats all that was applied.
+func withoutContents(keep ...string) func(any) (any, error) {
+	return func(obj any) (any, error) {
+		object, err := meta.Accessor(obj)
+		if err != nil { // A tombstone has no metadata.
+			return obj, nil //nolint:nilerr // It stays as it is.
+		}
+		var annotations map[string]string
+		for _, key := range keep {
+			if value, ok := object.GetAnnotations()[key]; ok {
+				annotations = map[string]string{key: value}
+			}
+		}
+		object.SetAnnotations(annotations)
+		object.SetManagedFields(nil)
+		return obj, nil
+	}
 }
 
 // Concurrency returns the options of a controller that reconciles n objects at once.

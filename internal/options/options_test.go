@@ -1,16 +1,24 @@
 package options
 
 import (
+	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
 func TestDefaultsAreSafe(t *testing.T) {
@@ -59,6 +67,41 @@ func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
 		Name: "credentials", Labels: map[string]string{"of": "a"}, Finalizers: []string{"f"},
 		OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
 	}}))
+}
+
+func TestCachesHoldNoManagedFieldsButThoseToMigrate(t *testing.T) {
+	o := New(pflag.NewFlagSet("manager", pflag.ContinueOnError), "capvcd-system")
+	m, err := o.ControllerManager(runtime.NewScheme(), nil)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	tests := []struct {
+		kind client.Object
+		want types.GomegaMatcher
+	}{
+		{&clusterv1.Machine{}, BeEmpty()},
+		{&apiextensionsv1.CustomResourceDefinition{}, BeEmpty()},
+		{&infrav1.VCDMachine{}, HaveLen(1)},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%T", tt.kind), func(t *testing.T) {
+			g := NewWithT(t)
+			transform := m.Cache.DefaultTransform
+			for kind, of := range m.Cache.ByObject {
+				if reflect.TypeOf(kind) == reflect.TypeOf(tt.kind) {
+					transform = of.Transform
+				}
+			}
+			tt.kind.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl"}})
+			tt.kind.SetAnnotations(map[string]string{clusterv1.CRDMigrationObservedGenerationAnnotation: "1"})
+
+			got, err := transform(tt.kind)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			object, ok := got.(client.Object)
+			g.Expect(ok).To(BeTrue())
+			g.Expect(object.GetManagedFields()).To(tt.want)
+			g.Expect(object.GetAnnotations()).To(HaveLen(1), "a migrated CRD is known by it")
+		})
+	}
 }
 
 func TestNamespaceLimitsWhatIsWatched(t *testing.T) {

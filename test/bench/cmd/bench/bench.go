@@ -55,7 +55,7 @@ func (b *bench) run(ctx context.Context) error {
 		return err
 	}
 	b.say("all objects are created after %.0f s", time.Since(began).Seconds())
-	machines := b.clusters * (1 + b.workers)
+	machines := b.clusters * (b.controlPlanes + b.workers)
 	if err := b.await(ctx, machines); err != nil {
 		return err
 	}

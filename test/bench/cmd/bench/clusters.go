@@ -95,7 +95,7 @@ func (b *bench) variables(n int) map[string]string {
 	maps.Copy(variables, map[string]string{
 		"CLUSTER_NAME":                    clusterName(n),
 		"KUBERNETES_VERSION":              programs.KubernetesVersion,
-		"CONTROL_PLANE_MACHINE_COUNT":     "1",
+		"CONTROL_PLANE_MACHINE_COUNT":     strconv.Itoa(b.controlPlanes),
 		"WORKER_MACHINE_COUNT":            strconv.Itoa(b.workers),
 		"VCD_CONTROL_PLANE_SIZING_POLICY": "small",
 		"VCD_WORKER_SIZING_POLICY":        "small",

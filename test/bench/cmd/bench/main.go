@@ -47,6 +47,7 @@ const (
 type options struct {
 	setup             string
 	clusters, workers int
+	controlPlanes     int
 	profile           vcdsim.Profile
 	dir               string
 	timeout           time.Duration
@@ -74,7 +75,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.SetOutput(out)
 	flags.StringVar(&opts.setup, "setup", setupFull, "full: all of Cluster API, and simulated clusters; machines: "+
 		"its core and bare machines, which shows the manager alone")
-	flags.IntVar(&opts.clusters, "clusters", 100, "number of clusters, at most 200, with one control plane each")
+	flags.IntVar(&opts.clusters, "clusters", 100, "number of clusters, at most 200")
+	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes of each cluster of set-up full")
 	flags.IntVar(&opts.workers, "workers", 2, "number of workers of each cluster")
 	profile := flags.String("profile", vcdsim.Instant.Name,
 		"how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
@@ -92,9 +94,9 @@ func parse(args []string, out io.Writer) (options, error) {
 	if opts.setup != setupFull && opts.setup != setupMachines {
 		return opts, fmt.Errorf("--setup %s is neither full nor machines", opts.setup)
 	}
-	if opts.clusters < 1 || opts.clusters > 200 || opts.workers < 0 {
-		return opts, fmt.Errorf("--clusters %d, --workers %d: from 1 to 200 clusters, and no fewer workers than none",
-			opts.clusters, opts.workers)
+	if opts.clusters < 1 || opts.clusters > 200 || opts.workers < 0 || opts.controlPlanes < 1 {
+		return opts, fmt.Errorf("--clusters %d, --workers %d, --control-planes %d: from 1 to 200 clusters, no fewer "+
+			"workers than none, and one control plane at least", opts.clusters, opts.workers, opts.controlPlanes)
 	}
 	opts.dir, err = filepath.Abs(opts.dir)
 	return opts, err

@@ -61,22 +61,23 @@ func children(f func(pid int, name string, stat []string)) error {
 	return nil
 }
 
-// peakMemory returns the largest resident memory of a program that this process started, in MiB.
-func peakMemory(program string) float64 {
-	var peak float64
+// residentMemory returns a figure of the resident memory of a program that this process started, in MiB: VmHWM is its
+// peak, RssAnon what is now its own, RssFile what is now mapped of its binary.
+func residentMemory(program, figure string) float64 {
+	var found float64
 	_ = children(func(pid int, name string, _ []string) {
 		if name != program {
 			return
 		}
 		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		for line := range strings.Lines(string(content)) {
-			if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			if value, ok := strings.CutPrefix(line, figure+":"); ok {
 				kib, _ := strconv.ParseFloat(strings.Fields(value)[0], 64)
-				peak = kib / 1024
+				found = kib / 1024
 			}
 		}
 	})
-	return peak
+	return found
 }
 
 func subtract(after, before map[string]float64) map[string]float64 {
@@ -106,7 +107,9 @@ func (b *bench) report(took time.Duration, machines int, cpu map[string]float64)
 		strings.TrimSpace(string(load)))
 	line("clusters, machines", "%d, %d", b.clusters, machines)
 	line("time until all are up", "%.0f s", took.Seconds())
-	line("manager: peak memory", "%.0f MiB", peakMemory(managerProgram))
+	line("manager: peak memory", "%.1f MiB; at the end %.1f MiB of its own and %.1f MiB of its binary",
+		residentMemory(managerProgram, "VmHWM"), residentMemory(managerProgram, "RssAnon"),
+		residentMemory(managerProgram, "RssFile"))
 	line("manager: processor time", "%.1f s", cpu[managerProgram])
 	line("VCD: calls", "%d, %.1f per machine, %.1f per second", calls, float64(calls)/float64(machines),
 		float64(calls)/took.Seconds())
