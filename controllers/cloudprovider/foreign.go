@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,7 +55,8 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Outc
 			options = append(options, client.InNamespace(addons.Namespace))
 		}
 		for more := true; more; more = list.GetContinue() != "" {
-			if err := w.List(ctx, list, append(options, client.Continue(list.GetContinue()))...); err != nil {
+			err := w.List(ctx, list, append(options, client.Continue(list.GetContinue()))...)
+			if err != nil && !meta.IsNoMatchError(err) { // There is none of a kind that is not served.
 				return phases.Done, &guestError{err}
 			}
 			found = append(found, w.foreignIn(list)...)
@@ -74,11 +76,11 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Outc
 func (w *guest) foreignIn(list client.ObjectList) []string {
 	var found []string
 	for _, p := range programsIn(list) {
-		if p.meta.Annotations[infrav1.CloudProviderOfAnnotation] == w.infraID {
+		if p.of.Annotations[infrav1.CloudProviderOfAnnotation] == w.infraID {
 			continue
 		}
 		if i := slices.IndexFunc(p.pod.Containers, isCloudProvider); i >= 0 {
-			found = append(found, fmt.Sprintf("%s %s/%s (%s)", p.kind, p.meta.Namespace, p.meta.Name,
+			found = append(found, fmt.Sprintf("%s %s/%s (%s)", p.kind, p.of.Namespace, p.of.Name,
 				p.pod.Containers[i].Image))
 		}
 	}
@@ -88,7 +90,7 @@ func (w *guest) foreignIn(list client.ObjectList) []string {
 // A program is what runs in a workload cluster.
 type program struct {
 	kind string
-	meta *metav1.ObjectMeta
+	of   *metav1.ObjectMeta
 	pod  *corev1.PodSpec
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -66,6 +67,7 @@ func (s *scope) unanswered(ctx context.Context, err error) (phases.Outcome, erro
 	if lost := (*guestError)(nil); !errors.As(err, &lost) || ctx.Err() != nil {
 		return phases.Done, err
 	}
+	ctrl.LoggerFrom(ctx).V(4).Info("The workload cluster does not answer", "reason", err.Error())
 	return phases.Unsure(s.unreachablePoll(), infrav1.WorkloadClusterUnreachableReason,
 		"The API server of the workload cluster does not answer: see the Cluster"), nil
 }

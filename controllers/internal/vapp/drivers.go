@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -161,8 +162,8 @@ func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]strin
 		&appsv1.StatefulSetList{},
 	} {
 		for more := true; more; more = list.GetContinue() != "" {
-			if err := opened.List(ctx, list, client.Limit(workloadPage),
-				client.Continue(list.GetContinue())); err != nil {
+			err := opened.List(ctx, list, client.Limit(workloadPage), client.Continue(list.GetContinue()))
+			if err != nil && !meta.IsNoMatchError(err) { // There is none of a kind that is not served.
 				return nil, fmt.Errorf("listing what runs in Cluster %s: %w", cluster, err)
 			}
 			for _, spec := range podSpecs(list) {

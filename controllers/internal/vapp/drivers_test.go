@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +52,19 @@ func TestWorkloadClustersAreLookedAtSeldom(t *testing.T) {
 	_, known = drivers.In(t.Context(), cluster, now.Add(driversAge+driversMemory))
 	g.Expect(known).To(BeFalse())
 	g.Expect(workload.lists).To(Equal(5))
+}
+
+func TestAKindThatIsNotServedDoesNotRun(t *testing.T) {
+	g := NewWithT(t)
+	workload := &countingClient{Client: fake.NewFakeClient(), down: &meta.NoKindMatchError{}}
+	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
+	cluster := &clusterv1.Cluster{}
+	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+
+	found, known := drivers.In(t.Context(), cluster, time.Now())
+
+	g.Expect(known).To(BeTrue())
+	g.Expect(found).To(BeEmpty())
 }
 
 func TestAWorkloadClusterThatHasNotAnsweredYetIsAskedAgainSoon(t *testing.T) {
