@@ -2,6 +2,7 @@ package cpi
 
 import (
 	"context"
+	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
@@ -15,9 +16,11 @@ func (a *attempt) choose(ctx context.Context) (plan.Plan, error) {
 	}
 	defer unlock()
 	want := a.wish.Desired
-	if want.Reserved, err = a.reserved(); err != nil {
+	others, err := a.reserved()
+	if err != nil {
 		return plan.Plan{}, err
 	}
+	want.Reserved = slices.Concat(want.Reserved, others)
 	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: want})
 	if err != nil {
 		return plan.Plan{}, err

@@ -91,6 +91,15 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MaxLength=49
 	VIPSubnet string `json:"vipSubnet,omitempty"`
 
+	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service asks
+	// for. Without, they get any private address that no Node, VM or gateway has.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=49
+	InternalSubnets []string `json:"internalSubnets,omitempty"`
+
 	// ipSpace is the name of the IP Space that external addresses are taken from; any of the gateway if empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -188,6 +197,15 @@ type LoadBalancerGateway struct {
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=49
 	VIPSubnet string `json:"vipSubnet,omitempty"`
+
+	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service asks
+	// for. Without, they get any private address that no Node, VM or gateway has.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=49
+	InternalSubnets []string `json:"internalSubnets,omitempty"`
 
 	// ipSpace is the name of the IP Space that external addresses are taken from; any of the gateway if empty.
 	// +optional

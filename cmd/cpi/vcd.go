@@ -115,6 +115,7 @@ func (v *vcdCloud) addBalancer(to *backend, sessions *cpivcd.Sessions) {
 	b, gateways := v.LoadBalancer, v.gateways()
 	dialect := &cpivcd.Dialect{
 		Certificate: b.CertAlias, EngineGroup: b.EngineGroup, Algorithm: b.Algorithm, Gateways: gateways,
+		Reserved: b.ReservedAddresses,
 	}
 	to.Services = dialect.Defaults(v.ClusterID, b.SourceRanges, b.IncludeControlPlane)
 	options := cpivcd.BalancerOptions{
@@ -147,7 +148,10 @@ func flush(ctx context.Context, r *cpivcd.Reporter) {
 func (v *vcdCloud) gateways() []cpivcd.Gateway {
 	var out []cpivcd.Gateway
 	for _, g := range v.LoadBalancer.AllGateways() {
-		gateway := cpivcd.Gateway{Name: g.Name, Edge: g.ID, Network: g.Network, Subnet: g.VIPSubnet, IPSpace: g.IPSpace}
+		gateway := cpivcd.Gateway{
+			Name: g.Name, Edge: g.ID, Network: g.Network, Subnet: g.VIPSubnet, IPSpace: g.IPSpace,
+			InternalSubnets: g.InternalSubnets,
+		}
 		if g.OneArm != nil {
 			gateway.OneArm = &lb.Range{First: g.OneArm.StartIP, Last: g.OneArm.EndIP}
 		}

@@ -31,6 +31,9 @@ func (s *scope) config() (*vcdconfig.Config, error) {
 	}
 	values, err := inheritedBy(c)
 	r.note("metadata.annotations", errors.Join(err, values.complete(&config.LoadBalancer)))
+	if a, err := netip.ParseAddr(c.Spec.ControlPlaneEndpoint.Host); err == nil {
+		config.LoadBalancer.ReservedAddresses = []netip.Addr{a}
+	}
 	if !vapp.PerMachine(c) { // Otherwise nodes are found by their provider IDs.
 		config.VAppName = vapp.Name(c, s.cluster.Name)
 	}
@@ -67,6 +70,7 @@ func (r *converter) loadBalancer(
 		EdgeGateway:         r.gateway("spec.loadBalancer", spec.OneArm, spec.VIPSubnet, spec.IPSpace),
 	}
 	config.Network = network
+	config.InternalSubnets = r.prefixes("spec.loadBalancer.internalSubnets", spec.InternalSubnets)
 	if spec.Mode == infrav1.LoadBalancerDisabled {
 		config.Enabled = new(bool)
 	}
@@ -80,6 +84,7 @@ func (r *converter) loadBalancer(
 	for _, g := range spec.Gateways {
 		gateway := r.gateway("spec.loadBalancer.gateways["+g.Name+"]", g.OneArm, g.VIPSubnet, g.IPSpace)
 		gateway.ID = gateways[g.Name]
+		gateway.InternalSubnets = r.prefixes("spec.loadBalancer.gateways["+g.Name+"].internalSubnets", g.InternalSubnets)
 		config.Gateways = append(config.Gateways, vcdconfig.Gateway{Name: g.Name, EdgeGateway: gateway})
 	}
 	return config
@@ -116,15 +121,19 @@ func (r *converter) nodes(spec infrav1.CloudProviderNodes, vdc string) vcdconfig
 }
 
 func (r *converter) selection(path string, spec infrav1.AddressSelection) vcdconfig.Selection {
-	var out vcdconfig.Selection
+	out := vcdconfig.Selection{
+		CIDRs: r.prefixes(path+".cidrs", spec.CIDRs), Exclude: r.prefixes(path+".exclude", spec.Exclude),
+	}
 	for _, nic := range spec.NICs {
 		out.NICs = append(out.NICs, int(nic))
 	}
-	for _, cidr := range spec.CIDRs {
-		out.CIDRs = append(out.CIDRs, r.prefix(path+".cidrs", cidr))
-	}
-	for _, cidr := range spec.Exclude {
-		out.Exclude = append(out.Exclude, r.prefix(path+".exclude", cidr))
+	return out
+}
+
+func (r *converter) prefixes(path string, values []string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, value := range values {
+		out = append(out, r.prefix(path, value))
 	}
 	return out
 }

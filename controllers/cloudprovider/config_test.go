@@ -51,11 +51,13 @@ var leftOut = map[string]string{
 func wishes() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{}
 	c.Spec.Org, c.Spec.InfraID = "acme", "infra-1"
+	c.Spec.ControlPlaneEndpoint.Host = "10.0.0.5"
 	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: "urn:vcloud:vdc:1"},
 		&infrav1.ResourceReference{Name: "nodes"}
 	arm := &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}}
 	c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
 		Mode: infrav1.LoadBalancerDisabled, OneArm: arm, VIPSubnet: "10.0.0.0/24", IPSpace: "public",
+		InternalSubnets:    []string{"10.4.0.0/24"},
 		ServiceEngineGroup: "seg", Algorithm: infrav1.AlgorithmRandom,
 		CertificateAlias: "wildcard", SourceRanges: infrav1.SourceRangesFirewall, Members: infrav1.LoadBalancerAllNodes,
 		Class: &infrav1.LoadBalancerClassSpec{
@@ -64,7 +66,7 @@ func wishes() *infrav1.VCDCluster {
 		},
 		Gateways: []infrav1.LoadBalancerGateway{{
 			Name: "dmz", EdgeGateway: "dmz", OneArm: arm, VIPSubnet: "10.1.0.0/24",
-			IPSpace: "dmz",
+			IPSpace: "dmz", InternalSubnets: []string{"10.5.0.0/24"},
 		}}, DriftIntervalSeconds: ptr.To[int32](300),
 	}
 	some := infrav1.AddressSelection{
@@ -154,6 +156,7 @@ func TestEveryKeyOfTheConfigurationIsWrittenOrLeftOutForAReason(t *testing.T) {
 func TestWhatIsNotAskedForIsLeftToTheCloudControllerManager(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
+	c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
 	c.Spec.LoadBalancer, c.Spec.CloudProvider.Nodes = infrav1.LoadBalancerSpec{
 		Mode: infrav1.LoadBalancerEnabled, SourceRanges: infrav1.SourceRangesRefuse,
 		Members: infrav1.LoadBalancerWorkers,

@@ -23,6 +23,8 @@ type Gateway struct {
 	OneArm        *lb.Range
 	Subnet        netip.Prefix
 	IPSpace       string
+	// InternalSubnets are those of internal load balancers; empty: any.
+	InternalSubnets []netip.Prefix
 }
 
 // A Dialect is what VCD understands of a Service, with the defaults for Services that ask for nothing else.
@@ -30,6 +32,8 @@ type Dialect struct {
 	// Certificate is the alias for ports that end TLS and name none; empty: <cluster id>-cert.
 	Certificate            string
 	EngineGroup, Algorithm string
+	// Reserved are addresses that no Service gets.
+	Reserved []netip.Addr
 	// Gateways that Services choose from; the first is the default.
 	Gateways []Gateway
 }
@@ -71,6 +75,7 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 	if i := slices.IndexFunc(d.Gateways, func(g Gateway) bool { return g.Name == wish.Location }); i >= 0 {
 		g := d.Gateways[i]
 		out.OneArm, out.Subnet, out.IPSpace = g.OneArm, g.Subnet, cmp.Or(e.ipSpace, g.IPSpace)
+		out.InternalSubnets = g.InternalSubnets
 	}
 	if e.internal {
 		out.Subnet = e.subnet
@@ -79,7 +84,27 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 		out.Listeners = append(out.Listeners, e.listener(p))
 	}
 	e.ignored()
+	if e.internal || len(wish.Desired.Requested) > 0 {
+		e.reserve()
+	}
 	wish.Desired.Extra = out
+}
+
+// reserve keeps the addresses of nodes and those of the configuration from the load balancer. What VMs have, the plan
+// finds out.
+func (e *extension) reserve() {
+	d := &e.wish.Desired
+	for _, n := range e.Nodes {
+		for _, address := range n.Status.Addresses {
+			if a, err := netip.ParseAddr(address.Address); err == nil {
+				d.Reserved = append(d.Reserved, plan.Use{Address: a.Unmap(), Kind: "node", Name: n.Name})
+			}
+		}
+	}
+	for _, a := range e.Reserved {
+		d.Reserved = append(d.Reserved,
+			plan.Use{Address: a.Unmap(), Kind: "configuration", Name: "loadbalancer.reservedAddresses"})
+	}
 }
 
 // listener returns VCD's part of a port.

@@ -313,6 +313,9 @@ func TestTheRest(t *testing.T) {
 		Owner:     lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"},
 		Families:  []lb.Family{lb.IPv4, lb.IPv6},
 		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")}, Intent: []netip.Addr{ip("203.0.113.9")},
+		Reserved: []lb.Use{
+			{Address: ip("10.0.0.11"), Kind: "node", Name: "a"}, {Address: ip("10.0.0.12"), Kind: "node", Name: "b"},
+		},
 		Published: []netip.Addr{ip("203.0.113.9")}, Duplicate: true,
 		Share: "dns", Internal: true, Subnet: netip.MustParsePrefix("192.168.9.0/24"), IPSpace: "public", Sticky: true,
 		PreserveClientIP: true,
@@ -413,6 +416,23 @@ func TestNotices(t *testing.T) {
 	g.Expect(wishFor(in).Notices).To(ConsistOf(HaveField("Message", ContainSubstring("ssl-ports is unknown")),
 		HaveField("Message", ContainSubstring("8443")),
 		HaveField("Message", ContainSubstring("is plain"))))
+}
+
+func TestAddressesInsideAreNoNodesAndNotReserved(t *testing.T) {
+	for _, mods := range [][]func(*corev1.Service){
+		{annotated("internal", "true")},
+		{func(s *corev1.Service) { s.Spec.LoadBalancerIP = "10.0.0.12" }},
+	} {
+		g, in := NewWithT(t), web(mods...)
+		in.Dialect.(*Dialect).Reserved = []netip.Addr{ip("10.0.0.5")}
+
+		reserved := wishFor(in).Desired.Reserved
+
+		g.Expect(reserved).To(ConsistOf(
+			lb.Use{Address: ip("10.0.0.11"), Kind: "node", Name: "a"}, lb.Use{Address: ip("10.0.0.12"), Kind: "node", Name: "b"},
+			lb.Use{Address: ip("10.0.0.5"), Kind: "configuration", Name: "loadbalancer.reservedAddresses"},
+		))
+	}
 }
 
 func TestAbsentNeedsNothingToBeRight(t *testing.T) {

@@ -110,3 +110,24 @@ func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
 	c.Expect(c.ensured(t, newcomer)).NotTo(Equal(address), "clients of the other Service know it")
 	c.Expect(c.ensured(t, loser)).To(Equal(address))
 }
+
+func TestAnInternalAddressIsNoNodesAndNoOtherVMs(t *testing.T) {
+	model := vcdsim.K8sTenant()
+	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1}
+	c := newCluster(t, model, cpivcd.Gateway{Network: "nodes"})
+	vm := c.sim.State().VMs[0].NICs[0].Address
+	for address, user := range map[string]string{
+		vm: c.sim.State().VMs[0].Name, "192.168.100.11": `node "a"`, "192.168.100.1": "gateway of network nodes",
+	} {
+		s := c.service("shop-"+address, func(s *corev1.Service) { s.Spec.LoadBalancerIP = address })
+
+		_, err := c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
+
+		event := <-c.events.Events
+		c.Expect(err).To(MatchError(ContainSubstring("AddressTaken")), event)
+		c.Expect(event).To(And(ContainSubstring(address), ContainSubstring(user)))
+	}
+	c.Expect(c.writes()).To(BeZero())
+	free := c.service("shop", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "192.168.100.250" })
+	c.Expect(c.ensured(t, free)).To(Equal("192.168.100.250"))
+}

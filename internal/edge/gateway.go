@@ -29,6 +29,7 @@ type gateway struct {
 	firewall     *list[lb.FirewallRule]
 	used         *list[lb.UsedAddress]
 	groups       *list[lb.EngineGroup]
+	hosts        *list[lb.Use]
 
 	details     details
 	refusals    refusals
@@ -81,6 +82,9 @@ func (d *Driver) newGateway(id string) *gateway {
 		driver: d, id: func(x lb.UsedAddress) string { return x.Address.String() + x.Category }, read: onGateway(g, g.readUsed),
 	}
 	g.groups = listOf(d, onGateway(g, g.readGroups), func(x *lb.EngineGroup) *lb.Object { return &x.Object })
+	g.hosts = &list[lb.Use]{
+		driver: d, id: func(x lb.Use) string { return x.Address.String() + x.Name }, read: g.readHosts,
+	}
 	return g
 }
 
@@ -218,6 +222,17 @@ func (g *gateway) readUsed(ctx context.Context, s *vcd.Session) ([]lb.UsedAddres
 	return converted(func(u vcd.UsedAddress) lb.UsedAddress {
 		return lb.UsedAddress{Address: u.Address, Category: u.Category}
 	})(s.Gateways.UsedAddresses(ctx, g.id))
+}
+
+// readHosts lists what VMs and gateways have inside. Who may not see networks goes without.
+func (g *gateway) readHosts(ctx context.Context, s *vcd.Session) ([]lb.Use, error) {
+	hosts, err := s.Networks.HostsBehind(ctx, g.id)
+	if errors.Is(err, vcd.ErrForbidden) {
+		return nil, nil
+	}
+	return converted(func(h vcd.HostAddress) lb.Use {
+		return lb.Use{Address: h.Address, Kind: lb.KindHost, Name: h.Host}
+	})(hosts, err)
 }
 
 func (g *gateway) readGroups(ctx context.Context, s *vcd.Session) ([]lb.EngineGroup, error) {

@@ -57,6 +57,7 @@ func (o *observation) all(ctx context.Context) error {
 		{lb.Certificates, o.certificates},
 		{lb.Firewall, o.firewall},
 		{lb.Addresses, o.addresses},
+		{lb.Hosts, o.hosts},
 		{lb.EngineGroups, o.groups},
 		{lb.FullPools, o.fullPools},
 		{lb.FullSets, o.fullSets},
@@ -245,6 +246,12 @@ func (o *observation) addresses(ctx context.Context) error {
 			Free: refusals.free(space, o.out.Claims), Full: refusals.isFull(space.ID),
 		})
 	}
+	return err
+}
+
+func (o *observation) hosts(ctx context.Context) error {
+	hosts, err := o.gateway.hosts.get(ctx, o.session, o.want)
+	o.out.Taken = append(o.out.Taken, hosts...)
 	return err
 }
 

@@ -20,7 +20,7 @@ func (p addressPlanner) plan() {
 		p.refuse(Unsupported, "this VCD lets only one virtual service use an address, so only one port: "+
 			"configure one-arm mode, upgrade to VCD 10.4, or use one port")
 	}
-	if len(p.out.Refusals) > 0 || p.needs&(Addresses|Forwardings) != 0 {
+	if len(p.out.Refusals) > 0 || p.needs&(Addresses|Forwardings|Hosts) != 0 {
 		return // what the load balancer has is not known yet
 	}
 	p.families = slices.DeleteFunc(p.families, p.leftOut)
@@ -58,7 +58,7 @@ func (p addressPlanner) leftOut(f Family) bool {
 		p.verifyClaim(a)
 		return false
 	}
-	if !p.internal && !p.need(Addresses) {
+	if !p.need(p.places()) {
 		return false
 	}
 	if f != p.families[0] && !p.offered(f) {
@@ -70,7 +70,15 @@ func (p addressPlanner) leftOut(f Family) bool {
 	return false
 }
 
-// offered reports whether there are addresses of a family, used or not. Takes Addresses, except inside.
+// places are the facts that show which addresses can be had.
+func (p addressPlanner) places() Facts {
+	if p.internal {
+		return Hosts
+	}
+	return Addresses
+}
+
+// offered reports whether there are addresses of a family, used or not. Takes Addresses, inside nothing.
 func (p addressPlanner) offered(f Family) bool {
 	of := func(r Range) bool { return FamilyOf(r.First) == f }
 	if p.internal {
@@ -94,7 +102,7 @@ func (p addressPlanner) request(f Family, a netip.Addr) {
 	switch {
 	case p.count(a) > 0:
 		p.verifyClaim(a)
-	case p.internal || p.need(Addresses):
+	case p.need(p.places()):
 		if problem := candidates(p).problem(a, true); problem != nil {
 			p.out.Refusals = append(p.out.Refusals, *problem)
 			return

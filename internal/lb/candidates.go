@@ -13,7 +13,7 @@ const maxScanned = 1 << 16
 // candidates checks and finds addresses that nothing of the owner is on.
 type candidates struct{ *planner }
 
-// problem explains why an address cannot be used; nil if it can. Takes Addresses, except inside. An address is
+// problem explains why an address cannot be used; nil if it can. Takes Addresses, inside Hosts. An address is
 // requested if the Service names it.
 func (p candidates) problem(a netip.Addr, requested bool) *Finding {
 	if i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == a && !p.sharable(u) }); i >= 0 {
@@ -60,7 +60,11 @@ func finding(reason, format string, args ...any) *Finding {
 }
 
 func (p candidates) problemInside(a netip.Addr, requested bool) *Finding {
-	if requested && a.IsPrivate() || inRanges(p.d.insideRanges(), a) {
+	switch allowed := p.d.InternalSubnets; {
+	case len(allowed) > 0 && !slices.ContainsFunc(allowed, func(n netip.Prefix) bool { return n.Contains(a) }):
+		return finding(AddressOutside, "the address %s is in none of the subnets that the configuration has for internal "+
+			"load balancers, %s: request one of those", a, words(allowed))
+	case requested && a.IsPrivate(), inRanges(p.d.insideRanges(), a):
 		return nil
 	}
 	return finding(AddressOutside,
@@ -125,6 +129,12 @@ func (d Desired) insideRanges() []Range {
 	switch {
 	case d.Subnet.IsValid():
 		return []Range{hosts(d.Subnet)}
+	case len(d.InternalSubnets) > 0:
+		var out []Range
+		for _, n := range d.InternalSubnets {
+			out = append(out, hosts(n))
+		}
+		return out
 	case d.OneArm != nil:
 		return []Range{*d.OneArm}
 	}

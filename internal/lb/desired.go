@@ -58,10 +58,13 @@ type Desired struct {
 	Accompanied bool
 	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
 	Share string
-	// Internal asks for addresses inside the organization: from Subnet, else from OneArm, never translated.
+	// Internal asks for addresses inside the organization: from Subnet, else from InternalSubnets, else from OneArm,
+	// never translated.
 	Internal bool
 	// Subnet limits from where addresses are chosen. The zero Prefix does not.
 	Subnet netip.Prefix
+	// InternalSubnets are those that addresses inside the organization have to be in; empty: any.
+	InternalSubnets []netip.Prefix
 	// IPSpace is the name of the only IP Space that addresses are chosen from; empty for any of the gateway's.
 	IPSpace string
 	// OneArm puts virtual services on addresses of this range, reached through DNAT rules; nil puts them on the

@@ -15,6 +15,9 @@ func (m *model) observe(q Query) Observed {
 	if q.Facts.Has(Addresses) {
 		o.Gateway.Ranges, o.Gateway.Spaces, o.Gateway.Used = m.gateway.Ranges, m.spaces(), m.used()
 	}
+	if q.Facts.Has(Hosts) {
+		o.Taken = append(o.Taken, m.hosts...)
+	}
 	if q.Facts.Has(EngineGroups) {
 		o.Gateway.Groups = slices.Clone(m.gateway.Groups)
 		for i := range o.Gateway.Groups {

@@ -21,6 +21,7 @@ type model struct {
 	profiles []Profile
 	certs    []CertificateItem
 	firewall []FirewallRule
+	hosts    []Use
 	specs    map[string]FirewallRule
 	// touched are the ids of all objects that steps changed or deleted.
 	touched []string

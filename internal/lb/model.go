@@ -26,6 +26,8 @@ const (
 	FullPools
 	// FullSets: the cluster's IP sets were all read in full.
 	FullSets
+	// Hosts: what gateways and VMs have inside the organization, in Observed.Taken.
+	Hosts
 )
 
 // Has reports whether all of the asked facts are known.
@@ -75,7 +77,7 @@ type Observed struct {
 	Firewall     []FirewallRule
 
 	// Taken is what others, of this cluster too, have on the gateway: virtual services and, if Forwardings are
-	// known, both sides of DNAT rules.
+	// known, both sides of DNAT rules; and what Hosts are.
 	Taken []Use
 	// Strays are objects with the UID of the owner and the id of another cluster: the cluster had another id, or is
 	// a copy.

@@ -28,6 +28,8 @@ const (
 	KindRule Kind = "dnat-rule"
 	// KindFirewall is a rule of the edge gateway's firewall.
 	KindFirewall Kind = "firewall-rule"
+	// KindHost is a VM or a gateway inside the organization, in a [Use] only.
+	KindHost Kind = "host"
 )
 
 // OnGateway reports whether objects of a kind are on one gateway. The others are the organization's: they are seen

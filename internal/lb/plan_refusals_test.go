@@ -65,6 +65,25 @@ func TestWhatIsRefused(t *testing.T) {
 			}, reason: AddressTaken, says: "198.51.100.7",
 		},
 		{
+			name: "an internal address that a VM has", mods: []func(*model){withHost},
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("192.168.9.2")} },
+			reason: AddressTaken, says: `used by the host "database"`,
+		},
+		{
+			name: "an internal address of another subnet than the administrator's", mods: []func(*model){withHost},
+			change: func(d *Desired) {
+				d.Requested = []netip.Addr{ip("192.168.9.3")}
+				d.InternalSubnets = []netip.Prefix{netip.MustParsePrefix("192.168.10.0/24")}
+			}, reason: AddressOutside, says: "192.168.10.0/24",
+		},
+		{
+			name: "an internal subnet that is not the administrator's", mods: []func(*model){withHost},
+			change: func(d *Desired) {
+				d.Internal, d.Subnet = true, netip.MustParsePrefix("192.168.9.0/24")
+				d.InternalSubnets = []netip.Prefix{netip.MustParsePrefix("192.168.10.0/24")}
+			}, reason: NoFreeAddress, says: "192.168.9.0/24",
+		},
+		{
 			name: "an address of no range", change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} },
 			reason: AddressOutside, says: "9.9.9.9",
 		},
@@ -198,4 +217,41 @@ func TestARefusalLeavesWhatStands(t *testing.T) {
 
 	d.Listeners[2].Certificate.Alias = "shop"
 	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true), "healed when corrected")
+}
+
+func withHost(m *model) {
+	m.hosts = append(m.hosts, Use{Address: ip("192.168.9.2"), Kind: KindHost, Name: "database"})
+}
+
+func TestInternalAddressesPassOverHosts(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Desired)
+		want   string
+	}{
+		{
+			"in the subnet of the Service",
+			func(d *Desired) { d.Subnet = netip.MustParsePrefix("192.168.9.0/24") }, "192.168.9.3",
+		},
+		{
+			"in the administrator's", func(d *Desired) {
+				d.InternalSubnets = []netip.Prefix{netip.MustParsePrefix("192.168.9.0/30"), netip.MustParsePrefix("10.7.0.0/16")}
+			}, "10.7.0.1",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, d := newModel(withHost), ourService()
+			d.Internal, d.Reserved = true, []Use{
+				{Address: ip("192.168.9.1"), Kind: "node", Name: "a"},
+			}
+			tt.change(&d)
+
+			plan := m.next(d)
+
+			g.Expect(plan.Refusals).To(BeEmpty())
+			g.Expect(join(plan.Intent)).To(Equal(tt.want))
+		})
+	}
 }

@@ -28,7 +28,7 @@ func Make(d Desired, o Observed, c Capabilities) Plan {
 		addressPlanner{p}.plan, listenerPlanner{p}.plan, poolPlanner{p}.planSet, certificatePlanner{p}.plan,
 		(&enginePlanner{planner: p}).plan, servicePlanner{p}.plan, firewallPlanner{p}.plan,
 	} {
-		if plan(); len(p.out.Refusals) > 0 || p.needs&(Addresses|Forwardings) != 0 {
+		if plan(); len(p.out.Refusals) > 0 || p.needs&(Addresses|Forwardings|Hosts) != 0 {
 			return p.result() // without an address the rest would be guessed
 		}
 	}

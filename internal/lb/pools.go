@@ -2,6 +2,7 @@ package lb
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -69,7 +70,7 @@ func (p poolPlanner) otherCount(n int) bool {
 	})
 }
 
-func words(addresses []netip.Addr) []string {
+func words[T fmt.Stringer](addresses []T) []string {
 	out := make([]string, 0, len(addresses))
 	for _, a := range addresses {
 		out = append(out, a.String())

@@ -1,6 +1,7 @@
 package vcd
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ type listing struct {
 	of    string // what they belong to, for messages; may be empty
 	terms []term // of our own words and ids, which every filter can carry
 	sort  string // field that orders the pages; empty where VCD knows none
+	size  int    // of a page, where VCD gives smaller ones than usual; 0: as usual
 }
 
 func (l listing) query(page int) string {
@@ -25,7 +27,7 @@ func (l listing) query(page int) string {
 	if len(l.terms) > 0 {
 		filter = jsonFilter(l.terms...)
 	}
-	return params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize), "sortAsc", l.sort, "filter", filter)
+	return params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(cmp.Or(l.size, pageSize)), "sortAsc", l.sort, "filter", filter)
 }
 
 // An item is something that stands in a list.

@@ -43,6 +43,7 @@ func identityOfCCMErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 
 func balancerErrors(spec *infrav1.LoadBalancerSpec, path *field.Path) field.ErrorList {
 	errs := gatewayErrors(spec.OneArm, spec.VIPSubnet, path)
+	errs = append(errs, internalErrors(spec.InternalSubnets, path)...)
 	if spec.Class != nil {
 		for _, msg := range validation.IsQualifiedName(spec.Class.Name) {
 			errs = append(errs, field.Invalid(path.Child("class", "name"), spec.Class.Name, msg))
@@ -53,6 +54,15 @@ func balancerErrors(spec *infrav1.LoadBalancerSpec, path *field.Path) field.Erro
 		errs = append(errs, objectErrors(g.EdgeGateway, typeGateway, at.Child("edgeGateway"))...)
 		errs = append(errs, objectErrors(g.Network, typeNetwork, at.Child("network"))...)
 		errs = append(errs, gatewayErrors(g.OneArm, g.VIPSubnet, at)...)
+		errs = append(errs, internalErrors(g.InternalSubnets, at)...)
+	}
+	return errs
+}
+
+func internalErrors(cidrs []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, cidr := range cidrs {
+		errs = append(errs, cidrErrors(cidr, path.Child("internalSubnets").Index(i))...)
 	}
 	return errs
 }

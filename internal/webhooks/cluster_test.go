@@ -74,8 +74,10 @@ func TestVCDClusterNotYet(t *testing.T) {
 		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, nil, ""},
 		{
 			"external subnet that is an address",
-			func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.1" },
-			[]string{"spec.loadBalancer.vipSubnet"},
+			func(c *infrav1.VCDCluster) {
+				c.Spec.LoadBalancer.VIPSubnet, c.Spec.LoadBalancer.InternalSubnets = "10.0.0.1", []string{"10.4.0.0"}
+			},
+			[]string{"spec.loadBalancer.vipSubnet", "spec.loadBalancer.internalSubnets[0]"},
 			"CIDR",
 		},
 		{

@@ -88,6 +88,8 @@ type LoadBalancer struct {
 	ClassOnly bool `json:"classOnly,omitzero" fallback:"false"`
 	// How often load balancers are checked for drift.
 	DriftInterval metav1.Duration `json:"driftInterval,omitzero" default:"1m"`
+	// Addresses that no Service gets, such as the virtual IP of the control plane. Those of Nodes are reserved anyway.
+	ReservedAddresses []netip.Addr `json:"reservedAddresses,omitzero" kind:"list of addresses"`
 	EdgeGateway
 	Gateways []Gateway `json:"gateways,omitzero"`
 }
@@ -124,6 +126,9 @@ type EdgeGateway struct {
 	// IP space to take addresses of Services from. Without, any of the gateway.
 	IPSpace string `json:"ipSpace,omitzero" kind:"name"`
 	OneArm  *Range `json:"oneArm,omitzero"`
+	// Internal load balancers get addresses in these subnets only, whatever a Service asks for. Without, any private
+	// address that no Node, VM or gateway has.
+	InternalSubnets []netip.Prefix `json:"internalSubnets,omitzero" kind:"list of CIDR"`
 }
 
 // A Range is the internal addresses of virtual services in one-arm mode, both ends included.

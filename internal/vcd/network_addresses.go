@@ -1,0 +1,66 @@
+package vcd
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// networksPage is the longest page of networks, and of what is on one, that VCD gives.
+const networksPage = 32
+
+// A HostAddress is an address inside the organisation that a VM or a gateway has.
+type HostAddress struct {
+	UsedAddress
+
+	// Host names what has the address.
+	Host string
+}
+
+type wireNetwork struct{ types.OpenApiOrgVdcNetwork }
+
+func (w wireNetwork) id() string { return w.ID }
+
+type wireAllocated struct {
+	Address string   `json:"ipAddress"`
+	Type    string   `json:"allocationType"`
+	Entity  *wireRef `json:"entity"`
+}
+
+func (w wireAllocated) id() string { return w.Address + " " + w.Type + " " + refOf(w.Entity).ID }
+
+// HostsBehind lists the addresses that are in use on the routed networks of an edge gateway: of the gateway itself, and
+// of all VMs, also those that the user may not see. It takes the right to view networks of VDCs.
+func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddress, error) {
+	all, err := listAll[wireNetwork](ctx, n.client, listing{path: networksPath, what: "networks", size: networksPage})
+	if err != nil {
+		return nil, err
+	}
+	var hosts []HostAddress
+	for _, w := range all {
+		doc := network(&w.OpenApiOrgVdcNetwork, nil)
+		if doc.EdgeGateway.ID != gateway {
+			continue
+		}
+		for _, subnet := range doc.Subnets {
+			used := UsedAddress{Address: subnet.Gateway.Unmap(), Category: "gateway"}
+			hosts = append(hosts, HostAddress{used, "gateway of network " + doc.Name})
+		}
+		allocated, err := listAll[wireAllocated](ctx, n.client, listing{
+			path: networksPath + "/" + url.PathEscape(doc.ID) + "/allocatedIpAddresses", what: "allocated addresses",
+			of: " of network " + doc.Name, size: networksPage,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading what uses network %s: %w", doc.Name, err)
+		}
+		for _, line := range allocated {
+			if addr := parseAddr(line.Address); addr.IsValid() {
+				used := UsedAddress{Address: addr, Category: line.Type}
+				hosts = append(hosts, HostAddress{used, refOf(line.Entity).Name})
+			}
+		}
+	}
+	return hosts, nil
+}
