@@ -41,6 +41,9 @@ const (
 	// not part of Ready unless the annotation drift-in-ready is set: a Node works on after a change of its VM, and need
 	// not be replaced.
 	VMAsSpecifiedCondition = "VMAsSpecified"
+	// BootstrapDataRemovedCondition is True when the VM shows that its bootstrap data was removed. It is not part of
+	// Ready.
+	BootstrapDataRemovedCondition = "BootstrapDataRemoved"
 	// LeaseUnlimitedCondition is False while the vApp has a runtime lease: VCD stops it unless the lease is renewed. It
 	// does not exist otherwise, and is not part of Ready.
 	LeaseUnlimitedCondition = "LeaseUnlimited"

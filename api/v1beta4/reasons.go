@@ -14,7 +14,8 @@ const (
 	// PoweredOnAnnotation on a VCDMachine is the time when its VM was first found running (RFC 3339). From then on
 	// the VM is not created or configured, only kept.
 	PoweredOnAnnotation = "infrastructure.cluster.x-k8s.io/powered-on-at"
-	// BootstrapDataRemovedAnnotation on a VCDMachine is set when its VM was found without bootstrap data.
+	// BootstrapDataRemovedAnnotation on a VCDMachine is set when its VM was found without bootstrap data: true while it
+	// ran, or PoweredOff, after which it cannot come back.
 	BootstrapDataRemovedAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-data-removed"
 	// ShutdownRequestedAnnotation on a VCDMachine is the time of the request to shut its guest down before deletion.
 	ShutdownRequestedAnnotation = "infrastructure.cluster.x-k8s.io/shutdown-requested-at"
@@ -325,8 +326,8 @@ const (
 	// DuplicateMarkerReason means that several VMs have the marker of the machine; none is touched. Delete or rename
 	// the others.
 	DuplicateMarkerReason = "DuplicateMarker"
-	// NotOursReason means that the recorded VM does not have the marker of the machine; it is not deleted. Follow the
-	// message.
+	// NotOursReason means that the recorded VM does not have the marker of the machine; it is neither changed nor
+	// deleted. Follow the message.
 	NotOursReason = "NotOurs"
 	// VMUnverifiedReason means that the VM is not found, without proof that it is gone. Search for it in VCD, or
 	// follow the message.
@@ -346,6 +347,14 @@ const (
 	// NICsChangedReason means that a NIC of the VM was removed, added or connected to another network. Set it back, or
 	// replace the machine.
 	NICsChangedReason = "NICsChanged"
+	// MarkerLostReason means that the description of the VM does not have the marker of the machine any more. Nothing
+	// is written to the VM. Put the marker that the message quotes into its description.
+	MarkerLostReason = "MarkerLost"
+	// WaitingForNodeReason means that the bootstrap data is removed when the guest has become a Node. No action needed.
+	WaitingForNodeReason = "WaitingForNode"
+	// ExtraConfigHiddenReason means that VCD does not show the extra configuration of the VM, so that bootstrap data may
+	// still be there. Grant the user of the identity the right to see it.
+	ExtraConfigHiddenReason = "ExtraConfigHidden"
 	// VMRenamedReason means that the VM was renamed. Rename it back: its Node keeps the old name.
 	VMRenamedReason = "VMRenamed"
 	// VMMovedReason means that the VM was moved to another vApp or VDC. Move it back, or replace the machine.

@@ -172,7 +172,7 @@ func readyWithoutFalse(w *controllertest.Env) []string {
 			_, _ = w.ReconcileMachine("cp-0")
 			m := w.VCDMachine("cp-0")
 			for _, c := range m.Status.Conditions {
-				if c.Type != clusterv1.PausedCondition {
+				if c.Type != clusterv1.PausedCondition && c.Type != infrav1.BootstrapDataRemovedCondition {
 					w.Expect(c.Status).NotTo(Equal(metav1.ConditionFalse), "%s: %s: %s", c.Type, c.Reason, c.Message)
 				}
 			}

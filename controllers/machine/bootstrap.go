@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -85,7 +86,7 @@ func (s injection) problem(secret string) phases.Outcome {
 // bootstrap data does not stay there.
 func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.cameUp() {
-		return phases.Done, s.injection.clear(ctx)
+		return phases.Done, nil
 	}
 	const doing = "Writing bootstrap data"
 	out, ended := s.settle(stepInject, doing)
@@ -215,48 +216,71 @@ func nicOf(vm *vcd.VM, index int) (vcd.NIC, bool) {
 	return vcd.NIC{}, false
 }
 
-// clear makes sure, once the guest has become a Node, that its bootstrap data is gone from the VM. The
-// guest removes it itself; if it could not, we do. A machine is no less ready for it.
-func (s injection) clear(ctx context.Context) error {
-	if !s.mayBeThere() {
-		return nil
+const clearing = "Removing bootstrap data"
+
+// removedWhileOff is the value of the annotation after the VM was seen without bootstrap data while it was off: what the
+// guest itself changes lasts only until then.
+const removedWhileOff = "PoweredOff"
+
+// reconcileBootstrapDataRemoved makes sure, once the guest has become a Node, that its bootstrap data is gone from the
+// VM. The guest removes it itself; if it did not, or if it is back when the VM is off, we do.
+func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Outcome, error) {
+	switch removed := s.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation]; {
+	case removed == removedWhileOff, removed != "" && !s.injection.isOff():
+		return phases.Done, nil
+	case s.vm.row == nil || s.machine == nil || !s.machine.Status.NodeRef.IsDefined():
+		return phases.Wait(0, infrav1.WaitingForNodeReason, "Waiting for the guest to become a Node"), nil
 	}
-	if out, _ := s.settle(stepClear, "Removing bootstrap data"); out != phases.Done {
-		return nil
+	if out, _ := s.settle(stepClear, clearing); out != phases.Done {
+		return out, nil
 	}
-	m := s.vcdMachine
-	vm, err := s.session.VM(ctx, s.vm.row.ID)
-	if err != nil {
-		if _, err = session.AskProblem(err); err != nil {
-			err = fmt.Errorf("reading VM %s: %w", s.vm.row.Name, err)
-		}
-		return err
-	}
-	if guestinfo.Redacted(vm.ExtraConfig) {
-		m.Annotations[infrav1.BootstrapDataRemovedAnnotation] = "true"
-		return nil
-	}
-	if len(vm.Tasks) > 0 {
-		return nil
-	}
-	done, out := s.beginWrite("Removing bootstrap data")
-	if out != phases.Done {
-		return nil
-	}
-	defer done()
-	ctrl.LoggerFrom(ctx).Info("Removing bootstrap data that the guest left", "vm", vm.ID)
-	task, err := s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
-	if err != nil {
-		_, err = s.refuse(stepClear, err, "Removing bootstrap data")
-		return err
-	}
-	bootstrapDataRemoved(s.Recorder, m)
-	s.follow(stepClear, task)
-	return nil
+	return s.injection.clear(ctx)
 }
 
-// mayBeThere reports whether the guest has read its bootstrap data, which is not known to be removed.
-func (s injection) mayBeThere() bool {
-	return s.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation] == "" && s.vm.row != nil &&
-		s.machine != nil && s.machine.Status.NodeRef.IsDefined()
+func (s injection) isOff() bool { return s.vm.row != nil && s.vm.row.Status == vcd.StatusPoweredOff }
+
+// clear reads the VM, and removes its bootstrap data if it is there.
+func (s injection) clear(ctx context.Context) (phases.Outcome, error) {
+	vm, out, err := s.observer.owned(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	switch {
+	case !guestinfo.Redacted(vm.ExtraConfig):
+	case vm.ExtraConfig[guestinfo.KeyMetadata] == "":
+		return phases.Unsure(inventoryEvery, infrav1.ExtraConfigHiddenReason, "VCD does not show the extra configuration "+
+			"of VM %s, in which bootstrap data may still be: grant the user of the identity the right to see it",
+			vm.Name), nil
+	default:
+		s.noteRemoved()
+		return phases.Done, nil
+	}
+	if len(vm.Tasks) > 0 {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
+			nil
+	}
+	return s.scope.write(stepClear, clearing, func() (vcd.Task, error) {
+		ctrl.LoggerFrom(ctx).Info("Removing bootstrap data that the guest left", "vm", vm.ID)
+		task, err := s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
+		if err == nil {
+			bootstrapDataRemoved(s.Recorder, s.vcdMachine)
+		}
+		return task, err
+	})
+}
+
+// noteRemoved notes that the VM shows no bootstrap data.
+func (s injection) noteRemoved() {
+	value := "true"
+	if s.isOff() {
+		value = removedWhileOff
+	}
+	notes.Set(s.vcdMachine, infrav1.BootstrapDataRemovedAnnotation, value)
+}
+
+// recheck forgets that the bootstrap data was removed if a VM that was read shows it again, as after a power cycle.
+func (s injection) recheck(vm vcd.VM) {
+	if !guestinfo.Redacted(vm.ExtraConfig) {
+		delete(s.vcdMachine.Annotations, infrav1.BootstrapDataRemovedAnnotation)
+	}
 }

@@ -108,14 +108,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 			phases.IgnoreGone(m, s.patcher.Patch(ctx, m, phases.Owned(slices.Concat(table, extra)))))
 	}()
 	pass, err = phases.Run(ctx, m, s, table, r.Recorder)
-	res, settled := pass.Result, pass.Complete
-	if settled {
-		var more phases.Pass
-		more, err = phases.Run(ctx, m, s, extra, r.Recorder)
-		res, settled = earliest(res, more.Result), more.Complete
+	res := pass.Result
+	s.complete, s.state.freshness.settled = pass.Complete, false
+	if pass.Complete || err == nil && s.vm.row != nil && s.cameUp() {
+		var more ctrl.Result
+		var as bool
+		more, as, err = s.runExtra(ctx, extra)
+		res, s.state.freshness.settled = earliest(res, more), pass.Complete && as && err == nil
 	}
 	s.state.unanswered = s.unanswered
-	s.state.freshness.settled = settled
 	if err == nil {
 		res = earliest(res, ctrl.Result{RequeueAfter: s.requeueAfter})
 	}
@@ -191,6 +192,7 @@ type scope struct {
 	deletion   deletion
 	release    release
 
+	complete     bool          // all phases of Ready are
 	requeueAfter time.Duration // although all is complete; zero: not needed
 	unanswered   bool          // VCD gave no answer in this pass
 }

@@ -181,7 +181,7 @@ func (s deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 			out, err := session.Unread(err, "Reading VM "+name)
 			return nil, out, err
 		}
-		if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
+		if s.marker().IsOf(vm.Description) {
 			absence.Forget(s.vcdMachine)
 			return &vm, phases.Done, nil
 		}
@@ -243,7 +243,7 @@ func (s deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.
 
 // ownershipProblem returns why a VM without this machine's marker is not touched.
 func (s deletion) ownershipProblem(vm vcd.VM) phases.Outcome {
-	if marker, ok := vcd.ParseMarker(vm.Description); ok && marker == s.marker() {
+	if s.marker().IsOf(vm.Description) {
 		return phases.Done
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -46,8 +47,7 @@ func (s comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outc
 
 // growDiskTo asks for a first disk of a size, unless it has it.
 func (s comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Made) (phases.Outcome, error) {
-	vm := s.vm.known()
-	switch has := drift.FirstDisk(*vm); {
+	switch has := drift.FirstDisk(*s.vm.known()); {
 	case has.SizeMiB == wished:
 		made.DiskMiB = wished
 		s.recordMade(*made)
@@ -55,6 +55,15 @@ func (s comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 	case has.SizeMiB > wished || has.ID == "":
 		return phases.Done, nil // Reported as a difference.
 	case s.vm.row.Busy:
+		return s.comparison.awaitOtherTask(), nil
+	}
+	vm, out, err := s.observer.owned(ctx)
+	switch {
+	case out.Reason == infrav1.NotOursReason:
+		return phases.Done, nil // Reported as a difference.
+	case err != nil || out != phases.Done:
+		return out, err
+	case len(vm.Tasks) > 0:
 		return s.comparison.awaitOtherTask(), nil
 	}
 	return s.write(stepGrow, growingDisk, func() (vcd.Task, error) {
@@ -72,12 +81,32 @@ func (s comparison) awaitOtherTask() phases.Outcome {
 // asSpecified is the phase that compares the VM with what it was made like.
 var asSpecified = phases.Phase[*scope]{Condition: infrav1.VMAsSpecifiedCondition, Run: reconcileAsSpecified}
 
-// extraPhases are those whose conditions are no part of Ready. They run when all others are complete.
+// extraPhases are those whose conditions are no part of Ready. None waits for another.
 func extraPhases(m *infrav1.VCDMachine) []phases.Phase[*scope] {
-	if !m.DeletionTimestamp.IsZero() || driftInReady(m) {
+	if !m.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return []phases.Phase[*scope]{asSpecified}
+	extra := []phases.Phase[*scope]{
+		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved},
+	}
+	if !driftInReady(m) {
+		extra = append(extra, asSpecified)
+	}
+	return extra
+}
+
+// runExtra runs the phases that are no part of Ready if the VM is observed, whatever state it is in. It reports whether
+// the VM is as specified.
+func (s *scope) runExtra(ctx context.Context, extra []phases.Phase[*scope]) (ctrl.Result, bool, error) {
+	var res ctrl.Result
+	var errs []error
+	as := true
+	for _, p := range extra {
+		pass, err := phases.Run(ctx, s.vcdMachine, s, []phases.Phase[*scope]{p}, s.Recorder)
+		res, errs = earliest(res, pass.Result), append(errs, err)
+		as = as && (pass.Complete || p.Condition != infrav1.VMAsSpecifiedCondition)
+	}
+	return res, as, errors.Join(errs...)
 }
 
 // driftInReady reports whether a machine is not ready when its VM was changed.
@@ -108,8 +137,10 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Outcome, error)
 		made = drift.From(*s.vm.known(), s.vm.row.VDC.ID)
 		s.comparison.recordMade(made)
 	}
-	if out, err := s.comparison.growDisk(ctx, &made); err != nil || out != phases.Done {
-		return out, err
+	if s.complete || driftInReady(s.vcdMachine) {
+		if out, err := s.comparison.growDisk(ctx, &made); err != nil || out != phases.Done {
+			return out, err
+		}
 	}
 	return s.comparison.compare(made), nil
 }
@@ -118,7 +149,7 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Outcome, error)
 func (s comparison) compare(made drift.Made) phases.Outcome {
 	found := made.Differences(drift.Observed{
 		Name: s.vcdMachine.Annotations[infrav1.VMNameAnnotation], Row: *s.vm.row, VM: s.vm.known(),
-		WishedMiB: session.DiskMiB(s.vcdMachine),
+		Marker: s.marker(), WishedMiB: session.DiskMiB(s.vcdMachine),
 	})
 	if differs := len(found) > 0; differs != made.Differs && (differs || s.vm.known() != nil) {
 		made.Differs = differs

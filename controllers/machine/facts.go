@@ -201,7 +201,7 @@ func (s observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 		out, err := session.Unread(err, "Reading VM "+ref.Name)
 		return nil, out, err
 	}
-	if marker, ok := vcd.ParseMarker(vm.Description); !ok || marker != s.marker() {
+	if !s.marker().IsOf(vm.Description) {
 		return nil, phases.Done, nil
 	}
 	return &vm, phases.Done, nil
@@ -238,9 +238,8 @@ func (s observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return session.Unread(err, "Reading VM "+s.vmID())
 	}
-	// A recorded id may come from a user. Once the VM ran it was the machine's, and its description may have been
-	// edited.
-	if marker, ok := vcd.ParseMarker(vm.Description); !s.cameUp() && (!ok || marker != s.marker()) {
+	// A recorded id may come from a user. Once the VM ran, a lost marker is a difference like others.
+	if !s.cameUp() && !s.marker().IsOf(vm.Description) {
 		return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
 			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description "+
 				"if it is, "+
@@ -254,6 +253,25 @@ func (s observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
+// owned reads the VM before something is written to it, and returns why that must not be: it does not have the
+// machine's marker. A recorded id alone gives no right to a VM.
+func (s observer) owned(ctx context.Context) (vcd.VM, phases.Outcome, error) {
+	vm, err := s.session.VM(ctx, s.vmID())
+	if err != nil {
+		out, err := session.Unread(err, "Reading VM "+s.vmID())
+		return vm, out, err
+	}
+	if s.marker().IsOf(vm.Description) {
+		return vm, phases.Done, nil
+	}
+	known := vm
+	known.ExtraConfig = nil
+	s.keep(known)
+	return vm, phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+		"Nothing is written to VM %s, which does not say that it is this machine's: put %q in its description if it is",
+		vm.Name, s.marker()), nil
+}
+
 // read reads the VM of a machine that runs. If that fails, what is known stays until it is read later.
 func (s observer) read(ctx context.Context) error {
 	vm, err := s.session.VM(ctx, s.vm.row.ID)
@@ -261,6 +279,7 @@ func (s observer) read(ctx context.Context) error {
 		s.vm.readNext = s.now().Add(inventoryEvery)
 		return err
 	}
+	s.injection.recheck(vm)
 	vm.ExtraConfig = nil // It may be large, and is needed for the creation only.
 	s.keep(vm)
 	return nil

@@ -77,7 +77,7 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 	if s.vmID() != "" {
 		return phases.Done, nil
 	}
-	if marker, ok := vcd.ParseMarker(s.marker().String()); !ok || marker != s.marker() {
+	if !s.marker().IsOf(s.marker().String()) {
 		return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the "+
 			"cluster anew with a spec.infraID of the VCDCluster without blanks", s.marker()), nil
 	}

@@ -43,12 +43,22 @@ func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
 			s.vm.row.Name), nil
 	case !s.cameUp():
-		return s.power.on(ctx)
+		return s.power.onFirst(ctx)
 	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerOffPolicy == infrav1.PowerOffPowerOn &&
 		!s.power.endsSoon():
 		return s.power.onAgain(ctx)
 	}
 	return powerProblem(status), nil
+}
+
+// onFirst powers on a VM that never ran. It was read when it was written to, and is read again only if that failed.
+func (s power) onFirst(ctx context.Context) (phases.Outcome, error) {
+	if vm := s.vm.now(); vm == nil || !s.marker().IsOf(vm.Description) {
+		if _, out, err := s.observer.owned(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	return s.on(ctx)
 }
 
 func (s power) on(ctx context.Context) (phases.Outcome, error) {
@@ -78,6 +88,9 @@ func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 				"guest and at VCD's tasks, or set spec.powerOffPolicy to Report", past.count)
 		return out, nil
 	}
+	if _, out, err := s.observer.owned(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
 	done, out := s.beginWrite(poweringOn)
 	if out != phases.Done {
 		return out, nil
@@ -85,6 +98,8 @@ func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 	defer done()
 	next := past.next(now)
 	notes.Set(s.vcdMachine, infrav1.PoweredOnAgainAnnotation, next.String())
+	// What the guest changed is lost when its VM is powered off: bootstrap data may be back.
+	delete(s.vcdMachine.Annotations, infrav1.BootstrapDataRemovedAnnotation)
 	if err := s.save(ctx); err != nil {
 		return phases.Done, err
 	}

@@ -84,8 +84,7 @@ func (s release) missingVApp(ctx context.Context, name string) (phases.Outcome, 
 
 // ownsVApp reports whether a vApp is the machine's alone.
 func (s release) ownsVApp(vApp vcd.VApp) bool {
-	marker, ok := vcd.ParseMarker(vApp.Description)
-	return ok && marker == s.marker()
+	return s.marker().IsOf(vApp.Description)
 }
 
 // renamedVApp finds the vApp that was created for the machine and renamed.

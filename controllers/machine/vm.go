@@ -48,6 +48,7 @@ func keepLease(ctx context.Context, s *scope) {
 	}
 	keeper := lease.Keeper{
 		Renewals: &s.renewals, Session: s.session, Machine: s.vcdMachine, VDC: s.placement.vdc, Row: *s.vm.row,
+		Cluster:  s.vcdCluster.Spec.InfraID,
 		Recorder: s.Recorder, Wake: s.wakeUps.ForObject(s.vcdMachine), Now: s.now(),
 	}
 	if after := keeper.Keep(ctx); after > 0 {
@@ -109,7 +110,7 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 		s.session.Invalidate(s.placement.vdc)
 		return session.Unread(err, "Reading VM "+ref.Name)
 	}
-	if marker, ok := vcd.ParseMarker(vm.Description); !ok || marker != s.marker() {
+	if !s.marker().IsOf(vm.Description) {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
 				"VM %s exists in vApp %s and is not this machine's: rename or delete it in VCD", ref.Name,
 				s.vAppName()),

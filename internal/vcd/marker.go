@@ -38,6 +38,12 @@ func (m Marker) Valid() error {
 	return nil
 }
 
+// IsOf reports whether a description has this marker.
+func (m Marker) IsOf(description string) bool {
+	found, ok := ParseMarker(description)
+	return ok && found == m
+}
+
 // ParseMarker finds the marker in a description; there may be text before and after it. It reports false when there is
 // none, or two that differ: what claims two owners has none.
 func ParseMarker(description string) (Marker, bool) {

@@ -110,6 +110,8 @@ type Observed struct {
 	Name string // that it was made with
 	Row  vcd.VMRecord
 	VM   *vcd.VM // nil while it was not read
+	// Marker is the machine's.
+	Marker vcd.Marker
 	// wishedMiB is the wished size of its first disk, 0 if it may be as it was made.
 	WishedMiB int64
 }
@@ -120,6 +122,13 @@ func (m Made) Differences(s Observed) []Difference {
 	found := m.location(s)
 	if s.VM == nil {
 		return found
+	}
+	if !s.Marker.IsOf(s.VM.Description) {
+		found = append([]Difference{{
+			infrav1.MarkerLostReason,
+			fmt.Sprintf("the description of the VM does not say that it is this machine's, so nothing is written to it: "+
+				"put %q there", s.Marker),
+		}}, found...)
 	}
 	for _, p := range []struct{ what, was, is string }{
 		{"sizing policy", m.SizingPolicy, s.VM.SizingPolicyID},

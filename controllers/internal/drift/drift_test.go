@@ -9,9 +9,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
+var marker = vcd.Marker{Cluster: "infra", Machine: "uid"}
+
 func aVM() vcd.VM {
 	return vcd.VM{
-		Ref: vcd.Ref{ID: "urn:vm", Name: "cp-0"}, VApp: vcd.Ref{ID: "urn:vapp", Name: "c1"}, CPUs: 2, MemoryMiB: 4096,
+		Ref: vcd.Ref{ID: "urn:vm", Name: "cp-0"}, Description: "of the machine: " + marker.String(), VApp: vcd.Ref{ID: "urn:vapp", Name: "c1"}, CPUs: 2, MemoryMiB: 4096,
 		SizingPolicyID: "urn:small", PlacementPolicyID: "urn:rack-a",
 		StorageProfile: vcd.Ref{ID: "urn:standard", Name: "standard"},
 		Disks: []vcd.Disk{
@@ -53,6 +55,12 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 		words   string
 	}{
 		{"an untouched VM is as it was made", func(*vcd.VM, *vcd.VMRecord) {}, 0, nil, ""},
+		{
+			"a VM can lose its marker, which is worst",
+			func(v *vcd.VM, _ *vcd.VMRecord) { v.Description, v.CPUs = "mine", 8 }, 0,
+			[]string{infrav1.MarkerLostReason, infrav1.ComputeChangedReason},
+			"put \"" + marker.String() + "\" there",
+		},
 		{
 			"a VM can be renamed", func(_ *vcd.VM, r *vcd.VMRecord) { r.Name = "mine" }, 0,
 			[]string{infrav1.VMRenamedReason},
@@ -135,7 +143,9 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 			vm, row := aVM(), aRow()
 			tt.change(&vm, &row)
 
-			found := made.Differences(Observed{Name: "cp-0", Row: row, VM: &vm, WishedMiB: tt.wished})
+			found := made.Differences(Observed{
+				Name: "cp-0", Row: row, VM: &vm, Marker: marker, WishedMiB: tt.wished,
+			})
 
 			g.Expect(reasonsOf(found)).To(Equal(tt.reasons))
 			if tt.reasons != nil {

@@ -4,6 +4,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -93,6 +94,7 @@ type Keeper struct {
 
 	Session  *session.Session
 	Machine  *infrav1.VCDMachine
+	Cluster  string // id of the cluster, which marks its vApps
 	VDC      vcd.VDC
 	Row      vcd.VMRecord // of the VM in the inventory
 	Recorder events.EventRecorder
@@ -161,13 +163,7 @@ func (k Keeper) renew(ctx context.Context) bool {
 	log := ctrl.LoggerFrom(ctx).WithValues("vApp", k.Row.VApp.Name, "leaseEnd", k.Row.LeaseEnd, "storageEnd",
 		k.Row.StorageEnd)
 	log.Info("Renewing the lease")
-	task, err := k.Session.SetLease(ctx, id, 0, 0)
-	if errors.Is(err, vcd.ErrInvalid) {
-		var vApp vcd.VApp
-		if vApp, err = k.Session.VApp(ctx, id); err == nil {
-			task, err = k.Session.SetLease(ctx, id, vApp.RuntimeLease, vApp.StorageLease)
-		}
-	}
+	task, err := k.request(ctx, id)
 	switch {
 	case errors.Is(err, vcd.ErrBusy), errors.Is(err, vcd.ErrLater):
 		k.failed(id, "")
@@ -178,6 +174,22 @@ func (k Keeper) renew(ctx context.Context) bool {
 		k.Session.Follow(k.key(), task, k.Wake)
 	}
 	return err == nil
+}
+
+// request requests a lease that never ends, else the same once more, of a vApp that is the cluster's.
+func (k Keeper) request(ctx context.Context, id string) (vcd.Task, error) {
+	vApp, err := k.Session.VApp(ctx, id)
+	if err != nil {
+		return vcd.Task{}, err
+	}
+	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker.Cluster != k.Cluster {
+		return vcd.Task{}, fmt.Errorf("vApp %s does not say that it is this cluster's: %w", vApp.Name, vcd.ErrConflict)
+	}
+	task, err := k.Session.SetLease(ctx, id, 0, 0)
+	if errors.Is(err, vcd.ErrInvalid) {
+		return k.Session.SetLease(ctx, id, vApp.RuntimeLease, vApp.StorageLease)
+	}
+	return task, err
 }
 
 // report sets the condition, and records an event when its message changes.

@@ -1,0 +1,121 @@
+package machine_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// want is what a machine has to do at its VM, and what shows that it would.
+type want struct {
+	name string
+	wish func(*controllertest.Env, string)
+}
+
+func wants() []want {
+	return []want{
+		{"power it on", func(w *controllertest.Env, name string) {
+			m := w.VCDMachine(name)
+			m.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn
+			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+			w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("victim")) })
+		}},
+		{"grow its disk", func(w *controllertest.Env, name string) {
+			m := w.VCDMachine(name)
+			m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
+			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+		}},
+		{"remove its bootstrap data", func(w *controllertest.Env, name string) {
+			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("victim").ExtraConfig[guestinfo.KeyUserdata] = "left" })
+			nodeOf(w, name)
+		}},
+	}
+}
+
+// nodeOf makes the Machine have a Node.
+func nodeOf(w *controllertest.Env, name string) {
+	m := &clusterv1.Machine{}
+	w.Expect(w.Client.Get(w.Ctx, keyOf(name), m)).To(Succeed())
+	m.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+}
+
+func TestNothingIsWrittenToAVMWithoutTheMachinesMarker(t *testing.T) {
+	t.Parallel()
+	for _, tt := range wants() {
+		t.Run("the marker was removed, and it is to "+tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("victim")...)
+			leftInPeace(w, "victim")
+			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("victim").Description = "mine" })
+			tt.wish(w, "victim")
+
+			expectHandsOff(t, w, "victim")
+		})
+		t.Run("a person wrote its URN down by hand, and it is to "+tt.name, func(t *testing.T) {
+			w := controllertest.New(t,
+				append(controllertest.NewMachine("victim"), controllertest.NewMachine("forged")...)...)
+			leftInPeace(w, "victim")
+			forge(w)
+			tt.wish(w, "forged")
+
+			expectHandsOff(t, w, "forged")
+		})
+	}
+}
+
+// forge gives a new machine another's VM.
+func forge(w *controllertest.Env) {
+	m := w.VCDMachine("forged")
+	m.Spec.ProviderID = providerid.Format("urn:vcloud:vm:" + w.Sim.State().VMs[0].ID)
+	m.Annotations = map[string]string{
+		infrav1.PoweredOnAnnotation: "2026-08-01T12:00:00Z", infrav1.InstanceIDAnnotation: string(m.UID),
+		infrav1.VMNameAnnotation: "forged",
+	}
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+}
+
+// expectHandsOff makes passes for some hours in which nothing is written, not even on deletion.
+func expectHandsOff(t *testing.T, w *controllertest.Env, name string) {
+	t.Helper()
+	writes := w.Writes()
+	for range 2 {
+		w.Restart(t, events.NewFakeRecorder(1000))
+		for i := range 8 {
+			passAt(w, time.Duration(i+1)*machine.InventoryEvery, name)
+		}
+	}
+	m := w.VCDMachine(name)
+	w.Expect(w.Writes()).To(Equal(writes))
+	w.Expect(conditions.IsFalse(m, infrav1.VMAsSpecifiedCondition)).To(BeTrue())
+	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.MarkerLostReason))
+
+	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
+	w.EventuallyMachine(name, infrav1.VMDeletedCondition, infrav1.NotOursReason)
+	w.Expect(w.Writes()).To(Equal(writes))
+}
+
+func TestLeaseOfAVAppThatIsNotTheClustersIsLeftAsItIs(t *testing.T) {
+	w := newLimitedEnv(t, 30*day, "a")
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "mine" })
+	writes := w.Writes()
+
+	after(w, 29*day, "a")
+
+	m := w.VCDMachine("a")
+	w.Expect(conditions.GetMessage(m, infrav1.LeaseUnlimitedCondition)).To(ContainSubstring("this cluster's"))
+	w.Expect(w.Writes()).To(Equal(writes))
+	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
+}

@@ -1,0 +1,128 @@
+package machine_test
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func keyOf(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: controllertest.Namespace, Name: name}
+}
+
+// back puts bootstrap data back into the extra configuration of the VM, as the end of its process does with what only
+// the guest changed.
+func back(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig[guestinfo.KeyUserdata] = "back" }
+
+func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		prevent vcdsim.Fault
+		reason  string
+	}{
+		{
+			"the right is missing",
+			vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusForbidden},
+			infrav1.ForbiddenReason,
+		},
+		{
+			"VCD refuses it while the VM runs",
+			vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusBadRequest},
+			infrav1.RequestRefusedReason,
+		},
+		{
+			"the task fails", vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", User: "capvcd", Message: "no"},
+			infrav1.TaskFailedReason,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+			leftInPeace(w, "cp-0")
+			w.Sim.Edit(back)
+			w.Sim.Faults().Add(tt.prevent)
+			nodeOf(w, "cp-0")
+			w.EventTexts()
+
+			w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, tt.reason)
+
+			m := w.VCDMachine("cp-0")
+			w.Expect(conditions.IsTrue(m, infrav1.BootstrapDataRemovedCondition)).To(BeFalse())
+			w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
+			w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + tt.reason)))
+			w.Sim.Faults().Clear()
+			skipAhead(w)
+			w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
+			w.Expect(w.Sim.State().VMs[0].ExtraConfig).To(HaveKeyWithValue(guestinfo.KeyUserdata, "---"))
+		})
+	}
+}
+
+func TestExtraConfigThatIsNotShownIsNotWithoutBootstrapData(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	leftInPeace(w, "cp-0")
+	shown := w.Sim.State().VMs[0].ExtraConfig
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig = map[string]string{} })
+	nodeOf(w, "cp-0")
+	w.EventTexts()
+
+	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ExtraConfigHiddenReason)
+
+	m := w.VCDMachine("cp-0")
+	w.Expect(conditions.IsUnknown(m, infrav1.BootstrapDataRemovedCondition)).To(BeTrue())
+	w.Expect(m.Annotations).NotTo(HaveKey(infrav1.BootstrapDataRemovedAnnotation))
+	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.ExtraConfigHiddenReason)))
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig = shown })
+	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
+}
+
+func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		again func(*controllertest.Env)
+	}{
+		{"while the VM is off", func(w *controllertest.Env) {
+			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
+			w.Sim.Edit(back)
+		}},
+		{"after it was powered on again by us", func(w *controllertest.Env) {
+			m := w.VCDMachine("cp-0")
+			powersOn(m)
+			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
+			w.Sim.Edit(back)
+		}},
+		{"after others switched it off and on", func(w *controllertest.Env) {
+			w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs++ })
+			w.Sim.Edit(back)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+			leftInPeace(w, "cp-0")
+			nodeOf(w, "cp-0")
+			w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
+
+			tt.again(w)
+
+			w.Eventually(func() map[string]string {
+				passAt(w, machine.InventoryEvery, "cp-0")
+				return w.Sim.State().VMs[0].ExtraConfig
+			}, controllertest.Patience, "5ms").Should(HaveKeyWithValue(guestinfo.KeyUserdata, "---"))
+			w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
+		})
+	}
+}
