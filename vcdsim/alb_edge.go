@@ -66,6 +66,9 @@ func showBalancer(r *request, p scope, out map[string]any) {
 		"enabled": true, "serviceNetworkDefinition": "192.168.255.1/25", "supportedFeatureSet": "PREMIUM",
 		"transparentModeEnabled": false, "licenseType": "ENTERPRISE",
 	})
+	if g.LoadBalancer.setting("ipv6ServiceNetworkDefinition") != "" {
+		out["serviceNetworkDefinition"] = nil // the default is used without any
+	}
 	maps.Copy(out, g.LoadBalancer.Fields)
 	for _, d := range r.sim.store.documents[cloudPath] {
 		out["loadBalancerCloudRef"] = map[string]any{"id": d.id(), "name": text(d.body, "name")}

@@ -51,11 +51,16 @@ var poolAlgorithms = []string{
 }
 
 func preparePool(r *request, body map[string]any, old *document) error {
-	if _, err := balancedGateway(r, body, old); err != nil {
+	g, err := balancedGateway(r, body, old)
+	if err != nil {
 		return err
 	}
-	if a := text(body, "algorithm"); !slices.Contains(poolAlgorithms, a) {
-		return badRequest("The load balancer algorithm %q is invalid.", a)
+	algorithm := text(body, "algorithm")
+	if !slices.Contains(poolAlgorithms, algorithm) {
+		return badRequest("The load balancer algorithm %q is invalid.", algorithm)
+	}
+	if err := refusePremium(r, g, "algorithm", algorithm, premiumAlgorithms); err != nil {
+		return err
 	}
 	if err := poolSizes(body); err != nil {
 		return err
@@ -70,6 +75,9 @@ func preparePool(r *request, body map[string]any, old *document) error {
 		return err
 	}
 	profile, _ := body["persistenceProfile"].(map[string]any)
+	if err := refusePremium(r, g, "persistence", text(profile, "type"), premiumPersistence); err != nil {
+		return err
+	}
 	if profile != nil && text(profile, "type") != "" && text(profile, "name") == "" {
 		profile["name"] = text(profile, "type")
 	}

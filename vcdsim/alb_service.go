@@ -52,6 +52,9 @@ func prepareService(r *request, body map[string]any, old *document) error {
 		return badRequest("The application profile type %q is invalid.", kind)
 	}
 	profile["name"], profile["systemDefined"] = name, true
+	if err := refusePremium(r, g, "application profile", kind, premiumApplications); err != nil {
+		return err
+	}
 	if err := servicePorts(body); err != nil {
 		return err
 	}
@@ -143,7 +146,13 @@ func freeVIP(r *request, body map[string]any, old *document, g *EdgeGateway) err
 			return err
 		}
 	}
+	if err := refuseFamilies(r, body, g); err != nil {
+		return err
+	}
 	others := slices.DeleteFunc(r.sim.store.documents.on(g.ID, servicePath), func(d *document) bool { return d == old })
+	if err := refuseMove(r, body, old, others); err != nil {
+		return err
+	}
 	return unsharedVIP(body, others, highestVersion(r) >= sharedVIP)
 }
 

@@ -89,6 +89,18 @@ type Assumptions struct {
 	// UplinkAddressMustBeOwn: a NAT rule or virtual service may use an address in a subnet of the gateway's external
 	// network only if it is among those the gateway was given.
 	UplinkAddressMustBeOwn bool
+	// PremiumFeaturesRefused: on an edge gateway with the feature set STANDARD, pools with an algorithm or persistence
+	// and virtual services with an application profile that VMware's guides list for PREMIUM are refused.
+	PremiumFeaturesRefused bool
+	// IPv6NeedsServiceNetwork: a virtual service has an address of a family only if the load balancer of its gateway
+	// has a service network of it; VCD's default one is of IPv4.
+	IPv6NeedsServiceNetwork bool
+	// SharedVIPStays: the virtual IP of a virtual service does not change while another one shares it. VMware's cloud
+	// provider interface documents the change as unsupported.
+	SharedVIPStays bool
+	// GroupOwnsFirewallGroups: firewall groups for an edge gateway in a data center group belong to that; one with the
+	// gateway as its owner is refused. VMware's Terraform provider takes the group as the owner.
+	GroupOwnsFirewallGroups bool
 	// TenantProfilesNeedOrg: an application port profile of scope TENANT is refused without orgRef, as VMware's SDK
 	// documents it.
 	TenantProfilesNeedOrg bool
@@ -128,6 +140,10 @@ func DefaultAssumptions() Assumptions {
 		SpaceAddressMustBeAllocated: true,
 		AllocationsNeedType:         true,
 		UplinkAddressMustBeOwn:      true,
+		PremiumFeaturesRefused:      true,
+		IPv6NeedsServiceNetwork:     true,
+		SharedVIPStays:              true,
+		GroupOwnsFirewallGroups:     true,
 		TenantProfilesNeedOrg:       true,
 		ManualUseBlocksRelease:      true,
 	}

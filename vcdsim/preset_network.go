@@ -122,7 +122,10 @@ func CloudProvider() Model {
 		UplinkSubnet{Gateway: outside, Addresses: []Range{addresses("2001:db8::10", "2001:db8::4f")}})
 	first.LoadBalancer = &LoadBalancer{
 		Enabled: true, Groups: []string{"engines", "small"},
-		Fields: map[string]any{"transparentModeEnabled": true},
+		Fields: map[string]any{
+			"transparentModeEnabled":   true,
+			"serviceNetworkDefinition": "192.168.255.1/25", "ipv6ServiceNetworkDefinition": "fd00:255::1/120",
+		},
 	}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, EdgeGateway{
 		Name: "acme-vdc-gateway-spaces", Description: "To the internet, with addresses of an IP Space",

@@ -42,6 +42,8 @@ type Desired struct {
 	Absent bool
 	// Families that the load balancer has an address of, that of the members first; at least one.
 	Families []Family
+	// AllFamilies means that the load balancer is refused if it cannot have an address of each family.
+	AllFamilies bool
 	// Requested are addresses that the Service names, at most one of each family.
 	Requested []netip.Addr
 	// Intent are the addresses stored on the Service before their first use ([Plan.Intent]).

@@ -216,6 +216,7 @@ func (b *builder) frontend(asked Asked) {
 	if len(d.Families) == 0 {
 		d.Families = []plan.Family{plan.IPv4}
 	}
+	d.AllFamilies = ptr.Deref(s.IPFamilyPolicy, "") == corev1.IPFamilyPolicyRequireDualStack
 	var err error
 	if d.Requested, err = requested(asked, b.Service); err != nil {
 		b.wish.Refuse(BadFamilies, "spec.loadBalancerIP is wrong: %v", err)

@@ -209,7 +209,7 @@ func (g *gateway) due(cluster string) []member {
 		}
 	}
 	for _, s := range g.sets.known() {
-		if _, origin := lb.OwnerOf(cluster, lb.KindSet, s.Name, s.Description); origin == lb.Marked {
+		if m, origin := lb.OwnerOf(cluster, lb.KindSet, s.Name, s.Description); origin == lb.Marked && m.For(g.id) {
 			all = append(all, member{s.ID, true})
 		}
 	}

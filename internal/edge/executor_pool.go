@@ -103,12 +103,16 @@ func (e *executor) withoutSets(group string, err error) error {
 type setExecutor struct{ *executor }
 
 func (e *setExecutor) create(ctx context.Context) error {
+	f, err := e.gateway.fact(ctx, e.session)
+	if err != nil {
+		return err
+	}
 	want := e.step.Set
 	defer e.gateway.generations.wrote(e.step.Name, want.Generation)
 	listed := lb.Set{Object: e.object(want.Description)}
-	_, err := create(ctx, e.executor, e.gateway.sets, listed, func() (vcd.Task, error) {
+	_, err = create(ctx, e.executor, e.gateway.sets, listed, func() (vcd.Task, error) {
 		return e.session.Firewall.CreateIPSet(ctx, vcd.IPSet{
-			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Owner: vcd.Ref{ID: e.gateway.id},
+			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Owner: vcd.Ref{ID: f.gateway.GroupOwner()},
 			Addresses: want.Members,
 		})
 	})

@@ -74,13 +74,43 @@ func (e *serviceExecutor) update(ctx context.Context) error {
 		IPv6Address: &v6,
 		Ports:       &ports, Application: &application, Transparent: &want.Transparent,
 	}
+	shared := e.movesShared(want.VIPs)
 	err = update(ctx, e.executor, e.gateway.services,
 		func() (vcd.Task, error) { return e.session.Balancers.UpdateVirtualService(ctx, e.step.ID, change) },
 		func(vs *lb.VirtualService) {
 			want.EngineGroup, want.Health = vs.EngineGroup, vs.Health
 			*vs = want
 		})
-	return e.lost(ctx, want, err)
+	if err = e.lost(ctx, want, err); !shared || !errors.Is(err, vcd.ErrInvalid) {
+		return err
+	}
+	return e.stays(ctx, change, err)
+}
+
+// movesShared reports whether the virtual service of the step gets other addresses than those that it shares, as far as
+// is known.
+func (e *serviceExecutor) movesShared(vips []netip.Addr) bool {
+	known := e.gateway.services.known()
+	i := slices.IndexFunc(known, func(vs lb.VirtualService) bool { return vs.ID == e.step.ID })
+	if i < 0 || slices.Equal(known[i].VIPs, vips) {
+		return false
+	}
+	return slices.ContainsFunc(known, func(vs lb.VirtualService) bool {
+		return vs.ID != e.step.ID &&
+			slices.ContainsFunc(vs.VIPs, func(a netip.Addr) bool { return slices.Contains(known[i].VIPs, a) })
+	})
+}
+
+// stays finds out whether a change was refused for the addresses: then VCD takes the rest of it. The next plan deletes
+// and creates virtual services that share their addresses. The description says where clients come from, and stays.
+func (e *serviceExecutor) stays(ctx context.Context, change vcd.VirtualServiceChange, refusal error) error {
+	change.Address, change.IPv6Address, change.Description = nil, nil, nil
+	task, err := e.session.Balancers.UpdateVirtualService(ctx, e.step.ID, change)
+	if _, err = e.wait(ctx, task, err); err != nil {
+		return refusal
+	}
+	e.gateway.refusals.forbidMoves()
+	return &failure{lb.ErrBusy, refusal}
 }
 
 func (e *serviceExecutor) remove(ctx context.Context) error {

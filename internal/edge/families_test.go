@@ -120,8 +120,38 @@ func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
 	w.Expect(w.left("")).To(BeEmpty())
 }
 
+// withoutIPv6Network is CloudProvider with a load balancer whose service network is of IPv4 only.
+func withoutIPv6Network() vcdsim.Model {
+	m := vcdsim.CloudProvider()
+	delete(m.Orgs[1].VDCs[0].EdgeGateways[0].LoadBalancer.Fields, "ipv6ServiceNetworkDefinition")
+	return m
+}
+
+func TestALoadBalancerWithoutAnIPv6ServiceNetwork(t *testing.T) {
+	w := newFixture(t, withoutIPv6Network())
+	d := families(desired(service("c1", "web"), 80), lb.IPv6, lb.IPv4)
+	plan := w.insist(&d)
+	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message", HaveSuffix("the load balancer has an IPv4 address only"))))
+	w.Expect(w.frontends(d.Owner)).To(ConsistOf(And(HaveField("V4", Not(BeEmpty())), HaveField("V6", BeEmpty()))))
+
+	required := families(desired(service("c1", "both"), 80), lb.IPv4, lb.IPv6)
+	required.AllFamilies = true
+	before := w.left("c1")
+	plan, err := w.plan(&required)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(plan.Steps).To(BeEmpty())
+	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.Unsupported),
+		HaveField("Message", ContainSubstring("an IPv6 service network")))))
+	w.Expect(w.left("c1")).To(Equal(before), "nothing is written")
+}
+
 func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
-	w := newFixture(t, vcdsim.K8sTenant())
+	model := vcdsim.K8sTenant()
+	model.Orgs[1].VDCs[0].EdgeGateways[0].LoadBalancer.Fields = map[string]any{
+		"serviceNetworkDefinition": "192.168.255.1/25", "ipv6ServiceNetworkDefinition": "fd00:255::1/120",
+	}
+	w := newFixture(t, model)
 	d := families(desired(service("c1", "web"), 80), lb.IPv4, lb.IPv6)
 	plan := w.insist(&d)
 	w.Expect(plan.Status.Ready).To(BeTrue())

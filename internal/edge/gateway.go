@@ -163,7 +163,11 @@ func (g *gateway) readPools(ctx context.Context, s *vcd.Session) ([]lb.Pool, err
 
 // readSets lists the IP sets. A user who may not see any has created none, unless something shows that there are some.
 func (g *gateway) readSets(ctx context.Context, s *vcd.Session) ([]lb.Set, error) {
-	sets, err := converted(setOf)(s.Firewall.IPSets(ctx, g.id))
+	f, err := g.fact(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := converted(setOf)(s.Firewall.IPSets(ctx, f.gateway.GroupOwner()))
 	if errors.Is(err, vcd.ErrForbidden) {
 		g.refusals.forbidSets()
 	}

@@ -153,7 +153,7 @@ func (o *observation) sets(ctx context.Context) error {
 	sets, err := o.gateway.sets.get(ctx, o.session, o.want)
 	for _, set := range sets {
 		m, _ := o.owned(lb.KindSet, set.Name, set.Description)
-		if m.Owner.WholeCluster() && m.Owner.Cluster == o.query.Owner.Cluster {
+		if m.Owner.WholeCluster() && m.Owner.Cluster == o.query.Owner.Cluster && m.For(o.gateway.id) {
 			set.Generation = o.gateway.generations.of(set.Name)
 			o.out.Sets = append(o.out.Sets, o.gateway.details.set(set, o.gateway.driver.opts.MaxAge))
 		}

@@ -79,8 +79,9 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 	}
 	return lb.Capabilities{
 		SharedVIP: f.features.SharedVIP, MemberSets: f.features.MemberGroups && g.refusals.setsAllowed(),
-		IPv6:             f.features.IPv6VIP,
-		PreserveClientIP: f.features.TransparentMode && f.balancer.Transparent, L4TLS: f.balancer.Premium ||
+		MovesSharedVIP: g.refusals.movesAllowed(),
+		IPv6:           f.features.IPv6VIP && !f.balancer.LacksIPv6, OnlyIPv6: f.balancer.LacksIPv4,
+		PreserveClientIP: f.features.TransparentMode && f.balancer.Transparent, Premium: f.balancer.Premium ||
 			!f.balancer.Enabled,
 		SourceRanges: f.features.SingleFirewallRule && d.opts.SourceRanges, MaxMembers: maxMembers,
 	}, nil

@@ -211,7 +211,7 @@ type census struct {
 // add counts the owner of an object, and infers from it what else there is.
 func (c *census) add(kind lb.Kind, o lb.Object, x any) {
 	m, origin := lb.OwnerOf(c.cluster, kind, o.Name, o.Description)
-	if origin == lb.Foreign || origin == lb.OldName && !lb.NamesProve(c.cluster) {
+	if origin == lb.Foreign || origin == lb.OldName && !lb.NamesProve(c.cluster) || !m.For(c.gateway.id) {
 		return
 	}
 	c.gateway.rights.see(kind)

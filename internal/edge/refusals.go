@@ -27,6 +27,7 @@ type refusals struct {
 
 	mu        sync.Mutex
 	noSets    time.Time                // IP sets are forbidden
+	noMoves   time.Time                // virtual services keep the address that they share
 	addresses map[netip.Addr]time.Time // floating IPs that other organizations have
 	full      map[string]time.Time     // IP Spaces, by id, of which the organization may have no more
 }
@@ -45,6 +46,18 @@ func (r *refusals) setsAllowed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.clock.Now().After(r.noSets)
+}
+
+func (r *refusals) forbidMoves() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noMoves = r.clock.Now().Add(refusalAge)
+}
+
+func (r *refusals) movesAllowed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clock.Now().After(r.noMoves)
 }
 
 func (r *refusals) refuse(a netip.Addr) {

@@ -57,7 +57,9 @@ func (r *rights) see(kind lb.Kind) {
 // infer notes what a virtual service, or pool, of a cluster implies to exist.
 func (r *rights) infer(m lb.Marker, certificate lb.Ref, group bool) {
 	for kind, there := range map[lb.Kind]bool{
-		lb.KindRule: m.Via == lb.ViaNAT, lb.KindProfile: m.Via == lb.ViaNAT, lb.KindFirewall: m.Filtered,
+		lb.KindRule:        m.Via == lb.ViaNAT || m.Forwarded,
+		lb.KindProfile:     m.Via == lb.ViaNAT || m.Forwarded,
+		lb.KindFirewall:    m.Filtered,
 		lb.KindSet:         group,
 		lb.KindCertificate: lb.Imported(m.Owner, certificate.Name),
 	} {

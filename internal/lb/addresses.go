@@ -12,7 +12,7 @@ type addressPlanner struct{ *planner }
 func (p addressPlanner) plan() {
 	p.internal = p.d.Internal || slices.ContainsFunc(p.d.Requested, p.inside)
 	if p.nat() || slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool {
-		return vs.old || vs.marker.Via == ViaNAT
+		return vs.old || vs.marker.Via == ViaNAT || vs.marker.Forwarded
 	}) {
 		p.need(Forwardings)
 	}
@@ -62,8 +62,7 @@ func (p addressPlanner) leftOut(f Family) bool {
 		return false
 	}
 	if f != p.families[0] && !p.offered(f) {
-		p.notice(Unsupported, "the edge gateway has no %s addresses: the load balancer has an %s address only", f,
-			p.families[0])
+		p.without([]string{fmt.Sprintf("the edge gateway has no %s addresses", f)})
 		return true
 	}
 	p.choose(f)

@@ -115,12 +115,8 @@ type removal struct{ *planner }
 
 // leftovers removes what no listener uses any more.
 func (p removal) leftovers() {
-	rules := phaseRemove
-	if !p.nat() {
-		rules = phaseFree // rules are observed only as long as a virtual service shows that it is behind NAT
-	}
-	removeEach(p.planner, rules, KindRule, p.own.rules)
-	removeEach(p.planner, rules, KindProfile, p.own.profiles)
+	removeEach(p.planner, phaseRemove, KindRule, p.own.rules)
+	removeEach(p.planner, phaseRemove, KindProfile, p.own.profiles)
 	removeEach(p.planner, phaseRemove, KindService, p.own.services)
 	removeEach(p.planner, phaseRemove, KindPool, p.own.pools)
 	removeEach(p.planner, phaseRemove, KindCertificate,
@@ -146,10 +142,8 @@ func (p removal) absent() Plan {
 		p.removeAll()
 	}
 	if !p.o.Others && !p.d.Accompanied {
-		for _, s := range p.o.Sets {
-			if m, ok := ParseMarker(s.Description); ok && m.Owner.Is(Owner{Cluster: p.d.Owner.Cluster}) {
-				p.remove(phaseRelease, KindSet, s.Object)
-			}
+		for _, s := range p.sets("") {
+			p.remove(phaseRelease, KindSet, s.Object)
 		}
 	}
 	return p.result()

@@ -41,6 +41,8 @@ type Desired struct {
 	Absent bool
 	// Families the load balancer has an address of, the one of the pool members first; at least one.
 	Families []Family
+	// AllFamilies refuses the load balancer if it cannot have an address of each family; else it goes without.
+	AllFamilies bool
 	// Requested are addresses that the Service names, at most one of each family.
 	Requested []netip.Addr
 	// Intent are the addresses stored on the Service before their first use ([Plan.Intent]).

@@ -40,7 +40,7 @@ func newModel(mods ...func(*model)) *model {
 			},
 		},
 		caps: Capabilities{
-			SharedVIP: true, MemberSets: true, PreserveClientIP: true, IPv6: true, L4TLS: true,
+			SharedVIP: true, MemberSets: true, PreserveClientIP: true, IPv6: true, Premium: true, MovesSharedVIP: true,
 			SourceRanges: true, MaxMembers: 100,
 		},
 		certs: []CertificateItem{{Object: Object{
@@ -63,7 +63,10 @@ func withSpaces(m *model) {
 	}}
 }
 
-func bare(m *model) { m.caps = Capabilities{L4TLS: true, MaxMembers: 3} }
+func bare(m *model) { m.caps = Capabilities{Premium: true, MovesSharedVIP: true, MaxMembers: 3} }
+
+// fixedVIPs keeps the addresses of virtual services that share them.
+func fixedVIPs(m *model) { m.caps.MovesSharedVIP = false }
 
 func withoutSets(m *model) { m.caps.MemberSets = false }
 
@@ -250,6 +253,13 @@ func (m *model) service(s Step) func(Object, VirtualService) (VirtualService, er
 		}
 		if old.ID != "" && old.EngineGroup.ID != spec.EngineGroup.ID {
 			return x, refusedf("a virtual service stays on its engine group")
+		}
+		if shared := func(y VirtualService) bool {
+			return y.ID != old.ID && slices.ContainsFunc(old.VIPs, func(a netip.Addr) bool {
+				return slices.Contains(y.VIPs, a)
+			})
+		}; !m.caps.MovesSharedVIP && !slices.Equal(old.VIPs, x.VIPs) && slices.ContainsFunc(m.services, shared) {
+			return x, refusedf("the address of %s stays, as it is shared", old.Name)
 		}
 		var err, err2 error
 		x.Pool, err = find(m.pools, spec.Pool, func(p Pool) Object { return p.Object })

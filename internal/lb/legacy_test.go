@@ -80,9 +80,9 @@ func TestAdoption(t *testing.T) {
 			[]func(*model){withoutSets, oldOneArm},
 			nil,
 			[]string{
-				"update lb-pool http", "update lb-pool tls", "delete dnat-rule http", "delete dnat-rule tls",
+				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
+				"update virtual-service tls", "delete dnat-rule http", "delete dnat-rule tls",
 				"delete app-port-profile http", "delete app-port-profile tls",
-				"update virtual-service http", "update virtual-service tls",
 			},
 		},
 		{

@@ -32,6 +32,11 @@ type Marker struct {
 	Via Via
 	// Filtered is set on a virtual service if rules of the firewall admit only some sources.
 	Filtered bool
+	// Forwarded is set on a virtual service that was reached through DNAT rules, which may still be there.
+	Forwarded bool
+	// Gateway is set on an IP set: a hash of the id of the gateway that it is for. In a VDC group, sets of all gateways
+	// are the group's.
+	Gateway string
 	// Share is the key under which the owner lets other Services use its address; empty if it does not.
 	Share string
 	// Probe is the monitor that a pool was given, if it is not the one that pools of its listener have unless
@@ -67,6 +72,10 @@ func (m Marker) words(named bool) string {
 	if m.Filtered {
 		words = append(words, "guard=yes")
 	}
+	if m.Forwarded {
+		words = append(words, "forwarded=yes")
+	}
+	add("gateway=", m.Gateway)
 	add("share=", m.Share)
 	add("wrote=", m.Wrote)
 	add("probe=", string(m.Probe))
@@ -124,7 +133,13 @@ var markerFields = map[string]func(m *Marker, value string){
 	"share":   func(m *Marker, v string) { m.Share = v },
 	"wrote":   func(m *Marker, v string) { m.Wrote = v },
 	"probe":   func(m *Marker, v string) { m.Probe = Monitor(v) },
+	"gateway": func(m *Marker, v string) { m.Gateway = v },
+
+	"forwarded": func(m *Marker, v string) { m.Forwarded = v == "yes" },
 }
+
+// For reports whether an object is for a gateway, as far as its marker shows.
+func (m Marker) For(gateway string) bool { return m.Gateway == "" || m.Gateway == short(gateway) }
 
 // describe puts the marker into a description that may hold text of users, in place of the old marker. A
 // description with an equal marker stays as it is.

@@ -315,10 +315,12 @@ type Capabilities struct {
 	MemberSets bool
 	// PreserveClientIP: virtual services may be transparent.
 	PreserveClientIP bool
-	// IPv6: virtual services may have IPv6 addresses.
-	IPv6 bool
-	// L4TLS: layer 4 with TLS, which takes an Enterprise licence; false only if that is known.
-	L4TLS bool
+	// MovesSharedVIP: a virtual service that shares its address can be given another one; false once VCD has refused.
+	MovesSharedVIP bool
+	// IPv6: virtual services may have IPv6 addresses. OnlyIPv6: they may have no others.
+	IPv6, OnlyIPv6 bool
+	// Premium: the load balancer has the feature set PREMIUM, not STANDARD; false only if that is known.
+	Premium bool
 	// SourceRanges: rules of the firewall may be created and deleted one by one.
 	SourceRanges bool
 	// HealthPort: a monitor may have settings of its own: a port, a path, an interval.

@@ -45,8 +45,12 @@ var prefixes = map[Kind]string{
 	KindSet:     "nodes-", KindCertificate: "ingress-cert-", KindFirewall: "ingress-fw-",
 }
 
-// maxName is how long a name may be; VCD's own limits are wider.
-const maxName = 120
+// maxName is how long a name may be; VCD's own limits are wider. maxGatewayName is how much of it the name of a gateway
+// takes.
+const (
+	maxName        = 120
+	maxGatewayName = 32
+)
 
 // nameFor returns the name of an object: what it is, whose, and which (a listener's key, a family, a hash), with a
 // hash of the whole owner: names are unique on a gateway and repeat themselves after a crash.
@@ -63,6 +67,13 @@ func nameFor(kind Kind, o Owner, which string) string {
 		readable = readable[:room]
 	}
 	return prefix + readable + end
+}
+
+// setName returns the name of the IP set of a cluster's nodes for a gateway: names are unique in a VDC group, which
+// may have several gateways.
+func setName(cluster string, g Gateway, which string) string {
+	name := sanitized(g.Name)
+	return nameFor(KindSet, Owner{Cluster: cluster}, name[:min(len(name), maxGatewayName)]+"-"+short(g.ID)+"-"+which)
 }
 
 // LoadBalancerName returns the name by which the whole load balancer of an owner is known in logs and events.

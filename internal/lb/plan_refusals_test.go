@@ -144,7 +144,7 @@ func TestWhatIsRefused(t *testing.T) {
 			says: "UDP",
 		},
 		{
-			name: "layer 4 with TLS without the licence", mods: []func(*model){func(m *model) { m.caps.L4TLS = false }},
+			name: "layer 4 with TLS without the licence", mods: []func(*model){func(m *model) { m.caps.Premium = false }},
 			change: func(d *Desired) {
 				d.Listeners[0].Application, d.Listeners[0].Certificate = L4TLS, Certificate{Alias: "shop"}
 			}, reason: Unsupported, says: "appProtocol",
@@ -175,6 +175,29 @@ func TestWhatIsRefused(t *testing.T) {
 		{
 			name: "an unknown algorithm", change: func(d *Desired) { d.Algorithm = "MAGIC" }, reason: Unsupported,
 			says: "MAGIC",
+		},
+		{
+			name:   "an algorithm of the feature set PREMIUM on a gateway with STANDARD",
+			mods:   []func(*model){func(m *model) { m.caps.Premium = false }},
+			change: func(d *Desired) { d.Algorithm = "FASTEST_RESPONSE" }, reason: Unsupported,
+			says: "use one of CONSISTENT_HASH, LEAST_CONNECTIONS, ROUND_ROBIN",
+		},
+		{
+			name: "both families where both are required and there is one", mods: []func(*model){bare},
+			change: func(d *Desired) {
+				d.Families, d.AllFamilies, d.Listeners = []Family{IPv4, IPv6}, true, d.Listeners[:1]
+			}, reason: Unsupported, says: "IPv6 service network: set ipFamilyPolicy of the Service to PreferDualStack",
+		},
+		{
+			name:   "both families where both are required and the gateway has addresses of one",
+			mods:   []func(*model){func(m *model) { m.gateway.Ranges = m.gateway.Ranges[:1] }},
+			change: func(d *Desired) { d.Families, d.AllFamilies = []Family{IPv4, IPv6}, true }, reason: Unsupported,
+			says: "no IPv6 addresses",
+		},
+		{
+			name: "IPv4 where the service network is of IPv6",
+			mods: []func(*model){func(m *model) { m.caps.OnlyIPv6 = true }}, reason: Unsupported,
+			says: "IPv6 service network only",
 		},
 		{
 			name:   "an address of a family that the Service has not",

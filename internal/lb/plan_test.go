@@ -276,6 +276,40 @@ func TestWhatIsChanged(t *testing.T) {
 			want:   []string{"update dnat-rule tcp-80", "update dnat-rule tcp-443"},
 		},
 		{
+			name:   "virtual services one after the other, where those that share an address keep it",
+			mods:   []func(*model){fixedVIPs},
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} },
+			want: []string{
+				"delete virtual-service tcp-80", "create virtual-service tcp-80", "delete virtual-service tcp-443",
+				"create virtual-service tcp-443",
+			},
+		},
+		{
+			name:   "a virtual service that shares its address with none, in place",
+			mods:   []func(*model){fixedVIPs},
+			from:   func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} },
+			want:   []string{"update virtual-service tcp-80"},
+		},
+		{
+			name: "an IP set from before sets named their gateway is adopted under its name",
+			hand: func(m *model) {
+				own, _ := ParseMarker(m.sets[0].Description)
+				own.Gateway = ""
+				m.sets[0].Description = own.String()
+			},
+			want: []string{"update ip-set ipv4"},
+		},
+		{
+			name: "a set of its own, where the VDC group has that of another gateway",
+			hand: func(m *model) {
+				own, _ := ParseMarker(m.sets[0].Description)
+				own.Gateway, m.gateway.Name = short("gw-2"), "edge-1"
+				m.sets[0].Description = own.String()
+			},
+			want: []string{"create ip-set ipv4", "update lb-pool tcp-80", "update lb-pool tcp-443"},
+		},
+		{
 			name:   "nothing, when the request is taken back",
 			from:   func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} },
 			change: func(d *Desired) { d.Requested = nil }, want: []string{},
@@ -372,8 +406,8 @@ func TestWhatIsChanged(t *testing.T) {
 			from:   func(d *Desired) { d.OneArm, d.Listeners = arm(), d.Listeners[:1] },
 			change: func(d *Desired) { d.OneArm = nil },
 			want: []string{
-				"delete dnat-rule tcp-80", "delete app-port-profile tcp-80",
-				"update virtual-service tcp-80",
+				"update virtual-service tcp-80", "delete dnat-rule tcp-80",
+				"delete app-port-profile tcp-80",
 			},
 		},
 		{

@@ -90,9 +90,10 @@ type target struct {
 	pool     owned[Pool]
 	rule     owned[Rule]
 	profile  owned[Profile]
-	// certificate and engine of the virtual service; replace is set if it is created anew rather than updated.
+	// certificate and engine of the virtual service; replace is set if it is created anew rather than updated, and
+	// move if it is, one after the other, because it shares its address and VCD does not let it have another one.
 	certificate, engine Ref
-	replace             bool
+	replace, move       bool
 }
 
 func newPlanner(d Desired, o Observed, c Capabilities) *planner {

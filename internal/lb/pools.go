@@ -19,20 +19,37 @@ func (p poolPlanner) planSet() {
 		return
 	}
 	family := p.families[0]
-	owner, which := Owner{Cluster: p.d.Owner.Cluster}, strings.ToLower(string(family))
-	i := slices.IndexFunc(p.o.Sets, func(s Set) bool {
-		m, ok := ParseMarker(s.Description)
-		return ok && m.Owner.Is(owner) && m.Listener == which
-	})
-	if i < 0 {
+	which := strings.ToLower(string(family))
+	sets := p.sets(which)
+	if len(sets) == 0 {
 		want := p.wantedSet(which, p.d.members(family), "")
-		p.group = Ref{Name: nameFor(KindSet, owner, which)}
+		p.group = Ref{Name: setName(p.d.Owner.Cluster, p.o.Gateway, which)}
 		p.step(phasePrepare, Step{Verb: Create, Kind: KindSet, Name: p.group.Name, Set: &want})
 		return
 	}
-	s := p.o.Sets[i]
-	p.group, p.set = Ref{s.ID, s.Name}, s.Object
-	p.updateSet(s, family, which)
+	p.group, p.set = Ref{sets[0].ID, sets[0].Name}, sets[0].Object
+	p.updateSet(sets[0], family, which)
+}
+
+// sets are the cluster's IP sets for this gateway, all or of one family: first those whose markers name the gateway,
+// then older ones whose markers name none.
+func (p *planner) sets(which string) []Set {
+	named := func(s Set) bool { m, _ := ParseMarker(s.Description); return m.Gateway != "" }
+	out := slices.DeleteFunc(slices.Clone(p.o.Sets), func(s Set) bool {
+		m, ok := ParseMarker(s.Description)
+		return !ok || !m.Owner.Is(Owner{Cluster: p.d.Owner.Cluster}) || !m.For(p.o.Gateway.ID) ||
+			which != "" && m.Listener != which
+	})
+	slices.SortStableFunc(out, func(a, b Set) int {
+		switch {
+		case named(a) == named(b):
+			return 0
+		case named(a):
+			return -1
+		}
+		return 1
+	})
+	return out
 }
 
 func (p poolPlanner) updateSet(s Set, f Family, which string) {
@@ -42,7 +59,10 @@ func (p poolPlanner) updateSet(s Set, f Family, which string) {
 }
 
 func (p poolPlanner) wantedSet(which string, members []netip.Addr, description string) Set {
-	m := Marker{Owner: Owner{Cluster: p.d.Owner.Cluster}, Listener: which, Wrote: short(words(members)...)}
+	m := Marker{
+		Owner: Owner{Cluster: p.d.Owner.Cluster}, Listener: which, Gateway: short(p.o.Gateway.ID),
+		Wrote: short(words(members)...),
+	}
 	return Set{Object: Object{Description: describe(description, m)}, Members: members, Generation: p.d.Generation}
 }
 
@@ -263,13 +283,10 @@ func Follow(d Desired, o Observed, c Capabilities) Plan {
 
 // followSets updates the IP sets that exist with the nodes of their families.
 func (p poolPlanner) followSets() {
-	for _, s := range p.o.Sets {
-		m, ok := ParseMarker(s.Description)
-		for _, f := range []Family{IPv4, IPv6} {
-			which := strings.ToLower(string(f))
-			if ok && m.Owner.Is(Owner{Cluster: p.d.Owner.Cluster}) && m.Listener == which && len(p.d.members(f)) > 0 {
-				p.updateSet(s, f, which)
-			}
+	for _, f := range []Family{IPv4, IPv6} {
+		which := strings.ToLower(string(f))
+		if sets := p.sets(which); len(sets) > 0 && len(p.d.members(f)) > 0 {
+			p.updateSet(sets[0], f, which)
 		}
 	}
 }

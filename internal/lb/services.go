@@ -94,6 +94,7 @@ func (p *enginePlanner) plan() {
 		if t.engine = have; p.d.EngineGroup != "" && have.Name != "" && have.Name != p.d.EngineGroup {
 			t.replace = true
 		}
+		t.move = !t.replace && !p.c.MovesSharedVIP && p.fixed(t)
 		if (!t.service.exists() || t.replace) && p.need(EngineGroups) {
 			p.choose(t)
 		}
@@ -161,6 +162,22 @@ func (p *enginePlanner) removeObstacles() {
 	}
 }
 
+// fixed reports whether a listener's virtual service needs other addresses and shares those it has, or will before it
+// is updated.
+func (p *enginePlanner) fixed(t *target) bool {
+	have := t.service.object
+	if !t.service.exists() || slices.Equal(sorted(have.VIPs), sorted(t.vips)) {
+		return false
+	}
+	return slices.ContainsFunc(have.VIPs, func(a netip.Addr) bool {
+		return slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a && u.Kind == KindService }) ||
+			slices.ContainsFunc(p.targets, func(u *target) bool { return u != t && slices.Contains(u.vips, a) }) ||
+			slices.ContainsFunc(p.all.services, func(x owned[VirtualService]) bool {
+				return x.ID != have.ID && slices.Contains(x.object.VIPs, a)
+			})
+	})
+}
+
 // blocks reports whether a virtual service is where that of a listener shall be.
 func (p *enginePlanner) blocks(vs VirtualService, t *target) bool {
 	samePort := vs.Protocol == t.listener.Protocol && vs.Port == t.listener.Port
@@ -189,6 +206,7 @@ func (p servicePlanner) service(t *target, pool Ref) {
 	l := t.listener
 	m := p.marker(t)
 	m.Share, m.Filtered = p.d.Share, len(p.d.SourceRanges) > 0
+	m.Forwarded = !p.nat() && len(p.all.rules)+len(p.all.profiles) > 0
 	switch {
 	case p.internal:
 		m.Via = ViaInside
@@ -207,6 +225,9 @@ func (p servicePlanner) service(t *target, pool Ref) {
 		p.step(phaseCreate, create)
 	case t.replace:
 		p.remove(phaseFree, KindService, t.service.Object)
+		p.step(phaseReplace, create)
+	case t.move:
+		p.remove(phaseReplace, KindService, t.service.Object)
 		p.step(phaseReplace, create)
 	default:
 		want.Description = describe(t.service.Description, m)

@@ -2,6 +2,7 @@ package lb
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,6 +150,76 @@ func TestACrashAfterEachWrite(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A change of how clients come in is a crash at each of its writes away from losing them: a DNAT rule goes only when
+// the virtual service behind it has moved.
+func TestACrashWhileVirtualServicesMove(t *testing.T) {
+	moves := map[string]struct {
+		forwarded bool
+		to        func(*Desired)
+	}{
+		"out of one-arm mode":  {true, func(d *Desired) { d.OneArm = nil }},
+		"to another arm range": {true, func(d *Desired) { d.OneArm = otherArm() }},
+		"into one-arm mode":    {false, func(d *Desired) { d.OneArm = arm() }},
+		"to a second family":   {false, func(d *Desired) { d.Families = []Family{IPv4, IPv6} }},
+		"to another address":   {false, func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} }},
+	}
+	for name, move := range moves {
+		for how, mods := range map[string][]func(*model){"in place": nil, "by deletion": {fixedVIPs}} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				for kill := range 20 {
+					g := NewWithT(t)
+					d := ourService()
+					if move.forwarded {
+						d.OneArm = arm()
+					}
+					m := made(t, &d, mods...)
+					d.Published = m.next(d).Status.Addresses
+					move.to(&d)
+
+					_, err := m.converge(&d, kill)
+
+					g.Expect(err).To(Or(Succeed(), MatchError(errKilled)))
+					if move.forwarded {
+						g.Expect(lost(m, d)).To(BeEmpty(), "killed after %d writes", kill)
+					}
+					_, again := m.converge(&d, -1)
+					g.Expect(again).NotTo(HaveOccurred(), "killed after %d writes", kill)
+					plan := m.next(d)
+					g.Expect(plan.Done()).To(BeTrue())
+					g.Expect(served(m, &d, plan)).To(Succeed(), "killed after %d writes", kill)
+					if len(d.Requested) == 0 {
+						g.Expect(plan.Status.Addresses[:1]).To(Equal(d.Published), "killed after %d writes", kill)
+					}
+					if d.OneArm == nil {
+						g.Expect(m.rules).To(BeEmpty(), "killed after %d writes", kill)
+						g.Expect(m.profiles).To(BeEmpty(), "killed after %d writes", kill)
+					}
+					if err == nil {
+						break
+					}
+				}
+			})
+		}
+	}
+}
+
+func otherArm() *Range { r := addresses("192.168.9.2-192.168.9.100"); return &r }
+
+// lost are the ports for which nothing is on the published address: neither a rule nor the virtual service itself.
+func lost(m *model, d Desired) []int {
+	var out []int
+	for _, l := range d.Listeners {
+		rule := slices.ContainsFunc(m.rules,
+			func(r Rule) bool { return r.ExternalPort == l.Port && r.External == d.Published[0] })
+		if !rule && !slices.ContainsFunc(m.services, func(vs VirtualService) bool {
+			return vs.Port == l.Port && slices.Contains(vs.VIPs, d.Published[0])
+		}) {
+			out = append(out, l.Port)
+		}
+	}
+	return out
 }
 
 func TestTwoServicesOnOneAddress(t *testing.T) {

@@ -11,6 +11,10 @@ var algorithms = []string{
 	"FEWEST_TASKS", "CORE_AFFINITY",
 }
 
+// standardAlgorithms are those that do not take the feature set PREMIUM. The guide of VCD 10.5 for providers lists which
+// do.
+var standardAlgorithms = []string{"CONSISTENT_HASH", "LEAST_CONNECTIONS", "ROUND_ROBIN"}
+
 // Algorithms returns the names of the algorithms that pools can have, sorted.
 func Algorithms() []string { return slices.Sorted(slices.Values(algorithms)) }
 
@@ -23,9 +27,14 @@ func (p validator) validate() {
 	p.validateListeners()
 	p.validateRequested()
 	p.validateWishes()
-	if p.d.Algorithm != "" && !slices.Contains(algorithms, p.d.Algorithm) {
-		p.refuse(Unsupported, "the algorithm %q is unknown: use one of %s", p.d.Algorithm,
-			strings.Join(Algorithms(), ", "))
+	switch a := p.d.Algorithm; {
+	case a == "":
+	case !slices.Contains(algorithms, a):
+		p.refuse(Unsupported, "the algorithm %q is unknown: use one of %s", a, strings.Join(Algorithms(), ", "))
+	case !p.c.Premium && !slices.Contains(standardAlgorithms, a):
+		p.refuse(Unsupported, "the algorithm %s takes the feature set PREMIUM, and the load balancer of the edge "+
+			"gateway has STANDARD: use one of %s, or ask the provider for PREMIUM", a,
+			strings.Join(standardAlgorithms, ", "))
 	}
 	if r := p.d.OneArm; r != nil &&
 		(!r.First.IsValid() || !r.Last.IsValid() || r.First.Is4() != r.Last.Is4() || r.Last.Less(r.First)) {
@@ -33,26 +42,39 @@ func (p validator) validate() {
 	}
 }
 
-// validateFamilies finds out which families the load balancer can have. The first one is needed; a second one is
-// left out where it cannot be.
+// validateFamilies finds out which families the load balancer can have. Those that it cannot have are left out, unless
+// all are required or none is left.
 func (p validator) validateFamilies() {
 	if len(p.d.Families) == 0 {
 		p.refuse(BadFamilies, "the load balancer needs a family of addresses: IPv4 or IPv6")
 		return
 	}
-	for i, f := range p.d.Families {
-		why := p.lacking(f)
-		switch {
-		case why == "":
+	var lacking []string
+	for _, f := range p.d.Families {
+		if why := p.lacking(f); why != "" {
+			lacking = append(lacking, why)
+		} else {
 			p.families = append(p.families, f)
-		case i == 0:
-			p.refuse(Unsupported, "%s: set ipFamilies of the Service to IPv4", why)
-		default:
-			p.notice(Unsupported, "%s: the load balancer has an %s address only", why, p.d.Families[0])
 		}
 	}
+	p.without(lacking)
 	if len(p.families) > 0 && len(p.d.members(p.families[0])) == 0 {
 		p.refuse(NoMembers, "no node has an %s address: nodes need one to be members", p.families[0])
+	}
+}
+
+// without leaves families out, for the given reasons, or refuses that.
+func (p *planner) without(reasons []string) {
+	for _, why := range reasons {
+		switch {
+		case len(p.families) == 0:
+			p.refuse(Unsupported, "%s: set ipFamilies of the Service to the other family", why)
+		case p.d.AllFamilies:
+			p.refuse(Unsupported, "%s: set ipFamilyPolicy of the Service to PreferDualStack or SingleStack, or ask the "+
+				"provider", why)
+		default:
+			p.notice(Unsupported, "%s: the load balancer has an %s address only", why, p.families[0])
+		}
 	}
 }
 
@@ -60,7 +82,9 @@ func (p validator) validateFamilies() {
 func (p validator) lacking(f Family) string {
 	switch {
 	case f == IPv6 && !p.c.IPv6:
-		return "the edge gateway has no load balancing on IPv6"
+		return "the load balancer of the edge gateway has no IPv6, which takes VCD 10.4 and an IPv6 service network"
+	case f == IPv4 && p.c.OnlyIPv6:
+		return "the load balancer of the edge gateway has an IPv6 service network only"
 	case f == IPv6 && p.d.OneArm != nil && !p.d.Internal:
 		return "in one-arm mode addresses are translated, which IPv6 cannot be"
 	}
@@ -106,9 +130,9 @@ func (p validator) validateTLS(l Listener) {
 	case l.Certificate == (Certificate{}):
 		p.refuse(CertificateMissing,
 			"port %d ends TLS and has no certificate: name one by annotation, or switch TLS off for this port", l.Port)
-	case l.Application == L4TLS && !p.c.L4TLS:
+	case l.Application == L4TLS && !p.c.Premium:
 		p.refuse(Unsupported,
-			"port %d asks for TLS on layer 4, which takes the premium feature set of the load balancer: "+
+			"port %d asks for TLS on layer 4, which takes the feature set PREMIUM of the load balancer: "+
 				"use appProtocol https", l.Port)
 	}
 }

@@ -72,7 +72,7 @@ func TestTheGatewayOfANetwork(t *testing.T) {
 			}}))
 			settings, err := s.Balancers.Settings(t.Context(), gateway.ID)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(settings).To(Equal(vcd.BalancerSettings{Enabled: true, Premium: true}))
+			g.Expect(settings).To(Equal(vcd.BalancerSettings{Enabled: true, Premium: true, LacksIPv6: true}))
 		})
 	}
 }
@@ -237,14 +237,26 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 }
 
 func TestPoolsByIPSet(t *testing.T) {
+	t.Run("of a gateway", func(t *testing.T) { testPoolsByIPSet(t, vcdsim.K8sTenant(), "urn:vcloud:gateway:") })
+	t.Run("of a VDC group", func(t *testing.T) {
+		testPoolsByIPSet(t, vcdsim.VDCGroupTenant(), "urn:vcloud:vdcGroup:")
+	})
+}
+
+func testPoolsByIPSet(t *testing.T, model vcdsim.Model, ownedBy string) {
+	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
-	to := newEdge(t, vcdsim.K8sTenant())
+	to := newEdge(t, model)
 	s := to.session(t)
 	edge := to.edgeOf(t, s)
+	gateway, err := s.Gateways.Gateway(ctx, edge)
+	g.Expect(err).NotTo(HaveOccurred())
+	owner := gateway.GroupOwner()
+	g.Expect(owner).To(HavePrefix(ownedBy))
 	task, err := s.Firewall.CreateIPSet(ctx,
 		vcd.IPSet{
-			Ref: vcd.Ref{Name: "nodes"}, Description: "d", Owner: vcd.Ref{ID: edge},
+			Ref: vcd.Ref{Name: "nodes"}, Description: "d", Owner: vcd.Ref{ID: owner},
 			Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.11")},
 		})
 	set := done(t, s, task, err).Owner
@@ -265,7 +277,7 @@ func TestPoolsByIPSet(t *testing.T) {
 
 	g.Expect(s.Firewall.IPSet(ctx, set)).To(HaveField("Addresses", ConsistOf(want[1], want[0])))
 	g.Expect(s.Firewall.IPSets(ctx,
-		edge)).To(ConsistOf(And(HaveField("Name", "nodes"), HaveField("Description", "d"),
+		owner)).To(ConsistOf(And(HaveField("Name", "nodes"), HaveField("Description", "d"),
 		HaveField("Addresses", BeNil()))))
 	task, err = s.Balancers.UpdatePool(ctx, pool,
 		vcd.PoolChange{Members: &[]vcd.PoolMember{{Address: want[0], Port: 1}}})
@@ -280,7 +292,7 @@ func TestPoolsByIPSet(t *testing.T) {
 	done(t, s, task, err)
 	task, err = s.Firewall.DeleteIPSet(ctx, set)
 	done(t, s, task, err)
-	g.Expect(s.Firewall.IPSets(ctx, edge)).To(BeEmpty())
+	g.Expect(s.Firewall.IPSets(ctx, owner)).To(BeEmpty())
 }
 
 func TestForwardings(t *testing.T) {

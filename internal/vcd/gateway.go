@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"net/url"
+	"strings"
 )
 
 const gatewaysPath = "/cloudapi/1.0.0/edgeGateways/"
@@ -30,6 +31,17 @@ type Gateway struct {
 	UsesIPSpaces bool
 	Uplinks      []Uplink
 }
+
+// GroupOwner returns the URN of what owns the firewall groups for the gateway, IP sets among them: the VDC group that it
+// serves, else itself.
+func (g Gateway) GroupOwner() string {
+	if isVDCGroup(g.Owner.ID) {
+		return g.Owner.ID
+	}
+	return g.ID
+}
+
+func isVDCGroup(urn string) bool { return strings.HasPrefix(urn, "urn:vcloud:vdcGroup:") }
 
 // An Uplink connects an edge gateway to a network to outside.
 type Uplink struct {
@@ -225,6 +237,9 @@ type BalancerSettings struct {
 	Premium bool
 	// Transparent is true if virtual services may keep the address of the client (VCD 10.4.1).
 	Transparent bool
+	// LacksIPv4 and LacksIPv6 are true if the service network is shown to be of the other family only. Without any, VCD
+	// takes a default one, of IPv4.
+	LacksIPv4, LacksIPv6 bool
 }
 
 // Settings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
@@ -234,9 +249,14 @@ func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSetti
 		Enabled     bool   `json:"enabled"`
 		FeatureSet  string `json:"supportedFeatureSet"`
 		Transparent bool   `json:"transparentModeEnabled"`
+		Network     string `json:"serviceNetworkDefinition"`
+		IPv6Network string `json:"ipv6ServiceNetworkDefinition"`
 	}
 	path := gatewaysPath + url.PathEscape(gateway) + "/loadBalancer"
 	return read(ctx, b.client, "the load balancer of edge gateway", gateway, path, func(s *settings) BalancerSettings {
-		return BalancerSettings{Enabled: s.Enabled, Premium: s.FeatureSet != "STANDARD", Transparent: s.Transparent}
+		return BalancerSettings{
+			Enabled: s.Enabled, Premium: s.FeatureSet != "STANDARD", Transparent: s.Transparent,
+			LacksIPv4: s.IPv6Network != "" && s.Network == "", LacksIPv6: s.Network != "" && s.IPv6Network == "",
+		}
 	})
 }

@@ -51,9 +51,13 @@ func (w *wireIPSet) set() IPSet {
 // IPSets lists the IP sets of a gateway or VDC group, without their addresses, of all owners. It takes the right
 // "Organization vDC Gateway: View" (VCD 10.3 for its types).
 func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
+	by := term{"_context", owner} // a gateway
+	if isVDCGroup(owner) {
+		by.field = "ownerRef.id"
+	}
 	lines, err := listAll[wireIPSet](ctx, f.client, listing{
 		path: groupsPath + "/summaries", what: "IP sets", of: " of " + owner, sort: "name",
-		terms: []term{{"_context", owner}, {"typeValue", typeIPSet}},
+		terms: []term{by, {"typeValue", typeIPSet}},
 	})
 	var sets []IPSet
 	for i := range lines {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
@@ -93,7 +92,7 @@ func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string,
 	}
 	var inGroups []*types.OpenApiOrgVdcNetwork
 	for _, doc := range found {
-		if doc.OwnerRef == nil || !strings.HasPrefix(doc.OwnerRef.ID, "urn:vcloud:vdcGroup:") {
+		if doc.OwnerRef == nil || !isVDCGroup(doc.OwnerRef.ID) {
 			continue
 		}
 		member, err := n.inGroup(ctx, vdc, doc.OwnerRef.ID)

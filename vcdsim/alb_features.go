@@ -1,0 +1,62 @@
+package vcdsim
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Values that take the feature set PREMIUM of the gateway's load balancer: VMware's guide for providers lists the
+// algorithms, its API document the persistence.
+var (
+	premiumAlgorithms = []string{
+		"FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM", "FEWEST_TASKS", "CORE_AFFINITY",
+	}
+	premiumPersistence  = []string{"CUSTOM_HTTP_HEADER", "APP_COOKIE", "TLS"}
+	premiumApplications = []string{"L4_TLS"}
+)
+
+// setting returns a field of the load balancer's settings, empty if it has the default.
+func (lb *LoadBalancer) setting(field string) string { return text(lb.Fields, field) }
+
+// refusePremium refuses a value that takes PREMIUM on a gateway with the feature set STANDARD.
+func refusePremium(r *request, g *EdgeGateway, what, value string, premium []string) error {
+	if !r.sim.assume.PremiumFeaturesRefused || g.LoadBalancer.setting("supportedFeatureSet") != "STANDARD" ||
+		!slices.Contains(premium, value) {
+		return nil
+	}
+	return badRequest("The %s %s requires the feature set PREMIUM, which the load balancer of the edge gateway %q "+
+		"does not have.", what, value, g.Name)
+}
+
+// refuseFamilies refuses virtual IPs of a family for which the load balancer has no service network. Without any, it
+// has VCD's default one, of IPv4.
+func refuseFamilies(r *request, body map[string]any, g *EdgeGateway) error {
+	if !r.sim.assume.IPv6NeedsServiceNetwork {
+		return nil
+	}
+	v4, v6 := g.LoadBalancer.setting("serviceNetworkDefinition"), g.LoadBalancer.setting("ipv6ServiceNetworkDefinition")
+	for _, vip := range virtualIPs(body) {
+		a, err := netip.ParseAddr(vip)
+		if lacks := a.Is4() && v4 == "" && v6 != "" || !a.Is4() && v6 == ""; err == nil && lacks {
+			return badRequest("The load balancer of the edge gateway %q has no service network for the virtual IP "+
+				"address %s.", g.Name, vip)
+		}
+	}
+	return nil
+}
+
+// refuseMove refuses another virtual IP for a virtual service that shares the one it has.
+func refuseMove(r *request, body map[string]any, old *document, others []*document) error {
+	if old == nil || !r.sim.assume.SharedVIPStays || slices.Equal(virtualIPs(body), virtualIPs(old.body)) {
+		return nil
+	}
+	for _, d := range others {
+		for _, vip := range virtualIPs(old.body) {
+			if slices.Contains(virtualIPs(d.body), vip) {
+				return badRequest("The virtual IP address %s of the virtual service %q cannot be changed, as the "+
+					"virtual service %q shares it.", vip, text(old.body, "name"), text(d.body, "name"))
+			}
+		}
+	}
+	return nil
+}
