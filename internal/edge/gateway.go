@@ -68,7 +68,7 @@ func (d *Driver) newGateway(id string) *gateway {
 	g.facts = &list[facts]{driver: d, id: func(facts) string { return "" }, read: g.readFacts}
 	g.services = listOf(d, onGateway(g, g.readServices), func(x *lb.VirtualService) *lb.Object { return &x.Object })
 	g.pools = listOf(d, onGateway(g, g.readPools), func(x *lb.Pool) *lb.Object { return &x.Object })
-	g.sets = listOf(d, onGateway(g, g.readSets), func(x *lb.Set) *lb.Object { return &x.Object })
+	g.sets = listOf(d, g.readSets, func(x *lb.Set) *lb.Object { return &x.Object })
 	g.claims = listOf(d, g.readClaims,
 		func(x *lb.Claim) *lb.Object { return &lb.Object{ID: x.ID, Description: x.Description} })
 	g.rules = listOf(d, onGateway(g, g.readRules), func(x *lb.Rule) *lb.Object { return &x.Object })
@@ -162,6 +162,7 @@ func (g *gateway) readPools(ctx context.Context, s *vcd.Session) ([]lb.Pool, err
 }
 
 // readSets lists the IP sets. A user who may not see any has created none, unless something shows that there are some.
+// Of a gateway that is gone, those are left that a VDC group has for it.
 func (g *gateway) readSets(ctx context.Context, s *vcd.Session) ([]lb.Set, error) {
 	f, err := g.fact(ctx, s)
 	if err != nil {
@@ -170,6 +171,9 @@ func (g *gateway) readSets(ctx context.Context, s *vcd.Session) ([]lb.Set, error
 	sets, err := converted(setOf)(s.Firewall.IPSets(ctx, f.gateway.GroupOwner()))
 	if errors.Is(err, vcd.ErrForbidden) {
 		g.refusals.forbidSets()
+	}
+	if g.gone {
+		sets = slices.DeleteFunc(sets, func(x lb.Set) bool { m, _ := lb.ParseMarker(x.Description); return m.Gateway == "" })
 	}
 	return sets, g.rights.tolerate(lb.KindSet, err)
 }

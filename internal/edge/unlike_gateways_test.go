@@ -43,10 +43,10 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 		desired lb.Desired
 		change  func(*lb.Desired)
 	}{
-		"two ports":                   {desired(service("c1", "web"), 80, 443), elsewhere},
-		"TCP and UDP":                 {withUDP(desired(service("c1", "web"), 80)), elsewhere},
-		"out of one-arm mode":         {oneArm(service("c1", "web"), 80, 443), func(d *lb.Desired) { d.OneArm = nil }},
-		"into one-arm mode":           {desired(service("c1", "web"), 80, 443), func(d *lb.Desired) { *d = oneArm(d.Owner, 80, 443) }},
+		"two ports":           {desired(service("c1", "web"), 80, 443), elsewhere},
+		"TCP and UDP":         {withUDP(desired(service("c1", "web"), 80)), elsewhere},
+		"out of one-arm mode": {oneArm(service("c1", "web"), 80, 443), func(d *lb.Desired) { d.OneArm = nil }},
+		"into one-arm mode":   {desired(service("c1", "web"), 80, 443), func(d *lb.Desired) { *d = oneArm(d.Owner, 80, 443) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, d := newFixture(t, vcdsim.K8sTenant()), tt.desired
@@ -166,13 +166,16 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	other.insist(&two)
 	w.Expect(w.sets()).To(HaveEach(ContainSubstring("192.168.100.13")))
 
-	err := w.driver.Purge(t.Context(), edge.PurgeOptions{Cluster: "c1", Gateways: []string{w.gateway}})
-	w.Expect(err).NotTo(HaveOccurred(), "what the other gateway has is none of its")
+	purge := func(gateway string, gone bool) error {
+		return w.driver.Purge(t.Context(), gateway, edge.PurgeOptions{Cluster: "c1", Gone: gone})
+	}
+	w.Expect(purge(w.gateway, false)).To(Succeed(), "what the other gateway has is none of its")
 	w.Expect(w.sets()).To(ConsistOf(ContainSubstring("acme-vdc-gateway-2-")))
 	w.Expect(other.insist(&two).Status.Ready).To(BeTrue())
-	w.Expect(w.driver.Purge(t.Context(),
-		edge.PurgeOptions{Cluster: "c1", Gateways: []string{w.gateway, other.gateway}})).To(Succeed())
-	w.Expect(w.left("")).To(BeEmpty())
+
+	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(other.gateway) })
+	w.Expect(purge(other.gateway, true)).To(Succeed(), "the gateway is gone, the group has its IP set")
+	w.Expect(w.sets()).To(BeEmpty())
 }
 
 // sets are the names and addresses of all IP sets.

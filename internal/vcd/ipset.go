@@ -48,16 +48,19 @@ func (w *wireIPSet) set() IPSet {
 	}
 }
 
-// IPSets lists the IP sets of a gateway or VDC group, without their addresses, of all owners. It takes the right
+// IPSets lists the IP sets of a gateway or VDC group, or all that the user is shown, without their addresses. It takes the right
 // "Organization vDC Gateway: View" (VCD 10.3 for its types).
 func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
-	by := term{"_context", owner} // a gateway
-	if isVDCGroup(owner) {
-		by.field = "ownerRef.id"
+	terms := []term{{"typeValue", typeIPSet}}
+	switch {
+	case isVDCGroup(owner):
+		terms = append(terms, term{"ownerRef.id", owner})
+	case owner != "":
+		terms = append(terms, term{"_context", owner})
 	}
 	lines, err := listAll[wireIPSet](ctx, f.client, listing{
 		path: groupsPath + "/summaries", what: "IP sets", of: " of " + owner, sort: "name",
-		terms: []term{by, {"typeValue", typeIPSet}},
+		terms: terms,
 	})
 	var sets []IPSet
 	for i := range lines {
