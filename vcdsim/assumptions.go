@@ -9,6 +9,16 @@ type Assumptions struct {
 	// or shared on. (VMware's guides of tenants have the levels and both rights.) If false, everyone in the
 	// organisation has full control of all vApps.
 	VAppsArePrivate bool
+	// RolesAreExact: a user has the rights that both his role and a rights bundle published to the organisation have; a
+	// role that is not defined has none, and administrators of an organisation have what the default bundle has. (VMware's
+	// guides say so of bundles and roles.) If false, administrators and roles that are not defined have all rights.
+	RolesAreExact bool
+	// ExtraConfigTakesRight: extra configuration of VMs is changed and shown only with the right "vApp: Allow All Extra
+	// Config". (VMware's roles for authors of Kubernetes clusters have it for that; whether VCD hides it is not known.)
+	ExtraConfigTakesRight bool
+	// EntitiesTakeRights: a defined entity takes the right of its type, and access by owning it or an access control; the
+	// administrator's rights of the type need no access. (VMware's guide to access control of defined entities.)
+	EntitiesTakeRights bool
 	// VMWaitsForVApp: a write to a VM is refused with BUSY_ENTITY while its vApp is being recomposed, deployed or has
 	// its networks changed.
 	VMWaitsForVApp bool
@@ -113,6 +123,9 @@ type Assumptions struct {
 func DefaultAssumptions() Assumptions {
 	return Assumptions{
 		VAppsArePrivate:             true,
+		RolesAreExact:               true,
+		ExtraConfigTakesRight:       true,
+		EntitiesTakeRights:          true,
 		VMWaitsForVApp:              true,
 		VAppWaitsForVM:              true,
 		BusyTextTenant:              true,

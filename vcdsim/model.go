@@ -34,6 +34,8 @@ type Org struct {
 	Certificates []Certificate
 	// Roles are further roles than VCD's own, made when the model begins.
 	Roles []Role
+	// Bundles are the rights bundles that the provider published to the organisation beside the default one.
+	Bundles []RightsBundle
 	// RuntimeLease and StorageLease are the defaults and the maximum of new vApps; 0 never expires.
 	RuntimeLease time.Duration
 	StorageLease time.Duration
@@ -59,6 +61,13 @@ type Role struct {
 	Name        string
 	Description string
 	Rights      []string // as VCD's API names them; those the simulator does not know are only kept
+}
+
+// A RightsBundle are rights that an organisation may give to its roles.
+type RightsBundle struct {
+	Name        string
+	Description string
+	Rights      []string
 }
 
 // A VDC is an organisation virtual data center.
@@ -226,8 +235,8 @@ func (m Model) clone() Model {
 		for j := range o.Catalogs {
 			o.Catalogs[j].clone()
 		}
-		o.VDCGroups, o.Certificates, o.Roles = slices.Clone(o.VDCGroups), slices.Clone(o.Certificates),
-			slices.Clone(o.Roles)
+		o.VDCGroups, o.Certificates = slices.Clone(o.VDCGroups), slices.Clone(o.Certificates)
+		o.Roles, o.Bundles = slices.Clone(o.Roles), slices.Clone(o.Bundles)
 		for j := range o.VDCGroups {
 			o.VDCGroups[j].clone()
 		}

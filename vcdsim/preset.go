@@ -104,6 +104,11 @@ func K8sTenant() Model {
 					Rights: RightsOfCloudProvider(),
 				},
 			},
+			Bundles: []RightsBundle{{
+				Name:        "Kubernetes Clusters",
+				Description: "What a provider publishes for Kubernetes clusters beside the default rights",
+				Rights:      KubernetesBundle(),
+			}},
 			VDCs:     []VDC{k8sVDC()},
 			Catalogs: []Catalog{k8sCatalog()},
 		}},

@@ -46,6 +46,9 @@ func createEntity(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.mayCreateEntity(typ); err != nil {
+		return nil, err
+	}
 	var in struct {
 		Name       string         `json:"name"`
 		ExternalID any            `json:"externalId"`
@@ -73,7 +76,7 @@ func createEntity(r *request) (*response, error) {
 
 func entityByID(r *request) (*document, error) {
 	for _, d := range r.sim.store.documents[entitiesPath] {
-		if d.id() == r.vars["id"] && r.sees(d.orgID) {
+		if d.id() == r.vars["id"] && r.reachesEntity(d, r.neededOfEntity()) {
 			return d, nil
 		}
 	}
@@ -117,7 +120,7 @@ func entityVersioned(r *request, id, kind string) bool {
 func entitiesOf(r *request, wanted func(*document) bool) (*response, error) {
 	var out []*document
 	for _, d := range r.sim.store.documents[entitiesPath] {
-		if wanted(d) && r.sees(d.orgID) {
+		if wanted(d) && r.reachesEntity(d, levelRead) {
 			out = append(out, d)
 		}
 	}

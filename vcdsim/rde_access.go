@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// grants are the access controls of entities, or of entity types. They are stored and shown; who
-// sees an entity is decided by its organisation alone.
+// grants are the access controls of entities, or of entity types; the latter are only stored and shown.
 type grants struct {
 	path string
 	find func(*request) (*document, error)

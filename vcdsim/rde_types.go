@@ -63,17 +63,28 @@ func typeBundle(body map[string]any) string {
 	return text(body, "vendor") + ":" + text(body, "nss") + " Entitlement"
 }
 
+// Rights that come with an entity type, as VCD's API names them.
+const (
+	typeView      = "View"
+	typeModify    = "Modify"
+	typeFull      = "Full Access"
+	typeAdminView = "Administrator View"
+	typeAdminFull = "Administrator Full access"
+)
+
+// typeRight names a right of an entity type.
+func typeRight(vendor, nss, right string) string { return vendor + ":" + nss + ": " + right }
+
 // typeRights are the rights that come with an entity type.
 func typeRights(body map[string]any) []right {
 	var out []right
-	for _, level := range []string{"View", "Edit", "Full Control", "Administrator View", "Administrator Full Control"} {
+	for _, name := range []string{typeView, typeModify, typeFull, typeAdminView, typeAdminFull} {
 		kind := "MODIFY"
-		if level == "View" || level == "Administrator View" {
+		if name == typeView || name == typeAdminView {
 			kind = "VIEW"
 		}
 		out = append(out, right{
-			name:     text(body, "vendor") + ":" + text(body, "nss") + ": " + level,
-			category: "General", kind: kind,
+			name: typeRight(text(body, "vendor"), text(body, "nss"), name), category: "General", kind: kind,
 		})
 	}
 	return out

@@ -84,8 +84,12 @@ func readHardware(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	return readHardwareSection(r, vm, section, c)
 }
 
-func readHardwareSection(_ *request, vm *VM, section *xmltree.Node, c *vmChange) error {
-	for _, e := range section.All("ExtraConfig") {
+func readHardwareSection(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
+	extra := section.All("ExtraConfig")
+	if len(extra) > 0 && !r.mayUseExtraConfig() {
+		return r.permittedBy(&need{rights: []string{rightExtraConfig}, operation: "VAPP_UPDATE_VM"})
+	}
+	for _, e := range extra {
 		if c.ExtraConfig == nil {
 			c.ExtraConfig = map[string]string{}
 		}

@@ -28,6 +28,7 @@ const (
 	rightCatalogAdd    = "Catalog: Add vApp from My Cloud"
 	rightSnapshot      = "vApp: Snapshot Operations"
 	rightAffinity      = "Organization vDC: VM-VM Affinity Edit"
+	rightConsolidate   = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidate"
 	rightExtraConfig   = "vApp: Allow All Extra Config"
 	rightVAppShare     = "vApp: Sharing"
 	rightVAppACL       = "vApp: View ACL"
@@ -125,20 +126,61 @@ func (r *request) permittedBy(n *need) error {
 		strings.Join(n.rights, ", "), n.operation, cmp.Or(r.vars["id"], r.vars["gateway"], r.URL.Path))
 }
 
-// hasRight reports whether the caller's role has a right: a custom role has its rights and what they imply, a role that
-// is not defined has all.
+// mayUseExtraConfig reports whether the caller may see and change the extra configuration of VMs.
+func (r *request) mayUseExtraConfig() bool {
+	return !r.sim.assume.ExtraConfigTakesRight || r.session.provider() || r.hasRight(rightExtraConfig)
+}
+
+// hasRight reports whether the caller's role has a right, or one that implies it, and a rights bundle that is published
+// to the organisation has it, too.
 func (r *request) hasRight(name string) bool {
-	if have, builtIn := builtInRole(r.session.Role); builtIn && r.session.Role != "Organization Administrator" {
-		return slices.Contains(have, name)
+	if !r.sim.assume.RolesAreExact && !r.described(r.session.Role) {
+		return true
 	}
+	return slices.ContainsFunc(rightsWith(name), func(right string) bool {
+		return r.roleHas(right) && r.published(right)
+	})
+}
+
+// described reports whether it is known which rights a role has, other than that of administrators.
+func (r *request) described(role string) bool {
+	_, builtIn := builtInRole(role)
+	return builtIn && role != "Organization Administrator" || r.ownRole(role) != nil
+}
+
+// roleHas reports whether the caller's role has a right. One that is not defined has none.
+func (r *request) roleHas(right string) bool {
+	if d := r.ownRole(r.session.Role); d != nil {
+		return slices.Contains(d.refs["rights"], rightURN(r, right))
+	}
+	have, _ := builtInRole(r.session.Role)
+	return slices.Contains(have, right)
+}
+
+// ownRole is a role that the organisation defined itself, nil if there is none.
+func (r *request) ownRole(name string) *document {
 	for _, d := range r.sim.store.documents[rolesPath] {
-		if readOnly, _ := d.body["readOnly"].(bool); d.orgID == r.session.OrgID &&
-			text(d.body, "name") == r.session.Role && !readOnly {
-			return slices.ContainsFunc(rightsWith(name),
-				func(right string) bool { return slices.Contains(d.refs["rights"], rightURN(r, right)) })
+		readOnly, _ := d.body["readOnly"].(bool)
+		if d.orgID == r.session.OrgID && text(d.body, "name") == name && !readOnly {
+			return d
 		}
 	}
-	return true
+	return nil
+}
+
+// published reports whether a rights bundle that the caller's organisation has contains a right.
+func (r *request) published(right string) bool {
+	urn := rightURN(r, right)
+	for _, d := range r.sim.store.documents[bundlesPath] {
+		if !slices.Contains(d.refs["rights"], urn) {
+			continue
+		}
+		if text(d.body, "name") == defaultBundleName ||
+			slices.Contains(d.refs["tenants"], URN("org", r.session.OrgID)) {
+			return true
+		}
+	}
+	return false
 }
 
 // rightsWith are a right and those that imply it.

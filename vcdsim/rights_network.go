@@ -1,9 +1,6 @@
 package vcdsim
 
-import (
-	"net/http"
-	"slices"
-)
+import "net/http"
 
 // Rights on what belongs to networks. Reading takes one, too.
 const (
@@ -71,23 +68,4 @@ var networkNeeds = []need{
 	{http.MethodGet, spaceOperations, "", []string{rightSpaceAllocate, rightSpaceView}, "IP_SPACE_VIEW"},
 	{"", spaceOperations + "/alloca", "", []string{rightSpaceAllocate}, "IP_SPACE_ALLOCATE"},
 	{"", spaceOperations, "", []string{rightSpaceManage}, "IP_SPACE_MANAGE"},
-}
-
-// RightsOfCloudProvider are what a cloud controller manager needs that gives Services load balancers: to find the VMs
-// of another user, and to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP Spaces, too.
-func RightsOfCloudProvider() []string {
-	return []string{
-		rightAdminView, rightPolicyView, rightOwnClients,
-		rightEdgeView, rightBalancerView, rightBalancerConfigure, rightNATView, rightNATConfigure, rightFirewallView,
-		rightFirewallConfigure,
-		rightCertificateView, rightCertificateManage, rightSpaceAllocate, rightSpaceView,
-	}
-}
-
-// rightsOfClusterAuthor are what Cluster API needs, and what it hands to the clusters it makes: those of the role vApp
-// Author, any extra configuration of VMs, and what a cloud controller manager needs. It sees only its own vApps.
-func rightsOfClusterAuthor() []string {
-	out := append(rightsOfVAppAuthor(), rightExtraConfig)
-	return append(out, slices.DeleteFunc(RightsOfCloudProvider(),
-		func(right string) bool { return right == rightAdminView || slices.Contains(out, right) })...)
 }

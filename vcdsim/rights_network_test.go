@@ -18,6 +18,7 @@ func withRoles(roles map[string][]string) func(*vcdsim.Config) {
 		acme := &cfg.Model.Orgs[1]
 		for name, rights := range roles {
 			acme.Roles = append(acme.Roles, vcdsim.Role{Name: name, Rights: rights})
+			acme.Bundles = append(acme.Bundles, vcdsim.RightsBundle{Name: name, Rights: rights})
 			acme.Users = append(acme.Users, vcdsim.User{Name: name, Password: "password", Role: name})
 		}
 	}

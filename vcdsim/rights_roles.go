@@ -84,3 +84,36 @@ func defaultBundle() []string {
 		"VDC Template: Instantiate", "VDC Template: View", "vApp Template: Change Owner", rightVAppOwner,
 	})
 }
+
+// KubernetesBundle are the rights that a provider publishes to an organisation for Kubernetes clusters: what the default
+// bundle has not.
+func KubernetesBundle() []string {
+	return []string{
+		rightExtraConfig, rightConsolidate, rightSpaceView, rightSpaceManage,
+		typeRight("vmware", "capvcdCluster", typeView), typeRight("vmware", "capvcdCluster", typeModify),
+		typeRight("vmware", "capvcdCluster", typeFull), typeRight("vmware", "capvcdCluster", typeAdminView),
+		typeRight("vmware", "capvcdCluster", typeAdminFull),
+	}
+}
+
+// RightsOfCloudProvider are what a cloud controller manager needs that gives Services load balancers: to find the VMs
+// of another user, and to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP
+// Spaces, too.
+func RightsOfCloudProvider() []string {
+	return []string{
+		rightAdminView, rightPolicyView, rightOwnClients,
+		rightEdgeView, rightBalancerView, rightBalancerConfigure, rightNATView, rightNATConfigure, rightFirewallView,
+		rightFirewallConfigure,
+		rightCertificateView, rightCertificateManage, rightSpaceAllocate, rightSpaceView,
+	}
+}
+
+// rightsOfClusterAuthor are what Cluster API needs, and what it hands to the clusters it makes: those of the role vApp
+// Author, any extra configuration of VMs, entities of its type, and what a cloud controller manager needs. It sees only
+// its own vApps.
+func rightsOfClusterAuthor() []string {
+	out := append(rightsOfVAppAuthor(), rightExtraConfig, rightConsolidate,
+		typeRight("vmware", "capvcdCluster", typeFull))
+	return append(out, slices.DeleteFunc(RightsOfCloudProvider(),
+		func(right string) bool { return right == rightAdminView || slices.Contains(out, right) })...)
+}

@@ -86,7 +86,7 @@ var rights = []right{
 	{rightVAppOwner, "vApp", "MODIFY", nil},
 	{"vApp: Preserve ExtraConfig Elements during OVF Import and Export", "vApp", "MODIFY", nil},
 	{rightExtraConfig, "vApp", "MODIFY", nil},
-	{"vApp: VM Migrate, Force Undeploy, Relocate, Consolidate", "vApp", "MODIFY", nil},
+	{rightConsolidate, "vApp", "MODIFY", nil},
 	{rightDiskCreate, "Disk", "MODIFY", nil},
 	{rightDiskDelete, "Disk", "MODIFY", nil},
 	{rightDiskEdit, "Disk", "MODIFY", nil},
@@ -292,7 +292,8 @@ func seedRoles(s *Simulator, org *Org) {
 		for _, name := range roleNames {
 			s.store.documents.add(globalsPath, org.ID, roleBody(s, "globalRole", name))
 		}
-		s.store.documents.add(bundlesPath, org.ID, roleBody(s, "rightsBundle", "Default Rights Bundle"))
+		d := s.store.documents.add(bundlesPath, org.ID, roleBody(s, "rightsBundle", defaultBundleName))
+		d.refs["rights"] = s.rightURNs(defaultBundle())
 	}
 	for _, name := range names {
 		s.store.documents.add(rolesPath, org.ID, roleBody(s, "role", name))
@@ -301,10 +302,22 @@ func seedRoles(s *Simulator, org *Org) {
 		body := roleBody(s, "role", role.Name)
 		body["description"], body["readOnly"] = role.Description, false
 		d := s.store.documents.add(rolesPath, org.ID, body)
-		for _, name := range role.Rights {
-			d.refs["rights"] = append(d.refs["rights"], URN("right", s.ids.named("right", name)))
-		}
+		d.refs["rights"] = s.rightURNs(role.Rights)
 	}
+	for _, bundle := range org.Bundles {
+		body := roleBody(s, "rightsBundle", bundle.Name)
+		body["description"], body["readOnly"] = bundle.Description, false
+		d := s.store.documents.add(bundlesPath, s.store.orgByName(systemOrg).ID, body)
+		d.refs["rights"], d.refs["tenants"] = s.rightURNs(bundle.Rights), []string{URN("org", org.ID)}
+	}
+}
+
+func (s *Simulator) rightURNs(names []string) []string {
+	var out []string
+	for _, name := range names {
+		out = append(out, URN("right", s.ids.named("right", name)))
+	}
+	return out
 }
 
 func roleBody(s *Simulator, kind, name string) map[string]any {

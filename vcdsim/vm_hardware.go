@@ -161,7 +161,11 @@ func hardwareSection(r *request, vm *VM, root bool) *xmltree.Node {
 	}
 	n.Add(diskItems(r, "ovf:Item", vm))
 	n.Add([]*xmltree.Node{driveItem(r, "ovf:Item", vm), cpuItem(r, "ovf:Item", vm), memoryItem(r, "ovf:Item", vm)})
-	for _, key := range slices.Sorted(maps.Keys(vm.ExtraConfig)) {
+	shown := vm.ExtraConfig
+	if len(shown) > 0 && !r.mayUseExtraConfig() {
+		shown = nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(shown)) {
 		n.Add(xmltree.New("vmw:ExtraConfig", A("vmw:key", key), A("vmw:value", vm.ExtraConfig[key]),
 			A("ovf:required", false)))
 	}

@@ -43,9 +43,16 @@ func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
 	s := to.session(t)
 	id := "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-4333-8444-555555555555"
 	org := to.sim.State().Model.Orgs[1].ID
+	var owner string
+	for _, u := range to.sim.State().Model.Orgs[1].Users {
+		if u.Name == to.config.Credentials.Username {
+			owner = u.ID
+		}
+	}
 	to.sim.Edit(func(e *vcdsim.Editor) {
 		e.AddDocument("1.0.0/entities", "entity", org, "", map[string]any{
 			"id": id, "name": "c", "entityType": "urn:vcloud:type:vmware:capvcdCluster:1.1.0", "state": "PRE_CREATED",
+			"owner":  map[string]any{"id": "urn:vcloud:user:" + owner},
 			"entity": map[string]any{"kind": "CAPVCDCluster", "foreign": "<&> ä"},
 		})
 	})

@@ -1,0 +1,80 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// entityLevels are the access levels of defined entities.
+var entityLevels = map[string]level{
+	"urn:vcloud:accessLevel:ReadOnly": levelRead, "urn:vcloud:accessLevel:ReadWrite": levelChange,
+	"urn:vcloud:accessLevel:FullControl": levelFull,
+}
+
+// typeRightsFor are the rights of a type of which an operation takes one: beside access to the entity, or without.
+func typeRightsFor(needs level) (withAccess, alone []string) {
+	switch needs {
+	case levelRead:
+		return []string{typeView, typeModify, typeFull}, []string{typeAdminView, typeAdminFull}
+	case levelChange:
+		return []string{typeModify, typeFull}, []string{typeAdminFull}
+	}
+	return []string{typeFull}, []string{typeAdminFull}
+}
+
+// neededOfEntity is what a request needs of the entity in its path.
+func (r *request) neededOfEntity() level {
+	_, path, _ := strings.Cut(r.op, " ")
+	switch {
+	case r.Method == http.MethodGet:
+		return levelRead
+	case r.Method == http.MethodDelete || strings.Contains(path, "/accessControls"):
+		return levelFull
+	}
+	return levelChange
+}
+
+// reachesEntity reports whether the caller may do something with an entity: by a right of administrators of its type, or
+// by another right of the type together with access to the entity.
+func (r *request) reachesEntity(d *document, needs level) bool {
+	if !r.sees(d.orgID) {
+		return false
+	}
+	if !r.sim.assume.EntitiesTakeRights || r.session.provider() {
+		return true
+	}
+	// urn:vcloud:type:vendor:nss:version
+	name := append(strings.Split(text(d.body, "entityType"), ":"), make([]string, 6)...)
+	has := func(right string) bool { return r.hasRight(typeRight(name[3], name[4], right)) }
+	withAccess, alone := typeRightsFor(needs)
+	return slices.ContainsFunc(alone, has) ||
+		r.entityLevel(d) >= needs && slices.ContainsFunc(withAccess, has)
+}
+
+// entityLevel is the access that the caller has to an entity as its owner, or by its access controls.
+func (r *request) entityLevel(d *document) level {
+	if id, _ := at(d.body, []string{"owner", "id"}); id == URN("user", r.session.UserID) {
+		return levelFull
+	}
+	out := levelNone
+	for _, g := range r.sim.store.documents[entitiesPath+"/"+d.id()+"/accessControls"] {
+		if member := text(g.body, "memberId"); member == URN("user", r.session.UserID) ||
+			member == URN("org", r.session.OrgID) {
+			out = max(out, entityLevels[text(g.body, "accessLevelId")])
+		}
+	}
+	return out
+}
+
+// mayCreateEntity refuses callers who have no full access to a type.
+func (r *request) mayCreateEntity(typ *document) error {
+	if !r.sim.assume.EntitiesTakeRights || r.session.provider() {
+		return nil
+	}
+	vendor, nss := text(typ.body, "vendor"), text(typ.body, "nss")
+	return r.permittedBy(&need{
+		rights:    []string{typeRight(vendor, nss, typeFull), typeRight(vendor, nss, typeAdminFull)},
+		operation: "DEFINED_ENTITY_CREATE",
+	})
+}
