@@ -21,6 +21,9 @@ type Guest interface {
 // A GuestVM is a VM as its guest sees it.
 type GuestVM struct {
 	ID                string // bare UUID
+	UUID              string // of its firmware
+	Hostname          string // from guest customization; without it that of the image, which is localhost
+	Customized        bool   // by guest customization, its network, too
 	Name              string
 	VAppName          string
 	OS                string
@@ -124,13 +127,20 @@ func (g *guests) call(id string, f func()) {
 	}()
 }
 
+// imageHostname is the name that guests have from their image.
+const imageHostname = "localhost"
+
 func (g *guests) view(vm *VM) GuestVM {
 	c := vm.clone()
 	vapp := g.sim.store.vapps[vm.VAppID]
 	out := GuestVM{
-		ID: c.ID, Name: c.Name, VAppName: vapp.Name, OS: c.OS, CPUs: c.CPUs, MemoryMiB: c.MemoryMiB,
+		ID: c.ID, UUID: g.sim.ids.named("bios", c.ID), Hostname: imageHostname, Customized: c.Customization.Enabled,
+		Name: c.Name, VAppName: vapp.Name, OS: c.OS, CPUs: c.CPUs, MemoryMiB: c.MemoryMiB,
 		ExtraConfig: c.ExtraConfig,
 		Properties:  propertyValues(c.Properties), TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
+	}
+	if out.Customized {
+		out.Hostname = c.Customization.ComputerName
 	}
 	for _, nic := range c.NICs {
 		card := GuestNIC{

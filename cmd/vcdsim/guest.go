@@ -21,7 +21,8 @@ func (reader) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport,
 		}
 		nics = append(nics, nic)
 	}
-	id, err := guest.Read(vm.ExtraConfig, nics)
+	id, err := guest.Read(vm.ExtraConfig, nics,
+		guest.Machine{UUID: vm.UUID, Hostname: vm.Hostname, Customized: vm.Customized})
 	if err != nil {
 		return vcdsim.GuestReport{}, err
 	}

@@ -22,7 +22,7 @@ func TestSimulatedGuestReadsWhatWeWrite(t *testing.T) {
 	}
 	nics[2].Address = netip.MustParsePrefix("10.30.0.150/24")
 
-	got, err := guest.Read(values, nics)
+	got, err := guest.Read(values, nics, guest.Machine{})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.InstanceID).To(Equal(in.InstanceID))
@@ -38,7 +38,7 @@ func TestSimulatedGuestReadsWhatWeWrite(t *testing.T) {
 
 	merge(values, got.Published())
 	g.Expect(guestinfo.Redacted(values)).To(BeTrue())
-	again, err := guest.Read(values, nics)
+	again, err := guest.Read(values, nics, guest.Machine{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.Userdata).To(BeNil())
 	g.Expect(again.InstanceID).To(Equal(got.InstanceID))

@@ -41,6 +41,16 @@ type NIC struct {
 	Address netip.Prefix
 }
 
+// Machine is what a guest has without guestinfo.
+type Machine struct {
+	// UUID is the product UUID of the firmware (DMI), the instance id where no metadata gives one.
+	UUID string
+	// Hostname is the name that guest customization gave it, or that of its image.
+	Hostname string
+	// Customized means that guest customization configured the network as VCD knows it; else the first card asks DHCP.
+	Customized bool
+}
+
 // Identity is what the guest knows about itself once it has read its guestinfo.
 type Identity struct {
 	InstanceID string
@@ -61,7 +71,7 @@ type Identity struct {
 
 // Read decodes extraConfig as the guest's first boot stage does. An error names the key and the reason for which a real
 // guest would come up wrongly or not at all; it never quotes user data.
-func Read(extraConfig map[string]string, nics []NIC) (Identity, error) {
+func Read(extraConfig map[string]string, nics []NIC, m Machine) (Identity, error) {
 	if err := checkSize(extraConfig); err != nil {
 		return Identity{}, err
 	}
@@ -70,11 +80,11 @@ func Read(extraConfig map[string]string, nics []NIC) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
-	id, err := meta.identity()
+	id, err := meta.identity(m)
 	if err != nil {
 		return Identity{}, err
 	}
-	net, err := meta.interfaces(nics)
+	net, err := meta.interfaces(nics, m)
 	if err != nil {
 		return Identity{}, fmt.Errorf("guestinfo.metadata: network: %w", err)
 	}
@@ -142,8 +152,13 @@ func checkSize(extraConfig map[string]string) error {
 	return nil
 }
 
-// identity takes what the metadata says of the guest itself.
-func (m metadata) identity() (Identity, error) {
+// identity takes what the metadata says of the guest itself; without metadata, what the machine has.
+func (m metadata) identity(from Machine) (Identity, error) {
+	if m.values == nil {
+		return Identity{
+			InstanceID: strings.ToLower(from.UUID), Hostname: from.Hostname, Metadata: map[string]any{},
+		}, nil
+	}
 	id := Identity{Metadata: m.values, Redact: m.redact()}
 	if id.InstanceID = m.text("instance-id"); id.InstanceID == "" {
 		return Identity{}, errors.New(

@@ -114,7 +114,7 @@ func many(count, size int) map[string]string {
 func TestReadFirstBoot(t *testing.T) {
 	g := NewWithT(t)
 
-	id, err := guest.Read(info(), []guest.NIC{nodeNIC()})
+	id, err := guest.Read(info(), []guest.NIC{nodeNIC()}, guest.Machine{})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(id.InstanceID).To(Equal("0b6e2a3c-6d0f-4a57-a8e7-0d9e8a3c1f10"))
@@ -135,7 +135,7 @@ func TestReadFirstBoot(t *testing.T) {
 func TestReadAfterRedaction(t *testing.T) {
 	g := NewWithT(t)
 	keys := info()
-	first, err := guest.Read(keys, []guest.NIC{nodeNIC()})
+	first, err := guest.Read(keys, []guest.NIC{nodeNIC()}, guest.Machine{})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(first.Published()).To(Equal(map[string]string{
@@ -146,7 +146,7 @@ func TestReadAfterRedaction(t *testing.T) {
 		"guestinfo.local-ipv4":          "192.168.100.10",
 	}))
 	maps.Copy(keys, first.Published())
-	second, err := guest.Read(keys, []guest.NIC{nodeNIC()})
+	second, err := guest.Read(keys, []guest.NIC{nodeNIC()}, guest.Machine{})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(second.Userdata).To(BeNil())
@@ -197,12 +197,53 @@ network.encoding: base64
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			id, err := guest.Read(info(tc.keys), []guest.NIC{tc.nic})
+			id, err := guest.Read(info(tc.keys), []guest.NIC{tc.nic}, guest.Machine{})
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(id.Address().String()).To(Equal(tc.want))
 		})
 	}
+}
+
+func TestUserDataAloneBootsAGuest(t *testing.T) {
+	second := guest.NIC{MAC: "00:50:56:01:00:0b", Network: "storage", Mode: guest.ModeNone}
+	leased := guest.NIC{
+		MAC: "00:50:56:01:00:0c", Network: "dhcp", Mode: guest.ModeDHCP,
+		Address: netip.MustParsePrefix("10.9.0.7/24"),
+	}
+	machine := guest.Machine{UUID: "4206D9C1-0000-4000-8000-000000000001", Hostname: "cp-0", Customized: true}
+	for _, tc := range []struct {
+		name    string
+		nics    []guest.NIC
+		machine guest.Machine
+		want    string // address
+	}{
+		{"guest customization gives it name and address", []guest.NIC{nodeNIC(), second, leased}, machine,
+			"192.168.100.10"},
+		{"without customization its first card asks DHCP", []guest.NIC{leased},
+			guest.Machine{UUID: machine.UUID, Hostname: "localhost"}, "10.9.0.7"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			for _, metadata := range []string{"", "---"} {
+				id, err := guest.Read(info(map[string]string{
+					"guestinfo.metadata": metadata, "guestinfo.metadata.encoding": "",
+					"guestinfo.userdata": "#cloud-config\nruncmd: [echo]\n", "guestinfo.userdata.encoding": "",
+				}), tc.nics, tc.machine)
+
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(id.InstanceID).To(Equal("4206d9c1-0000-4000-8000-000000000001"), "of the firmware")
+				g.Expect(id.Hostname).To(Equal(tc.machine.Hostname))
+				g.Expect(id.Address().String()).To(Equal(tc.want))
+				g.Expect(id.Userdata.Commands).To(Equal([]string{"echo"}))
+			}
+		})
+	}
+	t.Run("without customization a card with a static address stays without", func(t *testing.T) {
+		_, err := guest.Read(map[string]string{"guestinfo.userdata": "#cloud-config\n{}"}, []guest.NIC{nodeNIC()},
+			guest.Machine{})
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("asks DHCP on its first card")))
+	})
 }
 
 func TestReadRefuses(t *testing.T) {
@@ -211,11 +252,14 @@ func TestReadRefuses(t *testing.T) {
 		keys map[string]string
 		want string
 	}{
-		{"no metadata", map[string]string{"guestinfo.metadata": ""}, "guestinfo.metadata: missing or redacted"},
 		{
-			"redacted metadata",
-			map[string]string{"guestinfo.metadata": "---"},
-			"guestinfo.metadata: missing or redacted",
+			"no data at all", map[string]string{"guestinfo.metadata": "", "guestinfo.userdata": ""},
+			"the guest finds no data at all",
+		},
+		{
+			"data that is all redacted",
+			map[string]string{"guestinfo.metadata": "---", "guestinfo.userdata": "---"},
+			"the guest finds no data at all",
 		},
 		{
 			"an encoding cloud-init does not know",
@@ -301,7 +345,7 @@ func TestReadRefuses(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			_, err := guest.Read(info(tc.keys), []guest.NIC{nodeNIC()})
+			_, err := guest.Read(info(tc.keys), []guest.NIC{nodeNIC()}, guest.Machine{})
 
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
 		})
@@ -315,7 +359,7 @@ func TestReadRefusesACardLeftDown(t *testing.T) {
 		Address: netip.MustParsePrefix("10.20.0.10/24"),
 	}
 
-	_, err := guest.Read(info(), []guest.NIC{nodeNIC(), storage})
+	_, err := guest.Read(info(), []guest.NIC{nodeNIC(), storage}, guest.Machine{})
 
 	g.Expect(err).To(MatchError(
 		ContainSubstring("on network storage has address 10.20.0.10/24 in VCD but the guest does not configure it")))
@@ -334,7 +378,7 @@ func TestReadIgnition(t *testing.T) {
 	t.Run("files, users and the commands of units are read", func(t *testing.T) {
 		g := NewWithT(t)
 
-		id, err := guest.Read(info(keys), []guest.NIC{nodeNIC()})
+		id, err := guest.Read(info(keys), []guest.NIC{nodeNIC()}, guest.Machine{})
 
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(id.Userdata.Commands).To(Equal([]string{"/bin/bash /etc/kubeadm.sh", "set -e", "kubeadm init"}))
@@ -346,7 +390,7 @@ func TestReadIgnition(t *testing.T) {
 		g := NewWithT(t)
 		keys["guestinfo.ignition.config.data"] = gz("{}")
 
-		_, err := guest.Read(info(keys), []guest.NIC{nodeNIC()})
+		_, err := guest.Read(info(keys), []guest.NIC{nodeNIC()}, guest.Machine{})
 
 		g.Expect(err).To(MatchError(ContainSubstring("guestinfo.ignition.config.data: ignition.version")))
 	})
@@ -363,7 +407,7 @@ func FuzzRead(f *testing.F) {
 			"guestinfo.metadata": meta, "guestinfo.metadata.encoding": metaEncoding,
 			"guestinfo.userdata": user, "guestinfo.userdata.encoding": userEncoding,
 			"guestinfo.ignition.config.data": ignition,
-		}, []guest.NIC{nodeNIC()})
+		}, []guest.NIC{nodeNIC()}, guest.Machine{})
 		if err == nil {
 			id.Published()
 			id.Address()

@@ -20,8 +20,7 @@ func readMetadata(info guestinfo) (metadata, error) {
 		return metadata{}, err
 	}
 	if text == "" {
-		return metadata{}, errors.New(
-			"guestinfo.metadata: missing or redacted, so the guest has no instance-id, no name and no network")
+		return metadata{}, info.hasData()
 	}
 	values, err := mapping(text)
 	if err != nil {
@@ -32,6 +31,16 @@ func readMetadata(info guestinfo) (metadata, error) {
 		return metadata{}, fmt.Errorf("guestinfo.metadata: network: %w", err)
 	}
 	return m, nil
+}
+
+// hasData refuses guestinfo that has neither metadata nor user data: cloud-init does not use its VMware datasource then.
+func (g guestinfo) hasData() error {
+	for _, key := range []string{"userdata", "vendordata", ignitionKey} {
+		if g.get(key) != "" {
+			return nil
+		}
+	}
+	return errors.New("guestinfo.metadata: missing or redacted, and so is user data: the guest finds no data at all")
 }
 
 // takeNetwork removes network and network.encoding from values; network may be a mapping or an encoded document.

@@ -26,8 +26,11 @@ var ethernetKeys = []string{
 }
 
 // interfaces applies the metadata's network configuration to the VM's cards.
-func (m metadata) interfaces(nics []NIC) (network, error) {
-	if m.network == nil {
+func (m metadata) interfaces(nics []NIC, from Machine) (network, error) {
+	switch {
+	case m.network == nil && from.Customized:
+		return customizedNetwork(nics)
+	case m.network == nil:
 		return fallbackNetwork(nics)
 	}
 	if inner, ok := m.network["network"].(map[string]any); ok {
@@ -65,6 +68,27 @@ func fallbackNetwork(nics []NIC) (network, error) {
 		return network{}, fmt.Errorf("not configured, so the guest asks DHCP on its first card: %w", err)
 	}
 	net.primary = macKey(first.MAC)
+	return net, net.complete(nics)
+}
+
+// customizedNetwork is what guest customization configures: each card with the address that VCD gave it.
+func customizedNetwork(nics []NIC) (network, error) {
+	net := network{addresses: map[string][]netip.Prefix{}}
+	for _, nic := range nics {
+		switch {
+		case nic.Mode == ModeDHCP:
+			if err := net.lease(nic, false); err != nil {
+				return network{}, err
+			}
+		case nic.Address.IsValid():
+			net.addresses[macKey(nic.MAC)] = []netip.Prefix{nic.Address}
+		default:
+			continue
+		}
+		if net.primary == "" {
+			net.primary = macKey(nic.MAC)
+		}
+	}
 	return net, net.complete(nics)
 }
 

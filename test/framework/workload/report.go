@@ -18,7 +18,8 @@ func readGuest(vm vcdsim.GuestVM) (guest.Identity, error) {
 		}
 		nics = append(nics, n)
 	}
-	return guest.Read(vm.ExtraConfig, nics)
+	return guest.Read(vm.ExtraConfig, nics,
+		guest.Machine{UUID: vm.UUID, Hostname: vm.Hostname, Customized: vm.Customized})
 }
 
 // reportOf is the report of VMware Tools and cloud-init about a guest, with MAC addresses in the spelling of the VM.
