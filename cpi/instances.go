@@ -112,6 +112,10 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 	case machine == nil && node.Spec.ProviderID == "":
 		return nil, fmt.Errorf("node %s has no provider ID, and no machine of the cluster has its name", node.Name)
 	case machine == nil:
+		if uninitialized(node) {
+			i.opts.event(node, "MachineHidden", "The cloud does not show %s: if it exists, the cloud controller "+
+				"manager's user needs access to it. The node is not initialized until then", node.Spec.ProviderID)
+		}
 		return nil, fmt.Errorf("machine %s of node %s is not seen", node.Spec.ProviderID, node.Name)
 	}
 	given := givenAddresses(node)

@@ -125,6 +125,23 @@ func TestMetadata(t *testing.T) {
 	g.Expect(c.gets).To(BeZero())
 }
 
+func TestAMachineThatIsHiddenIsSaidOnItsNewNode(t *testing.T) {
+	g := NewWithT(t)
+	c := newCloud()
+	c.gone = hidden
+	fresh := c.node("a", func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: cloudapi.TaintExternalCloudProvider, Effect: corev1.TaintEffectNoSchedule}}
+	})
+
+	for _, node := range []*corev1.Node{c.node("b"), fresh} {
+		_, err := c.instances().InstanceMetadata(t.Context(), node)
+		g.Expect(err).To(MatchError(ContainSubstring("is not seen")))
+	}
+
+	g.Expect(c.events.Events).To(HaveLen(1))
+	g.Expect(<-c.events.Events).To(HavePrefix("Warning MachineHidden The cloud does not show test://a"))
+}
+
 func TestWhoseANodeIs(t *testing.T) {
 	doubtful := func(m *Machine) { m.Doubtful = true }
 	g, c := NewWithT(t),

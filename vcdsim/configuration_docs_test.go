@@ -35,8 +35,10 @@ Presets, releases, roles and assumptions of [vcdsim](../guides/vcdsim.md). This 
 %s
 ## Rights
 
-Changes take a right, and so does reading what belongs to edge gateways, certificates and IP Spaces; a role that lacks it gets 403 in the
-words VCD has for what does not exist. Where there are several rights, one of them is enough.
+Changes take a right, and so does reading what belongs to edge gateways, certificates and IP Spaces; a user who lacks it gets 403 in the
+words VCD has for what does not exist. Where there are several rights, one of them is enough. A user has what both his role and a rights bundle of
+his organization have: the default one, and those in ` + "`Org.Bundles`" + `. vApps are shown to their owner, to whom they are shared with, and to
+administrators; defined entities take the right of their type and access.
 
 | Request | Right |
 |---|---|

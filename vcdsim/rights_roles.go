@@ -97,14 +97,15 @@ func KubernetesBundle() []string {
 }
 
 // RightsOfCloudProvider are what a cloud controller manager needs that gives Services load balancers: to find the VMs
-// of another user, and to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP
-// Spaces, too.
+// of another user, to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP Spaces,
+// too, and to write its section of the cluster's entity, if that is shared with it.
 func RightsOfCloudProvider() []string {
 	return []string{
 		rightAdminView, rightPolicyView, rightOwnClients,
 		rightEdgeView, rightBalancerView, rightBalancerConfigure, rightNATView, rightNATConfigure, rightFirewallView,
 		rightFirewallConfigure,
 		rightCertificateView, rightCertificateManage, rightSpaceAllocate, rightSpaceView,
+		typeRight("vmware", "capvcdCluster", typeModify),
 	}
 }
 

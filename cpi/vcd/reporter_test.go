@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// entity makes a runtime defined entity of a type and returns its URN.
+// entity makes a runtime defined entity of a type as another user, shares it with ours and returns its URN.
 func (s *site) entity(t *testing.T, entityType, content string) string {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -47,7 +47,7 @@ func (s *site) entity(t *testing.T, entityType, content string) string {
 		return res.Header, answer
 	}
 	login, _ := send(http.MethodPost, "/cloudapi/1.0.0/sessions", "",
-		func(r *http.Request) { r.SetBasicAuth("admin@acme", "password") })
+		func(r *http.Request) { r.SetBasicAuth("capvcd@acme", "password") })
 	bearer := func(r *http.Request) {
 		r.Header.Set("Authorization", "Bearer "+login.Get("X-Vmware-Vcloud-Access-Token"))
 	}
@@ -58,7 +58,20 @@ func (s *site) entity(t *testing.T, entityType, content string) string {
 	var page struct{ Values []struct{ ID string } }
 	s.Expect(json.Unmarshal(list, &page)).To(Succeed())
 	s.Expect(page.Values).To(HaveLen(1))
-	return page.Values[0].ID
+	id := page.Values[0].ID
+	send(http.MethodPost, "/cloudapi/1.0.0/entities/"+id+"/accessControls", `{"memberId":"`+s.user("ccm")+
+		`","grantType":"MembershipAccessControlGrant","accessLevelId":"urn:vcloud:accessLevel:ReadWrite"}`, bearer)
+	return id
+}
+
+// user returns the URN of a user of the tenant.
+func (s *site) user(name string) string {
+	for _, u := range s.sim.State().Model.Orgs[1].Users {
+		if u.Name == name {
+			return vcdsim.URN("user", u.ID)
+		}
+	}
+	return ""
 }
 
 func (s *site) content(t *testing.T, id string) string {

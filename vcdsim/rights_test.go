@@ -1,0 +1,119 @@
+package vcdsim_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const extraConfigRight = "vApp: Allow All Extra Config"
+
+// extraConfig is a reconfiguration of a VM with one key.
+func (c *client) extraConfig(name string) string {
+	return `<Vm ` + xmlns + ` name="` + name + `"><VirtualHardwareSection><ExtraConfig key="guestinfo.x" value="y"/></VirtualHardwareSection></Vm>`
+}
+
+func TestARoleThatIsNotDefinedHasNoRights(t *testing.T) {
+	c := start(t, withUsers("Of Nobody", "other"))
+
+	c.user("other").refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("x", ""), 403, forbiddenCode)
+	c.user("other").refused(http.MethodGet, "/cloudapi/1.0.0/edgeGateways", "", 403, forbiddenCode)
+}
+
+func TestAdministratorsHaveTheDefaultRightsOnly(t *testing.T) {
+	c := start(t)
+	admin := c.user("admin")
+	vm := admin.vm(admin.vapp("own"), "node")
+
+	admin.ok(http.MethodPost, vm+"/power/action/powerOn", "")
+	admin.get("/cloudapi/1.0.0/edgeGateways")
+	c.Expect(admin.refused(http.MethodPost, vm+"/action/reconfigureVm", c.extraConfig("node"), 403, forbiddenCode)).
+		To(ContainSubstring("rights [" + extraConfigRight + "]"))
+	admin.refused(http.MethodPost, "/cloudapi/1.0.0/entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0",
+		`{"name":"c","entity":{}}`, 403, forbiddenCode)
+}
+
+func TestARoleHasOnlyWhatIsPublishedToItsOrganisation(t *testing.T) {
+	c := start(t, func(cfg *vcdsim.Config) {
+		bundles := cfg.Model.Orgs[1].Bundles
+		bundles[0].Rights = slices.DeleteFunc(bundles[0].Rights, func(r string) bool { return r == extraConfigRight })
+	})
+	vm := c.vm(c.vapp("cluster"), "node")
+	c.refused(http.MethodPost, vm+"/action/reconfigureVm", c.extraConfig("node"), 403, forbiddenCode)
+
+	provider := c.provider()
+	bundle := provider.call(http.MethodPost, cloudAPI+"rightsBundles", `{"name":"Kubernetes"}`).json["id"].(string)
+	list := provider.get(cloudAPI + "rights?filter=name==" + "vApp:%20Allow%20All%20Extra%20Config").json["values"]
+	right := list.([]any)[0].(map[string]any)["id"].(string)
+	provider.must(http.MethodPost, cloudAPI+"rightsBundles/"+bundle+"/rights", `{"values":[{"id":"`+right+`"}]}`)
+	c.refused(http.MethodPost, vm+"/action/reconfigureVm", c.extraConfig("node"), 403, forbiddenCode)
+
+	provider.must(http.MethodPost, cloudAPI+"rightsBundles/"+bundle+"/tenants/publishAll", "")
+	c.ok(http.MethodPost, vm+"/action/reconfigureVm", c.extraConfig("node"))
+}
+
+func TestExtraConfigurationIsShownOnlyWithItsRight(t *testing.T) {
+	c := start(t)
+	vm := c.vm(c.vapp("cluster"), "node")
+	c.ok(http.MethodPost, vm+"/action/reconfigureVm", c.extraConfig("node"))
+
+	c.Expect(string(c.get(vm).body)).To(ContainSubstring("guestinfo.x"))
+	c.Expect(string(c.user("ccm").get(vm).body)).NotTo(ContainSubstring("guestinfo.x"))
+}
+
+func TestEntitiesTakeTheRightOfTheirTypeAndAccess(t *testing.T) {
+	const prefix = "vmware:capvcdCluster: "
+	c := start(t, withRoles(map[string][]string{
+		"viewer":       {prefix + "View"},
+		"editor":       {prefix + "Modify"},
+		"owner":        {prefix + "Full Access"},
+		"sees all":     {prefix + "Administrator View"},
+		"controls all": {prefix + "Administrator Full access"},
+		"nothing":      {"Organization: View"},
+	}))
+	const types = cloudAPI + "entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0"
+	owner := c.user("owner")
+	href := c.get(owner.call(http.MethodPost, types, `{"name":"c","entity":{"kind":"x"}}`).header.Get("Location")).
+		xml.At("Owner").Attr("href")
+	entity := cloudAPI + "entities/urn:vcloud:entity:vmware:capvcdCluster:" + href[len(href)-36:]
+	owner.must(http.MethodPost, entity+"/resolve", "")
+
+	statuses := func(user string) []int {
+		u := c.user(user)
+		return []int{
+			u.call(http.MethodGet, entity, "").status,
+			u.call(http.MethodPut, entity, `{"name":"c","entity":{"kind":"y"}}`).status,
+		}
+	}
+	for user, want := range map[string][]int{
+		"viewer": {403, 403}, "editor": {403, 403}, "nothing": {403, 403}, "owner": {200, 200},
+		"sees all": {200, 403}, "controls all": {200, 200},
+	} {
+		c.Expect(statuses(user)).To(Equal(want), user)
+	}
+	c.user("viewer").refused(http.MethodPost, types, `{"name":"d","entity":{}}`, 403, forbiddenCode)
+
+	for _, user := range []string{"viewer", "editor", "nothing"} {
+		member := "urn:vcloud:user:" + c.userHref(user)[len(c.userHref(user))-36:]
+		a := owner.call(http.MethodPost, entity+"/accessControls",
+			`{"grantType":"MembershipAccessControlGrant","accessLevelId":"urn:vcloud:accessLevel:ReadWrite","memberId":"`+
+				member+`"}`)
+		c.Expect(a.status).To(Equal(http.StatusCreated))
+	}
+	for user, want := range map[string][]int{"viewer": {200, 403}, "editor": {200, 200}, "nothing": {403, 403}} {
+		c.Expect(statuses(user)).To(Equal(want), user)
+	}
+	c.user("editor").refused(http.MethodDelete, entity, "", 403, forbiddenCode)
+}
+
+func TestAdministratorsHaveAllRightsWhereTheAssumptionSaysSo(t *testing.T) {
+	c := start(t, assuming(func(a *vcdsim.Assumptions) { a.RolesAreExact = false }))
+	admin := c.user("admin")
+	vm := admin.vm(admin.vapp("own"), "node")
+
+	admin.ok(http.MethodPost, vm+"/action/reconfigureVm", c.extraConfig("node"))
+}
