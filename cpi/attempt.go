@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
+	"k8s.io/utils/ptr"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
@@ -126,7 +127,7 @@ func (a *attempt) outcome(ctx context.Context, p plan.Plan) (_ *corev1.LoadBalan
 		return nil, true, a.refused(ctx, p.Refusals)
 	case p.Done():
 		a.unused = p.Unused
-		return statusOf(p.Status, a.wish.Terminates), true, nil
+		return statusOf(p.Status, a.ipMode()), true, nil
 	case len(p.Stuck) > 0:
 		return stuckStatus(a.service, p.Status), true, a.awaitUser(p.Stuck)
 	case p.Wait != "":
@@ -225,16 +226,26 @@ func (a *attempt) dryRun(ctx context.Context) (*corev1.LoadBalancerStatus, error
 	return a.service.Status.LoadBalancer.DeepCopy(), nil
 }
 
-// statusOf returns what Kubernetes publishes. Where connections end at the load balancer, clients in the cluster must
-// go there, too.
-func statusOf(s plan.Status, terminates bool) *corev1.LoadBalancerStatus {
-	mode := corev1.LoadBalancerIPModeVIP
-	if terminates {
-		mode = corev1.LoadBalancerIPModeProxy
+// ipMode is how clients in the cluster reach the address: where connections end at the load balancer, they must go
+// there, too. It is nil where the API server does not store it, as those before Kubernetes 1.29 do: else the status
+// would be written again and again.
+func (a *attempt) ipMode() *corev1.LoadBalancerIPMode {
+	published := a.service.Status.LoadBalancer.Ingress
+	if len(published) > 0 && !slices.ContainsFunc(published,
+		func(i corev1.LoadBalancerIngress) bool { return i.IPMode != nil }) {
+		return nil
 	}
+	if a.wish.Terminates {
+		return ptr.To(corev1.LoadBalancerIPModeProxy)
+	}
+	return ptr.To(corev1.LoadBalancerIPModeVIP)
+}
+
+// statusOf returns what Kubernetes publishes.
+func statusOf(s plan.Status, mode *corev1.LoadBalancerIPMode) *corev1.LoadBalancerStatus {
 	out := &corev1.LoadBalancerStatus{}
 	for _, a := range s.Addresses {
-		out.Ingress = append(out.Ingress, corev1.LoadBalancerIngress{IP: a.String(), IPMode: &mode, Ports: portsOf(s)})
+		out.Ingress = append(out.Ingress, corev1.LoadBalancerIngress{IP: a.String(), IPMode: mode, Ports: portsOf(s)})
 	}
 	return out
 }

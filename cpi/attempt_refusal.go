@@ -52,18 +52,40 @@ func (a *attempt) awaitUser(findings []plan.Finding) error {
 
 // follow keeps the members of what stands in step with the nodes, though what is desired now cannot be.
 func (a *attempt) follow(ctx context.Context) error {
-	if a.blank || a.wish.DryRun || a.wish.Wait != "" || !a.locations.has(a.wish.Location) {
+	if a.blank || a.wish.DryRun || a.wish.Wait != "" {
 		return nil
 	}
-	if err := a.locate(ctx); err != nil {
-		return nil //nolint:nilerr // why the location is not found was emitted already
+	for _, location := range a.occupied(ctx) {
+		p, err := a.opts.Balancer.Plan(ctx, location, PlanRequest{Want: a.wish.Desired, Follow: true})
+		if err == nil {
+			_, err = a.runSteps(ctx, a.service, location, p.Steps)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: a.wish.Desired, Follow: true})
-	if err != nil {
-		return err
+	return nil
+}
+
+// occupied returns the ids of the locations where something may stand: the stored ones, else that of the wish, else the
+// default one, where a predecessor of this program made all. Why one cannot be found was emitted already.
+func (a *attempt) occupied(ctx context.Context) []string {
+	var ids []string
+	for _, id := range a.locations.resolveKnown(a.stored(a.service)) {
+		if _, ok := unfoundName(id); !ok {
+			ids = append(ids, id)
+		}
 	}
-	_, err = a.runSteps(ctx, a.service, a.location, p.Steps)
-	return err
+	name := a.wish.Location
+	if !a.locations.has(name) {
+		name = a.opts.Defaults.Locations[0]
+	}
+	if len(ids) == 0 {
+		if id, err := a.locations.find(ctx, name); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // clear removes a half-built load balancer.

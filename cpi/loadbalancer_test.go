@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
+	servicehelpers "k8s.io/cloud-provider/service/helpers"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
@@ -382,4 +383,43 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 	b.mustRetry(err, "CertificateUnknown")
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(2), HaveEach(HaveSuffix("[10.0.0.1 10.0.0.2]"))))
 	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is as it was")
+}
+
+func TestNodesAreFollowedWhateverIsRefused(t *testing.T) {
+	tests := map[string]func(*corev1.Service){
+		"source ranges that a predecessor ignored": func(s *corev1.Service) {
+			s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+		},
+		"a location that is not in the configuration": func(s *corev1.Service) {
+			s.Annotations = map[string]string{servicetest.Location: "typo"}
+		},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := balanced("web", published, change) // after an upgrade nothing is stored on it
+			b := newBench(t, s)
+			b.balancer.at("main", "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
+			b.nodes.add(worker("b", "10.0.0.2"))
+
+			_, err := b.ensure(s)
+
+			b.mustRetry(err, "see its events")
+			b.Expect(b.balancer.at("main", "web-uid")).To(HaveKeyWithValue("tcp-80", "30080 [10.0.0.1 10.0.0.2]"))
+			b.Expect(b.told()).To(HaveLen(1))
+		})
+	}
+}
+
+func TestAnAPIServerWithoutModesOfAddressesIsNotWrittenToAgain(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	status, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	s.Status.LoadBalancer = *status.DeepCopy()
+	s.Status.LoadBalancer.Ingress[0].IPMode = nil // as Kubernetes 1.28 stores it
+
+	status, err = b.ensure(s)
+
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status)).To(BeTrue())
 }

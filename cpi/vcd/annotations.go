@@ -107,8 +107,7 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 		Name: "health-monitor", Value: "monitor", Example: "ping",
 		Help: "How it is found out which nodes work: one of `tcp`, `udp`, `ping`, `http`, `https` and `none`. " +
 			"Without it, `tcp` for TCP and `udp` for UDP; " +
-			"with `externalTrafficPolicy: Local`, `http` on the health check node port, where VCD can, else `tcp`, " +
-			"as nodes without endpoints do not answer.",
+			"with `externalTrafficPolicy: Local`, too: nodes without endpoints do not answer TCP on the node port.",
 		Parse: func(w *settings, v string) error {
 			m, err := oneOf(strings.ToUpper(v), []string{"TCP", "UDP", "PING", "HTTP", "HTTPS", "NONE"})
 			w.monitor = lb.Monitor(m)
@@ -117,7 +116,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "health-interval", Value: "duration", Example: "10s",
-		Help: "Time between two probes of a node, where VCD can set it.",
+		Help: "Time between two probes of a node. The monitors of VCD that pools have here take none: it is not followed, " +
+			"and an event says so.",
 		Parse: func(w *settings, v string) (err error) {
 			if w.interval, err = time.ParseDuration(v); err == nil && w.interval < time.Second {
 				err = fmt.Errorf("%s is less than a second", v)

@@ -243,7 +243,7 @@ func (o *observation) addresses(ctx context.Context) error {
 	for _, space := range f.spaces {
 		o.out.Gateway.Spaces = append(o.out.Gateway.Spaces, lb.Space{
 			ID: space.ID, Name: space.Name, Ranges: ranges(space.Ranges),
-			Free: refusals.free(space, o.out.Claims), Full: refusals.isFull(space.ID),
+			Free: refusals.free(space, o.out.Claims, o.query.Subnet), Full: refusals.isFull(space.ID),
 		})
 	}
 	return err

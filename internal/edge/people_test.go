@@ -98,3 +98,15 @@ func TestAnAddressThatWasLeftIsWhoseEverAllocatesItNext(t *testing.T) {
 		HaveField("Value", left.String())),
 		"people's both")
 }
+
+func TestASubnetBeyondTheFirstFreeAddressesOfAnIPSpaceIsUsed(t *testing.T) {
+	w := newFixture(t, vcdsim.IPSpaces())
+	space := w.sim.State().Model.IPSpaces[0]
+	d := desired(service("c1", "web"), 80)
+	d.Subnet = netip.PrefixFrom(space.Ranges[0].To, 28).Masked()
+
+	address := w.insist(&d).Status.Addresses
+
+	w.Expect(address).To(HaveLen(1))
+	w.Expect(d.Subnet.Contains(address[0])).To(BeTrue(), "%s", address)
+}

@@ -43,7 +43,7 @@ func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts
 	if opts.Follow {
 		planned = lb.Follow
 	}
-	query := lb.Query{Owner: want.Owner, Fresh: opts.Fresh, Translated: opts.NAT}
+	query := lb.Query{Owner: want.Owner, Subnet: want.Subnet, Fresh: opts.Fresh, Translated: opts.NAT}
 	for range maxRounds {
 		seen, err := d.Observe(ctx, gateway, query)
 		if err != nil {

@@ -98,8 +98,9 @@ func (r *refusals) taken() []lb.Use {
 }
 
 // free offers addresses of a space that are not allocated as far as the organization can see. It cannot see those
-// of others: once one was found taken, the search begins at random.
-func (r *refusals) free(space vcd.IPSpace, claims []lb.Claim) []netip.Addr {
+// of others: once one was found taken, the search begins at random. Of the family of a valid subnet only addresses in
+// that are offered.
+func (r *refusals) free(space vcd.IPSpace, claims []lb.Claim, in netip.Prefix) []netip.Addr {
 	if r.isFull(space.ID) {
 		return nil
 	}
@@ -113,7 +114,8 @@ func (r *refusals) free(space vcd.IPSpace, claims []lb.Claim) []netip.Addr {
 	}
 	var out []netip.Addr
 	for _, of := range space.Ranges {
-		out = append(out, freeIn(of, taken, len(others) > 0)...)
+		part := lb.Range{First: of.From, Last: of.To}.Within(in)
+		out = append(out, freeIn(vcd.AddressRange{From: part.First, To: part.Last}, taken, len(others) > 0)...)
 		if len(out) >= maxFree {
 			return out[:maxFree]
 		}

@@ -121,7 +121,7 @@ func (p candidates) free(f Family) (netip.Addr, bool) {
 
 func (p candidates) allocatable(a netip.Addr) bool {
 	_, allocated := p.o.claimOf(a)
-	return !allocated && (!p.d.Subnet.IsValid() || p.d.Subnet.Contains(a)) && p.problem(a, false) == nil
+	return !allocated && (Range{a, a}).Within(p.d.Subnet).Contains(a) && p.problem(a, false) == nil
 }
 
 // insideRanges are the ranges of internal load balancers.
@@ -144,9 +144,7 @@ func (d Desired) insideRanges() []Range {
 func (p candidates) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
 	scanned := 0
 	for _, r := range ranges {
-		if p.d.Subnet.IsValid() {
-			r = intersect(r, hosts(p.d.Subnet))
-		}
+		r = r.Within(p.d.Subnet)
 		for a := r.First; r.Contains(a) && FamilyOf(a) == f && scanned < maxScanned; a = a.Next() {
 			if scanned++; p.problem(a, false) == nil {
 				return a, true
@@ -171,9 +169,6 @@ func hosts(n netip.Prefix) Range {
 }
 
 func intersect(a, b Range) Range {
-	if a.First.Is4() != b.First.Is4() {
-		return Range{}
-	}
 	if a.First.Less(b.First) {
 		a.First = b.First
 	}

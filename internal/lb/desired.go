@@ -33,6 +33,15 @@ func (r Range) Contains(a netip.Addr) bool {
 	return r.First.IsValid() && a.Is4() == r.First.Is4() && !a.Less(r.First) && !r.Last.Less(a)
 }
 
+// Within returns the part of a range that hosts of a subnet may have, which may be empty; the whole range if the subnet
+// is zero or of the other family.
+func (r Range) Within(subnet netip.Prefix) Range {
+	if !subnet.IsValid() || !r.First.IsValid() || subnet.Addr().Is4() != r.First.Is4() {
+		return r
+	}
+	return intersect(r, hosts(subnet))
+}
+
 // Desired is what a load balancer should be.
 type Desired struct {
 	Owner Owner
@@ -63,7 +72,7 @@ type Desired struct {
 	// Internal asks for addresses inside the organization: from Subnet, else from InternalSubnets, else from OneArm,
 	// never translated.
 	Internal bool
-	// Subnet limits from where addresses are chosen. The zero Prefix does not.
+	// Subnet limits from where addresses of its family are chosen. The zero Prefix does not.
 	Subnet netip.Prefix
 	// InternalSubnets are those that addresses inside the organization have to be in; empty: any.
 	InternalSubnets []netip.Prefix

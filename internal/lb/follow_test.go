@@ -112,3 +112,26 @@ func TestNothingFollowsWhereNothingStands(t *testing.T) {
 	d.Absent, d.Members = true, []netip.Addr{ip("10.0.0.13")}
 	g.Expect(m.follow(d)).To(Equal(Plan{}))
 }
+
+func TestWhatTheOldCPIMadeFollowsTheNodes(t *testing.T) {
+	g := NewWithT(t)
+	m, d := newModel(withoutSets, oldDirect), ourService()
+	d.SourceRanges, m.caps.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, false
+	d.Members = []netip.Addr{ip("10.0.0.13"), ip("10.0.0.14")}
+	g.Expect(m.next(d).Refusals).To(ConsistOf(HaveField("Reason", Unsupported)))
+
+	plan := m.follow(d)
+
+	g.Expect(brief(plan)).To(Equal([]string{"update lb-pool http", "update lb-pool tls"}))
+	for _, s := range plan.Steps {
+		g.Expect(m.run(s)).To(Succeed())
+	}
+	for _, p := range m.pools {
+		g.Expect(p.Members).To(Equal(d.Members))
+		g.Expect(p.Probes).To(Equal([]Health{{Monitor: MonitorTCP}}))
+	}
+	g.Expect(m.follow(d).Steps).To(BeEmpty())
+	d.SourceRanges = nil
+	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+	g.Expect(m.pools).To(HaveLen(2))
+}

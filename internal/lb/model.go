@@ -36,6 +36,8 @@ func (f Facts) Has(asked Facts) bool { return f&asked == asked }
 // A Query is what to observe.
 type Query struct {
 	Owner Owner
+	// Subnet limits which free addresses of IP Spaces are of interest ([Desired.Subnet]).
+	Subnet netip.Prefix
 	// Facts to observe besides virtual services, pools, sets and claims, which always are.
 	Facts Facts
 	// Translated is set where load balancers are reached through DNAT rules: a missing right to see them is no

@@ -278,3 +278,25 @@ func TestInternalAddressesPassOverHosts(t *testing.T) {
 		})
 	}
 }
+
+func TestASubnetLimitsItsFamilyOnly(t *testing.T) {
+	g := NewWithT(t)
+	m, d := newModel(), ourService()
+	d.Families, d.Subnet = []Family{IPv4, IPv6}, netip.MustParsePrefix("203.0.113.32/28")
+
+	plan := m.next(d)
+
+	g.Expect(plan.Refusals).To(BeEmpty())
+	g.Expect(join(plan.Intent)).To(Equal("203.0.113.33 and 2001:db8::10"))
+}
+
+func TestAnIPSpaceIsNotIgnoredSilently(t *testing.T) {
+	g := NewWithT(t)
+	m, d := newModel(), ourService()
+	d.IPSpace = "public"
+
+	g.Expect(m.next(d).Notices).To(ConsistOf(And(HaveField("Reason", Unsupported),
+		HaveField("Message", ContainSubstring(`has no IP Spaces`)))))
+	withSpaces(m)
+	g.Expect(m.next(d).Notices).To(BeEmpty())
+}

@@ -264,11 +264,16 @@ func noteProbe(want Pool, m *Marker, p Protocol, have owned[Pool]) []Monitor {
 }
 
 // Follow plans only what keeps the members of an existing load balancer in step with the nodes while what is
-// desired is refused. Of the desired, only owner and members count; nothing is created and nothing removed. It is
+// desired is refused. Of the desired, only owner, members and proofs of ownership count; nothing is created and nothing removed. It is
 // pure and total. The plan has needs or steps, and no status.
 func Follow(d Desired, o Observed, c Capabilities) Plan {
 	p := poolPlanner{newPlanner(d, o, c)}
-	if d.Absent || len(p.all.pools) == 0 {
+	switch {
+	case d.Absent:
+		return Plan{}
+	case p.own.unread && !p.need(FullPools):
+		return Plan{Needs: p.needs}
+	case len(p.all.pools) == 0:
 		return Plan{}
 	}
 	p.followSets()
@@ -291,19 +296,23 @@ func (p poolPlanner) followSets() {
 	}
 }
 
-// followPool updates a pool that lists its members with the nodes of their family.
+// followPool updates a pool that lists its members with the nodes of their family. One of cloud provider interface 1.6.1
+// gets a marker with that, and keeps its monitors.
 func (p poolPlanner) followPool(x owned[Pool]) {
 	have := x.object
-	if x.old || have.Hints != nil && have.Hints.ByGroup || !have.Full && !p.need(FullPools) || have.Group != (Ref{}) ||
+	if have.Hints != nil && have.Hints.ByGroup || !have.Full && !p.need(FullPools) || have.Group != (Ref{}) ||
 		len(have.Members) == 0 {
 		return
 	}
 	members := p.limited(p.d.members(FamilyOf(have.Members[0])))
-	want := Pool{NodePort: have.NodePort, Members: members, Probes: ourProbes(x.marker), Sticky: have.Sticky}
+	m := x.marker
+	want := Pool{NodePort: have.NodePort, Members: members, Probes: ourProbes(m), Sticky: have.Sticky}
+	if x.old {
+		m, want.Probes = Marker{Owner: p.d.Owner, Listener: x.key}, nil
+	}
 	if len(members) == 0 || want.sameMembers(have) {
 		return // a pool without members would help no client
 	}
-	m := x.marker
 	m.Wrote = want.hash()
 	want.Description = describe(x.Description, m)
 	p.step(phasePool, Step{Verb: Update, Kind: KindPool, Name: x.Name, ID: x.ID, Pool: &want})

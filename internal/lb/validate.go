@@ -153,6 +153,10 @@ func (p validator) validateRequested() {
 
 // validateWishes refuses what the gateway cannot do.
 func (p validator) validateWishes() {
+	if p.d.IPSpace != "" && !p.d.Internal && !p.o.Gateway.UsesSpaces {
+		p.notice(Unsupported, "the edge gateway has no IP Spaces: the address is taken from its own ranges, not from the "+
+			"IP Space %q", p.d.IPSpace)
+	}
 	if len(p.d.SourceRanges) > 0 && !p.c.SourceRanges {
 		p.refuse(Unsupported,
 			"loadBalancerSourceRanges need rules of the edge gateway's firewall, which are not switched on or "+
