@@ -105,6 +105,11 @@ func (e *Editor) SetPassword(org, user, password string) {
 	e.user(org, user, func(u *User) { u.Password = password })
 }
 
+// SetRole gives a user another role. Sessions keep the one that they began with.
+func (e *Editor) SetRole(org, user, role string) {
+	e.user(org, user, func(u *User) { u.Role = role })
+}
+
 // SetAPITokens replaces the API tokens of a user.
 func (e *Editor) SetAPITokens(org, user string, tokens ...string) {
 	e.user(org, user, func(u *User) { u.APITokens = tokens })

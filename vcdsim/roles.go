@@ -296,7 +296,11 @@ func seedRoles(s *Simulator, org *Org) {
 		d.refs["rights"] = s.rightURNs(defaultBundle())
 	}
 	for _, name := range names {
-		s.store.documents.add(rolesPath, org.ID, roleBody(s, "role", name))
+		d := s.store.documents.add(rolesPath, org.ID, roleBody(s, "role", name))
+		rights, _ := builtInRole(name)
+		for _, right := range rights {
+			d.refs["rights"] = append(d.refs["rights"], URN("right", s.ids.named("right", right)))
+		}
 	}
 	for _, role := range org.Roles {
 		body := roleBody(s, "role", role.Name)

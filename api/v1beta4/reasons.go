@@ -62,6 +62,8 @@ const (
 	// VAppsAnnotation on a VCDCluster lists the URNs of the vApps of its deleted VMs, separated by commas: a renamed
 	// vApp is deleted with the cluster, too.
 	VAppsAnnotation = "infrastructure.cluster.x-k8s.io/vapps"
+	// VAppGoneAnnotation on a VCDCluster is set to "true" when our own task deleted its vApp. Disks may be deleted then.
+	VAppGoneAnnotation = "infrastructure.cluster.x-k8s.io/vapp-gone"
 	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was connected to,
 	// separated by commas. When the cluster is deleted, its load balancers are searched for there, even if the
 	// network is gone.

@@ -122,7 +122,7 @@ type scope struct {
 
 	session   *session.Session // set by open
 	placement                  // set by reconcileNetwork
-	gone      bool             // the vApp is proved gone, or never was; set by deleteVApp
+	gone      bool             // the vApp is proved gone; set by deleteVApp
 }
 
 // A placement is the VDC and the network that a cluster is in, as they were found.

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -132,4 +133,51 @@ func TestClusterIsDeletedThoughItsDisksCannotBeListed(t *testing.T) {
 	w.DeleteCluster()
 
 	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
+}
+
+// TestDisksAreNeverDeletedWithoutProof hides the vApp of a cluster, and lets the notes of it be lost, as a tool that
+// owns all annotations would.
+func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		lose []string
+		gone bool
+	}{
+		{"a vApp that is not shared any more holds the cluster back", nil, false},
+		{
+			"without the note of its URN only the cluster is released",
+			[]string{infrav1.VAppsAnnotation}, true,
+		},
+		{
+			"without any note, too",
+			[]string{infrav1.VAppsAnnotation, infrav1.VAppCreatedAnnotation}, true,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWithDisks(t, infrav1.OrphanedDiskDelete)
+			w.DeleteMachine("other")
+			w.Hide(controllertest.ClusterName, true)
+			c := w.VCDCluster()
+			for _, key := range tt.lose {
+				delete(c.Annotations, key)
+			}
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+			for _, later := range []time.Duration{0, 62 * time.Second, 48 * time.Hour} {
+				w.Later(later)
+				if w.IsClusterGone() {
+					break
+				}
+			}
+
+			w.Expect(w.IsClusterGone()).To(Equal(tt.gone))
+			w.Expect(w.Sim.State().Disks).To(HaveLen(6))
+			if tt.gone {
+				w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DisksLeft")))
+			}
+		})
+	}
 }

@@ -44,7 +44,8 @@ type vAppDeletion struct {
 
 	name  string
 	vdc   vcd.VDC
-	ended bool // a task of ours deleted a vApp since the last pass
+	ended bool   // a task of ours deleted a vApp since the last pass
+	owner string // its URN, if ended
 }
 
 // unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster
@@ -86,7 +87,7 @@ func (d *vAppDeletion) settle() phases.Outcome {
 	if t.State == vcd.TaskFailed {
 		return session.TaskFailure(t, "Deleting the vApp")
 	}
-	d.ended = !t.Undeploys()
+	d.ended, d.owner = !t.Undeploys(), t.Owner
 	return phases.Done
 }
 
@@ -144,11 +145,13 @@ func (d *vAppDeletion) deleteRenamed(ctx context.Context) (hidden []string, _ ph
 }
 
 // proveGone decides whether a vApp that is not found is gone, if there ever was one. The task that deleted it proves
-// that of one.
+// that of one. Disks are deleted only after proof: that no vApp is recorded is none.
 func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Outcome, error) {
 	c := d.vcdCluster
-	if d.ended && len(lost.IDs) <= 1 {
+	other := func(id string) bool { return id != d.owner }
+	if d.ended && !slices.ContainsFunc(lost.IDs, other) {
 		d.gone = true
+		notes.Set(c, infrav1.VAppGoneAnnotation, "true")
 		vAppDeleted(d.Recorder, c, lost.Name)
 		delete(c.Annotations, infrav1.VAppCreatedAnnotation) // the task is read only once
 		delete(c.Annotations, infrav1.VAppsAnnotation)
@@ -159,14 +162,14 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 	case err != nil:
 		return phases.Done, err
 	case !asked && len(lost.IDs) == 0:
-		d.gone = true
+		d.gone = c.Annotations[infrav1.VAppGoneAnnotation] == "true"
 		return phases.Done, nil
 	case vapp.IsKept(c):
 		vapp.Kept(d.Recorder, c, lost.Name, nil)
 		return phases.Done, nil
 	}
 	out, err := lost.Gone(ctx, d.session, c, d.now())
-	d.gone = err == nil && out == phases.Done
+	d.gone = err == nil && out == phases.Done && len(lost.IDs) > 0
 	return out, err
 }
 

@@ -270,8 +270,22 @@ func TestEvidenceOfALostMachine(t *testing.T) {
 			return id
 		}, gone.Verdict{Reason: gone.SiblingsHidden}},
 		{"nor when its own vApp is not shown, though others are", 2, func(s *site) string {
-			s.sim.Edit(func(e *vcdsim.Editor) { e.VApp("acme-vdc-vapp-000").OrgID = e.Model.Orgs[0].ID })
+			s.sim.Edit(func(e *vcdsim.Editor) {
+				e.SetRole("acme", "ccm", vcdsim.RoleClusterAuthor)
+				e.Share(e.VApp("acme-vdc-vapp-001"), "ccm", "ReadOnly")
+				e.ExpireSessions()
+			})
 			return s.providerID("acme-vdc-vapp-000-000")
+		}, gone.Verdict{Reason: gone.HomeHidden}},
+		{"one who is shown all vApps, and another one, has the proof that its vApp is gone", 2, func(s *site) string {
+			id := s.providerID("acme-vdc-vapp-000-000")
+			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("acme-vdc-vapp-000")) })
+			return id
+		}, gone.Verdict{State: gone.Gone, Counts: true}},
+		{"but not without another one", 1, func(s *site) string {
+			id := s.providerID("acme-vdc-vapp-000-000")
+			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("acme-vdc-vapp-000")) })
+			return id
 		}, gone.Verdict{Reason: gone.HomeHidden}},
 		{"a user who may not read VMs proves nothing", 2, func(s *site) string {
 			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})

@@ -19,9 +19,11 @@ type Evidence struct {
 	Shown          bool // a read by its identity succeeded
 	Listed         bool // a query for its identity found it
 	ScopeShown     bool // the account sees the part of the cloud that it was in, such as the VDC
+	ScopeGone      bool // the account sees all such parts, and that one is not among them
 	HomeShown      bool // the account sees the container that grants access to it, such as the vApp
 	HomeHolds      bool // that container lists it
 	SiblingsHidden bool // others of the cluster are known, and none that was asked for is shown
+	SeesAll        bool // the account sees all containers, to whoever they belong, and one in the same scope
 	Logged         bool // the log of the cloud has tasks that worked on it
 	Deleted        bool // according to the log it was deleted, or its container was
 }
@@ -155,9 +157,11 @@ func (s Subject) judge() Verdict {
 func (s Subject) judgeSurroundings() Verdict {
 	e := s.Evidence
 	switch {
+	case e.ScopeGone:
+		return Verdict{Counts: true}
 	case !e.ScopeShown:
 		return Verdict{Reason: ScopeHidden}
-	case e.Deleted, s.Unrecorded && e.HomeShown:
+	case e.Deleted, e.SeesAll, s.Unrecorded && e.HomeShown:
 		return Verdict{Counts: true}
 	case !e.HomeShown && !s.Unrecorded:
 		return Verdict{Reason: HomeHidden}

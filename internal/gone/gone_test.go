@@ -23,6 +23,8 @@ func lost(seconds int, mods ...func(*Subject)) Subject {
 func homeHidden(s *Subject)     { s.Evidence.HomeShown = false }
 func siblingsHidden(s *Subject) { s.Evidence.SiblingsHidden = true }
 func scopeHidden(s *Subject)    { s.Evidence.ScopeShown = false }
+func scopeGone(s *Subject)      { s.Evidence.ScopeGone = true }
+func seesAll(s *Subject)        { s.Evidence.SeesAll = true }
 func deleted(s *Subject)        { s.Evidence.Deleted, s.Evidence.Logged = true, true }
 func unrecorded(s *Subject)     { s.Unrecorded = true }
 func requested(s *Subject)      { s.DeleteRequested = true }
@@ -49,6 +51,13 @@ func TestWhatOneObservationProves(t *testing.T) {
 			Verdict{Reason: HomeHidden},
 		},
 		{"also after its deletion was requested", mods(homeHidden, requested), Verdict{Reason: HomeHidden}},
+		{
+			"the rights to see all prove it of an account that sees another container",
+			mods(homeHidden, siblingsHidden, seesAll), counted(Gone),
+		},
+		{"but not of what is listed", mods(homeHidden, seesAll, listed), Verdict{Reason: Listed}},
+		{"nor without the scope", mods(homeHidden, seesAll, scopeHidden), Verdict{Reason: ScopeHidden}},
+		{"a scope that is gone took along what was in it", mods(homeHidden, scopeHidden, scopeGone), counted(Gone)},
 		{"the log proves that a container is gone", mods(homeHidden, siblingsHidden, deleted), counted(Gone)},
 		{
 			"a container without anything else of the cluster proves nothing", mods(siblingsHidden),

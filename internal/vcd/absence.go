@@ -16,9 +16,11 @@ type Absence struct {
 	Shown          bool // reading it by its URN succeeded; nothing else was asked then
 	Listed         bool // a query of the organization by its id found it; nothing else was asked then
 	ScopeShown     bool // the VDC that it was in is shown
+	ScopeGone      bool // the VDC that it was in is not shown to a user who is shown all VDCs
 	HomeShown      bool // the vApp that a VM was in is shown
 	HomeHolds      bool // that vApp lists the VM
 	SiblingsHidden bool // other VMs of the cluster are known, and none of those that were read is shown
+	SeesAll        bool // the user is shown all vApps, to whoever they belong, and some vApp in the VDC
 	Logged         bool // VCD's log has tasks that worked on the VM
 	Deleted        bool // according to the log it was deleted, or its vApp was
 }
@@ -51,7 +53,7 @@ func (s *Session) FindLost(ctx context.Context, lost Lost) (VM, Absence, error) 
 	}
 	for _, observe := range []func(context.Context, Lost, *Absence) error{
 		s.observeScope, s.observeHome, s.observeLog,
-		s.observeSiblings,
+		s.observeSiblings, s.observeRights,
 	} {
 		if err := observe(ctx, lost, &a); err != nil {
 			return VM{}, a, err
@@ -86,8 +88,10 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 		return a, err
 	}
 	var err error
-	a.Deleted, err = s.allDeleted(ctx, ids)
-	return a, err
+	if a.Deleted, err = s.allDeleted(ctx, ids); err != nil {
+		return a, err
+	}
+	return a, s.observeRights(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
 }
 
 // LostGateway gathers the evidence that an edge gateway is gone. What grants access to it is the right to list the edge
@@ -108,7 +112,9 @@ func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence,
 	if _, err = shown(err); err != nil {
 		return a, wrapped(err, "listing", "edge gateways")
 	}
-	return a, s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
+	err = s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
+	a.ScopeShown, a.ScopeGone = a.ScopeShown || a.ScopeGone, false // a gateway of a VDC group survives its VDC
+	return a, err
 }
 
 // allDeleted reports whether the log shows of each URN that it was deleted; false without URNs.
@@ -119,7 +125,7 @@ func (s *Session) allDeleted(ctx context.Context, ids []string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		all = all && slices.ContainsFunc(tasks, deletes)
+		all = all && slices.ContainsFunc(tasks, Task.deletes)
 	}
 	return all, nil
 }
@@ -129,11 +135,52 @@ func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error
 	s.Refresh()
 	for _, vdc := range lost.VDCs {
 		_, err := s.VDCs.FindVDC(ctx, vdc)
-		if a.ScopeShown, err = shown(err); !a.ScopeShown || err != nil {
+		if a.ScopeShown, err = shown(err); err != nil {
 			return wrapped(err, "reading VDC", vdc)
+		}
+		if !a.ScopeShown {
+			a.ScopeGone, err = s.holds(ctx, rightSeesAll, rightSeesVDCs)
+			a.ScopeGone = a.ScopeGone && len(lost.VDCs) == 1
+			return wrapped(err, "reading the rights by which VDCs are shown, such as", vdc)
 		}
 	}
 	return nil
+}
+
+// observeRights asks for the rights of the user, and for a vApp in the VDCs that they show, where nothing else decides.
+func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) error {
+	if !a.ScopeShown || a.HomeShown || a.Deleted {
+		return nil
+	}
+	all, err := s.holds(ctx, rightSeesAll)
+	if err != nil || !all {
+		return wrapped(err, "reading the rights by which vApps are shown in", lost.VDCs[0])
+	}
+	var within []term
+	for _, vdc := range lost.VDCs {
+		found, err := s.VDCs.FindVDC(ctx, vdc)
+		if err != nil {
+			return wrapped(err, "reading VDC", vdc)
+		}
+		within = append(within, term{"vdc", s.href(kindVDC, found.ID)})
+	}
+	a.SeesAll, err = s.readsAnother(ctx, lost.VApp, within)
+	return wrapped(err, "listing vApps in", lost.VDCs[0])
+}
+
+// readsAnother reports whether a query for vApps lists others than one, and the first of them can be read.
+func (s *Session) readsAnother(ctx context.Context, vApp string, within []term) (bool, error) {
+	var found types.QueryResultRecordsType
+	if err := s.queryPage(ctx, "vApp", anyOf(within...), 1, "", &found); err != nil {
+		return false, readable(err)
+	}
+	others := both(found.VAppRecord, found.AdminVAppRecord)
+	listed := func(r *types.QueryResultVAppRecordType) bool { return urnOf(kindVApp, r.HREF) == vApp }
+	if len(others) == 0 || slices.ContainsFunc(others, listed) {
+		return false, nil
+	}
+	_, err := s.VApps.VApp(ctx, urnOf(kindVApp, others[0].HREF))
+	return shown(err)
 }
 
 // observeHome asks for the vApp that the VM was in.
@@ -145,6 +192,7 @@ func (s *Session) observeHome(ctx context.Context, lost Lost, a *Absence) error 
 		home, err = s.VApps.VApp(ctx, lost.VApp)
 	case lost.VAppName != "" && a.ScopeShown:
 		home, err = s.findMarked(ctx, lost)
+		a.ScopeShown = !errors.Is(err, ErrForbidden) // a user who may not ask is shown nothing
 	default:
 		return nil
 	}
@@ -178,7 +226,7 @@ func (s *Session) observeLog(ctx context.Context, lost Lost, a *Absence) error {
 		return nil
 	}
 	tasks, err := s.log(ctx, ids...)
-	a.Deleted = slices.ContainsFunc(tasks, deletes)
+	a.Deleted = slices.ContainsFunc(tasks, Task.deletes)
 	a.Logged = slices.ContainsFunc(tasks, func(t Task) bool { return t.Owner == lost.ID })
 	return err
 }
@@ -191,8 +239,6 @@ func (s *Session) log(ctx context.Context, ids ...string) ([]Task, error) {
 	}
 	return tasks, wrapped(err, "reading the tasks of", ids[0])
 }
-
-func deletes(t Task) bool { return t.Deletes() && t.State == TaskSucceeded }
 
 // observeSiblings asks for other VMs of the cluster until one is shown.
 func (s *Session) observeSiblings(ctx context.Context, lost Lost, a *Absence) error {

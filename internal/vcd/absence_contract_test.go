@@ -47,7 +47,7 @@ func (s *lostSite) compose(t *testing.T, name string, vms ...string) vcd.VApp {
 
 // hide takes a vApp out of the user's sight.
 func (s *lostSite) hide(name string) {
-	s.sim.Edit(func(e *vcdsim.Editor) { e.VApp(name).OrgID = e.Model.Orgs[0].ID })
+	s.sim.Edit(func(e *vcdsim.Editor) { e.SetOwner(e.VApp(name), "admin") })
 }
 
 func TestEvidenceOfALostVM(t *testing.T) {
@@ -165,6 +165,46 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 			tt.do(t, s)
 
 			absence, err := s.session.LostVApp(t.Context(), s.vdc, s.own.ID)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(absence).To(Equal(tt.want))
+		})
+	}
+}
+
+// TestEvidenceForAnAdministrator is what a user sees to whom all vApps and VDCs of the organization are shown.
+func TestEvidenceForAnAdministrator(t *testing.T) {
+	tests := []struct {
+		name string
+		do   func(*lostSite)
+		want vcd.Absence
+	}{
+		{
+			"a vApp that vanished", func(s *lostSite) {
+				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
+			}, vcd.Absence{ScopeShown: true, SeesAll: true},
+		},
+		{
+			"with all others", func(s *lostSite) {
+				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")); e.DeleteVApp(e.VApp("other")) })
+			}, vcd.Absence{ScopeShown: true},
+		},
+		{
+			"with its VDC", func(s *lostSite) {
+				s.sim.Edit(func(e *vcdsim.Editor) {
+					e.DeleteVApp(e.VApp("own"))
+					e.Model.Orgs[1].VDCs = e.Model.Orgs[1].VDCs[1:]
+				})
+			}, vcd.Absence{ScopeGone: true},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, s := NewWithT(t), newLostSite(t)
+			tt.do(s)
+			s.config.Credentials.Username = "admin"
+
+			absence, err := s.target.session(t).LostVApp(t.Context(), s.vdc, s.own.ID)
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(absence).To(Equal(tt.want))

@@ -31,13 +31,21 @@ func (ts *Tasks) History(ctx context.Context, ids ...string) ([]Task, error) {
 	return tasks, nil
 }
 
-// deletions are the operations that delete a VM or vApp. Others that delete, such as that of metadata, leave it as it
-// is.
-var deletions = []string{"vdcDeleteVapp", "vappDelete", "vappDeleteVm", "vdcDeleteVm", "vmDelete"}
+// deletions are the operations that delete a VM or a vApp, by the kind of what they work on. Others that delete, such as
+// that of metadata, leave it as it is, and so does the deletion of one of a vApp's VMs leave the vApp.
+var deletions = map[string][]string{
+	kindVApp: {"vdcDeleteVapp", "vappDelete"},
+	kindVM:   {"vappDeleteVm", "vdcDeleteVm", "vmDelete"},
+}
 
-// Deletes reports whether the task deletes the VM or vApp that it works on.
-func (t Task) Deletes() bool {
-	return slices.ContainsFunc(deletions, func(op string) bool { return strings.EqualFold(op, t.Operation) })
+// deletes reports whether the task deleted the VM or vApp that it worked on.
+func (t Task) deletes() bool {
+	kind := kindVM
+	if strings.HasPrefix(t.Owner, "urn:vcloud:"+kindVApp+":") {
+		kind = kindVApp
+	}
+	return t.State == TaskSucceeded &&
+		slices.ContainsFunc(deletions[kind], func(op string) bool { return strings.EqualFold(op, t.Operation) })
 }
 
 // Undeploys reports whether the task undeploys what it works on: a vApp that runs is undeployed before it is deleted.

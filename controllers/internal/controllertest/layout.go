@@ -18,15 +18,15 @@ func (w *Env) SetLayout(layout infrav1.VAppLayout) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
-// Hide takes away the user's access to a vApp, or grants it again.
+// Hide takes away the user's access to a vApp, or grants it again: another user owns it, and shares it or does not.
 func (w *Env) Hide(vApp string, hidden bool) {
+	level := "FullControl"
+	if hidden {
+		level = ""
+	}
 	w.Sim.Edit(func(e *vcdsim.Editor) {
-		v := e.VApp(vApp)
-		for _, org := range e.Model.Orgs {
-			if (org.Name == "acme") != hidden {
-				v.OrgID = org.ID
-			}
-		}
+		e.SetOwner(e.VApp(vApp), "admin")
+		e.Share(e.VApp(vApp), "capvcd", level)
 	})
 }
 
