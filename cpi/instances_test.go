@@ -238,6 +238,12 @@ func TestAddresses(t *testing.T) {
 			"",
 			"InternalIP=192.168.0.1 ExternalIP=203.0.113.1",
 		},
+		{
+			"as VMware's CPI: every IPv4 address is external, too",
+			AddressPolicy{External: Selection{CIDRs: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}}},
+			"",
+			"InternalIP=192.168.0.1 ExternalIP=192.168.0.1 ExternalIP=10.0.0.1 ExternalIP=203.0.113.1",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -42,6 +42,18 @@ type CloudProviderSpec struct {
 	Nodes CloudProviderNodes `json:"nodes,omitempty,omitzero"`
 }
 
+// DefaultZone is the zone of Nodes that no zone is named for.
+// +kubebuilder:validation:Enum=VDC;None
+type DefaultZone string
+
+// Default zones.
+const (
+	// DefaultZoneVDC is the name of the VDC.
+	DefaultZoneVDC DefaultZone = "VDC"
+	// DefaultZoneNone is no zone.
+	DefaultZoneNone DefaultZone = "None"
+)
+
 // CloudProviderNodes configures addresses, zones and regions of Nodes.
 // +kubebuilder:validation:MinProperties=1
 type CloudProviderNodes struct {
@@ -60,6 +72,11 @@ type CloudProviderNodes struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Zones []CloudProviderZone `json:"zones,omitempty"`
+
+	// defaultZone is the zone of Nodes that no zone is named for: VDC, its name, which is the default, or None, as with
+	// VMware's CPI.
+	// +optional
+	DefaultZone DefaultZone `json:"defaultZone,omitempty"`
 
 	// addresses selects the addresses of Nodes.
 	// +optional

@@ -24,6 +24,18 @@ const (
 	SourceRangesFirewall SourceRangesPolicy = "Firewall"
 )
 
+// TLSPorts selects the ports of Services that end TLS.
+// +kubebuilder:validation:Enum=AppProtocol;Annotated
+type TLSPorts string
+
+// Ports that end TLS.
+const (
+	// TLSPortsAppProtocol are those that an annotation of the Service names, or whose appProtocol is https.
+	TLSPortsAppProtocol TLSPorts = "AppProtocol"
+	// TLSPortsAnnotated are those that an annotation of the Service names.
+	TLSPortsAnnotated TLSPorts = "Annotated"
+)
+
 // LoadBalancerMembers selects the nodes that get the traffic of Services.
 // +kubebuilder:validation:Enum=Workers;AllNodes
 type LoadBalancerMembers string
@@ -122,6 +134,11 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	CertificateAlias string `json:"certificateAlias,omitempty"`
+
+	// tlsPorts are the ports that end TLS: AppProtocol, which is the default, or Annotated. With Annotated, TLS to ports
+	// with appProtocol https passes through unless an annotation of the Service names them, as with VMware's CPI.
+	// +optional
+	TLSPorts TLSPorts `json:"tlsPorts,omitempty"`
 
 	// sourceRanges is what happens to Services with spec.loadBalancerSourceRanges: Refuse, which is the default, or
 	// Firewall. Firewall needs VCD 10.5.1 and the right to configure the firewall of the gateway.

@@ -115,7 +115,8 @@ func (v *vcdCloud) addBalancer(to *backend, sessions *cpivcd.Sessions) {
 	b, gateways := v.LoadBalancer, v.gateways()
 	dialect := &cpivcd.Dialect{
 		Certificate: b.CertAlias, EngineGroup: b.EngineGroup, Algorithm: b.Algorithm, Gateways: gateways,
-		Reserved: b.ReservedAddresses,
+		Reserved:       b.ReservedAddresses,
+		TLSAsAnnotated: b.TLSPorts == vcdconfig.TLSPortsAnnotated,
 	}
 	to.Services = dialect.Defaults(v.ClusterID, b.SourceRanges, b.IncludeControlPlane)
 	options := cpivcd.BalancerOptions{
@@ -164,7 +165,8 @@ func (v *vcdCloud) machineOptions(sessions *cpivcd.Sessions, nodes corelisters.N
 	n := v.Nodes
 	o := cpivcd.MachineOptions{
 		Session: sessions.Session, ClusterID: v.ClusterID, VDCs: v.VCD.VDCs, VApps: n.VApps, Prefix: n.VAppNamePrefix,
-		Region: n.Region, Nodes: func() cpivcd.Nodes { return nodesOf(nodes) },
+		Region: n.Region, NoDefaultZone: n.DefaultZone == vcdconfig.DefaultZoneNone,
+		Nodes: func() cpivcd.Nodes { return nodesOf(nodes) },
 	}
 	for _, zone := range n.Zones {
 		o.Zones = append(o.Zones, cpivcd.Zone(zone))

@@ -65,6 +65,7 @@ func (r *converter) loadBalancer(
 ) vcdconfig.LoadBalancer {
 	config := vcdconfig.LoadBalancer{
 		EngineGroup: spec.ServiceEngineGroup, Algorithm: algorithms[spec.Algorithm], CertAlias: spec.CertificateAlias,
+		TLSPorts:            string(spec.TLSPorts),
 		SourceRanges:        spec.SourceRanges == infrav1.SourceRangesFirewall,
 		IncludeControlPlane: spec.Members == infrav1.LoadBalancerAllNodes,
 		EdgeGateway:         r.gateway("spec.loadBalancer", spec.OneArm, spec.VIPSubnet, spec.IPSpace),
@@ -106,7 +107,7 @@ func (r *converter) gateway(path string, arm *infrav1.OneArmSpec, vipSubnet, ipS
 // nodes returns what is reported of Nodes, all of which are in one VDC.
 func (r *converter) nodes(spec infrav1.CloudProviderNodes, vdc string) vcdconfig.Nodes {
 	const path = "spec.cloudProvider.nodes.addresses."
-	nodes := vcdconfig.Nodes{Region: spec.Region, Addresses: vcdconfig.Addresses{
+	nodes := vcdconfig.Nodes{Region: spec.Region, DefaultZone: string(spec.DefaultZone), Addresses: vcdconfig.Addresses{
 		Internal: r.selection(path+"internal", spec.Addresses.Internal),
 		External: r.selection(path+"external", spec.Addresses.External),
 	}}

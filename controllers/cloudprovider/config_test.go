@@ -60,6 +60,7 @@ func wishes() *infrav1.VCDCluster {
 		InternalSubnets:    []string{"10.4.0.0/24"},
 		ServiceEngineGroup: "seg", Algorithm: infrav1.AlgorithmRandom,
 		CertificateAlias: "wildcard", SourceRanges: infrav1.SourceRangesFirewall, Members: infrav1.LoadBalancerAllNodes,
+		TLSPorts: infrav1.TLSPortsAnnotated,
 		Class: &infrav1.LoadBalancerClassSpec{
 			Name:                 "example.com/vcd",
 			UnclassifiedServices: infrav1.UnclassifiedIgnore,
@@ -74,7 +75,7 @@ func wishes() *infrav1.VCDCluster {
 		Exclude: []string{"10.9.0.0/24"},
 	}
 	c.Spec.CloudProvider.Nodes = infrav1.CloudProviderNodes{
-		Region: "north", Zones: []infrav1.CloudProviderZone{{
+		Region: "north", DefaultZone: infrav1.DefaultZoneNone, Zones: []infrav1.CloudProviderZone{{
 			Name: "rack-a", Region: "south",
 			PlacementPolicy: "rack-a",
 		}},

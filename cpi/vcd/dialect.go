@@ -34,6 +34,8 @@ type Dialect struct {
 	EngineGroup, Algorithm string
 	// Reserved are addresses that no Service gets.
 	Reserved []netip.Addr
+	// TLSAsAnnotated ends TLS only on ports that an annotation names: appProtocol https alone does not.
+	TLSAsAnnotated bool
 	// Gateways that Services choose from; the first is the default.
 	Gateways []Gateway
 }
@@ -131,7 +133,7 @@ func (e *extension) application(p plan.Port) lb.Application {
 	}
 	ssl := slices.Contains(e.sslPorts, p.Number)
 	switch {
-	case strings.EqualFold(p.AppProtocol, "https"):
+	case strings.EqualFold(p.AppProtocol, "https") && (ssl || !e.TLSAsAnnotated):
 		return lb.HTTPS
 	case strings.EqualFold(p.AppProtocol, "http"):
 		if ssl {

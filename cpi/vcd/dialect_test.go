@@ -163,6 +163,18 @@ func TestApplications(t *testing.T) {
 	}
 }
 
+func TestOnlyNamedPortsEndTLSWhereTheConfigurationSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	in := web(protocol(0, "https"), protocol(1, "https"), annotated("avi-ssl-ports", "443"))
+	in.Defaults = (&Dialect{Gateways: []Gateway{{}}, TLSAsAnnotated: true}).Defaults("c1", false, false)
+
+	wish := wishFor(in)
+
+	g.Expect(wish.Refusals).To(BeEmpty())
+	g.Expect(wish.Desired.Listeners[0].Application).To(Equal(lb.L4), "TLS passes through")
+	g.Expect(wish.Desired.Listeners[1].Application).To(Equal(lb.HTTPS))
+}
+
 func TestCertificates(t *testing.T) {
 	chain, key := certificate(t)
 	secret := &corev1.Secret{Data: map[string][]byte{

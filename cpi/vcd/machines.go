@@ -29,9 +29,11 @@ type MachineOptions struct {
 	VApps     []string // names of vApps that hold VMs of the cluster only
 	Prefix    string   // what names of vApps with VMs of the cluster begin with
 	Zones     []Zone
-	Region    string             // of VMs that no zone is for
-	Nodes     func() Nodes       // what Nodes say; nil: nothing
-	Clock     clock.PassiveClock // nil: real time
+	Region    string // of VMs that no zone is for
+	// NoDefaultZone leaves VMs that no zone is for without one; else it is the name of their VDC.
+	NoDefaultZone bool
+	Nodes         func() Nodes       // what Nodes say; nil: nothing
+	Clock         clock.PassiveClock // nil: real time
 }
 
 // Nodes are what Nodes say of machines.
@@ -223,9 +225,13 @@ func (m *Machines) policy(
 	return policy, nil
 }
 
-// zoneOf returns the zone of VMs with a placement policy in a VDC: the most specific configured one, or else the VDC.
+// zoneOf returns the zone of VMs with a placement policy in a VDC: the most specific configured one, or else the VDC
+// if that is the default.
 func (m *Machines) zoneOf(vdc, policy vcd.Ref) Zone {
 	whole := Zone{Name: labelValue(vdc.Name), Region: m.opts.Region}
+	if m.opts.NoDefaultZone {
+		whole.Name = ""
+	}
 	for _, zone := range m.opts.Zones {
 		if !names(zone.VDC, vdc) {
 			continue

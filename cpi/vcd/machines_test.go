@@ -201,6 +201,21 @@ func TestSnapshotTells(t *testing.T) {
 	s.Expect(two.Type).To(Equal(fmt.Sprintf("%dcpu-%dmib", s.vm(two.Name).CPUs, s.vm(two.Name).MemoryMiB)))
 }
 
+func TestNodesHaveNoZoneButNamedOnesWhereTheConfigurationSaysSo(t *testing.T) {
+	s := newSite(t, 1, 1)
+	zones := func(mods ...func(*MachineOptions)) []string {
+		machines, err := s.machines(append(mods, inVApps("acme-vdc-vapp-000"))...).Snapshot(t.Context(), time.Minute)
+		s.Expect(err).NotTo(HaveOccurred())
+		return []string{machines[0].Zone, machines[0].Region}
+	}
+	none := func(o *MachineOptions) { o.NoDefaultZone, o.Region = true, "north" }
+	named := func(o *MachineOptions) { o.Zones = []Zone{{Name: "all", VDC: "acme-vdc"}} }
+
+	s.Expect(zones()).To(Equal([]string{"acme-vdc", ""}))
+	s.Expect(zones(none)).To(Equal([]string{"", "north"}))
+	s.Expect(zones(none, named)).To(Equal([]string{"all", "north"}))
+}
+
 func TestOneQueryForAllWhoAskInTime(t *testing.T) {
 	s := newSite(t, 1, 3)
 	m := s.machines(inVApps("acme-vdc-vapp-000"))

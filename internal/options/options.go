@@ -257,7 +257,7 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 func held() map[client.Object]cache.ByObject {
 	asIs := cache.ByObject{Transform: func(obj any) (any, error) { return obj, nil }}
 	return map[client.Object]cache.ByObject{
-		&corev1.Secret{}:                            {Transform: withoutContents()},
+		&corev1.Secret{}: {Transform: withoutContents()},
 		&apiextensionsv1.CustomResourceDefinition{}: {Transform: withoutContents(crdMigrated)},
 		// Cluster API's migrator of CRDs removes managed fields of old versions from what it finds in the cache.
 		&infrav1.VCDCluster{}: asIs, &infrav1.VCDMachine{}: asIs,

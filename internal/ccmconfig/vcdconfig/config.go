@@ -13,6 +13,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
+// Values of LoadBalancer.TLSPorts and Nodes.DefaultZone that keep what CPI does.
+const (
+	TLSPortsAnnotated = "Annotated"
+	DefaultZoneNone   = "None"
+)
+
 // Config is the whole file.
 type Config struct {
 	VCD VCD `json:"vcd"`
@@ -73,6 +79,9 @@ type LoadBalancer struct {
 	Ports    Ports             `json:"ports,omitzero"`
 	// Certificate, by its alias in VCD's library, of ports with TLS that name none.
 	CertAlias string `json:"certAlias,omitzero" fallback:"'<clusterid>-cert'" legacy:"true"`
+	// Ports that end TLS: `AppProtocol`, those that annotation `vcloud-avi-ssl-ports` names or whose appProtocol is
+	// `https`; `Annotated`, the former only, as with CPI. TLS to other ports passes through.
+	TLSPorts string `json:"tlsPorts,omitzero" enum:"AppProtocol,Annotated" fallback:"AppProtocol"`
 	// Service engine group of virtual services. Without, the first with room.
 	EngineGroup string `json:"engineGroup,omitzero" kind:"name"`
 	// How pools choose a member: ROUND_ROBIN, LEAST_CONNECTIONS, LEAST_LOAD, FASTEST_RESPONSE, FEWEST_SERVERS,
@@ -148,6 +157,8 @@ type Nodes struct {
 	VAppNamePrefix string `json:"vAppNamePrefix,omitzero"`
 	// Region of nodes that no zone of `nodes.zones` is for.
 	Region string `json:"region,omitzero"`
+	// Zone of nodes that no zone of `nodes.zones` is for: `VDC`, the name of their VDC, or `None`, as with CPI.
+	DefaultZone string `json:"defaultZone,omitzero" enum:"VDC,None" fallback:"VDC"`
 	// Maximum age of the list of machines that is worked with. Asking VCD for all of them is one query.
 	MaxAge    metav1.Duration `json:"maxAge,omitzero" default:"30s"`
 	Zones     []Zone          `json:"zones,omitzero"`
@@ -156,7 +167,7 @@ type Nodes struct {
 
 // A Zone is a failure domain: a VDC, or a placement policy in it.
 type Zone struct {
-	// Zone of the nodes in that VDC. Without zones, a node's zone is the name of its VDC.
+	// Zone of the nodes in that VDC.
 	Name string `json:"name" required:"name the zone"`
 	// Region of the zone.
 	Region string `json:"region,omitzero" fallback:"'nodes.region'"`

@@ -10,21 +10,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// decisive are keys whose absence means something, too: CPI has them. Of others, only values that are there count.
+var decisive = []string{
+	"clusterid", "vAppName", "vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network", "loadbalancer.oneArm",
+	"loadbalancer.vipSubnet", "loadbalancer.certAlias",
+}
+
 // A Difference is a key that has another value in two configurations; an empty value is none.
 type Difference struct{ Key, Found, Wanted string }
 
 // Differences returns, by key, in what a configuration that was found does not do the same as the one that is wanted in
-// its place: what is served, and where. Credentials, trust and limits are not compared. Without a vApp in the wanted
+// its place: what is served, and where. What only the wanted one has is its own affair unless it moves load balancers.
+// Credentials, trust and limits are not compared. Without a vApp in the wanted
 // one, nodes are found by their provider IDs, and the vApp is not compared either.
 func Differences(found, wanted Config) []Difference {
 	if wanted.VAppName == "" {
 		found.VAppName = ""
 	}
 	have, want := values(found), values(wanted)
-	keys := maps.Clone(have)
-	maps.Copy(keys, want)
 	var all []Difference
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(slices.Clone(decisive),
+		maps.Keys(have))))) {
 		if have[key] != want[key] {
 			all = append(all, Difference{key, have[key], want[key]})
 		}
@@ -58,8 +64,8 @@ func (c *Config) writeDefaults() {
 	if b.CertAlias == "" {
 		b.CertAlias = c.ClusterID + "-cert"
 	}
-	if b.Algorithm == "" {
-		b.Algorithm = algorithms[0]
+	if b.Algorithm == algorithms[0] {
+		b.Algorithm = ""
 	}
 }
 

@@ -52,6 +52,11 @@ func TestDifferences(t *testing.T) {
 		},
 		{"a vApp that is not needed", func(c *Config) { c.VAppName = "old" }, func(*Config) {}, nil},
 		{
+			"what CPI cannot do", func(*Config) {}, func(c *Config) {
+				c.LoadBalancer.EngineGroup, c.LoadBalancer.TLSPorts, c.Nodes.DefaultZone = "seg", "Annotated", "None"
+			}, nil,
+		},
+		{
 			"a gateway more", func(c *Config) { c.LoadBalancer.Gateways = []Gateway{{Name: "dmz"}} }, func(*Config) {},
 			[]Difference{{"loadbalancer.gateways[0].name", "dmz", ""}},
 		},
