@@ -452,3 +452,24 @@ func TestWhatIsChanged(t *testing.T) {
 		})
 	}
 }
+
+func TestARuleLeadsToAVirtualServiceUntilThatHasMoved(t *testing.T) {
+	g := NewWithT(t)
+	d := ourService()
+	d.OneArm = arm()
+	m := made(t, &d)
+	rules := len(m.rules)
+	g.Expect(rules).To(BeNumerically(">", 1))
+	d.OneArm = nil
+
+	_, err := m.converge(&d, 1)
+
+	g.Expect(err).To(MatchError(errKilled))
+	g.Expect(m.rules).To(HaveLen(rules), "the first virtual service has moved, the second has not")
+	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+	g.Expect(m.rules).To(BeEmpty(), "they are found although no virtual service is behind them")
+	for _, vs := range m.services {
+		marker, _ := ParseMarker(vs.Description)
+		g.Expect(marker.Forwarded).To(BeFalse())
+	}
+}
