@@ -32,7 +32,39 @@ func changeVM(r *request, edit changeReader) (*response, error) {
 	if err := edit(r, &c.VM, tree, c); err != nil {
 		return nil, err
 	}
+	if err := c.permitted(r, vm); err != nil {
+		return nil, err
+	}
 	return startVM(r, vm, Work{Op: opUpdateVM, Change: c})
+}
+
+// permitted refuses parts of a change that take a right of their own, beside that to edit VMs.
+func (c *vmChange) permitted(r *request, before *VM) error {
+	if r.session.provider() {
+		return nil
+	}
+	for _, part := range []struct {
+		changed bool
+		right   string
+	}{
+		{c.Compute && c.VM.CPUs != before.CPUs, "vApp: Edit VM CPU"},
+		{c.Compute && c.VM.MemoryMiB != before.MemoryMiB, "vApp: Edit VM Memory"},
+		{
+			c.Compute && (c.VM.SizingPolicyID != before.SizingPolicyID ||
+				c.VM.PlacementPolicyID != before.PlacementPolicyID),
+			"vApp: Edit VM Compute Policy",
+		},
+		{c.NICs && !slices.Equal(c.VM.NICs, before.NICs), "vApp: Edit VM Network"},
+		{c.Disks && !slices.Equal(c.VM.Disks, before.Disks), "vApp: Edit VM Hard Disk"},
+	} {
+		if !part.changed {
+			continue
+		}
+		if err := r.permittedBy(&need{rights: []string{part.right}, operation: "VAPP_UPDATE_VM"}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func reconfigureVM(r *request) (*response, error) {
