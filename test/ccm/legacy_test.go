@@ -121,10 +121,11 @@ func (o *oldCPI) balance(name, vip string, p corev1.ServicePort) {
 // forward makes an application port profile and a DNAT rule.
 func (o *oldCPI) forward(service, external, inside string, number int32) {
 	port := strconv.Itoa(int(number))
-	vdc := o.v.State().Model.Orgs[1].VDCs[0]
+	org := o.v.State().Model.Orgs[1]
 	o.must(http.MethodPost, profilesPath, map[string]any{
 		"name": "appPort_dnat-" + service, "description": "App Port Profile [" + port + "]", "scope": "TENANT",
-		"contextEntityId":  vcdsim.URN("vdc", vdc.ID),
+		"contextEntityId":  vcdsim.URN("vdc", org.VDCs[0].ID),
+		"orgRef":           map[string]any{"id": vcdsim.URN("org", org.ID)},
 		"applicationPorts": []any{map[string]any{"protocol": "TCP", "destinationPorts": []any{port}}},
 	})
 	o.must(http.MethodPost, strings.ReplaceAll(natPath, "{gateway}", vcdsim.URN("gateway", o.gateway.ID)),
