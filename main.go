@@ -119,7 +119,8 @@ func newScheme() *runtime.Scheme {
 func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *vcd.Pool) error {
 	c, live := mgr.GetClient(), mgr.GetAPIReader()
 	r := controllers.New(controllers.Options{
-		Client: c, Live: live, Recorder: mgr.GetEventRecorder("capvcd-controller-manager"), Pool: pool,
+		Client: c, Live: live, Metadata: mgr.GetCache(), Pool: pool,
+		Recorder:  mgr.GetEventRecorder("capvcd-controller-manager"),
 		Namespace: o.ManagerNamespace, WatchFilterValue: o.WatchFilter,
 	})
 	r.CloudProvider.Image, r.CloudProvider.LookEvery = o.CloudProviderImage(), o.CloudProviderLook

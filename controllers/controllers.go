@@ -24,6 +24,7 @@ import (
 type Options struct {
 	Client           client.Client
 	Live             client.Reader // not cached
+	Metadata         client.Reader // of Secrets, cached
 	Recorder         events.EventRecorder
 	Pool             *vcd.Pool
 	Namespace        string // of the Secrets of VCDClusterIdentities
@@ -44,7 +45,7 @@ type Controllers struct {
 func New(o Options) *Controllers {
 	identities := session.Identities{
 		Client: o.Client, Live: o.Live, Namespace: o.Namespace,
-		Accounts: &session.Accounts{},
+		Accounts: &session.Accounts{}, Secrets: session.NewSecrets(o.Metadata),
 	}
 	workloads := workload.NewClients(o.Client, o.Client.Scheme())
 	sessions, drivers := session.Of(o.Pool), vapp.NewDrivers(workloads.Open)

@@ -42,6 +42,18 @@ func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, err
 		return phases.Wait(0, infrav1.WaitingForBootstrapDataReason,
 			"Waiting for the bootstrap provider, or for the control plane to be initialized"), nil
 	}
+	if s.state.bootstrapChecked == name {
+		return phases.Done, nil
+	}
+	out, err := s.injection.read(ctx, name)
+	if err == nil && out == phases.Done {
+		s.state.bootstrapChecked = name
+	}
+	return out, err
+}
+
+// read reads the bootstrap data, and returns why it cannot be used.
+func (s injection) read(ctx context.Context, name string) (phases.Outcome, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: s.vcdMachine.Namespace, Name: name}
 	err := s.Live.Get(ctx, key, secret)
@@ -53,7 +65,7 @@ func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, err
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
 	s.bootstrap = &bootstrapData{value: secret.Data["value"], format: guestinfo.Format(secret.Data["format"])}
-	return s.injection.problem(name), nil
+	return s.problem(name), nil
 }
 
 // problem says why bootstrap data cannot be used. It quotes nothing of it.
@@ -121,6 +133,12 @@ func (s injection) done() {
 }
 
 func (s injection) write(ctx context.Context, doing string) (phases.Outcome, error) {
+	if s.bootstrap == nil {
+		out, err := s.read(ctx, ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, ""))
+		if err != nil || out != phases.Done {
+			return out, err
+		}
+	}
 	guestNICs, out := s.guestNICs()
 	if out != phases.Done {
 		return out, nil

@@ -76,7 +76,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(byCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(scheme, log),
 				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
-		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines), changed).
+		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines),
+			builder.WithPredicates(clusterConcernsMachines(),
+				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDMachine{}, r.states.DropDeleted()).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
@@ -170,6 +172,8 @@ type state struct {
 	gatherSince  time.Time // when the machine first required its VM to be created
 	cancellation cancellation
 	unanswered   bool // VCD gave no answer in the last pass
+	// bootstrapChecked is the name of the Secret whose bootstrap data can be used. It is read again when it is written.
+	bootstrapChecked string
 }
 
 // A scope is one reconcile of a VCDMachine: inputs, facts, and the steps that act on them.

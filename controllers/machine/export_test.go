@@ -23,10 +23,12 @@ const (
 )
 
 var (
-	PhasesOf       = phasesOf
-	ReconcileVM    = reconcileVM
-	ReleaseMachine = releaseMachine
-	Specs          = specs
+	PhasesOf = phasesOf
+
+	ClusterConcernsMachines = clusterConcernsMachines
+	ReconcileVM             = reconcileVM
+	ReleaseMachine          = releaseMachine
+	Specs                   = specs
 )
 
 // NewScope returns a scope that has observed nothing yet but VMs of the machine's name.

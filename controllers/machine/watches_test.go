@@ -1,15 +1,21 @@
 package machine_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 )
 
 func TestMachineThatIsDeletedIsWokenByItsCredentials(t *testing.T) {
@@ -25,4 +31,95 @@ func TestMachineThatIsDeletedIsWokenByItsCredentials(t *testing.T) {
 	w.Expect(w.Machine.SecretToMachines(w.Ctx, w.Secret("a-bootstrap"))).To(BeEmpty())
 	w.Expect(w.Machine.IdentityToMachines(w.Ctx,
 		&infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}})).To(BeEmpty())
+}
+
+func TestWhatOfAVCDClusterWakesItsMachines(t *testing.T) {
+	t.Parallel()
+	note := func(key string) func(*infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Annotations = map[string]string{key: "x"} }
+	}
+	ready := func(status metav1.ConditionStatus, reason, message string) func(*infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) {
+			c.Status.Conditions = []metav1.Condition{{
+				Type: clusterv1.ReadyCondition, Status: status, Reason: reason, Message: message,
+			}}
+		}
+	}
+	tests := []struct {
+		name   string
+		change func(*infrav1.VCDCluster)
+		wakes  bool
+	}{
+		{"nothing", func(*infrav1.VCDCluster) {}, false},
+		{"that a disk was detached from one of them", note(infrav1.DetachedDiskAnnotationPrefix + "d"), false},
+		{"the vApps that VMs were made in", note(infrav1.VAppsAnnotation), false},
+		{"that a vApp was created", note(infrav1.VAppCreatedAnnotation), false},
+		{"when one of them was gone last", note(infrav1.LastGoneAnnotation), false},
+		{"that VMs of several clusters are missing", note(infrav1.GoneStoppedAnnotation), false},
+		{"another message of a condition", ready(metav1.ConditionTrue, infrav1.ReadyReason, "other"), false},
+		{"that a person acknowledged what is gone", note(infrav1.GoneAcknowledgedAnnotation), true},
+		{"that it is paused", note(clusterv1.PausedAnnotation), true},
+		{"its spec", func(c *infrav1.VCDCluster) { c.Generation++ }, true},
+		{
+			"that VCD cannot be asked any more",
+			ready(metav1.ConditionUnknown, infrav1.CredentialsRefusedReason, ""), true,
+		},
+		{"the VDC", func(c *infrav1.VCDCluster) {
+			c.Status.OVDC = &infrav1.ResourceReference{ID: "urn:other"}
+		}, true},
+		{"its deletion", func(c *infrav1.VCDCluster) { c.DeletionTimestamp = &metav1.Time{} }, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			before := &infrav1.VCDCluster{ObjectMeta: controllertest.Meta("vc1")}
+			ready(metav1.ConditionTrue, infrav1.ReadyReason, "")(before)
+			after := before.DeepCopy()
+			tt.change(after)
+
+			wakes := machine.ClusterConcernsMachines().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+
+			g.Expect(wakes).To(Equal(tt.wakes))
+		})
+	}
+}
+
+// A countingReader counts reads of Secrets.
+type countingReader struct {
+	client.Reader
+
+	secrets int
+}
+
+// Get implements client.Reader.
+func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
+	opts ...client.GetOption,
+) error {
+	if _, ok := obj.(*corev1.Secret); ok {
+		r.secrets++
+	}
+	return r.Reader.Get(ctx, key, obj, opts...)
+}
+
+func TestPassesOfMachinesReadNoSecretAgain(t *testing.T) {
+	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
+	reads := &countingReader{Reader: w.Client}
+	w.Machine.Live, w.Machine.Identities.Live = reads, reads
+	w.Ready("a", "b")
+	w.Expect(reads.secrets).To(BeNumerically("<=", 1+2*2),
+		"the credentials, and the bootstrap data of each when it is checked and when it is written")
+	reads.secrets = 0
+
+	for i := range 10 {
+		passAt(w, time.Duration(i)*machine.InventoryEvery, "a")
+		passAt(w, time.Duration(i)*machine.InventoryEvery, "b")
+	}
+
+	w.Expect(reads.secrets).To(BeZero())
+	secret := w.Secret("tenant-credentials")
+	secret.Data["password"] = []byte("other")
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+	passAt(w, 10*machine.InventoryEvery, "a")
+	passAt(w, 10*machine.InventoryEvery, "b")
+	w.Expect(reads.secrets).To(Equal(1), "a change is seen")
 }

@@ -132,7 +132,7 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	identities := session.Identities{
 		Client: w.Client, Live: w.Client, Namespace: "capvcd-system",
-		Accounts: &session.Accounts{},
+		Accounts: &session.Accounts{}, Secrets: session.NewSecrets(w.Client),
 	}
 	sessions := session.Of(pool)
 	w.Identity = &identity.Reconciler{Client: w.Client, Identities: identities, Logout: pool.Logout, Recorder: recorder}

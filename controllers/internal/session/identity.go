@@ -28,6 +28,8 @@ type Identities struct {
 	Client client.Client
 	// Live reads Secrets, which no cache holds.
 	Live client.Reader
+	// Secrets are those that were read for logins; nil: each is read anew.
+	Secrets *Secrets
 	// Namespace is where the Secrets of VCDClusterIdentities are.
 	Namespace string
 	// Accounts are the service accounts that are logged in with. All Identities of a process share them.
@@ -66,7 +68,7 @@ func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.
 	if out := identity.covers(spec); out != phases.Done {
 		return l, out, nil
 	}
-	secret, out, err := i.Secret(ctx,
+	secret, out, err := i.known(ctx,
 		types.NamespacedName{Namespace: identity.secretNamespace, Name: identity.SecretRef.Name}, l.name)
 	if err != nil || out != phases.Done {
 		return l, out, err
