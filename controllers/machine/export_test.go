@@ -25,10 +25,9 @@ const (
 var (
 	PhasesOf = phasesOf
 
-	ClusterConcernsMachines = clusterConcernsMachines
-	ReconcileVM             = reconcileVM
-	ReleaseMachine          = releaseMachine
-	Specs                   = specs
+	ReconcileVM    = reconcileVM
+	ReleaseMachine = releaseMachine
+	Specs          = specs
 )
 
 // NewScope returns a scope that has observed nothing yet but VMs of the machine's name.

@@ -5,12 +5,16 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -117,4 +121,38 @@ func Watched(obj client.Object, filter string) bool {
 func ExternallyManaged(c *infrav1.VCDCluster) bool {
 	_, labelled := c.Labels[clusterv1.ManagedByAnnotation]
 	return labelled || annotations.IsExternallyManaged(c)
+}
+
+// ClusterConcernsMachines passes those changes of a VCDCluster that concern its machines. Notes on it, which each of the
+// machines may leave there, concern none.
+func ClusterConcernsMachines() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*infrav1.VCDCluster)
+		after, isCluster := e.ObjectNew.(*infrav1.VCDCluster)
+		return !ok || !isCluster || !equality.Semantic.DeepEqual(concerning(before), concerning(after))
+	}}
+}
+
+// forMachines are the annotations of a VCDCluster that concern its machines.
+var forMachines = []string{
+	clusterv1.PausedAnnotation, clusterv1.ManagedByAnnotation, infrav1.GoneAcknowledgedAnnotation,
+}
+
+// concerning returns what concerns machines in a VCDCluster. Its Ready shows when VCD can be asked again.
+func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
+	found := infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{
+		UID: c.UID, Generation: c.Generation, DeletionTimestamp: c.DeletionTimestamp, Labels: c.Labels,
+		Annotations: map[string]string{},
+	}}
+	for _, key := range forMachines {
+		if value, ok := c.Annotations[key]; ok {
+			found.Annotations[key] = value
+		}
+	}
+	found.Status.Initialization = c.Status.Initialization
+	found.Status.OVDC, found.Status.OVDCNetwork = c.Status.OVDC, c.Status.OVDCNetwork
+	if ready := conditions.Get(c, clusterv1.ReadyCondition); ready != nil {
+		found.Status.Conditions = []metav1.Condition{{Status: ready.Status, Reason: ready.Reason}}
+	}
+	return found
 }
