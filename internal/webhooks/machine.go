@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -23,8 +24,9 @@ func machineValidator() *validator[*infrav1.VCDMachine] {
 		spec: func(m *infrav1.VCDMachine) any { return m.Spec },
 		rules: func(m *infrav1.VCDMachine) field.ErrorList {
 			errs := machineSpecErrors(&m.Spec, field.NewPath("spec"))
-			return append(errs, vmNameErrors(m)...)
+			return slices.Concat(errs, vmNameErrors(m), recordedErrors(m))
 		},
+		recorded: recordedChangeErrors,
 		changes: func(_ context.Context, oldM, newM *infrav1.VCDMachine) (field.ErrorList, error) {
 			return diskChangeErrors(&oldM.Spec, &newM.Spec), nil
 		},
@@ -36,7 +38,8 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 		kind: "VCDMachineTemplate",
 		spec: func(t *infrav1.VCDMachineTemplate) any { return t.Spec },
 		rules: func(t *infrav1.VCDMachineTemplate) field.ErrorList {
-			return machineSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+			errs := machineSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+			return append(errs, recordedInTemplateErrors(t)...)
 		},
 		changes: func(ctx context.Context, _, t *infrav1.VCDMachineTemplate) (field.ErrorList, error) {
 			return templateUnchanged(ctx, t, "make a new VCDMachineTemplate and name it in the infrastructureRef")

@@ -25,6 +25,8 @@ type validator[T client.Object] struct {
 	rules func(obj T) field.ErrorList
 	// changes returns what may not be changed; may be nil.
 	changes func(ctx context.Context, oldObj, newObj T) (field.ErrorList, error)
+	// recorded returns what is wrong with what a controller recorded, also of an object that is deleted; may be nil.
+	recorded func(oldObj, newObj T) field.ErrorList
 	// warnings returns what is allowed but unwise; may be nil.
 	warnings func(obj T) admission.Warnings
 }
@@ -41,6 +43,9 @@ func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warni
 // validated.
 func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (admission.Warnings, error) {
 	errs := switchErrors(oldObj.GetAnnotations(), newObj)
+	if v.recorded != nil {
+		errs = append(errs, v.recorded(oldObj, newObj)...)
+	}
 	if !newObj.GetDeletionTimestamp().IsZero() || equality.Semantic.DeepEqual(v.spec(oldObj), v.spec(newObj)) {
 		return nil, v.invalid(newObj, errs)
 	}

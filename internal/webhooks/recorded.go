@@ -1,0 +1,67 @@
+package webhooks
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// recordedAnnotations are what the identity of a machine's VM hangs on. The controller writes each once. They are
+// annotations because those survive a move to another management cluster, where the object is created with them.
+var recordedAnnotations = []string{
+	infrav1.InstanceIDAnnotation, infrav1.VMNameAnnotation, infrav1.PoweredOnAnnotation,
+}
+
+// recordedErrors returns what is wrong with the annotations that identify the VM of a machine.
+func recordedErrors(m *infrav1.VCDMachine) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range recordedAnnotations {
+		value, ok := m.Annotations[key]
+		if !ok {
+			continue
+		}
+		at := field.NewPath("metadata", "annotations").Key(key)
+		switch _, err := time.Parse(time.RFC3339, value); {
+		case key == infrav1.PoweredOnAnnotation && err != nil:
+			errs = append(errs, field.Invalid(at, value, "is no time: the controller writes it, leave it out"))
+		case value == "" || strings.ContainsAny(value, " \t\n"):
+			errs = append(errs, field.Invalid(at, value, "must be a word: the controller writes it, leave it out"))
+		}
+	}
+	return errs
+}
+
+// recordedChangeErrors refuses changes of the annotations that identify the VM of a machine. An instance id that is added
+// is the object's own: any other would make it the owner of another machine's VM.
+func recordedChangeErrors(before, m *infrav1.VCDMachine) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range recordedAnnotations {
+		was, had := before.Annotations[key]
+		is, has := m.Annotations[key]
+		at := field.NewPath("metadata", "annotations").Key(key)
+		switch {
+		case had && (!has || was != is):
+			errs = append(errs, field.Forbidden(at, "is immutable: it identifies the VM of the machine"))
+		case !had && has && key == infrav1.InstanceIDAnnotation && is != string(m.UID):
+			errs = append(errs, field.Forbidden(at, "must be the UID of the VCDMachine: the controller writes it"))
+		case !had && has && key == infrav1.PoweredOnAnnotation && m.Spec.ProviderID == "":
+			errs = append(errs, field.Forbidden(at, "needs a VM, and the VCDMachine has none: the controller writes it"))
+		}
+	}
+	return append(errs, without(recordedErrors(m), recordedErrors(before))...)
+}
+
+// recordedInTemplateErrors refuses to give all machines of a template the identity of one VM.
+func recordedInTemplateErrors(t *infrav1.VCDMachineTemplate) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range recordedAnnotations {
+		if _, ok := t.Spec.Template.ObjectMeta.Annotations[key]; ok {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "metadata", "annotations").Key(key),
+				"identifies the VM of one machine: the controller writes it, leave it out"))
+		}
+	}
+	return errs
+}
