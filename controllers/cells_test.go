@@ -237,7 +237,13 @@ func TestClustersOfOneSiteDoNotWaitForAnother(t *testing.T) {
 		}
 	}()
 	w.Eventually(w.Sim.Requests, controllertest.Patience, "5ms").ShouldNot(BeEmpty())
-	eventuallyTenant(w, "locked-out", infrav1.CredentialsRefusedReason)
+	w.Eventually(func(g Gomega) {
+		g.Expect(pass(w.Ctx, w, "locked-out")).To(Succeed())
+		c := &infrav1.VCDCluster{}
+		key := client.ObjectKey{Namespace: controllertest.Namespace, Name: "locked-out"}
+		g.Expect(w.Client.Get(w.Ctx, key, c)).To(Succeed())
+		g.Expect(conditions.GetReason(c, clusterv1.ReadyCondition)).To(Equal(infrav1.CredentialsRefusedReason))
+	}, controllertest.Patience, "5ms").Should(Succeed())
 	eventuallyTenant(w, "near", infrav1.ReadyReason)
 	w.Expect(w.Sim.Requests()).To(HaveEach(HaveField("Status", 0)), "the other site has not answered yet")
 	cancel()
