@@ -30,8 +30,9 @@ type CloudProviderSpec struct {
 	// +optional
 	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
 
-	// image is the reference of the cloud controller manager's image, with its registry; the manager's if empty. Without
-	// tag and digest it has the manager's tag, and follows its upgrades: registry.example.com/mirror/cloud-controller.
+	// image is the reference of the cloud controller manager's image, with its registry; the manager's default if
+	// empty. Without tag and digest, as in registry.example.com/mirror/ccm, it has the manager's tag and follows its
+	// upgrades.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

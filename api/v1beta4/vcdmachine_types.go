@@ -76,8 +76,8 @@ type VCDMachineSpec struct {
 	// +kubebuilder:default={transport: GuestInfo, templateMode: Standard}
 	Bootstrap BootstrapSpec `json:"bootstrap,omitempty,omitzero"`
 
-	// powerOffPolicy is what to do when the VM is powered off: Report, which is the default, sets Ready to False; PowerOn
-	// powers it on again. Mutable in place.
+	// powerOffPolicy is what to do when the VM is powered off: Report, which is the default, sets Ready to False;
+	// PowerOn powers it on again. Mutable in place.
 	// +optional
 	// +kubebuilder:default=Report
 	PowerOffPolicy PowerOffPolicy `json:"powerOffPolicy,omitempty"`

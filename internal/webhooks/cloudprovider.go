@@ -18,7 +18,8 @@ func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 		errs = append(errs, repositoryErrors(image, path.Child("cloudProvider", "image"))...)
 		if strings.HasSuffix(image, ":latest") {
 			errs = append(errs, invalid(path.Child("cloudProvider", "image"), image,
-				"must not have the tag latest, which changes its meaning: leave the tag out for the manager's version")...)
+				"must not have the tag latest, which changes its meaning: leave the tag out for the manager's "+
+					"version")...)
 		}
 	}
 	errs = append(errs, balancerErrors(&spec.LoadBalancer, path.Child("loadBalancer"))...)

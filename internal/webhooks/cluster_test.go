@@ -150,7 +150,8 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		{"one with a tag", ccm("registry.example.com/mirror/ccm:v2.0.0"), nil, ""},
 		{"one without a registry", ccm("ccm:v2.0.0"), []string{"spec.cloudProvider.image"}, "begin with a registry"},
 		{
-			"one that changes", ccm("registry.example.com/ccm:latest"), []string{"spec.cloudProvider.image"},
+			"one that changes", ccm("registry.example.com/ccm:latest"),
+			[]string{"spec.cloudProvider.image"},
 			"the tag latest",
 		},
 		{
@@ -291,8 +292,11 @@ func TestVCDClusterValues(t *testing.T) {
 		{"a VDC is no network", func(c *infrav1.VCDCluster) {
 			c.Spec.OVDC = "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 		}, []string{"spec.ovdc"}, "urn:vcloud:vdc:<UUID>"},
-		{"a URN is whole", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "urn:vcloud:network:0dd1f8c2" },
-			[]string{"spec.ovdcNetwork"}, "urn:vcloud:network:<UUID>"},
+		{
+			"a URN is whole", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "urn:vcloud:network:0dd1f8c2" },
+			[]string{"spec.ovdcNetwork"},
+			"urn:vcloud:network:<UUID>",
+		},
 
 		{"an image has registry and tag", image("registry.example.com:5000/kube-vip/kube-vip:v1.0.0"), nil, ""},
 		{"an image has registry and digest", image("ghcr.io/kube-vip/kube-vip@sha256:0123456789abcdef"), nil, ""},

@@ -169,7 +169,8 @@ func TestSwitchesThatHaveNoEffectAreRefused(t *testing.T) {
 		{"one that is set", nil, map[string]string{key: "true"}, nil},
 		{"one that is unset", map[string]string{key: "true"}, map[string]string{key: "false"}, nil},
 		{
-			"one with another value, though the object is deleted", nil, map[string]string{key: "yes"},
+			"one with another value, though the object is deleted", nil,
+			map[string]string{key: "yes"},
 			[]string{"metadata.annotations[" + key + "]"},
 		},
 		{"one that was admitted before", map[string]string{key: "yes"}, map[string]string{key: "yes"}, nil},

@@ -1,0 +1,153 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// uuid1 and uuid2 are ids of something in VCD.
+const (
+	uuid1 = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+	uuid2 = "1dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+)
+
+// specs are objects that exist in VCD, and two values of each field of their specs, which are neither the default.
+var specs = map[string]struct {
+	base, existing string
+	values         map[string][2]string
+}{
+	"VCDCluster": {
+		clusterYAML, `{spec: {infraID: ` + uuid1 + `, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
+		map[string][2]string{
+			"infraID":      {uuid1, uuid2},
+			"site":         {`"https://one.example.com"`, `"https://two.example.com"`},
+			"org":          {"one", "two"},
+			"ovdc":         {"one", "two"},
+			"ovdcNetwork":  {"one", "two"},
+			"identityRef":  {"{name: one}", "{name: two}"},
+			"vApp":         {"{name: one}", "{layout: PerCluster}"},
+			"rde":          {"{mode: Project}", "{useAsManagementCluster: true}"},
+			"proxy":        {`{httpProxy: "http://one"}`, `{httpProxy: "http://two"}`},
+			"loadBalancer": {"{mode: Disabled}", "{ipSpace: two}"},
+			"endpoint": {
+				"{type: External}", "{type: EdgeGateway, edgeGateway: {ipSpace: two}}",
+			},
+			"controlPlaneEndpoint": {
+				"{host: 192.168.100.200, port: 6443}", "{host: 192.168.100.200, port: 443}",
+			},
+			"cloudProvider":         {"{mode: External}", "{image: registry.example.com/ccm}"},
+			"orphanedDiskPolicy":    {"Delete", "Retain"},
+			"failureDomainSelector": {"{}", "{matchLabels: {a: b}}"},
+		},
+	},
+	"VCDMachine": {
+		machineYAML, `{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `"}}`,
+		map[string][2]string{
+			"providerID": {
+				`"vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `"`,
+				`"vmware-cloud-director://urn:vcloud:vm:` + uuid2 + `"`,
+			},
+			"catalog":                {"one", "two"},
+			"template":               {"one", "two"},
+			"sizingPolicy":           {"one", "two"},
+			"placementPolicy":        {"one", "two"},
+			"storageProfile":         {"one", "two"},
+			"diskSize":               {"40Gi", "80Gi"},
+			"networks":               {"[{name: one}]", "[{name: two}]"},
+			"vmNamingTemplate":       {"one", "two"},
+			"bootstrap":              {"{templateMode: Legacy}", "{transport: OVFProperties}"},
+			"powerOffPolicy":         {"PowerOn", "Report"},
+			"shutdownTimeoutSeconds": {"0", "1"},
+			"vmMetadata":             {"{a: one}", "{a: two}"},
+		},
+	},
+	"VCDIdentity": {identityYAML, `{}`, identityValues},
+	"VCDClusterIdentity": {clusterIdentityYAML, `{}`, with(identityValues, map[string][2]string{
+		"orgs":              {"[one]", "[two]"},
+		"allowedNamespaces": {"{list: [one]}", "{selector: {}}"},
+	})},
+	"VCDFailureDomain": {failureDomainYAML, `{}`, map[string][2]string{
+		"region":          {"one", "two"},
+		"zone":            {"one", "two"},
+		"ovdc":            {"one", "two"},
+		"placementPolicy": {"one", "two"},
+	}},
+	"VCDDeploymentZone": {deploymentZoneYAML, `{}`, map[string][2]string{
+		"failureDomain":       {"one", "two"},
+		"site":                {`"https://one.example.com"`, `"https://two.example.com"`},
+		"org":                 {"one", "two"},
+		"identityRef":         {"{name: one}", "{name: two}"},
+		"controlPlane":        {"false", "true"},
+		"placementConstraint": {"{catalog: one}", "{catalog: two}"},
+	}},
+}
+
+var identityValues = map[string][2]string{
+	"site":              {`"https://one.example.com"`, `"https://two.example.com"`},
+	"secretRef":         {"{name: one}", "{name: two}"},
+	"type":              {"ServiceAccount", "User"},
+	"tls":               {"{caBundle: one}", "{insecureSkipVerify: true}"},
+	"shareWithClusters": {"true", "false"},
+}
+
+func with(values, more map[string][2]string) map[string][2]string {
+	all := maps.Clone(values)
+	maps.Copy(all, more)
+	return all
+}
+
+// TestTheClassOfAFieldIsTrue holds what each field of a spec says of itself against what the API server admits once
+// the object exists in VCD. A template as a whole is immutable, which the webhook holds.
+func TestTheClassOfAFieldIsTrue(t *testing.T) {
+	for kind, c := range loadCRDs(t) {
+		if strings.HasSuffix(kind, "Template") {
+			continue
+		}
+		spec := fieldAt(&c.definition.Spec, "spec")
+		for name, field := range spec.Properties {
+			t.Run(kind+".spec."+name, func(t *testing.T) {
+				NewWithT(t).Expect(specs[kind].values).To(HaveKey(name), "a field without values")
+				values := specs[kind].values[name]
+				checkClass(t, c, kind, name, field.Description, values[0], values[1])
+				if slices.Contains(spec.Required, name) {
+					return
+				}
+				checkClass(t, c, kind, name, field.Description, values[0], "")
+				if !byController.MatchString(field.Description) {
+					checkClass(t, c, kind, name, field.Description, "", values[0])
+				}
+			})
+		}
+	}
+}
+
+var (
+	immutable    = regexp.MustCompile(`(?i)\bimmutable\b`)
+	byController = regexp.MustCompile(`(?i)written by the controller`)
+)
+
+// checkClass changes a field of an object of a kind from one value to another; an empty one is none.
+func checkClass(t *testing.T, c *crd, kind, name, description, from, to string) {
+	t.Helper()
+	g := NewWithT(t)
+	object := func(value string) map[string]any {
+		return parse(t, specs[kind].base, specs[kind].existing, `{spec: {`+name+`: }}`, `{spec: {`+name+`: `+value+`}}`)
+	}
+	if errs := c.admit(t, object(from), nil); len(errs) > 0 {
+		g.Expect(from).To(BeEmpty(), "%v", errs)
+		return // There is no object without the field.
+	}
+
+	errs := c.admit(t, object(to), object(from))
+
+	if immutable.MatchString(description) {
+		g.Expect(fieldsOf(errs)).To(ContainElement("spec."+name), "%q to %q", from, to)
+		return
+	}
+	g.Expect(errs).To(BeEmpty(), "%q to %q", from, to)
+}
