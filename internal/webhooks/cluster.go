@@ -25,7 +25,7 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
 			if c.Spec.Endpoint.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {
 				return admission.Warnings{"spec.controlPlaneEndpoint: an endpoint of type External is waited for " +
-					"until host and port are set"}
+					"until its host is set"}
 			}
 			return nil
 		},

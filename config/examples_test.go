@@ -1,0 +1,52 @@
+package config
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// example matches an indented or plain block of YAML in a page.
+var example = regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```$")
+
+// bases have what pages leave out in examples.
+var bases = map[string]string{
+	"VCDCluster": clusterYAML, "VCDClusterTemplate": clusterTemplateYAML,
+	"VCDMachine": machineYAML, "VCDMachineTemplate": machineTemplateYAML,
+	"VCDIdentity": identityYAML, "VCDClusterIdentity": clusterIdentityYAML,
+	"VCDFailureDomain": failureDomainYAML, "VCDDeploymentZone": deploymentZoneYAML,
+}
+
+// TestExamplesInPagesAreAdmitted holds that the API server takes each object of ours that a page shows.
+func TestExamplesInPagesAreAdmitted(t *testing.T) {
+	g := NewWithT(t)
+	crds, found := loadCRDs(t), 0
+	g.Expect(filepath.WalkDir("../docs", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		page, err := os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, block := range example.FindAllStringSubmatch(string(page), -1) {
+			for text := range strings.SplitSeq(block[1], "---\n") {
+				if !strings.Contains(text, "apiVersion: "+infrav1.GroupVersion.String()) {
+					continue
+				}
+				kind, _ := parse(t, text)["kind"].(string)
+				g.Expect(bases).To(HaveKey(kind), "%s: %s", path, text)
+				object := parse(t, bases[kind], text)
+				g.Expect(crds[kind].admit(t, object, nil)).To(BeEmpty(), "%s: %s", path, text)
+				found++
+			}
+		}
+		return nil
+	})).To(Succeed())
+	g.Expect(found).To(BeNumerically(">", 5))
+}
