@@ -15,10 +15,14 @@ const (
 
 // ClassTransform makes an informer of Services show those of a load balancer class as if they had none, and, if only
 // they are ours, those without a class as if they had another's. What is stored stays as it is: what is written are
-// differences between two such objects. It may be applied to an object any number of times.
+// differences between two such objects. It may be applied to an object any number of times. Who manages
+// which field is left out of the cache.
 func ClassTransform(class string, only bool) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		service, ok := obj.(*corev1.Service)
+		if ok {
+			service.ManagedFields = nil
+		}
 		if !ok || service.Annotations[claimedAnnotation] != "" {
 			return obj, nil
 		}

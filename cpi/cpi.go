@@ -65,6 +65,9 @@ func New(o Options) (*Cloud, error) {
 	if err := services.Informer().SetTransform(ClassTransform(o.Class, o.ClassOnly)); err != nil {
 		return nil, fmt.Errorf("choosing Services by their class: %w", err)
 	}
+	if err := nodes.Informer().SetTransform(slimNode); err != nil {
+		return nil, fmt.Errorf("choosing what is cached of Nodes: %w", err)
+	}
 	outages := NewOutages(OutageOptions{
 		Explain: o.Explain, Recorder: o.Recorder, Self: o.Self, Services: services.Lister(), Defaults: o.Services,
 		Clock: o.Clock,
