@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 		"concurrent-service-syncs":   "10",
 		"authentication-skip-lookup": "true", "leader-elect-resource-name": "cloud-controller-manager",
 		"leader-elect-resource-namespace": "kube-system",
-		"allow-untagged-cloud":            "false", "vcd-task-poll": "2s", "probe-address": ":10268",
+		"allow-untagged-cloud":            "false", "vcd-task-poll": "750ms", "probe-address": ":10268",
 	} {
 		flag := command.Flags().Lookup(name)
 		g.Expect(flag).NotTo(BeNil(), name)

@@ -42,7 +42,7 @@ func vcdProvider() provider {
 func (f *vcdFlags) add(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.wireLog, "vcd-wire-log-duration", 10*time.Minute, "How long calls to VCD are logged after "+
 		"the signal SIGUSR1, or until a second one. At --v=7 they are logged always.")
-	fs.DurationVar(&f.taskPoll, "vcd-task-poll", 2*time.Second,
+	fs.DurationVar(&f.taskPoll, "vcd-task-poll", 750*time.Millisecond,
 		"How often running tasks are asked for, all by one call.")
 }
 
