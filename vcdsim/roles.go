@@ -125,9 +125,13 @@ func visibleRights(r *request) []any {
 	for _, x := range rights {
 		out = append(out, rightJSON(r, x))
 	}
+	known := map[string]bool{}
 	for _, d := range r.sim.store.documents[typesPath] {
 		for _, x := range typeRights(d.body) {
-			out = append(out, rightJSON(r, x))
+			if !known[x.name] { // versions of a type share their rights
+				out = append(out, rightJSON(r, x))
+			}
+			known[x.name] = true
 		}
 	}
 	return out
