@@ -33,6 +33,7 @@ func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	}{
 		{"on all gateways, also what a cloud controller manager that works on makes again", testMadeAgain},
 		{"also if the manager is killed at each step", testKilledWhileRemoving},
+		{"also if the manager is killed while VCD is silent", testKilledInAnOutage},
 		{"but not with the annotation that keeps them", testLoadBalancersKept},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -90,6 +91,28 @@ func testKilledWhileRemoving(t *testing.T) {
 		c.g.Expect(k.Killed(vcdsim.Arrived, w)).To(BeTrue(), "the manager was not killed before %v", w)
 		c.g.Expect(k.Killed(vcdsim.Worked, w)).To(BeTrue(), "the manager was not killed after %v", w)
 	}
+}
+
+func testKilledInAnOutage(t *testing.T) {
+	t.Helper()
+	c := newBalancedCluster(t, newReplica(t, "outage", quickPoll))
+	c.serves()
+	c.Faults().Add(vcdsim.Fault{
+		Operation: "GET /cloudapi/1.0.0/edgeGateways*", User: managersUser, Status: http.StatusServiceUnavailable,
+	})
+	c.delete()
+	c.diesWithItsMachines()
+	for range 2 {
+		c.g.Eventually(c.unanswered, ages, "100ms").Should(BeTrue())
+		c.g.Expect(c.replica.Kill()).To(Succeed())
+		c.g.Expect(c.replica.Start(t.Context())).To(Succeed())
+	}
+	c.g.Expect(c.made()).NotTo(BeEmpty())
+	c.Faults().Clear()
+
+	c.gone()
+
+	c.g.Expect(c.made()).To(BeEmpty())
 }
 
 func testLoadBalancersKept(t *testing.T) {
@@ -226,6 +249,12 @@ func (c *balancedCluster) gone() {
 func (c *balancedCluster) lastLook() (bool, error) {
 	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
 	return strings.HasPrefix(state, "False "+infrav1.LastLookReason), err
+}
+
+// unanswered reports whether the removal of load balancers waits for VCD.
+func (c *balancedCluster) unanswered() (bool, error) {
+	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
+	return strings.HasPrefix(state, "Unknown "), err
 }
 
 // balancing reports whether a request is about load balancers.

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -94,7 +95,7 @@ func (s *Stack) installRest(ctx context.Context, m *Manager) error {
 
 // writeIdentity gives the manager a kubeconfig with a token of its service account.
 func (s *Stack) writeIdentity(ctx context.Context, m *Manager) error {
-	namespace, name := m.components.namespace.GetName(), m.components.serviceAccount()
+	namespace, name := m.components.namespace.GetName(), cmp.Or(m.account, m.components.serviceAccount())
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	accounts := s.clients.CoreV1().ServiceAccounts(namespace)
 	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -160,5 +161,5 @@ func versionOf(part Part) string {
 }
 
 func (m *Manager) kubeconfig() string {
-	return filepath.Join(m.stack.dir, "pki", m.components.provider+".kubeconfig")
+	return filepath.Join(m.stack.dir, "pki", m.components.provider+m.account+".kubeconfig")
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
 
@@ -25,6 +27,7 @@ type Manager struct {
 	install    ProviderInstall
 	ports      managerPorts
 	replica    string // its name; empty for the first, which webhooks call
+	account    string // its service account; empty: the provider's
 
 	mu      sync.Mutex
 	process *process.Process
@@ -57,6 +60,19 @@ func (m *Manager) Replica(ctx context.Context, name string, args ...string) (*Ma
 	defer m.stack.mu.Unlock()
 	m.stack.managers = append(m.stack.managers, replica)
 	return replica, nil
+}
+
+// As makes a replica, before it starts, work as another service account in the provider's namespace. The account has what
+// the objects grant it.
+func (m *Manager) As(ctx context.Context, account string, objects ...unstructured.Unstructured) error {
+	m.account = account
+	if err := m.stack.Apply(ctx, objects...); err != nil {
+		return err
+	}
+	if err := m.stack.AwaitRights(ctx, objects...); err != nil {
+		return err
+	}
+	return m.stack.writeIdentity(ctx, m)
 }
 
 // Name is the provider's name, such as infrastructure-vcd, with that of a replica.
