@@ -275,8 +275,15 @@ func (s *scope) createKubeVIPSecret(ctx context.Context, key client.ObjectKey, d
 	if err := controllerutil.SetControllerReference(s.vcdCluster, secret, s.Client.Scheme()); err != nil {
 		return phases.Done, fmt.Errorf("owning Secret %s: %w", key, err)
 	}
+	spoofGuard, err := s.session.SpoofGuard(ctx, s.network.Ref)
+	if err != nil {
+		return phases.Done, err
+	}
 	if err := s.Client.Create(ctx, secret); err != nil {
 		return phases.Done, fmt.Errorf("creating Secret %s: %w", key, err)
+	}
+	if spoofGuard != "" {
+		vipMayBeFiltered(s.Recorder, s.vcdCluster, s.network.Name, spoofGuard)
 	}
 	return phases.Done, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestForeignKubeVIPSecretIsLeftAlone(t *testing.T) {
@@ -29,6 +30,34 @@ func TestForeignKubeVIPSecretIsLeftAlone(t *testing.T) {
 	w.Expect(secret.OwnerReferences).To(BeEmpty())
 	w.Expect(w.Client.Delete(w.Ctx, secret)).To(Succeed())
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+func TestASpoofGuardProfileOfTheNetworkIsReportedOnce(t *testing.T) {
+	for profile, reported := range map[string]bool{"strict": true, "default-spoofguard-profile": false, "": false} {
+		t.Run("profile "+profile, func(t *testing.T) {
+			model := vcdsim.K8sTenant()
+			if profile != "" {
+				model.Orgs[1].VDCs[0].Networks[0].Fields = map[string]any{"segmentProfiles": map[string]any{
+					"spoofGuardProfile": map[string]any{"id": "1", "name": profile},
+				}}
+			}
+			w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})
+			warned := ContainElement(And(ContainSubstring("VirtualIPMayBeFiltered"), ContainSubstring(profile)))
+
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+			if !reported {
+				w.Expect(w.EventTexts()).NotTo(warned)
+				return
+			}
+			w.Expect(w.EventTexts()).To(warned)
+			w.Sim.ResetCounters()
+			_, err := w.ReconcileCluster()
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(w.EventTexts()).NotTo(warned)
+			w.Expect(w.Sim.Counters()).NotTo(HaveKey(ContainSubstring("segmentProfiles")), "not in each pass")
+		})
+	}
 }
 
 func TestKubeVIPSecretIsTakenBack(t *testing.T) {

@@ -15,6 +15,14 @@ func endpointKnown(r events.EventRecorder, c *infrav1.VCDCluster) {
 	phases.Happened(r, c, "EndpointKnown", "The control-plane endpoint is "+c.Spec.ControlPlaneEndpoint.String())
 }
 
+// vipMayBeFiltered records that the network of c has a SpoofGuard profile, which may filter the virtual IP.
+func vipMayBeFiltered(r events.EventRecorder, c *infrav1.VCDCluster, network, profile string) {
+	r.Eventf(c, nil, corev1.EventTypeWarning, "VirtualIPMayBeFiltered", "VirtualIPMayBeFiltered", "%s",
+		phases.Shorten("Network "+network+" has the SpoofGuard profile "+profile+": if it is enabled, NSX drops "+
+			"what comes from the virtual IP. Ask the provider to allow several addresses for each port, or for NSX's "+
+			"default profile"))
+}
+
 // balancersDeleted records what of the load balancers of c was removed.
 func balancersDeleted(r events.EventRecorder, c *infrav1.VCDCluster, where string, what []string) {
 	phases.Happened(r, c, "LoadBalancersDeleted", "Removed from "+where+": "+phases.Few(what))

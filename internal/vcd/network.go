@@ -141,6 +141,28 @@ func (n *Networks) dhcpPools(ctx context.Context, network Ref) ([]AddressRange, 
 	return ranges, nil
 }
 
+// defaultSpoofGuard is NSX's own SpoofGuard profile, which lets all addresses pass.
+const defaultSpoofGuard = "default-spoofguard-profile"
+
+// SpoofGuard returns the name of the SpoofGuard segment profile that the provider gave a network (VCD 10.3.2), empty if
+// it is NSX's own or the user is not shown it. What is in a profile only providers see.
+func (n *Networks) SpoofGuard(ctx context.Context, network Ref) (string, error) {
+	var doc struct {
+		Profile *wireRef `json:"spoofGuardProfile"`
+	}
+	err := n.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/segmentProfiles", "", &doc)
+	switch {
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrForbidden), errors.Is(err, ErrInvalid):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading segment profiles of network %s: %w", network.Name, err)
+	}
+	if profile := refOf(doc.Profile); profile.Name != defaultSpoofGuard {
+		return profile.Name, nil
+	}
+	return "", nil
+}
+
 func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
 	found := Network{Ref: Ref{ID: n.ID, Name: n.Name}}
 	if n.Connection != nil && isURN(n.Connection.RouterRef.ID) {

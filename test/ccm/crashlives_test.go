@@ -3,6 +3,7 @@ package ccm
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -42,6 +43,7 @@ func crashCases() []crashCase {
 			}},
 			start: startRanges, rest: func(w *fixture) []string { return w.vcd().firewall() },
 		},
+		{name: "another-address", start: startAnotherAddress},
 		{name: "move-to-arm", start: startMove(twoArm, oneArm)},
 		{name: "move-to-spaces", start: startMove(oneArm, ipSpaces)},
 		{
@@ -182,6 +184,18 @@ func startRanges(t *testing.T, w *fixture) (*service, []flow, []flow) {
 		}},
 		{"delete", (*service).delete},
 	}, nil
+}
+
+// startAnotherAddress gives virtual services that share an address another one, which VCD takes only for new ones.
+func startAnotherAddress(t *testing.T, w *fixture) (*service, []flow, []flow) {
+	t.Helper()
+	s := w.service(t, "web", by(twoArm), ports(port("http", 80), port("https", 443)))
+	s.served()
+	const address = "100.64.1.77"
+	return s, []flow{{"move", func(s *service) {
+		s.change(func(svc *corev1.Service) { svc.Spec.LoadBalancerIP = address })
+		s.g.Eventually(s.unserved, s.patience, poll).Should(HaveExactElements(netip.MustParseAddr(address)))
+	}}}, []flow{{"delete", (*service).delete}}
 }
 
 // startMove moves a load balancer from one gateway to another.
