@@ -81,15 +81,15 @@ func New(o Options) (*Cloud, error) {
 	if o.Balancer == nil {
 		return c, nil
 	}
-	watched := Watch(o.Balancer, o.Clock)
+	balancer := outages.Balancer(o.Balancer)
 	c.balancers = NewLoadBalancers(LoadBalancerOptions{
-		Balancer: outages.Balancer(watched), Defaults: o.Services, Client: o.Client, Recorder: o.Recorder, Self: o.Self,
+		Balancer: balancer, Defaults: o.Services, Client: o.Client, Recorder: o.Recorder, Self: o.Self,
 		Drift:    o.Drift,
 		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(), Clock: o.Clock,
 		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
 	})
 	c.starters = append(c.starters, c.balancers)
-	for _, collector := range []prometheus.Collector{watched, c.balancers.Collector()} {
+	for _, collector := range []prometheus.Collector{balancer, c.balancers.Collector()} {
 		if err := o.Metrics.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}

@@ -1,17 +1,11 @@
 package cpi
 
 import (
-	"context"
-	"sync"
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
-	"k8s.io/utils/clock"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
@@ -102,53 +96,5 @@ func (m *balancerMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 	for reason, n := range byReason {
 		to <- prometheus.MustNewConstMetric(m.refused, prometheus.GaugeValue, float64(n), reason)
-	}
-}
-
-// A Watched is a balancer with a metric of when each location was last observed.
-type Watched struct {
-	Balancer
-
-	clock clock.PassiveClock
-	desc  *prometheus.Desc
-
-	mu   sync.Mutex
-	last map[string]time.Time // by location
-}
-
-// Watch returns a balancer that works as b does; a nil clock is real time.
-func Watch(b Balancer, c clock.PassiveClock) *Watched {
-	if c == nil {
-		c = clock.RealClock{}
-	}
-	return &Watched{
-		Balancer: b, clock: c, last: map[string]time.Time{},
-		desc: prometheus.NewDesc("capvcd_ccm_last_look_timestamp_seconds",
-			"When the load balancers at a location were last observed with success, since the epoch.",
-			[]string{"place"},
-			nil),
-	}
-}
-
-// Plan notes when there was a plan.
-func (w *Watched) Plan(ctx context.Context, location string, request PlanRequest) (plan.Plan, error) {
-	p, err := w.Balancer.Plan(ctx, location, request)
-	if err == nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.last[location] = w.clock.Now()
-	}
-	return p, err
-}
-
-// Describe implements [prometheus.Collector].
-func (w *Watched) Describe(descs chan<- *prometheus.Desc) { descs <- w.desc }
-
-// Collect implements [prometheus.Collector].
-func (w *Watched) Collect(to chan<- prometheus.Metric) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for location, at := range w.last {
-		to <- prometheus.MustNewConstMetric(w.desc, prometheus.GaugeValue, float64(at.UnixMilli())/1000, location)
 	}
 }

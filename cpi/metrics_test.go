@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
-	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
@@ -97,14 +96,15 @@ capvcd_ccm_refusals{reason="CertificateUnknown"} 1
 }
 
 func TestTheLastLookAtAPlaceIsToldIfItSucceeded(t *testing.T) {
-	g, clock, down := NewWithT(t), testclock.NewFakePassiveClock(time.Unix(1000, 0)), &heard{}
-	w := Watch(down, clock)
+	o, down := newOutage(t), &heard{}
+	o.clock.SetTime(time.Unix(1000, 0))
+	w := o.them.Balancer(down)
 	_, _ = w.Plan(t.Context(), "dmz", PlanRequest{})
 	down.err = errAway
-	clock.SetTime(time.Unix(2000, 0))
+	o.clock.SetTime(time.Unix(2000, 0))
 	_, _ = w.Plan(t.Context(), "dmz", PlanRequest{})
 
-	g.Expect(testutil.CollectAndCompare(w, strings.NewReader(`
+	o.Expect(testutil.CollectAndCompare(w, strings.NewReader(`
 # HELP capvcd_ccm_last_look_timestamp_seconds When the load balancers at a location were last observed with success, since the epoch.
 # TYPE capvcd_ccm_last_look_timestamp_seconds gauge
 capvcd_ccm_last_look_timestamp_seconds{place="dmz"} 1000

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -163,36 +164,65 @@ func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]M
 	return all, err
 }
 
-// Balancer returns a balancer whose failures are noted. Those of an outage wrap [plan.ErrUnknown], whatever they were:
-// no Service is refused for them.
-func (o *Outages) Balancer(b Balancer) Balancer { return &notedBalancer{b, o} }
+// Balancer returns a balancer whose failures are noted, with a metric of when each location was last observed. Failures
+// of an outage wrap [plan.ErrUnknown], whatever they were: no Service is refused for them.
+func (o *Outages) Balancer(b Balancer) *NotedBalancer {
+	return &NotedBalancer{
+		Balancer: b, outages: o, last: map[string]time.Time{},
+		desc: prometheus.NewDesc("capvcd_ccm_last_look_timestamp_seconds",
+			"When the load balancers at a location were last observed with success, since the epoch.",
+			[]string{"place"}, nil),
+	}
+}
 
-type notedBalancer struct {
+// A NotedBalancer is a balancer of [Outages.Balancer].
+type NotedBalancer struct {
 	Balancer
 
 	outages *Outages
+	desc    *prometheus.Desc
+
+	mu   sync.Mutex
+	last map[string]time.Time // by location
 }
 
 // Locate notes that a location could not be found.
-func (n *notedBalancer) Locate(ctx context.Context, name string) (string, error) {
+func (n *NotedBalancer) Locate(ctx context.Context, name string) (string, error) {
 	id, err := n.Balancer.Locate(ctx, name)
 	return id, n.noted(ctx, err)
 }
 
-// Plan notes failures only: a plan may be made from a cached observation, which proves nothing.
-func (n *notedBalancer) Plan(ctx context.Context, location string, request PlanRequest) (plan.Plan, error) {
+// Plan notes failures, and when there was a plan. That ends no outage: it may be made from a cached observation.
+func (n *NotedBalancer) Plan(ctx context.Context, location string, request PlanRequest) (plan.Plan, error) {
 	p, err := n.Balancer.Plan(ctx, location, request)
+	if err == nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.last[location] = n.outages.opts.Clock.Now()
+	}
 	return p, n.noted(ctx, err)
 }
 
 // Run notes that a step failed.
-func (n *notedBalancer) Run(ctx context.Context, location string, step plan.Step) error {
+func (n *NotedBalancer) Run(ctx context.Context, location string, step plan.Step) error {
 	return n.noted(ctx, n.Balancer.Run(ctx, location, step))
 }
 
-func (n *notedBalancer) noted(ctx context.Context, err error) error {
+func (n *NotedBalancer) noted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || !n.outages.Note(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %s", plan.ErrUnknown, err.Error())
+}
+
+// Describe implements [prometheus.Collector].
+func (n *NotedBalancer) Describe(descs chan<- *prometheus.Desc) { descs <- n.desc }
+
+// Collect implements [prometheus.Collector].
+func (n *NotedBalancer) Collect(to chan<- prometheus.Metric) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for location, at := range n.last {
+		to <- prometheus.MustNewConstMetric(n.desc, prometheus.GaugeValue, float64(at.UnixMilli())/1000, location)
+	}
 }

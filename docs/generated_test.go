@@ -126,7 +126,8 @@ func metricsPage(t *testing.T) string {
 	shared, managers, ccms := &recorder{}, &recorder{}, &recorder{}
 	vcd.NewPool(vcd.PoolOptions{Metrics: shared})
 	managers.MustRegister(controllers.Collectors(nil)...)
-	ccms.MustRegister(cpi.NewLoadBalancers(cpi.LoadBalancerOptions{}).Collector(), cpi.Watch(nil, nil))
+	ccms.MustRegister(cpi.NewLoadBalancers(cpi.LoadBalancerOptions{}).Collector(),
+		cpi.NewOutages(cpi.OutageOptions{}).Balancer(nil))
 	used := map[string]bool{}
 	page := "# Metrics\n\n" + generated + `
 The manager serves them at ` + "`/metrics` of `--diagnostics-address`" + `, beside those of controller-runtime (` + "`controller_runtime_*`, `workqueue_*`, `leader_election_*`" + `),

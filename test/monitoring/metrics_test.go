@@ -214,7 +214,7 @@ func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	services := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	g.Expect(services.Add(s)).To(Succeed())
-	watched := cpi.Watch(gateway{}, nil)
+	watched := cpi.NewOutages(cpi.OutageOptions{}).Balancer(gateway{})
 	balancers := cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
 		Balancer: watched, Defaults: (&cpivcd.Dialect{Gateways: []cpivcd.Gateway{{}}}).Defaults("c1", false, false),
 		Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(10),
