@@ -92,7 +92,10 @@ func (e *serviceExecutor) update(ctx context.Context) error {
 func (e *serviceExecutor) movesShared(vips []netip.Addr) bool {
 	known := e.gateway.services.known()
 	i := slices.IndexFunc(known, func(vs lb.VirtualService) bool { return vs.ID == e.step.ID })
-	if i < 0 || slices.Equal(known[i].VIPs, vips) {
+	sorted := func(vips []netip.Addr) []netip.Addr {
+		return slices.SortedFunc(slices.Values(vips), netip.Addr.Compare)
+	}
+	if i < 0 || slices.Equal(sorted(known[i].VIPs), sorted(vips)) {
 		return false
 	}
 	return slices.ContainsFunc(known, func(vs lb.VirtualService) bool {
