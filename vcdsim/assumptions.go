@@ -56,6 +56,9 @@ type Assumptions struct {
 	// QueryPageSizeIsCut: a query for more than 128 records on a page is answered with 128; if false, 400. (Lists of
 	// cloudapi refuse it: go-vcloud-director says so of two.)
 	QueryPageSizeIsCut bool
+	// LinkedClonesKeepSize: VMs of a VDC with fast provisioning are linked clones, whose disks keep their size until the
+	// VM is consolidated, as with a snapshot. (go-vcloud-director's Test_VmConsolidateDisks.)
+	LinkedClonesKeepSize bool
 	// HrefFilterIsText: a filter that gives a reference as an address compares it as text, so that one with another
 	// host than the public address finds nothing; an id is found in any form. (go-vcloud-director filters by URN.)
 	HrefFilterIsText bool
@@ -139,6 +142,7 @@ func DefaultAssumptions() Assumptions {
 		RunningBlocksNetworkRemoval: true,
 		EmptyPageBeyondEnd:          true,
 		QueryPageSizeIsCut:          true,
+		LinkedClonesKeepSize:        true,
 		HrefFilterIsText:            true,
 		PoolAddressKept:             true,
 		CancelUndoesCompose:         true,

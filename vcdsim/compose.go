@@ -151,6 +151,7 @@ func newVM(r *request, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xm
 		Metadata:   map[string]Metadata{},
 		Properties: map[string]Property{}, Customization: Customization{ComputerName: computerName(name)},
 		TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
+		LinkedClone: !vdc.FullClones,
 	}
 	if err := choosePolicies(r, vdc, vm, item); err != nil {
 		return nil, err

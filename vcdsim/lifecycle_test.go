@@ -28,6 +28,7 @@ func TestLifeOfAVM(t *testing.T) {
 	c.Expect(c.state("node-2").NICs[0].Address).To(Equal("192.168.100.200"))
 
 	vm := "/api/vApp/vm-" + node.ID
+	c.ok(http.MethodPost, vm+"/action/consolidate", "")
 	c.ok(http.MethodPost, vm+"/action/reconfigureVm", `<Vm `+xmlns+` name="node-1"><Description>marked</Description>
 <ovf:VirtualHardwareSection><ovf:Info/><vmw:ExtraConfig vmw:key="guestinfo.metadata" vmw:value="abc"/></ovf:VirtualHardwareSection>
 <VmSpecSection Modified="true"><ovf:Info/><DiskSection><DiskSettings><DiskId>2000</DiskId><SizeMb>40960</SizeMb></DiskSettings></DiskSection></VmSpecSection></Vm>`)

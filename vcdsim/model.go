@@ -84,7 +84,7 @@ type VDC struct {
 	// AllocationModel is how the VDC gets its CPU and memory: Flex, AllocationVApp, AllocationPool, ReservationPool; ""
 	// is Flex. It is shown, and changes nothing else.
 	AllocationModel string
-	// FullClones: VMs are full copies of their templates, not linked clones. It is shown, and changes nothing else.
+	// FullClones: new VMs are full copies of their templates, not linked clones: there is no fast provisioning.
 	FullClones bool
 	// Disabled: nothing new is made in the VDC, and nothing started.
 	Disabled bool

@@ -17,7 +17,8 @@ const (
 	opRemoveSnapshot = "removeSnapshot"
 )
 
-// catalogOperations are those on catalog items, the drives they are inserted in, copies, affinity rules and snapshots.
+// catalogOperations are those on catalog items, the drives they are inserted in, copies, affinity rules, snapshots and linked
+// clones.
 func catalogOperations() map[string]operation {
 	return map[string]operation{
 		opInsertMedia: newOperation("vappInsertCdFloppy", "Inserting media into Virtual Machine", durationReconfig,
@@ -38,6 +39,8 @@ func catalogOperations() map[string]operation {
 			commitAffinity),
 		opDeleteAffinity: newOperation("vdcDeleteVmAffinityRule", "Deleting affinity rule", durationReconfig,
 			commitAffinity),
+		opConsolidate: newOperation("vappConsolidateVm", "Consolidating Virtual Machine", durationConsolidate,
+			commitConsolidate),
 		opCreateSnapshot: newOperation("vappCreateSnapshot", "Creating snapshot of", durationReconfig, commitSnapshot),
 		opRevertSnapshot: newOperation("vappRevertToCurrentSnapshot", "Reverting to snapshot of", durationReconfig,
 			commitSnapshot).busyAs("VAPP_REVERT_SNAPSHOT"),

@@ -87,7 +87,7 @@ var queryTypes = map[string]queryType{
 		"name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB " +
 			"memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status " +
 			"numberOfStorageProfiles numberOfVMs " +
-			"numberOfRunningVMs", vdcRecords,
+			"numberOfRunningVMs isFastProvisioned", vdcRecords,
 	},
 	"orgVdcNetwork": {
 		"OrgVdcNetworkRecord", "",

@@ -149,7 +149,7 @@ func readHardwareSection(r *request, vm *VM, section *xmltree.Node, c *vmChange)
 	return nil
 }
 
-func readSpec(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readSpec(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	spec := tree.At("VmSpecSection")
 	if spec == nil || spec.Attr("Modified") == "false" {
 		return nil
@@ -167,17 +167,17 @@ func readSpec(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		return err
 	}
 	if section := spec.At("DiskSection"); section != nil {
-		return readDisks(vm, section, c)
+		return readDisks(r, vm, section, c)
 	}
 	return nil
 }
 
 // readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
-func readDisks(vm *VM, section *xmltree.Node, c *vmChange) error {
+func readDisks(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 	var out []VMDisk
 	taken := slices.Clone(vm.Disks)
 	for _, s := range section.All("DiskSettings") {
-		d, err := readDiskSettings(vm, s, taken)
+		d, err := readDiskSettings(r, vm, s, taken)
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func newDisk(vm *VM, s *xmltree.Node, taken []VMDisk) VMDisk {
 }
 
 // readDiskSettings reads one disk.
-func readDiskSettings(vm *VM, s *xmltree.Node, taken []VMDisk) (VMDisk, error) {
+func readDiskSettings(r *request, vm *VM, s *xmltree.Node, taken []VMDisk) (VMDisk, error) {
 	size, ok := s.Int("SizeMb")
 	if !ok {
 		return VMDisk{}, badRequest("Bad request - a disk has no SizeMb.")
@@ -231,6 +231,9 @@ func readDiskSettings(vm *VM, s *xmltree.Node, taken []VMDisk) (VMDisk, error) {
 			return VMDisk{}, badRequest("The disk %q does not exist in VM %q.", id, vm.Name)
 		}
 		d = vm.Disks[i]
+		if err := vm.mayResize(d, size, &r.sim.assume); err != nil {
+			return VMDisk{}, err
+		}
 	}
 	if size < d.SizeMiB {
 		return VMDisk{}, badRequest("The size of disk %q of VM %q cannot be reduced from %d MB to %d MB.", d.ID,

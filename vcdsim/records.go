@@ -153,7 +153,7 @@ func vdcRecords(r *request) []*record {
 				A("providerVdcName", "provider"), A("orgName", o.Name), A("org", r.href("org", o.ID)),
 				A("isSystemVdc", false), A("isBusy", false),
 				A("status", "READY"), A("numberOfStorageProfiles", len(v.StorageProfiles)), A("numberOfVMs", vms),
-				A("numberOfRunningVMs", running),
+				A("numberOfRunningVMs", running), A("isFastProvisioned", !v.FullClones),
 				A("href", r.href("vdc", v.ID)), A("type", mime("vdc")),
 			}})
 		}

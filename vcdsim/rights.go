@@ -63,6 +63,7 @@ var needs = []need{
 	{"", "/api/vApp/", "/action/createSnapshot", []string{rightSnapshot}, "VAPP_CREATE_SNAPSHOT"},
 	{"", "/api/vApp/", "/action/revertToCurrentSnapshot", []string{rightSnapshot}, "VAPP_REVERT_SNAPSHOT"},
 	{"", "/api/vApp/", "/action/removeAllSnapshots", []string{rightSnapshot}, "VAPP_REMOVE_SNAPSHOT"},
+	{"", "/api/vApp/", "/action/consolidate", []string{rightConsolidate}, "VAPP_VM_CONSOLIDATE"},
 	{"", "/api/vdc/vmAffinityRules", "", []string{rightAffinity}, "VAPP_VM_EDIT_AFFINITY_RULE"},
 	{"", "/api/vmAffinityRule", "", []string{rightAffinity}, "VAPP_VM_EDIT_AFFINITY_RULE"},
 	{"", "/api/vdc/action/", "", []string{rightVAppCreate}, "VDC_COMPOSE_VAPP"},

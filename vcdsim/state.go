@@ -130,6 +130,7 @@ type VM struct {
 	PrimaryNIC      int
 	MediaID         string // in the drive
 	Snapshot        *Snapshot
+	LinkedClone     bool // its disks hold only the differences to those of its template
 	ExtraConfig     map[string]string
 	Metadata        map[string]Metadata
 	Properties      map[string]Property // product section, by key

@@ -89,6 +89,9 @@ func vmLinks(r *request, vm *VM) []*xmltree.Node {
 		add("snapshot:revertToCurrent", "/action/revertToCurrentSnapshot", "")
 		add("snapshot:removeAll", "/action/removeAllSnapshots", "")
 	}
+	if r.session.provider() || r.hasRight(rightConsolidate) {
+		add("consolidate", "/action/consolidate", "")
+	}
 	add("customizeAtNextPowerOn", "/action/customizeAtNextPowerOn", "")
 	out = append(out, r.link("reconfigureVm", path+"/action/reconfigureVm", mime("vm"), vm.Name))
 	return append(out, r.link("up", "/api/vApp/vapp-"+vm.VAppID, mime("vapp")))

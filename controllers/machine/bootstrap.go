@@ -100,6 +100,9 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, 
 	if s.cameUp() {
 		return phases.Done, nil
 	}
+	if out := s.disks.await(); out != phases.Done {
+		return out, nil
+	}
 	const doing = "Writing bootstrap data"
 	out, ended := s.settle(stepInject, doing)
 	if out != phases.Done {
@@ -117,6 +120,9 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, 
 	if s.vm.now().Status == vcd.StatusPoweredOn {
 		return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason,
 			"VM %s was powered on before it had its bootstrap data: power it off in VCD", s.vm.now().Name), nil
+	}
+	if out, err := s.disks.prepare(ctx); err != nil || out != phases.Done {
+		return out, err
 	}
 	return s.injection.write(ctx, doing)
 }

@@ -189,6 +189,7 @@ type scope struct {
 	observer   observer
 	creation   *creation
 	injection  injection
+	disks      disks
 	power      power
 	shutdown   shutdown
 	addresses  addresses
@@ -209,7 +210,7 @@ func (r *Reconciler) newScope(in inputs) *scope {
 	s.placer, s.observer, s.creation, s.injection = placer{s}, observer{s}, &creation{scope: s}, injection{s}
 	s.power, s.shutdown, s.addresses, s.comparison = power{s}, shutdown{s, &st.cancellation}, addresses{s},
 		comparison{s}
-	s.deletion, s.release = deletion{s}, release{s}
+	s.disks, s.deletion, s.release = disks{s}, deletion{s}, release{s}
 	return s
 }
 

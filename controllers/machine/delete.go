@@ -121,6 +121,7 @@ func (s deletion) settleAll() (out phases.Outcome, gone bool) {
 		{stepConnect, "Connecting networks"},
 		{stepAdd, addingVM},
 		{stepCleanUp, "Removing leftovers"},
+		{stepConsolidate, consolidating},
 		{stepInject, "Writing bootstrap data"},
 		{stepPowerOn, "Powering on the VM"},
 		{stepGrow, growingDisk},

@@ -11,10 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
-
-const growingDisk = "Growing the disk"
 
 // Comparison compares the VM with what it was created like.
 type comparison struct{ *scope }
@@ -22,6 +19,9 @@ type comparison struct{ *scope }
 // growDisk takes the next step towards a first disk as large as wished. The VM keeps running; its guest has to grow the
 // file system.
 func (s comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outcome, error) {
+	if out := s.disks.awaitConsolidation(); out != phases.Done {
+		return out, nil
+	}
 	out, ended := s.settle(stepGrow, growingDisk)
 	if out != phases.Done {
 		return out, nil
@@ -66,10 +66,7 @@ func (s comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 	case len(vm.Tasks) > 0:
 		return s.comparison.awaitOtherTask(), nil
 	}
-	return s.write(stepGrow, growingDisk, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Growing disk", "vm", vm.ID, "diskMiB", wished)
-		return s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{DiskMiB: wished})
-	})
+	return s.disks.growLater(ctx, vm.ID, wished)
 }
 
 // awaitOtherTask waits for the end of a task on the VM that is not followed.

@@ -249,7 +249,7 @@ func TestDiskGrowsInPlace(t *testing.T) {
 	w.Expect(vm.Disks[1].SizeMiB).To(Equal(int64(512)))
 	w.Expect(vm.ExtraConfig).To(HaveKeyWithValue("foreign", "kept"))
 	w.Expect(vm.PoweredOn).To(BeTrue())
-	w.Expect(w.Writes()).To(Equal(writes+1), "one task")
+	w.Expect(w.Writes()).To(Equal(writes+2), "a consolidation, and one change")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DiskGrown")))
 	w.ExpectSettled("cp-0")
 }
@@ -283,6 +283,7 @@ func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
 	m := w.VCDMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.LinkedClone = false })
 	_, err := w.Admin(t).VMs.ReconfigureVM(w.Ctx, "urn:vcloud:vm:"+w.Sim.State().VMs[0].ID,
 		vcd.VMChange{DiskMiB: 30 << 10})
 	w.Expect(err).NotTo(HaveOccurred())

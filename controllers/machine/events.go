@@ -33,6 +33,11 @@ func diskGrown(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
 	phases.Happened(r, m, "DiskGrown", "Grew the first disk to "+size+"; its guest has to grow the file system")
 }
 
+// vmConsolidated records that the VM of m has disks of its own, which can grow.
+func vmConsolidated(r events.EventRecorder, m *infrav1.VCDMachine) {
+	phases.Happened(r, m, "VMConsolidated", "Consolidated the VM, a linked clone: its disks can grow")
+}
+
 // vmGone records that the VM of m is gone, which was not deleted by us.
 func vmGone(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.VMNotFoundReason, infrav1.VMNotFoundReason, "%s",

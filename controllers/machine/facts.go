@@ -47,6 +47,7 @@ type vmState struct {
 	full *vcd.VM       // as read last, with what our own tasks changed since
 
 	askedDiskMiB int64 // the size that its first disk was requested to have
+	consolidated bool  // by this process, and nothing failed since
 
 	current  bool              // full holds in this pass
 	outdated bool              // full does not hold after this pass
@@ -59,7 +60,7 @@ type vmState struct {
 func (v *vmState) begin() {
 	v.row, v.current = nil, false
 	if v.outdated {
-		v.full, v.readWith, v.outdated = nil, nil, false
+		v.full, v.readWith, v.outdated, v.consolidated = nil, nil, false, false
 	}
 }
 

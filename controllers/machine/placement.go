@@ -156,8 +156,8 @@ func (s placer) findImage(ctx context.Context) (phases.Outcome, error) {
 	if p.template, err = s.session.FindTemplate(ctx, spec.Catalog, spec.Template); err != nil {
 		return session.TemplateProblem(err, spec)
 	}
-	if out := s.diskProblem(); out != phases.Done {
-		return out, nil
+	if out, err := s.diskProblem(ctx); err != nil || out != phases.Done {
+		return out, err
 	}
 	if spec.SizingPolicy != "" {
 		policy, err := s.session.FindSizingPolicy(ctx, p.vdc, spec.SizingPolicy)
@@ -187,14 +187,17 @@ func (s placer) findImage(ctx context.Context) (phases.Outcome, error) {
 }
 
 // diskProblem says why the disk cannot have the wished size.
-func (s placer) diskProblem() phases.Outcome {
+func (s placer) diskProblem(ctx context.Context) (phases.Outcome, error) {
 	wished, has := session.DiskMiB(s.vcdMachine), s.placement.template.DiskMiB
-	if wished == 0 || wished >= has {
-		return phases.Done
+	switch {
+	case wished > has && s.placement.vdc.FastProvisioning:
+		return s.disks.problem(ctx)
+	case wished == 0 || wished >= has:
+		return phases.Done, nil
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.DiskTooSmallReason,
 		"spec.diskSize is %s, the disk of template %s has %dMi and cannot shrink: set a size of at least that",
-		s.vcdMachine.Spec.DiskSize, s.placement.template.Name, has)
+		s.vcdMachine.Spec.DiskSize, s.placement.template.Name, has), nil
 }
 
 // nics returns the wished NICs.

@@ -14,11 +14,14 @@ import (
 type step string
 
 const (
-	stepCompose  step = "compose"  // a vApp with its first VMs
-	stepConnect  step = "connect"  // networks to a vApp
-	stepAdd      step = "add"      // VMs to a vApp
-	stepCleanUp  step = "clean-up" // what a failed creation left behind
-	stepInject   step = "inject"   // bootstrap data and disk size
+	stepCompose step = "compose"  // a vApp with its first VMs
+	stepConnect step = "connect"  // networks to a vApp
+	stepAdd     step = "add"      // VMs to a vApp
+	stepCleanUp step = "clean-up" // what a failed creation left behind
+	stepInject  step = "inject"   // bootstrap data and disk size
+	// stepConsolidate gives a linked clone disks of its own.
+	stepConsolidate step = "consolidate"
+
 	stepPowerOn  step = "power-on"
 	stepGrow     step = "grow"  // the first disk, of a VM that runs
 	stepClear    step = "clear" // bootstrap data, after the guest read it

@@ -58,6 +58,11 @@ func TestLifeOfAMachine(t *testing.T) {
 	g.Expect(rows[0].SizingPolicyID).To(BeElementOf("", created0.SizingPolicyID))
 	checkNewVM(g, created0, p, vApp)
 
+	if p.vdc.FastProvisioning {
+		g.Expect(s.MayHave(ctx, vcd.RightConsolidate)).To(BeTrue(), "linked clones grow only when consolidated")
+		task, err = s.VMs.Consolidate(ctx, id)
+		await(t, s, task, err)
+	}
 	task, err = s.VMs.ReconfigureVM(ctx, id, vcd.VMChange{
 		ExtraConfig: map[string]string{"guestinfo.metadata": "bWV0YQ==", "guestinfo.x": `<&"> ä`},
 		DiskMiB:     p.spec.Template.DiskMiB + 1024,

@@ -37,15 +37,18 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
 	}
 	var hits []Ref
+	fast := map[string]bool{}
 	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
-		hits = append(hits, Ref{ID: urnOf(kindVDC, record.HREF), Name: record.Name})
+		id := urnOf(kindVDC, record.HREF)
+		hits = append(hits, Ref{ID: id, Name: record.Name})
+		fast[id] = record.IsFastProvisioned == "true"
 	}
 	ref, err := only("VDC", nameOrURN, in, hits)
 	if err != nil {
 		return VDC{}, err
 	}
 	profiles, err := v.storageProfiles(ctx, ref)
-	return VDC{Ref: ref, StorageProfiles: profiles}, err
+	return VDC{Ref: ref, StorageProfiles: profiles, FastProvisioning: fast[ref.ID]}, err
 }
 
 func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {

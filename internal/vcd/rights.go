@@ -14,31 +14,56 @@ const (
 	rightSeesVDCs = "Organization vDC: View"
 )
 
-// holds reports whether the roles of the session's user have some rights. False if the user may not read them.
+// RightConsolidate is the right to consolidate VMs, as VCD's API names it.
+const RightConsolidate = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidate"
+
+// heldRights are the rights of a session's user; not known if the user may not read them.
+type heldRights struct {
+	names []string
+	known bool
+}
+
+// MayHave reports whether the session's user may have a right: one of its roles does, or the user may not read them.
+// They are read once for all who ask in a while.
+func (s *Session) MayHave(ctx context.Context, right string) (bool, error) {
+	if s.provider {
+		return true, nil
+	}
+	held, err := lookup(ctx, s.lookups, "rights", s.rights)
+	return err == nil && (!held.known || slices.Contains(held.names, right)), err
+}
+
+// holds reports whether the roles of the session's user have some rights now. False if the user may not read them.
 func (c *client) holds(ctx context.Context, rights ...string) (bool, error) {
 	if c.provider {
 		return true, nil
 	}
+	held, err := c.rights(ctx)
+	missing := func(right string) bool { return !slices.Contains(held.names, right) }
+	return err == nil && held.known && !slices.ContainsFunc(rights, missing), err
+}
+
+// rights reads the rights of the session's user.
+func (c *client) rights(ctx context.Context) (heldRights, error) {
 	var current struct {
 		Roles []wireRef `json:"roleRefs"`
 	}
 	if err := c.getJSON(ctx, "/cloudapi/1.0.0/sessions/current", "", &current); err != nil {
-		return false, readable(err)
+		return heldRights{}, readable(err)
 	}
-	var held []string
+	held := heldRights{known: true}
 	for _, role := range current.Roles {
 		of, err := listAll[wireRef](ctx, c, listing{
 			path: "/cloudapi/1.0.0/roles/" + url.PathEscape(role.ID) + "/rights", what: "rights", of: " of role " + role.Name,
 		})
 		if err != nil {
-			return false, readable(err)
+			return heldRights{}, readable(err)
 		}
 		for _, right := range of {
-			held = append(held, right.Name)
+			held.names = append(held.names, right.Name)
 		}
 	}
-	missing := func(right string) bool { return !slices.Contains(held, right) }
-	return !slices.ContainsFunc(rights, missing), nil
+	return held, nil
 }
 
 // readable drops the errors of a user who may not read something.

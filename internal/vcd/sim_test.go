@@ -105,7 +105,7 @@ func finish(t *testing.T, s *vcd.Session, p plan, name string) {
 	vm, err := s.VMs.VM(ctx, row.ID) // the MAC addresses go into the metadata
 	g.Expect(err).NotTo(HaveOccurred())
 	task, err := s.VMs.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
-		ExtraConfig: map[string]string{"guestinfo.metadata": vm.NICs[0].MAC}, DiskMiB: vm.Disks[0].SizeMiB + 1,
+		ExtraConfig: map[string]string{"guestinfo.metadata": vm.NICs[0].MAC},
 	})
 	await(t, s, task, err)
 	task, err = s.VMs.PowerOn(ctx, vm.ID)

@@ -51,6 +51,8 @@ type VDC struct {
 	Ref
 
 	StorageProfiles []StorageProfile
+	// FastProvisioning is true if VMs are linked clones of their templates until they are consolidated.
+	FastProvisioning bool
 }
 
 // A StorageProfile is a storage profile of a VDC.

@@ -149,6 +149,13 @@ func (v *VMs) PowerOff(ctx context.Context, id string) (Task, error) {
 	return v.undeploy(ctx, pathOf(kindVM, id), "powerOff")
 }
 
+// Consolidate starts giving a linked clone disks of its own, as which they can grow. It takes [RightConsolidate], and
+// ends at once if the VM is no linked clone.
+func (v *VMs) Consolidate(ctx context.Context, id string) (Task, error) {
+	v.documents.take(id)
+	return v.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/action/consolidate", "", nil)
+}
+
 // DeleteVM starts deleting a VM, which must be powered off and undeployed. An independent disk must have been detached.
 func (v *VMs) DeleteVM(ctx context.Context, id string) (Task, error) {
 	return v.start(ctx, http.MethodDelete, pathOf(kindVM, id), "", nil)

@@ -76,6 +76,11 @@ type Session struct {
 // Refresh forgets what was looked up by name.
 func (s *Session) Refresh() { s.site.Refresh() }
 
+// MayHave reports whether the user may have a right: VCD does not show all users what they have.
+func (s *Session) MayHave(ctx context.Context, right string) (bool, error) {
+	return s.site.MayHave(ctx, right)
+}
+
 // FindLost returns a VM, or the evidence that it is gone.
 func (s *Session) FindLost(ctx context.Context, lost vcd.Lost) (vcd.VM, vcd.Absence, error) {
 	return s.site.FindLost(ctx, lost)
