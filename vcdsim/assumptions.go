@@ -56,6 +56,8 @@ type Assumptions struct {
 	// QueryPageSizeIsCut: a query for more than 128 records on a page is answered with 128; if false, 400. (Lists of
 	// cloudapi refuse it: go-vcloud-director says so of two.)
 	QueryPageSizeIsCut bool
+	// MaxVMsPerVApp is how many VMs a vApp takes; 0 is any number. 128 is VMware's documented maximum.
+	MaxVMsPerVApp int
 	// LinkedClonesKeepSize: VMs of a VDC with fast provisioning are linked clones, whose disks keep their size until the
 	// VM is consolidated, as with a snapshot. (go-vcloud-director's Test_VmConsolidateDisks.)
 	LinkedClonesKeepSize bool
@@ -142,6 +144,7 @@ func DefaultAssumptions() Assumptions {
 		RunningBlocksNetworkRemoval: true,
 		EmptyPageBeyondEnd:          true,
 		QueryPageSizeIsCut:          true,
+		MaxVMsPerVApp:               128,
 		LinkedClonesKeepSize:        true,
 		HrefFilterIsText:            true,
 		PoolAddressKept:             true,

@@ -72,7 +72,18 @@ func newVMs(r *request, vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
 			out = append(out, vm)
 		}
 	}
+	if err := checkVAppSize(r, v, len(out)); err != nil {
+		return nil, err
+	}
 	return out, checkVMQuota(r, vdc, len(out))
+}
+
+// checkVAppSize refuses more VMs than a vApp takes.
+func checkVAppSize(r *request, v *VApp, more int) error {
+	if most := r.sim.assume.MaxVMsPerVApp; more > 0 && most > 0 && len(r.sim.store.vmsOf(v.ID))+more > most {
+		return badRequest("The vApp %q cannot hold more than %d virtual machines.", v.Name, most)
+	}
+	return nil
 }
 
 // vmsOfItem makes the VMs of one item, which has a source or describes the VM itself.

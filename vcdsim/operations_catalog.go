@@ -17,8 +17,8 @@ const (
 	opRemoveSnapshot = "removeSnapshot"
 )
 
-// catalogOperations are those on catalog items, the drives they are inserted in, copies, affinity rules, snapshots and linked
-// clones.
+// catalogOperations are those on catalog items, the drives they are inserted in, copies, affinity rules, snapshots and
+// linked clones.
 func catalogOperations() map[string]operation {
 	return map[string]operation{
 		opInsertMedia: newOperation("vappInsertCdFloppy", "Inserting media into Virtual Machine", durationReconfig,

@@ -8,6 +8,9 @@ const (
 	InstanceIDAnnotation = "infrastructure.cluster.x-k8s.io/instance-id"
 	// VMNameAnnotation on a VCDMachine is the name with which its VM is created.
 	VMNameAnnotation = "infrastructure.cluster.x-k8s.io/vm-name"
+	// VAppNumberAnnotation on a VCDMachine counts the vApps of its cluster up to that of its VM; 1 without it. It is
+	// stored before the VM is created in a further vApp, because the ones before are full.
+	VAppNumberAnnotation = "infrastructure.cluster.x-k8s.io/vapp-number"
 	// CreationRequestedAnnotation on a VCDMachine is the time of the last create request for its VM (RFC 3339). It is
 	// stored before the request is sent: a machine without it never had a VM.
 	CreationRequestedAnnotation = "infrastructure.cluster.x-k8s.io/creation-requested-at"
@@ -57,7 +60,7 @@ const (
 	// CredentialsAcceptedAnnotation on a VCDCluster is the version of its identity's Secret that last logged in.
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
 	// VAppCreatedAnnotation on a VCDCluster is set to "true" once VCD was asked to create VMs in its
-	// vApp.
+	// vApp, and to their number once it was asked to in further ones.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
 	// VAppsAnnotation on a VCDCluster lists the URNs of the vApps of its deleted VMs, separated by commas: a renamed
 	// vApp is deleted with the cluster, too.

@@ -96,6 +96,9 @@ func (d *vAppDeletion) step(ctx context.Context) (phases.Outcome, error) {
 	vApp, err := d.session.FindVApp(ctx, d.vdc, d.name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
+		if out, err := d.deleteNumbered(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
 		hidden, out, err := d.deleteRenamed(ctx)
 		if err != nil || out != phases.Done {
 			return out, err
@@ -120,6 +123,26 @@ func (d *vAppDeletion) step(ctx context.Context) (phases.Outcome, error) {
 func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
 	marker, ok := vcd.ParseMarker(vApp.Description)
 	return ok && marker.Cluster == d.vcdCluster.Spec.InfraID
+}
+
+// deleteNumbered takes the next step of deleting the vApps that the cluster went on in when the first was full.
+func (d *vAppDeletion) deleteNumbered(ctx context.Context) (phases.Outcome, error) {
+	for n := vapp.Number(d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation]); n > 1; n-- {
+		name := vapp.Numbered(d.name, n)
+		vApp, err := d.session.FindVApp(ctx, d.vdc, name)
+		switch {
+		case errors.Is(err, vcd.ErrNotFound):
+			continue
+		case err != nil:
+			return session.Unread(err, "Reading vApp "+name)
+		case !d.owns(vApp):
+			continue
+		}
+		if out, err := d.removeVApp(ctx, vApp); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	return phases.Done, nil
 }
 
 // deleteRenamed takes the next step of deleting vApps of the cluster that have another name now: machines recorded

@@ -385,12 +385,17 @@ func (s *scope) now() time.Time {
 	return time.Now()
 }
 
-// vAppName returns the name of the machine's vApp.
+// vAppName returns the name of the vApp that the machine's VM is created in.
 func (s *scope) vAppName() string {
 	if vapp.PerMachine(s.vcdCluster) {
 		return s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	}
-	return vapp.Name(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster))
+	return vapp.Numbered(vapp.Name(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster)), s.vAppNumber())
+}
+
+// vAppNumber counts the vApps of the cluster up to the machine's.
+func (s *scope) vAppNumber() int {
+	return vapp.Number(s.vcdMachine.Annotations[infrav1.VAppNumberAnnotation])
 }
 
 // made returns what the VM was created like, if that is known.

@@ -43,7 +43,7 @@ func (s *creation) queueName() string {
 // VCD is asked to create them is stored on each VCDMachine before: from then on a VM that is not shown may exist.
 func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
 	if !vapp.PerMachine(s.vcdCluster) {
-		if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
+		if err := s.noteVApps(ctx); err != nil {
 			return nil, err
 		}
 	}

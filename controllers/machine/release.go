@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -164,7 +165,7 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted.
 func (s release) noteVApp(ctx context.Context) error {
-	if err := s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true"); err != nil {
+	if err := s.noteVApps(ctx); err != nil {
 		return err
 	}
 	known, id := notes.VApps(s.vcdCluster), s.madeIn()
@@ -174,6 +175,18 @@ func (s release) noteVApp(ctx context.Context) error {
 	// A machine of another vApp, which is released at the same time, must not lose what it wrote down.
 	change := client.MergeFromWithOptions(s.vcdCluster, client.MergeFromWithOptimisticLock{})
 	return patchCluster(ctx, s.scope, infrav1.VAppsAnnotation, strings.Join(append(known, id), ","), change)
+}
+
+// noteVApps stores on the VCDCluster that it has vApps, and how many if there are several.
+func (s *scope) noteVApps(ctx context.Context) error {
+	known, own := s.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation], s.vAppNumber()
+	switch {
+	case own > vapp.Number(known):
+		return s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, strconv.Itoa(own))
+	case known == "":
+		return s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true")
+	}
+	return nil
 }
 
 // mayHaveVM reports whether VCD was asked to create a VM.

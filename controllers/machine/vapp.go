@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -75,7 +79,10 @@ func (s *creation) prepareVApp(ctx context.Context, composing, connecting string
 
 // useVApp takes the next step towards a vApp that VMs can be added to, or finds that the VM is in it.
 func (s *creation) useVApp(ctx context.Context, vApp vcd.VApp, connecting string) (phases.Outcome, error) {
-	if out := s.vAppProblem(vApp); out != phases.Done {
+	switch out := s.vAppProblem(vApp); {
+	case out.Reason == infrav1.NameConflictReason && s.vAppNumber() > 1:
+		return s.useNextVApp(ctx, vApp.Name+" is another owner's")
+	case out != phases.Done:
 		return out, nil
 	}
 	s.vApp = &vApp
@@ -84,14 +91,68 @@ func (s *creation) useVApp(ctx context.Context, vApp vcd.VApp, connecting string
 			s.found = append(s.found, vm)
 		}
 	}
-	switch {
-	case len(s.found) > 0:
+	if len(s.found) > 0 {
 		return phases.Done, nil
+	}
+	return s.makeRoom(ctx, vApp, connecting)
+}
+
+// makeRoom takes the next step towards a vApp of ours that the machine's VM, which is not in it, can be added to.
+func (s *creation) makeRoom(ctx context.Context, vApp vcd.VApp, connecting string) (phases.Outcome, error) {
+	switch {
 	case failedCreation(vApp.Status) && len(vApp.VMs) == 0:
 		return s.cleanUpVApp(ctx, vApp)
+	case s.room() <= 0:
+		return s.useNextVApp(ctx, vApp.Name+" is full")
 	}
 	return s.connect(ctx, vApp, connecting)
 }
+
+// room returns how many VMs the vApp takes yet.
+func (s *creation) room() int {
+	if s.vApp == nil {
+		return vapp.MaxVMs
+	}
+	return vapp.MaxVMs - len(s.vApp.VMs)
+}
+
+// useNextVApp makes the next pass create the VM in the next vApp of the cluster. Which that is, is stored before
+// anything is created in it.
+func (s *creation) useNextVApp(ctx context.Context, why string) (phases.Outcome, error) {
+	at, err := time.Parse(time.RFC3339, s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation])
+	if err == nil && s.now().Sub(at) < lateRequest {
+		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
+			"vApp %s, and a request to create the VM in it may still be on its way", why), nil
+	}
+	if out := s.driverProblem(ctx, vapp.LegacyDriversFull); out != phases.Done {
+		return out, nil
+	}
+	notes.Set(s.vcdMachine, infrav1.VAppNumberAnnotation, strconv.Itoa(s.vAppNumber()+1))
+	if err := s.save(ctx); err != nil {
+		return phases.Done, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Continuing in another vApp", "reason", "vApp "+why, "vApp", s.vAppName())
+	return phases.Wait(nextVApp, infrav1.EntityBusyReason, "vApp %s: continuing in vApp %s", why, s.vAppName()), nil
+}
+
+// whileRoom returns a condition for members of a batch beside the machine, which holds for as many as the vApp takes.
+func (s *creation) whileRoom(suits func(batch.Member) bool) func(batch.Member) bool {
+	left := s.room() - 1
+	return func(c batch.Member) bool {
+		if left <= 0 || !suits(c) {
+			return false
+		}
+		left--
+		return true
+	}
+}
+
+const (
+	// nextVApp is how soon the machine goes on in the next vApp.
+	nextVApp = time.Second
+	// lateRequest is how long a request whose answer was lost may still create the VM in a vApp.
+	lateRequest = 5 * time.Minute
+)
 
 // vAppProblem says why nothing may or can be done with a vApp.
 func (s *creation) vAppProblem(vApp vcd.VApp) phases.Outcome {
@@ -113,7 +174,7 @@ func (s *creation) compose(ctx context.Context, name, doing string) (phases.Outc
 	if !vapp.PerMachine(s.vcdCluster) {
 		marker.Machine = ""
 	}
-	ours, err := s.batch(ctx, s.sameNetworks)
+	ours, err := s.batch(ctx, s.whileRoom(s.sameNetworks))
 	if err != nil {
 		return phases.Done, err
 	}
@@ -172,21 +233,25 @@ func failedCreation(status vcd.Status) bool {
 	return status == vcd.StatusFailedCreation || status == vcd.StatusUnresolved
 }
 
-// layoutProblem returns why the machine must not get a vApp of its own: drivers that search for nodes in one vApp run
-// in the cluster, or may run. None can before the control plane is initialized.
+// layoutProblem returns why the machine must not get a vApp of its own.
 func (s *creation) layoutProblem(ctx context.Context) phases.Outcome {
 	if !vapp.PerMachine(s.vcdCluster) {
 		return phases.Done
 	}
+	return s.driverProblem(ctx, vapp.LegacyDrivers)
+}
+
+// driverProblem returns why the machine must not get another vApp than others: drivers that search for nodes in one
+// vApp run in the cluster, or may run. The message takes what runs.
+func (s *creation) driverProblem(ctx context.Context, message string) phases.Outcome {
 	found, known := s.Drivers.In(ctx, s.cluster, s.now())
 	switch {
 	case !known:
 		return phases.Unsure(vapp.UnknownRetry, infrav1.WorkloadClusterUnreachableReason,
-			"Layout PerMachine needs a look at what runs in the workload cluster, and its API server cannot be "+
+			"Another vApp requires to know what runs in the workload cluster, and its API server cannot be "+
 				"asked: see the Cluster")
 	case len(found) > 0:
-		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers,
-			phases.Few(found))
+		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, message, phases.Few(found))
 	}
 	return phases.Done
 }

@@ -82,12 +82,12 @@ func (s *creation) addVM(ctx context.Context) (phases.Outcome, error) {
 	if s.vApp == nil {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for vApp %s", s.vAppName()), nil
 	}
-	ours, err := s.batch(ctx, func(c batch.Member) bool {
+	ours, err := s.batch(ctx, s.whileRoom(func(c batch.Member) bool {
 		exists := slices.ContainsFunc(s.vApp.VMs, func(vm vcd.Ref) bool { return vm.Name == c.Spec.Name })
 		connected := !slices.ContainsFunc(c.Spec.NICs,
 			func(nic vcd.NIC) bool { return !slices.Contains(s.vApp.Networks, nic.Network) })
 		return !exists && connected
-	})
+	}))
 	if err != nil {
 		return phases.Done, err
 	}

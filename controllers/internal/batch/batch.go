@@ -113,8 +113,8 @@ func (q *Queues) end(vApp string) {
 	q.wake(vApp, l)
 }
 
-// Write begins a request about one VM of a vApp. While a request or task of ours holds the vApp, during which VCD refuses
-// such a request, it reports false, and wake is called at its end. Call done when VCD has answered the request.
+// Write begins a request about one VM of a vApp. While a request or task of ours holds the vApp, during which VCD
+// refuses such a request, it reports false, and wake is called at its end. Call done when VCD has answered the request.
 func (q *Queues) Write(vApp, key string, wake func()) (done func(), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -2,6 +2,8 @@
 package vapp
 
 import (
+	"strconv"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -20,10 +22,39 @@ func Name(c *infrav1.VCDCluster, clusterName string) string {
 	return clusterName
 }
 
+// MaxVMs is how many VMs a vApp takes: VMware's documented maximum.
+const MaxVMs = 128
+
+// maxName is how many characters the name of a vApp may have.
+const maxName = 128
+
+// Numbered returns the name of the n-th vApp of a cluster, from that of the first: the layout goes on in a second one
+// when the first is full.
+func Numbered(first string, n int) string {
+	if n <= 1 {
+		return first
+	}
+	suffix := "-" + strconv.Itoa(n)
+	return first[:min(len(first), maxName-len(suffix))] + suffix
+}
+
+// Number reads how many vApps there are, or which of them is meant, from an annotation: 1 if that says no number.
+func Number(annotation string) int {
+	n, err := strconv.Atoi(annotation)
+	if err != nil {
+		return 1
+	}
+	return max(1, n)
+}
+
 // LegacyDrivers is the message of a problem; its argument lists what runs in the workload cluster.
 const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and looks for nodes in " +
 	"one vApp: %s. " +
 	"Replace or remove it, or make the cluster anew with layout PerFailureDomain"
+
+// LegacyDriversFull is the message of a problem; its argument lists what runs in the workload cluster.
+const LegacyDriversFull = "The vApp is full, and what runs in the workload cluster looks for nodes in one vApp: %s. " +
+	"Replace or remove it, or delete machines"
 
 // IsKept reports whether an annotation keeps a vApp that holds what is not ours.
 func IsKept(obj client.Object) bool {
