@@ -117,6 +117,8 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 		second := "storage"
 		if strings.HasSuffix(object.GetName(), "-md-0") {
 			second = "backup" // The vApp does not have it yet when the workers come.
+		} else {
+			put("24Gi", "spec", "template", "spec", "diskSize") // Linked clones are consolidated before they grow.
 		}
 		l.g.Expect(unstructured.SetNestedSlice(object.Object, []any{
 			map[string]any{"addressSource": "Pool"}, map[string]any{"name": second, "addressSource": "Pool"},

@@ -132,10 +132,15 @@ func needed(name string) []flow {
 	return out
 }
 
+// count counts writes by operation. What is written twice to the same object, as to a disk that grows and then with
+// bootstrap data, is one write: the manager is killed at the first.
 func count(writes []chaos.Write) map[string]int {
-	out := map[string]int{}
+	out, seen := map[string]int{}, map[chaos.Write]bool{}
 	for _, w := range writes {
-		out[w.Operation]++
+		if !seen[w] {
+			out[w.Operation]++
+		}
+		seen[w] = true
 	}
 	return out
 }
