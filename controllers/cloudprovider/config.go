@@ -85,7 +85,8 @@ func (r *converter) loadBalancer(
 	for _, g := range spec.Gateways {
 		gateway := r.gateway("spec.loadBalancer.gateways["+g.Name+"]", g.OneArm, g.VIPSubnet, g.IPSpace)
 		gateway.ID = gateways[g.Name]
-		gateway.InternalSubnets = r.prefixes("spec.loadBalancer.gateways["+g.Name+"].internalSubnets", g.InternalSubnets)
+		gateway.InternalSubnets = r.prefixes("spec.loadBalancer.gateways["+g.Name+"].internalSubnets",
+			g.InternalSubnets)
 		config.Gateways = append(config.Gateways, vcdconfig.Gateway{Name: g.Name, EdgeGateway: gateway})
 	}
 	return config

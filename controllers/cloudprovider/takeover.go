@@ -200,8 +200,8 @@ func (s *scope) record(ctx context.Context, values inherited) error {
 	return nil
 }
 
-// parse reads the configuration of another cloud controller manager, with the id of the cluster that it finds beside it.
-// The error contains no values of secrets.
+// parse reads the configuration of another cloud controller manager, with the id of the cluster that it finds beside
+// it. The error contains no values of secrets.
 func (w *guest) parse(ctx context.Context, config *corev1.ConfigMap) (vcdconfig.Config, error) {
 	var found vcdconfig.Config
 	text, ok := config.Data[addons.ConfigKey]

@@ -1,5 +1,5 @@
-// Package workload opens clients of workload clusters, whose API servers are called when something is to be read and not
-// in between.
+// Package workload opens clients of workload clusters, whose API servers are called when something must be read, and
+// not in between.
 package workload
 
 import (
