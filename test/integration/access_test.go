@@ -1,0 +1,64 @@
+package integration
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// TestAHealthCheckReplacesNothingForLackOfAccess: with the documented health check, wrong credentials replace no node of
+// ten, neither while they are wrong, for many times the check's timeout, nor while machines are observed again one by one.
+func TestAHealthCheckReplacesNothingForLackOfAccess(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, shared.replica, 9)
+	l.born()
+	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
+	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":[`+
+		`{"type":"InfrastructureReady","status":"False","timeoutSeconds":1}]},`+
+		`"remediation":{"triggerIf":{"unhealthyLessThanOrEqualTo":"40%"}}}}`)
+	before := l.machineUIDs()
+
+	right := l.password()
+	l.Edit(func(e *vcdsim.Editor) {
+		e.SetPassword("acme", "capvcd", "another")
+		e.ExpireSessions()
+	})
+	l.eventuallyAll("Unknown " + infrav1.CredentialsRefusedReason)
+	l.g.Consistently(l.machineUIDs, "20s", "500ms").Should(Equal(before))
+
+	l.Edit(func(e *vcdsim.Editor) { e.SetPassword("acme", "capvcd", right) })
+	l.patch(&corev1.Secret{ObjectMeta: l.meta(l.name + "-credentials")}, `{"metadata":{"annotations":{"test.example.com/look":"again"}}}`)
+	l.eventuallyAll("True " + infrav1.ReadyReason)
+	l.g.Consistently(l.machineUIDs, "10s", "500ms").Should(Equal(before))
+	l.up()
+	l.die()
+}
+
+// machineUIDs are those of the Machines that are not deleted, by name.
+func (l *life) machineUIDs() map[string]types.UID {
+	uids := map[string]types.UID{}
+	for _, m := range l.machines() {
+		if m.DeletionTimestamp.IsZero() {
+			uids[m.Name] = m.UID
+		}
+	}
+	return uids
+}
+
+// eventuallyAll has the manager reconcile all machines until Ready of each begins with a status and a reason.
+func (l *life) eventuallyAll(prefix string) {
+	l.t.Helper()
+	for _, m := range l.machines() {
+		machine := &infrav1.VCDMachine{ObjectMeta: l.meta(m.Spec.InfrastructureRef.Name)}
+		l.g.Eventually(func() (string, error) {
+			l.trigger(machine)
+			return l.state(machine, clusterv1.ReadyCondition)
+		}, ages, "250ms").Should(HavePrefix(prefix), "the inventory is minutes old when nothing is wrong")
+	}
+}
