@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -68,6 +69,7 @@ func TestADeletionWaitsForTheRightToSeeLoadBalancers(t *testing.T) {
 
 func TestAMissingRightIsSaidByItsCondition(t *testing.T) {
 	for right, condition := range map[string]string{
+		vcd.RightConsolidate:           infrav1.PlacementReadyCondition,
 		"vApp: Create / Reconfigure":   infrav1.VAppReadyCondition,
 		"vApp: Edit VM Properties":     infrav1.BootstrapInjectedCondition,
 		"vApp: Edit VM Hard Disk":      infrav1.BootstrapInjectedCondition,

@@ -103,7 +103,8 @@ func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 	})
 	b.Expect(err).NotTo(HaveOccurred())
 	r := controllers.New(controllers.Options{
-		Client: mgr.GetClient(), Live: api, Recorder: &events.FakeRecorder{}, Pool: pool, Namespace: "capvcd-system",
+		Client: mgr.GetClient(), Live: api, Metadata: mgr.GetCache(), Recorder: &events.FakeRecorder{}, Pool: pool,
+		Namespace: "capvcd-system",
 	})
 	b.Expect(errors.Join(
 		r.Identity.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),

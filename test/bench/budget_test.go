@@ -77,7 +77,7 @@ func TestOneSessionServesAllClustersOfAnIdentity(t *testing.T) {
 
 // growingCalls is how many calls, queries of running tasks apart, a cluster of three control planes and three workers
 // may take until it is ready, when they come one after the other as kubeadm's control plane makes them.
-const growingCalls = 80
+const growingCalls = 95
 
 func TestAClusterThatGrowsSendsNoRequestThatItsOwnTasksMakeVCDRefuse(t *testing.T) {
 	inBubble(t, guestsDoNotWrite, func(b *bubble) {
