@@ -50,7 +50,7 @@ func without(get func(*controllertest.Env) client.Object) withdraw {
 		obj.SetFinalizers(nil)
 		w.Expect(w.Client.Update(w.Ctx, obj)).To(Succeed())
 		w.Expect(w.Client.Delete(w.Ctx, obj)).To(Succeed())
-		again := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy of obj
+		again := obj.DeepCopyObject().(client.Object)
 		again.SetResourceVersion("")
 		return func() { w.Expect(w.Client.Create(w.Ctx, again)).To(Succeed()) }
 	}
@@ -153,8 +153,8 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 
 				restore()
 				w.Restart(t, events.NewFakeRecorder(1000))
-				_ = readyWithoutFalse(w)
-				expectReady(w, w.VCDMachine("cp-0"), metav1.ConditionTrue, infrav1.ReadyReason)
+				w.Eventually(func() []string { return readyWithoutFalse(w) }, controllertest.Patience, "5ms").
+					Should(ContainElement(infrav1.ReadyReason))
 			})
 		}
 	}

@@ -94,8 +94,7 @@ func (s injection) problem(secret string) phases.Outcome {
 	return phases.Done
 }
 
-// reconcileBootstrapInjected writes bootstrap data and network configuration to the VM, once, and makes sure that the
-// bootstrap data does not stay there.
+// reconcileBootstrapInjected writes bootstrap data and network configuration to the VM, once.
 func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.cameUp() {
 		return phases.Done, nil
@@ -111,6 +110,11 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, 
 	if ended && s.vm.now() != nil {
 		s.injection.done()
 	}
+	return s.injection.ensure(ctx, doing)
+}
+
+// ensure writes what the guest needs to a VM that does not have it.
+func (s injection) ensure(ctx context.Context, doing string) (phases.Outcome, error) {
 	if out, err := s.observer.ensureRead(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
@@ -124,7 +128,7 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, 
 	if out, err := s.disks.prepare(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	return s.injection.write(ctx, doing)
+	return s.write(ctx, doing)
 }
 
 // done notes that VCD did all that was asked, or the task would have failed.
@@ -242,8 +246,8 @@ func nicOf(vm *vcd.VM, index int) (vcd.NIC, bool) {
 
 const clearing = "Removing bootstrap data"
 
-// removedWhileOff is the value of the annotation after the VM was seen without bootstrap data while it was off: what the
-// guest itself changes lasts only until then.
+// removedWhileOff is the value of the annotation after the VM was seen without bootstrap data while it was off: what
+// the guest itself changes lasts only until then.
 const removedWhileOff = "PoweredOff"
 
 // reconcileBootstrapDataRemoved makes sure, once the guest has become a Node, that its bootstrap data is gone from the
@@ -272,9 +276,9 @@ func (s injection) clear(ctx context.Context) (phases.Outcome, error) {
 	switch {
 	case !guestinfo.Redacted(vm.ExtraConfig):
 	case vm.ExtraConfig[guestinfo.KeyMetadata] == "":
-		return phases.Unsure(inventoryEvery, infrav1.ExtraConfigHiddenReason, "VCD does not show the extra configuration "+
-			"of VM %s, in which bootstrap data may still be: grant the user of the identity the right to see it",
-			vm.Name), nil
+		return phases.Unsure(inventoryEvery, infrav1.ExtraConfigHiddenReason, "VCD does not show the extra "+
+			"configuration of VM %s, in which bootstrap data may still be: grant the user of the identity the right "+
+			"to see it", vm.Name), nil
 	default:
 		s.noteRemoved()
 		return phases.Done, nil

@@ -110,19 +110,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 			phases.IgnoreGone(m, s.patcher.Patch(ctx, m, phases.Owned(slices.Concat(table, extra)))))
 	}()
 	pass, err = phases.Run(ctx, m, s, table, r.Recorder)
-	res := pass.Result
-	s.complete, s.state.freshness.settled = pass.Complete, false
-	if pass.Complete || err == nil && s.vm.row != nil && s.cameUp() {
-		var more ctrl.Result
-		var as bool
-		more, as, err = s.runExtra(ctx, extra)
-		res, s.state.freshness.settled = earliest(res, more), pass.Complete && as && err == nil
+	s.complete, s.state.unanswered, s.state.freshness.settled = pass.Complete, s.unanswered, false
+	if err != nil {
+		return pass.Result, err
 	}
-	s.state.unanswered = s.unanswered
-	if err == nil {
-		res = earliest(res, ctrl.Result{RequeueAfter: s.requeueAfter})
+	more, err := s.runExtra(ctx, extra)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	return res, err
+	return earliest(earliest(pass.Result, more), ctrl.Result{RequeueAfter: s.requeueAfter}), nil
 }
 
 func phasesOf(m *infrav1.VCDMachine) []phases.Phase[*scope] {

@@ -93,9 +93,11 @@ func extraPhases(m *infrav1.VCDMachine) []phases.Phase[*scope] {
 	return extra
 }
 
-// runExtra runs the phases that are no part of Ready if the VM is observed, whatever state it is in. It reports whether
-// the VM is as specified.
-func (s *scope) runExtra(ctx context.Context, extra []phases.Phase[*scope]) (ctrl.Result, bool, error) {
+// runExtra runs the phases that are no part of Ready if the VM is observed, whatever state it is in.
+func (s *scope) runExtra(ctx context.Context, extra []phases.Phase[*scope]) (ctrl.Result, error) {
+	if !s.complete && (s.vm.row == nil || !s.cameUp()) {
+		return ctrl.Result{}, nil
+	}
 	var res ctrl.Result
 	var errs []error
 	as := true
@@ -104,7 +106,9 @@ func (s *scope) runExtra(ctx context.Context, extra []phases.Phase[*scope]) (ctr
 		res, errs = earliest(res, pass.Result), append(errs, err)
 		as = as && (pass.Complete || p.Condition != infrav1.VMAsSpecifiedCondition)
 	}
-	return res, as, errors.Join(errs...)
+	err := errors.Join(errs...)
+	s.state.freshness.settled = s.complete && as && err == nil
+	return res, err
 }
 
 // driftInReady reports whether a machine is not ready when its VM was changed.

@@ -42,7 +42,8 @@ func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
 			infrav1.RequestRefusedReason,
 		},
 		{
-			"the task fails", vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", User: "capvcd", Message: "no"},
+			"the task fails",
+			vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", User: "capvcd", Message: "no"},
 			infrav1.TaskFailedReason,
 		},
 	}

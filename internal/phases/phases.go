@@ -89,8 +89,8 @@ func settle(obj Object, condition string, scope any, out Outcome, recorder event
 	return Settle(obj, condition, out, recorder)
 }
 
-// An established scope is of an object that runs, or ran before. Missing access shows nothing about it: a condition that
-// was False for that would have health checks delete what works.
+// An established scope is of an object that runs, or ran before. Missing access shows nothing about it: a condition
+// that was False for that would have health checks delete what works.
 type established interface {
 	Established() bool
 }

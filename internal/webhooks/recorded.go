@@ -34,24 +34,35 @@ func recordedErrors(m *infrav1.VCDMachine) field.ErrorList {
 	return errs
 }
 
-// recordedChangeErrors refuses changes of the annotations that identify the VM of a machine. An instance id that is added
-// is the object's own: any other would make it the owner of another machine's VM.
+// recordedChangeErrors refuses changes of the annotations that identify the VM of a machine. An instance id that is
+// added is the object's own: any other would make it the owner of another machine's VM.
 func recordedChangeErrors(before, m *infrav1.VCDMachine) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range recordedAnnotations {
-		was, had := before.Annotations[key]
-		is, has := m.Annotations[key]
 		at := field.NewPath("metadata", "annotations").Key(key)
-		switch {
-		case had && (!has || was != is):
-			errs = append(errs, field.Forbidden(at, "is immutable: it identifies the VM of the machine"))
-		case !had && has && key == infrav1.InstanceIDAnnotation && is != string(m.UID):
-			errs = append(errs, field.Forbidden(at, "must be the UID of the VCDMachine: the controller writes it"))
-		case !had && has && key == infrav1.PoweredOnAnnotation && m.Spec.ProviderID == "":
-			errs = append(errs, field.Forbidden(at, "needs a VM, and the VCDMachine has none: the controller writes it"))
+		if was, had := before.Annotations[key]; had {
+			if is, has := m.Annotations[key]; !has || was != is {
+				errs = append(errs, field.Forbidden(at, "is immutable: it identifies the VM of the machine"))
+			}
+			continue
+		}
+		if problem := addedProblem(m, key); problem != "" {
+			errs = append(errs, field.Forbidden(at, problem+": the controller writes it"))
 		}
 	}
 	return append(errs, without(recordedErrors(m), recordedErrors(before))...)
+}
+
+// addedProblem returns why an annotation cannot be added.
+func addedProblem(m *infrav1.VCDMachine, key string) string {
+	value, added := m.Annotations[key]
+	switch {
+	case added && key == infrav1.InstanceIDAnnotation && value != string(m.UID):
+		return "must be the UID of the VCDMachine"
+	case added && key == infrav1.PoweredOnAnnotation && m.Spec.ProviderID == "":
+		return "needs a VM, and the VCDMachine has none"
+	}
+	return ""
 }
 
 // recordedInTemplateErrors refuses to give all machines of a template the identity of one VM.

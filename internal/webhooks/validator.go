@@ -39,8 +39,8 @@ func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warni
 }
 
 // ValidateUpdate implements admission.Validator. What was wrong before may stay: the rules of a newer release must not
-// stop the controllers from writing an object that an older one admitted. Of an object that is deleted only switches are
-// validated.
+// stop the controllers from writing an object that an older one admitted. Of an object that is deleted only annotations
+// are validated.
 func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (admission.Warnings, error) {
 	errs := switchErrors(oldObj.GetAnnotations(), newObj)
 	if v.recorded != nil {

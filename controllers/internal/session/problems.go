@@ -83,8 +83,8 @@ func Refusal(err error, doing string) (phases.Outcome, error) {
 	return phases.Done, fmt.Errorf("%s: %w", doing, err)
 }
 
-// Unread turns the failure to read something into an outcome. Whatever VCD refuses it with, nothing is known of what was
-// to be read.
+// Unread turns the failure to read something into an outcome. Whatever VCD refuses it with, nothing is known of what
+// was to be read.
 func Unread(err error, doing string) (phases.Outcome, error) {
 	out, err := Refusal(err, doing)
 	return out.NoAccess(), err

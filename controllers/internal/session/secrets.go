@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// Secrets are the Secrets of identities as they were read last. One is read again when the cached metadata shows another
-// version, so that a pass of a machine reads none. They are only those that sessions are open with.
+// Secrets are the Secrets of identities as they were read last. One is read again when the cached metadata shows
+// another version, so that a pass of a machine reads none. They are only those that sessions are open with.
 type Secrets struct {
 	metadata client.Reader // a cache
 

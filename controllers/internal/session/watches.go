@@ -123,8 +123,8 @@ func ExternallyManaged(c *infrav1.VCDCluster) bool {
 	return labelled || annotations.IsExternallyManaged(c)
 }
 
-// ClusterConcernsMachines passes those changes of a VCDCluster that concern its machines. Notes on it, which each of the
-// machines may leave there, concern none.
+// ClusterConcernsMachines passes those changes of a VCDCluster that concern its machines. Notes on it, which each of
+// the machines may leave there, concern none.
 func ClusterConcernsMachines() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*infrav1.VCDCluster)
