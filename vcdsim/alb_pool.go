@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 )
@@ -68,12 +69,14 @@ func preparePool(r *request, body map[string]any, old *document) error {
 	if err := poolMemberGroup(r, body); err != nil {
 		return err
 	}
-	if err := settleMembers(body); err != nil {
+	if err := cmp.Or(settleMembers(body), settleMonitors(body), settlePersistence(r, g, body)); err != nil {
 		return err
 	}
-	if err := settleMonitors(body); err != nil {
-		return err
-	}
+	return knownCertificates(r, members(body, "caCertificateRefs"))
+}
+
+// settlePersistence names a persistence profile after its type, and refuses one that the gateway's features lack.
+func settlePersistence(r *request, g *EdgeGateway, body map[string]any) error {
 	profile, _ := body["persistenceProfile"].(map[string]any)
 	if err := refusePremium(r, g, "persistence", text(profile, "type"), premiumPersistence); err != nil {
 		return err
@@ -81,7 +84,7 @@ func preparePool(r *request, body map[string]any, old *document) error {
 	if profile != nil && text(profile, "type") != "" && text(profile, "name") == "" {
 		profile["name"] = text(profile, "type")
 	}
-	return knownCertificates(r, members(body, "caCertificateRefs"))
+	return nil
 }
 
 // poolSizes refuses more of something than VMware's OpenAPI document allows in a pool.

@@ -10,14 +10,15 @@ type Assumptions struct {
 	// organisation has full control of all vApps.
 	VAppsArePrivate bool
 	// RolesAreExact: a user has the rights that both his role and a rights bundle published to the organisation have; a
-	// role that is not defined has none, and administrators of an organisation have what the default bundle has. (VMware's
-	// guides say so of bundles and roles.) If false, administrators and roles that are not defined have all rights.
+	// role that is not defined has none, and administrators of an organisation have what the default bundle has.
+	// (VMware's guides say so of bundles and roles.) If false, administrators and roles that are not defined have all
+	// rights.
 	RolesAreExact bool
 	// ExtraConfigTakesRight: extra configuration of VMs is changed and shown only with the right "vApp: Allow All Extra
 	// Config". (VMware's roles for authors of Kubernetes clusters have it for that; whether VCD hides it is not known.)
 	ExtraConfigTakesRight bool
-	// EntitiesTakeRights: a defined entity takes the right of its type, and access by owning it or an access control; the
-	// administrator's rights of the type need no access. (VMware's guide to access control of defined entities.)
+	// EntitiesTakeRights: a defined entity takes the right of its type, and access by owning it or an access control;
+	// the administrator's rights of the type need no access. (VMware's guide to access control of defined entities.)
 	EntitiesTakeRights bool
 	// VMWaitsForVApp: a write to a VM is refused with BUSY_ENTITY while its vApp is being recomposed, deployed or has
 	// its networks changed.
@@ -58,8 +59,8 @@ type Assumptions struct {
 	QueryPageSizeIsCut bool
 	// MaxVMsPerVApp is how many VMs a vApp takes; 0 is any number. 128 is VMware's documented maximum.
 	MaxVMsPerVApp int
-	// LinkedClonesKeepSize: VMs of a VDC with fast provisioning are linked clones, whose disks keep their size until the
-	// VM is consolidated, as with a snapshot. (go-vcloud-director's Test_VmConsolidateDisks.)
+	// LinkedClonesKeepSize: VMs of a VDC with fast provisioning are linked clones, whose disks keep their size until
+	// the VM is consolidated, as with a snapshot. (go-vcloud-director's Test_VmConsolidateDisks.)
 	LinkedClonesKeepSize bool
 	// HrefFilterIsText: a filter that gives a reference as an address compares it as text, so that one with another
 	// host than the public address finds nothing; an id is found in any form. (go-vcloud-director filters by URN.)

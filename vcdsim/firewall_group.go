@@ -42,7 +42,8 @@ func groupScope(r *request, body map[string]any) (scope, error) {
 		return scope{}, badRequest("A firewall group belongs to an edge gateway or to a data center group.")
 	}
 	if _, _, g := r.sim.store.gateway(bare(id)); g != nil && g.Group != "" && r.sim.assume.GroupOwnsFirewallGroups {
-		return scope{}, badRequest("The edge gateway %q belongs to a data center group, which owns its firewall groups.",
+		return scope{}, badRequest(
+			"The edge gateway %q belongs to a data center group, which owns its firewall groups.",
 			g.Name)
 	}
 	return gatewayScope(r, id)

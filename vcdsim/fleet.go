@@ -3,6 +3,7 @@ package vcdsim
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // A Fleet is a number of equal vApps with equal VMs, made from the VDC's first network and the organisation's first
@@ -38,10 +39,8 @@ func launchFleet(s *Simulator, org *Org, vdc *VDC) {
 			Deployed: !f.PoweredOff, Created: s.clock.Now(), Metadata: map[string]Metadata{},
 			Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 		}
-		for u := range org.Users {
-			if f.Owner == "" && u == 0 || org.Users[u].Name == f.Owner {
-				v.OwnerID = org.Users[u].ID
-			}
+		if u := slices.IndexFunc(org.Users, func(u User) bool { return f.Owner == "" || u.Name == f.Owner }); u >= 0 {
+			v.OwnerID = org.Users[u].ID
 		}
 		if len(vdc.Networks) > 0 {
 			n := &vdc.Networks[0]

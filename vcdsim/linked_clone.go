@@ -29,7 +29,8 @@ func commitConsolidate(s *Simulator, t *Task) error {
 
 // mayResize refuses to change the size of a disk that others hang on: of a VM with a snapshot, and of a linked clone.
 func (vm *VM) mayResize(d VMDisk, size int64, a *Assumptions) error {
-	if size == d.SizeMiB || d.DiskID != "" || vm.Snapshot == nil && !(vm.LinkedClone && a.LinkedClonesKeepSize) {
+	chained := vm.Snapshot != nil || vm.LinkedClone && a.LinkedClonesKeepSize
+	if size == d.SizeMiB || d.DiskID != "" || !chained {
 		return nil
 	}
 	return badRequest("The size of disk %q of VM %q cannot be modified while the virtual machine has snapshots.", d.ID,

@@ -14,10 +14,10 @@ var entityLevels = map[string]level{
 
 // typeRightsFor are the rights of a type of which an operation takes one: beside access to the entity, or without.
 func typeRightsFor(needs level) (withAccess, alone []string) {
-	switch needs {
-	case levelRead:
+	if needs == levelRead {
 		return []string{typeView, typeModify, typeFull}, []string{typeAdminView, typeAdminFull}
-	case levelChange:
+	}
+	if needs == levelChange {
 		return []string{typeModify, typeFull}, []string{typeAdminFull}
 	}
 	return []string{typeFull}, []string{typeAdminFull}
@@ -35,8 +35,8 @@ func (r *request) neededOfEntity() level {
 	return levelChange
 }
 
-// reachesEntity reports whether the caller may do something with an entity: by a right of administrators of its type, or
-// by another right of the type together with access to the entity.
+// reachesEntity reports whether the caller may do something with an entity: by a right of administrators of its type,
+// or by another right of the type together with access to the entity.
 func (r *request) reachesEntity(d *document, needs level) bool {
 	if !r.sees(d.orgID) {
 		return false

@@ -43,10 +43,25 @@ func (c *vmChange) permitted(r *request, before *VM) error {
 	if r.session.provider() {
 		return nil
 	}
-	for _, part := range []struct {
-		changed bool
-		right   string
-	}{
+	for _, part := range c.parts(before) {
+		if !part.changed {
+			continue
+		}
+		if err := r.permittedBy(&need{rights: []string{part.right}, operation: "VAPP_UPDATE_VM"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A changedPart is a part of a VM that takes a right of its own to change.
+type changedPart struct {
+	changed bool
+	right   string
+}
+
+func (c *vmChange) parts(before *VM) []changedPart {
+	return []changedPart{
 		{c.Compute && c.VM.CPUs != before.CPUs, "vApp: Edit VM CPU"},
 		{c.Compute && c.VM.MemoryMiB != before.MemoryMiB, "vApp: Edit VM Memory"},
 		{
@@ -56,15 +71,7 @@ func (c *vmChange) permitted(r *request, before *VM) error {
 		},
 		{c.NICs && !slices.Equal(c.VM.NICs, before.NICs), "vApp: Edit VM Network"},
 		{c.Disks && !slices.Equal(c.VM.Disks, before.Disks), "vApp: Edit VM Hard Disk"},
-	} {
-		if !part.changed {
-			continue
-		}
-		if err := r.permittedBy(&need{rights: []string{part.right}, operation: "VAPP_UPDATE_VM"}); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 func reconfigureVM(r *request) (*response, error) {
@@ -121,15 +128,8 @@ func readHardwareSection(r *request, vm *VM, section *xmltree.Node, c *vmChange)
 	if len(extra) > 0 && !r.mayUseExtraConfig() {
 		return r.permittedBy(&need{rights: []string{rightExtraConfig}, operation: "VAPP_UPDATE_VM"})
 	}
-	for _, e := range extra {
-		if c.ExtraConfig == nil {
-			c.ExtraConfig = map[string]string{}
-		}
-		key := e.Attr("key")
-		if key == "" {
-			return badRequest("Bad request - an ExtraConfig element has no key.")
-		}
-		c.ExtraConfig[key] = e.Attr("value")
+	if err := c.readExtraConfig(extra); err != nil {
+		return err
 	}
 	for _, i := range section.All("Item") {
 		quantity, ok := i.Int("VirtualQuantity")
@@ -145,6 +145,20 @@ func readHardwareSection(r *request, vm *VM, section *xmltree.Node, c *vmChange)
 		case "4":
 			c.Compute, vm.MemoryMiB = true, quantity
 		}
+	}
+	return nil
+}
+
+func (c *vmChange) readExtraConfig(elements []*xmltree.Node) error {
+	for _, e := range elements {
+		if c.ExtraConfig == nil {
+			c.ExtraConfig = map[string]string{}
+		}
+		key := e.Attr("key")
+		if key == "" {
+			return badRequest("Bad request - an ExtraConfig element has no key.")
+		}
+		c.ExtraConfig[key] = e.Attr("value")
 	}
 	return nil
 }

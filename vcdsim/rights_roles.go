@@ -10,7 +10,8 @@ func rightsOfVAppAuthor() []string {
 		rightCatalogAdd, rightCatalogView, rightPolicyView,
 		rightDiskCreate, rightDiskDelete, rightDiskEdit, "Organization vDC Named Disk: View Encryption Status",
 		rightDiskView, "Organization vDC Network: View Properties", rightAffinity, "Organization: View",
-		"UI Plugins: View", "VAPP_VM_METADATA_TO_VCENTER", "vApp Template / Media: Copy", rightMediaEdit, rightMediaView,
+		"UI Plugins: View", "VAPP_VM_METADATA_TO_VCENTER", "vApp Template / Media: Copy", rightMediaEdit,
+		rightMediaView,
 		"vApp Template: Checkout", "vApp: Copy", rightVAppCreate, rightVAppDelete, "vApp: Download", rightVAppEdit,
 		"vApp: Edit VM CPU", "vApp: Edit VM Compute Policy", "vApp: Edit VM Hard Disk", "vApp: Edit VM Memory",
 		"vApp: Edit VM Network", rightVMEdit, "vApp: Manage VM Password Settings", rightVAppPower, rightVAppShare,
@@ -85,8 +86,8 @@ func defaultBundle() []string {
 	})
 }
 
-// KubernetesBundle are the rights that a provider publishes to an organisation for Kubernetes clusters: what the default
-// bundle has not.
+// KubernetesBundle are the rights that a provider publishes to an organisation for Kubernetes clusters: what the
+// default bundle has not.
 func KubernetesBundle() []string {
 	return []string{
 		rightExtraConfig, rightConsolidate, rightSpaceView, rightSpaceManage,

@@ -28,7 +28,8 @@ func taggedVMs(r *request) []*VM {
 	var out []*VM
 	viewer := r.vappViewer()
 	for _, vm := range r.sim.store.order {
-		if v := r.sim.store.vapps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && viewer.sees(v) && len(vm.SecurityTags) > 0 {
+		if v := r.sim.store.vapps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && viewer.sees(v) &&
+			len(vm.SecurityTags) > 0 {
 			out = append(out, vm)
 		}
 	}

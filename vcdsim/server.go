@@ -85,7 +85,8 @@ func (fe *frontend) addRoutes() {
 func routeGroups() []func(addRoute) {
 	return []func(addRoute){
 		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes,
-		snapshotRoutes, linkedCloneRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes, legacyEdgeRoutes,
+		snapshotRoutes, linkedCloneRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes,
+		legacyEdgeRoutes,
 		policyRoutes,
 		catalogRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes,
 		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes,

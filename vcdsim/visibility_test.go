@@ -61,8 +61,10 @@ func TestAVAppIsHiddenFromOthersUntilItIsShared(t *testing.T) {
 	other := c.user("other")
 
 	hidden := func() {
-		for _, path := range []string{vapp, vm, vapp + "/controlAccess", vapp + "/networkConfigSection",
-			vm + "/networkConnectionSection", vm + "/metadata"} {
+		for _, path := range []string{
+			vapp, vm, vapp + "/controlAccess", vapp + "/networkConfigSection",
+			vm + "/networkConnectionSection", vm + "/metadata",
+		} {
 			other.refused(http.MethodGet, path, "", 403, forbiddenCode)
 		}
 		for _, path := range []string{vm + "/power/action/powerOn", vapp + "/action/undeploy"} {
@@ -142,7 +144,8 @@ func TestTheOwnerOfADeletedVAppSeesWhoDeletedIt(t *testing.T) {
 }
 
 func TestVAppsAreEverybodysWhereTheAssumptionSaysSo(t *testing.T) {
-	c := start(t, withUsers("vApp Author", "other"), assuming(func(a *vcdsim.Assumptions) { a.VAppsArePrivate = false }))
+	c := start(t, withUsers("vApp Author", "other"),
+		assuming(func(a *vcdsim.Assumptions) { a.VAppsArePrivate = false }))
 	vm := c.vm(c.vapp("cluster"), "node")
 
 	c.user("other").ok(http.MethodPost, vm+"/power/action/powerOn", "")

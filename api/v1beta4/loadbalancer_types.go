@@ -103,8 +103,8 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MaxLength=49
 	VIPSubnet string `json:"vipSubnet,omitempty"`
 
-	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service asks
-	// for. Without, they get any private address that no Node, VM or gateway has.
+	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service
+	// asks for. Without, they get any private address that no Node, VM or gateway has.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -135,8 +135,8 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	CertificateAlias string `json:"certificateAlias,omitempty"`
 
-	// tlsPorts are the ports that end TLS: AppProtocol, which is the default, or Annotated. With Annotated, TLS to ports
-	// with appProtocol https passes through unless an annotation of the Service names them, as with VMware's CPI.
+	// tlsPorts are the ports that end TLS: AppProtocol, which is the default, or Annotated. With Annotated, TLS to
+	// ports with appProtocol https passes through unless an annotation of the Service names them, as with VMware's CPI.
 	// +optional
 	TLSPorts TLSPorts `json:"tlsPorts,omitempty"`
 
@@ -215,8 +215,8 @@ type LoadBalancerGateway struct {
 	// +kubebuilder:validation:MaxLength=49
 	VIPSubnet string `json:"vipSubnet,omitempty"`
 
-	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service asks
-	// for. Without, they get any private address that no Node, VM or gateway has.
+	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service
+	// asks for. Without, they get any private address that no Node, VM or gateway has.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

@@ -65,7 +65,8 @@ const (
 	// VAppsAnnotation on a VCDCluster lists the URNs of the vApps of its deleted VMs, separated by commas: a renamed
 	// vApp is deleted with the cluster, too.
 	VAppsAnnotation = "infrastructure.cluster.x-k8s.io/vapps"
-	// VAppGoneAnnotation on a VCDCluster is set to "true" when our own task deleted its vApp. Disks may be deleted then.
+	// VAppGoneAnnotation on a VCDCluster is set to "true" when our own task deleted its vApp. Disks may be deleted
+	// then.
 	VAppGoneAnnotation = "infrastructure.cluster.x-k8s.io/vapp-gone"
 	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was connected to,
 	// separated by commas. When the cluster is deleted, its load balancers are searched for there, even if the
@@ -357,8 +358,8 @@ const (
 	MarkerLostReason = "MarkerLost"
 	// WaitingForNodeReason means that the bootstrap data is removed when the guest has become a Node. No action needed.
 	WaitingForNodeReason = "WaitingForNode"
-	// ExtraConfigHiddenReason means that VCD does not show the extra configuration of the VM, so that bootstrap data may
-	// still be there. Grant the user of the identity the right to see it.
+	// ExtraConfigHiddenReason means that VCD does not show the extra configuration of the VM, so that bootstrap data
+	// may still be there. Grant the user of the identity the right to see it.
 	ExtraConfigHiddenReason = "ExtraConfigHidden"
 	// VMRenamedReason means that the VM was renamed. Rename it back: its Node keeps the old name.
 	VMRenamedReason = "VMRenamed"

@@ -147,11 +147,13 @@ func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 		{"a vApp that is not shared any more holds the cluster back", nil, false},
 		{
 			"without the note of its URN only the cluster is released",
-			[]string{infrav1.VAppsAnnotation}, true,
+			[]string{infrav1.VAppsAnnotation},
+			true,
 		},
 		{
 			"without any note, too",
-			[]string{infrav1.VAppsAnnotation, infrav1.VAppCreatedAnnotation}, true,
+			[]string{infrav1.VAppsAnnotation, infrav1.VAppCreatedAnnotation},
+			true,
 		},
 	}
 	for _, tt := range tests {

@@ -72,7 +72,8 @@ func edited(change func(*infrav1.VCDIdentity)) withdraw {
 
 func identityOf(w *controllertest.Env) *infrav1.VCDIdentity {
 	i := &infrav1.VCDIdentity{}
-	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"}, i)).To(Succeed())
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"},
+		i)).To(Succeed())
 	return i
 }
 

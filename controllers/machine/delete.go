@@ -267,16 +267,20 @@ func (s deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, err
 		return out, nil
 	}
 	defer done()
-	log := ctrl.LoggerFrom(ctx)
 	if vm.Deployed || vm.Status == vcd.StatusPoweredOn || vm.Status == vcd.StatusSuspended {
-		log.Info("Powering off VM", "vm", vm.ID)
+		ctrl.LoggerFrom(ctx).Info("Powering off VM", "vm", vm.ID)
 		task, err := s.session.PowerOff(ctx, vm.ID)
 		return s.started(stepPowerOff, task, err, "Powering off the VM")
 	}
 	if disks := vm.IndependentDisks(); len(disks) > 0 {
 		return s.detach(ctx, vm, disks[0])
 	}
-	log.Info("Deleting VM", "vm", vm.ID)
+	return s.remove(ctx, vm)
+}
+
+// remove deletes a VM that is off and has no independent disks.
+func (s deletion) remove(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+	ctrl.LoggerFrom(ctx).Info("Deleting VM", "vm", vm.ID)
 	if err := s.noteOnce(ctx, infrav1.DeleteRequestedAnnotation, s.now().UTC().Format(time.RFC3339)); err != nil {
 		return phases.Done, err
 	}

@@ -269,9 +269,11 @@ func (s disks) problem(ctx context.Context) (phases.Outcome, error) {
 	case err != nil:
 		return session.AskProblem(err)
 	case !may:
-		return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason, "VDC %s has fast provisioning: disks grow only "+
-			"after their VM was consolidated. Grant right %q to the user of the identity, leave out spec.diskSize, or "+
-			"have fast provisioning turned off", s.placement.vdc.Name, vcd.RightConsolidate), nil
+		return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
+			"VDC %s has fast provisioning: disks grow only "+
+				"after their VM was consolidated. Grant right %q to the user of the identity, leave out "+
+				"spec.diskSize, or "+
+				"have fast provisioning turned off", s.placement.vdc.Name, vcd.RightConsolidate), nil
 	}
 	return phases.Done, nil
 }

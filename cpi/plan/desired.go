@@ -37,8 +37,8 @@ const (
 // Desired is what a load balancer should be.
 type Desired struct {
 	Owner Owner
-	// Absent asks for the removal of everything the owner has. Of the rest only Intent, Published, Ports and Members then
-	// matter, as proof of ownership.
+	// Absent asks for the removal of everything the owner has. Of the rest only Intent, Published, Ports and Members
+	// then matter, as proof of ownership.
 	Absent bool
 	// Families that the load balancer has an address of, that of the members first; at least one.
 	Families []Family

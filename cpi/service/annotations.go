@@ -27,8 +27,8 @@ type Dialect interface {
 // Names are a cloud's own.
 type Names struct {
 	// Intent and Standing are annotations that only the core reads and writes ([Defaults.Bind]): the addresses that the
-	// load balancer is meant to have, before their first use, and the ids of the locations where something of it may be,
-	// before anything is made there.
+	// load balancer is meant to have, before their first use, and the ids of the locations where something of it may
+	// be, before anything is made there.
 	Intent, Standing string
 	// Location is the annotation that chooses the location, and Noun the word for one.
 	Location, Noun string

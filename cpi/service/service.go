@@ -135,7 +135,8 @@ func Absent(in Input) plan.Desired {
 	d := in.identity(in.Asked(in.Service))
 	d.Absent = true
 	for _, n := range in.Nodes {
-		d.Members = append(d.Members, plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: InternalIPs(n)})
+		d.Members = append(d.Members,
+			plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: InternalIPs(n)})
 	}
 	for _, p := range in.Service.Spec.Ports {
 		d.Ports = append(d.Ports, portOf(p))

@@ -66,13 +66,15 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "internal", Value: "true or false", Example: "true",
-		Help: "The load balancer is reached inside the organisation only: its address is taken from the internal subnet of " +
+		Help: "The load balancer is reached inside the organisation only: its address is taken from the internal " +
+			"subnet of " +
 			"the annotation, else from those of the configuration, else from the one-arm range, and not translated.",
 		Parse: func(w *settings, v string) (err error) { w.internal, err = service.Bool(v); return err },
 	},
 	{
 		Name: "internal-subnet", Value: "CIDR", Example: "192.168.9.0/24",
-		Help: "Subnet from which an internal load balancer takes its address, one in `loadbalancer.internalSubnets` if " +
+		Help: "Subnet from which an internal load balancer takes its address, one in " +
+			"`loadbalancer.internalSubnets` if " +
 			"that is set. What Nodes and VMs have is passed over.",
 		Parse: func(w *settings, v string) (err error) { w.subnet, err = netip.ParsePrefix(v); return err },
 	},
@@ -116,7 +118,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "health-interval", Value: "duration", Example: "10s",
-		Help: "Time between two probes of a node. The monitors of VCD that pools have here take none: it is not followed, " +
+		Help: "Time between two probes of a node. The monitors of VCD that pools have here take none: it is not " +
+			"followed, " +
 			"and an event says so.",
 		Parse: func(w *settings, v string) (err error) {
 			if w.interval, err = time.ParseDuration(v); err == nil && w.interval < time.Second {

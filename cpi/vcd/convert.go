@@ -12,7 +12,8 @@ func desired(d plan.Desired) lb.Desired {
 	out, _ := d.Extra.(lb.Desired)
 	out.Owner, out.Absent, out.Duplicate, out.Accompanied = lb.Owner(d.Owner), d.Absent, d.Duplicate, d.Accompanied
 	out.Requested, out.Intent, out.Published, out.Share = d.Requested, d.Intent, d.Published, d.Share
-	out.AllFamilies, out.Generation, out.Sticky, out.SourceRanges = d.AllFamilies, d.Generation, d.Sticky, d.SourceRanges
+	out.AllFamilies, out.Generation, out.Sticky, out.SourceRanges = d.AllFamilies, d.Generation, d.Sticky,
+		d.SourceRanges
 	for _, f := range d.Families {
 		out.Families = append(out.Families, lb.Family(f))
 	}

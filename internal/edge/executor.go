@@ -83,6 +83,7 @@ func (e *executor) operations() (do operations, complete bool) {
 		return &certificateExecutor{e}, s.Certificate != nil
 	case lb.KindFirewall:
 		return &firewallExecutor{e}, s.Firewall != nil
+	case lb.KindHost: // only observed
 	}
 	return nil, false
 }
@@ -117,6 +118,7 @@ func (e *executor) invalidate() {
 		g.certificates.invalidate()
 	case lb.KindFirewall:
 		g.firewall.invalidate()
+	case lb.KindHost: // only observed
 	}
 }
 

@@ -79,7 +79,8 @@ func (d *Driver) newGateway(id string) *gateway {
 	g.certificates = listOf(d, g.readCertificates, func(x *lb.CertificateItem) *lb.Object { return &x.Object })
 	g.firewall = listOf(d, onGateway(g, g.readFirewall), func(x *lb.FirewallRule) *lb.Object { return &x.Object })
 	g.used = &list[lb.UsedAddress]{
-		driver: d, id: func(x lb.UsedAddress) string { return x.Address.String() + x.Category }, read: onGateway(g, g.readUsed),
+		driver: d, id: func(x lb.UsedAddress) string { return x.Address.String() + x.Category },
+		read: onGateway(g, g.readUsed),
 	}
 	g.groups = listOf(d, onGateway(g, g.readGroups), func(x *lb.EngineGroup) *lb.Object { return &x.Object })
 	g.hosts = &list[lb.Use]{
@@ -125,20 +126,27 @@ func (g *gateway) readFacts(ctx context.Context, s *vcd.Session) ([]facts, error
 	if !f.gateway.UsesIPSpaces {
 		return []facts{f}, nil
 	}
+	f.spaces, err = g.readSpaces(ctx, s)
+	return []facts{f}, err
+}
+
+// readSpaces reads the public IP Spaces that VCD suggests for the gateway.
+func (g *gateway) readSpaces(ctx context.Context, s *vcd.Session) ([]vcd.IPSpace, error) {
 	suggestions, err := s.IPSpaces.Suggestions(ctx, g.id)
 	if err != nil {
 		return nil, err
 	}
+	var spaces []vcd.IPSpace
 	for _, suggestion := range suggestions {
 		space, err := s.IPSpaces.Space(ctx, suggestion.Space.ID)
 		if err != nil {
 			return nil, err
 		}
 		if space.Type == vcd.SpacePublic {
-			f.spaces = append(f.spaces, space)
+			spaces = append(spaces, space)
 		}
 	}
-	return []facts{f}, nil
+	return spaces, nil
 }
 
 // fact returns the facts, which change seldom.
@@ -173,7 +181,8 @@ func (g *gateway) readSets(ctx context.Context, s *vcd.Session) ([]lb.Set, error
 		g.refusals.forbidSets()
 	}
 	if g.gone {
-		sets = slices.DeleteFunc(sets, func(x lb.Set) bool { m, _ := lb.ParseMarker(x.Description); return m.Gateway == "" })
+		sets = slices.DeleteFunc(sets,
+			func(x lb.Set) bool { m, _ := lb.ParseMarker(x.Description); return m.Gateway == "" })
 	}
 	return sets, g.rights.tolerate(lb.KindSet, err)
 }

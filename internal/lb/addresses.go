@@ -11,9 +11,7 @@ type addressPlanner struct{ *planner }
 
 func (p addressPlanner) plan() {
 	p.internal = p.d.Internal || slices.ContainsFunc(p.d.Requested, p.inside)
-	if p.nat() || slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool {
-		return vs.old || vs.marker.Via == ViaNAT || vs.marker.Forwarded
-	}) {
+	if p.nat() || slices.ContainsFunc(p.all.services, mayBeForwarded) {
 		p.need(Forwardings)
 	}
 	if !p.c.SharedVIP && !p.nat() && len(p.d.Listeners) > 1 {
@@ -24,6 +22,11 @@ func (p addressPlanner) plan() {
 		return // what the load balancer has is not known yet
 	}
 	p.families = slices.DeleteFunc(p.families, p.leftOut)
+}
+
+// mayBeForwarded reports whether a DNAT rule may lead to a virtual service.
+func mayBeForwarded(vs owned[VirtualService]) bool {
+	return vs.old || vs.marker.Via == ViaNAT || vs.marker.Forwarded
 }
 
 // inside reports whether an address is inside the organization: private, and not one of the gateway's, which may be

@@ -62,8 +62,9 @@ func finding(reason, format string, args ...any) *Finding {
 func (p candidates) problemInside(a netip.Addr, requested bool) *Finding {
 	switch allowed := p.d.InternalSubnets; {
 	case len(allowed) > 0 && !slices.ContainsFunc(allowed, func(n netip.Prefix) bool { return n.Contains(a) }):
-		return finding(AddressOutside, "the address %s is in none of the subnets that the configuration has for internal "+
-			"load balancers, %s: request one of those", a, words(allowed))
+		return finding(AddressOutside,
+			"the address %s is in none of the subnets that the configuration has for internal "+
+				"load balancers, %s: request one of those", a, words(allowed))
 	case requested && a.IsPrivate(), inRanges(p.d.insideRanges(), a):
 		return nil
 	}

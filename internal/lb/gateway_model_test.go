@@ -152,6 +152,7 @@ func (m *model) run(s Step) error {
 				m.specs[o.ID] = *s.Firewall
 				return FirewallRule{Object: o}, nil
 			}, nil)
+	case KindHost: // only observed
 	}
 	return refusedf("unknown kind %s", s.Kind)
 }

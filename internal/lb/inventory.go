@@ -141,7 +141,8 @@ func (c *classifier) proveOldPorts(o Observed) {
 		c.prove(KindService, x.Object, proof{both, both})
 	}
 	for _, x := range o.Pools {
-		c.prove(KindPool, x.Object, proof{func() bool { return c.sameNodes(x) }, func() bool { return c.sameNodePort(x) }})
+		c.prove(KindPool, x.Object,
+			proof{func() bool { return c.sameNodes(x) }, func() bool { return c.sameNodePort(x) }})
 	}
 	for _, x := range o.Rules {
 		both := func() bool { return published(x.External) }

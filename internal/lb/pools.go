@@ -264,8 +264,8 @@ func noteProbe(want Pool, m *Marker, p Protocol, have owned[Pool]) []Monitor {
 }
 
 // Follow plans only what keeps the members of an existing load balancer in step with the nodes while what is
-// desired is refused. Of the desired, only owner, members and proofs of ownership count; nothing is created and nothing removed. It is
-// pure and total. The plan has needs or steps, and no status.
+// desired is refused. Of the desired, only owner, members and proofs of ownership count; nothing is created and nothing
+// removed. It is pure and total. The plan has needs or steps, and no status.
 func Follow(d Desired, o Observed, c Capabilities) Plan {
 	p := poolPlanner{newPlanner(d, o, c)}
 	switch {
@@ -296,8 +296,8 @@ func (p poolPlanner) followSets() {
 	}
 }
 
-// followPool updates a pool that lists its members with the nodes of their family. One of cloud provider interface 1.6.1
-// gets a marker with that, and keeps its monitors.
+// followPool updates a pool that lists its members with the nodes of their family. One of cloud provider interface
+// 1.6.1 gets a marker with that, and keeps its monitors.
 func (p poolPlanner) followPool(x owned[Pool]) {
 	have := x.object
 	if have.Hints != nil && have.Hints.ByGroup || !have.Full && !p.need(FullPools) || have.Group != (Ref{}) ||

@@ -90,15 +90,18 @@ func (p *enginePlanner) plan() {
 		p.capacity[g.ID] = g.Max - g.Deployed
 	}
 	for _, t := range p.targets {
-		have := t.service.object.EngineGroup
-		if t.engine = have; p.d.EngineGroup != "" && have.Name != "" && have.Name != p.d.EngineGroup {
-			t.replace = true
-		}
+		t.engine = t.service.object.EngineGroup
+		t.replace = t.replace || p.inAnotherGroup(t)
 		t.move = !t.replace && !p.c.MovesSharedVIP && p.fixed(t)
 		if (!t.service.exists() || t.replace) && p.need(EngineGroups) {
 			p.choose(t)
 		}
 	}
+}
+
+// inAnotherGroup reports whether a virtual service runs in another group than the one that is asked for.
+func (p *enginePlanner) inAnotherGroup(t *target) bool {
+	return p.d.EngineGroup != "" && t.engine.Name != "" && t.engine.Name != p.d.EngineGroup
 }
 
 func (p *enginePlanner) choose(t *target) {

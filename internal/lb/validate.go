@@ -11,8 +11,8 @@ var algorithms = []string{
 	"FEWEST_TASKS", "CORE_AFFINITY",
 }
 
-// standardAlgorithms are those that do not take the feature set PREMIUM. The guide of VCD 10.5 for providers lists which
-// do.
+// standardAlgorithms are those that do not take the feature set PREMIUM. The guide of VCD 10.5 for providers lists
+// which do.
 var standardAlgorithms = []string{"CONSISTENT_HASH", "LEAST_CONNECTIONS", "ROUND_ROBIN"}
 
 // Algorithms returns the names of the algorithms that pools can have, sorted.
@@ -70,8 +70,9 @@ func (p *planner) without(reasons []string) {
 		case len(p.families) == 0:
 			p.refuse(Unsupported, "%s: set ipFamilies of the Service to the other family", why)
 		case p.d.AllFamilies:
-			p.refuse(Unsupported, "%s: set ipFamilyPolicy of the Service to PreferDualStack or SingleStack, or ask the "+
-				"provider", why)
+			p.refuse(Unsupported,
+				"%s: set ipFamilyPolicy of the Service to PreferDualStack or SingleStack, or ask the "+
+					"provider", why)
 		default:
 			p.notice(Unsupported, "%s: the load balancer has an %s address only", why, p.families[0])
 		}
@@ -154,8 +155,9 @@ func (p validator) validateRequested() {
 // validateWishes refuses what the gateway cannot do.
 func (p validator) validateWishes() {
 	if p.d.IPSpace != "" && !p.d.Internal && !p.o.Gateway.UsesSpaces {
-		p.notice(Unsupported, "the edge gateway has no IP Spaces: the address is taken from its own ranges, not from the "+
-			"IP Space %q", p.d.IPSpace)
+		p.notice(Unsupported,
+			"the edge gateway has no IP Spaces: the address is taken from its own ranges, not from the "+
+				"IP Space %q", p.d.IPSpace)
 	}
 	if len(p.d.SourceRanges) > 0 && !p.c.SourceRanges {
 		p.refuse(Unsupported,

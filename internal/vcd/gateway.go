@@ -32,8 +32,8 @@ type Gateway struct {
 	Uplinks      []Uplink
 }
 
-// GroupOwner returns the URN of what owns the firewall groups for the gateway, IP sets among them: the VDC group that it
-// serves, else itself.
+// GroupOwner returns the URN of what owns the firewall groups for the gateway, IP sets among them: the VDC group that
+// it serves, else itself.
 func (g Gateway) GroupOwner() string {
 	if isVDCGroup(g.Owner.ID) {
 		return g.Owner.ID

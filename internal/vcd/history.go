@@ -31,8 +31,8 @@ func (ts *Tasks) History(ctx context.Context, ids ...string) ([]Task, error) {
 	return tasks, nil
 }
 
-// deletions are the operations that delete a VM or a vApp, by the kind of what they work on. Others that delete, such as
-// that of metadata, leave it as it is, and so does the deletion of one of a vApp's VMs leave the vApp.
+// deletions are the operations that delete a VM or a vApp, by the kind of what they work on. Others that delete, such
+// as that of metadata, leave it as it is, and so does the deletion of one of a vApp's VMs leave the vApp.
 var deletions = map[string][]string{
 	kindVApp: {"vdcDeleteVapp", "vappDelete"},
 	kindVM:   {"vappDeleteVm", "vdcDeleteVm", "vmDelete"},

@@ -48,8 +48,8 @@ func (w *wireIPSet) set() IPSet {
 	}
 }
 
-// IPSets lists the IP sets of a gateway or VDC group, or all that the user is shown, without their addresses. It takes the right
-// "Organization vDC Gateway: View" (VCD 10.3 for its types).
+// IPSets lists the IP sets of a gateway or VDC group, or all that the user is shown, without their addresses. It takes
+// the right "Organization vDC Gateway: View" (VCD 10.3 for its types).
 func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 	terms := []term{{"typeValue", typeIPSet}}
 	switch {

@@ -84,7 +84,7 @@ type wireSpace struct {
 	} `json:"ipSpaceRanges"`
 }
 
-func (w *wireSpace) space() IPSpace {
+func (w wireSpace) space() IPSpace {
 	space := IPSpace{Ref: refOf(&w.wireRef), Type: w.Type}
 	if w.Ranges != nil {
 		for _, r := range w.Ranges.Ranges {
@@ -94,7 +94,7 @@ func (w *wireSpace) space() IPSpace {
 	return space
 }
 
-func (w wireSpace) id() string { return w.wireRef.ID }
+func (w wireSpace) id() string { return w.ID }
 
 // Public lists the IP Spaces of which addresses to outside are allocated to organizations, without their ranges; none
 // where there are no IP Spaces.

@@ -27,7 +27,8 @@ func (l listing) query(page int) string {
 	if len(l.terms) > 0 {
 		filter = jsonFilter(l.terms...)
 	}
-	return params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(cmp.Or(l.size, pageSize)), "sortAsc", l.sort, "filter", filter)
+	return params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(cmp.Or(l.size, pageSize)), "sortAsc", l.sort,
+		"filter", filter)
 }
 
 // An item is something that stands in a list.

@@ -18,8 +18,8 @@ const (
 	resourceDisk = "17"
 )
 
-// ReconfigureVM starts one reconfiguration of a VM. The VM is read, and what the change names is sent: all else stays as
-// it is. An empty value removes a key. A [VMs.VM] of a moment before, of a VM that is powered off, is what it starts
+// ReconfigureVM starts one reconfiguration of a VM. The VM is read, and what the change names is sent: all else stays
+// as it is. An empty value removes a key. A [VMs.VM] of a moment before, of a VM that is powered off, is what it starts
 // from.
 func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
 	document, ok := v.documents.take(id)

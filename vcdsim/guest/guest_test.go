@@ -218,10 +218,18 @@ func TestUserDataAloneBootsAGuest(t *testing.T) {
 		machine guest.Machine
 		want    string // address
 	}{
-		{"guest customization gives it name and address", []guest.NIC{nodeNIC(), second, leased}, machine,
-			"192.168.100.10"},
-		{"without customization its first card asks DHCP", []guest.NIC{leased},
-			guest.Machine{UUID: machine.UUID, Hostname: "localhost"}, "10.9.0.7"},
+		{
+			"guest customization gives it name and address",
+			[]guest.NIC{nodeNIC(), second, leased},
+			machine,
+			"192.168.100.10",
+		},
+		{
+			"without customization its first card asks DHCP",
+			[]guest.NIC{leased},
+			guest.Machine{UUID: machine.UUID, Hostname: "localhost"},
+			"10.9.0.7",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -253,7 +261,8 @@ func TestReadRefuses(t *testing.T) {
 		want string
 	}{
 		{
-			"no data at all", map[string]string{"guestinfo.metadata": "", "guestinfo.userdata": ""},
+			"no data at all",
+			map[string]string{"guestinfo.metadata": "", "guestinfo.userdata": ""},
 			"the guest finds no data at all",
 		},
 		{

@@ -33,7 +33,8 @@ func readMetadata(info guestinfo) (metadata, error) {
 	return m, nil
 }
 
-// hasData refuses guestinfo that has neither metadata nor user data: cloud-init does not use its VMware datasource then.
+// hasData refuses guestinfo that has neither metadata nor user data: cloud-init does not use its VMware datasource
+// then.
 func (g guestinfo) hasData() error {
 	for _, key := range []string{"userdata", "vendordata", ignitionKey} {
 		if g.get(key) != "" {

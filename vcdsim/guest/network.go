@@ -27,11 +27,8 @@ var ethernetKeys = []string{
 
 // interfaces applies the metadata's network configuration to the VM's cards.
 func (m metadata) interfaces(nics []NIC, from Machine) (network, error) {
-	switch {
-	case m.network == nil && from.Customized:
-		return customizedNetwork(nics)
-	case m.network == nil:
-		return fallbackNetwork(nics)
+	if m.network == nil {
+		return unconfigured(nics, from)
 	}
 	if inner, ok := m.network["network"].(map[string]any); ok {
 		m.network = inner
@@ -55,6 +52,14 @@ func (m metadata) interfaces(nics []NIC, from Machine) (network, error) {
 		}
 	}
 	return net, net.complete(nics)
+}
+
+// unconfigured is the network of a guest whose metadata has none.
+func unconfigured(nics []NIC, from Machine) (network, error) {
+	if from.Customized {
+		return customizedNetwork(nics)
+	}
+	return fallbackNetwork(nics)
 }
 
 // fallbackNetwork is cloud-init's choice without configuration: DHCP on the first card.

@@ -126,7 +126,8 @@ func (m Made) Differences(s Observed) []Difference {
 	if !s.Marker.IsOf(s.VM.Description) {
 		found = append([]Difference{{
 			infrav1.MarkerLostReason,
-			fmt.Sprintf("the description of the VM does not say that it is this machine's, so nothing is written to it: "+
+			fmt.Sprintf("the description of the VM does not say that it is this machine's, so nothing is "+
+				"written to it: "+
 				"put %q there", s.Marker),
 		}}, found...)
 	}

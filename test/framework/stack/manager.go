@@ -62,8 +62,8 @@ func (m *Manager) Replica(ctx context.Context, name string, args ...string) (*Ma
 	return replica, nil
 }
 
-// As makes a replica, before it starts, work as another service account in the provider's namespace. The account has what
-// the objects grant it.
+// As makes a replica, before it starts, work as another service account in the provider's namespace. The account has
+// what the objects grant it.
 func (m *Manager) As(ctx context.Context, account string, objects ...unstructured.Unstructured) error {
 	m.account = account
 	if err := m.stack.Apply(ctx, objects...); err != nil {
