@@ -147,7 +147,11 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	if found.LoadBalancer.VIPSubnet.IsValid() {
 		values.VIPSubnet = found.LoadBalancer.VIPSubnet.String()
 	}
-	wanted, err := s.rendered(values)
+	ours, err := s.config()
+	if err != nil {
+		return phases.Done, err
+	}
+	wanted, err := values.rendered(ours)
 	if err != nil {
 		return phases.Done, err
 	}
@@ -162,14 +166,10 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	return phases.Done, s.record(ctx, values)
 }
 
-// rendered returns our configuration, completed with what is inherited, as it is read.
-func (s *scope) rendered(values inherited) (vcdconfig.Config, error) {
+// rendered returns a configuration, completed with what is inherited, as it is read.
+func (i inherited) rendered(config *vcdconfig.Config) (vcdconfig.Config, error) {
 	var read vcdconfig.Config
-	config, err := s.config()
-	if err == nil {
-		err = values.complete(&config.LoadBalancer)
-	}
-	if err != nil {
+	if err := i.complete(&config.LoadBalancer); err != nil {
 		return read, err
 	}
 	text, err := yaml.Marshal(config)
