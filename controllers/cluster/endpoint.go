@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/netip"
-	"reflect"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -72,7 +69,7 @@ func (s *scope) reconcileKubeVIP(ctx context.Context) (phases.Outcome, error) {
 		return phases.Stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.endpoint.kubeVIP",
 			err), nil
 	}
-	if out, err := s.writeKubeVIPSecret(ctx, data); err != nil || out != phases.Done {
+	if out, err := (kubeVIPSecret{s}).write(ctx, data); err != nil || out != phases.Done {
 		return out, err
 	}
 	if !spec.ControlPlaneEndpoint.IsValid() {
@@ -216,74 +213,4 @@ func kubeVIPConfig(spec infrav1.EndpointSpec, endpoint clusterv1.APIEndpoint) ku
 		config.Interface, config.Image, config.DynamicDNS = kube.Interface, kube.Image, kube.DNSName == endpoint.Host
 	}
 	return config
-}
-
-// writeKubeVIPSecret writes the Secret with kube-vip's manifest for the templates' control-plane nodes. A Secret that
-// is not this VCDCluster's is left alone.
-func (s *scope) writeKubeVIPSecret(ctx context.Context, data map[string][]byte) (phases.Outcome, error) {
-	key := client.ObjectKey{Namespace: s.vcdCluster.Namespace, Name: s.cluster.Name + kubeVIPSuffix}
-	secret := &corev1.Secret{}
-	err := s.Live.Get(ctx, key, secret)
-	switch {
-	case apierrors.IsNotFound(err):
-		return s.createKubeVIPSecret(ctx, key, data)
-	case err != nil:
-		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
-	case !s.ownsKubeVIPSecret(secret):
-		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-			"Secret %s exists and is not this VCDCluster's: delete or rename it, for kube-vip's manifest "+
-				"needs its name", key.Name), nil
-	}
-	before := secret.DeepCopy()
-	secret.Data = data
-	if secret.Labels == nil {
-		secret.Labels = map[string]string{}
-	}
-	maps.Copy(secret.Labels, session.OfCluster(s.cluster.Name))
-	if err := controllerutil.SetControllerReference(s.vcdCluster, secret, s.Client.Scheme()); err != nil {
-		return phases.Done, fmt.Errorf("owning Secret %s: %w", key, err)
-	}
-	if reflect.DeepEqual(before, secret) {
-		return phases.Done, nil
-	}
-	if err := s.Client.Update(ctx, secret); err != nil {
-		return phases.Done, fmt.Errorf("updating Secret %s: %w", key, err)
-	}
-	return phases.Done, nil
-}
-
-// ownsKubeVIPSecret reports whether a Secret is one that we wrote for this cluster. A restore from a backup may have
-// removed its owner; type and label are still ours then.
-func (s *scope) ownsKubeVIPSecret(secret *corev1.Secret) bool {
-	if metav1.GetControllerOf(secret) != nil {
-		return metav1.IsControlledBy(secret, s.vcdCluster)
-	}
-	return secret.Type == clusterv1.ClusterSecretType && secret.Labels[clusterv1.ClusterNameLabel] == s.cluster.Name
-}
-
-func (s *scope) createKubeVIPSecret(ctx context.Context, key client.ObjectKey, data map[string][]byte) (phases.Outcome,
-	error,
-) {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: key.Namespace, Name: key.Name,
-			Labels: session.OfCluster(s.cluster.Name),
-		},
-		Type: clusterv1.ClusterSecretType,
-		Data: data,
-	}
-	if err := controllerutil.SetControllerReference(s.vcdCluster, secret, s.Client.Scheme()); err != nil {
-		return phases.Done, fmt.Errorf("owning Secret %s: %w", key, err)
-	}
-	spoofGuard, err := s.session.SpoofGuard(ctx, s.network.Ref)
-	if err != nil {
-		return phases.Done, err
-	}
-	if err := s.Client.Create(ctx, secret); err != nil {
-		return phases.Done, fmt.Errorf("creating Secret %s: %w", key, err)
-	}
-	if spoofGuard != "" {
-		vipMayBeFiltered(s.Recorder, s.vcdCluster, s.network.Name, spoofGuard)
-	}
-	return phases.Done, nil
 }
