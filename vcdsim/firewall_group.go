@@ -154,7 +154,7 @@ func listFirewallGroupVMs(r *request) (*response, error) {
 	}
 	nets := members(d.body, "members")
 	var out []any
-	viewer := r.vappViewer()
+	viewer := viewerOf(r)
 	for _, vm := range sorted(r.sim.store.vms) {
 		vapp := r.sim.store.vapps[vm.VAppID]
 		if !viewer.sees(vapp) || vapp.OrgID != d.orgID || !vm.onNetworks(vapp, nets) && !chosen(d.body, vm.Name) {

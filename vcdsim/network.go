@@ -81,7 +81,7 @@ func getNetwork(r *request) (*response, error) {
 
 // getVAppNetwork shows the network of a vApp.
 func getVAppNetwork(r *request, id string) (*response, error) {
-	viewer := r.vappViewer()
+	viewer := viewerOf(r)
 	for _, v := range r.sim.store.vapps {
 		for _, n := range v.Networks {
 			if n.ID != id || !viewer.sees(v) {

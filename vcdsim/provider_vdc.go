@@ -183,7 +183,7 @@ func gatewayRecords(r *request) []*record {
 func vappNetworkRecords(r *request) []*record {
 	A, Opt := xmltree.A, xmltree.Opt
 	var out []*record
-	viewer := r.vappViewer()
+	viewer := viewerOf(r)
 	for _, v := range sorted(r.sim.store.vapps) {
 		if !viewer.sees(v) {
 			continue

@@ -46,7 +46,7 @@ func createEntity(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.mayCreateEntity(typ); err != nil {
+	if err := mayCreateEntity(r, typ); err != nil {
 		return nil, err
 	}
 	var in struct {
@@ -76,7 +76,7 @@ func createEntity(r *request) (*response, error) {
 
 func entityByID(r *request) (*document, error) {
 	for _, d := range r.sim.store.documents[entitiesPath] {
-		if d.id() == r.vars["id"] && r.reachesEntity(d, r.neededOfEntity()) {
+		if d.id() == r.vars["id"] && reachesEntity(r, d, neededOfEntity(r)) {
 			return d, nil
 		}
 	}
@@ -120,7 +120,7 @@ func entityVersioned(r *request, id, kind string) bool {
 func entitiesOf(r *request, wanted func(*document) bool) (*response, error) {
 	var out []*document
 	for _, d := range r.sim.store.documents[entitiesPath] {
-		if wanted(d) && r.reachesEntity(d, levelRead) {
+		if wanted(d) && reachesEntity(r, d, levelRead) {
 			out = append(out, d)
 		}
 	}

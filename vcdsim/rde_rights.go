@@ -24,7 +24,7 @@ func typeRightsFor(needs level) (withAccess, alone []string) {
 }
 
 // neededOfEntity is what a request needs of the entity in its path.
-func (r *request) neededOfEntity() level {
+func neededOfEntity(r *request) level {
 	_, path, _ := strings.Cut(r.op, " ")
 	switch {
 	case r.Method == http.MethodGet:
@@ -37,7 +37,7 @@ func (r *request) neededOfEntity() level {
 
 // reachesEntity reports whether the caller may do something with an entity: by a right of administrators of its type,
 // or by another right of the type together with access to the entity.
-func (r *request) reachesEntity(d *document, needs level) bool {
+func reachesEntity(r *request, d *document, needs level) bool {
 	if !r.sees(d.orgID) {
 		return false
 	}
@@ -49,11 +49,11 @@ func (r *request) reachesEntity(d *document, needs level) bool {
 	has := func(right string) bool { return r.hasRight(typeRight(name[3], name[4], right)) }
 	withAccess, alone := typeRightsFor(needs)
 	return slices.ContainsFunc(alone, has) ||
-		r.entityLevel(d) >= needs && slices.ContainsFunc(withAccess, has)
+		entityLevel(r, d) >= needs && slices.ContainsFunc(withAccess, has)
 }
 
 // entityLevel is the access that the caller has to an entity as its owner, or by its access controls.
-func (r *request) entityLevel(d *document) level {
+func entityLevel(r *request, d *document) level {
 	if id, _ := at(d.body, []string{"owner", "id"}); id == URN("user", r.session.UserID) {
 		return levelFull
 	}
@@ -68,7 +68,7 @@ func (r *request) entityLevel(d *document) level {
 }
 
 // mayCreateEntity refuses callers who have no full access to a type.
-func (r *request) mayCreateEntity(typ *document) error {
+func mayCreateEntity(r *request, typ *document) error {
 	if !r.sim.assume.EntitiesTakeRights || r.session.provider() {
 		return nil
 	}

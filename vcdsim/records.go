@@ -110,7 +110,7 @@ func osName(id string) string {
 func vappRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	viewer := r.vappViewer()
+	viewer := viewerOf(r)
 	for _, v := range sorted(r.sim.store.vapps) {
 		if !viewer.sees(v) {
 			continue
@@ -308,7 +308,7 @@ func taskRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	now := r.sim.clock.Now()
-	viewer := r.vappViewer()
+	viewer := viewerOf(r)
 	for _, t := range sorted(r.sim.store.tasks) {
 		if !viewer.seesTask(t) {
 			continue

@@ -11,7 +11,7 @@ func vmRecords(r *request) []*record {
 	out := make([]*record, 0, len(r.sim.store.order))
 	rows := make([]vmRow, len(r.sim.store.order))
 	records := make([]record, len(rows))
-	viewer := r.vappViewer()
+	viewer := viewerOf(r)
 	for i, vm := range r.sim.store.order {
 		vapp := r.sim.store.vapps[vm.VAppID]
 		if !viewer.sees(vapp) {

@@ -135,23 +135,23 @@ func (r *request) mayUseExtraConfig() bool {
 // hasRight reports whether the caller's role has a right, or one that implies it, and a rights bundle that is published
 // to the organisation has it, too.
 func (r *request) hasRight(name string) bool {
-	if !r.sim.assume.RolesAreExact && !r.described(r.session.Role) {
+	if !r.sim.assume.RolesAreExact && !roleIsDescribed(r, r.session.Role) {
 		return true
 	}
 	return slices.ContainsFunc(rightsWith(name), func(right string) bool {
-		return r.roleHas(right) && r.published(right)
+		return roleHas(r, right) && rightIsPublished(r, right)
 	})
 }
 
-// described reports whether it is known which rights a role has, other than that of administrators.
-func (r *request) described(role string) bool {
+// roleIsDescribed reports whether it is known which rights a role has, other than that of administrators.
+func roleIsDescribed(r *request, role string) bool {
 	_, builtIn := builtInRole(role)
-	return builtIn && role != "Organization Administrator" || r.ownRole(role) != nil
+	return builtIn && role != "Organization Administrator" || ownRole(r, role) != nil
 }
 
 // roleHas reports whether the caller's role has a right. One that is not defined has none.
-func (r *request) roleHas(right string) bool {
-	if d := r.ownRole(r.session.Role); d != nil {
+func roleHas(r *request, right string) bool {
+	if d := ownRole(r, r.session.Role); d != nil {
 		return slices.Contains(d.refs["rights"], rightURN(r, right))
 	}
 	have, _ := builtInRole(r.session.Role)
@@ -159,7 +159,7 @@ func (r *request) roleHas(right string) bool {
 }
 
 // ownRole is a role that the organisation defined itself, nil if there is none.
-func (r *request) ownRole(name string) *document {
+func ownRole(r *request, name string) *document {
 	for _, d := range r.sim.store.documents[rolesPath] {
 		readOnly, _ := d.body["readOnly"].(bool)
 		if d.orgID == r.session.OrgID && text(d.body, "name") == name && !readOnly {
@@ -169,8 +169,8 @@ func (r *request) ownRole(name string) *document {
 	return nil
 }
 
-// published reports whether a rights bundle that the caller's organisation has contains a right.
-func (r *request) published(right string) bool {
+// rightIsPublished reports whether a rights bundle that the caller's organisation has contains a right.
+func rightIsPublished(r *request, right string) bool {
 	urn := rightURN(r, right)
 	for _, d := range r.sim.store.documents[bundlesPath] {
 		if !slices.Contains(d.refs["rights"], urn) {

@@ -26,7 +26,7 @@ func securityTagRoutes(add addRoute) {
 // taggedVMs are the VMs of the organisation the request works in that have security tags.
 func taggedVMs(r *request) []*VM {
 	var out []*VM
-	viewer := r.vappViewer()
+	viewer := viewerOf(r)
 	for _, vm := range r.sim.store.order {
 		if v := r.sim.store.vapps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && viewer.sees(v) &&
 			len(vm.SecurityTags) > 0 {

@@ -16,7 +16,7 @@ func taskRoutes(add addRoute) {
 
 func ownTask(r *request) (*Task, error) {
 	t := r.sim.store.tasks[bare(r.vars["id"])]
-	if t == nil || !r.vappViewer().seesTask(t) {
+	if t == nil || !viewerOf(r).seesTask(t) {
 		return nil, forbidden("TASK_VIEW", r.vars["id"])
 	}
 	return t, nil
@@ -53,7 +53,7 @@ func listTasks(r *request) (*response, error) {
 		xmltree.A("type", mime("tasksList")))
 	tasks := slices.SortedFunc(maps.Values(r.sim.store.tasks),
 		func(a, b *Task) int { return cmp.Compare(b.Number, a.Number) })
-	viewer, ended := r.vappViewer(), 0
+	viewer, ended := viewerOf(r), 0
 	for _, t := range tasks {
 		if t.OrgID != org.ID || !viewer.seesTask(t) {
 			continue

@@ -34,7 +34,7 @@ func vappRoutes(add addRoute) {
 // vappByID finds a vApp that the caller may use as the request wants to.
 func vappByID(r *request, id string) (*VApp, error) {
 	v := r.sim.store.vapps[id]
-	if err := r.checkVApp(v, "VAPP_VIEW", id); err != nil {
+	if err := checkVApp(r, v, "VAPP_VIEW", id); err != nil {
 		return nil, err
 	}
 	return v, nil

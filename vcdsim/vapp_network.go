@@ -141,10 +141,10 @@ func deleteVAppNetwork(r *request) (*response, error) {
 	id := bare(r.vars["id"])
 	for _, v := range r.sim.store.vapps {
 		i := slices.IndexFunc(v.Networks, func(n VAppNetwork) bool { return n.ID == id })
-		if i < 0 || !r.vappViewer().sees(v) {
+		if i < 0 || !viewerOf(r).sees(v) {
 			continue
 		}
-		if err := r.checkVApp(v, "VAPP_VIEW", v.ID); err != nil {
+		if err := checkVApp(r, v, "VAPP_VIEW", v.ID); err != nil {
 			return nil, err
 		}
 		if err := r.sim.tasks.checkIdle(v.ID); err != nil {

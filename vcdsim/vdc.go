@@ -98,7 +98,7 @@ func resourceEntities(r *request, org *Org, v *VDC) *xmltree.Node {
 			}
 		}
 	}
-	viewer := r.vappViewer()
+	viewer := viewerOf(r)
 	for _, a := range sorted(r.sim.store.vapps) {
 		if a.VDCID == v.ID && viewer.sees(a) {
 			add("vapp", a.ID, a.Name)

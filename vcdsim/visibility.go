@@ -34,8 +34,8 @@ type vappViewer struct {
 	administers bool // the caller sees all vApps of the organisation
 }
 
-// vappViewer looks the caller's rights up once, for requests that show many vApps.
-func (r *request) vappViewer() vappViewer {
+// viewerOf looks the caller's rights up once, for requests that show many vApps.
+func viewerOf(r *request) vappViewer {
 	w := vappViewer{r: r, all: !r.sim.assume.VAppsArePrivate || r.session.provider() || r.hasRight(rightAdminControl)}
 	w.administers = w.all || r.hasRight(rightAdminView)
 	return w
@@ -69,7 +69,7 @@ func (a access) level(s *Session) level {
 }
 
 // neededLevel is what a request needs of the vApp it is about.
-func (r *request) neededLevel() level {
+func neededLevel(r *request) level {
 	_, path, _ := strings.Cut(r.op, " ")
 	switch {
 	case r.Method == http.MethodGet || strings.HasSuffix(path, "/captureVApp"):
@@ -83,8 +83,8 @@ func (r *request) neededLevel() level {
 
 // checkVApp refuses a request to an entity in a vApp that the caller may not see, or not use like that. VCD answers
 // both as it does for what does not exist.
-func (r *request) checkVApp(v *VApp, operation, id string) error {
-	has, needs := r.vappViewer().level(v), r.neededLevel()
+func checkVApp(r *request, v *VApp, operation, id string) error {
+	has, needs := viewerOf(r).level(v), neededLevel(r)
 	switch {
 	case has >= needs:
 		return nil

@@ -69,7 +69,7 @@ func vmRoutes(add addRoute) {
 
 // vmByID finds a VM that the caller may use as the request wants to.
 func vmByID(r *request, id string) (*VM, error) {
-	if err := r.checkVApp(r.sim.store.home(id), "VAPP_VM_VIEW", id); err != nil {
+	if err := checkVApp(r, r.sim.store.home(id), "VAPP_VM_VIEW", id); err != nil {
 		return nil, err
 	}
 	return r.sim.store.vms[id], nil

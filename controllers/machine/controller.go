@@ -76,14 +76,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(byCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(scheme, log),
 				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
-		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines),
+		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(session.ClusterToMachines(r.Client)),
 			builder.WithPredicates(session.ClusterConcernsMachines(),
 				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDMachine{}, r.states.DropDeleted()).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
-	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), r.identityToMachines,
-		r.secretToMachines).
+	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), session.IdentityToDeletedMachines(r.Client),
+		session.SecretToDeletedMachines(r.Client)).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
@@ -268,55 +268,6 @@ func (r *Reconciler) vcdClusterOf(ctx context.Context, m *infrav1.VCDMachine,
 	return &list.Items[0], nil
 }
 
-// identityToMachines finds the VCDMachines that are deleted with the help of an identity.
-func (r *Reconciler) identityToMachines(ctx context.Context, identity client.Object) []ctrl.Request {
-	return r.deletedMachinesOf(ctx, session.ClustersOfIdentity(ctx, r.Client, identity))
-}
-
-// secretToMachines finds the VCDMachines that are deleted with the credentials in a Secret.
-func (r *Reconciler) secretToMachines(ctx context.Context, secret client.Object) []ctrl.Request {
-	return r.deletedMachinesOf(ctx, session.ClustersOfSecret(ctx, r.Client, secret))
-}
-
-// deletedMachinesOf finds the VCDMachines of VCDClusters that are deleted. Others learn by their VCDCluster that its
-// identity was mended; one that waits for its machines to be deleted does not log in.
-func (r *Reconciler) deletedMachinesOf(ctx context.Context, clusters []infrav1.VCDCluster) []ctrl.Request {
-	var requests []ctrl.Request
-	for i := range clusters {
-		for _, m := range r.machinesOf(ctx, &clusters[i]) {
-			if !m.DeletionTimestamp.IsZero() {
-				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&m)})
-			}
-		}
-	}
-	return requests
-}
-
-// clusterToMachines finds the VCDMachines of a VCDCluster.
-func (r *Reconciler) clusterToMachines(ctx context.Context, cluster client.Object) []ctrl.Request {
-	machines := r.machinesOf(ctx, cluster)
-	requests := make([]ctrl.Request, 0, len(machines))
-	for i := range machines {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&machines[i])})
-	}
-	return requests
-}
-
-// machinesOf lists the VCDMachines of a VCDCluster.
-func (r *Reconciler) machinesOf(ctx context.Context, cluster client.Object) []infrav1.VCDMachine {
-	name := cluster.GetLabels()[clusterv1.ClusterNameLabel]
-	if name == "" {
-		return nil
-	}
-	list := &infrav1.VCDMachineList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(cluster.GetNamespace()),
-		session.OfCluster(name)); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
-		return nil
-	}
-	return list.Items
-}
-
 // requeueWithin makes the next pass come within d.
 func (s *scope) requeueWithin(d time.Duration) {
 	if s.requeueAfter == 0 || d < s.requeueAfter {
@@ -335,36 +286,6 @@ func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
 	return s.save(ctx)
 }
 
-// key names the machine in the session and in lines.
-func (s *scope) key() string { return string(s.vcdMachine.UID) }
-
-// marker is what our objects in VCD carry. It survives a move to another management cluster.
-func (s *scope) marker() vcd.Marker {
-	return vcd.Marker{
-		Cluster: s.vcdCluster.Spec.InfraID,
-		Machine: s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
-	}
-}
-
-// vmID returns the URN of the recorded VM, empty if none is.
-func (s *scope) vmID() string {
-	id, err := providerid.Parse(s.vcdMachine.Spec.ProviderID)
-	if err != nil {
-		return ""
-	}
-	return id
-}
-
-func (s *scope) provisioned() bool {
-	return ptr.Deref(s.vcdMachine.Status.Initialization.Provisioned, false)
-}
-
-// cameUp reports whether the VM ran once: it is not created again. Unlike the status it survives a move to another
-// management cluster.
-func (s *scope) cameUp() bool {
-	return s.provisioned() || s.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
-}
-
 // save stores what phases changed in the object, now rather than at the end.
 func (s *scope) save(ctx context.Context) error {
 	helper, err := phases.Store(ctx, s.Client, s.vcdMachine, s.patcher)
@@ -381,20 +302,61 @@ func (s *scope) now() time.Time {
 	return time.Now()
 }
 
-// vAppName returns the name of the vApp that the machine's VM is created in.
-func (s *scope) vAppName() string {
-	if vapp.PerMachine(s.vcdCluster) {
-		return s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+// key names the machine in the session and in lines.
+func (i *inputs) key() string { return string(i.vcdMachine.UID) }
+
+// marker is what our objects in VCD carry. It survives a move to another management cluster.
+func (i *inputs) marker() vcd.Marker {
+	return vcd.Marker{
+		Cluster: i.vcdCluster.Spec.InfraID,
+		Machine: i.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
 	}
-	return vapp.Numbered(vapp.Name(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster)), s.vAppNumber())
+}
+
+// vmID returns the URN of the recorded VM, empty if none is.
+func (i *inputs) vmID() string {
+	id, err := providerid.Parse(i.vcdMachine.Spec.ProviderID)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+func (i *inputs) provisioned() bool {
+	return ptr.Deref(i.vcdMachine.Status.Initialization.Provisioned, false)
+}
+
+// cameUp reports whether the VM ran once: it is not created again. Unlike the status it survives a move to another
+// management cluster.
+func (i *inputs) cameUp() bool {
+	return i.provisioned() || i.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
+}
+
+// vAppName returns the name of the vApp that the machine's VM is created in.
+func (i *inputs) vAppName() string {
+	if vapp.PerMachine(i.vcdCluster) {
+		return i.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	}
+	return vapp.Numbered(vapp.Name(i.vcdCluster, session.ClusterName(i.vcdCluster, i.cluster)), i.vAppNumber())
 }
 
 // vAppNumber counts the vApps of the cluster up to the machine's.
-func (s *scope) vAppNumber() int {
-	return vapp.Number(s.vcdMachine.Annotations[infrav1.VAppNumberAnnotation])
+func (i *inputs) vAppNumber() int {
+	return vapp.Number(i.vcdMachine.Annotations[infrav1.VAppNumberAnnotation])
 }
 
 // made returns what the VM was created like, if that is known.
-func (s *scope) made() (drift.Made, bool) {
-	return drift.Parse(s.vcdMachine.Annotations[infrav1.VMRecordedAnnotation])
+func (i *inputs) made() (drift.Made, bool) {
+	return drift.Parse(i.vcdMachine.Annotations[infrav1.VMRecordedAnnotation])
+}
+
+// madeIn is the URN of the vApp that the machine's VM was created in; empty if that is not known.
+func (i *inputs) madeIn() string {
+	if made, ok := i.made(); ok && made.VApp != "" {
+		return made.VApp
+	}
+	if vApp := i.vcdMachine.Status.VApp; vApp != nil {
+		return vApp.ID
+	}
+	return ""
 }

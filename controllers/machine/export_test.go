@@ -9,6 +9,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -55,9 +56,9 @@ func (r *Reconciler) Batches() *batch.Queues { return &r.batches }
 func (r *Reconciler) States() *local.Store[state] { return &r.states }
 
 func (r *Reconciler) IdentityToMachines(ctx context.Context, identity client.Object) []ctrl.Request {
-	return r.identityToMachines(ctx, identity)
+	return session.IdentityToDeletedMachines(r.Client)(ctx, identity)
 }
 
 func (r *Reconciler) SecretToMachines(ctx context.Context, secret client.Object) []ctrl.Request {
-	return r.secretToMachines(ctx, secret)
+	return session.SecretToDeletedMachines(r.Client)(ctx, secret)
 }

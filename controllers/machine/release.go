@@ -101,17 +101,6 @@ func (s release) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, er
 	return vApp, err == nil && s.ownsVApp(vApp), err
 }
 
-// madeIn is the URN of the vApp that the machine's VM was created in; empty if that is not known.
-func (s *scope) madeIn() string {
-	if made, ok := s.made(); ok && made.VApp != "" {
-		return made.VApp
-	}
-	if vApp := s.vcdMachine.Status.VApp; vApp != nil {
-		return vApp.ID
-	}
-	return ""
-}
-
 // names returns the sorted names of refs.
 func names(refs []vcd.Ref) []string {
 	result := make([]string, 0, len(refs))

@@ -156,3 +156,57 @@ func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
 	}
 	return found
 }
+
+// IdentityToDeletedMachines finds the VCDMachines that are deleted with the help of an identity.
+func IdentityToDeletedMachines(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, identity client.Object) []ctrl.Request {
+		return deletedMachinesOf(ctx, c, ClustersOfIdentity(ctx, c, identity))
+	}
+}
+
+// SecretToDeletedMachines finds the VCDMachines that are deleted with the credentials in a Secret.
+func SecretToDeletedMachines(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, secret client.Object) []ctrl.Request {
+		return deletedMachinesOf(ctx, c, ClustersOfSecret(ctx, c, secret))
+	}
+}
+
+// deletedMachinesOf finds the VCDMachines of VCDClusters that are deleted. Others learn by their VCDCluster that its
+// identity was mended; one that waits for its machines to be deleted does not log in.
+func deletedMachinesOf(ctx context.Context, c client.Reader, clusters []infrav1.VCDCluster) []ctrl.Request {
+	var requests []ctrl.Request
+	for i := range clusters {
+		for _, m := range machinesOf(ctx, c, &clusters[i]) {
+			if !m.DeletionTimestamp.IsZero() {
+				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&m)})
+			}
+		}
+	}
+	return requests
+}
+
+// ClusterToMachines finds the VCDMachines of a VCDCluster.
+func ClusterToMachines(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, cluster client.Object) []ctrl.Request {
+		machines := machinesOf(ctx, c, cluster)
+		requests := make([]ctrl.Request, 0, len(machines))
+		for i := range machines {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&machines[i])})
+		}
+		return requests
+	}
+}
+
+// machinesOf lists the VCDMachines of a VCDCluster.
+func machinesOf(ctx context.Context, c client.Reader, cluster client.Object) []infrav1.VCDMachine {
+	name := cluster.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	list := &infrav1.VCDMachineList{}
+	if err := c.List(ctx, list, client.InNamespace(cluster.GetNamespace()), OfCluster(name)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
+		return nil
+	}
+	return list.Items
+}
