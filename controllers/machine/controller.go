@@ -82,7 +82,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.VCDMachine{}, r.states.DropDeleted()).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
-	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log), session.IdentityToDeletedMachines(r.Client),
+	return session.WatchCredentials(b, predicates.ResourceIsChanged(scheme, log),
+		session.IdentityToDeletedMachines(r.Client),
 		session.SecretToDeletedMachines(r.Client)).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
