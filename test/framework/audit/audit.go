@@ -163,8 +163,8 @@ func (a Allowance) covers(r Right) bool {
 	return a.Group == r.Group && slices.Contains(a.Verbs, r.Verb) && slices.Contains(a.Resources, r.Resource)
 }
 
-// Excuse takes out of unused what allowances cover. It also returns the allowances that are for rights no account has any
-// more.
+// Excuse takes out of unused what allowances cover. It also returns the allowances that are for rights no account has
+// any more.
 func Excuse(unused, rights []Right, allowances []Allowance) (left []Right, stale []Allowance) {
 	for _, right := range unused {
 		if !slices.ContainsFunc(allowances, func(a Allowance) bool { return a.covers(right) }) {
