@@ -32,6 +32,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 const (
@@ -95,7 +96,7 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.Expect(s.site.Left()).To(BeEmpty(), "left in the simulated VCD")
 }
 
-// createCluster is what a user does who wrote the Secret with the credentials by hand: no label of ours is on it.
+// createCluster is what a user does who wrote the Secrets with the credentials by hand: no label of ours is on them.
 func (s *scene) createCluster(h cluster) {
 	manifest, err := h.Clusterctl(s.t.Context(), "generate", "cluster", name, "--infrastructure=vcd:"+version,
 		"--target-namespace="+namespace, "--kubernetes-version="+programs.KubernetesVersion,
@@ -104,15 +105,17 @@ func (s *scene) createCluster(h cluster) {
 	documents := strings.Split(string(manifest), "\n---\n")
 	kept := slices.DeleteFunc(slices.Clone(documents),
 		func(d string) bool { return strings.Contains(d, "\nkind: Secret\n") })
-	s.Expect(kept).To(HaveLen(len(documents)-1), "the template has one Secret")
-	variables := s.site.Simulator.State().Model.Orgs[1].Users[1]
-	s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name + "-credentials", Namespace: namespace},
-		StringData: map[string]string{
-			infrav1.SecretUsername: variables.Name, infrav1.SecretPassword: variables.Password,
-			infrav1.SecretCABundle: string(s.site.Simulator.CA()),
-		},
-	})).To(Succeed())
+	s.Expect(kept).To(HaveLen(len(documents)-2), "the template has Secrets for the manager and the CCM")
+	users := s.site.Simulator.State().Model.Orgs[1].Users
+	for suffix, user := range map[string]vcdsim.User{"-credentials": users[1], "-ccm-credentials": users[2]} {
+		s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: name + suffix, Namespace: namespace},
+			StringData: map[string]string{
+				infrav1.SecretUsername: user.Name, infrav1.SecretPassword: user.Password,
+				infrav1.SecretCABundle: string(s.site.Simulator.CA()),
+			},
+		})).To(Succeed())
+	}
 	_, err = h.Kubectl(s.t.Context(), strings.NewReader(s.asAccount(h, strings.Join(kept, "\n---\n"))), "apply", "-f",
 		"-")
 	s.Expect(err).NotTo(HaveOccurred())

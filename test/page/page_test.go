@@ -50,7 +50,7 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 		Model: vcdsim.K8sTenant(), Seed: 1, Profile: vcdsim.Recorded, TokenLifetime: 1000 * time.Hour,
 		Clock: vcdsim.NewManualClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)),
 	}
-	cfg.Model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 2, VMsPerVApp: 3}
+	cfg.Model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 2, VMsPerVApp: 3, Owner: "capvcd"}
 	for _, m := range mods {
 		m(&cfg)
 	}

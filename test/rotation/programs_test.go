@@ -44,7 +44,8 @@ type manager struct {
 // newManager starts one without state.
 func (h *environment) newManager() *manager {
 	r := controllers.New(controllers.Options{
-		Client: h.client, Live: h.client, Recorder: &events.FakeRecorder{}, Pool: newPool(), Namespace: "capvcd-system",
+		Client: h.client, Live: h.client, Metadata: h.client, Recorder: &events.FakeRecorder{}, Pool: newPool(),
+		Namespace: "capvcd-system",
 	})
 	r.CloudProvider.Workload, r.CloudProvider.Image, r.CloudProvider.LookEvery = empty, "registry.example.com/ccm:v1",
 		time.Minute
