@@ -71,6 +71,7 @@ func TestVirtualIPsNeedAServiceNetworkOfTheirFamily(t *testing.T) {
 
 func TestASharedVirtualIPStays(t *testing.T) {
 	c := start(t)
+	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().SharedVIPStays = true })
 	pool := c.pool("api", "192.168.100.11")
 	one := c.make("loadBalancer/virtualServices", c.service("one", pool, "203.0.113.20", 80))
 	two := c.make("loadBalancer/virtualServices", c.service("two", pool, "203.0.113.20", 443))

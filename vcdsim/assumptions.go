@@ -111,8 +111,8 @@ type Assumptions struct {
 	// IPv6NeedsServiceNetwork: a virtual service has an address of a family only if the load balancer of its gateway
 	// has a service network of it; VCD's default one is of IPv4.
 	IPv6NeedsServiceNetwork bool
-	// SharedVIPStays: the virtual IP of a virtual service does not change while another one shares it. VMware's cloud
-	// provider interface documents the change as unsupported.
+	// SharedVIPStays: the virtual IP of a virtual service does not change while another one shares it. Off by default:
+	// VMware's cloud provider interface documents the change as unsupported, and its functional tests do it.
 	SharedVIPStays bool
 	// GroupOwnsFirewallGroups: firewall groups for an edge gateway in a data center group belong to that; one with the
 	// gateway as its owner is refused. VMware's Terraform provider takes the group as the owner.
@@ -163,7 +163,6 @@ func DefaultAssumptions() Assumptions {
 		UplinkAddressMustBeOwn:      true,
 		PremiumFeaturesRefused:      true,
 		IPv6NeedsServiceNetwork:     true,
-		SharedVIPStays:              true,
 		GroupOwnsFirewallGroups:     true,
 		TenantProfilesNeedOrg:       true,
 		ManualUseBlocksRelease:      true,

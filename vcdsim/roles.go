@@ -43,6 +43,7 @@ var rights = []right{
 	{"Organization: View", "Organization", "VIEW", nil},
 	{"Organization Network: View", "Organization Network", "VIEW", nil},
 	{"Organization vDC: View", "Organization VDC", "VIEW", nil},
+	{"Access All Organization VDCs", "Organization VDC", "VIEW", nil},
 	{rightPolicyView, "Organization VDC", "VIEW", nil},
 	{rightEdgeView, "Gateway", "VIEW", nil},
 	{rightBalancerView, "Gateway", "VIEW", nil},

@@ -52,7 +52,7 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, d := newFixture(t, vcdsim.K8sTenant()), tt.desired
+			w, d := newFixture(t, vcdsim.K8sTenant(), sharedVIPStays), tt.desired
 			d.Published = w.insist(&d).Status.Addresses
 			pools, before := w.idsOf("loadBalancer/pools"), d
 			tt.change(&d)
@@ -99,6 +99,11 @@ func (w *fixture) written(d *lb.Desired) []string {
 		return len(plan.Steps) == 0 && plan.Wait == ""
 	}).Should(BeTrue())
 	return done
+}
+
+func sharedVIPStays(c *vcdsim.Config) {
+	c.Assumptions = ptr(vcdsim.DefaultAssumptions())
+	c.Assumptions.SharedVIPStays = true
 }
 
 // A refusal for another reason is no reason to delete a virtual service.

@@ -139,7 +139,7 @@ func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error
 			return wrapped(err, "reading VDC", vdc)
 		}
 		if !a.ScopeShown {
-			a.ScopeGone, err = s.holds(ctx, rightSeesAll, rightSeesVDCs)
+			a.ScopeGone, err = s.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
 			a.ScopeGone = a.ScopeGone && len(lost.VDCs) == 1
 			return wrapped(err, "reading the rights by which VDCs are shown, such as", vdc)
 		}
@@ -162,7 +162,7 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 		if err != nil {
 			return wrapped(err, "reading VDC", vdc)
 		}
-		within = append(within, term{"vdc", s.href(kindVDC, found.ID)})
+		within = append(within, term{"vdc", found.ID})
 	}
 	a.SeesAll, err = s.readsAnother(ctx, lost.VApp, within)
 	return wrapped(err, "listing vApps in", lost.VDCs[0])

@@ -12,6 +12,8 @@ const (
 	rightSeesAll = "General: Administrator View"
 	// rightSeesVDCs shows VDCs.
 	rightSeesVDCs = "Organization vDC: View"
+	// rightSeesUnsharedVDCs shows also the VDCs that are shared with other users only.
+	rightSeesUnsharedVDCs = "Access All Organization VDCs"
 )
 
 // RightConsolidate is the right to consolidate VMs, as VCD's API names it.

@@ -189,6 +189,7 @@ func startRanges(t *testing.T, w *fixture) (*service, []flow, []flow) {
 // startAnotherAddress gives virtual services that share an address another one, which VCD takes only for new ones.
 func startAnotherAddress(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	t.Helper()
+	w.vcd().Edit(func(e *vcdsim.Editor) { e.Assumptions().SharedVIPStays = true })
 	s := w.service(t, "web", by(twoArm), ports(port("http", 80), port("https", 443)))
 	s.served()
 	const address = "100.64.1.77"
