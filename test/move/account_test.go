@@ -36,13 +36,11 @@ func (s *scene) asAccount(h cluster, manifest string) string {
 			Type: infrav1.CredentialServiceAccount,
 		},
 	})).To(Succeed())
-	const used, mode = "  identityRef:\n    kind: VCDIdentity\n    name: ", "    mode: Managed\n"
+	const used = "  identityRef:\n    kind: VCDIdentity\n    name: "
 	s.Expect(strings.Count(manifest, used)).To(Equal(1))
-	s.Expect(strings.Count(manifest, mode)).To(Equal(1))
 	before, after, _ := strings.Cut(manifest, used)
 	_, after, _ = strings.Cut(after, "\n")
-	manifest = before + used + account + "\n" + after
-	return strings.Replace(manifest, mode, mode+"    identityRef:\n      kind: VCDIdentity\n      name: "+name+"\n", 1)
+	return before + used + account + "\n" + after
 }
 
 // held waits until clusterctl would wait for the manager's last login.

@@ -113,7 +113,7 @@ func (s *scene) installed() map[string]string {
 // workload cluster.
 func (s *scene) rotate(h cluster, token string) {
 	s.t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-credentials", Namespace: namespace}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-ccm-credentials", Namespace: namespace}}
 	patch := fmt.Appendf(nil, `{"data":{%q:%q}}`, infrav1.SecretAPIToken,
 		base64.StdEncoding.EncodeToString([]byte(token)))
 	s.Expect(h.client.Patch(s.t.Context(), secret, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
