@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -41,7 +42,8 @@ func recordedChangeErrors(before, m *infrav1.VCDMachine) field.ErrorList {
 	for _, key := range recordedAnnotations {
 		at := field.NewPath("metadata", "annotations").Key(key)
 		if was, had := before.Annotations[key]; had {
-			if is, has := m.Annotations[key]; !has || was != is {
+			is, has := m.Annotations[key]
+			if has && was != is || !has && !movedAway(m) {
 				errs = append(errs, field.Forbidden(at, "is immutable: it identifies the VM of the machine"))
 			}
 			continue
@@ -51,6 +53,12 @@ func recordedChangeErrors(before, m *infrav1.VCDMachine) field.ErrorList {
 		}
 	}
 	return append(errs, without(recordedErrors(m), recordedErrors(before))...)
+}
+
+// movedAway reports whether clusterctl move is about to delete m. It replaces all annotations by its own for that.
+func movedAway(m *infrav1.VCDMachine) bool {
+	_, ok := m.Annotations[clusterctlv1.DeleteForMoveAnnotation]
+	return ok && len(m.Annotations) == 1
 }
 
 // addedProblem returns why an annotation cannot be added.

@@ -34,6 +34,11 @@ func TestWhatIdentifiesAVMIsWrittenOnce(t *testing.T) {
 	}{
 		{"the controller names the VM", nil, map[string]string{id: "uid", name: "cp-0"}, true, nil},
 		{"it notes that the VM ran", without(on), recorded, false, nil},
+		{
+			"clusterctl move is about to delete the object", recorded,
+			map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""},
+			false, nil,
+		},
 		{"other annotations change", recorded, with("mine", "x"), false, nil},
 		{"another's instance id is written first", nil, map[string]string{id: "other"}, true, field(id)},
 		{"the instance id is replaced", recorded, with(id, "other"), false, field(id)},
