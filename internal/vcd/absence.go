@@ -135,12 +135,13 @@ func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error
 	s.Refresh()
 	for _, vdc := range lost.VDCs {
 		_, err := s.VDCs.FindVDC(ctx, vdc)
+		_, unlisted := errors.AsType[*LookupError](err) // a refused query shows nothing about the VDC
 		if a.ScopeShown, err = shown(err); err != nil {
 			return wrapped(err, "reading VDC", vdc)
 		}
 		if !a.ScopeShown {
 			a.ScopeGone, err = s.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
-			a.ScopeGone = a.ScopeGone && len(lost.VDCs) == 1
+			a.ScopeGone = a.ScopeGone && unlisted && len(lost.VDCs) == 1
 			return wrapped(err, "reading the rights by which VDCs are shown, such as", vdc)
 		}
 	}

@@ -197,6 +197,12 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 				})
 			}, vcd.Absence{ScopeGone: true},
 		},
+		{
+			"while VDCs may not be listed", func(s *lostSite) {
+				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
+				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
+			}, vcd.Absence{},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
