@@ -5,12 +5,14 @@ package workload
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/cluster-api/util/kubeconfig"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,6 +79,17 @@ func (c *Clients) connect(raw []byte) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if reachesOut(config) {
+		return nil, errors.New("it names files, programs or other users: put certificate, key or token into it")
+	}
 	config.UserAgent, config.Timeout = userAgent, callTimeout
 	return client.New(config, client.Options{Scheme: c.scheme})
+}
+
+// reachesOut reports whether a kubeconfig takes anything from outside itself. A tenant who may write the Secret
+// could otherwise have the manager send its own token, or run a program.
+func reachesOut(c *rest.Config) bool {
+	tls := c.TLSClientConfig
+	return c.ExecProvider != nil || c.AuthProvider != nil || c.BearerTokenFile != "" ||
+		tls.CAFile != "" || tls.CertFile != "" || tls.KeyFile != "" || c.Impersonate.UserName != ""
 }

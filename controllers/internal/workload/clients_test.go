@@ -3,6 +3,8 @@ package workload
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,4 +101,34 @@ func TestAnotherKubeconfigIsAnotherClient(t *testing.T) {
 	g.Expect(secrets.Delete(t.Context(), secret)).To(Succeed())
 	_, err = clients.Open(t.Context(), demo)
 	g.Expect(err).To(MatchError(ContainSubstring("default/demo")))
+}
+
+func TestAKubeconfigThatReachesOutOfItselfIsRefused(t *testing.T) {
+	for name, user := range map[string]*clientcmdapi.AuthInfo{
+		"a file with a token": {TokenFile: filepath.Join(t.TempDir(), "token")},
+		"a program": {Exec: &clientcmdapi.ExecConfig{
+			Command: "true", APIVersion: "client.authentication.k8s.io/v1",
+			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+		}},
+		"another user": {Token: "t", Impersonate: "admin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			if user.TokenFile != "" {
+				g.Expect(os.WriteFile(user.TokenFile, []byte("the manager's"), 0o600)).To(Succeed())
+			}
+			secret := kubeconfigSecret(t, "https://192.0.2.1")
+			config, err := clientcmd.Load(secret.Data["value"])
+			g.Expect(err).NotTo(HaveOccurred())
+			config.AuthInfos = map[string]*clientcmdapi.AuthInfo{"u": user}
+			config.Contexts["c"].AuthInfo = "u"
+			secret.Data["value"], err = clientcmd.Write(*config)
+			g.Expect(err).NotTo(HaveOccurred())
+			secrets := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(secret).Build()
+
+			_, err = NewClients(secrets, scheme.Scheme).Open(t.Context(), demo)
+
+			g.Expect(err).To(MatchError(ContainSubstring("names files, programs or other users")))
+		})
+	}
 }
