@@ -247,7 +247,10 @@ func (p *purge) before(ctx context.Context, step lb.Step, at time.Time,
 // usesNAT reports whether load balancers of a cluster may be behind DNAT rules.
 func usesNAT(c *infrav1.VCDCluster) bool {
 	spec := c.Spec.LoadBalancer
-	return spec.OneArm != nil ||
+	var inherited struct{ OneArm string }
+	note := c.Annotations[infrav1.CloudProviderInheritedAnnotation]
+	unreadable := note != "" && json.Unmarshal([]byte(note), &inherited) != nil
+	return spec.OneArm != nil || inherited.OneArm != "" || unreadable ||
 		slices.ContainsFunc(spec.Gateways, func(g infrav1.LoadBalancerGateway) bool { return g.OneArm != nil })
 }
 
