@@ -45,6 +45,9 @@ func (m Machine) has(addresses []netip.Addr) bool {
 // addressesOf returns the addresses of a machine, always in the same order: internal, external, name. Those that
 // kubelet was given are included if they are the machine's.
 func (p AddressPolicy) addressesOf(m Machine, given []netip.Addr) []corev1.NodeAddress {
+	if m.Addresses != nil {
+		return m.withGiven(given)
+	}
 	internal := chosen(m, p.Internal)
 	if p.Internal.empty() {
 		internal = chosen(Machine{NICs: primary(m)}, Selection{})
@@ -69,6 +72,18 @@ func (p AddressPolicy) addressesOf(m Machine, given []netip.Addr) []corev1.NodeA
 		return nil // nothing is known yet: those that the Node has stay
 	}
 	return append(out, corev1.NodeAddress{Type: corev1.NodeHostName, Address: m.Name})
+}
+
+// withGiven returns the addresses that the backend chose, with those of the machine that kubelet was given.
+func (m Machine) withGiven(given []netip.Addr) []corev1.NodeAddress {
+	out, own := slices.Clone(m.Addresses), chosen(m, Selection{})
+	for _, a := range given {
+		as := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()}
+		if slices.Contains(own, a) && !slices.Contains(out, as) {
+			out = append(out, as)
+		}
+	}
+	return out
 }
 
 // inOrder returns the addresses of wanted families, family by family.

@@ -83,11 +83,7 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 func (b *circuitBreaker) note(providerID string, known []string, all []Machine, now time.Time) missing {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	there := map[string]bool{}
-	for _, m := range all {
-		there[canonical(m.ProviderID)] = true
-	}
-	id := canonical(providerID)
+	there, id := b.opts.ids(all), canonical(providerID)
 	for _, k := range append(known, id) {
 		if !there[k] && b.missing[k] == nil {
 			b.missing[k] = &missing{Missing: gone.Missing{Name: k, Since: now}}

@@ -48,6 +48,7 @@ type Instances struct {
 
 	mu      sync.Mutex
 	details map[string]detail // by provider ID
+	noticed map[string]string // notices of which there were events, by provider ID
 }
 
 // A detail is a machine as it was last read in full.
@@ -68,7 +69,8 @@ func NewInstances(opts InstanceOptions) *Instances {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Instances{opts: opts, breaker: newCircuitBreaker(opts), details: map[string]detail{}}
+	return &Instances{opts: opts, breaker: newCircuitBreaker(opts), details: map[string]detail{},
+		noticed: map[string]string{}}
 }
 
 // InstanceExists reports whether the machine of a Node exists. It returns false only if that is proved; everything else
@@ -118,6 +120,10 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 		}
 		return nil, fmt.Errorf("machine %s of node %s is not seen", node.Spec.ProviderID, node.Name)
 	}
+	i.notice(node, *machine)
+	if machine.Unready != nil && uninitialized(node) {
+		return nil, fmt.Errorf("machine %s of node %s: %w", machine.Name, node.Name, machine.Unready)
+	}
 	given := givenAddresses(node)
 	detailed, err := i.detailed(ctx, *machine, given)
 	if err != nil {
@@ -151,58 +157,22 @@ func canonical(providerID string) string { return strings.ToLower(strings.TrimSp
 // it is new.
 func (i *Instances) find(ctx context.Context, node *corev1.Node) (*Machine, []Machine, error) {
 	for _, age := range []time.Duration{i.opts.MaxAge, min(freshAge, i.opts.MaxAge)} {
-		all, err := i.opts.Machines.Snapshot(ctx, age)
-		if err != nil {
-			return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", err)
+		all, missing := i.opts.Machines.Snapshot(ctx, age)
+		if _, ok := errors.AsType[*IncompleteError](missing); missing != nil && !ok {
+			return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", missing)
 		}
-		i.forget(all)
+		if missing == nil {
+			i.forget(all)
+		}
 		machine, err := i.match(ctx, node, all)
-		if machine != nil || err != nil || age <= freshAge {
+		switch {
+		case err == nil && machine == nil && missing != nil: // it may be in the part that did not answer
+			return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", missing)
+		case machine != nil || err != nil || age <= freshAge:
 			return machine, all, err
 		}
 	}
 	return nil, nil, nil
-}
-
-func (i *Instances) match(ctx context.Context, node *corev1.Node, all []Machine) (*Machine, error) {
-	if node.Spec.ProviderID != "" {
-		for _, m := range all {
-			if canonical(m.ProviderID) == canonical(node.Spec.ProviderID) {
-				m.ProviderID = node.Spec.ProviderID // as it is written there: it cannot be changed
-				return &m, nil
-			}
-		}
-		return nil, nil
-	}
-	return i.matchName(ctx, node, all)
-}
-
-// matchName finds the machine of a Node without a provider ID, among those that are certainly the cluster's own.
-func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Machine) (*Machine, error) {
-	var found []Machine
-	for _, m := range all {
-		if m.Name != node.Name {
-			continue
-		}
-		if m.Doubtful {
-			known, err := i.read(ctx, m, nil)
-			if err != nil {
-				return nil, err
-			}
-			if known.Doubtful {
-				continue
-			}
-		}
-		found = append(found, m)
-	}
-	switch len(found) {
-	case 0:
-		return nil, nil
-	case 1:
-		return &found[0], nil
-	}
-	return nil, fmt.Errorf("node %s has no provider ID, and %d machines of the cluster have its name", node.Name,
-		len(found))
 }
 
 // detailed returns a machine with as much as it takes to choose its addresses.
@@ -245,13 +215,26 @@ func (i *Instances) forget(all []Machine) {
 	if len(i.details) <= len(all) {
 		return
 	}
-	there := map[string]bool{}
-	for _, m := range all {
-		there[canonical(m.ProviderID)] = true
-	}
+	there := i.opts.ids(all)
 	for id := range i.details {
 		if !there[id] {
 			delete(i.details, id)
+		}
+	}
+}
+
+// notice emits an event for each notice about the machine of a Node, when they change.
+func (i *Instances) notice(node *corev1.Node, m Machine) {
+	text, id := fmt.Sprint(m.Notices), canonical(m.ProviderID)
+	i.mu.Lock()
+	changed := len(m.Notices) > 0 && i.noticed[id] != text
+	if i.noticed[id] = text; len(m.Notices) == 0 {
+		delete(i.noticed, id)
+	}
+	i.mu.Unlock()
+	for _, n := range m.Notices {
+		if changed {
+			i.opts.event(node, n.Reason, "%s", n.Message)
 		}
 	}
 }

@@ -4,6 +4,7 @@
 // Tags of a field:
 //   - json: the key. Marshalling a schema as YAML or JSON writes a configuration that Decode reads.
 //   - alias: a second key with the same meaning.
+//   - commas: whether a single value may be a list separated by commas.
 //   - kind: what the value is, for the documentation; by default, the type says so.
 //   - default: the value used if the key is absent or empty.
 //   - fallback: what happens without a value, for the documentation.
@@ -14,9 +15,11 @@
 package ccmconfig
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,6 +31,8 @@ import (
 type Environment struct {
 	Getenv   func(name string) string
 	ReadFile func(name string) ([]byte, error)
+	// Environ returns all variables as name=value; nil: there are none but those that Getenv is asked for.
+	Environ func() []string
 }
 
 // Decode reads a YAML file into schema, a pointer to a struct. The error is that the file is not YAML; the report has
@@ -37,13 +42,21 @@ func Decode(file []byte, schema any, env Environment) (*Report, error) {
 	if err := yaml.Unmarshal(file, &document); err != nil {
 		return nil, fmt.Errorf("the configuration is not YAML: %w", err)
 	}
-	d := &decoder{keys: Keys(schema), env: env, report: &Report{lines: map[string]int{}}}
+	if len(document.Content) == 0 {
+		return DecodeNode(nil, schema, env), nil
+	}
+	return DecodeNode(document.Content[0], schema, env), nil
+}
+
+// DecodeNode reads what was parsed from a file; nil: it is empty.
+func DecodeNode(content *yaml.Node, schema any, env Environment) *Report {
+	d := &decoder{keys: Keys(schema), env: env, report: &Report{lines: map[string]int{}, written: map[string]string{}}}
 	into := reflect.ValueOf(schema).Elem()
-	if len(document.Content) > 0 {
-		d.section("", document.Content[0], into)
+	if content != nil {
+		d.section("", content, into)
 	}
 	d.complete("", into)
-	return d.report, nil
+	return d.report
 }
 
 // ReadCA returns the certificates to trust, from the text at a key or from the file that the key with suffix File
@@ -70,8 +83,9 @@ func ReadCA(r *Report, env Environment, key, text, file string) string {
 
 // A Report is what is wrong with a configuration.
 type Report struct {
-	Warnings []string // about keys without effect, and the like
-	lines    map[string]int
+	Warnings []string          // about keys without effect, and the like
+	lines    map[string]int    // by path
+	written  map[string]string // paths as they are in the file, where that is another
 	problems []problem
 }
 
@@ -91,6 +105,7 @@ func (r *Report) Problem(path, format string, args ...any) {
 }
 
 func (r *Report) problemAt(path string, line int, text string) {
+	path = cmp.Or(r.written[path], path)
 	if line > 0 {
 		path = fmt.Sprintf("%s (line %d)", path, line)
 	}
@@ -128,32 +143,43 @@ func (d *decoder) section(path string, n *yaml.Node, into reflect.Value) {
 	}
 	fields := fieldsOf(into.Type())
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		name := n.Content[i]
-		at := join(path, name.Value)
-		if d.report.lines[at] > 0 {
-			d.report.problemAt(at, name.Line, "is there twice: keep one")
-			continue
-		}
-		d.report.lines[at] = name.Line
-		f := slices.IndexFunc(fields, func(f reflect.StructField) bool {
-			return nameOf(f) == name.Value || f.Tag.Get("alias") == name.Value
-		})
-		if f < 0 {
-			d.report.Problem(at, "is no key of the configuration: %s", d.suggestion(name.Value))
-			continue
-		}
-		d.value(fields[f], at, resolved(n.Content[i+1]), into.FieldByIndex(fields[f].Index))
+		d.key(path, fields, n.Content[i], n.Content[i+1], into)
 	}
+}
+
+// key reads one key of a section with its value.
+func (d *decoder) key(path string, fields []reflect.StructField, name, value *yaml.Node, into reflect.Value) {
+	f := slices.IndexFunc(fields, func(f reflect.StructField) bool {
+		return nameOf(f) == name.Value || f.Tag.Get("alias") == name.Value
+	})
+	at := join(path, name.Value)
+	if f >= 0 {
+		at = join(path, nameOf(fields[f]))
+	}
+	if written := join(cmp.Or(d.report.written[path], path), name.Value); written != at {
+		d.report.written[at] = written
+	}
+	if d.report.lines[at] > 0 {
+		d.report.problemAt(at, name.Line, "is there twice: keep one")
+		return
+	}
+	d.report.lines[at] = name.Line
+	if f < 0 {
+		d.report.Problem(at, "is no key of the configuration: %s", d.suggestion(name.Value))
+		return
+	}
+	d.value(fields[f], at, resolved(value), into.FieldByIndex(fields[f].Index))
 }
 
 // value reads the value of one key.
 func (d *decoder) value(f reflect.StructField, path string, n *yaml.Node, into reflect.Value) {
-	element := elementOf(f.Type)
+	n, element := listed(f, n), elementOf(f.Type)
 	_, isScalar := scalarOf(element)
 	switch {
 	case element == reflect.TypeFor[Ignored]():
 		why := strings.ReplaceAll(f.Tag.Get("ignored"), "'", "")
-		d.report.Warn("%s (line %d) does nothing: %s; remove it", path, d.report.lines[path], why)
+		d.report.Warn("%s (line %d) does nothing: %s; remove it", cmp.Or(d.report.written[path], path),
+			d.report.lines[path], why)
 	case isNull(n): // as absent
 	case f.Type.Kind() == reflect.Slice && n.Kind != yaml.SequenceNode:
 		d.report.Problem(path, "must be a list")
@@ -174,6 +200,8 @@ func (d *decoder) sections(f reflect.StructField, path string, n *yaml.Node, int
 		for i, section := range n.Content {
 			d.section(fmt.Sprintf("%s[%d]", path, i), section, into.Index(i))
 		}
+	case reflect.Map:
+		d.named(f.Type, path, n, into)
 	case reflect.Pointer: // An empty section is as absent.
 		section := reflect.New(f.Type.Elem())
 		if d.section(path, n, section.Elem()); !section.Elem().IsZero() {
@@ -182,6 +210,52 @@ func (d *decoder) sections(f reflect.StructField, path string, n *yaml.Node, int
 	default:
 		d.section(path, n, into)
 	}
+}
+
+// named reads sections that have names of their own.
+func (d *decoder) named(t reflect.Type, path string, n *yaml.Node, into reflect.Value) {
+	if n.Kind != yaml.MappingNode {
+		d.report.Problem(path, "must hold a section for each name")
+		return
+	}
+	into.Set(reflect.MakeMap(t))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, at := n.Content[i], join(path, n.Content[i].Value)
+		if written := d.report.written[path]; written != "" {
+			d.report.written[at] = join(written, name.Value)
+		}
+		if d.report.lines[at] > 0 {
+			d.report.problemAt(at, name.Line, "is there twice: keep one")
+			continue
+		}
+		d.report.lines[at] = name.Line
+		section := reflect.New(t.Elem().Elem())
+		d.section(at, n.Content[i+1], section.Elem())
+		into.SetMapIndex(reflect.ValueOf(name.Value), section)
+	}
+}
+
+// listed splits a single value where it may be a list separated by commas.
+func listed(f reflect.StructField, n *yaml.Node) *yaml.Node {
+	if f.Tag.Get("commas") == "" || n.Kind != yaml.ScalarNode || isNull(n) {
+		return n
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line}
+	for _, text := range splitList(n.Value) {
+		list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: n.Line})
+	}
+	return list
+}
+
+// splitList returns the elements of a list separated by commas, without those that are empty.
+func splitList(text string) []string {
+	var out []string
+	for s := range strings.SplitSeq(text, ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // scalarsInto sets a single value or a list of them. An empty single value leaves what is there.
@@ -247,6 +321,10 @@ func (d *decoder) complete(path string, section reflect.Value) {
 			for i := range value.Len() {
 				d.complete(fmt.Sprintf("%s[%d]", at, i), value.Index(i))
 			}
+		case reflect.Map:
+			for _, name := range slices.Sorted(maps.Keys(namesOf(value))) {
+				d.complete(join(at, name), value.MapIndex(reflect.ValueOf(name)).Elem())
+			}
 		case reflect.Pointer:
 			if !value.IsNil() {
 				d.complete(at, value.Elem())
@@ -266,13 +344,30 @@ func (d *decoder) completeValue(f reflect.StructField, path string, into reflect
 		text = d.env.Getenv(name)
 	}
 	if text != "" {
-		if err := textInto(f, text, into); err != nil {
-			d.report.Problem(path, "%s", err)
+		if err := completed(f, text, into); err != nil {
+			d.report.Problem(path, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 	}
 	if want := f.Tag.Get("required"); want != "" && into.IsZero() {
 		d.report.Problem(path, "is missing: %s", want)
 	}
+}
+
+// completed sets a value, or a list separated by commas.
+func completed(f reflect.StructField, text string, into reflect.Value) error {
+	if f.Type.Kind() != reflect.Slice {
+		return textInto(f, text, into)
+	}
+	return scalarsInto(f, listed(f, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}), into)
+}
+
+// namesOf returns the names of the sections of a map.
+func namesOf(value reflect.Value) map[string]bool {
+	names := map[string]bool{}
+	for _, key := range value.MapKeys() {
+		names[key.String()] = true
+	}
+	return names
 }
 
 // suggestion returns the remedy for an unknown key.

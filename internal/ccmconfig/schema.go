@@ -31,7 +31,7 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // A Key is a key of a schema that takes a value.
 type Key struct {
-	Path  string // zones[].name is a key of each element of zones
+	Path  string // zones[].name is a key of each element of zones, zones.<name>.vdc of each section with a name
 	Kind  string // of its value, for the documentation
 	Field reflect.StructField
 	Owner reflect.Type // struct that declares the field
@@ -54,8 +54,12 @@ func keysOf(path string, t reflect.Type) []Key {
 			all = append(all, Key{Path: at, Kind: kindOf(f), Field: f, Owner: owner})
 			continue
 		}
-		if f.Type.Kind() == reflect.Slice {
+		switch f.Type.Kind() {
+		case reflect.Slice:
 			at += "[]"
+		case reflect.Map:
+			at, inner = at+".<name>", inner.Elem()
+		default:
 		}
 		all = append(all, keysOf(at, inner)...)
 	}
@@ -72,9 +76,9 @@ func nameOf(f reflect.StructField) string {
 	return name
 }
 
-// elementOf returns the type of the elements of a list, or the type that a pointer points to.
+// elementOf returns the type of the elements of a list or of named sections, or the type that a pointer points to.
 func elementOf(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+	if t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer || t.Kind() == reflect.Map {
 		return t.Elem()
 	}
 	return t

@@ -1,0 +1,109 @@
+package cpi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// match finds the machine of a Node: by its provider ID, or, without one, by what its kernel reports, or by its name.
+func (i *Instances) match(ctx context.Context, node *corev1.Node, all []Machine) (*Machine, error) {
+	if node.Spec.ProviderID != "" {
+		return i.matchID(node, all), nil
+	}
+	return i.matchName(ctx, node, all)
+}
+
+func (i *Instances) matchID(node *corev1.Node, all []Machine) *Machine {
+	id := canonical(node.Spec.ProviderID)
+	at := slices.IndexFunc(all, func(m Machine) bool { return canonical(m.ProviderID) == id })
+	if at < 0 {
+		uuid := strings.TrimPrefix(id, i.opts.Name+"://")
+		at = slices.IndexFunc(all, func(m Machine) bool { return m.hasUUID(uuid) })
+	}
+	if at < 0 {
+		return nil
+	}
+	m := all[at]
+	m.ProviderID = node.Spec.ProviderID // as it is written there: it cannot be changed
+	return &m
+}
+
+// matchName finds the machine of a Node without a provider ID, among those that are certainly the cluster's own. One
+// with the UUID that the Node's kernel reports is preferred to those that only have its name.
+func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Machine) (*Machine, error) {
+	var found []Machine
+	for _, m := range candidates(node, all) {
+		if m.Doubtful {
+			known, err := i.read(ctx, m, nil)
+			if err != nil {
+				return nil, err
+			}
+			if known.Doubtful {
+				continue
+			}
+		}
+		found = append(found, m)
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &found[0], nil
+	}
+	i.opts.event(node, "MachineAmbiguous", "%d machines may be the Node's: %s and %s among them. Give each Node's machine "+
+		"a name or UUID of its own", len(found), found[0].ProviderID, found[1].ProviderID)
+	return nil, fmt.Errorf("node %s has no provider ID, and %d machines of the cluster have its name", node.Name,
+		len(found))
+}
+
+// candidates returns the machines that fit a Node best.
+func candidates(node *corev1.Node, all []Machine) []Machine {
+	uuid := node.Status.NodeInfo.SystemUUID
+	fit := []func(Machine) bool{
+		func(m Machine) bool { return m.hasUUID(uuid) && m.isNamed(node.Name) },
+		func(m Machine) bool { return m.hasUUID(uuid) },
+		func(m Machine) bool { return m.mayHaveUUID(uuid) && m.Name == node.Name },
+		func(m Machine) bool { return m.mayHaveUUID(uuid) && m.isNamed(node.Name) },
+	}
+	for _, fits := range fit {
+		found := slices.DeleteFunc(slices.Clone(all), func(m Machine) bool { return !fits(m) })
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// ids returns all forms of the provider IDs of machines.
+func (o InstanceOptions) ids(all []Machine) map[string]bool {
+	ids := map[string]bool{}
+	for _, m := range all {
+		ids[canonical(m.ProviderID)] = true
+		for _, uuid := range m.SystemUUIDs {
+			ids[canonical(o.Name+"://"+uuid)] = true
+		}
+	}
+	return ids
+}
+
+func (m Machine) hasUUID(uuid string) bool {
+	return slices.ContainsFunc(m.SystemUUIDs, func(own string) bool { return strings.EqualFold(own, uuid) })
+}
+
+// mayHaveUUID reports whether the machine has a UUID, or none that is known.
+func (m Machine) mayHaveUUID(uuid string) bool {
+	return uuid == "" || len(m.SystemUUIDs) == 0 || m.hasUUID(uuid)
+}
+
+// isNamed reports whether the machine has a name, with or without its domain.
+func (m Machine) isNamed(name string) bool {
+	short, _, _ := strings.Cut(name, ".")
+	return slices.ContainsFunc(m.Hostnames, func(own string) bool {
+		ownShort, _, _ := strings.Cut(own, ".")
+		return strings.EqualFold(own, name) || strings.EqualFold(own, short) || strings.EqualFold(ownShort, name)
+	})
+}

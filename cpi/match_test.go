@@ -1,0 +1,138 @@
+package cpi
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	cloudapi "k8s.io/cloud-provider/api"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+const uuid, swapped = "4227b36b-1111-2222-3333-444444444444", "6bb32742-1111-2222-3333-444444444444"
+
+func withUUIDs(m *Machine) { m.SystemUUIDs = []string{uuid, swapped} }
+
+func reports(uuid string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Spec.ProviderID, n.Status.NodeInfo.SystemUUID = "", uuid }
+}
+
+func TestMatchingANodeWithoutAProviderID(t *testing.T) {
+	named := func(names ...string) func(*Machine) {
+		return func(m *Machine) { m.Name, m.Hostnames = "inventory name", names }
+	}
+	tests := []struct {
+		name     string
+		node     func(*corev1.Node)
+		machines []Machine
+		want     string // provider ID; empty: none
+	}{
+		{"by its UUID", reports(uuid), []Machine{machine("2", named("x")), machine("3", named("y"), withUUIDs)}, "test://3"},
+		{"by its UUID in the other order", reports(swapped), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
+		{"by its UUID in upper case", reports("4227B36B-1111-2222-3333-444444444444"), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
+		{"by its hostname, whatever the case", nameless, []Machine{machine("3", named("NODE-1"))}, "test://3"},
+		{"by its hostname with a domain", nameless, []Machine{machine("3", named("node-1.example.com"))}, "test://3"},
+		{"by its hostname, the Node has a domain", func(n *corev1.Node) {
+			nameless(n)
+			n.Name += ".example.com"
+		}, []Machine{machine("3", named("node-1"))}, "test://3"},
+		{"another cluster's machine of that name has another UUID", reports("other"), []Machine{machine("3", named("node-1"), withUUIDs)}, ""},
+		{"two have its UUID, one its name", reports(uuid), []Machine{machine("2", named("x"), withUUIDs), machine("3", named("node-1"), withUUIDs)}, "test://3"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, c := NewWithT(t), newCloud(tt.machines...)
+
+			m, err := c.instances().InstanceMetadata(t.Context(), c.node("1", tt.node))
+
+			if tt.want == "" {
+				g.Expect(err).To(HaveOccurred())
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(m.ProviderID).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestTwoMachinesThatMayBeANodesAreSaidOnIt(t *testing.T) {
+	g := NewWithT(t)
+	c := newCloud(machine("1", withUUIDs), machine("1", withUUIDs, func(m *Machine) { m.ProviderID = "test://2" }))
+
+	_, err := c.instances().InstanceMetadata(t.Context(), c.node("1", reports(uuid)))
+
+	g.Expect(err).To(MatchError(ContainSubstring("2 machines")))
+	g.Expect(c.events.Events).To(Receive(ContainSubstring("MachineAmbiguous")))
+}
+
+func TestAProviderIDMayHaveItsUUIDInTheOtherOrder(t *testing.T) {
+	g := NewWithT(t)
+	c := newCloud(machine(uuid, withUUIDs))
+	node := c.node(swapped)
+
+	m, err := c.instances().InstanceMetadata(t.Context(), node)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.ProviderID).To(Equal("test://"+swapped), "it cannot be changed")
+	g.Expect(c.instances().InstanceExists(t.Context(), node)).To(BeTrue())
+}
+
+func TestWhatTheBackendChoosesAndNotices(t *testing.T) {
+	g := NewWithT(t)
+	c := newCloud(machine("1", func(m *Machine) {
+		m.Complete = true
+		m.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: "node-1.example.com"}}
+		m.Notices = []plan.Finding{{Reason: "ZoneMissing", Message: "there is no zone"}}
+	}))
+	i, node := c.instances(), c.node("1", func(n *corev1.Node) {
+		n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: "10.0.0.1,10.9.9.9"}
+	})
+
+	for range 2 {
+		m, err := i.InstanceMetadata(t.Context(), node)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.NodeAddresses).To(Equal([]corev1.NodeAddress{
+			{Type: corev1.NodeInternalDNS, Address: "node-1.example.com"},
+			{Type: corev1.NodeInternalIP, Address: "10.0.0.1"},
+		}), "kubelet's own address is among them if it is the machine's")
+	}
+
+	g.Expect(c.events.Events).To(Receive(ContainSubstring("ZoneMissing there is no zone")))
+	g.Expect(c.events.Events).To(BeEmpty(), "once")
+}
+
+func TestAMachineThatIsNotReadyIsOnlyKnownLater(t *testing.T) {
+	g := NewWithT(t)
+	c := newCloud(machine("1", func(m *Machine) { m.Unready = errors.New("its zone is not known") }))
+	fresh := c.node("1", func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: cloudapi.TaintExternalCloudProvider, Effect: corev1.TaintEffectNoSchedule}}
+	})
+
+	_, err := c.instances().InstanceMetadata(t.Context(), fresh)
+	g.Expect(err).To(MatchError(ContainSubstring("its zone is not known")))
+	_, err = c.instances().InstanceMetadata(t.Context(), c.node("1"))
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// half is a cloud of which one part does not answer.
+type half struct{ *cloud }
+
+func (h half) Snapshot(context.Context, time.Duration) ([]Machine, error) {
+	return h.all, &IncompleteError{errors.New("part two does not answer")}
+}
+
+func TestAPartThatDoesNotAnswerLeavesTheOthersAlone(t *testing.T) {
+	g, c := NewWithT(t), newCloud(machine("1"))
+	i := c.instances(func(o *InstanceOptions) { o.Machines = half{c} })
+
+	g.Expect(i.InstanceExists(t.Context(), c.node("1"))).To(BeTrue())
+	for range 5 {
+		_, err := i.InstanceExists(t.Context(), c.node("2"))
+		g.Expect(err).To(MatchError(ContainSubstring("part two does not answer")))
+		c.pass(5 * time.Minute)
+	}
+}
