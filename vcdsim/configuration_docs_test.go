@@ -28,7 +28,7 @@ Presets, releases, roles and assumptions of [vcdsim](../guides/vcdsim.md). This 
 %s
 ## Releases
 
-` + "`--version`" + `, or ` + "`Config.Version`" + `. Each serves the API versions up to its own.
+` + "`--api-version`" + `, or ` + "`Config.Version`" + `. Each serves the API versions up to its own.
 
 | API | Release of VCD |
 |---|---|

@@ -3,6 +3,7 @@ package vcdsim
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,6 +32,10 @@ type Config struct {
 	Cells int
 	// PublicURL is the base of hrefs, like VCD's public address; "" is the address of the request.
 	PublicURL string
+	// Authority signs the certificates of all servers; nil makes a new one.
+	Authority *Authority
+	// Certificate is served as it is, whatever the address, in place of one that Authority signs.
+	Certificate *tls.Certificate
 	// ControlToken is the token of the control API; "" allows it to callers on the same machine only.
 	ControlToken string
 	Log          *slog.Logger
@@ -147,7 +152,7 @@ func (s *Simulator) setDefaults(cfg Config) {
 
 // addCells makes the cells, and the addresses to listen on.
 func (s *Simulator) addCells(cfg Config, versions []string) error {
-	signer, err := tlsserver.NewAuthority()
+	signer, err := cfg.signer()
 	if err != nil {
 		return err
 	}

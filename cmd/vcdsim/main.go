@@ -4,16 +4,15 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"syscall"
+
+	"github.com/spf13/pflag"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -24,30 +23,39 @@ func main() {
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, pflag.ErrHelp):
 	case err != nil:
-		slog.Error("vcdsim stopped", "error", err)
+		fmt.Fprintln(os.Stderr, "vcdsim:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop was called
 	}
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if slices.Equal(args, []string{"version"}) {
+	o, err := parse(args, stdout)
+	if err != nil {
+		return err
+	}
+	if o.version {
 		_, err := fmt.Fprintln(stdout, version.Long())
 		return err
 	}
-	o, err := parse(args, stderr)
-	if err != nil {
-		return err
-	}
 	cfg, err := o.config(stderr)
-	if err != nil {
+	if err == nil {
+		err = o.trust(&cfg)
+	}
+	switch {
+	case err != nil:
 		return err
+	case o.print != "":
+		return printOne(stdout, &o, cfg.Model)
+	default:
+		return serve(ctx, &o, cfg, stdout)
 	}
-	if o.print != "" {
-		return show(stdout, configurations()[o.print], newSite(cfg.Model, "https://"+o.listen, o.caFile))
-	}
+}
+
+// serve runs a simulator until the context ends.
+func serve(ctx context.Context, o *options, cfg vcdsim.Config, stdout io.Writer) error {
 	sim, err := vcdsim.New(cfg)
 	if err != nil {
 		return err
@@ -58,11 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := sim.Start(); err != nil {
 		return err
 	}
-	err = os.WriteFile(o.caFile, sim.CA(), 0o600) //nolint:gosec // the caller's own flag
-	if err == nil {
-		err = describe(stdout, sim, o.caFile)
-	}
-	if err == nil {
+	if err = describe(stdout, sim, o.caFile); err == nil {
 		<-ctx.Done()
 		err = dump(sim, o.state)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"flag"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,8 +13,11 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -80,9 +82,10 @@ func TestTheStateIsKeptInAFile(t *testing.T) {
 }
 
 func TestPrint(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.pem")
 	show := func(g *WithT, args ...string) string {
 		var out bytes.Buffer
-		g.Expect(run(t.Context(), append(args, "--ca-file", "ca.pem"), &out, &out)).To(Succeed())
+		g.Expect(run(t.Context(), append(args, "--ca-file", ca), &out, &out)).To(Succeed())
 		return out.String()
 	}
 	for _, preset := range vcdsim.PresetNames() {
@@ -105,9 +108,12 @@ func TestPrint(t *testing.T) {
 			u, err := url.Parse(config.Provider.URL)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(u.Path).To(Equal("/api"))
-			for _, doc := range strings.Split(show(g, "--preset", preset, "--print", "identity"), "---\n") {
-				g.Expect(yaml.UnmarshalStrict([]byte(doc), &map[string]any{})).To(Succeed(), doc)
-			}
+			secretYAML, identity, _ := strings.Cut(show(g, "--preset", preset, "--print", "identity"), "\n---\n")
+			g.Expect(yaml.UnmarshalStrict([]byte(identity), &infrav1.VCDIdentity{})).To(Succeed())
+			var secret corev1.Secret
+			g.Expect(yaml.UnmarshalStrict([]byte(secretYAML), &secret)).To(Succeed())
+			g.Expect(os.ReadFile(ca)).To(WithTransform(func(b []byte) string { return strings.TrimSpace(string(b)) },
+				Equal(strings.TrimSpace(secret.StringData["ca.crt"]))))
 		})
 	}
 }
@@ -123,7 +129,10 @@ func TestBadFlags(t *testing.T) {
 			[]string{"--preset", "huge"},
 		},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
-		{"an unknown version", `API version "1.0" is not one of`, []string{"--version", "1.0"}},
+		{"an unknown version", `API version "1.0" is not one of`, []string{"--api-version", "1.0"}},
+		{"an unknown flag", "unknown flag: --presett; see --help", []string{"--presett", "large"}},
+		{"half a certificate", "--tls-cert and --tls-key belong together", []string{"--tls-key", "x"}},
+		{"no certificate", "reading --tls-cert and --tls-key", []string{"--tls-key", "x", "--tls-cert", "y"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},
 		{
 			"a clock that is none", `clock "cuckoo" is not real, manual, a time or a number`,
@@ -141,8 +150,11 @@ func TestBadFlags(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
 			var out bytes.Buffer
-			NewWithT(t).Expect(run(t.Context(), tc.args, &out, &out)).To(MatchError(ContainSubstring(tc.message)))
+			args := append([]string{"--ca-file", filepath.Join(t.TempDir(), "ca.pem")}, tc.args...)
+			g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring(tc.message)))
+			g.Expect(out.String()).To(BeEmpty(), "the error says it, in a line")
 		})
 	}
 }
@@ -161,14 +173,14 @@ func TestAClockThatStandsAtATime(t *testing.T) {
 func TestVersion(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
-	g.Expect(run(t.Context(), []string{"version"}, &out, &out)).To(Succeed())
+	g.Expect(run(t.Context(), []string{"--version"}, &out, &out)).To(Succeed())
 	g.Expect(out.String()).To(HavePrefix(version.Long()))
 }
 
 func TestHelp(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
-	g.Expect(run(t.Context(), []string{"--help"}, &out, &out)).To(MatchError(flag.ErrHelp))
+	g.Expect(run(t.Context(), []string{"--help"}, &out, &out)).To(MatchError(pflag.ErrHelp))
 	g.Expect(out.String()).To(ContainSubstring("Examples:"))
-	g.Expect(out.String()).To(ContainSubstring("-control-token"))
+	g.Expect(out.String()).To(ContainSubstring("--control-token"))
 }

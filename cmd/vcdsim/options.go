@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -22,7 +23,6 @@ const usage = `vcdsim simulates VMware Cloud Director over HTTPS, with its tasks
 
 Usage:
   vcdsim [flags]
-  vcdsim version                                prints the build; --version is VCD's API version
 
 It prints where it listens, how to log in and configuration to paste, and runs until Ctrl-C. Its page shows what
 happens: https://127.0.0.1:8443/_sim/
@@ -44,33 +44,57 @@ Flags:
 `
 
 type options struct {
-	preset, listen, profile, version, caFile, clock, state string
-	publicURL, controlToken, print                         string
-	seed                                                   int64
-	cells                                                  int
-	verbose, anyGuest                                      bool
+	preset, listen, profile, apiVersion, clock, state string
+	caFile, certFile, keyFile                         string
+	publicURL, controlToken, print                    string
+	seed                                              int64
+	cells                                             int
+	verbose, anyGuest, version                        bool
 }
 
+// parse reads the flags. The error is pflag.ErrHelp after the help was written to out.
 func parse(args []string, out io.Writer) (options, error) {
 	var o options
-	fs := flag.NewFlagSet("vcdsim", flag.ContinueOnError)
-	fs.SetOutput(out)
-	fs.Usage = func() {
-		_, _ = io.WriteString(out, usage) // nowhere to report to
-		fs.PrintDefaults()
+	fs := newFlags(&o)
+	fs.SetOutput(io.Discard)
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		_, _ = io.WriteString(out, usage+fs.FlagUsages()) // nowhere to report to
+		return o, err
+	case err != nil:
+		return o, fmt.Errorf("%w; see --help", err)
+	case fs.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
+	if _, ok := configurations()[o.print]; o.print != "" && !ok {
+		return o, fmt.Errorf("--print %q is not one of %s", o.print, strings.Join(configNames(), ", "))
+	}
+	if (o.certFile == "") != (o.keyFile == "") {
+		return o, errors.New("--tls-cert and --tls-key belong together")
+	}
+	o.caFile = cmp.Or(o.caFile, o.certFile, filepath.Join(cacheDir(), "ca.pem"))
+	return o, nil
+}
+
+func newFlags(o *options) *pflag.FlagSet {
+	fs := pflag.NewFlagSet("vcdsim", pflag.ContinueOnError)
+	fs.SortFlags = false
 	fs.StringVar(&o.preset, "preset", "k8s-tenant",
 		"what exists at the start: "+strings.Join(vcdsim.PresetNames(), ", "))
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "address to listen on; port 0 picks a free one")
 	fs.StringVar(&o.profile, "profile", "fast", "how long things take: instant, fast (a tenth) or recorded")
-	fs.StringVar(&o.version, "version", string(vcdsim.Version106),
+	fs.StringVar(&o.apiVersion, "api-version", string(vcdsim.Version106),
 		"highest API version: 36.3 (VCD 10.3.3), 37.2 (10.4.2), 37.3 (10.4.3), 38.1 (10.5.1) or 39.0 (10.6)")
 	fs.StringVar(&o.clock, "clock", "real", "real, manual, a time to stand at such as 2026-03-01T00:00:00Z, or how "+
 		"many times as fast as real: 60 makes an hour of a minute")
 	fs.StringVar(&o.state, "state", "",
 		"file to restore at the start, if it is there, and to dump to at the end; it holds all passwords")
-	fs.StringVar(&o.caFile, "ca-file", "",
-		"where to write the CA certificate (default: vcdsim-ca.pem in the temporary directory)")
+	fs.StringVar(&o.caFile, "ca-file", "", "certificate of the authority that signs vcdsim's; made at the first start "+
+		"and kept, its key in the same file with .key added (default vcdsim/ca.pem in the user's cache directory)")
+	fs.StringVar(&o.certFile, "tls-cert", "",
+		"certificate to serve, with its chain, in place of one signed by the authority; clients then trust --ca-file")
+	fs.StringVar(&o.keyFile, "tls-key", "", "key of --tls-cert")
 	fs.Int64Var(&o.seed, "seed", 1, "seed of ids, MAC addresses, jitter and the probabilities of faults")
 	fs.IntVar(&o.cells, "cells", 1,
 		"number of cells; with several, each has its own address and --listen is the balancer's")
@@ -79,18 +103,18 @@ func parse(args []string, out io.Writer) (options, error) {
 		"token of the control API, which then also answers other machines")
 	fs.StringVar(&o.print, "print", "", "print one configuration and exit: "+strings.Join(configNames(), ", "))
 	fs.BoolVar(&o.anyGuest, "any-guest", false, "let every VM come up, whatever its guestinfo says")
-	fs.BoolVar(&o.verbose, "v", false, "log every request")
-	if err := fs.Parse(args); err != nil {
-		return o, err
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "log every request")
+	fs.BoolVar(&o.version, "version", false, "print the version and exit")
+	return fs
+}
+
+// cacheDir keeps what the next start uses: a folder of the user's, or of the system's temporary ones.
+func cacheDir() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
 	}
-	if fs.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
-	}
-	o.caFile = cmp.Or(o.caFile, filepath.Join(os.TempDir(), "vcdsim-ca.pem"))
-	if _, ok := configurations()[o.print]; o.print != "" && !ok {
-		return o, fmt.Errorf("--print %q is not one of %s", o.print, strings.Join(configNames(), ", "))
-	}
-	return o, nil
+	return filepath.Join(dir, "vcdsim")
 }
 
 // config is what the flags say, or every flag that is wrong.
@@ -111,7 +135,8 @@ func (o options) config(logs io.Writer) (vcdsim.Config, error) {
 		level = slog.LevelDebug
 	}
 	return vcdsim.Config{
-		Model: model, Profile: profile, Seed: o.seed, Clock: clock, Addr: o.listen, Version: vcdsim.Version(o.version),
+		Model: model, Profile: profile, Seed: o.seed, Clock: clock, Addr: o.listen,
+		Version: vcdsim.Version(o.apiVersion),
 		Cells: o.cells, PublicURL: o.publicURL, ControlToken: o.controlToken,
 		Guest: o.guest(), Log: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
 	}, errors.Join(append(errs, err)...)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/template"
@@ -15,6 +16,7 @@ import (
 // A site is what configurations are made of: the first tenant with its first VDC.
 type site struct {
 	URL, CAFile       string
+	CA                string // what is in CAFile
 	AllOrgs           []vcdsim.Org
 	Org               vcdsim.Org
 	VDC               vcdsim.VDC
@@ -25,10 +27,22 @@ type site struct {
 	Network           string // these are empty if there is none
 	Catalog, Template string
 	EdgeGateway       string
+	Endpoint          string // an address of the network that no range gives to VMs
 }
 
-func newSite(m vcdsim.Model, url, caFile string) site {
-	s := site{URL: url, CAFile: caFile, AllOrgs: m.Orgs}
+func newSite(m vcdsim.Model, url, caFile string) (site, error) {
+	ca, err := os.ReadFile(caFile) //nolint:gosec // the caller's own flag
+	if err != nil {
+		return site{}, fmt.Errorf("reading the authority: %w", err)
+	}
+	s := site{URL: url, CAFile: caFile, CA: string(ca)}
+	s.choose(m)
+	return s, nil
+}
+
+// choose picks the organisation, and what configurations name of it.
+func (s *site) choose(m vcdsim.Model) {
+	s.AllOrgs = m.Orgs
 	for _, org := range m.Orgs {
 		switch {
 		case org.Name == "System" && len(org.Users) > 0:
@@ -43,13 +57,29 @@ func newSite(m vcdsim.Model, url, caFile string) site {
 		}
 	}
 	if len(s.VDC.Networks) > 0 {
-		s.Network = s.VDC.Networks[0].Name
+		s.Network, s.Endpoint = s.VDC.Networks[0].Name, endpoint(&s.VDC.Networks[0])
 	}
 	if len(s.VDC.EdgeGateways) > 0 {
 		s.EdgeGateway = s.VDC.EdgeGateways[0].Name
 	}
 	s.Catalog, s.Template = image(s.Org.Catalogs)
-	return s
+}
+
+// endpoint returns the last address of a network that is free for a virtual IP: in no range, not the gateway's. It is
+// empty if there is none.
+func endpoint(n *vcdsim.Network) string {
+	const widest = 16 // bits of the largest subnet that is searched
+	subnet, ranges, free := n.Gateway.Masked(), slices.Concat(n.StaticPool, n.DHCPPool), ""
+	if !subnet.Addr().Is4() || subnet.Bits() < widest {
+		return ""
+	}
+	for a := subnet.Addr().Next(); subnet.Contains(a.Next()); a = a.Next() {
+		given := slices.ContainsFunc(ranges, func(r vcdsim.Range) bool { return r.Contains(a) })
+		if a != n.Gateway.Addr() && !given {
+			free = a.String()
+		}
+	}
+	return free
 }
 
 func servesClusters(u vcdsim.User) bool { return u.Role == vcdsim.RoleCloudProvider }
@@ -68,10 +98,15 @@ func image(catalogs []vcdsim.Catalog) (catalog, template string) {
 }
 
 // Base64 is for values that clusterctl takes so.
-func (s site) Base64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+func (*site) Base64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// Indented is text as the rest of a block in YAML.
+func (*site) Indented(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
+}
 
 // Token is an API token of a user, empty if there is none.
-func (s site) Token(u vcdsim.User) string {
+func (*site) Token(u vcdsim.User) string {
 	if len(u.APITokens) == 0 {
 		return ""
 	}
@@ -105,15 +140,27 @@ func show(w io.Writer, configuration string, s site) error {
 	if err != nil {
 		return fmt.Errorf("reading a configuration: %w", err)
 	}
-	if err := t.Execute(w, s); err != nil {
+	if err := t.Execute(w, &s); err != nil {
 		return fmt.Errorf("printing the configuration: %w", err)
 	}
 	return nil
 }
 
+// printOne prints the configuration that --print names.
+func printOne(w io.Writer, o *options, m vcdsim.Model) error {
+	s, err := newSite(m, "https://"+o.listen, o.caFile)
+	if err != nil {
+		return err
+	}
+	return show(w, configurations()[o.print], s)
+}
+
 // describe prints where everything is and the configuration to paste.
 func describe(w io.Writer, sim *vcdsim.Simulator, caFile string) error {
-	s := newSite(sim.State().Model, sim.URL(), caFile)
+	s, err := newSite(sim.State().Model, sim.URL(), caFile)
+	if err != nil {
+		return err
+	}
 	all := configurations()
 	if err := show(w, all["env"], s); err != nil {
 		return err
@@ -134,6 +181,6 @@ func describe(w io.Writer, sim *vcdsim.Simulator, caFile string) error {
 			fmt.Fprintf(w, "\n# cell %d: %s", c.Status().Number, c.URL())
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n# What happens is shown at %s/_sim/\n", sim.URL())
+	_, err = fmt.Fprintf(w, "\n# What happens is shown at %s/_sim/\n", sim.URL())
 	return err
 }

@@ -1,6 +1,7 @@
 package tlsserver
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,17 +9,20 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
+	"slices"
 	"time"
 )
 
 // An Authority signs certificates of servers.
 type Authority struct {
-	pem  []byte
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	pem   []byte
+	cert  *x509.Certificate
+	key   crypto.Signer
+	fixed *tls.Certificate // given to every server in place of one signed for it
 }
 
 const certificateLifetime = 10 * 365 * 24 * time.Hour
@@ -40,11 +44,58 @@ func NewAuthority() (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing the authority: %w", err)
 	}
-	return &Authority{pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), cert: cert, key: key}, nil
+	return &Authority{pem: toPEM("CERTIFICATE", der), cert: cert, key: key}, nil
+}
+
+// ParseAuthority reads an authority from the PEM of its certificate and of its key.
+func ParseAuthority(certificate, key []byte) (*Authority, error) {
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the authority: %w", err)
+	}
+	signer, ok := pair.PrivateKey.(crypto.Signer)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("the authority's key, a %T, cannot sign", pair.PrivateKey)
+	case !pair.Leaf.IsCA:
+		return nil, fmt.Errorf("the certificate of %q is not an authority's", pair.Leaf.Subject.CommonName)
+	case time.Now().After(pair.Leaf.NotAfter):
+		return nil, fmt.Errorf("the authority %q has expired at %s", pair.Leaf.Subject.CommonName,
+			pair.Leaf.NotAfter.Format(time.RFC3339))
+	}
+	return &Authority{pem: toPEM("CERTIFICATE", pair.Certificate[0]), cert: pair.Leaf, key: signer}, nil
+}
+
+// FixedAuthority gives one certificate to every server. Clients trust the last certificate of its chain.
+func FixedAuthority(certificate tls.Certificate) (*Authority, error) {
+	if len(certificate.Certificate) == 0 {
+		return nil, errors.New("the certificate is empty")
+	}
+	last := certificate.Certificate[len(certificate.Certificate)-1]
+	return &Authority{pem: toPEM("CERTIFICATE", last), fixed: &certificate}, nil
+}
+
+// Certificate is the authority's certificate as PEM.
+func (a *Authority) Certificate() []byte { return slices.Clone(a.pem) }
+
+// Key is the authority's private key as PEM.
+func (a *Authority) Key() ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(a.key)
+	if err != nil {
+		return nil, fmt.Errorf("writing the authority's key: %w", err)
+	}
+	return toPEM("PRIVATE KEY", der), nil
+}
+
+func toPEM(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
 // issue makes a certificate for the loopback addresses and further hosts.
 func (a *Authority) issue(hosts ...string) (*tls.Certificate, error) {
+	if a.fixed != nil {
+		return a.fixed, nil
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generating the server's key: %w", err)
