@@ -50,12 +50,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case o.print != "":
 		return printOne(stdout, &o, cfg.Model)
 	default:
-		return serve(ctx, &o, cfg, stdout)
+		return serve(ctx, o, cfg, stdout)
 	}
 }
 
 // serve runs a simulator until the context ends.
-func serve(ctx context.Context, o *options, cfg vcdsim.Config, stdout io.Writer) error {
+func serve(ctx context.Context, o options, cfg vcdsim.Config, stdout io.Writer) error {
 	sim, err := vcdsim.New(cfg)
 	if err != nil {
 		return err

@@ -126,20 +126,26 @@ func (q *quickstart) summary(ctx context.Context) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(q.out, "$ kubectl --kubeconfig=%s get nodes\n%s\n", kubeconfig, nodes)
-	q.hints(kubeconfig)
-	return nil
+	return q.hints(kubeconfig)
 }
 
-// hints are three lines to paste into another terminal.
-func (q *quickstart) hints(kubeconfig string) {
+// hints are lines to paste into another terminal, each short enough for 80 columns.
+func (q *quickstart) hints(kubeconfig string) error {
+	settings := fmt.Sprintf("export PATH=%s:$PATH KUBECONFIG=%s DEMO=%s\n", q.programs.Dir(), q.stack.Kubeconfig(),
+		kubeconfig)
+	file := filepath.Join(q.dir, "env")
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		return fmt.Errorf("writing the settings of a shell: %w", err)
+	}
 	stays := ""
 	if !q.stays() {
 		stays = " in a terminal, or with --keep"
 	}
-	_, _ = fmt.Fprintf(q.out, "What you can do now%s:\n", stays)
-	_, _ = fmt.Fprintf(q.out, "  export PATH=%s:$PATH KUBECONFIG=%s\n", q.programs.Dir(), q.stack.Kubeconfig())
-	_, _ = fmt.Fprintf(q.out,
-		"  kubectl scale machinedeployment %s-md-0 --replicas=%d; clusterctl describe cluster %s\n", clusterName,
-		q.workers+1, clusterName)
-	_, _ = fmt.Fprintf(q.out, "  kubectl --kubeconfig=%s get nodes\n", kubeconfig)
+	_, _ = fmt.Fprintf(q.out, `What you can do now%s:
+  source %s
+  kubectl scale machinedeployment %s-md-0 --replicas=%d
+  clusterctl describe cluster %s
+  kubectl --kubeconfig=$DEMO get nodes
+`, stays, file, clusterName, q.workers+1, clusterName)
+	return nil
 }

@@ -115,9 +115,15 @@ func (q *quickstart) newClient() error {
 // stay waits for Ctrl-C, or for something to break.
 func (q *quickstart) stay(ctx context.Context) error {
 	_, _ = fmt.Fprintln(q.out, "\nCtrl-C takes everything down.")
-	select {
-	case <-ctx.Done():
+	pressed, restore := interrupts(os.Stdin)
+	defer func() {
+		restore()
 		_, _ = fmt.Fprintln(q.out, "\nTaking everything down.")
+	}()
+	select {
+	case <-pressed:
+		return nil
+	case <-ctx.Done():
 		return nil
 	case err := <-q.stack.Failed():
 		return err
