@@ -37,6 +37,29 @@ func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
 	c.Expect(seen).To(HaveLen(len(all)))
 }
 
+func TestServicesThatShareAFloatingIPComeTogether(t *testing.T) {
+	c := newCluster(t, vcdsim.IPSpaces(), cpivcd.Gateway{Network: "nodes"})
+	var all []*corev1.Service
+	for i := range 4 {
+		all = append(all, c.service(fmt.Sprintf("shop-%d", i), func(s *corev1.Service) {
+			s.UID = types.UID(fmt.Sprintf("uid-%d", i))
+			s.Spec.Ports = s.Spec.Ports[:1]
+			s.Spec.Ports[0].Port += int32(i) //nolint:gosec // small
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"share-ip", "web")
+		}))
+	}
+
+	var wait sync.WaitGroup
+	for _, s := range all {
+		wait.Go(func() { c.ensured(t, s) })
+	}
+	wait.Wait()
+
+	for _, s := range all {
+		c.Expect(s.Status.LoadBalancer.Ingress[0].IP).To(Equal(all[0].Status.LoadBalancer.Ingress[0].IP))
+	}
+}
+
 func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
 	probe := c.service("probe")

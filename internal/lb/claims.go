@@ -20,7 +20,8 @@ func (p claimPlanner) plan() {
 	p.intent()
 }
 
-// claim allocates and marks an address of an IP Space, as far as that is not done.
+// claim allocates and marks an address of an IP Space, as far as that is not done. Services that share one may do so at
+// the same time: the second finds it allocated. If each left that to the other, none would.
 func (p claimPlanner) claim(a netip.Addr) {
 	c, allocated := p.o.claimOf(a)
 	space, inSpace := p.o.Gateway.spaceOf(a)
@@ -34,7 +35,7 @@ func (p claimPlanner) claim(a netip.Addr) {
 			"the address %s is not allocated any more, and cannot be had again, as another organization has it, "+
 				"or this one may have no more of the IP Space %q: clients may not reach it; request another address", a,
 			space.Name)
-	case !p.shared(a):
+	default:
 		want := Claim{Space: Ref{space.ID, space.Name}, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
 		p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &want})
 		p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &want})

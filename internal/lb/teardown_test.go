@@ -248,6 +248,37 @@ func TestTwoServicesOnOneAddress(t *testing.T) {
 	g.Expect(m.claims).To(BeEmpty())
 }
 
+func TestServicesThatShareAnAddressDoNotWaitForEachOtherToAllocateIt(t *testing.T) {
+	g := NewWithT(t)
+	m, pair := newModel(withSpaces), [2]Desired{ourService(), ourService()}
+	pair[1].Owner.Name, pair[1].Owner.UID = "web2", "22222222-2222-2222-2222-222222222222"
+	pair[1].Listeners = []Listener{{Protocol: UDP, Application: L4, Port: 53, NodePort: 30053}}
+	for i := range pair {
+		pair[i].Share = "dns"
+		other := Marker{Owner: pair[1-i].Owner, Share: "dns"}
+		for _, l := range pair[1-i].Listeners { // as each is about to make it
+			pair[i].Reserved = append(pair[i].Reserved, Use{
+				Address: ip("198.51.100.1"), Protocol: l.Protocol, Port: l.Port, Kind: KindService, Name: "x", Marker: other,
+			})
+		}
+	}
+
+	for i := range pair {
+		plan, err := m.converge(&pair[i], -1)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(plan.Status.Addresses).To(Equal([]netip.Addr{ip("198.51.100.1")}))
+	}
+
+	g.Expect(m.claims).To(HaveLen(1))
+
+	m.claims = nil // released by hand, though both are on it
+	for i := range pair {
+		_, err := m.converge(&pair[i], -1)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(m.claims).To(HaveLen(1))
+}
+
 func TestAnAddressIsNotSharedWithoutBothAgreeing(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
