@@ -21,6 +21,7 @@ func (a *attempt) choose(ctx context.Context) (plan.Plan, error) {
 		return plan.Plan{}, err
 	}
 	want.Reserved = slices.Concat(want.Reserved, others)
+	want.Elsewhere = a.elsewhere()
 	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: want})
 	if err != nil {
 		return plan.Plan{}, err

@@ -49,6 +49,15 @@ func (a *attempt) leaveOthers(ctx context.Context, status *corev1.LoadBalancerSt
 	return a.write(ctx, n)
 }
 
+// elsewhere reports whether something may stand at another location that is known. It is removed when the load balancer
+// is as desired here; until then it uses what locations share.
+func (a *attempt) elsewhere() bool {
+	return slices.ContainsFunc(a.locations.resolveKnown(a.stored(a.service)), func(id string) bool {
+		_, lost := unfoundName(id)
+		return id != a.location && !lost
+	})
+}
+
 // everywhere returns all locations: where none is stored, the Service may have been at any. Those that cannot be found
 // are stored by name, unless the load balancer is new.
 func (a *attempt) everywhere(ctx context.Context) []string {

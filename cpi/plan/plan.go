@@ -50,7 +50,8 @@ type Step interface {
 	fmt.Stringer
 	// Uses returns the addresses and ports that the step takes into use.
 	Uses() []Use
-	// Deferrable reports whether the step may be left for later, because it removes what several locations share.
+	// Deferrable reports whether the step may be left for later, because it removes what several locations share
+	// ([Desired.Elsewhere]).
 	Deferrable() bool
 }
 

@@ -66,6 +66,8 @@ func stillUsed(s lb.Step, moved cpi.Moved) bool {
 	switch s.Kind {
 	case lb.KindAddress:
 		return s.Address == nil || slices.Contains(moved.Addresses, s.Address.Value)
+	case lb.KindCertificate:
+		return desired(moved.Desired).UsesCertificate(s.Name)
 	case lb.KindProfile:
 		return desired(moved.Desired).OneArm != nil
 	default:

@@ -11,6 +11,7 @@ import (
 func desired(d plan.Desired) lb.Desired {
 	out, _ := d.Extra.(lb.Desired)
 	out.Owner, out.Absent, out.Duplicate, out.Accompanied = lb.Owner(d.Owner), d.Absent, d.Duplicate, d.Accompanied
+	out.Elsewhere = d.Elsewhere
 	out.Requested, out.Intent, out.Published, out.Share = d.Requested, d.Intent, d.Published, d.Share
 	out.AllFamilies, out.Generation, out.Sticky, out.SourceRanges = d.AllFamilies, d.Generation, d.Sticky,
 		d.SourceRanges
@@ -75,9 +76,6 @@ type step struct {
 	owner lb.Owner
 	share string
 }
-
-// Deferrable implements [plan.Step]: what is the organisation's is seen from all gateways.
-func (s step) Deferrable() bool { return !s.Kind.OnGateway() }
 
 // Uses implements [plan.Step].
 func (s step) Uses() []plan.Use {

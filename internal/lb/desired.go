@@ -67,6 +67,9 @@ type Desired struct {
 	// Accompanied is set if other Services of the cluster have a load balancer on the gateway, or will: what all
 	// share stays.
 	Accompanied bool
+	// Elsewhere is set if the owner may have something at another gateway: what it needs no more here may be in use
+	// there, and what all gateways show stays.
+	Elsewhere bool
 	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
 	Share string
 	// Internal asks for addresses inside the organization: from Subnet, else from InternalSubnets, else from OneArm,

@@ -156,9 +156,9 @@ func (s Step) Uses() []Use {
 	return nil
 }
 
-// Deferrable reports whether the step may be left for later, because it is on an object of the organization, which
-// other gateways may use as well.
-func (s Step) Deferrable() bool { return !s.Kind.OnGateway() }
+// Deferrable reports whether the step may be left for later, because it removes an object of the organization, which
+// the owner may use at other gateways as well.
+func (s Step) Deferrable() bool { return s.Verb == Delete && !s.Kind.OnGateway() }
 
 // String describes the step for users. It contains no secrets.
 func (s Step) String() string {

@@ -147,7 +147,8 @@ func (p *planner) result() Plan {
 	case p.needs != 0:
 		return Plan{Needs: p.needs}
 	default:
-		p.out.Steps = slices.Concat(p.steps[:]...)
+		p.out.Steps = slices.DeleteFunc(slices.Concat(p.steps[:]...),
+			func(s Step) bool { return p.d.Elsewhere && s.Deferrable() })
 	}
 	statusPlanner{p}.plan()
 	return p.out

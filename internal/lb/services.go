@@ -17,10 +17,7 @@ func (p certificatePlanner) plan() {
 		if !t.listener.Application.TLS() {
 			continue
 		}
-		alias := c.Alias
-		if alias == "" {
-			alias = nameFor(KindCertificate, p.d.Owner, short(c.Chain))
-		}
+		alias := c.aliasFor(p.d.Owner)
 		t.certificate = Ref{Name: alias}
 		if have := t.service.object.Certificate; c.Alias != "" && have.Name == alias {
 			t.certificate = have
@@ -38,6 +35,20 @@ func (p certificatePlanner) plan() {
 	}) {
 		p.need(Certificates)
 	}
+}
+
+// aliasFor returns the alias of a certificate in the library, also if it is yet to be imported for an owner.
+func (c Certificate) aliasFor(o Owner) string {
+	if c.Alias != "" {
+		return c.Alias
+	}
+	return nameFor(KindCertificate, o, short(c.Chain))
+}
+
+// UsesCertificate reports whether a listener ends TLS with the certificate of an alias.
+func (d Desired) UsesCertificate(alias string) bool {
+	return slices.ContainsFunc(d.Listeners,
+		func(l Listener) bool { return l.Application.TLS() && l.Certificate.aliasFor(d.Owner) == alias })
 }
 
 // Imported reports whether an alias is one that imports for an owner have.
