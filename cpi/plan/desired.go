@@ -62,7 +62,7 @@ type Desired struct {
 	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
 	Share string
 	Ports []Port
-	// Members that the load balancer sends to.
+	// Members that the load balancer sends to, also nodes that have no address of its first family.
 	Members []Member
 	// Generation orders node lists: a later list has a higher one. 0 if there is no order.
 	Generation uint64

@@ -69,17 +69,22 @@ func InternalIPs(n *corev1.Node) []netip.Addr {
 // Joining reports whether a node has joined so recently that its addresses may still be missing.
 func Joining(n *corev1.Node, now time.Time) bool { return now.Sub(n.CreationTimestamp.Time) < patience }
 
-// members sets which nodes the load balancer sends to. A node that has just joined becomes a member when it has an
-// address. Only while no node has one, the wish waits: pools are not emptied because all nodes join again.
+// members sets which nodes the load balancer sends to. Nodes without an address of its first family are among them:
+// what is shared by all load balancers of the cluster has the nodes of both. A node that has just joined becomes a
+// member when it has an address. Only while no node has one of the family, the wish waits: pools are not emptied
+// because all nodes join again.
 func (b *builder) members() {
-	d, joining := &b.wish.Desired, ""
+	d, joining, found := &b.wish.Desired, "", false
 	d.Generation = b.Generation
 	family := d.Families[0]
 	for _, n := range Eligible(b.Nodes, b.IncludeControlPlane) {
 		ips := InternalIPs(n)
+		if len(ips) > 0 {
+			d.Members = append(d.Members, plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: ips})
+		}
 		switch {
 		case slices.ContainsFunc(ips, func(a netip.Addr) bool { return plan.FamilyOf(a) == family }):
-			d.Members = append(d.Members, plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: ips})
+			found = true
 		case Joining(n, b.Now):
 			joining = n.Name
 		default:
@@ -88,7 +93,7 @@ func (b *builder) members() {
 				n.Name, family)
 		}
 	}
-	if len(d.Members) == 0 && joining != "" {
+	if !found && joining != "" {
 		b.wish.Wait = fmt.Sprintf("node %s has no %s address yet", joining, family)
 	}
 }

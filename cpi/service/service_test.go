@@ -125,7 +125,18 @@ func TestMembers(t *testing.T) {
 		},
 		{
 			name: "or none of the family", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)}, v6: true,
+			want: []string{"10.0.0.1"},
 			wait: "node a has no IPv6 address yet",
+		},
+		{
+			name: "nodes of the other family, for what the whole cluster shares", v6: true,
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1")), node("b", young, ips("10.0.0.2"))},
+			want:  []string{"10.0.0.1", "fd00::1", "10.0.0.2"},
+		},
+		{
+			name: "nodes of the other family, with a notice", v6: true, left: true,
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1")), node("b", ips("10.0.0.2"))},
+			want:  []string{"10.0.0.1", "fd00::1", "10.0.0.2"},
 		},
 		{
 			name: "but not for ever", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b")},

@@ -86,9 +86,7 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 		out.Listeners = append(out.Listeners, e.listener(p))
 	}
 	e.ignored()
-	if e.internal || len(wish.Desired.Requested) > 0 {
-		e.reserve()
-	}
+	e.reserve()
 	wish.Desired.Extra = out
 }
 

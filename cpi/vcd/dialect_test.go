@@ -430,8 +430,9 @@ func TestNotices(t *testing.T) {
 		HaveField("Message", ContainSubstring("is plain"))))
 }
 
-func TestAddressesInsideAreNoNodesAndNotReserved(t *testing.T) {
+func TestAddressesOfNodesAndReservedOnesAreNotTaken(t *testing.T) {
 	for _, mods := range [][]func(*corev1.Service){
+		nil,
 		{annotated("internal", "true")},
 		{func(s *corev1.Service) { s.Spec.LoadBalancerIP = "10.0.0.12" }},
 	} {
