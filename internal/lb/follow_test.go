@@ -91,6 +91,16 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 	}
 }
 
+func TestWhatOnlyARuleProvesFollowsTheNodes(t *testing.T) {
+	g := NewWithT(t)
+	m, d := newModel(bare, oldOneArm), ourService()
+	d.Published, d.Duplicate = []netip.Addr{ip("203.0.113.30")}, true
+	d.Listeners[0].NodePort, d.Listeners[1].NodePort = 31111, 31112
+	d.Members = []netip.Addr{ip("10.0.0.13"), ip("10.0.0.14")}
+
+	g.Expect(brief(m.follow(d))).To(Equal([]string{"update lb-pool http", "update lb-pool tls"}))
+}
+
 func TestAWishThatIsMendedFindsTheNodesFollowed(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()

@@ -271,7 +271,7 @@ func Follow(d Desired, o Observed, c Capabilities) Plan {
 	switch {
 	case d.Absent:
 		return Plan{}
-	case p.own.unread && !p.need(FullPools):
+	case p.own.unread && !p.need(FullPools), len(p.own.doubtful) > 0 && !p.need(Forwardings): // a rule may prove it
 		return Plan{Needs: p.needs}
 	case len(p.all.pools) == 0:
 		return Plan{}
