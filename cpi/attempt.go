@@ -109,7 +109,7 @@ func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, err
 			return status, err
 		}
 		steps := texts(p.Steps)
-		if round == maxRounds || slices.Equal(steps, before) {
+		if round == maxRounds || round > 0 && slices.Equal(steps, before) {
 			return nil, retry(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(p), ", "))
 		}
 		before = steps

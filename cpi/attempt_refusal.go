@@ -50,21 +50,23 @@ func (a *attempt) awaitUser(findings []plan.Finding) error {
 		strings.Join(slices.Compact(reasons), ", "))
 }
 
-// follow keeps the members of what stands in step with the nodes, though what is desired now cannot be.
+// follow keeps the members of what stands in step with the nodes, though what is desired now cannot be. A location
+// where that fails does not hold up the others; a refusal there waits for a user, as the wish does.
 func (a *attempt) follow(ctx context.Context) error {
 	if a.blank || a.wish.DryRun || a.wish.Wait != "" {
 		return nil
 	}
+	var failures []error
 	for _, location := range a.occupied(ctx) {
 		p, err := a.opts.Balancer.Plan(ctx, location, PlanRequest{Want: a.wish.Desired, Follow: true})
 		if err == nil {
 			_, err = a.runSteps(ctx, a.service, location, p.Steps)
 		}
-		if err != nil {
-			return err
+		if !errors.Is(err, plan.ErrRefused) {
+			failures = append(failures, err)
 		}
 	}
-	return nil
+	return errors.Join(failures...)
 }
 
 // occupied returns the ids of the locations where something may stand: the stored ones, else that of the wish, else the

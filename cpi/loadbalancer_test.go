@@ -385,6 +385,43 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is as it was")
 }
 
+func TestNodesAreFollowedWhereverTheyCanBe(t *testing.T) {
+	s := balanced("web", published)
+	s.Annotations = map[string]string{
+		benchDefaults.Dialect.Names().Standing: benchDefaults.Bind(s, []string{"lost", "main", "slow"}),
+	}
+	b := newBench(t, s)
+	for _, location := range []string{"lost", "main", "slow"} {
+		b.balancer.at(location, "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
+	}
+	b.balancer.gone = map[string]error{"lost": fmt.Errorf("%w: no answer", plan.ErrUnknown)}
+	b.balancer.refuse = func(plan.Desired) []plan.Finding { return []plan.Finding{{Reason: "NoFreeAddress"}} }
+	b.nodes.add(worker("b", "10.0.0.2"))
+
+	_, err := b.ensure(s)
+
+	b.Expect(err).To(MatchError(plan.ErrUnknown))
+	for _, location := range []string{"main", "slow"} {
+		b.Expect(b.balancer.at(location, "web-uid")).To(HaveKeyWithValue("tcp-80", "30080 [10.0.0.1 10.0.0.2]"))
+	}
+}
+
+func TestAnIntentIsStoredThoughNothingElseIsLeftToDo(t *testing.T) {
+	s := balanced("web", published)
+	b := newBench(t, s)
+	b.balancer.at("main", "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
+	b.balancer.at("main", "web-uid")["tcp-443"] = "30443 [10.0.0.1]"
+
+	status, err := b.ensure(s)
+
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(status.Ingress).To(HaveLen(1))
+	now, err := b.client.CoreV1().Services(s.Namespace).Get(t.Context(), s.Name, metav1.GetOptions{})
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(now.Annotations).To(HaveKey(benchDefaults.Dialect.Names().Intent))
+	b.Expect(b.balancer.runs).To(BeEmpty())
+}
+
 func TestNodesAreFollowedWhateverIsRefused(t *testing.T) {
 	tests := map[string]func(*corev1.Service){
 		"source ranges that a predecessor ignored": func(s *corev1.Service) {
