@@ -109,10 +109,7 @@ func (e *extension) reserve() {
 
 // listener returns VCD's part of a port.
 func (e *extension) listener(p plan.Port) lb.Listener {
-	l := lb.Listener{Application: e.application(p), Health: lb.Health{Monitor: e.monitor, Interval: e.interval}}
-	if l.Health.Monitor == "" {
-		l.Health.Port, l.Health.Path = p.HealthPort, p.HealthPath
-	}
+	l := lb.Listener{Application: e.application(p), Monitor: e.monitor}
 	if l.Application.TLS() {
 		l.Certificate = e.certificate(p.Number)
 		e.wish.Terminates = true
@@ -154,6 +151,7 @@ func (e *extension) ignored() {
 				"annotations name the port %d, which the Service has not: correct or remove it", n)
 		}
 	}
+	e.ignoredProbes()
 	if e.subnet.IsValid() && !e.internal {
 		e.wish.Notice(service.BadAnnotation,
 			"the annotation %s does nothing without %s: set that to true, or remove it",
@@ -163,6 +161,20 @@ func (e *extension) ignored() {
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
 		e.wish.Notice(lb.Unsupported,
 			"VCD does not let the time of session affinity be set: sessionAffinityConfig is not followed")
+	}
+}
+
+// ignoredProbes adds notices of what monitors cannot do. Those that pools have probe the node port: with a local traffic
+// policy kube-proxy drops TCP there on nodes without endpoints, which shows, but also UDP, which does not.
+func (e *extension) ignoredProbes() {
+	if e.interval != 0 {
+		e.wish.Notice(lb.Unsupported, "this VCD has no intervals of health monitors: its own is used")
+	}
+	if e.monitor == "" && slices.ContainsFunc(e.wish.Desired.Ports,
+		func(p plan.Port) bool { return p.Protocol == plan.UDP && p.HealthPort != 0 }) {
+		e.wish.Notice(lb.Unsupported,
+			"this VCD cannot ask nodes whether they have endpoints of the Service: UDP packets may go to nodes "+
+				"without; use externalTrafficPolicy Cluster")
 	}
 }
 

@@ -334,16 +334,20 @@ func TestTheRest(t *testing.T) {
 		SourceRanges:     []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("0.0.0.0/0")},
 		EngineGroup:      "seg", Algorithm: "LEAST_LOAD",
 	}))
-	g.Expect(wish.Desired.Listeners[0].Health).To(Equal(lb.Health{Monitor: lb.MonitorPing, Interval: 5 * time.Second}))
+	g.Expect(wish.Desired.Listeners[0].Monitor).To(Equal(lb.MonitorPing))
+	g.Expect(wish.Notices).To(ContainElement(HaveField("Message", ContainSubstring("no intervals"))))
 }
 
-func TestLocalTrafficPolicyIsProbedWhereNodesTell(t *testing.T) {
-	g := NewWithT(t)
-	in := web(func(s *corev1.Service) {
+func TestALocalTrafficPolicyDoesNotHelpUDP(t *testing.T) {
+	local := func(s *corev1.Service) {
 		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
-	})
+	}
+	udp := func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP }
+	g := NewWithT(t)
 
-	g.Expect(wishFor(in).Desired.Listeners[0].Health).To(Equal(lb.Health{Port: 32000, Path: "/healthz"}))
+	g.Expect(wishFor(web(local)).Notices).To(BeEmpty())
+	g.Expect(wishFor(web(udp)).Notices).To(BeEmpty())
+	g.Expect(wishFor(web(local, udp)).Notices).To(ConsistOf(HaveField("Reason", lb.Unsupported)))
 }
 
 func TestWhatIsWrong(t *testing.T) {

@@ -88,7 +88,7 @@ func fullPool(p vcd.ServerPool) lb.Pool {
 		}
 	}
 	for _, m := range p.Monitors {
-		out.Probes = append(out.Probes, lb.Health{Monitor: lb.Monitor(m)})
+		out.Monitors = append(out.Monitors, lb.Monitor(m))
 	}
 	return out
 }

@@ -28,7 +28,7 @@ func (e *poolExecutor) create(ctx context.Context) error {
 			DefaultPort: want.NodePort,
 			Algorithm:   cmp.Or(want.Algorithm, "ROUND_ROBIN"), Members: poolMembers(want),
 			MemberGroup: vcd.Ref{ID: want.Group.ID},
-			Monitors:    monitors(want.Probes), Sticky: want.Sticky,
+			Monitors:    monitors(want.Monitors), Sticky: want.Sticky,
 		})
 	})
 	return e.withoutSets(want.Group.ID, lost(ctx, e.executor, e.gateway.sets, want.Group.ID, err))
@@ -40,7 +40,7 @@ func (e *poolExecutor) update(ctx context.Context) error {
 		return err
 	}
 	change := vcd.PoolChange{
-		Description: &want.Description, DefaultPort: &want.NodePort, Monitors: monitors(want.Probes),
+		Description: &want.Description, DefaultPort: &want.NodePort, Monitors: monitors(want.Monitors),
 		Sticky: &want.Sticky,
 	}
 	for _, m := range e.step.FormerMonitors {
@@ -68,7 +68,7 @@ func (e *poolExecutor) remove(ctx context.Context) error {
 
 // listed is the pool as lists will show it.
 func (e *poolExecutor) listed(want lb.Pool) lb.Pool {
-	hints := &lb.Hints{ByGroup: want.Group.ID != "", Members: len(want.Members), Monitored: len(want.Probes) > 0}
+	hints := &lb.Hints{ByGroup: want.Group.ID != "", Members: len(want.Members), Monitored: len(want.Monitors) > 0}
 	if hints.ByGroup {
 		hints.Members = unknownMembers
 	}
@@ -83,10 +83,10 @@ func poolMembers(p lb.Pool) []vcd.PoolMember {
 	return members
 }
 
-func monitors(probes []lb.Health) []string {
-	types := make([]string, len(probes))
-	for i, p := range probes {
-		types[i] = string(p.Monitor)
+func monitors(all []lb.Monitor) []string {
+	types := make([]string, len(all))
+	for i, m := range all {
+		types[i] = string(m)
 	}
 	return types
 }

@@ -53,15 +53,15 @@ func TestAMonitorThatPeopleAddedStays(t *testing.T) {
 	turn()
 	w.Expect(look()).To(ConsistOf("TCP", "PING"), "ours comes back")
 
-	d.Listeners[0].Health.Monitor = lb.MonitorHTTP
+	d.Listeners[0].Monitor = lb.MonitorHTTP
 	turn()
 	w.Expect(look()).To(ConsistOf("HTTP", "PING"), "ours is replaced")
 
-	d.Listeners[0].Health.Monitor = lb.MonitorNone
+	d.Listeners[0].Monitor = lb.MonitorNone
 	turn()
 	w.Expect(look()).To(ConsistOf("PING"), "ours goes")
 
-	d.Listeners[0].Health.Monitor = ""
+	d.Listeners[0].Monitor = ""
 	turn()
 	w.Expect(look()).To(ConsistOf("TCP", "PING"))
 }

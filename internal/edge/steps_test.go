@@ -262,7 +262,7 @@ func TestDriftIsSeen(t *testing.T) {
 	seen, err = w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools, Fresh: true})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(seen.Services).To(HaveLen(2), "what was deleted is back")
-	w.Expect(seen.Pools).To(HaveEach(HaveField("Probes", HaveLen(1))), "as is what lists do not show")
+	w.Expect(seen.Pools).To(HaveEach(HaveField("Monitors", HaveLen(1))), "as is what lists do not show")
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		e.Document(seen.Sets[0].ID, func(body map[string]any) {
 			w.Expect(body["ipAddresses"]).To(ConsistOf("192.168.100.11", "192.168.100.12"))

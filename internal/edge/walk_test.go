@@ -18,7 +18,7 @@ var moods = []func(r *rand.Rand, d *lb.Desired){
 	func(r *rand.Rand, d *lb.Desired) { d.Listeners[0].Port += 10 * (1 - 2*r.IntN(2)) },
 	func(r *rand.Rand, d *lb.Desired) { d.Listeners[0].NodePort = 30000 + r.IntN(2000) },
 	func(r *rand.Rand, d *lb.Desired) {
-		d.Listeners[0].Health.Monitor = pickOne(r, "", lb.MonitorNone, lb.MonitorPing)
+		d.Listeners[0].Monitor = pickOne(r, "", lb.MonitorNone, lb.MonitorPing)
 	},
 	func(r *rand.Rand, d *lb.Desired) {
 		second := d.Listeners[0]

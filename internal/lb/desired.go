@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
 )
 
 // A Family is a family of IP addresses.
@@ -135,7 +134,8 @@ type Listener struct {
 	Port, NodePort int
 	// Certificate for applications that end TLS; the zero value for others.
 	Certificate Certificate
-	Health      Health
+	// Monitor of the members; the zero value leaves the choice to the plan: TCP for TCP, UDP for UDP.
+	Monitor Monitor
 }
 
 // Key identifies the listener among those of its owner: by what clients see, so that a change of the port's name
@@ -167,17 +167,6 @@ const (
 	MonitorHTTP  Monitor = "HTTP"
 	MonitorHTTPS Monitor = "HTTPS"
 )
-
-// Health is how the members of a pool are probed.
-type Health struct {
-	// Monitor; the zero value leaves the choice to the plan: TCP for TCP, UDP for UDP.
-	Monitor Monitor
-	// Port to probe instead of the node port, with Path; 0 for the node port. Takes [Capabilities.HealthPort].
-	Port int
-	Path string
-	// Interval between probes; 0 leaves it to VCD. Takes [Capabilities.HealthPort].
-	Interval time.Duration
-}
 
 // Compare orders listeners by what identifies them.
 func (l Listener) Compare(other Listener) int {

@@ -138,7 +138,7 @@ func TestWhatTheOldCPIMadeFollowsTheNodes(t *testing.T) {
 	}
 	for _, p := range m.pools {
 		g.Expect(p.Members).To(Equal(d.Members))
-		g.Expect(p.Probes).To(Equal([]Health{{Monitor: MonitorTCP}}))
+		g.Expect(p.Monitors).To(Equal([]Monitor{MonitorTCP}))
 	}
 	g.Expect(m.follow(d).Steps).To(BeEmpty())
 	d.SourceRanges = nil

@@ -217,11 +217,10 @@ func (m *model) pool(s Step) func(Object, Pool) (Pool, error) {
 			Object: o, NodePort: spec.NodePort, Members: spec.Members, Sticky: spec.Sticky,
 			Algorithm: old.Algorithm,
 		}
-		x.Probes = slices.Clone(spec.Probes)
-		for _, h := range old.Probes {
-			same := func(p Health) bool { return p.Monitor == h.Monitor }
-			if !slices.Contains(s.FormerMonitors, h.Monitor) && !slices.ContainsFunc(spec.Probes, same) {
-				x.Probes = append(x.Probes, h)
+		x.Monitors = slices.Clone(spec.Monitors)
+		for _, h := range old.Monitors {
+			if !slices.Contains(s.FormerMonitors, h) && !slices.Contains(spec.Monitors, h) {
+				x.Monitors = append(x.Monitors, h)
 			}
 		}
 		if spec.Algorithm != "" {

@@ -16,7 +16,7 @@ func oldObjects(m *model, port string, number, nodePort int, external string, on
 	}
 	pool := Pool{
 		Object: base("pool", "ingress-pool-"), NodePort: nodePort, Members: []netip.Addr{ip("10.0.0.11")},
-		Probes: []Health{{Monitor: MonitorTCP}},
+		Monitors: []Monitor{MonitorTCP},
 	}
 	vip := ip(external)
 	if oneArm {

@@ -207,8 +207,8 @@ type Pool struct {
 	// Group is the IP set whose addresses are the members, or Members are listed; the other one is empty.
 	Group   Ref
 	Members []netip.Addr
-	// Probes, none of type NONE; Port, Path and Interval only with [Capabilities.HealthPort].
-	Probes []Health
+	// Monitors, none of type NONE.
+	Monitors []Monitor
 	// Sticky is persistence by client address.
 	Sticky bool
 	// Algorithm; a new pool without one gets ROUND_ROBIN.
@@ -325,8 +325,6 @@ type Capabilities struct {
 	Premium bool
 	// SourceRanges: rules of the firewall may be created and deleted one by one.
 	SourceRanges bool
-	// HealthPort: a monitor may have settings of its own: a port, a path, an interval.
-	HealthPort bool
 	// MaxMembers of a pool without an IP set; 0 has no limit.
 	MaxMembers int
 }

@@ -385,7 +385,7 @@ func TestWhatIsChanged(t *testing.T) {
 			want: []string{"update lb-pool tcp-443"},
 		},
 		{
-			name: "a pool without monitors, as lists hint", hand: func(m *model) { m.pools[1].Probes = nil },
+			name: "a pool without monitors, as lists hint", hand: func(m *model) { m.pools[1].Monitors = nil },
 			want: []string{"update lb-pool tcp-443"},
 		},
 		{

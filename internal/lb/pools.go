@@ -145,7 +145,7 @@ func membersOf(all []netip.Addr, f Family) []netip.Addr {
 func (p poolPlanner) plan(t *target, members []netip.Addr) Ref {
 	l, have := t.listener, t.pool
 	want := Pool{
-		NodePort: l.NodePort, Group: p.group, Members: members, Probes: p.probes(l), Sticky: p.d.Sticky,
+		NodePort: l.NodePort, Group: p.group, Members: members, Monitors: l.monitors(), Sticky: p.d.Sticky,
 		Algorithm: p.d.Algorithm,
 	}
 	m := p.marker(t)
@@ -165,39 +165,24 @@ func (p poolPlanner) plan(t *target, members []netip.Addr) Ref {
 	return Ref{have.ID, have.Name}
 }
 
-// probes are the monitors of a pool: what is asked for, else what shows that the node port answers. Where VCD
-// cannot probe the port that shows whether a node has endpoints of the Service, the node port does for TCP:
-// kube-proxy drops what comes to nodes without.
-func (p poolPlanner) probes(l Listener) []Health {
-	h := l.Health
-	if !p.c.HealthPort {
-		if h.Port != 0 {
-			h.Monitor = ""
-		}
-		h.Port, h.Path, h.Interval = 0, "", 0
-		if l.Protocol == UDP && l.Health.Port != 0 {
-			p.notice(Unsupported,
-				"this VCD cannot ask nodes whether they have endpoints of the Service: UDP packets may go to nodes "+
-					"without; use externalTrafficPolicy Cluster")
-		}
-	}
-	switch {
-	case h.Monitor == MonitorNone:
+// monitors are those of a pool: what is asked for, else what shows that the node port answers. For TCP that also shows
+// whether a node has endpoints of the Service: kube-proxy drops what comes to nodes without.
+func (l Listener) monitors() []Monitor {
+	switch l.Monitor {
+	case MonitorNone:
 		return nil
-	case h.Monitor != "":
-	case h.Port != 0:
-		h.Monitor = MonitorHTTP
+	case "":
+		return []Monitor{usualMonitor(l.Protocol)}
 	default:
-		h.Monitor = usualProbe(l.Protocol)
+		return []Monitor{l.Monitor}
 	}
-	return []Health{h}
 }
 
 // hash is that of everything that an update writes and lists do not show.
 func (p Pool) hash() string {
 	w := []string{strconv.Itoa(p.NodePort), p.Group.Name, strconv.FormatBool(p.Sticky), p.Algorithm}
-	for _, h := range p.Probes {
-		w = append(w, string(h.Monitor), strconv.Itoa(h.Port), h.Path, h.Interval.String())
+	for _, m := range p.Monitors {
+		w = append(w, string(m))
 	}
 	return short(append(w, words(p.Members)...)...)
 }
@@ -216,7 +201,7 @@ func (p Pool) mayDiffer(have Pool) bool {
 	if have.Full || h == nil || have.State != Realized {
 		return false
 	}
-	return h.ByGroup != (p.Group != Ref{}) || !h.Monitored && len(p.Probes) > 0 ||
+	return h.ByGroup != (p.Group != Ref{}) || !h.Monitored && len(p.Monitors) > 0 ||
 		!h.ByGroup && h.Members >= 0 && h.Members != len(p.Members)
 }
 
@@ -229,15 +214,11 @@ func (p Pool) differs(have Pool) bool {
 		!p.sameMembers(have) {
 		return true
 	}
-	return slices.ContainsFunc(p.Probes, func(want Health) bool {
-		return !slices.ContainsFunc(have.Probes, func(h Health) bool {
-			return h.Monitor == want.Monitor && h.Port == want.Port && h.Path == want.Path
-		})
-	})
+	return slices.ContainsFunc(p.Monitors, func(m Monitor) bool { return !slices.Contains(have.Monitors, m) })
 }
 
-// usualProbe is the monitor of a pool for which nothing else is asked.
-func usualProbe(p Protocol) Monitor {
+// usualMonitor is the monitor of a pool for which nothing else is asked.
+func usualMonitor(p Protocol) Monitor {
 	if p == UDP {
 		return MonitorUDP
 	}
@@ -247,11 +228,11 @@ func usualProbe(p Protocol) Monitor {
 // noteProbe puts the monitor of a pool into its marker, and returns the one that was ours before, if it has to go:
 // of several monitors the pool itself does not show which is ours.
 func noteProbe(want Pool, m *Marker, p Protocol, have owned[Pool]) []Monitor {
-	now, former := MonitorNone, usualProbe(p)
-	if len(want.Probes) > 0 {
-		now = want.Probes[0].Monitor
+	now, former := MonitorNone, usualMonitor(p)
+	if len(want.Monitors) > 0 {
+		now = want.Monitors[0]
 	}
-	if now != usualProbe(p) {
+	if now != usualMonitor(p) {
 		m.Probe = now
 	}
 	if have.marker.Probe != "" {
@@ -306,9 +287,9 @@ func (p poolPlanner) followPool(x owned[Pool]) {
 	}
 	members := p.limited(p.d.members(FamilyOf(have.Members[0])))
 	m := x.marker
-	want := Pool{NodePort: have.NodePort, Members: members, Probes: ourProbes(m), Sticky: have.Sticky}
+	want := Pool{NodePort: have.NodePort, Members: members, Monitors: ourMonitors(m), Sticky: have.Sticky}
 	if x.old {
-		m, want.Probes = Marker{Owner: p.d.Owner, Listener: x.key}, nil
+		m, want.Monitors = Marker{Owner: p.d.Owner, Listener: x.key}, nil
 	}
 	if len(members) == 0 || want.sameMembers(have) {
 		return // a pool without members would help no client
@@ -318,15 +299,15 @@ func (p poolPlanner) followPool(x owned[Pool]) {
 	p.step(phasePool, Step{Verb: Update, Kind: KindPool, Name: x.Name, ID: x.ID, Pool: &want})
 }
 
-// ourProbes are the monitors that a pool was given, as its marker shows.
-func ourProbes(m Marker) []Health {
+// ourMonitors are the monitors that a pool was given, as its marker shows.
+func ourMonitors(m Marker) []Monitor {
 	switch {
 	case m.Probe == MonitorNone:
 		return nil
 	case m.Probe != "":
-		return []Health{{Monitor: m.Probe}}
+		return []Monitor{m.Probe}
 	case strings.HasPrefix(m.Listener, "udp-"):
-		return []Health{{Monitor: usualProbe(UDP)}}
+		return []Monitor{usualMonitor(UDP)}
 	}
-	return []Health{{Monitor: usualProbe(TCP)}}
+	return []Monitor{usualMonitor(TCP)}
 }

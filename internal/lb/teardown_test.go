@@ -342,48 +342,13 @@ func containsAddr(list []netip.Addr, a netip.Addr) bool {
 	return false
 }
 
-func TestProbes(t *testing.T) {
-	local := Health{Port: 32000, Path: "/healthz"}
-	tests := []struct {
-		name     string
-		listener Listener
-		caps     Capabilities
-		want     []Health
-	}{
-		{"TCP for TCP", Listener{Protocol: TCP}, Capabilities{}, []Health{{Monitor: MonitorTCP}}},
-		{"UDP for UDP", Listener{Protocol: UDP}, Capabilities{}, []Health{{Monitor: MonitorUDP}}},
-		{
-			"as asked for",
-			Listener{Protocol: UDP, Health: Health{Monitor: MonitorPing}},
-			Capabilities{},
-			[]Health{{Monitor: MonitorPing}},
-		},
-		{
-			"none, if that is asked for",
-			Listener{Protocol: TCP, Health: Health{Monitor: MonitorNone}},
-			Capabilities{},
-			nil,
-		},
-		{
-			"the port that tells of endpoints",
-			Listener{Protocol: TCP, Health: local},
-			Capabilities{HealthPort: true},
-			[]Health{{Monitor: MonitorHTTP, Port: 32000, Path: "/healthz"}},
-		},
-		{
-			"the node port, where VCD probes no other",
-			Listener{Protocol: TCP, Health: local},
-			Capabilities{},
-			[]Health{{Monitor: MonitorTCP}},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			g := NewWithT(t)
+func TestMonitors(t *testing.T) {
+	g := NewWithT(t)
 
-			g.Expect(poolPlanner{&planner{c: tt.caps}}.probes(tt.listener)).To(Equal(tt.want))
-		})
-	}
+	g.Expect(Listener{Protocol: TCP}.monitors()).To(Equal([]Monitor{MonitorTCP}))
+	g.Expect(Listener{Protocol: UDP}.monitors()).To(Equal([]Monitor{MonitorUDP}))
+	g.Expect(Listener{Protocol: UDP, Monitor: MonitorPing}.monitors()).To(Equal([]Monitor{MonitorPing}))
+	g.Expect(Listener{Protocol: TCP, Monitor: MonitorNone}.monitors()).To(BeEmpty())
 }
 
 func TestNamesAndMarkersFit(t *testing.T) {

@@ -119,9 +119,6 @@ func (p validator) validateListener(l Listener) {
 	case l.Application.TLS():
 		p.validateTLS(l)
 	}
-	if l.Health.Interval != 0 && !p.c.HealthPort {
-		p.notice(Unsupported, "this VCD has no intervals of health monitors: its own is used")
-	}
 }
 
 func isPort(n int) bool { return n >= 1 && n <= 65535 }
