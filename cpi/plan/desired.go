@@ -56,8 +56,8 @@ type Desired struct {
 	Reserved []Use
 	// Accompanied means that other Services of the cluster have a load balancer at the location: what all share stays.
 	Accompanied bool
-	// Elsewhere means that something of the load balancer stands at another location, too: what locations share may be in
-	// use there and stays.
+	// Elsewhere means that something of the load balancer stands at another location, too: what locations share may be
+	// in use there and stays.
 	Elsewhere bool
 	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
 	Share string

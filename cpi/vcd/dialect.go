@@ -164,8 +164,8 @@ func (e *extension) ignored() {
 	}
 }
 
-// ignoredProbes adds notices of what monitors cannot do. Those that pools have probe the node port: with a local traffic
-// policy kube-proxy drops TCP there on nodes without endpoints, which shows, but also UDP, which does not.
+// ignoredProbes adds notices of what monitors cannot do. Those that pools have probe the node port: with a local
+// traffic policy kube-proxy drops TCP there on nodes without endpoints, which shows, but also UDP, which does not.
 func (e *extension) ignoredProbes() {
 	if e.interval != 0 {
 		e.wish.Notice(lb.Unsupported, "this VCD has no intervals of health monitors: its own is used")

@@ -44,7 +44,7 @@ func TestServicesThatShareAFloatingIPComeTogether(t *testing.T) {
 		all = append(all, c.service(fmt.Sprintf("shop-%d", i), func(s *corev1.Service) {
 			s.UID = types.UID(fmt.Sprintf("uid-%d", i))
 			s.Spec.Ports = s.Spec.Ports[:1]
-			s.Spec.Ports[0].Port += int32(i) //nolint:gosec // small
+			s.Spec.Ports[0].Port += int32(i)
 			metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"share-ip", "web")
 		}))
 	}
