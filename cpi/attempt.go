@@ -48,8 +48,8 @@ type attempt struct {
 	location string // id; empty until it is found
 	// blank means that the load balancer has never been of use: when it cannot be made, nothing of it stays.
 	blank bool
-	// unused are stored addresses that are not used any more.
-	unused []netip.Addr
+	// addresses are those of the load balancer, and unused stored ones that are not used any more.
+	addresses, unused []netip.Addr
 }
 
 func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
@@ -80,7 +80,7 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	}
 	a.events.healed(a.service)
 	a.state.change(a.service.UID, func(s *serviceState) { s.made, s.refusal = true, refusal{} })
-	return status, a.leaveOthers(ctx, status)
+	return status, a.leaveOthers(ctx)
 }
 
 // locate finds the location.
@@ -126,8 +126,8 @@ func (a *attempt) outcome(ctx context.Context, p plan.Plan) (_ *corev1.LoadBalan
 	case len(p.Refusals) > 0:
 		return nil, true, a.refused(ctx, p.Refusals)
 	case p.Done():
-		a.unused = p.Unused
-		return statusOf(p.Status, a.ipMode()), true, nil
+		a.addresses, a.unused = p.Status.Addresses, p.Unused
+		return a.published(p.Status), true, nil
 	case len(p.Stuck) > 0:
 		return stuckStatus(a.service, p.Status), true, a.awaitUser(p.Stuck)
 	case p.Wait != "":
@@ -230,8 +230,9 @@ func (a *attempt) dryRun(ctx context.Context) (*corev1.LoadBalancerStatus, error
 // there, too. It is nil where the API server does not store it, as those before Kubernetes 1.29 do: else the status
 // would be written again and again.
 func (a *attempt) ipMode() *corev1.LoadBalancerIPMode {
-	published := a.service.Status.LoadBalancer.Ingress
-	if len(published) > 0 && !slices.ContainsFunc(published,
+	before := slices.DeleteFunc(slices.Clone(a.service.Status.LoadBalancer.Ingress),
+		func(i corev1.LoadBalancerIngress) bool { return i.IP == "" })
+	if len(before) > 0 && !slices.ContainsFunc(before,
 		func(i corev1.LoadBalancerIngress) bool { return i.IPMode != nil }) {
 		return nil
 	}
@@ -241,7 +242,17 @@ func (a *attempt) ipMode() *corev1.LoadBalancerIPMode {
 	return ptr.To(corev1.LoadBalancerIPModeVIP)
 }
 
-// statusOf returns what Kubernetes publishes.
+// published returns what Kubernetes publishes. With a hostname, clients in the cluster resolve it, too.
+func (a *attempt) published(s plan.Status) *corev1.LoadBalancerStatus {
+	if a.wish.Hostname == "" || len(s.Addresses) == 0 {
+		return statusOf(s, a.ipMode())
+	}
+	return &corev1.LoadBalancerStatus{
+		Ingress: []corev1.LoadBalancerIngress{{Hostname: a.wish.Hostname, Ports: portsOf(s)}},
+	}
+}
+
+// statusOf returns what Kubernetes publishes of addresses.
 func statusOf(s plan.Status, mode *corev1.LoadBalancerIPMode) *corev1.LoadBalancerStatus {
 	out := &corev1.LoadBalancerStatus{}
 	for _, a := range s.Addresses {

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
@@ -14,7 +13,7 @@ import (
 
 // leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left
 // for the next time: the load balancer is of use all the same.
-func (a *attempt) leaveOthers(ctx context.Context, status *corev1.LoadBalancerStatus) error {
+func (a *attempt) leaveOthers(ctx context.Context) error {
 	stored := a.stored(a.service)
 	candidates, stays := a.locations.resolveKnown(stored), []string{a.location}
 	if len(stored) == 0 {
@@ -28,7 +27,7 @@ func (a *attempt) leaveOthers(ctx context.Context, status *corev1.LoadBalancerSt
 		if id == a.location {
 			continue
 		}
-		if err := a.leave(ctx, id, status); err != nil {
+		if err := a.leave(ctx, id); err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
 			a.events.notices(a.service, []plan.Finding{{
 				Reason: reasonLeft, Message: fmt.Sprintf(
@@ -75,13 +74,8 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 }
 
 // leave removes what the Service has at another location.
-func (a *attempt) leave(ctx context.Context, id string, status *corev1.LoadBalancerStatus) error {
-	moved := &Moved{Desired: a.wish.Desired}
-	for _, ingress := range status.Ingress {
-		if address, err := netip.ParseAddr(ingress.IP); err == nil {
-			moved.Addresses = append(moved.Addresses, address)
-		}
-	}
+func (a *attempt) leave(ctx context.Context, id string) error {
+	moved := &Moved{Desired: a.wish.Desired, Addresses: a.addresses}
 	var before []string
 	for {
 		p, err := a.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
