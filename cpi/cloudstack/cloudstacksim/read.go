@@ -1,0 +1,157 @@
+package cloudstacksim
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A listing is a command that lists objects.
+type listing struct {
+	kind string
+	// equal are parameters that must be the value of a field, by parameter; like are those that may be a part of it.
+	equal, like map[string]string
+	// filter further chooses; nil: all.
+	filter func(*call, Object) bool
+}
+
+var lists = map[string]listing{
+	"listVirtualMachines": {
+		kind: VMs, equal: fields("id", "zoneid", "state"), like: map[string]string{"name": "name", "keyword": "name"},
+		filter: func(_ *call, o Object) bool { return o["state"] != "Destroyed" && o["state"] != "Expunging" },
+	},
+	"listNetworks":      {kind: Networks, equal: fields("id", "zoneid", "vpcid"), like: map[string]string{"keyword": "name"}},
+	"listNetworkACLs":   {kind: ACLs, equal: fields("id", "aclid", "protocol"), filter: byNetwork},
+	"listEvents":        {kind: Events, equal: fields("id", "type", "resourceid"), like: map[string]string{"keyword": "type"}},
+	"listZones":         {kind: Zones, equal: fields("id", "name"), like: map[string]string{"keyword": "name"}},
+	"listProjects":      {kind: Projects, equal: fields("id", "name")},
+	"listFirewallRules": {kind: Firewalls, equal: fields("id", "ipaddressid", "networkid")},
+	"listLoadBalancerRules": {
+		kind: Rules, equal: fields("id", "publicipid", "networkid", "zoneid"),
+		like: map[string]string{"name": "name", "keyword": "name"},
+		filter: func(c *call, o Object) bool {
+			vm := c.get("virtualmachineid")
+			return vm == "" || slices.Contains(c.members[text(o["id"])], vm)
+		},
+	},
+	"listNetworkACLLists": {kind: ACLLists, equal: fields("id", "vpcid", "name"), filter: func(c *call, o Object) bool {
+		n := c.find(Networks, c.get("networkid"))
+		return c.get("networkid") == "" || n != nil && n["aclid"] == o["id"]
+	}},
+	"listPublicIpAddresses": {
+		kind: Addresses, equal: fields("id", "zoneid", "vpcid", "ipaddress", "state", "associatednetworkid"),
+		filter: func(c *call, o Object) bool {
+			free := o["state"] == "Free"
+			return !free || c.get("allocatedonly") == "false" && !(c.opts.HideFree && !c.user.admin)
+		},
+	},
+}
+
+// byNetwork chooses the rules of the ACL list of a network.
+func byNetwork(c *call, o Object) bool {
+	n := c.find(Networks, c.get("networkid"))
+	return c.get("networkid") == "" || n != nil && n["aclid"] == o["aclid"]
+}
+
+func fields(names ...string) map[string]string {
+	out := map[string]string{}
+	for _, name := range names {
+		out[name] = name
+	}
+	return out
+}
+
+// list serves a page of a list.
+func (c *call) list(l listing) (any, error) {
+	if id := c.get("projectid"); id != "" && id != "-1" && c.find(Projects, id) == nil {
+		return nil, missing("projectid")
+	}
+	if id := c.get("id"); id != "" && c.find(l.kind, id) == nil {
+		return nil, missing("id")
+	}
+	var found []Object
+	for _, o := range c.objects[l.kind] {
+		if c.scoped(l.kind, o) && c.matches(l, o) {
+			found = append(found, c.shown(l.kind, o, c.user.admin))
+		}
+	}
+	return c.page(l.kind, found)
+}
+
+// scoped reports whether an object is in the project that is asked for, or in the account.
+func (c *call) scoped(kind string, o Object) bool {
+	switch id := c.get("projectid"); {
+	case kind == Zones, kind == Projects, kind == Addresses && o["state"] == "Free", id == "-1":
+		return true
+	default:
+		return text(o["projectid"]) == id
+	}
+}
+
+func (c *call) matches(l listing, o Object) bool {
+	for param, field := range l.equal {
+		if value := c.get(param); value != "" && !strings.EqualFold(text(o[field]), value) {
+			return false
+		}
+	}
+	for param, field := range l.like {
+		value := strings.ToLower(c.get(param))
+		if value != "" && !strings.Contains(strings.ToLower(text(o[field])), value) {
+			return false
+		}
+	}
+	return l.filter == nil || l.filter(c, o)
+}
+
+// shown returns an object as a user sees it.
+func (s *Simulator) shown(kind string, o Object, admin bool) Object {
+	out := maps.Clone(o)
+	if tags := s.tags[tagKind(kind)+text(o["id"])]; len(tags) > 0 {
+		out["tags"] = slices.Clone(tags)
+	}
+	if kind == VMs && !admin {
+		delete(out, "instancename")
+		delete(out, "hostname")
+	}
+	return out
+}
+
+func (c *call) page(key string, found []Object) (any, error) {
+	size, page := c.opts.PageSize, 1
+	if asked, err := strconv.Atoi(c.get("pagesize")); err == nil {
+		if asked > 500 {
+			return nil, invalid("Page size can't exceed max allowed page size value: 500")
+		}
+		size = min(size, asked)
+	}
+	if n, err := strconv.Atoi(c.get("page")); err == nil {
+		page = n
+	}
+	if len(found) == 0 {
+		return Object{}, nil
+	}
+	first := min((page-1)*size, len(found))
+	return Object{"count": len(found), key: found[first:min(first+size, len(found))]}, nil
+}
+
+func (c *call) listMembers() (any, error) {
+	id := c.get("id")
+	if c.find(Rules, id) == nil {
+		return nil, missing("id")
+	}
+	var found []Object
+	for _, vm := range c.members[id] {
+		if o := c.find(VMs, vm); o != nil {
+			found = append(found, c.shown(VMs, o, c.user.admin))
+		}
+	}
+	return c.page("loadbalancerruleinstance", found)
+}
+
+// tagKind returns the kind by which tags know a kind of objects.
+func tagKind(kind string) string {
+	return map[string]string{
+		Addresses: "publicipaddress", Rules: "loadbalancer", VMs: "uservm", Firewalls: "firewallrule", ACLs: "networkacl",
+	}[kind]
+}

@@ -1,0 +1,321 @@
+// Package cloudstacksim is a simulated Apache CloudStack: an HTTP handler that serves the commands a cloud controller
+// manager needs. It keeps state, verifies signatures, runs asynchronous jobs, refuses what CloudStack refuses, and fails
+// when it is told to. It shares no code with the client, so that a mistake of one is not hidden by the other.
+package cloudstacksim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options are what a [Simulator] is made of.
+type Options struct {
+	// Version of CloudStack, such as 4.20.1.0, the default.
+	Version string
+	// Latency of jobs.
+	Latency time.Duration
+	// PageSize is the largest page of a list; 0: 500.
+	PageSize int
+	// HideFree hides free public addresses from users.
+	HideFree bool
+}
+
+// Credentials of the users that there are at first.
+const (
+	UserKey, UserSecret   = "user-key", "user-secret" //nolint:gosec // Of a simulator.
+	AdminKey, AdminSecret = "root-key", "root-secret" //nolint:gosec // Of a simulator.
+)
+
+// Ids of what there is at first.
+const (
+	ZoneID    = "10000000-0000-4000-8000-000000000001"
+	ProjectID = "10000000-0000-4000-8000-000000000002"
+	VPCID     = "10000000-0000-4000-8000-000000000003"
+)
+
+// An Object is an object as the API shows it.
+type Object map[string]any
+
+// Kinds of objects, by the keys of their lists.
+const (
+	VMs       = "virtualmachine"
+	Networks  = "network"
+	Addresses = "publicipaddress"
+	Rules     = "loadbalancerrule"
+	Firewalls = "firewallrule"
+	ACLs      = "networkacl"
+	ACLLists  = "networkacllist"
+	Zones     = "zone"
+	Projects  = "project"
+	Events    = "event"
+)
+
+type user struct {
+	secret string
+	admin  bool
+}
+
+// A Simulator is a CloudStack with one zone.
+type Simulator struct {
+	opts Options
+
+	mu      sync.Mutex
+	users   map[string]user
+	objects map[string][]Object // by kind
+	members map[string][]string // ids of VMs, by rule
+	tags    map[string][]Object // by kind and id of the object
+	jobs    map[string]*job
+	faults  []*Fault
+	calls   []string
+	next    int
+	away    bool
+}
+
+type job struct {
+	done   time.Time
+	status int
+	result any
+}
+
+// New returns a CloudStack with a zone, a project and two users, a root administrator and a plain one.
+func New(o Options) *Simulator {
+	if o.Version == "" {
+		o.Version = "4.20.1.0"
+	}
+	if o.PageSize == 0 {
+		o.PageSize = 500
+	}
+	s := &Simulator{
+		opts: o, objects: map[string][]Object{}, members: map[string][]string{}, tags: map[string][]Object{},
+		jobs:  map[string]*job{},
+		users: map[string]user{UserKey: {secret: UserSecret}, AdminKey: {AdminSecret, true}},
+	}
+	s.objects[Zones] = []Object{{"id": ZoneID, "name": "zone 1"}}
+	s.objects[Projects] = []Object{{"id": ProjectID, "name": "shop"}}
+	return s
+}
+
+// id returns a new id.
+func (s *Simulator) id() string {
+	s.next++
+	return fmt.Sprintf("20000000-0000-4000-8000-%012d", s.next)
+}
+
+// put adds an object. The lock is held.
+func (s *Simulator) put(kind string, o Object) Object {
+	if o["id"] == nil {
+		o["id"] = s.id()
+	}
+	s.objects[kind] = append(s.objects[kind], o)
+	return o
+}
+
+// Add adds an object, and returns its id.
+func (s *Simulator) Add(kind string, o Object) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return text(s.put(kind, maps.Clone(o))["id"])
+}
+
+// AddNetwork adds an isolated network, or, with the id of a VPC, a tier of it, whose ACL list denies all.
+func (s *Simulator) AddNetwork(name, vpc string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := Object{"name": name, "type": "Isolated", "zoneid": ZoneID, "service": services("Lb", "Dhcp", "Firewall")}
+	if vpc != "" {
+		acls := s.put(ACLLists, Object{"name": "acl of " + name, "vpcid": vpc})
+		n["vpcid"], n["aclid"], n["aclname"] = vpc, acls["id"], acls["name"]
+		n["service"] = services("Lb", "Dhcp", "NetworkACL")
+	}
+	return text(s.put(Networks, n)["id"])
+}
+
+func services(names ...string) []Object {
+	var out []Object
+	for _, name := range names {
+		out = append(out, Object{"name": name})
+	}
+	return out
+}
+
+// AddVM adds a running virtual machine with a NIC in each network, the first of which is the default one; its addresses
+// are in the same order.
+func (s *Simulator) AddVM(name string, networks, addresses []string) string {
+	var nics []Object
+	for i, network := range networks {
+		nics = append(nics, Object{
+			"id": "nic-" + name + fmt.Sprint(i), "networkid": network, "ipaddress": addresses[i], "isdefault": i == 0,
+		})
+	}
+	return s.Add(VMs, Object{
+		"name": name, "displayname": name, "instancename": "i-2-" + name + "-VM", "hostname": "hypervisor-1",
+		"state": "Running", "zoneid": ZoneID, "zonename": "zone 1", "serviceofferingname": "m1.large", "nic": nics,
+	})
+}
+
+// AddAddresses adds free public addresses.
+func (s *Simulator) AddAddresses(addresses ...string) {
+	for _, a := range addresses {
+		s.Add(Addresses, Object{
+			"ipaddress": a, "state": "Free", "zoneid": ZoneID, "forvirtualnetwork": true, "issourcenat": false,
+			"isstaticnat": false, "issystem": false,
+		})
+	}
+}
+
+// Allocate associates a free public address with a network, as a person does, and returns its id.
+func (s *Simulator) Allocate(address, network string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.objects[Addresses] {
+		if a["ipaddress"] == address {
+			s.allocate(a, s.find(Networks, network))
+			return text(a["id"])
+		}
+	}
+	return ""
+}
+
+// Edit changes all objects of a kind that a function returns true for; it may change them.
+func (s *Simulator) Edit(kind string, change func(Object) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.objects[kind] {
+		change(o)
+	}
+}
+
+// Delete deletes all objects of a kind that a function returns true for, as a person does.
+func (s *Simulator) Delete(kind string, chosen func(Object) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[kind] = slices.DeleteFunc(s.objects[kind], chosen)
+}
+
+// Objects returns copies of all objects of a kind, with their tags.
+func (s *Simulator) Objects(kind string) []Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Object
+	for _, o := range s.objects[kind] {
+		out = append(out, s.shown(kind, o, true))
+	}
+	return out
+}
+
+// Members returns the ids of the virtual machines behind a rule.
+func (s *Simulator) Members(rule string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.members[rule])
+}
+
+// SetMembers replaces them, as a person does.
+func (s *Simulator) SetMembers(rule string, vms ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members[rule] = vms
+}
+
+// SetAway begins or ends an outage.
+func (s *Simulator) SetAway(away bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = away
+}
+
+// A Fault makes a call fail.
+type Fault struct {
+	// Command that fails; empty: any but queryAsyncJobResult.
+	Command string
+	// Skip is how many such calls succeed before.
+	Skip int
+	// Times is how often it fails; 0: once, negative: always.
+	Times int
+	// Code is the status of the answer; 0: 530.
+	Code int
+	// Done means that the command is carried out, and only its answer is lost.
+	Done bool
+}
+
+// Fail adds a fault.
+func (s *Simulator) Fail(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Times == 0 {
+		f.Times = 1
+	}
+	if f.Code == 0 {
+		f.Code = codeInternal
+	}
+	s.faults = append(s.faults, &f)
+}
+
+// Heal removes all faults.
+func (s *Simulator) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
+// fault returns the fault that a call meets. The lock is held.
+func (s *Simulator) fault(command string) *Fault {
+	for _, f := range s.faults {
+		if f.Command != command && (f.Command != "" || command == jobCommand) || f.Times == 0 {
+			continue
+		}
+		if f.Skip > 0 {
+			f.Skip--
+			continue
+		}
+		f.Times--
+		return f
+	}
+	return nil
+}
+
+// Calls returns the commands that were called since the last time, without polls of jobs.
+func (s *Simulator) Calls() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := s.calls
+	s.calls = nil
+	return calls
+}
+
+// Writes returns how many of some commands change something.
+func Writes(commands []string) int {
+	return len(commands) - Reads(commands)
+}
+
+// Reads returns how many of some commands change nothing.
+func Reads(commands []string) int {
+	n := 0
+	for _, c := range commands {
+		if strings.HasPrefix(c, "list") {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Simulator) find(kind, id string) Object {
+	for _, o := range s.objects[kind] {
+		if o["id"] == id {
+			return o
+		}
+	}
+	return nil
+}
+
+// text returns a value as text; nil as none.
+func text(v any) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}

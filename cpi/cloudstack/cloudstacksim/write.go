@@ -1,0 +1,307 @@
+package cloudstacksim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// writes are the commands that change something. Each returns the result of its job.
+var writes = map[string]func(*call) (any, error){
+	"associateIpAddress":         (*call).associate,
+	"disassociateIpAddress":      (*call).disassociate,
+	"createLoadBalancerRule":     (*call).createRule,
+	"updateLoadBalancerRule":     (*call).updateRule,
+	"deleteLoadBalancerRule":     (*call).deleteRule,
+	"assignToLoadBalancerRule":   (*call).addMembers,
+	"removeFromLoadBalancerRule": (*call).removeMembers,
+	"createFirewallRule":         (*call).createFirewall,
+	"deleteFirewallRule":         func(c *call) (any, error) { return c.remove(Firewalls) },
+	"createNetworkACL":           (*call).createACL,
+	"deleteNetworkACL":           func(c *call) (any, error) { return c.remove(ACLs) },
+	"createTags":                 (*call).createTags,
+	"deleteTags":                 (*call).deleteTags,
+}
+
+var success = Object{"success": true}
+
+// remove deletes an object by its id.
+func (c *call) remove(kind string) (any, error) {
+	if c.find(kind, c.get("id")) == nil {
+		return nil, missing("id")
+	}
+	c.objects[kind] = slices.DeleteFunc(c.objects[kind], func(o Object) bool { return o["id"] == c.get("id") })
+	return success, nil
+}
+
+func (s *Simulator) allocate(a, network Object) {
+	a["state"] = "Allocated"
+	a["associatednetworkid"], a["vpcid"] = network["id"], network["vpcid"]
+	if network["vpcid"] != nil { // it is the VPC's until a tier uses it
+		delete(a, "associatednetworkid")
+	} else {
+		delete(a, "vpcid")
+	}
+	if network["projectid"] != nil {
+		a["projectid"] = network["projectid"]
+	}
+}
+
+func (c *call) associate() (any, error) {
+	network := c.find(Networks, c.get("networkid"))
+	if vpc := c.get("vpcid"); vpc != "" {
+		network = Object{"vpcid": vpc}
+	}
+	if network == nil {
+		return nil, missing("networkid")
+	}
+	wanted := c.get("ipaddress")
+	for _, a := range c.objects[Addresses] {
+		if a["state"] == "Free" && (wanted == "" || a["ipaddress"] == wanted) {
+			c.allocate(a, network)
+			if project := c.get("projectid"); project != "" {
+				a["projectid"] = project
+			}
+			return Object{"ipaddress": a}, nil
+		}
+	}
+	return nil, &failure{codeCapacity, 4350, "Unable to find available public IP addresses"}
+}
+
+func (c *call) disassociate() (any, error) {
+	a := c.find(Addresses, c.get("id"))
+	switch {
+	case a == nil || a["state"] == "Free":
+		return nil, missing("id")
+	case a["issourcenat"] == true:
+		return nil, invalid("IP address is used for source NAT purposes")
+	}
+	// CloudStack removes all rules of the address, whoever made them.
+	of := func(field string) func(Object) bool {
+		return func(o Object) bool { return o[field] == a["id"] }
+	}
+	c.objects[Rules] = slices.DeleteFunc(c.objects[Rules], of("publicipid"))
+	c.objects[Firewalls] = slices.DeleteFunc(c.objects[Firewalls], of("ipaddressid"))
+	a["state"] = "Free"
+	delete(a, "associatednetworkid")
+	delete(a, "vpcid")
+	delete(a, "projectid")
+	delete(c.tags, tagKind(Addresses)+text(a["id"]))
+	return success, nil
+}
+
+func (c *call) createRule() (any, error) {
+	a := c.find(Addresses, c.get("publicipid"))
+	if a == nil || a["state"] == "Free" {
+		return nil, missing("publicipid")
+	}
+	network := c.find(Networks, c.get("networkid"))
+	if network == nil {
+		network = c.find(Networks, text(a["associatednetworkid"]))
+	}
+	switch {
+	case network == nil:
+		return nil, missing("networkid")
+	case !serves(network, "Lb"):
+		return nil, invalid("Network does not support service Lb")
+	case a["isstaticnat"] == true:
+		return nil, &failure{codeConflict, 4375, "IP address is enabled for static NAT"}
+	case a["associatednetworkid"] != nil && a["associatednetworkid"] != network["id"]:
+		return nil, invalid("IP address is already associated with another network")
+	}
+	port, _ := strconv.Atoi(c.get("publicport"))
+	private, _ := strconv.Atoi(c.get("privateport"))
+	protocol := c.get("protocol")
+	if port < 1 || port > 65535 || private < 1 || private > 65535 || !slices.Contains([]string{"tcp", "udp", "tcp-proxy"}, protocol) {
+		return nil, invalid("Invalid port or protocol")
+	}
+	for _, o := range c.objects[Rules] {
+		if o["publicipid"] == a["id"] && o["publicport"] == c.get("publicport") && transport(text(o["protocol"])) == transport(protocol) {
+			return nil, &failure{codeConflict, 4375, "The range specified conflicts with rule " + text(o["id"])}
+		}
+	}
+	a["associatednetworkid"] = network["id"]
+	rule := c.put(Rules, Object{
+		"name": c.get("name"), "description": c.get("description"), "publicip": a["ipaddress"], "publicipid": a["id"],
+		"publicport": c.get("publicport"), "privateport": c.get("privateport"), "protocol": protocol, "zoneid": ZoneID,
+		"algorithm": c.get("algorithm"), "cidrlist": c.get("cidrlist"), "networkid": network["id"], "state": "Active",
+	})
+	if id := network["projectid"]; id != nil {
+		rule["projectid"] = id
+	}
+	if c.get("openfirewall") != "false" && network["vpcid"] == nil {
+		c.open(a, transport(protocol), c.get("publicport"), c.get("publicport"), "0.0.0.0/0")
+	}
+	return Object{"loadbalancer": rule}, nil
+}
+
+// transport returns the protocol of packets.
+func transport(protocol string) string {
+	if protocol == "tcp-proxy" {
+		return "tcp"
+	}
+	return protocol
+}
+
+func serves(network Object, service string) bool {
+	all, _ := network["service"].([]Object)
+	return slices.ContainsFunc(all, func(o Object) bool { return o["name"] == service })
+}
+
+func (c *call) updateRule() (any, error) {
+	rule := c.find(Rules, c.get("id"))
+	if rule == nil {
+		return nil, missing("id")
+	}
+	if c.form.Has("cidrlist") && !c.atLeast(4, 22) {
+		return nil, invalid("Unrecognized parameter cidrlist")
+	}
+	for _, field := range []string{"name", "description", "algorithm", "protocol", "cidrlist"} {
+		if c.form.Has(field) {
+			rule[field] = c.get(field)
+		}
+	}
+	return Object{"loadbalancer": rule}, nil
+}
+
+// atLeast reports whether the version is at least that.
+func (s *Simulator) atLeast(major, minor int) bool {
+	parts := strings.Split(s.opts.Version, ".")
+	have, _ := strconv.Atoi(parts[0])
+	minors, _ := strconv.Atoi(parts[1])
+	return have > major || have == major && minors >= minor
+}
+
+func (c *call) deleteRule() (any, error) {
+	delete(c.members, c.get("id"))
+	return c.remove(Rules)
+}
+
+func (c *call) addMembers() (any, error) {
+	rule := c.find(Rules, c.get("id"))
+	if rule == nil {
+		return nil, missing("id")
+	}
+	for _, vm := range strings.Split(c.get("virtualmachineids"), ",") {
+		o := c.find(VMs, vm)
+		switch {
+		case o == nil || o["state"] == "Destroyed":
+			return nil, missing("virtualmachineids")
+		case !inNetwork(o, text(rule["networkid"])):
+			return nil, invalid("VM does not have a NIC in the network of the rule")
+		case slices.Contains(c.members[text(rule["id"])], vm):
+			return nil, invalid("VM is already mapped to the load balancer")
+		}
+		c.members[text(rule["id"])] = append(c.members[text(rule["id"])], vm)
+	}
+	return success, nil
+}
+
+func inNetwork(vm Object, network string) bool {
+	nics, _ := vm["nic"].([]Object)
+	return slices.ContainsFunc(nics, func(o Object) bool { return o["networkid"] == network })
+}
+
+func (c *call) removeMembers() (any, error) {
+	if c.find(Rules, c.get("id")) == nil {
+		return nil, missing("id")
+	}
+	gone := strings.Split(c.get("virtualmachineids"), ",")
+	c.members[c.get("id")] = slices.DeleteFunc(c.members[c.get("id")], func(vm string) bool { return slices.Contains(gone, vm) })
+	return success, nil
+}
+
+func (c *call) open(a Object, protocol, start, end, cidrs string) Object {
+	first, _ := strconv.Atoi(start)
+	last, _ := strconv.Atoi(end)
+	f := Object{
+		"ipaddressid": a["id"], "ipaddress": a["ipaddress"], "networkid": a["associatednetworkid"], "protocol": protocol,
+		"startport": first, "endport": last, "cidrlist": cidrs, "state": "Active",
+	}
+	if id := a["projectid"]; id != nil {
+		f["projectid"] = id
+	}
+	return c.put(Firewalls, f)
+}
+
+func (c *call) createFirewall() (any, error) {
+	a := c.find(Addresses, c.get("ipaddressid"))
+	if a == nil || a["state"] == "Free" {
+		return nil, missing("ipaddressid")
+	}
+	if network := c.find(Networks, text(a["associatednetworkid"])); network == nil || !serves(network, "Firewall") {
+		return nil, invalid("Network does not support service Firewall")
+	}
+	if !slices.Contains([]string{"tcp", "udp", "icmp"}, c.get("protocol")) {
+		return nil, invalid("Protocol is not supported")
+	}
+	for _, f := range c.objects[Firewalls] {
+		if f["ipaddressid"] == a["id"] && f["protocol"] == c.get("protocol") && text(f["startport"]) == c.get("startport") &&
+			shares(text(f["cidrlist"]), c.get("cidrlist")) {
+			return nil, &failure{codeConflict, 4375, "There is already a firewall rule specified with the same ports and CIDRs"}
+		}
+	}
+	return Object{"firewallrule": c.open(a, c.get("protocol"), c.get("startport"), c.get("endport"), c.get("cidrlist"))}, nil
+}
+
+// shares reports whether two lists have an element in common.
+func shares(a, b string) bool {
+	return slices.ContainsFunc(strings.Split(a, ","), func(x string) bool { return slices.Contains(strings.Split(b, ","), x) })
+}
+
+func (c *call) createACL() (any, error) {
+	list := c.find(ACLLists, c.get("aclid"))
+	switch {
+	case list == nil:
+		return nil, missing("aclid")
+	case strings.HasPrefix(text(list["name"]), "default_"):
+		return nil, invalid("Default ACL cannot be modified")
+	case !slices.Contains([]string{"tcp", "udp", "icmp", "all"}, c.get("protocol")):
+		return nil, invalid("Invalid protocol")
+	}
+	acl := Object{
+		"aclid": list["id"], "protocol": c.get("protocol"), "startport": c.get("startport"), "endport": c.get("endport"),
+		"cidrlist": c.get("cidrlist"), "traffictype": c.get("traffictype"), "action": c.get("action"), "reason": c.get("reason"),
+		"state": "Active", "number": len(c.objects[ACLs]) + 1,
+	}
+	if id := list["projectid"]; id != nil {
+		acl["projectid"] = id
+	}
+	return Object{"networkacl": c.put(ACLs, acl)}, nil
+}
+
+// tagsOf returns the tags that a call names.
+func (c *call) tagsOf() []Object {
+	var out []Object
+	for i := 0; c.get("tags["+strconv.Itoa(i)+"].key") != ""; i++ {
+		at := "tags[" + strconv.Itoa(i) + "]."
+		out = append(out, Object{"key": c.get(at + "key"), "value": c.get(at + "value")})
+	}
+	return out
+}
+
+func (c *call) createTags() (any, error) {
+	for _, id := range strings.Split(c.get("resourceids"), ",") {
+		at := strings.ToLower(c.get("resourcetype")) + id
+		for _, tag := range c.tagsOf() {
+			if slices.ContainsFunc(c.tags[at], func(o Object) bool { return o["key"] == tag["key"] }) {
+				return nil, &lateFailure{codeInternal, "tag " + text(tag["key"]) + " already on the resource"}
+			}
+			c.tags[at] = append(c.tags[at], tag)
+		}
+	}
+	return success, nil
+}
+
+func (c *call) deleteTags() (any, error) {
+	wanted := c.tagsOf()
+	for _, id := range strings.Split(c.get("resourceids"), ",") {
+		at := strings.ToLower(c.get("resourcetype")) + id
+		c.tags[at] = slices.DeleteFunc(c.tags[at], func(o Object) bool {
+			return slices.ContainsFunc(wanted, func(tag Object) bool {
+				return tag["key"] == o["key"] && (tag["value"] == "" || tag["value"] == o["value"])
+			})
+		})
+	}
+	return success, nil
+}

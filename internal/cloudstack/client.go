@@ -1,0 +1,262 @@
+// Package cloudstack is a client of Apache CloudStack's API, with the commands that a cloud controller manager needs. It
+// signs requests, reads all pages of lists, waits for asynchronous jobs, and sorts errors. It knows nothing of
+// Kubernetes. Requests are POSTed, so that neither keys nor signatures are part of a URL, which errors and proxies show.
+package cloudstack
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// pageSize is the largest page that CloudStack serves by default.
+	pageSize = 500
+	// maxPages bounds lists.
+	maxPages = 200
+	// maxAnswer bounds what is read of an answer.
+	maxAnswer = 64 << 20
+	// defaultPoll and defaultPatience are how often, and for how long, jobs are polled.
+	defaultPoll, defaultPatience = time.Second, 3 * time.Minute
+	// defaultTimeout is for one request with its answer.
+	defaultTimeout = time.Minute
+)
+
+// Options are what a [Client] is made of.
+type Options struct {
+	// URL of the API, such as https://cloud.example.com/client/api.
+	URL string
+	// Key and Secret of the user.
+	Key, Secret string
+	// Project to work in, by its id; empty: the user's account.
+	Project string
+	// CA are the certificates to trust in place of the system's; empty: the system's.
+	CA string
+	// Insecure trusts any certificate.
+	Insecure bool
+	// UserAgent of requests.
+	UserAgent string
+	// Poll is how often running jobs are asked for, and Patience how long one may run; 0: 1 s and 3 min.
+	Poll, Patience time.Duration
+	// Timeout of one request; 0: 1 min.
+	Timeout time.Duration
+	// Metrics count requests; nil: they are not counted.
+	Metrics *Metrics
+	// Now returns the time; nil: the real one.
+	Now func() time.Time
+}
+
+// A Client calls CloudStack. It may be used concurrently.
+type Client struct {
+	opts Options
+	http *http.Client
+}
+
+// New returns a client.
+func New(o Options) *Client {
+	o.Poll, o.Patience = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.Patience, defaultPatience)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // As configured.
+	if o.CA != "" {
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AppendCertsFromPEM([]byte(o.CA))
+	}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8,
+		IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 15 * time.Second,
+	}
+	return &Client{opts: o, http: &http.Client{
+		Transport: transport, Timeout: cmp.Or(o.Timeout, defaultTimeout),
+		// A redirect would send the signed request to another host.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Close closes idle connections.
+func (c *Client) Close(context.Context) error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// Params are the parameters of a command; empty ones are left out.
+type Params map[string]string
+
+// call runs a command, and decodes its answer.
+func (c *Client) call(ctx context.Context, command string, params Params, into any) error {
+	start := c.opts.Now()
+	err := c.send(ctx, command, params, into)
+	c.opts.Metrics.observe(command, err, c.opts.Now().Sub(start))
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, command string, params Params, into any) error {
+	form := url.Values{
+		"command": {command}, "response": {"json"}, "apiKey": {c.opts.Key}, "signatureVersion": {"3"},
+		"expires": {c.opts.Now().UTC().Add(expiry).Format("2006-01-02T15:04:05-0700")},
+	}
+	for name, value := range params {
+		if value != "" {
+			form.Set(name, value)
+		}
+	}
+	form.Set("signature", sign(form, c.opts.Secret))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.opts.URL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("User-Agent", c.opts.UserAgent)
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return unanswered(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return unanswered(err)
+	}
+	return decode(command, answer.StatusCode, body, into)
+}
+
+// decode reads an answer, which is an object with one key: the command's, or another where CloudStack refuses early.
+func decode(command string, status int, body []byte, into any) error {
+	var envelope map[string]json.RawMessage
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		if status == http.StatusOK {
+			status = http.StatusBadGateway
+		}
+		return &Error{Code: status, Text: "the answer is not CloudStack's"}
+	}
+	inner := envelope[strings.ToLower(command)+"response"]
+	if inner == nil {
+		inner = envelope["errorresponse"]
+	}
+	var failed Error
+	if inner == nil || json.Unmarshal(inner, &failed) != nil || failed.Code != 0 || status != http.StatusOK {
+		failed.Code = cmp.Or(failed.Code, status)
+		return &failed
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(bytes.NewReader(inner)).Decode(into); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	return nil
+}
+
+// list returns all elements of a list. Pages are read until one is not full; if the list has changed meanwhile so that
+// elements may be missing, it fails.
+func list[T any](ctx context.Context, c *Client, command, key string, params Params) ([]T, error) {
+	all := Params{"listall": "true", "projectid": c.opts.Project, "pagesize": strconv.Itoa(pageSize)}
+	for name, value := range params {
+		all[name] = value
+	}
+	var out []T
+	for page := 1; page <= maxPages; page++ {
+		all["page"] = strconv.Itoa(page)
+		var answer map[string]json.RawMessage
+		if err := c.call(ctx, command, all, &answer); err != nil {
+			return nil, err
+		}
+		count, found := 0, []T(nil)
+		if err := errors.Join(element(answer, "count", &count), element(answer, key, &found)); err != nil {
+			return nil, fmt.Errorf("%s: reading the answer: %w", command, err)
+		}
+		out = append(out, found...)
+		switch {
+		case len(out) >= count:
+			return out, nil
+		case len(found) == 0:
+			return nil, fmt.Errorf("%s: %w: %d of %d were listed", command, ErrUnavailable, len(out), count)
+		}
+	}
+	return nil, fmt.Errorf("%s: %w: there are more than %d pages", command, ErrUnavailable, maxPages)
+}
+
+func element(answer map[string]json.RawMessage, key string, into any) error {
+	if raw := answer[key]; raw != nil {
+		return json.Unmarshal(raw, into)
+	}
+	return nil
+}
+
+// A job is an asynchronous command.
+type job struct {
+	ID     string          `json:"jobid"`
+	Status int             `json:"jobstatus"`
+	Code   int             `json:"jobresultcode"`
+	Result json.RawMessage `json:"jobresult"`
+}
+
+// States of jobs.
+const (
+	jobRunning = iota
+	jobDone
+)
+
+// run runs an asynchronous command, and waits until it is done. The result is under a key; empty: there is none.
+func (c *Client) run(ctx context.Context, command string, params Params, key string, into any) error {
+	var started job
+	if err := c.call(ctx, command, params, &started); err != nil {
+		return err
+	}
+	if started.ID == "" {
+		return fmt.Errorf("%s: the answer has no job: %w", command, ErrUnavailable)
+	}
+	result, err := c.wait(ctx, started.ID)
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	if into == nil {
+		return nil
+	}
+	var answer map[string]json.RawMessage
+	if err := json.Unmarshal(result, &answer); err != nil || element(answer, key, into) != nil {
+		return fmt.Errorf("%s: the result of the job cannot be read: %w", command, ErrUnavailable)
+	}
+	return nil
+}
+
+// wait polls a job until it is done.
+func (c *Client) wait(ctx context.Context, id string) (json.RawMessage, error) {
+	poll, end := time.NewTicker(c.opts.Poll), time.NewTimer(c.opts.Patience)
+	defer poll.Stop()
+	defer end.Stop()
+	for {
+		var now job
+		switch err := c.call(ctx, "queryAsyncJobResult", Params{"jobid": id}, &now); {
+		case err != nil:
+			return nil, err
+		case now.Status == jobDone:
+			return now.Result, nil
+		case now.Status != jobRunning:
+			failed := Error{Code: now.Code, Text: "the job failed"}
+			_ = json.Unmarshal(now.Result, &failed)
+			return nil, &failed
+		}
+		select {
+		case <-poll.C:
+		case <-end.C:
+			return nil, fmt.Errorf("the job %s still runs after %s: %w", id, c.opts.Patience, ErrBusy)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the job %s: %w", id, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package cloudstack
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// Errors that CloudStack's errors are.
+var (
+	// ErrUnauthorized means that the key or the signature is not accepted.
+	ErrUnauthorized = errors.New("the API key and secret are not accepted")
+	// ErrForbidden means that the user may not run the command, or not on this object.
+	ErrForbidden = errors.New("the user has no permission")
+	// ErrNotFound means that an object that a parameter names does not exist, or is not shown to the user.
+	ErrNotFound = errors.New("it is not found")
+	// ErrInvalid means that a parameter is wrong.
+	ErrInvalid = errors.New("a parameter is wrong")
+	// ErrConflict means that another rule is in the way.
+	ErrConflict = errors.New("another rule is in the way")
+	// ErrLimit means that a limit of the account, or the capacity of the cloud, is reached.
+	ErrLimit = errors.New("a limit is reached")
+	// ErrBusy means that CloudStack works on the object, or asks for fewer requests.
+	ErrBusy = errors.New("CloudStack is busy")
+	// ErrUnavailable means that CloudStack did not answer, or not completely.
+	ErrUnavailable = errors.New("CloudStack does not answer")
+	// ErrTLS means that the certificate of CloudStack is not trusted.
+	ErrTLS = errors.New("the certificate is not trusted")
+)
+
+// Codes of CloudStack's errors, which are also the status of its answers.
+const (
+	codeUnauthorized  = http.StatusUnauthorized
+	codeTooMany       = http.StatusTooManyRequests
+	codeMalformed     = 430
+	codeParameter     = 431
+	codeUnsupported   = 432
+	codeAccount       = 531
+	codeAccountLimit  = 532
+	codeCapacity      = 533
+	codeUnavailable   = 534
+	codeAllocation    = 535
+	codeInUse         = 536
+	codeRuleConflict  = 537
+	codeInternalError = 530
+	// csMissing is CloudStack's second code of errors about an id of no object.
+	csMissing = 9999
+)
+
+var kinds = map[int]error{
+	codeUnauthorized: ErrUnauthorized, codeTooMany: ErrBusy, codeMalformed: ErrInvalid, codeParameter: ErrInvalid,
+	codeUnsupported: ErrForbidden, codeAccount: ErrForbidden, codeAccountLimit: ErrLimit, codeCapacity: ErrLimit,
+	codeUnavailable: ErrBusy, codeAllocation: ErrLimit, codeInUse: ErrBusy, codeRuleConflict: ErrConflict,
+}
+
+// An Error is an answer of CloudStack that reports a failure.
+type Error struct {
+	Code int    `json:"errorcode"`
+	CS   int    `json:"cserrorcode"`
+	Text string `json:"errortext"`
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("CloudStack answered %d", e.Code)
+	}
+	return fmt.Sprintf("CloudStack answered %d: %s", e.Code, e.Text)
+}
+
+// Is reports whether the error is one of the kinds of this package.
+func (e *Error) Is(target error) bool {
+	if e.Code == codeParameter && e.CS == csMissing {
+		return target == ErrNotFound
+	}
+	if kind, ok := kinds[e.Code]; ok {
+		return target == kind
+	}
+	return target == ErrUnavailable && e.Code != codeInternalError
+}
+
+// unanswered returns the error of a request without an answer. It leaves out the request.
+func unanswered(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return fmt.Errorf("%w: %w", ErrTLS, err)
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return fmt.Errorf("%w: %w", ErrTLS, err)
+	}
+	if _, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		return fmt.Errorf("%w: %w", ErrTLS, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}

@@ -1,0 +1,61 @@
+package cloudstack
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics count requests by command and outcome. Commands are those of this package.
+type Metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+// NewMetrics returns metrics that are registered.
+func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "capvcd_cloudstack_requests_total", Help: "Requests to CloudStack, by command and status.",
+		}, []string{"command", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "capvcd_cloudstack_request_duration_seconds", Help: "How long CloudStack took to answer, by command.",
+			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 15, 60},
+		}, []string{"command"}),
+	}
+	return m, errors.Join(with.Register(m.requests), with.Register(m.duration))
+}
+
+var statuses = []struct {
+	err  error
+	name string
+}{
+	{ErrUnauthorized, "unauthorized"},
+	{ErrForbidden, "forbidden"},
+	{ErrNotFound, "not_found"},
+	{ErrInvalid, "invalid"},
+	{ErrConflict, "conflict"},
+	{ErrLimit, "quota"},
+	{ErrBusy, "busy"},
+	{ErrTLS, "untrusted"},
+	{ErrUnavailable, "unavailable"},
+}
+
+func (m *Metrics) observe(command string, err error, took time.Duration) {
+	if m == nil {
+		return
+	}
+	status := "ok"
+	if err != nil {
+		status = "other"
+		for _, s := range statuses {
+			if errors.Is(err, s.err) {
+				status = s.name
+				break
+			}
+		}
+	}
+	m.requests.WithLabelValues(command, status).Inc()
+	m.duration.WithLabelValues(command).Observe(took.Seconds())
+}

@@ -1,0 +1,184 @@
+package cloudstack
+
+import (
+	"context"
+	"strconv"
+	"strings"
+)
+
+// Number is a number that CloudStack writes as such or as text.
+type Number int
+
+// UnmarshalJSON reads both forms.
+func (n *Number) UnmarshalJSON(raw []byte) error {
+	text := strings.Trim(string(raw), `"`)
+	if text == "" || text == "null" {
+		return nil
+	}
+	value, err := strconv.Atoi(text)
+	*n = Number(value)
+	return err
+}
+
+// A VM is a virtual machine.
+type VM struct {
+	ID, Name, DisplayName, InstanceName string
+
+	State           string
+	ZoneName        string
+	ServiceOffering string `json:"serviceofferingname"`
+	PublicIP        string
+	NICs            []NIC `json:"nic"`
+}
+
+// A NIC is a network interface.
+type NIC struct {
+	ID, NetworkID, NetworkName string
+
+	IPAddress, IP6Address string
+	IsDefault             bool
+	Secondary             []struct{ IPAddress string } `json:"secondaryip"`
+}
+
+// A Network is a guest network.
+type Network struct {
+	ID, Name, Type, VPCID, ACLID, ACLName, ZoneID string
+
+	Services []struct{ Name string } `json:"service"`
+}
+
+// Has reports whether the network has a service, such as Lb.
+func (n Network) Has(service string) bool {
+	for _, s := range n.Services {
+		if strings.EqualFold(s.Name, service) {
+			return true
+		}
+	}
+	return false
+}
+
+// A Tag is a key with a value on an object.
+type Tag struct{ Key, Value string }
+
+// An Address is a public address.
+type Address struct {
+	ID, IPAddress, State string
+
+	NetworkID    string `json:"associatednetworkid"`
+	VPCID        string
+	IsSourceNAT  bool
+	IsStaticNAT  bool
+	IsSystem     bool
+	ForVirtualNW bool `json:"forvirtualnetwork"`
+	Tags         []Tag
+}
+
+// A Rule is a load balancer rule.
+type Rule struct {
+	ID, Name, Description, State string
+
+	Address     string `json:"publicip"`
+	AddressID   string `json:"publicipid"`
+	PublicPort  Number
+	PrivatePort Number
+	Protocol    string
+	Algorithm   string
+	CIDRs       string `json:"cidrlist"`
+	NetworkID   string
+}
+
+// A Firewall is a firewall rule of a public address.
+type Firewall struct {
+	ID, Protocol, State string
+
+	AddressID string `json:"ipaddressid"`
+	StartPort Number
+	EndPort   Number
+	CIDRs     string `json:"cidrlist"`
+}
+
+// An ACL is a rule of a network ACL list.
+type ACL struct {
+	ID, Protocol, State, Action, Reason string
+
+	ListID      string `json:"aclid"`
+	TrafficType string
+	Number      Number
+	StartPort   Number
+	EndPort     Number
+	CIDRs       string `json:"cidrlist"`
+}
+
+// An Event is an entry of CloudStack's log.
+type Event struct{ Type, State, Created, ResourceID string }
+
+// VMs returns the virtual machines that the user sees in its project or account; with an id only that one.
+func (c *Client) VMs(ctx context.Context, id string) ([]VM, error) {
+	return list[VM](ctx, c, "listVirtualMachines", "virtualmachine", Params{"details": "nics,servoff", "id": id})
+}
+
+// Networks returns the guest networks that the user sees; with an id only that one.
+func (c *Client) Networks(ctx context.Context, id string) ([]Network, error) {
+	return list[Network](ctx, c, "listNetworks", "network", Params{"id": id})
+}
+
+// Addresses returns the public addresses that are associated with a network, or those of its VPC.
+func (c *Client) Addresses(ctx context.Context, n Network) ([]Address, error) {
+	params := Params{"associatednetworkid": n.ID}
+	if n.VPCID != "" {
+		params = Params{"vpcid": n.VPCID}
+	}
+	return list[Address](ctx, c, "listPublicIpAddresses", "publicipaddress", params)
+}
+
+// FreeAddresses returns public addresses that may be associated with a network.
+func (c *Client) FreeAddresses(ctx context.Context, n Network) ([]Address, error) {
+	return list[Address](ctx, c, "listPublicIpAddresses", "publicipaddress",
+		Params{"zoneid": n.ZoneID, "allocatedonly": "false", "state": "Free", "forvirtualnetwork": "true"})
+}
+
+// Rules returns the load balancer rules of a network.
+func (c *Client) Rules(ctx context.Context, network string) ([]Rule, error) {
+	return list[Rule](ctx, c, "listLoadBalancerRules", "loadbalancerrule", Params{"networkid": network})
+}
+
+// Members returns the ids of the virtual machines behind a load balancer rule.
+func (c *Client) Members(ctx context.Context, rule string) ([]string, error) {
+	found, err := list[VM](ctx, c, "listLoadBalancerRuleInstances", "loadbalancerruleinstance", Params{"id": rule})
+	var out []string
+	for _, vm := range found {
+		out = append(out, vm.ID)
+	}
+	return out, err
+}
+
+// Firewalls returns the firewall rules of a network.
+func (c *Client) Firewalls(ctx context.Context, network string) ([]Firewall, error) {
+	return list[Firewall](ctx, c, "listFirewallRules", "firewallrule", Params{"networkid": network})
+}
+
+// ACLs returns the rules of a network ACL list.
+func (c *Client) ACLs(ctx context.Context, aclList string) ([]ACL, error) {
+	return list[ACL](ctx, c, "listNetworkACLs", "networkacl", Params{"aclid": aclList})
+}
+
+// Events returns what CloudStack has logged about an object.
+func (c *Client) Events(ctx context.Context, resource, resourceType string) ([]Event, error) {
+	return list[Event](ctx, c, "listEvents", "event", Params{"resourceid": resource, "resourcetype": resourceType})
+}
+
+// Version returns the version of CloudStack, such as 4.20.1.0.
+func (c *Client) Version(ctx context.Context) (string, error) {
+	var answer struct {
+		Capability struct{ CloudStackVersion string }
+	}
+	err := c.call(ctx, "listCapabilities", nil, &answer)
+	return answer.Capability.CloudStackVersion, err
+}
+
+func number(n Number) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(n))
+}

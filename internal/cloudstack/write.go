@@ -1,0 +1,104 @@
+package cloudstack
+
+import (
+	"context"
+	"strings"
+)
+
+// Kinds of objects that have tags.
+const TagAddress = "PublicIpAddress"
+
+// Associate associates a public address with a network: that one, or any if it is empty.
+func (c *Client) Associate(ctx context.Context, n Network, address string) (Address, error) {
+	params := Params{"projectid": c.opts.Project, "ipaddress": address, "networkid": n.ID}
+	if n.VPCID != "" {
+		params["vpcid"], params["networkid"] = n.VPCID, ""
+	}
+	var out Address
+	err := c.run(ctx, "associateIpAddress", params, "ipaddress", &out)
+	return out, err
+}
+
+// Disassociate gives a public address back.
+func (c *Client) Disassociate(ctx context.Context, id string) error {
+	return c.run(ctx, "disassociateIpAddress", Params{"id": id}, "", nil)
+}
+
+// CreateRule creates a load balancer rule. It opens no firewall.
+func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
+	var out Rule
+	err := c.run(ctx, "createLoadBalancerRule", Params{
+		"name": r.Name, "description": r.Description, "publicipid": r.AddressID, "networkid": r.NetworkID,
+		"publicport": number(r.PublicPort), "privateport": number(r.PrivatePort), "protocol": r.Protocol,
+		"algorithm": r.Algorithm, "cidrlist": r.CIDRs, "openfirewall": "false",
+	}, "loadbalancer", &out)
+	return out, err
+}
+
+// UpdateRule changes what is set of a load balancer rule.
+func (c *Client) UpdateRule(ctx context.Context, r Rule) error {
+	return c.run(ctx, "updateLoadBalancerRule", Params{
+		"id": r.ID, "name": r.Name, "description": r.Description, "protocol": r.Protocol, "algorithm": r.Algorithm,
+		"cidrlist": r.CIDRs,
+	}, "", nil)
+}
+
+// DeleteRule deletes a load balancer rule.
+func (c *Client) DeleteRule(ctx context.Context, id string) error {
+	return c.run(ctx, "deleteLoadBalancerRule", Params{"id": id}, "", nil)
+}
+
+// AddMembers adds virtual machines to a load balancer rule.
+func (c *Client) AddMembers(ctx context.Context, rule string, vms []string) error {
+	return c.run(ctx, "assignToLoadBalancerRule", Params{"id": rule, "virtualmachineids": strings.Join(vms, ",")}, "", nil)
+}
+
+// RemoveMembers removes virtual machines from a load balancer rule.
+func (c *Client) RemoveMembers(ctx context.Context, rule string, vms []string) error {
+	params := Params{"id": rule, "virtualmachineids": strings.Join(vms, ",")}
+	return c.run(ctx, "removeFromLoadBalancerRule", params, "", nil)
+}
+
+// CreateFirewall creates a firewall rule.
+func (c *Client) CreateFirewall(ctx context.Context, f Firewall) (Firewall, error) {
+	var out Firewall
+	err := c.run(ctx, "createFirewallRule", Params{
+		"ipaddressid": f.AddressID, "protocol": f.Protocol, "startport": number(f.StartPort),
+		"endport": number(f.EndPort), "cidrlist": f.CIDRs,
+	}, "firewallrule", &out)
+	return out, err
+}
+
+// DeleteFirewall deletes a firewall rule.
+func (c *Client) DeleteFirewall(ctx context.Context, id string) error {
+	return c.run(ctx, "deleteFirewallRule", Params{"id": id}, "", nil)
+}
+
+// CreateACL creates a rule of a network ACL list.
+func (c *Client) CreateACL(ctx context.Context, a ACL) (ACL, error) {
+	var out ACL
+	err := c.run(ctx, "createNetworkACL", Params{
+		"aclid": a.ListID, "protocol": a.Protocol, "startport": number(a.StartPort), "endport": number(a.EndPort),
+		"cidrlist": a.CIDRs, "traffictype": a.TrafficType, "action": a.Action, "reason": a.Reason,
+	}, "networkacl", &out)
+	return out, err
+}
+
+// DeleteACL deletes a rule of a network ACL list.
+func (c *Client) DeleteACL(ctx context.Context, id string) error {
+	return c.run(ctx, "deleteNetworkACL", Params{"id": id}, "", nil)
+}
+
+// Tag adds a tag to an object. It fails if the object has one of that key.
+func (c *Client) Tag(ctx context.Context, kind, id string, tag Tag) error {
+	return c.run(ctx, "createTags", Params{
+		"resourcetype": kind, "resourceids": id, "tags[0].key": tag.Key, "tags[0].value": tag.Value,
+	}, "", nil)
+}
+
+// Untag removes a tag from an object.
+func (c *Client) Untag(ctx context.Context, kind, id string, tag Tag) error {
+	return c.run(ctx, "deleteTags", Params{
+		"resourcetype": kind, "resourceids": id, "tags[0].key": tag.Key, "tags[0].value": tag.Value,
+	}, "", nil)
+}
