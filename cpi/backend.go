@@ -15,6 +15,9 @@ type Backend struct {
 	// Name of the cloud provider, and the scheme of its provider IDs.
 	Name     string
 	Machines Machines
+	// Canonical returns a provider ID in lower case in the cloud's own form, also where another program wrote it in
+	// another one; those of other clouds stay as they are. Nil: there is one form. Nodes keep what is written on them.
+	Canonical func(providerID string) string
 	// Balancer makes load balancers as Services asks for; nil: Services are left alone.
 	Balancer Balancer
 	Services service.Defaults

@@ -75,7 +75,7 @@ func New(o Options) (*Cloud, error) {
 	o.Machines = outages.Machines(o.Machines)
 	c := &Cloud{opts: o, starters: append(o.Parts, outages)}
 	c.instances = NewInstances(InstanceOptions{
-		Name: o.Name, Machines: o.Machines, Addresses: o.Addresses, MaxAge: o.MaxAge, Nodes: nodes.Lister(),
+		Name: o.Name, Canonical: o.Canonical, Machines: o.Machines, Addresses: o.Addresses, MaxAge: o.MaxAge, Nodes: nodes.Lister(),
 		Recorder: o.Recorder, Clock: o.Clock,
 	})
 	if o.Balancer == nil {

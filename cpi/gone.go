@@ -46,12 +46,12 @@ func newCircuitBreaker(opts InstanceOptions) *circuitBreaker {
 func (b *circuitBreaker) seen(providerID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.missing, canonical(providerID))
+	delete(b.missing, b.opts.canonical(providerID))
 }
 
 // exists decides about the machine of a Node that is not among all.
 func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Machine) (bool, error) {
-	known, err := knownIDs(b.opts.Nodes, b.opts.Name)
+	known, err := b.opts.knownIDs()
 	if err != nil {
 		return false, err
 	}
@@ -83,7 +83,7 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 func (b *circuitBreaker) note(providerID string, known []string, all []Machine, now time.Time) missing {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	there, id := b.opts.ids(all), canonical(providerID)
+	there, id := b.opts.ids(all), b.opts.canonical(providerID)
 	for _, k := range append(known, id) {
 		if !there[k] && b.missing[k] == nil {
 			b.missing[k] = &missing{Missing: gone.Missing{Name: k, Since: now}}
@@ -100,7 +100,7 @@ func (b *circuitBreaker) note(providerID string, known []string, all []Machine, 
 func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int, now time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m := b.missing[canonical(node.Spec.ProviderID)]
+	m := b.missing[b.opts.canonical(node.Spec.ProviderID)]
 	if m == nil {
 		return true, nil // shown meanwhile
 	}

@@ -32,7 +32,8 @@ const (
 
 // InstanceOptions are what [Instances] are made of.
 type InstanceOptions struct {
-	Name      string // of the provider, and the scheme of its provider IDs
+	Name      string              // of the provider, and the scheme of its provider IDs
+	Canonical func(string) string // [Backend.Canonical]
 	Machines  Machines
 	Addresses AddressPolicy
 	MaxAge    time.Duration // of a snapshot; 0: 30 s
@@ -142,7 +143,7 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 
 // ours reports whether a Node has a provider ID of this cloud.
 func (i *Instances) ours(node *corev1.Node) bool {
-	return strings.HasPrefix(canonical(node.Spec.ProviderID), i.opts.Name+"://")
+	return strings.HasPrefix(i.opts.canonical(node.Spec.ProviderID), i.opts.Name+"://")
 }
 
 // foreign reports whether a Node has a provider ID of another cloud.
@@ -152,6 +153,15 @@ func (i *Instances) foreign(node *corev1.Node) bool {
 
 // canonical returns a provider ID in the form in which two can be compared.
 func canonical(providerID string) string { return strings.ToLower(strings.TrimSpace(providerID)) }
+
+// canonical returns a provider ID, of whatever form, in the form in which two can be compared.
+func (o InstanceOptions) canonical(providerID string) string {
+	id := canonical(providerID)
+	if o.Canonical != nil {
+		return o.Canonical(id)
+	}
+	return id
+}
 
 // find returns the machine of a Node, or nil, and all machines. A snapshot without the machine is taken again, unless
 // it is new.
@@ -186,7 +196,7 @@ func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr)
 // read returns a machine in full. It is read once, and again when the snapshot shows that it may have changed, while
 // its addresses or those that its kubelet was given are unknown, and from time to time.
 func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
-	now, id := i.opts.Clock.Now(), canonical(m.ProviderID)
+	now, id := i.opts.Clock.Now(), i.opts.canonical(m.ProviderID)
 	i.mu.Lock()
 	known, ok := i.details[id]
 	i.mu.Unlock()
@@ -225,7 +235,7 @@ func (i *Instances) forget(all []Machine) {
 
 // notice emits an event for each notice about the machine of a Node, when they change.
 func (i *Instances) notice(node *corev1.Node, m Machine) {
-	text, id := fmt.Sprint(m.Notices), canonical(m.ProviderID)
+	text, id := fmt.Sprint(m.Notices), i.opts.canonical(m.ProviderID)
 	i.mu.Lock()
 	changed := len(m.Notices) > 0 && i.noticed[id] != text
 	if i.noticed[id] = text; len(m.Notices) == 0 {
@@ -256,14 +266,14 @@ func uninitialized(node *corev1.Node) bool {
 }
 
 // knownIDs returns the provider IDs of this cloud that Nodes have.
-func knownIDs(nodes corelisters.NodeLister, name string) ([]string, error) {
-	all, err := nodes.List(labels.Everything())
+func (o InstanceOptions) knownIDs() ([]string, error) {
+	all, err := o.Nodes.List(labels.Everything())
 	if err != nil {
 		return nil, errors.New("listing nodes")
 	}
 	var ids []string
 	for _, node := range all {
-		if id := canonical(node.Spec.ProviderID); strings.HasPrefix(id, name+"://") {
+		if id := o.canonical(node.Spec.ProviderID); strings.HasPrefix(id, o.Name+"://") {
 			ids = append(ids, id)
 		}
 	}

@@ -18,8 +18,8 @@ func (i *Instances) match(ctx context.Context, node *corev1.Node, all []Machine)
 }
 
 func (i *Instances) matchID(node *corev1.Node, all []Machine) *Machine {
-	id := canonical(node.Spec.ProviderID)
-	at := slices.IndexFunc(all, func(m Machine) bool { return canonical(m.ProviderID) == id })
+	id := i.opts.canonical(node.Spec.ProviderID)
+	at := slices.IndexFunc(all, func(m Machine) bool { return i.opts.canonical(m.ProviderID) == id })
 	if at < 0 {
 		uuid := strings.TrimPrefix(id, i.opts.Name+"://")
 		at = slices.IndexFunc(all, func(m Machine) bool { return m.hasUUID(uuid) })
@@ -82,7 +82,7 @@ func candidates(node *corev1.Node, all []Machine) []Machine {
 func (o InstanceOptions) ids(all []Machine) map[string]bool {
 	ids := map[string]bool{}
 	for _, m := range all {
-		ids[canonical(m.ProviderID)] = true
+		ids[o.canonical(m.ProviderID)] = true
 		for _, uuid := range m.SystemUUIDs {
 			ids[canonical(o.Name+"://"+uuid)] = true
 		}

@@ -3,6 +3,7 @@ package cpi
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,4 +136,22 @@ func TestAPartThatDoesNotAnswerLeavesTheOthersAlone(t *testing.T) {
 		g.Expect(err).To(MatchError(ContainSubstring("part two does not answer")))
 		c.pass(5 * time.Minute)
 	}
+}
+
+func TestAProviderIDInAnotherProgramsForm(t *testing.T) {
+	g := NewWithT(t)
+	c := newCloud(machine("1"))
+	node := c.node("1", func(n *corev1.Node) { n.Spec.ProviderID = "Other:///1" })
+	i := c.instances(func(o *InstanceOptions) {
+		o.Canonical = func(id string) string { return strings.Replace(id, "other:///", "test://", 1) }
+	})
+
+	m, err := i.InstanceMetadata(t.Context(), node)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.ProviderID).To(Equal("Other:///1"), "it cannot be changed")
+	g.Expect(i.InstanceExists(t.Context(), node)).To(BeTrue())
+	c.all = nil
+	_, err = i.InstanceExists(t.Context(), node)
+	g.Expect(err).To(MatchError(ContainSubstring("missing")), "its absence has to be proved")
 }
