@@ -20,6 +20,9 @@ internal/vcd         $module/api/v1beta4                         vcd
 internal/vcd/wire    $module/internal/guestinfo                  vcd
 internal/vcd         $module/internal/vcd/wire                   -
 internal/vcd         github.com/vmware/go-vcloud-director/v2/govcd -
+internal/cloudstack  k8s.io/apimachinery/pkg/runtime             cloudstack
+internal/cloudstack  $module/cpi/plan                            cloudstack
+cpi/cloudstack/cloudstacksim $module/internal/cloudstack         cloudstacksim
 internal/guestinfo   $module/internal/vcd                        pure
 internal/guestinfo/x k8s.io/client-go/kubernetes                 pure
 internal/kubevip     sigs.k8s.io/controller-runtime              pure
@@ -57,8 +60,10 @@ cpi/plan             $module/internal/lb                         cpicore
 cpi/plan             k8s.io/client-go/kubernetes                 pure
 cpi/service          $module/internal/lb                         cpicore
 cpi/cpitest          $module/cpi/vcd                             cpicore
+cpi/plan             $module/cpi/cloudstack                      cpicore
 cpi/cpitest          github.com/onsi/gomega                      -
 cpi/vcd              $module/cpi/cpitest                         product
+cpi/cloudstack       $module/cpi/cloudstack/cloudstacksim        product
 cpi/cpitest/tiny     $module/cpi/cpitest/servicetest             -
 cpi/vcd              $module/internal/edge                       -
 .                    $module/controllers                         -

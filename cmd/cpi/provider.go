@@ -15,7 +15,7 @@ import (
 )
 
 // providers is the registry: the clouds that --cloud-provider chooses from. The first is the default.
-func providers() []provider { return []provider{vcdProvider()} }
+func providers() []provider { return []provider{vcdProvider(), cloudStackProvider()} }
 
 // A provider is a cloud that --cloud-provider can choose.
 type provider struct {

@@ -198,7 +198,7 @@ func (m *Machines) machine(ctx context.Context, session *vcd.Session, r vcd.VMRe
 
 // typeOf is the instance type of a VM: the sizing policy that made its size, or else that.
 func typeOf(policy vcd.Policy, cpus, memoryMiB int64) string {
-	if label := labelValue(policy.Name); label != "" && policy.CPUs+policy.MemoryMiB > 0 {
+	if label := cpi.LabelValue(policy.Name); label != "" && policy.CPUs+policy.MemoryMiB > 0 {
 		return label
 	}
 	if cpus == 0 || memoryMiB == 0 {
@@ -228,7 +228,7 @@ func (m *Machines) policy(
 // zoneOf returns the zone of VMs with a placement policy in a VDC: the most specific configured one, or else the VDC
 // if that is the default.
 func (m *Machines) zoneOf(vdc, policy vcd.Ref) Zone {
-	whole := Zone{Name: labelValue(vdc.Name), Region: m.opts.Region}
+	whole := Zone{Name: cpi.LabelValue(vdc.Name), Region: m.opts.Region}
 	if m.opts.NoDefaultZone {
 		whole.Name = ""
 	}
@@ -263,18 +263,4 @@ func powerOf(status vcd.Status) cpi.Power {
 	default:
 		return cpi.PowerUnknown
 	}
-}
-
-// labelValue turns a name into the value of a label: what cannot be in one becomes a hyphen.
-func labelValue(name string) string {
-	allowed := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
-	}
-	value := strings.Map(func(r rune) rune {
-		if allowed(r) {
-			return r
-		}
-		return '-'
-	}, strings.TrimSpace(name))
-	return strings.Trim(value[:min(63, len(value))], "-_.")
 }

@@ -381,14 +381,3 @@ func TestCredentialsThatChangeEndTheOldSession(t *testing.T) {
 	s.Expect(s.sessions.Problem()).NotTo(HaveOccurred())
 	s.Eventually(func() int { return s.sim.Counters()["DELETE /api/session"] }).Should(Equal(1))
 }
-
-func TestLabelValues(t *testing.T) {
-	for name, want := range map[string]string{
-		"large": "large", "Development Internal": "Development-Internal", "Größe 2": "Gr--e-2", " -a- ": "a", "": "",
-		strings.Repeat("a", 62) + "-b": strings.Repeat("a", 62),
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(labelValue(name)).To(Equal(want))
-		})
-	}
-}

@@ -1,0 +1,160 @@
+package cloudstack
+
+import (
+	"hash/fnv"
+	"net/netip"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// needsFree reports whether the plan depends on which addresses are free.
+func needsFree(s *state, want plan.Desired) bool {
+	if want.Absent {
+		return false
+	}
+	if len(want.Requested) > 0 {
+		_, found := s.address(want.Requested[0].String())
+		return !found
+	}
+	return newView(s, want).current() == ""
+}
+
+// target returns the address that the load balancer is to have; empty: any, or a refusal was added.
+func (p *planner) target() string {
+	if len(p.want.Requested) > 0 {
+		p.checkRequested(p.want.Requested[0].String())
+		return p.want.Requested[0].String()
+	}
+	if a := p.current(); a != "" {
+		return a
+	}
+	for _, a := range p.want.Intent {
+		if p.isFree(a.String()) {
+			return a.String()
+		}
+	}
+	return p.chooseFree()
+}
+
+// current returns the address that the load balancer has, or that was associated for it; empty if there is none.
+func (v *view) current() string {
+	for _, fits := range []func(cloudstack.Address) bool{v.holds, v.hasRules, v.intended} {
+		for _, a := range v.addresses {
+			if v.here(a) && fits(a) {
+				return a.IPAddress
+			}
+		}
+	}
+	return ""
+}
+
+// hasRules reports whether rules of the owner are at an address.
+func (v *view) hasRules(a cloudstack.Address) bool {
+	return slices.ContainsFunc(v.mine, func(r cloudstack.Rule) bool { return r.Address == a.IPAddress })
+}
+
+func (v *view) isFree(ip string) bool {
+	return slices.ContainsFunc(v.free, func(a cloudstack.Address) bool { return a.IPAddress == ip })
+}
+
+// chooseFree returns a free address, another one for each owner where there are many; empty if none is shown.
+func (p *planner) chooseFree() string {
+	var all []string
+	for _, a := range p.free {
+		taken := func(u plan.Use) bool { return u.Address.String() == a.IPAddress }
+		if ip, err := netip.ParseAddr(a.IPAddress); err == nil && ip.Is4() && !slices.ContainsFunc(p.want.Reserved, taken) {
+			all = append(all, a.IPAddress)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(p.want.Owner.UID))
+	return all[int(hash.Sum32())%len(all)]
+}
+
+// checkRequested refuses a requested address that cannot be the load balancer's.
+func (p *planner) checkRequested(ip string) {
+	a, found := p.address(ip)
+	owner, marked := holder(a)
+	switch {
+	case !found && p.isFree(ip), p.moving(ip):
+	case !found:
+		p.refuse(AddressUnusable, "the address %s is neither free nor associated with network %s, or the user may not see "+
+			"it: associate it, or request another one", ip, p.network.Name)
+	case !p.here(a):
+		p.refuse(AddressUnusable, "the address %s is associated with another network: request another one", ip)
+	case a.IsStaticNAT:
+		p.refuse(AddressUnusable, "the address %s is used for static NAT: switch that off, or request another one", ip)
+	case marked && !same(owner.owner, p.want.Owner):
+		p.refuse(AddressUnusable, "the address %s was associated for Service %s, with which it is released: associate one "+
+			"yourself that both request", ip, owner.owner)
+	}
+}
+
+func (p *planner) moving(ip string) bool { return contains(p.moved, ip) }
+
+// take plans that the load balancer has its address, and the mark on it if that is proved to be for it.
+func (p *planner) take(target string) {
+	mark := mark{owner: p.want.Owner}.tag()
+	a, found := p.address(target)
+	switch {
+	case !found && target == "":
+		p.do(step{verb: associate, tag: mark}, "associate a public address with network %s", p.network.Name)
+	case !found:
+		p.intend(target)
+		p.do(step{verb: associate, address: target}, "associate the public address %s with network %s", target,
+			p.network.Name)
+		if !p.extra.Keep {
+			p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
+		}
+	case p.holds(a) && p.extra.Keep:
+		p.do(step{verb: untag, address: target, tag: cloudstack.Tag{Key: tagKey}}, "leave the address %s to the account",
+			target)
+	case p.holds(a), p.extra.Keep:
+	case p.intended(a):
+		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
+	case p.takesOver(a):
+		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s, which the original associated", target)
+		p.notice(AddressTakenOver, "the address %s was associated by the previous controller, as nothing on the Service "+
+			"names it: it is released with the Service; set the annotation %skeep-ip to true to keep it", target, prefix)
+	}
+}
+
+// intend asks for an address to be stored on the Service.
+func (p *planner) intend(ip string) {
+	if a, err := netip.ParseAddr(ip); err == nil && !slices.Contains(p.want.Intent, a) {
+		p.out.Intent = append(slices.Clone(p.want.Intent), a)
+	}
+}
+
+// takesOver reports whether the original associated an address: it noted that, or the Service requests none and all
+// rules of the address are those that the original made for it.
+func (p *planner) takesOver(a cloudstack.Address) bool {
+	if _, marked := holder(a); marked || a.IsSourceNAT || !slices.ContainsFunc(p.mine, p.inherited) {
+		return false
+	}
+	return p.hasRules(a) && !p.usedByOthers(a) && (p.extra.Inherited || len(p.want.Requested) == 0)
+}
+
+// releaseUnused plans that addresses of the owner are released, but for one.
+func (p *planner) releaseUnused(but string) {
+	for _, a := range p.addresses {
+		ours := p.holds(a) || p.intended(a)
+		if !ours || a.IPAddress == but || p.moving(a.IPAddress) || !p.here(a) {
+			continue
+		}
+		if p.usedByOthers(a) {
+			p.notice(AddressStays, "the address %s is not released, as others have rules on it: it is the account's now",
+				a.IPAddress)
+			p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},
+				"leave the address %s to the account", a.IPAddress)
+			continue
+		}
+		p.do(step{verb: release, address: a.IPAddress}, "release the address %s", a.IPAddress)
+	}
+}

@@ -1,0 +1,257 @@
+package cloudstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// BalancerOptions are what a [Balancer] is made of.
+type BalancerOptions struct {
+	Client *cloudstack.Client
+	// Machines are those that members are found among.
+	Machines *Machines
+	// Network of load balancers whose Service names none, by name or id; empty: the network of the nodes.
+	Network string
+	// Workers returns the Nodes that load balancers may send to.
+	Workers func() []plan.Member
+	// MaxAge of what was observed of a network; 0: 20 s.
+	MaxAge time.Duration
+	Clock  clock.PassiveClock // nil: real time
+}
+
+// A Balancer makes load balancers in networks, whose ids are those of locations.
+type Balancer struct {
+	opts BalancerOptions
+
+	mu       sync.Mutex
+	observed map[string]*observed // by id of the network
+	version  string               // of CloudStack; empty: not known yet
+}
+
+var _ cpi.Balancer = (*Balancer)(nil)
+
+// NewBalancer returns a balancer.
+func NewBalancer(opts BalancerOptions) *Balancer {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.MaxAge == 0 {
+		opts.MaxAge = defaultMaxAge
+	}
+	return &Balancer{opts: opts, observed: map[string]*observed{}}
+}
+
+// at returns what is known of a network.
+func (b *Balancer) at(network string) *observed {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.observed[network] == nil {
+		b.observed[network] = &observed{balancer: b, id: network}
+	}
+	return b.observed[network]
+}
+
+// Plan implements [cpi.Balancer].
+func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanRequest) (plan.Plan, error) {
+	var moved cpi.Moved
+	if request.Moved != nil {
+		moved = *request.Moved
+	}
+	var out plan.Plan
+	err := b.at(network).view(ctx, request.Fresh, request.Want, func(s *state) {
+		out = planFor(s, request.Want, moved.Addresses)
+	})
+	if err != nil {
+		return plan.Plan{}, kindOf(err)
+	}
+	if request.Follow {
+		out.Refusals, out.Intent = nil, nil
+		out.Steps = slices.DeleteFunc(out.Steps, func(s plan.Step) bool { return !follows(s) })
+	}
+	return out, nil
+}
+
+// follows reports whether a step keeps the members of a rule that stands in step with the nodes.
+func follows(s plan.Step) bool {
+	own, ok := s.(step)
+	return ok && (own.verb == addMembers || own.verb == removeMembers) && own.rule.ID != ""
+}
+
+// Run implements [cpi.Balancer].
+func (b *Balancer) Run(ctx context.Context, network string, s plan.Step) error {
+	own, ok := s.(step)
+	if !ok {
+		return fmt.Errorf("%s is no step for CloudStack: %w", s, plan.ErrRefused)
+	}
+	err := b.at(network).change(ctx, own)
+	if errors.Is(err, cloudstack.ErrNotFound) { // what was observed has changed since
+		return fmt.Errorf("%w: %w", plan.ErrBusy, err)
+	}
+	return kindOf(err)
+}
+
+// Owners implements [cpi.Balancer]. It leaves out what the original made.
+func (b *Balancer) Owners(ctx context.Context, network string) ([]plan.Owner, error) {
+	var out []plan.Owner
+	add := func(m mark, marked bool) {
+		known := func(o plan.Owner) bool { return same(o, m.owner) }
+		if marked && !slices.ContainsFunc(out, known) {
+			out = append(out, m.owner)
+		}
+	}
+	err := b.at(network).view(ctx, false, plan.Desired{Absent: true}, func(s *state) {
+		for _, r := range s.rules {
+			add(parseMark(r.Description))
+		}
+		for _, a := range s.addresses {
+			if s.here(a) {
+				add(holder(a))
+			}
+		}
+	})
+	return out, kindOf(err)
+}
+
+// NameOf implements [cpi.Balancer].
+func (*Balancer) NameOf(owner plan.Owner) string { return nameOf(owner) }
+
+// Locate implements [cpi.Balancer]: it returns the id of a network by its name or id.
+func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
+	all, err := b.opts.Client.Networks(ctx, "")
+	if err != nil {
+		return "", kindOf(err)
+	}
+	if name == "" {
+		name = b.opts.Network
+	}
+	if name == "" {
+		return b.ofNodes(ctx, all)
+	}
+	found := without(all, func(n cloudstack.Network) bool { return n.ID != name && n.Name != name })
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("there is no network %q, or the user may not see it: correct cloud-config: %w", name,
+			plan.ErrRefused)
+	case 1:
+		return found[0].ID, nil
+	}
+	return "", fmt.Errorf("there are %d networks %q: write the id in cloud-config: %w", len(found), name, plan.ErrRefused)
+}
+
+// ofNodes returns the id of the network in which all workers are: that of their default NICs, if they have it in common.
+func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (string, error) {
+	vms, err := b.opts.Machines.VMs(ctx, b.opts.MaxAge)
+	if err != nil {
+		return "", kindOf(err)
+	}
+	common, seen := map[string]int{}, 0
+	var ids, names []string // networks, default NICs first
+	for _, member := range b.opts.Workers() {
+		vm, found := vmOf(vms, member)
+		if !found {
+			continue
+		}
+		seen++
+		for _, nic := range defaultFirst(vm.NICs) {
+			if common[nic.NetworkID]++; !slices.Contains(ids, nic.NetworkID) {
+				ids, names = append(ids, nic.NetworkID), append(names, nameIn(all, nic.NetworkID))
+			}
+		}
+	}
+	if seen == 0 {
+		return "", fmt.Errorf("no machine of a worker node is seen yet: %w", plan.ErrBusy)
+	}
+	for _, id := range ids {
+		if common[id] == seen {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("the worker nodes have no network in common (they are in %s): set network in cloud-config: %w",
+		strings.Join(names, ", "), plan.ErrRefused)
+}
+
+func defaultFirst(nics []cloudstack.NIC) []cloudstack.NIC {
+	out := slices.Clone(nics)
+	slices.SortStableFunc(out, func(a, b cloudstack.NIC) int {
+		switch {
+		case a.IsDefault && !b.IsDefault:
+			return -1
+		case b.IsDefault && !a.IsDefault:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+func nameIn(all []cloudstack.Network, id string) string {
+	for _, n := range all {
+		if n.ID == id {
+			return n.Name
+		}
+	}
+	return id
+}
+
+// updatesCIDRs reports whether CloudStack can change the CIDRs of a rule: it does not matter if its version cannot be
+// read.
+func (b *Balancer) updatesCIDRs(ctx context.Context) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.version == "" {
+		version, err := b.opts.Client.Version(ctx)
+		if err != nil {
+			return false
+		}
+		b.version = version
+	}
+	return atLeast(b.version, 4, 22)
+}
+
+// atLeast reports whether a version, such as 4.20.1.0, is at least another one.
+func atLeast(version string, major, minor int) bool {
+	var have [2]int
+	if _, err := fmt.Sscanf(version, "%d.%d", &have[0], &have[1]); err != nil {
+		return false
+	}
+	return have[0] > major || have[0] == major && have[1] >= minor
+}
+
+// kindOf returns an error of CloudStack as one that the core knows.
+func kindOf(err error) error {
+	var kind error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, plan.ErrBusy), errors.Is(err, plan.ErrRefused), errors.Is(err, plan.ErrUnknown):
+		return err
+	case errors.Is(err, cloudstack.ErrBusy):
+		kind = plan.ErrBusy
+	case errors.Is(err, cloudstack.ErrForbidden), errors.Is(err, cloudstack.ErrInvalid),
+		errors.Is(err, cloudstack.ErrConflict), errors.Is(err, cloudstack.ErrLimit),
+		errors.Is(err, cloudstack.ErrNotFound):
+		kind = plan.ErrRefused
+	default:
+		kind = plan.ErrUnknown
+	}
+	return fmt.Errorf("%w: %w", kind, err)
+}
+
+// ignoreMissing takes an object that is not found for deleted.
+func ignoreMissing(err error) error {
+	if errors.Is(err, cloudstack.ErrNotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package cloudstack
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+)
+
+// Unsupported is the reason of findings about what CloudStack has not.
+const Unsupported = "Unsupported"
+
+// A Dialect is what CloudStack understands of a Service, with the defaults for Services that ask for nothing else.
+type Dialect struct {
+	// Algorithm of rules; empty: roundrobin.
+	Algorithm string
+}
+
+var _ service.Dialect = Dialect{}
+
+// An extra is what only this backend knows of a wish.
+type extra struct {
+	Proxy     bool
+	Algorithm string
+	// CIDRs restrict the rules themselves.
+	CIDRs []netip.Prefix
+	// Keep leaves the address to the account.
+	Keep bool
+	// Inherited means that the original associated the requested address.
+	Inherited bool
+}
+
+// Names implements [service.Dialect].
+func (Dialect) Names() service.Names {
+	return service.Names{
+		Intent: prefix + "intended-addresses", Standing: prefix + "standing-at",
+		Location: prefix + "network-id", Noun: "network",
+	}
+}
+
+// Read implements [service.Dialect]. An empty list of CIDRs would let no client connect.
+func (Dialect) Read(s *corev1.Service) (service.Asked, []plan.Finding) {
+	asked, wrong := annotations.Read(s.Annotations)
+	const cidrs = prefix + "source-cidrs"
+	if value, ok := s.Annotations[cidrs]; ok && strings.TrimSpace(value) == "" {
+		wrong = append(wrong, plan.Finding{
+			Reason: service.BadAnnotation, Message: "the annotation " + cidrs + " is empty, which would let no client " +
+				"connect: write CIDRs, or remove it",
+		})
+	}
+	return asked.Asked, wrong
+}
+
+// SecretNames implements [service.Dialect].
+func (Dialect) SecretNames(*corev1.Service) []string { return nil }
+
+// Extend implements [service.Dialect].
+func (d Dialect) Extend(in service.Input, wish *service.Wish) {
+	asked, _ := annotations.Read(in.Service.Annotations)
+	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
+	e := extra{
+		Proxy: asked.proxy, Algorithm: cmp.Or(asked.algorithm, d.Algorithm, "roundrobin"), CIDRs: asked.cidrs,
+		Keep: asked.keep, Inherited: in.Service.Annotations[associatedByPredecessor] == "true",
+	}
+	if wish.Desired.Sticky {
+		e.Algorithm = "source"
+	}
+	wish.Desired.Extra, wish.Hostname = e, asked.hostname
+	tcp := slices.ContainsFunc(wish.Desired.Ports, func(p plan.Port) bool { return p.Protocol == plan.TCP })
+	wish.Terminates = e.Proxy && tcp
+	refuseImpossible(wish)
+	noticeIgnored(in.Service, asked, wish)
+}
+
+// refuseImpossible adds refusals of what load balancer rules cannot be.
+func refuseImpossible(wish *service.Wish) {
+	d := wish.Desired
+	if d.Families[0] != plan.IPv4 || d.AllFamilies {
+		wish.Refuse(Unsupported, "CloudStack's load balancers have IPv4 addresses only: set ipFamilyPolicy to "+
+			"SingleStack or PreferDualStack, and ipFamilies to begin with IPv4")
+	}
+	if len(d.Requested) > 1 || slices.ContainsFunc(d.Requested, netip.Addr.Is6) {
+		wish.Refuse(service.BadFamilies, "a load balancer has one IPv4 address: request no other")
+	}
+	for _, p := range d.Ports {
+		if p.Protocol != plan.TCP && p.Protocol != plan.UDP {
+			wish.Refuse(Unsupported, "port %d has protocol %s: CloudStack balances TCP and UDP", p.Number, p.Protocol)
+		}
+		if p.NodePort == 0 {
+			wish.Refuse(Unsupported, "port %d has no node port, to which load balancers send: remove "+
+				"allocateLoadBalancerNodePorts: false", p.Number)
+		}
+	}
+	if len(d.SourceRanges) > 0 && len(ipv4(d.SourceRanges)) == 0 {
+		wish.Refuse(service.BadRanges, "all source ranges are of IPv6, and load balancers have IPv4 addresses only: "+
+			"add the ranges of IPv4 that may connect")
+	}
+	for _, r := range d.SourceRanges {
+		if r.Addr().Is6() {
+			wish.Notice(service.BadRanges, "the source range %s is of IPv6, which load balancers do not have: it is ignored", r)
+		}
+	}
+}
+
+// ipv4 returns the ranges of that family.
+func ipv4(ranges []netip.Prefix) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(ranges), func(p netip.Prefix) bool { return p.Addr().Is6() })
+}
+
+// noticeIgnored adds notices of what has no effect.
+func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
+	if asked.notProxy != "" {
+		wish.Notice(service.BadAnnotation, "the annotation %sproxy-protocol is %q, which is not true: the PROXY protocol "+
+			"is not used; write true or false", prefix, asked.notProxy)
+	}
+	if len(wish.Desired.Families) > 1 {
+		wish.Notice(Unsupported, "CloudStack's load balancers have IPv4 addresses only: there is none of IPv6")
+	}
+	if s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
+		wish.Notice(Unsupported, "CloudStack does not probe the health port of externalTrafficPolicy Local: "+
+			"connections to nodes without endpoints fail; run an endpoint on each node, or set Cluster")
+	}
+	c := s.Spec.SessionAffinityConfig
+	if c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
+		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
+		wish.Notice(Unsupported, "CloudStack has no time of session affinity: sessionAffinityConfig is not followed")
+	}
+}
+
+// Defaults returns what holds for all Services of a cluster. Locations are networks by name or id; the first, whose
+// name is empty, is that of the nodes.
+func (d Dialect) Defaults(cluster string, networks []string, includeControlPlane bool) service.Defaults {
+	return service.Defaults{
+		Cluster: cluster, Dialect: d, SourceRanges: true, IncludeControlPlane: includeControlPlane,
+		Locations: append([]string{""}, networks...),
+	}
+}

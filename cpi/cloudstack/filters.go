@@ -1,0 +1,174 @@
+package cloudstack
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// An opening is a firewall rule, or a rule of an ACL list, for one port.
+type opening struct {
+	id    string
+	cidrs []string
+	ours  bool
+}
+
+// admit plans which clients reach a port.
+func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
+	switch p.filter() {
+	case firewalled:
+		p.adjust(port, p.firewallOpenings(target, port, rule), func(list string) {
+			p.do(step{verb: openFirewall, address: target, firewall: cloudstack.Firewall{
+				Protocol: protocolOf(port), StartPort: cloudstack.Number(port.Number),
+				EndPort: cloudstack.Number(port.Number), CIDRs: list,
+			}}, "open the firewall of %s for %s", front(target, port.Number, protocolOf(port)), list)
+		}, p.closeFirewall)
+	case listed:
+		// The list is before the nodes: it sees the port of the load balancer, as its addresses are the router's.
+		p.adjust(port, p.aclOpenings(port.Number, protocolOf(port)), func(list string) {
+			p.do(step{verb: openACL, acl: cloudstack.ACL{
+				ListID: p.network.ACLID, Protocol: protocolOf(port), StartPort: cloudstack.Number(port.Number),
+				EndPort: cloudstack.Number(port.Number), CIDRs: list, TrafficType: "ingress", Action: "allow",
+				Reason: mark{owner: p.want.Owner}.String(),
+			}}, "allow %s in the ACL list of network %s for %s", front("", port.Number, protocolOf(port)), p.network.Name,
+				list)
+		}, p.closeACL)
+	default:
+	}
+}
+
+func (p *planner) closeFirewall(id string) {
+	if p.closed == nil {
+		p.closed = map[string]bool{}
+	}
+	p.closed[id] = true
+	p.do(step{verb: closeFirewall, firewall: cloudstack.Firewall{ID: id}}, "delete firewall rule %s", id)
+}
+
+func (p *planner) closeACL(id string) {
+	p.do(step{verb: closeACL, acl: cloudstack.ACL{ID: id}}, "delete ACL rule %s", id)
+}
+
+// firewallsAt returns the firewall rules of exactly one port.
+func (p *planner) firewallsAt(target string, port plan.Port) []cloudstack.Firewall {
+	a, found := p.address(target)
+	return without(p.firewalls, func(f cloudstack.Firewall) bool {
+		return !found || f.AddressID != a.ID || p.closed[f.ID] || int(f.StartPort) != port.Number || int(f.EndPort) != port.Number ||
+			!strings.EqualFold(f.Protocol, protocolOf(port))
+	})
+}
+
+// firewallsOfOthers returns the ids of firewall rules that are there before the rule of a port: only those of an address
+// that is not the owner's alone can be others'.
+func (p *planner) firewallsOfOthers(target string, port plan.Port) []string {
+	if a, found := p.address(target); !found || p.holds(a) || p.intended(a) {
+		return nil
+	}
+	var ids []string
+	for _, f := range p.firewallsAt(target, port) {
+		ids = append(ids, f.ID)
+	}
+	return ids
+}
+
+// firewallOpenings returns the firewall rules of a port; those that were there before its rule are of others.
+func (p *planner) firewallOpenings(target string, port plan.Port, rule cloudstack.Rule) []opening {
+	m, _ := parseMark(rule.Description)
+	var out []opening
+	for _, f := range p.firewallsAt(target, port) {
+		out = append(out, opening{f.ID, cidrs(f.CIDRs), !slices.Contains(m.keep, f.ID)})
+	}
+	return out
+}
+
+// aclOpenings returns the rules of the ACL list that were made for a port of the owner.
+func (p *planner) aclOpenings(port int, protocol string) []opening {
+	var out []opening
+	for _, a := range p.acls {
+		m, marked := parseMark(a.Reason)
+		if marked && same(m.owner, p.want.Owner) && int(a.StartPort) == port && strings.EqualFold(a.Protocol, protocol) {
+			out = append(out, opening{a.ID, cidrs(a.CIDRs), true})
+		}
+	}
+	return out
+}
+
+// adjust plans that exactly the desired clients are let in: first what has too many is closed, then what is missing is
+// opened. More ranges open without an interruption.
+func (p *planner) adjust(port plan.Port, have []opening, open func(list string), shut func(id string)) {
+	desired, covered := cidrs(joined(ipv4(p.want.SourceRanges))), []string(nil)
+	if len(desired) == 0 {
+		desired = []string{"0.0.0.0/0"}
+	}
+	for _, o := range have {
+		excess := without(o.cidrs, func(c string) bool { return slices.Contains(desired, c) })
+		switch {
+		case len(excess) > 0 && o.ours:
+			shut(o.id)
+			continue
+		case len(excess) > 0:
+			p.notice(OpenedByOthers, "the firewall rule %s for port %d, which was there before, lets in %s, too: remove "+
+				"it if the Service alone is to decide", o.id, port.Number, strings.Join(excess, ", "))
+		}
+		covered = append(covered, o.cidrs...)
+	}
+	missing := without(desired, func(c string) bool { return slices.Contains(covered, c) })
+	if len(missing) > 0 {
+		open(strings.Join(missing, ","))
+	}
+}
+
+// removeStale plans the removal of everything of the owner that is not desired.
+func (p *planner) removeStale(target string) {
+	desired := func(r cloudstack.Rule) bool {
+		return r.Address == target && slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+			return int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port)
+		})
+	}
+	p.removeRules(without(p.mine, desired))
+	p.removeACLs(func(a cloudstack.ACL) bool {
+		return slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+			return int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port))
+		})
+	})
+	p.noticeElsewhere()
+	p.releaseUnused(target)
+}
+
+// remove plans the removal of everything of the owner.
+func (p *planner) remove() {
+	for _, r := range p.mine {
+		if a, found := p.address(r.Address); found && p.inherited(r) && !p.holds(a) && !p.intended(a) {
+			p.notice(AddressStays, "the address %s is not released: nothing proves that it was associated for this "+
+				"Service; release it if no other needs it", r.Address)
+		}
+	}
+	p.removeRules(p.mine)
+	p.removeACLs(func(cloudstack.ACL) bool { return false })
+	p.releaseUnused("")
+}
+
+// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, whose that is, is known.
+func (p *planner) removeRules(rules []cloudstack.Rule) {
+	for _, r := range rules {
+		port := plan.Port{Number: int(r.PublicPort), Protocol: plan.Protocol(strings.ToUpper(transport(r.Protocol)))}
+		for _, o := range p.firewallOpenings(r.Address, port, r) {
+			if o.ours {
+				p.closeFirewall(o.id)
+			}
+		}
+		p.do(step{verb: deleteRule, rule: r}, "delete rule %s, %s", r.Name,
+			front(r.Address, int(r.PublicPort), r.Protocol))
+	}
+}
+
+// removeACLs plans the removal of the rules of the ACL list that are the owner's, but for those that are kept.
+func (p *planner) removeACLs(kept func(cloudstack.ACL) bool) {
+	for _, a := range p.acls {
+		if m, marked := parseMark(a.Reason); marked && same(m.owner, p.want.Owner) && !kept(a) {
+			p.closeACL(a.ID)
+		}
+	}
+}

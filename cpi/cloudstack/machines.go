@@ -1,0 +1,230 @@
+// Package cloudstack is the backend of the cloud controller manager for Apache CloudStack: virtual machines, and load
+// balancer rules with their public addresses, firewall rules and network ACLs.
+package cloudstack
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+)
+
+// ProviderName is the name of the provider, and the scheme of its provider IDs: that of the original.
+const ProviderName = "external-cloudstack"
+
+// MachineOptions are what [Machines] are made of.
+type MachineOptions struct {
+	Client machineClient
+	// Zone of the cluster, by name: machines in others are not found by their names. Empty: any.
+	Zone string
+	// Region of all machines; empty: the name of their zone.
+	Region string
+	// ProviderIDs returns those of all Nodes; nil: there are none.
+	ProviderIDs func() []string
+	Clock       clock.PassiveClock // nil: real time
+}
+
+type machineClient interface {
+	VMs(ctx context.Context, id string) ([]cloudstack.VM, error)
+	Events(ctx context.Context, resource, resourceType string) ([]cloudstack.Event, error)
+}
+
+// Machines are the virtual machines of the project or account.
+type Machines struct {
+	opts MachineOptions
+
+	mu      sync.Mutex // held while CloudStack is called: all who ask wait for one answer
+	started time.Time  // when the call of what follows began
+	vms     []cloudstack.VM
+}
+
+var _ cpi.Machines = (*Machines)(nil)
+
+// NewMachines returns the virtual machines that a client sees.
+func NewMachines(opts MachineOptions) *Machines {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.ProviderIDs == nil {
+		opts.ProviderIDs = func() []string { return nil }
+	}
+	return &Machines{opts: opts}
+}
+
+// VMs returns all virtual machines as they were at most maxAge ago.
+func (m *Machines) VMs(ctx context.Context, maxAge time.Duration) ([]cloudstack.VM, error) {
+	since := m.opts.Clock.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.started.IsZero() && !m.started.Before(since.Add(-maxAge)) {
+		return m.vms, nil
+	}
+	started := m.opts.Clock.Now()
+	all, err := m.opts.Client.VMs(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	m.started, m.vms = started, slices.DeleteFunc(all, deleted)
+	return m.vms, nil
+}
+
+// deleted reports whether a virtual machine is being removed: users may see it until it is expunged.
+func deleted(vm cloudstack.VM) bool { return vm.State == "Destroyed" || vm.State == "Expunging" }
+
+// Snapshot implements [cpi.Machines].
+func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Machine, error) {
+	all, err := m.VMs(ctx, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]cpi.Machine, 0, len(all))
+	for _, vm := range all {
+		out = append(out, m.machine(vm))
+	}
+	return out, nil
+}
+
+// Get implements [cpi.Machines].
+func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, error) {
+	id := idOf(providerID)
+	found, err := m.opts.Client.VMs(ctx, id)
+	switch {
+	case err != nil && !errors.Is(err, cloudstack.ErrNotFound):
+		return cpi.Machine{}, err
+	case len(found) > 0 && !deleted(found[0]):
+		return m.machine(found[0]), nil
+	}
+	evidence, err := m.evidence(ctx, id)
+	if err != nil {
+		return cpi.Machine{}, err
+	}
+	if len(found) > 0 {
+		evidence.Deleted, evidence.Logged = true, true
+	}
+	return cpi.Machine{}, &cpi.AbsenceError{Evidence: evidence}
+}
+
+// evidence gathers what else the user sees. The project or account is what grants access, so one that shows other
+// machines of the cluster would show this one.
+func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, error) {
+	all, err := m.VMs(ctx, 0)
+	if err != nil {
+		return gone.Evidence{}, err
+	}
+	shown := map[string]bool{}
+	for _, vm := range all {
+		shown[strings.ToLower(vm.ID)] = true
+	}
+	e := gone.Evidence{ScopeShown: true, Listed: shown[id]}
+	for _, other := range m.opts.ProviderIDs() {
+		if other = idOf(other); other != id {
+			e.SiblingsHidden = true // until one is shown
+			e.HomeShown = e.HomeShown || shown[other]
+		}
+	}
+	e.SiblingsHidden = e.SiblingsHidden && !e.HomeShown
+	events, err := m.opts.Client.Events(ctx, id, "VirtualMachine")
+	if err != nil {
+		return e, nil //nolint:nilerr // The log may be hidden, or lack the filter: then it proves nothing.
+	}
+	for _, event := range events {
+		if !strings.EqualFold(event.ResourceID, id) {
+			continue
+		}
+		e.Logged = true
+		removed := event.Type == "VM.DESTROY" || event.Type == "VM.EXPUNGE"
+		e.Deleted = e.Deleted || removed && event.State == "Completed"
+	}
+	return e, nil
+}
+
+// machine returns a virtual machine as the core knows it.
+func (m *Machines) machine(vm cloudstack.VM) cpi.Machine {
+	out := cpi.Machine{
+		ProviderID: ProviderName + "://" + vm.ID, Name: vm.Name, Power: powerOf(vm.State), Complete: true,
+		Revision: vm.State, Type: cpi.LabelValue(vm.ServiceOffering), Zone: cpi.LabelValue(vm.ZoneName), Region: m.opts.Region,
+		Doubtful: m.opts.Zone != "" && !strings.EqualFold(m.opts.Zone, vm.ZoneName),
+	}
+	if out.Region == "" {
+		out.Region = out.Zone
+	}
+	for _, name := range []string{vm.Name, vm.DisplayName, vm.InstanceName} {
+		if name != "" {
+			out.Hostnames = append(out.Hostnames, name)
+		}
+	}
+	for i, nic := range vm.NICs {
+		out.NICs = append(out.NICs, cpi.NIC{
+			Index: i, Network: nic.NetworkName, Primary: nic.IsDefault, Addresses: parsed(nic.IPAddress, nic.IP6Address),
+		})
+		for _, more := range nic.Secondary { // found if kubelet was started with it
+			out.NICs = append(out.NICs, cpi.NIC{Index: i, Network: nic.NetworkName, Addresses: parsed(more.IPAddress)})
+		}
+	}
+	out.Addresses = addressesOf(vm, out.NICs)
+	return out
+}
+
+// addressesOf returns the addresses of a Node: those of the default NIC, the one that static NAT gives it, and its name.
+func addressesOf(vm cloudstack.VM, nics []cpi.NIC) []corev1.NodeAddress {
+	var out []corev1.NodeAddress
+	at := max(0, slices.IndexFunc(nics, func(n cpi.NIC) bool { return n.Primary }))
+	for _, nic := range nics[min(at, len(nics)):min(at+1, len(nics))] {
+		for _, a := range nic.Addresses {
+			out = append(out, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	for _, a := range parsed(vm.PublicIP) {
+		out = append(out, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: a.String()})
+	}
+	return append(out, corev1.NodeAddress{Type: corev1.NodeHostName, Address: vm.Name})
+}
+
+func parsed(texts ...string) []netip.Addr {
+	var out []netip.Addr
+	for _, text := range texts {
+		if a, err := netip.ParseAddr(text); err == nil {
+			out = append(out, a.Unmap())
+		}
+	}
+	return out
+}
+
+func powerOf(state string) cpi.Power {
+	switch state {
+	case "Running", "Migrating":
+		return cpi.PowerOn
+	case "Stopped", "Shutdown", "Error":
+		return cpi.PowerOff
+	default:
+		return cpi.PowerUnknown
+	}
+}
+
+// Canonical returns a provider ID in the form external-cloudstack://id, also of the forms cloudstack:///id and
+// cloudstack://region/id, which Cluster API's provider for CloudStack writes.
+func Canonical(providerID string) string {
+	if rest, ok := strings.CutPrefix(providerID, "cloudstack://"); ok {
+		return ProviderName + "://" + rest[strings.LastIndex(rest, "/")+1:]
+	}
+	return providerID
+}
+
+// idOf returns the id of a virtual machine from any form of its provider ID.
+func idOf(providerID string) string {
+	id := Canonical(strings.ToLower(strings.TrimSpace(providerID)))
+	return strings.TrimPrefix(id, ProviderName+"://")
+}

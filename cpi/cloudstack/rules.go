@@ -1,0 +1,238 @@
+package cloudstack
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// serve plans the rule of a port at an address, with its members and what lets clients in.
+func (p *planner) serve(target string, port plan.Port) {
+	if target != "" && p.taken(target, port) {
+		return
+	}
+	want := p.ruleOf(port)
+	have := p.standing(target, port)
+	switch {
+	case have < 0:
+		want.Description = mark{p.want.Owner, p.firewallsOfOthers(target, port)}.String()
+		p.create(target, port, want)
+	case p.replaces(p.mine[have], want):
+		want.Description = p.described(p.mine[have])
+		p.removeRules(p.mine[have : have+1])
+		p.create(target, port, want)
+	default:
+		want.Description = p.described(p.mine[have])
+		p.update(p.mine[have], want)
+		p.follow(p.mine[have])
+	}
+	p.admit(target, port, want)
+}
+
+// described returns the description of a rule that stands.
+func (p *planner) described(r cloudstack.Rule) string {
+	m, _ := parseMark(r.Description)
+	return mark{owner: p.want.Owner, keep: m.keep}.String()
+}
+
+// taken refuses a port that others have at the address.
+func (p *planner) taken(target string, port plan.Port) bool {
+	for _, r := range p.rules {
+		if r.Address == target && int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port) && !p.owns(r) {
+			p.refuse(PortTaken, "%s is used by load balancer rule %s: request another address, or another port",
+				front(target, port.Number, protocolOf(port)), r.Name)
+			return true
+		}
+	}
+	for _, u := range p.want.Reserved {
+		if u.Address.String() == target && !same(u.Owner, p.want.Owner) && (u.Port == 0 || u.Port == port.Number) &&
+			(u.Protocol == "" || u.Protocol == port.Protocol) {
+			p.refuse(PortTaken, "%s is used by %s %s: request another address, or another port",
+				front(target, port.Number, protocolOf(port)), u.Kind, u.Name)
+			return true
+		}
+	}
+	return false
+}
+
+// ruleOf returns the rule of a port.
+func (p *planner) ruleOf(port plan.Port) cloudstack.Rule {
+	protocol := protocolOf(port)
+	if p.extra.Proxy && protocol == protoTCP {
+		protocol = protoProxy
+	}
+	return cloudstack.Rule{
+		Name:     nameOf(p.want.Owner) + "-" + protocol + "-" + strconv.Itoa(port.Number),
+		Protocol: protocol, Algorithm: p.extra.Algorithm, NetworkID: p.network.ID,
+		PublicPort: cloudstack.Number(port.Number), PrivatePort: cloudstack.Number(port.NodePort), CIDRs: p.ruleCIDRs(),
+	}
+}
+
+// ruleCIDRs returns who may connect according to the rules: what an annotation says, and where nothing else filters,
+// the source ranges.
+func (p *planner) ruleCIDRs() string {
+	all := p.extra.CIDRs
+	if len(all) == 0 && p.filter() == unfiltered {
+		all = ipv4(p.want.SourceRanges)
+	}
+	return joined(all)
+}
+
+func joined(all []netip.Prefix) string {
+	var out []string
+	for _, c := range all {
+		out = append(out, c.String())
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ",")
+}
+
+// cidrs returns a list of CIDRs in its order.
+func cidrs(list string) []string {
+	out := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// replaces reports whether a rule cannot be changed to what is desired.
+func (p *planner) replaces(have, want cloudstack.Rule) bool {
+	return have.PrivatePort != want.PrivatePort || !p.updatesCIDRs && sameCIDRs(have, want) != nil ||
+		want.CIDRs == "" && have.CIDRs != "" && sameCIDRs(have, want) != nil
+}
+
+// sameCIDRs returns the CIDRs that a rule has to get; nil if it has them. None is all.
+func sameCIDRs(have, want cloudstack.Rule) []string {
+	now, then := cidrs(have.CIDRs), cidrs(want.CIDRs)
+	world := []string{"0.0.0.0/0"}
+	if len(now) == 0 {
+		now = world
+	}
+	if len(then) == 0 {
+		then = world
+	}
+	if slices.Equal(now, then) {
+		return nil
+	}
+	return then
+}
+
+func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
+	p.do(step{verb: createRule, address: target, rule: want}, "create rule %s, %s to node port %d", want.Name,
+		front(target, port.Number, want.Protocol), port.NodePort)
+	ids, names := p.nodes()
+	if len(ids) > 0 {
+		p.do(step{verb: addMembers, rule: want, vms: ids}, "send %s to %s", want.Name, strings.Join(names, ", "))
+	}
+}
+
+// update plans what can be changed of a rule.
+func (p *planner) update(have, want cloudstack.Rule) {
+	change, text := cloudstack.Rule{ID: have.ID}, []string(nil)
+	for _, x := range []struct {
+		name             string
+		have, want, into *string
+	}{
+		{"name", &have.Name, &want.Name, &change.Name},
+		{"description", &have.Description, &want.Description, &change.Description},
+		{"protocol", &have.Protocol, &want.Protocol, &change.Protocol},
+		{"algorithm", &have.Algorithm, &want.Algorithm, &change.Algorithm},
+	} {
+		if !strings.EqualFold(*x.have, *x.want) {
+			*x.into, text = *x.want, append(text, x.name+" "+*x.want)
+		}
+	}
+	if list := sameCIDRs(have, want); list != nil {
+		change.CIDRs = strings.Join(list, ",")
+		text = append(text, "CIDRs "+change.CIDRs)
+	}
+	if len(text) > 0 {
+		p.do(step{verb: updateRule, rule: change}, "change rule %s: %s", have.Name, strings.Join(text, ", "))
+	}
+}
+
+// follow plans the members of a rule that stands.
+func (p *planner) follow(have cloudstack.Rule) {
+	ids, names := p.nodes()
+	now := p.members[have.ID]
+	add := without(ids, func(id string) bool { return slices.Contains(now, id) })
+	drop := without(now, func(id string) bool { return slices.Contains(ids, id) })
+	rule := cloudstack.Rule{ID: have.ID, Name: have.Name}
+	if len(add) > 0 {
+		p.do(step{verb: addMembers, rule: rule, vms: add}, "send %s to %s, too", rule.Name,
+			strings.Join(namesOf(add, ids, names), ", "))
+	}
+	if len(drop) > 0 {
+		p.do(step{verb: removeMembers, rule: rule, vms: drop}, "send %s no more to %s", rule.Name,
+			strings.Join(p.vmNames(drop), ", "))
+	}
+}
+
+func namesOf(some, ids, names []string) []string {
+	var out []string
+	for _, id := range some {
+		out = append(out, names[slices.Index(ids, id)])
+	}
+	return out
+}
+
+// vmNames returns the names of virtual machines, or their ids.
+func (v *view) vmNames(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		name := id
+		for _, vm := range v.vms {
+			if vm.ID == id {
+				name = vm.Name
+			}
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// nodes returns the virtual machines of the members that are in the network, with the names of their Nodes.
+func (v *view) nodes() (ids, names []string) {
+	for _, m := range v.want.Members {
+		vm, found := vmOf(v.vms, m)
+		if found && !slices.Contains(ids, vm.ID) && inNetwork(vm, v.network.ID) {
+			ids, names = append(ids, vm.ID), append(names, m.Node)
+		}
+	}
+	return ids, names
+}
+
+// noticeElsewhere adds a notice for each member that is not in the network.
+func (p *planner) noticeElsewhere() {
+	for _, m := range p.want.Members {
+		if vm, found := vmOf(p.vms, m); found && !inNetwork(vm, p.network.ID) {
+			p.notice(NodeElsewhere, "node %s has no NIC in network %s and is no member of the load balancer", m.Node,
+				p.network.Name)
+		}
+	}
+}
+
+func inNetwork(vm cloudstack.VM, network string) bool {
+	return slices.ContainsFunc(vm.NICs, func(n cloudstack.NIC) bool { return n.NetworkID == network })
+}
+
+// vmOf returns the virtual machine of a node: by its provider ID, and before it has one, by name and address.
+func vmOf(vms []cloudstack.VM, m plan.Member) (cloudstack.VM, bool) {
+	for _, vm := range vms {
+		if m.ProviderID != "" {
+			if strings.EqualFold(vm.ID, idOf(m.ProviderID)) {
+				return vm, true
+			}
+			continue
+		}
+		if strings.EqualFold(vm.Name, m.Node) && slices.ContainsFunc(vm.NICs, func(n cloudstack.NIC) bool {
+			return contains(m.Addresses, n.IPAddress)
+		}) {
+			return vm, true
+		}
+	}
+	return cloudstack.VM{}, false
+}

@@ -1,0 +1,156 @@
+package cloudstack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// A state is what stands in a network, of all owners.
+type state struct {
+	network   cloudstack.Network
+	addresses []cloudstack.Address
+	free      []cloudstack.Address
+	rules     []cloudstack.Rule
+	firewalls []cloudstack.Firewall
+	acls      []cloudstack.ACL
+	members   map[string][]string // ids of virtual machines, by rule; a rule may be missing
+	vms       []cloudstack.VM
+	// updatesCIDRs means that CloudStack can change the CIDRs of a rule, as it can from 4.22 on.
+	updatesCIDRs bool
+}
+
+// A filter is how traffic from outside to the network is let in.
+type filter int
+
+// Filters.
+const (
+	unfiltered filter = iota // all of it
+	firewalled               // by firewall rules of public addresses
+	listed                   // by a network ACL list
+	closed                   // by a list that cannot be changed: none of it
+)
+
+// Names of the ACL lists that CloudStack has and that cannot be changed.
+const (
+	defaultAllow = "default_allow"
+	defaultDeny  = "default_deny"
+)
+
+func (s *state) filter() filter {
+	switch n := s.network; {
+	case n.VPCID != "" && n.Has("NetworkACL"):
+		switch n.ACLName {
+		case defaultAllow:
+			return unfiltered
+		case defaultDeny:
+			return closed
+		}
+		return listed
+	case n.VPCID == "" && n.Has("Firewall"):
+		return firewalled
+	}
+	return unfiltered
+}
+
+// address returns a public address of the network.
+func (s *state) address(ip string) (cloudstack.Address, bool) {
+	i := slices.IndexFunc(s.addresses, func(a cloudstack.Address) bool { return a.IPAddress == ip })
+	if i < 0 {
+		return cloudstack.Address{}, false
+	}
+	return s.addresses[i], true
+}
+
+// here reports whether an address is of this network, or of no tier of its VPC yet.
+func (s *state) here(a cloudstack.Address) bool {
+	return a.NetworkID == s.network.ID || a.NetworkID == "" && a.VPCID != "" && a.VPCID == s.network.VPCID
+}
+
+// tagKey is the key of the tag on addresses that are released with their load balancer.
+const tagKey = "kubernetes-load-balancer"
+
+// maxTag is the length of the longest value of a tag.
+const maxTag = 255
+
+// A mark says whose an object is.
+type mark struct {
+	owner plan.Owner
+	// keep are the ids of firewall rules for the same port that others made before.
+	keep []string
+}
+
+// String writes the mark for descriptions.
+func (m mark) String() string {
+	text := fmt.Sprintf("kubernetes cluster=%s uid=%s service=%s", m.owner.Cluster, m.owner.UID, m.owner)
+	if len(m.keep) > 0 {
+		text += " keep=" + strings.Join(m.keep, "+")
+	}
+	return text
+}
+
+// tag returns the tag of addresses.
+func (m mark) tag() cloudstack.Tag {
+	text := m.String()
+	return cloudstack.Tag{Key: tagKey, Value: text[:min(len(text), maxTag)]}
+}
+
+// parseMark reads a mark.
+func parseMark(text string) (mark, bool) {
+	rest, ok := strings.CutPrefix(text, "kubernetes ")
+	if !ok {
+		return mark{}, false
+	}
+	var m mark
+	for word := range strings.SplitSeq(rest, " ") {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "cluster":
+			m.owner.Cluster = value
+		case "uid":
+			m.owner.UID = value
+		case "service":
+			m.owner.Namespace, m.owner.Name, _ = strings.Cut(value, "/")
+		case "keep":
+			m.keep = strings.Split(value, "+")
+		}
+	}
+	return m, m.owner.Cluster != "" && m.owner.UID != ""
+}
+
+// holder returns the mark on an address.
+func holder(a cloudstack.Address) (mark, bool) {
+	for _, tag := range a.Tags {
+		if tag.Key == tagKey {
+			return parseMark(tag.Value)
+		}
+	}
+	return mark{}, false
+}
+
+// same reports whether two owners are one.
+func same(a, b plan.Owner) bool { return a.Cluster == b.Cluster && a.UID == b.UID }
+
+// nameOf returns the name that the original gave the load balancer of an owner, with which names of rules begin.
+func nameOf(o plan.Owner) string {
+	name := "a" + strings.ReplaceAll(o.UID, "-", "")
+	return name[:min(len(name), 32)]
+}
+
+// transport returns the protocol of packets.
+func transport(protocol string) string {
+	if p := strings.ToLower(protocol); p != protoProxy {
+		return p
+	}
+	return protoTCP
+}
+
+// Protocols of rules.
+const (
+	protoTCP   = "tcp"
+	protoUDP   = "udp"
+	protoProxy = "tcp-proxy"
+)

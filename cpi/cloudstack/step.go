@@ -1,0 +1,277 @@
+package cloudstack
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// A verb is what a step does.
+type verb int
+
+// Verbs.
+const (
+	associate verb = iota
+	tag
+	untag
+	release
+	createRule
+	updateRule
+	deleteRule
+	addMembers
+	removeMembers
+	openFirewall
+	closeFirewall
+	openACL
+	closeACL
+)
+
+// A step is one write to CloudStack. Objects that an earlier step of the plan makes are found when it runs: addresses
+// by themselves, rules by their names.
+type step struct {
+	verb  verb
+	text  string
+	owner plan.Owner
+
+	address  string // public address
+	tag      cloudstack.Tag
+	rule     cloudstack.Rule
+	vms      []string // ids of virtual machines
+	firewall cloudstack.Firewall
+	acl      cloudstack.ACL
+}
+
+var _ plan.Step = step{}
+
+// String implements [plan.Step].
+func (s step) String() string { return s.text }
+
+// Deferrable implements [plan.Step].
+func (s step) Deferrable() bool { return false }
+
+// Uses implements [plan.Step].
+func (s step) Uses() []plan.Use {
+	a, err := netip.ParseAddr(s.address)
+	switch {
+	case err != nil:
+		return nil
+	case s.verb == associate:
+		return []plan.Use{{Address: a, Kind: "load balancer", Name: s.owner.String(), Owner: s.owner}}
+	case s.verb == createRule:
+		return []plan.Use{{
+			Address: a, Protocol: plan.Protocol(strings.ToUpper(transport(s.rule.Protocol))),
+			Port: int(s.rule.PublicPort), Kind: "rule", Name: s.rule.Name, Owner: s.owner,
+		}}
+	}
+	return nil
+}
+
+// writer is what steps call of the client: the writes.
+type writer interface {
+	addressWriter
+	ruleWriter
+	filterWriter
+}
+
+type addressWriter interface {
+	Associate(ctx context.Context, n cloudstack.Network, address string) (cloudstack.Address, error)
+	Disassociate(ctx context.Context, id string) error
+	Tag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
+	Untag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
+}
+
+type ruleWriter interface {
+	CreateRule(ctx context.Context, r cloudstack.Rule) (cloudstack.Rule, error)
+	UpdateRule(ctx context.Context, r cloudstack.Rule) error
+	DeleteRule(ctx context.Context, id string) error
+	AddMembers(ctx context.Context, rule string, vms []string) error
+	RemoveMembers(ctx context.Context, rule string, vms []string) error
+}
+
+type filterWriter interface {
+	CreateFirewall(ctx context.Context, f cloudstack.Firewall) (cloudstack.Firewall, error)
+	DeleteFirewall(ctx context.Context, id string) error
+	CreateACL(ctx context.Context, a cloudstack.ACL) (cloudstack.ACL, error)
+	DeleteACL(ctx context.Context, id string) error
+}
+
+// run writes, and returns what has changed then. What is done already is not done again.
+func (s step) run(ctx context.Context, to writer, have *state) (change func(*state), err error) {
+	switch s.verb {
+	case associate, tag, untag, release:
+		return s.runAddress(ctx, to, have)
+	case createRule, updateRule, deleteRule:
+		return s.runRule(ctx, to, have)
+	case addMembers, removeMembers:
+		return s.runMembers(ctx, to, have)
+	default:
+		return s.runFilter(ctx, to, have)
+	}
+}
+
+func (s step) runAddress(ctx context.Context, to addressWriter, have *state) (func(*state), error) {
+	a, found := have.address(s.address)
+	if s.verb == associate {
+		if found {
+			return func(*state) {}, nil
+		}
+		return s.associate(ctx, to, have)
+	}
+	if !found {
+		if s.verb == release || s.verb == untag {
+			return func(*state) {}, nil
+		}
+		return nil, fmt.Errorf("address %s is not associated any more: %w", s.address, plan.ErrBusy)
+	}
+	switch s.verb {
+	case tag:
+		return func(h *state) {
+			h.edit(a.ID, func(a *cloudstack.Address) { a.Tags = append(slices.Clone(a.Tags), s.tag) })
+		}, to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag)
+	case untag:
+		return func(h *state) {
+			h.edit(a.ID, func(a *cloudstack.Address) {
+				a.Tags = slices.DeleteFunc(slices.Clone(a.Tags), func(t cloudstack.Tag) bool { return t.Key == tagKey })
+			})
+		}, to.Untag(ctx, cloudstack.TagAddress, a.ID, s.tag)
+	default:
+		return func(h *state) {
+			h.addresses = without(h.addresses, func(x cloudstack.Address) bool { return x.ID == a.ID })
+		}, ignoreMissing(to.Disassociate(ctx, a.ID))
+	}
+}
+
+// associate associates an address. Where free ones are not shown, it is any, and the next step is part of this one: the
+// less time is between both, the less is left by a crash.
+func (s step) associate(ctx context.Context, to addressWriter, have *state) (func(*state), error) {
+	a, err := to.Associate(ctx, have.network, s.address)
+	if err == nil && s.address == "" {
+		if err = to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag); err == nil {
+			a.Tags = append(a.Tags, s.tag)
+		}
+	}
+	if a.NetworkID == "" && a.VPCID == "" {
+		a.NetworkID, a.VPCID = have.network.ID, have.network.VPCID
+	}
+	return func(h *state) {
+		h.addresses = append(h.addresses, a)
+		h.free = without(h.free, func(x cloudstack.Address) bool { return x.IPAddress == a.IPAddress })
+	}, err
+}
+
+func (s step) runRule(ctx context.Context, to ruleWriter, have *state) (func(*state), error) {
+	r := s.rule
+	switch s.verb {
+	case createRule:
+		if a, found := have.address(s.address); found {
+			r.AddressID = a.ID
+		}
+		if _, made := have.rule("", r.Name); made {
+			return func(*state) {}, nil
+		}
+		made, err := to.CreateRule(ctx, r)
+		return func(h *state) {
+			h.rules = append(h.rules, made)
+			h.members[made.ID] = nil
+			h.edit(made.AddressID, func(a *cloudstack.Address) { a.NetworkID = h.network.ID })
+		}, err
+	case updateRule:
+		return func(h *state) {
+			for i := range h.rules {
+				if h.rules[i].ID == r.ID {
+					h.rules[i] = merged(h.rules[i], r)
+				}
+			}
+		}, to.UpdateRule(ctx, r)
+	default:
+		return func(h *state) {
+			h.rules = without(h.rules, func(x cloudstack.Rule) bool { return x.ID == r.ID })
+			delete(h.members, r.ID)
+		}, ignoreMissing(to.DeleteRule(ctx, r.ID))
+	}
+}
+
+// merged returns a rule with what was changed.
+func merged(have, now cloudstack.Rule) cloudstack.Rule {
+	for _, x := range []struct{ to, from *string }{
+		{&have.Name, &now.Name},
+		{&have.Description, &now.Description},
+		{&have.Protocol, &now.Protocol},
+		{&have.Algorithm, &now.Algorithm},
+		{&have.CIDRs, &now.CIDRs},
+	} {
+		if *x.from != "" {
+			*x.to = *x.from
+		}
+	}
+	return have
+}
+
+func (s step) runMembers(ctx context.Context, to ruleWriter, have *state) (func(*state), error) {
+	r, found := have.rule(s.rule.ID, s.rule.Name)
+	if !found {
+		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, plan.ErrBusy)
+	}
+	now := have.members[r.ID]
+	if s.verb == addMembers {
+		vms := without(s.vms, func(vm string) bool { return slices.Contains(now, vm) })
+		if len(vms) == 0 {
+			return func(*state) {}, nil
+		}
+		return func(h *state) { h.members[r.ID] = append(slices.Clone(now), vms...) }, to.AddMembers(ctx, r.ID, vms)
+	}
+	return func(h *state) {
+		h.members[r.ID] = without(now, func(vm string) bool { return slices.Contains(s.vms, vm) })
+	}, to.RemoveMembers(ctx, r.ID, s.vms)
+}
+
+func (s step) runFilter(ctx context.Context, to filterWriter, have *state) (func(*state), error) {
+	switch s.verb {
+	case openFirewall:
+		f := s.firewall
+		if a, found := have.address(s.address); found {
+			f.AddressID = a.ID
+		}
+		made, err := to.CreateFirewall(ctx, f)
+		return func(h *state) { h.firewalls = append(h.firewalls, made) }, err
+	case closeFirewall:
+		return func(h *state) {
+			h.firewalls = without(h.firewalls, func(f cloudstack.Firewall) bool { return f.ID == s.firewall.ID })
+		}, ignoreMissing(to.DeleteFirewall(ctx, s.firewall.ID))
+	case openACL:
+		made, err := to.CreateACL(ctx, s.acl)
+		return func(h *state) { h.acls = append(h.acls, made) }, err
+	default:
+		return func(h *state) {
+			h.acls = without(h.acls, func(a cloudstack.ACL) bool { return a.ID == s.acl.ID })
+		}, ignoreMissing(to.DeleteACL(ctx, s.acl.ID))
+	}
+}
+
+// rule returns a rule by its id, or, where that is not known yet, by its name.
+func (s *state) rule(id, name string) (cloudstack.Rule, bool) {
+	i := slices.IndexFunc(s.rules, func(r cloudstack.Rule) bool { return r.ID == id || id == "" && r.Name == name })
+	if i < 0 {
+		return cloudstack.Rule{}, false
+	}
+	return s.rules[i], true
+}
+
+// edit changes an address by its id.
+func (s *state) edit(id string, change func(*cloudstack.Address)) {
+	for i := range s.addresses {
+		if s.addresses[i].ID == id {
+			change(&s.addresses[i])
+		}
+	}
+}
+
+// without returns the elements that are not dropped.
+func without[T any](all []T, drop func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), drop)
+}

@@ -1,0 +1,52 @@
+package cloudstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// Reasons of events about CloudStack being unusable.
+const (
+	ReasonUnavailable = "CloudStackUnavailable"
+	ReasonRefused     = "CloudStackCredentialsRefused"
+	ReasonUntrusted   = "CloudStackNotTrusted"
+	ReasonForbidden   = "CloudStackForbidden"
+	ReasonProject     = "CloudStackProjectUnknown"
+)
+
+// Explain returns a function that explains errors that make CloudStack at an address unusable.
+func Explain(url string) func(error) (cpi.Trouble, bool) {
+	return func(err error) (cpi.Trouble, bool) {
+		trouble := cpi.Trouble{Stays: true}
+		switch {
+		case errors.Is(err, plan.ErrBusy), errors.Is(err, plan.ErrRefused):
+			return cpi.Trouble{}, false // It concerns one load balancer, which has events of its own.
+		case errors.Is(err, cloudstack.ErrUnauthorized):
+			trouble.Reason, trouble.Message = ReasonRefused, fmt.Sprintf(
+				"%s refuses api-key and secret-key (%v): correct them in cloud-config, and check the clock", url, err)
+		case errors.Is(err, cloudstack.ErrTLS):
+			trouble.Reason, trouble.Message = ReasonUntrusted, fmt.Sprintf(
+				"the certificate of %s is not trusted (%v): set ca-file", url, err)
+		case errors.Is(err, cloudstack.ErrForbidden):
+			trouble.Reason, trouble.Message = ReasonForbidden, fmt.Sprintf(
+				"%s forbids a command (%v): give the user's role the permission", url, err)
+		case errors.Is(err, cloudstack.ErrNotFound):
+			trouble.Reason, trouble.Message = ReasonProject, fmt.Sprintf(
+				"%s does not know the project, or does not show it to the user (%v): correct project-id", url, err)
+		case errors.Is(err, cloudstack.ErrUnavailable), errors.Is(err, cloudstack.ErrBusy),
+			errors.Is(err, context.DeadlineExceeded):
+			return cpi.Trouble{
+				Reason:  ReasonUnavailable,
+				Message: fmt.Sprintf("%s does not answer (%v): nothing is changed until it does", url, err),
+			}, true
+		default:
+			return cpi.Trouble{}, false
+		}
+		return trouble, true
+	}
+}

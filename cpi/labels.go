@@ -1,0 +1,17 @@
+package cpi
+
+import "strings"
+
+// LabelValue turns a name into the value of a label: what cannot be in one becomes a hyphen.
+func LabelValue(name string) string {
+	allowed := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
+	}
+	value := strings.Map(func(r rune) rune {
+		if allowed(r) {
+			return r
+		}
+		return '-'
+	}, strings.TrimSpace(name))
+	return strings.Trim(value[:min(63, len(value))], "-_.")
+}
