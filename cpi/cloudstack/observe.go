@@ -60,17 +60,10 @@ func (o *observed) view(ctx context.Context, fresh bool, want plan.Desired, f fu
 // observe reads the state, but for members.
 func (o *observed) observe(ctx context.Context) error {
 	start, writes := o.balancer.opts.Clock.Now(), o.ended()
-	client, next := o.balancer.opts.Client, state{network: o.state.network, members: o.state.members}
-	if o.network.IsZero() || start.Sub(o.network) > networkAge {
-		found, err := client.Networks(ctx, o.id)
-		if errors.Is(err, cloudstack.ErrNotFound) || err == nil && len(found) == 0 {
-			return fmt.Errorf("network %s is gone, or the user may not see it: %w", o.id, plan.ErrRefused)
-		}
-		if err != nil {
-			return err
-		}
-		next.network, o.network = found[0], start
+	if err := o.observeNetwork(ctx, start); err != nil {
+		return err
 	}
+	client, next := o.balancer.opts.Client, state{network: o.state.network, members: o.state.members}
 	var err error
 	if next.addresses, err = client.Addresses(ctx, next.network); err != nil {
 		return err
@@ -93,6 +86,22 @@ func (o *observed) observe(ctx context.Context) error {
 		o.read = time.Time{} // what was read may be older than a write
 	}
 	o.forgetMembers()
+	return nil
+}
+
+// observeNetwork reads the network, unless it was read lately.
+func (o *observed) observeNetwork(ctx context.Context, now time.Time) error {
+	if !o.network.IsZero() && now.Sub(o.network) <= networkAge {
+		return nil
+	}
+	found, err := o.balancer.opts.Client.Networks(ctx, o.id)
+	switch {
+	case errors.Is(err, cloudstack.ErrNotFound) || err == nil && len(found) == 0:
+		return fmt.Errorf("network %s is gone, or the user may not see it: %w", o.id, plan.ErrRefused)
+	case err != nil:
+		return err
+	}
+	o.state.network, o.network = found[0], now
 	return nil
 }
 

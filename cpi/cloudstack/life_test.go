@@ -1,0 +1,313 @@
+package cloudstack_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+const prefix = "service.beta.kubernetes.io/cloudstack-load-balancer-"
+
+// A scene is a site with a balancer, and what the core would keep of one Service.
+type scene struct {
+	*WithT
+	*site
+
+	balancer *cpicloudstack.Balancer
+	service  *corev1.Service
+	intent   []netip.Addr
+	nodes    []string
+}
+
+func newScene(t *testing.T, o cloudstacksim.Options, vpc string) *scene {
+	t.Helper()
+	s := &scene{WithT: NewWithT(t), site: newSite(t, o, vpc), service: web("u1", 80, 443)}
+	s.nodes = []string{"node-0", "node-1", "node-2"}
+	s.restart()
+	return s
+}
+
+// web returns a Service with some ports.
+func web(uid string, ports ...int32) *corev1.Service {
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: types.UID(uid), Annotations: map[string]string{}},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
+	}
+	for _, p := range ports {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Protocol: corev1.ProtocolTCP, Port: p, NodePort: 30000 + p%1000})
+	}
+	return s
+}
+
+// restart starts the process anew: what it observed is forgotten.
+func (s *scene) restart(mods ...func(*cloudstack.Options)) {
+	client := s.client(mods...)
+	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client})
+	s.balancer = cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
+		Client: client, Machines: machines, Workers: s.members,
+	})
+}
+
+func (s *scene) members() []plan.Member {
+	var out []plan.Member
+	for _, vm := range s.sim.Objects(cloudstacksim.VMs) {
+		if name := fmt.Sprint(vm["name"]); slices.Contains(s.nodes, name) {
+			out = append(out, plan.Member{Node: name, ProviderID: cpicloudstack.ProviderName + "://" + fmt.Sprint(vm["id"])})
+		}
+	}
+	return out
+}
+
+// wishOf returns what a Service asks for, as the core makes it.
+func (s *scene) wishOf(svc *corev1.Service, intent []netip.Addr) service.Wish {
+	w := service.For(service.Input{
+		Service: svc, Defaults: cpicloudstack.Dialect{}.Defaults("c1", nil, false), Now: time.Now(),
+	})
+	w.Desired.Members, w.Desired.Intent = s.members(), intent
+	return w
+}
+
+// plan plans for the Service of the scene.
+func (s *scene) plan(absent bool) (plan.Plan, error) {
+	want := s.wishOf(s.service, s.intent).Desired
+	if absent {
+		want = plan.Desired{Owner: want.Owner, Absent: true, Intent: s.intent}
+	}
+	return s.balancer.Plan(context.Background(), s.network, cpi.PlanRequest{Want: want})
+}
+
+// step makes one round as the core does: intent before steps.
+func (s *scene) round(absent bool) (plan.Plan, error) {
+	p, err := s.plan(absent)
+	if err != nil {
+		return p, err
+	}
+	if len(p.Intent) > 0 {
+		s.intent = p.Intent
+	}
+	for _, step := range p.Steps {
+		if err := s.balancer.Run(context.Background(), s.network, step); err != nil {
+			return p, fmt.Errorf("%s: %w", step, err)
+		}
+	}
+	if p.Done() {
+		s.intent = slices.DeleteFunc(slices.Clone(s.intent), func(a netip.Addr) bool { return slices.Contains(p.Unused, a) })
+	}
+	return p, nil
+}
+
+// converge repeats rounds until nothing is left to do.
+func (s *scene) converge(absent bool) plan.Plan {
+	s.t.Helper()
+	for range 6 {
+		p, err := s.round(absent)
+		s.Expect(err).NotTo(HaveOccurred())
+		if p.Done() || len(p.Refusals) > 0 {
+			return p
+		}
+	}
+	s.t.Fatal("it never ends")
+	return plan.Plan{}
+}
+
+// steps returns the texts of what is planned, with ids left out.
+func (s *scene) steps(absent bool) []string {
+	p, err := s.plan(absent)
+	s.Expect(err).NotTo(HaveOccurred())
+	var out []string
+	for _, step := range p.Steps {
+		out = append(out, step.String())
+	}
+	return out
+}
+
+// rules returns name, address, port, protocol, algorithm and CIDRs of all rules.
+func (s *scene) rules() []string {
+	var out []string
+	for _, r := range s.sim.Objects(cloudstacksim.Rules) {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%v %v:%v>%v %v %v %v", r["name"], r["publicip"], r["publicport"],
+			r["privateport"], r["protocol"], r["algorithm"], r["cidrlist"])))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// opened returns what firewall and ACL rules let in.
+func (s *scene) opened() []string {
+	var out []string
+	for _, f := range append(s.sim.Objects(cloudstacksim.Firewalls), s.sim.Objects(cloudstacksim.ACLs)...) {
+		out = append(out, fmt.Sprintf("%v/%v %v", f["startport"], f["protocol"], f["cidrlist"]))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// allocated returns the addresses that are not free, with an asterisk if they are tagged.
+func (s *scene) allocated() []string {
+	var out []string
+	for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
+		if a["state"] != "Free" {
+			text := fmt.Sprint(a["ipaddress"])
+			if a["tags"] != nil {
+				text += "*"
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func TestALoadBalancerInAnIsolatedNetwork(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service.Spec.Ports = append(s.service.Spec.Ports, corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: 443, NodePort: 31443})
+
+	p := s.converge(false)
+
+	s.Expect(p.Status.Addresses).To(HaveLen(1))
+	ip := p.Status.Addresses[0].String()
+	s.Expect(s.rules()).To(Equal([]string{
+		"au1-tcp-443 " + ip + ":443>30443 tcp roundrobin", "au1-tcp-80 " + ip + ":80>30080 tcp roundrobin",
+		"au1-udp-443 " + ip + ":443>31443 udp roundrobin",
+	}))
+	s.Expect(s.opened()).To(Equal([]string{"443/tcp 0.0.0.0/0", "443/udp 0.0.0.0/0", "80/tcp 0.0.0.0/0"}))
+	s.Expect(s.allocated()).To(Equal([]string{ip + "*"}))
+	for _, r := range s.sim.Objects(cloudstacksim.Rules) {
+		s.Expect(s.sim.Members(fmt.Sprint(r["id"]))).To(HaveLen(3))
+		s.Expect(r["description"]).To(Equal("kubernetes cluster=c1 uid=u1 service=shop/web"))
+	}
+	s.converge(true)
+	s.Expect(s.left()).To(BeZero())
+}
+
+func TestBudgetOfALoadBalancer(t *testing.T) {
+	for _, vpc := range []string{"", cloudstacksim.VPCID} {
+		for _, n := range []int{1, 2, 10} {
+			s := newScene(t, cloudstacksim.Options{}, vpc)
+			s.service.Spec.Ports = nil
+			for i := range n {
+				s.service.Spec.Ports = append(s.service.Spec.Ports, corev1.ServicePort{Protocol: corev1.ProtocolTCP, Port: int32(80 + i), NodePort: int32(30080 + i)})
+			}
+
+			s.converge(false)
+
+			calls := s.sim.Calls()
+			s.Expect(cloudstacksim.Writes(calls)).To(BeNumerically("<=", 3*n+3), "%v", calls)
+			s.Expect(cloudstacksim.Reads(calls)).To(BeNumerically("<=", 6), "%v", calls)
+			s.converge(false)
+			s.Expect(cloudstacksim.Writes(s.sim.Calls())).To(BeZero(), "the second time changes nothing")
+		}
+	}
+}
+
+func TestBudgetOfAHundredServicesAtRest(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.sim.AddAddresses(addresses(100)...)
+	var all []*corev1.Service
+	intents := map[types.UID][]netip.Addr{}
+	for i := range 100 {
+		all = append(all, web(fmt.Sprintf("uid-%d", i), 80))
+	}
+	for _, svc := range all {
+		s.service, s.intent = svc, nil
+		s.converge(false)
+		intents[svc.UID] = s.intent
+	}
+	s.Expect(s.allocated()).To(HaveLen(100))
+	balancer := s.balancer
+	s.sim.Calls()
+	for round := range 2 {
+		for _, svc := range all {
+			p, err := balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.wishOf(svc, intents[svc.UID]).Desired, Fresh: svc == all[0]})
+			s.Expect(err).NotTo(HaveOccurred())
+			s.Expect(p.Done()).To(BeTrue(), "%v", p.Steps)
+		}
+		calls := s.sim.Calls()
+		s.Expect(len(calls)).To(BeNumerically("<=", 6), "round %d: %v", round, calls)
+	}
+}
+
+func addresses(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("198.51.100.%d", i+1))
+	}
+	return out
+}
+
+// TestEachFaultAtEachCall lets each call of a creation, a change and a removal fail, before and after it is carried out,
+// with a process that goes on, and one that starts anew.
+func TestEachFaultAtEachCall(t *testing.T) {
+	for _, vpc := range []string{"", cloudstacksim.VPCID} {
+		for _, done := range []bool{false, true} {
+			for _, restarts := range []bool{false, true} {
+				t.Run(fmt.Sprintf("vpc=%q done=%v restarts=%v", vpc, done, restarts), func(t *testing.T) {
+					for skip := range 40 {
+						if !faultyLife(t, vpc, cloudstacksim.Fault{Skip: skip, Done: done}, restarts) {
+							return
+						}
+					}
+					t.Fatal("faults never end")
+				})
+			}
+		}
+	}
+}
+
+// faultyLife makes, changes and removes a load balancer, each with the fault, and reports whether it was met.
+func faultyLife(t *testing.T, vpc string, f cloudstacksim.Fault, restarts bool) (met bool) {
+	t.Helper()
+	s := newScene(t, cloudstacksim.Options{}, vpc)
+	foreign := s.sim.Allocate("203.0.113.9", s.network)
+	s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
+		"name": "theirs", "publicip": "203.0.113.9", "publicipid": foreign, "publicport": "80", "privateport": "80", "protocol": "tcp",
+		"networkid": s.network, "state": "Active", "algorithm": "roundrobin",
+	})
+	before := s.left()
+	live := func(absent bool) plan.Plan {
+		s.sim.Fail(f)
+		for range 12 {
+			p, err := s.round(absent)
+			if err != nil {
+				met = true
+				if restarts {
+					s.restart()
+				}
+				continue
+			}
+			if p.Done() {
+				s.sim.Heal()
+				return s.converge(absent) // what faults have hidden is found
+			}
+		}
+		t.Fatalf("fault %+v: it never ends", f)
+		return plan.Plan{}
+	}
+	ip := live(false).Status.Addresses
+	s.Expect(ip).To(HaveLen(1))
+	s.Expect(s.left()).To(Equal(before+5), "fault %+v: %v %v %v", f, s.rules(), s.opened(), s.allocated())
+	s.service.Spec.Ports[1].Port, s.service.Spec.Ports[0].NodePort = 8443, 30081
+	s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+	s.nodes = s.nodes[1:]
+	s.Expect(live(false).Status.Addresses).To(Equal(ip))
+	s.Expect(s.opened()).To(Equal([]string{"80/tcp 192.0.2.0/24", "8443/tcp 192.0.2.0/24"}), "fault %+v", f)
+	live(true)
+	s.Expect(s.left()).To(Equal(before), "fault %+v: %v %v %v", f, s.rules(), s.opened(), s.allocated())
+	s.Expect(s.rules()).To(Equal([]string{"theirs 203.0.113.9:80>80 tcp roundrobin <nil>"}))
+	return met
+}
