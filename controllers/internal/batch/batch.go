@@ -137,7 +137,7 @@ func (q *Queues) written(vApp string) {
 
 // wake wakes all that wait for a vApp, if it is free, and drops an empty queue.
 func (q *Queues) wake(vApp string, l *queue) {
-	if l.inFlight != nil || l.running != nil || l.writing > 0 {
+	if l.busy() || l.writing > 0 {
 		return
 	}
 	if len(l.waiting) == 0 {

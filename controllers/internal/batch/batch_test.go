@@ -94,3 +94,23 @@ func TestRequestsAboutVMsAndOfTheVAppExcludeEachOther(t *testing.T) {
 	done()
 	g.Expect(q.byVApp).To(BeEmpty())
 }
+
+func TestAVAppIsFreeWhenItsTaskEndedUnseen(t *testing.T) {
+	g := NewWithT(t)
+	var q Queues
+	var woken []string
+	wake := func(name string) func() { return func() { woken = append(woken, name) } }
+	batch, _ := q.Begin("v", Member{Key: "creator", Wake: wake("creator")})
+	running := true
+	q.Started("v", func() bool { return running })
+	batch.End()
+	q.Write("v", "a", wake("a"))
+
+	running = false // The session that followed the task was closed: Ended is not called.
+	done, ok := q.Write("v", "b", wake("b"))
+	g.Expect(ok).To(BeTrue())
+	done()
+
+	g.Expect(woken).To(ConsistOf("a"))
+	g.Expect(q.byVApp).To(BeEmpty())
+}
