@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -34,10 +35,11 @@ const (
 // lastRetry is the longest delay after a failure. It doubles each time.
 const lastRetry = 10 * time.Minute
 
-// A backoff delays the step that failed last. The zero value delays none.
-type backoff struct {
-	step       step
-	out        phases.Outcome // why it failed
+// A backoff delays each step that failed. The zero value delays none.
+type backoff struct{ byStep map[step]delay }
+
+type delay struct {
+	out        phases.Outcome // why the step failed
 	count      int
 	until      time.Time
 	generation int64
@@ -46,33 +48,44 @@ type backoff struct {
 // failed delays a step that failed. A change of the spec ends the delay.
 func (b *backoff) failed(what step, out phases.Outcome, now time.Time, generation int64) phases.Outcome {
 	count := 0
-	if b.step == what && b.generation == generation {
-		count = b.count
+	if last := b.byStep[what]; last.generation == generation {
+		count = last.count
+	}
+	if b.byStep == nil {
+		b.byStep = map[step]delay{}
 	}
 	out.After = min(session.FirstRetry<<min(count, 10), lastRetry)
-	*b = backoff{step: what, out: out, count: count + 1, until: now.Add(out.After), generation: generation}
+	b.byStep[what] = delay{out: out, count: count + 1, until: now.Add(out.After), generation: generation}
 	return out
 }
 
 // failing returns why a step failed while it is delayed.
 func (b *backoff) failing(what step, now time.Time, generation int64) phases.Outcome {
-	if b.step != what || b.generation != generation || !now.Before(b.until) {
+	last, ok := b.byStep[what]
+	if !ok || last.generation != generation || !now.Before(last.until) {
 		return phases.Done
 	}
-	out := b.out
-	out.After = b.until.Sub(now)
-	return out
+	last.out.After = last.until.Sub(now)
+	return last.out
 }
 
-// succeeded ends the delay of a step.
+// succeeded ends the delay of a step, and of those that did the same in another way.
 func (b *backoff) succeeded(what step) {
-	if b.step == what {
-		*b = backoff{}
+	delete(b.byStep, what)
+	if creates(what) {
+		maps.DeleteFunc(b.byStep, func(other step, _ delay) bool { return creates(other) })
 	}
 }
 
-// creating reports whether the creation of the VM failed last.
-func (b *backoff) creating() bool { return b.step == stepAdd || b.step == stepCompose }
+// creating reports whether a request that was to create the VM failed.
+func (b *backoff) creating() bool {
+	_, added := b.byStep[stepAdd]
+	_, composed := b.byStep[stepCompose]
+	return added || composed
+}
+
+// creates reports whether a step creates the VM.
+func creates(what step) bool { return what == stepAdd || what == stepCompose }
 
 func (s *scope) failed(what step, out phases.Outcome) phases.Outcome {
 	return s.state.backoff.failed(what, out, s.now(), s.vcdMachine.Generation)
@@ -167,7 +180,7 @@ func (s *scope) refuse(what step, err error, doing string) (phases.Outcome, erro
 func (s *scope) forget(what step) {
 	s.vm.forget()
 	s.session.Invalidate(s.placement.vdc)
-	if what == stepCompose || what == stepAdd {
+	if creates(what) {
 		s.session.Refresh()
 	}
 }

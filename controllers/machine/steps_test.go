@@ -30,3 +30,25 @@ func TestFailuresAreRetriedLessAndLessOften(t *testing.T) {
 	m.succeeded(stepAdd)
 	g.Expect(m.failing(stepAdd, now, 1)).To(Equal(phases.Done))
 }
+
+func TestAFailureOfOneStepEndsNoDelayOfAnother(t *testing.T) {
+	g := NewWithT(t)
+	now := time.Now()
+	m := &backoff{}
+	out := phases.Fail(0, "TaskFailed", "no")
+
+	for range 3 {
+		m.failed(stepGrow, out, now, 1)
+		m.failed(stepClear, out, now, 1)
+	}
+
+	g.Expect(m.failing(stepGrow, now, 1).After).To(Equal(4 * session.FirstRetry))
+	g.Expect(m.failing(stepClear, now, 1).After).To(Equal(4 * session.FirstRetry))
+	g.Expect(m.creating()).To(BeFalse())
+
+	m.failed(stepCompose, out, now, 1)
+	m.failed(stepAdd, out, now, 1)
+	g.Expect(m.creating()).To(BeTrue())
+	m.succeeded(stepAdd)
+	g.Expect(m.creating()).To(BeFalse(), "the VM was created, be it by another request")
+}
