@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -358,6 +359,30 @@ func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
 
 			w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
 			w.Expect(w.Writes()).To(Equal(writes))
+		})
+	}
+}
+
+func TestAVMThatIsShownOffAndMayNotBePoweredOnIsNotReady(t *testing.T) {
+	t.Parallel()
+	for name, operation := range map[string]string{
+		"the right to power on is missing": powerOnCall,
+		"its details may not be read":      "GET /api/vApp/vm",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)
+			w.Ready("cp-0")
+			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
+			w.Sim.Faults().Add(vcdsim.Fault{Operation: operation, Status: http.StatusForbidden})
+
+			for _, pass := range []string{"when it is refused", "while it is delayed"} {
+				m := passAt(w, machine.InventoryEvery, "cp-0")
+
+				w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeTrue(), pass)
+				w.Expect(conditions.GetReason(m, infrav1.PoweredOnCondition)).To(Equal(infrav1.ForbiddenReason))
+				w.Expect(conditions.GetMessage(m, infrav1.PoweredOnCondition)).
+					To(HavePrefix("The VM is powered off: "))
+			}
 		})
 	}
 }

@@ -25,15 +25,31 @@ type power struct{ *scope }
 
 // reconcilePower makes sure that the VM runs: for the first time always, later if that is wished.
 func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
+	out, err := s.power.ensure(ctx)
+	return s.power.shownOff(out), err
+}
+
+// shownOff returns the outcome of a VM that VCD shows powered off and that it refuses to read or to power on: VCD was
+// asked, so this is no lack of access that hides the state of the VM.
+func (s power) shownOff(out phases.Outcome) phases.Outcome {
+	if out.Reason != infrav1.ForbiddenReason || s.vm.row == nil || s.vm.row.Status != vcd.StatusPoweredOff {
+		return out
+	}
+	out.Access = false
+	out.Message = "The VM is powered off: " + out.Message
+	return out
+}
+
+func (s power) ensure(ctx context.Context) (phases.Outcome, error) {
 	out, ended := s.settle(stepPowerOn, poweringOn)
 	if out != phases.Done {
 		return out, nil
 	}
 	if ended {
 		vmPoweredOn(s.Recorder, s.vcdMachine)
-		s.power.isOn()
+		s.isOn()
 	}
-	status := s.power.status()
+	status := s.status()
 	switch {
 	case status == vcd.StatusPoweredOn:
 		// Stored before anything else is built on it.
@@ -43,10 +59,10 @@ func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
 			s.vm.row.Name), nil
 	case !s.cameUp():
-		return s.power.onFirst(ctx)
+		return s.onFirst(ctx)
 	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerOffPolicy == infrav1.PowerOffPowerOn &&
-		!s.power.endsSoon():
-		return s.power.onAgain(ctx)
+		!s.endsSoon():
+		return s.onAgain(ctx)
 	}
 	return powerProblem(status), nil
 }
