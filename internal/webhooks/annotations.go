@@ -16,16 +16,29 @@ var switches = []string{
 	infrav1.DriftInReadyAnnotation,
 }
 
-// switchErrors returns which switches newObj sets to what has no effect, and oldObj does not.
-func switchErrors(oldAnnotations map[string]string, newObj client.Object) field.ErrorList {
+// switchErrors returns which switches among annotations at a path are set to what has no effect, and were not before.
+func switchErrors(before, annotations map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range switches {
-		value, set := newObj.GetAnnotations()[key]
-		before, known := oldAnnotations[key]
-		if set && (!known || value != before) && !slices.Contains([]string{"true", "false", ""}, value) {
-			errs = append(errs, field.NotSupported(field.NewPath("metadata", "annotations").Key(key), value,
-				[]string{"true", "false"}))
+		value, set := annotations[key]
+		was, known := before[key]
+		if set && (!known || value != was) && !slices.Contains([]string{"true", "false", ""}, value) {
+			errs = append(errs, field.NotSupported(path.Key(key), value, []string{"true", "false"}))
 		}
 	}
 	return errs
 }
+
+// switchesInTemplate returns which switches a template sets to what has no effect. A template with an owner may have
+// existed before, on another management cluster.
+func switchesInTemplate(template client.Object, annotations map[string]string) field.ErrorList {
+	if len(template.GetOwnerReferences()) > 0 {
+		return nil
+	}
+	return switchErrors(nil, annotations, annotationsInTemplate)
+}
+
+var (
+	annotationsPath       = field.NewPath("metadata", "annotations")
+	annotationsInTemplate = field.NewPath("spec", "template", "metadata", "annotations")
+)

@@ -16,7 +16,7 @@ const maxVAppName = 128
 
 func clusterValidator() *validator[*infrav1.VCDCluster] {
 	return &validator[*infrav1.VCDCluster]{
-		kind: "VCDCluster",
+		kind: "VCDCluster", finalizer: infrav1.ClusterFinalizer,
 		spec: func(c *infrav1.VCDCluster) any { return c.Spec },
 		rules: func(c *infrav1.VCDCluster) field.ErrorList {
 			errs := clusterSpecErrors(&c.Spec, field.NewPath("spec"))
@@ -37,7 +37,8 @@ func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
 		kind: "VCDClusterTemplate",
 		spec: func(t *infrav1.VCDClusterTemplate) any { return t.Spec },
 		rules: func(t *infrav1.VCDClusterTemplate) field.ErrorList {
-			return clusterSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+			errs := clusterSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+			return append(errs, switchesInTemplate(t, t.Spec.Template.ObjectMeta.Annotations)...)
 		},
 		changes: func(ctx context.Context, _, t *infrav1.VCDClusterTemplate) (field.ErrorList, error) {
 			return templateUnchanged(ctx, t, "make a new VCDClusterTemplate and name it in the ClusterClass")

@@ -15,7 +15,7 @@ import (
 
 func identityValidator() *validator[*infrav1.VCDIdentity] {
 	return &validator[*infrav1.VCDIdentity]{
-		kind: "VCDIdentity",
+		kind: "VCDIdentity", finalizer: infrav1.IdentityFinalizer,
 		spec: func(i *infrav1.VCDIdentity) any { return i.Spec },
 		rules: func(i *infrav1.VCDIdentity) field.ErrorList {
 			return identitySpecErrors(&i.Spec, field.NewPath("spec"))
@@ -26,7 +26,7 @@ func identityValidator() *validator[*infrav1.VCDIdentity] {
 
 func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 	return &validator[*infrav1.VCDClusterIdentity]{
-		kind: "VCDClusterIdentity",
+		kind: "VCDClusterIdentity", finalizer: infrav1.IdentityFinalizer,
 		spec: func(i *infrav1.VCDClusterIdentity) any { return i.Spec },
 		rules: func(i *infrav1.VCDClusterIdentity) field.ErrorList {
 			path := field.NewPath("spec")

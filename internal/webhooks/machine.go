@@ -20,7 +20,7 @@ var minDiskSize = resource.MustParse("1Gi")
 
 func machineValidator() *validator[*infrav1.VCDMachine] {
 	return &validator[*infrav1.VCDMachine]{
-		kind: "VCDMachine",
+		kind: "VCDMachine", finalizer: infrav1.MachineFinalizer,
 		spec: func(m *infrav1.VCDMachine) any { return m.Spec },
 		rules: func(m *infrav1.VCDMachine) field.ErrorList {
 			errs := machineSpecErrors(&m.Spec, field.NewPath("spec"))
@@ -39,6 +39,7 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 		spec: func(t *infrav1.VCDMachineTemplate) any { return t.Spec },
 		rules: func(t *infrav1.VCDMachineTemplate) field.ErrorList {
 			errs := machineSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+			errs = append(errs, switchesInTemplate(t, t.Spec.Template.ObjectMeta.Annotations)...)
 			return append(errs, recordedInTemplateErrors(t)...)
 		},
 		changes: func(ctx context.Context, _, t *infrav1.VCDMachineTemplate) (field.ErrorList, error) {

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func recordedErrors(m *infrav1.VCDMachine) field.ErrorList {
 		if !ok {
 			continue
 		}
-		at := field.NewPath("metadata", "annotations").Key(key)
+		at := annotationsPath.Key(key)
 		switch _, err := time.Parse(time.RFC3339, value); {
 		case key == infrav1.PoweredOnAnnotation && err != nil:
 			errs = append(errs, field.Invalid(at, value, "is no time: the controller writes it, leave it out"))
@@ -40,7 +41,7 @@ func recordedErrors(m *infrav1.VCDMachine) field.ErrorList {
 func recordedChangeErrors(before, m *infrav1.VCDMachine) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range recordedAnnotations {
-		at := field.NewPath("metadata", "annotations").Key(key)
+		at := annotationsPath.Key(key)
 		if was, had := before.Annotations[key]; had {
 			is, has := m.Annotations[key]
 			if has && was != is || !has && !movedAway(m) {
@@ -73,13 +74,13 @@ func addedProblem(m *infrav1.VCDMachine, key string) string {
 	return ""
 }
 
-// recordedInTemplateErrors refuses to give all machines of a template the identity of one VM.
+// recordedInTemplateErrors refuses to give all machines of a template the identity of one VM, or to declare the VMs of
+// all gone: they would be left in VCD.
 func recordedInTemplateErrors(t *infrav1.VCDMachineTemplate) field.ErrorList {
 	var errs field.ErrorList
-	for _, key := range recordedAnnotations {
+	for _, key := range append(slices.Clone(recordedAnnotations), infrav1.VMGoneAnnotation) {
 		if _, ok := t.Spec.Template.ObjectMeta.Annotations[key]; ok {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "metadata", "annotations").Key(key),
-				"identifies the VM of one machine: the controller writes it, leave it out"))
+			errs = append(errs, field.Forbidden(annotationsInTemplate.Key(key), "is of one machine: leave it out"))
 		}
 	}
 	return errs

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/topology"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -19,6 +20,8 @@ import (
 // validator is the policy of all kinds; a kind adds its rules.
 type validator[T client.Object] struct {
 	kind string
+	// finalizer is what a controller put on an object that existed before; empty: controllers put none.
+	finalizer string
 	// spec returns what is validated: an update that does not change it is always admitted.
 	spec func(obj T) any
 	// rules returns what is wrong with an object.
@@ -33,16 +36,25 @@ type validator[T client.Object] struct {
 
 var _ admission.Validator[*infrav1.VCDCluster] = &validator[*infrav1.VCDCluster]{}
 
-// ValidateCreate implements admission.Validator.
+// ValidateCreate implements admission.Validator. An object that existed before, on another management cluster or before
+// a restore, is admitted as it was: moves and restores keep its finalizer.
 func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
-	return v.warn(obj), v.invalid(obj, append(v.rules(obj), switchErrors(nil, obj)...))
+	warnings := v.warn(obj)
+	errs := append(v.rules(obj), switchErrors(nil, obj.GetAnnotations(), annotationsPath)...)
+	if v.finalizer == "" || !controllerutil.ContainsFinalizer(obj, v.finalizer) {
+		return warnings, v.invalid(obj, errs)
+	}
+	for _, err := range errs {
+		warnings = append(warnings, err.Error())
+	}
+	return warnings, nil
 }
 
 // ValidateUpdate implements admission.Validator. What was wrong before may stay: the rules of a newer release must not
 // stop the controllers from writing an object that an older one admitted. Of an object that is deleted only annotations
 // are validated.
 func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (admission.Warnings, error) {
-	errs := switchErrors(oldObj.GetAnnotations(), newObj)
+	errs := switchErrors(oldObj.GetAnnotations(), newObj.GetAnnotations(), annotationsPath)
 	if v.recorded != nil {
 		errs = append(errs, v.recorded(oldObj, newObj)...)
 	}
