@@ -42,3 +42,27 @@ func TestNamingTemplateThatGivesNoName(t *testing.T) {
 		})
 	}
 }
+
+func TestANameThatIsThereBeforeTheInstanceIDIsKept(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
+		m.Annotations = map[string]string{infrav1.VMNameAnnotation: "restored"}
+	})...)
+	w.Ready("cp-0")
+
+	m := w.VCDMachine("cp-0")
+	w.Expect(m.Annotations).To(HaveKeyWithValue(infrav1.VMNameAnnotation, "restored"), "admission would refuse another")
+	w.Expect(m.Annotations).To(HaveKeyWithValue(infrav1.InstanceIDAnnotation, string(m.UID)))
+	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "restored")))
+}
+
+func TestANameThatCannotBeThatOfAVMIsReported(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
+		m.Annotations = map[string]string{infrav1.VMNameAnnotation: "a;b"}
+	})...)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.VMNameInvalidReason)
+
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.PlacementReadyCondition)).
+		To(ContainSubstring(infrav1.VMNameAnnotation))
+}

@@ -91,10 +91,9 @@ func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 	if m.Annotations[infrav1.InstanceIDAnnotation] != "" && m.Annotations[infrav1.VMNameAnnotation] != "" {
 		return phases.Done, nil
 	}
-	name, err := s.vmName()
-	if err != nil {
-		return phases.Stop(infrav1.VMNameInvalidReason, "%v: correct spec.vmNamingTemplate in the VCDMachineTemplate",
-			err), nil
+	name, out := s.vmName()
+	if out != phases.Done {
+		return out, nil
 	}
 	before := m.DeepCopy()
 	if m.Annotations == nil {
@@ -113,11 +112,24 @@ func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-// vmName computes the name of the VM, which is its host name too: the same machine always gets the same name.
-func (s placer) vmName() (string, error) {
-	return vmname.Render(s.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
+// vmName returns the name of the VM, which is its host name too: one that the machine has already, be it without an
+// instance id, else the one that its template gives, which is always the same.
+func (s placer) vmName() (string, phases.Outcome) {
+	if name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]; name != "" {
+		if err := vmname.Check(name); err != nil {
+			return "", phases.Stop(infrav1.VMNameInvalidReason, "Annotation %s: %v: make the machine anew without it",
+				infrav1.VMNameAnnotation, err)
+		}
+		return name, phases.Done
+	}
+	name, err := vmname.Render(s.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
 		Cluster: s.cluster.Name, Machine: named(s.machine), VCDMachine: named(s.vcdMachine),
 	})
+	if err != nil {
+		return "", phases.Stop(infrav1.VMNameInvalidReason,
+			"%v: correct spec.vmNamingTemplate in the VCDMachineTemplate", err)
+	}
+	return name, phases.Done
 }
 
 func named(obj client.Object) vmname.Object {

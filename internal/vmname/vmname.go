@@ -108,7 +108,7 @@ func Render(text string, in Input) (string, error) {
 			return "", err
 		}
 	}
-	return name, check(name)
+	return name, Check(name)
 }
 
 func execute(text string, in Input) (string, error) {
@@ -170,8 +170,8 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// check returns why name cannot be that of a VM, a host and a Node.
-func check(name string) error {
+// Check returns why name cannot be that of a VM, a host and a Node.
+func Check(name string) error {
 	switch problems := validation.IsDNS1123Subdomain(name); {
 	case len(name) > MaxLength:
 		return fmt.Errorf("%q is longer than the %d characters of a host name", name, MaxLength)
