@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -383,7 +384,12 @@ func TestWithoutACloudControllerManagerNoRightIsWaitedFor(t *testing.T) {
 
 // TestAGatewayThatIsGoneTookItsLoadBalancers deletes the gateway of a cluster by force.
 func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
-	w := newBalanced(t)
+	model := vcdsim.K8sTenant()
+	vdc := &model.Orgs[1].VDCs[0]
+	another := vdc.EdgeGateways[0]
+	another.Name, another.Uplinks = "another", nil
+	vdc.EdgeGateways = append(slices.Clone(vdc.EdgeGateways), another)
+	w := controllertest.NewBalancedOn(t, model)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web",
 		&lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})

@@ -94,8 +94,8 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 	return a, s.observeRights(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
 }
 
-// LostGateway gathers the evidence that an edge gateway is gone. What grants access to it is the right to list the edge
-// gateways of the organization, its home.
+// LostGateway gathers the evidence that an edge gateway is gone. Its home is the set of all that the user is shown:
+// another one, or the rights by which all are.
 func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence, error) {
 	var a Absence
 	var err error
@@ -108,13 +108,35 @@ func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence,
 	if a.Listed = err == nil; a.Listed {
 		return a, nil
 	}
-	_, a.HomeShown = errors.AsType[*LookupError](err)
+	if _, unlisted := errors.AsType[*LookupError](err); unlisted {
+		a.HomeShown, err = s.seesGateways(ctx, id)
+	}
 	if _, err = shown(err); err != nil {
 		return a, wrapped(err, "listing", "edge gateways")
 	}
 	err = s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
 	a.ScopeShown, a.ScopeGone = a.ScopeShown || a.ScopeGone, false // a gateway of a VDC group survives its VDC
 	return a, err
+}
+
+// seesGateways reports whether another edge gateway than one can be read, or all are shown to the user.
+func (s *Session) seesGateways(ctx context.Context, lost string) (bool, error) {
+	var page struct {
+		Values []wireGateway `json:"values"`
+	}
+	if err := s.getJSON(ctx, gatewaysPage, params("page", "1", "pageSize", "2"), &page); err != nil {
+		return false, err
+	}
+	for _, other := range page.Values {
+		if other.ID == lost {
+			return false, nil
+		}
+		_, err := s.Gateways.Gateway(ctx, other.ID)
+		if seen, err := shown(err); seen || err != nil {
+			return seen, err
+		}
+	}
+	return s.holds(ctx, rightSeesAll, rightSeesGateways)
 }
 
 // allDeleted reports whether the log shows of each URN that it was deleted; false without URNs.
@@ -222,23 +244,27 @@ func (s *Session) findMarked(ctx context.Context, lost Lost) (VApp, error) {
 
 // observeLog asks what VCD's log has of the VM and its vApp.
 func (s *Session) observeLog(ctx context.Context, lost Lost, a *Absence) error {
-	ids := slices.DeleteFunc([]string{lost.ID, lost.VApp}, func(id string) bool { return id == "" })
-	if lost.ID == "" || len(ids) == 0 {
-		return nil
+	for _, id := range []string{lost.ID, lost.VApp} {
+		if lost.ID == "" || id == "" {
+			continue
+		}
+		tasks, err := s.log(ctx, id)
+		if err != nil {
+			return err
+		}
+		a.Deleted = a.Deleted || slices.ContainsFunc(tasks, Task.deletes)
+		a.Logged = a.Logged || slices.ContainsFunc(tasks, func(t Task) bool { return t.Owner == lost.ID })
 	}
-	tasks, err := s.log(ctx, ids...)
-	a.Deleted = slices.ContainsFunc(tasks, Task.deletes)
-	a.Logged = slices.ContainsFunc(tasks, func(t Task) bool { return t.Owner == lost.ID })
-	return err
+	return nil
 }
 
-// log returns the tasks of objects; none if VCD does not show tasks to the user.
-func (s *Session) log(ctx context.Context, ids ...string) ([]Task, error) {
-	tasks, err := s.Tasks.History(ctx, ids...)
+// log returns the tasks of an object; none if VCD does not show tasks to the user.
+func (s *Session) log(ctx context.Context, id string) ([]Task, error) {
+	tasks, err := s.Tasks.History(ctx, id)
 	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrForbidden) {
 		return nil, nil
 	}
-	return tasks, wrapped(err, "reading the tasks of", ids[0])
+	return tasks, wrapped(err, "reading the tasks of", id)
 }
 
 // observeSiblings asks for other VMs of the cluster until one is shown.

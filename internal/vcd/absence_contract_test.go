@@ -2,6 +2,7 @@ package vcd_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -19,9 +20,9 @@ type lostSite struct {
 	own, other vcd.VApp
 }
 
-func newLostSite(t *testing.T) *lostSite {
+func newLostSite(t *testing.T, mods ...func(*vcdsim.Config)) *lostSite {
 	t.Helper()
-	to := newTarget(t)
+	to := newTarget(t, mods...)
 	simOnly(t, to)
 	s := &lostSite{target: to, session: to.session(t)}
 	s.own = s.compose(t, "own", "lost-0", "lost-1")
@@ -218,6 +219,14 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 	}
 }
 
+// withSecondGateway gives the first VDC another edge gateway.
+func withSecondGateway(c *vcdsim.Config) {
+	vdc := &c.Model.Orgs[1].VDCs[0]
+	second := vdc.EdgeGateways[0]
+	second.Name, second.Uplinks = "second", nil
+	vdc.EdgeGateways = append(slices.Clone(vdc.EdgeGateways), second)
+}
+
 func TestEvidenceOfALostGateway(t *testing.T) {
 	const list = "GET /cloudapi/1.0.0/edgeGateways"
 	remove := func(s *lostSite, id string) {
@@ -225,33 +234,50 @@ func TestEvidenceOfALostGateway(t *testing.T) {
 	}
 	tests := []struct {
 		name string
+		user string
 		do   func(*lostSite, string)
 		want vcd.Absence
 	}{
-		{"a gateway that is there", func(*lostSite, string) {}, vcd.Absence{Shown: true}},
-		{"one that is gone", remove, vcd.Absence{ScopeShown: true, HomeShown: true}},
-		{"one of which VCD shows none to the user", func(s *lostSite, _ string) {
+		{"a gateway that is there", "capvcd", func(*lostSite, string) {}, vcd.Absence{Shown: true}},
+		{
+			"one that is gone, while another is shown", "capvcd", remove,
+			vcd.Absence{ScopeShown: true, HomeShown: true},
+		},
+		{"one of which VCD shows none to the user", "capvcd", func(s *lostSite, _ string) {
 			s.sim.Faults().Add(vcdsim.Fault{Operation: list + "*", Status: http.StatusForbidden})
 		}, vcd.Absence{ScopeShown: true}},
-		{"one in a VDC that is not shown", func(s *lostSite, id string) {
+		{"one that is gone with all others", "capvcd", removeAll, vcd.Absence{ScopeShown: true}},
+		{
+			"one that is gone with all others, and the user sees all", "admin", removeAll,
+			vcd.Absence{ScopeShown: true, HomeShown: true},
+		},
+		{"one in a VDC that is not shown", "capvcd", func(s *lostSite, id string) {
 			remove(s, id)
 			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
 		}, vcd.Absence{HomeShown: true}},
-		{"one that is listed and cannot be read", func(s *lostSite, _ string) {
+		{"one that is listed and cannot be read", "capvcd", func(s *lostSite, _ string) {
 			s.sim.Faults().Add(vcdsim.Fault{Operation: list, Status: http.StatusForbidden, Count: 1})
 		}, vcd.Absence{Listed: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, s := NewWithT(t), newLostSite(t)
+			g, s := NewWithT(t), newLostSite(t, withSecondGateway)
 			id := vcdsim.URN("gateway", s.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
 			tt.do(s, id)
+			s.config.Credentials.Username = tt.user
 
-			absence, err := s.session.LostGateway(t.Context(), s.vdc, id)
+			absence, err := s.target.session(t).LostGateway(t.Context(), s.vdc, id)
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(absence).To(Equal(tt.want))
 		})
+	}
+}
+
+// removeAll removes all edge gateways of the organization.
+func removeAll(s *lostSite, _ string) {
+	for _, gateway := range s.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways {
+		s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(vcdsim.URN("gateway", gateway.ID)) })
 	}
 }
 

@@ -2,14 +2,10 @@ package vcd
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
-
-// maxDiskPages bounds how many pages of disks are read: a server that always offers another one stops us here.
-const maxDiskPages = 100
 
 // A NamedDisk is an independent disk of a VDC.
 type NamedDisk struct {
@@ -22,27 +18,21 @@ type NamedDisk struct {
 // Disks are the independent disks of VDCs.
 type Disks struct{ *client }
 
-// NamedDisks lists the independent disks of a VDC, of all owners.
+// NamedDisks lists the independent disks of a VDC that the user is shown.
 func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
-	var disks []NamedDisk
-	for page := 1; page <= maxDiskPages; page++ {
-		var found types.QueryResultRecordsType
-		if err := d.queryPage(ctx, "disk", allOf(term{"vdc", vdc.ID}), page, "name",
-			&found); err != nil {
-			return nil, fmt.Errorf("listing disks of VDC %s: %w", vdc.Name, err)
-		}
-		records := both(found.DiskRecord, found.AdminDiskRecord)
-		for _, r := range records {
-			disks = append(disks, NamedDisk{
-				Ref: Ref{ID: urnOf(kindDisk, r.HREF), Name: r.Name}, Description: r.Description,
-				Attached: r.IsAttached || r.AttachedVmCount > 0,
-			})
-		}
-		if len(disks) >= int(found.Total) || len(records) == 0 {
-			break
-		}
+	records, err := queryAll(ctx, d.client, "disk", "disks", allOf(term{"vdc", vdc.ID}), "name",
+		func(r *types.DiskRecordType) string { return r.HREF },
+		func(found *types.QueryResultRecordsType) (tenant, provider []*types.DiskRecordType) {
+			return found.DiskRecord, found.AdminDiskRecord
+		})
+	disks := make([]NamedDisk, 0, len(records))
+	for _, r := range records {
+		disks = append(disks, NamedDisk{
+			Ref: Ref{ID: urnOf(kindDisk, r.HREF), Name: r.Name}, Description: r.Description,
+			Attached: r.IsAttached || r.AttachedVmCount > 0,
+		})
 	}
-	return disks, nil
+	return disks, wrapped(err, "listing disks of VDC", vdc.Name)
 }
 
 // DeleteNamedDisk starts deleting an independent disk, which must not be attached. What is on it is lost.

@@ -19,7 +19,7 @@ func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, erro
 		var page struct {
 			Values []wireGateway `json:"values"`
 		}
-		if err := g.getJSON(ctx, "/cloudapi/1.0.0/edgeGateways",
+		if err := g.getJSON(ctx, gatewaysPage,
 			params("page", "1", "pageSize", "32", "filter", jsonFilter(by)), &page); err != nil {
 			return Ref{}, fmt.Errorf("looking up edge gateway %s: %w", nameOrURN, err)
 		}

@@ -7,7 +7,10 @@ import (
 	"strings"
 )
 
-const gatewaysPath = "/cloudapi/1.0.0/edgeGateways/"
+const (
+	gatewaysPage = "/cloudapi/1.0.0/edgeGateways"
+	gatewaysPath = gatewaysPage + "/"
+)
 
 // A Realization says how far NSX has made what VCD was asked for.
 type Realization string
@@ -190,7 +193,8 @@ type wireUsed struct {
 	Network  *wireRef `json:"networkRef"`
 }
 
-func (w wireUsed) id() string { return refOf(w.Network).ID + " " + w.Address + " " + w.Category }
+// id is empty: several uses of an address have lines that are the same.
+func (wireUsed) id() string { return "" }
 
 // UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to
 // view gateways.

@@ -9,26 +9,23 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// History returns the tasks of all users on objects, given by URN, from VCD's log, as far as the user may see them and
+// History returns the tasks of all users on an object, given by URN, from VCD's log, as far as the user may see them and
 // VCD has not dropped them yet. Why a task failed is not among it.
-func (ts *Tasks) History(ctx context.Context, ids ...string) ([]Task, error) {
-	terms := make([]term, len(ids))
-	for i, id := range ids {
-		terms[i] = term{"object", id}
-	}
-	var found types.QueryResultRecordsType
-	if err := ts.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
-		return nil, err
-	}
-	var tasks []Task
-	for _, record := range both(found.TaskRecord, found.AdminTaskRecord) {
+func (ts *Tasks) History(ctx context.Context, id string) ([]Task, error) {
+	records, err := queryAll(ctx, ts.client, "task", "tasks", allOf(term{"object", id}), "startDate",
+		func(r *types.QueryResultTaskRecordType) string { return r.HREF },
+		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultTaskRecordType) {
+			return found.TaskRecord, found.AdminTaskRecord
+		})
+	tasks := make([]Task, 0, len(records))
+	for _, record := range records {
 		tasks = append(tasks, Task{
 			ID: urnOf(kindTask, record.HREF), Operation: record.Name, Owner: urnOf("", record.Object),
 			State:    taskState(record.Status),
 			Progress: record.Progress, Started: parseTime(record.StartDate), Ended: parseTime(record.EndDate),
 		})
 	}
-	return tasks, nil
+	return tasks, err
 }
 
 // deletions are the operations that delete a VM or a vApp, by the kind of what they work on. Others that delete, such

@@ -31,7 +31,7 @@ func (l listing) query(page int) string {
 		"filter", filter)
 }
 
-// An item is something that stands in a list.
+// An item is something that stands in a list. Its id is empty if several items may be the same.
 type item interface{ id() string }
 
 // listAll reads all pages of a list.
@@ -109,10 +109,11 @@ func twice[T any](what string, read func() (items []T, complete bool, err error)
 // unseen records items and reports whether none was there before.
 func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
 	for _, item := range items {
-		if seen[id(item)] {
+		key := id(item)
+		if key != "" && seen[key] {
 			return false
 		}
-		seen[id(item)] = true
+		seen[key] = true
 	}
 	return true
 }

@@ -34,7 +34,9 @@ func (w wireAllocated) id() string { return w.Address + " " + w.Type + " " + ref
 // HostsBehind lists the addresses that are in use on the routed networks of an edge gateway: of the gateway itself, and
 // of all VMs, also those that the user may not see. It takes the right to view networks of VDCs.
 func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddress, error) {
-	all, err := listAll[wireNetwork](ctx, n.client, listing{path: networksPath, what: "networks", size: networksPage})
+	all, err := listAll[wireNetwork](ctx, n.client, listing{
+		path: networksPath, what: "networks", sort: "name", size: networksPage,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddre
 		}
 		allocated, err := listAll[wireAllocated](ctx, n.client, listing{
 			path: networksPath + "/" + url.PathEscape(doc.ID) + "/allocatedIpAddresses", what: "allocated addresses",
-			of: " of network " + doc.Name, size: networksPage,
+			of: " of network " + doc.Name, sort: "ipAddress", size: networksPage,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("reading what uses network %s: %w", doc.Name, err)

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
-
-// maxPolicyPages bounds how many pages of policies are read: a server that always offers another one stops us here.
-const maxPolicyPages = 50
 
 // A computePolicy is a VM policy of a VDC of either kind.
 type computePolicy struct {
@@ -64,7 +60,7 @@ func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing
 			return v.policies(ctx, vdc)
 		})
 		if err != nil {
-			return Policy{}, fmt.Errorf("listing VM policies of VDC %s: %w", vdc.Name, err)
+			return Policy{}, err
 		}
 		found, err := choosePolicy(all, kind, other, nameOrURN, in, sizing)
 		if err == nil || !cached {
@@ -96,30 +92,21 @@ func choosePolicy(all []computePolicy, kind, other, nameOrURN, in string, sizing
 	return byID[ref.ID], err
 }
 
+type wirePolicy struct{ types.VdcComputePolicyV2 }
+
+func (w wirePolicy) id() string { return w.ID }
+
+func (w *wirePolicy) policy() computePolicy {
+	ref := Ref{ID: w.ID, Name: w.Name}
+	return computePolicy{Policy{ref, number(w.CPUCount), number(w.Memory)}, w.IsSizingOnly}
+}
+
 // policies lists the policies of a VDC, of both kinds: one call serves all look-ups of either.
 func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
-	path := "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies"
-	var all []computePolicy
-	for page := 1; page <= maxPolicyPages; page++ {
-		var found struct {
-			Total  int                         `json:"resultTotal"`
-			Values []*types.VdcComputePolicyV2 `json:"values"`
-		}
-		if err := v.getJSON(ctx, path, params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize)),
-			&found); err != nil {
-			return nil, err
-		}
-		for _, p := range found.Values {
-			all = append(all, computePolicy{
-				Policy: Policy{Ref: Ref{ID: p.ID, Name: p.Name}, CPUs: number(p.CPUCount), MemoryMiB: number(p.Memory)},
-				sizing: p.IsSizingOnly,
-			})
-		}
-		if len(all) >= found.Total || len(found.Values) == 0 {
-			return all, nil
-		}
-	}
-	return all, nil
+	return listAs(ctx, v.client, listing{
+		path: "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies", what: "VM policies",
+		of: " of VDC " + vdc.Name, sort: "name",
+	}, (*wirePolicy).policy)
 }
 
 func number(n *int) int64 {

@@ -80,14 +80,26 @@ func both[T any](tenant, provider []*T) []*T {
 	return tenant
 }
 
+// queryAll asks the query service for all records of a kind that a filter matches, page by page in the order of a field;
+// what they are is for messages.
+func queryAll[T any](ctx context.Context, c *client, kind, what, filter, sortBy string, hrefOf func(*T) string,
+	of func(*types.QueryResultRecordsType) (tenant, provider []*T),
+) ([]*T, error) {
+	id := func(r *T) string { return uuidOf(hrefOf(r)) }
+	return complete(what, id, func(page int) ([]*T, int, error) {
+		var found types.QueryResultRecordsType
+		err := c.queryPage(ctx, kind, filter, page, sortBy, &found)
+		return both(of(&found)), int(found.Total), err
+	})
+}
+
 // queryVMs asks for all VM records that a filter matches.
 func (i *Inventory) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
-	id := func(r *types.QueryResultVMRecordType) string { return uuidOf(r.HREF) }
-	return complete("VMs", id, func(page int) ([]*types.QueryResultVMRecordType, int, error) {
-		var found types.QueryResultRecordsType
-		err := i.queryPage(ctx, "vm", filter, page, "name", &found)
-		return both(found.VMRecord, found.AdminVMRecord), int(found.Total), err
-	})
+	return queryAll(ctx, i.client, "vm", "VMs", filter, "name",
+		func(r *types.QueryResultVMRecordType) string { return r.HREF },
+		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultVMRecordType) {
+			return found.VMRecord, found.AdminVMRecord
+		})
 }
 
 // parseTime reads a time as VCD writes it; the zero time if there is none.

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
@@ -103,14 +105,16 @@ func (c *client) setTenant(ctx context.Context, what call, header http.Header) e
 	return nil
 }
 
-// orgID finds the URN of the organisation that a provider's session works in.
+// orgID finds the URN of the organisation that a provider's session works in. Without it no call can be made, so that it
+// is missing, or hidden, is no evidence about what the call was for.
 func (c *client) orgID(ctx context.Context) (string, error) {
 	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
 		if err := checkName("organization", c.config.Org, ""); err != nil {
-			return "", err
+			return "", &connectionError{ErrInvalid, err.Error()}
 		}
 		var found types.QueryResultRecordsType
-		if err := c.queryPage(ctx, "organization", allOf(term{"name", c.config.Org}), 1, "", &found); err != nil {
+		err := c.queryPage(ctx, "organization", allOf(term{"name", c.config.Org}), 1, "", &found)
+		if err != nil && !errors.Is(err, ErrForbidden) {
 			return "", fmt.Errorf("looking up organization %s: %w", c.config.Org, err)
 		}
 		for _, record := range found.OrgRecord {
@@ -118,7 +122,9 @@ func (c *client) orgID(ctx context.Context) (string, error) {
 				return urnOf(kindOrg, record.HREF), nil
 			}
 		}
-		return "", &LookupError{Kind: "organization", Name: c.config.Org, Err: ErrNotFound}
+		return "", &connectionError{
+			ErrInvalid, "organization " + c.config.Org + " does not exist or may not be seen by this user",
+		}
 	})
 }
 
@@ -146,11 +152,15 @@ func (c *client) start(ctx context.Context, method, path, contentType string, co
 	if err != nil {
 		return Task{}, err
 	}
-	var t types.Task
-	if err := decodeXML(got.body, &t); err != nil {
+	var doc types.Task
+	if err := decodeXML(got.body, &doc); err != nil {
 		return Task{}, err
 	}
-	return taskFrom(&t), nil
+	t := taskFrom(&doc)
+	if t.ID == "" {
+		return Task{}, errNoTask
+	}
+	return t, nil
 }
 
 // startJSON makes a call of the JSON API that starts a task. Once it has ended, the task names what it worked on: what
@@ -164,13 +174,21 @@ func (c *client) startJSON(ctx context.Context, method, path string, content any
 	if id := urnOf(kindTask, location); id != "" && strings.Contains(location, "/task/") {
 		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
 	}
-	// VCD did it at once.
 	var made struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(got.body, &made) // an answer may be empty
+	switch {
+	case !slices.Contains(doneAtOnce, got.status):
+		return Task{}, errNoTask
+	case len(bytes.TrimSpace(got.body)) == 0:
+	case decodeJSON(got.body, &made) != nil:
+		return Task{}, errNotJSON
+	}
 	return Task{State: TaskSucceeded, Owner: made.ID}, nil
 }
+
+// doneAtOnce are the answers to calls that start no task.
+var doneAtOnce = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
 
 func encodeXML(what any) ([]byte, error) {
 	body, err := xml.Marshal(what)
@@ -209,6 +227,8 @@ func decodeJSON(body []byte, into any) error {
 var (
 	errNotXML  = &connectionError{ErrUnavailable, "the answer is not XML of VCD"}
 	errNotJSON = &connectionError{ErrUnavailable, "the answer is not JSON of VCD"}
+	// errNoTask says nothing of what was asked for: it may have been started.
+	errNoTask = &connectionError{ErrUnavailable, "the answer names no task of VCD"}
 )
 
 // params writes a query string in the given order: names and values alternate, values are written as they are.

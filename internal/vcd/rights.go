@@ -14,6 +14,8 @@ const (
 	rightSeesVDCs = "Organization vDC: View"
 	// rightSeesUnsharedVDCs shows also the VDCs that are shared with other users only.
 	rightSeesUnsharedVDCs = "Access All Organization VDCs"
+	// rightSeesGateways shows edge gateways.
+	rightSeesGateways = "Organization vDC Gateway: View"
 )
 
 // RightConsolidate is the right to consolidate VMs, as VCD's API names it.
@@ -57,7 +59,7 @@ func (c *client) rights(ctx context.Context) (heldRights, error) {
 	for _, role := range current.Roles {
 		of, err := listAll[wireRef](ctx, c, listing{
 			path: "/cloudapi/1.0.0/roles/" + url.PathEscape(role.ID) + "/rights", what: "rights",
-			of: " of role " + role.Name,
+			of: " of role " + role.Name, sort: "name",
 		})
 		if err != nil {
 			return heldRights{}, readable(err)

@@ -54,7 +54,10 @@ func (ts *Tasks) Follow(key string, t Task, wake func()) {
 }
 
 func (ts *Tasks) follow(f *followedTask) {
-	if f.task.State == "" {
+	switch {
+	case f.task.ID == "" && f.task.State != TaskSucceeded:
+		f.task.State = TaskUnknown // It cannot be asked for, and would spoil the query for all others.
+	case f.task.State == "":
 		f.task.State = TaskRunning
 	}
 	ts.mu.Lock()
