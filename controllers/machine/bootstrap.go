@@ -276,11 +276,11 @@ func (s injection) clear(ctx context.Context) (phases.Outcome, error) {
 	switch {
 	case !guestinfo.Redacted(vm.ExtraConfig):
 	case vm.ExtraConfig[guestinfo.KeyMetadata] == "":
-		return phases.Unsure(inventoryEvery, infrav1.ExtraConfigHiddenReason, "VCD does not show the extra "+
+		return s.failed(stepClear, phases.Unsure(0, infrav1.ExtraConfigHiddenReason, "VCD does not show the extra "+
 			"configuration of VM %s, in which bootstrap data may still be: grant the user of the identity the right "+
-			"to see it", vm.Name), nil
+			"to see it", vm.Name)), nil
 	default:
-		s.noteRemoved()
+		s.noteRemoved(vm)
 		return phases.Done, nil
 	}
 	if len(vm.Tasks) > 0 {
@@ -297,10 +297,10 @@ func (s injection) clear(ctx context.Context) (phases.Outcome, error) {
 	})
 }
 
-// noteRemoved notes that the VM shows no bootstrap data.
-func (s injection) noteRemoved() {
+// noteRemoved notes that a VM that was just read shows no bootstrap data.
+func (s injection) noteRemoved(vm vcd.VM) {
 	value := "true"
-	if s.isOff() {
+	if vm.Status == vcd.StatusPoweredOff {
 		value = removedWhileOff
 	}
 	notes.Set(s.vcdMachine, infrav1.BootstrapDataRemovedAnnotation, value)

@@ -367,7 +367,7 @@ func TestAVMThatIsShownOffAndMayNotBePoweredOnIsNotReady(t *testing.T) {
 	t.Parallel()
 	for name, operation := range map[string]string{
 		"the right to power on is missing": powerOnCall,
-		"its details may not be read":      "GET /api/vApp/vm",
+		"its details may not be read":      readVMCall,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0", powersOn)...)

@@ -84,8 +84,30 @@ func TestExtraConfigThatIsNotShownIsNotWithoutBootstrapData(t *testing.T) {
 	w.Expect(conditions.IsUnknown(m, infrav1.BootstrapDataRemovedCondition)).To(BeTrue())
 	w.Expect(m.Annotations).NotTo(HaveKey(infrav1.BootstrapDataRemovedAnnotation))
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.ExtraConfigHiddenReason)))
+	w.Sim.ResetCounters()
+	for range 3 {
+		_, err := w.ReconcileMachine("cp-0")
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	w.Expect(w.Sim.Counters()[readVMCall]).To(BeZero(), "it is not read in each pass")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").ExtraConfig = shown })
+	skipAhead(w)
 	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
+}
+
+func TestBootstrapDataIsNotRemovedForGoodWhileTheVMRuns(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	leftInPeace(w, "cp-0")
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("cp-0")) })
+	off := passAt(w, machine.InventoryEvery, "cp-0")
+	w.Expect(conditions.GetReason(off, infrav1.PoweredOnCondition)).To(Equal(infrav1.VMPoweredOffReason))
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("cp-0")) })
+
+	nodeOf(w, "cp-0")
+	m := passAt(w, machine.InventoryEvery, "cp-0") // with an inventory in which the VM is still off
+
+	w.Expect(conditions.GetReason(m, infrav1.PoweredOnCondition)).To(Equal(infrav1.VMPoweredOffReason))
+	w.Expect(m.Annotations).To(HaveKeyWithValue(infrav1.BootstrapDataRemovedAnnotation, "true"))
 }
 
 func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {
