@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -254,7 +255,7 @@ const removedWhileOff = "PoweredOff"
 // VM. The guest removes it itself; if it did not, or if it is back when the VM is off, we do.
 func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Outcome, error) {
 	switch removed := s.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation]; {
-	case removed == removedWhileOff, removed != "" && !s.injection.isOff():
+	case removed == removedWhileOff, removed != "" && !s.injection.isOff() && !s.injection.bootedSince(removed):
 		return phases.Done, nil
 	case s.vm.row == nil || s.machine == nil || !s.machine.Status.NodeRef.IsDefined():
 		return phases.Wait(0, infrav1.WaitingForNodeReason, "Waiting for the guest to become a Node"), nil
@@ -299,11 +300,26 @@ func (s injection) clear(ctx context.Context) (phases.Outcome, error) {
 
 // noteRemoved notes that a VM that was just read shows no bootstrap data.
 func (s injection) noteRemoved(vm vcd.VM) {
-	value := "true"
+	value := cmp.Or(s.bootID(), "true")
 	if vm.Status == vcd.StatusPoweredOff {
 		value = removedWhileOff
 	}
 	notes.Set(s.vcdMachine, infrav1.BootstrapDataRemovedAnnotation, value)
+}
+
+// bootedSince reports whether the guest booted since bootstrap data was noted as removed. VCD's inventory does not show
+// that a VM was powered off and on again, and what the guest changed is lost by that.
+func (s injection) bootedSince(noted string) bool {
+	now := s.bootID()
+	return now != "" && now != noted
+}
+
+// bootID identifies the boot of the machine's Node; empty if it is not known.
+func (s injection) bootID() string {
+	if s.machine == nil || s.machine.Status.NodeInfo == nil {
+		return ""
+	}
+	return s.machine.Status.NodeInfo.BootID
 }
 
 // recheck forgets that the bootstrap data was removed if a VM that was read shows it again, as after a power cycle.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,6 +96,31 @@ func TestExtraConfigThatIsNotShownIsNotWithoutBootstrapData(t *testing.T) {
 	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
 }
 
+// booted sets the boot id of the Node of a machine, which Cluster API copies to the Machine.
+func booted(w *controllertest.Env, name, id string) {
+	m := &clusterv1.Machine{}
+	w.Expect(w.Client.Get(w.Ctx, keyOf(name), m)).To(Succeed())
+	m.Status.NodeInfo = &corev1.NodeSystemInfo{BootID: id}
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+}
+
+func TestABootCostsOneReadOfTheVM(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	leftInPeace(w, "cp-0")
+	nodeOf(w, "cp-0")
+	w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
+	w.Sim.ResetCounters()
+
+	booted(w, "cp-0", "first")
+	for range 3 {
+		_, err := w.ReconcileMachine("cp-0")
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+
+	w.Expect(w.Sim.Counters()[readVMCall]).To(Equal(1))
+	w.ExpectSettled("cp-0")
+}
+
 func TestBootstrapDataIsNotRemovedForGoodWhileTheVMRuns(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	leftInPeace(w, "cp-0")
@@ -131,12 +157,17 @@ func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {
 			w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs++ })
 			w.Sim.Edit(back)
 		}},
+		{"after a power cycle that the inventory did not show", func(w *controllertest.Env) {
+			w.Sim.Edit(back)
+			booted(w, "cp-0", "second")
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 			leftInPeace(w, "cp-0")
 			nodeOf(w, "cp-0")
+			booted(w, "cp-0", "first")
 			w.EventuallyMachine("cp-0", infrav1.BootstrapDataRemovedCondition, infrav1.ReadyReason)
 
 			tt.again(w)
