@@ -9,8 +9,8 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// History returns the tasks of all users on an object, given by URN, from VCD's log, as far as the user may see them and
-// VCD has not dropped them yet. Why a task failed is not among it.
+// History returns the tasks of all users on an object, given by URN, from VCD's log, as far as the user may see them
+// and VCD has not dropped them yet. Why a task failed is not among it.
 func (ts *Tasks) History(ctx context.Context, id string) ([]Task, error) {
 	records, err := queryAll(ctx, ts.client, "task", "tasks", allOf(term{"object", id}), "startDate",
 		func(r *types.QueryResultTaskRecordType) string { return r.HREF },

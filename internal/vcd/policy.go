@@ -96,7 +96,7 @@ type wirePolicy struct{ types.VdcComputePolicyV2 }
 
 func (w wirePolicy) id() string { return w.ID }
 
-func (w *wirePolicy) policy() computePolicy {
+func policyFrom(w *wirePolicy) computePolicy {
 	ref := Ref{ID: w.ID, Name: w.Name}
 	return computePolicy{Policy{ref, number(w.CPUCount), number(w.Memory)}, w.IsSizingOnly}
 }
@@ -106,7 +106,7 @@ func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
 	return listAs(ctx, v.client, listing{
 		path: "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies", what: "VM policies",
 		of: " of VDC " + vdc.Name, sort: "name",
-	}, (*wirePolicy).policy)
+	}, policyFrom)
 }
 
 func number(n *int) int64 {

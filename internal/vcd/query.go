@@ -80,8 +80,8 @@ func both[T any](tenant, provider []*T) []*T {
 	return tenant
 }
 
-// queryAll asks the query service for all records of a kind that a filter matches, page by page in the order of a field;
-// what they are is for messages.
+// queryAll asks the query service for all records of a kind that a filter matches, page by page in the order of a
+// field; what they are is for messages.
 func queryAll[T any](ctx context.Context, c *client, kind, what, filter, sortBy string, hrefOf func(*T) string,
 	of func(*types.QueryResultRecordsType) (tenant, provider []*T),
 ) ([]*T, error) {

@@ -105,7 +105,7 @@ func (c *client) setTenant(ctx context.Context, what call, header http.Header) e
 	return nil
 }
 
-// orgID finds the URN of the organisation that a provider's session works in. Without it no call can be made, so that it
+// orgID finds the URN of the organisation that a provider's session works in. Without it no call can be made: that it
 // is missing, or hidden, is no evidence about what the call was for.
 func (c *client) orgID(ctx context.Context) (string, error) {
 	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
