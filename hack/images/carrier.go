@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
 )
 
 // What a container service extension expects of an image that carries the manifests of a cloud controller manager into
@@ -82,7 +84,7 @@ func (b build) carrier(ctx context.Context) ([]content, error) {
 			title: "Manifests of the cloud controller manager for VMware Cloud Director",
 			description: "Carries the manifests into sites without internet, where a container service extension " +
 				"reads them.",
-			arch: arch, entrypoint: []string{"/bin/sh"}, layers: []tree{{files: files}},
+			arch: arch, entrypoint: []string{"/bin/sh"}, layers: []pack.Tree{{Files: files}},
 		}
 		if c.sbom, err = b.carrierSBOM(c, template); err != nil {
 			return nil, err

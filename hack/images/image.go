@@ -4,72 +4,33 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
 )
 
 // A content is one image for one architecture, before it is packed.
 type content struct {
 	title, description      string
 	arch                    string
-	layers                  []tree
+	layers                  []pack.Tree
 	entrypoint, args, ports []string
 	sbom                    []byte
 }
 
 // pack makes the image.
 func (b build) pack(c content) (v1.Image, error) {
-	ports := map[string]struct{}{}
-	for _, port := range c.ports {
-		ports[port] = struct{}{}
-	}
-	created := v1.Time{Time: b.created.UTC()}
-	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
-		types.OCIConfigJSON), &v1.ConfigFile{
-		Architecture: c.arch, OS: "linux", Created: created, RootFS: v1.RootFS{Type: "layers"},
-		Config: v1.Config{
-			User: user, Entrypoint: c.entrypoint, Cmd: c.args, ExposedPorts: ports, WorkingDir: "/",
-			Env: []string{"PATH=/"}, Labels: b.labels(c.title, c.description),
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("writing the configuration of %s: %w", c.title, err)
-	}
-	for _, t := range c.layers {
-		raw, err := t.tar(b.created.UTC())
-		if err != nil {
-			return nil, err
-		}
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader(raw)),
-				nil
-		},
-			tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
-		if err != nil {
-			return nil, fmt.Errorf("packing a layer of %s: %w", c.title, err)
-		}
-		if image, err = mutate.Append(image,
-			mutate.Addendum{
-				Layer:   layer,
-				History: v1.History{Created: created, CreatedBy: "make images"},
-			}); err != nil {
-			return nil, fmt.Errorf("adding a layer to %s: %w", c.title, err)
-		}
-	}
-	return runnable{image}, nil
+	return pack.Image{
+		Name: c.title, Arch: c.arch, User: user, Path: "/", CreatedBy: "make images", Created: b.created,
+		Labels: b.labels(c.title, c.description), Entrypoint: c.entrypoint, Args: c.args, Ports: c.ports, Layers: c.layers,
+	}.Pack()
 }
-
-// A runnable is an image that the index calls no artifact: to the library everything with a configuration is one.
-type runnable struct{ v1.Image }
-
-func (runnable) ArtifactType() (string, error) { return "", nil }
 
 // index gathers the images of all architectures and, for each, its bill of materials. The bills are in the index,
 // marked as builders mark attestations, so that whatever copies the image copies them too and nothing takes them for an

@@ -12,7 +12,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
 )
 
 func main() {
@@ -31,6 +35,10 @@ func main() {
 		"write no archives, but the files of one image to this folder (for the Dockerfile)")
 	flag.StringVar(&only.program, "program", "manager", "with --rootfs: manager, cpi or vcdsim")
 	flag.StringVar(&only.arch, "arch", runtime.GOARCH, "with --rootfs: the architecture")
+	flag.Func("programs", "archives of these only, separated by commas: manager, cpi, vcdsim (default all, and the carrier)",
+		split(&b.only))
+	flag.Func("architectures", "for these only, separated by commas (default "+strings.Join(architectures(), ",")+")",
+		split(&b.architectures))
 	flag.Parse()
 	b.created = time.Unix(epoch, 0)
 	run := b.run
@@ -44,6 +52,14 @@ func main() {
 	}
 }
 
+// split reads a list.
+func split(to *[]string) func(string) error {
+	return func(list string) error {
+		*to = strings.Split(list, ",")
+		return nil
+	}
+}
+
 // run builds every image and tells its name, digest and archive.
 func (b build) run(ctx context.Context, out io.Writer) error {
 	if err := b.check(); err != nil {
@@ -53,6 +69,9 @@ func (b build) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("making the folder for archives: %w", err)
 	}
 	for _, p := range programs() {
+		if b.only != nil && !slices.Contains(b.only, p.name) {
+			continue
+		}
 		contents, err := b.program(ctx, p)
 		if err != nil {
 			return err
@@ -60,6 +79,9 @@ func (b build) run(ctx context.Context, out io.Writer) error {
 		if err := b.write(p.image, contents, out); err != nil {
 			return err
 		}
+	}
+	if b.only != nil {
+		return nil
 	}
 	contents, err := b.carrier(ctx)
 	if err != nil {
@@ -71,7 +93,7 @@ func (b build) run(ctx context.Context, out io.Writer) error {
 // program packs what is the program's for all architectures.
 func (b build) program(ctx context.Context, p program) ([]content, error) {
 	var contents []content
-	for _, arch := range architectures() {
+	for _, arch := range b.platforms() {
 		c, err := b.content(ctx, p, arch)
 		if err != nil {
 			return nil, err
@@ -96,10 +118,10 @@ func (b build) content(ctx context.Context, p program, arch string) (content, er
 		title: p.title, description: p.description, arch: arch, sbom: sbom,
 		entrypoint: []string{p.binary}, args: p.args, ports: p.ports,
 		// What changes seldom is below.
-		layers: []tree{
+		layers: []pack.Tree{
 			base(),
-			{files: notices.files()},
-			{files: map[string][]byte{p.binary: binary}, executables: map[string]bool{p.binary: true}},
+			{Files: notices.files()},
+			{Files: map[string][]byte{p.binary: binary}, Executables: map[string]bool{p.binary: true}},
 		},
 	}, err
 }
@@ -117,7 +139,7 @@ func (b build) writeFolder(ctx context.Context, o folderOf) error {
 			return err
 		}
 		for _, layer := range c.layers {
-			if err := layer.write(o.folder); err != nil {
+			if err := layer.Write(o.folder); err != nil {
 				return err
 			}
 		}

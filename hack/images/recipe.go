@@ -56,6 +56,17 @@ type build struct {
 	commit  string    // full hash, "-dirty" after it if there are changes; may be empty
 	created time.Time // of everything inside: the time of the commit
 	image   string    // name of the manager's image with its registry
+
+	only          []string // programs to make archives of; nil for all
+	architectures []string // nil for all
+}
+
+// platforms are the architectures to build for.
+func (b build) platforms() []string {
+	if b.architectures != nil {
+		return b.architectures
+	}
+	return architectures()
 }
 
 // reference names an image with registry and tag; an empty name is the manager's.
