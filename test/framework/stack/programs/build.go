@@ -32,7 +32,7 @@ type Options struct {
 // builder carries what the steps of one build share.
 type builder struct {
 	source  string
-	groups  []group
+	groups  []Group
 	folders map[string]string
 	set     *Set
 	show    *progress
@@ -48,7 +48,16 @@ func Build(ctx context.Context, opts Options) (*Set, error) {
 	return build(ctx, opts, groups())
 }
 
-func build(ctx context.Context, opts Options, groups []group) (*Set, error) {
+// BuildGroups is Build for programs of other modules.
+func BuildGroups(ctx context.Context, opts Options, groups ...Group) (*Set, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return build(ctx, opts, groups)
+}
+
+func build(ctx context.Context, opts Options, groups []Group) (*Set, error) {
 	set, folders, err := plan(groups, opts.Source, opts.Cache)
 	if err != nil {
 		return nil, err
@@ -108,7 +117,7 @@ func (b *builder) all(ctx context.Context) error {
 		}
 	}
 	for _, g := range b.groups {
-		for _, p := range g.programs {
+		for _, p := range g.Programs {
 			if err := b.render(ctx, g, p); err != nil {
 				return err
 			}
@@ -117,58 +126,58 @@ func (b *builder) all(ctx context.Context) error {
 	return nil
 }
 
-func (b *builder) group(ctx context.Context, g group) error {
-	folder := b.folders[g.name]
+func (b *builder) group(ctx context.Context, g Group) error {
+	folder := b.folders[g.Name]
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // A cache of public programs.
 		return fmt.Errorf("making a cache folder: %w", err)
 	}
 	if err := removeLeftovers(folder); err != nil {
 		return err
 	}
-	for _, p := range g.programs {
-		target := b.set.bins[p.name]
+	for _, p := range g.Programs {
+		target := b.set.bins[p.Name]
 		if exists(target) {
 			continue
 		}
-		done := b.show.start("Building", p.name)
+		done := b.show.start("Building", p.Name)
 		err := b.compile(ctx, g, p, target)
 		done(err)
 		if err != nil {
-			return fmt.Errorf("building %s: %w", p.name, err)
+			return fmt.Errorf("building %s: %w", p.Name, err)
 		}
 	}
 	return nil
 }
 
-func (b *builder) compile(ctx context.Context, g group, p program, target string) error {
+func (b *builder) compile(ctx context.Context, g Group, p Program, target string) error {
 	temp := target + tempSuffix
-	if _, err := b.goTool(ctx, g, "build", "-buildvcs=false", "-mod=readonly", "-ldflags", g.ldflags, "-o", temp,
-		p.pkg); err != nil {
+	if _, err := b.goTool(ctx, g, "build", "-buildvcs=false", "-mod=readonly", "-ldflags", g.Ldflags, "-o", temp,
+		p.Package); err != nil {
 		return err
 	}
 	return os.Rename(temp, target)
 }
 
 // render writes the components of a provider as its maintainers' kustomization has them.
-func (b *builder) render(ctx context.Context, g group, p program) error {
-	if p.config == "" || exists(b.set.components[p.name]) {
+func (b *builder) render(ctx context.Context, g Group, p Program) error {
+	if p.Config == "" || exists(b.set.components[p.Name]) {
 		return nil
 	}
-	done := b.show.start("Rendering the components of", p.name)
-	err := b.renderTo(ctx, g, p, b.set.components[p.name])
+	done := b.show.start("Rendering the components of", p.Name)
+	err := b.renderTo(ctx, g, p, b.set.components[p.Name])
 	done(err)
 	if err != nil {
-		return fmt.Errorf("rendering the components of %s: %w", p.name, err)
+		return fmt.Errorf("rendering the components of %s: %w", p.Name, err)
 	}
 	return nil
 }
 
-func (b *builder) renderTo(ctx context.Context, g group, p program, target string) error {
-	dir, err := b.goTool(ctx, g, "list", "-m", "-f", "{{.Dir}}", p.module)
+func (b *builder) renderTo(ctx context.Context, g Group, p Program, target string) error {
+	dir, err := b.goTool(ctx, g, "list", "-m", "-f", "{{.Dir}}", p.Module)
 	if err != nil {
 		return err
 	}
-	config := filepath.Join(strings.TrimSpace(string(dir)), filepath.FromSlash(p.config))
+	config := filepath.Join(strings.TrimSpace(string(dir)), filepath.FromSlash(p.Config))
 	out, err := run(exec.CommandContext(ctx, b.set.bins[Kubectl], "kustomize", config)) //nolint:gosec // Our own program.
 	if err != nil {
 		return err
@@ -181,9 +190,9 @@ func (b *builder) renderTo(ctx context.Context, g group, p program, target strin
 }
 
 // goTool runs the go command in the module of a group. The caller's GOFLAGS and GOWORK would change what comes out.
-func (b *builder) goTool(ctx context.Context, g group, args ...string) ([]byte, error) {
+func (b *builder) goTool(ctx context.Context, g Group, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
-	cmd.Dir = filepath.Join(b.source, g.name)
+	cmd.Dir = g.folder(b.source)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // So that it ends its compilers.
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH=", "PWD="+cmd.Dir)

@@ -14,7 +14,7 @@ import (
 )
 
 // tiny is a group with a module of its own, so that a build takes a second and downloads nothing.
-func tiny(t *testing.T, source string) (Options, []group, *bytes.Buffer) {
+func tiny(t *testing.T, source string) (Options, []Group, *bytes.Buffer) {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
@@ -28,9 +28,9 @@ func tiny(t *testing.T, source string) (Options, []group, *bytes.Buffer) {
 	}
 	out := &bytes.Buffer{}
 	opts := Options{Cache: filepath.Join(dir, "cache"), Source: filepath.Join(dir, "source"), Out: out}
-	return opts, []group{{
-		name: "tiny", ldflags: "-s -w",
-		programs: []program{{name: "tiny", pkg: "example.com/tiny"}},
+	return opts, []Group{{
+		Name: "tiny", Ldflags: "-s -w",
+		Programs: []Program{{Name: "tiny", Package: "example.com/tiny"}},
 	}}, out
 }
 

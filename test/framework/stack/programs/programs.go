@@ -41,56 +41,67 @@ const (
 	ipamModule = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
 )
 
-// group is one nested module with the programs that are built from it.
-type group struct {
-	name     string
-	ldflags  string
-	programs []program
+// Group is one module with the programs that are built from it.
+type Group struct {
+	Name string
+	// Folder is where the module is; empty for the folder of that name beside this package.
+	Folder  string
+	Ldflags string
+	// Salt is what else decides what is built, such as a hash of sources that go.mod does not pin.
+	Salt     string
+	Programs []Program
 }
 
-// program is one binary. A program with a config folder is a Cluster API provider whose components are rendered as
+// Program is one binary. A program with a config folder is a Cluster API provider whose components are rendered as
 // well.
-type program struct {
-	name   string
-	pkg    string
-	module string
-	config string
+type Program struct {
+	Name    string
+	Package string
+	Module  string
+	Config  string
 }
 
-func groups() []group {
-	return []group{
-		{name: "etcd", ldflags: "-s -w", programs: []program{{name: Etcd, pkg: "go.etcd.io/etcd/server/v3"}}},
+func (g Group) folder(source string) string {
+	if g.Folder != "" {
+		return g.Folder
+	}
+	return filepath.Join(source, g.Name)
+}
+
+func groups() []Group {
+	return []Group{
+		{Name: "etcd", Ldflags: "-s -w", Programs: []Program{{Name: Etcd, Package: "go.etcd.io/etcd/server/v3"}}},
 		{
-			name: "kubernetes",
-			ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + KubernetesVersion +
+			Name: "kubernetes",
+			Ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + KubernetesVersion +
 				" -X k8s.io/client-go/pkg/version.gitVersion=" + KubernetesVersion,
-			programs: []program{
-				{name: Kubectl, pkg: "k8s.io/kubernetes/cmd/kubectl"},
-				{name: KubeAPIServer, pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
-				{name: KubeControllerManager, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+			Programs: []Program{
+				{Name: Kubectl, Package: "k8s.io/kubernetes/cmd/kubectl"},
+				{Name: KubeAPIServer, Package: "k8s.io/kubernetes/cmd/kube-apiserver"},
+				{Name: KubeControllerManager, Package: "k8s.io/kubernetes/cmd/kube-controller-manager"},
 			},
 		},
 		{
-			name: "clusterapi",
-			ldflags: "-s -w -X sigs.k8s.io/cluster-api/version.gitVersion=" + ClusterAPIVersion +
+			Name: "clusterapi",
+			Ldflags: "-s -w -X sigs.k8s.io/cluster-api/version.gitVersion=" + ClusterAPIVersion +
 				" -X sigs.k8s.io/cluster-api/version.gitMajor=1 -X sigs.k8s.io/cluster-api/version.gitMinor=14",
-			programs: []program{
-				{name: CoreManager, pkg: capiModule + "/core", module: capiModule, config: "core/config/default"},
+			Programs: []Program{
+				{Name: CoreManager, Package: capiModule + "/core", Module: capiModule, Config: "core/config/default"},
 				{
-					name: BootstrapManager, pkg: capiModule + "/bootstrap/kubeadm", module: capiModule,
-					config: "bootstrap/kubeadm/config/default",
+					Name: BootstrapManager, Package: capiModule + "/bootstrap/kubeadm", Module: capiModule,
+					Config: "bootstrap/kubeadm/config/default",
 				},
 				{
-					name: ControlPlaneManager, pkg: capiModule + "/controlplane/kubeadm", module: capiModule,
-					config: "controlplane/kubeadm/config/default",
+					Name: ControlPlaneManager, Package: capiModule + "/controlplane/kubeadm", Module: capiModule,
+					Config: "controlplane/kubeadm/config/default",
 				},
-				{name: Clusterctl, pkg: capiModule + "/cmd/clusterctl"},
+				{Name: Clusterctl, Package: capiModule + "/cmd/clusterctl"},
 			},
 		},
 		{
-			name:     "ipam",
-			ldflags:  "-s -w",
-			programs: []program{{name: IPAMManager, pkg: ipamModule, module: ipamModule, config: "config/default"}},
+			Name:     "ipam",
+			Ldflags:  "-s -w",
+			Programs: []Program{{Name: IPAMManager, Package: ipamModule, Module: ipamModule, Config: "config/default"}},
 		},
 	}
 }
@@ -135,7 +146,7 @@ func (s *Set) missing() []string {
 }
 
 // plan computes where everything goes: a folder per group, named by a hash of all that decides what comes out.
-func plan(groups []group, source, cache string) (*Set, map[string]string, error) {
+func plan(groups []Group, source, cache string) (*Set, map[string]string, error) {
 	set := &Set{bins: map[string]string{}, components: map[string]string{}}
 	folders := map[string]string{}
 	all := sha256.New()
@@ -145,12 +156,12 @@ func plan(groups []group, source, cache string) (*Set, map[string]string, error)
 			return nil, nil, err
 		}
 		all.Write([]byte(hash))
-		folder := filepath.Join(cache, g.name+"-"+hash)
-		folders[g.name] = folder
-		for _, p := range g.programs {
-			set.bins[p.name] = filepath.Join(folder, p.name)
-			if p.config != "" {
-				set.components[p.name] = filepath.Join(folder, p.name+".yaml")
+		folder := filepath.Join(cache, g.Name+"-"+hash)
+		folders[g.Name] = folder
+		for _, p := range g.Programs {
+			set.bins[p.Name] = filepath.Join(folder, p.Name)
+			if p.Config != "" {
+				set.components[p.Name] = filepath.Join(folder, p.Name+".yaml")
 			}
 		}
 	}
@@ -158,14 +169,14 @@ func plan(groups []group, source, cache string) (*Set, map[string]string, error)
 	return set, folders, nil
 }
 
-func (g group) hash(source string) (string, error) {
+func (g Group) hash(source string) (string, error) {
 	h := sha256.New()
-	_, _ = fmt.Fprintln(h, g.ldflags, runtime.GOOS, runtime.GOARCH, runtime.Version())
-	for _, p := range g.programs {
-		_, _ = fmt.Fprintln(h, p.name, p.pkg, p.config)
+	_, _ = fmt.Fprintln(h, g.Salt+g.Ldflags, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	for _, p := range g.Programs {
+		_, _ = fmt.Fprintln(h, p.Name, p.Package, p.Config)
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(source, g.name, name)) //nolint:gosec // The path is ours.
+		content, err := os.ReadFile(filepath.Join(g.folder(source), name)) //nolint:gosec // The path is ours.
 		if err != nil {
 			return "", fmt.Errorf("reading what pins the programs: %w", err)
 		}
