@@ -21,6 +21,9 @@ TEST_WRAPPER ?=
 E2E_FLAGS ?=
 # Flags of make bench for one run instead of all.
 BENCH_FLAGS ?=
+# Versions of Kubernetes for make node-image, separated by commas, or all; and Debian's mirror, if not the machine's own.
+KUBERNETES ?= v1.36.3
+DEBIAN_MIRROR ?=
 OUT ?= out
 VERSION ?= v2.0.0-dev
 # The manager's image; the others lie beside it.
@@ -35,7 +38,7 @@ LDFLAGS = -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Commit=$(COMMIT
 TOOL := $(GO) tool -modfile=tools.mod
 # An absolute path, because linting test/ runs there.
 LINT := $(GO) tool -modfile=$(CURDIR)/lint.mod golangci-lint
-# Nested modules, by folder; all but test/ and hack/images/ only pin what is built from them.
+# Nested modules, by folder; all but test/, hack/images/ and hack/nodeimage/ only pin what is built from them.
 MODULES := . $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
 SCRIPTS := $(shell git ls-files '*.sh') .ci/run
 
@@ -65,6 +68,11 @@ images: ## Write the images of manager, CCM, vcdsim and the airgap carrier to ou
 	@cd hack/images && $(GO) run . --root $(CURDIR) --out $(abspath $(OUT))/images --version $(VERSION) --commit "$(COMMIT)" \
 		--epoch $(SOURCE_DATE_EPOCH) --image $(IMAGE)
 
+.PHONY: node-image
+node-image: ## Make the images that simulated VMs boot as Kubernetes nodes, into the build cache (root; half an hour the first time).
+	@cd hack/nodeimage && $(GO) run . --root $(CURDIR) --kubernetes "$(KUBERNETES)" --mirror "$(DEBIAN_MIRROR)" \
+		--version $(VERSION) --commit "$(COMMIT)" --epoch $(SOURCE_DATE_EPOCH) --image $(IMAGE)
+
 .PHONY: generate
 generate: ## Regenerate deep copies, CRDs, RBAC, reference pages, kube-vip's manifest.
 	hack/generate.sh
@@ -92,8 +100,9 @@ test-monitoring: ## Test dashboard and alerts with the real metrics and Promethe
 	cd test/monitoring && $(TEST_WRAPPER) $(GO) test -timeout $(TIMEOUT) ./...
 
 .PHONY: test-images
-test-images: ## Build all images twice, unpack and check them.
+test-images: ## Build all images twice, unpack and check them; test what makes node images.
 	cd hack/images && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
+	cd hack/nodeimage && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: e2e
 e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.
@@ -137,6 +146,7 @@ lint: ## Run the linters on Go and shell, and test the rules on layers.
 	$(LINT) run --allow-parallel-runners ./...
 	cd test && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
+	cd hack/nodeimage && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	hack/test-lint-layers.sh
 	hack/shellcheck.sh $(SCRIPTS)
 
@@ -145,6 +155,7 @@ fix: ## Format, and apply fixes of linters.
 	$(LINT) run --allow-parallel-runners --fix ./...
 	cd test && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
+	cd hack/nodeimage && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: verify
 verify: ## Check that generated files and go.mod files are up to date.

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
+)
+
+// A debian is a root filesystem that images take programs from, with the libraries that they are linked to.
+type debian struct{ root string }
+
+// libraries is the folder of shared libraries.
+func libraries() string {
+	if runtime.GOARCH == "arm64" {
+		return "/usr/lib/aarch64-linux-gnu"
+	}
+	return "/usr/lib/x86_64-linux-gnu"
+}
+
+// tree is one with the links of a merged /usr, which programs are linked through.
+func (debian) tree() pack.Tree {
+	t := newTree()
+	t.Links["/bin"], t.Links["/sbin"] = "usr/bin", "usr/sbin"
+	t.Links["/lib"], t.Links["/lib64"] = "usr/lib", "usr/lib64"
+	t.Open = []string{"/tmp"}
+	return t
+}
+
+// add copies programs and all they are linked to.
+func (d debian) add(t *pack.Tree, programs ...string) error {
+	for _, p := range programs {
+		if err := d.addFile(t, p); err != nil {
+			return fmt.Errorf("taking %s from the root filesystem: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// addFile copies a file, then its libraries and its loader, unless the tree has it.
+func (d debian) addFile(t *pack.Tree, name string) error {
+	if _, ok := t.Files[name]; ok {
+		return nil
+	}
+	file, err := d.resolve(name)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	t.Files[name], t.Executables[name] = content, true
+	needed, err := linked(file)
+	if err != nil {
+		return err
+	}
+	for _, n := range needed {
+		if err := d.addFile(t, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxLinks is how many links lead to a file at most.
+const maxLinks = 10
+
+// resolve follows the links of a file as they are meant: the root is that of the filesystem.
+func (d debian) resolve(name string) (string, error) {
+	for range maxLinks {
+		file := filepath.Join(d.root, name)
+		target, err := os.Readlink(file)
+		if err != nil {
+			return file, nil //nolint:nilerr // It is no link.
+		}
+		if !path.IsAbs(target) {
+			target = path.Join(path.Dir(name), target)
+		}
+		name = target
+	}
+	return "", fmt.Errorf("%s: %w", name, errors.New("too many links"))
+}
+
+// linked lists what a file of ELF format is linked to.
+func linked(file string) ([]string, error) {
+	f, err := elf.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	names, err := f.ImportedLibraries()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, n := range names {
+		if !strings.HasPrefix(n, "ld-linux") { // a library, too, but at its own path below
+			found = append(found, path.Join(libraries(), n))
+		}
+	}
+	for _, section := range f.Progs {
+		if section.Type != elf.PT_INTERP {
+			continue
+		}
+		loader, err := io.ReadAll(section.Open())
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, "/usr"+strings.TrimRight(string(loader), "\x00"))
+	}
+	return found, nil
+}
+
+// addMatching copies the files that match a pattern, with their libraries; links are kept.
+func (d debian) addMatching(t *pack.Tree, pattern string) error {
+	found, err := filepath.Glob(filepath.Join(d.root, pattern))
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("no %s in the root filesystem: %w", pattern, fs.ErrNotExist)
+	}
+	var errs []error
+	for _, file := range found {
+		name := strings.TrimPrefix(file, d.root)
+		if target, err := os.Readlink(file); err == nil {
+			t.Links[name] = target
+			continue
+		}
+		errs = append(errs, d.add(t, name))
+	}
+	return errors.Join(errs...)
+}

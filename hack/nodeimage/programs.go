@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+)
+
+const (
+	ownModule  = "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/nodeimage"
+	containerd = "github.com/containerd/containerd/v2/cmd/"
+	plugins    = "github.com/containernetworking/plugins/plugins/"
+	stripped   = "-s -w"
+)
+
+// A kit is what was built, by group.
+type kit map[string]*programs.Set
+
+// bin is the path of a program; it contains the hash of what decides its content.
+func (k kit) bin(group, name string) string {
+	return k[group].Bin(name)
+}
+
+// hash changes when any program does.
+func (k kit) hash(groups ...string) string {
+	var dirs []string
+	for _, g := range groups {
+		dirs = append(dirs, k[g].Dir())
+	}
+	return digest(dirs...)
+}
+
+// programs builds what is missing. They have a cache of their own, so that tests that build their stack need not wait.
+func (b *builder) programs(ctx context.Context, r release) (kit, error) {
+	groups, err := b.groups(r)
+	if err != nil {
+		return nil, err
+	}
+	built := kit{}
+	for _, g := range groups {
+		set, err := programs.BuildGroups(ctx, programs.Options{
+			Cache: filepath.Join(b.dir, "programs"), Source: b.root, Out: b.out,
+		}, g)
+		if err != nil {
+			return nil, err
+		}
+		built[strings.TrimSuffix(g.Name, "-"+r.version)] = set
+	}
+	return built, nil
+}
+
+func (b *builder) groups(r release) ([]programs.Group, error) {
+	salt, err := hashOf(b.root, "hack/nodeimage/rpctool", "hack/nodeimage/pause", "hack/nodeimage/network")
+	if err != nil {
+		return nil, err
+	}
+	pinned := filepath.Join(b.root, "hack/nodeimage/programs")
+	return []programs.Group{
+		{
+			Name: "own", Folder: filepath.Join(b.root, "hack/nodeimage"), Salt: salt, Ldflags: stripped,
+			Programs: list(ownModule+"/", "rpctool", "pause", "network"),
+		},
+		{
+			Name: "containerd", Folder: filepath.Join(pinned, "containerd"), Ldflags: stripped,
+			Programs: list(containerd, "containerd", "ctr", "containerd-shim-runc-v2"),
+		},
+		{
+			Name: "cni", Folder: filepath.Join(pinned, "cni"), Ldflags: stripped,
+			Programs: list(plugins, "main/bridge", "main/loopback", "ipam/host-local", "meta/portmap"),
+		},
+		{
+			Name: "kubernetes-" + r.version, Folder: filepath.Join(b.root, filepath.FromSlash(r.module)),
+			Ldflags: stripped + " -X k8s.io/component-base/version.gitVersion=" + r.version +
+				" -X k8s.io/client-go/pkg/version.gitVersion=" + r.version,
+			Programs: list("k8s.io/kubernetes/", "cmd/kubelet", "cmd/kubeadm", "cmd/kubectl", "cmd/kube-apiserver",
+				"cmd/kube-controller-manager", "cmd/kube-scheduler", "cmd/kube-proxy", "test/images/agnhost"),
+		},
+		{
+			Name: "etcd", Folder: filepath.Join(b.root, "test/framework/stack/programs/etcd"), Ldflags: stripped,
+			Programs: []programs.Program{{Name: "etcd", Package: "go.etcd.io/etcd/server/v3"}},
+		},
+		{
+			Name: "coredns", Folder: filepath.Join(pinned, "coredns"), Ldflags: stripped,
+			Programs: list("github.com/coredns/", "coredns"),
+		},
+		{
+			Name: "kube-vip", Folder: filepath.Join(b.root, "hack/kubevip"), Ldflags: stripped,
+			Programs: list("github.com/kube-vip/", "kube-vip"),
+		},
+	}, nil
+}
+
+// list has one program per package, called as the package's last part.
+func list(prefix string, packages ...string) []programs.Program {
+	var found []programs.Program
+	for _, p := range packages {
+		found = append(found, programs.Program{Name: filepath.Base(p), Package: prefix + p})
+	}
+	return found
+}

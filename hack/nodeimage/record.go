@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A record describes an image to the hypervisor. Paths are relative to its file, which is written last: an image with a
+// record is complete.
+type record struct {
+	// Name is that of the catalog template.
+	Name              string `json:"name"`
+	KubernetesVersion string `json:"kubernetesVersion"`
+	// Layers of the root filesystem, the topmost first.
+	Layers []string `json:"layers"`
+	// ImageStore is what a node's /var/lib/containerd begins with.
+	ImageStore string `json:"imageStore"`
+	// Init is the first program, in the root filesystem.
+	Init string `json:"init"`
+	// Images are the references of this project's images in the store: manager, cloud controller manager.
+	Images []string `json:"images"`
+	// Network is the manifest of the network plug-in.
+	Network string `json:"network"`
+}
+
+func (b *builder) record(r release, store, node, system, base string) (string, error) {
+	content, err := json.MarshalIndent(record{
+		Name: r.name(), KubernetesVersion: r.version,
+		Layers:     []string{node + "/rootfs", system + "/rootfs", base + "/rootfs"},
+		ImageStore: store + "/containerd", Init: "/usr/local/lib/vm/init", Images: b.own.references(),
+		Network: system + "/rootfs" + manifest,
+	}, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.dir, r.name()+".json")
+	temp := filepath.Join(b.dir, unfinished+r.name())
+	if err := os.WriteFile(temp, append(content, '\n'), 0o600); err != nil {
+		return "", fmt.Errorf("writing the image's record: %w", err)
+	}
+	return path, os.Rename(temp, path)
+}
+
+// prune removes stores that no record names. The nodes of a running hypervisor have links to what they need of them.
+func (b *builder) prune() error {
+	used, err := b.used()
+	if err != nil {
+		return err
+	}
+	stores, err := filepath.Glob(filepath.Join(b.dir, "store-*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range stores {
+		if used[filepath.Base(path)] {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("removing an old image store: %w", err)
+		}
+	}
+	return nil
+}
+
+// used are the artefacts that records name.
+func (b *builder) used() (map[string]bool, error) {
+	files, err := filepath.Glob(filepath.Join(b.dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading a record: %w", err)
+		}
+		var r record
+		if err := json.Unmarshal(content, &r); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		for _, path := range append(r.Layers, r.ImageStore) {
+			artefact, _, _ := strings.Cut(path, "/")
+			found[artefact] = true
+		}
+	}
+	return found, nil
+}

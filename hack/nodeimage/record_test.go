@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestARecordSaysWhatTheHypervisorNeeds(t *testing.T) {
+	g := NewWithT(t)
+	b := &builder{dir: t.TempDir(), own: ownImages{version: "v9.9.9", image: "registry.example.com/team/manager"}}
+
+	path, err := b.record(release{version: "v1.36.3"}, "store-1", "kubernetes-1", "system-1", "base-1")
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(path).To(Equal(filepath.Join(b.dir, "debian-12-kube-v1.36.3.json")))
+	content, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(content).To(MatchJSON(`{
+		"name": "debian-12-kube-v1.36.3",
+		"kubernetesVersion": "v1.36.3",
+		"layers": ["kubernetes-1/rootfs", "system-1/rootfs", "base-1/rootfs"],
+		"imageStore": "store-1/containerd",
+		"init": "/usr/local/lib/vm/init",
+		"images": ["registry.example.com/team/manager:v9.9.9",
+			"registry.example.com/team/cloud-provider-for-cloud-director:v9.9.9"],
+		"network": "system-1/rootfs/usr/local/share/kubernetes/network.yaml"
+	}`))
+}
+
+func TestOnlyStoresThatNoRecordNamesAreRemoved(t *testing.T) {
+	g := NewWithT(t)
+	b := &builder{dir: t.TempDir()}
+	for _, name := range []string{"store-old", "store-new", "kubernetes-old", "base-1"} {
+		g.Expect(os.MkdirAll(filepath.Join(b.dir, name, "containerd"), 0o700)).To(Succeed())
+	}
+	_, err := b.record(release{version: "v1.36.3"}, "store-new", "kubernetes-new", "system-1", "base-1")
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(b.prune()).To(Succeed())
+
+	g.Expect(filepath.Join(b.dir, "store-old")).NotTo(BeADirectory())
+	for _, name := range []string{"store-new", "kubernetes-old", "base-1"} {
+		g.Expect(filepath.Join(b.dir, name)).To(BeADirectory(), "a hypervisor may have it mounted")
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A release is a version of Kubernetes that nodes can have.
+type release struct {
+	version string
+	// module is the folder, from the root, that pins its programs.
+	module string
+	// agnhost and busybox are the tags that its end-to-end tests use.
+	agnhost, busybox string
+}
+
+// releases are newest first. Two, so that there is something to upgrade from.
+func releases() []release {
+	return []release{
+		{
+			version: "v1.36.3", module: "test/framework/stack/programs/kubernetes",
+			agnhost: "2.63.0", busybox: "1.37.0-1",
+		},
+		{
+			version: "v1.35.4", module: "hack/nodeimage/programs/kubernetes-previous",
+			agnhost: "2.59", busybox: "1.37.0-1",
+		},
+	}
+}
+
+func versions() []string {
+	var found []string
+	for _, r := range releases() {
+		found = append(found, r.version)
+	}
+	return found
+}
+
+// name of the catalog template.
+func (r release) name() string {
+	return "debian-12-kube-" + r.version
+}
+
+// choose reads a list of versions, separated by commas, or "all".
+func choose(list string) ([]release, error) {
+	if list == "all" {
+		return releases(), nil
+	}
+	var found []release
+	for version := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(releases(), func(r release) bool { return r.version == version })
+		if i < 0 {
+			return nil, fmt.Errorf("no image for Kubernetes %q: choose %s, or all", version,
+				strings.Join(versions(), ", "))
+		}
+		found = append(found, releases()[i])
+	}
+	return found, nil
+}

@@ -1,0 +1,75 @@
+// Command rpctool is the vmware-rpctool of a simulated node: it passes its one argument, "info-get KEY" or
+// "info-set KEY VALUE", to the hypervisor over a Unix socket and prints the answer.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+const (
+	// socket is where the hypervisor listens.
+	socket = "/run/host/guestinfo/sock"
+	// limit of an answer; VMware's own is 1 MiB for a key.
+	limit = 4 << 20
+	// patience is for one question: an answer comes from memory.
+	patience = 30 * time.Second
+)
+
+// errNoValue has VMware's words, which cloud-init compares.
+var errNoValue = errors.New("No value found") //nolint:staticcheck // The words of another program.
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, `usage: vmware-rpctool "info-get KEY" or "info-set KEY VALUE"`)
+		os.Exit(2)
+	}
+	answer, err := ask(socket, os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_, _ = os.Stdout.Write(answer)
+}
+
+// ask sends a question and ends it by closing its half of the connection. The first byte of the answer is '1', then the
+// value follows, or '0'.
+func ask(socket, question string) ([]byte, error) {
+	conn, err := net.DialTimeout("unix", socket, patience) //nolint:noctx // One question, with a deadline.
+	if err != nil {
+		return nil, fmt.Errorf("asking the hypervisor: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := send(conn, question); err != nil {
+		return nil, fmt.Errorf("asking the hypervisor: %w", err)
+	}
+	answer, err := io.ReadAll(io.LimitReader(conn, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the hypervisor's answer: %w", err)
+	case len(answer) == 0:
+		return nil, errors.New("the hypervisor gave no answer")
+	case len(answer) > limit:
+		return nil, fmt.Errorf("the hypervisor's answer is longer than %d bytes", limit)
+	case answer[0] != '1':
+		return nil, errNoValue
+	}
+	return answer[1:], nil
+}
+
+func send(conn net.Conn, question string) error {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(conn, question); err != nil {
+		return err
+	}
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

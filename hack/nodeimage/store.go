@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
+)
+
+const (
+	// containerdStarts is how long the container runtime may take until it answers.
+	containerdStarts = time.Minute
+	// containerdEnds is how long it may take to close its databases.
+	containerdEnds = 30 * time.Second
+)
+
+// runtimeConfig is for a container runtime that only imports: nothing of it is outside the folders.
+const runtimeConfig = `version = 3
+root = %q
+state = %q
+disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime', 'io.containerd.grpc.v1.cri',
+  'io.containerd.nri.v1.nri', 'io.containerd.podsandbox.controller.v1.podsandbox']
+
+[grpc]
+  address = %q
+
+[ttrpc]
+  address = %q
+
+[plugins.'io.containerd.internal.v1.opt']
+  path = %q
+`
+
+// load imports archives into a store of the container runtime, as the runtime itself does it.
+func (b *builder) load(ctx context.Context, built kit, store string, archives ...string) (rerr error) {
+	// The path of a socket is short, so not below the store.
+	state, err := os.MkdirTemp("", "node-image-*")
+	if err != nil {
+		return fmt.Errorf("making a folder for the container runtime: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(state) }()
+	socket := filepath.Join(state, "s")
+	config := filepath.Join(state, "config.toml")
+	content := fmt.Sprintf(runtimeConfig, store, filepath.Join(state, "state"), socket, socket+".ttrpc",
+		filepath.Join(state, "opt"))
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+		return fmt.Errorf("configuring the container runtime: %w", err)
+	}
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		return err
+	}
+	// In a mount namespace of its own, so that its mounts end with it.
+	runtime, err := process.Start(process.Spec{
+		Name: "containerd", Path: unshare, Dir: state, Env: os.Environ(),
+		Args: []string{"--mount", "--", built.bin("containerd", "containerd"), "--config", config},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { rerr = errors.Join(rerr, runtime.Stop(containerdEnds)) }()
+	if err := answers(ctx, runtime, socket); err != nil {
+		return err
+	}
+	for _, archive := range archives {
+		if err := ctr(ctx, built, socket, "images", "import", "--snapshotter", "overlayfs", archive); err != nil {
+			return fmt.Errorf("importing %s: %w", filepath.Base(archive), err)
+		}
+	}
+	return nil
+}
+
+// answers waits until the container runtime does.
+func answers(ctx context.Context, runtime *process.Process, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, containerdStarts)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("starting the container runtime: %w\n%s", ctx.Err(), runtime.Tail(10))
+		case <-runtime.Done():
+			return fmt.Errorf("the container runtime ended: %w\n%s", runtime.Err(), runtime.Tail(10))
+		case <-ticker.C:
+		}
+		var dialer net.Dialer
+		if conn, err := dialer.DialContext(ctx, "unix", socket); err == nil {
+			return conn.Close()
+		}
+	}
+}
+
+func ctr(ctx context.Context, built kit, socket string, args ...string) error {
+	args = append([]string{"--address", socket, "--namespace", "k8s.io"}, args...)
+	out, err := exec.CommandContext(ctx, built.bin("containerd", "ctr"), args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, lastLines(string(out), 10))
+	}
+	return nil
+}
+
+// copyStore copies a store with hard links: its content never changes once it is there, but its databases do.
+func copyStore(ctx context.Context, from, to string) error {
+	if out, err := exec.CommandContext(ctx, "cp", "-a", "--link", from, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("copying the image store: %w\n%s", err, lastLines(string(out), 10))
+	}
+	return filepath.WalkDir(to, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".db") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		return os.WriteFile(path, content, 0o600)
+	})
+}
