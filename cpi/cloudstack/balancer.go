@@ -70,22 +70,16 @@ func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanReq
 	}
 	var out plan.Plan
 	err := b.at(network).view(ctx, request.Fresh, request.Want, func(s *state) {
+		if request.Follow {
+			out = followFor(s, request.Want)
+			return
+		}
 		out = planFor(s, request.Want, moved.Addresses)
 	})
 	if err != nil {
 		return plan.Plan{}, kindOf(err)
 	}
-	if request.Follow {
-		out.Refusals, out.Intent = nil, nil
-		out.Steps = slices.DeleteFunc(out.Steps, func(s plan.Step) bool { return !follows(s) })
-	}
 	return out, nil
-}
-
-// follows reports whether a step keeps the members of a rule that stands in step with the nodes.
-func follows(s plan.Step) bool {
-	own, ok := s.(step)
-	return ok && (own.verb == addMembers || own.verb == removeMembers) && own.rule.ID != ""
 }
 
 // Run implements [cpi.Balancer].

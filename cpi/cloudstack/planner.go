@@ -55,6 +55,15 @@ type planner struct {
 	out    plan.Plan
 }
 
+// followFor returns the plan for the members of what stands, whatever else is desired.
+func followFor(s *state, want plan.Desired) plan.Plan {
+	p := &planner{view: newView(s, want)}
+	for _, r := range p.mine {
+		p.follow(r)
+	}
+	return p.out
+}
+
 // planFor returns the plan for what is desired.
 func planFor(s *state, want plan.Desired, moved []netip.Addr) plan.Plan {
 	p := &planner{view: newView(s, want), moved: moved}
@@ -124,7 +133,9 @@ func (p *planner) build() {
 		p.status(target)
 		return
 	}
-	p.take(target)
+	if p.take(target); target == "" {
+		return // the address is known then
+	}
 	for _, port := range p.want.Ports {
 		p.serve(target, port)
 	}

@@ -12,7 +12,7 @@ import (
 
 // serve plans the rule of a port at an address, with its members and what lets clients in.
 func (p *planner) serve(target string, port plan.Port) {
-	if target != "" && p.taken(target, port) {
+	if p.taken(target, port) {
 		return
 	}
 	want := p.ruleOf(port)

@@ -1,0 +1,439 @@
+package cloudstack_test
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// annotate sets an annotation of the Service; an empty value removes it.
+func (s *scene) annotate(name, value string) {
+	if s.service.Annotations[prefix+name] = value; value == "" {
+		delete(s.service.Annotations, prefix+name)
+	}
+}
+
+// legacy makes what the original made for the Service: rules by its names, and firewall rules.
+func (s *scene) legacy(ip string, name func(port int32) string) {
+	id := s.sim.Allocate(ip, s.network)
+	for _, p := range s.service.Spec.Ports {
+		s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
+			"name": name(p.Port), "publicip": ip, "publicipid": id, "publicport": fmt.Sprint(p.Port), "algorithm": "roundrobin",
+			"privateport": fmt.Sprint(p.NodePort), "protocol": "tcp", "networkid": s.network, "state": "Active",
+			"description": "Load Balancer for web",
+		})
+		s.sim.Add(cloudstacksim.Firewalls, cloudstacksim.Object{
+			"ipaddressid": id, "protocol": "tcp", "startport": p.Port, "endport": p.Port, "cidrlist": "0.0.0.0/0",
+			"networkid": s.network, "state": "Active",
+		})
+	}
+}
+
+func TestWhatTheOriginalMadeIsAdopted(t *testing.T) {
+	names := map[string]func(int32) string{
+		"of the original":                       func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) },
+		"of the provider in Kubernetes, before": func(p int32) string { return fmt.Sprintf("au1-%d", p) },
+	}
+	for name, of := range names {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{}, "")
+			s.legacy("203.0.113.5", of)
+			before := s.sim.Objects(cloudstacksim.Rules)
+
+			p := s.converge(false)
+
+			s.Expect(p.Status.Addresses).To(Equal([]netip.Addr{netip.MustParseAddr("203.0.113.5")}))
+			s.Expect(s.rules()).To(Equal([]string{
+				"au1-tcp-443 203.0.113.5:443>30443 tcp roundrobin <nil>", "au1-tcp-80 203.0.113.5:80>30080 tcp roundrobin <nil>",
+			}), "no duplicates")
+			for i, r := range s.sim.Objects(cloudstacksim.Rules) {
+				s.Expect(r["id"]).To(Equal(before[i]["id"]), "connections go on")
+				s.Expect(r["description"]).To(ContainSubstring("uid=u1"))
+			}
+			s.Expect(s.opened()).To(HaveLen(2))
+			s.Expect(s.allocated()).To(Equal([]string{"203.0.113.5*"}))
+			s.converge(true)
+			s.Expect(s.left()).To(BeZero())
+		})
+	}
+}
+
+func TestWhoseAnAddressIs(t *testing.T) {
+	const given = "203.0.113.5"
+	tests := []struct {
+		name   string
+		before func(*scene)
+		change func(*scene) // after the load balancer stands
+		kept   []string     // addresses that stay allocated at the end
+	}{
+		{"one that was chosen is released", nil, nil, nil},
+		{"one that the account has stays", func(s *scene) {
+			s.sim.Allocate(given, s.network)
+			s.service.Spec.LoadBalancerIP = given
+		}, nil, []string{given}},
+		{"so it does when the Service does not name it any more", func(s *scene) {
+			s.sim.Allocate(given, s.network)
+			s.service.Spec.LoadBalancerIP = given
+		}, func(s *scene) { s.service.Spec.LoadBalancerIP = "" }, []string{given}},
+		{"a free one that is requested is released", func(s *scene) { s.annotate("address", given) }, nil, nil},
+		{"one to be kept stays", func(s *scene) {
+			s.annotate("address", given)
+			s.annotate("keep-ip", "true")
+		}, nil, []string{given}},
+		{"one to be kept stays, also if that is said later", func(s *scene) {
+			s.annotate("address", given)
+		}, func(s *scene) { s.annotate("keep-ip", "true") }, []string{given}},
+		{"the original's is released", func(s *scene) {
+			s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
+		}, nil, nil},
+		{"the original's that was requested stays", func(s *scene) {
+			s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
+			s.service.Spec.LoadBalancerIP = given
+		}, nil, []string{given}},
+		{"the original's that was requested and associated by it is released", func(s *scene) {
+			s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
+			s.service.Spec.LoadBalancerIP = given
+			s.annotate("ip-associated-by-controller", "true")
+		}, nil, nil},
+		{"one on which others have rules stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
+			for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
+				if a["ipaddress"] == given {
+					s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
+						"name": "theirs", "publicip": given, "publicipid": a["id"], "publicport": "22", "privateport": "22",
+						"protocol": "tcp", "networkid": s.network, "state": "Active",
+					})
+				}
+			}
+		}, []string{given}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{}, "")
+			if tt.before != nil {
+				tt.before(s)
+			}
+			s.converge(false)
+			if tt.change != nil {
+				tt.change(s)
+				s.restart()
+				s.converge(false)
+			}
+
+			s.converge(true)
+
+			s.Expect(s.allocated()).To(Equal(tt.kept))
+			s.Expect(s.opened()).To(BeEmpty())
+		})
+	}
+}
+
+func TestAnotherAddressIsFollowed(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.converge(false)
+
+	s.annotate("address", "203.0.113.7")
+	p := s.converge(false)
+
+	s.Expect(p.Status.Addresses).To(HaveExactElements(netip.MustParseAddr("203.0.113.7")))
+	s.Expect(s.allocated()).To(Equal([]string{"203.0.113.7*"}))
+	s.Expect(s.rules()).To(HaveEach(ContainSubstring("203.0.113.7:")))
+}
+
+func TestAnAddressThatAnotherTookMeanwhile(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	p, err := s.plan(false)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.intent = p.Intent
+	other := s.sim.AddNetwork("other", "")
+	s.sim.Allocate(p.Intent[0].String(), other)
+	s.restart()
+
+	got := s.converge(false)
+
+	s.Expect(got.Status.Addresses[0]).NotTo(Equal(p.Intent[0]))
+	s.Expect(s.intent).To(Equal(got.Status.Addresses), "the other is forgotten")
+	s.converge(true)
+	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is another's")
+}
+
+func TestWhereFreeAddressesAreNotShown(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{HideFree: true}, "")
+
+	s.Expect(s.converge(false).Status.Addresses).To(HaveLen(1))
+	s.Expect(s.allocated()).To(HaveEach(HaveSuffix("*")))
+	s.converge(true)
+	s.Expect(s.left()).To(BeZero())
+}
+
+func TestWhatChanges(t *testing.T) {
+	tests := []struct {
+		name    string
+		version string
+		before  func(*scene)
+		change  func(*scene)
+		steps   []string
+	}{
+		{"the PROXY protocol, in place", "", nil, func(s *scene) { s.annotate("proxy-protocol", "true") }, []string{
+			"change rule au1-tcp-80: name au1-tcp-proxy-80, protocol tcp-proxy",
+		}},
+		{"no PROXY protocol any more", "", func(s *scene) { s.annotate("proxy-protocol", "true") }, func(s *scene) {
+			s.annotate("proxy-protocol", "")
+		}, []string{"change rule au1-tcp-proxy-80: name au1-tcp-80, protocol tcp"}},
+		{"session affinity", "", nil, func(s *scene) { s.service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }, []string{
+			"change rule au1-tcp-80: algorithm source",
+		}},
+		{"the algorithm", "", nil, func(s *scene) { s.annotate("algorithm", "leastconn") }, []string{
+			"change rule au1-tcp-80: algorithm leastconn",
+		}},
+		{"the node port, which CloudStack cannot change", "", nil, func(s *scene) { s.service.Spec.Ports[0].NodePort = 31000 }, []string{
+			"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
+			"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 31000", "send au1-tcp-80 to node-0, node-1, node-2",
+			"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0",
+		}},
+		{"the protocol", "", nil, func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolUDP }, []string{
+			"create rule au1-udp-80, 203.0.113.5:80/udp to node port 30080", "send au1-udp-80 to node-0, node-1, node-2",
+			"open the firewall of 203.0.113.5:80/udp for 0.0.0.0/0",
+			"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
+		}},
+		{"more source ranges, without an interruption", "", func(s *scene) {
+			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+		}, func(s *scene) {
+			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24", "198.51.100.0/24"}
+		}, []string{"open the firewall of 203.0.113.5:80/tcp for 198.51.100.0/24"}},
+		{"no source ranges any more", "", func(s *scene) {
+			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+		}, func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = nil }, []string{
+			"delete firewall rule ID", "open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0",
+		}},
+		{"CIDRs of the rule, before 4.22", "4.18.0.0", nil, func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") }, []string{
+			"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
+			"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 30080", "send au1-tcp-80 to node-0, node-1, node-2",
+			"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0",
+		}},
+		{"CIDRs of the rule, from 4.22 on", "4.22.0.0", nil, func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") }, []string{
+			"change rule au1-tcp-80: CIDRs 192.0.2.0/24",
+		}},
+		{"a node that leaves and one that joins", "", func(s *scene) { s.nodes = []string{"node-0", "node-1"} }, func(s *scene) {
+			s.nodes = []string{"node-1", "node-2"}
+		}, []string{"send au1-tcp-80 to node-2, too", "send au1-tcp-80 no more to node-0"}},
+		{"one port less", "", func(s *scene) { s.service.Spec.Ports = web("u1", 80, 81).Spec.Ports }, func(s *scene) {
+			s.service.Spec.Ports = s.service.Spec.Ports[:1]
+		}, []string{"delete firewall rule ID", "delete rule au1-tcp-81, 203.0.113.5:81/tcp"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{Version: tt.version}, "")
+			s.service = web("u1", 80)
+			s.annotate("address", "203.0.113.5")
+			if tt.before != nil {
+				tt.before(s)
+			}
+			s.converge(false)
+
+			tt.change(s)
+
+			s.Expect(withoutIDs(s.steps(false))).To(Equal(tt.steps))
+			s.converge(false)
+			s.Expect(s.steps(false)).To(BeEmpty())
+			s.restart()
+			s.Expect(s.steps(false)).To(BeEmpty(), "a new process sees the same")
+			s.converge(true)
+			s.Expect(s.left()).To(BeZero())
+		})
+	}
+}
+
+func withoutIDs(steps []string) []string {
+	for i, s := range steps {
+		if n := len("delete firewall rule "); len(s) > n && s[:n] == "delete firewall rule " {
+			steps[i] = s[:n] + "ID"
+		}
+	}
+	return steps
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*scene)
+		says   string
+	}{
+		{"a network without load balancers", func(s *scene) {
+			s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { o["service"] = []cloudstacksim.Object{}; return true })
+		}, "network nodes has no service Lb"},
+		{"an address that there is not", func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" }, "9.9.9.9 is neither free nor"},
+		{"an address for static NAT", func(s *scene) {
+			s.sim.Allocate("203.0.113.5", s.network)
+			s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { o["isstaticnat"] = true; return true })
+			s.service.Spec.LoadBalancerIP = "203.0.113.5"
+		}, "is used for static NAT"},
+		{"a port that another rule has", func(s *scene) {
+			id := s.sim.Allocate("203.0.113.5", s.network)
+			s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
+				"name": "theirs", "publicip": "203.0.113.5", "publicipid": id, "publicport": "443", "privateport": "443",
+				"protocol": "tcp-proxy", "networkid": s.network, "state": "Active",
+			})
+			s.service.Spec.LoadBalancerIP = "203.0.113.5"
+		}, "203.0.113.5:443/tcp is used by load balancer rule theirs"},
+		{"an address that goes with another Service", func(s *scene) {
+			other := s.service
+			s.service = web("u2", 8080)
+			s.annotate("address", "203.0.113.5")
+			s.converge(false)
+			s.service, s.intent = other, nil
+			s.annotate("address", "203.0.113.5")
+		}, "was associated for Service shop/web"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{}, "")
+			tt.change(s)
+			s.sim.Calls()
+
+			p, err := s.plan(false)
+
+			s.Expect(err).NotTo(HaveOccurred())
+			s.Expect(p.Refusals).To(ContainElement(HaveField("Message", ContainSubstring(tt.says))))
+			s.Expect(p.Steps).To(BeEmpty())
+		})
+	}
+}
+
+func TestATierThatLetsNoClientIn(t *testing.T) {
+	for list, want := range map[string]string{"default_deny": "lets no client in", "default_allow": ""} {
+		s := newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
+		s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { o["aclname"] = list; return true })
+		s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+
+		p, err := s.plan(false)
+
+		s.Expect(err).NotTo(HaveOccurred())
+		if want != "" {
+			s.Expect(p.Refusals).To(ContainElement(HaveField("Message", ContainSubstring(want))))
+			continue
+		}
+		s.converge(false)
+		s.Expect(s.opened()).To(BeEmpty())
+		s.Expect(s.rules()).To(HaveEach(HaveSuffix("roundrobin 192.0.2.0/24")), "the rule itself restricts clients")
+	}
+}
+
+func TestServicesShareAListOfACLs(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
+	theirs := cloudstacksim.Object{
+		"aclid": s.sim.Objects(cloudstacksim.Networks)[0]["aclid"], "protocol": "tcp", "startport": "80", "endport": "80",
+		"cidrlist": "10.0.0.0/8", "action": "allow", "traffictype": "ingress", "state": "Active",
+	}
+	s.sim.Add(cloudstacksim.ACLs, theirs)
+	s.annotate("proxy-protocol", "true")
+	s.converge(false)
+	first := s.service
+	s.service, s.intent = web("u2", 80), nil
+	s.converge(false)
+	s.Expect(s.opened()).To(Equal([]string{"443/tcp 0.0.0.0/0", "80/tcp 0.0.0.0/0", "80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}))
+
+	s.service, s.intent = first, nil
+	s.converge(true)
+
+	s.Expect(s.opened()).To(Equal([]string{"80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}), "what others have stays")
+}
+
+func TestAFirewallRuleThatWasThereBefore(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	id := s.sim.Allocate("203.0.113.5", s.network)
+	s.sim.Add(cloudstacksim.Firewalls, cloudstacksim.Object{
+		"ipaddressid": id, "protocol": "tcp", "startport": 80, "endport": 80, "cidrlist": "10.0.0.0/8", "networkid": s.network,
+	})
+	s.service.Spec.LoadBalancerIP = "203.0.113.5"
+	s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+
+	p := s.converge(false)
+
+	s.Expect(p.Notices).To(ContainElement(HaveField("Reason", "OpenedByOthers")))
+	s.Expect(s.opened()).To(Equal([]string{"80/tcp 10.0.0.0/8", "80/tcp 192.0.2.0/24"}))
+	s.service.Spec.Ports[0].NodePort = 31000
+	s.converge(false)
+	s.restart()
+	s.converge(true)
+	s.Expect(s.opened()).To(Equal([]string{"80/tcp 10.0.0.0/8"}), "it is not ours")
+}
+
+func TestNodesInSeveralNetworks(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	control := s.sim.AddNetwork("control", "")
+	s.sim.AddVM("cp-0", []string{control}, []string{"10.2.1.1"})
+	s.sim.AddVM("both", []string{control, s.network}, []string{"10.2.1.2", "10.1.1.99"})
+	s.nodes = append(s.nodes, "both")
+
+	id, err := s.balancer.Locate(t.Context(), "")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(id).To(Equal(s.network), "all workers are there")
+	s.nodes = append(s.nodes, "cp-0")
+	s.restart()
+	_, err = s.balancer.Locate(t.Context(), "")
+	s.Expect(err).To(MatchError(And(ContainSubstring("no network in common"), ContainSubstring("nodes, control"))))
+	s.Expect(err).To(MatchError(plan.ErrRefused))
+	for _, name := range []string{"control", control} {
+		s.Expect(s.balancer.Locate(t.Context(), name)).To(Equal(control))
+	}
+	_, err = s.balancer.Locate(t.Context(), "cont")
+	s.Expect(err).To(MatchError(ContainSubstring(`no network "cont"`)), "names are not searched by their parts")
+
+	p := s.converge(false)
+
+	s.Expect(p.Notices).To(ContainElement(HaveField("Message", ContainSubstring("node cp-0 has no NIC in network nodes"))))
+	for _, r := range s.sim.Objects(cloudstacksim.Rules) {
+		s.Expect(s.sim.Members(fmt.Sprint(r["id"]))).To(HaveLen(4))
+	}
+}
+
+func TestMembersFollowThoughTheWishIsRefused(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.converge(false)
+	s.service.Spec.LoadBalancerIP = "9.9.9.9"
+	s.nodes = s.nodes[1:]
+
+	p, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.wishOf(s.service, s.intent).Desired, Follow: true})
+
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(p.Steps).To(HaveLen(2))
+	for _, step := range p.Steps {
+		s.Expect(s.balancer.Run(t.Context(), s.network, step)).To(Succeed())
+	}
+	for _, r := range s.sim.Objects(cloudstacksim.Rules) {
+		s.Expect(s.sim.Members(fmt.Sprint(r["id"]))).To(HaveLen(2))
+	}
+}
+
+func TestMembersThatAPersonChangedAreRepaired(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	s.converge(false)
+	id := fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"])
+	s.sim.SetMembers(id)
+
+	_, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.wishOf(s.service, s.intent).Desired, Fresh: true})
+	s.Expect(err).NotTo(HaveOccurred())
+	s.converge(false)
+
+	s.Expect(s.sim.Members(id)).To(HaveLen(3))
+}
+
+func TestOwners(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au9-tcp-%d", p) })
+	s.converge(false)
+
+	owners, err := s.balancer.Owners(t.Context(), s.network)
+
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(owners).To(Equal([]plan.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}}))
+}
