@@ -1,0 +1,213 @@
+package cloudstack_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+)
+
+func vms(s *site, mods ...func(*cpicloudstack.MachineOptions)) *cpicloudstack.Machines {
+	o := cpicloudstack.MachineOptions{Client: s.client()}
+	for _, mod := range mods {
+		mod(&o)
+	}
+	return cpicloudstack.NewMachines(o)
+}
+
+func TestAMachine(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, cloudstacksim.Options{}, "")
+	id := s.sim.Add(cloudstacksim.VMs, cloudstacksim.Object{
+		"name": "Web-1", "displayname": "web 1", "state": "Running", "zonename": "Zone 1", "serviceofferingname": "Large (SSD)",
+		"publicip": "203.0.113.77", "nic": []cloudstacksim.Object{
+			{"networkid": "n2", "networkname": "storage", "ipaddress": "10.9.0.7", "isdefault": false},
+			{
+				"networkid": "n1", "networkname": "nodes", "ipaddress": "10.1.1.77", "ip6address": "2001:db8::7", "isdefault": true,
+				"secondaryip": []cloudstacksim.Object{{"ipaddress": "10.1.1.200"}},
+			},
+		},
+	})
+
+	m, err := vms(s).Get(t.Context(), "external-cloudstack://"+id)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m).To(And(
+		HaveField("ProviderID", "external-cloudstack://"+id), HaveField("Name", "Web-1"), HaveField("Power", cpi.PowerOn),
+		HaveField("Type", "Large--SSD"), HaveField("Zone", "Zone-1"), HaveField("Region", "Zone-1"),
+		HaveField("Hostnames", []string{"Web-1", "web 1"}),
+	), "names are made label values")
+	g.Expect(m.Addresses).To(Equal([]corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: "10.1.1.77"}, {Type: corev1.NodeInternalIP, Address: "2001:db8::7"},
+		{Type: corev1.NodeExternalIP, Address: "203.0.113.77"}, {Type: corev1.NodeHostName, Address: "Web-1"},
+	}))
+	g.Expect(m.NICs).To(HaveLen(3), "kubelet may have been given any address")
+}
+
+func TestRegionAndZoneOfTheConfiguration(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, cloudstacksim.Options{}, "")
+	s.sim.Add(cloudstacksim.VMs, cloudstacksim.Object{"name": "node-0", "state": "Running", "zonename": "zone 2"})
+
+	all, err := vms(s, func(o *cpicloudstack.MachineOptions) { o.Region, o.Zone = "eu", "zone 1" }).Snapshot(t.Context(), 0)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(HaveEach(HaveField("Region", "eu")))
+	g.Expect(all[0].Doubtful).To(BeFalse())
+	g.Expect(all[3]).To(And(HaveField("Name", "node-0"), HaveField("Doubtful", true)), "one of the name is in another zone")
+}
+
+func TestMachinesOfAProject(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, cloudstacksim.Options{}, "")
+	s.sim.Add(cloudstacksim.VMs, cloudstacksim.Object{"name": "shop-1", "state": "Running", "projectid": cloudstacksim.ProjectID})
+	client := s.client(func(o *cloudstack.Options) { o.Project = cloudstacksim.ProjectID })
+
+	all, err := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client}).Snapshot(t.Context(), 0)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(HaveExactElements(HaveField("Name", "shop-1")))
+}
+
+func TestPowerOfAMachine(t *testing.T) {
+	g := NewWithT(t)
+	for state, want := range map[string]cpi.Power{
+		"Running": cpi.PowerOn, "Migrating": cpi.PowerOn, "Stopped": cpi.PowerOff, "Error": cpi.PowerOff,
+		"Starting": cpi.PowerUnknown, "Stopping": cpi.PowerUnknown, "Unknown": cpi.PowerUnknown,
+	} {
+		s := newSite(t, cloudstacksim.Options{}, "")
+		s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool { o["state"] = state; return true })
+
+		all, err := vms(s).Snapshot(t.Context(), 0)
+
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(all[0].Power).To(Equal(want), state)
+	}
+}
+
+func TestWhatProvesThatAMachineIsGone(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*cloudstacksim.Simulator, string)
+		nodes  bool // Nodes of the other machines are known
+		want   gone.Evidence
+	}{
+		{"others are shown", nil, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
+		{"nothing else is known", nil, false, gone.Evidence{ScopeShown: true}},
+		{"nothing is shown any more", func(sim *cloudstacksim.Simulator, _ string) {
+			sim.Delete(cloudstacksim.VMs, func(cloudstacksim.Object) bool { return true })
+		}, true, gone.Evidence{ScopeShown: true, SiblingsHidden: true}},
+		{"the log has its end", func(sim *cloudstacksim.Simulator, id string) {
+			sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Completed", "resourceid": id})
+			sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.START", "state": "Completed", "resourceid": "other"})
+		}, false, gone.Evidence{ScopeShown: true, Logged: true, Deleted: true}},
+		{"the log has something else of it", func(sim *cloudstacksim.Simulator, id string) {
+			sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Started", "resourceid": id})
+		}, true, gone.Evidence{ScopeShown: true, HomeShown: true, Logged: true}},
+		{"the log is hidden", func(sim *cloudstacksim.Simulator, _ string) {
+			sim.Fail(cloudstacksim.Fault{Command: "listEvents", Code: 432})
+		}, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newSite(t, cloudstacksim.Options{}, "")
+			all, err := vms(s).VMs(t.Context(), 0)
+			g.Expect(err).NotTo(HaveOccurred())
+			id, others := all[0].ID, []string{"cloudstack:///" + all[1].ID, "external-cloudstack://" + all[2].ID}
+			s.sim.Delete(cloudstacksim.VMs, func(o cloudstacksim.Object) bool { return o["id"] == id })
+			if tt.change != nil {
+				tt.change(s.sim, id)
+			}
+			machines := vms(s, func(o *cpicloudstack.MachineOptions) {
+				o.ProviderIDs = func() []string {
+					if tt.nodes {
+						return append(others, "external-cloudstack://"+id)
+					}
+					return nil
+				}
+			})
+
+			_, err = machines.Get(t.Context(), "external-cloudstack://"+id)
+
+			absence, ok := errors.AsType[*cpi.AbsenceError](err)
+			g.Expect(ok).To(BeTrue(), "%v", err)
+			g.Expect(absence.Evidence).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestADestroyedMachineIsGoneThoughItIsShown(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, cloudstacksim.Options{}, "")
+	m := vms(s)
+	all, err := m.VMs(t.Context(), 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
+		if o["id"] == all[0].ID {
+			o["state"] = "Destroyed"
+		}
+		return true
+	})
+
+	_, err = m.Get(t.Context(), all[0].ID)
+	absence, ok := errors.AsType[*cpi.AbsenceError](err)
+
+	g.Expect(ok).To(BeTrue())
+	g.Expect(absence.Evidence.Deleted || absence.Evidence.HomeShown || absence.Evidence.ScopeShown).To(BeTrue())
+	g.Expect(m.Snapshot(t.Context(), 0)).To(HaveLen(2))
+}
+
+func TestOneCallForManyMachines(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, cloudstacksim.Options{}, "")
+	for range 497 {
+		s.sim.AddVM("more", []string{s.network}, []string{"10.1.2.1"})
+	}
+	m := vms(s)
+	for range 1000 {
+		_, err := m.Snapshot(t.Context(), 30*time.Second)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+
+	g.Expect(s.sim.Calls()).To(Equal([]string{"listVirtualMachines"}))
+}
+
+func TestProviderIDsInAnyForm(t *testing.T) {
+	for from, want := range map[string]string{
+		"external-cloudstack://a": "external-cloudstack://a", "cloudstack:///a": "external-cloudstack://a",
+		"cloudstack://region/a": "external-cloudstack://a", "aws:///a": "aws:///a", "": "",
+	} {
+		NewWithT(t).Expect(cpicloudstack.Canonical(from)).To(Equal(want))
+	}
+}
+
+func TestWhatTroubleIsSaid(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, cloudstacksim.Options{}, "")
+	for name, mod := range map[string]func(*cloudstack.Options){
+		cpicloudstack.ReasonRefused:     func(o *cloudstack.Options) { o.Secret = "wrong" },
+		cpicloudstack.ReasonProject:     func(o *cloudstack.Options) { o.Project = "unknown" },
+		cpicloudstack.ReasonUnavailable: func(o *cloudstack.Options) { o.URL = "http://127.0.0.1:1" },
+		cpicloudstack.ReasonForbidden: func(*cloudstack.Options) {
+			s.sim.Fail(cloudstacksim.Fault{Command: "listVirtualMachines", Code: 432})
+		},
+	} {
+		client := s.client(mod)
+		_, err := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client}).Snapshot(t.Context(), 0)
+
+		trouble, ok := cpicloudstack.Explain(s.url)(err)
+
+		g.Expect(ok).To(BeTrue(), name)
+		g.Expect(trouble.Reason).To(Equal(name))
+		g.Expect(trouble.Message).NotTo(Or(ContainSubstring("wrong)"), ContainSubstring("user-key")))
+	}
+}

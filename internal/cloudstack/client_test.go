@@ -1,0 +1,226 @@
+package cloudstack_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+func start(t *testing.T, o cloudstacksim.Options) (*cloudstacksim.Simulator, string) {
+	t.Helper()
+	sim := cloudstacksim.New(o)
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	return sim, server.URL
+}
+
+func client(url string, mods ...func(*cloudstack.Options)) *cloudstack.Client {
+	o := cloudstack.Options{
+		URL: url, Key: cloudstacksim.UserKey, Secret: cloudstacksim.UserSecret, Poll: time.Millisecond,
+	}
+	for _, mod := range mods {
+		mod(&o)
+	}
+	return cloudstack.New(o)
+}
+
+func TestSignaturesAreAccepted(t *testing.T) {
+	g := NewWithT(t)
+	sim, url := start(t, cloudstacksim.Options{})
+	network := sim.AddNetwork("nodes", "")
+	sim.AddAddresses("203.0.113.1")
+	c := client(url)
+	a, err := c.Associate(t.Context(), cloudstack.Network{ID: network}, "")
+	g.Expect(err).NotTo(HaveOccurred())
+
+	value := `A b+c*d~e/f,"g"=ü&h`
+	g.Expect(c.Tag(t.Context(), cloudstack.TagAddress, a.ID, cloudstack.Tag{Key: "k", Value: value})).To(Succeed())
+
+	all, err := c.Addresses(t.Context(), cloudstack.Network{ID: network})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(HaveExactElements(HaveField("Tags", []cloudstack.Tag{{Key: "k", Value: value}})))
+}
+
+func TestErrorsAreSorted(t *testing.T) {
+	wrong := func(o *cloudstack.Options) { o.Secret = "canary" }
+	unknown := func(o *cloudstack.Options) { o.Project = "none" }
+	late := func(o *cloudstack.Options) { o.Now = func() time.Time { return time.Now().Add(-time.Hour) } }
+	away := func(o *cloudstack.Options) { o.URL = "http://127.0.0.1:1/client/api" }
+	tests := []struct {
+		name string
+		mod  func(*cloudstack.Options)
+		want error
+	}{
+		{"a wrong secret", wrong, cloudstack.ErrUnauthorized},
+		{"a clock that is late", late, cloudstack.ErrUnauthorized},
+		{"an unknown project", unknown, cloudstack.ErrNotFound},
+		{"no answer", away, cloudstack.ErrUnavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, url := start(t, cloudstacksim.Options{})
+
+			_, err := client(url, tt.mod).VMs(t.Context(), "")
+
+			g.Expect(err).To(MatchError(tt.want))
+			g.Expect(err.Error()).NotTo(Or(ContainSubstring("canary"), ContainSubstring("user-"), ContainSubstring("signature=")))
+		})
+	}
+}
+
+func TestCodesOfErrors(t *testing.T) {
+	for code, want := range map[int]error{
+		401: cloudstack.ErrUnauthorized, 432: cloudstack.ErrForbidden, 531: cloudstack.ErrForbidden, 431: cloudstack.ErrInvalid,
+		533: cloudstack.ErrLimit, 535: cloudstack.ErrLimit, 537: cloudstack.ErrConflict, 536: cloudstack.ErrBusy,
+		429: cloudstack.ErrBusy, 503: cloudstack.ErrUnavailable, 502: cloudstack.ErrUnavailable,
+	} {
+		sim, url := start(t, cloudstacksim.Options{})
+		sim.Fail(cloudstacksim.Fault{Code: code})
+
+		_, err := client(url).VMs(t.Context(), "")
+
+		NewWithT(t).Expect(err).To(MatchError(want), "%d", code)
+	}
+}
+
+func TestWhatIsNotCloudStack(t *testing.T) {
+	for _, body := range []string{"<html>", "[]", `{"other":{}}`, ""} {
+		server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) { fmt.Fprint(to, body) }))
+		t.Cleanup(server.Close)
+
+		_, err := client(server.URL).VMs(t.Context(), "")
+
+		NewWithT(t).Expect(err).To(MatchError(cloudstack.ErrUnavailable), body)
+	}
+}
+
+func TestACertificateThatIsNotTrusted(t *testing.T) {
+	g := NewWithT(t)
+	server := httptest.NewTLSServer(cloudstacksim.New(cloudstacksim.Options{}))
+	t.Cleanup(server.Close)
+
+	_, err := client(server.URL).VMs(t.Context(), "")
+	g.Expect(err).To(MatchError(cloudstack.ErrTLS))
+	_, err = client(server.URL, func(o *cloudstack.Options) { o.Insecure = true }).VMs(t.Context(), "")
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	g, asked := NewWithT(t), 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(server.Close)
+
+	_, err := client(server.URL).VMs(t.Context(), "")
+
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(asked).To(BeZero())
+}
+
+func TestAllPagesAreRead(t *testing.T) {
+	g := NewWithT(t)
+	sim, url := start(t, cloudstacksim.Options{PageSize: 2})
+	for i := range 5 {
+		sim.AddVM(fmt.Sprint("node-", i), nil, nil)
+	}
+
+	all, err := client(url).VMs(t.Context(), "")
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(HaveLen(5))
+	g.Expect(sim.Calls()).To(HaveLen(3))
+}
+
+func TestAListThatShrinksIsNoAnswer(t *testing.T) {
+	g := NewWithT(t)
+	server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		page := map[string]any{"count": 3}
+		if r.PostFormValue("page") == "1" {
+			page["virtualmachine"] = []map[string]any{{"id": "1"}}
+		}
+		_ = json.NewEncoder(to).Encode(map[string]any{"listvirtualmachinesresponse": page})
+	}))
+	t.Cleanup(server.Close)
+
+	_, err := client(server.URL).VMs(t.Context(), "")
+
+	g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
+}
+
+func TestJobs(t *testing.T) {
+	g := NewWithT(t)
+	sim, url := start(t, cloudstacksim.Options{Latency: time.Hour})
+	network := sim.AddNetwork("nodes", "")
+	sim.AddAddresses("203.0.113.1")
+	patient := client(url, func(o *cloudstack.Options) { o.Patience = 20 * time.Millisecond })
+
+	_, err := patient.Associate(t.Context(), cloudstack.Network{ID: network}, "")
+	g.Expect(err).To(MatchError(cloudstack.ErrBusy))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = client(url).Associate(ctx, cloudstack.Network{ID: network}, "")
+	g.Expect(err).To(MatchError(context.Canceled))
+}
+
+func TestAJobThatFails(t *testing.T) {
+	g := NewWithT(t)
+	sim, url := start(t, cloudstacksim.Options{})
+	network := sim.AddNetwork("nodes", "")
+	sim.AddAddresses("203.0.113.1")
+	id := sim.Allocate("203.0.113.1", network)
+	c, tag := client(url), cloudstack.Tag{Key: "k", Value: "v"}
+	g.Expect(c.Tag(t.Context(), cloudstack.TagAddress, id, tag)).To(Succeed())
+
+	err := c.Tag(t.Context(), cloudstack.TagAddress, id, tag)
+
+	g.Expect(err).To(MatchError(ContainSubstring("tag k already on the resource")))
+}
+
+func TestAPlainUserIsEnough(t *testing.T) {
+	g := NewWithT(t)
+	_, url := start(t, cloudstacksim.Options{Version: "4.18.2.0"})
+
+	version, err := client(url).Version(t.Context())
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(version).To(Equal("4.18.2.0"))
+}
+
+func TestMetricsCountCommands(t *testing.T) {
+	g := NewWithT(t)
+	registry := prometheus.NewPedanticRegistry()
+	metrics, err := cloudstack.NewMetrics(registry)
+	g.Expect(err).NotTo(HaveOccurred())
+	sim, url := start(t, cloudstacksim.Options{})
+	c := client(url, func(o *cloudstack.Options) { o.Metrics = metrics })
+	sim.Fail(cloudstacksim.Fault{Command: "listNetworks", Code: 432})
+
+	_, _ = c.Networks(t.Context(), "")
+	_, _ = c.Networks(t.Context(), "")
+
+	families, err := registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	var counted []string
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if m.Counter != nil {
+				counted = append(counted, fmt.Sprint(m.Label[0].GetValue(), " ", m.Label[1].GetValue(), " ", m.Counter.GetValue()))
+			}
+		}
+	}
+	g.Expect(strings.Join(counted, ", ")).To(Equal("listNetworks forbidden 1, listNetworks ok 1"))
+}
