@@ -69,6 +69,8 @@ type CCM struct {
 	// ConfigHash, if not empty, is an annotation of the pods: another one replaces them. The program reads its
 	// configuration once.
 	ConfigHash string
+	// Cloud of the cluster; nil: VMware Cloud Director.
+	Cloud *Cloud
 }
 
 // Image returns the whole reference of the image of a release in a registry: the one of this project if it is empty.
@@ -90,7 +92,14 @@ func (c CCM) YAML() ([]byte, error) {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	var out bytes.Buffer
-	if err := t.Execute(&out, c); err != nil {
+	cloud := VCD()
+	if c.Cloud != nil {
+		cloud = *c.Cloud
+	}
+	if err := t.Execute(&out, struct {
+		CCM
+		Cloud Cloud
+	}{c, cloud}); err != nil {
 		return nil, fmt.Errorf("rendering the manifest: %w", err)
 	}
 	return out.Bytes(), nil

@@ -49,6 +49,10 @@ const (
 	CredentialsFile = "vcloud-basic-auth.yaml" //nolint:gosec // A name.
 	// ClusterIDFile has the id of the cluster.
 	ClusterIDFile = "vcloud-clusterid-secret.yaml"
+	// CloudStackManifestName has account, rights and Deployment for clusters on CloudStack.
+	CloudStackManifestName = "cloudstack-ccm.yaml"
+	// CloudStackConfigFile has configuration and credentials.
+	CloudStackConfigFile = "cloudstack-secret.yaml" //nolint:gosec // A name.
 )
 
 // StandAlone renders the manifests of a release for clusters that no manager of this project owns. What is written in
@@ -62,7 +66,14 @@ func StandAlone(image string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
+	cloudStack := CloudStack()
+	onCloudStack, err := CCM{Image: image, Replicas: 1, Cloud: &cloudStack}.YAML()
+	if err != nil {
+		return nil, err
+	}
 	return []File{
+		{CloudStackManifestName, onCloudStack},
+		{CloudStackConfigFile, commented(cloudStackConfigComment, cloudStackConfig)},
 		{ManifestName, manifest},
 		{CRSManifestName, manifest},
 		{ConfigMapFile, commented(configComment, string(config))},
@@ -80,6 +91,24 @@ VAPP: the name of the vApp with the nodes.`
 Leave the others empty. They are read again when they change. Never use a system administrator.`
 	clusterIDComment = `The id that marks what the cloud controller manager makes in VMware Cloud Director: it must be unique there, and stay the same for the life
 of the cluster. With CAPVCD it is status.infraId of the VCDCluster, otherwise any UUID.`
+	cloudStackConfigComment = `The configuration of the cloud controller manager on CloudStack. A Secret of the original stays as it is.
+API_URL: the address of the API, such as https://cloud.example.com/client/api.
+API_KEY, SECRET_KEY: the keys of a plain user of the account or project of the nodes. Never use a root administrator.`
+
+	//nolint:gosec // A placeholder.
+	cloudStackConfig = `apiVersion: v1
+kind: Secret
+metadata:
+  name: cloudstack-secret
+  namespace: kube-system
+type: Opaque
+stringData:
+  cloud-config: |
+    [Global]
+    api-url = API_URL
+    api-key = API_KEY
+    secret-key = SECRET_KEY
+`
 
 	//nolint:gosec // A placeholder.
 	credentialsManifest = `apiVersion: v1

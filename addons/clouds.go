@@ -1,0 +1,53 @@
+package addons
+
+// A Cloud is what the manifest of a cloud has of its own: the names that its users know.
+type Cloud struct {
+	// Title and Short are its name, and Original the program whose names these are.
+	Title, Short, Original string
+	// Name of the Deployment and its container, and value of Label on its pods.
+	Name, Label string
+	// Provider is the value of --cloud-provider, and Config that of --cloud-config.
+	Provider, Config string
+	Volumes          []Volume
+	// ClusterIDSecret may have the id of the cluster; empty: none has.
+	ClusterIDSecret string
+	// OwnSecret is a Secret that the controller rewrites; empty: none.
+	OwnSecret string
+	// TLSSecrets adds a role to read certificates; ReadsNamespace lets the controller read namespace kube-system.
+	TLSSecrets, ReadsNamespace bool
+}
+
+// A Volume is of a ConfigMap or a Secret.
+type Volume struct {
+	Name, Path, Comment string
+	ConfigMap, Secret   string
+	Optional            bool
+}
+
+// VCD returns VMware Cloud Director.
+func VCD() Cloud {
+	const folder = "/etc/kubernetes/vcloud"
+	return Cloud{
+		Title: "VMware Cloud Director", Short: "VCD", Original: "VMware's CPI 1.6.1", Name: DeploymentName, Label: "app",
+		Provider: "vmware-cloud-director", Config: folder + "/" + ConfigKey,
+		Volumes: []Volume{
+			{Name: "vcloud-ccm-config-volume", Path: folder, ConfigMap: ConfigMapName},
+			{
+				Name: "vcloud-ccm-vcloud-basic-auth-volume", Path: folder + "/basic-auth", Secret: CredentialsName,
+				Optional: true, Comment: "Not there with a service account.",
+			},
+		},
+		ClusterIDSecret: ClusterIDName, OwnSecret: ServiceAccountName, TLSSecrets: true,
+	}
+}
+
+// CloudStack returns Apache CloudStack.
+func CloudStack() Cloud {
+	return Cloud{
+		Title: "Apache CloudStack", Short: "CloudStack", Original: "CloudStack Kubernetes Provider 1.2.0",
+		Name: "cloud-controller-manager", Label: "k8s-app",
+		Provider: "external-cloudstack", Config: "/config/cloud-config",
+		Volumes:        []Volume{{Name: "config-volume", Path: "/config", Secret: "cloudstack-secret"}},
+		ReadsNamespace: true,
+	}
+}

@@ -1,0 +1,65 @@
+package addons
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/cloudstackconfig"
+)
+
+func fileOf(g *WithT, name string) []byte {
+	files, err := StandAlone(testImage)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, f := range files {
+		if f.Name == name {
+			return f.Content
+		}
+	}
+	g.Expect(name).To(BeEmpty(), "there is no such file")
+	return nil
+}
+
+// TestTheManifestForCloudStack holds that it can be applied over the original's, whose selector cannot be changed.
+func TestTheManifestForCloudStack(t *testing.T) {
+	g := NewWithT(t)
+	raw := fileOf(g, CloudStackManifestName)
+
+	d := deploymentOf(g, raw)
+
+	g.Expect(d.Name).To(Equal("cloud-controller-manager"))
+	g.Expect(d.Spec.Selector.MatchLabels).To(Equal(map[string]string{"k8s-app": "cloud-controller-manager"}))
+	g.Expect(d.Spec.Template.Spec.Containers).To(HaveExactElements(And(
+		HaveField("Name", "cloud-controller-manager"), HaveField("Image", testImage),
+		HaveField("Args", ContainElements("--cloud-provider=external-cloudstack", "--cloud-config=/config/cloud-config",
+			"--leader-elect-resource-name=cloud-controller-manager")),
+	)))
+	g.Expect(d.Spec.Template.Spec.Volumes).To(HaveExactElements(HaveField("Secret.SecretName", "cloudstack-secret")))
+	g.Expect(strings.ToLower(string(raw))).NotTo(Or(ContainSubstring("vcd"), ContainSubstring("vcloud-")))
+	for _, o := range strictly(g, raw) {
+		role, ok := o.(*rbacv1.ClusterRole)
+		if !ok {
+			continue
+		}
+		for _, rule := range role.Rules {
+			g.Expect(rule.Resources).NotTo(ContainElement("secrets"))
+			g.Expect(rule.Verbs).NotTo(ContainElement("*"))
+		}
+	}
+}
+
+func TestTheConfigurationForCloudStackHasToBeFilledIn(t *testing.T) {
+	g := NewWithT(t)
+	_, config, found := strings.Cut(string(fileOf(g, CloudStackConfigFile)), "cloud-config: |\n")
+	g.Expect(found).To(BeTrue())
+
+	_, _, _, err := cloudstackconfig.Parse([]byte(config), ccmconfig.Environment{})
+	g.Expect(strings.Count(err.Error(), "as in the manifest")).To(Equal(3))
+
+	filled := strings.NewReplacer("API_URL", "https://cloud.example.com/client/api", "API_KEY", "a", "SECRET_KEY", "b").Replace(config)
+	_, _, _, err = cloudstackconfig.Parse([]byte(filled), ccmconfig.Environment{})
+	g.Expect(err).NotTo(HaveOccurred())
+}
