@@ -19,17 +19,21 @@ const (
 
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
-func TestLinksLeadSomewhere(t *testing.T) {
+// allPages returns the pages by their paths in the repository.
+func allPages(t *testing.T) []string {
+	t.Helper()
 	pages := []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "CHANGELOG.md"}
-	g := NewWithT(t)
-	g.Expect(filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+	NewWithT(t).Expect(filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".md" {
 			pages = append(pages, filepath.Join("docs", path))
 		}
 		return err
 	})).To(Succeed())
+	return pages
+}
 
-	for _, page := range pages {
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, page := range allPages(t) {
 		t.Run(page, func(t *testing.T) {
 			g := NewWithT(t)
 			content, err := os.ReadFile(filepath.Join(root, page))

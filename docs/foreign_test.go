@@ -1,0 +1,16 @@
+package docs_test
+
+// Names in pages that are other projects', or those of VMware's former programs.
+var (
+	foreignTargets = []string{"kind-cluster", "build-node-ova-local-ubuntu-2404"}
+	foreignWords   = []string{
+		"RequireDualStack",                                                        // Kubernetes
+		"LoadBalancerAvailable", "ContainerProvisioned", "BootstrapExecSucceeded", // CAPVCD
+	}
+	foreignFlags = []string{
+		"from-directory",                                                            // clusterctl
+		"log-flush-frequency", "log-json-info-buffer-size", "log-json-split-stream", // k8s.io/component-base
+		"log-text-info-buffer-size", "log-text-split-stream", "vmodule",
+	}
+	foreignFields = []string{"status.cpi"} // of CAPVCD's runtime defined entity
+)
