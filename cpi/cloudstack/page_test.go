@@ -1,0 +1,86 @@
+package cloudstack
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+)
+
+const (
+	pagePath  = "../../docs/reference/cloudstack-annotations.md"
+	guidePath = "../../docs/guides/cloudstack.md"
+)
+
+var update = flag.Bool("update", false, "write docs/reference/cloudstack-annotations.md")
+
+// TestPage compares the reference page with the table of annotations.
+func TestPage(t *testing.T) {
+	g := NewWithT(t)
+	var page strings.Builder
+	page.WriteString(`# Annotations of Services on CloudStack
+
+What the cloud controller manager understands on Services of type LoadBalancer [on CloudStack](../guides/cloudstack.md), besides their spec. All names begin with
+` + "`" + prefix + "`" + `. Spaces around values and in lists do not matter. What cannot be done is an event of type Warning on the Service, once, and then
+nothing is built; what stands stays until it is corrected. This page is generated from the table that reads the annotations: ` + "`go test ./cpi/cloudstack -run Page -update`" + ` writes it.
+
+| Annotation | Value | Example | Meaning |
+|---|---|---|---|
+`)
+	for _, a := range annotations.Table {
+		fmt.Fprintf(&page, "| `%s` | %s | `%s` | %s |\n", a.Name, a.Value, a.Example, a.Help)
+	}
+	page.WriteString(`
+Of the spec these count: ` + "`ports`, `loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, `ipFamilyPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (also as the
+annotation ` + "`" + service.RangesAnnotation + "`" + `). Ports need node ports.
+`)
+
+	if *update {
+		g.Expect(os.WriteFile(pagePath, []byte(page.String()), 0o644)).To(Succeed())
+	}
+	written, err := os.ReadFile(pagePath)
+
+	g.Expect(err).ToNot(HaveOccurred())
+	g.Expect(string(written)).To(Equal(page.String()), "run: go test ./cpi/cloudstack -run Page -update")
+}
+
+func TestEveryExampleIsUnderstood(t *testing.T) {
+	for _, a := range annotations.Table {
+		if a.Parse == nil {
+			continue // the core reads it
+		}
+		t.Run(a.Name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			g.Expect(a.Parse(&settings{}, a.Example)).To(Succeed())
+		})
+	}
+}
+
+// TestTheGuideHasEveryCommandAndReason holds the list of permissions, and the tables of what to do.
+func TestTheGuideHasEveryCommandAndReason(t *testing.T) {
+	g := NewWithT(t)
+	guide, err := os.ReadFile(guidePath)
+	g.Expect(err).NotTo(HaveOccurred())
+	words := []string{
+		ReasonUnavailable, ReasonRefused, ReasonUntrusted, ReasonForbidden, ReasonProject, NoLoadBalancing, AddressUnusable,
+		AddressTakenOver, AddressStays, PortTaken, OpenedByOthers, NodeElsewhere, Unsupported,
+	}
+	for _, file := range []string{"client.go", "read.go", "write.go"} {
+		source, err := os.ReadFile("../../internal/cloudstack/" + file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, m := range regexp.MustCompile(`"((?:list|create|delete|update|assign|remove|associate|disassociate|query)[A-Z]\w+)"`).FindAllStringSubmatch(string(source), -1) {
+			words = append(words, m[1])
+		}
+	}
+	g.Expect(len(words)).To(BeNumerically(">", 30))
+	for _, word := range words {
+		g.Expect(string(guide)).To(ContainSubstring("`"+word+"`"), word)
+	}
+}

@@ -1,0 +1,100 @@
+package cloudstackconfig
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+)
+
+const (
+	pagePath    = "../../../docs/reference/cloudstack-config.md"
+	pageCommand = "go test ./internal/ccmconfig/cloudstackconfig -run Page -update"
+)
+
+var update = flag.Bool("update", false, "write docs/reference/cloudstack-config.md")
+
+// sections are the headers of sections as people write them.
+var sections = map[string]string{"global": "[Global]", "loadbalancer": "[LoadBalancer]"}
+
+// TestPage compares the reference page with the schema.
+func TestPage(t *testing.T) {
+	g := NewWithT(t)
+	docs, section := comments(g), ""
+	var page strings.Builder
+	page.WriteString(`# Configuration of the cloud controller manager on CloudStack
+
+` + "```ini" + `
+[Global]
+api-url    = https://cloud.example.com/client/api
+api-key    = AbC...
+secret-key = XyZ...
+project-id = 7f3a0c1e-5d0c-4a43-9a37-2f1f5f8a9d11
+
+[LoadBalancer]
+network = nodes
+` + "```" + `
+
+One file, ` + "`--cloud-config`" + `, which is key ` + "`cloud-config` of Secret `cloudstack-secret`" + ` in the manifest. A file of CloudStack Kubernetes Provider 1.2.0 works as
+it is: its keys have a dot in the last column. It is strict: a key that is not in this table, or is set twice, is an error, and all errors are reported at
+once with the key, its line and the remedy; ` + "`cpi --cloud-provider=external-cloudstack --cloud-config=cloud-config --validate-config`" + ` reports them without a cluster.
+Names of sections and keys may be in upper case. A value may be in double quotes; without, ` + "`;` and `#`" + ` begin a comment. The file is read at the start. The
+proxy is taken from the environment variables HTTPS_PROXY and NO_PROXY. This page is generated from the schema: ` + "`" + pageCommand + "`" + ` writes it.
+`)
+	for _, k := range ccmconfig.Keys(&Config{}) {
+		tag, doc, legacy := k.Field.Tag, docs[k.Owner.Name()+"."+k.Field.Name], ""
+		at, name, _ := strings.Cut(k.Path, ".")
+		if at != section {
+			section = at
+			fmt.Fprintf(&page, "\n## %s\n\n| Key | Kind | Without it | Meaning | 1.2.0 |\n|---|---|---|---|---|\n", sections[at])
+		}
+		if tag.Get("legacy") != "" {
+			legacy = "•"
+		}
+		if alias := tag.Get("alias"); alias != "" {
+			name = alias
+		}
+		g.Expect(doc).NotTo(BeEmpty(), k.Path)
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", name, code(k.Kind),
+			code(tag.Get("fallback")+tag.Get("default")), doc, legacy)
+	}
+
+	if *update {
+		g.Expect(os.WriteFile(pagePath, []byte(page.String()), 0o644)).To(Succeed())
+	}
+	written, err := os.ReadFile(pagePath)
+
+	g.Expect(err).ToNot(HaveOccurred())
+	g.Expect(string(written)).To(Equal(page.String()), "run: "+pageCommand)
+}
+
+// code makes code of what is quoted: a tag can hold no back quotes.
+func code(s string) string { return strings.ReplaceAll(s, "'", "`") }
+
+// comments returns the comments of the fields of the schema, each in one line, by type and field.
+func comments(g *WithT) map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
+	g.Expect(err).NotTo(HaveOccurred())
+	all := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		for _, field := range spec.Type.(*ast.StructType).Fields.List {
+			for _, name := range field.Names {
+				all[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
+			}
+		}
+		return false
+	})
+	return all
+}
