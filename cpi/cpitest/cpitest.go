@@ -77,6 +77,8 @@ func Run(t *testing.T, start func(*testing.T) Cloud) {
 		"what changes in the cloud is repaired":                (*cluster).driftIsRepaired,
 		"what cannot be is refused and heals":                  (*cluster).refusalHeals,
 		"a crash at any step loses nothing":                    (*cluster).crashesLoseNothing,
+		"Kubernetes' controllers keep Nodes":                   (*cluster).nodesLive,
+		"Kubernetes' controllers keep Services":                (*cluster).servicesLive,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(name, func(t *testing.T) {
