@@ -22,6 +22,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -107,12 +108,13 @@ var labelMeanings = map[string]string{
 	"status": "of a call: `ok`, `not_found`, `forbidden`, `busy`, `throttled`, `unauthorized`, `invalid`, " +
 		"`quota`, `conflict`, `unavailable`, `untrusted`, `cancelled`, `other`; of a condition: `True`, `False`, " +
 		"`Unknown`",
+	"command": "of CloudStack's API, such as `listVirtualMachines`",
 	"by": "what delays a call: `rate_limit` (`--vcd-requests-per-second`), `in_flight` (`--vcd-in-flight`), " +
 		"`vcd` (it asked for fewer calls), `outage` (the site is silent)",
 	"result":    "`success`, `failure`; of a login also `refused`; of a task also `unknown`",
 	"kind":      "`VCDCluster`, `VCDMachine`, `VCDMachineTemplate`, `VCDIdentity`, `VCDClusterIdentity`",
 	"condition": "the type of a [condition](conditions.md)",
-	"place":     "the URN of an edge gateway",
+	"place":     "the id of a location: of an edge gateway, or of a network on CloudStack",
 	"reason": "the [reason](conditions.md#reasons) of a condition; of a refusal [that of its " +
 		"event](../guides/ccm-troubleshooting.md#reasons)",
 	"state": "`ready` (it has an address, and every port is served), `partly` (not every port is), `pending` (no " +
@@ -123,9 +125,11 @@ var labelMeanings = map[string]string{
 
 func metricsPage(t *testing.T) string {
 	t.Helper()
-	shared, managers, ccms := &recorder{}, &recorder{}, &recorder{}
+	shared, managers, ccms, onCloudStack := &recorder{}, &recorder{}, &recorder{}, &recorder{}
 	vcd.NewPool(vcd.PoolOptions{Metrics: shared})
 	managers.MustRegister(controllers.Collectors(nil)...)
+	_, err := cloudstack.NewMetrics(onCloudStack)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	ccms.MustRegister(cpi.NewLoadBalancers(cpi.LoadBalancerOptions{}).Collector(),
 		cpi.NewOutages(cpi.OutageOptions{}).Balancer(nil))
 	used := map[string]bool{}
@@ -140,6 +144,11 @@ serves [its own](../guides/ccm-troubleshooting.md#metrics-and-health) on port 10
 All ` + "`capvcd_vcd_*`" + ` of above, and:
 
 ` + metricsTable(t, used, ccms) + `
+### On CloudStack
+
+In place of ` + "`capvcd_vcd_*`" + `:
+
+` + metricsTable(t, used, onCloudStack) + `
 ## Labels
 
 Every label has boundedly many values, whatever tenants do.

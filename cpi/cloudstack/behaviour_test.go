@@ -11,6 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
 // annotate sets an annotation of the Service; an empty value removes it.
@@ -436,4 +437,72 @@ func TestOwners(t *testing.T) {
 
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(owners).To(Equal([]plan.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}}))
+}
+
+func TestALoadBalancerOfAProject(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	for _, kind := range []string{cloudstacksim.VMs, cloudstacksim.Networks} {
+		s.sim.Edit(kind, func(o cloudstacksim.Object) bool { o["projectid"] = cloudstacksim.ProjectID; return true })
+	}
+	s.restart(func(o *cloudstack.Options) { o.Project = cloudstacksim.ProjectID })
+
+	s.Expect(s.converge(false).Status.Addresses).To(HaveLen(1))
+
+	s.Expect(s.rules()).To(HaveLen(2))
+	s.converge(true)
+	s.Expect(s.left()).To(BeZero())
+}
+
+func TestWhatAServiceIsPublishedAs(t *testing.T) {
+	g := NewWithT(t)
+	s := &scene{WithT: g, site: newSite(t, cloudstacksim.Options{}, ""), service: web("u1", 80)}
+	s.annotate("proxy-protocol", "TRUE")
+	s.annotate("hostname", "shop.example.com")
+
+	w := s.wishOf(s.service, nil)
+	g.Expect(w.Terminates).To(BeTrue(), "clients in the cluster go through the load balancer, too")
+	g.Expect(w.Hostname).To(Equal("shop.example.com"))
+
+	s.service.Spec.Ports[0].Protocol = corev1.ProtocolUDP
+	g.Expect(s.wishOf(s.service, nil).Terminates).To(BeFalse(), "UDP has no PROXY protocol")
+}
+
+func TestWhatAServiceCannotAskFor(t *testing.T) {
+	both, local := corev1.IPFamilyPolicyRequireDualStack, corev1.ServiceExternalTrafficPolicyLocal
+	tests := []struct {
+		name    string
+		change  func(*scene)
+		refused string
+		noticed string
+	}{
+		{"IPv6", func(s *scene) { s.service.Spec.IPFamilies = []corev1.IPFamily{"IPv6"} }, "IPv4 addresses only", ""},
+		{"both families", func(s *scene) { s.service.Spec.IPFamilyPolicy = &both }, "IPv4 addresses only", ""},
+		{"SCTP", func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }, "CloudStack balances TCP and UDP", ""},
+		{"no node port", func(s *scene) { s.service.Spec.Ports[0].NodePort = 0 }, "no node port", ""},
+		{"ranges of IPv6 only", func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} }, "all source ranges are of IPv6", ""},
+		{"no client", func(s *scene) { s.service.Annotations[prefix+"source-cidrs"] = "" }, "would let no client connect", ""},
+		{"no CIDR", func(s *scene) { s.annotate("source-cidrs", "192.0.2.1") }, `"192.0.2.1" is no CIDR`, ""},
+		{"two addresses", func(s *scene) { s.annotate("address", "192.0.2.1,192.0.2.2") }, "are several addresses", ""},
+		{"an algorithm", func(s *scene) { s.annotate("algorithm", "best") }, `"best" is unknown`, ""},
+		{"a network that is not configured", func(s *scene) { s.annotate("network-id", "dmz") }, `no network "dmz"`, ""},
+		{"a word that was false", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", which is not true`},
+		{"an unknown annotation", func(s *scene) { s.annotate("adress", "x") }, "", "adress is unknown"},
+		{"local traffic", func(s *scene) { s.service.Spec.ExternalTrafficPolicy = local }, "", "does not probe the health port"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := &scene{WithT: g, site: newSite(t, cloudstacksim.Options{}, ""), service: web("u1", 80)}
+			tt.change(s)
+
+			w := s.wishOf(s.service, nil)
+
+			if tt.refused == "" {
+				g.Expect(w.Refusals).To(BeEmpty())
+				g.Expect(w.Notices).To(ContainElement(HaveField("Message", ContainSubstring(tt.noticed))))
+				return
+			}
+			g.Expect(w.Refusals).To(ContainElement(HaveField("Message", ContainSubstring(tt.refused))))
+		})
+	}
 }

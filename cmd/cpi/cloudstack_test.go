@@ -1,0 +1,58 @@
+package main
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+)
+
+const cloudConfig = `[Global]
+api-url = https://cloud.example.com/client/api
+api-key = user-key
+secret-key = user-secret
+`
+
+func TestCloudStackIsChosenByItsName(t *testing.T) {
+	g := NewWithT(t)
+
+	out, err := run(t, cloudConfig, nil, "--cloud-provider=external-cloudstack", "--validate-config")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(ContainSubstring("The configuration is right."))
+
+	_, err = run(t, cloudConfig+"api_key = a\n", nil, "--cloud-provider=external-cloudstack", "--validate-config")
+	g.Expect(err).To(MatchError(ContainSubstring("global.api_key (line 5): is no key of the configuration")))
+}
+
+func TestCloudStackIsOpened(t *testing.T) {
+	g := NewWithT(t)
+	sim := cloudstacksim.New(cloudstacksim.Options{})
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	network := sim.AddNetwork("nodes", "")
+	id := sim.AddVM("node-1", []string{network}, []string{"10.1.1.1"})
+	client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "cluster-uid"}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Spec: corev1.NodeSpec{ProviderID: "cloudstack:///" + id}})
+	factory := informers.NewSharedInformerFactory(client, 0)
+	nodes := factory.Core().V1().Nodes()
+	nodes.Informer()
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	file := "[Global]\napi-url = " + server.URL + "/client/api\napi-key = user-key\nsecret-key = user-secret\n"
+
+	c, err := loadCloudStack(source{file: []byte(file), env: ccmconfig.Environment{Getenv: func(string) string { return "" }}})
+	g.Expect(err).NotTo(HaveOccurred())
+	b, err := c.open(host{client: client, nodes: nodes.Lister()})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no id of the cluster")
+	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(network))
+	g.Expect(b.Close(t.Context())).To(Succeed())
+}

@@ -1,0 +1,33 @@
+package cpi
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+)
+
+func TestAHostnameIsPublishedInPlaceOfTheAddress(t *testing.T) {
+	g := NewWithT(t)
+	stands := plan.Status{
+		Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.1")},
+		Ports:     []plan.PortStatus{{Protocol: plan.TCP, Port: 80}},
+	}
+	a := &attempt{service: &corev1.Service{}, wish: service.Wish{Hostname: "shop.example.com", Terminates: true}}
+
+	named := a.published(stands)
+
+	g.Expect(named.Ingress).To(HaveExactElements(corev1.LoadBalancerIngress{
+		Hostname: "shop.example.com", Ports: []corev1.PortStatus{{Protocol: corev1.ProtocolTCP, Port: 80}},
+	}), "a hostname has no mode")
+	g.Expect(a.published(plan.Status{}).Ingress).To(BeEmpty(), "nothing stands yet")
+
+	a.service.Status.LoadBalancer, a.wish.Hostname = *named, ""
+	g.Expect(a.published(stands).Ingress).To(HaveExactElements(
+		And(HaveField("IP", "203.0.113.1"), HaveField("IPMode", ptr.To(corev1.LoadBalancerIPModeProxy)))))
+}
