@@ -49,14 +49,14 @@ func (e *Editor) VApp(idOrName string) *VApp {
 
 // PowerOff stops a VM at once, as a failing host would.
 func (e *Editor) PowerOff(vm *VM) {
-	e.sim.vms.setPower(vm, PoweredOff)
+	e.sim.vms.setPower(vm, PoweredOff, false)
 	vm.Deployed = false
 	e.sim.leases.deployedChanged(e.sim.store.vapps[vm.VAppID])
 }
 
 // PowerOn starts a VM at once.
 func (e *Editor) PowerOn(vm *VM) {
-	e.sim.vms.setPower(vm, PoweredOn)
+	e.sim.vms.setPower(vm, PoweredOn, false)
 	e.sim.leases.deployedChanged(e.sim.store.vapps[vm.VAppID])
 }
 

@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"sync"
@@ -18,8 +19,29 @@ type Guest interface {
 	Delete(ctx context.Context, vmID string)
 }
 
+// A PowerGuest is a Guest with more of a machine than on and off. A Guest that is none is powered off instead of shut
+// down, and does not notice that its VM is suspended.
+type PowerGuest interface {
+	// Shutdown is called instead of PowerOff when VMware Tools shut the guest down or reboot it.
+	Shutdown(ctx context.Context, vmID string)
+	// Suspend is called when the VM is suspended; PowerOff may follow.
+	Suspend(ctx context.Context, vmID string)
+	// Resume is called when a suspended VM is on again.
+	Resume(ctx context.Context, vmID string)
+}
+
+// A GuestHost is what a guest reports to while its VM is on, from any goroutine, also before PowerOn returns. Its
+// methods do nothing once the VM was powered off or reset.
+type GuestHost interface {
+	// Report stores what changed: addresses, hostname, extra configuration.
+	Report(GuestReport)
+	// PoweredOff is called when the guest ended by itself, such as by the command poweroff.
+	PoweredOff()
+}
+
 // A GuestVM is a VM as its guest sees it.
 type GuestVM struct {
+	Host              GuestHost
 	ID                string // bare UUID
 	UUID              string // of its firmware
 	Hostname          string // from guest customization; without it that of the image, which is localhost
@@ -32,6 +54,7 @@ type GuestVM struct {
 	ExtraConfig       map[string]string
 	Properties        map[string]string // OVF environment
 	NICs              []GuestNIC
+	Disks             []GuestDisk // independent ones that are attached
 	TemplateName      string
 	KubernetesVersion string
 }
@@ -41,6 +64,8 @@ type GuestNIC struct {
 	Index   int
 	MAC     string
 	Network string
+	Segment string     // bare id of the organisation VDC network, or of the vApp network that is connected to none
+	Routed  bool       // by an edge gateway
 	Mode    string     // POOL, DHCP, MANUAL or NONE
 	Primary bool       // VCD's primary NIC
 	Address netip.Addr // assigned by VCD, or what its DHCP server offers; invalid if none
@@ -49,7 +74,14 @@ type GuestNIC struct {
 	DNS     []netip.Addr
 }
 
-// A GuestReport is what VMware Tools report of a guest that came up.
+// A GuestDisk is an independent disk that is attached to the VM.
+type GuestDisk struct {
+	ID        string // bare UUID
+	SizeMiB   int64
+	Bus, Unit int
+}
+
+// A GuestReport is what VMware Tools report of a guest.
 type GuestReport struct {
 	Addresses   map[string]string // MAC to the address the guest uses
 	ExtraConfig map[string]string // keys the guest writes; an empty value removes the key
@@ -100,6 +132,7 @@ func (g *guests) bootNow(id string, generation int) {
 	ctx, cancel := context.WithCancel(g.sim.ctx) //nolint:gosec // notify calls cancel when the VM goes off
 	g.boots[id] = cancel
 	view := g.view(vm)
+	view.Host = guestHost{g, id, generation}
 	g.call(id, func() {
 		report, err := g.guest.PowerOn(ctx, view)
 		g.sim.mu.Lock()
@@ -143,25 +176,33 @@ func (g *guests) view(vm *VM) GuestVM {
 		out.Hostname = c.Customization.ComputerName
 	}
 	for _, nic := range c.NICs {
-		card := GuestNIC{
-			Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode,
-			Primary: nic.Index == c.PrimaryNIC,
+		out.NICs = append(out.NICs, g.card(vapp, nic, nic.Index == c.PrimaryNIC))
+	}
+	for _, d := range c.Disks {
+		if d.DiskID != "" {
+			out.Disks = append(out.Disks, GuestDisk{ID: d.DiskID, SizeMiB: d.SizeMiB, Bus: d.Bus, Unit: d.Unit})
 		}
-		address := nic.Address
-		if nic.Mode == modeDHCP {
-			address = nic.Lease
-		}
-		card.Address, _ = netip.ParseAddr(address) // invalid when there is none
-		if n := vapp.network(nic.Network); n != nil {
-			sub := g.sim.ipam.subnetOf(n)
-			card.Prefix, card.Gateway = sub.gateway.Masked(), sub.gateway.Addr()
-			if _, _, parent := g.sim.store.network(n.ParentID); parent != nil {
-				card.DNS = append(card.DNS, parent.DNS...)
-			}
-		}
-		out.NICs = append(out.NICs, card)
 	}
 	return out
+}
+
+func (g *guests) card(vapp *VApp, nic NIC, primary bool) GuestNIC {
+	card := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode, Primary: primary}
+	address := nic.Address
+	if nic.Mode == modeDHCP {
+		address = nic.Lease
+	}
+	card.Address, _ = netip.ParseAddr(address) // invalid when there is none
+	n := vapp.network(nic.Network)
+	if n == nil {
+		return card
+	}
+	sub := g.sim.ipam.subnetOf(n)
+	card.Segment, card.Prefix, card.Gateway = n.segment(), sub.gateway.Masked(), sub.gateway.Addr()
+	if _, _, parent := g.sim.store.network(n.ParentID); parent != nil {
+		card.DNS, card.Routed = append(card.DNS, parent.DNS...), parent.Type == Routed
+	}
+	return card
 }
 
 // booted stores what the guest reported.
@@ -175,13 +216,47 @@ func (g *guests) booted(id string, generation int, report GuestReport, err error
 		g.sim.log.Warn("A guest did not come up", "vm", vm.Name, "reason", err)
 		return
 	}
-	vm.Boot.Up, vm.Boot.Hostname = true, report.Hostname
+	vm.Boot.Up = true
+	g.report(vm, report)
+}
+
+// report stores what a guest reported.
+func (g *guests) report(vm *VM, report GuestReport) {
+	vm.Boot.Hostname = cmp.Or(report.Hostname, vm.Boot.Hostname)
 	for i := range vm.NICs {
 		if nic := &vm.NICs[i]; nic.Mode == modeDHCP {
-			nic.Address = report.Addresses[nic.MAC]
+			nic.Address = cmp.Or(report.Addresses[nic.MAC], nic.Address)
 		}
 	}
 	g.writeExtraConfig(vm, report.ExtraConfig)
+}
+
+// guestHost is the host of one boot.
+type guestHost struct {
+	guests     *guests
+	vmID       string
+	generation int
+}
+
+// Report implements GuestHost.
+func (h guestHost) Report(r GuestReport) { h.change(func(vm *VM) { h.guests.report(vm, r) }) }
+
+// PoweredOff implements GuestHost. The VM stays deployed, as after poweroff in a VM of VCD.
+func (h guestHost) PoweredOff() {
+	h.change(func(vm *VM) { h.guests.sim.vms.setPower(vm, PoweredOff, false) })
+}
+
+// change runs f on the VM if it is still in the same boot.
+func (h guestHost) change(f func(*VM)) {
+	s := h.guests.sim
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	vm := s.store.vms[h.vmID]
+	if vm == nil || vm.Boot.Generation != h.generation || vm.Status != PoweredOn {
+		return
+	}
+	f(vm)
+	s.settle()
 }
 
 // writeExtraConfig stores what the guest wrote to its extra configuration; VCD notices a change and is busy with it.
@@ -209,15 +284,29 @@ func mergeExtraConfig(vm *VM, keys map[string]string) {
 	}
 }
 
-// halt ends the guest of a VM that is no longer on.
-func (g *guests) halt(vm *VM) {
+// halt ends the guest of a VM that is no longer on; gently is through VMware Tools.
+func (g *guests) halt(vm *VM, gently bool) {
 	vm.Boot = Boot{Generation: vm.Boot.Generation + 1}
 	for i := range vm.NICs {
 		if vm.NICs[i].Mode == modeDHCP {
 			vm.NICs[i].Address = ""
 		}
 	}
-	g.notify(vm.ID, Guest.PowerOff)
+	g.notify(vm.ID, func(guest Guest, ctx context.Context, id string) {
+		if p, ok := guest.(PowerGuest); ok && gently {
+			p.Shutdown(ctx, id)
+			return
+		}
+		guest.PowerOff(ctx, id)
+	})
+}
+
+// suspended passes on that a VM was suspended or resumed.
+func (g *guests) suspended(vm *VM, method func(PowerGuest, context.Context, string)) {
+	if p, ok := g.guest.(PowerGuest); ok {
+		id := vm.ID
+		g.call(id, func() { method(p, g.sim.ctx, id) })
+	}
 }
 
 // notify calls the guest in the background, after ending its boot.

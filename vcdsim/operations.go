@@ -19,6 +19,7 @@ type Work struct {
 	Replace  bool // Networks are all networks, not further ones
 	PowerOn  bool
 	Power    Status // state the VMs go to
+	Gently   bool   // through VMware Tools
 	Name     string
 	Change   *vmChange
 	Lease    *Lease

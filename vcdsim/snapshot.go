@@ -146,9 +146,9 @@ func (m *vms) revert(vm *VM) {
 	if x == nil {
 		return
 	}
-	m.setPower(vm, PoweredOff)
+	m.setPower(vm, PoweredOff, false)
 	vm.CPUs, vm.CoresPerSocket, vm.MemoryMiB, vm.ExtraConfig = x.CPUs, x.CoresPerSocket, x.MemoryMiB, x.ExtraConfig
 	if x.PoweredOn {
-		m.setPower(vm, PoweredOn)
+		m.setPower(vm, PoweredOn, false)
 	}
 }

@@ -168,11 +168,11 @@ func powerWork(action string) Work {
 	case "powerOff":
 		return Work{Op: opPowerOff, Power: PoweredOff}
 	case "shutdown":
-		return Work{Op: opShutdown, Power: PoweredOff}
+		return Work{Op: opShutdown, Power: PoweredOff, Gently: true}
 	case "suspend":
 		return Work{Op: opSuspend, Power: Suspended}
 	case "reboot":
-		return Work{Op: opReboot, Power: PoweredOn}
+		return Work{Op: opReboot, Power: PoweredOn, Gently: true}
 	default:
 		return Work{Op: opReset, Power: PoweredOn}
 	}
@@ -239,7 +239,7 @@ func undeployWork(r *request) (Work, error) {
 	if !slices.Contains([]string{"powerOff", "suspend", "shutdown", "force", "default"}, action) {
 		return Work{}, badRequest("The undeploy power action %q is invalid.", action)
 	}
-	w := Work{Op: opUndeploy, Power: PoweredOff}
+	w := Work{Op: opUndeploy, Power: PoweredOff, Gently: action == "shutdown"}
 	if action == "suspend" {
 		w.Power = Suspended
 	}

@@ -26,7 +26,7 @@ func (m *vms) materialise(id string, powerOn bool) error {
 	}
 	vm.Status = PoweredOff
 	if powerOn {
-		m.setPower(vm, PoweredOn)
+		m.setPower(vm, PoweredOn, false)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func commitPower(s *Simulator, t *Task) error {
 
 func (m *vms) powerTo(vm *VM, w Work) {
 	if w.Power != 0 {
-		m.setPower(vm, w.Power)
+		m.setPower(vm, w.Power, w.Gently)
 	}
 	switch w.Op {
 	case opUndeploy:
@@ -85,8 +85,8 @@ func (m *vms) powerTo(vm *VM, w Work) {
 	}
 }
 
-// setPower changes the power state and starts or ends the guest.
-func (m *vms) setPower(vm *VM, to Status) {
+// setPower changes the power state and starts or ends the guest; gently ends it through VMware Tools.
+func (m *vms) setPower(vm *VM, to Status, gently bool) {
 	if vm.Status == to || vm.Status == Unresolved || vm.Status == FailedCreation {
 		return
 	}
@@ -95,18 +95,21 @@ func (m *vms) setPower(vm *VM, to Status) {
 	switch {
 	case to == PoweredOn && was == Suspended:
 		vm.Deployed = true
+		m.sim.guests.suspended(vm, PowerGuest.Resume)
 	case to == PoweredOn:
 		vm.Deployed = true
 		m.sim.guests.boot(vm)
 	case to == PoweredOff:
-		m.sim.guests.halt(vm)
+		m.sim.guests.halt(vm, gently)
+	case to == Suspended:
+		m.sim.guests.suspended(vm, PowerGuest.Suspend)
 	}
 }
 
 func commitRestart(s *Simulator, t *Task) error {
 	for _, id := range t.Work.VMs {
 		if vm := s.store.vms[id]; vm != nil && vm.Status == PoweredOn {
-			s.guests.halt(vm)
+			s.guests.halt(vm, t.Work.Gently)
 			s.guests.boot(vm)
 		}
 	}
