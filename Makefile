@@ -38,7 +38,8 @@ LDFLAGS = -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Commit=$(COMMIT
 TOOL := $(GO) tool -modfile=tools.mod
 # An absolute path, because linting test/ runs there.
 LINT := $(GO) tool -modfile=$(CURDIR)/lint.mod golangci-lint
-# Nested modules, by folder; all but test/, hack/images/ and hack/nodeimage/ only pin what is built from them.
+# Nested modules, by folder; all but test/, hack/images/, hack/nodeimage/ and vcdsim/hypervisor/ only pin what is built
+# from them.
 MODULES := . $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
 SCRIPTS := $(shell git ls-files '*.sh') .ci/run
 
@@ -104,6 +105,14 @@ test-images: ## Build all images twice, unpack and check them; test what makes n
 	cd hack/images && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 	cd hack/nodeimage && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
+.PHONY: test-vms
+test-vms: ## Boot VMs of the simulator as Linux systems (as root, after make node-image); IMAGES is another folder of images.
+	cd vcdsim/hypervisor && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./... $(if $(IMAGES),-images $(IMAGES))
+
+.PHONY: test-vms-left
+test-vms-left: ## Create and delete a booted VM 20 times and check that nothing is left.
+	cd vcdsim/hypervisor && $(GO) test $(AFRESH) -timeout $(TIMEOUT) -run TestNothingIsLeft -v . -rounds 20 $(if $(IMAGES),-images $(IMAGES))
+
 .PHONY: e2e
 e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.
 	cd test && $(TEST_WRAPPER) $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
@@ -147,6 +156,7 @@ lint: ## Run the linters on Go and shell, and test the rules on layers.
 	cd test && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	cd hack/nodeimage && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
+	cd vcdsim/hypervisor && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	hack/test-lint-layers.sh
 	hack/shellcheck.sh $(SCRIPTS)
 
@@ -156,6 +166,7 @@ fix: ## Format, and apply fixes of linters.
 	cd test && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 	cd hack/nodeimage && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
+	cd vcdsim/hypervisor && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: verify
 verify: ## Check that generated files and go.mod files are up to date.

@@ -2,6 +2,7 @@ package vcdsim
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -181,6 +182,43 @@ func (lb *loadBalancing) enabledMembers(d *document) (on, all int) {
 	return on, all
 }
 
+// ReportMembers stores which members of pools answer, by the URN of the pool, address and port, as probes of a real
+// load balancer find out. Members that nothing was reported of are up if they are enabled.
+func (s *Simulator) ReportMembers(up map[string]map[netip.AddrPort]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.alb.probed = maps.Clone(up)
+}
+
+// upMembers counts the members that answer.
+func (lb *loadBalancing) upMembers(d *document) int {
+	on, _ := lb.enabledMembers(d)
+	probed := lb.probed[d.id()]
+	if len(probed) == 0 {
+		return on
+	}
+	up := 0
+	for _, answers := range probed {
+		if answers {
+			up++
+		}
+	}
+	return min(up, on)
+}
+
+// memberHealth is that of one member of a pool with some health.
+func (lb *loadBalancing) memberHealth(d *document, m map[string]any, health string) string {
+	address, _ := netip.ParseAddr(text(m, "ipAddress"))
+	port, _ := m["port"].(float64)
+	up, known := lb.probed[d.id()][netip.AddrPortFrom(address, uint16(port))]
+	switch {
+	case health != "UP" || !known || up:
+		return health
+	default:
+		return "DOWN"
+	}
+}
+
 // servicesOf are the virtual services that send to a pool.
 func (ds documents) servicesOf(pool string) []*document {
 	var out []*document
@@ -207,10 +245,10 @@ func (lb *loadBalancing) health(d *document, members int) string {
 
 func showPool(r *request, d *document, out map[string]any) {
 	on, all := r.sim.alb.enabledMembers(d)
-	health := r.sim.alb.health(d, on)
-	up := 0
-	if health == "UP" {
-		up = on
+	up := r.sim.alb.upMembers(d)
+	health := r.sim.alb.health(d, up)
+	if health != "UP" {
+		up = 0
 	}
 	refs := []any{}
 	for _, vs := range r.sim.store.documents.servicesOf(d.id()) {
@@ -223,7 +261,7 @@ func showPool(r *request, d *document, out map[string]any) {
 	out["memberCount"], out["enabledMemberCount"], out["upMemberCount"], out["virtualServiceRefs"] = all, on, up, refs
 	var shown []any
 	for _, m := range poolMembers(d.body) {
-		shown = append(shown, memberJSON(m, health))
+		shown = append(shown, memberJSON(m, r.sim.alb.memberHealth(d, m, health)))
 	}
 	out["members"] = shown
 }

@@ -3,6 +3,7 @@ package vcdsim
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 )
 
@@ -113,7 +114,10 @@ func engineCollection() *collection {
 func maxServices(engines *document) int { return number(engines.body["maxVirtualServices"]) }
 
 // loadBalancing computes the state of load balancers, their pools and service engine groups.
-type loadBalancing struct{ sim *Simulator }
+type loadBalancing struct {
+	sim    *Simulator
+	probed map[string]map[netip.AddrPort]bool // by URN of the pool
+}
 
 // usedIn refuses to delete what documents of a path refer to.
 func (lb *loadBalancing) usedIn(path, kind string, d *document, object, ref string) error {

@@ -224,7 +224,7 @@ func showService(r *request, d *document, out map[string]any) {
 	members := 0
 	if pool := r.sim.store.documents.find(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil &&
 		enabled(pool.body) {
-		members, _ = r.sim.alb.enabledMembers(pool)
+		members = r.sim.alb.upMembers(pool)
 	}
 	health := r.sim.alb.health(d, members)
 	out["status"], out["healthStatus"] = r.sim.alb.balancing(d), health

@@ -3,6 +3,7 @@ package vcdsim_test
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,29 @@ func TestAVirtualServiceComesUp(t *testing.T) {
 	c.Expect(get()).To(HaveKeyWithValue("healthStatus", "DISABLED"))
 	summary := c.values("edgeGateways/" + c.gatewayURN() + "/loadBalancer/virtualServiceSummaries?filter=name==api")[0]
 	c.Expect(summary).To(And(HaveKeyWithValue("applicationProfileType", "L4"), Not(HaveKey("applicationProfile"))))
+}
+
+func TestProbesSayWhichMembersAreUp(t *testing.T) {
+	c := start(t)
+	pool := c.pool("api", "192.168.100.11", "192.168.100.12")
+	id := c.make("loadBalancer/virtualServices", c.service("api", pool, "203.0.113.20", 6443))
+	show := func() map[string]any { return c.get(cloudAPI + "loadBalancer/pools/" + pool).json }
+	var first, second netip.AddrPort
+	for i, m := range show()["members"].([]any) {
+		member := m.(map[string]any)
+		at := netip.MustParseAddrPort(fmt.Sprintf("%s:%v", member["ipAddress"], member["port"]))
+		if second = at; i == 0 {
+			first = at
+		}
+	}
+	c.sim.ReportMembers(map[string]map[netip.AddrPort]bool{pool: {first: true, second: false}})
+	c.Expect(show()).To(And(HaveKeyWithValue("upMemberCount", 1.0), HaveKeyWithValue("healthStatus", "UP"),
+		HaveKeyWithValue("members", HaveExactElements(
+			HaveKeyWithValue("healthStatus", "UP"), HaveKeyWithValue("healthStatus", "DOWN")))))
+
+	c.sim.ReportMembers(map[string]map[netip.AddrPort]bool{pool: {first: false, second: false}})
+	c.Expect(show()).To(And(HaveKeyWithValue("upMemberCount", 0.0), HaveKeyWithValue("healthStatus", "DOWN")))
+	c.Expect(c.get(cloudAPI + "loadBalancer/virtualServices/" + id).json).To(HaveKeyWithValue("healthStatus", "DOWN"))
 }
 
 func TestPoolsByMemberGroup(t *testing.T) {

@@ -27,6 +27,8 @@ type Config struct {
 	// Listener is listened on instead of Addr, such as one in memory. Start takes it over; the certificate is also for
 	// the names localhost and vcdsim.
 	Listener net.Listener
+	// Further are listened on as well, such as those in other network namespaces. Start takes them over.
+	Further []net.Listener
 	// Cells is the number of servers; 0 is 1. Of several each has an address of its own, on a free port of the loopback
 	// interface, and Addr is that of a balancer before them.
 	Cells int
@@ -59,6 +61,7 @@ type Simulator struct {
 	journal  *journal
 
 	server   *tlsserver.Server // at the site's address
+	further  []*tlsserver.Server
 	public   string
 	cells    []*Cell
 	frontend *frontend
@@ -129,7 +132,7 @@ func (s *Simulator) addParts(cfg Config) {
 		queues: map[string]chan struct{}{},
 	}
 	s.vapps, s.vms, s.ipam = &vapps{s}, &vms{s}, &ipam{s}
-	s.edges, s.spaces, s.alb = &edgeGateways{s}, &ipSpaces{s}, &loadBalancing{s}
+	s.edges, s.spaces, s.alb = &edgeGateways{s}, &ipSpaces{s}, &loadBalancing{sim: s}
 }
 
 func (s *Simulator) setDefaults(cfg Config) {
@@ -171,6 +174,17 @@ func (s *Simulator) addCells(cfg Config, versions []string) error {
 	if s.server, err = tlsserver.New(signer, cfg.Listener, hosts...); err != nil {
 		return err
 	}
+	for _, listener := range cfg.Further {
+		host, _, err := net.SplitHostPort(listener.Addr().String())
+		if err != nil {
+			return fmt.Errorf("the address of a listener: %w", err)
+		}
+		server, err := tlsserver.New(signer, listener, host)
+		if err != nil {
+			return err
+		}
+		s.further = append(s.further, server)
+	}
 	for n := range max(cfg.Cells, 1) {
 		c := newCell(s, n+1, cmp.Or(cfg.Version, Version106), versions)
 		if cfg.Cells > 1 {
@@ -187,6 +201,11 @@ func (s *Simulator) addCells(cfg Config, versions []string) error {
 func (s *Simulator) Start() error {
 	if err := s.server.Open(s.ctx, s.addr, s, s.log); err != nil {
 		return err
+	}
+	for _, f := range s.further {
+		if err := f.Open(s.ctx, "", s, s.log); err != nil {
+			return errors.Join(err, s.Close())
+		}
 	}
 	for _, c := range s.cells {
 		if c.server == nil {
@@ -209,6 +228,9 @@ func (s *Simulator) Close() error {
 	s.mu.Unlock()
 	defer s.guests.running.Wait()
 	err := s.server.Close()
+	for _, f := range s.further {
+		err = errors.Join(err, f.Close())
+	}
 	for _, c := range s.cells {
 		err = errors.Join(err, c.server.Close())
 	}

@@ -1,0 +1,270 @@
+package hypervisor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A groupPlan is where the control groups of all VMs are: one folder of ours per hierarchy, a folder per VM in each.
+type groupPlan struct {
+	unified bool
+	roots   []string
+}
+
+// planGroups chooses the folders for a state folder.
+func planGroups(dir string) (groupPlan, error) {
+	return planFrom(readFile("/proc/self/cgroup"), readFile("/proc/self/mountinfo"), groupName(dir))
+}
+
+// groupName is the name of the folders of a state folder: two of them never share one.
+func groupName(dir string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(dir)) // a hash never fails
+	return fmt.Sprintf("vcdsim-%08x", h.Sum32())
+}
+
+// planFrom reads /proc/self/cgroup and mountinfo. With version 1 VMs are below the group of this process in each
+// hierarchy; with version 2 alone they are at the top, because a group with processes has no groups with controllers.
+func planFrom(own, mountinfo, name string) (groupPlan, error) {
+	mounts := groupMounts(mountinfo)
+	plan := groupPlan{}
+	unified := ""
+	for line := range strings.Lines(own) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		mount, ok := mounts[parts[1]]
+		if !ok {
+			continue
+		}
+		if parts[1] == "" {
+			unified = filepath.Join(mount.point, name)
+			continue
+		}
+		below := strings.TrimPrefix(parts[2], strings.TrimSuffix(mount.root, "/"))
+		plan.roots = append(plan.roots, filepath.Join(mount.point, below, name))
+	}
+	if len(plan.roots) == 0 && unified != "" {
+		return groupPlan{unified: true, roots: []string{unified}}, nil
+	}
+	if !slices.ContainsFunc(plan.roots, func(r string) bool { return strings.Contains(r, "/memory/") }) {
+		return groupPlan{}, errors.New("booting VMs needs control groups of memory: none are mounted in /sys/fs/cgroup")
+	}
+	slices.Sort(plan.roots)
+	return plan, nil
+}
+
+type groupMount struct{ root, point string }
+
+// groupMounts finds the mounts of control groups, by the name that /proc/self/cgroup has for them.
+func groupMounts(mountinfo string) map[string]groupMount {
+	out := map[string]groupMount{}
+	for line := range strings.Lines(mountinfo) {
+		before, after, ok := strings.Cut(strings.TrimSpace(line), " - ")
+		fields, fs := strings.Fields(before), strings.Fields(after)
+		if !ok || len(fields) < 5 || len(fs) < 3 {
+			continue
+		}
+		at := groupMount{fields[3], fields[4]}
+		switch fs[0] {
+		case "cgroup2":
+			out[""] = at
+		case "cgroup":
+			var controllers []string
+			for o := range strings.SplitSeq(fs[2], ",") {
+				if !slices.Contains([]string{"rw", "ro", "xattr", "clone_children", "noprefix"}, o) &&
+					!strings.HasPrefix(o, "release_agent=") {
+					controllers = append(controllers, o)
+				}
+			}
+			out[strings.Join(controllers, ",")] = at
+		}
+	}
+	return out
+}
+
+// groups are the control groups of one VM.
+type groups struct {
+	unified bool
+	dirs    []string
+}
+
+func (p groupPlan) of(vmID string) groups {
+	g := groups{unified: p.unified}
+	for _, root := range p.roots {
+		g.dirs = append(g.dirs, filepath.Join(root, "vm-"+vmID))
+	}
+	return g
+}
+
+// create makes the groups; memory is the VM's, in bytes.
+func (g groups) create(memory int64) error {
+	for _, dir := range g.dirs {
+		if err := g.createOne(dir); err != nil {
+			return fmt.Errorf("making a control group: %w", err)
+		}
+	}
+	file := cmp.Or(map[bool]string{true: "memory.max"}[g.unified], "memory.limit_in_bytes")
+	for _, dir := range g.dirs {
+		if path := filepath.Join(dir, file); exists(path) {
+			if err := writeFile(path, strconv.FormatInt(memory, 10)); err != nil {
+				return fmt.Errorf("limiting the memory: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (g groups) createOne(dir string) error {
+	root := filepath.Dir(dir)
+	if err := os.MkdirAll(root, 0o755); err != nil { //nolint:gosec // as all control groups
+		return err
+	}
+	if g.unified {
+		for _, parent := range []string{filepath.Dir(root), root} {
+			for c := range strings.FieldsSeq(readFile(filepath.Join(parent, "cgroup.controllers"))) {
+				// A controller that is not delegated is not there; kubelet names it.
+				_ = writeFile(filepath.Join(parent, "cgroup.subtree_control"), "+"+c)
+			}
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as all control groups
+		return err
+	}
+	if g.unified {
+		return nil
+	}
+	return errors.Join(inheritCPUs(root), inheritCPUs(dir))
+}
+
+// inheritCPUs gives a group what its parent has: a new one of version 1 has no CPU and no memory node.
+func inheritCPUs(dir string) error {
+	for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
+		path := filepath.Join(dir, f)
+		if !exists(path) {
+			continue
+		}
+		if err := writeFile(path, strings.TrimSpace(readFile(filepath.Join(filepath.Dir(dir), f)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join moves the calling thread into the groups of version 1, so that its children begin there; leave moves it back.
+func (g groups) join() error  { return g.move(g.dirs) }
+func (g groups) leave() error { return g.move(g.outside()) }
+
+func (g groups) outside() []string {
+	var out []string
+	for _, dir := range g.dirs {
+		out = append(out, filepath.Dir(filepath.Dir(dir)))
+	}
+	return out
+}
+
+func (g groups) move(dirs []string) error {
+	if g.unified {
+		return nil
+	}
+	for _, dir := range dirs {
+		if err := writeFile(filepath.Join(dir, "tasks"), "0"); err != nil {
+			return fmt.Errorf("moving to a control group: %w", err)
+		}
+	}
+	return nil
+}
+
+// freeze stops or continues all processes.
+func (g groups) freeze(on bool) error {
+	for _, dir := range g.dirs {
+		for file, values := range map[string][2]string{
+			"cgroup.freeze": {"0", "1"}, "freezer.state": {"THAWED", "FROZEN"},
+		} {
+			value := values[0]
+			if on {
+				value = values[1]
+			}
+			if path := filepath.Join(dir, file); exists(path) {
+				if err := writeFile(path, value); err != nil {
+					return fmt.Errorf("freezing: %w", err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	groupTries = 200
+	groupPause = 20 * time.Millisecond
+)
+
+// remove kills what runs in the groups and removes them.
+func (g groups) remove() error {
+	if err := g.freeze(false); err != nil {
+		return err
+	}
+	var err error
+	for range groupTries {
+		err = nil
+		for _, dir := range g.dirs {
+			err = errors.Join(err, removeGroup(dir))
+		}
+		if err == nil {
+			return nil
+		}
+		time.Sleep(groupPause) //nolint:forbidigo // The kernel does not announce that a group is empty.
+	}
+	return err
+}
+
+// removeGroup kills the processes of a group and of those in it, and removes them, the innermost first.
+func removeGroup(dir string) error {
+	if !exists(dir) {
+		return nil
+	}
+	killGroup(dir)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("reading a control group: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		if e.IsDir() {
+			errs = append(errs, removeGroup(filepath.Join(dir, e.Name())))
+		}
+	}
+	if err := syscall.Rmdir(dir); err != nil && !errors.Is(err, syscall.ENOENT) {
+		errs = append(errs, fmt.Errorf("removing the control group %s: %w", dir, err))
+	}
+	return errors.Join(errs...)
+}
+
+func killGroup(dir string) {
+	for field := range strings.FieldsSeq(readFile(filepath.Join(dir, "cgroup.procs"))) {
+		if pid, err := strconv.Atoi(field); err == nil && pid > 1 && pid != os.Getpid() {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// writeFile writes to a file of the kernel.
+func writeFile(path, value string) error {
+	return os.WriteFile(path, []byte(value), 0o600) //nolint:wrapcheck // callers say what for
+}

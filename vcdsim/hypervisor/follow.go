@@ -1,0 +1,117 @@
+package hypervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor/edge"
+)
+
+const followEvery = 500 * time.Millisecond
+
+// Follow carries the traffic of a simulator's edge gateways until ctx ends, and removes the files of independent disks
+// that it no longer has.
+func (h *Hypervisor) Follow(ctx context.Context, sim *vcdsim.Simulator) {
+	proxy := edge.New(h.hub, h.log)
+	defer proxy.Close()
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	for {
+		state := sim.State()
+		if err := h.follow(ctx, proxy, state); err != nil {
+			h.log.Error("Following the simulator", "error", err)
+		}
+		sim.ReportMembers(proxy.Health())
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (h *Hypervisor) follow(ctx context.Context, proxy *edge.Proxy, state vcdsim.State) error {
+	routes := edge.Table(state.Documents)
+	var addresses []netip.Addr
+	for _, r := range routes {
+		addresses = append(addresses, r.At.Addr())
+	}
+	err := h.hub.setExternal(addresses)
+	proxy.Apply(ctx, routes)
+	return errors.Join(err, h.state.keepDisks(state.Disks))
+}
+
+// keepDisks removes the files of disks that are gone.
+func (s *stateDir) keepDisks(disks []vcdsim.Disk) error {
+	files, err := filepath.Glob(s.disk("*"))
+	if err != nil {
+		return fmt.Errorf("reading disks: %w", err)
+	}
+	var errs []error
+	for _, file := range files {
+		id := strings.TrimSuffix(filepath.Base(file), ".img")
+		if !slices.ContainsFunc(disks, func(d vcdsim.Disk) bool { return d.ID == id }) {
+			errs = append(errs, wrap("removing a disk", os.Remove(file)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Dial connects to an address from where edge gateways are: to VMs, virtual services and NAT rules, and nothing else.
+func (h *Hypervisor) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return h.hub.Dial(ctx, network, address)
+}
+
+// Listen listens where edge gateways are; VMs on routed networks reach the address.
+func (h *Hypervisor) Listen(address netip.AddrPort) (net.Listener, error) {
+	h.hub.mu.Lock()
+	err := h.hub.addExternal(address.Addr())
+	if err == nil {
+		h.hub.kept[address.Addr()] = true
+	}
+	h.hub.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return h.hub.Listen(edge.Listener{Network: "tcp", At: address})
+}
+
+// Listen implements edge.Wire.
+func (h *hub) Listen(l edge.Listener) (listener net.Listener, err error) {
+	err = h.do(func() error {
+		listener, err = (&net.ListenConfig{}).Listen(context.Background(), l.Network, l.At.String())
+		return err //nolint:wrapcheck // callers name what it is for
+	})
+	return listener, err
+}
+
+// ListenPacket implements edge.Wire.
+func (h *hub) ListenPacket(l edge.Listener) (conn net.PacketConn, err error) {
+	err = h.do(func() error {
+		conn, err = (&net.ListenConfig{}).ListenPacket(context.Background(), l.Network, l.At.String())
+		return err //nolint:wrapcheck // callers name what it is for
+	})
+	return conn, err
+}
+
+// Dial implements edge.Wire. The address must be one, not a name: resolving takes threads that are elsewhere.
+func (h *hub) Dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("the address %s: %w", address, err)
+	}
+	err = h.do(func() error {
+		conn, err = (&net.Dialer{}).DialContext(ctx, network, at.String())
+		return err //nolint:wrapcheck // callers name what it is for
+	})
+	return conn, err
+}

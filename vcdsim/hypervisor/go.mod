@@ -1,0 +1,29 @@
+module github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor
+
+go 1.26.0
+
+replace github.com/cluster-api-provider-vcd/cluster-api-provider-vcd => ../../
+
+require (
+	github.com/cluster-api-provider-vcd/cluster-api-provider-vcd v0.0.0-00010101000000-000000000000
+	github.com/onsi/gomega v1.42.1
+	github.com/vishvananda/netlink v1.3.1
+	github.com/vishvananda/netns v0.0.5
+	golang.org/x/net v0.57.0
+	golang.org/x/sys v0.47.0
+)
+
+require (
+	github.com/google/go-cmp v0.7.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)
+
+require (
+	github.com/insomniacslk/dhcp v0.0.0-20260901064844-234b97448fae
+	github.com/josharian/native v1.1.0 // indirect
+	github.com/pierrec/lz4/v4 v4.1.14 // indirect
+	github.com/u-root/uio v0.0.0-20230220225925-ffce2a382923 // indirect
+	go.yaml.in/yaml/v2 v2.4.3 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
+)

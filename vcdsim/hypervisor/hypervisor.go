@@ -1,0 +1,162 @@
+// Package hypervisor is a guest of the simulator whose VMs are booted Linux systems: each is a systemd container with
+// an overlay on its template's image, control groups and a network namespace of its own, on a bridge per network in a
+// namespace that nothing else reaches. It knows images and the cards of VMs, nothing of Kubernetes.
+//
+// Namespaces and mounts belong to threads and processes of this process and end with it; control groups and files are
+// in folders that the next start with the same state folder sweeps.
+package hypervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// Options are what a Hypervisor needs.
+type Options struct {
+	// Images is the folder with the descriptions of images, NAME.json, by the names of the templates they are for.
+	Images string
+	// Dir is the state folder. All that is in it is removed at the start and at the end.
+	Dir string
+	// UpWithin is how long a guest has until it reports an address; 0 is 5 minutes.
+	UpWithin time.Duration
+	Log      *slog.Logger
+}
+
+// A Hypervisor boots VMs. It implements vcdsim.Guest and vcdsim.PowerGuest.
+type Hypervisor struct {
+	options Options
+	log     *slog.Logger
+	state   *stateDir
+	groups  groupPlan
+	hub     *hub
+
+	mu       sync.Mutex
+	machines map[string]*machine
+}
+
+const defaultUpWithin = 5 * time.Minute
+
+// New checks what the machine has, sweeps what an earlier run left, and makes the namespace of the networks.
+func New(o Options) (*Hypervisor, error) {
+	if err := missing(); err != nil {
+		return nil, err
+	}
+	if o.UpWithin == 0 {
+		o.UpWithin = defaultUpWithin
+	}
+	h := &Hypervisor{options: o, log: o.Log, machines: map[string]*machine{}}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	if _, err := images(o.Images); err != nil {
+		return nil, err
+	}
+	var err error
+	if h.state, err = openState(o.Dir); err != nil {
+		return nil, err
+	}
+	if h.groups, err = planGroups(h.state.dir); err != nil {
+		return nil, errors.Join(err, h.state.close())
+	}
+	if err := h.state.recordGroups(h.groups); err != nil {
+		return nil, errors.Join(err, h.state.close())
+	}
+	if h.hub, err = newHub(h.log); err != nil {
+		return nil, errors.Join(err, h.state.close())
+	}
+	return h, nil
+}
+
+// Close ends all VMs and removes all that was made for them.
+func (h *Hypervisor) Close() error {
+	h.mu.Lock()
+	all := h.machines
+	h.machines = map[string]*machine{}
+	h.mu.Unlock()
+	var errs []error
+	for _, m := range all {
+		errs = append(errs, m.remove())
+	}
+	h.hub.close()
+	return errors.Join(append(errs, h.state.close())...)
+}
+
+// PowerOn implements vcdsim.Guest.
+func (h *Hypervisor) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
+	all, err := images(h.options.Images)
+	if err != nil {
+		return vcdsim.GuestReport{}, err
+	}
+	img, ok := all[vm.TemplateName]
+	if !ok {
+		return vcdsim.GuestReport{}, fmt.Errorf("there is no image %s.json in %s for the template of VM %s",
+			vm.TemplateName, h.options.Images, vm.Name)
+	}
+	m, err := h.machine(vm.ID)
+	if err != nil {
+		return vcdsim.GuestReport{}, err
+	}
+	if err := m.start(ctx, vm, img); err != nil {
+		return vcdsim.GuestReport{}, fmt.Errorf("booting VM %s: %w", vm.Name, err)
+	}
+	h.log.Info("Booting", "vm", vm.Name, "console", m.files.console())
+	return m.awaitUp(ctx, h.options.UpWithin)
+}
+
+// machine returns the machine of a VM, a new one where there is none.
+func (h *Hypervisor) machine(id string) (*machine, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m := h.machines[id]; m != nil {
+		return m, nil
+	}
+	m, err := newMachine(h, id)
+	if err != nil {
+		return nil, err
+	}
+	h.machines[id] = m
+	return m, nil
+}
+
+// do runs f on a machine that there is.
+func (h *Hypervisor) do(id, what string, f func(*machine) error) {
+	h.mu.Lock()
+	m := h.machines[id]
+	h.mu.Unlock()
+	if m == nil {
+		return
+	}
+	if err := f(m); err != nil {
+		h.log.Error(what, "vm", m.name(), "error", err)
+	}
+}
+
+// PowerOff implements vcdsim.Guest.
+func (h *Hypervisor) PowerOff(_ context.Context, id string) {
+	h.do(id, "Powering off", (*machine).kill)
+}
+
+// Shutdown implements vcdsim.PowerGuest.
+func (h *Hypervisor) Shutdown(_ context.Context, id string) {
+	h.do(id, "Shutting down", (*machine).shutdown)
+}
+
+// Suspend implements vcdsim.PowerGuest.
+func (h *Hypervisor) Suspend(_ context.Context, id string) { h.do(id, "Suspending", (*machine).freeze) }
+
+// Resume implements vcdsim.PowerGuest.
+func (h *Hypervisor) Resume(_ context.Context, id string) { h.do(id, "Resuming", (*machine).thaw) }
+
+// Delete implements vcdsim.Guest.
+func (h *Hypervisor) Delete(_ context.Context, id string) {
+	h.do(id, "Deleting", (*machine).remove)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.machines, id)
+}

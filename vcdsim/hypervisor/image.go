@@ -1,0 +1,71 @@
+package hypervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// An image is what VMs of a template boot from.
+type image struct {
+	Name string `json:"name"`
+	// Layers are root filesystems, the uppermost first.
+	Layers []string `json:"layers"`
+	// ImageStore is a filled /var/lib/containerd, empty if the image has none.
+	ImageStore string `json:"imageStore"`
+	Init       string `json:"init"`
+}
+
+// images reads the descriptions in a folder. Paths in them are relative to it. An empty folder has none: they may be
+// built while the simulator runs.
+func images(dir string) (map[string]image, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("reading images: %w", err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("reading images: %w", err)
+	}
+	out := map[string]image{}
+	for _, file := range files {
+		data, err := os.ReadFile(file) //nolint:gosec // the caller's own folder
+		if err != nil {
+			return nil, fmt.Errorf("reading an image: %w", err)
+		}
+		var img image
+		if err := json.Unmarshal(data, &img); err != nil {
+			return nil, fmt.Errorf("reading the image %s: %w", file, err)
+		}
+		if err := img.complete(dir); err != nil {
+			return nil, fmt.Errorf("the image %s: %w", file, err)
+		}
+		out[img.Name] = img
+	}
+	return out, nil
+}
+
+// complete makes paths absolute and checks that they exist.
+func (i *image) complete(dir string) error {
+	if i.Name == "" || len(i.Layers) == 0 || !filepath.IsAbs(i.Init) {
+		return fmt.Errorf("name, layers and an absolute init are needed, not %q, %q, %q", i.Name, i.Layers, i.Init)
+	}
+	paths := []*string{}
+	for n := range i.Layers {
+		paths = append(paths, &i.Layers[n])
+	}
+	if i.ImageStore != "" {
+		paths = append(paths, &i.ImageStore)
+	}
+	for _, p := range paths {
+		abs, err := filepath.Abs(filepath.Join(dir, *p))
+		if err != nil {
+			return fmt.Errorf("the path %s: %w", *p, err)
+		}
+		if _, err := os.Stat(abs); err != nil {
+			return fmt.Errorf("a part of it: %w", err)
+		}
+		*p = abs
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package hypervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netns"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A machine is the system of one VM, from its first boot until it is deleted.
+type machine struct {
+	hypervisor *Hypervisor
+	files      files
+	groups     groups
+
+	mu      sync.Mutex
+	vm      vcdsim.GuestVM
+	image   image
+	process *process // nil when it is off
+	info    *guestinfo
+	disks   []loop
+	up      chan struct{} // closed when this boot reported an address
+	seen    vcdsim.GuestReport
+}
+
+func newMachine(h *Hypervisor, id string) (*machine, error) {
+	m := &machine{hypervisor: h, files: h.state.vm(id), groups: h.groups.of(id)}
+	if err := os.MkdirAll(m.files.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the VM's folder: %w", err)
+	}
+	return m, nil
+}
+
+func (m *machine) name() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.vm.Name
+}
+
+// start boots the system of a VM that is off.
+func (m *machine) start(ctx context.Context, vm vcdsim.GuestVM, img image) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process != nil {
+		return errors.New("it is already on")
+	}
+	m.vm, m.image = vm, img
+	m.up, m.seen = make(chan struct{}), vcdsim.GuestReport{Addresses: map[string]string{}, Hostname: vm.Hostname}
+	if err := m.prepare(ctx); err != nil {
+		return err
+	}
+	if err := m.boot(); err != nil {
+		m.info.close()
+		return errors.Join(err, m.groups.remove())
+	}
+	return nil
+}
+
+// prepare makes the files of a boot, and serves guestinfo.
+func (m *machine) prepare(ctx context.Context) error {
+	if err := m.files.create(m.image); err != nil {
+		return err
+	}
+	for name, content := range map[string]string{
+		"info/uuid": m.vm.UUID, "info/product_name": "VMware Virtual Platform", "name": m.vm.Name,
+		"info/meminfo": strings.TrimSpace(meminfo(readFile("/proc/meminfo"), m.vm.MemoryMiB)),
+	} {
+		if err := os.WriteFile(m.files.path(name), []byte(content+"\n"), 0o644); err != nil { //nolint:gosec // no secrets
+			return fmt.Errorf("writing what the guest reads: %w", err)
+		}
+	}
+	up, host := m.up, m.vm.Host
+	info, err := serveGuestinfo(ctx, m.files.guestinfo(), m.vm.ExtraConfig, func(key, value string) {
+		m.wrote(host, up, key, value)
+	})
+	m.info = info
+	return err
+}
+
+// boot starts the processes; it runs again when the guest reboots itself.
+func (m *machine) boot() error {
+	if err := m.groups.create(m.vm.MemoryMiB << 20); err != nil {
+		return err
+	}
+	disks, err := m.hypervisor.state.attach(m.vm.Disks)
+	if err != nil {
+		return err
+	}
+	l := launch{name: m.vm.ID, files: m.files, image: m.image, groups: m.groups, disks: disks}
+	if m.process, err = l.start(func(ns netns.NsHandle) error {
+		return m.hypervisor.hub.connect(m.vm, ns, m.leased)
+	}); err != nil {
+		detach(disks)
+		return errors.Join(err, m.disconnect())
+	}
+	m.disks = disks
+	go m.watch(m.process)
+	return nil
+}
+
+// disconnect removes what the boot had in the hub.
+func (m *machine) disconnect() error { return m.hypervisor.hub.disconnect(m.vm) }
+
+// watch waits for the end of a process that nothing here ended: the guest rebooted, or powered itself off.
+func (m *machine) watch(p *process) {
+	<-p.exited
+	m.mu.Lock()
+	if m.process != p {
+		m.mu.Unlock()
+		return
+	}
+	err := m.ended()
+	if err == nil && p.code == exitReboot {
+		err = m.boot()
+	}
+	log, vm, off := m.hypervisor.log, m.vm, m.process == nil
+	if off {
+		m.info.close()
+	}
+	m.mu.Unlock()
+	if err != nil {
+		log.Error("A guest ended", "vm", vm.Name, "error", err)
+	}
+	if off && vm.Host != nil {
+		vm.Host.PoweredOff()
+	}
+}
+
+// ended removes what a boot had, with the lock held.
+func (m *machine) ended() error {
+	_ = m.process.netns.Close() // the last reference may be a process that is ending
+	m.process = nil
+	_ = os.Remove(m.files.path("pid")) // the next boot writes it
+	detach(m.disks)
+	return errors.Join(m.disconnect(), m.groups.remove())
+}
+
+// wrote is called when the guest wrote a key.
+func (m *machine) wrote(host vcdsim.GuestHost, up chan struct{}, key, value string) {
+	if host != nil {
+		host.Report(vcdsim.GuestReport{ExtraConfig: map[string]string{key: value}})
+	}
+	if (key == localIPv4 || key == localIPv6) && value != "" {
+		m.isUp(up)
+	}
+}
+
+// leased is called when the DHCP server gave the guest an address.
+func (m *machine) leased(mac, address string) {
+	m.mu.Lock()
+	m.seen.Addresses[mac] = address
+	host := m.vm.Host
+	m.mu.Unlock()
+	if host != nil {
+		host.Report(vcdsim.GuestReport{Addresses: map[string]string{mac: address}})
+	}
+}
+
+func (m *machine) isUp(up chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-up:
+	default:
+		close(up)
+	}
+}
+
+// awaitUp returns when the guest reported an address, or why it does not.
+func (m *machine) awaitUp(ctx context.Context, within time.Duration) (vcdsim.GuestReport, error) {
+	m.mu.Lock()
+	up, p := m.up, m.process
+	m.mu.Unlock()
+	if p == nil {
+		return vcdsim.GuestReport{}, fmt.Errorf("the guest ended; see its console %s", m.files.console())
+	}
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-up:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.seen, nil
+	case <-ctx.Done():
+		return vcdsim.GuestReport{}, ctx.Err() //nolint:wrapcheck // the caller's own
+	case <-timer.C:
+		return vcdsim.GuestReport{}, fmt.Errorf("the guest reported no address within %s; see its console %s", within,
+			m.files.console())
+	}
+}
+
+const shutdownWithin = time.Minute
+
+// shutdown asks the system to power off, and powers it off if it does not.
+func (m *machine) shutdown() error {
+	m.mu.Lock()
+	p := m.process
+	m.process = nil // watch leaves it to this function
+	m.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	err := m.groups.freeze(false)
+	// systemd-nspawn passes it on as the signal for powering off.
+	if serr := p.os.Signal(syscall.SIGTERM); serr == nil {
+		timer := time.NewTimer(shutdownWithin)
+		defer timer.Stop()
+		select {
+		case <-p.exited:
+		case <-timer.C:
+		}
+	}
+	return errors.Join(err, m.end(p))
+}
+
+// kill powers the VM off at once.
+func (m *machine) kill() error {
+	m.mu.Lock()
+	p := m.process
+	m.process = nil
+	m.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	return errors.Join(m.groups.freeze(false), m.end(p))
+}
+
+// end kills what still runs of a process and removes what it had.
+func (m *machine) end(p *process) error {
+	_ = p.os.Kill() // it may have ended
+	err := m.groups.remove()
+	<-p.exited
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.info.close()
+	_ = p.netns.Close()                // see ended
+	_ = os.Remove(m.files.path("pid")) // the next boot writes it
+	detach(m.disks)
+	return errors.Join(err, m.disconnect())
+}
+
+func (m *machine) freeze() error { return m.groups.freeze(true) }
+func (m *machine) thaw() error   { return m.groups.freeze(false) }
+
+// remove powers the VM off and removes its files.
+func (m *machine) remove() error {
+	err := m.kill()
+	if rerr := os.RemoveAll(m.files.dir); rerr != nil {
+		err = errors.Join(err, fmt.Errorf("removing the VM's files: %w", rerr))
+	}
+	return err
+}

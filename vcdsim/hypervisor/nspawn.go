@@ -1,0 +1,171 @@
+package hypervisor
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// A launch is what systemd-nspawn runs a VM with.
+type launch struct {
+	name   string
+	files  files
+	image  image
+	groups groups
+	netns  string // path of the VM's network namespace
+	disks  []loop
+}
+
+// arguments are those of systemd-nspawn. Each capability and each bind mount is one that a system in a VM needs and
+// that a container does not have.
+func (l launch) arguments() []string {
+	args := []string{
+		"--quiet", "--register=no", "--keep-unit", "--settings=no", "--machine=" + l.name,
+		"--directory=" + l.files.root(), "--network-namespace-path=" + l.netns, "--capability=all", "--system-call-filter=@keyring bpf @mount",
+		"--console=read-only", "--kill-signal=SIGRTMIN+4", "--link-journal=no", "--resolv-conf=off", "--timezone=off",
+		"--bind=" + l.files.guestinfo() + ":/run/host/guestinfo",
+	}
+	if l.image.ImageStore != "" {
+		for _, dir := range kubernetesDirs {
+			args = append(args, "--bind="+l.files.path(dir)+":/var/lib/"+dir)
+		}
+	}
+	for _, d := range l.disks {
+		args = append(args, "--bind="+d.path+":"+d.inside)
+	}
+	return append(args, l.image.Init)
+}
+
+// environment says how systemd-nspawn makes control groups and /proc/sys, and that it leaves no lock files.
+func (l launch) environment() []string {
+	unified := "0"
+	if l.groups.unified {
+		unified = "1"
+	}
+	return []string{
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=" + unified,
+		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=network", "SYSTEMD_NSPAWN_LOCK=0", "SYSTEMD_LOG_LEVEL=notice",
+	}
+}
+
+// A process is a VM that runs.
+type process struct {
+	os     *os.Process
+	netns  netns.NsHandle
+	exited chan struct{} // closed at the end, when code is valid
+	code   int
+}
+
+// exitReboot is systemd-nspawn's code when the system inside rebooted.
+const exitReboot = 133
+
+// start runs the VM on a thread of its own, which has the VM's mounts and network namespace and which ends with it.
+// When this program ends, whatever ends it, so does systemd-nspawn, and with it all that is in the VM.
+func (l launch) start(connect func(netns.NsHandle) error) (*process, error) {
+	p := &process{netns: netns.None(), exited: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with this function
+		cmd, err := l.launch(p, connect)
+		started <- err
+		if err != nil {
+			return
+		}
+		_ = cmd.Wait() // its code is below
+		p.code = cmd.ProcessState.ExitCode()
+		close(p.exited)
+	}()
+	if err := <-started; err != nil {
+		_ = p.netns.Close() // it may not be open
+		return nil, err
+	}
+	return p, nil
+}
+
+// launch makes namespaces and mounts on the calling thread and starts systemd-nspawn in them.
+func (l launch) launch(p *process, connect func(netns.NsHandle) error) (*exec.Cmd, error) {
+	if err := l.mount(); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.netns, err = netns.New(); err != nil {
+		return nil, fmt.Errorf("making the network namespace: %w", err)
+	}
+	if err := connect(p.netns); err != nil {
+		return nil, err
+	}
+	l.netns = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), int(p.netns))
+	console, err := os.OpenFile(l.files.console(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the console: %w", err)
+	}
+	defer func() { _ = console.Close() }()                  // the child has its own
+	cmd := exec.Command("systemd-nspawn", l.arguments()...) //nolint:gosec,noctx // it ends when the VM does
+	cmd.Env, cmd.Stdout, cmd.Stderr = l.environment(), console, console
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if err := l.startInGroups(cmd); err != nil {
+		return nil, err
+	}
+	p.os = cmd.Process
+	if err := writePID(l.files, p.os.Pid); err != nil {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // killed
+		return nil, err
+	}
+	return cmd, nil
+}
+
+func writePID(f files, pid int) error {
+	if err := os.WriteFile(f.path("pid"), []byte(strconv.Itoa(pid)), 0o600); err != nil {
+		return fmt.Errorf("recording the process: %w", err)
+	}
+	return nil
+}
+
+// mount gives the thread mounts of its own: the VM's root filesystem, and a /run in which systemd-nspawn leaves traces.
+func (l launch) mount() error {
+	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("making the mount namespace: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keeping mounts to the VM: %w", err)
+	}
+	if err := unix.Mount("overlay", l.files.root(), "overlay", 0, l.files.overlay(l.image)); err != nil {
+		return fmt.Errorf("mounting the root filesystem (%s): %w", l.files.overlay(l.image), err)
+	}
+	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"); err != nil {
+		return fmt.Errorf("mounting /run: %w", err)
+	}
+	return nil
+}
+
+// startInGroups starts a program that is in the VM's control groups from its first instruction.
+func (l launch) startInGroups(cmd *exec.Cmd) error {
+	if l.groups.unified {
+		group, err := os.Open(l.groups.dirs[0])
+		if err != nil {
+			return fmt.Errorf("opening the control group: %w", err)
+		}
+		defer func() { _ = group.Close() }() // it is only a reference
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(group.Fd())
+	}
+	if err := l.groups.join(); err != nil {
+		return err
+	}
+	err := cmd.Start()
+	if lerr := l.groups.leave(); lerr != nil && err == nil {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // killed
+		err = lerr
+	}
+	if err != nil {
+		return fmt.Errorf("starting systemd-nspawn: %w", err)
+	}
+	return nil
+}

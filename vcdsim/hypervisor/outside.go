@@ -1,0 +1,71 @@
+package hypervisor
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor/edge"
+)
+
+// Outside is an HTTP proxy, for a loopback address of the machine: what goes through it comes from where edge gateways
+// are. Programs use it by their own settings (curl --proxy, HTTPS_PROXY), so that the machine's network stays as it is.
+func (h *Hypervisor) Outside() http.Handler {
+	forward := &httputil.ReverseProxy{
+		Rewrite:   func(*httputil.ProxyRequest) {}, // the request names its target
+		Transport: &http.Transport{DialContext: h.hub.Dial, DisableKeepAlives: true},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodConnect:
+			h.tunnel(w, r)
+		case r.URL.IsAbs():
+			forward.ServeHTTP(w, r)
+		default:
+			http.Error(w, "this is an HTTP proxy to the networks of the simulated VMs", http.StatusBadRequest)
+		}
+	})
+}
+
+// tunnel joins a client with the target of CONNECT.
+func (h *Hypervisor) tunnel(w http.ResponseWriter, r *http.Request) {
+	target, err := h.hub.Dial(r.Context(), "tcp", r.Host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	client, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = target.Close() // nothing was sent
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer func() { _ = client.Close() }() // both directions ended
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		_ = target.Close() // the client went away
+		return
+	}
+	edge.Join(r.Context(), hijacked{client, buffered}, target)
+}
+
+// hijacked is a connection whose first bytes may have been read already.
+type hijacked struct {
+	net.Conn
+
+	reader io.Reader
+}
+
+// Read implements net.Conn.
+func (c hijacked) Read(p []byte) (int, error) { return c.reader.Read(p) } //nolint:wrapcheck // as it is
+
+// CloseWrite passes the end of the target's stream on.
+func (c hijacked) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite() //nolint:wrapcheck // as it is
+	}
+	return c.Close() //nolint:wrapcheck // as it is
+}

@@ -1,0 +1,148 @@
+package hypervisor
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const mountinfo = `30 20 0:26 / /sys/fs/cgroup rw - tmpfs none rw
+31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup none rw,cpu,cpuacct
+32 30 0:28 /docker/a /sys/fs/cgroup/memory rw - cgroup none rw,memory
+33 30 0:29 / /sys/fs/cgroup/systemd rw - cgroup none rw,xattr,release_agent=/x,name=systemd
+34 30 0:30 / /sys/fs/cgroup/unified rw - cgroup2 none rw
+`
+
+func TestWhereControlGroupsAre(t *testing.T) {
+	for _, tc := range []struct {
+		name, own, mounts string
+		want              groupPlan
+		message           string
+	}{
+		{
+			"version 1, beside a version 2 without controllers",
+			"4:cpu,cpuacct:/\n3:memory:/docker/a/b\n2:name=systemd:/s\n1:pids:/not/mounted\n0::/\n", mountinfo,
+			groupPlan{roots: []string{
+				"/sys/fs/cgroup/cpu,cpuacct/sim", "/sys/fs/cgroup/memory/b/sim", "/sys/fs/cgroup/systemd/s/sim",
+			}},
+			"",
+		},
+		{
+			"version 2 alone: at the top, because a group with processes gives no controllers", "0::/user.slice/session\n",
+			"30 20 0:26 / /sys/fs/cgroup rw - cgroup2 none rw,nsdelegate\n",
+			groupPlan{unified: true, roots: []string{"/sys/fs/cgroup/sim"}}, "",
+		},
+		{"none", "0::/\n", "", groupPlan{}, "none are mounted in /sys/fs/cgroup"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			plan, err := planFrom(tc.own, tc.mounts, "sim")
+			if tc.message != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.message)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(plan).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestArgumentsOfNspawn(t *testing.T) {
+	g := NewWithT(t)
+	l := launch{
+		name: "vm", files: files{"/state/vms/vm"}, netns: "/proc/1/fd/7", disks: []loop{{path: "/dev/loop3", inside: "/dev/sdb"}},
+		image: image{Init: "/init", ImageStore: "/store", Layers: []string{"/top", "/base"}},
+	}
+	args := l.arguments()
+	g.Expect(args).To(ContainElements("--machine=vm", "--directory=/state/vms/vm/root", "--kill-signal=SIGRTMIN+4",
+		"--network-namespace-path=/proc/1/fd/7", "--bind=/state/vms/vm/info:/run/host/guestinfo",
+		"--bind=/state/vms/vm/etcd:/var/lib/etcd", "--bind=/dev/loop3:/dev/sdb"))
+	g.Expect(args[len(args)-1]).To(Equal("/init"))
+	g.Expect(l.environment()).To(ContainElement("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0"))
+	l.groups.unified, l.image.ImageStore = true, ""
+	g.Expect(l.environment()).To(ContainElement("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"))
+	g.Expect(l.arguments()).NotTo(ContainElement(ContainSubstring("/var/lib/etcd")), "it is no node's image")
+	g.Expect(l.files.overlay(l.image)).To(Equal(
+		"lowerdir=/top:/base,upperdir=/state/vms/vm/upper,workdir=/state/vms/vm/work"))
+}
+
+func TestGuestinfoAnswers(t *testing.T) {
+	g := NewWithT(t)
+	var wrote []string
+	info, err := serveGuestinfo(t.Context(), t.TempDir(), map[string]string{
+		"guestinfo.metadata": "m", localIPv4: "of the boot before",
+	}, func(key, value string) { wrote = append(wrote, key+"="+value) })
+	g.Expect(err).NotTo(HaveOccurred())
+	defer info.close()
+	for request, want := range map[string]string{
+		"info-get guestinfo.metadata":            "1m",
+		"info-get guestinfo.local-ipv4":          "0No value found",
+		"info-set guestinfo.userdata.encoding  ": "1",
+		"info-set disk.enabled 1":                "0Unable to write key",
+		"log x":                                  "0Unknown command",
+	} {
+		g.Expect(info.answer(request)).To(Equal(want), request)
+	}
+	g.Expect(info.answer("info-set guestinfo.status a b")).To(Equal("1"))
+	g.Expect(info.answer("info-get guestinfo.status")).To(Equal("1a b"))
+	g.Expect(wrote).To(Equal([]string{"guestinfo.userdata.encoding= ", "guestinfo.status=a b"}))
+}
+
+func TestImages(t *testing.T) {
+	g, dir := NewWithT(t), t.TempDir()
+	g.Expect(images(dir)).To(BeEmpty())
+	g.Expect(images(filepath.Join(dir, "missing"))).Error().To(MatchError(ContainSubstring("no such file")))
+	write := func(text string) {
+		g.Expect(os.WriteFile(filepath.Join(dir, "a.json"), []byte(text), 0o600)).To(Succeed())
+	}
+	write(`{"name": "a", "layers": ["top", "base"], "init": "/init"}`)
+	g.Expect(images(dir)).Error().To(MatchError(ContainSubstring("top: no such file")))
+	g.Expect(os.MkdirAll(filepath.Join(dir, "top"), 0o700)).To(Succeed())
+	g.Expect(os.MkdirAll(filepath.Join(dir, "base"), 0o700)).To(Succeed())
+	g.Expect(images(dir)).To(HaveKeyWithValue("a", image{
+		Name: "a", Layers: []string{filepath.Join(dir, "top"), filepath.Join(dir, "base")}, Init: "/init",
+	}))
+	write(`{"name": "a", "layers": ["top"]}`)
+	g.Expect(images(dir)).Error().To(MatchError(ContainSubstring("an absolute init are needed")))
+}
+
+func TestMemoryIsTheVMs(t *testing.T) {
+	NewWithT(t).Expect(meminfo("MemTotal:       24000000 kB\nBuffers:  1 kB\n", 2048)).
+		To(Equal("MemTotal:        2097152 kB\nBuffers:  1 kB\n"))
+}
+
+func TestWhatTheKernelLacks(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(missingFilesystems("nodev\toverlay\nnodev\tcgroup2\n")).To(Succeed())
+	g.Expect(missingFilesystems("nodev\tcgroup\n")).To(MatchError(ContainSubstring("overlayfs")))
+	g.Expect(missingFilesystems("nodev\toverlay\n")).To(MatchError(ContainSubstring("control groups")))
+}
+
+func TestNamesOfVMs(t *testing.T) {
+	g := NewWithT(t)
+	n := newNames(nil)
+	n.add(vcdsim.GuestVM{Name: "node", Hostname: "localhost", NICs: []vcdsim.GuestNIC{{Address: netip.MustParseAddr("10.0.0.5")}}})
+	ask := func(name string) dnsmessage.Message {
+		q := dnsmessage.Message{Questions: []dnsmessage.Question{{
+			Name: dnsmessage.MustNewName(name), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET,
+		}}}
+		request, err := q.Pack()
+		g.Expect(err).NotTo(HaveOccurred())
+		var answer dnsmessage.Message
+		g.Expect(answer.Unpack(n.answer(request))).To(Succeed())
+		return answer
+	}
+	g.Expect(ask("Node.").Answers[0].Body).To(Equal(&dnsmessage.AResource{A: [4]byte{10, 0, 0, 5}}))
+	g.Expect(ask("example.com.").RCode).To(Equal(dnsmessage.RCodeNameError))
+	g.Expect(n.answer([]byte("no request"))).To(BeNil())
+}
+
+func TestNamesOfCardsAreShortEnough(t *testing.T) {
+	NewWithT(t).Expect(len(outerName("00:50:56:01:AA:bb"))).To(BeNumerically("<", 16))
+}
