@@ -7,6 +7,7 @@ replace github.com/cluster-api-provider-vcd/cluster-api-provider-vcd => ../../
 require (
 	github.com/cluster-api-provider-vcd/cluster-api-provider-vcd v0.0.0-00010101000000-000000000000
 	github.com/onsi/gomega v1.42.1
+	github.com/spf13/pflag v1.0.10
 	github.com/vishvananda/netlink v1.3.1
 	github.com/vishvananda/netns v0.0.5
 	golang.org/x/net v0.57.0

@@ -3,13 +3,35 @@ package hypervisor
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 )
+
+// An Image is one that VMs can boot from.
+type Image struct {
+	Name              string `json:"name"` // that of the template
+	KubernetesVersion string `json:"kubernetesVersion"`
+}
+
+// Images lists the images in a folder, by name.
+func Images(dir string) ([]Image, error) {
+	all, err := images(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []Image
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, all[name].Image)
+	}
+	return out, nil
+}
 
 // An image is what VMs of a template boot from.
 type image struct {
-	Name string `json:"name"`
+	Image
+
 	// Layers are root filesystems, the uppermost first.
 	Layers []string `json:"layers"`
 	// ImageStore is a filled /var/lib/containerd, empty if the image has none.

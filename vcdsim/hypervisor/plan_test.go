@@ -106,7 +106,7 @@ func TestImages(t *testing.T) {
 	g.Expect(os.MkdirAll(filepath.Join(dir, "top"), 0o700)).To(Succeed())
 	g.Expect(os.MkdirAll(filepath.Join(dir, "base"), 0o700)).To(Succeed())
 	g.Expect(images(dir)).To(HaveKeyWithValue("a", image{
-		Name: "a", Layers: []string{filepath.Join(dir, "top"), filepath.Join(dir, "base")}, Init: "/init",
+		Image: Image{Name: "a"}, Layers: []string{filepath.Join(dir, "top"), filepath.Join(dir, "base")}, Init: "/init",
 	}))
 	write(`{"name": "a", "layers": ["top"]}`)
 	g.Expect(images(dir)).Error().To(MatchError(ContainSubstring("an absolute init are needed")))

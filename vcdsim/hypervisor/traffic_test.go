@@ -71,7 +71,7 @@ func TestTheEdgeGatewayCarriesTraffic(t *testing.T) {
 	_, vm := s.vm("web", "POOL")
 	data := s.data(s.state("web"))
 	data["userdata"] = "#cloud-config\nruncmd:\n- [systemd-run, --working-directory=/root, python3, -m, http.server, \"8080\"]\n" +
-		"- [sh, -c, 'echo from the VM > /root/index.html; curl --insecure --silent --output /root/site https://100.64.0.1/api/versions']\n"
+		"- [sh, -c, 'echo from the VM > /root/index.html; curl --insecure --silent --output /root/site https://192.0.2.1/api/versions']\n"
 	s.inform(vm, data)
 	s.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 
@@ -105,7 +105,7 @@ func TestTheEdgeGatewayCarriesTraffic(t *testing.T) {
 		HaveKeyWithValue("healthStatus", "UP"), HaveKeyWithValue("healthStatus", "DOWN")))
 	s.Eventually(func() string { return s.inVM("web", "root/site") }, bootWithin).Should(ContainSubstring("SupportedVersions"),
 		"VMs reach VCD where its listener is")
-	s.Expect(get("https://100.64.0.1/api/versions")()).To(ContainSubstring("SupportedVersions"), "through CONNECT, verified")
+	s.Expect(get("https://192.0.2.1/api/versions")()).To(ContainSubstring("SupportedVersions"), "through CONNECT, verified")
 
 	s.ok(http.MethodPost, vm+"/power/action/powerOff", "")
 	s.Eventually(func() any { return s.show("loadBalancer/pools/" + pool)["healthStatus"] }, bootWithin).Should(Equal("DOWN"))
@@ -139,4 +139,4 @@ func TestIndependentDisksOutliveTheirVMs(t *testing.T) {
 }
 
 // inside is where the simulator's API is for VMs.
-var inside = netip.MustParseAddrPort("100.64.0.1:443")
+var inside = netip.MustParseAddrPort("192.0.2.1:443")

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -161,7 +161,7 @@ func TestBadFlags(t *testing.T) {
 
 func TestAClockThatStandsAtATime(t *testing.T) {
 	args := []string{"--ca-file", filepath.Join(t.TempDir(), "ca.pem"), "--clock", "2026-03-01T12:00:00Z"}
-	o, err := parse(args, &bytes.Buffer{})
+	o, err := parse(args, &bytes.Buffer{}, Plain{})
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	clock, err := o.newClock()

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"cmp"
@@ -53,14 +53,14 @@ type options struct {
 }
 
 // parse reads the flags. The error is pflag.ErrHelp after the help was written to out.
-func parse(args []string, out io.Writer) (options, error) {
+func parse(args []string, out io.Writer, extension Extension) (options, error) {
 	var o options
-	fs := newFlags(&o)
+	fs := newFlags(&o, extension)
 	fs.SetOutput(io.Discard)
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		_, _ = io.WriteString(out, usage+fs.FlagUsages()) // nowhere to report to
+		_, _ = io.WriteString(out, extension.Usage()+fs.FlagUsages()) // nowhere to report to
 		return o, err
 	case err != nil:
 		return o, fmt.Errorf("%w; see --help", err)
@@ -77,9 +77,10 @@ func parse(args []string, out io.Writer) (options, error) {
 	return o, nil
 }
 
-func newFlags(o *options) *pflag.FlagSet {
-	fs := pflag.NewFlagSet("vcdsim", pflag.ContinueOnError)
+func newFlags(o *options, extension Extension) *pflag.FlagSet {
+	fs := pflag.NewFlagSet(extension.Name(), pflag.ContinueOnError)
 	fs.SortFlags = false
+	extension.Flags(fs)
 	fs.StringVar(&o.preset, "preset", "k8s-tenant",
 		"what exists at the start: "+strings.Join(vcdsim.PresetNames(), ", "))
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "address to listen on; port 0 picks a free one")

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/program"
+)
+
+const usage = `vcdsim-nodes is vcdsim with VMs that boot: each is a Linux system from the image of its template, on networks that
+nothing else reaches. It needs root, and images (make node-image).
+
+Usage:
+  vcdsim-nodes [flags]                          all flags of vcdsim, but --state: VMs end with the simulator
+  vcdsim-nodes console VM                       what a VM wrote to its console
+  vcdsim-nodes exec VM COMMAND [ARGUMENT...]    a command in a VM, as root
+
+Examples:
+  vcdsim-nodes                                  images from the cache of make node-image
+  vcdsim-nodes --images ./images                from another folder
+  curl --proxy 127.0.0.1:3128 http://203.0.113.20/
+                                                from outside to a virtual service
+
+Flags:
+`
+
+// nodes is the extension of vcdsim whose VMs boot.
+type nodes struct {
+	images, dir, proxy, inside string
+	flags                      *pflag.FlagSet
+}
+
+// Name implements program.Extension.
+func (*nodes) Name() string { return "vcdsim-nodes" }
+
+// Usage implements program.Extension.
+func (*nodes) Usage() string { return usage }
+
+// Flags implements program.Extension.
+func (n *nodes) Flags(fs *pflag.FlagSet) {
+	n.flags = fs
+	fs.StringVar(&n.images, "images", defaultImages(), "folder of images, each for the template of its name")
+	fs.StringVar(&n.dir, "nodes-dir", stateDir(),
+		"folder for what VMs write; all in it is removed. The environment variable VCDSIM_NODES_DIR also sets it")
+	fs.StringVar(&n.proxy, "proxy", "127.0.0.1:3128",
+		"address of an HTTP proxy that leads to the VMs' networks, virtual services and NAT rules")
+	fs.StringVar(&n.inside, "inside", "192.0.2.1:443", "where VMs reach the simulator's API")
+}
+
+func defaultImages() string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "images"
+	}
+	return filepath.Join(cache, "cluster-api-provider-vcd", "nodes")
+}
+
+func stateDir() string {
+	if dir := os.Getenv("VCDSIM_NODES_DIR"); dir != "" {
+		return dir
+	}
+	return "/var/lib/vcdsim-nodes"
+}
+
+// Open implements program.Extension. Each image becomes a template of the first tenant.
+func (n *nodes) Open(cfg *vcdsim.Config) (program.Running, error) {
+	if n.flags.Changed("state") {
+		return nil, errors.New("--state cannot be: the disks of VMs are not in it")
+	}
+	inside, err := netip.ParseAddrPort(n.inside)
+	if err != nil {
+		return nil, fmt.Errorf("--inside %q is not an address and a port", n.inside)
+	}
+	found, err := hypervisor.Images(n.images)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the folder
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("there are no images in %s: run make node-image, or name another folder with --images",
+			n.images)
+	}
+	h, err := hypervisor.New(hypervisor.Options{Images: n.images, Dir: n.dir, Log: cfg.Log})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what is missing
+	}
+	listener, err := h.Listen(inside)
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	addTemplates(&cfg.Model, found)
+	cfg.Guest, cfg.Further = h, append(cfg.Further, listener)
+	return &running{hypervisor: h, proxy: n.proxy, inside: n.inside}, nil
+}
+
+// addTemplates puts a template for each image before those of the first catalog.
+func addTemplates(m *vcdsim.Model, found []hypervisor.Image) {
+	for i := range m.Orgs {
+		for j := range m.Orgs[i].Catalogs {
+			catalog := &m.Orgs[i].Catalogs[j]
+			if len(catalog.Templates) == 0 {
+				continue
+			}
+			var added []vcdsim.Template
+			for _, img := range found {
+				added = append(added, vcdsim.Template{
+					Name: img.Name, Description: "Boots", KubernetesVersion: img.KubernetesVersion,
+					VMs: []vcdsim.TemplateVM{{
+						Name: img.Name, OS: "debian12_64Guest", CPUs: 2, MemoryMiB: 2048, DisksMiB: []int64{20480}, NICs: 1,
+					}},
+				})
+			}
+			catalog.Templates = append(added, catalog.Templates...)
+			return
+		}
+	}
+}
+
+// running is the hypervisor beside a simulator.
+type running struct {
+	hypervisor    *hypervisor.Hypervisor
+	proxy, inside string
+	server        *http.Server
+	stop          func() // following the simulator
+}
+
+const headerTimeout = 10 * time.Second
+
+// Serve implements program.Running.
+func (r *running) Serve(ctx context.Context, sim *vcdsim.Simulator, out io.Writer) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.proxy)
+	if err != nil {
+		return fmt.Errorf("listening for the proxy: %w", err)
+	}
+	r.server = &http.Server{Handler: r.hypervisor.Outside(), ReadHeaderTimeout: headerTimeout}
+	go func() { _ = r.server.Serve(listener) }() // until Close
+	following, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	r.stop = func() { cancel(); <-done }
+	go func() {
+		defer close(done)
+		r.hypervisor.Follow(following, sim)
+	}()
+	_, err = fmt.Fprintf(out, `
+# VMs boot. They reach this API at https://%[2]s. From here to them, their virtual services and NAT rules:
+#   curl --proxy %[1]s http://ADDRESS/          export HTTPS_PROXY=http://%[1]s NO_PROXY=127.0.0.1,localhost
+#   vcdsim-nodes console VM                     vcdsim-nodes exec VM COMMAND
+`, listener.Addr(), r.inside)
+	return err //nolint:wrapcheck // of the standard output
+}
+
+// Close implements program.Running.
+func (r *running) Close() error {
+	var err error
+	if r.server != nil {
+		err = r.server.Close()
+		r.stop()
+	}
+	return errors.Join(err, r.hypervisor.Close())
+}

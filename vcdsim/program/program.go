@@ -1,0 +1,164 @@
+// Package program is the command vcdsim, and what other commands that run the simulator share with it: its flags, what
+// it prints, its state file. What they add is an Extension.
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// An Extension is what a command adds to vcdsim.
+type Extension interface {
+	// Name is the command's, and Usage what its help begins with.
+	Name() string
+	Usage() string
+	// Flags adds flags.
+	Flags(fs *pflag.FlagSet)
+	// Open completes the configuration, when the flags are known.
+	Open(cfg *vcdsim.Config) (Running, error)
+}
+
+// Running is an Extension that was opened.
+type Running interface {
+	// Serve begins what runs beside the simulator until ctx ends; to out goes what people need to know.
+	Serve(ctx context.Context, sim *vcdsim.Simulator, out io.Writer) error
+	// Close is called after the simulator was closed.
+	Close() error
+}
+
+// Main runs the command until it is interrupted, and returns its exit code.
+func Main(extension Extension) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := runWith(ctx, os.Args[1:], os.Stdout, os.Stderr, extension)
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, extension.Name()+":", err)
+	return 1
+}
+
+// Plain is vcdsim itself, which adds nothing.
+type Plain struct{}
+
+// Name implements Extension.
+func (Plain) Name() string { return "vcdsim" }
+
+// Usage implements Extension.
+func (Plain) Usage() string { return usage }
+
+// Flags implements Extension.
+func (Plain) Flags(*pflag.FlagSet) {}
+
+// Open implements Extension.
+func (Plain) Open(*vcdsim.Config) (Running, error) { return Plain{}, nil }
+
+// Serve implements Running.
+func (Plain) Serve(context.Context, *vcdsim.Simulator, io.Writer) error { return nil }
+
+// Close implements Running.
+func (Plain) Close() error { return nil }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	return runWith(ctx, args, stdout, stderr, Plain{})
+}
+
+func runWith(ctx context.Context, args []string, stdout, stderr io.Writer, extension Extension) (err error) {
+	o, err := parse(args, stdout, extension)
+	if err != nil {
+		return err
+	}
+	if o.version {
+		_, err := fmt.Fprintln(stdout, version.Long())
+		return err
+	}
+	cfg, err := o.config(stderr)
+	if err == nil {
+		err = o.trust(&cfg)
+	}
+	switch {
+	case err != nil:
+		return err
+	case o.print != "":
+		return printOne(stdout, &o, cfg.Model)
+	}
+	beside, err := extension.Open(&cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, beside.Close()) }()
+	return serve(ctx, o, cfg, beside, stdout)
+}
+
+// serve runs a simulator until the context ends.
+func serve(ctx context.Context, o options, cfg vcdsim.Config, beside Running, stdout io.Writer) error {
+	sim, err := vcdsim.New(cfg)
+	if err != nil {
+		return err
+	}
+	if err := restore(sim, o.state); err != nil { //nolint:contextcheck // Guests have no context before the start.
+		return err
+	}
+	if err := sim.Start(); err != nil {
+		return err
+	}
+	if err = describe(stdout, sim, o.caFile); err == nil {
+		err = beside.Serve(ctx, sim, stdout)
+	}
+	if err == nil {
+		<-ctx.Done()
+		err = dump(sim, o.state)
+	}
+	return errors.Join(err, sim.Close())
+}
+
+// restore goes on with the state in a file, if there is one.
+func restore(sim *vcdsim.Simulator, file string) error {
+	if file == "" {
+		return nil
+	}
+	in, err := os.Open(file) //nolint:gosec // the caller's own flag
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Dir(file)); err != nil {
+			return fmt.Errorf("the state could not be written at the end: %w", err) // fails now rather than at the end
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening the state: %w", err)
+	}
+	defer func() { _ = in.Close() }()
+	return sim.Restore(in)
+}
+
+// dump writes the state to a file, which is either the old one or the new one, never half of it.
+func dump(sim *vcdsim.Simulator, file string) error {
+	if file == "" {
+		return nil
+	}
+	out, err := os.CreateTemp(filepath.Dir(file), ".vcdsim-*") // for its owner only
+	if err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	err = errors.Join(sim.Dump(out), out.Close())
+	if err == nil {
+		err = os.Rename(out.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(out.Name()) // what is left of it
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	return nil
+}
