@@ -5,7 +5,6 @@ package options
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // the json format of --logging-format
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,13 +29,14 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/diagnostics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
 // Options are the flags of the manager.
 type Options struct {
 	Logs    *logs.Options
-	Manager flags.ManagerOptions
+	Serving diagnostics.Serving
 	Version bool
 
 	LeaderElect      bool
@@ -176,20 +175,18 @@ func (o *Options) addServingFlags() {
 	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address of /healthz and /readyz; 0 disables them.")
 	fs.StringVar(&o.ProfilerAddress, "profiler-address", "",
 		"The address of the unprotected pprof profiler, such as localhost:6060; off if empty.")
-	flags.AddManagerOptions(fs, &o.Manager)
-	for name, meaning := range map[string]string{
-		"diagnostics-address": "The address of /metrics and /debug, by HTTPS, for users with the right to get " +
-			"these non-resource URLs; 0 disables them.",
-		"insecure-diagnostics": "Serve /metrics by HTTP without authentication, and no /debug.",
-		"tls-min-version": "The oldest version of TLS of the webhook and metrics servers: VersionTLS12 or " +
-			"VersionTLS13.",
-		"tls-cipher-suites": "The cipher suites of TLS 1.2 of the webhook and metrics servers, by Go's names; " +
-			"Go's default if empty.",
-		"tls-curve-preferences": "The key exchanges of the webhook and metrics servers, by the numbers of Go's " +
-			"crypto/tls.CurveID; Go's default if empty.",
-	} {
-		fs.Lookup(name).Usage = meaning
-	}
+	fs.StringVar(&o.Serving.Address, "diagnostics-address", ":8443",
+		"The address of /metrics and /debug, by HTTPS, for users with the right to get these non-resource URLs; 0 "+
+			"disables them.")
+	fs.BoolVar(&o.Serving.Insecure, "insecure-diagnostics", false,
+		"Serve /metrics by HTTP without authentication, and no /debug.")
+	fs.StringVar(&o.Serving.TLSMinVersion, "tls-min-version", "VersionTLS12",
+		"The oldest version of TLS of the webhook and metrics servers: VersionTLS12 or VersionTLS13.")
+	fs.StringSliceVar(&o.Serving.TLSCipherSuites, "tls-cipher-suites", nil,
+		"The cipher suites of TLS 1.2 of the webhook and metrics servers, by Go's names; Go's default if empty.")
+	fs.Int32SliceVar(&o.Serving.TLSCurves, "tls-curve-preferences", nil,
+		"The key exchanges of the webhook and metrics servers, by the numbers of Go's crypto/tls.CurveID; Go's default "+
+			"if empty.")
 }
 
 func (o *Options) addLogFlags() {
@@ -207,14 +204,10 @@ const shutdownTimeout = 20 * time.Second
 // ControllerManager returns the options of the manager. The debug handlers, by path, are served with the metrics if
 // those are protected.
 func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]http.Handler) (ctrl.Options, error) {
-	tlsOptions, metrics, err := flags.GetManagerOptions(o.Manager)
+	tlsOptions, err := o.Serving.TLS()
 	if err != nil {
 		return ctrl.Options{}, fmt.Errorf("reading the flags: %w", err)
 	}
-	if o.Manager.InsecureDiagnostics {
-		debug = nil // Without authentication they would be open to all.
-	}
-	maps.Copy(metrics.ExtraHandlers, debug)
 	var namespaces map[string]cache.Config
 	if o.Namespace != "" {
 		namespaces = map[string]cache.Config{o.Namespace: {}}
@@ -237,7 +230,7 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 		RetryPeriod:                   &o.RetryPeriod,
 		HealthProbeBindAddress:        o.HealthAddr,
 		PprofBindAddress:              o.ProfilerAddress,
-		Metrics:                       *metrics,
+		Metrics:                       o.Serving.Metrics(tlsOptions, debug),
 		Cache: cache.Options{
 			DefaultNamespaces: namespaces, SyncPeriod: &o.SyncPeriod,
 			DefaultTransform: cache.TransformStripManagedFields(), ByObject: held(),

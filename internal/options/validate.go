@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/leaderelection"
 	"sigs.k8s.io/cluster-api/controllers/crdmigrator"
-	"sigs.k8s.io/cluster-api/util/flags"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
 )
 
 // Validate reports everything that is wrong with the flags, by name and with the remedy.
 func (o *Options) Validate() error {
-	_, _, tls := flags.GetManagerOptions(o.Manager)
+	_, tls := o.Serving.TLS()
 	return errors.Join(
 		name("namespace", o.Namespace, true), name("manager-namespace", o.ManagerNamespace, false), o.filter(),
 		positive("vcd-requests-per-second", o.VCDRequestsPerSecond), positive("vcd-burst", o.VCDBurst),
@@ -36,7 +35,7 @@ func (o *Options) Validate() error {
 		between("cloud-provider-look", o.CloudProviderLook, time.Second, 24*time.Hour), o.image(),
 		positive("kube-api-qps", o.KubeAPIQPS), positive("kube-api-burst", o.KubeAPIBurst), o.phases(), o.leases(),
 		o.port(), address("health-addr", o.HealthAddr), address("profiler-address", o.ProfilerAddress),
-		address("diagnostics-address", o.Manager.DiagnosticsAddress), wrong("tls-*", tls),
+		address("diagnostics-address", o.Serving.Address), wrong("tls-*", tls),
 	)
 }
 
