@@ -204,7 +204,7 @@ func (r *Reconciler) newScope(in inputs) *scope {
 	st := r.states.Of(in.vcdMachine.UID)
 	s := &scope{Reconciler: r, inputs: in, state: st, facts: facts{vm: &st.vm}}
 	s.vm.begin()
-	s.placer, s.observer, s.creation, s.injection = placer{s}, observer{s}, &creation{scope: s}, injection{s}
+	s.placer, s.observer, s.creation, s.injection = placer{s}, observer{s}, newCreation(s), injection{s}
 	s.power, s.shutdown, s.addresses, s.comparison = power{s}, shutdown{s, &st.cancellation}, addresses{s},
 		comparison{s}
 	s.disks, s.deletion, s.release = disks{s}, deletion{s}, release{s}
@@ -360,4 +360,12 @@ func (i *inputs) madeIn() string {
 		return vApp.ID
 	}
 	return ""
+}
+
+// queueName names the queue of the machine's vApp. Clusters never share one: their identities differ.
+func (i *inputs) queueName() string {
+	if i.vcdCluster == nil {
+		return ""
+	}
+	return string(i.vcdCluster.UID) + "/" + i.vcdCluster.Spec.InfraID + "/" + i.vAppName()
 }

@@ -24,6 +24,9 @@ import (
 // A creation is what a pass does to create VMs in the machine's vApp, its own among them.
 type creation struct {
 	*scope
+	requests requests
+	design   design
+	layout   layout
 
 	pending phases.Outcome // why the VM does not exist yet
 	vApp    *vcd.VApp      // as it is now, if VMs are missing in it
@@ -31,12 +34,10 @@ type creation struct {
 	current batch.Batch    // what this pass creates
 }
 
-// queueName names the queue of the machine's vApp. Clusters never share one: their identities differ.
-func (s *creation) queueName() string {
-	if s.vcdCluster == nil {
-		return ""
+func newCreation(s *scope) *creation {
+	return &creation{
+		scope: s, requests: requests{s.Client, s.Live}, design: design{&s.inputs, &s.placement}, layout: layout{s},
 	}
-	return string(s.vcdCluster.UID) + "/" + s.vcdCluster.Spec.InfraID + "/" + s.vAppName()
 }
 
 // batch returns the members whose VMs one request creates: the machine's own, and those of its cluster that suit. That
@@ -53,12 +54,12 @@ func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]
 	for _, c := range s.current.Members {
 		own := c.Key == s.key()
 		// A naming template may give two machines one name: the second gets a conflict in a batch of its own.
-		if !own && (names[c.Spec.Name] || !s.ofSameCluster(c) || !suits(c)) {
+		if !own && (names[c.Spec.Name] || !ofCluster(c, s.vcdCluster.Spec.InfraID) || !suits(c)) {
 			continue
 		}
 		names[c.Spec.Name] = true
 		var err error
-		switch c.First, err = s.noteCreation(ctx, c, at); {
+		switch c.First, err = s.requests.note(ctx, c, at); {
 		case err == nil:
 			members = append(members, c)
 		case own:
@@ -71,27 +72,27 @@ func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]
 	return members, nil
 }
 
-// ofSameCluster reports whether c is a VM of the machine's cluster.
-func (s *creation) ofSameCluster(c batch.Member) bool {
-	marker, ok := vcd.ParseMarker(c.Spec.Description)
-	return ok && marker.Cluster == s.vcdCluster.Spec.InfraID
+// Requests stores on VCDMachines, in the API server, that VCD is asked to create their VMs.
+type requests struct {
+	client client.Client
+	live   client.Reader
 }
 
-// noteCreation stores on the VCDMachine of c when VCD is asked to create its VM, and reports whether that is the first
-// time. It fails if the machine is being deleted, or was replaced by another of its name.
-func (s *creation) noteCreation(ctx context.Context, c batch.Member, at string) (first bool, err error) {
+// note stores on the VCDMachine of c when VCD is asked to create its VM, and reports whether that is the first time. It
+// fails if the machine is being deleted, or was replaced by another of its name.
+func (r requests) note(ctx context.Context, c batch.Member, at string) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
-	if err := s.Live.Get(ctx, c.Machine, m); err != nil {
+	if err := r.live.Get(ctx, c.Machine, m); err != nil {
 		return false, fmt.Errorf("getting VCDMachine %s: %w", c.Machine, err)
 	}
 	if !m.DeletionTimestamp.IsZero() {
 		return false, fmt.Errorf("VCDMachine %s is being deleted", c.Machine)
 	}
-	return m.Annotations[infrav1.CreationRequestedAnnotation] == "", s.patchCreation(ctx, c, at)
+	return m.Annotations[infrav1.CreationRequestedAnnotation] == "", r.patch(ctx, c, at)
 }
 
-// patchCreation stores when VCD was asked to create the VM of c; nil is never.
-func (s *creation) patchCreation(ctx context.Context, c batch.Member, at any) error {
+// patch stores when VCD was asked to create the VM of c; nil is never.
+func (r requests) patch(ctx context.Context, c batch.Member, at any) error {
 	note, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         c.Key,
 		"annotations": map[string]any{infrav1.CreationRequestedAnnotation: at},
@@ -101,27 +102,45 @@ func (s *creation) patchCreation(ctx context.Context, c batch.Member, at any) er
 	}
 	m := &infrav1.VCDMachine{}
 	m.Namespace, m.Name = c.Machine.Namespace, c.Machine.Name
-	if err := s.Client.Patch(ctx, m, client.RawPatch(types.MergePatchType, note)); err != nil {
+	if err := r.client.Patch(ctx, m, client.RawPatch(types.MergePatchType, note)); err != nil {
 		return fmt.Errorf("noting on VCDMachine %s that VCD is asked to create its VM: %w", c.Machine, err)
 	}
 	return nil
 }
 
-// withdraw removes the note that VCD was asked to create VMs, if it certainly refused and was not asked before: the
-// deletion of such a machine then needs no proof that its VM is gone.
-func (s *creation) withdraw(ctx context.Context, members []batch.Member, err error) {
-	sure := errors.Is(err, vcd.ErrInvalid) || errors.Is(err, vcd.ErrQuota) || errors.Is(err, vcd.ErrForbidden) ||
-		errors.Is(err, vcd.ErrBusy)
+// withdraw removes the notes of members that VCD was never asked to create before, after it certainly refused: the
+// deletion of such a machine then needs no proof that its VM is gone. It returns the keys of those without a note.
+func (r requests) withdraw(ctx context.Context, members []batch.Member, err error) (withdrawn []string) {
+	if !errors.Is(err, vcd.ErrInvalid) && !errors.Is(err, vcd.ErrQuota) && !errors.Is(err, vcd.ErrForbidden) &&
+		!errors.Is(err, vcd.ErrBusy) {
+		return nil
+	}
 	for _, c := range members {
-		if !sure || !c.First {
+		if !c.First {
 			continue
 		}
-		if err := s.patchCreation(ctx, c, nil); err != nil {
+		if err := r.patch(ctx, c, nil); err != nil {
 			ctrl.LoggerFrom(ctx).Info("Keeping the note of a creation that VCD refused", "reason", err.Error())
-		} else if c.Key == s.key() {
-			delete(s.vcdMachine.Annotations, infrav1.CreationRequestedAnnotation)
+			continue
 		}
+		withdrawn = append(withdrawn, c.Key)
 	}
+	return withdrawn
+}
+
+// refused ends a request to create members that VCD refused.
+func (s *creation) refused(ctx context.Context, what step, members []batch.Member, err error, doing string,
+) (phases.Outcome, error) {
+	if slices.Contains(s.requests.withdraw(ctx, members, err), s.key()) {
+		delete(s.vcdMachine.Annotations, infrav1.CreationRequestedAnnotation)
+	}
+	return s.refuse(what, err, doing)
+}
+
+// ofCluster reports whether c is a VM of the cluster with an id.
+func ofCluster(c batch.Member, id string) bool {
+	marker, ok := vcd.ParseMarker(c.Spec.Description)
+	return ok && marker.Cluster == id
 }
 
 // specs returns the VMs of machines.
@@ -137,7 +156,7 @@ func (s *creation) member() batch.Member {
 	return batch.Member{
 		Key:     s.key(),
 		Machine: client.ObjectKeyFromObject(s.vcdMachine),
-		Spec:    s.spec(),
+		Spec:    s.design.vm(),
 		Alone:   s.state.backoff.creating(),
 		Follow:  func(what string, t vcd.Task) { s.follow(step(what), t) },
 		Wake:    s.wakeUps.ForObject(s.vcdMachine),
@@ -191,14 +210,4 @@ func (s *creation) followAll(what step, t vcd.Task, machines []batch.Member) {
 		wake()
 		s.batches.Ended(queue)
 	})
-}
-
-// sameNetworks reports whether c needs no other networks than the machine.
-func (s *creation) sameNetworks(c batch.Member) bool {
-	for _, nic := range c.Spec.NICs {
-		if !slices.ContainsFunc(s.placement.networks, func(n vcd.Network) bool { return n.Name == nic.Network }) {
-			return false
-		}
-	}
-	return true
 }

@@ -53,7 +53,7 @@ func deleteVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	switch {
 	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "":
 		return phases.Done, nil // Nothing is created before the id is stored.
-	case s.vcdCluster != nil && !s.batches.Leave(s.creation.queueName(), s.key()):
+	case s.vcdCluster != nil && !s.batches.Leave(s.queueName(), s.key()):
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
 			"Waiting for the creation of the VM to start or fail"), nil
 	case m.Annotations[infrav1.VMGoneAnnotation] == "true":

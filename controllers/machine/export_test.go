@@ -39,7 +39,7 @@ func (r *Reconciler) NewScope(m *infrav1.VCDMachine, c *infrav1.VCDCluster, foun
 }
 
 func (s *scope) Key() string          { return s.key() }
-func (s *scope) Line() string         { return s.creation.queueName() }
+func (s *scope) Line() string         { return s.queueName() }
 func (s *scope) Member() batch.Member { return s.creation.member() }
 
 func (s *scope) Batch(ctx context.Context, members ...batch.Member) ([]batch.Member, error) {

@@ -146,7 +146,7 @@ func (s observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 // in flight.
 func (s observer) observeRenamed(ctx context.Context) (phases.Outcome, error) {
 	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" ||
-		s.batches.InFlight(s.creation.queueName(), s.key()) {
+		s.batches.InFlight(s.queueName(), s.key()) {
 		return phases.Done, nil
 	}
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())

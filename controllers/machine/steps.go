@@ -118,7 +118,7 @@ func (s *scope) write(what step, doing string, send func() (vcd.Task, error)) (p
 // beginWrite begins a request about the machine's VM, unless a request or task of ours holds its vApp: VCD would refuse
 // it. Call done once VCD has answered and the task is followed.
 func (s *scope) beginWrite(doing string) (done func(), out phases.Outcome) {
-	done, ok := s.batches.Write(s.creation.queueName(), s.key(), s.wakeUps.ForObject(s.vcdMachine))
+	done, ok := s.batches.Write(s.queueName(), s.key(), s.wakeUps.ForObject(s.vcdMachine))
 	if !ok {
 		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
 			doing, s.vAppName())

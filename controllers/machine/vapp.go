@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -44,7 +43,7 @@ func reconcileVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if out, err := s.observer.observe(ctx); err != nil || out != phases.Done || s.vmID() != "" || len(s.found) > 0 {
 		return out, err
 	}
-	if out := s.creation.layoutProblem(ctx); out != phases.Done {
+	if out := s.creation.layout.ownProblem(ctx); out != phases.Done {
 		return out, nil
 	}
 	return s.creation.prepareVApp(ctx, composing, connecting)
@@ -79,9 +78,9 @@ func (s *creation) prepareVApp(ctx context.Context, composing, connecting string
 
 // useVApp takes the next step towards a vApp that VMs can be added to, or finds that the VM is in it.
 func (s *creation) useVApp(ctx context.Context, vApp vcd.VApp, connecting string) (phases.Outcome, error) {
-	switch out := s.vAppProblem(vApp); {
+	switch out := s.layout.problem(vApp); {
 	case out.Reason == infrav1.NameConflictReason && s.vAppNumber() > 1:
-		return s.useNextVApp(ctx, vApp.Name+" is another owner's")
+		return s.layout.next(ctx, vApp.Name+" is another owner's")
 	case out != phases.Done:
 		return out, nil
 	}
@@ -101,9 +100,9 @@ func (s *creation) useVApp(ctx context.Context, vApp vcd.VApp, connecting string
 func (s *creation) makeRoom(ctx context.Context, vApp vcd.VApp, connecting string) (phases.Outcome, error) {
 	switch {
 	case failedCreation(vApp.Status) && len(vApp.VMs) == 0:
-		return s.cleanUpVApp(ctx, vApp)
+		return leftovers{s.scope}.cleanUpVApp(ctx, vApp)
 	case s.room() <= 0:
-		return s.useNextVApp(ctx, vApp.Name+" is full")
+		return s.layout.next(ctx, vApp.Name+" is full")
 	}
 	return s.connect(ctx, vApp, connecting)
 }
@@ -114,25 +113,6 @@ func (s *creation) room() int {
 		return vapp.MaxVMs
 	}
 	return vapp.MaxVMs - len(s.vApp.VMs)
-}
-
-// useNextVApp makes the next pass create the VM in the next vApp of the cluster. Which that is, is stored before
-// anything is created in it.
-func (s *creation) useNextVApp(ctx context.Context, why string) (phases.Outcome, error) {
-	at, err := time.Parse(time.RFC3339, s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation])
-	if err == nil && s.now().Sub(at) < lateRequest {
-		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
-			"vApp %s, and a request to create the VM in it may still be on its way", why), nil
-	}
-	if out := s.driverProblem(ctx, vapp.LegacyDriversFull); out != phases.Done {
-		return out, nil
-	}
-	notes.Set(s.vcdMachine, infrav1.VAppNumberAnnotation, strconv.Itoa(s.vAppNumber()+1))
-	if err := s.save(ctx); err != nil {
-		return phases.Done, err
-	}
-	ctrl.LoggerFrom(ctx).Info("Continuing in another vApp", "reason", "vApp "+why, "vApp", s.vAppName())
-	return phases.Wait(nextVApp, infrav1.EntityBusyReason, "vApp %s: continuing in vApp %s", why, s.vAppName()), nil
 }
 
 // whileRoom returns a condition for members of a batch beside the machine, which holds for as many as the vApp takes.
@@ -154,36 +134,21 @@ const (
 	lateRequest = 5 * time.Minute
 )
 
-// vAppProblem says why nothing may or can be done with a vApp.
-func (s *creation) vAppProblem(vApp vcd.VApp) phases.Outcome {
-	marker, ok := vcd.ParseMarker(vApp.Description)
-	if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
-		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-			"vApp %s exists and is not this cluster's: rename or delete it in VCD, or make the cluster anew with "+
-				"another spec.vApp.name", vApp.Name)
-	}
-	if len(vApp.Tasks) > 0 {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name)
-	}
-	return phases.Done
-}
-
 // compose asks for a vApp with the VMs that wait for it.
 func (s *creation) compose(ctx context.Context, name, doing string) (phases.Outcome, error) {
 	marker := s.marker()
 	if !vapp.PerMachine(s.vcdCluster) {
 		marker.Machine = ""
 	}
-	ours, err := s.batch(ctx, s.whileRoom(s.sameNetworks))
+	ours, err := s.batch(ctx, s.whileRoom(s.design.sameNetworks))
 	if err != nil {
 		return phases.Done, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Creating vApp", "vApp", name, "vms", len(ours))
-	spec := vcd.VAppSpec{Name: name, Description: marker.String(), Networks: s.networkRefs(), VMs: specs(ours)}
+	spec := vcd.VAppSpec{Name: name, Description: marker.String(), Networks: s.design.networks(), VMs: specs(ours)}
 	_, task, err := s.session.ComposeVApp(ctx, s.placement.vdc, spec)
 	if err != nil {
-		s.withdraw(ctx, ours, err)
-		return s.refuse(stepCompose, err, doing)
+		return s.refused(ctx, stepCompose, ours, err, doing)
 	}
 	s.followAll(stepCompose, task, ours)
 	return running(doing), nil
@@ -192,7 +157,7 @@ func (s *creation) compose(ctx context.Context, name, doing string) (phases.Outc
 // connect connects the machine's networks to the vApp, if they are not.
 func (s *creation) connect(ctx context.Context, vApp vcd.VApp, doing string) (phases.Outcome, error) {
 	var missing []vcd.Ref
-	for _, ref := range s.networkRefs() {
+	for _, ref := range s.design.networks() {
 		if !slices.Contains(vApp.Networks, ref.Name) {
 			missing = append(missing, ref)
 		}
@@ -208,33 +173,44 @@ func (s *creation) connect(ctx context.Context, vApp vcd.VApp, doing string) (ph
 	return running(doing), nil
 }
 
-// cleanUpVApp removes a vApp of ours whose creation failed before it had a VM.
-func (s *creation) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
-	task, err := s.session.DeleteVApp(ctx, vApp.ID)
-	if err != nil {
-		return s.refuse(stepCleanUp, err, fmt.Sprintf("Removing vApp %s, whose creation failed", vApp.Name))
+// A layout decides which vApp the machine's VM is created in.
+type layout struct{ *scope }
+
+// next makes the next pass create the VM in the next vApp of the cluster. Which that is, is stored before
+// anything is created in it.
+func (s layout) next(ctx context.Context, why string) (phases.Outcome, error) {
+	at, err := time.Parse(time.RFC3339, s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation])
+	if err == nil && s.now().Sub(at) < lateRequest {
+		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
+			"vApp %s, and a request to create the VM in it may still be on its way", why), nil
 	}
-	leftoverRemoved(s.Recorder, s.vcdMachine, vApp.Ref)
-	s.failedEarlier()
-	s.followAll(stepCleanUp, task, nil)
-	return running("Removing what a failed creation left behind"), nil
-}
-
-// failedEarlier counts a failure that this process did not see, so that it is not repeated at once.
-func (s *creation) failedEarlier() {
-	if s.state.backoff.creating() {
-		return
+	if out := s.driverProblem(ctx, vapp.LegacyDriversFull); out != phases.Done {
+		return out, nil
 	}
-	out := phases.Fail(0, infrav1.TaskFailedReason, "Creating the VM failed earlier: see the tasks in VCD")
-	s.failed(stepAdd, out)
+	notes.Set(s.vcdMachine, infrav1.VAppNumberAnnotation, strconv.Itoa(s.vAppNumber()+1))
+	if err := s.save(ctx); err != nil {
+		return phases.Done, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Continuing in another vApp", "reason", "vApp "+why, "vApp", s.vAppName())
+	return phases.Wait(nextVApp, infrav1.EntityBusyReason, "vApp %s: continuing in vApp %s", why, s.vAppName()), nil
 }
 
-func failedCreation(status vcd.Status) bool {
-	return status == vcd.StatusFailedCreation || status == vcd.StatusUnresolved
+// problem says why nothing may or can be done with a vApp.
+func (s layout) problem(vApp vcd.VApp) phases.Outcome {
+	marker, ok := vcd.ParseMarker(vApp.Description)
+	if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
+		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
+			"vApp %s exists and is not this cluster's: rename or delete it in VCD, or make the cluster anew with "+
+				"another spec.vApp.name", vApp.Name)
+	}
+	if len(vApp.Tasks) > 0 {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name)
+	}
+	return phases.Done
 }
 
-// layoutProblem returns why the machine must not get a vApp of its own.
-func (s *creation) layoutProblem(ctx context.Context) phases.Outcome {
+// ownProblem returns why the machine must not get a vApp of its own.
+func (s layout) ownProblem(ctx context.Context) phases.Outcome {
 	if !vapp.PerMachine(s.vcdCluster) {
 		return phases.Done
 	}
@@ -243,7 +219,7 @@ func (s *creation) layoutProblem(ctx context.Context) phases.Outcome {
 
 // driverProblem returns why the machine must not get another vApp than others: drivers that search for nodes in one
 // vApp run in the cluster, or may run. The message takes what runs.
-func (s *creation) driverProblem(ctx context.Context, message string) phases.Outcome {
+func (s layout) driverProblem(ctx context.Context, message string) phases.Outcome {
 	found, known := s.Drivers.In(ctx, s.cluster, s.now())
 	switch {
 	case !known:

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -94,8 +95,7 @@ func (s *creation) addVM(ctx context.Context) (phases.Outcome, error) {
 	ctrl.LoggerFrom(ctx).Info("Creating VMs", "vApp", s.vApp.Name, "vms", len(ours))
 	task, err := s.session.AddVMs(ctx, s.vApp.ID, specs(ours))
 	if err != nil {
-		s.withdraw(ctx, ours, err)
-		return s.refuse(stepAdd, err, addingVM)
+		return s.refused(ctx, stepAdd, ours, err, addingVM)
 	}
 	s.followAll(stepAdd, task, ours)
 	return running(addingVM), nil
@@ -121,7 +121,7 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 			nil
 	}
 	if failedCreation(vm.Status) {
-		return s.cleanUpVM(ctx, vm)
+		return leftovers{s.scope}.cleanUpVM(ctx, vm)
 	}
 	m := s.vcdMachine
 	m.Spec.ProviderID = providerid.Format(vm.ID)
@@ -138,14 +138,17 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 	return phases.Done, nil
 }
 
+// Leftovers removes what a failed creation left behind.
+type leftovers struct{ *scope }
+
 // cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created has the same status,
 // but for the task that holds its vApp.
-func (s *creation) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
+func (s leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
 	if err != nil {
 		return session.Unread(err, "Reading vApp "+s.vAppName())
 	}
-	if out := s.vAppProblem(vApp); out != phases.Done {
+	if out := s.creation.layout.problem(vApp); out != phases.Done {
 		return out, nil
 	}
 	// The task may have ended well since the VM was read.
@@ -165,15 +168,45 @@ func (s *creation) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, er
 	return out, err
 }
 
-// spec is the VM that we ask for.
-func (s *creation) spec() vcd.VMSpec {
-	name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]
-	p := s.placement
+// cleanUpVApp removes a vApp of ours whose creation failed before it had a VM.
+func (s leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+	task, err := s.session.DeleteVApp(ctx, vApp.ID)
+	if err != nil {
+		return s.refuse(stepCleanUp, err, fmt.Sprintf("Removing vApp %s, whose creation failed", vApp.Name))
+	}
+	leftoverRemoved(s.Recorder, s.vcdMachine, vApp.Ref)
+	s.failedEarlier()
+	s.creation.followAll(stepCleanUp, task, nil)
+	return running("Removing what a failed creation left behind"), nil
+}
+
+// failedEarlier counts a failure that this process did not see, so that it is not repeated at once.
+func (s leftovers) failedEarlier() {
+	if s.state.backoff.creating() {
+		return
+	}
+	out := phases.Fail(0, infrav1.TaskFailedReason, "Creating the VM failed earlier: see the tasks in VCD")
+	s.failed(stepAdd, out)
+}
+
+func failedCreation(status vcd.Status) bool {
+	return status == vcd.StatusFailedCreation || status == vcd.StatusUnresolved
+}
+
+// A design is what the machine's VM is to be.
+type design struct {
+	*inputs
+	placement *placement
+}
+
+// vm is the VM that VCD is asked for.
+func (d design) vm() vcd.VMSpec {
+	name, p := d.vcdMachine.Annotations[infrav1.VMNameAnnotation], d.placement
 	return vcd.VMSpec{
 		Name:            name,
-		Description:     s.marker().String(),
+		Description:     d.marker().String(),
 		Template:        p.template,
-		NICs:            s.nics(),
+		NICs:            d.nics(),
 		SizingPolicy:    p.sizing,
 		PlacementPolicy: p.policy,
 		StorageProfile:  p.storage,
@@ -181,12 +214,12 @@ func (s *creation) spec() vcd.VMSpec {
 	}
 }
 
-func (s *creation) nics() []vcd.NIC {
-	wished := nics(s.vcdMachine)
+func (d design) nics() []vcd.NIC {
+	wished := nics(d.vcdMachine)
 	result := make([]vcd.NIC, 0, len(wished))
 	for i, nic := range wished {
 		n := vcd.NIC{
-			Index: i, Network: s.placement.networks[i].Name, Mode: modeOf(nic), Primary: i == 0,
+			Index: i, Network: d.placement.networks[i].Name, Mode: modeOf(nic), Primary: i == 0,
 			Adapter: string(nic.Adapter),
 		}
 		if n.Adapter == "" {
@@ -211,15 +244,20 @@ func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
 	return vcd.ModePool
 }
 
-// networkRefs returns the networks of the machine, each once.
-func (s *creation) networkRefs() []vcd.Ref {
+// networks returns the networks of the machine, each once.
+func (d design) networks() []vcd.Ref {
 	var refs []vcd.Ref
-	seen := map[string]bool{}
-	for _, n := range s.placement.networks {
-		if !seen[n.ID] {
+	for _, n := range d.placement.networks {
+		if !slices.Contains(refs, n.Ref) {
 			refs = append(refs, n.Ref)
 		}
-		seen[n.ID] = true
 	}
 	return refs
+}
+
+// sameNetworks reports whether c needs no other networks than the machine.
+func (d design) sameNetworks(c batch.Member) bool {
+	return !slices.ContainsFunc(c.Spec.NICs, func(nic vcd.NIC) bool {
+		return !slices.ContainsFunc(d.placement.networks, func(n vcd.Network) bool { return n.Name == nic.Network })
+	})
 }
