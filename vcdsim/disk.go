@@ -20,7 +20,7 @@ func (d *Disk) entity() Entity { return Entity{"disk", d.ID, d.Name} }
 
 func diskByID(r *request, id string) (*Disk, error) {
 	d := r.sim.store.disks[bare(id)]
-	if d == nil || !r.sees(d.OrgID) {
+	if d == nil || !viewerOf(r).seesDisk(d) {
 		// Clients recognise a deleted disk by these words.
 		return nil, refuse(http.StatusForbidden, codeForbidden,
 			"The VCD entity com.vmware.vcloud.entity.disk:%s does not exist.", bare(id))
@@ -32,6 +32,9 @@ func idleDisk(r *request, id string) (*Disk, error) {
 	d, err := diskByID(r, id)
 	if err != nil {
 		return nil, err
+	}
+	if !viewerOf(r).hasDisk(d) {
+		return nil, forbidden(r.op, d.ID)
 	}
 	return d, r.sim.tasks.checkIdle(d.ID)
 }

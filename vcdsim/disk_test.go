@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
@@ -49,4 +51,33 @@ func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
 		}
 	}
 	c.Expect(buses).To(Equal([]string{"6", "20"}), "the disk is on the bus it was made for")
+}
+
+func TestADiskIsItsOwnersAndTheAdministrators(t *testing.T) {
+	c := start(t, withUsers(vcdsim.RoleClusterAuthor, "other"))
+	vapp := c.vapp("cluster")
+	vm := c.vm(vapp, "a")
+	c.must(http.MethodPost, vapp+"/action/controlAccess", c.sharing(map[string]string{"other": "FullControl"}))
+	disk := c.ok(http.MethodPost, c.vdc()+"/disk",
+		`<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`).xml.Attr("href")
+	param := `<DiskAttachOrDetachParams ` + xmlns + `><Disk href="` + disk + `"/></DiskAttachOrDetachParams>`
+	other, admin := c.user("other"), c.user("admin")
+
+	other.refused(http.MethodGet, disk, "", 403, forbiddenCode)
+	other.refused(http.MethodDelete, disk, "", 403, forbiddenCode)
+	other.refused(http.MethodPost, vm+"/disk/action/attach", param, 403, forbiddenCode)
+	c.Expect(other.rows("disk")).To(BeZero())
+	c.Expect(admin.rows("disk")).To(Equal(1))
+	admin.ok(http.MethodPost, vm+"/disk/action/attach", param)
+	other.refused(http.MethodPost, vm+"/disk/action/detach", param, 403, forbiddenCode)
+	c.ok(http.MethodPost, vm+"/disk/action/detach", param)
+	admin.ok(http.MethodDelete, disk, "")
+
+	open := vcdsim.DefaultAssumptions()
+	open.DisksArePrivate = false
+	c = start(t, withUsers(vcdsim.RoleClusterAuthor, "other"),
+		func(cfg *vcdsim.Config) { cfg.Assumptions = &open })
+	disk = c.ok(http.MethodPost, c.vdc()+"/disk",
+		`<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`).xml.Attr("href")
+	c.user("other").ok(http.MethodDelete, disk, "")
 }

@@ -337,8 +337,9 @@ func taskRecords(r *request) []*record {
 func diskRecords(r *request) []*record {
 	var out []*record
 	A, Opt := xmltree.A, xmltree.Opt
+	viewer := viewerOf(r)
 	for _, d := range sorted(r.sim.store.disks) {
-		if !r.sees(d.OrgID) {
+		if !viewer.seesDisk(d) {
 			continue
 		}
 		vdcName := r.sim.store.vdcName(d.VDCID)

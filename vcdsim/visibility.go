@@ -55,6 +55,17 @@ func (w vappViewer) level(v *VApp) level {
 	return w.r.sim.store.access[v.ID].level(w.r.session)
 }
 
+// seesDisk reports whether an independent disk is shown to the caller.
+func (w vappViewer) seesDisk(d *Disk) bool {
+	return w.r.sees(d.OrgID) && (w.hasDisk(d) || w.r.hasRight(rightAdminView))
+}
+
+// hasDisk reports whether the caller may change an independent disk that is shown.
+func (w vappViewer) hasDisk(d *Disk) bool {
+	return !w.r.sim.assume.DisksArePrivate || d.OwnerID == w.r.session.UserID || w.r.session.provider() ||
+		w.r.hasRight(rightAdminControl)
+}
+
 func (w vappViewer) sees(v *VApp) bool { return w.level(v) >= levelRead }
 
 // level is the highest of those that a user has by himself, by the organisation and with everyone.

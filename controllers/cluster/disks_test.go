@@ -28,7 +28,7 @@ func newWithDisks(t *testing.T, policy infrav1.OrphanedDiskPolicy) *controllerte
 	c.Spec.InfraID, c.Spec.OrphanedDiskPolicy = infraUUID, policy
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.Ready("other")
-	p, vdc := w.Person(), w.Sim.State().VApps[0].VDCID
+	p, vdc := w.Driver(), w.Sim.State().VApps[0].VDCID
 	for name, description := range map[string]string{
 		"marked":   "made by hand. " + vcd.Marker{Cluster: infraUUID}.String(),
 		"by-csi":   infraUUID,

@@ -52,7 +52,7 @@ func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.Ready("a")
 	vdc := w.Sim.State().VApps[0].VDCID
-	w.Person().Post("/api/vdc/"+vdc+"/disk",
+	w.Driver().Post("/api/vdc/"+vdc+"/disk",
 		`<DiskCreateParams `+controllertest.VCloud+`><Disk name="data" sizeMb="1024"><Description>`+infraUUID+
 			`</Description></Disk></DiskCreateParams>`)
 	twin := copyCluster(w)

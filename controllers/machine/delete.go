@@ -298,7 +298,8 @@ func (s deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.
 	if err == nil {
 		diskDetached(s.Recorder, s.vcdMachine, disk)
 	}
-	return s.started(stepDetach, task, err, "Detaching independent disk "+disk.Name)
+	return s.started(stepDetach, task, err, "Detaching independent disk "+disk.Name+
+		", which its owner or an administrator of the organization may")
 }
 
 // started follows what was asked for. What went away meanwhile is looked for afresh.

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
@@ -22,7 +23,7 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	state := w.Sim.State()
-	p := w.Person()
+	p := w.Driver()
 	for _, name := range []string{"data", "logs"} {
 		p.Post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
 			`<DiskCreateParams `+controllertest.VCloud+`><Disk name="`+name+`" sizeMb="1024"/></DiskCreateParams>`)
@@ -46,6 +47,28 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 		ContainSubstring("data (urn:vcloud:disk:"), ContainSubstring("logs (urn:"))))
 }
 
+func TestADiskOfAnotherUserHoldsUpTheDeletionUntilThatDetachesIt(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.Ready("cp-0")
+	state, owner := w.Sim.State(), w.Person()
+	owner.Post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
+		`<DiskCreateParams `+controllertest.VCloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
+	disk := `<DiskAttachOrDetachParams ` + controllertest.VCloud + `><Disk href="` + w.Sim.URL() + `/api/disk/` +
+		w.Sim.State().Disks[0].ID + `"/></DiskAttachOrDetachParams>`
+	owner.Post("/api/vApp/vm-"+state.VMs[0].ID+"/disk/action/attach", disk)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
+
+	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.ForbiddenReason)
+
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.VMDeletedCondition)).To(
+		ContainSubstring("which its owner or an administrator of the organization may"))
+	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+	owner.Post("/api/vApp/vm-"+state.VMs[0].ID+"/disk/action/detach", disk)
+	skipAhead(w)
+	w.Eventually(func() bool { return isGone(w, "cp-0") }, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(w.Sim.State().Disks).To(HaveLen(1))
+}
+
 func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
@@ -56,7 +79,7 @@ func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
 	}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	state := w.Sim.State()
-	p := w.Person()
+	p := w.Driver()
 	p.Post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
 		`<DiskCreateParams `+controllertest.VCloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
 	p.Post("/api/vApp/vm-"+state.VMs[0].ID+"/disk/action/attach",

@@ -21,7 +21,12 @@ type Person struct {
 }
 
 // Person logs in to VCD as an administrator of the organisation.
-func (w *Env) Person() *Person {
+func (w *Env) Person() *Person { return w.login("admin") }
+
+// Driver logs in to VCD as a storage driver does that has the provider's user: its disks are that user's.
+func (w *Env) Driver() *Person { return w.login("capvcd") }
+
+func (w *Env) login(user string) *Person {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(w.Sim.CA())
 	p := &Person{w: w, http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
@@ -30,7 +35,7 @@ func (w *Env) Person() *Person {
 	}}}}
 	req, err := http.NewRequestWithContext(w.Ctx, http.MethodPost, w.Sim.URL()+"/cloudapi/1.0.0/sessions", nil)
 	w.Expect(err).NotTo(HaveOccurred())
-	req.SetBasicAuth("admin@acme", "password")
+	req.SetBasicAuth(user+"@acme", "password")
 	req.Header.Set("Accept", "application/json;version=39.0")
 	res, err := p.http.Do(req)
 	w.Expect(err).NotTo(HaveOccurred())

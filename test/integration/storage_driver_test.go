@@ -11,18 +11,18 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// An admin changes VCD by hand.
-type admin struct {
+// A storageDriver makes and attaches disks. It has the user of the manager.
+type storageDriver struct {
 	site  *site
 	http  *http.Client
 	token string
 }
 
-func (s *site) admin() *admin {
+func (s *site) storageDriver() *storageDriver {
 	s.t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.CA())
-	p := &admin{site: s, http: &http.Client{Transport: &http.Transport{
+	p := &storageDriver{site: s, http: &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
 	}}}
 	p.token = p.post("/cloudapi/1.0.0/sessions", "").Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
@@ -31,7 +31,7 @@ func (s *site) admin() *admin {
 }
 
 // post asks for something until VCD has time for it, and returns the header of its answer.
-func (p *admin) post(path, body string) (header http.Header) {
+func (p *storageDriver) post(path, body string) (header http.Header) {
 	p.site.t.Helper()
 	p.site.g.Eventually(func() (err error) {
 		header, err = p.ask(path, body)
@@ -40,7 +40,7 @@ func (p *admin) post(path, body string) (header http.Header) {
 	return header
 }
 
-func (p *admin) ask(path, body string) (http.Header, error) {
+func (p *storageDriver) ask(path, body string) (http.Header, error) {
 	s := p.site
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -48,7 +48,7 @@ func (p *admin) ask(path, body string) (http.Header, error) {
 	}
 	req.Header.Set("Accept", "application/*+json;version=39.0")
 	if p.token == "" {
-		req.SetBasicAuth("admin@acme", "password")
+		req.SetBasicAuth("capvcd@acme", s.password())
 	} else {
 		req.Header.Set("Authorization", "Bearer "+p.token)
 		req.Header.Set("Accept", "application/*+xml;version=39.0")
@@ -72,7 +72,7 @@ const vcloud = `xmlns="http://www.vmware.com/vcloud/v1.5"`
 func (l *life) attachDisk() {
 	l.t.Helper()
 	_, vm := l.aWorker()
-	p, state := l.admin(), l.State()
+	p, state := l.storageDriver(), l.State()
 	p.post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
 		`<DiskCreateParams `+vcloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
 	l.g.Eventually(func() bool { return len(l.State().Disks) == 1 && l.State().Disks[0].Status == 1 },
