@@ -70,8 +70,10 @@ func NewInstances(opts InstanceOptions) *Instances {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Instances{opts: opts, breaker: newCircuitBreaker(opts), details: map[string]detail{},
-		noticed: map[string]string{}}
+	return &Instances{
+		opts: opts, breaker: newCircuitBreaker(opts), details: map[string]detail{},
+		noticed: map[string]string{},
+	}
 }
 
 // InstanceExists reports whether the machine of a Node exists. It returns false only if that is proved; everything else
@@ -109,17 +111,11 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 		return nil, nil // nil metadata: the Node is not this provider's.
 	}
 	machine, _, err := i.find(ctx, node)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case machine == nil && node.Spec.ProviderID == "":
-		return nil, fmt.Errorf("node %s has no provider ID, and no machine of the cluster has its name", node.Name)
-	case machine == nil:
-		if uninitialized(node) {
-			i.opts.event(node, "MachineHidden", "The cloud does not show %s: if it exists, the cloud controller "+
-				"manager's user needs access to it. The node is not initialized until then", node.Spec.ProviderID)
-		}
-		return nil, fmt.Errorf("machine %s of node %s is not seen", node.Spec.ProviderID, node.Name)
+	}
+	if machine == nil {
+		return nil, i.unseen(node)
 	}
 	i.notice(node, *machine)
 	if machine.Unready != nil && uninitialized(node) {
@@ -139,6 +135,18 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 		Region:           machine.Region,
 		AdditionalLabels: machine.Labels,
 	}, nil
+}
+
+// unseen is the error for a Node without a machine.
+func (i *Instances) unseen(node *corev1.Node) error {
+	if node.Spec.ProviderID == "" {
+		return fmt.Errorf("node %s has no provider ID, and no machine of the cluster has its name", node.Name)
+	}
+	if uninitialized(node) {
+		i.opts.event(node, "MachineHidden", "The cloud does not show %s: if it exists, the cloud controller "+
+			"manager's user needs access to it. The node is not initialized until then", node.Spec.ProviderID)
+	}
+	return fmt.Errorf("machine %s of node %s is not seen", node.Spec.ProviderID, node.Name)
 }
 
 // ours reports whether a Node has a provider ID of this cloud.
@@ -167,22 +175,28 @@ func (o InstanceOptions) canonical(providerID string) string {
 // it is new.
 func (i *Instances) find(ctx context.Context, node *corev1.Node) (*Machine, []Machine, error) {
 	for _, age := range []time.Duration{i.opts.MaxAge, min(freshAge, i.opts.MaxAge)} {
-		all, missing := i.opts.Machines.Snapshot(ctx, age)
-		if _, ok := errors.AsType[*IncompleteError](missing); missing != nil && !ok {
-			return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", missing)
-		}
-		if missing == nil {
-			i.forget(all)
-		}
-		machine, err := i.match(ctx, node, all)
-		switch {
-		case err == nil && machine == nil && missing != nil: // it may be in the part that did not answer
-			return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", missing)
-		case machine != nil || err != nil || age <= freshAge:
+		machine, all, err := i.findAged(ctx, node, age)
+		if machine != nil || err != nil || age <= freshAge {
 			return machine, all, err
 		}
 	}
 	return nil, nil, nil
+}
+
+// findAged finds the machine of a Node in a snapshot of an age.
+func (i *Instances) findAged(ctx context.Context, node *corev1.Node, age time.Duration) (*Machine, []Machine, error) {
+	all, err := i.opts.Machines.Snapshot(ctx, age)
+	if err == nil {
+		i.forget(all)
+		machine, err := i.match(ctx, node, all)
+		return machine, all, err
+	}
+	if _, partial := errors.AsType[*IncompleteError](err); partial {
+		if machine, _ := i.match(ctx, node, all); machine != nil {
+			return machine, all, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", err)
 }
 
 // detailed returns a machine with as much as it takes to choose its addresses.
