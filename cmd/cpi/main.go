@@ -1,4 +1,4 @@
-// Command cpi is the cloud controller manager for clusters on VMware Cloud Director.
+// Command cpi is the cloud controller manager for clusters on VMware Cloud Director and on vSphere.
 package main
 
 import (
@@ -140,6 +140,9 @@ func newCommand(
 		provider, err := find(providers, chosen.Name)
 		if err != nil {
 			return err
+		}
+		if provider.config != "" && !command.Flags().Changed("cloud-config") {
+			chosen.CloudConfigFile = provider.config
 		}
 		if p, err = load(provider, chosen.CloudConfigFile, flags, getenv); err != nil {
 			return err

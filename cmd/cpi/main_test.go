@@ -49,7 +49,13 @@ func runOf(
 	return out.String(), err
 }
 
-func fromEnv(name string) string { return strings.ToLower(name) }
+// fromEnv is an environment of which vSphere has nothing.
+func fromEnv(name string) string {
+	if strings.HasPrefix(name, "VSPHERE_") {
+		return ""
+	}
+	return strings.ToLower(name)
+}
 
 func TestDefaults(t *testing.T) {
 	g := NewWithT(t)

@@ -38,7 +38,7 @@ func load(p provider, path string, flags *ourFlags, getenv func(string) string) 
 			return nil, err
 		}
 	}
-	file, err := os.ReadFile(path) //nolint:gosec // The administrator names the file.
+	file, err := readConfig(path, p.config != "" && path == p.config)
 	if err != nil {
 		return nil, fmt.Errorf("--cloud-config: %w", err)
 	}
@@ -55,7 +55,7 @@ func load(p provider, path string, flags *ourFlags, getenv func(string) string) 
 			return environment(name)
 		}
 	}
-	env := ccmconfig.Environment{Getenv: getenv, ReadFile: os.ReadFile}
+	env := ccmconfig.Environment{Getenv: getenv, ReadFile: os.ReadFile, Environ: os.Environ}
 	c, err := p.load(source{file: file, credentials: flags.credentials, env: env})
 	if err != nil {
 		return nil, fmt.Errorf("the configuration %s is wrong:\n%w", path, err)

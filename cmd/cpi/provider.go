@@ -15,12 +15,15 @@ import (
 )
 
 // providers is the registry: the clouds that --cloud-provider chooses from. The first is the default.
-func providers() []provider { return []provider{vcdProvider(), cloudStackProvider()} }
+func providers() []provider { return []provider{vcdProvider(), vsphereProvider(), cloudStackProvider()} }
 
 // A provider is a cloud that --cloud-provider can choose.
 type provider struct {
 	// name is the value of --cloud-provider, and the scheme of provider IDs.
 	name string
+	// config is where the configuration is unless --cloud-config names another file; empty: it has to. That file need
+	// not exist.
+	config string
 	// flags adds the provider's own flags; nil: there are none.
 	flags func(*pflag.FlagSet)
 	// validate checks these flags; nil: all values are right.

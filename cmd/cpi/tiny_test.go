@@ -52,7 +52,7 @@ func TestAnotherCloudIsChosenByItsName(t *testing.T) {
 	)))
 
 	_, err = runOf(t, all, "", nil, "--cloud-provider=aws")
-	g.Expect(err).To(MatchError(ContainSubstring(`is "aws", but must be vmware-cloud-director or external-cloudstack or tiny`)))
+	g.Expect(err).To(MatchError(ContainSubstring(`is "aws", but must be vmware-cloud-director or vsphere or external-cloudstack or tiny`)))
 }
 
 // loaded returns the program with the tiny cloud, its configuration read.

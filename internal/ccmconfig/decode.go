@@ -339,13 +339,13 @@ func (d *decoder) completeValue(f reflect.StructField, path string, into reflect
 	if !into.IsZero() {
 		return
 	}
-	text := f.Tag.Get("default")
+	text, from := f.Tag.Get("default"), ""
 	if name := f.Tag.Get("env"); name != "" && d.env.Getenv != nil {
-		text = d.env.Getenv(name)
+		text, from = d.env.Getenv(name), "variable "+name+" "
 	}
 	if text != "" {
 		if err := completed(f, text, into); err != nil {
-			d.report.Problem(path, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+			d.report.Problem(path, "%s%s", from, strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 	}
 	if want := f.Tag.Get("required"); want != "" && into.IsZero() {

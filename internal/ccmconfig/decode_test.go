@@ -108,8 +108,8 @@ func TestProblems(t *testing.T) {
 		{"a list of what are no sections", "url: x\nzones: [a]", []string{
 			"zones[0].name: is missing: name the zone", "zones[0] (line 2): must hold keys and values",
 		}},
-		{"in the order of the file", "url: x\nrate: a\nenabled: 1\nretries: 1.5", []string{
-			`rate (line 2): is "a", but must be a number`, `enabled (line 3): is "1", but must be true or false`,
+		{"in the order of the file", "url: x\nrate: a\nenabled: 2\nretries: 1.5", []string{
+			`rate (line 2): is "a", but must be a number`, `enabled (line 3): is "2", but must be true or false`,
 			`retries (line 4): is "1.5", but must be a whole number`,
 		}},
 		{"all elements of a list", "url: x\nfamilies: [IPv4, IPv5, '', {}]", []string{

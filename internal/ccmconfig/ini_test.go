@@ -70,12 +70,12 @@ what = ever
 func TestWhatIsWrongInAnINIFile(t *testing.T) {
 	g := NewWithT(t)
 
-	_, report := decodeINI(t, "[Global]\nuser = a\nuser = b\ninsecure-flag = 1\ncolour = red\n[VirtualPart \"x\"]\nport = a\nServr = b\n")
+	_, report := decodeINI(t, "[Global]\nuser = a\nuser = b\ninsecure-flag = 2\ncolour = red\n[VirtualPart \"x\"]\nport = a\nServr = b\n")
 
 	g.Expect(strings.Split(report.Err().Error(), "\n")).To(Equal([]string{
 		"part.x.server: is missing: name it",
 		"global.user (line 3): is there twice: keep one",
-		`global.insecure-flag (line 4): is "1", but must be true or false`,
+		`global.insecure-flag (line 4): is "2", but must be true or false`,
 		"global.colour (line 5): is no key of the configuration: remove it, or correct its spelling",
 		`virtualpart.x.port (line 7): is "a", but must be a whole number`,
 		"virtualpart.x.servr (line 8): is no key of the configuration: remove it, or correct its spelling",

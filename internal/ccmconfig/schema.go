@@ -134,12 +134,12 @@ func parsed[T any](kind, want string, parse func(string) (T, error)) scalar {
 	}}
 }
 
-// parseBoolean takes the words of YAML 1.1, as the parser of VMware's CPI did.
+// parseBoolean takes the words of YAML 1.1 and of INI files, as the parsers of predecessors did.
 func parseBoolean(s string) (bool, error) {
 	switch strings.ToLower(s) {
-	case "true", "yes", "on":
+	case "true", "yes", "on", "1":
 		return true, nil
-	case "false", "no", "off":
+	case "false", "no", "off", "0":
 		return false, nil
 	}
 	return false, strconv.ErrSyntax

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const vsphereConfig = `
+[Global]
+datacenters = "DC0"
+[VirtualCenter "vc.example.com"]
+user = "ccm"
+password = "canary"
+[Labels]
+zone = k8s-zone
+`
+
+func TestVSphereIsChosenByItsName(t *testing.T) {
+	g := NewWithT(t)
+
+	out, err := run(t, vsphereConfig, nil, "--cloud-provider=vsphere", "--validate-config")
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(ContainSubstring("warning: vcenter.vc.example.com: user and password are open to readers"))
+	g.Expect(out).NotTo(ContainSubstring("canary"))
+}
+
+func TestWhatIsWrongWithAConfigurationOfVSphere(t *testing.T) {
+	g := NewWithT(t)
+
+	_, err := run(t, "[Global]\nusr = x\n[VirtualCenter \"https://vc\"]\nport = 0.5\n", nil, "--cloud-provider=vsphere")
+
+	g.Expect(err).To(MatchError(And(ContainSubstring("global.usr (line 2): is no key"),
+		ContainSubstring("virtualcenter.https://vc.port (line 4): is"), ContainSubstring("must be a host name"))))
+
+	_, err = run(t, "vcenter: {vc.example.com: {}}", nil, "--cloud-provider=vsphere", "--validate-config")
+	g.Expect(err).To(MatchError(ContainSubstring("vCenter vc.example.com: credentials: there are none")))
+
+	_, err = run(t, vsphereConfig, nil, "--cloud-provider=vsphere", "--node-labels=a b=c")
+	g.Expect(err).To(MatchError(ContainSubstring("--node-labels: a b=c is no label")))
+}
+
+func TestVSphereMayBeConfiguredByTheEnvironmentAlone(t *testing.T) {
+	g := NewWithT(t)
+	file, err := readConfig(filepath.Join(t.TempDir(), "none"), true)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(file).To(BeEmpty())
+	_, err = readConfig(filepath.Join(t.TempDir(), "none"), false)
+	g.Expect(err).To(MatchError(os.ErrNotExist))
+}
+
+func TestTheManagerKnowsNoOtherCloud(t *testing.T) {
+	g := NewWithT(t)
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
+	list.Dir = "../.."
+
+	out, err := list.Output()
+
+	g.Expect(err).NotTo(HaveOccurred())
+	for pkg := range strings.Lines(string(out)) {
+		g.Expect(pkg).NotTo(Or(HavePrefix("github.com/vmware/govmomi"), ContainSubstring("/cpi/vsphere")))
+	}
+}

@@ -1,0 +1,158 @@
+package vsphere
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+const (
+	// secretFor is how long a Secret that was read is believed; the API server is asked once a minute at most.
+	secretFor = time.Minute
+	// secretTimeout is how long the API server may take to answer.
+	secretTimeout = 10 * time.Second
+	// maxCredential bounds a file of a mounted Secret.
+	maxCredential = 1 << 20
+)
+
+// CredentialSource is where the credentials for one vCenter are. The first that has any wins: the Secret, the directory,
+// the configuration.
+type CredentialSource struct {
+	Host       string
+	Secrets    corev1client.SecretsGetter // nil: there is no API server
+	Namespace  string
+	Secret     string // empty: none
+	Directory  string // of a mounted Secret; empty: none
+	Configured Credentials
+	Now        func() time.Time
+
+	mu   sync.Mutex
+	last map[string][]byte // of the Secret
+	read time.Time
+}
+
+// Current returns the credentials as they are now, with a version that differs between any two.
+func (s *CredentialSource) Current(ctx context.Context) (Credentials, string, error) {
+	var missing []error
+	for _, source := range []func(context.Context) (map[string][]byte, string, error){s.fromSecret, s.fromDirectory} {
+		data, where, err := source(ctx)
+		if where == "" {
+			continue
+		}
+		if err == nil {
+			if found, ok := CredentialsIn(data, s.Host); ok {
+				return found, version(found), nil
+			}
+			err = fmt.Errorf("%s has no keys %s.username and %s.password", where, s.Host, s.Host)
+		}
+		missing = append(missing, err)
+	}
+	if s.Configured.User != "" {
+		return s.Configured, version(s.Configured), nil
+	}
+	if len(missing) == 0 {
+		return Credentials{}, "", errors.New("there are none: name a Secret, or mount one")
+	}
+	return Credentials{}, "", errors.Join(missing...)
+}
+
+// fromSecret returns the Secret. While the API server does not answer, the last one is believed.
+func (s *CredentialSource) fromSecret(ctx context.Context) (data map[string][]byte, where string, err error) {
+	if s.Secret == "" || s.Secrets == nil {
+		return nil, "", nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	where = fmt.Sprintf("Secret %s/%s", s.Namespace, s.Secret)
+	if now := s.Now(); s.last != nil && now.Sub(s.read) < secretFor {
+		return s.last, where, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, secretTimeout)
+	defer cancel()
+	secret, err := s.Secrets.Secrets(s.Namespace).Get(ctx, s.Secret, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		s.last, s.read = secret.Data, s.Now()
+		return s.last, where, nil
+	case s.last != nil:
+		return s.last, where, nil
+	}
+	return nil, where, fmt.Errorf("reading %s: %w", where, err)
+}
+
+// fromDirectory returns the files of a mounted Secret.
+func (s *CredentialSource) fromDirectory(context.Context) (data map[string][]byte, where string, err error) {
+	if s.Directory == "" {
+		return nil, "", nil
+	}
+	// The kubelet replaces all files at once by one link: files behind it belong together.
+	dir := s.Directory
+	if target, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
+		dir = target
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	where = "directory " + s.Directory
+	if err != nil {
+		return nil, where, fmt.Errorf("reading %s: %w", where, err)
+	}
+	data = map[string][]byte{}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxCredential {
+			continue
+		}
+		if data[entry.Name()], err = os.ReadFile(path); err != nil { //nolint:gosec // The administrator names the directory.
+			return nil, where, fmt.Errorf("reading %s: %w", where, err)
+		}
+	}
+	return data, where, nil
+}
+
+// CredentialsIn returns the credentials for a host among the keys of a Secret: <host>.username, <host>.password and the
+// like, or server_<name>, username_<name> and password_<name> for hosts that cannot be part of a key.
+func CredentialsIn(data map[string][]byte, host string) (Credentials, bool) {
+	text := func(key string) string { return strings.TrimRight(string(data[key]), "\r\n") }
+	for key := range data {
+		prefix, user, password := "", "", ""
+		if name, ok := strings.CutPrefix(key, "server_"); ok && sameHost(text(key), host) {
+			user, password = "username_"+name, "password_"+name
+		} else if name, ok := strings.CutSuffix(key, ".username"); ok && sameHost(name, host) {
+			user, password = key, name+".password"
+		} else if name, ok := strings.CutSuffix(key, ".vc-session-manager-url"); ok && sameHost(name, host) {
+			prefix = name
+		}
+		switch {
+		case prefix != "":
+			return Credentials{SharedSession: text(key), SharedToken: text(prefix + ".vc-session-manager-token")}, true
+		case user != "" && text(user) != "" && text(password) != "":
+			return Credentials{User: text(user), Password: text(password)}, true
+		}
+	}
+	return Credentials{}, false
+}
+
+// sameHost reports whether two names or addresses of hosts are written alike.
+func sameHost(a, b string) bool {
+	return strings.EqualFold(strings.Trim(strings.TrimSpace(a), "[]"), strings.Trim(b, "[]"))
+}
+
+// version returns what differs between any two credentials.
+func version(c Credentials) string {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q", []string{c.User, c.Password, c.SharedSession, c.SharedToken}))
+	return hex.EncodeToString(hash[:8])
+}

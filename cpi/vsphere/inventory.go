@@ -1,0 +1,282 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Properties that are read of VMs and of what they are in.
+var (
+	vmProperties = []string{
+		"name", "parent", "parentVApp", "resourcePool", "config.uuid", "config.template", "config.guestId",
+		"config.hardware.numCPU", "config.hardware.memoryMB", "runtime.powerState", "runtime.connectionState",
+		"runtime.host", "guest.net", "guest.hostName", "guest.ipStack",
+		extraConfig(metadataKey), extraConfig(metadataEncodingKey),
+	}
+	entityProperties = []string{"name", "parent"}
+)
+
+func extraConfig(key string) string { return fmt.Sprintf("config.extraConfig[%q]", key) }
+
+// An entity is an object of the inventory, by its properties.
+type entity map[string]any
+
+// An inventory is what one read of a vCenter shows: VMs, and everything that they are in.
+type inventory map[types.ManagedObjectReference]entity
+
+// text returns a property that is text, or of a type of text.
+func (e entity) text(name string) string {
+	switch v := e[name].(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func (e entity) number(name string) int32 {
+	n, _ := e[name].(int32)
+	return n
+}
+
+func (e entity) ref(name string) (types.ManagedObjectReference, bool) {
+	ref, ok := e[name].(types.ManagedObjectReference)
+	return ref, ok
+}
+
+// guest returns what VMware Tools report.
+func (e entity) guest() guest {
+	g := guest{hostname: e.text("guest.hostName"), fallback: e.text("name")}
+	if nics, ok := e["guest.net"].(types.ArrayOfGuestNicInfo); ok {
+		for _, nic := range nics.GuestNicInfo {
+			g.nics = append(g.nics, guestNIC{nic.Network, nic.DeviceConfigId == -1, nic.IpAddress})
+		}
+	}
+	if stacks, ok := e["guest.ipStack"].(types.ArrayOfGuestStackInfo); ok {
+		for _, stack := range stacks.GuestStackInfo {
+			if stack.DnsConfig != nil && g.domain == "" {
+				g.domain = stack.DnsConfig.DomainName
+			}
+		}
+	}
+	g.static = e.static()
+	return g
+}
+
+func (e entity) static() []netip.Addr {
+	value := func(key string) string {
+		option, _ := e[extraConfig(key)].(types.OptionValue)
+		text, _ := option.Value.(string)
+		return text
+	}
+	metadata := value(metadataKey)
+	if metadata == "" {
+		return nil
+	}
+	return staticAddresses(metadata, value(metadataEncodingKey))
+}
+
+// readInventory reads everything in the view by one request.
+func readInventory(ctx context.Context, c *connection) (inventory, error) {
+	up := &types.SelectionSpec{Name: "up"}
+	step := func(name, kind, path string) types.BaseSelectionSpec {
+		return &types.TraversalSpec{
+			SelectionSpec: types.SelectionSpec{Name: name}, Type: kind, Path: path,
+			SelectSet: []types.BaseSelectionSpec{up},
+		}
+	}
+	request := types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{{
+		ObjectSet: []types.ObjectSpec{{
+			Obj: c.view.Reference(), Skip: types.NewBool(true),
+			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{
+				Type: c.view.Reference().Type, Path: "view",
+				SelectSet: []types.BaseSelectionSpec{
+					step("up", "ManagedEntity", "parent"), step("vApp", "VirtualMachine", "parentVApp"),
+					step("host", "VirtualMachine", "runtime.host"), step("pool", "VirtualMachine", "resourcePool"),
+				},
+			}},
+		}},
+		PropSet: []types.PropertySpec{
+			{Type: "VirtualMachine", PathSet: vmProperties}, {Type: "ManagedEntity", PathSet: entityProperties},
+		},
+	}}}
+	response, err := property.DefaultCollector(c.client).RetrieveProperties(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	out := inventory{}
+	for _, content := range response.Returnval {
+		properties := entity{}
+		for _, p := range content.PropSet {
+			properties[p.Name] = p.Val
+		}
+		out[content.Obj] = properties
+	}
+	return out, nil
+}
+
+// vms returns the VMs in an order that stays the same.
+func (v inventory) vms() []types.ManagedObjectReference {
+	var all []types.ManagedObjectReference
+	for ref := range v {
+		if template, _ := v[ref]["config.template"].(bool); ref.Type == "VirtualMachine" && !template {
+			all = append(all, ref)
+		}
+	}
+	slices.SortFunc(all, func(a, b types.ManagedObjectReference) int { return strings.Compare(a.Value, b.Value) })
+	return all
+}
+
+// above returns what an object is in, and the object, from the nearest on.
+func (v inventory) above(ref types.ManagedObjectReference, ok bool) []types.ManagedObjectReference {
+	var all []types.ManagedObjectReference
+	for ok && !slices.Contains(all, ref) {
+		all = append(all, ref)
+		ref, ok = v[ref].ref("parent")
+	}
+	return all
+}
+
+// places returns what a VM is in, from the nearest on: the VM, its host, cluster, resource pools, folders, datacenter.
+func (v inventory) places(vm types.ManagedObjectReference) []types.ManagedObjectReference {
+	properties := v[vm]
+	folders := v.above(properties.ref("parent"))
+	if len(folders) == 0 {
+		folders = v.above(properties.ref("parentVApp"))
+	}
+	hosts, pools := v.above(properties.ref("runtime.host")), v.above(properties.ref("resourcePool"))
+	lists := [][]types.ManagedObjectReference{
+		{vm}, only(hosts, isCompute), only(pools, isPool), only(folders, isFolder), only(hosts, isFolder),
+		only(folders, isTop), only(hosts, isTop),
+	}
+	var all []types.ManagedObjectReference
+	for _, list := range lists {
+		for _, ref := range list {
+			if !slices.Contains(all, ref) {
+				all = append(all, ref)
+			}
+		}
+	}
+	return append(slices.DeleteFunc(slices.Clone(all), v.isRoot), slices.DeleteFunc(all,
+		func(ref types.ManagedObjectReference) bool { return !v.isRoot(ref) })...)
+}
+
+func only(
+	all []types.ManagedObjectReference, keep func(types.ManagedObjectReference) bool,
+) []types.ManagedObjectReference {
+	return slices.DeleteFunc(slices.Clone(all), func(ref types.ManagedObjectReference) bool { return !keep(ref) })
+}
+
+func isCompute(ref types.ManagedObjectReference) bool {
+	return ref.Type == "HostSystem" || strings.HasSuffix(ref.Type, "ComputeResource")
+}
+
+func isPool(ref types.ManagedObjectReference) bool {
+	return ref.Type == "ResourcePool" || ref.Type == "VirtualApp"
+}
+
+func isTop(ref types.ManagedObjectReference) bool { return ref.Type == "Datacenter" }
+
+func isFolder(ref types.ManagedObjectReference) bool { return ref.Type == "Folder" }
+
+// isRoot reports whether an object is a folder of datacenters: those are farther than the datacenter.
+func (v inventory) isRoot(ref types.ManagedObjectReference) bool {
+	if ref.Type != "Folder" {
+		return false
+	}
+	return !slices.ContainsFunc(v.above(ref, true), isTop)
+}
+
+// datacenter returns the path of the datacenter that a VM is in, without the root folder.
+func (v inventory) datacenter(vm types.ManagedObjectReference) string {
+	all := v.places(vm)
+	at := slices.IndexFunc(all, isTop)
+	if at < 0 {
+		return ""
+	}
+	var names []string
+	for _, ref := range v.above(all[at], true) {
+		if _, inside := v[ref].ref("parent"); inside { // the root folder is in nothing
+			names = append(names, v[ref].text("name"))
+		}
+	}
+	slices.Reverse(names)
+	return strings.Join(names, "/")
+}
+
+// within reports whether a datacenter is one of those that are configured, by name or path.
+func within(path string, datacenters []string) bool {
+	return len(datacenters) == 0 || slices.ContainsFunc(datacenters, func(want string) bool {
+		want = strings.Trim(want, "/")
+		return path != "" && (want == path || want == path[strings.LastIndex(path, "/")+1:])
+	})
+}
+
+// findDatacenter checks that a datacenter exists in which no VM is seen.
+func findDatacenter(ctx context.Context, c *connection, name string) error {
+	found, err := object.NewSearchIndex(c.client).FindByInventoryPath(ctx, strings.Trim(name, "/"))
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return fmt.Errorf("%w: %q is not seen: correct its name, or let the user see it", errDatacenter, name)
+	}
+	return nil
+}
+
+// exists reports whether vCenter shows an object; gone is that it says it does not exist.
+func exists(ctx context.Context, c *connection, ref types.ManagedObjectReference) (shown, gone bool, err error) {
+	var vm mo.VirtualMachine
+	err = property.DefaultCollector(c.client).RetrieveOne(ctx, ref, []string{"runtime.powerState"}, &vm)
+	switch {
+	case err == nil:
+		return true, false, nil
+	case hasFault(err, &types.ManagedObjectNotFound{}):
+		return false, true, nil
+	case hasFault(err, &types.NoPermission{}):
+		return false, false, nil
+	}
+	return false, false, err
+}
+
+// findUUID returns the VM with a BIOS UUID, in any datacenter.
+func findUUID(ctx context.Context, c *connection, uuid string) (types.ManagedObjectReference, bool, error) {
+	found, err := object.NewSearchIndex(c.client).FindByUuid(ctx, nil, uuid, true, nil)
+	if err != nil || found == nil {
+		return types.ManagedObjectReference{}, false, err
+	}
+	return found.Reference(), true, nil
+}
+
+// seesAll reports whether the user may see everything in a vCenter.
+func seesAll(ctx context.Context, c *connection) (bool, error) {
+	manager := object.NewAuthorizationManager(c.client)
+	current, err := c.session.UserSession(ctx)
+	if err != nil || current == nil {
+		return false, err
+	}
+	root := []types.ManagedObjectReference{c.client.ServiceContent.RootFolder}
+	result, err := manager.HasUserPrivilegeOnEntities(ctx, root, current.UserName, []string{"System.View", "System.Read"})
+	if hasFault(err, &types.NoPermission{}) {
+		return false, nil
+	}
+	if err != nil || len(result) == 0 {
+		return false, err
+	}
+	for _, p := range result[0].PrivAvailability {
+		if !p.IsGranted {
+			return false, nil
+		}
+	}
+	return len(result[0].PrivAvailability) > 0, nil
+}

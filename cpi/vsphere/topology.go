@@ -1,0 +1,254 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/utils/clock"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// Reasons of events on Nodes about their topology.
+const (
+	reasonTagMissing   = "TagNotFound"
+	reasonTagAmbiguous = "TagAmbiguous"
+)
+
+// tagsFor is how long tags are believed. A VM in something that is not known yet makes them be read again.
+const tagsFor = 5 * time.Minute
+
+// errTags means that tags could not be read.
+var errTags = errors.New("its zone and region are not known yet")
+
+// Topology is what is reported of where a VM is.
+type Topology struct {
+	// Zone and Region are the names of categories of tags; empty: none is reported.
+	Zone, Region string
+	// InstanceType is the name of a category of tags that replace the instance type; empty: nothing does.
+	InstanceType string
+	// HostLabel and ClusterLabel are the keys of labels with the names of the host and its cluster; empty: none.
+	HostLabel, ClusterLabel string
+}
+
+// categories returns the names of the categories that are used.
+func (t Topology) categories() []string {
+	return slices.DeleteFunc([]string{t.Zone, t.Region, t.InstanceType}, func(name string) bool { return name == "" })
+}
+
+// A resolver adds what is known of the place of a VM.
+type resolver func(machine *cpi.Machine, all inventory, vm types.ManagedObjectReference)
+
+// A tagCache has the tags of one vCenter.
+type tagCache struct {
+	topology Topology
+	clock    clock.PassiveClock
+
+	mu       sync.Mutex
+	read     time.Time
+	attached map[types.ManagedObjectReference][]tags.Tag // nil elements: there are none
+	known    map[string]tags.Tag                         // by id
+	names    map[string]string                           // of categories, by id
+}
+
+// resolve returns the resolver for VMs. Errors are those of the VMs: they exist, whatever their tags are.
+func (t *tagCache) resolve(
+	ctx context.Context, c *connection, all inventory, vms []types.ManagedObjectReference,
+) resolver {
+	var err error
+	if len(t.topology.categories()) > 0 {
+		if err = t.update(ctx, c, all, vms); err != nil {
+			c.resetTags() // the session for tags may have ended
+			err = t.update(ctx, c, all, vms)
+		}
+	}
+	return func(machine *cpi.Machine, all inventory, vm types.ManagedObjectReference) {
+		places := all.places(vm)
+		t.labels(machine, all, places)
+		if err != nil {
+			machine.Unready = fmt.Errorf("%w: %w", errTags, err)
+			return
+		}
+		machine.Zone = t.label(machine, all, places, t.topology.Zone, "zone")
+		machine.Region = t.label(machine, all, places, t.topology.Region, "region")
+		if own := t.label(machine, all, []types.ManagedObjectReference{vm}, t.topology.InstanceType, ""); own != "" {
+			machine.Type = own
+		}
+	}
+}
+
+// labels adds the names of host and cluster.
+func (t *tagCache) labels(machine *cpi.Machine, all inventory, places []types.ManagedObjectReference) {
+	kinds := map[string]string{t.topology.HostLabel: "HostSystem", t.topology.ClusterLabel: "ClusterComputeResource"}
+	for key, kind := range kinds {
+		at := slices.IndexFunc(places, func(ref types.ManagedObjectReference) bool { return ref.Type == kind })
+		if key == "" || at < 0 {
+			continue
+		}
+		if machine.Labels == nil {
+			machine.Labels = map[string]string{}
+		}
+		machine.Labels[key] = labelValue(all[places[at]].text("name"))
+	}
+}
+
+// label returns the name of the nearest tag of a category, as the value of a label. The noun is for the notice if there
+// is none; empty: none is needed.
+func (t *tagCache) label(
+	machine *cpi.Machine, all inventory, places []types.ManagedObjectReference, category, noun string,
+) string {
+	if category == "" {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, place := range places {
+		var names []string
+		for _, tag := range t.attached[place] {
+			if t.names[tag.CategoryID] == category {
+				names = append(names, tag.Name)
+			}
+		}
+		slices.Sort(names)
+		if len(names) > 1 {
+			machine.Notices = append(machine.Notices, plan.Finding{Reason: reasonTagAmbiguous, Message: fmt.Sprintf(
+				"%s %s has several tags of category %s: %s; the first is taken. Leave one", strings.ToLower(place.Type),
+				all[place].text("name"), category, strings.Join(names, ", "))})
+		}
+		if len(names) > 0 {
+			return labelValue(names[0])
+		}
+	}
+	if noun != "" {
+		machine.Notices = append(machine.Notices, plan.Finding{Reason: reasonTagMissing, Message: t.missing(category, noun)})
+	}
+	return ""
+}
+
+// missing explains that no tag of a category was found. The lock is held.
+func (t *tagCache) missing(category, noun string) string {
+	return fmt.Sprintf("the Node has no %s: neither the VM nor its host, cluster, resource pools, folders or datacenter "+
+		"has a tag of category %q that the user can see. Check the name of the category, attach a tag to one of them, "+
+		"or give the user the right to read it", noun, category)
+}
+
+// update reads the tags of everything that VMs are in, unless they are known.
+func (t *tagCache) update(
+	ctx context.Context, c *connection, all inventory, vms []types.ManagedObjectReference,
+) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	needed := map[types.ManagedObjectReference]bool{}
+	complete := t.attached != nil && t.clock.Since(t.read) < tagsFor
+	for _, vm := range vms {
+		for _, place := range all.places(vm) {
+			needed[place] = true
+			_, known := t.attached[place]
+			complete = complete && known
+		}
+	}
+	if complete || len(needed) == 0 {
+		return nil
+	}
+	manager, err := c.tagManager(ctx)
+	if err != nil {
+		return err
+	}
+	if t.clock.Since(t.read) >= tagsFor {
+		t.known, t.names = nil, nil // they may have been renamed
+	}
+	return t.reread(ctx, manager, needed)
+}
+
+// reread reads the tags of objects, by one request for those attached. The lock is held.
+func (t *tagCache) reread(
+	ctx context.Context, manager *tags.Manager, needed map[types.ManagedObjectReference]bool,
+) error {
+	started := t.clock.Now()
+	var refs []mo.Reference
+	for ref := range needed {
+		refs = append(refs, ref)
+	}
+	found, err := manager.ListAttachedTagsOnObjects(ctx, refs)
+	if err != nil {
+		return fmt.Errorf("reading tags: %w", err)
+	}
+	attached := map[types.ManagedObjectReference][]tags.Tag{}
+	for ref := range needed {
+		attached[ref] = nil
+	}
+	for _, object := range found {
+		for _, id := range object.TagIDs {
+			tag, err := t.tag(ctx, manager, id)
+			if hidden(err) {
+				continue // not of a category that the user needs
+			}
+			if err != nil {
+				return err
+			}
+			attached[object.ObjectID.Reference()] = append(attached[object.ObjectID.Reference()], tag)
+		}
+	}
+	t.attached, t.read = attached, started
+	return nil
+}
+
+// tag returns a tag, whose category is known then. The lock is held.
+func (t *tagCache) tag(ctx context.Context, manager *tags.Manager, id string) (tags.Tag, error) {
+	if tag, ok := t.known[id]; ok {
+		return tag, nil
+	}
+	tag, err := manager.GetTag(ctx, id)
+	if err != nil {
+		return tags.Tag{}, fmt.Errorf("reading tag %s: %w", id, err)
+	}
+	if t.names == nil {
+		t.names, t.known = map[string]string{}, map[string]tags.Tag{}
+	}
+	if t.names[tag.CategoryID] == "" {
+		category, err := manager.GetCategory(ctx, tag.CategoryID)
+		if err != nil {
+			return tags.Tag{}, fmt.Errorf("reading category %s: %w", tag.CategoryID, err)
+		}
+		t.names[tag.CategoryID] = category.Name
+	}
+	t.known[id] = *tag
+	return *tag, nil
+}
+
+// hidden reports whether vCenter does not show something to the user.
+func hidden(err error) bool {
+	return restError(err, http.StatusNotFound) || restError(err, http.StatusForbidden)
+}
+
+// restError reports whether an error wraps one of a status of the endpoint of tags.
+func restError(err error, status int) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if rest.IsStatusError(err, status) {
+			return true
+		}
+	}
+	return false
+}
+
+// labelValue turns a name into the value of a label: what cannot be in one becomes a hyphen.
+func labelValue(name string) string {
+	value := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.TrimSpace(name))
+	return strings.Trim(value[:min(63, len(value))], "-_.")
+}

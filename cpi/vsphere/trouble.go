@@ -1,0 +1,32 @@
+package vsphere
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+)
+
+// Reasons of events about a vCenter being unusable.
+const (
+	ReasonUnavailable = "VCenterUnavailable"
+	ReasonRefused     = "VCenterCredentialsRefused"
+	ReasonUntrusted   = "VCenterNotTrusted"
+	ReasonUnusable    = "VCenterUnusable"
+)
+
+// Explain explains errors that make a vCenter unusable.
+func Explain(err error) (cpi.Trouble, bool) {
+	switch {
+	case errors.Is(err, errCredentials):
+		return cpi.Trouble{Reason: ReasonRefused, Stays: true, Message: fmt.Sprintf("A vCenter refuses the credentials "+
+			"of the cloud controller manager (%v): correct them, it goes on by itself", err)}, true
+	case untrusted(err):
+		return cpi.Trouble{Reason: ReasonUntrusted, Stays: true, Message: fmt.Sprintf("The certificate of a vCenter is "+
+			"not trusted (%v): set caFile or thumbprint", err)}, true
+	case errors.Is(err, errDatacenter):
+		return cpi.Trouble{Reason: ReasonUnusable, Stays: true, Message: err.Error()}, true
+	}
+	return cpi.Trouble{Reason: ReasonUnavailable, Message: fmt.Sprintf("A vCenter does not answer (%v): no Node is "+
+		"deleted until it does", err)}, true
+}

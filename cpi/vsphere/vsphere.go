@@ -1,0 +1,49 @@
+// Package vsphere is vSphere as a backend of the cloud controller manager: machines are the VMs of one or more
+// vCenters. It makes no load balancers and no routes: vSphere itself has none.
+package vsphere
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// ProviderName is the name of the provider and the scheme of its provider IDs.
+const ProviderName = "vsphere"
+
+// Errors that make a vCenter unusable.
+var (
+	errCredentials = errors.New("the credentials are refused")
+	errDatacenter  = errors.New("no such datacenter")
+)
+
+// providerID returns the provider ID of a VM with a BIOS UUID.
+func providerID(biosUUID string) string { return ProviderName + "://" + strings.ToLower(biosUUID) }
+
+// uuidsOf returns a UUID in both orders of its bytes. Guests see the first three groups of a BIOS UUID in an order
+// that depends on the version of the virtual hardware.
+func uuidsOf(text string) []string {
+	u, err := uuid.Parse(text)
+	if err != nil {
+		return nil
+	}
+	swapped := u
+	for i, from := range []int{3, 2, 1, 0, 5, 4, 7, 6} {
+		swapped[i] = u[from]
+	}
+	if swapped == u {
+		return []string{u.String()}
+	}
+	return []string{u.String(), swapped.String()}
+}
+
+// parseProviderID returns the UUIDs that a provider ID may mean.
+func parseProviderID(id string) ([]string, error) {
+	uuids := uuidsOf(strings.TrimPrefix(strings.ToLower(strings.TrimSpace(id)), ProviderName+"://"))
+	if uuids == nil {
+		return nil, fmt.Errorf("%q is no provider ID of the form vsphere://<UUID>", id)
+	}
+	return uuids, nil
+}

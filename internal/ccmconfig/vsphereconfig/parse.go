@@ -1,0 +1,252 @@
+package vsphereconfig
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+)
+
+// DefaultSecretsDirectory is where manifests of the vSphere CPI mount a Secret.
+const DefaultSecretsDirectory = "/etc/cloud/secrets" //nolint:gosec // A directory.
+
+const defaultPort, defaultRoundTrips = 443, 3
+
+// Parse reads a file, YAML or INI, completes it from the environment and checks it. Every vCenter is complete then. The
+// error has everything that is wrong, one problem on each line.
+func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string, err error) {
+	content, err := read(file)
+	if err != nil {
+		return c, nil, err
+	}
+	r := ccmconfig.DecodeNode(content, &c, env)
+	check := checker{&c, r}
+	if ccmconfig.IsINI(file) {
+		r.Warn("the file is in the INI format: it works, but YAML is clearer")
+	}
+	check.fromEnvironment(env)
+	check.complete()
+	check.validateVCenters()
+	check.validateLabels()
+	check.between("nodes.maxAge", c.Nodes.MaxAge.Duration, time.Second, 10*time.Minute)
+	return c, r.Warnings, r.Err()
+}
+
+// read parses a file; nil: it is empty.
+func read(file []byte) (*yaml.Node, error) {
+	if ccmconfig.IsINI(file) {
+		content, err := ccmconfig.ParseINI(file)
+		if err != nil {
+			return nil, fmt.Errorf("the configuration is not INI:\n%w", err)
+		}
+		return content, nil
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(file, &document); err != nil {
+		return nil, fmt.Errorf("the configuration is not YAML: %w", err)
+	}
+	if len(document.Content) == 0 {
+		return nil, nil
+	}
+	return document.Content[0], nil
+}
+
+type checker struct {
+	*Config
+	*ccmconfig.Report
+}
+
+// variables are what follows VCENTER_<id>_ in the names of variables, by the key.
+var variables = map[string]string{
+	"SERVER": "server", "USERNAME": "user", "PASSWORD": "password", "PORT": "port", "INSECURE": "insecureFlag",
+	"DATACENTERS": "datacenters", "ROUNDTRIP": "soapRoundtripCount", "CAFILE": "caFile", "THUMBPRINT": "thumbprint",
+	"SECRET_NAME": "secretName", "SECRET_NAMESPACE": "secretNamespace", "IP_FAMILY": "ipFamily",
+}
+
+// fromEnvironment adds the vCenters that variables name: VSPHERE_VCENTER_<id> is the host, VCENTER_<id>_USERNAME and
+// the like are the rest.
+func (c checker) fromEnvironment(env ccmconfig.Environment) {
+	if env.Environ == nil {
+		return
+	}
+	found := map[string]string{}
+	for _, variable := range env.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		id, ok := strings.CutPrefix(name, "VSPHERE_VCENTER_")
+		if ok && id != "PORT" && id != "" && value != "" {
+			found[id] = value
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		if c.VCenters == nil {
+			c.VCenters = map[string]*VCenter{}
+		}
+		if _, taken := c.VCenters[id]; taken {
+			continue // the file wins
+		}
+		c.VCenters[id] = c.vCenterFrom(id, found[id], env)
+	}
+}
+
+// vCenterFrom reads the variables of one vCenter by the schema of its section.
+func (c checker) vCenterFrom(id, host string, env ccmconfig.Environment) *VCenter {
+	section := &yaml.Node{Kind: yaml.MappingNode}
+	add := func(key, value string) {
+		section.Content = append(section.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key},
+			&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value})
+	}
+	for _, suffix := range slices.Sorted(maps.Keys(variables)) {
+		if value := env.Getenv("VCENTER_" + id + "_" + suffix); value != "" {
+			add(variables[suffix], value)
+		}
+	}
+	var v VCenter
+	report := ccmconfig.DecodeNode(section, &v, ccmconfig.Environment{})
+	v.Server = cmp.Or(v.Server, host)
+	if err := report.Err(); err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			key, text, _ := strings.Cut(line, ": ")
+			for suffix, name := range variables {
+				if name == key {
+					key = "VCENTER_" + id + "_" + suffix
+				}
+			}
+			c.Problem(key, "%s", text)
+		}
+	}
+	return &v
+}
+
+// complete makes a vCenter of the global one if there is no other, and gives each what it leaves out.
+func (c checker) complete() {
+	g := c.Global
+	if len(c.VCenters) == 0 && g.Server != "" {
+		c.VCenters = map[string]*VCenter{g.Server: {}}
+	}
+	for name, v := range c.VCenters {
+		v.Server = cmp.Or(v.Server, name)
+		if v.User == "" && v.Password == "" {
+			v.User, v.Password = g.User, g.Password
+		}
+		v.Port = cmp.Or(v.Port, g.Port, defaultPort)
+		v.Insecure = v.Insecure || g.Insecure
+		v.RoundTrips = cmp.Or(v.RoundTrips, g.RoundTrips, defaultRoundTrips)
+		v.CAFile, v.Thumbprint = cmp.Or(v.CAFile, g.CAFile), cmp.Or(v.Thumbprint, g.Thumbprint)
+		if v.SecretName == "" {
+			v.SecretName, v.SecretNamespace = g.SecretName, cmp.Or(v.SecretNamespace, g.SecretNamespace)
+		}
+		v.Datacenters = orElse(v.Datacenters, g.Datacenters)
+		v.Families = orElse(v.Families, orElse(g.Families, []string{"ipv4"}))
+	}
+}
+
+func orElse(own, other []string) []string {
+	if len(own) > 0 {
+		return own
+	}
+	return other
+}
+
+func (c checker) validateVCenters() {
+	if len(c.VCenters) == 0 {
+		c.Problem("vcenter", "is missing: name a vCenter, such as vcenter: {vc.example.com: {}}")
+	}
+	hosts := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(c.VCenters)) {
+		v, at := c.VCenters[name], "vcenter."+name
+		if err := checkHost(v.Server); err != nil {
+			c.Problem(at+".server", "is %q, but must be a host name or address: %v", v.Server, err)
+		}
+		where := fmt.Sprintf("%s:%d %v", strings.ToLower(v.Server), v.Port, v.Datacenters)
+		if other := hosts[where]; other != "" {
+			c.Problem(at, "is the same vCenter as %s: name it once", other)
+		}
+		hosts[where] = name
+		c.validateVCenter(at, v)
+	}
+}
+
+func (c checker) validateVCenter(at string, v *VCenter) {
+	if v.Port < 1 || v.Port > 65535 {
+		c.Problem(at+".port", "is %d, but must be from 1 to 65535", v.Port)
+	}
+	if v.RoundTrips < 1 || v.RoundTrips > 20 {
+		c.Problem(at+".soapRoundtripCount", "is %d, but must be from 1 to 20", v.RoundTrips)
+	}
+	if len(slices.Compact(slices.Sorted(slices.Values(v.Families)))) < len(v.Families) {
+		c.Problem(at+".ipFamily", "names a family twice: keep one")
+	}
+	if (v.User == "") != (v.Password == "") {
+		c.Problem(at+".user", "and password belong together: write both, or neither and use a Secret")
+	}
+	if v.Password != "" && !strings.HasPrefix(v.User, "-----BEGIN") {
+		c.Warn("%s: user and password are open to readers of this file: move them to a Secret", at)
+	}
+	if v.Insecure {
+		c.Warn("%s.insecureFlag: the certificate is not checked; set caFile or thumbprint instead", at)
+	}
+}
+
+// checkHost refuses what is no host alone.
+func checkHost(host string) error {
+	if strings.Contains(host, "://") || strings.ContainsAny(host, "/@ ") {
+		return errors.New("without scheme, user and path")
+	}
+	bare := strings.Trim(host, "[]")
+	if net.ParseIP(bare) != nil {
+		return nil
+	}
+	if strings.Contains(bare, ":") {
+		return errors.New("the port is a key of its own")
+	}
+	if _, err := url.Parse("https://" + host); err != nil || bare == "" {
+		return errors.New("it is empty or has characters that no host has")
+	}
+	return nil
+}
+
+func (c checker) validateLabels() {
+	if c.Labels.Zone != "" && c.Labels.Zone == c.Labels.Region {
+		c.Problem("labels.region", "is the category of zones, too: use two")
+	}
+	keys := map[string]string{"labels.host": c.Labels.Host, "labels.cluster": c.Labels.Cluster}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		value := keys[key]
+		domain, _, _ := strings.Cut(value, "/")
+		switch {
+		case value == "":
+		case len(validation.IsQualifiedName(value)) > 0:
+			c.Problem(key, "is %q, which cannot be the key of a label", value)
+		case isReserved(domain):
+			c.Problem(key, "is %q, but Kubernetes keeps labels of %s to itself: use a domain of your own", value, domain)
+		}
+	}
+	if c.Labels.Host != "" && c.Labels.Host == c.Labels.Cluster {
+		c.Problem("labels.cluster", "is the key for hosts, too: use two")
+	}
+}
+
+func isReserved(domain string) bool {
+	for _, own := range []string{"kubernetes.io", "k8s.io"} {
+		if domain == own || strings.HasSuffix(domain, "."+own) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c checker) between(path string, d, least, most time.Duration) {
+	if d < least || d > most {
+		c.Problem(path, "is %s, but must be from %s to %s", d, least, most)
+	}
+}
