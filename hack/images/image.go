@@ -28,7 +28,8 @@ type content struct {
 func (b build) pack(c content) (v1.Image, error) {
 	return pack.Image{
 		Name: c.title, Arch: c.arch, User: user, Path: "/", CreatedBy: "make images", Created: b.created,
-		Labels: b.labels(c.title, c.description), Entrypoint: c.entrypoint, Args: c.args, Ports: c.ports, Layers: c.layers,
+		Labels: b.labels(c.title, c.description), Entrypoint: c.entrypoint, Args: c.args, Ports: c.ports,
+		Layers: c.layers,
 	}.Pack()
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,25 +46,57 @@ func (b *builder) record(r release, store, node, system, base string) (string, e
 	return path, os.Rename(temp, path)
 }
 
-// prune removes stores that no record names. The nodes of a running hypervisor have links to what they need of them.
+// prune removes artefacts that no record names, unless a virtual machine has them mounted. Of an image store, virtual
+// machines have links to what they need.
 func (b *builder) prune() error {
 	used, err := b.used()
 	if err != nil {
 		return err
 	}
-	stores, err := filepath.Glob(filepath.Join(b.dir, "store-*"))
+	mounts, err := b.mounts("/proc")
 	if err != nil {
 		return err
 	}
-	for _, path := range stores {
-		if used[filepath.Base(path)] {
-			continue
+	for _, kind := range []string{"base", "system", "kubernetes", "store"} {
+		found, err := filepath.Glob(filepath.Join(b.dir, kind+"-*"))
+		if err != nil {
+			return err
 		}
-		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("removing an old image store: %w", err)
+		for _, path := range found {
+			if used[filepath.Base(path)] || strings.Contains(mounts, path+"/") {
+				continue
+			}
+			if err := b.remove(path); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// remove gives the folder the name of an unfinished one first: what has the right name is complete.
+func (b *builder) remove(path string) error {
+	temp := filepath.Join(b.dir, unfinished+filepath.Base(path))
+	if err := errors.Join(os.Rename(path, temp), os.RemoveAll(temp)); err != nil {
+		return fmt.Errorf("removing an old artefact: %w", err)
+	}
+	return nil
+}
+
+// mounts is what processes of this machine have mounted from here, in one text: they have mount namespaces of their own.
+func (b *builder) mounts(proc string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "mountinfo"))
+	if err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(content, []byte(b.dir)) {
+			all.Write(content)
+		}
+	}
+	return all.String(), nil
 }
 
 // used are the artefacts that records name.

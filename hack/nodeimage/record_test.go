@@ -30,19 +30,39 @@ func TestARecordSaysWhatTheHypervisorNeeds(t *testing.T) {
 	}`))
 }
 
-func TestOnlyStoresThatNoRecordNamesAreRemoved(t *testing.T) {
+func TestWhatNoRecordNamesIsRemovedUnlessItIsMounted(t *testing.T) {
 	g := NewWithT(t)
 	b := &builder{dir: t.TempDir()}
-	for _, name := range []string{"store-old", "store-new", "kubernetes-old", "base-1"} {
-		g.Expect(os.MkdirAll(filepath.Join(b.dir, name, "containerd"), 0o700)).To(Succeed())
+	for _, name := range []string{"store-old", "store-new", "kubernetes-old", "base-1", "programs"} {
+		g.Expect(os.MkdirAll(filepath.Join(b.dir, name, "rootfs"), 0o700)).To(Succeed())
 	}
 	_, err := b.record(release{version: "v1.36.3"}, "store-new", "kubernetes-new", "system-1", "base-1")
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(b.prune()).To(Succeed())
 
-	g.Expect(filepath.Join(b.dir, "store-old")).NotTo(BeADirectory())
-	for _, name := range []string{"store-new", "kubernetes-old", "base-1"} {
-		g.Expect(filepath.Join(b.dir, name)).To(BeADirectory(), "a hypervisor may have it mounted")
+	for name, remains := range map[string]bool{
+		"store-old": false, "kubernetes-old": false, "store-new": true, "base-1": true, "programs": true,
+	} {
+		_, err := os.Stat(filepath.Join(b.dir, name))
+		g.Expect(err == nil).To(Equal(remains), name)
 	}
+}
+
+func TestMountsOfAllProcessesAreFound(t *testing.T) {
+	g := NewWithT(t)
+	proc := t.TempDir()
+	b := &builder{dir: "/cache/nodes"}
+	for pid, content := range map[string]string{
+		"1":  "1 0 0:1 / / rw - ext4 /dev/vda rw\n",
+		"77": "2 1 0:2 / /root rw - overlay overlay rw,lowerdir=/cache/nodes/kubernetes-1/rootfs:/cache/nodes/base-1/rootfs\n",
+	} {
+		g.Expect(os.MkdirAll(filepath.Join(proc, pid), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(proc, pid, "mountinfo"), []byte(content), 0o600)).To(Succeed())
+	}
+
+	mounts, err := b.mounts(proc)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mounts).To(And(ContainSubstring("/cache/nodes/kubernetes-1/"), Not(ContainSubstring("ext4"))))
 }
