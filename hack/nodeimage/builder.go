@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
@@ -59,18 +60,42 @@ func (b *builder) artefact(label, name, hash string, fill func(dir string) error
 		return name, nil
 	}
 	began := time.Now()
-	fmt.Fprintf(b.out, "%s ...\n", label)
+	stop := b.announce(label, began)
+	defer stop()
 	if err := os.MkdirAll(temp, 0o755); err != nil {
 		return "", fmt.Errorf("making a folder for %s: %w", name, err)
 	}
 	if err := fill(temp); err != nil {
 		return "", err
 	}
+	stop()
 	if err := os.Rename(temp, target); err != nil {
 		return "", fmt.Errorf("naming %s: %w", name, err)
 	}
 	fmt.Fprintf(b.out, "%s: done in %s\n", label, round(time.Since(began)))
 	return name, nil
+}
+
+// announce prints what is being made, and every half minute for how long, until the function that it returns is called.
+func (b *builder) announce(label string, began time.Time) (stop func()) {
+	fmt.Fprintf(b.out, "%s ...\n", label)
+	ticker, done, ended := time.NewTicker(30*time.Second), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				fmt.Fprintf(b.out, "%s ... %s\n", label, round(time.Since(began)))
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		ticker.Stop()
+		close(done)
+		<-ended
+	})
 }
 
 // digest names what the parts decide.
