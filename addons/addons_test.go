@@ -2,6 +2,7 @@ package addons
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func variants(g *WithT) map[string][]byte {
 func TestEveryManifestIsStrictlyWhatKubernetesKnows(t *testing.T) {
 	g := NewWithT(t)
 	for name, raw := range variants(g) {
-		g.Expect(strictly(g, raw)).To(HaveLen(7), name)
+		g.Expect(strictly(g, raw)).To(HaveLen(8), name)
 	}
 	files, err := StandAlone(testImage)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -197,6 +198,14 @@ func TestSecretsAreReadWhereSomebodyBindsTheRoleForItOnly(t *testing.T) {
 		if binding, ok := object.(*rbacv1.ClusterRoleBinding); ok {
 			g.Expect(binding.RoleRef.Name).To(Equal("system:cloud-controller-manager"))
 		}
+		if role, ok := object.(*rbacv1.Role); ok {
+			for _, rule := range role.Rules {
+				if slices.Contains(rule.Resources, "secrets") {
+					g.Expect(rule.ResourceNames).To(HaveLen(1), "a new Secret could hold any account's token")
+					g.Expect(rule.Verbs).NotTo(ContainElements("create", "list", "watch"))
+				}
+			}
+		}
 		role, ok := object.(*rbacv1.ClusterRole)
 		if !ok {
 			continue
@@ -294,7 +303,7 @@ func TestTheSameObjectsGiveTheSameBytes(t *testing.T) {
 	}
 
 	g.Expect(render()).To(Equal(render()))
-	g.Expect(must(Parse(render()))).To(HaveLen(8))
+	g.Expect(must(Parse(render()))).To(HaveLen(9))
 }
 
 func must[T any](value T, err error) T {

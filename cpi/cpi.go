@@ -36,6 +36,8 @@ type Options struct {
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory
 	Recorder  record.EventRecorder
+	// Namespace of the program's own Secrets; empty: kube-system.
+	Namespace string
 	// Self is the object for events about the provider itself.
 	Self    *corev1.ObjectReference
 	Metrics prometheus.Registerer
@@ -83,7 +85,7 @@ func New(o Options) (*Cloud, error) {
 	}
 	balancer := outages.Balancer(o.Balancer)
 	c.balancers = NewLoadBalancers(LoadBalancerOptions{
-		Balancer: balancer, Defaults: o.Services, Client: o.Client, Recorder: o.Recorder, Self: o.Self,
+		Balancer: balancer, Defaults: o.Services, Client: o.Client, Namespace: o.Namespace, Recorder: o.Recorder, Self: o.Self,
 		Drift:    o.Drift,
 		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(), Clock: o.Clock,
 		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},

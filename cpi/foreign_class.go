@@ -37,9 +37,10 @@ func (f foreignClasses) release(ctx context.Context) {
 
 // wasOurs reports whether a Service is another implementation's and was ours before, as what is stored on it shows.
 func (f foreignClasses) wasOurs(s *corev1.Service) bool {
+	stored := f.opts.Defaults.Stored(s)
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass != nil &&
 		s.DeletionTimestamp == nil &&
-		len(f.opts.Defaults.Asked(s).Standing) > 0
+		len(stored.Standing)+len(stored.Unproved.Standing) > 0
 }
 
 // releaseOne removes what a Service has here, unless an address of it is still published: until then no other

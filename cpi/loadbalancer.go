@@ -38,7 +38,9 @@ type LoadBalancerOptions struct {
 	Balancer Balancer
 	Defaults service.Defaults
 	// Client stores intended addresses and reads Secrets with certificates.
-	Client   kubernetes.Interface
+	Client kubernetes.Interface
+	// Namespace of [KeySecret]; empty: kube-system.
+	Namespace string
 	Services corelisters.ServiceLister
 	Nodes    corelisters.NodeLister
 	// NodeInformer announces changes of nodes; nil: they are found when Services are synced and by drift.
@@ -60,6 +62,7 @@ type LoadBalancerOptions struct {
 // What is owned is found by its markers; only what caches may not show yet is kept here.
 type LoadBalancers struct {
 	opts      LoadBalancerOptions
+	key       *keyLoader
 	locations *locations
 	// locks admits one worker per Service; queue some per location; choosing one per location while it chooses
 	// addresses.
@@ -77,9 +80,16 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.Defaults.Key == nil {
+		o.Defaults.Key = &service.Key{}
+	}
 	o.AtOnce, o.Drift = cmp.Or(o.AtOnce, defaultAtOnce), cmp.Or(o.Drift, defaultDrift)
 	return &LoadBalancers{
-		opts: o, locations: &locations{balancer: o.Balancer, defaults: o.Defaults}, queue: fairQueue{slots: o.AtOnce},
+		opts: o,
+		key: &keyLoader{
+			key: o.Defaults.Key, secrets: o.Client.CoreV1().Secrets(cmp.Or(o.Namespace, metav1.NamespaceSystem)),
+		},
+		locations: &locations{balancer: o.Balancer, defaults: o.Defaults}, queue: fairQueue{slots: o.AtOnce},
 		events: eventDeduper{recorder: o.Recorder},
 	}
 }
@@ -167,6 +177,12 @@ func (l *LoadBalancers) forget(s *corev1.Service) {
 func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
 	if l.obsolete(s) {
 		return s.Status.LoadBalancer.DeepCopy(), nil
+	}
+	if err := l.key.load(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.reprove(ctx, s); err != nil {
+		return nil, err
 	}
 	in, err := l.input(ctx, s)
 	if err != nil {
@@ -281,7 +297,18 @@ func (l *LoadBalancers) others(s *corev1.Service, location string) ([]*corev1.Se
 // standing returns the ids of the locations where something of a Service may be that has to be removed: the stored
 // ones, else all. It fails if one of them cannot be found.
 func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
-	ids, err := l.locations.resolve(ctx, l.stored(s))
+	if err := l.key.load(ctx); err != nil {
+		return nil, err
+	}
+	places := l.stored(s)
+	if stored := l.opts.Defaults.Stored(s); len(places) == 0 && len(stored.Unproved.Standing) > 0 {
+		n, err := l.confirmed(ctx, s, stored)
+		if err != nil {
+			return nil, err
+		}
+		places = n.locations
+	}
+	ids, err := l.locations.resolve(ctx, places)
 	if err != nil {
 		l.stays(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: correct it "+
 			"there, or remove it if it is gone "+

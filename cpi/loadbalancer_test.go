@@ -33,7 +33,7 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	}}))
 	stored, err := b.client.CoreV1().Services("shop").Get(context.Background(), "web", metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(benchDefaults.Asked(stored).Intent).To(Equal([]netip.Addr{netip.MustParseAddr("203.0.113.10")}))
+	b.Expect(benchDefaults.Stored(stored).Intent).To(Equal([]netip.Addr{netip.MustParseAddr("203.0.113.10")}))
 	runs := len(b.balancer.runs)
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())

@@ -42,6 +42,11 @@ func (l *locations) known(name string) string {
 	return l.ids[name]
 }
 
+// hasID reports whether a location of the configuration was found under an id.
+func (l *locations) hasID(id string) bool {
+	return slices.ContainsFunc(l.defaults.Locations, func(name string) bool { return l.known(name) == id })
+}
+
 func (l *locations) put(name, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -132,7 +132,7 @@ func words(addresses []netip.Addr) []string {
 
 // stored returns the ids of locations stored on a Service.
 func (l *LoadBalancers) stored(s *corev1.Service) []string {
-	ids := l.opts.Defaults.Asked(s).Standing
+	ids := l.opts.Defaults.Stored(s).Standing
 	if state := l.state.get(s.UID); len(state.standing) > 0 && !slices.Equal(state.standing, ids) {
 		return state.standing // the cache is older than what was written
 	}

@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 )
 
@@ -164,4 +165,8 @@ func TestReadiness(t *testing.T) {
 	g.Expect(probe()).To(Equal(http.StatusServiceUnavailable))
 	cloud.err = nil
 	g.Expect(probe()).To(Equal(http.StatusOK))
+}
+
+func TestTheManifestsBringTheSecretOfTheKey(t *testing.T) {
+	NewWithT(t).Expect(addons.ServiceKeyName).To(Equal(cpi.KeySecret))
 }

@@ -1,13 +1,16 @@
 package cloudprovider
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -51,12 +54,53 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects = append(objects, parts...)
+	key, err := serviceKey(s.secret)
+	if err != nil {
+		return nil, err
+	}
+	objects = append(replace(objects, key), parts...)
 	mark(objects, s.vcdCluster)
 	if applied != "" {
 		addons.Annotate(objects, map[string]string{infrav1.CloudProviderAppliedAnnotation: applied})
 	}
 	return objects, nil
+}
+
+// serviceKeyBytes is how long the key is that proves what is written down on Services.
+const serviceKeyBytes = 32
+
+// serviceKey returns the Secret with the key that proves what is written down on Services: the one that is applied
+// already, else a new one. An empty Secret would not do: a ClusterResourceSet takes away what is not in its manifests.
+func serviceKey(applied *corev1.Secret) (unstructured.Unstructured, error) {
+	if applied != nil {
+		objects, err := addons.Parse(applied.Data[manifestsKey])
+		if err != nil {
+			return unstructured.Unstructured{}, err
+		}
+		for _, u := range objects {
+			key, _, _ := unstructured.NestedString(u.Object, "data", addons.ServiceKeyField)
+			value, err := base64.StdEncoding.DecodeString(key)
+			if u.GetName() == addons.ServiceKeyName && err == nil && len(value) == serviceKeyBytes {
+				return addons.ServiceKey(value)
+			}
+		}
+	}
+	value := make([]byte, serviceKeyBytes)
+	if _, err := rand.Read(value); err != nil {
+		return unstructured.Unstructured{}, fmt.Errorf("making a key: %w", err)
+	}
+	return addons.ServiceKey(value)
+}
+
+// replace puts an object in the place of the one with its kind and name.
+func replace(objects []unstructured.Unstructured, by unstructured.Unstructured) []unstructured.Unstructured {
+	out := slices.Clone(objects)
+	for i := range out {
+		if itemOf(out[i]) == itemOf(by) {
+			out[i] = by
+		}
+	}
+	return out
 }
 
 // imageOf returns the image of a cluster: its own, or the manager's. One without a version has that of the manager's.

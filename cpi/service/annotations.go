@@ -40,9 +40,6 @@ type Asked struct {
 	Location  string       // empty: the default one
 	Share     string       // [plan.Desired.Share]
 	DryRun    bool
-	// Intent and Standing are what the core has stored; a [Dialect] leaves them empty.
-	Intent   []netip.Addr
-	Standing []string
 }
 
 // An Annotation may be set on a Service. W is what a cloud's annotations are read into.

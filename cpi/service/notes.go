@@ -5,19 +5,42 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
-	"slices"
 	"strings"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
 // digestBytes is how much of a digest an annotation holds.
 const digestBytes = 8
 
-// Bind returns the value of an annotation that the core writes: each value with a digest of the cluster, the Service
-// and the value itself. What is copied from another Service, or changed by hand, has no valid digest.
+// A Key proves that the core wrote what is stored on Services. Those who may only edit Services must not see it. The
+// zero Key is not known yet: nothing is proved, and nothing may be stored.
+type Key struct{ value atomic.Pointer[[]byte] }
+
+// NewKey returns a key that is known.
+func NewKey(value []byte) *Key {
+	k := &Key{}
+	k.Set(value)
+	return k
+}
+
+// Set makes the key known.
+func (k *Key) Set(value []byte) { k.value.Store(&value) }
+
+// Known reports whether the key is known.
+func (k *Key) Known() bool { return k != nil && k.value.Load() != nil }
+
+// Stored is what the core has stored on a Service.
+type Stored struct {
+	Intent   []netip.Addr
+	Standing []string
+	// Unproved are further values in each annotation: of an older build, of another key, copied or written by hand.
+	Unproved struct{ Intent, Standing []string }
+}
+
+// Bind returns the value of an annotation that the core writes: each value with a digest of the key, the Service and
+// the value itself. What is copied from another Service, or changed by hand, has no valid digest.
 func (d Defaults) Bind(s *corev1.Service, values []string) string {
 	out := make([]string, 0, len(values))
 	for _, v := range values {
@@ -26,46 +49,44 @@ func (d Defaults) Bind(s *corev1.Service, values []string) string {
 	return strings.Join(out, ",")
 }
 
-// digest depends on the id of the cluster, which those who may only edit Services do not see.
+// digest returns the digest of a value; empty, which is none, if the key is not known.
 func (d Defaults) digest(s *corev1.Service, value string) string {
-	mac := hmac.New(sha256.New, []byte(d.Cluster))
+	if !d.Key.Known() {
+		return ""
+	}
+	mac := hmac.New(sha256.New, *d.Key.value.Load())
 	mac.Write([]byte(string(s.UID) + "\x00" + value))
 	return hex.EncodeToString(mac.Sum(nil)[:digestBytes])
 }
 
-// bound returns the values of an annotation that were written for the Service, and reports whether others are there.
-func (d Defaults) bound(s *corev1.Service, annotation string) (values []string, others bool) {
+// bound returns the values of an annotation that were written for the Service, and all others.
+func (d Defaults) bound(s *corev1.Service, annotation string) (values, unproved []string) {
 	for _, x := range List(s.Annotations[annotation]) {
-		i := strings.LastIndex(x, "=")
-		if i < 0 || !hmac.Equal([]byte(x[i+1:]), []byte(d.digest(s, x[:i]))) {
-			others = true
-			continue
+		value, digest := x, ""
+		if i := strings.LastIndex(x, "="); i >= 0 {
+			value, digest = x[:i], x[i+1:]
 		}
-		values = append(values, x[:i])
+		if digest != "" && hmac.Equal([]byte(digest), []byte(d.digest(s, value))) {
+			values = append(values, value)
+		} else {
+			unproved = append(unproved, value)
+		}
 	}
-	return values, others
+	return values, unproved
 }
 
-// read returns what the annotations of a Service ask for and what the core has stored in them, what is wrong with the
-// former, and notices of the latter.
-func (d Defaults) read(s *corev1.Service) (asked Asked, wrong, notices []plan.Finding) {
-	asked, wrong = d.Dialect.Read(s)
-	names := d.Dialect.Names()
-	addresses, otherAddresses := d.bound(s, names.Intent)
-	standing, otherLocations := d.bound(s, names.Standing)
-	for _, text := range addresses {
+// Stored returns what the core has stored on a Service.
+func (d Defaults) Stored(s *corev1.Service) (out Stored) {
+	if d.Dialect == nil {
+		return out
+	}
+	names, intent := d.Dialect.Names(), []string(nil)
+	intent, out.Unproved.Intent = d.bound(s, names.Intent)
+	out.Standing, out.Unproved.Standing = d.bound(s, names.Standing)
+	for _, text := range intent {
 		if a, err := netip.ParseAddr(text); err == nil {
-			asked.Intent = append(asked.Intent, a.Unmap())
+			out.Intent = append(out.Intent, a.Unmap())
 		}
 	}
-	asked.Standing = standing
-	for name, ignored := range map[string]bool{names.Intent: otherAddresses, names.Standing: otherLocations} {
-		if ignored {
-			notices = append(notices, finding(BadAnnotation,
-				"the annotation %s, or a part of it, was not written for this Service by the cloud controller manager "+
-					"and is ignored: remove it", name))
-		}
-	}
-	slices.SortFunc(notices, func(a, b plan.Finding) int { return strings.Compare(a.Message, b.Message) })
-	return asked, wrong, notices
+	return out
 }

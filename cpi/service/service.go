@@ -35,6 +35,8 @@ const RangesAnnotation = "service.beta.kubernetes.io/load-balancer-source-ranges
 type Defaults struct {
 	// Cluster is the id of the cluster.
 	Cluster string
+	// Key proves what the core stores on Services.
+	Key *Key
 	Dialect Dialect
 	// SourceRanges lets Services have source ranges.
 	SourceRanges bool
@@ -96,7 +98,7 @@ func (d Defaults) Asked(s *corev1.Service) Asked {
 	if d.Dialect == nil {
 		return Asked{}
 	}
-	asked, _, _ := d.read(s)
+	asked, _ := d.Dialect.Read(s)
 	return asked
 }
 
@@ -113,7 +115,7 @@ func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
 	wanted, _ := requested(theirs, other)
 	mine, _ := requested(asked, s)
 	addresses, before := published(s), append(published(other), wanted...)
-	for _, a := range append(mine, asked.Intent...) {
+	for _, a := range append(mine, d.Stored(s).Intent...) {
 		if !slices.Contains(before, a) {
 			addresses = append(addresses, a)
 		}
@@ -134,7 +136,7 @@ func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
 // Absent returns the wish for no load balancer at all. What is wrong with the Service does not matter. Members are all
 // nodes.
 func Absent(in Input) plan.Desired {
-	d := in.identity(in.Asked(in.Service))
+	d := in.identity()
 	d.Absent = true
 	for _, n := range in.Nodes {
 		d.Members = append(d.Members,
@@ -154,8 +156,10 @@ func portOf(p corev1.ServicePort) plan.Port {
 }
 
 // identity returns what identifies the load balancer.
-func (in Input) identity(asked Asked) plan.Desired {
-	d := plan.Desired{Owner: in.OwnerOf(in.Service), Intent: asked.Intent, Duplicate: len(in.Duplicates) > 0}
+func (in Input) identity() plan.Desired {
+	d := plan.Desired{
+		Owner: in.OwnerOf(in.Service), Intent: in.Stored(in.Service).Intent, Duplicate: len(in.Duplicates) > 0,
+	}
 	for _, a := range published(in.Service) {
 		if !slices.ContainsFunc(in.Duplicates,
 			func(s *corev1.Service) bool { return slices.Contains(published(s), a) }) {
@@ -177,10 +181,8 @@ func published(s *corev1.Service) []netip.Addr {
 
 // For returns what a Service asks for.
 func For(in Input) Wish {
-	asked, wrong, notices := in.read(in.Service)
-	b := builder{Input: in, wish: Wish{
-		Desired: in.identity(asked), Refusals: wrong, Notices: notices, DryRun: asked.DryRun,
-	}}
+	asked, wrong := in.Dialect.Read(in.Service)
+	b := builder{Input: in, wish: Wish{Desired: in.identity(), Refusals: wrong, DryRun: asked.DryRun}}
 	b.location(asked)
 	b.frontend(asked)
 	b.ports()

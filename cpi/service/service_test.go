@@ -59,7 +59,7 @@ func web(mods ...func(*corev1.Service)) service.Input {
 	return service.Input{
 		Service: s, Nodes: []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))}, Now: now,
 		Defaults: service.Defaults{
-			Cluster: "c1", Dialect: servicetest.Dialect{Noun: "site"},
+			Cluster: "c1", Key: service.NewKey([]byte("key")), Dialect: servicetest.Dialect{Noun: "site"},
 			Locations: []string{"", "dmz"},
 		},
 	}

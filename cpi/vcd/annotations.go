@@ -179,8 +179,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	{
 		Name: "intended-addresses", Value: "addresses with digests", Example: "203.0.113.7=5f2c9d0a41b7e386",
 		Help: "Written by the cloud controller manager, before it uses an address for the first time: after a crash " +
-			"it goes on with this one. It holds for this Service only: what was copied or changed is ignored. " +
-			"Leave it alone.",
+			"it goes on with this one. It holds for this Service only: what was copied or changed is removed, unless " +
+			"something of the Service has the address. Leave it alone.",
 	},
 	{
 		Name: "standing-at", Value: "gateways with digests",
@@ -189,8 +189,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 			"Service has is " +
 			"looked for there, also when the configuration does not name the gateway any more; a `?` and a name " +
 			"stand for a gateway of the configuration that could not be found yet. " +
-			"It holds for this Service only: what was copied or changed is ignored. " +
-			"Leave it alone, unless the provider has deleted such a gateway: then take its URN out, with its digest.",
+			"It holds for this Service only: what was copied or changed is removed, unless something of the Service " +
+			"is there. Leave it alone, unless the provider has deleted such a gateway: then take its URN out, with its digest.",
 	},
 }}
 

@@ -56,7 +56,7 @@ func web(mods ...func(*corev1.Service)) service.Input {
 	for _, mod := range mods {
 		mod(s)
 	}
-	return service.Input{
+	in := service.Input{
 		Service: s, Nodes: []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))}, Now: now,
 		Defaults: (&Dialect{
 			Gateways: []Gateway{
@@ -65,6 +65,8 @@ func web(mods ...func(*corev1.Service)) service.Input {
 			},
 		}).Defaults("c1", false, false),
 	}
+	in.Key = service.NewKey([]byte("key"))
+	return in
 }
 
 // A wished is a wish with VCD's part of it.

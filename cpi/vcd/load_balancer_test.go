@@ -313,8 +313,8 @@ func TestTheCertificateOfASecretIsRead(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "shop-tls")
 	})
 	forbid := true
-	c.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return forbid, nil, apierrors.NewForbidden(corev1.Resource("secrets"), "shop-tls", errors.New("no role"))
+	c.client.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return forbid && a.GetNamespace() == "shop", nil, apierrors.NewForbidden(corev1.Resource("secrets"), "shop-tls", errors.New("no role"))
 	})
 	refused := func(text string) {
 		t.Helper()

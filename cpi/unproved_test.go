@@ -1,0 +1,146 @@
+package cpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+)
+
+// byClusterID binds values with the id of the cluster as the key, as older builds did and as everyone can who has seen
+// an event with that id.
+func byClusterID(s *corev1.Service, values ...string) string {
+	older := benchDefaults
+	older.Key = service.NewKey([]byte("c1"))
+	return older.Bind(s, values)
+}
+
+// without is a value without a digest, as builds before those wrote it.
+func without(_ *corev1.Service, values ...string) string { return values[0] }
+
+// storedNow returns what is stored on a Service, and shows it to the cache.
+func (b *bench) storedNow(s *corev1.Service) service.Stored {
+	now, err := b.client.CoreV1().Services(s.Namespace).Get(context.Background(), s.Name, metav1.GetOptions{})
+	b.Expect(err).NotTo(HaveOccurred())
+	b.services.add(now)
+	return benchDefaults.Stored(now)
+}
+
+func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
+	address := netip.MustParseAddr("203.0.113.10")
+	for name, bind := range map[string]func(*corev1.Service, ...string) string{
+		"with a digest by the cluster's id": byClusterID, "without a digest": without,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := balanced("web", published, func(s *corev1.Service) {
+				s.Annotations = map[string]string{
+					servicetest.Standing: bind(s, "retired"), servicetest.Intent: bind(s, address.String()),
+				}
+			})
+			b := newBench(t, s)
+			b.balancer.at("retired", "web-uid")["tcp-80"] = "30080 [10.0.0.1]" // not in the configuration any more
+
+			_, err := b.ensure(s)
+
+			b.Expect(err).NotTo(HaveOccurred())
+			b.Expect(b.balancer.things["retired/web-uid"]).To(BeEmpty(), "it was found, and left")
+			b.Expect(b.storedNow(s)).To(Equal(service.Stored{
+				Intent: []netip.Addr{address}, Standing: []string{"main"},
+			}))
+			b.Expect(b.told()).To(BeEmpty())
+		})
+	}
+}
+
+func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
+	for name, bind := range map[string]func(*corev1.Service, ...string) string{
+		"with a digest by the cluster's id": byClusterID, "without a digest": without,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := balanced("web", func(s *corev1.Service) {
+				s.Annotations = map[string]string{
+					servicetest.Standing: bind(s, "invisible"), servicetest.Intent: bind(s, "203.0.113.99"),
+				}
+			})
+			b := newBench(t, s)
+			b.balancer.gone = map[string]error{"invisible": plan.ErrRefused}
+			_, exists, err := b.them.GetLoadBalancer(t.Context(), "", s)
+			b.Expect(err).NotTo(HaveOccurred())
+			b.Expect(exists).To(BeFalse())
+
+			status, err := b.ensure(s)
+
+			b.Expect(err).NotTo(HaveOccurred())
+			b.Expect(status.Ingress).To(ConsistOf(HaveField("IP", "203.0.113.10")))
+			b.Expect(b.storedNow(s)).To(Equal(service.Stored{
+				Intent: []netip.Addr{netip.MustParseAddr("203.0.113.10")}, Standing: []string{"main"},
+			}))
+			b.Expect(b.told()).To(ConsistOf(ContainSubstring("intent, or a part"), ContainSubstring("standing, or a part")))
+		})
+	}
+}
+
+func TestNothingIsConfirmedDuringAnOutage(t *testing.T) {
+	s := balanced("web", published, func(s *corev1.Service) {
+		s.Annotations = map[string]string{servicetest.Standing: byClusterID(s, "retired")}
+	})
+	b := newBench(t, s)
+	b.balancer.gone = map[string]error{"retired": fmt.Errorf("%w: no answer", plan.ErrUnknown)}
+
+	_, err := b.ensure(s)
+	b.Expect(err).To(MatchError(plan.ErrUnknown))
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(plan.ErrUnknown))
+	b.Expect(b.storedNow(s).Unproved.Standing).To(Equal([]string{"retired"}))
+}
+
+func TestTheKeyIsMadeOnce(t *testing.T) {
+	for name, secret := range map[string]*corev1.Secret{
+		"there is none": nil, "the manifests brought it empty": {ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kube-system", Name: KeySecret,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			if secret != nil {
+				b.Expect(b.client.Tracker().Add(secret)).To(Succeed())
+			}
+			keys := [2]*service.Key{{}, {}}
+			for _, key := range keys {
+				loader := &keyLoader{key: key, secrets: b.client.CoreV1().Secrets("kube-system")}
+				b.Expect(loader.load(t.Context())).To(Succeed())
+			}
+
+			s := balanced("web")
+			one, two := benchDefaults, benchDefaults
+			one.Key, two.Key = keys[0], keys[1]
+			b.Expect(one.Bind(s, []string{"x"})).To(Equal(two.Bind(s, []string{"x"})))
+			b.Expect(one.Bind(s, []string{"x"})).NotTo(Equal(byClusterID(s, "x")))
+		})
+	}
+}
+
+func TestWithoutTheKeyNothingIsTouched(t *testing.T) {
+	s := balanced("web", published)
+	b := newBench(t, s)
+	b.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), KeySecret, errors.New("no role"))
+	})
+	b.them.key.key = &service.Key{}
+
+	_, err := b.ensure(s)
+	b.Expect(err).To(MatchError(And(ContainSubstring(KeySecret), ContainSubstring("apply them"))))
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring(KeySecret)))
+	b.Expect(b.balancer.looks).To(BeZero())
+}
