@@ -15,9 +15,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-// config returns the configuration of the cloud controller manager: what the manager knows, and what the VCDCluster
-// asks for.
+// config returns the configuration of the cloud controller manager: what the manager knows, what the VCDCluster asks
+// for, and what it inherits.
 func (s *scope) config() (*vcdconfig.Config, error) {
+	config, err := s.ownConfig()
+	values, inheritErr := inheritedBy(s.vcdCluster)
+	if inheritErr = errors.Join(inheritErr, values.complete(&config.LoadBalancer)); inheritErr != nil {
+		err = errors.Join(err, fmt.Errorf("metadata.annotations: %w", inheritErr))
+	}
+	return config, err
+}
+
+// ownConfig returns the configuration without what is inherited.
+func (s *scope) ownConfig() (*vcdconfig.Config, error) {
 	c, site := s.vcdCluster, s.shared.Config
 	r := &converter{}
 	config := &vcdconfig.Config{
@@ -29,8 +39,6 @@ func (s *scope) config() (*vcdconfig.Config, error) {
 		ClusterID:    c.Spec.InfraID,
 		Nodes:        r.nodes(c.Spec.CloudProvider.Nodes, c.Status.OVDC.ID),
 	}
-	values, err := inheritedBy(c)
-	r.note("metadata.annotations", errors.Join(err, values.complete(&config.LoadBalancer)))
 	if a, err := netip.ParseAddr(c.Spec.ControlPlaneEndpoint.Host); err == nil {
 		config.LoadBalancer.ReservedAddresses = []netip.Addr{a}
 	}

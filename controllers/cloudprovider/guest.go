@@ -21,6 +21,27 @@ type guest struct {
 	infraID string // marks what is ours in it
 }
 
+// Get gets an object, within [requestTimeout].
+func (w *guest) Get(ctx context.Context, key client.ObjectKey, to client.Object, opts ...client.GetOption) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return w.Client.Get(ctx, key, to, opts...)
+}
+
+// List gets a page of objects, within [requestTimeout].
+func (w *guest) List(ctx context.Context, to client.ObjectList, opts ...client.ListOption) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return w.Client.List(ctx, to, opts...)
+}
+
+// Delete deletes an object, within [requestTimeout].
+func (w *guest) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return w.Client.Delete(ctx, obj, opts...)
+}
+
 // A guestError is what the API server of a workload cluster answered, or did not.
 type guestError struct{ err error }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// inspectTimeout bounds one inspection of a workload cluster.
-const inspectTimeout = 5 * time.Second
+// inspectTimeout bounds one inspection of a workload cluster, and requestTimeout each request of it: a cluster that
+// does not answer holds up no worker, and one with many objects may take its time.
+const inspectTimeout, requestTimeout = 30 * time.Second, 5 * time.Second
 
 // An inspection is what was last found in a workload cluster.
 type inspection struct {

@@ -147,7 +147,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	if found.LoadBalancer.VIPSubnet.IsValid() {
 		values.VIPSubnet = found.LoadBalancer.VIPSubnet.String()
 	}
-	ours, err := s.config()
+	ours, err := s.ownConfig()
 	if err != nil {
 		return phases.Done, err
 	}
@@ -179,24 +179,30 @@ func (i inherited) rendered(config *vcdconfig.Config) (vcdconfig.Config, error) 
 	return read, decode(text, &read, "")
 }
 
-// record stores what the VCDCluster inherits before the configuration that has it is replaced.
+// record stores what the VCDCluster inherits before the configuration that has it is replaced. Until then that may
+// change, and what was stored from it does, too.
 func (s *scope) record(ctx context.Context, values inherited) error {
-	c := s.vcdCluster
-	if values == (inherited{}) {
-		return nil
-	}
-	note, err := json.Marshal(values)
-	if err != nil {
-		return fmt.Errorf("writing what is inherited: %w", err)
+	c, note := s.vcdCluster, []byte(nil)
+	var err error
+	if values != (inherited{}) {
+		if note, err = json.Marshal(values); err != nil {
+			return fmt.Errorf("writing what is inherited: %w", err)
+		}
 	}
 	if c.Annotations[infrav1.CloudProviderInheritedAnnotation] == string(note) {
 		return nil
 	}
-	notes.Set(c, infrav1.CloudProviderInheritedAnnotation, string(note))
+	if note == nil {
+		delete(c.Annotations, infrav1.CloudProviderInheritedAnnotation)
+	} else {
+		notes.Set(c, infrav1.CloudProviderInheritedAnnotation, string(note))
+	}
 	if s.patcher, err = phases.Store(ctx, s.Client, c, s.patcher); err != nil {
 		return err
 	}
-	takenOver(s.Recorder, c, values.names())
+	if note != nil {
+		takenOver(s.Recorder, c, values.names())
+	}
 	return nil
 }
 

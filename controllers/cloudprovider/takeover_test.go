@@ -86,6 +86,28 @@ func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
 	w.Expect(w.configured().LoadBalancer.VIPSubnet.String()).To(Equal("10.0.0.0/25"), "the spec has the last word")
 }
 
+func TestWhatIsInheritedFollowsTheConfigurationUntilItIsReplaced(t *testing.T) {
+	w := newCCMEnv(t)
+	cpi := runs(&appsv1.Deployment{}, addons.Namespace, addons.DeploymentName,
+		corev1.Container{Image: "cloud-provider-for-cloud-director:1.6.1"})
+	w.leave("infra-1", cpiConfig(w, `vipSubnet: ""`, `vipSubnet: "10.0.0.0/24"`), cpi)
+	w.Expect(w.pass().Reason).To(Equal(infrav1.ForeignCloudProviderReason))
+	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.CloudProviderInheritedAnnotation,
+		ContainSubstring("10.0.0.0/24")))
+
+	corrected := cpiConfig(w, "certAlias: wildcard", `certAlias: ""`, "  oneArm:\n", "", `    startIP: "192.168.8.2"`, "",
+		`    endIP: "192.168.8.100"`, "")
+	w.Expect(w.Workload.Delete(w.Ctx, corrected.DeepCopy())).To(Succeed())
+	w.Expect(w.Workload.Create(w.Ctx, corrected)).To(Succeed())
+	got := w.pass()
+	w.Expect(got.Reason).To(Equal(infrav1.ForeignCloudProviderReason), got.Message)
+	w.Expect(w.vcdClusterNow().Annotations[infrav1.CloudProviderInheritedAnnotation]).NotTo(ContainSubstring("10.0.0.0"))
+
+	w.Expect(w.Workload.Delete(w.Ctx, cpi)).To(Succeed())
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+	w.Expect(w.configured().LoadBalancer.VIPSubnet.IsValid()).To(BeFalse())
+}
+
 func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 	tests := []struct {
 		name   string
