@@ -55,6 +55,9 @@ type cluster struct {
 	nodes    cache.Store
 	events   *record.FakeRecorder
 	them     *cpi.LoadBalancers
+	sessions *cpivcd.Sessions
+
+	sourceRanges bool
 }
 
 func newCluster(t *testing.T, model vcdsim.Model, gateways ...cpivcd.Gateway) *cluster {
@@ -77,8 +80,9 @@ func (c *cluster) configure(t *testing.T, gateways ...cpivcd.Gateway) {
 		func() (vcd.Credentials, string, error) {
 			return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
 		})
+	c.sessions = sessions
 	balancer := cpivcd.NewBalancer(cpivcd.BalancerOptions{
-		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1",
+		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{SourceRanges: c.sourceRanges}), ClusterID: "c1",
 		VDCs: []string{"acme-vdc"}, Gateways: gateways,
 	})
 	factory := informers.NewSharedInformerFactory(c.client, 0)
@@ -86,7 +90,7 @@ func (c *cluster) configure(t *testing.T, gateways ...cpivcd.Gateway) {
 	c.services, c.nodes = services.Informer().GetStore(), nodes.Informer().GetStore()
 	c.them = cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
 		Balancer: balancer, Client: c.client, Services: services.Lister(), Nodes: nodes.Lister(), Recorder: c.events,
-		Defaults: (&cpivcd.Dialect{Gateways: gateways}).Defaults("c1", false, false),
+		Defaults: (&cpivcd.Dialect{Gateways: gateways}).Defaults("c1", c.sourceRanges, false),
 	})
 }
 
