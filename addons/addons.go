@@ -41,7 +41,7 @@ const (
 	RefreshTokenKey = "refreshToken"
 	// ServiceKeyName is the name of the Secret with the key that proves what is written down on Services, in key
 	// [ServiceKeyField]. The cloud controller manager fills it in if it is empty.
-	ServiceKeyName = "cloud-controller-manager-service-key" //nolint:gosec // A name.
+	ServiceKeyName = "cloud-controller-manager-service-key"
 	// ServiceKeyField is the key of the data.
 	ServiceKeyField = "key"
 	// ClusterIDName is the name of the Secret with the id of the cluster, in key [ClusterIDKey].

@@ -248,7 +248,8 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 }
 
 var benchDefaults = service.Defaults{
-	Cluster: "c1", Key: service.NewKey([]byte("key")), Dialect: servicetest.Dialect{Noun: "gateway"}, Locations: []string{"", "slow"},
+	Cluster: "c1", Key: service.NewKey([]byte("key")), Dialect: servicetest.Dialect{Noun: "gateway"},
+	Locations: []string{"", "slow"},
 }
 
 func worker(name, ip string) *corev1.Node {

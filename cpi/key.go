@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// KeySecret is the Secret with the key that proves what is stored on Services. The manifests bring it empty, so that
-	// the right to write this one is enough.
-	KeySecret = "cloud-controller-manager-service-key" //nolint:gosec // A name.
+	// KeySecret is the Secret with the key that proves what is stored on Services. The manifests bring it empty, so
+	// that the right to write this one is enough.
+	KeySecret = "cloud-controller-manager-service-key"
 	// keyField is the key of the Secret's data, keyBytes how long its value is.
 	keyField, keyBytes = "key", 32
 	// keyTimeout is how long the API server may take to answer.
@@ -44,8 +44,9 @@ func (k *keyLoader) load(ctx context.Context) error {
 	defer cancel()
 	value, err := k.value(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the key that proves what is stored on Services, in Secret %s of the cloud controller "+
-			"manager's namespace: %w (its manifests have this Secret and the right to read and update it: apply them)",
+		return fmt.Errorf("reading the key that proves what is stored on Services, in Secret %s of the cloud "+
+			"controller manager's namespace: %w (its manifests have this Secret and the right to read and update it: "+
+			"apply them)",
 			KeySecret, err)
 	}
 	k.key.Set(value)

@@ -41,8 +41,8 @@ type LoadBalancerOptions struct {
 	Client kubernetes.Interface
 	// Namespace of [KeySecret]; empty: kube-system.
 	Namespace string
-	Services corelisters.ServiceLister
-	Nodes    corelisters.NodeLister
+	Services  corelisters.ServiceLister
+	Nodes     corelisters.NodeLister
 	// NodeInformer announces changes of nodes; nil: they are found when Services are synced and by drift.
 	NodeInformer cache.SharedInformer
 	// Synced report whether Services and Nodes are complete; nothing is repaired before.

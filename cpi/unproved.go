@@ -32,8 +32,8 @@ func (l *LoadBalancers) reprove(ctx context.Context, s *corev1.Service) error {
 	} {
 		if removed {
 			l.events.notices(s, []plan.Finding{{Reason: service.BadAnnotation, Message: fmt.Sprintf(
-				"the annotation %s, or a part of it, was not written for this Service by the cloud controller manager, "+
-					"and nothing of the Service confirms it: it is removed", name)}})
+				"the annotation %s, or a part of it, was not written for this Service by the cloud controller "+
+					"manager, and nothing of the Service confirms it: it is removed", name)}})
 		}
 	}
 	return l.store(ctx, s, n)

@@ -21,7 +21,6 @@ import (
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
@@ -112,7 +111,7 @@ func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, err
 
 // addBalancer adds load balancers, and the report of them in the runtime defined entity.
 func (v *vcdCloud) addBalancer(to *backend, sessions *cpivcd.Sessions) {
-	b, gateways := v.LoadBalancer, v.gateways()
+	b, gateways := v.LoadBalancer, v.LoadBalancer.AllGateways()
 	dialect := &cpivcd.Dialect{
 		Certificate: b.CertAlias, EngineGroup: b.EngineGroup, Algorithm: b.Algorithm, Gateways: gateways,
 		Reserved:       b.ReservedAddresses,
@@ -143,22 +142,6 @@ func flush(ctx context.Context, r *cpivcd.Reporter) {
 	if err := r.Flush(limited); err != nil {
 		klog.V(2).InfoS("Not written to the runtime defined entity", "reason", err.Error())
 	}
-}
-
-// gateways returns all gateways of the configuration, the default first.
-func (v *vcdCloud) gateways() []cpivcd.Gateway {
-	var out []cpivcd.Gateway
-	for _, g := range v.LoadBalancer.AllGateways() {
-		gateway := cpivcd.Gateway{
-			Name: g.Name, Edge: g.ID, Network: g.Network, Subnet: g.VIPSubnet, IPSpace: g.IPSpace,
-			InternalSubnets: g.InternalSubnets,
-		}
-		if g.OneArm != nil {
-			gateway.OneArm = &lb.Range{First: g.OneArm.StartIP, Last: g.OneArm.EndIP}
-		}
-		out = append(out, gateway)
-	}
-	return out
 }
 
 func (v *vcdCloud) machineOptions(sessions *cpivcd.Sessions, nodes corelisters.NodeLister) cpivcd.MachineOptions {

@@ -36,7 +36,7 @@ type Defaults struct {
 	// Cluster is the id of the cluster.
 	Cluster string
 	// Key proves what the core stores on Services.
-	Key *Key
+	Key     *Key
 	Dialect Dialect
 	// SourceRanges lets Services have source ranges.
 	SourceRanges bool

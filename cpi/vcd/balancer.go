@@ -8,6 +8,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -19,7 +20,7 @@ type BalancerOptions struct {
 	Driver    *edge.Driver
 	ClusterID string
 	VDCs      []string // names or URNs of those that networks are searched in
-	Gateways  []Gateway
+	Gateways  []vcdconfig.Gateway
 	// Reporter is notified of what stands; nil: there is none.
 	Reporter *Reporter
 }
@@ -57,7 +58,7 @@ func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanReq
 
 // translates reports whether load balancers may be reached through DNAT rules: rights are the user's on all gateways.
 func (b *Balancer) translates() bool {
-	return slices.ContainsFunc(b.opts.Gateways, func(g Gateway) bool { return g.OneArm != nil })
+	return slices.ContainsFunc(b.opts.Gateways, func(g vcdconfig.Gateway) bool { return g.OneArm != nil })
 }
 
 // stillUsed reports whether a load balancer that has moved to another gateway may use what a step removes: what is the
@@ -128,13 +129,13 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("there is no gateway %q in the configuration: %w", name, plan.ErrRefused)
 }
 
-func (b *Balancer) find(ctx context.Context, g Gateway) (string, error) {
+func (b *Balancer) find(ctx context.Context, g vcdconfig.Gateway) (string, error) {
 	session, err := b.opts.Session(ctx)
 	if err != nil {
 		return "", err
 	}
-	if g.Edge != "" {
-		found, err := session.Gateways.FindGateway(ctx, g.Edge)
+	if g.ID != "" {
+		found, err := session.Gateways.FindGateway(ctx, g.ID)
 		return found.ID, err
 	}
 	for _, name := range b.opts.VDCs {

@@ -10,14 +10,22 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func (s *site) balancer(gateways ...Gateway) *Balancer { return s.reportingBalancer(nil, gateways...) }
+// network is the gateway of a network.
+func network(name, of string) vcdconfig.Gateway {
+	return vcdconfig.Gateway{Name: name, EdgeGateway: vcdconfig.EdgeGateway{Network: of}}
+}
 
-func (s *site) reportingBalancer(r *Reporter, gateways ...Gateway) *Balancer {
+func (s *site) balancer(gateways ...vcdconfig.Gateway) *Balancer {
+	return s.reportingBalancer(nil, gateways...)
+}
+
+func (s *site) reportingBalancer(r *Reporter, gateways ...vcdconfig.Gateway) *Balancer {
 	return NewBalancer(BalancerOptions{
 		Reporter: r,
 		Session:  s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{}), ClusterID: "c1",
@@ -60,7 +68,7 @@ func TestBalancerOnTheGatewayOfANetwork(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
 	reporter := NewReporter(ReporterOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0"})
-	b := s.reportingBalancer(reporter, Gateway{Network: "nodes"})
+	b := s.reportingBalancer(reporter, network("", "nodes"))
 
 	gateway, err := b.Locate(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
@@ -84,10 +92,10 @@ func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0",
 		`{"status":{"cpi":{"vcdResourceSet":[{"type":"VApp","id":"v","name":"n"}]}}}`)
 	clock := testingclock.NewFakeClock(time.Now())
-	b := s.balancer(Gateway{Network: "nodes"})
+	b := s.balancer(network("", "nodes"))
 	start := func() (*Reporter, *Balancer) {
 		r := NewReporter(ReporterOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock})
-		return r, s.reportingBalancer(r, Gateway{Network: "nodes"})
+		return r, s.reportingBalancer(r, network("", "nodes"))
 	}
 	before, reported := start()
 	gateway, err := b.Locate(t.Context(), "")
@@ -125,7 +133,7 @@ func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
 
 func TestPlacesThatAreNot(t *testing.T) {
 	s := newSite(t, 0, 0)
-	b := s.balancer(Gateway{Network: "none"}, Gateway{Name: "edge", Edge: "none"})
+	b := s.balancer(network("", "none"), vcdconfig.Gateway{Name: "edge", EdgeGateway: vcdconfig.EdgeGateway{ID: "none"}})
 	for place, text := range map[string]string{
 		"": `network "none"`, "edge": `edge gateway "none"`,
 		"typo": `no gateway "typo"`,
@@ -143,7 +151,7 @@ func TestPlacesThatAreNot(t *testing.T) {
 func TestTheEdgeGatewayByItsName(t *testing.T) {
 	s := newSite(t, 0, 0)
 	name := s.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].Name
-	byNetwork, byName := s.balancer(Gateway{Network: "nodes"}), s.balancer(Gateway{Edge: name})
+	byNetwork, byName := s.balancer(network("", "nodes")), s.balancer(vcdconfig.Gateway{EdgeGateway: vcdconfig.EdgeGateway{ID: name}})
 
 	one, err := byNetwork.Locate(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
@@ -155,7 +163,7 @@ func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
 	b := NewBalancer(BalancerOptions{
 		Session: s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{Clock: clock}), ClusterID: "c1",
 		VDCs:     []string{"acme-vdc"},
-		Gateways: []Gateway{{Network: "nodes"}},
+		Gateways: []vcdconfig.Gateway{network("", "nodes")},
 	})
 	gateway, err := b.Locate(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())

@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -31,8 +32,8 @@ const (
 
 // TestTheContract runs the contract of backends on a simulated VCD.
 func TestTheContract(t *testing.T) {
-	for name, gateway := range map[string]cpivcd.Gateway{
-		"on the address":  {Network: "nodes"},
+	for name, gateway := range map[string]vcdconfig.Gateway{
+		"on the address":  network("", "nodes"),
 		"in one-arm mode": oneArm(),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +62,7 @@ func newContractSite(t *testing.T) *contractSite {
 	return s
 }
 
-func (s *contractSite) cloud(t *testing.T, gateway cpivcd.Gateway) cpitest.Cloud {
+func (s *contractSite) cloud(t *testing.T, gateway vcdconfig.Gateway) cpitest.Cloud {
 	t.Helper()
 	machines := map[string]string{}
 	for _, vm := range s.sim.State().VMs {
@@ -88,7 +89,7 @@ func (s *contractSite) cloud(t *testing.T, gateway cpivcd.Gateway) cpitest.Cloud
 }
 
 // backend returns the backend of a new process: with a session and caches of its own.
-func (s *contractSite) backend(t *testing.T, p cpitest.Process, gateway cpivcd.Gateway) cpi.Backend {
+func (s *contractSite) backend(t *testing.T, p cpitest.Process, gateway vcdconfig.Gateway) cpi.Backend {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
@@ -96,7 +97,7 @@ func (s *contractSite) backend(t *testing.T, p cpitest.Process, gateway cpivcd.G
 		func() (vcd.Credentials, string, error) {
 			return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
 		})
-	gateways := []cpivcd.Gateway{gateway}
+	gateways := []vcdconfig.Gateway{gateway}
 	return cpi.Backend{
 		Name: cpivcd.ProviderName, Explain: cpivcd.Explain("vcd"),
 		Services: (&cpivcd.Dialect{Gateways: gateways}).Defaults("c1", false, false),

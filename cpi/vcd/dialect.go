@@ -10,22 +10,12 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
 // BadSecret is the reason of findings about a Secret with a certificate that is missing or wrong.
 const BadSecret = "BadSecret"
-
-// A Gateway is an edge gateway of the configuration, found by its own name or that of a network.
-type Gateway struct {
-	Name          string // that Services choose it by; that of the default one is empty
-	Edge, Network string
-	OneArm        *lb.Range
-	Subnet        netip.Prefix
-	IPSpace       string
-	// InternalSubnets are those of internal load balancers; empty: any.
-	InternalSubnets []netip.Prefix
-}
 
 // A Dialect is what VCD understands of a Service, with the defaults for Services that ask for nothing else.
 type Dialect struct {
@@ -37,7 +27,7 @@ type Dialect struct {
 	// TLSAsAnnotated ends TLS only on ports that an annotation names: appProtocol https alone does not.
 	TLSAsAnnotated bool
 	// Gateways that Services choose from; the first is the default.
-	Gateways []Gateway
+	Gateways []vcdconfig.Gateway
 }
 
 var _ service.Dialect = (*Dialect)(nil)
@@ -74,10 +64,12 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 		Internal: e.internal, PreserveClientIP: e.preserve,
 		EngineGroup: cmp.Or(e.engineGroup, d.EngineGroup), Algorithm: cmp.Or(e.algorithm, d.Algorithm),
 	}
-	if i := slices.IndexFunc(d.Gateways, func(g Gateway) bool { return g.Name == wish.Location }); i >= 0 {
+	if i := slices.IndexFunc(d.Gateways, func(g vcdconfig.Gateway) bool { return g.Name == wish.Location }); i >= 0 {
 		g := d.Gateways[i]
-		out.OneArm, out.Subnet, out.IPSpace = g.OneArm, g.Subnet, cmp.Or(e.ipSpace, g.IPSpace)
-		out.InternalSubnets = g.InternalSubnets
+		out.Subnet, out.IPSpace, out.InternalSubnets = g.VIPSubnet, cmp.Or(e.ipSpace, g.IPSpace), g.InternalSubnets
+		if g.OneArm != nil {
+			out.OneArm = &lb.Range{First: g.OneArm.StartIP, Last: g.OneArm.EndIP}
+		}
 	}
 	if e.internal {
 		out.Subnet = e.subnet

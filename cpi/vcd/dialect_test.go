@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
@@ -59,9 +60,11 @@ func web(mods ...func(*corev1.Service)) service.Input {
 	in := service.Input{
 		Service: s, Nodes: []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))}, Now: now,
 		Defaults: (&Dialect{
-			Gateways: []Gateway{
-				{OneArm: &lb.Range{First: ip("192.168.8.2"), Last: ip("192.168.8.9")}},
-				{Name: "dmz", IPSpace: "public"},
+			Gateways: []vcdconfig.Gateway{
+				{EdgeGateway: vcdconfig.EdgeGateway{
+					OneArm: &vcdconfig.Range{StartIP: ip("192.168.8.2"), EndIP: ip("192.168.8.9")},
+				}},
+				{Name: "dmz", EdgeGateway: vcdconfig.EdgeGateway{IPSpace: "public"}},
 			},
 		}).Defaults("c1", false, false),
 	}
@@ -168,7 +171,7 @@ func TestApplications(t *testing.T) {
 func TestOnlyNamedPortsEndTLSWhereTheConfigurationSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	in := web(protocol(0, "https"), protocol(1, "https"), annotated("avi-ssl-ports", "443"))
-	in.Defaults = (&Dialect{Gateways: []Gateway{{}}, TLSAsAnnotated: true}).Defaults("c1", false, false)
+	in.Defaults = (&Dialect{Gateways: []vcdconfig.Gateway{{}}, TLSAsAnnotated: true}).Defaults("c1", false, false)
 
 	wish := wishFor(in)
 

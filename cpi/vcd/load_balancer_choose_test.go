@@ -12,12 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	var all []*corev1.Service
 	for i := range 8 {
 		all = append(all, c.service(fmt.Sprintf("shop-%d", i),
@@ -38,7 +37,7 @@ func TestServicesThatComeTogetherGetAnAddressEach(t *testing.T) {
 }
 
 func TestServicesThatShareAFloatingIPComeTogether(t *testing.T) {
-	c := newCluster(t, vcdsim.IPSpaces(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.IPSpaces(), network("", "nodes"))
 	var all []*corev1.Service
 	for i := range 4 {
 		all = append(all, c.service(fmt.Sprintf("shop-%d", i), func(s *corev1.Service) {
@@ -61,7 +60,7 @@ func TestServicesThatShareAFloatingIPComeTogether(t *testing.T) {
 }
 
 func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	probe := c.service("probe")
 	address := c.ensured(t, probe)
 	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", probe)).To(Succeed())
@@ -75,7 +74,7 @@ func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
 }
 
 func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	going, coming := c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
 	arrived, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -108,7 +107,7 @@ func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
 }
 
 func TestAnAddressThatIsPublishedIsNotKeptAwayByAnIntent(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	loser := c.service("shop")
 	address := c.ensured(t, loser)
 	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed())
@@ -122,7 +121,7 @@ func TestAnAddressThatIsPublishedIsNotKeptAwayByAnIntent(t *testing.T) {
 }
 
 func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	loser := c.service("shop")
 	address := c.ensured(t, loser)
 	// as a person might, or a restored backup
@@ -137,7 +136,7 @@ func TestAPublishedAddressIsKeptForItsServiceWhenVCDHasLostIt(t *testing.T) {
 func TestAnInternalAddressIsNoNodesAndNoOtherVMs(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1}
-	c := newCluster(t, model, cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, model, network("", "nodes"))
 	vm := c.sim.State().VMs[0].NICs[0].Address
 	for address, user := range map[string]string{
 		vm: c.sim.State().VMs[0].Name, "192.168.100.11": `node "a"`, "192.168.100.1": "gateway of network nodes",

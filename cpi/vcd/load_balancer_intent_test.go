@@ -7,12 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestAnAddressThatAServiceHasLeftIsNoLongerWrittenDown(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop")
 	stored := func() *corev1.Service {
 		now, err := c.client.CoreV1().Services(s.Namespace).Get(t.Context(), s.Name, metav1.GetOptions{})

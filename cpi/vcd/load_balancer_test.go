@@ -30,8 +30,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
@@ -60,7 +60,7 @@ type cluster struct {
 	sourceRanges bool
 }
 
-func newCluster(t *testing.T, model vcdsim.Model, gateways ...cpivcd.Gateway) *cluster {
+func newCluster(t *testing.T, model vcdsim.Model, gateways ...vcdconfig.Gateway) *cluster {
 	t.Helper()
 	c := &cluster{
 		WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}),
@@ -72,7 +72,7 @@ func newCluster(t *testing.T, model vcdsim.Model, gateways ...cpivcd.Gateway) *c
 }
 
 // configure starts the load balancers, anew if they were there before; what was in caches is lost then.
-func (c *cluster) configure(t *testing.T, gateways ...cpivcd.Gateway) {
+func (c *cluster) configure(t *testing.T, gateways ...vcdconfig.Gateway) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
@@ -116,7 +116,7 @@ func newClusterAtTwo(t *testing.T) *cluster {
 		})
 	arm := oneArm()
 	arm.Name, arm.Network = "dmz", "dmz"
-	return newCluster(t, model, cpivcd.Gateway{Network: "nodes"}, arm)
+	return newCluster(t, model, network("", "nodes"), arm)
 }
 
 // sets are the ids of all IP sets.
@@ -193,22 +193,28 @@ func writes(sim *vcdsim.Simulator) int {
 	return n
 }
 
-func oneArm() cpivcd.Gateway {
-	return cpivcd.Gateway{
-		Network: "nodes",
-		OneArm:  &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")},
+// network is the gateway of a network.
+func network(name, of string) vcdconfig.Gateway {
+	return vcdconfig.Gateway{Name: name, EdgeGateway: vcdconfig.EdgeGateway{Network: of}}
+}
+
+func oneArm() vcdconfig.Gateway {
+	g := network("", "nodes")
+	g.OneArm = &vcdconfig.Range{
+		StartIP: netip.MustParseAddr("192.168.8.2"), EndIP: netip.MustParseAddr("192.168.8.100"),
 	}
+	return g
 }
 
 func TestTheLifeOfALoadBalancer(t *testing.T) {
 	tests := []struct {
 		name    string
 		model   vcdsim.Model
-		gateway cpivcd.Gateway
+		gateway vcdconfig.Gateway
 		writes  int
 	}{
-		{"on a shared address", vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"}, 2*2 + 1},
-		{"on a floating IP", vcdsim.IPSpaces(), cpivcd.Gateway{Network: "nodes"}, 2*2 + 2 + 1},
+		{"on a shared address", vcdsim.K8sTenant(), network("", "nodes"), 2*2 + 1},
+		{"on a floating IP", vcdsim.IPSpaces(), network("", "nodes"), 2*2 + 2 + 1},
 		{"in one-arm mode", vcdsim.K8sTenant(), oneArm(), 4*2 + 1},
 	}
 	for _, tt := range tests {
@@ -243,7 +249,7 @@ func TestTheLifeOfALoadBalancer(t *testing.T) {
 }
 
 func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "9.9.9.9" })
 
 	_, err := c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
@@ -257,7 +263,7 @@ func TestWhatVCDCannotGiveIsRefusedAndHealsWhenCorrected(t *testing.T) {
 }
 
 func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop")
 	c.ensured(t, s)
 	going := s.DeepCopy()
@@ -276,7 +282,7 @@ func TestAServiceThatGoesIsNotMadeAgain(t *testing.T) {
 }
 
 func TestTheSetOfNodesIsFollowedThoughNoServiceCanHaveWhatItAsksFor(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop")
 	c.ensured(t, s)
 	s.Spec.LoadBalancerIP = "9.9.9.9"
@@ -293,7 +299,7 @@ func TestTheSetOfNodesIsFollowedThoughNoServiceCanHaveWhatItAsksFor(t *testing.T
 }
 
 func TestTLSAtTheLoadBalancerIsProxyMode(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop", func(s *corev1.Service) {
 		s.Spec.Ports = s.Spec.Ports[:1]
 		s.Spec.Ports[0].AppProtocol = ptr.To("https")
@@ -311,7 +317,7 @@ func TestTLSAtTheLoadBalancerIsProxyMode(t *testing.T) {
 }
 
 func TestTheCertificateOfASecretIsRead(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	s := c.service("shop", func(s *corev1.Service) {
 		s.Spec.Ports[0].AppProtocol = ptr.To("https")
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "shop-tls")

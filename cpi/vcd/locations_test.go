@@ -7,12 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestServicesOfOneNameInTwoNamespacesAreTwoLoadBalancers(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	one := c.service("shop")
 	two := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
 
@@ -26,7 +25,7 @@ func TestServicesOfOneNameInTwoNamespacesAreTwoLoadBalancers(t *testing.T) {
 func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
 	arm := oneArm()
 	arm.Name = "inside"
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"}, arm)
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"), arm)
 	s := c.service("shop")
 
 	address := c.ensured(t, s)
@@ -41,8 +40,8 @@ func TestTwoNamesOfOneGatewayAreOnePlace(t *testing.T) {
 }
 
 func TestAGatewayThatCannotBeFoundDoesNotConcernOthers(t *testing.T) {
-	c := newCluster(t, vcdsim.K8sTenant(), cpivcd.Gateway{Network: "nodes"},
-		cpivcd.Gateway{Name: "dmz", Network: "typo"})
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"),
+		network("dmz", "typo"))
 	s := c.service("shop")
 
 	c.ensured(t, s)
@@ -60,7 +59,7 @@ func TestWhatIsAtAGatewayThatTheConfigurationForgotIsRemoved(t *testing.T) {
 		func(s *corev1.Service) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, gatewayAnnotation, "dmz") })
 	c.ensured(t, s)
 
-	c.configure(t, cpivcd.Gateway{Network: "nodes"}) // and begin anew
+	c.configure(t, network("", "nodes")) // and begin anew
 
 	_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
 	c.Expect(err).NotTo(HaveOccurred())

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -47,12 +47,12 @@ func (c *cluster) ours(uid string) map[string]int {
 // TestWhatAllGatewaysShowIsRemovedOnceTheOldOneIsLeft moves a load balancer whose old gateway still uses floating IPs,
 // certificates and port profiles that it needs no more.
 func TestWhatAllGatewaysShowIsRemovedOnceTheOldOneIsLeft(t *testing.T) {
-	plain, arm := cpivcd.Gateway{Network: "nodes"}, oneArm()
-	dmz, dmzArm := cpivcd.Gateway{Name: "dmz", Network: "dmz"}, oneArm()
+	plain, arm := network("", "nodes"), oneArm()
+	dmz, dmzArm := network("dmz", "dmz"), oneArm()
 	dmzArm.Name, dmzArm.Network = "dmz", "dmz"
 	tests := []struct {
 		name     string
-		from, to cpivcd.Gateway
+		from, to vcdconfig.Gateway
 		also     func(*corev1.Service)
 	}{
 		{"with another certificate", plain, dmz, func(s *corev1.Service) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
@@ -37,7 +38,7 @@ func documentedRole(g *WithT) []string {
 }
 
 // newClusterAs makes load balancers, and source ranges, as a user with these rights.
-func newClusterAs(t *testing.T, rights []string, model vcdsim.Model, gateway cpivcd.Gateway) *cluster {
+func newClusterAs(t *testing.T, rights []string, model vcdsim.Model, gateway vcdconfig.Gateway) *cluster {
 	t.Helper()
 	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1}
 	roles := model.Orgs[1].Roles
@@ -55,13 +56,13 @@ func newClusterAs(t *testing.T, rights []string, model vcdsim.Model, gateway cpi
 // A life is of one Service, with what it takes.
 type life struct {
 	model   func() vcdsim.Model
-	gateway cpivcd.Gateway
+	gateway vcdconfig.Gateway
 	service func(*corev1.Service)
 }
 
 // lives take all that Services can ask for.
 func lives() map[string]life {
-	nodes, plain := cpivcd.Gateway{Network: "nodes"}, func(*corev1.Service) {}
+	nodes, plain := network("", "nodes"), func(*corev1.Service) {}
 	return map[string]life{
 		"an address of the gateway": {vcdsim.K8sTenant, nodes, plain},
 		"one-arm mode":              {vcdsim.K8sTenant, oneArm(), plain},

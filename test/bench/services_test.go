@@ -19,6 +19,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -76,7 +77,7 @@ func newBalancers(t *testing.T, all ...*corev1.Service) (*cpi.LoadBalancers, *vc
 		func() (vcd.Credentials, string, error) {
 			return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
 		})
-	gateways := []cpivcd.Gateway{{Network: "nodes"}}
+	gateways := []vcdconfig.Gateway{{EdgeGateway: vcdconfig.EdgeGateway{Network: "nodes"}}}
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	services, nodes := factory.Core().V1().Services(), factory.Core().V1().Nodes()

@@ -37,6 +37,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -216,7 +217,7 @@ func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	g.Expect(services.Add(s)).To(Succeed())
 	watched := cpi.NewOutages(cpi.OutageOptions{}).Balancer(gateway{})
 	balancers := cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
-		Balancer: watched, Defaults: (&cpivcd.Dialect{Gateways: []cpivcd.Gateway{{}}}).Defaults("c1", false, false),
+		Balancer: watched, Defaults: (&cpivcd.Dialect{Gateways: []vcdconfig.Gateway{{}}}).Defaults("c1", false, false),
 		Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(10),
 		Services: corelisters.NewServiceLister(services),
 		Nodes:    corelisters.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
