@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
@@ -27,9 +27,10 @@ const (
 
 // A keyLoader reads the key when it is first needed, and makes it if there is none yet.
 type keyLoader struct {
-	key     *service.Key
-	secrets corev1client.SecretInterface
-	mu      sync.Mutex
+	key       *service.Key
+	client    kubernetes.Interface
+	namespace string
+	mu        sync.Mutex
 }
 
 // load makes the key known. Until it is, nothing of a load balancer is read or written: what is stored on Services
@@ -54,7 +55,7 @@ func (k *keyLoader) load(ctx context.Context) error {
 }
 
 func (k *keyLoader) value(ctx context.Context) ([]byte, error) {
-	secret, err := k.secrets.Get(ctx, KeySecret, metav1.GetOptions{})
+	secret, err := k.client.CoreV1().Secrets(k.namespace).Get(ctx, KeySecret, metav1.GetOptions{})
 	if err == nil && len(secret.Data[keyField]) >= keyBytes {
 		return secret.Data[keyField], nil
 	}
@@ -71,13 +72,13 @@ func (k *keyLoader) value(ctx context.Context) ([]byte, error) {
 // store writes a new key. If another process does so first, the error is a conflict, and the next attempt reads it.
 func (k *keyLoader) store(ctx context.Context, secret *corev1.Secret, exists bool, value []byte) error {
 	if !exists {
-		_, err := k.secrets.Create(ctx, &corev1.Secret{
+		_, err := k.client.CoreV1().Secrets(k.namespace).Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: KeySecret}, Data: map[string][]byte{keyField: value},
 		}, metav1.CreateOptions{})
 		return err
 	}
 	secret = secret.DeepCopy()
 	secret.Data = map[string][]byte{keyField: value}
-	_, err := k.secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	_, err := k.client.CoreV1().Secrets(k.namespace).Update(ctx, secret, metav1.UpdateOptions{})
 	return err
 }

@@ -87,7 +87,7 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 	return &LoadBalancers{
 		opts: o,
 		key: &keyLoader{
-			key: o.Defaults.Key, secrets: o.Client.CoreV1().Secrets(cmp.Or(o.Namespace, metav1.NamespaceSystem)),
+			key: o.Defaults.Key, client: o.Client, namespace: cmp.Or(o.Namespace, metav1.NamespaceSystem),
 		},
 		locations: &locations{balancer: o.Balancer, defaults: o.Defaults}, queue: fairQueue{slots: o.AtOnce},
 		events: eventDeduper{recorder: o.Recorder},

@@ -118,7 +118,7 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 			}
 			keys := [2]*service.Key{{}, {}}
 			for _, key := range keys {
-				loader := &keyLoader{key: key, secrets: b.client.CoreV1().Secrets("kube-system")}
+				loader := &keyLoader{key: key, client: b.client, namespace: "kube-system"}
 				b.Expect(loader.load(t.Context())).To(Succeed())
 			}
 

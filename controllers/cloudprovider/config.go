@@ -18,7 +18,7 @@ import (
 // config returns the configuration of the cloud controller manager: what the manager knows, what the VCDCluster asks
 // for, and what it inherits.
 func (s *scope) config() (*vcdconfig.Config, error) {
-	config, err := s.ownConfig()
+	config, err := ownConfig(s)
 	values, inheritErr := inheritedBy(s.vcdCluster)
 	if inheritErr = errors.Join(inheritErr, values.complete(&config.LoadBalancer)); inheritErr != nil {
 		err = errors.Join(err, fmt.Errorf("metadata.annotations: %w", inheritErr))
@@ -27,7 +27,7 @@ func (s *scope) config() (*vcdconfig.Config, error) {
 }
 
 // ownConfig returns the configuration without what is inherited.
-func (s *scope) ownConfig() (*vcdconfig.Config, error) {
+func ownConfig(s *scope) (*vcdconfig.Config, error) {
 	c, site := s.vcdCluster, s.shared.Config
 	r := &converter{}
 	config := &vcdconfig.Config{

@@ -147,7 +147,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	if found.LoadBalancer.VIPSubnet.IsValid() {
 		values.VIPSubnet = found.LoadBalancer.VIPSubnet.String()
 	}
-	ours, err := s.ownConfig()
+	ours, err := ownConfig(s)
 	if err != nil {
 		return phases.Done, err
 	}
