@@ -127,8 +127,9 @@ bench-ccm: stack ## Measure the memory of the cloud controller manager with 500 
 	cd test && $(GO) test ./ccm -run TestManyNodes -v -ccm-bench
 
 .PHONY: conformance
-conformance: ## Run the tests of VMware's own clients against the simulator.
+conformance: ## Run the tests of VMware's own clients, and CloudStack's, against the simulators.
 	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) -timeout $(TIMEOUT) -v ./...
+	cd test/cloudstackgo && $(TEST_WRAPPER) $(GO) test -timeout $(TIMEOUT) ./...
 
 .PHONY: stack
 stack: ## Build the programs that tests in test/ run on (minutes the first time, then cached).

@@ -132,7 +132,7 @@ func (c *call) authenticate(form url.Values) error {
 		return bad
 	}
 	if c.get("signatureVersion") == "3" {
-		expires, err := time.Parse("2006-01-02T15:04:05-0700", c.get("expires"))
+		expires, err := time.Parse("2006-01-02T15:04:05Z0700", c.get("expires"))
 		if err != nil || time.Now().After(expires) {
 			return bad
 		}
