@@ -151,9 +151,10 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 	}
 	common, seen := map[string]int{}, 0
 	var ids, names []string // networks, default NICs first
+	machines := newIndex(vms)
 	for _, member := range b.opts.Workers() {
-		vm, found := vmOf(vms, member)
-		if !found {
+		vm := machines.vmOf(member)
+		if vm == nil {
 			continue
 		}
 		seen++

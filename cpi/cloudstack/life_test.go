@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ type scene struct {
 	service  *corev1.Service
 	intent   []netip.Addr
 	nodes    []string
+	known    []plan.Member // all of nodes, where reading them each time takes long
 }
 
 func newScene(t *testing.T, o cloudstacksim.Options, vpc string) *scene {
@@ -65,6 +67,9 @@ func (s *scene) restart(mods ...func(*cloudstack.Options)) {
 }
 
 func (s *scene) members() []plan.Member {
+	if s.known != nil {
+		return s.known
+	}
 	var out []plan.Member
 	for _, vm := range s.sim.Objects(cloudstacksim.VMs) {
 		if name := fmt.Sprint(vm["name"]); slices.Contains(s.nodes, name) {
@@ -240,6 +245,44 @@ func TestBudgetOfAHundredServicesAtRest(t *testing.T) {
 		calls := s.sim.Calls()
 		s.Expect(len(calls)).To(BeNumerically("<=", 6), "round %d: %v", round, calls)
 	}
+}
+
+// TestMemoryOf500NodesAnd200Services holds what this backend keeps: the list of machines, and what stands.
+func TestMemoryOf500NodesAnd200Services(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.sim.AddAddresses(addresses(200)...)
+	for i := range 497 {
+		s.nodes = append(s.nodes, fmt.Sprintf("worker-%d", i))
+		s.sim.AddVM(fmt.Sprintf("worker-%d", i), []string{s.network}, []string{fmt.Sprintf("10.1.%d.%d", 2+i/250, i%250)})
+	}
+	s.known = s.members()
+	for i := range 200 {
+		s.service, s.intent = web(fmt.Sprintf("uid-%d", i), 80, 443), nil
+		s.converge(false)
+	}
+	var all []*corev1.Service
+	for i := range 200 {
+		all = append(all, web(fmt.Sprintf("uid-%d", i), 80, 443))
+	}
+	s.restart()
+	before := heap()
+
+	for _, svc := range all {
+		_, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{Want: s.wishOf(svc, nil).Desired})
+		s.Expect(err).NotTo(HaveOccurred())
+	}
+
+	t.Logf("500 machines and 200 load balancers: %d KiB", (heap()-before)>>10)
+	s.Expect(heap() - before).To(BeNumerically("<", 20<<20))
+	runtime.KeepAlive(s.balancer)
+}
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 func addresses(n int) []string {

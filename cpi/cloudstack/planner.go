@@ -35,6 +35,8 @@ type view struct {
 
 	want plan.Desired
 	mine []cloudstack.Rule // of the owner
+	// ids of the virtual machines of members in the network, and names of their Nodes; those elsewhere by name only.
+	ids, names, elsewhere []string
 }
 
 func newView(s *state, want plan.Desired) *view {
@@ -58,6 +60,7 @@ type planner struct {
 // followFor returns the plan for the members of what stands, whatever else is desired.
 func followFor(s *state, want plan.Desired) plan.Plan {
 	p := &planner{view: newView(s, want)}
+	p.setMembers()
 	for _, r := range p.mine {
 		p.follow(r)
 	}
@@ -127,6 +130,7 @@ func (p *planner) do(s step, format string, args ...any) {
 
 // build plans a load balancer.
 func (p *planner) build() {
+	p.setMembers()
 	p.validate()
 	target := p.target()
 	if len(p.out.Refusals) > 0 || p.out.Wait != "" {

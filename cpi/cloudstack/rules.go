@@ -1,6 +1,7 @@
 package cloudstack
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -123,9 +124,9 @@ func sameCIDRs(have, want cloudstack.Rule) []string {
 func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
 	p.do(step{verb: createRule, address: target, rule: want}, "create rule %s, %s to node port %d", want.Name,
 		front(target, port.Number, want.Protocol), port.NodePort)
-	ids, names := p.nodes()
+	ids, names := p.ids, p.names
 	if len(ids) > 0 {
-		p.do(step{verb: addMembers, rule: want, vms: ids}, "send %s to %s", want.Name, strings.Join(names, ", "))
+		p.do(step{verb: addMembers, rule: want, vms: ids}, "send %s to %s", want.Name, enumerated(names))
 	}
 }
 
@@ -156,19 +157,29 @@ func (p *planner) update(have, want cloudstack.Rule) {
 
 // follow plans the members of a rule that stands.
 func (p *planner) follow(have cloudstack.Rule) {
-	ids, names := p.nodes()
+	ids, names := p.ids, p.names
 	now := p.members[have.ID]
-	add := without(ids, func(id string) bool { return slices.Contains(now, id) })
-	drop := without(now, func(id string) bool { return slices.Contains(ids, id) })
+	add, drop := minus(ids, now), minus(now, ids)
 	rule := cloudstack.Rule{ID: have.ID, Name: have.Name}
 	if len(add) > 0 {
 		p.do(step{verb: addMembers, rule: rule, vms: add}, "send %s to %s, too", rule.Name,
-			strings.Join(namesOf(add, ids, names), ", "))
+			enumerated(namesOf(add, ids, names)))
 	}
 	if len(drop) > 0 {
 		p.do(step{verb: removeMembers, rule: rule, vms: drop}, "send %s no more to %s", rule.Name,
-			strings.Join(p.vmNames(drop), ", "))
+			enumerated(p.vmNames(drop)))
 	}
+}
+
+// mostNames is how many nodes a step names.
+const mostNames = 10
+
+// enumerated returns names for users: the first, and how many more there are.
+func enumerated(names []string) string {
+	if len(names) <= mostNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
 }
 
 func namesOf(some, ids, names []string) []string {
@@ -192,47 +203,4 @@ func (v *view) vmNames(ids []string) []string {
 		out = append(out, name)
 	}
 	return out
-}
-
-// nodes returns the virtual machines of the members that are in the network, with the names of their Nodes.
-func (v *view) nodes() (ids, names []string) {
-	for _, m := range v.want.Members {
-		vm, found := vmOf(v.vms, m)
-		if found && !slices.Contains(ids, vm.ID) && inNetwork(vm, v.network.ID) {
-			ids, names = append(ids, vm.ID), append(names, m.Node)
-		}
-	}
-	return ids, names
-}
-
-// noticeElsewhere adds a notice for each member that is not in the network.
-func (p *planner) noticeElsewhere() {
-	for _, m := range p.want.Members {
-		if vm, found := vmOf(p.vms, m); found && !inNetwork(vm, p.network.ID) {
-			p.notice(NodeElsewhere, "node %s has no NIC in network %s and is no member of the load balancer", m.Node,
-				p.network.Name)
-		}
-	}
-}
-
-func inNetwork(vm cloudstack.VM, network string) bool {
-	return slices.ContainsFunc(vm.NICs, func(n cloudstack.NIC) bool { return n.NetworkID == network })
-}
-
-// vmOf returns the virtual machine of a node: by its provider ID, and before it has one, by name and address.
-func vmOf(vms []cloudstack.VM, m plan.Member) (cloudstack.VM, bool) {
-	for _, vm := range vms {
-		if m.ProviderID != "" {
-			if strings.EqualFold(vm.ID, idOf(m.ProviderID)) {
-				return vm, true
-			}
-			continue
-		}
-		if strings.EqualFold(vm.Name, m.Node) && slices.ContainsFunc(vm.NICs, func(n cloudstack.NIC) bool {
-			return contains(m.Addresses, n.IPAddress)
-		}) {
-			return vm, true
-		}
-	}
-	return cloudstack.VM{}, false
 }

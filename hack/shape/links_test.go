@@ -1,0 +1,26 @@
+package shape_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// TestTheManagerLinksNoOtherCloud asks for what the manager is built of: clients of other clouds are the cloud controller
+// manager's only.
+func TestTheManagerLinksNoOtherCloud(t *testing.T) {
+	g := NewWithT(t)
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
+	list.Dir = "../.."
+
+	out, err := list.Output()
+
+	g.Expect(err).NotTo(HaveOccurred())
+	packages := strings.Fields(string(out))
+	g.Expect(packages).To(ContainElement(HaveSuffix("/internal/vcd")))
+	for _, other := range []string{"/internal/cloudstack", "/cpi/cloudstack", "/cpi/vsphere", "github.com/vmware/govmomi"} {
+		g.Expect(packages).NotTo(ContainElement(ContainSubstring(other)))
+	}
+}
