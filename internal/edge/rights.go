@@ -16,7 +16,7 @@ var viewRights = map[lb.Kind]string{
 	lb.KindProfile:     "Organization vDC Gateway: View",
 	lb.KindCertificate: "Certificate Library: View",
 	lb.KindFirewall:    "Organization vDC Gateway: View Firewall",
-	lb.KindAddress:     "IP Spaces: View",
+	lb.KindAddress:     "Private IP Spaces: View",
 }
 
 // rights decide whether a kind that the user may not list is taken for empty.

@@ -1,0 +1,38 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// right matches a right of VCD in a program.
+var right = regexp.MustCompile(
+	`"((?:Access|Certificate|General|IP Spaces|Organization vDC|Private IP Spaces|vApp)[^":]*: [A-Z][^"]*)"`)
+
+// What messages ask for must be found on the pages on rights, by the same name.
+func TestRightsInMessagesAreDocumented(t *testing.T) {
+	g := NewWithT(t)
+	pages := readPage(t, "docs/guides/rights.md") + readPage(t, "docs/guides/ccm-rights.md")
+	found := 0
+	for _, folder := range []string{"internal/vcd", "internal/edge", "internal/lb", "cpi/vcd", "controllers/machine"} {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			source, err := os.ReadFile(name)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, match := range right.FindAllStringSubmatch(string(source), -1) {
+				found++
+				g.Expect(strings.Contains(pages, match[1])).To(BeTrue(), "%s in %s", match[1], name)
+			}
+		}
+	}
+	g.Expect(found).To(BeNumerically(">", 3))
+}
