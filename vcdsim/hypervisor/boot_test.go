@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-const bootWithin = time.Minute
+const bootWithin = 2 * time.Minute
 
 // data is guestinfo of a VM with the address that VCD gave it.
 func (s *site) data(vm vcdsim.VM) map[string]string {

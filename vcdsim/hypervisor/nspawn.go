@@ -108,7 +108,10 @@ func (l launch) launch(p *process, connect func(netns.NsHandle) error) (*exec.Cm
 	defer func() { _ = console.Close() }()                  // the child has its own
 	cmd := exec.Command("systemd-nspawn", l.arguments()...) //nolint:gosec,noctx // it ends when the VM does
 	cmd.Env, cmd.Stdout, cmd.Stderr = l.environment(), console, console
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	// In a namespace of processes whose first it is, so that the system in the VM ends with systemd-nspawn.
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWPID,
+	}
 	if err := l.startInGroups(cmd); err != nil {
 		return nil, err
 	}
