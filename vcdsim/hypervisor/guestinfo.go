@@ -31,7 +31,9 @@ const (
 )
 
 // serveGuestinfo listens in a folder that the VM sees as /run/host/guestinfo, until close.
-func serveGuestinfo(ctx context.Context, dir string, values map[string]string, wrote func(key, value string)) (*guestinfo, error) {
+func serveGuestinfo(
+	ctx context.Context, dir string, values map[string]string, wrote func(key, value string),
+) (*guestinfo, error) {
 	path := filepath.Join(dir, "sock")
 	if err := os.RemoveAll(path); err != nil {
 		return nil, fmt.Errorf("removing an old socket: %w", err)

@@ -13,6 +13,8 @@ import (
 type Image struct {
 	Name              string `json:"name"` // that of the template
 	KubernetesVersion string `json:"kubernetesVersion"`
+	// Network is the file with the manifest of a network plug-in whose image is in the store; empty if there is none.
+	Network string `json:"network"`
 }
 
 // Images lists the images in a folder, by name.
@@ -76,8 +78,10 @@ func (i *image) complete(dir string) error {
 	for n := range i.Layers {
 		paths = append(paths, &i.Layers[n])
 	}
-	if i.ImageStore != "" {
-		paths = append(paths, &i.ImageStore)
+	for _, p := range []*string{&i.ImageStore, &i.Network} {
+		if *p != "" {
+			paths = append(paths, p)
+		}
 	}
 	for _, p := range paths {
 		abs, err := filepath.Abs(filepath.Join(dir, *p))

@@ -183,22 +183,36 @@ func (docs documents) fill(r Route, p pool) Route {
 		return r
 	}
 	if g, ok := read[group](docs, groupPath, p.Group.ID); ok {
-		for _, text := range g.Addresses {
-			for _, a := range addresses(text) {
-				if at, ok := endpoint(a, p.Port); ok {
-					r.Targets = append(r.Targets, Target{at, 1})
-				}
+		r.Targets = g.targets(p.Port)
+	} else {
+		r.Targets = p.targets()
+	}
+	return r
+}
+
+// targets are the addresses of a group, with the pool's port.
+func (g group) targets(port int) []Target {
+	var out []Target
+	for _, text := range g.Addresses {
+		for _, a := range addresses(text) {
+			if at, ok := endpoint(a, port); ok {
+				out = append(out, Target{at, 1})
 			}
 		}
-		return r
 	}
+	return out
+}
+
+// targets are the members that are enabled.
+func (p pool) targets() []Target {
+	var out []Target
 	for _, m := range p.Members {
 		a, err := netip.ParseAddr(m.Address)
 		if at, ok := endpoint(a, cmp.Or(m.Port, p.Port)); ok && err == nil && on(m.Enabled) {
-			r.Targets = append(r.Targets, Target{at, max(m.Ratio, 1)})
+			out = append(out, Target{at, max(m.Ratio, 1)})
 		}
 	}
-	return r
+	return out
 }
 
 // rule returns the routes of a DNAT rule with a port: one without would take whole addresses.
@@ -207,16 +221,10 @@ func (docs documents) rule(body json.RawMessage) []Route {
 	if !ok || !on(n.Enabled) || n.Type != "DNAT" {
 		return nil
 	}
-	network, inner := "tcp", 0
-	if p, ok := read[profile](docs, profilePath, n.Profile.ID); ok && len(p.Ports) > 0 {
-		network = strings.ToLower(p.Ports[0].Protocol)
-		if len(p.Ports[0].Destinations) > 0 {
-			inner, _ = strconv.Atoi(p.Ports[0].Destinations[0]) // 0 if it is a range
-		}
-	}
+	network, inner := docs.profile(n.Profile.ID)
 	outer, _ := strconv.Atoi(n.Port) // 0 if there is none
 	from, to := addresses(n.External), addresses(n.Internal)
-	if len(from) == 0 || len(from) != len(to) || network != "tcp" && network != "udp" {
+	if len(from) != len(to) || network != "tcp" && network != "udp" {
 		return nil
 	}
 	var out []Route
@@ -230,6 +238,18 @@ func (docs documents) rule(body json.RawMessage) []Route {
 		}
 	}
 	return out
+}
+
+// profile returns the protocol of an application port profile, and its port if it has only one.
+func (docs documents) profile(id string) (network string, port int) {
+	p, ok := read[profile](docs, profilePath, id)
+	if !ok || len(p.Ports) == 0 {
+		return "tcp", 0
+	}
+	if len(p.Ports[0].Destinations) > 0 {
+		port, _ = strconv.Atoi(p.Ports[0].Destinations[0]) // 0 if it is a range
+	}
+	return strings.ToLower(p.Ports[0].Protocol), port
 }
 
 // endpoint joins an address and a port, false if either is none.

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/program"
 )
 
-const usage = `vcdsim-nodes is vcdsim with VMs that boot: each is a Linux system from the image of its template, on networks that
-nothing else reaches. It needs root, and images (make node-image).
+const usage = `vcdsim-nodes is vcdsim with VMs that boot: each is a Linux system from the image of its template, on networks
+that nothing else reaches. It needs root, and images (make node-image).
 
 Usage:
   vcdsim-nodes [flags]                          all flags of vcdsim, but --state: VMs end with the simulator
