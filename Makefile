@@ -53,6 +53,10 @@ help: ## List the targets.
 quickstart: ## Create a cluster on the simulator, with the real Cluster API, and show its progress.
 	@cd test && $(GO) run ./quickstart
 
+.PHONY: quickstart-real
+quickstart-real: node-image ## As quickstart, but VMs boot and become real nodes, and a Service of type LoadBalancer answers; as root.
+	@cd test && $(GO) run ./quickstart --real --workers 1
+
 .PHONY: run-sim
 run-sim: ## Run the simulator of VMware Cloud Director; SIM_FLAGS are its flags.
 	@$(GO) run ./cmd/vcdsim $(SIM_FLAGS)
@@ -116,6 +120,10 @@ test-vms-left: ## Create and delete a booted VM 20 times and check that nothing 
 .PHONY: e2e
 e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.
 	cd test && $(TEST_WRAPPER) $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
+
+.PHONY: e2e-real
+e2e-real: stack ## Create a cluster of real nodes, reach a Service of type LoadBalancer, delete it (root, after make node-image; else it skips).
+	cd test && $(GO) test $(AFRESH) ./quickstart -run TestAClusterOfRealNodes -v -real-nodes
 
 .PHONY: bench
 bench: stack ## Measure 50 and 100 clusters on the simulator (long); BENCH_FLAGS for a run of your own, such as -setup=machines.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,12 +37,18 @@ func (q *quickstart) manager() string {
 
 // startSimulator starts the simulated VCD; VMs that it powers on become nodes of simulated clusters.
 func (q *quickstart) startSimulator(ctx context.Context) error {
-	var err error
+	var err, realErr error
 	q.site, err = simsite.Start(context.WithoutCancel(ctx), q.dir, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
 		c.Profile, c.Seed = q.profile, q.began.UnixNano()
+		if q.realNodes {
+			realErr = q.openBooted(ctx, c)
+		}
 	})
-	if err != nil {
+	if err = errors.Join(realErr, err); err != nil {
 		return err
+	}
+	if q.booted != nil {
+		q.booted.follow(ctx, q.site.Simulator)
 	}
 	q.say("Simulated VMware Cloud Director is up at %s (profile %s)", q.site.Simulator.URL(), q.profile.Name)
 	return nil
@@ -51,7 +58,7 @@ func (q *quickstart) startStack(ctx context.Context) error {
 	q.say("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
 	var err error
 	q.stack, err = stack.Start(ctx,
-		stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.site.Workloads.Env()})
+		stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.env()})
 	if err != nil {
 		return fmt.Errorf("starting the management cluster: %w", err)
 	}
@@ -63,7 +70,7 @@ func (q *quickstart) installProvider(ctx context.Context) error {
 	q.say("Installing this provider as it is shipped")
 	manager, err := q.stack.InstallProvider(ctx, stack.ProviderInstall{
 		ComponentsYAML: q.components, ManagerBinary: q.manager(), Version: framework.Version,
-		Env: q.site.Workloads.Env(),
+		Env: q.env(), Args: q.managerArgs(),
 	})
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func (q *quickstart) writeRepository() error {
 	if err != nil {
 		return err
 	}
-	variables := q.site.Variables()
+	variables := q.variables()
 	maps.Copy(variables, map[string]string{
 		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small",
 		"CONTROL_PLANE_ENDPOINT_IP": endpoint,
@@ -111,12 +111,12 @@ func (q *quickstart) summary(ctx context.Context) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(q.out, "\n$ clusterctl describe cluster %s\n%s\n", clusterName, tree)
-	kubeconfig := filepath.Join(q.dir, clusterName+".kubeconfig")
+	kubeconfig := q.kubeconfig()
 	data, err := q.stack.Clusterctl(ctx, "get", "kubeconfig", clusterName, "--namespace="+clusterNamespace)
 	if err != nil {
 		return err
 	}
-	if err := q.site.Workloads.WriteKubeconfig(kubeconfig, data); err != nil {
+	if err := q.writeKubeconfig(kubeconfig, data); err != nil {
 		return err
 	}
 	columns := "NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion," +

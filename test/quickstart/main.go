@@ -64,7 +64,7 @@ func command(ctx context.Context, args []string, out *os.File) int {
 // options are the flags.
 type options struct {
 	profile                vcdsim.Profile
-	keep                   bool
+	keep, realNodes        bool
 	workers, controlPlanes int
 	dir, cache             string
 	timeout                time.Duration
@@ -81,6 +81,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	profile := flags.String("profile", vcdsim.Fast.Name,
 		"how long the simulated VCD takes: instant, fast (a tenth of a real one) or recorded (as a real one)")
 	flags.BoolVar(&opts.keep, "keep", false, "stay up until Ctrl-C without a terminal, too")
+	flags.BoolVar(&opts.realNodes, "real", false,
+		"boot the VMs as Linux systems that become real nodes; needs root and make node-image")
 	flags.IntVar(&opts.workers, "workers", 2, "number of workers")
 	flags.IntVar(&opts.controlPlanes, "control-planes", 1, "number of control planes: 1, 3 or 5")
 	flags.StringVar(&opts.dir, "dir", filepath.Join(cache, "quickstart"), "folder for logs, kubeconfigs and data")

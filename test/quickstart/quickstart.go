@@ -34,6 +34,7 @@ type quickstart struct {
 	components []byte // What a release calls infrastructure-components.yaml.
 	unlock     func()
 	site       *simsite.Site
+	booted     *booted // nil without --real
 	stack      *stack.Stack
 	client     client.Client
 }
@@ -41,7 +42,8 @@ type quickstart struct {
 // run does everything in order.
 func (q *quickstart) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.createCluster, q.awaitCluster, q.summary,
+		q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.createCluster,
+		q.installNetwork, q.awaitCluster, q.serveWebsite, q.summary,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -138,6 +140,9 @@ func (q *quickstart) close() error {
 	}
 	if q.site != nil {
 		errs = append(errs, q.site.Close())
+	}
+	if q.booted != nil {
+		errs = append(errs, q.booted.close())
 	}
 	if q.unlock != nil {
 		q.unlock()
