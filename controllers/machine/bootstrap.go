@@ -103,19 +103,18 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, 
 	if out := s.disks.await(); out != phases.Done {
 		return out, nil
 	}
-	const doing = "Writing bootstrap data"
-	out, ended := s.settle(stepInject, doing)
+	out, ended := s.settle(stepInject)
 	if out != phases.Done {
 		return out, nil
 	}
 	if ended && s.vm.now() != nil {
 		s.injection.done()
 	}
-	return s.injection.ensure(ctx, doing)
+	return s.injection.ensure(ctx)
 }
 
 // ensure writes what the guest needs to a VM that does not have it.
-func (s injection) ensure(ctx context.Context, doing string) (phases.Outcome, error) {
+func (s injection) ensure(ctx context.Context) (phases.Outcome, error) {
 	if out, err := s.observer.ensureRead(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
@@ -129,7 +128,7 @@ func (s injection) ensure(ctx context.Context, doing string) (phases.Outcome, er
 	if out, err := s.disks.prepare(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	return s.write(ctx, doing)
+	return s.write(ctx)
 }
 
 // done notes that VCD did all that was asked, or the task would have failed.
@@ -143,7 +142,7 @@ func (s injection) done() {
 	}
 }
 
-func (s injection) write(ctx context.Context, doing string) (phases.Outcome, error) {
+func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 	if s.bootstrap == nil {
 		out, err := s.read(ctx, ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, ""))
 		if err != nil || out != phases.Done {
@@ -173,7 +172,7 @@ func (s injection) write(ctx context.Context, doing string) (phases.Outcome, err
 	if wished := session.DiskMiB(s.vcdMachine); len(s.vm.now().Disks) > 0 && wished > s.vm.now().Disks[0].SizeMiB {
 		change.DiskMiB = wished
 	}
-	return s.scope.write(stepInject, doing, func() (vcd.Task, error) {
+	return s.scope.write(stepInject, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", s.vm.now().ID, "diskMiB", change.DiskMiB)
 		s.vm.askedDiskMiB = change.DiskMiB
 		return s.session.ReconfigureVM(ctx, s.vm.now().ID, change)
@@ -245,8 +244,6 @@ func nicOf(vm *vcd.VM, index int) (vcd.NIC, bool) {
 	return vcd.NIC{}, false
 }
 
-const clearing = "Removing bootstrap data"
-
 // removedWhileOff is the value of the annotation after the VM was seen without bootstrap data while it was off: what
 // the guest itself changes lasts only until then.
 const removedWhileOff = "PoweredOff"
@@ -260,7 +257,7 @@ func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Outcom
 	case s.vm.row == nil || s.machine == nil || !s.machine.Status.NodeRef.IsDefined():
 		return phases.Wait(0, infrav1.WaitingForNodeReason, "Waiting for the guest to become a Node"), nil
 	}
-	if out, _ := s.settle(stepClear, clearing); out != phases.Done {
+	if out, _ := s.settle(stepClear); out != phases.Done {
 		return out, nil
 	}
 	return s.injection.clear(ctx)
@@ -288,7 +285,7 @@ func (s injection) clear(ctx context.Context) (phases.Outcome, error) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
 			nil
 	}
-	return s.scope.write(stepClear, clearing, func() (vcd.Task, error) {
+	return s.scope.write(stepClear, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Removing bootstrap data that the guest left", "vm", vm.ID)
 		task, err := s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
 		if err == nil {

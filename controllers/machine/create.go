@@ -129,12 +129,13 @@ func (r requests) withdraw(ctx context.Context, members []batch.Member, err erro
 }
 
 // refused ends a request to create members that VCD refused.
-func (s *creation) refused(ctx context.Context, what step, members []batch.Member, err error, doing string,
-) (phases.Outcome, error) {
+func (s *creation) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Outcome,
+	error,
+) {
 	if slices.Contains(s.requests.withdraw(ctx, members, err), s.key()) {
 		delete(s.vcdMachine.Annotations, infrav1.CreationRequestedAnnotation)
 	}
-	return s.refuse(what, err, doing)
+	return s.refuse(what, err)
 }
 
 // ofCluster reports whether c is a VM of the cluster with an id.

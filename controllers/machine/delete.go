@@ -113,37 +113,23 @@ func (s deletion) open(ctx context.Context) (phases.Outcome, error) {
 // settleAll waits for what was started earlier, be it by a creation that the deletion overtook. gone says that
 // our own task deleted the VM.
 func (s deletion) settleAll() (out phases.Outcome, gone bool) {
-	for _, p := range []struct {
-		step  step
-		doing string
-	}{
-		{stepCompose, "Creating the vApp"},
-		{stepConnect, "Connecting networks"},
-		{stepAdd, addingVM},
-		{stepCleanUp, "Removing leftovers"},
-		{stepConsolidate, consolidating},
-		{stepInject, "Writing bootstrap data"},
-		{stepPowerOn, "Powering on the VM"},
-		{stepGrow, growingDisk},
-		{stepClear, "Removing bootstrap data"},
+	for _, what := range []step{
+		stepCompose, stepConnect, stepAdd, stepCleanUp, stepConsolidate, stepInject, stepPowerOn, stepGrow, stepClear,
 	} {
 		// Whether these succeeded does not matter: what is there is looked at afresh.
-		if out, _ := s.settle(p.step, p.doing); out.Reason == infrav1.TaskRunningReason {
+		if out, _ := s.settle(what); out.Reason == infrav1.TaskRunningReason {
 			return out, false
 		}
 	}
 	if out := s.shutdown.settleTask(); out != phases.Done {
 		return out, false
 	}
-	for _, p := range []struct {
-		step  step
-		doing string
-	}{{stepPowerOff, "Powering off the VM"}, {stepDetach, "Detaching a disk"}} {
-		if out, _ := s.settle(p.step, p.doing); out != phases.Done {
+	for _, what := range []step{stepPowerOff, stepDetach} {
+		if out, _ := s.settle(what); out != phases.Done {
 			return out, false
 		}
 	}
-	out, ended := s.settle(stepDelete, "Deleting the VM")
+	out, ended := s.settle(stepDelete)
 	if ended {
 		vmDeleted(s.Recorder, s.vcdMachine, cmp.Or(s.vmID(), s.vcdMachine.Annotations[infrav1.VMNameAnnotation]))
 	}
@@ -262,7 +248,7 @@ func (s deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, err
 			return out, err
 		}
 	}
-	done, out := s.beginWrite("Removing the VM")
+	done, out := s.beginWrite(stepDelete)
 	if out != phases.Done {
 		return out, nil
 	}
@@ -270,7 +256,7 @@ func (s deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, err
 	if vm.Deployed || vm.Status == vcd.StatusPoweredOn || vm.Status == vcd.StatusSuspended {
 		ctrl.LoggerFrom(ctx).Info("Powering off VM", "vm", vm.ID)
 		task, err := s.session.PowerOff(ctx, vm.ID)
-		return s.started(stepPowerOff, task, err, "Powering off the VM")
+		return s.started(stepPowerOff, task, err)
 	}
 	if disks := vm.IndependentDisks(); len(disks) > 0 {
 		return s.detach(ctx, vm, disks[0])
@@ -285,7 +271,7 @@ func (s deletion) remove(ctx context.Context, vm *vcd.VM) (phases.Outcome, error
 		return phases.Done, err
 	}
 	task, err := s.session.DeleteVM(ctx, vm.ID)
-	return s.started(stepDelete, task, err, "Deleting the VM")
+	return s.started(stepDelete, task, err)
 }
 
 // detach takes an independent disk out of a VM before its deletion.
@@ -295,21 +281,21 @@ func (s deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.
 		return phases.Done, err
 	}
 	task, err := s.session.DetachDisk(ctx, vm.ID, disk.ID)
-	if err == nil {
-		diskDetached(s.Recorder, s.vcdMachine, disk)
+	if err != nil {
+		return s.started(stepDetach, task, fmt.Errorf("disk %s: %w", disk.Name, err))
 	}
-	return s.started(stepDetach, task, err, "Detaching independent disk "+disk.Name+
-		", which its owner or an administrator of the organization may")
+	diskDetached(s.Recorder, s.vcdMachine, disk)
+	return s.start(stepDetach, task), nil
 }
 
 // started follows what was asked for. What went away meanwhile is looked for afresh.
-func (s *scope) started(what step, t vcd.Task, err error, doing string) (phases.Outcome, error) {
+func (s *scope) started(what step, t vcd.Task, err error) (phases.Outcome, error) {
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		s.session.Invalidate(s.placement.vdc)
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: it went away meanwhile", doing), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: it went away meanwhile", what), nil
 	case err != nil:
-		return s.refuse(what, err, doing)
+		return s.refuse(what, err)
 	}
-	return s.start(what, t, doing), nil
+	return s.start(what, t), nil
 }

@@ -23,7 +23,7 @@ func (s comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outc
 	if out := s.disks.awaitConsolidation(); out != phases.Done {
 		return out, nil
 	}
-	out, ended := s.settle(stepGrow, growingDisk)
+	out, ended := s.settle(stepGrow)
 	if out != phases.Done {
 		return out, nil
 	}
@@ -182,11 +182,6 @@ func (s comparison) recordNew() {
 	s.observer.keep(vm)
 }
 
-const (
-	growingDisk   = "Growing the disk"
-	consolidating = "Consolidating the VM"
-)
-
 // Disks gives linked clones disks of the wished size. VCD changes no disk of one before it was consolidated.
 type disks struct{ *scope }
 
@@ -195,7 +190,7 @@ func (s disks) await() phases.Outcome {
 	if out := s.awaitConsolidation(); out != phases.Done {
 		return out
 	}
-	out, ended := s.settle(stepGrow, growingDisk)
+	out, ended := s.settle(stepGrow)
 	if ended {
 		s.vm.current = false // It is read again, with its new disk.
 	}
@@ -203,7 +198,7 @@ func (s disks) await() phases.Outcome {
 }
 
 func (s disks) awaitConsolidation() phases.Outcome {
-	out, ended := s.settle(stepConsolidate, consolidating)
+	out, ended := s.settle(stepConsolidate)
 	if ended {
 		s.vm.consolidated = true
 		vmConsolidated(s.Recorder, s.vcdMachine)
@@ -233,7 +228,7 @@ func (s disks) consolidate(ctx context.Context, vmID string) (phases.Outcome, er
 	if out, err := s.problem(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	return s.write(stepConsolidate, consolidating, func() (vcd.Task, error) {
+	return s.write(stepConsolidate, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Consolidating VM", "vm", vmID)
 		return s.session.Consolidate(ctx, vmID)
 	})
@@ -256,7 +251,7 @@ func (s disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (pha
 }
 
 func (s disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.Outcome, error) {
-	return s.write(stepGrow, growingDisk, func() (vcd.Task, error) {
+	return s.write(stepGrow, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Growing disk", "vm", vmID, "diskMiB", wishedMiB)
 		return s.session.ReconfigureVM(ctx, vmID, vcd.VMChange{DiskMiB: wishedMiB})
 	})

@@ -18,8 +18,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-const poweringOn = "Powering on the VM"
-
 // Power switches the VM on.
 type power struct{ *scope }
 
@@ -41,7 +39,7 @@ func (s power) shownOff(out phases.Outcome) phases.Outcome {
 }
 
 func (s power) ensure(ctx context.Context) (phases.Outcome, error) {
-	out, ended := s.settle(stepPowerOn, poweringOn)
+	out, ended := s.settle(stepPowerOn)
 	if out != phases.Done {
 		return out, nil
 	}
@@ -78,7 +76,7 @@ func (s power) onFirst(ctx context.Context) (phases.Outcome, error) {
 }
 
 func (s power) on(ctx context.Context) (phases.Outcome, error) {
-	return s.write(stepPowerOn, poweringOn, func() (vcd.Task, error) { return s.powerOn(ctx) })
+	return s.write(stepPowerOn, func() (vcd.Task, error) { return s.powerOn(ctx) })
 }
 
 func (s power) powerOn(ctx context.Context) (vcd.Task, error) {
@@ -107,7 +105,7 @@ func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 	if _, out, err := s.observer.owned(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	done, out := s.beginWrite(poweringOn)
+	done, out := s.beginWrite(stepPowerOn)
 	if out != phases.Done {
 		return out, nil
 	}
@@ -122,9 +120,9 @@ func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 	vmPoweredOnAgain(s.Recorder, s.vcdMachine, next.count)
 	task, err := s.powerOn(ctx)
 	if err != nil {
-		return s.refuse(stepPowerOn, err, poweringOn)
+		return s.refuse(stepPowerOn, err)
 	}
-	return s.start(stepPowerOn, task, poweringOn), nil
+	return s.start(stepPowerOn, task), nil
 }
 
 const (
@@ -263,7 +261,7 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
 			"Waiting for the guest to shut down"), nil
 	}
-	done, out := s.beginWrite("Shutting down the guest")
+	done, out := s.beginWrite(stepShutdown)
 	if out != phases.Done {
 		return out, nil
 	}
@@ -274,15 +272,15 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
 		return phases.Done, nil // No VMware Tools run in the guest, or the right is missing: power it off.
 	case err != nil:
-		return s.refuse(stepShutdown, err, "Shutting down the guest")
+		return s.refuse(stepShutdown, err)
 	}
 	notes.Set(m, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
-	return s.start(stepShutdown, task, "Shutting down the guest"), nil
+	return s.start(stepShutdown, task), nil
 }
 
 // settleTask waits for the task of the shutdown while the guest may take its time.
 func (s shutdown) settleTask() phases.Outcome {
-	out, _ := s.settle(stepShutdown, "Shutting down the guest")
+	out, _ := s.settle(stepShutdown)
 	left, _ := s.left()
 	if out.Reason != infrav1.TaskRunningReason || left <= 0 {
 		return phases.Done // What is there is looked at afresh.

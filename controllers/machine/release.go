@@ -38,7 +38,7 @@ func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return out, err
 		}
 	}
-	out, ended := s.settle(stepCleanUp, deletingVApp)
+	out, ended := s.settle(stepDeleteVApp)
 	if out != phases.Done {
 		return out, nil
 	}
@@ -111,8 +111,6 @@ func names(refs []vcd.Ref) []string {
 	return result
 }
 
-const deletingVApp = "Deleting the machine's vApp"
-
 // removeVApp takes the next step of deleting a vApp that is the machine's alone. It took the proof that the VM is gone
 // with it, which is stored first.
 func (s release) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
@@ -134,7 +132,7 @@ func (s release) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome,
 		return phases.Done, err
 	}
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
-	return s.started(stepCleanUp, task, err, deletingVApp)
+	return s.started(stepDeleteVApp, task, err)
 }
 
 // releaseMachine lets the API server delete the VCDMachine.

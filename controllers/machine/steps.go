@@ -11,25 +11,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A step is a request to VCD that ends with a task.
+// A step is a request to VCD that ends with a task: what it does, as conditions say it.
 type step string
 
 const (
-	stepCompose step = "compose"  // a vApp with its first VMs
-	stepConnect step = "connect"  // networks to a vApp
-	stepAdd     step = "add"      // VMs to a vApp
-	stepCleanUp step = "clean-up" // what a failed creation left behind
-	stepInject  step = "inject"   // bootstrap data and disk size
+	stepCompose step = "Creating the vApp with its first VMs"
+	stepConnect step = "Connecting networks to the vApp"
+	stepAdd     step = "Creating the VM"
+	stepCleanUp step = "Removing what a failed creation left behind"
+	stepInject  step = "Writing bootstrap data" // and the size of the disk
 	// stepConsolidate gives a linked clone disks of its own.
-	stepConsolidate step = "consolidate"
+	stepConsolidate step = "Consolidating the VM"
 
-	stepPowerOn  step = "power-on"
-	stepGrow     step = "grow"  // the first disk, of a VM that runs
-	stepClear    step = "clear" // bootstrap data, after the guest read it
-	stepShutdown step = "shutdown"
-	stepPowerOff step = "power-off"
-	stepDetach   step = "detach" // an independent disk
-	stepDelete   step = "delete"
+	stepPowerOn    step = "Powering on the VM"
+	stepGrow       step = "Growing the disk"
+	stepClear      step = "Removing bootstrap data"
+	stepShutdown   step = "Shutting down the guest"
+	stepPowerOff   step = "Powering off the VM"
+	stepDetach     step = "Detaching an independent disk, which its owner or an administrator of the organization may"
+	stepDelete     step = "Deleting the VM"
+	stepDeleteVApp step = "Deleting the machine's vApp"
 )
 
 // lastRetry is the longest delay after a failure. It doubles each time.
@@ -96,32 +97,32 @@ func (s *scope) failing(what step) phases.Outcome {
 }
 
 // start follows the task of a step and returns the outcome of having started it.
-func (s *scope) start(what step, t vcd.Task, doing string) phases.Outcome {
+func (s *scope) start(what step, t vcd.Task) phases.Outcome {
 	s.follow(what, t)
-	return running(doing)
+	return running(what)
 }
 
 // write sends a request about the machine's VM and follows its task.
-func (s *scope) write(what step, doing string, send func() (vcd.Task, error)) (phases.Outcome, error) {
-	done, out := s.beginWrite(doing)
+func (s *scope) write(what step, send func() (vcd.Task, error)) (phases.Outcome, error) {
+	done, out := s.beginWrite(what)
 	if out != phases.Done {
 		return out, nil
 	}
 	defer done()
 	task, err := send()
 	if err != nil {
-		return s.refuse(what, err, doing)
+		return s.refuse(what, err)
 	}
-	return s.start(what, task, doing), nil
+	return s.start(what, task), nil
 }
 
 // beginWrite begins a request about the machine's VM, unless a request or task of ours holds its vApp: VCD would refuse
 // it. Call done once VCD has answered and the task is followed.
-func (s *scope) beginWrite(doing string) (done func(), out phases.Outcome) {
+func (s *scope) beginWrite(what step) (done func(), out phases.Outcome) {
 	done, ok := s.batches.Write(s.queueName(), s.key(), s.wakeUps.ForObject(s.vcdMachine))
 	if !ok {
 		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
-			doing, s.vAppName())
+			what, s.vAppName())
 	}
 	return done, phases.Done
 }
@@ -130,13 +131,13 @@ func (s *scope) follow(what step, t vcd.Task) {
 	s.session.Follow(s.key()+"/"+string(what), t, s.wakeUps.ForObject(s.vcdMachine))
 }
 
-func running(doing string) phases.Outcome {
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", doing)
+func running(what step) phases.Outcome {
+	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", what)
 }
 
 // settle returns why a step that was started earlier has to be waited for; done if it has not. ended reports that its
 // task succeeded since the last call.
-func (s *scope) settle(what step, doing string) (out phases.Outcome, ended bool) {
+func (s *scope) settle(what step) (out phases.Outcome, ended bool) {
 	key := s.key() + "/" + string(what)
 	t, ok := s.session.Task(key)
 	if !ok {
@@ -144,11 +145,11 @@ func (s *scope) settle(what step, doing string) (out phases.Outcome, ended bool)
 	}
 	switch t.State {
 	case vcd.TaskRunning:
-		return running(doing), false
+		return running(what), false
 	case vcd.TaskFailed:
 		s.session.Forget(key)
 		s.forget(what)
-		return s.failed(what, session.TaskFailure(t, doing)), false
+		return s.failed(what, session.TaskFailure(t, string(what))), false
 	case vcd.TaskSucceeded, vcd.TaskUnknown:
 	}
 	s.session.Forget(key)
@@ -163,12 +164,12 @@ func (s *scope) settle(what step, doing string) (out phases.Outcome, ended bool)
 
 // refuse turns the failure of a request into an outcome, with a longer delay each time if VCD would only refuse again.
 // VCD may have accepted the request and only its answer was lost, or what is known is outdated: so it is forgotten.
-func (s *scope) refuse(what step, err error, doing string) (phases.Outcome, error) {
+func (s *scope) refuse(what step, err error) (phases.Outcome, error) {
 	if errors.Is(err, vcd.ErrLater) {
 		return phases.Done, err // Nothing was requested.
 	}
 	s.forget(what)
-	out, err := session.Refusal(err, doing)
+	out, err := session.Refusal(err, string(what))
 	if err == nil && out.Problem && !out.Unknown {
 		out = s.failed(what, out)
 	}

@@ -21,22 +21,14 @@ import (
 // reconcileVApp makes sure that the vApp exists and is the cluster's. A vApp that is not there is created together with
 // the VMs that wait for it.
 func reconcileVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
-	const composing, connecting = "Creating the vApp with its first VMs", "Connecting networks to the vApp"
-	for _, p := range []struct {
-		step  step
-		doing string
-	}{
-		{stepCompose, composing},
-		{stepConnect, connecting},
-		{stepCleanUp, "Removing what a failed creation left behind"},
-	} {
-		if out, _ := s.settle(p.step, p.doing); out != phases.Done {
+	for _, what := range []step{stepCompose, stepConnect, stepCleanUp} {
+		if out, _ := s.settle(what); out != phases.Done {
 			return out, nil
 		}
 	}
 	if s.vmID() == "" {
 		// While the VM is being added, or may not be yet, there is nothing to observe: reconcileVM reports why.
-		if s.creation.pending, _ = s.settle(stepAdd, addingVM); s.creation.pending != phases.Done {
+		if s.creation.pending, _ = s.settle(stepAdd); s.creation.pending != phases.Done {
 			return phases.Done, nil
 		}
 	}
@@ -46,11 +38,11 @@ func reconcileVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if out := s.creation.layout.ownProblem(ctx); out != phases.Done {
 		return out, nil
 	}
-	return s.creation.prepareVApp(ctx, composing, connecting)
+	return s.creation.prepareVApp(ctx)
 }
 
 // prepareVApp begins a batch, reads the vApp, and takes the next step towards one that VMs can be added to.
-func (s *creation) prepareVApp(ctx context.Context, composing, connecting string) (phases.Outcome, error) {
+func (s *creation) prepareVApp(ctx context.Context) (phases.Outcome, error) {
 	name := s.vAppName()
 	mine := s.member()
 	if left := s.gather(); left > 0 && !mine.Alone {
@@ -68,16 +60,16 @@ func (s *creation) prepareVApp(ctx context.Context, composing, connecting string
 	s.current = t
 	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, name)
 	if errors.Is(err, vcd.ErrNotFound) {
-		return s.compose(ctx, name, composing)
+		return s.compose(ctx, name)
 	}
 	if err != nil {
 		return session.Unread(err, "Reading vApp "+name)
 	}
-	return s.useVApp(ctx, vApp, connecting)
+	return s.useVApp(ctx, vApp)
 }
 
 // useVApp takes the next step towards a vApp that VMs can be added to, or finds that the VM is in it.
-func (s *creation) useVApp(ctx context.Context, vApp vcd.VApp, connecting string) (phases.Outcome, error) {
+func (s *creation) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	switch out := s.layout.problem(vApp); {
 	case out.Reason == infrav1.NameConflictReason && s.vAppNumber() > 1:
 		return s.layout.next(ctx, vApp.Name+" is another owner's")
@@ -93,18 +85,18 @@ func (s *creation) useVApp(ctx context.Context, vApp vcd.VApp, connecting string
 	if len(s.found) > 0 {
 		return phases.Done, nil
 	}
-	return s.makeRoom(ctx, vApp, connecting)
+	return s.makeRoom(ctx, vApp)
 }
 
 // makeRoom takes the next step towards a vApp of ours that the machine's VM, which is not in it, can be added to.
-func (s *creation) makeRoom(ctx context.Context, vApp vcd.VApp, connecting string) (phases.Outcome, error) {
+func (s *creation) makeRoom(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	switch {
 	case failedCreation(vApp.Status) && len(vApp.VMs) == 0:
 		return leftovers{s.scope}.cleanUpVApp(ctx, vApp)
 	case s.room() <= 0:
 		return s.layout.next(ctx, vApp.Name+" is full")
 	}
-	return s.connect(ctx, vApp, connecting)
+	return s.connect(ctx, vApp)
 }
 
 // room returns how many VMs the vApp takes yet.
@@ -135,7 +127,7 @@ const (
 )
 
 // compose asks for a vApp with the VMs that wait for it.
-func (s *creation) compose(ctx context.Context, name, doing string) (phases.Outcome, error) {
+func (s *creation) compose(ctx context.Context, name string) (phases.Outcome, error) {
 	marker := s.marker()
 	if !vapp.PerMachine(s.vcdCluster) {
 		marker.Machine = ""
@@ -148,14 +140,14 @@ func (s *creation) compose(ctx context.Context, name, doing string) (phases.Outc
 	spec := vcd.VAppSpec{Name: name, Description: marker.String(), Networks: s.design.networks(), VMs: specs(ours)}
 	_, task, err := s.session.ComposeVApp(ctx, s.placement.vdc, spec)
 	if err != nil {
-		return s.refused(ctx, stepCompose, ours, err, doing)
+		return s.refused(ctx, stepCompose, ours, err)
 	}
 	s.followAll(stepCompose, task, ours)
-	return running(doing), nil
+	return running(stepCompose), nil
 }
 
 // connect connects the machine's networks to the vApp, if they are not.
-func (s *creation) connect(ctx context.Context, vApp vcd.VApp, doing string) (phases.Outcome, error) {
+func (s *creation) connect(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	var missing []vcd.Ref
 	for _, ref := range s.design.networks() {
 		if !slices.Contains(vApp.Networks, ref.Name) {
@@ -167,10 +159,10 @@ func (s *creation) connect(ctx context.Context, vApp vcd.VApp, doing string) (ph
 	}
 	task, err := s.session.ConnectNetworks(ctx, vApp.ID, missing)
 	if err != nil {
-		return s.refuse(stepConnect, err, doing)
+		return s.refuse(stepConnect, err)
 	}
 	s.followAll(stepConnect, task, nil)
-	return running(doing), nil
+	return running(stepConnect), nil
 }
 
 // A layout decides which vApp the machine's VM is created in.

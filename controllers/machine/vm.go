@@ -20,8 +20,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
-const addingVM = "Creating the VM"
-
 // reconcileVM makes sure that the VM exists and is known by its URN.
 func reconcileVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.vmID() != "" {
@@ -95,10 +93,10 @@ func (s *creation) addVM(ctx context.Context) (phases.Outcome, error) {
 	ctrl.LoggerFrom(ctx).Info("Creating VMs", "vApp", s.vApp.Name, "vms", len(ours))
 	task, err := s.session.AddVMs(ctx, s.vApp.ID, specs(ours))
 	if err != nil {
-		return s.refused(ctx, stepAdd, ours, err, addingVM)
+		return s.refused(ctx, stepAdd, ours, err)
 	}
 	s.followAll(stepAdd, task, ours)
-	return running(addingVM), nil
+	return running(stepAdd), nil
 }
 
 // recordVM reads the VM of the machine's name and, if it is the machine's, stores its URN: from then on only that VM
@@ -159,8 +157,7 @@ func (s leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, er
 	if len(now.Tasks) > 0 || !failedCreation(now.Status) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was created just now", vm.Name), nil
 	}
-	out, err := s.write(stepCleanUp, "Removing VM "+vm.Name+", whose creation failed",
-		func() (vcd.Task, error) { return s.session.DeleteVM(ctx, vm.ID) })
+	out, err := s.write(stepCleanUp, func() (vcd.Task, error) { return s.session.DeleteVM(ctx, vm.ID) })
 	if err == nil && out.Reason == infrav1.TaskRunningReason {
 		leftoverRemoved(s.Recorder, s.vcdMachine, vm.Ref)
 		s.failedEarlier()
@@ -172,12 +169,12 @@ func (s leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, er
 func (s leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
 	if err != nil {
-		return s.refuse(stepCleanUp, err, fmt.Sprintf("Removing vApp %s, whose creation failed", vApp.Name))
+		return s.refuse(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))
 	}
 	leftoverRemoved(s.Recorder, s.vcdMachine, vApp.Ref)
 	s.failedEarlier()
 	s.creation.followAll(stepCleanUp, task, nil)
-	return running("Removing what a failed creation left behind"), nil
+	return running(stepCleanUp), nil
 }
 
 // failedEarlier counts a failure that this process did not see, so that it is not repeated at once.
