@@ -10,9 +10,9 @@ type Assumptions struct {
 	// organisation has full control of all vApps.
 	VAppsArePrivate bool
 	// DisksArePrivate: an independent disk is shown to its owner and with the right "General: Administrator View", and
-	// only its owner or a user with "General: Administrator Control" attaches, detaches, changes or deletes it. (VMware's
-	// guide for tenants says the second; of who is shown one it says nothing.) If false, all is allowed to everyone in
-	// the organisation who has the rights on disks.
+	// only its owner or a user with "General: Administrator Control" attaches, detaches, changes or deletes it.
+	// (VMware's guide for tenants says the second; of who is shown one it says nothing.) If false, all is allowed to
+	// everyone in the organisation who has the rights on disks.
 	DisksArePrivate bool
 	// RolesAreExact: a user has the rights that both his role and a rights bundle published to the organisation have; a
 	// role that is not defined has none, and administrators of an organisation have what the default bundle has.

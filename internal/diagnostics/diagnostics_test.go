@@ -138,8 +138,8 @@ func TestTheLevelOfLogsIsANumberThatIsPut(t *testing.T) {
 		{http.MethodPut, strings.Repeat("0", maxLevel+1), http.StatusBadRequest},
 		{http.MethodGet, "", http.StatusMethodNotAllowed},
 	} {
-		w := httptest.NewRecorder()
-		setLogLevel(w, httptest.NewRequestWithContext(t.Context(), tt.method, "/debug/flags/v", strings.NewReader(tt.body)))
+		w, body := httptest.NewRecorder(), strings.NewReader(tt.body)
+		setLogLevel(w, httptest.NewRequestWithContext(t.Context(), tt.method, "/debug/flags/v", body))
 		NewWithT(t).Expect(w.Code).To(Equal(tt.status), "%s %s", tt.method, tt.body)
 	}
 }

@@ -38,7 +38,7 @@ func (s Serving) TLS() ([]func(*tls.Config), error) {
 		return nil, fmt.Errorf("reading the key exchanges: %w", err)
 	}
 	return []func(*tls.Config){func(c *tls.Config) {
-		c.MinVersion, c.CipherSuites, c.CurvePreferences = version, suites, curves //nolint:gosec // TLS 1.2 at least
+		c.MinVersion, c.CipherSuites, c.CurvePreferences = version, suites, curves
 	}}, nil
 }
 
@@ -57,7 +57,8 @@ func (s Serving) Metrics(tlsOptions []func(*tls.Config), debug map[string]http.H
 	}
 	maps.Copy(handlers, debug)
 	return metricsserver.Options{
-		BindAddress: s.Address, SecureServing: true, TLSOpts: tlsOptions, FilterProvider: Protect, ExtraHandlers: handlers,
+		BindAddress: s.Address, SecureServing: true, TLSOpts: tlsOptions,
+		FilterProvider: Protect, ExtraHandlers: handlers,
 	}
 }
 

@@ -185,8 +185,8 @@ func (o *Options) addServingFlags() {
 	fs.StringSliceVar(&o.Serving.TLSCipherSuites, "tls-cipher-suites", nil,
 		"The cipher suites of TLS 1.2 of the webhook and metrics servers, by Go's names; Go's default if empty.")
 	fs.Int32SliceVar(&o.Serving.TLSCurves, "tls-curve-preferences", nil,
-		"The key exchanges of the webhook and metrics servers, by the numbers of Go's crypto/tls.CurveID; Go's default "+
-			"if empty.")
+		"The key exchanges of the webhook and metrics servers, by the numbers of Go's crypto/tls.CurveID; Go's "+
+			"default if empty.")
 }
 
 func (o *Options) addLogFlags() {

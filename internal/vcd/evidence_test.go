@@ -40,7 +40,8 @@ func TestAMissingOrganizationIsNoEvidence(t *testing.T) {
 }
 
 func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
-	const op, remove = "POST /api/vApp/vm-{id}/power/action/powerOn", "DELETE /cloudapi/1.0.0/ssl/certificateLibrary/{id}"
+	const op = "POST /api/vApp/vm-{id}/power/action/powerOn"
+	const remove = "DELETE /cloudapi/1.0.0/ssl/certificateLibrary/{id}"
 	tests := []struct {
 		name, body string
 		status     int
@@ -69,7 +70,8 @@ func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
 			s := session(t, f)
 
 			_, errXML := s.VMs.PowerOn(t.Context(), testVM)
-			_, errJSON := s.startJSON(t.Context(), http.MethodDelete, certificatesPath+"/"+uuidOf(testVM), nil)
+			path := certificatesPath + "/" + uuidOf(testVM)
+			_, errJSON := s.startJSON(t.Context(), http.MethodDelete, path, nil)
 
 			g.Expect(errXML == nil).To(Equal(tt.xml), "%v", errXML)
 			g.Expect(errJSON == nil).To(Equal(tt.json), "%v", errJSON)
@@ -112,8 +114,8 @@ func TestTheLogIsReadToItsEnd(t *testing.T) {
 			if i == total-1 {
 				name = "vappDeleteVm"
 			}
-			reply(w, `<TaskRecord name="%s" status="success" href="https://x/api/task/%s" object="https://x/api/vApp/vm-%s"/>`,
-				name, uuidOf(taskID(i)), uuidOf(testVM))
+			reply(w, `<TaskRecord name="%s" status="success" href="https://x/api/task/%s" `+
+				`object="https://x/api/vApp/vm-%s"/>`, name, uuidOf(taskID(i)), uuidOf(testVM))
 		}
 		reply(w, `</QueryResultRecords>`)
 	})
