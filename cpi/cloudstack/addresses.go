@@ -64,7 +64,8 @@ func (p *planner) chooseFree() string {
 	var all []string
 	for _, a := range p.free {
 		taken := func(u plan.Use) bool { return u.Address.String() == a.IPAddress }
-		if ip, err := netip.ParseAddr(a.IPAddress); err == nil && ip.Is4() && !slices.ContainsFunc(p.want.Reserved, taken) {
+		if ip, err := netip.ParseAddr(a.IPAddress); err == nil && ip.Is4() &&
+			!slices.ContainsFunc(p.want.Reserved, taken) {
 			all = append(all, a.IPAddress)
 		}
 	}
@@ -84,15 +85,17 @@ func (p *planner) checkRequested(ip string) {
 	switch {
 	case !found && p.isFree(ip), p.moving(ip):
 	case !found:
-		p.refuse(AddressUnusable, "the address %s is neither free nor associated with network %s, or the user may not see "+
-			"it: associate it, or request another one", ip, p.network.Name)
+		p.refuse(AddressUnusable,
+			"the address %s is neither free nor associated with network %s, or the user may not see "+
+				"it: associate it, or request another one", ip, p.network.Name)
 	case !p.here(a):
 		p.refuse(AddressUnusable, "the address %s is associated with another network: request another one", ip)
 	case a.IsStaticNAT:
 		p.refuse(AddressUnusable, "the address %s is used for static NAT: switch that off, or request another one", ip)
 	case marked && !same(owner.owner, p.want.Owner):
-		p.refuse(AddressUnusable, "the address %s was associated for Service %s, with which it is released: associate one "+
-			"yourself that both request", ip, owner.owner)
+		p.refuse(AddressUnusable,
+			"the address %s was associated for Service %s, with which it is released: associate one "+
+				"yourself that both request", ip, owner.owner)
 	}
 }
 
@@ -113,15 +116,18 @@ func (p *planner) take(target string) {
 			p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 		}
 	case p.holds(a) && p.extra.Keep:
-		p.do(step{verb: untag, address: target, tag: cloudstack.Tag{Key: tagKey}}, "leave the address %s to the account",
+		p.do(step{verb: untag, address: target, tag: cloudstack.Tag{Key: tagKey}},
+			"leave the address %s to the account",
 			target)
 	case p.holds(a), p.extra.Keep:
 	case p.intended(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 	case p.takesOver(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s, which the original associated", target)
-		p.notice(AddressTakenOver, "the address %s was associated by the previous controller, as nothing on the Service "+
-			"names it: it is released with the Service; set the annotation %skeep-ip to true to keep it", target, prefix)
+		p.notice(AddressTakenOver,
+			"the address %s was associated by the previous controller, as nothing on the Service "+
+				"names it: it is released with the Service; set the annotation %skeep-ip to true to keep it", target,
+			prefix)
 	}
 }
 
@@ -149,7 +155,8 @@ func (p *planner) releaseUnused(but string) {
 			continue
 		}
 		if p.usedByOthers(a) {
-			p.notice(AddressStays, "the address %s is not released, as others have rules on it: it is the account's now",
+			p.notice(AddressStays,
+				"the address %s is not released, as others have rules on it: it is the account's now",
 				a.IPAddress)
 			p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},
 				"leave the address %s to the account", a.IPAddress)

@@ -140,10 +140,12 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	case 1:
 		return found[0].ID, nil
 	}
-	return "", fmt.Errorf("there are %d networks %q: write the id in cloud-config: %w", len(found), name, plan.ErrRefused)
+	return "", fmt.Errorf("there are %d networks %q: write the id in cloud-config: %w", len(found), name,
+		plan.ErrRefused)
 }
 
-// ofNodes returns the id of the network in which all workers are: that of their default NICs, if they have it in common.
+// ofNodes returns the id of the network in which all workers are: that of their default NICs, if they have it in
+// common.
 func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (string, error) {
 	vms, err := b.opts.Machines.VMs(ctx, b.opts.MaxAge)
 	if err != nil {
@@ -172,7 +174,8 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("the worker nodes have no network in common (they are in %s): set network in cloud-config: %w",
+	return "", fmt.Errorf(
+		"the worker nodes have no network in common (they are in %s): set network in cloud-config: %w",
 		strings.Join(names, ", "), plan.ErrRefused)
 }
 

@@ -49,7 +49,8 @@ func (Dialect) Read(s *corev1.Service) (service.Asked, []plan.Finding) {
 	const cidrs = prefix + "source-cidrs"
 	if value, ok := s.Annotations[cidrs]; ok && strings.TrimSpace(value) == "" {
 		wrong = append(wrong, plan.Finding{
-			Reason: service.BadAnnotation, Message: "the annotation " + cidrs + " is empty, which would let no client " +
+			Reason: service.BadAnnotation,
+			Message: "the annotation " + cidrs + " is empty, which would let no client " +
 				"connect: write CIDRs, or remove it",
 		})
 	}
@@ -96,13 +97,20 @@ func refuseImpossible(wish *service.Wish) {
 				"allocateLoadBalancerNodePorts: false", p.Number)
 		}
 	}
-	if len(d.SourceRanges) > 0 && len(ipv4(d.SourceRanges)) == 0 {
+	refuseRanges(wish)
+}
+
+// refuseRanges refuses source ranges that would let no client of IPv4 connect, and adds notices of those of IPv6.
+func refuseRanges(wish *service.Wish) {
+	all := wish.Desired.SourceRanges
+	if len(all) > 0 && len(ipv4(all)) == 0 {
 		wish.Refuse(service.BadRanges, "all source ranges are of IPv6, and load balancers have IPv4 addresses only: "+
 			"add the ranges of IPv4 that may connect")
 	}
-	for _, r := range d.SourceRanges {
+	for _, r := range all {
 		if r.Addr().Is6() {
-			wish.Notice(service.BadRanges, "the source range %s is of IPv6, which load balancers do not have: it is ignored", r)
+			wish.Notice(service.BadRanges,
+				"the source range %s is of IPv6, which load balancers do not have: it is ignored", r)
 		}
 	}
 }
@@ -115,8 +123,9 @@ func ipv4(ranges []netip.Prefix) []netip.Prefix {
 // noticeIgnored adds notices of what has no effect.
 func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
 	if asked.notProxy != "" {
-		wish.Notice(service.BadAnnotation, "the annotation %sproxy-protocol is %q, which is not true: the PROXY protocol "+
-			"is not used; write true or false", prefix, asked.notProxy)
+		wish.Notice(service.BadAnnotation,
+			"the annotation %sproxy-protocol is %q, which is not true: the PROXY protocol "+
+				"is not used; write true or false", prefix, asked.notProxy)
 	}
 	if len(wish.Desired.Families) > 1 {
 		wish.Notice(Unsupported, "CloudStack's load balancers have IPv4 addresses only: there is none of IPv6")

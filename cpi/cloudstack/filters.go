@@ -32,7 +32,8 @@ func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
 				ListID: p.network.ACLID, Protocol: protocolOf(port), StartPort: cloudstack.Number(port.Number),
 				EndPort: cloudstack.Number(port.Number), CIDRs: list, TrafficType: "ingress", Action: "allow",
 				Reason: mark{owner: p.want.Owner}.String(),
-			}}, "allow %s in the ACL list of network %s for %s", front("", port.Number, protocolOf(port)), p.network.Name,
+			}}, "allow %s in the ACL list of network %s for %s", front("", port.Number, protocolOf(port)),
+				p.network.Name,
 				list)
 		}, p.closeACL)
 	default:
@@ -55,13 +56,14 @@ func (p *planner) closeACL(id string) {
 func (p *planner) firewallsAt(target string, port plan.Port) []cloudstack.Firewall {
 	a, found := p.address(target)
 	return without(p.firewalls, func(f cloudstack.Firewall) bool {
-		return !found || f.AddressID != a.ID || p.closed[f.ID] || int(f.StartPort) != port.Number || int(f.EndPort) != port.Number ||
+		return !found || f.AddressID != a.ID || p.closed[f.ID] || int(f.StartPort) != port.Number ||
+			int(f.EndPort) != port.Number ||
 			!strings.EqualFold(f.Protocol, protocolOf(port))
 	})
 }
 
-// firewallsOfOthers returns the ids of firewall rules that are there before the rule of a port: only those of an address
-// that is not the owner's alone can be others'.
+// firewallsOfOthers returns the ids of firewall rules that are there before the rule of a port: only those of an
+// address that is not the owner's alone can be others'.
 func (p *planner) firewallsOfOthers(target string, port plan.Port) []string {
 	if a, found := p.address(target); !found || p.holds(a) || p.intended(a) {
 		return nil
@@ -88,7 +90,8 @@ func (p *planner) aclOpenings(port int, protocol string) []opening {
 	var out []opening
 	for _, a := range p.acls {
 		m, marked := parseMark(a.Reason)
-		if marked && same(m.owner, p.want.Owner) && int(a.StartPort) == port && strings.EqualFold(a.Protocol, protocol) {
+		if marked && same(m.owner, p.want.Owner) && int(a.StartPort) == port &&
+			strings.EqualFold(a.Protocol, protocol) {
 			out = append(out, opening{a.ID, cidrs(a.CIDRs), true})
 		}
 	}
@@ -109,8 +112,9 @@ func (p *planner) adjust(port plan.Port, have []opening, open func(list string),
 			shut(o.id)
 			continue
 		case len(excess) > 0:
-			p.notice(OpenedByOthers, "the firewall rule %s for port %d, which was there before, lets in %s, too: remove "+
-				"it if the Service alone is to decide", o.id, port.Number, strings.Join(excess, ", "))
+			p.notice(OpenedByOthers,
+				"the firewall rule %s for port %d, which was there before, lets in %s, too: remove "+
+					"it if the Service alone is to decide", o.id, port.Number, strings.Join(excess, ", "))
 		}
 		covered = append(covered, o.cidrs...)
 	}
@@ -150,7 +154,8 @@ func (p *planner) remove() {
 	p.releaseUnused("")
 }
 
-// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, whose that is, is known.
+// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, whose that is, is
+// known.
 func (p *planner) removeRules(rules []cloudstack.Rule) {
 	for _, r := range rules {
 		port := plan.Port{Number: int(r.PublicPort), Protocol: plan.Protocol(strings.ToUpper(transport(r.Protocol)))}

@@ -133,9 +133,15 @@ func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, erro
 		}
 	}
 	e.SiblingsHidden = e.SiblingsHidden && !e.HomeShown
+	m.readLog(ctx, id, &e)
+	return e, nil
+}
+
+// readLog adds what the log of CloudStack has of a machine. It may be hidden, or lack the filter: then it proves nothing.
+func (m *Machines) readLog(ctx context.Context, id string, e *gone.Evidence) {
 	events, err := m.opts.Client.Events(ctx, id, "VirtualMachine")
 	if err != nil {
-		return e, nil //nolint:nilerr // The log may be hidden, or lack the filter: then it proves nothing.
+		return
 	}
 	for _, event := range events {
 		if !strings.EqualFold(event.ResourceID, id) {
@@ -145,14 +151,14 @@ func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, erro
 		removed := event.Type == "VM.DESTROY" || event.Type == "VM.EXPUNGE"
 		e.Deleted = e.Deleted || removed && event.State == "Completed"
 	}
-	return e, nil
 }
 
 // machine returns a virtual machine as the core knows it.
 func (m *Machines) machine(vm cloudstack.VM) cpi.Machine {
 	out := cpi.Machine{
 		ProviderID: ProviderName + "://" + vm.ID, Name: vm.Name, Power: powerOf(vm.State), Complete: true,
-		Revision: vm.State, Type: cpi.LabelValue(vm.ServiceOffering), Zone: cpi.LabelValue(vm.ZoneName), Region: m.opts.Region,
+		Revision: vm.State, Type: cpi.LabelValue(vm.ServiceOffering), Zone: cpi.LabelValue(vm.ZoneName),
+		Region:   m.opts.Region,
 		Doubtful: m.opts.Zone != "" && !strings.EqualFold(m.opts.Zone, vm.ZoneName),
 	}
 	if out.Region == "" {
@@ -165,7 +171,8 @@ func (m *Machines) machine(vm cloudstack.VM) cpi.Machine {
 	}
 	for i, nic := range vm.NICs {
 		out.NICs = append(out.NICs, cpi.NIC{
-			Index: i, Network: nic.NetworkName, Primary: nic.IsDefault, Addresses: parsed(nic.IPAddress, nic.IP6Address),
+			Index: i, Network: nic.NetworkName, Primary: nic.IsDefault,
+			Addresses: parsed(nic.IPAddress, nic.IP6Address),
 		})
 		for _, more := range nic.Secondary { // found if kubelet was started with it
 			out.NICs = append(out.NICs, cpi.NIC{Index: i, Network: nic.NetworkName, Addresses: parsed(more.IPAddress)})
@@ -175,7 +182,8 @@ func (m *Machines) machine(vm cloudstack.VM) cpi.Machine {
 	return out
 }
 
-// addressesOf returns the addresses of a Node: those of the default NIC, the one that static NAT gives it, and its name.
+// addressesOf returns the addresses of a Node: those of the default NIC, the one that static NAT gives it, and its
+// name.
 func addressesOf(vm cloudstack.VM, nics []cpi.NIC) []corev1.NodeAddress {
 	var out []corev1.NodeAddress
 	at := max(0, slices.IndexFunc(nics, func(n cpi.NIC) bool { return n.Primary }))

@@ -38,8 +38,8 @@ func (x index) vmOf(m plan.Member) *cloudstack.VM {
 	return nil
 }
 
-// setMembers finds the virtual machines of the members that are in the network, with the names of their Nodes, and those
-// that are not.
+// setMembers finds the virtual machines of the members that are in the network, with the names of their Nodes, and
+// those that are not.
 func (v *view) setMembers() {
 	x, seen := newIndex(v.vms), map[string]bool{}
 	for _, m := range v.want.Members {

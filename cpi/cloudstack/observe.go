@@ -135,18 +135,26 @@ func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 			return err
 		}
 	}
+	if err := o.readMembers(ctx, want); err != nil {
+		return err
+	}
+	if x, ok := want.Extra.(extra); ok && (len(x.CIDRs) > 0 || o.state.filter() == unfiltered) {
+		o.state.updatesCIDRs = o.balancer.updatesCIDRs(ctx)
+	}
+	return nil
+}
+
+// readMembers reads the members of the owner's rules, as far as they are not known.
+func (o *observed) readMembers(ctx context.Context, want plan.Desired) (err error) {
 	for _, r := range newView(&o.state, want).mine {
 		if _, known := o.state.members[r.ID]; known {
 			continue
 		}
-		if o.state.members[r.ID], err = client.Members(ctx, r.ID); err != nil {
+		if o.state.members[r.ID], err = o.balancer.opts.Client.Members(ctx, r.ID); err != nil {
 			delete(o.state.members, r.ID)
 			o.read = time.Time{}
 			return err
 		}
-	}
-	if x, ok := want.Extra.(extra); ok && (len(x.CIDRs) > 0 || o.state.filter() == unfiltered) {
-		o.state.updatesCIDRs = o.balancer.updatesCIDRs(ctx)
 	}
 	return nil
 }

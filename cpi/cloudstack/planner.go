@@ -156,8 +156,9 @@ func (p *planner) build() {
 
 func (p *planner) validate() {
 	if !p.network.Has("Lb") {
-		p.refuse(NoLoadBalancing, "network %s has no service Lb: choose another one by network in cloud-config or by the "+
-			"annotation %snetwork-id, or give its offering that service", p.network.Name, prefix)
+		p.refuse(NoLoadBalancing,
+			"network %s has no service Lb: choose another one by network in cloud-config or by the "+
+				"annotation %snetwork-id, or give its offering that service", p.network.Name, prefix)
 	}
 	if p.filter() == closed {
 		p.refuse(NoLoadBalancing, "the ACL list %s of network %s lets no client in and cannot be changed: give the "+
@@ -203,9 +204,7 @@ func (p *planner) status(target string) {
 
 // standing returns the index in mine of the rule of a port; less than 0 if there is none.
 func (v *view) standing(target string, port plan.Port) int {
-	return slices.IndexFunc(v.mine, func(r cloudstack.Rule) bool {
-		return r.Address == target && int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port)
-	})
+	return slices.IndexFunc(v.mine, func(r cloudstack.Rule) bool { return isAt(r, target, port) })
 }
 
 func protocolOf(port plan.Port) string { return strings.ToLower(string(port.Protocol)) }

@@ -42,22 +42,38 @@ func (p *planner) described(r cloudstack.Rule) string {
 
 // taken refuses a port that others have at the address.
 func (p *planner) taken(target string, port plan.Port) bool {
+	kind, name := p.takenBy(target, port)
+	if name == "" {
+		return false
+	}
+	p.refuse(PortTaken, "%s is used by %s %s: request another address, or another port",
+		front(target, port.Number, protocolOf(port)), kind, name)
+	return true
+}
+
+// takenBy returns what of others has a port of an address; empty if nothing has.
+func (p *planner) takenBy(target string, port plan.Port) (kind, name string) {
 	for _, r := range p.rules {
-		if r.Address == target && int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port) && !p.owns(r) {
-			p.refuse(PortTaken, "%s is used by load balancer rule %s: request another address, or another port",
-				front(target, port.Number, protocolOf(port)), r.Name)
-			return true
+		if isAt(r, target, port) && !p.owns(r) {
+			return "load balancer rule", r.Name
 		}
 	}
 	for _, u := range p.want.Reserved {
-		if u.Address.String() == target && !same(u.Owner, p.want.Owner) && (u.Port == 0 || u.Port == port.Number) &&
-			(u.Protocol == "" || u.Protocol == port.Protocol) {
-			p.refuse(PortTaken, "%s is used by %s %s: request another address, or another port",
-				front(target, port.Number, protocolOf(port)), u.Kind, u.Name)
-			return true
+		if u.Address.String() == target && !same(u.Owner, p.want.Owner) && covers(u, port) {
+			return u.Kind, u.Name
 		}
 	}
-	return false
+	return "", ""
+}
+
+// isAt reports whether a rule is at a port of an address.
+func isAt(r cloudstack.Rule, target string, port plan.Port) bool {
+	return r.Address == target && int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port)
+}
+
+// covers reports whether a use is of a port.
+func covers(u plan.Use, port plan.Port) bool {
+	return (u.Port == 0 || u.Port == port.Number) && (u.Protocol == "" || u.Protocol == port.Protocol)
 }
 
 // ruleOf returns the rule of a port.

@@ -80,8 +80,8 @@ func (c *cluster) initialized(name string) {
 	}, patience, often).Should(Succeed())
 }
 
-// nodesLive lets Kubernetes' own controllers initialize Nodes, again when they are tainted again, taint those of stopped
-// machines, and delete those of machines that are gone.
+// nodesLive lets Kubernetes' own controllers initialize Nodes, again when they are tainted again, taint those of
+// stopped machines, and delete those of machines that are gone.
 func (c *cluster) nodesLive() {
 	all := c.machines()
 	for _, name := range all {

@@ -75,14 +75,16 @@ func TestErrorsAreSorted(t *testing.T) {
 			_, err := client(url, tt.mod).VMs(t.Context(), "")
 
 			g.Expect(err).To(MatchError(tt.want))
-			g.Expect(err.Error()).NotTo(Or(ContainSubstring("canary"), ContainSubstring("user-"), ContainSubstring("signature=")))
+			g.Expect(err.Error()).NotTo(Or(ContainSubstring("canary"), ContainSubstring("user-"),
+				ContainSubstring("signature=")))
 		})
 	}
 }
 
 func TestCodesOfErrors(t *testing.T) {
 	for code, want := range map[int]error{
-		401: cloudstack.ErrUnauthorized, 432: cloudstack.ErrForbidden, 531: cloudstack.ErrForbidden, 431: cloudstack.ErrInvalid,
+		401: cloudstack.ErrUnauthorized, 432: cloudstack.ErrForbidden, 531: cloudstack.ErrForbidden,
+		431: cloudstack.ErrInvalid,
 		533: cloudstack.ErrLimit, 535: cloudstack.ErrLimit, 537: cloudstack.ErrConflict, 536: cloudstack.ErrBusy,
 		429: cloudstack.ErrBusy, 503: cloudstack.ErrUnavailable, 502: cloudstack.ErrUnavailable,
 	} {
@@ -97,7 +99,10 @@ func TestCodesOfErrors(t *testing.T) {
 
 func TestWhatIsNotCloudStack(t *testing.T) {
 	for _, body := range []string{"<html>", "[]", `{"other":{}}`, ""} {
-		server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) { fmt.Fprint(to, body) }))
+		server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter,
+			_ *http.Request) {
+			fmt.Fprint(to, body)
+		}))
 		t.Cleanup(server.Close)
 
 		_, err := client(server.URL).VMs(t.Context(), "")
@@ -218,7 +223,8 @@ func TestMetricsCountCommands(t *testing.T) {
 	for _, f := range families {
 		for _, m := range f.Metric {
 			if m.Counter != nil {
-				counted = append(counted, fmt.Sprint(m.Label[0].GetValue(), " ", m.Label[1].GetValue(), " ", m.Counter.GetValue()))
+				counted = append(counted,
+					fmt.Sprint(m.Label[0].GetValue(), " ", m.Label[1].GetValue(), " ", m.Counter.GetValue()))
 			}
 		}
 	}

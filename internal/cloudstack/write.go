@@ -50,7 +50,8 @@ func (c *Client) DeleteRule(ctx context.Context, id string) error {
 
 // AddMembers adds virtual machines to a load balancer rule.
 func (c *Client) AddMembers(ctx context.Context, rule string, vms []string) error {
-	return c.run(ctx, "assignToLoadBalancerRule", Params{"id": rule, "virtualmachineids": strings.Join(vms, ",")}, "", nil)
+	return c.run(ctx, "assignToLoadBalancerRule", Params{"id": rule, "virtualmachineids": strings.Join(vms, ",")}, "",
+		nil)
 }
 
 // RemoveMembers removes virtual machines from a load balancer rule.

@@ -38,8 +38,9 @@ func invalid(text string) error { return &failure{codeParameter, 4350, text} }
 
 // missing is the error about an id that does not exist, or is not shown to the user.
 func missing(name string) error {
-	return &failure{codeParameter, 9999, "Unable to execute API command due to invalid value. Invalid parameter " + name +
-		" value due to incorrect long value format, or entity does not exist"}
+	return &failure{codeParameter, 9999,
+		"Unable to execute API command due to invalid value. Invalid parameter " + name +
+			" value due to incorrect long value format, or entity does not exist"}
 }
 
 // A call is a request of a user.
@@ -98,7 +99,8 @@ func refuse(to http.ResponseWriter, key string, err error) {
 	if !ok {
 		f = &failure{codeInternal, 4250, err.Error()}
 	}
-	answer(to, f.code, key, Object{"uuidList": []string{}, "errorcode": f.code, "cserrorcode": f.cs, "errortext": f.text})
+	answer(to, f.code, key,
+		Object{"uuidList": []string{}, "errorcode": f.code, "cserrorcode": f.cs, "errortext": f.text})
 }
 
 func answer(to http.ResponseWriter, status int, key string, body any) {
@@ -153,16 +155,23 @@ func (c *call) serve() (any, error) {
 		return Object{"capability": Object{"cloudstackversion": c.opts.Version}}, nil
 	case "listManagementServersMetrics":
 		if c.user.admin {
-			return Object{"count": 1, "managementserver": []Object{{"id": "1", "name": "ms", "version": c.opts.Version}}}, nil
+			return Object{"count": 1,
+				"managementserver": []Object{{"id": "1", "name": "ms", "version": c.opts.Version}}}, nil
 		}
 	case "listLoadBalancerRuleInstances":
 		return c.listMembers()
 	}
 	write, ok := writes[c.command]
 	if !ok {
-		return nil, &failure{codeUnsupported, 9999, "The given command '" + c.command + "' either does not exist, is not available " +
-			"for user, or not available from ip address"}
+		return nil, &failure{codeUnsupported, 9999,
+			"The given command '" + c.command + "' either does not exist, is not available " +
+				"for user, or not available from ip address"}
 	}
+	return c.start(write)
+}
+
+// start carries out a command, and returns its job.
+func (c *call) start(write func(*call) (any, error)) (any, error) {
 	result, err := write(c)
 	if _, early := err.(*failure); early { //nolint:errorlint // It is never wrapped.
 		return nil, err
@@ -192,7 +201,9 @@ func (c *call) poll() (any, error) {
 	case time.Now().Before(j.done):
 		return Object{"jobid": c.get("jobid"), "jobstatus": 0}, nil
 	case j.status == 2:
-		return Object{"jobid": c.get("jobid"), "jobstatus": 2, "jobresultcode": codeInternal, "jobresulttype": "object", "jobresult": j.result}, nil
+		return Object{"jobid": c.get("jobid"), "jobstatus": 2, "jobresultcode": codeInternal, "jobresulttype": "object",
+			"jobresult": j.result}, nil
 	}
-	return Object{"jobid": c.get("jobid"), "jobstatus": 1, "jobresultcode": 0, "jobresulttype": "object", "jobresult": j.result}, nil
+	return Object{"jobid": c.get("jobid"), "jobstatus": 1, "jobresultcode": 0, "jobresulttype": "object",
+		"jobresult": j.result}, nil
 }

@@ -21,9 +21,11 @@ var lists = map[string]listing{
 		kind: VMs, equal: fields("id", "zoneid", "state"), like: map[string]string{"name": "name", "keyword": "name"},
 		filter: func(_ *call, o Object) bool { return o["state"] != "Destroyed" && o["state"] != "Expunging" },
 	},
-	"listNetworks":      {kind: Networks, equal: fields("id", "zoneid", "vpcid"), like: map[string]string{"keyword": "name"}},
-	"listNetworkACLs":   {kind: ACLs, equal: fields("id", "aclid", "protocol"), filter: byNetwork},
-	"listEvents":        {kind: Events, equal: fields("id", "type", "resourceid"), like: map[string]string{"keyword": "type"}},
+	"listNetworks": {kind: Networks, equal: fields("id", "zoneid", "vpcid"),
+		like: map[string]string{"keyword": "name"}},
+	"listNetworkACLs": {kind: ACLs, equal: fields("id", "aclid", "protocol"), filter: byNetwork},
+	"listEvents": {kind: Events, equal: fields("id", "type", "resourceid"),
+		like: map[string]string{"keyword": "type"}},
 	"listZones":         {kind: Zones, equal: fields("id", "name"), like: map[string]string{"keyword": "name"}},
 	"listProjects":      {kind: Projects, equal: fields("id", "name")},
 	"listFirewallRules": {kind: Firewalls, equal: fields("id", "ipaddressid", "networkid")},
@@ -152,6 +154,7 @@ func (c *call) listMembers() (any, error) {
 // tagKind returns the kind by which tags know a kind of objects.
 func tagKind(kind string) string {
 	return map[string]string{
-		Addresses: "publicipaddress", Rules: "loadbalancer", VMs: "uservm", Firewalls: "firewallrule", ACLs: "networkacl",
+		Addresses: "publicipaddress", Rules: "loadbalancer", VMs: "uservm", Firewalls: "firewallrule",
+		ACLs: "networkacl",
 	}[kind]
 }

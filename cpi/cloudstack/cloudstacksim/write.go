@@ -99,27 +99,16 @@ func (c *call) createRule() (any, error) {
 	if network == nil {
 		network = c.find(Networks, text(a["associatednetworkid"]))
 	}
-	switch {
-	case network == nil:
+	if network == nil {
 		return nil, missing("networkid")
-	case !serves(network, "Lb"):
-		return nil, invalid("Network does not support service Lb")
-	case a["isstaticnat"] == true:
-		return nil, &failure{codeConflict, 4375, "IP address is enabled for static NAT"}
-	case a["associatednetworkid"] != nil && a["associatednetworkid"] != network["id"]:
-		return nil, invalid("IP address is already associated with another network")
 	}
-	port, _ := strconv.Atoi(c.get("publicport"))
-	private, _ := strconv.Atoi(c.get("privateport"))
+	if err := fits(a, network); err != nil {
+		return nil, err
+	}
+	if err := c.checkPorts(a); err != nil {
+		return nil, err
+	}
 	protocol := c.get("protocol")
-	if port < 1 || port > 65535 || private < 1 || private > 65535 || !slices.Contains([]string{"tcp", "udp", "tcp-proxy"}, protocol) {
-		return nil, invalid("Invalid port or protocol")
-	}
-	for _, o := range c.objects[Rules] {
-		if o["publicipid"] == a["id"] && o["publicport"] == c.get("publicport") && transport(text(o["protocol"])) == transport(protocol) {
-			return nil, &failure{codeConflict, 4375, "The range specified conflicts with rule " + text(o["id"])}
-		}
-	}
 	a["associatednetworkid"] = network["id"]
 	rule := c.put(Rules, Object{
 		"name": c.get("name"), "description": c.get("description"), "publicip": a["ipaddress"], "publicipid": a["id"],
@@ -133,6 +122,40 @@ func (c *call) createRule() (any, error) {
 		c.open(a, transport(protocol), c.get("publicport"), c.get("publicport"), "0.0.0.0/0")
 	}
 	return Object{"loadbalancer": rule}, nil
+}
+
+// fits returns why an address cannot have load balancer rules in a network.
+func fits(a, network Object) error {
+	switch {
+	case !serves(network, "Lb"):
+		return invalid("Network does not support service Lb")
+	case a["isstaticnat"] == true:
+		return &failure{codeConflict, 4375, "IP address is enabled for static NAT"}
+	case a["associatednetworkid"] != nil && a["associatednetworkid"] != network["id"]:
+		return invalid("IP address is already associated with another network")
+	}
+	return nil
+}
+
+// checkPorts returns what is wrong with the ports of a new rule.
+func (c *call) checkPorts(a Object) error {
+	protocol := c.get("protocol")
+	if !isPort(c.get("publicport")) || !isPort(c.get("privateport")) ||
+		!slices.Contains([]string{"tcp", "udp", "tcp-proxy"}, protocol) {
+		return invalid("Invalid port or protocol")
+	}
+	for _, o := range c.objects[Rules] {
+		if o["publicipid"] == a["id"] && o["publicport"] == c.get("publicport") &&
+			transport(text(o["protocol"])) == transport(protocol) {
+			return &failure{codeConflict, 4375, "The range specified conflicts with rule " + text(o["id"])}
+		}
+	}
+	return nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n > 0 && n < 65536
 }
 
 // transport returns the protocol of packets.
@@ -207,7 +230,8 @@ func (c *call) removeMembers() (any, error) {
 		return nil, missing("id")
 	}
 	gone := strings.Split(c.get("virtualmachineids"), ",")
-	c.members[c.get("id")] = slices.DeleteFunc(c.members[c.get("id")], func(vm string) bool { return slices.Contains(gone, vm) })
+	c.members[c.get("id")] = slices.DeleteFunc(c.members[c.get("id")],
+		func(vm string) bool { return slices.Contains(gone, vm) })
 	return success, nil
 }
 
@@ -215,7 +239,8 @@ func (c *call) open(a Object, protocol, start, end, cidrs string) Object {
 	first, _ := strconv.Atoi(start)
 	last, _ := strconv.Atoi(end)
 	f := Object{
-		"ipaddressid": a["id"], "ipaddress": a["ipaddress"], "networkid": a["associatednetworkid"], "protocol": protocol,
+		"ipaddressid": a["id"], "ipaddress": a["ipaddress"], "networkid": a["associatednetworkid"],
+		"protocol":  protocol,
 		"startport": first, "endport": last, "cidrlist": cidrs, "state": "Active",
 	}
 	if id := a["projectid"]; id != nil {
@@ -235,18 +260,25 @@ func (c *call) createFirewall() (any, error) {
 	if !slices.Contains([]string{"tcp", "udp", "icmp"}, c.get("protocol")) {
 		return nil, invalid("Protocol is not supported")
 	}
-	for _, f := range c.objects[Firewalls] {
-		if f["ipaddressid"] == a["id"] && f["protocol"] == c.get("protocol") && text(f["startport"]) == c.get("startport") &&
-			shares(text(f["cidrlist"]), c.get("cidrlist")) {
-			return nil, &failure{codeConflict, 4375, "There is already a firewall rule specified with the same ports and CIDRs"}
-		}
+	if c.opened(a) {
+		return nil, &failure{codeConflict, 4375, "There is already a firewall rule specified with the same ports and CIDRs"}
 	}
-	return Object{"firewallrule": c.open(a, c.get("protocol"), c.get("startport"), c.get("endport"), c.get("cidrlist"))}, nil
+	return Object{"firewallrule": c.open(a, c.get("protocol"), c.get("startport"), c.get("endport"),
+		c.get("cidrlist"))}, nil
+}
+
+// opened reports whether a firewall rule has the port and a CIDR of a new one.
+func (c *call) opened(a Object) bool {
+	return slices.ContainsFunc(c.objects[Firewalls], func(f Object) bool {
+		return f["ipaddressid"] == a["id"] && f["protocol"] == c.get("protocol") &&
+			text(f["startport"]) == c.get("startport") && shares(text(f["cidrlist"]), c.get("cidrlist"))
+	})
 }
 
 // shares reports whether two lists have an element in common.
 func shares(a, b string) bool {
-	return slices.ContainsFunc(strings.Split(a, ","), func(x string) bool { return slices.Contains(strings.Split(b, ","), x) })
+	return slices.ContainsFunc(strings.Split(a, ","),
+		func(x string) bool { return slices.Contains(strings.Split(b, ","), x) })
 }
 
 func (c *call) createACL() (any, error) {
@@ -260,9 +292,11 @@ func (c *call) createACL() (any, error) {
 		return nil, invalid("Invalid protocol")
 	}
 	acl := Object{
-		"aclid": list["id"], "protocol": c.get("protocol"), "startport": c.get("startport"), "endport": c.get("endport"),
-		"cidrlist": c.get("cidrlist"), "traffictype": c.get("traffictype"), "action": c.get("action"), "reason": c.get("reason"),
-		"state": "Active", "number": len(c.objects[ACLs]) + 1,
+		"aclid": list["id"], "protocol": c.get("protocol"), "startport": c.get("startport"),
+		"endport":  c.get("endport"),
+		"cidrlist": c.get("cidrlist"), "traffictype": c.get("traffictype"), "action": c.get("action"),
+		"reason": c.get("reason"),
+		"state":  "Active", "number": len(c.objects[ACLs]) + 1,
 	}
 	if id := list["projectid"]; id != nil {
 		acl["projectid"] = id
