@@ -43,8 +43,10 @@ type network struct {
 }
 
 func newHub(log *slog.Logger) (*hub, error) {
-	h := &hub{log: log, networks: map[string]*network{}, external: map[netip.Addr]bool{},
-		kept: map[netip.Addr]bool{}}
+	h := &hub{
+		log: log, networks: map[string]*network{}, external: map[netip.Addr]bool{},
+		kept: map[netip.Addr]bool{},
+	}
 	err := onThread(func() error {
 		var err error
 		if h.ns, err = netns.New(); err != nil {

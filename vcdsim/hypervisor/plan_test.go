@@ -36,7 +36,8 @@ func TestWhereControlGroupsAre(t *testing.T) {
 		{
 			"version 2 alone: at the top, because a group with processes gives no controllers", "0::/user.slice/session\n",
 			"30 20 0:26 / /sys/fs/cgroup rw - cgroup2 none rw,nsdelegate\n",
-			groupPlan{unified: true, roots: []string{"/sys/fs/cgroup/sim"}}, "",
+			groupPlan{unified: true, roots: []string{"/sys/fs/cgroup/sim"}},
+			"",
 		},
 		{"none", "0::/\n", "", groupPlan{}, "none are mounted in /sys/fs/cgroup"},
 	} {
