@@ -77,8 +77,8 @@ func New(o Options) (*Cloud, error) {
 	o.Machines = outages.Machines(o.Machines)
 	c := &Cloud{opts: o, starters: append(o.Parts, outages)}
 	c.instances = NewInstances(InstanceOptions{
-		Name: o.Name, Canonical: o.Canonical, Machines: o.Machines, Addresses: o.Addresses, MaxAge: o.MaxAge, Nodes: nodes.Lister(),
-		Recorder: o.Recorder, Clock: o.Clock,
+		Name: o.Name, Canonical: o.Canonical, Machines: o.Machines, Addresses: o.Addresses, MaxAge: o.MaxAge,
+		Nodes: nodes.Lister(), Recorder: o.Recorder, Clock: o.Clock,
 	})
 	if o.Balancer == nil {
 		return c, nil
@@ -86,8 +86,7 @@ func New(o Options) (*Cloud, error) {
 	balancer := outages.Balancer(o.Balancer)
 	c.balancers = NewLoadBalancers(LoadBalancerOptions{
 		Balancer: balancer, Defaults: o.Services, Client: o.Client, Namespace: o.Namespace, Recorder: o.Recorder,
-		Self:     o.Self,
-		Drift:    o.Drift,
+		Self: o.Self, Drift: o.Drift,
 		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(), Clock: o.Clock,
 		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
 	})

@@ -82,8 +82,9 @@ func (c *cluster) configure(t *testing.T, gateways ...vcdconfig.Gateway) {
 		})
 	c.sessions = sessions
 	balancer := cpivcd.NewBalancer(cpivcd.BalancerOptions{
-		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{SourceRanges: c.sourceRanges}), ClusterID: "c1",
-		VDCs: []string{"acme-vdc"}, Gateways: gateways,
+		Session:   sessions.Session,
+		Driver:    edge.New(sessions.Session, edge.Options{SourceRanges: c.sourceRanges}),
+		ClusterID: "c1", VDCs: []string{"acme-vdc"}, Gateways: gateways,
 	})
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	services, nodes := factory.Core().V1().Services(), factory.Core().V1().Nodes()
