@@ -266,5 +266,5 @@ func exists(path string) bool {
 
 // writeFile writes to a file of the kernel.
 func writeFile(path, value string) error {
-	return os.WriteFile(path, []byte(value), 0o600) //nolint:wrapcheck // callers say what for
+	return os.WriteFile(path, []byte(value), 0o600)
 }

@@ -89,7 +89,7 @@ func (h *Hypervisor) Listen(address netip.AddrPort) (net.Listener, error) {
 func (h *hub) Listen(l edge.Listener) (listener net.Listener, err error) {
 	err = h.do(func() error {
 		listener, err = (&net.ListenConfig{}).Listen(context.Background(), l.Network, l.At.String())
-		return err //nolint:wrapcheck // callers name what it is for
+		return err
 	})
 	return listener, err
 }
@@ -98,7 +98,7 @@ func (h *hub) Listen(l edge.Listener) (listener net.Listener, err error) {
 func (h *hub) ListenPacket(l edge.Listener) (conn net.PacketConn, err error) {
 	err = h.do(func() error {
 		conn, err = (&net.ListenConfig{}).ListenPacket(context.Background(), l.Network, l.At.String())
-		return err //nolint:wrapcheck // callers name what it is for
+		return err
 	})
 	return conn, err
 }
@@ -111,7 +111,7 @@ func (h *hub) Dial(ctx context.Context, network, address string) (conn net.Conn,
 	}
 	err = h.do(func() error {
 		conn, err = (&net.Dialer{}).DialContext(ctx, network, at.String())
-		return err //nolint:wrapcheck // callers name what it is for
+		return err
 	})
 	return conn, err
 }

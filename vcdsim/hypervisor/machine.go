@@ -190,7 +190,7 @@ func (m *machine) awaitUp(ctx context.Context, within time.Duration) (vcdsim.Gue
 		defer m.mu.Unlock()
 		return m.seen, nil
 	case <-ctx.Done():
-		return vcdsim.GuestReport{}, ctx.Err() //nolint:wrapcheck // the caller's own
+		return vcdsim.GuestReport{}, ctx.Err()
 	case <-timer.C:
 		return vcdsim.GuestReport{}, fmt.Errorf("the guest reported no address within %s; see its console %s", within,
 			m.files.console())

@@ -60,12 +60,12 @@ type hijacked struct {
 }
 
 // Read implements net.Conn.
-func (c hijacked) Read(p []byte) (int, error) { return c.reader.Read(p) } //nolint:wrapcheck // as it is
+func (c hijacked) Read(p []byte) (int, error) { return c.reader.Read(p) }
 
 // CloseWrite passes the end of the target's stream on.
 func (c hijacked) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite() //nolint:wrapcheck // as it is
+		return half.CloseWrite()
 	}
-	return c.Close() //nolint:wrapcheck // as it is
+	return c.Close()
 }

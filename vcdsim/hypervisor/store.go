@@ -17,7 +17,7 @@ func linkTree(from, to string) error {
 		}
 		rel, err := filepath.Rel(from, path)
 		if err != nil {
-			return err //nolint:wrapcheck // wrapped below
+			return err
 		}
 		return linkOne(path, filepath.Join(to, rel), d)
 	})
@@ -30,34 +30,34 @@ func linkTree(from, to string) error {
 func linkOne(path, target string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
-		return err //nolint:wrapcheck // the caller does
+		return err
 	}
 	switch {
 	case d.IsDir():
 		if err := os.MkdirAll(target, info.Mode().Perm()); err != nil {
-			return err //nolint:wrapcheck // the caller does
+			return err
 		}
-		return os.Chmod(target, info.Mode().Perm()|info.Mode()&(os.ModeSticky|os.ModeSetgid)) //nolint:wrapcheck // as above
+		return os.Chmod(target, info.Mode().Perm()|info.Mode()&(os.ModeSticky|os.ModeSetgid))
 	case info.Mode().IsRegular() && strings.HasSuffix(path, ".db"):
 		return copyFile(path, target, info.Mode().Perm())
 	default:
-		return os.Link(path, target) //nolint:wrapcheck // the caller does
+		return os.Link(path, target)
 	}
 }
 
 func copyFile(from, to string, mode fs.FileMode) error {
 	in, err := os.Open(from) //nolint:gosec // below the image
 	if err != nil {
-		return err //nolint:wrapcheck // the caller does
+		return err
 	}
 	defer func() { _ = in.Close() }()                                    // it was only read
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode) //nolint:gosec // below the VM's folder
 	if err != nil {
-		return err //nolint:wrapcheck // the caller does
+		return err
 	}
 	if _, err := io.Copy(out, in); err != nil {
 		_ = out.Close() // the first error says more
-		return err      //nolint:wrapcheck // the caller does
+		return err
 	}
-	return out.Close() //nolint:wrapcheck // the caller does
+	return out.Close()
 }

@@ -46,21 +46,21 @@ func vmCommand(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	case args[0] == "console" && len(args) == 2:
 		file, err := hypervisor.ConsoleFile(dir, args[1])
 		if err != nil {
-			return err //nolint:wrapcheck // it names the VM
+			return err
 		}
 		data, err := os.ReadFile(file) //nolint:gosec // the VM's
 		if err != nil {
 			return fmt.Errorf("reading the console: %w", err)
 		}
 		_, err = out.Write(data)
-		return err //nolint:wrapcheck // of the standard output
+		return err
 	case args[0] == "exec" && len(args) > 2:
 		cmd, err := hypervisor.Command(ctx, dir, args[1], args[2:]...)
 		if err != nil {
-			return err //nolint:wrapcheck // it names the VM
+			return err
 		}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, os.Stderr
-		return cmd.Run() //nolint:wrapcheck // its exit code counts
+		return cmd.Run()
 	}
 	return errors.New("usage: vcdsim-nodes console VM, or vcdsim-nodes exec VM COMMAND [ARGUMENT...]")
 }

@@ -85,7 +85,7 @@ func (n *nodes) Open(cfg *vcdsim.Config) (program.Running, error) {
 	}
 	found, err := hypervisor.Images(n.images)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the folder
+		return nil, err
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("there are no images in %s: run make node-image, or name another folder with --images",
@@ -93,7 +93,7 @@ func (n *nodes) Open(cfg *vcdsim.Config) (program.Running, error) {
 	}
 	h, err := hypervisor.New(hypervisor.Options{Images: n.images, Dir: n.dir, Log: cfg.Log})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what is missing
+		return nil, err
 	}
 	listener, err := h.Listen(inside)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *running) Serve(ctx context.Context, sim *vcdsim.Simulator, out io.Write
 #   curl --proxy %[1]s http://ADDRESS/          export HTTPS_PROXY=http://%[1]s NO_PROXY=127.0.0.1,localhost
 #   vcdsim-nodes console VM                     vcdsim-nodes exec VM COMMAND
 `, listener.Addr(), r.inside)
-	return err //nolint:wrapcheck // of the standard output
+	return err
 }
 
 // Close implements program.Running.
