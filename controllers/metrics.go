@@ -16,11 +16,12 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
 // Collectors are the metrics of all controllers of the process. Objects are counted in what the reader has.
 func Collectors(reader client.Reader) []prometheus.Collector {
-	return []prometheus.Collector{phases.Passes, phases.Provisioning, newObjectCounts(reader)}
+	return []prometheus.Collector{phases.Passes, phases.Provisioning, newObjectCounts(reader), version.Info()}
 }
 
 // collectTimeout bounds how long metrics wait for the cache.

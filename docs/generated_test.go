@@ -108,7 +108,10 @@ var labelMeanings = map[string]string{
 	"status": "of a call: `ok`, `not_found`, `forbidden`, `busy`, `throttled`, `unauthorized`, `invalid`, " +
 		"`quota`, `conflict`, `unavailable`, `untrusted`, `cancelled`, `other`; of a condition: `True`, `False`, " +
 		"`Unknown`",
-	"command": "of CloudStack's API, such as `listVirtualMachines`",
+	"version":    "the release, or the commit of a build that is none",
+	"commit":     "the first 12 digits of the commit's hash, `-dirty` after it if the work tree had changes",
+	"go_version": "of the compiler",
+	"command":    "of CloudStack's API, such as `listVirtualMachines`",
 	"by": "what delays a call: `rate_limit` (`--vcd-requests-per-second`), `in_flight` (`--vcd-in-flight`), " +
 		"`vcd` (it asked for fewer calls), `outage` (the site is silent)",
 	"result":    "`success`, `failure`; of a login also `refused`; of a task also `unknown`",
@@ -141,7 +144,7 @@ serves [its own](../guides/ccm-troubleshooting.md#metrics-and-health) on port 10
 ` + metricsTable(t, used, shared, managers) + `
 ## Of the cloud controller manager
 
-All ` + "`capvcd_vcd_*`" + ` of above, and:
+All ` + "`capvcd_vcd_*` and `capvcd_build_info`" + ` of above, and:
 
 ` + metricsTable(t, used, ccms) + `
 ### On CloudStack

@@ -80,6 +80,9 @@ func (p *program) check(to io.Writer) error {
 // cloud opens the backend and makes the provider of it. It ends by itself when stop is closed, but for [program.close].
 func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (cloudprovider.Interface, error) {
 	klog.InfoS("Starting the cloud controller manager", append([]any{"version", version.Long()}, p.about...)...)
+	if err := legacyregistry.Registerer().Register(version.Info()); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
 	for _, warning := range p.warnings {
 		klog.InfoS("Configuration", "warning", warning)
 	}

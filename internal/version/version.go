@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Version and Commit are set by the linker (see LDFLAGS of the Makefile); otherwise they are empty.
@@ -18,10 +21,14 @@ var (
 // shortCommit is how much of a commit's hash is said.
 const shortCommit = 12
 
-// String returns the release, such as v2.0.0, or what is known of the commit it was built from.
+// String returns the release, such as v2.0.0: the linker's, or the module's that "go install" was asked for. Of other
+// builds it returns what is known of their commit.
 func String() string {
 	if Version != "" {
 		return Version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && released(info) {
+		return info.Main.Version
 	}
 	if c := commit(); c != "" {
 		return "commit " + c
@@ -36,6 +43,21 @@ func Long() string {
 		from = "commit " + c + ", "
 	}
 	return fmt.Sprintf("%s (%s%s, %s/%s)", String(), from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// released reports whether a build is of a version of the module, not of a work tree: that has VCS settings.
+func released(info *debug.BuildInfo) bool {
+	fromTree := slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs" })
+	return !fromTree && info.Main.Version != "" && info.Main.Version != "(devel)"
+}
+
+// Info is a metric that is always 1, with the build in its labels.
+func Info() prometheus.Collector {
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "capvcd_build_info", Help: "The program's build, as labels of the value 1.",
+	}, []string{"version", "commit", "go_version"})
+	info.WithLabelValues(String(), commit(), runtime.Version()).Set(1)
+	return info
 }
 
 // commit is the beginning of the commit's hash, marked if there were changes on top of it.

@@ -1,9 +1,14 @@
 package version
 
 import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 func TestLong(t *testing.T) {
@@ -32,4 +37,34 @@ func TestLong(t *testing.T) {
 			g.Expect(Long()).To(MatchRegexp(tc.long))
 		})
 	}
+}
+
+func TestReleased(t *testing.T) {
+	tree := []debug.BuildSetting{{Key: "vcs", Value: "git"}}
+	for _, tc := range []struct {
+		name, version string
+		settings      []debug.BuildSetting
+		want          bool
+	}{
+		{"go install of a release", "v2.0.0", nil, true},
+		{"go build in a work tree", "v2.0.0+dirty", tree, false},
+		{"go run outside of one", "(devel)", nil, false},
+		{"a test", "", nil, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			info := &debug.BuildInfo{Main: debug.Module{Version: tc.version}, Settings: tc.settings}
+			NewWithT(t).Expect(released(info)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestInfo(t *testing.T) {
+	old := Version
+	t.Cleanup(func() { Version = old })
+	Version = "v2.0.0"
+	NewWithT(t).Expect(testutil.CollectAndCompare(Info(), strings.NewReader(fmt.Sprintf(
+		"# HELP capvcd_build_info The program's build, as labels of the value 1.\n"+
+			"# TYPE capvcd_build_info gauge\n"+
+			"capvcd_build_info{commit=%q,go_version=%q,version=\"v2.0.0\"} 1\n", commit(), runtime.Version())))).
+		To(Succeed())
 }
