@@ -28,7 +28,8 @@ type Volume struct {
 func VCD() Cloud {
 	const folder = "/etc/kubernetes/vcloud"
 	return Cloud{
-		Title: "VMware Cloud Director", Short: "VCD", Original: "VMware's CPI 1.6.1", Name: DeploymentName, Label: "app",
+		Title: "VMware Cloud Director", Short: "VCD", Original: "VMware's CPI 1.6.1",
+		Name: DeploymentName, Label: "app",
 		Provider: "vmware-cloud-director", Config: folder + "/" + ConfigKey,
 		Volumes: []Volume{
 			{Name: "vcloud-ccm-config-volume", Path: folder, ConfigMap: ConfigMapName},

@@ -15,7 +15,9 @@ import (
 )
 
 // providers is the registry: the clouds that --cloud-provider chooses from. The first is the default.
-func providers() []provider { return []provider{vcdProvider(), vsphereProvider(), cloudStackProvider()} }
+func providers() []provider {
+	return []provider{vcdProvider(), vsphereProvider(), cloudStackProvider()}
+}
 
 // A provider is a cloud that --cloud-provider can choose.
 type provider struct {

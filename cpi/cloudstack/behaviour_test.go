@@ -486,7 +486,7 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 		{"an algorithm", func(s *scene) { s.annotate("algorithm", "best") }, `"best" is unknown`, ""},
 		{"a network that is not configured", func(s *scene) { s.annotate("network-id", "dmz") }, `no network "dmz"`, ""},
 		{"a word that was false", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", which is not true`},
-		{"an unknown annotation", func(s *scene) { s.annotate("adress", "x") }, "", "adress is unknown"},
+		{"an unknown annotation", func(s *scene) { s.annotate("ip", "x") }, "", "load-balancer-ip is unknown"},
 		{"local traffic", func(s *scene) { s.service.Spec.ExternalTrafficPolicy = local }, "", "does not probe the health port"},
 	}
 	for _, tt := range tests {

@@ -137,7 +137,8 @@ func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, erro
 	return e, nil
 }
 
-// readLog adds what the log of CloudStack has of a machine. It may be hidden, or lack the filter: then it proves nothing.
+// readLog adds what the log of CloudStack has of a machine. It may be hidden, or lack the filter: then it proves
+// nothing.
 func (m *Machines) readLog(ctx context.Context, id string, e *gone.Evidence) {
 	events, err := m.opts.Client.Events(ctx, id, "VirtualMachine")
 	if err != nil {

@@ -46,8 +46,10 @@ func TestAMachine(t *testing.T) {
 		HaveField("Hostnames", []string{"Web-1", "web 1"}),
 	), "names are made label values")
 	g.Expect(m.Addresses).To(Equal([]corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: "10.1.1.77"}, {Type: corev1.NodeInternalIP, Address: "2001:db8::7"},
-		{Type: corev1.NodeExternalIP, Address: "203.0.113.77"}, {Type: corev1.NodeHostName, Address: "Web-1"},
+		{Type: corev1.NodeInternalIP, Address: "10.1.1.77"},
+		{Type: corev1.NodeInternalIP, Address: "2001:db8::7"},
+		{Type: corev1.NodeExternalIP, Address: "203.0.113.77"},
+		{Type: corev1.NodeHostName, Address: "Web-1"},
 	}))
 	g.Expect(m.NICs).To(HaveLen(3), "kubelet may have been given any address")
 }

@@ -100,7 +100,8 @@ func TestCodesOfErrors(t *testing.T) {
 func TestWhatIsNotCloudStack(t *testing.T) {
 	for _, body := range []string{"<html>", "[]", `{"other":{}}`, ""} {
 		server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter,
-			_ *http.Request) {
+			_ *http.Request,
+		) {
 			fmt.Fprint(to, body)
 		}))
 		t.Cleanup(server.Close)

@@ -38,9 +38,11 @@ func invalid(text string) error { return &failure{codeParameter, 4350, text} }
 
 // missing is the error about an id that does not exist, or is not shown to the user.
 func missing(name string) error {
-	return &failure{codeParameter, 9999,
+	return &failure{
+		codeParameter, 9999,
 		"Unable to execute API command due to invalid value. Invalid parameter " + name +
-			" value due to incorrect long value format, or entity does not exist"}
+			" value due to incorrect long value format, or entity does not exist",
+	}
 }
 
 // A call is a request of a user.
@@ -155,17 +157,21 @@ func (c *call) serve() (any, error) {
 		return Object{"capability": Object{"cloudstackversion": c.opts.Version}}, nil
 	case "listManagementServersMetrics":
 		if c.user.admin {
-			return Object{"count": 1,
-				"managementserver": []Object{{"id": "1", "name": "ms", "version": c.opts.Version}}}, nil
+			return Object{
+				"count":            1,
+				"managementserver": []Object{{"id": "1", "name": "ms", "version": c.opts.Version}},
+			}, nil
 		}
 	case "listLoadBalancerRuleInstances":
 		return c.listMembers()
 	}
 	write, ok := writes[c.command]
 	if !ok {
-		return nil, &failure{codeUnsupported, 9999,
+		return nil, &failure{
+			codeUnsupported, 9999,
 			"The given command '" + c.command + "' either does not exist, is not available " +
-				"for user, or not available from ip address"}
+				"for user, or not available from ip address",
+		}
 	}
 	return c.start(write)
 }
@@ -201,9 +207,13 @@ func (c *call) poll() (any, error) {
 	case time.Now().Before(j.done):
 		return Object{"jobid": c.get("jobid"), "jobstatus": 0}, nil
 	case j.status == 2:
-		return Object{"jobid": c.get("jobid"), "jobstatus": 2, "jobresultcode": codeInternal, "jobresulttype": "object",
-			"jobresult": j.result}, nil
+		return Object{
+			"jobid": c.get("jobid"), "jobstatus": 2, "jobresultcode": codeInternal, "jobresulttype": "object",
+			"jobresult": j.result,
+		}, nil
 	}
-	return Object{"jobid": c.get("jobid"), "jobstatus": 1, "jobresultcode": 0, "jobresulttype": "object",
-		"jobresult": j.result}, nil
+	return Object{
+		"jobid": c.get("jobid"), "jobstatus": 1, "jobresultcode": 0, "jobresulttype": "object",
+		"jobresult": j.result,
+	}, nil
 }

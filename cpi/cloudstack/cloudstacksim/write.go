@@ -261,7 +261,7 @@ func (c *call) createFirewall() (any, error) {
 		return nil, invalid("Protocol is not supported")
 	}
 	if c.opened(a) {
-		return nil, &failure{codeConflict, 4375, "There is already a firewall rule specified with the same ports and CIDRs"}
+		return nil, &failure{codeConflict, 4375, "There is already a firewall rule with the same ports and CIDRs"}
 	}
 	return Object{"firewallrule": c.open(a, c.get("protocol"), c.get("startport"), c.get("endport"),
 		c.get("cidrlist"))}, nil

@@ -51,18 +51,7 @@ func (c checker) complete() {
 
 func (c checker) validateSite(env ccmconfig.Environment) (ca string) {
 	g := c.Global
-	u, err := url.Parse(g.APIURL)
-	switch {
-	case g.APIURL == "": // reported already
-	case placeholders[g.APIURL]:
-		c.Problem("global.api-url", "is still %s, as in the manifest: write the address of CloudStack's API", g.APIURL)
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		c.Problem("global.api-url", "must be an address of the form https://host/client/api")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		c.Problem("global.api-url", "must have no user and no query: keys have keys of their own")
-	case u.Scheme == "http":
-		c.Warn("global.api-url: without https, others on the network can read and change what is sent")
-	}
+	c.validateURL()
 	for path, value := range map[string]string{"global.api-key": g.APIKey, "global.secret-key": string(g.SecretKey)} {
 		if placeholders[value] {
 			c.Problem(path, "is still %s, as in the manifest: write the key of the user", value)
@@ -75,6 +64,23 @@ func (c checker) validateSite(env ccmconfig.Environment) (ca string) {
 		c.Warn("global.ssl-no-verify: the certificate is not checked; set ca-file instead")
 	}
 	return ccmconfig.ReadCA(c.Report, env, "global.ca", "", g.CAFile)
+}
+
+func (c checker) validateURL() {
+	const key = "global.api-url"
+	text := c.Global.APIURL
+	u, err := url.Parse(text)
+	switch {
+	case text == "": // reported already
+	case placeholders[text]:
+		c.Problem(key, "is still %s, as in the manifest: write the address of CloudStack's API", text)
+	case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme):
+		c.Problem(key, "must be an address of the form https://host/client/api")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		c.Problem(key, "must have no user and no query: keys have keys of their own")
+	case u.Scheme == "http":
+		c.Warn("%s: without https, others on the network can read and change what is sent", key)
+	}
 }
 
 func (c checker) validateNodes() {

@@ -54,7 +54,7 @@ secret-key = s3cret
 region = eu
 [LoadBalancer]
 network = nodes
-networks = dmz, dmz, public
+networks = dmz, public, dmz
 algorithm = leastconn
 include-control-plane = yes
 `
@@ -77,9 +77,9 @@ func TestWhatIsWrong(t *testing.T) {
 			"global.api-key: is missing: write the API key of the user",
 			"global.secret-key: is missing: write the secret key of the user",
 		}},
-		{"misspelt keys", original + "secret_key = x\n[LoadBalancer]\nnetwrok = a\n[Nodes]\n", []string{
+		{"misspelt keys", original + "secret_key = x\n[LoadBalancer]\nnetwerk = a\n[Nodes]\n", []string{
 			"global.secret_key (line 8): is no key of the configuration: remove it, or correct its spelling",
-			"loadbalancer.netwrok (line 10): is no key of the configuration: remove it, or correct its spelling",
+			"loadbalancer.netwerk (line 10): is no key of the configuration: remove it, or correct its spelling",
 			"nodes (line 11): is no key of the configuration: remove it, or correct its spelling",
 		}},
 		{"an address with a key in it", strings.Replace(original, "/client/api", "/client/api?apikey=a", 1), []string{
