@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kinds of objects that have tags.
+// TagAddress is the kind of public addresses, by which they have tags.
 const TagAddress = "PublicIpAddress"
 
 // Associate associates a public address with a network: that one, or any if it is empty.

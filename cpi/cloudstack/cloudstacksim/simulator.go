@@ -26,8 +26,10 @@ type Options struct {
 
 // Credentials of the users that there are at first.
 const (
-	UserKey, UserSecret   = "user-key", "user-secret" //nolint:gosec // Of a simulator.
-	AdminKey, AdminSecret = "root-key", "root-secret" //nolint:gosec // Of a simulator.
+	UserKey     = "user-key"
+	UserSecret  = "user-secret"
+	AdminKey    = "root-key"
+	AdminSecret = "root-secret"
 )
 
 // Ids of what there is at first.
