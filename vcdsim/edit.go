@@ -47,6 +47,18 @@ func (e *Editor) VApp(idOrName string) *VApp {
 	return nil
 }
 
+// VDC returns the live VDC with a name, and in it its networks; nil if there is none.
+func (e *Editor) VDC(name string) *VDC {
+	for o := range e.sim.store.model.Orgs {
+		for v := range e.sim.store.model.Orgs[o].VDCs {
+			if vdc := &e.sim.store.model.Orgs[o].VDCs[v]; vdc.Name == name {
+				return vdc
+			}
+		}
+	}
+	return nil
+}
+
 // PowerOff stops a VM at once, as a failing host would.
 func (e *Editor) PowerOff(vm *VM) {
 	e.sim.vms.setPower(vm, PoweredOff, false)

@@ -59,14 +59,20 @@ const (
 	TokenChainAnnotation = "infrastructure.cluster.x-k8s.io/token-chain"
 	// CredentialsAcceptedAnnotation on a VCDCluster is the version of its identity's Secret that last logged in.
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
+	// OVDCIDAnnotation on a VCDCluster is the URN of its VDC, so that the VDC can be renamed in VCD. Written by the
+	// controller with spec.infraID. Remove it to have spec.ovdc looked up again.
+	OVDCIDAnnotation = "infrastructure.cluster.x-k8s.io/ovdc-id"
+	// OVDCNetworkIDAnnotation on a VCDCluster is the URN of its network, so that the network can be renamed in VCD.
+	// Written by the controller with spec.infraID. Remove it to have spec.ovdcNetwork looked up again.
+	OVDCNetworkIDAnnotation = "infrastructure.cluster.x-k8s.io/ovdc-network-id"
 	// VAppCreatedAnnotation on a VCDCluster is set to "true" once VCD was asked to create VMs in its
 	// vApp, and to their number once it was asked to in further ones.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
-	// VAppsAnnotation on a VCDCluster lists the URNs of the vApps of its deleted VMs, separated by commas: a renamed
-	// vApp is deleted with the cluster, too.
+	// VAppsAnnotation on a VCDCluster lists the URNs of the vApps of its deleted VMs, and of those that are about to be
+	// deleted, separated by commas: a renamed vApp is deleted with the cluster, too. Written by the controller.
 	VAppsAnnotation = "infrastructure.cluster.x-k8s.io/vapps"
-	// VAppGoneAnnotation on a VCDCluster is set to "true" when our own task deleted its vApp. Disks may be deleted
-	// then.
+	// VAppGoneAnnotation on a VCDCluster that is being deleted lists the URNs of those of its vApps that our own tasks
+	// deleted, separated by commas. Disks may be deleted when all its vApps are proved gone. Written by the controller.
 	VAppGoneAnnotation = "infrastructure.cluster.x-k8s.io/vapp-gone"
 	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was connected to,
 	// separated by commas. When the cluster is deleted, its load balancers are searched for there, even if the
@@ -104,8 +110,9 @@ const (
 	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", leaves the load balancers of its Services in
 	// VCD when it is deleted. An event lists what is left. Without it the deletion waits until they are removed.
 	KeepLoadBalancersAnnotation = "infrastructure.cluster.x-k8s.io/keep-load-balancers"
-	// KeepVAppAnnotation on a VCDCluster or VCDMachine, with the value "true", keeps its vApp, with everything else
-	// in it, when the object is deleted.
+	// KeepVAppAnnotation on a VCDCluster or VCDMachine, with the value "true", leaves its vApps in VCD, with everything
+	// in them, when the object is deleted, and so its independent disks; an event lists what is left. Only a vApp that
+	// holds no VM is deleted all the same, if VCD lets it be. The deletion waits for nothing else in VCD then.
 	KeepVAppAnnotation = "infrastructure.cluster.x-k8s.io/keep-vapp"
 	// DetachedDiskAnnotationPrefix on a VCDCluster, followed by the id of an independent disk, has the name of the
 	// disk. It was detached from a VM of the cluster before the VM was deleted.

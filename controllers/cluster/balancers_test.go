@@ -368,6 +368,28 @@ func TestAPersonLeavesLoadBalancersWhileNothingAnswers(t *testing.T) {
 		ContainSubstring("LoadBalancersRemain"), ContainSubstring(w.Gateway))))
 }
 
+// A noReader reads nothing, for a reason that has no name.
+type noReader struct{ client.Reader }
+
+func (noReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("out of order")
+}
+
+func TestAPersonLeavesEverythingWhateverGoesWrong(t *testing.T) {
+	w := newBalanced(t)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.Cluster.Identities.Secrets, w.Cluster.Identities.Live = nil, noReader{}
+	_, err := w.ReconcileCluster()
+	w.Expect(err).To(MatchError(ContainSubstring("out of order")))
+	w.LeaveBalancers()
+	keepVApp(w.Env)
+
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
+		ContainSubstring("LoadBalancersRemain"), ContainSubstring("out of order"))))
+}
+
 func TestWithoutACloudControllerManagerNoRightIsWaitedFor(t *testing.T) {
 	w := newBalanced(t)
 	c := w.VCDCluster()

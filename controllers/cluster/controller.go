@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -117,7 +119,8 @@ type scope struct {
 	*Reconciler
 
 	vcdCluster *infrav1.VCDCluster
-	cluster    *clusterv1.Cluster // nil: deleted
+	read       *infrav1.VCDCluster // as the pass found it
+	cluster    *clusterv1.Cluster  // nil: deleted
 	patcher    *patch.Helper
 
 	session   *session.Session // set by open
@@ -136,7 +139,7 @@ type placement struct {
 }
 
 // Reconcile makes c ready for machines.
-func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res ctrl.Result, rerr error) {
 	s, err := r.newScope(ctx, c)
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
@@ -150,6 +153,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 	table := phasesOf(c)
 	var pass phases.Pass
 	defer func() {
+		if err := s.storeSpec(ctx, pass.Complete); err != nil {
+			// The pass is not of the spec as it is now.
+			res, rerr = ctrl.Result{RequeueAfter: session.BusyPoll}, errors.Join(rerr, ignoreConflict(err))
+			return
+		}
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
 		phases.SetReady(c, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, phases.Owned(table))))
@@ -161,19 +169,46 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 // Established reports whether the cluster was complete once. Machines and load balancers of such a cluster work on
 // while VCD cannot be asked.
 func (s *scope) Established() bool {
-	return s.vcdCluster.DeletionTimestamp.IsZero() && ptr.Deref(s.vcdCluster.Status.Initialization.Provisioned, false)
+	return s.vcdCluster.DeletionTimestamp.IsZero() && established(s.vcdCluster)
 }
 
-// markProvisioned stores that the cluster was complete once, before Ready is true: readers of Ready rely on it. With it
-// c gets the id that marks its objects in VCD, the first of which is made later; the API server lets nothing replace
-// the id, and neither what decides where the cluster is.
-func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
+// established reports whether a cluster was complete once, here or, by what a move keeps, elsewhere.
+func established(c *infrav1.VCDCluster) bool {
+	return ranHere(c) || c.Annotations[infrav1.OVDCIDAnnotation] != ""
+}
+
+// storeSpec stores what a pass wrote into the spec, such as the endpoint. If the pass is complete, c gets the id that
+// marks its objects in VCD, the first of which is made later. The API server lets nothing replace the id, nor what
+// decides where the cluster is, so nothing is stored if the spec has changed since the pass read it.
+func (s *scope) storeSpec(ctx context.Context, complete bool) error {
 	c := s.vcdCluster
-	if !complete || !c.DeletionTimestamp.IsZero() ||
-		c.Spec.InfraID != "" && ptr.Deref(c.Status.Initialization.Provisioned, false) {
+	if complete && c.DeletionTimestamp.IsZero() {
+		c.Spec.InfraID = cmp.Or(c.Spec.InfraID, string(c.UID))
+		s.recordPlacement()
+	}
+	if equality.Semantic.DeepEqual(s.read.Spec, c.Spec) {
 		return nil
 	}
-	c.Spec.InfraID = cmp.Or(c.Spec.InfraID, string(c.UID))
+	change := client.MergeFromWithOptions(s.read, client.MergeFromWithOptimisticLock{})
+	if err := s.Client.Patch(ctx, c.DeepCopy(), change); err != nil {
+		return fmt.Errorf("storing the spec of VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	return nil
+}
+
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// markProvisioned stores that the cluster was complete once, before Ready is true: readers of Ready rely on it.
+func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
+	c := s.vcdCluster
+	if !complete || !c.DeletionTimestamp.IsZero() || ptr.Deref(c.Status.Initialization.Provisioned, false) {
+		return nil
+	}
 	c.Status.Initialization.Provisioned = ptr.To(true)
 	phases.ProvisionedAfter(c, s.now())
 	return s.save(ctx)
@@ -201,7 +236,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if cluster == nil && c.DeletionTimestamp.IsZero() {
 		return nil, nil // Not ours yet: the owner reference triggers the next reconcile.
 	}
-	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster}, nil
+	return &scope{Reconciler: r, vcdCluster: c, read: c.DeepCopy(), cluster: cluster}, nil
 }
 
 // hidden marks the outcome of a look-up: what VCD does not show may be there, and hidden from the user.
@@ -247,15 +282,17 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 		s.recordGateway(s.network.EdgeGateway)
 		return phases.Done, nil
 	}
-	vdc, err := s.session.FindVDC(ctx, session.Recorded(c, c.Status.OVDC, c.Spec.OVDC))
+	vdc, err := s.session.FindVDC(ctx, session.VDCName(c))
 	if err != nil {
 		return hidden(session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC"))
+			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name now, "+
+				"remove annotation "+infrav1.OVDCIDAnnotation))
 	}
-	network, err := s.session.FindNetwork(ctx, vdc, session.Recorded(c, c.Status.OVDCNetwork, c.Spec.OVDCNetwork))
+	network, err := s.session.FindNetwork(ctx, vdc, session.NetworkName(c))
 	if err != nil {
 		return hidden(session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC"))
+			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its name "+
+				"now, remove annotation "+infrav1.OVDCNetworkIDAnnotation))
 	}
 	s.placement = placement{
 		vdc: vdc, network: network, by: s.session.Machines, generation: c.Generation,
@@ -265,15 +302,24 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
 	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
 	*s.placements.Of(c.UID) = s.placement
+	if c.Spec.InfraID != "" {
+		s.recordPlacement()
+	}
 	return phases.Done, nil
+}
+
+// recordPlacement records where a cluster is whose spec cannot be changed any more.
+func (s *scope) recordPlacement() {
+	notes.Set(s.vcdCluster, infrav1.OVDCIDAnnotation, s.vdc.ID)
+	notes.Set(s.vcdCluster, infrav1.OVDCNetworkIDAnnotation, s.network.ID)
 }
 
 // current reports whether a cached placement counts: the cluster was complete once, and nothing that it depends on
 // changed.
 func (s *scope) current(p placement) bool {
 	c := s.vcdCluster
-	return ptr.Deref(c.Status.Initialization.Provisioned, false) && c.Status.OVDC != nil &&
-		c.Status.OVDCNetwork != nil &&
+	return c.Annotations[infrav1.OVDCIDAnnotation] == p.vdc.ID && c.Status.OVDC != nil &&
+		c.Annotations[infrav1.OVDCNetworkIDAnnotation] == p.network.ID && c.Status.OVDCNetwork != nil &&
 		p.generation == c.Generation && p.by == s.session.Machines && s.now().Before(p.until)
 }
 

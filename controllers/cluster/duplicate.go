@@ -34,21 +34,32 @@ func (s *scope) duplicate(ctx context.Context) (*infrav1.VCDCluster, error) {
 	return nil, nil
 }
 
-// sharesID reports whether what carries the id of c in VCD may be the other's.
+// sharesID reports whether what carries the id of c in VCD may be the other's: the id was made for that, or it was
+// complete once. What a copied manifest says of the latter proves nothing against the cluster that the id was made for.
 func sharesID(c, other *infrav1.VCDCluster) bool {
 	return other.Spec.InfraID == c.Spec.InfraID && other.Spec.Org == c.Spec.Org &&
 		session.NormalSite(other.Spec.Site) == session.NormalSite(c.Spec.Site) &&
-		(string(other.UID) == c.Spec.InfraID || ptr.Deref(other.Status.Initialization.Provisioned, false))
+		(isOriginal(other) || ranHere(other) || established(other) && !isOriginal(c))
 }
 
-// duplicateProblem keeps a cluster that was never ready from working under the id of another.
+// isOriginal reports whether the id of c was made for it, in this management cluster.
+func isOriginal(c *infrav1.VCDCluster) bool { return c.Spec.InfraID == string(c.UID) }
+
+// ranHere reports whether c was complete in this management cluster, and its status not lost since.
+func ranHere(c *infrav1.VCDCluster) bool {
+	return ptr.Deref(c.Status.Initialization.Provisioned, false)
+}
+
+// duplicateProblem keeps a cluster that was never ready from working under the id of another. Of two that both may have
+// been ready, and have lost their status, the older one works.
 func (s *scope) duplicateProblem(ctx context.Context) (phases.Outcome, error) {
 	c := s.vcdCluster
-	if c.Spec.InfraID == string(c.UID) || ptr.Deref(c.Status.Initialization.Provisioned, false) {
+	if isOriginal(c) || ranHere(c) {
 		return phases.Done, nil
 	}
 	other, err := s.duplicate(ctx)
-	if err != nil || other == nil {
+	if err != nil || other == nil || established(c) && !isOriginal(other) && !ranHere(other) &&
+		c.CreationTimestamp.Before(&other.CreationTimestamp) {
 		return phases.Done, err
 	}
 	name := "another VCDCluster"
@@ -84,8 +95,8 @@ func unlessDuplicated(
 // nothingOwn means that everything may be the other cluster's.
 func nothingOwn(_, _ *infrav1.VCDCluster) bool { return false }
 
-// ownVApp reports whether the vApp of c is not that of its duplicate: it has another name, and c was ready once.
+// ownVApp reports whether the vApp of c is not that of its duplicate: it has another name, and c was ready here.
 func ownVApp(c, other *infrav1.VCDCluster) bool {
-	return ptr.Deref(c.Status.Initialization.Provisioned, false) &&
+	return ranHere(c) &&
 		vapp.Name(c, session.ClusterName(c, nil)) != vapp.Name(other, session.ClusterName(other, nil))
 }

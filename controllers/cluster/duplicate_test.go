@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,6 +78,37 @@ func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
 	w.DeleteMachine("a")
 	w.DeleteCluster()
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
+}
+
+// TestCopyTakesNothingFromAnOriginalThatLostItsStatus deletes the copy of a cluster that was moved here a moment ago.
+func TestCopyTakesNothingFromAnOriginalThatLostItsStatus(t *testing.T) {
+	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
+	loseStatus(t, w)
+	twin := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
+	copied(w, w.VCDCluster(), twin, "copy")
+	before := w.Writes()
+
+	w.Expect(w.Client.Delete(w.Ctx, twin)).To(Succeed())
+	eventuallyGone(w, twin)
+
+	w.Expect(w.Writes()).To(Equal(before))
+	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("LeftToNamesake"))
+}
+
+// TestOfTwoThatLostTheirStatusTheOlderWorks restores a cluster with its copy.
+func TestOfTwoThatLostTheirStatusTheOlderWorks(t *testing.T) {
+	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
+	loseStatus(t, w)
+	twin := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
+	twin.OwnerReferences = w.VCDCluster().OwnerReferences
+	twin.CreationTimestamp = metav1.NewTime(w.VCDCluster().CreationTimestamp.Add(time.Hour))
+	copied(w, w.VCDCluster(), twin, "copy")
+
+	w.Eventually(func(g Gomega) {
+		w.ReconcileNamed(g, twin)
+		g.Expect(conditions.GetReason(twin, infrav1.IdentityReadyCondition)).To(Equal(infrav1.InfraIDInUseReason))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
 func TestMachineThatOnlyNamesAVMDoesNotKeepIt(t *testing.T) {

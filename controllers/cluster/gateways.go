@@ -39,13 +39,9 @@ func gatewaysOf(refs []vcd.Ref) gateways {
 func (s *scope) recordGateway(gateway vcd.Ref) {
 	c := s.vcdCluster
 	known := knownGateways(c)
-	if gateway.ID == "" || slices.Contains(known, gateway.ID) {
-		return
-	}
-	if len(known) > 0 {
+	if gateway.ID != "" && notes.AddURN(c, infrav1.EdgeGatewaysAnnotation, gateway.ID) && len(known) > 0 {
 		gatewayChanged(s.Recorder, c, gateway)
 	}
-	notes.Set(c, infrav1.EdgeGatewaysAnnotation, strings.Join(append(known, gateway.ID), ","))
 }
 
 // knownGateways are the URNs of the edge gateways that the network of a cluster was on.
@@ -86,8 +82,8 @@ func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) gateways {
 		refs[i] = gateway
 	case gateway.ID != "":
 		refs = append(refs, gateway)
-	case len(knownGateways(c)) == 0 && network.ID == "" && c.Status.OVDCNetwork != nil:
-		return lostGateway(c.Status.OVDCNetwork.Name, refs)
+	case len(knownGateways(c)) == 0 && network.ID == "" && (established(c) || c.Status.OVDCNetwork != nil):
+		return lostGateway(c.Spec.OVDCNetwork, refs)
 	case len(refs) == 0:
 		return gateways{} // A network that is not routed, or was never found, has nothing on it.
 	}
@@ -106,17 +102,13 @@ func lostGateway(network string, others []vcd.Ref) gateways {
 	return on
 }
 
-// findNetwork returns the cluster's network, a zero one if it is not found, and the VDC of the cluster, if that is
-// known. A cluster that was moved here and is deleted at once has no status.
+// findNetwork returns the cluster's network, a zero one if it is not found, and the VDC of the cluster, if that was ever
+// found.
 func (s *scope) findNetwork(ctx context.Context) (network vcd.Network, vdc vcd.VDC, out phases.Outcome, err error) {
-	c, name := s.vcdCluster, s.vcdCluster.Spec.OVDCNetwork
-	known := c.Status.OVDC != nil && c.Status.OVDCNetwork != nil
-	if known {
-		name = c.Status.OVDCNetwork.ID
-	}
-	vdc, out, err = session.VDCOf(ctx, s.session, c)
+	name := session.NetworkName(s.vcdCluster)
+	vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)
 	if err != nil || out != phases.Done {
-		if !known && out.Reason == infrav1.VDCNotFoundReason {
+		if out.Reason == infrav1.VDCNotFoundReason { // of one that was found before, the URN is recorded
 			out = phases.Done
 		}
 		return vcd.Network{}, vcd.VDC{}, out, err

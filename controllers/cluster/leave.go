@@ -18,11 +18,15 @@ func (s *scope) leaveBalancers(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	on, out, err := s.reachGateways(ctx)
+	unasked := "on " + gatewaysOf(recordedGateways(s.vcdCluster)).name + ", which cannot be asked: "
 	switch {
-	case err != nil:
+	case ctx.Err() != nil:
 		return out, err
+	case err != nil:
+		p.leave(s, unasked+err.Error())
+		return phases.Done, nil
 	case out != phases.Done:
-		p.leave(s, "on "+gatewaysOf(recordedGateways(s.vcdCluster)).name+", which cannot be asked: "+out.Message)
+		p.leave(s, unasked+out.Message)
 		return phases.Done, nil
 	case on.name == "":
 		return phases.Done, nil

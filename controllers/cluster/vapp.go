@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -17,7 +18,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// deleteVApp makes sure that the vApp of the cluster is gone, if it is the cluster's.
+// deleteVApp makes sure that the vApps of the cluster are gone, as far as they are the cluster's and no person keeps
+// them.
 func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || vapp.PerMachine(c) {
@@ -25,27 +27,38 @@ func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	d := &vAppDeletion{scope: s, name: vapp.Name(c, session.ClusterName(c, s.cluster))}
-	out, err := s.open(ctx)
+	out, err := d.run(ctx)
+	return vapp.OrKeep(ctx, s.Recorder, c, "VCDCluster", d.name, out, err)
+}
+
+// A vAppDeletion deletes the vApps of a cluster.
+type vAppDeletion struct {
+	*scope
+
+	name    string // of the first
+	vdc     vcd.VDC
+	foreign []string       // names of vApps that are another owner's
+	left    []string       // URNs of vApps that stay
+	running phases.Outcome // a deletion that has not ended
+}
+
+func (d *vAppDeletion) run(ctx context.Context) (phases.Outcome, error) {
+	out, err := d.open(ctx)
 	if err == nil && out == phases.Done {
-		d.vdc, out, err = session.VDCOf(ctx, s.session, c)
+		d.vdc, out, err = session.VDCOf(ctx, d.session, d.vcdCluster)
 	}
 	if err != nil || out != phases.Done {
 		return d.unlessNeverAsked(ctx, out, err)
 	}
-	if out := d.settle(); out != phases.Done {
-		return out, nil
+	for _, step := range []func(context.Context) (phases.Outcome, error){d.settle, d.removeNamed, d.removeRecorded} {
+		if out, err := step(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
 	}
-	return d.step(ctx)
-}
-
-// A vAppDeletion deletes the vApp of a cluster.
-type vAppDeletion struct {
-	*scope
-
-	name  string
-	vdc   vcd.VDC
-	ended bool   // a task of ours deleted a vApp since the last pass
-	owner string // its URN, if ended
+	for _, name := range d.foreign {
+		vapp.Left(d.Recorder, d.vcdCluster, name)
+	}
+	return phases.Done, nil
 }
 
 // unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster
@@ -73,126 +86,151 @@ func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
 	return now.Annotations[infrav1.VAppCreatedAnnotation] != "", nil
 }
 
-// settle waits for the task that was started last.
-func (d *vAppDeletion) settle() phases.Outcome {
-	key := string(d.vcdCluster.UID)
-	t, ok := d.session.Task(key)
-	switch {
-	case !ok:
-		return phases.Done
-	case t.State == vcd.TaskRunning:
-		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete the vApp")
+// settle waits for the tasks that delete vApps, unless a person leaves these, and stores which were deleted.
+func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
+	for _, id := range notes.VApps(d.vcdCluster) {
+		t, ok := d.session.Task(d.key(id))
+		switch {
+		case !ok:
+			continue
+		case t.State == vcd.TaskRunning:
+			d.running = phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", id)
+			continue
+		case t.State == vcd.TaskSucceeded && !t.Undeploys():
+			if err := d.noteGone(ctx, id); err != nil {
+				return phases.Done, err
+			}
+		}
+		d.session.Forget(d.key(id))
+		if t.State == vcd.TaskFailed {
+			return session.TaskFailure(t, "Deleting vApp "+id), nil
+		}
 	}
-	d.session.Forget(key)
-	if t.State == vcd.TaskFailed {
-		return session.TaskFailure(t, "Deleting the vApp")
+	if vapp.IsKept(d.vcdCluster) {
+		return phases.Done, nil
 	}
-	d.ended, d.owner = !t.Undeploys(), t.Owner
-	return phases.Done
+	return d.running, nil
 }
 
-// step takes the next step of deleting the vApp, if it is ours and so is all in it.
-func (d *vAppDeletion) step(ctx context.Context) (phases.Outcome, error) {
-	vApp, err := d.session.FindVApp(ctx, d.vdc, d.name)
-	switch {
-	case errors.Is(err, vcd.ErrNotFound):
-		if out, err := d.deleteNumbered(ctx); err != nil || out != phases.Done {
-			return out, err
-		}
-		hidden, out, err := d.deleteRenamed(ctx)
-		if err != nil || out != phases.Done {
-			return out, err
-		}
-		return d.proveGone(ctx, absence.VApp{Name: d.name, VDC: d.vdc, IDs: hidden, Kind: "VCDCluster"})
-	case err != nil:
-		out, err := session.Unread(err, "Reading vApp "+d.name)
-		return d.unlessNeverAsked(ctx, out, err)
+// key names the task that deletes a vApp in the session.
+func (d *vAppDeletion) key(id string) string { return string(d.vcdCluster.UID) + "/" + id }
+
+// noteGone stores that our task deleted a vApp: VCD shows that once.
+func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
+	c := d.vcdCluster
+	notes.AddURN(c, infrav1.VAppGoneAnnotation, id)
+	if err := d.save(ctx); err != nil {
+		return err
 	}
-	absence.Forget(d.vcdCluster)
-	if d.owns(vApp) {
-		return d.removeVApp(ctx, vApp)
+	if len(notes.VApps(c)) == 1 {
+		id = d.name
 	}
-	if _, out, err := d.deleteRenamed(ctx); err != nil || out != phases.Done {
-		return out, err
-	}
-	vapp.Left(d.Recorder, d.vcdCluster, d.name)
-	return phases.Done, nil
+	vAppDeleted(d.Recorder, c, id)
+	return nil
 }
 
-// owns reports whether a vApp is the cluster'd.
+// owns reports whether a vApp is the cluster's.
 func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
 	marker, ok := vcd.ParseMarker(vApp.Description)
 	return ok && marker.Cluster == d.vcdCluster.Spec.InfraID
 }
 
-// deleteNumbered takes the next step of deleting the vApps that the cluster went on in when the first was full.
-func (d *vAppDeletion) deleteNumbered(ctx context.Context) (phases.Outcome, error) {
-	for n := vapp.Number(d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation]); n > 1; n-- {
-		name := vapp.Numbered(d.name, n)
+// removeNamed takes the next step of deleting the vApps that have the names by which they were created: the cluster
+// goes on in another one when one is full.
+func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) {
+	for i := range vapp.Number(d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation]) {
+		name := vapp.Numbered(d.name, i+1)
 		vApp, err := d.session.FindVApp(ctx, d.vdc, name)
 		switch {
 		case errors.Is(err, vcd.ErrNotFound):
 			continue
 		case err != nil:
-			return session.Unread(err, "Reading vApp "+name)
+			out, err := session.Unread(err, "Reading vApp "+name)
+			return d.unlessNeverAsked(ctx, out, err)
 		case !d.owns(vApp):
+			d.foreign = append(d.foreign, name)
 			continue
 		}
-		if out, err := d.removeVApp(ctx, vApp); err != nil || out != phases.Done {
+		absence.Forget(d.vcdCluster)
+		if out, err := d.removeOrKeep(ctx, vApp); err != nil || out != phases.Done {
 			return out, err
 		}
 	}
 	return phases.Done, nil
 }
 
-// deleteRenamed takes the next step of deleting vApps of the cluster that have another name now: machines recorded
-// their URNs. It returns those that VCD does not show.
-func (d *vAppDeletion) deleteRenamed(ctx context.Context) (hidden []string, _ phases.Outcome, _ error) {
+// removeRecorded takes the next step of deleting vApps that have another name now: machines recorded their URNs. Of
+// those that VCD does not show it decides whether they are gone.
+func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Outcome, error) {
+	lost := absence.VApp{Name: d.name, VDC: d.vdc}
 	for _, id := range notes.VApps(d.vcdCluster) {
+		if slices.Contains(d.left, id) || slices.Contains(d.proved(), id) {
+			continue
+		}
 		vApp, err := d.session.VApp(ctx, id)
 		switch {
 		case absence.Invisible(err):
-			hidden = append(hidden, id)
+			lost.IDs = append(lost.IDs, id)
 			continue
 		case err != nil:
-			out, err := session.Unread(err, "Reading vApp "+id)
-			return nil, out, err
+			return session.Unread(err, "Reading vApp "+id)
 		case !d.owns(vApp):
+			d.left = append(d.left, id)
 			continue
 		}
-		if out, err := d.removeVApp(ctx, vApp); err != nil || out != phases.Done {
-			return nil, out, err
+		if out, err := d.removeOrKeep(ctx, vApp); err != nil || out != phases.Done {
+			return out, err
 		}
 	}
-	return hidden, phases.Done, nil
+	return d.proveGone(ctx, lost)
 }
 
-// proveGone decides whether a vApp that is not found is gone, if there ever was one. The task that deleted it proves
-// that of one. Disks are deleted only after proof: that no vApp is recorded is none.
+// proved are the vApps that our own tasks deleted.
+func (d *vAppDeletion) proved() []string {
+	known := notes.VApps(d.vcdCluster)
+	return slices.DeleteFunc(notes.URNs(d.vcdCluster.Annotations[infrav1.VAppGoneAnnotation]),
+		func(id string) bool { return !slices.Contains(known, id) })
+}
+
+// proveGone decides whether vApps that are not found are gone, if there ever were any. Disks are deleted only if all
+// are proved gone: that no vApp is recorded is no proof.
 func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Outcome, error) {
 	c := d.vcdCluster
-	other := func(id string) bool { return id != d.owner }
-	if d.ended && !slices.ContainsFunc(lost.IDs, other) {
-		d.gone = true
-		notes.Set(c, infrav1.VAppGoneAnnotation, "true")
-		vAppDeleted(d.Recorder, c, lost.Name)
-		delete(c.Annotations, infrav1.VAppCreatedAnnotation) // the task is read only once
-		delete(c.Annotations, infrav1.VAppsAnnotation)
-		return phases.Done, d.save(ctx)
+	if d.running != phases.Done {
+		return d.running, nil
 	}
-	asked, err := d.wasAsked(ctx)
-	switch {
-	case err != nil:
-		return phases.Done, err
-	case !asked && len(lost.IDs) == 0:
-		d.gone = c.Annotations[infrav1.VAppGoneAnnotation] == "true"
-		return phases.Done, nil
-	case vapp.IsKept(c):
-		vapp.Kept(d.Recorder, c, lost.Name, nil)
-		return phases.Done, nil
+	settled := len(lost.IDs) == 0
+	if settled && len(d.proved()) == 0 && len(d.left) == 0 {
+		asked, err := d.wasAsked(ctx)
+		if err != nil || !asked {
+			return phases.Done, err
+		}
+		settled = false
 	}
-	out, err := lost.Gone(ctx, d.session, c, d.now())
-	d.gone = err == nil && out == phases.Done && len(lost.IDs) > 0
+	if !settled {
+		if out, err := lost.Gone(ctx, d.session, c, d.now()); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	known := notes.VApps(c)
+	d.gone = len(d.left) == 0 && len(known) > 0 && len(known) >= vapp.Number(c.Annotations[infrav1.VAppCreatedAnnotation])
+	return phases.Done, nil
+}
+
+// removeOrKeep takes the next step of deleting a vApp of ours. One that is kept goes only if it is empty.
+func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+	c := d.vcdCluster
+	if !vapp.IsKept(c) {
+		return d.removeVApp(ctx, vApp)
+	}
+	out, err := phases.Stop(infrav1.VAppNotEmptyReason, "it holds %s", phases.Few(vapp.Names(vApp.VMs))), error(nil)
+	if len(vApp.VMs) == 0 {
+		out, err = d.removeVApp(ctx, vApp)
+	}
+	out, err = vapp.OrKeep(ctx, d.Recorder, c, "VCDCluster", vApp.Name, out, err)
+	if out == phases.Done && err == nil {
+		d.left = append(d.left, vApp.ID)
+	}
 	return out, err
 }
 
@@ -206,15 +244,13 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	switch {
 	case err != nil || out != phases.Done:
 		return out, err
-	case len(foreign) > 0 && vapp.IsKept(d.vcdCluster):
-		vapp.Kept(d.Recorder, d.vcdCluster, vApp.Name, foreign)
-		return phases.Done, nil
 	case len(foreign) > 0:
 		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
 			"vApp %s holds VMs that run, or are suspended, without a VCDMachine, are not this cluster's or have "+
-				"independent disks attached: move or delete %s, or annotate the VCDCluster with %s=true to leave the "+
-				"vApp as it is",
-			vApp.Name, phases.Few(foreign), infrav1.KeepVAppAnnotation), nil
+				"independent disks attached: move or delete %s", vApp.Name, phases.Few(foreign)), nil
+	}
+	if out, err := d.record(ctx, vApp.ID); err != nil || out != phases.Done {
+		return out, err
 	}
 	task, err := d.session.DeleteVApp(ctx, vApp.ID)
 	switch {
@@ -224,8 +260,27 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	case err != nil:
 		return session.Refusal(err, "Deleting vApp "+vApp.Name)
 	}
-	d.session.Follow(string(d.vcdCluster.UID), task, d.wakeUps.ForObject(d.vcdCluster))
+	d.session.Follow(d.key(vApp.ID), task, d.wakeUps.ForObject(d.vcdCluster))
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
+}
+
+// record records the URN of a vApp, which proves later that it is the one that was deleted. Machines that were released
+// a moment ago may have recorded others.
+func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, error) {
+	c, before := d.vcdCluster, d.vcdCluster.DeepCopy()
+	if !notes.AddURN(c, infrav1.VAppsAnnotation, id) {
+		return phases.Done, nil
+	}
+	err := d.Client.Patch(ctx, c.DeepCopy(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err == nil {
+		return phases.Done, nil
+	}
+	c.Annotations = before.Annotations
+	if apierrors.IsConflict(err) {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+			"Waiting to record which vApp is deleted, while others write to the VCDCluster"), nil
+	}
+	return phases.Done, fmt.Errorf("recording vApp %s on VCDCluster %s: %w", id, c.Name, err)
 }
 
 // foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without this cluster's marker,

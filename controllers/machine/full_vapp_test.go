@@ -78,8 +78,6 @@ func TestFurtherVAppsGoWithTheirCluster(t *testing.T) {
 	w.DeleteMachine("a")
 	w.DeleteMachine("first")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-	w.EventuallyCluster(infrav1.VAppDeletedCondition, infrav1.VAppUnverifiedReason)
-	w.Later(2 * time.Minute)
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 
 	w.Expect(w.Sim.State().VApps).To(ConsistOf(HaveField("Name", controllertest.ClusterName+"-2")))

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -202,4 +203,25 @@ func TestVAppOfAMachineWithForeignVMsIsKept(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Expect(isGone(w, "md-0")).To(BeTrue())
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "theirs")))
+}
+
+func TestAPersonLeavesTheVAppOfAMachineWhileVCDIsGoneForGood(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("md-0")...)
+	w.SetLayout(infrav1.VAppPerMachine)
+	w.Ready("md-0")
+	m := w.VCDMachine("md-0")
+	notes.Set(m, infrav1.VMGoneAnnotation, "true")
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
+	w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
+	w.EventuallyMachine("md-0", infrav1.VAppDeletedCondition, infrav1.SiteUnreachableReason)
+	w.Expect(conditions.GetMessage(w.VCDMachine("md-0"),
+		infrav1.VAppDeletedCondition)).To(ContainSubstring(infrav1.KeepVAppAnnotation + "=true"))
+
+	m = w.VCDMachine("md-0")
+	notes.Set(m, infrav1.KeepVAppAnnotation, "true")
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+
+	w.Expect(isGone(w, "md-0")).To(BeTrue())
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"), ContainSubstring("md-0"))))
 }

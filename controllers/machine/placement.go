@@ -62,7 +62,7 @@ type placer struct{ *scope }
 
 // find finds what the machine still needs to come to life.
 func (s placer) find(ctx context.Context) (phases.Outcome, error) {
-	vdc, err := s.session.FindVDC(ctx, session.Recorded(s.vcdCluster, s.vcdCluster.Status.OVDC, s.vcdCluster.Spec.OVDC))
+	vdc, err := s.session.FindVDC(ctx, session.VDCName(s.vcdCluster))
 	if err != nil {
 		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
 			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
@@ -145,7 +145,7 @@ func (s placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
 		field, name := fmt.Sprintf("spec.networks[%d].name", i), nic.Name
 		if name == "" {
 			field, name = "spec.ovdcNetwork of the VCDCluster",
-				session.Recorded(s.vcdCluster, s.vcdCluster.Status.OVDCNetwork, s.vcdCluster.Spec.OVDCNetwork)
+				session.NetworkName(s.vcdCluster)
 		}
 		if nic.AddressSource == infrav1.AddressIPAM {
 			return phases.Stop(infrav1.NotSupportedReason, "Addresses from IPAM pools are not supported yet: set "+

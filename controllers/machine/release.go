@@ -33,16 +33,23 @@ func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if shared, err := s.deletion.hasDuplicate(ctx); err != nil || shared {
 		return phases.Done, err
 	}
+	out, err := s.release.deleteVApp(ctx)
+	return vapp.OrKeep(ctx, s.Recorder, s.vcdMachine, "VCDMachine", s.vAppName(), out, err)
+}
+
+// deleteVApp takes the next step of deleting the vApp that is the machine's alone. It does not wait for a task of ours
+// if a person leaves the vApp: VCD may never answer for it.
+func (s release) deleteVApp(ctx context.Context) (phases.Outcome, error) {
 	if s.session == nil {
 		if out, err := s.deletion.open(ctx); err != nil || out != phases.Done {
 			return out, err
 		}
 	}
 	out, ended := s.settle(stepDeleteVApp)
-	if out != phases.Done {
+	if out != phases.Done && !vapp.IsKept(s.vcdMachine) {
 		return out, nil
 	}
-	return s.release.findVApp(ctx, ended)
+	return s.findVApp(ctx, ended)
 }
 
 // findVApp deletes the vApp that is the machine's alone if it is there; ended says that our own task deleted it.
@@ -70,13 +77,9 @@ func (s release) findVApp(ctx context.Context, ended bool) (phases.Outcome, erro
 	return s.missingVApp(ctx, name)
 }
 
-// missingVApp decides whether a vApp that VCD does not show is gone, unless an annotation keeps it.
+// missingVApp decides whether a vApp that VCD does not show is gone.
 func (s release) missingVApp(ctx context.Context, name string) (phases.Outcome, error) {
-	if vapp.IsKept(s.vcdMachine) {
-		vapp.Kept(s.Recorder, s.vcdMachine, name, nil)
-		return phases.Done, nil
-	}
-	lost := absence.VApp{Name: name, VDC: s.placement.vdc, Kind: "VCDMachine"}
+	lost := absence.VApp{Name: name, VDC: s.placement.vdc}
 	if id := s.madeIn(); id != "" {
 		lost.IDs = []string{id}
 	}
@@ -101,32 +104,17 @@ func (s release) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, er
 	return vApp, err == nil && s.ownsVApp(vApp), err
 }
 
-// names returns the sorted names of refs.
-func names(refs []vcd.Ref) []string {
-	result := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		result = append(result, ref.Name)
-	}
-	slices.Sort(result)
-	return result
-}
-
 // removeVApp takes the next step of deleting a vApp that is the machine's alone. It took the proof that the VM is gone
 // with it, which is stored first.
 func (s release) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
-	if len(vApp.Tasks) > 0 {
+	others := vapp.Names(vApp.VMs)
+	switch {
+	case len(vApp.Tasks) > 0 && (len(others) == 0 || !vapp.IsKept(s.vcdMachine)):
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s",
 			vApp.Name), nil
-	}
-	if others := names(vApp.VMs); len(others) > 0 {
-		if vapp.IsKept(s.vcdMachine) {
-			vapp.Kept(s.Recorder, s.vcdMachine, vApp.Name, others)
-			return phases.Done, nil
-		}
+	case len(others) > 0:
 		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
-			"vApp %s holds VMs that are not this machine's: move or delete %s, or annotate the VCDMachine with "+
-				"%s=true to leave the vApp as it is",
-			vApp.Name, phases.Few(others), infrav1.KeepVAppAnnotation), nil
+			"vApp %s holds VMs that are not this machine's: move or delete %s", vApp.Name, phases.Few(others)), nil
 	}
 	if err := s.noteOnce(ctx, infrav1.VMGoneAnnotation, "true"); err != nil {
 		return phases.Done, err

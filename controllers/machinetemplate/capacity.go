@@ -43,7 +43,7 @@ func reconcileCapacity(ctx context.Context, s *scope) (phases.Outcome, error) {
 // readCapacity asks VCD for what makes up the capacity. All of it is remembered by the session, as for machines.
 func (s *scope) readCapacity(ctx context.Context, opened *session.Session) (phases.Outcome, error) {
 	c, spec := s.vcdCluster, s.template.Spec.Template.Spec
-	vdc, err := opened.FindVDC(ctx, session.Recorded(c, c.Status.OVDC, c.Spec.OVDC))
+	vdc, err := opened.FindVDC(ctx, session.VDCName(c))
 	if err != nil {
 		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
 			"correct spec.ovdc of VCDCluster "+c.Name+", or give its user access to the VDC")

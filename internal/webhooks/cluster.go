@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -20,8 +21,9 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 		spec: func(c *infrav1.VCDCluster) any { return c.Spec },
 		rules: func(c *infrav1.VCDCluster) field.ErrorList {
 			errs := clusterSpecErrors(&c.Spec, field.NewPath("spec"))
-			return append(errs, vAppNameErrors(c)...)
+			return slices.Concat(errs, vAppNameErrors(c), clusterRecordErrors(c))
 		},
+		recorded: clusterRecordChangeErrors,
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
 			if c.Spec.Endpoint.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {
 				return admission.Warnings{"spec.controlPlaneEndpoint: an endpoint of type External is waited for " +
@@ -38,7 +40,8 @@ func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
 		spec: func(t *infrav1.VCDClusterTemplate) any { return t.Spec },
 		rules: func(t *infrav1.VCDClusterTemplate) field.ErrorList {
 			errs := clusterSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
-			return append(errs, switchesInTemplate(t, t.Spec.Template.ObjectMeta.Annotations)...)
+			return slices.Concat(errs, switchesInTemplate(t, t.Spec.Template.ObjectMeta.Annotations),
+				clusterRecordsInTemplateErrors(t))
 		},
 		changes: func(ctx context.Context, _, t *infrav1.VCDClusterTemplate) (field.ErrorList, error) {
 			return templateUnchanged(ctx, t, "make a new VCDClusterTemplate and name it in the ClusterClass")

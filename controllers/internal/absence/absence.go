@@ -55,7 +55,6 @@ type VApp struct {
 	Name string
 	VDC  vcd.VDC
 	IDs  []string // URNs that were recorded and are not shown; none: there may never have been one
-	Kind string   // of the object that it belongs to
 }
 
 // Gone decides whether the vApp of obj is gone.
@@ -90,9 +89,7 @@ func (v VApp) unproved(reason gone.Reason) phases.Outcome {
 		why = "VCD does not show that it was deleted, either"
 	}
 	return phases.Unsure(session.RemedyPoll, infrav1.VAppUnverifiedReason,
-		"vApp %s is not shown, %s: give the user of the identity access to it, or if it is gone or may stay, "+
-			"annotate the %s with %s=true",
-		v.Name, why, v.Kind, infrav1.KeepVAppAnnotation)
+		"vApp %s is not shown, %s: give the user of the identity access to it", v.Name, why)
 }
 
 // Once is the outcome of the first observation that something is missing.

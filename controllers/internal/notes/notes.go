@@ -2,6 +2,7 @@
 package notes
 
 import (
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,4 +43,14 @@ func DiskText(disk vcd.Ref) string { return disk.Name + " (" + disk.ID + ")" }
 // URNs reads a list.
 func URNs(annotation string) []string {
 	return strings.FieldsFunc(annotation, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// AddURN adds a URN to the list in an annotation of obj, which is not saved, and reports whether it was missing.
+func AddURN(obj client.Object, key, urn string) bool {
+	known := URNs(obj.GetAnnotations()[key])
+	if slices.Contains(known, urn) {
+		return false
+	}
+	Set(obj, key, strings.Join(append(known, urn), ","))
+	return true
 }

@@ -1,9 +1,9 @@
 package session
 
 import (
+	"cmp"
 	"context"
 
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,17 +17,22 @@ func OfCluster(name string) client.MatchingLabels {
 	return client.MatchingLabels{clusterv1.ClusterNameLabel: name}
 }
 
-// Recorded returns the id found for name, so that a rename in VCD does no harm. Before the cluster was complete once
-// nothing depends on what was found, and the name is looked up afresh.
-func Recorded(c *infrav1.VCDCluster, found *infrav1.ResourceReference, name string) string {
-	if found != nil && ptr.Deref(c.Status.Initialization.Provisioned, false) {
-		return found.ID
-	}
-	return name
+// VDCName returns the URN of the VDC that was recorded for a cluster, else the name or URN in its spec, which is looked
+// up afresh until something depends on what was found. A rename in VCD does no harm then.
+func VDCName(c *infrav1.VCDCluster) string {
+	return cmp.Or(c.Annotations[infrav1.OVDCIDAnnotation], c.Spec.OVDC)
+}
+
+// NetworkName is [VDCName] for the network of a cluster.
+func NetworkName(c *infrav1.VCDCluster) string {
+	return cmp.Or(c.Annotations[infrav1.OVDCNetworkIDAnnotation], c.Spec.OVDCNetwork)
 }
 
 // VDCOf returns the VDC of a cluster, by the id found earlier if there is one.
 func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, phases.Outcome, error) {
+	if id := c.Annotations[infrav1.OVDCIDAnnotation]; id != "" {
+		return vcd.VDC{Ref: vcd.Ref{ID: id, Name: c.Spec.OVDC}}, phases.Done, nil
+	}
 	if found := c.Status.OVDC; found != nil {
 		return vcd.VDC{Ref: vcd.Ref{ID: found.ID, Name: found.Name}}, phases.Done, nil
 	}

@@ -12,10 +12,7 @@ func Left(r events.EventRecorder, obj runtime.Object, name string) {
 	phases.Happened(r, obj, "VAppLeft", "vApp "+name+" is not this cluster's and is left alone")
 }
 
-// Kept records that a vApp of ours stays, with VMs that are not ours if there are any, because an annotation says so.
-func Kept(r events.EventRecorder, obj runtime.Object, name string, foreign []string) {
-	if len(foreign) > 0 {
-		name += " with " + phases.Few(foreign)
-	}
-	phases.Happened(r, obj, "VAppKept", "vApp "+name+" is left in VCD")
+// kept records that a vApp of ours stays because an annotation says so; why is what keeps it from being deleted.
+func kept(r events.EventRecorder, obj runtime.Object, name, why string) {
+	phases.Happened(r, obj, "VAppKept", "vApp "+name+" is left in VCD: "+why)
 }

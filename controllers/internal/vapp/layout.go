@@ -4,8 +4,6 @@ package vapp
 import (
 	"strconv"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
@@ -55,8 +53,3 @@ const LegacyDrivers = "Layout PerMachine does not work with what runs in the wor
 // LegacyDriversFull is the message of a problem; its argument lists what runs in the workload cluster.
 const LegacyDriversFull = "The vApp is full, and what runs in the workload cluster looks for nodes in one vApp: %s. " +
 	"Replace or remove it, or delete machines"
-
-// IsKept reports whether an annotation keeps a vApp that holds what is not ours.
-func IsKept(obj client.Object) bool {
-	return obj.GetAnnotations()[infrav1.KeepVAppAnnotation] == "true"
-}

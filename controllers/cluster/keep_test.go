@@ -1,0 +1,176 @@
+package cluster_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// annotate sets annotations of the VCDCluster.
+func annotate(w *controllertest.Env, annotations map[string]string) {
+	c := w.VCDCluster()
+	for key, value := range annotations {
+		notes.Set(c, key, value)
+	}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+}
+
+func keepVApp(w *controllertest.Env) {
+	annotate(w, map[string]string{infrav1.KeepVAppAnnotation: "true"})
+}
+
+// addSecondVApp lets the cluster have gone on in a second vApp, which is empty.
+func addSecondVApp(w *controllertest.Env) {
+	name := controllertest.ClusterName + "-2"
+	vms := w.Sim.State().VMs
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		first := e.VApp(controllertest.ClusterName)
+		second := e.CopyVApp(first, name)
+		second.Description, second.Status = first.Description, vcdsim.Resolved
+		for _, vm := range vms {
+			if vm.VAppName == controllertest.ClusterName {
+				e.DeleteVM(e.VM(name + "-" + vm.Name))
+			}
+		}
+		e.SetOwner(second, "capvcd")
+	})
+	annotate(w, map[string]string{infrav1.VAppCreatedAnnotation: "2"})
+}
+
+// TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor lets the deletion of a vApp wait for good.
+func TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		spoil  func(*controllertest.Env)
+		reason string
+	}{
+		{"while VCD is gone for good", func(w *controllertest.Env) {
+			w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
+		}, infrav1.SiteUnreachableReason},
+		{"without an identity", func(w *controllertest.Env) {
+			w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
+		}, infrav1.IdentityNotFoundReason},
+		{"while the vApp may not be read", func(w *controllertest.Env) {
+			w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vApp", Status: http.StatusForbidden})
+		}, infrav1.ForbiddenReason},
+		{"while the vApp may not be deleted", func(w *controllertest.Env) {
+			w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vApp*", Status: http.StatusForbidden})
+			w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /api/vApp*", Status: http.StatusForbidden})
+		}, infrav1.ForbiddenReason},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+			w.Ready("cp-0")
+			w.DeleteMachine("cp-0")
+			annotate(w, map[string]string{infrav1.KeepLoadBalancersAnnotation: "true"})
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+			tt.spoil(w)
+			w.EventuallyCluster(infrav1.VAppDeletedCondition, tt.reason)
+			w.Expect(conditions.GetMessage(w.VCDCluster(),
+				infrav1.VAppDeletedCondition)).To(ContainSubstring(infrav1.KeepVAppAnnotation + "=true"))
+
+			keepVApp(w)
+
+			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+			w.Expect(w.Sim.State().VApps).To(HaveLen(1))
+			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"),
+				ContainSubstring(controllertest.ClusterName))))
+		})
+	}
+}
+
+func TestAVAppThatIsKeptKeepsAVMThatWasDeclaredGone(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.Ready("cp-0")
+	w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
+	m := w.VCDMachine("cp-0")
+	notes.Set(m, infrav1.VMGoneAnnotation, "true")
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.DeleteMachine("cp-0")
+	keepVApp(w)
+
+	w.DeleteCluster()
+
+	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "cp-0")))
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"), ContainSubstring("cp-0"))))
+}
+
+func TestDisksStayWhileOneOfSeveralVAppsIsKept(t *testing.T) {
+	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
+	w.AddForeign(controllertest.ClusterName, "theirs")
+	addSecondVApp(w)
+	w.DeleteMachine("other")
+	keepVApp(w)
+
+	w.DeleteCluster()
+
+	w.Expect(w.Sim.State().VApps).To(ConsistOf(HaveField("Name", controllertest.ClusterName)),
+		"the second one is deleted")
+	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
+	w.Expect(w.EventTexts()).To(ContainElements(
+		And(ContainSubstring("VAppKept"), ContainSubstring("theirs")), ContainSubstring("DisksLeft")))
+}
+
+// TestTheEndOfEachVAppIsProved deletes two vApps one after the other, and restarts the manager after each task. VCD's
+// log shows nothing of it.
+func TestTheEndOfEachVAppIsProved(t *testing.T) {
+	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
+	addSecondVApp(w)
+	w.DeleteMachine("other")
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=task", Status: http.StatusForbidden})
+
+	w.DeleteCluster()
+
+	w.Expect(w.Sim.State().VApps).To(BeEmpty())
+	w.Expect(diskNames(w)).NotTo(ContainElement("marked"))
+}
+
+// TestAVAppOfAnotherOwnerHidesNoneOfOurs renames the vApp of a cluster and takes away the access to it, while another
+// owner's has its name.
+func TestAVAppOfAnotherOwnerHidesNoneOfOurs(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.Ready("cp-0")
+	w.DeleteMachine("cp-0")
+	w.Hide(controllertest.ClusterName, true)
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Name = "renamed" })
+	w.ComposeForeign(controllertest.ClusterName)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+	for _, d := range []time.Duration{0, 62 * time.Second, 48 * time.Hour} {
+		w.Later(d)
+		w.Expect(w.IsClusterGone()).To(BeFalse())
+	}
+
+	w.Expect(conditions.GetReason(w.VCDCluster(),
+		infrav1.VAppDeletedCondition)).To(Equal(infrav1.VAppUnverifiedReason))
+}
+
+// TestVAppGoneProvesNothingOfOtherVApps writes the note that a vApp is deleted by hand.
+func TestVAppGoneProvesNothingOfOtherVApps(t *testing.T) {
+	for _, value := range []string{"true", "urn:vcloud:vapp:11111111-2222-3333-4444-555555555555"} {
+		t.Run(value, func(t *testing.T) {
+			w := newWithDisks(t, infrav1.OrphanedDiskDelete)
+			w.DeleteMachine("other")
+			w.Hide(controllertest.ClusterName, true)
+			annotate(w, map[string]string{infrav1.VAppGoneAnnotation: value})
+			c := w.VCDCluster()
+			delete(c.Annotations, infrav1.VAppCreatedAnnotation)
+			delete(c.Annotations, infrav1.VAppsAnnotation)
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+			w.DeleteCluster()
+
+			w.Expect(w.Sim.State().Disks).To(HaveLen(6))
+		})
+	}
+}

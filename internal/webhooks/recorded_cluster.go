@@ -1,0 +1,87 @@
+package webhooks
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// clusterRecords are the annotations by which a cluster finds what it has in VCD, with what each lists. The controllers
+// write them. They are annotations because those survive a move to another management cluster, where the object is
+// created with them.
+var clusterRecords = []struct {
+	key   string
+	valid *regexp.Regexp
+}{
+	{infrav1.OVDCIDAnnotation, urns("vdc", "")},
+	{infrav1.OVDCNetworkIDAnnotation, urns("network", "")},
+	{infrav1.VAppsAnnotation, urns("vapp", "*")},
+	{infrav1.VAppGoneAnnotation, urns("vapp", "*")},
+}
+
+// urns matches a URN of a type, and further ones if more is "*".
+func urns(kind, more string) *regexp.Regexp {
+	one := `urn:vcloud:` + kind + `:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`
+	if more != "" {
+		more = `(, *` + one + `)` + more
+	}
+	return regexp.MustCompile(`^` + one + more + `$`)
+}
+
+// clusterRecordErrors returns what is wrong with the annotations by which a cluster finds what it has in VCD.
+func clusterRecordErrors(c *infrav1.VCDCluster) field.ErrorList {
+	var errs field.ErrorList
+	for _, record := range clusterRecords {
+		if value, ok := c.Annotations[record.key]; ok && !record.valid.MatchString(value) {
+			errs = append(errs, field.Invalid(annotation(record.key), value,
+				"must be URNs of VCD: the controller writes it, leave it out"))
+		}
+	}
+	return errs
+}
+
+// clusterRecordChangeErrors refuses to give a cluster another place, and to declare vApps deleted that may be there:
+// disks are deleted after that.
+func clusterRecordChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range []string{infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation} {
+		was, had := before.Annotations[key]
+		if is, has := c.Annotations[key]; had && has && was != is {
+			errs = append(errs, field.Forbidden(annotation(key),
+				"is immutable: remove it to have the name in the spec looked up again"))
+		}
+	}
+	was, known := listed(before, infrav1.VAppGoneAnnotation), listed(before, infrav1.VAppsAnnotation)
+	for _, id := range listed(c, infrav1.VAppGoneAnnotation) {
+		if !slices.Contains(was, id) && (c.DeletionTimestamp.IsZero() || !slices.Contains(known, id)) {
+			errs = append(errs, field.Forbidden(annotation(infrav1.VAppGoneAnnotation),
+				"lists only vApps that the controller deleted with the cluster: to leave a vApp in VCD, use "+
+					infrav1.KeepVAppAnnotation))
+			break
+		}
+	}
+	return append(errs, without(clusterRecordErrors(c), clusterRecordErrors(before))...)
+}
+
+// clusterRecordsInTemplateErrors refuses to give all clusters of a template what is one's.
+func clusterRecordsInTemplateErrors(t *infrav1.VCDClusterTemplate) field.ErrorList {
+	var errs field.ErrorList
+	at := field.NewPath("spec", "template", "metadata", "annotations")
+	for _, record := range clusterRecords {
+		if _, ok := t.Spec.Template.ObjectMeta.Annotations[record.key]; ok {
+			errs = append(errs, field.Forbidden(at.Key(record.key),
+				"is of one cluster: the controller writes it, leave it out"))
+		}
+	}
+	return errs
+}
+
+func annotation(key string) *field.Path { return field.NewPath("metadata", "annotations").Key(key) }
+
+func listed(c *infrav1.VCDCluster, key string) []string {
+	return strings.FieldsFunc(c.Annotations[key], func(r rune) bool { return r == ',' || r == ' ' })
+}

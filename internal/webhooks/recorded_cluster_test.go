@@ -1,0 +1,83 @@
+package webhooks
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func TestWhereAClusterIsAndWhatIsGoneIsWrittenByTheController(t *testing.T) {
+	const (
+		vdc, vApps, gone = infrav1.OVDCIDAnnotation, infrav1.VAppsAnnotation, infrav1.VAppGoneAnnotation
+		uuid             = "11111111-2222-3333-4444-555555555555"
+		here, there      = "urn:vcloud:vdc:" + uuid, "urn:vcloud:vdc:99999999-2222-3333-4444-555555555555"
+		first, second    = "urn:vcloud:vapp:" + uuid, "urn:vcloud:vapp:99999999-2222-3333-4444-555555555555"
+	)
+	field := func(key string) []string { return []string{"metadata.annotations[" + key + "]"} }
+	tests := []struct {
+		name          string
+		before, after map[string]string
+		deleted       bool
+		refused       []string
+	}{
+		{"the controller records the VDC", nil, map[string]string{vdc: here}, false, nil},
+		{"a person has it looked up again", map[string]string{vdc: here}, nil, false, nil},
+		{"another VDC", map[string]string{vdc: here}, map[string]string{vdc: there}, false, field(vdc)},
+		{"a VDC by name", nil, map[string]string{vdc: "acme-vdc"}, false, field(vdc)},
+		{"two VDCs", nil, map[string]string{vdc: here + "," + there}, false, field(vdc)},
+		{"what was wrong before stays", map[string]string{vdc: "x"}, map[string]string{vdc: "x"}, false, nil},
+		{"vApps", nil, map[string]string{vApps: first + "," + second}, false, nil},
+		{"no vApps", nil, map[string]string{vApps: "true"}, false, field(vApps)},
+		{
+			"our task deleted a vApp", map[string]string{vApps: first},
+			map[string]string{vApps: first, gone: first},
+			true, nil,
+		},
+		{
+			"a vApp is gone before the cluster is deleted", map[string]string{vApps: first},
+			map[string]string{vApps: first, gone: first},
+			false, field(gone),
+		},
+		{
+			"a vApp that was not recorded is gone", map[string]string{vApps: first},
+			map[string]string{vApps: first + "," + second, gone: first + "," + second},
+			true, field(gone),
+		},
+		{"all are gone, says a person", nil, map[string]string{gone: "true"}, true, append(field(gone), field(gone)...)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			before, after := cluster(), cluster()
+			before.Annotations, after.Annotations = tt.before, tt.after
+			if tt.deleted {
+				now := metav1.NewTime(time.Now())
+				before.DeletionTimestamp, after.DeletionTimestamp = &now, &now
+			}
+
+			_, err := clusterValidator().ValidateUpdate(t.Context(), before, after)
+
+			g.Expect(refusedFields(g, err)).To(Equal(tt.refused))
+		})
+	}
+}
+
+func TestARestoredClusterKeepsWhatTheControllerWrote(t *testing.T) {
+	g := NewWithT(t)
+	c := cluster()
+	c.Annotations = map[string]string{
+		infrav1.OVDCIDAnnotation:   "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555",
+		infrav1.VAppGoneAnnotation: "urn:vcloud:vapp:11111111-2222-3333-4444-555555555555",
+	}
+
+	_, err := clusterValidator().ValidateCreate(t.Context(), c)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	c.Annotations[infrav1.OVDCIDAnnotation] = "acme-vdc"
+	_, err = clusterValidator().ValidateCreate(t.Context(), c)
+	g.Expect(refusedFields(g, err)).To(Equal([]string{"metadata.annotations[" + infrav1.OVDCIDAnnotation + "]"}))
+}
