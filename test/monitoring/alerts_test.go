@@ -239,6 +239,26 @@ var stories = []story{
 		[]string{conditions("VCDMachine", "VMCreated", "False", "DuplicateMarker", "1x180")},
 		true,
 	},
+	{
+		"CAPVCDHandsOff", "a VM without its marker",
+		[]string{conditions("VCDMachine", "VMAsSpecified", "False", "MarkerLost", "1x180")},
+		true,
+	},
+	{
+		"CAPVCDBootstrapDataRemains", "a right is missing",
+		[]string{conditions("VCDMachine", "BootstrapDataRemoved", "False", "Forbidden", "1x180")},
+		true,
+	},
+	{
+		"CAPVCDBootstrapDataRemains", "the extra configuration is not shown",
+		[]string{conditions("VCDMachine", "BootstrapDataRemoved", "Unknown", "ExtraConfigHidden", "1x180")},
+		true,
+	},
+	{
+		"CAPVCDBootstrapDataRemains", "nodes that have not come up yet",
+		[]string{conditions("VCDMachine", "BootstrapDataRemoved", "False", "WaitingForNode", "9x180")},
+		false,
+	},
 	{"CAPVCDHandsOff", "none", []string{conditions("VCDMachine", "VMCreated", "True", "Ready", "9x180")}, false},
 	{
 		"CAPVCDUnverified", "one VM",
