@@ -41,13 +41,19 @@ func TestNamespacedRights(t *testing.T) {
 		}
 	}
 
+	// What a VCDClusterIdentity takes: its Secret is in the manager's namespace, its users are in any.
+	g.Expect(everywhere).To(ContainElement("list vcdclusters"))
+	g.Expect(rightsIn(rules["Role/capvcd-manager-secrets"])).To(ConsistOf("get secrets", "list secrets",
+		"patch secrets", "update secrets", "list vcdidentities"))
+
 	namespaces := map[string]string{}
 	for _, object := range ofKind(objects, "RoleBinding") {
 		binding := read[rbacv1.RoleBinding](g, object)
 		g.Expect(rules).To(HaveKey(binding.RoleRef.Kind + "/" + binding.RoleRef.Name))
 		namespaces[binding.RoleRef.Name] = binding.Namespace
 	}
-	g.Expect(namespaces).To(HaveKeyWithValue("capvcd-manager-role", "team-a"))
+	g.Expect(namespaces).To(And(HaveKeyWithValue("capvcd-manager-role", "team-a"),
+		HaveKeyWithValue("capvcd-manager-secrets", "capvcd-system")))
 	args, _, err := unstructured.NestedSlice(ofKind(objects, "Deployment")[0].Object, "spec", "template", "spec",
 		"containers")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -174,11 +174,12 @@ func (i Identities) Idle(ctx context.Context, secret types.NamespacedName) (bool
 	return true, nil
 }
 
-// namesOf finds the identities that have their credentials in a Secret; those of all namespaces have none.
+// namesOf finds the identities that have their credentials in a Secret; those of all namespaces have none. The cache
+// may lack the namespace of the Secret.
 func (i Identities) namesOf(ctx context.Context, secret types.NamespacedName) (map[client.ObjectKey]bool, error) {
 	found := map[client.ObjectKey]bool{}
 	namespaced := &infrav1.VCDIdentityList{}
-	if err := i.Client.List(ctx, namespaced, client.InNamespace(secret.Namespace)); err != nil {
+	if err := i.Live.List(ctx, namespaced, client.InNamespace(secret.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing VCDIdentities: %w", err)
 	}
 	for _, identity := range namespaced.Items {

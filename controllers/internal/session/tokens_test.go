@@ -306,3 +306,27 @@ func TestATokenThatIsNotWrittenDownDoesNotMove(t *testing.T) {
 	w.Expect(held(w)).To(BeFalse())
 	w.Expect(w.Token()).NotTo(Equal(first))
 }
+
+// TestTheCacheOfOneNamespaceIsEnough logs in with a VCDClusterIdentity, whose Secret is in a namespace that the cache
+// lacks.
+func TestTheCacheOfOneNamespaceIsEnough(t *testing.T) {
+	g := NewWithT(t)
+	all := controllertest.NewClient()
+	cache := interceptor.NewClient(all.(client.WithWatch), interceptor.Funcs{
+		List: func(
+			ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption,
+		) error {
+			in := (&client.ListOptions{}).ApplyOptions(opts).Namespace
+			if in != "" && in != controllertest.Namespace {
+				return errors.New("unknown namespace for the cache")
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	identities := session.Identities{Client: cache, Live: all, Namespace: "capvcd-system"}
+
+	idle, err := identities.Idle(t.Context(), client.ObjectKey{Namespace: "capvcd-system", Name: "shared"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(idle).To(BeTrue())
+}

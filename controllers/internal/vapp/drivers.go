@@ -12,12 +12,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 )
 
@@ -50,10 +50,8 @@ var vAppBound = map[string]release{
 // Drivers knows which drivers in workload clusters find nodes by their vApp. They are looked for seldom, and only for
 // those who ask.
 type Drivers struct {
-	open workload.Opener
-
-	mu        sync.Mutex
-	byCluster map[types.UID]*driverState
+	open   workload.Opener
+	states local.Store[driverState] // by Cluster
 }
 
 // NewDrivers returns Drivers that list what runs by clients of open.
@@ -74,7 +72,7 @@ func (d *Drivers) In(ctx context.Context, cluster *clusterv1.Cluster, now time.T
 	if cluster == nil || !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
 		return nil, true
 	}
-	found := d.of(cluster.UID)
+	found := d.states.Of(cluster.UID)
 	if found.due(now) && found.listing.TryLock() {
 		defer found.listing.Unlock()
 		d.inspect(ctx, found, client.ObjectKeyFromObject(cluster), now)
@@ -82,26 +80,11 @@ func (d *Drivers) In(ctx context.Context, cluster *clusterv1.Cluster, now time.T
 	return found.answer(now)
 }
 
-func (d *Drivers) of(cluster types.UID) *driverState {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.byCluster == nil {
-		d.byCluster = map[types.UID]*driverState{}
-	}
-	if d.byCluster[cluster] == nil {
-		d.byCluster[cluster] = &driverState{}
-	}
-	return d.byCluster[cluster]
-}
-
 // Forget drops what is known of a cluster that goes.
 func (d *Drivers) Forget(cluster *clusterv1.Cluster) {
-	if cluster == nil {
-		return
+	if cluster != nil {
+		d.states.Drop(cluster.UID)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.byCluster, cluster.UID)
 }
 
 // due reports whether to inspect the cluster. Drivers that should not run are checked more often: they are being
