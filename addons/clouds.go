@@ -15,6 +15,18 @@ type Cloud struct {
 	OwnSecret string
 	// TLSSecrets adds a role to read certificates; ReadsNamespace lets the controller read namespace kube-system.
 	TLSSecrets, ReadsNamespace bool
+	// CredentialsSecret is a Secret in kube-system that the controller reads, again when it changes; empty: none.
+	CredentialsSecret string
+	// DaemonSet runs it on every control-plane node, of which one leads.
+	DaemonSet bool
+}
+
+// Kind of what runs the pods.
+func (c Cloud) Kind() string {
+	if c.DaemonSet {
+		return "DaemonSet"
+	}
+	return "Deployment"
 }
 
 // A Volume is of a ConfigMap or a Secret.
@@ -50,5 +62,15 @@ func CloudStack() Cloud {
 		Provider: "external-cloudstack", Config: "/config/cloud-config",
 		Volumes:        []Volume{{Name: "config-volume", Path: "/config", Secret: "cloudstack-secret"}},
 		ReadsNamespace: true,
+	}
+}
+
+// VSphere returns vSphere.
+func VSphere() Cloud {
+	return Cloud{
+		Title: "vSphere", Short: "vCenter", Original: "the vSphere CPI 1.3x", Name: "vsphere-cloud-controller-manager",
+		Label: "name", Provider: "vsphere", Config: "/etc/cloud/vsphere.conf",
+		Volumes:           []Volume{{Name: "vsphere-config-volume", Path: "/etc/cloud", ConfigMap: "vsphere-cloud-config"}},
+		CredentialsSecret: "vsphere-cloud-secret", DaemonSet: true,
 	}
 }

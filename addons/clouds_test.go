@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/cloudstackconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vsphereconfig"
 )
 
 func fileOf(g *WithT, name string) []byte {
@@ -62,4 +64,41 @@ func TestTheConfigurationForCloudStackHasToBeFilledIn(t *testing.T) {
 	filled := strings.NewReplacer("API_URL", "https://cloud.example.com/client/api", "API_KEY", "a", "SECRET_KEY", "b").Replace(config)
 	_, _, _, err = cloudstackconfig.Parse([]byte(filled), ccmconfig.Environment{})
 	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// TestTheManifestForVSphere holds that it can be applied over the original's, whose selector cannot be changed.
+func TestTheManifestForVSphere(t *testing.T) {
+	g := NewWithT(t)
+	raw := fileOf(g, VSphereManifestName)
+	var daemons []*appsv1.DaemonSet
+	for _, o := range strictly(g, raw) {
+		if d, ok := o.(*appsv1.DaemonSet); ok {
+			daemons = append(daemons, d)
+		}
+	}
+
+	g.Expect(daemons).To(HaveLen(1))
+	d := daemons[0]
+	g.Expect(d.Name).To(Equal("vsphere-cloud-controller-manager"))
+	g.Expect(d.Spec.Selector.MatchLabels).To(Equal(map[string]string{"name": "vsphere-cloud-controller-manager"}))
+	g.Expect(d.Spec.Template.Spec.NodeSelector).To(HaveKey("node-role.kubernetes.io/control-plane"))
+	g.Expect(d.Spec.Template.Spec.Containers).To(HaveExactElements(And(
+		HaveField("Name", "vsphere-cloud-controller-manager"), HaveField("Image", testImage),
+		HaveField("Args", ContainElements("--cloud-provider=vsphere", "--cloud-config=/etc/cloud/vsphere.conf")),
+	)))
+	g.Expect(d.Spec.Template.Spec.Volumes).To(HaveExactElements(HaveField("ConfigMap.Name", "vsphere-cloud-config")))
+	g.Expect(string(raw)).To(ContainSubstring("resourceNames: [vsphere-cloud-secret]"))
+	g.Expect(strings.ToLower(string(raw))).NotTo(Or(ContainSubstring("vcd"), ContainSubstring("vcloud-")))
+}
+
+func TestTheConfigurationForVSphereIsOne(t *testing.T) {
+	g := NewWithT(t)
+	_, rest, found := strings.Cut(string(fileOf(g, VSphereConfigFile)), "vsphere.conf: |\n")
+	g.Expect(found).To(BeTrue())
+	config, _, _ := strings.Cut(rest, "---")
+
+	c, _, err := vsphereconfig.Parse([]byte(config), ccmconfig.Environment{})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.VCenters["VCENTER"]).To(HaveField("SecretName", "vsphere-cloud-secret"))
 }

@@ -53,6 +53,10 @@ const (
 	CloudStackManifestName = "cloudstack-ccm.yaml"
 	// CloudStackConfigFile has configuration and credentials.
 	CloudStackConfigFile = "cloudstack-secret.yaml" //nolint:gosec // A name.
+	// VSphereManifestName has account, rights and DaemonSet for clusters on vSphere.
+	VSphereManifestName = "vsphere-cloud-controller-manager.yaml"
+	// VSphereConfigFile has configuration and credentials.
+	VSphereConfigFile = "vsphere-cloud-config.yaml"
 )
 
 // StandAlone renders the manifests of a release for clusters that no manager of this project owns. What is written in
@@ -71,7 +75,14 @@ func StandAlone(image string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
+	vSphere := VSphere()
+	onVSphere, err := CCM{Image: image, Cloud: &vSphere}.YAML()
+	if err != nil {
+		return nil, err
+	}
 	return []File{
+		{VSphereManifestName, onVSphere},
+		{VSphereConfigFile, commented(vSphereConfigComment, vSphereConfig)},
 		{CloudStackManifestName, onCloudStack},
 		{CloudStackConfigFile, commented(cloudStackConfigComment, cloudStackConfig)},
 		{ManifestName, manifest},
@@ -94,6 +105,37 @@ of the cluster. With CAPVCD it is status.infraId of the VCDCluster, otherwise an
 	cloudStackConfigComment = `The configuration of the cloud controller manager on CloudStack. A Secret of the original stays as it is.
 API_URL: the address of the API, such as https://cloud.example.com/client/api.
 API_KEY, SECRET_KEY: the keys of a plain user of the account or project of the nodes. Never use a root administrator.`
+
+	vSphereConfigComment = `The configuration of the cloud controller manager on vSphere, and its credentials. Those that the vSphere CPI had stay as they are.
+VCENTER: name or address of the vCenter, also in the keys of the Secret. DATACENTER: name of the datacenter of the nodes.
+USER, PASSWORD: of a user who may read the VMs. Never use an administrator.`
+
+	//nolint:gosec // A placeholder.
+	vSphereConfig = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: vsphere-cloud-config
+  namespace: kube-system
+data:
+  vsphere.conf: |
+    global:
+      secretName: vsphere-cloud-secret
+      secretNamespace: kube-system
+    vcenter:
+      VCENTER:
+        server: VCENTER
+        datacenters: [DATACENTER]
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: vsphere-cloud-secret
+  namespace: kube-system
+type: Opaque
+stringData:
+  VCENTER.username: USER
+  VCENTER.password: PASSWORD
+`
 
 	//nolint:gosec // A placeholder.
 	cloudStackConfig = `apiVersion: v1

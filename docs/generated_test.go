@@ -22,6 +22,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -115,6 +116,7 @@ var labelMeanings = map[string]string{
 	"by": "what delays a call: `rate_limit` (`--vcd-requests-per-second`), `in_flight` (`--vcd-in-flight`), " +
 		"`vcd` (it asked for fewer calls), `outage` (the site is silent)",
 	"result":    "`success`, `failure`; of a login also `refused`; of a task also `unknown`",
+	"vcenter":   "the name of a vCenter in the configuration",
 	"kind":      "`VCDCluster`, `VCDMachine`, `VCDMachineTemplate`, `VCDIdentity`, `VCDClusterIdentity`",
 	"condition": "the type of a [condition](conditions.md)",
 	"place":     "the id of a location: of an edge gateway, or of a network on CloudStack",
@@ -129,6 +131,8 @@ var labelMeanings = map[string]string{
 func metricsPage(t *testing.T) string {
 	t.Helper()
 	shared, managers, ccms, onCloudStack := &recorder{}, &recorder{}, &recorder{}, &recorder{}
+	onVSphere := &recorder{}
+	onVSphere.MustRegister(vsphere.NewRequests())
 	vcd.NewPool(vcd.PoolOptions{Metrics: shared})
 	managers.MustRegister(controllers.Collectors(nil)...)
 	_, err := cloudstack.NewMetrics(onCloudStack)
@@ -152,6 +156,9 @@ All ` + "`capvcd_vcd_*` and `capvcd_build_info`" + ` of above, and:
 In place of ` + "`capvcd_vcd_*`" + `:
 
 ` + metricsTable(t, used, onCloudStack) + `
+### On vSphere
+
+` + metricsTable(t, used, onVSphere) + `
 ## Labels
 
 Every label has boundedly many values, whatever tenants do.

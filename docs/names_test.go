@@ -206,7 +206,7 @@ func unknownFlags(page, code string) []string {
 
 func unknownKeys(t *testing.T, page string) []string {
 	t.Helper()
-	known := readPage(t, "docs/reference/ccm-config.md")
+	known := readPage(t, "docs/reference/ccm-config.md") + readPage(t, "docs/reference/vsphere-config.md")
 	var unknown []string
 	for _, span := range spans(page) {
 		if configKey.MatchString(span) && !strings.Contains(known, "`"+span) {

@@ -68,7 +68,7 @@ func (f *vsphereFlags) load(from source) (*configuration, error) {
 	v := &vsphereCloud{vsphereFlags: f, Config: c, keepNodes: keep}
 	return &configuration{
 		warnings: warnings, about: []any{"vCenters", slices.Sorted(maps.Keys(c.VCenters))},
-		settings: cpi.Settings{MaxAge: c.Nodes.MaxAge.Duration},
+		settings:    cpi.Settings{MaxAge: c.Nodes.MaxAge.Duration},
 		credentials: v.checkCredentials, open: v.open,
 	}, nil
 }
@@ -122,10 +122,7 @@ func (v *vsphereCloud) checkCredentials() error {
 }
 
 func (v *vsphereCloud) open(h host) (*backend, error) {
-	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "capvcd_ccm_vcenter_requests_total",
-		Help: "Requests to vCenters, by whether an answer came.",
-	}, []string{"vcenter", "result"})
+	requests := cpivsphere.NewRequests()
 	if err := legacyregistry.Registerer().Register(requests); err != nil {
 		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); !again {
 			return nil, fmt.Errorf("registering metrics: %w", err)

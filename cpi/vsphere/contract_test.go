@@ -36,4 +36,3 @@ func TestContract(t *testing.T) {
 		}
 	})
 }
-

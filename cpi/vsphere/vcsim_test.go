@@ -16,8 +16,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	. "github.com/onsi/gomega"
 	"github.com/vmware/govmomi"
+	_ "github.com/vmware/govmomi/lookup/simulator"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	_ "github.com/vmware/govmomi/sts/simulator"
@@ -44,6 +46,8 @@ type site struct {
 	mu    sync.Mutex
 	away  bool
 	calls map[string]int // by method
+
+	tagsRefused, forgetTagSession bool
 }
 
 // newSite starts a vCenter; its VMs are named by the model.
@@ -65,6 +69,9 @@ func newSite(t *testing.T, mods ...func(*simulator.Model)) *site {
 	var err error
 	s.client, err = govmomi.NewClient(t.Context(), s.sim.URL, true)
 	s.Expect(err).NotTo(HaveOccurred())
+	for _, vm := range s.model.Map().All("VirtualMachine") { // those of two sites are the same otherwise
+		vm.(*simulator.VirtualMachine).Config.Uuid = uuid.NewString()
+	}
 	return s
 }
 
@@ -81,7 +88,18 @@ func (s *site) serve(to http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls[method]++
 	away := s.away
+	isREST := !strings.HasPrefix(r.URL.Path, "/sdk")
+	refused := isREST && s.tagsRefused
+	if isREST && s.forgetTagSession {
+		s.forgetTagSession = false
+		r.Header.Del("Vmware-Api-Session-Id")
+		r.Header.Del("Cookie")
+	}
 	s.mu.Unlock()
+	if refused {
+		http.Error(to, "later", http.StatusServiceUnavailable)
+		return
+	}
 	if away {
 		panic(http.ErrAbortHandler)
 	}
@@ -94,6 +112,13 @@ func (s *site) setAway(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = away
+}
+
+// refuseTags makes the endpoint of tags refuse everything.
+func (s *site) refuseTags(refused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tagsRefused = refused
 }
 
 // counted returns the requests since the last call.
@@ -183,6 +208,22 @@ func (s *site) destroy(name string) {
 		s.powerOff(name)
 	}
 	s.done(s.object(name).Destroy(s.t.Context()))
+}
+
+// multiply adds copies of a VM to its folder until there are n VMs: creating them one by one takes long.
+func (s *site) multiply(n int) {
+	all := s.model.Map().All("VirtualMachine")
+	one := all[0].(*simulator.VirtualMachine)
+	folder := s.model.Map().Get(*one.Parent).(*simulator.Folder)
+	for i := len(all); i < n; i++ {
+		vm := &simulator.VirtualMachine{VirtualMachine: one.VirtualMachine}
+		config, guest := *one.Config, *one.Guest
+		vm.Self = types.ManagedObjectReference{Type: "VirtualMachine", Value: fmt.Sprintf("vm-copy-%d", i)}
+		vm.Name, vm.Config, vm.Guest = fmt.Sprintf("copy-%d", i), &config, &guest
+		vm.Config.Uuid = uuid.NewString()
+		s.model.Map().Put(vm)
+		folder.ChildEntity = append(folder.ChildEntity, vm.Self)
+	}
 }
 
 // rename names the VMs of the model n1, n2, …; it returns the names.

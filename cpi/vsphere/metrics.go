@@ -1,0 +1,11 @@
+package vsphere
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// NewRequests returns the count of requests to vCenters, by vCenter and result.
+func NewRequests() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "capvcd_ccm_vcenter_requests_total",
+		Help: "Requests to vCenters, by whether there was an answer.",
+	}, []string{"vcenter", "result"})
+}

@@ -1,0 +1,209 @@
+package vsphere_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
+)
+
+var zones = vsphere.Topology{Zone: "k8s-zone", Region: "k8s-region"}
+
+func withZones(o *vsphere.MachineOptions) { o.Topology = zones }
+
+// metadata returns what a new Node of a VM gets.
+func (c *cluster) metadata(s *site, name string) *cloudprovider.InstanceMetadata {
+	c.t.Helper()
+	m, err := c.InstanceMetadata(c.t.Context(), c.fresh(s, name))
+	c.Expect(err).NotTo(HaveOccurred())
+	return m
+}
+
+// ref returns what a VM of the cluster of hosts is in.
+func (s *site) ref(vm, kind string) mo.Reference {
+	of := s.vm(vm)
+	host := s.model.Map().Get(*of.Runtime.Host).(*simulator.HostSystem)
+	switch kind {
+	case "VirtualMachine":
+		return of.Reference()
+	case "HostSystem":
+		return host.Reference()
+	case "ComputeResource":
+		return *host.Parent
+	case "ResourcePool":
+		return *of.ResourcePool
+	case "Folder":
+		return *of.Parent
+	}
+	return s.any(kind).Reference()
+}
+
+func TestTheNearestTagWins(t *testing.T) {
+	far := []string{"Root", "Datacenter", "Folder", "ResourcePool", "ComputeResource", "HostSystem", "VirtualMachine"}
+	s := newSite(t)
+	name := s.rename(1)[0]
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, withZones)
+	for _, kind := range far {
+		ref := s.client.ServiceContent.RootFolder
+		if kind != "Root" {
+			ref = s.ref(name, kind).Reference()
+		}
+		s.tag("k8s-zone", "by-"+kind, ref)
+		s.tag("unrelated", "noise-"+kind, ref)
+		c.clock.Step(10 * time.Minute)
+
+		c.Expect(c.metadata(s, name).Zone).To(Equal("by-"+kind), "nearer than all before")
+	}
+}
+
+func TestAZoneAndARegionFromDifferentPlaces(t *testing.T) {
+	s := newSite(t)
+	name := s.rename(1)[0]
+	s.tag("k8s-zone", "rack 7/a", s.ref(name, "HostSystem"))
+	s.tag("k8s-region", "sfo", s.ref(name, "Datacenter"))
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, withZones)
+
+	m := c.metadata(s, name)
+
+	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"rack-7-a", "sfo"}))
+	c.Expect(c.said()).To(BeEmpty())
+}
+
+func TestATagThatIsMissingIsAWarning(t *testing.T) {
+	s := newSite(t)
+	name := s.rename(1)[0]
+	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, withZones)
+
+	m := c.metadata(s, name)
+
+	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"a", ""}))
+	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring(`"k8s-region"`), ContainSubstring("the Node has no region"))))
+
+	s.tag("k8s-region", "r", s.ref(name, "Datacenter"))
+	c.clock.Step(10 * time.Minute)
+	c.Expect(c.metadata(s, name).Region).To(Equal("r"), "corrected, it is seen")
+}
+
+func TestSeveralTagsOfACategory(t *testing.T) {
+	s := newSite(t)
+	name := s.rename(1)[0]
+	for _, zone := range []string{"b", "a"} {
+		s.tag("k8s-zone", zone, s.ref(name, "HostSystem"))
+	}
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, func(o *vsphere.MachineOptions) { o.Topology.Zone = "k8s-zone" })
+
+	c.Expect(c.metadata(s, name).Zone).To(Equal("a"), "always the same")
+	c.Expect(c.said()).To(ConsistOf(ContainSubstring("TagAmbiguous")))
+}
+
+func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
+	s := newSite(t)
+	name := s.rename(1)[0]
+	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
+	c := newCluster(t, []vsphere.VCenter{s.vCenter(func(v *vsphere.VCenter) { v.Datacenters = nil })}, withZones)
+	s.refuseTags(true)
+
+	_, err := c.InstanceMetadata(t.Context(), c.fresh(s, name))
+	c.Expect(err).To(MatchError(ContainSubstring("its zone and region are not known yet")))
+	node := c.fresh(s, name)
+	node.Spec.ProviderID, node.Spec.Taints = "vsphere://"+s.vm(name).Config.Uuid, nil
+	_, err = c.InstanceMetadata(t.Context(), node)
+	c.Expect(err).NotTo(HaveOccurred(), "its addresses are kept in step")
+	c.Expect(c.InstanceExists(t.Context(), node)).To(BeTrue())
+
+	s.refuseTags(false)
+	c.clock.Step(time.Minute)
+	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
+}
+
+func TestTheSessionForTagsEnds(t *testing.T) {
+	s := newSite(t)
+	name := s.rename(1)[0]
+	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, withZones)
+	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
+	s.forgetTagSession = true
+	c.clock.Step(10 * time.Minute)
+
+	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
+	c.Expect(c.said()).To(ConsistOf(ContainSubstring("k8s-region")))
+}
+
+func TestATagForTheInstanceTypeAndLabelsForHostAndCluster(t *testing.T) {
+	s := newSite(t)
+	var name string
+	for _, name = range s.rename(len(s.all())) {
+		if s.ref(name, "ComputeResource").Reference().Type == "ClusterComputeResource" {
+			break
+		}
+	}
+	s.tag("size", "large nodes", s.ref(name, "VirtualMachine"))
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, func(o *vsphere.MachineOptions) {
+		o.Topology = vsphere.Topology{InstanceType: "size", HostLabel: "example.com/host", ClusterLabel: "example.com/cluster"}
+		o.Labels = map[string]string{"example.com/site": "x"}
+	})
+
+	m := c.metadata(s, name)
+
+	c.Expect(m.InstanceType).To(Equal("large-nodes"))
+	c.Expect(m.AdditionalLabels).To(And(HaveKeyWithValue("example.com/host", MatchRegexp("^DC0_C0_H")), HaveKeyWithValue("example.com/cluster", "DC0_C0"),
+		HaveKeyWithValue("example.com/site", "x")))
+	c.Expect(c.said()).To(BeEmpty(), "other VMs keep the type by size")
+}
+
+func TestCallsFor500Nodes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		mod  func(*vsphere.MachineOptions)
+		most int
+	}{
+		"without zones": {func(*vsphere.MachineOptions) {}, 5},
+		"with zones":    {withZones, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.multiply(500)
+			names := s.rename(500)
+			s.tag("k8s-zone", "a", s.any("Datacenter"))
+			s.tag("k8s-region", "r", s.any("Datacenter"))
+			c := newCluster(t, []vsphere.VCenter{s.vCenter()}, tt.mod)
+			s.counted()
+
+			for _, node := range names {
+				m := c.metadata(s, node)
+				c.Expect(m.Zone != "").To(Equal(name == "with zones"))
+			}
+
+			calls, total := s.counted(), 0
+			for _, n := range calls {
+				total += n
+			}
+			c.Expect(total).To(BeNumerically("<=", tt.most), fmt.Sprint(calls))
+			t.Log(total, calls)
+		})
+	}
+}
+
+func TestReadsOf1000NodesAtRest(t *testing.T) {
+	s := newSite(t)
+	s.multiply(1000)
+	names := s.rename(1000)
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
+	s.counted()
+
+	for range 3 { // a minute and a half, in which each Node is asked for once
+		for _, name := range names[:333] {
+			c.metadata(s, name)
+		}
+		names = names[333:]
+		c.clock.Step(30 * time.Second)
+	}
+
+	c.Expect(s.counted()["RetrievePropertiesEx"]).To(BeNumerically("<=", 3))
+}
