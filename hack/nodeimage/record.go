@@ -83,7 +83,7 @@ func (b *builder) remove(path string) error {
 	return nil
 }
 
-// mounts is what processes of this machine have mounted from here, in one text: they have mount namespaces of their own.
+// mounts is what processes of this machine have mounted from here, in one text: each may have a mount namespace.
 func (b *builder) mounts(proc string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "mountinfo"))
 	if err != nil {

@@ -55,7 +55,7 @@ func TestMountsOfAllProcessesAreFound(t *testing.T) {
 	b := &builder{dir: "/cache/nodes"}
 	for pid, content := range map[string]string{
 		"1":  "1 0 0:1 / / rw - ext4 /dev/vda rw\n",
-		"77": "2 1 0:2 / /root rw - overlay overlay rw,lowerdir=/cache/nodes/kubernetes-1/rootfs:/cache/nodes/base-1/rootfs\n",
+		"77": "2 1 0:2 / /root rw - overlay none rw,lowerdir=/cache/nodes/kubernetes-1/rootfs:/cache/nodes/base-1/rootfs\n",
 	} {
 		g.Expect(os.MkdirAll(filepath.Join(proc, pid), 0o700)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(proc, pid, "mountinfo"), []byte(content), 0o600)).To(Succeed())
