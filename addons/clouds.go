@@ -70,7 +70,9 @@ func VSphere() Cloud {
 	return Cloud{
 		Title: "vSphere", Short: "vCenter", Original: "the vSphere CPI 1.3x", Name: "vsphere-cloud-controller-manager",
 		Label: "name", Provider: "vsphere", Config: "/etc/cloud/vsphere.conf",
-		Volumes:           []Volume{{Name: "vsphere-config-volume", Path: "/etc/cloud", ConfigMap: "vsphere-cloud-config"}},
+		Volumes: []Volume{
+			{Name: "vsphere-config-volume", Path: "/etc/cloud", ConfigMap: "vsphere-cloud-config"},
+		},
 		CredentialsSecret: "vsphere-cloud-secret", DaemonSet: true,
 	}
 }

@@ -107,7 +107,7 @@ API_URL: the address of the API, such as https://cloud.example.com/client/api.
 API_KEY, SECRET_KEY: the keys of a plain user of the account or project of the nodes. Never use a root administrator.`
 
 	vSphereConfigComment = `The configuration of the cloud controller manager on vSphere, and its credentials. Those that the vSphere CPI had stay as they are.
-VCENTER: name or address of the vCenter, also in the keys of the Secret. DATACENTER: name of the datacenter of the nodes.
+VCENTER: name or address of the vCenter, also in the keys of the Secret. DATACENTER: the datacenter of the nodes.
 USER, PASSWORD: of a user who may read the VMs. Never use an administrator.`
 
 	//nolint:gosec // A placeholder.

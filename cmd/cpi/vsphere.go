@@ -155,8 +155,12 @@ func (v *vsphereCloud) vCenter(name string, h host) cpivsphere.VCenter {
 		Name: name, Host: c.Server, Port: c.Port, Insecure: c.Insecure, CAFile: c.CAFile, Thumbprint: c.Thumbprint,
 		RoundTrips: c.RoundTrips, Datacenters: c.Datacenters, Credentials: v.source(c, h).Current,
 		Addresses: cpivsphere.AddressPolicy{
-			Internal: cpivsphere.Selection{CIDRs: n.InternalCIDRs, Network: n.InternalNetwork, Exclude: n.ExcludeInternal},
-			External: cpivsphere.Selection{CIDRs: n.ExternalCIDRs, Network: n.ExternalNetwork, Exclude: n.ExcludeExternal},
+			Internal: cpivsphere.Selection{
+				CIDRs: n.InternalCIDRs, Network: n.InternalNetwork, Exclude: n.ExcludeInternal,
+			},
+			External: cpivsphere.Selection{
+				CIDRs: n.ExternalCIDRs, Network: n.ExternalNetwork, Exclude: n.ExcludeExternal,
+			},
 		},
 	}
 	for _, family := range c.Families {

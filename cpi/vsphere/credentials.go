@@ -26,8 +26,8 @@ const (
 	maxCredential = 1 << 20
 )
 
-// CredentialSource is where the credentials for one vCenter are. The first that has any wins: the Secret, the directory,
-// the configuration.
+// CredentialSource is where the credentials for one vCenter are. The first that has any wins: the Secret, the
+// directory, the configuration.
 type CredentialSource struct {
 	Host       string
 	Secrets    corev1client.SecretsGetter // nil: there is no API server
@@ -128,22 +128,24 @@ func (s *CredentialSource) fromDirectory(context.Context) (data map[string][]byt
 func CredentialsIn(data map[string][]byte, host string) (Credentials, bool) {
 	text := func(key string) string { return strings.TrimRight(string(data[key]), "\r\n") }
 	for key := range data {
-		prefix, user, password := "", "", ""
+		var c Credentials
 		if name, ok := strings.CutPrefix(key, "server_"); ok && sameHost(text(key), host) {
-			user, password = "username_"+name, "password_"+name
+			c.User, c.Password = text("username_"+name), text("password_"+name)
 		} else if name, ok := strings.CutSuffix(key, ".username"); ok && sameHost(name, host) {
-			user, password = key, name+".password"
+			c.User, c.Password = text(key), text(name+".password")
 		} else if name, ok := strings.CutSuffix(key, ".vc-session-manager-url"); ok && sameHost(name, host) {
-			prefix = name
+			c.SharedSession, c.SharedToken = text(key), text(name+".vc-session-manager-token")
 		}
-		switch {
-		case prefix != "":
-			return Credentials{SharedSession: text(key), SharedToken: text(prefix + ".vc-session-manager-token")}, true
-		case user != "" && text(user) != "" && text(password) != "":
-			return Credentials{User: text(user), Password: text(password)}, true
+		if c.complete() {
+			return c, true
 		}
 	}
 	return Credentials{}, false
+}
+
+// complete reports whether a login is possible.
+func (c Credentials) complete() bool {
+	return c.SharedSession != "" || c.User != "" && c.Password != ""
 }
 
 // sameHost reports whether two names or addresses of hosts are written alike.

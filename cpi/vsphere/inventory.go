@@ -266,7 +266,8 @@ func seesAll(ctx context.Context, c *connection) (bool, error) {
 		return false, err
 	}
 	root := []types.ManagedObjectReference{c.client.ServiceContent.RootFolder}
-	result, err := manager.HasUserPrivilegeOnEntities(ctx, root, current.UserName, []string{"System.View", "System.Read"})
+	rights := []string{"System.View", "System.Read"}
+	result, err := manager.HasUserPrivilegeOnEntities(ctx, root, current.UserName, rights)
 	if hasFault(err, &types.NoPermission{}) {
 		return false, nil
 	}

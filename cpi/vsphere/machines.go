@@ -347,17 +347,8 @@ func (m *Machines) absenceIn(
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	for _, uuid := range uuids {
-		m.mu.Lock()
-		home, known := m.homes[uuid]
-		m.mu.Unlock()
-		if known && home.vCenter == i {
-			shown, deleted, err := exists(ctx, c, home.ref)
-			if err != nil {
-				return err
-			}
-			evidence.Deleted = evidence.Deleted || deleted
-			evidence.HomeHolds = evidence.HomeHolds || !shown && !deleted
-			evidence.Listed = evidence.Listed || shown
+		if err := m.absenceAt(ctx, i, c, uuid, evidence); err != nil {
+			return err
 		}
 		_, found, err := findUUID(ctx, c, uuid)
 		if err != nil {
@@ -377,6 +368,24 @@ func (m *Machines) absenceIn(
 	all, err := seesAll(ctx, c)
 	evidence.SeesAll = all
 	return err
+}
+
+// absenceAt adds what a vCenter says of a VM that it had.
+func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid string, evidence *gone.Evidence) error {
+	m.mu.Lock()
+	home, known := m.homes[uuid]
+	m.mu.Unlock()
+	if !known || home.vCenter != i {
+		return nil
+	}
+	shown, deleted, err := exists(ctx, c, home.ref)
+	if err != nil {
+		return err
+	}
+	evidence.Deleted = evidence.Deleted || deleted
+	evidence.HomeHolds = evidence.HomeHolds || !shown && !deleted
+	evidence.Listed = evidence.Listed || shown
+	return nil
 }
 
 // showsSibling reports whether the VM of another Node is shown.

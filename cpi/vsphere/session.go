@@ -75,7 +75,7 @@ func (c Credentials) certificate() (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair([]byte(c.User), []byte(c.Password))
 	if err != nil {
-		return nil, errors.New("the certificate in place of a user name and the key in place of its password are no pair")
+		return nil, errors.New("the certificate as user name and the key as password are no pair")
 	}
 	return &pair, nil
 }

@@ -89,8 +89,8 @@ type VCenter struct {
 
 // Labels are what is reported of where a VM is.
 type Labels struct {
-	// Category of tags whose names are zones. The nearest tag wins: of the VM, its host, cluster, resource pools, folders,
-	// datacenter.
+	// Category of tags whose names are zones. The nearest tag wins: of the VM, its host, cluster, resource pools,
+	// folders, datacenter.
 	Zone string `json:"zone,omitzero" env:"VSPHERE_LABEL_ZONE" kind:"name" fallback:"no zones"`
 	// Category of tags whose names are regions.
 	Region string `json:"region,omitzero" env:"VSPHERE_LABEL_REGION" kind:"name" fallback:"no regions"`

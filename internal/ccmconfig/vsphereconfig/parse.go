@@ -228,7 +228,8 @@ func (c checker) validateLabels() {
 		case len(validation.IsQualifiedName(value)) > 0:
 			c.Problem(key, "is %q, which cannot be the key of a label", value)
 		case isReserved(domain):
-			c.Problem(key, "is %q, but Kubernetes keeps labels of %s to itself: use a domain of your own", value, domain)
+			c.Problem(key, "is %q, but Kubernetes keeps labels of %s to itself: use a domain of your own", value,
+				domain)
 		}
 	}
 	if c.Labels.Host != "" && c.Labels.Host == c.Labels.Cluster {
