@@ -140,8 +140,8 @@ func (t *tagCache) label(
 // missing explains that no tag of a category was found. The lock is held.
 func (t *tagCache) missing(category, noun string) string {
 	return fmt.Sprintf("the Node has no %s: neither the VM nor its host, cluster, resource pools, folders or "+
-		"datacenter has a tag of category %q that the user can see. Check the name of the category, attach a tag to one of them, "+
-		"or give the user the right to read it", noun, category)
+		"datacenter has a tag of category %q that the user can see. Check the name of the category, "+
+		"attach a tag to one of them, or give the user the right to read it", noun, category)
 }
 
 // update reads the tags of everything that VMs are in, unless they are known.
