@@ -22,7 +22,7 @@ const followEvery = 500 * time.Millisecond
 // that it no longer has.
 func (h *Hypervisor) Follow(ctx context.Context, sim *vcdsim.Simulator) {
 	proxy := edge.New(h.hub, h.log)
-	defer proxy.Close()
+	defer proxy.Close() //nolint:contextcheck // ctx has ended by then
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for {

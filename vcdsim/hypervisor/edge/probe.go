@@ -67,7 +67,7 @@ func (p *prober) apply(ctx context.Context, routes []Route) {
 	}
 	for x := range wanted {
 		if p.cancel[x] == nil {
-			probing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+			probing, cancel := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // apply calls it later
 			p.cancel[x] = cancel
 			go p.repeat(probing, x)
 		}

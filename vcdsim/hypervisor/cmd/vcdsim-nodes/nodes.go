@@ -117,7 +117,8 @@ func addTemplates(m *vcdsim.Model, found []hypervisor.Image) {
 				added = append(added, vcdsim.Template{
 					Name: img.Name, Description: "Boots", KubernetesVersion: img.KubernetesVersion,
 					VMs: []vcdsim.TemplateVM{{
-						Name: img.Name, OS: "debian12_64Guest", CPUs: 2, MemoryMiB: 2048, DisksMiB: []int64{20480}, NICs: 1,
+						Name: img.Name, OS: "debian12_64Guest", CPUs: 2, MemoryMiB: 2048,
+						DisksMiB: []int64{20480}, NICs: 1,
 					}},
 				})
 			}
