@@ -257,12 +257,14 @@ func configFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Conf
 	}
 }
 
-// Open logs in for the cluster, or says why that cannot be done.
+// Open logs in for the cluster, or says why that cannot be done. Every problem is retried after a while: an identity or
+// Secret that was missing for a moment wakes only the objects whose VCDCluster noticed.
 func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDCluster) (*Session, phases.Outcome,
 	error,
 ) {
 	l, out, err := i.resolve(ctx, c.Namespace, c.Spec)
 	if err != nil || out != phases.Done {
+		out.After = cmp.Or(out.After, RemedyPoll)
 		return nil, out.NoAccess(), err
 	}
 	l.config.Accepted = c.Annotations[infrav1.CredentialsAcceptedAnnotation] == l.config.Version

@@ -261,3 +261,20 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 		})
 	}
 }
+
+// TestAShortGapOfCredentialsIsNoticedByMachines deletes a Secret, and writes it again before its cluster notices: no
+// watch wakes the machine that noticed.
+func TestAShortGapOfCredentialsIsNoticedByMachines(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("m1")...)
+	w.Ready("m1")
+	secret := w.Secret("tenant-credentials")
+	secret.Finalizers = nil
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+	w.Expect(w.Client.Delete(w.Ctx, secret)).To(Succeed())
+	w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.SecretNotFoundReason)
+
+	result, err := w.ReconcileMachine("m1")
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", 2*time.Minute)))
+}
