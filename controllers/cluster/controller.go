@@ -184,7 +184,7 @@ func (s *scope) storeSpec(ctx context.Context, complete bool) error {
 	c := s.vcdCluster
 	if complete && c.DeletionTimestamp.IsZero() {
 		c.Spec.InfraID = cmp.Or(c.Spec.InfraID, string(c.UID))
-		s.recordPlacement()
+		recordPlacement(c, s.placement)
 	}
 	if equality.Semantic.DeepEqual(s.read.Spec, c.Spec) {
 		return nil
@@ -303,15 +303,15 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
 	*s.placements.Of(c.UID) = s.placement
 	if c.Spec.InfraID != "" {
-		s.recordPlacement()
+		recordPlacement(c, s.placement)
 	}
 	return phases.Done, nil
 }
 
 // recordPlacement records where a cluster is whose spec cannot be changed any more.
-func (s *scope) recordPlacement() {
-	notes.Set(s.vcdCluster, infrav1.OVDCIDAnnotation, s.vdc.ID)
-	notes.Set(s.vcdCluster, infrav1.OVDCNetworkIDAnnotation, s.network.ID)
+func recordPlacement(c *infrav1.VCDCluster, p placement) {
+	notes.Set(c, infrav1.OVDCIDAnnotation, p.vdc.ID)
+	notes.Set(c, infrav1.OVDCNetworkIDAnnotation, p.network.ID)
 }
 
 // current reports whether a cached placement counts: the cluster was complete once, and nothing that it depends on
