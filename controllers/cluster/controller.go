@@ -285,14 +285,14 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	vdc, err := s.session.FindVDC(ctx, session.VDCName(c))
 	if err != nil {
 		return hidden(session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name now, "+
-				"remove annotation "+infrav1.OVDCIDAnnotation))
+			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name "+
+				"now, remove annotation "+infrav1.OVDCIDAnnotation))
 	}
 	network, err := s.session.FindNetwork(ctx, vdc, session.NetworkName(c))
 	if err != nil {
 		return hidden(session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its name "+
-				"now, remove annotation "+infrav1.OVDCNetworkIDAnnotation))
+			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its "+
+				"name now, remove annotation "+infrav1.OVDCNetworkIDAnnotation))
 	}
 	s.placement = placement{
 		vdc: vdc, network: network, by: s.session.Machines, generation: c.Generation,

@@ -102,8 +102,8 @@ func lostGateway(network string, others []vcd.Ref) gateways {
 	return on
 }
 
-// findNetwork returns the cluster's network, a zero one if it is not found, and the VDC of the cluster, if that was ever
-// found.
+// findNetwork returns the cluster's network, a zero one if it is not found, and the VDC of the cluster, if that was
+// ever found.
 func (s *scope) findNetwork(ctx context.Context) (network vcd.Network, vdc vcd.VDC, out phases.Outcome, err error) {
 	name := session.NetworkName(s.vcdCluster)
 	vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)

@@ -24,7 +24,7 @@ func (s *scope) leaveBalancers(ctx context.Context) (phases.Outcome, error) {
 		return out, err
 	case err != nil:
 		p.leave(s, unasked+err.Error())
-		return phases.Done, nil
+		return phases.Done, nil //nolint:nilerr // the event has it; a person wants no wait for VCD
 	case out != phases.Done:
 		p.leave(s, unasked+out.Message)
 		return phases.Done, nil

@@ -94,7 +94,8 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 		case !ok:
 			continue
 		case t.State == vcd.TaskRunning:
-			d.running = phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", id)
+			d.running = phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+				"Waiting for VCD to delete vApp %s", id)
 			continue
 		case t.State == vcd.TaskSucceeded && !t.Undeploys():
 			if err := d.noteGone(ctx, id); err != nil {
@@ -195,26 +196,27 @@ func (d *vAppDeletion) proved() []string {
 // proveGone decides whether vApps that are not found are gone, if there ever were any. Disks are deleted only if all
 // are proved gone: that no vApp is recorded is no proof.
 func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Outcome, error) {
-	c := d.vcdCluster
 	if d.running != phases.Done {
 		return d.running, nil
 	}
-	settled := len(lost.IDs) == 0
-	if settled && len(d.proved()) == 0 && len(d.left) == 0 {
-		asked, err := d.wasAsked(ctx)
-		if err != nil || !asked {
+	if len(lost.IDs) == 0 && len(d.proved()) == 0 && len(d.left) == 0 {
+		if asked, err := d.wasAsked(ctx); err != nil || !asked {
 			return phases.Done, err
 		}
-		settled = false
+	} else if len(lost.IDs) == 0 {
+		d.gone = d.allRecorded()
+		return phases.Done, nil
 	}
-	if !settled {
-		if out, err := lost.Gone(ctx, d.session, c, d.now()); err != nil || out != phases.Done {
-			return out, err
-		}
-	}
-	known := notes.VApps(c)
-	d.gone = len(d.left) == 0 && len(known) > 0 && len(known) >= vapp.Number(c.Annotations[infrav1.VAppCreatedAnnotation])
-	return phases.Done, nil
+	out, err := lost.Gone(ctx, d.session, d.vcdCluster, d.now())
+	d.gone = err == nil && out == phases.Done && d.allRecorded()
+	return out, err
+}
+
+// allRecorded reports whether every vApp that was ever used is recorded, and none of them stays.
+func (d *vAppDeletion) allRecorded() bool {
+	known := len(notes.VApps(d.vcdCluster))
+	return len(d.left) == 0 && known > 0 &&
+		known >= vapp.Number(d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation])
 }
 
 // removeOrKeep takes the next step of deleting a vApp of ours. One that is kept goes only if it is empty.
