@@ -60,14 +60,14 @@ func CloudStack() Cloud {
 		Title: "Apache CloudStack", Short: "CloudStack", Original: "CloudStack Kubernetes Provider 1.2.0",
 		Name: "cloud-controller-manager", Label: "k8s-app",
 		Provider: "external-cloudstack", Config: "/config/cloud-config",
-		Volumes:        []Volume{{Name: "config-volume", Path: "/config", Secret: "cloudstack-secret"}},
+		Volumes:        []Volume{{Name: "config-volume", Path: "/config", Secret: "cloudstack-secret"}}, //nolint:gosec // Names.
 		ReadsNamespace: true,
 	}
 }
 
 // VSphere returns vSphere.
 func VSphere() Cloud {
-	return Cloud{
+	return Cloud{ //nolint:gosec // Names.
 		Title: "vSphere", Short: "vCenter", Original: "the vSphere CPI 1.3x", Name: "vsphere-cloud-controller-manager",
 		Label: "name", Provider: "vsphere", Config: "/etc/cloud/vsphere.conf",
 		Volumes: []Volume{

@@ -52,7 +52,7 @@ const (
 	// CloudStackManifestName has account, rights and Deployment for clusters on CloudStack.
 	CloudStackManifestName = "cloudstack-ccm.yaml"
 	// CloudStackConfigFile has configuration and credentials.
-	CloudStackConfigFile = "cloudstack-secret.yaml" //nolint:gosec // A name.
+	CloudStackConfigFile = "cloudstack-secret.yaml"
 	// VSphereManifestName has account, rights and DaemonSet for clusters on vSphere.
 	VSphereManifestName = "vsphere-cloud-controller-manager.yaml"
 	// VSphereConfigFile has configuration and credentials.
@@ -110,7 +110,6 @@ API_KEY, SECRET_KEY: the keys of a plain user of the account or project of the n
 VCENTER: name or address of the vCenter, also in the keys of the Secret. DATACENTER: the datacenter of the nodes.
 USER, PASSWORD: of a user who may read the VMs. Never use an administrator.`
 
-	//nolint:gosec // A placeholder.
 	vSphereConfig = `apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -137,7 +136,6 @@ stringData:
   VCENTER.password: PASSWORD
 `
 
-	//nolint:gosec // A placeholder.
 	cloudStackConfig = `apiVersion: v1
 kind: Secret
 metadata:

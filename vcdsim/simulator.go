@@ -159,31 +159,15 @@ func (s *Simulator) addCells(cfg Config, versions []string) error {
 	if err != nil {
 		return err
 	}
-	host, _, err := net.SplitHostPort(s.addr)
+	hosts, err := s.siteHosts(cfg.PublicURL)
 	if err != nil {
-		return fmt.Errorf("the address %q: %w", s.addr, err)
-	}
-	hosts := []string{host}
-	if cfg.PublicURL != "" {
-		public, err := url.Parse(cfg.PublicURL)
-		if err != nil || public.Host == "" {
-			return fmt.Errorf("the public address %q is not a URL", cfg.PublicURL)
-		}
-		s.public, hosts = "https://"+public.Host, append(hosts, public.Hostname())
+		return err
 	}
 	if s.server, err = tlsserver.New(signer, cfg.Listener, hosts...); err != nil {
 		return err
 	}
-	for _, listener := range cfg.Further {
-		host, _, err := net.SplitHostPort(listener.Addr().String())
-		if err != nil {
-			return fmt.Errorf("the address of a listener: %w", err)
-		}
-		server, err := tlsserver.New(signer, listener, host)
-		if err != nil {
-			return err
-		}
-		s.further = append(s.further, server)
+	if err := s.addListeners(signer, cfg.Further); err != nil {
+		return err
 	}
 	for n := range max(cfg.Cells, 1) {
 		c := newCell(s, n+1, cmp.Or(cfg.Version, Version106), versions)
@@ -195,6 +179,39 @@ func (s *Simulator) addCells(cfg Config, versions []string) error {
 		s.cells = append(s.cells, c)
 	}
 	return nil
+}
+
+// addListeners makes a server for each listener beside the site's address.
+func (s *Simulator) addListeners(signer *Authority, listeners []net.Listener) error {
+	for _, listener := range listeners {
+		host, _, err := net.SplitHostPort(listener.Addr().String())
+		if err != nil {
+			return fmt.Errorf("the address of a listener: %w", err)
+		}
+		server, err := tlsserver.New(signer, listener, host)
+		if err != nil {
+			return err
+		}
+		s.further = append(s.further, server)
+	}
+	return nil
+}
+
+// siteHosts are the names of the site's certificate: of the address to listen on, and of the public one.
+func (s *Simulator) siteHosts(publicURL string) ([]string, error) {
+	host, _, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		return nil, fmt.Errorf("the address %q: %w", s.addr, err)
+	}
+	if publicURL == "" {
+		return []string{host}, nil
+	}
+	public, err := url.Parse(publicURL)
+	if err != nil || public.Host == "" {
+		return nil, fmt.Errorf("the public address %q is not a URL", publicURL)
+	}
+	s.public = "https://" + public.Host
+	return []string{host, public.Hostname()}, nil
 }
 
 // Start listens and serves until Close.

@@ -17,8 +17,8 @@ const (
 	// PoweredOnAnnotation on a VCDMachine is the time when its VM was first found running (RFC 3339). From then on
 	// the VM is not created or configured, only kept.
 	PoweredOnAnnotation = "infrastructure.cluster.x-k8s.io/powered-on-at"
-	// BootstrapDataRemovedAnnotation on a VCDMachine is set when its VM was found without bootstrap data: the boot id of
-	// its Node, or true, while it ran, or PoweredOff, after which it cannot come back.
+	// BootstrapDataRemovedAnnotation on a VCDMachine is set when its VM was found without bootstrap data: the boot id
+	// of its Node, or true, while it ran, or PoweredOff, after which it cannot come back.
 	BootstrapDataRemovedAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-data-removed"
 	// ShutdownRequestedAnnotation on a VCDMachine is the time of the request to shut its guest down before deletion.
 	ShutdownRequestedAnnotation = "infrastructure.cluster.x-k8s.io/shutdown-requested-at"

@@ -156,7 +156,8 @@ func (v inventory) places(vm types.ManagedObjectReference) []types.ManagedObject
 	}
 	hosts, pools := v.above(properties.ref("runtime.host")), v.above(properties.ref("resourcePool"))
 	lists := [][]types.ManagedObjectReference{
-		{vm}, only(hosts, isCompute), only(pools, isPool), only(folders, isFolder), only(hosts, isFolder),
+		{vm},
+		only(hosts, isCompute), only(pools, isPool), only(folders, isFolder), only(hosts, isFolder),
 		only(folders, isTop), only(hosts, isTop),
 	}
 	var all []types.ManagedObjectReference

@@ -177,7 +177,7 @@ func (s *sessions) open(ctx context.Context, credentials Credentials) (*connecti
 		}
 	}
 	transport.SetThumbprint(s.address().Host, s.Thumbprint)
-	transport.Client.Transport = s.observed(transport.Client.Transport)
+	transport.Transport = s.observed(transport.Transport)
 	client, err := vim25.NewClient(ctx, transport)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (s *sessions) open(ctx context.Context, credentials Credentials) (*connecti
 	}
 	login := c.login
 	c.login = func(ctx context.Context, r *rest.Client) error {
-		r.Client.Client.Transport = s.observed(r.Client.Client.Transport)
+		r.Client.Transport = s.observed(r.Client.Transport)
 		return login(ctx, r)
 	}
 	return c, nil

@@ -246,7 +246,7 @@ func (s *site) tag(category, name string, refs ...mo.Reference) {
 	s.Expect(client.Login(s.t.Context(), s.sim.URL.User)).To(Succeed())
 	manager := tags.NewManager(client)
 	categoryID, err := manager.GetCategory(s.t.Context(), category)
-	id := category
+	var id string
 	if err == nil {
 		id = categoryID.ID
 	} else {

@@ -54,7 +54,8 @@ func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) erro
 		}
 	}
 	if err != nil || b.image.Name == "" {
-		return errors.Join(fmt.Errorf("there is no image %s in %s: run make node-image as root", nodeImage, b.images), err)
+		return errors.Join(
+			fmt.Errorf("there is no image %s in %s: run make node-image as root", nodeImage, b.images), err)
 	}
 	b.hypervisor, err = hypervisor.New(hypervisor.Options{
 		Images: b.images, Dir: bootedDir, Log: config.Log,
@@ -63,7 +64,7 @@ func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) erro
 		return err
 	}
 	q.booted = b
-	listener, err := b.hypervisor.Listen(insideAddress)
+	listener, err := b.hypervisor.Listen(insideAddress) //nolint:contextcheck // It is closed with the simulator.
 	if err != nil {
 		return err
 	}

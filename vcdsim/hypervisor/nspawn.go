@@ -28,8 +28,8 @@ func (l launch) arguments() []string {
 	args := []string{
 		"--quiet", "--register=no", "--keep-unit", "--settings=no", "--machine=" + l.name,
 		"--directory=" + l.files.root(), "--network-namespace-path=" + l.netns, "--capability=all",
-		"--system-call-filter=@keyring bpf @mount", "--console=read-only", "--kill-signal=SIGRTMIN+4", "--link-journal=no",
-		"--resolv-conf=off",
+		"--system-call-filter=@keyring bpf @mount", "--console=read-only", "--kill-signal=SIGRTMIN+4",
+		"--link-journal=no", "--resolv-conf=off",
 		"--timezone=off", "--bind=" + l.files.guestinfo() + ":/run/host/guestinfo",
 	}
 	if l.image.ImageStore != "" {

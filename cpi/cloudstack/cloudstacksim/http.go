@@ -183,7 +183,7 @@ func (c *call) start(write func(*call) (any, error)) (any, error) {
 		return nil, err
 	}
 	j := &job{done: time.Now().Add(c.opts.Latency), status: 1, result: result}
-	if late, ok := err.(*lateFailure); ok { //nolint:errorlint // It is never wrapped.
+	if late, ok := err.(*lateError); ok { //nolint:errorlint // It is never wrapped.
 		j.status, j.result = 2, Object{"errorcode": late.code, "errortext": late.text}
 	}
 	id := c.id()
@@ -191,13 +191,13 @@ func (c *call) start(write func(*call) (any, error)) (any, error) {
 	return Object{"jobid": id}, nil
 }
 
-// A lateFailure is an error that a job ends with.
-type lateFailure struct {
+// A lateError is an error that a job ends with.
+type lateError struct {
 	code int
 	text string
 }
 
-func (f *lateFailure) Error() string { return f.text }
+func (f *lateError) Error() string { return f.text }
 
 func (c *call) poll() (any, error) {
 	j, ok := c.jobs[c.get("jobid")]

@@ -49,7 +49,7 @@ var lists = map[string]listing{
 		kind: Addresses, equal: fields("id", "zoneid", "vpcid", "ipaddress", "state", "associatednetworkid"),
 		filter: func(c *call, o Object) bool {
 			free := o["state"] == "Free"
-			return !free || c.get("allocatedonly") == "false" && !(c.opts.HideFree && !c.user.admin)
+			return !free || c.get("allocatedonly") == "false" && (!c.opts.HideFree || c.user.admin)
 		},
 	},
 }

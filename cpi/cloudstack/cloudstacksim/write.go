@@ -319,7 +319,7 @@ func (c *call) createTags() (any, error) {
 		at := strings.ToLower(c.get("resourcetype")) + id
 		for _, tag := range c.tagsOf() {
 			if slices.ContainsFunc(c.tags[at], func(o Object) bool { return o["key"] == tag["key"] }) {
-				return nil, &lateFailure{codeInternal, "tag " + text(tag["key"]) + " already on the resource"}
+				return nil, &lateError{codeInternal, "tag " + text(tag["key"]) + " already on the resource"}
 			}
 			c.tags[at] = append(c.tags[at], tag)
 		}
