@@ -197,7 +197,7 @@ func (s *sessions) open(ctx context.Context, credentials Credentials) (*connecti
 	}
 	login := c.login
 	c.login = func(ctx context.Context, r *rest.Client) error {
-		r.Client.Transport = s.observed(r.Client.Transport)
+		r.Transport = s.observed(r.Transport)
 		return login(ctx, r)
 	}
 	return c, nil
