@@ -74,6 +74,10 @@ type CCM struct {
 	// ConfigHash, if not empty, is an annotation of the pods: another one replaces them. The program reads its
 	// configuration once.
 	ConfigHash string
+	// APIHost and APIPort, if set, are where it asks the Kubernetes API server: the endpoint of the control plane, not
+	// the Service kubernetes. That needs kube-proxy, which waits for the addresses of its node, which come from here.
+	APIHost string
+	APIPort int32
 	// Cloud of the cluster; nil: VMware Cloud Director.
 	Cloud *Cloud
 }

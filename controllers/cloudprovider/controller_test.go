@@ -119,6 +119,9 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 
 func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w := newCCMEnv(t)
+	w.changeCAPICluster(func(c *clusterv1.Cluster) {
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "api.example.com", Port: 8443}
+	})
 	w.changeCluster(func(c *infrav1.VCDCluster) {
 		c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
 			OneArm:    &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}},
@@ -150,6 +153,10 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-clusterid-secret"},
 		id)).To(Succeed())
 	w.Expect(string(id.Data["clusterid"])).To(Equal("infra-1"))
+	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Env).To(ContainElements(
+		corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: "api.example.com"},
+		corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: "8443"},
+	), "kube-proxy waits for the addresses that the pod gives to nodes")
 	hash := w.deployment().Spec.Template.Annotations
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.1.0/24" })

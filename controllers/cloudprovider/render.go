@@ -45,6 +45,7 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	ccm := addons.CCM{
 		Image: imageOf(s.vcdCluster.Spec.CloudProvider.Image, s.Image), Replicas: replicas(s.cluster),
 		ConfigHash: hex.EncodeToString(sum[:])[:hashLength],
+		APIHost:    s.cluster.Spec.ControlPlaneEndpoint.Host, APIPort: s.cluster.Spec.ControlPlaneEndpoint.Port,
 	}
 	objects, err := ccm.Objects()
 	if err != nil {

@@ -40,6 +40,54 @@ func TestAHealthCheckReplacesNothingForLackOfAccess(t *testing.T) {
 	l.die()
 }
 
+// TestNothingIsLostWhenAVAppIsNoLongerShared: the user of the manager sees the vApps of one machine's siblings, not its
+// own, for longer than the proof of a loss takes. The documented health check replaces nothing, no Node goes, and
+// nothing is made or deleted in VCD; when the vApp is shared again, all is well.
+func TestNothingIsLostWhenAVAppIsNoLongerShared(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, shared.replica, 2)
+	l.perMachine = true
+	l.born()
+	l.patch(&clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}, `{"spec":{"checks":{"unhealthyMachineConditions":[`+
+		`{"type":"InfrastructureReady","status":"False","timeoutSeconds":1}]}}}`)
+	workload, before, vms := l.workloadClient(), l.machineUIDs(), l.State().VMs
+	worker, vm := l.aWorker()
+	owner := func(user string) {
+		l.Edit(func(e *vcdsim.Editor) { e.SetOwner(e.VApp(e.VM(vm).VAppID), user) })
+	}
+	nodes := func() ([]string, error) {
+		list := &corev1.NodeList{}
+		err := workload.List(t.Context(), list)
+		names := make([]string, 0, len(list.Items))
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		return names, err
+	}
+	all, err := nodes()
+	l.g.Expect(err).NotTo(HaveOccurred())
+
+	owner("admin")
+	machine := &infrav1.VCDMachine{ObjectMeta: l.meta(worker.Spec.InfrastructureRef.Name)}
+	state := func() (string, error) {
+		l.trigger(machine)
+		return l.state(machine, clusterv1.ReadyCondition)
+	}
+	l.g.Eventually(state, ages, "1s").Should(HavePrefix("Unknown " + infrav1.VMUnverifiedReason))
+	l.g.Consistently(func(g Gomega) {
+		g.Expect(state()).To(HavePrefix("Unknown "))
+		g.Expect(l.machineUIDs()).To(Equal(before))
+		g.Expect(nodes()).To(ConsistOf(all))
+		g.Expect(l.State().VMs).To(HaveLen(len(vms)))
+	}, "80s", "2s").Should(Succeed())
+
+	owner("capvcd")
+	l.eventuallyAll("True " + infrav1.ReadyReason)
+	l.g.Expect(l.machineUIDs()).To(Equal(before))
+	l.up()
+	l.die()
+}
+
 // machineUIDs are those of the Machines that are not deleted, by name.
 func (l *life) machineUIDs() map[string]types.UID {
 	uids := map[string]types.UID{}

@@ -39,6 +39,7 @@ type life struct {
 	controlPlanes  int
 	workers        int
 	balancer       map[string]any // spec.loadBalancer of the VCDCluster; nil: as in the template
+	perMachine     bool           // Each VM has a vApp of its own.
 }
 
 // newLife prepares a site for a whole cluster.
@@ -106,6 +107,9 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 	case "VCDCluster":
 		for key, value := range l.balancer {
 			put(value, "spec", "loadBalancer", key)
+		}
+		if l.perMachine {
+			put(string(infrav1.VAppPerMachine), "spec", "vApp", "layout")
 		}
 	case "KubeadmControlPlane":
 		put(l.replica.label, "spec", "machineTemplate", "metadata", "labels", clusterv1.WatchLabel)

@@ -1,0 +1,56 @@
+package ccm
+
+import (
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// sharedVApp is the second vApp of fixtures with vAppsOfOthers.
+const sharedVApp = "acme-vdc-vapp-001"
+
+// vAppsOfOthers has the controller's user see only what is shared with it: two vApps of an administrator.
+func vAppsOfOthers(c *vcdsim.Config) {
+	org := &c.Model.Orgs[1]
+	org.VDCs[0].Fleet.VApps, org.VDCs[0].Fleet.Owner = 2, "admin"
+	for i := range org.Roles {
+		if org.Roles[i].Name == vcdsim.RoleCloudProvider {
+			org.Roles[i].Rights = slices.DeleteFunc(slices.Clone(org.Roles[i].Rights),
+				func(right string) bool { return right == "General: Administrator View" })
+		}
+	}
+}
+
+// TestNodesStayWhenTheirVAppIsNoLongerShared: a VM that is not shown although VMs of other vApps are proves nothing, for
+// longer than the proof of a loss takes.
+func TestNodesStayWhenTheirVAppIsNoLongerShared(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, "unshared", fixtureOption{
+		cluster: ownCluster(t, "unshared"), args: []string{nodeControllers}, vcd: []vcdOption{vAppsOfOthers},
+	})
+	g, v := NewWithT(t), w.vcd()
+	share := func(level string, names ...string) {
+		v.Edit(func(e *vcdsim.Editor) {
+			for _, name := range names {
+				e.Share(e.VApp(name), "ccm", level)
+			}
+		})
+	}
+	share("ReadOnly", vcdVApp, sharedVApp)
+	all := v.machines()
+	m := all[len(all)-1]
+	w.node(t, m)
+	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+
+	share("", sharedVApp)
+	w.setReady(t, m.Name, corev1.ConditionUnknown)
+	g.Consistently(func() error { _, err := w.getNode(m.Name); return err }, "80s", "1s").Should(Succeed())
+
+	share("ReadOnly", sharedVApp)
+	w.setReady(t, m.Name, corev1.ConditionTrue)
+	g.Expect(w.getNode(m.Name)).To(HaveField("Spec.ProviderID", m.ProviderID))
+}
