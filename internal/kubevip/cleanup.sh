@@ -4,9 +4,9 @@
 set -eu
 
 root=${1:-}
-manifest=$root/etc/kubernetes/manifests/kube-vip.yaml
+link=$root/etc/kube-vip/kubeconfig
 
-if [ ! -f "$manifest" ] || ! grep -q '^ *path: /etc/kubernetes/super-admin\.conf$' "$manifest"; then
+if [ "$(readlink "$link" || :)" != /etc/kubernetes/super-admin.conf ]; then
 	exit 0
 fi
 
@@ -16,9 +16,7 @@ if [ ! -f "$root/run/cluster-api/bootstrap-success.complete" ]; then
 	exit 0
 fi
 
-# The new manifest is made outside the folder that kubelet watches, and moved in whole.
-new=$root/etc/kubernetes/.kube-vip.yaml.new
-cp -p "$manifest" "$new"
-sed 's|^\( *\)path: /etc/kubernetes/super-admin\.conf$|\1path: /etc/kubernetes/admin.conf|' "$manifest" >"$new"
-mv "$new" "$manifest"
-echo "kube-vip: back to admin.conf"
+# What runs keeps the file that it has mounted, and the virtual IP with it; the next start takes the other one.
+ln -sf /etc/kubernetes/admin.conf "$link.new"
+mv "$link.new" "$link"
+echo "kube-vip: admin.conf from its next start"

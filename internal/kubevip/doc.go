@@ -37,7 +37,7 @@
 //	postKubeadmCommands:
 //	- /etc/kube-vip/cleanup.sh
 //
-// The manifest's path is fixed: the scripts expect it. With an endpoint port other than 6443,
+// With an endpoint port other than 6443,
 // initConfiguration.localAPIEndpoint.bindPort and joinConfiguration.controlPlane.localAPIEndpoint.bindPort have
 // to be that port: ARP moves an address between nodes and translates no ports.
 //
@@ -45,10 +45,11 @@
 //
 // kube-vip holds the address by a lease, for which it needs rights. Since Kubernetes 1.29, admin.conf has none
 // while "kubeadm init" waits for the API server at that very address: only super-admin.conf has
-// (kube-vip issue 684). The prepare script therefore switches the manifest to super-admin.conf, only on the node
-// that runs init, which it knows by the kind of kubeadm configuration that was written there. The cleanup script
-// switches back once init has succeeded: the pod restarts and takes its lease again within seconds. On nodes
-// that join, both leave the manifest alone.
+// (kube-vip issue 684). The pod mounts a link, which the prepare script points at super-admin.conf only on the node
+// that runs init, known by the kind of kubeadm configuration that was written there, elsewhere at admin.conf. The
+// cleanup script points it at admin.conf once init has succeeded. The manifest never changes: another one would have
+// kubelet replace the pod, and with one control plane the virtual IP would be away for 10 seconds. So the first
+// node's kube-vip keeps its rights until it is next started.
 //
 // kube-vip talks to the API server of its own node by the name "kubernetes", which its generator maps to
 // 127.0.0.1 with hostAliases. Kubelets ignore those for static pods on the host's network (kube-vip issue 692),

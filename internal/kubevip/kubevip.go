@@ -29,7 +29,8 @@ const (
 
 // Where things are on the node. prepare.sh and cleanup.sh have them too.
 const (
-	adminKubeconfig = "/etc/kubernetes/admin.conf"
+	adminKubeconfig = "/etc/kubernetes/admin.conf" // as the pod sees it
+	kubeconfigLink  = "/etc/kube-vip/kubeconfig"   // which of the node's it is
 	hostsFile       = "/etc/kube-vip/hosts"
 )
 
@@ -111,7 +112,7 @@ func (c Config) apply(pod *corev1.Pod) {
 	// retries until it exists.
 	file := corev1.HostPathFile
 	pod.Spec.Volumes = []corev1.Volume{
-		hostFile("kubeconfig", adminKubeconfig, &file),
+		hostFile("kubeconfig", kubeconfigLink, &file),
 		hostFile("hosts", hostsFile, &file),
 	}
 	container.VolumeMounts = []corev1.VolumeMount{

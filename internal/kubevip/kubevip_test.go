@@ -80,7 +80,7 @@ func TestRenderManifest(t *testing.T) {
 		{
 			Name: "kubeconfig",
 			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
-				Path: "/etc/kubernetes/admin.conf",
+				Path: "/etc/kube-vip/kubeconfig",
 				Type: &file,
 			}},
 		},

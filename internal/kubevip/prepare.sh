@@ -5,7 +5,12 @@ set -eu
 
 root=${1:-}
 folder=$root/etc/kube-vip
-manifest=$root/etc/kubernetes/manifests/kube-vip.yaml
+
+# use NAME: the pod mounts this kubeconfig of kubeadm's. A link, so that it can be changed without another pod.
+use() {
+	ln -sf "/etc/kubernetes/$1" "$folder/kubeconfig.new"
+	mv "$folder/kubeconfig.new" "$folder/kubeconfig"
+}
 
 # kube-vip reaches the API server of its own node by the name kubernetes. Mounted over the pod's /etc/hosts.
 mkdir -p "$folder"
@@ -23,6 +28,7 @@ for file in "$root/run/kubeadm/kubeadm.yaml" "$root/etc/kubeadm.yml"; do
 	fi
 done
 if [ -z "$config" ]; then
+	use admin.conf
 	echo "kube-vip: this node joins a cluster, admin.conf will do"
 	exit 0
 fi
@@ -30,18 +36,10 @@ fi
 # kubeadm writes super-admin.conf since 1.29. Without a version in the configuration, that is what we take it for.
 minor=$(sed -n 's/^kubernetesVersion: *"*v1\.\([0-9][0-9]*\).*/\1/p' "$config" | head -n 1)
 if [ "${minor:-99}" -lt 29 ]; then
+	use admin.conf
 	echo "kube-vip: kubeadm 1.$minor has no super-admin.conf, admin.conf will do"
 	exit 0
 fi
 
-if [ ! -f "$manifest" ]; then
-	echo "kube-vip: there is no $manifest" >&2
-	exit 1
-fi
-
-# The new manifest is made outside the folder that kubelet watches, and moved in whole.
-new=$root/etc/kubernetes/.kube-vip.yaml.new
-cp -p "$manifest" "$new"
-sed 's|^\( *\)path: /etc/kubernetes/admin\.conf$|\1path: /etc/kubernetes/super-admin.conf|' "$manifest" >"$new"
-mv "$new" "$manifest"
+use super-admin.conf
 echo "kube-vip: this node starts the cluster, using super-admin.conf until it has"
