@@ -143,7 +143,7 @@ func TestTheProxyFollowsRoutesAndHealth(t *testing.T) {
 	g.Eventually(p.Health).Should(Equal(map[string]Members{"p": {a.At: true, b.At: true}}))
 
 	closeA()
-	g.Eventually(p.Health, "10s").Should(Equal(map[string]Members{"p": {a.At: false, b.At: true}}))
+	g.Eventually(p.Health).Should(Equal(map[string]Members{"p": {a.At: false, b.At: true}}))
 	g.Expect([]string{ask(), ask()}).To(Equal([]string{"b", "b"}))
 
 	r.Targets = nil

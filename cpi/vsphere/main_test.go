@@ -1,0 +1,9 @@
+package vsphere_test
+
+import (
+	"testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
+)
+
+func TestMain(m *testing.M) { testtime.Main(m) }
