@@ -165,6 +165,9 @@ func (c *balancedCluster) environment(pod corev1.PodSpec) []string {
 	c.t.Helper()
 	var out []string
 	for _, e := range pod.Containers[0].Env {
+		if e.ValueFrom == nil { // Where the API server is: the program has a kubeconfig.
+			continue
+		}
 		ref := e.ValueFrom.SecretKeyRef
 		if ref == nil { // Name and UID of the pod.
 			out = append(out, e.Name+"="+c.name)
