@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
 // foreignClasses releases what Services have here whose class is another implementation's now. Kubernetes' service
@@ -77,15 +78,18 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 	return f.store(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}})
 }
 
-// publishedAt returns a published address that a Service has at a location; the zero value if there is none.
+// publishedAt returns a published address that a Service has at a location, also if a hostname that it asks for was
+// published in its place; the zero value if there is none.
 func (f foreignClasses) publishedAt(ctx context.Context, s *corev1.Service, location string) (netip.Addr, error) {
 	p, err := f.planAbsent(ctx, s, location, PlanRequest{})
 	if err != nil {
 		return netip.Addr{}, err
 	}
+	hostname := service.For(service.Input{Defaults: f.opts.Defaults, Service: s, Now: f.opts.Clock.Now()}).Hostname
 	for _, o := range p.Status.Objects {
 		for _, ingress := range s.Status.LoadBalancer.Ingress {
-			if o.Address.IsValid() && ingress.IP == o.Address.String() {
+			named := hostname != "" && ingress.Hostname == hostname
+			if o.Address.IsValid() && (named || ingress.IP == o.Address.String()) {
 				return o.Address, nil
 			}
 		}

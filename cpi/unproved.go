@@ -78,14 +78,14 @@ func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored
 }
 
 // standsAt reports whether something of a Service may be at a location, and returns what is seen there. Of locations
-// that cannot be seen, those of the configuration count.
+// that may not be seen, those of the configuration count, and all of a Service whose clients were given an address.
 func (l *LoadBalancers) standsAt(ctx context.Context, s *corev1.Service, id string) (bool, []plan.Object, error) {
 	if _, lost := unfoundName(id); lost {
 		return len(s.Status.LoadBalancer.Ingress) > 0, nil, nil
 	}
 	p, err := l.planAbsent(ctx, s, id, PlanRequest{})
 	if errors.Is(err, plan.ErrRefused) {
-		return l.locations.hasID(id), nil, nil
+		return l.locations.hasID(id) || len(s.Status.LoadBalancer.Ingress) > 0, nil, nil
 	}
 	return len(p.Status.Objects) > 0, p.Status.Objects, err
 }

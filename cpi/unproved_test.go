@@ -92,6 +92,18 @@ func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
 	}
 }
 
+func TestWhatMayNotBeSeenIsNoProofOnceAnAddressWasPublished(t *testing.T) {
+	s := balanced("web", published, func(s *corev1.Service) {
+		s.Annotations = map[string]string{servicetest.Standing: byClusterID(s, "retired")}
+	})
+	b := newBench(t, s)
+	b.balancer.gone = map[string]error{"retired": plan.ErrRefused}
+
+	_, _, err := b.them.GetLoadBalancer(t.Context(), "", s)
+	b.Expect(err).To(MatchError(plan.ErrRefused), "the finalizer stays")
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).NotTo(Succeed())
+}
+
 func TestNothingIsConfirmedDuringAnOutage(t *testing.T) {
 	s := balanced("web", published, func(s *corev1.Service) {
 		s.Annotations = map[string]string{servicetest.Standing: byClusterID(s, "retired")}

@@ -76,7 +76,7 @@ func serviceKey(applied *corev1.Secret) (unstructured.Unstructured, error) {
 	if applied != nil {
 		objects, err := addons.Parse(applied.Data[manifestsKey])
 		if err != nil {
-			return unstructured.Unstructured{}, err
+			objects = nil // damaged: it is written again, with a new key
 		}
 		for _, u := range objects {
 			key, _, _ := unstructured.NestedString(u.Object, "data", addons.ServiceKeyField)

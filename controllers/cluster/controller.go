@@ -153,10 +153,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res 
 	table := phasesOf(c)
 	var pass phases.Pass
 	defer func() {
-		if err := s.storeSpec(ctx, pass.Complete); err != nil {
-			// The pass is not of the spec as it is now.
-			res, rerr = ctrl.Result{RequeueAfter: session.BusyPoll}, errors.Join(rerr, ignoreConflict(err))
+		switch err := s.storeSpec(ctx, pass.Complete); {
+		case apierrors.IsConflict(err): // The pass is not of the spec as it is now.
+			res = ctrl.Result{RequeueAfter: session.BusyPoll}
 			return
+		case err != nil:
+			c.Spec, pass.Complete = s.read.Spec, false
+			rerr = errors.Join(rerr, err)
 		}
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
 		phases.SetReady(c, table)
@@ -174,7 +177,7 @@ func (s *scope) Established() bool {
 
 // established reports whether a cluster was complete once, here or, by what a move keeps, elsewhere.
 func established(c *infrav1.VCDCluster) bool {
-	return ranHere(c) || c.Annotations[infrav1.OVDCIDAnnotation] != ""
+	return ranHere(c) || c.Spec.InfraID != "" && c.Annotations[infrav1.OVDCIDAnnotation] != ""
 }
 
 // storeSpec stores what a pass wrote into the spec, such as the endpoint. If the pass is complete, c gets the id that
@@ -194,13 +197,6 @@ func (s *scope) storeSpec(ctx context.Context, complete bool) error {
 		return fmt.Errorf("storing the spec of VCDCluster %s: %w", klog.KObj(c), err)
 	}
 	return nil
-}
-
-func ignoreConflict(err error) error {
-	if apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
 }
 
 // markProvisioned stores that the cluster was complete once, before Ready is true: readers of Ready rely on it.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/utils/ptr"
 
@@ -12,11 +13,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// duplicate returns another VCDCluster with the id of this one in the same organization, as is after a manifest was
-// copied or a backup was restored beside the original; nil if there is none. All that is marked with the id may be the
-// other's then. One that was never ready, and is not the one that the id was created for, owns nothing; nor does one
-// that is deleted, too.
-func (s *scope) duplicate(ctx context.Context) (*infrav1.VCDCluster, error) {
+// duplicates returns the other VCDClusters with the id of this one in the same organization, as are after a manifest was
+// copied or a backup was restored beside the original. All that is marked with the id may be theirs then. One that was
+// never ready, and is not the one that the id was created for, owns nothing; nor does one that is deleted, too.
+func (s *scope) duplicates(ctx context.Context) ([]*infrav1.VCDCluster, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" {
 		return nil, nil
@@ -25,13 +25,14 @@ func (s *scope) duplicate(ctx context.Context) (*infrav1.VCDCluster, error) {
 	if err := s.Client.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
+	var all []*infrav1.VCDCluster
 	for i := range list.Items {
 		other := &list.Items[i]
 		if other.UID != c.UID && other.DeletionTimestamp.IsZero() && sharesID(c, other) {
-			return other, nil
+			all = append(all, other)
 		}
 	}
-	return nil, nil
+	return all, nil
 }
 
 // sharesID reports whether what carries the id of c in VCD may be the other's: the id was made for that, or it was
@@ -50,18 +51,25 @@ func ranHere(c *infrav1.VCDCluster) bool {
 	return ptr.Deref(c.Status.Initialization.Provisioned, false)
 }
 
-// duplicateProblem keeps a cluster that was never ready from working under the id of another. Of two that both may have
-// been ready, and have lost their status, the older one works.
+// yieldsTo reports whether c may not work under the id that it shares with another. Of those that all may have been
+// ready, and have lost their status, the oldest one works.
+func yieldsTo(c, other *infrav1.VCDCluster) bool {
+	return !established(c) || isOriginal(other) || ranHere(other) ||
+		!c.CreationTimestamp.Before(&other.CreationTimestamp)
+}
+
+// duplicateProblem keeps a cluster that was never ready from working under the id of another.
 func (s *scope) duplicateProblem(ctx context.Context) (phases.Outcome, error) {
 	c := s.vcdCluster
 	if isOriginal(c) || ranHere(c) {
 		return phases.Done, nil
 	}
-	other, err := s.duplicate(ctx)
-	if err != nil || other == nil || established(c) && !isOriginal(other) && !ranHere(other) &&
-		c.CreationTimestamp.Before(&other.CreationTimestamp) {
+	all, err := s.duplicates(ctx)
+	first := slices.IndexFunc(all, func(other *infrav1.VCDCluster) bool { return yieldsTo(c, other) })
+	if err != nil || first < 0 {
 		return phases.Done, err
 	}
+	other := all[first]
 	name := "another VCDCluster"
 	if other.Namespace == c.Namespace {
 		name = "VCDCluster " + other.Name
@@ -81,11 +89,11 @@ func unlessDuplicated(
 		if out, err := s.waitForMachines(ctx); err != nil || out != phases.Done {
 			return out, err
 		}
-		other, err := s.duplicate(ctx)
+		all, err := s.duplicates(ctx)
 		if err != nil {
 			return phases.Done, err
 		}
-		if other != nil && !isOwn(s.vcdCluster, other) {
+		if slices.ContainsFunc(all, func(other *infrav1.VCDCluster) bool { return !isOwn(s.vcdCluster, other) }) {
 			return phases.Done, nil
 		}
 		return run(ctx, s)

@@ -111,6 +111,24 @@ func TestOfTwoThatLostTheirStatusTheOlderWorks(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
+// TestACopyYieldsToTheOneThatRuns though it is older than a further copy.
+func TestACopyYieldsToTheOneThatRuns(t *testing.T) {
+	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
+	original := w.VCDCluster()
+	further := &infrav1.VCDCluster{Spec: original.Spec}
+	further.CreationTimestamp = metav1.NewTime(original.CreationTimestamp.Add(2 * time.Hour))
+	copied(w, original, further, "a-further-copy") // listed first
+	twin := &infrav1.VCDCluster{Spec: original.Spec}
+	twin.OwnerReferences = original.OwnerReferences
+	twin.CreationTimestamp = metav1.NewTime(original.CreationTimestamp.Add(time.Hour))
+	copied(w, original, twin, "copy")
+
+	w.Eventually(func(g Gomega) {
+		w.ReconcileNamed(g, twin)
+		g.Expect(conditions.GetReason(twin, infrav1.IdentityReadyCondition)).To(Equal(infrav1.InfraIDInUseReason))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+}
+
 func TestMachineThatOnlyNamesAVMDoesNotKeepIt(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -52,11 +52,11 @@ func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return phases.Done, fmt.Errorf("deleting IPAddressClaim %s: %w", key, err)
 		}
 	}
-	other, err := s.duplicate(ctx)
+	all, err := s.duplicates(ctx)
 	switch {
 	case err != nil:
 		return phases.Done, err
-	case other != nil:
+	case len(all) > 0:
 		leftToDuplicate(s.Recorder, c)
 	default:
 		if disks := s.remainingDisks(ctx); len(disks) > 0 {

@@ -37,9 +37,12 @@ func (s deletion) hasDuplicate(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// Status is lost by moves and restores: of machines that were made elsewhere, the annotations are the proof.
 func isDuplicate(m, other *infrav1.VCDMachine) bool {
+	restored := m.Annotations[infrav1.InstanceIDAnnotation] != string(m.UID) &&
+		other.Annotations[infrav1.PoweredOnAnnotation] != ""
 	return other.UID != m.UID && other.DeletionTimestamp.IsZero() &&
-		ptr.Deref(other.Status.Initialization.Provisioned, false) &&
+		(restored || ptr.Deref(other.Status.Initialization.Provisioned, false)) &&
 		other.Spec.ProviderID == m.Spec.ProviderID &&
 		other.Annotations[infrav1.InstanceIDAnnotation] == m.Annotations[infrav1.InstanceIDAnnotation]
 }

@@ -36,6 +36,7 @@ func TestDefaultsAreSafe(t *testing.T) {
 		"sessions are logged out before the pod is killed")
 	g.Expect(m.LeaderElectionReleaseOnCancel).To(BeTrue(), "the next manager need not wait for the lease to run out")
 	g.Expect(m.Metrics.SecureServing).To(BeTrue())
+	g.Expect(m.Metrics.FilterProvider).NotTo(BeNil(), "callers are authenticated and authorized")
 	g.Expect(m.Cache.DefaultNamespaces).To(BeEmpty())
 	g.Expect(*m.Cache.SyncPeriod).To(Equal(10 * time.Minute))
 	g.Expect(m.PprofBindAddress).To(BeEmpty())

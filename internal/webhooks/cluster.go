@@ -23,6 +23,10 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 			errs := clusterSpecErrors(&c.Spec, field.NewPath("spec"))
 			return slices.Concat(errs, vAppNameErrors(c), clusterRecordErrors(c))
 		},
+		always: func(c *infrav1.VCDCluster) field.ErrorList {
+			at := field.NewPath("spec", "cloudProvider", "identityRef")
+			return append(identityOfCCMErrors(&c.Spec, at), clusterRecordErrors(c)...)
+		},
 		recorded: clusterRecordChangeErrors,
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
 			if c.Spec.Endpoint.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {

@@ -28,6 +28,8 @@ type validator[T client.Object] struct {
 	rules func(obj T) field.ErrorList
 	// changes returns what may not be changed; may be nil.
 	changes func(ctx context.Context, oldObj, newObj T) (field.ErrorList, error)
+	// always returns what is also refused of an object that existed before; may be nil.
+	always func(obj T) field.ErrorList
 	// recorded returns what is wrong with what a controller recorded, also of an object that is deleted; may be nil.
 	recorded func(oldObj, newObj T) field.ErrorList
 	// warnings returns what is allowed but unwise; may be nil.
@@ -44,10 +46,14 @@ func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warni
 	if v.finalizer == "" || !controllerutil.ContainsFinalizer(obj, v.finalizer) {
 		return warnings, v.invalid(obj, errs)
 	}
-	for _, err := range errs {
+	var hard field.ErrorList
+	if v.always != nil {
+		hard = v.always(obj)
+	}
+	for _, err := range without(errs, hard) {
 		warnings = append(warnings, err.Error())
 	}
-	return warnings, nil
+	return warnings, v.invalid(obj, hard)
 }
 
 // ValidateUpdate implements admission.Validator. What was wrong before may stay: the rules of a newer release must not

@@ -2,6 +2,7 @@ package vapp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,8 +24,9 @@ func IsKept(obj client.Object) bool {
 func OrKeep(ctx context.Context, r events.EventRecorder, obj client.Object, kind, name string, out phases.Outcome,
 	err error,
 ) (phases.Outcome, error) {
+	later := errors.Is(err, vcd.ErrLater) || out.Reason == infrav1.ThrottledReason // ends by itself
 	switch {
-	case ctx.Err() != nil, err == nil && !out.Problem && !out.Unknown:
+	case later, ctx.Err() != nil, err == nil && !out.Problem && !out.Unknown:
 		return out, err
 	case IsKept(obj):
 		why := out.Message

@@ -42,8 +42,11 @@ func Number(annotation string) int {
 	if err != nil {
 		return 1
 	}
-	return max(1, n)
+	return min(max(1, n), maxVApps)
 }
+
+// maxVApps bounds what is read from an annotation, which users may write: vApps of 128 VMs each.
+const maxVApps = 100
 
 // LegacyDrivers is the message of a problem; its argument lists what runs in the workload cluster.
 const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and looks for nodes in " +
