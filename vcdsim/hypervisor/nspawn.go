@@ -29,10 +29,10 @@ func (l launch) arguments() []string {
 	args := []string{
 		"--quiet", "--register=no", "--keep-unit", "--settings=no", "--machine=" + l.name,
 		"--directory=" + l.files.root(), "--network-namespace-path=" + l.netns,
-		"--capability=all",
+		"--capability=all", "--drop-capability=CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_RAWIO", // the machine's own
 		"--system-call-filter=@keyring bpf @mount", "--console=read-only", "--kill-signal=SIGRTMIN+4",
 		"--link-journal=no", "--resolv-conf=off",
-		"--timezone=off", "--bind=" + l.files.guestinfo() + ":/run/host/guestinfo",
+		"--timezone=off", "--bind-ro=" + l.files.guestinfo() + ":/run/host/guestinfo",
 	}
 	if l.image.ImageStore != "" {
 		for _, dir := range kubernetesDirs {
@@ -138,7 +138,7 @@ func (l launch) mount() error {
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("making the mount namespace: %w", err)
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keeping mounts to the VM: %w", err)
 	}
 	if err := unix.Mount("overlay", l.files.root(), "overlay", 0, l.files.overlay(l.image)); err != nil {

@@ -66,7 +66,7 @@ func TestArgumentsOfNspawn(t *testing.T) {
 	}
 	args := l.arguments()
 	g.Expect(args).To(ContainElements("--machine=vm", "--directory=/state/vms/vm/root", "--kill-signal=SIGRTMIN+4",
-		"--network-namespace-path=/proc/1/fd/7", "--bind=/state/vms/vm/info:/run/host/guestinfo",
+		"--network-namespace-path=/proc/1/fd/7", "--bind-ro=/state/vms/vm/info:/run/host/guestinfo",
 		"--bind=/state/vms/vm/etcd:/var/lib/etcd", "--bind=/dev/loop3:/dev/sdb"))
 	g.Expect(args[len(args)-1]).To(Equal("/init"))
 	g.Expect(l.environment()).To(ContainElement("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0"))
