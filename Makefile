@@ -90,7 +90,7 @@ manifests: ## Write the files of a release to out/release/VERSION.
 ##@ Test
 
 .PHONY: test
-test: test-unit test-stack test-monitoring ## Run all tests: units, and those against real API servers and the simulator.
+test: test-unit test-hypervisor test-stack test-monitoring ## Run all tests: units, and those against real API servers and the simulator.
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the root module; WHAT chooses packages.
@@ -109,6 +109,11 @@ test-images: ## Build all images twice, unpack and check them; test what makes n
 	cd hack/images && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 	cd hack/nodeimage && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
+.PHONY: test-hypervisor
+test-hypervisor: ## Test what boots VMs of the simulator, on Linux, without booting any.
+	@if [[ $$($(GO) env GOOS) == linux ]]; then \
+		cd vcdsim/hypervisor && $(GO) test -short -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...; fi
+
 .PHONY: test-vms
 test-vms: ## Boot VMs of the simulator as Linux systems (as root, after make node-image); IMAGES is another folder of images.
 	cd vcdsim/hypervisor && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./... $(if $(IMAGES),-images $(IMAGES))
@@ -123,7 +128,9 @@ e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FL
 
 .PHONY: e2e-real
 e2e-real: stack ## Create a cluster of real nodes, reach a Service of type LoadBalancer, delete it (root, after make node-image; else it skips).
-	cd test && $(GO) test $(AFRESH) ./quickstart -run TestAClusterOfRealNodes -v -real-nodes
+	@if [[ $$(id -u) == 0 ]] && compgen -G "$${XDG_CACHE_HOME:-$$HOME/.cache}/cluster-api-provider-vcd/nodes/*.json" >/dev/null; then \
+		$(MAKE) node-image; fi
+	cd test && $(GO) test $(AFRESH) ./quickstart -timeout $(TIMEOUT) -run TestAClusterOfRealNodes -v -real-nodes
 
 .PHONY: bench
 bench: stack ## Measure 50 and 100 clusters on the simulator (long); BENCH_FLAGS for a run of your own, such as -setup=machines.

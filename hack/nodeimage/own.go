@@ -29,7 +29,7 @@ func (o ownImages) references() []string {
 func sources() []string {
 	return []string{
 		"LICENSE", "go.mod", "go.sum", "main.go", "flags.go", "addons", "api", "cmd", "config", "controllers", "cpi",
-		"internal", "vcdsim", "hack/images",
+		"internal", "hack/images",
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,18 +18,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
 )
 
-// booted are VMs that boot, in place of pretended ones.
-type booted struct {
-	hypervisor *hypervisor.Hypervisor
-	image      hypervisor.Image
-	images     string
-	proxy      *http.Server
-	proxyURL   string
-	stop       func()
+// A bootedImage is what the VMs boot from.
+type bootedImage struct {
+	name    string
+	network string   // file with the manifest of its network plug-in
+	images  []string // references of this project's images in its store
 }
 
 // insideAddress is where VMs reach the simulated VCD, and, through the proxy, the manager, too.
@@ -39,78 +34,25 @@ const (
 	// nodeImage is the name of an image of make node-image, and of the template that VMs boot it by.
 	nodeImage = "debian-12-kube-" + programs.KubernetesVersion
 	// bootedDir is short, because sockets are in it.
-	bootedDir          = "/var/lib/vcdsim-quickstart"
-	proxyHeaderTimeout = 10 * time.Second
-	proxyExceptions    = "127.0.0.1,localhost"
+	bootedDir       = "/var/lib/vcdsim-quickstart"
+	proxyExceptions = "127.0.0.1,localhost"
 )
-
-// openBooted starts what the VMs boot with.
-func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) error {
-	b := &booted{images: filepath.Join(q.cache, "nodes")}
-	found, err := hypervisor.Images(b.images)
-	for _, img := range found {
-		if img.Name == nodeImage {
-			b.image = img
-		}
-	}
-	if err != nil || b.image.Name == "" {
-		return errors.Join(
-			fmt.Errorf("there is no image %s in %s: run make node-image as root", nodeImage, b.images), err)
-	}
-	b.hypervisor, err = hypervisor.New(hypervisor.Options{
-		Images: b.images, Dir: bootedDir, Log: config.Log,
-	})
-	if err != nil {
-		return err
-	}
-	q.booted = b
-	listener, err := b.hypervisor.Listen(insideAddress) //nolint:contextcheck // It is closed with the simulator.
-	if err != nil {
-		return err
-	}
-	config.Guest, config.Further = b.hypervisor, append(config.Further, listener)
-	config.Model.Orgs[1].Catalogs[0].Templates[0].Name = nodeImage
-	outside, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listening for the proxy: %w", err)
-	}
-	b.proxy = &http.Server{Handler: b.hypervisor.Outside(), ReadHeaderTimeout: proxyHeaderTimeout}
-	b.proxyURL = "http://" + outside.Addr().String()
-	go func() { _ = b.proxy.Serve(outside) }() // until close
-	return nil
-}
 
 // managerArgs name the image of the cloud controller manager that is in the VMs' image store.
 func (q *quickstart) managerArgs() []string {
 	if q.booted == nil {
 		return nil
 	}
-	return []string{"--cloud-provider-version=" + imageVersion}
+	return q.booted.managerArgs()
 }
 
-// imageVersion is what make node-image calls this project's images.
-const imageVersion = "v2.0.0-dev"
-
-// follow carries the traffic of the edge gateways.
-func (b *booted) follow(ctx context.Context, sim *vcdsim.Simulator) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	b.stop = func() { cancel(); <-done }
-	go func() {
-		defer close(done)
-		b.hypervisor.Follow(ctx, sim)
-	}()
-}
-
-func (b *booted) close() error {
-	if b.stop != nil {
-		b.stop()
+func (i bootedImage) managerArgs() []string {
+	for _, reference := range i.images {
+		if name, version, _ := strings.Cut(path.Base(reference), ":"); name == "cloud-provider-for-cloud-director" {
+			return []string{"--cloud-provider-version=" + version}
+		}
 	}
-	var err error
-	if b.proxy != nil {
-		err = b.proxy.Close()
-	}
-	return errors.Join(err, b.hypervisor.Close())
+	return nil
 }
 
 // env leads programs of this machine to the networks of the VMs, or to the simulated clusters.
@@ -128,7 +70,7 @@ func (q *quickstart) env() []string {
 func (q *quickstart) variables() map[string]string {
 	out := q.site.Variables()
 	if q.booted != nil {
-		out["VCD_SITE"], out["VCD_TEMPLATE_NAME"] = "https://"+insideAddress.Addr().String(), q.booted.image.Name
+		out["VCD_SITE"], out["VCD_TEMPLATE_NAME"] = "https://"+insideAddress.Addr().String(), q.booted.name
 	}
 	return out
 }
@@ -155,7 +97,7 @@ func (q *quickstart) installNetwork(ctx context.Context) error {
 	if q.booted == nil {
 		return nil
 	}
-	manifest, err := os.ReadFile(q.booted.image.Network)
+	manifest, err := os.ReadFile(q.booted.network)
 	if err != nil {
 		return fmt.Errorf("reading the manifest of the network plug-in: %w", err)
 	}
@@ -221,6 +163,9 @@ spec:
 func (q *quickstart) serveWebsite(ctx context.Context) error {
 	if q.booted == nil {
 		return nil
+	}
+	if err := q.showNodes(ctx); err != nil {
+		return err
 	}
 	kubectl := func(in io.Reader, args ...string) (string, error) {
 		out, err := q.stack.Kubectl(ctx, in, append([]string{"--kubeconfig=" + q.kubeconfig()}, args...)...)

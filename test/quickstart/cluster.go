@@ -119,14 +119,26 @@ func (q *quickstart) summary(ctx context.Context) error {
 	if err := q.writeKubeconfig(kubeconfig, data); err != nil {
 		return err
 	}
-	columns := "NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion," +
+	if err := q.showNodes(ctx); err != nil {
+		return err
+	}
+	return q.hints(kubeconfig)
+}
+
+// showNodes prints the cluster's nodes. Real ones have more to show.
+func (q *quickstart) showNodes(ctx context.Context) error {
+	columns := "custom-columns=NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion," +
 		"ADDRESS:.status.addresses[0].address,PROVIDER-ID:.spec.providerID"
-	nodes, err := q.stack.Kubectl(ctx, nil, "--kubeconfig="+kubeconfig, "get", "nodes", "-o=custom-columns="+columns)
+	shown := ""
+	if q.booted != nil {
+		columns, shown = "wide", " -o wide"
+	}
+	nodes, err := q.stack.Kubectl(ctx, nil, "--kubeconfig="+q.kubeconfig(), "get", "nodes", "-o="+columns)
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(q.out, "$ kubectl --kubeconfig=%s get nodes\n%s\n", kubeconfig, nodes)
-	return q.hints(kubeconfig)
+	_, _ = fmt.Fprintf(q.out, "$ kubectl --kubeconfig=%s get nodes%s\n%s\n", q.kubeconfig(), shown, nodes)
+	return nil
 }
 
 // hints are lines to paste into another terminal, each short enough for 80 columns.

@@ -46,6 +46,9 @@ func command(ctx context.Context, args []string, out *os.File) int {
 	q := &quickstart{options: opts, out: out, began: time.Now(), interactive: term.IsTerminal(int(out.Fd()))}
 	q.screen.quickstart = q
 	err = q.run(ctx)
+	if err != nil && (ctx.Err() == nil || !q.up) {
+		err = errors.Join(err, q.keepLogs())
+	}
 	stopped := q.close()
 	switch {
 	case ctx.Err() != nil && q.up:

@@ -42,7 +42,7 @@ type quickstart struct {
 // run does everything in order.
 func (q *quickstart) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.createCluster,
+		q.checkReal, q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.createCluster,
 		q.installNetwork, q.awaitCluster, q.serveWebsite, q.summary,
 	} {
 		if err := step(ctx); err != nil {
@@ -75,6 +75,14 @@ func (q *quickstart) claim(context.Context) error {
 
 func (q *quickstart) logDir() string {
 	return filepath.Join(q.dir, "logs")
+}
+
+// keepLogs saves what would be removed with the VMs.
+func (q *quickstart) keepLogs() error {
+	if q.booted == nil {
+		return nil
+	}
+	return q.booted.keepLogs(filepath.Join(q.logDir(), "vms"))
 }
 
 func (q *quickstart) simulatorLog() string {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
 	"flag"
 	"io"
 	"net"
@@ -42,11 +43,18 @@ type site struct {
 	token      string
 }
 
-// images returns the folder of images and the name of one; without any it skips the test.
+// images returns the folder of images and the name of one; without any, and where none can boot, it skips the test.
 func images(t *testing.T) (dir, name string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("booting VMs needs root")
+	if testing.Short() {
+		t.Skip("it boots VMs")
+	}
+	err := hypervisor.Check(stateDir(t))
+	if missing := (*hypervisor.MissingError)(nil); errors.As(err, &missing) {
+		t.Skip(missing)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	dir = *imagesDir
 	if cache, err := os.UserCacheDir(); dir == "" && err == nil {

@@ -26,8 +26,8 @@ func (h *Hypervisor) Follow(ctx context.Context, sim *vcdsim.Simulator) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for {
-		state := sim.State()
-		if err := h.follow(ctx, proxy, state); err != nil {
+		disks, listed := h.state.listDisks() // before the state, which then knows each of them that is still there
+		if err := errors.Join(listed, h.follow(ctx, proxy, sim.State(), disks)); err != nil {
 			h.log.Error("Following the simulator", "error", err)
 		}
 		sim.ReportMembers(proxy.Health())
@@ -39,7 +39,7 @@ func (h *Hypervisor) Follow(ctx context.Context, sim *vcdsim.Simulator) {
 	}
 }
 
-func (h *Hypervisor) follow(ctx context.Context, proxy *edge.Proxy, state vcdsim.State) error {
+func (h *Hypervisor) follow(ctx context.Context, proxy *edge.Proxy, state vcdsim.State, disks []string) error {
 	routes := edge.Table(state.Documents)
 	var addresses []netip.Addr
 	for _, r := range routes {
@@ -47,15 +47,17 @@ func (h *Hypervisor) follow(ctx context.Context, proxy *edge.Proxy, state vcdsim
 	}
 	err := h.hub.setExternal(addresses)
 	proxy.Apply(ctx, routes)
-	return errors.Join(err, h.state.keepDisks(state.Disks))
+	return errors.Join(err, keepDisks(disks, state.Disks))
 }
 
-// keepDisks removes the files of disks that are gone.
-func (s *stateDir) keepDisks(disks []vcdsim.Disk) error {
+// listDisks lists the files of disks.
+func (s *stateDir) listDisks() ([]string, error) {
 	files, err := filepath.Glob(s.disk("*"))
-	if err != nil {
-		return fmt.Errorf("reading disks: %w", err)
-	}
+	return files, wrap("reading disks", err)
+}
+
+// keepDisks removes those of the files whose disks are gone.
+func keepDisks(files []string, disks []vcdsim.Disk) error {
 	var errs []error
 	for _, file := range files {
 		id := strings.TrimSuffix(filepath.Base(file), ".img")

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -86,11 +87,28 @@ func (h *hub) close() {
 // onThread runs f on a thread that ends afterwards, so that f may change what threads have of their own.
 func onThread(f func() error) error {
 	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked
-		done <- f()
-	}()
+	onOwnThread(func() { done <- f() })
 	return <-done
+}
+
+// onOwnThread runs f in the background on a thread that ends with it. That is not the first thread of this process,
+// which Go keeps for good, with its namespaces.
+func onOwnThread(f func()) {
+	go func() {
+		runtime.LockOSThread() // and never unlocked on another thread than the first
+		if unix.Gettid() != os.Getpid() {
+			f()
+			return
+		}
+		locked := make(chan struct{})
+		go func() {
+			runtime.LockOSThread() // another thread: the first is held until now
+			close(locked)
+			f()
+		}()
+		<-locked
+		runtime.UnlockOSThread()
+	}()
 }
 
 // do runs f in the hub. Sockets that f opens stay there.

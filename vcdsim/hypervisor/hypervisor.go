@@ -44,9 +44,6 @@ const defaultUpWithin = 5 * time.Minute
 
 // New checks what the machine has, sweeps what an earlier run left, and makes the namespace of the networks.
 func New(o Options) (*Hypervisor, error) {
-	if err := missing(); err != nil {
-		return nil, err
-	}
 	if o.UpWithin == 0 {
 		o.UpWithin = defaultUpWithin
 	}
@@ -57,20 +54,34 @@ func New(o Options) (*Hypervisor, error) {
 	if _, err := images(o.Images); err != nil {
 		return nil, err
 	}
-	var err error
-	if h.state, err = openState(o.Dir); err != nil {
+	if err := h.open(o.Dir); err != nil {
 		return nil, err
 	}
+	return h, nil
+}
+
+// open takes the state folder, checks what the machine has, and makes the namespace of the networks.
+func (h *Hypervisor) open(dir string) error {
+	if err := missing(); err != nil {
+		return &MissingError{err}
+	}
+	var err error
+	if h.state, err = openState(dir); err != nil {
+		return err
+	}
 	if h.groups, err = planGroups(h.state.dir); err != nil {
-		return nil, errors.Join(err, h.state.close())
+		return errors.Join(&MissingError{err}, h.state.close())
 	}
 	if err := h.state.recordGroups(h.groups); err != nil {
-		return nil, errors.Join(err, h.state.close())
+		return errors.Join(err, h.state.close())
 	}
 	if h.hub, err = newHub(h.log); err != nil {
-		return nil, errors.Join(err, h.state.close())
+		return errors.Join(lacks("network namespaces", err), h.state.close())
 	}
-	return h, nil
+	if err := h.try(); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	return nil
 }
 
 // Close ends all VMs and removes all that was made for them.

@@ -15,6 +15,8 @@ type Image struct {
 	KubernetesVersion string `json:"kubernetesVersion"`
 	// Network is the file with the manifest of a network plug-in whose image is in the store; empty if there is none.
 	Network string `json:"network"`
+	// Images are the references of the images in the store that are built with this project.
+	Images []string `json:"images"`
 }
 
 // Images lists the images in a folder, by name.

@@ -1,11 +1,15 @@
 package hypervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -23,7 +27,8 @@ func Command(ctx context.Context, dir, vm string, args ...string) (*exec.Cmd, er
 		return nil, err
 	}
 	launcher := strings.TrimSpace(readFile(f.path("pid")))
-	if launcher == "" {
+	// The file outlives a simulator that was killed, and the number may be another process' by now.
+	if launcher == "" || !launches(readFile(filepath.Join("/proc", launcher, "cmdline")), f) {
 		return nil, fmt.Errorf("VM %s is off", vm)
 	}
 	first, _, _ := strings.Cut(readFile(filepath.Join("/proc", launcher, "task", launcher, "children")), " ")
@@ -32,6 +37,41 @@ func Command(ctx context.Context, dir, vm string, args ...string) (*exec.Cmd, er
 	}
 	enter := []string{"--target", first, "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--"}
 	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...), nil //nolint:gosec // for its caller, who is root
+}
+
+// launches reports whether a command line is that of systemd-nspawn for a VM.
+func launches(cmdline string, f files) bool {
+	args := strings.Split(cmdline, "\x00")
+	return filepath.Base(args[0]) == nspawn && slices.Contains(args, "--directory="+f.root())
+}
+
+// CopyLogs copies what the VMs of a hypervisor wrote to their consoles, and cloud-init's output in them, to a folder.
+func CopyLogs(dir, to string) error {
+	all, err := filepath.Glob(filepath.Join(dir, "vms", "*"))
+	if err != nil {
+		return fmt.Errorf("reading the state folder: %w", err)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	errs := []error{os.MkdirAll(to, 0o750)}
+	for _, folder := range all {
+		f := files{folder}
+		name := cmp.Or(strings.TrimSpace(readFile(f.path("name"))), filepath.Base(folder))
+		for suffix, source := range map[string]string{
+			"console.log": f.console(), "cloud-init.log": f.path("upper/var/log/cloud-init-output.log"),
+		} {
+			content, err := os.ReadFile(source) //nolint:gosec // the VM's
+			if err == nil {
+				target := filepath.Join(to, filepath.Base(name)+"-"+suffix)
+				err = os.WriteFile(target, content, 0o600) //nolint:gosec // in the caller's folder
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, wrap("copying the log of a VM", err))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func findVM(dir, vm string) (files, error) {

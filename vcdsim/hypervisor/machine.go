@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type machine struct {
 	info    *guestinfo
 	disks   []loop
 	up      chan struct{} // closed when this boot reported an address
+	died    chan error    // has why the guest ended by itself
 	seen    vcdsim.GuestReport
 }
 
@@ -53,7 +55,8 @@ func (m *machine) start(ctx context.Context, vm vcdsim.GuestVM, img image) error
 		return errors.New("it is already on")
 	}
 	m.vm, m.image = vm, img
-	m.up, m.seen = make(chan struct{}), vcdsim.GuestReport{Addresses: map[string]string{}, Hostname: vm.Hostname}
+	m.up, m.died = make(chan struct{}), make(chan error, 1)
+	m.seen = vcdsim.GuestReport{Addresses: map[string]string{}, Hostname: vm.Hostname}
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func (m *machine) prepare(ctx context.Context) error {
 		"info/uuid": m.vm.UUID, "info/product_name": "VMware Virtual Platform", "name": m.vm.Name,
 		"info/meminfo": strings.TrimSpace(meminfo(readFile("/proc/meminfo"), m.vm.MemoryMiB)),
 	} {
-		if err := os.WriteFile(m.files.path(name), []byte(content+"\n"), 0o644); err != nil { //nolint:gosec // no secrets
+		if err := writeReadable(m.files.path(name), content+"\n"); err != nil {
 			return fmt.Errorf("writing what the guest reads: %w", err)
 		}
 	}
@@ -117,20 +120,62 @@ func (m *machine) watch(p *process) {
 		m.mu.Unlock()
 		return
 	}
-	err := m.ended()
+	err := errors.Join(unexpected(p.code, m.files.console()), m.ended())
 	if err == nil && p.code == exitReboot {
 		err = m.boot()
 	}
 	log, vm, off := m.hypervisor.log, m.vm, m.process == nil
 	if off {
 		m.info.close()
+		m.died <- endOf(err)
 	}
+	// VCD shows a VM whose system crashed before it was up as on, and PowerOn returns why.
+	crashed := err != nil && !closed(m.up)
 	m.mu.Unlock()
 	if err != nil {
 		log.Error("A guest ended", "vm", vm.Name, "error", err)
 	}
-	if off && vm.Host != nil {
+	if off && !crashed && vm.Host != nil {
 		vm.Host.PoweredOff()
+	}
+}
+
+// endOf is why a guest that ended is not up.
+func endOf(err error) error {
+	if err == nil {
+		return errors.New("the guest powered itself off before it reported an address")
+	}
+	return err
+}
+
+const consoleLines = 5
+
+// unexpected returns an error with the end of the console, unless the guest powered itself off or rebooted.
+func unexpected(code int, console string) error {
+	if code == 0 || code == exitReboot {
+		return nil
+	}
+	return fmt.Errorf("the guest ended with code %d; the last lines of its console %s:\n%s", code, console,
+		lastLines(readFile(console), consoleLines))
+}
+
+// lastLines returns the last lines of a text that are not empty.
+func lastLines(text string, count int) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-count):], "\n")
+}
+
+func closed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -167,9 +212,7 @@ func (m *machine) leased(mac, address string) {
 func (m *machine) isUp(up chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	select {
-	case <-up:
-	default:
+	if !closed(up) {
 		close(up)
 	}
 }
@@ -177,18 +220,17 @@ func (m *machine) isUp(up chan struct{}) {
 // awaitUp returns when the guest reported an address, or why it does not.
 func (m *machine) awaitUp(ctx context.Context, within time.Duration) (vcdsim.GuestReport, error) {
 	m.mu.Lock()
-	up, p := m.up, m.process
+	up, died := m.up, m.died
 	m.mu.Unlock()
-	if p == nil {
-		return vcdsim.GuestReport{}, fmt.Errorf("the guest ended; see its console %s", m.files.console())
-	}
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
 	case <-up:
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.seen, nil
+		return vcdsim.GuestReport{Addresses: maps.Clone(m.seen.Addresses), Hostname: m.seen.Hostname}, nil
+	case err := <-died:
+		return vcdsim.GuestReport{}, err
 	case <-ctx.Done():
 		return vcdsim.GuestReport{}, ctx.Err()
 	case <-timer.C:

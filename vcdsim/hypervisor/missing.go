@@ -3,15 +3,90 @@ package hypervisor
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
+
+// A MissingError is what this machine lacks for booting VMs.
+type MissingError struct{ err error }
+
+// Error implements error.
+func (e *MissingError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *MissingError) Unwrap() error { return e.err }
+
+// lacks wraps an error, if there is one, as a MissingError.
+func lacks(what string, err error) error {
+	if err != nil {
+		return &MissingError{fmt.Errorf("booting VMs needs %s, which this machine does not allow: %w", what, err)}
+	}
+	return nil
+}
+
+// Check returns a *MissingError if this machine cannot boot VMs with this state folder. It leaves nothing.
+func Check(dir string) error {
+	h := &Hypervisor{log: slog.New(slog.DiscardHandler)}
+	if err := h.open(dir); err != nil {
+		return err
+	}
+	return h.Close()
+}
+
+// try makes, once, what each VM has, and removes it.
+func (h *Hypervisor) try() error {
+	if err := lacks("mount namespaces and overlays", onThread(h.state.tryMounts)); err != nil {
+		return err
+	}
+	if err := lacks("bridges and virtual Ethernet cards", h.hub.tryLinks()); err != nil {
+		return err
+	}
+	group := h.groups.of("try")
+	return lacks("control groups", errors.Join(group.create(tryMemory), group.remove()))
+}
+
+const tryMemory = 64 << 20
+
+// tryMounts mounts a root filesystem on the calling thread.
+func (s *stateDir) tryMounts() error {
+	f := s.vm("try")
+	for _, name := range []string{"upper", "work", "root", "lower"} {
+		if err := os.MkdirAll(f.path(name), 0o700); err != nil {
+			return err
+		}
+	}
+	err := launch{files: f, image: image{Layers: []string{f.path("lower")}}}.mount()
+	if err == nil {
+		err = unix.Unmount(f.root(), unix.MNT_DETACH)
+	}
+	return errors.Join(err, os.RemoveAll(f.dir))
+}
+
+// tryLinks connects a card to a bridge.
+func (h *hub) tryLinks() error {
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "try"}}
+	if err := h.handle.LinkAdd(bridge); err != nil {
+		return err
+	}
+	veth := &netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: "try0", MasterIndex: bridge.Attrs().Index}, PeerName: "try1",
+	}
+	err := h.handle.LinkAdd(veth)
+	if err == nil {
+		err = h.handle.LinkDel(veth)
+	}
+	return errors.Join(err, h.handle.LinkDel(bridge))
+}
 
 // missing returns what this machine lacks.
 func missing() error {
 	if os.Geteuid() != 0 {
-		return errors.New("booting VMs needs root: run as root, or without an images folder")
+		return errors.New("booting VMs needs root: run as root")
 	}
 	for program, pkg := range map[string]string{"systemd-nspawn": "systemd-container", "nsenter": "util-linux"} {
 		if _, err := exec.LookPath(program); err != nil {

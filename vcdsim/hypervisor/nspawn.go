@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"syscall"
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
+
+const nspawn = "systemd-nspawn"
 
 // A launch is what systemd-nspawn runs a VM with.
 type launch struct {
@@ -27,10 +28,11 @@ type launch struct {
 func (l launch) arguments() []string {
 	args := []string{
 		"--quiet", "--register=no", "--keep-unit", "--settings=no", "--machine=" + l.name,
-		"--directory=" + l.files.root(), "--network-namespace-path=" + l.netns, "--capability=all",
+		"--directory=" + l.files.root(), "--network-namespace-path=" + l.netns,
+		"--capability=all", "--drop-capability=CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_RAWIO", // the machine's own
 		"--system-call-filter=@keyring bpf @mount", "--console=read-only", "--kill-signal=SIGRTMIN+4",
 		"--link-journal=no", "--resolv-conf=off",
-		"--timezone=off", "--bind=" + l.files.guestinfo() + ":/run/host/guestinfo",
+		"--timezone=off", "--bind-ro=" + l.files.guestinfo() + ":/run/host/guestinfo",
 	}
 	if l.image.ImageStore != "" {
 		for _, dir := range kubernetesDirs {
@@ -71,8 +73,7 @@ const exitReboot = 133
 func (l launch) start(connect func(netns.NsHandle) error) (*process, error) {
 	p := &process{netns: netns.None(), exited: make(chan struct{})}
 	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with this function
+	onOwnThread(func() {
 		cmd, err := l.launch(p, connect)
 		started <- err
 		if err != nil {
@@ -81,7 +82,7 @@ func (l launch) start(connect func(netns.NsHandle) error) (*process, error) {
 		_ = cmd.Wait() // its code is below
 		p.code = cmd.ProcessState.ExitCode()
 		close(p.exited)
-	}()
+	})
 	if err := <-started; err != nil {
 		_ = p.netns.Close() // it may not be open
 		return nil, err
@@ -106,8 +107,8 @@ func (l launch) launch(p *process, connect func(netns.NsHandle) error) (*exec.Cm
 	if err != nil {
 		return nil, fmt.Errorf("opening the console: %w", err)
 	}
-	defer func() { _ = console.Close() }()                  // the child has its own
-	cmd := exec.Command("systemd-nspawn", l.arguments()...) //nolint:gosec,noctx // it ends when the VM does
+	defer func() { _ = console.Close() }()        // the child has its own
+	cmd := exec.Command(nspawn, l.arguments()...) //nolint:gosec,noctx // it ends when the VM does
 	cmd.Env, cmd.Stdout, cmd.Stderr = l.environment(), console, console
 	// In a namespace of processes whose first it is, so that the system in the VM ends with systemd-nspawn.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -137,7 +138,7 @@ func (l launch) mount() error {
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("making the mount namespace: %w", err)
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keeping mounts to the VM: %w", err)
 	}
 	if err := unix.Mount("overlay", l.files.root(), "overlay", 0, l.files.overlay(l.image)); err != nil {

@@ -1,13 +1,17 @@
 package hypervisor
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/sys/unix"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -62,7 +66,7 @@ func TestArgumentsOfNspawn(t *testing.T) {
 	}
 	args := l.arguments()
 	g.Expect(args).To(ContainElements("--machine=vm", "--directory=/state/vms/vm/root", "--kill-signal=SIGRTMIN+4",
-		"--network-namespace-path=/proc/1/fd/7", "--bind=/state/vms/vm/info:/run/host/guestinfo",
+		"--network-namespace-path=/proc/1/fd/7", "--bind-ro=/state/vms/vm/info:/run/host/guestinfo",
 		"--bind=/state/vms/vm/etcd:/var/lib/etcd", "--bind=/dev/loop3:/dev/sdb"))
 	g.Expect(args[len(args)-1]).To(Equal("/init"))
 	g.Expect(l.environment()).To(ContainElement("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0"))
@@ -71,6 +75,133 @@ func TestArgumentsOfNspawn(t *testing.T) {
 	g.Expect(l.arguments()).NotTo(ContainElement(ContainSubstring("/var/lib/etcd")), "it is no node's image")
 	g.Expect(l.files.overlay(l.image)).To(Equal(
 		"lowerdir=/top:/base,upperdir=/state/vms/vm/upper,workdir=/state/vms/vm/work"))
+}
+
+func TestAVMsCommandLineIsKnown(t *testing.T) {
+	g := NewWithT(t)
+	f := files{"/state/vms/a"}
+	g.Expect(launches("/usr/bin/systemd-nspawn\x00--quiet\x00--directory=/state/vms/a/root\x00/init\x00", f)).To(BeTrue())
+	g.Expect(launches("systemd-nspawn\x00--directory=/state/vms/b/root\x00", f)).To(BeFalse(), "another VM")
+	g.Expect(launches("vi\x00--directory=/state/vms/a/root\x00", f)).To(BeFalse(), "another program")
+	g.Expect(launches("", f)).To(BeFalse(), "none")
+}
+
+func TestAFolderOfOthersIsRefused(t *testing.T) {
+	g, dir := NewWithT(t), shortDir(t)
+	file := filepath.Join(dir, "vms", "precious")
+	g.Expect(os.MkdirAll(file, 0o700)).To(Succeed())
+	g.Expect(openState(dir)).Error().To(MatchError(ContainSubstring("is not empty, and not a state folder")))
+	g.Expect(file).To(BeADirectory())
+
+	g.Expect(os.WriteFile(filepath.Join(dir, lockFile), nil, 0o600)).To(Succeed())
+	s, err := openState(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(file).NotTo(BeADirectory(), "left by a simulator that was killed")
+	g.Expect(s.close()).To(Succeed())
+	g.Expect(dir).NotTo(BeADirectory())
+}
+
+func TestWhatAVMHasIsReadableInIt(t *testing.T) {
+	g, store := NewWithT(t), t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(store, "meta.db"), []byte("db"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(store, "blob"), []byte("blob"), 0o600)).To(Succeed())
+	f, img := files{t.TempDir()}, image{ImageStore: store}
+	g.Expect(os.MkdirAll(f.path("containerd.new/half"), 0o700)).To(Succeed(), "an earlier boot was killed")
+	before := syscall.Umask(0o077)
+	err := errors.Join(f.create(img), writeReadable(f.path("info/meminfo"), "MemTotal"))
+	syscall.Umask(before)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	for name, mode := range map[string]os.FileMode{"upper": 0o755, "kubelet": 0o755, "etcd": 0o755, "info/meminfo": 0o644} {
+		info, err := os.Stat(f.path(name))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Mode().Perm()).To(Equal(mode), name)
+	}
+	g.Expect(f.path("containerd/blob")).To(BeARegularFile())
+	g.Expect(f.path("containerd/half")).NotTo(BeADirectory())
+	g.Expect(f.path("containerd.new")).NotTo(BeADirectory())
+
+	g.Expect(os.Chmod(f.path("etcd"), 0o700)).To(Succeed())
+	g.Expect(os.RemoveAll(f.path("kubelet"))).To(Succeed())
+	g.Expect(f.create(img)).To(Succeed())
+	info, err := os.Stat(f.path("etcd"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o700)), "the guest's")
+	g.Expect(f.path("kubelet")).To(BeADirectory())
+}
+
+func TestAnImageStoreIsCopiedToAnotherFilesystem(t *testing.T) {
+	g, from, to := NewWithT(t), t.TempDir(), filepath.Join(t.TempDir(), "containerd.new")
+	g.Expect(os.WriteFile(filepath.Join(from, "blob"), []byte("blob"), 0o600)).To(Succeed())
+	g.Expect(os.Symlink("blob", filepath.Join(from, "link"))).To(Succeed())
+	g.Expect(os.MkdirAll(filepath.Join(to, "half"), 0o700)).To(Succeed())
+	g.Expect(copyTree(from, to)).To(Succeed())
+	g.Expect(os.Readlink(filepath.Join(to, "link"))).To(Equal("blob"))
+	g.Expect(os.ReadFile(filepath.Join(to, "blob"))).To(BeEquivalentTo("blob"))
+	g.Expect(filepath.Join(to, "half")).NotTo(BeADirectory())
+}
+
+func TestAGuestThatDiesSaysWhy(t *testing.T) {
+	g, console := NewWithT(t), filepath.Join(t.TempDir(), "console.log")
+	g.Expect(os.WriteFile(console, []byte("1\n2\n3\n4\n\n5\r\nno init\n"), 0o600)).To(Succeed())
+	g.Expect(unexpected(0, console)).To(Succeed())
+	g.Expect(unexpected(exitReboot, console)).To(Succeed())
+	died := unexpected(1, console)
+	g.Expect(died).To(MatchError(HaveSuffix("console.log:\n2\n3\n4\n5\nno init")))
+
+	m := &machine{up: make(chan struct{}), died: make(chan error, 1)}
+	m.died <- died
+	g.Expect(m.awaitUp(t.Context(), time.Minute)).Error().To(MatchError(ContainSubstring("ended with code 1")))
+}
+
+func TestLogsOfVMsAreCopied(t *testing.T) {
+	g, dir, to := NewWithT(t), t.TempDir(), filepath.Join(t.TempDir(), "vms")
+	g.Expect(CopyLogs(dir, to)).To(Succeed())
+	g.Expect(to).NotTo(BeADirectory(), "there were no VMs")
+	f := files{filepath.Join(dir, "vms", "id")}
+	g.Expect(os.MkdirAll(f.dir, 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(f.path("name"), []byte("node\n"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(f.console(), []byte("Welcome"), 0o600)).To(Succeed())
+	g.Expect(CopyLogs(dir, to)).To(Succeed())
+	g.Expect(os.ReadFile(filepath.Join(to, "node-console.log"))).To(BeEquivalentTo("Welcome"))
+}
+
+func TestThreadsOfTheirOwnAreNotTheFirst(t *testing.T) {
+	g := NewWithT(t)
+	for range 100 {
+		g.Expect(onThread(func() error {
+			if unix.Gettid() == os.Getpid() {
+				return errors.New("it is the first")
+			}
+			return nil
+		})).To(Succeed())
+	}
+}
+
+func TestOnlyFilesOfDisksThatAreGoneAreRemoved(t *testing.T) {
+	g, s := NewWithT(t), &stateDir{dir: t.TempDir()}
+	g.Expect(os.MkdirAll(filepath.Dir(s.disk("a")), 0o700)).To(Succeed())
+	for _, id := range []string{"gone", "kept"} {
+		g.Expect(os.WriteFile(s.disk(id), nil, 0o600)).To(Succeed())
+	}
+	listed, err := s.listDisks()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(s.disk("new"), nil, 0o600)).To(Succeed())
+	g.Expect(keepDisks(listed, []vcdsim.Disk{{ID: "kept"}})).To(Succeed())
+	g.Expect(s.disk("gone")).NotTo(BeARegularFile())
+	g.Expect(s.disk("kept")).To(BeARegularFile())
+	g.Expect(s.disk("new")).To(BeARegularFile(), "it may be of a disk that is newer than the state")
+}
+
+// shortDir makes a folder; that of t.TempDir has a longer name than the addresses of sockets may have.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "vms-") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 func TestGuestinfoAnswers(t *testing.T) {

@@ -31,7 +31,10 @@ func openState(dir string) (*stateDir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own
+	if err := refuseOthers(dir); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own
 	if err != nil {
 		return nil, fmt.Errorf("opening the state folder: %w", err)
 	}
@@ -44,6 +47,21 @@ func openState(dir string) (*stateDir, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return s, nil
+}
+
+// lockFile is in each state folder while it is one.
+const lockFile = "lock"
+
+// refuseOthers returns an error for a folder with files that may not be the simulator's.
+func refuseOthers(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("reading the state folder: %w", err)
+	}
+	if len(entries) > 0 && !exists(filepath.Join(dir, lockFile)) {
+		return fmt.Errorf("the folder %s is not empty, and not a state folder: choose another, or empty it", dir)
+	}
+	return nil
 }
 
 func (s *stateDir) groupsFile() string { return filepath.Join(s.dir, "control-groups") }
@@ -97,7 +115,7 @@ func (s *stateDir) thawAll(roots []string) error {
 func (s *stateDir) close() error {
 	err := s.sweep()
 	if err == nil {
-		err = os.Remove(filepath.Join(s.dir, "lock"))
+		err = os.Remove(filepath.Join(s.dir, lockFile))
 	}
 	_ = os.Remove(s.dir) // it was there before, and may have more in it
 	return errors.Join(err, s.lock.Close())
@@ -122,18 +140,53 @@ var kubernetesDirs = []string{"containerd", "kubelet", "etcd"}
 // create makes the folders of a VM, unless an earlier boot did.
 func (f files) create(img image) error {
 	folders := []string{"upper", "work", "root", "info"}
-	if img.ImageStore != "" && !exists(f.path("containerd")) {
-		if err := linkTree(img.ImageStore, f.path("containerd")); err != nil {
+	if img.ImageStore != "" {
+		if err := f.createStore(img.ImageStore); err != nil {
 			return err
 		}
 		folders = append(folders, kubernetesDirs...)
 	}
 	for _, name := range folders {
-		if err := os.MkdirAll(f.path(name), 0o755); err != nil { //nolint:gosec // root filesystems
+		if err := mkdirReadable(f.path(name)); err != nil {
 			return fmt.Errorf("making the VM's folders: %w", err)
 		}
 	}
 	return nil
+}
+
+// createStore makes the VM's image store, which is complete when it has its name.
+func (f files) createStore(from string) error {
+	store, unfinished := f.path("containerd"), f.path("containerd.new")
+	if exists(store) {
+		return nil
+	}
+	if err := os.RemoveAll(unfinished); err != nil {
+		return fmt.Errorf("removing an unfinished image store: %w", err)
+	}
+	if err := linkTree(from, unfinished); err != nil {
+		return err
+	}
+	return wrap("naming the image store", os.Rename(unfinished, store))
+}
+
+// mkdirReadable makes a folder that all users in the VM can read, whatever the umask is. One that is there stays as the
+// guest left it.
+func mkdirReadable(path string) error {
+	if exists(path) {
+		return nil
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o755) //nolint:gosec // of root filesystems
+}
+
+// writeReadable writes a file that all users in the VM can read, whatever the umask is.
+func writeReadable(path, content string) error {
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o644) //nolint:gosec // no secrets
 }
 
 // overlay are the options of the mount of the VM's root filesystem.

@@ -1,15 +1,19 @@
 package hypervisor
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
-// linkTree copies a folder by hard links, but for databases, which are changed in place.
+// linkTree copies a folder by hard links, but for databases, which are changed in place. To another filesystem it
+// copies all.
 func linkTree(from, to string) error {
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -21,8 +25,20 @@ func linkTree(from, to string) error {
 		}
 		return linkOne(path, filepath.Join(to, rel), d)
 	})
-	if err != nil {
+	if errors.Is(err, syscall.EXDEV) {
+		return copyTree(from, to)
+	}
+	return wrap("copying the image store", err)
+}
+
+// copyTree copies a folder with owners, devices and extended attributes.
+func copyTree(from, to string) error {
+	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("copying the image store: %w", err)
+	}
+	out, err := exec.Command("cp", "--archive", from, to).CombinedOutput() //nolint:gosec,noctx // it ends by itself
+	if err != nil {
+		return fmt.Errorf("copying the image store: %w\n%s", err, out)
 	}
 	return nil
 }

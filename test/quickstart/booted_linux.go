@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
+)
+
+const proxyHeaderTimeout = 10 * time.Second
+
+// booted are VMs that boot, in place of pretended ones.
+type booted struct {
+	bootedImage
+
+	hypervisor *hypervisor.Hypervisor
+	proxy      *http.Server
+	proxyURL   string
+	stop       func()
+}
+
+// checkReal returns why VMs cannot boot here, before anything is built.
+func (o options) checkReal(context.Context) error {
+	if !o.realNodes {
+		return nil
+	}
+	if err := hypervisor.Check(bootedDir); err != nil {
+		return err
+	}
+	_, err := findImage(o.imagesDir())
+	return err
+}
+
+func (o options) imagesDir() string { return filepath.Join(o.cache, "nodes") }
+
+func findImage(dir string) (bootedImage, error) {
+	found, err := hypervisor.Images(dir)
+	for _, img := range found {
+		if img.Name == nodeImage {
+			return bootedImage{name: img.Name, network: img.Network, images: img.Images}, nil
+		}
+	}
+	return bootedImage{}, errors.Join(
+		fmt.Errorf("there is no image %s in %s: run make node-image as root", nodeImage, dir), err)
+}
+
+// openBooted starts what the VMs boot with.
+func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) error {
+	img, err := findImage(q.imagesDir())
+	if err != nil {
+		return err
+	}
+	b := &booted{bootedImage: img}
+	b.hypervisor, err = hypervisor.New(hypervisor.Options{
+		Images: q.imagesDir(), Dir: bootedDir, Log: config.Log,
+	})
+	if err != nil {
+		return err
+	}
+	q.booted = b
+	listener, err := b.hypervisor.Listen(insideAddress) //nolint:contextcheck // It is closed with the simulator.
+	if err != nil {
+		return err
+	}
+	config.Guest, config.Further = b.hypervisor, append(config.Further, listener)
+	config.Model.Orgs[1].Catalogs[0].Templates[0].Name = nodeImage
+	outside, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listening for the proxy: %w", err)
+	}
+	b.proxy = &http.Server{Handler: b.hypervisor.Outside(), ReadHeaderTimeout: proxyHeaderTimeout}
+	b.proxyURL = "http://" + outside.Addr().String()
+	go func() { _ = b.proxy.Serve(outside) }() // until close
+	return nil
+}
+
+// follow carries the traffic of the edge gateways.
+func (b *booted) follow(ctx context.Context, sim *vcdsim.Simulator) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	b.stop = func() { cancel(); <-done }
+	go func() {
+		defer close(done)
+		b.hypervisor.Follow(ctx, sim)
+	}()
+}
+
+func (b *booted) close() error {
+	if b.stop != nil {
+		b.stop()
+	}
+	var err error
+	if b.proxy != nil {
+		err = b.proxy.Close()
+	}
+	return errors.Join(err, b.hypervisor.Close())
+}
+
+// keepLogs copies what the VMs wrote to a folder, before they are removed.
+func (*booted) keepLogs(to string) error { return hypervisor.CopyLogs(bootedDir, to) }

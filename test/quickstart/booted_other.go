@@ -1,0 +1,32 @@
+//go:build !linux
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+var errReal = errors.New("--real needs Linux")
+
+// booted is what there is none of.
+type booted struct {
+	bootedImage
+
+	proxyURL string
+}
+
+func (o options) checkReal(context.Context) error {
+	if o.realNodes {
+		return errReal
+	}
+	return nil
+}
+
+func (*quickstart) openBooted(context.Context, *vcdsim.Config) error { return errReal }
+
+func (*booted) follow(context.Context, *vcdsim.Simulator) {}
+func (*booted) keepLogs(string) error                     { return nil }
+func (*booted) close() error                              { return nil }

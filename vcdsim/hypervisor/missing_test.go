@@ -1,0 +1,21 @@
+package hypervisor_test
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
+)
+
+func TestACheckLeavesNothing(t *testing.T) {
+	g, dir := NewWithT(t), stateDir(t)
+	err := hypervisor.Check(dir)
+	if missing := (*hypervisor.MissingError)(nil); errors.As(err, &missing) {
+		g.Expect(missing.Error()).To(HavePrefix("booting VMs needs "))
+	} else {
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(left(dir)).To(BeEmpty())
+}
