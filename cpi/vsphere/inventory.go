@@ -259,16 +259,34 @@ func findUUID(ctx context.Context, c *connection, uuid string) (types.ManagedObj
 	return found.Reference(), true, nil
 }
 
-// seesAll reports whether the user may see everything in a vCenter.
+// seesAll reports whether the user may see everything in a vCenter: its own permission on the root folder, which wins
+// over those of its groups, lets it read and propagates. Permissions of groups are no proof: their members are unknown.
 func seesAll(ctx context.Context, c *connection) (bool, error) {
 	manager := object.NewAuthorizationManager(c.client)
 	current, err := c.session.UserSession(ctx)
 	if err != nil || current == nil {
 		return false, err
 	}
-	root := []types.ManagedObjectReference{c.client.ServiceContent.RootFolder}
-	rights := []string{"System.View", "System.Read"}
-	result, err := manager.HasUserPrivilegeOnEntities(ctx, root, current.UserName, rights)
+	root := c.client.ServiceContent.RootFolder
+	permissions, err := manager.RetrieveEntityPermissions(ctx, root, false)
+	if hasFault(err, &types.NoPermission{}) {
+		return false, nil
+	}
+	propagates := slices.ContainsFunc(permissions, func(p types.Permission) bool {
+		return !p.Group && p.Propagate && strings.EqualFold(p.Principal, current.UserName)
+	})
+	if err != nil || !propagates {
+		return false, err
+	}
+	return reads(ctx, manager, root, current.UserName)
+}
+
+// reads reports whether a user may read an object.
+func reads(
+	ctx context.Context, manager *object.AuthorizationManager, ref types.ManagedObjectReference, user string,
+) (bool, error) {
+	result, err := manager.HasUserPrivilegeOnEntities(ctx, []types.ManagedObjectReference{ref}, user,
+		[]string{"System.View", "System.Read"})
 	if hasFault(err, &types.NoPermission{}) {
 		return false, nil
 	}

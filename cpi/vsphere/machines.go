@@ -335,7 +335,7 @@ func (m *Machines) absence(ctx context.Context, uuids []string, all []cpi.Machin
 			return evidence, fmt.Errorf("vCenter %s: %w", s.Name, err)
 		}
 	}
-	evidence.HomeShown = m.showsSibling(uuids, all) || evidence.SeesAll
+	evidence.HomeShown = m.showSiblings(uuids, all) || evidence.SeesAll
 	evidence.Logged = evidence.Deleted || evidence.SeesAll
 	return evidence, nil
 }
@@ -388,13 +388,24 @@ func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid str
 	return nil
 }
 
-// showsSibling reports whether the VM of another Node is shown.
-func (m *Machines) showsSibling(uuids []string, all []cpi.Machine) bool {
-	return slices.ContainsFunc(m.opts.NodeIDs(), func(id string) bool {
+// showSiblings reports whether every vCenter shows the VM of another Node: the VM may have been in any of them.
+func (m *Machines) showSiblings(uuids []string, all []cpi.Machine) bool {
+	nodes := map[string]bool{}
+	for _, id := range m.opts.NodeIDs() {
 		others, _ := parseProviderID(id)
-		return len(others) > 0 && !slices.Contains(uuids, others[0]) && slices.ContainsFunc(all,
-			func(machine cpi.Machine) bool { return slices.Contains(others, machine.SystemUUIDs[0]) })
-	})
+		for _, uuid := range others {
+			nodes[uuid] = !slices.Contains(uuids, uuid)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	showing := map[int]bool{}
+	for _, machine := range all {
+		if uuid := machine.SystemUUIDs[0]; nodes[uuid] {
+			showing[m.homes[uuid].vCenter] = true
+		}
+	}
+	return len(showing) == len(m.sessions)
 }
 
 // NodeIDs returns the provider IDs of Nodes that are VMs of vSphere.

@@ -69,6 +69,7 @@ func newSite(t *testing.T, mods ...func(*simulator.Model)) *site {
 	var err error
 	s.client, err = govmomi.NewClient(t.Context(), s.sim.URL, true)
 	s.Expect(err).NotTo(HaveOccurred())
+	s.permit(true)
 	for _, vm := range s.model.Map().All("VirtualMachine") { // those of two sites are the same otherwise
 		vm.(*simulator.VirtualMachine).Config.Uuid = uuid.NewString()
 	}
@@ -106,6 +107,13 @@ func (s *site) serve(to http.ResponseWriter, r *http.Request) {
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: s.sim.URL.Host})
 	proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	proxy.ServeHTTP(to, r)
+}
+
+// permit gives the user a role on the root folder, for everything below it or not.
+func (s *site) permit(propagate bool) {
+	manager := object.NewAuthorizationManager(s.client.Client)
+	s.Expect(manager.SetEntityPermissions(s.t.Context(), s.client.ServiceContent.RootFolder,
+		[]types.Permission{{Principal: "user", RoleId: -1, Propagate: propagate}})).To(Succeed())
 }
 
 func (s *site) setAway(away bool) {
