@@ -1,6 +1,7 @@
 package vsphere_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -293,6 +294,46 @@ func TestOneVCenterOfTwoIsAway(t *testing.T) {
 		c.clock.Step(2 * time.Minute)
 	}
 	c.Expect(c.InstanceExists(t.Context(), first)).To(BeFalse())
+}
+
+func TestACallerThatGivesUpDoesNotEndTheRead(t *testing.T) {
+	s := newSite(t)
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
+	release := s.hold()
+	t.Cleanup(release)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	_, err := c.machines.Snapshot(ctx, time.Minute)
+
+	c.Expect(err).To(MatchError(context.Canceled))
+	release()
+	_, err = c.machines.Snapshot(t.Context(), time.Minute)
+	c.Expect(err).NotTo(HaveOccurred(), "that another gave up is no failure of vCenter")
+	c.Expect(s.counted()["Login"]).To(Equal(1), "the read went on")
+}
+
+func TestAFailureCountsFromTheEndOfTheRead(t *testing.T) {
+	s := newSite(t)
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
+	release := s.hold()
+	t.Cleanup(release)
+	failed := make(chan error)
+	go func() {
+		_, err := c.machines.Snapshot(t.Context(), 0)
+		failed <- err
+	}()
+	c.Eventually(func() int { return len(s.counted()) }).Should(BeNumerically(">", 0))
+	c.clock.Step(time.Minute)
+	s.setAway(true)
+	release()
+	c.Expect(<-failed).To(HaveOccurred())
+	s.counted()
+
+	_, err := c.machines.Snapshot(t.Context(), 0)
+
+	c.Expect(err).To(HaveOccurred())
+	c.Expect(s.counted()).To(BeEmpty(), "it failed right now")
 }
 
 func TestAVMThatIsGone(t *testing.T) {
