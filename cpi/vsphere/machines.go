@@ -267,7 +267,8 @@ func checkDatacenters(ctx context.Context, c *connection, all inventory, datacen
 	return nil
 }
 
-// machine returns a VM as the inventory shows it; false, if not even its UUID is known. Homes change only between reads.
+// machine returns a VM as the inventory shows it; false, if not even its UUID is known. Homes change only
+// between reads.
 func (m *Machines) machine(
 	i int, all inventory, ref types.ManagedObjectReference, topology resolver,
 ) (cpi.Machine, bool) {

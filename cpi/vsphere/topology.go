@@ -252,7 +252,7 @@ func hidden(err error) bool {
 
 // restError reports whether an error wraps one of a status of the endpoint of tags.
 func restError(err error, status int) bool {
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // It is unwrapped here.
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(several.Unwrap(), func(err error) bool { return restError(err, status) })
 	}
 	return err != nil && (rest.IsStatusError(err, status) || restError(errors.Unwrap(err), status))

@@ -22,9 +22,8 @@ const DefaultSecretsDirectory = "/etc/cloud/secrets" //nolint:gosec // A directo
 
 const defaultPort, defaultRoundTrips = 443, 3
 
-// Parse reads a file, YAML or INI, completes it from the environment and checks it. Variables win over the file, as they
-// did in the vSphere CPI. Every vCenter is complete then. The error has everything that is wrong, one problem on each
-// line.
+// Parse reads a file, YAML or INI, completes it from the environment and checks it. Variables win over the file, as
+// in the vSphere CPI. Every vCenter is complete then. The error has everything that is wrong, one problem on each line.
 func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string, err error) {
 	content, err := read(file)
 	if err != nil {
