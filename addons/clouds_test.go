@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
@@ -81,7 +82,12 @@ func TestTheManifestForVSphere(t *testing.T) {
 	d := daemons[0]
 	g.Expect(d.Name).To(Equal("vsphere-cloud-controller-manager"))
 	g.Expect(d.Spec.Selector.MatchLabels).To(Equal(map[string]string{"name": "vsphere-cloud-controller-manager"}))
-	g.Expect(d.Spec.Template.Spec.NodeSelector).To(HaveKey("node-role.kubernetes.io/control-plane"))
+	g.Expect(d.Spec.Template.Spec.NodeSelector).To(BeEmpty())
+	exists := func(key string) corev1.NodeSelectorTerm { // whatever the value: that of RKE2 is "true"
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpExists}}}
+	}
+	g.Expect(d.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms).To(ConsistOf(
+		exists("node-role.kubernetes.io/control-plane"), exists("node-role.kubernetes.io/master")))
 	g.Expect(d.Spec.Template.Spec.Containers).To(HaveExactElements(And(
 		HaveField("Name", "vsphere-cloud-controller-manager"), HaveField("Image", testImage),
 		HaveField("Args", ContainElements("--cloud-provider=vsphere", "--cloud-config=/etc/cloud/vsphere.conf")),

@@ -155,12 +155,17 @@ type notedMachines struct {
 	outages *Outages
 }
 
-// Snapshot notes whether there was one.
+// Snapshot notes whether there was one, and whether it lacks what new Nodes wait for.
 func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
 	all, err := n.Machines.Snapshot(ctx, maxAge)
-	if ctx.Err() == nil {
-		n.outages.Note(err)
+	if ctx.Err() != nil {
+		return all, err
 	}
+	lacking := err
+	for i := 0; i < len(all) && lacking == nil; i++ {
+		lacking = all[i].Unready
+	}
+	n.outages.Note(lacking)
 	return all, err
 }
 

@@ -140,15 +140,31 @@ func TestOutagesAreHeardOf(t *testing.T) {
 	o.Expect(heardOf()).To(BeFalse(), "the caller went away, not the cloud")
 }
 
+func TestWhatNewNodesWaitForIsHeardOf(t *testing.T) {
+	o := newOutage(t)
+	down := &heard{machines: []Machine{{}, {Unready: errRefused}}}
+	machines := o.them.Machines(down)
+
+	all, err := machines.Snapshot(t.Context(), 0)
+
+	o.Expect(err).NotTo(HaveOccurred())
+	o.Expect(all).To(HaveLen(2))
+	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("it is refused")))
+	down.machines = down.machines[:1]
+	_, _ = machines.Snapshot(t.Context(), 0)
+	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("CloudAnswers")))
+}
+
 // heard is a cloud that fails or does not.
 type heard struct {
 	Machines
 	Balancer
 
-	err error
+	machines []Machine
+	err      error
 }
 
-func (h *heard) Snapshot(context.Context, time.Duration) ([]Machine, error) { return nil, h.err }
+func (h *heard) Snapshot(context.Context, time.Duration) ([]Machine, error) { return h.machines, h.err }
 func (h *heard) Plan(context.Context, string, PlanRequest) (plan.Plan, error) {
 	return plan.Plan{}, h.err
 }

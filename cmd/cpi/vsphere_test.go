@@ -2,9 +2,7 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -52,17 +50,4 @@ func TestVSphereMayBeConfiguredByTheEnvironmentAlone(t *testing.T) {
 	g.Expect(file).To(BeEmpty())
 	_, err = readConfig(filepath.Join(t.TempDir(), "none"), false)
 	g.Expect(err).To(MatchError(os.ErrNotExist))
-}
-
-func TestTheManagerKnowsNoOtherCloud(t *testing.T) {
-	g := NewWithT(t)
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
-	list.Dir = "../.."
-
-	out, err := list.Output()
-
-	g.Expect(err).NotTo(HaveOccurred())
-	for pkg := range strings.Lines(string(out)) {
-		g.Expect(pkg).NotTo(Or(HavePrefix("github.com/vmware/govmomi"), ContainSubstring("/cpi/vsphere")))
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
@@ -87,6 +88,10 @@ func (s *CredentialSource) fromSecret(ctx context.Context) (data map[string][]by
 		return s.last, where, nil
 	case s.last != nil:
 		return s.last, where, nil
+	}
+	if apierrors.IsForbidden(err) {
+		return nil, where, fmt.Errorf("the service account of the cloud controller manager lacks the right get on %s: "+
+			"grant it by a Role and a RoleBinding in namespace %s: %w", where, s.Namespace, err)
 	}
 	return nil, where, fmt.Errorf("reading %s: %w", where, err)
 }

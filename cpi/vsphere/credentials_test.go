@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"os"
@@ -20,8 +21,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
 )
@@ -87,6 +92,22 @@ func TestTheSecretThenTheDirectoryThenTheConfiguration(t *testing.T) {
 	g.Expect(user()).To(Equal("one"), "once a minute")
 	now = now.Add(time.Minute)
 	g.Expect(user()).To(Equal("two"))
+}
+
+func TestASecretThatTheControllerMayNotRead(t *testing.T) {
+	s := newSite(t)
+	client := fake.NewClientset()
+	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "vc-b", errors.New("no rule"))
+	})
+	source := &vsphere.CredentialSource{Host: "vc", Secrets: client.CoreV1(), Namespace: "site-b", Secret: "vc-b", Now: time.Now}
+	c := newCluster(t, []vsphere.VCenter{s.vCenter(func(v *vsphere.VCenter) { v.Credentials = source.Current })})
+
+	_, err := c.machines.Snapshot(t.Context(), 0)
+
+	trouble, _ := vsphere.Explain(err)
+	c.Expect(trouble.Message).To(And(ContainSubstring("lacks the right get on Secret site-b/vc-b"),
+		ContainSubstring("a Role and a RoleBinding in namespace site-b")))
 }
 
 func TestChangedCredentialsLogInAgain(t *testing.T) {

@@ -258,27 +258,3 @@ func findUUID(ctx context.Context, c *connection, uuid string) (types.ManagedObj
 	}
 	return found.Reference(), true, nil
 }
-
-// seesAll reports whether the user may see everything in a vCenter.
-func seesAll(ctx context.Context, c *connection) (bool, error) {
-	manager := object.NewAuthorizationManager(c.client)
-	current, err := c.session.UserSession(ctx)
-	if err != nil || current == nil {
-		return false, err
-	}
-	root := []types.ManagedObjectReference{c.client.ServiceContent.RootFolder}
-	rights := []string{"System.View", "System.Read"}
-	result, err := manager.HasUserPrivilegeOnEntities(ctx, root, current.UserName, rights)
-	if hasFault(err, &types.NoPermission{}) {
-		return false, nil
-	}
-	if err != nil || len(result) == 0 {
-		return false, err
-	}
-	for _, p := range result[0].PrivAvailability {
-		if !p.IsGranted {
-			return false, nil
-		}
-	}
-	return len(result[0].PrivAvailability) > 0, nil
-}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
 const (
@@ -49,8 +48,10 @@ type Machines struct {
 	sessions []*sessions
 	tags     []*tagCache // by vCenter
 
-	mu      sync.Mutex // held while vCenters are read: all who ask wait for one answer
-	started time.Time  // when the read of what follows began
+	mu      sync.Mutex
+	reading chan struct{} // closed when the read that goes on has ended; nil: none does
+	started time.Time     // when the read of what follows began
+	ended   time.Time
 	seen    []cpi.Machine
 	missing error           // of the parts that did not answer then
 	homes   map[string]home // by UUID
@@ -114,17 +115,41 @@ func (m *Machines) Close(ctx context.Context) error {
 	return nil
 }
 
-// Snapshot returns the VMs as they were at most maxAge ago.
+// Snapshot returns the VMs as they were at most maxAge ago. All callers wait for one read, each for as long as its own
+// context lasts; the read goes on without them.
 func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Machine, error) {
 	since := m.opts.Clock.Now()
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	for {
+		m.mu.Lock()
+		if m.fresh(since, maxAge) {
+			defer m.mu.Unlock()
+			return slices.Clone(m.seen), m.missing
+		}
+		if m.reading == nil {
+			m.reading = make(chan struct{})
+			go m.readAll(context.WithoutCancel(ctx), m.reading)
+		}
+		done := m.reading
+		m.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for vCenters: %w", ctx.Err())
+		case <-done:
+		}
+	}
+}
+
+// fresh reports whether the last snapshot is new enough. Failures count from the end of the read: it may have taken
+// longer than they last. The lock is held.
+func (m *Machines) fresh(since time.Time, maxAge time.Duration) bool {
 	if m.missing != nil {
-		maxAge = failedFor
+		return !m.ended.Before(since.Add(-failedFor))
 	}
-	if !m.started.IsZero() && !m.started.Before(since.Add(-maxAge)) {
-		return slices.Clone(m.seen), m.missing
-	}
+	return !m.started.IsZero() && !m.started.Before(since.Add(-maxAge))
+}
+
+// readAll reads all vCenters, keeps what they show and closes done.
+func (m *Machines) readAll(ctx context.Context, done chan struct{}) {
 	started := m.opts.Clock.Now()
 	results := make([]result, len(m.sessions))
 	var group errgroup.Group
@@ -135,7 +160,11 @@ func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Ma
 		})
 	}
 	_ = group.Wait()
-	return m.keep(started, results)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.keep(started, results)
+	m.reading = nil
+	close(done)
 }
 
 // A result is what one vCenter showed.
@@ -146,9 +175,9 @@ type result struct {
 	err      error
 }
 
-// keep stores a snapshot. Where a vCenter did not answer, what it showed before is not believed.
-func (m *Machines) keep(started time.Time, results []result) ([]cpi.Machine, error) {
-	m.started, m.seen, m.missing = started, nil, nil
+// keep stores a snapshot. Where a vCenter did not answer, what it showed before is not believed. The lock is held.
+func (m *Machines) keep(started time.Time, results []result) {
+	m.started, m.ended, m.seen, m.missing = started, m.opts.Clock.Now(), nil, nil
 	var wrong []error
 	for i, r := range results {
 		if r.err != nil {
@@ -164,13 +193,12 @@ func (m *Machines) keep(started time.Time, results []result) ([]cpi.Machine, err
 		if len(wrong) < len(results) {
 			m.missing = &cpi.IncompleteError{Err: m.missing}
 		}
-		return slices.Clone(m.seen), m.missing
+		return
 	}
 	m.forget()
-	return slices.Clone(m.seen), nil
 }
 
-// forget drops the homes of VMs that are gone, unless a Node has them.
+// forget drops the homes of VMs that are gone, unless a Node has them. The lock is held.
 func (m *Machines) forget() {
 	if len(m.homes) <= len(m.seen) {
 		return
@@ -239,7 +267,8 @@ func checkDatacenters(ctx context.Context, c *connection, all inventory, datacen
 	return nil
 }
 
-// machine returns a VM as the inventory shows it; false, if not even its UUID is known.
+// machine returns a VM as the inventory shows it; false, if not even its UUID is known. Homes change only
+// between reads.
 func (m *Machines) machine(
 	i int, all inventory, ref types.ManagedObjectReference, topology resolver,
 ) (cpi.Machine, bool) {
@@ -299,102 +328,6 @@ func power(vm entity) cpi.Power {
 		return cpi.PowerOff
 	}
 	return cpi.PowerUnknown
-}
-
-// Get reads one VM, wherever in a vCenter it is. That it does not exist is only known if all vCenters say so.
-func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, error) {
-	uuids, err := parseProviderID(providerID)
-	if err != nil {
-		return cpi.Machine{}, err
-	}
-	all, err := m.Snapshot(ctx, 0)
-	for _, machine := range all {
-		if slices.Contains(uuids, machine.SystemUUIDs[0]) {
-			return machine, nil
-		}
-	}
-	if err != nil {
-		return cpi.Machine{}, err
-	}
-	evidence, err := m.absence(ctx, uuids, all)
-	if err != nil {
-		return cpi.Machine{}, err
-	}
-	return cpi.Machine{}, &cpi.AbsenceError{Evidence: evidence}
-}
-
-// absence gathers evidence about a VM that no vCenter lists, in a complete snapshot.
-func (m *Machines) absence(ctx context.Context, uuids []string, all []cpi.Machine) (gone.Evidence, error) {
-	if m.opts.KeepNodes {
-		return gone.Evidence{}, errors.New("no Node is deleted while SKIP_NODE_DELETION is set")
-	}
-	evidence := gone.Evidence{ScopeShown: true, SeesAll: true}
-	for i, s := range m.sessions {
-		err := s.use(ctx, func(c *connection) error { return m.absenceIn(ctx, i, c, uuids, &evidence) })
-		if err != nil {
-			return evidence, fmt.Errorf("vCenter %s: %w", s.Name, err)
-		}
-	}
-	evidence.HomeShown = m.showsSibling(uuids, all) || evidence.SeesAll
-	evidence.Logged = evidence.Deleted || evidence.SeesAll
-	return evidence, nil
-}
-
-// absenceIn adds what one vCenter shows.
-func (m *Machines) absenceIn(
-	ctx context.Context, i int, c *connection, uuids []string, evidence *gone.Evidence,
-) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	for _, uuid := range uuids {
-		if err := m.absenceAt(ctx, i, c, uuid, evidence); err != nil {
-			return err
-		}
-		_, found, err := findUUID(ctx, c, uuid)
-		if err != nil {
-			return err
-		}
-		evidence.Listed = evidence.Listed || found
-	}
-	m.mu.Lock()
-	unknown := m.unknown[m.opts.VCenters[i].Name]
-	m.mu.Unlock()
-	if unknown > 0 && !evidence.Deleted { // it may be one of those whose files vCenter cannot read
-		evidence.Listed = true
-	}
-	if !evidence.SeesAll {
-		return nil
-	}
-	all, err := seesAll(ctx, c)
-	evidence.SeesAll = all
-	return err
-}
-
-// absenceAt adds what a vCenter says of a VM that it had.
-func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid string, evidence *gone.Evidence) error {
-	m.mu.Lock()
-	home, known := m.homes[uuid]
-	m.mu.Unlock()
-	if !known || home.vCenter != i {
-		return nil
-	}
-	shown, deleted, err := exists(ctx, c, home.ref)
-	if err != nil {
-		return err
-	}
-	evidence.Deleted = evidence.Deleted || deleted
-	evidence.HomeHolds = evidence.HomeHolds || !shown && !deleted
-	evidence.Listed = evidence.Listed || shown
-	return nil
-}
-
-// showsSibling reports whether the VM of another Node is shown.
-func (m *Machines) showsSibling(uuids []string, all []cpi.Machine) bool {
-	return slices.ContainsFunc(m.opts.NodeIDs(), func(id string) bool {
-		others, _ := parseProviderID(id)
-		return len(others) > 0 && !slices.Contains(uuids, others[0]) && slices.ContainsFunc(all,
-			func(machine cpi.Machine) bool { return slices.Contains(others, machine.SystemUUIDs[0]) })
-	})
 }
 
 // NodeIDs returns the provider IDs of Nodes that are VMs of vSphere.

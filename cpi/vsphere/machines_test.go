@@ -1,6 +1,7 @@
 package vsphere_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -295,6 +296,46 @@ func TestOneVCenterOfTwoIsAway(t *testing.T) {
 	c.Expect(c.InstanceExists(t.Context(), first)).To(BeFalse())
 }
 
+func TestACallerThatGivesUpDoesNotEndTheRead(t *testing.T) {
+	s := newSite(t)
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
+	release := s.hold()
+	t.Cleanup(release)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	_, err := c.machines.Snapshot(ctx, time.Minute)
+
+	c.Expect(err).To(MatchError(context.Canceled))
+	release()
+	_, err = c.machines.Snapshot(t.Context(), time.Minute)
+	c.Expect(err).NotTo(HaveOccurred(), "that another gave up is no failure of vCenter")
+	c.Expect(s.counted()["Login"]).To(Equal(1), "the read went on")
+}
+
+func TestAFailureCountsFromTheEndOfTheRead(t *testing.T) {
+	s := newSite(t)
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
+	release := s.hold()
+	t.Cleanup(release)
+	failed := make(chan error)
+	go func() {
+		_, err := c.machines.Snapshot(t.Context(), 0)
+		failed <- err
+	}()
+	c.Eventually(func() int { return len(s.counted()) }).Should(BeNumerically(">", 0))
+	c.clock.Step(time.Minute)
+	s.setAway(true)
+	release()
+	c.Expect(<-failed).To(HaveOccurred())
+	s.counted()
+
+	_, err := c.machines.Snapshot(t.Context(), 0)
+
+	c.Expect(err).To(HaveOccurred())
+	c.Expect(s.counted()).To(BeEmpty(), "it failed right now")
+}
+
 func TestAVMThatIsGone(t *testing.T) {
 	s, c, node := one(t)
 	s.destroy(node.Name)
@@ -305,6 +346,51 @@ func TestAVMThatIsGone(t *testing.T) {
 	c.Expect(c.said()).To(ConsistOf(ContainSubstring("MachineNotSeen")))
 	c.clock.Step(2 * time.Minute)
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse())
+}
+
+// A vCenter leaves out of every answer what the user may not see, as if it were deleted.
+func TestAVMOfUnknownHomeIsGoneOnlyIfEveryVCenterCouldShowIt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		propagate, sibling, gone bool
+	}{
+		"a role on the root folder alone":          {false, false, false},
+		"the user sees everything":                 {true, false, true},
+		"every vCenter shows another VM of a Node": {false, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newSite(t), newSite(t)
+			second := b.vCenter()
+			second.Name = "second"
+			before := newCluster(t, []vsphere.VCenter{a.vCenter(), second})
+			a.rename(2)
+			b.rename(2)
+			for old, n := range map[string]string{"n1": "m1", "n2": "m2"} {
+				b.change(old, func(vm *mo.VirtualMachine) { vm.Name, vm.Guest.HostName = n, n })
+			}
+			before.join(a, "n1")
+			before.join(a, "n2")
+			hidden := before.join(b, "m1")
+			if tt.sibling {
+				before.join(b, "m2")
+			}
+			b.destroy("m1")
+			a.permit(tt.propagate)
+			b.permit(tt.propagate)
+
+			c := newCluster(t, []vsphere.VCenter{a.vCenter(), second}) // a new process
+			for _, node := range before.nodes.List() {
+				c.Expect(c.nodes.Add(node)).To(Succeed())
+			}
+			if !tt.gone {
+				c.Expect(c.stays(hidden)).To(MatchError(ContainSubstring("is shown to the user")))
+				return
+			}
+			_, err := c.InstanceExists(t.Context(), hidden)
+			c.Expect(err).To(MatchError(ContainSubstring("still missing in a minute")))
+			c.clock.Step(2 * time.Minute)
+			c.Expect(c.InstanceExists(t.Context(), hidden)).To(BeFalse())
+		})
+	}
 }
 
 func TestAYoungVMThatIsGone(t *testing.T) {

@@ -103,9 +103,33 @@ type sessions struct {
 
 	mu      sync.Mutex
 	current *connection
-	refused string // version of credentials that were refused
+	refused refused
+
+	tagsMu sync.Mutex
+	noTags refused // by the endpoint of tags, which has a login of its own
+}
+
+// refused are credentials that were refused.
+type refused struct {
+	version string
 	until   time.Time
 	err     error
+}
+
+// check returns the error of credentials that are not tried again yet.
+func (r *refused) check(version string, now time.Time) error {
+	if r.err != nil && r.version == version && now.Before(r.until) {
+		return r.err
+	}
+	return nil
+}
+
+// note notes how a login ended.
+func (r *refused) note(version string, now time.Time, err error) {
+	*r = refused{}
+	if errors.Is(err, errCredentials) {
+		*r = refused{version, now.Add(refusedFor), err}
+	}
 }
 
 // use calls f with a connection, and with a new one if the session has ended.
@@ -125,8 +149,7 @@ func (s *sessions) use(ctx context.Context, f func(*connection) error) error {
 
 // sessionEnded reports whether an error means that vCenter has forgotten the session, or the view that belongs to it.
 func sessionEnded(err error) bool {
-	return fault.Is(err, &types.NotAuthenticated{}) || fault.Is(err, &types.ManagedObjectNotFound{}) ||
-		rest.IsStatusError(err, http.StatusUnauthorized)
+	return fault.Is(err, &types.NotAuthenticated{}) || fault.Is(err, &types.ManagedObjectNotFound{})
 }
 
 func (s *sessions) drop(c *connection) {
@@ -148,8 +171,8 @@ func (s *sessions) connect(ctx context.Context) (*connection, error) {
 	if s.current != nil && s.current.version == version {
 		return s.current, nil
 	}
-	if version == s.refused && s.clock.Now().Before(s.until) {
-		return nil, s.err
+	if err := s.refused.check(version, s.clock.Now()); err != nil {
+		return nil, err
 	}
 	if s.current != nil {
 		s.current.close(ctx)
@@ -158,13 +181,30 @@ func (s *sessions) connect(ctx context.Context) (*connection, error) {
 	c, err := s.open(ctx, credentials)
 	if err != nil {
 		err = fmt.Errorf("logging in to vCenter %s: %w", s.Name, err)
-		if errors.Is(err, errCredentials) {
-			s.refused, s.until, s.err = version, s.clock.Now().Add(refusedFor), err
-		}
+		s.refused.note(version, s.clock.Now(), err)
 		return nil, err
 	}
-	c.version, s.current, s.refused = version, c, ""
+	c.version, s.current, s.refused = version, c, refused{}
 	return c, nil
+}
+
+// loginTags logs in to the endpoint of tags, unless it refused the same credentials a while ago: each refusal counts
+// for the lock of the account.
+func (s *sessions) loginTags(
+	ctx context.Context, c *connection, r *rest.Client, login func(context.Context, *rest.Client) error,
+) error {
+	s.tagsMu.Lock()
+	defer s.tagsMu.Unlock()
+	if err := s.noTags.check(c.version, s.clock.Now()); err != nil {
+		return err
+	}
+	r.Transport = s.observed(r.Transport)
+	err := login(ctx, r)
+	if restError(err, http.StatusUnauthorized) || restError(err, http.StatusForbidden) {
+		err = fmt.Errorf("%w: %w", errCredentials, err)
+	}
+	s.noTags.note(c.version, s.clock.Now(), err)
+	return err
 }
 
 // open logs in and makes the view of all VMs.
@@ -196,10 +236,7 @@ func (s *sessions) open(ctx context.Context, credentials Credentials) (*connecti
 		return nil, err
 	}
 	login := c.login
-	c.login = func(ctx context.Context, r *rest.Client) error {
-		r.Transport = s.observed(r.Transport)
-		return login(ctx, r)
-	}
+	c.login = func(ctx context.Context, r *rest.Client) error { return s.loginTags(ctx, c, r, login) }
 	return c, nil
 }
 
@@ -210,9 +247,7 @@ func (c *connection) authenticate(ctx context.Context, credentials Credentials) 
 	case err != nil:
 		return fmt.Errorf("%w: %w", errCredentials, err)
 	case credentials.SharedSession != "":
-		c.login = func(context.Context, *rest.Client) error {
-			return errors.New("a shared session reads no tags: zones need a user name or a certificate")
-		}
+		c.login = func(context.Context, *rest.Client) error { return errShared }
 		return c.share(ctx, credentials)
 	case certificate != nil:
 		c.login = func(ctx context.Context, r *rest.Client) error {

@@ -29,8 +29,12 @@ const (
 // tagsFor is how long tags are believed. A VM in something that is not known yet makes them be read again.
 const tagsFor = 5 * time.Minute
 
-// errTags means that tags could not be read.
-var errTags = errors.New("its zone and region are not known yet")
+var (
+	// errTags means that tags could not be read.
+	errTags = errors.New("its zone and region are not known yet")
+	// errShared means that tags can never be read.
+	errShared = errors.New("a shared session reads no tags: zones need a user name or a certificate")
+)
 
 // Topology is what is reported of where a VM is.
 type Topology struct {
@@ -68,23 +72,36 @@ func (t *tagCache) resolve(
 ) resolver {
 	var err error
 	if len(t.topology.categories()) > 0 {
-		if err = t.update(ctx, c, all, vms); err != nil {
-			c.resetTags() // the session for tags may have ended
+		err = t.update(ctx, c, all, vms)
+		if restError(err, http.StatusUnauthorized) && !errors.Is(err, errCredentials) {
+			c.resetTags() // the session for tags has ended
 			err = t.update(ctx, c, all, vms)
 		}
 	}
 	return func(machine *cpi.Machine, all inventory, vm types.ManagedObjectReference) {
 		places := all.places(vm)
 		t.labels(machine, all, places)
-		if err != nil {
+		switch {
+		case errors.Is(err, errShared):
+			machine.Notices = append(machine.Notices, plan.Finding{
+				Reason: reasonTagMissing, Message: "the Node has neither zone nor region: " + errShared.Error(),
+			})
+		case err != nil:
 			machine.Unready = fmt.Errorf("%w: %w", errTags, err)
-			return
+		default:
+			t.topologyOf(machine, all, vm, places)
 		}
-		machine.Zone = t.label(machine, all, places, t.topology.Zone, "zone")
-		machine.Region = t.label(machine, all, places, t.topology.Region, "region")
-		if own := t.label(machine, all, []types.ManagedObjectReference{vm}, t.topology.InstanceType, ""); own != "" {
-			machine.Type = own
-		}
+	}
+}
+
+// topologyOf adds what tags say.
+func (t *tagCache) topologyOf(
+	machine *cpi.Machine, all inventory, vm types.ManagedObjectReference, places []types.ManagedObjectReference,
+) {
+	machine.Zone = t.label(machine, all, places, t.topology.Zone, "zone")
+	machine.Region = t.label(machine, all, places, t.topology.Region, "region")
+	if own := t.label(machine, all, []types.ManagedObjectReference{vm}, t.topology.InstanceType, ""); own != "" {
+		machine.Type = own
 	}
 }
 
@@ -99,7 +116,7 @@ func (t *tagCache) labels(machine *cpi.Machine, all inventory, places []types.Ma
 		if machine.Labels == nil {
 			machine.Labels = map[string]string{}
 		}
-		machine.Labels[key] = labelValue(all[places[at]].text("name"))
+		machine.Labels[key] = cpi.LabelValue(all[places[at]].text("name"))
 	}
 }
 
@@ -127,7 +144,7 @@ func (t *tagCache) label(
 				all[place].text("name"), category, strings.Join(names, ", "))})
 		}
 		if len(names) > 0 {
-			return labelValue(names[0])
+			return cpi.LabelValue(names[0])
 		}
 	}
 	if noun != "" {
@@ -235,21 +252,8 @@ func hidden(err error) bool {
 
 // restError reports whether an error wraps one of a status of the endpoint of tags.
 func restError(err error, status int) bool {
-	for ; err != nil; err = errors.Unwrap(err) {
-		if rest.IsStatusError(err, status) {
-			return true
-		}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(several.Unwrap(), func(err error) bool { return restError(err, status) })
 	}
-	return false
-}
-
-// labelValue turns a name into the value of a label: what cannot be in one becomes a hyphen.
-func labelValue(name string) string {
-	value := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
-			return r
-		}
-		return '-'
-	}, strings.TrimSpace(name))
-	return strings.Trim(value[:min(63, len(value))], "-_.")
+	return err != nil && (rest.IsStatusError(err, status) || restError(errors.Unwrap(err), status))
 }

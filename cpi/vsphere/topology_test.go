@@ -1,7 +1,11 @@
 package vsphere_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,7 +112,7 @@ func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
 	name := s.rename(1)[0]
 	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
 	c := newCluster(t, []vsphere.VCenter{s.vCenter(func(v *vsphere.VCenter) { v.Datacenters = nil })}, withZones)
-	s.refuseTags(true)
+	s.failTags(http.StatusServiceUnavailable)
 
 	_, err := c.InstanceMetadata(t.Context(), c.fresh(s, name))
 	c.Expect(err).To(MatchError(ContainSubstring("its zone and region are not known yet")))
@@ -118,9 +122,61 @@ func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
 	c.Expect(err).NotTo(HaveOccurred(), "its addresses are kept in step")
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeTrue())
 
-	s.refuseTags(false)
+	s.failTags(0)
 	c.clock.Step(time.Minute)
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
+}
+
+func TestARefusedLoginForTagsIsNotTriedAgainSoon(t *testing.T) {
+	s := newSite(t)
+	name := s.rename(1)[0]
+	s.tag("k8s-zone", "a", s.ref(name, "HostSystem"))
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, withZones)
+	s.failTags(http.StatusUnauthorized)
+	s.counted()
+
+	for range 10 {
+		_, err := c.InstanceMetadata(t.Context(), c.fresh(s, name))
+		c.Expect(err).To(MatchError(ContainSubstring("its zone and region are not known yet")))
+		trouble, _ := vsphere.Explain(err)
+		c.Expect(trouble).To(And(HaveField("Reason", "VCenterCredentialsRefused"), HaveField("Stays", BeTrue())))
+		c.clock.Step(time.Minute)
+	}
+
+	logins := 0
+	for call, n := range s.counted() {
+		if strings.HasSuffix(call, "/cis/session") {
+			logins += n
+		}
+	}
+	c.Expect(logins).To(Equal(1), "vCenter locks accounts")
+	s.failTags(0)
+	c.clock.Step(15 * time.Minute)
+	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
+}
+
+func TestASharedSessionHasNoZones(t *testing.T) {
+	s := newSite(t)
+	name := s.rename(1)[0]
+	service := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		ticket, err := s.client.SessionManager.AcquireCloneTicket(r.Context())
+		if err != nil {
+			http.Error(to, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintf(to, `{"token": %q}`, ticket)
+	}))
+	t.Cleanup(service.Close)
+	c := newCluster(t, []vsphere.VCenter{s.vCenter(func(v *vsphere.VCenter) {
+		v.Credentials = func(context.Context) (vsphere.Credentials, string, error) {
+			return vsphere.Credentials{SharedSession: service.URL, SharedToken: "token"}, "shared", nil
+		}
+	})}, withZones)
+
+	m := c.metadata(s, name)
+
+	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"", ""}))
+	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring("a shared session reads no tags"))))
 }
 
 func TestTheSessionForTagsEnds(t *testing.T) {

@@ -13,6 +13,7 @@ const (
 	ReasonRefused     = "VCenterCredentialsRefused"
 	ReasonUntrusted   = "VCenterNotTrusted"
 	ReasonUnusable    = "VCenterUnusable"
+	ReasonNoTags      = "VCenterTagsUnreadable"
 )
 
 // Explain explains errors that make a vCenter unusable.
@@ -26,6 +27,9 @@ func Explain(err error) (cpi.Trouble, bool) {
 			"is not trusted (%v): set caFile or thumbprint", err)}, true
 	case errors.Is(err, errDatacenter):
 		return cpi.Trouble{Reason: ReasonUnusable, Stays: true, Message: err.Error()}, true
+	case errors.Is(err, errTags):
+		return cpi.Trouble{Reason: ReasonNoTags, Message: fmt.Sprintf("The tags of a vCenter cannot be read, new "+
+			"Nodes wait: %v", err)}, true
 	}
 	return cpi.Trouble{Reason: ReasonUnavailable, Message: fmt.Sprintf("A vCenter does not answer (%v): no Node is "+
 		"deleted until it does", err)}, true

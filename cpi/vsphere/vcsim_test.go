@@ -47,7 +47,9 @@ type site struct {
 	away  bool
 	calls map[string]int // by method
 
-	tagsRefused, forgetTagSession bool
+	forgetTagSession bool
+	tagsStatus       int           // of every answer of the endpoint of tags; 0: it works
+	held             chan struct{} // requests wait until it is closed; nil: they do not
 }
 
 // newSite starts a vCenter; its VMs are named by the model.
@@ -69,6 +71,7 @@ func newSite(t *testing.T, mods ...func(*simulator.Model)) *site {
 	var err error
 	s.client, err = govmomi.NewClient(t.Context(), s.sim.URL, true)
 	s.Expect(err).NotTo(HaveOccurred())
+	s.permit(true)
 	for _, vm := range s.model.Map().All("VirtualMachine") { // those of two sites are the same otherwise
 		vm.(*simulator.VirtualMachine).Config.Uuid = uuid.NewString()
 	}
@@ -89,15 +92,18 @@ func (s *site) serve(to http.ResponseWriter, r *http.Request) {
 	s.calls[method]++
 	away := s.away
 	isREST := !strings.HasPrefix(r.URL.Path, "/sdk")
-	refused := isREST && s.tagsRefused
+	status, held := s.tagsStatus, s.held
 	if isREST && s.forgetTagSession {
 		s.forgetTagSession = false
 		r.Header.Del("Vmware-Api-Session-Id")
 		r.Header.Del("Cookie")
 	}
 	s.mu.Unlock()
-	if refused {
-		http.Error(to, "later", http.StatusServiceUnavailable)
+	if held != nil {
+		<-held
+	}
+	if isREST && status != 0 {
+		http.Error(to, "later", status)
 		return
 	}
 	if away {
@@ -108,17 +114,38 @@ func (s *site) serve(to http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(to, r)
 }
 
+// permit gives the user a role on the root folder, for everything below it or not.
+func (s *site) permit(propagate bool) {
+	manager := object.NewAuthorizationManager(s.client.Client)
+	s.Expect(manager.SetEntityPermissions(s.t.Context(), s.client.ServiceContent.RootFolder,
+		[]types.Permission{{Principal: "user", RoleId: -1, Propagate: propagate}})).To(Succeed())
+}
+
 func (s *site) setAway(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = away
 }
 
-// refuseTags makes the endpoint of tags refuse everything.
-func (s *site) refuseTags(refused bool) {
+// failTags makes the endpoint of tags answer with a status; 0: it works.
+func (s *site) failTags(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tagsRefused = refused
+	s.tagsStatus = status
+}
+
+// hold makes requests that arrive from now on wait, until the returned function is called.
+func (s *site) hold() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := make(chan struct{})
+	s.held = held
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held = nil
+		close(held)
+	})
 }
 
 // counted returns the requests since the last call.

@@ -8,7 +8,7 @@
 //   - kind: what the value is, for the documentation; by default, the type says so.
 //   - default: the value used if the key is absent or empty.
 //   - fallback: what happens without a value, for the documentation.
-//   - env: an environment variable with the value used if the file has none.
+//   - env: an environment variable with the value used if the file has none, or in any case: [Environment] has which.
 //   - enum: the only values, separated by commas.
 //   - required: what to write, reported if there is no value.
 //   - ignored: why the key, of type [Ignored], has no effect.
@@ -33,6 +33,8 @@ type Environment struct {
 	ReadFile func(name string) ([]byte, error)
 	// Environ returns all variables as name=value; nil: there are none but those that Getenv is asked for.
 	Environ func() []string
+	// VariablesWin makes variables win over the file.
+	VariablesWin bool
 }
 
 // Decode reads a YAML file into schema, a pointer to a struct. The error is that the file is not YAML; the report has
@@ -336,14 +338,12 @@ func (d *decoder) complete(path string, section reflect.Value) {
 }
 
 func (d *decoder) completeValue(f reflect.StructField, path string, into reflect.Value) {
-	if !into.IsZero() {
-		return
-	}
 	text, from := f.Tag.Get("default"), ""
 	if name := f.Tag.Get("env"); name != "" && d.env.Getenv != nil {
 		text, from = d.env.Getenv(name), "variable "+name+" "
 	}
-	if text != "" {
+	wins := into.IsZero() || from != "" && d.env.VariablesWin
+	if text != "" && wins {
 		if err := completed(f, text, into); err != nil {
 			d.report.Problem(path, "%s%s", from, strings.ReplaceAll(err.Error(), "\n", "; "))
 		}

@@ -51,7 +51,7 @@ cluster. The file is read at the start; credentials in Secrets and files are rea
 ` + "`" + pageCommand + "`" + ` writes it.
 
 In INI, ` + "`[Global]`, `[Labels]` and `[Nodes]`" + ` are sections, ` + "`[VirtualCenter \"vc.example.com\"]`" + ` is ` + "`vcenter.vc.example.com`" + `, and lists are separated by commas. A
-variable counts where the file has no value.
+variable wins over the file.
 
 | Key | in INI | Variable | Kind | Without it | Meaning | new |
 |---|---|---|---|---|---|---|

@@ -22,13 +22,14 @@ const DefaultSecretsDirectory = "/etc/cloud/secrets" //nolint:gosec // A directo
 
 const defaultPort, defaultRoundTrips = 443, 3
 
-// Parse reads a file, YAML or INI, completes it from the environment and checks it. Every vCenter is complete then. The
-// error has everything that is wrong, one problem on each line.
+// Parse reads a file, YAML or INI, completes it from the environment and checks it. Variables win over the file, as
+// in the vSphere CPI. Every vCenter is complete then. The error has everything that is wrong, one problem on each line.
 func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string, err error) {
 	content, err := read(file)
 	if err != nil {
 		return c, nil, err
 	}
+	env.VariablesWin = true
 	r := ccmconfig.DecodeNode(content, &c, env)
 	check := checker{&c, r}
 	if ccmconfig.IsINI(file) {
@@ -91,15 +92,15 @@ func (c checker) fromEnvironment(env ccmconfig.Environment) {
 		if c.VCenters == nil {
 			c.VCenters = map[string]*VCenter{}
 		}
-		if _, taken := c.VCenters[id]; taken {
-			continue // the file wins
+		if c.VCenters[id] == nil {
+			c.VCenters[id] = &VCenter{}
 		}
-		c.VCenters[id] = c.vCenterFrom(id, found[id], env)
+		c.overwrite(c.VCenters[id], id, found[id], env)
 	}
 }
 
-// vCenterFrom reads the variables of one vCenter by the schema of its section.
-func (c checker) vCenterFrom(id, host string, env ccmconfig.Environment) *VCenter {
+// overwrite sets what variables have of one vCenter, by the schema of its section.
+func (c checker) overwrite(v *VCenter, id, host string, env ccmconfig.Environment) {
 	section := &yaml.Node{Kind: yaml.MappingNode}
 	add := func(key, value string) {
 		section.Content = append(section.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key},
@@ -110,9 +111,8 @@ func (c checker) vCenterFrom(id, host string, env ccmconfig.Environment) *VCente
 			add(variables[suffix], value)
 		}
 	}
-	var v VCenter
-	report := ccmconfig.DecodeNode(section, &v, ccmconfig.Environment{})
-	v.Server = cmp.Or(v.Server, host)
+	v.Server = host
+	report := ccmconfig.DecodeNode(section, v, ccmconfig.Environment{})
 	if err := report.Err(); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			key, text, _ := strings.Cut(line, ": ")
@@ -124,7 +124,6 @@ func (c checker) vCenterFrom(id, host string, env ccmconfig.Environment) *VCente
 			c.Problem(key, "%s", text)
 		}
 	}
-	return &v
 }
 
 // complete makes a vCenter of the global one if there is no other, and gives each what it leaves out.

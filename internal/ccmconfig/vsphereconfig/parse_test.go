@@ -176,6 +176,34 @@ func TestMoreVCentersInTheEnvironment(t *testing.T) {
 		HavePrefix("VCENTER_A_INSECURE: is")))
 }
 
+func TestVariablesWinOverTheFile(t *testing.T) {
+	g := NewWithT(t)
+	const file = `
+global: {user: file, password: file, port: 1, insecureFlag: true, datacenters: [FILE]}
+vcenter:
+  A: {server: file.example.com, port: 2, insecureFlag: true, thumbprint: FILE}
+  b.example.com: {}
+labels: {zone: file, region: file}
+nodes: {internalNetworkSubnetCidr: [10.0.0.0/8, 172.16.0.0/12]}
+`
+
+	c, _, err := Parse([]byte(file), environment("VSPHERE_USER=variable", "VSPHERE_VCENTER_PORT=3", "VSPHERE_INSECURE=false",
+		"VSPHERE_DATACENTER=VARIABLE", "VSPHERE_LABEL_ZONE=variable", "VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR=192.168.0.0/16",
+		"VSPHERE_VCENTER_A=variable.example.com", "VCENTER_A_PORT=4", "VCENTER_A_INSECURE=false"))
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(*c.VCenters["A"]).To(Equal(VCenter{
+		Server: "variable.example.com", User: "variable", Password: "file", Port: 4, Datacenters: []string{"VARIABLE"}, RoundTrips: 3,
+		Thumbprint: "FILE", Families: []string{"ipv4"},
+	}))
+	g.Expect(*c.VCenters["b.example.com"]).To(And(HaveField("Port", 3), HaveField("Insecure", false)))
+	g.Expect([]string{c.Labels.Zone, c.Labels.Region}).To(Equal([]string{"variable", "file"}))
+	g.Expect(c.Nodes.InternalCIDRs).To(HaveExactElements(HaveField("String()", "192.168.0.0/16")))
+
+	_, _, err = Parse([]byte(file), environment("VSPHERE_VCENTER_PORT=x"))
+	g.Expect(err).To(MatchError(And(ContainSubstring("global.port"), ContainSubstring("variable VSPHERE_VCENTER_PORT"))))
+}
+
 func TestWhatIsWrong(t *testing.T) {
 	tests := []struct {
 		name, file string

@@ -1,0 +1,164 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+)
+
+// Get reads one VM, wherever in a vCenter it is. That it does not exist is only known if all vCenters say so.
+func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, error) {
+	uuids, err := parseProviderID(providerID)
+	if err != nil {
+		return cpi.Machine{}, err
+	}
+	all, err := m.Snapshot(ctx, 0)
+	for _, machine := range all {
+		if slices.Contains(uuids, machine.SystemUUIDs[0]) {
+			return machine, nil
+		}
+	}
+	if err != nil {
+		return cpi.Machine{}, err
+	}
+	evidence, err := m.absence(ctx, uuids, all)
+	if err != nil {
+		return cpi.Machine{}, err
+	}
+	return cpi.Machine{}, &cpi.AbsenceError{Evidence: evidence}
+}
+
+// absence gathers evidence about a VM that no vCenter lists, in a complete snapshot.
+func (m *Machines) absence(ctx context.Context, uuids []string, all []cpi.Machine) (gone.Evidence, error) {
+	if m.opts.KeepNodes {
+		return gone.Evidence{}, errors.New("no Node is deleted while SKIP_NODE_DELETION is set")
+	}
+	evidence := gone.Evidence{ScopeShown: true, SeesAll: true}
+	for i, s := range m.sessions {
+		err := s.use(ctx, func(c *connection) error { return m.absenceIn(ctx, i, c, uuids, &evidence) })
+		if err != nil {
+			return evidence, fmt.Errorf("vCenter %s: %w", s.Name, err)
+		}
+	}
+	evidence.HomeShown = m.showSiblings(uuids, all) || evidence.SeesAll
+	evidence.Logged = evidence.Deleted || evidence.SeesAll
+	return evidence, nil
+}
+
+// absenceIn adds what one vCenter shows.
+func (m *Machines) absenceIn(
+	ctx context.Context, i int, c *connection, uuids []string, evidence *gone.Evidence,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	for _, uuid := range uuids {
+		if err := m.absenceAt(ctx, i, c, uuid, evidence); err != nil {
+			return err
+		}
+		_, found, err := findUUID(ctx, c, uuid)
+		if err != nil {
+			return err
+		}
+		evidence.Listed = evidence.Listed || found
+	}
+	m.mu.Lock()
+	unknown := m.unknown[m.opts.VCenters[i].Name]
+	m.mu.Unlock()
+	if unknown > 0 && !evidence.Deleted { // it may be one of those whose files vCenter cannot read
+		evidence.Listed = true
+	}
+	if !evidence.SeesAll {
+		return nil
+	}
+	all, err := seesAll(ctx, c)
+	evidence.SeesAll = all
+	return err
+}
+
+// absenceAt adds what a vCenter says of a VM that it had.
+func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid string, evidence *gone.Evidence) error {
+	m.mu.Lock()
+	home, known := m.homes[uuid]
+	m.mu.Unlock()
+	if !known || home.vCenter != i {
+		return nil
+	}
+	shown, deleted, err := exists(ctx, c, home.ref)
+	if err != nil {
+		return err
+	}
+	evidence.Deleted = evidence.Deleted || deleted
+	evidence.HomeHolds = evidence.HomeHolds || !shown && !deleted
+	evidence.Listed = evidence.Listed || shown
+	return nil
+}
+
+// showSiblings reports whether every vCenter shows the VM of another Node: the VM may have been in any of them.
+func (m *Machines) showSiblings(uuids []string, all []cpi.Machine) bool {
+	nodes := map[string]bool{}
+	for _, id := range m.opts.NodeIDs() {
+		others, _ := parseProviderID(id)
+		for _, uuid := range others {
+			nodes[uuid] = !slices.Contains(uuids, uuid)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	showing := map[int]bool{}
+	for _, machine := range all {
+		if uuid := machine.SystemUUIDs[0]; nodes[uuid] {
+			showing[m.homes[uuid].vCenter] = true
+		}
+	}
+	return len(showing) == len(m.sessions)
+}
+
+// seesAll reports whether the user may see everything in a vCenter: its own permission on the root folder, which wins
+// over those of its groups, lets it read and propagates. Permissions of groups are no proof: their members are unknown.
+func seesAll(ctx context.Context, c *connection) (bool, error) {
+	manager := object.NewAuthorizationManager(c.client)
+	current, err := c.session.UserSession(ctx)
+	if err != nil || current == nil {
+		return false, err
+	}
+	root := c.client.ServiceContent.RootFolder
+	permissions, err := manager.RetrieveEntityPermissions(ctx, root, false)
+	if hasFault(err, &types.NoPermission{}) {
+		return false, nil
+	}
+	propagates := slices.ContainsFunc(permissions, func(p types.Permission) bool {
+		return !p.Group && p.Propagate && strings.EqualFold(p.Principal, current.UserName)
+	})
+	if err != nil || !propagates {
+		return false, err
+	}
+	return reads(ctx, manager, root, current.UserName)
+}
+
+// reads reports whether a user may read an object.
+func reads(
+	ctx context.Context, manager *object.AuthorizationManager, ref types.ManagedObjectReference, user string,
+) (bool, error) {
+	result, err := manager.HasUserPrivilegeOnEntities(ctx, []types.ManagedObjectReference{ref}, user,
+		[]string{"System.View", "System.Read"})
+	if hasFault(err, &types.NoPermission{}) {
+		return false, nil
+	}
+	if err != nil || len(result) == 0 {
+		return false, err
+	}
+	for _, p := range result[0].PrivAvailability {
+		if !p.IsGranted {
+			return false, nil
+		}
+	}
+	return len(result[0].PrivAvailability) > 0, nil
+}
