@@ -32,7 +32,7 @@ const (
 )
 
 // A step is one write to CloudStack. Objects that an earlier step of the plan makes are found when it runs: addresses
-// by themselves, rules by their names.
+// by themselves, rules by their names and addresses.
 type step struct {
 	verb  verb
 	text  string
@@ -171,7 +171,7 @@ func (s step) runRule(ctx context.Context, to ruleWriter, have *state) (func(*st
 		if a, found := have.address(s.address); found {
 			r.AddressID = a.ID
 		}
-		if _, made := have.rule("", r.Name); made {
+		if _, made := have.rule("", r.Name, s.address); made {
 			return func(*state) {}, nil
 		}
 		made, err := to.CreateRule(ctx, r)
@@ -213,7 +213,7 @@ func merged(have, now cloudstack.Rule) cloudstack.Rule {
 }
 
 func (s step) runMembers(ctx context.Context, to ruleWriter, have *state) (func(*state), error) {
-	r, found := have.rule(s.rule.ID, s.rule.Name)
+	r, found := have.rule(s.rule.ID, s.rule.Name, s.address)
 	if !found {
 		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, plan.ErrBusy)
 	}
@@ -253,9 +253,12 @@ func (s step) runFilter(ctx context.Context, to filterWriter, have *state) (func
 	}
 }
 
-// rule returns a rule by its id, or, where that is not known yet, by its name.
-func (s *state) rule(id, name string) (cloudstack.Rule, bool) {
-	i := slices.IndexFunc(s.rules, func(r cloudstack.Rule) bool { return r.ID == id || id == "" && r.Name == name })
+// rule returns a rule by its id, or, where that is not known yet, by its name and address: those of one port at two
+// addresses have the same name.
+func (s *state) rule(id, name, address string) (cloudstack.Rule, bool) {
+	i := slices.IndexFunc(s.rules, func(r cloudstack.Rule) bool {
+		return r.ID == id || id == "" && r.Name == name && r.Address == address
+	})
 	if i < 0 {
 		return cloudstack.Rule{}, false
 	}
