@@ -108,6 +108,9 @@ func (b *Balancer) Owners(ctx context.Context, network string) ([]plan.Owner, er
 		for _, r := range s.rules {
 			add(parseMark(r.Description))
 		}
+		for _, f := range s.firewalls {
+			add(markIn(f.Tags))
+		}
 		for _, a := range s.addresses {
 			if s.here(a) {
 				add(holder(a))

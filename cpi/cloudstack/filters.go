@@ -13,6 +13,8 @@ type opening struct {
 	id    string
 	cidrs []string
 	ours  bool
+	// marked means that it says so itself: it is not guessed.
+	marked bool
 }
 
 // admit plans which clients reach a port.
@@ -23,7 +25,8 @@ func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
 			p.do(step{verb: openFirewall, address: target, firewall: cloudstack.Firewall{
 				Protocol: protocolOf(port), StartPort: cloudstack.Number(port.Number),
 				EndPort: cloudstack.Number(port.Number), CIDRs: list,
-			}}, "open the firewall of %s for %s", front(target, port.Number, protocolOf(port)), list)
+			}, tag: mark{owner: p.want.Owner}.tag()}, "open the firewall of %s for %s",
+				front(target, port.Number, protocolOf(port)), list)
 		}, p.closeFirewall)
 	case listed:
 		// The list is before the nodes: it sees the port of the load balancer, as its addresses are the router's.
@@ -62,25 +65,30 @@ func (p *planner) firewallsAt(target string, port plan.Port) []cloudstack.Firewa
 	})
 }
 
-// firewallsOfOthers returns the ids of firewall rules that are there before the rule of a port: only those of an
-// address that is not the owner's alone can be others'.
+// firewallsOfOthers returns the ids of firewall rules without a mark that are there before the rule of a port: only those
+// of an address that is not the owner's alone can be others'.
 func (p *planner) firewallsOfOthers(target string, port plan.Port) []string {
 	if a, found := p.address(target); !found || p.holds(a) || p.intended(a) {
 		return nil
 	}
 	var ids []string
 	for _, f := range p.firewallsAt(target, port) {
-		ids = append(ids, f.ID)
+		if _, marked := markIn(f.Tags); !marked {
+			ids = append(ids, f.ID)
+		}
 	}
 	return ids
 }
 
-// firewallOpenings returns the firewall rules of a port; those that were there before its rule are of others.
+// firewallOpenings returns the firewall rules of a port. Those that carry no mark yet, as those of the original, are the
+// owner's unless they were there before the load balancer rule.
 func (p *planner) firewallOpenings(target string, port plan.Port, rule cloudstack.Rule) []opening {
 	m, _ := parseMark(rule.Description)
 	var out []opening
 	for _, f := range p.firewallsAt(target, port) {
-		out = append(out, opening{f.ID, cidrs(f.CIDRs), !slices.Contains(m.keep, f.ID)})
+		is, marked := markIn(f.Tags)
+		ours := marked && same(is.owner, p.want.Owner) || !marked && !slices.Contains(m.keep, f.ID)
+		out = append(out, opening{f.ID, cidrs(f.CIDRs), ours, marked})
 	}
 	return out
 }
@@ -92,7 +100,7 @@ func (p *planner) aclOpenings(port int, protocol string) []opening {
 		m, marked := parseMark(a.Reason)
 		if marked && same(m.owner, p.want.Owner) && int(a.StartPort) == port &&
 			strings.EqualFold(a.Protocol, protocol) {
-			out = append(out, opening{a.ID, cidrs(a.CIDRs), true})
+			out = append(out, opening{a.ID, cidrs(a.CIDRs), true, true})
 		}
 	}
 	return out
@@ -115,6 +123,10 @@ func (p *planner) adjust(port plan.Port, have []opening, open func(list string),
 			p.notice(OpenedByOthers,
 				"the firewall rule %s for port %d, which was there before, lets in %s, too: remove "+
 					"it if the Service alone is to decide", o.id, port.Number, strings.Join(excess, ", "))
+		case o.ours && !o.marked:
+			p.do(step{
+				verb: tagFirewall, firewall: cloudstack.Firewall{ID: o.id}, tag: mark{owner: p.want.Owner}.tag(),
+			}, "tag firewall rule %s", o.id)
 		}
 		covered = append(covered, o.cidrs...)
 	}
@@ -137,6 +149,12 @@ func (p *planner) removeStale(target string) {
 			return int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port))
 		})
 	})
+	a, _ := p.address(target)
+	p.removeFirewalls(func(f cloudstack.Firewall) bool {
+		return f.AddressID == a.ID && slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+			return int(f.StartPort) == port.Number && strings.EqualFold(f.Protocol, protocolOf(port))
+		})
+	})
 	p.noticeElsewhere()
 	p.releaseUnused(target)
 }
@@ -151,11 +169,12 @@ func (p *planner) remove() {
 	}
 	p.removeRules(p.mine)
 	p.removeACLs(func(cloudstack.ACL) bool { return false })
+	p.removeFirewalls(func(cloudstack.Firewall) bool { return false })
 	p.releaseUnused("")
 }
 
-// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, whose that is, is
-// known.
+// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, it is known
+// whose firewall rules without a mark are.
 func (p *planner) removeRules(rules []cloudstack.Rule) {
 	for _, r := range rules {
 		port := plan.Port{Number: int(r.PublicPort), Protocol: plan.Protocol(strings.ToUpper(transport(r.Protocol)))}
@@ -166,6 +185,17 @@ func (p *planner) removeRules(rules []cloudstack.Rule) {
 		}
 		p.do(step{verb: deleteRule, rule: r}, "delete rule %s, %s", r.Name,
 			front(r.Address, int(r.PublicPort), r.Protocol))
+	}
+}
+
+// removeFirewalls plans the removal of firewall rules that carry the owner's mark, but for those that are kept: their
+// load balancer rules may have vanished.
+func (p *planner) removeFirewalls(kept func(cloudstack.Firewall) bool) {
+	for _, f := range p.firewalls {
+		m, marked := markIn(f.Tags)
+		if marked && same(m.owner, p.want.Owner) && !p.closed[f.ID] && !kept(f) {
+			p.closeFirewall(f.ID)
+		}
 	}
 }
 

@@ -212,7 +212,7 @@ func TestBudgetOfALoadBalancer(t *testing.T) {
 			s.converge(false)
 
 			calls := s.sim.Calls()
-			s.Expect(cloudstacksim.Writes(calls)).To(BeNumerically("<=", 3*n+3), "%v", calls)
+			s.Expect(cloudstacksim.Writes(calls)).To(BeNumerically("<=", 4*n+3), "%v", calls)
 			s.Expect(cloudstacksim.Reads(calls)).To(BeNumerically("<=", 6), "%v", calls)
 			s.converge(false)
 			s.Expect(cloudstacksim.Writes(s.sim.Calls())).To(BeZero(), "the second time changes nothing")

@@ -26,6 +26,7 @@ const (
 	addMembers
 	removeMembers
 	openFirewall
+	tagFirewall
 	closeFirewall
 	openACL
 	closeACL
@@ -94,6 +95,7 @@ type ruleWriter interface {
 }
 
 type filterWriter interface {
+	Tag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
 	CreateFirewall(ctx context.Context, f cloudstack.Firewall) (cloudstack.Firewall, error)
 	DeleteFirewall(ctx context.Context, id string) error
 	CreateACL(ctx context.Context, a cloudstack.ACL) (cloudstack.ACL, error)
@@ -233,12 +235,10 @@ func (s step) runMembers(ctx context.Context, to ruleWriter, have *state) (func(
 func (s step) runFilter(ctx context.Context, to filterWriter, have *state) (func(*state), error) {
 	switch s.verb {
 	case openFirewall:
-		f := s.firewall
-		if a, found := have.address(s.address); found {
-			f.AddressID = a.ID
-		}
-		made, err := to.CreateFirewall(ctx, f)
-		return func(h *state) { h.firewalls = append(h.firewalls, made) }, err
+		return s.open(ctx, to, have)
+	case tagFirewall:
+		return func(h *state) { h.tagFirewall(s.firewall.ID, s.tag) },
+			to.Tag(ctx, cloudstack.TagFirewall, s.firewall.ID, s.tag)
 	case closeFirewall:
 		return func(h *state) {
 			h.firewalls = without(h.firewalls, func(f cloudstack.Firewall) bool { return f.ID == s.firewall.ID })
@@ -250,6 +250,32 @@ func (s step) runFilter(ctx context.Context, to filterWriter, have *state) (func
 		return func(h *state) {
 			h.acls = without(h.acls, func(a cloudstack.ACL) bool { return a.ID == s.acl.ID })
 		}, ignoreMissing(to.DeleteACL(ctx, s.acl.ID))
+	}
+}
+
+// open creates a firewall rule with its tag. One that a failure leaves without is tagged by the next plan, as its load
+// balancer rule stands.
+func (s step) open(ctx context.Context, to filterWriter, have *state) (func(*state), error) {
+	f := s.firewall
+	if a, found := have.address(s.address); found {
+		f.AddressID = a.ID
+	}
+	made, err := to.CreateFirewall(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return func(h *state) {
+		h.firewalls = append(h.firewalls, made)
+		h.tagFirewall(made.ID, s.tag)
+	}, to.Tag(ctx, cloudstack.TagFirewall, made.ID, s.tag)
+}
+
+// tagFirewall adds a tag to a firewall rule by its id.
+func (s *state) tagFirewall(id string, tag cloudstack.Tag) {
+	for i := range s.firewalls {
+		if s.firewalls[i].ID == id {
+			s.firewalls[i].Tags = append(slices.Clone(s.firewalls[i].Tags), tag)
+		}
 	}
 }
 

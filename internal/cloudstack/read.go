@@ -95,6 +95,7 @@ type Firewall struct {
 	StartPort Number
 	EndPort   Number
 	CIDRs     string `json:"cidrlist"`
+	Tags      []Tag
 }
 
 // An ACL is a rule of a network ACL list.
