@@ -506,3 +506,55 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 		})
 	}
 }
+
+func TestTheDefaultNetworkIsWhereLoadBalancersStand(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.converge(false)
+	storage := s.sim.AddNetwork("storage", "")
+	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
+		nics, _ := o["nic"].([]cloudstacksim.Object)
+		for _, nic := range nics {
+			nic["isdefault"] = false
+		}
+		o["nic"] = append(nics, cloudstacksim.Object{"networkid": storage, "ipaddress": "10.3.0.1", "isdefault": true})
+		return true
+	})
+
+	s.restart()
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "though another one would be chosen now")
+	s.nodes = nil
+	s.restart()
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "though there are no workers")
+
+	s.sim.Edit(cloudstacksim.Rules, func(o cloudstacksim.Object) bool {
+		o["description"] = "kubernetes cluster=other uid=u9 service=shop/web"
+		return true
+	})
+	s.nodes = []string{"node-0", "node-1", "node-2"}
+	s.restart()
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage), "that of another cluster proves nothing")
+}
+
+func TestANetworkOfTheConfigurationIsNotTheDefaultBecauseLoadBalancersStandThere(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	dmz := s.sim.AddNetwork("dmz", "")
+	s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
+		"name": "au7-tcp-80", "description": "kubernetes cluster=c1 uid=u7 service=shop/dmz", "networkid": dmz, "state": "Active",
+	})
+	s.others = []string{"dmz"}
+	s.restart()
+
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network))
+}
+
+func TestTheDefaultNetworkIsNotThatOfControlPlanes(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.nodes = nil
+
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "it is the only one")
+	s.sim.AddNetwork("other", "")
+	_, err := s.balancer.Locate(t.Context(), "")
+
+	s.Expect(err).To(MatchError(ContainSubstring("set network in cloud-config")))
+	s.Expect(err).To(MatchError(plan.ErrBusy))
+}

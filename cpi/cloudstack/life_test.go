@@ -34,6 +34,7 @@ type scene struct {
 	service  *corev1.Service
 	intent   []netip.Addr
 	nodes    []string
+	others   []string      // networks of the configuration that Services choose by name
 	known    []plan.Member // all of nodes, where reading them each time takes long
 }
 
@@ -62,7 +63,7 @@ func (s *scene) restart(mods ...func(*cloudstack.Options)) {
 	client := s.client(mods...)
 	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client})
 	s.balancer = cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-		Client: client, Machines: machines, Workers: s.members,
+		Client: client, Machines: machines, Workers: s.members, Cluster: "c1", Networks: s.others,
 	})
 }
 
