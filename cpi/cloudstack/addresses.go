@@ -112,14 +112,14 @@ func (p *planner) take(target string) {
 		p.intend(target)
 		p.do(step{verb: associate, address: target}, "associate the public address %s with network %s", target,
 			p.network.Name)
-		if !p.extra.Keep {
+		if !p.want.Keep {
 			p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 		}
-	case p.holds(a) && p.extra.Keep:
+	case p.holds(a) && p.want.Keep:
 		p.do(step{verb: untag, address: target, tag: cloudstack.Tag{Key: tagKey}},
 			"leave the address %s to the account",
 			target)
-	case p.holds(a), p.extra.Keep:
+	case p.holds(a), p.want.Keep:
 	case p.intended(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 	case p.takesOver(a):
@@ -147,21 +147,26 @@ func (p *planner) takesOver(a cloudstack.Address) bool {
 	return p.hasRules(a) && !p.usedByOthers(a) && (p.extra.Inherited || len(p.want.Requested) == 0)
 }
 
-// releaseUnused plans that addresses of the owner are released, but for one.
+// releaseUnused plans that addresses of the owner are released, but for one. What is to be kept is left to the account.
 func (p *planner) releaseUnused(but string) {
 	for _, a := range p.addresses {
 		ours := p.holds(a) || p.intended(a)
 		if !ours || a.IPAddress == but || p.moving(a.IPAddress) || !p.here(a) {
 			continue
 		}
-		if p.usedByOthers(a) {
+		used := p.usedByOthers(a)
+		if !used && !p.want.Keep {
+			p.do(step{verb: release, address: a.IPAddress}, "release the address %s", a.IPAddress)
+			continue
+		}
+		if used {
 			p.notice(AddressStays,
 				"the address %s is not released, as others have rules on it: it is the account's now",
 				a.IPAddress)
+		}
+		if p.holds(a) {
 			p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},
 				"leave the address %s to the account", a.IPAddress)
-			continue
 		}
-		p.do(step{verb: release, address: a.IPAddress}, "release the address %s", a.IPAddress)
 	}
 }

@@ -130,7 +130,35 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			s.converge(true)
 
 			s.Expect(s.allocated()).To(Equal(tt.kept))
+			s.Expect(s.steps(true)).To(BeEmpty())
 			s.Expect(s.opened()).To(BeEmpty())
+		})
+	}
+}
+
+func TestAnAddressToBeKeptStaysThoughTheServiceIsDeletedAtOnce(t *testing.T) {
+	for name, keep := range map[string]func(*scene){
+		"a tagged one": func(s *scene) {
+			s.converge(false)
+			s.annotate("keep-ip", "true")
+		},
+		"one whose load balancer was never complete": func(s *scene) {
+			s.annotate("keep-ip", "true")
+			s.sim.Fail(cloudstacksim.Fault{Command: "createLoadBalancerRule"})
+			_, err := s.round(false)
+			s.Expect(err).To(HaveOccurred())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{}, "")
+			s.annotate("address", "203.0.113.5")
+			keep(s)
+			s.restart()
+
+			s.converge(true)
+
+			s.Expect(s.allocated()).To(Equal([]string{"203.0.113.5"}), "the account's, without a tag")
+			s.Expect(s.left()).To(Equal(1))
 		})
 	}
 }

@@ -93,7 +93,7 @@ func (s *scene) wishOf(svc *corev1.Service, intent []netip.Addr) service.Wish {
 func (s *scene) plan(absent bool) (plan.Plan, error) {
 	want := s.wishOf(s.service, s.intent).Desired
 	if absent {
-		want = plan.Desired{Owner: want.Owner, Absent: true, Intent: s.intent}
+		want = plan.Desired{Owner: want.Owner, Absent: true, Keep: want.Keep, Intent: s.intent}
 	}
 	return s.balancer.Plan(context.Background(), s.network, cpi.PlanRequest{Want: want})
 }

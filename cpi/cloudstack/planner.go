@@ -150,7 +150,7 @@ func (p *planner) build() {
 	p.removeStale(target)
 	p.status(target)
 	if p.out.Done() {
-		p.out.Unused = without(p.want.Intent, func(a netip.Addr) bool { return a.String() == target && !p.extra.Keep })
+		p.out.Unused = without(p.want.Intent, func(a netip.Addr) bool { return a.String() == target && !p.want.Keep })
 	}
 }
 
