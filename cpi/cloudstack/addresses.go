@@ -147,6 +147,12 @@ func (p *planner) takesOver(a cloudstack.Address) bool {
 	return p.hasRules(a) && !p.usedByOthers(a) && (p.extra.Inherited || len(p.want.Requested) == 0)
 }
 
+// serves reports whether an address serves others, too: CloudStack removes all that with an address.
+func (v *view) serves(a cloudstack.Address) bool {
+	return a.IsSourceNAT || a.IsStaticNAT || v.usedByOthers(a) ||
+		slices.ContainsFunc(v.forwards, func(f cloudstack.PortForward) bool { return f.AddressID == a.ID })
+}
+
 // releaseUnused plans that addresses of the owner are released, but for one. What is to be kept is left to the account.
 func (p *planner) releaseUnused(but string) {
 	for _, a := range p.addresses {
@@ -154,14 +160,14 @@ func (p *planner) releaseUnused(but string) {
 		if !ours || a.IPAddress == but || p.moving(a.IPAddress) || !p.here(a) {
 			continue
 		}
-		used := p.usedByOthers(a)
+		used := p.serves(a)
 		if !used && !p.want.Keep {
 			p.do(step{verb: release, address: a.IPAddress}, "release the address %s", a.IPAddress)
 			continue
 		}
 		if used {
 			p.notice(AddressStays,
-				"the address %s is not released, as others have rules on it: it is the account's now",
+				"the address %s is not released, as others use it (rules, port forwarding, NAT): it is the account's now",
 				a.IPAddress)
 		}
 		if p.holds(a) {

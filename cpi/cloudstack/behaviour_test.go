@@ -66,6 +66,26 @@ func TestWhatTheOriginalMadeIsAdopted(t *testing.T) {
 	}
 }
 
+// addressID returns the id of a public address.
+func (s *scene) addressID(ip string) string {
+	for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
+		if a["ipaddress"] == ip {
+			return fmt.Sprint(a["id"])
+		}
+	}
+	return ""
+}
+
+// editAddress sets a flag of a public address.
+func (s *scene) editAddress(ip, flag string) {
+	s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool {
+		if o["ipaddress"] == ip {
+			o[flag] = true
+		}
+		return true
+	})
+}
+
 func TestWhoseAnAddressIs(t *testing.T) {
 	const given = "203.0.113.5"
 	tests := []struct {
@@ -112,6 +132,20 @@ func TestWhoseAnAddressIs(t *testing.T) {
 					})
 				}
 			}
+		}, []string{given}},
+		{"one that others forward ports of stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
+			s.sim.Add(cloudstacksim.PortForwards, cloudstacksim.Object{
+				"ipaddress": given, "ipaddressid": s.addressID(given), "publicport": "22", "privateport": "22", "protocol": "tcp",
+				"networkid": s.network, "state": "Active",
+			})
+		}, []string{given}},
+		{"one that became static NAT's stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
+			s.editAddress(given, "isstaticnat")
+			s.service.Spec.LoadBalancerIP = "203.0.113.6"
+			s.annotate("address", "")
+		}, []string{given}},
+		{"one that became source NAT's stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
+			s.editAddress(given, "issourcenat")
 		}, []string{given}},
 	}
 	for _, tt := range tests {

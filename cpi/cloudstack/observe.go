@@ -123,7 +123,7 @@ func (o *observed) forgetMembers() {
 // complete reads what only this wish needs.
 func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 	if want.Absent {
-		return nil
+		return o.readForwards(ctx, want)
 	}
 	client := o.balancer.opts.Client
 	var err error
@@ -141,6 +141,26 @@ func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 	if x, ok := want.Extra.(extra); ok && (len(x.CIDRs) > 0 || o.state.filter() == unfiltered) {
 		o.state.updatesCIDRs = o.balancer.updatesCIDRs(ctx)
 	}
+	return o.readForwards(ctx, want)
+}
+
+// readForwards reads the port forwarding of addresses that would be released without it: it goes with its address.
+func (o *observed) readForwards(ctx context.Context, want plan.Desired) error {
+	o.state.forwards = nil
+	var found []cloudstack.PortForward
+	for _, s := range planFor(&o.state, want, nil).Steps {
+		own, _ := s.(step)
+		a, is := o.state.address(own.address)
+		if own.verb != release || !is {
+			continue
+		}
+		more, err := o.balancer.opts.Client.PortForwards(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		found = append(found, more...)
+	}
+	o.state.forwards = found
 	return nil
 }
 

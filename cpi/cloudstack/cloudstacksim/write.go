@@ -82,6 +82,7 @@ func (c *call) disassociate() (any, error) {
 	}
 	c.objects[Rules] = slices.DeleteFunc(c.objects[Rules], of("publicipid"))
 	c.objects[Firewalls] = slices.DeleteFunc(c.objects[Firewalls], of("ipaddressid"))
+	c.objects[PortForwards] = slices.DeleteFunc(c.objects[PortForwards], of("ipaddressid"))
 	a["state"] = "Free"
 	delete(a, "associatednetworkid")
 	delete(a, "vpcid")
