@@ -18,7 +18,7 @@ type state struct {
 	firewalls []cloudstack.Firewall
 	acls      []cloudstack.ACL
 	forwards  []cloudstack.PortForward // of addresses that would be released without them
-	members   map[string][]string // ids of virtual machines, by rule; a rule may be missing
+	members   map[string][]string      // ids of virtual machines, by rule; a rule may be missing
 	vms       []cloudstack.VM
 	// updatesCIDRs means that CloudStack can change the CIDRs of a rule, as it can from 4.22 on.
 	updatesCIDRs bool

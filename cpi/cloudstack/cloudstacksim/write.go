@@ -270,9 +270,13 @@ func (c *call) createFirewall() (any, error) {
 
 // opened reports whether a firewall rule has the port and a CIDR of a new one.
 func (c *call) opened(a Object) bool {
+	first, _ := strconv.Atoi(c.get("startport"))
+	last, _ := strconv.Atoi(c.get("endport"))
 	return slices.ContainsFunc(c.objects[Firewalls], func(f Object) bool {
-		return f["ipaddressid"] == a["id"] && f["protocol"] == c.get("protocol") &&
-			text(f["startport"]) == c.get("startport") && shares(text(f["cidrlist"]), c.get("cidrlist"))
+		from, _ := strconv.Atoi(text(f["startport"]))
+		to, _ := strconv.Atoi(text(f["endport"]))
+		return f["ipaddressid"] == a["id"] && f["protocol"] == c.get("protocol") && from <= last && first <= to &&
+			shares(text(f["cidrlist"]), c.get("cidrlist"))
 	})
 }
 
