@@ -2,10 +2,12 @@ package cloudstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
@@ -148,14 +150,18 @@ func (s step) runAddress(ctx context.Context, to addressWriter, have *state) (fu
 	}
 }
 
-// associate associates an address. Where free ones are not shown, it is any, and the next step is part of this one: the
-// less time is between both, the less is left by a crash.
+// associate associates an address. Where free ones are not shown, it is any, and gets its tag at once: one without it
+// would not be found again, so it is given back if that fails.
 func (s step) associate(ctx context.Context, to addressWriter, have *state) (func(*state), error) {
 	a, err := to.Associate(ctx, have.network, s.address)
-	if err == nil && s.address == "" {
-		if err = to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag); err == nil {
-			a.Tags = append(a.Tags, s.tag)
+	if err != nil {
+		return nil, err
+	}
+	if s.address == "" {
+		if err := to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag); err != nil {
+			return nil, giveBack(ctx, to, a, err)
 		}
+		a.Tags = append(a.Tags, s.tag)
 	}
 	if a.NetworkID == "" && a.VPCID == "" {
 		a.NetworkID, a.VPCID = have.network.ID, have.network.VPCID
@@ -163,7 +169,21 @@ func (s step) associate(ctx context.Context, to addressWriter, have *state) (fun
 	return func(h *state) {
 		h.addresses = append(h.addresses, a)
 		h.free = without(h.free, func(x cloudstack.Address) bool { return x.IPAddress == a.IPAddress })
-	}, err
+	}, nil
+}
+
+// giveBackTimeout bounds giving an address back, also when the process ends.
+const giveBackTimeout = 30 * time.Second
+
+// giveBack releases an address that could not be tagged, and returns all that went wrong.
+func giveBack(ctx context.Context, to addressWriter, a cloudstack.Address, wrong error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	wrong = fmt.Errorf("tagging the address %s: %w", a.IPAddress, wrong)
+	if err := ignoreMissing(to.Disassociate(ctx, a.ID)); err != nil {
+		return errors.Join(wrong, fmt.Errorf("the address %s stays with the account: release it: %w", a.IPAddress, err))
+	}
+	return wrong
 }
 
 func (s step) runRule(ctx context.Context, to ruleWriter, have *state) (func(*state), error) {
