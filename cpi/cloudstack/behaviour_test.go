@@ -3,10 +3,13 @@ package cloudstack_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
@@ -474,6 +477,75 @@ func TestMembersFollowThoughTheWishIsRefused(t *testing.T) {
 	for _, r := range s.sim.Objects(cloudstacksim.Rules) {
 		s.Expect(s.sim.Members(fmt.Sprint(r["id"]))).To(HaveLen(2))
 	}
+}
+
+// hide hides the machines of nodes from the user, as another project does.
+func (s *scene) hide(nodes ...string) {
+	s.known = s.members()
+	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
+		if slices.Contains(nodes, fmt.Sprint(o["name"])) {
+			o["projectid"] = cloudstacksim.ProjectID
+		}
+		return true
+	})
+	s.restart()
+}
+
+func TestANodeWhoseMachineIsNotShownStaysAMember(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	s.converge(false)
+	id := fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"])
+	s.hide("node-0")
+
+	p := s.converge(false)
+
+	s.Expect(s.sim.Members(id)).To(HaveLen(3))
+	s.Expect(p.Notices).To(HaveExactElements(And(
+		HaveField("Reason", "MachineNotShown"), HaveField("Message", ContainSubstring("node-0")),
+	)))
+	s.known = s.known[:2]
+	s.converge(false)
+	s.Expect(s.sim.Members(id)).To(HaveLen(2), "one that is not wanted goes")
+	s.known = s.known[1:]
+	s.converge(false)
+	s.Expect(s.sim.Members(id)).To(HaveLen(1), "also one that is not shown")
+}
+
+func TestMembersStayWhileNoMachineIsShown(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	s.converge(false)
+	id := fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"])
+	s.nodes = s.nodes[1:]
+	s.hide("node-0", "node-1", "node-2")
+	for _, follow := range []bool{false, true} {
+		p, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{
+			Want: s.wishOf(s.service, s.intent).Desired, Follow: follow,
+		})
+
+		s.Expect(err).NotTo(HaveOccurred())
+		s.Expect(p.Steps).To(BeEmpty())
+		s.Expect(p.Wait).To(ContainSubstring("no machine"))
+	}
+	s.Expect(s.sim.Members(id)).To(HaveLen(3))
+}
+
+func TestAMachineThatIsNewIsFound(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	clock := clocktesting.NewFakeClock(time.Now())
+	s.clock = clock
+	s.restart()
+	s.converge(false)
+	s.sim.AddVM("node-3", []string{s.network}, []string{"10.1.1.13"})
+	s.nodes = append(s.nodes, "node-3")
+	clock.Step(5 * time.Second)
+
+	p := s.converge(false)
+
+	s.Expect(p.Notices).To(BeEmpty(), "the list is read again")
+	s.Expect(s.sim.Members(fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"]))).To(HaveLen(4))
 }
 
 func TestMembersThatAPersonChangedAreRepaired(t *testing.T) {

@@ -210,7 +210,7 @@ func (p *planner) removeStale(target string) {
 			return isFor(f, port)
 		})
 	})
-	p.noticeElsewhere()
+	p.noticeMissing()
 	p.releaseUnused(target)
 }
 

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
@@ -30,6 +31,7 @@ type scene struct {
 	*WithT
 	*site
 
+	clock    clock.PassiveClock // nil: real time
 	balancer *cpicloudstack.Balancer
 	service  *corev1.Service
 	intent   []netip.Addr
@@ -61,9 +63,9 @@ func web(uid string, ports ...int32) *corev1.Service {
 // restart starts the process anew: what it observed is forgotten.
 func (s *scene) restart(mods ...func(*cloudstack.Options)) {
 	client := s.client(mods...)
-	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client})
+	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client, Clock: s.clock})
 	s.balancer = cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-		Client: client, Machines: machines, Workers: s.members, Cluster: "c1", Networks: s.others,
+		Client: client, Machines: machines, Workers: s.members, Cluster: "c1", Networks: s.others, Clock: s.clock,
 	})
 }
 

@@ -175,7 +175,7 @@ func (p *planner) update(have, want cloudstack.Rule) {
 func (p *planner) follow(have cloudstack.Rule) {
 	ids, names := p.ids, p.names
 	now := p.members[have.ID]
-	add, drop := minus(ids, now), minus(now, ids)
+	add, drop := minus(ids, now), minus(minus(now, ids), p.stay)
 	rule := cloudstack.Rule{ID: have.ID, Name: have.Name}
 	if len(add) > 0 {
 		p.do(step{verb: addMembers, rule: rule, vms: add}, "send %s to %s, too", rule.Name,
