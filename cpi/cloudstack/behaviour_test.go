@@ -12,8 +12,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
@@ -198,6 +200,17 @@ func TestAnAddressToBeKeptStaysThoughTheServiceIsDeletedAtOnce(t *testing.T) {
 			s.Expect(s.left()).To(Equal(1))
 		})
 	}
+}
+
+func TestTheWishForNothingHasThatTheAddressIsKept(t *testing.T) {
+	g := NewWithT(t)
+	in := service.Input{Service: web("u1", 80), Defaults: cpicloudstack.Dialect{}.Defaults("c1", nil, false)}
+	g.Expect(service.Absent(in).Keep).To(BeFalse())
+
+	in.Service.Annotations[prefix+"keep-ip"] = "true"
+
+	g.Expect(service.Absent(in).Keep).To(BeTrue())
+	g.Expect(service.For(in).Desired.Keep).To(BeTrue())
 }
 
 func TestAnotherAddressIsFollowed(t *testing.T) {
