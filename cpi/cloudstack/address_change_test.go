@@ -69,3 +69,22 @@ func TestTheOldAddressStaysWhileTheNewOneCannotServe(t *testing.T) {
 	s.sim.Heal()
 	s.Expect(s.converge(false).Status.Addresses).To(Equal([]netip.Addr{netip.MustParseAddr("203.0.113.5")}))
 }
+
+func TestTheAddressThatServesStaysThoughAnotherOneWasBegun(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	s.annotate("address", nextAddress)
+	s.converge(false)
+	s.annotate("address", "203.0.113.5")
+	s.sim.Fail(cloudstacksim.Fault{Command: "createLoadBalancerRule"})
+	_, err := s.round(false)
+	s.Expect(err).To(HaveOccurred())
+	s.Expect(s.allocated()).To(Equal([]string{"203.0.113.5*", nextAddress + "*"}))
+
+	s.annotate("address", "")
+	s.restart()
+	p := s.converge(false)
+
+	s.Expect(p.Status.Addresses).To(Equal([]netip.Addr{netip.MustParseAddr(nextAddress)}))
+	s.Expect(s.allocated()).To(Equal([]string{nextAddress + "*"}))
+}

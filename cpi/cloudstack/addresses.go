@@ -40,7 +40,8 @@ func (p *planner) target() string {
 
 // current returns the address that the load balancer has, or that was associated for it; empty if there is none.
 func (v *view) current() string {
-	for _, fits := range []func(cloudstack.Address) bool{v.holds, v.hasRules, v.intended} {
+	serving := func(a cloudstack.Address) bool { return v.holds(a) && v.hasRules(a) }
+	for _, fits := range []func(cloudstack.Address) bool{serving, v.holds, v.hasRules, v.intended} {
 		for _, a := range v.addresses {
 			if v.here(a) && fits(a) {
 				return a.IPAddress
