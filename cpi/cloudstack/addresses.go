@@ -154,26 +154,29 @@ func (v *view) serves(a cloudstack.Address) bool {
 		slices.ContainsFunc(v.forwards, func(f cloudstack.PortForward) bool { return f.AddressID == a.ID })
 }
 
-// releaseUnused plans that addresses of the owner are released, but for one. What is to be kept is left to the account.
+// releaseUnused plans that addresses of the owner are released, but for one.
 func (p *planner) releaseUnused(but string) {
 	for _, a := range p.addresses {
 		ours := p.holds(a) || p.intended(a)
-		if !ours || a.IPAddress == but || p.moving(a.IPAddress) || !p.here(a) {
-			continue
+		if ours && a.IPAddress != but && !p.moving(a.IPAddress) && p.here(a) {
+			p.giveUp(a)
 		}
-		used := p.serves(a)
-		if !used && !p.want.Keep {
-			p.do(step{verb: release, address: a.IPAddress}, "release the address %s", a.IPAddress)
-			continue
-		}
-		if used {
-			p.notice(AddressStays,
-				"the address %s is not released, as others use it (rules, port forwarding, NAT): it is the account's now",
-				a.IPAddress)
-		}
-		if p.holds(a) {
-			p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},
-				"leave the address %s to the account", a.IPAddress)
-		}
+	}
+}
+
+// giveUp plans that an address of the owner is released. What is to be kept, or serves others, is left to the account.
+func (p *planner) giveUp(a cloudstack.Address) {
+	used := p.serves(a)
+	if !used && !p.want.Keep {
+		p.do(step{verb: release, address: a.IPAddress}, "release the address %s", a.IPAddress)
+		return
+	}
+	if used {
+		p.notice(AddressStays, "the address %s is not released, as others use it (rules, port forwarding, NAT): it is "+
+			"the account's now", a.IPAddress)
+	}
+	if p.holds(a) {
+		p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},
+			"leave the address %s to the account", a.IPAddress)
 	}
 }

@@ -153,8 +153,8 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 }
 
 // defaultNetwork returns the id of the network where load balancers of the cluster stand already, so that their
-// addresses stay though nodes change. If there is none it is that of the nodes, and if there are several the one of them
-// that is.
+// addresses stay though nodes change. If there is none it is that of the nodes, and if there are several, the one of
+// them that is.
 func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network) (string, error) {
 	rules, err := b.opts.Client.Rules(ctx, "")
 	if err != nil {
@@ -203,12 +203,8 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 			}
 		}
 	}
-	switch {
-	case seen == 0 && len(all) == 1:
-		return all[0].ID, nil
-	case seen == 0:
-		return "", fmt.Errorf("no machine of a worker node is seen yet; in a cluster without workers set network in "+
-			"cloud-config: %w", plan.ErrBusy)
+	if seen == 0 {
+		return onlyOf(all)
 	}
 	for _, id := range ids {
 		if common[id] == seen {
@@ -218,6 +214,15 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 	return "", fmt.Errorf(
 		"the worker nodes have no network in common (they are in %s): set network in cloud-config: %w",
 		strings.Join(names, ", "), plan.ErrRefused)
+}
+
+// onlyOf returns the id of the network that the user sees, where there are no nodes to choose by.
+func onlyOf(all []cloudstack.Network) (string, error) {
+	if len(all) == 1 {
+		return all[0].ID, nil
+	}
+	return "", fmt.Errorf("no machine of a worker node is seen yet; in a cluster without workers set network in "+
+		"cloud-config: %w", plan.ErrBusy)
 }
 
 func defaultFirst(nics []cloudstack.NIC) []cloudstack.NIC {

@@ -64,8 +64,8 @@ func (p *planner) firewallsAt(target string, port plan.Port) []cloudstack.Firewa
 	})
 }
 
-// firewallsOfOthers returns the ids of firewall rules without a mark that are there before the rule of a port: only those
-// of an address that is not the owner's alone can be others'.
+// firewallsOfOthers returns the ids of firewall rules without a mark that are there before the rule of a port: only
+// those of an address that is not the owner's alone can be others'.
 func (p *planner) firewallsOfOthers(target string, port plan.Port) []string {
 	if a, found := p.address(target); !found || p.holds(a) || p.intended(a) {
 		return nil
@@ -102,12 +102,12 @@ func (p *planner) aclOpenings(port plan.Port) []opening {
 	var out []opening
 	for _, a := range p.acls {
 		m, marked := parseMark(a.Reason)
+		mine := marked && same(m.owner, p.want.Owner)
 		switch {
 		case !strings.EqualFold(a.TrafficType, "ingress"), !strings.EqualFold(a.Action, "allow"):
-		case marked && same(m.owner, p.want.Owner) && int(a.StartPort) == port.Number &&
-			strings.EqualFold(a.Protocol, protocolOf(port)):
+		case mine && int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port)):
 			out = append(out, opening{a.ID, "ACL rule", cidrs(a.CIDRs), true, true})
-		case spans(a.Protocol, a.StartPort, a.EndPort, port) && !(marked && same(m.owner, p.want.Owner)):
+		case !mine && spans(a.Protocol, a.StartPort, a.EndPort, port):
 			out = append(out, opening{a.ID, "ACL rule", cidrs(a.CIDRs), false, marked})
 		}
 	}

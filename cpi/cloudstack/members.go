@@ -79,8 +79,8 @@ func (p *planner) noticeMissing() {
 	}
 	for _, m := range p.hidden {
 		if m.ProviderID != "" {
-			p.notice(MachineNotShown, "the machine of node %s is not shown to the user: the node stays a member of the "+
-				"load balancer if it is one, and becomes none", m.Node)
+			p.notice(MachineNotShown, "the machine of node %s is not shown to the user: the node stays a member of "+
+				"the load balancer if it is one, and becomes none", m.Node)
 		}
 	}
 }

@@ -142,7 +142,8 @@ func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
 		front(target, port.Number, want.Protocol), port.NodePort)
 	ids, names := p.ids, p.names
 	if len(ids) > 0 {
-		p.do(step{verb: addMembers, address: target, rule: want, vms: ids}, "send %s to %s", want.Name, enumerated(names))
+		p.do(step{verb: addMembers, address: target, rule: want, vms: ids}, "send %s to %s", want.Name,
+			enumerated(names))
 	}
 }
 
