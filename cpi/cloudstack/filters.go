@@ -98,11 +98,11 @@ func (p *planner) firewallOpenings(target string, port plan.Port, rule cloudstac
 }
 
 // aclOpenings returns the rules of the ACL list that let clients in to a port.
-func (p *planner) aclOpenings(port plan.Port) []opening {
+func (v *view) aclOpenings(port plan.Port) []opening {
 	var out []opening
-	for _, a := range p.acls {
+	for _, a := range v.acls {
 		m, marked := parseMark(a.Reason)
-		mine := marked && same(m.owner, p.want.Owner)
+		mine := marked && same(m.owner, v.want.Owner)
 		switch {
 		case !strings.EqualFold(a.TrafficType, "ingress"), !strings.EqualFold(a.Action, "allow"):
 		case mine && int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port)):
@@ -130,8 +130,8 @@ func spans(protocol string, first, last cloudstack.Number, port plan.Port) bool 
 }
 
 // clients returns the CIDRs of those that a port is to let in.
-func (p *planner) clients() []string {
-	if desired := cidrs(joined(ipv4(p.want.SourceRanges))); len(desired) > 0 {
+func (v *view) clients() []string {
+	if desired := cidrs(joined(ipv4(v.want.SourceRanges))); len(desired) > 0 {
 		return desired
 	}
 	return []string{"0.0.0.0/0"}

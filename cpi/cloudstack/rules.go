@@ -35,9 +35,9 @@ func (p *planner) serve(target string, port plan.Port) {
 }
 
 // described returns the description of a rule that stands.
-func (p *planner) described(r cloudstack.Rule) string {
+func (v *view) described(r cloudstack.Rule) string {
 	m, _ := parseMark(r.Description)
-	return mark{owner: p.want.Owner, keep: m.keep}.String()
+	return mark{owner: v.want.Owner, keep: m.keep}.String()
 }
 
 // taken refuses a port that others have at the address.
