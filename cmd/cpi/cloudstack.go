@@ -70,7 +70,7 @@ func openCloudStack(c cloudstackconfig.Config, ca string, h host) (*backend, err
 	out.Services = cpicloudstack.Dialect{Algorithm: b.Algorithm}.Defaults(c.Global.ClusterID, b.Networks,
 		b.IncludeControlPlane)
 	out.Balancer = cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-		Client: client, Machines: machines, Network: b.Network,
+		Client: client, Machines: machines, Cluster: c.Global.ClusterID, Network: b.Network, Networks: b.Networks,
 		Workers: func() []plan.Member { return workers(h.nodes, b.IncludeControlPlane) },
 	})
 	return out, nil
@@ -103,14 +103,18 @@ func providerIDs(lister corelisters.NodeLister) []string {
 	return out
 }
 
-// workers returns the Nodes that load balancers may send to.
+// workers returns the Nodes that load balancers may send to, control planes only if they are to be members, too.
 func workers(lister corelisters.NodeLister, controlPlanes bool) []plan.Member {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
 		return nil // cannot happen: the lister reads a cache
 	}
 	var out []plan.Member
-	for _, node := range service.Eligible(all, controlPlanes) {
+	nodes := service.Workers(all)
+	if controlPlanes {
+		nodes = service.Eligible(all, true)
+	}
+	for _, node := range nodes {
 		out = append(out, plan.Member{
 			Node: node.Name, ProviderID: node.Spec.ProviderID, Addresses: service.InternalIPs(node),
 		})

@@ -40,7 +40,8 @@ func (p *planner) target() string {
 
 // current returns the address that the load balancer has, or that was associated for it; empty if there is none.
 func (v *view) current() string {
-	for _, fits := range []func(cloudstack.Address) bool{v.holds, v.hasRules, v.intended} {
+	serving := func(a cloudstack.Address) bool { return v.holds(a) && v.hasRules(a) }
+	for _, fits := range []func(cloudstack.Address) bool{serving, v.holds, v.hasRules, v.intended} {
 		for _, a := range v.addresses {
 			if v.here(a) && fits(a) {
 				return a.IPAddress
@@ -112,14 +113,14 @@ func (p *planner) take(target string) {
 		p.intend(target)
 		p.do(step{verb: associate, address: target}, "associate the public address %s with network %s", target,
 			p.network.Name)
-		if !p.extra.Keep {
+		if !p.want.Keep {
 			p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 		}
-	case p.holds(a) && p.extra.Keep:
+	case p.holds(a) && p.want.Keep:
 		p.do(step{verb: untag, address: target, tag: cloudstack.Tag{Key: tagKey}},
 			"leave the address %s to the account",
 			target)
-	case p.holds(a), p.extra.Keep:
+	case p.holds(a), p.want.Keep:
 	case p.intended(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 	case p.takesOver(a):
@@ -147,21 +148,35 @@ func (p *planner) takesOver(a cloudstack.Address) bool {
 	return p.hasRules(a) && !p.usedByOthers(a) && (p.extra.Inherited || len(p.want.Requested) == 0)
 }
 
+// serves reports whether an address serves others, too: CloudStack removes all that with an address.
+func (v *view) serves(a cloudstack.Address) bool {
+	return a.IsSourceNAT || a.IsStaticNAT || v.usedByOthers(a) ||
+		slices.ContainsFunc(v.forwards, func(f cloudstack.PortForward) bool { return f.AddressID == a.ID })
+}
+
 // releaseUnused plans that addresses of the owner are released, but for one.
 func (p *planner) releaseUnused(but string) {
 	for _, a := range p.addresses {
 		ours := p.holds(a) || p.intended(a)
-		if !ours || a.IPAddress == but || p.moving(a.IPAddress) || !p.here(a) {
-			continue
+		if ours && a.IPAddress != but && !p.moving(a.IPAddress) && p.here(a) {
+			p.giveUp(a)
 		}
-		if p.usedByOthers(a) {
-			p.notice(AddressStays,
-				"the address %s is not released, as others have rules on it: it is the account's now",
-				a.IPAddress)
-			p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},
-				"leave the address %s to the account", a.IPAddress)
-			continue
-		}
+	}
+}
+
+// giveUp plans that an address of the owner is released. What is to be kept, or serves others, is left to the account.
+func (p *planner) giveUp(a cloudstack.Address) {
+	used := p.serves(a)
+	if !used && !p.want.Keep {
 		p.do(step{verb: release, address: a.IPAddress}, "release the address %s", a.IPAddress)
+		return
+	}
+	if used {
+		p.notice(AddressStays, "the address %s is not released, as others use it (rules, port forwarding, NAT): it is "+
+			"the account's now", a.IPAddress)
+	}
+	if p.holds(a) {
+		p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},
+			"leave the address %s to the account", a.IPAddress)
 	}
 }

@@ -23,7 +23,6 @@ type settings struct {
 	notProxy  string // a value that the original took for false
 	hostname  string
 	cidrs     []netip.Prefix
-	keep      bool
 	algorithm string
 }
 
@@ -71,9 +70,9 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "keep-ip", Value: "true or false", Example: "true",
-		Help: "The address stays associated when the Service goes: it is the account's from then on, also if the " +
-			"annotation is removed later.",
-		Parse: func(w *settings, v string) (err error) { w.keep, err = service.Bool(v); return err },
+		Help: "The address stays associated when the Service goes, or has another one: it is the account's from then " +
+			"on, also if the annotation is removed later.",
+		Parse: func(w *settings, v string) (err error) { w.Keep, err = service.Bool(v); return err },
 	},
 	{
 		Name: "network-id", Value: "name or id", Example: "dmz",

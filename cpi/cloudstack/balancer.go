@@ -21,9 +21,14 @@ type BalancerOptions struct {
 	Client *cloudstack.Client
 	// Machines are those that members are found among.
 	Machines *Machines
-	// Network of load balancers whose Service names none, by name or id; empty: the network of the nodes.
+	// Cluster is the id of the cluster.
+	Cluster string
+	// Network of load balancers whose Service names none, by name or id; empty: the network where load balancers of the
+	// cluster stand, else that of the nodes.
 	Network string
-	// Workers returns the Nodes that load balancers may send to.
+	// Networks are the others of the configuration, by name or id.
+	Networks []string
+	// Workers returns the Nodes that load balancers may send to, without control planes that only stand in for workers.
 	Workers func() []plan.Member
 	// MaxAge of what was observed of a network; 0: 20 s.
 	MaxAge time.Duration
@@ -108,6 +113,9 @@ func (b *Balancer) Owners(ctx context.Context, network string) ([]plan.Owner, er
 		for _, r := range s.rules {
 			add(parseMark(r.Description))
 		}
+		for _, f := range s.firewalls {
+			add(markIn(f.Tags))
+		}
 		for _, a := range s.addresses {
 			if s.here(a) {
 				add(holder(a))
@@ -130,7 +138,7 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 		name = b.opts.Network
 	}
 	if name == "" {
-		return b.ofNodes(ctx, all)
+		return b.defaultNetwork(ctx, all)
 	}
 	found := without(all, func(n cloudstack.Network) bool { return n.ID != name && n.Name != name })
 	switch len(found) {
@@ -142,6 +150,35 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	}
 	return "", fmt.Errorf("there are %d networks %q: write the id in cloud-config: %w", len(found), name,
 		plan.ErrRefused)
+}
+
+// defaultNetwork returns the id of the network where load balancers of the cluster stand already, so that their
+// addresses stay though nodes change. If there is none it is that of the nodes, and if there are several, the one of
+// them that is.
+func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network) (string, error) {
+	rules, err := b.opts.Client.Rules(ctx, "")
+	if err != nil {
+		return "", kindOf(err)
+	}
+	named := func(n cloudstack.Network) bool {
+		return slices.Contains(b.opts.Networks, n.ID) || slices.Contains(b.opts.Networks, n.Name)
+	}
+	used := without(all, func(n cloudstack.Network) bool {
+		return named(n) || !slices.ContainsFunc(rules, func(r cloudstack.Rule) bool {
+			m, marked := parseMark(r.Description)
+			return r.NetworkID == n.ID && marked && m.owner.Cluster == b.opts.Cluster
+		})
+	})
+	if len(used) == 1 {
+		return used[0].ID, nil
+	}
+	id, err := b.ofNodes(ctx, all)
+	isThat := func(n cloudstack.Network) bool { return n.ID == id }
+	if err == nil && len(used) > 0 && !slices.ContainsFunc(used, isThat) {
+		return "", fmt.Errorf("load balancers of the cluster stand in %d networks, and its nodes are in none of them: "+
+			"set network in cloud-config: %w", len(used), plan.ErrRefused)
+	}
+	return id, err
 }
 
 // ofNodes returns the id of the network in which all workers are: that of their default NICs, if they have it in
@@ -167,7 +204,7 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 		}
 	}
 	if seen == 0 {
-		return "", fmt.Errorf("no machine of a worker node is seen yet: %w", plan.ErrBusy)
+		return onlyOf(all)
 	}
 	for _, id := range ids {
 		if common[id] == seen {
@@ -177,6 +214,15 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 	return "", fmt.Errorf(
 		"the worker nodes have no network in common (they are in %s): set network in cloud-config: %w",
 		strings.Join(names, ", "), plan.ErrRefused)
+}
+
+// onlyOf returns the id of the network that the user sees, where there are no nodes to choose by.
+func onlyOf(all []cloudstack.Network) (string, error) {
+	if len(all) == 1 {
+		return all[0].ID, nil
+	}
+	return "", fmt.Errorf("no machine of a worker node is seen yet; in a cluster without workers set network in "+
+		"cloud-config: %w", plan.ErrBusy)
 }
 
 func defaultFirst(nics []cloudstack.NIC) []cloudstack.NIC {

@@ -3,14 +3,19 @@ package cloudstack_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
@@ -66,6 +71,26 @@ func TestWhatTheOriginalMadeIsAdopted(t *testing.T) {
 	}
 }
 
+// addressID returns the id of a public address.
+func (s *scene) addressID(ip string) string {
+	for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
+		if a["ipaddress"] == ip {
+			return fmt.Sprint(a["id"])
+		}
+	}
+	return ""
+}
+
+// editAddress sets a flag of a public address.
+func (s *scene) editAddress(ip, flag string) {
+	s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool {
+		if o["ipaddress"] == ip {
+			o[flag] = true
+		}
+		return true
+	})
+}
+
 func TestWhoseAnAddressIs(t *testing.T) {
 	const given = "203.0.113.5"
 	tests := []struct {
@@ -113,6 +138,20 @@ func TestWhoseAnAddressIs(t *testing.T) {
 				}
 			}
 		}, []string{given}},
+		{"one that others forward ports of stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
+			s.sim.Add(cloudstacksim.PortForwards, cloudstacksim.Object{
+				"ipaddress": given, "ipaddressid": s.addressID(given), "publicport": "22", "privateport": "22", "protocol": "tcp",
+				"networkid": s.network, "state": "Active",
+			})
+		}, []string{given}},
+		{"one that became static NAT's stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
+			s.editAddress(given, "isstaticnat")
+			s.service.Spec.LoadBalancerIP = "203.0.113.6"
+			s.annotate("address", "")
+		}, []string{given}},
+		{"one that became source NAT's stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
+			s.editAddress(given, "issourcenat")
+		}, []string{given}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,9 +169,48 @@ func TestWhoseAnAddressIs(t *testing.T) {
 			s.converge(true)
 
 			s.Expect(s.allocated()).To(Equal(tt.kept))
+			s.Expect(s.steps(true)).To(BeEmpty())
 			s.Expect(s.opened()).To(BeEmpty())
 		})
 	}
+}
+
+func TestAnAddressToBeKeptStaysThoughTheServiceIsDeletedAtOnce(t *testing.T) {
+	for name, keep := range map[string]func(*scene){
+		"a tagged one": func(s *scene) {
+			s.converge(false)
+			s.annotate("keep-ip", "true")
+		},
+		"one whose load balancer was never complete": func(s *scene) {
+			s.annotate("keep-ip", "true")
+			s.sim.Fail(cloudstacksim.Fault{Command: "createLoadBalancerRule"})
+			_, err := s.round(false)
+			s.Expect(err).To(HaveOccurred())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{}, "")
+			s.annotate("address", "203.0.113.5")
+			keep(s)
+			s.restart()
+
+			s.converge(true)
+
+			s.Expect(s.allocated()).To(Equal([]string{"203.0.113.5"}), "the account's, without a tag")
+			s.Expect(s.left()).To(Equal(1))
+		})
+	}
+}
+
+func TestTheWishForNothingHasThatTheAddressIsKept(t *testing.T) {
+	g := NewWithT(t)
+	in := service.Input{Service: web("u1", 80), Defaults: cpicloudstack.Dialect{}.Defaults("c1", nil, false)}
+	g.Expect(service.Absent(in).Keep).To(BeFalse())
+
+	in.Service.Annotations[prefix+"keep-ip"] = "true"
+
+	g.Expect(service.Absent(in).Keep).To(BeTrue())
+	g.Expect(service.For(in).Desired.Keep).To(BeTrue())
 }
 
 func TestAnotherAddressIsFollowed(t *testing.T) {
@@ -414,6 +492,75 @@ func TestMembersFollowThoughTheWishIsRefused(t *testing.T) {
 	}
 }
 
+// hide hides the machines of nodes from the user, as another project does.
+func (s *scene) hide(nodes ...string) {
+	s.known = s.members()
+	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
+		if slices.Contains(nodes, fmt.Sprint(o["name"])) {
+			o["projectid"] = cloudstacksim.ProjectID
+		}
+		return true
+	})
+	s.restart()
+}
+
+func TestANodeWhoseMachineIsNotShownStaysAMember(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	s.converge(false)
+	id := fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"])
+	s.hide("node-0")
+
+	p := s.converge(false)
+
+	s.Expect(s.sim.Members(id)).To(HaveLen(3))
+	s.Expect(p.Notices).To(HaveExactElements(And(
+		HaveField("Reason", "MachineNotShown"), HaveField("Message", ContainSubstring("node-0")),
+	)))
+	s.known = s.known[:2]
+	s.converge(false)
+	s.Expect(s.sim.Members(id)).To(HaveLen(2), "one that is not wanted goes")
+	s.known = s.known[1:]
+	s.converge(false)
+	s.Expect(s.sim.Members(id)).To(HaveLen(1), "also one that is not shown")
+}
+
+func TestMembersStayWhileNoMachineIsShown(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	s.converge(false)
+	id := fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"])
+	s.nodes = s.nodes[1:]
+	s.hide("node-0", "node-1", "node-2")
+	for _, follow := range []bool{false, true} {
+		p, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{
+			Want: s.wishOf(s.service, s.intent).Desired, Follow: follow,
+		})
+
+		s.Expect(err).NotTo(HaveOccurred())
+		s.Expect(p.Steps).To(BeEmpty())
+		s.Expect(p.Wait).To(ContainSubstring("no machine"))
+	}
+	s.Expect(s.sim.Members(id)).To(HaveLen(3))
+}
+
+func TestAMachineThatIsNewIsFound(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	clock := clocktesting.NewFakeClock(time.Now())
+	s.clock = clock
+	s.restart()
+	s.converge(false)
+	s.sim.AddVM("node-3", []string{s.network}, []string{"10.1.1.13"})
+	s.nodes = append(s.nodes, "node-3")
+	clock.Step(5 * time.Second)
+
+	p := s.converge(false)
+
+	s.Expect(p.Notices).To(BeEmpty(), "the list is read again")
+	s.Expect(s.sim.Members(fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"]))).To(HaveLen(4))
+}
+
 func TestMembersThatAPersonChangedAreRepaired(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
 	s.service = web("u1", 80)
@@ -505,4 +652,56 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 			g.Expect(w.Refusals).To(ContainElement(HaveField("Message", ContainSubstring(tt.refused))))
 		})
 	}
+}
+
+func TestTheDefaultNetworkIsWhereLoadBalancersStand(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.converge(false)
+	storage := s.sim.AddNetwork("storage", "")
+	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
+		nics, _ := o["nic"].([]cloudstacksim.Object)
+		for _, nic := range nics {
+			nic["isdefault"] = false
+		}
+		o["nic"] = append(nics, cloudstacksim.Object{"networkid": storage, "ipaddress": "10.3.0.1", "isdefault": true})
+		return true
+	})
+
+	s.restart()
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "though another one would be chosen now")
+	s.nodes = nil
+	s.restart()
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "though there are no workers")
+
+	s.sim.Edit(cloudstacksim.Rules, func(o cloudstacksim.Object) bool {
+		o["description"] = "kubernetes cluster=other uid=u9 service=shop/web"
+		return true
+	})
+	s.nodes = []string{"node-0", "node-1", "node-2"}
+	s.restart()
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage), "that of another cluster proves nothing")
+}
+
+func TestANetworkOfTheConfigurationIsNotTheDefaultBecauseLoadBalancersStandThere(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	dmz := s.sim.AddNetwork("dmz", "")
+	s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
+		"name": "au7-tcp-80", "description": "kubernetes cluster=c1 uid=u7 service=shop/dmz", "networkid": dmz, "state": "Active",
+	})
+	s.others = []string{"dmz"}
+	s.restart()
+
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network))
+}
+
+func TestTheDefaultNetworkIsNotThatOfControlPlanes(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.nodes = nil
+
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "it is the only one")
+	s.sim.AddNetwork("other", "")
+	_, err := s.balancer.Locate(t.Context(), "")
+
+	s.Expect(err).To(MatchError(ContainSubstring("set network in cloud-config")))
+	s.Expect(err).To(MatchError(plan.ErrBusy))
 }

@@ -165,11 +165,11 @@ func (s *site) backend(p cpitest.Process) cpi.Backend {
 		Name: cpicloudstack.ProviderName, Machines: machines, Canonical: cpicloudstack.Canonical,
 		Explain: cpicloudstack.Explain(s.url), Services: cpicloudstack.Dialect{}.Defaults("c1", nil, false),
 		Balancer: cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-			Client: client, Machines: machines, Clock: p.Clock,
+			Client: client, Machines: machines, Clock: p.Clock, Cluster: "c1",
 			Workers: func() []plan.Member {
 				var out []plan.Member
 				all, _ := p.Nodes.List(labels.Everything())
-				for _, node := range service.Eligible(all, false) {
+				for _, node := range service.Workers(all) {
 					out = append(out, plan.Member{
 						Node: node.Name, ProviderID: node.Spec.ProviderID, Addresses: service.InternalIPs(node),
 					})

@@ -29,8 +29,6 @@ type extra struct {
 	Algorithm string
 	// CIDRs restrict the rules themselves.
 	CIDRs []netip.Prefix
-	// Keep leaves the address to the account.
-	Keep bool
 	// Inherited means that the original associated the requested address.
 	Inherited bool
 }
@@ -66,7 +64,7 @@ func (d Dialect) Extend(in service.Input, wish *service.Wish) {
 	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
 	e := extra{
 		Proxy: asked.proxy, Algorithm: cmp.Or(asked.algorithm, d.Algorithm, "roundrobin"), CIDRs: asked.cidrs,
-		Keep: asked.keep, Inherited: in.Service.Annotations[associatedByPredecessor] == "true",
+		Inherited: in.Service.Annotations[associatedByPredecessor] == "true",
 	}
 	if wish.Desired.Sticky {
 		e.Algorithm = "source"

@@ -1,6 +1,7 @@
 package cloudstack
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -8,11 +9,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
-// An opening is a firewall rule, or a rule of an ACL list, for one port.
+// An opening is a firewall rule, or a rule of an ACL list, that lets clients in to a port.
 type opening struct {
-	id    string
-	cidrs []string
-	ours  bool
+	id, kind string
+	cidrs    []string
+	ours     bool
+	// marked means that it says so itself: it is not guessed.
+	marked bool
 }
 
 // admit plans which clients reach a port.
@@ -23,11 +26,12 @@ func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
 			p.do(step{verb: openFirewall, address: target, firewall: cloudstack.Firewall{
 				Protocol: protocolOf(port), StartPort: cloudstack.Number(port.Number),
 				EndPort: cloudstack.Number(port.Number), CIDRs: list,
-			}}, "open the firewall of %s for %s", front(target, port.Number, protocolOf(port)), list)
+			}, tag: mark{owner: p.want.Owner}.tag()}, "open the firewall of %s for %s",
+				front(target, port.Number, protocolOf(port)), list)
 		}, p.closeFirewall)
 	case listed:
 		// The list is before the nodes: it sees the port of the load balancer, as its addresses are the router's.
-		p.adjust(port, p.aclOpenings(port.Number, protocolOf(port)), func(list string) {
+		p.adjust(port, p.aclOpenings(port), func(list string) {
 			p.do(step{verb: openACL, acl: cloudstack.ACL{
 				ListID: p.network.ACLID, Protocol: protocolOf(port), StartPort: cloudstack.Number(port.Number),
 				EndPort: cloudstack.Number(port.Number), CIDRs: list, TrafficType: "ingress", Action: "allow",
@@ -56,65 +60,99 @@ func (p *planner) closeACL(id string) {
 func (p *planner) firewallsAt(target string, port plan.Port) []cloudstack.Firewall {
 	a, found := p.address(target)
 	return without(p.firewalls, func(f cloudstack.Firewall) bool {
-		return !found || f.AddressID != a.ID || p.closed[f.ID] || int(f.StartPort) != port.Number ||
-			int(f.EndPort) != port.Number ||
-			!strings.EqualFold(f.Protocol, protocolOf(port))
+		return !found || f.AddressID != a.ID || p.closed[f.ID] || !isFor(f, port)
 	})
 }
 
-// firewallsOfOthers returns the ids of firewall rules that are there before the rule of a port: only those of an
-// address that is not the owner's alone can be others'.
+// firewallsOfOthers returns the ids of firewall rules without a mark that are there before the rule of a port: only
+// those of an address that is not the owner's alone can be others'.
 func (p *planner) firewallsOfOthers(target string, port plan.Port) []string {
 	if a, found := p.address(target); !found || p.holds(a) || p.intended(a) {
 		return nil
 	}
 	var ids []string
 	for _, f := range p.firewallsAt(target, port) {
-		ids = append(ids, f.ID)
+		if _, marked := markIn(f.Tags); !marked {
+			ids = append(ids, f.ID)
+		}
 	}
 	return ids
 }
 
-// firewallOpenings returns the firewall rules of a port; those that were there before its rule are of others.
+// firewallOpenings returns the firewall rules that let clients in to a port. Those that carry no mark yet, as those of
+// the original, are the owner's if they are for this port only and were not there before the load balancer rule.
 func (p *planner) firewallOpenings(target string, port plan.Port, rule cloudstack.Rule) []opening {
 	m, _ := parseMark(rule.Description)
+	a, found := p.address(target)
 	var out []opening
-	for _, f := range p.firewallsAt(target, port) {
-		out = append(out, opening{f.ID, cidrs(f.CIDRs), !slices.Contains(m.keep, f.ID)})
+	for _, f := range p.firewalls {
+		if !found || f.AddressID != a.ID || p.closed[f.ID] || !spans(f.Protocol, f.StartPort, f.EndPort, port) {
+			continue
+		}
+		is, marked := markIn(f.Tags)
+		alone := isFor(f, port) && !slices.Contains(m.keep, f.ID)
+		ours := marked && same(is.owner, p.want.Owner) || !marked && alone
+		out = append(out, opening{f.ID, "firewall rule", cidrs(f.CIDRs), ours, marked})
 	}
 	return out
 }
 
-// aclOpenings returns the rules of the ACL list that were made for a port of the owner.
-func (p *planner) aclOpenings(port int, protocol string) []opening {
+// aclOpenings returns the rules of the ACL list that let clients in to a port.
+func (v *view) aclOpenings(port plan.Port) []opening {
 	var out []opening
-	for _, a := range p.acls {
+	for _, a := range v.acls {
 		m, marked := parseMark(a.Reason)
-		if marked && same(m.owner, p.want.Owner) && int(a.StartPort) == port &&
-			strings.EqualFold(a.Protocol, protocol) {
-			out = append(out, opening{a.ID, cidrs(a.CIDRs), true})
+		mine := marked && same(m.owner, v.want.Owner)
+		switch {
+		case !strings.EqualFold(a.TrafficType, "ingress"), !strings.EqualFold(a.Action, "allow"):
+		case mine && int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port)):
+			out = append(out, opening{a.ID, "ACL rule", cidrs(a.CIDRs), true, true})
+		case !mine && spans(a.Protocol, a.StartPort, a.EndPort, port):
+			out = append(out, opening{a.ID, "ACL rule", cidrs(a.CIDRs), false, marked})
 		}
 	}
 	return out
 }
 
-// adjust plans that exactly the desired clients are let in: first what has too many is closed, then what is missing is
-// opened. More ranges open without an interruption.
-func (p *planner) adjust(port plan.Port, have []opening, open func(list string), shut func(id string)) {
-	desired, covered := cidrs(joined(ipv4(p.want.SourceRanges))), []string(nil)
-	if len(desired) == 0 {
-		desired = []string{"0.0.0.0/0"}
+// isFor reports whether a firewall rule is for exactly one port.
+func isFor(f cloudstack.Firewall, port plan.Port) bool {
+	return int(f.StartPort) == port.Number && int(f.EndPort) == port.Number &&
+		strings.EqualFold(f.Protocol, protocolOf(port))
+}
+
+// spans reports whether a port is among those of a rule; one without ports is for all.
+func spans(protocol string, first, last cloudstack.Number, port plan.Port) bool {
+	number := map[plan.Protocol]string{plan.TCP: "6", plan.UDP: "17"}[port.Protocol]
+	if !strings.EqualFold(protocol, protocolOf(port)) && !strings.EqualFold(protocol, "all") && protocol != number {
+		return false
 	}
+	return first == 0 && last == 0 || int(first) <= port.Number && port.Number <= max(int(first), int(last))
+}
+
+// clients returns the CIDRs of those that a port is to let in.
+func (v *view) clients() []string {
+	if desired := cidrs(joined(ipv4(v.want.SourceRanges))); len(desired) > 0 {
+		return desired
+	}
+	return []string{"0.0.0.0/0"}
+}
+
+// adjust plans that exactly the desired clients are let in: first what has too many is closed, then what is missing is
+// opened. More ranges open without an interruption. What others have in an ACL list is no reason to open less.
+func (p *planner) adjust(port plan.Port, have []opening, open func(list string), shut func(id string)) {
+	desired, covered := p.clients(), []string(nil)
 	for _, o := range have {
 		excess := without(o.cidrs, func(c string) bool { return slices.Contains(desired, c) })
 		switch {
+		case !o.ours && p.filter() == listed:
+			continue
 		case len(excess) > 0 && o.ours:
 			shut(o.id)
 			continue
-		case len(excess) > 0:
-			p.notice(OpenedByOthers,
-				"the firewall rule %s for port %d, which was there before, lets in %s, too: remove "+
-					"it if the Service alone is to decide", o.id, port.Number, strings.Join(excess, ", "))
+		case o.ours && !o.marked:
+			p.do(step{
+				verb: tagFirewall, firewall: cloudstack.Firewall{ID: o.id}, tag: mark{owner: p.want.Owner}.tag(),
+			}, "tag firewall rule %s", o.id)
 		}
 		covered = append(covered, o.cidrs...)
 	}
@@ -122,6 +160,35 @@ func (p *planner) adjust(port plan.Port, have []opening, open func(list string),
 	if len(missing) > 0 {
 		open(strings.Join(missing, ","))
 	}
+	p.noticeOthers(port, have)
+}
+
+// noticeOthers adds a notice of each rule of others that lets in clients that are not desired.
+func (p *planner) noticeOthers(port plan.Port, have []opening) {
+	desired := p.clients()
+	for _, o := range have {
+		lets := o.cidrs
+		if len(lets) == 0 {
+			lets = []string{"0.0.0.0/0"}
+		}
+		excess := without(lets, func(c string) bool { return within(c, desired) })
+		if !o.ours && len(excess) > 0 {
+			p.notice(OpenedByOthers, "the %s %s, which is not the Service's, lets in %s to port %d, too: remove it if "+
+				"the Service alone is to decide", o.kind, o.id, strings.Join(excess, ", "), port.Number)
+		}
+	}
+}
+
+// within reports whether all clients of a CIDR are of IPv6, or among those of one of a list.
+func within(cidr string, list []string) bool {
+	p, err := netip.ParsePrefix(cidr)
+	if err != nil || p.Addr().Is6() {
+		return err == nil
+	}
+	return slices.ContainsFunc(list, func(text string) bool {
+		all, err := netip.ParsePrefix(text)
+		return err == nil && all.Bits() <= p.Bits() && all.Contains(p.Addr())
+	})
 }
 
 // removeStale plans the removal of everything of the owner that is not desired.
@@ -137,7 +204,13 @@ func (p *planner) removeStale(target string) {
 			return int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port))
 		})
 	})
-	p.noticeElsewhere()
+	a, _ := p.address(target)
+	p.removeFirewalls(func(f cloudstack.Firewall) bool {
+		return f.AddressID == a.ID && slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+			return isFor(f, port)
+		})
+	})
+	p.noticeMissing()
 	p.releaseUnused(target)
 }
 
@@ -151,11 +224,12 @@ func (p *planner) remove() {
 	}
 	p.removeRules(p.mine)
 	p.removeACLs(func(cloudstack.ACL) bool { return false })
+	p.removeFirewalls(func(cloudstack.Firewall) bool { return false })
 	p.releaseUnused("")
 }
 
-// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, whose that is, is
-// known.
+// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, it is known
+// whose firewall rules without a mark are.
 func (p *planner) removeRules(rules []cloudstack.Rule) {
 	for _, r := range rules {
 		port := plan.Port{Number: int(r.PublicPort), Protocol: plan.Protocol(strings.ToUpper(transport(r.Protocol)))}
@@ -166,6 +240,17 @@ func (p *planner) removeRules(rules []cloudstack.Rule) {
 		}
 		p.do(step{verb: deleteRule, rule: r}, "delete rule %s, %s", r.Name,
 			front(r.Address, int(r.PublicPort), r.Protocol))
+	}
+}
+
+// removeFirewalls plans the removal of firewall rules that carry the owner's mark, but for those that are kept: their
+// load balancer rules may have vanished.
+func (p *planner) removeFirewalls(kept func(cloudstack.Firewall) bool) {
+	for _, f := range p.firewalls {
+		m, marked := markIn(f.Tags)
+		if marked && same(m.owner, p.want.Owner) && !p.closed[f.ID] && !kept(f) {
+			p.closeFirewall(f.ID)
+		}
 	}
 }
 

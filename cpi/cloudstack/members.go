@@ -38,14 +38,19 @@ func (x index) vmOf(m plan.Member) *cloudstack.VM {
 	return nil
 }
 
-// setMembers finds the virtual machines of the members that are in the network, with the names of their Nodes, and
-// those that are not.
+// setMembers finds the virtual machines of the members that are in the network, with the names of their Nodes, those
+// that are not, and those that are not shown.
 func (v *view) setMembers() {
 	x, seen := newIndex(v.vms), map[string]bool{}
 	for _, m := range v.want.Members {
 		vm := x.vmOf(m)
 		switch {
-		case vm == nil || seen[vm.ID]:
+		case vm == nil:
+			if v.hidden = append(v.hidden, m); m.ProviderID != "" {
+				v.stay = append(v.stay, idOf(m.ProviderID))
+			}
+			continue
+		case seen[vm.ID]:
 			continue
 		case !inNetwork(vm, v.network.ID):
 			v.elsewhere = append(v.elsewhere, m.Node)
@@ -56,15 +61,27 @@ func (v *view) setMembers() {
 	}
 }
 
+// blind reports whether the machine of no member is shown: then it is not known where to send.
+func (v *view) blind() bool { return len(v.hidden) > 0 && len(v.ids)+len(v.elsewhere) == 0 }
+
+// noMachine is what a plan waits for then.
+const noMachine = "no machine of a member is shown to the user: members stay as they are"
+
 func inNetwork(vm *cloudstack.VM, network string) bool {
 	return slices.ContainsFunc(vm.NICs, func(n cloudstack.NIC) bool { return n.NetworkID == network })
 }
 
-// noticeElsewhere adds a notice for each member that is not in the network.
-func (p *planner) noticeElsewhere() {
+// noticeMissing adds a notice for each member that cannot be, or become, a member of the load balancer.
+func (p *planner) noticeMissing() {
 	for _, node := range p.elsewhere {
 		p.notice(NodeElsewhere, "node %s has no NIC in network %s and is no member of the load balancer", node,
 			p.network.Name)
+	}
+	for _, m := range p.hidden {
+		if m.ProviderID != "" {
+			p.notice(MachineNotShown, "the machine of node %s is not shown to the user: the node stays a member of "+
+				"the load balancer if it is one, and becomes none", m.Node)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,8 @@ const (
 	// rereadMembers is how many rules have their members read again each time that a network is observed: CloudStack
 	// lists them by rule only.
 	rereadMembers = 1
+	// newList is how old a list of machines may be in which one is missing.
+	newList = 2 * time.Second
 )
 
 // An observed is what was observed of a network, kept up to date with our own writes.
@@ -123,11 +126,11 @@ func (o *observed) forgetMembers() {
 // complete reads what only this wish needs.
 func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 	if want.Absent {
-		return nil
+		return o.readForwards(ctx, want)
 	}
 	client := o.balancer.opts.Client
 	var err error
-	if o.state.vms, err = o.balancer.opts.Machines.VMs(ctx, o.balancer.opts.MaxAge); err != nil {
+	if o.state.vms, err = o.machines(ctx, want.Members); err != nil {
 		return err
 	}
 	if o.state.free = nil; needsFree(&o.state, want) {
@@ -141,6 +144,39 @@ func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 	if x, ok := want.Extra.(extra); ok && (len(x.CIDRs) > 0 || o.state.filter() == unfiltered) {
 		o.state.updatesCIDRs = o.balancer.updatesCIDRs(ctx)
 	}
+	return o.readForwards(ctx, want)
+}
+
+// machines returns the virtual machines. One of a new node may be missing in a list that is not new.
+func (o *observed) machines(ctx context.Context, members []plan.Member) ([]cloudstack.VM, error) {
+	vms, err := o.balancer.opts.Machines.VMs(ctx, o.balancer.opts.MaxAge)
+	if err != nil {
+		return nil, err
+	}
+	known := newIndex(vms)
+	if slices.ContainsFunc(members, func(m plan.Member) bool { return known.vmOf(m) == nil }) {
+		return o.balancer.opts.Machines.VMs(ctx, min(newList, o.balancer.opts.MaxAge))
+	}
+	return vms, nil
+}
+
+// readForwards reads the port forwarding of addresses that would be released without it: it goes with its address.
+func (o *observed) readForwards(ctx context.Context, want plan.Desired) error {
+	o.state.forwards = nil
+	var found []cloudstack.PortForward
+	for _, s := range planFor(&o.state, want, nil).Steps {
+		own, _ := s.(step)
+		a, is := o.state.address(own.address)
+		if own.verb != release || !is {
+			continue
+		}
+		more, err := o.balancer.opts.Client.PortForwards(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		found = append(found, more...)
+	}
+	o.state.forwards = found
 	return nil
 }
 

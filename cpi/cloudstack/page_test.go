@@ -70,7 +70,8 @@ func TestTheGuideHasEveryCommandAndReason(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	words := []string{
 		ReasonUnavailable, ReasonRefused, ReasonUntrusted, ReasonForbidden, ReasonProject, NoLoadBalancing, AddressUnusable,
-		AddressTakenOver, AddressStays, PortTaken, OpenedByOthers, NodeElsewhere, Unsupported,
+		AddressTakenOver, AddressStays, PortTaken, OpenedByOthers, NodeElsewhere, MachineNotShown,
+		Unsupported,
 	}
 	for _, file := range []string{"client.go", "read.go", "write.go"} {
 		source, err := os.ReadFile("../../internal/cloudstack/" + file)

@@ -27,6 +27,8 @@ const (
 	OpenedByOthers = "OpenedByOthers"
 	// NodeElsewhere means that a node is not in the network of the load balancer.
 	NodeElsewhere = "NodeInOtherNetwork"
+	// MachineNotShown means that the machine of a node is not among those that the user sees.
+	MachineNotShown = "MachineNotShown"
 )
 
 // A view is what stands in a network, as it concerns one owner.
@@ -37,6 +39,9 @@ type view struct {
 	mine []cloudstack.Rule // of the owner
 	// ids of the virtual machines of members in the network, and names of their Nodes; those elsewhere by name only.
 	ids, names, elsewhere []string
+	// hidden are the members whose virtual machines are not shown; stay are the ids of those with a provider ID.
+	hidden []plan.Member
+	stay   []string
 }
 
 func newView(s *state, want plan.Desired) *view {
@@ -60,7 +65,10 @@ type planner struct {
 // followFor returns the plan for the members of what stands, whatever else is desired.
 func followFor(s *state, want plan.Desired) plan.Plan {
 	p := &planner{view: newView(s, want)}
-	p.setMembers()
+	if p.setMembers(); p.blind() {
+		p.out.Wait = noMachine
+		return p.out
+	}
 	for _, r := range p.mine {
 		p.follow(r)
 	}
@@ -150,7 +158,7 @@ func (p *planner) build() {
 	p.removeStale(target)
 	p.status(target)
 	if p.out.Done() {
-		p.out.Unused = without(p.want.Intent, func(a netip.Addr) bool { return a.String() == target && !p.extra.Keep })
+		p.out.Unused = without(p.want.Intent, func(a netip.Addr) bool { return a.String() == target && !p.want.Keep })
 	}
 }
 
@@ -168,6 +176,9 @@ func (p *planner) validate() {
 		if r.State == "Revoke" || r.State == "Deleting" {
 			p.out.Wait = "rule " + r.Name + " is being removed"
 		}
+	}
+	if p.blind() {
+		p.out.Wait = noMachine
 	}
 }
 

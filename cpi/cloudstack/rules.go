@@ -35,9 +35,9 @@ func (p *planner) serve(target string, port plan.Port) {
 }
 
 // described returns the description of a rule that stands.
-func (p *planner) described(r cloudstack.Rule) string {
+func (v *view) described(r cloudstack.Rule) string {
 	m, _ := parseMark(r.Description)
-	return mark{owner: p.want.Owner, keep: m.keep}.String()
+	return mark{owner: v.want.Owner, keep: m.keep}.String()
 }
 
 // taken refuses a port that others have at the address.
@@ -142,7 +142,8 @@ func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
 		front(target, port.Number, want.Protocol), port.NodePort)
 	ids, names := p.ids, p.names
 	if len(ids) > 0 {
-		p.do(step{verb: addMembers, rule: want, vms: ids}, "send %s to %s", want.Name, enumerated(names))
+		p.do(step{verb: addMembers, address: target, rule: want, vms: ids}, "send %s to %s", want.Name,
+			enumerated(names))
 	}
 }
 
@@ -175,7 +176,7 @@ func (p *planner) update(have, want cloudstack.Rule) {
 func (p *planner) follow(have cloudstack.Rule) {
 	ids, names := p.ids, p.names
 	now := p.members[have.ID]
-	add, drop := minus(ids, now), minus(now, ids)
+	add, drop := minus(ids, now), minus(minus(now, ids), p.stay)
 	rule := cloudstack.Rule{ID: have.ID, Name: have.Name}
 	if len(add) > 0 {
 		p.do(step{verb: addMembers, rule: rule, vms: add}, "send %s to %s, too", rule.Name,

@@ -17,7 +17,8 @@ type state struct {
 	rules     []cloudstack.Rule
 	firewalls []cloudstack.Firewall
 	acls      []cloudstack.ACL
-	members   map[string][]string // ids of virtual machines, by rule; a rule may be missing
+	forwards  []cloudstack.PortForward // of addresses that would be released without them
+	members   map[string][]string      // ids of virtual machines, by rule; a rule may be missing
 	vms       []cloudstack.VM
 	// updatesCIDRs means that CloudStack can change the CIDRs of a rule, as it can from 4.22 on.
 	updatesCIDRs bool
@@ -70,7 +71,7 @@ func (s *state) here(a cloudstack.Address) bool {
 	return a.NetworkID == s.network.ID || a.NetworkID == "" && a.VPCID != "" && a.VPCID == s.network.VPCID
 }
 
-// tagKey is the key of the tag on addresses that are released with their load balancer.
+// tagKey is the key of the tag on addresses that are released with their load balancer, and on firewall rules.
 const tagKey = "kubernetes-load-balancer"
 
 // maxTag is the length of the longest value of a tag.
@@ -79,7 +80,7 @@ const maxTag = 255
 // A mark says whose an object is.
 type mark struct {
 	owner plan.Owner
-	// keep are the ids of firewall rules for the same port that others made before.
+	// keep are the ids of firewall rules without a mark for the same port that others made before.
 	keep []string
 }
 
@@ -92,7 +93,7 @@ func (m mark) String() string {
 	return text
 }
 
-// tag returns the tag of addresses.
+// tag returns the tag of addresses and firewall rules.
 func (m mark) tag() cloudstack.Tag {
 	text := m.String()
 	return cloudstack.Tag{Key: tagKey, Value: text[:min(len(text), maxTag)]}
@@ -122,8 +123,11 @@ func parseMark(text string) (mark, bool) {
 }
 
 // holder returns the mark on an address.
-func holder(a cloudstack.Address) (mark, bool) {
-	for _, tag := range a.Tags {
+func holder(a cloudstack.Address) (mark, bool) { return markIn(a.Tags) }
+
+// markIn returns the mark in the tags of an object.
+func markIn(tags []cloudstack.Tag) (mark, bool) {
+	for _, tag := range tags {
 		if tag.Key == tagKey {
 			return parseMark(tag.Value)
 		}

@@ -2,10 +2,12 @@ package cloudstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
@@ -26,13 +28,14 @@ const (
 	addMembers
 	removeMembers
 	openFirewall
+	tagFirewall
 	closeFirewall
 	openACL
 	closeACL
 )
 
 // A step is one write to CloudStack. Objects that an earlier step of the plan makes are found when it runs: addresses
-// by themselves, rules by their names.
+// by themselves, rules by their names and addresses.
 type step struct {
 	verb  verb
 	text  string
@@ -94,6 +97,7 @@ type ruleWriter interface {
 }
 
 type filterWriter interface {
+	Tag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
 	CreateFirewall(ctx context.Context, f cloudstack.Firewall) (cloudstack.Firewall, error)
 	DeleteFirewall(ctx context.Context, id string) error
 	CreateACL(ctx context.Context, a cloudstack.ACL) (cloudstack.ACL, error)
@@ -146,14 +150,18 @@ func (s step) runAddress(ctx context.Context, to addressWriter, have *state) (fu
 	}
 }
 
-// associate associates an address. Where free ones are not shown, it is any, and the next step is part of this one: the
-// less time is between both, the less is left by a crash.
+// associate associates an address. Where free ones are not shown, it is any, and gets its tag at once: one without it
+// would not be found again, so it is given back if that fails.
 func (s step) associate(ctx context.Context, to addressWriter, have *state) (func(*state), error) {
 	a, err := to.Associate(ctx, have.network, s.address)
-	if err == nil && s.address == "" {
-		if err = to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag); err == nil {
-			a.Tags = append(a.Tags, s.tag)
+	if err != nil {
+		return nil, err
+	}
+	if s.address == "" {
+		if err := to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag); err != nil {
+			return nil, giveBack(ctx, to, a, err)
 		}
+		a.Tags = append(a.Tags, s.tag)
 	}
 	if a.NetworkID == "" && a.VPCID == "" {
 		a.NetworkID, a.VPCID = have.network.ID, have.network.VPCID
@@ -161,7 +169,21 @@ func (s step) associate(ctx context.Context, to addressWriter, have *state) (fun
 	return func(h *state) {
 		h.addresses = append(h.addresses, a)
 		h.free = without(h.free, func(x cloudstack.Address) bool { return x.IPAddress == a.IPAddress })
-	}, err
+	}, nil
+}
+
+// giveBackTimeout bounds giving an address back, also when the process ends.
+const giveBackTimeout = 30 * time.Second
+
+// giveBack releases an address that could not be tagged, and returns all that went wrong.
+func giveBack(ctx context.Context, to addressWriter, a cloudstack.Address, wrong error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	wrong = fmt.Errorf("tagging the address %s: %w", a.IPAddress, wrong)
+	if err := ignoreMissing(to.Disassociate(ctx, a.ID)); err != nil {
+		return errors.Join(wrong, fmt.Errorf("the address %s stays with the account: release it: %w", a.IPAddress, err))
+	}
+	return wrong
 }
 
 func (s step) runRule(ctx context.Context, to ruleWriter, have *state) (func(*state), error) {
@@ -171,7 +193,7 @@ func (s step) runRule(ctx context.Context, to ruleWriter, have *state) (func(*st
 		if a, found := have.address(s.address); found {
 			r.AddressID = a.ID
 		}
-		if _, made := have.rule("", r.Name); made {
+		if _, made := have.rule("", r.Name, s.address); made {
 			return func(*state) {}, nil
 		}
 		made, err := to.CreateRule(ctx, r)
@@ -213,7 +235,7 @@ func merged(have, now cloudstack.Rule) cloudstack.Rule {
 }
 
 func (s step) runMembers(ctx context.Context, to ruleWriter, have *state) (func(*state), error) {
-	r, found := have.rule(s.rule.ID, s.rule.Name)
+	r, found := have.rule(s.rule.ID, s.rule.Name, s.address)
 	if !found {
 		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, plan.ErrBusy)
 	}
@@ -233,12 +255,10 @@ func (s step) runMembers(ctx context.Context, to ruleWriter, have *state) (func(
 func (s step) runFilter(ctx context.Context, to filterWriter, have *state) (func(*state), error) {
 	switch s.verb {
 	case openFirewall:
-		f := s.firewall
-		if a, found := have.address(s.address); found {
-			f.AddressID = a.ID
-		}
-		made, err := to.CreateFirewall(ctx, f)
-		return func(h *state) { h.firewalls = append(h.firewalls, made) }, err
+		return s.open(ctx, to, have)
+	case tagFirewall:
+		return func(h *state) { h.tagFirewall(s.firewall.ID, s.tag) },
+			to.Tag(ctx, cloudstack.TagFirewall, s.firewall.ID, s.tag)
 	case closeFirewall:
 		return func(h *state) {
 			h.firewalls = without(h.firewalls, func(f cloudstack.Firewall) bool { return f.ID == s.firewall.ID })
@@ -253,9 +273,38 @@ func (s step) runFilter(ctx context.Context, to filterWriter, have *state) (func
 	}
 }
 
-// rule returns a rule by its id, or, where that is not known yet, by its name.
-func (s *state) rule(id, name string) (cloudstack.Rule, bool) {
-	i := slices.IndexFunc(s.rules, func(r cloudstack.Rule) bool { return r.ID == id || id == "" && r.Name == name })
+// open creates a firewall rule with its tag. One that a failure leaves without is tagged by the next plan, as its load
+// balancer rule stands.
+func (s step) open(ctx context.Context, to filterWriter, have *state) (func(*state), error) {
+	f := s.firewall
+	if a, found := have.address(s.address); found {
+		f.AddressID = a.ID
+	}
+	made, err := to.CreateFirewall(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return func(h *state) {
+		h.firewalls = append(h.firewalls, made)
+		h.tagFirewall(made.ID, s.tag)
+	}, to.Tag(ctx, cloudstack.TagFirewall, made.ID, s.tag)
+}
+
+// tagFirewall adds a tag to a firewall rule by its id.
+func (s *state) tagFirewall(id string, tag cloudstack.Tag) {
+	for i := range s.firewalls {
+		if s.firewalls[i].ID == id {
+			s.firewalls[i].Tags = append(slices.Clone(s.firewalls[i].Tags), tag)
+		}
+	}
+}
+
+// rule returns a rule by its id, or, where that is not known yet, by its name and address: those of one port at two
+// addresses have the same name.
+func (s *state) rule(id, name, address string) (cloudstack.Rule, bool) {
+	i := slices.IndexFunc(s.rules, func(r cloudstack.Rule) bool {
+		return r.ID == id || id == "" && r.Name == name && r.Address == address
+	})
 	if i < 0 {
 		return cloudstack.Rule{}, false
 	}

@@ -37,8 +37,8 @@ const (
 // Desired is what a load balancer should be.
 type Desired struct {
 	Owner Owner
-	// Absent asks for the removal of everything the owner has. Of the rest only Intent, Published, Ports and Members
-	// then matter, as proof of ownership.
+	// Absent asks for the removal of everything the owner has. Of the rest only Keep, and as proof of ownership
+	// Intent, Published, Ports and Members, then matter.
 	Absent bool
 	// Families that the load balancer has an address of, that of the members first; at least one.
 	Families []Family
@@ -61,6 +61,8 @@ type Desired struct {
 	Elsewhere bool
 	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
 	Share string
+	// Keep leaves the addresses allocated when the load balancer goes, where the backend can.
+	Keep  bool
 	Ports []Port
 	// Members that the load balancer sends to, also nodes that have no address of its first family.
 	Members []Member

@@ -39,6 +39,7 @@ type Asked struct {
 	Addresses []netip.Addr // by name
 	Location  string       // empty: the default one
 	Share     string       // [plan.Desired.Share]
+	Keep      bool         // [plan.Desired.Keep]
 	DryRun    bool
 }
 

@@ -29,7 +29,7 @@ func Eligible(nodes []*corev1.Node, controlPlanes bool) []*corev1.Node {
 		switch {
 		case n.DeletionTimestamp != nil, tainted(n, toBeDeleted):
 		case hasLabel(n, corev1.LabelNodeExcludeBalancers):
-		case !controlPlanes && slices.ContainsFunc(controlPlaneLabels, func(l string) bool { return hasLabel(n, l) }):
+		case !controlPlanes && isControlPlane(n):
 			others = append(others, n)
 		default:
 			workers = append(workers, n)
@@ -40,6 +40,15 @@ func Eligible(nodes []*corev1.Node, controlPlanes bool) []*corev1.Node {
 	}
 	slices.SortFunc(workers, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	return workers
+}
+
+// Workers returns the eligible nodes without control planes, also if there are no others.
+func Workers(nodes []*corev1.Node) []*corev1.Node {
+	return slices.DeleteFunc(Eligible(nodes, false), isControlPlane)
+}
+
+func isControlPlane(n *corev1.Node) bool {
+	return slices.ContainsFunc(controlPlaneLabels, func(l string) bool { return hasLabel(n, l) })
 }
 
 func hasLabel(n *corev1.Node, label string) bool {

@@ -137,7 +137,7 @@ func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
 // nodes.
 func Absent(in Input) plan.Desired {
 	d := in.identity()
-	d.Absent = true
+	d.Absent, d.Keep = true, in.Asked(in.Service).Keep
 	for _, n := range in.Nodes {
 		d.Members = append(d.Members,
 			plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: InternalIPs(n)})
@@ -226,7 +226,7 @@ func (b *builder) frontend(asked Asked) {
 	if d.Requested, err = requested(asked, b.Service); err != nil {
 		b.wish.Refuse(BadFamilies, "spec.loadBalancerIP is wrong: %v", err)
 	}
-	d.Share = asked.Share
+	d.Share, d.Keep = asked.Share, asked.Keep
 	d.Sticky = s.SessionAffinity == corev1.ServiceAffinityClientIP
 }
 

@@ -95,6 +95,14 @@ type Firewall struct {
 	StartPort Number
 	EndPort   Number
 	CIDRs     string `json:"cidrlist"`
+	Tags      []Tag
+}
+
+// A PortForward is a port forwarding rule of a public address.
+type PortForward struct {
+	ID string
+
+	AddressID string `json:"ipaddressid"`
 }
 
 // An ACL is a rule of a network ACL list.
@@ -155,6 +163,11 @@ func (c *Client) Members(ctx context.Context, rule string) ([]string, error) {
 // Firewalls returns the firewall rules of a network.
 func (c *Client) Firewalls(ctx context.Context, network string) ([]Firewall, error) {
 	return list[Firewall](ctx, c, "listFirewallRules", "firewallrule", Params{"networkid": network})
+}
+
+// PortForwards returns the port forwarding rules of a public address.
+func (c *Client) PortForwards(ctx context.Context, address string) ([]PortForward, error) {
+	return list[PortForward](ctx, c, "listPortForwardingRules", "portforwardingrule", Params{"ipaddressid": address})
 }
 
 // ACLs returns the rules of a network ACL list.

@@ -5,8 +5,11 @@ import (
 	"strings"
 )
 
-// TagAddress is the kind of public addresses, by which they have tags.
-const TagAddress = "PublicIpAddress"
+// Kinds of objects, by which they have tags.
+const (
+	TagAddress  = "PublicIpAddress"
+	TagFirewall = "FirewallRule"
+)
 
 // Associate associates a public address with a network: that one, or any if it is empty.
 func (c *Client) Associate(ctx context.Context, n Network, address string) (Address, error) {

@@ -19,7 +19,9 @@ type listing struct {
 var lists = map[string]listing{
 	"listVirtualMachines": {
 		kind: VMs, equal: fields("id", "zoneid", "state"), like: map[string]string{"name": "name", "keyword": "name"},
-		filter: func(_ *call, o Object) bool { return o["state"] != "Destroyed" && o["state"] != "Expunging" },
+		filter: func(c *call, o Object) bool {
+			return o["state"] != "Expunging" && (o["state"] != "Destroyed" || c.opts.ShowDestroyed)
+		},
 	},
 	"listNetworks": {
 		kind: Networks, equal: fields("id", "zoneid", "vpcid"),
@@ -30,8 +32,10 @@ var lists = map[string]listing{
 		kind: Events, equal: fields("id", "type", "resourceid"),
 		like: map[string]string{"keyword": "type"},
 	},
-	"listZones":         {kind: Zones, equal: fields("id", "name"), like: map[string]string{"keyword": "name"}},
-	"listProjects":      {kind: Projects, equal: fields("id", "name")},
+	"listZones":               {kind: Zones, equal: fields("id", "name"), like: map[string]string{"keyword": "name"}},
+	"listProjects":            {kind: Projects, equal: fields("id", "name")},
+	"listPortForwardingRules": {kind: PortForwards, equal: fields("id", "ipaddressid", "networkid")},
+
 	"listFirewallRules": {kind: Firewalls, equal: fields("id", "ipaddressid", "networkid")},
 	"listLoadBalancerRules": {
 		kind: Rules, equal: fields("id", "publicipid", "networkid", "zoneid"),

@@ -22,6 +22,8 @@ type Options struct {
 	PageSize int
 	// HideFree hides free public addresses from users.
 	HideFree bool
+	// ShowDestroyed shows destroyed virtual machines to users, as allow.user.view.destroyed.vm does.
+	ShowDestroyed bool
 }
 
 // Credentials of the users that there are at first.
@@ -51,9 +53,12 @@ const (
 	Firewalls = "firewallrule"
 	ACLs      = "networkacl"
 	ACLLists  = "networkacllist"
-	Zones     = "zone"
-	Projects  = "project"
-	Events    = "event"
+	// PortForwards are port forwarding rules of public addresses.
+	PortForwards = "portforwardingrule"
+
+	Zones    = "zone"
+	Projects = "project"
+	Events   = "event"
 )
 
 type user struct {

@@ -82,6 +82,7 @@ func (c *call) disassociate() (any, error) {
 	}
 	c.objects[Rules] = slices.DeleteFunc(c.objects[Rules], of("publicipid"))
 	c.objects[Firewalls] = slices.DeleteFunc(c.objects[Firewalls], of("ipaddressid"))
+	c.objects[PortForwards] = slices.DeleteFunc(c.objects[PortForwards], of("ipaddressid"))
 	a["state"] = "Free"
 	delete(a, "associatednetworkid")
 	delete(a, "vpcid")
@@ -269,9 +270,13 @@ func (c *call) createFirewall() (any, error) {
 
 // opened reports whether a firewall rule has the port and a CIDR of a new one.
 func (c *call) opened(a Object) bool {
+	first, _ := strconv.Atoi(c.get("startport"))
+	last, _ := strconv.Atoi(c.get("endport"))
 	return slices.ContainsFunc(c.objects[Firewalls], func(f Object) bool {
-		return f["ipaddressid"] == a["id"] && f["protocol"] == c.get("protocol") &&
-			text(f["startport"]) == c.get("startport") && shares(text(f["cidrlist"]), c.get("cidrlist"))
+		from, _ := strconv.Atoi(text(f["startport"]))
+		to, _ := strconv.Atoi(text(f["endport"]))
+		return f["ipaddressid"] == a["id"] && f["protocol"] == c.get("protocol") && from <= last && first <= to &&
+			shares(text(f["cidrlist"]), c.get("cidrlist"))
 	})
 }
 

@@ -49,7 +49,7 @@ type LoadBalancer struct {
 	// keep them, and cannot be deleted, until it is true again.
 	Enabled *bool `json:"enabled,omitzero" fallback:"true"`
 	// Network of load balancers whose Service names none.
-	Network string `json:"network,omitzero" kind:"name or id" fallback:"the network in which all worker nodes are"`
+	Network string `json:"network,omitzero" kind:"name or id" fallback:"where those of the cluster stand, else that of all worker nodes"`
 	// Further networks, which Services choose by annotation `network-id`.
 	Networks []string `json:"networks,omitzero" kind:"list of names or ids" commas:"true"`
 	// How nodes are chosen: `roundrobin`, `leastconn` or `source`.

@@ -1,0 +1,121 @@
+package cloudstack_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
+)
+
+// atAnAddressOfTheAccount returns a Service that requests an address of the account.
+func atAnAddressOfTheAccount(t *testing.T) *scene {
+	t.Helper()
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.service = web("u1", 80)
+	s.sim.Allocate("203.0.113.5", s.network)
+	s.service.Spec.LoadBalancerIP = "203.0.113.5"
+	return s
+}
+
+// loseRules deletes all load balancer rules, as a person does.
+func (s *scene) loseRules() {
+	s.sim.Delete(cloudstacksim.Rules, func(cloudstacksim.Object) bool { return true })
+	s.restart()
+}
+
+func TestFirewallRulesAreOursThoughTheLoadBalancerRuleVanished(t *testing.T) {
+	tests := map[string]func(*scene){
+		"made by us":       func(*scene) {},
+		"of the original":  func(s *scene) { s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) }) },
+		"with a lost mark": func(s *scene) { s.sim.Fail(cloudstacksim.Fault{Command: "createTags"}) },
+	}
+	for name, before := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := atAnAddressOfTheAccount(t)
+			before(s)
+			if _, err := s.round(false); err != nil {
+				s.restart()
+			}
+			s.converge(false)
+
+			s.loseRules()
+			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+			p := s.converge(false)
+
+			s.Expect(p.Notices).To(BeEmpty())
+			s.Expect(s.opened()).To(Equal([]string{"80/tcp 192.0.2.0/24"}), "ranges have an effect")
+			for _, r := range s.sim.Objects(cloudstacksim.Rules) {
+				s.Expect(r["description"]).NotTo(ContainSubstring("keep="))
+			}
+			s.loseRules()
+			s.Expect(s.balancer.Owners(t.Context(), s.network)).To(HaveLen(1), "what stands has an owner")
+			s.converge(true)
+			s.Expect(s.opened()).To(BeEmpty())
+		})
+	}
+}
+
+func TestClientsThatOthersLetIn(t *testing.T) {
+	const whole = "lets in 0.0.0.0/0 to port 80, too"
+	tests := []struct {
+		name   string
+		tier   bool
+		rule   cloudstacksim.Object
+		notice string // empty: none
+	}{
+		{"the original's in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0"}, whole},
+		{"a range of ports in a tier", true, cloudstacksim.Object{"startport": "1", "endport": "1024", "cidrlist": "0.0.0.0/0"}, whole},
+		{"all protocols in a tier", true, cloudstacksim.Object{"protocol": "all", "cidrlist": "0.0.0.0/0"}, whole},
+		{"no CIDRs in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": ""}, whole},
+		{
+			"another Service's in a tier", true,
+			cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "10.0.0.0/8", "reason": "kubernetes cluster=c1 uid=u2 service=shop/x"},
+			"lets in 10.0.0.0/8 to port 80, too",
+		},
+		{"a part of the ranges in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "192.0.2.7/32"}, ""},
+		{"another port in a tier", true, cloudstacksim.Object{"startport": "81", "endport": "90", "cidrlist": "0.0.0.0/0"}, ""},
+		{"another protocol in a tier", true, cloudstacksim.Object{"protocol": "udp", "startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0"}, ""},
+		{"a refusal in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0", "action": "Deny"}, ""},
+		{"to outside, in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0", "traffictype": "Egress"}, ""},
+		{"a range of ports", false, cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "0.0.0.0/0"}, whole},
+		{"a range of other ports", false, cloudstacksim.Object{"startport": 81, "endport": 1024, "cidrlist": "0.0.0.0/0"}, ""},
+		{"a part of the ranges", false, cloudstacksim.Object{"startport": 80, "endport": 80, "cidrlist": "192.0.2.7/32"}, ""},
+		{"a range of ports for the same clients", false, cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "192.0.2.0/24"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := atAnAddressOfTheAccount(t)
+			if tt.tier {
+				s = newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
+				s.service = web("u1", 80)
+			}
+			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+			rule, kind := cloudstacksim.Object{"protocol": "tcp", "state": "Active"}, cloudstacksim.Firewalls
+			if tt.tier {
+				kind = cloudstacksim.ACLs
+				rule["aclid"], rule["action"], rule["traffictype"] = s.sim.Objects(cloudstacksim.Networks)[0]["aclid"], "Allow", "Ingress"
+			} else {
+				rule["networkid"], rule["ipaddressid"] = s.network, s.addressID("203.0.113.5")
+			}
+			for key, value := range tt.rule {
+				rule[key] = value
+			}
+			s.sim.Add(kind, rule)
+			before := s.opened()
+
+			p := s.converge(false)
+
+			if tt.notice == "" {
+				s.Expect(p.Notices).To(BeEmpty())
+			} else {
+				s.Expect(p.Notices).To(HaveExactElements(And(
+					HaveField("Reason", "OpenedByOthers"), HaveField("Message", ContainSubstring(tt.notice)),
+				)))
+			}
+			s.converge(true)
+			s.Expect(s.opened()).To(Equal(before), "what others have stays")
+		})
+	}
+}
