@@ -13,9 +13,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// duplicates returns the other VCDClusters with the id of this one in the same organization, as are after a manifest was
-// copied or a backup was restored beside the original. All that is marked with the id may be theirs then. One that was
-// never ready, and is not the one that the id was created for, owns nothing; nor does one that is deleted, too.
+// duplicates returns the other VCDClusters with the id of this one in the same organization, as are after a manifest
+// was copied or a backup was restored beside the original. All that is marked with the id may be theirs then. One that
+// was never ready, and is not the one that the id was created for, owns nothing; nor does one that is deleted, too.
 func (s *scope) duplicates(ctx context.Context) ([]*infrav1.VCDCluster, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" {
