@@ -8,6 +8,10 @@ const (
 	MachineFinalizer = "vcdmachine.infrastructure.cluster.x-k8s.io"
 	// IdentityFinalizer keeps an identity while a VCDCluster uses it.
 	IdentityFinalizer = "vcdidentity.infrastructure.cluster.x-k8s.io"
+	// FailureDomainFinalizer keeps a VCDFailureDomain while VCDDeploymentZones refer to it.
+	FailureDomainFinalizer = "vcdfailuredomain.infrastructure.cluster.x-k8s.io"
+	// DeploymentZoneFinalizer keeps a VCDDeploymentZone while VCDMachines are in it.
+	DeploymentZoneFinalizer = "vcddeploymentzone.infrastructure.cluster.x-k8s.io"
 	// SecretFinalizer keeps the Secret of an identity while the identity exists. Kubernetes wants a domain and a
 	// slash in the finalizers of its own kinds.
 	SecretFinalizer = "infrastructure.cluster.x-k8s.io/vcdidentity"

@@ -5,6 +5,9 @@ const (
 	// IdentityReadyCondition is True when the identity may be used for the namespace, site and organisation of the
 	// cluster, and its credentials log in.
 	IdentityReadyCondition = "IdentityReady"
+	// FailureDomainsReadyCondition is True when status.failureDomains lists zones, among them one for control planes.
+	// Its message names those that are selected and cannot be used. It exists if spec.failureDomainSelector is set.
+	FailureDomainsReadyCondition = "FailureDomainsReady"
 	// NetworkReadyCondition is True when VDC and network are found.
 	NetworkReadyCondition = "NetworkReady"
 	// EndpointReadyCondition is True when the control-plane endpoint is known and prepared.
@@ -19,6 +22,17 @@ const (
 	// CloudProviderReadyCondition is True when the bundled cloud controller manager runs in the workload cluster. It
 	// exists if spec.cloudProvider.mode is Managed. It is not part of Ready: machines are created before it can run.
 	CloudProviderReadyCondition = "CloudProviderReady"
+)
+
+// Condition types of VCDFailureDomains and VCDDeploymentZones.
+const (
+	// VDCReadyCondition is True when the VDC of a failure domain, and its placement policy, are found in VCD, and the
+	// VDC is enabled.
+	VDCReadyCondition = "VDCReady"
+	// FailureDomainReadyCondition is True when the VCDFailureDomain of a zone, and what it names in VCD, are found.
+	FailureDomainReadyCondition = "FailureDomainReady"
+	// ConstraintReadyCondition is True when everything that spec.placementConstraint of a zone names is found in VCD.
+	ConstraintReadyCondition = "ConstraintReady"
 )
 
 // Condition types of a VCDMachine.

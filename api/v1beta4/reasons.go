@@ -59,8 +59,12 @@ const (
 	TokenChainAnnotation = "infrastructure.cluster.x-k8s.io/token-chain"
 	// CredentialsAcceptedAnnotation on a VCDCluster is the version of its identity's Secret that last logged in.
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
+	// DeploymentZoneAnnotation on a VCDMachine is the VCDDeploymentZone that its VM is created in. It is stored before
+	// anything is created, and never changes.
+	DeploymentZoneAnnotation = "infrastructure.cluster.x-k8s.io/deployment-zone"
 	// OVDCIDAnnotation on a VCDCluster is the URN of its VDC, so that the VDC can be renamed in VCD. Written by the
-	// controller with spec.infraID. Remove it to have spec.ovdc looked up again.
+	// controller with spec.infraID. Remove it to have spec.ovdc looked up again. On a VCDMachine in a failure domain
+	// it is the URN of the VDC that its VM is created in, and never changes.
 	OVDCIDAnnotation = "infrastructure.cluster.x-k8s.io/ovdc-id"
 	// OVDCNetworkIDAnnotation on a VCDCluster is the URN of its network, so that the network can be renamed in VCD.
 	// Written by the controller with spec.infraID. Remove it to have spec.ovdcNetwork looked up again.
@@ -74,6 +78,11 @@ const (
 	// VAppGoneAnnotation on a VCDCluster that is being deleted lists the URNs of those of its vApps that our own tasks
 	// deleted, separated by commas. Disks may be deleted when all its vApps are proved gone. Written by the controller.
 	VAppGoneAnnotation = "infrastructure.cluster.x-k8s.io/vapp-gone"
+	// ZoneVAppsAnnotationPrefix on a VCDCluster, followed by the name of a VCDDeploymentZone, is what the cluster has in
+	// that zone: the URN of the VDC, how many vApps VCD was asked to create VMs in, and the URNs of those that VMs were
+	// deleted from, separated by blanks. It is stored before the first VM is created there; when the cluster is
+	// deleted, its vApps and disks are searched for there. Written by the controller.
+	ZoneVAppsAnnotationPrefix = "zone-vapps.infrastructure.cluster.x-k8s.io/"
 	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was connected to,
 	// separated by commas. When the cluster is deleted, its load balancers are searched for there, even if the
 	// network is gone.
@@ -186,7 +195,8 @@ const (
 	SecretNotFoundReason = "SecretNotFound"
 	// SecretIncompleteReason means that keys are missing in the Secret. Add username and password, or apiToken.
 	SecretIncompleteReason = "SecretIncomplete"
-	// InUseReason means that VCDClusters still refer to the identity. Delete them, or give them another identity.
+	// InUseReason means that objects still use the identity, zone or failure domain that is being deleted. Delete those
+	// in the message, or have them use another.
 	InUseReason = "InUse"
 	// TokenTakenReason means that the token of the service account is already in use elsewhere: it changes with each
 	// use, so it can have one user. Name another identity, or grant the service account anew and write that token
@@ -264,6 +274,34 @@ const (
 	// VAppUnverifiedReason means that the vApp is not found, without proof that it is gone. Wait, or follow the
 	// message.
 	VAppUnverifiedReason = "VAppUnverified"
+)
+
+// Reasons of failure domains, and of what is in them.
+const (
+	// FailureDomainNotFoundReason means that a VCDDeploymentZone or VCDFailureDomain does not exist, or is being
+	// deleted. Create it, or correct the field in the message.
+	FailureDomainNotFoundReason = "FailureDomainNotFound"
+	// FailureDomainMismatchReason means that a zone is for another site or organisation than the cluster's. Name
+	// another zone, or correct spec.site or spec.org.
+	FailureDomainMismatchReason = "FailureDomainMismatch"
+	// FailureDomainNotSelectedReason means that spec.failureDomainSelector of the VCDCluster does not select the zone
+	// of a machine. Label the zone, or give the Machine another failure domain.
+	FailureDomainNotSelectedReason = "FailureDomainNotSelected"
+	// FailureDomainUnusedReason means that no VCDDeploymentZone refers to the failure domain, so that no identity is
+	// known to search for it with. Create one.
+	FailureDomainUnusedReason = "FailureDomainUnused"
+	// NoFailureDomainReason means that no zone can be used that spec.failureDomainSelector selects, or none for control
+	// planes. Check the VCDDeploymentZones in the message.
+	NoFailureDomainReason = "NoFailureDomain"
+	// FailureDomainsExcludedReason means that some of the selected zones cannot be used, and get no new machines; the
+	// condition is True because others can. Check the VCDDeploymentZones in the message.
+	FailureDomainsExcludedReason = "FailureDomainsExcluded"
+	// PlacementInvalidReason means that machine, zone and cluster contradict each other, or that none of them names
+	// what is required. Correct the field in the message.
+	PlacementInvalidReason = "PlacementInvalid"
+	// VDCDisabledReason means that the VDC is disabled, so that VCD creates nothing in it. Have it enabled, or use
+	// another.
+	VDCDisabledReason = "VDCDisabled"
 )
 
 // Reasons of cloud controller managers.

@@ -107,12 +107,13 @@ type VAppLayout string
 
 // vApp layouts.
 const (
-	// VAppPerFailureDomain is one vApp in each failure domain, or one vApp without failure domains.
+	// VAppPerFailureDomain is one vApp in each failure domain, with the name of the cluster and that of the
+	// VCDDeploymentZone, or one vApp without failure domains.
 	VAppPerFailureDomain VAppLayout = "PerFailureDomain"
 	// VAppPerMachine is one vApp for each machine, with the VM's name: VCD creates them in parallel. VMware's CSI
 	// driver up to 1.6 and cloud provider up to 1.6.1 do not find nodes in them.
 	VAppPerMachine VAppLayout = "PerMachine"
-	// VAppPerCluster is one vApp for the cluster.
+	// VAppPerCluster is one vApp for the cluster in each VDC.
 	VAppPerCluster VAppLayout = "PerCluster"
 )
 

@@ -32,10 +32,10 @@ type VCDFailureDomainSpec struct {
 	PlacementPolicy string `json:"placementPolicy,omitempty"`
 }
 
-// ZoneStatus is the state of a failure domain or deployment zone.
+// VCDFailureDomainStatus is the observed state of a VCDFailureDomain.
 // +kubebuilder:validation:MinProperties=1
-type ZoneStatus struct {
-	// conditions are the state of the zone, with Ready as their summary.
+type VCDFailureDomainStatus struct {
+	// conditions are the state of the failure domain, with Ready as their summary.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -45,6 +45,10 @@ type ZoneStatus struct {
 	// ovdc is the organisation VDC in VCD.
 	// +optional
 	OVDC *ResourceReference `json:"ovdc,omitempty"`
+
+	// placementPolicy is the VM placement policy in VCD.
+	// +optional
+	PlacementPolicy *ResourceReference `json:"placementPolicy,omitempty"`
 }
 
 // +kubebuilder:object:root=true
@@ -54,6 +58,8 @@ type ZoneStatus struct {
 // +kubebuilder:printcolumn:name="Region",type="string",JSONPath=`.spec.region`,description="Region"
 // +kubebuilder:printcolumn:name="Zone",type="string",JSONPath=`.spec.zone`,description="Zone"
 // +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.spec.ovdc`,description="Organisation VDC"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it was found in VCD"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it was not"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDFailureDomain is a region and a zone in VCD.
@@ -73,7 +79,7 @@ type VCDFailureDomain struct {
 
 	// status is the observed state.
 	// +optional
-	Status ZoneStatus `json:"status,omitempty,omitzero"`
+	Status VCDFailureDomainStatus `json:"status,omitempty,omitzero"`
 }
 
 // GetConditions returns the conditions.
@@ -161,6 +167,48 @@ type PlacementConstraint struct {
 	Catalog string `json:"catalog,omitempty"`
 }
 
+// VCDDeploymentZoneStatus is the observed state of a VCDDeploymentZone.
+// +kubebuilder:validation:MinProperties=1
+type VCDDeploymentZoneStatus struct {
+	// conditions are the state of the zone, with Ready as their summary.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// usable is whether everything that the zone names was found when VCD last answered: clusters publish the zone
+	// among their failure domains if it is true.
+	// +optional
+	Usable *bool `json:"usable,omitempty"`
+
+	// ovdc is the organisation VDC in VCD.
+	// +optional
+	OVDC *ResourceReference `json:"ovdc,omitempty"`
+
+	// placementPolicy is the VM placement policy in VCD.
+	// +optional
+	PlacementPolicy *ResourceReference `json:"placementPolicy,omitempty"`
+
+	// networks are those of placementConstraint in VCD, in the same order.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Networks []ResourceReference `json:"networks,omitempty"`
+
+	// storageProfile is that of placementConstraint in VCD.
+	// +optional
+	StorageProfile *ResourceReference `json:"storageProfile,omitempty"`
+
+	// sizingPolicy is that of placementConstraint in VCD.
+	// +optional
+	SizingPolicy *ResourceReference `json:"sizingPolicy,omitempty"`
+
+	// catalog is that of placementConstraint in VCD.
+	// +optional
+	Catalog *ResourceReference `json:"catalog,omitempty"`
+}
+
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
@@ -168,6 +216,10 @@ type PlacementConstraint struct {
 // +kubebuilder:printcolumn:name="FailureDomain",type="string",JSONPath=`.spec.failureDomain`,description="Failure domain"
 // +kubebuilder:printcolumn:name="ControlPlane",type="boolean",JSONPath=`.spec.controlPlane`,description="Whether control planes may go there"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it can be used"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it cannot"
+// +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.status.ovdc.name`,description="Organisation VDC"
+// +kubebuilder:printcolumn:name="Org",type="string",JSONPath=`.spec.org`,description="Organisation",priority=10
+// +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDDeploymentZone is a failure domain that machines can be placed in.
@@ -186,7 +238,7 @@ type VCDDeploymentZone struct {
 
 	// status is the observed state.
 	// +optional
-	Status ZoneStatus `json:"status,omitempty,omitzero"`
+	Status VCDDeploymentZoneStatus `json:"status,omitempty,omitzero"`
 }
 
 // GetConditions returns the conditions.

@@ -33,6 +33,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -82,9 +83,9 @@ type Reconciler struct {
 	Drivers          *vapp.Drivers
 	Now              func() time.Time // nil: time.Now
 
-	wakeUps    session.WakeUps
-	placements local.Store[placement]
-	purges     local.Store[purge]
+	wakeUps session.WakeUps
+	homes   local.Store[home]
+	purges  local.Store[purge]
 }
 
 // SetupWithManager registers the reconciler.
@@ -103,7 +104,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)),
 			builder.MatchEveryOwner).
-		Watches(&infrav1.VCDCluster{}, r.placements.DropDeleted()).
+		Watches(&infrav1.VCDCluster{}, r.homes.DropDeleted()).
 		Watches(&infrav1.VCDCluster{}, r.purges.DropDeleted()).
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster),
 			builder.WithPredicates(session.Deletions())).
@@ -123,13 +124,13 @@ type scope struct {
 	cluster    *clusterv1.Cluster  // nil: deleted
 	patcher    *patch.Helper
 
-	session   *session.Session // set by open
-	placement                  // set by reconcileNetwork
-	gone      bool             // the vApp is proved gone; set by deleteVApp
+	session *session.Session // set by open
+	home                     // set by reconcileNetwork
+	gone    bool             // the vApp is proved gone; set by deleteVApp
 }
 
-// A placement is the VDC and the network that a cluster is in, as they were found.
-type placement struct {
+// A home is the VDC and the network that a cluster is in, as they were found.
+type home struct {
 	vdc     vcd.VDC
 	network vcd.Network
 
@@ -187,7 +188,7 @@ func (s *scope) storeSpec(ctx context.Context, complete bool) error {
 	c := s.vcdCluster
 	if complete && c.DeletionTimestamp.IsZero() {
 		c.Spec.InfraID = cmp.Or(c.Spec.InfraID, string(c.UID))
-		recordPlacement(c, s.placement)
+		recordHome(c, s.home)
 	}
 	if equality.Semantic.DeepEqual(s.read.Spec, c.Spec) {
 		return nil
@@ -262,9 +263,9 @@ func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Outcome, erro
 	return phases.Done, nil
 }
 
-// placementAge is how long the placement of a cluster that is ready is cached, give or take a tenth. Its machines show
+// homeAge is how long the home of a cluster that is ready is cached, give or take a tenth. Its machines show
 // sooner if something is wrong.
-const placementAge = time.Hour
+const homeAge = time.Hour
 
 // reconcileNetwork finds the VDC and the network.
 func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
@@ -273,50 +274,50 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Stop(infrav1.NotSupportedReason,
 			"Failure domains are not supported yet: set spec.ovdc and spec.ovdcNetwork"), nil
 	}
-	if cached := *s.placements.Of(c.UID); s.current(cached) {
-		s.placement = cached
+	if cached := *s.homes.Of(c.UID); s.current(cached) {
+		s.home = cached
 		s.recordGateway(s.network.EdgeGateway)
 		return phases.Done, nil
 	}
-	vdc, err := s.session.FindVDC(ctx, session.VDCName(c))
+	vdc, err := s.session.FindVDC(ctx, placement.VDCName(c))
 	if err != nil {
 		return hidden(session.LookupProblem(err, infrav1.VDCNotFoundReason,
 			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name "+
 				"now, remove annotation "+infrav1.OVDCIDAnnotation))
 	}
-	network, err := s.session.FindNetwork(ctx, vdc, session.NetworkName(c))
+	network, err := s.session.FindNetwork(ctx, vdc, placement.NetworkName(c))
 	if err != nil {
 		return hidden(session.LookupProblem(err, infrav1.NetworkNotFoundReason,
 			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its "+
 				"name now, remove annotation "+infrav1.OVDCNetworkIDAnnotation))
 	}
-	s.placement = placement{
+	s.home = home{
 		vdc: vdc, network: network, by: s.session.Machines, generation: c.Generation,
-		until: s.now().Add(phases.Jitter(placementAge*9/10, string(c.UID))),
+		until: s.now().Add(phases.Jitter(homeAge*9/10, string(c.UID))),
 	}
 	s.recordGateway(network.EdgeGateway)
 	c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
 	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
-	*s.placements.Of(c.UID) = s.placement
+	*s.homes.Of(c.UID) = s.home
 	if c.Spec.InfraID != "" {
-		recordPlacement(c, s.placement)
+		recordHome(c, s.home)
 	}
 	return phases.Done, nil
 }
 
-// recordPlacement records where a cluster is whose spec cannot be changed any more.
-func recordPlacement(c *infrav1.VCDCluster, p placement) {
-	notes.Set(c, infrav1.OVDCIDAnnotation, p.vdc.ID)
-	notes.Set(c, infrav1.OVDCNetworkIDAnnotation, p.network.ID)
+// recordHome records where a cluster is whose spec cannot be changed any more.
+func recordHome(c *infrav1.VCDCluster, h home) {
+	notes.Set(c, infrav1.OVDCIDAnnotation, h.vdc.ID)
+	notes.Set(c, infrav1.OVDCNetworkIDAnnotation, h.network.ID)
 }
 
-// current reports whether a cached placement counts: the cluster was complete once, and nothing that it depends on
+// current reports whether a cached home counts: the cluster was complete once, and nothing that it depends on
 // changed.
-func (s *scope) current(p placement) bool {
+func (s *scope) current(h home) bool {
 	c := s.vcdCluster
-	return c.Annotations[infrav1.OVDCIDAnnotation] == p.vdc.ID && c.Status.OVDC != nil &&
-		c.Annotations[infrav1.OVDCNetworkIDAnnotation] == p.network.ID && c.Status.OVDCNetwork != nil &&
-		p.generation == c.Generation && p.by == s.session.Machines && s.now().Before(p.until)
+	return c.Annotations[infrav1.OVDCIDAnnotation] == h.vdc.ID && c.Status.OVDC != nil &&
+		c.Annotations[infrav1.OVDCNetworkIDAnnotation] == h.network.ID && c.Status.OVDCNetwork != nil &&
+		h.generation == c.Generation && h.by == s.session.Machines && s.now().Before(h.until)
 }
 
 func (s *scope) now() time.Time {

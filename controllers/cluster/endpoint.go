@@ -55,7 +55,7 @@ func (s *scope) reconcileKubeVIP(ctx context.Context) (phases.Outcome, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if out := vipProblem(addr, s.network, s.vipRemedy()); out != phases.Done {
 			s.session.ForgetNetwork(s.vdc, s.network.Ref) // The address may be taken out of its pool.
-			s.placements.Drop(s.vcdCluster.UID)
+			s.homes.Drop(s.vcdCluster.UID)
 			return out, nil
 		}
 	}

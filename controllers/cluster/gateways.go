@@ -13,6 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -105,7 +106,7 @@ func lostGateway(network string, others []vcd.Ref) gateways {
 // findNetwork returns the cluster's network, a zero one if it is not found, and the VDC of the cluster, if that was
 // ever found.
 func (s *scope) findNetwork(ctx context.Context) (network vcd.Network, vdc vcd.VDC, out phases.Outcome, err error) {
-	name := session.NetworkName(s.vcdCluster)
+	name := placement.NetworkName(s.vcdCluster)
 	vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)
 	if err != nil || out != phases.Done {
 		if out.Reason == infrav1.VDCNotFoundReason { // of one that was found before, the URN is recorded

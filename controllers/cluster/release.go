@@ -65,7 +65,7 @@ func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	s.Drivers.Forget(s.cluster)
 	s.purges.Drop(c.UID)
-	s.placements.Drop(c.UID)
+	s.homes.Drop(c.UID)
 	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
 	return phases.Done, nil
 }

@@ -182,7 +182,7 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 // guestNICs returns the NICs as the guest shall see them.
 func (s injection) guestNICs() ([]guestinfo.NIC, phases.Outcome) {
 	var result []guestinfo.NIC
-	for i, wished := range nics(s.vcdMachine) {
+	for i, wished := range s.placement.nics {
 		nic, ok := nicOf(s.vm.now(), i)
 		if !ok || nic.MAC == "" {
 			s.vm.forget()

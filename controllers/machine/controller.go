@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -37,6 +38,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdmachines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdmachines/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdmachines/finalizers,verbs=update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones;vcdfailuredomains,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list;watch
 
 // Reconciler makes VMs in VCD look like VCDMachines.
@@ -338,8 +340,10 @@ func (i *inputs) vAppName() string {
 	if vapp.PerMachine(i.vcdCluster) {
 		return i.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	}
-	return vapp.Numbered(vapp.Name(i.vcdCluster, session.ClusterName(i.vcdCluster, i.cluster)), i.vAppNumber())
+	return vapp.Numbered(vapp.NameIn(i.vcdCluster, i.clusterName(), i.zoneName()), i.vAppNumber())
 }
+
+func (i *inputs) clusterName() string { return session.ClusterName(i.vcdCluster, i.cluster) }
 
 // vAppNumber counts the vApps of the cluster up to the machine's.
 func (i *inputs) vAppNumber() int {
@@ -362,10 +366,14 @@ func (i *inputs) madeIn() string {
 	return ""
 }
 
-// queueName names the queue of the machine's vApp. Clusters never share one: their identities differ.
+// queueName names the queue of the machine's vApp. Clusters never share one: their identities differ. vApps of one name
+// may be in several VDCs.
 func (i *inputs) queueName() string {
 	if i.vcdCluster == nil {
 		return ""
 	}
-	return string(i.vcdCluster.UID) + "/" + i.vcdCluster.Spec.InfraID + "/" + i.vAppName()
+	return strings.Join([]string{
+		string(i.vcdCluster.UID), i.vcdCluster.Spec.InfraID, i.vcdMachine.Annotations[infrav1.OVDCIDAnnotation],
+		i.vAppName(),
+	}, "/")
 }

@@ -43,7 +43,7 @@ func newCreation(s *scope) *creation {
 // batch returns the members whose VMs one request creates: the machine's own, and those of its cluster that suit. That
 // VCD is asked to create them is stored on each VCDMachine before: from then on a VM that is not shown may exist.
 func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
-	if !vapp.PerMachine(s.vcdCluster) {
+	if !vapp.PerMachine(s.vcdCluster) || s.zoneName() != "" {
 		if err := s.noteVApps(ctx); err != nil {
 			return nil, err
 		}

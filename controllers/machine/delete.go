@@ -104,12 +104,11 @@ func (s deletion) next(ctx context.Context) (phases.Outcome, error) {
 }
 
 func (s deletion) open(ctx context.Context) (phases.Outcome, error) {
-	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	out, err := s.placer.open(ctx)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	s.session = opened
-	s.placement.vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)
+	s.placement.vdc, out, err = s.vdcOf(ctx)
 	return out, err
 }
 

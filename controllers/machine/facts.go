@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -36,7 +37,8 @@ const (
 // Facts are what one pass knows of VCD. The placer and the observer find them; all other steps read them.
 type facts struct {
 	session   *session.Session
-	placement placement
+	zone      *placement.Zone // nil: none, or it is gone
+	placement target
 	vm        *vmState
 	found     []vcd.Ref // VMs of the machine's name or marker, while none is recorded
 }

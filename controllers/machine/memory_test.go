@@ -100,7 +100,7 @@ func TestRecordedVMOfAnotherIsLeftAlone(t *testing.T) {
 	w.Expect(w.Writes()).To(Equal(writes))
 }
 
-func TestMachineInAFailureDomainIsNotSupported(t *testing.T) {
+func TestMachineInAnUnknownFailureDomainIsCreatedNowhere(t *testing.T) {
 	objects := controllertest.NewMachine("cp-0")
 	machine, ok := objects[0].(*clusterv1.Machine)
 	w := controllertest.New(t, objects[1:]...)
@@ -109,7 +109,7 @@ func TestMachineInAFailureDomainIsNotSupported(t *testing.T) {
 	w.Expect(w.Client.Create(w.Ctx, machine)).To(Succeed())
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
-	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.NotSupportedReason)
+	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.FailureDomainNotFoundReason)
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"),
 		infrav1.PlacementReadyCondition)).To(ContainSubstring("spec.failureDomain"))

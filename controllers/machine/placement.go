@@ -3,20 +3,24 @@ package machine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
-// A placement is what a machine is made of and where, as VCD knows it.
-type placement struct {
+// A target is what a machine is made of and where, as VCD knows it.
+type target struct {
 	vdc      vcd.VDC
+	nics     []placement.NIC
 	networks []vcd.Network // of each NIC
 
 	// Only until the VM exists.
@@ -41,37 +45,102 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id").NoAccess(),
 			nil
 	}
-	if domain := s.machine.Spec.FailureDomain; domain != "" && !s.cameUp() {
-		return phases.Stop(infrav1.NotSupportedReason, "Failure domain %s: failure domains are not supported yet: "+
-			"leave out spec.failureDomain of the Machine and of what it is made from", domain), nil
-	}
-	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
-	if err != nil || out != phases.Done {
+	if out, err := s.placer.open(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	s.session = opened
 	if s.cameUp() {
-		s.placement.vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)
+		var out phases.Outcome
+		var err error
+		s.placement.vdc, out, err = s.vdcOf(ctx)
 		return out, err
 	}
 	return s.placer.find(ctx)
 }
 
+// zoneName returns the VCDDeploymentZone of the machine, empty if it has none. What is recorded counts for life; before
+// that, it is what the Machine asks for, unless a VM exists that was created without.
+func (i *inputs) zoneName() string {
+	zone := i.vcdMachine.Annotations[infrav1.DeploymentZoneAnnotation]
+	if zone != "" || i.machine == nil || i.mayHaveVM() {
+		return zone
+	}
+	return i.machine.Spec.FailureDomain
+}
+
+// mayHaveVM reports whether VCD was asked to create a VM.
+func (i *inputs) mayHaveVM() bool {
+	return i.vcdMachine.Spec.ProviderID != "" || i.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] != ""
+}
+
+// vdcOf returns the VDC that the VM was created in.
+func (s *scope) vdcOf(ctx context.Context) (vcd.VDC, phases.Outcome, error) {
+	id := s.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+	switch {
+	case id == "":
+		return session.VDCOf(ctx, s.session, s.vcdCluster)
+	case s.zone != nil:
+		return vcd.VDC{Ref: vcd.Ref{ID: id, Name: s.zone.Domain.Spec.OVDC}}, phases.Done, nil
+	}
+	return vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}, phases.Done, nil
+}
+
+// reportFailureDomain reports the zone that the VM is in. A VM that was moved to another VDC is in none.
+func (s *scope) reportFailureDomain() {
+	m := s.vcdMachine
+	m.Status.FailureDomain = m.Annotations[infrav1.DeploymentZoneAnnotation]
+	if row := s.vm.row; row != nil && row.VDC.ID != "" && row.VDC.ID != m.Annotations[infrav1.OVDCIDAnnotation] {
+		m.Status.FailureDomain = ""
+	}
+}
+
 // The placer finds what a machine is created from, and where.
 type placer struct{ *scope }
 
+// open finds the zone of the machine and logs in with its identity. A VM that ran is worked with when its zone is gone,
+// too, with the identity of the cluster. Nothing is created anywhere instead of in a zone that cannot be used.
+func (s placer) open(ctx context.Context) (out phases.Outcome, err error) {
+	if name := s.zoneName(); name != "" {
+		zone, out, err := zones.Find(ctx, s.Client, s.vcdCluster, name)
+		switch {
+		case err != nil:
+			return phases.Done, err
+		case out == phases.Done:
+			s.zone = &zone
+		case !s.cameUp() && s.vcdMachine.DeletionTimestamp.IsZero():
+			return out.NoAccess(), nil
+		}
+	}
+	if s.zone != nil {
+		s.session, out, err = s.Identities.OpenZone(ctx, s.Sessions, s.zone.VCDDeploymentZone)
+		return out, err
+	}
+	s.session, out, err = s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	return out, err
+}
+
 // find finds what the machine still needs to come to life.
 func (s placer) find(ctx context.Context) (phases.Outcome, error) {
-	vdc, err := s.session.FindVDC(ctx, session.VDCName(s.vcdCluster))
-	if err != nil {
-		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+	if s.zone != nil && !s.mayHaveVM() {
+		if out := zones.Admits(s.vcdCluster, s.zone.VCDDeploymentZone); out != phases.Done {
+			return out, nil
+		}
 	}
-	s.placement.vdc = vdc
+	wished, err := placement.Of(s.vcdCluster, s.zone, s.vcdMachine)
+	if err != nil {
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason, "%s",
+			strings.ReplaceAll(err.Error(), "\n", "; ")), nil
+	}
+	if id := s.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]; id != "" {
+		wished.VDC.Name = id // A rename in VCD does no harm from now on.
+	}
+	var out phases.Outcome
+	if s.placement.vdc, out, err = zones.VDC(ctx, s.session, wished.VDC); err != nil || out != phases.Done {
+		return out, err
+	}
 	if out, err := s.name(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if out, err := s.findNetworks(ctx); err != nil || out != phases.Done {
+	if out, err := s.findNetworks(ctx, wished.NICs); err != nil || out != phases.Done {
 		return out, err
 	}
 	if s.vmID() != "" {
@@ -81,11 +150,11 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 		return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the "+
 			"cluster anew with a spec.infraID of the VCDCluster without blanks", s.marker()), nil
 	}
-	return s.findImage(ctx)
+	return s.findImage(ctx, wished)
 }
 
-// name gives the machine the name of its VM and the id that marks it, for life. Both are stored before anything is
-// created in VCD, by a patch that a pass which saw an old object cannot make.
+// name gives the machine the name of its VM, the id that marks it and its zone, for life. All are stored before anything
+// is created in VCD, by a patch that a pass which saw an old object cannot make.
 func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 	m := s.vcdMachine
 	if m.Annotations[infrav1.InstanceIDAnnotation] != "" && m.Annotations[infrav1.VMNameAnnotation] != "" {
@@ -100,6 +169,10 @@ func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 		m.Annotations = map[string]string{}
 	}
 	m.Annotations[infrav1.VMNameAnnotation] = name
+	if s.zone != nil {
+		m.Annotations[infrav1.DeploymentZoneAnnotation] = s.zone.Name
+		m.Annotations[infrav1.OVDCIDAnnotation] = s.placement.vdc.ID
+	}
 	if m.Annotations[infrav1.InstanceIDAnnotation] == "" {
 		m.Annotations[infrav1.InstanceIDAnnotation] = string(m.UID)
 	}
@@ -140,21 +213,17 @@ func named(obj client.Object) vmname.Object {
 }
 
 // findNetworks finds the network of each NIC.
-func (s placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
-	for i, nic := range nics(s.vcdMachine) {
-		field, name := fmt.Sprintf("spec.networks[%d].name", i), nic.Name
-		if name == "" {
-			field, name = "spec.ovdcNetwork of the VCDCluster",
-				session.NetworkName(s.vcdCluster)
-		}
+func (s placer) findNetworks(ctx context.Context, nics []placement.NIC) (phases.Outcome, error) {
+	s.placement.nics = nics
+	for i, nic := range nics {
 		if nic.AddressSource == infrav1.AddressIPAM {
 			return phases.Stop(infrav1.NotSupportedReason, "Addresses from IPAM pools are not supported yet: set "+
 				"spec.networks[%d].addressSource to Pool, DHCP or Manual", i), nil
 		}
-		network, err := s.session.FindNetwork(ctx, s.placement.vdc, name)
+		network, err := s.session.FindNetwork(ctx, s.placement.vdc, nic.Network.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-				"correct "+field+", or connect the network to the VDC")
+				"correct "+nic.Network.Field+", or connect the network to the VDC")
 		}
 		s.placement.networks = append(s.placement.networks, network)
 	}
@@ -162,36 +231,36 @@ func (s placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
 }
 
 // findImage finds the template, the policies and the storage profile.
-func (s placer) findImage(ctx context.Context) (phases.Outcome, error) {
-	spec, p := s.vcdMachine.Spec, &s.placement
+func (s placer) findImage(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+	p := &s.placement
 	var err error
-	if p.template, err = s.session.FindTemplate(ctx, spec.Catalog, spec.Template); err != nil {
-		return session.TemplateProblem(err, spec)
+	if p.template, err = s.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
+		return session.TemplateProblem(err, wished.Catalog, wished.Template)
 	}
 	if out, err := s.diskProblem(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if spec.SizingPolicy != "" {
-		policy, err := s.session.FindSizingPolicy(ctx, p.vdc, spec.SizingPolicy)
+	if choice := wished.SizingPolicy; choice.Name != "" {
+		policy, err := s.session.FindSizingPolicy(ctx, p.vdc, choice.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
-				"correct spec.sizingPolicy, or assign the policy to the VDC")
+				"correct "+choice.Field+", or assign the policy to the VDC")
 		}
 		p.sizing = &policy
 	}
-	if spec.PlacementPolicy != "" {
-		policy, err := s.session.FindPlacementPolicy(ctx, p.vdc, spec.PlacementPolicy)
+	if choice := wished.PlacementPolicy; choice.Name != "" {
+		policy, err := s.session.FindPlacementPolicy(ctx, p.vdc, choice.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
-				"correct spec.placementPolicy, or assign the policy to the VDC")
+				"correct "+choice.Field+", or assign the policy to the VDC")
 		}
 		p.policy = &policy
 	}
-	if spec.StorageProfile != "" {
-		profile, err := s.session.FindStorageProfile(ctx, p.vdc, spec.StorageProfile)
+	if choice := wished.StorageProfile; choice.Name != "" {
+		profile, err := s.session.FindStorageProfile(ctx, p.vdc, choice.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
-				"correct spec.storageProfile, or give the VDC the profile")
+				"correct "+choice.Field+", or give the VDC the profile")
 		}
 		p.storage = &profile
 	}
@@ -210,12 +279,4 @@ func (s placer) diskProblem(ctx context.Context) (phases.Outcome, error) {
 	return phases.Fail(session.RemedyPoll, infrav1.DiskTooSmallReason,
 		"spec.diskSize is %s, the disk of template %s has %dMi and cannot shrink: set a size of at least that",
 		s.vcdMachine.Spec.DiskSize, s.placement.template.Name, has), nil
-}
-
-// nics returns the wished NICs.
-func nics(m *infrav1.VCDMachine) []infrav1.NetworkSpec {
-	if len(m.Spec.Networks) > 0 {
-		return m.Spec.Networks
-	}
-	return []infrav1.NetworkSpec{{AddressSource: infrav1.AddressPool}}
 }

@@ -27,7 +27,7 @@ type release struct{ *scope }
 // deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
 // cluster.
 func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.vcdCluster == nil || !vapp.PerMachine(s.vcdCluster) || !s.release.mayHaveVM() {
+	if s.vcdCluster == nil || !vapp.PerMachine(s.vcdCluster) || !s.mayHaveVM() {
 		return phases.Done, nil
 	}
 	if shared, err := s.deletion.hasDuplicate(ctx); err != nil || shared {
@@ -125,7 +125,7 @@ func (s release) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome,
 
 // releaseMachine lets the API server delete the VCDMachine.
 func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.vcdCluster != nil && !vapp.PerMachine(s.vcdCluster) && s.release.mayHaveVM() {
+	if s.vcdCluster != nil && !vapp.PerMachine(s.vcdCluster) && s.mayHaveVM() {
 		switch err := s.release.noteVApp(ctx); {
 		case apierrors.IsConflict(err):
 			return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
@@ -140,6 +140,9 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted.
 func (s release) noteVApp(ctx context.Context) error {
+	if zone := s.zoneName(); zone != "" {
+		return s.noteInZone(ctx, zone, s.madeIn())
+	}
 	if err := s.noteVApps(ctx); err != nil {
 		return err
 	}
@@ -154,6 +157,9 @@ func (s release) noteVApp(ctx context.Context) error {
 
 // noteVApps stores on the VCDCluster that it has vApps, and how many if there are several.
 func (s *scope) noteVApps(ctx context.Context) error {
+	if zone := s.zoneName(); zone != "" {
+		return s.noteInZone(ctx, zone, "")
+	}
 	known, own := s.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation], s.vAppNumber()
 	switch {
 	case own > vapp.Number(known):
@@ -164,9 +170,28 @@ func (s *scope) noteVApps(ctx context.Context) error {
 	return nil
 }
 
-// mayHaveVM reports whether VCD was asked to create a VM.
-func (s release) mayHaveVM() bool {
-	return s.vcdMachine.Spec.ProviderID != "" || s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] != ""
+// noteInZone stores on the VCDCluster what it has in a zone: the VDC, how many vApps, and the URN of one whose VM was
+// deleted, if that is not empty.
+func (s *scope) noteInZone(ctx context.Context, zone, id string) error {
+	home := vapp.HomeIn(s.vcdCluster, s.clusterName(), zone)
+	_, before := home.Note()
+	known := home.VDC != ""
+	home.VDC = s.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+	if !vapp.PerMachine(s.vcdCluster) { // Machines take vApps of their own with them.
+		home.Count = max(home.Count, s.vAppNumber())
+	}
+	if id != "" && !slices.Contains(home.IDs, id) {
+		home.IDs = append(home.IDs, id)
+	}
+	key, now := home.Note()
+	switch {
+	case now == before:
+		return nil
+	case !known && id == "":
+		return patchCluster(ctx, s, key, now, client.MergeFrom(s.vcdCluster))
+	}
+	change := client.MergeFromWithOptions(s.vcdCluster, client.MergeFromWithOptimisticLock{})
+	return patchCluster(ctx, s, key, now, change)
 }
 
 // noteOnce stores an annotation now, if there is none.

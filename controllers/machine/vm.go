@@ -73,6 +73,7 @@ func reportVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	case s.vm.now() == nil:
 		return reportMissing(ctx, s)
 	}
+	s.reportFailureDomain()
 	return phases.Done, nil
 }
 
@@ -193,7 +194,7 @@ func failedCreation(status vcd.Status) bool {
 // A design is what the machine's VM is to be.
 type design struct {
 	*inputs
-	placement *placement
+	placement *target
 }
 
 // vm is the VM that VCD is asked for.
@@ -212,11 +213,11 @@ func (d design) vm() vcd.VMSpec {
 }
 
 func (d design) nics() []vcd.NIC {
-	wished := nics(d.vcdMachine)
+	wished := d.placement.nics
 	result := make([]vcd.NIC, 0, len(wished))
 	for i, nic := range wished {
 		n := vcd.NIC{
-			Index: i, Network: d.placement.networks[i].Name, Mode: modeOf(nic), Primary: i == 0,
+			Index: i, Network: d.placement.networks[i].Name, Mode: modeOf(nic.NetworkSpec), Primary: i == 0,
 			Adapter: string(nic.Adapter),
 		}
 		if n.Adapter == "" {

@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -43,14 +44,15 @@ func reconcileCapacity(ctx context.Context, s *scope) (phases.Outcome, error) {
 // readCapacity asks VCD for what makes up the capacity. All of it is remembered by the session, as for machines.
 func (s *scope) readCapacity(ctx context.Context, opened *session.Session) (phases.Outcome, error) {
 	c, spec := s.vcdCluster, s.template.Spec.Template.Spec
-	vdc, err := opened.FindVDC(ctx, session.VDCName(c))
+	vdc, err := opened.FindVDC(ctx, placement.VDCName(c))
 	if err != nil {
 		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
 			"correct spec.ovdc of VCDCluster "+c.Name+", or give its user access to the VDC")
 	}
 	image, err := opened.FindTemplate(ctx, spec.Catalog, spec.Template)
 	if err != nil {
-		return session.TemplateProblem(err, spec)
+		return session.TemplateProblem(err, placement.Choice{Name: spec.Catalog, Field: "spec.catalog"},
+			placement.Choice{Name: spec.Template, Field: "spec.template"})
 	}
 	var sizing vcd.Policy
 	if spec.SizingPolicy != "" {

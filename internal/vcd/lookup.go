@@ -37,18 +37,20 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
 	}
 	var hits []Ref
-	fast := map[string]bool{}
+	fast, disabled := map[string]bool{}, map[string]bool{}
 	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
 		id := urnOf(kindVDC, record.HREF)
 		hits = append(hits, Ref{ID: id, Name: record.Name})
-		fast[id] = record.IsFastProvisioned == "true"
+		fast[id], disabled[id] = record.IsFastProvisioned == "true", record.IsEnabled == "false"
 	}
 	ref, err := only("VDC", nameOrURN, in, hits)
 	if err != nil {
 		return VDC{}, err
 	}
 	profiles, err := v.storageProfiles(ctx, ref)
-	return VDC{Ref: ref, StorageProfiles: profiles, FastProvisioning: fast[ref.ID]}, err
+	return VDC{
+		Ref: ref, StorageProfiles: profiles, FastProvisioning: fast[ref.ID], Disabled: disabled[ref.ID],
+	}, err
 }
 
 func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {

@@ -53,6 +53,8 @@ type VDC struct {
 	StorageProfiles []StorageProfile
 	// FastProvisioning is true if VMs are linked clones of their templates until they are consolidated.
 	FastProvisioning bool
+	// Disabled is true if VCD creates and powers on nothing in the VDC.
+	Disabled bool
 }
 
 // A StorageProfile is a storage profile of a VDC.

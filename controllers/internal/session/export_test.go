@@ -16,6 +16,8 @@ var Fingerprint = fingerprint
 func (i Identities) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config,
 	phases.Outcome, error,
 ) {
-	l, out, err := i.resolve(ctx, namespace, spec)
+	c := &infrav1.VCDCluster{Spec: spec}
+	c.Namespace = namespace
+	l, out, err := i.resolve(ctx, ofCluster(c, spec.IdentityRef))
 	return l.config, out, err
 }

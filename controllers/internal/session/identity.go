@@ -51,21 +51,36 @@ type grant struct {
 	secretNamespace string
 }
 
-// resolve returns what to log in with for an object of namespace, or the problem that keeps it from being used.
-func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (login, phases.Outcome,
-	error,
-) {
-	ref := spec.IdentityRef
+// An account is what an object logs in with.
+type account struct {
+	kind      string // of the object
+	namespace string
+	site, org string
+	ref       infrav1.IdentityReference
+	accepted  string // the version of the identity's Secret that last logged in
+}
+
+// ofCluster returns the account of a cluster with an identity.
+func ofCluster(c *infrav1.VCDCluster, ref infrav1.IdentityReference) account {
+	return account{
+		kind: "VCDCluster", namespace: c.Namespace, site: c.Spec.Site, org: c.Spec.Org, ref: ref,
+		accepted: c.Annotations[infrav1.CredentialsAcceptedAnnotation],
+	}
+}
+
+// resolve returns what an account logs in with, or the problem that keeps it from being used.
+func (i Identities) resolve(ctx context.Context, a account) (login, phases.Outcome, error) {
+	ref := a.ref
 	if ref.Kind == "" {
 		ref.Kind = infrav1.NamespacedIdentity
 	}
 	l := login{name: string(ref.Kind) + " " + ref.Name}
-	identity, out, err := i.find(ctx, namespace, ref)
+	identity, out, err := i.find(ctx, a.namespace, ref)
 	if err != nil || out != phases.Done {
 		return l, out, err
 	}
 	// Before the Secret is read: who may name a site must not learn what another site's password is.
-	if out := identity.covers(spec); out != phases.Done {
+	if out := identity.covers(a); out != phases.Done {
 		return l, out, nil
 	}
 	secret, out, err := i.known(ctx,
@@ -78,22 +93,22 @@ func (i Identities) resolve(ctx context.Context, namespace string, spec infrav1.
 	}
 	l.config = i.ConfigFor(identity.VCDIdentitySpec, secret)
 	// The identity's word for the site: what it was compared with cannot mean something else to the client.
-	l.config.Site, l.config.Org = strings.TrimSuffix(identity.Site, "/"), spec.Org
+	l.config.Site, l.config.Org = strings.TrimSuffix(identity.Site, "/"), a.org
 	return l, phases.Done, nil
 }
 
-// covers reports whether the identity is for the site and organisation of a cluster.
-func (g grant) covers(spec infrav1.VCDClusterSpec) phases.Outcome {
-	if site := NormalSite(g.Site); site == "" || site != NormalSite(spec.Site) {
+// covers reports whether the identity is for the site and organisation of an account.
+func (g grant) covers(a account) phases.Outcome {
+	if site := NormalSite(g.Site); site == "" || site != NormalSite(a.site) {
 		return phases.Stop(infrav1.SiteNotAllowedReason,
-			"spec.site of %s is %q, spec.site of the VCDCluster is %q: credentials go to no other site than their "+
+			"spec.site of %s is %q, spec.site of the %s is %q: credentials go to no other site than their "+
 				"identity's; correct whichever is wrong",
-			g.name, g.Site, spec.Site)
+			g.name, g.Site, a.kind, a.site)
 	}
-	if !slices.Contains(g.orgs, spec.Org) && !slices.Contains(g.orgs, infrav1.AnyOrg) {
+	if !slices.Contains(g.orgs, a.org) && !slices.Contains(g.orgs, infrav1.AnyOrg) {
 		return phases.Stop(infrav1.OrgNotAllowedReason,
-			"spec.orgs of %s does not list %q, which is spec.org of the VCDCluster: list it, or correct spec.org",
-			g.name, spec.Org)
+			"spec.orgs of %s does not list %q, which is spec.org of the %s: list it, or correct spec.org",
+			g.name, a.org, a.kind)
 	}
 	return phases.Done
 }
@@ -262,12 +277,26 @@ func configFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Conf
 func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDCluster) (*Session, phases.Outcome,
 	error,
 ) {
-	l, out, err := i.resolve(ctx, c.Namespace, c.Spec)
+	return i.open(ctx, sessions, ofCluster(c, c.Spec.IdentityRef))
+}
+
+// OpenZone is [Identities.Open] for what is in a zone.
+func (i Identities) OpenZone(ctx context.Context, sessions Opener, z *infrav1.VCDDeploymentZone) (*Session,
+	phases.Outcome, error,
+) {
+	return i.open(ctx, sessions, account{
+		kind: "VCDDeploymentZone " + z.Name, namespace: z.Namespace, site: z.Spec.Site, org: z.Spec.Org,
+		ref: z.Spec.IdentityRef, accepted: z.Annotations[infrav1.CredentialsAcceptedAnnotation],
+	})
+}
+
+func (i Identities) open(ctx context.Context, sessions Opener, a account) (*Session, phases.Outcome, error) {
+	l, out, err := i.resolve(ctx, a)
 	if err != nil || out != phases.Done {
 		out.After = cmp.Or(out.After, RemedyPoll)
 		return nil, out.NoAccess(), err
 	}
-	l.config.Accepted = c.Annotations[infrav1.CredentialsAcceptedAnnotation] == l.config.Version
+	l.config.Accepted = a.accepted == l.config.Version
 	s, err := sessions(ctx, l.config)
 	if err != nil {
 		out, err := LoginProblem(err, l.config.Site, l.name)

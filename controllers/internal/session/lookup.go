@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -9,6 +8,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -17,28 +17,9 @@ func OfCluster(name string) client.MatchingLabels {
 	return client.MatchingLabels{clusterv1.ClusterNameLabel: name}
 }
 
-// VDCName returns the URN of the VDC that was recorded for a cluster, else the name or URN in its spec, which is looked
-// up afresh until something depends on what was found. A rename in VCD does no harm then.
-func VDCName(c *infrav1.VCDCluster) string {
-	return cmp.Or(recorded(c, infrav1.OVDCIDAnnotation), c.Spec.OVDC)
-}
-
-// NetworkName is [VDCName] for the network of a cluster.
-func NetworkName(c *infrav1.VCDCluster) string {
-	return cmp.Or(recorded(c, infrav1.OVDCNetworkIDAnnotation), c.Spec.OVDCNetwork)
-}
-
-// recorded returns what was recorded with the id of a cluster. Without an id it is the copy of another cluster's.
-func recorded(c *infrav1.VCDCluster, annotation string) string {
-	if c.Spec.InfraID == "" {
-		return ""
-	}
-	return c.Annotations[annotation]
-}
-
 // VDCOf returns the VDC of a cluster, by the id found earlier if there is one.
 func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, phases.Outcome, error) {
-	if id := recorded(c, infrav1.OVDCIDAnnotation); id != "" {
+	if id := placement.RecordedVDC(c); id != "" {
 		return vcd.VDC{Ref: vcd.Ref{ID: id, Name: c.Spec.OVDC}}, phases.Done, nil
 	}
 	if found := c.Status.OVDC; found != nil {

@@ -7,6 +7,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -115,18 +116,18 @@ func LookupProblem(err error, reason, remedy string) (phases.Outcome, error) {
 }
 
 // TemplateProblem says why there is no image: no such catalog, no such template in it, or nothing usable in that.
-func TemplateProblem(err error, spec infrav1.VCDMachineSpec) (phases.Outcome, error) {
+func TemplateProblem(err error, catalog, template placement.Choice) (phases.Outcome, error) {
 	lookup, ok := errors.AsType[*vcd.LookupError](err)
 	switch {
 	case ok && lookup.Kind == "catalog":
 		return LookupProblem(err, infrav1.CatalogNotFoundReason,
-			"correct spec.catalog, or share the catalog with the organisation")
+			"correct "+catalog.Field+", or share the catalog with the organisation")
 	case errors.Is(err, vcd.ErrAmbiguous):
-		return LookupProblem(err, infrav1.TemplateInvalidReason, "put the URN of the one you mean in spec.template")
+		return LookupProblem(err, infrav1.TemplateInvalidReason, "put the URN of the one you mean in "+template.Field)
 	case errors.Is(err, vcd.ErrInvalid):
 		return LookupProblem(err, infrav1.TemplateInvalidReason,
-			"name a template with a VM in spec.template, or repair template "+spec.Template)
+			"name a template with a VM in "+template.Field+", or repair template "+template.Name)
 	}
 	return LookupProblem(err, infrav1.TemplateNotFoundReason,
-		"correct spec.template and spec.catalog, or put the template in the catalog")
+		"correct "+template.Field+" and "+catalog.Field+", or put the template in the catalog")
 }

@@ -28,19 +28,19 @@ type Shared struct {
 // Share returns the credentials for the cloud controller manager of c, or says why it gets none. Nothing is read that
 // may not be shared.
 func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, phases.Outcome, error) {
-	spec, own := specOfCCM(c)
-	got := Shared{Name: string(spec.IdentityRef.Kind) + " " + spec.IdentityRef.Name}
-	if spec.IdentityRef.Kind == infrav1.ClusterIdentity {
+	account, own := accountOfCCM(c)
+	got := Shared{Name: string(account.ref.Kind) + " " + account.ref.Name}
+	if account.ref.Kind == infrav1.ClusterIdentity {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,
 			"%s is for several namespaces, and its credentials are never put into a workload cluster: name a "+
 				"VCDIdentity in spec.cloudProvider.identityRef", got.Name), nil
 	}
-	identity, out, err := i.find(ctx, c.Namespace, spec.IdentityRef)
+	identity, out, err := i.find(ctx, c.Namespace, account.ref)
 	if err != nil || out != phases.Done {
 		return got, out, err
 	}
 	got.ServiceAccount = identity.Type == infrav1.CredentialServiceAccount
-	if out := shareable(identity, spec, got.ServiceAccount && !own); out != phases.Done {
+	if out := shareable(identity, account, got.ServiceAccount && !own); out != phases.Done {
 		return got, out, nil
 	}
 	secret, out, err := i.Secret(ctx, types.NamespacedName{Namespace: c.Namespace, Name: identity.SecretRef.Name},
@@ -53,31 +53,31 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 	}
 	got.Secret = client.ObjectKeyFromObject(secret)
 	got.Config = configFor(identity.VCDIdentitySpec, secret)
-	got.Config.Site, got.Config.Org = strings.TrimSuffix(identity.Site, "/"), spec.Org
+	got.Config.Site, got.Config.Org = strings.TrimSuffix(identity.Site, "/"), account.org
 	if isSystem(got.Config) {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,
 			"%s is a system administrator, whose credentials are never put into a workload cluster: name an identity "+
-				"of organisation %s in spec.cloudProvider.identityRef", got.Name, spec.Org), nil
+				"of organisation %s in spec.cloudProvider.identityRef", got.Name, account.org), nil
 	}
 	return got, phases.Done, nil
 }
 
-// specOfCCM is the spec of c with the identity of its cloud controller manager, and reports whether that has one of its
+// accountOfCCM is what the cloud controller manager of c logs in with. It reports whether that is an identity of its
 // own.
-func specOfCCM(c *infrav1.VCDCluster) (infrav1.VCDClusterSpec, bool) {
-	spec, own := c.Spec, c.Spec.CloudProvider.IdentityRef != nil
+func accountOfCCM(c *infrav1.VCDCluster) (account, bool) {
+	ref, own := c.Spec.IdentityRef, c.Spec.CloudProvider.IdentityRef != nil
 	if own {
-		spec.IdentityRef = *c.Spec.CloudProvider.IdentityRef
+		ref = *c.Spec.CloudProvider.IdentityRef
 	}
-	if spec.IdentityRef.Kind == "" {
-		spec.IdentityRef.Kind = infrav1.NamespacedIdentity
+	if ref.Kind == "" {
+		ref.Kind = infrav1.NamespacedIdentity
 	}
-	return spec, own
+	return ofCluster(c, ref), own
 }
 
 // shareable says why the credentials of an identity are not for workload clusters, before they are read.
-func shareable(identity grant, spec infrav1.VCDClusterSpec, rotatesForManager bool) phases.Outcome {
-	if out := identity.covers(spec); out != phases.Done {
+func shareable(identity grant, a account, rotatesForManager bool) phases.Outcome {
+	if out := identity.covers(a); out != phases.Done {
 		return out
 	}
 	switch {

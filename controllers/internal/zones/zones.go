@@ -1,0 +1,104 @@
+// Package zones finds the zones that machines are in, and logs in with their identities.
+package zones
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Find returns the zone of a name that machines of a cluster may be in, or says why there is none. Such a problem is
+// retried after a while, too: zones are not watched by all who use them.
+func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name string) (placement.Zone,
+	phases.Outcome, error,
+) {
+	zone := placement.Zone{VCDDeploymentZone: &infrav1.VCDDeploymentZone{}}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, zone.VCDDeploymentZone)
+	switch {
+	case apierrors.IsNotFound(err):
+		return zone, phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
+			"VCDDeploymentZone %s does not exist in namespace %s: create it, or correct spec.failureDomain of the "+
+				"Machine, and of what it is made from", name, c.Namespace), nil
+	case err != nil:
+		return zone, phases.Done, fmt.Errorf("getting VCDDeploymentZone %s: %w", name, err)
+	}
+	if out := Mismatch(c, zone.VCDDeploymentZone); out != phases.Done {
+		return zone, out, nil
+	}
+	var out phases.Outcome
+	zone.Domain, out, err = DomainOf(ctx, reader, zone.VCDDeploymentZone)
+	return zone, out, err
+}
+
+// Mismatch says why a cluster cannot use a zone: it is for another site or organisation.
+func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcome {
+	switch {
+	case session.NormalSite(z.Spec.Site) != session.NormalSite(c.Spec.Site):
+		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
+			"spec.site of VCDDeploymentZone %s is %q, spec.site of the VCDCluster is %q: name a zone of the same site",
+			z.Name, z.Spec.Site, c.Spec.Site)
+	case z.Spec.Org != c.Spec.Org:
+		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
+			"spec.org of VCDDeploymentZone %s is %q, spec.org of the VCDCluster is %q: name a zone of the same "+
+				"organisation", z.Name, z.Spec.Org, c.Spec.Org)
+	}
+	return phases.Done
+}
+
+// DomainOf returns the failure domain that a zone refers to, or says why there is none.
+func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymentZone) (*infrav1.VCDFailureDomain,
+	phases.Outcome, error,
+) {
+	domain := &infrav1.VCDFailureDomain{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: z.Namespace, Name: z.Spec.FailureDomain}, domain)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
+			"VCDFailureDomain %s, which spec.failureDomain of VCDDeploymentZone %s names, does not exist: create it, "+
+				"or make another zone", z.Spec.FailureDomain, z.Name), nil
+	case err != nil:
+		return nil, phases.Done, fmt.Errorf("getting VCDFailureDomain %s: %w", z.Spec.FailureDomain, err)
+	}
+	return domain, phases.Done, nil
+}
+
+// Admits says why no new machine of a cluster may go into a zone.
+func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcome {
+	if !z.DeletionTimestamp.IsZero() {
+		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
+			"VCDDeploymentZone %s is being deleted: give the Machine another failure domain", z.Name)
+	}
+	selected, err := placement.Select(c, []infrav1.VCDDeploymentZone{*z})
+	if err != nil {
+		return phases.Stop(infrav1.FailureDomainNotSelectedReason, "%v", err)
+	}
+	if len(selected) == 0 {
+		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotSelectedReason,
+			"spec.failureDomainSelector of VCDCluster %s does not select VCDDeploymentZone %s: label the zone, or "+
+				"give the Machine another failure domain", c.Name, z.Name)
+	}
+	return phases.Done
+}
+
+// VDC finds the VDC of a failure domain, which must be enabled.
+func VDC(ctx context.Context, s *session.Session, choice placement.Choice) (vcd.VDC, phases.Outcome, error) {
+	vdc, err := s.FindVDC(ctx, choice.Name)
+	if err != nil {
+		out, err := session.LookupProblem(err, infrav1.VDCNotFoundReason,
+			"correct "+choice.Field+", or give its user access to the VDC")
+		return vcd.VDC{}, out, err
+	}
+	if vdc.Disabled {
+		return vdc, phases.Fail(session.RemedyPoll, infrav1.VDCDisabledReason,
+			"VDC %s is disabled: have it enabled, or use another than %s names", vdc.Name, choice.Field), nil
+	}
+	return vdc, phases.Done, nil
+}

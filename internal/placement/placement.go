@@ -1,0 +1,178 @@
+// Package placement computes where the VM of a machine goes and what it is made of there: what its VCDMachine says, what
+// the zone adds that its Machine is for, and the VDC of its cluster if it is for none.
+//
+// It is pure. What is named by name or URN is found in VCD by those who use it.
+package placement
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// A Zone is a VCDDeploymentZone with the VCDFailureDomain that it refers to.
+type Zone struct {
+	*infrav1.VCDDeploymentZone
+
+	Domain *infrav1.VCDFailureDomain
+}
+
+// ControlPlane reports whether control planes may go there.
+func (z Zone) ControlPlane() bool { return ptr.Deref(z.Spec.ControlPlane, true) }
+
+// A Choice is the name or URN of something in VCD, empty where VCD chooses.
+type Choice struct {
+	Name  string
+	Field string // that names it, or where it may be named, such as "spec.catalog of VCDDeploymentZone a"
+}
+
+// A NIC is one of the machine, and its network.
+type NIC struct {
+	infrav1.NetworkSpec
+
+	Network Choice
+}
+
+// A Placement is where the VM of a machine goes and what it is made of.
+type Placement struct {
+	Zone     string // VCDDeploymentZone; empty: the VDC of the cluster
+	Region   string // value of topology.kubernetes.io/region; empty: none
+	Topology string // value of topology.kubernetes.io/zone; empty: none
+
+	VDC             Choice
+	PlacementPolicy Choice
+	StorageProfile  Choice
+	SizingPolicy    Choice
+	Catalog         Choice
+	Template        Choice
+	NICs            []NIC
+}
+
+// A Problem is something in the objects that contradicts something else in them, or that nothing says.
+type Problem struct {
+	Field   string // with the kind of its object
+	Message string // what is wrong, and the remedy
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Field + " " + p.Message }
+
+// Of returns the placement of a machine in a zone, or in the VDC of its cluster if zone is nil. The error joins
+// [Problem]s, in the order of the fields.
+func Of(c *infrav1.VCDCluster, zone *Zone, m *infrav1.VCDMachine) (Placement, error) {
+	b := builder{cluster: c, zone: zone, machine: m}
+	p := Placement{
+		VDC: Choice{VDCName(c), "spec.ovdc of the VCDCluster"}, Template: b.own("template", m.Spec.Template),
+	}
+	var constraint infrav1.PlacementConstraint
+	switch {
+	case zone != nil:
+		p.Zone, p.Region, p.Topology = zone.Name, zone.Domain.Spec.Region, zone.Domain.Spec.Zone
+		p.VDC = Choice{zone.Domain.Spec.OVDC, "spec.ovdc of VCDFailureDomain " + zone.Domain.Name}
+		constraint = zone.Spec.PlacementConstraint
+		b.checkRole()
+	case c.Spec.OVDC == "":
+		b.refuse("spec.failureDomain of the Machine",
+			"must name one of the cluster's failure domains: its VCDCluster has no VDC of its own")
+	}
+	p.PlacementPolicy = b.policy()
+	p.StorageProfile = b.either("storageProfile", m.Spec.StorageProfile, constraint.StorageProfile)
+	p.SizingPolicy = b.either("sizingPolicy", m.Spec.SizingPolicy, constraint.SizingPolicy)
+	p.Catalog = b.either("catalog", m.Spec.Catalog, constraint.Catalog)
+	if p.Catalog.Name == "" && !strings.HasPrefix(p.Template.Name, "urn:") {
+		b.refuse("spec.catalog of the VCDMachine",
+			"must name the catalog of the template, unless its zone does, or spec.template is a URN")
+	}
+	p.NICs = b.nics(constraint.Networks)
+	return p, errors.Join(b.problems...)
+}
+
+// A builder collects what is wrong with a placement.
+type builder struct {
+	cluster  *infrav1.VCDCluster
+	zone     *Zone
+	machine  *infrav1.VCDMachine
+	problems []error
+}
+
+func (b *builder) refuse(field, format string, args ...any) {
+	b.problems = append(b.problems, &Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// own returns what the machine itself chooses.
+func (b *builder) own(field, name string) Choice {
+	return Choice{name, "spec." + field + " of the VCDMachine"}
+}
+
+// either returns what the machine chooses, or else its zone.
+func (b *builder) either(field, own, ofZone string) Choice {
+	if own != "" || ofZone == "" {
+		return b.own(field, own)
+	}
+	return Choice{ofZone, b.inZone(field)}
+}
+
+func (b *builder) inZone(field string) string {
+	return "spec.placementConstraint." + field + " of VCDDeploymentZone " + b.zone.Name
+}
+
+// checkRole refuses control planes in a zone that is not for them.
+func (b *builder) checkRole() {
+	if _, is := b.machine.Labels[clusterv1.MachineControlPlaneLabel]; is && !b.zone.ControlPlane() {
+		b.refuse("spec.controlPlane of VCDDeploymentZone "+b.zone.Name,
+			"allows no control planes there: set it to true, or give the Machine another failure domain")
+	}
+}
+
+// policy returns the placement policy, which is part of what a zone is: a machine cannot have another.
+func (b *builder) policy() Choice {
+	own := b.own("placementPolicy", b.machine.Spec.PlacementPolicy)
+	if b.zone == nil || b.zone.Domain.Spec.PlacementPolicy == "" {
+		return own
+	}
+	of := Choice{b.zone.Domain.Spec.PlacementPolicy, "spec.placementPolicy of VCDFailureDomain " + b.zone.Domain.Name}
+	if own.Name != "" && own.Name != of.Name {
+		b.refuse(own.Field, "is %s, and zone %s is what placement policy %s makes it: leave it out",
+			own.Name, b.zone.Name, of.Name)
+	}
+	return of
+}
+
+// nics returns the NICs of the machine. The zone gives its networks, in this order, to NICs without a name, and a NIC
+// for each of them to a machine that lists none.
+func (b *builder) nics(ofZone []string) []NIC {
+	wished := b.machine.Spec.Networks
+	if len(wished) == 0 {
+		for range max(1, len(ofZone)) {
+			wished = append(wished, infrav1.NetworkSpec{AddressSource: infrav1.AddressPool})
+		}
+	}
+	result := make([]NIC, 0, len(wished))
+	for i, nic := range wished {
+		result = append(result, NIC{nic, b.network(i, nic.Name, ofZone)})
+	}
+	return result
+}
+
+func (b *builder) network(i int, own string, ofZone []string) Choice {
+	switch {
+	case own != "":
+		return b.own(fmt.Sprintf("networks[%d].name", i), own)
+	case i < len(ofZone):
+		return Choice{ofZone[i], b.inZone(fmt.Sprintf("networks[%d]", i))}
+	case i == 0 && b.cluster.Spec.OVDCNetwork != "":
+		return Choice{NetworkName(b.cluster), "spec.ovdcNetwork of the VCDCluster"}
+	}
+	field := fmt.Sprintf("spec.networks[%d].name of the VCDMachine", i)
+	if b.zone != nil {
+		b.refuse(field, "must name a network, or %s must", b.inZone("networks"))
+	} else {
+		b.refuse(field, "must name a network")
+	}
+	return Choice{"", field}
+}

@@ -1,0 +1,265 @@
+package placement_test
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+)
+
+const (
+	vdcURN     = "urn:vcloud:vdc:00000000-0000-0000-0000-000000000001"
+	networkURN = "urn:vcloud:network:00000000-0000-0000-0000-000000000002"
+)
+
+// objects are a cluster, a zone and a machine that agree.
+type objects struct {
+	cluster *infrav1.VCDCluster
+	zone    *placement.Zone
+	machine *infrav1.VCDMachine
+}
+
+func agreeing() *objects {
+	o := &objects{
+		cluster: &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "c1"}},
+		zone: &placement.Zone{
+			VCDDeploymentZone: &infrav1.VCDDeploymentZone{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "a"}},
+			Domain:            &infrav1.VCDFailureDomain{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "fd-a"}},
+		},
+		machine: &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "m"}},
+	}
+	o.zone.Domain.Spec = infrav1.VCDFailureDomainSpec{Region: "eu", Zone: "eu-a", OVDC: "vdc-a"}
+	o.zone.Spec.PlacementConstraint = infrav1.PlacementConstraint{
+		Networks: []string{"nodes-a"}, StorageProfile: "gold", SizingPolicy: "large", Catalog: "images-a",
+	}
+	o.machine.Spec.Template = "ubuntu"
+	return o
+}
+
+// withoutZone makes the machine one of the cluster's own VDC.
+func withoutZone(o *objects) {
+	o.zone = nil
+	o.cluster.Spec.OVDC, o.cluster.Spec.OVDCNetwork = "vdc", "nodes"
+	o.machine.Spec.Catalog = "images"
+}
+
+func TestWhatIsChosen(t *testing.T) {
+	zoneField := func(field string) string { return "spec.placementConstraint." + field + " of VCDDeploymentZone a" }
+	for _, tc := range []struct {
+		name   string
+		change func(*objects)
+		want   func(placement.Placement) placement.Choice
+		choice placement.Choice
+	}{
+		{
+			"the VDC is that of the failure domain", func(*objects) {},
+			func(p placement.Placement) placement.Choice { return p.VDC },
+			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
+		},
+		{
+			"the VDC of the cluster does not count in a zone",
+			func(o *objects) { o.cluster.Spec.OVDC = "vdc" },
+			func(p placement.Placement) placement.Choice { return p.VDC },
+			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
+		},
+		{
+			"without a zone the VDC is that of the cluster", withoutZone,
+			func(p placement.Placement) placement.Choice { return p.VDC },
+			placement.Choice{Name: "vdc", Field: "spec.ovdc of the VCDCluster"},
+		},
+		{
+			"a VDC that was recorded for the cluster goes before its name",
+			func(o *objects) {
+				withoutZone(o)
+				o.cluster.Spec.InfraID = "00000000-0000-0000-0000-000000000003"
+				o.cluster.Annotations = map[string]string{infrav1.OVDCIDAnnotation: vdcURN}
+			},
+			func(p placement.Placement) placement.Choice { return p.VDC },
+			placement.Choice{Name: vdcURN, Field: "spec.ovdc of the VCDCluster"},
+		},
+		{
+			"what was recorded for another cluster, whose copy this one is, does not count",
+			func(o *objects) {
+				withoutZone(o)
+				o.cluster.Annotations = map[string]string{infrav1.OVDCNetworkIDAnnotation: networkURN}
+			},
+			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
+			placement.Choice{Name: "nodes", Field: "spec.ovdcNetwork of the VCDCluster"},
+		},
+		{
+			"the zone chooses the catalog", func(*objects) {},
+			func(p placement.Placement) placement.Choice { return p.Catalog },
+			placement.Choice{Name: "images-a", Field: zoneField("catalog")},
+		},
+		{
+			"what the machine chooses goes before what its zone does",
+			func(o *objects) { o.machine.Spec.StorageProfile = "silver" },
+			func(p placement.Placement) placement.Choice { return p.StorageProfile },
+			placement.Choice{Name: "silver", Field: "spec.storageProfile of the VCDMachine"},
+		},
+		{
+			"the zone chooses the sizing policy", func(*objects) {},
+			func(p placement.Placement) placement.Choice { return p.SizingPolicy },
+			placement.Choice{Name: "large", Field: zoneField("sizingPolicy")},
+		},
+		{
+			"VCD chooses where neither does",
+			func(o *objects) { o.zone.Spec.PlacementConstraint.SizingPolicy = "" },
+			func(p placement.Placement) placement.Choice { return p.SizingPolicy },
+			placement.Choice{Field: "spec.sizingPolicy of the VCDMachine"},
+		},
+		{
+			"the placement policy is that of the failure domain",
+			func(o *objects) { o.zone.Domain.Spec.PlacementPolicy = "rack-1" },
+			func(p placement.Placement) placement.Choice { return p.PlacementPolicy },
+			placement.Choice{Name: "rack-1", Field: "spec.placementPolicy of VCDFailureDomain fd-a"},
+		},
+		{
+			"a machine may have a placement policy in a failure domain that is a whole VDC",
+			func(o *objects) { o.machine.Spec.PlacementPolicy = "licensed" },
+			func(p placement.Placement) placement.Choice { return p.PlacementPolicy },
+			placement.Choice{Name: "licensed", Field: "spec.placementPolicy of the VCDMachine"},
+		},
+		{
+			"the zone names the network of the first NIC", func(*objects) {},
+			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
+			placement.Choice{Name: "nodes-a", Field: zoneField("networks[0]")},
+		},
+		{
+			"a zone without networks shares that of the cluster, such as one of a VDC group",
+			func(o *objects) {
+				o.zone.Spec.PlacementConstraint.Networks, o.cluster.Spec.OVDCNetwork = nil, "stretched"
+			},
+			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
+			placement.Choice{Name: "stretched", Field: "spec.ovdcNetwork of the VCDCluster"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g, o := NewWithT(t), agreeing()
+			tc.change(o)
+
+			p, err := placement.Of(o.cluster, o.zone, o.machine)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(tc.want(p)).To(Equal(tc.choice))
+		})
+	}
+}
+
+func TestTopologyIsThatOfTheFailureDomain(t *testing.T) {
+	g, o := NewWithT(t), agreeing()
+
+	p, err := placement.Of(o.cluster, o.zone, o.machine)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]string{p.Zone, p.Region, p.Topology}).To(Equal([]string{"a", "eu", "eu-a"}))
+}
+
+func TestMachineWithoutNICsGetsOneForEachNetworkOfItsZone(t *testing.T) {
+	g, o := NewWithT(t), agreeing()
+	o.zone.Spec.PlacementConstraint.Networks = []string{"nodes-a", "storage-a"}
+
+	p, err := placement.Of(o.cluster, o.zone, o.machine)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.NICs).To(HaveLen(2))
+	g.Expect(p.NICs[1].Network.Name).To(Equal("storage-a"))
+	g.Expect(p.NICs[1].AddressSource).To(Equal(infrav1.AddressPool))
+}
+
+func TestContradictionsNameFieldAndRemedy(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*objects)
+		field  string
+		remedy string
+	}{
+		{
+			"a machine without a zone in a cluster without a VDC",
+			func(o *objects) { o.zone, o.machine.Spec.Catalog, o.cluster.Spec.OVDCNetwork = nil, "images", "nodes" },
+			"spec.failureDomain of the Machine", "must name one of the cluster's failure domains",
+		},
+		{
+			"another placement policy than that which makes the zone",
+			func(o *objects) {
+				o.zone.Domain.Spec.PlacementPolicy, o.machine.Spec.PlacementPolicy = "rack-1", "rack-2"
+			},
+			"spec.placementPolicy of the VCDMachine", "leave it out",
+		},
+		{
+			"a control plane in a zone for workers",
+			func(o *objects) {
+				o.zone.Spec.ControlPlane = ptr.To(false)
+				o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+			},
+			"spec.controlPlane of VCDDeploymentZone a", "another failure domain",
+		},
+		{
+			"no catalog",
+			func(o *objects) { o.zone.Spec.PlacementConstraint.Catalog = "" },
+			"spec.catalog of the VCDMachine", "unless its zone does",
+		},
+		{
+			"no network",
+			func(o *objects) { o.zone.Spec.PlacementConstraint.Networks = nil },
+			"spec.networks[0].name of the VCDMachine", "networks of VCDDeploymentZone a must",
+		},
+		{
+			"a second NIC that only the first network of the zone is left for",
+			func(o *objects) { o.machine.Spec.Networks = make([]infrav1.NetworkSpec, 2) },
+			"spec.networks[1].name of the VCDMachine", "must name a network",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g, o := NewWithT(t), agreeing()
+			tc.change(o)
+
+			_, err := placement.Of(o.cluster, o.zone, o.machine)
+
+			problem, ok := errors.AsType[*placement.Problem](err)
+			g.Expect(ok).To(BeTrue(), "%v", err)
+			g.Expect(problem.Field).To(Equal(tc.field))
+			g.Expect(problem.Message).To(ContainSubstring(tc.remedy))
+		})
+	}
+}
+
+func TestZonesAreSelectedByLabelInTheNamespaceOfTheCluster(t *testing.T) {
+	zone := func(namespace, name, tier string) infrav1.VCDDeploymentZone {
+		return infrav1.VCDDeploymentZone{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: map[string]string{"tier": tier},
+		}}
+	}
+	all := []infrav1.VCDDeploymentZone{
+		zone("team-a", "b", "prod"), zone("team-a", "a", "prod"), zone("team-a", "c", "test"), zone("team-b", "d", "prod"),
+	}
+	for _, tc := range []struct {
+		name     string
+		selector *metav1.LabelSelector
+		want     []string
+	}{
+		{"none without a selector", nil, nil},
+		{"all by an empty one", &metav1.LabelSelector{}, []string{"a", "b", "c"}},
+		{"some by label", &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}, []string{"a", "b"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g, o := NewWithT(t), agreeing()
+			o.cluster.Spec.FailureDomainSelector = tc.selector
+
+			selected, err := placement.Select(o.cluster, all)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			var names []string
+			for _, z := range selected {
+				names = append(names, z.Name)
+			}
+			g.Expect(names).To(Equal(tc.want))
+		})
+	}
+}
