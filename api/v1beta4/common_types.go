@@ -15,6 +15,8 @@ const (
 	// SecretFinalizer keeps the Secret of an identity while the identity exists. Kubernetes wants a domain and a
 	// slash in the finalizers of its own kinds.
 	SecretFinalizer = "infrastructure.cluster.x-k8s.io/vcdidentity"
+	// AddressFinalizer keeps an IPAddress while a VM, or the endpoint of a cluster, may use the address.
+	AddressFinalizer = "infrastructure.cluster.x-k8s.io/address-in-use"
 )
 
 // IdentityKind is a kind of identity.

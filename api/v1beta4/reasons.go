@@ -232,9 +232,20 @@ const (
 	EndpointMissingReason = "EndpointMissing"
 	// WaitingForEndpointReason means that the external endpoint is not set yet. Set spec.controlPlaneEndpoint.
 	WaitingForEndpointReason = "WaitingForEndpoint"
-	// AddressClaimedReason means that the virtual IP is claimed, and the pool has not assigned one yet. Check the
+	// AddressClaimedReason means that an address is claimed, and the pool has not assigned one yet. Check the
 	// IPAddressClaim and the pool.
 	AddressClaimedReason = "AddressClaimed"
+	// AddressClaimLostReason means that the claim of an address in use was deleted: the pool may assign the address
+	// again. Replace the machine.
+	AddressClaimLostReason = "AddressClaimLost"
+	// AddressTakenReason means that something else in VCD uses the address. Exclude the address from its pool and
+	// delete the IPAddressClaim, or choose another address.
+	AddressTakenReason = "AddressTaken"
+	// PoolExhaustedReason means that the pool has no free address. Add addresses to it, or name another pool.
+	PoolExhaustedReason = "PoolExhausted"
+	// PoolNotFoundReason means that the pool, or its kind, does not exist. Create the pool, install the IPAM provider,
+	// or correct the reference in the message.
+	PoolNotFoundReason = "PoolNotFound"
 	// VIPInvalidReason means that the address cannot be used as a virtual IP. Choose another in
 	// spec.endpoint.kubeVIP.
 	VIPInvalidReason = "VIPInvalid"

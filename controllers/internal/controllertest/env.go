@@ -15,8 +15,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -219,7 +222,15 @@ func NewClient(objects ...client.Object) client.Client {
 			panic(err)
 		}
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	pools := []schema.GroupVersion{
+		{Group: "ipam.example.com", Version: "v1"}, {Group: "ipam.cluster.x-k8s.io", Version: "v1alpha2"},
+	}
+	mapper := meta.NewDefaultRESTMapper(pools)
+	for i, kind := range []string{"ExamplePool", "InClusterIPPool"} {
+		scheme.AddKnownTypeWithName(pools[i].WithKind(kind), &unstructured.Unstructured{})
+		mapper.Add(pools[i].WithKind(kind), meta.RESTScopeNamespace)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
 		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDMachineTemplate{},
 			&infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &ipamv1.IPAddressClaim{}).Build()
 }

@@ -1,0 +1,231 @@
+// Package ipam claims addresses from pools of Cluster API's IPAM contract, and frees them.
+package ipam
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=inclusterippools;globalinclusterippools,verbs=get
+
+// Claims are the addresses that one object claims.
+type Claims struct {
+	Client client.Client
+	Live   client.Reader // of what no cache holds, or may hold too late
+	Owner  client.Object
+	// ID identifies the owner in annotations of its claims. Unlike its UID it survives a move and a restore.
+	ID string
+	// Cluster is the name of the Cluster.
+	Cluster string
+}
+
+// A Claim asks for one address.
+type Claim struct {
+	Name  string
+	Pool  infrav1.IPPoolReference
+	Field string // that names the pool, in messages
+	// InUse says that something may use the address: neither is it given back, nor replaced by another.
+	InUse bool
+}
+
+// An Address is what a claim was given.
+type Address struct {
+	Addr    netip.Addr
+	Bits    int        // length of the subnet's prefix; 0: the pool gives none
+	Gateway netip.Addr // invalid: the pool gives none
+
+	object *ipamv1.IPAddress
+}
+
+// Prefix returns the address with the length of its subnet's prefix, or with that of a default if the pool gives none.
+func (a Address) Prefix(bits int) netip.Prefix {
+	if a.Bits > 0 {
+		bits = a.Bits
+	}
+	return netip.PrefixFrom(a.Addr, bits)
+}
+
+// Ensure makes sure that an address is claimed and assigned, and returns it.
+func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Outcome, error) {
+	found := &ipamv1.IPAddressClaim{}
+	err := c.Client.Get(ctx, c.key(claim.Name), found)
+	switch {
+	case apierrors.IsNotFound(err):
+		out, err := c.create(ctx, claim)
+		return Address{}, out, err
+	case err != nil:
+		return Address{}, phases.Done, fmt.Errorf("getting IPAddressClaim %s: %w", claim.Name, err)
+	case !c.owns(found):
+		return Address{}, phases.Fail(session.RemedyPoll, infrav1.NameConflictReason, "IPAddressClaim %s is not this "+
+			"%s's: delete it, or name no pool in %s", claim.Name, c.kind(), claim.Field), nil
+	case !found.DeletionTimestamp.IsZero():
+		out, err := c.awaitDeletion(ctx, claim)
+		return Address{}, out, err
+	case !metav1.IsControlledBy(found, c.Owner):
+		return Address{}, phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason, "Adopting IPAddressClaim %s",
+			claim.Name), c.adopt(ctx, found)
+	case found.Spec.PoolRef != poolRef(claim.Pool) && !claim.InUse:
+		return Address{}, phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason,
+			"Claiming an address from another pool than before: deleting IPAddressClaim %s", claim.Name), c.free(ctx, found)
+	}
+	return c.assigned(ctx, claim, found)
+}
+
+// assigned returns the address that a claim was given.
+func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddressClaim) (Address, phases.Outcome,
+	error,
+) {
+	name := found.Status.AddressRef.Name
+	if name == "" {
+		out, err := c.unassigned(ctx, claim, found)
+		return Address{}, out, err
+	}
+	object := &ipamv1.IPAddress{}
+	err := c.Client.Get(ctx, c.key(name), object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Address{}, phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason, "Waiting for IPAddress %s", name),
+			nil
+	case err != nil:
+		return Address{}, phases.Done, fmt.Errorf("getting IPAddress %s: %w", name, err)
+	case object.Spec.ClaimRef.Name != claim.Name:
+		return Address{}, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "IPAddress %s was given to "+
+			"IPAddressClaim %s, not to %s, which names it: delete IPAddressClaim %s", name, object.Spec.ClaimRef.Name,
+			claim.Name, claim.Name), nil
+	}
+	address := Address{object: object}
+	if address.Addr, err = netip.ParseAddr(object.Spec.Address); err != nil {
+		return Address{}, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "IPAddress %s has %q, which is "+
+			"no address: correct %s %s, then delete IPAddressClaim %s", name, object.Spec.Address, claim.Pool.Kind,
+			claim.Pool.Name, claim.Name), nil
+	}
+	if object.Spec.Prefix != nil {
+		address.Bits = int(*object.Spec.Prefix)
+	}
+	if object.Spec.Gateway != "" {
+		if address.Gateway, err = netip.ParseAddr(object.Spec.Gateway); err != nil {
+			return Address{}, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "IPAddress %s has gateway %q, "+
+				"which is no address: correct %s %s, then delete IPAddressClaim %s", name, object.Spec.Gateway,
+				claim.Pool.Kind, claim.Pool.Name, claim.Name), nil
+		}
+	}
+	return address, phases.Done, nil
+}
+
+// create claims an address, if nothing is left of an earlier claim and the pool exists.
+func (c Claims) create(ctx context.Context, claim Claim) (phases.Outcome, error) {
+	if claim.InUse {
+		return c.lost(claim, "does not exist"), nil
+	}
+	if left, err := c.letGoOf(ctx, claim.Name); err != nil || left {
+		return c.waitForDeletion(claim), err
+	}
+	if out, _, err := c.pool(ctx, claim); err != nil || out != phases.Done {
+		return out, err
+	}
+	object := &ipamv1.IPAddressClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.Owner.GetNamespace(), Name: claim.Name, Labels: session.OfCluster(c.Cluster),
+			Annotations: map[string]string{infrav1.InstanceIDAnnotation: c.ID},
+		},
+		Spec: ipamv1.IPAddressClaimSpec{ClusterName: c.Cluster, PoolRef: poolRef(claim.Pool)},
+	}
+	if err := controllerutil.SetControllerReference(c.Owner, object, c.Client.Scheme()); err != nil {
+		return phases.Done, fmt.Errorf("owning IPAddressClaim %s: %w", claim.Name, err)
+	}
+	if err := c.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		return phases.Done, fmt.Errorf("creating IPAddressClaim %s: %w", claim.Name, err)
+	}
+	return phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason, "Waiting for an address from %s %s",
+		claim.Pool.Kind, claim.Pool.Name), nil
+}
+
+// awaitDeletion waits until a claim that is being deleted is gone. Its address is never used again.
+func (c Claims) awaitDeletion(ctx context.Context, claim Claim) (phases.Outcome, error) {
+	if claim.InUse {
+		return c.lost(claim, "is being deleted"), nil
+	}
+	_, err := c.letGoOf(ctx, claim.Name)
+	return c.waitForDeletion(claim), err
+}
+
+func (c Claims) waitForDeletion(claim Claim) phases.Outcome {
+	return phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason,
+		"Waiting for an earlier IPAddressClaim %s to be deleted", claim.Name)
+}
+
+// lost reports that a claim whose address is in use is not there, or not for long.
+func (c Claims) lost(claim Claim, why string) phases.Outcome {
+	return phases.Fail(session.RemedyPoll, infrav1.AddressClaimLostReason, "IPAddressClaim %s, whose address is in "+
+		"use, %s, so that %s %s may give it to others: replace this %s", claim.Name, why, claim.Pool.Kind,
+		claim.Pool.Name, c.kind())
+}
+
+// adopt makes a claim of ours the owner's again: a restore from a backup gave the owner another UID.
+func (c Claims) adopt(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
+	ours := claim.DeepCopy()
+	ours.OwnerReferences = nil
+	if err := controllerutil.SetControllerReference(c.Owner, ours, c.Client.Scheme()); err != nil {
+		return fmt.Errorf("owning IPAddressClaim %s: %w", claim.Name, err)
+	}
+	if err := c.Client.Patch(ctx, ours, lock(claim)); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("adopting IPAddressClaim %s: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// owns reports whether a claim is the owner's. Claims that an earlier release made have no id.
+func (c Claims) owns(claim *ipamv1.IPAddressClaim) bool {
+	return metav1.IsControlledBy(claim, c.Owner) ||
+		c.ID != "" && claim.Annotations[infrav1.InstanceIDAnnotation] == c.ID
+}
+
+func (c Claims) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: c.Owner.GetNamespace(), Name: name}
+}
+
+// kind returns the kind of the owner, for messages.
+func (c Claims) kind() string {
+	if gvk, err := c.Client.GroupVersionKindFor(c.Owner); err == nil {
+		return gvk.Kind
+	}
+	return "object"
+}
+
+func poolRef(pool infrav1.IPPoolReference) ipamv1.IPPoolReference {
+	return ipamv1.IPPoolReference{Name: pool.Name, Kind: pool.Kind, APIGroup: pool.APIGroup}
+}
+
+// lock returns a patch from what an object was, which fails if others changed it meanwhile.
+func lock(was client.Object) client.Patch {
+	return client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})
+}
+
+// Hold keeps the IPAddress of an address from being deleted, until it is released: a claim that is deleted
+// earlier does not make it free. Call it before anything uses the address.
+func (c Claims) Hold(ctx context.Context, address Address) error {
+	if controllerutil.ContainsFinalizer(address.object, infrav1.AddressFinalizer) {
+		return nil
+	}
+	held := address.object.DeepCopy()
+	notes.Set(held, infrav1.InstanceIDAnnotation, c.ID)
+	controllerutil.AddFinalizer(held, infrav1.AddressFinalizer)
+	if err := c.Client.Patch(ctx, held, lock(address.object)); err != nil {
+		return fmt.Errorf("holding IPAddress %s: %w", held.Name, err)
+	}
+	return nil
+}

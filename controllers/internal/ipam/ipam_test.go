@@ -1,0 +1,219 @@
+package ipam_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// A bench is an owner that claims addresses, a pool, and the API server between them.
+type bench struct {
+	*WithT
+
+	ctx    context.Context //nolint:containedctx // that of the test
+	client client.Client
+	pool   *controllertest.Pool
+	claims ipam.Claims
+}
+
+func newBench(t *testing.T, pool *controllertest.Pool, objects ...client.Object) *bench {
+	t.Helper()
+	t.Parallel()
+	owner := &infrav1.VCDMachine{ObjectMeta: controllertest.Meta("m-0")}
+	c := controllertest.NewClient(append(objects, owner)...)
+	return &bench{
+		WithT: NewWithT(t), ctx: t.Context(), client: c, pool: pool,
+		claims: ipam.Claims{Client: c, Live: c, Owner: owner, ID: "id-of-m-0", Cluster: controllertest.ClusterName},
+	}
+}
+
+func nodes(addresses ...string) *controllertest.Pool {
+	return controllertest.NewPool("nodes", 24, "10.0.0.1", addresses...)
+}
+
+func (b *bench) claim() ipam.Claim {
+	return ipam.Claim{Name: "m-0-0-0", Pool: b.pool.IPPoolReference, Field: "spec.networks[0].poolRefs[0]"}
+}
+
+// ensure lets the provider work, then ensures the claim once.
+func (b *bench) ensure(claim ipam.Claim) (ipam.Address, phases.Outcome) {
+	b.Expect(b.pool.Serve(b.ctx, b.client)).To(Succeed())
+	address, out, err := b.claims.Ensure(b.ctx, claim)
+	b.Expect(err).NotTo(HaveOccurred())
+	return address, out
+}
+
+// settle ensures the claim until it is done, or a user has to act.
+func (b *bench) settle(claim ipam.Claim) (address ipam.Address, out phases.Outcome) {
+	for range 10 {
+		if address, out = b.ensure(claim); out == phases.Done || out.Problem {
+			break
+		}
+	}
+	return address, out
+}
+
+func (b *bench) object(into client.Object) client.Object {
+	b.Expect(b.client.Get(b.ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "m-0-0-0"}, into)).
+		To(Succeed())
+	return into
+}
+
+func (b *bench) left() (claims, addresses int) {
+	b.Expect(b.pool.Serve(b.ctx, b.client)).To(Succeed())
+	c, a := &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{}
+	b.Expect(b.client.List(b.ctx, c)).To(Succeed())
+	b.Expect(b.client.List(b.ctx, a)).To(Succeed())
+	return len(c.Items), len(a.Items)
+}
+
+func TestAClaimSurvivesAMove(t *testing.T) {
+	pool := nodes("10.0.0.5")
+	b := newBench(t, pool, pool.Object())
+
+	address, out := b.settle(b.claim())
+
+	b.Expect(out).To(Equal(phases.Done))
+	b.Expect(address.Prefix(0).String()).To(Equal("10.0.0.5/24"))
+	b.Expect(address.Gateway.String()).To(Equal("10.0.0.1"))
+	claim := b.object(&ipamv1.IPAddressClaim{}).(*ipamv1.IPAddressClaim)
+	b.Expect(claim.Spec.ClusterName).To(Equal(controllertest.ClusterName))
+	b.Expect(claim.Labels).To(HaveKeyWithValue("cluster.x-k8s.io/cluster-name", controllertest.ClusterName))
+	b.Expect(metav1.IsControlledBy(claim, b.claims.Owner)).To(BeTrue())
+
+	b.claims.Owner.SetUID("uid-after-a-restore")
+	after, out := b.settle(b.claim())
+
+	b.Expect(out).To(Equal(phases.Done))
+	b.Expect(after.Addr).To(Equal(address.Addr))
+	b.Expect(metav1.IsControlledBy(b.object(&ipamv1.IPAddressClaim{}), b.claims.Owner)).To(BeTrue())
+}
+
+func TestAHeldAddressIsFreedByItsOwnerOnly(t *testing.T) {
+	pool := nodes("10.0.0.5")
+	b := newBench(t, pool, pool.Object())
+	address, _ := b.settle(b.claim())
+	b.Expect(b.claims.Hold(b.ctx, address)).To(Succeed())
+
+	b.Expect(b.client.Delete(b.ctx, b.object(&ipamv1.IPAddressClaim{}))).To(Succeed())
+
+	claims, addresses := b.left()
+	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "the pool took the claim back, not the address")
+	inUse := b.claim()
+	inUse.InUse = true
+	_, out := b.ensure(inUse)
+	b.Expect(out.Reason).To(Equal(infrav1.AddressClaimLostReason))
+	b.Expect(b.claims.Release(b.ctx, "m-0-0-0")).To(Succeed())
+	claims, addresses = b.left()
+	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
+}
+
+func TestADeletedClaimIsNotUsedAgain(t *testing.T) {
+	pool := nodes("10.0.0.5", "10.0.0.6")
+	b := newBench(t, pool, pool.Object())
+	address, _ := b.settle(b.claim())
+	b.Expect(b.claims.Hold(b.ctx, address)).To(Succeed())
+	b.Expect(b.client.Delete(b.ctx, b.object(&ipamv1.IPAddressClaim{}))).To(Succeed())
+
+	_, out, err := b.claims.Ensure(b.ctx, b.claim())
+
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(out.Message).To(Equal("Waiting for an earlier IPAddressClaim m-0-0-0 to be deleted"))
+	_, out = b.settle(b.claim())
+	b.Expect(out).To(Equal(phases.Done), "nothing uses the address, so another is claimed")
+}
+
+func TestAnotherPoolBeforeTheVMExistsMeansAnotherClaim(t *testing.T) {
+	pool := nodes("10.0.0.5")
+	other := controllertest.NewPool("others", 0, "", "10.0.1.5")
+	b := newBench(t, pool, pool.Object(), other.Object())
+	b.settle(b.claim())
+
+	b.Expect(pool.Serve(b.ctx, b.client)).To(Succeed())
+	claim := b.claim()
+	claim.Pool = other.IPPoolReference
+	_, out := b.ensure(claim)
+	b.Expect(out.Message).To(ContainSubstring("deleting IPAddressClaim m-0-0-0"))
+	b.Expect(pool.Serve(b.ctx, b.client)).To(Succeed())
+	b.pool = other
+	address, out := b.settle(claim)
+
+	b.Expect(out).To(Equal(phases.Done))
+	b.Expect(address.Prefix(26).String()).To(Equal("10.0.1.5/26"), "the pool gives no prefix")
+	claims, addresses := b.left()
+	b.Expect([]int{claims, addresses}).To(Equal([]int{1, 1}))
+}
+
+func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
+	exhausted := nodes()
+	full := exhausted.Object().(*unstructured.Unstructured)
+	full.Object["status"] = map[string]any{"ipAddresses": map[string]any{"free": int64(0)}}
+	elsewhere := nodes()
+	elsewhere.Kind = "NoSuchPool"
+	for name, tt := range map[string]struct {
+		pool    *controllertest.Pool
+		objects []client.Object
+		reason  string
+		words   string
+	}{
+		"exhausted": {exhausted, []client.Object{full}, infrav1.PoolExhaustedReason, "has no free address"},
+		"missing":   {nodes(), nil, infrav1.PoolNotFoundReason, "spec.networks[0].poolRefs[0] names ExamplePool nodes"},
+		"unknown":   {elsewhere, nil, infrav1.PoolNotFoundReason, "NoSuchPool.ipam.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, tt.pool, tt.objects...)
+
+			_, out := b.settle(b.claim())
+
+			b.Expect(out.Reason).To(Equal(tt.reason))
+			b.Expect(out.Message).To(ContainSubstring(tt.words))
+			b.Expect(out.After).To(BeNumerically(">", 0), "it heals by itself")
+		})
+	}
+}
+
+func TestAClaimOfAnotherIsLeftAlone(t *testing.T) {
+	pool := nodes("10.0.0.5")
+	foreign := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("m-0-0-0")}
+	b := newBench(t, pool, pool.Object(), foreign)
+
+	_, out := b.settle(b.claim())
+	b.Expect(out.Reason).To(Equal(infrav1.NameConflictReason))
+	b.Expect(b.claims.Release(b.ctx, "m-0-0-0")).To(Succeed())
+
+	b.object(&ipamv1.IPAddressClaim{})
+}
+
+func TestReleasingFreesWhatTheCacheDoesNotShowYet(t *testing.T) {
+	pool := nodes("10.0.0.5")
+	b := newBench(t, pool, pool.Object())
+	address, _ := b.settle(b.claim())
+	b.Expect(b.claims.Hold(b.ctx, address)).To(Succeed())
+	behind := b.claims
+	behind.Client = emptyCache{b.client}
+
+	b.Expect(behind.Release(b.ctx, "m-0-0-0")).To(Succeed())
+
+	claims, addresses := b.left()
+	b.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
+}
+
+// emptyCache has seen nothing yet.
+type emptyCache struct{ client.Client }
+
+func (emptyCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+func (emptyCache) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return errors.NewNotFound(ipamv1.GroupVersion.WithResource("ipaddressclaims").GroupResource(), key.Name)
+}

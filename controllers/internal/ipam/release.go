@@ -1,0 +1,116 @@
+package ipam
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+)
+
+// Release frees all addresses of the owner: those of its claims, and those it holds without one. names are the claims
+// that it may have made just now, which no cache shows yet. It does not wait until the pools have them back: a pool may
+// keep an address for a while.
+func (c Claims) Release(ctx context.Context, names ...string) error {
+	claims := map[string]*ipamv1.IPAddressClaim{}
+	list := &ipamv1.IPAddressClaimList{}
+	if err := c.Client.List(ctx, list, client.InNamespace(c.Owner.GetNamespace()),
+		session.OfCluster(c.Cluster)); err != nil {
+		return fmt.Errorf("listing IPAddressClaims: %w", err)
+	}
+	for i := range list.Items {
+		claims[list.Items[i].Name] = &list.Items[i]
+	}
+	for _, name := range names {
+		claim := &ipamv1.IPAddressClaim{}
+		if err := c.Live.Get(ctx, c.key(name), claim); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("getting IPAddressClaim %s: %w", name, err)
+		}
+		claims[name] = claim
+	}
+	for _, claim := range claims {
+		if claim.Name != "" && c.owns(claim) {
+			if err := c.free(ctx, claim); err != nil {
+				return err
+			}
+		}
+	}
+	held, err := c.held(ctx)
+	for _, address := range held {
+		if err := c.letGo(ctx, address); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// free frees the address of a claim of ours, and deletes the claim.
+func (c Claims) free(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
+	if name := claim.Status.AddressRef.Name; name != "" {
+		address := &ipamv1.IPAddress{}
+		err := c.Live.Get(ctx, c.key(name), address)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("getting IPAddress %s: %w", name, err)
+		}
+		if err == nil && address.Annotations[infrav1.InstanceIDAnnotation] == c.ID {
+			if err := c.letGo(ctx, address); err != nil {
+				return err
+			}
+		}
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	uid := client.Preconditions{UID: &claim.UID}
+	err := c.Client.Delete(ctx, claim, uid)
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting IPAddressClaim %s: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// held returns the addresses that the owner holds.
+func (c Claims) held(ctx context.Context) ([]*ipamv1.IPAddress, error) {
+	list := &ipamv1.IPAddressList{}
+	if err := c.Client.List(ctx, list, client.InNamespace(c.Owner.GetNamespace()),
+		client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing IPAddresses: %w", err)
+	}
+	var held []*ipamv1.IPAddress
+	for i := range list.Items {
+		address := &list.Items[i]
+		if c.ID != "" && address.Annotations[infrav1.InstanceIDAnnotation] == c.ID &&
+			controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer) {
+			held = append(held, address.DeepCopy())
+		}
+	}
+	return held, nil
+}
+
+// letGoOf lets the address of a claim be deleted, and reports whether the owner held it.
+func (c Claims) letGoOf(ctx context.Context, claim string) (bool, error) {
+	held, err := c.held(ctx)
+	for _, address := range held {
+		if address.Spec.ClaimRef.Name == claim {
+			return true, c.letGo(ctx, address)
+		}
+	}
+	return false, err
+}
+
+// letGo lets an address be deleted.
+func (c Claims) letGo(ctx context.Context, address *ipamv1.IPAddress) error {
+	was := address.DeepCopy()
+	if !controllerutil.RemoveFinalizer(address, infrav1.AddressFinalizer) {
+		return nil
+	}
+	if err := c.Client.Patch(ctx, address, lock(was)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("releasing IPAddress %s: %w", address.Name, err)
+	}
+	return nil
+}
