@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -25,9 +26,10 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
-var flavors = []string{"", "development"}
+var flavors = []string{"", "development", "proxy"}
 
 // needed are the variables without a default, with values for the simulator's model. clusterctl itself sets the first
 // four.
@@ -43,6 +45,7 @@ var needed = map[string]string{
 	"VCD_CATALOG":                  "kubernetes",
 	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
 	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
+	"HTTP_PROXY_URL":               "http://proxy.example.com:3128",
 }
 
 // optional are the variables with a default, with other values.
@@ -50,6 +53,8 @@ var optional = map[string]string{
 	"POD_CIDR":                           "10.244.0.0/16",
 	"SERVICE_CIDR":                       "10.96.0.0/12",
 	"VIP_NETWORK_INTERFACE":              "ens192",
+	"HTTPS_PROXY_URL":                    "https://proxy.example.com:3129",
+	"PROXY_EXCEPTIONS":                   ".corp.example.com, 10.0.0.0/8",
 	"KUBE_VIP_IMAGE":                     "registry.example.com/kube-vip:v0.9.1",
 	"VCD_USERNAME_B64":                   "Y2FwdmNk",
 	"VCD_PASSWORD_B64":                   "cGFzc3dvcmQ=",
@@ -258,13 +263,58 @@ func TestControlPlanesTakeKubeVIPFromTheSecret(t *testing.T) {
 			control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
 			paths := map[string]string{}
 			for _, file := range control.Files {
-				g.Expect(file.ContentFrom.Secret.Name).To(Equal("demo-kube-vip"))
-				paths[file.ContentFrom.Secret.Key] = file.Path
+				if file.ContentFrom.Secret.Name == "demo-kube-vip" {
+					paths[file.ContentFrom.Secret.Key] = file.Path
+				}
 			}
 			g.Expect(paths).To(HaveKeyWithValue(kubevip.KeyManifest, "/etc/kubernetes/manifests/kube-vip.yaml"))
-			g.Expect(control.PreKubeadmCommands).To(ConsistOf(paths[kubevip.KeyPrepare]))
+			g.Expect(control.PreKubeadmCommands).To(ContainElement(paths[kubevip.KeyPrepare]))
 			g.Expect(control.PostKubeadmCommands).To(ConsistOf(paths[kubevip.KeyCleanup]))
 		})
+	}
+}
+
+// proxyPaths are where nodes have the files of the Secret with their proxy settings.
+var proxyPaths = map[string]string{
+	nodeproxy.KeyAPT:        "/etc/apt/apt.conf.d/95proxy",
+	nodeproxy.KeySystemd:    "/etc/systemd/system.conf.d/95-proxy.conf",
+	nodeproxy.KeyContainerd: "/etc/systemd/system/containerd.service.d/95-proxy.conf",
+	nodeproxy.KeyKubeadm:    "/etc/systemd/system/cloud-final.service.d/95-no-proxy.conf",
+}
+
+// TestTheProxyReachesServicesAndNotKubeadm checks control planes and workers: kubeadm copies proxy variables of its
+// environment into static pods.
+func TestTheProxyReachesServicesAndNotKubeadm(t *testing.T) {
+	g := NewWithT(t)
+	with := maps.Clone(needed)
+	with["PROXY_EXCEPTIONS"] = optional["PROXY_EXCEPTIONS"]
+
+	objects := render(t, "proxy", with)
+
+	g.Expect(find[*infrav1.VCDCluster](objects, "demo").Spec.Proxy).To(Equal(infrav1.ProxySpec{
+		HTTPProxy: needed["HTTP_PROXY_URL"], HTTPSProxy: needed["HTTP_PROXY_URL"],
+		NoProxy: []string{".corp.example.com", "10.0.0.0/8"},
+	}))
+	for name, config := range map[string]bootstrapv1.KubeadmConfigSpec{
+		"control plane": find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec,
+		"workers":       find[*bootstrapv1.KubeadmConfigTemplate](objects, "demo-md-0").Spec.Template.Spec,
+	} {
+		paths := map[string]string{}
+		for _, file := range config.Files {
+			g.Expect(file.Content).To(BeEmpty(), "what is not of a Secret cannot follow the VCDCluster")
+			if file.ContentFrom.Secret.Name == "demo-http-proxy" {
+				paths[file.ContentFrom.Secret.Key] = file.Path
+			}
+			g.Expect(file.Path).NotTo(Or(HavePrefix("/etc/environment"), HavePrefix("/etc/profile")),
+				"a person who runs kubeadm would have it in the environment")
+		}
+		g.Expect(paths).To(Equal(proxyPaths), name)
+		g.Expect(config.PreKubeadmCommands[:2]).To(Equal([]string{
+			"systemctl daemon-reload", "systemctl try-restart containerd",
+		}), name)
+		for _, command := range append(config.PreKubeadmCommands, config.PostKubeadmCommands...) {
+			g.Expect(strings.ToLower(command)).NotTo(ContainSubstring("proxy"), name)
+		}
 	}
 }
 

@@ -12,6 +12,9 @@ const (
 	NetworkReadyCondition = "NetworkReady"
 	// EndpointReadyCondition is True when the control-plane endpoint is known and prepared.
 	EndpointReadyCondition = "EndpointReady"
+	// NodeProxyReadyCondition is True when the Secret with the proxy settings of nodes is written. It exists once
+	// spec.proxy was set.
+	NodeProxyReadyCondition = "NodeProxyReady"
 	// VAppLayoutReadyCondition is True when everything in the workload cluster works with the layout. It exists with
 	// layout PerMachine only.
 	VAppLayoutReadyCondition = "VAppLayoutReady"

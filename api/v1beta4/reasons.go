@@ -69,6 +69,9 @@ const (
 	// OVDCNetworkIDAnnotation on a VCDCluster is the URN of its network, so that the network can be renamed in VCD.
 	// Written by the controller with spec.infraID. Remove it to have spec.ovdcNetwork looked up again.
 	OVDCNetworkIDAnnotation = "infrastructure.cluster.x-k8s.io/ovdc-network-id"
+	// NodeProxyAnnotation on a VCDCluster is set to "true" with the Secret of the proxy settings of nodes. The Secret
+	// is kept when spec.proxy is removed, for templates that name it; it sets nothing then. Written by the controller.
+	NodeProxyAnnotation = "infrastructure.cluster.x-k8s.io/node-proxy"
 	// VAppCreatedAnnotation on a VCDCluster is set to "true" once VCD was asked to create VMs in its
 	// vApp, and to their number once it was asked to in further ones.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"

@@ -133,22 +133,24 @@ type VAppSpec struct {
 	Name string `json:"name,omitempty"`
 }
 
-// ProxySpec is an HTTP proxy.
+// ProxySpec is the HTTP proxy of nodes.
 type ProxySpec struct {
-	// httpProxy is the proxy for http.
+	// httpProxy is the URL of the proxy for http, such as http://proxy.example.com:3128. A password in it can be read
+	// by all who can read this object, nodes or pods.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	HTTPProxy string `json:"httpProxy,omitempty"`
 
-	// httpsProxy is the proxy for https.
+	// httpsProxy is the URL of the proxy for https, which container registries need. Most proxies serve both under
+	// the same URL, which begins with http.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	HTTPSProxy string `json:"httpsProxy,omitempty"`
 
-	// noProxy lists hosts and networks that are reached without the proxy; the cluster's own networks and endpoint
-	// are added.
+	// noProxy lists further hosts, domains (with a leading dot) and networks that are reached without the proxy. The
+	// cluster's Services, pods, endpoint and node networks and the site are added.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100

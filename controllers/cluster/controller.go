@@ -58,6 +58,9 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 		{Condition: infrav1.NetworkReadyCondition, Run: reconcileNetwork},
 		{Condition: infrav1.EndpointReadyCondition, Run: reconcileEndpoint},
 	}
+	if hasNodeProxy(c) {
+		table = append(table, phases.Phase[*scope]{Condition: infrav1.NodeProxyReadyCondition, Run: reconcileNodeProxy})
+	}
 	if vapp.PerMachine(c) {
 		table = append(table,
 			phases.Phase[*scope]{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout})

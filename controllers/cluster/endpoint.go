@@ -69,7 +69,7 @@ func (s *scope) reconcileKubeVIP(ctx context.Context) (phases.Outcome, error) {
 		return phases.Stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.endpoint.kubeVIP",
 			err), nil
 	}
-	if out, err := (kubeVIPSecret{s}).write(ctx, data); err != nil || out != phases.Done {
+	if out, err := writeKubeVIP(ctx, s, data); err != nil || out != phases.Done {
 		return out, err
 	}
 	if !spec.ControlPlaneEndpoint.IsValid() {

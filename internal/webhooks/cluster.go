@@ -29,11 +29,12 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 		},
 		recorded: clusterRecordChangeErrors,
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
+			warnings := admission.Warnings(proxyWarnings(&c.Spec.Proxy))
 			if c.Spec.Endpoint.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {
-				return admission.Warnings{"spec.controlPlaneEndpoint: an endpoint of type External is waited for " +
-					"until its host is set"}
+				warnings = append(warnings, "spec.controlPlaneEndpoint: an endpoint of type External is waited for "+
+					"until its host is set")
 			}
-			return nil
+			return warnings
 		},
 	}
 }
@@ -60,6 +61,7 @@ func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 	errs = append(errs, objectErrors(spec.OVDCNetwork, typeNetwork, path.Child("ovdcNetwork"))...)
 	errs = append(errs, endpointErrors(spec, path)...)
 	errs = append(errs, cloudProviderErrors(spec, path)...)
+	errs = append(errs, proxyErrors(&spec.Proxy, path.Child("proxy"))...)
 	if spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete && spec.VApp.Layout == infrav1.VAppPerMachine {
 		errs = append(errs, field.Forbidden(path.Child("orphanedDiskPolicy"),
 			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster nothing proves that its "+

@@ -60,9 +60,48 @@ func TestVCDClusterNotYet(t *testing.T) {
 			c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
 		}, nil, ""},
 		{
-			"proxy", func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://proxy:3128" },
-			[]string{"spec.proxy"},
-			words,
+			"a proxy", func(c *infrav1.VCDCluster) {
+				c.Spec.Proxy = infrav1.ProxySpec{
+					HTTPProxy: "http://user:p%40ss@proxy:3128/", HTTPSProxy: "https://[fd00::1]:3129",
+					NoProxy: []string{"mirror", ".corp.example.com", "10.0.0.0/8", "fd00::/8", "10.1.1.1", "registry:5000"},
+				}
+			}, nil, "",
+		},
+		{
+			"a proxy without scheme", func(c *infrav1.VCDCluster) {
+				c.Spec.Proxy = infrav1.ProxySpec{HTTPProxy: "proxy.example.com:3128", HTTPSProxy: "//proxy"}
+			}, []string{"spec.proxy.httpProxy", "spec.proxy.httpsProxy"}, "must begin with http:// or https://",
+		},
+		{
+			"a proxy that breaks out of its file", func(c *infrav1.VCDCluster) {
+				c.Spec.Proxy.HTTPProxy = "http://proxy:3128\"; Evil \""
+				c.Spec.Proxy.HTTPSProxy = "http://proxy\n[Service]\nExecStart=/bin/evil"
+			}, []string{"spec.proxy.httpProxy", "spec.proxy.httpsProxy"}, "without spaces and quotes",
+		},
+		{
+			"a proxy without a host", func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://:3128" },
+			[]string{"spec.proxy.httpProxy"},
+			"must have a host",
+		},
+		{
+			"a proxy with a path",
+			func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPSProxy = "http://me:canary@proxy/wpad.dat" },
+			[]string{"spec.proxy.httpsProxy"},
+			`"http://me:xxxxx@proxy/wpad.dat": must end after host and port`,
+		},
+		{
+			"hosts without a proxy", func(c *infrav1.VCDCluster) { c.Spec.Proxy.NoProxy = []string{"mirror"} },
+			[]string{"spec.proxy.noProxy"},
+			"needs a proxy",
+		},
+		{
+			"what cannot be reached directly", func(c *infrav1.VCDCluster) {
+				c.Spec.Proxy.HTTPProxy = "http://proxy:3128"
+				c.Spec.Proxy.NoProxy = []string{"a,b", "*.example.com", "https://mirror", "10.0.0.0/33", "a b"}
+			}, []string{
+				"spec.proxy.noProxy[0]", "spec.proxy.noProxy[1]", "spec.proxy.noProxy[2]", "spec.proxy.noProxy[3]",
+				"spec.proxy.noProxy[4]",
+			}, "must be one host",
 		},
 		{
 			"one-arm load balancing", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} },

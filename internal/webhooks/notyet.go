@@ -48,10 +48,6 @@ var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
 		"choosing deployment zones", "use ovdc and ovdcNetwork",
 	},
 	{
-		"proxy", func(s *infrav1.VCDClusterSpec) bool { return !isZero(s.Proxy) },
-		"a proxy of the nodes", "write it with files and preKubeadmCommands of the bootstrap configuration",
-	},
-	{
 		"rde",
 		func(s *infrav1.VCDClusterSpec) bool {
 			return !isZero(s.RDE) && s.RDE != infrav1.RDESpec{Mode: infrav1.RDENone}

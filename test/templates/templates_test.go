@@ -5,6 +5,7 @@ package templates_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ var needed = map[string]string{
 	"VCD_CATALOG":                  "kubernetes",
 	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
 	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
+	"HTTP_PROXY_URL":               "http://proxy.example.com:3128",
 }
 
 var optional = map[string]string{
@@ -49,6 +51,9 @@ var kinds = map[string][]string{
 		"machinedeployment",
 		"kubeadmconfigtemplate", "machinehealthcheck",
 	},
+	"proxy": {
+		"cluster", "vcdcluster", "kubeadmcontrolplane", "vcdmachinetemplate", "machinedeployment", "kubeadmconfigtemplate",
+	},
 	"development": {"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate"},
 }
 
@@ -69,9 +74,13 @@ func TestTemplates(t *testing.T) {
 	t.Run("clusterctl names what is missing", func(t *testing.T) {
 		g := NewWithT(t)
 		publish(t, w, nil)
-		_, err := generate(ctx, w, "")
+		var missing error
+		for flavor := range kinds {
+			_, err := generate(ctx, w, flavor)
+			missing = errors.Join(missing, err)
+		}
 		for name := range needed {
-			g.Expect(err).To(MatchError(ContainSubstring(name)))
+			g.Expect(missing).To(MatchError(ContainSubstring(name)))
 		}
 	})
 	t.Run("admission is asked", func(t *testing.T) {

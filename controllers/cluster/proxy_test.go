@@ -1,0 +1,97 @@
+package cluster_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
+)
+
+// proxied has a proxy in its VCDCluster.
+func proxied(t *testing.T, objects ...client.Object) *controllertest.Env {
+	t.Helper()
+	w := controllertest.New(t, objects...)
+	c := w.VCDCluster()
+	c.Spec.Proxy = infrav1.ProxySpec{
+		HTTPProxy: "http://proxy:3128", HTTPSProxy: "http://proxy:3128", NoProxy: []string{".corp.example.com"},
+	}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	return w
+}
+
+func proxySecret(w *controllertest.Env) *corev1.Secret {
+	secret := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-http-proxy")}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
+	return secret
+}
+
+func TestTheProxyOfNodesIsWrittenBeforeAnyMachine(t *testing.T) {
+	w := proxied(t)
+
+	for {
+		_, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+		c := w.VCDCluster()
+		if ptr.Deref(c.Status.Initialization.Provisioned, false) {
+			break
+		}
+		w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeFalse())
+	}
+
+	secret := proxySecret(w)
+	w.Expect(metav1.IsControlledBy(secret, w.VCDCluster())).To(BeTrue())
+	w.Expect(string(secret.Data[nodeproxy.KeyContainerd])).To(And(
+		ContainSubstring(`"HTTPS_PROXY=http://proxy:3128"`),
+		ContainSubstring("NO_PROXY=localhost,127.0.0.0/8,::1,.svc,.cluster.local,"),
+		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,127.0.0.1,.corp.example.com"),
+	), "endpoint, network of the nodes, site, and what the user adds")
+	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.ReadyReason)
+	before := secret.ResourceVersion
+	_, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(proxySecret(w).ResourceVersion).To(Equal(before), "it is left alone while it is right")
+}
+
+func TestWithoutAProxyThereIsNothingOfIt(t *testing.T) {
+	w := controllertest.New(t)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(conditions.Get(w.VCDCluster(), infrav1.NodeProxyReadyCondition)).To(BeNil())
+	w.Expect(apierrors.IsNotFound(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(
+		&corev1.Secret{ObjectMeta: controllertest.Meta("c1-http-proxy")}), &corev1.Secret{}))).To(BeTrue())
+}
+
+func TestAProxyThatIsRemovedLeavesFilesThatSetNothing(t *testing.T) {
+	w := proxied(t)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	c := w.VCDCluster()
+	c.Spec.Proxy = infrav1.ProxySpec{}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	_, err := w.ReconcileCluster()
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(proxySecret(w).Data).To(Equal(nodeproxy.Settings{}.Files()), "templates may still name the Secret")
+}
+
+func TestAForeignSecretOfTheProxyIsLeftAlone(t *testing.T) {
+	foreign := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-http-proxy"), Data: map[string][]byte{"mine": []byte("!")}}
+	w := proxied(t, foreign)
+
+	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.NameConflictReason)
+
+	w.Expect(proxySecret(w).Data).To(Equal(foreign.Data))
+	w.Expect(ptr.Deref(w.VCDCluster().Status.Initialization.Provisioned, false)).To(BeFalse())
+	w.Expect(w.Client.Delete(w.Ctx, foreign)).To(Succeed())
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}

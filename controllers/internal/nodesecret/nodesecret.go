@@ -1,0 +1,98 @@
+// Package nodesecret writes the Secrets of a cluster that bootstrap configurations of its nodes take files from.
+package nodesecret
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// A Secret is one that bootstrap configurations take files from.
+type Secret struct {
+	Client  client.Client
+	Live    client.Reader // no cache holds Secrets
+	Owner   *infrav1.VCDCluster
+	Cluster string // name of the Cluster
+	Suffix  string // follows it in the name of the Secret
+	Holds   string // what is in it, for messages
+	// Creating, if not nil, runs before the Secret is created for the first time.
+	Creating func(ctx context.Context) error
+}
+
+// Write writes data unless the Secret holds it. A Secret that is not the owner's is left alone.
+func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Outcome, error) {
+	key := client.ObjectKey{Namespace: s.Owner.Namespace, Name: s.Cluster + s.Suffix}
+	secret := &corev1.Secret{}
+	err := s.Live.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return phases.Done, s.create(ctx, key, data)
+	case err != nil:
+		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
+	case !s.owns(secret):
+		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
+			"Secret %s exists and is not this VCDCluster's: delete or rename it, for %s needs its name", key.Name,
+			s.Holds), nil
+	}
+	before := secret.DeepCopy()
+	secret.Data = data
+	if secret.Labels == nil {
+		secret.Labels = map[string]string{}
+	}
+	maps.Copy(secret.Labels, session.OfCluster(s.Cluster))
+	if err := s.own(secret); err != nil || equality.Semantic.DeepEqual(before, secret) {
+		return phases.Done, err
+	}
+	if err := s.Client.Update(ctx, secret); err != nil {
+		return phases.Done, fmt.Errorf("updating Secret %s: %w", key, err)
+	}
+	return phases.Done, nil
+}
+
+// owns reports whether a Secret was written for this cluster. A restore from a backup may have removed its owner; type
+// and label are still ours then.
+func (s Secret) owns(secret *corev1.Secret) bool {
+	if metav1.GetControllerOf(secret) != nil {
+		return metav1.IsControlledBy(secret, s.Owner)
+	}
+	return secret.Type == clusterv1.ClusterSecretType && secret.Labels[clusterv1.ClusterNameLabel] == s.Cluster
+}
+
+func (s Secret) own(secret *corev1.Secret) error {
+	if err := controllerutil.SetControllerReference(s.Owner, secret, s.Client.Scheme()); err != nil {
+		return fmt.Errorf("owning Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+	}
+	return nil
+}
+
+func (s Secret) create(ctx context.Context, key client.ObjectKey, data map[string][]byte) error {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: session.OfCluster(s.Cluster)},
+		Type:       clusterv1.ClusterSecretType,
+		Data:       data,
+	}
+	if err := s.own(secret); err != nil {
+		return err
+	}
+	if s.Creating != nil {
+		if err := s.Creating(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.Client.Create(ctx, secret); err != nil {
+		return fmt.Errorf("creating Secret %s: %w", key, err)
+	}
+	return nil
+}

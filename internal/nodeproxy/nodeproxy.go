@@ -1,0 +1,139 @@
+// Package nodeproxy renders the HTTP proxy settings of nodes, and computes what they reach without the proxy. It only
+// renders.
+//
+// No file of it reaches kubeadm's environment: kubeadm copies every *_proxy variable into the static pods of the
+// control plane and into kube-proxy, whose connections within the cluster would then go through the proxy.
+package nodeproxy
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Keys of the data of the Secret <cluster>-http-proxy.
+const (
+	// KeyAPT is a file of /etc/apt/apt.conf.d.
+	KeyAPT = "apt.conf"
+	// KeySystemd is a file of /etc/systemd/system.conf.d: the environment of all services that start after a
+	// daemon-reload.
+	KeySystemd = "systemd.conf"
+	// KeyContainerd is a drop-in of containerd.service.
+	KeyContainerd = "containerd.conf"
+	// KeyKubeadm is a drop-in of the service that runs kubeadm: cloud-final.service, or kubeadm.service with Ignition.
+	KeyKubeadm = "kubeadm.conf"
+)
+
+// Settings are the proxy settings of nodes.
+type Settings struct {
+	HTTP, HTTPS string   // URLs of the proxies; empty: none
+	Direct      []string // hosts, domains and networks that are reached without
+}
+
+// A variable is one of the environment.
+type variable struct{ name, value string }
+
+// variables are what programs read: some know lower case only, some upper case only.
+func (s Settings) variables() []variable {
+	var all []variable
+	direct := strings.Join(s.Direct, ",")
+	if s.HTTP == "" && s.HTTPS == "" {
+		direct = ""
+	}
+	for _, v := range []variable{{"HTTP_PROXY", s.HTTP}, {"HTTPS_PROXY", s.HTTPS}, {"NO_PROXY", direct}} {
+		if v.value != "" {
+			all = append(all, v, variable{strings.ToLower(v.name), v.value})
+		}
+	}
+	return all
+}
+
+// Files returns the data of the Secret. Without a proxy each file is valid and sets nothing: the templates of a cluster
+// whose proxy was removed still name them.
+func (s Settings) Files() map[string][]byte {
+	return map[string][]byte{
+		KeyAPT:        []byte(s.apt()),
+		KeySystemd:    []byte(header + "[Manager]\n" + s.environment("DefaultEnvironment")),
+		KeyContainerd: []byte(header + "[Service]\n" + s.environment("Environment")),
+		KeyKubeadm:    []byte(header + kubeadmDropIn),
+	}
+}
+
+const header = "# Written by Cluster API Provider for VMware Cloud Director.\n"
+
+const kubeadmDropIn = `# kubeadm copies proxy variables of its environment into static pods: it gets none.
+[Service]
+UnsetEnvironment=HTTP_PROXY http_proxy HTTPS_PROXY https_proxy NO_PROXY no_proxy ALL_PROXY all_proxy FTP_PROXY ftp_proxy
+`
+
+// environment returns a setting of systemd with all variables; systemd expands % in it.
+func (s Settings) environment(setting string) string {
+	variables := s.variables()
+	if len(variables) == 0 {
+		return ""
+	}
+	words := make([]string, 0, len(variables))
+	for _, v := range variables {
+		words = append(words, `"`+v.name+"="+strings.ReplaceAll(v.value, "%", "%%")+`"`)
+	}
+	return setting + "=" + strings.Join(words, " ") + "\n"
+}
+
+// apt returns the configuration of APT, which knows hosts that are reached directly, but no domains and networks.
+func (s Settings) apt() string {
+	var file strings.Builder
+	file.WriteString("// Written by Cluster API Provider for VMware Cloud Director.\n")
+	for _, scheme := range []struct{ name, proxy string }{{"http", s.HTTP}, {"https", s.HTTPS}} {
+		if scheme.proxy == "" {
+			continue
+		}
+		fmt.Fprintf(&file, "Acquire::%s::Proxy \"%s\";\n", scheme.name, scheme.proxy)
+		for _, host := range s.Direct {
+			if !strings.HasPrefix(host, ".") && !strings.ContainsAny(host, "/:*") {
+				fmt.Fprintf(&file, "Acquire::%s::Proxy::%s \"DIRECT\";\n", scheme.name, host)
+			}
+		}
+	}
+	return file.String()
+}
+
+// A Cluster is what decides which hosts nodes and pods reach without the proxy.
+type Cluster struct {
+	Services, Pods []string // CIDRs
+	ServiceDomain  string   // cluster.local if empty
+	Endpoint       string   // host of the API server
+	Site           string   // URL of VMware Cloud Director
+	Networks       []netip.Prefix
+	More           []string // what the user adds
+}
+
+// Direct returns what is reached without the proxy: the machine itself, the cluster's Services, pods, endpoint and
+// nodes, the site, and what the user adds; each once, always in the same order.
+func (c Cluster) Direct() []string {
+	domain := c.ServiceDomain
+	if domain == "" {
+		domain = "cluster.local"
+	}
+	all := []string{"localhost", "127.0.0.0/8", "::1", ".svc", "." + domain}
+	all = append(all, c.Services...)
+	all = append(all, c.Pods...)
+	all = append(all, c.Endpoint)
+	networks := make([]string, 0, len(c.Networks))
+	for _, n := range c.Networks {
+		networks = append(networks, n.Masked().String())
+	}
+	slices.Sort(networks)
+	all = append(all, networks...)
+	if site, err := url.Parse(c.Site); err == nil {
+		all = append(all, site.Hostname())
+	}
+	var direct []string
+	for _, host := range append(all, c.More...) {
+		if host != "" && !slices.Contains(direct, host) {
+			direct = append(direct, host)
+		}
+	}
+	return direct
+}

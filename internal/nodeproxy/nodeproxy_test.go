@@ -1,0 +1,120 @@
+package nodeproxy
+
+import (
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/net/http/httpproxy"
+)
+
+func settings() Settings {
+	return Settings{
+		HTTP: "http://user:p%40ss@proxy.example.com:3128", HTTPS: "http://proxy.example.com:3128",
+		Direct: Cluster{
+			Services: []string{"100.64.0.0/13", "fd00:1::/112"}, Pods: []string{"100.96.0.0/11"},
+			Endpoint: "192.168.100.200", Site: "https://vcd.example.com:8443",
+			Networks: []netip.Prefix{netip.MustParsePrefix("192.168.100.1/24"), netip.MustParsePrefix("10.1.0.0/16")},
+			More:     []string{"mirror.example.com", ".corp.example.com", "10.1.0.0/16", "localhost"},
+		}.Direct(),
+	}
+}
+
+func TestDirectIsEachOnceAndInOneOrder(t *testing.T) {
+	NewWithT(t).Expect(settings().Direct).To(Equal([]string{
+		"localhost", "127.0.0.0/8", "::1", ".svc", ".cluster.local", "100.64.0.0/13", "fd00:1::/112", "100.96.0.0/11",
+		"192.168.100.200", "10.1.0.0/16", "192.168.100.0/24", "vcd.example.com", "mirror.example.com",
+		".corp.example.com",
+	}))
+}
+
+// TestWhatIsInTheClusterIsReachedDirectly asks the implementation that kubelet, containerd and most Go programs have.
+func TestWhatIsInTheClusterIsReachedDirectly(t *testing.T) {
+	s := settings()
+	proxyFor := (&httpproxy.Config{
+		HTTPProxy: s.HTTP, HTTPSProxy: s.HTTPS, NoProxy: strings.Join(s.Direct, ","),
+	}).ProxyFunc()
+	for address, direct := range map[string]bool{
+		"https://192.168.100.200:6443":              true,
+		"https://192.168.100.17:10250":              true,
+		"https://10.1.3.4:10250":                    true,
+		"https://100.64.0.1":                        true,
+		"http://[fd00:1::a]":                        true,
+		"http://100.96.3.4:8080":                    true,
+		"http://shop.default.svc":                   true,
+		"http://shop.default.svc.cluster.local":     true,
+		"https://vcd.example.com:8443/api/versions": true,
+		"https://git.corp.example.com":              true,
+		"https://mirror.example.com":                true,
+		"http://localhost:8080":                     true,
+		"http://[::1]:8080":                         true,
+		"https://registry.k8s.io":                   false,
+		"http://deb.debian.org":                     false,
+		"https://192.168.101.1":                     false,
+	} {
+		g := NewWithT(t)
+		to, err := url.Parse(address)
+		g.Expect(err).NotTo(HaveOccurred())
+		proxy, err := proxyFor(to)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(proxy == nil).To(Equal(direct), address)
+	}
+}
+
+func TestFilesAreWhatSystemdAndAPTRead(t *testing.T) {
+	g := NewWithT(t)
+	files := settings().Files()
+
+	g.Expect(string(files[KeySystemd])).To(And(HavePrefix("# "), ContainSubstring("\n[Manager]\nDefaultEnvironment="),
+		ContainSubstring(`"http_proxy=http://user:p%%40ss@proxy.example.com:3128"`), ContainSubstring(`"NO_PROXY=localhost,`)))
+	g.Expect(string(files[KeyContainerd])).To(And(ContainSubstring("\n[Service]\nEnvironment="),
+		ContainSubstring(`"HTTPS_PROXY=http://proxy.example.com:3128"`)))
+	apt := string(files[KeyAPT])
+	g.Expect(apt).To(And(
+		ContainSubstring(`Acquire::http::Proxy "http://user:p%40ss@proxy.example.com:3128";`),
+		ContainSubstring(`Acquire::https::Proxy::mirror.example.com "DIRECT";`),
+		Not(ContainSubstring(".corp")), Not(ContainSubstring("/11")), Not(ContainSubstring("fd00"))))
+	if _, err := exec.LookPath("apt-config"); err != nil {
+		t.Skip("apt-config is not installed")
+	}
+	path := filepath.Join(t.TempDir(), "apt.conf")
+	g.Expect(os.WriteFile(path, files[KeyAPT], 0o600)).To(Succeed())
+	command := exec.CommandContext(t.Context(), "apt-config", "shell", "PROXY", "Acquire::http::Proxy", "DIRECT",
+		"Acquire::https::Proxy::mirror.example.com")
+	command.Env = append(os.Environ(), "APT_CONFIG="+path)
+	out, err := command.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+	g.Expect(string(out)).To(And(ContainSubstring("PROXY='http://user:p%40ss@proxy.example.com:3128'"),
+		ContainSubstring("DIRECT='DIRECT'")))
+}
+
+func TestWithoutAProxyFilesSetNothing(t *testing.T) {
+	g := NewWithT(t)
+	files := Settings{Direct: []string{"localhost"}}.Files()
+
+	g.Expect(files).To(HaveLen(4))
+	for _, key := range []string{KeyAPT, KeySystemd, KeyContainerd} {
+		g.Expect(string(files[key])).NotTo(ContainSubstring("roxy "), key)
+		g.Expect(string(files[key])).NotTo(ContainSubstring("="), key)
+	}
+	g.Expect(string(files[KeyKubeadm])).To(ContainSubstring("UnsetEnvironment="))
+}
+
+// TestNoVariableReachesKubeadm holds the drop-in of kubeadm's service against everything that the others set: systemd
+// removes these names at the very end, whatever set them.
+func TestNoVariableReachesKubeadm(t *testing.T) {
+	g := NewWithT(t)
+	files := settings().Files()
+	_, list, found := strings.Cut(string(files[KeyKubeadm]), "UnsetEnvironment=")
+	g.Expect(found).To(BeTrue())
+	unset := strings.Fields(list)
+
+	for _, v := range settings().variables() {
+		g.Expect(unset).To(ContainElement(v.name))
+	}
+}
