@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,15 +106,33 @@ func pathOf(d vcdsim.Document) string {
 	return strings.ReplaceAll(d.Path, "{gateway}", vcdsim.URN("gateway", d.Parent)) + "/" + d.ID
 }
 
-// deleteByHand deletes what is marked with an owner, of some kinds, one after the other.
+// deleteByHand deletes what is marked with an owner, of some kinds: those that use others first. The controller may
+// restore a user of something before that is deleted: then the user is deleted again.
 func (v *vcd) deleteByHand(t *testing.T, uid string, kinds ...string) {
 	t.Helper()
 	p := v.admin(t)
+	found := map[string]bool{}
 	for _, kind := range kinds {
 		for _, d := range v.owned(kind, uid) {
-			p.must(http.MethodDelete, pathOf(d), nil)
+			found[d.ID] = true
 		}
 	}
+	NewWithT(t).Eventually(func() (err error) {
+		var left []vcdsim.Document
+		for _, kind := range kinds {
+			left = append(left, v.owned(kind, uid)...)
+		}
+		if !slices.ContainsFunc(left, func(d vcdsim.Document) bool { return found[d.ID] }) {
+			return nil
+		}
+		for _, d := range left {
+			header, _, refused := p.ask(http.MethodDelete, pathOf(d), nil)
+			if err = errors.Join(err, refused); refused == nil {
+				p.done(header)
+			}
+		}
+		return err
+	}, patience, poll).Should(Succeed())
 }
 
 // owned are the documents of a kind that are marked with an owner.
