@@ -1,6 +1,7 @@
 package vcd
 
 import (
+	"crypto/tls"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -87,6 +88,7 @@ type fakeVCD struct {
 	calls     []string
 	handlers  map[string]http.HandlerFunc // by operation
 	headers   []http.Header
+	replaced  *tls.Certificate // nil: that of httptest
 }
 
 const (
@@ -108,7 +110,9 @@ func newFakeVCD(t *testing.T) *fakeVCD {
 		passwords: map[string]string{"capvcd@acme": password},
 		valid:     map[string]bool{}, handlers: map[string]http.HandlerFunc{},
 	}
-	f.Server = httptest.NewTLSServer(http.HandlerFunc(f.serve))
+	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(f.serve))
+	f.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: f.tlsConfig}
+	f.StartTLS()
 	t.Cleanup(f.Close)
 	return f
 }
@@ -129,6 +133,24 @@ func (f *fakeVCD) on(op string, h http.HandlerFunc) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.handlers[op] = h
+}
+
+// tlsConfig returns nil for the certificate of httptest.
+func (f *fakeVCD) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.replaced == nil {
+		return nil, nil
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*f.replaced}}, nil
+}
+
+// replaceCertificate makes new connections get another certificate; nil: the first one again.
+func (f *fakeVCD) replaceCertificate(c *tls.Certificate) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.replaced = c
+	f.CloseClientConnections()
 }
 
 // count says how often an operation was called.

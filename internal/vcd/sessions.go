@@ -102,6 +102,9 @@ func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	if err := s.site.breaker.open(); err != nil {
 		return nil, err
 	}
+	if err := s.auth.transport.trusted(ctx); err != nil {
+		return nil, err
+	}
 	if _, err := s.auth.token(ctx); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ type transport struct {
 	timeout time.Duration
 	agent   string
 	log     func() func(Exchange)
+	trust   trust
 }
 
 // An answer is what VCD answered, read in full. Its status is 0 if there was none.
@@ -97,6 +98,7 @@ func (t *transport) send(req *http.Request) (answer, error) {
 		err = newConnectionError(req.Context(), t.site.base, err, t.timeout)
 	}
 	leave(err)
+	t.trust.record(err, t.site.clock.Now())
 	if err == nil {
 		err = t.failure(op, got)
 	}

@@ -2,9 +2,16 @@ package vcd
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -269,4 +276,48 @@ func TestTheRateIsLimitedPerSite(t *testing.T) {
 	}
 
 	g.Expect(time.Since(start)).To(BeNumerically(">=", 150*time.Millisecond)) // 12 calls, of which 3 are free
+}
+
+func TestACertificateThatIsReplacedEndsTheSession(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on(opVM, answerVM)
+	clock := newFakeClock()
+	pool := NewPool(PoolOptions{RequestsPerSecond: 1e4, Burst: 1e4, Clock: clock})
+	open := func() (*Session, error) { return pool.Session(t.Context(), f.config()) }
+	s, err := open()
+	g.Expect(err).NotTo(HaveOccurred())
+
+	f.replaceCertificate(foreignCertificate(t))
+	_, err = s.VMs.VM(t.Context(), testVM)
+	g.Expect(err).To(MatchError(ErrTLS))
+
+	for range 3 {
+		_, err = open()
+		g.Expect(err).To(MatchError(ErrTLS), "a login that works would hide what is wrong")
+	}
+	clock.Advance(time.Minute)
+	_, err = open()
+	g.Expect(err).To(MatchError(ErrTLS), "the certificate is still another one")
+
+	f.replaceCertificate(nil)
+	clock.Advance(time.Minute)
+	s, err = open()
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = s.VMs.VM(t.Context(), testVM)
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// foreignCertificate is signed by itself.
+func foreignCertificate(t *testing.T) *tls.Certificate {
+	t.Helper()
+	g := NewWithT(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	g.Expect(err).NotTo(HaveOccurred())
+	return &tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }

@@ -28,7 +28,7 @@ func loginProblem(err error, site, identity string) (phases.Outcome, error) {
 			"%s refuses the credentials of %s (%v): correct username and password, or apiToken, in its Secret, "+
 				"or spec.org", site, identity, err), nil
 	case errors.Is(err, vcd.ErrTLS):
-		return phases.Fail(RemedyPoll, infrav1.CertificateNotTrustedReason,
+		return phases.Fail(trustPoll, infrav1.CertificateNotTrustedReason,
 			"The certificate of %s is not trusted (%v): put its certificate authority in spec.tls.caBundle of %s, or "+
 				"in ca.crt of its Secret", site, err, identity), nil
 	case errors.Is(err, vcd.ErrForbidden):
@@ -51,13 +51,16 @@ func AskProblem(err error) (phases.Outcome, error) {
 		return phases.Unsure(delay(err, TaskPoll), infrav1.ThrottledReason, "VCD asks for fewer requests"), nil
 	case errors.Is(err, vcd.ErrUnavailable):
 		return phases.Unsure(delay(err, UnreachablePoll), infrav1.SiteUnreachableReason,
-			"VCD cannot be reached or does not answer: check spec.site, the network and VCD itself"), nil
+			"%v: check spec.site, the network and VCD itself", err), nil
 	case errors.Is(err, vcd.ErrTLS):
-		return phases.Fail(RemedyPoll, infrav1.CertificateNotTrustedReason,
-			"The certificate of the site is not trusted: see the VCDCluster").NoAccess(), nil
+		// The next session cannot be opened either, and that says which identity it is.
+		return phases.Fail(BusyPoll, infrav1.CertificateNotTrustedReason,
+			"%v: put its certificate authority in spec.tls.caBundle of the identity that spec.identityRef of the "+
+				"VCDCluster names, or in ca.crt of its Secret", err).NoAccess(), nil
 	case errors.Is(err, vcd.ErrUnauthorized):
-		return phases.Fail(loginPoll, infrav1.CredentialsRefusedReason,
-			"VCD refuses the credentials: see the VCDCluster").NoAccess(), nil
+		return phases.Fail(FirstRetry, infrav1.CredentialsRefusedReason,
+			"VCD refuses the credentials (%v): correct username and password, or apiToken, in the Secret of the "+
+				"identity that spec.identityRef of the VCDCluster names", err).NoAccess(), nil
 	}
 	return phases.Done, err
 }

@@ -23,6 +23,8 @@ const (
 	UnreachablePoll = 30 * time.Second
 	// RemedyPoll is for what a person has to mend in VCD.
 	RemedyPoll = time.Minute
+	// trustPoll is for a site whose certificate is not trusted: it may get the former one back.
+	trustPoll = 20 * time.Second
 	// loginPoll is for refused credentials: those that never worked are tried once per version of their Secret, others
 	// again after a growing while.
 	loginPoll = 10 * time.Minute
