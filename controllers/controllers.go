@@ -51,11 +51,11 @@ func New(o Options) *Controllers {
 	sessions, drivers := session.Of(o.Pool), vapp.NewDrivers(workloads.Open)
 	return &Controllers{
 		Identity: &identity.Reconciler{
-			Client: o.Client, Identities: identities, Logout: o.Pool.Logout, Recorder: o.Recorder,
+			Client: o.Client, Identities: identities, Sessions: sessions, Logout: o.Pool.Logout, Recorder: o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		ClusterIdentity: &identity.ClusterReconciler{
-			Client: o.Client, Identities: identities, Logout: o.Pool.Logout, Recorder: o.Recorder,
+			Client: o.Client, Identities: identities, Sessions: sessions, Logout: o.Pool.Logout, Recorder: o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		Cluster: &cluster.Reconciler{

@@ -75,7 +75,9 @@ const (
 
 // Condition types of identities.
 const (
-	// SecretReadyCondition is True when the Secret exists and is complete. Whether VCD accepts its credentials is
-	// checked by each VCDCluster.
+	// SecretReadyCondition is True when the Secret exists and is complete.
 	SecretReadyCondition = "SecretReady"
+	// LoggedInCondition is True while the credentials log in to the organisations of the VCDClusters that use the
+	// identity. It does not exist while none does.
+	LoggedInCondition = "LoggedIn"
 )

@@ -82,8 +82,7 @@ type VCDIdentitySpec struct {
 	ShareWithClusters *bool `json:"shareWithClusters,omitempty"`
 }
 
-// VCDIdentityStatus is the observed state of an identity. Whether VCD accepts the credentials is in the condition
-// IdentityReady of each VCDCluster.
+// VCDIdentityStatus is the observed state of an identity.
 // +kubebuilder:validation:MinProperties=1
 type VCDIdentityStatus struct {
 	// conditions are the state of the identity, with Ready as their summary.
@@ -99,7 +98,8 @@ type VCDIdentityStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=vcdidentities,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete, and logs in where it is used"
+// +kubebuilder:printcolumn:name="Logged In",type="string",JSONPath=`.status.conditions[?(@.type=="LoggedIn")].status`,description="Whether it logs in; empty while no VCDCluster uses it"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
 // +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
@@ -177,7 +177,8 @@ type AllowedNamespaces struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=vcdclusteridentities,scope=Cluster,categories=cluster-api
 // +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete, and logs in where it is used"
+// +kubebuilder:printcolumn:name="Logged In",type="string",JSONPath=`.status.conditions[?(@.type=="LoggedIn")].status`,description="Whether it logs in; empty while no VCDCluster uses it"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
 // +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"

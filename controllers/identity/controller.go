@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -35,6 +36,7 @@ import (
 type Reconciler struct {
 	Client           client.Client
 	Identities       session.Identities
+	Sessions         session.Opener
 	Logout           session.Logout // nil: idle sessions end by themselves
 	Recorder         events.EventRecorder
 	WatchFilterValue string
@@ -46,6 +48,7 @@ type Reconciler struct {
 type ClusterReconciler struct {
 	Client           client.Client
 	Identities       session.Identities
+	Sessions         session.Opener
 	Logout           session.Logout // nil: idle sessions end by themselves
 	Recorder         events.EventRecorder
 	WatchFilterValue string
@@ -85,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctr
 	return reconcileIdentity(ctx, r.Client, &scope{
 		obj: i, spec: i.Spec, namespace: i.Namespace, kind: infrav1.NamespacedIdentity,
 		client: r.Client, metadata: cmp.Or(r.metadata, client.Reader(r.Client)), identities: r.Identities,
-		logout: r.Logout, recorder: r.Recorder,
+		sessions: r.Sessions, logout: r.Logout, recorder: r.Recorder,
 	})
 }
 
@@ -96,7 +99,8 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, i *infrav1.VCDCluster
 	}
 	return reconcileIdentity(ctx, r.Client, &scope{
 		obj: i, spec: i.Spec.VCDIdentitySpec, namespace: r.Identities.Namespace, kind: infrav1.ClusterIdentity,
-		client: r.Client, metadata: r.Identities.Live, identities: r.Identities, logout: r.Logout, recorder: r.Recorder,
+		client: r.Client, metadata: r.Identities.Live, identities: r.Identities,
+		sessions: r.Sessions, logout: r.Logout, recorder: r.Recorder,
 	})
 }
 
@@ -109,8 +113,11 @@ type scope struct {
 	client     client.Client
 	metadata   client.Reader // of Secrets; the cache may lack the namespace of cluster-scoped identities' Secrets
 	identities session.Identities
+	sessions   session.Opener
 	logout     session.Logout
 	recorder   events.EventRecorder
+
+	users []infrav1.VCDCluster // that use the identity, one of each organisation; set by phases
 }
 
 func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (_ ctrl.Result, rerr error) {
@@ -118,16 +125,35 @@ func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (_ ctrl.R
 	if helper == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	table := []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: reconcileSecret}}
-	if !s.obj.GetDeletionTimestamp().IsZero() {
-		table = []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: releaseSecret}}
+	table, err := s.phases(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	defer func() {
 		phases.SetReady(s.obj, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(s.obj, helper.Patch(ctx, s.obj, phases.Owned(table))))
 	}()
 	pass, err := phases.Run(ctx, s.obj, s, table, s.recorder)
+	if pass.Complete && len(s.users) > 0 {
+		pass.RequeueAfter = phases.Jitter(loginAge, string(s.obj.GetUID()))
+	}
 	return pass.Result, err
+}
+
+// phases returns the table of a pass.
+func (s *scope) phases(ctx context.Context) (table []phases.Phase[*scope], err error) {
+	if !s.obj.GetDeletionTimestamp().IsZero() {
+		return []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: releaseSecret}}, nil
+	}
+	table = []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: reconcileSecret}}
+	if s.users, err = s.usersByOrg(ctx); err != nil {
+		return nil, err
+	}
+	if len(s.users) == 0 {
+		conditions.Delete(s.obj, infrav1.LoggedInCondition)
+		return table, nil
+	}
+	return append(table, phases.Phase[*scope]{Condition: infrav1.LoggedInCondition, Run: reconcileLogin}), nil
 }
 
 // reconcileSecret makes sure that the Secret is complete and stays.
@@ -137,6 +163,9 @@ func reconcileSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	key := client.ObjectKey{Namespace: s.namespace, Name: s.spec.SecretRef.Name}
 	secret, out, err := s.identities.Secret(ctx, key, "the identity")
+	if err == nil && out.Reason == infrav1.SecretNotFoundReason && s.isNew() {
+		return phases.Wait(session.BusyPoll, out.Reason, "%s", out.Message), nil
+	}
 	if err != nil || out != phases.Done {
 		return out, err
 	}

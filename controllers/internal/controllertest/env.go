@@ -138,7 +138,9 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 		Accounts: &session.Accounts{}, Secrets: session.NewSecrets(w.Client),
 	}
 	sessions := session.Of(pool)
-	w.Identity = &identity.Reconciler{Client: w.Client, Identities: identities, Logout: pool.Logout, Recorder: recorder}
+	w.Identity = &identity.Reconciler{
+		Client: w.Client, Identities: identities, Sessions: session.Of(pool), Logout: pool.Logout, Recorder: recorder,
+	}
 	drivers := vapp.NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) {
 		if w.Workload == nil {
 			return nil, errors.New("no route to host")

@@ -166,7 +166,7 @@ func (i Identities) Idle(ctx context.Context, secret types.NamespacedName) (bool
 		if !usesOne(&c, identities) {
 			continue
 		}
-		paused, err := i.paused(ctx, &c)
+		paused, err := i.Paused(ctx, &c)
 		if err != nil || !paused {
 			return false, err
 		}
@@ -211,8 +211,8 @@ func usesOne(c *infrav1.VCDCluster, identities map[client.ObjectKey]bool) bool {
 	return identities[key]
 }
 
-// paused reports whether c is, or its Cluster.
-func (i Identities) paused(ctx context.Context, c *infrav1.VCDCluster) (bool, error) {
+// Paused reports whether c is, or its Cluster.
+func (i Identities) Paused(ctx context.Context, c *infrav1.VCDCluster) (bool, error) {
 	if annotations.HasPaused(c) {
 		return true, nil
 	}

@@ -1,0 +1,74 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+const (
+	// loginAge is when a login is checked again. VCDClusters that change wake their identity sooner.
+	loginAge = 10 * time.Minute
+	// grace is how long after an identity its Secret may be created without a warning: both come from one manifest.
+	grace = 10 * time.Second
+)
+
+// usersByOrg returns the VCDClusters that use the identity, one of each organisation.
+func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
+	clusters := &infrav1.VCDClusterList{}
+	var in []client.ListOption
+	if s.kind == infrav1.NamespacedIdentity {
+		in = append(in, client.InNamespace(s.obj.GetNamespace()))
+	}
+	if err := s.client.List(ctx, clusters, in...); err != nil {
+		return nil, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	var users []infrav1.VCDCluster
+	seen := sets.New[string]()
+	for _, c := range clusters.Items {
+		if !session.RefersTo(&c, s.kind, s.obj.GetName()) || seen.Has(c.Spec.Org) || !s.logsIn(&c) {
+			continue
+		}
+		paused, err := s.identities.Paused(ctx, &c)
+		if err != nil {
+			return nil, err
+		}
+		if !paused {
+			seen.Insert(c.Spec.Org)
+			users = append(users, c)
+		}
+	}
+	return users, nil
+}
+
+// logsIn reports whether logging in for a cluster changes nothing. The token of a service account is spent by a login:
+// that is left to the cluster.
+func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
+	if s.spec.Type == infrav1.CredentialServiceAccount && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "" {
+		return false
+	}
+	return c.DeletionTimestamp.IsZero()
+}
+
+// reconcileLogin logs in for the clusters that use the identity. Their own reconciles use the same sessions, so that no
+// login is made for this alone.
+func reconcileLogin(ctx context.Context, s *scope) (phases.Outcome, error) {
+	for i := range s.users {
+		if _, out, err := s.identities.Open(ctx, s.sessions, &s.users[i]); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	return phases.Done, nil
+}
+
+// isNew reports whether the identity was created just now.
+func (s *scope) isNew() bool {
+	return time.Since(s.obj.GetCreationTimestamp().Time) < grace
+}
