@@ -142,12 +142,35 @@ func TestComponents(t *testing.T) {
 		g.Expect(deployment.Spec.Template.Labels).To(HaveKeyWithValue(providerLabel, "infrastructure-vcd"))
 	})
 
-	t.Run("the manager knows its flags", func(t *testing.T) {
+	t.Run("the manager knows its flags, and variables have their defaults", func(t *testing.T) {
 		g := NewWithT(t)
 		flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 		options.New(flags, namespace)
 		for _, arg := range only[appsv1.Deployment](t, objects, "Deployment").Spec.Template.Spec.Containers[0].Args {
 			g.Expect(flags.Parse([]string{variable.ReplaceAllString(arg, "$1")})).To(Succeed())
+			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+			if flag := flags.Lookup(name); variable.MatchString(arg) && name != "diagnostics-address" {
+				g.Expect(flag.Value.String()).To(Equal(flag.DefValue), arg)
+			}
+		}
+	})
+
+	t.Run("users of a namespace may see and edit what is namespaced", func(t *testing.T) {
+		g := NewWithT(t)
+		var namespaced []string
+		for _, crd := range ofKind(objects, "CustomResourceDefinition") {
+			if scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope"); scope == "Namespaced" {
+				namespaced = append(namespaced, strings.TrimSuffix(crd.GetName(), "."+infrav1.GroupVersion.Group))
+			}
+		}
+		for name, aggregates := range map[string][]string{"view": {"view"}, "edit": {"edit", "admin"}} {
+			role := only[rbacv1.ClusterRole](t, []*unstructured.Unstructured{
+				named(ofKind(objects, "ClusterRole"), "capvcd-"+name),
+			}, "ClusterRole")
+			g.Expect(role.Rules[0].Resources).To(ConsistOf(namespaced))
+			for _, to := range aggregates {
+				g.Expect(role.Labels).To(HaveKeyWithValue("rbac.authorization.k8s.io/aggregate-to-"+to, "true"))
+			}
 		}
 	})
 
@@ -231,7 +254,9 @@ func TestComponents(t *testing.T) {
 
 	t.Run("the manager's role has no wildcard and is bound to the manager", func(t *testing.T) {
 		g := NewWithT(t)
-		role := only[rbacv1.ClusterRole](t, objects, "ClusterRole")
+		role := only[rbacv1.ClusterRole](t, []*unstructured.Unstructured{
+			named(ofKind(objects, "ClusterRole"), "capvcd-manager-role"),
+		}, "ClusterRole")
 		for _, rule := range role.Rules {
 			g.Expect(append(append(rule.Verbs, rule.Resources...), rule.APIGroups...)).ToNot(ContainElement("*"))
 			g.Expect(rule.Verbs).ToNot(ContainElement(BeElementOf("escalate", "bind", "impersonate")))

@@ -96,7 +96,7 @@ type VCDIdentityStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=vcdidentities,scope=Namespaced,categories=cluster-api
+// +kubebuilder:resource:path=vcdidentities,shortName=vcdid,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete, and logs in where it is used"
 // +kubebuilder:printcolumn:name="Logged In",type="string",JSONPath=`.status.conditions[?(@.type=="LoggedIn")].status`,description="Whether it logs in; empty while no VCDCluster uses it"
@@ -175,7 +175,7 @@ type AllowedNamespaces struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=vcdclusteridentities,scope=Cluster,categories=cluster-api
+// +kubebuilder:resource:path=vcdclusteridentities,shortName=vcdcid,scope=Cluster,categories=cluster-api
 // +kubebuilder:printcolumn:name="Secret",type="string",JSONPath=`.spec.secretRef.name`,description="Secret with the credentials"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether its Secret is complete, and logs in where it is used"
 // +kubebuilder:printcolumn:name="Logged In",type="string",JSONPath=`.status.conditions[?(@.type=="LoggedIn")].status`,description="Whether it logs in; empty while no VCDCluster uses it"

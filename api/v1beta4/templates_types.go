@@ -61,7 +61,7 @@ type NodeInfo struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=vcdmachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:resource:path=vcdmachinetemplates,shortName=vcdmt,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=`.spec.template.spec.template`,description="vApp template"
 // +kubebuilder:printcolumn:name="Sizing",type="string",JSONPath=`.spec.template.spec.sizingPolicy`,description="VM sizing policy"
 // +kubebuilder:printcolumn:name="CPU",type="string",JSONPath=`.status.capacity.cpu`,description="CPUs of a machine"
@@ -132,7 +132,7 @@ type VCDClusterTemplateResource struct {
 
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
-// +kubebuilder:resource:path=vcdclustertemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:resource:path=vcdclustertemplates,shortName=vcdct,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDClusterTemplate is a template of VCDClusters, for a ClusterClass.

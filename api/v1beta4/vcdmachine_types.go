@@ -292,11 +292,13 @@ type NICStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=vcdmachines,scope=Namespaced,categories=cluster-api
+// +kubebuilder:resource:path=vcdmachines,shortName=vcdm,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=`.metadata.labels.cluster\.x-k8s\.io/cluster-name`,description="Cluster"
 // +kubebuilder:printcolumn:name="Machine",type="string",JSONPath=`.metadata.ownerReferences[?(@.kind=="Machine")].name`,description="Machine"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the object is ready"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
+// +kubebuilder:printcolumn:name="Provisioned",type="boolean",JSONPath=`.status.initialization.provisioned`,description="Whether the infrastructure was complete once"
+// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether reconciliation is paused",priority=10
 // +kubebuilder:printcolumn:name="Address",type="string",JSONPath=`.status.nics[0].address`,description="Address of the first NIC"
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=`.spec.template`,description="vApp template",priority=10
 // +kubebuilder:printcolumn:name="ProviderID",type="string",JSONPath=`.spec.providerID`,description="Provider id",priority=10
