@@ -87,6 +87,10 @@ generate: ## Regenerate deep copies, CRDs, RBAC, reference pages, kube-vip's man
 manifests: ## Write the files of a release to out/release/VERSION.
 	hack/release-manifests.sh $(OUT)/release $(VERSION) $(IMAGE)
 
+.PHONY: release
+release: ## Write all files of release VERSION to out/release/VERSION, and its images to out/images.
+	hack/release.sh $(OUT) $(VERSION)
+
 ##@ Test
 
 .PHONY: test
@@ -108,6 +112,10 @@ test-monitoring: ## Test dashboard and alerts with the real metrics and Promethe
 test-images: ## Build all images twice, unpack and check them; test what makes node images.
 	cd hack/images && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 	cd hack/nodeimage && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
+
+.PHONY: test-release
+test-release: ## Make a release as its workflow does, but for the push, and check its files (some minutes).
+	$(GO) test $(AFRESH) ./hack -timeout $(TIMEOUT) -run TestARelease -v -release
 
 .PHONY: test-hypervisor
 test-hypervisor: ## Test what boots VMs of the simulator, on Linux, without booting any.
