@@ -208,7 +208,7 @@ const kubeVIPSuffix = "-kube-vip"
 
 // kubeVIPConfig is what differs between clusters.
 func kubeVIPConfig(spec infrav1.EndpointSpec, endpoint clusterv1.APIEndpoint) kubevip.Config {
-	config := kubevip.Config{Address: endpoint.Host, Port: endpoint.Port}
+	config := kubevip.Config{Addresses: []string{endpoint.Host}, Port: endpoint.Port}
 	if kube := spec.KubeVIP; kube != nil {
 		config.Interface, config.Image, config.DynamicDNS = kube.Interface, kube.Image, kube.DNSName == endpoint.Host
 	}

@@ -1,18 +1,58 @@
 #!/bin/sh
 # Takes super-admin.conf away from kube-vip's static pod again. Run it after kubeadm, as often as you like.
-# An argument is put before every path.
+# An argument is put before every path. With the argument "handover" behind it, ends the static pod where a pod of the
+# DaemonSet runs; fails where none does.
 set -eu
+
+# What runs kube-vip.
+mode=StaticPod
 
 root=${1:-}
 link=$root/etc/kube-vip/kubeconfig
+manifest=$root/etc/kubernetes/manifests/kube-vip.yaml
 
-if [ "$(readlink "$link" || :)" != /etc/kubernetes/super-admin.conf ]; then
+if [ "${2:-}" = handover ]; then
+	PATH=$PATH:/opt/bin
+	pods=$(kubectl --kubeconfig "$root/etc/kubernetes/admin.conf" --namespace kube-system get pods --output name \
+		--selector app.kubernetes.io/name=kube-vip-ds --field-selector "spec.nodeName=$(uname -n),status.phase=Running")
+	if [ -z "$pods" ]; then
+		echo "kube-vip: waiting for the DaemonSet on this node" >&2
+		exit 1
+	fi
+	rm -f "$manifest"
+	echo "kube-vip: the DaemonSet runs here, the static pod ends"
 	exit 0
 fi
 
 # Cluster API's sign that kubeadm succeeded. Without it "kubeadm init" may be tried again, which needs the rights.
 if [ ! -f "$root/run/cluster-api/bootstrap-success.complete" ]; then
-	echo "kube-vip: kubeadm init has not succeeded, keeping super-admin.conf" >&2
+	echo "kube-vip: kubeadm has not succeeded, nothing is changed" >&2
+	exit 0
+fi
+
+# The node that started the cluster has a static pod until Cluster API has applied the DaemonSet. A unit, so that a
+# reboot before that does not matter.
+if [ "$mode" = DaemonSet ] && [ -f "$manifest" ]; then
+	mkdir -p "$root/etc/systemd/system"
+	cat >"$root/etc/systemd/system/kube-vip-handover.service" <<-'UNIT'
+		[Unit]
+		Description=Ends kube-vip's static pod where its DaemonSet runs
+		ConditionPathExists=/etc/kubernetes/manifests/kube-vip.yaml
+		StartLimitIntervalSec=0
+
+		[Service]
+		ExecStart=/etc/kube-vip/cleanup.sh "" handover
+		Restart=on-failure
+		RestartSec=10
+
+		[Install]
+		WantedBy=multi-user.target
+	UNIT
+	systemctl daemon-reload
+	systemctl enable --now --no-block kube-vip-handover.service
+fi
+
+if [ "$(readlink "$link" || :)" != /etc/kubernetes/super-admin.conf ]; then
 	exit 0
 fi
 

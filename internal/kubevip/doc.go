@@ -59,4 +59,4 @@
 // through cloud-init's jinja, so none may hold an opening double brace, brace and percent sign, or brace and hash.
 package kubevip
 
-//go:generate go -C ../../hack/kubevip run . -o ../../internal/kubevip/manifest.yaml
+//go:generate go -C ../../hack/kubevip run . -o ../../internal/kubevip/generated

@@ -1,10 +1,9 @@
 package kubevip
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -20,7 +19,7 @@ const (
 )
 
 const (
-	// DefaultImage is the release whose generator made the manifest.
+	// DefaultImage is the release whose generator made the manifests.
 	DefaultImage = "ghcr.io/kube-vip/kube-vip:v0.9.1"
 
 	// DefaultPort is kubeadm's port of an API server.
@@ -34,101 +33,144 @@ const (
 	hostsFile       = "/etc/kube-vip/hosts"
 )
 
-//go:embed manifest.yaml
-var manifest []byte
+// generated holds what kube-vip's generator makes.
+//
+//go:embed generated/*.yaml
+var generated embed.FS
 
 //go:embed prepare.sh
-var prepareScript []byte
+var prepareScript string
 
 //go:embed cleanup.sh
-var cleanupScript []byte
+var cleanupScript string
+
+// Mode is what runs kube-vip.
+type Mode string
+
+// Modes, as the scripts have them, too.
+const (
+	// StaticPod is a static pod on each control-plane node.
+	StaticPod Mode = "StaticPod"
+	// DaemonSet is one pod of a DaemonSet on each, and a static pod where and until the DaemonSet does not run.
+	DaemonSet Mode = "DaemonSet"
+)
 
 // A Config is what differs between clusters.
 type Config struct {
-	// Address is the endpoint of the control plane: an IP address that nothing else uses, or a DNS name, in
-	// lower case, which kube-vip resolves to an IPv4 address.
-	Address string
+	// Mode is StaticPod if empty.
+	Mode Mode
+
+	// Addresses are the endpoint of the control plane: IP addresses that nothing else uses, at most one of each family,
+	// or one DNS name, in lower case, which kube-vip resolves to an IPv4 address.
+	Addresses []string
 
 	// Port of the API servers themselves; 0 means DefaultPort.
 	Port int32
 
-	// Interface on which the address is announced; empty means that of the default route.
+	// Interface that has the addresses; empty means that of the default route, with BGP the loopback interface.
 	Interface string
 
 	// Image of kube-vip, whole; empty means DefaultImage. With another release than DefaultImage's, the
 	// manifest may not fit.
 	Image string
 
-	// DynamicDNS makes kube-vip ask a DHCP server for the address, in the name of Address, which has to be a DNS
-	// name; the DHCP server then writes the DNS record.
+	// DynamicDNS makes kube-vip ask a DHCP server for the address, in the name of the DNS name; the DHCP server then
+	// writes the DNS record.
 	DynamicDNS bool
+
+	// BGP announces the addresses to routers instead of by ARP; nil: ARP.
+	BGP *BGP
 }
 
 // Render returns the data of the Secret <cluster>-kube-vip. Equal configs give equal data.
 func Render(c Config) (map[string][]byte, error) {
-	if c.Port == 0 {
-		c.Port = DefaultPort
-	}
-	if c.Image == "" {
-		c.Image = DefaultImage
-	}
-	if err := c.validate(); err != nil {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
-
 	pod := &corev1.Pod{}
-	if err := yaml.UnmarshalStrict(manifest, pod); err != nil {
-		return nil, fmt.Errorf("decoding the generated manifest of kube-vip: %w", err)
+	if err := c.read("pod", pod); err != nil {
+		return nil, err
 	}
-	c.apply(pod)
+	c.apply(&pod.Spec, c.BGP.env())
+	file := corev1.HostPathFile
+	pod.Spec.Volumes = append(pod.Spec.Volumes, hostFile("kubeconfig", kubeconfigLink, &file))
+	pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts,
+		corev1.VolumeMount{Name: "kubeconfig", MountPath: adminKubeconfig, ReadOnly: true})
 	data, err := yaml.Marshal(pod)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the manifest of kube-vip: %w", err)
 	}
-	return map[string][]byte{KeyManifest: data, KeyPrepare: prepareScript, KeyCleanup: cleanupScript}, nil
+	return map[string][]byte{KeyManifest: data, KeyPrepare: c.script(prepareScript), KeyCleanup: c.script(cleanupScript)},
+		nil
 }
 
-// apply sets the cluster's values on the generated pod.
-func (c Config) apply(pod *corev1.Pod) {
-	container := &pod.Spec.Containers[0]
-	container.Image = c.Image
-	setEnv(container, "address", c.Address)
-	setEnv(container, "port", strconv.Itoa(int(c.Port)))
-	setEnv(container, "vip_subnet", c.subnet())
-	if c.Interface != "" {
-		setEnv(container, "vip_interface", c.Interface)
+// script returns a script for the mode.
+func (c Config) script(text string) []byte {
+	return []byte(strings.Replace(text, "\nmode="+string(StaticPod)+"\n", "\nmode="+string(c.Mode)+"\n", 1))
+}
+
+// read reads a generated manifest: a pod or a daemonset.
+func (c Config) read(what string, into any) error {
+	name := "generated/" + what + "-arp.yaml"
+	if c.BGP != nil {
+		name = "generated/" + what + "-bgp.yaml"
 	}
-	if !isIP(c.Address) {
-		setEnv(container, "dns_mode", "ipv4")
+	raw, err := generated.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("reading the generated manifest of kube-vip: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(raw, into); err != nil {
+		return fmt.Errorf("decoding the generated manifest of kube-vip: %w", err)
+	}
+	return nil
+}
+
+// apply sets the cluster's values on a generated pod.
+func (c Config) apply(pod *corev1.PodSpec, bgp []corev1.EnvVar) {
+	container := &pod.Containers[0]
+	container.Image = c.Image
+	values := append([]corev1.EnvVar{
+		{Name: "address", Value: strings.Join(c.Addresses, ",")},
+		{Name: "port", Value: strconv.Itoa(int(c.Port))},
+		{Name: "vip_subnet", Value: c.subnets()},
+	}, bgp...)
+	if c.Interface != "" {
+		values = append(values, corev1.EnvVar{Name: "vip_interface", Value: c.Interface})
+	}
+	if c.hasName() {
+		values = append(values, corev1.EnvVar{Name: "dns_mode", Value: "ipv4"})
 	}
 	if c.DynamicDNS {
-		setEnv(container, "vip_ddns", "true")
+		values = append(values, corev1.EnvVar{Name: "vip_ddns", Value: "true"})
+	}
+	for _, value := range values {
+		setEnv(container, value)
 	}
 
 	// Like the static pods of kubeadm: not evicted first under node pressure.
-	pod.Spec.PriorityClassName = "system-node-critical"
-	pod.Spec.HostAliases = nil
+	pod.PriorityClassName = "system-node-critical"
+	pod.HostAliases = nil
 	// Without a type, mounting a missing file creates a folder, which kubeadm refuses. With type File, the kubelet
 	// retries until it exists.
 	file := corev1.HostPathFile
-	pod.Spec.Volumes = []corev1.Volume{
-		hostFile("kubeconfig", kubeconfigLink, &file),
-		hostFile("hosts", hostsFile, &file),
-	}
-	container.VolumeMounts = []corev1.VolumeMount{
-		{Name: "kubeconfig", MountPath: adminKubeconfig, ReadOnly: true},
-		{Name: "hosts", MountPath: "/etc/hosts", ReadOnly: true},
-	}
+	pod.Volumes = []corev1.Volume{hostFile("hosts", hostsFile, &file)}
+	container.VolumeMounts = []corev1.VolumeMount{{Name: "hosts", MountPath: "/etc/hosts", ReadOnly: true}}
 }
 
-// subnet is the length of the address's own prefix. For a DNS name kube-vip 0.9 puts the text behind each
-// address it finds, so it has to be one family: IPv4.
-func (c Config) subnet() string {
-	if addr, err := netip.ParseAddr(c.Address); err == nil {
+// subnets are the lengths of the addresses' own prefixes; of two, kube-vip takes the first for IPv4. For a DNS name
+// kube-vip 0.9 puts the text behind each address it finds, so it has to be one family: IPv4.
+func (c Config) subnets() string {
+	if len(c.Addresses) > 1 {
+		return "32,128"
+	}
+	if addr, err := netip.ParseAddr(c.Addresses[0]); err == nil {
 		return strconv.Itoa(addr.BitLen())
 	}
 	return "32"
 }
+
+// hasName reports whether the endpoint is a DNS name.
+func (c Config) hasName() bool { return !isIP(c.Addresses[0]) }
 
 func hostFile(name, path string, kind *corev1.HostPathType) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
@@ -136,69 +178,12 @@ func hostFile(name, path string, kind *corev1.HostPathType) corev1.Volume {
 	}}
 }
 
-func setEnv(container *corev1.Container, name, value string) {
+func setEnv(container *corev1.Container, value corev1.EnvVar) {
 	for i := range container.Env {
-		if container.Env[i].Name == name {
-			container.Env[i].Value = value
+		if container.Env[i].Name == value.Name {
+			container.Env[i] = value
 			return
 		}
 	}
-	container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
-}
-
-var (
-	dnsLabel      = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	digits        = regexp.MustCompile(`^[0-9]+$`)
-	interfaceName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
-	imageName     = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._:/@-]*[a-zA-Z0-9])?$`)
-)
-
-// validate refuses what would only fail on the node. It is strict about characters too, because a template engine
-// processes the file.
-func (c Config) validate() error {
-	if err := ValidateAddress(c.Address); err != nil {
-		return err
-	}
-	if c.Port < 1 || c.Port > 65535 {
-		return fmt.Errorf("port %d is not between 1 and 65535", c.Port)
-	}
-	if c.Interface != "" && !interfaceName.MatchString(c.Interface) {
-		return fmt.Errorf("%q is not an interface name", c.Interface)
-	}
-	if !imageName.MatchString(c.Image) {
-		return fmt.Errorf("%q is not the name of an image", c.Image)
-	}
-	if c.DynamicDNS && isIP(c.Address) {
-		return fmt.Errorf("dynamic DNS needs a DNS name, %s is an address", c.Address)
-	}
-	return nil
-}
-
-// ValidateAddress checks that kube-vip can announce address, an IP address or a DNS name.
-func ValidateAddress(address string) error {
-	if addr, err := netip.ParseAddr(address); err == nil {
-		return validateIP(addr)
-	}
-	labels := strings.Split(address, ".")
-	if len(address) > 253 || digits.MatchString(labels[len(labels)-1]) {
-		return fmt.Errorf("address %q is neither an IP address nor a DNS name", address)
-	}
-	for _, label := range labels {
-		if !dnsLabel.MatchString(label) {
-			return fmt.Errorf("address %q is neither an IP address nor a DNS name in lower case", address)
-		}
-	}
-	return nil
-}
-
-func validateIP(addr netip.Addr) error {
-	if addr.Is4In6() || addr.Zone() != "" || !addr.IsGlobalUnicast() {
-		return fmt.Errorf("address %s cannot be announced on a network of nodes", addr)
-	}
-	return nil
-}
-
-func isIP(address string) bool {
-	_, err := netip.ParseAddr(address)
-	return err == nil
+	container.Env = append(container.Env, value)
 }

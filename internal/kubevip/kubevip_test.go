@@ -14,7 +14,7 @@ import (
 )
 
 func config(mods ...func(*kubevip.Config)) kubevip.Config {
-	c := kubevip.Config{Address: "192.168.100.200"}
+	c := kubevip.Config{Addresses: []string{"192.168.100.200"}}
 	for _, mod := range mods {
 		mod(&c)
 	}
@@ -40,11 +40,10 @@ func podOf(t *testing.T, data map[string][]byte) *corev1.Pod {
 func env(pod *corev1.Pod) map[string]string {
 	values := map[string]string{}
 	for _, e := range pod.Spec.Containers[0].Env {
-		if e.ValueFrom != nil {
-			values[e.Name] = e.ValueFrom.FieldRef.FieldPath
-			continue
-		}
 		values[e.Name] = e.Value
+		if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil {
+			values[e.Name] = e.ValueFrom.FieldRef.FieldPath
+		}
 	}
 	return values
 }
@@ -77,6 +76,10 @@ func TestRenderManifest(t *testing.T) {
 	g.Expect(pod.Spec.Containers[0].Args).To(Equal([]string{"manager"}))
 	g.Expect(pod.Spec.Containers[0].SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
 	g.Expect(pod.Spec.Volumes).To(Equal([]corev1.Volume{
+		{Name: "hosts", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
+			Path: "/etc/kube-vip/hosts",
+			Type: &file,
+		}}},
 		{
 			Name: "kubeconfig",
 			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
@@ -84,7 +87,6 @@ func TestRenderManifest(t *testing.T) {
 				Type: &file,
 			}},
 		},
-		{Name: "hosts", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc/kube-vip/hosts", Type: &file}}},
 	}))
 	g.Expect(env(pod)).To(Equal(map[string]string{
 		"vip_arp": "true", "cp_enable": "true", "cp_namespace": "kube-system", "vip_nodename": "spec.nodeName",
@@ -100,25 +102,35 @@ func TestRenderSetsWhatDiffers(t *testing.T) {
 		config kubevip.Config
 		want   map[string]string
 	}{
-		{"a port of the user's", kubevip.Config{Address: "10.0.0.9", Port: 443}, map[string]string{"port": "443"}},
+		{"a port of the user's", kubevip.Config{Addresses: []string{"10.0.0.9"}, Port: 443}, map[string]string{"port": "443"}},
 		{
 			"an interface of the user's",
-			kubevip.Config{Address: "10.0.0.9", Interface: "eth1"},
+			kubevip.Config{Addresses: []string{"10.0.0.9"}, Interface: "eth1"},
 			map[string]string{"vip_interface": "eth1"},
 		},
 		{
 			"IPv6 has a prefix of 128 bits",
-			kubevip.Config{Address: "2001:db8::9"},
+			kubevip.Config{Addresses: []string{"2001:db8::9"}},
 			map[string]string{"address": "2001:db8::9", "vip_subnet": "128"},
 		},
 		{
 			"a DNS name resolves to one family",
-			kubevip.Config{Address: "api.acme.example"},
+			kubevip.Config{Addresses: []string{"api.acme.example"}},
 			map[string]string{"address": "api.acme.example", "vip_subnet": "32", "dns_mode": "ipv4"},
 		},
 		{
+			"two families",
+			kubevip.Config{Addresses: []string{"10.0.0.9", "2001:db8::9"}},
+			map[string]string{"address": "10.0.0.9,2001:db8::9", "vip_subnet": "32,128"},
+		},
+		{
+			"two families, IPv6 first: the prefixes stay in kube-vip's order",
+			kubevip.Config{Addresses: []string{"2001:db8::9", "10.0.0.9"}},
+			map[string]string{"address": "2001:db8::9,10.0.0.9", "vip_subnet": "32,128"},
+		},
+		{
 			"a DNS name with dynamic DNS",
-			kubevip.Config{Address: "api.acme.example", DynamicDNS: true},
+			kubevip.Config{Addresses: []string{"api.acme.example"}, DynamicDNS: true},
 			map[string]string{"vip_ddns": "true"},
 		},
 	}
@@ -168,7 +180,7 @@ func TestDefaultImageIsTheReleaseOfTheGenerator(t *testing.T) {
 
 	module, err := os.ReadFile("../../hack/kubevip/go.mod")
 	g.Expect(err).NotTo(HaveOccurred())
-	generated, err := os.ReadFile("manifest.yaml")
+	generated, err := os.ReadFile("generated/pod-arp.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(string(module)).To(ContainSubstring("github.com/kube-vip/kube-vip " + version + "\n"))
@@ -177,14 +189,21 @@ func TestDefaultImageIsTheReleaseOfTheGenerator(t *testing.T) {
 
 // An edit that adds a variable the generator does not know would be a silent no-op on the node.
 func TestGeneratorKnowsWhatIsAlwaysSet(t *testing.T) {
-	g := NewWithT(t)
-	generated, err := os.ReadFile("manifest.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	pod := &corev1.Pod{}
-	g.Expect(yaml.UnmarshalStrict(generated, pod)).To(Succeed())
+	always := []string{"address", "port", "vip_subnet", "dns_mode"}
+	for name, known := range map[string][]string{
+		"pod-arp": always, "pod-bgp": append([]string{"vip_interface", "bgp_as", "bgp_peers"}, always...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			generated, err := os.ReadFile("generated/" + name + ".yaml")
+			g.Expect(err).NotTo(HaveOccurred())
+			pod := &corev1.Pod{}
+			g.Expect(yaml.UnmarshalStrict(generated, pod)).To(Succeed())
 
-	for _, name := range []string{"address", "port", "vip_subnet", "dns_mode"} {
-		g.Expect(env(pod)).To(HaveKey(name))
+			for _, name := range known {
+				g.Expect(env(pod)).To(HaveKey(name))
+			}
+		})
 	}
 }
 
@@ -194,24 +213,37 @@ func TestRenderRefuses(t *testing.T) {
 		mod  func(*kubevip.Config)
 		want string
 	}{
-		{"no address", func(c *kubevip.Config) { c.Address = "" }, `address ""`},
+		{"no address", func(c *kubevip.Config) { c.Addresses = []string{""} }, `address ""`},
 		{
-			"an address that is none", func(c *kubevip.Config) { c.Address = "192.168.100.300" },
+			"an address that is none", func(c *kubevip.Config) { c.Addresses = []string{"192.168.100.300"} },
 			"neither an IP address nor a DNS name",
 		},
-		{"a short address", func(c *kubevip.Config) { c.Address = "10.0.1" }, "neither an IP address nor a DNS name"},
-		{"an address with a port", func(c *kubevip.Config) { c.Address = "10.0.0.1:6443" }, "neither"},
-		{"a prefix", func(c *kubevip.Config) { c.Address = "10.0.0.1/24" }, "neither"},
-		{"two addresses", func(c *kubevip.Config) { c.Address = "10.0.0.1,2001:db8::1" }, "neither"},
-		{"the unspecified address", func(c *kubevip.Config) { c.Address = "0.0.0.0" }, "cannot be announced"},
-		{"a loopback address", func(c *kubevip.Config) { c.Address = "127.0.0.1" }, "cannot be announced"},
-		{"a multicast address", func(c *kubevip.Config) { c.Address = "224.0.0.18" }, "cannot be announced"},
-		{"a link-local address", func(c *kubevip.Config) { c.Address = "fe80::1" }, "cannot be announced"},
-		{"an address with a zone", func(c *kubevip.Config) { c.Address = "2001:db8::1%eth0" }, "cannot be announced"},
-		{"a mapped address", func(c *kubevip.Config) { c.Address = "::ffff:10.0.0.1" }, "cannot be announced"},
-		{"a DNS name in upper case", func(c *kubevip.Config) { c.Address = "API.example" }, "lower case"},
-		{"a DNS name with an empty label", func(c *kubevip.Config) { c.Address = "api..example" }, "neither"},
-		{"a DNS name that jinja would render", func(c *kubevip.Config) { c.Address = "{{x}}" }, "neither"},
+		{"a short address", func(c *kubevip.Config) { c.Addresses = []string{"10.0.1"} }, "neither an IP address nor a DNS name"},
+		{"an address with a port", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1:6443"} }, "neither"},
+		{"a prefix", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1/24"} }, "neither"},
+		{"two addresses in one", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1,2001:db8::1"} }, "neither"},
+		{"nothing", func(c *kubevip.Config) { c.Addresses = nil }, "0 addresses"},
+		{
+			"two addresses of a family", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1", "10.0.0.2"} },
+			"of one family",
+		},
+		{
+			"a name beside an address", func(c *kubevip.Config) { c.Addresses = []string{"api.example", "10.0.0.2"} },
+			"stands alone",
+		},
+		{
+			"three addresses", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1", "fd00::1", "10.0.0.2"} },
+			"3 addresses",
+		},
+		{"the unspecified address", func(c *kubevip.Config) { c.Addresses = []string{"0.0.0.0"} }, "cannot be announced"},
+		{"a loopback address", func(c *kubevip.Config) { c.Addresses = []string{"127.0.0.1"} }, "cannot be announced"},
+		{"a multicast address", func(c *kubevip.Config) { c.Addresses = []string{"224.0.0.18"} }, "cannot be announced"},
+		{"a link-local address", func(c *kubevip.Config) { c.Addresses = []string{"fe80::1"} }, "cannot be announced"},
+		{"an address with a zone", func(c *kubevip.Config) { c.Addresses = []string{"2001:db8::1%eth0"} }, "cannot be announced"},
+		{"a mapped address", func(c *kubevip.Config) { c.Addresses = []string{"::ffff:10.0.0.1"} }, "cannot be announced"},
+		{"a DNS name in upper case", func(c *kubevip.Config) { c.Addresses = []string{"API.example"} }, "lower case"},
+		{"a DNS name with an empty label", func(c *kubevip.Config) { c.Addresses = []string{"api..example"} }, "neither"},
+		{"a DNS name that jinja would render", func(c *kubevip.Config) { c.Addresses = []string{"{{x}}"} }, "neither"},
 		{"a negative port", func(c *kubevip.Config) { c.Port = -1 }, "port -1"},
 		{"a port above the last", func(c *kubevip.Config) { c.Port = 65536 }, "port 65536"},
 		{"an interface with a space", func(c *kubevip.Config) { c.Interface = "eth 0" }, "interface name"},
@@ -244,7 +276,7 @@ func FuzzValidateAddress(f *testing.F) {
 		}
 		g := NewWithT(t)
 
-		data, err := kubevip.Render(kubevip.Config{Address: address})
+		data, err := kubevip.Render(kubevip.Config{Addresses: []string{address}})
 
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(env(podOf(t, data))).To(HaveKeyWithValue("address", address))

@@ -3,6 +3,9 @@
 # An argument is put before every path.
 set -eu
 
+# What runs kube-vip.
+mode=StaticPod
+
 root=${1:-}
 folder=$root/etc/kube-vip
 
@@ -29,6 +32,11 @@ for file in "$root/run/kubeadm/kubeadm.yaml" "$root/etc/kubeadm.yml"; do
 done
 if [ -z "$config" ]; then
 	use admin.conf
+	if [ "$mode" = DaemonSet ]; then
+		rm -f "$root/etc/kubernetes/manifests/kube-vip.yaml"
+		echo "kube-vip: this node joins a cluster, the DaemonSet runs here"
+		exit 0
+	fi
 	echo "kube-vip: this node joins a cluster, admin.conf will do"
 	exit 0
 fi

@@ -4,10 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 )
@@ -45,9 +47,9 @@ type node struct {
 }
 
 // newNode has the manifest and the scripts in place, as cloud-init writes them before any command runs.
-func newNode(t *testing.T, files map[string]string) *node {
+func newNode(t *testing.T, files map[string]string, mods ...func(*kubevip.Config)) *node {
 	t.Helper()
-	n := &node{t: t, root: t.TempDir(), data: render(t, config())}
+	n := &node{t: t, root: t.TempDir(), data: render(t, config(mods...))}
 	n.write(manifestFile, string(n.data[kubevip.KeyManifest]))
 	for name, content := range files {
 		n.write(name, content)
@@ -71,10 +73,23 @@ func (n *node) read(name string) string {
 	return string(data)
 }
 
-// run runs the script under key with every path below the node's root.
-func (n *node) run(key string) (string, error) {
+func (n *node) has(name string) bool {
+	_, err := os.Stat(filepath.Join(n.root, name))
+	return err == nil
+}
+
+// program puts a shell script into the PATH of the scripts.
+func (n *node) program(name, script string) {
 	n.t.Helper()
-	cmd := exec.Command("sh", "-s", n.root)
+	n.write("bin/"+name, "#!/bin/sh\n"+script+"\n")
+	NewWithT(n.t).Expect(os.Chmod(filepath.Join(n.root, "bin", name), 0o755)).To(Succeed())
+}
+
+// run runs the script under key with every path below the node's root.
+func (n *node) run(key string, args ...string) (string, error) {
+	n.t.Helper()
+	cmd := exec.Command("sh", append([]string{"-s", n.root}, args...)...)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(n.root, "bin")+":"+os.Getenv("PATH"))
 	cmd.Stdin = strings.NewReader(string(n.data[key]))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -91,7 +106,8 @@ func (n *node) kubeconfig() string {
 	n.t.Helper()
 	g := NewWithT(n.t)
 	pod := podOf(n.t, map[string][]byte{kubevip.KeyManifest: []byte(n.read(manifestFile))})
-	target, err := os.Readlink(filepath.Join(n.root, pod.Spec.Volumes[0].HostPath.Path))
+	at := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "kubeconfig" })
+	target, err := os.Readlink(filepath.Join(n.root, pod.Spec.Volumes[at].HostPath.Path))
 	g.Expect(err).NotTo(HaveOccurred())
 	return target
 }

@@ -81,7 +81,7 @@ func (b *bed) base(controlPlane bool) cloudinit.BaseUserData {
 	if !controlPlane {
 		return base
 	}
-	data, err := kubevip.Render(kubevip.Config{Address: b.vip})
+	data, err := kubevip.Render(kubevip.Config{Addresses: []string{b.vip}})
 	b.must(err)
 	base.AdditionalFiles = []bootstrapv1.File{
 		{Path: "/etc/kubernetes/manifests/kube-vip.yaml", Content: string(data[kubevip.KeyManifest])},

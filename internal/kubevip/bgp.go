@@ -1,0 +1,102 @@
+package kubevip
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// BGP is how the addresses are announced to routers.
+type BGP struct {
+	// AS is the autonomous system of the nodes.
+	AS uint32
+
+	// RouterInterface is the interface whose first address is a node's router id.
+	RouterInterface string
+
+	// SourceInterface is the interface from which the peers are reached; empty: as the node routes.
+	SourceInterface string
+
+	// Peers are the routers.
+	Peers []Peer
+}
+
+// A Peer is a router.
+type Peer struct {
+	Address  netip.Addr
+	AS       uint32
+	Password string // of TCP's MD5 signatures; may be empty
+	MultiHop bool   // the router is not on the network of the nodes
+}
+
+// maxPassword is the longest key of TCP's MD5 signatures that Linux takes.
+const maxPassword = 80
+
+// peerPassword is what survives kube-vip's notation of peers and the template engine of cloud-init.
+var peerPassword = regexp.MustCompile(`^[!-+.0-9;-~-]*$`)
+
+// peersEnv is the variable with all peers.
+const peersEnv = "bgp_peers"
+
+// env returns the variables of BGP, none for ARP.
+func (b *BGP) env() []corev1.EnvVar {
+	if b == nil {
+		return nil
+	}
+	env := []corev1.EnvVar{
+		{Name: "bgp_as", Value: strconv.FormatUint(uint64(b.AS), 10)},
+		{Name: "bgp_routerinterface", Value: b.RouterInterface},
+		{Name: peersEnv, Value: strings.ReplaceAll(b.peers(), "$", "$$")}, // kubelet expands $(NAME)
+	}
+	if b.SourceInterface != "" {
+		env = append(env, corev1.EnvVar{Name: "bgp_sourceif", Value: b.SourceInterface})
+	}
+	return env
+}
+
+// peers writes the peers as kube-vip reads them: address:AS:password:multihop, with commas between them.
+func (b *BGP) peers() string {
+	all := make([]string, 0, len(b.Peers))
+	for _, p := range b.Peers {
+		address := p.Address.String()
+		if p.Address.Is6() {
+			address = "[" + address + "]"
+		}
+		all = append(all, fmt.Sprintf("%s:%d:%s:%t", address, p.AS, p.Password, p.MultiHop))
+	}
+	return strings.Join(all, ",")
+}
+
+// validate checks numbers, names and passwords. An error never has a password in it.
+func (b *BGP) validate() error {
+	if b.AS == 0 {
+		return errors.New("the AS number of the nodes is 0")
+	}
+	if !interfaceName.MatchString(b.RouterInterface) {
+		return fmt.Errorf("%q is not the name of the interface with the router id", b.RouterInterface)
+	}
+	if b.SourceInterface != "" && !interfaceName.MatchString(b.SourceInterface) {
+		return fmt.Errorf("%q is not the name of a source interface", b.SourceInterface)
+	}
+	if len(b.Peers) == 0 {
+		return errors.New("BGP has no peer")
+	}
+	for _, p := range b.Peers {
+		switch {
+		case !p.Address.IsValid() || validateIP(p.Address) != nil:
+			return fmt.Errorf("%s is not the address of a BGP peer", p.Address)
+		case p.AS == 0:
+			return fmt.Errorf("the AS number of BGP peer %s is 0", p.Address)
+		case len(p.Password) > maxPassword, !peerPassword.MatchString(p.Password),
+			strings.Contains(p.Password, "{{"), strings.Contains(p.Password, "{%"), strings.Contains(p.Password, "{#"):
+			return fmt.Errorf("the password of BGP peer %s cannot be given to kube-vip: it has at most %d printable ASCII "+
+				"characters, and none of comma, colon, slash and blank, and not {{, {%% or {#", p.Address, maxPassword)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package kubevip_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+)
+
+// byBGP announces addresses to two routers.
+func byBGP(c *kubevip.Config) {
+	c.Addresses = []string{"203.0.113.10", "2001:db8:1::10"}
+	c.BGP = &kubevip.BGP{AS: 4200000001, RouterInterface: "ens192", Peers: []kubevip.Peer{
+		{Address: netip.MustParseAddr("192.168.100.1"), AS: 65000, Password: "s3cret$(port)"},
+		{Address: netip.MustParseAddr("fd00:100::1"), AS: 65001, MultiHop: true},
+	}}
+}
+
+func TestBGPReplacesARP(t *testing.T) {
+	g := NewWithT(t)
+
+	got := env(podOf(t, render(t, config(byBGP))))
+
+	g.Expect(got).To(And(
+		HaveKeyWithValue("vip_arp", "false"), HaveKeyWithValue("bgp_enable", "true"),
+		HaveKeyWithValue("vip_leaderelection", "true"), HaveKeyWithValue("vip_interface", "lo"),
+		HaveKeyWithValue("bgp_as", "4200000001"), HaveKeyWithValue("bgp_routerinterface", "ens192"),
+		HaveKeyWithValue("address", "203.0.113.10,2001:db8:1::10"), HaveKeyWithValue("vip_subnet", "32,128")))
+	g.Expect(got["bgp_peers"]).To(Equal("192.168.100.1:65000:s3cret$$(port):false,[fd00:100::1]:65001::true"),
+		"kubelet would replace $(port)")
+	g.Expect(got).NotTo(HaveKey("bgp_sourceif"))
+	g.Expect(got["bgp_routerid"]).To(BeEmpty(), "it would be that of every node")
+}
+
+func TestBGPFromAnInterface(t *testing.T) {
+	g := NewWithT(t)
+
+	got := env(podOf(t, render(t, config(byBGP, func(c *kubevip.Config) {
+		c.BGP.SourceInterface, c.Interface = "ens224", "dummy0"
+	}))))
+
+	g.Expect(got).To(And(HaveKeyWithValue("bgp_sourceif", "ens224"), HaveKeyWithValue("vip_interface", "dummy0")))
+}
+
+func TestRenderRefusesOfBGP(t *testing.T) {
+	password := func(value string) func(*kubevip.Config) {
+		return func(c *kubevip.Config) { c.BGP.Peers[0].Password = value }
+	}
+	tests := []struct {
+		name string
+		mod  func(*kubevip.Config)
+		want string
+	}{
+		{"no AS number", func(c *kubevip.Config) { c.BGP.AS = 0 }, "AS number of the nodes"},
+		{"no peer", func(c *kubevip.Config) { c.BGP.Peers = nil }, "no peer"},
+		{"a peer without AS number", func(c *kubevip.Config) { c.BGP.Peers[1].AS = 0 }, "AS number of BGP peer fd00:100::1"},
+		{"a peer that is none", func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} }, "not the address of a BGP peer"},
+		{
+			"no interface for the router id", func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
+			"interface with the router id",
+		},
+		{"a source that is none", func(c *kubevip.Config) { c.BGP.SourceInterface = "a b" }, "source interface"},
+		{
+			"an address without a peer of its family", func(c *kubevip.Config) { c.BGP.Peers = c.BGP.Peers[:1] },
+			"no BGP peer has the family of 2001:db8:1::10",
+		},
+		{"a name", func(c *kubevip.Config) { c.Addresses = []string{"api.example"} }, "is a DNS name"},
+		{"dynamic DNS", func(c *kubevip.Config) {
+			c.Addresses, c.DynamicDNS = []string{"api.example"}, true
+		}, "not by BGP"},
+		{"a password with a colon", password("geheim:x"), "password of BGP peer 192.168.100.1"},
+		{"a password with a comma", password("geheim,x"), "password of BGP peer"},
+		{"a password with a slash", password("geheim/x"), "password of BGP peer"},
+		{"a password with a line break", password("geheim\nx"), "password of BGP peer"},
+		{"a password that jinja would render", password("geheim{{x}}"), "password of BGP peer"},
+		{"a password that is too long", password("geheim" + strings.Repeat("x", 80)), "at most 80"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			_, err := kubevip.Render(config(byBGP, tt.mod))
+
+			g.Expect(err).To(MatchError(ContainSubstring(tt.want)))
+			g.Expect(err.Error()).NotTo(ContainSubstring("geheim"))
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package kubevip
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// PeersSecret is the Secret in the workload cluster with the BGP peers and their passwords, in key [PeersKey].
+const (
+	PeersSecret = "kube-vip-bgp"
+	PeersKey    = "peers"
+)
+
+// daemonSetMetrics is where a pod of the DaemonSet serves its metrics: beside the static pod of the first node, until
+// that one goes.
+const daemonSetMetrics = "127.0.0.1:2113"
+
+// Objects returns what mode DaemonSet has in the workload cluster. Equal configs give equal objects.
+func Objects(c Config) ([]unstructured.Unstructured, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	set := &appsv1.DaemonSet{}
+	if err := c.read("daemonset", set); err != nil {
+		return nil, err
+	}
+	bgp := c.BGP.env()
+	var typed []any
+	if at := slices.IndexFunc(bgp, func(e corev1.EnvVar) bool { return e.Name == peersEnv }); at >= 0 {
+		bgp[at] = corev1.EnvVar{Name: peersEnv, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: PeersSecret}, Key: PeersKey,
+		}}}
+		typed = append(typed, &corev1.Secret{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: PeersSecret},
+			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{PeersKey: []byte(c.BGP.peers())},
+		})
+	}
+	pod := &set.Spec.Template.Spec
+	c.apply(pod, bgp)
+	for _, value := range []corev1.EnvVar{
+		// The API server of the pod's own node, by a name in its certificate: the Service needs kube-proxy, which
+		// needs the virtual IP.
+		{Name: "KUBERNETES_SERVICE_HOST", Value: "kubernetes"},
+		{Name: "KUBERNETES_SERVICE_PORT", Value: strconv.Itoa(int(c.Port))},
+		{Name: "prometheus_server", Value: daemonSetMetrics},
+	} {
+		setEnv(&pod.Containers[0], value)
+	}
+	rights, err := rights()
+	if err != nil {
+		return nil, err
+	}
+	rest, err := toUnstructured(append(typed, set))
+	return append(rights, rest...), err
+}
+
+// rights returns the account of the DaemonSet's pods. Of what the generator's role allows, an endpoint of a control
+// plane needs the lease alone.
+func rights() ([]unstructured.Unstructured, error) {
+	raw, err := generated.ReadFile("generated/rights.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("reading the rights of kube-vip: %w", err)
+	}
+	account, role, binding := &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw))
+	for _, into := range []any{account, role, binding} {
+		if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("decoding the rights of kube-vip: %w", err)
+		}
+	}
+	role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+		return !slices.Contains(rule.APIGroups, "coordination.k8s.io")
+	})
+	return toUnstructured([]any{account, role, binding})
+}
+
+// toUnstructured converts typed objects.
+func toUnstructured(typed []any) ([]unstructured.Unstructured, error) {
+	all := make([]unstructured.Unstructured, 0, len(typed))
+	for _, object := range typed {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return nil, fmt.Errorf("converting %T: %w", object, err)
+		}
+		delete(content, "status")
+		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+		unstructured.RemoveNestedField(content, "spec", "template", "metadata", "creationTimestamp")
+		all = append(all, unstructured.Unstructured{Object: content})
+	}
+	return all, nil
+}

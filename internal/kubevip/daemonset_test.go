@@ -1,0 +1,126 @@
+package kubevip_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+)
+
+func byDaemonSet(c *kubevip.Config) { c.Mode = kubevip.DaemonSet }
+
+// typed returns the object of a kind.
+func typed[T any](t *testing.T, objects []unstructured.Unstructured, kind string) *T {
+	t.Helper()
+	g := NewWithT(t)
+	for _, u := range objects {
+		if u.GetKind() == kind {
+			g.Expect(u.GetNamespace()).To(Equal("kube-system"))
+			into := new(T)
+			g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, into, true)).To(Succeed())
+			return into
+		}
+	}
+	return nil
+}
+
+func TestDaemonSetAsksTheAPIServerOfItsNode(t *testing.T) {
+	g := NewWithT(t)
+
+	objects, err := kubevip.Objects(config(byDaemonSet, func(c *kubevip.Config) { c.Port = 443 }))
+
+	g.Expect(err).NotTo(HaveOccurred())
+	set := typed[appsv1.DaemonSet](t, objects, "DaemonSet")
+	pod := set.Spec.Template.Spec
+	values := env(&corev1.Pod{Spec: pod})
+	g.Expect(values).To(And(HaveKeyWithValue("address", "192.168.100.200"), HaveKeyWithValue("vip_arp", "true"),
+		HaveKeyWithValue("KUBERNETES_SERVICE_HOST", "kubernetes"), HaveKeyWithValue("KUBERNETES_SERVICE_PORT", "443")))
+	g.Expect(values).NotTo(HaveKey("svc_enable"), "Services are the cloud controller manager's")
+	g.Expect(pod.Volumes).To(HaveLen(1), "no kubeconfig of the node's")
+	g.Expect(pod.Volumes[0].HostPath.Path).To(Equal("/etc/kube-vip/hosts"))
+	g.Expect(pod.ServiceAccountName).To(Equal(typed[corev1.ServiceAccount](t, objects, "ServiceAccount").Name))
+	g.Expect(pod.HostNetwork).To(BeTrue())
+	g.Expect(pod.Tolerations).To(HaveLen(2))
+	g.Expect(typed[rbacv1.Role](t, objects, "Role").Rules).To(HaveExactElements(HaveField("Resources", []string{"leases"})))
+	g.Expect(typed[rbacv1.RoleBinding](t, objects, "RoleBinding").RoleRef.Name).To(Equal("kube-vip"))
+	g.Expect(typed[corev1.Secret](t, objects, "Secret")).To(BeNil())
+}
+
+func TestDaemonSetHasPasswordsOfBGPInASecret(t *testing.T) {
+	g := NewWithT(t)
+
+	objects, err := kubevip.Objects(config(byDaemonSet, byBGP))
+
+	g.Expect(err).NotTo(HaveOccurred())
+	secret := typed[corev1.Secret](t, objects, "Secret")
+	g.Expect(string(secret.Data[kubevip.PeersKey])).To(HavePrefix("192.168.100.1:65000:s3cret$(port):false,"))
+	set := typed[appsv1.DaemonSet](t, objects, "DaemonSet")
+	g.Expect(set.Spec.Template.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{
+		Name: "bgp_peers", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name}, Key: kubevip.PeersKey,
+		}},
+	}))
+}
+
+func TestNodesThatJoinLeaveKubeVIPToTheDaemonSet(t *testing.T) {
+	g := NewWithT(t)
+	n := newNode(t, map[string]string{joinFile: joinConfiguration}, byDaemonSet)
+
+	n.mustRun(kubevip.KeyPrepare)
+	n.write(successFile, "success\n")
+	n.mustRun(kubevip.KeyCleanup)
+
+	g.Expect(n.has(manifestFile)).To(BeFalse())
+	g.Expect(n.has("etc/kube-vip/hosts")).To(BeTrue(), "its pod mounts them")
+	g.Expect(n.has(handoverUnit)).To(BeFalse())
+}
+
+const (
+	handoverUnit = "etc/systemd/system/kube-vip-handover.service"
+	systemctlLog = "systemctl.log"
+)
+
+func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
+	g := NewWithT(t)
+	n := newNode(t, map[string]string{initFile: initConfiguration}, byDaemonSet)
+	n.program("systemctl", `echo "$@" >>`+n.root+"/"+systemctlLog)
+	n.program("kubectl", "echo pod/kube-vip-ds-x7k2p")
+
+	n.mustRun(kubevip.KeyPrepare)
+	n.mustRun(kubevip.KeyCleanup)
+	g.Expect(n.has(handoverUnit)).To(BeFalse(), "kubeadm may be repeated")
+	n.write(successFile, "success\n")
+	n.mustRun(kubevip.KeyCleanup)
+
+	g.Expect(n.read(handoverUnit)).To(And(ContainSubstring("\nExecStart=/etc/kube-vip/cleanup.sh \"\" handover\n"),
+		ContainSubstring("\nRestart=on-failure\n")))
+	g.Expect(n.read(systemctlLog)).To(ContainSubstring("enable --now --no-block kube-vip-handover.service"))
+	g.Expect(n.kubeconfig()).To(Equal(admin))
+	g.Expect(n.has(manifestFile)).To(BeTrue(), "until the DaemonSet runs here")
+
+	out, err := n.run(kubevip.KeyCleanup, "handover")
+
+	g.Expect(err).NotTo(HaveOccurred(), out)
+	g.Expect(n.has(manifestFile)).To(BeFalse())
+}
+
+func TestTheStaticPodStaysWhereTheDaemonSetDoesNotRun(t *testing.T) {
+	for name, kubectl := range map[string]string{"no pod yet": "true", "no API server": "exit 1"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			n := newNode(t, nil, byDaemonSet)
+			n.program("kubectl", kubectl)
+
+			_, err := n.run(kubevip.KeyCleanup, "handover")
+
+			g.Expect(err).To(HaveOccurred(), "systemd tries again")
+			g.Expect(n.has(manifestFile)).To(BeTrue())
+		})
+	}
+}
