@@ -33,12 +33,27 @@ type EndpointSpec struct {
 	EdgeGateway *EdgeGatewayEndpoint `json:"edgeGateway,omitempty"`
 }
 
+// KubeVIPMode is what runs kube-vip.
+// +kubebuilder:validation:Enum=StaticPod;DaemonSet
+type KubeVIPMode string
+
+// Modes of kube-vip.
+const (
+	// KubeVIPStaticPod is a static pod on each control-plane node.
+	KubeVIPStaticPod KubeVIPMode = "StaticPod"
+	// KubeVIPDaemonSet is a DaemonSet in the workload cluster, which is updated in place. The first node has a static
+	// pod until the DaemonSet runs.
+	KubeVIPDaemonSet KubeVIPMode = "DaemonSet"
+)
+
 // KubeVIPEndpoint configures kube-vip. Set one of addresses, poolRefs and dnsName, unless controlPlaneEndpoint has a
 // host.
 // +kubebuilder:validation:XValidation:rule="[has(self.addresses), has(self.poolRefs), has(self.dnsName)].filter(x, x).size() <= 1",message="only one of addresses, poolRefs and dnsName may be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondaryPoolRefs) || has(self.poolRefs)",fieldPath=".secondaryPoolRefs",message="may only be set beside poolRefs"
+// +kubebuilder:validation:XValidation:rule="!has(self.bgp) || !has(self.dnsName)",fieldPath=".bgp",message="cannot be set beside dnsName: an address of dynamic DNS comes from the nodes' network and is announced by ARP"
 type KubeVIPEndpoint struct {
-	// addresses are the virtual IPs, at most one of each family; the first is the endpoint's host. They must be in the
-	// nodes' network, outside its static pool and its DHCP ranges.
+	// addresses are the virtual IPs, at most one of each family; the first is the endpoint's host. Without bgp they must
+	// be in the nodes' network; they must be outside its static pool and its DHCP ranges.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -47,31 +62,121 @@ type KubeVIPEndpoint struct {
 	// +kubebuilder:validation:items:MaxLength=45
 	Addresses []string `json:"addresses,omitempty"`
 
-	// poolRefs are the IPAM pools that the virtual IPs are claimed from, at most one of each family; the address of the
-	// first is the endpoint's host.
+	// poolRefs are the IPAM pools that the virtual IP is claimed from, in order: the next one is asked when a pool has no
+	// address or does not answer. The claimed address is the endpoint's host.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:MaxItems=8
 	PoolRefs []IPPoolReference `json:"poolRefs,omitempty"`
 
-	// dnsName is a name that kube-vip updates by dynamic DNS.
+	// secondaryPoolRefs are the IPAM pools, in order, that the virtual IP of the other family is claimed from, for dual
+	// stack.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	SecondaryPoolRefs []IPPoolReference `json:"secondaryPoolRefs,omitempty"`
+
+	// dnsName is the endpoint's host. kube-vip gets the address, of IPv4, from a DHCP server in the name of the first
+	// label, and that server updates the record by dynamic DNS. The name has to resolve before the first node starts.
+	// For a name with a record of your own set controlPlaneEndpoint.host instead.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	DNSName string `json:"dnsName,omitempty"`
 
-	// interface of the nodes that announces the virtual IP; kube-vip takes the one with the default route if empty.
-	// Mutable in place; takes effect on new control-plane nodes.
+	// mode is what runs kube-vip: StaticPod, which is the default, or DaemonSet. Immutable once infraID is set.
+	// +optional
+	// +kubebuilder:default=StaticPod
+	Mode KubeVIPMode `json:"mode,omitempty"`
+
+	// bgp announces the virtual IPs to routers by BGP, so that control planes may be in different networks; by ARP
+	// (IPv6: neighbour discovery) if empty. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet
+	// on all.
+	// +optional
+	BGP *KubeVIPBGP `json:"bgp,omitempty"`
+
+	// interface of the nodes that has the virtual IPs; if empty, kube-vip takes the one with the default route, with bgp
+	// the loopback interface. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	Interface string `json:"interface,omitempty"`
 
 	// image is the reference of kube-vip's image, with registry and tag or digest. Set it if nodes cannot reach the
-	// default registry. Mutable in place; takes effect on new control-plane nodes.
+	// default registry. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
+}
+
+// KubeVIPBGP announces virtual IPs by BGP. One control-plane node at a time does: the one that holds kube-vip's lease.
+type KubeVIPBGP struct {
+	// asNumber is the autonomous system of the nodes.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4294967295
+	ASNumber int64 `json:"asNumber,omitempty"`
+
+	// routerInterface is the interface of the nodes, such as eth0, whose IPv4 address is the router id of a node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	RouterInterface string `json:"routerInterface,omitempty"`
+
+	// sourceInterface is the interface that sessions with the peers are bound to; the node's routes decide if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	SourceInterface string `json:"sourceInterface,omitempty"`
+
+	// peers are the routers, at least one of the family of each virtual IP.
+	// +required
+	// +listType=map
+	// +listMapKey=address
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Peers []KubeVIPPeer `json:"peers,omitempty"`
+}
+
+// KubeVIPPeer is a router that virtual IPs are announced to.
+type KubeVIPPeer struct {
+	// address of the router.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	Address string `json:"address,omitempty"`
+
+	// asNumber is the autonomous system of the router.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4294967295
+	ASNumber int64 `json:"asNumber,omitempty"`
+
+	// multiHop allows a router that is not on a network of the nodes.
+	// +optional
+	MultiHop *bool `json:"multiHop,omitempty"`
+
+	// passwordSecretRef names the password of TCP's MD5 signatures in a Secret of the same namespace. Nodes get it in
+	// kube-vip's manifest, which can be read in the workload cluster by all who may read pods of kube-system.
+	// +optional
+	PasswordSecretRef *SecretKeyReference `json:"passwordSecretRef,omitempty"`
+}
+
+// SecretKeyReference names a key of a Secret in the same namespace.
+type SecretKeyReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// key in the data of the Secret; password if empty.
+	// +optional
+	// +kubebuilder:default=password
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
 }
 
 // EdgeGatewayEndpoint configures a virtual service of NSX Advanced Load Balancer.

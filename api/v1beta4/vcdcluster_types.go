@@ -59,7 +59,7 @@ type VCDClusterSpec struct {
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
 	// endpoint configures what serves the control-plane endpoint. Immutable once infraID is set, except
-	// kube-vip's image and interface.
+	// kube-vip's image, interface and bgp.
 	// +optional
 	// +kubebuilder:default={type: KubeVIP}
 	Endpoint EndpointSpec `json:"endpoint,omitempty,omitzero"`
@@ -240,6 +240,15 @@ type VCDClusterStatus struct {
 	// ovdcNetwork is the network in VCD.
 	// +optional
 	OVDCNetwork *ResourceReference `json:"ovdcNetwork,omitempty"`
+
+	// virtualIPs are the addresses that kube-vip announces, the endpoint's host first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	VirtualIPs []string `json:"virtualIPs,omitempty"`
 }
 
 // +kubebuilder:object:root=true
@@ -273,7 +282,7 @@ type VCDCluster struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.ovdcNetwork) ? has(oldSelf.ovdcNetwork) && self.ovdcNetwork == oldSelf.ovdcNetwork : !has(oldSelf.ovdcNetwork))",fieldPath=".ovdcNetwork",message="is immutable once infraID is set: create another cluster"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.vApp) ? has(oldSelf.vApp) && self.vApp == oldSelf.vApp : !has(oldSelf.vApp))",fieldPath=".vApp",message="is immutable once infraID is set: create another cluster"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !has(oldSelf.controlPlaneEndpoint) || !has(oldSelf.controlPlaneEndpoint.host) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",fieldPath=".controlPlaneEndpoint",message="is immutable once infraID is set: the nodes' certificates name it"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (self.endpoint.type == oldSelf.endpoint.type && (has(self.endpoint.edgeGateway) ? has(oldSelf.endpoint.edgeGateway) && self.endpoint.edgeGateway == oldSelf.endpoint.edgeGateway : !has(oldSelf.endpoint.edgeGateway)) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.addresses) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.addresses) && self.endpoint.kubeVIP.addresses == oldSelf.endpoint.kubeVIP.addresses : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.addresses))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.poolRefs) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.poolRefs) && self.endpoint.kubeVIP.poolRefs == oldSelf.endpoint.kubeVIP.poolRefs : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.poolRefs))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.dnsName) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.dnsName) && self.endpoint.kubeVIP.dnsName == oldSelf.endpoint.kubeVIP.dnsName : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.dnsName))))",fieldPath=".endpoint",message="is immutable once infraID is set, but for kubeVIP.image and kubeVIP.interface"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (self.endpoint.type == oldSelf.endpoint.type && self.endpoint.?edgeGateway == oldSelf.endpoint.?edgeGateway && self.endpoint.?kubeVIP.?addresses == oldSelf.endpoint.?kubeVIP.?addresses && self.endpoint.?kubeVIP.?poolRefs == oldSelf.endpoint.?kubeVIP.?poolRefs && self.endpoint.?kubeVIP.?secondaryPoolRefs == oldSelf.endpoint.?kubeVIP.?secondaryPoolRefs && self.endpoint.?kubeVIP.?dnsName == oldSelf.endpoint.?kubeVIP.?dnsName && self.endpoint.?kubeVIP.?mode.orValue('StaticPod') == oldSelf.endpoint.?kubeVIP.?mode.orValue('StaticPod'))",fieldPath=".endpoint",message="is immutable once infraID is set, but for kubeVIP.image, kubeVIP.interface and kubeVIP.bgp"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organisation VDC, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organisation VDC network, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="self.endpoint.type != 'KubeVIP' || (has(self.controlPlaneEndpoint) && has(self.controlPlaneEndpoint.host)) || (has(self.endpoint.kubeVIP) && (has(self.endpoint.kubeVIP.addresses) || has(self.endpoint.kubeVIP.poolRefs) || has(self.endpoint.kubeVIP.dnsName)))",fieldPath=".endpoint",reason=FieldValueRequired,message="of type KubeVIP needs one of kubeVIP.addresses, kubeVIP.poolRefs and kubeVIP.dnsName, or controlPlaneEndpoint.host"

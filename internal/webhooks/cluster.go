@@ -104,21 +104,6 @@ func vipErrors(addresses []string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, vipErrors(vip.Addresses, path.Child("addresses"))...)
-	for i := range vip.PoolRefs {
-		errs = append(errs, poolErrors(&vip.PoolRefs[i], path.Child("poolRefs").Index(i))...)
-	}
-	if vip.Interface != "" {
-		errs = append(errs, interfaceErrors(vip.Interface, path.Child("interface"))...)
-	}
-	if vip.Image != "" {
-		errs = append(errs, imageErrors(vip.Image, path.Child("image"))...)
-	}
-	return errs
-}
-
 // vAppNameErrors checks the name of the cluster, which is the default name of its vApp.
 func vAppNameErrors(c *infrav1.VCDCluster) field.ErrorList {
 	if c.Spec.VApp.Name != "" || len(c.Name) <= maxVAppName {

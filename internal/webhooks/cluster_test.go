@@ -20,9 +20,6 @@ func TestVCDClusterNotYet(t *testing.T) {
 			[]string{"spec.endpoint.type"},
 			words,
 		},
-		{"dynamic DNS", func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{DNSName: "api.example.com"}
-		}, []string{"spec.endpoint.kubeVIP.dnsName"}, words},
 		{
 			"zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} },
 			[]string{"spec.failureDomainSelector"},
@@ -315,14 +312,10 @@ func TestVCDClusterValues(t *testing.T) {
 
 		{"two virtual IPs of one family", func(c *infrav1.VCDCluster) {
 			c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "192.168.100.201"}
-		}, []string{"spec.endpoint.kubeVIP.addresses", "spec.endpoint.kubeVIP.addresses[1]"}, "second address of its family"},
+		}, []string{"spec.endpoint.kubeVIP.addresses[1]"}, "second address of its family"},
 		{"two virtual IPs", func(c *infrav1.VCDCluster) {
 			c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "fd00::1"}
-		}, []string{"spec.endpoint.kubeVIP.addresses"}, "is not implemented yet"},
-		{"two pools of virtual IPs", func(c *infrav1.VCDCluster) {
-			pool := infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}
-			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{pool, pool}}
-		}, []string{"spec.endpoint.kubeVIP.poolRefs"}, "is not implemented yet"},
+		}, nil, ""},
 
 		{"a VDC can have a name", func(c *infrav1.VCDCluster) { c.Spec.OVDC = "urn of acme" }, nil, ""},
 		{"a VDC can have a URN", func(c *infrav1.VCDCluster) {
@@ -345,6 +338,9 @@ func TestVCDClusterValues(t *testing.T) {
 
 		{"an interface has a name", nic("ens192"), nil, ""},
 		{"an interface is not the loopback", nic("lo"), nicField, "loopback"},
+		{"an interface is the loopback with BGP", func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint.KubeVIP.Interface, c.Spec.Endpoint.KubeVIP.BGP = "lo", bgp("192.168.100.1")
+		}, nil, ""},
 		{"an interface has no space", nic("eth 0"), nicField, "such as eth0"},
 
 		{"a vApp can have a name of its own", vApp("Production: acme #1"), nil, ""},
@@ -360,6 +356,63 @@ func TestVCDClusterValues(t *testing.T) {
 		{"a long cluster's name is fine where the vApp has another", func(c *infrav1.VCDCluster) {
 			c.Name, c.Spec.VApp.Name = strings.Repeat("a", 129), "a"
 		}, nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, clusterValidator(), cluster()) })
+	}
+}
+
+// bgp has peers with the addresses.
+func bgp(addresses ...string) *infrav1.KubeVIPBGP {
+	spec := &infrav1.KubeVIPBGP{ASNumber: 65000, RouterInterface: "ens192"}
+	for _, address := range addresses {
+		spec.Peers = append(spec.Peers, infrav1.KubeVIPPeer{Address: address, ASNumber: 65001})
+	}
+	return spec
+}
+
+func TestVCDClusterKubeVIPValues(t *testing.T) {
+	with := func(vip infrav1.KubeVIPEndpoint) func(*infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP = &vip }
+	}
+	pool := infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}
+	source := bgp("192.168.100.1")
+	source.SourceInterface = "a b"
+	ipv4, both := []string{"203.0.113.10"}, []string{"203.0.113.10", "2001:db8::10"}
+	const at = "spec.endpoint.kubeVIP."
+	tests := []rejection[*infrav1.VCDCluster]{
+		{"a name of dynamic DNS", with(infrav1.KubeVIPEndpoint{DNSName: "api.example.com"}), nil, ""},
+		{
+			"a name that is an address", with(infrav1.KubeVIPEndpoint{DNSName: "10.0.0.10"}),
+			[]string{at + "dnsName"}, "must be a DNS name",
+		},
+		{
+			"a name in upper case", with(infrav1.KubeVIPEndpoint{DNSName: "API.example.com"}),
+			[]string{at + "dnsName"}, "lower case",
+		},
+		{"several pools", with(infrav1.KubeVIPEndpoint{
+			PoolRefs: []infrav1.IPPoolReference{pool, pool}, SecondaryPoolRefs: []infrav1.IPPoolReference{pool},
+		}), nil, ""},
+		{"a second pool without a name", with(infrav1.KubeVIPEndpoint{
+			PoolRefs: []infrav1.IPPoolReference{pool}, SecondaryPoolRefs: []infrav1.IPPoolReference{{APIGroup: "a"}},
+		}), []string{at + "secondaryPoolRefs[0].name"}, ""},
+		{"BGP", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: bgp("192.168.100.1")}), nil, ""},
+		{
+			"BGP to a name", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: bgp("router.example.com")}),
+			[]string{at + "bgp.peers[0].address"}, "IPv4 or IPv6 address",
+		},
+		{
+			"BGP without a peer of a family", with(infrav1.KubeVIPEndpoint{Addresses: both, BGP: bgp("192.168.100.1")}),
+			[]string{at + "bgp.peers"}, "no peer has the family",
+		},
+		{
+			"BGP with a peer of each family",
+			with(infrav1.KubeVIPEndpoint{Addresses: both, BGP: bgp("192.168.100.1", "fd00::1")}), nil, "",
+		},
+		{
+			"BGP from an interface that is none", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: source}),
+			[]string{at + "bgp.sourceInterface"}, "such as eth0",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, clusterValidator(), cluster()) })

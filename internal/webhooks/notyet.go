@@ -23,27 +23,6 @@ var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
 		"an endpoint of type EdgeGateway", "use KubeVIP or External",
 	},
 	{
-		"endpoint.kubeVIP.dnsName",
-		func(s *infrav1.VCDClusterSpec) bool {
-			return s.Endpoint.KubeVIP != nil && s.Endpoint.KubeVIP.DNSName != ""
-		},
-		"a name updated by dynamic DNS", "use kubeVIP.addresses or kubeVIP.poolRefs",
-	},
-	{
-		"endpoint.kubeVIP.addresses",
-		func(s *infrav1.VCDClusterSpec) bool {
-			return s.Endpoint.KubeVIP != nil && len(s.Endpoint.KubeVIP.Addresses) > 1
-		},
-		"a second virtual IP, for dual stack", "give one",
-	},
-	{
-		"endpoint.kubeVIP.poolRefs",
-		func(s *infrav1.VCDClusterSpec) bool {
-			return s.Endpoint.KubeVIP != nil && len(s.Endpoint.KubeVIP.PoolRefs) > 1
-		},
-		"a second pool of virtual IPs, for dual stack", "name one",
-	},
-	{
 		"failureDomainSelector", func(s *infrav1.VCDClusterSpec) bool { return s.FailureDomainSelector != nil },
 		"choosing deployment zones", "use ovdc and ovdcNetwork",
 	},

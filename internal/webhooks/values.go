@@ -64,11 +64,8 @@ func poolErrors(pool *infrav1.IPPoolReference, path *field.Path) field.ErrorList
 	return errs
 }
 
-// interfaceErrors returns why value is not the name of a network interface that can announce an address.
+// interfaceErrors returns why value is not the name of a network interface.
 func interfaceErrors(value string, path *field.Path) field.ErrorList {
-	if value == "lo" {
-		return invalid(path, value, "must not be the loopback interface: the address must be announced on a network")
-	}
 	if value == "." || value == ".." || strings.ContainsFunc(value, func(r rune) bool {
 		return r == '/' || r == ':' || unicode.IsSpace(r) || !unicode.IsPrint(r)
 	}) {

@@ -1,0 +1,80 @@
+package webhooks
+
+import (
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, vipErrors(vip.Addresses, path.Child("addresses"))...)
+	for name, pools := range map[string][]infrav1.IPPoolReference{
+		"poolRefs": vip.PoolRefs, "secondaryPoolRefs": vip.SecondaryPoolRefs,
+	} {
+		for i := range pools {
+			errs = append(errs, poolErrors(&pools[i], path.Child(name).Index(i))...)
+		}
+	}
+	if vip.DNSName != "" {
+		errs = append(errs, dnsNameErrors(vip.DNSName, path.Child("dnsName"))...)
+	}
+	if vip.Interface != "" {
+		errs = append(errs, interfaceErrors(vip.Interface, path.Child("interface"))...)
+	}
+	if vip.Interface == "lo" && vip.BGP == nil {
+		errs = append(errs, field.Invalid(path.Child("interface"), vip.Interface,
+			"must not be the loopback interface without bgp: the address must be announced on a network"))
+	}
+	if vip.Image != "" {
+		errs = append(errs, imageErrors(vip.Image, path.Child("image"))...)
+	}
+	if vip.BGP != nil {
+		errs = append(errs, bgpErrors(vip, path.Child("bgp"))...)
+	}
+	return errs
+}
+
+// dnsNameErrors returns why value is not the name of an endpoint whose record a DHCP server updates.
+func dnsNameErrors(value string, path *field.Path) field.ErrorList {
+	if _, err := netip.ParseAddr(value); err == nil || len(validation.IsDNS1123Subdomain(value)) > 0 {
+		return invalid(path, value, "must be a DNS name in lower case, without scheme and port")
+	}
+	return nil
+}
+
+// bgpErrors checks the peers, and that each known virtual IP has one that takes its family.
+func bgpErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	peers := families{}
+	for i, peer := range vip.BGP.Peers {
+		at := path.Child("peers").Index(i).Child("address")
+		if problem := unicastErrors(peer.Address, at); len(problem) > 0 {
+			errs = append(errs, problem...)
+			continue
+		}
+		peers[netip.MustParseAddr(peer.Address).Is4()] = true
+	}
+	for name, value := range map[string]string{
+		"routerInterface": vip.BGP.RouterInterface, "sourceInterface": vip.BGP.SourceInterface,
+	} {
+		if value != "" {
+			errs = append(errs, interfaceErrors(value, path.Child(name))...)
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	if i := slices.IndexFunc(vip.Addresses, func(value string) bool {
+		address, err := netip.ParseAddr(value)
+		return err == nil && !peers[address.Is4()]
+	}); i >= 0 {
+		errs = append(errs, field.Invalid(path.Child("peers"), vip.Addresses[i],
+			"no peer has the family of this virtual IP: an address is announced to peers of its family only"))
+	}
+	return errs
+}
