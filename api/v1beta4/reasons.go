@@ -117,6 +117,8 @@ const (
 	CloudProviderInheritedAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-inherited"
 	// CloudProviderCredentialsAnnotation on that Secret is the version of the credentials in it. They logged in.
 	CloudProviderCredentialsAnnotation = "infrastructure.cluster.x-k8s.io/cloud-provider-credentials"
+	// KubeVIPLabel on a Cluster selects it for the ClusterResourceSet with kube-vip's DaemonSet.
+	KubeVIPLabel = "infrastructure.cluster.x-k8s.io/kube-vip"
 	// CloudProviderLabel on a Cluster selects it for the ClusterResourceSets with its cloud controller manager.
 	CloudProviderLabel = "infrastructure.cluster.x-k8s.io/cloud-provider"
 	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", leaves the load balancers of its Services in
@@ -260,6 +262,19 @@ const (
 	// VIPInDHCPRangeReason means that the virtual IP is in a DHCP range of the network. Choose another, or remove it
 	// from the range.
 	VIPInDHCPRangeReason = "VIPInDHCPRange"
+	// VIPInUseReason means that another cluster, or something in VCD, has the virtual IP. Choose another.
+	VIPInUseReason = "VIPInUse"
+	// VIPFamilyReason means that both virtual IPs are of one family. Name pools of the other family in
+	// spec.endpoint.kubeVIP.secondaryPoolRefs.
+	VIPFamilyReason = "VIPFamily"
+	// NameUnresolvedReason means that DNS has no address for the name of the endpoint. Create the record.
+	NameUnresolvedReason = "NameUnresolved"
+	// PeerPasswordMissingReason means that the Secret with the password of a BGP peer, or its key, does not exist.
+	// Create it.
+	PeerPasswordMissingReason = "PeerPasswordMissing"
+	// ControlPlanesApartReason means that control planes are in different networks, between which ARP moves no address.
+	// Set spec.endpoint.kubeVIP.bgp, or use an endpoint of type EdgeGateway or External.
+	ControlPlanesApartReason = "ControlPlanesApart"
 	// InfraIDInvalidReason means that spec.infraID cannot be used in markers; nothing is created. Create the cluster
 	// anew with an id without blanks.
 	InfraIDInvalidReason = "InfraIDInvalid"

@@ -15,9 +15,9 @@ import (
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -29,7 +29,7 @@ const (
 	// seedSuffix follows it in the names of those that are applied once.
 	seedSuffix = cloudProviderSuffix + "-seed"
 	// manifestsKey is the key of the manifests in their Secret.
-	manifestsKey = "manifests.yaml"
+	manifestsKey = resourceset.ManifestsKey
 )
 
 // A bundle is what the management cluster holds for the workload cluster: a Secret with manifests, and the
@@ -43,10 +43,16 @@ type bundle struct {
 	secret *corev1.Secret // with the manifests; nil: not written yet. Set by read
 }
 
-// key returns the name of an object of the bundle.
-func (b *bundle) key(suffix string) client.ObjectKey {
-	return client.ObjectKey{Namespace: b.cluster.Namespace, Name: b.cluster.Name + suffix}
+// set returns what applies the manifests.
+func (b *bundle) set() resourceset.Set {
+	return resourceset.Set{
+		Client: b.Client, Owner: b.vcdCluster, Cluster: b.cluster, Label: infrav1.CloudProviderLabel,
+		WatchFilter: b.WatchFilterValue,
+	}
 }
+
+// key returns the name of an object of the bundle.
+func (b *bundle) key(suffix string) client.ObjectKey { return b.set().Key(suffix) }
 
 // annotation returns an annotation of the Secret with the manifests.
 func (b *bundle) annotation(annotation string) string {
@@ -84,26 +90,6 @@ func (b *bundle) owns(secret *corev1.Secret) bool {
 		secret.Labels[infrav1.CloudProviderLabel] == b.cluster.Name
 }
 
-// label sets or, if the value is empty, removes the label on the Cluster by which ClusterResourceSets select it.
-func (b *bundle) label(ctx context.Context, value string) error {
-	if b.cluster.Labels[infrav1.CloudProviderLabel] == value {
-		return nil
-	}
-	before := b.cluster.DeepCopy()
-	if value == "" {
-		delete(b.cluster.Labels, infrav1.CloudProviderLabel)
-	} else {
-		if b.cluster.Labels == nil {
-			b.cluster.Labels = map[string]string{}
-		}
-		b.cluster.Labels[infrav1.CloudProviderLabel] = value
-	}
-	if err := b.Client.Patch(ctx, b.cluster, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("labelling Cluster %s: %w", b.cluster.Name, err)
-	}
-	return nil
-}
-
 // annotate records on the Secret what is in it, with which credentials, and what was in it and must be removed.
 func (b *bundle) annotate(secret *corev1.Secret, items []item, credentials string, changed bool) error {
 	notes := secret.Annotations
@@ -131,21 +117,6 @@ func (b *bundle) annotate(secret *corev1.Secret, items []item, credentials strin
 	return nil
 }
 
-// own makes an object the VCDCluster's, with the labels that mark it.
-func (b *bundle) own(obj client.Object) error {
-	labels := obj.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, session.OfCluster(b.cluster.Name))
-	labels[infrav1.CloudProviderLabel] = b.cluster.Name
-	obj.SetLabels(labels)
-	if err := controllerutil.SetControllerReference(b.vcdCluster, obj, b.Client.Scheme()); err != nil {
-		return fmt.Errorf("owning %T %s: %w", obj, obj.GetName(), err)
-	}
-	return nil
-}
-
 // store creates or updates the Secret.
 func (b *bundle) store(ctx context.Context, secret *corev1.Secret) error {
 	if secret.ResourceVersion == "" {
@@ -157,39 +128,6 @@ func (b *bundle) store(ctx context.Context, secret *corev1.Secret) error {
 		return fmt.Errorf("updating Secret %s: %w", secret.Name, err)
 	}
 	b.secret = secret
-	return nil
-}
-
-// createCRS creates a ClusterResourceSet for the Secret of the same name. Its spec is immutable.
-func (b *bundle) createCRS(ctx context.Context, suffix string, strategy addonsv1.ClusterResourceSetStrategy) error {
-	key := b.key(suffix)
-	crs := &addonsv1.ClusterResourceSet{}
-	err := b.Client.Get(ctx, key, crs)
-	if !apierrors.IsNotFound(err) {
-		return client.IgnoreNotFound(err)
-	}
-	crs = &addonsv1.ClusterResourceSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		Spec: addonsv1.ClusterResourceSetSpec{
-			ClusterSelector: metav1.LabelSelector{
-				MatchLabels: map[string]string{infrav1.CloudProviderLabel: b.cluster.Name},
-			},
-			Resources: []addonsv1.ResourceRef{{
-				Kind: string(addonsv1.SecretClusterResourceSetResourceKind),
-				Name: key.Name,
-			}},
-			Strategy: string(strategy),
-		},
-	}
-	if b.WatchFilterValue != "" {
-		crs.Labels = map[string]string{clusterv1.WatchLabel: b.WatchFilterValue}
-	}
-	if err := b.own(crs); err != nil {
-		return err
-	}
-	if err := b.Client.Create(ctx, crs); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating ClusterResourceSet %s: %w", key, err)
-	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,9 +40,7 @@ func ownConfig(s *scope) (*vcdconfig.Config, error) {
 		ClusterID:    c.Spec.InfraID,
 		Nodes:        r.nodes(c.Spec.CloudProvider.Nodes, c.Status.OVDC.ID),
 	}
-	if a, err := netip.ParseAddr(c.Spec.ControlPlaneEndpoint.Host); err == nil {
-		config.LoadBalancer.ReservedAddresses = []netip.Addr{a}
-	}
+	config.LoadBalancer.ReservedAddresses = endpointAddresses(c)
 	if !vapp.PerMachine(c) { // Otherwise nodes are found by their provider IDs.
 		config.VAppName = vapp.Name(c, s.cluster.Name)
 	}
@@ -49,6 +48,17 @@ func ownConfig(s *scope) (*vcdconfig.Config, error) {
 		config.VCD.ServiceAccountSecret = addons.ServiceAccountName
 	}
 	return config, errors.Join(r.problems...)
+}
+
+// endpointAddresses returns the addresses of the control plane, which no Service gets.
+func endpointAddresses(c *infrav1.VCDCluster) []netip.Addr {
+	var all []netip.Addr
+	for _, host := range append([]string{c.Spec.ControlPlaneEndpoint.Host}, c.Status.VirtualIPs...) {
+		if a, err := netip.ParseAddr(host); err == nil && !slices.Contains(all, a) {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // A converter converts what a VCDCluster asks for, and collects what is wrong with it.

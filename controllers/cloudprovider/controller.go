@@ -199,7 +199,7 @@ func (s *scope) credentials(ctx context.Context) (phases.Outcome, error) {
 
 // choose labels the Cluster for its ClusterResourceSets, of which there are none yet the first time.
 func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
-	return phases.Done, s.label(ctx, s.cluster.Name)
+	return phases.Done, s.set().Select(ctx, true)
 }
 
 // ready waits for the control plane.

@@ -36,7 +36,7 @@ func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Done, err
 	}
 	s.inspections.Drop(s.vcdCluster.UID)
-	return phases.Done, s.label(ctx, "")
+	return phases.Done, s.set().Select(ctx, false)
 }
 
 // removeAll removes everything that we put into the workload cluster.

@@ -26,7 +26,7 @@ func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return phases.Done, err
 	}
-	if err := s.createCRS(ctx, cloudProviderSuffix, addonsv1.ClusterResourceSetStrategyReconcile); err != nil {
+	if err := s.set().Create(ctx, cloudProviderSuffix, addonsv1.ClusterResourceSetStrategyReconcile); err != nil {
 		return phases.Done, err
 	}
 	if err := s.seed(ctx); err != nil {
@@ -57,7 +57,7 @@ func (s *scope) writeSet(ctx context.Context, objects []unstructured.Unstructure
 	if err := s.annotate(secret, itemsOf(objects), s.shared.Config.Version, changed); err != nil {
 		return false, err
 	}
-	if err := s.own(secret); err != nil {
+	if err := s.set().Own(secret); err != nil {
 		return false, err
 	}
 	if before != nil && reflect.DeepEqual(before, secret) {
@@ -89,11 +89,11 @@ func (s *scope) seed(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 		Type:       addonsv1.ClusterResourceSetSecretType, Data: map[string][]byte{manifestsKey: manifests},
 	}
-	if err := s.own(secret); err != nil {
+	if err := s.set().Own(secret); err != nil {
 		return err
 	}
 	if err := s.Client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating Secret %s: %w", key, err)
 	}
-	return s.createCRS(ctx, seedSuffix, addonsv1.ClusterResourceSetStrategyApplyOnce)
+	return s.set().Create(ctx, seedSuffix, addonsv1.ClusterResourceSetStrategyApplyOnce)
 }

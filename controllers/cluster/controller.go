@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -71,7 +72,8 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters/finalizers,verbs=update
-// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=addons.cluster.x-k8s.io,resources=clusterresourcesets,verbs=list;watch;create
 
 // Reconciler makes VCDClusters ready for machines.
 type Reconciler struct {
@@ -83,11 +85,15 @@ type Reconciler struct {
 	WatchFilterValue string
 	Drivers          *vapp.Drivers
 	Now              func() time.Time // nil: time.Now
+	Lookup           Lookup           // nil: DNS
 
 	wakeUps session.WakeUps
 	homes   local.Store[home]
 	purges  local.Store[purge]
 }
+
+// A Lookup resolves a name, as [net.Resolver.LookupNetIP] does.
+type Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,4 +92,43 @@ func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {
 	result, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(result.RequeueAfter).To(BeNumerically(">", 0))
+}
+
+func TestTheDaemonSetIsAppliedByClusterAPIAndUpdatedInPlace(t *testing.T) {
+	w := controllertest.New(t)
+	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP}, Mode: infrav1.KubeVIPDaemonSet})
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	secret := w.Secret("c1-kube-vip-daemonset")
+	w.Expect(secret.Type).To(Equal(addonsv1.ClusterResourceSetSecretType))
+	w.Expect(string(secret.Data["manifests.yaml"])).To(And(ContainSubstring("kind: DaemonSet"),
+		ContainSubstring(controllertest.VIP)))
+	w.Expect(metav1.IsControlledBy(secret, w.VCDCluster())).To(BeTrue())
+	set := &addonsv1.ClusterResourceSet{ObjectMeta: controllertest.Meta("c1-kube-vip-daemonset")}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+	w.Expect(set.Spec.Strategy).To(Equal(string(addonsv1.ClusterResourceSetStrategyReconcile)))
+	w.Expect(set.Spec.Resources).To(Equal([]addonsv1.ResourceRef{{Kind: "Secret", Name: secret.Name}}))
+	cluster := &clusterv1.Cluster{ObjectMeta: controllertest.Meta("c1")}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+	w.Expect(cluster.Labels).To(HaveKeyWithValue(infrav1.KubeVIPLabel, set.Spec.ClusterSelector.MatchLabels[infrav1.KubeVIPLabel]))
+	w.Expect(string(w.Secret("c1-kube-vip").Data["kube-vip-prepare.sh"])).To(ContainSubstring("\nmode=DaemonSet\n"))
+
+	kube := infrav1.KubeVIPEndpoint{
+		Addresses: []string{controllertest.VIP}, Mode: infrav1.KubeVIPDaemonSet,
+		Image: "registry.example.com/kube-vip:v0.9.1",
+	}
+	withEndpoint(w, kube)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(string(w.Secret("c1-kube-vip-daemonset").Data["manifests.yaml"])).To(ContainSubstring(kube.Image))
+}
+
+func TestAStaticPodTakesNoClusterResourceSet(t *testing.T) {
+	w := controllertest.New(t)
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	sets := &addonsv1.ClusterResourceSetList{}
+	w.Expect(w.Client.List(w.Ctx, sets)).To(Succeed())
+	w.Expect(sets.Items).To(BeEmpty())
 }

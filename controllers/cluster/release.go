@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -41,18 +39,10 @@ func (s *scope) waitForMachines(ctx context.Context) (phases.Outcome, error) {
 // releaseCluster frees the claimed address and lets the API server delete the VCDCluster.
 func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
-	if name := session.ClusterName(c, s.cluster); name != "" {
-		key := claimKey(c, name)
-		claim := &ipamv1.IPAddressClaim{}
-		err := s.Client.Get(ctx, key, claim)
-		if err == nil && metav1.IsControlledBy(claim, c) && claim.DeletionTimestamp.IsZero() {
-			err = s.Client.Delete(ctx, claim)
-		}
-		if client.IgnoreNotFound(err) != nil {
-			return phases.Done, fmt.Errorf("deleting IPAddressClaim %s: %w", key, err)
-		}
-	}
 	all, err := s.duplicates(ctx)
+	if err == nil {
+		err = s.freeAddresses(ctx, len(all) > 0)
+	}
 	switch {
 	case err != nil:
 		return phases.Done, err

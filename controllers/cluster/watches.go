@@ -13,15 +13,28 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
-// secretToClusters finds the VCDClusters whose identity has its credentials in a Secret, which are tried at once, or
-// whose kube-vip Secret it is.
+// secretToClusters finds the VCDClusters whose identity has its credentials in a Secret, which are tried at once, whose
+// kube-vip Secret it is, or that have the password of a BGP peer in it.
 func (r *Reconciler) secretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
-	return append(r.kubeVIPSecretToClusters(ctx, secret), session.SecretToClusters(r.Client)(ctx, secret)...)
+	return slices.Concat(r.kubeVIPSecretToClusters(ctx, secret), r.passwordToClusters(ctx, secret),
+		session.SecretToClusters(r.Client)(ctx, secret))
+}
+
+// passwordToClusters finds the VCDClusters that have the password of a BGP peer in a Secret.
+func (r *Reconciler) passwordToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
+	list := &infrav1.VCDClusterList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
+		return nil
+	}
+	return session.RequestsFor(slices.DeleteFunc(list.Items,
+		func(c infrav1.VCDCluster) bool { return !namesPassword(&c, secret.GetName()) }))
 }
 
 // kubeVIPSecretToClusters finds the VCDCluster whose kube-vip Secret was changed or deleted: it writes it again.
 func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
-	name, ok := strings.CutSuffix(secret.GetName(), kubeVIPSuffix)
+	name, ok := strings.CutSuffix(strings.TrimSuffix(secret.GetName(), strings.TrimPrefix(daemonSetSuffix, kubeVIPSuffix)),
+		kubeVIPSuffix)
 	if !ok || secret.GetLabels()[clusterv1.ClusterNameLabel] != name {
 		return nil
 	}

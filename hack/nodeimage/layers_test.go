@@ -34,7 +34,7 @@ func TestVersionsAreChosen(t *testing.T) {
 
 func TestImagesHaveTheNamesThatManifestsAskFor(t *testing.T) {
 	g := NewWithT(t)
-	manifest, err := os.ReadFile("../../internal/kubevip/manifest.yaml")
+	manifest, err := os.ReadFile("../../internal/kubevip/generated/pod-arp.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(string(manifest)).To(ContainSubstring("image: " + kubeVIP + "\n"))

@@ -50,18 +50,29 @@ func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddre
 			used := UsedAddress{Address: subnet.Gateway.Unmap(), Category: "gateway"}
 			hosts = append(hosts, HostAddress{used, "gateway of network " + doc.Name})
 		}
-		allocated, err := listAll[wireAllocated](ctx, n.client, listing{
-			path: networksPath + "/" + url.PathEscape(doc.ID) + "/allocatedIpAddresses", what: "allocated addresses",
-			of: " of network " + doc.Name, sort: "ipAddress", size: networksPage,
-		})
+		on, err := n.HostsOn(ctx, doc.Ref)
 		if err != nil {
-			return nil, fmt.Errorf("reading what uses network %s: %w", doc.Name, err)
+			return nil, err
 		}
-		for _, line := range allocated {
-			if addr := parseAddr(line.Address); addr.IsValid() {
-				used := UsedAddress{Address: addr, Category: line.Type}
-				hosts = append(hosts, HostAddress{used, refOf(line.Entity).Name})
-			}
+		hosts = append(hosts, on...)
+	}
+	return hosts, nil
+}
+
+// HostsOn lists the addresses that VCD has given to VMs and others on a network, also those that the user may not see.
+func (n *Networks) HostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
+	allocated, err := listAll[wireAllocated](ctx, n.client, listing{
+		path: networksPath + "/" + url.PathEscape(network.ID) + "/allocatedIpAddresses", what: "allocated addresses",
+		of: " of network " + network.Name, sort: "ipAddress", size: networksPage,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading what uses network %s: %w", network.Name, err)
+	}
+	var hosts []HostAddress
+	for _, line := range allocated {
+		if addr := parseAddr(line.Address); addr.IsValid() {
+			used := UsedAddress{Address: addr, Category: line.Type}
+			hosts = append(hosts, HostAddress{used, refOf(line.Entity).Name})
 		}
 	}
 	return hosts, nil

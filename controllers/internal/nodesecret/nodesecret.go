@@ -2,6 +2,7 @@
 package nodesecret
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -24,9 +25,10 @@ type Secret struct {
 	Client  client.Client
 	Live    client.Reader // no cache holds Secrets
 	Owner   *infrav1.VCDCluster
-	Cluster string // name of the Cluster
-	Suffix  string // follows it in the name of the Secret
-	Holds   string // what is in it, for messages
+	Cluster string            // name of the Cluster
+	Suffix  string            // follows it in the name of the Secret
+	Holds   string            // what is in it, for messages
+	Type    corev1.SecretType // empty: Cluster API's type of Secrets
 	// Creating, if not nil, runs before the Secret is created for the first time.
 	Creating func(ctx context.Context) error
 }
@@ -67,8 +69,10 @@ func (s Secret) owns(secret *corev1.Secret) bool {
 	if metav1.GetControllerOf(secret) != nil {
 		return metav1.IsControlledBy(secret, s.Owner)
 	}
-	return secret.Type == clusterv1.ClusterSecretType && secret.Labels[clusterv1.ClusterNameLabel] == s.Cluster
+	return secret.Type == s.kind() && secret.Labels[clusterv1.ClusterNameLabel] == s.Cluster
 }
+
+func (s Secret) kind() corev1.SecretType { return cmp.Or(s.Type, clusterv1.ClusterSecretType) }
 
 func (s Secret) own(secret *corev1.Secret) error {
 	if err := controllerutil.SetControllerReference(s.Owner, secret, s.Client.Scheme()); err != nil {
@@ -80,7 +84,7 @@ func (s Secret) own(secret *corev1.Secret) error {
 func (s Secret) create(ctx context.Context, key client.ObjectKey, data map[string][]byte) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: session.OfCluster(s.Cluster)},
-		Type:       clusterv1.ClusterSecretType,
+		Type:       s.kind(),
 		Data:       data,
 	}
 	if err := s.own(secret); err != nil {

@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// A vipPools are the pools of one virtual IP, in order.
+type vipPools struct {
+	refs  []infrav1.IPPoolReference
+	field string // that lists them
+	claim string // name of the claim of the first; those of the others have a number behind it
+}
+
+// at returns the claim of the pool with an index.
+func (p vipPools) at(i int) ipam.Claim {
+	claim := ipam.Claim{Name: p.claim, Pool: p.refs[i], Field: fmt.Sprintf("%s[%d]", p.field, i)}
+	if i > 0 {
+		claim.Name += "-" + strconv.Itoa(i+1)
+	}
+	return claim
+}
+
+// claims returns the addresses that a VCDCluster claims. Its id is its UID until it is complete.
+func (s *scope) claims(cluster string) ipam.Claims {
+	c := s.vcdCluster
+	return ipam.Claims{
+		Client: s.Client, Live: s.Live, Owner: c, ID: cmp.Or(c.Spec.InfraID, string(c.UID)), Cluster: cluster,
+	}
+}
+
+// primary returns the pools of the endpoint's host.
+func primary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
+	return vipPools{kube.PoolRefs, "spec.endpoint.kubeVIP.poolRefs", cluster + "-vip"}
+}
+
+// secondary returns the pools of the virtual IP of the other family.
+func secondary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
+	return vipPools{kube.SecondaryPoolRefs, "spec.endpoint.kubeVIP.secondaryPoolRefs", cluster + "-vip-second"}
+}
+
+// claimed returns the virtual IPs from pools. The first one that was stored stays, whatever happens to its claim: its
+// IPAddress is held.
+func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, error) {
+	hosts := []string{v.vcdCluster.Spec.ControlPlaneEndpoint.Host}
+	if hosts[0] == "" {
+		addr, out, err := v.claim(ctx, primary(v.kube(), v.cluster.Name))
+		if err != nil || out != phases.Done {
+			return nil, out, err
+		}
+		hosts[0] = addr.String()
+	}
+	if len(v.kube().SecondaryPoolRefs) == 0 {
+		return hosts, phases.Done, nil
+	}
+	addr, out, err := v.claim(ctx, secondary(v.kube(), v.cluster.Name))
+	return append(hosts, addr.String()), out, err
+}
+
+// claim returns the address from the first of some pools that gives one. An address that was given stays. Pools that gave
+// none keep their claims until another one has.
+func (v virtualIPs) claim(ctx context.Context, pools vipPools) (netip.Addr, phases.Outcome, error) {
+	order := make([]int, len(pools.refs))
+	for i := range order {
+		order[i] = i
+	}
+	if given := slices.IndexFunc(order, func(i int) bool { return v.wasGiven(ctx, pools.at(i).Name) }); given >= 0 {
+		order = []int{given}
+	}
+	var problem phases.Outcome
+	claims := v.claims(v.cluster.Name)
+	for _, i := range order {
+		claim := pools.at(i)
+		claim.InUse = established(v.vcdCluster)
+		address, out, err := claims.Ensure(ctx, claim)
+		if err == nil && out == phases.Done {
+			if err = claims.Hold(ctx, address); err == nil {
+				err = v.dropOthers(ctx, pools, i)
+			}
+		}
+		if err != nil || out == phases.Done {
+			return address.Addr, out, err
+		}
+		problem = cmp.Or(problem, out)
+		if !v.passOver(ctx, claim.Name, out) {
+			break
+		}
+	}
+	return netip.Addr{}, problem, nil
+}
+
+// wasGiven reports whether a claim of the cluster has an address.
+func (v virtualIPs) wasGiven(ctx context.Context, name string) bool {
+	claim := &ipamv1.IPAddressClaim{}
+	err := v.Client.Get(ctx, client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: name}, claim)
+	return err == nil && metav1.IsControlledBy(claim, v.vcdCluster) && claim.Status.AddressRef.Name != ""
+}
+
+// poolPatience is how long a pool is waited for whose provider says nothing.
+const poolPatience = session.RemedyPoll
+
+// passOver reports whether the next pool is asked, too: this one has no address, does not exist, or its provider has not
+// answered for a while.
+func (v virtualIPs) passOver(ctx context.Context, name string, out phases.Outcome) bool {
+	if out.Problem {
+		return true
+	}
+	claim := &ipamv1.IPAddressClaim{}
+	err := v.Client.Get(ctx, client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: name}, claim)
+	return err == nil && !claim.CreationTimestamp.IsZero() &&
+		v.now().Sub(claim.CreationTimestamp.Time) > poolPatience
+}
+
+// dropOthers deletes the claims of the other pools of a virtual IP. Nothing uses their addresses.
+func (v virtualIPs) dropOthers(ctx context.Context, pools vipPools, used int) error {
+	for i := range pools.refs {
+		if i == used {
+			continue
+		}
+		claim := &ipamv1.IPAddressClaim{}
+		key := client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: pools.at(i).Name}
+		err := v.Client.Get(ctx, key, claim)
+		if err == nil && metav1.IsControlledBy(claim, v.vcdCluster) && claim.DeletionTimestamp.IsZero() {
+			err = v.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID})
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting IPAddressClaim %s: %w", key.Name, err)
+		}
+	}
+	return nil
+}
+
+// freeAddresses gives the claimed addresses back. Those of a copy's original, which has its id, stay.
+func (s *scope) freeAddresses(ctx context.Context, shared bool) error {
+	name := session.ClusterName(s.vcdCluster, s.cluster)
+	if name == "" {
+		return nil
+	}
+	var names []string
+	for _, pools := range []vipPools{primary(virtualIPs{s}.kube(), name), secondary(virtualIPs{s}.kube(), name)} {
+		for i := range pools.refs {
+			names = append(names, pools.at(i).Name)
+		}
+	}
+	claims := s.claims(name)
+	if shared {
+		claims.ID = ""
+	}
+	return claims.Release(ctx, names...)
+}

@@ -1,0 +1,205 @@
+package cluster_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// pooled is an environment whose cluster takes its virtual IPs from pools.
+type pooled struct {
+	*controllertest.Env
+
+	pools []*controllertest.Pool
+}
+
+func newPooled(t *testing.T, pools ...*controllertest.Pool) *pooled {
+	t.Helper()
+	model := vcdsim.K8sTenant()
+	model.Orgs[1].VDCs[0].Networks[0].Second = &vcdsim.SecondSubnet{Gateway: netip.MustParsePrefix("fd00:100::1/64")}
+	objects := make([]client.Object, 0, len(pools))
+	for _, pool := range pools {
+		objects = append(objects, pool.Object())
+	}
+	return &pooled{controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...), pools}
+}
+
+// ask names pools in the VCDCluster.
+func (w *pooled) ask(first, second []*controllertest.Pool) {
+	refs := func(pools []*controllertest.Pool) (refs []infrav1.IPPoolReference) {
+		for _, pool := range pools {
+			refs = append(refs, pool.IPPoolReference)
+		}
+		return refs
+	}
+	withEndpoint(w.Env, infrav1.KubeVIPEndpoint{PoolRefs: refs(first), SecondaryPoolRefs: refs(second)})
+}
+
+// eventually reconciles, with the providers of the pools beside it, until a condition has a reason.
+func (w *pooled) eventually(condition, reason string) {
+	w.Eventually(func(g Gomega) {
+		for _, pool := range w.pools {
+			g.Expect(pool.Serve(w.Ctx, w.Client)).To(Succeed())
+		}
+		_, err := w.ReconcileCluster()
+		g.Expect(err).NotTo(HaveOccurred())
+		c := conditions.Get(w.VCDCluster(), condition)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(c.Reason).To(Equal(reason), "%s", c.Message)
+	}, controllertest.Patience, "5ms").Should(Succeed())
+}
+
+// given are the addresses that claims have, and the names of all claims.
+func (w *pooled) given() (addresses, claims []string) {
+	for _, pool := range w.pools {
+		w.Expect(pool.Serve(w.Ctx, w.Client)).To(Succeed())
+	}
+	a, c := &ipamv1.IPAddressList{}, &ipamv1.IPAddressClaimList{}
+	w.Expect(w.Client.List(w.Ctx, a)).To(Succeed())
+	w.Expect(w.Client.List(w.Ctx, c)).To(Succeed())
+	for _, address := range a.Items {
+		addresses = append(addresses, address.Spec.Address)
+	}
+	for _, claim := range c.Items {
+		claims = append(claims, claim.Name)
+	}
+	return addresses, claims
+}
+
+// exhausted is a pool without addresses that says so.
+func exhausted(name string) (*controllertest.Pool, client.Object) {
+	pool := controllertest.NewPool(name, 24, "")
+	object := pool.Object().(*unstructured.Unstructured)
+	object.Object["status"] = map[string]any{"ipAddresses": map[string]any{"free": int64(0)}}
+	return pool, object
+}
+
+func TestAVirtualIPFromAPoolIsKeptAndFreed(t *testing.T) {
+	vips := controllertest.NewPool("vips", 24, "", "192.168.100.210", "192.168.100.211")
+	w := newPooled(t, vips)
+	w.ask(w.pools, nil)
+
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
+	w.Expect(manifest(w.Env)).To(ContainSubstring("192.168.100.210"))
+	_, claims := w.given()
+	w.Expect(claims).To(Equal([]string{"c1-vip"}))
+
+	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
+	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	addresses, _ := w.given()
+	w.Expect(addresses).To(Equal([]string{"192.168.100.210"}), "held, whoever deletes the claim")
+
+	w.DeleteCluster()
+	addresses, claims = w.given()
+	w.Expect(addresses).To(BeEmpty())
+	w.Expect(claims).To(BeEmpty())
+}
+
+func TestTheNextPoolIsAskedWhenOneHasNoAddress(t *testing.T) {
+	full, object := exhausted("full")
+	spare := controllertest.NewPool("spare", 24, "", "192.168.100.220")
+	w := newPooled(t, spare)
+	missing := controllertest.NewPool("missing", 24, "")
+	w.Expect(w.Client.Create(w.Ctx, object)).To(Succeed())
+	w.pools = append(w.pools, full)
+	w.ask([]*controllertest.Pool{full, missing, spare}, nil)
+
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.220"))
+	_, claims := w.given()
+	w.Expect(claims).To(Equal([]string{"c1-vip-3"}), "the others' claims are gone")
+}
+
+func TestWithoutAnyAddressTheFirstPoolIsNamed(t *testing.T) {
+	full, object := exhausted("full")
+	missing := controllertest.NewPool("missing", 24, "")
+	w := newPooled(t)
+	w.Expect(w.Client.Create(w.Ctx, object)).To(Succeed())
+	w.pools = append(w.pools, full)
+	w.ask([]*controllertest.Pool{full, missing}, nil)
+
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.PoolExhaustedReason)
+	w.Expect(messageOf(w.Env)).To(ContainSubstring("spec.endpoint.kubeVIP.poolRefs[0]"))
+
+	full.Addresses = []string{"192.168.100.230"}
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.230"))
+}
+
+func TestAPoolWhoseProviderIsSilentIsPassedOverAfterAWhile(t *testing.T) {
+	silent := controllertest.NewPool("silent", 24, "")
+	spare := controllertest.NewPool("spare", 24, "", "192.168.100.220")
+	w := newPooled(t, silent, spare)
+	w.ask(w.pools, nil)
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.AddressClaimedReason)
+	_, claims := w.given()
+	w.Expect(claims).To(Equal([]string{"c1-vip"}))
+
+	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+	claim.CreationTimestamp = metav1.NewTime(time.Now().Add(-2 * time.Minute))
+	w.Expect(w.Client.Update(w.Ctx, claim)).To(Succeed())
+
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.220"))
+}
+
+func TestBothFamiliesComeFromPools(t *testing.T) {
+	four := controllertest.NewPool("four", 24, "", "192.168.100.210")
+	six := controllertest.NewPool("six", 64, "", "fd00:100::c8")
+	w := newPooled(t, four, six)
+	w.ask(w.pools[:1], w.pools[1:])
+
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(w.VCDCluster().Status.VirtualIPs).To(Equal([]string{"192.168.100.210", "fd00:100::c8"}))
+	w.Expect(manifest(w.Env)).To(ContainSubstring("192.168.100.210,fd00:100::c8"))
+	before := w.VCDCluster().ResourceVersion
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before))
+	w.DeleteCluster()
+	addresses, claims := w.given()
+	w.Expect(append(addresses, claims...)).To(BeEmpty())
+}
+
+func TestBothPoolsOfOneFamilyAreRefused(t *testing.T) {
+	vips := controllertest.NewPool("vips", 24, "", "192.168.100.210")
+	more := controllertest.NewPool("more", 24, "", "192.168.100.211")
+	w := newPooled(t, vips, more)
+	w.ask(w.pools[:1], w.pools[1:])
+
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.VIPFamilyReason)
+
+	w.Expect(messageOf(w.Env)).To(ContainSubstring("spec.endpoint.kubeVIP.secondaryPoolRefs"))
+	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
+}
+
+func TestAnAddressOfAPoolThatDoesNotFitIsRefused(t *testing.T) {
+	vips := controllertest.NewPool("vips", 24, "", "10.9.9.9")
+	w := newPooled(t, vips)
+	w.ask(w.pools, nil)
+
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason)
+
+	w.Expect(messageOf(w.Env)).To(ContainSubstring("delete the IPAddressClaims"))
+	vips.Addresses = []string{"192.168.100.210"}
+	w.Expect(w.Client.Delete(w.Ctx, &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")})).To(Succeed())
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
+}

@@ -1,0 +1,237 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// check reports why hosts cannot be the endpoint.
+func (v virtualIPs) check(ctx context.Context, hosts []string) (phases.Outcome, error) {
+	addresses := addressesOf(hosts)
+	if len(addresses) == 0 {
+		resolved, out, err := v.resolve(ctx, hosts[0])
+		if err != nil || out != phases.Done {
+			return out, err
+		}
+		addresses = resolved
+	}
+	if len(addresses) == 2 && addresses[0].Is4() == addresses[1].Is4() {
+		return phases.Fail(session.RemedyPoll, infrav1.VIPFamilyReason, "%s and %s are of one family: name pools of the "+
+			"other family in spec.endpoint.kubeVIP.secondaryPoolRefs", addresses[0], addresses[1]), nil
+	}
+	for _, addr := range addresses {
+		if out := v.fits(addr); out != phases.Done {
+			v.session.ForgetNetwork(v.vdc, v.network.Ref) // The address may be taken out of its pool.
+			v.homes.Drop(v.vcdCluster.UID)
+			return out, nil
+		}
+	}
+	if established(v.vcdCluster) {
+		return phases.Done, nil // Its own nodes may have the addresses.
+	}
+	if out, err := v.otherCluster(ctx, addresses); err != nil || out != phases.Done {
+		return out, err
+	}
+	return v.otherHost(ctx, addresses)
+}
+
+// lookupTimeout is how long an answer of DNS is waited for.
+const lookupTimeout = 3 * time.Second
+
+// resolve returns the IPv4 addresses of the name of an endpoint, none for a cluster that was complete once: what does
+// not resolve then is seen by Cluster API. kube-vip 0.9 does not start while a name does not resolve, and Cluster
+// API reaches the cluster by the name, too.
+func (v virtualIPs) resolve(ctx context.Context, name string) ([]netip.Addr, phases.Outcome, error) {
+	if established(v.vcdCluster) {
+		return nil, phases.Done, nil
+	}
+	lookup := v.Lookup
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupNetIP
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	found, err := lookup(ctx, "ip4", name)
+	var failed *net.DNSError
+	switch {
+	case err == nil && len(found) > 0:
+		for i := range found {
+			found[i] = found[i].Unmap()
+		}
+		return found, phases.Done, nil
+	case err == nil, errors.As(err, &failed) && failed.IsNotFound:
+		return nil, phases.Fail(session.RemedyPoll, infrav1.NameUnresolvedReason, "DNS has no IPv4 address for %s: "+
+			"create the record with the address that the control plane gets; kube-vip and Cluster API need it from "+
+			"the start", name), nil
+	}
+	return nil, phases.Fail(session.RemedyPoll, infrav1.NameUnresolvedReason, "The manager cannot resolve %s: %v: "+
+		"check its DNS servers", name, lookupProblem(err)), nil
+}
+
+// lookupProblem returns what is wrong with DNS, without the address of the server, which may change each time.
+func lookupProblem(err error) string {
+	var failed *net.DNSError
+	switch {
+	case errors.As(err, &failed) && failed.IsTimeout, errors.Is(err, context.DeadlineExceeded):
+		return "no answer"
+	case errors.As(err, &failed):
+		return failed.Err
+	}
+	return err.Error()
+}
+
+// remedy returns how to get another virtual IP.
+func (v virtualIPs) remedy() string {
+	switch kube := v.kube(); {
+	case v.vcdCluster.Spec.ControlPlaneEndpoint.Host != "":
+		return "choose another in spec.controlPlaneEndpoint"
+	case len(kube.PoolRefs) > 0:
+		return "take it out of the pools of spec.endpoint.kubeVIP and delete the IPAddressClaims of the VCDCluster"
+	case kube.DNSName != "":
+		return "correct the record of " + kube.DNSName
+	}
+	return "choose another in spec.endpoint.kubeVIP.addresses"
+}
+
+// fits reports why addr cannot be a virtual IP in the network: it must be in no pool, and be in the network, unless it is
+// announced to routers.
+func (v virtualIPs) fits(addr netip.Addr) phases.Outcome {
+	network, remedy := v.network, v.remedy()
+	for _, subnet := range network.Subnets {
+		if !subnet.Prefix.Contains(addr) {
+			continue
+		}
+		if addr == subnet.Gateway || addr == subnet.Prefix.Masked().Addr() {
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInvalidReason,
+				"%s is the address of the gateway or of the network %s itself: %s", addr, network.Name, remedy)
+		}
+		if r, in := rangeOf(addr, subnet.StaticPool); in {
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInStaticPoolReason,
+				"%s is in the static pool %s-%s of network %s, from which VCD gives addresses to VMs: %s, or take it "+
+					"out of the static pool", addr, r.From, r.To, network.Name, remedy)
+		}
+		if r, in := rangeOf(addr, subnet.DHCPPool); in && v.kube().DNSName == "" {
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInDHCPRangeReason,
+				"%s is in the DHCP range %s-%s of network %s, from which addresses are leased: %s, or take it out of "+
+					"the DHCP range", addr, r.From, r.To, network.Name, remedy)
+		}
+		return phases.Done
+	}
+	if v.kube().BGP != nil {
+		return phases.Done
+	}
+	return phases.Fail(session.RemedyPoll, infrav1.VIPOutsideNetworkReason, "%s is in no subnet of network %s: %s",
+		addr, network.Name, remedy)
+}
+
+func rangeOf(addr netip.Addr, ranges []vcd.AddressRange) (vcd.AddressRange, bool) {
+	for _, r := range ranges {
+		if r.Contains(addr) {
+			return r, true
+		}
+	}
+	return vcd.AddressRange{}, false
+}
+
+// otherCluster reports another cluster of this management cluster that has one of the addresses in the same network. Of
+// two that are new, the older one gets it.
+func (v virtualIPs) otherCluster(ctx context.Context, addresses []netip.Addr) (phases.Outcome, error) {
+	list := &infrav1.VCDClusterList{}
+	if err := v.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID == v.vcdCluster.UID || !v.sharesNetwork(other) || !v.gives(other) {
+			continue
+		}
+		taken := intended(other)
+		if at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return slices.Contains(taken, a) }); at >= 0 {
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "%s is the virtual IP of %s in the same "+
+				"network: %s", addresses[at], nameFor(v.vcdCluster, other), v.remedy()), nil
+		}
+	}
+	return phases.Done, nil
+}
+
+// sharesNetwork reports whether another cluster is in the network of this one.
+func (v virtualIPs) sharesNetwork(other *infrav1.VCDCluster) bool {
+	id := other.Annotations[infrav1.OVDCNetworkIDAnnotation]
+	if id == "" && other.Status.OVDCNetwork != nil {
+		id = other.Status.OVDCNetwork.ID
+	}
+	return id == v.network.ID && session.NormalSite(other.Spec.Site) == session.NormalSite(v.vcdCluster.Spec.Site)
+}
+
+// gives reports whether this cluster, which is new, leaves an address to another.
+func (v virtualIPs) gives(other *infrav1.VCDCluster) bool {
+	own := v.vcdCluster
+	if established(other) || other.CreationTimestamp.Before(&own.CreationTimestamp) {
+		return true
+	}
+	return other.CreationTimestamp.Equal(&own.CreationTimestamp) && other.UID < own.UID
+}
+
+// otherHost reports something in VCD that has one of the addresses in the network. Who may not see what is there goes
+// without.
+func (v virtualIPs) otherHost(ctx context.Context, addresses []netip.Addr) (phases.Outcome, error) {
+	hosts, err := v.session.HostsOn(ctx, v.network.Ref)
+	if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) {
+		return phases.Done, nil
+	}
+	if err != nil {
+		return phases.Done, err
+	}
+	for _, host := range hosts {
+		if slices.Contains(addresses, host.Address) {
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "%s is the address of %s in network %s: %s",
+				host.Address, host.Host, v.network.Name, v.remedy()), nil
+		}
+	}
+	return phases.Done, nil
+}
+
+// together reports control planes in networks between which ARP moves no address. They may be of any network with BGP.
+func (v virtualIPs) together(ctx context.Context) (phases.Outcome, error) {
+	if v.kube().BGP != nil {
+		return phases.Done, nil
+	}
+	machines := &infrav1.VCDMachineList{}
+	if err := v.Client.List(ctx, machines, client.InNamespace(v.vcdCluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: v.cluster.Name},
+		client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.UnsafeDisableDeepCopy); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		if len(m.Spec.Networks) == 0 || m.Spec.Networks[0].Name == "" || v.isNetwork(m.Spec.Networks[0].Name) {
+			continue
+		}
+		if slices.ContainsFunc(m.Spec.Networks, func(n infrav1.NetworkSpec) bool { return v.isNetwork(n.Name) }) {
+			continue // A further NIC is in it.
+		}
+		return phases.Fail(session.RemedyPoll, infrav1.ControlPlanesApartReason, "Control plane %s is in network %s, "+
+			"not in %s, and ARP moves a virtual IP within one network only: set spec.endpoint.kubeVIP.bgp, use an "+
+			"endpoint of type EdgeGateway or External, or put all control planes into one network", m.Name,
+			m.Spec.Networks[0].Name, v.network.Name), nil
+	}
+	return phases.Done, nil
+}
+
+// isNetwork reports whether a name or URN is that of the cluster's network. The empty name stands for it.
+func (v virtualIPs) isNetwork(nameOrURN string) bool {
+	return nameOrURN == "" || nameOrURN == v.network.Name || nameOrURN == v.network.ID
+}

@@ -1,0 +1,265 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// withEndpoint replaces kube-vip's configuration.
+func withEndpoint(w *controllertest.Env, kube infrav1.KubeVIPEndpoint) {
+	c := w.VCDCluster()
+	c.Spec.Endpoint.KubeVIP = &kube
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+}
+
+// networkID is the URN of the cluster's network.
+func networkID(w *controllertest.Env) string {
+	return vcdsim.URN("network", w.Sim.State().Model.Orgs[1].VDCs[0].Networks[0].ID)
+}
+
+// messageOf is what the cluster says of its endpoint.
+func messageOf(w *controllertest.Env) string {
+	return conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)
+}
+
+func manifest(w *controllertest.Env) string {
+	return string(w.Secret("c1-kube-vip").Data["kube-vip.yaml"])
+}
+
+// namesake is another VCDCluster with the virtual IP of the first.
+func namesake(sim *vcdsim.Simulator, network string, created time.Time) *infrav1.VCDCluster {
+	other := controllertest.NewVCDCluster(sim)
+	other.ObjectMeta = metav1.ObjectMeta{
+		Namespace: controllertest.Namespace, Name: "vc2", UID: "uid-of-vc2",
+		CreationTimestamp: metav1.NewTime(created.Truncate(time.Second)),
+		Annotations:       map[string]string{infrav1.OVDCNetworkIDAnnotation: network},
+	}
+	other.OwnerReferences = nil
+	return other
+}
+
+func TestAVirtualIPIsOfOneCluster(t *testing.T) {
+	const elsewhere = "urn:vcloud:network:11111111-2222-3333-4444-555555555555"
+	for name, tt := range map[string]struct {
+		change  func(other *infrav1.VCDCluster)
+		refused bool
+	}{
+		"an older cluster": {nil, true},
+		"an older one in another network": {func(c *infrav1.VCDCluster) {
+			c.Annotations[infrav1.OVDCNetworkIDAnnotation] = elsewhere
+		}, false},
+		"an older one at another site": {func(c *infrav1.VCDCluster) { c.Spec.Site = "https://other.example.com" }, false},
+		"an older one with another address": {func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.201"}
+		}, false},
+		"an older one that has it as its second": {func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint.KubeVIP.Addresses = []string{"fd00:100::c8", controllertest.VIP}
+		}, true},
+		"a newer one": {func(c *infrav1.VCDCluster) {
+			c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
+		}, false},
+		"a newer one that is established": {func(c *infrav1.VCDCluster) {
+			c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
+			c.Spec.InfraID = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+			c.Annotations[infrav1.OVDCIDAnnotation] = "urn:vcloud:vdc:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+		}, true},
+		"the load balancer of an older one": {func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+			c.Spec.ControlPlaneEndpoint.Host = controllertest.VIP
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := controllertest.New(t)
+			own := w.VCDCluster()
+			own.CreationTimestamp = metav1.NewTime(time.Now().Truncate(time.Second))
+			w.Expect(w.Client.Update(w.Ctx, own)).To(Succeed())
+			other := namesake(w.Sim, networkID(w), time.Now().Add(-time.Hour))
+			if tt.change != nil {
+				tt.change(other)
+			}
+			w.Expect(w.Client.Create(w.Ctx, other)).To(Succeed())
+
+			if !tt.refused {
+				w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+				return
+			}
+			w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.VIPInUseReason)
+			w.Expect(messageOf(w)).To(And(ContainSubstring("VCDCluster vc2"),
+				ContainSubstring("choose another in spec.endpoint.kubeVIP.addresses")))
+			w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
+			w.Expect(w.Client.Delete(w.Ctx, other)).To(Succeed())
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+		})
+	}
+}
+
+func TestAnEstablishedClusterKeepsItsVirtualIP(t *testing.T) {
+	w := controllertest.New(t)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(w.Client.Create(w.Ctx, namesake(w.Sim, networkID(w), time.Now().Add(-time.Hour)))).To(Succeed())
+
+	_, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+func TestAVirtualIPIsNoAddressOfAVM(t *testing.T) {
+	model := vcdsim.K8sTenant()
+	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1}
+	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})
+	taken := w.Sim.State().VMs[0].NICs[0].Address
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Networks[0].StaticPool = nil })
+	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{taken}})
+
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.VIPInUseReason)
+
+	w.Expect(messageOf(w)).To(ContainSubstring(taken + " is the address of "))
+	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP}})
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
+func TestBothFamiliesAreAnnounced(t *testing.T) {
+	model := vcdsim.K8sTenant()
+	network := &model.Orgs[1].VDCs[0].Networks[0]
+	network.Second = &vcdsim.SecondSubnet{Gateway: netip.MustParsePrefix("fd00:100::1/64")}
+	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})
+	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP, "fd00:100::c8"}})
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(manifest(w)).To(ContainSubstring(controllertest.VIP + ",fd00:100::c8"))
+	c := w.VCDCluster()
+	w.Expect(c.Spec.ControlPlaneEndpoint.Host).To(Equal(controllertest.VIP))
+	w.Expect(c.Status.VirtualIPs).To(Equal([]string{controllertest.VIP, "fd00:100::c8"}))
+}
+
+func TestBothFamiliesHaveToBeInTheNetwork(t *testing.T) {
+	w := controllertest.New(t)
+	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP, "fd00:999::c8"}})
+
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason)
+}
+
+func peers(secret string) *infrav1.KubeVIPBGP {
+	return &infrav1.KubeVIPBGP{ASNumber: 65001, RouterInterface: "ens192", Peers: []infrav1.KubeVIPPeer{{
+		Address: "192.168.100.1", ASNumber: 65000,
+		PasswordSecretRef: &infrav1.SecretKeyReference{Name: secret, Key: "password"},
+	}}}
+}
+
+func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T) {
+	w := controllertest.New(t)
+	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{"203.0.113.10"}, BGP: peers("router")})
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.PeerPasswordMissingReason)
+	w.Expect(messageOf(w)).To(ContainSubstring("key password of Secret router"))
+
+	w.Expect(w.Client.Create(w.Ctx, &corev1.Secret{
+		ObjectMeta: controllertest.Meta("router"), Data: map[string][]byte{"password": []byte("s3cret")},
+	})).To(Succeed())
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(manifest(w)).To(ContainSubstring("192.168.100.1:65000:s3cret:false"))
+}
+
+func TestAPasswordThatKubeVIPCannotReadIsRefusedAndNotShown(t *testing.T) {
+	w := controllertest.New(t, &corev1.Secret{
+		ObjectMeta: controllertest.Meta("router"), Data: map[string][]byte{"password": []byte("geheim:x")},
+	})
+	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{"203.0.113.10"}, BGP: peers("router")})
+
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.VIPInvalidReason)
+
+	w.Expect(messageOf(w)).To(And(ContainSubstring("BGP peer 192.168.100.1"),
+		Not(ContainSubstring("geheim"))))
+}
+
+func TestANameHasToResolveIntoTheNetwork(t *testing.T) {
+	for name, tt := range map[string]struct {
+		found  []netip.Addr
+		err    error
+		reason string
+		words  string
+	}{
+		"a record that does not exist": {
+			nil, &net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true},
+			infrav1.NameUnresolvedReason, "DNS has no IPv4 address for api.example.com",
+		},
+		"servers that do not answer": {
+			nil, &net.DNSError{Err: "i/o timeout", Server: "10.0.0.53", IsTimeout: true},
+			infrav1.NameUnresolvedReason, "cannot resolve api.example.com: no answer",
+		},
+		"another error": {nil, errors.New("refused"), infrav1.NameUnresolvedReason, "refused"},
+		"an address of another network": {
+			[]netip.Addr{netip.MustParseAddr("::ffff:10.9.9.9")}, nil,
+			infrav1.VIPOutsideNetworkReason, "correct the record of api.example.com",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := controllertest.New(t)
+			found, err := tt.found, tt.err
+			w.Cluster.Lookup = func(context.Context, string, string) ([]netip.Addr, error) { return found, err }
+			withEndpoint(w, infrav1.KubeVIPEndpoint{DNSName: "api.example.com"})
+
+			w.EventuallyCluster(infrav1.EndpointReadyCondition, tt.reason)
+			w.Expect(messageOf(w)).To(ContainSubstring(tt.words))
+			found, err = []netip.Addr{netip.MustParseAddr(controllertest.VIP)}, nil
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+			w.Expect(manifest(w)).To(And(ContainSubstring("api.example.com"), ContainSubstring("vip_ddns")))
+			w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("api.example.com"))
+			found, err = nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+			_, problem := w.ReconcileCluster()
+			w.Expect(problem).NotTo(HaveOccurred())
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+		})
+	}
+}
+
+func TestARecordOfTheUsersOwnIsAnnouncedWithoutDHCP(t *testing.T) {
+	w := controllertest.New(t)
+	w.Cluster.Lookup = func(context.Context, string, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr(controllertest.VIP)}, nil
+	}
+	c := w.VCDCluster()
+	c.Spec.Endpoint.KubeVIP, c.Spec.ControlPlaneEndpoint.Host = nil, "api.example.com"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(manifest(w)).To(And(ContainSubstring("api.example.com"), Not(ContainSubstring("vip_ddns"))))
+}
+
+func TestControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
+	apart := controllertest.NewMachine("cp-2", func(m *infrav1.VCDMachine) {
+		m.Labels[clusterv1.MachineControlPlaneLabel] = ""
+		m.Spec.Networks = []infrav1.NetworkSpec{{Name: "storage"}}
+	})
+	worker := controllertest.NewMachine("w-1", func(m *infrav1.VCDMachine) {
+		m.Spec.Networks = []infrav1.NetworkSpec{{Name: "storage"}}
+	})
+	w := controllertest.New(t, append(apart, worker...)...)
+
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ControlPlanesApartReason)
+
+	w.Expect(messageOf(w)).To(And(ContainSubstring("Control plane cp-2"),
+		ContainSubstring("set spec.endpoint.kubeVIP.bgp"), ContainSubstring("EdgeGateway")))
+	kube := infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP}, BGP: peers("router")}
+	kube.BGP.Peers[0].PasswordSecretRef = nil
+	withEndpoint(w, kube)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
