@@ -145,6 +145,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		r.Cluster.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
 		r.Machine.SetupWithManager(ctx, mgr, options.Concurrency(o.MachineConcurrency)),
 		r.MachineTemplate.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
+		r.Affinity.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
 		r.CloudProvider.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr),

@@ -9,9 +9,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cloudprovider"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
+	rules "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
@@ -39,6 +41,7 @@ type Controllers struct {
 	Machine         *machine.Reconciler
 	MachineTemplate *machinetemplate.Reconciler
 	CloudProvider   *cloudprovider.Reconciler
+	Affinity        *affinity.Reconciler
 }
 
 // New returns reconcilers that share their sessions.
@@ -49,6 +52,7 @@ func New(o Options) *Controllers {
 	}
 	workloads := workload.NewClients(o.Client, o.Client.Scheme())
 	sessions, drivers := session.Of(o.Pool), vapp.NewDrivers(workloads.Open)
+	settled := &rules.Settled{}
 	return &Controllers{
 		Identity: &identity.Reconciler{
 			Client: o.Client, Identities: identities, Sessions: sessions, Logout: o.Pool.Logout, Recorder: o.Recorder,
@@ -64,7 +68,11 @@ func New(o Options) *Controllers {
 		},
 		Machine: &machine.Reconciler{
 			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
-			WatchFilterValue: o.WatchFilterValue, Drivers: drivers,
+			WatchFilterValue: o.WatchFilterValue, Drivers: drivers, Apart: settled,
+		},
+		Affinity: &affinity.Reconciler{
+			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue, Settled: settled,
 		},
 		MachineTemplate: &machinetemplate.Reconciler{
 			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,

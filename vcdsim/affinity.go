@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"net/http"
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -65,7 +66,7 @@ func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
 		r.link("up", "/api/vdc/"+a.VDCID, mime("vdc")), r.link("edit", path, mime("vmaffinityrule")),
 		r.link("remove", path, ""),
 		xmltree.T("Name", a.Name), xmltree.T("IsEnabled", a.Enabled), xmltree.T("IsMandatory", a.Mandatory),
-		xmltree.T("Polarity", a.Polarity), refs,
+		xmltree.T("Polarity", a.Polarity), xmltree.T("Scope", "Host"), refs,
 	})
 	return n
 }
@@ -126,9 +127,13 @@ func readAffinityMembers(r *request, a *AffinityRule, refs *xmltree.Node) error 
 	return nil
 }
 
-// vmsFreeOfAffinity refuses VMs that one rule keeps together and another apart.
+// vmsFreeOfAffinity refuses VMs that one rule keeps together and another apart, and those that are in a rule of the
+// same polarity: VMware's programming guide says that a VM is in one of each at most.
 func vmsFreeOfAffinity(r *request, a *AffinityRule) error {
 	for _, o := range sorted(r.sim.store.affinity) {
+		if o.ID != a.ID && o.Polarity == a.Polarity && shared(a.VMs, o.VMs) > 0 {
+			return badRequest("A VM of the affinity rule %q is in the rule %q already.", a.Name, o.Name)
+		}
 		if o.ID == a.ID || !o.Enabled || !a.Enabled || o.Polarity == a.Polarity {
 			continue
 		}
@@ -148,6 +153,44 @@ func shared(a, b []string) int {
 		}
 	}
 	return n
+}
+
+// codePlacement is the code of a VM that no host can run.
+const codePlacement = "NO_FEASIBLE_PLACEMENT_SOLUTION"
+
+// hostFor refuses to start a VM that a mandatory rule keeps apart from as many running VMs as the VDC has hosts.
+func (m *vms) hostFor(vm *VM) error {
+	v := m.sim.store.vapps[vm.VAppID]
+	if v == nil {
+		return nil
+	}
+	_, vdc := m.sim.store.vdc(v.VDCID)
+	if vdc == nil || vdc.Hosts == 0 {
+		return nil
+	}
+	for _, a := range sorted(m.sim.store.affinity) {
+		if !a.Enabled || !a.Mandatory || a.Polarity != polarityApart || !slices.Contains(a.VMs, vm.ID) {
+			continue
+		}
+		running := 0
+		for _, id := range a.VMs {
+			if other := m.sim.store.vms[id]; other != nil && id != vm.ID && other.Status == PoweredOn {
+				running++
+			}
+		}
+		if running >= vdc.Hosts {
+			return refuse(http.StatusInternalServerError, codePlacement,
+				"There is no feasible placement for VM %q: it would violate the anti-affinity rule %q.", vm.Name, a.Name)
+		}
+	}
+	return nil
+}
+
+// leaveRules takes a VM that is removed out of its rules, which stay.
+func (s *store) leaveRules(id string) {
+	for _, a := range s.affinity {
+		a.VMs = slices.DeleteFunc(a.VMs, func(vm string) bool { return vm == id })
+	}
 }
 
 func createAffinityRule(r *request, org *Org, vdc *VDC) (*response, error) {
@@ -195,4 +238,23 @@ func commitAffinity(s *Simulator, t *Task) error {
 	rule := t.Work.Affinity.clone()
 	s.store.affinity[rule.ID] = &rule
 	return nil
+}
+
+// AffinityRules returns all rules, to be changed.
+func (e *Editor) AffinityRules() []*AffinityRule { return sorted(e.sim.store.affinity) }
+
+// DeleteAffinityRules removes all rules.
+func (e *Editor) DeleteAffinityRules() { clear(e.sim.store.affinity) }
+
+// AddAffinityRule makes a rule that keeps VMs of one vApp, or several of a VDC, apart.
+func (e *Editor) AddAffinityRule(name string, vms ...*VM) {
+	vapp := e.sim.store.vapps[vms[0].VAppID]
+	rule := &AffinityRule{
+		ID: e.sim.ids.next("vmAffinityRule"), Name: name, OrgID: vapp.OrgID, VDCID: vapp.VDCID, Enabled: true,
+		Polarity: polarityApart,
+	}
+	for _, vm := range vms {
+		rule.VMs = append(rule.VMs, vm.ID)
+	}
+	e.sim.store.affinity[rule.ID] = rule
 }

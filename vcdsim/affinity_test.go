@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // affinity is the document of a rule.
@@ -40,6 +42,7 @@ func TestAffinityRules(t *testing.T) {
 			"a VM that does not exist",
 			c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"), 403,
 		},
+		{"a VM that is in another rule of that kind", c.affinity("x", "Anti-Affinity", true, a, d), 400},
 		{"together what another rule keeps apart", c.affinity("x", "Affinity", true, a, b, d), 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -63,6 +66,27 @@ func TestAffinityRules(t *testing.T) {
 	c.ok(http.MethodDelete, rule, "")
 	c.refused(http.MethodGet, rule, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.Expect(c.sim.State().Affinity).To(HaveLen(1))
+}
+
+func TestAMandatoryRuleNeedsAHostForEachVM(t *testing.T) {
+	c := start(t, manual)
+	c.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Hosts = 1 })
+	c.as("admin")
+	vapp := c.vapp("cluster")
+	a, b := c.vm(vapp, "a"), c.vm(vapp, "b")
+	rule := c.ok(http.MethodPost, c.vdc()+"/vmAffinityRules/", c.affinity("apart", "Anti-Affinity", true, a, b)).
+		xml.At("Owner").Attr("href")
+	c.ok(http.MethodPost, a+"/power/action/powerOn", "")
+
+	failed := c.call(http.MethodPost, b+"/power/action/powerOn", "")
+	c.Expect(failed.status).To(Equal(http.StatusAccepted))
+	task := c.finish(failed.xml)
+	c.Expect(task.At("Error").Attr("minorErrorCode")).To(Equal("NO_FEASIBLE_PLACEMENT_SOLUTION"))
+	c.Expect(c.get(b).xml.Attr("status")).To(Equal("8"))
+
+	c.ok(http.MethodDelete, rule, "")
+	c.ok(http.MethodPost, b+"/power/action/powerOn", "")
+	c.Expect(c.get(b).xml.Attr("status")).To(Equal("4"))
 }
 
 func TestSnapshots(t *testing.T) {

@@ -81,6 +81,8 @@ type VDC struct {
 	// Policies are the names of the compute policies published to this VDC; the first sizing policy is the default.
 	Policies []string
 	VMQuota  int // 0 is unlimited
+	// Hosts is how many hosts it has, of which mandatory anti-affinity rules give each of their VMs one; 0 is enough.
+	Hosts int
 	// AllocationModel is how the VDC gets its CPU and memory: Flex, AllocationVApp, AllocationPool, ReservationPool; ""
 	// is Flex. It is shown, and changes nothing else.
 	AllocationModel string

@@ -39,6 +39,7 @@ func (m *vms) remove(vm *VM) {
 		}
 	}
 	m.sim.store.removeVM(vm)
+	m.sim.store.leaveRules(vm.ID)
 	m.sim.guests.notify(vm.ID, Guest.Delete)
 	delete(m.sim.guests.queues, vm.ID)
 }
@@ -61,9 +62,16 @@ func commitDeleteVM(s *Simulator, t *Task) error {
 // commitPower brings VMs, or a vApp with its VMs, to a power state; undeploying also releases them.
 func commitPower(s *Simulator, t *Task) error {
 	for _, id := range t.Work.VMs {
-		if vm := s.store.vms[id]; vm != nil {
-			s.vms.powerTo(vm, t.Work)
+		vm := s.store.vms[id]
+		if vm == nil {
+			continue
 		}
+		if t.Work.Power == PoweredOn && vm.Status != PoweredOn {
+			if err := s.vms.hostFor(vm); err != nil {
+				return err
+			}
+		}
+		s.vms.powerTo(vm, t.Work)
 	}
 	v := s.store.vapps[t.Work.VApp]
 	if v != nil && t.Owner.Kind == "vapp" && (t.Work.Op == opDeploy || t.Work.Op == opUndeploy) {

@@ -25,6 +25,9 @@ const (
 	// CloudProviderReadyCondition is True when the bundled cloud controller manager runs in the workload cluster. It
 	// exists if spec.cloudProvider.mode is Managed. It is not part of Ready: machines are created before it can run.
 	CloudProviderReadyCondition = "CloudProviderReady"
+	// AntiAffinityReadyCondition is True when VCD has the rules of spec.antiAffinity. It exists if that asks for any.
+	// It is not part of Ready: a Node works on where VCD runs it.
+	AntiAffinityReadyCondition = "AntiAffinityReady"
 )
 
 // Condition types of VCDFailureDomains and VCDDeploymentZones.

@@ -72,6 +72,9 @@ const (
 	// NodeProxyAnnotation on a VCDCluster is set to "true" with the Secret of the proxy settings of nodes. The Secret
 	// is kept when spec.proxy is removed, for templates that name it; it sets nothing then. Written by the controller.
 	NodeProxyAnnotation = "infrastructure.cluster.x-k8s.io/node-proxy"
+	// AffinityRulesAnnotation on a VCDCluster lists the URNs of the VDCs that may have anti-affinity rules of the
+	// cluster, separated by commas. Written by the controller before it creates a rule there.
+	AffinityRulesAnnotation = "infrastructure.cluster.x-k8s.io/affinity-rules"
 	// VAppCreatedAnnotation on a VCDCluster is set to "true" once VCD was asked to create VMs in its
 	// vApp, and to their number once it was asked to in further ones.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
@@ -140,6 +143,9 @@ const (
 	// LoadBalancersDeletedCondition is True when everything that the cloud controller manager of a VCDCluster created
 	// on edge gateways is gone.
 	LoadBalancersDeletedCondition = "LoadBalancersDeleted"
+	// AffinityRulesDeletedCondition is True when the anti-affinity rules of a VCDCluster are gone. It exists if there
+	// were any.
+	AffinityRulesDeletedCondition = "AffinityRulesDeleted"
 	// VAppDeletedCondition is True when the vApp is gone, unless other objects use it.
 	VAppDeletedCondition = "VAppDeleted"
 	// DisksDeletedCondition is True when the independent disks of a VCDCluster are gone. It exists if
@@ -360,6 +366,9 @@ const (
 	// CloudProviderUnavailableReason means that no pod of the cloud controller manager is ready, or that pods of an
 	// earlier version still run. Check its Deployment and its log.
 	CloudProviderUnavailableReason = "CloudProviderUnavailable"
+	// AffinityConflictReason means that VMs of the cluster are in anti-affinity rules of another owner; VCD lets a VM be
+	// in one. Take them out of the rules that the message names.
+	AffinityConflictReason = "AffinityConflict"
 )
 
 // Reasons of VCDMachineTemplates.
@@ -450,6 +459,9 @@ const (
 	// PoweredOnEarlyReason means that the VM was powered on by someone else before it had its bootstrap data. Power
 	// it off.
 	PoweredOnEarlyReason = "PoweredOnEarly"
+	// WaitingForAffinityRuleReason means that the VM must have a host of its own, and is powered on when it is in the
+	// anti-affinity rule of its group. Wait; check AntiAffinityReady of the VCDCluster if it lasts.
+	WaitingForAffinityRuleReason = "WaitingForAffinityRule"
 	// VMPoweredOffReason means that the VM of a machine that was running is powered off. Power it on, or set
 	// spec.powerOffPolicy; with PowerOn, find out why it does not stay on.
 	VMPoweredOffReason = "VMPoweredOff"

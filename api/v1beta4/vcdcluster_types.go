@@ -74,6 +74,10 @@ type VCDClusterSpec struct {
 	// +optional
 	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
 
+	// antiAffinity keeps VMs of the cluster on different hosts, by rules in VCD. Mutable in place.
+	// +optional
+	AntiAffinity AntiAffinitySpec `json:"antiAffinity,omitempty,omitzero"`
+
 	// cloudProvider configures the cloud controller manager of the workload cluster. Mutable in place.
 	// +optional
 	// +kubebuilder:default={mode: Managed}

@@ -43,8 +43,16 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 	if !c.DeletionTimestamp.IsZero() {
 		table := []phases.Phase[*scope]{
 			{Condition: infrav1.LoadBalancersDeletedCondition, Run: unlessDuplicated(deleteBalancers, nothingOwn)},
-			{Condition: infrav1.VAppDeletedCondition, Run: unlessDuplicated(deleteVApp, ownVApp)},
 		}
+		if c.Annotations[infrav1.AffinityRulesAnnotation] != "" {
+			table = append(table, phases.Phase[*scope]{
+				Condition: infrav1.AffinityRulesDeletedCondition,
+				Run:       unlessDuplicated(deleteAffinityRules, nothingOwn),
+			})
+		}
+		table = append(table, phases.Phase[*scope]{
+			Condition: infrav1.VAppDeletedCondition, Run: unlessDuplicated(deleteVApp, ownVApp),
+		})
 		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
 			disks := phases.Phase[*scope]{
 				Condition: infrav1.DisksDeletedCondition,

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
@@ -50,6 +51,7 @@ type Reconciler struct {
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 	Drivers          *vapp.Drivers
+	Apart            *affinity.Settled // which VMs are in the rules that must keep them apart
 	Gather           time.Duration    // how long to wait for machines to create together; 0: a second
 	Now              func() time.Time // nil: time.Now
 

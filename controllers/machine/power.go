@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -41,7 +42,7 @@ func (s power) shownOff(out phases.Outcome) phases.Outcome {
 func (s power) ensure(ctx context.Context) (phases.Outcome, error) {
 	out, ended := s.settle(stepPowerOn)
 	if out != phases.Done {
-		return out, nil
+		return s.withRule(out), nil
 	}
 	if ended {
 		vmPoweredOn(s.Recorder, s.vcdMachine)
@@ -65,8 +66,36 @@ func (s power) ensure(ctx context.Context) (phases.Outcome, error) {
 	return powerProblem(status), nil
 }
 
-// onFirst powers on a VM that never ran. It was read when it was written to, and is read again only if that failed.
+// apart returns the group of machines whose VMs must run on different hosts; no name if the machine is in none.
+func (s power) apart() affinity.Group {
+	if s.vcdCluster == nil || session.ExternallyManaged(s.vcdCluster) {
+		return affinity.Group{}
+	}
+	group := affinity.GroupOf(s.vcdCluster.Spec.AntiAffinity, s.vcdMachine)
+	if group.Policy != infrav1.AntiAffinityRequired {
+		return affinity.Group{}
+	}
+	return group
+}
+
+// withRule adds what may be the cause when VCD does not power on a VM that must have a host of its own.
+func (s power) withRule(out phases.Outcome) phases.Outcome {
+	if group := s.apart(); out.Problem && group.Name != "" {
+		out.Message += ". spec.antiAffinity of the VCDCluster is Required for group " + group.Name + ", so each of its " +
+			"VMs needs a host of its own: add hosts, or set Preferred"
+	}
+	return out
+}
+
+// onFirst powers on a VM that never ran. It was read when it was written to, and is read again only if that failed. A
+// VM that must have a host of its own is in its rule before: VCD checks rules when it powers on.
 func (s power) onFirst(ctx context.Context) (phases.Outcome, error) {
+	if group := s.apart(); group.Name != "" &&
+		!s.Apart.Has(s.vcdCluster.UID, s.vmID(), s.wakeUps.ForObject(s.vcdMachine)) {
+		return phases.Wait(session.TaskPoll, infrav1.WaitingForAffinityRuleReason,
+			"Waiting for the VM to be in the anti-affinity rule of group %s: see %s of the VCDCluster", group.Name,
+			infrav1.AntiAffinityReadyCondition), nil
+	}
 	if vm := s.vm.now(); vm == nil || !s.marker().IsOf(vm.Description) {
 		if _, out, err := s.observer.owned(ctx); err != nil || out != phases.Done {
 			return out, err

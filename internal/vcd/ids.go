@@ -18,6 +18,7 @@ const (
 	kindStorageProfile = "vdcstorageProfile"
 	kindOrg            = "org"
 	kindComputePolicy  = "vdcComputePolicy"
+	kindAffinityRule   = "vmAffinityRule"
 )
 
 var (
@@ -37,6 +38,7 @@ var pathByKind = map[string]string{
 	kindCatalog:        "/api/catalog/",
 	kindStorageProfile: "/api/vdcStorageProfile/",
 	kindOrg:            "/api/org/",
+	kindAffinityRule:   "/api/vmAffinityRule/",
 }
 
 // kindOfHRef maps what comes before the UUID in an href to the kind of the object.
@@ -51,6 +53,7 @@ var kindOfHRef = []struct{ part, kind string }{
 	{"/network/", kindNetwork},
 	{"/disk/", kindDisk},
 	{"/catalog/", kindCatalog},
+	{"/vmAffinityRule/", kindAffinityRule},
 	{"/org/", kindOrg},
 }
 

@@ -15,6 +15,7 @@ type Session struct {
 	VApps     *VApps
 	VMs       *VMs
 	Disks     *Disks
+	Affinity  *AffinityRules
 	Tasks     *Tasks
 	Gateways  *Gateways
 	Balancers *Balancers
@@ -41,6 +42,7 @@ func newSession(t *transport, config Config, opts PoolOptions) *Session {
 		VApps:     &VApps{c},
 		VMs:       &VMs{c, newDocuments(opts.Clock)},
 		Disks:     &Disks{c},
+		Affinity:  newAffinityRules(c),
 		Tasks:     &Tasks{client: c, followed: map[string]*followedTask{}, usual: durations{}},
 		Gateways:  &Gateways{c},
 		Balancers: &Balancers{c},

@@ -19,6 +19,7 @@ var clusterRecords = []struct {
 }{
 	{infrav1.OVDCIDAnnotation, urns("vdc", "")},
 	{infrav1.OVDCNetworkIDAnnotation, urns("network", "")},
+	{infrav1.AffinityRulesAnnotation, urns("vdc", "*")},
 	{infrav1.VAppsAnnotation, urns("vapp", "*")},
 	{infrav1.VAppGoneAnnotation, urns("vapp", "*")},
 }

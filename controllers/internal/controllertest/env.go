@@ -33,8 +33,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
+	rules "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
@@ -67,12 +69,15 @@ type Env struct {
 	Clock  atomic.Int64  // how far the clock of sessions is ahead
 	Next   time.Duration // when the machine of the last passAt wants to be looked at again
 
+	LookupTTL time.Duration // of the sessions, from the next Restart; 0 is almost none
+
 	Workload client.Client // the API server of the workload cluster; nil: it does not answer
 
 	Identity *identity.Reconciler
 	Cluster  *cluster.Reconciler
 	Machine  *machine.Reconciler
 	Template *machinetemplate.Reconciler
+	Affinity *affinity.Reconciler
 }
 
 // New makes an environment with an identity, a Cluster, and what more is given, in which nothing takes time.
@@ -129,7 +134,7 @@ func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env 
 func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{
-		TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond,
+		TaskPoll: 5 * time.Millisecond, LookupTTL: max(w.LookupTTL, time.Millisecond),
 		Clock: aheadClock{&w.Clock},
 	})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
@@ -151,12 +156,16 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 		Drivers: drivers, Client: w.Client, Live: w.Client, Identities: identities,
 		Sessions: sessions, Recorder: recorder,
 	}
+	settled := &rules.Settled{}
+	w.Affinity = &affinity.Reconciler{
+		Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder, Settled: settled, Gather: 1,
+	}
 	w.Template = &machinetemplate.Reconciler{
 		Client: w.Client, Identities: identities, Sessions: sessions,
 		Recorder: recorder,
 	}
 	w.Machine = &machine.Reconciler{
-		Drivers: drivers, Gather: 1, Client: w.Client, Live: w.Client,
+		Drivers: drivers, Gather: 1, Client: w.Client, Live: w.Client, Apart: settled,
 		Identities: identities, Sessions: sessions, Recorder: recorder,
 	}
 }

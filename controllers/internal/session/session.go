@@ -47,6 +47,7 @@ type tasks interface {
 
 // The clients that a session consists of, by names that do not collide with their methods.
 type (
+	affinity  = vcd.AffinityRules
 	disks     = vcd.Disks
 	gateways  = vcd.Gateways
 	networks  = vcd.Networks
@@ -60,6 +61,7 @@ type (
 
 // A Session is what reconcilers need of a vcd.Session.
 type Session struct {
+	*affinity
 	*disks
 	*gateways
 	*networks
@@ -117,7 +119,7 @@ func Of(pool *vcd.Pool) Opener {
 			return nil, err
 		}
 		return &Session{
-			site: s, disks: s.Disks, gateways: s.Gateways, networks: s.Networks, tasks: s.Tasks, templates: s.Templates,
+			site: s, affinity: s.Affinity, disks: s.Disks, gateways: s.Gateways, networks: s.Networks, tasks: s.Tasks, templates: s.Templates,
 			vApps: s.VApps, vdcs: s.VDCs, Machines: s.VMs, Inventory: s.Inventory,
 		}, nil
 	}

@@ -1,0 +1,189 @@
+// Package affinity keeps the VMs of clusters on different hosts, by rules in VCD: one for the control plane and one for
+// each MachineDeployment, as VCDClusters ask for.
+package affinity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	// listEvery is how often the rules of a cluster at rest are compared with those in VCD. One list serves all clusters
+	// of a VDC.
+	listEvery = 5 * time.Minute
+	// defaultGather is how long a change of the members waits for others, so that one write does for all.
+	defaultGather = 3 * time.Second
+)
+
+// Reconciler keeps the anti-affinity rules of VCDClusters.
+type Reconciler struct {
+	Client           client.Client
+	Identities       session.Identities
+	Sessions         session.Opener
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+	Settled          *affinity.Settled
+	Gather           time.Duration    // 0: three seconds
+	Now              func() time.Time // nil: time.Now
+
+	wakeUps session.WakeUps
+	states  local.Store[state]
+}
+
+// state is what the process knows of the rules of a cluster.
+type state struct {
+	changedSince time.Time // when a difference was first seen; zero: there is none
+	failures     int       // in a row
+	// running are the tasks that this process started, by their key in the session, with what they do.
+	running map[string]string
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "affinity")
+	scheme := mgr.GetScheme()
+	return ctrl.NewControllerManagedBy(mgr).Named("affinity").
+		For(&infrav1.VCDCluster{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
+			predicates.ResourceIsNotExternallyManaged(scheme, log),
+		)).
+		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster),
+			builder.WithPredicates(membership())).
+		Watches(&infrav1.VCDCluster{}, r.states.DropDeleted()).
+		WatchesRawSource(r.wakeUps.Source()).
+		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// membership passes what changes the members of groups: machines get VMs, and are deleted.
+func membership() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*infrav1.VCDMachine)
+			after, isMachine := e.ObjectNew.(*infrav1.VCDMachine)
+			return ok && isMachine && (before.Spec.ProviderID != after.Spec.ProviderID ||
+				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
+		},
+	}
+}
+
+// machineToCluster finds the VCDCluster of a machine.
+func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ctrl.Request {
+	name := m.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	list := &infrav1.VCDClusterList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(m.GetNamespace()), session.OfCluster(name)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
+		return nil
+	}
+	return session.RequestsFor(list.Items)
+}
+
+// scope holds the inputs of one reconcile, and the facts that its steps find.
+type scope struct {
+	*Reconciler
+
+	vcdCluster *infrav1.VCDCluster
+	cluster    *clusterv1.Cluster
+	patcher    *patch.Helper
+	state      *state
+
+	session *session.Session // set by open
+	members []member         // set by findMembers
+	plans   []vdcPlan        // set by plan
+}
+
+// Reconcile makes the anti-affinity rules of c in VCD what its spec asks for.
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+	s, err := r.newScope(ctx, c)
+	if s == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	ctx = vcd.As(ctx, session.Caller(c))
+	if s.patcher, err = patch.NewHelper(c, r.Client); err != nil {
+		return ctrl.Result{}, fmt.Errorf("preparing to patch VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	defer func() {
+		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.AntiAffinityReadyCondition}}
+		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, owned)))
+	}()
+	table := []phases.Phase[*scope]{{Condition: infrav1.AntiAffinityReadyCondition, Run: keep}}
+	pass, err := phases.Run(ctx, c, s, table, r.Recorder)
+	switch {
+	case err != nil || !pass.Complete:
+		return pass.Result, err
+	case !affinity.Asked(c.Spec.AntiAffinity):
+		conditions.Delete(c, infrav1.AntiAffinityReadyCondition)
+		delete(c.Annotations, infrav1.AffinityRulesAnnotation)
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: phases.Jitter(listEvery, string(c.UID))}, nil
+}
+
+// newScope returns nil if there is nothing to do for c now: what is missing for that triggers the next reconcile. A
+// cluster that was never complete here may share its id with another, whose rules these are.
+func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
+	if !c.DeletionTimestamp.IsZero() {
+		r.Settled.Drop(c.UID)
+		return nil, nil // The rules go with the cluster.
+	}
+	if !affinity.Asked(c.Spec.AntiAffinity) && c.Annotations[infrav1.AffinityRulesAnnotation] == "" ||
+		session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) || c.Spec.InfraID == "" ||
+		!ptr.Deref(c.Status.Initialization.Provisioned, false) {
+		return nil, nil
+	}
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	if cluster == nil || annotations.IsPaused(cluster, c) {
+		return nil, nil
+	}
+	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, state: r.states.Of(c.UID)}, nil
+}
+
+// save stores what steps changed in the object, now rather than at the end.
+func (s *scope) save(ctx context.Context) error {
+	helper, err := phases.Store(ctx, s.Client, s.vcdCluster, s.patcher)
+	if err == nil {
+		s.patcher = helper
+	}
+	return err
+}
+
+func (r *Reconciler) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}

@@ -1,0 +1,16 @@
+package affinity
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// ruleChanged records what VCD was asked to do with a rule of c.
+func ruleChanged(r events.EventRecorder, c *infrav1.VCDCluster, step affinity.Step) {
+	phases.Happened(r, c, "AffinityRuleChanged", fmt.Sprintf("%s, with %d VMs", step.Text(), len(step.Rule.VMs)))
+}

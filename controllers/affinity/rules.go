@@ -1,0 +1,271 @@
+package affinity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// member is a machine of a group, with its VM, and the vApp that it is listed in.
+type member struct {
+	affinity.Member
+
+	vApp string
+}
+
+// vdcPlan is what is missing in one VDC.
+type vdcPlan struct {
+	affinity.Plan
+
+	vdc vcd.VDC
+}
+
+// keep takes the next step to the rules that the spec asks for.
+func keep(ctx context.Context, s *scope) (phases.Outcome, error) {
+	return phases.Sequence(ctx, s.open, s.settle, s.findMembers, s.plan, s.gather, s.apply)
+}
+
+func (s *scope) open(ctx context.Context) (phases.Outcome, error) {
+	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	s.session = opened
+	return out, err
+}
+
+// settle waits for the tasks of earlier passes.
+func (s *scope) settle(context.Context) (phases.Outcome, error) {
+	for key, doing := range s.state.running {
+		t, ok := s.session.Task(key)
+		if ok && t.State == vcd.TaskRunning {
+			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", doing), nil
+		}
+		delete(s.state.running, key)
+		s.session.Forget(key)
+		s.session.ForgetAffinityRules()
+		if ok && t.State == vcd.TaskFailed {
+			return s.failed(session.TaskFailure(t, doing)), nil
+		}
+	}
+	return phases.Done, nil
+}
+
+// failed delays the next attempt, longer each time.
+func (s *scope) failed(out phases.Outcome) phases.Outcome {
+	out.After = min(session.FirstRetry<<min(s.state.failures, 10), lastRetry)
+	s.state.failures++
+	return out
+}
+
+// findMembers finds the machines of all groups that have VMs.
+func (s *scope) findMembers(ctx context.Context) (phases.Outcome, error) {
+	list := &infrav1.VCDMachineList{}
+	clusterName := session.ClusterName(s.vcdCluster, s.cluster)
+	if err := s.Client.List(ctx, list, client.InNamespace(s.vcdCluster.Namespace),
+		session.OfCluster(clusterName)); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	for i := range list.Items {
+		m := &list.Items[i]
+		id, err := providerid.Parse(m.Spec.ProviderID)
+		group := affinity.GroupOf(s.vcdCluster.Spec.AntiAffinity, m)
+		if err != nil || group.Name == "" || m.Annotations[infrav1.VMGoneAnnotation] == "true" {
+			continue
+		}
+		found := member{Member: affinity.Member{
+			Group: group, VM: vcd.Ref{ID: id, Name: m.Annotations[infrav1.VMNameAnnotation]},
+			Leaving: !m.DeletionTimestamp.IsZero(),
+		}}
+		found.vApp = found.VM.Name
+		if !vapp.PerMachine(s.vcdCluster) {
+			found.vApp = vapp.Numbered(vapp.Name(s.vcdCluster, clusterName),
+				vapp.Number(m.Annotations[infrav1.VAppNumberAnnotation]))
+		}
+		s.members = append(s.members, found)
+	}
+	return phases.Done, nil
+}
+
+// vdcs returns the VDCs that VMs of the cluster are in, and those that may have rules of it.
+func (s *scope) vdcs(ctx context.Context) ([]vcd.VDC, phases.Outcome, error) {
+	own, out, err := session.VDCOf(ctx, s.session, s.vcdCluster)
+	if err != nil || out != phases.Done {
+		return nil, out, err
+	}
+	all := []vcd.VDC{own}
+	for _, id := range notes.URNs(s.vcdCluster.Annotations[infrav1.AffinityRulesAnnotation]) {
+		if id != own.ID {
+			all = append(all, vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}})
+		}
+	}
+	return all, phases.Done, nil
+}
+
+// plan compares members and rules in each VDC.
+func (s *scope) plan(ctx context.Context) (phases.Outcome, error) {
+	vdcs, out, err := s.vdcs(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	var settled []string
+	for _, vdc := range vdcs {
+		here, out, err := s.membersIn(ctx, vdc)
+		if err != nil || out != phases.Done {
+			return out, err
+		}
+		rules, err := s.session.AffinityRules(ctx, vdc)
+		if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) {
+			return affinity.NoRight(err, vdc.Ref), nil
+		}
+		if err != nil {
+			return session.Unread(err, "Listing affinity rules")
+		}
+		p := vdcPlan{affinity.PlanFor(s.vcdCluster.Spec.InfraID, here, rules), vdc}
+		s.plans = append(s.plans, p)
+		settled = append(settled, p.Settled...)
+	}
+	s.Settled.Set(s.vcdCluster.UID, settled)
+	return phases.Done, nil
+}
+
+const (
+	// lastRetry is the longest delay after a failure. It doubles each time.
+	lastRetry = 10 * time.Minute
+	// restAge is how old the inventory may be that shows the members at rest, as for machines at rest.
+	restAge = 5 * time.Minute
+	// newAge is how old it may be if it does not show all: a VM was created since, or is gone.
+	newAge = 30 * time.Second
+)
+
+// membersIn returns the members whose VMs are in a VDC.
+func (s *scope) membersIn(ctx context.Context, vdc vcd.VDC) ([]affinity.Member, phases.Outcome, error) {
+	age := restAge
+	for {
+		here, missing, err := s.listed(ctx, vdc, age)
+		if err != nil {
+			out, err := session.Unread(err, "Listing VMs")
+			return nil, out, err
+		}
+		if !missing || age == newAge {
+			return here, phases.Done, nil
+		}
+		age = newAge
+	}
+}
+
+// listed returns the members that the inventory shows in a VDC, and whether it lacks some.
+func (s *scope) listed(ctx context.Context, vdc vcd.VDC, age time.Duration) ([]affinity.Member, bool, error) {
+	rows := map[string][]vcd.VMRecord{}
+	var here []affinity.Member
+	missing := false
+	for _, m := range s.members {
+		if _, ok := rows[m.vApp]; !ok {
+			found, err := s.session.VMs(ctx, vdc, m.vApp, age)
+			if err != nil {
+				return nil, false, err
+			}
+			rows[m.vApp] = found
+		}
+		if slices.ContainsFunc(rows[m.vApp], func(r vcd.VMRecord) bool { return r.ID == m.VM.ID }) {
+			here = append(here, m.Member)
+		} else {
+			missing = missing || !m.Leaving
+		}
+	}
+	return here, missing, nil
+}
+
+// gather waits a moment after a difference was first seen: several machines come and go together.
+func (s *scope) gather(context.Context) (phases.Outcome, error) {
+	if !slices.ContainsFunc(s.plans, func(p vdcPlan) bool { return len(p.Steps) > 0 }) {
+		s.state.changedSince = time.Time{}
+		return phases.Done, nil
+	}
+	if s.state.changedSince.IsZero() {
+		s.state.changedSince = s.now()
+	}
+	gather := s.Gather
+	if gather == 0 {
+		gather = defaultGather
+	}
+	if left := s.state.changedSince.Add(gather).Sub(s.now()); left > 0 {
+		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that come and go at the same time"),
+			nil
+	}
+	return phases.Done, nil
+}
+
+// apply starts all steps: each is about another rule.
+func (s *scope) apply(ctx context.Context) (phases.Outcome, error) {
+	started := false
+	for _, p := range s.plans {
+		for _, step := range p.Steps {
+			if out, err := s.start(ctx, p.vdc, step); err != nil || out != phases.Done {
+				return out, err
+			}
+			started = true
+		}
+	}
+	if started {
+		s.state.changedSince = time.Time{}
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to change affinity rules"), nil
+	}
+	s.state.failures = 0
+	return s.conflicts(), nil
+}
+
+// start starts one step. Where rules may be is stored before the first is created.
+func (s *scope) start(ctx context.Context, vdc vcd.VDC, step affinity.Step) (phases.Outcome, error) {
+	if step.Kind == affinity.Create && notes.AddURN(s.vcdCluster, infrav1.AffinityRulesAnnotation, vdc.ID) {
+		if err := s.save(ctx); err != nil {
+			return phases.Done, err
+		}
+	}
+	ctrl.LoggerFrom(ctx).Info(string(step.Kind)+" an anti-affinity rule", "rule", step.Rule.Name, "vdc", vdc.Name,
+		"vms", len(step.Rule.VMs))
+	task, err := affinity.Send(ctx, s.session, vdc, step)
+	if err != nil {
+		out, err := affinity.Refused(err, vdc.Ref, step)
+		if err == nil && out.Problem && !out.Unknown {
+			out = s.failed(out)
+		}
+		return out, err
+	}
+	key := string(s.vcdCluster.UID) + "/affinity/" + vdc.ID + "/" + step.Rule.Name + step.Rule.ID
+	if s.state.running == nil {
+		s.state.running = map[string]string{}
+	}
+	s.state.running[key] = step.Text()
+	s.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
+	ruleChanged(s.Recorder, s.vcdCluster, step)
+	return phases.Done, nil
+}
+
+// conflicts reports VMs that a rule of another owner has.
+func (s *scope) conflicts() phases.Outcome {
+	var texts []string
+	for _, p := range s.plans {
+		for _, c := range p.Conflicts {
+			texts = append(texts, c.VM+" in "+c.Rule)
+		}
+	}
+	if len(texts) == 0 {
+		return phases.Done
+	}
+	slices.Sort(texts)
+	return phases.Fail(listEvery, infrav1.AffinityConflictReason,
+		"VCD lets a VM be in one anti-affinity rule, and rules that are not this cluster's have VMs of it: take out %s",
+		phases.Few(texts))
+}

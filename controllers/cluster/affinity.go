@@ -1,0 +1,31 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// deleteAffinityRules makes sure that the anti-affinity rules of the cluster are gone. Most went with its machines.
+// A person who leaves the vApp leaves them, too, if VCD does not let them go.
+func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) {
+	out, err := s.open(ctx)
+	if err == nil && out == phases.Done {
+		out, err = affinity.RemoveAll(ctx, s.session, s.vcdCluster, func(key string, t vcd.Task) {
+			s.session.Follow(key, t, s.wakeUps.ForObject(s.vcdCluster))
+		})
+	}
+	switch {
+	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Ends by itself.
+	case vapp.IsKept(s.vcdCluster) && (err != nil || out.Problem):
+		return phases.Done, nil
+	case out.Problem:
+		out.Message += ". To leave rules in VCD, annotate the VCDCluster with " + infrav1.KeepVAppAnnotation + "=true"
+	}
+	return out, err
+}

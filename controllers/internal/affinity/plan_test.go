@@ -1,0 +1,229 @@
+package affinity
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const id = "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-3333-4444-555555555555"
+
+var controlPlane = RuleName(id, "control-plane")
+
+// vms returns VMs by single letters.
+func vms(letters string) []vcd.Ref {
+	var refs []vcd.Ref
+	for _, letter := range letters {
+		refs = append(refs, vcd.Ref{ID: string(letter), Name: "vm-" + string(letter)})
+	}
+	return refs
+}
+
+func members(policy infrav1.AntiAffinity, stay, leave string) []Member {
+	var all []Member
+	group := Group{Name: "control-plane", Policy: policy}
+	for _, vm := range vms(stay) {
+		all = append(all, Member{Group: group, VM: vm})
+	}
+	for _, vm := range vms(leave) {
+		all = append(all, Member{Group: group, VM: vm, Leaving: true})
+	}
+	return all
+}
+
+// rule returns an enabled rule that keeps VMs apart.
+func rule(ruleID, name, letters string, mods ...func(*vcd.AffinityRule)) vcd.AffinityRule {
+	r := vcd.AffinityRule{Ref: vcd.Ref{ID: ruleID, Name: name}, Apart: true, Enabled: true, VMs: vms(letters)}
+	for _, mod := range mods {
+		mod(&r)
+	}
+	return r
+}
+
+func mandatory(r *vcd.AffinityRule) { r.Mandatory = true }
+
+func disabled(r *vcd.AffinityRule) { r.Enabled = false }
+
+func TestPlan(t *testing.T) {
+	const soft, hard, none = infrav1.AntiAffinityPreferred, infrav1.AntiAffinityRequired, infrav1.AntiAffinityNone
+	tests := []struct {
+		name    string
+		members []Member
+		rules   []vcd.AffinityRule
+		steps   []Step
+		settled []string
+	}{
+		{"a single VM needs no rule", members(soft, "a", ""), nil, nil, []string{"a"}},
+		{
+			"two VMs get one rule", members(soft, "ba", ""), nil,
+			[]Step{{Create, rule("", controlPlane, "ab")}}, nil,
+		},
+		{
+			"one that must be kept is mandatory", members(hard, "ab", ""), nil,
+			[]Step{{Create, rule("", controlPlane, "ab", mandatory)}}, nil,
+		},
+		{
+			"nothing changes at rest", members(soft, "ab", ""), []vcd.AffinityRule{rule("1", controlPlane, "ab")}, nil,
+			[]string{"a", "b"},
+		},
+		{
+			"all that came are added by one write", members(soft, "abcd", ""),
+			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
+			[]Step{{Update, rule("1", controlPlane, "abcd")}},
+			[]string{"a", "b"},
+		},
+		{
+			"a VM that leaves costs no write", members(soft, "ab", "c"),
+			[]vcd.AffinityRule{rule("1", controlPlane, "abc")}, nil,
+			[]string{"a", "b"},
+		},
+		{
+			"it is left out of a write for another", members(soft, "abd", "c"),
+			[]vcd.AffinityRule{rule("1", controlPlane, "abc")},
+			[]Step{{Update, rule("1", controlPlane, "abd")}},
+			[]string{"a", "b"},
+		},
+		{
+			"a rule goes with its second VM", members(soft, "a", "b"),
+			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
+			[]Step{{Delete, rule("1", controlPlane, "ab")}},
+			[]string{"a"},
+		},
+		{
+			"a VM that a person added is taken out", members(soft, "ab", ""),
+			[]vcd.AffinityRule{rule("1", controlPlane, "abx")},
+			[]Step{{Update, rule("1", controlPlane, "ab")}},
+			[]string{"a", "b"},
+		},
+		{
+			"a rule that a person disabled is enabled", members(soft, "ab", ""),
+			[]vcd.AffinityRule{rule("1", controlPlane, "ab", disabled)},
+			[]Step{{Update, rule("1", controlPlane, "ab")}}, nil,
+		},
+		{
+			"a policy that changes changes the rule", members(hard, "ab", ""),
+			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
+			[]Step{{Update, rule("1", controlPlane, "ab", mandatory)}}, nil,
+		},
+		{
+			"None removes the rule", members(none, "ab", ""), []vcd.AffinityRule{rule("1", controlPlane, "ab")},
+			[]Step{{Delete, rule("1", controlPlane, "ab")}}, nil,
+		},
+		{
+			"the rule of a MachineDeployment that is gone goes", members(soft, "a", ""),
+			[]vcd.AffinityRule{rule("1", RuleName(id, "md-old"), "")},
+			[]Step{{Delete, rule("1", RuleName(id, "md-old"), "")}},
+			[]string{"a"},
+		},
+		{
+			"a second rule of one group goes", members(soft, "ab", ""),
+			[]vcd.AffinityRule{rule("1", controlPlane, "ab"), rule("2", controlPlane, "")},
+			[]Step{{Delete, rule("2", controlPlane, "")}},
+			[]string{"a", "b"},
+		},
+		{
+			"rules of others stay", members(soft, "a", ""),
+			[]vcd.AffinityRule{rule("1", "theirs", "xy"), rule("2", RuleName(strings.Repeat("9", 36), "md"), "pq")}, nil,
+			[]string{"a"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			p := PlanFor(id, tt.members, tt.rules)
+
+			g.Expect(p.Steps).To(Equal(tt.steps))
+			g.Expect(p.Settled).To(ConsistOf(tt.settled))
+			g.Expect(p.Conflicts).To(BeEmpty())
+		})
+	}
+}
+
+func TestAVMInARuleOfAnotherOwnerIsLeftThere(t *testing.T) {
+	g := NewWithT(t)
+
+	p := PlanFor(id, members(infrav1.AntiAffinityRequired, "abc", ""),
+		[]vcd.AffinityRule{rule("1", "theirs", "cx"), rule("2", "together", "ab", func(r *vcd.AffinityRule) {
+			r.Apart = false
+		})})
+
+	g.Expect(p.Steps).To(Equal([]Step{{Create, rule("", controlPlane, "ab", mandatory)}}))
+	g.Expect(p.Conflicts).To(Equal([]Conflict{{VM: "vm-c", Rule: "theirs"}}))
+	g.Expect(p.Settled).To(BeEmpty(), "VM c must not be powered on without its rule")
+}
+
+func TestGroups(t *testing.T) {
+	spec := infrav1.AntiAffinitySpec{
+		ControlPlane: infrav1.AntiAffinityRequired, MachineDeployments: infrav1.AntiAffinityPreferred,
+		Overrides: []infrav1.AntiAffinityOverride{
+			{MachineDeployment: "gpu", Policy: infrav1.AntiAffinityRequired},
+			{MachineDeployment: "batch", Policy: infrav1.AntiAffinityNone},
+		},
+	}
+	const deployment, topology = clusterv1.MachineDeploymentNameLabel, clusterv1.ClusterTopologyMachineDeploymentNameLabel
+	tests := []struct {
+		name   string
+		labels map[string]string
+		want   Group
+	}{
+		{"a machine of none", nil, Group{}},
+		{
+			"a control plane", map[string]string{clusterv1.MachineControlPlaneLabel: ""},
+			Group{"control-plane", infrav1.AntiAffinityRequired},
+		},
+		{
+			"a worker", map[string]string{deployment: "md-0"},
+			Group{"md-md-0", infrav1.AntiAffinityPreferred},
+		},
+		{
+			"one with a policy of its own", map[string]string{deployment: "gpu"},
+			Group{"md-gpu", infrav1.AntiAffinityRequired},
+		},
+		{
+			"one whose name in the topology has a policy",
+			map[string]string{deployment: "c1-batch-x7k2p", topology: "batch"},
+			Group{"md-c1-batch-x7k2p", infrav1.AntiAffinityNone},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := &infrav1.VCDMachine{}
+			m.Labels = tt.labels
+
+			NewWithT(t).Expect(GroupOf(spec, m)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestNamesOfRulesAreMarkersThatFit(t *testing.T) {
+	g := NewWithT(t)
+	long := strings.Repeat("x", 253)
+
+	g.Expect(controlPlane).To(Equal("capi-11111111-2222-3333-4444-555555555555-control-plane"))
+	g.Expect(len(RuleName(id, long))).To(BeNumerically("<=", 128))
+	g.Expect(RuleName(id, long+"a")).NotTo(Equal(RuleName(id, long+"b")))
+	g.Expect(RuleName(strings.ToUpper(id), "x")).To(Equal(RuleName(id, "x")))
+}
+
+func TestWhoWaitsIsWokenOnce(t *testing.T) {
+	g := NewWithT(t)
+	var s Settled
+	woken := 0
+	g.Expect(s.Has("c", "a", func() { woken++ })).To(BeFalse())
+
+	s.Set("c", []string{"b"})
+	g.Expect(woken).To(BeZero())
+	s.Set("c", []string{"a", "b"})
+	s.Set("c", []string{"a", "b"})
+
+	g.Expect(woken).To(Equal(1))
+	g.Expect(s.Has("c", "a", nil)).To(BeTrue())
+	s.Drop("c")
+	g.Expect(s.Has("c", "a", func() {})).To(BeFalse())
+}

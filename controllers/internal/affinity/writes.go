@@ -1,0 +1,108 @@
+package affinity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Text says what a step does.
+func (s Step) Text() string { return fmt.Sprintf("%s anti-affinity rule %s", s.Kind, s.Rule.Name) }
+
+// Send starts a step in a VDC.
+func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.Task, error) {
+	switch step.Kind {
+	case Create:
+		return s.CreateAffinityRule(ctx, vdc, step.Rule)
+	case Update:
+		return s.UpdateAffinityRule(ctx, step.Rule)
+	case Delete:
+	}
+	return s.DeleteAffinityRule(ctx, step.Rule.ID)
+}
+
+// NoRight reports that rules of a VDC may not be seen.
+func NoRight(err error, vdc vcd.Ref) phases.Outcome {
+	return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
+		"VCD does not show the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set "+
+			"spec.antiAffinity to None", vdc.Name, err, vcd.RightAffinity).NoAccess()
+}
+
+// Refused turns the refusal of a step into an outcome. A rule to change or delete that VCD does not find was deleted
+// since it was listed: the next pass lists again.
+func Refused(err error, vdc vcd.Ref, step Step) (phases.Outcome, error) {
+	gone := errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
+	if gone && step.Kind != Create {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s, which VCD does not show any more",
+			step.Text()), nil
+	}
+	if errors.Is(err, vcd.ErrForbidden) {
+		return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
+			"%s in VDC %s: %v: grant the user of the identity the right %q; it must also own the VMs",
+			step.Text(), vdc.Name, err, vcd.RightAffinity), nil
+	}
+	return session.Refusal(err, step.Text())
+}
+
+// RemoveAll takes the next step of deleting all rules of a cluster. follow follows the task of each.
+func RemoveAll(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, follow func(key string, t vcd.Task),
+) (phases.Outcome, error) {
+	waiting := phases.Done
+	for _, id := range notes.URNs(c.Annotations[infrav1.AffinityRulesAnnotation]) {
+		vdc := vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}
+		rules, err := s.AffinityRules(ctx, vdc)
+		if err != nil {
+			return unlisted(err, vdc.Ref)
+		}
+		for _, rule := range rules {
+			if !strings.HasPrefix(rule.Name, Prefix(c.Spec.InfraID)) {
+				continue
+			}
+			out, err := remove(ctx, s, c, rule, follow)
+			if err != nil || out.Problem {
+				return out, err
+			}
+			waiting = out
+		}
+	}
+	return waiting, nil
+}
+
+func unlisted(err error, vdc vcd.Ref) (phases.Outcome, error) {
+	if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) {
+		return NoRight(err, vdc), nil
+	}
+	return session.Unread(err, "Listing affinity rules")
+}
+
+// remove deletes one rule, or waits for that.
+func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, rule vcd.AffinityRule,
+	follow func(key string, t vcd.Task),
+) (phases.Outcome, error) {
+	step, key := Step{Delete, rule}, string(c.UID)+"/affinity/"+rule.ID
+	running := phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", step.Text())
+	if t, ok := s.Task(key); ok {
+		if t.State == vcd.TaskRunning {
+			return running, nil
+		}
+		s.Forget(key)
+		s.ForgetAffinityRules()
+		if t.State == vcd.TaskFailed {
+			return session.TaskFailure(t, step.Text()), nil
+		}
+		return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "%s: checking", step.Text()), nil
+	}
+	task, err := s.DeleteAffinityRule(ctx, rule.ID)
+	if err != nil {
+		return Refused(err, vcd.Ref{}, step)
+	}
+	follow(key, task)
+	return running, nil
+}

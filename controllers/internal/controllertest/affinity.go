@@ -1,0 +1,46 @@
+package controllertest
+
+import (
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// ControlPlane makes a machine one of the control plane.
+func ControlPlane(m *infrav1.VCDMachine) { m.Labels[clusterv1.MachineControlPlaneLabel] = "" }
+
+// OfDeployment makes a machine one of a MachineDeployment.
+func OfDeployment(name string) func(*infrav1.VCDMachine) {
+	return func(m *infrav1.VCDMachine) { m.Labels[clusterv1.MachineDeploymentNameLabel] = name }
+}
+
+// SetAntiAffinity changes which VMs of the cluster are kept on different hosts.
+func (w *Env) SetAntiAffinity(spec infrav1.AntiAffinitySpec) {
+	c := w.VCDCluster()
+	c.Spec.AntiAffinity = spec
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+}
+
+// ReconcileAffinity reconciles the rules of the VCDCluster once.
+func (w *Env) ReconcileAffinity(g Gomega) {
+	key := client.ObjectKey{Namespace: Namespace, Name: "vc1"}
+	_, err := reconcile.AsReconciler(w.Client, w.Affinity).Reconcile(w.Ctx, ctrl.Request{NamespacedName: key})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// EventuallyAffinity reconciles the rules of the VCDCluster until their condition has the reason, and returns it.
+func (w *Env) EventuallyAffinity(reason string) (message string) {
+	w.Eventually(func(g Gomega) {
+		w.ReconcileAffinity(g)
+		c := conditions.Get(w.VCDCluster(), infrav1.AntiAffinityReadyCondition)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(c.Reason).To(Equal(reason), "%s", c.Message)
+		message = c.Message
+	}, Patience, "5ms").Should(Succeed())
+	return message
+}

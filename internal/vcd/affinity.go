@@ -1,0 +1,158 @@
+package vcd
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// RightAffinity is the right to see and change rules of affinity, as VCD's API names it.
+const RightAffinity = "Organization vDC: VM-VM Affinity Edit"
+
+const (
+	mimeAffinityRule = "application/vnd.vmware.vcloud.vmaffinityrule+xml"
+	polarityApart    = types.PolarityAntiAffinity
+	// MinRuleVMs is how many VMs a rule of affinity needs.
+	MinRuleVMs = 2
+	// affinityAge is how long the rules of a VDC count as listed.
+	affinityAge = 4 * time.Minute
+)
+
+// An AffinityRule keeps VMs of a VDC on different hosts, or on one. VCD lets a VM be in one rule of either polarity,
+// and names of rules need not be unique.
+type AffinityRule struct {
+	Ref // a rule has nothing but its name that could carry a marker
+
+	Apart     bool // on different hosts; false: on one
+	Enabled   bool
+	Mandatory bool  // a VM is not powered on if that would break the rule
+	VMs       []Ref // sorted by id
+}
+
+// Has reports whether a VM is in the rule.
+func (r AffinityRule) Has(vmID string) bool {
+	return slices.ContainsFunc(r.VMs, func(vm Ref) bool { return vm.ID == vmID })
+}
+
+// AffinityRules are the rules of VDCs about VMs that run on different hosts, or on one.
+type AffinityRules struct {
+	*client
+
+	lists    *cache // by VDC; rules change rarely, and one list serves all clusters in the VDC
+	revision atomic.Int64
+}
+
+func newAffinityRules(c *client) *AffinityRules {
+	return &AffinityRules{client: c, lists: newCache(min(c.opts.LookupTTL, affinityAge), c.opts.Clock)}
+}
+
+// wireAffinityRule is a rule as VCD writes it.
+type wireAffinityRule struct {
+	XMLName   xml.Name `xml:"VmAffinityRule"`
+	Xmlns     string   `xml:"xmlns,attr,omitempty"`
+	HREF      string   `xml:"href,attr,omitempty"`
+	ID        string   `xml:"id,attr,omitempty"`
+	Name      string   `xml:"Name"`
+	Enabled   bool     `xml:"IsEnabled"`
+	Mandatory bool     `xml:"IsMandatory"`
+	Polarity  string   `xml:"Polarity"`
+	VMs       *ruleVMs `xml:"VmReferences"`
+}
+
+type ruleVMs struct {
+	VMs []xmlRef `xml:"VmReference"`
+}
+
+func affinityRuleFrom(w *wireAffinityRule) AffinityRule {
+	rule := AffinityRule{
+		Ref: Ref{ID: urnOf(kindAffinityRule, w.ID), Name: w.Name}, Apart: w.Polarity == polarityApart,
+		Enabled: w.Enabled, Mandatory: w.Mandatory,
+	}
+	if rule.ID == "" {
+		rule.ID = urnOf(kindAffinityRule, w.HREF)
+	}
+	if w.VMs != nil {
+		for _, vm := range w.VMs.VMs {
+			rule.VMs = append(rule.VMs, Ref{ID: urnOf(kindVM, vm.HRef), Name: vm.Name})
+		}
+	}
+	slices.SortFunc(rule.VMs, func(a, b Ref) int { return strings.Compare(a.ID, b.ID) })
+	return rule
+}
+
+// AffinityRules returns the rules of a VDC, sorted by id. What was listed in the last minutes is not asked for again,
+// unless [AffinityRules.ForgetAffinityRules] was called.
+func (a *AffinityRules) AffinityRules(ctx context.Context, vdc VDC) ([]AffinityRule, error) {
+	// An answer that was on its way when the rules changed is kept under the revision before.
+	name := key(vdc.ID, fmt.Sprint(a.revision.Load()))
+	return lookup(ctx, a.lists, name, func(ctx context.Context) ([]AffinityRule, error) {
+		return a.list(ctx, vdc)
+	})
+}
+
+// ForgetAffinityRules makes the next [AffinityRules.AffinityRules] ask VCD: call it after a write and at the end of its
+// task.
+func (a *AffinityRules) ForgetAffinityRules() {
+	a.revision.Add(1)
+	a.lists.clear()
+}
+
+func (a *AffinityRules) list(ctx context.Context, vdc VDC) ([]AffinityRule, error) {
+	var doc struct {
+		Rules []wireAffinityRule `xml:"VmAffinityRule"`
+	}
+	if err := a.getXML(ctx, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
+		return nil, fmt.Errorf("listing affinity rules of VDC %s: %w", vdc.Name, err)
+	}
+	rules := make([]AffinityRule, 0, len(doc.Rules))
+	for i := range doc.Rules {
+		rules = append(rules, affinityRuleFrom(&doc.Rules[i]))
+	}
+	slices.SortFunc(rules, func(a, b AffinityRule) int { return strings.Compare(a.ID, b.ID) })
+	return rules, nil
+}
+
+// CreateAffinityRule starts creating a rule for VMs of a VDC, of which it needs two.
+func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule AffinityRule) (Task, error) {
+	if len(rule.VMs) < MinRuleVMs {
+		return Task{}, &LookupError{
+			Kind: "affinity rule", Name: rule.Name, In: "VDC " + vdc.Name, Err: ErrInvalid,
+			Reason: fmt.Sprintf("needs %d VMs", MinRuleVMs),
+		}
+	}
+	a.ForgetAffinityRules()
+	return a.start(ctx, http.MethodPost, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", mimeAffinityRule, a.wire(rule))
+}
+
+// UpdateAffinityRule starts making the rule of an id like rule.
+func (a *AffinityRules) UpdateAffinityRule(ctx context.Context, rule AffinityRule) (Task, error) {
+	a.ForgetAffinityRules()
+	return a.start(ctx, http.MethodPut, pathOf(kindAffinityRule, rule.ID), mimeAffinityRule, a.wire(rule))
+}
+
+// DeleteAffinityRule starts deleting a rule. Its VMs stay.
+func (a *AffinityRules) DeleteAffinityRule(ctx context.Context, id string) (Task, error) {
+	a.ForgetAffinityRules()
+	return a.start(ctx, http.MethodDelete, pathOf(kindAffinityRule, id), "", nil)
+}
+
+func (a *AffinityRules) wire(rule AffinityRule) wireAffinityRule {
+	w := wireAffinityRule{
+		Xmlns: namespaceVCloud, Name: rule.Name, Enabled: rule.Enabled, Mandatory: rule.Mandatory,
+		Polarity: types.PolarityAffinity, VMs: &ruleVMs{},
+	}
+	if rule.Apart {
+		w.Polarity = polarityApart
+	}
+	for _, vm := range rule.VMs {
+		w.VMs.VMs = append(w.VMs.VMs, xmlRef{HRef: a.href(kindVM, vm.ID)})
+	}
+	return w
+}
