@@ -174,3 +174,21 @@ func TestVAppGoneProvesNothingOfOtherVApps(t *testing.T) {
 		})
 	}
 }
+
+func TestAPersonWhoLeavesTheVAppDoesNotWaitForADeletionThatHangs(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.Ready("cp-0")
+	w.DeleteMachine("cp-0")
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: "vdcDeleteVapp", StickTask: true})
+	annotate(w, map[string]string{infrav1.KeepLoadBalancersAnnotation: "true"})
+	keepVApp(w)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.EventuallyCluster(infrav1.VAppDeletedCondition, infrav1.TaskRunningReason)
+	w.Expect(w.IsClusterGone()).To(BeFalse(), "it may end")
+
+	w.Later(15 * time.Minute)
+
+	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+	w.Expect(w.Sim.State().VApps).To(HaveLen(1))
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"), ContainSubstring("10m0s"))))
+}

@@ -93,6 +93,8 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 		switch {
 		case !ok:
 			continue
+		case vapp.Hangs(d.vcdCluster, d.now(), t):
+			continue
 		case t.State == vcd.TaskRunning:
 			d.running = phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
 				"Waiting for VCD to delete vApp %s", id)
@@ -238,7 +240,10 @@ func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.
 
 // removeVApp takes the next step of deleting a vApp of ours.
 func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
-	if len(vApp.Tasks) > 0 {
+	switch {
+	case vapp.Hangs(d.vcdCluster, d.now(), vApp.Tasks...):
+		return vapp.StillHeld(vApp.Name), nil
+	case len(vApp.Tasks) > 0:
 		return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s",
 			vApp.Name), nil
 	}

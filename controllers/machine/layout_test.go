@@ -225,3 +225,21 @@ func TestAPersonLeavesTheVAppOfAMachineWhileVCDIsGoneForGood(t *testing.T) {
 	w.Expect(isGone(w, "md-0")).To(BeTrue())
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"), ContainSubstring("md-0"))))
 }
+
+func TestAPersonWhoLeavesTheVAppOfAMachineDoesNotWaitForADeletionThatHangs(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
+	w.SetLayout(infrav1.VAppPerMachine)
+	w.Ready("cp-0")
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: "vdcDeleteVapp", StickTask: true})
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
+	w.EventuallyMachine("cp-0", infrav1.VAppDeletedCondition, infrav1.TaskRunningReason)
+	m := w.VCDMachine("cp-0")
+	notes.Set(m, infrav1.KeepVAppAnnotation, "true")
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.EventuallyMachine("cp-0", infrav1.VAppDeletedCondition, infrav1.EntityBusyReason)
+
+	w.Later(15 * time.Minute)
+
+	w.Expect(isGone(w, "cp-0")).To(BeTrue())
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("VAppKept")))
+}

@@ -109,6 +109,8 @@ func (s release) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, er
 func (s release) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	others := vapp.Names(vApp.VMs)
 	switch {
+	case vapp.Hangs(s.vcdMachine, s.now(), vApp.Tasks...):
+		return vapp.StillHeld(vApp.Name), nil
 	case len(vApp.Tasks) > 0 && (len(others) == 0 || !vapp.IsKept(s.vcdMachine)):
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s",
 			vApp.Name), nil

@@ -28,6 +28,7 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 			return append(identityOfCCMErrors(&c.Spec, at), clusterRecordErrors(c)...)
 		},
 		recorded: clusterRecordChangeErrors,
+		reserved: clusterRecordAdditionErrors,
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
 			warnings := admission.Warnings(proxyWarnings(&c.Spec.Proxy))
 			if c.Spec.Endpoint.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {

@@ -68,6 +68,26 @@ func clusterRecordChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 	return append(errs, without(clusterRecordErrors(c), clusterRecordErrors(before))...)
 }
 
+// clusterRecordAdditionErrors refuses to users what the controllers add: another place for a cluster whose place was
+// removed before, and vApps that are deleted.
+func clusterRecordAdditionErrors(before, c *infrav1.VCDCluster) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range []string{infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation} {
+		_, had := before.Annotations[key]
+		if _, has := c.Annotations[key]; has && !had {
+			errs = append(errs, field.Forbidden(annotation(key),
+				"is written by the controller: leave it out, and correct the name in the spec"))
+		}
+	}
+	was := listed(before, infrav1.VAppGoneAnnotation)
+	added := func(id string) bool { return !slices.Contains(was, id) }
+	if slices.ContainsFunc(listed(c, infrav1.VAppGoneAnnotation), added) {
+		errs = append(errs, field.Forbidden(annotation(infrav1.VAppGoneAnnotation),
+			"is written by the controller: to leave a vApp in VCD, use "+infrav1.KeepVAppAnnotation))
+	}
+	return errs
+}
+
 // clusterRecordsInTemplateErrors refuses to give all clusters of a template what is one's.
 func clusterRecordsInTemplateErrors(t *infrav1.VCDClusterTemplate) field.ErrorList {
 	var errs field.ErrorList

@@ -1,11 +1,15 @@
 package webhooks
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -86,4 +90,84 @@ func TestARestoredClusterKeepsWhatTheControllerWrote(t *testing.T) {
 	c.Annotations[infrav1.OVDCIDAnnotation] = "acme-vdc"
 	_, err = clusterValidator().ValidateCreate(t.Context(), c)
 	g.Expect(refusedFields(g, err)).To(Equal([]string{"metadata.annotations[" + infrav1.OVDCIDAnnotation + "]"}))
+}
+
+func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
+	const (
+		vdc, network, vApps = infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation, infrav1.VAppsAnnotation
+		gone                = infrav1.VAppGoneAnnotation
+		uuid                = "11111111-2222-3333-4444-555555555555"
+	)
+	there := map[string]string{vdc: "urn:vcloud:vdc:" + uuid, network: "urn:vcloud:network:" + uuid}
+	deleted := map[string]string{vApps: "urn:vcloud:vapp:" + uuid, gone: "urn:vcloud:vapp:" + uuid}
+	tests := []struct {
+		name          string
+		before, after map[string]string
+		deleted       bool
+		refused       []string
+	}{
+		{
+			"another place, after the record of the first was removed", nil, there, false,
+			[]string{"metadata.annotations[" + vdc + "]", "metadata.annotations[" + network + "]"},
+		},
+		{"a record that stays", there, there, false, nil},
+		{"a record that is removed", there, nil, false, nil},
+		{
+			"a vApp that is not deleted", map[string]string{vApps: "urn:vcloud:vapp:" + uuid}, deleted, true,
+			[]string{"metadata.annotations[" + gone + "]"},
+		},
+		{"what the controller wrote stays", deleted, deleted, true, nil},
+	}
+	for _, tt := range tests {
+		for _, own := range []bool{false, true} {
+			t.Run(tt.name, func(t *testing.T) {
+				g := NewWithT(t)
+				v, before, after := clusterValidator(), cluster(), cluster()
+				v.own = func(context.Context) (bool, error) { return own, nil }
+				before.Annotations, after.Annotations = tt.before, tt.after
+				if tt.deleted {
+					now := metav1.NewTime(time.Now())
+					before.DeletionTimestamp, after.DeletionTimestamp = &now, &now
+				}
+
+				_, err := v.ValidateUpdate(t.Context(), before, after)
+
+				if own {
+					g.Expect(err).NotTo(HaveOccurred())
+					return
+				}
+				g.Expect(refusedFields(g, err)).To(Equal(tt.refused))
+			})
+		}
+	}
+}
+
+func TestTheManagerKnowsItsOwnRequests(t *testing.T) {
+	g := NewWithT(t)
+	reviews := &selfReviews{name: "system:serviceaccount:capvcd-system:manager"}
+	s := &self{client: reviews}
+	by := func(user string) context.Context {
+		request := admission.Request{}
+		request.UserInfo.Username = user
+		return admission.NewContextWithRequest(t.Context(), request)
+	}
+
+	g.Expect(s.made(by(reviews.name))).To(BeTrue())
+	g.Expect(s.made(by("jane"))).To(BeFalse())
+	g.Expect(reviews.asked).To(Equal(1))
+}
+
+// selfReviews answers who makes a request.
+type selfReviews struct {
+	client.Writer
+
+	name  string
+	asked int
+}
+
+// Create fills in the status, as the API server does.
+func (r *selfReviews) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+	r.asked++
+	obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo.Username = r.name //nolint:forcetypeassert // a test
+	return nil
 }

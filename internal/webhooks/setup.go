@@ -27,8 +27,10 @@ import (
 
 // Setup registers the webhooks of all kinds with the manager.
 func Setup(mgr ctrl.Manager) error {
+	clusters := clusterValidator()
+	clusters.own = (&self{client: mgr.GetClient()}).made
 	return errors.Join(
-		setup(mgr, &infrav1.VCDCluster{}, clusterValidator()),
+		setup(mgr, &infrav1.VCDCluster{}, clusters),
 		setup(mgr, &infrav1.VCDClusterTemplate{}, clusterTemplateValidator()),
 		setup(mgr, &infrav1.VCDMachine{}, machineValidator()),
 		setup(mgr, &infrav1.VCDMachineTemplate{}, machineTemplateValidator()),

@@ -32,6 +32,10 @@ type validator[T client.Object] struct {
 	always func(obj T) field.ErrorList
 	// recorded returns what is wrong with what a controller recorded, also of an object that is deleted; may be nil.
 	recorded func(oldObj, newObj T) field.ErrorList
+	// reserved returns what only the controllers may have changed, also of an object that is deleted; may be nil.
+	reserved func(oldObj, newObj T) field.ErrorList
+	// own reports whether the controllers make the request; nil: that is not known, and what is reserved is admitted.
+	own func(ctx context.Context) (bool, error)
 	// warnings returns what is allowed but unwise; may be nil.
 	warnings func(obj T) admission.Warnings
 }
@@ -64,6 +68,11 @@ func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (ad
 	if v.recorded != nil {
 		errs = append(errs, v.recorded(oldObj, newObj)...)
 	}
+	taken, err := v.taken(ctx, oldObj, newObj)
+	if err != nil {
+		return nil, err
+	}
+	errs = append(errs, taken...)
 	if !newObj.GetDeletionTimestamp().IsZero() || equality.Semantic.DeepEqual(v.spec(oldObj), v.spec(newObj)) {
 		return nil, v.invalid(newObj, errs)
 	}
@@ -77,6 +86,22 @@ func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (ad
 		errs = append(errs, changes...)
 	}
 	return v.warn(newObj), v.invalid(newObj, errs)
+}
+
+// taken returns what another user changed although only the controllers may.
+func (v *validator[T]) taken(ctx context.Context, oldObj, newObj T) (field.ErrorList, error) {
+	if v.reserved == nil || v.own == nil {
+		return nil, nil
+	}
+	errs := v.reserved(oldObj, newObj)
+	if len(errs) == 0 {
+		return nil, nil
+	}
+	own, err := v.own(ctx)
+	if own || err != nil {
+		return nil, err
+	}
+	return errs, nil
 }
 
 // ValidateDelete implements admission.Validator. Deletions are always admitted; the webhooks are not registered for

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -17,6 +19,22 @@ import (
 // IsKept reports whether an annotation keeps the vApp of obj, unless the vApp is empty and can be deleted.
 func IsKept(obj client.Object) bool {
 	return obj.GetAnnotations()[infrav1.KeepVAppAnnotation] == "true"
+}
+
+// hanging is how long a task may run before a person who keeps a vApp need not wait for it: VCD may never end it.
+const hanging = 10 * time.Minute
+
+// Hangs reports whether one of the tasks that hold the vApp of obj, which a person keeps, runs for long.
+func Hangs(obj client.Object, now time.Time, tasks ...vcd.Task) bool {
+	return IsKept(obj) && slices.ContainsFunc(tasks, func(t vcd.Task) bool {
+		return t.State == vcd.TaskRunning && !t.Started.IsZero() && now.Sub(t.Started) > hanging
+	})
+}
+
+// StillHeld returns why a vApp stays that a person keeps, and that a task holds for long.
+func StillHeld(name string) phases.Outcome {
+	return phases.Fail(session.RemedyPoll, infrav1.EntityBusyReason, "a task of VCD holds vApp %s for more than %s",
+		name, hanging)
 }
 
 // OrKeep adds to what keeps the vApp of obj from being deleted how a person leaves the vApp in VCD. If a person does,

@@ -1,0 +1,49 @@
+package machine
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func TestDuplicates(t *testing.T) {
+	const vm = "vmware-cloud-director://urn:vcloud:vm:11111111-2222-3333-4444-555555555555"
+	// object returns a VCDMachine with a VM that carries an instance id.
+	object := func(uid, instance string, mods ...func(*infrav1.VCDMachine)) *infrav1.VCDMachine {
+		m := &infrav1.VCDMachine{}
+		m.UID, m.Spec.ProviderID = types.UID(uid), vm
+		m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: instance}
+		for _, mod := range mods {
+			mod(m)
+		}
+		return m
+	}
+	provisioned := func(m *infrav1.VCDMachine) { m.Status.Initialization.Provisioned = ptr.To(true) }
+	ran := func(m *infrav1.VCDMachine) { m.Annotations[infrav1.PoweredOnAnnotation] = "2026-08-01T12:00:00Z" }
+	deleted := func(m *infrav1.VCDMachine) { m.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }
+	otherVM := func(m *infrav1.VCDMachine) { m.Spec.ProviderID = vm + "x" }
+	tests := []struct {
+		name     string
+		m, other *infrav1.VCDMachine
+		want     bool
+	}{
+		{"itself", object("a", "a", provisioned), object("a", "a", provisioned), false},
+		{"another that was provisioned with the VM", object("b", "a"), object("a", "a", provisioned), true},
+		{"both were restored, and lost their status", object("b", "a"), object("c", "a", ran), true},
+		{"a copy of the original that never ran here", object("a", "a"), object("b", "a", ran), false},
+		{"a restored one whose VM never ran", object("b", "a"), object("c", "a"), false},
+		{"one that is deleted, too", object("b", "a"), object("c", "a", ran, deleted), false},
+		{"one of another instance id", object("b", "a"), object("c", "c", ran, provisioned), false},
+		{"one of another VM", object("b", "a"), object("c", "a", ran, otherVM), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(isDuplicate(tt.m, tt.other)).To(Equal(tt.want))
+		})
+	}
+}
