@@ -38,6 +38,9 @@ const (
 	// VMRecordedAnnotation on a VCDMachine is the configuration with which its VM was created, as JSON. Drift is a
 	// difference from it. Remove it to accept the VM as it is.
 	VMRecordedAnnotation = "infrastructure.cluster.x-k8s.io/vm-recorded"
+	// VMMetadataAnnotation on a VCDMachine is the metadata that the controller wrote to its VM, as JSON: other metadata
+	// of the VM is left alone. Remove it to have all of spec.vmMetadata written again.
+	VMMetadataAnnotation = "infrastructure.cluster.x-k8s.io/vm-metadata"
 	// PoweredOnAgainAnnotation on a VCDMachine is how often in a row its VM was found powered off and powered on
 	// again, and the time of the last attempt (RFC 3339). Remove it to retry at once.
 	PoweredOnAgainAnnotation = "infrastructure.cluster.x-k8s.io/powered-on-again"

@@ -52,8 +52,8 @@ type Reconciler struct {
 	WatchFilterValue string
 	Drivers          *vapp.Drivers
 	Apart            *affinity.Settled // which VMs are in the rules that must keep them apart
-	Gather           time.Duration    // how long to wait for machines to create together; 0: a second
-	Now              func() time.Time // nil: time.Now
+	Gather           time.Duration     // how long to wait for machines to create together; 0: a second
+	Now              func() time.Time  // nil: time.Now
 
 	wakeUps  session.WakeUps
 	states   local.Store[state]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -87,6 +88,11 @@ func extraPhases(m *infrav1.VCDMachine) []phases.Phase[*scope] {
 	extra := []phases.Phase[*scope]{
 		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved},
 	}
+	if hasMetadata(m) {
+		extra = append(extra, phases.Phase[*scope]{
+			Condition: infrav1.VMMetadataReadyCondition, Run: reconcileMetadata,
+		})
+	}
 	if !driftInReady(m) {
 		extra = append(extra, asSpecified)
 	}
@@ -97,6 +103,9 @@ func extraPhases(m *infrav1.VCDMachine) []phases.Phase[*scope] {
 func (s *scope) runExtra(ctx context.Context, extra []phases.Phase[*scope]) (ctrl.Result, error) {
 	if !s.complete && (s.vm.row == nil || !s.cameUp()) {
 		return ctrl.Result{}, nil
+	}
+	if !hasMetadata(s.vcdMachine) {
+		conditions.Delete(s.vcdMachine, infrav1.VMMetadataReadyCondition)
 	}
 	var res ctrl.Result
 	var errs []error

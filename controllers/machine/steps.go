@@ -26,6 +26,7 @@ const (
 	stepPowerOn    step = "Powering on the VM"
 	stepGrow       step = "Growing the disk"
 	stepClear      step = "Removing bootstrap data"
+	stepMetadata   step = "Writing metadata of the VM"
 	stepShutdown   step = "Shutting down the guest"
 	stepPowerOff   step = "Powering off the VM"
 	stepDetach     step = "Detaching an independent disk, which its owner or an administrator of the organization may"

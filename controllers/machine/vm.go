@@ -13,7 +13,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vmmetadata"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -258,4 +260,51 @@ func (d design) sameNetworks(c batch.Member) bool {
 	return !slices.ContainsFunc(c.Spec.NICs, func(nic vcd.NIC) bool {
 		return !slices.ContainsFunc(d.placement.networks, func(n vcd.Network) bool { return n.Name == nic.Network })
 	})
+}
+
+// hasMetadata reports whether the VM should have metadata, or has some of ours.
+func hasMetadata(m *infrav1.VCDMachine) bool {
+	return len(m.Spec.VMMetadata) > 0 || m.Annotations[infrav1.VMMetadataAnnotation] != ""
+}
+
+// reconcileMetadata makes sure that the VM has the metadata of the spec. What was written is recorded, so that nothing
+// is requested at rest, and that what others wrote stays.
+func reconcileMetadata(ctx context.Context, s *scope) (phases.Outcome, error) {
+	out, ended := s.settle(stepMetadata)
+	if out != phases.Done {
+		return out, nil
+	}
+	m := s.vcdMachine
+	record := vmmetadata.Parse(m.Annotations[infrav1.VMMetadataAnnotation])
+	if ended || record.Open() {
+		now, err := s.session.Metadata(ctx, s.vmID())
+		if err != nil {
+			return session.Unread(err, "Reading metadata of the VM")
+		}
+		record = record.Seen(now)
+		noteMetadata(m, record)
+	}
+	missing, obsolete := record.Missing(m.Spec.VMMetadata), record.Obsolete(m.Spec.VMMetadata)
+	if len(missing) == 0 && len(obsolete) == 0 {
+		return phases.Done, nil
+	}
+	if _, out, err := s.observer.owned(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	if len(missing) > 0 {
+		noteMetadata(m, record.Ask(missing))
+		if err := s.save(ctx); err != nil {
+			return phases.Done, err
+		}
+		return s.write(stepMetadata, func() (vcd.Task, error) { return s.session.SetMetadata(ctx, s.vmID(), missing) })
+	}
+	return s.write(stepMetadata, func() (vcd.Task, error) { return s.session.RemoveMetadata(ctx, s.vmID(), obsolete[0]) })
+}
+
+func noteMetadata(m *infrav1.VCDMachine, record vmmetadata.Record) {
+	if text := record.String(); text != "" {
+		notes.Set(m, infrav1.VMMetadataAnnotation, text)
+		return
+	}
+	delete(m.Annotations, infrav1.VMMetadataAnnotation)
 }

@@ -3,8 +3,12 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -66,6 +70,7 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 				err.Error()+"; the controller writes it, leave it out"))
 		}
 	}
+	errs = append(errs, metadataErrors(spec.VMMetadata, path.Child("vmMetadata"))...)
 	if size := spec.DiskSize; size != nil && !size.IsZero() && size.Cmp(minDiskSize) < 0 {
 		errs = append(errs, field.Invalid(path.Child("diskSize"), spec.DiskSize.String(),
 			"must be at least 1Gi; a number without a unit is bytes: write 40Gi"))
@@ -77,6 +82,31 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 	}
 	for i := range spec.Networks {
 		errs = append(errs, networkErrors(&spec.Networks[i], path.Child("networks").Index(i))...)
+	}
+	return errs
+}
+
+const (
+	// maxMetadataKey and maxMetadataValue are VCD's limits of metadata, in characters.
+	maxMetadataKey, maxMetadataValue = 256, 1000
+)
+
+// metadataErrors returns what VCD would refuse of metadata. A key is part of an address.
+func metadataErrors(metadata map[string]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		at, value := path.Key(key), metadata[key]
+		if key == "" || utf8.RuneCountInString(key) > maxMetadataKey || strings.ContainsAny(key, "/?#%") ||
+			strings.TrimSpace(key) != key || strings.ContainsFunc(key, unicode.IsControl) {
+			errs = append(errs, field.Invalid(at, key, fmt.Sprintf("must have 1 to %d characters, none of / ? # %%, "+
+				"and no blank at its ends", maxMetadataKey)))
+		}
+		if utf8.RuneCountInString(value) > maxMetadataValue {
+			errs = append(errs, field.TooLong(at, value, maxMetadataValue))
+		}
+		if strings.ContainsFunc(value, unicode.IsControl) {
+			errs = append(errs, field.Invalid(at, value, "must have no control characters"))
+		}
 	}
 	return errs
 }

@@ -26,11 +26,6 @@ func TestVCDMachineNotYet(t *testing.T) {
 			[]string{"spec.bootstrap.templateMode"},
 			words,
 		},
-		{
-			"metadata", func(m *infrav1.VCDMachine) { m.Spec.VMMetadata = map[string]string{"a": "b"} },
-			[]string{"spec.vmMetadata"},
-			words,
-		},
 		{"addresses by hand", func(m *infrav1.VCDMachine) {
 			m.Spec.Networks[1] = infrav1.NetworkSpec{
 				Name: "storage", AddressSource: infrav1.AddressManual,
@@ -79,6 +74,12 @@ func TestVCDMachineValues(t *testing.T) {
 			m.Spec.SizingPolicy, m.Spec.PlacementPolicy = "urn:vcloud:vdcComputePolicy"+id, "urn:vcloud:vdcComputePolicy"+id
 			m.Spec.StorageProfile, m.Spec.Networks[0].Name = "urn:vcloud:vdcstorageProfile"+id, "urn:vcloud:network"+id
 		}, nil, ""},
+		{"metadata for billing", func(m *infrav1.VCDMachine) {
+			m.Spec.VMMetadata = map[string]string{"cost center": "4711", "empty": ""}
+		}, nil, ""},
+		{"metadata that VCD does not take", func(m *infrav1.VCDMachine) {
+			m.Spec.VMMetadata = map[string]string{"": "a", "a/b": "a", "line": "a\nb", "long": strings.Repeat("x", 1001)}
+		}, []string{"spec.vmMetadata[]", "spec.vmMetadata[a/b]", "spec.vmMetadata[line]", "spec.vmMetadata[long]"}, ""},
 		{"nothing in VCD has a broken URN", func(m *infrav1.VCDMachine) {
 			m.Spec.Catalog, m.Spec.Template, m.Spec.SizingPolicy = "urn:vcloud:a", "urn:vcloud:b", "urn:vcloud:c"
 			m.Spec.PlacementPolicy, m.Spec.StorageProfile = "urn:vcloud:d", "urn:vcloud:e"

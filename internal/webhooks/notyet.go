@@ -50,10 +50,6 @@ var machineFeatures = []feature[infrav1.VCDMachineSpec]{
 		func(s *infrav1.VCDMachineSpec) bool { return s.Bootstrap.TemplateMode == infrav1.TemplateLegacy },
 		"template mode Legacy", "use an image whose cloud-init reads guestinfo (DataSourceVMware)",
 	},
-	{
-		"vmMetadata", func(s *infrav1.VCDMachineSpec) bool { return len(s.VMMetadata) > 0 },
-		"metadata of VMs", "leave it out",
-	},
 }
 
 var networkFeatures = []feature[infrav1.NetworkSpec]{

@@ -219,13 +219,13 @@ func TestTemplatesAreImmutable(t *testing.T) {
 func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
 	g := NewWithT(t)
 	m, c := machineTemplate(), clusterTemplate()
-	m.Spec.Template.Spec.VMMetadata = map[string]string{"a": "b"}
+	m.Spec.Template.Spec.VMMetadata = map[string]string{"a/b": "c"}
 	c.Spec.Template.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway
 
 	_, machineErr := machineTemplateValidator().ValidateCreate(request(false), m)
 	_, clusterErr := clusterTemplateValidator().ValidateCreate(request(false), c)
 
-	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.vmMetadata"}))
+	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.vmMetadata[a/b]"}))
 	g.Expect(refusedFields(g, clusterErr)).To(Equal([]string{"spec.template.spec.endpoint.type"}))
 }
 

@@ -1,0 +1,71 @@
+package vcd
+
+import (
+	"context"
+	"encoding/xml"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+)
+
+const (
+	mimeMetadata  = "application/vnd.vmware.vcloud.metadata+xml"
+	namespaceXSI  = "http://www.w3.org/2001/XMLSchema-instance"
+	metadataValue = "MetadataStringValue"
+)
+
+// metadataDocument is Metadata, as far as it is written: general metadata that hold text.
+type metadataDocument struct {
+	XMLName  xml.Name        `xml:"Metadata"`
+	Xmlns    string          `xml:"xmlns,attr"`
+	XmlnsXSI string          `xml:"xmlns:xsi,attr"`
+	Entries  []metadataEntry `xml:"MetadataEntry"`
+}
+
+type metadataEntry struct {
+	Key   string     `xml:"Key"`
+	Value typedValue `xml:"TypedValue"`
+}
+
+type typedValue struct {
+	Type  string `xml:"xsi:type,attr"`
+	Value string `xml:"Value"`
+}
+
+// SetMetadata starts writing metadata of a VM, all by one task. What values does not name stays.
+func (v *VMs) SetMetadata(ctx context.Context, id string, values map[string]string) (Task, error) {
+	doc := metadataDocument{Xmlns: namespaceVCloud, XmlnsXSI: namespaceXSI}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		doc.Entries = append(doc.Entries, metadataEntry{Key: name, Value: typedValue{metadataValue, values[name]}})
+	}
+	v.documents.take(id)
+	return v.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/metadata", mimeMetadata, doc)
+}
+
+// RemoveMetadata starts removing one key of the metadata of a VM.
+func (v *VMs) RemoveMetadata(ctx context.Context, id, name string) (Task, error) {
+	v.documents.take(id)
+	return v.start(ctx, http.MethodDelete, pathOf(kindVM, id)+"/metadata/"+url.PathEscape(name), "", nil)
+}
+
+// Metadata reads the general metadata of a VM that hold text.
+func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error) {
+	var doc struct {
+		Entries []struct {
+			Domain string `xml:"Domain"`
+			Key    string `xml:"Key"`
+			Value  string `xml:"TypedValue>Value"`
+		} `xml:"MetadataEntry"`
+	}
+	if err := v.getXML(ctx, pathOf(kindVM, id)+"/metadata", &doc); err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	for _, entry := range doc.Entries {
+		if entry.Domain != "SYSTEM" {
+			values[entry.Key] = entry.Value
+		}
+	}
+	return values, nil
+}
