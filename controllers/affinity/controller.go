@@ -61,8 +61,14 @@ type Reconciler struct {
 type state struct {
 	changedSince time.Time // when a difference was first seen; zero: there is none
 	failures     int       // in a row
-	// running are the tasks that this process started, by their key in the session, with what they do.
-	running map[string]string
+	// running are the tasks that this process started, by their key in the session.
+	running map[string]running
+}
+
+// running is a task that changes a rule.
+type running struct {
+	doing   string
+	session *session.Session
 }
 
 // SetupWithManager registers the reconciler.
@@ -118,9 +124,9 @@ type scope struct {
 	patcher    *patch.Helper
 	state      *state
 
-	session *session.Session // set by open
-	members []member         // set by findMembers
-	plans   []vdcPlan        // set by plan
+	members []member       // set by findMembers
+	plans   []vdcPlan      // set by plan
+	problem phases.Outcome // of a VDC, which does not affect others; set by plan
 }
 
 // Reconcile makes the anti-affinity rules of c in VCD what its spec asks for.

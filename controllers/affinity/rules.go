@@ -1,8 +1,8 @@
 package affinity
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,14 +16,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// member is a machine of a group, with its VM, and the vApp that it is listed in.
+// member is a machine of a group, with its VM, and where that is listed.
 type member struct {
 	affinity.Member
 
+	vdc  string // URN; empty: that of the cluster
 	vApp string
 }
 
@@ -31,32 +33,27 @@ type member struct {
 type vdcPlan struct {
 	affinity.Plan
 
-	vdc vcd.VDC
+	vdc     vcd.VDC
+	session *session.Session
 }
 
 // keep takes the next step to the rules that the spec asks for.
 func keep(ctx context.Context, s *scope) (phases.Outcome, error) {
-	return phases.Sequence(ctx, s.open, s.settle, s.findMembers, s.plan, s.gather, s.apply)
-}
-
-func (s *scope) open(ctx context.Context) (phases.Outcome, error) {
-	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
-	s.session = opened
-	return out, err
+	return phases.Sequence(ctx, s.settle, s.findMembers, s.plan, s.gather, s.apply, s.report)
 }
 
 // settle waits for the tasks of earlier passes.
 func (s *scope) settle(context.Context) (phases.Outcome, error) {
-	for key, doing := range s.state.running {
-		t, ok := s.session.Task(key)
+	for key, task := range s.state.running {
+		t, ok := task.session.Task(key)
 		if ok && t.State == vcd.TaskRunning {
-			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", doing), nil
+			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", task.doing), nil
 		}
 		delete(s.state.running, key)
-		s.session.Forget(key)
-		s.session.ForgetAffinityRules()
+		task.session.Forget(key)
+		task.session.ForgetAffinityRules()
 		if ok && t.State == vcd.TaskFailed {
-			return s.failed(session.TaskFailure(t, doing)), nil
+			return s.failed(session.TaskFailure(t, task.doing)), nil
 		}
 	}
 	return phases.Done, nil
@@ -88,9 +85,10 @@ func (s *scope) findMembers(ctx context.Context) (phases.Outcome, error) {
 			Group: group, VM: vcd.Ref{ID: id, Name: m.Annotations[infrav1.VMNameAnnotation]},
 			Leaving: !m.DeletionTimestamp.IsZero(),
 		}}
-		found.vApp = found.VM.Name
+		found.vdc, found.vApp = m.Annotations[infrav1.OVDCIDAnnotation], found.VM.Name
 		if !vapp.PerMachine(s.vcdCluster) {
-			found.vApp = vapp.Numbered(vapp.Name(s.vcdCluster, clusterName),
+			found.vApp = vapp.Numbered(
+				vapp.NameIn(s.vcdCluster, clusterName, m.Annotations[infrav1.DeploymentZoneAnnotation]),
 				vapp.Number(m.Annotations[infrav1.VAppNumberAnnotation]))
 		}
 		s.members = append(s.members, found)
@@ -98,46 +96,55 @@ func (s *scope) findMembers(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-// vdcs returns the VDCs that VMs of the cluster are in, and those that may have rules of it.
-func (s *scope) vdcs(ctx context.Context) ([]vcd.VDC, phases.Outcome, error) {
-	own, out, err := session.VDCOf(ctx, s.session, s.vcdCluster)
-	if err != nil || out != phases.Done {
-		return nil, out, err
+// vdcs returns the URNs of the VDCs that VMs of the cluster are in, and of those that may have rules of it.
+func (s *scope) vdcs() []string {
+	all := notes.URNs(s.vcdCluster.Annotations[infrav1.AffinityRulesAnnotation])
+	own := placement.RecordedVDC(s.vcdCluster)
+	for i := range s.members {
+		s.members[i].vdc = cmp.Or(s.members[i].vdc, own)
+		all = append(all, s.members[i].vdc)
 	}
-	all := []vcd.VDC{own}
-	for _, id := range notes.URNs(s.vcdCluster.Annotations[infrav1.AffinityRulesAnnotation]) {
-		if id != own.ID {
-			all = append(all, vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}})
-		}
-	}
-	return all, phases.Done, nil
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(id string) bool { return id == "" })
 }
 
-// plan compares members and rules in each VDC.
+// plan compares members and rules in each VDC. What keeps it from one does not affect the others.
 func (s *scope) plan(ctx context.Context) (phases.Outcome, error) {
-	vdcs, out, err := s.vdcs(ctx)
-	if err != nil || out != phases.Done {
-		return out, err
-	}
 	var settled []string
-	for _, vdc := range vdcs {
-		here, out, err := s.membersIn(ctx, vdc)
-		if err != nil || out != phases.Done {
-			return out, err
+	for _, id := range s.vdcs() {
+		p, out, err := s.planIn(ctx, id)
+		switch {
+		case err != nil:
+			return phases.Done, err
+		case out != phases.Done:
+			s.problem = out
+		default:
+			s.plans = append(s.plans, p)
+			settled = append(settled, p.Settled...)
 		}
-		rules, err := s.session.AffinityRules(ctx, vdc)
-		if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) {
-			return affinity.NoRight(err, vdc.Ref), nil
-		}
-		if err != nil {
-			return session.Unread(err, "Listing affinity rules")
-		}
-		p := vdcPlan{affinity.PlanFor(s.vcdCluster.Spec.InfraID, here, rules), vdc}
-		s.plans = append(s.plans, p)
-		settled = append(settled, p.Settled...)
 	}
 	s.Settled.Set(s.vcdCluster.UID, settled)
 	return phases.Done, nil
+}
+
+// planIn compares members and rules in one VDC.
+func (s *scope) planIn(ctx context.Context, id string) (vdcPlan, phases.Outcome, error) {
+	vdc := vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}
+	access := affinity.Access{Client: s.Client, Identities: s.Identities, Sessions: s.Sessions}
+	opened, out, err := access.Open(ctx, s.vcdCluster, id)
+	if err != nil || out != phases.Done {
+		return vdcPlan{}, out, err
+	}
+	here, out, err := s.membersIn(ctx, opened, vdc)
+	if err != nil || out != phases.Done {
+		return vdcPlan{}, out, err
+	}
+	rules, err := opened.AffinityRules(ctx, vdc)
+	if err != nil {
+		out, err := affinity.Unlisted(err, vdc.Ref)
+		return vdcPlan{}, out, err
+	}
+	return vdcPlan{affinity.PlanFor(s.vcdCluster.Spec.InfraID, here, rules), vdc, opened}, phases.Done, nil
 }
 
 const (
@@ -150,10 +157,12 @@ const (
 )
 
 // membersIn returns the members whose VMs are in a VDC.
-func (s *scope) membersIn(ctx context.Context, vdc vcd.VDC) ([]affinity.Member, phases.Outcome, error) {
+func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.VDC) ([]affinity.Member,
+	phases.Outcome, error,
+) {
 	age := restAge
 	for {
-		here, missing, err := s.listed(ctx, vdc, age)
+		here, missing, err := s.listed(ctx, opened, vdc, age)
 		if err != nil {
 			out, err := session.Unread(err, "Listing VMs")
 			return nil, out, err
@@ -166,13 +175,18 @@ func (s *scope) membersIn(ctx context.Context, vdc vcd.VDC) ([]affinity.Member, 
 }
 
 // listed returns the members that the inventory shows in a VDC, and whether it lacks some.
-func (s *scope) listed(ctx context.Context, vdc vcd.VDC, age time.Duration) ([]affinity.Member, bool, error) {
+func (s *scope) listed(ctx context.Context, opened *session.Session, vdc vcd.VDC,
+	age time.Duration,
+) ([]affinity.Member, bool, error) {
 	rows := map[string][]vcd.VMRecord{}
 	var here []affinity.Member
 	missing := false
 	for _, m := range s.members {
+		if m.vdc != vdc.ID {
+			continue
+		}
 		if _, ok := rows[m.vApp]; !ok {
-			found, err := s.session.VMs(ctx, vdc, m.vApp, age)
+			found, err := opened.VMs(ctx, vdc, m.vApp, age)
 			if err != nil {
 				return nil, false, err
 			}
@@ -212,7 +226,7 @@ func (s *scope) apply(ctx context.Context) (phases.Outcome, error) {
 	started := false
 	for _, p := range s.plans {
 		for _, step := range p.Steps {
-			if out, err := s.start(ctx, p.vdc, step); err != nil || out != phases.Done {
+			if out, err := s.start(ctx, p, step); err != nil || out != phases.Done {
 				return out, err
 			}
 			started = true
@@ -223,11 +237,12 @@ func (s *scope) apply(ctx context.Context) (phases.Outcome, error) {
 		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to change affinity rules"), nil
 	}
 	s.state.failures = 0
-	return s.conflicts(), nil
+	return phases.Done, nil
 }
 
 // start starts one step. Where rules may be is stored before the first is created.
-func (s *scope) start(ctx context.Context, vdc vcd.VDC, step affinity.Step) (phases.Outcome, error) {
+func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phases.Outcome, error) {
+	vdc := p.vdc
 	if step.Kind == affinity.Create && notes.AddURN(s.vcdCluster, infrav1.AffinityRulesAnnotation, vdc.ID) {
 		if err := s.save(ctx); err != nil {
 			return phases.Done, err
@@ -235,7 +250,7 @@ func (s *scope) start(ctx context.Context, vdc vcd.VDC, step affinity.Step) (pha
 	}
 	ctrl.LoggerFrom(ctx).Info(string(step.Kind)+" an anti-affinity rule", "rule", step.Rule.Name, "vdc", vdc.Name,
 		"vms", len(step.Rule.VMs))
-	task, err := affinity.Send(ctx, s.session, vdc, step)
+	task, err := affinity.Send(ctx, p.session, vdc, step)
 	if err != nil {
 		out, err := affinity.Refused(err, vdc.Ref, step)
 		if err == nil && out.Problem && !out.Unknown {
@@ -245,16 +260,19 @@ func (s *scope) start(ctx context.Context, vdc vcd.VDC, step affinity.Step) (pha
 	}
 	key := string(s.vcdCluster.UID) + "/affinity/" + vdc.ID + "/" + step.Rule.Name + step.Rule.ID
 	if s.state.running == nil {
-		s.state.running = map[string]string{}
+		s.state.running = map[string]running{}
 	}
-	s.state.running[key] = step.Text()
-	s.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
+	s.state.running[key] = running{step.Text(), p.session}
+	p.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
 	ruleChanged(s.Recorder, s.vcdCluster, step)
 	return phases.Done, nil
 }
 
-// conflicts reports VMs that a rule of another owner has.
-func (s *scope) conflicts() phases.Outcome {
+// report reports VDCs whose rules cannot be seen, and VMs that a rule of another owner has.
+func (s *scope) report(context.Context) (phases.Outcome, error) {
+	if s.problem != phases.Done {
+		return s.problem, nil
+	}
 	var texts []string
 	for _, p := range s.plans {
 		for _, c := range p.Conflicts {
@@ -262,10 +280,10 @@ func (s *scope) conflicts() phases.Outcome {
 		}
 	}
 	if len(texts) == 0 {
-		return phases.Done
+		return phases.Done, nil
 	}
 	slices.Sort(texts)
 	return phases.Fail(listEvery, infrav1.AffinityConflictReason,
 		"VCD lets a VM be in one anti-affinity rule, and rules that are not this cluster's have VMs of it: take out %s",
-		phases.Few(texts))
+		phases.Few(texts)), nil
 }

@@ -14,12 +14,8 @@ import (
 // deleteAffinityRules makes sure that the anti-affinity rules of the cluster are gone. Most went with its machines.
 // A person who leaves the vApp leaves them, too, if VCD does not let them go.
 func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) {
-	out, err := s.open(ctx)
-	if err == nil && out == phases.Done {
-		out, err = affinity.RemoveAll(ctx, s.session, s.vcdCluster, func(key string, t vcd.Task) {
-			s.session.Follow(key, t, s.wakeUps.ForObject(s.vcdCluster))
-		})
-	}
+	access := affinity.Access{Client: s.Client, Identities: s.Identities, Sessions: s.Sessions}
+	out, err := affinity.RemoveAll(ctx, access, s.vcdCluster, s.wakeUps.ForObject(s.vcdCluster))
 	switch {
 	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Ends by itself.
 	case vapp.IsKept(s.vcdCluster) && (err != nil || out.Problem):

@@ -28,8 +28,8 @@ func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.
 	return s.DeleteAffinityRule(ctx, step.Rule.ID)
 }
 
-// NoRight reports that rules of a VDC may not be seen.
-func NoRight(err error, vdc vcd.Ref) phases.Outcome {
+// noRight reports that rules of a VDC may not be seen.
+func noRight(err error, vdc vcd.Ref) phases.Outcome {
 	return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
 		"VCD does not show the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set "+
 			"spec.antiAffinity to None", vdc.Name, err, vcd.RightAffinity).NoAccess()
@@ -51,21 +51,24 @@ func Refused(err error, vdc vcd.Ref, step Step) (phases.Outcome, error) {
 	return session.Refusal(err, step.Text())
 }
 
-// RemoveAll takes the next step of deleting all rules of a cluster. follow follows the task of each.
-func RemoveAll(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, follow func(key string, t vcd.Task),
-) (phases.Outcome, error) {
+// RemoveAll takes the next step of deleting all rules of a cluster. wake is called at the end of a task.
+func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()) (phases.Outcome, error) {
 	waiting := phases.Done
 	for _, id := range notes.URNs(c.Annotations[infrav1.AffinityRulesAnnotation]) {
+		s, out, err := a.Open(ctx, c, id)
+		if err != nil || out != phases.Done {
+			return out, err
+		}
 		vdc := vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}
 		rules, err := s.AffinityRules(ctx, vdc)
 		if err != nil {
-			return unlisted(err, vdc.Ref)
+			return Unlisted(err, vdc.Ref)
 		}
 		for _, rule := range rules {
 			if !strings.HasPrefix(rule.Name, Prefix(c.Spec.InfraID)) {
 				continue
 			}
-			out, err := remove(ctx, s, c, rule, follow)
+			out, err := remove(ctx, s, c, rule, wake)
 			if err != nil || out.Problem {
 				return out, err
 			}
@@ -75,16 +78,16 @@ func RemoveAll(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, f
 	return waiting, nil
 }
 
-func unlisted(err error, vdc vcd.Ref) (phases.Outcome, error) {
+// Unlisted turns the failure to list the rules of a VDC into an outcome.
+func Unlisted(err error, vdc vcd.Ref) (phases.Outcome, error) {
 	if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) {
-		return NoRight(err, vdc), nil
+		return noRight(err, vdc), nil
 	}
 	return session.Unread(err, "Listing affinity rules")
 }
 
 // remove deletes one rule, or waits for that.
-func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, rule vcd.AffinityRule,
-	follow func(key string, t vcd.Task),
+func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, rule vcd.AffinityRule, wake func(),
 ) (phases.Outcome, error) {
 	step, key := Step{Delete, rule}, string(c.UID)+"/affinity/"+rule.ID
 	running := phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", step.Text())
@@ -103,6 +106,6 @@ func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, rule
 	if err != nil {
 		return Refused(err, vcd.Ref{}, step)
 	}
-	follow(key, task)
+	s.Follow(key, task, wake)
 	return running, nil
 }
