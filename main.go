@@ -44,7 +44,8 @@ const (
 	defaultNamespace = "capvcd-system"
 	// logoutTimeout is how long sessions may take to be closed at the end.
 	logoutTimeout = 5 * time.Second
-	// templateConcurrency is how many VCDMachineTemplates are reconciled at once: nothing waits for them.
+	// templateConcurrency is how many VCDMachineTemplates, zones or failure domains are reconciled at once: few exist,
+	// and nothing waits long for them.
 	templateConcurrency = 2
 )
 
@@ -135,8 +136,9 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 			&infrav1.VCDMachine{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
 			&infrav1.VCDIdentity{}:        {UseCache: true, UseStatusForStorageVersionMigration: true},
 			&infrav1.VCDClusterIdentity{}: {UseCache: true, UseStatusForStorageVersionMigration: true},
-			&infrav1.VCDClusterTemplate{}: {}, &infrav1.VCDMachineTemplate{}: {}, &infrav1.VCDFailureDomain{}: {},
-			&infrav1.VCDDeploymentZone{}: {},
+			&infrav1.VCDFailureDomain{}:   {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDDeploymentZone{}:  {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDClusterTemplate{}: {}, &infrav1.VCDMachineTemplate{}: {},
 		},
 	}
 	return errors.Join(
@@ -147,6 +149,8 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		r.MachineTemplate.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		r.Affinity.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
 		r.CloudProvider.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
+		r.DeploymentZone.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
+		r.FailureDomain.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),

@@ -19,6 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/zone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -42,6 +43,8 @@ type Controllers struct {
 	MachineTemplate *machinetemplate.Reconciler
 	CloudProvider   *cloudprovider.Reconciler
 	Affinity        *affinity.Reconciler
+	DeploymentZone  *zone.Reconciler
+	FailureDomain   *zone.DomainReconciler
 }
 
 // New returns reconcilers that share their sessions.
@@ -81,6 +84,14 @@ func New(o Options) *Controllers {
 		CloudProvider: &cloudprovider.Reconciler{
 			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
 			WatchFilterValue: o.WatchFilterValue, Workload: workloads.Open,
+		},
+		DeploymentZone: &zone.Reconciler{
+			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
+		},
+		FailureDomain: &zone.DomainReconciler{
+			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
 		},
 	}
 }

@@ -76,6 +76,30 @@ func VDCGroupTenant() Model {
 	return m
 }
 
+// ThreeZones is K8sTenant with three VDCs, acme-vdc, acme-vdc-b and acme-vdc-c, the latter with catalogs kubernetes-b and
+// kubernetes-c of their own, and a data center group of all that has the gateway and the networks.
+func ThreeZones() Model {
+	m := K8sTenant()
+	acme := &m.Orgs[1]
+	group := VDCGroup{Name: "acme-group", Description: "All zones", VDCs: []string{"acme-vdc"}}
+	for _, zone := range []string{"b", "c"} {
+		acme.VDCs = append(acme.VDCs, VDC{
+			Name: "acme-vdc-" + zone, Description: "Zone " + zone, Policies: acme.VDCs[0].Policies,
+			StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
+		})
+		catalog := k8sCatalog()
+		catalog.Name, catalog.Description = "kubernetes-"+zone, "Node images of zone "+zone
+		acme.Catalogs = append(acme.Catalogs, catalog)
+		group.VDCs = append(group.VDCs, "acme-vdc-"+zone)
+	}
+	acme.VDCGroups = []VDCGroup{group}
+	acme.VDCs[0].EdgeGateways[0].Group = group.Name
+	for n := range acme.VDCs[0].Networks {
+		acme.VDCs[0].Networks[n].Group = group.Name
+	}
+	return m
+}
+
 // TwoGateways is K8sTenant with a second edge gateway, acme-vdc-gateway-2, that has 90 more addresses of the internet
 // and a load balancer, and the network nodes-2 behind it.
 func TwoGateways() Model {

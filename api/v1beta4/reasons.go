@@ -92,6 +92,9 @@ const (
 	// deleted from, separated by blanks. It is stored before the first VM is created there; when the cluster is
 	// deleted, its vApps and disks are searched for there. Written by the controller.
 	ZoneVAppsAnnotationPrefix = "zone-vapps.infrastructure.cluster.x-k8s.io/"
+	// ZoneMissingAnnotationPrefix on a VCDCluster that is being deleted, followed by the name of a VCDDeploymentZone, is
+	// the time when its vApp in that zone was first not found (RFC 3339).
+	ZoneMissingAnnotationPrefix = "zone-missing.infrastructure.cluster.x-k8s.io/"
 	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was connected to,
 	// separated by commas. When the cluster is deleted, its load balancers are searched for there, even if the
 	// network is gone.

@@ -41,9 +41,11 @@ func ownConfig(s *scope) (*vcdconfig.Config, error) {
 		Nodes:        r.nodes(c.Spec.CloudProvider.Nodes, c.Status.OVDC.ID),
 	}
 	config.LoadBalancer.ReservedAddresses = endpointAddresses(c)
-	if !vapp.PerMachine(c) { // Otherwise nodes are found by their provider IDs.
-		config.VAppName = vapp.Name(c, s.cluster.Name)
+	if !vapp.PerMachine(c) && (c.Spec.OVDC != "" || len(s.where.vApps) == 0) {
+		config.VAppName = vapp.Name(c, s.cluster.Name) // Otherwise nodes are in zones, or found by their provider IDs.
 	}
+	config.VCD.VDCs, config.Nodes.VApps = s.where.vdcs, s.where.vApps
+	config.Nodes.Zones = append(config.Nodes.Zones, s.where.zones...)
 	if s.shared.ServiceAccount {
 		config.VCD.ServiceAccountSecret = addons.ServiceAccountName
 	}

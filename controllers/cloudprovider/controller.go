@@ -30,6 +30,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -77,6 +78,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ClusterToVCDCluster),
 			builder.WithPredicates(changed)).
 		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(session.Deletions())).
+		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client)),
+			builder.WithPredicates(changed)).
 		Watches(&infrav1.VCDIdentity{}, handler.EnqueueRequestsFromMapFunc(session.IdentityToClusters(r.Client)),
 			builder.WithPredicates(changed)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(session.SecretToClusters(r.Client)),
@@ -107,6 +110,7 @@ type scope struct {
 
 	patcher *patch.Helper
 
+	where    whereabouts       // set by findZones
 	shared   session.Shared    // set by credentials
 	gateways map[string]string // URNs of the further edge gateways, by name; set by findGateways
 }
@@ -123,7 +127,7 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 // install takes the next step to a cloud controller manager of ours in the workload cluster.
 func install(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Sequence(ctx,
-		s.prerequisites, s.read, s.credentials, s.findGateways, s.choose, s.ready, s.takeOver, s.write, s.inspect)
+		s.findZones, s.prerequisites, s.read, s.credentials, s.findGateways, s.choose, s.ready, s.takeOver, s.write, s.inspect)
 }
 
 func managed(c *infrav1.VCDCluster) bool {

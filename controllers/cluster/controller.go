@@ -33,6 +33,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -62,11 +63,14 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 		}
 		return append(table, phases.Phase[*scope]{Condition: infrav1.ReleasedCondition, Run: releaseCluster})
 	}
-	table := []phases.Phase[*scope]{
-		{Condition: infrav1.IdentityReadyCondition, Run: reconcileIdentityReady},
-		{Condition: infrav1.NetworkReadyCondition, Run: reconcileNetwork},
-		{Condition: infrav1.EndpointReadyCondition, Run: reconcileEndpoint},
+	table := []phases.Phase[*scope]{{Condition: infrav1.IdentityReadyCondition, Run: reconcileIdentityReady}}
+	if c.Spec.FailureDomainSelector != nil {
+		table = append(table,
+			phases.Phase[*scope]{Condition: infrav1.FailureDomainsReadyCondition, Run: reconcileFailureDomains})
 	}
+	table = append(table,
+		phases.Phase[*scope]{Condition: infrav1.NetworkReadyCondition, Run: reconcileNetwork},
+		phases.Phase[*scope]{Condition: infrav1.EndpointReadyCondition, Run: reconcileEndpoint})
 	if hasNodeProxy(c) {
 		table = append(table, phases.Phase[*scope]{Condition: infrav1.NodeProxyReadyCondition, Run: reconcileNodeProxy})
 	}
@@ -80,6 +84,7 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters/finalizers,verbs=update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones;vcdfailuredomains,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=addons.cluster.x-k8s.io,resources=clusterresourcesets,verbs=list;watch;create
 
@@ -121,6 +126,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			builder.MatchEveryOwner).
 		Watches(&infrav1.VCDCluster{}, r.homes.DropDeleted()).
 		Watches(&infrav1.VCDCluster{}, r.purges.DropDeleted()).
+		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client))).
+		Watches(&infrav1.VCDFailureDomain{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client))).
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster),
 			builder.WithPredicates(session.Deletions())).
 		WatchesRawSource(r.wakeUps.Source()).
@@ -139,9 +146,10 @@ type scope struct {
 	cluster    *clusterv1.Cluster  // nil: deleted
 	patcher    *patch.Helper
 
-	session *session.Session // set by open
-	home                     // set by reconcileNetwork
-	gone    bool             // the vApp is proved gone; set by deleteVApp
+	session        *session.Session // set by open
+	failureDomains failureDomains   // set by reconcileFailureDomains
+	home                            // set by reconcileNetwork
+	gone           bool             // the vApp is proved gone; set by deleteVApp
 }
 
 // A home is the VDC and the network that a cluster is in, as they were found.
@@ -177,6 +185,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res 
 			c.Spec, pass.Complete = s.read.Spec, false
 			rerr = errors.Join(rerr, err)
 		}
+		s.reportExcluded()
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
 		phases.SetReady(c, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, phases.Owned(table))))
@@ -285,34 +294,24 @@ const homeAge = time.Hour
 // reconcileNetwork finds the VDC and the network.
 func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
-	if c.Spec.OVDC == "" || c.Spec.OVDCNetwork == "" {
-		return phases.Stop(infrav1.NotSupportedReason,
-			"Failure domains are not supported yet: set spec.ovdc and spec.ovdcNetwork"), nil
-	}
 	if cached := *s.homes.Of(c.UID); s.current(cached) {
 		s.home = cached
 		s.recordGateway(s.network.EdgeGateway)
 		return phases.Done, nil
 	}
-	vdc, err := s.session.FindVDC(ctx, placement.VDCName(c))
-	if err != nil {
-		return hidden(session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name "+
-				"now, remove annotation "+infrav1.OVDCIDAnnotation))
-	}
-	network, err := s.session.FindNetwork(ctx, vdc, placement.NetworkName(c))
-	if err != nil {
-		return hidden(session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its "+
-				"name now, remove annotation "+infrav1.OVDCNetworkIDAnnotation))
+	vdc, network, out, err := s.findHome(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
 	}
 	s.home = home{
 		vdc: vdc, network: network, by: s.session.Machines, generation: c.Generation,
 		until: s.now().Add(phases.Jitter(homeAge*9/10, string(c.UID))),
 	}
 	s.recordGateway(network.EdgeGateway)
-	c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
-	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
+	if recorded := placement.RecordedVDC(c); recorded == "" || recorded == vdc.ID || c.Status.OVDC == nil {
+		c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
+		c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
+	}
 	*s.homes.Of(c.UID) = s.home
 	if c.Spec.InfraID != "" {
 		recordHome(c, s.home)
@@ -320,8 +319,12 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-// recordHome records where a cluster is whose spec cannot be changed any more.
+// recordHome records where a cluster is whose spec cannot be changed any more. What is recorded stays: a cluster in
+// zones may have been found in another one meanwhile.
 func recordHome(c *infrav1.VCDCluster, h home) {
+	if recorded := placement.RecordedVDC(c); recorded != "" && recorded != h.vdc.ID {
+		return
+	}
 	notes.Set(c, infrav1.OVDCIDAnnotation, h.vdc.ID)
 	notes.Set(c, infrav1.OVDCNetworkIDAnnotation, h.network.ID)
 }

@@ -28,22 +28,40 @@ func ownsDisk(infraID string, disk vcd.NamedDisk) bool {
 	return strings.TrimSpace(disk.Description) == infraID && uuid.MatchString(infraID)
 }
 
-// ownDisks lists the disks of the cluster.
-func (s *scope) ownDisks(ctx context.Context) ([]vcd.NamedDisk, phases.Outcome, error) {
-	if out, err := s.open(ctx); err != nil || out != phases.Done {
-		return nil, out, err
+// An ownDisk is a disk of the cluster, with the session that showed it.
+type ownDisk struct {
+	vcd.NamedDisk
+
+	session *session.Session
+}
+
+// ownDisks lists the disks of the cluster in all VDCs that it has VMs in. It returns those of the others if one cannot
+// be asked.
+func (s *scope) ownDisks(ctx context.Context) ([]ownDisk, phases.Outcome, error) {
+	var found []ownDisk
+	var all first
+	listed := map[string]bool{}
+	for _, home := range s.homesOf() {
+		at, out, err := s.openIn(ctx, home)
+		if err != nil || out != phases.Done {
+			all.add(out, err)
+			continue
+		}
+		if listed[at.vdc.ID] {
+			continue
+		}
+		listed[at.vdc.ID] = true
+		disks, err := at.session.NamedDisks(ctx, at.vdc)
+		if err != nil {
+			all.add(session.Unread(err, "Listing independent disks"))
+		}
+		for _, d := range disks {
+			if ownsDisk(s.vcdCluster.Spec.InfraID, d) {
+				found = append(found, ownDisk{d, at.session})
+			}
+		}
 	}
-	vdc, out, err := session.VDCOf(ctx, s.session, s.vcdCluster)
-	if err != nil || out != phases.Done {
-		return nil, out, err
-	}
-	disks, err := s.session.NamedDisks(ctx, vdc)
-	if err != nil {
-		out, err := session.Unread(err, "Listing independent disks")
-		return nil, out, err
-	}
-	return slices.DeleteFunc(disks, func(d vcd.NamedDisk) bool { return !ownsDisk(s.vcdCluster.Spec.InfraID, d) }),
-		phases.Done, nil
+	return found, all.out, all.err
 }
 
 // deleteDisks deletes the cluster's independent disks, one after the other. Attached ones are in use elsewhere, for the
@@ -59,14 +77,9 @@ func deleteDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return out, err
 	}
 	key := string(c.UID) + "/disk"
-	if t, ok := s.session.Task(key); ok {
-		if t.State == vcd.TaskRunning {
-			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
-				"Waiting for VCD to delete independent disks"), nil
-		}
-		s.session.Forget(key)
-		if t.State == vcd.TaskFailed {
-			return session.TaskFailure(t, "Deleting an independent disk"), nil
+	for _, disk := range disks {
+		if out := settleDisk(disk.session, key); out != phases.Done {
+			return out, nil
 		}
 	}
 	for _, disk := range disks {
@@ -77,9 +90,25 @@ func deleteDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-func (s *scope) deleteDisk(ctx context.Context, key string, disk vcd.NamedDisk) (phases.Outcome, error) {
+// settleDisk waits for the task that deletes a disk.
+func settleDisk(in *session.Session, key string) phases.Outcome {
+	t, ok := in.Task(key)
+	switch {
+	case !ok:
+		return phases.Done
+	case t.State == vcd.TaskRunning:
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disks")
+	}
+	in.Forget(key)
+	if t.State == vcd.TaskFailed {
+		return session.TaskFailure(t, "Deleting an independent disk")
+	}
+	return phases.Done
+}
+
+func (s *scope) deleteDisk(ctx context.Context, key string, disk ownDisk) (phases.Outcome, error) {
 	ctrl.LoggerFrom(ctx).Info("Deleting independent disk", "disk", disk.ID, "name", disk.Name)
-	task, err := s.session.DeleteNamedDisk(ctx, disk.ID)
+	task, err := disk.session.DeleteNamedDisk(ctx, disk.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Independent disk %s disappeared meanwhile",
@@ -89,7 +118,7 @@ func (s *scope) deleteDisk(ctx context.Context, key string, disk vcd.NamedDisk) 
 			"Deleting independent disk "+disk.Name+" (or set spec.orphanedDiskPolicy to Retain)")
 	}
 	diskDeleted(s.Recorder, s.vcdCluster, disk.Ref)
-	s.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
+	disk.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disk %s",
 		disk.Name), nil
 }

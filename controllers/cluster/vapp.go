@@ -19,34 +19,39 @@ import (
 )
 
 // deleteVApp makes sure that the vApps of the cluster are gone, as far as they are the cluster's and no person keeps
-// them.
+// them. A zone that cannot be asked does not hold the others up.
 func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || vapp.PerMachine(c) {
 		// Nothing is created before the id is stored, and machines take vApps of their own with them.
 		return phases.Done, nil
 	}
-	d := &vAppDeletion{scope: s, name: vapp.Name(c, session.ClusterName(c, s.cluster))}
-	out, err := d.run(ctx)
-	return vapp.OrKeep(ctx, s.Recorder, c, "VCDCluster", d.name, out, err)
+	homes := s.homesOf()
+	s.gone = len(homes) > 0
+	var all first
+	for _, home := range homes {
+		d := &vAppDeletion{scope: s, where: where{Home: home}}
+		out, err := d.run(ctx)
+		all.add(vapp.OrKeep(ctx, s.Recorder, c, "VCDCluster", home.First, out, err))
+		s.gone = s.gone && (d.gone || d.unused && len(homes) > 1)
+	}
+	return all.out, all.err
 }
 
-// A vAppDeletion deletes the vApps of a cluster.
+// A vAppDeletion deletes the vApps of a cluster in one VDC.
 type vAppDeletion struct {
 	*scope
+	where
 
-	name    string // of the first
-	vdc     vcd.VDC
 	foreign []string       // names of vApps that are another owner's
 	left    []string       // URNs of vApps that stay
 	running phases.Outcome // a deletion that has not ended
+	gone    bool           // all are proved gone
+	unused  bool           // VCD was never asked to create one
 }
 
-func (d *vAppDeletion) run(ctx context.Context) (phases.Outcome, error) {
-	out, err := d.open(ctx)
-	if err == nil && out == phases.Done {
-		d.vdc, out, err = session.VDCOf(ctx, d.session, d.vcdCluster)
-	}
+func (d *vAppDeletion) run(ctx context.Context) (out phases.Outcome, err error) {
+	d.where, out, err = d.openIn(ctx, d.Home)
 	if err != nil || out != phases.Done {
 		return d.unlessNeverAsked(ctx, out, err)
 	}
@@ -61,6 +66,32 @@ func (d *vAppDeletion) run(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
+// recorded are the URNs of vApps that VMs of the cluster were in.
+func (d *vAppDeletion) recorded() []string {
+	if d.Zone == "" {
+		return notes.VApps(d.vcdCluster)
+	}
+	return d.inZone().IDs
+}
+
+// inZone returns what is recorded of the zone now.
+func (d *vAppDeletion) inZone() vapp.Home {
+	return vapp.HomeIn(d.vcdCluster, session.ClusterName(d.vcdCluster, d.cluster), d.Zone)
+}
+
+// count is how many vApps VCD was asked to create VMs in, or 1 if it may not have been asked.
+func (d *vAppDeletion) count() int {
+	if d.Zone == "" {
+		return vapp.Number(d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation])
+	}
+	return d.Count
+}
+
+// lost is the vApp that is not found.
+func (d *vAppDeletion) lost() absence.VApp {
+	return absence.VApp{Name: d.First, VDC: d.vdc, Zone: d.Zone}
+}
+
 // unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster
 // with a wrong site, password or VDC can be deleted all the same.
 func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Outcome, err error) (phases.Outcome, error) {
@@ -68,15 +99,19 @@ func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Outcome,
 		return out, err
 	}
 	asked, err := d.wasAsked(ctx)
-	if err != nil || asked || len(notes.VApps(d.vcdCluster)) > 0 {
+	if err != nil || asked || len(d.recorded()) > 0 {
 		return out, err
 	}
+	d.unused = true
 	return phases.Done, nil
 }
 
 // wasAsked reports whether VCD was asked to create VMs in the vApp.
 func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
-	if d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != "" {
+	switch {
+	case d.Zone != "":
+		return d.Count > 0, nil
+	case d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != "":
 		return true, nil
 	}
 	now := &infrav1.VCDCluster{} // A machine notes it, and may be gone at once.
@@ -88,8 +123,8 @@ func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
 
 // settle waits for the tasks that delete vApps, unless a person leaves these, and stores which were deleted.
 func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
-	for _, id := range notes.VApps(d.vcdCluster) {
-		t, ok := d.session.Task(d.key(id))
+	for _, id := range d.recorded() {
+		t, ok := d.where.session.Task(d.key(id))
 		switch {
 		case !ok:
 			continue
@@ -104,7 +139,7 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 				return phases.Done, err
 			}
 		}
-		d.session.Forget(d.key(id))
+		d.where.session.Forget(d.key(id))
 		if t.State == vcd.TaskFailed {
 			return session.TaskFailure(t, "Deleting vApp "+id), nil
 		}
@@ -125,8 +160,8 @@ func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
 	if err := d.save(ctx); err != nil {
 		return err
 	}
-	if len(notes.VApps(c)) == 1 {
-		id = d.name
+	if len(d.recorded()) == 1 {
+		id = d.First
 	}
 	vAppDeleted(d.Recorder, c, id)
 	return nil
@@ -141,9 +176,9 @@ func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
 // removeNamed takes the next step of deleting the vApps that have the names by which they were created: the cluster
 // goes on in another one when one is full.
 func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) {
-	for i := range vapp.Number(d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation]) {
-		name := vapp.Numbered(d.name, i+1)
-		vApp, err := d.session.FindVApp(ctx, d.vdc, name)
+	for i := range d.count() {
+		name := vapp.Numbered(d.First, i+1)
+		vApp, err := d.where.session.FindVApp(ctx, d.vdc, name)
 		switch {
 		case errors.Is(err, vcd.ErrNotFound):
 			continue
@@ -154,7 +189,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) 
 			d.foreign = append(d.foreign, name)
 			continue
 		}
-		absence.Forget(d.vcdCluster)
+		d.lost().Forget(d.vcdCluster)
 		if out, err := d.removeOrKeep(ctx, vApp); err != nil || out != phases.Done {
 			return out, err
 		}
@@ -165,12 +200,12 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) 
 // removeRecorded takes the next step of deleting vApps that have another name now: machines recorded their URNs. Of
 // those that VCD does not show it decides whether they are gone.
 func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Outcome, error) {
-	lost := absence.VApp{Name: d.name, VDC: d.vdc}
-	for _, id := range notes.VApps(d.vcdCluster) {
+	lost := d.lost()
+	for _, id := range d.recorded() {
 		if slices.Contains(d.left, id) || slices.Contains(d.proved(), id) {
 			continue
 		}
-		vApp, err := d.session.VApp(ctx, id)
+		vApp, err := d.where.session.VApp(ctx, id)
 		switch {
 		case absence.Invisible(err):
 			lost.IDs = append(lost.IDs, id)
@@ -190,7 +225,7 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Outcome, erro
 
 // proved are the vApps that our own tasks deleted.
 func (d *vAppDeletion) proved() []string {
-	known := notes.VApps(d.vcdCluster)
+	known := d.recorded()
 	return slices.DeleteFunc(notes.URNs(d.vcdCluster.Annotations[infrav1.VAppGoneAnnotation]),
 		func(id string) bool { return !slices.Contains(known, id) })
 }
@@ -203,22 +238,22 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 	}
 	if len(lost.IDs) == 0 && len(d.proved()) == 0 && len(d.left) == 0 {
 		if asked, err := d.wasAsked(ctx); err != nil || !asked {
+			d.unused = err == nil
 			return phases.Done, err
 		}
 	} else if len(lost.IDs) == 0 {
 		d.gone = d.allRecorded()
 		return phases.Done, nil
 	}
-	out, err := lost.Gone(ctx, d.session, d.vcdCluster, d.now())
+	out, err := lost.Gone(ctx, d.where.session, d.vcdCluster, d.now())
 	d.gone = err == nil && out == phases.Done && d.allRecorded()
 	return out, err
 }
 
 // allRecorded reports whether every vApp that was ever used is recorded, and none of them stays.
 func (d *vAppDeletion) allRecorded() bool {
-	known := len(notes.VApps(d.vcdCluster))
-	return len(d.left) == 0 && known > 0 &&
-		known >= vapp.Number(d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation])
+	known := len(d.recorded())
+	return len(d.left) == 0 && known > 0 && known >= d.count()
 }
 
 // removeOrKeep takes the next step of deleting a vApp of ours. One that is kept goes only if it is empty.
@@ -259,7 +294,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	if out, err := d.record(ctx, vApp.ID); err != nil || out != phases.Done {
 		return out, err
 	}
-	task, err := d.session.DeleteVApp(ctx, vApp.ID)
+	task, err := d.where.session.DeleteVApp(ctx, vApp.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Wait(session.BusyPoll, infrav1.VAppUnverifiedReason,
@@ -267,7 +302,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	case err != nil:
 		return session.Refusal(err, "Deleting vApp "+vApp.Name)
 	}
-	d.session.Follow(d.key(vApp.ID), task, d.wakeUps.ForObject(d.vcdCluster))
+	d.where.session.Follow(d.key(vApp.ID), task, d.wakeUps.ForObject(d.vcdCluster))
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
@@ -275,8 +310,16 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 // a moment ago may have recorded others.
 func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, error) {
 	c, before := d.vcdCluster, d.vcdCluster.DeepCopy()
-	if !notes.AddURN(c, infrav1.VAppsAnnotation, id) {
+	if slices.Contains(d.recorded(), id) {
 		return phases.Done, nil
+	}
+	if d.Zone == "" {
+		notes.AddURN(c, infrav1.VAppsAnnotation, id)
+	} else {
+		home := d.inZone()
+		home.IDs = append(home.IDs, id)
+		key, value := home.Note()
+		notes.Set(c, key, value)
 	}
 	err := d.Client.Patch(ctx, c.DeepCopy(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err == nil {
@@ -297,7 +340,7 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, e
 func (d *vAppDeletion) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string, phases.Outcome, error) {
 	var foreign []string
 	for _, ref := range vApp.VMs {
-		vm, err := d.session.VM(ctx, ref.ID)
+		vm, err := d.where.session.VM(ctx, ref.ID)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden):
 		case errors.Is(err, vcd.ErrNotFound):

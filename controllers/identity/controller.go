@@ -25,6 +25,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities;vcdclusteridentities,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones,verbs=list;watch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities/status;vcdclusteridentities/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdidentities/finalizers;vcdclusteridentities/finalizers,verbs=update
 // To own a Secret takes the right to delete it, where the API server enforces rights on owner references.
@@ -183,8 +184,23 @@ func reconcileSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Done, s.holdMoves(ctx, secret)
 }
 
-// releaseSecret lets the identity and its Secret go once no VCDCluster refers to the identity: without it what is
-// in VCD could not be deleted any more.
+// usedByZones says which VCDDeploymentZone uses the identity, if any.
+func (s *scope) usedByZones(ctx context.Context, reader client.Reader, in []client.ListOption) (phases.Outcome, error) {
+	zones := &infrav1.VCDDeploymentZoneList{}
+	if err := reader.List(ctx, zones, in...); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDDeploymentZones: %w", err)
+	}
+	for _, z := range zones.Items {
+		if session.SameIdentity(z.Spec.IdentityRef, s.kind, s.obj.GetName()) {
+			return phases.Wait(session.TaskPoll, infrav1.InUseReason, "VCDDeploymentZone %s still uses the identity",
+				client.ObjectKeyFromObject(&z)), nil
+		}
+	}
+	return phases.Done, nil
+}
+
+// releaseSecret lets the identity and its Secret go once no VCDCluster and no zone refers to the identity: without it
+// what is in VCD could not be deleted any more.
 func releaseSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
 	clusters := &infrav1.VCDClusterList{}
 	// The cache may hold one namespace only, where a VCDClusterIdentity is for many.
@@ -200,6 +216,9 @@ func releaseSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return phases.Wait(session.TaskPoll, infrav1.InUseReason, "VCDCluster %s still uses the identity",
 				client.ObjectKeyFromObject(&c)), nil
 		}
+	}
+	if out, err := s.usedByZones(ctx, reader, in); err != nil || out != phases.Done {
+		return out, err
 	}
 	if err := s.releaseOldSecrets(ctx); err != nil {
 		return phases.Done, err

@@ -57,7 +57,8 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 	return nil, out, err
 }
 
-// siblings returns the URNs of the VMs of the cluster's other machines.
+// siblings returns the URNs of the VMs of the cluster's other machines in the same VDC: another one may be shown, or
+// hidden, apart from it.
 func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 	list := &infrav1.VCDMachineList{}
 	cluster := session.OfCluster(session.ClusterName(l.vcdCluster, l.cluster))
@@ -66,7 +67,8 @@ func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 	}
 	var ids []string
 	for _, m := range list.Items {
-		if id, err := providerid.Parse(m.Spec.ProviderID); err == nil && m.UID != l.vcdMachine.UID {
+		elsewhere := m.Annotations[infrav1.OVDCIDAnnotation] != l.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+		if id, err := providerid.Parse(m.Spec.ProviderID); err == nil && m.UID != l.vcdMachine.UID && !elsewhere {
 			ids = append(ids, id)
 		}
 	}

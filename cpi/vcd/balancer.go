@@ -140,6 +140,9 @@ func (b *Balancer) find(ctx context.Context, g vcdconfig.Gateway) (string, error
 	}
 	for _, name := range b.opts.VDCs {
 		vdc, err := session.VDCs.FindVDC(ctx, name)
+		if hidden(err) && len(b.opts.VDCs) > 1 {
+			continue
+		}
 		if err != nil {
 			return "", err
 		}

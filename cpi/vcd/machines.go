@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
@@ -151,15 +152,22 @@ func (m *Machines) search() vcd.Search {
 	return search
 }
 
-// findVDCs finds the VDCs that may hold VMs of the cluster.
+// findVDCs finds the VDCs that may hold VMs of the cluster, as far as they are shown: one that is lost shall not keep the
+// VMs of the others from being known.
 func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VDC, error) {
 	now := m.opts.Clock.Now()
 	if len(m.vdcs) > 0 && now.Sub(m.found) < rememberVDCs {
 		return m.vdcs, nil
 	}
 	var vdcs []vcd.VDC
+	var lost error
 	for _, name := range m.opts.VDCs {
 		vdc, err := session.VDCs.FindVDC(ctx, name)
+		if hidden(err) {
+			klog.V(2).InfoS("A VDC of the cluster is not shown", "vdc", name, "reason", err.Error())
+			lost = fmt.Errorf("finding VDC %s: %w", name, err)
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("finding VDC %s: %w", name, err)
 		}
@@ -167,7 +175,13 @@ func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VD
 			vdcs = append(vdcs, vdc)
 		}
 	}
+	if len(vdcs) == 0 && lost != nil {
+		return nil, lost
+	}
 	m.vdcs, m.found = vdcs, now
+	if lost != nil {
+		m.found = time.Time{} // It may come back.
+	}
 	return vdcs, nil
 }
 

@@ -2,6 +2,7 @@ package vcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
@@ -67,18 +68,38 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 	return allOf(term{"name", template}, by), nil
 }
 
+// FindCatalog finds a catalog of the organisation, or one shared with it, by name or URN. Where several have the name,
+// any is returned: templates are searched for in all of them.
+func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, error) {
+	return lookup(ctx, t.lookups, key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
+		in := "organization " + t.config.Org
+		if err := checkName("catalog", nameOrURN, in); err != nil {
+			return Ref{}, err
+		}
+		by := term{"name", nameOrURN}
+		if isURN(nameOrURN) {
+			by = term{"id", nameOrURN}
+		}
+		var found types.QueryResultRecordsType
+		if err := t.queryPage(ctx, "catalog", allOf(by), 1, "", &found); err != nil {
+			return Ref{}, fmt.Errorf("looking up catalog %s: %w", nameOrURN, err)
+		}
+		for _, r := range both(found.CatalogRecord, found.AdminCatalogRecord) {
+			if ref := (Ref{ID: urnOf(kindCatalog, r.HREF), Name: r.Name}); ref.Name == nameOrURN || ref.ID == nameOrURN {
+				return ref, nil
+			}
+		}
+		return Ref{}, &LookupError{Kind: "catalog", Name: nameOrURN, In: in, Err: ErrNotFound}
+	})
+}
+
 // blameCatalog returns an error about the catalog if there is none of that name, else notFound.
 func (t *Templates) blameCatalog(ctx context.Context, catalog string, notFound error) error {
-	var found types.QueryResultRecordsType
-	if err := t.queryPage(ctx, "catalog", allOf(term{"name", catalog}), 1, "", &found); err != nil {
-		return notFound
+	_, err := t.FindCatalog(ctx, catalog)
+	if missing, ok := errors.AsType[*LookupError](err); ok {
+		return missing
 	}
-	for _, r := range both(found.CatalogRecord, found.AdminCatalogRecord) {
-		if r.Name == catalog {
-			return notFound
-		}
-	}
-	return &LookupError{Kind: "catalog", Name: catalog, In: "organization " + t.config.Org, Err: ErrNotFound}
+	return notFound
 }
 
 // templateDocument is what is read of a template: of its VMs, the SDK's type leaves out what a machine is made of.

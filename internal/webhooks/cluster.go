@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -61,6 +62,8 @@ func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 	errs = append(errs, objectErrors(spec.OVDC, typeVDC, path.Child("ovdc"))...)
 	errs = append(errs, objectErrors(spec.OVDCNetwork, typeNetwork, path.Child("ovdcNetwork"))...)
 	errs = append(errs, endpointErrors(spec, path)...)
+	errs = append(errs, metav1validation.ValidateLabelSelector(spec.FailureDomainSelector,
+		metav1validation.LabelSelectorValidationOptions{}, path.Child("failureDomainSelector"))...)
 	errs = append(errs, cloudProviderErrors(spec, path)...)
 	errs = append(errs, proxyErrors(&spec.Proxy, path.Child("proxy"))...)
 	if spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete && spec.VApp.Layout == infrav1.VAppPerMachine {

@@ -21,9 +21,15 @@ func TestVCDClusterNotYet(t *testing.T) {
 			words,
 		},
 		{
-			"zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} },
-			[]string{"spec.failureDomainSelector"},
-			words,
+			"all zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} }, nil, "",
+		},
+		{
+			"a selector that can select nothing", func(c *infrav1.VCDCluster) {
+				c.Spec.FailureDomainSelector = &metav1.LabelSelector{
+					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near"}},
+				}
+			},
+			[]string{"spec.failureDomainSelector.matchExpressions[0].operator"}, "not a valid selector operator",
 		},
 		{
 			"bundled cloud controller manager",

@@ -146,20 +146,6 @@ func TestVCDClusterIdentityOfAServiceAccountForManyOrganisationsWarns(t *testing
 	g.Expect(one).To(BeEmpty())
 }
 
-func TestZonesAreNotImplementedYet(t *testing.T) {
-	g := NewWithT(t)
-
-	_, domainErr := failureDomainValidator().ValidateCreate(request(false), &infrav1.VCDFailureDomain{
-		Spec: infrav1.VCDFailureDomainSpec{Region: "r 1", Zone: "z1", OVDC: "acme-vdc"},
-	})
-	_, zoneErr := deploymentZoneValidator().ValidateCreate(request(false), &infrav1.VCDDeploymentZone{})
-
-	g.Expect(refusedFields(g, domainErr)).To(Equal([]string{"spec", "spec.region"}))
-	g.Expect(domainErr).To(MatchError(ContainSubstring("is not implemented yet")))
-	g.Expect(refusedFields(g, zoneErr)).To(Equal([]string{"spec"}))
-	g.Expect(zoneErr).To(MatchError(ContainSubstring("is not implemented yet")))
-}
-
 // selfSigned returns a certificate and its key in PEM.
 func selfSigned(t *testing.T) (certificate, key string) {
 	t.Helper()

@@ -15,7 +15,7 @@ const someProviderID = "vmware-cloud-director://urn:vcloud:vm:0dd1f8c2-6b52-4d2a
 func TestVCDMachineNotYet(t *testing.T) {
 	const words = "is not implemented yet"
 	tests := []rejection[*infrav1.VCDMachine]{
-		{"catalog of a zone", func(m *infrav1.VCDMachine) { m.Spec.Catalog = "" }, []string{"spec.catalog"}, words},
+		{"catalog of a zone", func(m *infrav1.VCDMachine) { m.Spec.Catalog = "" }, nil, ""},
 		{
 			"OVF properties", func(m *infrav1.VCDMachine) { m.Spec.Bootstrap.Transport = infrav1.TransportOVFProperties },
 			[]string{"spec.bootstrap.transport"},

@@ -9,7 +9,7 @@ import (
 
 // feature is a part of the API that this release does not implement yet. Implementing it means to delete its row below.
 type feature[S any] struct {
-	// path of the field that asks for the feature, below the spec; empty: the whole kind.
+	// path of the field that asks for the feature, below the spec.
 	path string
 	// asked reports whether a spec asks for it.
 	asked func(spec *S) bool
@@ -23,10 +23,6 @@ var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
 		"an endpoint of type EdgeGateway", "use KubeVIP or External",
 	},
 	{
-		"failureDomainSelector", func(s *infrav1.VCDClusterSpec) bool { return s.FailureDomainSelector != nil },
-		"choosing deployment zones", "use ovdc and ovdcNetwork",
-	},
-	{
 		"rde",
 		func(s *infrav1.VCDClusterSpec) bool {
 			return !isZero(s.RDE) && s.RDE != infrav1.RDESpec{Mode: infrav1.RDENone}
@@ -36,10 +32,6 @@ var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
 }
 
 var machineFeatures = []feature[infrav1.VCDMachineSpec]{
-	{
-		"catalog", func(s *infrav1.VCDMachineSpec) bool { return s.Catalog == "" },
-		"taking the catalog from a deployment zone", "name the catalog of the template here",
-	},
 	{
 		"bootstrap.transport",
 		func(s *infrav1.VCDMachineSpec) bool { return s.Bootstrap.Transport == infrav1.TransportOVFProperties },
@@ -63,20 +55,6 @@ var networkFeatures = []feature[infrav1.NetworkSpec]{
 	},
 }
 
-var failureDomainFeatures = []feature[infrav1.VCDFailureDomainSpec]{
-	{
-		"", func(*infrav1.VCDFailureDomainSpec) bool { return true },
-		"VCDFailureDomain", "use ovdc and ovdcNetwork of the VCDCluster",
-	},
-}
-
-var deploymentZoneFeatures = []feature[infrav1.VCDDeploymentZoneSpec]{
-	{
-		"", func(*infrav1.VCDDeploymentZoneSpec) bool { return true },
-		"VCDDeploymentZone", "use ovdc and ovdcNetwork of the VCDCluster",
-	},
-}
-
 // notYet returns an error for each feature that the spec at path asks for.
 func notYet[S any](features []feature[S], spec *S, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
@@ -84,11 +62,7 @@ func notYet[S any](features []feature[S], spec *S, path *field.Path) field.Error
 		if !f.asked(spec) {
 			continue
 		}
-		at := path
-		if f.path != "" {
-			at = at.Child(f.path)
-		}
-		errs = append(errs, field.Forbidden(at, f.what+" is not implemented yet: "+f.instead))
+		errs = append(errs, field.Forbidden(path.Child(f.path), f.what+" is not implemented yet: "+f.instead))
 	}
 	return errs
 }

@@ -15,6 +15,7 @@ import (
 // annotations because those survive a move to another management cluster, where the object is created with them.
 var recordedAnnotations = []string{
 	infrav1.InstanceIDAnnotation, infrav1.VMNameAnnotation, infrav1.PoweredOnAnnotation,
+	infrav1.DeploymentZoneAnnotation, infrav1.OVDCIDAnnotation,
 }
 
 // recordedErrors returns what is wrong with the annotations that identify the VM of a machine.

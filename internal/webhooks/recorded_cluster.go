@@ -24,6 +24,9 @@ var clusterRecords = []struct {
 	{infrav1.VAppGoneAnnotation, urns("vapp", "*")},
 }
 
+// zoneRecord is what a cluster has in a zone.
+var zoneRecord = regexp.MustCompile(`^urn:vcloud:vdc:[0-9a-fA-F-]{36} [0-9]{1,3}( urn:vcloud:vapp:[0-9a-fA-F-]{36})*$`)
+
 // urns matches a URN of a type, and further ones if more is "*".
 func urns(kind, more string) *regexp.Regexp {
 	one := `urn:vcloud:` + kind + `:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`
@@ -42,6 +45,12 @@ func clusterRecordErrors(c *infrav1.VCDCluster) field.ErrorList {
 				"must be URNs of VCD: the controller writes it, leave it out"))
 		}
 	}
+	for key, value := range c.Annotations {
+		if strings.HasPrefix(key, infrav1.ZoneVAppsAnnotationPrefix) && !zoneRecord.MatchString(value) {
+			errs = append(errs, field.Invalid(annotation(key), value,
+				"must be the URN of a VDC, a number, and URNs of vApps: the controller writes it, leave it out"))
+		}
+	}
 	return errs
 }
 
@@ -57,6 +66,16 @@ func clusterRecordChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 		}
 	}
 	was, known := listed(before, infrav1.VAppGoneAnnotation), listed(before, infrav1.VAppsAnnotation)
+	for key, value := range before.Annotations {
+		if !strings.HasPrefix(key, infrav1.ZoneVAppsAnnotationPrefix) {
+			continue
+		}
+		known = append(known, listed(before, key)...)
+		vdc, _, _ := strings.Cut(value, " ")
+		if now, has := c.Annotations[key]; has && !strings.HasPrefix(now, vdc+" ") {
+			errs = append(errs, field.Forbidden(annotation(key), "has the VDC of the zone, which is immutable"))
+		}
+	}
 	for _, id := range listed(c, infrav1.VAppGoneAnnotation) {
 		if !slices.Contains(was, id) && (c.DeletionTimestamp.IsZero() || !slices.Contains(known, id)) {
 			errs = append(errs, field.Forbidden(annotation(infrav1.VAppGoneAnnotation),
@@ -96,6 +115,11 @@ func clusterRecordsInTemplateErrors(t *infrav1.VCDClusterTemplate) field.ErrorLi
 		if _, ok := t.Spec.Template.ObjectMeta.Annotations[record.key]; ok {
 			errs = append(errs, field.Forbidden(at.Key(record.key),
 				"is of one cluster: the controller writes it, leave it out"))
+		}
+	}
+	for key := range t.Spec.Template.ObjectMeta.Annotations {
+		if strings.HasPrefix(key, infrav1.ZoneVAppsAnnotationPrefix) {
+			errs = append(errs, field.Forbidden(at.Key(key), "is of one cluster: the controller writes it, leave it out"))
 		}
 	}
 	return errs

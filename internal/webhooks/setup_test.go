@@ -35,7 +35,8 @@ func TestSetupServesWhatIsConfigured(t *testing.T) {
 	for kind, path := range configured {
 		spec := map[string]any{
 			"type": "ServiceAccount", "rde": map[string]any{"mode": "Project"},
-			"metadata": map[string]any{"a": "b"},
+			"metadata": map[string]any{"a": "b"}, "region": "not a label", "sizingPolicy": someVDC,
+			"placementConstraint": map[string]any{"catalog": someVDC},
 		}
 		if strings.HasSuffix(kind, "Template") {
 			spec = map[string]any{"template": map[string]any{"spec": spec}}
@@ -48,7 +49,8 @@ func TestSetupServesWhatIsConfigured(t *testing.T) {
 			}},
 		}
 		g.Expect(refusal(g, mux, path, review)).To(Or(ContainSubstring("is not implemented yet"),
-			ContainSubstring("spec.secretRef.name")), path)
+			ContainSubstring("spec.secretRef.name"), ContainSubstring("spec.region"), ContainSubstring("spec.sizingPolicy"),
+			ContainSubstring("spec.placementConstraint.catalog")), path)
 	}
 }
 

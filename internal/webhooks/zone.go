@@ -9,12 +9,11 @@ import (
 
 func failureDomainValidator() *validator[*infrav1.VCDFailureDomain] {
 	return &validator[*infrav1.VCDFailureDomain]{
-		kind: "VCDFailureDomain",
+		kind: "VCDFailureDomain", finalizer: infrav1.FailureDomainFinalizer,
 		spec: func(d *infrav1.VCDFailureDomain) any { return d.Spec },
 		rules: func(d *infrav1.VCDFailureDomain) field.ErrorList {
 			path := field.NewPath("spec")
-			errs := notYet(failureDomainFeatures, &d.Spec, path)
-			errs = append(errs, objectErrors(d.Spec.OVDC, typeVDC, path.Child("ovdc"))...)
+			errs := objectErrors(d.Spec.OVDC, typeVDC, path.Child("ovdc"))
 			errs = append(errs, objectErrors(d.Spec.PlacementPolicy, typePolicy, path.Child("placementPolicy"))...)
 			errs = append(errs, labelValueErrors(d.Spec.Region, path.Child("region"))...)
 			return append(errs, labelValueErrors(d.Spec.Zone, path.Child("zone"))...)
@@ -24,12 +23,35 @@ func failureDomainValidator() *validator[*infrav1.VCDFailureDomain] {
 
 func deploymentZoneValidator() *validator[*infrav1.VCDDeploymentZone] {
 	return &validator[*infrav1.VCDDeploymentZone]{
-		kind: "VCDDeploymentZone",
+		kind: "VCDDeploymentZone", finalizer: infrav1.DeploymentZoneFinalizer,
 		spec: func(z *infrav1.VCDDeploymentZone) any { return z.Spec },
 		rules: func(z *infrav1.VCDDeploymentZone) field.ErrorList {
-			return notYet(deploymentZoneFeatures, &z.Spec, field.NewPath("spec"))
+			return append(zoneNameErrors(z), constraintErrors(&z.Spec.PlacementConstraint,
+				field.NewPath("spec", "placementConstraint"))...)
 		},
 	}
+}
+
+// maxZoneName is how long the key of an annotation may be, after its prefix.
+const maxZoneName = 63
+
+// zoneNameErrors checks the name of a zone, which is part of the names of vApps, and of annotations on VCDClusters.
+func zoneNameErrors(z *infrav1.VCDDeploymentZone) field.ErrorList {
+	if len(z.Name) <= maxZoneName {
+		return nil
+	}
+	return field.ErrorList{field.TooLong(field.NewPath("metadata", "name"), "", maxZoneName)}
+}
+
+// constraintErrors checks what names something in VCD.
+func constraintErrors(c *infrav1.PlacementConstraint, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, network := range c.Networks {
+		errs = append(errs, objectErrors(network, typeNetwork, path.Child("networks").Index(i))...)
+	}
+	errs = append(errs, objectErrors(c.StorageProfile, typeStorageProfile, path.Child("storageProfile"))...)
+	errs = append(errs, objectErrors(c.SizingPolicy, typePolicy, path.Child("sizingPolicy"))...)
+	return append(errs, objectErrors(c.Catalog, typeCatalog, path.Child("catalog"))...)
 }
 
 // labelValueErrors checks what becomes a label of Nodes.

@@ -18,9 +18,11 @@ import (
 )
 
 // Since returns when the VM or vApp of obj was first found missing; zero if it was not.
-func Since(obj client.Object) time.Time {
-	since, _ := time.Parse(time.RFC3339, obj.GetAnnotations()[infrav1.MissingSinceAnnotation])
-	return since
+func Since(obj client.Object) time.Time { return since(obj, infrav1.MissingSinceAnnotation) }
+
+func since(obj client.Object, key string) time.Time {
+	at, _ := time.Parse(time.RFC3339, obj.GetAnnotations()[key])
+	return at
 }
 
 // Note writes on obj what a verdict means for the next observation, and reports whether this one was the first that
@@ -30,10 +32,14 @@ func Note(obj client.Object, v gone.Verdict, now time.Time) bool {
 		Forget(obj)
 		return false
 	}
-	if since := Since(obj); v.Reason != gone.Once || !since.IsZero() && !since.After(now) {
+	return note(obj, infrav1.MissingSinceAnnotation, v, now)
+}
+
+func note(obj client.Object, key string, v gone.Verdict, now time.Time) bool {
+	if at := since(obj, key); v.Reason != gone.Once || !at.IsZero() && !at.After(now) {
 		return false
 	}
-	notes.Set(obj, infrav1.MissingSinceAnnotation, now.UTC().Format(time.RFC3339))
+	notes.Set(obj, key, now.UTC().Format(time.RFC3339))
 	return true
 }
 
@@ -55,6 +61,22 @@ type VApp struct {
 	Name string
 	VDC  vcd.VDC
 	IDs  []string // URNs that were recorded and are not shown; none: there may never have been one
+	Zone string   // that it is in, of several of the object; empty: none
+}
+
+// key is the annotation that notes since when it is missing.
+func (v VApp) key() string {
+	if v.Zone == "" {
+		return infrav1.MissingSinceAnnotation
+	}
+	return infrav1.ZoneMissingAnnotationPrefix + v.Zone
+}
+
+// Forget removes from obj what says that its vApp is missing.
+func (v VApp) Forget(obj client.Object) {
+	annotations := obj.GetAnnotations()
+	delete(annotations, v.key())
+	obj.SetAnnotations(annotations)
 }
 
 // Gone decides whether the vApp of obj is gone.
@@ -64,9 +86,13 @@ func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, n
 		return session.Unread(err, "Looking for vApp "+v.Name)
 	}
 	verdict := gone.Decide(now, gone.Subject{
-		Missing: gone.Missing{Since: Since(obj)}, Evidence: gone.Evidence(seen), Unrecorded: len(v.IDs) == 0,
+		Missing: gone.Missing{Since: since(obj, v.key())}, Evidence: gone.Evidence(seen), Unrecorded: len(v.IDs) == 0,
 	}, nil)
-	Note(obj, verdict, now)
+	if verdict.Counts {
+		note(obj, v.key(), verdict, now)
+	} else {
+		v.Forget(obj)
+	}
 	switch verdict.State {
 	case gone.Gone:
 		return phases.Done, nil

@@ -41,6 +41,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/zone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -78,6 +79,8 @@ type Env struct {
 	Machine  *machine.Reconciler
 	Template *machinetemplate.Reconciler
 	Affinity *affinity.Reconciler
+	Zone     *zone.Reconciler
+	Domain   *zone.DomainReconciler
 }
 
 // New makes an environment with an identity, a Cluster, and what more is given, in which nothing takes time.
@@ -164,6 +167,8 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 		Client: w.Client, Identities: identities, Sessions: sessions,
 		Recorder: recorder,
 	}
+	w.Zone = &zone.Reconciler{Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
+	w.Domain = &zone.DomainReconciler{Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
 	w.Machine = &machine.Reconciler{
 		Drivers: drivers, Gather: 1, Client: w.Client, Live: w.Client, Apart: settled,
 		Identities: identities, Sessions: sessions, Recorder: recorder,
@@ -243,7 +248,8 @@ func NewClient(objects ...client.Object) client.Client {
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
 		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDMachineTemplate{},
-			&infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &ipamv1.IPAddressClaim{}).Build()
+			&infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &infrav1.VCDFailureDomain{},
+			&infrav1.VCDDeploymentZone{}, &ipamv1.IPAddressClaim{}).Build()
 }
 
 // Meta returns the metadata of an object of the cluster; its UID follows from its name.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -99,15 +100,12 @@ func RefersTo(c *infrav1.VCDCluster, kind infrav1.IdentityKind, name string) boo
 	if other := c.Spec.CloudProvider.IdentityRef; other != nil {
 		refs = append(refs, *other)
 	}
-	for _, ref := range refs {
-		if ref.Kind == "" {
-			ref.Kind = infrav1.NamespacedIdentity
-		}
-		if ref.Kind == kind && ref.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(refs, func(ref infrav1.IdentityReference) bool { return SameIdentity(ref, kind, name) })
+}
+
+// SameIdentity reports whether ref is the identity of that kind and name.
+func SameIdentity(ref infrav1.IdentityReference, kind infrav1.IdentityKind, name string) bool {
+	return cmp.Or(ref.Kind, infrav1.NamespacedIdentity) == cmp.Or(kind, infrav1.NamespacedIdentity) && ref.Name == name
 }
 
 // Watched reports whether obj has the label of what this manager reconciles. Not all that triggers a reconcile is

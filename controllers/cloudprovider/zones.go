@@ -1,0 +1,88 @@
+package cloudprovider
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+)
+
+// Whereabouts are the zones that nodes of a cluster are in, or may be created in.
+type whereabouts struct {
+	zones []vcdconfig.Zone
+	vdcs  []string // URNs
+	vApps []string // names
+}
+
+// findZones finds out where nodes of the cluster are and may be created. A zone that was never validated has no nodes.
+func (s *scope) findZones(ctx context.Context) (phases.Outcome, error) {
+	c := s.vcdCluster
+	list := &infrav1.VCDDeploymentZoneList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDDeploymentZones: %w", err)
+	}
+	selected, err := placement.Select(c, list.Items)
+	if err != nil {
+		return phases.Done, err
+	}
+	homes := map[string]vapp.Home{}
+	for _, z := range selected {
+		if found := z.Status.OVDC; found != nil && zones.Mismatch(c, &z) == phases.Done {
+			home := vapp.HomeIn(c, s.cluster.Name, z.Name)
+			home.VDC = found.ID
+			homes[z.Name] = home
+		}
+	}
+	for _, home := range vapp.Zones(c, s.cluster.Name) {
+		homes[home.Zone] = home
+	}
+	found := &whereabouts{}
+	for _, name := range slices.Sorted(maps.Keys(homes)) {
+		found.add(c, homes[name])
+		if err := s.addTopology(ctx, found, homes[name]); err != nil {
+			return phases.Done, err
+		}
+	}
+	s.where = *found
+	return phases.Done, nil
+}
+
+// add adds where nodes in a zone are.
+func (w *whereabouts) add(c *infrav1.VCDCluster, home vapp.Home) {
+	if !slices.Contains(w.vdcs, home.VDC) {
+		w.vdcs = append(w.vdcs, home.VDC)
+	}
+	if vapp.PerMachine(c) {
+		return
+	}
+	for i := range max(1, home.Count) {
+		if name := vapp.Numbered(home.First, i+1); !slices.Contains(w.vApps, name) {
+			w.vApps = append(w.vApps, name)
+		}
+	}
+}
+
+// addTopology adds how nodes in a zone are labelled, unless the zone is gone.
+func (s *scope) addTopology(ctx context.Context, w *whereabouts, home vapp.Home) error {
+	zone, out, err := zones.Find(ctx, s.Client, s.vcdCluster, home.Zone)
+	if err != nil || out != phases.Done {
+		return err
+	}
+	d := zone.Domain.Spec
+	found := vcdconfig.Zone{Name: d.Zone, Region: d.Region, VDC: home.VDC, PlacementPolicy: d.PlacementPolicy}
+	if !slices.ContainsFunc(w.zones, func(z vcdconfig.Zone) bool {
+		return z.VDC == found.VDC && z.PlacementPolicy == found.PlacementPolicy
+	}) {
+		w.zones = append(w.zones, found)
+	}
+	return nil
+}

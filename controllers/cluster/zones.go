@@ -1,0 +1,238 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// FailureDomains are the zones that a cluster selects.
+type failureDomains struct {
+	usable   []placement.Zone // sorted by name
+	excluded []string         // why others are not, by name
+	pending  []string         // names of those that were not validated yet
+}
+
+// reconcileFailureDomains publishes the zones that machines can go into. Those that were published stay while none can
+// be used: without any, machines would be created without a failure domain.
+func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if err := s.selectZones(ctx); err != nil {
+		return phases.Done, err
+	}
+	c, found := s.vcdCluster, &s.failureDomains
+	if len(found.pending) > 0 && len(c.Status.FailureDomains) == 0 {
+		return phases.Wait(session.TaskPoll, infrav1.NoFailureDomainReason,
+			"Waiting for VCDDeploymentZones to be validated: %s", phases.Few(found.pending)), nil
+	}
+	if !slices.ContainsFunc(found.usable, placement.Zone.ControlPlane) {
+		return phases.Fail(session.RemedyPoll, infrav1.NoFailureDomainReason, "%s", found.problem()), nil
+	}
+	var published []clusterv1.FailureDomain
+	for _, z := range found.usable {
+		published = append(published, clusterv1.FailureDomain{
+			Name: z.Name, ControlPlane: ptr.To(z.ControlPlane()),
+			Attributes: map[string]string{"region": z.Domain.Spec.Region, "zone": z.Domain.Spec.Zone},
+		})
+	}
+	c.Status.FailureDomains = published
+	return phases.Done, nil
+}
+
+// selectZones finds out which of the selected zones can be used.
+func (s *scope) selectZones(ctx context.Context) error {
+	c, found := s.vcdCluster, &s.failureDomains
+	list := &infrav1.VCDDeploymentZoneList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+		return fmt.Errorf("listing VCDDeploymentZones: %w", err)
+	}
+	selected, err := placement.Select(c, list.Items)
+	if err != nil {
+		return err
+	}
+	for i := range selected {
+		z := &selected[i]
+		domain, out, err := zones.DomainOf(ctx, s.Client, z)
+		if err != nil {
+			return err
+		}
+		if mismatch := zones.Mismatch(c, z); mismatch != phases.Done {
+			out = mismatch
+		}
+		switch {
+		case out != phases.Done:
+			found.excluded = append(found.excluded, out.Message)
+		case !z.DeletionTimestamp.IsZero():
+			found.excluded = append(found.excluded, "VCDDeploymentZone "+z.Name+" is being deleted")
+		case z.Status.Usable == nil:
+			found.pending = append(found.pending, z.Name)
+		case !*z.Status.Usable:
+			found.excluded = append(found.excluded, "see VCDDeploymentZone "+z.Name)
+		default:
+			found.usable = append(found.usable, placement.Zone{VCDDeploymentZone: z, Domain: domain})
+		}
+	}
+	return nil
+}
+
+// problem says why there is no zone for control planes.
+func (f *failureDomains) problem() string {
+	switch {
+	case len(f.usable) > 0:
+		return "No usable zone that spec.failureDomainSelector selects is for control planes: set spec.controlPlane of " +
+			"one to true, or label another"
+	case len(f.excluded) > 0:
+		return "No zone that spec.failureDomainSelector selects can be used: " + strings.Join(f.excluded, "; ")
+	}
+	return "spec.failureDomainSelector selects no VCDDeploymentZone in the namespace: create or label one"
+}
+
+// reportExcluded adds to the condition of published zones which selected ones are not among them.
+func (s *scope) reportExcluded() {
+	c := s.vcdCluster
+	switch {
+	case c.Spec.FailureDomainSelector == nil:
+		c.Status.FailureDomains = nil
+		conditions.Delete(c, infrav1.FailureDomainsReadyCondition)
+	case len(s.failureDomains.excluded) > 0 && conditions.IsTrue(c, infrav1.FailureDomainsReadyCondition):
+		phases.Set(c, infrav1.FailureDomainsReadyCondition, metav1.ConditionTrue, infrav1.FailureDomainsExcludedReason,
+			"No new machines go into other zones: "+strings.Join(s.failureDomains.excluded, "; "))
+	}
+}
+
+// A candidate is a VDC and a network in which load balancers of the cluster may be.
+type candidate struct{ vdc, network string }
+
+// candidates are that which the cluster names, or was recorded for it, and those of its zones: the ones for control
+// planes first.
+func (s *scope) candidates() []candidate {
+	c := s.vcdCluster
+	var found []candidate
+	if vdc, network := placement.VDCName(c), placement.NetworkName(c); vdc != "" && network != "" {
+		found = append(found, candidate{vdc, network})
+	}
+	for _, forControlPlanes := range []bool{true, false} {
+		for _, z := range s.failureDomains.usable {
+			network := c.Spec.OVDCNetwork
+			if network == "" && len(z.Status.Networks) > 0 {
+				network = z.Status.Networks[0].ID
+			}
+			if z.ControlPlane() == forControlPlanes && z.Status.OVDC != nil && network != "" {
+				found = append(found, candidate{z.Status.OVDC.ID, network})
+			}
+		}
+	}
+	return found
+}
+
+// findHome finds the VDC and network of a cluster. One that is in zones has that of the first; when that is lost, the
+// checks of its endpoint go on with another.
+func (s *scope) findHome(ctx context.Context) (vdc vcd.VDC, network vcd.Network, first phases.Outcome, err error) {
+	all := s.candidates()
+	if len(all) == 0 {
+		return vdc, network, phases.Fail(session.RemedyPoll, infrav1.NetworkNotFoundReason,
+			"Neither the VCDCluster nor a zone for control planes names a network: set spec.ovdcNetwork, or "+
+				"spec.placementConstraint.networks of the VCDDeploymentZones"), nil
+	}
+	for _, at := range all {
+		var out phases.Outcome
+		if vdc, network, out, err = s.findAt(ctx, at); err != nil || out == phases.Done {
+			return vdc, network, phases.Done, err
+		}
+		if first == phases.Done {
+			first = out
+		}
+	}
+	return vdc, network, first, nil
+}
+
+func (s *scope) findAt(ctx context.Context, at candidate) (vcd.VDC, vcd.Network, phases.Outcome, error) {
+	vdc, err := s.session.FindVDC(ctx, at.vdc)
+	if err != nil {
+		out, err := hidden(session.LookupProblem(err, infrav1.VDCNotFoundReason,
+			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name "+
+				"now, remove annotation "+infrav1.OVDCIDAnnotation))
+		return vdc, vcd.Network{}, out, err
+	}
+	network, err := s.session.FindNetwork(ctx, vdc, at.network)
+	if err != nil {
+		out, err := hidden(session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its "+
+				"name now, remove annotation "+infrav1.OVDCNetworkIDAnnotation))
+		return vdc, network, out, err
+	}
+	return vdc, network, phases.Done, nil
+}
+
+// A where is the home of vApps with the session to work there.
+type where struct {
+	vapp.Home
+
+	session *session.Session
+	vdc     vcd.VDC
+}
+
+// homesOf returns where the cluster has, or may have, vApps: in its own VDC, unless it is in zones only, and in zones.
+func (s *scope) homesOf() []vapp.Home {
+	c, name := s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster)
+	inZones := vapp.Zones(c, name)
+	if c.Spec.OVDC == "" && c.Annotations[infrav1.VAppCreatedAnnotation] == "" && c.Spec.FailureDomainSelector != nil {
+		return inZones
+	}
+	return append([]vapp.Home{{First: vapp.Name(c, name)}}, inZones...)
+}
+
+// openIn logs in where vApps of the cluster are: with the identity of the zone, or with that of the cluster if the zone
+// is gone.
+func (s *scope) openIn(ctx context.Context, home vapp.Home) (where, phases.Outcome, error) {
+	at := where{Home: home}
+	if home.Zone == "" {
+		out, err := s.open(ctx)
+		if err == nil && out == phases.Done {
+			at.session = s.session
+			at.vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)
+		}
+		return at, out, err
+	}
+	at.vdc = vcd.VDC{Ref: vcd.Ref{ID: home.VDC, Name: home.VDC}}
+	zone, out, err := zones.Find(ctx, s.Client, s.vcdCluster, home.Zone)
+	switch {
+	case err != nil:
+		return at, phases.Done, err
+	case out == phases.Done:
+		at.vdc.Name = zone.Domain.Spec.OVDC
+		at.session, out, err = s.Identities.OpenZone(ctx, s.Sessions, zone.VCDDeploymentZone)
+		return at, out, err
+	}
+	out, err = s.open(ctx)
+	at.session = s.session
+	return at, out, err
+}
+
+// first returns the first of several outcomes that is not done, after all were tried.
+type first struct {
+	out phases.Outcome
+	err error
+}
+
+func (f *first) add(out phases.Outcome, err error) {
+	if f.out == phases.Done {
+		f.out = out
+	}
+	f.err = errors.Join(f.err, err)
+}

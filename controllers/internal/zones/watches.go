@@ -1,0 +1,92 @@
+package zones
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+)
+
+// IdentityToZones finds the zones that use an identity.
+func IdentityToZones(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, identity client.Object) []ctrl.Request {
+		kind := infrav1.ClusterIdentity
+		if identity.GetNamespace() != "" {
+			kind = infrav1.NamespacedIdentity
+		}
+		return zonesOf(ctx, c, kind, identity.GetNamespace(), identity.GetName())
+	}
+}
+
+// SecretToZones finds the zones whose identity owns a Secret.
+func SecretToZones(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, secret client.Object) []ctrl.Request {
+		var requests []ctrl.Request
+		for _, owner := range secret.GetOwnerReferences() {
+			switch kind := infrav1.IdentityKind(owner.Kind); kind {
+			case infrav1.ClusterIdentity:
+				requests = append(requests, zonesOf(ctx, c, kind, "", owner.Name)...)
+			case infrav1.NamespacedIdentity:
+				requests = append(requests, zonesOf(ctx, c, kind, secret.GetNamespace(), owner.Name)...)
+			}
+		}
+		return requests
+	}
+}
+
+func zonesOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace, name string) []ctrl.Request {
+	list := &infrav1.VCDDeploymentZoneList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDDeploymentZones")
+		return nil
+	}
+	var requests []ctrl.Request
+	for i := range list.Items {
+		if z := &list.Items[i]; session.SameIdentity(z.Spec.IdentityRef, kind, name) {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(z)})
+		}
+	}
+	return requests
+}
+
+// ToMachines finds the VCDMachines in the namespace of a zone or failure domain that may wait for it, or need it to be
+// deleted.
+func ToMachines(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []ctrl.Request {
+		list := &infrav1.VCDMachineList{}
+		if err := c.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
+			return nil
+		}
+		var requests []ctrl.Request
+		for i := range list.Items {
+			m := &list.Items[i]
+			if m.Annotations[infrav1.PoweredOnAnnotation] == "" || !m.DeletionTimestamp.IsZero() {
+				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			}
+		}
+		return requests
+	}
+}
+
+// ToClusters finds the VCDClusters in the namespace of a zone or failure domain that select zones.
+func ToClusters(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []ctrl.Request {
+		list := &infrav1.VCDClusterList{}
+		if err := c.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
+			return nil
+		}
+		var selecting []infrav1.VCDCluster
+		for _, c := range list.Items {
+			if c.Spec.FailureDomainSelector != nil {
+				selecting = append(selecting, c)
+			}
+		}
+		return session.RequestsFor(selecting)
+	}
+}

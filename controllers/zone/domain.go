@@ -1,0 +1,141 @@
+package zone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// domainPhasesOf returns the phases of a VCDFailureDomain.
+func domainPhasesOf(d *infrav1.VCDFailureDomain) []phases.Phase[*domainScope] {
+	if !d.DeletionTimestamp.IsZero() {
+		return []phases.Phase[*domainScope]{{Condition: infrav1.ReleasedCondition, Run: releaseDomain}}
+	}
+	return []phases.Phase[*domainScope]{{Condition: infrav1.VDCReadyCondition, Run: reconcileVDC}}
+}
+
+// DomainReconciler validates VCDFailureDomains, with the identity of a zone that refers to them.
+type DomainReconciler struct {
+	Client           client.Client
+	Identities       session.Identities
+	Sessions         session.Opener
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+}
+
+// SetupWithManager registers the reconciler.
+func (r *DomainReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcdfailuredomain")
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VCDFailureDomain{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zoneToDomain)).
+		WithOptions(options).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// zoneToDomain finds the VCDFailureDomain of a zone, whose Ready shows when VCD can be asked.
+func zoneToDomain(_ context.Context, obj client.Object) []ctrl.Request {
+	z, ok := obj.(*infrav1.VCDDeploymentZone)
+	if !ok {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: z.Namespace, Name: z.Spec.FailureDomain}}}
+}
+
+// A domainScope is one reconcile of a VCDFailureDomain.
+type domainScope struct {
+	*DomainReconciler
+
+	domain *infrav1.VCDFailureDomain
+	zones  []infrav1.VCDDeploymentZone // that refer to it, sorted by name
+}
+
+// Reconcile validates d, or lets it go when no zone refers to it.
+func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureDomain) (_ ctrl.Result, rerr error) {
+	if !session.Watched(d, r.WatchFilterValue) {
+		return ctrl.Result{}, nil
+	}
+	helper, err := phases.Admit(ctx, r.Client, nil, d, infrav1.FailureDomainFinalizer)
+	if helper == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	ctx = vcd.As(ctx, session.Caller(d))
+	s, table := &domainScope{DomainReconciler: r, domain: d}, domainPhasesOf(d)
+	if s.zones, err = r.zonesOf(ctx, d); err != nil {
+		return ctrl.Result{}, err
+	}
+	defer func() {
+		phases.SetReady(d, table)
+		rerr = errors.Join(rerr, phases.IgnoreGone(d, helper.Patch(ctx, d, phases.Owned(table))))
+	}()
+	pass, err := phases.Run(ctx, d, s, table, r.Recorder)
+	if err == nil && pass.Complete && d.DeletionTimestamp.IsZero() {
+		pass.RequeueAfter = phases.Jitter(validEvery*9/10, string(d.UID))
+	}
+	return pass.Result, err
+}
+
+// zonesOf lists the zones that refer to a failure domain, sorted by name.
+func (r *DomainReconciler) zonesOf(ctx context.Context, d *infrav1.VCDFailureDomain) ([]infrav1.VCDDeploymentZone,
+	error,
+) {
+	list := &infrav1.VCDDeploymentZoneList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(d.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing VCDDeploymentZones: %w", err)
+	}
+	found := slices.DeleteFunc(list.Items, func(z infrav1.VCDDeploymentZone) bool {
+		return z.Spec.FailureDomain != d.Name
+	})
+	slices.SortFunc(found, func(a, b infrav1.VCDDeploymentZone) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+// reconcileVDC finds the VDC and the placement policy.
+func reconcileVDC(ctx context.Context, s *domainScope) (phases.Outcome, error) {
+	if len(s.zones) == 0 {
+		return phases.Wait(0, infrav1.FailureDomainUnusedReason, "No VCDDeploymentZone refers to the failure domain: "+
+			"create one, whose identity it is searched with"), nil
+	}
+	opened, out, err := s.Identities.OpenZone(ctx, s.Sessions, &s.zones[0])
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	vdc, policy, out, err := findDomain(ctx, opened, s.domain)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	s.domain.Status.OVDC, s.domain.Status.PlacementPolicy = reference(vdc.Ref), reference(policy)
+	return phases.Done, nil
+}
+
+// releaseDomain lets a failure domain go when no zone refers to it.
+func releaseDomain(_ context.Context, s *domainScope) (phases.Outcome, error) {
+	if len(s.zones) == 0 {
+		controllerutil.RemoveFinalizer(s.domain, infrav1.FailureDomainFinalizer)
+		return phases.Done, nil
+	}
+	names := make([]string, 0, len(s.zones))
+	for _, z := range s.zones {
+		names = append(names, z.Name)
+	}
+	return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDDeploymentZones that refer to the failure "+
+		"domain to be deleted: %s", phases.Few(names)), nil
+}

@@ -1,0 +1,90 @@
+package zone
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// releaseZone lets a zone go when no machine is in it, and no cluster has something there that only its identity is for.
+func releaseZone(ctx context.Context, s *scope) (phases.Outcome, error) {
+	machines := &infrav1.VCDMachineList{}
+	if err := s.Client.List(ctx, machines, client.InNamespace(s.zone.Namespace)); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	var users []string
+	for _, m := range machines.Items {
+		if m.Annotations[infrav1.DeploymentZoneAnnotation] == s.zone.Name {
+			users = append(users, m.Name)
+		}
+	}
+	if len(users) > 0 {
+		slices.Sort(users)
+		return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDMachines in the zone to be deleted: %s",
+			phases.Few(users)), nil
+	}
+	clusters := &infrav1.VCDClusterList{}
+	if err := s.Client.List(ctx, clusters, client.InNamespace(s.zone.Namespace)); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	for _, c := range clusters.Items {
+		if c.Annotations[infrav1.ZoneVAppsAnnotationPrefix+s.zone.Name] != "" &&
+			!session.RefersTo(&c, s.zone.Spec.IdentityRef.Kind, s.zone.Spec.IdentityRef.Name) {
+			users = append(users, c.Name)
+		}
+	}
+	if len(users) > 0 {
+		slices.Sort(users)
+		return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDClusters that have vApps in the zone, "+
+			"which only its identity is for: %s", phases.Few(users)), nil
+	}
+	controllerutil.RemoveFinalizer(s.zone, infrav1.DeploymentZoneFinalizer)
+	return phases.Done, nil
+}
+
+// machineToZone finds the zone of a VCDMachine: one that is deleted waits for its machines.
+func machineToZone(_ context.Context, m client.Object) []ctrl.Request {
+	zone := m.GetAnnotations()[infrav1.DeploymentZoneAnnotation]
+	if zone == "" {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: m.GetNamespace(), Name: zone}}}
+}
+
+// clusterToZones finds the zones that are deleted and may wait for a VCDCluster.
+func (r *Reconciler) clusterToZones(ctx context.Context, c client.Object) []ctrl.Request {
+	return r.zonesFor(ctx, c.GetNamespace(), func(z *infrav1.VCDDeploymentZone) bool {
+		return !z.DeletionTimestamp.IsZero()
+	})
+}
+
+// domainToZones finds the zones that refer to a VCDFailureDomain.
+func (r *Reconciler) domainToZones(ctx context.Context, d client.Object) []ctrl.Request {
+	return r.zonesFor(ctx, d.GetNamespace(), func(z *infrav1.VCDDeploymentZone) bool {
+		return z.Spec.FailureDomain == d.GetName()
+	})
+}
+
+func (r *Reconciler) zonesFor(ctx context.Context, namespace string, suits func(*infrav1.VCDDeploymentZone) bool,
+) []ctrl.Request {
+	list := &infrav1.VCDDeploymentZoneList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDDeploymentZones")
+		return nil
+	}
+	var requests []ctrl.Request
+	for i := range list.Items {
+		if suits(&list.Items[i]) {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,238 @@
+// Package zone validates VCDDeploymentZones and VCDFailureDomains against VCD, and keeps them while they are used.
+package zone
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// phasesOf returns the phases of a VCDDeploymentZone, in order.
+func phasesOf(z *infrav1.VCDDeploymentZone) []phases.Phase[*scope] {
+	if !z.DeletionTimestamp.IsZero() {
+		return []phases.Phase[*scope]{{Condition: infrav1.ReleasedCondition, Run: releaseZone}}
+	}
+	return []phases.Phase[*scope]{
+		{Condition: infrav1.IdentityReadyCondition, Run: reconcileIdentity},
+		{Condition: infrav1.FailureDomainReadyCondition, Run: reconcileFailureDomain},
+		{Condition: infrav1.ConstraintReadyCondition, Run: reconcileConstraint},
+	}
+}
+
+// validEvery is how often a zone is validated again, give or take a tenth: what VCD loses is not announced.
+const validEvery = 5 * time.Minute
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones;vcdfailuredomains,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones/status;vcdfailuredomains/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones/finalizers;vcdfailuredomains/finalizers,verbs=update
+
+// Reconciler validates VCDDeploymentZones.
+type Reconciler struct {
+	Client           client.Client
+	Identities       session.Identities
+	Sessions         session.Opener
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "vcddeploymentzone")
+	b := ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VCDDeploymentZone{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
+		Watches(&infrav1.VCDFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.domainToZones)).
+		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(machineToZone),
+			builder.WithPredicates(session.Deletions())).
+		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToZones),
+			builder.WithPredicates(session.Deletions())).
+		WithOptions(options)
+	return session.WatchCredentials(b, predicates.ResourceIsChanged(mgr.GetScheme(), log),
+		zones.IdentityToZones(r.Client), zones.SecretToZones(r.Client)).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// A scope is one reconcile of a VCDDeploymentZone, with the facts that its phases find.
+type scope struct {
+	*Reconciler
+
+	zone    *infrav1.VCDDeploymentZone
+	session *session.Session // set by reconcileIdentity
+	vdc     vcd.VDC          // set by reconcileFailureDomain
+	last    phases.Outcome   // of the last phase that ran
+}
+
+// Reconcile validates z, or lets it go when nothing uses it.
+func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone) (_ ctrl.Result, rerr error) {
+	if !session.Watched(z, r.WatchFilterValue) {
+		return ctrl.Result{}, nil
+	}
+	helper, err := phases.Admit(ctx, r.Client, nil, z, infrav1.DeploymentZoneFinalizer)
+	if helper == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	ctx = vcd.As(ctx, session.Caller(z))
+	s, table := &scope{Reconciler: r, zone: z}, phasesOf(z)
+	defer func() {
+		phases.SetReady(z, table)
+		rerr = errors.Join(rerr, phases.IgnoreGone(z, helper.Patch(ctx, z, phases.Owned(table))))
+	}()
+	pass, err := phases.Run(ctx, z, s, s.noting(table), r.Recorder)
+	if err != nil || !z.DeletionTimestamp.IsZero() {
+		return pass.Result, err
+	}
+	switch {
+	case pass.Complete:
+		z.Status.Usable = ptr.To(true)
+		pass.RequeueAfter = phases.Jitter(validEvery*9/10, string(z.UID))
+	case s.last.Problem && !s.last.Unknown:
+		z.Status.Usable = ptr.To(false)
+	}
+	return pass.Result, nil
+}
+
+// noting returns phases that keep their outcome in the scope.
+func (s *scope) noting(table []phases.Phase[*scope]) []phases.Phase[*scope] {
+	noting := make([]phases.Phase[*scope], 0, len(table))
+	for _, p := range table {
+		noting = append(noting, phases.Phase[*scope]{
+			Condition: p.Condition, Run: func(ctx context.Context, s *scope) (out phases.Outcome, err error) {
+				s.last, err = p.Run(ctx, s)
+				return s.last, err
+			},
+		})
+	}
+	return noting
+}
+
+// reconcileIdentity logs in.
+func reconcileIdentity(ctx context.Context, s *scope) (phases.Outcome, error) {
+	var out phases.Outcome
+	var err error
+	s.session, out, err = s.Identities.OpenZone(ctx, s.Sessions, s.zone)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	if s.zone.Annotations[infrav1.CredentialsAcceptedAnnotation] != s.session.Version {
+		notes.Set(s.zone, infrav1.CredentialsAcceptedAnnotation, s.session.Version)
+	}
+	return phases.Done, nil
+}
+
+// reconcileFailureDomain finds what the zone is.
+func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Outcome, error) {
+	domain, out, err := zones.DomainOf(ctx, s.Client, s.zone)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	var policy vcd.Ref
+	if s.vdc, policy, out, err = findDomain(ctx, s.session, domain); err != nil || out != phases.Done {
+		return out, err
+	}
+	s.zone.Status.OVDC, s.zone.Status.PlacementPolicy = reference(s.vdc.Ref), reference(policy)
+	return phases.Done, nil
+}
+
+// findDomain finds the VDC of a failure domain, which must be enabled, and its placement policy.
+func findDomain(ctx context.Context, s *session.Session, d *infrav1.VCDFailureDomain) (vdc vcd.VDC, policy vcd.Ref,
+	out phases.Outcome, err error,
+) {
+	of := " of VCDFailureDomain " + d.Name
+	vdc, out, err = zones.VDC(ctx, s, placement.Choice{Name: d.Spec.OVDC, Field: "spec.ovdc" + of})
+	if err != nil || out != phases.Done || d.Spec.PlacementPolicy == "" {
+		return vdc, policy, out, err
+	}
+	found, err := s.FindPlacementPolicy(ctx, vdc, d.Spec.PlacementPolicy)
+	if err != nil {
+		out, err = session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
+			"correct spec.placementPolicy"+of+", or assign the policy to the VDC")
+	}
+	return vdc, found.Ref, out, err
+}
+
+// reconcileConstraint finds everything that machines in the zone get by default.
+func reconcileConstraint(ctx context.Context, s *scope) (phases.Outcome, error) {
+	return phases.Sequence(ctx, s.findNetworks, s.findStorage, s.findSizing, s.findCatalog)
+}
+
+func (s *scope) findNetworks(ctx context.Context) (phases.Outcome, error) {
+	var found []infrav1.ResourceReference
+	for _, name := range s.zone.Spec.PlacementConstraint.Networks {
+		network, err := s.session.FindNetwork(ctx, s.vdc, name)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+				"correct spec.placementConstraint.networks, or connect the network to the VDC")
+		}
+		found = append(found, *reference(network.Ref))
+	}
+	s.zone.Status.Networks = found
+	return phases.Done, nil
+}
+
+func (s *scope) findStorage(ctx context.Context) (phases.Outcome, error) {
+	name, status := s.zone.Spec.PlacementConstraint.StorageProfile, &s.zone.Status
+	if status.StorageProfile = nil; name == "" {
+		return phases.Done, nil
+	}
+	found, err := s.session.FindStorageProfile(ctx, s.vdc, name)
+	if err != nil {
+		return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
+			"correct spec.placementConstraint.storageProfile, or give the VDC the profile")
+	}
+	status.StorageProfile = reference(found.Ref)
+	return phases.Done, nil
+}
+
+func (s *scope) findSizing(ctx context.Context) (phases.Outcome, error) {
+	name, status := s.zone.Spec.PlacementConstraint.SizingPolicy, &s.zone.Status
+	if status.SizingPolicy = nil; name == "" {
+		return phases.Done, nil
+	}
+	found, err := s.session.FindSizingPolicy(ctx, s.vdc, name)
+	if err != nil {
+		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
+			"correct spec.placementConstraint.sizingPolicy, or assign the policy to the VDC")
+	}
+	status.SizingPolicy = reference(found.Ref)
+	return phases.Done, nil
+}
+
+func (s *scope) findCatalog(ctx context.Context) (phases.Outcome, error) {
+	name, status := s.zone.Spec.PlacementConstraint.Catalog, &s.zone.Status
+	if status.Catalog = nil; name == "" {
+		return phases.Done, nil
+	}
+	found, err := s.session.FindCatalog(ctx, name)
+	if err != nil {
+		return session.LookupProblem(err, infrav1.CatalogNotFoundReason,
+			"correct spec.placementConstraint.catalog, or share the catalog with the organisation")
+	}
+	status.Catalog = reference(found)
+	return phases.Done, nil
+}
+
+// reference returns what a status says of an object in VCD.
+func reference(ref vcd.Ref) *infrav1.ResourceReference {
+	if ref.ID == "" {
+		return nil
+	}
+	return &infrav1.ResourceReference{Name: ref.Name, ID: ref.ID}
+}
