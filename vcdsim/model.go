@@ -204,13 +204,14 @@ type Template struct {
 
 // A TemplateVM is a VM inside a template.
 type TemplateVM struct {
-	ID        string
-	Name      string
-	OS        string
-	CPUs      int64
-	MemoryMiB int64
-	DisksMiB  []int64
-	NICs      int
+	ID              string
+	Name            string
+	OS              string
+	CPUs            int64
+	MemoryMiB       int64
+	DisksMiB        []int64
+	NICs            int
+	HardwareVersion string // vmx-19 …; empty is the newest
 }
 
 // clone copies a model deeply.

@@ -12,7 +12,11 @@ import (
 // History returns the tasks of all users on an object, given by URN, from VCD's log, as far as the user may see them
 // and VCD has not dropped them yet. Why a task failed is not among it.
 func (ts *Tasks) History(ctx context.Context, id string) ([]Task, error) {
-	records, err := queryAll(ctx, ts.client, "task", "tasks", allOf(term{"object", id}), "startDate",
+	return ts.logged(ctx, allOf(term{"object", id}))
+}
+
+func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
+	records, err := queryAll(ctx, ts.client, "task", "tasks", filter, "startDate",
 		func(r *types.QueryResultTaskRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultTaskRecordType) {
 			return found.TaskRecord, found.AdminTaskRecord

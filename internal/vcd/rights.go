@@ -47,12 +47,36 @@ func (c *client) holds(ctx context.Context, rights ...string) (bool, error) {
 	return err == nil && held.known && !slices.ContainsFunc(rights, missing), err
 }
 
+// Rights returns the rights of the session's user; known is false if the user may not read them. A provider has all.
+func (s *Session) Rights(ctx context.Context) (names []string, known bool, err error) {
+	held, err := lookup(ctx, s.lookups, "rights", s.rights)
+	return held.names, held.known, err
+}
+
+// IsProvider reports whether the session's user is one of the organization System, who has all rights.
+func (s *Session) IsProvider() bool { return s.provider }
+
+const sessionPath = "/cloudapi/1.0.0/sessions/current"
+
+// A whoami is what VCD shows of a session.
+type whoami struct {
+	Org   wireRef   `json:"org"`
+	User  wireRef   `json:"user"`
+	Roles []wireRef `json:"roleRefs"`
+}
+
+func (c *client) whoami(ctx context.Context) (whoami, error) {
+	return lookup(ctx, c.lookups, "session", func(ctx context.Context) (whoami, error) {
+		var current whoami
+		err := c.getJSON(ctx, sessionPath, "", &current)
+		return current, err
+	})
+}
+
 // rights reads the rights of the session's user.
 func (c *client) rights(ctx context.Context) (heldRights, error) {
-	var current struct {
-		Roles []wireRef `json:"roleRefs"`
-	}
-	if err := c.getJSON(ctx, "/cloudapi/1.0.0/sessions/current", "", &current); err != nil {
+	var current whoami
+	if err := c.getJSON(ctx, sessionPath, "", &current); err != nil {
 		return heldRights{}, readable(err)
 	}
 	held := heldRights{known: true}
@@ -77,4 +101,10 @@ func readable(err error) error {
 		return nil
 	}
 	return err
+}
+
+// User returns the name of the session's user.
+func (s *Session) User(ctx context.Context) (string, error) {
+	current, err := s.whoami(ctx)
+	return current.User.Name, err
 }

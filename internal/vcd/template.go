@@ -132,6 +132,9 @@ func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in str
 	}
 	if spec := doc.VMs[0].VmSpecSection; spec != nil {
 		found.OS = spec.OsType
+		if spec.HardwareVersion != nil {
+			found.Hardware = spec.HardwareVersion.Value
+		}
 	}
 	if len(vm.Disks) > 0 {
 		found.DiskMiB = vm.Disks[0].SizeMiB

@@ -92,6 +92,39 @@ func (r AddressRange) Contains(addr netip.Addr) bool {
 	return r.From.Compare(addr) <= 0 && addr.Compare(r.To) <= 0
 }
 
+// A Use is what a network does with an address.
+type Use string
+
+// Uses of addresses.
+const (
+	UseOutside    Use = "outside"     // it is in no subnet
+	UseOfNetwork  Use = "network"     // it is that of the gateway, or of the network itself
+	UseStaticPool Use = "static pool" // VCD gives it to VMs
+	UseDHCP       Use = "DHCP range"  // VCD leases it
+	UseNone       Use = ""
+)
+
+// UseOf returns what the network does with an address, and the range that it is in, if any.
+func (n Network) UseOf(addr netip.Addr) (Use, AddressRange) {
+	for _, subnet := range n.Subnets {
+		if !subnet.Prefix.Contains(addr) {
+			continue
+		}
+		if addr == subnet.Gateway || addr == subnet.Prefix.Masked().Addr() {
+			return UseOfNetwork, AddressRange{}
+		}
+		for use, ranges := range map[Use][]AddressRange{UseStaticPool: subnet.StaticPool, UseDHCP: subnet.DHCPPool} {
+			for _, r := range ranges {
+				if r.Contains(addr) {
+					return use, r
+				}
+			}
+		}
+		return UseNone, AddressRange{}
+	}
+	return UseOutside, AddressRange{}
+}
+
 // A Policy is a VM sizing or placement policy.
 type Policy struct {
 	Ref
@@ -109,6 +142,7 @@ type Template struct {
 	MemoryMiB  int64
 	DiskMiB    int64 // of its first disk
 	OS         string
+	Hardware   string // version of its virtual hardware, such as vmx-19, if known
 	NICs       int
 	StorageID  string // storage profile of the template's VM, if known
 	CatalogRef Ref

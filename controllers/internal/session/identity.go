@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/credentials"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -237,7 +237,7 @@ func MissingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) phases
 // ConfigFor reads credentials for the manager itself. Those of a service account stay the same while it changes its
 // token.
 func (i Identities) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
-	config := configFor(identity, secret)
+	config := credentials.Config(identity, secret)
 	if identity.Type != infrav1.CredentialServiceAccount {
 		return config
 	}
@@ -246,30 +246,6 @@ func (i Identities) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.S
 	config.ServiceAccount = i.Accounts.Of(i, client.ObjectKeyFromObject(secret))
 	config.Version = string(secret.UID) + "/" + chain.First
 	return config
-}
-
-// configFor reads credentials. White space around them comes from editors and is never part of them.
-func configFor(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
-	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
-	token := value(infrav1.SecretAPIToken)
-	if token == "" {
-		token = value(infrav1.SecretRefreshToken)
-	}
-	var bundle []byte
-	for _, part := range []string{identity.TLS.CABundle, value(infrav1.SecretCABundle)} {
-		if part != "" {
-			bundle = append(bundle, strings.TrimSpace(part)+"\n"...)
-		}
-	}
-	return vcd.Config{
-		Credentials: vcd.Credentials{
-			Username: value(infrav1.SecretUsername), Password: value(infrav1.SecretPassword),
-			APIToken: token,
-		},
-		CABundle: bundle,
-		Insecure: ptr.Deref(identity.TLS.InsecureSkipVerify, false),
-		Version:  string(secret.UID) + "/" + secret.ResourceVersion,
-	}
 }
 
 // Open logs in for the cluster, or says why that cannot be done. Every problem is retried after a while: an identity or

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/credentials"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -52,7 +53,7 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 		return got, out, nil
 	}
 	got.Secret = client.ObjectKeyFromObject(secret)
-	got.Config = configFor(identity.VCDIdentitySpec, secret)
+	got.Config = credentials.Config(identity.VCDIdentitySpec, secret)
 	got.Config.Site, got.Config.Org = strings.TrimSuffix(identity.Site, "/"), account.org
 	if isSystem(got.Config) {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,

@@ -1,4 +1,4 @@
-package session
+package credentials_test
 
 import (
 	"testing"
@@ -8,14 +8,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/credentials"
 )
 
 func TestABundleReplacesTheSystemsRoots(t *testing.T) {
 	g := NewWithT(t)
 	identity := infrav1.VCDIdentitySpec{TLS: infrav1.IdentityTLS{CABundle: "one\n", InsecureSkipVerify: ptr.To(false)}}
 
-	config := configFor(identity, &corev1.Secret{Data: map[string][]byte{infrav1.SecretCABundle: []byte("two")}})
+	config := credentials.Config(identity, &corev1.Secret{Data: map[string][]byte{infrav1.SecretCABundle: []byte("two")}})
 
 	g.Expect(string(config.CABundle)).To(Equal("one\ntwo\n"))
-	g.Expect(configFor(infrav1.VCDIdentitySpec{}, &corev1.Secret{}).CABundle).To(BeNil(), "no bundle is the system's")
+	g.Expect(credentials.Config(infrav1.VCDIdentitySpec{}, &corev1.Secret{}).CABundle).To(BeNil(), "no bundle is the system's")
 }

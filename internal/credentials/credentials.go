@@ -1,0 +1,34 @@
+// Package credentials reads what to log in to VCD with from the Secret of an identity.
+package credentials
+
+import (
+	"cmp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Config reads credentials and how to verify the site. White space around them comes from editors and is never part of
+// them. Site and organization are left to the caller.
+func Config(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config {
+	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
+	var bundle []byte
+	for _, part := range []string{identity.TLS.CABundle, value(infrav1.SecretCABundle)} {
+		if part != "" {
+			bundle = append(bundle, strings.TrimSpace(part)+"\n"...)
+		}
+	}
+	return vcd.Config{
+		Credentials: vcd.Credentials{
+			Username: value(infrav1.SecretUsername), Password: value(infrav1.SecretPassword),
+			APIToken: cmp.Or(value(infrav1.SecretAPIToken), value(infrav1.SecretRefreshToken)),
+		},
+		CABundle: bundle,
+		Insecure: ptr.Deref(identity.TLS.InsecureSkipVerify, false),
+		Version:  string(secret.UID) + "/" + secret.ResourceVersion,
+	}
+}

@@ -1,0 +1,162 @@
+package doctor
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// checkNetworks finds the networks, and compares what is free on them with what the machines take.
+func checkNetworks(ctx context.Context, s *survey) {
+	s.networks = map[string]vcd.Network{}
+	for _, name := range s.plan.networkNames() {
+		network, err := s.session.Networks.FindNetwork(ctx, s.vdc, name)
+		if err != nil {
+			s.unread(err, "looking up network "+name, "correct spec.ovdcNetwork of the VCDCluster or spec.networks of "+
+				"the VCDMachineTemplate, or connect the network to the VDC")
+			continue
+		}
+		s.networks[name] = network
+		s.addGateway(network.EdgeGateway)
+		usage, err := s.session.Networks.Usage(ctx, network.Ref)
+		if err != nil {
+			s.unread(err, "reading network "+name, "give the user the right to view networks")
+			continue
+		}
+		s.judgeNetwork(name, network, usage)
+	}
+}
+
+func (s *survey) addGateway(gateway vcd.Ref) {
+	if gateway.ID != "" && !slices.ContainsFunc(s.gateways, func(g vcd.Ref) bool { return g.ID == gateway.ID }) {
+		s.gateways = append(s.gateways, gateway)
+	}
+}
+
+func (s *survey) judgeNetwork(name string, network vcd.Network, usage vcd.NetworkUsage) {
+	fromPool, byDHCP := s.wanted(name)
+	free, limited := usage.Addresses.Free()
+	dhcp := slices.ContainsFunc(network.Subnets, func(n vcd.Subnet) bool { return len(n.DHCPPool) > 0 })
+	switch {
+	case usage.Status == vcd.RealizationFailed:
+		s.problem("let an administrator repair or recreate it",
+			"VCD could not create network %s as it is configured", name)
+	case fromPool > 0 && !limited:
+		s.problem("give the network a static pool, or set addressSource of the NIC to DHCP",
+			"network %s has no static pool, and NICs take addresses from it", name)
+	case limited && free < max(fromPool, 1) && (fromPool > 0 || len(s.plan.Machines) == 0):
+		s.problem("enlarge the static pool of the network, or release addresses in it",
+			"network %s has %d free addresses of %d in its static pool, and %d are planned", name, free,
+			usage.Addresses.Limit, fromPool)
+	case byDHCP && !dhcp:
+		s.problem("configure DHCP on the network, or set addressSource of the NIC to Pool",
+			"VCD shows no DHCP range on network %s, and NICs take addresses from one", name)
+	default:
+		s.fact("%s has %d free addresses", name, free)
+	}
+}
+
+// wanted returns how many addresses of the static pool of a network machines take, and whether any takes one by DHCP.
+func (s *survey) wanted(name string) (fromPool int64, byDHCP bool) {
+	for _, m := range s.plan.Machines {
+		for _, nic := range s.plan.nics(m) {
+			switch {
+			case nic.Name != name:
+			case nic.AddressSource == infrav1.AddressPool:
+				fromPool += m.Count
+			case nic.AddressSource == infrav1.AddressDHCP:
+				byDHCP = byDHCP || m.Count > 0
+			}
+		}
+	}
+	return fromPool, byDHCP
+}
+
+// checkEndpoint checks the virtual IPs of the control plane.
+func checkEndpoint(ctx context.Context, s *survey) {
+	c := s.plan.Cluster
+	if c == nil || c.Spec.Endpoint.Type != "" && c.Spec.Endpoint.Type != infrav1.EndpointKubeVIP {
+		return
+	}
+	network, ok := s.networks[c.Spec.OVDCNetwork]
+	if !ok {
+		return
+	}
+	for _, text := range addressesOf(c) {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			continue // A name.
+		}
+		s.checkVIP(ctx, addr, network)
+	}
+}
+
+func addressesOf(c *infrav1.VCDCluster) []string {
+	if kube := c.Spec.Endpoint.KubeVIP; kube != nil && len(kube.Addresses) > 0 {
+		return kube.Addresses
+	}
+	if host := c.Spec.ControlPlaneEndpoint.Host; host != "" {
+		return []string{host}
+	}
+	return nil
+}
+
+func (s *survey) checkVIP(ctx context.Context, addr netip.Addr, network vcd.Network) {
+	const other = "choose another in spec.endpoint.kubeVIP.addresses"
+	switch use, in := network.UseOf(addr); use {
+	case vcd.UseOutside:
+		s.problem(other, "virtual IP %s is in no subnet of network %s", addr, network.Name)
+	case vcd.UseOfNetwork:
+		s.problem(other, "virtual IP %s is the address of the gateway or of network %s itself", addr, network.Name)
+	case vcd.UseStaticPool:
+		s.problem(other+", or take it out of the static pool", "virtual IP %s is in the static pool %s-%s of network "+
+			"%s, from which VCD gives addresses to VMs", addr, in.From, in.To, network.Name)
+	case vcd.UseDHCP:
+		s.problem(other+", or take it out of the DHCP range", "virtual IP %s is in the DHCP range %s-%s of network %s",
+			addr, in.From, in.To, network.Name)
+	case vcd.UseNone:
+		s.checkTaken(ctx, addr, network)
+	}
+}
+
+// fewAddresses is how many addresses of a network are read to find out who has one: VCD gives them by 32.
+const fewAddresses = 320
+
+// checkTaken reports who has a virtual IP already. On a network with many addresses, only VMs that the user is shown
+// are found.
+func (s *survey) checkTaken(ctx context.Context, addr netip.Addr, network vcd.Network) {
+	const other = "choose another in spec.endpoint.kubeVIP.addresses, or release it"
+	usage, err := s.session.Networks.Usage(ctx, network.Ref)
+	if err != nil {
+		s.unread(err, "reading network "+network.Name, "give the user the right to view networks")
+		return
+	}
+	if usage.Addresses.Used <= fewAddresses {
+		hosts, err := s.session.Networks.HostsOn(ctx, network.Ref)
+		if err != nil {
+			s.unread(err, "reading what uses network "+network.Name, "give the user the right to view networks")
+			return
+		}
+		for _, host := range hosts {
+			if host.Address == addr {
+				s.problem(other, "virtual IP %s is taken on network %s, by %s", addr, network.Name, host.Host)
+				return
+			}
+		}
+		return
+	}
+	vms, err := s.session.Inventory.AtAddress(ctx, addr)
+	if err != nil {
+		s.unread(err, "searching for VMs at "+addr.String(), "check again later")
+		return
+	}
+	for _, vm := range vms {
+		if vm.PrimaryNetwork == network.Name {
+			s.problem(other, "virtual IP %s is taken on network %s, by VM %s", addr, network.Name, vm.Name)
+			return
+		}
+	}
+}

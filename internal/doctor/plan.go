@@ -1,0 +1,232 @@
+package doctor
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// A Plan is what is to be checked: a cluster and its machines.
+type Plan struct {
+	Cluster  *infrav1.VCDCluster // nil: no certain cluster
+	Name     string              // of the Cluster
+	VDC      string              // empty: the only one there is
+	Networks []string            // beside those of machines and of the cluster
+	Machines []Machines
+
+	// Identity and Secret are what the manifest has to log in with; nil: it has none.
+	Identity *infrav1.VCDIdentity
+	Secret   *corev1.Secret
+
+	problems []string // of the manifest
+}
+
+// Machines are some that are alike.
+type Machines struct {
+	Name  string // of their VCDMachineTemplate
+	Count int64
+	Spec  infrav1.VCDMachineSpec
+}
+
+// image is the key of the template of machines.
+func (m Machines) image() string { return m.Spec.Catalog + "/" + m.Spec.Template }
+
+// nics returns the NICs of the machines, with the network of each.
+func (p Plan) nics(m Machines) []infrav1.NetworkSpec {
+	wished := m.Spec.Networks
+	if len(wished) == 0 {
+		wished = []infrav1.NetworkSpec{{}}
+	}
+	nics := make([]infrav1.NetworkSpec, 0, len(wished))
+	for _, nic := range wished {
+		if nic.Name == "" && p.Cluster != nil {
+			nic.Name = p.Cluster.Spec.OVDCNetwork
+		}
+		nic.AddressSource = cmp.Or(nic.AddressSource, infrav1.AddressPool)
+		nics = append(nics, nic)
+	}
+	return nics
+}
+
+// networkNames returns the networks of the plan, each once.
+func (p Plan) networkNames() []string {
+	var names []string
+	seen := map[string]bool{"": true}
+	add := func(name string) {
+		if !seen[name] {
+			names = append(names, name)
+		}
+		seen[name] = true
+	}
+	if p.Cluster != nil {
+		add(p.Cluster.Spec.OVDCNetwork)
+	}
+	for _, m := range p.Machines {
+		for _, nic := range p.nics(m) {
+			add(nic.Name)
+		}
+	}
+	for _, name := range p.Networks {
+		add(name)
+	}
+	return names
+}
+
+// maxManifest bounds what is read of a manifest.
+const maxManifest = 16 << 20
+
+// ReadPlan reads the plan from a manifest with a VCDCluster, VCDMachineTemplates and what makes machines from them.
+// What contradicts itself is reported by [Run].
+func ReadPlan(from io.Reader) (Plan, error) {
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(io.LimitReader(from, maxManifest)))
+	m := manifest{
+		templates: map[string]infrav1.VCDMachineSpec{}, identities: map[string]*infrav1.VCDIdentity{},
+		secrets: map[string]*corev1.Secret{},
+	}
+	for {
+		raw, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return Plan{}, fmt.Errorf("reading the manifest: %w", err)
+		}
+		if err := m.add(raw); err != nil {
+			return Plan{}, err
+		}
+	}
+	if m.plan.Cluster == nil {
+		return Plan{}, errors.New("the manifest has no VCDCluster")
+	}
+	m.resolve()
+	return m.plan, nil
+}
+
+// A manifest is what was read of it.
+type manifest struct {
+	plan      Plan
+	templates map[string]infrav1.VCDMachineSpec
+	makers    []maker
+
+	identities map[string]*infrav1.VCDIdentity
+	secrets    map[string]*corev1.Secret
+}
+
+// A maker makes machines from a template.
+type maker struct {
+	name, template string
+	count          int64
+}
+
+func (m *manifest) add(raw []byte) error {
+	object := &unstructured.Unstructured{}
+	content, err := yaml.YAMLToJSON(raw)
+	if err == nil && string(content) == "null" {
+		return nil // Only comments.
+	}
+	if err == nil {
+		err = object.UnmarshalJSON(content)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the manifest: %w", err)
+	}
+	switch kind := object.GetKind(); kind {
+	case "VCDCluster":
+		if version := object.GroupVersionKind().Version; version != infrav1.GroupVersion.Version {
+			return fmt.Errorf("VCDCluster %s is of version %s: convert it to %s", object.GetName(), version,
+				infrav1.GroupVersion.Version)
+		}
+		if m.plan.Cluster != nil {
+			return errors.New("the manifest has several VCDClusters: check them one by one")
+		}
+		m.plan.Cluster = &infrav1.VCDCluster{}
+		return m.convert(object, m.plan.Cluster)
+	case "VCDIdentity":
+		m.identities[object.GetName()] = &infrav1.VCDIdentity{}
+		return m.convert(object, m.identities[object.GetName()])
+	case "Secret":
+		secret := &corev1.Secret{}
+		err := yaml.Unmarshal(raw, secret)
+		for key, value := range secret.StringData {
+			if secret.Data == nil {
+				secret.Data = map[string][]byte{}
+			}
+			secret.Data[key] = []byte(value)
+		}
+		m.secrets[object.GetName()] = secret
+		if err != nil {
+			return fmt.Errorf("reading Secret %s: its data is not base64", object.GetName())
+		}
+	case "Cluster":
+		m.plan.Name = object.GetName()
+	case "VCDMachineTemplate":
+		t := &infrav1.VCDMachineTemplate{}
+		err := m.convert(object, t)
+		m.templates[object.GetName()] = t.Spec.Template.Spec
+		return err
+	case "KubeadmControlPlane":
+		m.addMaker(object, []string{"spec", "machineTemplate", "spec", "infrastructureRef", "name"},
+			[]string{"spec", "machineTemplate", "infrastructureRef", "name"})
+	case "MachineDeployment", "MachineSet", "MachinePool":
+		m.addMaker(object, []string{"spec", "template", "spec", "infrastructureRef", "name"})
+	}
+	return nil
+}
+
+func (m *manifest) convert(object *unstructured.Unstructured, into any) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true); err != nil {
+		return fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+func (m *manifest) addMaker(object *unstructured.Unstructured, paths ...[]string) {
+	count, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	if err != nil || !found {
+		count = 1
+	}
+	for _, path := range paths {
+		if name, found, err := unstructured.NestedString(object.Object, path...); err == nil && found {
+			m.makers = append(m.makers, maker{object.GetKind() + " " + object.GetName(), name, count})
+			return
+		}
+	}
+}
+
+// resolve finds the template of each maker.
+func (m *manifest) resolve() {
+	used := map[string]bool{}
+	for _, maker := range m.makers {
+		spec, ok := m.templates[maker.template]
+		if !ok {
+			m.plan.problems = append(m.plan.problems, fmt.Sprintf("%s is made from VCDMachineTemplate %q, which the "+
+				"manifest has not", maker.name, maker.template))
+			continue
+		}
+		used[maker.template] = true
+		m.plan.Machines = append(m.plan.Machines, Machines{maker.template, maker.count, spec})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.templates)) {
+		if !used[name] {
+			m.plan.Machines = append(m.plan.Machines, Machines{name, 0, m.templates[name]})
+		}
+	}
+	m.plan.Name = cmp.Or(m.plan.Name, m.plan.Cluster.Name)
+	if identity := m.identities[m.plan.Cluster.Spec.IdentityRef.Name]; identity != nil {
+		m.plan.Identity, m.plan.Secret = identity, m.secrets[identity.Spec.SecretRef.Name]
+	}
+	m.plan.VDC = strings.TrimSpace(m.plan.Cluster.Spec.OVDC)
+}

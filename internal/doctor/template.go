@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rights"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	mebibyte = 1 << 20
+	// oldestHardware is the oldest version of virtual hardware with all that nodes use: VMware Tools of it show
+	// guestinfo as current Linux distributions read it.
+	oldestHardware = 14
+)
+
+// wishedDisk is the size of the disk that machines ask for, in MiB; 0: as the template.
+func wishedDisk(m Machines) int64 {
+	if m.Spec.DiskSize == nil {
+		return 0
+	}
+	return (m.Spec.DiskSize.Value() + mebibyte - 1) / mebibyte
+}
+
+// checkTemplates finds the templates of the machines.
+func checkTemplates(ctx context.Context, s *survey) {
+	s.templates = map[string]vcd.Template{}
+	for _, m := range s.plan.Machines {
+		if _, seen := s.templates[m.image()]; seen {
+			continue
+		}
+		found, err := s.session.Templates.FindTemplate(ctx, m.Spec.Catalog, m.Spec.Template)
+		s.templates[m.image()] = found
+		if err != nil {
+			s.unread(err, "looking up template "+m.image(),
+				"correct spec.catalog and spec.template of the VCDMachineTemplate, share the catalog with the user, "+
+					"or upload the image again")
+			continue
+		}
+		s.judge(found)
+	}
+}
+
+// judge reports why a template makes no node.
+func (s *survey) judge(t vcd.Template) {
+	const upload = "upload an image of a Linux distribution with cloud-init: docs/guides/upgrade-kubernetes.md"
+	os := strings.ToLower(t.OS)
+	switch {
+	case strings.HasPrefix(os, "win"):
+		s.problem(upload, "the guest operating system of template %s is %s: nodes are Linux", t.Name, t.OS)
+	case os != "" && strings.HasSuffix(os, "guest") && !strings.Contains(os, "64"):
+		s.problem(upload, "the guest operating system of template %s is %s: Kubernetes takes 64 bits", t.Name, t.OS)
+	}
+	if t.NICs == 0 {
+		s.problem("add a NIC of type VMXNET3 to the VM and capture the template again",
+			"template %s has no NIC: VMs from it get none that is connected", t.Name)
+	}
+	if t.DiskMiB == 0 {
+		s.problem(upload, "template %s has no disk: VMs from it do not boot", t.Name)
+	}
+	if version, ok := hardwareVersion(t.Hardware); ok {
+		switch {
+		case version < oldestHardware:
+			s.problem("upgrade the virtual hardware of the VM and capture the template again",
+				"template %s has virtual hardware version %d: nodes take %d or later", t.Name, version, oldestHardware)
+		case len(s.capacity.Hardware) > 0 && !slices.Contains(s.capacity.Hardware, t.Hardware):
+			s.problem("make the image with an older version, or use another VDC",
+				"template %s has virtual hardware version %d, which VDC %s does not support", t.Name, version,
+				s.vdc.Name)
+		}
+	}
+}
+
+func hardwareVersion(text string) (int, bool) {
+	n, err := strconv.Atoi(strings.TrimPrefix(text, "vmx-"))
+	return n, err == nil
+}
+
+// checkDisks compares the disks that machines ask for with those of their templates.
+func checkDisks(_ context.Context, s *survey) {
+	seen := map[string]bool{}
+	for _, m := range s.plan.Machines {
+		wished, has := wishedDisk(m), s.templates[m.image()].DiskMiB
+		again := seen[m.Name]
+		seen[m.Name] = true
+		switch {
+		case again || has == 0 || wished == 0:
+		case wished < has:
+			s.problem("set spec.diskSize of the VCDMachineTemplate to at least that, or leave it out",
+				"VCDMachineTemplate %s asks for a disk of %s, and that of template %s has %d MiB: disks do not shrink", m.Name,
+				m.Spec.DiskSize, m.Spec.Template, has)
+		case wished > has && s.vdc.FastProvisioning && !s.holds(rights.Consolidate):
+			s.problem("leave out spec.diskSize of the VCDMachineTemplate, or add the right to the role of the user "+
+				"and to a rights bundle that is published to the organization",
+				"VCDMachineTemplate %s asks for a larger disk than that of template %s, VDC %s has fast provisioning, and right %q is "+
+					"missing: disks of linked clones do not grow", m.Name, m.Spec.Template, s.vdc.Name,
+				rights.Consolidate)
+		}
+	}
+}

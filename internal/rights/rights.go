@@ -1,0 +1,195 @@
+// Package rights holds the rights of VCD that the provider's user takes, and what does not work without each. The page
+// docs/guides/rights.md is made from it, and vcdctl doctor checks them. It makes no request.
+package rights
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A Need is what takes a right.
+type Need string
+
+// Needs.
+const (
+	// Always is every cluster.
+	Always Need = "always"
+	// GrowDisks is a disk larger than the template's, in a VDC with fast provisioning.
+	GrowDisks Need = "grow disks"
+	// Balancers is a cluster on a routed network, unless it has no cloud controller manager.
+	Balancers Need = "balancers"
+	// NAT is one-arm mode.
+	NAT Need = "one-arm"
+	// Firewall is IP sets and source ranges of load balancers.
+	Firewall Need = "firewall"
+	// Certificates is a load balancer with a certificate from a Secret.
+	Certificates Need = "certificates"
+	// Spaces is a gateway with addresses from IP Spaces.
+	Spaces Need = "IP Spaces"
+	// Entity is a runtime defined entity for the cluster.
+	Entity Need = "entity"
+	// Sometimes is what no check can know.
+	Sometimes Need = "sometimes"
+)
+
+// A Row is one row of the table.
+type Row struct {
+	Cell     string   // the first cell, in Markdown; empty: the rights, separated by commas
+	Rights   []string // names of VCD's API
+	Need     Need
+	For      string // Markdown
+	InAuthor string // whether the role vApp Author has it, in Markdown
+	Without  string // Markdown
+}
+
+// Title returns the first cell of the row, in Markdown.
+func (r Row) Title() string {
+	if r.Cell != "" {
+		return r.Cell
+	}
+	return "`" + strings.Join(r.Rights, "`, `") + "`"
+}
+
+var link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+// Plain returns a text without its Markdown.
+func Plain(markdown string) string {
+	return strings.NewReplacer("`", "", "**", "").Replace(link.ReplaceAllString(markdown, "$1"))
+}
+
+// ExtraConfig is the right by which nodes get their bootstrap data.
+const ExtraConfig = "vApp: Allow All Extra Config"
+
+// Consolidate is the right by which disks of linked clones grow.
+const Consolidate = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidate"
+
+// Table returns all rows, in the order of the page.
+func Table() []Row {
+	return append(machineRows(), otherRows()...)
+}
+
+func machineRows() []Row {
+	const yes, no = "yes", "**no**"
+	return []Row{
+		{
+			Cell: "no right by name; the VDC must be shared with the user, as it is with everyone unless changed",
+			For:  "finding the VDC, its storage profiles and its VMs", InAuthor: yes,
+			Without: "`NetworkReady` is false: `VDCNotFound`",
+		},
+		{
+			Rights: []string{"Organization vDC Network: View Properties"}, Need: Always, InAuthor: yes,
+			For: "finding the network, its static pool and DNS", Without: "`NetworkReady` is false: `NetworkNotFound`",
+		},
+		{
+			Rights: []string{"Organization vDC Compute Policy: View"}, Need: Always, InAuthor: yes,
+			For:     "sizing and placement policies",
+			Without: "`PlacementReady` is false for machines that name one; others get the VDC's default",
+		},
+		{
+			Rights: []string{"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View"}, Need: Always,
+			For: "finding the template", InAuthor: yes,
+			Without: "`PlacementReady` is false: `CatalogNotFound`, `TemplateNotFound`",
+		},
+		{
+			Rights: []string{"vApp Template: Checkout"}, Need: Always, InAuthor: yes,
+			For: "making VMs from it", Without: "`VAppReady` or `VMCreated` is false",
+		},
+		{
+			Rights: []string{"vApp: Create / Reconfigure", "vApp: Delete", "vApp: Edit Properties"}, Need: Always,
+			For: "vApps and VMs, and their leases", InAuthor: yes,
+			Without: "nothing works; leases are only reported (`LeaseLimited`) without the last",
+		},
+		{
+			Rights: []string{"vApp: Edit VM Properties", "vApp: Edit VM Network", "vApp: Edit VM Hard Disk"},
+			Need:   Always, For: "NICs, disk size, description", InAuthor: yes, Without: "`BootstrapInjected` is false",
+		},
+		{
+			Rights: []string{"vApp: Edit VM CPU", "vApp: Edit VM Memory", "vApp: Edit VM Compute Policy"}, Need: Always,
+			For: "sizing policies", InAuthor: yes, Without: "VMs keep the template's size",
+		},
+		{
+			Rights: []string{"vApp: Power Operations"}, Need: Always, InAuthor: yes,
+			For: "power on, shut down", Without: "`PoweredOn` is false; machines that run cannot be deleted",
+		},
+		{
+			Cell: "**`" + ExtraConfig + "`**, in the portal *Preserve All ExtraConfig Elements During OVF Import and " +
+				"Export* ?",
+			Rights: []string{ExtraConfig}, Need: Always, InAuthor: no,
+			For: "guest properties (`guestinfo.*`), by which a node gets its bootstrap data",
+			Without: "`BootstrapInjected` is false: no machine boots as a node; handing data over by OVF properties " +
+				"is not built yet",
+		},
+		{
+			Rights: []string{Consolidate}, Need: GrowDisks, InAuthor: no,
+			For: "`spec.diskSize` larger than the template's disk, in a VDC with " +
+				"[fast provisioning](drift.md#fast-provisioning) only",
+			Without: "`PlacementReady` is false before anything is created; `VMAsSpecified` is false for a VM that runs",
+		},
+		{
+			Cell:   "`Organization vDC Named Disk: View Properties`, `vApp: Create / Reconfigure`",
+			Rights: []string{"Organization vDC Named Disk: View Properties"}, Need: Always, InAuthor: yes,
+			For:     "detaching [independent disks of this user](deletion.md#independent-disks) before a VM is deleted",
+			Without: "a machine with a disk attached cannot be deleted: `VMDeleted` is false",
+		},
+	}
+}
+
+func otherRows() []Row {
+	const no = "no"
+	return []Row{
+		{
+			Cell: "`API Tokens: Manage`, called `User: Manage user's own API token` in VMware's CAPVCD pages ?",
+			Need: Sometimes, Rights: []string{"API Tokens: Manage"}, InAuthor: no,
+			For: "making an API token for the user", Without: "log in with user name and password",
+		},
+		{
+			Cell: "`Organization vDC Gateway: View`; `Configure Load Balancer` with its `View`", Need: Balancers,
+			Rights: []string{
+				"Organization vDC Gateway: View", "Organization vDC Gateway: View Load Balancer",
+				"Organization vDC Gateway: Configure Load Balancer",
+			},
+			For: "removing load balancers with their cluster, and proving that there is none", InAuthor: no,
+			Without: "a VCDCluster on a routed network that is deleted waits, whether it had load balancers or not: " +
+				"`LoadBalancersDeleted` is False, `LoadBalancersRemain`. It does not with `cloudProvider.mode: None`",
+		},
+		{
+			Cell: "`Configure NAT` with its `View`", Need: NAT,
+			Rights: []string{"Organization vDC Gateway: View NAT", "Organization vDC Gateway: Configure NAT"},
+			For:    "removing DNAT rules and port profiles of one-arm mode", InAuthor: no,
+			Without: "the same, if the cluster has, or may have, a `oneArm` range",
+		},
+		{
+			Cell: "`Configure Firewall` with its `View`", Need: Firewall,
+			Rights: []string{"Organization vDC Gateway: View Firewall", "Organization vDC Gateway: Configure Firewall"},
+			For:    "removing IP sets and the firewall rules of `loadBalancerSourceRanges`", InAuthor: no,
+			Without: "the same, if virtual services or pools refer to such; what nothing refers to is left",
+		},
+		{
+			Cell: "`Certificate Library: View` and `Manage`", Need: Certificates, InAuthor: no,
+			Rights: []string{"Certificate Library: View", "Certificate Library: Manage"},
+			For:    "removing certificates that came from Secrets",
+			Without: "the same as for IP sets. A role needs only what the [cloud controller manager](ccm-rights.md) " +
+				"has",
+		},
+		{
+			Cell: "`IP Spaces: Allocate` with `Private IP Spaces: View`", Need: Spaces,
+			Rights: []string{"IP Spaces: Allocate", "Private IP Spaces: View"}, InAuthor: no,
+			For: "releasing addresses of IP Spaces", Without: "the same",
+		},
+		{
+			Rights: []string{"vmware:capvcdCluster: Full Access"}, Need: Entity, InAuthor: no,
+			For:     "a runtime defined entity for each cluster, where the provider has registered its type",
+			Without: "no entity: clusters do not depend on it",
+		},
+		{
+			Rights: []string{"Catalog: View Published Catalogs"}, Need: Sometimes, InAuthor: no,
+			For:     "templates in catalogs that another organisation shares",
+			Without: "only catalogs of the own organisation",
+		},
+		{
+			Cell: "to see tasks of one's own (no right by name)", InAuthor: "yes",
+			For:     "the end of tasks, all by one query",
+			Without: "where the query is forbidden, tasks are read one by one, which costs calls",
+		},
+	}
+}

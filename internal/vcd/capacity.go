@@ -1,0 +1,100 @@
+package vcd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// An Amount is how much of something is used, and how much there may be; a limit of 0 is none.
+type Amount struct{ Used, Limit int64 }
+
+// Free returns what is left, and false if there is no limit.
+func (a Amount) Free() (int64, bool) { return max(0, a.Limit-a.Used), a.Limit > 0 }
+
+// A Capacity is what a VDC has left.
+type Capacity struct {
+	Enabled   bool
+	VMs       Amount
+	CPUMHz    Amount
+	MemoryMiB Amount
+	VCPUMHz   int64             // what a virtual CPU counts
+	Storage   map[string]Amount // MiB, by URN of the storage profile
+	Hardware  []string          // versions of virtual hardware, such as vmx-19
+}
+
+// Capacity reads what a VDC has left. Providers of elastic VDCs may give more.
+func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
+	var doc struct {
+		types.Vdc
+
+		VCPUMHz int64 `xml:"VCpuInMhz2"`
+	}
+	if err := v.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
+		return Capacity{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
+	}
+	c := Capacity{
+		Enabled: doc.IsEnabled, VMs: Amount{Limit: int64(doc.VMQuota)}, VCPUMHz: doc.VCPUMHz,
+		Storage: map[string]Amount{},
+	}
+	for _, share := range doc.ComputeCapacity {
+		c.CPUMHz, c.MemoryMiB = amountOf(share.CPU), amountOf(share.Memory)
+	}
+	for _, can := range doc.Capabilities {
+		if can.SupportedHardwareVersions != nil {
+			for _, version := range can.SupportedHardwareVersions.SupportedHardwareVersion {
+				c.Hardware = append(c.Hardware, version.Name)
+			}
+		}
+	}
+	var found types.QueryResultRecordsType
+	if err := v.queryPage(ctx, "orgVdc", allOf(term{"id", vdc.ID}), 1, "", &found); err != nil {
+		return Capacity{}, fmt.Errorf("counting VMs of VDC %s: %w", vdc.Name, err)
+	}
+	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
+		if urnOf(kindVDC, record.HREF) == vdc.ID {
+			c.VMs.Used = number(record.NumberOfVMs)
+		}
+	}
+	return c, v.readStorage(ctx, vdc, c.Storage)
+}
+
+func amountOf(share *types.CapacityWithUsage) Amount {
+	if share == nil {
+		return Amount{}
+	}
+	return Amount{Used: share.Used, Limit: share.Limit}
+}
+
+func (v *VDCs) readStorage(ctx context.Context, vdc VDC, storage map[string]Amount) error {
+	var found types.QueryResultRecordsType
+	if err := v.queryPage(ctx, "orgVdcStorageProfile", allOf(term{"vdc", vdc.ID}), 1, "name", &found); err != nil {
+		return fmt.Errorf("reading storage of VDC %s: %w", vdc.Name, err)
+	}
+	for _, r := range found.OrgVdcStorageProfileRecord {
+		storage[urnOf(kindStorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
+	}
+	for _, r := range found.AdminOrgVdcStorageProfileRecord {
+		storage[urnOf(kindStorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
+	}
+	return nil
+}
+
+func storageOf(used, limit uint64) Amount {
+	return Amount{Used: int64(used), Limit: int64(limit)} //nolint:gosec // Mebibytes of a VDC.
+}
+
+// List returns the VDCs of the organization that the user is shown, sorted by name.
+func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(term{"orgName", v.config.Org}), "name",
+		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
+		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
+			return found.OrgVdcRecord, found.OrgVdcAdminRecord
+		})
+	refs := make([]Ref, 0, len(records))
+	for _, r := range records {
+		refs = append(refs, Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name})
+	}
+	return refs, wrapped(err, "listing VDCs of organization", v.config.Org)
+}

@@ -1,0 +1,37 @@
+package vcd
+
+import (
+	"context"
+	"time"
+)
+
+// Leases are the longest leases that an organization allows; 0 is without an end.
+type Leases struct{ Runtime, Storage time.Duration }
+
+// Leases reads the longest leases of vApps. They are unknown, without an error, to users who may not read them.
+func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err error) {
+	current, err := s.whoami(ctx)
+	if err != nil {
+		return Leases{}, false, readable(err)
+	}
+	org := current.Org.ID
+	if s.provider {
+		if org, err = s.orgID(ctx); err != nil {
+			return Leases{}, false, err
+		}
+	}
+	var doc struct {
+		Settings *struct {
+			Runtime int64 `xml:"DeploymentLeaseSeconds"`
+			Storage int64 `xml:"StorageLeaseSeconds"`
+		} `xml:"Settings>VAppLeaseSettings"`
+	}
+	err = s.getXML(ctx, "/api/admin/org/"+uuidOf(org), &doc)
+	if err != nil || doc.Settings == nil {
+		return Leases{}, false, readable(err)
+	}
+	return Leases{
+		Runtime: time.Duration(doc.Settings.Runtime) * time.Second,
+		Storage: time.Duration(doc.Settings.Storage) * time.Second,
+	}, true, nil
+}
