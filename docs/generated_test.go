@@ -25,6 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rights"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -53,6 +54,32 @@ func TestGenerated(t *testing.T) {
 			g.Expect(string(written)).To(Equal(page), "run: make generate")
 		})
 	}
+}
+
+// rightsTable matches the table of the page on rights, below its heading.
+var rightsTable = regexp.MustCompile(`(?s)(\n\| right \| for \|[^\n]*\n\|---\|---\|---\|---\|\n)(.*?)(\n\n)`)
+
+// TestTheRightsAreThoseOfTheProgram holds the table of rights against that which programs check.
+func TestTheRightsAreThoseOfTheProgram(t *testing.T) {
+	g := NewWithT(t)
+	path := filepath.Join("guides", "rights.md")
+	page, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	found := rightsTable.FindStringSubmatchIndex(string(page))
+	g.Expect(found).NotTo(BeNil())
+	var rows []string
+	for _, r := range rights.Table() {
+		rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |", r.Title(), r.For, r.InAuthor, r.Without))
+	}
+	want := string(page[:found[4]]) + strings.Join(rows, "\n") + string(page[found[5]:])
+	if *update {
+		g.Expect(os.WriteFile(path, []byte(want), 0o644)).To(Succeed())
+	}
+
+	page, err = os.ReadFile(path)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(page)).To(Equal(want), "run: make generate")
 }
 
 func flagsPage(t *testing.T) string {

@@ -38,6 +38,11 @@ vcdsim               github.com/vmware/go-vcloud-director/v2/govcd govcd
 controllers          github.com/vmware/go-vcloud-director/v2/govcd govcd
 .                    github.com/vmware/go-vcloud-director/v2/govcd govcd
 controllers          $module/cpi                                 controllers
+cmd/vcdctl           $module/controllers                         tools
+cmd/vcdctl           $module/cpi                                 tools
+internal/doctor      $module/controllers                         tools
+cmd/vcdctl           $module/internal/vcd                        -
+internal/rights      $module/internal/vcd                        pure
 controllers/x        $module/cpi                                 controllers
 internal/phases      $module/controllers                         phases
 internal/phases      $module/internal/vcd                        phases

@@ -12,7 +12,7 @@ import (
 // checkNetworks finds the networks, and compares what is free on them with what the machines take.
 func checkNetworks(ctx context.Context, s *survey) {
 	s.networks = map[string]vcd.Network{}
-	for _, name := range s.plan.networkNames() {
+	for _, name := range s.networkNames(ctx) {
 		network, err := s.session.Networks.FindNetwork(ctx, s.vdc, name)
 		if err != nil {
 			s.unread(err, "looking up network "+name, "correct spec.ovdcNetwork of the VCDCluster or spec.networks of "+
@@ -30,6 +30,32 @@ func checkNetworks(ctx context.Context, s *survey) {
 	}
 }
 
+// someNetworks is how many networks of a VDC are checked if none is planned.
+const someNetworks = 8
+
+// networkNames returns the planned networks. If there are none, it returns URNs of those of the VDC, up to a few.
+func (s *survey) networkNames(ctx context.Context) []string {
+	names := s.plan.networkNames()
+	if len(names) > 0 {
+		return names
+	}
+	all, err := s.session.Networks.List(ctx, s.vdc)
+	switch {
+	case err != nil:
+		s.unread(err, "listing networks of VDC "+s.vdc.Name, "give the user the right to view networks")
+	case len(all) == 0:
+		s.problem("create a network, or share one with the VDC", "VDC %s has no network that the user is shown",
+			s.vdc.Name)
+	case len(all) > someNetworks:
+		s.fact("%s has %d networks; --network checks one", s.vdc.Name, len(all))
+	default:
+		for _, network := range all {
+			names = append(names, network.ID)
+		}
+	}
+	return names
+}
+
 func (s *survey) addGateway(gateway vcd.Ref) {
 	if gateway.ID != "" && !slices.ContainsFunc(s.gateways, func(g vcd.Ref) bool { return g.ID == gateway.ID }) {
 		s.gateways = append(s.gateways, gateway)
@@ -38,6 +64,7 @@ func (s *survey) addGateway(gateway vcd.Ref) {
 
 func (s *survey) judgeNetwork(name string, network vcd.Network, usage vcd.NetworkUsage) {
 	fromPool, byDHCP := s.wanted(name)
+	name = network.Name
 	free, limited := usage.Addresses.Free()
 	dhcp := slices.ContainsFunc(network.Subnets, func(n vcd.Subnet) bool { return len(n.DHCPPool) > 0 })
 	switch {

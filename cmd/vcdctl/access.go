@@ -1,0 +1,264 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/credentials"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
+)
+
+// access is where and as whom the program works.
+type access struct {
+	kubeconfig, namespace     string
+	contexts                  []string
+	identity, clusterIdentity string
+	secretNamespace           string
+	config                    string
+	site, org, caFile         string
+	insecure                  bool
+}
+
+func (a *access) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "Kubeconfig of management clusters; as of kubectl if not set.")
+	flags.StringSliceVar(&a.contexts, "context", nil,
+		"Context of the kubeconfig; several where several management clusters use the organization. The first has the "+
+			"identity.")
+	flags.StringVarP(&a.namespace, "namespace", "n", "", "Namespace in the management cluster.")
+	flags.StringVar(&a.identity, "identity", "", "VCDIdentity to log in with.")
+	flags.StringVar(&a.clusterIdentity, "cluster-identity", "", "VCDClusterIdentity to log in with.")
+	flags.StringVar(&a.secretNamespace, "provider-namespace", "capvcd-system",
+		"Namespace of the Secrets of VCDClusterIdentities.")
+	flags.StringVar(&a.config, "config", "", "File with site and credentials.")
+	flags.StringVar(&a.site, "site", "", "Address of VCD, in place of that of the environment or file.")
+	flags.StringVar(&a.org, "org", "", "Organization to work in.")
+	flags.StringVar(&a.caFile, "ca-file", "", "File with certificates of authorities to trust, in PEM.")
+	flags.BoolVar(&a.insecure, "insecure-skip-tls-verify", false,
+		"Do not verify the certificate of VCD: whoever is between can read the password.")
+}
+
+// A fileConfig is the file of --config.
+type fileConfig struct {
+	Site               string `json:"site"`
+	Org                string `json:"org"`
+	Username           string `json:"username"`
+	Password           string `json:"password"`
+	APIToken           string `json:"apiToken"`
+	CAFile             string `json:"caFile"`
+	InsecureSkipVerify bool   `json:"insecureSkipVerify"`
+}
+
+// A request is what a manifest or a cluster says of the login.
+type request struct {
+	namespace string
+	site, org string
+	ref       infrav1.IdentityReference
+	identity  *infrav1.VCDIdentity // of a manifest
+	secret    *corev1.Secret       // of a manifest
+}
+
+var errNoLogin = errors.New("nothing to log in with: set --identity, --config or VCD_SITE, VCD_ORG and credentials")
+
+// resolve returns what to log in with. Credentials of an identity go to no other site than the identity's.
+func (p *program) resolve(ctx context.Context, want request) (vcd.Config, error) {
+	config, err := p.given(ctx, want)
+	if err != nil {
+		return vcd.Config{}, err
+	}
+	a := p.access
+	if config.Site == "" {
+		config.Site = cmp.Or(a.site, want.site)
+	}
+	for _, other := range []string{a.site, want.site} {
+		if other != "" && !sameSite(other, config.Site) {
+			return vcd.Config{}, fmt.Errorf("the credentials are for %s, and not for %s", config.Site, other)
+		}
+	}
+	config.Org = cmp.Or(a.org, want.org, config.Org)
+	config.Insecure = config.Insecure || a.insecure
+	if a.caFile != "" {
+		if config.CABundle, err = os.ReadFile(a.caFile); err != nil {
+			return vcd.Config{}, fmt.Errorf("reading certificates of authorities: %w", err)
+		}
+	}
+	switch {
+	case config.Site == "":
+		return vcd.Config{}, errors.New("the address of VCD is missing: set --site")
+	case config.Org == "":
+		return vcd.Config{}, errors.New("the organization is missing: set --org")
+	}
+	return config, nil
+}
+
+func sameSite(a, b string) bool {
+	plain := func(site string) string { return strings.TrimRight(strings.ToLower(site), "/") }
+	return plain(a) == plain(b)
+}
+
+func (p *program) given(ctx context.Context, want request) (vcd.Config, error) {
+	a := p.access
+	kind, name := infrav1.NamespacedIdentity, a.identity
+	if a.clusterIdentity != "" {
+		kind, name = infrav1.ClusterIdentity, a.clusterIdentity
+	}
+	switch {
+	case a.identity != "" && a.clusterIdentity != "":
+		return vcd.Config{}, errors.New("--identity and --cluster-identity exclude each other")
+	case name != "":
+		return p.ofIdentity(ctx, want, infrav1.IdentityReference{Kind: kind, Name: name})
+	case a.config != "":
+		return ofFile(a.config)
+	case p.getenv("VCD_USERNAME") != "" || p.getenv("VCD_API_TOKEN") != "":
+		return p.ofEnvironment()
+	case want.identity != nil && want.secret != nil:
+		return ofSecret(want.identity.Spec, want.secret)
+	case want.ref.Name != "":
+		return p.ofIdentity(ctx, want, want.ref)
+	}
+	return vcd.Config{}, errNoLogin
+}
+
+func ofFile(path string) (vcd.Config, error) {
+	raw, err := os.ReadFile(path) //nolint:gosec // The user names it.
+	if err != nil {
+		return vcd.Config{}, fmt.Errorf("reading --config: %w", err)
+	}
+	var f fileConfig
+	if err := yaml.UnmarshalStrict(raw, &f); err != nil {
+		return vcd.Config{}, fmt.Errorf("reading %s: it is no YAML with site, org, username, password, apiToken, "+
+			"caFile and insecureSkipVerify", path)
+	}
+	return f.login()
+}
+
+func (p *program) ofEnvironment() (vcd.Config, error) {
+	insecure, err := strconv.ParseBool(cmp.Or(p.getenv("VCD_INSECURE_SKIP_VERIFY"), "false"))
+	if err != nil {
+		return vcd.Config{}, errors.New("VCD_INSECURE_SKIP_VERIFY is neither true nor false")
+	}
+	return fileConfig{
+		Site: p.getenv("VCD_SITE"), Org: p.getenv("VCD_ORG"), Username: p.getenv("VCD_USERNAME"),
+		Password: p.getenv("VCD_PASSWORD"), APIToken: p.getenv("VCD_API_TOKEN"), CAFile: p.getenv("VCD_CA_FILE"),
+		InsecureSkipVerify: insecure,
+	}.login()
+}
+
+func (f fileConfig) login() (vcd.Config, error) {
+	if f.APIToken == "" && (f.Username == "" || f.Password == "") {
+		return vcd.Config{}, errors.New("credentials are missing: a user name with a password, or an API token")
+	}
+	config := vcd.Config{Site: f.Site, Org: f.Org, Insecure: f.InsecureSkipVerify, Credentials: vcd.Credentials{
+		Username: f.Username, Password: f.Password, APIToken: f.APIToken,
+	}}
+	if f.CAFile == "" {
+		return config, nil
+	}
+	var err error
+	if config.CABundle, err = os.ReadFile(f.CAFile); err != nil {
+		return vcd.Config{}, fmt.Errorf("reading certificates of authorities: %w", err)
+	}
+	return config, nil
+}
+
+// ofSecret reads the credentials of an identity. Those of service accounts change with each login, and have one user.
+func ofSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Config, error) {
+	if identity.Type == infrav1.CredentialServiceAccount {
+		return vcd.Config{}, errors.New("the identity is a service account, whose token only the manager may use: " +
+			"name another one, or set VCD_SITE, VCD_ORG and credentials")
+	}
+	if secret.Annotations[infrav1.TokenChainAnnotation] != "" {
+		return vcd.Config{}, errors.New("the Secret of the identity has the token of a service account, which only " +
+			"its holder may use: name another identity")
+	}
+	config := credentials.Config(identity, secret)
+	config.Site = identity.Site
+	if c := config.Credentials; c.APIToken == "" && (c.Username == "" || c.Password == "") {
+		return vcd.Config{}, fmt.Errorf("Secret %s has no credentials", secret.Name)
+	}
+	return config, nil
+}
+
+// ofIdentity reads an identity of the management cluster.
+func (p *program) ofIdentity(ctx context.Context, want request, ref infrav1.IdentityReference) (vcd.Config, error) {
+	c, namespace, err := p.connect(first(p.access.contexts))
+	if err != nil {
+		return vcd.Config{}, err
+	}
+	namespace = cmp.Or(p.access.namespace, want.namespace, namespace)
+	spec := infrav1.VCDIdentitySpec{}
+	if ref.Kind == infrav1.ClusterIdentity {
+		identity := &infrav1.VCDClusterIdentity{}
+		err = c.Get(ctx, client.ObjectKey{Name: ref.Name}, identity)
+		spec, namespace = identity.Spec.VCDIdentitySpec, p.access.secretNamespace
+	} else {
+		identity := &infrav1.VCDIdentity{}
+		err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, identity)
+		spec = identity.Spec
+	}
+	if err != nil {
+		return vcd.Config{}, fmt.Errorf("getting identity %s: %w", ref.Name, err)
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: namespace, Name: spec.SecretRef.Name}
+	if err := c.Get(ctx, key, secret); err != nil {
+		return vcd.Config{}, fmt.Errorf("getting Secret %s of identity %s: %w", key, ref.Name, err)
+	}
+	return ofSecret(spec, secret)
+}
+
+func first(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
+// manage returns a client of a management cluster, and the namespace of its context.
+func (p *program) manage(kubeContext string) (client.Client, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = p.access.kubeconfig
+	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: kubeContext})
+	config, err := loaded.ClientConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	namespace, _, err := loaded.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		return nil, "", fmt.Errorf("reaching the management cluster: %w", err)
+	}
+	return c, namespace, nil
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(corev1.AddToScheme(scheme))
+	utilruntime.Must(clusterv1.AddToScheme(scheme))
+	utilruntime.Must(infrav1.AddToScheme(scheme))
+	return scheme
+}
+
+// newPool returns a pool for one run.
+func newPool() *vcd.Pool {
+	return vcd.NewPool(vcd.PoolOptions{UserAgent: "vcdctl/" + version.String()})
+}

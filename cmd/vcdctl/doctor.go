@@ -1,0 +1,143 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// doctorFlags are those of doctor.
+type doctorFlags struct {
+	manifest  string
+	vdc       string
+	networks  []string
+	templates []string
+	strict    bool
+}
+
+func (p *program) doctorCommand() *cobra.Command {
+	var f doctorFlags
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check before anything is created what would fail",
+		Long: `Checks before anything is created what would fail: API version, login, TLS, each right and what does not work without
+it, capacity and quotas of the VDC, networks and free addresses, templates, policies, leases, load balancers, IP Spaces, the type of
+runtime defined entities. It only reads.
+
+With -f it checks a manifest: that names resolve, that the virtual IP is free and outside of ranges, that so many machines fit.`,
+		Example: strings.ReplaceAll(`  # a manifest, as the identity in it or the one that it names
+  vcdctl doctor -f cluster.yaml
+
+  # a VDC, with a network and a template, by the environment
+  export VCD_SITE=https://vcd.example.com VCD_ORG=acme VCD_USERNAME=capvcd VCD_PASSWORD
+  vcdctl doctor --vdc acme-vdc --network nodes --template kubernetes/ubuntu-2404-kube-v1.36.3`, "vcdctl", p.name),
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.doctor(c.Context(), f) },
+	}
+	c.Flags().StringVarP(&f.manifest, "filename", "f", "", "Manifest to check; - reads standard input.")
+	c.Flags().StringVar(&f.vdc, "vdc", "", "VDC to check, in place of that of the manifest; the only one if not set.")
+	c.Flags().StringSliceVar(&f.networks, "network", nil, "Further networks to check.")
+	c.Flags().StringSliceVar(&f.templates, "template", nil, "Further templates to check, as catalog/template.")
+	c.Flags().BoolVar(&f.strict, "strict", false, "Exit with 2 for warnings, too.")
+	return c
+}
+
+func (p *program) doctor(ctx context.Context, f doctorFlags) error {
+	plan, want, err := p.plan(f)
+	if err != nil {
+		return err
+	}
+	config, err := p.resolve(ctx, want)
+	if err != nil {
+		return err
+	}
+	pool := newPool()
+	defer func() { _ = pool.Close(context.WithoutCancel(ctx)) }()
+	report, err := doctor.Run(ctx,
+		func(ctx context.Context) (*vcd.Session, error) { return pool.Session(ctx, config) }, plan)
+	if printed := p.printReport(report); err != nil || printed != nil {
+		return errors.Join(err, printed)
+	}
+	if report.Problems() > 0 || f.strict && len(report.Findings) > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+// plan returns what is to be checked, and what a manifest says of the login.
+func (p *program) plan(f doctorFlags) (doctor.Plan, request, error) {
+	var plan doctor.Plan
+	var want request
+	if f.manifest != "" {
+		from, err := p.openManifest(f.manifest)
+		if err != nil {
+			return plan, want, err
+		}
+		defer from.Close()
+		if plan, err = doctor.ReadPlan(from); err != nil {
+			return plan, want, err
+		}
+		c := plan.Cluster
+		want = request{
+			namespace: c.Namespace, site: c.Spec.Site, org: c.Spec.Org, ref: c.Spec.IdentityRef,
+			identity: plan.Identity, secret: plan.Secret,
+		}
+	}
+	plan.VDC = cmp.Or(f.vdc, plan.VDC)
+	plan.Networks = f.networks
+	for _, text := range f.templates {
+		catalog, template, ok := strings.Cut(text, "/")
+		if !ok {
+			return plan, want, fmt.Errorf("--template is %q: it is catalog/template", text)
+		}
+		plan.Machines = append(plan.Machines, doctor.Machines{
+			Name: text, Spec: infrav1.VCDMachineSpec{Catalog: catalog, Template: template},
+		})
+	}
+	return plan, want, nil
+}
+
+func (p *program) openManifest(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(p.in), nil
+	}
+	file, err := os.Open(path) //nolint:gosec // The user names it.
+	if err != nil {
+		return nil, fmt.Errorf("opening the manifest: %w", err)
+	}
+	return file, nil
+}
+
+func (p *program) printReport(r doctor.Report) error {
+	if p.output == "json" {
+		return p.printJSON(r)
+	}
+	for _, fact := range r.Facts {
+		fmt.Fprintln(p.out, printable(fact))
+	}
+	if len(r.Findings) == 0 {
+		fmt.Fprintf(p.out, "\n%d checks found nothing.\n", len(r.Passed))
+		return nil
+	}
+	fmt.Fprintln(p.out)
+	for _, f := range r.Findings {
+		fmt.Fprintf(p.out, "%-7s  %-8s  %s: %s\n", strings.ToUpper(string(f.Severity)), f.Check, printable(f.Message),
+			printable(f.Remedy))
+	}
+	fmt.Fprintf(p.out, "\n%d checks found nothing", len(r.Passed))
+	if len(r.Skipped) > 0 {
+		fmt.Fprintf(p.out, ", skipped: %s", strings.Join(r.Skipped, ", "))
+	}
+	fmt.Fprintln(p.out, ".")
+	return nil
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestMain(m *testing.M) { testtime.Main(m) }
+
+// A shell runs the program.
+type shell struct {
+	*WithT
+
+	sim     *vcdsim.Simulator
+	env     map[string]string
+	objects []client.Object
+	in      string
+	out     bytes.Buffer
+	errors  bytes.Buffer
+}
+
+const password = "canary-password"
+
+func newShell(t *testing.T, mods ...func(*vcdsim.Model)) *shell {
+	t.Helper()
+	s := &shell{WithT: NewWithT(t), env: map[string]string{}}
+	model := vcdsim.K8sTenant()
+	model.Orgs[1].Users[1].Password = password
+	for _, mod := range mods {
+		mod(&model)
+	}
+	var err error
+	s.sim, err = vcdsim.New(vcdsim.Config{Model: model, Seed: 1})
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.sim.Start()).To(Succeed())
+	t.Cleanup(func() { _ = s.sim.Close() })
+	return s
+}
+
+// useEnvironment lets the program log in by the environment.
+func (s *shell) useEnvironment(t *testing.T) {
+	t.Helper()
+	s.env = map[string]string{
+		"VCD_SITE": s.sim.URL(), "VCD_ORG": "acme", "VCD_USERNAME": "capvcd", "VCD_PASSWORD": password,
+		"VCD_CA_FILE": s.file(t, "ca.pem", string(s.sim.CA())),
+	}
+}
+
+func (s *shell) file(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	s.Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+	return path
+}
+
+// run runs the program and returns its exit code.
+func (s *shell) run(t *testing.T, args ...string) int {
+	t.Helper()
+	s.out.Reset()
+	s.errors.Reset()
+	p := &program{
+		name: "vcdctl", getenv: func(name string) string { return s.env[name] }, in: strings.NewReader(s.in),
+		out: &s.out, errors: &s.errors,
+		connect: func(kubeContext string) (client.Client, string, error) {
+			if kubeContext == "gone" {
+				return nil, "", errors.New("no such context")
+			}
+			return fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(s.objects...).Build(), "team-a", nil
+		},
+	}
+	code := p.run(t.Context(), args)
+	for _, printed := range []string{s.out.String(), s.errors.String()} {
+		s.Expect(printed).NotTo(ContainSubstring(password))
+	}
+	return code
+}
+
+func (s *shell) identity(mods ...func(*infrav1.VCDIdentity)) []client.Object {
+	i := &infrav1.VCDIdentity{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "tenant"}}
+	i.Spec.Site, i.Spec.SecretRef.Name, i.Spec.TLS.CABundle = s.sim.URL(), "tenant-credentials", string(s.sim.CA())
+	for _, mod := range mods {
+		mod(i)
+	}
+	return []client.Object{i, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "tenant-credentials"},
+		Data:       map[string][]byte{"username": []byte("capvcd"), "password": []byte(password)},
+	}}
+}
+
+func TestDoctorByTheEnvironment(t *testing.T) {
+	s := newShell(t)
+	s.useEnvironment(t)
+
+	code := s.run(t, "doctor", "--template", "kubernetes/ubuntu-2404-kube-v1.36.3")
+
+	s.Expect(code).To(Equal(exitOK), s.errors.String()+s.out.String())
+	s.Expect(s.out.String()).To(And(ContainSubstring("user capvcd"), ContainSubstring("checks found nothing")))
+	s.Expect(s.errors.String()).To(BeEmpty())
+}
+
+func TestDoctorFindsAFault(t *testing.T) {
+	s := newShell(t, func(m *vcdsim.Model) { m.Orgs[1].VDCs[0].Disabled = true })
+	s.useEnvironment(t)
+
+	s.Expect(s.run(t, "doctor")).To(Equal(exitFindings))
+	s.Expect(s.out.String()).To(MatchRegexp(`PROBLEM +vdc +VDC acme-vdc is disabled.*: let the provider enable it`))
+
+	s.Expect(s.run(t, "doctor", "-o", "json")).To(Equal(exitFindings))
+	var report doctor.Report
+	s.Expect(json.Unmarshal(s.out.Bytes(), &report)).To(Succeed())
+	s.Expect(report.Findings).To(HaveLen(1))
+}
+
+func TestWarningsAreFindingsIfStrict(t *testing.T) {
+	s := newShell(t, func(m *vcdsim.Model) { m.Orgs[1].StorageLease = 1 << 50 })
+	s.useEnvironment(t)
+
+	s.Expect(s.run(t, "doctor")).To(Equal(exitOK), s.out.String())
+	s.Expect(s.run(t, "doctor", "--strict")).To(Equal(exitFindings))
+}
+
+func TestDoctorByAFile(t *testing.T) {
+	s := newShell(t)
+	ca := s.file(t, "ca.pem", string(s.sim.CA()))
+	config := s.file(t, "vcd.yaml", "site: "+s.sim.URL()+"\norg: acme\nusername: capvcd\npassword: "+password+
+		"\ncaFile: "+ca+"\n")
+
+	s.Expect(s.run(t, "doctor", "--config", config)).To(Equal(exitOK), s.errors.String())
+}
+
+func TestDoctorByAnIdentity(t *testing.T) {
+	s := newShell(t)
+	s.objects = s.identity()
+
+	s.Expect(s.run(t, "doctor", "--identity", "tenant", "--org", "acme")).To(Equal(exitOK), s.errors.String())
+}
+
+func TestLoginsThatAreRefused(t *testing.T) {
+	s := newShell(t)
+	account := s.identity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
+	chained := s.identity()
+	chained[1].SetAnnotations(map[string]string{infrav1.TokenChainAnnotation: "{}"})
+	tests := []struct {
+		name    string
+		objects []client.Object
+		env     map[string]string
+		args    []string
+		want    string
+	}{
+		{"nothing to log in with", nil, nil, nil, "nothing to log in with"},
+		{
+			"a service account, whose token changes with each use", account, nil,
+			[]string{"--identity", "tenant", "--org", "acme"}, "service account",
+		},
+		{
+			"the token of a service account", chained, nil, []string{"--identity", "tenant", "--org", "acme"},
+			"only its holder may use",
+		},
+		{
+			"an identity at another site", s.identity(), nil,
+			[]string{"--identity", "tenant", "--org", "acme", "--site", "https://evil.example.com"}, "the credentials are for",
+		},
+		{"an identity without an organization", s.identity(), nil, []string{"--identity", "tenant"}, "set --org"},
+		{"an identity that is not there", nil, nil, []string{"--identity", "tenant"}, "getting identity tenant"},
+		{"a context that is not there", nil, nil, []string{"--identity", "tenant", "--context", "gone"}, "no such context"},
+		{
+			"no password", nil, map[string]string{"VCD_SITE": "https://x", "VCD_USERNAME": "u"}, nil,
+			"credentials are missing",
+		},
+		{"an unknown output", nil, nil, []string{"-o", "xml"}, "table or json"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s.objects, s.env = tt.objects, tt.env
+
+			code := s.run(t, append([]string{"doctor"}, tt.args...)...)
+
+			s.Expect(code).To(Equal(exitError))
+			s.Expect(s.errors.String()).To(ContainSubstring(tt.want))
+		})
+	}
+}
+
+func TestTheNameOfTheProgram(t *testing.T) {
+	g := NewWithT(t)
+
+	g.Expect(programName("/usr/local/bin/kubectl-vcd")).To(Equal("kubectl vcd"))
+	g.Expect(programName("./vcdctl")).To(Equal("vcdctl"))
+}

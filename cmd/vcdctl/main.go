@@ -1,0 +1,116 @@
+// Command vcdctl shows people what clusters need and have in VMware Cloud Director: what would fail before anything is
+// created, what a cluster has, and what was left. As kubectl-vcd in the path, it is also "kubectl vcd".
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
+)
+
+// Exit codes, for scripts.
+const (
+	exitOK       = 0
+	exitError    = 1 // the program could not do its work
+	exitFindings = 2 // it did, and found problems, leaks or refusals
+)
+
+// errFindings ends the program with exitFindings; what was found is printed already.
+var errFindings = errors.New("something was found")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctrl.SetLogger(logr.Discard())
+	p := &program{
+		name: programName(os.Args[0]), getenv: os.Getenv, in: os.Stdin, out: os.Stdout, errors: os.Stderr,
+	}
+	p.connect = p.manage
+	os.Exit(p.run(ctx, os.Args[1:])) //nolint:gocritic // The process ends, and its signals with it.
+}
+
+// programName returns how people call the program: kubectl finds kubectl-vcd by its name.
+func programName(path string) string {
+	if name := strings.TrimSuffix(filepath.Base(path), ".exe"); strings.HasPrefix(name, "kubectl-") {
+		return "kubectl vcd"
+	}
+	return "vcdctl"
+}
+
+// A program is one run of vcdctl.
+type program struct {
+	name   string
+	getenv func(string) string
+	in     io.Reader
+	out    io.Writer
+	errors io.Writer
+	// connect returns a client of the management cluster of a context, and the namespace of that.
+	connect func(kubeContext string) (client.Client, string, error)
+
+	access access
+	output string // table or json
+}
+
+// run runs the program and returns its exit code.
+func (p *program) run(ctx context.Context, args []string) int {
+	command := p.command()
+	command.SetArgs(args)
+	err := command.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errFindings):
+		return exitFindings
+	}
+	fmt.Fprintln(p.errors, "Error:", err)
+	return exitError
+}
+
+// command returns the program with all its verbs.
+func (p *program) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   p.name,
+		Short: "Shows what clusters need and have in VMware Cloud Director",
+		Long: `Shows what clusters need and have in VMware Cloud Director (VCD): what would fail before anything is created, what
+a cluster has, and what was left. Only purge --yes changes something in VCD.
+
+It logs in as, the first of these that is given:
+  --identity or --cluster-identity  an identity of a management cluster, which --kubeconfig and --context name
+  --config                          a YAML file with site, org, username and password or apiToken, caFile, insecureSkipVerify
+  VCD_SITE, VCD_ORG                 with VCD_USERNAME and VCD_PASSWORD or VCD_API_TOKEN, VCD_CA_FILE, VCD_INSECURE_SKIP_VERIFY
+  -f                                the identity in a manifest, or the one that it names
+
+Exit codes: 0 all is well, 1 the program could not do its work, 2 it found problems.`,
+		Version:       version.Long(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if p.output != "table" && p.output != "json" {
+				return fmt.Errorf("--output is %q: it is table or json", p.output)
+			}
+			return nil
+		},
+	}
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.errors)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().StringVarP(&p.output, "output", "o", "table", "How to print: table or json.")
+	p.access.addFlags(root.PersistentFlags())
+	root.AddCommand(p.doctorCommand())
+	return root
+}

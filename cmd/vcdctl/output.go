@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// printJSON prints a value for programs.
+func (p *program) printJSON(value any) error {
+	encoder := json.NewEncoder(p.out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// A table is printed with aligned columns.
+type table struct{ w *tabwriter.Writer }
+
+func newTable(to io.Writer, headings ...string) table {
+	t := table{tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)}
+	t.row(headings...)
+	return t
+}
+
+// row adds a row. Names in VCD are the tenants' to choose: control characters would move the cursor.
+func (t table) row(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = printable(cell)
+	}
+	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+}
+
+func (t table) flush() error { return t.w.Flush() }
+
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// age returns how long ago a time was, as kubectl does; "-" if it is not known.
+func age(at, now time.Time) string {
+	const day = 24 * time.Hour
+	d := now.Sub(at)
+	switch {
+	case at.IsZero():
+		return "-"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 2*day:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d/day))
+}
