@@ -31,8 +31,8 @@ func (p *program) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check before anything is created what would fail",
 		Long: `Checks before anything is created what would fail: API version, login, TLS, each right and what does not work without
-it, capacity and quotas of the VDC, networks and free addresses, templates, policies, leases, load balancers, IP Spaces, the type of
-runtime defined entities. It only reads.
+it, capacity and quotas of the VDC, networks and free addresses, templates, policies, leases, load balancers, IP Spaces,
+the type of runtime defined entities. It only reads.
 
 With -f it checks a manifest: that names resolve, that the virtual IP is free and outside of ranges, that so many machines fit.`,
 		Example: strings.ReplaceAll(`  # a manifest, as the identity in it or the one that it names

@@ -88,10 +88,12 @@ func (p *program) command() *cobra.Command {
 a cluster has, and what was left. Only purge --yes changes something in VCD.
 
 It logs in as, the first of these that is given:
-  --identity or --cluster-identity  an identity of a management cluster, which --kubeconfig and --context name
-  --config                          a YAML file with site, org, username and password or apiToken, caFile, insecureSkipVerify
-  VCD_SITE, VCD_ORG                 with VCD_USERNAME and VCD_PASSWORD or VCD_API_TOKEN, VCD_CA_FILE, VCD_INSECURE_SKIP_VERIFY
-  -f                                the identity in a manifest, or the one that it names
+  --identity, --cluster-identity  an identity of a management cluster, which --kubeconfig and --context name
+  --config                        a YAML file with site, org, username and password or apiToken, caFile,
+                                  insecureSkipVerify
+  the environment                 VCD_SITE, VCD_ORG, VCD_USERNAME and VCD_PASSWORD or VCD_API_TOKEN, VCD_CA_FILE,
+                                  VCD_INSECURE_SKIP_VERIFY
+  -f                              the identity in a manifest, or the one that it names
 
 Exit codes: 0 all is well, 1 the program could not do its work, 2 it found problems.`,
 		Version:       version.Long(),

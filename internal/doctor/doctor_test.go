@@ -274,7 +274,7 @@ func vdcFaults() []fault {
 		},
 		{
 			name: "the VM quota is too small", model: func(m *vcdsim.Model) { vdcOf(m).VMQuota = 4 },
-			check: "capacity", says: "room for 4, and 5 are planned", remedy: "VM quota",
+			check: "capacity", says: "room for 4 VMs of 4, and 5 are planned", remedy: "VM quota",
 		},
 		{
 			name: "memory is too small", model: func(m *vcdsim.Model) { vdcOf(m).Compute.MemoryLimit = 8192 },

@@ -3,6 +3,7 @@ package doctor
 import (
 	"bufio"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -143,57 +144,84 @@ func (m *manifest) add(raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading the manifest: %w", err)
 	}
-	switch kind := object.GetKind(); kind {
-	case "VCDCluster":
-		if version := object.GroupVersionKind().Version; version != infrav1.GroupVersion.Version {
-			return fmt.Errorf("VCDCluster %s is of version %s: convert it to %s", object.GetName(), version,
-				infrav1.GroupVersion.Version)
-		}
-		if m.plan.Cluster != nil {
-			return errors.New("the manifest has several VCDClusters: check them one by one")
-		}
-		m.plan.Cluster = &infrav1.VCDCluster{}
-		return m.convert(object, m.plan.Cluster)
-	case "VCDIdentity":
-		m.identities[object.GetName()] = &infrav1.VCDIdentity{}
-		return m.convert(object, m.identities[object.GetName()])
-	case "Secret":
-		secret := &corev1.Secret{}
-		err := yaml.Unmarshal(raw, secret)
-		for key, value := range secret.StringData {
-			if secret.Data == nil {
-				secret.Data = map[string][]byte{}
-			}
-			secret.Data[key] = []byte(value)
-		}
-		m.secrets[object.GetName()] = secret
-		if err != nil {
-			return fmt.Errorf("reading Secret %s: its data is not base64", object.GetName())
-		}
-	case "Cluster":
-		m.plan.Name = object.GetName()
-	case "VCDMachineTemplate":
-		t := &infrav1.VCDMachineTemplate{}
-		err := m.convert(object, t)
-		m.templates[object.GetName()] = t.Spec.Template.Spec
-		return err
-	case "KubeadmControlPlane":
-		m.addMaker(object, []string{"spec", "machineTemplate", "spec", "infrastructureRef", "name"},
-			[]string{"spec", "machineTemplate", "infrastructureRef", "name"})
-	case "MachineDeployment", "MachineSet", "MachinePool":
-		m.addMaker(object, []string{"spec", "template", "spec", "infrastructureRef", "name"})
+	if read, ok := readers[object.GetKind()]; ok {
+		return read(m, object)
 	}
 	return nil
 }
 
-func (m *manifest) convert(object *unstructured.Unstructured, into any) error {
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true); err != nil {
+// readers read the kinds of objects that count.
+var readers = map[string]func(*manifest, *unstructured.Unstructured) error{
+	"VCDCluster":         (*manifest).addCluster,
+	"VCDIdentity":        (*manifest).addIdentity,
+	"Secret":             (*manifest).addSecret,
+	"VCDMachineTemplate": (*manifest).addTemplate,
+	"Cluster": func(m *manifest, object *unstructured.Unstructured) error {
+		m.plan.Name = object.GetName()
+		return nil
+	},
+	"KubeadmControlPlane": makerAt([]string{"spec", "machineTemplate", "spec", "infrastructureRef", "name"},
+		[]string{"spec", "machineTemplate", "infrastructureRef", "name"}),
+	"MachineDeployment": makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
+	"MachineSet":        makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
+	"MachinePool":       makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
+}
+
+func (m *manifest) addCluster(object *unstructured.Unstructured) error {
+	if version := object.GroupVersionKind().Version; version != infrav1.GroupVersion.Version {
+		return fmt.Errorf("VCDCluster %s is of version %s: convert it to %s", object.GetName(), version,
+			infrav1.GroupVersion.Version)
+	}
+	if m.plan.Cluster != nil {
+		return errors.New("the manifest has several VCDClusters: check them one by one")
+	}
+	m.plan.Cluster = &infrav1.VCDCluster{}
+	return convert(object, m.plan.Cluster)
+}
+
+func (m *manifest) addIdentity(object *unstructured.Unstructured) error {
+	m.identities[object.GetName()] = &infrav1.VCDIdentity{}
+	return convert(object, m.identities[object.GetName()])
+}
+
+func (m *manifest) addTemplate(object *unstructured.Unstructured) error {
+	t := &infrav1.VCDMachineTemplate{}
+	err := convert(object, t)
+	m.templates[object.GetName()] = t.Spec.Template.Spec
+	return err
+}
+
+// addSecret reads a Secret. Its errors do not show what is in it.
+func (m *manifest) addSecret(object *unstructured.Unstructured) error {
+	raw, err := object.MarshalJSON()
+	secret := &corev1.Secret{Data: map[string][]byte{}}
+	if err != nil || json.Unmarshal(raw, secret) != nil {
+		return fmt.Errorf("reading Secret %s: its data is not base64", object.GetName())
+	}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
+	m.secrets[object.GetName()] = secret
+	return nil
+}
+
+func convert(object *unstructured.Unstructured, into any) error {
+	converter := runtime.DefaultUnstructuredConverter
+	if err := converter.FromUnstructuredWithValidation(object.Object, into, true); err != nil {
 		return fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
 }
 
-func (m *manifest) addMaker(object *unstructured.Unstructured, paths ...[]string) {
+// makerAt reads what makes machines, with the name of their template at one of some paths.
+func makerAt(paths ...[]string) func(*manifest, *unstructured.Unstructured) error {
+	return func(m *manifest, object *unstructured.Unstructured) error {
+		m.addMaker(object, paths)
+		return nil
+	}
+}
+
+func (m *manifest) addMaker(object *unstructured.Unstructured, paths [][]string) {
 	count, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
 	if err != nil || !found {
 		count = 1

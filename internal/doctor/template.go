@@ -61,16 +61,20 @@ func (s *survey) judge(t vcd.Template) {
 	if t.DiskMiB == 0 {
 		s.problem(upload, "template %s has no disk: VMs from it do not boot", t.Name)
 	}
-	if version, ok := hardwareVersion(t.Hardware); ok {
-		switch {
-		case version < oldestHardware:
-			s.problem("upgrade the virtual hardware of the VM and capture the template again",
-				"template %s has virtual hardware version %d: nodes take %d or later", t.Name, version, oldestHardware)
-		case len(s.capacity.Hardware) > 0 && !slices.Contains(s.capacity.Hardware, t.Hardware):
-			s.problem("make the image with an older version, or use another VDC",
-				"template %s has virtual hardware version %d, which VDC %s does not support", t.Name, version,
-				s.vdc.Name)
-		}
+	s.judgeHardware(t)
+}
+
+// judgeHardware compares the virtual hardware of a template with what nodes take and the VDC supports.
+func (s *survey) judgeHardware(t vcd.Template) {
+	version, known := hardwareVersion(t.Hardware)
+	switch {
+	case !known:
+	case version < oldestHardware:
+		s.problem("upgrade the virtual hardware of the VM and capture the template again",
+			"template %s has virtual hardware version %d: nodes take %d or later", t.Name, version, oldestHardware)
+	case len(s.capacity.Hardware) > 0 && !slices.Contains(s.capacity.Hardware, t.Hardware):
+		s.problem("make the image with an older version, or use another VDC",
+			"template %s has virtual hardware version %d, which VDC %s does not support", t.Name, version, s.vdc.Name)
 	}
 }
 
@@ -90,13 +94,13 @@ func checkDisks(_ context.Context, s *survey) {
 		case again || has == 0 || wished == 0:
 		case wished < has:
 			s.problem("set spec.diskSize of the VCDMachineTemplate to at least that, or leave it out",
-				"VCDMachineTemplate %s asks for a disk of %s, and that of template %s has %d MiB: disks do not shrink", m.Name,
-				m.Spec.DiskSize, m.Spec.Template, has)
+				"VCDMachineTemplate %s asks for a disk of %s, and that of template %s has %d MiB: disks do not shrink",
+				m.Name, m.Spec.DiskSize, m.Spec.Template, has)
 		case wished > has && s.vdc.FastProvisioning && !s.holds(rights.Consolidate):
 			s.problem("leave out spec.diskSize of the VCDMachineTemplate, or add the right to the role of the user "+
 				"and to a rights bundle that is published to the organization",
-				"VCDMachineTemplate %s asks for a larger disk than that of template %s, VDC %s has fast provisioning, and right %q is "+
-					"missing: disks of linked clones do not grow", m.Name, m.Spec.Template, s.vdc.Name,
+				"VCDMachineTemplate %s asks for a larger disk than that of template %s, VDC %s has fast provisioning, "+
+					"and right %q is missing: disks of linked clones do not grow", m.Name, m.Spec.Template, s.vdc.Name,
 				rights.Consolidate)
 		}
 	}

@@ -137,28 +137,25 @@ func or(a, b int64) int64 {
 // checkCapacity compares what the planned machines take with what is left; without machines, whether anything is.
 func checkCapacity(ctx context.Context, s *survey) {
 	want, has := s.loadOf(ctx), s.capacity
-	least := func(n int64) int64 { return max(n, 1) }
-	if free, limited := has.VMs.Free(); limited && free < least(want.vms) {
-		s.problem("delete VMs, or let the provider raise the VM quota of the VDC",
-			"VDC %s has %d of %d VMs: there is room for %d, and %d are planned", s.vdc.Name, has.VMs.Used,
-			has.VMs.Limit, free, want.vms)
-	}
-	if free, limited := has.MemoryMiB.Free(); limited && free < least(want.memoryMiB) {
-		s.problem("choose smaller sizing policies, or let the provider raise the memory of the VDC",
-			"VDC %s has %d MiB of memory left of %d, and %d are planned", s.vdc.Name, free, has.MemoryMiB.Limit,
-			want.memoryMiB)
-	}
-	if free, limited := has.CPUMHz.Free(); limited && free < least(want.mhz) {
-		s.problem("choose smaller sizing policies, or let the provider raise the CPU of the VDC",
-			"VDC %s has %d MHz of CPU left of %d, and %d are planned", s.vdc.Name, free, has.CPUMHz.Limit, want.mhz)
-	}
+	s.compare(has.VMs, want.vms, "delete VMs, or let the provider raise the VM quota of the VDC",
+		"VDC "+s.vdc.Name+" has room for %d VMs of %d, and %d are planned")
+	const smaller = "choose smaller sizing policies, or let the provider raise the "
+	s.compare(has.MemoryMiB, want.memoryMiB, smaller+"memory of the VDC",
+		"VDC "+s.vdc.Name+" has %d MiB of memory left of %d, and %d are planned")
+	s.compare(has.CPUMHz, want.mhz, smaller+"CPU of the VDC",
+		"VDC "+s.vdc.Name+" has %d MHz of CPU left of %d, and %d are planned")
 	for _, profile := range s.vdc.StorageProfiles {
 		wanted, planned := want.diskMiB[profile.ID]
-		free, limited := has.Storage[profile.ID].Free()
-		if limited && (planned || profile.Default && len(s.plan.Machines) == 0) && free < least(wanted) {
-			s.problem("use another storage profile, or let the provider raise its limit",
-				"storage profile %s of VDC %s has %d MiB left of %d, and %d are planned", profile.Name, s.vdc.Name,
-				free, has.Storage[profile.ID].Limit, wanted)
+		if planned || profile.Default && len(s.plan.Machines) == 0 {
+			s.compare(has.Storage[profile.ID], wanted, "use another storage profile, or let the provider raise its "+
+				"limit", "storage profile "+profile.Name+" has %d MiB left of %d, and %d are planned")
 		}
+	}
+}
+
+// compare reports that less is left than is planned, or nothing at all.
+func (s *survey) compare(has vcd.Amount, want int64, remedy, format string) {
+	if free, limited := has.Free(); limited && free < max(want, 1) {
+		s.problem(remedy, format, free, has.Limit, want)
 	}
 }

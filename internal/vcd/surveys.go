@@ -109,7 +109,8 @@ type wireEntityType struct {
 // TypeVersions lists the versions of a type of entities that the site has and the user is shown.
 func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) ([]TypeVersion, error) {
 	lines, err := listAll[wireEntityType](ctx, e.client, listing{
-		path: "/cloudapi/1.0.0/entityTypes", what: "entity types", terms: []term{{"vendor", vendor}, {"nss", namespace}},
+		path: "/cloudapi/1.0.0/entityTypes", what: "entity types",
+		terms: []term{{"vendor", vendor}, {"nss", namespace}},
 	})
 	var found []TypeVersion
 	for _, w := range lines {
