@@ -3,9 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
-	"strings"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -16,16 +14,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// uuid is in every id that the controller generates.
-var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
-
-// ownsDisk reports whether a disk is a cluster's: its description has our marker, or is the cluster's id and nothing
-// else, which is what VMware's CSI driver writes when it is given that id. An id that a person chose could be any word.
+// ownsDisk reports whether a disk is a cluster's.
 func ownsDisk(infraID string, disk vcd.NamedDisk) bool {
-	if marker, ok := vcd.ParseMarker(disk.Description); ok {
-		return infraID != "" && marker.Cluster == infraID
-	}
-	return strings.TrimSpace(disk.Description) == infraID && uuid.MatchString(infraID)
+	return infraID != "" && disk.Cluster() == infraID
 }
 
 // An ownDisk is a disk of the cluster, with the session that showed it.

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/leaks"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+func (p *program) inventoryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "inventory CLUSTER",
+		Short: "Show everything that a cluster has in VCD",
+		Long: `Shows everything that a cluster has in VCD as a tree: vApps, VMs, named disks, virtual services, pools, NAT rules, addresses,
+IP sets, its entity. Marks show what differs from the management cluster: VMs without a VCDMachine, VCDMachines without a VM,
+VMs that do not run. CLUSTER is the name of a VCDCluster in --namespace.`,
+		Example: "  " + p.name + " inventory demo -n team-a",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return p.inventory(c.Context(), args[0]) },
+	}
+}
+
+// A branch is an object with a mark.
+type branch struct {
+	leaks.Object
+
+	Drift string `json:"drift,omitempty"`
+}
+
+func (p *program) inventory(ctx context.Context, name string) error {
+	c, machines, err := p.readCluster(ctx, name)
+	if err != nil {
+		return err
+	}
+	config, err := p.resolve(ctx, request{
+		namespace: c.Namespace, site: c.Spec.Site, org: c.Spec.Org, ref: c.Spec.IdentityRef,
+	})
+	if err != nil {
+		return err
+	}
+	pool := newPool()
+	defer func() { _ = pool.Close(context.WithoutCancel(ctx)) }()
+	session, err := pool.Session(ctx, config)
+	if err != nil {
+		return fmt.Errorf("logging in: %w", err)
+	}
+	if c.Spec.InfraID == "" {
+		return errors.New("the VCDCluster has no spec.infraID yet: nothing was created for it")
+	}
+	taken, err := leaks.Take(ctx, session, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, why := range taken.Hidden {
+		fmt.Fprintln(p.errors, "Warning:", printable(why))
+	}
+	branches := mark(taken.Of(c.Spec.InfraID), machines)
+	if p.output == "json" {
+		return p.printJSON(map[string]any{
+			"cluster": c.Namespace + "/" + c.Name, "id": c.Spec.InfraID, "objects": nonNil(branches),
+			"hidden": nonNil(taken.Hidden),
+		})
+	}
+	fmt.Fprintf(p.out, "%s/%s (%s)\n", c.Namespace, c.Name, c.Spec.InfraID)
+	p.printTree(branches)
+	return nil
+}
+
+// readCluster reads a VCDCluster with its VCDMachines.
+func (p *program) readCluster(ctx context.Context, name string) (*infrav1.VCDCluster, []infrav1.VCDMachine, error) {
+	management, namespace, err := p.connect(first(p.access.contexts))
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &infrav1.VCDCluster{}
+	key := client.ObjectKey{Namespace: cmp.Or(p.access.namespace, namespace), Name: name}
+	if err := management.Get(ctx, key, c); err != nil {
+		return nil, nil, fmt.Errorf("getting VCDCluster %s: %w", key, err)
+	}
+	owner := name
+	for _, ref := range c.OwnerReferences {
+		if ref.Kind == "Cluster" {
+			owner = ref.Name
+		}
+	}
+	list := &infrav1.VCDMachineList{}
+	if err := management.List(ctx, list, client.InNamespace(key.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: owner}); err != nil {
+		return nil, nil, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	return c, list.Items, nil
+}
+
+// mark compares what is in VCD with the machines.
+func mark(objects []leaks.Object, machines []infrav1.VCDMachine) []branch {
+	byVM := map[string]string{} // names of VCDMachines by URN of the VM
+	for _, m := range machines {
+		if m.Status.VM != nil {
+			byVM[m.Status.VM.ID] = m.Name
+		} else if _, id, ok := strings.Cut(m.Spec.ProviderID, "://"); ok {
+			byVM[id] = m.Name
+		}
+	}
+	var branches []branch
+	for _, o := range objects {
+		b := branch{Object: o}
+		if o.Kind == leaks.KindVM {
+			switch machine := byVM[o.ID]; {
+			case machine == "":
+				b.Drift = "no VCDMachine"
+			case o.Power != vcd.StatusPoweredOn.String():
+				b.Drift = "does not run"
+			}
+			delete(byVM, o.ID)
+		}
+		branches = append(branches, b)
+	}
+	for id, machine := range byVM {
+		branches = append(branches, branch{
+			Object: leaks.Object{Kind: leaks.KindVM, Name: machine, ID: id}, Drift: "not in VCD, or not shown",
+		})
+	}
+	slices.SortStableFunc(branches, func(a, b branch) int {
+		return cmp.Or(byKind(a.Object, b.Object), cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Name, b.Name))
+	})
+	return branches
+}
+
+// printTree prints objects by kind, and VMs below their vApps.
+func (p *program) printTree(branches []branch) {
+	if len(branches) == 0 {
+		fmt.Fprintln(p.out, "└─ nothing")
+		return
+	}
+	var roots []branch
+	children := map[string][]branch{}
+	for _, b := range branches {
+		if b.Kind == leaks.KindVM && b.Parent != "" {
+			children[b.Parent] = append(children[b.Parent], b)
+		} else {
+			roots = append(roots, b)
+		}
+	}
+	for parent, below := range children {
+		if !slices.ContainsFunc(roots, func(b branch) bool { return b.Kind == leaks.KindVApp && b.Name == parent }) {
+			roots = append(roots, below...) // In a vApp of others.
+			delete(children, parent)
+		}
+	}
+	for i, b := range roots {
+		last := i == len(roots)-1
+		p.printBranch("", b, last)
+		if b.Kind != leaks.KindVApp {
+			continue
+		}
+		indent := "│  "
+		if last {
+			indent = "   "
+		}
+		for j, vm := range children[b.Name] {
+			p.printBranch(indent, vm, j == len(children[b.Name])-1)
+		}
+	}
+}
+
+func (p *program) printBranch(indent string, b branch, last bool) {
+	mark := "├─ "
+	if last {
+		mark = "└─ "
+	}
+	words := []string{b.Kind, b.Name}
+	for _, more := range []string{b.Power, strings.Join(b.Addresses, " "), b.Where} {
+		if more != "" && more != b.Name {
+			words = append(words, more)
+		}
+	}
+	if b.Drift != "" {
+		words = append(words, "← "+b.Drift)
+	}
+	fmt.Fprintln(p.out, indent+mark+printable(strings.Join(words, "  ")))
+}

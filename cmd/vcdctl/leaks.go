@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/leaks"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const loginExample = `--identity tenant --org acme --context mgmt-1,mgmt-2`
+
+func (p *program) leaksCommand() *cobra.Command {
+	var without bool
+	c := &cobra.Command{
+		Use:   "leaks",
+		Short: "List what belongs to no cluster any more",
+		Long: `Lists objects in VCD that carry the marker of this provider, or names and metadata of VMware's CAPVCD, CPI and CSI, and
+belong to no VCDCluster of the management clusters that --context names; by the id of their cluster. It only reads. Every
+management cluster that uses the organization must be named: what belongs to another one looks left.`,
+		Example: "  " + p.name + " leaks " + loginExample,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.withInventory(c.Context(), without, func(_ *vcd.Session, i leaks.Inventory, alive leaks.Alive) error {
+				return p.printLeaks(i, alive)
+			})
+		},
+	}
+	addWithout(c, &without)
+	return c
+}
+
+func addWithout(c *cobra.Command, without *bool) {
+	c.Flags().BoolVar(without, "without-management-cluster", false,
+		"There is no management cluster any more: no cluster of the organization is alive.")
+}
+
+// withInventory logs in, reads which clusters are alive and what all clusters have, and calls f.
+func (p *program) withInventory(ctx context.Context, without bool,
+	f func(*vcd.Session, leaks.Inventory, leaks.Alive) error,
+) error {
+	alive := leaks.Alive{}
+	if err := p.readAlive(ctx, without, alive); err != nil {
+		return err
+	}
+	config, err := p.resolve(ctx, request{})
+	if err != nil {
+		return err
+	}
+	pool := newPool()
+	defer func() { _ = pool.Close(context.WithoutCancel(ctx)) }()
+	session, err := pool.Session(ctx, config)
+	if err != nil {
+		return fmt.Errorf("logging in: %w", err)
+	}
+	inventory, err := leaks.Take(ctx, session, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, why := range inventory.Hidden {
+		fmt.Fprintln(p.errors, "Warning:", printable(why))
+	}
+	return f(session, inventory, alive)
+}
+
+// readAlive reads the clusters of all named management clusters. One that does not answer ends the program: its
+// clusters would look gone.
+func (p *program) readAlive(ctx context.Context, without bool, alive leaks.Alive) error {
+	contexts := p.access.contexts
+	switch {
+	case without && len(contexts) > 0:
+		return errors.New("--without-management-cluster and --context exclude each other")
+	case without:
+		return nil
+	case len(contexts) == 0:
+		contexts = []string{""}
+	}
+	for _, name := range contexts {
+		c, _, err := p.connect(name)
+		if err != nil {
+			return fmt.Errorf("%w; if there is none any more, set --without-management-cluster", err)
+		}
+		if name == "" {
+			name = "current context"
+		}
+		if err := alive.Add(ctx, c, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) printLeaks(i leaks.Inventory, alive leaks.Alive) error {
+	left := i.Left(alive)
+	switch {
+	case p.output == "json":
+		if err := p.printJSON(map[string]any{"leaks": nonNil(left), "hidden": nonNil(i.Hidden)}); err != nil {
+			return err
+		}
+	case len(left) == 0:
+		fmt.Fprintln(p.out, "Nothing is left.")
+	default:
+		if err := p.printObjects(left, i.Taken); err != nil {
+			return err
+		}
+	}
+	if len(left) > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+func nonNil[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
+func (p *program) printObjects(objects []leaks.Object, now time.Time) error {
+	t := newTable(p.out, "CLUSTER", "KIND", "NAME", "WHERE", "POWER", "AGE", "CHANGED", "BY")
+	for _, o := range objects {
+		changed := age(o.Changed, now)
+		if o.Changed.IsZero() {
+			changed = ">24h"
+		}
+		t.row(o.Cluster, o.Kind, o.Name, orDash(o.Where), orDash(o.Power), age(o.Created, now), changed, string(o.By))
+	}
+	return t.flush()
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// purgeFlags are those of purge.
+type purgeFlags struct {
+	cluster         string
+	legacy, yes     bool
+	confirm         string
+	withoutClusters bool
+}
+
+func (p *program) purgeCommand() *cobra.Command {
+	var f purgeFlags
+	c := &cobra.Command{
+		Use:   "purge --cluster-id ID",
+		Short: "Delete what is left of one cluster",
+		Long: `Deletes what is left of one cluster that exists in no management cluster. Without --yes it only prints what it would
+delete. With --yes it asks for the id again; scripts give it with --confirm.
+
+It refuses everything if the id is alive in a management cluster, a VM of it runs or is suspended, anything of it changed in
+the last 24 hours, a named disk is attached to a VM, a vApp has VMs of others, or something of it was made by VMware's CAPVCD,
+CPI or CSE and --legacy is not set. Named disks, and entities that a living cluster names, are never deleted.`,
+		Example: strings.ReplaceAll(`  vcdctl purge --cluster-id 7a0e… `+loginExample+`
+  vcdctl purge --cluster-id 7a0e… --yes `+loginExample, "vcdctl", p.name),
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.purge(c.Context(), f) },
+	}
+	c.Flags().StringVar(&f.cluster, "cluster-id", "", "Id of the cluster, as leaks prints it.")
+	c.Flags().BoolVar(&f.yes, "yes", false, "Delete, after the id was typed again.")
+	c.Flags().StringVar(&f.confirm, "confirm", "", "The id again, in place of typing it.")
+	c.Flags().BoolVar(&f.legacy, "legacy", false, "Delete also what VMware's CAPVCD, CPI and CSE made.")
+	addWithout(c, &f.withoutClusters)
+	_ = c.MarkFlagRequired("cluster-id")
+	return c
+}
+
+func (p *program) purge(ctx context.Context, f purgeFlags) error {
+	return p.withInventory(ctx, f.withoutClusters, func(s *vcd.Session, i leaks.Inventory, alive leaks.Alive) error {
+		options := leaks.Options{Cluster: f.cluster, Legacy: f.legacy, Alive: alive, Step: func(what string) {
+			fmt.Fprintln(p.errors, "Deleting", printable(what))
+		}}
+		plan := i.Plan(options)
+		if err := p.printPlan(plan, i.Taken); err != nil {
+			return err
+		}
+		switch {
+		case len(plan.Refusals) > 0:
+			return errFindings
+		case !f.yes:
+			fmt.Fprintln(p.errors, "Nothing was deleted: --yes deletes.")
+			return nil
+		case len(i.Hidden) > 0:
+			return errors.New("some objects may not be seen, so they cannot be deleted: grant the rights first")
+		}
+		if err := p.confirm(f); err != nil {
+			return err
+		}
+		return i.Purge(ctx, s, options)
+	})
+}
+
+func (p *program) printPlan(plan leaks.Plan, now time.Time) error {
+	if p.output == "json" {
+		return p.printJSON(leaks.Plan{
+			Delete: nonNil(plan.Delete), Keep: nonNil(plan.Keep), Refusals: nonNil(plan.Refusals),
+		})
+	}
+	for _, why := range plan.Refusals {
+		fmt.Fprintln(p.out, "REFUSED ", printable(why))
+	}
+	if len(plan.Refusals) > 0 {
+		return nil
+	}
+	if err := p.printObjects(plan.Delete, now); err != nil || len(plan.Keep) == 0 {
+		return err
+	}
+	fmt.Fprintln(p.out, "\nThese stay:")
+	return p.printObjects(plan.Keep, now)
+}
+
+// confirm lets the person type the id again.
+func (p *program) confirm(f purgeFlags) error {
+	typed := f.confirm
+	if typed == "" {
+		fmt.Fprint(p.errors, "Type the id of the cluster to delete all of the above: ")
+		line, err := bufio.NewReader(io.LimitReader(p.in, 1<<10)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("reading the id: %w", err)
+		}
+		typed = strings.TrimSpace(line)
+	}
+	if typed != f.cluster {
+		return errors.New("that is not the id: nothing was deleted")
+	}
+	return nil
+}
+
+// kindOrder is the order of the branches of a tree.
+var kindOrder = []string{
+	leaks.KindVApp, leaks.KindVM, leaks.KindDisk, "virtual-service", "lb-pool", "dnat-rule", "app-port-profile",
+	"ip-allocation", "ip-set", "certificate", "firewall-rule", leaks.KindEntity,
+}
+
+func byKind(a, b leaks.Object) int {
+	return slices.Index(kindOrder, a.Kind) - slices.Index(kindOrder, b.Kind)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const leftID = "7a0e0000-0000-4000-8000-000000000001"
+
+// leave makes a vApp with two VMs that are off, of a cluster that does not exist, and one of a cluster that does.
+func leave(s *shell) {
+	s.sim.Edit(func(e *vcdsim.Editor) {
+		for name, cluster := range map[string]string{"acme-vdc-vapp-000": leftID, "acme-vdc-vapp-001": "alive"} {
+			v := e.VApp(name)
+			v.Description, v.Created = "cluster-api-provider-vcd cluster="+cluster, time.Now().Add(-72*time.Hour)
+			for _, n := range []string{"-000", "-001"} {
+				e.VM(name + n).Description = "cluster-api-provider-vcd cluster=" + cluster + " machine=m" + n
+			}
+		}
+	})
+	c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "demo", UID: "uid-of-demo"}}
+	c.Spec.Site, c.Spec.Org, c.Spec.InfraID = s.sim.URL(), "acme", "alive"
+	c.Spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"}
+	m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team-a", Name: "demo-0", Labels: map[string]string{"cluster.x-k8s.io/cluster-name": "demo"},
+	}}
+	for _, vm := range s.sim.State().VMs {
+		if vm.Name == "acme-vdc-vapp-001-000" {
+			m.Status.VM = &infrav1.ResourceReference{ID: "urn:vcloud:vm:" + vm.ID}
+		}
+	}
+	s.objects = append(s.identity(), []client.Object{c, m}...)
+}
+
+func fleet(m *vcdsim.Model) {
+	m.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 3, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}
+}
+
+func TestLeaksAndPurge(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+	login := []string{"--identity", "tenant", "--org", "acme", "--context", "mgmt"}
+	run := func(args ...string) int { return s.run(t, append(args, login...)...) }
+
+	s.Expect(run("leaks")).To(Equal(exitFindings), s.errors.String())
+	s.Expect(s.out.String()).To(And(ContainSubstring("acme-vdc-vapp-000-001"), Not(ContainSubstring("vapp-001")),
+		Not(ContainSubstring("vapp-002")), MatchRegexp(`POWERED_OFF +3d +>24h`)))
+	s.Expect(run("leaks", "-o", "json")).To(Equal(exitFindings))
+	var printed struct{ Leaks []map[string]any }
+	s.Expect(json.Unmarshal(s.out.Bytes(), &printed)).To(Succeed())
+	s.Expect(printed.Leaks).To(HaveLen(3))
+
+	s.Expect(run("purge", "--cluster-id", leftID)).To(Equal(exitOK), "a dry run")
+	s.Expect(s.sim.State().VApps).To(HaveLen(3))
+	s.in = "another id\n"
+	s.Expect(run("purge", "--cluster-id", leftID, "--yes")).To(Equal(exitError), "the id is not typed again")
+	s.Expect(s.sim.State().VApps).To(HaveLen(3))
+	s.Expect(run("purge", "--cluster-id", "alive", "--yes", "--confirm", "alive")).To(Equal(exitFindings))
+	s.Expect(s.out.String()).To(ContainSubstring("exists in management cluster mgmt: team-a/demo"))
+
+	s.in = leftID + "\n"
+	s.Expect(run("purge", "--cluster-id", leftID, "--yes")).To(Equal(exitOK), s.errors.String())
+	s.Expect(s.sim.State().VApps).To(HaveLen(2))
+	s.Expect(run("leaks")).To(Equal(exitOK))
+	s.Expect(s.out.String()).To(ContainSubstring("Nothing is left."))
+}
+
+func TestPurgeRefusesWhatRuns(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+	s.sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("acme-vdc-vapp-000-000")) })
+
+	code := s.run(t, "purge", "--cluster-id", leftID, "--yes", "--confirm", leftID, "--identity", "tenant", "--org", "acme")
+
+	s.Expect(code).To(Equal(exitFindings), s.errors.String())
+	s.Expect(s.out.String()).To(ContainSubstring("power it off in VCD"))
+	s.Expect(s.sim.State().VMs).To(HaveLen(6))
+}
+
+func TestLeaksNeedsAllManagementClusters(t *testing.T) {
+	s := newShell(t)
+	s.useEnvironment(t)
+
+	s.Expect(s.run(t, "leaks", "--context", "mgmt,gone")).To(Equal(exitError))
+	s.Expect(s.errors.String()).To(ContainSubstring("--without-management-cluster"))
+	s.Expect(s.run(t, "leaks", "--without-management-cluster")).To(Equal(exitOK), s.errors.String())
+}
+
+func TestInventoryShowsATreeWithMarks(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+
+	s.Expect(s.run(t, "inventory", "demo")).To(Equal(exitOK), s.errors.String())
+
+	s.Expect(s.out.String()).To(HavePrefix("team-a/demo (alive)\n└─ vapp  acme-vdc-vapp-001"))
+	s.Expect(s.out.String()).To(And(
+		MatchRegexp(`   ├─ vm  acme-vdc-vapp-001-000  POWERED_OFF .*← does not run\n`),
+		MatchRegexp(`   └─ vm  acme-vdc-vapp-001-001  POWERED_OFF .*← no VCDMachine\n`)))
+	s.Expect(strings.Count(s.out.String(), "\n")).To(Equal(4))
+}

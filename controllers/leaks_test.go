@@ -1,0 +1,216 @@
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/leaks"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// crashed is how many clusters the manager dies in the middle of; one in five of them lives on.
+const crashed = 50
+
+// settled is after how many passes without a write a cluster counts as complete.
+const settled = 6
+
+// layouts and endpoints are those that clusters have.
+var (
+	layouts   = []infrav1.VAppLayout{infrav1.VAppPerFailureDomain, infrav1.VAppPerMachine, infrav1.VAppPerCluster}
+	endpoints = []infrav1.EndpointType{infrav1.EndpointKubeVIP, infrav1.EndpointExternal}
+)
+
+// clusterNumber returns the objects of a cluster of its own, with two machines.
+func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string, objects []client.Object) {
+	name = fmt.Sprintf("k%02d", i)
+	owner := controllertest.NewCAPICluster()
+	owner.Name, owner.UID, owner.Labels = name, types.UID("uid-of-"+name), session.OfCluster(name)
+	owner.Spec.InfrastructureRef.Name = name
+	infra := controllertest.NewVCDCluster(sim)
+	infra.Name, infra.UID, infra.Labels = name, types.UID("id-of-"+name), session.OfCluster(name)
+	infra.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: owner.UID,
+	}}
+	infra.Spec.VApp.Layout = layouts[i%len(layouts)]
+	infra.Spec.Endpoint = infrav1.EndpointSpec{Type: endpoints[i/len(layouts)%len(endpoints)]}
+	infra.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: fmt.Sprintf("192.168.100.%d", 201+i), Port: 6443}
+	objects = []client.Object{owner, infra}
+	for n := range 2 {
+		machine := fmt.Sprintf("%s-m%d", name, n)
+		machines = append(machines, machine)
+		made := controllertest.NewMachine(machine)
+		for _, o := range made[:2] {
+			o.SetLabels(session.OfCluster(name))
+		}
+		made[1].SetUID(types.UID("uid-of-vcdmachine-" + machine))
+		if m, ok := made[0].(*clusterv1.Machine); ok {
+			m.Spec.ClusterName = name
+		}
+		objects = append(objects, made...)
+	}
+	return name, machines, objects
+}
+
+// crash reconciles a cluster until the manager has made some writes, the last of which it gets no answer to.
+func crash(w *controllertest.Balanced, name string, machines []string, writes int) {
+	var done atomic.Int32
+	w.Sim.SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
+		if !r.Changes() || r.User != "capvcd" {
+			return true
+		}
+		if m == vcdsim.Worked && r.Status < http.StatusBadRequest {
+			return done.Add(1) < int32(writes)
+		}
+		return int(done.Load()) < writes
+	})
+	defer w.Sim.SetGate(nil)
+	key := func(name string) ctrl.Request {
+		return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: controllertest.Namespace, Name: name}}
+	}
+	last, idle := int32(0), 0
+	for idle < settled {
+		_, _ = reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx, key(name))
+		for _, machine := range machines {
+			if int(done.Load()) >= writes {
+				return
+			}
+			_, _ = reconcile.AsReconciler(w.Client, w.Machine).Reconcile(w.Ctx, key(machine))
+		}
+		if idle++; done.Load() > last {
+			last, idle = done.Load(), 0
+		}
+	}
+}
+
+// carrying returns the ids of everything in the simulator that carries the id of one of some clusters.
+func carrying(sim *vcdsim.Simulator, is func(cluster string) bool) []string {
+	var ids []string
+	add := func(id, text string) {
+		_, after, found := strings.Cut(text, "cluster-api-provider-vcd cluster=")
+		if found && is(strings.FieldsFunc(after, func(r rune) bool { return r == ' ' || r == '"' })[0]) {
+			ids = append(ids, id)
+		}
+	}
+	state := sim.State()
+	for _, v := range state.VApps {
+		add(v.ID, v.Description)
+	}
+	for _, vm := range state.VMs {
+		add(vm.ID, vm.Description)
+	}
+	for _, d := range state.Documents {
+		add(d.ID, string(d.Body))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func bareIDs(objects []leaks.Object) []string {
+	var ids []string
+	for _, o := range objects {
+		ids = append(ids, o.ID[strings.LastIndex(o.ID, ":")+1:])
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// The manager dies for good in the middle of 50 clusters. All that is left of those that are gone is listed, and nothing
+// of those that live; a purge of each leaves nothing, and does not touch the living.
+func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
+	w := controllertest.NewBalancedOn(t, vcdsim.CloudProvider())
+	alive := leaks.Alive{w.VCDCluster().Spec.InfraID: "mgmt: team-a/vc1"}
+	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
+	var dead []string
+	for i := range crashed {
+		name, machines, objects := clusterNumber(w.Sim, i)
+		for _, o := range objects {
+			w.Expect(w.Client.Create(w.Ctx, o)).To(Succeed())
+		}
+		crash(w, name, machines, i%9+1)
+		if i%7 == 0 {
+			w.Balance("id-of-"+name, "web", nil)
+		}
+		if i%5 == 1 {
+			alive["id-of-"+name] = "mgmt: team-a/" + name
+		} else {
+			dead = append(dead, "id-of-"+name)
+		}
+	}
+	lives := alive.Has
+	isDead := func(cluster string) bool { return slices.Contains(dead, cluster) }
+	before := carrying(w.Sim, lives)
+	w.Expect(carrying(w.Sim, isDead)).NotTo(BeEmpty())
+	powerOff(w, isDead)
+	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	s, err := pool.Session(w.Ctx, vcd.Config{
+		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(),
+		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+
+	early, err := leaks.Take(w.Ctx, s, time.Now())
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, cluster := range dead {
+		if len(early.Of(cluster)) > 0 {
+			w.Expect(early.Plan(leaks.Options{Cluster: cluster, Alive: alive}).Refusals).
+				To(ContainElement(ContainSubstring("changed")), "what is new may not go: %s", cluster)
+		}
+	}
+
+	inventory, err := leaks.Take(w.Ctx, s, time.Now().Add(48*time.Hour))
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(inventory.Hidden).To(BeEmpty())
+	w.Expect(bareIDs(inventory.Left(alive))).To(Equal(bareURNs(carrying(w.Sim, isDead))))
+	t.Logf("%d objects of %d clusters are left, %d of living ones", len(inventory.Left(alive)), len(dead), len(before))
+	for _, cluster := range dead {
+		if len(inventory.Of(cluster)) > 0 {
+			w.Expect(inventory.Purge(w.Ctx, s, leaks.Options{Cluster: cluster, Alive: alive})).To(Succeed(), cluster)
+		}
+	}
+
+	w.Expect(carrying(w.Sim, isDead)).To(BeEmpty())
+	w.Expect(carrying(w.Sim, lives)).To(Equal(before))
+	for cluster := range alive {
+		w.Expect(inventory.Purge(w.Ctx, s, leaks.Options{Cluster: cluster, Alive: alive})).
+			To(MatchError(leaks.ErrRefused))
+	}
+}
+
+func bareURNs(ids []string) []string {
+	for i, id := range ids {
+		ids[i] = id[strings.LastIndex(id, ":")+1:]
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// powerOff stops the VMs of clusters, as a person does before a purge.
+func powerOff(w *controllertest.Balanced, is func(string) bool) {
+	ids := carrying(w.Sim, is)
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		for _, id := range ids {
+			if vm := e.VM(id); vm != nil && vm.Status == vcdsim.PoweredOn {
+				e.PowerOff(vm)
+			}
+		}
+	})
+}

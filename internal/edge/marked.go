@@ -1,0 +1,57 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// A Marked is an object whose marker or name says of which cluster it is.
+type Marked struct {
+	lb.Object
+
+	Kind      lb.Kind
+	Cluster   string
+	By        lb.Writer
+	Addresses []netip.Addr // of virtual services, rules and floating IPs
+	State     string       // as VCD shows it; empty where it shows none
+}
+
+// Marked returns all objects on a gateway of any cluster, read anew, sorted by kind and name, and why the objects of some
+// kinds may not be seen. Objects of kinds that are not on one gateway ([lb.Kind.OnGateway]) are the organization's.
+// Errors are those of Observe.
+func (d *Driver) Marked(ctx context.Context, gateway string) (all []Marked, hidden []error, err error) {
+	err = d.scan(ctx, gateway, allKinds, func(kind lb.Kind, o lb.Object, x any) {
+		if cluster, by := lb.ClusterOf(kind, o.Name, o.Description); cluster != "" {
+			all = append(all, Marked{Object: o, Kind: kind, Cluster: cluster, By: by, Addresses: addressesOn(x)})
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, kind := range allKinds {
+		if err := d.at(gateway).rights.hides(true, kind); err != nil {
+			hidden = append(hidden, err)
+		}
+	}
+	slices.SortFunc(all, func(a, b Marked) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return all, hidden, nil
+}
+
+// addressesOn returns the addresses of an object.
+func addressesOn(x any) []netip.Addr {
+	switch x := x.(type) {
+	case lb.VirtualService:
+		return x.VIPs
+	case lb.Rule:
+		return []netip.Addr{x.External}
+	case lb.Claim:
+		return []netip.Addr{x.Value}
+	}
+	return nil
+}

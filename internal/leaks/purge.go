@@ -1,0 +1,269 @@
+package leaks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// taskTimeout bounds the wait for one task.
+const taskTimeout = 15 * time.Minute
+
+// Options say what to purge.
+type Options struct {
+	Cluster string
+	Legacy  bool // also what CAPVCD, CPI and CSE made
+	Alive   Alive
+	// Step is called before each deletion; nil: no call.
+	Step func(what string)
+}
+
+// A Plan is what a purge deletes, and what it leaves.
+type Plan struct {
+	Delete   []Object `json:"delete"`
+	Keep     []Object `json:"keep"`     // which no purge deletes
+	Refusals []string `json:"refusals"` // why nothing is deleted
+}
+
+// Plan decides what a purge of a cluster deletes. If anything speaks against it, nothing is deleted.
+func (i Inventory) Plan(o Options) Plan {
+	var p Plan
+	refuse := func(format string, args ...any) { p.Refusals = append(p.Refusals, fmt.Sprintf(format, args...)) }
+	if where := o.Alive[o.Cluster]; where != "" {
+		refuse("the cluster exists in management cluster %s: delete it there", where)
+	}
+	for _, x := range i.Of(o.Cluster) {
+		switch {
+		case x.Kind == KindDisk, x.Kind == KindEntity && o.Alive.Has(x.ID):
+			p.Keep = append(p.Keep, x)
+			continue
+		case x.By != lb.WriterThis && !o.Legacy:
+			refuse("%s %s was made by %s: --legacy allows it", x.Kind, x.Name, x.By)
+		}
+		p.Refusals = append(p.Refusals, x.refusals(i.Taken)...)
+		p.Delete = append(p.Delete, x)
+	}
+	if len(p.Delete)+len(p.Keep) == 0 {
+		refuse("nothing in VCD carries this id")
+	}
+	return p
+}
+
+// refusals returns what keeps an object from being deleted, whoever made it.
+func (x Object) refusals(now time.Time) []string {
+	var why []string
+	if x.lives {
+		why = append(why, fmt.Sprintf("VM %s is %s: power it off in VCD", x.Name, x.Power))
+	}
+	if !x.Changed.IsZero() && now.Sub(x.Changed) < window {
+		why = append(why, fmt.Sprintf("%s %s changed %s ago: wait until 24 h are over", x.Kind, x.Name,
+			now.Sub(x.Changed).Round(time.Minute)))
+	}
+	if len(x.disks) > 0 {
+		why = append(why, fmt.Sprintf("named disks are attached to VM %s: detach %s in VCD", x.Name,
+			strings.Join(x.disks, ", ")))
+	}
+	if len(x.guests) > 0 {
+		why = append(why, fmt.Sprintf("vApp %s has VMs that are not the cluster's: move or delete %s", x.Name,
+			strings.Join(x.guests, ", ")))
+	}
+	return why
+}
+
+// ErrRefused means that a purge may not delete anything.
+var ErrRefused = errors.New("refused")
+
+// Purge deletes what the plan for a cluster says, and waits for VCD. What fails can be purged again: an inventory taken
+// then shows what is left.
+func (i Inventory) Purge(ctx context.Context, s *vcd.Session, o Options) error {
+	plan := i.Plan(o)
+	if len(plan.Refusals) > 0 {
+		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(plan.Refusals, "; "))
+	}
+	if o.Step == nil {
+		o.Step = func(string) {}
+	}
+	p := purge{Options: o, session: s, plan: plan}
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return p.balancers(ctx, i.gateways) },
+		p.legacy, p.vms, p.vApps, p.entities,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type purge struct {
+	Options
+
+	session *vcd.Session
+	plan    Plan
+}
+
+// balancers removes what is on edge gateways, and what the organization has beside them.
+func (p purge) balancers(ctx context.Context, gateways []string) error {
+	onEdge := func(x Object) bool { return x.gateway != "" }
+	if !slices.ContainsFunc(p.plan.Delete, onEdge) {
+		return nil
+	}
+	driver := driverOf(p.session)
+	nat := slices.ContainsFunc(p.plan.Delete, func(x Object) bool { return x.Kind == string(lb.KindRule) })
+	for _, gateway := range gateways {
+		err := driver.Purge(ctx, gateway, edge.PurgeOptions{
+			Cluster: p.Cluster, NAT: nat,
+			Before: func(_ context.Context, _ lb.Owner, step lb.Step) error {
+				p.Step(string(step.Kind) + " " + step.Name)
+				return nil
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("removing load balancers: %w", err)
+		}
+	}
+	return nil
+}
+
+// legacyOrder is the order in which what CAPVCD made for a control plane is deleted: users before what they use.
+var legacyOrder = []lb.Kind{lb.KindRule, lb.KindProfile, lb.KindService, lb.KindPool}
+
+// legacy removes the load balancer of the control plane of a cluster of CAPVCD, which no plan knows.
+func (p purge) legacy(ctx context.Context) error {
+	remove := map[lb.Kind]func(x Object) (vcd.Task, error){
+		lb.KindRule:    func(x Object) (vcd.Task, error) { return p.session.NAT.DeleteRule(ctx, x.gateway, x.ID) },
+		lb.KindProfile: func(x Object) (vcd.Task, error) { return p.session.NAT.DeletePortProfile(ctx, x.ID) },
+		lb.KindService: func(x Object) (vcd.Task, error) { return p.session.Balancers.DeleteVirtualService(ctx, x.ID) },
+		lb.KindPool:    func(x Object) (vcd.Task, error) { return p.session.Balancers.DeletePool(ctx, x.ID) },
+	}
+	for _, kind := range legacyOrder {
+		for _, x := range p.of(string(kind)) {
+			if x.By != lb.WriterCAPVCD {
+				continue
+			}
+			p.Step(x.Kind + " " + x.Name)
+			if err := p.await(ctx, x, func() (vcd.Task, error) { return remove[kind](x) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p purge) of(kind string) []Object {
+	return slices.DeleteFunc(slices.Clone(p.plan.Delete), func(x Object) bool { return x.Kind != kind })
+}
+
+// vms deletes VMs in vApps of others; those in vApps of the cluster go with them.
+func (p purge) vms(ctx context.Context) error {
+	vApps := map[string]bool{}
+	for _, x := range p.of(KindVApp) {
+		vApps[x.ID] = true
+	}
+	for _, x := range p.of(KindVM) {
+		if vApps[x.parentID] {
+			continue
+		}
+		if err := p.stillOurs(ctx, x); err != nil {
+			return err
+		}
+		vm, err := p.session.VMs.VM(ctx, x.ID)
+		if err == nil && vm.Deployed {
+			err = p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.PowerOff(ctx, x.ID) })
+		}
+		if err != nil {
+			return vcd.IgnoreNotFound(err)
+		}
+		p.Step("vm " + x.Name)
+		if err := p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.DeleteVM(ctx, x.ID) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stillOurs reads a VM once more before it is deleted.
+func (p purge) stillOurs(ctx context.Context, x Object) error {
+	vm, err := p.session.VMs.VM(ctx, x.ID)
+	if err != nil {
+		return vcd.IgnoreNotFound(err)
+	}
+	marker, _ := vcd.ParseMarker(vm.Description)
+	if marker.Cluster != p.Cluster || vm.Status == vcd.StatusPoweredOn || len(vm.IndependentDisks()) > 0 {
+		return fmt.Errorf("%w: VM %s changed meanwhile", ErrRefused, x.Name)
+	}
+	return nil
+}
+
+// vApps deletes vApps with their VMs, after another look at both.
+func (p purge) vApps(ctx context.Context) error {
+	for _, x := range p.of(KindVApp) {
+		for {
+			gone, err := p.vApp(ctx, x)
+			if err != nil {
+				return err
+			}
+			if gone {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// vApp takes the next step of deleting a vApp: it is undeployed first.
+func (p purge) vApp(ctx context.Context, x Object) (gone bool, err error) {
+	now, err := p.session.VApps.Details(ctx, x.ID)
+	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading vApp %s: %w", x.Name, err)
+	}
+	for _, vm := range now.Children {
+		owner, _ := ownerOfVM(vm, p.Cluster, x.By)
+		if owner != p.Cluster || vm.Status == vcd.StatusPoweredOn || len(vm.IndependentDisks()) > 0 {
+			return false, fmt.Errorf("%w: vApp %s changed meanwhile: VM %s", ErrRefused, x.Name, vm.Name)
+		}
+	}
+	p.Step("vapp " + x.Name)
+	return false, p.await(ctx, x, func() (vcd.Task, error) { return p.session.VApps.DeleteVApp(ctx, x.ID) })
+}
+
+func (p purge) entities(ctx context.Context) error {
+	for _, x := range p.of(KindEntity) {
+		p.Step("entity " + x.Name)
+		if err := vcd.IgnoreNotFound(p.session.Entities.Remove(ctx, x.ID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await starts a task and waits until it has ended. What is gone already is no error.
+func (p purge) await(ctx context.Context, x Object, start func() (vcd.Task, error)) error {
+	task, err := start()
+	if errors.Is(err, vcd.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting %s %s: %w", x.Kind, x.Name, err)
+	}
+	ended, err := p.session.Tasks.Wait(ctx, task, time.After(taskTimeout))
+	switch {
+	case err != nil:
+		return fmt.Errorf("waiting for the deletion of %s %s: %w", x.Kind, x.Name, err)
+	case ended.State == vcd.TaskFailed:
+		return fmt.Errorf("deleting %s %s: %w", x.Kind, x.Name, ended.Err)
+	case ended.State != vcd.TaskSucceeded:
+		return fmt.Errorf("deleting %s %s: its task has not ended: %s", x.Kind, x.Name, ended.ID)
+	}
+	return nil
+}

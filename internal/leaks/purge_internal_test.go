@@ -1,0 +1,122 @@
+package leaks
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// vm is a VM of cluster c1 that a purge deletes.
+func vm(mods ...func(*Object)) Object {
+	o := Object{
+		Cluster: "c1", Kind: KindVM, Name: "n1", ID: "urn:vcloud:vm:1", By: lb.WriterThis, Power: "POWERED_OFF",
+		Created: now.Add(-48 * time.Hour), parentID: "urn:vcloud:vapp:1",
+	}
+	for _, mod := range mods {
+		mod(&o)
+	}
+	return o
+}
+
+func TestRefusalsOfAPurge(t *testing.T) {
+	tests := []struct {
+		name    string
+		objects []Object
+		alive   Alive
+		legacy  bool
+		want    string // empty: it is deleted
+	}{
+		{name: "what is old and off is deleted", objects: []Object{vm()}},
+		{
+			name: "a VM that runs", objects: []Object{vm(func(o *Object) { o.lives, o.Power = true, "POWERED_ON" })},
+			want: "VM n1 is POWERED_ON",
+		},
+		{
+			name: "a VM that is suspended", objects: []Object{vm(func(o *Object) { o.lives, o.Power = true, "SUSPENDED" })},
+			want: "VM n1 is SUSPENDED",
+		},
+		{
+			name: "what changed in 24 hours", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-23 * time.Hour) })},
+			want: "changed 23h0m0s ago",
+		},
+		{name: "what changed before may go", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-25 * time.Hour) })}},
+		{
+			name: "a cluster that is alive", objects: []Object{vm()}, alive: Alive{"c1": "mgmt: team-a/c1"},
+			want: "exists in management cluster mgmt: team-a/c1",
+		},
+		{name: "another cluster that is alive does not matter", objects: []Object{vm()}, alive: Alive{"c2": "x"}},
+		{
+			name: "CAPVCD's", objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
+			want: "was made by CAPVCD",
+		},
+		{
+			name: "CAPVCD's with --legacy may go", objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
+			legacy: true,
+		},
+		{
+			name: "the CPI's", objects: []Object{{Cluster: "c1", Kind: string(lb.KindPool), Name: "p", By: lb.WriterCPI}},
+			want: "was made by CPI",
+		},
+		{
+			name: "CAPVCD's that runs, with --legacy", legacy: true,
+			objects: []Object{vm(func(o *Object) { o.By, o.lives = lb.WriterCAPVCD, true })}, want: "power it off",
+		},
+		{
+			name: "a VM with a named disk", objects: []Object{vm(func(o *Object) { o.disks = []string{"pvc-1"} })},
+			want: "detach pvc-1",
+		},
+		{
+			name: "a vApp with a VM of others",
+			objects: []Object{{
+				Cluster: "c1", Kind: KindVApp, Name: "v", By: lb.WriterThis, guests: []string{"theirs"},
+			}},
+			want: "move or delete theirs",
+		},
+		{name: "an id that nothing carries", objects: nil, want: "nothing in VCD carries this id"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			inventory := Inventory{Objects: tt.objects, Taken: now}
+
+			plan := inventory.Plan(Options{Cluster: "c1", Alive: tt.alive, Legacy: tt.legacy})
+
+			if tt.want == "" {
+				g.Expect(plan.Refusals).To(BeEmpty())
+				g.Expect(plan.Delete).To(Equal(tt.objects))
+				return
+			}
+			g.Expect(plan.Refusals).To(ContainElement(ContainSubstring(tt.want)))
+			g.Expect(inventory.Purge(t.Context(), nil, Options{Cluster: "c1", Alive: tt.alive, Legacy: tt.legacy})).
+				To(MatchError(ErrRefused))
+		})
+	}
+}
+
+func TestWhatAPurgeAlwaysKeeps(t *testing.T) {
+	g := NewWithT(t)
+	disk := Object{Cluster: "c1", Kind: KindDisk, Name: "pvc-1", ID: "urn:vcloud:disk:1", By: "CSI"}
+	owned := Object{Cluster: "c1", Kind: KindEntity, Name: "prod", ID: "urn:vcloud:entity:1", By: lb.WriterThis}
+	orphan := Object{Cluster: "c1", Kind: KindEntity, Name: "old", ID: "urn:vcloud:entity:2", By: lb.WriterThis}
+	inventory := Inventory{Objects: []Object{disk, owned, orphan}, Taken: now}
+
+	plan := inventory.Plan(Options{Cluster: "c1", Legacy: true, Alive: Alive{owned.ID: "mgmt: team-a/prod"}})
+
+	g.Expect(plan.Refusals).To(BeEmpty())
+	g.Expect(plan.Keep).To(Equal([]Object{disk, owned}))
+	g.Expect(plan.Delete).To(Equal([]Object{orphan}))
+}
+
+func TestLeftAreTheObjectsOfNoLivingCluster(t *testing.T) {
+	g := NewWithT(t)
+	inventory := Inventory{Objects: []Object{vm(), vm(func(o *Object) { o.Cluster = "c2" })}}
+
+	g.Expect(inventory.Left(Alive{"c1": "x"})).To(HaveExactElements(HaveField("Cluster", "c2")))
+	g.Expect(inventory.Left(Alive{})).To(HaveLen(2))
+	g.Expect(inventory.Of("c1")).To(HaveLen(1))
+}
