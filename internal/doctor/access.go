@@ -93,25 +93,37 @@ func (s *survey) holds(right string) bool {
 		right == "vmware:capvcdCluster: Full Access" && s.held["vmware:capvcdCluster: Administrator Full access"]
 }
 
-// needs reports whether the plan takes a right for something.
+// needs reports whether the plan takes a right for something. Those that it does not know of, other checks do.
 func (s *survey) needs(need rights.Need) (severity Severity, needed bool) {
 	c := s.plan.Cluster
-	balancers := c == nil || c.Spec.CloudProvider.Mode != infrav1.CloudProviderNone
+	if c == nil {
+		c = &infrav1.VCDCluster{}
+	}
+	balancers := c.Spec.CloudProvider.Mode != infrav1.CloudProviderNone
 	switch need {
 	case rights.Always:
 		return Problem, true
 	case rights.Balancers:
 		return Problem, balancers
 	case rights.NAT:
-		if c != nil && usesNAT(c) {
+		if usesNAT(c) {
 			return Problem, true
 		}
 		return Warning, balancers
 	case rights.Firewall, rights.Certificates, rights.Spaces:
 		return Warning, balancers
+	case rights.AntiAffinity:
+		return Problem, separates(c.Spec.AntiAffinity)
 	case rights.Entity, rights.GrowDisks, rights.Sometimes:
 	}
-	return "", false // Other checks know more.
+	return "", false
+}
+
+// separates reports whether any VMs are kept on different hosts.
+func separates(spec infrav1.AntiAffinitySpec) bool {
+	wants := func(a infrav1.AntiAffinity) bool { return a != "" && a != infrav1.AntiAffinityNone }
+	return wants(spec.ControlPlane) || wants(spec.MachineDeployments) ||
+		slices.ContainsFunc(spec.Overrides, func(o infrav1.AntiAffinityOverride) bool { return wants(o.Policy) })
 }
 
 func usesNAT(c *infrav1.VCDCluster) bool {

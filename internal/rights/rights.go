@@ -26,6 +26,8 @@ const (
 	Certificates Need = "certificates"
 	// Spaces is a gateway with addresses from IP Spaces.
 	Spaces Need = "IP Spaces"
+	// AntiAffinity is a rule that keeps VMs on different hosts.
+	AntiAffinity Need = "anti-affinity"
 	// Entity is a runtime defined entity for the cluster.
 	Entity Need = "entity"
 	// Sometimes is what no check can know.
@@ -137,6 +139,12 @@ func machineRows() []Row {
 func otherRows() []Row {
 	const no = "no"
 	return []Row{
+		{
+			Rights: []string{"Organization vDC: VM-VM Affinity Edit"}, Need: AntiAffinity, InAuthor: "yes",
+			For: "[anti-affinity](anti-affinity.md): the rules of `spec.antiAffinity`, which must be of VMs that this " +
+				"user owns",
+			Without: "`AntiAffinityReady` is false, and machines of a group with `Required` are not powered on",
+		},
 		{
 			Cell: "`API Tokens: Manage`, called `User: Manage user's own API token` in VMware's CAPVCD pages ?",
 			Need: Sometimes, Rights: []string{"API Tokens: Manage"}, InAuthor: no,
