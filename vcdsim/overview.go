@@ -16,10 +16,11 @@ type overview struct { // lists are never null
 	Counts    overviewCounts `json:"counts"`
 	VApps     []overviewVApp `json:"vApps"`
 	MoreVApps int            `json:"moreVApps"` // not shown
-	Tasks     []overviewTask `json:"tasks"`     // unfinished ones, then the last that ended
-	Requests  []Request      `json:"requests"`
-	Last      int            `json:"last"` // number of the last request
-	Unknown   []string       `json:"unknown"`
+	overviewNetworks
+	Tasks    []overviewTask `json:"tasks"` // unfinished ones, then the last that ended
+	Requests []Request      `json:"requests"`
+	Last     int            `json:"last"` // number of the last request
+	Unknown  []string       `json:"unknown"`
 }
 
 type overviewCounts struct {
@@ -88,8 +89,10 @@ func getOverview(r *request) (*response, error) {
 	out.Requests, out.Last = s.journal.since(since, shownRequests)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	filter := strings.ToLower(r.query.get("filter"))
 	out.Counts = overviewOfCounts(s)
-	out.VApps, out.MoreVApps = overviewOfVApps(s, strings.ToLower(r.query.get("filter")))
+	out.VApps, out.MoreVApps = overviewOfVApps(s, filter)
+	out.overviewNetworks = overviewOfNetworks(s, filter)
 	out.Tasks = overviewOfTasks(s)
 	return jsonOK(out), nil
 }

@@ -8,12 +8,15 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -231,10 +234,7 @@ func first(all []string) string {
 
 // manage returns a client of a management cluster, and the namespace of its context.
 func (p *program) manage(kubeContext string) (client.Client, string, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = p.access.kubeconfig
-	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
-		&clientcmd.ConfigOverrides{CurrentContext: kubeContext})
+	loaded := p.loadKubeconfig(kubeContext)
 	config, err := loaded.ClientConfig()
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
@@ -248,6 +248,31 @@ func (p *program) manage(kubeContext string) (client.Client, string, error) {
 		return nil, "", fmt.Errorf("reaching the management cluster: %w", err)
 	}
 	return c, namespace, nil
+}
+
+func (p *program) loadKubeconfig(kubeContext string) clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = p.access.kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: kubeContext})
+}
+
+// maxLog bounds what is read of the log of a pod.
+const maxLog = 64 << 20
+
+// readPodLog reads the log of a pod of the first management cluster.
+func (p *program) readPodLog(ctx context.Context, namespace, name string, since time.Duration) ([]byte, error) {
+	config, err := p.loadKubeconfig(first(p.access.contexts)).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return clients.CoreV1().Pods(namespace).GetLogs(name, &corev1.PodLogOptions{
+		SinceSeconds: ptr.To(int64(since.Seconds())), LimitBytes: ptr.To(int64(maxLog)),
+	}).DoRaw(ctx)
 }
 
 func newScheme() *runtime.Scheme {

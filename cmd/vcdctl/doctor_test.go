@@ -31,6 +31,7 @@ type shell struct {
 	env     map[string]string
 	objects []client.Object
 	in      string
+	log     string // of the manager
 	out     bytes.Buffer
 	errors  bytes.Buffer
 }
@@ -76,7 +77,7 @@ func (s *shell) run(t *testing.T, args ...string) int {
 	s.errors.Reset()
 	p := &program{
 		name: "vcdctl", getenv: func(name string) string { return s.env[name] }, in: strings.NewReader(s.in),
-		out: &s.out, errors: &s.errors,
+		out: &s.out, errors: &s.errors, podLog: s.podLog,
 		connect: func(kubeContext string) (client.Client, string, error) {
 			if kubeContext == "gone" {
 				return nil, "", errors.New("no such context")

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ func main() {
 	p := &program{
 		name: programName(os.Args[0]), getenv: os.Getenv, in: os.Stdin, out: os.Stdout, errors: os.Stderr,
 	}
-	p.connect = p.manage
+	p.connect, p.podLog = p.manage, p.readPodLog
 	os.Exit(p.run(ctx, os.Args[1:])) //nolint:gocritic // The process ends, and its signals with it.
 }
 
@@ -59,6 +60,8 @@ type program struct {
 	errors io.Writer
 	// connect returns a client of the management cluster of a context, and the namespace of that.
 	connect func(kubeContext string) (client.Client, string, error)
+	// podLog returns the log of a pod of the management cluster since some time ago.
+	podLog func(ctx context.Context, namespace, name string, since time.Duration) ([]byte, error)
 
 	access access
 	output string // table or json
@@ -113,6 +116,7 @@ Exit codes: 0 all is well, 1 the program could not do its work, 2 it found probl
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVarP(&p.output, "output", "o", "table", "How to print: table or json.")
 	p.access.addFlags(root.PersistentFlags())
-	root.AddCommand(p.doctorCommand(), p.leaksCommand(), p.purgeCommand(), p.inventoryCommand())
+	root.AddCommand(p.doctorCommand(), p.leaksCommand(), p.purgeCommand(), p.inventoryCommand(),
+		p.bundleCommand())
 	return root
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -224,6 +225,69 @@ func TestThePageShowsWhatHappens(t *testing.T) {
 	v.Eventually(v.text("#vapps")).Should(And(ContainSubstring("cluster-b-1"), Not(ContainSubstring("cluster-a")),
 		Not(ContainSubstring("cluster-b-2"))))
 	v.Expect(v.noise()).To(BeEmpty())
+}
+
+// balance puts a virtual service with a pool of two members on the first gateway, one of which does not answer, an
+// allocated address and an entity.
+func (v *browser) balance(name string) {
+	gateway, pool := "", ""
+	v.sim.Edit(func(e *vcdsim.Editor) {
+		org := &e.Model.Orgs[1]
+		gateway = org.VDCs[0].EdgeGateways[0].ID
+		pool = e.AddDocument("1.0.0/loadBalancer/pools", "loadBalancerPool", org.ID, gateway, map[string]any{
+			"name": name + "-pool", "enabled": true, "defaultPort": 30080.0, "members": []any{
+				map[string]any{"ipAddress": "192.168.100.11", "port": 30080.0, "enabled": true},
+				map[string]any{"ipAddress": "192.168.100.12", "port": 30080.0, "enabled": true},
+			},
+		})
+		e.AddDocument("1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", org.ID, gateway, map[string]any{
+			"name": name, "enabled": true, "virtualIpAddress": "203.0.113.20",
+			"loadBalancerPoolRef": map[string]any{"id": pool, "name": name + "-pool"},
+			"servicePorts":        []any{map[string]any{"portStart": 443.0}},
+		})
+		e.AddDocument("1.0.0/entities", "entity", org.ID, "", map[string]any{
+			"name": name + "-entity", "entityType": "urn:vcloud:type:vmware:capvcdCluster:1.1.0", "state": "RESOLVED",
+			"entity": map[string]any{"status": map[string]any{"capvcd": map[string]any{"phase": "Provisioned"}}},
+		})
+		e.Model.IPSpaces = append(e.Model.IPSpaces, vcdsim.IPSpace{
+			ID: "space", Name: name + "-space", Type: vcdsim.SpacePublic, Allocations: []vcdsim.IPAllocation{
+				{ID: "a", Type: vcdsim.FloatingIP, Value: "198.51.100.10", Description: "for " + name},
+			},
+		})
+	})
+	v.sim.ReportMembers(map[string]map[netip.AddrPort]bool{pool: {
+		netip.MustParseAddrPort("192.168.100.11:30080"): true, netip.MustParseAddrPort("192.168.100.12:30080"): false,
+	}})
+}
+
+func TestThePageShowsNetworksAndLoadBalancers(t *testing.T) {
+	v := browse(t)
+	v.balance("web")
+	v.open("/_sim/")
+	v.Eventually(v.text("#gateways")).Should(And(ContainSubstring("acme-vdc-gateway"), ContainSubstring("web-pool"),
+		ContainSubstring("203.0.113.20:443"), ContainSubstring("192.168.100.11:30080"), ContainSubstring("load balancer")))
+	v.Expect(v.text("#networks")()).To(And(ContainSubstring("192.168.100.1/24"), ContainSubstring("6 of 90"),
+		ContainSubstring("web-space"), ContainSubstring("198.51.100.10 for web"), ContainSubstring("web-entity"),
+		ContainSubstring("Provisioned")))
+	v.shoot("networks")
+	v.do(chromedp.SendKeys("#filter", "web", chromedp.ByQuery))
+	v.Eventually(v.text("#networks")).Should(And(ContainSubstring("web-entity"), Not(ContainSubstring("storage"))))
+	v.Expect(v.text("#gateways")()).To(ContainSubstring("web-pool"))
+	v.Expect(v.noise()).To(BeEmpty())
+}
+
+func TestNamesOfLoadBalancersAreTextInThePage(t *testing.T) {
+	v := browse(t)
+	v.balance(hostile)
+	v.sim.Edit(func(e *vcdsim.Editor) {
+		e.Model.Orgs[1].VDCs[0].Networks[0].Name, e.Model.Orgs[1].VDCs[0].EdgeGateways[0].Name = hostile, hostile
+	})
+	v.open("/_sim/")
+	v.Eventually(v.text("#gateways")).Should(ContainSubstring(hostile + "-pool"))
+	v.Expect(strings.Count(v.text("#networks")(), hostile)).To(BeNumerically(">=", 4),
+		"network, its gateway, IP Space, allocation, entity")
+	v.Expect(eval[int](v, `document.querySelectorAll("img, #owned").length`)()).To(Equal(0))
+	v.Expect(eval[string](v, `document.title`)()).To(Equal("vcdsim"))
 }
 
 func TestNamesAreTextInThePage(t *testing.T) {

@@ -92,18 +92,87 @@ function vAppNode(v, open) {
   return details;
 }
 
-function showInventory(o) {
-  const box = byId('vapps');
+// fold shows items that a person can open and close: what is open stays so, and what has the focus keeps it.
+function fold(box, items, node, empty) {
   if (!state.refiltered) for (const d of box.querySelectorAll('details')) state.open.set(d.dataset.id, d.open);
-  state.refiltered = false;
-  const focused = document.activeElement && box.contains(document.activeElement) ? document.activeElement.closest('details').dataset.id : null;
-  const few = o.vApps.length <= 8;
-  const nodes = o.vApps.map((v) => vAppNode(v, state.open.has(v.id) ? state.open.get(v.id) : few || state.filter !== ''));
-  if (nodes.length === 0) nodes.push(el('p', { class: 'empty', text: state.filter ? 'Nothing has that in its name.' : 'Nothing yet: what clients create is shown here.' }));
+  const within = document.activeElement && box.contains(document.activeElement) ? document.activeElement.closest('details') : null;
+  const focused = within ? within.dataset.id : null;
+  const few = items.length <= 8;
+  const nodes = items.map((v) => node(v, state.open.has(v.id) ? state.open.get(v.id) : few || state.filter !== ''));
+  if (nodes.length === 0) nodes.push(el('p', { class: 'empty', text: empty }));
   replace(box, nodes);
   if (focused) {
     for (const d of box.querySelectorAll('details')) if (d.dataset.id === focused) d.querySelector('summary').focus();
   }
+}
+
+function kindOfHealth(health) {
+  if (health === 'UP') return 'ok';
+  if (health === 'DOWN') return 'bad';
+  return health === 'DISABLED' ? '' : 'warn';
+}
+
+const healthBadge = (health) => health === '' ? '' : badge(words(health), kindOfHealth(health));
+
+function membersCell(pool) {
+  const cell = el('td', {}, ...pool.members.map((m) => el('div', {}, m.address + ' ', healthBadge(m.health))));
+  if (pool.more > 0) cell.append(el('div', { class: 'sub', text: 'and ' + plural(pool.more, 'member') + ' more' }));
+  return cell;
+}
+
+function serviceRow(vs) {
+  return el('tr', {},
+    el('td', {}, el('span', { class: 'name', text: vs.name }), el('div', { class: 'sub', text: vs.address })),
+    el('td', { class: 'tag' }, healthBadge(vs.health)),
+    el('td', {}, vs.pool.name, ' ', healthBadge(vs.pool.name === '' ? '' : vs.pool.health)),
+    membersCell(vs.pool));
+}
+
+const lone = (pool) => ({ name: 'no virtual service', address: '', health: '', pool });
+
+function gatewayNode(g, open) {
+  const details = el('details', { 'data-id': g.id },
+    el('summary', {},
+      el('span', { class: 'grow' }, el('span', { class: 'name', text: g.name }), ' ', el('span', { class: 'sub', text: g.org + ' / ' + g.vdc })),
+      el('span', { class: 'sub', text: plural(g.services.length + g.more, 'virtual service') + ', ' + plural(g.rules, 'NAT rule') }),
+      g.balancer ? '' : badge('no load balancer', 'warn'), g.busy ? badge('busy', 'warn') : ''));
+  const rows = g.services.concat(g.unused.map(lone));
+  if (rows.length > 0) {
+    details.append(el('table', {}, headings('Virtual service', 'Health', 'Pool', 'Members'), el('tbody', {}, ...rows.map(serviceRow))));
+  }
+  if (g.more > 0) details.append(el('p', { class: 'sub', text: 'and ' + plural(g.more, 'virtual service') + ' more: filter to see them' }));
+  details.append(el('p', { class: 'sub', text: 'Addresses in use: ' + (g.used.length > 0 ? g.used.map(words).join(', ') : 'none') }));
+  if (open) details.open = true;
+  return details;
+}
+
+const nothing = () => state.filter ? 'Nothing has that in its name.' : 'None.';
+
+function listTable(caption, names, rows) {
+  return rows.length === 0 ? '' : el('table', {}, el('caption', { text: caption }), headings(...names), el('tbody', {}, ...rows));
+}
+
+const cells = (...texts) => el('tr', {}, ...texts.map((t, i) => el('td', { class: i === 0 ? 'name' : '', text: t })));
+
+function showNetworks(o) {
+  fold(byId('gateways'), o.gateways, gatewayNode, nothing());
+  const tables = [
+    listTable('Networks', ['Network', 'Subnet', 'Pool in use', 'Edge gateway', 'VDC'], o.networks.map((n) => cells(
+      n.name, n.subnet + ' ' + words(n.type), n.used + ' of ' + n.pool, n.gateway, n.org + ' / ' + n.vdc))),
+    listTable('IP Spaces', ['IP Space', 'Type', 'Floating IPs', 'Allocations'], o.spaces.map((s) => cells(
+      s.name, words(s.type), s.allocated + ' of ' + s.total, s.allocations.join(', ')))),
+    listTable('Entities', ['Entity', 'Type', 'State', 'Phase', 'Organization'], o.entities.map((e) => cells(
+      e.name, e.type.replace('urn:vcloud:type:', ''), words(e.state), e.phase, e.org))),
+  ].filter((t) => t !== '');
+  replace(byId('networks'), tables.length > 0 ? tables : [el('p', { class: 'empty', text: nothing() })]);
+  const more = byId('more-networks');
+  more.hidden = o.moreOfNetworks === 0;
+  more.textContent = 'and ' + o.moreOfNetworks.toLocaleString('en') + ' more: filter to see them';
+}
+
+function showInventory(o) {
+  fold(byId('vapps'), o.vApps, vAppNode,
+    state.filter ? 'Nothing has that in its name.' : 'Nothing yet: what clients create is shown here.');
   const more = byId('more-vapps');
   more.hidden = o.moreVApps === 0;
   more.textContent = 'and ' + plural(o.moreVApps, 'vApp') + ' more: filter to see them';
@@ -178,6 +247,8 @@ async function look() {
   remember(o);
   showHeader(o);
   showInventory(o);
+  showNetworks(o);
+  state.refiltered = false;
   showTasks(o);
   showRequests();
   showUnknown(o);

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// bundleFlags are those of support-bundle.
+type bundleFlags struct {
+	file  string
+	since time.Duration
+}
+
+func (p *program) bundleCommand() *cobra.Command {
+	var f bundleFlags
+	c := &cobra.Command{
+		Use:   "support-bundle CLUSTER",
+		Short: "Collect conditions, events and logs in one archive",
+		Long: `Collects what a report of a problem needs in one archive: the Cluster API objects of a cluster with their conditions, the
+events of its namespace, and the manager's log, which has the wire log if that is on. Secrets are not read, and what looks like a
+credential is taken out of everything; look through the archive before you send it all the same. CLUSTER is the name of a
+VCDCluster in --namespace.`,
+		Example: "  " + p.name + " support-bundle demo -n team-a -f demo.tar.gz",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return p.bundle(c.Context(), args[0], f) },
+	}
+	c.Flags().StringVarP(&f.file, "filename", "f", "", "Archive to write; CLUSTER.tar.gz if not set.")
+	c.Flags().DurationVar(&f.since, "since", time.Hour, "How far back the log goes.")
+	return c
+}
+
+// collected are the kinds in a bundle. None of them has bootstrap data or credentials in it.
+var collected = []schema.GroupVersionKind{
+	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
+	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"},
+	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "MachineSet"},
+	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "MachineDeployment"},
+	{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane"},
+	{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta4", Kind: "VCDCluster"},
+	{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta4", Kind: "VCDMachine"},
+	{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta4", Kind: "VCDMachineTemplate"},
+	{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta4", Kind: "VCDIdentity"},
+	{Group: "", Version: "v1", Kind: "Event"},
+}
+
+func (p *program) bundle(ctx context.Context, name string, f bundleFlags) error {
+	c, _, err := p.readCluster(ctx, name)
+	if err != nil {
+		return err
+	}
+	management, _, err := p.connect(first(p.access.contexts))
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{}
+	for _, kind := range collected {
+		content, err := list(ctx, management, kind, c.Namespace)
+		if err != nil {
+			content = []byte("# " + err.Error() + "\n")
+		}
+		files[kind.Kind+".yaml"] = content
+	}
+	for pod, log := range p.managerLogs(ctx, management, f.since) {
+		files["log-"+pod+".txt"] = log
+	}
+	path := cmp.Or(f.file, name+".tar.gz")
+	if err := writeArchive(path, name, files); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	fmt.Fprintln(p.out, path)
+	return nil
+}
+
+// list reads the objects of a kind in a namespace as YAML.
+func list(ctx context.Context, c client.Client, kind schema.GroupVersionKind, namespace string) ([]byte, error) {
+	found := &unstructured.UnstructuredList{}
+	kind.Kind += "List"
+	found.SetGroupVersionKind(kind)
+	err := c.List(ctx, found, client.InNamespace(namespace))
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", kind.Kind, err)
+	}
+	for i := range found.Items {
+		unstructured.RemoveNestedField(found.Items[i].Object, "metadata", "managedFields")
+		unstructured.RemoveNestedField(found.Items[i].Object, "metadata", "annotations",
+			corev1.LastAppliedConfigAnnotation)
+	}
+	return yaml.Marshal(found)
+}
+
+// managerLogs reads the logs of the manager's pods.
+func (p *program) managerLogs(ctx context.Context, c client.Client, since time.Duration) map[string][]byte {
+	logs := map[string][]byte{}
+	pods := &corev1.PodList{}
+	err := c.List(ctx, pods, client.InNamespace(p.access.secretNamespace),
+		client.MatchingLabels{"cluster.x-k8s.io/provider": "infrastructure-vcd"})
+	if err != nil {
+		logs["missing"] = []byte("listing pods: " + err.Error() + "\n")
+	}
+	for _, pod := range pods.Items {
+		log, err := p.podLog(ctx, pod.Namespace, pod.Name, since)
+		if err != nil {
+			log = []byte("reading the log: " + err.Error() + "\n")
+		}
+		logs[pod.Name] = log
+	}
+	return logs
+}
+
+// secrets match what looks like a credential, in logs and in objects.
+var secrets = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)((?:authorization|x-vmware-vcloud-access-token|x-vcloud-authorization)["']?\s*[:=]\s*)\S+(?: \S+)?`),
+	regexp.MustCompile(`(?i)((?:password|passwd|refresh_?token|access_?token|api_?token|secret_?key)["']?\s*[:=]\s*["']?)[^\s"',&}]+`),
+	regexp.MustCompile(`()eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`),
+	regexp.MustCompile(`(?s)()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
+}
+
+// redact takes what looks like a credential out of a text.
+func redact(text []byte) []byte {
+	for _, pattern := range secrets {
+		text = pattern.ReplaceAll(text, []byte("${1}REDACTED"))
+	}
+	return text
+}
+
+// writeArchive writes files, redacted, that only the user may read.
+func writeArchive(path, folder string, files map[string][]byte) (err error) {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(zip)
+	for name, content := range files {
+		content = redact(content)
+		header := &tar.Header{Name: folder + "/" + name, Mode: 0o600, Size: int64(len(content)), ModTime: time.Now()}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := archive.Write(content); err != nil {
+			return err
+		}
+	}
+	for _, w := range []io.Closer{archive, zip} {
+		if err := w.Close(); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(path, packed.Bytes(), 0o600)
+}
