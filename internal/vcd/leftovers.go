@@ -22,7 +22,7 @@ func (d NamedDisk) Cluster() string {
 	return ""
 }
 
-type wireEntity struct {
+type wireListedEntity struct {
 	wireRef
 
 	Type    string          `json:"entityType"`
@@ -35,7 +35,7 @@ func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string
 	return listAs(ctx, e.client, listing{
 		path: entitiesPath + "types/" + url.PathEscape(vendor) + "/" + url.PathEscape(namespace) + "/" +
 			url.PathEscape(version), what: "entities", of: " of type " + vendor + ":" + namespace,
-	}, func(w *wireEntity) Entity {
+	}, func(w *wireListedEntity) Entity {
 		return Entity{Ref: refOf(&w.wireRef), Type: w.Type, State: w.State, Content: w.Content}
 	})
 }

@@ -98,7 +98,7 @@ func (g *Gateways) Visible(ctx context.Context) ([]Gateway, error) {
 // A TypeVersion is a version of a type of runtime defined entities.
 type TypeVersion struct{ ID, Vendor, Namespace, Version string }
 
-type wireEntityType struct {
+type wireTypeVersion struct {
 	wireRef
 
 	Vendor  string `json:"vendor"`
@@ -108,7 +108,7 @@ type wireEntityType struct {
 
 // TypeVersions lists the versions of a type of entities that the site has and the user is shown.
 func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) ([]TypeVersion, error) {
-	lines, err := listAll[wireEntityType](ctx, e.client, listing{
+	lines, err := listAll[wireTypeVersion](ctx, e.client, listing{
 		path: "/cloudapi/1.0.0/entityTypes", what: "entity types",
 		terms: []term{{"vendor", vendor}, {"nss", namespace}},
 	})
