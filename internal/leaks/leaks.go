@@ -164,7 +164,7 @@ func (t *taking) ownerOf(ctx context.Context, v vcd.VAppDetails) (cluster string
 	if v.Description != "Description for ["+v.Name+"]" {
 		return "", "", nil
 	}
-	cluster, err = t.session.VApps.Metadata(ctx, v.ID, capvcdKey)
+	cluster, err = t.session.VApps.MetadataValue(ctx, v.ID, capvcdKey)
 	return cluster, lb.WriterCAPVCD, err
 }
 

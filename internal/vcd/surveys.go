@@ -37,8 +37,8 @@ func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 	return found, wrapped(err, "listing vApps of organization", v.config.Org)
 }
 
-// Metadata reads a value of a vApp's metadata; empty if there is none.
-func (v *VApps) Metadata(ctx context.Context, id, key string) (string, error) {
+// MetadataValue reads a value of a vApp's metadata; empty if there is none.
+func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, error) {
 	var doc types.MetadataValue
 	err := v.getXML(ctx, pathOf(kindVApp, id)+"/metadata/"+url.PathEscape(key), &doc)
 	if err = readable(err); err != nil || doc.TypedValue == nil {
