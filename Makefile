@@ -38,7 +38,7 @@ LDFLAGS = -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Commit=$(COMMIT
 TOOL := $(GO) tool -modfile=tools.mod
 # An absolute path, because linting test/ runs there.
 LINT := $(GO) tool -modfile=$(CURDIR)/lint.mod golangci-lint
-# Nested modules, by folder; all but test/, hack/images/, hack/nodeimage/ and vcdsim/hypervisor/ only pin what is built
+# Nested modules, by folder; all but test/, hack/images/, hack/kubevip/, hack/nodeimage/ and vcdsim/hypervisor/ only pin what is built
 # from them.
 MODULES := . $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
 SCRIPTS := $(shell git ls-files '*.sh') .ci/run
@@ -94,11 +94,15 @@ release: ## Write all files of release VERSION to out/release/VERSION, and its i
 ##@ Test
 
 .PHONY: test
-test: test-unit test-hypervisor test-stack test-monitoring ## Run all tests: units, and those against real API servers and the simulator.
+test: test-unit test-kubevip test-hypervisor test-stack test-monitoring ## Run all tests: units, and those against real API servers and the simulator.
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the root module; WHAT chooses packages.
 	$(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT)
+
+.PHONY: test-kubevip
+test-kubevip: ## Read rendered manifests of kube-vip with kube-vip's own parser.
+	cd hack/kubevip && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-stack
 test-stack: stack ## Run the tests in test/ on etcd, kube-apiserver and Cluster API; WHAT_STACK chooses packages.

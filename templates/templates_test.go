@@ -29,7 +29,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
-var flavors = []string{"", "development", "proxy"}
+var flavors = []string{"", "development", "proxy", "bgp", "dual-stack"}
 
 // needed are the variables without a default, with values for the simulator's model. clusterctl itself sets the first
 // four.
@@ -46,6 +46,13 @@ var needed = map[string]string{
 	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
 	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
 	"HTTP_PROXY_URL":               "http://proxy.example.com:3128",
+	"BGP_AS":                       "65001",
+	"BGP_INTERFACE":                "ens192",
+	"BGP_PEER_ADDRESS":             "192.168.100.1",
+	"BGP_PEER_AS":                  "65000",
+	"CONTROL_PLANE_ENDPOINT_IPV6":  "fd00:100::c8",
+	"NODE_POOL":                    "nodes",
+	"NODE_POOL_IPV6":               "nodes-v6",
 }
 
 // optional are the variables with a default, with other values.
@@ -55,6 +62,12 @@ var optional = map[string]string{
 	"VIP_NETWORK_INTERFACE":              "ens192",
 	"HTTPS_PROXY_URL":                    "https://proxy.example.com:3129",
 	"PROXY_EXCEPTIONS":                   ".corp.example.com, 10.0.0.0/8",
+	"BGP_PEER_MULTIHOP":                  "true",
+	"BGP_PEER_PASSWORD_B64":              "czNjcmV0",
+	"POD_CIDR_IPV6":                      "fd00:244::/48",
+	"SERVICE_CIDR_IPV6":                  "fd00:96::/112",
+	"NODE_POOL_API_GROUP":                "ipam.example.com",
+	"NODE_POOL_KIND":                     "ExamplePool",
 	"KUBE_VIP_IMAGE":                     "registry.example.com/kube-vip:v0.9.1",
 	"VCD_USERNAME_B64":                   "Y2FwdmNk",
 	"VCD_PASSWORD_B64":                   "cGFzc3dvcmQ=",
@@ -84,10 +97,11 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 
 			cluster := find[*infrav1.VCDCluster](objects, "demo")
 			g.Expect(cluster.Spec.OVDCNetwork).To(Equal("nodes"))
-			g.Expect(cluster.Spec.Endpoint.KubeVIP).To(Equal(&infrav1.KubeVIPEndpoint{Addresses: []string{"192.168.100.200"}}))
+			g.Expect(cluster.Spec.Endpoint.KubeVIP.Addresses[0]).To(Equal("192.168.100.200"))
+			g.Expect(*cluster.Spec.Endpoint.KubeVIP).To(And(HaveField("Interface", ""), HaveField("Image", "")))
 			machine := find[*infrav1.VCDMachineTemplate](objects, "demo-control-plane").Spec.Template.Spec
 			g.Expect(machine.DiskSize.IsZero()).To(BeTrue(), "no size is the template's")
-			machine.DiskSize = nil
+			machine.DiskSize, machine.Networks = nil, nil
 			g.Expect(machine).To(Equal(infrav1.VCDMachineSpec{
 				Catalog:  "kubernetes",
 				Template: "ubuntu-2404-kube-v1.36.3",
@@ -315,6 +329,51 @@ func TestTheProxyReachesServicesAndNotKubeadm(t *testing.T) {
 		for _, command := range append(config.PreKubeadmCommands, config.PostKubeadmCommands...) {
 			g.Expect(strings.ToLower(command)).NotTo(ContainSubstring("proxy"), name)
 		}
+	}
+}
+
+func TestBGPHasAPeerWithAPasswordThatMayBeEmpty(t *testing.T) {
+	for password, variables := range map[string]map[string]string{
+		"": needed, "s3cret": {"BGP_PEER_PASSWORD_B64": "czNjcmV0", "BGP_PEER_MULTIHOP": "true"},
+	} {
+		t.Run("password "+password, func(t *testing.T) {
+			g := NewWithT(t)
+			with := maps.Clone(needed)
+			maps.Copy(with, variables)
+
+			objects := render(t, "bgp", with)
+
+			bgp := find[*infrav1.VCDCluster](objects, "demo").Spec.Endpoint.KubeVIP.BGP
+			g.Expect(bgp.ASNumber).To(BeEquivalentTo(65001))
+			g.Expect(bgp.RouterInterface).To(Equal("ens192"))
+			g.Expect(bgp.Peers).To(HaveLen(1))
+			g.Expect(bgp.Peers[0].Address).To(Equal("192.168.100.1"))
+			g.Expect(bgp.Peers[0].MultiHop).To(HaveValue(Equal(password != "")))
+			secret := find[*corev1.Secret](objects, bgp.Peers[0].PasswordSecretRef.Name)
+			g.Expect(secret.Data).To(HaveKey(infrav1.SecretPassword))
+			g.Expect(string(secret.Data[infrav1.SecretPassword])).To(Equal(password))
+			g.Expect(secret.Labels).To(HaveKey("clusterctl.cluster.x-k8s.io/move"))
+		})
+	}
+}
+
+func TestDualStackHasAnAddressOfEachFamilyEverywhere(t *testing.T) {
+	g := NewWithT(t)
+
+	objects := render(t, "dual-stack", needed)
+
+	network := find[*clusterv1.Cluster](objects, "demo").Spec.ClusterNetwork
+	g.Expect(network.Pods.CIDRBlocks).To(HaveExactElements("100.96.0.0/11", "fd6a:100:96::/48"))
+	g.Expect(network.Services.CIDRBlocks).To(HaveExactElements("100.64.0.0/13", "fd6a:100:64::/112"))
+	vips := find[*infrav1.VCDCluster](objects, "demo").Spec.Endpoint.KubeVIP.Addresses
+	g.Expect(vips).To(Equal([]string{"192.168.100.200", "fd00:100::c8"}))
+	control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
+	g.Expect(control.ClusterConfiguration.APIServer.CertSANs).To(Equal(vips[1:]), "kubeadm knows the host alone")
+	for _, name := range []string{"demo-control-plane", "demo-md-0"} {
+		nics := find[*infrav1.VCDMachineTemplate](objects, name).Spec.Template.Spec.Networks
+		g.Expect(nics).To(HaveLen(1))
+		g.Expect(nics[0].AddressSource).To(Equal(infrav1.AddressIPAM))
+		g.Expect(nics[0].PoolRefs).To(HaveExactElements(HaveField("Name", "nodes"), HaveField("Name", "nodes-v6")))
 	}
 }
 

@@ -55,13 +55,15 @@ func secondary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
 // claimed returns the virtual IPs from pools. The first one that was stored stays, whatever happens to its claim: its
 // IPAddress is held.
 func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, error) {
-	hosts := []string{v.vcdCluster.Spec.ControlPlaneEndpoint.Host}
+	hosts, pools := []string{v.vcdCluster.Spec.ControlPlaneEndpoint.Host}, primary(v.kube(), v.cluster.Name)
 	if hosts[0] == "" {
-		addr, out, err := v.claim(ctx, primary(v.kube(), v.cluster.Name))
+		addr, out, err := v.claim(ctx, pools)
 		if err != nil || out != phases.Done {
 			return nil, out, err
 		}
 		hosts[0] = addr.String()
+	} else if err := v.keep(ctx, pools); err != nil {
+		return nil, phases.Done, err
 	}
 	if len(v.kube().SecondaryPoolRefs) == 0 {
 		return hosts, phases.Done, nil
@@ -100,6 +102,27 @@ func (v virtualIPs) claim(ctx context.Context, pools vipPools) (netip.Addr, phas
 		}
 	}
 	return netip.Addr{}, problem, nil
+}
+
+// keep makes the claim of an endpoint that is known the cluster's again after a restore, and holds its address.
+func (v virtualIPs) keep(ctx context.Context, pools vipPools) error {
+	claims := v.claims(v.cluster.Name)
+	for i := range pools.refs {
+		claim := pools.at(i)
+		key := client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: claim.Name}
+		if err := v.Client.Get(ctx, key, &ipamv1.IPAddressClaim{}); err != nil {
+			continue // Without it, the address is still held.
+		}
+		claim.InUse = true
+		address, out, err := claims.Ensure(ctx, claim)
+		if err == nil && out == phases.Done {
+			err = claims.Hold(ctx, address)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wasGiven reports whether a claim of the cluster has an address.

@@ -203,3 +203,23 @@ func TestAnAddressOfAPoolThatDoesNotFitIsRefused(t *testing.T) {
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
 }
+
+func TestAClaimIsTheClustersAgainAfterARestore(t *testing.T) {
+	vips := controllertest.NewPool("vips", 24, "", "192.168.100.210")
+	w := newPooled(t, vips)
+	w.ask(w.pools, nil)
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+	claim.OwnerReferences[0].UID = "uid-before-the-restore"
+	w.Expect(w.Client.Update(w.Ctx, claim)).To(Succeed())
+
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileCluster()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		g.Expect(metav1.IsControlledBy(claim, w.VCDCluster())).To(BeTrue())
+	}, controllertest.Patience, "5ms").Should(Succeed())
+}

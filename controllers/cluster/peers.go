@@ -37,7 +37,7 @@ func (v virtualIPs) bgp(ctx context.Context) (*kubevip.BGP, phases.Outcome, erro
 	return bgp, phases.Done, nil
 }
 
-// peer returns a router, with its password from the Secret.
+// peer returns a router, with its password from the Secret. An empty value is none.
 func (v virtualIPs) peer(ctx context.Context, spec *infrav1.KubeVIPPeer) (kubevip.Peer, phases.Outcome, error) {
 	address, _ := netip.ParseAddr(spec.Address) // What is none is refused with the manifest.
 	peer := kubevip.Peer{
@@ -54,8 +54,9 @@ func (v virtualIPs) peer(ctx context.Context, spec *infrav1.KubeVIPPeer) (kubevi
 		return peer, phases.Done, fmt.Errorf("getting Secret %s: %w", ref.Name, err)
 	}
 	key := cmp.Or(ref.Key, infrav1.SecretPassword)
-	peer.Password = string(secret.Data[key])
-	if apierrors.IsNotFound(err) || peer.Password == "" {
+	password, found := secret.Data[key]
+	peer.Password = string(password)
+	if apierrors.IsNotFound(err) || !found {
 		return peer, phases.Fail(session.RemedyPoll, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s is "+
 			"not in key %s of Secret %s: create it, or correct spec.endpoint.kubeVIP.bgp.peers", spec.Address, key,
 			ref.Name), nil

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -202,36 +201,4 @@ func (v virtualIPs) otherHost(ctx context.Context, addresses []netip.Addr) (phas
 		}
 	}
 	return phases.Done, nil
-}
-
-// together reports control planes in networks between which ARP moves no address. They may be of any network with BGP.
-func (v virtualIPs) together(ctx context.Context) (phases.Outcome, error) {
-	if v.kube().BGP != nil {
-		return phases.Done, nil
-	}
-	machines := &infrav1.VCDMachineList{}
-	if err := v.Client.List(ctx, machines, client.InNamespace(v.vcdCluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: v.cluster.Name},
-		client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.UnsafeDisableDeepCopy); err != nil {
-		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
-	}
-	for i := range machines.Items {
-		m := &machines.Items[i]
-		if len(m.Spec.Networks) == 0 || m.Spec.Networks[0].Name == "" || v.isNetwork(m.Spec.Networks[0].Name) {
-			continue
-		}
-		if slices.ContainsFunc(m.Spec.Networks, func(n infrav1.NetworkSpec) bool { return v.isNetwork(n.Name) }) {
-			continue // A further NIC is in it.
-		}
-		return phases.Fail(session.RemedyPoll, infrav1.ControlPlanesApartReason, "Control plane %s is in network %s, "+
-			"not in %s, and ARP moves a virtual IP within one network only: set spec.endpoint.kubeVIP.bgp, use an "+
-			"endpoint of type EdgeGateway or External, or put all control planes into one network", m.Name,
-			m.Spec.Networks[0].Name, v.network.Name), nil
-	}
-	return phases.Done, nil
-}
-
-// isNetwork reports whether a name or URN is that of the cluster's network. The empty name stands for it.
-func (v virtualIPs) isNetwork(nameOrURN string) bool {
-	return nameOrURN == "" || nameOrURN == v.network.Name || nameOrURN == v.network.ID
 }

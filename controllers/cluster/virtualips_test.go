@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
@@ -174,6 +175,13 @@ func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T)
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(manifest(w)).To(ContainSubstring("192.168.100.1:65000:s3cret:false"))
+
+	secret := w.Secret("router")
+	secret.Data["password"] = nil
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+	_, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(manifest(w)).To(ContainSubstring("192.168.100.1:65000::false"), "an empty password is none")
 }
 
 func TestAPasswordThatKubeVIPCannotReadIsRefusedAndNotShown(t *testing.T) {
@@ -242,6 +250,24 @@ func TestARecordOfTheUsersOwnIsAnnouncedWithoutDHCP(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.Expect(manifest(w)).To(And(ContainSubstring("api.example.com"), Not(ContainSubstring("vip_ddns"))))
+}
+
+func TestZonesOfControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
+	zone := func(name, network string, controlPlane bool) client.Object {
+		z := &infrav1.VCDDeploymentZone{ObjectMeta: controllertest.Meta(name)}
+		z.Spec.ControlPlane, z.Spec.PlacementConstraint.Networks = &controlPlane, []string{network}
+		return z
+	}
+	w := controllertest.New(t, zone("a", "nodes", true), zone("b", "dmz", true), zone("c", "storage", false))
+	c := w.VCDCluster()
+	c.Spec.FailureDomainSelector = &metav1.LabelSelector{}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ControlPlanesApartReason)
+
+	w.Expect(messageOf(w)).To(ContainSubstring("VCDDeploymentZone b is in network dmz, not in nodes"))
+	w.Expect(w.Client.Delete(w.Ctx, zone("b", "", true))).To(Succeed())
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
 func TestControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {

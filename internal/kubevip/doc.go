@@ -1,10 +1,11 @@
 // Package kubevip renders what a control plane needs so that kube-vip announces its endpoint: a static pod
-// manifest and two scripts for the node, the data of the Secret <cluster>-kube-vip. It is pure and knows neither
-// VCD nor a client of Kubernetes.
+// manifest and two scripts for the node, the data of the Secret <cluster>-kube-vip, and the objects of a DaemonSet. It
+// is pure and knows neither VCD nor a client of Kubernetes.
 //
-// The manifest is what kube-vip's own generator makes (hack/kubevip, a module of its own), with the fields of a
-// cluster set on the typed Pod. The generator's image registry is replaced as a whole, so that clusters
-// without internet pull from theirs.
+// The manifests are what kube-vip's own generator makes (hack/kubevip, a module of its own), with the fields of a
+// cluster set on the typed objects. The generator's image registry is replaced as a whole, so that clusters
+// without internet pull from theirs. What is rendered is kept in testdata, where the tests of hack/kubevip read it with
+// kube-vip's own parser.
 //
 // # What a KubeadmControlPlane needs
 //
@@ -54,6 +55,14 @@
 // kube-vip talks to the API server of its own node by the name "kubernetes", which its generator maps to
 // 127.0.0.1 with hostAliases. Kubelets ignore those for static pods on the host's network (kube-vip issue 692),
 // so the prepare script writes a hosts file that is mounted over the pod's.
+//
+// # DaemonSet
+//
+// It is applied through the endpoint, so the first node has a static pod until the DaemonSet's pod runs there: the
+// cleanup script installs a systemd unit that waits for it and removes the manifest. Both have one identity, the node's
+// name, so the lease stays. On nodes that join, the prepare script removes the manifest. The DaemonSet's pods
+// reach the API server of their own node by the same hosts file, with an account of their own: the Service "kubernetes"
+// needs kube-proxy, which needs the endpoint.
 //
 // Both scripts can be repeated. A first argument is put before every path, for tests. They, and the manifest, go
 // through cloud-init's jinja, so none may hold an opening double brace, brace and percent sign, or brace and hash.
