@@ -99,6 +99,8 @@ func TestAVirtualIPFromAPoolIsKeptAndFreed(t *testing.T) {
 	w.Expect(claims).To(Equal([]string{"c1-vip"}))
 
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+	w.Expect(claim.Spec.ClusterName).To(Equal(controllertest.ClusterName))
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	addresses, _ := w.given()

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -150,34 +149,6 @@ func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 		})
 	}
-}
-
-func TestClusterClaimsItsAddress(t *testing.T) {
-	w := controllertest.New(t)
-	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{{
-		Name: "vips",
-		Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io",
-	}}}
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
-	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.AddressClaimedReason)
-
-	claim := &ipamv1.IPAddressClaim{}
-	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: "c1-vip"}
-	w.Expect(w.Client.Get(w.Ctx, key, claim)).To(Succeed())
-	w.Expect(claim.Spec.ClusterName).To(Equal(controllertest.ClusterName))
-	address := &ipamv1.IPAddress{ObjectMeta: controllertest.Meta("c1-vip")}
-	address.Spec.Address = "192.168.100.210"
-	w.Expect(w.Client.Create(w.Ctx, address)).To(Succeed())
-	claim.Status.AddressRef.Name = "c1-vip"
-	w.Expect(w.Client.Status().Update(w.Ctx, claim)).To(Succeed())
-
-	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
-	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
-
-	w.DeleteCluster()
-	w.Expect(client.IgnoreNotFound(w.Client.Get(w.Ctx, key, claim))).To(Succeed())
-	w.Expect(w.Client.Get(w.Ctx, key, claim)).NotTo(Succeed())
 }
 
 func TestClusterWaitsForAnExternalEndpoint(t *testing.T) {

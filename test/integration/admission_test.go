@@ -39,6 +39,20 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 				Kind:     "InClusterIPPool", Name: "vips",
 			}}
 		}, "spec.endpoint"},
+		{"a second pool without a first", func(c *infrav1.VCDClusterSpec) {
+			c.Endpoint.KubeVIP.SecondaryPoolRefs = []infrav1.IPPoolReference{{
+				APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "vips",
+			}}
+		}, "spec.endpoint.kubeVIP.secondaryPoolRefs"},
+		{"BGP beside dynamic DNS", func(c *infrav1.VCDClusterSpec) {
+			c.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{DNSName: "api.example.com", BGP: &infrav1.KubeVIPBGP{
+				ASNumber: 65001, RouterInterface: "ens192",
+				Peers: []infrav1.KubeVIPPeer{{Address: "192.168.100.1", ASNumber: 65000}},
+			}}
+		}, "spec.endpoint.kubeVIP.bgp"},
+		{"BGP without peers", func(c *infrav1.VCDClusterSpec) {
+			c.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{ASNumber: 65001, RouterInterface: "ens192"}
+		}, "spec.endpoint.kubeVIP.bgp.peers"},
 		{
 			"settings of another endpoint", func(c *infrav1.VCDClusterSpec) { c.Endpoint.Type = infrav1.EndpointExternal },
 			"spec.endpoint",

@@ -147,23 +147,43 @@ func ask(t *testing.T, token, method, url string) (int, string) {
 func TestAVirtualIPFromAPool(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	pool := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2", "kind": "InClusterIPPool",
-		"metadata": map[string]any{"name": "vips", "namespace": s.namespace},
-		"spec":     map[string]any{"addresses": []any{"192.168.100.201-192.168.100.203"}, "prefix": int64(24)},
-	}}
-	s.create(pool)
+	for name, addresses := range map[string]string{"vips": "192.168.100.201", "spare": "192.168.100.205-192.168.100.206"} {
+		s.create(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2", "kind": "InClusterIPPool",
+			"metadata": map[string]any{"name": name, "namespace": s.namespace},
+			"spec":     map[string]any{"addresses": []any{addresses}, "prefix": int64(24)},
+		}})
+	}
+	ref := func(name string) infrav1.IPPoolReference {
+		return infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: name}
+	}
 	c := s.cluster("pooled", func(c *infrav1.VCDCluster) {
 		c.Spec.Endpoint.KubeVIP.Addresses = nil
-		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{{
-			APIGroup: "ipam.cluster.x-k8s.io",
-			Kind:     "InClusterIPPool", Name: "vips",
-		}}
+		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{ref("vips")}
 	})
 
 	s.ready(c)
 
-	s.g.Expect(c.Spec.ControlPlaneEndpoint.Host).To(HavePrefix("192.168.100.20"))
+	s.g.Expect(c.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.201"))
+	next := s.cluster("next", func(c *infrav1.VCDCluster) {
+		c.Spec.Endpoint.KubeVIP.Addresses = nil
+		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{ref("vips"), ref("spare")}
+		c.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
+	})
+	s.ready(next)
+	s.g.Expect(next.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.205"), "the first pool has none left")
+	change := next.DeepCopy()
+	change.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPStaticPod
+	s.g.Expect(shared.client.Update(t.Context(), change)).To(MatchError(ContainSubstring("spec.endpoint")))
+	s.g.Eventually(func() error {
+		s.g.Expect(shared.client.Get(t.Context(), client.ObjectKeyFromObject(next), next)).To(Succeed())
+		next.Spec.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{
+			ASNumber: 65001, RouterInterface: "ens192",
+			Peers: []infrav1.KubeVIPPeer{{Address: "192.168.100.1", ASNumber: 65000}},
+		}
+		return shared.client.Update(t.Context(), next)
+	}, patience).Should(Succeed(), "peers may change")
+	s.deleteCluster("next")
 	s.deleteCluster("pooled")
 	claims := &ipamv1.IPAddressClaimList{}
 	s.g.Eventually(func() ([]ipamv1.IPAddressClaim, error) {
