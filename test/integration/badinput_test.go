@@ -3,6 +3,7 @@ package integration
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ type mistake struct {
 }
 
 func mistakes() []mistake {
-	return append(clusterMistakes(), machineMistakes()...)
+	return slices.Concat(clusterMistakes(), endpointMistakes(), machineMistakes())
 }
 
 func clusterMistakes() []mistake {

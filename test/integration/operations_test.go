@@ -147,19 +147,11 @@ func ask(t *testing.T, token, method, url string) (int, string) {
 func TestAVirtualIPFromAPool(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	for name, addresses := range map[string]string{"vips": "192.168.100.201", "spare": "192.168.100.205-192.168.100.206"} {
-		s.create(&unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2", "kind": "InClusterIPPool",
-			"metadata": map[string]any{"name": name, "namespace": s.namespace},
-			"spec":     map[string]any{"addresses": []any{addresses}, "prefix": int64(24)},
-		}})
-	}
-	ref := func(name string) infrav1.IPPoolReference {
-		return infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: name}
-	}
+	s.create(s.inClusterPool("vips", "192.168.100.201"))
+	s.create(s.inClusterPool("spare", "192.168.100.205-192.168.100.206"))
 	c := s.cluster("pooled", func(c *infrav1.VCDCluster) {
 		c.Spec.Endpoint.KubeVIP.Addresses = nil
-		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{ref("vips")}
+		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{poolRef("vips")}
 	})
 
 	s.ready(c)
@@ -167,7 +159,7 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 	s.g.Expect(c.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.201"))
 	next := s.cluster("next", func(c *infrav1.VCDCluster) {
 		c.Spec.Endpoint.KubeVIP.Addresses = nil
-		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{ref("vips"), ref("spare")}
+		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{poolRef("vips"), poolRef("spare")}
 		c.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
 	})
 	s.ready(next)
