@@ -315,11 +315,24 @@ func TestUpdate(t *testing.T) {
 		{
 			"a pool is not added", "VCDCluster", clusterYAML, identified,
 			`{spec: {endpoint: {kubeVIP: {addresses: , poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
-			[]string{"spec.endpoint"},
+			[]string{"spec.endpoint", "spec.endpoint.kubeVIP"},
 		},
 		{
 			"the image of kube-vip can change", "VCDCluster", clusterYAML, identified,
 			`{spec: {endpoint: {kubeVIP: {image: "ghcr.io/kube-vip/kube-vip:v9", interface: eth1}}}}`, nil,
+		},
+		{
+			"the peers of kube-vip can change", "VCDCluster", clusterYAML, identified,
+			`{spec: {endpoint: {kubeVIP: {bgp: {asNumber: 1, routerInterface: eth0, peers: [{address: 10.0.0.1, asNumber: 2}]}}}}}`,
+			nil,
+		},
+		{
+			"kube-vip cannot become a DaemonSet", "VCDCluster", clusterYAML, identified,
+			`{spec: {endpoint: {kubeVIP: {mode: DaemonSet}}}}`, []string{"spec.endpoint"},
+		},
+		{
+			"kube-vip can be said to be a static pod", "VCDCluster", clusterYAML, identified,
+			`{spec: {endpoint: {kubeVIP: {mode: StaticPod}}}}`, nil,
 		},
 		{"nothing changes", "VCDCluster", clusterYAML, endpointSet, `{metadata: {labels: {a: b}}}`, nil},
 

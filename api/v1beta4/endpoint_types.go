@@ -86,9 +86,8 @@ type KubeVIPEndpoint struct {
 	// +kubebuilder:validation:MaxLength=253
 	DNSName string `json:"dnsName,omitempty"`
 
-	// mode is what runs kube-vip: StaticPod, which is the default, or DaemonSet. Immutable once infraID is set.
+	// mode is what runs kube-vip: DaemonSet, or StaticPod, which it is if empty. Immutable once infraID is set.
 	// +optional
-	// +kubebuilder:default=StaticPod
 	Mode KubeVIPMode `json:"mode,omitempty"`
 
 	// bgp announces the virtual IPs to routers by BGP, so that control planes may be in different networks; by ARP

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"sigs.k8s.io/yaml"
+)
+
+// An API server refuses a CRD whose rules may cost too much, by an estimate from the limits of the schema.
+func TestTheAPIServerAcceptsTheCRDs(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("crd", "bases", "*.yaml"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(paths).NotTo(BeEmpty())
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			g := NewWithT(t)
+			raw, err := os.ReadFile(path)
+			g.Expect(err).NotTo(HaveOccurred())
+			v1, crd := &apiextensionsv1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
+			g.Expect(yaml.Unmarshal(raw, v1)).To(Succeed())
+			apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(v1)
+			g.Expect(apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(v1, crd,
+				nil)).To(Succeed())
+			crd.Status.StoredVersions = []string{crd.Spec.Versions[0].Name}
+
+			g.Expect(validation.ValidateCustomResourceDefinition(t.Context(), crd)).To(BeEmpty())
+		})
+	}
+}
