@@ -32,6 +32,7 @@ var specs = map[string]struct {
 			"identityRef":  {"{name: one}", "{name: two}"},
 			"vApp":         {"{name: one}", "{layout: PerCluster}"},
 			"rde":          {"{mode: Project}", "{useAsManagementCluster: true}"},
+			"antiAffinity": {"{controlPlane: Preferred}", "{controlPlane: Required}"},
 			"proxy":        {`{httpProxy: "http://one"}`, `{httpProxy: "http://two"}`},
 			"loadBalancer": {"{mode: Disabled}", "{ipSpace: two}"},
 			"endpoint": {

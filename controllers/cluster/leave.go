@@ -2,12 +2,16 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // leaveBalancers ends the removal of load balancers, as a person wishes. An event lists what is left, as far as VCD
@@ -95,4 +99,19 @@ func remainsOn(ctx context.Context, driver lister, on gateways, cluster string) 
 		}
 	}
 	return all, failed
+}
+
+// deleteAffinityRules makes sure that the anti-affinity rules of the cluster are gone. Most went with its machines.
+// A person who leaves the vApp leaves them, too, if VCD does not let them go.
+func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) {
+	access := affinity.Access{Client: s.Client, Identities: s.Identities, Sessions: s.Sessions}
+	out, err := affinity.RemoveAll(ctx, access, s.vcdCluster, s.wakeUps.ForObject(s.vcdCluster))
+	switch {
+	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Ends by itself.
+	case vapp.IsKept(s.vcdCluster) && (err != nil || out.Problem):
+		return phases.Done, nil
+	case out.Problem:
+		out.Message += ". To leave rules in VCD, annotate the VCDCluster with " + infrav1.KeepVAppAnnotation + "=true"
+	}
+	return out, err
 }
