@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -93,7 +94,7 @@ func wishes() *infrav1.VCDCluster {
 // rendered is the configuration that is written for a cluster, whose identity has all there is.
 func rendered(g *WithT, c *infrav1.VCDCluster) string {
 	s := &scope{
-		bundle:   &bundle{vcdCluster: c, cluster: controllertest.NewCAPICluster()},
+		vcdCluster: c, cluster: controllertest.NewCAPICluster(),
 		gateways: map[string]string{"dmz": "urn:vcloud:gateway:2"},
 	}
 	s.shared.ServiceAccount = true
@@ -202,7 +203,7 @@ func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
 	c.Spec.LoadBalancer.VIPSubnet, c.Spec.LoadBalancer.Gateways[0].OneArm = "x", &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "y"}}
-	s := &scope{bundle: &bundle{vcdCluster: c, cluster: controllertest.NewCAPICluster()}}
+	s := &scope{vcdCluster: c, cluster: controllertest.NewCAPICluster()}
 
 	_, err := s.config()
 
@@ -234,6 +235,6 @@ func TestTheKeyOfServicesStaysWhenManifestsAreRenderedAgain(t *testing.T) {
 	manifests, err := addons.Marshal([]unstructured.Unstructured{first})
 	g.Expect(err).NotTo(HaveOccurred())
 
-	g.Expect(serviceKey(&corev1.Secret{Data: map[string][]byte{manifestsKey: manifests}})).To(Equal(first))
+	g.Expect(serviceKey(&corev1.Secret{Data: map[string][]byte{resourceset.ManifestsKey: manifests}})).To(Equal(first))
 	g.Expect(serviceKey(&corev1.Secret{})).NotTo(Equal(first), "there was none yet")
 }

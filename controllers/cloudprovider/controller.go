@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -27,7 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
@@ -38,14 +39,12 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=addons.cluster.x-k8s.io,resources=clusterresourcesets,verbs=list;watch;create;delete
 
-// How long to wait before a workload cluster is inspected again.
 const (
-	// applyPoll is while Cluster API applies what is new.
-	applyPoll = 5 * time.Second
-	// startPoll is while the pods start.
-	startPoll = 15 * time.Second
-	// applyTime is how long Cluster API may take to apply something.
-	applyTime = time.Minute
+	// cloudProviderSuffix follows the name of the Cluster in the names of the Secret with the manifests and of its
+	// ClusterResourceSet.
+	cloudProviderSuffix = "-cloud-provider"
+	// seedSuffix follows it in the names of those that are applied once.
+	seedSuffix = cloudProviderSuffix + "-seed"
 )
 
 // Reconciler installs the bundled cloud controller manager in the workload clusters of VCDClusters of mode Managed, by
@@ -62,7 +61,7 @@ type Reconciler struct {
 	LookEvery        time.Duration // at workload clusters where all is as it should be
 	Now              func() time.Time
 
-	inspections local.Store[inspection]
+	inspections local.Store[addon.Inspection]
 }
 
 // SetupWithManager registers the reconciler.
@@ -75,7 +74,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
 			predicates.ResourceIsNotExternallyManaged(scheme, log),
 		)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ClusterToVCDCluster),
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(addon.ClusterToVCDCluster),
 			builder.WithPredicates(changed)).
 		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(session.Deletions())).
 		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client)),
@@ -91,24 +90,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// ClusterToVCDCluster finds the VCDCluster of a Cluster.
-func ClusterToVCDCluster(_ context.Context, obj client.Object) []ctrl.Request {
-	cluster, ok := obj.(*clusterv1.Cluster)
-	if !ok || cluster.Spec.InfrastructureRef.Kind != "VCDCluster" ||
-		cluster.Spec.InfrastructureRef.APIGroup != infrav1.GroupVersion.Group {
-		return nil
-	}
-	return []ctrl.Request{{NamespacedName: types.NamespacedName{
-		Namespace: cluster.Namespace,
-		Name:      cluster.Spec.InfrastructureRef.Name,
-	}}}
-}
-
 // scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
-	*bundle
+	*Reconciler
 
-	patcher *patch.Helper
+	vcdCluster *infrav1.VCDCluster
+	cluster    *clusterv1.Cluster
+	set        *addon.Set
+	patcher    *patch.Helper
 
 	where    whereabouts       // set by findZones
 	shared   session.Shared    // set by credentials
@@ -127,7 +116,8 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 // install takes the next step to a cloud controller manager of ours in the workload cluster.
 func install(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Sequence(ctx,
-		s.findZones, s.prerequisites, s.read, s.credentials, s.findGateways, s.choose, s.ready, s.takeOver, s.write, s.inspect)
+		s.findZones, s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.choose, s.ready, s.takeOver, s.write,
+		s.inspect)
 }
 
 func managed(c *infrav1.VCDCluster) bool {
@@ -156,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 		conditions.Delete(c, infrav1.CloudProviderReadyCondition)
 		return ctrl.Result{}, nil
 	}
-	left := max(r.inspections.Of(c.UID).at.Add(s.LookEvery).Sub(r.now()), time.Second)
+	left := max(r.inspections.Of(c.UID).At.Add(s.LookEvery).Sub(r.now()), time.Second)
 	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil
 }
 
@@ -176,7 +166,15 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, c) {
 		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
 	}
-	return &scope{bundle: &bundle{Reconciler: r, vcdCluster: c, cluster: cluster}}, nil
+	set := &addon.Set{
+		Set: resourceset.Set{
+			Client: r.Client, Owner: c, Cluster: cluster, Label: infrav1.CloudProviderLabel, WatchFilter: r.WatchFilterValue,
+		},
+		Live: r.Live, Workload: r.Workload, VCDCluster: c, Suffix: cloudProviderSuffix,
+		ApplyingReason: infrav1.CloudProviderApplyingReason, Now: r.now,
+		Created: func() { installing(r.Recorder, c, imageOf(c.Spec.CloudProvider.Image, r.Image)) },
+	}
+	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
 }
 
 // prerequisites waits for what the configuration is made of.
@@ -203,7 +201,7 @@ func (s *scope) credentials(ctx context.Context) (phases.Outcome, error) {
 
 // choose labels the Cluster for its ClusterResourceSets, of which there are none yet the first time.
 func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
-	return phases.Done, s.set().Select(ctx, true)
+	return phases.Done, s.set.Select(ctx, true)
 }
 
 // ready waits for the control plane.
@@ -213,25 +211,6 @@ func (s *scope) ready(context.Context) (phases.Outcome, error) {
 			nil
 	}
 	return phases.Done, nil
-}
-
-// connect returns a client of the workload cluster.
-func (s *scope) connect(ctx context.Context) (*guest, phases.Outcome) {
-	c, err := s.Workload(ctx, client.ObjectKeyFromObject(s.cluster))
-	if err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Cannot reach the workload cluster", "reason", err.Error())
-		return nil, phases.Unsure(s.unreachablePoll(), infrav1.WorkloadClusterUnreachableReason,
-			"The API server of the workload cluster cannot be asked: see the Cluster")
-	}
-	return &guest{Client: c, infraID: s.vcdCluster.Spec.InfraID}, phases.Done
-}
-
-// unreachablePoll is when to try again to reach the workload cluster: soon while its Nodes wait.
-func (s *scope) unreachablePoll() time.Duration {
-	if s.secret == nil {
-		return startPoll
-	}
-	return session.UnreachablePoll
 }
 
 func (r *Reconciler) now() time.Time {

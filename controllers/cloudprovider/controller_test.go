@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 )
 
@@ -52,7 +53,7 @@ func TestTheCloudProviderArrives(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Image).To(Equal(ccmImage))
 
 	w.runs()
-	w.ahead += startPoll
+	w.ahead += addon.StartPoll
 	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", infrav1.ReadyReason)))
 
 	before := w.set("-cloud-provider").ResourceVersion
@@ -262,12 +263,11 @@ func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
 	w.Expect(w.Workload.Create(w.Ctx, old("of-an-old-release", "infra-1"))).To(Succeed())
 	w.Expect(w.Workload.Create(w.Ctx, old("of-another", "infra-2"))).To(Succeed())
 	set := w.set("-cloud-provider")
-	items := append(readItems(set.Annotations[infrav1.CloudProviderInventoryAnnotation]),
-		item{"v1", "ConfigMap", "kube-system", "of-an-old-release"},
-		item{"v1", "ConfigMap", "kube-system", "of-another"})
-	text, err := writeItems(items)
-	w.Expect(err).NotTo(HaveOccurred())
-	set.Annotations[infrav1.CloudProviderInventoryAnnotation] = text
+	inventory := strings.TrimSuffix(set.Annotations[infrav1.CloudProviderInventoryAnnotation], "]")
+	for _, name := range []string{"of-an-old-release", "of-another"} {
+		inventory += `,{"apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"` + name + `"}`
+	}
+	set.Annotations[infrav1.CloudProviderInventoryAnnotation] = inventory + "]"
 	w.Expect(w.Client.Update(w.Ctx, set)).To(Succeed())
 
 	w.reconciler = w.newReconciler()
@@ -322,7 +322,7 @@ func TestWhatSomebodyDeletesOrChangesComesBack(t *testing.T) {
 
 			w.apply()
 			w.runs()
-			w.ahead += applyPoll
+			w.ahead += addon.ApplyPoll
 			w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 			w.Expect(w.deployment().Spec.Replicas).To(HaveValue(BeEquivalentTo(1)))
 		})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -57,7 +58,7 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Outc
 		for more := true; more; more = list.GetContinue() != "" {
 			err := w.List(ctx, list, append(options, client.Continue(list.GetContinue()))...)
 			if err != nil && !meta.IsNoMatchError(err) { // There is none of a kind that is not served.
-				return phases.Done, &guestError{err}
+				return phases.Done, &addon.Error{Err: err}
 			}
 			found = append(found, w.foreignIn(list)...)
 		}
@@ -76,7 +77,7 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Outc
 func (w *guest) foreignIn(list client.ObjectList) []string {
 	var found []string
 	for _, p := range programsIn(list) {
-		if p.of.Annotations[infrav1.CloudProviderOfAnnotation] == w.infraID {
+		if p.of.Annotations[infrav1.CloudProviderOfAnnotation] == w.InfraID {
 			continue
 		}
 		if i := slices.IndexFunc(p.pod.Containers, isCloudProvider); i >= 0 {
@@ -139,7 +140,7 @@ func (w *guest) config(ctx context.Context) (*corev1.ConfigMap, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &guestError{err}
+		return nil, &addon.Error{Err: err}
 	}
 	return config, nil
 }

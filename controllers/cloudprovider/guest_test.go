@@ -10,20 +10,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 )
 
 func TestEachRequestOfAnInspectionHasATimeOfItsOwn(t *testing.T) {
 	g := NewWithT(t)
-	limited, cancel := context.WithTimeout(t.Context(), inspectTimeout)
+	limited, cancel := context.WithTimeout(t.Context(), addon.InspectTimeout)
 	defer cancel()
 	requests := 0
 	within := func(ctx context.Context) {
 		requests++
 		deadline, ok := ctx.Deadline()
 		g.Expect(ok).To(BeTrue())
-		g.Expect(time.Until(deadline)).To(And(BeNumerically("<=", requestTimeout), BeNumerically(">", 0)))
+		g.Expect(time.Until(deadline)).To(And(BeNumerically("<=", addon.RequestTimeout), BeNumerically(">", 0)))
 	}
-	w := &guest{Client: interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
+	w := &guest{&addon.Guest{Client: interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
 		Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 			within(ctx)
 			return nil
@@ -36,7 +38,7 @@ func TestEachRequestOfAnInspectionHasATimeOfItsOwn(t *testing.T) {
 			within(ctx)
 			return nil
 		},
-	})}
+	})}}
 
 	_, err := w.config(limited)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -45,5 +47,5 @@ func TestEachRequestOfAnInspectionHasATimeOfItsOwn(t *testing.T) {
 	g.Expect(w.Delete(limited, &corev1.ConfigMap{})).To(Succeed())
 
 	g.Expect(requests).To(Equal(6))
-	g.Expect(inspectTimeout).To(BeNumerically(">=", 6*requestTimeout))
+	g.Expect(addon.InspectTimeout).To(BeNumerically(">=", 6*addon.RequestTimeout))
 }

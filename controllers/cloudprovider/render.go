@@ -5,20 +5,19 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
@@ -55,15 +54,12 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := serviceKey(s.secret)
+	key, err := serviceKey(s.set.Secret)
 	if err != nil {
 		return nil, err
 	}
 	objects = append(replace(objects, key), parts...)
-	mark(objects, s.vcdCluster)
-	if applied != "" {
-		addons.Annotate(objects, map[string]string{infrav1.CloudProviderAppliedAnnotation: applied})
-	}
+	s.set.Mark(objects, applied)
 	return objects, nil
 }
 
@@ -74,7 +70,7 @@ const serviceKeyBytes = 32
 // already, else a new one. An empty Secret would not do: a ClusterResourceSet takes away what is not in its manifests.
 func serviceKey(applied *corev1.Secret) (unstructured.Unstructured, error) {
 	if applied != nil {
-		objects, err := addons.Parse(applied.Data[manifestsKey])
+		objects, err := addons.Parse(applied.Data[resourceset.ManifestsKey])
 		if err != nil {
 			objects = nil // damaged: it is written again, with a new key
 		}
@@ -97,7 +93,7 @@ func serviceKey(applied *corev1.Secret) (unstructured.Unstructured, error) {
 func replace(objects []unstructured.Unstructured, by unstructured.Unstructured) []unstructured.Unstructured {
 	out := slices.Clone(objects)
 	for i := range out {
-		if itemOf(out[i]) == itemOf(by) {
+		if out[i].GetKind() == by.GetKind() && out[i].GetName() == by.GetName() {
 			out[i] = by
 		}
 	}
@@ -131,11 +127,6 @@ func (s *scope) data(config []byte) ([]unstructured.Unstructured, error) {
 	return []unstructured.Unstructured{settings, id, credentials}, err
 }
 
-// mark marks objects in the workload cluster as ours.
-func mark(objects []unstructured.Unstructured, c *infrav1.VCDCluster) {
-	addons.Annotate(objects, map[string]string{infrav1.CloudProviderOfAnnotation: c.Spec.InfraID})
-}
-
 // credentialFiles are the keys of the Secret that the cloud controller manager reads.
 func credentialFiles(s session.Shared) map[string][]byte {
 	if s.Config.Credentials.APIToken != "" {
@@ -155,78 +146,4 @@ func replicas(cluster *clusterv1.Cluster) int32 {
 		return 2
 	}
 	return 1
-}
-
-// An item is an object in a workload cluster, by name.
-type item struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-}
-
-func itemOf(u unstructured.Unstructured) item {
-	return item{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
-}
-
-func (i item) object() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(i.APIVersion, i.Kind))
-	u.SetNamespace(i.Namespace)
-	u.SetName(i.Name)
-	return u
-}
-
-// String returns the kind and the name of the object.
-func (i item) String() string {
-	return strings.TrimSpace(i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
-}
-
-func itemsOf(objects []unstructured.Unstructured) []item {
-	items := make([]item, 0, len(objects))
-	for _, u := range objects {
-		items = append(items, itemOf(u))
-	}
-	return items
-}
-
-// itemNames are those of items, sorted.
-func itemNames(items []item) []string {
-	all := make([]string, 0, len(items))
-	for _, i := range items {
-		all = append(all, i.String())
-	}
-	slices.Sort(all)
-	return all
-}
-
-// without returns the items that are not among others, each once.
-func without(items, others []item) []item {
-	var left []item
-	for _, i := range items {
-		if !slices.Contains(others, i) && !slices.Contains(left, i) {
-			left = append(left, i)
-		}
-	}
-	return left
-}
-
-// readItems reads a list of items from an annotation. An invalid one is empty.
-func readItems(annotation string) []item {
-	var items []item
-	if json.Unmarshal([]byte(annotation), &items) != nil {
-		return nil
-	}
-	return items
-}
-
-func writeItems(items []item) (string, error) {
-	if len(items) == 0 {
-		return "", nil
-	}
-	raw, err := json.Marshal(items)
-	if err != nil {
-		return "", fmt.Errorf("writing a list of objects: %w", err)
-	}
-	return string(raw), nil
 }

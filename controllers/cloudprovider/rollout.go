@@ -12,15 +12,22 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// available reports whether pods of the cloud controller manager are available and up to date.
-func available(content *unstructured.Unstructured) (phases.Outcome, error) {
+// available reports whether pods of the cloud controller manager, whose Deployment is among objects, are available and
+// up to date.
+func available(objects []*unstructured.Unstructured) (phases.Outcome, error) {
 	d := &appsv1.Deployment{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, d); err != nil {
-		return phases.Done, fmt.Errorf("reading Deployment %s: %w", addons.DeploymentName, err)
+	for _, u := range objects {
+		if u.GetKind() != "Deployment" {
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d); err != nil {
+			return phases.Done, fmt.Errorf("reading Deployment %s: %w", addons.DeploymentName, err)
+		}
 	}
 	why := ""
 	for _, c := range d.Status.Conditions {
@@ -36,7 +43,7 @@ func available(content *unstructured.Unstructured) (phases.Outcome, error) {
 	if rolledOut(d) && d.Status.AvailableReplicas > 0 {
 		return phases.Done, nil
 	}
-	return phases.Wait(startPoll, infrav1.CloudProviderUnavailableReason,
+	return phases.Wait(addon.StartPoll, infrav1.CloudProviderUnavailableReason,
 		"Waiting for pods of Deployment %s/%s to be available (%s)%s", d.Namespace, d.Name, progress(d), why), nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
@@ -92,20 +93,12 @@ func (i inherited) names() []string {
 // cluster, and that ours will serve Services as the one before did. It removes a configuration that ours cannot
 // replace.
 func (s *scope) takeOver(ctx context.Context) (phases.Outcome, error) {
-	if s.secret != nil {
+	if s.set.Secret != nil {
 		return phases.Done, nil
 	}
-	w, out := s.connect(ctx)
-	if out != phases.Done {
-		return out, nil
-	}
-	limited, cancel := context.WithTimeout(ctx, inspectTimeout)
-	defer cancel()
-	out, err := s.takeOverFrom(limited, w)
-	if err != nil {
-		return s.unanswered(ctx, err)
-	}
-	return out, nil
+	return s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
+		return s.takeOverFrom(ctx, &guest{w})
+	})
 }
 
 func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Outcome, error) {
@@ -113,7 +106,7 @@ func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Outcome, err
 	if err != nil {
 		return phases.Done, err
 	}
-	if config == nil || config.Annotations[infrav1.CloudProviderOfAnnotation] == w.infraID {
+	if config == nil || config.Annotations[infrav1.CloudProviderOfAnnotation] == w.InfraID {
 		return w.foreignBeside(ctx) // There is no configuration but what the manager wrote.
 	}
 	if out, err := s.inherit(ctx, w, config); err != nil || out != phases.Done {
@@ -124,7 +117,7 @@ func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Outcome, err
 	}
 	err = w.Delete(ctx, config, client.Preconditions{UID: &config.UID, ResourceVersion: &config.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
-		return phases.Done, &guestError{err}
+		return phases.Done, &addon.Error{Err: err}
 	}
 	return phases.Done, nil
 }
@@ -132,7 +125,7 @@ func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Outcome, err
 // inherit compares the configuration that was found with ours, and takes over what the VCDCluster leaves open.
 func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap) (phases.Outcome, error) {
 	found, err := w.parse(ctx, config)
-	if lost := (*guestError)(nil); errors.As(err, &lost) {
+	if lost := (*addon.Error)(nil); errors.As(err, &lost) {
 		return phases.Done, err
 	}
 	if err != nil {
@@ -217,7 +210,7 @@ func (w *guest) parse(ctx context.Context, config *corev1.ConfigMap) (vcdconfig.
 	id := &corev1.Secret{}
 	err := w.Get(ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.ClusterIDName}, id)
 	if client.IgnoreNotFound(err) != nil {
-		return found, &guestError{err}
+		return found, &addon.Error{Err: err}
 	}
 	return found, decode([]byte(text), &found, strings.TrimSpace(string(id.Data[addons.ClusterIDKey])))
 }

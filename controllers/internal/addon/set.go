@@ -1,0 +1,256 @@
+// Package addon installs objects in workload clusters, by ClusterResourceSets of Cluster API, and keeps them as they
+// should be. It does not know what they are for.
+//
+// Cluster API applies a set again when its Secret changes, and removes nothing. So this package compares the workload
+// cluster with the Secret, changes the Secret where something differs, and removes what is in it no more.
+package addon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+const (
+	// ApplyPoll is how long to wait before a workload cluster is inspected again while Cluster API applies what is new.
+	ApplyPoll = 5 * time.Second
+	// ApplyTime is how long Cluster API may take to apply something.
+	ApplyTime = time.Minute
+)
+
+// A Set is what the management cluster holds for a workload cluster: a Secret with manifests, and ClusterResourceSets
+// that apply it.
+type Set struct {
+	resourceset.Set
+
+	Live           client.Reader // no cache holds Secrets
+	Workload       workload.Opener
+	VCDCluster     *infrav1.VCDCluster // the owner
+	Suffix         string              // follows the name of the Cluster in the names of Secret and ClusterResourceSet
+	ApplyingReason string              // of the outcome while Cluster API applies
+	Now            func() time.Time
+	Created        func()         // after the Secret was created
+	Secret         *corev1.Secret // nil: not written yet. Set by Read
+}
+
+// Annotation returns an annotation of the Secret.
+func (s *Set) Annotation(annotation string) string {
+	if s.Secret == nil {
+		return ""
+	}
+	return s.Secret.Annotations[annotation]
+}
+
+// Read reads the Secret, if it was written earlier.
+func (s *Set) Read(ctx context.Context) (phases.Outcome, error) {
+	secret := &corev1.Secret{}
+	key := s.Key(s.Suffix)
+	err := s.Live.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return phases.Done, nil
+	case err != nil:
+		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
+	case !s.owns(secret):
+		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
+			"Secret %s exists and is not this VCDCluster's: delete or rename it", key.Name), nil
+	}
+	s.Secret = secret
+	return phases.Done, nil
+}
+
+// owns reports whether a Secret is one that was written for this cluster. A restore from a backup may have removed its
+// owner; type and label are still ours then.
+func (s *Set) owns(secret *corev1.Secret) bool {
+	if metav1.GetControllerOf(secret) != nil {
+		return metav1.IsControlledBy(secret, s.VCDCluster)
+	}
+	return secret.Type == addonsv1.ClusterResourceSetSecretType && secret.Labels[s.Label] == s.Cluster.Name
+}
+
+// Selected reports whether the Cluster has the label.
+func (s *Set) Selected() bool { return s.Cluster.Labels[s.Label] != "" }
+
+// Write writes objects and annotations in the Secret, and reports whether that changed what is applied.
+func (s *Set) Write(ctx context.Context, objects []unstructured.Unstructured, annotations map[string]string) (bool,
+	error,
+) {
+	manifests, err := addons.Marshal(objects)
+	if err != nil {
+		return false, err
+	}
+	before := s.Secret
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.Cluster.Namespace,
+		Name:      s.Key(s.Suffix).Name,
+	}}
+	if before != nil {
+		secret = before.DeepCopy()
+	}
+	changed := string(secret.Data[resourceset.ManifestsKey]) != string(manifests)
+	secret.Type, secret.Data = addonsv1.ClusterResourceSetSecretType, map[string][]byte{resourceset.ManifestsKey: manifests}
+	if err := s.annotate(secret, itemsOf(objects), annotations, changed); err != nil {
+		return false, err
+	}
+	if err := s.Own(secret); err != nil {
+		return false, err
+	}
+	if before != nil && reflect.DeepEqual(before, secret) {
+		return false, nil
+	}
+	return changed, s.store(ctx, secret)
+}
+
+// annotate records on the Secret what is in it, and what was in it and must be removed.
+func (s *Set) annotate(secret *corev1.Secret, items []item, annotations map[string]string, changed bool) error {
+	notes := secret.Annotations
+	if notes == nil {
+		notes = map[string]string{}
+	}
+	dropped := append(readItems(notes[infrav1.CloudProviderDroppedAnnotation]),
+		readItems(notes[infrav1.CloudProviderInventoryAnnotation])...)
+	for annotation, list := range map[string][]item{
+		infrav1.CloudProviderInventoryAnnotation: items,
+		infrav1.CloudProviderDroppedAnnotation:   without(dropped, items),
+	} {
+		text, err := writeItems(list)
+		if err != nil {
+			return err
+		}
+		notes[annotation] = text
+	}
+	maps.DeleteFunc(notes, func(_, value string) bool { return value == "" })
+	maps.Copy(notes, annotations)
+	if changed {
+		notes[infrav1.CloudProviderWrittenAnnotation] = s.Now().UTC().Format(time.RFC3339)
+	}
+	secret.Annotations = notes
+	return nil
+}
+
+// store creates or updates the Secret.
+func (s *Set) store(ctx context.Context, secret *corev1.Secret) error {
+	if secret.ResourceVersion == "" {
+		if err := s.Client.Create(ctx, secret); err != nil {
+			return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
+		}
+		s.Created()
+	} else if err := s.Client.Update(ctx, secret); err != nil {
+		return fmt.Errorf("updating Secret %s: %w", secret.Name, err)
+	}
+	s.Secret = secret
+	return nil
+}
+
+// Delete deletes an object of the set in the management cluster.
+func (s *Set) Delete(ctx context.Context, obj client.Object, suffix string) error {
+	key := s.Key(suffix)
+	obj.SetNamespace(key.Namespace)
+	obj.SetName(key.Name)
+	if err := s.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting %T %s: %w", obj, key, err)
+	}
+	return nil
+}
+
+// Hash identifies what should be in the workload cluster.
+func (s *Set) Hash() string {
+	sum := sha256.Sum256(slices.Concat(s.Secret.Data[resourceset.ManifestsKey],
+		[]byte(s.Annotation(infrav1.CloudProviderDroppedAnnotation))))
+	return hex.EncodeToString(sum[:])
+}
+
+// Applying waits for Cluster API to apply what is missing, or everything.
+func (s *Set) Applying(missing []string) phases.Outcome {
+	what := "the manifests"
+	if len(missing) > 0 {
+		what = phases.Few(missing)
+	}
+	return phases.Wait(ApplyPoll, s.ApplyingReason, "Waiting for ClusterResourceSet %s to apply %s",
+		s.Key(s.Suffix).Name, what)
+}
+
+// Fresh reports whether Cluster API may not have had the time to apply the last change yet.
+func (s *Set) Fresh(every time.Duration) bool {
+	at, err := time.Parse(time.RFC3339, s.Annotation(infrav1.CloudProviderWrittenAnnotation))
+	return err == nil && s.Now().Sub(at) < min(ApplyTime, every)
+}
+
+// Again has Cluster API apply objects again, which the annotation that changes makes another set.
+func (s *Set) Again(ctx context.Context, render func(applied string) ([]unstructured.Unstructured, error),
+	annotations map[string]string,
+) error {
+	now := s.Now().UTC().Format(time.RFC3339)
+	objects, err := render(now)
+	if err != nil {
+		return err
+	}
+	metav1.SetMetaDataAnnotation(&s.Secret.ObjectMeta, infrav1.CloudProviderAppliedAnnotation, now)
+	_, err = s.Write(ctx, objects, annotations)
+	return err
+}
+
+// RemoveDropped removes from the workload cluster what is not in the Secret any more, and names it.
+func (s *Set) RemoveDropped(ctx context.Context, w *Guest) ([]string, error) {
+	dropped := readItems(s.Annotation(infrav1.CloudProviderDroppedAnnotation))
+	if len(dropped) == 0 {
+		return nil, nil
+	}
+	removed, err := w.remove(ctx, dropped)
+	if err != nil {
+		return removed, err
+	}
+	secret := s.Secret.DeepCopy()
+	delete(secret.Annotations, infrav1.CloudProviderDroppedAnnotation)
+	return removed, s.store(ctx, secret)
+}
+
+// RemoveAll removes everything of the set from the workload cluster, and more, and names it.
+func (s *Set) RemoveAll(ctx context.Context, w *Guest, more ...unstructured.Unstructured) ([]string, error) {
+	return w.remove(ctx, slices.Concat(readItems(s.Annotation(infrav1.CloudProviderInventoryAnnotation)),
+		readItems(s.Annotation(infrav1.CloudProviderDroppedAnnotation)), itemsOf(more)))
+}
+
+// Mark marks objects in the workload cluster as this cluster's. Applied is when they were last applied again.
+func (s *Set) Mark(objects []unstructured.Unstructured, applied string) {
+	marks := map[string]string{infrav1.CloudProviderOfAnnotation: s.VCDCluster.Spec.InfraID}
+	if applied != "" {
+		marks[infrav1.CloudProviderAppliedAnnotation] = applied
+	}
+	addons.Annotate(objects, marks)
+}
+
+// ClusterToVCDCluster finds the VCDCluster of a Cluster.
+func ClusterToVCDCluster(_ context.Context, obj client.Object) []ctrl.Request {
+	cluster, ok := obj.(*clusterv1.Cluster)
+	if !ok || cluster.Spec.InfrastructureRef.Kind != "VCDCluster" ||
+		cluster.Spec.InfrastructureRef.APIGroup != infrav1.GroupVersion.Group {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{
+		Namespace: cluster.Namespace,
+		Name:      cluster.Spec.InfrastructureRef.Name,
+	}}}
+}
