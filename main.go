@@ -47,6 +47,8 @@ const (
 	// templateConcurrency is how many VCDMachineTemplates, zones or failure domains are reconciled at once: few exist,
 	// and nothing waits long for them.
 	templateConcurrency = 2
+	// podProxyConcurrency is how many clusters get the policies of their pods' proxy at once.
+	podProxyConcurrency = 2
 )
 
 func main() {
@@ -125,6 +127,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		Namespace: o.ManagerNamespace, WatchFilterValue: o.WatchFilter,
 	})
 	r.CloudProvider.Image, r.CloudProvider.LookEvery = o.CloudProviderImage(), o.CloudProviderLook
+	r.PodProxy.LookEvery = o.CloudProviderLook
 	var skip []crdmigrator.Phase
 	for _, phase := range o.SkipCRDMigrationPhases {
 		skip = append(skip, crdmigrator.Phase(phase))
@@ -151,6 +154,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		r.CloudProvider.SetupWithManager(ctx, mgr, options.Concurrency(o.ClusterConcurrency)),
 		r.DeploymentZone.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		r.FailureDomain.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
+		r.PodProxy.SetupWithManager(ctx, mgr, options.Concurrency(podProxyConcurrency)),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),

@@ -19,6 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/podproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/zone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -34,7 +35,7 @@ type Options struct {
 	WatchFilterValue string
 }
 
-// Controllers are the reconcilers of the manager. CloudProvider lacks image and interval.
+// Controllers are the reconcilers of the manager. CloudProvider lacks image and interval, PodProxy its interval.
 type Controllers struct {
 	Identity        *identity.Reconciler
 	ClusterIdentity *identity.ClusterReconciler
@@ -45,6 +46,7 @@ type Controllers struct {
 	Affinity        *affinity.Reconciler
 	DeploymentZone  *zone.Reconciler
 	FailureDomain   *zone.DomainReconciler
+	PodProxy        *podproxy.Reconciler
 }
 
 // New returns reconcilers that share their sessions.
@@ -92,6 +94,10 @@ func New(o Options) *Controllers {
 		FailureDomain: &zone.DomainReconciler{
 			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
+		},
+		PodProxy: &podproxy.Reconciler{
+			Client: o.Client, Live: o.Live, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
+			Workload: workloads.Open,
 		},
 	}
 }

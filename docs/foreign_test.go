@@ -5,6 +5,7 @@ var (
 	foreignTargets = []string{"kind-cluster", "build-node-ova-local-ubuntu-2404"}
 	foreignWords   = []string{
 		"RequireDualStack",                                                        // Kubernetes
+		"TopologyReconciled",                                                      // Cluster API
 		"LoadBalancerAvailable", "ContainerProvisioned", "BootstrapExecSucceeded", // CAPVCD
 	}
 	foreignFlags = []string{

@@ -61,6 +61,8 @@ var optional = map[string]string{
 	"SERVICE_CIDR":                       "10.96.0.0/12",
 	"VIP_NETWORK_INTERFACE":              "ens192",
 	"HTTPS_PROXY_URL":                    "https://proxy.example.com:3129",
+	"VCD_TEMPLATE_PATTERN":               "debian-12-kube-VERSION",
+	"CNI":                                "cilium",
 	"PROXY_EXCEPTIONS":                   ".corp.example.com, 10.0.0.0/8",
 	"BGP_PEER_MULTIHOP":                  "true",
 	"BGP_PEER_PASSWORD_B64":              "czNjcmV0",
@@ -139,7 +141,7 @@ func TestRenderWithAllVariables(t *testing.T) {
 func TestEveryVariableIsKnownAndDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "guides", "templates.md"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	for _, flavor := range flavors {
+	for _, flavor := range append(slices.Clone(flavors), "topology") {
 		t.Run(nameOf(flavor), func(t *testing.T) {
 			g := NewWithT(t)
 

@@ -28,6 +28,9 @@ const (
 	// AntiAffinityReadyCondition is True when VCD has the rules of spec.antiAffinity. It exists if that asks for any.
 	// It is not part of Ready: a Node works on where VCD runs it.
 	AntiAffinityReadyCondition = "AntiAffinityReady"
+	// PodProxyReadyCondition is True when the policies that give pods the proxy's environment are in the workload
+	// cluster. It exists if spec.proxy names a proxy and spec.proxy.pods is Inject. It is not part of Ready.
+	PodProxyReadyCondition = "PodProxyReady"
 )
 
 // Condition types of VCDFailureDomains and VCDDeploymentZones.

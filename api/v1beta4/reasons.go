@@ -130,6 +130,8 @@ const (
 	KubeVIPLabel = "infrastructure.cluster.x-k8s.io/kube-vip"
 	// CloudProviderLabel on a Cluster selects it for the ClusterResourceSets with its cloud controller manager.
 	CloudProviderLabel = "infrastructure.cluster.x-k8s.io/cloud-provider"
+	// PodProxyLabel on a Cluster selects it for the ClusterResourceSet with the policies of its pods' proxy.
+	PodProxyLabel = "infrastructure.cluster.x-k8s.io/pod-proxy"
 	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", leaves the load balancers of its Services in
 	// VCD when it is deleted. An event lists what is left. Without it the deletion waits until they are removed.
 	KeepLoadBalancersAnnotation = "infrastructure.cluster.x-k8s.io/keep-load-balancers"
@@ -369,6 +371,13 @@ const (
 	// CloudProviderApplyingReason means that the manifests are not completely applied in the workload cluster. Wait;
 	// check the ClusterResourceSet in the message if it lasts.
 	CloudProviderApplyingReason = "CloudProviderApplying"
+	// AdmissionPoliciesNotServedReason means that the workload cluster does not serve mutating admission policies, which
+	// give pods the proxy's environment. Upgrade it to Kubernetes 1.36, switch the API on as the message says, or set
+	// spec.proxy.pods to None.
+	AdmissionPoliciesNotServedReason = "AdmissionPoliciesNotServed"
+	// PodProxyApplyingReason means that the policies that give pods the proxy's environment are not completely applied
+	// in the workload cluster. Wait; check the ClusterResourceSet in the message if it lasts.
+	PodProxyApplyingReason = "PodProxyApplying"
 	// CloudProviderUnavailableReason means that no pod of the cloud controller manager is ready, or that pods of an
 	// earlier version still run. Check its Deployment and its log.
 	CloudProviderUnavailableReason = "CloudProviderUnavailable"

@@ -83,7 +83,7 @@ type VCDClusterSpec struct {
 	// +kubebuilder:default={mode: Managed}
 	CloudProvider CloudProviderSpec `json:"cloudProvider,omitempty,omitzero"`
 
-	// proxy is the HTTP proxy of the nodes. Mutable in place; takes effect on new nodes.
+	// proxy is the HTTP proxy of nodes and pods. Mutable in place; takes effect on new nodes and new pods.
 	// +optional
 	Proxy ProxySpec `json:"proxy,omitempty,omitzero"`
 
@@ -137,7 +137,19 @@ type VAppSpec struct {
 	Name string `json:"name,omitempty"`
 }
 
-// ProxySpec is the HTTP proxy of nodes.
+// PodProxyMode is whether pods of the workload cluster get the proxy's environment.
+// +kubebuilder:validation:Enum=Inject;None
+type PodProxyMode string
+
+// Pod proxy modes.
+const (
+	// PodProxyInject has admission policies of the workload cluster add it to new pods.
+	PodProxyInject PodProxyMode = "Inject"
+	// PodProxyNone leaves pods alone.
+	PodProxyNone PodProxyMode = "None"
+)
+
+// ProxySpec is the HTTP proxy of nodes and pods.
 type ProxySpec struct {
 	// httpProxy is the URL of the proxy for http, such as http://proxy.example.com:3128. A password in it can be read
 	// by all who can read this object, nodes or pods.
@@ -161,6 +173,12 @@ type ProxySpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	NoProxy []string `json:"noProxy,omitempty"`
+
+	// pods is Inject, which is the default, for admission policies in the workload cluster that add the proxy's
+	// environment to new pods, or None. They need Kubernetes 1.36, or an older one with the API switched on.
+	// +optional
+	// +kubebuilder:default=Inject
+	Pods PodProxyMode `json:"pods,omitempty"`
 }
 
 // OrphanedDiskPolicy is what happens to named disks when their cluster is deleted.

@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
+	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
-
-// proxySuffix follows the name of the Cluster in the name of the Secret with the proxy settings of nodes. Cluster API
-// has the CA of the API server's front proxy in a Secret that ends with "-proxy".
-const proxySuffix = "-http-proxy"
 
 // hasNodeProxy reports whether nodes of c take their proxy settings from a Secret, or did.
 func hasNodeProxy(c *infrav1.VCDCluster) bool {
@@ -26,8 +23,12 @@ func hasNodeProxy(c *infrav1.VCDCluster) bool {
 func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	notes.Set(c, infrav1.NodeProxyAnnotation, "true")
-	settings := nodeproxy.Settings{HTTP: c.Spec.Proxy.HTTPProxy, HTTPS: c.Spec.Proxy.HTTPSProxy, Direct: direct(s)}
-	return nodeSecret(s, proxySuffix, "the proxy settings of nodes").Write(ctx, settings.Files())
+	spec := c.Spec.Proxy
+	settings := nodeproxy.Settings{
+		HTTP: spec.HTTPProxy, HTTPS: spec.HTTPSProxy, Direct: direct(s),
+		Version: nodeproxy.Version(spec.HTTPProxy, spec.HTTPSProxy, spec.NoProxy),
+	}
+	return nodeSecret(s, nodeproxy.SecretSuffix, "the proxy settings of nodes").Write(ctx, settings.Files())
 }
 
 // direct returns what nodes reach without the proxy.
@@ -40,6 +41,7 @@ func direct(s *scope) []string {
 	return nodeproxy.Cluster{
 		Services: network.Services.CIDRBlocks, Pods: network.Pods.CIDRBlocks, ServiceDomain: network.ServiceDomain,
 		Endpoint: cmp.Or(s.vcdCluster.Spec.ControlPlaneEndpoint.Host, s.cluster.Spec.ControlPlaneEndpoint.Host),
-		Site:     s.vcdCluster.Spec.Site, Networks: networks, More: s.vcdCluster.Spec.Proxy.NoProxy,
+		Site:     s.vcdCluster.Spec.Site, Networks: networks,
+		More: slices.Concat(s.vcdCluster.Status.VirtualIPs, s.vcdCluster.Spec.Proxy.NoProxy),
 	}.Direct()
 }

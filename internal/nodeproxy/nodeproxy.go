@@ -6,6 +6,8 @@
 package nodeproxy
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -24,12 +26,42 @@ const (
 	KeyContainerd = "containerd.conf"
 	// KeyKubeadm is a drop-in of the service that runs kubeadm: cloud-final.service, or kubeadm.service with Ignition.
 	KeyKubeadm = "kubeadm.conf"
+	// keyDirect lists what is reached without the proxy, for pods.
+	keyDirect = "no-proxy"
 )
+
+// SecretSuffix follows the name of the Cluster in the name of the Secret with the proxy settings of nodes. Cluster API
+// has the CA of the API server's front proxy in a Secret that ends with "-proxy".
+const SecretSuffix = "-http-proxy"
+
+// DirectOf returns what is reached without the proxy, as the data of the Secret has it, and whether that was written for
+// a version of the proxy.
+func DirectOf(data map[string][]byte, version string) (direct []string, current bool) {
+	_, current = data[versioned(KeyAPT, version)]
+	return strings.FieldsFunc(string(data[keyDirect]), func(r rune) bool { return r == ',' }), current
+}
+
+// versioned returns the key of a file of one version of the proxy.
+func versioned(key, version string) string {
+	return strings.TrimSuffix(key, ".conf") + "-" + version + ".conf"
+}
 
 // Settings are the proxy settings of nodes.
 type Settings struct {
 	HTTP, HTTPS string   // URLs of the proxies; empty: none
 	Direct      []string // hosts, domains and networks that are reached without
+	// Version, if not empty, is in the names of further keys, under which the Secret has the same settings: what asks for
+	// them gets no settings that were before. See [Version].
+	Version string
+}
+
+// versionLength is how much of a hash distinguishes the proxies of a cluster.
+const versionLength = 8
+
+// Version identifies a proxy as a user asks for it. ClusterClass quick-start computes it in the same way.
+func Version(httpProxy, httpsProxy string, noProxy []string) string {
+	sum := sha256.Sum256([]byte(httpProxy + " " + httpsProxy + " " + strings.Join(noProxy, ",")))
+	return hex.EncodeToString(sum[:])[:versionLength]
 }
 
 // A variable is one of the environment.
@@ -53,12 +85,19 @@ func (s Settings) variables() []variable {
 // Files returns the data of the Secret. Without a proxy each file is valid and sets nothing: the templates of a cluster
 // whose proxy was removed still name them.
 func (s Settings) Files() map[string][]byte {
-	return map[string][]byte{
+	files := map[string][]byte{
 		KeyAPT:        []byte(s.apt()),
 		KeySystemd:    []byte(header + "[Manager]\n" + s.environment("DefaultEnvironment")),
 		KeyContainerd: []byte(header + "[Service]\n" + s.environment("Environment")),
 		KeyKubeadm:    []byte(header + kubeadmDropIn),
+		keyDirect:     []byte(strings.Join(s.Direct, ",")),
 	}
+	if s.Version != "" {
+		for _, key := range []string{KeyAPT, KeySystemd, KeyContainerd} {
+			files[versioned(key, s.Version)] = files[key]
+		}
+	}
+	return files
 }
 
 const header = "# Written by Cluster API Provider for VMware Cloud Director.\n"

@@ -97,7 +97,7 @@ func TestWithoutAProxyFilesSetNothing(t *testing.T) {
 	g := NewWithT(t)
 	files := Settings{Direct: []string{"localhost"}}.Files()
 
-	g.Expect(files).To(HaveLen(4))
+	g.Expect(files).To(HaveLen(5))
 	for _, key := range []string{KeyAPT, KeySystemd, KeyContainerd} {
 		g.Expect(string(files[key])).NotTo(ContainSubstring("roxy "), key)
 		g.Expect(string(files[key])).NotTo(ContainSubstring("="), key)
@@ -117,4 +117,20 @@ func TestNoVariableReachesKubeadm(t *testing.T) {
 	for _, v := range settings().variables() {
 		g.Expect(unset).To(ContainElement(v.name))
 	}
+}
+
+func TestTheSettingsOfAnotherProxyAreNotTaken(t *testing.T) {
+	g := NewWithT(t)
+	s := settings()
+	s.Version = Version(s.HTTP, s.HTTPS, []string{"a"})
+	files := s.Files()
+
+	direct, current := DirectOf(files, s.Version)
+	g.Expect(current).To(BeTrue())
+	g.Expect(direct).To(Equal(s.Direct))
+	g.Expect(files).To(HaveKeyWithValue("containerd-"+s.Version+".conf", files[KeyContainerd]))
+	_, current = DirectOf(files, Version(s.HTTP, s.HTTPS, []string{"b"}))
+	g.Expect(current).To(BeFalse())
+	_, current = DirectOf(nil, s.Version)
+	g.Expect(current).To(BeFalse())
 }

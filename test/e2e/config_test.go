@@ -16,6 +16,8 @@ import (
 const (
 	// upgradeFrom is the Kubernetes version that upgrades start from; they end at programs.KubernetesVersion.
 	upgradeFrom = "v1.35.4"
+	// chainFrom is the version that a chained upgrade starts from: it goes by upgradeFrom.
+	chainFrom = "v1.34.3"
 	// endpoint stands in templates for the control plane endpoint, until the proxy puts a free one there.
 	endpoint = "192.0.2.1"
 	// usual is the template that users start with.
@@ -57,8 +59,12 @@ func intervals() map[string][]string {
 
 // writeRepository writes a release of this provider with the specs' templates for clusterctl, and its configuration.
 func writeRepository(s suite, variables map[string]string) (string, error) {
-	files, err := simsite.ReleaseFiles(s.Root, s.Components, "test/e2e/testdata/*.yaml", "templates/"+usual)
+	files, err := simsite.ReleaseFiles(s.Root, s.Components, "templates/"+usual, "templates/"+class,
+		"templates/"+ofClass)
 	if err != nil {
+		return "", err
+	}
+	if err := addTopologies(files); err != nil {
 		return "", err
 	}
 	for flavor, change := range flavors() {

@@ -5,8 +5,9 @@
 //
 // These run: QuickStart, after which owner references, finalizers and resource versions must recover and rest, and once
 // more with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation; ClusterDeletion;
-// KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance; Scale. There is no CNI: simulated
-// nodes are ready without.
+// KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance, of a Cluster without a class, of one with
+// a class, and of one over several versions; ClusterClassChanges; ClusterClassRollout; Scale. There is no CNI: simulated
+// nodes are ready without. The class is the one that is shipped, templates/clusterclass-quick-start.yaml.
 //
 // These do not:
 //
@@ -16,6 +17,6 @@
 //   - KCPRemediation: its machines run a script that asks a ConfigMap what to do next, and simulated guests run no
 //     scripts.
 //   - MachinePool: this provider has none.
-//   - KCPAdoption, KCPInfraAdoption, KubeadmJoinOldNodes, ClusterClassChanges, ClusterClassRollout: nothing is known to
+//   - KCPAdoption, KCPInfraAdoption, KubeadmJoinOldNodes: nothing is known to
 //     stand in their way, but they need templates of their own, which do not exist yet.
 package e2e

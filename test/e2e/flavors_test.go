@@ -21,6 +21,51 @@ func flavors() map[string]func([]byte) ([]byte, error) {
 	return map[string]func([]byte) ([]byte, error){"upgrades": upgrades, "taints": tainted, "md-remediation": remedied}
 }
 
+// The ClusterClass of users, its Cluster, and the class of a chained upgrade: the same with a list of versions.
+const (
+	class           = "clusterclass-quick-start.yaml"
+	ofClass         = "cluster-template-topology.yaml"
+	chainedClass    = "clusterclass-chained.yaml"
+	ofChainedClass  = "cluster-template-chained.yaml"
+	taintedTopology = "cluster-template-topology-taints.yaml"
+)
+
+// addTopologies adds what the specs of ClusterClasses want to the files of a release.
+func addTopologies(files map[string][]byte) error {
+	var err error
+	if files[taintedTopology], err = taintedOfClass(files[ofClass]); err != nil {
+		return err
+	}
+	chained := func(manifest []byte) []byte {
+		return bytes.ReplaceAll(manifest, []byte("quick-start"), []byte("chained"))
+	}
+	files[ofChainedClass] = chained(files[ofClass])
+	files[chainedClass], err = replaceOnce(chained(files[class]), []byte("\nspec:\n  infrastructure:\n"), fmt.Appendf(nil,
+		"\nspec:\n  kubernetesVersions: [%s, %s, %s]\n  infrastructure:\n", chainFrom, upgradeFrom,
+		programs.KubernetesVersion))
+	return err
+}
+
+// taintedOfClass has the taints on control planes and workers that the spec of rollouts expects at the beginning, and no
+// others: no cloud controller manager would take away its own.
+func taintedOfClass(template []byte) ([]byte, error) {
+	const taints = `
+%[1]staints:
+%[1]s  - {key: pre-existing-always-taint, value: always-value, effect: PreferNoSchedule, propagation: Always}
+%[1]s  - {key: pre-existing-on-initialization-taint, value: on-initialization-value, effect: PreferNoSchedule, propagation: OnInitialization}`
+	var err error
+	for after, indent := range map[string]string{
+		"replicas: ${CONTROL_PLANE_MACHINE_COUNT}": "      ", "replicas: ${WORKER_MACHINE_COUNT}": "          ",
+	} {
+		template, err = replaceOnce(template, []byte(after), []byte(after+fmt.Sprintf(taints, indent)))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return replaceOnce(template, []byte("mode: Managed\n          identityRef:\n            name: \"${CLUSTER_NAME}-ccm\"\n"),
+		[]byte("mode: None\n"))
+}
+
 var separator = []byte("\n---\n")
 
 // upgrades starts with the VM template of the old Kubernetes version, and has machine templates with the new one.
@@ -76,7 +121,7 @@ func remedied(template []byte) ([]byte, error) {
 
 func replaceOnce(template, old, replacement []byte) ([]byte, error) {
 	if bytes.Count(template, old) != 1 {
-		return nil, fmt.Errorf("the usual template has not got %q once", old)
+		return nil, fmt.Errorf("a template has not got %q once", old)
 	}
 	return bytes.Replace(template, old, replacement, 1), nil
 }

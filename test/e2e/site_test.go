@@ -33,15 +33,17 @@ func startSuite(ctx context.Context, dir string) (suite, error) {
 	return suite{Site: s, ManagementCluster: w}, nil
 }
 
-// tenant is the simulator's usual one with a second template, which has the Kubernetes version that upgrades start
+// tenant is the simulator's usual one with further templates, which have the Kubernetes versions that upgrades start
 // from.
 func tenant() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	catalog := &model.Orgs[1].Catalogs[0]
-	old := catalog.Templates[0]
-	old.Name, old.KubernetesVersion = simsite.TemplateName(upgradeFrom), upgradeFrom
-	old.VMs = slices.Clone(old.VMs)
-	old.VMs[0].Name = old.Name
-	catalog.Templates = append(catalog.Templates, old)
+	for _, version := range []string{upgradeFrom, chainFrom} {
+		old := catalog.Templates[0]
+		old.Name, old.KubernetesVersion = simsite.TemplateName(version), version
+		old.VMs = slices.Clone(old.VMs)
+		old.VMs[0].Name = old.Name
+		catalog.Templates = append(catalog.Templates, old)
+	}
 	return model
 }

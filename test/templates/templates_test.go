@@ -83,6 +83,9 @@ func TestTemplates(t *testing.T) {
 			g.Expect(missing).To(MatchError(ContainSubstring(name)))
 		}
 	})
+	t.Run("each variable of the ClusterClass touches what it must and nothing else",
+		func(t *testing.T) { topologyIsExact(ctx, t, w) })
+	t.Run("admission knows the variables of the ClusterClass", func(t *testing.T) { badVariables(ctx, t, w) })
 	t.Run("admission is asked", func(t *testing.T) {
 		g := NewWithT(t)
 		wrong := maps.Clone(needed)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ func (s *Stack) startControlPlane(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, etcd.Kill())
 	}
-	api, err := s.run(programs.KubeAPIServer, append(s.apiServerArgs(etcdURL, ports[2]), audit...))
+	api, err := s.run(programs.KubeAPIServer, slices.Concat(s.apiServerArgs(etcdURL, ports[2]), audit, s.apiServerExtra))
 	if err != nil {
 		return errors.Join(err, etcd.Kill())
 	}

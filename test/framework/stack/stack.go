@@ -52,6 +52,8 @@ type Options struct {
 	Env []string
 	// Variables fill in ${NAME} in the components of the parts, such as EXP_MACHINE_TAINT_PROPAGATION: "true".
 	Variables map[string]string
+	// APIServerArgs follow the arguments of the API server, such as --runtime-config=….
+	APIServerArgs []string
 	// AuditNamespace is whose service accounts' requests are logged; empty for none.
 	AuditNamespace string
 }
@@ -69,6 +71,7 @@ type Stack struct {
 	failed   chan error
 
 	auditNamespace string
+	apiServerExtra []string
 
 	base []*process.Process // In the order they were started.
 
@@ -95,7 +98,7 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 	}
 	s := &Stack{
 		dir: dir, out: opts.Out, programs: set, failed: make(chan error, 16),
-		auditNamespace: opts.AuditNamespace,
+		auditNamespace: opts.AuditNamespace, apiServerExtra: opts.APIServerArgs,
 	}
 	if err := s.claim(); err != nil {
 		return nil, err

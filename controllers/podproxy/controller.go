@@ -1,0 +1,174 @@
+// Package podproxy gives new pods of workload clusters the environment of the cluster's HTTP proxy, by admission
+// policies that the API server of the workload cluster runs.
+package podproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// suffix follows the name of the Cluster in the names of the Secret with the manifests and of its ClusterResourceSet.
+const suffix = "-pod-proxy"
+
+// Reconciler installs the policies in the workload clusters of VCDClusters with a proxy, and inspects them from time to
+// time.
+type Reconciler struct {
+	Client           client.Client
+	Live             client.Reader // for Secrets, which no cache holds
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+	Workload         workload.Opener
+	LookEvery        time.Duration // at workload clusters where all is as it should be
+	Now              func() time.Time
+
+	known local.Store[knowledge]
+}
+
+// knowledge is what was last found in a workload cluster.
+type knowledge struct {
+	addon.Inspection
+
+	version string // of the API with the policies; empty: not asked yet
+	asked   time.Time
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "podproxy")
+	scheme := mgr.GetScheme()
+	return ctrl.NewControllerManagedBy(mgr).Named("podproxy").
+		For(&infrav1.VCDCluster{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
+			predicates.ResourceIsNotExternallyManaged(scheme, log),
+		)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(addon.ClusterToVCDCluster),
+			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
+		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(session.Deletions())).
+		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// scope holds the inputs of one reconcile, and the facts that its steps find.
+type scope struct {
+	*Reconciler
+
+	vcdCluster *infrav1.VCDCluster
+	cluster    *clusterv1.Cluster
+	set        *addon.Set
+
+	direct  []string // what is reached without the proxy; set by settings
+	version string   // of the API with the policies; set by serves
+}
+
+// wanted reports whether pods of c get the proxy's environment.
+func wanted(c *infrav1.VCDCluster) bool {
+	proxy := c.Spec.Proxy
+	return (proxy.HTTPProxy != "" || proxy.HTTPSProxy != "") && proxy.Pods != infrav1.PodProxyNone
+}
+
+// table returns the phase of a VCDCluster that this reconciler runs.
+func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
+	run := retire
+	if wanted(c) {
+		run = install
+	}
+	return []phases.Phase[*scope]{{Condition: infrav1.PodProxyReadyCondition, Run: run}}
+}
+
+// Reconcile installs the policies of c in its workload cluster, or removes them.
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+	s, err := r.newScope(ctx, c)
+	if s == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	patcher, err := patch.NewHelper(c, r.Client)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("preparing to patch VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	defer func() {
+		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.PodProxyReadyCondition}}
+		rerr = errors.Join(rerr, phases.IgnoreGone(c, patcher.Patch(ctx, c, owned)))
+	}()
+	pass, err := phases.Run(ctx, c, s, table(c), r.Recorder)
+	switch {
+	case err != nil || !pass.Complete:
+		return pass.Result, err
+	case !wanted(c):
+		conditions.Delete(c, infrav1.PodProxyReadyCondition)
+		return ctrl.Result{}, nil
+	}
+	left := max(r.known.Of(c.UID).At.Add(s.LookEvery).Sub(r.now()), time.Second)
+	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil
+}
+
+// newScope returns nil if there is nothing to do for c, now or ever.
+func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
+	if !c.DeletionTimestamp.IsZero() {
+		r.known.Drop(c.UID)
+		return nil, nil // What was made here is garbage collected with its owner.
+	}
+	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
+		return nil, nil // Not ours.
+	}
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	if cluster == nil || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, c) {
+		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
+	}
+	set := &addon.Set{
+		Set: resourceset.Set{
+			Client: r.Client, Owner: c, Cluster: cluster, Label: infrav1.PodProxyLabel, WatchFilter: r.WatchFilterValue,
+		},
+		Live: r.Live, Workload: r.Workload, VCDCluster: c, Suffix: suffix,
+		ApplyingReason: infrav1.PodProxyApplyingReason, Now: r.now,
+		Created: func() { installing(r.Recorder, c) },
+	}
+	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
+}
+
+// ready waits for the control plane.
+func (s *scope) ready(context.Context) (phases.Outcome, error) {
+	if s.vcdCluster.Spec.InfraID == "" {
+		return phases.Wait(0, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+infrav1.NodeProxyReadyCondition), nil
+	}
+	if !ptr.Deref(s.cluster.Status.Initialization.ControlPlaneInitialized, false) {
+		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"),
+			nil
+	}
+	return phases.Done, nil
+}
+
+func (r *Reconciler) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}

@@ -1,0 +1,164 @@
+package podproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// versions are those of the API with mutating admission policies, the best first.
+var versions = []string{"v1", "v1beta1"}
+
+// install takes the next step to policies in the workload cluster.
+func install(ctx context.Context, s *scope) (phases.Outcome, error) {
+	return phases.Sequence(ctx, s.ready, s.settings, s.set.Read, s.choose, s.serves, s.write, s.inspect)
+}
+
+// settings reads what is reached without the proxy, as nodes have it.
+func (s *scope) settings(ctx context.Context) (phases.Outcome, error) {
+	secret := &corev1.Secret{}
+	key := s.set.Key(nodeproxy.SecretSuffix)
+	if err := s.Live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
+	}
+	proxy := s.vcdCluster.Spec.Proxy
+	direct, current := nodeproxy.DirectOf(secret.Data, nodeproxy.Version(proxy.HTTPProxy, proxy.HTTPSProxy, proxy.NoProxy))
+	if !current {
+		return phases.Wait(addon.ApplyPoll, infrav1.WaitingForEarlierPhaseReason,
+			"Waiting for "+infrav1.NodeProxyReadyCondition), nil
+	}
+	s.direct = direct
+	return phases.Done, nil
+}
+
+// choose labels the Cluster for the ClusterResourceSet.
+func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
+	return phases.Done, s.set.Select(ctx, true)
+}
+
+// serves finds the version of the API with the policies that the workload cluster serves, and asks again from time to
+// time: an upgrade brings another.
+func (s *scope) serves(ctx context.Context) (phases.Outcome, error) {
+	known := s.known.Of(s.vcdCluster.UID)
+	if known.version != "" && s.now().Before(known.asked.Add(s.LookEvery)) {
+		s.version = known.version
+		return phases.Done, nil
+	}
+	return s.set.Ask(ctx, func(_ context.Context, w *addon.Guest) (phases.Outcome, error) {
+		for _, version := range versions {
+			kind := schema.GroupKind{Group: addons.AdmissionGroup, Kind: addons.MutatingPolicyKind}
+			_, err := w.RESTMapper().RESTMapping(kind, version)
+			if err == nil {
+				s.version, known.version, known.asked = version, version, s.now()
+				return phases.Done, nil
+			}
+			if !meta.IsNoMatchError(err) {
+				return phases.Done, &addon.Error{Err: err}
+			}
+		}
+		known.version = ""
+		return phases.Fail(session.RemedyPoll, infrav1.AdmissionPoliciesNotServedReason,
+			"Pods get no proxy: the workload cluster does not serve MutatingAdmissionPolicies. Upgrade it to Kubernetes "+
+				"1.36; or from 1.34 on start its API server with --feature-gates=MutatingAdmissionPolicy=true and "+
+				"--runtime-config=admissionregistration.k8s.io/v1beta1=true; or set spec.proxy.pods to None"), nil
+	})
+}
+
+// render returns the policies. Applied is when they were last applied again.
+func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
+	proxy := s.vcdCluster.Spec.Proxy
+	objects, err := addons.PodProxy{
+		Version: s.version, HTTP: proxy.HTTPProxy, HTTPS: proxy.HTTPSProxy, Direct: s.direct,
+	}.Objects()
+	if err != nil {
+		return nil, err
+	}
+	s.set.Mark(objects, applied)
+	return objects, nil
+}
+
+// write writes the Secret if it changed, and the ClusterResourceSet that applies it.
+func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
+	objects, err := s.render(s.set.Annotation(infrav1.CloudProviderAppliedAnnotation))
+	if err != nil {
+		return phases.Done, fmt.Errorf("rendering the policies: %w", err)
+	}
+	changed, err := s.set.Write(ctx, objects, nil)
+	if err != nil {
+		return phases.Done, err
+	}
+	if err := s.set.Create(ctx, suffix, addonsv1.ClusterResourceSetStrategyReconcile); err != nil {
+		return phases.Done, err
+	}
+	if changed {
+		return s.set.Applying(nil), nil
+	}
+	return phases.Done, nil
+}
+
+// inspect inspects the workload cluster, if an inspection is due.
+func (s *scope) inspect(ctx context.Context) (phases.Outcome, error) {
+	return s.set.Inspect(ctx, &s.known.Of(s.vcdCluster.UID).Inspection, s.LookEvery, s.converge)
+}
+
+// converge compares the workload cluster with what should be there, and repairs what is not.
+func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
+	if _, err := s.set.RemoveDropped(ctx, w); err != nil {
+		return phases.Done, err
+	}
+	_, wrong, err := w.Compare(ctx, s.set.Secret.Data[resourceset.ManifestsKey])
+	switch {
+	case err != nil || len(wrong) == 0:
+		return phases.Done, err
+	case s.set.Fresh(s.LookEvery):
+		return s.set.Applying(wrong), nil
+	}
+	if err := s.set.Again(ctx, s.render, nil); err != nil {
+		return phases.Done, err
+	}
+	repaired(s.Recorder, s.vcdCluster, wrong)
+	return s.set.Applying(wrong), nil
+}
+
+// retire removes the policies from the workload cluster.
+func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if !s.set.Selected() {
+		return phases.Done, nil
+	}
+	if out, err := s.set.Read(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	// First, so that nothing comes back.
+	if err := s.set.Delete(ctx, &addonsv1.ClusterResourceSet{}, suffix); err != nil {
+		return phases.Done, err
+	}
+	if s.set.Secret != nil {
+		out, err := s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
+			removed, err := s.set.RemoveAll(ctx, w)
+			if err == nil && len(removed) > 0 {
+				uninstalled(s.Recorder, s.vcdCluster, removed)
+			}
+			return phases.Done, err
+		})
+		if err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	s.known.Drop(s.vcdCluster.UID)
+	return phases.Done, errors.Join(s.set.Delete(ctx, &corev1.Secret{}, suffix), s.set.Select(ctx, false))
+}
