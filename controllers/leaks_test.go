@@ -136,6 +136,11 @@ func bareIDs(objects []leaks.Object) []string {
 // of those that live; a purge of each leaves nothing, and does not touch the living.
 func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, vcdsim.CloudProvider())
+	pool := vcd.NewPool(vcd.PoolOptions{ // What 50 clusters ask would take minutes at the usual rate.
+		TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond, RequestsPerSecond: 10000, Burst: 10000,
+	})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	w.Cluster.Sessions, w.Machine.Sessions = session.Of(pool), session.Of(pool)
 	alive := leaks.Alive{w.VCDCluster().Spec.InfraID: "mgmt: team-a/vc1"}
 	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
 	var dead []string
@@ -159,8 +164,6 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	before := carrying(w.Sim, lives)
 	w.Expect(carrying(w.Sim, isDead)).NotTo(BeEmpty())
 	powerOff(w, isDead)
-	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
-	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	s, err := pool.Session(w.Ctx, vcd.Config{
 		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(),
 		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
