@@ -36,6 +36,28 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	SizingPolicy string `json:"sizingPolicy,omitempty"`
 
+	// cpus is the number of virtual CPUs, instead of a sizing policy: cannot be set together with sizingPolicy. That of
+	// the policy or the template if empty. Immutable once the VM exists.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=256
+	CPUs int32 `json:"cpus,omitempty"`
+
+	// memoryMiB is the size of the memory in MiB, instead of a sizing policy: cannot be set together with sizingPolicy.
+	// That of the policy or the template if empty. Immutable once the VM exists.
+	// +optional
+	// +kubebuilder:validation:Minimum=512
+	// +kubebuilder:validation:Maximum=6291456
+	// +kubebuilder:validation:MultipleOf=4
+	MemoryMiB int32 `json:"memoryMiB,omitempty"`
+
+	// hardwareVersion is the version of the virtual hardware, such as vmx-19, not below that of the template; that of
+	// the template if empty. Immutable once the VM exists.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^vmx-[0-9]{1,3}$`
+	// +kubebuilder:validation:MaxLength=8
+	HardwareVersion string `json:"hardwareVersion,omitempty"`
+
 	// placementPolicy is the name or URN of the VM placement policy; VCD's choice if empty. Immutable once the VM
 	// exists.
 	// +optional
@@ -317,6 +339,9 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.catalog) ? has(oldSelf.catalog) && self.catalog == oldSelf.catalog : !has(oldSelf.catalog))",fieldPath=".catalog",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.template == oldSelf.template",fieldPath=".template",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.sizingPolicy) ? has(oldSelf.sizingPolicy) && self.sizingPolicy == oldSelf.sizingPolicy : !has(oldSelf.sizingPolicy))",fieldPath=".sizingPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.cpus) ? has(oldSelf.cpus) && self.cpus == oldSelf.cpus : !has(oldSelf.cpus))",fieldPath=".cpus",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.memoryMiB) ? has(oldSelf.memoryMiB) && self.memoryMiB == oldSelf.memoryMiB : !has(oldSelf.memoryMiB))",fieldPath=".memoryMiB",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.hardwareVersion) ? has(oldSelf.hardwareVersion) && self.hardwareVersion == oldSelf.hardwareVersion : !has(oldSelf.hardwareVersion))",fieldPath=".hardwareVersion",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.networks) ? has(oldSelf.networks) && self.networks == oldSelf.networks : !has(oldSelf.networks))",fieldPath=".networks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"

@@ -103,8 +103,15 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, 
 	if out := s.disks.await(); out != phases.Done {
 		return out, nil
 	}
-	out, ended := s.settle(stepInject)
+	out, ended := s.settle(stepHardware)
 	if out != phases.Done {
+		return out, nil
+	}
+	if ended {
+		s.vm.forget()
+		s.vm.begin()
+	}
+	if out, ended = s.settle(stepInject); out != phases.Done {
 		return out, nil
 	}
 	if ended && s.vm.now() != nil {
@@ -128,7 +135,42 @@ func (s injection) ensure(ctx context.Context) (phases.Outcome, error) {
 	if out, err := s.disks.prepare(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
+	if change := hardwareChange(s.vcdMachine, *s.vm.now()); change != (hardware{}) {
+		if s.vm.askedHardware == change {
+			s.vm.askedHardware = hardware{}
+			return s.failed(stepHardware, phases.Fail(0, infrav1.RequestRefusedReason, "VCD does not give VM %s the "+
+				"CPUs, memory or hardware version of the spec, although it accepted them: it has %d CPUs, %d MiB and %s",
+				s.vm.now().Name, s.vm.now().CPUs, s.vm.now().MemoryMiB, s.vm.now().HardwareVersion)), nil
+		}
+		return s.scope.write(stepHardware, func() (vcd.Task, error) {
+			s.vm.askedHardware = change
+			return s.session.ReconfigureVM(ctx, s.vm.now().ID, vcd.VMChange{
+				CPUs: change.cpus, MemoryMiB: change.memoryMiB, HardwareVersion: change.version,
+			})
+		})
+	}
 	return s.write(ctx)
+}
+
+// hardware is what is to be set of a VM; zero where it stays.
+type hardware struct {
+	cpus, memoryMiB int64
+	version         string
+}
+
+// hardwareChange returns what a VM that never ran lacks of what the machine asks for.
+func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM) hardware {
+	var change hardware
+	if wished := int64(m.Spec.CPUs); wished > 0 && wished != vm.CPUs {
+		change.cpus = wished
+	}
+	if wished := int64(m.Spec.MemoryMiB); wished > 0 && wished != vm.MemoryMiB {
+		change.memoryMiB = wished
+	}
+	if wished := m.Spec.HardwareVersion; wished != vm.HardwareVersion && vm.HardwareVersion != "" {
+		change.version = wished
+	}
+	return change
 }
 
 // done notes that VCD did all that was asked, or the task would have failed.

@@ -3,6 +3,8 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -264,7 +266,66 @@ func (s placer) findImage(ctx context.Context, wished placement.Placement) (phas
 		}
 		p.storage = &profile
 	}
+	if out, err := s.computeProblem(ctx, wished.SizingPolicy.Field); err != nil || out != phases.Done {
+		return out, err
+	}
+	return s.hardwareProblem(ctx)
+}
+
+// computeProblem says why CPUs and memory cannot be set: a policy fixes them, which field names.
+func (s placer) computeProblem(ctx context.Context, field string) (phases.Outcome, error) {
+	spec, sizing := s.vcdMachine.Spec, s.placement.sizing
+	cpus, memory := spec.CPUs > 0, spec.MemoryMiB > 0
+	if !cpus && !memory {
+		return phases.Done, nil
+	}
+	if sizing != nil {
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"spec.cpus and spec.memoryMiB are set, and %s names sizing policy %s: leave out one of them", field,
+			sizing.Name), nil
+	}
+	fixed, err := s.session.FindDefaultSizing(ctx, s.placement.vdc)
+	if err != nil {
+		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "leave out spec.cpus and spec.memoryMiB")
+	}
+	if cpus && fixed.CPUs > 0 || memory && fixed.MemoryMiB > 0 {
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"spec.cpus and spec.memoryMiB cannot be set in VDC %s, whose default sizing policy %s fixes them: name a "+
+				"policy in spec.sizingPolicy instead", s.placement.vdc.Name, fixed.Name), nil
+	}
 	return phases.Done, nil
+}
+
+// hardwareProblem says why the VM cannot have the wished version of virtual hardware.
+func (s placer) hardwareProblem(ctx context.Context) (phases.Outcome, error) {
+	wished, has := s.vcdMachine.Spec.HardwareVersion, s.placement.template.Hardware
+	if wished == "" || wished == has {
+		return phases.Done, nil
+	}
+	if versionNumber(wished) < versionNumber(has) {
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"spec.hardwareVersion is %s, template %s has %s, and VCD only upgrades: set at least that", wished,
+			s.placement.template.Name, has), nil
+	}
+	versions, err := s.session.HardwareVersions(ctx, s.placement.vdc)
+	if err != nil {
+		return session.Unread(err, "Reading the hardware versions of VDC "+s.placement.vdc.Name)
+	}
+	if len(versions) > 0 && !slices.Contains(versions, wished) {
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"spec.hardwareVersion is %s, and VDC %s has %s: set one of them", wished, s.placement.vdc.Name,
+			strings.Join(versions, ", ")), nil
+	}
+	return phases.Done, nil
+}
+
+// versionNumber returns the number of a version such as vmx-19; 0 if there is none.
+func versionNumber(version string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(version, "vmx-"))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // diskProblem says why the disk cannot have the wished size.

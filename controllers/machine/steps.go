@@ -15,11 +15,12 @@ import (
 type step string
 
 const (
-	stepCompose step = "Creating the vApp with its first VMs"
-	stepConnect step = "Connecting networks to the vApp"
-	stepAdd     step = "Creating the VM"
-	stepCleanUp step = "Removing what a failed creation left behind"
-	stepInject  step = "Writing bootstrap data" // and the size of the disk
+	stepCompose  step = "Creating the vApp with its first VMs"
+	stepConnect  step = "Connecting networks to the vApp"
+	stepAdd      step = "Creating the VM"
+	stepCleanUp  step = "Removing what a failed creation left behind"
+	stepHardware step = "Setting CPUs, memory and hardware version of the VM"
+	stepInject   step = "Writing bootstrap data" // and the size of the disk
 	// stepConsolidate gives a linked clone disks of its own.
 	stepConsolidate step = "Consolidating the VM"
 

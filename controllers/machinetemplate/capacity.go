@@ -64,6 +64,12 @@ func (s *scope) readCapacity(ctx context.Context, opened *session.Session) (phas
 		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
 			"correct spec.sizingPolicy, or assign the policy to the VDC")
 	}
+	if spec.CPUs > 0 {
+		sizing.CPUs = int64(spec.CPUs)
+	}
+	if memory := int64(spec.MemoryMiB); memory > 0 {
+		sizing.MemoryMiB = memory
+	}
 	s.template.Status.Capacity = capacityOf(image, sizing, session.DiskMiB(&infrav1.VCDMachine{Spec: spec}))
 	s.template.Status.NodeInfo = nodeInfoOf(image.OS)
 	*s.known.Of(s.template.UID) = found{at: s.now(), generation: s.template.Generation}

@@ -48,6 +48,19 @@ func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 	})
 }
 
+// HardwareVersions returns the versions of virtual hardware that a VDC has, such as vmx-19.
+func (v *VDCs) HardwareVersions(ctx context.Context, vdc VDC) ([]string, error) {
+	return lookup(ctx, v.lookups, key("hardware", vdc.ID), func(ctx context.Context) ([]string, error) {
+		var doc struct {
+			Versions []string `xml:"Capabilities>SupportedHardwareVersions>SupportedHardwareVersion"`
+		}
+		if err := v.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
+			return nil, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
+		}
+		return doc.Versions, nil
+	})
+}
+
 func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing bool) (Policy, error) {
 	kind, other, in := "placement policy", "sizing policy", "VDC "+vdc.Name
 	if sizing {

@@ -49,6 +49,11 @@ func reconfigured(document []byte, change VMChange) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if change.hardware() {
+		if err := changeHardware(vm, change); err != nil {
+			return nil, err
+		}
+	}
 	if len(change.ExtraConfig) > 0 {
 		if err := mergeExtraConfig(vm, change.ExtraConfig); err != nil {
 			return nil, err
@@ -61,7 +66,7 @@ func reconfigured(document []byte, change VMChange) ([]byte, error) {
 		case "VirtualHardwareSection":
 			return len(change.ExtraConfig) > 0
 		case "VmSpecSection":
-			return change.DiskMiB > 0
+			return change.DiskMiB > 0 || change.hardware()
 		}
 		return false
 	})
@@ -112,6 +117,42 @@ func mergeExtraConfig(vm *node, changes map[string]string) error {
 		added = append(added, n)
 	}
 	hardware.insertBefore("Link", added...)
+	return nil
+}
+
+// changeHardware sets CPUs, memory and the version of the hardware. Extra configuration does not come with it: the
+// section with that states CPUs and memory, too.
+func changeHardware(vm *node, change VMChange) error {
+	spec := vm.first("VmSpecSection")
+	if spec == nil || len(change.ExtraConfig) > 0 {
+		return &LookupError{
+			Kind: "VM", Name: vm.attr("name"), Err: ErrInvalid, Reason: "shows no hardware to this user",
+		}
+	}
+	spec.setAttr("Modified", "true")
+	set := func(value string, path ...string) {
+		n := spec
+		for _, name := range path {
+			if n = n.first(name); n == nil {
+				return
+			}
+		}
+		n.setText(value)
+	}
+	if change.CPUs > 0 {
+		set(strconv.FormatInt(change.CPUs, 10), "NumCpus")
+		// Sockets have the same number of cores.
+		cores, err := strconv.ParseInt(spec.text("NumCoresPerSocket"), 10, 64)
+		if err != nil || cores < 1 || change.CPUs%cores != 0 {
+			set("1", "NumCoresPerSocket")
+		}
+	}
+	if change.MemoryMiB > 0 {
+		set(strconv.FormatInt(change.MemoryMiB, 10), "MemoryResourceMb", "Configured")
+	}
+	if change.HardwareVersion != "" {
+		set(change.HardwareVersion, "HardwareVersion")
+	}
 	return nil
 }
 

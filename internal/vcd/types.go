@@ -221,6 +221,8 @@ type VM struct {
 	CPUs        int64
 	MemoryMiB   int64
 
+	HardwareVersion string // such as vmx-19; empty if VCD does not say
+
 	SizingPolicyID    string
 	PlacementPolicyID string
 	StorageProfile    Ref
@@ -293,7 +295,14 @@ type VMSpec struct {
 type VMChange struct {
 	ExtraConfig map[string]string
 	DiskMiB     int64 // grows the first disk
+	CPUs        int64
+	MemoryMiB   int64
+	// HardwareVersion is one not below the VM's, such as vmx-19.
+	HardwareVersion string
 }
+
+// hardware reports whether the change is about CPUs, memory or the version of the hardware.
+func (c VMChange) hardware() bool { return c.CPUs > 0 || c.MemoryMiB > 0 || c.HardwareVersion != "" }
 
 // TaskState is the state of a task.
 type TaskState string

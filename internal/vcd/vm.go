@@ -120,6 +120,9 @@ func readSpec(spec *types.VmSpecSection, vm *VM) {
 	if spec.MemoryResourceMb != nil {
 		vm.MemoryMiB = spec.MemoryResourceMb.Configured
 	}
+	if spec.HardwareVersion != nil {
+		vm.HardwareVersion = spec.HardwareVersion.Value
+	}
 	if spec.DiskSection == nil {
 		return
 	}

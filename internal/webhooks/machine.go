@@ -70,6 +70,7 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 				err.Error()+"; the controller writes it, leave it out"))
 		}
 	}
+	errs = append(errs, computeErrors(spec, path)...)
 	errs = append(errs, metadataErrors(spec.VMMetadata, path.Child("vmMetadata"))...)
 	if size := spec.DiskSize; size != nil && !size.IsZero() && size.Cmp(minDiskSize) < 0 {
 		errs = append(errs, field.Invalid(path.Child("diskSize"), spec.DiskSize.String(),
@@ -82,6 +83,19 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 	}
 	for i := range spec.Networks {
 		errs = append(errs, networkErrors(&spec.Networks[i], path.Child("networks").Index(i))...)
+	}
+	return errs
+}
+
+// computeErrors refuses CPUs and memory beside the policy that sizes the VM.
+func computeErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	const together = "cannot be set together with sizingPolicy: leave out one of them"
+	if spec.CPUs > 0 && spec.SizingPolicy != "" {
+		errs = append(errs, field.Forbidden(path.Child("cpus"), together))
+	}
+	if spec.MemoryMiB > 0 && spec.SizingPolicy != "" {
+		errs = append(errs, field.Forbidden(path.Child("memoryMiB"), together))
 	}
 	return errs
 }

@@ -74,6 +74,12 @@ func TestVCDMachineValues(t *testing.T) {
 			m.Spec.SizingPolicy, m.Spec.PlacementPolicy = "urn:vcloud:vdcComputePolicy"+id, "urn:vcloud:vdcComputePolicy"+id
 			m.Spec.StorageProfile, m.Spec.Networks[0].Name = "urn:vcloud:vdcstorageProfile"+id, "urn:vcloud:network"+id
 		}, nil, ""},
+		{"CPUs and memory instead of a policy", func(m *infrav1.VCDMachine) {
+			m.Spec.SizingPolicy, m.Spec.CPUs, m.Spec.MemoryMiB = "", 4, 8192
+		}, nil, ""},
+		{"CPUs and memory beside a policy", func(m *infrav1.VCDMachine) {
+			m.Spec.SizingPolicy, m.Spec.CPUs, m.Spec.MemoryMiB = "small", 4, 8192
+		}, []string{"spec.cpus", "spec.memoryMiB"}, "leave out one of them"},
 		{"metadata for billing", func(m *infrav1.VCDMachine) {
 			m.Spec.VMMetadata = map[string]string{"cost center": "4711", "empty": ""}
 		}, nil, ""},

@@ -1,0 +1,66 @@
+package machine_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// sized asks for CPUs, memory and hardware instead of a sizing policy.
+func sized(m *infrav1.VCDMachine) {
+	m.Spec.SizingPolicy, m.Spec.CPUs, m.Spec.MemoryMiB = "", 6, 12<<10
+	m.Spec.HardwareVersion = "vmx-21"
+}
+
+func TestAMachineHasTheHardwareOfItsSpec(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("md-0", sized)...)
+
+	w.Ready("md-0")
+
+	w.Expect(w.Sim.State().VMs).To(HaveExactElements(And(HaveField("CPUs", int64(6)),
+		HaveField("MemoryMiB", int64(12<<10)), HaveField("HardwareVersion", "vmx-21"),
+		HaveField("Status", vcdsim.PoweredOn))))
+	w.EventuallyMachine("md-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+	w.ExpectSettled("md-0")
+}
+
+func TestHardwareThatCannotBe(t *testing.T) {
+	tests := []struct {
+		name    string
+		mod     func(*infrav1.VCDMachine)
+		message string
+	}{
+		{
+			"a version below the template's", func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-14" },
+			"spec.hardwareVersion is vmx-14, template",
+		},
+		{
+			"a version that the VDC does not have", func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-99" },
+			"spec.hardwareVersion is vmx-99, and VDC acme-vdc has vmx-14",
+		},
+		{
+			"CPUs beside a policy", func(m *infrav1.VCDMachine) { m.Spec.CPUs, m.Spec.SizingPolicy = 2, "small" },
+			"spec.sizingPolicy of the VCDMachine names sizing policy small: leave out one of them",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("md-0", tt.mod)...)
+			w.Ready()
+
+			w.EventuallyMachine("md-0", infrav1.PlacementReadyCondition, infrav1.PlacementInvalidReason)
+
+			w.Expect(conditions.GetMessage(w.VCDMachine("md-0"), infrav1.PlacementReadyCondition)).To(
+				ContainSubstring(tt.message))
+			m := w.VCDMachine("md-0")
+			m.Spec.HardwareVersion, m.Spec.CPUs = "", 0
+			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+			w.Ready("md-0")
+		})
+	}
+}
