@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
@@ -253,20 +252,18 @@ func TestARecordOfTheUsersOwnIsAnnouncedWithoutDHCP(t *testing.T) {
 }
 
 func TestZonesOfControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
-	zone := func(name, network string, controlPlane bool) client.Object {
-		z := &infrav1.VCDDeploymentZone{ObjectMeta: controllertest.Meta(name)}
-		z.Spec.ControlPlane, z.Spec.PlacementConstraint.Networks = &controlPlane, []string{network}
-		return z
-	}
-	w := controllertest.New(t, zone("a", "nodes", true), zone("b", "dmz", true), zone("c", "storage", false))
-	c := w.VCDCluster()
-	c.Spec.FailureDomainSelector = &metav1.LabelSelector{}
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w := controllertest.NewInZones(t)
+	z := w.DeploymentZone("b")
+	z.Status.Networks = []infrav1.ResourceReference{{
+		Name: "dmz", ID: "urn:vcloud:network:11111111-2222-3333-4444-555555555555",
+	}}
+	w.Expect(w.Client.Status().Update(w.Ctx, z)).To(Succeed())
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ControlPlanesApartReason)
 
 	w.Expect(messageOf(w)).To(ContainSubstring("VCDDeploymentZone b is in network dmz, not in nodes"))
-	w.Expect(w.Client.Delete(w.Ctx, zone("b", "", true))).To(Succeed())
+	z.Spec.ControlPlane = new(false)
+	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
