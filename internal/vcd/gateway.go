@@ -188,18 +188,17 @@ func parseAddrs(texts []string) []netip.Addr {
 }
 
 type wireUsed struct {
-	Address  string   `json:"ipAddress"`
-	Category string   `json:"category"`
-	Network  *wireRef `json:"networkRef"`
+	Address  string `json:"ipAddress"`
+	Category string `json:"category"`
 }
 
 // id is empty: several uses of an address have lines that are the same.
 func (wireUsed) id() string { return "" }
 
 // UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to
-// view gateways.
+// view gateways. VCD documents no order of the lines.
 func (g *Gateways) UsedAddresses(ctx context.Context, gateway string) ([]UsedAddress, error) {
-	lines, err := listAll[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
+	lines, err := listUnordered[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
 	var used []UsedAddress
 	for _, line := range lines {
 		if addr := parseAddr(line.Address); addr.IsValid() {
@@ -236,6 +235,8 @@ func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineG
 
 // BalancerSettings are how the load balancer of a gateway is set up.
 type BalancerSettings struct {
+	// Known is set if the settings were read: the zero value shows nothing.
+	Known   bool
 	Enabled bool
 	// Premium is true if the feature set is the larger one, which L4TLS takes.
 	Premium bool
@@ -259,7 +260,7 @@ func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSetti
 	path := gatewaysPath + url.PathEscape(gateway) + "/loadBalancer"
 	return read(ctx, b.client, "the load balancer of edge gateway", gateway, path, func(s *settings) BalancerSettings {
 		return BalancerSettings{
-			Enabled: s.Enabled, Premium: s.FeatureSet != "STANDARD", Transparent: s.Transparent,
+			Known: true, Enabled: s.Enabled, Premium: s.FeatureSet != "STANDARD", Transparent: s.Transparent,
 			LacksIPv4: s.IPv6Network != "" && s.Network == "", LacksIPv6: s.Network != "" && s.IPv6Network == "",
 		}
 	})

@@ -3,6 +3,7 @@ package vcd
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -50,6 +51,30 @@ func listAll[T item](ctx context.Context, c *client, l listing) ([]T, error) {
 		return found.Values, *found.ResultTotal, nil
 	})
 	return items, wrapped(err, "listing", l.what+l.of)
+}
+
+// listUnordered reads all pages of a list without an order, whose items have no ids. A second page may then have items of
+// the first one again, in the place of others: such a list is read until two readings have the same items.
+func listUnordered[T interface {
+	item
+	comparable
+}](ctx context.Context, c *client, l listing) ([]T, error) {
+	var before map[T]int
+	for range 4 {
+		items, err := listAll[T](ctx, c, l)
+		if err != nil || len(items) <= cmp.Or(l.size, pageSize) {
+			return items, err
+		}
+		now := map[T]int{}
+		for _, item := range items {
+			now[item]++
+		}
+		if maps.Equal(now, before) {
+			return items, nil
+		}
+		before = now
+	}
+	return nil, &connectionError{ErrUnavailable, "the list of " + l.what + l.of + " has no order that lasts"}
 }
 
 // listAs is listAll with a conversion.

@@ -214,3 +214,55 @@ func changeTwice(t *testing.T, body []byte) {
 		}
 	}
 }
+
+// used is a page of used addresses from 10.0.0.from on, of as many as there are in total.
+func used(total, from, n int) string {
+	out := fmt.Sprintf(`{"resultTotal":%d,"values":[`, total)
+	for i := range n {
+		if i > 0 {
+			out += ","
+		}
+		out += fmt.Sprintf(`{"ipAddress":"10.0.0.%d","category":"DNAT"}`, from+i)
+	}
+	return out + "]}"
+}
+
+func TestUsedAddressesOnSeveralPagesAreReadUntilTwoReadingsAgree(t *testing.T) {
+	first, second, shifted := used(130, 1, 128), used(130, 129, 2), used(130, 127, 2)
+	tests := []struct {
+		name    string
+		answers []string
+		calls   int
+		kind    error
+	}{
+		{"one page has no order to lose", []string{used(128, 1, 128)}, 1, nil},
+		{"the same order twice", []string{first, second, first, second}, 4, nil},
+		{"items moved between the pages", []string{first, shifted, first, second, first, second}, 6, nil},
+		{
+			"an order that never lasts",
+			[]string{first, second, first, shifted, first, second, first, shifted}, 8, ErrUnavailable,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := newFakeVCD(t)
+			const op = "GET /cloudapi/1.0.0/edgeGateways/{id}/usedIpAddresses"
+			f.on(op, pages(tt.answers...))
+
+			found, err := session(t, f).Gateways.UsedAddresses(t.Context(), testGateway)
+
+			g.Expect(f.count(op)).To(Equal(tt.calls))
+			if tt.kind != nil {
+				g.Expect(err).To(MatchError(tt.kind))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			distinct := map[netip.Addr]bool{}
+			for _, u := range found {
+				distinct[u.Address] = true
+			}
+			g.Expect(distinct).To(HaveLen(len(found)))
+		})
+	}
+}
