@@ -85,12 +85,13 @@ func (b *Balancer) Run(ctx context.Context, gateway string, s plan.Step) error {
 	return kindOf(b.opts.Driver.Run(ctx, gateway, own.Step))
 }
 
-// Owners implements [cpi.Balancer]. It leaves out the cluster itself, and what VMware's CPI made.
+// Owners implements [cpi.Balancer]. It leaves out the cluster itself, its control-plane endpoint, and what VMware's CPI
+// made.
 func (b *Balancer) Owners(ctx context.Context, gateway string) ([]plan.Owner, error) {
 	all, err := b.opts.Driver.Owners(ctx, gateway, b.opts.ClusterID)
 	var out []plan.Owner
 	for _, o := range all {
-		if !o.WholeCluster() && !o.Old() {
+		if !o.WholeCluster() && !o.IsEndpoint() && !o.Old() {
 			out = append(out, plan.Owner(o))
 		}
 	}

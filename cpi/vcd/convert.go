@@ -21,7 +21,7 @@ func desired(d plan.Desired) lb.Desired {
 	for _, u := range d.Reserved {
 		out.Reserved = append(out.Reserved, lb.Use{
 			Address: u.Address, Protocol: lb.Protocol(u.Protocol), Port: u.Port, Kind: lb.Kind(u.Kind), Name: u.Name,
-			Marker: lb.Marker{Owner: lb.Owner(u.Owner), Share: u.Share},
+			Marker: lb.Marker{Owner: lb.Owner(u.Owner), Share: u.Share}, Reserved: u.Owner == plan.Owner{},
 		})
 	}
 	for _, m := range d.Members {

@@ -331,7 +331,8 @@ func TestTheRest(t *testing.T) {
 		Families:  []lb.Family{lb.IPv4, lb.IPv6},
 		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")}, Intent: []netip.Addr{ip("203.0.113.9")},
 		Reserved: []lb.Use{
-			{Address: ip("10.0.0.11"), Kind: "node", Name: "a"}, {Address: ip("10.0.0.12"), Kind: "node", Name: "b"},
+			{Address: ip("10.0.0.11"), Kind: "node", Name: "a", Reserved: true},
+			{Address: ip("10.0.0.12"), Kind: "node", Name: "b", Reserved: true},
 		},
 		Published: []netip.Addr{ip("203.0.113.9")}, Duplicate: true,
 		Share: "dns", Internal: true, Subnet: netip.MustParsePrefix("192.168.9.0/24"), IPSpace: "public", Sticky: true,
@@ -451,8 +452,9 @@ func TestAddressesOfNodesAndReservedOnesAreNotTaken(t *testing.T) {
 		reserved := wishFor(in).Desired.Reserved
 
 		g.Expect(reserved).To(ConsistOf(
-			lb.Use{Address: ip("10.0.0.11"), Kind: "node", Name: "a"}, lb.Use{Address: ip("10.0.0.12"), Kind: "node", Name: "b"},
-			lb.Use{Address: ip("10.0.0.5"), Kind: "configuration", Name: "loadbalancer.reservedAddresses"},
+			lb.Use{Address: ip("10.0.0.11"), Kind: "node", Name: "a", Reserved: true},
+			lb.Use{Address: ip("10.0.0.12"), Kind: "node", Name: "b", Reserved: true},
+			lb.Use{Address: ip("10.0.0.5"), Kind: "configuration", Name: "loadbalancer.reservedAddresses", Reserved: true},
 		))
 	}
 }

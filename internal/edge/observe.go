@@ -112,7 +112,7 @@ func (o *observation) owned(kind lb.Kind, name, description string) (m lb.Marker
 		same := m.Owner.Name == o.query.Owner.Name
 		return m, same && (m.Owner.Namespace == "" || m.Owner.Namespace == o.query.Owner.Namespace)
 	}
-	o.out.Others = o.out.Others || kind.OnGateway() && !m.Owner.WholeCluster()
+	o.out.Others = o.out.Others || kind.OnGateway() && !m.Owner.WholeCluster() && !m.Owner.IsEndpoint()
 	return m, false
 }
 
@@ -150,6 +150,9 @@ func (o *observation) pools(ctx context.Context) error {
 
 // sets keeps those of the whole cluster.
 func (o *observation) sets(ctx context.Context) error {
+	if o.query.OwnMembers {
+		return nil
+	}
 	sets, err := o.gateway.sets.get(ctx, o.session, o.want)
 	for _, set := range sets {
 		m, _ := o.owned(lb.KindSet, set.Name, set.Description)

@@ -43,7 +43,10 @@ func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts
 	if opts.Follow {
 		planned = lb.Follow
 	}
-	query := lb.Query{Owner: want.Owner, Subnet: want.Subnet, Fresh: opts.Fresh, Translated: opts.NAT}
+	query := lb.Query{
+		Owner: want.Owner, Subnet: want.Subnet, Fresh: opts.Fresh, Translated: opts.NAT,
+		OwnMembers: want.OwnMembers,
+	}
 	for range maxRounds {
 		seen, err := d.Observe(ctx, gateway, query)
 		if err != nil {
@@ -83,6 +86,7 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 		IPv6:           f.features.IPv6VIP && !f.balancer.LacksIPv6, OnlyIPv6: f.balancer.LacksIPv4,
 		PreserveClientIP: f.features.TransparentMode && f.balancer.Transparent, Premium: f.balancer.Premium ||
 			!f.balancer.Enabled,
+		Disabled:     f.balancer.Known && !f.balancer.Enabled,
 		SourceRanges: f.features.SingleFirewallRule && d.opts.SourceRanges, MaxMembers: maxMembers,
 	}, nil
 }

@@ -14,6 +14,8 @@ import (
 // PurgeOptions say what to remove.
 type PurgeOptions struct {
 	Cluster string // its id
+	// Only limits the removal to owners for which it returns true; nil: to none.
+	Only func(lb.Owner) bool
 	// Gone is set where the gateway, given by its URN, is proved gone: what was on it went with it, and what the
 	// organization has of the cluster is removed.
 	Gone bool
@@ -48,6 +50,9 @@ func (p purge) run(ctx context.Context) error {
 		owners, err := p.driver.Owners(ctx, p.gateway, p.Cluster)
 		if err != nil {
 			return err
+		}
+		if p.Only != nil {
+			owners = slices.DeleteFunc(owners, func(o lb.Owner) bool { return !p.Only(o) })
 		}
 		if len(owners) == 0 {
 			return p.verify(ctx)

@@ -110,7 +110,7 @@ func (p candidates) free(f Family) (netip.Addr, bool) {
 	}
 	for _, s := range p.o.Gateway.Spaces {
 		i := slices.IndexFunc(s.Free, func(a netip.Addr) bool { return FamilyOf(a) == f && p.allocatable(a) })
-		if i >= 0 && (p.d.IPSpace == "" || s.Name == p.d.IPSpace) {
+		if i >= 0 && (p.d.IPSpace == "" || isNamed(s.ID, s.Name, p.d.IPSpace)) {
 			return s.Free[i], true
 		}
 	}

@@ -64,7 +64,7 @@ func (p claimPlanner) release(wanted func(netip.Addr) bool) {
 		if !p.need(Forwardings) {
 			return // rules of others may be on it
 		}
-		i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value })
+		i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value && !u.Reserved })
 		switch {
 		case i < 0:
 			spec := Claim{Space: c.Space, Value: c.Value}
@@ -142,7 +142,7 @@ func (p removal) absent() Plan {
 	if !p.d.Owner.WholeCluster() {
 		p.removeAll()
 	}
-	if !p.o.Others && !p.d.Accompanied {
+	if !p.o.Others && !p.d.Accompanied && !p.d.Owner.IsEndpoint() {
 		for _, s := range p.sets("") {
 			p.remove(phaseRelease, KindSet, s.Object)
 		}

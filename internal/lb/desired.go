@@ -87,6 +87,8 @@ type Desired struct {
 	Listeners []Listener
 	// Members are the addresses of the nodes, of all families, each once.
 	Members []netip.Addr
+	// OwnMembers are listed in the pools themselves, not in the IP set of the cluster's nodes, and may be none yet.
+	OwnMembers bool
 	// Generation orders the node lists that Members are from: that of a later list is higher. 0 if there is no order.
 	Generation uint64
 	// Sticky sends a client to the same node again.
@@ -173,7 +175,18 @@ func (l Listener) Compare(other Listener) int {
 	return cmp.Or(cmp.Compare(l.Port, other.Port), cmp.Compare(l.Protocol, other.Protocol))
 }
 
-// An Owner is what a load balancer belongs to: a Service of a cluster.
+// endpointID is both name and UID of the control-plane endpoint as an owner. No Service has such a UID.
+const endpointID = "control-plane"
+
+// EndpointOf returns the owner of what serves the control-plane endpoint of a cluster.
+func EndpointOf(cluster string) Owner {
+	return Owner{Cluster: cluster, Name: endpointID, UID: endpointID}
+}
+
+// IsEndpoint reports whether the owner is the control-plane endpoint of a cluster, not a Service.
+func (o Owner) IsEndpoint() bool { return o.Cluster != "" && o.UID == endpointID }
+
+// An Owner is what a load balancer belongs to: a Service of a cluster, or its control-plane endpoint.
 type Owner struct {
 	// Cluster is the id of the cluster that all its objects in VCD carry (the infraID of a VCDCluster, CLUSTER_ID
 	// of the cloud controller manager).
@@ -191,6 +204,9 @@ type Owner struct {
 func (o Owner) String() string {
 	if o.Name == "" {
 		return "cluster " + o.Cluster
+	}
+	if o.IsEndpoint() {
+		return "control-plane endpoint"
 	}
 	if o.Namespace == "" {
 		return o.Name

@@ -92,10 +92,12 @@ func (p listenerPlanner) freeArm(used map[netip.Addr]bool) netip.Addr {
 	return netip.Addr{}
 }
 
-// portTaken names what others have on a port of an address.
+// portTaken names what others have on a port of an address. That an address is reserved changes nothing for an owner
+// that is on it.
 func (p listenerPlanner) portTaken(a netip.Addr, l Listener) string {
+	settled := p.isOn(a)
 	for _, u := range p.own.others {
-		if u.Address == a && (u.Port == 0 || u.Port == l.Port) && (u.Protocol == "" || u.Protocol == l.Protocol) {
+		if u.Address == a && !(u.Reserved && settled) && (u.Port == 0 || u.Port == l.Port) && (u.Protocol == "" || u.Protocol == l.Protocol) {
 			return u.Name
 		}
 	}

@@ -63,10 +63,15 @@ func (m Marker) words(named bool) string {
 			words = append(words, key+value)
 		}
 	}
-	if named && m.Owner.Name != "" {
+	switch {
+	case m.Owner.IsEndpoint():
+		add("endpoint=", m.Owner.Name)
+	case named && m.Owner.Name != "":
 		words = append(words, "service="+m.Owner.Namespace+"/"+m.Owner.Name)
+		fallthrough
+	default:
+		add("uid=", m.Owner.UID)
 	}
-	add("uid=", m.Owner.UID)
 	add("port=", m.Listener)
 	add("via=", string(m.Via))
 	if m.Filtered {
@@ -127,13 +132,15 @@ var markerFields = map[string]func(m *Marker, value string){
 	"cluster": func(m *Marker, v string) { m.Owner.Cluster = v },
 	"service": func(m *Marker, v string) { m.Owner.Namespace, m.Owner.Name, _ = strings.Cut(v, "/") },
 	"uid":     func(m *Marker, v string) { m.Owner.UID = v },
-	"port":    func(m *Marker, v string) { m.Listener = v },
-	"via":     func(m *Marker, v string) { m.Via = Via(v) },
-	"guard":   func(m *Marker, v string) { m.Filtered = v == "yes" },
-	"share":   func(m *Marker, v string) { m.Share = v },
-	"wrote":   func(m *Marker, v string) { m.Wrote = v },
-	"probe":   func(m *Marker, v string) { m.Probe = Monitor(v) },
-	"gateway": func(m *Marker, v string) { m.Gateway = v },
+	// Programs that do not know this word stop here, and take the object for one of the whole cluster.
+	"endpoint": func(m *Marker, v string) { m.Owner.Name, m.Owner.UID = v, v },
+	"port":     func(m *Marker, v string) { m.Listener = v },
+	"via":      func(m *Marker, v string) { m.Via = Via(v) },
+	"guard":    func(m *Marker, v string) { m.Filtered = v == "yes" },
+	"share":    func(m *Marker, v string) { m.Share = v },
+	"wrote":    func(m *Marker, v string) { m.Wrote = v },
+	"probe":    func(m *Marker, v string) { m.Probe = Monitor(v) },
+	"gateway":  func(m *Marker, v string) { m.Gateway = v },
 
 	"forwarded": func(m *Marker, v string) { m.Forwarded = v == "yes" },
 }

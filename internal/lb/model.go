@@ -43,6 +43,8 @@ type Query struct {
 	// Translated is set where load balancers are reached through DNAT rules: a missing right to see them is no
 	// proof of absence.
 	Translated bool
+	// OwnMembers leaves out IP sets ([Desired.OwnMembers]).
+	OwnMembers bool
 	// Fresh asks for what is read after the query; else cached lists do.
 	Fresh bool
 }
@@ -92,10 +94,10 @@ type Observed struct {
 type Stray struct{ Cluster, Name string }
 
 // StrayOf returns what an object is of an owner under another id of its cluster, if it is that. UIDs of Services
-// are in no cluster twice.
+// are in no cluster twice; endpoints all have the same.
 func StrayOf(o Owner, name, description string) (Stray, bool) {
 	m, ok := ParseMarker(description)
-	return Stray{m.Owner.Cluster, name}, ok && o.UID != "" && m.Owner.UID == o.UID && m.Owner.Cluster != o.Cluster
+	return Stray{m.Owner.Cluster, name}, ok && o.UID != "" && !o.IsEndpoint() && m.Owner.UID == o.UID && m.Owner.Cluster != o.Cluster
 }
 
 // A Gateway is an edge gateway.
@@ -301,6 +303,8 @@ type Use struct {
 	Port     int
 	Kind     Kind
 	Name     string
+	// Reserved is set if nothing is on the address, which is only kept from load balancers that are not on it yet.
+	Reserved bool
 	// Marker of the object; the zero value if it belongs to another cluster or to none.
 	Marker Marker
 }
@@ -308,6 +312,9 @@ type Use struct {
 // A Ref refers to an object. In a step the ID may be empty: then Name is that of an object that exists or that an
 // earlier step creates.
 type Ref struct{ ID, Name string }
+
+// isNamed reports whether an object is the one that a user names, by its name or its URN.
+func isNamed(id, name, asked string) bool { return asked == name || asked == id }
 
 // Capabilities are what the gateway, the version of the API and the rights of the user allow.
 type Capabilities struct {
@@ -321,6 +328,8 @@ type Capabilities struct {
 	MovesSharedVIP bool
 	// IPv6: virtual services may have IPv6 addresses. OnlyIPv6: they may have no others.
 	IPv6, OnlyIPv6 bool
+	// Disabled: the edge gateway has no load balancer; true only if that is known.
+	Disabled bool
 	// Premium: the load balancer has the feature set PREMIUM, not STANDARD; false only if that is known.
 	Premium bool
 	// SourceRanges: rules of the firewall may be created and deleted one by one.

@@ -56,7 +56,10 @@ const (
 // hash of the whole owner: names are unique on a gateway and repeat themselves after a crash.
 func nameFor(kind Kind, o Owner, which string) string {
 	readable := "nodes-of-cluster"
-	if o.Name != "" {
+	switch {
+	case o.IsEndpoint():
+		readable = o.Name
+	case o.Name != "":
 		readable = o.Namespace + "-" + o.Name
 	}
 	prefix, end := prefixes[kind], "-"+short(o.Cluster, o.Namespace, o.Name, o.UID)+"-"+which

@@ -15,7 +15,7 @@ type poolPlanner struct{ *planner }
 // planSet plans the IP set of the cluster's nodes, where pools can have one: a change of nodes is then one write
 // for all pools.
 func (p poolPlanner) planSet() {
-	if !p.c.MemberSets {
+	if !p.c.MemberSets || p.d.OwnMembers {
 		return
 	}
 	family := p.families[0]
@@ -257,7 +257,9 @@ func Follow(d Desired, o Observed, c Capabilities) Plan {
 	case len(p.all.pools) == 0:
 		return Plan{}
 	}
-	p.followSets()
+	if !p.d.OwnMembers {
+		p.followSets()
+	}
 	for _, x := range p.all.pools {
 		p.followPool(x)
 	}
@@ -281,22 +283,37 @@ func (p poolPlanner) followSets() {
 // 1.6.1 gets a marker with that, and keeps its monitors.
 func (p poolPlanner) followPool(x owned[Pool]) {
 	have := x.object
-	if have.Hints != nil && have.Hints.ByGroup || !have.Full && !p.need(FullPools) || have.Group != (Ref{}) ||
-		len(have.Members) == 0 {
+	if have.Hints != nil && have.Hints.ByGroup || !have.Full && !p.need(FullPools) || have.Group != (Ref{}) {
 		return
 	}
-	members := p.limited(p.d.members(FamilyOf(have.Members[0])))
+	f, known := p.familyOf(have)
+	if !known {
+		return
+	}
+	members := p.limited(p.d.members(f))
 	m := x.marker
 	want := Pool{NodePort: have.NodePort, Members: members, Monitors: ourMonitors(m), Sticky: have.Sticky}
 	if x.old {
 		m, want.Monitors = Marker{Owner: p.d.Owner, Listener: x.key}, nil
 	}
-	if len(members) == 0 || want.sameMembers(have) {
+	if len(members) == 0 && !p.d.OwnMembers || want.sameMembers(have) {
 		return // a pool without members would help no client
 	}
 	m.Wrote = want.hash()
 	want.Description = describe(x.Description, m)
 	p.step(phasePool, Step{Verb: Update, Kind: KindPool, Name: x.Name, ID: x.ID, Pool: &want})
+}
+
+// familyOf returns the family of a pool's members, those that there are or, where there may be none, those that there
+// should be.
+func (p poolPlanner) familyOf(have Pool) (Family, bool) {
+	switch {
+	case len(have.Members) > 0:
+		return FamilyOf(have.Members[0]), true
+	case p.d.OwnMembers && len(p.d.Families) > 0:
+		return p.d.Families[0], true
+	}
+	return "", false
 }
 
 // ourMonitors are the monitors that a pool was given, as its marker shows.

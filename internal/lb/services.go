@@ -112,13 +112,13 @@ func (p *enginePlanner) plan() {
 
 // inAnotherGroup reports whether a virtual service runs in another group than the one that is asked for.
 func (p *enginePlanner) inAnotherGroup(t *target) bool {
-	return p.d.EngineGroup != "" && t.engine.Name != "" && t.engine.Name != p.d.EngineGroup
+	return p.d.EngineGroup != "" && t.engine.Name != "" && !isNamed(t.engine.ID, t.engine.Name, p.d.EngineGroup)
 }
 
 func (p *enginePlanner) choose(t *target) {
 	full := false
 	for _, g := range p.groups() {
-		if p.d.EngineGroup != "" && g.Name != p.d.EngineGroup {
+		if p.d.EngineGroup != "" && !isNamed(g.ID, g.Name, p.d.EngineGroup) {
 			continue
 		}
 		if stays := t.replace && t.service.object.EngineGroup.ID == g.ID; g.Max > 0 && p.capacity[g.ID] <= 0 && !stays {
@@ -136,7 +136,7 @@ func (p *enginePlanner) choose(t *target) {
 				"provider for more")
 	case p.d.EngineGroup != "":
 		p.refuse(NoEngineGroup,
-			"the service engine group %q is not assigned to the edge gateway: correct the annotation, "+
+			"the service engine group %q is not assigned to the edge gateway: correct its name, "+
 				"or ask the provider to assign it", p.d.EngineGroup)
 	default:
 		p.refuse(NoEngineGroup,

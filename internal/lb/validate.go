@@ -23,6 +23,11 @@ type validator struct{ *planner }
 
 // validate refuses what cannot be, whatever is observed.
 func (p validator) validate() {
+	if p.c.Disabled {
+		p.refuse(Unsupported, "the edge gateway %q has no load balancer: ask the provider to enable NSX Advanced Load "+
+			"Balancer on it", p.o.Gateway.Name)
+		return
+	}
 	p.validateFamilies()
 	p.validateListeners()
 	p.validateRequested()
@@ -58,7 +63,7 @@ func (p validator) validateFamilies() {
 		}
 	}
 	p.without(lacking)
-	if len(p.families) > 0 && len(p.d.members(p.families[0])) == 0 {
+	if len(p.families) > 0 && len(p.d.members(p.families[0])) == 0 && !p.d.OwnMembers {
 		p.refuse(NoMembers, "no node has an %s address: nodes need one to be members", p.families[0])
 	}
 }
