@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
 	rules "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
@@ -58,6 +59,7 @@ func New(o Options) *Controllers {
 	workloads := workload.NewClients(o.Client, o.Client.Scheme())
 	sessions, drivers := session.Of(o.Pool), vapp.NewDrivers(workloads.Open)
 	settled := &rules.Settled{}
+	endpoints := &edgeendpoint.Endpoints{}
 	return &Controllers{
 		Identity: &identity.Reconciler{
 			Client: o.Client, Identities: identities, Sessions: sessions, Logout: o.Pool.Logout, Recorder: o.Recorder,
@@ -69,11 +71,11 @@ func New(o Options) *Controllers {
 		},
 		Cluster: &cluster.Reconciler{
 			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
-			WatchFilterValue: o.WatchFilterValue, Drivers: drivers,
+			WatchFilterValue: o.WatchFilterValue, Drivers: drivers, Endpoints: endpoints,
 		},
 		Machine: &machine.Reconciler{
 			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
-			WatchFilterValue: o.WatchFilterValue, Drivers: drivers, Apart: settled,
+			WatchFilterValue: o.WatchFilterValue, Drivers: drivers, Endpoints: endpoints, Apart: settled,
 		},
 		Affinity: &affinity.Reconciler{
 			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,

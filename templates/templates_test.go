@@ -29,7 +29,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
-var flavors = []string{"", "development", "proxy", "bgp", "dual-stack"}
+var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-gateway"}
+
+// withKubeVIP are the flavours whose endpoint kube-vip announces.
+var withKubeVIP = []string{"", "development", "proxy", "bgp", "dual-stack"}
 
 // needed are the variables without a default, with values for the simulator's model. clusterctl itself sets the first
 // four.
@@ -86,6 +89,7 @@ var optional = map[string]string{
 	"VCD_WORKER_SIZING_POLICY":           "small",
 	"VCD_WORKER_PLACEMENT_POLICY":        "rack-a",
 	"VCD_WORKER_STORAGE_PROFILE":         "standard",
+	"CONTROL_PLANE_ENDPOINT_PORT":        "443",
 	"DISK_SIZE":                          "40Gi",
 	"SSH_PUBLIC_KEY":                     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ+x/y= me@example.com",
 }
@@ -99,8 +103,10 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 
 			cluster := find[*infrav1.VCDCluster](objects, "demo")
 			g.Expect(cluster.Spec.OVDCNetwork).To(Equal("nodes"))
-			g.Expect(cluster.Spec.Endpoint.KubeVIP.Addresses[0]).To(Equal("192.168.100.200"))
-			g.Expect(*cluster.Spec.Endpoint.KubeVIP).To(And(HaveField("Interface", ""), HaveField("Image", "")))
+			if slices.Contains(withKubeVIP, flavor) {
+				g.Expect(cluster.Spec.Endpoint.KubeVIP.Addresses[0]).To(Equal("192.168.100.200"))
+				g.Expect(*cluster.Spec.Endpoint.KubeVIP).To(And(HaveField("Interface", ""), HaveField("Image", "")))
+			}
 			machine := find[*infrav1.VCDMachineTemplate](objects, "demo-control-plane").Spec.Template.Spec
 			g.Expect(machine.DiskSize.IsZero()).To(BeTrue(), "no size is the template's")
 			machine.DiskSize, machine.Networks = nil, nil
@@ -269,8 +275,24 @@ func TestAVariableGivesTheManagersCredentialsToTheCloudControllerManager(t *test
 	}
 }
 
+func TestControlPlanesBehindTheEdgeGatewayNeedNoKubeVIP(t *testing.T) {
+	g := NewWithT(t)
+	with := maps.Clone(needed)
+	delete(with, "CONTROL_PLANE_ENDPOINT_IP")
+	with["CONTROL_PLANE_ENDPOINT_PORT"] = "443"
+
+	objects := render(t, "edge-gateway", with)
+
+	cluster := find[*infrav1.VCDCluster](objects, "demo")
+	g.Expect(cluster.Spec.Endpoint).To(Equal(infrav1.EndpointSpec{Type: infrav1.EndpointEdgeGateway}))
+	g.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(clusterv1.APIEndpoint{Port: 443}))
+	control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
+	g.Expect(control.Files).To(BeEmpty())
+	g.Expect(control.PreKubeadmCommands).To(BeEmpty())
+}
+
 func TestControlPlanesTakeKubeVIPFromTheSecret(t *testing.T) {
-	for _, flavor := range flavors {
+	for _, flavor := range withKubeVIP {
 		t.Run(nameOf(flavor), func(t *testing.T) {
 			g := NewWithT(t)
 

@@ -56,6 +56,10 @@ const (
 	VMCreatedCondition = "VMCreated"
 	// BootstrapInjectedCondition is True when bootstrap data and network configuration are written to the VM.
 	BootstrapInjectedCondition = "BootstrapInjected"
+	// EndpointJoinedCondition is True when a control plane is a member of its cluster's endpoint on an edge gateway:
+	// before its VM is powered on, or, if its address comes by DHCP, once that is known. It exists on control planes of
+	// clusters with such an endpoint.
+	EndpointJoinedCondition = "EndpointJoined"
 	// PoweredOnCondition is True while the VM is powered on.
 	PoweredOnCondition = "PoweredOn"
 	// AddressesReadyCondition is True when the addresses of the machine are known.

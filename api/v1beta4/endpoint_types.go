@@ -178,8 +178,14 @@ type SecretKeyReference struct {
 	Key string `json:"key,omitempty"`
 }
 
-// EdgeGatewayEndpoint configures a virtual service of NSX Advanced Load Balancer.
+// EdgeGatewayEndpoint configures virtual services of NSX Advanced Load Balancer, whose members are the control planes.
 type EdgeGatewayEndpoint struct {
+	// gateway is the name or URN of the edge gateway; that of ovdcNetwork if empty. It must reach the nodes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Gateway string `json:"gateway,omitempty"`
+
 	// addresses are the virtual IPs to use, at most one of each family; a free one if empty.
 	// +optional
 	// +listType=atomic
@@ -204,7 +210,47 @@ type EdgeGatewayEndpoint struct {
 	// oneArm puts the virtual service on an internal address behind a DNAT rule.
 	// +optional
 	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+
+	// extraPorts are further ports of the endpoint that lead to the control planes, such as that of konnectivity.
+	// +optional
+	// +listType=map
+	// +listMapKey=port
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	ExtraPorts []EndpointPort `json:"extraPorts,omitempty"`
+
+	// healthMonitor finds out which control planes answer: TCP, which is the default, connects to the port; Ping only
+	// shows that the VM runs.
+	// +optional
+	HealthMonitor EndpointMonitor `json:"healthMonitor,omitempty"`
 }
+
+// EndpointPort is a further TCP port of the control-plane endpoint.
+type EndpointPort struct {
+	// port that clients use.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+
+	// targetPort of the control planes; port if empty.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	TargetPort int32 `json:"targetPort,omitempty"`
+}
+
+// EndpointMonitor is a kind of health check of control planes.
+// +kubebuilder:validation:Enum=TCP;Ping
+type EndpointMonitor string
+
+// Health checks.
+const (
+	// EndpointMonitorTCP connects to the port.
+	EndpointMonitorTCP EndpointMonitor = "TCP"
+	// EndpointMonitorPing sends ICMP echo requests.
+	EndpointMonitorPing EndpointMonitor = "Ping"
+)
 
 // OneArmSpec configures one-arm load balancing.
 type OneArmSpec struct {

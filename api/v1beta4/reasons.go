@@ -132,8 +132,18 @@ const (
 	CloudProviderLabel = "infrastructure.cluster.x-k8s.io/cloud-provider"
 	// PodProxyLabel on a Cluster selects it for the ClusterResourceSet with the policies of its pods' proxy.
 	PodProxyLabel = "infrastructure.cluster.x-k8s.io/pod-proxy"
-	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", leaves the load balancers of its Services in
-	// VCD when it is deleted. An event lists what is left. Without it the deletion waits until they are removed.
+	// EndpointGatewayAnnotation on a VCDCluster is the URN of the edge gateway that its control-plane endpoint is on. It
+	// is stored before anything is created there.
+	EndpointGatewayAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-gateway"
+	// EndpointAddressesAnnotation on a VCDCluster lists the addresses that its control-plane endpoint on an edge gateway
+	// is made on, separated by commas. They are stored before they are used.
+	EndpointAddressesAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-addresses"
+	// EndpointMemberAnnotation on a VCDMachine is the address under which it is a member of its cluster's control-plane
+	// endpoint on an edge gateway. It is stored before the pool is written.
+	EndpointMemberAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-member"
+	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", leaves the load balancers of its Services, and
+	// its control-plane endpoint on an edge gateway, in VCD when it is deleted; its machines do not leave the endpoint
+	// before they are deleted then. An event lists what is left. Without it the deletion waits until they are removed.
 	KeepLoadBalancersAnnotation = "infrastructure.cluster.x-k8s.io/keep-load-balancers"
 	// KeepVAppAnnotation on a VCDCluster or VCDMachine, with the value "true", leaves its vApps in VCD, with everything
 	// in them, when the object is deleted, and so its independent disks; an event lists what is left. Only a vApp that
@@ -156,6 +166,12 @@ const (
 	AffinityRulesDeletedCondition = "AffinityRulesDeleted"
 	// VAppDeletedCondition is True when the vApp is gone, unless other objects use it.
 	VAppDeletedCondition = "VAppDeleted"
+	// EndpointLeftCondition is True when a VCDMachine is no member of the control-plane endpoint on an edge gateway any
+	// more. It exists if the machine was one.
+	EndpointLeftCondition = "EndpointLeft"
+	// EndpointDeletedCondition is True when the control-plane endpoint on an edge gateway is gone. It exists on
+	// VCDClusters with such an endpoint, and is the last to be deleted of what they have in VCD.
+	EndpointDeletedCondition = "EndpointDeleted"
 	// DisksDeletedCondition is True when the independent disks of a VCDCluster are gone. It exists if
 	// spec.orphanedDiskPolicy is Delete.
 	DisksDeletedCondition = "DisksDeleted"
@@ -289,6 +305,26 @@ const (
 	// ControlPlanesApartReason means that control planes are in different networks, between which ARP moves no address.
 	// Set spec.endpoint.kubeVIP.bgp, or use an endpoint of type EdgeGateway or External.
 	ControlPlanesApartReason = "ControlPlanesApart"
+	// GatewayNotFoundReason means that the edge gateway of the endpoint does not exist, or the user may not see it, or
+	// that ovdcNetwork is not connected to one. Correct spec.endpoint.edgeGateway.gateway, or grant access.
+	GatewayNotFoundReason = "GatewayNotFound"
+	// EndpointAddressInvalidReason means that an address of the endpoint is not one of the edge gateway, is used by
+	// something else, or that none is free. Correct the field in the message, or ask the provider for addresses.
+	EndpointAddressInvalidReason = "EndpointAddressInvalid"
+	// EndpointPortTakenReason means that something else has the port of the endpoint's address. Correct the field in
+	// the message.
+	EndpointPortTakenReason = "EndpointPortTaken"
+	// EngineGroupUnavailableReason means that the edge gateway has no service engine group, not the one in the spec, or
+	// none with room. Correct the field in the message, or ask the provider.
+	EngineGroupUnavailableReason = "EngineGroupUnavailable"
+	// LoadBalancerUnavailableReason means that the edge gateway has no load balancer, or cannot do what the spec asks
+	// for. Ask the provider, or correct the field in the message.
+	LoadBalancerUnavailableReason = "LoadBalancerUnavailable"
+	// EndpointPendingReason means that the control-plane endpoint on the edge gateway is not as specified yet. Wait.
+	EndpointPendingReason = "EndpointPending"
+	// RealizationFailedReason means that VCD could not realize something of the endpoint, also when it was written
+	// again; it is retried. Ask the provider.
+	RealizationFailedReason = "RealizationFailed"
 	// InfraIDInvalidReason means that spec.infraID cannot be used in markers; nothing is created. Create the cluster
 	// anew with an id without blanks.
 	InfraIDInvalidReason = "InfraIDInvalid"

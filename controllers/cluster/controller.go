@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -60,6 +61,11 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 				Run:       unlessDuplicated(deleteDisks, nothingOwn),
 			}
 			table = append(table, disks)
+		}
+		if _, on := edgeendpoint.Of(c); on {
+			table = append(table, phases.Phase[*scope]{
+				Condition: infrav1.EndpointDeletedCondition, Run: unlessDuplicated(deleteEndpoint, nothingOwn),
+			})
 		}
 		return append(table, phases.Phase[*scope]{Condition: infrav1.ReleasedCondition, Run: releaseCluster})
 	}
@@ -97,12 +103,15 @@ type Reconciler struct {
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 	Drivers          *vapp.Drivers
+	Endpoints        *edgeendpoint.Endpoints
 	Now              func() time.Time // nil: time.Now
 	Lookup           Lookup           // nil: DNS
 
 	wakeUps session.WakeUps
 	homes   local.Store[home]
 	purges  local.Store[purge]
+	// endpoints are the removals of control-plane endpoints.
+	endpoints local.Store[purge]
 }
 
 // A Lookup resolves a name, as [net.Resolver.LookupNetIP] does.
@@ -126,6 +135,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			builder.MatchEveryOwner).
 		Watches(&infrav1.VCDCluster{}, r.homes.DropDeleted()).
 		Watches(&infrav1.VCDCluster{}, r.purges.DropDeleted()).
+		Watches(&infrav1.VCDCluster{}, r.endpoints.DropDeleted()).
 		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client))).
 		Watches(&infrav1.VCDFailureDomain{}, handler.EnqueueRequestsFromMapFunc(zones.ToClusters(r.Client))).
 		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.machineToCluster),
@@ -149,7 +159,9 @@ type scope struct {
 	session        *session.Session // set by open
 	failureDomains failureDomains   // set by reconcileFailureDomains
 	home                            // set by reconcileNetwork
-	gone           bool             // the vApp is proved gone; set by deleteVApp
+
+	requeueAfter time.Duration // although all is complete; zero: not needed
+	gone         bool          // the vApp is proved gone; set by deleteVApp
 }
 
 // A home is the VDC and the network that a cluster is in, as they were found.
@@ -190,7 +202,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res 
 		phases.SetReady(c, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, phases.Owned(table))))
 	}()
-	pass, err = phases.Run(ctx, c, s, table, r.Recorder)
+	if pass, err = phases.Run(ctx, c, s, table, r.Recorder); pass.Complete {
+		pass.RequeueAfter = s.requeueAfter
+	}
 	return pass.Result, err
 }
 

@@ -31,9 +31,9 @@ func reconcileEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	case infrav1.EndpointExternal:
 		return s.reconcileExternal(), nil
 	case infrav1.EndpointEdgeGateway:
+		return (edgeEndpoint{s}).reconcile(ctx)
 	}
-	return phases.Stop(infrav1.NotSupportedReason,
-		"Endpoints of type %s are not supported yet: use KubeVIP or External in spec.endpoint.type",
+	return phases.Stop(infrav1.NotSupportedReason, "Endpoints of type %s are not supported: correct spec.endpoint.type",
 		s.vcdCluster.Spec.Endpoint.Type), nil
 }
 

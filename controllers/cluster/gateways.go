@@ -50,10 +50,12 @@ func knownGateways(c *infrav1.VCDCluster) []string {
 	return notes.URNs(c.Annotations[infrav1.EdgeGatewaysAnnotation])
 }
 
-// recordedGateways are these, and the further ones of spec.loadBalancer, each once.
+// recordedGateways are these, the further ones of spec.loadBalancer, and that of the endpoint, each once.
 func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 	var found []vcd.Ref
-	for _, id := range append(knownGateways(c), notes.URNs(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation])...) {
+	for _, id := range slices.Concat(knownGateways(c),
+		notes.URNs(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation]),
+		notes.URNs(c.Annotations[infrav1.EndpointGatewayAnnotation])) {
 		if ref := (vcd.Ref{ID: id}); !slices.Contains(found, ref) {
 			found = append(found, ref)
 		}

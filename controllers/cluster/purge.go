@@ -79,6 +79,7 @@ func orLeave(out phases.Outcome) phases.Outcome {
 type purge struct {
 	mu        sync.Mutex
 	begun     bool
+	endpoint  bool      // it is of the control-plane endpoint, which no cloud controller manager writes
 	attempted time.Time // the last attempt
 	removal   time.Time // when something was last removed, by any manager; zero: never
 	noted     time.Time // the last removal that this process recorded on the VCDCluster; zero: none
@@ -123,7 +124,8 @@ func (p *purge) proceed(ctx context.Context, s *scope, on gateways) phases.Outco
 			balancersDeleted(s.Recorder, s.vcdCluster, on.name, p.removed)
 		}
 		return phases.Done
-	case errors.Is(p.err, lb.ErrRefused) && s.vcdCluster.Spec.CloudProvider.Mode == infrav1.CloudProviderNone:
+	case errors.Is(p.err, lb.ErrRefused) && !p.endpoint &&
+		s.vcdCluster.Spec.CloudProvider.Mode == infrav1.CloudProviderNone:
 		// There is no cloud controller manager, and the user need not have the right to see gateways.
 		p.over = true
 		balancersLeft(s.Recorder, s.vcdCluster, fmt.Sprintf("%s may not be read: %v", on.name, p.err))
@@ -139,14 +141,17 @@ func (p *purge) proceed(ctx context.Context, s *scope, on gateways) phases.Outco
 
 // complete reports whether the last attempt found nothing, at a time when nothing could be created any more.
 func (p *purge) complete() bool {
-	return p.err == nil && (p.removal.IsZero() || p.attempted.Sub(p.removal) >= afterlife)
+	return p.err == nil && (p.endpoint || p.removal.IsZero() || p.attempted.Sub(p.removal) >= afterlife)
 }
 
 // start starts an attempt beside reconciles. Its end wakes the cluster.
 func (p *purge) start(ctx context.Context, s *scope, on gateways) {
 	a := attempt{
 		purge: p, session: s.session, driver: s.session.Balancers(), on: on, clock: s.now,
-		options: edge.PurgeOptions{Cluster: s.vcdCluster.Spec.InfraID, NAT: usesNAT(s.vcdCluster)},
+		options: edge.PurgeOptions{
+			Cluster: s.vcdCluster.Spec.InfraID, NAT: usesNAT(s.vcdCluster),
+			Only: func(o lb.Owner) bool { return o.IsEndpoint() == p.endpoint },
+		},
 	}
 	note := removalNote(s.Client, s.vcdCluster)
 	a.options.Before = func(ctx context.Context, owner lb.Owner, step lb.Step) error {
@@ -231,7 +236,7 @@ func (a *attempt) clear(ctx context.Context, id string) error {
 func (p *purge) before(ctx context.Context, step lb.Step, at time.Time,
 	note func(context.Context, time.Time) error,
 ) error {
-	if at.Sub(p.noted) >= noteInterval { // only the running attempt uses it
+	if !p.endpoint && at.Sub(p.noted) >= noteInterval { // only the running attempt uses it
 		if err := note(ctx, at); err != nil {
 			return err
 		}
@@ -250,7 +255,8 @@ func usesNAT(c *infrav1.VCDCluster) bool {
 	var inherited struct{ OneArm string }
 	note := c.Annotations[infrav1.CloudProviderInheritedAnnotation]
 	unreadable := note != "" && json.Unmarshal([]byte(note), &inherited) != nil
-	return spec.OneArm != nil || inherited.OneArm != "" || unreadable ||
+	endpoint := c.Spec.Endpoint.EdgeGateway
+	return endpoint != nil && endpoint.OneArm != nil || spec.OneArm != nil || inherited.OneArm != "" || unreadable ||
 		slices.ContainsFunc(spec.Gateways, func(g infrav1.LoadBalancerGateway) bool { return g.OneArm != nil })
 }
 

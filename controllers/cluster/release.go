@@ -55,6 +55,8 @@ func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	s.Drivers.Forget(s.cluster)
 	s.purges.Drop(c.UID)
+	s.endpoints.Drop(c.UID)
+	s.Endpoints.Forget(c.UID)
 	s.homes.Drop(c.UID)
 	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
 	return phases.Done, nil

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
@@ -46,7 +47,8 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 	return session.RequestsFor(list.Items)
 }
 
-// machineToCluster finds the VCDCluster of a VCDMachine: one that is deleted waits for its machines.
+// machineToCluster finds the VCDCluster of a VCDMachine that is gone: one that is deleted waits for its machines, and an
+// endpoint on an edge gateway loses a member that did not leave by itself.
 func (r *Reconciler) machineToCluster(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()),
@@ -55,5 +57,8 @@ func (r *Reconciler) machineToCluster(ctx context.Context, machine client.Object
 		return nil
 	}
 	return session.RequestsFor(slices.DeleteFunc(list.Items,
-		func(c infrav1.VCDCluster) bool { return c.DeletionTimestamp.IsZero() }))
+		func(c infrav1.VCDCluster) bool {
+			_, on := edgeendpoint.Of(&c)
+			return c.DeletionTimestamp.IsZero() && !on
+		}))
 }

@@ -82,13 +82,16 @@ func (s addresses) known() bool {
 }
 
 // hasAddress reports whether the primary NIC has one.
-func (s addresses) hasAddress() bool {
+func (s addresses) hasAddress() bool { return s.primary() != "" || len(s.vm.now().NICs) == 0 }
+
+// primary returns the address of the primary NIC; empty if it has none.
+func (s addresses) primary() string {
 	for _, nic := range s.vm.now().NICs {
 		if nic.Primary {
-			return nic.Address != ""
+			return nic.Address
 		}
 	}
-	return len(s.vm.now().NICs) == 0
+	return ""
 }
 
 // report writes what VCD says of the NICs to the status, the primary one first.

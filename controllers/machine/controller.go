@@ -27,6 +27,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -53,8 +54,9 @@ type Reconciler struct {
 	WatchFilterValue string
 	Drivers          *vapp.Drivers
 	Apart            *affinity.Settled // which VMs are in the rules that must keep them apart
-	Gather           time.Duration     // how long to wait for machines to create together; 0: a second
-	Now              func() time.Time  // nil: time.Now
+	Endpoints        *edgeendpoint.Endpoints
+	Gather           time.Duration    // how long to wait for machines to create together; 0: a second
+	Now              func() time.Time // nil: time.Now
 
 	wakeUps  session.WakeUps
 	states   local.Store[state]
@@ -108,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(m))
-	table, extra := phasesOf(m), extraPhases(m)
+	table, extra := in.withEndpoint(phasesOf(m)), extraPhases(m)
 	var pass phases.Pass
 	defer func() {
 		s.creation.release()

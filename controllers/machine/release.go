@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +10,13 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
@@ -123,6 +126,82 @@ func (s release) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome,
 	}
 	task, err := s.session.DeleteVApp(ctx, vApp.ID)
 	return s.started(stepDeleteVApp, task, err)
+}
+
+// withEndpoint adds to the phases of a control plane that it is a member of its cluster's endpoint on an edge gateway:
+// before it is powered on, if VCD gives it an address by then, and until it is deleted.
+func (i *inputs) withEndpoint(table []phases.Phase[*scope]) []phases.Phase[*scope] {
+	m := i.vcdMachine
+	if _, on := edgeendpoint.Of(i.vcdCluster); !on {
+		return table
+	}
+	if !m.DeletionTimestamp.IsZero() {
+		if m.Annotations[infrav1.EndpointMemberAnnotation] == "" {
+			return table
+		}
+		leave := phases.Phase[*scope]{Condition: infrav1.EndpointLeftCondition, Run: leaveEndpoint}
+		return slices.Insert(table, 0, leave)
+	}
+	if !util.IsControlPlaneMachine(i.machine) {
+		return table
+	}
+	first := infrav1.PoweredOnCondition
+	join := phases.Phase[*scope]{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint}
+	at := slices.IndexFunc(table, func(p phases.Phase[*scope]) bool { return p.Condition == first })
+	if nics := m.Spec.Networks; len(nics) > 0 && nics[0].AddressSource == infrav1.AddressDHCP {
+		at = slices.IndexFunc(table,
+			func(p phases.Phase[*scope]) bool { return p.Condition == infrav1.AddressesReadyCondition }) + 1
+	}
+	return slices.Insert(table, at, join)
+}
+
+// joinEndpoint makes a control plane a member of its cluster's endpoint.
+func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+	address := ""
+	if s.vm.row != nil && s.provisioned() {
+		address = s.vm.row.PrimaryAddress
+	} else {
+		if out, err := s.observer.ensureRead(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
+		address = s.addresses.primary()
+	}
+	address = cmp.Or(address, s.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation])
+	if address == "" {
+		s.vm.forget()
+		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+			"Waiting for VCD to give the VM an address, under which it becomes a member of the endpoint"), nil
+	}
+	return s.Endpoints.Join(ctx, s.endpoint(), address, s.provisioned(), s.save)
+}
+
+// leaveEndpoint makes sure that a machine is no member of its cluster's endpoint any more, unless its VM is declared
+// gone, or a person leaves load balancers in VCD: then the cluster takes it out.
+func leaveEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+	r := s.endpoint()
+	if r.Owner == nil || r.Gateway == "" || s.vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true" ||
+		s.vcdCluster.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
+		return phases.Done, nil
+	}
+	if out, err := s.deletion.open(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	r.Session = s.session
+	out, err := s.Endpoints.Leave(ctx, r)
+	if out.Problem {
+		out.Message += fmt.Sprintf(". To delete the machine while it is a member, annotate the VCDCluster with %s=true",
+			infrav1.KeepLoadBalancersAnnotation)
+	}
+	return out, err
+}
+
+// endpoint is what the machine asks of its cluster's endpoint.
+func (s *scope) endpoint() edgeendpoint.Request {
+	gateway, _ := edgeendpoint.Of(s.vcdCluster)
+	return edgeendpoint.Request{
+		Client: s.Client, Session: s.session, Cluster: s.vcdCluster, Owner: s.cluster, Machine: s.vcdMachine,
+		Gateway: gateway, Wake: s.wakeUps.ForObject(s.vcdMachine), Now: s.now(),
+	}
 }
 
 // releaseMachine lets the API server delete the VCDMachine.

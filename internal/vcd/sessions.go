@@ -55,6 +55,9 @@ func setDefault[T comparable](value *T, fallback T) {
 	}
 }
 
+// Clock returns the clock of the pool.
+func (p *Pool) Clock() Clock { return p.opts.Clock }
+
 // A Pool holds the sessions of a process: one for all users of the same site, organisation and credentials.
 type Pool struct {
 	opts    PoolOptions

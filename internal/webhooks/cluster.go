@@ -1,16 +1,19 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 )
 
 // maxVAppName is VCD's limit of the name of a vApp.
@@ -85,12 +88,41 @@ func endpointErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorL
 	if spec.Endpoint.KubeVIP != nil {
 		errs = append(errs, kubeVIPErrors(spec.Endpoint.KubeVIP, path.Child("endpoint", "kubeVIP"))...)
 	}
-	if edge := spec.Endpoint.EdgeGateway; edge != nil {
-		at := path.Child("endpoint", "edgeGateway")
-		errs = append(errs, vipErrors(edge.Addresses, at.Child("addresses"))...)
-		errs = append(errs, oneArmErrors(edge.OneArm, at.Child("oneArm"))...)
+	if spec.Endpoint.EdgeGateway != nil {
+		errs = append(errs, edgeGatewayErrors(spec, path.Child("endpoint", "edgeGateway"))...)
 	}
 	return errs
+}
+
+func edgeGatewayErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
+	edge := spec.Endpoint.EdgeGateway
+	var errs field.ErrorList
+	errs = append(errs, objectErrors(edge.Gateway, typeGateway, path.Child("gateway"))...)
+	errs = append(errs, vipErrors(edge.Addresses, path.Child("addresses"))...)
+	errs = append(errs, oneArmErrors(edge.OneArm, path.Child("oneArm"))...)
+	host, err := netip.ParseAddr(spec.ControlPlaneEndpoint.Host)
+	if err == nil && len(edge.Addresses) > 0 && edge.Addresses[0] != host.String() {
+		errs = append(errs, field.Invalid(path.Child("addresses").Index(0), edge.Addresses[0],
+			"must be controlPlaneEndpoint.host if that is an address: leave one of the two out"))
+	}
+	for i, a := range edge.Addresses {
+		if addr, err := netip.ParseAddr(a); err == nil && addr.Is6() && edge.OneArm != nil {
+			errs = append(errs, field.Invalid(path.Child("addresses").Index(i), a,
+				"cannot be IPv6 with oneArm, as it is translated: use IPv4, or leave oneArm out"))
+		}
+	}
+	return append(errs, extraPortErrors(spec, path.Child("extraPorts"))...)
+}
+
+func extraPortErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
+	own := cmp.Or(spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort)
+	for i, p := range spec.Endpoint.EdgeGateway.ExtraPorts {
+		if p.Port == own {
+			return invalid(path.Index(i).Child("port"), strconv.Itoa(int(p.Port)),
+				"is the port of the endpoint itself: use another, or set controlPlaneEndpoint.port")
+		}
+	}
+	return nil
 }
 
 // vipErrors checks virtual IPs, of which there is at most one of each family.

@@ -15,12 +15,6 @@ func TestVCDClusterNotYet(t *testing.T) {
 	const words = "is not implemented yet"
 	tests := []rejection[*infrav1.VCDCluster]{
 		{
-			"endpoint on the edge gateway",
-			func(c *infrav1.VCDCluster) { c.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway },
-			[]string{"spec.endpoint.type"},
-			words,
-		},
-		{
 			"all zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} }, nil, "",
 		},
 		{
@@ -159,6 +153,11 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 	balancer := func(spec infrav1.LoadBalancerSpec) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer = spec }
 	}
+	edge := func(e infrav1.EdgeGatewayEndpoint) func(*infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) {
+			c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointEdgeGateway, EdgeGateway: &e}
+		}
+	}
 	gateway := func(g infrav1.LoadBalancerGateway) func(*infrav1.VCDCluster) {
 		return balancer(infrav1.LoadBalancerSpec{Gateways: []infrav1.LoadBalancerGateway{{
 			Name:        "ok",
@@ -195,6 +194,36 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			"one that changes", ccm("registry.example.com/ccm:latest"),
 			[]string{"spec.cloudProvider.image"},
 			"the tag latest",
+		},
+		{
+			"an endpoint on a gateway by the URN of a network",
+			edge(infrav1.EdgeGatewayEndpoint{Gateway: "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}),
+			[]string{"spec.endpoint.edgeGateway.gateway"}, "urn:vcloud:gateway:<UUID>",
+		},
+		{
+			"an endpoint on two addresses of a family",
+			edge(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.1", "203.0.113.2"}}),
+			[]string{"spec.endpoint.edgeGateway.addresses[1]"}, "",
+		},
+		{
+			"an endpoint with an extra port that is its own",
+			edge(infrav1.EdgeGatewayEndpoint{ExtraPorts: []infrav1.EndpointPort{{Port: 8132}, {Port: 6443}}}),
+			[]string{"spec.endpoint.edgeGateway.extraPorts[1].port"}, "the port of the endpoint itself",
+		},
+		{
+			"an endpoint in one-arm mode with IPv6",
+			edge(infrav1.EdgeGatewayEndpoint{
+				Addresses: []string{"2001:db8::1"}, OneArm: &infrav1.OneArmSpec{},
+			}),
+			[]string{"spec.endpoint.edgeGateway.addresses[0]"}, "cannot be IPv6",
+		},
+		{
+			"an endpoint with another address than its host",
+			func(c *infrav1.VCDCluster) {
+				edge(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.1"}})(c)
+				c.Spec.ControlPlaneEndpoint.Host = "203.0.113.2"
+			},
+			[]string{"spec.endpoint.edgeGateway.addresses[0]"}, "controlPlaneEndpoint.host",
 		},
 		{
 			"a further gateway by the URN of a network",

@@ -19,10 +19,6 @@ type feature[S any] struct {
 
 var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
 	{
-		"endpoint.type", func(s *infrav1.VCDClusterSpec) bool { return s.Endpoint.Type == infrav1.EndpointEdgeGateway },
-		"an endpoint of type EdgeGateway", "use KubeVIP or External",
-	},
-	{
 		"rde",
 		func(s *infrav1.VCDClusterSpec) bool {
 			return !isZero(s.RDE) && s.RDE != infrav1.RDESpec{Mode: infrav1.RDENone}

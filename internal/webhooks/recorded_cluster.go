@@ -20,6 +20,7 @@ var clusterRecords = []struct {
 	{infrav1.OVDCIDAnnotation, urns("vdc", "")},
 	{infrav1.OVDCNetworkIDAnnotation, urns("network", "")},
 	{infrav1.AffinityRulesAnnotation, urns("vdc", "*")},
+	{infrav1.EndpointGatewayAnnotation, urns("gateway", "")},
 	{infrav1.VAppsAnnotation, urns("vapp", "*")},
 	{infrav1.VAppGoneAnnotation, urns("vapp", "*")},
 }
@@ -58,7 +59,9 @@ func clusterRecordErrors(c *infrav1.VCDCluster) field.ErrorList {
 // disks are deleted after that.
 func clusterRecordChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 	var errs field.ErrorList
-	for _, key := range []string{infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation} {
+	for _, key := range []string{
+		infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation, infrav1.EndpointGatewayAnnotation,
+	} {
 		was, had := before.Annotations[key]
 		if is, has := c.Annotations[key]; had && has && was != is {
 			errs = append(errs, field.Forbidden(annotation(key),

@@ -118,7 +118,7 @@ func request(dryRun bool) context.Context {
 func TestValidateUpdate(t *testing.T) {
 	broken := func(mods ...func(*infrav1.VCDCluster)) *infrav1.VCDCluster {
 		c := cluster()
-		c.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway
+		c.Spec.ControlPlaneEndpoint.Host = "no host"
 		for _, mod := range mods {
 			mod(c)
 		}
@@ -220,13 +220,13 @@ func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
 	g := NewWithT(t)
 	m, c := machineTemplate(), clusterTemplate()
 	m.Spec.Template.Spec.VMMetadata = map[string]string{"a/b": "c"}
-	c.Spec.Template.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway
+	c.Spec.Template.Spec.ControlPlaneEndpoint.Host = "no host"
 
 	_, machineErr := machineTemplateValidator().ValidateCreate(request(false), m)
 	_, clusterErr := clusterTemplateValidator().ValidateCreate(request(false), c)
 
 	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.vmMetadata[a/b]"}))
-	g.Expect(refusedFields(g, clusterErr)).To(Equal([]string{"spec.template.spec.endpoint.type"}))
+	g.Expect(refusedFields(g, clusterErr)).To(Equal([]string{"spec.template.spec.controlPlaneEndpoint.host"}))
 }
 
 func TestTemplateMetadataCanChange(t *testing.T) {

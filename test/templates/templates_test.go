@@ -54,6 +54,10 @@ var kinds = map[string][]string{
 	"proxy": {
 		"cluster", "vcdcluster", "kubeadmcontrolplane", "vcdmachinetemplate", "machinedeployment", "kubeadmconfigtemplate",
 	},
+	"edge-gateway": {
+		"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate",
+		"machinedeployment", "kubeadmconfigtemplate", "machinehealthcheck",
+	},
 	"development": {"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate"},
 }
 

@@ -5,6 +5,7 @@ package controllertest
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -37,6 +38,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
 	rules "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
@@ -73,6 +75,9 @@ type Env struct {
 	LookupTTL time.Duration // of the sessions, from the next Restart; 0 is almost none
 
 	Workload client.Client // the API server of the workload cluster; nil: it does not answer
+
+	// Dial connects reconcilers that are made by Restart to VCD; nil: by the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	Identity *identity.Reconciler
 	Cluster  *cluster.Reconciler
@@ -138,7 +143,7 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{
 		TaskPoll: 5 * time.Millisecond, LookupTTL: max(w.LookupTTL, time.Millisecond),
-		Clock: aheadClock{&w.Clock},
+		Clock: aheadClock{&w.Clock}, Dial: w.Dial,
 	})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	identities := session.Identities{
@@ -155,8 +160,10 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 		}
 		return w.Workload, nil
 	})
+	endpoints := &edgeendpoint.Endpoints{}
 	w.Cluster = &cluster.Reconciler{
-		Drivers: drivers, Client: w.Client, Live: w.Client, Identities: identities,
+		Endpoints: endpoints,
+		Drivers:   drivers, Client: w.Client, Live: w.Client, Identities: identities,
 		Sessions: sessions, Recorder: recorder,
 	}
 	settled := &rules.Settled{}
@@ -170,7 +177,8 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 	w.Zone = &zone.Reconciler{Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
 	w.Domain = &zone.DomainReconciler{Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
 	w.Machine = &machine.Reconciler{
-		Drivers: drivers, Gather: 1, Client: w.Client, Live: w.Client, Apart: settled,
+		Endpoints: endpoints, Apart: settled,
+		Drivers: drivers, Gather: 1, Client: w.Client, Live: w.Client,
 		Identities: identities, Sessions: sessions, Recorder: recorder,
 	}
 }

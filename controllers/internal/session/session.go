@@ -74,7 +74,8 @@ type Session struct {
 
 	Version string // of the Secret that it was opened with
 
-	site *vcd.Session
+	site    *vcd.Session
+	drivers *drivers
 }
 
 // Refresh forgets what was looked up by name.
@@ -101,9 +102,10 @@ func (s *Session) LostGateway(ctx context.Context, vdc vcd.VDC, id string) (vcd.
 }
 
 // Balancers returns a driver of load balancers, with caches of its own.
-func (s *Session) Balancers() *edge.Driver {
-	return edge.New(func(context.Context) (*vcd.Session, error) { return s.site, nil }, edge.Options{})
-}
+func (s *Session) Balancers() *edge.Driver { return newDriver(s.site, edge.Options{}) }
+
+// SharedBalancers returns the driver of load balancers that all users of the session share, and its caches.
+func (s *Session) SharedBalancers() *edge.Driver { return s.drivers.of(s.site) }
 
 // Opener opens sessions, or returns those that are open.
 type Opener func(context.Context, vcd.Config) (*Session, error)
@@ -113,14 +115,16 @@ type Logout func(context.Context, vcd.Config)
 
 // Of returns the sessions of pool.
 func Of(pool *vcd.Pool) Opener {
+	shared := &drivers{clock: pool.Clock()}
 	return func(ctx context.Context, config vcd.Config) (*Session, error) {
 		s, err := pool.Session(ctx, config)
 		if err != nil {
 			return nil, err
 		}
 		return &Session{
-			site: s, affinity: s.Affinity, disks: s.Disks, gateways: s.Gateways, networks: s.Networks, tasks: s.Tasks, templates: s.Templates,
-			vApps: s.VApps, vdcs: s.VDCs, Machines: s.VMs, Inventory: s.Inventory,
+			site: s, drivers: shared, affinity: s.Affinity, disks: s.Disks, gateways: s.Gateways, networks: s.Networks, tasks: s.Tasks,
+			templates: s.Templates,
+			vApps:     s.VApps, vdcs: s.VDCs, Machines: s.VMs, Inventory: s.Inventory,
 		}, nil
 	}
 }

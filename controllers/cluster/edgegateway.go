@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// An edgeEndpoint is the endpoint on an edge gateway.
+type edgeEndpoint struct{ *scope }
+
+// reconcile makes sure that the endpoint stands, with the control planes as members.
+func (s edgeEndpoint) reconcile(ctx context.Context) (phases.Outcome, error) {
+	c := s.vcdCluster
+	gateway, out, err := s.gateway(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	recorded, _ := edgeendpoint.Of(s.read)
+	plan, out, err := s.Endpoints.Ensure(ctx, edgeendpoint.Request{
+		Client: s.Client, Session: s.session, Cluster: c, Owner: s.cluster, Gateway: gateway,
+		Family: familyOf(s.network), Wake: s.wakeUps.ForObject(c), Now: s.now(),
+	}, recorded == gateway && s.read.Spec.InfraID != "")
+	if err != nil {
+		return out, err
+	}
+	if len(plan.Steps) > 0 && len(plan.Refusals) == 0 {
+		s.record(gateway, plan)
+	}
+	if out != phases.Done {
+		return out, nil
+	}
+	s.publish(plan)
+	s.requeueAfter = edgeendpoint.UntilCheck(s.now(), gateway, c.UID)
+	return phases.Done, nil
+}
+
+// record stores, before anything is created, the id that its objects carry, the gateway that they are on, and
+// the addresses that they take.
+func (s edgeEndpoint) record(gateway string, plan lb.Plan) {
+	c := s.vcdCluster
+	notes.Set(c, infrav1.EndpointGatewayAnnotation, gateway)
+	if len(plan.Intent) > 0 {
+		texts := make([]string, len(plan.Intent))
+		for i, a := range plan.Intent {
+			texts[i] = a.String()
+		}
+		notes.Set(c, infrav1.EndpointAddressesAnnotation, strings.Join(texts, ","))
+	}
+	if c.Spec.InfraID == "" {
+		c.Spec.InfraID = edgeendpoint.InfraID(c)
+		recordHome(c, s.home)
+	}
+}
+
+// publish makes the address of a complete endpoint that of the cluster.
+func (s edgeEndpoint) publish(plan lb.Plan) {
+	c := s.vcdCluster
+	if len(plan.Unused) > 0 {
+		delete(c.Annotations, infrav1.EndpointAddressesAnnotation)
+	}
+	spec := &c.Spec.ControlPlaneEndpoint
+	if spec.IsValid() || len(plan.Status.Addresses) == 0 {
+		return
+	}
+	*spec = clusterv1.APIEndpoint{
+		Host: cmp.Or(spec.Host, plan.Status.Addresses[0].String()),
+		Port: edgeendpoint.Port(c),
+	}
+	endpointKnown(s.Recorder, c)
+}
+
+// gateway returns the URN of the endpoint's gateway: the recorded one, else the one that the spec names, else
+// that of the network.
+func (s edgeEndpoint) gateway(ctx context.Context) (string, phases.Outcome, error) {
+	c := s.vcdCluster
+	if recorded, _ := edgeendpoint.Of(c); recorded != "" {
+		return recorded, phases.Done, nil
+	}
+	if spec := c.Spec.Endpoint.EdgeGateway; spec != nil && spec.Gateway != "" {
+		found, err := s.session.FindGateway(ctx, spec.Gateway)
+		if err != nil {
+			out, err := hidden(session.LookupProblem(err, infrav1.GatewayNotFoundReason,
+				"correct spec.endpoint.edgeGateway.gateway, or give the user of the identity access to it"))
+			return "", out, err
+		}
+		return found.ID, phases.Done, nil
+	}
+	if s.network.EdgeGateway.ID == "" {
+		s.session.ForgetNetwork(s.vdc, s.network.Ref) // It may be connected to one.
+		s.homes.Drop(c.UID)
+		return "", phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "Network %s is not connected to an "+
+			"edge gateway: connect it, or name the gateway in spec.endpoint.edgeGateway.gateway", s.network.Name), nil
+	}
+	return s.network.EdgeGateway.ID, phases.Done, nil
+}
+
+// familyOf returns the family of a network's first subnet.
+func familyOf(network vcd.Network) lb.Family {
+	if len(network.Subnets) == 0 {
+		return lb.IPv4
+	}
+	return lb.FamilyOf(network.Subnets[0].Prefix.Addr())
+}
+
+// deleteEndpoint removes the endpoint from its edge gateway, when no machine is left that could need it.
+func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	id, _ := edgeendpoint.Of(c)
+	switch {
+	case id == "", c.Spec.InfraID == "":
+		return phases.Done, nil // Nothing was created.
+	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
+		return phases.Done, nil // The event of the other load balancers lists it, too.
+	case !s.Endpoints.Idle(c.UID):
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			"Waiting for what is being created for the endpoint"), nil
+	}
+	on, out, err := s.reachGateways(ctx)
+	switch {
+	case err != nil:
+		return out, err
+	case out != phases.Done:
+		return orLeave(out), nil
+	}
+	here := gatewaysOf([]vcd.Ref{{ID: id}})
+	here.vdc, here.connected = on.vdc, on.connected
+	return (edgeEndpoint{s}).purge().proceed(ctx, s, here), nil
+}
+
+// purge returns the removal of the endpoint.
+func (s edgeEndpoint) purge() *purge {
+	p := s.endpoints.Of(s.vcdCluster.UID)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.begun {
+		p.begun, p.endpoint, p.missing = true, true, map[string]time.Time{}
+	}
+	return p
+}

@@ -1,0 +1,397 @@
+package edgeendpoint_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+var errDead = errors.New("the process is dead")
+
+// A process is a manager that dies before and after each write, to VCD or to Kubernetes, that none died at before.
+type process struct {
+	killer *killer
+
+	mu    sync.Mutex
+	dead  bool
+	conns []net.Conn
+}
+
+func (p *process) isDead() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dead
+}
+
+// die cuts the process off.
+func (p *process) die() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead = true
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+}
+
+func (p *process) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return nil, errDead
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err == nil {
+		p.conns = append(p.conns, c)
+	}
+	return c, err
+}
+
+// A killer decides which writes are fatal: each before it is done, and each once it is done, for the first time.
+type killer struct {
+	mu     sync.Mutex
+	armed  bool
+	killed map[string]bool
+	done   map[string]int // writes to VCD, by request
+}
+
+func (k *killer) fatal(moment, write string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := moment + " " + write
+	if !k.armed || k.killed[key] {
+		return false
+	}
+	k.killed[key] = true
+	return true
+}
+
+// number counts requests to VCD that look the same: pools are written again and again.
+func (k *killer) number(request string, did bool) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := k.done[request]
+	if did {
+		k.done[request]++
+	}
+	return fmt.Sprintf("%s #%d", request, n)
+}
+
+// write does a write to Kubernetes, unless the process dies before; it may die after.
+func (p *process) write(what string, do func() error) error {
+	switch {
+	case p.isDead():
+		return errDead
+	case p.killer.fatal("before", what):
+		p.die()
+		return errDead
+	}
+	err := do()
+	if err == nil && p.killer.fatal("after", what) {
+		p.die()
+		return errDead
+	}
+	return err
+}
+
+// client is the API server as the process sees it.
+func (p *process) client(c client.WithWatch) client.Client {
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			opts ...client.GetOption,
+		) error {
+			if p.isDead() {
+				return errDead
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			if p.isDead() {
+				return errDead
+			}
+			return c.List(ctx, l, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			return p.write("create "+nameOf(o), func() error { return c.Create(ctx, o, opts...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			return p.write("update "+nameOf(o), func() error { return c.Update(ctx, o, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			return p.write("delete "+nameOf(o), func() error { return c.Delete(ctx, o, opts...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, change client.Patch,
+			opts ...client.PatchOption,
+		) error {
+			return p.write(patchOf(o, change), func() error { return c.Patch(ctx, o, change, opts...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, change client.Patch,
+			opts ...client.SubResourcePatchOption,
+		) error {
+			return p.write(patchOf(o, change), func() error { return c.SubResource(sub).Patch(ctx, o, change, opts...) })
+		},
+	})
+}
+
+func nameOf(o client.Object) string { return fmt.Sprintf("%T %s", o, o.GetName()) }
+
+// patchOf names a patch by the fields that it changes.
+func patchOf(o client.Object, change client.Patch) string {
+	raw, err := change.Data(o)
+	var body map[string]any
+	if err != nil || json.Unmarshal(raw, &body) != nil {
+		return "patch " + nameOf(o)
+	}
+	fields := map[string]bool{}
+	flatten("", body, fields)
+	delete(fields, ".metadata.resourceVersion")
+	return "patch " + nameOf(o) + strings.Join(slices.Sorted(maps.Keys(fields)), " ")
+}
+
+func flatten(at string, value any, fields map[string]bool) {
+	m, ok := value.(map[string]any)
+	if !ok {
+		fields[at] = true
+		return
+	}
+	for k, v := range m {
+		flatten(at+"."+k, v, fields)
+	}
+}
+
+// A probe is a client of the endpoint that knows how a load balancer forwards: to members that answer a monitor, which
+// notices a little later that one does not any more.
+type probe struct {
+	mu       sync.Mutex
+	up       bool
+	ends     bool                  // the control plane is being deleted as a whole
+	answered map[netip.Addr]string // the VMs that did
+	faults   map[string]bool
+}
+
+func (p *probe) observe(s vcdsim.State, found []served) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	runs, owner := map[netip.Addr]bool{}, map[netip.Addr]string{}
+	for _, vm := range s.VMs {
+		for _, nic := range vm.NICs {
+			if a, err := netip.ParseAddr(nic.Address); err == nil {
+				runs[a], owner[a] = vm.PoweredOn, vm.ID
+			}
+		}
+	}
+	answers := 0
+	for _, vs := range found {
+		for _, m := range vs.Members {
+			switch a := m.Addr(); {
+			case runs[a]:
+				p.answered[a] = owner[a]
+				answers++
+			case p.answered[a] != "" && (owner[a] == "" || owner[a] == p.answered[a]):
+				p.faults[fmt.Sprintf("member %s, which answered, was stopped", a)] = true
+			}
+		}
+	}
+	p.up = p.up || answers > 0
+	if p.up && !p.ends && answers == 0 {
+		p.faults["no member answers"] = true
+	}
+	if len(found) > 1 || len(documents[wirePool](s, "loadBalancer/pools")) > 1 {
+		p.faults["something is there twice"] = true
+	}
+	names := map[string]int{}
+	for _, vm := range s.VMs {
+		if names[vm.Name]++; names[vm.Name] > 1 {
+			p.faults["VM "+vm.Name+" is there twice"] = true
+		}
+	}
+}
+
+// end says that the control plane is being deleted as a whole.
+func (p *probe) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ends = true
+}
+
+// A life is a cluster whose manager dies again and again.
+type life struct {
+	*world
+
+	t       *testing.T
+	killer  *killer
+	probe   *probe
+	api     client.WithWatch
+	process *process
+	ahead   time.Duration
+	deaths  int
+}
+
+func newLife(t *testing.T, config vcdsim.Config, spec *infrav1.EdgeGatewayEndpoint) *life {
+	t.Helper()
+	l := &life{
+		world: newWorld(t, config, spec), t: t, killer: &killer{killed: map[string]bool{}, done: map[string]int{}},
+		probe: &probe{answered: map[netip.Addr]string{}, faults: map[string]bool{}},
+	}
+	api, ok := l.Client.(client.WithWatch)
+	l.Expect(ok).To(BeTrue())
+	l.api = api
+	l.Sim.SetGate(l.gate)
+	l.start()
+	return l
+}
+
+// start starts a manager that remembers nothing.
+func (l *life) start() {
+	l.process = &process{killer: l.killer}
+	l.Client, l.Dial = l.process.client(l.api), l.process.dial
+	l.Restart(l.t, events.NewFakeRecorder(100))
+	l.Client = l.api
+}
+
+func (l *life) gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
+	state := l.Sim.State()
+	l.probe.observe(state, endpoint(state))
+	if !r.Changes() {
+		return true
+	}
+	request := r.Method + " " + r.Path
+	moment, did := "before", false
+	if m == vcdsim.Worked {
+		moment, did = "after", r.Status < http.StatusMultipleChoices
+		if !did {
+			return true
+		}
+	}
+	if l.killer.fatal(moment, l.killer.number(request, did)) {
+		l.process.die()
+		return false
+	}
+	return true
+}
+
+// until reconciles the cluster and machines until something holds, and starts the manager again when it died.
+func (l *life) until(holds func() bool, machines ...string) {
+	l.t.Helper()
+	l.Eventually(func() bool {
+		l.ahead += 2 * time.Second
+		l.Later(l.ahead)
+		l.Clock.Add(int64(time.Second))
+		_, _ = l.ReconcileCluster()
+		for _, name := range machines {
+			_, _ = l.ReconcileMachine(name)
+		}
+		if l.process.isDead() {
+			l.deaths++
+			l.start()
+		}
+		return holds()
+	}, 4*controllertest.Patience, "2ms").Should(BeTrue())
+}
+
+func (l *life) ready(name string) bool {
+	return conditions.GetReason(l.VCDMachine(name), clusterv1.ReadyCondition) == infrav1.ReadyReason
+}
+
+func (l *life) gone(o client.Object, name string) bool {
+	return l.api.Get(l.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: name}, o) != nil
+}
+
+func (l *life) joins(name string, others ...string) {
+	l.add(name)
+	l.until(func() bool { return l.ready(name) }, append(others, name)...)
+}
+
+func (l *life) leaves(name string, others ...string) {
+	l.Expect(l.Client.Delete(l.Ctx, l.VCDMachine(name))).To(Succeed())
+	l.until(func() bool { return l.gone(&infrav1.VCDMachine{}, name) }, append(others, name)...)
+}
+
+// TestTheManagerDiesAtEveryWrite lets the manager die before and after every write to VCD and to Kubernetes while a
+// cluster with three control planes is created, rolled and deleted.
+func TestTheManagerDiesAtEveryWrite(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		config vcdsim.Config
+		spec   *infrav1.EdgeGatewayEndpoint
+		// the first control planes, and those that replace them, one for one from the first on
+		planes, next []string
+		deaths       int
+	}{
+		{"on a block of addresses", instant(), nil, []string{"a", "b", "c"}, []string{"d", "e"}, 150},
+		{
+			"of an IP Space in one-arm mode", onSpaces(), &infrav1.EdgeGatewayEndpoint{OneArm: &infrav1.OneArmSpec{}},
+			[]string{"a"},
+			[]string{"b"}, 70,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLife(t, tt.config, tt.spec)
+			l.killer.armed = true
+			began := time.Now()
+
+			l.until(func() bool { return l.reason(clusterv1.ReadyCondition) == infrav1.ReadyReason })
+			var planes []string
+			for _, name := range tt.planes {
+				l.joins(name, planes...)
+				planes = append(planes, name)
+			}
+			for _, name := range tt.next {
+				l.joins(name, planes...)
+				planes = append(planes, name)
+				l.leaves(planes[0], planes[1:]...)
+				planes = planes[1:]
+			}
+			want := make([]netip.AddrPort, len(planes))
+			for i, name := range planes {
+				want[i] = l.addressOf(name)
+			}
+			l.Expect(l.members()).To(ConsistOf(want))
+			l.probe.end()
+			for i, name := range planes {
+				l.leaves(name, planes[i+1:]...)
+			}
+			l.Expect(l.Client.Delete(l.Ctx, l.VCDCluster())).To(Succeed())
+			l.until(func() bool { return l.gone(&infrav1.VCDCluster{}, "vc1") })
+
+			t.Logf("died %d times at %d moments in %s", l.deaths, len(l.killer.killed),
+				time.Since(began).Round(time.Millisecond))
+			l.Expect(l.probe.faults).To(BeEmpty())
+			l.Expect(l.deaths).To(BeNumerically(">=", tt.deaths))
+			l.empty()
+		})
+	}
+}
+
+// empty makes sure that nothing of the cluster is left in VCD.
+func (l *life) empty() {
+	state := l.Sim.State()
+	l.Expect(state.VMs).To(BeEmpty())
+	l.Expect(state.VApps).To(BeEmpty())
+	for _, d := range state.Documents {
+		l.Expect(string(d.Body)).NotTo(ContainSubstring("cluster-api-provider-vcd"), d.Path)
+	}
+	for _, space := range state.Model.IPSpaces {
+		l.Expect(space.Allocations).To(BeEmpty())
+	}
+}

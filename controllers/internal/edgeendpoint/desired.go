@@ -1,0 +1,116 @@
+package edgeendpoint
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// desiredOf returns the load balancer that is the endpoint of a cluster.
+func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
+	c := r.Cluster
+	spec := infrav1.EdgeGatewayEndpoint{}
+	if given := c.Spec.Endpoint.EdgeGateway; given != nil {
+		spec = *given
+	}
+	d := lb.Desired{
+		Owner: lb.EndpointOf(InfraID(c)), OwnMembers: true, Members: members, AllFamilies: true,
+		Requested: requested(c, spec), Intent: addresses(Stored(c)), Published: addresses([]string{hostOf(c)}),
+		IPSpace: spec.IPSpace, EngineGroup: spec.ServiceEngineGroup,
+	}
+	d.Families = familiesOf(d, r.Family)
+	if arm := spec.OneArm; arm != nil {
+		within, err := vcdconfig.NewRange(arm.InternalRange.First, arm.InternalRange.Last)
+		if err != nil {
+			return d, fmt.Errorf("spec.endpoint.edgeGateway.oneArm.internalRange: %w", err)
+		}
+		d.OneArm = &lb.Range{First: within.StartIP, Last: within.EndIP}
+	}
+	d.Listeners = listeners(c, r.Owner, spec)
+	return d, nil
+}
+
+// InfraID returns the id that the endpoint of a cluster carries in VCD, also before it is stored.
+func InfraID(c *infrav1.VCDCluster) string { return cmp.Or(c.Spec.InfraID, string(c.UID)) }
+
+// Stored returns the addresses that are stored for the endpoint of a cluster.
+func Stored(c *infrav1.VCDCluster) []string {
+	return strings.FieldsFunc(c.Annotations[infrav1.EndpointAddressesAnnotation],
+		func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func hostOf(c *infrav1.VCDCluster) string { return c.Spec.ControlPlaneEndpoint.Host }
+
+// requested returns the addresses that the endpoint has to have: those of the spec, or that of its host, once known.
+func requested(c *infrav1.VCDCluster, spec infrav1.EdgeGatewayEndpoint) []netip.Addr {
+	if len(spec.Addresses) > 0 {
+		return addresses(spec.Addresses)
+	}
+	return addresses([]string{hostOf(c)})
+}
+
+// addresses reads addresses, without what is none, such as the name of a host.
+func addresses(texts []string) []netip.Addr {
+	var out []netip.Addr
+	for _, text := range texts {
+		if a, err := netip.ParseAddr(text); err == nil {
+			out = append(out, a.Unmap())
+		}
+	}
+	return out
+}
+
+// familiesOf returns the families of the addresses that are requested, else of those that are stored, else the usual one.
+func familiesOf(d lb.Desired, usual lb.Family) []lb.Family {
+	known := d.Requested
+	if len(known) == 0 {
+		known = d.Intent
+	}
+	var out []lb.Family
+	for _, a := range known {
+		if f := lb.FamilyOf(a); !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 {
+		return []lb.Family{cmp.Or(usual, lb.IPv4)}
+	}
+	return out
+}
+
+// listeners are the port of the API server and the extra ones.
+func listeners(c *infrav1.VCDCluster, owner *clusterv1.Cluster, spec infrav1.EdgeGatewayEndpoint) []lb.Listener {
+	monitor := lb.MonitorTCP
+	if spec.HealthMonitor == infrav1.EndpointMonitorPing {
+		monitor = lb.MonitorPing
+	}
+	target := int32(kubevip.DefaultPort)
+	if owner != nil {
+		target = cmp.Or(owner.Spec.ClusterNetwork.APIServerPort, target)
+	}
+	out := []lb.Listener{listener("api", Port(c), target, monitor)}
+	for _, p := range spec.ExtraPorts {
+		out = append(out, listener("", p.Port, cmp.Or(p.TargetPort, p.Port), monitor))
+	}
+	return out
+}
+
+func listener(name string, port, target int32, monitor lb.Monitor) lb.Listener {
+	return lb.Listener{
+		Name: name, Protocol: lb.TCP, Application: lb.L4, Port: int(port), NodePort: int(target), Monitor: monitor,
+	}
+}
+
+// Port returns the port of the endpoint of a cluster.
+func Port(c *infrav1.VCDCluster) int32 {
+	return cmp.Or(c.Spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort)
+}

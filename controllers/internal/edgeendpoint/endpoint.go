@@ -1,0 +1,276 @@
+// Package edgeendpoint keeps control-plane endpoints that are load balancers on edge gateways: it plans each with
+// package lb, carries the plan out with package edge beside reconciles, and keeps the members in step with the control
+// planes. Reconcilers of clusters and of machines share it.
+package edgeendpoint
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// workTimeout bounds how long the steps of one plan may take. The next plan continues.
+const workTimeout = 15 * time.Minute
+
+// Endpoints are the endpoints of clusters. The zero value is usable.
+type Endpoints struct {
+	store local.Store[endpoint]
+}
+
+// An endpoint is what the process knows of the endpoint of one cluster. It is safe for concurrent use.
+type endpoint struct {
+	mu      sync.Mutex
+	running bool
+	step    string // the last one
+	failure failure
+	waiting map[types.UID]func()
+	seen    map[types.UID]member
+}
+
+// A failure is why the last attempt ended early, and until when there is no other.
+type failure struct {
+	out        phases.Outcome
+	until      time.Time
+	count      int
+	generation int64
+}
+
+// A member is what a pass showed of a machine, which the cache that others read may not show yet.
+type member struct {
+	address string
+	leaves  bool
+}
+
+// A Request is what a reconcile wants of the endpoint of a cluster.
+type Request struct {
+	Client  client.Client
+	Session *session.Session
+	Cluster *infrav1.VCDCluster
+	// Owner is the Cluster; nil if it is gone.
+	Owner *clusterv1.Cluster
+	// Machine is the one that is reconciled, as the pass has it; nil: none.
+	Machine *infrav1.VCDMachine
+	// Gateway is the URN of the edge gateway.
+	Gateway string
+	// Family of the endpoint while nothing else decides it; empty: IPv4.
+	Family lb.Family
+	// Wake starts another reconcile.
+	Wake func()
+	Now  time.Time
+}
+
+func (r Request) uid() types.UID {
+	if r.Machine != nil {
+		return r.Machine.UID
+	}
+	return r.Cluster.UID
+}
+
+// Idle reports whether nothing is being written to the endpoint of a cluster.
+func (e *Endpoints) Idle(cluster types.UID) bool {
+	own := e.store.Of(cluster)
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	return !own.running
+}
+
+// Forget forgets a cluster that is gone.
+func (e *Endpoints) Forget(cluster types.UID) { e.store.Drop(cluster) }
+
+// Ensure makes the endpoint as the cluster asks for it. With a plan that has an intent, the addresses in it have to be
+// stored first, as must the id of the cluster: until stored is set, nothing is written.
+func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan, phases.Outcome, error) {
+	own := e.store.Of(r.Cluster.UID)
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	own.note(r.Machine)
+	if out := own.busy(r); out != phases.Done {
+		return lb.Plan{}, out, nil
+	}
+	plan, out, err := own.plan(ctx, r, edge.PlanOptions{})
+	if err != nil || out != phases.Done {
+		return plan, out, err
+	}
+	switch {
+	case len(plan.Refusals) > 0:
+		return plan, own.follow(ctx, r, refusal(plan.Refusals[0])), nil
+	case plan.Done():
+		own.failure = failure{}
+		return plan, phases.Done, nil
+	case len(plan.Stuck) > 0:
+		return plan, phases.Fail(session.RemedyPoll, infrav1.RealizationFailedReason, "%s", plan.Stuck[0].Message), nil
+	case len(plan.Steps) == 0:
+		return plan, phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason, "The endpoint: %s", plan.Wait), nil
+	case !stored || len(plan.Intent) > 0:
+		return plan, phases.Wait(session.BusyPoll, infrav1.EndpointPendingReason,
+			"Storing where the endpoint is made on edge gateway %s", r.Gateway), nil
+	}
+	return plan, own.start(ctx, r, plan.Steps), nil
+}
+
+// Leave makes sure that machines which leave are no members any more. It creates nothing.
+func (e *Endpoints) Leave(ctx context.Context, r Request) (phases.Outcome, error) {
+	own := e.store.Of(r.Cluster.UID)
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	own.note(r.Machine)
+	if out := own.busy(r); out != phases.Done {
+		return out, nil
+	}
+	plan, out, err := own.plan(ctx, r, edge.PlanOptions{Follow: true})
+	if err != nil || out != phases.Done || len(plan.Steps) == 0 {
+		return out, err
+	}
+	return own.start(ctx, r, plan.Steps), nil
+}
+
+// follow keeps the members in step while the endpoint cannot be as desired.
+func (own *endpoint) follow(ctx context.Context, r Request, refused phases.Outcome) phases.Outcome {
+	plan, out, err := own.plan(ctx, r, edge.PlanOptions{Follow: true})
+	if err == nil && out == phases.Done && len(plan.Steps) > 0 {
+		own.start(ctx, r, plan.Steps)
+	}
+	return refused
+}
+
+// note remembers what a pass shows of its machine.
+func (own *endpoint) note(m *infrav1.VCDMachine) {
+	if m == nil {
+		return
+	}
+	if own.seen == nil {
+		own.seen = map[types.UID]member{}
+	}
+	own.seen[m.UID] = member{m.Annotations[infrav1.EndpointMemberAnnotation], !m.DeletionTimestamp.IsZero()}
+}
+
+// busy returns why the endpoint cannot be planned now: steps run, or the last attempt failed a moment ago.
+func (own *endpoint) busy(r Request) phases.Outcome {
+	if own.running {
+		own.await(r)
+		return working(own.step)
+	}
+	left := own.failure.until.Sub(r.Now)
+	if left <= 0 || own.failure.generation != r.Cluster.Generation {
+		return phases.Done
+	}
+	out := own.failure.out
+	out.After = left
+	return out
+}
+
+func working(step string) phases.Outcome {
+	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Setting up the endpoint: %s", step)
+}
+
+// await wakes the caller when the steps have ended.
+func (own *endpoint) await(r Request) {
+	if own.waiting == nil {
+		own.waiting = map[types.UID]func(){}
+	}
+	own.waiting[r.uid()] = r.Wake
+}
+
+// plan observes the gateway and plans.
+func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (lb.Plan, phases.Outcome, error) {
+	members, err := own.members(ctx, r)
+	if err != nil {
+		return lb.Plan{}, phases.Done, err
+	}
+	want, err := desiredOf(r, members)
+	if err != nil {
+		return lb.Plan{}, phases.Stop(infrav1.EndpointAddressInvalidReason, "%v", err), nil
+	}
+	o.NAT = want.OneArm != nil
+	plan, err := r.Session.SharedBalancers().Plan(ctx, r.Gateway, want, o)
+	if err != nil {
+		out, err := unread(err, r.Gateway)
+		return lb.Plan{}, out, err
+	}
+	return plan, phases.Done, nil
+}
+
+// members returns the addresses of the control planes that are members and stay.
+func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, error) {
+	list := &infrav1.VCDMachineList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(r.Cluster.Namespace),
+		session.OfCluster(session.ClusterName(r.Cluster, r.Owner))); err != nil {
+		return nil, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	var texts []string
+	listed := map[types.UID]bool{}
+	for i := range list.Items {
+		m := &list.Items[i]
+		listed[m.UID] = true
+		now := member{m.Annotations[infrav1.EndpointMemberAnnotation], !m.DeletionTimestamp.IsZero()}
+		if known, ok := own.seen[m.UID]; ok {
+			now.leaves = now.leaves || known.leaves
+			if known.address != "" {
+				now.address = known.address
+			}
+		}
+		if !now.leaves {
+			texts = append(texts, now.address)
+		}
+	}
+	maps.DeleteFunc(own.seen, func(uid types.UID, _ member) bool { return !listed[uid] })
+	found := addresses(texts)
+	slices.SortFunc(found, netip.Addr.Compare)
+	return slices.Compact(found), nil
+}
+
+// start runs steps beside reconciles. Their end wakes the caller, and others that wait for it.
+func (own *endpoint) start(ctx context.Context, r Request, steps []lb.Step) phases.Outcome {
+	own.running, own.step = true, steps[0].String()
+	own.await(r)
+	driver := r.Session.SharedBalancers()
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), workTimeout)
+	go func() {
+		defer cancel()
+		began := time.Now()
+		err := own.run(work, driver, r.Gateway, steps)
+		own.end(err, r.Cluster.Generation, r.Now.Add(time.Since(began)))
+	}()
+	return working(own.step)
+}
+
+func (own *endpoint) run(ctx context.Context, driver *edge.Driver, gateway string, steps []lb.Step) error {
+	for _, step := range steps {
+		own.mu.Lock()
+		own.step = step.String()
+		own.mu.Unlock()
+		ctrl.LoggerFrom(ctx).Info("Changing the control-plane endpoint", "edgeGateway", gateway, "step", step.String())
+		if err := driver.Run(ctx, gateway, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end notes how steps ended, and wakes those who wait.
+func (own *endpoint) end(err error, generation int64, now time.Time) {
+	own.mu.Lock()
+	waiting := own.waiting
+	own.running, own.waiting = false, nil
+	own.failure = own.failure.after(err, generation, now)
+	own.mu.Unlock()
+	for _, wake := range waiting {
+		wake()
+	}
+}

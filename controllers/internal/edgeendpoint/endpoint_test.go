@@ -1,0 +1,159 @@
+package edgeendpoint_test
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func create(ctx context.Context, c client.Client, objects ...client.Object) error {
+	for _, o := range objects {
+		if err := c.Create(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// calls counts reads of gateways and writes to them, without what finds the cluster's session, VDC and network.
+func (w *world) calls() (reads, writes int) {
+	for _, r := range w.requests() {
+		switch {
+		case !strings.Contains(r.Path, "edgeGateways/") && !strings.Contains(r.Path, "loadBalancer") &&
+			!strings.Contains(r.Path, "ipSpaces") && !strings.Contains(r.Path, "firewallGroups"):
+		case r.Method == http.MethodGet:
+			reads++
+		case r.Changes():
+			writes++
+		}
+	}
+	return reads, writes
+}
+
+func TestAnEndpointIsMadeWithFewCalls(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		config        vcdsim.Config
+		spec          *infrav1.EdgeGatewayEndpoint
+		reads, writes int
+		within        string
+	}{
+		{"on a block of addresses", instant(), nil, 8, 2, "203.0.113.0/24"},
+		{"of an IP Space", onSpaces(), nil, 10, 4, "198.51.100.0/24"},
+		{"in one-arm mode", instant(), &infrav1.EdgeGatewayEndpoint{OneArm: &infrav1.OneArmSpec{}}, 12, 4, "192.168.8.0/24"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, tt.config, tt.spec)
+
+			w.Ready()
+
+			c := w.VCDCluster()
+			reads, writes := w.calls()
+			w.Expect(writes).To(BeNumerically("<=", tt.writes), "writes")
+			w.Expect(reads).To(BeNumerically("<=", tt.reads), "reads")
+			w.Expect(c.Spec.ControlPlaneEndpoint.Port).To(BeEquivalentTo(6443))
+			found := endpoint(w.Sim.State())
+			w.Expect(found).To(HaveLen(1))
+			w.Expect(netip.MustParsePrefix(tt.within).Contains(found[0].Address)).To(BeTrue(), "%s", found[0].Address)
+			w.Expect(found[0].Monitor).To(Equal([]string{"TCP"}))
+			w.Expect(found[0].Members).To(BeEmpty())
+			if tt.spec == nil {
+				w.Expect(c.Spec.ControlPlaneEndpoint.Host).To(Equal(found[0].Address.String()))
+			}
+
+			w.DeleteCluster()
+			w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
+			w.Expect(w.Sim.State().Documents).NotTo(ContainElement(HaveField("Body", ContainSubstring("cluster="))))
+		})
+	}
+}
+
+func TestControlPlanesAreMembersFromBeforeTheyRunUntilTheyAreDeleted(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	for _, name := range []string{"a", "b", "c"} {
+		w.add(name)
+		w.mark()
+		w.EventuallyMachine(name, infrav1.EndpointJoinedCondition, infrav1.ReadyReason)
+		w.Expect(w.members()).To(ContainElement(w.addressOf(name)))
+		w.Ready(name)
+		on := false
+		for _, r := range w.requests() {
+			on = on || strings.Contains(r.Operation, "powerOn")
+			w.Expect(on && r.Changes() && strings.Contains(r.Path, "loadBalancer")).To(BeFalse(),
+				"the pool is written before power-on")
+		}
+		_, writes := w.calls()
+		w.Expect(writes).To(Equal(1))
+	}
+	w.Expect(w.members()).To(HaveLen(3))
+	gone := w.addressOf("b")
+	w.mark()
+
+	w.DeleteMachine("b")
+
+	w.Expect(w.members()).To(And(HaveLen(2), Not(ContainElement(gone))))
+	_, writes := w.calls()
+	w.Expect(writes).To(Equal(1))
+	first := ""
+	for _, r := range w.requests() {
+		if r.Changes() && first == "" {
+			first = r.Path
+		}
+	}
+	w.Expect(first).To(ContainSubstring("loadBalancer/pools"), "it left before its VM was touched")
+
+	w.DeleteMachine("a")
+	w.DeleteMachine("c")
+	w.Expect(w.members()).To(BeEmpty())
+	w.DeleteCluster()
+	w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
+}
+
+func TestWorkersAreNoMembers(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.Expect(create(w.Ctx, w.Client, controllertest.NewMachine("worker")...)).To(Succeed())
+
+	w.Ready("worker")
+
+	w.Expect(w.members()).To(BeEmpty())
+	w.Expect(w.VCDMachine("worker").Status.Conditions).NotTo(
+		ContainElement(HaveField("Type", infrav1.EndpointJoinedCondition)))
+	w.DeleteMachine("worker")
+}
+
+func TestAnEndpointAtRestCostsNothing(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+	w.Ready()
+	before := w.VCDCluster().ResourceVersion
+	w.mark()
+
+	for range 5 {
+		res, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(res.RequeueAfter).To(BeNumerically(">", 0), "it is compared again later")
+		_, err = w.ReconcileMachine("a")
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+
+	reads, writes := w.calls()
+	w.Expect(reads).To(BeZero())
+	w.Expect(writes).To(BeZero())
+	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before))
+	w.ExpectSettled("a")
+	w.Expect(w.reason(clusterv1.ReadyCondition)).To(Equal(infrav1.ReadyReason))
+}

@@ -1,0 +1,73 @@
+package edgeendpoint
+
+import (
+	"context"
+	"hash/fnv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// Of reports whether the endpoint of a cluster is on an edge gateway, and which, if that is stored.
+func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
+	if c == nil || c.Spec.Endpoint.Type != infrav1.EndpointEdgeGateway {
+		return "", false
+	}
+	return c.Annotations[infrav1.EndpointGatewayAnnotation], true
+}
+
+// Join makes the machine of a request a member under an address. The address is stored first, so that neither another
+// machine nor the cluster takes it out again. A machine that runs is kept a member by its cluster.
+func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bool,
+	store func(context.Context) error,
+) (phases.Outcome, error) {
+	m := r.Machine
+	joins := m.Annotations[infrav1.EndpointMemberAnnotation] != address
+	if joins {
+		notes.Set(m, infrav1.EndpointMemberAnnotation, address)
+		if err := store(ctx); err != nil {
+			return phases.Done, err
+		}
+	}
+	if runs && !joins {
+		return phases.Done, nil
+	}
+	plan, out, err := e.Ensure(ctx, r, true)
+	if err == nil && out != phases.Done && stands(plan) && e.Idle(r.Cluster.UID) {
+		return phases.Done, nil
+	}
+	return out, err
+}
+
+// stands reports whether the endpoint serves its members though it is not as desired: its objects are there, and the
+// members in its pools are those that there should be.
+func stands(plan lb.Plan) bool {
+	kinds := map[lb.Kind]bool{}
+	for _, o := range plan.Status.Objects {
+		kinds[o.Kind] = true
+	}
+	return len(plan.Steps) == 0 && kinds[lb.KindPool] && kinds[lb.KindService]
+}
+
+// checkEvery is how often an endpoint that is complete is compared with what is desired. Endpoints on one gateway are
+// due together, so that they share its lists.
+const checkEvery = 5 * time.Minute
+
+// UntilCheck returns when the endpoint of a cluster on a gateway is due.
+func UntilCheck(now time.Time, gateway string, cluster types.UID) time.Duration {
+	offset := spread(gateway, checkEvery)
+	last := now.Add(-offset).Truncate(checkEvery).Add(offset)
+	return last.Add(checkEvery).Sub(now) + spread(string(cluster), 5*time.Second)
+}
+
+// spread returns a time below d that is always the same for a seed.
+func spread(seed string, d time.Duration) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(seed))                // a hash takes everything
+	return time.Duration(h.Sum64() % uint64(d)) //nolint:gosec // below d
+}

@@ -1,0 +1,77 @@
+package edgeendpoint
+
+import (
+	"errors"
+	"time"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// longestPause is the longest pause after a failure. It doubles each time.
+const longestPause = 10 * time.Minute
+
+// refusals are the reasons of conditions, and the fields in messages, for the reasons of plans.
+var refusals = map[string]struct{ reason, field string }{
+	lb.AddressTaken:   {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses"},
+	lb.AddressOutside: {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses"},
+	lb.NoFreeAddress:  {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway"},
+	lb.BadFamilies:    {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses"},
+	lb.BadRange:       {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.oneArm.internalRange"},
+	lb.PortTaken:      {infrav1.EndpointPortTakenReason, "spec.controlPlaneEndpoint.port"},
+	lb.BadPort:        {infrav1.EndpointPortTakenReason, "spec.endpoint.edgeGateway.extraPorts"},
+	lb.NoEngineGroup:  {infrav1.EngineGroupUnavailableReason, "spec.endpoint.edgeGateway.serviceEngineGroup"},
+}
+
+// refusal returns the outcome of what a plan refuses.
+func refusal(f lb.Finding) phases.Outcome {
+	known, ok := refusals[f.Reason]
+	if !ok {
+		known.reason, known.field = infrav1.LoadBalancerUnavailableReason, "spec.endpoint.edgeGateway"
+	}
+	return phases.Fail(session.RemedyPoll, known.reason, "%s: %s", known.field, f.Message)
+}
+
+// unread returns the outcome of an observation that failed.
+func unread(err error, gateway string) (phases.Outcome, error) {
+	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
+		return phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "%v: correct "+
+			"spec.endpoint.edgeGateway.gateway, or give the user of the identity the rights to view gateways and their "+
+			"load balancers", err).NoAccess(), nil
+	}
+	return session.Unread(err, "Reading edge gateway "+gateway)
+}
+
+// after returns the failure of an attempt that ended with an error.
+func (f failure) after(err error, generation int64, now time.Time) failure {
+	if err == nil {
+		return failure{}
+	}
+	next := failure{generation: generation}
+	if f.generation == generation {
+		next.count = f.count + 1
+	}
+	next.out = refused(err)
+	pause := min(session.FirstRetry<<min(next.count, 10), longestPause)
+	if errors.Is(err, lb.ErrBusy) {
+		pause, next.count = session.BusyPoll, 0
+	}
+	next.until = now.Add(pause)
+	return next
+}
+
+// refused returns the outcome of a step that failed.
+func refused(err error) phases.Outcome {
+	const doing = "Setting up the endpoint"
+	if errors.Is(err, lb.ErrBusy) {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for VCD: %v", doing, err)
+	}
+	out, other := session.Refusal(err, doing)
+	if other != nil {
+		return phases.Fail(session.RemedyPoll, infrav1.TaskFailedReason, "%v", other)
+	}
+	return out
+}

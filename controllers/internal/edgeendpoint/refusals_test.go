@@ -1,0 +1,188 @@
+package edgeendpoint_test
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// other makes the endpoint of another cluster, on an address, as another program does.
+func (w *world) other(t *testing.T, address string) {
+	t.Helper()
+	session := w.Admin(t)
+	driver := edge.New(func(context.Context) (*vcd.Session, error) { return session, nil }, edge.Options{})
+	gateway := vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
+	want := lb.Desired{
+		Owner: lb.EndpointOf("another"), OwnMembers: true, Families: []lb.Family{lb.IPv4},
+		Requested: []netip.Addr{netip.MustParseAddr(address)},
+		Listeners: []lb.Listener{{Protocol: lb.TCP, Application: lb.L4, Port: 6443, NodePort: 6443}},
+	}
+	plan, err := driver.Plan(t.Context(), gateway, want, edge.PlanOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, step := range plan.Steps {
+		w.Expect(driver.Run(t.Context(), gateway, step)).To(Succeed())
+	}
+}
+
+func (w *world) model(change func(*vcdsim.EdgeGateway)) {
+	w.Sim.Edit(func(e *vcdsim.Editor) { change(&e.Model.Orgs[1].VDCs[0].EdgeGateways[0]) })
+}
+
+func on(spec infrav1.EdgeGatewayEndpoint) func(*infrav1.VCDCluster) {
+	return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.EdgeGateway = &spec }
+}
+
+// TestWhatCannotBeIsNamedAndNothingIsMade holds that a spec that cannot work is refused with its field before anything
+// is created or made immutable, and that the endpoint comes up by itself once the cause is gone.
+func TestWhatCannotBeIsNamedAndNothingIsMade(t *testing.T) {
+	free := on(infrav1.EdgeGatewayEndpoint{})
+	for _, tt := range []struct {
+		name         string
+		breaks       func(*testing.T, *world)
+		reason, says string
+		mends        func(*world)
+	}{
+		{
+			"a gateway without a load balancer",
+			func(_ *testing.T, w *world) {
+				w.model(func(g *vcdsim.EdgeGateway) { g.LoadBalancer.Enabled = false })
+			},
+			infrav1.LoadBalancerUnavailableReason, "has no load balancer",
+			func(w *world) { w.model(func(g *vcdsim.EdgeGateway) { g.LoadBalancer.Enabled = true }) },
+		},
+		{
+			"a service engine group that is not there",
+			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{ServiceEngineGroup: "none"})) },
+			infrav1.EngineGroupUnavailableReason, "spec.endpoint.edgeGateway.serviceEngineGroup",
+			func(w *world) { w.edit(free) },
+		},
+		{
+			"a gateway that is not there",
+			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{Gateway: "none"})) },
+			infrav1.GatewayNotFoundReason, "spec.endpoint.edgeGateway.gateway",
+			func(w *world) { w.edit(free) },
+		},
+		{
+			"an address outside",
+			func(_ *testing.T, w *world) {
+				w.edit(on(infrav1.EdgeGatewayEndpoint{Addresses: []string{"192.0.2.1"}}))
+			},
+			infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses",
+			func(w *world) { w.edit(free) },
+		},
+		{
+			"an address that is used",
+			func(t *testing.T, w *world) {
+				w.other(t, "203.0.113.20")
+				w.edit(on(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.20"}}))
+			},
+			infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses",
+			func(w *world) { w.edit(free) },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, instant(), nil)
+			tt.breaks(t, w)
+			before := len(w.Sim.State().Documents)
+
+			w.EventuallyCluster(infrav1.EndpointReadyCondition, tt.reason)
+
+			w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(ContainSubstring(tt.says))
+			w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty(), "the spec can be corrected")
+			w.Expect(w.Sim.State().Documents).To(HaveLen(before), "nothing is half made")
+
+			tt.mends(w)
+			w.Clock.Add(int64(2 * time.Hour))
+			w.Later(time.Hour)
+			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+		})
+	}
+}
+
+func TestAFullServiceEngineGroupIsNamed(t *testing.T) {
+	config := vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.K8sTenant()}
+	config.Model.ServiceEngineGroups[0].MaxService = 1
+	w := newWorld(t, config, nil)
+	w.other(t, "203.0.113.20")
+
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EngineGroupUnavailableReason)
+
+	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(ContainSubstring("has room"))
+	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
+}
+
+func TestDriftOfAnEndpointIsRepaired(t *testing.T) {
+	for name, drift := range map[string]func(*vcdsim.Editor, wireService){
+		"the virtual service is deleted": func(e *vcdsim.Editor, vs wireService) { e.DeleteDocument(vs.ID) },
+		"both are deleted": func(e *vcdsim.Editor, vs wireService) {
+			e.DeleteDocument(vs.ID)
+			e.DeleteDocument(vs.Pool.ID)
+		},
+		"all members are removed": func(e *vcdsim.Editor, vs wireService) {
+			e.Document(vs.Pool.ID, func(body map[string]any) { body["members"], body["memberCount"] = []any{}, 0 })
+		},
+		"the monitor is removed": func(e *vcdsim.Editor, vs wireService) {
+			e.Document(vs.Pool.ID, func(body map[string]any) { body["healthMonitors"] = []any{} })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, instant(), nil)
+			w.Ready()
+			w.add("a")
+			w.Ready("a")
+			host := w.VCDCluster().Spec.ControlPlaneEndpoint
+			vs := documents[wireService](w.Sim.State(), "loadBalancer/virtualServices")[0]
+			w.Sim.Edit(func(e *vcdsim.Editor) { drift(e, vs) })
+
+			w.Clock.Add(int64(5 * time.Minute))
+			w.Eventually(func(g Gomega) {
+				_, err := w.ReconcileCluster()
+				g.Expect(err).NotTo(HaveOccurred())
+				found := endpoint(w.Sim.State())
+				g.Expect(found).To(HaveLen(1))
+				g.Expect(found[0].Members).To(ConsistOf(w.addressOf("a")))
+				g.Expect(found[0].Monitor).To(Equal([]string{"TCP"}))
+				g.Expect(found[0].Address.String()).To(Equal(host.Host))
+			}).Should(Succeed())
+			w.Ready()
+			w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint).To(Equal(host))
+		})
+	}
+}
+
+func TestForeignSettingsOfThePoolSurvive(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+	pool := documents[wireService](w.Sim.State(), "loadBalancer/virtualServices")[0].Pool.ID
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		e.Document(pool, func(body map[string]any) {
+			body["algorithm"], body["gracefulTimeoutPeriod"] = "LEAST_CONNECTIONS", 17
+			body["members"].([]any)[0].(map[string]any)["ratio"] = 7
+		})
+	})
+
+	w.add("b")
+	w.Ready("b")
+
+	w.Expect(w.members()).To(HaveLen(2))
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		e.Document(pool, func(body map[string]any) {
+			w.Expect(body).To(HaveKeyWithValue("algorithm", "LEAST_CONNECTIONS"))
+			w.Expect(body).To(HaveKeyWithValue("gracefulTimeoutPeriod", BeNumerically("==", 17)))
+			w.Expect(body["members"]).To(ContainElement(HaveKeyWithValue("ratio", BeNumerically("==", 7))))
+		})
+	})
+}
