@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -295,7 +296,7 @@ func readNICs(r *request, v *VApp, vm *VM, section *xmltree.Node) error {
 		seen[nic.Index] = true
 		old, known := have[nic.MAC]
 		if known && old.Network == nic.Network && old.Mode == nic.Mode && nic.Mode != modeManual {
-			nic.Address, nic.Lease = old.Address, old.Lease
+			nic.Address, nic.Lease, nic.Secondary = old.Address, old.Lease, cmp.Or(nic.Secondary, old.Secondary)
 		}
 		if err := r.sim.ipam.checkNIC(v, vm, nic); err != nil {
 			return err
@@ -318,6 +319,9 @@ func readNIC(c *xmltree.Node) NIC {
 	}
 	if nic.Mode == modeManual {
 		nic.Address = c.Str("IpAddress")
+	}
+	if nic.SecondaryMode = c.Str("SecondaryIpAddressAllocationMode"); nic.SecondaryMode == modeManual {
+		nic.Secondary = c.Str("SecondaryIpAddress")
 	}
 	return nic
 }

@@ -72,6 +72,8 @@ type GuestNIC struct {
 	Prefix  netip.Prefix
 	Gateway netip.Addr
 	DNS     []netip.Addr
+	// Secondary is the address in the second subnet, with the length of its prefix; invalid if none.
+	Secondary netip.Prefix
 }
 
 // A GuestDisk is an independent disk that is attached to the VM.
@@ -199,6 +201,11 @@ func (g *guests) card(vapp *VApp, nic NIC, primary bool) GuestNIC {
 	}
 	sub := g.sim.ipam.subnetOf(n)
 	card.Segment, card.Prefix, card.Gateway = n.segment(), sub.gateway.Masked(), sub.gateway.Addr()
+	if second, ok := g.sim.ipam.secondSubnetOf(n); ok {
+		if address, err := netip.ParseAddr(nic.Secondary); err == nil {
+			card.Secondary = netip.PrefixFrom(address, second.gateway.Bits())
+		}
+	}
 	if _, _, parent := g.sim.store.network(n.ParentID); parent != nil {
 		card.DNS, card.Routed = append(card.DNS, parent.DNS...), parent.Type == Routed
 	}

@@ -54,7 +54,7 @@ func (ip *ipam) addressesIn(networkID string) []allocation {
 			if n == nil || n.segment() != networkID {
 				continue
 			}
-			for _, text := range slices.Compact([]string{nic.Address, nic.Lease}) {
+			for _, text := range slices.Compact([]string{nic.Address, nic.Lease, nic.Secondary}) {
 				if a, err := netip.ParseAddr(text); err == nil {
 					out = append(out, allocation{a, vm})
 				}
@@ -78,6 +78,15 @@ func (ip *ipam) subnetOf(n *VAppNetwork) subnet {
 		return subnet{parent.ID, parent.Gateway, parent.StaticPool, parent.DHCPPool}
 	}
 	return subnet{n.ID, n.Gateway, n.Pool, nil}
+}
+
+// secondSubnetOf returns the second subnet of a network, false if it has one only.
+func (ip *ipam) secondSubnetOf(n *VAppNetwork) (subnet, bool) {
+	_, _, parent := ip.sim.store.network(n.ParentID)
+	if parent == nil || parent.Second == nil {
+		return subnet{}, false
+	}
+	return subnet{parent.ID, parent.Second.Gateway, parent.Second.StaticPool, nil}, true
 }
 
 // firstFree finds the first free address of some ranges.
@@ -114,21 +123,37 @@ func (ip *ipam) checkNIC(vapp *VApp, vm *VM, nic NIC) error {
 	if n == nil {
 		return badRequest("The VCD entity network %q does not exist.", nic.Network)
 	}
+	if err := ip.checkSecondary(n, vm, nic); err != nil {
+		return err
+	}
 	switch nic.Mode {
 	case modePool, modeDHCP:
 		return nil
 	case modeManual:
-		return ip.checkManual(n, vm, nic)
+		return ip.checkManual(ip.subnetOf(n), vm, nic.Address)
 	default:
 		return badRequest("Invalid network parameter: Unknown IP Addressing Mode")
 	}
 }
 
-func (ip *ipam) checkManual(n *VAppNetwork, vm *VM, nic NIC) error {
-	sub := ip.subnetOf(n)
-	addr, err := netip.ParseAddr(nic.Address)
+// checkSecondary refuses an address of the second subnet where there is none, or that does not fit it.
+func (ip *ipam) checkSecondary(n *VAppNetwork, vm *VM, nic NIC) error {
+	second, ok := ip.secondSubnetOf(n)
+	switch {
+	case nic.SecondaryMode == "" || nic.SecondaryMode == modeNone:
+		return nil
+	case !ok:
+		return badRequest("Invalid network parameter: network %q has no second subnet.", nic.Network)
+	case nic.SecondaryMode == modeManual:
+		return ip.checkManual(second, vm, nic.Secondary)
+	}
+	return nil
+}
+
+func (ip *ipam) checkManual(sub subnet, vm *VM, address string) error {
+	addr, err := netip.ParseAddr(address)
 	if err != nil || !sub.gateway.Masked().Contains(addr) || addr == sub.gateway.Addr() {
-		return badRequest("Invalid network parameter: Specified IP address %q is invalid.", nic.Address)
+		return badRequest("Invalid network parameter: Specified IP address %q is invalid.", address)
 	}
 	for _, a := range ip.addressesIn(sub.id) {
 		if a.address == addr && a.vm != vm {
@@ -156,6 +181,14 @@ func (ip *ipam) assign(vm *VM) error {
 				return noAddresses()
 			}
 			nic.Address = a.String()
+		}
+		if nic.SecondaryMode == modePool && nic.Secondary == "" {
+			sub, _ := ip.secondSubnetOf(vapp.network(nic.Network))
+			a, ok := ip.firstFree(sub, sub.pool)
+			if !ok {
+				return noAddresses()
+			}
+			nic.Secondary = a.String()
 		}
 	}
 	return nil

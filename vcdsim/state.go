@@ -184,6 +184,9 @@ type NIC struct {
 	Adapter   string
 	Connected bool
 	Lease     string // address the DHCP server keeps for it
+	// Secondary is the address of the network's second subnet.
+	Secondary     string
+	SecondaryMode string // POOL or MANUAL; empty without such an address
 }
 
 // A Customization is the guest customization of a VM.

@@ -176,8 +176,9 @@ func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
 	for _, nic := range vm.NICs {
 		n.Add(xmltree.New("NetworkConnection", A("needsCustomization", false), A("network", nic.Network),
 			T("NetworkConnectionIndex", nic.Index), xmltree.OptT("IpAddress", nic.Address),
-			T("IsConnected", nic.Connected),
-			T("MACAddress", nic.MAC), T("IpAddressAllocationMode", nic.Mode), T("NetworkAdapterType", nic.Adapter)))
+			xmltree.OptT("SecondaryIpAddress", nic.Secondary), T("IsConnected", nic.Connected),
+			T("MACAddress", nic.MAC), T("IpAddressAllocationMode", nic.Mode),
+			xmltree.OptT("SecondaryIpAddressAllocationMode", nic.SecondaryMode), T("NetworkAdapterType", nic.Adapter)))
 	}
 	n.Add(xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("networkConnectionSection"))))
 	return n

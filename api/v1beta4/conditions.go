@@ -62,6 +62,9 @@ const (
 	EndpointJoinedCondition = "EndpointJoined"
 	// PoweredOnCondition is True while the VM is powered on.
 	PoweredOnCondition = "PoweredOn"
+	// AddressesClaimedCondition is True when the addresses that a pool of IPAM gives, or the spec lists, are known and
+	// can be used. It exists on machines with such addresses.
+	AddressesClaimedCondition = "AddressesClaimed"
 	// AddressesReadyCondition is True when the addresses of the machine are known.
 	AddressesReadyCondition = "AddressesReady"
 	// VMAsSpecifiedCondition is True while the VM is as it was created, and its disk has the size in the spec. It is

@@ -128,7 +128,7 @@ const (
 	AddressPool AddressSource = "Pool"
 	// AddressDHCP is a DHCP server.
 	AddressDHCP AddressSource = "DHCP"
-	// AddressManual is an address set by the user; not in templates.
+	// AddressManual is an address set by the user; not in templates, whose machines would all have it.
 	AddressManual AddressSource = "Manual"
 	// AddressIPAM is a pool of the Cluster API IPAM contract.
 	AddressIPAM AddressSource = "IPAM"
@@ -149,6 +149,7 @@ const (
 // NetworkSpec is a NIC. addressSource determines which of addresses and poolRefs must be set.
 // +kubebuilder:validation:XValidation:rule="(self.addressSource == 'Manual') == (has(self.addresses) && self.addresses.size() > 0)",fieldPath=".addresses",message="must be set when addressSource is Manual, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.addressSource == 'IPAM') == (has(self.poolRefs) && self.poolRefs.size() > 0)",fieldPath=".poolRefs",message="must be set when addressSource is IPAM, and only then"
+// +kubebuilder:validation:XValidation:rule="self.addressSource == 'DHCP' || !has(self.dhcpOverrides)",fieldPath=".dhcpOverrides",message="may only be set when addressSource is DHCP"
 type NetworkSpec struct {
 	// name or URN of the organisation VDC network; the cluster's ovdcNetwork if empty (first NIC only).
 	// +optional
@@ -169,7 +170,8 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:items:MaxLength=49
 	Addresses []string `json:"addresses,omitempty"`
 
-	// poolRefs are the pools of source IPAM, at most one of each family.
+	// poolRefs are the pools of source IPAM, at most one of each family. One address is claimed from each; its prefix
+	// and gateway must fit the network in VCD.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
@@ -201,6 +203,73 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	SearchDomains []string `json:"searchDomains,omitempty"`
+
+	// gatewayMetric is the metric of the default routes through the interface, or with DHCP of all routes that the
+	// server gives; the guest's choice if empty. Another NIC than the first has default routes only if it is set.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	GatewayMetric int32 `json:"gatewayMetric,omitempty"`
+
+	// routes through the interface, besides those of its subnet and its default routes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Routes []RouteSpec `json:"routes,omitempty"`
+
+	// dhcpOverrides choose what the guest takes from the DHCP server besides the address; source DHCP only.
+	// +optional
+	DHCPOverrides *DHCPOverrides `json:"dhcpOverrides,omitempty"`
+}
+
+// RouteSpec is a static route.
+type RouteSpec struct {
+	// to is the destination, such as 172.16.0.0/12.
+	// +required
+	// +kubebuilder:validation:MinLength=4
+	// +kubebuilder:validation:MaxLength=49
+	To string `json:"to,omitempty"`
+
+	// via is the address of the gateway, of the destination's family.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	Via string `json:"via,omitempty"`
+
+	// metric of the route; the guest's choice if empty.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Metric int32 `json:"metric,omitempty"`
+}
+
+// UseDomains is how a guest uses the domains that a DHCP server gives.
+// +kubebuilder:validation:Enum=true;false;route
+type UseDomains string
+
+// DHCPOverrides choose what the guest takes from a DHCP server besides the address. What is empty is the guest's
+// choice.
+// +kubebuilder:validation:MinProperties=1
+type DHCPOverrides struct {
+	// useRoutes takes routes; a NIC other than the first takes none if empty, unless it has a gatewayMetric.
+	// +optional
+	UseRoutes *bool `json:"useRoutes,omitempty"`
+
+	// useDNS takes nameservers.
+	// +optional
+	UseDNS *bool `json:"useDNS,omitempty"`
+
+	// useDomains takes search domains: "true", "false", or "route" to use them for routing DNS requests only.
+	// +optional
+	UseDomains UseDomains `json:"useDomains,omitempty"`
+
+	// useMTU takes the MTU.
+	// +optional
+	UseMTU *bool `json:"useMTU,omitempty"`
+
+	// useNTP takes time servers.
+	// +optional
+	UseNTP *bool `json:"useNTP,omitempty"`
 }
 
 // BootstrapTransport is how bootstrap data gets into the VM.

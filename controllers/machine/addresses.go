@@ -3,12 +3,16 @@ package machine
 import (
 	"cmp"
 	"context"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -35,8 +39,131 @@ func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return s.addresses.problem(), nil
 }
 
-// Addresses reports the addresses of a VM.
+// reconcileAddressesClaimed makes sure, before the VM is made, that those of its addresses which VCD neither assigns nor
+// leases are known, fit their networks, and are free.
+func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.cameUp() {
+		return phases.Done, nil
+	}
+	held, out, err := s.addresses.claim(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	if out := nics.Problem(s.placement.wished()); out != phases.Done {
+		s.session.Refresh() // The network may be corrected in VCD.
+		return out, nil
+	}
+	if s.vmID() == "" {
+		if out, err := s.addresses.free(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	for _, address := range held {
+		switch err := s.addresses.claims().Hold(ctx, address); {
+		case apierrors.IsConflict(err):
+			return phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason,
+				"Waiting for a change of an IPAddress to be seen"), nil
+		case err != nil:
+			return phases.Done, err
+		}
+	}
+	return phases.Done, nil
+}
+
+// Addresses claims the addresses of a machine, and reports those of its VM.
 type addresses struct{ *scope }
+
+// claims returns what claims addresses for the machine.
+func (s addresses) claims() ipam.Claims {
+	return ipam.Claims{
+		Client: s.Client, Live: s.Live, Owner: s.vcdMachine, ID: s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+		Cluster: s.vcdMachine.Labels[clusterv1.ClusterNameLabel],
+	}
+}
+
+// wanted returns the claims of each NIC.
+func (s addresses) wanted() [][]ipam.Claim {
+	all := make([][]ipam.Claim, len(s.vcdMachine.Spec.Networks))
+	for i, nic := range s.vcdMachine.Spec.Networks {
+		for j, pool := range nic.PoolRefs {
+			all[i] = append(all[i], ipam.Claim{
+				Name: fmt.Sprintf("%s-%d-%d", s.vcdMachine.Name, i, j), Pool: pool,
+				Field: fmt.Sprintf("spec.networks[%d].poolRefs[%d]", i, j), InUse: s.release.mayHaveVM(),
+			})
+		}
+	}
+	return all
+}
+
+// claim finds the static addresses of all NICs, and claims those of pools: all at once, so that pools work in parallel.
+func (s addresses) claim(ctx context.Context) (held []ipam.Address, _ phases.Outcome, _ error) {
+	var pending phases.Outcome
+	for i, claims := range s.wanted() {
+		static := nics.Manual(i, s.vcdMachine.Spec.Networks[i])
+		for _, claim := range claims {
+			address, out, err := s.claims().Ensure(ctx, claim)
+			if err != nil {
+				return nil, phases.Done, err
+			}
+			if out != phases.Done && (pending == phases.Done || out.Problem && !pending.Problem) {
+				pending = out
+			}
+			held = append(held, address)
+			static = append(static, nics.Static{
+				Addr: address.Addr, Bits: address.Bits, Gateway: address.Gateway, From: "IPAddressClaim " + claim.Name,
+				Remedy: fmt.Sprintf("correct %s %s, then delete IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name,
+					claim.Name),
+			})
+		}
+		s.placement.static = append(s.placement.static, static)
+	}
+	return held, pending, nil
+}
+
+// free returns why an address is not free in VCD.
+func (s addresses) free(ctx context.Context) (phases.Outcome, error) {
+	for _, nic := range s.placement.wished() {
+		if len(nic.Static) == 0 {
+			continue
+		}
+		hosts, err := s.session.RecentHostsOn(ctx, nic.Network.Ref)
+		if err != nil {
+			return session.Unread(err, "Reading which addresses of network "+nic.Network.Name+" are used")
+		}
+		if out := nic.Taken(hosts, s.vcdMachine.Annotations[infrav1.VMNameAnnotation]); out != phases.Done {
+			return out, nil
+		}
+	}
+	return phases.Done, nil
+}
+
+// lost returns whether a claim of an address that the guest uses is gone.
+func (s addresses) lost(ctx context.Context) (phases.Outcome, error) {
+	for _, claims := range s.wanted() {
+		for _, claim := range claims {
+			if out, err := s.claims().Kept(ctx, claim); err != nil || out != phases.Done {
+				return out, err
+			}
+		}
+	}
+	return phases.Done, nil
+}
+
+// releaseClaims frees the addresses of a machine whose VM is gone. A VM that another VCDMachine has keeps its own.
+func (s addresses) releaseClaims(ctx context.Context) error {
+	if nics.HasStatic(s.vcdMachine) {
+		if shared, err := s.deletion.hasDuplicate(ctx); err != nil || shared {
+			return err
+		}
+	}
+	var names []string
+	for _, claims := range s.wanted() {
+		for _, claim := range claims {
+			names = append(names, claim.Name)
+		}
+	}
+	return s.claims().Release(ctx, names...)
+}
 
 // watch observes the addresses of a machine that runs. Its VM is read when the inventory shows that something
 // changed, and now and then.
@@ -56,7 +183,10 @@ func (s addresses) watch(ctx context.Context) (phases.Outcome, error) {
 	if left := s.vm.readNext.Sub(s.now()); left > 0 {
 		s.requeueWithin(left)
 	}
-	return s.problem(), nil
+	if out := s.problem(); out != phases.Done {
+		return out, nil
+	}
+	return s.lost(ctx)
 }
 
 // problem returns why the guest cannot be reached under the addresses that it uses.
@@ -115,8 +245,10 @@ func (s addresses) reportNIC(nic vcd.NIC) {
 	status := &s.vcdMachine.Status
 	status.NICs = append(status.NICs,
 		infrav1.NICStatus{Network: nic.Network, MACAddress: nic.MAC, Address: nic.Address})
-	if nic.Address != "" {
-		status.Addresses = append(status.Addresses,
-			clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: nic.Address})
+	for _, address := range []string{nic.Address, nic.Secondary} {
+		if address != "" {
+			status.Addresses = append(status.Addresses,
+				clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
+		}
 	}
 }

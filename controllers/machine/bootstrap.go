@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -224,57 +223,21 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 // guestNICs returns the NICs as the guest shall see them.
 func (s injection) guestNICs() ([]guestinfo.NIC, phases.Outcome) {
 	var result []guestinfo.NIC
-	for i, wished := range s.placement.nics {
+	for i, wished := range s.placement.wished() {
 		nic, ok := nicOf(s.vm.now(), i)
 		if !ok || nic.MAC == "" {
 			s.vm.forget()
 			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
 				"Waiting for VCD to show NIC %d of VM %s", i, s.vm.now().Name)
 		}
-		n := guestinfo.NIC{
-			MAC: nic.MAC, Mode: guestinfo.Mode(nic.Mode), MTU: int(wished.MTU), Primary: nic.Primary,
-			SearchDomains: wished.SearchDomains,
-		}
-		for _, server := range wished.Nameservers {
-			if addr, err := netip.ParseAddr(server); err == nil {
-				n.DNS = append(n.DNS, addr)
-			}
-		}
-		if out := addressNIC(&n, nic, s.placement.networks[i]); out != phases.Done {
+		guest, out := wished.Guest(nic)
+		if out != phases.Done {
 			s.vm.forget()
 			return nil, out
 		}
-		result = append(result, n)
+		result = append(result, guest)
 	}
 	return result, phases.Done
-}
-
-// addressNIC fills in what the network knows: prefix, gateway and name servers.
-func addressNIC(n *guestinfo.NIC, nic vcd.NIC, network vcd.Network) phases.Outcome {
-	if nic.Mode != vcd.ModePool && nic.Mode != vcd.ModeManual {
-		return phases.Done
-	}
-	addr, err := netip.ParseAddr(nic.Address)
-	if err != nil {
-		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
-			"Waiting for VCD to assign an address of network %s", network.Name)
-	}
-	for _, subnet := range network.Subnets {
-		if !subnet.Prefix.Contains(addr) {
-			continue
-		}
-		n.Address = netip.PrefixFrom(addr, subnet.Prefix.Bits())
-		n.Gateway = subnet.Gateway
-		if len(n.DNS) == 0 {
-			n.DNS = subnet.DNS
-		}
-		if len(n.SearchDomains) == 0 && subnet.DNSSuffix != "" {
-			n.SearchDomains = []string{subnet.DNSSuffix}
-		}
-		return phases.Done
-	}
-	return phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason,
-		"Address %s is in no subnet of network %s: correct spec.networks, or the network", addr, network.Name)
 }
 
 func nicOf(vm *vcd.VM, index int) (vcd.NIC, bool) {

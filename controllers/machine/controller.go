@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -30,6 +31,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
@@ -88,6 +90,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 				predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))).
 		Watches(&infrav1.VCDDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(zones.ToMachines(r.Client)), changed).
 		Watches(&infrav1.VCDFailureDomain{}, handler.EnqueueRequestsFromMapFunc(zones.ToMachines(r.Client)), changed).
+		Owns(&ipamv1.IPAddressClaim{}, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log)),
+			builder.MatchEveryOwner).
 		Watches(&infrav1.VCDMachine{}, r.states.DropDeleted()).
 		WatchesRawSource(r.wakeUps.Source()).
 		WithOptions(options)
@@ -142,12 +146,18 @@ func phasesOf(m *infrav1.VCDMachine) []phases.Phase[*scope] {
 	table := []phases.Phase[*scope]{
 		{Condition: infrav1.BootstrapReadyCondition, Run: reconcileBootstrapReady},
 		{Condition: infrav1.PlacementReadyCondition, Run: reconcilePlacement},
+	}
+	if nics.HasStatic(m) {
+		table = append(table,
+			phases.Phase[*scope]{Condition: infrav1.AddressesClaimedCondition, Run: reconcileAddressesClaimed})
+	}
+	table = append(table, []phases.Phase[*scope]{
 		{Condition: infrav1.VAppReadyCondition, Run: reconcileVApp},
 		{Condition: infrav1.VMCreatedCondition, Run: reconcileVM},
 		{Condition: infrav1.BootstrapInjectedCondition, Run: reconcileBootstrapInjected},
 		{Condition: infrav1.PoweredOnCondition, Run: reconcilePower},
 		{Condition: infrav1.AddressesReadyCondition, Run: reconcileAddresses},
-	}
+	}...)
 	if driftInReady(m) {
 		table = append(table, asSpecified)
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -23,13 +24,27 @@ import (
 type target struct {
 	vdc      vcd.VDC
 	nics     []placement.NIC
-	networks []vcd.Network // of each NIC
+	networks []vcd.Network   // of each NIC
+	static   [][]nics.Static // of each NIC; none if all addresses are VCD's to assign
 
 	// Only until the VM exists.
 	template vcd.Template
 	sizing   *vcd.Policy
 	policy   *vcd.Policy
 	storage  *vcd.StorageProfile
+}
+
+// wished returns the NICs as they should be.
+func (t *target) wished() []nics.NIC {
+	all := make([]nics.NIC, 0, len(t.nics))
+	for i, nic := range t.nics {
+		n := nics.NIC{Index: i, Spec: nic.NetworkSpec, Network: t.networks[i]}
+		if i < len(t.static) {
+			n.Static = t.static[i]
+		}
+		all = append(all, n)
+	}
+	return all
 }
 
 // reconcilePlacement finds what the machine is made of. What is not needed any more is not looked up: a template that
@@ -215,13 +230,9 @@ func named(obj client.Object) vmname.Object {
 }
 
 // findNetworks finds the network of each NIC.
-func (s placer) findNetworks(ctx context.Context, nics []placement.NIC) (phases.Outcome, error) {
-	s.placement.nics = nics
-	for i, nic := range nics {
-		if nic.AddressSource == infrav1.AddressIPAM {
-			return phases.Stop(infrav1.NotSupportedReason, "Addresses from IPAM pools are not supported yet: set "+
-				"spec.networks[%d].addressSource to Pool, DHCP or Manual", i), nil
-		}
+func (s placer) findNetworks(ctx context.Context, wished []placement.NIC) (phases.Outcome, error) {
+	s.placement.nics = wished
+	for _, nic := range wished {
 		network, err := s.session.FindNetwork(ctx, s.placement.vdc, nic.Network.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,

@@ -215,6 +215,9 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return phases.Done, err
 		}
 	}
+	if err := s.addresses.releaseClaims(ctx); err != nil {
+		return phases.Done, err
+	}
 	controllerutil.RemoveFinalizer(s.vcdMachine, infrav1.MachineFinalizer)
 	return phases.Done, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -215,33 +214,11 @@ func (d design) vm() vcd.VMSpec {
 }
 
 func (d design) nics() []vcd.NIC {
-	wished := d.placement.nics
-	result := make([]vcd.NIC, 0, len(wished))
-	for i, nic := range wished {
-		n := vcd.NIC{
-			Index: i, Network: d.placement.networks[i].Name, Mode: modeOf(nic.NetworkSpec), Primary: i == 0,
-			Adapter: string(nic.Adapter),
-		}
-		if n.Adapter == "" {
-			n.Adapter = string(infrav1.AdapterVMXNET3)
-		}
-		if n.Mode == vcd.ModeManual && len(nic.Addresses) > 0 {
-			n.Address, _, _ = strings.Cut(nic.Addresses[0], "/")
-		}
-		result = append(result, n)
+	var result []vcd.NIC
+	for _, nic := range d.placement.wished() {
+		result = append(result, nic.VCD())
 	}
 	return result
-}
-
-func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
-	switch nic.AddressSource {
-	case infrav1.AddressDHCP:
-		return vcd.ModeDHCP
-	case infrav1.AddressManual, infrav1.AddressIPAM:
-		return vcd.ModeManual
-	case infrav1.AddressPool:
-	}
-	return vcd.ModePool
 }
 
 // networks returns the networks of the machine, each once.

@@ -66,15 +66,39 @@ type NIC struct {
 	Name string // what the guest shall call it; empty leaves the kernel's name
 	Mode Mode
 
-	Address netip.Prefix // address and length of its subnet; modes Pool and Manual
-	Gateway netip.Addr   // used on the primary NIC only; invalid means none
-	DNS     []netip.Addr
+	// Addresses have the lengths of their subnets' prefixes, and at most one is of each family; modes Pool and Manual.
+	Addresses []netip.Prefix
+	Gateways  []netip.Addr // of default routes, at most one of each family
+	DNS       []netip.Addr
 
 	SearchDomains []string
 	MTU           int // 0 leaves the default
 
-	// Primary marks the one NIC with the default route.
+	// Primary marks the one NIC that always has the default routes.
 	Primary bool
+	// Metric of the default routes; 0 leaves it to the guest. Another NIC than the primary one has them only with it.
+	Metric int
+	Routes []Route
+	// DHCP is what the guest takes from the DHCP server; mode DHCP.
+	DHCP DHCP
+}
+
+// A Route is a route through a NIC.
+type Route struct {
+	To     netip.Prefix
+	Via    netip.Addr
+	Metric int // 0 leaves it to the guest
+}
+
+// DHCP is what a guest takes from a DHCP server beside the address, in netplan's words. Nil leaves it to the guest, but
+// for the routes of a NIC that is not the primary one, which are not taken.
+type DHCP struct {
+	UseDNS     *bool
+	UseDomains string // true, false or route; empty leaves it to the guest
+	UseMTU     *bool
+	UseNTP     *bool
+	UseRoutes  *bool
+	Metric     int // of its routes; 0 leaves it to the guest
 }
 
 // An Input is everything that a guest receives.

@@ -58,13 +58,13 @@ func input(mods ...func(*guestinfo.Input)) guestinfo.Input {
 		NICs: []guestinfo.NIC{
 			{
 				MAC: "00:50:56:AB:CD:01", Name: "eth0", Mode: guestinfo.ModePool, Primary: true,
-				Address: netip.MustParsePrefix("192.168.100.10/24"), Gateway: netip.MustParseAddr("192.168.100.1"),
+				Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.100.10/24")}, Gateways: []netip.Addr{netip.MustParseAddr("192.168.100.1")},
 				DNS: []netip.Addr{netip.MustParseAddr("192.168.100.53")}, SearchDomains: []string{"acme.example"},
 				MTU: 1450,
 			},
 			{
 				MAC: "00:50:56:AB:CD:02", Name: "eth1", Mode: guestinfo.ModeManual,
-				Address: netip.MustParsePrefix("10.20.0.10/24"), Gateway: netip.MustParseAddr("10.20.0.1"),
+				Addresses: []netip.Prefix{netip.MustParsePrefix("10.20.0.10/24")}, Gateways: []netip.Addr{netip.MustParseAddr("10.20.0.1")},
 			},
 			{MAC: "00:50:56:AB:CD:03", Name: "eth2", Mode: guestinfo.ModeDHCP},
 			{MAC: "00:50:56:AB:CD:04", Mode: guestinfo.ModeNone},
@@ -164,7 +164,7 @@ func TestRenderNetworks(t *testing.T) {
 			"IPv6 has a default route of its own",
 			[]guestinfo.NIC{{
 				MAC: "00:50:56:01:02:03", Mode: guestinfo.ModeManual, Primary: true,
-				Address: netip.MustParsePrefix("2001:db8::10/64"), Gateway: netip.MustParseAddr("fe80::1"),
+				Addresses: []netip.Prefix{netip.MustParsePrefix("2001:db8::10/64")}, Gateways: []netip.Addr{netip.MustParseAddr("fe80::1")},
 			}},
 			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false,
 				"addresses": ["2001:db8::10/64"], "routes": [{"to": "::/0", "via": "fe80::1"}]}}}`,
@@ -173,9 +173,45 @@ func TestRenderNetworks(t *testing.T) {
 			"an isolated network has no default route",
 			[]guestinfo.NIC{{
 				MAC: "00:50:56:01:02:03", Mode: guestinfo.ModePool, Primary: true,
-				Address: netip.MustParsePrefix("10.0.0.2/24"),
+				Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")},
 			}},
 			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false, "addresses": ["10.0.0.2/24"]}}}`,
+		},
+		{
+			"both families have default routes, and more routes follow",
+			[]guestinfo.NIC{{
+				MAC: "00:50:56:01:02:03", Mode: guestinfo.ModeManual, Primary: true, Metric: 50,
+				Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24"), netip.MustParsePrefix("fd00::2/64")},
+				Gateways:  []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")},
+				Routes: []guestinfo.Route{{
+					To: netip.MustParsePrefix("172.16.0.0/12"), Via: netip.MustParseAddr("10.0.0.254"), Metric: 7,
+				}},
+			}},
+			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false,
+				"addresses": ["10.0.0.2/24", "fd00::2/64"], "routes": [{"to": "0.0.0.0/0", "via": "10.0.0.1", "metric": 50},
+				{"to": "::/0", "via": "fd00::1", "metric": 50}, {"to": "172.16.0.0/12", "via": "10.0.0.254", "metric": 7}]}}}`,
+		},
+		{
+			"a further NIC has a default route if it has a metric, and takes from DHCP what is asked for",
+			[]guestinfo.NIC{
+				{
+					MAC: "00:50:56:01:02:03", Mode: guestinfo.ModeDHCP, Primary: true,
+					DHCP: guestinfo.DHCP{UseDNS: new(bool), UseDomains: "route", Metric: 9},
+				},
+				{
+					MAC: "00:50:56:01:02:04", Mode: guestinfo.ModeManual, Metric: 200,
+					Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")},
+					Gateways:  []netip.Addr{netip.MustParseAddr("10.0.0.1")},
+				},
+				{MAC: "00:50:56:01:02:05", Mode: guestinfo.ModeDHCP, DHCP: guestinfo.DHCP{UseDomains: "false"}},
+			},
+			`{"version": 2, "ethernets": {
+				"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": true, "dhcp-identifier": "mac",
+					"dhcp4-overrides": {"use-dns": false, "use-domains": "route", "route-metric": 9}},
+				"id1": {"match": {"macaddress": "00:50:56:01:02:04"}, "dhcp4": false, "addresses": ["10.0.0.2/24"],
+					"routes": [{"to": "0.0.0.0/0", "via": "10.0.0.1", "metric": 200}]},
+				"id2": {"match": {"macaddress": "00:50:56:01:02:05"}, "dhcp4": true, "dhcp-identifier": "mac", "optional": true,
+					"dhcp4-overrides": {"use-domains": false, "use-routes": false}}}}`,
 		},
 	}
 	for _, tt := range tests {
@@ -269,27 +305,37 @@ func TestRenderRefuses(t *testing.T) {
 			"a name that is too long", nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }),
 			"not an interface name",
 		},
-		{"no address", nic(func(n *guestinfo.NIC) { n.Address = netip.Prefix{} }), "mode POOL needs an address"},
+		{"no address", nic(func(n *guestinfo.NIC) { n.Addresses = nil }), "mode POOL needs an address"},
 		{
-			"a multicast address", nic(func(n *guestinfo.NIC) { n.Address = netip.MustParsePrefix("224.0.0.1/24") }),
+			"a multicast address", nic(func(n *guestinfo.NIC) { n.Addresses[0] = netip.MustParsePrefix("224.0.0.1/24") }),
 			"not an address of a machine",
 		},
 		{
-			"a gateway elsewhere", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("10.0.0.1") }),
+			"a gateway elsewhere", nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("10.0.0.1") }),
 			"gateway 10.0.0.1 is not in the subnet 192.168.100.0/24",
 		},
 		{
-			"the gateway's address", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("192.168.100.10") }),
+			"the gateway's address", nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("192.168.100.10") }),
 			"is that of the gateway",
 		},
 		{
-			"a gateway with a zone", nic(func(n *guestinfo.NIC) { n.Gateway = netip.MustParseAddr("fe80::1%eth0") }),
+			"a gateway with a zone", nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("fe80::1%eth0") }),
 			"is not the address of a gateway",
 		},
 		{"a name server that is none", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
 		{
 			"a search domain with a space", nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }),
 			`search domain "a b"`,
+		},
+		{
+			"two addresses of one family", nic(func(n *guestinfo.NIC) {
+				n.Addresses = append(n.Addresses, netip.MustParsePrefix("192.168.100.11/24"))
+			}), "second address of its family",
+		},
+		{
+			"a route between families", nic(func(n *guestinfo.NIC) {
+				n.Routes = []guestinfo.Route{{To: netip.MustParsePrefix("fd00::/8"), Via: netip.MustParseAddr("192.168.100.1")}}
+			}), "of one family",
 		},
 		{"a tiny MTU", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
 		{"an unknown mode", nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), `mode "STATIC"`},

@@ -47,12 +47,18 @@ type match struct {
 }
 
 type dhcpOverrides struct {
-	UseRoutes bool `json:"use-routes"`
+	UseDNS     *bool `json:"use-dns,omitempty"`
+	UseDomains any   `json:"use-domains,omitempty"`
+	UseMTU     *bool `json:"use-mtu,omitempty"`
+	UseNTP     *bool `json:"use-ntp,omitempty"`
+	UseRoutes  *bool `json:"use-routes,omitempty"`
+	Metric     int   `json:"route-metric,omitempty"`
 }
 
 type route struct {
-	To  netip.Prefix `json:"to"`
-	Via netip.Addr   `json:"via"`
+	To     netip.Prefix `json:"to"`
+	Via    netip.Addr   `json:"via"`
+	Metric int          `json:"metric,omitempty"`
 }
 
 type nameservers struct {
@@ -104,24 +110,44 @@ func ethernetFor(nic NIC) ethernet {
 		e.Nameservers = &nameservers{Addresses: nic.DNS, Search: nic.SearchDomains}
 	}
 	if nic.Mode == ModeDHCP {
-		return withDHCP(e, nic)
+		e = withDHCP(e, nic)
+	} else {
+		e.Addresses = nic.Addresses
 	}
-	e.Addresses = []netip.Prefix{nic.Address}
-	if nic.Primary && nic.Gateway.IsValid() {
-		e.Routes = []route{{To: defaultRoute(nic.Gateway), Via: nic.Gateway}}
+	if nic.Primary || nic.Metric > 0 {
+		for _, gateway := range nic.Gateways {
+			e.Routes = append(e.Routes, route{To: defaultRoute(gateway), Via: gateway, Metric: nic.Metric})
+		}
+	}
+	for _, r := range nic.Routes {
+		e.Routes = append(e.Routes, route(r))
 	}
 	return e
 }
 
 // withDHCP asks for an IPv4 lease: VCD's DHCP is IPv4 only. The lease goes by MAC address, because machines of
 // one template may share what it is otherwise made of, /etc/machine-id. Routes from the server of a further
-// network are ignored, and boot does not wait for it.
+// network are ignored unless they are asked for, and boot does not wait for it.
 func withDHCP(e ethernet, nic NIC) ethernet {
 	e.DHCP4 = true
 	e.DHCPIdentifier = "mac"
-	if !nic.Primary {
-		e.DHCP4Overrides = &dhcpOverrides{UseRoutes: false}
-		e.Optional = true
+	e.Optional = !nic.Primary
+	overrides := dhcpOverrides{
+		UseDNS: nic.DHCP.UseDNS, UseMTU: nic.DHCP.UseMTU, UseNTP: nic.DHCP.UseNTP, UseRoutes: nic.DHCP.UseRoutes,
+		Metric: nic.DHCP.Metric,
+	}
+	switch nic.DHCP.UseDomains {
+	case "":
+	case "route":
+		overrides.UseDomains = "route"
+	default:
+		overrides.UseDomains = nic.DHCP.UseDomains == "true"
+	}
+	if overrides.UseRoutes == nil && !nic.Primary {
+		overrides.UseRoutes = new(bool)
+	}
+	if overrides != (dhcpOverrides{}) {
+		e.DHCP4Overrides = &overrides
 	}
 	return e
 }

@@ -18,7 +18,11 @@ func TestSimulatedGuestReadsWhatWeWrite(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	nics := make([]guest.NIC, 0, len(in.NICs))
 	for _, nic := range in.NICs {
-		nics = append(nics, guest.NIC{MAC: nic.MAC, Mode: guest.Mode(nic.Mode), Address: nic.Address})
+		n := guest.NIC{MAC: nic.MAC, Mode: guest.Mode(nic.Mode)}
+		if len(nic.Addresses) > 0 {
+			n.Address = nic.Addresses[0]
+		}
+		nics = append(nics, n)
 	}
 	nics[2].Address = netip.MustParsePrefix("10.30.0.150/24")
 
@@ -28,10 +32,10 @@ func TestSimulatedGuestReadsWhatWeWrite(t *testing.T) {
 	g.Expect(got.InstanceID).To(Equal(in.InstanceID))
 	g.Expect(got.Hostname).To(Equal(in.Hostname))
 	g.Expect(got.ProviderID).To(Equal(in.ProviderID))
-	g.Expect(got.Address()).To(Equal(in.NICs[0].Address.Addr()))
+	g.Expect(got.Address()).To(Equal(in.NICs[0].Addresses[0].Addr()))
 	g.Expect(got.Addresses).To(Equal(map[string][]netip.Prefix{
-		"00:50:56:ab:cd:01": {in.NICs[0].Address},
-		"00:50:56:ab:cd:02": {in.NICs[1].Address},
+		"00:50:56:ab:cd:01": in.NICs[0].Addresses,
+		"00:50:56:ab:cd:02": in.NICs[1].Addresses,
 		"00:50:56:ab:cd:03": {nics[2].Address},
 	}))
 	g.Expect(got.Redact).To(ConsistOf("userdata", "vendordata"))

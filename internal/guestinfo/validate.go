@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"regexp"
 	"strings"
 )
@@ -82,13 +83,16 @@ func (n NIC) validate() error {
 	if err := n.validateDNS(); err != nil {
 		return err
 	}
+	if err := n.validateRoutes(); err != nil {
+		return err
+	}
 	return n.validateMode()
 }
 
 func (n NIC) validateMode() error {
 	switch n.Mode {
 	case ModePool, ModeManual:
-		return n.validateAddress()
+		return n.validateAddresses()
 	case ModeDHCP:
 		return nil
 	case ModeNone:
@@ -115,28 +119,56 @@ func (n NIC) validateDNS() error {
 	return nil
 }
 
-// validateAddress refuses what a guest would configure without being reachable.
-func (n NIC) validateAddress() error {
-	addr := n.Address.Addr()
-	switch {
-	case !n.Address.IsValid():
+// validateAddresses refuses what a guest would configure without being reachable.
+func (n NIC) validateAddresses() error {
+	if len(n.Addresses) == 0 {
 		return fmt.Errorf("mode %s needs an address", n.Mode)
-	case addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLoopback():
-		return fmt.Errorf("%s is not an address of a machine", addr)
-	case n.Primary && n.Gateway.IsValid():
-		return n.validateGateway()
+	}
+	families := map[bool]bool{}
+	for _, address := range n.Addresses {
+		addr := address.Addr()
+		switch {
+		case !address.IsValid():
+			return fmt.Errorf("mode %s needs an address", n.Mode)
+		case addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLoopback():
+			return fmt.Errorf("%s is not an address of a machine", addr)
+		case families[addr.Is4()]:
+			return fmt.Errorf("%s is the second address of its family", addr)
+		}
+		families[addr.Is4()] = true
+	}
+	for _, gateway := range n.Gateways {
+		if err := n.validateGateway(gateway); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (n NIC) validateGateway() error {
-	switch {
-	case n.Gateway.Zone() != "" || n.Gateway.Is4In6():
-		return fmt.Errorf("%s is not the address of a gateway", n.Gateway)
-	case n.Gateway == n.Address.Addr():
-		return fmt.Errorf("address %s is that of the gateway", n.Gateway)
-	case !n.Address.Contains(n.Gateway) && !n.Gateway.IsLinkLocalUnicast():
-		return fmt.Errorf("gateway %s is not in the subnet %s", n.Gateway, n.Address.Masked())
+func (n NIC) validateGateway(gateway netip.Addr) error {
+	if !gateway.IsValid() || gateway.Zone() != "" || gateway.Is4In6() {
+		return fmt.Errorf("%s is not the address of a gateway", gateway)
+	}
+	for _, address := range n.Addresses {
+		switch {
+		case gateway == address.Addr():
+			return fmt.Errorf("address %s is that of the gateway", gateway)
+		case gateway.Is4() == address.Addr().Is4() && (address.Contains(gateway) || gateway.IsLinkLocalUnicast()):
+			return nil
+		}
+	}
+	var subnets []string
+	for _, address := range n.Addresses {
+		subnets = append(subnets, address.Masked().String())
+	}
+	return fmt.Errorf("gateway %s is not in the subnet %s", gateway, strings.Join(subnets, ", "))
+}
+
+func (n NIC) validateRoutes() error {
+	for _, r := range n.Routes {
+		if !r.To.IsValid() || !r.Via.IsValid() || r.To.Addr().Is4() != r.Via.Is4() || r.Via.Zone() != "" {
+			return fmt.Errorf("route to %s via %s needs a subnet and a gateway of one family", r.To, r.Via)
+		}
 	}
 	return nil
 }

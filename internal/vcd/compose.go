@@ -110,12 +110,16 @@ type connectionSection struct {
 }
 
 type connection struct {
-	Network   string      `xml:"network,attr"`
-	Index     int         `xml:"NetworkConnectionIndex"`
-	Address   string      `xml:"IpAddress,omitempty"`
-	Connected bool        `xml:"IsConnected"`
-	Mode      AddressMode `xml:"IpAddressAllocationMode"`
-	Adapter   string      `xml:"NetworkAdapterType"`
+	Network       string      `xml:"network,attr"`
+	Index         int         `xml:"NetworkConnectionIndex"`
+	Address       string      `xml:"IpAddress,omitempty"`
+	Type          string      `xml:"IpType,omitempty"`
+	Secondary     string      `xml:"SecondaryIpAddress,omitempty"`
+	SecondaryType string      `xml:"SecondaryIpType,omitempty"`
+	Connected     bool        `xml:"IsConnected"`
+	Mode          AddressMode `xml:"IpAddressAllocationMode"`
+	SecondaryMode AddressMode `xml:"SecondaryIpAddressAllocationMode,omitempty"`
+	Adapter       string      `xml:"NetworkAdapterType"`
 }
 
 // customizationSection switches VCD's guest customization off: cloud-init does its work, and no password is made up.
@@ -220,6 +224,9 @@ func connections(nics []NIC) *connectionSection {
 		c := connection{Network: nic.Network, Index: nic.Index, Connected: true, Mode: nic.Mode, Adapter: nic.Adapter}
 		if nic.Mode == ModeManual {
 			c.Address = nic.Address
+		}
+		if nic.Mode == ModeManual && nic.Secondary != "" {
+			c.Type, c.Secondary, c.SecondaryType, c.SecondaryMode = "IPV4", nic.Secondary, "IPV6", ModeManual
 		}
 		if c.Mode == "" {
 			c.Mode = ModePool

@@ -2,8 +2,10 @@ package vcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
@@ -57,6 +59,22 @@ func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddre
 		hosts = append(hosts, on...)
 	}
 	return hosts, nil
+}
+
+// allocatedAge is how old an answer of [Networks.RecentHostsOn] may be, so that machines that are created together share
+// one.
+const allocatedAge = 20 * time.Second
+
+// RecentHostsOn is [Networks.HostsOn] a moment ago. Who may not see what is allocated gets none: VCD itself refuses what
+// is in use.
+func (n *Networks) RecentHostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
+	return lookup(ctx, n.recent, key("allocated", network.ID), func(ctx context.Context) ([]HostAddress, error) {
+		hosts, err := n.HostsOn(ctx, network)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrInvalid) {
+			return nil, nil
+		}
+		return hosts, err
+	})
 }
 
 // HostsOn lists the addresses that VCD has given to VMs and others on a network, also those that the user may not see.

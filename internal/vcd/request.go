@@ -70,6 +70,7 @@ type client struct {
 	opts     PoolOptions
 	provider bool // logged in to the System organisation
 	lookups  *cache
+	recent   *cache // of what changes
 }
 
 // do makes a call.

@@ -33,6 +33,7 @@ func newSession(t *transport, config Config, opts PoolOptions) *Session {
 	c := &client{
 		auth: newAuthenticator(t, config), site: t.site, config: config, opts: opts,
 		provider: isSystem(org), lookups: newCache(opts.LookupTTL, opts.Clock),
+		recent: newCache(min(allocatedAge, opts.LookupTTL), opts.Clock),
 	}
 	return &Session{
 		VDCs:      &VDCs{c},
@@ -63,7 +64,10 @@ func (s *Session) Org() string { return s.config.Org }
 func (s *Session) Site() string { return s.site.base }
 
 // Refresh drops the results of look-ups, so that the next ones ask VCD.
-func (s *Session) Refresh() { s.lookups.clear() }
+func (s *Session) Refresh() {
+	s.lookups.clear()
+	s.recent.clear()
+}
 
 // close stops following tasks and logs out. A session that is still used logs in again.
 func (s *Session) close(ctx context.Context) error {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -43,6 +41,7 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 		spec: func(t *infrav1.VCDMachineTemplate) any { return t.Spec },
 		rules: func(t *infrav1.VCDMachineTemplate) field.ErrorList {
 			errs := machineSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+			errs = append(errs, manualInTemplate(t)...)
 			errs = append(errs, switchesInTemplate(t, t.Spec.Template.ObjectMeta.Annotations)...)
 			return append(errs, recordedInTemplateErrors(t)...)
 		},
@@ -81,10 +80,7 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 			errs = append(errs, field.Invalid(path.Child("vmNamingTemplate"), spec.VMNamingTemplate, err.Error()))
 		}
 	}
-	for i := range spec.Networks {
-		errs = append(errs, networkErrors(&spec.Networks[i], path.Child("networks").Index(i))...)
-	}
-	return errs
+	return append(errs, networksErrors(spec.Networks, path.Child("networks"))...)
 }
 
 // computeErrors refuses CPUs and memory beside the policy that sizes the VM.
@@ -120,35 +116,6 @@ func metadataErrors(metadata map[string]string, path *field.Path) field.ErrorLis
 		}
 		if strings.ContainsFunc(value, unicode.IsControl) {
 			errs = append(errs, field.Invalid(at, value, "must have no control characters"))
-		}
-	}
-	return errs
-}
-
-func networkErrors(nic *infrav1.NetworkSpec, path *field.Path) field.ErrorList {
-	errs := notYet(networkFeatures, nic, path)
-	errs = append(errs, objectErrors(nic.Name, typeNetwork, path.Child("name"))...)
-	seen := families{}
-	for i, address := range nic.Addresses {
-		at := path.Child("addresses").Index(i)
-		prefix, err := netip.ParsePrefix(address)
-		if err != nil {
-			errs = append(errs, field.Invalid(at, address,
-				"must be an address with prefix length, such as 10.0.0.5/24"))
-			continue
-		}
-		errs = append(errs, unicastErrors(prefix.Addr().String(), at)...)
-		errs = append(errs, seen.add(prefix.Addr(), at)...)
-	}
-	for i := range nic.PoolRefs {
-		errs = append(errs, poolErrors(&nic.PoolRefs[i], path.Child("poolRefs").Index(i))...)
-	}
-	for i, server := range nic.Nameservers {
-		errs = append(errs, unicastErrors(server, path.Child("nameservers").Index(i))...)
-	}
-	for i, domain := range nic.SearchDomains {
-		for _, msg := range validation.IsDNS1123Subdomain(domain) {
-			errs = append(errs, field.Invalid(path.Child("searchDomains").Index(i), domain, msg))
 		}
 	}
 	return errs

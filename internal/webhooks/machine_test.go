@@ -26,20 +26,6 @@ func TestVCDMachineNotYet(t *testing.T) {
 			[]string{"spec.bootstrap.templateMode"},
 			words,
 		},
-		{"addresses by hand", func(m *infrav1.VCDMachine) {
-			m.Spec.Networks[1] = infrav1.NetworkSpec{
-				Name: "storage", AddressSource: infrav1.AddressManual,
-				Addresses: []string{"10.0.0.5/24"},
-			}
-		}, []string{"spec.networks[1].addressSource"}, words},
-		{"addresses of a pool", func(m *infrav1.VCDMachine) {
-			m.Spec.Networks[0] = infrav1.NetworkSpec{
-				AddressSource: infrav1.AddressIPAM,
-				PoolRefs: []infrav1.IPPoolReference{
-					{Name: "nodes", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"},
-				},
-			}
-		}, []string{"spec.networks[0].addressSource"}, words},
 		{"everything that is implemented", func(*infrav1.VCDMachine) {}, nil, ""},
 		{"an object without defaults", func(m *infrav1.VCDMachine) {
 			m.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu"}
@@ -56,6 +42,21 @@ func TestVCDMachineValues(t *testing.T) {
 			m.Spec.Networks = []infrav1.NetworkSpec{{AddressSource: infrav1.AddressManual, Addresses: addresses}}
 		}
 	}
+	pools := func(names ...string) func(m *infrav1.VCDMachine) {
+		return func(m *infrav1.VCDMachine) {
+			nic := infrav1.NetworkSpec{AddressSource: infrav1.AddressIPAM}
+			for _, name := range names {
+				nic.PoolRefs = append(nic.PoolRefs,
+					infrav1.IPPoolReference{Name: name, Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"})
+			}
+			m.Spec.Networks = []infrav1.NetworkSpec{nic}
+		}
+	}
+	route := func(to, via string) func(m *infrav1.VCDMachine) {
+		return func(m *infrav1.VCDMachine) {
+			m.Spec.Networks = []infrav1.NetworkSpec{{Routes: []infrav1.RouteSpec{{To: to, Via: via}}}}
+		}
+	}
 	naming := func(text string) func(m *infrav1.VCDMachine) {
 		return func(m *infrav1.VCDMachine) { m.Spec.VMNamingTemplate = text }
 	}
@@ -65,7 +66,6 @@ func TestVCDMachineValues(t *testing.T) {
 			m.Spec.DiskSize = &q
 		}
 	}
-	const source = "spec.networks[0].addressSource"
 	template := []string{"spec.vmNamingTemplate"}
 	tests := []rejection[*infrav1.VCDMachine]{
 		{"everything in VCD can have a URN", func(m *infrav1.VCDMachine) {
@@ -129,16 +129,30 @@ func TestVCDMachineValues(t *testing.T) {
 
 		{
 			"addresses have a prefix length", manual("10.0.0.5"),
-			[]string{source, "spec.networks[0].addresses[0]"},
+			[]string{"spec.networks[0].addresses[0]"},
 			"10.0.0.5/24",
 		},
-		{"addresses are unicast", manual("224.0.0.5/24"), []string{source, "spec.networks[0].addresses[0]"}, "unicast"},
-		{"one address of each family", manual("10.0.0.5/24", "2001:db8::5/64"), []string{source}, ""},
+		{"addresses are unicast", manual("224.0.0.5/24"), []string{"spec.networks[0].addresses[0]"}, "unicast"},
+		{"one address of each family", manual("10.0.0.5/24", "2001:db8::5/64"), nil, ""},
 		{
 			"not two of one family", manual("10.0.0.5/24", "10.0.0.6/24"),
-			[]string{source, "spec.networks[0].addresses[1]"},
+			[]string{"spec.networks[0].addresses[1]"},
 			"second address",
 		},
+
+		{"addresses from a pool of each family", pools("v4", "v6"), nil, ""},
+		{"not twice from one pool", pools("v4", "v4"), []string{"spec.networks[0].poolRefs[1]"}, "Duplicate"},
+		{
+			"addresses of two NICs are not in one subnet", func(m *infrav1.VCDMachine) {
+				m.Spec.Networks = []infrav1.NetworkSpec{
+					{AddressSource: infrav1.AddressManual, Addresses: []string{"10.0.0.5/16"}},
+					{Name: "storage", AddressSource: infrav1.AddressManual, Addresses: []string{"10.0.7.5/24"}},
+				}
+			}, []string{"spec.networks[1].addresses[0]"}, "is in the subnet of spec.networks[0]",
+		},
+		{"a route has a gateway", route("172.16.0.0/12", "10.0.0.254"), nil, ""},
+		{"a route goes to a subnet", route("172.16.0.1/12", "10.0.0.254"), []string{"spec.networks[0].routes[0].to"}, "subnet"},
+		{"a route keeps its family", route("172.16.0.0/12", "fd00::1"), []string{"spec.networks[0].routes[0].via"}, "family"},
 
 		{
 			"a name server is an address",
@@ -214,4 +228,18 @@ func TestVCDMachineDiskChanges(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestATemplateGivesNoAddressTwice(t *testing.T) {
+	g := NewWithT(t)
+	template := &infrav1.VCDMachineTemplate{}
+	template.Spec.Template.Spec = machine().Spec
+	template.Spec.Template.Spec.Networks = []infrav1.NetworkSpec{
+		{AddressSource: infrav1.AddressManual, Addresses: []string{"10.0.0.5/24"}},
+	}
+
+	_, err := machineTemplateValidator().ValidateCreate(t.Context(), template)
+
+	g.Expect(refusedFields(g, err)).To(Equal([]string{"spec.template.spec.networks[0].addressSource"}))
+	g.Expect(err).To(MatchError(ContainSubstring("use IPAM with poolRefs")))
 }

@@ -40,17 +40,6 @@ var machineFeatures = []feature[infrav1.VCDMachineSpec]{
 	},
 }
 
-var networkFeatures = []feature[infrav1.NetworkSpec]{
-	{
-		"addressSource", func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressManual },
-		"address source Manual", "use Pool or DHCP",
-	},
-	{
-		"addressSource", func(n *infrav1.NetworkSpec) bool { return n.AddressSource == infrav1.AddressIPAM },
-		"address source IPAM", "use Pool or DHCP",
-	},
-}
-
 // notYet returns an error for each feature that the spec at path asks for.
 func notYet[S any](features []feature[S], spec *S, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

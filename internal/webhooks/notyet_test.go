@@ -28,7 +28,6 @@ admission, in these words. This page is made from the table that refuses: ` + "`
 `)
 	addRows(&page, "VCDCluster.spec", clusterFeatures)
 	addRows(&page, "VCDMachine.spec", machineFeatures)
-	addRows(&page, "VCDMachine.spec.networks[]", networkFeatures)
 
 	if *update {
 		g.Expect(os.WriteFile(notYetPage, []byte(page.String()), 0o644)).To(Succeed())

@@ -39,6 +39,8 @@ type NIC struct {
 	// Address is what VCD assigned (POOL, MANUAL) or what the network's DHCP server would lease (DHCP); invalid when
 	// there is none.
 	Address netip.Prefix
+	// Secondary is what VCD assigned of the network's second subnet; invalid when there is none.
+	Secondary netip.Prefix
 }
 
 // Machine is what a guest has without guestinfo.

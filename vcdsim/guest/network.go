@@ -175,21 +175,24 @@ func (n *network) lease(nic NIC, haveStatic bool) error {
 
 // compare refuses a card that comes up with another address than VCD assigned.
 func (n *network) compare(nic NIC) error {
-	if nic.Mode != ModePool && nic.Mode != ModeManual || !nic.Address.IsValid() {
+	if nic.Mode != ModePool && nic.Mode != ModeManual {
 		return nil
 	}
 	mac := macKey(nic.MAC)
-	var have []string
-	for _, p := range n.addresses[mac] {
-		if p == nic.Address {
-			return nil
+	for _, assigned := range []netip.Prefix{nic.Address, nic.Secondary} {
+		if !assigned.IsValid() || slices.Contains(n.addresses[mac], assigned) {
+			continue
 		}
-		have = append(have, p.String())
+		var have []string
+		for _, p := range n.addresses[mac] {
+			have = append(have, p.String())
+		}
+		if len(have) == 0 {
+			have = []string{"no static address"}
+		}
+		return fmt.Errorf("card %s would come up with %s but VCD assigned %s", mac, strings.Join(have, ", "), assigned)
 	}
-	if len(have) == 0 {
-		have = []string{"no static address"}
-	}
-	return fmt.Errorf("card %s would come up with %s but VCD assigned %s", mac, strings.Join(have, ", "), nic.Address)
+	return nil
 }
 
 // complete checks that no card with an address in VCD is left down, and that there is a primary card.

@@ -15,7 +15,7 @@ type reader struct{}
 func (reader) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	nics := make([]guest.NIC, 0, len(vm.NICs))
 	for _, n := range vm.NICs {
-		nic := guest.NIC{MAC: n.MAC, Network: n.Network, Mode: guest.Mode(n.Mode)}
+		nic := guest.NIC{MAC: n.MAC, Network: n.Network, Mode: guest.Mode(n.Mode), Secondary: n.Secondary}
 		if n.Address.IsValid() {
 			nic.Address = netip.PrefixFrom(n.Address, n.Prefix.Bits())
 		}

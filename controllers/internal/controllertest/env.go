@@ -73,6 +73,7 @@ type Env struct {
 	Next   time.Duration // when the machine of the last passAt wants to be looked at again
 
 	LookupTTL time.Duration // of the sessions, from the next Restart; 0 is almost none
+	Between func() // called before each pass of a machine, if set: what other controllers do meanwhile
 
 	Workload client.Client // the API server of the workload cluster; nil: it does not answer
 
@@ -353,6 +354,9 @@ func (w *Env) ReconcileCluster() (ctrl.Result, error) {
 
 // ReconcileMachine reconciles a VCDMachine once.
 func (w *Env) ReconcileMachine(name string) (ctrl.Result, error) {
+	if w.Between != nil {
+		w.Between()
+	}
 	return reconcile.AsReconciler(w.Client, w.Machine).Reconcile(w.Ctx,
 		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: name}})
 }

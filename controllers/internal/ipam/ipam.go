@@ -175,6 +175,23 @@ func (c Claims) lost(claim Claim, why string) phases.Outcome {
 		claim.Pool.Name, c.kind())
 }
 
+// Kept returns why the claim of an address in use does not keep it any more.
+func (c Claims) Kept(ctx context.Context, claim Claim) (phases.Outcome, error) {
+	found := &ipamv1.IPAddressClaim{}
+	err := c.Client.Get(ctx, c.key(claim.Name), found)
+	switch {
+	case apierrors.IsNotFound(err):
+		return c.lost(claim, "does not exist"), nil
+	case err != nil:
+		return phases.Done, fmt.Errorf("getting IPAddressClaim %s: %w", claim.Name, err)
+	case !found.DeletionTimestamp.IsZero():
+		return c.lost(claim, "is being deleted"), nil
+	case c.owns(found) && !metav1.IsControlledBy(found, c.Owner):
+		return phases.Done, c.adopt(ctx, found)
+	}
+	return phases.Done, nil
+}
+
 // adopt makes a claim of ours the owner's again: a restore from a backup gave the owner another UID.
 func (c Claims) adopt(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
 	ours := claim.DeepCopy()

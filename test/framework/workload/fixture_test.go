@@ -160,8 +160,9 @@ func (b *bed) vm(name string, number int, data []byte) vcdsim.GuestVM {
 		InstanceID: "instance-" + name, Hostname: name, ProviderID: "vmware-cloud-director://urn:vcloud:vm:" + id,
 		Format: b.format, BootstrapData: data,
 		NICs: []guestinfo.NIC{{
-			MAC: mac, Name: "eth0", Mode: guestinfo.ModePool, Address: address, Primary: true,
-			Gateway: netip.MustParseAddr("192.168.100.1"), DNS: []netip.Addr{netip.MustParseAddr("192.168.100.1")},
+			MAC: mac, Name: "eth0", Mode: guestinfo.ModePool, Addresses: []netip.Prefix{address},
+			Primary:  true,
+			Gateways: []netip.Addr{netip.MustParseAddr("192.168.100.1")}, DNS: []netip.Addr{netip.MustParseAddr("192.168.100.1")},
 		}},
 	})
 	b.must(err)

@@ -12,7 +12,7 @@ import (
 func readGuest(vm vcdsim.GuestVM) (guest.Identity, error) {
 	var nics []guest.NIC
 	for _, nic := range vm.NICs {
-		n := guest.NIC{MAC: nic.MAC, Network: nic.Network, Mode: guest.Mode(nic.Mode)}
+		n := guest.NIC{MAC: nic.MAC, Network: nic.Network, Mode: guest.Mode(nic.Mode), Secondary: nic.Secondary}
 		if nic.Address.IsValid() && nic.Prefix.IsValid() {
 			n.Address = netip.PrefixFrom(nic.Address, nic.Prefix.Bits())
 		}

@@ -1,0 +1,141 @@
+// Package nics decides what the NICs of a machine are: in VCD, and as its guest sees them.
+package nics
+
+import (
+	"net/netip"
+	"slices"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A NIC is one of a machine.
+type NIC struct {
+	Index   int
+	Spec    infrav1.NetworkSpec
+	Network vcd.Network
+	Static  []Static // its addresses of sources Manual and IPAM, at most one of each family, in the order of the spec
+}
+
+// VCD returns the NIC that VCD is asked for. VCD's first address of a NIC is the IPv4 one, where it has both.
+func (n NIC) VCD() vcd.NIC {
+	nic := vcd.NIC{
+		Index: n.Index, Network: n.Network.Name, Mode: modeOf(n.Spec), Primary: n.Index == 0,
+		Adapter: string(n.Spec.Adapter),
+	}
+	if nic.Adapter == "" {
+		nic.Adapter = string(infrav1.AdapterVMXNET3)
+	}
+	for _, static := range n.Static {
+		switch {
+		case nic.Address == "":
+			nic.Address = static.Addr.String()
+		case static.Addr.Is4():
+			nic.Address, nic.Secondary = static.Addr.String(), nic.Address
+		default:
+			nic.Secondary = static.Addr.String()
+		}
+	}
+	return nic
+}
+
+func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
+	switch nic.AddressSource {
+	case infrav1.AddressDHCP:
+		return vcd.ModeDHCP
+	case infrav1.AddressManual, infrav1.AddressIPAM:
+		return vcd.ModeManual
+	case infrav1.AddressPool:
+	}
+	return vcd.ModePool
+}
+
+// Guest returns the NIC as the guest shall see it, from what VCD shows of it.
+func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Outcome) {
+	guest := guestinfo.NIC{
+		MAC: is.MAC, Mode: guestinfo.Mode(is.Mode), MTU: int(n.Spec.MTU), Primary: is.Primary,
+		DNS: addresses(n.Spec.Nameservers), SearchDomains: n.Spec.SearchDomains, Metric: int(n.Spec.GatewayMetric),
+		DHCP: n.dhcp(),
+	}
+	for _, r := range n.Spec.Routes {
+		to, _ := netip.ParsePrefix(r.To) // guestinfo refuses what a webhook did not
+		via, _ := netip.ParseAddr(r.Via)
+		guest.Routes = append(guest.Routes, guestinfo.Route{To: to.Masked(), Via: via, Metric: int(r.Metric)})
+	}
+	statics := n.Static
+	if is.Mode == vcd.ModePool || is.Mode == vcd.ModeManual && len(statics) == 0 {
+		addr, err := netip.ParseAddr(is.Address)
+		if err != nil {
+			return guest, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+				"Waiting for VCD to assign an address of network %s", n.Network.Name)
+		}
+		statics = []Static{{Addr: addr, From: "VCD", Remedy: "correct spec.networks, or the network"}}
+	}
+	for _, static := range statics {
+		if static.Addr.String() != is.Address && static.Addr.String() != is.Secondary {
+			return guest, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "NIC %d was made with address %s, "+
+				"and %s gives %s now: delete the Machine to replace it", n.Index, is.Address, static.From, static.Addr)
+		}
+		if out := n.configure(&guest, static); out != phases.Done {
+			return guest, out
+		}
+	}
+	return guest, phases.Done
+}
+
+// configure adds an address to what the guest is told, with what its pool and the network say of it.
+func (n NIC) configure(guest *guestinfo.NIC, static Static) phases.Outcome {
+	subnet, out := n.subnet(static)
+	if out != phases.Done {
+		return out
+	}
+	guest.Addresses = append(guest.Addresses, netip.PrefixFrom(static.Addr, subnet.Prefix.Bits()))
+	gateway := subnet.Gateway
+	if static.Gateway.IsValid() {
+		gateway = static.Gateway
+	}
+	if gateway.IsValid() {
+		guest.Gateways = append(guest.Gateways, gateway)
+	}
+	if len(n.Spec.Nameservers) == 0 {
+		for _, server := range subnet.DNS {
+			if !slices.Contains(guest.DNS, server) {
+				guest.DNS = append(guest.DNS, server)
+			}
+		}
+	}
+	if len(guest.SearchDomains) == 0 && subnet.DNSSuffix != "" {
+		guest.SearchDomains = []string{subnet.DNSSuffix}
+	}
+	return phases.Done
+}
+
+// dhcp returns what the guest takes from a DHCP server. A metric of its gateway asks for its routes.
+func (n NIC) dhcp() guestinfo.DHCP {
+	taken := guestinfo.DHCP{Metric: int(n.Spec.GatewayMetric)}
+	if n.Spec.GatewayMetric > 0 {
+		yes := true
+		taken.UseRoutes = &yes
+	}
+	if o := n.Spec.DHCPOverrides; o != nil {
+		taken.UseDNS, taken.UseMTU, taken.UseNTP, taken.UseDomains = o.UseDNS, o.UseMTU, o.UseNTP, string(o.UseDomains)
+		if o.UseRoutes != nil {
+			taken.UseRoutes = o.UseRoutes
+		}
+	}
+	return taken
+}
+
+// addresses parses addresses, leaving out what is none: a webhook refused it.
+func addresses(texts []string) []netip.Addr {
+	var result []netip.Addr
+	for _, text := range texts {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			result = append(result, addr)
+		}
+	}
+	return result
+}

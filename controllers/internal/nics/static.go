@@ -1,0 +1,142 @@
+package nics
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A Static is an address that a NIC has before VCD knows of it.
+type Static struct {
+	Addr    netip.Addr
+	Bits    int        // length of the subnet's prefix as its source says; 0: it says none
+	Gateway netip.Addr // as its source says; invalid: it says none
+
+	From   string // what gave the address, for messages
+	Remedy string // how to get another
+}
+
+// Manual returns the addresses that the spec of a NIC lists.
+func Manual(index int, spec infrav1.NetworkSpec) []Static {
+	var found []Static
+	for i, text := range spec.Addresses {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			continue // A webhook refused it.
+		}
+		field := fmt.Sprintf("spec.networks[%d].addresses[%d]", index, i)
+		found = append(found, Static{
+			Addr: prefix.Addr(), Bits: prefix.Bits(), From: field,
+			Remedy: "make the machine anew with another address in " + field,
+		})
+	}
+	return found
+}
+
+// HasStatic reports whether a machine has NICs whose addresses VCD neither assigns nor leases.
+func HasStatic(m *infrav1.VCDMachine) bool {
+	return slices.ContainsFunc(m.Spec.Networks, func(n infrav1.NetworkSpec) bool {
+		return n.AddressSource == infrav1.AddressIPAM || n.AddressSource == infrav1.AddressManual
+	})
+}
+
+// Problem returns why the static addresses of a machine's NICs cannot be used together, or in their networks.
+func Problem(all []NIC) phases.Outcome {
+	var seen []placed
+	for _, n := range all {
+		for _, static := range n.Static {
+			subnet, out := n.subnet(static)
+			if out != phases.Done {
+				return out
+			}
+			mine := placed{n, static, subnet.Prefix}
+			for _, other := range seen {
+				if out := mine.collides(other); out != phases.Done {
+					return out
+				}
+			}
+			seen = append(seen, mine)
+		}
+	}
+	return phases.Done
+}
+
+// placed is an address in the subnet that it is of.
+type placed struct {
+	nic    NIC
+	static Static
+	prefix netip.Prefix
+}
+
+func (p placed) collides(other placed) phases.Outcome {
+	switch {
+	case p.nic.Index != other.nic.Index && p.prefix.Overlaps(other.prefix):
+		return invalid(p.static, "is in subnet %s, and so is NIC %d, so that the guest could not tell them apart",
+			p.prefix, other.nic.Index)
+	case p.nic.Index == other.nic.Index && p.static.Addr.Is4() == other.static.Addr.Is4():
+		return invalid(p.static, "is of the same family as %s from %s, and a NIC has at most one address of each",
+			other.static.Addr, other.static.From)
+	}
+	return phases.Done
+}
+
+// subnet returns the subnet of the NIC's network that an address is in, or why the address cannot be used in it.
+func (n NIC) subnet(static Static) (vcd.Subnet, phases.Outcome) {
+	at := slices.IndexFunc(n.Network.Subnets, func(s vcd.Subnet) bool { return s.Prefix.Contains(static.Addr) })
+	if at < 0 {
+		return vcd.Subnet{}, invalid(static, "is in no subnet of network %s", n.Network.Name)
+	}
+	s := n.Network.Subnets[at]
+	leased := slices.ContainsFunc(s.DHCPPool, func(r vcd.AddressRange) bool { return r.Contains(static.Addr) })
+	switch {
+	case static.Addr == s.Gateway || static.Addr == s.Prefix.Masked().Addr() || static.Addr == broadcast(s.Prefix):
+		return s, invalid(static, "is the address of the gateway, or of the network %s itself", n.Network.Name)
+	case static.Bits > 0 && static.Bits != s.Prefix.Bits():
+		return s, invalid(static, "comes with prefix length %d, and subnet %s of network %s has %d: correct that",
+			static.Bits, s.Prefix, n.Network.Name, s.Prefix.Bits())
+	case static.Gateway.IsValid() && (static.Gateway == static.Addr ||
+		!s.Prefix.Contains(static.Gateway) && !static.Gateway.IsLinkLocalUnicast()):
+		return s, invalid(static, "comes with gateway %s, which is no other address of subnet %s: correct that",
+			static.Gateway, s.Prefix)
+	case leased && n.Spec.AddressSource != infrav1.AddressPool && len(n.Static) > 0:
+		return s, invalid(static, "is in a DHCP range of network %s, from which addresses are leased", n.Network.Name)
+	}
+	return s, phases.Done
+}
+
+func invalid(static Static, format string, args ...any) phases.Outcome {
+	return phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "%s, from %s, %s: %s", static.Addr, static.From,
+		fmt.Sprintf(format, args...), static.Remedy)
+}
+
+// broadcast returns the last address of an IPv4 subnet, else an invalid one.
+func broadcast(prefix netip.Prefix) netip.Addr {
+	if !prefix.Addr().Is4() || prefix.Bits() > 30 {
+		return netip.Addr{}
+	}
+	bytes, host := prefix.Masked().Addr().As4(), 32-prefix.Bits()
+	for i := range bytes {
+		shift := host - 8*(3-i)
+		bytes[i] |= byte(1<<min(max(shift, 0), 8) - 1)
+	}
+	return netip.AddrFrom4(bytes)
+}
+
+// Taken returns why a static address of the NIC is not free: another than the VM of a name has it in VCD.
+func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Outcome {
+	for _, host := range hosts {
+		for _, static := range n.Static {
+			if host.Address == static.Addr && host.Host != vm {
+				return phases.Fail(session.RemedyPoll, infrav1.AddressTakenReason,
+					"%s, from %s, is used by %s in network %s: free it in VCD, or %s", static.Addr, static.From, host.Host,
+					n.Network.Name, static.Remedy)
+			}
+		}
+	}
+	return phases.Done
+}

@@ -1,0 +1,265 @@
+package machine_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
+)
+
+// dualStack is a tenant whose network nodes has an IPv6 subnet, too.
+func dualStack() vcdsim.Model {
+	model := vcdsim.K8sTenant()
+	model.Orgs[1].VDCs[0].Networks[0].Second = &vcdsim.SecondSubnet{Gateway: netip.MustParsePrefix("fd00:100::1/64")}
+	return model
+}
+
+// fromPools makes a machine whose NICs claim addresses, those of each NIC from one list of pools.
+func fromPools(nics ...[]*controllertest.Pool) func(*infrav1.VCDMachine) {
+	return func(m *infrav1.VCDMachine) {
+		for i, pools := range nics {
+			nic := infrav1.NetworkSpec{Name: []string{"nodes", "storage"}[i], AddressSource: infrav1.AddressIPAM}
+			for _, pool := range pools {
+				nic.PoolRefs = append(nic.PoolRefs, pool.IPPoolReference)
+			}
+			m.Spec.Networks = append(m.Spec.Networks, nic)
+		}
+	}
+}
+
+func v4Pool(n int) *controllertest.Pool {
+	return controllertest.NewPool("v4", 24, "192.168.100.1", controllertest.Range("192.168.100.20", n)...)
+}
+
+func v6Pool(n int) *controllertest.Pool {
+	return controllertest.NewPool("v6", 64, "fd00:100::1", controllertest.Range("fd00:100::20", n)...)
+}
+
+// withPools makes an environment in which pools give addresses between the passes.
+func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool, objects ...client.Object) *controllertest.Env {
+	t.Helper()
+	for _, pool := range pools {
+		objects = append(objects, pool.Object())
+	}
+	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...)
+	w.Between = func() {
+		for _, pool := range pools {
+			w.Expect(pool.Serve(w.Ctx, w.Client)).To(Succeed())
+		}
+	}
+	return w
+}
+
+// leftOfClaims returns how many claims and addresses there are.
+func leftOfClaims(w *controllertest.Env) (claims, addresses int) {
+	w.Between()
+	c, a := &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{}
+	w.Expect(w.Client.List(w.Ctx, c)).To(Succeed())
+	w.Expect(w.Client.List(w.Ctx, a)).To(Succeed())
+	return len(c.Items), len(a.Items)
+}
+
+func expectNothingClaimed(w *controllertest.Env) {
+	claims, addresses := leftOfClaims(w)
+	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 0}))
+}
+
+// guestOf reads what the guest of a VM was told, as its cloud-init would.
+func guestOf(w *controllertest.Env, vm *vcdsim.VM, prefix int) guest.Identity {
+	nics := make([]guest.NIC, 0, len(vm.NICs))
+	for _, nic := range vm.NICs {
+		n := guest.NIC{MAC: nic.MAC, Network: nic.Network, Mode: guest.Mode(nic.Mode)}
+		n.Address, _ = netip.ParsePrefix(fmt.Sprintf("%s/%d", nic.Address, prefix))
+		n.Secondary, _ = netip.ParsePrefix(nic.Secondary + "/64")
+		nics = append(nics, n)
+	}
+	id, err := guest.Read(vm.ExtraConfig, nics, guest.Machine{})
+	w.Expect(err).NotTo(HaveOccurred())
+	return id
+}
+
+// metadataOf returns what the guest of a VM is told, as JSON.
+func metadataOf(w *controllertest.Env, vm *vcdsim.VM) string {
+	packed, err := base64.StdEncoding.DecodeString(vm.ExtraConfig["guestinfo.metadata"])
+	w.Expect(err).NotTo(HaveOccurred())
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	w.Expect(err).NotTo(HaveOccurred())
+	plain, err := io.ReadAll(r)
+	w.Expect(err).NotTo(HaveOccurred())
+	return string(plain)
+}
+
+func TestAddressesOfBothFamiliesComeFromPools(t *testing.T) {
+	v4, v6 := v4Pool(1), v6Pool(1)
+	pools := []*controllertest.Pool{v6, v4}
+	w := withPools(t, dualStack(), pools, controllertest.NewMachine("cp-0", fromPools(pools))...)
+
+	w.Ready("cp-0")
+
+	vm := w.Sim.State().VMs[0]
+	w.Expect(vm.NICs).To(ConsistOf(And(HaveField("Mode", "MANUAL"), HaveField("Address", "192.168.100.20"),
+		HaveField("SecondaryMode", "MANUAL"), HaveField("Secondary", "fd00:100::20"))))
+	m := w.VCDMachine("cp-0")
+	w.Expect(m.Status.Addresses).To(ContainElements(
+		clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "192.168.100.20"},
+		clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "fd00:100::20"}))
+	w.Expect(conditions.IsTrue(m, infrav1.AddressesClaimedCondition)).To(BeTrue())
+	w.ExpectSettled("cp-0")
+	w.DeleteMachine("cp-0")
+	expectNothingClaimed(w)
+}
+
+func TestTheGuestIsToldWhatItsPoolsGive(t *testing.T) {
+	v4 := controllertest.NewPool("v4", 24, "192.168.100.254", "192.168.100.20")
+	storage := controllertest.NewPool("storage", 24, "", "10.20.0.200")
+	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{v4, storage}, controllertest.NewMachine("cp-0",
+		fromPools([]*controllertest.Pool{v4}, []*controllertest.Pool{storage}), func(m *infrav1.VCDMachine) {
+			m.Spec.Networks[1].Routes = []infrav1.RouteSpec{{To: "172.16.0.0/12", Via: "10.20.0.9", Metric: 7}}
+			m.Spec.Networks[0].GatewayMetric = 50
+		})...)
+	w.Ready("cp-0")
+
+	id := guestOf(w, &w.Sim.State().VMs[0], 24)
+
+	w.Expect(id.Address().String()).To(Equal("192.168.100.20"))
+	network := metadataOf(w, &w.Sim.State().VMs[0])
+	w.Expect(network).To(ContainSubstring(`"routes":[{"to":"0.0.0.0/0","via":"192.168.100.254","metric":50}]`))
+	w.Expect(network).To(ContainSubstring(`"routes":[{"to":"172.16.0.0/12","via":"10.20.0.9","metric":7}]`))
+	w.Expect(network).To(ContainSubstring(`"nameservers":{"addresses":["192.168.100.1"]`), "the network's")
+}
+
+func TestAMachineCanBringItsOwnAddresses(t *testing.T) {
+	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: dualStack()},
+		controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
+			m.Spec.Networks = []infrav1.NetworkSpec{{
+				AddressSource: infrav1.AddressManual, Addresses: []string{"192.168.100.120/24", "fd00:100::120/64"},
+			}}
+		})...)
+
+	w.Ready("cp-0")
+
+	w.Expect(w.Sim.State().VMs[0].NICs).To(ConsistOf(And(HaveField("Address", "192.168.100.120"),
+		HaveField("Secondary", "fd00:100::120"))))
+	w.DeleteMachine("cp-0")
+}
+
+func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
+	pool := func(prefix int32, gateway string, address string) *controllertest.Pool {
+		return controllertest.NewPool("v4", prefix, gateway, address)
+	}
+	for name, tt := range map[string]struct {
+		pools  []*controllertest.Pool
+		reason string
+		words  string
+	}{
+		"outside the network": {
+			[]*controllertest.Pool{pool(24, "", "10.9.9.9")}, infrav1.AddressInvalidReason, "is in no subnet of network nodes",
+		},
+		"of a family that the network does not have": {
+			[]*controllertest.Pool{v6Pool(1)}, infrav1.AddressInvalidReason, "is in no subnet of network nodes",
+		},
+		"of one family twice": {
+			[]*controllertest.Pool{v4Pool(1), controllertest.NewPool("more", 0, "", "192.168.100.30")},
+			infrav1.AddressInvalidReason, "same family",
+		},
+		"with another prefix": {
+			[]*controllertest.Pool{pool(16, "", "192.168.100.20")}, infrav1.AddressInvalidReason, "prefix length 16",
+		},
+		"with a gateway elsewhere": {
+			[]*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")}, infrav1.AddressInvalidReason, "gateway 10.0.0.1",
+		},
+		"of the gateway": {
+			[]*controllertest.Pool{pool(24, "", "192.168.100.1")}, infrav1.AddressInvalidReason, "of the gateway",
+		},
+		"in a DHCP range": {
+			[]*controllertest.Pool{pool(24, "", "192.168.100.160")}, infrav1.AddressInvalidReason, "DHCP range",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := withPools(t, vcdsim.K8sTenant(), tt.pools, controllertest.NewMachine("cp-0", fromPools(tt.pools))...)
+			w.Ready()
+
+			w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, tt.reason)
+
+			message := conditions.Get(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition).Message
+			w.Expect(message).To(And(ContainSubstring(tt.words), ContainSubstring("then delete IPAddressClaim cp-0-0-")))
+			w.Expect(w.Sim.State().VMs).To(BeEmpty())
+			tt.pools[len(tt.pools)-1].Addresses, tt.pools[len(tt.pools)-1].Gateway = []string{"192.168.100.40"}, ""
+			tt.pools[len(tt.pools)-1].Prefix = 24
+			if len(tt.pools) > 1 {
+				w.DeleteMachine("cp-0")
+				expectNothingClaimed(w)
+				return
+			}
+			claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("cp-0-0-0")}
+			w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
+			w.Ready("cp-0")
+			w.Expect(w.Sim.State().VMs[0].NICs[0].Address).To(Equal("192.168.100.40"), "it healed")
+		})
+	}
+}
+
+func TestAnAddressThatVCDReportsAsUsedIsNotGivenToAVM(t *testing.T) {
+	pool := v4Pool(1)
+	other := func(m *infrav1.VCDMachine) {
+		m.Spec.Networks = []infrav1.NetworkSpec{
+			{AddressSource: infrav1.AddressManual, Addresses: []string{"192.168.100.20/24"}},
+		}
+	}
+	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool}, append(controllertest.NewMachine("other", other),
+		controllertest.NewMachine("cp-0", fromPools([]*controllertest.Pool{pool}))...)...)
+	w.Ready("other")
+	writes := w.Writes()
+
+	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressTakenReason)
+
+	message := conditions.Get(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition).Message
+	w.Expect(message).To(Equal("192.168.100.20, from IPAddressClaim cp-0-0-0, is used by other in network nodes: free it " +
+		"in VCD, or correct ExamplePool v4, then delete IPAddressClaim cp-0-0-0"))
+	w.Expect(w.Writes()).To(Equal(writes))
+	w.DeleteMachine("other")
+	w.Ready("cp-0")
+}
+
+func TestAMachineWhoseClaimIsDeletedSaysSoAndKeepsItsAddress(t *testing.T) {
+	pool := v4Pool(1)
+	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool},
+		controllertest.NewMachine("cp-0", fromPools([]*controllertest.Pool{pool}))...)
+	w.Ready("cp-0")
+
+	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("cp-0-0-0")}
+	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
+
+	w.EventuallyMachine("cp-0", infrav1.AddressesReadyCondition, infrav1.AddressClaimLostReason)
+	claims, addresses := leftOfClaims(w)
+	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "no other gets the address while the VM has it")
+	w.DeleteMachine("cp-0")
+	expectNothingClaimed(w)
+}
+
+func TestAMachineThatNeverHadAVMFreesItsAddresses(t *testing.T) {
+	pools := []*controllertest.Pool{v4Pool(1), v6Pool(0)}
+	w := withPools(t, dualStack(), pools, controllertest.NewMachine("cp-0", fromPools(pools))...)
+	w.Ready()
+	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressClaimedReason)
+	claims, addresses := leftOfClaims(w)
+	w.Expect([]int{claims, addresses}).To(Equal([]int{2, 1}), "one pool is exhausted")
+
+	w.DeleteMachine("cp-0")
+
+	expectNothingClaimed(w)
+}
