@@ -29,10 +29,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
-var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-gateway"}
+var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-gateway", "ipam"}
 
 // withKubeVIP are the flavours whose endpoint kube-vip announces.
-var withKubeVIP = []string{"", "development", "proxy", "bgp", "dual-stack"}
+var withKubeVIP = []string{"", "development", "proxy", "bgp", "dual-stack", "ipam"}
 
 // needed are the variables without a default, with values for the simulator's model. clusterctl itself sets the first
 // four.
@@ -56,6 +56,7 @@ var needed = map[string]string{
 	"CONTROL_PLANE_ENDPOINT_IPV6":  "fd00:100::c8",
 	"NODE_POOL":                    "nodes",
 	"NODE_POOL_IPV6":               "nodes-v6",
+	"CONTROL_PLANE_ENDPOINT_POOL":  "virtual-ips",
 }
 
 // optional are the variables with a default, with other values.
@@ -104,7 +105,9 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 			cluster := find[*infrav1.VCDCluster](objects, "demo")
 			g.Expect(cluster.Spec.OVDCNetwork).To(Equal("nodes"))
 			if slices.Contains(withKubeVIP, flavor) {
-				g.Expect(cluster.Spec.Endpoint.KubeVIP.Addresses[0]).To(Equal("192.168.100.200"))
+				if flavor != "ipam" {
+					g.Expect(cluster.Spec.Endpoint.KubeVIP.Addresses[0]).To(Equal("192.168.100.200"))
+				}
 				g.Expect(*cluster.Spec.Endpoint.KubeVIP).To(And(HaveField("Interface", ""), HaveField("Image", "")))
 			}
 			machine := find[*infrav1.VCDMachineTemplate](objects, "demo-control-plane").Spec.Template.Spec
@@ -121,6 +124,25 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 			control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
 			g.Expect(control.Users[0].SSHAuthorizedKeys).To(BeEmpty())
 		})
+	}
+}
+
+// TestNoAddressIsTyped holds flavour ipam to its word.
+func TestNoAddressIsTyped(t *testing.T) {
+	g := NewWithT(t)
+	all := maps.Clone(needed)
+	maps.Copy(all, optional)
+	delete(all, "CONTROL_PLANE_ENDPOINT_IP")
+
+	objects := render(t, "ipam", all)
+
+	endpoint := find[*infrav1.VCDCluster](objects, "demo").Spec.Endpoint.KubeVIP
+	g.Expect(endpoint.Addresses).To(BeEmpty())
+	g.Expect(endpoint.PoolRefs).To(ConsistOf(HaveField("Name", "virtual-ips")))
+	other := infrav1.IPPoolReference{Name: "nodes", Kind: "ExamplePool", APIGroup: "ipam.example.com"}
+	for _, name := range []string{"demo-control-plane", "demo-md-0"} {
+		machine := find[*infrav1.VCDMachineTemplate](objects, name).Spec.Template.Spec
+		g.Expect(machine.Networks).To(ConsistOf(HaveField("PoolRefs", ConsistOf(other))))
 	}
 }
 

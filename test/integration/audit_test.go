@@ -48,6 +48,10 @@ var unusedRights = []audit.Allowance{
 		}, Why: lists,
 	},
 	{
+		Verbs: []string{"patch"}, Group: "ipam.cluster.x-k8s.io", Resources: []string{"ipaddressclaims"},
+		Why: "claims are adopted after a restore from a backup: TestAClaimSurvivesAMove in controllers/internal/ipam",
+	},
+	{
 		Verbs: []string{"watch"}, Resources: []string{"namespaces"},
 		Why: "only an identity that selects namespaces by label needs them; " +
 			"TestANamespaceThatIsNotAllowedIsLookedAtAgain in controllers",

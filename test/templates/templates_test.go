@@ -26,6 +26,8 @@ var needed = map[string]string{
 	"VCD_CATALOG":                  "kubernetes",
 	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
 	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
+	"NODE_POOL":                    "nodes",
+	"CONTROL_PLANE_ENDPOINT_POOL":  "virtual-ips",
 	"HTTP_PROXY_URL":               "http://proxy.example.com:3128",
 }
 
@@ -50,6 +52,9 @@ var kinds = map[string][]string{
 		"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate",
 		"machinedeployment",
 		"kubeadmconfigtemplate", "machinehealthcheck",
+	},
+	"ipam": {
+		"cluster", "vcdcluster", "kubeadmcontrolplane", "vcdmachinetemplate", "machinedeployment", "kubeadmconfigtemplate",
 	},
 	"proxy": {
 		"cluster", "vcdcluster", "kubeadmcontrolplane", "vcdmachinetemplate", "machinedeployment", "kubeadmconfigtemplate",

@@ -73,7 +73,7 @@ type Env struct {
 	Next   time.Duration // when the machine of the last passAt wants to be looked at again
 
 	LookupTTL time.Duration // of the sessions, from the next Restart; 0 is almost none
-	Between func() // called before each pass of a machine, if set: what other controllers do meanwhile
+	Between   func()        // called before each pass of a machine, if set: what other controllers do meanwhile
 
 	Workload client.Client // the API server of the workload cluster; nil: it does not answer
 
@@ -144,6 +144,7 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{
 		TaskPoll: 5 * time.Millisecond, LookupTTL: max(w.LookupTTL, time.Millisecond),
+		RequestsPerSecond: 1000, Burst: 1000,
 		Clock: aheadClock{&w.Clock}, Dial: w.Dial,
 	})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
