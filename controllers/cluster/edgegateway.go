@@ -127,7 +127,7 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
 			"Waiting for what is being created for the endpoint"), nil
 	}
-	on, out, err := s.reachGateways(ctx)
+	on, out, err := balancers{s}.reach(ctx)
 	switch {
 	case err != nil:
 		return out, err

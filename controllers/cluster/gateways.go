@@ -63,10 +63,10 @@ func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 	return found
 }
 
-// balancerGateways returns the gateways that load balancers of the cluster may be on: those that its network is and was
+// gateways returns the gateways that load balancers of the cluster may be on: those that its network is and was
 // on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is not
 // shown.
-func (s *scope) balancerGateways(ctx context.Context) (gateways, phases.Outcome, error) {
+func (s balancers) gateways(ctx context.Context) (gateways, phases.Outcome, error) {
 	network, vdc, out, err := s.findNetwork(ctx)
 	if err != nil || out != phases.Done {
 		return gateways{}, out, err

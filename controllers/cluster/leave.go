@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
@@ -14,28 +18,28 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// leaveBalancers ends the removal of load balancers, as a person wishes. An event lists what is left, as far as VCD
+// leave ends the removal of load balancers, as a person wishes. An event lists what is left, as far as VCD
 // shows it now; the deletion does not wait for that.
-func (s *scope) leaveBalancers(ctx context.Context) (phases.Outcome, error) {
-	p := s.purgeOf()
+func (s balancers) leave(ctx context.Context) (phases.Outcome, error) {
+	p := s.purge()
 	if p.isOver() {
 		return phases.Done, nil
 	}
-	on, out, err := s.reachGateways(ctx)
+	on, out, err := s.reach(ctx)
 	unasked := "on " + gatewaysOf(recordedGateways(s.vcdCluster)).name + ", which cannot be asked: "
 	switch {
 	case ctx.Err() != nil:
 		return out, err
 	case err != nil:
-		p.leave(s, unasked+err.Error())
+		p.leave(s.scope, unasked+err.Error())
 		return phases.Done, nil //nolint:nilerr // the event has it; a person wants no wait for VCD
 	case out != phases.Done:
-		p.leave(s, unasked+out.Message)
+		p.leave(s.scope, unasked+out.Message)
 		return phases.Done, nil
 	case on.name == "":
 		return phases.Done, nil
 	}
-	return p.list(ctx, s, on), nil
+	return p.list(ctx, s.scope, on), nil
 }
 
 func (p *purge) isOver() bool {
@@ -114,4 +118,53 @@ func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) 
 		out.Message += ". To leave rules in VCD, annotate the VCDCluster with " + infrav1.KeepVAppAnnotation + "=true"
 	}
 	return out, err
+}
+
+// waitForMachines waits until no VCDMachine of the cluster remains.
+func (s *scope) waitForMachines(ctx context.Context) (phases.Outcome, error) {
+	name := session.ClusterName(s.vcdCluster, s.cluster)
+	if name == "" {
+		return phases.Done, nil
+	}
+	machines := &infrav1.VCDMachineList{}
+	if err := s.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace),
+		session.OfCluster(name)); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	if len(machines.Items) == 0 {
+		return phases.Done, nil
+	}
+	names := make([]string, 0, len(machines.Items))
+	for _, m := range machines.Items {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return phases.Wait(session.TaskPoll, infrav1.MachinesRemainReason, "Waiting for VCDMachines to be deleted: %s",
+		phases.Few(names)), nil
+}
+
+// releaseCluster frees the claimed address and lets the API server delete the VCDCluster.
+func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	all, err := s.duplicates(ctx)
+	if err == nil {
+		err = s.freeAddresses(ctx, len(all) > 0)
+	}
+	switch {
+	case err != nil:
+		return phases.Done, err
+	case len(all) > 0:
+		leftToDuplicate(s.Recorder, c)
+	default:
+		if disks := s.remainingDisks(ctx); len(disks) > 0 {
+			disksLeft(s.Recorder, c, disks)
+		}
+	}
+	s.Drivers.Forget(s.cluster)
+	s.purges.Drop(c.UID)
+	s.endpoints.Drop(c.UID)
+	s.Endpoints.Forget(c.UID)
+	s.homes.Drop(c.UID)
+	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
+	return phases.Done, nil
 }

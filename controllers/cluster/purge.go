@@ -33,6 +33,9 @@ const (
 	noteInterval = afterlife / 4
 )
 
+// balancers are the load balancers of the cluster.
+type balancers struct{ *scope }
+
 // deleteBalancers removes what the cloud controller manager of the cluster created on edge gateways. It stopped with
 // the last machine, or a little later if it did not run on one, so the gateways are checked once more after something
 // was removed. The removal runs beside reconciles, which report its progress. It ends when nothing is left, or when a
@@ -44,9 +47,9 @@ func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 		c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "":
 		return phases.Done, nil // Nothing was created without an id, or without ever having logged in.
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
-		return s.leaveBalancers(ctx)
+		return balancers{s}.leave(ctx)
 	}
-	on, out, err := s.reachGateways(ctx)
+	on, out, err := balancers{s}.reach(ctx)
 	switch {
 	case err != nil:
 		return out, err
@@ -55,15 +58,15 @@ func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 	case on.name == "":
 		return phases.Done, nil
 	}
-	return s.purgeOf().proceed(ctx, s, on), nil
+	return balancers{s}.purge().proceed(ctx, s, on), nil
 }
 
-// reachGateways logs in and returns the gateways that load balancers of the cluster may be on.
-func (s *scope) reachGateways(ctx context.Context) (gateways, phases.Outcome, error) {
+// reach logs in and returns the gateways that load balancers of the cluster may be on.
+func (s balancers) reach(ctx context.Context) (gateways, phases.Outcome, error) {
 	if out, err := s.open(ctx); err != nil || out != phases.Done {
 		return gateways{}, out, err
 	}
-	return s.balancerGateways(ctx)
+	return s.gateways(ctx)
 }
 
 // orLeave adds to a problem how a person ends the waiting.
@@ -95,8 +98,8 @@ type purge struct {
 	missing map[string]time.Time // gateways that are not shown, since when; only the running attempt uses it
 }
 
-// purgeOf returns the removal of the cluster's load balancers, which continues that of a former manager.
-func (s *scope) purgeOf() *purge {
+// purge returns the removal of the cluster's load balancers, which continues that of a former manager.
+func (s balancers) purge() *purge {
 	p := s.purges.Of(s.vcdCluster.UID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
