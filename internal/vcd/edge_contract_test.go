@@ -72,7 +72,7 @@ func TestTheGatewayOfANetwork(t *testing.T) {
 			}}))
 			settings, err := s.Balancers.Settings(t.Context(), gateway.ID)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(settings).To(Equal(vcd.BalancerSettings{Enabled: true, Premium: true, LacksIPv6: true}))
+			g.Expect(settings).To(Equal(vcd.BalancerSettings{Known: true, Enabled: true, Premium: true, LacksIPv6: true}))
 		})
 	}
 }
