@@ -29,10 +29,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
-var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-gateway", "ipam"}
+var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-gateway", "ipam", "zones"}
 
 // withKubeVIP are the flavours whose endpoint kube-vip announces.
-var withKubeVIP = []string{"", "development", "proxy", "bgp", "dual-stack", "ipam"}
+var withKubeVIP = []string{"", "development", "proxy", "bgp", "dual-stack", "ipam", "zones"}
 
 // needed are the variables without a default, with values for the simulator's model. clusterctl itself sets the first
 // four.
@@ -48,6 +48,9 @@ var needed = map[string]string{
 	"VCD_CATALOG":                  "kubernetes",
 	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
 	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
+	"VCD_ZONE_A_VDC":               "acme-vdc",
+	"VCD_ZONE_B_VDC":               "acme-vdc-b",
+	"VCD_ZONE_C_VDC":               "acme-vdc-c",
 	"HTTP_PROXY_URL":               "http://proxy.example.com:3128",
 	"BGP_AS":                       "65001",
 	"BGP_INTERFACE":                "ens192",
@@ -61,6 +64,7 @@ var needed = map[string]string{
 
 // optional are the variables with a default, with other values.
 var optional = map[string]string{
+	"VCD_REGION":                         "eu",
 	"POD_CIDR":                           "10.244.0.0/16",
 	"SERVICE_CIDR":                       "10.96.0.0/12",
 	"VIP_NETWORK_INTERFACE":              "ens192",
@@ -227,8 +231,24 @@ func TestReferencesPointToObjectsOfTheTemplate(t *testing.T) {
 	}
 }
 
+func TestZonesHaveAPoolOfWorkersEach(t *testing.T) {
+	g := NewWithT(t)
+
+	objects := render(t, "zones", needed)
+
+	for _, zone := range []string{"a", "b", "c"} {
+		pool := find[*clusterv1.MachineDeployment](objects, "demo-md-"+zone)
+		g.Expect(pool.Spec.Template.Spec.FailureDomain).To(Equal("demo-" + zone))
+		g.Expect(find[*infrav1.VCDDeploymentZone](objects, "demo-"+zone).Spec.FailureDomain).To(Equal("demo-" + zone))
+	}
+}
+
 func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
-	const hostname, providerID = "{{ local_hostname }}", "{{ ds.meta_data.provider_id }}"
+	const (
+		hostname, providerID = "{{ local_hostname }}", "{{ ds.meta_data.provider_id }}"
+		topology             = "topology.kubernetes.io/region={{ ds.meta_data.topology_region }}," +
+			"topology.kubernetes.io/zone={{ ds.meta_data.topology_zone }}"
+	)
 	for _, flavor := range flavors {
 		t.Run(nameOf(flavor), func(t *testing.T) {
 			g := NewWithT(t)
@@ -244,10 +264,13 @@ func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
 			}
 			for _, registration := range registrations {
 				g.Expect(registration.Name).To(Equal(hostname))
-				g.Expect(registration.KubeletExtraArgs).To(ConsistOf(
-					bootstrapv1.Arg{Name: "provider-id", Value: new(providerID)},
-					bootstrapv1.Arg{Name: "cloud-provider", Value: new("external")}),
-					"Nodes wait for the cloud controller manager")
+				args := []bootstrapv1.Arg{
+					{Name: "provider-id", Value: new(providerID)}, {Name: "cloud-provider", Value: new("external")},
+				}
+				if flavor == "zones" {
+					args = append(args, bootstrapv1.Arg{Name: "node-labels", Value: new(topology)})
+				}
+				g.Expect(registration.KubeletExtraArgs).To(ConsistOf(args), "Nodes wait for the cloud controller manager")
 			}
 			for _, o := range objects {
 				if c, ok := o.(*infrav1.VCDCluster); ok {

@@ -390,6 +390,7 @@ type NICStatus struct {
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
 // +kubebuilder:printcolumn:name="Provisioned",type="boolean",JSONPath=`.status.initialization.provisioned`,description="Whether the infrastructure was complete once"
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether reconciliation is paused",priority=10
+// +kubebuilder:printcolumn:name="FailureDomain",type="string",JSONPath=`.status.failureDomain`,description="Zone that the VM is in"
 // +kubebuilder:printcolumn:name="Address",type="string",JSONPath=`.status.nics[0].address`,description="Address of the first NIC"
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=`.spec.template`,description="vApp template",priority=10
 // +kubebuilder:printcolumn:name="ProviderID",type="string",JSONPath=`.spec.providerID`,description="Provider id",priority=10

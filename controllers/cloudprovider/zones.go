@@ -23,37 +23,42 @@ type whereabouts struct {
 	vApps []string // names
 }
 
-// findZones finds out where nodes of the cluster are and may be created. A zone that was never validated has no nodes.
-func (s *scope) findZones(ctx context.Context) (phases.Outcome, error) {
-	c := s.vcdCluster
+// findZones returns a step that finds out where nodes of a cluster are and may be created. A zone that was never validated
+// has no nodes.
+func findZones(s *scope) func(context.Context) (phases.Outcome, error) {
+	return func(ctx context.Context) (phases.Outcome, error) {
+		return phases.Done, s.where.find(ctx, s.Client, s.vcdCluster, s.cluster.Name)
+	}
+}
+
+func (w *whereabouts) find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, cluster string) error {
 	list := &infrav1.VCDDeploymentZoneList{}
-	if err := s.Client.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
-		return phases.Done, fmt.Errorf("listing VCDDeploymentZones: %w", err)
+	if err := reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+		return fmt.Errorf("listing VCDDeploymentZones: %w", err)
 	}
 	selected, err := placement.Select(c, list.Items)
 	if err != nil {
-		return phases.Done, err
+		return err
 	}
 	homes := map[string]vapp.Home{}
 	for _, z := range selected {
 		if found := z.Status.OVDC; found != nil && zones.Mismatch(c, &z) == phases.Done {
-			home := vapp.HomeIn(c, s.cluster.Name, z.Name)
+			home := vapp.HomeIn(c, cluster, z.Name)
 			home.VDC = found.ID
 			homes[z.Name] = home
 		}
 	}
-	for _, home := range vapp.Zones(c, s.cluster.Name) {
+	for _, home := range vapp.Zones(c, cluster) {
 		homes[home.Zone] = home
 	}
-	found := &whereabouts{}
+	*w = whereabouts{}
 	for _, name := range slices.Sorted(maps.Keys(homes)) {
-		found.add(c, homes[name])
-		if err := s.addTopology(ctx, found, homes[name]); err != nil {
-			return phases.Done, err
+		w.add(c, homes[name])
+		if err := w.addTopology(ctx, reader, c, homes[name]); err != nil {
+			return err
 		}
 	}
-	s.where = *found
-	return phases.Done, nil
+	return nil
 }
 
 // add adds where nodes in a zone are.
@@ -72,8 +77,9 @@ func (w *whereabouts) add(c *infrav1.VCDCluster, home vapp.Home) {
 }
 
 // addTopology adds how nodes in a zone are labelled, unless the zone is gone.
-func (s *scope) addTopology(ctx context.Context, w *whereabouts, home vapp.Home) error {
-	zone, out, err := zones.Find(ctx, s.Client, s.vcdCluster, home.Zone)
+func (w *whereabouts) addTopology(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, home vapp.Home,
+) error {
+	zone, out, err := zones.Find(ctx, reader, c, home.Zone)
 	if err != nil || out != phases.Done {
 		return err
 	}

@@ -197,7 +197,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res 
 			c.Spec, pass.Complete = s.read.Spec, false
 			rerr = errors.Join(rerr, err)
 		}
-		s.reportExcluded()
+		s.failureDomains.report(c)
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
 		phases.SetReady(c, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, phases.Owned(table))))
@@ -313,7 +313,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 		s.recordGateway(s.network.EdgeGateway)
 		return phases.Done, nil
 	}
-	vdc, network, out, err := s.findHome(ctx)
+	vdc, network, out, err := findHome(ctx, s)
 	if err != nil || out != phases.Done {
 		return out, err
 	}

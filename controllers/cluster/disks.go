@@ -32,7 +32,7 @@ func (s *scope) ownDisks(ctx context.Context) ([]ownDisk, phases.Outcome, error)
 	var found []ownDisk
 	var all first
 	listed := map[string]bool{}
-	for _, home := range s.homesOf() {
+	for _, home := range homesOf(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster)) {
 		at, out, err := s.openIn(ctx, home)
 		if err != nil || out != phases.Done {
 			all.add(out, err)

@@ -26,7 +26,7 @@ func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 		// Nothing is created before the id is stored, and machines take vApps of their own with them.
 		return phases.Done, nil
 	}
-	homes := s.homesOf()
+	homes := homesOf(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster))
 	s.gone = len(homes) > 0
 	var all first
 	for _, home := range homes {

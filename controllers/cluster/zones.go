@@ -32,10 +32,10 @@ type failureDomains struct {
 // reconcileFailureDomains publishes the zones that machines can go into. Those that were published stay while none can
 // be used: without any, machines would be created without a failure domain.
 func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if err := s.selectZones(ctx); err != nil {
+	c, found := s.vcdCluster, &s.failureDomains
+	if err := found.find(ctx, s.Client, c); err != nil {
 		return phases.Done, err
 	}
-	c, found := s.vcdCluster, &s.failureDomains
 	if len(found.pending) > 0 && len(c.Status.FailureDomains) == 0 {
 		return phases.Wait(session.TaskPoll, infrav1.NoFailureDomainReason,
 			"Waiting for VCDDeploymentZones to be validated: %s", phases.Few(found.pending)), nil
@@ -54,11 +54,10 @@ func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, err
 	return phases.Done, nil
 }
 
-// selectZones finds out which of the selected zones can be used.
-func (s *scope) selectZones(ctx context.Context) error {
-	c, found := s.vcdCluster, &s.failureDomains
+// find finds out which of the selected zones can be used.
+func (f *failureDomains) find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster) error {
 	list := &infrav1.VCDDeploymentZoneList{}
-	if err := s.Client.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+	if err := reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
 		return fmt.Errorf("listing VCDDeploymentZones: %w", err)
 	}
 	selected, err := placement.Select(c, list.Items)
@@ -67,7 +66,7 @@ func (s *scope) selectZones(ctx context.Context) error {
 	}
 	for i := range selected {
 		z := &selected[i]
-		domain, out, err := zones.DomainOf(ctx, s.Client, z)
+		domain, out, err := zones.DomainOf(ctx, reader, z)
 		if err != nil {
 			return err
 		}
@@ -76,15 +75,15 @@ func (s *scope) selectZones(ctx context.Context) error {
 		}
 		switch {
 		case out != phases.Done:
-			found.excluded = append(found.excluded, out.Message)
+			f.excluded = append(f.excluded, out.Message)
 		case !z.DeletionTimestamp.IsZero():
-			found.excluded = append(found.excluded, "VCDDeploymentZone "+z.Name+" is being deleted")
+			f.excluded = append(f.excluded, "VCDDeploymentZone "+z.Name+" is being deleted")
 		case z.Status.Usable == nil:
-			found.pending = append(found.pending, z.Name)
+			f.pending = append(f.pending, z.Name)
 		case !*z.Status.Usable:
-			found.excluded = append(found.excluded, "see VCDDeploymentZone "+z.Name)
+			f.excluded = append(f.excluded, "see VCDDeploymentZone "+z.Name)
 		default:
-			found.usable = append(found.usable, placement.Zone{VCDDeploymentZone: z, Domain: domain})
+			f.usable = append(f.usable, placement.Zone{VCDDeploymentZone: z, Domain: domain})
 		}
 	}
 	return nil
@@ -102,16 +101,15 @@ func (f *failureDomains) problem() string {
 	return "spec.failureDomainSelector selects no VCDDeploymentZone in the namespace: create or label one"
 }
 
-// reportExcluded adds to the condition of published zones which selected ones are not among them.
-func (s *scope) reportExcluded() {
-	c := s.vcdCluster
+// report adds to the condition of published zones which selected ones are not among them.
+func (f *failureDomains) report(c *infrav1.VCDCluster) {
 	switch {
 	case c.Spec.FailureDomainSelector == nil:
 		c.Status.FailureDomains = nil
 		conditions.Delete(c, infrav1.FailureDomainsReadyCondition)
-	case len(s.failureDomains.excluded) > 0 && conditions.IsTrue(c, infrav1.FailureDomainsReadyCondition):
+	case len(f.excluded) > 0 && conditions.IsTrue(c, infrav1.FailureDomainsReadyCondition):
 		phases.Set(c, infrav1.FailureDomainsReadyCondition, metav1.ConditionTrue, infrav1.FailureDomainsExcludedReason,
-			"No new machines go into other zones: "+strings.Join(s.failureDomains.excluded, "; "))
+			"No new machines go into other zones: "+strings.Join(f.excluded, "; "))
 	}
 }
 
@@ -120,14 +118,13 @@ type candidate struct{ vdc, network string }
 
 // candidates are that which the cluster names, or was recorded for it, and those of its zones: the ones for control
 // planes first.
-func (s *scope) candidates() []candidate {
-	c := s.vcdCluster
+func (f *failureDomains) candidates(c *infrav1.VCDCluster) []candidate {
 	var found []candidate
 	if vdc, network := placement.VDCName(c), placement.NetworkName(c); vdc != "" && network != "" {
 		found = append(found, candidate{vdc, network})
 	}
 	for _, forControlPlanes := range []bool{true, false} {
-		for _, z := range s.failureDomains.usable {
+		for _, z := range f.usable {
 			network := c.Spec.OVDCNetwork
 			if network == "" && len(z.Status.Networks) > 0 {
 				network = z.Status.Networks[0].ID
@@ -142,8 +139,8 @@ func (s *scope) candidates() []candidate {
 
 // findHome finds the VDC and network of a cluster. One that is in zones has that of the first; when that is lost, the
 // checks of its endpoint go on with another.
-func (s *scope) findHome(ctx context.Context) (vdc vcd.VDC, network vcd.Network, first phases.Outcome, err error) {
-	all := s.candidates()
+func findHome(ctx context.Context, s *scope) (vdc vcd.VDC, network vcd.Network, first phases.Outcome, err error) {
+	all := s.failureDomains.candidates(s.vcdCluster)
 	if len(all) == 0 {
 		return vdc, network, phases.Fail(session.RemedyPoll, infrav1.NetworkNotFoundReason,
 			"Neither the VCDCluster nor a zone for control planes names a network: set spec.ovdcNetwork, or "+
@@ -151,7 +148,7 @@ func (s *scope) findHome(ctx context.Context) (vdc vcd.VDC, network vcd.Network,
 	}
 	for _, at := range all {
 		var out phases.Outcome
-		if vdc, network, out, err = s.findAt(ctx, at); err != nil || out == phases.Done {
+		if vdc, network, out, err = at.find(ctx, s.session); err != nil || out == phases.Done {
 			return vdc, network, phases.Done, err
 		}
 		if first == phases.Done {
@@ -161,15 +158,15 @@ func (s *scope) findHome(ctx context.Context) (vdc vcd.VDC, network vcd.Network,
 	return vdc, network, first, nil
 }
 
-func (s *scope) findAt(ctx context.Context, at candidate) (vcd.VDC, vcd.Network, phases.Outcome, error) {
-	vdc, err := s.session.FindVDC(ctx, at.vdc)
+func (at candidate) find(ctx context.Context, in *session.Session) (vcd.VDC, vcd.Network, phases.Outcome, error) {
+	vdc, err := in.FindVDC(ctx, at.vdc)
 	if err != nil {
 		out, err := hidden(session.LookupProblem(err, infrav1.VDCNotFoundReason,
 			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name "+
 				"now, remove annotation "+infrav1.OVDCIDAnnotation))
 		return vdc, vcd.Network{}, out, err
 	}
-	network, err := s.session.FindNetwork(ctx, vdc, at.network)
+	network, err := in.FindNetwork(ctx, vdc, at.network)
 	if err != nil {
 		out, err := hidden(session.LookupProblem(err, infrav1.NetworkNotFoundReason,
 			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its "+
@@ -188,8 +185,7 @@ type where struct {
 }
 
 // homesOf returns where the cluster has, or may have, vApps: in its own VDC, unless it is in zones only, and in zones.
-func (s *scope) homesOf() []vapp.Home {
-	c, name := s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster)
+func homesOf(c *infrav1.VCDCluster, name string) []vapp.Home {
 	inZones := vapp.Zones(c, name)
 	if c.Spec.OVDC == "" && c.Annotations[infrav1.VAppCreatedAnnotation] == "" && c.Spec.FailureDomainSelector != nil {
 		return inZones

@@ -194,10 +194,16 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 	if out != phases.Done {
 		return out, nil
 	}
+	var region, zone string
+	if s.zone != nil {
+		region, zone = s.zone.Domain.Spec.Region, s.zone.Domain.Spec.Zone
+	}
 	values, err := guestinfo.Render(guestinfo.Input{
 		InstanceID:    s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
 		Hostname:      s.vcdMachine.Annotations[infrav1.VMNameAnnotation], // The VM may have been renamed.
 		ProviderID:    s.vcdMachine.Spec.ProviderID,
+		Region:        region,
+		Zone:          zone,
 		Format:        s.bootstrap.format,
 		BootstrapData: s.bootstrap.value,
 		NICs:          guestNICs,

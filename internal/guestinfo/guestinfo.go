@@ -107,6 +107,8 @@ type Input struct {
 	InstanceID string
 	Hostname   string
 	ProviderID string
+	Region     string // value of topology.kubernetes.io/region, for templates; empty: none
+	Zone       string // value of topology.kubernetes.io/zone, for templates; empty: none
 
 	Format        Format // empty means FormatCloudConfig
 	BootstrapData []byte

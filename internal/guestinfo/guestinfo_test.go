@@ -460,3 +460,15 @@ func FuzzRender(f *testing.F) {
 		}
 	})
 }
+
+func TestMetadataHasTheTopologyOfAZone(t *testing.T) {
+	g := NewWithT(t)
+	in := input()
+	in.Region, in.Zone = "eu", "eu-a"
+
+	values, err := guestinfo.Render(in)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(metadataOf(t, values)).To(And(HaveKeyWithValue("topology_region", "eu"),
+		HaveKeyWithValue("topology_zone", "eu-a")))
+}

@@ -8,12 +8,14 @@ import (
 )
 
 // metadata is guestinfo.metadata as DataSourceVMware reads it. What is not cloud-init's own is for templates:
-// {{ ds.meta_data.provider_id }}.
+// {{ ds.meta_data.provider_id }}. The names of region and zone are not those from which cloud-init chooses mirrors.
 type metadata struct {
 	InstanceID    string         `json:"instance-id"`
 	LocalHostname string         `json:"local-hostname"`
 	Hostname      string         `json:"hostname"`
 	ProviderID    string         `json:"provider_id"`
+	Region        string         `json:"topology_region,omitempty"`
+	Zone          string         `json:"topology_zone,omitempty"`
 	Redact        []string       `json:"redact"`
 	WaitOnNetwork *waitOnNetwork `json:"wait-on-network,omitempty"`
 	Network       *network       `json:"network,omitempty"`
@@ -72,6 +74,8 @@ func renderMetadata(in Input) ([]byte, error) {
 		LocalHostname: in.Hostname,
 		Hostname:      in.Hostname,
 		ProviderID:    in.ProviderID,
+		Region:        in.Region,
+		Zone:          in.Zone,
 		Redact:        []string{"userdata", "vendordata"},
 		Network:       networkFor(in.NICs),
 	}

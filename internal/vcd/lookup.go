@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
@@ -51,6 +52,27 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	return VDC{
 		Ref: ref, StorageProfiles: profiles, FastProvisioning: fast[ref.ID], Disabled: disabled[ref.ID],
 	}, err
+}
+
+// ListVDCs returns the VDCs of the session's organisation without their storage profiles, sorted by name.
+func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(term{"orgName", v.config.Org}), "name",
+		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
+		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
+			return found.OrgVdcRecord, found.OrgVdcAdminRecord
+		})
+	if err != nil {
+		return nil, fmt.Errorf("listing VDCs of organization %s: %w", v.config.Org, err)
+	}
+	all := make([]VDC, 0, len(records))
+	for _, r := range records {
+		all = append(all, VDC{
+			Ref: Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name}, FastProvisioning: r.IsFastProvisioned == "true",
+			Disabled: r.IsEnabled == "false",
+		})
+	}
+	slices.SortFunc(all, func(a, b VDC) int { return compareRefs(a.Ref, b.Ref) })
+	return all, nil
 }
 
 func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
@@ -24,6 +25,22 @@ func (v *VDCs) FindSizingPolicy(ctx context.Context, vdc VDC, nameOrURN string) 
 // FindPlacementPolicy finds a VM placement policy of the VDC by name or URN.
 func (v *VDCs) FindPlacementPolicy(ctx context.Context, vdc VDC, nameOrURN string) (Policy, error) {
 	return v.findPolicy(ctx, vdc, nameOrURN, false)
+}
+
+// ListPlacementPolicies returns the VM placement policies of the VDC, sorted by name.
+func (v *VDCs) ListPlacementPolicies(ctx context.Context, vdc VDC) ([]Policy, error) {
+	all, err := v.policies(ctx, vdc)
+	if err != nil {
+		return nil, err
+	}
+	var found []Policy
+	for _, p := range all {
+		if !p.sizing {
+			found = append(found, p.Policy)
+		}
+	}
+	slices.SortFunc(found, func(a, b Policy) int { return compareRefs(a.Ref, b.Ref) })
+	return found, nil
 }
 
 // FindDefaultSizing returns the sizing policy that the VDC gives to VMs for which none is asked. It is empty if that

@@ -19,6 +19,9 @@ import (
 )
 
 var needed = map[string]string{
+	"VCD_ZONE_A_VDC":               "acme-vdc",
+	"VCD_ZONE_B_VDC":               "acme-vdc-b",
+	"VCD_ZONE_C_VDC":               "acme-vdc-c",
 	"VCD_SITE":                     "https://vcd.example.com",
 	"VCD_ORGANIZATION":             "acme",
 	"VCD_ORGANIZATION_VDC":         "acme-vdc",
@@ -32,6 +35,7 @@ var needed = map[string]string{
 }
 
 var optional = map[string]string{
+	"VCD_REGION":                         "eu",
 	"VCD_USERNAME_B64":                   "Y2FwdmNk",
 	"VCD_PASSWORD_B64":                   "cGFzc3dvcmQ=",
 	"VCD_CCM_API_TOKEN_B64":              "Y2NtLXRva2Vu",
@@ -62,6 +66,9 @@ var kinds = map[string][]string{
 	"edge-gateway": {
 		"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate",
 		"machinedeployment", "kubeadmconfigtemplate", "machinehealthcheck",
+	},
+	"zones": {
+		"cluster", "vcdcluster", "vcdfailuredomain", "vcddeploymentzone", "kubeadmcontrolplane", "machinedeployment",
 	},
 	"development": {"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate"},
 }

@@ -125,7 +125,7 @@ func TestBadFlags(t *testing.T) {
 	}{
 		{
 			"an unknown preset",
-			`preset "huge" is not one of cloud-provider, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group`,
+			`preset "huge" is not one of cloud-provider, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group, zones`,
 			[]string{"--preset", "huge"},
 		},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"io"
 	"net/http"
+	"strings"
 
 	. "github.com/onsi/gomega"
 )
@@ -26,16 +27,24 @@ func (w *Env) Person() *Person { return w.login("admin") }
 // Driver logs in to VCD as a storage driver does that has the provider's user: its disks are that user's.
 func (w *Env) Driver() *Person { return w.login("capvcd") }
 
+// login logs in as a user of the organisation, or of that which follows an @.
 func (w *Env) login(user string) *Person {
+	if !strings.Contains(user, "@") {
+		user += "@acme"
+	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(w.Sim.CA())
 	p := &Person{w: w, http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		RootCAs:    roots,
 		MinVersion: tls.VersionTLS12,
 	}}}}
-	req, err := http.NewRequestWithContext(w.Ctx, http.MethodPost, w.Sim.URL()+"/cloudapi/1.0.0/sessions", nil)
+	path := "/cloudapi/1.0.0/sessions"
+	if strings.HasSuffix(user, "@System") {
+		path += "/provider"
+	}
+	req, err := http.NewRequestWithContext(w.Ctx, http.MethodPost, w.Sim.URL()+path, nil)
 	w.Expect(err).NotTo(HaveOccurred())
-	req.SetBasicAuth(user+"@acme", "password")
+	req.SetBasicAuth(user, "password")
 	req.Header.Set("Accept", "application/json;version=39.0")
 	res, err := p.http.Do(req)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -46,8 +55,13 @@ func (w *Env) login(user string) *Person {
 }
 
 // Post sends a request with a body; the test fails if VCD refuses it.
-func (p *Person) Post(path, body string) {
-	req, err := http.NewRequestWithContext(p.w.Ctx, http.MethodPost, p.w.Sim.URL()+path, bytes.NewBufferString(body))
+func (p *Person) Post(path, body string) { p.send(http.MethodPost, path, body) }
+
+// Delete sends a request to delete something; the test fails if VCD refuses it.
+func (p *Person) Delete(path string) { p.send(http.MethodDelete, path, "") }
+
+func (p *Person) send(method, path, body string) {
+	req, err := http.NewRequestWithContext(p.w.Ctx, method, p.w.Sim.URL()+path, bytes.NewBufferString(body))
 	p.w.Expect(err).NotTo(HaveOccurred())
 	req.Header.Set("Authorization", "Bearer "+p.token)
 	req.Header.Set("Accept", "application/*+xml;version=39.0")

@@ -1,0 +1,291 @@
+package zone_test
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func clientKey(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: controllertest.Namespace, Name: name}
+}
+
+// published returns the names of the failure domains of the cluster.
+func published(w *controllertest.Zoned) []string {
+	var names []string
+	for _, d := range w.VCDCluster().Status.FailureDomains {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// expectOthersToGoOn expects that machines of zones a and c are ready, and that new ones in b are refused and those in
+// c created.
+func expectOthersToGoOn(w *controllertest.Zoned, refused string) {
+	w.Ready("cp-a", "cp-c")
+	w.Expect(published(w)).To(Equal([]string{"a", "c"}), "control planes are remediated into other zones")
+	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.FailureDomainsReadyCondition)).To(
+		Equal(infrav1.FailureDomainsExcludedReason))
+	w.EventuallyMachine("late-b", infrav1.PlacementReadyCondition, refused)
+	w.Ready("late-c")
+	w.Expect(homes(w.Sim.State())).To(And(HaveKey("late-c"), Not(HaveKey("late-b"))))
+}
+
+// newInLostZone makes an environment with a machine in each zone, and two that are not reconciled yet.
+func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.Zoned {
+	t.Helper()
+	model := vcdsim.ThreeZones()
+	for _, change := range changes {
+		change(&model.Orgs[1])
+	}
+	objects := append(threeMachines(), controllertest.InZone("b", "late-b")...)
+	w := controllertest.NewInZonesOn(t, model, append(objects, controllertest.InZone("c", "late-c")...)...)
+	if len(changes) > 0 { // Its networks may differ, which kube-vip does not bridge.
+		c := w.VCDCluster()
+		c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+		c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
+		w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	}
+	w.Ready("cp-a", "cp-b", "cp-c")
+	return w
+}
+
+func TestDisabledVDCGetsNoNewMachinesAndTheRestGoesOn(t *testing.T) {
+	w := newInLostZone(t)
+
+	w.DisableVDC("acme-vdc-b", true)
+
+	w.EventuallyZone("b", infrav1.FailureDomainReadyCondition, infrav1.VDCDisabledReason)
+	expectOthersToGoOn(w, infrav1.VDCDisabledReason)
+	w.Ready("cp-b")
+
+	w.DisableVDC("acme-vdc-b", false)
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Ready("late-b")
+	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
+}
+
+func TestMachinesOfADeletedVDCAreUnknownAndTheRestGoesOn(t *testing.T) {
+	w := newInLostZone(t, func(acme *vcdsim.Org) { // VCD deletes no VDC of a group.
+		acme.VDCGroups[0].VDCs = []string{"acme-vdc", "acme-vdc-c"}
+		acme.VDCs[1].Networks = []vcdsim.Network{{
+			Name: "nodes", Type: vcdsim.Isolated, Gateway: netip.MustParsePrefix("192.168.101.1/24"),
+			StaticPool: []vcdsim.Range{{
+				From: netip.MustParseAddr("192.168.101.10"), To: netip.MustParseAddr("192.168.101.99"),
+			}},
+		}}
+	})
+
+	w.DeleteVDC("acme-vdc-b")
+
+	w.EventuallyZone("b", infrav1.FailureDomainReadyCondition, infrav1.VDCNotFoundReason)
+	expectOthersToGoOn(w, infrav1.VDCNotFoundReason)
+	w.EventuallyMachine("cp-b", clusterv1.ReadyCondition, infrav1.VMUnverifiedReason)
+	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-b"), clusterv1.ReadyCondition)).To(BeTrue())
+}
+
+func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
+	w := newInLostZone(t)
+	z := w.DeploymentZone("b")
+	z.Spec.PlacementConstraint.Catalog = "unshared"
+	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
+
+	w.EventuallyZone("b", infrav1.ConstraintReadyCondition, infrav1.CatalogNotFoundReason)
+	expectOthersToGoOn(w, infrav1.CatalogNotFoundReason)
+	w.Ready("cp-b")
+}
+
+func TestZoneWithAnIdentityOfItsOwn(t *testing.T) {
+	objects := append(threeMachines(), controllertest.InZone("b", "late-b")...)
+	w := controllertest.NewInZones(t, append(objects, controllertest.InZone("c", "late-c")...)...)
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.SetRole("acme", "admin", vcdsim.RoleClusterAuthor) })
+	identity := controllertest.NewIdentity(w.Sim.URL())
+	identity.Name, identity.UID, identity.Spec.SecretRef.Name = "of-b", "uid-of-b", "credentials-of-b"
+	w.Expect(w.Client.Create(w.Ctx, identity)).To(Succeed())
+	secret := controllertest.NewSecret(w.Sim)
+	secret.Name, secret.Data["username"] = "credentials-of-b", []byte("admin")
+	w.Expect(w.Client.Create(w.Ctx, secret)).To(Succeed())
+	z := w.DeploymentZone("b")
+	z.Spec.IdentityRef.Name = "of-b"
+	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Ready("cp-a", "cp-b", "cp-c")
+
+	// The user loses access.
+	secret.Data["password"] = []byte("wrong")
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+	w.EventuallyZone("b", infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
+	expectOthersToGoOn(w, infrav1.CredentialsRefusedReason)
+	w.EventuallyMachine("cp-b", clusterv1.ReadyCondition, infrav1.CredentialsRefusedReason)
+	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-b"), clusterv1.ReadyCondition)).To(BeTrue())
+
+	// And gets it back.
+	secret.Data["password"] = []byte("password")
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Ready("cp-b")
+	for _, name := range []string{"cp-a", "cp-b", "cp-c", "late-b", "late-c"} {
+		w.DeleteMachine(name)
+	}
+	w.DeleteCluster()
+	w.Expect(w.Sim.State().VApps).To(BeEmpty())
+}
+
+func TestDeletionOfAZoneWaitsForItsMachines(t *testing.T) {
+	w := controllertest.NewInZones(t, threeMachines()...)
+	w.Ready("cp-a", "cp-b", "cp-c")
+	w.Expect(w.Client.Delete(w.Ctx, w.DeploymentZone("b"))).To(Succeed())
+
+	w.EventuallyZone("b", infrav1.ReleasedCondition, infrav1.InUseReason)
+	w.Expect(conditions.GetMessage(w.DeploymentZone("b"), infrav1.ReleasedCondition)).To(ContainSubstring("cp-b"))
+	w.Ready("cp-b")
+	w.Expect(published(w)).To(Equal([]string{"a", "c"}))
+
+	w.DeleteMachine("cp-b")
+	_, err := w.ReconcileZone("b")
+	w.Expect(err).NotTo(HaveOccurred())
+	list := &infrav1.VCDDeploymentZoneList{}
+	w.Expect(w.Client.List(w.Ctx, list)).To(Succeed())
+	w.Expect(list.Items).To(HaveLen(2))
+
+	// What is left in the zone goes with the cluster, although nothing says any more what the zone was.
+	w.DeleteMachine("cp-a")
+	w.DeleteMachine("cp-c")
+	w.DeleteCluster()
+	w.Expect(w.Sim.State().VApps).To(BeEmpty())
+}
+
+func TestZonesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name      string
+		change    func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone)
+		condition string
+		reason    string
+		remedy    string
+	}{
+		{
+			"unknown VDC", func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" },
+			infrav1.FailureDomainReadyCondition, infrav1.VDCNotFoundReason, "correct spec.ovdc of VCDFailureDomain fd-d",
+		},
+		{
+			"policy that the VDC does not have",
+			func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.PlacementPolicy = "nope" },
+			infrav1.FailureDomainReadyCondition, infrav1.PlacementPolicyNotFoundReason, "assign the policy to the VDC",
+		},
+		{
+			"no failure domain",
+			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.FailureDomain = "nope" },
+			infrav1.FailureDomainReadyCondition, infrav1.FailureDomainNotFoundReason, "create it",
+		},
+		{
+			"unknown network",
+			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+				z.Spec.PlacementConstraint.Networks = []string{"nope"}
+			},
+			infrav1.ConstraintReadyCondition, infrav1.NetworkNotFoundReason, "connect the network to the VDC",
+		},
+		{
+			"unknown storage profile",
+			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+				z.Spec.PlacementConstraint.StorageProfile = "nope"
+			},
+			infrav1.ConstraintReadyCondition, infrav1.StorageProfileNotFoundReason, "give the VDC the profile",
+		},
+		{
+			"unknown sizing policy",
+			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+				z.Spec.PlacementConstraint.SizingPolicy = "nope"
+			},
+			infrav1.ConstraintReadyCondition, infrav1.SizingPolicyNotFoundReason, "assign the policy to the VDC",
+		},
+		{
+			"identity of another site",
+			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+				z.Spec.Site = "https://other.example.com"
+			},
+			infrav1.IdentityReadyCondition, infrav1.SiteNotAllowedReason, "spec.site of the VCDDeploymentZone d",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := controllertest.NewZoned(t, vcdsim.ThreeZones())
+			w.CreateZone("d", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+				d.Spec.OVDC, z.Spec.PlacementConstraint.Catalog = "acme-vdc", "kubernetes"
+				tc.change(d, z)
+			})
+
+			w.EventuallyZone("d", tc.condition, tc.reason)
+
+			z := w.DeploymentZone("d")
+			w.Expect(conditions.GetMessage(z, tc.condition)).To(ContainSubstring(tc.remedy))
+			w.Expect(z.Status.Usable).To(Equal(ptr.To(false)), "it is not published")
+		})
+	}
+}
+
+func TestZoneOfAnotherOrganisationIsNotPublished(t *testing.T) {
+	w := controllertest.NewInZones(t, controllertest.InZone("d", "cp-d")...)
+	w.CreateZone("d", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+		d.Spec.OVDC, z.Spec.Org = "acme-vdc", "other"
+	})
+
+	w.Ready()
+
+	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
+	w.EventuallyMachine("cp-d", infrav1.PlacementReadyCondition, infrav1.FailureDomainMismatchReason)
+}
+
+func TestMachineWithoutAFailureDomainIsNotCreatedInAnyZone(t *testing.T) {
+	w := controllertest.NewInZones(t, controllertest.NewMachine("cp-x")...)
+	w.Ready()
+
+	w.EventuallyMachine("cp-x", infrav1.PlacementReadyCondition, infrav1.PlacementInvalidReason)
+
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-x"), infrav1.PlacementReadyCondition)).To(
+		ContainSubstring("spec.failureDomain of the Machine must name one"))
+	w.Expect(w.Sim.State().VMs).To(BeEmpty())
+}
+
+func TestFailureDomainIsValidatedAndKeptWhileAZoneRefersToIt(t *testing.T) {
+	w := controllertest.NewInZones(t)
+	read := func() *infrav1.VCDFailureDomain {
+		d := &infrav1.VCDFailureDomain{}
+		_, err := w.ReconcileDomain("fd-b")
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(w.Client.Get(w.Ctx, clientKey("fd-b"), d)).To(Succeed())
+		return d
+	}
+	w.Eventually(func() string { return conditions.GetReason(read(), infrav1.VDCReadyCondition) },
+		controllertest.Patience, "5ms").Should(Equal(infrav1.ReadyReason))
+	w.Expect(read().Status.OVDC.Name).To(Equal("acme-vdc-b"))
+
+	w.Expect(w.Client.Delete(w.Ctx, read())).To(Succeed())
+
+	w.Expect(conditions.GetReason(read(), infrav1.ReleasedCondition)).To(Equal(infrav1.InUseReason))
+}
+
+func TestIdentityIsKeptWhileAZoneUsesIt(t *testing.T) {
+	w := controllertest.NewZoned(t, vcdsim.ThreeZones())
+	w.CreateZone("a")
+	w.DeleteCluster()
+	identity := &infrav1.VCDIdentity{}
+	w.Expect(w.Client.Get(w.Ctx, clientKey("tenant"), identity)).To(Succeed())
+	w.ReconcileIdentity()
+	w.Expect(w.Client.Get(w.Ctx, clientKey("tenant"), identity)).To(Succeed())
+	w.Expect(w.Client.Delete(w.Ctx, identity)).To(Succeed())
+
+	w.Eventually(func() string {
+		w.ReconcileIdentity()
+		w.Expect(w.Client.Get(w.Ctx, clientKey("tenant"), identity)).To(Succeed())
+		return conditions.GetMessage(identity, infrav1.SecretReadyCondition)
+	}, controllertest.Patience, "5ms").Should(ContainSubstring("VCDDeploymentZone"))
+}
