@@ -10,11 +10,13 @@ import (
 const (
 	kubeConfig  = "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0"
 	clusterType = "entityTypes/urn:vcloud:type:vmware:capvcdCluster:"
+	// content is the least that the schema of a cluster takes.
+	content = `{"kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.1","metadata":{},"spec":{}}`
 )
 
 // entity makes and resolves an entity of a type and returns its id.
 func (c *client) entity(version, name string) string {
-	a := c.call(http.MethodPost, cloudAPI+clusterType+version, `{"name":"`+name+`","entity":{"kind":"x"}}`)
+	a := c.call(http.MethodPost, cloudAPI+clusterType+version, `{"name":"`+name+`","entity":`+content+`}`)
 	c.Expect(a.status).To(Equal(http.StatusAccepted), string(a.body))
 	id := c.get(a.header.Get("Location")).xml.At("Owner").Attr("id")
 	c.Expect(c.call(http.MethodPost, cloudAPI+"entities/"+id+"/resolve", "").status).To(Equal(http.StatusOK))
@@ -43,7 +45,7 @@ func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
 	status, answer := invoke()
 	c.Expect(status).To(Equal("success"))
 	c.Expect(answer).To(And(ContainSubstring(`"entityId":"`+id+`"`), ContainSubstring(`"arguments":{"a":1}`),
-		ContainSubstring(`"entity":{"kind":"x"}`)))
+		ContainSubstring(`"kind":"CAPVCDCluster"`)))
 
 	inherited := c.get(cloudAPI + "interfaces/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors/" + kubeConfig).json
 	c.Expect(inherited).To(HaveKeyWithValue("execution", HaveKeyWithValue("type", "Activity")),

@@ -1,9 +1,18 @@
 package vcdsim
 
 import (
+	_ "embed"
+	"encoding/json"
 	"net/http"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/jsonschema"
 )
+
+// capvcdSchema has the fields, and their types, that VMware's schema of capvcdCluster 1.1.0 has.
+//
+//go:embed rde_capvcd.json
+var capvcdSchema []byte
 
 const (
 	interfacesPath = "1.0.0/interfaces"
@@ -37,8 +46,12 @@ func typed(kind string) func(map[string]any) string {
 }
 
 func checkType(r *request, body map[string]any) error {
-	if _, ok := body["schema"].(map[string]any); !ok {
+	schema, ok := body["schema"].(map[string]any)
+	if !ok {
 		return badRequest("An entity type needs a JSON schema.")
+	}
+	if _, err := jsonschema.Compile(schema); err != nil {
+		return badRequest("The JSON schema of the entity type is invalid: %s", err)
 	}
 	list, _ := body["interfaces"].([]any)
 	for _, id := range list {
@@ -123,11 +136,15 @@ func seedTypes(s *Simulator, org *Org) {
 		"execution": map[string]any{"id": "CreateKubeConfigActivity", "type": "Activity"},
 	})
 	for _, version := range []string{"1.1.0", "1.2.0", "1.3.0"} {
+		var schema map[string]any
+		if err := json.Unmarshal(capvcdSchema, &schema); err != nil {
+			panic(err) // It is part of the program.
+		}
 		s.store.documents.add(typesPath, org.ID, map[string]any{
 			"id": "urn:vcloud:type:vmware:capvcdCluster:" + version, "name": "CAPVCD Cluster", "vendor": "vmware",
 			"nss":     "capvcdCluster",
 			"version": version, "readonly": false, "interfaces": []any{"urn:vcloud:interface:vmware:k8s:1.0.0"},
-			"schema": map[string]any{"type": "object"}, "description": "Kubernetes cluster of Cluster API",
+			"schema": schema, "description": "Kubernetes cluster of Cluster API",
 		})
 	}
 }

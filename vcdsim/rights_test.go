@@ -77,7 +77,7 @@ func TestEntitiesTakeTheRightOfTheirTypeAndAccess(t *testing.T) {
 	}))
 	const types = cloudAPI + "entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0"
 	owner := c.user("owner")
-	href := c.get(owner.call(http.MethodPost, types, `{"name":"c","entity":{"kind":"x"}}`).header.Get("Location")).
+	href := c.get(owner.call(http.MethodPost, types, `{"name":"c","entity":`+content+`}`).header.Get("Location")).
 		xml.At("Owner").Attr("href")
 	entity := cloudAPI + "entities/urn:vcloud:entity:vmware:capvcdCluster:" + href[len(href)-36:]
 	owner.must(http.MethodPost, entity+"/resolve", "")
@@ -86,7 +86,7 @@ func TestEntitiesTakeTheRightOfTheirTypeAndAccess(t *testing.T) {
 		u := c.user(user)
 		return []int{
 			u.call(http.MethodGet, entity, "").status,
-			u.call(http.MethodPut, entity, `{"name":"c","entity":{"kind":"y"}}`).status,
+			u.call(http.MethodPut, entity, `{"name":"c","entity":`+content+`}`).status,
 		}
 	}
 	for user, want := range map[string][]int{

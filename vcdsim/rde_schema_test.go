@@ -1,0 +1,55 @@
+package vcdsim_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
+	for name, tt := range map[string]struct{ entity, refusal string }{
+		"the least that is needed": {content, ""},
+		"what nothing defines": {
+			strings.Replace(content, `"spec":{}`, `"spec":{"vcdKe":{"secure":{}}},"status":{"csi":[]},"x":1`, 1), "",
+		},
+		"a kind that is a number":   {`{"kind":5}`, "#/kind"},
+		"no version":                {`{"kind":"CAPVCDCluster","metadata":{},"spec":{}}`, "'apiVersion'"},
+		"node pools that are named": {withCAPVCD(`"nodePool":{"a":"b"}`), "#/status/capvcd/nodePool"},
+		"a pool without a number":   {withCAPVCD(`"nodePool":[{"desiredReplicas":"3"}]`), "#/status/capvcd/nodePool/0"},
+		"a network by another name": {withCAPVCD(`"k8sNetwork":{"pods":{"cidrBlocks":[7]}}`), "#/status/capvcd/k8sNetwork/pods"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t)
+			a := c.call(http.MethodPost, cloudAPI+clusterType+"1.1.0", `{"name":"c","entity":`+tt.entity+`}`)
+			id := c.get(a.header.Get("Location")).xml.At("Owner").Attr("id")
+			resolved := c.call(http.MethodPost, cloudAPI+"entities/"+id+"/resolve", "").json
+			if tt.refusal == "" {
+				c.Expect(resolved).To(HaveKeyWithValue("state", "RESOLVED"), "%v", resolved)
+				return
+			}
+			c.Expect(resolved).To(HaveKeyWithValue("state", "RESOLUTION_ERROR"))
+			c.Expect(resolved).To(HaveKeyWithValue("message", ContainSubstring(tt.refusal)))
+
+			path, body := cloudAPI+"entities/"+c.entity("1.1.0", "other"), `{"name":"c","entity":`+tt.entity+`}`
+			before := c.get(path).json
+			c.Expect(c.refused(http.MethodPut, path, body, 400, "RDE_ENTITY_NOT_VALID")).To(ContainSubstring(tt.refusal))
+			c.Expect(c.get(path).json).To(Equal(before))
+		})
+	}
+}
+
+// withCAPVCD returns the content of an entity with members of its section status.capvcd.
+func withCAPVCD(members string) string {
+	return strings.TrimSuffix(content, "}") + `,"status":{"capvcd":{` + members + `}}}`
+}
+
+func TestATypeNeedsASchemaThatIsOne(t *testing.T) {
+	c := start(t)
+	p := c.provider()
+	p.refused(http.MethodPost, cloudAPI+"entityTypes", `{"vendor":"acme","nss":"thing","version":"1.0.0","name":"thing",
+		"schema":{"type":"nothing"}}`, 400, "BAD_REQUEST")
+	p.refused(http.MethodPost, cloudAPI+"entityTypes", `{"vendor":"acme","nss":"thing","version":"1.0.0","name":"thing",
+		"schema":{"$ref":"file:///etc/hostname"}}`, 400, "BAD_REQUEST")
+}
