@@ -3,8 +3,8 @@ package vcd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
@@ -25,6 +25,7 @@ const (
 	reportOff = time.Hour
 	// reportTries bounds how often an entity is read again when another client changes it at the same time.
 	reportTries = 5
+	reportPause = 100 * time.Millisecond
 	// keptEntries bounds the errors and events that wait to be written.
 	keptEntries = 10
 )
@@ -274,27 +275,15 @@ func (r *Reporter) take() (rde.Change, bool) {
 // update changes the entity, unless it is up to date.
 func (r *Reporter) update(ctx context.Context, change rde.Change) error {
 	change.Version = r.opts.Version
-	for try := 1; ; try++ {
-		session, err := r.opts.Session(ctx)
-		if err != nil {
-			return err
-		}
-		entity, err := session.Entities.Get(ctx, r.opts.ID)
-		if err != nil {
-			return err
-		}
-		content, err := rde.Merge(entity.Type, entity.Content, change)
-		if err != nil {
-			return fmt.Errorf("changing entity %s: %w", r.opts.ID, err)
-		}
-		if string(content) == string(entity.Content) {
-			return nil
-		}
-		_, err = session.Entities.Update(ctx, entity, content)
-		if err == nil || !errors.Is(err, vcd.ErrChanged) || try == reportTries {
-			return err
-		}
+	session, err := r.opts.Session(ctx)
+	if err != nil {
+		return err
 	}
+	writer := rde.Writer{In: session.Entities, Tries: reportTries, Pause: reportPause}
+	_, _, err = writer.Update(ctx, r.opts.ID, func(entity vcd.Entity) (json.RawMessage, error) {
+		return rde.Merge(entity.Type, entity.Content, change)
+	})
+	return err
 }
 
 var resourceTypes = map[lb.Kind]string{

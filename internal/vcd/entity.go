@@ -1,24 +1,37 @@
 package vcd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
 const entitiesPath = "/cloudapi/1.0.0/entities/"
+
+// States of entities.
+const (
+	EntityPreCreated = "PRE_CREATED"
+	EntityResolved   = "RESOLVED"
+)
 
 // An Entity is a runtime defined entity.
 type Entity struct {
 	Ref
 
-	Type    string // URN of its type
-	State   string // PRE_CREATED, RESOLVED or RESOLUTION_ERROR
-	ETag    string // of this version
-	Content json.RawMessage
-	raw     object
+	Type       string // URN of its type
+	ExternalID string
+	State      string // PRE_CREATED, RESOLVED or RESOLUTION_ERROR
+	Org        Ref
+	ETag       string // of this version
+	Content    json.RawMessage
+	raw        object
 }
 
 // Entities are the runtime defined entities.
@@ -46,10 +59,12 @@ func entityFrom(got answer) (Entity, error) {
 	if err := decodeJSON(got.body, &raw); err != nil {
 		return Entity{}, err
 	}
+	var org wireRef
+	_ = json.Unmarshal(raw["org"], &org) // it is left out where VCD does not say
 	return Entity{
 		Ref: Ref{ID: raw.textOf("id"), Name: raw.textOf("name")}, Type: raw.textOf("entityType"),
-		State: raw.textOf("state"),
-		ETag:  got.header.Get("ETag"), Content: raw["entity"], raw: raw,
+		ExternalID: raw.textOf("externalId"), State: raw.textOf("state"), Org: Ref{ID: org.ID, Name: org.Name},
+		ETag: got.header.Get("ETag"), Content: raw["entity"], raw: raw,
 	}, nil
 }
 
@@ -69,4 +84,116 @@ func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMess
 		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
 	}
 	return written, nil
+}
+
+// entityTypesPath is where types of entities are, and entities are created.
+const entityTypesPath = "/cloudapi/1.0.0/entityTypes"
+
+// An EntityKind is a family of types of entities, whatever their version.
+type EntityKind struct{ Vendor, NSS string }
+
+// Types returns the versions, such as 1.1.0, of the types of a kind that VCD shows. Before 10.6 it shows a tenant none.
+func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error) {
+	return lookup(ctx, e.lookups, key("entityTypes", kind.Vendor, kind.NSS),
+		func(ctx context.Context) ([]string, error) {
+			found, err := listAll[wireEntityType](ctx, e.client, listing{
+				path: entityTypesPath, what: "types of entities",
+				terms: []term{{"vendor", kind.Vendor}, {"nss", kind.NSS}},
+			})
+			var versions []string
+			for _, t := range found {
+				if t.Vendor == kind.Vendor && t.NSS == kind.NSS {
+					versions = append(versions, t.Version)
+				}
+			}
+			return versions, err
+		})
+}
+
+type wireEntityType struct {
+	ID      string `json:"id"`
+	Vendor  string `json:"vendor"`
+	NSS     string `json:"nss"`
+	Version string `json:"version"`
+}
+
+func (w wireEntityType) id() string { return w.ID }
+
+// Find returns the entities of all versions of a kind that have a name and an external id.
+func (e *Entities) Find(ctx context.Context, kind EntityKind, name, externalID string) ([]Ref, error) {
+	// A version stands for all that begin with it.
+	path := entitiesPath + "types/" + url.PathEscape(kind.Vendor) + "/" + url.PathEscape(kind.NSS) + "/1"
+	found, err := listAll[wireEntity](ctx, e.client, listing{
+		path: path, what: "entities", terms: []term{{"name", name}}, sort: "name",
+	})
+	var hits []Ref
+	for _, entity := range found {
+		if entity.Name == name && entity.ExternalID == externalID {
+			hits = append(hits, Ref{ID: entity.ID, Name: entity.Name})
+		}
+	}
+	return hits, err
+}
+
+type wireEntity struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	ExternalID string `json:"externalId"`
+}
+
+func (w wireEntity) id() string { return w.ID }
+
+// An EntitySpec is a new entity.
+type EntitySpec struct {
+	Type       string // URN
+	Name       string
+	ExternalID string // by which [Entities.Find] finds it
+	Content    json.RawMessage
+}
+
+// Create makes an entity, which must be resolved then, and returns its URN. It is empty if the entity was made and VCD
+// did not say which it is; [Entities.Find] finds it. It takes the right of full access to its type.
+func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err error) {
+	task, err := e.startJSON(ctx, http.MethodPost, entityTypesPath+"/"+url.PathEscape(spec.Type), map[string]any{
+		"name": spec.Name, "externalId": spec.ExternalID, "entity": spec.Content,
+	})
+	if err != nil {
+		return "", wrapped(err, "creating entity", spec.Name)
+	}
+	var doc types.Task // runs until the entity is resolved
+	if task.ID == "" || e.getXML(ctx, pathOf(kindTask, task.ID), &doc) != nil {
+		return "", nil
+	}
+	if doc.Owner != nil && entityURN.MatchString(doc.Owner.ID) {
+		return doc.Owner.ID, nil
+	}
+	return entityURN.FindString(strings.TrimRight(doc.Operation, ")")), nil
+}
+
+// entityURN matches the URN of an entity at the end of a text.
+var entityURN = regexp.MustCompile(`urn:vcloud:entity:[A-Za-z0-9]+:[A-Za-z0-9]+:` + uuidPattern.String() + `$`)
+
+// Resolve has VCD hold an entity against the schema of its type. The problem is what does not match; empty if all does.
+func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err error) {
+	got, err := e.do(ctx, call{
+		method: http.MethodPost, path: entitiesPath + url.PathEscape(id) + "/resolve", json: true,
+	})
+	var resolved struct {
+		State   string `json:"state"`
+		Message string `json:"message"`
+	}
+	if err == nil {
+		err = decodeJSON(got.body, &resolved)
+	}
+	if err == nil && resolved.State != EntityResolved {
+		problem = cmp.Or(resolved.Message, "its state is "+resolved.State)
+	}
+	return problem, wrapped(err, "resolving entity", id)
+}
+
+// Delete removes an entity that was resolved, whatever came of that, at once. It takes the right of full access to its
+// type.
+func (e *Entities) Delete(ctx context.Context, id string) error {
+	_, err := e.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
+	return wrapped(err, "deleting entity", id)
 }

@@ -77,3 +77,41 @@ func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
 	_, err = s.Entities.Get(ctx, "urn:vcloud:entity:vmware:capvcdCluster:99999999-2222-4333-8444-555555555555")
 	g.Expect(err).To(MatchError(vcd.ErrForbidden))
 }
+
+func TestAnEntityIsMadeResolvedFoundAndDeleted(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	to := newEdge(t, vcdsim.K8sTenant())
+	s := to.session(t)
+	kind := vcd.EntityKind{Vendor: "vmware", NSS: "capvcdCluster"}
+	const least = `{"kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.1","metadata":{},"spec":{}}`
+	spec := vcd.EntitySpec{
+		Type: "urn:vcloud:type:vmware:capvcdCluster:1.1.0", Name: "c", ExternalID: "infra-1", Content: []byte(least),
+	}
+
+	g.Expect(s.Entities.Types(ctx, kind)).To(ContainElement("1.1.0"))
+	id, err := s.Entities.Create(ctx, spec)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(id).To(HavePrefix("urn:vcloud:entity:vmware:capvcdCluster:"))
+	g.Expect(s.Entities.Find(ctx, kind, "c", "infra-1")).To(ConsistOf(vcd.Ref{ID: id, Name: "c"}))
+	g.Expect(s.Entities.Find(ctx, kind, "c", "infra-2")).To(BeEmpty())
+	g.Expect(s.Entities.Delete(ctx, id)).NotTo(Succeed(), "it is not resolved")
+	g.Expect(s.Entities.Resolve(ctx, id)).To(BeEmpty())
+	read, err := s.Entities.Get(ctx, id)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]string{read.State, read.ExternalID, read.Org.Name}).To(Equal(
+		[]string{vcd.EntityResolved, "infra-1", "acme"}))
+
+	_, err = s.Entities.Update(ctx, read, []byte(`{"kind":5}`))
+	g.Expect(err).To(MatchError(vcd.ErrInvalid))
+	g.Expect(s.Entities.Delete(ctx, id)).To(Succeed())
+	g.Expect(s.Entities.Find(ctx, kind, "c", "infra-1")).To(BeEmpty())
+
+	spec.Content = []byte(`{"kind":5}`)
+	id, err = s.Entities.Create(ctx, spec)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Entities.Resolve(ctx, id)).To(ContainSubstring("#/kind"))
+	spec.Type = "urn:vcloud:type:vmware:capvcdCluster:9.0.0"
+	_, err = s.Entities.Create(ctx, spec)
+	g.Expect(err).To(MatchError(vcd.ErrForbidden))
+}
