@@ -49,6 +49,9 @@ const (
 	templateConcurrency = 2
 	// podProxyConcurrency is how many clusters get the policies of their pods' proxy at once.
 	podProxyConcurrency = 2
+	// rdeConcurrency is how many runtime defined entities are written at once: fewer than the calls without an answer
+	// by which a site counts as silent.
+	rdeConcurrency = 2
 )
 
 func main() {
@@ -155,6 +158,7 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		r.DeploymentZone.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		r.FailureDomain.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		r.PodProxy.SetupWithManager(ctx, mgr, options.Concurrency(podProxyConcurrency)),
+		r.RDE.SetupWithManager(ctx, mgr, options.Concurrency(rdeConcurrency)),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),

@@ -21,8 +21,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/podproxy"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/rde"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/zone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
 // Options are what all reconcilers need.
@@ -48,6 +50,7 @@ type Controllers struct {
 	DeploymentZone  *zone.Reconciler
 	FailureDomain   *zone.DomainReconciler
 	PodProxy        *podproxy.Reconciler
+	RDE             *rde.Reconciler
 }
 
 // New returns reconcilers that share their sessions.
@@ -100,6 +103,10 @@ func New(o Options) *Controllers {
 		PodProxy: &podproxy.Reconciler{
 			Client: o.Client, Live: o.Live, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
 			Workload: workloads.Open,
+		},
+		RDE: &rde.Reconciler{
+			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			WatchFilterValue: o.WatchFilterValue, Version: version.String(),
 		},
 	}
 }

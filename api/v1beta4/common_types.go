@@ -4,6 +4,8 @@ package v1beta4
 const (
 	// ClusterFinalizer keeps a VCDCluster until its objects in VCD are gone.
 	ClusterFinalizer = "vcdcluster.infrastructure.cluster.x-k8s.io"
+	// RDEFinalizer keeps a VCDCluster, whose other objects in VCD are gone, until its runtime defined entity is.
+	RDEFinalizer = "rde.infrastructure.cluster.x-k8s.io/entity"
 	// MachineFinalizer keeps a VCDMachine until its VM is gone.
 	MachineFinalizer = "vcdmachine.infrastructure.cluster.x-k8s.io"
 	// IdentityFinalizer keeps an identity while a VCDCluster uses it.

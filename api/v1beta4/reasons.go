@@ -78,6 +78,9 @@ const (
 	// AffinityRulesAnnotation on a VCDCluster lists the URNs of the VDCs that may have anti-affinity rules of the
 	// cluster, separated by commas. Written by the controller before it creates a rule there.
 	AffinityRulesAnnotation = "infrastructure.cluster.x-k8s.io/affinity-rules"
+	// RDEIDAnnotation on a VCDCluster is the URN of the runtime defined entity that was made for it. Written by the
+	// controller, which makes another entity if it is removed.
+	RDEIDAnnotation = "infrastructure.cluster.x-k8s.io/rde-id"
 	// VAppCreatedAnnotation on a VCDCluster is set to "true" once VCD was asked to create VMs in its
 	// vApp, and to their number once it was asked to in further ones.
 	VAppCreatedAnnotation = "infrastructure.cluster.x-k8s.io/vapp-created"
@@ -175,6 +178,9 @@ const (
 	// DisksDeletedCondition is True when the independent disks of a VCDCluster are gone. It exists if
 	// spec.orphanedDiskPolicy is Delete.
 	DisksDeletedCondition = "DisksDeleted"
+	// RDEDeletedCondition is True when the runtime defined entity of a VCDCluster is gone, which is deleted last. It
+	// exists if spec.rde.mode is Project.
+	RDEDeletedCondition = "RDEDeleted"
 	// ReleasedCondition is True when the object's claims and finalizer are removed. The object disappears with it.
 	ReleasedCondition = "Released"
 )
@@ -420,6 +426,28 @@ const (
 	// AffinityConflictReason means that VMs of the cluster are in anti-affinity rules of another owner; VCD lets a VM be
 	// in one. Take them out of the rules that the message names.
 	AffinityConflictReason = "AffinityConflict"
+)
+
+// Reasons of runtime defined entities.
+const (
+	// RDEExcludedReason means that spec.infraID begins with NO_RDE_: the cluster has no runtime defined entity. Set
+	// spec.rde.mode to None, or name an entity in spec.rde.id.
+	RDEExcludedReason = "RDEExcluded"
+	// RDEUnavailableReason means that there is no type of runtime defined entities for clusters, that the user of the
+	// identity has no right to it, or that the user may not see the entity. Follow the message; it is tried again
+	// every ten minutes.
+	RDEUnavailableReason = "RDEUnavailable"
+	// RDEInvalidReason means that the entity does not match the schema of its type, because of what others wrote, or
+	// of a newer schema. Correct the entity in VCD.
+	RDEInvalidReason = "RDEInvalid"
+	// RDEForeignReason means that the entity belongs to another cluster; nothing is written. Correct spec.rde.id.
+	RDEForeignReason = "RDEForeign"
+	// RDEInUseReason means that another VCDCluster has the same entity, or the same spec.infraID; nothing is written.
+	// Correct spec.rde.id of one of them.
+	RDEInUseReason = "RDEInUse"
+	// RDEVersionNotSupportedReason means that the version of the entity's type has another layout; nothing is written.
+	// Name an entity of type capvcdCluster 1.1.0 or a later 1.x in spec.rde.id.
+	RDEVersionNotSupportedReason = "RDEVersionNotSupported"
 )
 
 // Reasons of VCDMachineTemplates.

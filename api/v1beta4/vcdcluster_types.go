@@ -199,36 +199,40 @@ type RDEMode string
 
 // RDE modes.
 const (
-	// RDENone has no runtime defined entity.
+	// RDENone writes no runtime defined entity. One that exists stays as it is, also when the cluster is deleted.
 	RDENone RDEMode = "None"
-	// RDEProject keeps one up to date, as a view of the Kubernetes objects.
+	// RDEProject keeps one up to date, as a view of the Kubernetes objects, and deletes it after all else of the
+	// cluster.
 	RDEProject RDEMode = "Project"
 )
 
 // RDESpec configures the runtime defined entity.
 type RDESpec struct {
-	// mode is None, which is the default, or Project.
+	// mode is None, which is the default, or Project: a runtime defined entity shows the cluster in VCD. The cluster
+	// does not depend on it.
 	// +optional
 	// +kubebuilder:default=None
 	Mode RDEMode `json:"mode,omitempty"`
 
-	// id is the URN of an existing entity to use.
+	// id is the URN of an existing entity to use, such as urn:vcloud:entity:vmware:capvcdCluster:<UUID>; it is not
+	// deleted with the cluster. If empty, infraID if it is such a URN, else an entity is made.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	ID string `json:"id,omitempty"`
 
-	// parentUID is the id of the management cluster's entity.
+	// parentUID is the id of the management cluster's entity. If empty, what the entity has stays.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	ParentUID string `json:"parentUID,omitempty"`
 
-	// useAsManagementCluster marks the cluster as a management cluster.
+	// useAsManagementCluster marks the cluster as a management cluster. If unset, what the entity has stays.
 	// +optional
 	UseAsManagementCluster *bool `json:"useAsManagementCluster,omitempty"`
 
-	// includeKubeconfig also writes the admin kubeconfig in the entity's private section.
+	// includeKubeconfig also writes the admin kubeconfig in the entity's private section: all who can read that in VCD
+	// are administrators of the cluster. False takes it out again. If unset, what the entity has stays.
 	// +optional
 	IncludeKubeconfig *bool `json:"includeKubeconfig,omitempty"`
 }

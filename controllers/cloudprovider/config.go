@@ -12,6 +12,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
@@ -41,6 +42,9 @@ func ownConfig(s *scope) (*vcdconfig.Config, error) {
 		Nodes:        r.nodes(c.Spec.CloudProvider.Nodes, c.Status.OVDC.ID),
 	}
 	config.LoadBalancer.ReservedAddresses = endpointAddresses(c)
+	if c.Spec.RDE.Mode == infrav1.RDEProject {
+		config.RDE.ID = notes.EntityID(c)
+	}
 	if !vapp.PerMachine(c) && (c.Spec.OVDC != "" || len(s.where.vApps) == 0) {
 		config.VAppName = vapp.Name(c, s.cluster.Name) // Otherwise nodes are in zones, or found by their provider IDs.
 	}

@@ -47,8 +47,7 @@ var leftOut = map[string]string{
 		"the manager writes",
 	"nodes.maxAge": "later: it trades calls for freshness, and its default keeps " +
 		"the budgets",
-	"rde.enabled": "it follows clusterid: what is no entity has none",
-	"rde.id":      "it follows clusterid",
+	"rde.enabled": "it follows rde.id and clusterid: what is no entity has none",
 }
 
 // wishes is a cluster that sets all there is to be set for its cloud controller manager.
@@ -56,6 +55,7 @@ func wishes() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{}
 	c.Spec.Org, c.Spec.InfraID = "acme", "infra-1"
 	c.Spec.ControlPlaneEndpoint.Host = "10.0.0.5"
+	c.Spec.RDE = infrav1.RDESpec{Mode: infrav1.RDEProject, ID: "urn:vcloud:entity:vmware:capvcdCluster:1"}
 	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: "urn:vcloud:vdc:1"},
 		&infrav1.ResourceReference{Name: "nodes"}
 	arm := &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}}

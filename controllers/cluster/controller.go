@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -263,6 +264,9 @@ func (s *scope) save(ctx context.Context) error {
 func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
 		return nil, nil // Not ours.
+	}
+	if !c.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(c, infrav1.ClusterFinalizer) {
+		return nil, nil // Released: its runtime defined entity is deleted last.
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
 	if err := client.IgnoreNotFound(err); err != nil {

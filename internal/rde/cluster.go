@@ -94,8 +94,8 @@ func New(entityType string, c Cluster) (json.RawMessage, error) {
 	return Project(entityType, json.RawMessage("{}"), c)
 }
 
-// Project returns the content of an entity of a type with a cluster in it. Unknown members, and sections of others, stay
-// byte for byte, and so does everything if nothing differs. It fails with [ErrForeign] for the entity of another
+// Project returns the content of an entity of a type with a cluster in it. Unknown members, and sections of others,
+// stay byte for byte, and so does everything if nothing differs. It fails with [ErrForeign] for the entity of another
 // cluster, and with [ErrVersion] for a type of another layout.
 func Project(entityType string, content json.RawMessage, c Cluster) (json.RawMessage, error) {
 	switch {

@@ -187,8 +187,8 @@ func otherRows() []Row {
 		},
 		{
 			Rights: []string{"vmware:capvcdCluster: Full Access"}, Need: Entity, InAuthor: no,
-			For:     "a runtime defined entity for each cluster, where the provider has registered its type",
-			Without: "no entity: clusters do not depend on it",
+			For:     "[runtime defined entities](rde.md), with `spec.rde.mode: Project`",
+			Without: "`RDEReady` is false: `RDEUnavailable`; clusters do not depend on it",
 		},
 		{
 			Rights: []string{"Catalog: View Published Catalogs"}, Need: Sometimes, InAuthor: no,

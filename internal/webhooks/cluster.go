@@ -61,14 +61,14 @@ func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
 
 // clusterSpecErrors returns what is wrong with the spec of a cluster or of a template of clusters.
 func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
-	errs := notYet(clusterFeatures, spec, path)
-	errs = append(errs, objectErrors(spec.OVDC, typeVDC, path.Child("ovdc"))...)
+	errs := objectErrors(spec.OVDC, typeVDC, path.Child("ovdc"))
 	errs = append(errs, objectErrors(spec.OVDCNetwork, typeNetwork, path.Child("ovdcNetwork"))...)
 	errs = append(errs, endpointErrors(spec, path)...)
 	errs = append(errs, metav1validation.ValidateLabelSelector(spec.FailureDomainSelector,
 		metav1validation.LabelSelectorValidationOptions{}, path.Child("failureDomainSelector"))...)
 	errs = append(errs, cloudProviderErrors(spec, path)...)
 	errs = append(errs, proxyErrors(&spec.Proxy, path.Child("proxy"))...)
+	errs = append(errs, rdeErrors(spec.RDE, path.Child("rde"))...)
 	if spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete && spec.VApp.Layout == infrav1.VAppPerMachine {
 		errs = append(errs, field.Forbidden(path.Child("orphanedDiskPolicy"),
 			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster nothing proves that its "+

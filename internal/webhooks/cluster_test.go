@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -117,14 +118,24 @@ func TestVCDClusterNotYet(t *testing.T) {
 			"CIDR",
 		},
 		{
-			"runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject },
-			[]string{"spec.rde"},
-			words,
+			"runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject }, nil, "",
 		},
 		{
-			"id of a runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.ID = "urn:vcloud:entity:x" },
-			[]string{"spec.rde"},
-			words,
+			"a runtime defined entity that exists", func(c *infrav1.VCDCluster) {
+				c.Spec.RDE = infrav1.RDESpec{
+					Mode: infrav1.RDEProject, ID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e",
+				}
+			}, nil, "",
+		},
+		{
+			"a runtime defined entity of another kind", func(c *infrav1.VCDCluster) {
+				c.Spec.RDE = infrav1.RDESpec{Mode: infrav1.RDEProject, ID: "urn:vcloud:entity:x"}
+			},
+			[]string{"spec.rde.id"}, "capvcdCluster:<UUID>",
+		},
+		{
+			"a kubeconfig for no entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.IncludeKubeconfig = ptr.To(true) },
+			[]string{"spec.rde.includeKubeconfig"}, "mode is Project",
 		},
 		{"deletion of disks of which nothing proves that they are not needed", func(c *infrav1.VCDCluster) {
 			c.Spec.OrphanedDiskPolicy, c.Spec.VApp.Layout = infrav1.OrphanedDiskDelete, infrav1.VAppPerMachine

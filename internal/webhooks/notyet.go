@@ -1,7 +1,6 @@
 package webhooks
 
 import (
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -15,16 +14,6 @@ type feature[S any] struct {
 	asked func(spec *S) bool
 	// what is not implemented yet, and what to do instead.
 	what, instead string
-}
-
-var clusterFeatures = []feature[infrav1.VCDClusterSpec]{
-	{
-		"rde",
-		func(s *infrav1.VCDClusterSpec) bool {
-			return !isZero(s.RDE) && s.RDE != infrav1.RDESpec{Mode: infrav1.RDENone}
-		},
-		"the runtime defined entity", "leave it out: clusters work without",
-	},
 }
 
 var machineFeatures = []feature[infrav1.VCDMachineSpec]{
@@ -50,9 +39,4 @@ func notYet[S any](features []feature[S], spec *S, path *field.Path) field.Error
 		errs = append(errs, field.Forbidden(path.Child(f.path), f.what+" is not implemented yet: "+f.instead))
 	}
 	return errs
-}
-
-func isZero[T any](value T) bool {
-	var zero T
-	return equality.Semantic.DeepEqual(value, zero)
 }

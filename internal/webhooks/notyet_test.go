@@ -26,7 +26,6 @@ admission, in these words. This page is made from the table that refuses: ` + "`
 | Field | Not implemented yet | Instead |
 |---|---|---|
 `)
-	addRows(&page, "VCDCluster.spec", clusterFeatures)
 	addRows(&page, "VCDMachine.spec", machineFeatures)
 
 	if *update {

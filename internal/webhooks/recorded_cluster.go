@@ -21,6 +21,7 @@ var clusterRecords = []struct {
 	{infrav1.OVDCNetworkIDAnnotation, urns("network", "")},
 	{infrav1.AffinityRulesAnnotation, urns("vdc", "*")},
 	{infrav1.EndpointGatewayAnnotation, urns("gateway", "")},
+	{infrav1.RDEIDAnnotation, entityURN},
 	{infrav1.VAppsAnnotation, urns("vapp", "*")},
 	{infrav1.VAppGoneAnnotation, urns("vapp", "*")},
 }
@@ -124,6 +125,10 @@ func clusterRecordsInTemplateErrors(t *infrav1.VCDClusterTemplate) field.ErrorLi
 		if strings.HasPrefix(key, infrav1.ZoneVAppsAnnotationPrefix) {
 			errs = append(errs, field.Forbidden(at.Key(key), "is of one cluster: the controller writes it, leave it out"))
 		}
+	}
+	if t.Spec.Template.Spec.RDE.ID != "" {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "spec", "rde", "id"),
+			"is of one cluster: leave it out to have one made for each"))
 	}
 	return errs
 }

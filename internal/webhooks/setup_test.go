@@ -34,7 +34,7 @@ func TestSetupServesWhatIsConfigured(t *testing.T) {
 	g.Expect(configured).To(HaveLen(8), "one webhook for each kind")
 	for kind, path := range configured {
 		spec := map[string]any{
-			"type": "ServiceAccount", "rde": map[string]any{"mode": "Project"},
+			"type": "ServiceAccount", "rde": map[string]any{"mode": "Project", "id": "x"},
 			"metadata": map[string]any{"a": "b"}, "region": "not a label", "sizingPolicy": someVDC,
 			"placementConstraint": map[string]any{"catalog": someVDC},
 		}
@@ -48,7 +48,7 @@ func TestSetupServesWhatIsConfigured(t *testing.T) {
 				"spec": spec,
 			}},
 		}
-		g.Expect(refusal(g, mux, path, review)).To(Or(ContainSubstring("is not implemented yet"),
+		g.Expect(refusal(g, mux, path, review)).To(Or(ContainSubstring("is not implemented yet"), ContainSubstring("rde.id"),
 			ContainSubstring("spec.secretRef.name"), ContainSubstring("spec.region"), ContainSubstring("spec.sizingPolicy"),
 			ContainSubstring("spec.placementConstraint.catalog")), path)
 	}

@@ -40,6 +40,17 @@ func DetachedDisks(c *infrav1.VCDCluster) []string {
 // DiskText returns the name and URN of a disk, for messages.
 func DiskText(disk vcd.Ref) string { return disk.Name + " (" + disk.ID + ")" }
 
+// EntityID returns the URN of the runtime defined entity of a cluster; empty if there is none yet.
+func EntityID(c *infrav1.VCDCluster) string {
+	if c.Spec.RDE.ID != "" {
+		return c.Spec.RDE.ID
+	}
+	if strings.HasPrefix(c.Spec.InfraID, "urn:vcloud:entity:") {
+		return c.Spec.InfraID
+	}
+	return c.Annotations[infrav1.RDEIDAnnotation]
+}
+
 // URNs reads a list.
 func URNs(annotation string) []string {
 	return strings.FieldsFunc(annotation, func(r rune) bool { return r == ',' || r == ' ' })

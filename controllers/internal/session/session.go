@@ -101,6 +101,9 @@ func (s *Session) LostGateway(ctx context.Context, vdc vcd.VDC, id string) (vcd.
 	return s.site.LostGateway(ctx, vdc, id)
 }
 
+// Entities returns the runtime defined entities.
+func (s *Session) Entities() *vcd.Entities { return s.site.Entities }
+
 // Balancers returns a driver of load balancers, with caches of its own.
 func (s *Session) Balancers() *edge.Driver { return newDriver(s.site, edge.Options{}) }
 

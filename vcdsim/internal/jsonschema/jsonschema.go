@@ -1,5 +1,5 @@
-// Package jsonschema checks documents against the JSON Schemas that types of defined entities have: draft 7, complete in
-// themselves.
+// Package jsonschema checks documents against the JSON Schemas that types of defined entities have: draft 7, complete
+// in themselves.
 package jsonschema
 
 import (
@@ -23,7 +23,9 @@ const at = "https://schema.invalid/"
 type noLoader struct{}
 
 // Load implements [jsonschema.URLLoader].
-func (noLoader) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not part of the schema", url) }
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%s is not part of the schema", url)
+}
 
 // Compile returns a schema, or why it is none.
 func Compile(schema map[string]any) (*jsonschema.Schema, error) {

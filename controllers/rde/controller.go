@@ -1,0 +1,195 @@
+// Package rde keeps the runtime defined entities of clusters up to date: a view of them in VCD, which nothing depends
+// on. It has a queue of its own and few workers, so that clusters do not wait for VCD's service for entities.
+package rde
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=list
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get
+
+// Reconciler keeps the runtime defined entities of VCDClusters of mode Project.
+type Reconciler struct {
+	Client           client.Client
+	Live             client.Reader // for what no cache holds
+	Identities       session.Identities
+	Sessions         session.Opener
+	Recorder         events.EventRecorder
+	WatchFilterValue string
+	Version          string           // of the manager
+	Now              func() time.Time // nil: time.Now
+
+	states local.Store[state]
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "rde")
+	scheme := mgr.GetScheme()
+	changed := predicates.ResourceIsChanged(scheme, log)
+	b := ctrl.NewControllerManagedBy(mgr).Named("rde").
+		For(&infrav1.VCDCluster{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue),
+			predicates.ResourceIsNotExternallyManaged(scheme, log),
+		)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(addon.ClusterToVCDCluster),
+			builder.WithPredicates(changed)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(changed)).
+		Watches(&infrav1.VCDMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf),
+			builder.WithPredicates(changed)).
+		Watches(&infrav1.VCDCluster{}, r.states.DropDeleted()).
+		WithOptions(options)
+	return session.WatchCredentials(b, changed, session.IdentityToClusters(r.Client),
+		session.SecretToClusters(r.Client)).
+		Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// clusterOf finds the VCDCluster of a machine, if it has an entity.
+func (r *Reconciler) clusterOf(ctx context.Context, machine client.Object) []ctrl.Request {
+	list := &infrav1.VCDClusterList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()), client.UnsafeDisableDeepCopy,
+		session.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel])); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
+		return nil
+	}
+	var requests []ctrl.Request
+	for i := range list.Items {
+		if projected(&list.Items[i]) {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+func projected(c *infrav1.VCDCluster) bool { return c.Spec.RDE.Mode == infrav1.RDEProject }
+
+// A scope holds the inputs of one reconcile, and what its steps find.
+type scope struct {
+	*Reconciler
+
+	vcdCluster *infrav1.VCDCluster
+	cluster    *clusterv1.Cluster // nil: deleted
+	patcher    *patch.Helper
+	state      *state
+
+	session *session.Session // set by open
+	id      string           // of the entity; set by find
+	made    bool             // the entity, in this pass; set by create
+	facts   facts            // set by observe
+	again   time.Duration    // when to reconcile again although all is done; zero: when something changes
+}
+
+// table returns the phase of a VCDCluster that this reconciler runs.
+func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
+	if released(c) {
+		return []phases.Phase[*scope]{{Condition: infrav1.RDEDeletedCondition, Run: remove}}
+	}
+	return []phases.Phase[*scope]{{Condition: infrav1.RDEReadyCondition, Run: project}}
+}
+
+// released reports whether all else of a cluster is gone.
+func released(c *infrav1.VCDCluster) bool {
+	return !c.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(c, infrav1.ClusterFinalizer)
+}
+
+// Reconcile makes the entity of c show c.
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+	s, err := r.newScope(ctx, c)
+	if s == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	if projected(c) {
+		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, c, infrav1.RDEFinalizer); added || err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if s.patcher, err = patch.NewHelper(c, r.Client); err != nil {
+		return ctrl.Result{}, fmt.Errorf("preparing to patch VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	defer func() {
+		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.RDEReadyCondition, infrav1.RDEDeletedCondition}}
+		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, owned)))
+	}()
+	if !projected(c) {
+		s.leave()
+		return ctrl.Result{}, nil
+	}
+	pass, err := phases.Run(vcd.As(ctx, session.Caller(c)), c, s, table(c), r.Recorder)
+	if err == nil && pass.Complete {
+		pass.Result = ctrl.Result{RequeueAfter: s.again}
+	}
+	return pass.Result, err
+}
+
+// newScope returns nil if there is nothing to do for c, now or ever.
+func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
+	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) || !hasEntity(c) {
+		return nil, nil // Not ours.
+	}
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
+	}
+	if cluster == nil && c.DeletionTimestamp.IsZero() || isPaused(cluster, c) {
+		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
+	}
+	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, state: r.states.Of(c.UID)}, nil
+}
+
+// hasEntity reports whether a cluster has an entity to keep, or may have one.
+func hasEntity(c *infrav1.VCDCluster) bool {
+	return controllerutil.ContainsFinalizer(c, infrav1.RDEFinalizer) || projected(c) && c.DeletionTimestamp.IsZero()
+}
+
+func isPaused(cluster *clusterv1.Cluster, c *infrav1.VCDCluster) bool {
+	if cluster == nil {
+		return annotations.HasPaused(c)
+	}
+	return annotations.IsPaused(cluster, c)
+}
+
+// leave lets go of a cluster whose entity is not kept up to date any more.
+func (s *scope) leave() {
+	c := s.vcdCluster
+	if controllerutil.RemoveFinalizer(c, infrav1.RDEFinalizer) && s.known() {
+		entityLeft(s.Recorder, c, "spec.rde.mode is None")
+	}
+	conditions.Delete(c, infrav1.RDEReadyCondition)
+	conditions.Delete(c, infrav1.RDEDeletedCondition)
+	s.states.Drop(c.UID)
+}
+
+func (s *scope) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}

@@ -1,0 +1,9 @@
+package rde
+
+import (
+	"testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+)
+
+func TestMain(m *testing.M) { controllertest.Main(m) }
