@@ -39,8 +39,8 @@ func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return s.addresses.problem(), nil
 }
 
-// reconcileAddressesClaimed makes sure, before the VM is made, that those of its addresses which VCD neither assigns nor
-// leases are known, fit their networks, and are free.
+// reconcileAddressesClaimed makes sure, before the VM is made, that those of its addresses which VCD neither assigns
+// nor leases are known, fit their networks, and are free.
 func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.cameUp() {
 		return phases.Done, nil

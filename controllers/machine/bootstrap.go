@@ -138,7 +138,8 @@ func (s injection) ensure(ctx context.Context) (phases.Outcome, error) {
 		if s.vm.askedHardware == change {
 			s.vm.askedHardware = hardware{}
 			return s.failed(stepHardware, phases.Fail(0, infrav1.RequestRefusedReason, "VCD does not give VM %s the "+
-				"CPUs, memory or hardware version of the spec, although it accepted them: it has %d CPUs, %d MiB and %s",
+				"CPUs, memory or hardware version of the spec, although it accepted them: it has %d CPUs, %d "+
+				"MiB and %s",
 				s.vm.now().Name, s.vm.now().CPUs, s.vm.now().MemoryMiB, s.vm.now().HardwareVersion)), nil
 		}
 		return s.scope.write(stepHardware, func() (vcd.Task, error) {

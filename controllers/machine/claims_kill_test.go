@@ -62,7 +62,9 @@ func (k *killer) client(c client.Client) client.Client {
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return k.at(func() error { return c.Delete(ctx, o, opts...) })
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
+			opts ...client.PatchOption,
+		) error {
 			return k.at(func() error { return c.Patch(ctx, o, p, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
@@ -154,7 +156,7 @@ func (c *crowd) remove(names []string) {
 func TestNoAddressIsLostOrGivenTwiceWhenTheManagerIsKilled(t *testing.T) {
 	seed := *claimSeed
 	if seed == 0 {
-		seed = uint64(time.Now().UnixNano()) //nolint:gosec // any will do
+		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-claim-seed=%d", seed)
 	pools := []*controllertest.Pool{v4Pool(*claimMachines), v6Pool(*claimMachines)}

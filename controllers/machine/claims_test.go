@@ -50,7 +50,9 @@ func v6Pool(n int) *controllertest.Pool {
 }
 
 // withPools makes an environment in which pools give addresses between the passes.
-func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool, objects ...client.Object) *controllertest.Env {
+func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool,
+	objects ...client.Object,
+) *controllertest.Env {
 	t.Helper()
 	for _, pool := range pools {
 		objects = append(objects, pool.Object())
@@ -167,7 +169,8 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 		words  string
 	}{
 		"outside the network": {
-			[]*controllertest.Pool{pool(24, "", "10.9.9.9")}, infrav1.AddressInvalidReason, "is in no subnet of network nodes",
+			[]*controllertest.Pool{pool(24, "", "10.9.9.9")}, infrav1.AddressInvalidReason,
+			"is in no subnet of network nodes",
 		},
 		"of a family that the network does not have": {
 			[]*controllertest.Pool{v6Pool(1)}, infrav1.AddressInvalidReason, "is in no subnet of network nodes",
@@ -180,7 +183,8 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 			[]*controllertest.Pool{pool(16, "", "192.168.100.20")}, infrav1.AddressInvalidReason, "prefix length 16",
 		},
 		"with a gateway elsewhere": {
-			[]*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")}, infrav1.AddressInvalidReason, "gateway 10.0.0.1",
+			[]*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")}, infrav1.AddressInvalidReason,
+			"gateway 10.0.0.1",
 		},
 		"of the gateway": {
 			[]*controllertest.Pool{pool(24, "", "192.168.100.1")}, infrav1.AddressInvalidReason, "of the gateway",
@@ -196,7 +200,8 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 			w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, tt.reason)
 
 			message := conditions.Get(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition).Message
-			w.Expect(message).To(And(ContainSubstring(tt.words), ContainSubstring("then delete IPAddressClaim cp-0-0-")))
+			w.Expect(message).To(And(ContainSubstring(tt.words),
+				ContainSubstring("then delete IPAddressClaim cp-0-0-")))
 			w.Expect(w.Sim.State().VMs).To(BeEmpty())
 			tt.pools[len(tt.pools)-1].Addresses, tt.pools[len(tt.pools)-1].Gateway = []string{"192.168.100.40"}, ""
 			tt.pools[len(tt.pools)-1].Prefix = 24
@@ -220,16 +225,18 @@ func TestAnAddressThatVCDReportsAsUsedIsNotGivenToAVM(t *testing.T) {
 			{AddressSource: infrav1.AddressManual, Addresses: []string{"192.168.100.20/24"}},
 		}
 	}
-	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool}, append(controllertest.NewMachine("other", other),
-		controllertest.NewMachine("cp-0", fromPools([]*controllertest.Pool{pool}))...)...)
+	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool},
+		append(controllertest.NewMachine("other", other),
+			controllertest.NewMachine("cp-0", fromPools([]*controllertest.Pool{pool}))...)...)
 	w.Ready("other")
 	writes := w.Writes()
 
 	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressTakenReason)
 
 	message := conditions.Get(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition).Message
-	w.Expect(message).To(Equal("192.168.100.20, from IPAddressClaim cp-0-0-0, is used by other in network nodes: free it " +
-		"in VCD, or correct ExamplePool v4, then delete IPAddressClaim cp-0-0-0"))
+	w.Expect(message).To(
+		Equal("192.168.100.20, from IPAddressClaim cp-0-0-0, is used by other in network nodes: free it " +
+			"in VCD, or correct ExamplePool v4, then delete IPAddressClaim cp-0-0-0"))
 	w.Expect(w.Writes()).To(Equal(writes))
 	w.DeleteMachine("other")
 	w.Ready("cp-0")

@@ -130,7 +130,7 @@ func (n NIC) validateAddresses() error {
 		switch {
 		case !address.IsValid():
 			return fmt.Errorf("mode %s needs an address", n.Mode)
-		case addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLoopback():
+		case !isHost(addr):
 			return fmt.Errorf("%s is not an address of a machine", addr)
 		case families[addr.Is4()]:
 			return fmt.Errorf("%s is the second address of its family", addr)
@@ -143,6 +143,11 @@ func (n NIC) validateAddresses() error {
 		}
 	}
 	return nil
+}
+
+// isHost reports whether a machine can have an address.
+func isHost(addr netip.Addr) bool {
+	return !addr.Is4In6() && !addr.IsUnspecified() && !addr.IsMulticast() && !addr.IsLoopback()
 }
 
 func (n NIC) validateGateway(gateway netip.Addr) error {

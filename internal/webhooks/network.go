@@ -66,7 +66,8 @@ func addressErrors(addresses []string, path *field.Path) field.ErrorList {
 		at := path.Index(i)
 		prefix, err := netip.ParsePrefix(address)
 		if err != nil {
-			errs = append(errs, field.Invalid(at, address, "must be an address with prefix length, such as 10.0.0.5/24"))
+			errs = append(errs,
+				field.Invalid(at, address, "must be an address with prefix length, such as 10.0.0.5/24"))
 			continue
 		}
 		errs = append(errs, unicastErrors(prefix.Addr().String(), at)...)
@@ -93,8 +94,8 @@ func manualInTemplate(t *infrav1.VCDMachineTemplate) field.ErrorList {
 	for i, nic := range t.Spec.Template.Spec.Networks {
 		if nic.AddressSource == infrav1.AddressManual {
 			at := field.NewPath("spec", "template", "spec", "networks").Index(i)
-			errs = append(errs, field.Forbidden(at.Child("addressSource"), "every machine of the template would have the "+
-				"same address: use IPAM with poolRefs, or Pool; Manual is for a VCDMachine without template"))
+			errs = append(errs, field.Forbidden(at.Child("addressSource"), "every machine of the template would have "+
+				"the same address: use IPAM with poolRefs, or Pool; Manual is for a VCDMachine without template"))
 		}
 	}
 	return errs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -91,31 +92,38 @@ func (p *Pool) give(ctx context.Context, c client.Client, claim *ipamv1.IPAddres
 		}
 	}
 	address := &ipamv1.IPAddress{}
-	address.Namespace, address.Name = claim.Namespace, claim.Name
-	if err := c.Get(ctx, client.ObjectKeyFromObject(address), address); client.IgnoreNotFound(err) != nil {
-		return err
-	} else if err != nil {
-		address.Spec = ipamv1.IPAddressSpec{
-			ClaimRef: ipamv1.IPAddressClaimReference{Name: claim.Name}, PoolRef: claim.Spec.PoolRef, Gateway: p.Gateway,
-		}
-		if p.Prefix > 0 {
-			address.Spec.Prefix = ptr.To(p.Prefix)
-		}
-		for _, a := range p.Addresses {
-			if !used[a] {
-				address.Spec.Address, used[a] = a, true
-				break
-			}
-		}
-		if address.Spec.Address == "" {
+	err := c.Get(ctx, client.ObjectKeyFromObject(claim), address)
+	if apierrors.IsNotFound(err) {
+		address = p.address(claim, used)
+		if address == nil {
 			return nil // exhausted
 		}
-		if err := c.Create(ctx, address); err != nil {
-			return err
-		}
+		err = c.Create(ctx, address)
+	}
+	if err != nil {
+		return err
 	}
 	claim.Status.AddressRef.Name = address.Name
 	return c.Status().Update(ctx, claim)
+}
+
+// address returns a free address for a claim, or nil.
+func (p *Pool) address(claim *ipamv1.IPAddressClaim, used map[string]bool) *ipamv1.IPAddress {
+	address := &ipamv1.IPAddress{}
+	address.Namespace, address.Name = claim.Namespace, claim.Name
+	address.Spec = ipamv1.IPAddressSpec{
+		ClaimRef: ipamv1.IPAddressClaimReference{Name: claim.Name}, PoolRef: claim.Spec.PoolRef, Gateway: p.Gateway,
+	}
+	if p.Prefix > 0 {
+		address.Spec.Prefix = ptr.To(p.Prefix)
+	}
+	for _, a := range p.Addresses {
+		if !used[a] {
+			address.Spec.Address, used[a] = a, true
+			return address
+		}
+	}
+	return nil
 }
 
 func (p *Pool) take(ctx context.Context, c client.Client, claim *ipamv1.IPAddressClaim) error {

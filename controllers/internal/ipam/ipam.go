@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -80,7 +81,8 @@ func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Outcom
 			claim.Name), c.adopt(ctx, found)
 	case found.Spec.PoolRef != poolRef(claim.Pool) && !claim.InUse:
 		return Address{}, phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason,
-			"Claiming an address from another pool than before: deleting IPAddressClaim %s", claim.Name), c.free(ctx, found)
+				"Claiming an address from another pool than before: deleting IPAddressClaim %s", claim.Name),
+			c.free(ctx, found)
 	}
 	return c.assigned(ctx, claim, found)
 }
@@ -107,23 +109,24 @@ func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddre
 			"IPAddressClaim %s, not to %s, which names it: delete IPAddressClaim %s", name, object.Spec.ClaimRef.Name,
 			claim.Name, claim.Name), nil
 	}
-	address := Address{object: object}
-	if address.Addr, err = netip.ParseAddr(object.Spec.Address); err != nil {
-		return Address{}, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "IPAddress %s has %q, which is "+
-			"no address: correct %s %s, then delete IPAddressClaim %s", name, object.Spec.Address, claim.Pool.Kind,
-			claim.Pool.Name, claim.Name), nil
-	}
-	if object.Spec.Prefix != nil {
-		address.Bits = int(*object.Spec.Prefix)
-	}
-	if object.Spec.Gateway != "" {
-		if address.Gateway, err = netip.ParseAddr(object.Spec.Gateway); err != nil {
-			return Address{}, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "IPAddress %s has gateway %q, "+
-				"which is no address: correct %s %s, then delete IPAddressClaim %s", name, object.Spec.Gateway,
-				claim.Pool.Kind, claim.Pool.Name, claim.Name), nil
-		}
+	address, ok := parse(object)
+	if !ok {
+		return Address{}, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "IPAddress %s has address %q "+
+			"and gateway %q, which are no addresses: correct %s %s, then delete IPAddressClaim %s", name,
+			object.Spec.Address, object.Spec.Gateway, claim.Pool.Kind, claim.Pool.Name, claim.Name), nil
 	}
 	return address, phases.Done, nil
+}
+
+// parse reads an IPAddress; ok is false if what it has is no address.
+func parse(object *ipamv1.IPAddress) (address Address, ok bool) {
+	var err, errGateway error
+	address.object, address.Bits = object, int(ptr.Deref(object.Spec.Prefix, 0))
+	address.Addr, err = netip.ParseAddr(object.Spec.Address)
+	if object.Spec.Gateway != "" {
+		address.Gateway, errGateway = netip.ParseAddr(object.Spec.Gateway)
+	}
+	return address, err == nil && errGateway == nil
 }
 
 // create claims an address, if nothing is left of an earlier claim and the pool exists.

@@ -42,15 +42,15 @@ func (c Claims) unassigned(ctx context.Context, claim Claim, found *ipamv1.IPAdd
 // unknown is the number of free addresses of a pool that does not say it, or that the manager may not read.
 const unknown = -1
 
-// pool returns what is wrong with the pool of a claim, and how many addresses of it are free. The kinds of the in-cluster
-// provider can be read; another provider's are if the manager is granted it.
+// pool returns what is wrong with the pool of a claim, and how many addresses of it are free. The kinds of the
+// in-cluster provider can be read, and those of another provider if the manager is granted it.
 func (c Claims) pool(ctx context.Context, claim Claim) (out phases.Outcome, free int64, err error) {
 	kind := schema.GroupKind{Group: claim.Pool.APIGroup, Kind: claim.Pool.Kind}
 	mapping, err := c.Client.RESTMapper().RESTMapping(kind)
 	switch {
 	case meta.IsNoMatchError(err):
-		return phases.Fail(session.RemedyPoll, infrav1.PoolNotFoundReason, "%s names a %s, which this management cluster "+
-			"does not know: install the IPAM provider that has it, or correct kind and apiGroup", claim.Field,
+		return phases.Fail(session.RemedyPoll, infrav1.PoolNotFoundReason, "%s names a %s, which this management "+
+			"cluster does not know: install the IPAM provider that has it, or correct kind and apiGroup", claim.Field,
 			kind), unknown, nil
 	case err != nil:
 		return phases.Done, unknown, fmt.Errorf("looking up kind %s: %w", kind, err)

@@ -3,6 +3,7 @@ package ipam
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -17,27 +18,13 @@ import (
 // that it may have made just now, which no cache shows yet. It does not wait until the pools have them back: a pool may
 // keep an address for a while.
 func (c Claims) Release(ctx context.Context, names ...string) error {
-	claims := map[string]*ipamv1.IPAddressClaim{}
-	list := &ipamv1.IPAddressClaimList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(c.Owner.GetNamespace()),
-		session.OfCluster(c.Cluster)); err != nil {
-		return fmt.Errorf("listing IPAddressClaims: %w", err)
-	}
-	for i := range list.Items {
-		claims[list.Items[i].Name] = &list.Items[i]
-	}
-	for _, name := range names {
-		claim := &ipamv1.IPAddressClaim{}
-		if err := c.Live.Get(ctx, c.key(name), claim); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("getting IPAddressClaim %s: %w", name, err)
-		}
-		claims[name] = claim
+	claims, err := c.owned(ctx, names)
+	if err != nil {
+		return err
 	}
 	for _, claim := range claims {
-		if claim.Name != "" && c.owns(claim) {
-			if err := c.free(ctx, claim); err != nil {
-				return err
-			}
+		if err := c.free(ctx, claim); err != nil {
+			return err
 		}
 	}
 	held, err := c.held(ctx)
@@ -49,19 +36,34 @@ func (c Claims) Release(ctx context.Context, names ...string) error {
 	return err
 }
 
+// owned returns the claims of the owner: those that the cache shows, and those of names as they are now.
+func (c Claims) owned(ctx context.Context, names []string) (map[string]*ipamv1.IPAddressClaim, error) {
+	claims := map[string]*ipamv1.IPAddressClaim{}
+	list := &ipamv1.IPAddressClaimList{}
+	if err := c.Client.List(ctx, list, client.InNamespace(c.Owner.GetNamespace()),
+		session.OfCluster(c.Cluster)); err != nil {
+		return nil, fmt.Errorf("listing IPAddressClaims: %w", err)
+	}
+	for i := range list.Items {
+		claims[list.Items[i].Name] = &list.Items[i]
+	}
+	for _, name := range names {
+		claim := &ipamv1.IPAddressClaim{}
+		if err := c.Live.Get(ctx, c.key(name), claim); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("getting IPAddressClaim %s: %w", name, err)
+		}
+		claims[name] = claim
+	}
+	maps.DeleteFunc(claims, func(_ string, claim *ipamv1.IPAddressClaim) bool {
+		return claim.Name == "" || !c.owns(claim)
+	})
+	return claims, nil
+}
+
 // free frees the address of a claim of ours, and deletes the claim.
 func (c Claims) free(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
-	if name := claim.Status.AddressRef.Name; name != "" {
-		address := &ipamv1.IPAddress{}
-		err := c.Live.Get(ctx, c.key(name), address)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("getting IPAddress %s: %w", name, err)
-		}
-		if err == nil && address.Annotations[infrav1.InstanceIDAnnotation] == c.ID {
-			if err := c.letGo(ctx, address); err != nil {
-				return err
-			}
-		}
+	if err := c.letGoNow(ctx, claim.Status.AddressRef.Name); err != nil {
+		return err
 	}
 	if !claim.DeletionTimestamp.IsZero() {
 		return nil
@@ -72,6 +74,24 @@ func (c Claims) free(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
 		return fmt.Errorf("deleting IPAddressClaim %s: %w", claim.Name, err)
 	}
 	return nil
+}
+
+// letGoNow lets an address be deleted that the owner may have held a moment ago.
+func (c Claims) letGoNow(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	address := &ipamv1.IPAddress{}
+	err := c.Live.Get(ctx, c.key(name), address)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("getting IPAddress %s: %w", name, err)
+	case address.Annotations[infrav1.InstanceIDAnnotation] != c.ID:
+		return nil
+	}
+	return c.letGo(ctx, address)
 }
 
 // held returns the addresses that the owner holds.

@@ -92,26 +92,35 @@ func (n NIC) subnet(static Static) (vcd.Subnet, phases.Outcome) {
 		return vcd.Subnet{}, invalid(static, "is in no subnet of network %s", n.Network.Name)
 	}
 	s := n.Network.Subnets[at]
-	leased := slices.ContainsFunc(s.DHCPPool, func(r vcd.AddressRange) bool { return r.Contains(static.Addr) })
 	switch {
-	case static.Addr == s.Gateway || static.Addr == s.Prefix.Masked().Addr() || static.Addr == broadcast(s.Prefix):
+	case slices.Contains([]netip.Addr{s.Gateway, s.Prefix.Masked().Addr(), broadcast(s.Prefix)}, static.Addr):
 		return s, invalid(static, "is the address of the gateway, or of the network %s itself", n.Network.Name)
 	case static.Bits > 0 && static.Bits != s.Prefix.Bits():
 		return s, invalid(static, "comes with prefix length %d, and subnet %s of network %s has %d: correct that",
 			static.Bits, s.Prefix, n.Network.Name, s.Prefix.Bits())
-	case static.Gateway.IsValid() && (static.Gateway == static.Addr ||
-		!s.Prefix.Contains(static.Gateway) && !static.Gateway.IsLinkLocalUnicast()):
+	case static.Gateway.IsValid() && !static.reaches(s.Prefix):
 		return s, invalid(static, "comes with gateway %s, which is no other address of subnet %s: correct that",
 			static.Gateway, s.Prefix)
-	case leased && n.Spec.AddressSource != infrav1.AddressPool && len(n.Static) > 0:
+	case n.leases(s, static.Addr):
 		return s, invalid(static, "is in a DHCP range of network %s, from which addresses are leased", n.Network.Name)
 	}
 	return s, phases.Done
 }
 
+// reaches reports whether the gateway of an address is another one of its subnet.
+func (s Static) reaches(subnet netip.Prefix) bool {
+	return s.Gateway != s.Addr && (subnet.Contains(s.Gateway) || s.Gateway.IsLinkLocalUnicast())
+}
+
+// leases reports whether a DHCP server may lease a static address of the NIC.
+func (n NIC) leases(s vcd.Subnet, addr netip.Addr) bool {
+	return len(n.Static) > 0 &&
+		slices.ContainsFunc(s.DHCPPool, func(r vcd.AddressRange) bool { return r.Contains(addr) })
+}
+
 func invalid(static Static, format string, args ...any) phases.Outcome {
-	return phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "%s, from %s, %s: %s", static.Addr, static.From,
-		fmt.Sprintf(format, args...), static.Remedy)
+	return phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "%s, from %s, %s: %s", static.Addr,
+		static.From, fmt.Sprintf(format, args...), static.Remedy)
 }
 
 // broadcast returns the last address of an IPv4 subnet, else an invalid one.
@@ -133,8 +142,8 @@ func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Outcome {
 		for _, static := range n.Static {
 			if host.Address == static.Addr && host.Host != vm {
 				return phases.Fail(session.RemedyPoll, infrav1.AddressTakenReason,
-					"%s, from %s, is used by %s in network %s: free it in VCD, or %s", static.Addr, static.From, host.Host,
-					n.Network.Name, static.Remedy)
+					"%s, from %s, is used by %s in network %s: free it in VCD, or %s", static.Addr, static.From,
+					host.Host, n.Network.Name, static.Remedy)
 			}
 		}
 	}
