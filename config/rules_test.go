@@ -328,7 +328,8 @@ func TestUpdate(t *testing.T) {
 		},
 		{
 			"kube-vip cannot become a DaemonSet", "VCDCluster", clusterYAML, identified,
-			`{spec: {endpoint: {kubeVIP: {mode: DaemonSet}}}}`, []string{"spec.endpoint"},
+			`{spec: {endpoint: {kubeVIP: {mode: DaemonSet}}}}`,
+			[]string{"spec.endpoint"},
 		},
 		{
 			"kube-vip can be said to be a static pod", "VCDCluster", clusterYAML, identified,

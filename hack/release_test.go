@@ -113,7 +113,8 @@ func TestNotesAreMadeFromChangelogAndCommits(t *testing.T) {
 			[]string{"- Begin (", "The first."},
 		},
 		{
-			"what is not tagged yet", "v1.2.0", []string{"To come.", "## Commits since v1.1.0", "- Go on ("},
+			"what is not tagged yet", "v1.2.0",
+			[]string{"To come.", "## Commits since v1.1.0", "- Go on ("},
 			[]string{"- Mend (", "Something new."},
 		},
 	} {
@@ -143,9 +144,13 @@ func repository(t *testing.T) string {
 		"## 1.0.0 (2026-01-01)\n\nThe first. [More](docs/a.md)\n"
 	g.Expect(os.WriteFile(filepath.Join(dir, "CHANGELOG.md"), []byte(changelog), 0o600)).To(Succeed())
 	for _, args := range [][]string{
-		{"init", "-q"}, {"commit", "-q", "--allow-empty", "-m", "Begin"}, {"tag", "v1.0.0"},
-		{"commit", "-q", "--allow-empty", "-m", "Add"}, {"tag", "v1.1.0-rc.1"},
-		{"commit", "-q", "--allow-empty", "-m", "Mend"}, {"tag", "v1.1.0"},
+		{"init", "-q"},
+		{"commit", "-q", "--allow-empty", "-m", "Begin"},
+		{"tag", "v1.0.0"},
+		{"commit", "-q", "--allow-empty", "-m", "Add"},
+		{"tag", "v1.1.0-rc.1"},
+		{"commit", "-q", "--allow-empty", "-m", "Mend"},
+		{"tag", "v1.1.0"},
 		{"commit", "-q", "--allow-empty", "-m", "Go on"},
 	} {
 		cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...)

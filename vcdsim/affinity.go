@@ -169,21 +169,29 @@ func (m *vms) hostFor(vm *VM) error {
 		return nil
 	}
 	for _, a := range sorted(m.sim.store.affinity) {
-		if !a.Enabled || !a.Mandatory || a.Polarity != polarityApart || !slices.Contains(a.VMs, vm.ID) {
-			continue
-		}
-		running := 0
-		for _, id := range a.VMs {
-			if other := m.sim.store.vms[id]; other != nil && id != vm.ID && other.Status == PoweredOn {
-				running++
-			}
-		}
-		if running >= vdc.Hosts {
+		if a.mustSeparate(vm.ID) && m.running(a.VMs, vm.ID) >= vdc.Hosts {
 			return refuse(http.StatusInternalServerError, codePlacement,
-				"There is no feasible placement for VM %q: it would violate the anti-affinity rule %q.", vm.Name, a.Name)
+				"There is no feasible placement for VM %q: it would violate the anti-affinity rule %q.", vm.Name,
+				a.Name)
 		}
 	}
 	return nil
+}
+
+// mustSeparate reports whether a rule has to keep a VM apart from others.
+func (a *AffinityRule) mustSeparate(id string) bool {
+	return a.Enabled && a.Mandatory && a.Polarity == polarityApart && slices.Contains(a.VMs, id)
+}
+
+// running counts the VMs of a list that run, but for one.
+func (m *vms) running(ids []string, except string) int {
+	n := 0
+	for _, id := range ids {
+		if other := m.sim.store.vms[id]; other != nil && id != except && other.Status == PoweredOn {
+			n++
+		}
+	}
+	return n
 }
 
 // leaveRules takes a VM that is removed out of its rules, which stay.

@@ -205,8 +205,9 @@ func templateVMNode(r *request, vdc *VDC, t *Template, vm *TemplateVM, root bool
 		T("AdminPasswordEnabled", true), T("AdminPasswordAuto", true), T("ResetPasswordRequired", false),
 		T("ComputerName", computerName(vm.Name)))
 	n.Add([]*xmltree.Node{nics, custom, specSection(r, &VM{
-		OS: vm.OS, CPUs: vm.CPUs, CoresPerSocket: 1, MemoryMiB: vm.MemoryMiB, HardwareVersion: orElse(vm.HardwareVersion, defaultHardware),
-		Disks: templateDisks(vm, vdc.defaultProfile()),
+		OS: vm.OS, CPUs: vm.CPUs, CoresPerSocket: 1, MemoryMiB: vm.MemoryMiB,
+		HardwareVersion: orElse(vm.HardwareVersion, defaultHardware),
+		Disks:           templateDisks(vm, vdc.defaultProfile()),
 	})})
 	n.Add([]*xmltree.Node{
 		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),

@@ -206,8 +206,10 @@ func overviewOfPool(s *Simulator, d *document) overviewPool {
 	}
 	if g := s.store.documents.find(groupPath, refID(d.body, "memberGroupRef")); g != nil {
 		for _, a := range setAddresses(g) {
-			members = append(members, overviewMember{fmt.Sprintf("%v:%v", a, d.body["defaultPort"]),
-				groupHealth(s, d, fmt.Sprint(a), out.Health)})
+			members = append(members, overviewMember{
+				fmt.Sprintf("%v:%v", a, d.body["defaultPort"]),
+				groupHealth(s, d, fmt.Sprint(a), out.Health),
+			})
 		}
 	}
 	out.Members = append(out.Members, members[:min(len(members), shownMembers)]...)
@@ -218,7 +220,8 @@ func overviewOfPool(s *Simulator, d *document) overviewPool {
 // groupHealth is the health of an address of a group of members.
 func groupHealth(s *Simulator, pool *document, address, health string) string {
 	if a, err := netip.ParseAddr(address); err == nil {
-		return s.alb.memberHealth(pool, map[string]any{"ipAddress": a.String(), "port": pool.body["defaultPort"]}, health)
+		member := map[string]any{"ipAddress": a.String(), "port": pool.body["defaultPort"]}
+		return s.alb.memberHealth(pool, member, health)
 	}
 	return health
 }

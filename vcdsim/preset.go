@@ -31,7 +31,8 @@ func presets() []preset {
 		{"two-gateways", "The tenant of k8s-tenant with a second edge gateway, and a network behind it.", TwoGateways},
 		{"vdc-group", "The tenant of k8s-tenant with a second VDC and a data center group of both, which has the " +
 			"gateway and the networks.", VDCGroupTenant},
-		{"zones", "The tenant of k8s-tenant with three VDCs, a catalog for each of the others, and a data center group " +
+		{"zones", "The tenant of k8s-tenant with three VDCs, a catalog for each of the others, and a data center " +
+			"group " +
 			"of all, which has the gateway and the networks.", ThreeZones},
 	}
 }

@@ -76,8 +76,8 @@ func VDCGroupTenant() Model {
 	return m
 }
 
-// ThreeZones is K8sTenant with three VDCs, acme-vdc, acme-vdc-b and acme-vdc-c, the latter with catalogs kubernetes-b and
-// kubernetes-c of their own, and a data center group of all that has the gateway and the networks.
+// ThreeZones is K8sTenant with three VDCs, acme-vdc, acme-vdc-b and acme-vdc-c, the latter with catalogs kubernetes-b
+// and kubernetes-c of their own, and a data center group of all that has the gateway and the networks.
 func ThreeZones() Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]

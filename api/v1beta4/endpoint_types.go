@@ -90,9 +90,8 @@ type KubeVIPEndpoint struct {
 	// +optional
 	Mode KubeVIPMode `json:"mode,omitempty"`
 
-	// bgp announces the virtual IPs to routers by BGP, so that control planes may be in different networks; by ARP
-	// (IPv6: neighbour discovery) if empty. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet
-	// on all.
+	// bgp announces the virtual IPs to routers by BGP, so that control planes may be in different networks; by ARP (IPv6:
+	// neighbour discovery) if empty. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
 	// +optional
 	BGP *KubeVIPBGP `json:"bgp,omitempty"`
 

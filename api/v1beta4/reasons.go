@@ -92,8 +92,8 @@ const (
 	VAppGoneAnnotation = "infrastructure.cluster.x-k8s.io/vapp-gone"
 	// ZoneVAppsAnnotationPrefix on a VCDCluster, followed by the name of a VCDDeploymentZone, is what the cluster has in
 	// that zone: the URN of the VDC, how many vApps VCD was asked to create VMs in, and the URNs of those that VMs were
-	// deleted from, separated by blanks. It is stored before the first VM is created there; when the cluster is
-	// deleted, its vApps and disks are searched for there. Written by the controller.
+	// deleted from, separated by blanks. It is stored before the first VM is created there; when the cluster is deleted,
+	// its vApps and disks are searched for there. Written by the controller.
 	ZoneVAppsAnnotationPrefix = "zone-vapps.infrastructure.cluster.x-k8s.io/"
 	// ZoneMissingAnnotationPrefix on a VCDCluster that is being deleted, followed by the name of a VCDDeploymentZone, is
 	// the time when its vApp in that zone was first not found (RFC 3339).

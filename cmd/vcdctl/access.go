@@ -56,6 +56,17 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 		"Do not verify the certificate of VCD: whoever is between can read the password.")
 }
 
+// identityRef returns the identity that the flags name, without a name if they name none.
+func (a *access) identityRef() (infrav1.IdentityReference, error) {
+	switch {
+	case a.identity != "" && a.clusterIdentity != "":
+		return infrav1.IdentityReference{}, errors.New("--identity and --cluster-identity exclude each other")
+	case a.clusterIdentity != "":
+		return infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: a.clusterIdentity}, nil
+	}
+	return infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: a.identity}, nil
+}
+
 // A fileConfig is the file of --config.
 type fileConfig struct {
 	Site               string `json:"site"`
@@ -88,25 +99,47 @@ func (p *program) resolve(ctx context.Context, want request) (vcd.Config, error)
 	if config.Site == "" {
 		config.Site = cmp.Or(a.site, want.site)
 	}
-	for _, other := range []string{a.site, want.site} {
-		if other != "" && !sameSite(other, config.Site) {
-			return vcd.Config{}, fmt.Errorf("the credentials are for %s, and not for %s", config.Site, other)
-		}
+	if err := checkSites(config.Site, a.site, want.site); err != nil {
+		return vcd.Config{}, err
 	}
 	config.Org = cmp.Or(a.org, want.org, config.Org)
 	config.Insecure = config.Insecure || a.insecure
 	if a.caFile != "" {
-		if config.CABundle, err = os.ReadFile(a.caFile); err != nil {
-			return vcd.Config{}, fmt.Errorf("reading certificates of authorities: %w", err)
+		if config.CABundle, err = readAuthorities(a.caFile); err != nil {
+			return vcd.Config{}, err
 		}
 	}
+	return config, checkComplete(config)
+}
+
+// checkComplete refuses a config without an address or an organization.
+func checkComplete(config vcd.Config) error {
 	switch {
 	case config.Site == "":
-		return vcd.Config{}, errors.New("the address of VCD is missing: set --site")
+		return errors.New("the address of VCD is missing: set --site")
 	case config.Org == "":
-		return vcd.Config{}, errors.New("the organization is missing: set --org")
+		return errors.New("the organization is missing: set --org")
 	}
-	return config, nil
+	return nil
+}
+
+// readAuthorities reads the certificates of a CA file.
+func readAuthorities(path string) ([]byte, error) {
+	bundle, err := os.ReadFile(path) //nolint:gosec // The user names it.
+	if err != nil {
+		return nil, fmt.Errorf("reading certificates of authorities: %w", err)
+	}
+	return bundle, nil
+}
+
+// checkSites refuses credentials of one site for another; an empty site is not checked.
+func checkSites(site string, others ...string) error {
+	for _, other := range others {
+		if other != "" && !sameSite(other, site) {
+			return fmt.Errorf("the credentials are for %s, and not for %s", site, other)
+		}
+	}
+	return nil
 }
 
 func sameSite(a, b string) bool {
@@ -114,19 +147,16 @@ func sameSite(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
+// given returns the first login that there is, as the help of the program orders them.
 func (p *program) given(ctx context.Context, want request) (vcd.Config, error) {
-	a := p.access
-	kind, name := infrav1.NamespacedIdentity, a.identity
-	if a.clusterIdentity != "" {
-		kind, name = infrav1.ClusterIdentity, a.clusterIdentity
-	}
+	ref, err := p.access.identityRef()
 	switch {
-	case a.identity != "" && a.clusterIdentity != "":
-		return vcd.Config{}, errors.New("--identity and --cluster-identity exclude each other")
-	case name != "":
-		return p.ofIdentity(ctx, want, infrav1.IdentityReference{Kind: kind, Name: name})
-	case a.config != "":
-		return ofFile(a.config)
+	case err != nil:
+		return vcd.Config{}, err
+	case ref.Name != "":
+		return p.ofIdentity(ctx, want, ref)
+	case p.access.config != "":
+		return ofFile(p.access.config)
 	case p.getenv("VCD_USERNAME") != "" || p.getenv("VCD_API_TOKEN") != "":
 		return p.ofEnvironment()
 	case want.identity != nil && want.secret != nil:
@@ -173,8 +203,8 @@ func (f fileConfig) login() (vcd.Config, error) {
 		return config, nil
 	}
 	var err error
-	if config.CABundle, err = os.ReadFile(f.CAFile); err != nil {
-		return vcd.Config{}, fmt.Errorf("reading certificates of authorities: %w", err)
+	if config.CABundle, err = readAuthorities(f.CAFile); err != nil {
+		return vcd.Config{}, err
 	}
 	return config, nil
 }

@@ -32,10 +32,10 @@ func (p *program) bundleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "support-bundle CLUSTER",
 		Short: "Collect conditions, events and logs in one archive",
-		Long: `Collects what a report of a problem needs in one archive: the Cluster API objects of a cluster with their conditions, the
-events of its namespace, and the manager's log, which has the wire log if that is on. Secrets are not read, and what looks like a
-credential is taken out of everything; look through the archive before you send it all the same. CLUSTER is the name of a
-VCDCluster in --namespace.`,
+		Long: `Collects what a report of a problem needs in one archive: the Cluster API objects of a cluster with their conditions,
+the events of its namespace, and the manager's log, which has the wire log if that is on. Secrets are not read, and
+what looks like a credential is taken out of everything; look through the archive before you send it all the same.
+CLUSTER is the name of a VCDCluster in --namespace.`,
 		Example: "  " + p.name + " support-bundle demo -n team-a -f demo.tar.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return p.bundle(c.Context(), args[0], f) },

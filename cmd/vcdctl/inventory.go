@@ -22,9 +22,9 @@ func (p *program) inventoryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inventory CLUSTER",
 		Short: "Show everything that a cluster has in VCD",
-		Long: `Shows everything that a cluster has in VCD as a tree: vApps, VMs, named disks, virtual services, pools, NAT rules, addresses,
-IP sets, its entity. Marks show what differs from the management cluster: VMs without a VCDMachine, VCDMachines without a VM,
-VMs that do not run. CLUSTER is the name of a VCDCluster in --namespace.`,
+		Long: `Shows everything that a cluster has in VCD as a tree: vApps, VMs, named disks, virtual services, pools, NAT rules,
+addresses, IP sets, its entity. Marks show what differs from the management cluster: VMs without a VCDMachine,
+VCDMachines without a VM, VMs that do not run. CLUSTER is the name of a VCDCluster in --namespace.`,
 		Example: "  " + p.name + " inventory demo -n team-a",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return p.inventory(c.Context(), args[0]) },
@@ -143,8 +143,30 @@ func (p *program) printTree(branches []branch) {
 		fmt.Fprintln(p.out, "└─ nothing")
 		return
 	}
-	var roots []branch
-	children := map[string][]branch{}
+	roots, children := grow(branches)
+	for i, b := range roots {
+		last := i == len(roots)-1
+		p.printBranch("", b, last)
+		if b.Kind == leaks.KindVApp {
+			p.printVMs(children[b.Name], last)
+		}
+	}
+}
+
+// printVMs prints the VMs of a vApp, the last branch of the root or not.
+func (p *program) printVMs(vms []branch, last bool) {
+	indent := "│  "
+	if last {
+		indent = "   "
+	}
+	for i, vm := range vms {
+		p.printBranch(indent, vm, i == len(vms)-1)
+	}
+}
+
+// grow returns the branches at the root, and the VMs by the name of their vApp.
+func grow(branches []branch) (roots []branch, children map[string][]branch) {
+	children = map[string][]branch{}
 	for _, b := range branches {
 		if b.Kind == leaks.KindVM && b.Parent != "" {
 			children[b.Parent] = append(children[b.Parent], b)
@@ -158,20 +180,7 @@ func (p *program) printTree(branches []branch) {
 			delete(children, parent)
 		}
 	}
-	for i, b := range roots {
-		last := i == len(roots)-1
-		p.printBranch("", b, last)
-		if b.Kind != leaks.KindVApp {
-			continue
-		}
-		indent := "│  "
-		if last {
-			indent = "   "
-		}
-		for j, vm := range children[b.Name] {
-			p.printBranch(indent, vm, j == len(children[b.Name])-1)
-		}
-	}
+	return roots, children
 }
 
 func (p *program) printBranch(indent string, b branch, last bool) {

@@ -23,15 +23,14 @@ func (p *program) leaksCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "leaks",
 		Short: "List what belongs to no cluster any more",
-		Long: `Lists objects in VCD that carry the marker of this provider, or names and metadata of VMware's CAPVCD, CPI and CSI, and
-belong to no VCDCluster of the management clusters that --context names; by the id of their cluster. It only reads. Every
-management cluster that uses the organization must be named: what belongs to another one looks left.`,
+		Long: `Lists objects in VCD that carry the marker of this provider, or names and metadata of VMware's CAPVCD, CPI and CSI,
+and belong to no VCDCluster of the management clusters that --context names; by the id of their cluster. It only
+reads. Every management cluster that uses the organization must be named: what belongs to another one looks left.`,
 		Example: "  " + p.name + " leaks " + loginExample,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.withInventory(c.Context(), without, func(_ *vcd.Session, i leaks.Inventory, alive leaks.Alive) error {
-				return p.printLeaks(i, alive)
-			})
+			return p.withInventory(c.Context(), without,
+				func(_ *vcd.Session, i leaks.Inventory, alive leaks.Alive) error { return p.printLeaks(i, alive) })
 		},
 	}
 	addWithout(c, &without)
@@ -160,9 +159,10 @@ func (p *program) purgeCommand() *cobra.Command {
 		Long: `Deletes what is left of one cluster that exists in no management cluster. Without --yes it only prints what it would
 delete. With --yes it asks for the id again; scripts give it with --confirm.
 
-It refuses everything if the id is alive in a management cluster, a VM of it runs or is suspended, anything of it changed in
-the last 24 hours, a named disk is attached to a VM, a vApp has VMs of others, or something of it was made by VMware's CAPVCD,
-CPI or CSE and --legacy is not set. Named disks, and entities that a living cluster names, are never deleted.`,
+It refuses everything if the id is alive in a management cluster, a VM of it runs or is suspended, anything of it
+changed in the last 24 hours, a named disk is attached to a VM, a vApp has VMs of others, or something of it was made
+by VMware's CAPVCD, CPI or CSE and --legacy is not set. Named disks, and entities that a living cluster names, are
+never deleted.`,
 		Example: strings.ReplaceAll(`  vcdctl purge --cluster-id 7a0e… `+loginExample+`
   vcdctl purge --cluster-id 7a0e… --yes `+loginExample, "vcdctl", p.name),
 		Args: cobra.NoArgs,

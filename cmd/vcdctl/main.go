@@ -69,7 +69,7 @@ type program struct {
 
 // run runs the program and returns its exit code.
 func (p *program) run(ctx context.Context, args []string) int {
-	command := p.command()
+	command := p.command() //nolint:contextcheck // Cobra passes the context to the verbs.
 	command.SetArgs(args)
 	err := command.ExecuteContext(ctx)
 	switch {

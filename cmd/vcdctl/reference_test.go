@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-
 	"github.com/spf13/cobra"
 )
 

@@ -163,9 +163,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 		r.Settled.Drop(c.UID)
 		return nil, nil // The rules go with the cluster.
 	}
-	if !affinity.Asked(c.Spec.AntiAffinity) && c.Annotations[infrav1.AffinityRulesAnnotation] == "" ||
-		session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) || c.Spec.InfraID == "" ||
-		!ptr.Deref(c.Status.Initialization.Provisioned, false) {
+	if !mayHaveRules(c) || session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
 		return nil, nil
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
@@ -176,6 +174,12 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 		return nil, nil
 	}
 	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, state: r.states.Of(c.UID)}, nil
+}
+
+// mayHaveRules reports whether c was complete, and should have rules or has some.
+func mayHaveRules(c *infrav1.VCDCluster) bool {
+	return (affinity.Asked(c.Spec.AntiAffinity) || c.Annotations[infrav1.AffinityRulesAnnotation] != "") &&
+		c.Spec.InfraID != "" && ptr.Deref(c.Status.Initialization.Provisioned, false)
 }
 
 // save stores what steps changed in the object, now rather than at the end.

@@ -20,14 +20,9 @@ import (
 // available reports whether pods of the cloud controller manager, whose Deployment is among objects, are available and
 // up to date.
 func available(objects []*unstructured.Unstructured) (phases.Outcome, error) {
-	d := &appsv1.Deployment{}
-	for _, u := range objects {
-		if u.GetKind() != "Deployment" {
-			continue
-		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d); err != nil {
-			return phases.Done, fmt.Errorf("reading Deployment %s: %w", addons.DeploymentName, err)
-		}
+	d, err := deploymentIn(objects)
+	if err != nil {
+		return phases.Done, err
 	}
 	why := ""
 	for _, c := range d.Status.Conditions {
@@ -45,6 +40,20 @@ func available(objects []*unstructured.Unstructured) (phases.Outcome, error) {
 	}
 	return phases.Wait(addon.StartPoll, infrav1.CloudProviderUnavailableReason,
 		"Waiting for pods of Deployment %s/%s to be available (%s)%s", d.Namespace, d.Name, progress(d), why), nil
+}
+
+// deploymentIn returns the Deployment among objects, an empty one if there is none.
+func deploymentIn(objects []*unstructured.Unstructured) (*appsv1.Deployment, error) {
+	d := &appsv1.Deployment{}
+	for _, u := range objects {
+		if u.GetKind() != "Deployment" {
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d); err != nil {
+			return nil, fmt.Errorf("reading Deployment %s: %w", addons.DeploymentName, err)
+		}
+	}
+	return d, nil
 }
 
 // rolledOut reports whether all pods of a Deployment are up to date. Not all need to be available: one is enough.

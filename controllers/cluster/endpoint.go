@@ -62,17 +62,7 @@ func (v virtualIPs) kube() infrav1.KubeVIPEndpoint {
 
 // reconcile finds the virtual IPs, checks them, and writes what nodes need to announce them.
 func (v virtualIPs) reconcile(ctx context.Context) (phases.Outcome, error) {
-	if out, err := v.together(ctx); err != nil || out != phases.Done {
-		return out, err
-	}
-	hosts, out, err := v.hosts(ctx)
-	if err != nil || out != phases.Done {
-		return out, err
-	}
-	if out, err := v.check(ctx, hosts); err != nil || out != phases.Done {
-		return out, err
-	}
-	config, out, err := v.config(ctx, hosts)
+	config, out, err := v.checked(ctx)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
@@ -87,8 +77,23 @@ func (v virtualIPs) reconcile(ctx context.Context) (phases.Outcome, error) {
 	if out, err := writeDaemonSet(ctx, v.scope, config); err != nil || out != phases.Done {
 		return out, err
 	}
-	v.publish(hosts, config.Port)
+	v.publish(config.Addresses, config.Port)
 	return phases.Done, nil
+}
+
+// checked returns the configuration of kube-vip for hosts that can be the endpoint.
+func (v virtualIPs) checked(ctx context.Context) (kubevip.Config, phases.Outcome, error) {
+	if out, err := v.together(ctx); err != nil || out != phases.Done {
+		return kubevip.Config{}, out, err
+	}
+	hosts, out, err := v.hosts(ctx)
+	if err != nil || out != phases.Done {
+		return kubevip.Config{}, out, err
+	}
+	if out, err := v.check(ctx, hosts); err != nil || out != phases.Done {
+		return kubevip.Config{}, out, err
+	}
+	return v.config(ctx, hosts)
 }
 
 // publish stores the endpoint, and the addresses of it that are known.

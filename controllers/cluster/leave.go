@@ -113,7 +113,7 @@ func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) 
 	switch {
 	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Ends by itself.
 	case vapp.IsKept(s.vcdCluster) && (err != nil || out.Problem):
-		return phases.Done, nil
+		return phases.Done, nil //nolint:nilerr // a person who leaves the vApp leaves the rules, too
 	case out.Problem:
 		out.Message += ". To leave rules in VCD, annotate the VCDCluster with " + infrav1.KeepVAppAnnotation + "=true"
 	}

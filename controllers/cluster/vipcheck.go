@@ -30,16 +30,8 @@ func (v virtualIPs) check(ctx context.Context, hosts []string) (phases.Outcome, 
 		}
 		addresses = resolved
 	}
-	if len(addresses) == 2 && addresses[0].Is4() == addresses[1].Is4() {
-		return phases.Fail(session.RemedyPoll, infrav1.VIPFamilyReason, "%s and %s are of one family: name pools of the "+
-			"other family in spec.endpoint.kubeVIP.secondaryPoolRefs", addresses[0], addresses[1]), nil
-	}
-	for _, addr := range addresses {
-		if out := v.fits(addr); out != phases.Done {
-			v.session.ForgetNetwork(v.vdc, v.network.Ref) // The address may be taken out of its pool.
-			v.homes.Drop(v.vcdCluster.UID)
-			return out, nil
-		}
+	if out := v.fitAll(addresses); out != phases.Done {
+		return out, nil
 	}
 	if established(v.vcdCluster) {
 		return phases.Done, nil // Its own nodes may have the addresses.
@@ -48,6 +40,22 @@ func (v virtualIPs) check(ctx context.Context, hosts []string) (phases.Outcome, 
 		return out, err
 	}
 	return v.otherHost(ctx, addresses)
+}
+
+// fitAll reports why addresses cannot be the virtual IPs: each must fit the network, and two be of both families.
+func (v virtualIPs) fitAll(addresses []netip.Addr) phases.Outcome {
+	if len(addresses) == 2 && addresses[0].Is4() == addresses[1].Is4() {
+		return phases.Fail(session.RemedyPoll, infrav1.VIPFamilyReason, "%s and %s are of one family: name pools of "+
+			"the other family in spec.endpoint.kubeVIP.secondaryPoolRefs", addresses[0], addresses[1])
+	}
+	for _, addr := range addresses {
+		if out := v.fits(addr); out != phases.Done {
+			v.session.ForgetNetwork(v.vdc, v.network.Ref) // The address may be taken out of its pool.
+			v.homes.Drop(v.vcdCluster.UID)
+			return out
+		}
+	}
+	return phases.Done
 }
 
 // lookupTimeout is how long an answer of DNS is waited for.

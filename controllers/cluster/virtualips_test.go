@@ -212,7 +212,8 @@ func TestANameHasToResolveIntoTheNetwork(t *testing.T) {
 		},
 		"another error": {nil, errors.New("refused"), infrav1.NameUnresolvedReason, "refused"},
 		"an address of another network": {
-			[]netip.Addr{netip.MustParseAddr("::ffff:10.9.9.9")}, nil,
+			[]netip.Addr{netip.MustParseAddr("::ffff:10.9.9.9")},
+			nil,
 			infrav1.VIPOutsideNetworkReason, "correct the record of api.example.com",
 		},
 	} {

@@ -52,9 +52,7 @@ func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]
 	var members []batch.Member
 	names := map[string]bool{s.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
 	for _, c := range s.current.Members {
-		own := c.Key == s.key()
-		// A naming template may give two machines one name: the second gets a conflict in a batch of its own.
-		if !own && (names[c.Spec.Name] || !ofCluster(c, s.vcdCluster.Spec.InfraID) || !suits(c)) {
+		if !s.includes(c, names, suits) {
 			continue
 		}
 		names[c.Spec.Name] = true
@@ -62,7 +60,7 @@ func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]
 		switch c.First, err = s.requests.note(ctx, c, at); {
 		case err == nil:
 			members = append(members, c)
-		case own:
+		case c.Key == s.key():
 			return nil, err
 		default:
 			ctrl.LoggerFrom(ctx).Info("Leaving out a machine that waits for the same vApp", "reason", err.Error())
@@ -70,6 +68,12 @@ func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]
 	}
 	notes.Set(s.vcdMachine, infrav1.CreationRequestedAnnotation, at)
 	return members, nil
+}
+
+// includes reports whether the request is for c, too, beside members of some names. A naming template may give two
+// machines one name: the second gets a conflict in a batch of its own.
+func (s *creation) includes(c batch.Member, names map[string]bool, suits func(batch.Member) bool) bool {
+	return c.Key == s.key() || !names[c.Spec.Name] && ofCluster(c, s.vcdCluster.Spec.InfraID) && suits(c)
 }
 
 // Requests stores on VCDMachines, in the API server, that VCD is asked to create their VMs.

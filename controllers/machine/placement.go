@@ -135,22 +135,31 @@ func (s placer) open(ctx context.Context) (out phases.Outcome, err error) {
 	return out, err
 }
 
-// find finds what the machine still needs to come to life.
-func (s placer) find(ctx context.Context) (phases.Outcome, error) {
+// wished returns the placement that the zone or the cluster of the machine gives it.
+func (s placer) wished() (placement.Placement, phases.Outcome) {
 	if s.zone != nil && !s.mayHaveVM() {
 		if out := zones.Admits(s.vcdCluster, s.zone.VCDDeploymentZone); out != phases.Done {
-			return out, nil
+			return placement.Placement{}, out
 		}
 	}
 	wished, err := placement.Of(s.vcdCluster, s.zone, s.vcdMachine)
 	if err != nil {
-		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason, "%s",
-			strings.ReplaceAll(err.Error(), "\n", "; ")), nil
+		return wished, phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason, "%s",
+			strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if id := s.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]; id != "" {
 		wished.VDC.Name = id // A rename in VCD does no harm from now on.
 	}
-	var out phases.Outcome
+	return wished, phases.Done
+}
+
+// find finds what the machine still needs to come to life.
+func (s placer) find(ctx context.Context) (phases.Outcome, error) {
+	wished, out := s.wished()
+	if out != phases.Done {
+		return out, nil
+	}
+	var err error
 	if s.placement.vdc, out, err = zones.VDC(ctx, s.session, wished.VDC); err != nil || out != phases.Done {
 		return out, err
 	}

@@ -261,6 +261,12 @@ func reconcileMetadata(ctx context.Context, s *scope) (phases.Outcome, error) {
 		record = record.Seen(now)
 		noteMetadata(m, record)
 	}
+	return writeMetadata(ctx, s, record)
+}
+
+// writeMetadata writes what a record of the VM's metadata lacks, else removes an entry that the spec has no more.
+func writeMetadata(ctx context.Context, s *scope, record vmmetadata.Record) (phases.Outcome, error) {
+	m := s.vcdMachine
 	missing, obsolete := record.Missing(m.Spec.VMMetadata), record.Obsolete(m.Spec.VMMetadata)
 	if len(missing) == 0 && len(obsolete) == 0 {
 		return phases.Done, nil
@@ -275,7 +281,8 @@ func reconcileMetadata(ctx context.Context, s *scope) (phases.Outcome, error) {
 		}
 		return s.write(stepMetadata, func() (vcd.Task, error) { return s.session.SetMetadata(ctx, s.vmID(), missing) })
 	}
-	return s.write(stepMetadata, func() (vcd.Task, error) { return s.session.RemoveMetadata(ctx, s.vmID(), obsolete[0]) })
+	return s.write(stepMetadata,
+		func() (vcd.Task, error) { return s.session.RemoveMetadata(ctx, s.vmID(), obsolete[0]) })
 }
 
 func noteMetadata(m *infrav1.VCDMachine, record vmmetadata.Record) {

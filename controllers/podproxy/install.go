@@ -37,7 +37,8 @@ func (s *scope) settings(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
 	proxy := s.vcdCluster.Spec.Proxy
-	direct, current := nodeproxy.DirectOf(secret.Data, nodeproxy.Version(proxy.HTTPProxy, proxy.HTTPSProxy, proxy.NoProxy))
+	version := nodeproxy.Version(proxy.HTTPProxy, proxy.HTTPSProxy, proxy.NoProxy)
+	direct, current := nodeproxy.DirectOf(secret.Data, version)
 	if !current {
 		return phases.Wait(addon.ApplyPoll, infrav1.WaitingForEarlierPhaseReason,
 			"Waiting for "+infrav1.NodeProxyReadyCondition), nil
@@ -73,7 +74,8 @@ func (s *scope) serves(ctx context.Context) (phases.Outcome, error) {
 		}
 		known.version = ""
 		return phases.Fail(session.RemedyPoll, infrav1.AdmissionPoliciesNotServedReason,
-			"Pods get no proxy: the workload cluster does not serve MutatingAdmissionPolicies. Upgrade it to Kubernetes "+
+			"Pods get no proxy: the workload cluster does not serve MutatingAdmissionPolicies. Upgrade it to "+
+				"Kubernetes "+
 				"1.36; or from 1.34 on start its API server with --feature-gates=MutatingAdmissionPolicy=true and "+
 				"--runtime-config=admissionregistration.k8s.io/v1beta1=true; or set spec.proxy.pods to None"), nil
 	})

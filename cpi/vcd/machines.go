@@ -152,8 +152,8 @@ func (m *Machines) search() vcd.Search {
 	return search
 }
 
-// findVDCs finds the VDCs that may hold VMs of the cluster, as far as they are shown: one that is lost shall not keep the
-// VMs of the others from being known.
+// findVDCs finds the VDCs that may hold VMs of the cluster, as far as they are shown: one that is lost shall not keep
+// the VMs of the others from being known.
 func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VDC, error) {
 	now := m.opts.Clock.Now()
 	if len(m.vdcs) > 0 && now.Sub(m.found) < rememberVDCs {

@@ -156,10 +156,7 @@ var readers = map[string]func(*manifest, *unstructured.Unstructured) error{
 	"VCDIdentity":        (*manifest).addIdentity,
 	"Secret":             (*manifest).addSecret,
 	"VCDMachineTemplate": (*manifest).addTemplate,
-	"Cluster": func(m *manifest, object *unstructured.Unstructured) error {
-		m.plan.Name = object.GetName()
-		return nil
-	},
+	"Cluster":            (*manifest).addName,
 	"KubeadmControlPlane": makerAt([]string{"spec", "machineTemplate", "spec", "infrastructureRef", "name"},
 		[]string{"spec", "machineTemplate", "infrastructureRef", "name"}),
 	"MachineDeployment": makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
@@ -177,6 +174,11 @@ func (m *manifest) addCluster(object *unstructured.Unstructured) error {
 	}
 	m.plan.Cluster = &infrav1.VCDCluster{}
 	return convert(object, m.plan.Cluster)
+}
+
+func (m *manifest) addName(object *unstructured.Unstructured) error {
+	m.plan.Name = object.GetName()
+	return nil
 }
 
 func (m *manifest) addIdentity(object *unstructured.Unstructured) error {

@@ -20,9 +20,9 @@ type Marked struct {
 	State     string       // as VCD shows it; empty where it shows none
 }
 
-// Marked returns all objects on a gateway of any cluster, read anew, sorted by kind and name, and why the objects of some
-// kinds may not be seen. Objects of kinds that are not on one gateway ([lb.Kind.OnGateway]) are the organization's.
-// Errors are those of Observe.
+// Marked returns all objects on a gateway of any cluster, read anew, sorted by kind and name, and why the objects of
+// some kinds may not be seen. Objects of kinds that are not on one gateway ([lb.Kind.OnGateway]) are the
+// organization's. Errors are those of Observe.
 func (d *Driver) Marked(ctx context.Context, gateway string) (all []Marked, hidden []error, err error) {
 	err = d.scan(ctx, gateway, allKinds, func(kind lb.Kind, o lb.Object, x any) {
 		if cluster, by := lb.ClusterOf(kind, o.Name, o.Description); cluster != "" {

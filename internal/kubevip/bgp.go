@@ -87,16 +87,25 @@ func (b *BGP) validate() error {
 		return errors.New("BGP has no peer")
 	}
 	for _, p := range b.Peers {
-		switch {
-		case !p.Address.IsValid() || validateIP(p.Address) != nil:
-			return fmt.Errorf("%s is not the address of a BGP peer", p.Address)
-		case p.AS == 0:
-			return fmt.Errorf("the AS number of BGP peer %s is 0", p.Address)
-		case len(p.Password) > maxPassword, !peerPassword.MatchString(p.Password),
-			strings.Contains(p.Password, "{{"), strings.Contains(p.Password, "{%"), strings.Contains(p.Password, "{#"):
-			return fmt.Errorf("the password of BGP peer %s cannot be given to kube-vip: it has at most %d printable ASCII "+
-				"characters, and none of comma, colon, slash and blank, and not {{, {%% or {#", p.Address, maxPassword)
+		if err := p.validate(); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// validate checks a peer. An error never has the password in it.
+func (p Peer) validate() error {
+	switch {
+	case !p.Address.IsValid() || validateIP(p.Address) != nil:
+		return fmt.Errorf("%s is not the address of a BGP peer", p.Address)
+	case p.AS == 0:
+		return fmt.Errorf("the AS number of BGP peer %s is 0", p.Address)
+	case len(p.Password) > maxPassword, !peerPassword.MatchString(p.Password),
+		strings.Contains(p.Password, "{{"), strings.Contains(p.Password, "{%"), strings.Contains(p.Password, "{#"):
+		return fmt.Errorf("the password of BGP peer %s cannot be given to kube-vip: it has at most %d printable "+
+			"ASCII characters, and none of comma, colon, slash and blank, and not {{, {%% or {#",
+			p.Address, maxPassword)
 	}
 	return nil
 }

@@ -56,8 +56,10 @@ func TestRenderRefusesOfBGP(t *testing.T) {
 	}{
 		{"no AS number", func(c *kubevip.Config) { c.BGP.AS = 0 }, "AS number of the nodes"},
 		{"no peer", func(c *kubevip.Config) { c.BGP.Peers = nil }, "no peer"},
-		{"a peer without AS number", func(c *kubevip.Config) { c.BGP.Peers[1].AS = 0 }, "AS number of BGP peer fd00:100::1"},
-		{"a peer that is none", func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} }, "not the address of a BGP peer"},
+		{"a peer without AS number", func(c *kubevip.Config) { c.BGP.Peers[1].AS = 0 }, "AS number of BGP peer " +
+			"fd00:100::1"},
+		{"a peer that is none", func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} }, "not the address of a " +
+			"BGP peer"},
 		{
 			"no interface for the router id", func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
 			"interface with the router id",

@@ -19,7 +19,7 @@ import (
 
 // PeersSecret is the Secret in the workload cluster with the BGP peers and their passwords, in key [PeersKey].
 const (
-	PeersSecret = "kube-vip-bgp"
+	PeersSecret = "kube-vip-bgp" //nolint:gosec // A name.
 	PeersKey    = "peers"
 )
 

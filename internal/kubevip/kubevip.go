@@ -100,17 +100,18 @@ func Render(c Config) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the manifest of kube-vip: %w", err)
 	}
-	return map[string][]byte{KeyManifest: data, KeyPrepare: c.script(prepareScript), KeyCleanup: c.script(cleanupScript)},
-		nil
+	return map[string][]byte{
+		KeyManifest: data, KeyPrepare: c.script(prepareScript), KeyCleanup: c.script(cleanupScript),
+	}, nil
 }
 
 // script returns a script for the mode.
-func (c Config) script(text string) []byte {
+func (c *Config) script(text string) []byte {
 	return []byte(strings.Replace(text, "\nmode="+string(StaticPod)+"\n", "\nmode="+string(c.Mode)+"\n", 1))
 }
 
 // read reads a generated manifest: a pod or a daemonset.
-func (c Config) read(what string, into any) error {
+func (c *Config) read(what string, into any) error {
 	name := "generated/" + what + "-arp.yaml"
 	if c.BGP != nil {
 		name = "generated/" + what + "-bgp.yaml"
@@ -126,7 +127,7 @@ func (c Config) read(what string, into any) error {
 }
 
 // apply sets the cluster's values on a generated pod.
-func (c Config) apply(pod *corev1.PodSpec, bgp []corev1.EnvVar) {
+func (c *Config) apply(pod *corev1.PodSpec, bgp []corev1.EnvVar) {
 	container := &pod.Containers[0]
 	container.Image = c.Image
 	values := append([]corev1.EnvVar{
@@ -159,7 +160,7 @@ func (c Config) apply(pod *corev1.PodSpec, bgp []corev1.EnvVar) {
 
 // subnets are the lengths of the addresses' own prefixes; of two, kube-vip takes the first for IPv4. For a DNS name
 // kube-vip 0.9 puts the text behind each address it finds, so it has to be one family: IPv4.
-func (c Config) subnets() string {
+func (c *Config) subnets() string {
 	if len(c.Addresses) > 1 {
 		return "32,128"
 	}
@@ -170,7 +171,7 @@ func (c Config) subnets() string {
 }
 
 // hasName reports whether the endpoint is a DNS name.
-func (c Config) hasName() bool { return !isIP(c.Addresses[0]) }
+func (c *Config) hasName() bool { return !isIP(c.Addresses[0]) }
 
 func hostFile(name, path string, kind *corev1.HostPathType) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{

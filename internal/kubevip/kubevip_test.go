@@ -218,7 +218,8 @@ func TestRenderRefuses(t *testing.T) {
 			"an address that is none", func(c *kubevip.Config) { c.Addresses = []string{"192.168.100.300"} },
 			"neither an IP address nor a DNS name",
 		},
-		{"a short address", func(c *kubevip.Config) { c.Addresses = []string{"10.0.1"} }, "neither an IP address nor a DNS name"},
+		{"a short address", func(c *kubevip.Config) { c.Addresses = []string{"10.0.1"} }, "neither an IP address nor a DNS " +
+			"name"},
 		{"an address with a port", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1:6443"} }, "neither"},
 		{"a prefix", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1/24"} }, "neither"},
 		{"two addresses in one", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1,2001:db8::1"} }, "neither"},
@@ -235,12 +236,16 @@ func TestRenderRefuses(t *testing.T) {
 			"three addresses", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1", "fd00::1", "10.0.0.2"} },
 			"3 addresses",
 		},
-		{"the unspecified address", func(c *kubevip.Config) { c.Addresses = []string{"0.0.0.0"} }, "cannot be announced"},
+		{"the unspecified address", func(c *kubevip.Config) { c.Addresses = []string{"0.0.0.0"} }, "cannot be " +
+			"announced"},
 		{"a loopback address", func(c *kubevip.Config) { c.Addresses = []string{"127.0.0.1"} }, "cannot be announced"},
-		{"a multicast address", func(c *kubevip.Config) { c.Addresses = []string{"224.0.0.18"} }, "cannot be announced"},
+		{"a multicast address", func(c *kubevip.Config) { c.Addresses = []string{"224.0.0.18"} }, "cannot be " +
+			"announced"},
 		{"a link-local address", func(c *kubevip.Config) { c.Addresses = []string{"fe80::1"} }, "cannot be announced"},
-		{"an address with a zone", func(c *kubevip.Config) { c.Addresses = []string{"2001:db8::1%eth0"} }, "cannot be announced"},
-		{"a mapped address", func(c *kubevip.Config) { c.Addresses = []string{"::ffff:10.0.0.1"} }, "cannot be announced"},
+		{"an address with a zone", func(c *kubevip.Config) { c.Addresses = []string{"2001:db8::1%eth0"} }, "cannot be " +
+			"announced"},
+		{"a mapped address", func(c *kubevip.Config) { c.Addresses = []string{"::ffff:10.0.0.1"} }, "cannot be " +
+			"announced"},
 		{"a DNS name in upper case", func(c *kubevip.Config) { c.Addresses = []string{"API.example"} }, "lower case"},
 		{"a DNS name with an empty label", func(c *kubevip.Config) { c.Addresses = []string{"api..example"} }, "neither"},
 		{"a DNS name that jinja would render", func(c *kubevip.Config) { c.Addresses = []string{"{{x}}"} }, "neither"},

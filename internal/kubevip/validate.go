@@ -112,7 +112,8 @@ func (c *Config) validateBGP() error {
 	}
 	for _, address := range c.Addresses {
 		if !slices.ContainsFunc(c.BGP.Peers, func(p Peer) bool { return p.Address.Is4() == is4(address) }) {
-			return fmt.Errorf("no BGP peer has the family of %s: kube-vip announces an address to peers of its family", address)
+			return fmt.Errorf("no BGP peer has the family of %s: kube-vip announces an address to peers of its "+
+				"family", address)
 		}
 	}
 	return nil

@@ -38,8 +38,9 @@ func ClusterOf(kind Kind, name, description string) (cluster string, by Writer) 
 		return clusterIn(description, "cluster-", "-namespace-")
 	case KindPool, KindService, KindRule, KindProfile:
 		return clusterIn(name, prefixes[kind], "")
+	default: // VMware's programs make no other.
+		return "", ""
 	}
-	return "", ""
 }
 
 // clusterIn finds the one id in a text that VMware's programs wrote. What the CPI writes begins and goes on as given.

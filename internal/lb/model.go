@@ -97,7 +97,8 @@ type Stray struct{ Cluster, Name string }
 // are in no cluster twice; endpoints all have the same.
 func StrayOf(o Owner, name, description string) (Stray, bool) {
 	m, ok := ParseMarker(description)
-	return Stray{m.Owner.Cluster, name}, ok && o.UID != "" && !o.IsEndpoint() && m.Owner.UID == o.UID && m.Owner.Cluster != o.Cluster
+	return Stray{m.Owner.Cluster, name}, ok && o.UID != "" && !o.IsEndpoint() && m.Owner.UID == o.UID &&
+		m.Owner.Cluster != o.Cluster
 }
 
 // A Gateway is an edge gateway.

@@ -50,7 +50,8 @@ func TestWhatIsRefused(t *testing.T) {
 		},
 		{
 			name: "a floating IP that is described as another's", mods: []func(*model){withSpaces, func(m *model) {
-				m.claims = append(m.claims, Claim{ID: "mail", Value: ip("198.51.100.7"), Description: "for the mail server"})
+				m.claims = append(m.claims, Claim{ID: "mail", Value: ip("198.51.100.7"), Description: "for the mail " +
+					"server"})
 			}},
 			change: func(d *Desired) {
 				d.Requested, d.Intent = []netip.Addr{ip("198.51.100.7")}, []netip.Addr{ip("198.51.100.7")}

@@ -23,8 +23,13 @@ var versions = []string{"v1beta4", "v1beta3", "v1beta2", "v1beta1"}
 // idFields are where a VCDCluster of any version has what its objects in VCD may be marked with.
 var idFields = [][]string{
 	{"metadata", "uid"},
-	{"spec", "infraID"}, {"spec", "infraId"}, {"status", "infraId"},
-	{"spec", "rdeId"}, {"status", "rdeId"}, {"spec", "rde", "id"}, {"status", "rde", "id"},
+	{"spec", "infraID"},
+	{"spec", "infraId"},
+	{"status", "infraId"},
+	{"spec", "rdeId"},
+	{"status", "rdeId"},
+	{"spec", "rde", "id"},
+	{"status", "rde", "id"},
 }
 
 var errNoClusters = errors.New("the management cluster has no kind VCDCluster: it cannot say which clusters exist")

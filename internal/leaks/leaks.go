@@ -43,7 +43,8 @@ type Object struct {
 	Power   string    `json:"power,omitempty"` // of vApps and VMs
 	// Addresses of what is on an edge gateway and of VMs.
 	Addresses []string `json:"addresses,omitempty"`
-	// Created is zero where VCD does not show it. Changed is the last change in the last 24 hours, zero if there was none.
+	// Created is zero where VCD does not show it. Changed is the last change in the last 24 hours, zero if there was
+	// none.
 	Created time.Time `json:"created,omitzero"`
 	Changed time.Time `json:"changed,omitzero"`
 
@@ -311,7 +312,8 @@ func (t *taking) entities(ctx context.Context) error {
 		}
 		_ = json.Unmarshal(e.Content, &content) // what is not as expected has no cluster but itself
 		o := Object{
-			Cluster: cmp.Or(content.Status.CAPVCD.UID, e.ID), Kind: KindEntity, Name: e.Name, ID: e.ID, By: lb.WriterThis,
+			Cluster: cmp.Or(content.Status.CAPVCD.UID, e.ID), Kind: KindEntity, Name: e.Name, ID: e.ID,
+			By: lb.WriterThis,
 		}
 		if len(content.Spec.CSE) > 0 || strings.HasPrefix(o.Cluster, "urn:") {
 			o.By = lb.WriterCAPVCD

@@ -34,8 +34,8 @@ const (
 // has the CA of the API server's front proxy in a Secret that ends with "-proxy".
 const SecretSuffix = "-http-proxy"
 
-// DirectOf returns what is reached without the proxy, as the data of the Secret has it, and whether that was written for
-// a version of the proxy.
+// DirectOf returns what is reached without the proxy, as the data of the Secret has it, and whether that was written
+// for a version of the proxy.
 func DirectOf(data map[string][]byte, version string) (direct []string, current bool) {
 	_, current = data[versioned(KeyAPT, version)]
 	return strings.FieldsFunc(string(data[keyDirect]), func(r rune) bool { return r == ',' }), current

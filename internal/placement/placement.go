@@ -1,5 +1,5 @@
-// Package placement computes where the VM of a machine goes and what it is made of there: what its VCDMachine says, what
-// the zone adds that its Machine is for, and the VDC of its cluster if it is for none.
+// Package placement computes where the VM of a machine goes and what it is made of there: what its VCDMachine says,
+// what the zone adds that its Machine is for, and the VDC of its cluster if it is for none.
 //
 // It is pure. What is named by name or URN is found in VCD by those who use it.
 package placement
@@ -53,17 +53,17 @@ type Placement struct {
 	NICs            []NIC
 }
 
-// A Problem is something in the objects that contradicts something else in them, or that nothing says.
-type Problem struct {
+// A ConstraintError is something in the objects that contradicts something else in them, or that nothing says.
+type ConstraintError struct {
 	Field   string // with the kind of its object
 	Message string // what is wrong, and the remedy
 }
 
 // Error implements error.
-func (p *Problem) Error() string { return p.Field + " " + p.Message }
+func (e *ConstraintError) Error() string { return e.Field + " " + e.Message }
 
 // Of returns the placement of a machine in a zone, or in the VDC of its cluster if zone is nil. The error joins
-// [Problem]s, in the order of the fields.
+// [ConstraintError]s, in the order of the fields.
 func Of(c *infrav1.VCDCluster, zone *Zone, m *infrav1.VCDMachine) (Placement, error) {
 	b := builder{cluster: c, zone: zone, machine: m}
 	p := Placement{
@@ -101,7 +101,7 @@ type builder struct {
 }
 
 func (b *builder) refuse(field, format string, args ...any) {
-	b.problems = append(b.problems, &Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	b.problems = append(b.problems, &ConstraintError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
 // own returns what the machine itself chooses.

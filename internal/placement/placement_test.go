@@ -222,7 +222,7 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 
 			_, err := placement.Of(o.cluster, o.zone, o.machine)
 
-			problem, ok := errors.AsType[*placement.Problem](err)
+			problem, ok := errors.AsType[*placement.ConstraintError](err)
 			g.Expect(ok).To(BeTrue(), "%v", err)
 			g.Expect(problem.Field).To(Equal(tc.field))
 			g.Expect(problem.Message).To(ContainSubstring(tc.remedy))

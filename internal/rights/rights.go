@@ -4,6 +4,7 @@ package rights
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -67,11 +68,12 @@ const Consolidate = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidate"
 
 // Table returns all rows, in the order of the page.
 func Table() []Row {
-	return append(machineRows(), otherRows()...)
+	return slices.Concat(objectRows(), machineRows(), userRows(), gatewayRows(), otherRows())
 }
 
-func machineRows() []Row {
-	const yes, no = "yes", "**no**"
+// objectRows are the rights to find what machines are made from, and to make VMs from it.
+func objectRows() []Row {
+	const yes = "yes"
 	return []Row{
 		{
 			Cell: "no right by name; the VDC must be shared with the user, as it is with everyone unless changed",
@@ -96,6 +98,13 @@ func machineRows() []Row {
 			Rights: []string{"vApp Template: Checkout"}, Need: Always, InAuthor: yes,
 			For: "making VMs from it", Without: "`VAppReady` or `VMCreated` is false",
 		},
+	}
+}
+
+// machineRows are the rights to make, change and delete vApps, VMs and their disks.
+func machineRows() []Row {
+	const yes, no = "yes", "**no**"
+	return []Row{
 		{
 			Rights: []string{"vApp: Create / Reconfigure", "vApp: Delete", "vApp: Edit Properties"}, Need: Always,
 			For: "vApps and VMs, and their leases", InAuthor: yes,
@@ -125,7 +134,8 @@ func machineRows() []Row {
 			Rights: []string{Consolidate}, Need: GrowDisks, InAuthor: no,
 			For: "`spec.diskSize` larger than the template's disk, in a VDC with " +
 				"[fast provisioning](drift.md#fast-provisioning) only",
-			Without: "`PlacementReady` is false before anything is created; `VMAsSpecified` is false for a VM that runs",
+			Without: "`PlacementReady` is false before anything is created; `VMAsSpecified` is false for a VM that " +
+				"runs",
 		},
 		{
 			Cell:   "`Organization vDC Named Disk: View Properties`, `vApp: Create / Reconfigure`",
@@ -136,20 +146,27 @@ func machineRows() []Row {
 	}
 }
 
-func otherRows() []Row {
-	const no = "no"
+// userRows are the rights to keep VMs apart, and to log in.
+func userRows() []Row {
 	return []Row{
 		{
 			Rights: []string{"Organization vDC: VM-VM Affinity Edit"}, Need: AntiAffinity, InAuthor: "yes",
-			For: "[anti-affinity](anti-affinity.md): the rules of `spec.antiAffinity`, which must be of VMs that this " +
-				"user owns",
+			For: "[anti-affinity](anti-affinity.md): the rules of `spec.antiAffinity`, which must be of VMs that " +
+				"this user owns",
 			Without: "`AntiAffinityReady` is false, and machines of a group with `Required` are not powered on",
 		},
 		{
 			Cell: "`API Tokens: Manage`, called `User: Manage user's own API token` in VMware's CAPVCD pages ?",
-			Need: Sometimes, Rights: []string{"API Tokens: Manage"}, InAuthor: no,
+			Need: Sometimes, Rights: []string{"API Tokens: Manage"}, InAuthor: "no",
 			For: "making an API token for the user", Without: "log in with user name and password",
 		},
+	}
+}
+
+// gatewayRows are the rights to remove load balancers and what belongs to them.
+func gatewayRows() []Row {
+	const no = "no"
+	return []Row{
 		{
 			Cell: "`Organization vDC Gateway: View`; `Configure Load Balancer` with its `View`", Need: Balancers,
 			Rights: []string{
@@ -185,6 +202,13 @@ func otherRows() []Row {
 			Rights: []string{"IP Spaces: Allocate", "Private IP Spaces: View"}, InAuthor: no,
 			For: "releasing addresses of IP Spaces", Without: "the same",
 		},
+	}
+}
+
+// otherRows are the rights of what clusters do not depend on.
+func otherRows() []Row {
+	const no = "no"
+	return []Row{
 		{
 			Rights: []string{"vmware:capvcdCluster: Full Access"}, Need: Entity, InAuthor: no,
 			For:     "[runtime defined entities](rde.md), with `spec.rde.mode: Project`",

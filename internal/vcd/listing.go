@@ -53,8 +53,8 @@ func listAll[T item](ctx context.Context, c *client, l listing) ([]T, error) {
 	return items, wrapped(err, "listing", l.what+l.of)
 }
 
-// listUnordered reads all pages of a list without an order, whose items have no ids. A second page may then have items of
-// the first one again, in the place of others: such a list is read until two readings have the same items.
+// listUnordered reads all pages of a list without an order, whose items have no ids. A second page may then have items
+// of the first one again, in the place of others: such a list is read until two readings have the same items.
 func listUnordered[T interface {
 	item
 	comparable

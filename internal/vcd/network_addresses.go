@@ -61,12 +61,12 @@ func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddre
 	return hosts, nil
 }
 
-// allocatedAge is how old an answer of [Networks.RecentHostsOn] may be, so that machines that are created together share
-// one.
+// allocatedAge is how old an answer of [Networks.RecentHostsOn] may be, so that machines that are created together
+// share one.
 const allocatedAge = 20 * time.Second
 
-// RecentHostsOn is [Networks.HostsOn] a moment ago. Who may not see what is allocated gets none: VCD itself refuses what
-// is in use.
+// RecentHostsOn is [Networks.HostsOn] a moment ago. Who may not see what is allocated gets none: VCD itself refuses
+// what is in use.
 func (n *Networks) RecentHostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
 	return lookup(ctx, n.recent, key("allocated", network.ID), func(ctx context.Context) ([]HostAddress, error) {
 		hosts, err := n.HostsOn(ctx, network)

@@ -85,7 +85,8 @@ func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, err
 			return Ref{}, fmt.Errorf("looking up catalog %s: %w", nameOrURN, err)
 		}
 		for _, r := range both(found.CatalogRecord, found.AdminCatalogRecord) {
-			if ref := (Ref{ID: urnOf(kindCatalog, r.HREF), Name: r.Name}); ref.Name == nameOrURN || ref.ID == nameOrURN {
+			ref := Ref{ID: urnOf(kindCatalog, r.HREF), Name: r.Name}
+			if ref.Name == nameOrURN || ref.ID == nameOrURN {
 				return ref, nil
 			}
 		}

@@ -24,7 +24,8 @@ func TestVCDClusterNotYet(t *testing.T) {
 					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near"}},
 				}
 			},
-			[]string{"spec.failureDomainSelector.matchExpressions[0].operator"}, "not a valid selector operator",
+			[]string{"spec.failureDomainSelector.matchExpressions[0].operator"},
+			"not a valid selector operator",
 		},
 		{
 			"bundled cloud controller manager",
@@ -209,24 +210,28 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		{
 			"an endpoint on a gateway by the URN of a network",
 			edge(infrav1.EdgeGatewayEndpoint{Gateway: "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}),
-			[]string{"spec.endpoint.edgeGateway.gateway"}, "urn:vcloud:gateway:<UUID>",
+			[]string{"spec.endpoint.edgeGateway.gateway"},
+			"urn:vcloud:gateway:<UUID>",
 		},
 		{
 			"an endpoint on two addresses of a family",
 			edge(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.1", "203.0.113.2"}}),
-			[]string{"spec.endpoint.edgeGateway.addresses[1]"}, "",
+			[]string{"spec.endpoint.edgeGateway.addresses[1]"},
+			"",
 		},
 		{
 			"an endpoint with an extra port that is its own",
 			edge(infrav1.EdgeGatewayEndpoint{ExtraPorts: []infrav1.EndpointPort{{Port: 8132}, {Port: 6443}}}),
-			[]string{"spec.endpoint.edgeGateway.extraPorts[1].port"}, "the port of the endpoint itself",
+			[]string{"spec.endpoint.edgeGateway.extraPorts[1].port"},
+			"the port of the endpoint itself",
 		},
 		{
 			"an endpoint in one-arm mode with IPv6",
 			edge(infrav1.EdgeGatewayEndpoint{
 				Addresses: []string{"2001:db8::1"}, OneArm: &infrav1.OneArmSpec{},
 			}),
-			[]string{"spec.endpoint.edgeGateway.addresses[0]"}, "cannot be IPv6",
+			[]string{"spec.endpoint.edgeGateway.addresses[0]"},
+			"cannot be IPv6",
 		},
 		{
 			"an endpoint with another address than its host",
@@ -234,7 +239,8 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 				edge(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.1"}})(c)
 				c.Spec.ControlPlaneEndpoint.Host = "203.0.113.2"
 			},
-			[]string{"spec.endpoint.edgeGateway.addresses[0]"}, "controlPlaneEndpoint.host",
+			[]string{"spec.endpoint.edgeGateway.addresses[0]"},
+			"controlPlaneEndpoint.host",
 		},
 		{
 			"a further gateway by the URN of a network",
@@ -430,11 +436,13 @@ func TestVCDClusterKubeVIPValues(t *testing.T) {
 		{"a name of dynamic DNS", with(infrav1.KubeVIPEndpoint{DNSName: "api.example.com"}), nil, ""},
 		{
 			"a name that is an address", with(infrav1.KubeVIPEndpoint{DNSName: "10.0.0.10"}),
-			[]string{at + "dnsName"}, "must be a DNS name",
+			[]string{at + "dnsName"},
+			"must be a DNS name",
 		},
 		{
 			"a name in upper case", with(infrav1.KubeVIPEndpoint{DNSName: "API.example.com"}),
-			[]string{at + "dnsName"}, "lower case",
+			[]string{at + "dnsName"},
+			"lower case",
 		},
 		{"several pools", with(infrav1.KubeVIPEndpoint{
 			PoolRefs: []infrav1.IPPoolReference{pool, pool}, SecondaryPoolRefs: []infrav1.IPPoolReference{pool},
@@ -445,11 +453,13 @@ func TestVCDClusterKubeVIPValues(t *testing.T) {
 		{"BGP", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: bgp("192.168.100.1")}), nil, ""},
 		{
 			"BGP to a name", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: bgp("router.example.com")}),
-			[]string{at + "bgp.peers[0].address"}, "IPv4 or IPv6 address",
+			[]string{at + "bgp.peers[0].address"},
+			"IPv4 or IPv6 address",
 		},
 		{
 			"BGP without a peer of a family", with(infrav1.KubeVIPEndpoint{Addresses: both, BGP: bgp("192.168.100.1")}),
-			[]string{at + "bgp.peers"}, "no peer has the family",
+			[]string{at + "bgp.peers"},
+			"no peer has the family",
 		},
 		{
 			"BGP with a peer of each family",
@@ -457,7 +467,8 @@ func TestVCDClusterKubeVIPValues(t *testing.T) {
 		},
 		{
 			"BGP from an interface that is none", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: source}),
-			[]string{at + "bgp.sourceInterface"}, "such as eth0",
+			[]string{at + "bgp.sourceInterface"},
+			"such as eth0",
 		},
 	}
 	for _, tt := range tests {

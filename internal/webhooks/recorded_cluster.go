@@ -59,6 +59,13 @@ func clusterRecordErrors(c *infrav1.VCDCluster) field.ErrorList {
 // clusterRecordChangeErrors refuses to give a cluster another place, and to declare vApps deleted that may be there:
 // disks are deleted after that.
 func clusterRecordChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
+	errs := append(recordedIDChangeErrors(before, c), zoneRecordChangeErrors(before, c)...)
+	errs = append(errs, vAppGoneChangeErrors(before, c)...)
+	return append(errs, without(clusterRecordErrors(c), clusterRecordErrors(before))...)
+}
+
+// recordedIDChangeErrors refuses another VDC, network or gateway of the endpoint.
+func recordedIDChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range []string{
 		infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation, infrav1.EndpointGatewayAnnotation,
@@ -69,26 +76,41 @@ func clusterRecordChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 				"is immutable: remove it to have the name in the spec looked up again"))
 		}
 	}
-	was, known := listed(before, infrav1.VAppGoneAnnotation), listed(before, infrav1.VAppsAnnotation)
+	return errs
+}
+
+// zoneRecordChangeErrors refuses another VDC for a zone.
+func zoneRecordChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
+	var errs field.ErrorList
 	for key, value := range before.Annotations {
 		if !strings.HasPrefix(key, infrav1.ZoneVAppsAnnotationPrefix) {
 			continue
 		}
-		known = append(known, listed(before, key)...)
 		vdc, _, _ := strings.Cut(value, " ")
 		if now, has := c.Annotations[key]; has && !strings.HasPrefix(now, vdc+" ") {
 			errs = append(errs, field.Forbidden(annotation(key), "has the VDC of the zone, which is immutable"))
 		}
 	}
-	for _, id := range listed(c, infrav1.VAppGoneAnnotation) {
-		if !slices.Contains(was, id) && (c.DeletionTimestamp.IsZero() || !slices.Contains(known, id)) {
-			errs = append(errs, field.Forbidden(annotation(infrav1.VAppGoneAnnotation),
-				"lists only vApps that the controller deleted with the cluster: to leave a vApp in VCD, use "+
-					infrav1.KeepVAppAnnotation))
-			break
+	return errs
+}
+
+// vAppGoneChangeErrors refuses vApps as deleted that the cluster did not have, or while it is not deleted.
+func vAppGoneChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
+	was, known := listed(before, infrav1.VAppGoneAnnotation), listed(before, infrav1.VAppsAnnotation)
+	for key := range before.Annotations {
+		if strings.HasPrefix(key, infrav1.ZoneVAppsAnnotationPrefix) {
+			known = append(known, listed(before, key)...)
 		}
 	}
-	return append(errs, without(clusterRecordErrors(c), clusterRecordErrors(before))...)
+	refused := func(id string) bool {
+		return !slices.Contains(was, id) && (c.DeletionTimestamp.IsZero() || !slices.Contains(known, id))
+	}
+	if !slices.ContainsFunc(listed(c, infrav1.VAppGoneAnnotation), refused) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(annotation(infrav1.VAppGoneAnnotation),
+		"lists only vApps that the controller deleted with the cluster: to leave a vApp in VCD, use "+
+			infrav1.KeepVAppAnnotation)}
 }
 
 // clusterRecordAdditionErrors refuses to users what the controllers add: another place for a cluster whose place was
@@ -123,7 +145,8 @@ func clusterRecordsInTemplateErrors(t *infrav1.VCDClusterTemplate) field.ErrorLi
 	}
 	for key := range t.Spec.Template.ObjectMeta.Annotations {
 		if strings.HasPrefix(key, infrav1.ZoneVAppsAnnotationPrefix) {
-			errs = append(errs, field.Forbidden(at.Key(key), "is of one cluster: the controller writes it, leave it out"))
+			errs = append(errs, field.Forbidden(at.Key(key),
+				"is of one cluster: the controller writes it, leave it out"))
 		}
 	}
 	if t.Spec.Template.Spec.RDE.ID != "" {

@@ -113,7 +113,9 @@ func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
 		{"a record that stays", there, there, false, nil},
 		{"a record that is removed", there, nil, false, nil},
 		{
-			"a vApp that is not deleted", map[string]string{vApps: "urn:vcloud:vapp:" + uuid}, deleted, true,
+			"a vApp that is not deleted",
+			map[string]string{vApps: "urn:vcloud:vapp:" + uuid},
+			deleted, true,
 			[]string{"metadata.annotations[" + gone + "]"},
 		},
 		{"what the controller wrote stays", deleted, deleted, true, nil},
@@ -168,6 +170,6 @@ type selfReviews struct {
 // Create fills in the status, as the API server does.
 func (r *selfReviews) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
 	r.asked++
-	obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo.Username = r.name //nolint:forcetypeassert // a test
+	obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo.Username = r.name
 	return nil
 }

@@ -12,9 +12,11 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// InspectTimeout bounds one inspection of a workload cluster, and RequestTimeout each request of it: a cluster that
-// does not answer holds up no worker, and one with many objects may take its time.
-const InspectTimeout, RequestTimeout = 30 * time.Second, 5 * time.Second
+// InspectTimeout bounds one inspection of a workload cluster: one with many objects may take its time.
+const InspectTimeout = 30 * time.Second
+
+// RequestTimeout bounds each request of an inspection: a cluster that does not answer holds up no worker.
+const RequestTimeout = 5 * time.Second
 
 // A Guest is a workload cluster. Its failures are of type Error, or become it where they are returned.
 type Guest struct {

@@ -110,7 +110,8 @@ func (s *Set) Write(ctx context.Context, objects []unstructured.Unstructured, an
 		secret = before.DeepCopy()
 	}
 	changed := string(secret.Data[resourceset.ManifestsKey]) != string(manifests)
-	secret.Type, secret.Data = addonsv1.ClusterResourceSetSecretType, map[string][]byte{resourceset.ManifestsKey: manifests}
+	secret.Type = addonsv1.ClusterResourceSetSecretType
+	secret.Data = map[string][]byte{resourceset.ManifestsKey: manifests}
 	if err := s.annotate(secret, itemsOf(objects), annotations, changed); err != nil {
 		return false, err
 	}

@@ -61,14 +61,18 @@ func TestPlan(t *testing.T) {
 		{"a single VM needs no rule", members(soft, "a", ""), nil, nil, []string{"a"}},
 		{
 			"two VMs get one rule", members(soft, "ba", ""), nil,
-			[]Step{{Create, rule("", controlPlane, "ab")}}, nil,
+			[]Step{{Create, rule("", controlPlane, "ab")}},
+			nil,
 		},
 		{
 			"one that must be kept is mandatory", members(hard, "ab", ""), nil,
-			[]Step{{Create, rule("", controlPlane, "ab", mandatory)}}, nil,
+			[]Step{{Create, rule("", controlPlane, "ab", mandatory)}},
+			nil,
 		},
 		{
-			"nothing changes at rest", members(soft, "ab", ""), []vcd.AffinityRule{rule("1", controlPlane, "ab")}, nil,
+			"nothing changes at rest", members(soft, "ab", ""),
+			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
+			nil,
 			[]string{"a", "b"},
 		},
 		{
@@ -79,7 +83,8 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"a VM that leaves costs no write", members(soft, "ab", "c"),
-			[]vcd.AffinityRule{rule("1", controlPlane, "abc")}, nil,
+			[]vcd.AffinityRule{rule("1", controlPlane, "abc")},
+			nil,
 			[]string{"a", "b"},
 		},
 		{
@@ -103,16 +108,20 @@ func TestPlan(t *testing.T) {
 		{
 			"a rule that a person disabled is enabled", members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab", disabled)},
-			[]Step{{Update, rule("1", controlPlane, "ab")}}, nil,
+			[]Step{{Update, rule("1", controlPlane, "ab")}},
+			nil,
 		},
 		{
-			"a policy that changes changes the rule", members(hard, "ab", ""),
+			"a changed policy changes the rule", members(hard, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
-			[]Step{{Update, rule("1", controlPlane, "ab", mandatory)}}, nil,
+			[]Step{{Update, rule("1", controlPlane, "ab", mandatory)}},
+			nil,
 		},
 		{
-			"None removes the rule", members(none, "ab", ""), []vcd.AffinityRule{rule("1", controlPlane, "ab")},
-			[]Step{{Delete, rule("1", controlPlane, "ab")}}, nil,
+			"None removes the rule", members(none, "ab", ""),
+			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
+			[]Step{{Delete, rule("1", controlPlane, "ab")}},
+			nil,
 		},
 		{
 			"the rule of a MachineDeployment that is gone goes", members(soft, "a", ""),
@@ -128,7 +137,8 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"rules of others stay", members(soft, "a", ""),
-			[]vcd.AffinityRule{rule("1", "theirs", "xy"), rule("2", RuleName(strings.Repeat("9", 36), "md"), "pq")}, nil,
+			[]vcd.AffinityRule{rule("1", "theirs", "xy"), rule("2", RuleName(strings.Repeat("9", 36), "md"), "pq")},
+			nil,
 			[]string{"a"},
 		},
 	}
@@ -174,15 +184,18 @@ func TestGroups(t *testing.T) {
 	}{
 		{"a machine of none", nil, Group{}},
 		{
-			"a control plane", map[string]string{clusterv1.MachineControlPlaneLabel: ""},
+			"a control plane",
+			map[string]string{clusterv1.MachineControlPlaneLabel: ""},
 			Group{"control-plane", infrav1.AntiAffinityRequired},
 		},
 		{
-			"a worker", map[string]string{deployment: "md-0"},
+			"a worker",
+			map[string]string{deployment: "md-0"},
 			Group{"md-md-0", infrav1.AntiAffinityPreferred},
 		},
 		{
-			"one with a policy of its own", map[string]string{deployment: "gpu"},
+			"one with a policy of its own",
+			map[string]string{deployment: "gpu"},
 			Group{"md-gpu", infrav1.AntiAffinityRequired},
 		},
 		{

@@ -27,8 +27,8 @@ func NewZoned(t *testing.T, model vcdsim.Model, objects ...client.Object) *Zoned
 	return &Zoned{NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...)}
 }
 
-// NewInZones makes an environment with a cluster in three zones a, b and c, which are VDCs with catalogs of their own and
-// one network, and no VDC of its own. Its zones are valid.
+// NewInZones makes an environment with a cluster in three zones a, b and c, which are VDCs with catalogs of their own
+// and one network, and no VDC of its own. Its zones are valid.
 func NewInZones(t *testing.T, objects ...client.Object) *Zoned {
 	t.Helper()
 	return NewInZonesOn(t, vcdsim.ThreeZones(), objects...)

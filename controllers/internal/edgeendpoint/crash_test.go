@@ -342,7 +342,8 @@ func TestTheManagerDiesAtEveryWrite(t *testing.T) {
 		{
 			"of an IP Space in one-arm mode", onSpaces(), &infrav1.EdgeGatewayEndpoint{OneArm: &infrav1.OneArmSpec{}},
 			[]string{"a"},
-			[]string{"b"}, 70,
+			[]string{"b"},
+			70,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

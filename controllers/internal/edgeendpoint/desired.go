@@ -69,7 +69,8 @@ func addresses(texts []string) []netip.Addr {
 	return out
 }
 
-// familiesOf returns the families of the addresses that are requested, else of those that are stored, else the usual one.
+// familiesOf returns the families of the addresses that are requested, else of those that are stored, else the usual
+// one.
 func familiesOf(d lb.Desired, usual lb.Family) []lb.Family {
 	known := d.Requested
 	if len(known) == 0 {

@@ -39,7 +39,8 @@ func refusal(f lb.Finding) phases.Outcome {
 func unread(err error, gateway string) (phases.Outcome, error) {
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
 		return phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "%v: correct "+
-			"spec.endpoint.edgeGateway.gateway, or give the user of the identity the rights to view gateways and their "+
+			"spec.endpoint.edgeGateway.gateway, or give the user of the identity the rights to view gateways and "+
+			"their "+
 			"load balancers", err).NoAccess(), nil
 	}
 	return session.Unread(err, "Reading edge gateway "+gateway)

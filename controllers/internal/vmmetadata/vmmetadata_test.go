@@ -18,7 +18,9 @@ func TestWhatIsMissingAndWhatIsObsolete(t *testing.T) {
 		{"an empty value", nil, map[string]string{"a": ""}, map[string]string{"a": ""}, nil},
 		{"what is written already", map[string]string{"a": "1"}, map[string]string{"a": "1"}, map[string]string{}, nil},
 		{
-			"one changed, one gone", map[string]string{"a": "1", "c": "3", "b": "2"}, map[string]string{"a": "9"},
+			"one changed, one gone",
+			map[string]string{"a": "1", "c": "3", "b": "2"},
+			map[string]string{"a": "9"},
 			map[string]string{"a": "9"},
 			[]string{"b", "c"},
 		},
