@@ -2,7 +2,11 @@ module github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/kubevip
 
 go 1.26.0
 
-require github.com/kube-vip/kube-vip v0.9.1
+require (
+	github.com/kube-vip/kube-vip v0.9.1
+	k8s.io/api v0.32.3
+	sigs.k8s.io/yaml v1.4.0
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -103,7 +107,6 @@ require (
 	gopkg.in/ini.v1 v1.67.0 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/api v0.32.3 // indirect
 	k8s.io/apimachinery v0.32.3 // indirect
 	k8s.io/client-go v0.32.3 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect
@@ -117,7 +120,6 @@ require (
 	modernc.org/token v1.1.0 // indirect
 	sigs.k8s.io/json v0.0.0-20241014173422-cfa47c3a1cc8 // indirect
 	sigs.k8s.io/structured-merge-diff/v4 v4.5.0 // indirect
-	sigs.k8s.io/yaml v1.4.0 // indirect
 )
 
 tool github.com/kube-vip/kube-vip
