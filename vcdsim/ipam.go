@@ -174,22 +174,30 @@ func (ip *ipam) assign(vm *VM) error {
 		if nic.MAC == "" {
 			nic.MAC = ip.sim.ids.mac()
 		}
-		if nic.Mode == modePool && nic.Address == "" && nic.Network != "none" {
-			sub := ip.subnetOf(vapp.network(nic.Network))
-			a, ok := ip.firstFree(sub, sub.pool)
-			if !ok {
-				return noAddresses()
-			}
-			nic.Address = a.String()
+		if err := ip.assignPool(vapp, nic); err != nil {
+			return err
 		}
-		if nic.SecondaryMode == modePool && nic.Secondary == "" {
-			sub, _ := ip.secondSubnetOf(vapp.network(nic.Network))
-			a, ok := ip.firstFree(sub, sub.pool)
-			if !ok {
-				return noAddresses()
-			}
-			nic.Secondary = a.String()
+	}
+	return nil
+}
+
+// assignPool gives a NIC addresses of the static pools, those that it is to have and has not.
+func (ip *ipam) assignPool(vapp *VApp, nic *NIC) error {
+	if nic.Mode == modePool && nic.Address == "" && nic.Network != "none" {
+		sub := ip.subnetOf(vapp.network(nic.Network))
+		a, ok := ip.firstFree(sub, sub.pool)
+		if !ok {
+			return noAddresses()
 		}
+		nic.Address = a.String()
+	}
+	if nic.SecondaryMode == modePool && nic.Secondary == "" {
+		sub, _ := ip.secondSubnetOf(vapp.network(nic.Network))
+		a, ok := ip.firstFree(sub, sub.pool)
+		if !ok {
+			return noAddresses()
+		}
+		nic.Secondary = a.String()
 	}
 	return nil
 }

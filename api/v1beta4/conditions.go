@@ -77,8 +77,8 @@ const (
 	// BootstrapDataRemovedCondition is True when the VM shows that its bootstrap data was removed. It is not part of
 	// Ready.
 	BootstrapDataRemovedCondition = "BootstrapDataRemoved"
-	// VMMetadataReadyCondition is True when the VM has the metadata of spec.vmMetadata. It exists if that is or was set,
-	// and is not part of Ready.
+	// VMMetadataReadyCondition is True when the VM has the metadata of spec.vmMetadata. It exists if that is or was
+	// set, and is not part of Ready.
 	VMMetadataReadyCondition = "VMMetadataReady"
 	// LeaseUnlimitedCondition is False while the vApp has a runtime lease: VCD stops it unless the lease is renewed. It
 	// does not exist otherwise, and is not part of Ready.

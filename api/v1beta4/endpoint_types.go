@@ -52,8 +52,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.secondaryPoolRefs) || has(self.poolRefs)",fieldPath=".secondaryPoolRefs",message="may only be set beside poolRefs"
 // +kubebuilder:validation:XValidation:rule="!has(self.bgp) || !has(self.dnsName)",fieldPath=".bgp",message="cannot be set beside dnsName: an address of dynamic DNS comes from the nodes' network and is announced by ARP"
 type KubeVIPEndpoint struct {
-	// addresses are the virtual IPs, at most one of each family; the first is the endpoint's host. Without bgp they must
-	// be in the nodes' network; they must be outside its static pool and its DHCP ranges.
+	// addresses are the virtual IPs, at most one of each family; the first is the endpoint's host. Without bgp they
+	// must be in the nodes' network; they must be outside its static pool and its DHCP ranges.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -62,8 +62,8 @@ type KubeVIPEndpoint struct {
 	// +kubebuilder:validation:items:MaxLength=45
 	Addresses []string `json:"addresses,omitempty"`
 
-	// poolRefs are the IPAM pools that the virtual IP is claimed from, in order: the next one is asked when a pool has no
-	// address or does not answer. The claimed address is the endpoint's host.
+	// poolRefs are the IPAM pools that the virtual IP is claimed from, in order: the next one is asked when a pool has
+	// no address or does not answer. The claimed address is the endpoint's host.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -90,13 +90,14 @@ type KubeVIPEndpoint struct {
 	// +optional
 	Mode KubeVIPMode `json:"mode,omitempty"`
 
-	// bgp announces the virtual IPs to routers by BGP, so that control planes may be in different networks; by ARP (IPv6:
-	// neighbour discovery) if empty. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
+	// bgp announces the virtual IPs to routers by BGP, so that control planes may be in different networks; by ARP
+	// (IPv6: neighbour discovery) if empty. Mutable in place; takes effect on new control-plane nodes, in mode
+	// DaemonSet on all.
 	// +optional
 	BGP *KubeVIPBGP `json:"bgp,omitempty"`
 
-	// interface of the nodes that has the virtual IPs; if empty, kube-vip takes the one with the default route, with bgp
-	// the loopback interface. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
+	// interface of the nodes that has the virtual IPs; if empty, kube-vip takes the one with the default route, with
+	// bgp the loopback interface. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	Interface string `json:"interface,omitempty"`

@@ -90,13 +90,13 @@ const (
 	// VAppGoneAnnotation on a VCDCluster that is being deleted lists the URNs of those of its vApps that our own tasks
 	// deleted, separated by commas. Disks may be deleted when all its vApps are proved gone. Written by the controller.
 	VAppGoneAnnotation = "infrastructure.cluster.x-k8s.io/vapp-gone"
-	// ZoneVAppsAnnotationPrefix on a VCDCluster, followed by the name of a VCDDeploymentZone, is what the cluster has in
-	// that zone: the URN of the VDC, how many vApps VCD was asked to create VMs in, and the URNs of those that VMs were
-	// deleted from, separated by blanks. It is stored before the first VM is created there; when the cluster is deleted,
-	// its vApps and disks are searched for there. Written by the controller.
+	// ZoneVAppsAnnotationPrefix on a VCDCluster, followed by the name of a VCDDeploymentZone, is what the cluster has
+	// in that zone: the URN of the VDC, how many vApps VCD was asked to create VMs in, and the URNs of those that VMs
+	// were deleted from, separated by blanks. It is stored before the first VM is created there; when the cluster is
+	// deleted, its vApps and disks are searched for there. Written by the controller.
 	ZoneVAppsAnnotationPrefix = "zone-vapps.infrastructure.cluster.x-k8s.io/"
-	// ZoneMissingAnnotationPrefix on a VCDCluster that is being deleted, followed by the name of a VCDDeploymentZone, is
-	// the time when its vApp in that zone was first not found (RFC 3339).
+	// ZoneMissingAnnotationPrefix on a VCDCluster that is being deleted, followed by the name of a VCDDeploymentZone,
+	// is the time when its vApp in that zone was first not found (RFC 3339).
 	ZoneMissingAnnotationPrefix = "zone-missing.infrastructure.cluster.x-k8s.io/"
 	// EdgeGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways that its network was connected to,
 	// separated by commas. When the cluster is deleted, its load balancers are searched for there, even if the
@@ -135,18 +135,19 @@ const (
 	CloudProviderLabel = "infrastructure.cluster.x-k8s.io/cloud-provider"
 	// PodProxyLabel on a Cluster selects it for the ClusterResourceSet with the policies of its pods' proxy.
 	PodProxyLabel = "infrastructure.cluster.x-k8s.io/pod-proxy"
-	// EndpointGatewayAnnotation on a VCDCluster is the URN of the edge gateway that its control-plane endpoint is on. It
-	// is stored before anything is created there.
+	// EndpointGatewayAnnotation on a VCDCluster is the URN of the edge gateway that its control-plane endpoint is on.
+	// It is stored before anything is created there.
 	EndpointGatewayAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-gateway"
-	// EndpointAddressesAnnotation on a VCDCluster lists the addresses that its control-plane endpoint on an edge gateway
-	// is made on, separated by commas. They are stored before they are used.
+	// EndpointAddressesAnnotation on a VCDCluster lists the addresses that its control-plane endpoint on an edge
+	// gateway is made on, separated by commas. They are stored before they are used.
 	EndpointAddressesAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-addresses"
 	// EndpointMemberAnnotation on a VCDMachine is the address under which it is a member of its cluster's control-plane
 	// endpoint on an edge gateway. It is stored before the pool is written.
 	EndpointMemberAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-member"
-	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", leaves the load balancers of its Services, and
-	// its control-plane endpoint on an edge gateway, in VCD when it is deleted; its machines do not leave the endpoint
-	// before they are deleted then. An event lists what is left. Without it the deletion waits until they are removed.
+	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", leaves the load balancers of its Services,
+	// and its control-plane endpoint on an edge gateway, in VCD when it is deleted; its machines do not leave the
+	// endpoint before they are deleted then. An event lists what is left. Without it the deletion waits until they are
+	// removed.
 	KeepLoadBalancersAnnotation = "infrastructure.cluster.x-k8s.io/keep-load-balancers"
 	// KeepVAppAnnotation on a VCDCluster or VCDMachine, with the value "true", leaves its vApps in VCD, with everything
 	// in them, when the object is deleted, and so its independent disks; an event lists what is left. Only a vApp that
@@ -413,9 +414,9 @@ const (
 	// CloudProviderApplyingReason means that the manifests are not completely applied in the workload cluster. Wait;
 	// check the ClusterResourceSet in the message if it lasts.
 	CloudProviderApplyingReason = "CloudProviderApplying"
-	// AdmissionPoliciesNotServedReason means that the workload cluster does not serve mutating admission policies, which
-	// give pods the proxy's environment. Upgrade it to Kubernetes 1.36, switch the API on as the message says, or set
-	// spec.proxy.pods to None.
+	// AdmissionPoliciesNotServedReason means that the workload cluster does not serve mutating admission policies,
+	// which give pods the proxy's environment. Upgrade it to Kubernetes 1.36, switch the API on as the message says, or
+	// set spec.proxy.pods to None.
 	AdmissionPoliciesNotServedReason = "AdmissionPoliciesNotServed"
 	// PodProxyApplyingReason means that the policies that give pods the proxy's environment are not completely applied
 	// in the workload cluster. Wait; check the ClusterResourceSet in the message if it lasts.
@@ -423,8 +424,8 @@ const (
 	// CloudProviderUnavailableReason means that no pod of the cloud controller manager is ready, or that pods of an
 	// earlier version still run. Check its Deployment and its log.
 	CloudProviderUnavailableReason = "CloudProviderUnavailable"
-	// AffinityConflictReason means that VMs of the cluster are in anti-affinity rules of another owner; VCD lets a VM be
-	// in one. Take them out of the rules that the message names.
+	// AffinityConflictReason means that VMs of the cluster are in anti-affinity rules of another owner; VCD lets a VM
+	// be in one. Take them out of the rules that the message names.
 	AffinityConflictReason = "AffinityConflict"
 )
 

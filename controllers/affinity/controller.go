@@ -35,8 +35,8 @@ import (
 )
 
 const (
-	// listEvery is how often the rules of a cluster at rest are compared with those in VCD. One list serves all clusters
-	// of a VDC.
+	// listEvery is how often the rules of a cluster at rest are compared with those in VCD. One list serves all
+	// clusters of a VDC.
 	listEvery = 5 * time.Minute
 	// defaultGather is how long a change of the members waits for others, so that one write does for all.
 	defaultGather = 3 * time.Second

@@ -116,8 +116,8 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 // install takes the next step to a cloud controller manager of ours in the workload cluster.
 func install(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Sequence(ctx,
-		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.choose, s.ready, s.takeOver, s.write,
-		s.inspect)
+		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.choose, s.ready, s.takeOver,
+		s.write, s.inspect)
 }
 
 func managed(c *infrav1.VCDCluster) bool {
@@ -168,7 +168,8 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	}
 	set := &addon.Set{
 		Set: resourceset.Set{
-			Client: r.Client, Owner: c, Cluster: cluster, Label: infrav1.CloudProviderLabel, WatchFilter: r.WatchFilterValue,
+			Client: r.Client, Owner: c, Cluster: cluster, Label: infrav1.CloudProviderLabel,
+			WatchFilter: r.WatchFilterValue,
 		},
 		Live: r.Live, Workload: r.Workload, VCDCluster: c, Suffix: cloudProviderSuffix,
 		ApplyingReason: infrav1.CloudProviderApplyingReason, Now: r.now,

@@ -23,8 +23,8 @@ type whereabouts struct {
 	vApps []string // names
 }
 
-// findZones returns a step that finds out where nodes of a cluster are and may be created. A zone that was never validated
-// has no nodes.
+// findZones returns a step that finds out where nodes of a cluster are and may be created. A zone that was never
+// validated has no nodes.
 func findZones(s *scope) func(context.Context) (phases.Outcome, error) {
 	return func(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, s.where.find(ctx, s.Client, s.vcdCluster, s.cluster.Name)

@@ -72,8 +72,8 @@ func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, erro
 	return append(hosts, addr.String()), out, err
 }
 
-// claim returns the address from the first of some pools that gives one. An address that was given stays. Pools that gave
-// none keep their claims until another one has.
+// claim returns the address from the first of some pools that gives one. An address that was given stays. Pools that
+// gave none keep their claims until another one has.
 func (v virtualIPs) claim(ctx context.Context, pools vipPools) (netip.Addr, phases.Outcome, error) {
 	order := make([]int, len(pools.refs))
 	for i := range order {
@@ -135,8 +135,8 @@ func (v virtualIPs) wasGiven(ctx context.Context, name string) bool {
 // poolPatience is how long a pool is waited for whose provider says nothing.
 const poolPatience = session.RemedyPoll
 
-// passOver reports whether the next pool is asked, too: this one has no address, does not exist, or its provider has not
-// answered for a while.
+// passOver reports whether the next pool is asked, too: this one has no address, does not exist, or its provider has
+// not answered for a while.
 func (v virtualIPs) passOver(ctx context.Context, name string, out phases.Outcome) bool {
 	if out.Problem {
 		return true

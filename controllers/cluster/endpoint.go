@@ -201,7 +201,8 @@ func (v virtualIPs) peer(ctx context.Context, spec *infrav1.KubeVIPPeer) (kubevi
 	password, found := secret.Data[key]
 	peer.Password = string(password)
 	if apierrors.IsNotFound(err) || !found {
-		return peer, phases.Fail(session.RemedyPoll, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s is "+
+		return peer, phases.Fail(session.RemedyPoll, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s "+
+			"is "+
 			"not in key %s of Secret %s: create it, or correct spec.endpoint.kubeVIP.bgp.peers", spec.Address, key,
 			ref.Name), nil
 	}

@@ -116,8 +116,8 @@ func (v virtualIPs) remedy() string {
 	return "choose another in spec.endpoint.kubeVIP.addresses"
 }
 
-// fits reports why addr cannot be a virtual IP in the network: it must be in no pool, and be in the network, unless it is
-// announced to routers.
+// fits reports why addr cannot be a virtual IP in the network: it must be in no pool, and be in the network, unless it
+// is announced to routers.
 func (v virtualIPs) fits(addr netip.Addr) phases.Outcome {
 	network, remedy := v.network, v.remedy()
 	for _, subnet := range network.Subnets {
@@ -239,10 +239,10 @@ func (v virtualIPs) together(ctx context.Context) (phases.Outcome, error) {
 			home = s.networks[0]
 		}
 		if !slices.ContainsFunc(s.networks, func(n vcd.Ref) bool { return sameNetwork(n, home) }) {
-			return phases.Fail(session.RemedyPoll, infrav1.ControlPlanesApartReason, "%s is in network %s, not in %s, and "+
-				"ARP moves a virtual IP within one network only: set spec.endpoint.kubeVIP.bgp, use an endpoint of type "+
-				"EdgeGateway or External, or put all control planes into one network", s.who, nameOf(s.networks[0]),
-				nameOf(home)), nil
+			return phases.Fail(session.RemedyPoll, infrav1.ControlPlanesApartReason,
+				"%s is in network %s, not in %s, and ARP moves a virtual IP within one network only: set "+
+					"spec.endpoint.kubeVIP.bgp, use an endpoint of type EdgeGateway or External, or "+
+					"put all control planes into one network", s.who, nameOf(s.networks[0]), nameOf(home)), nil
 		}
 	}
 	return phases.Done, nil

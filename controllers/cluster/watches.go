@@ -34,8 +34,8 @@ func (r *Reconciler) passwordToClusters(ctx context.Context, secret client.Objec
 
 // kubeVIPSecretToClusters finds the VCDCluster whose kube-vip Secret was changed or deleted: it writes it again.
 func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
-	name, ok := strings.CutSuffix(strings.TrimSuffix(secret.GetName(), strings.TrimPrefix(daemonSetSuffix, kubeVIPSuffix)),
-		kubeVIPSuffix)
+	name := strings.TrimSuffix(secret.GetName(), strings.TrimPrefix(daemonSetSuffix, kubeVIPSuffix))
+	name, ok := strings.CutSuffix(name, kubeVIPSuffix)
 	if !ok || secret.GetLabels()[clusterv1.ClusterNameLabel] != name {
 		return nil
 	}
@@ -47,8 +47,8 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 	return session.RequestsFor(list.Items)
 }
 
-// machineToCluster finds the VCDCluster of a VCDMachine that is gone: one that is deleted waits for its machines, and an
-// endpoint on an edge gateway loses a member that did not leave by itself.
+// machineToCluster finds the VCDCluster of a VCDMachine that is gone: one that is deleted waits for its machines, and
+// an endpoint on an edge gateway loses a member that did not leave by itself.
 func (r *Reconciler) machineToCluster(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()),

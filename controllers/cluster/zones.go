@@ -93,7 +93,8 @@ func (f *failureDomains) find(ctx context.Context, reader client.Reader, c *infr
 func (f *failureDomains) problem() string {
 	switch {
 	case len(f.usable) > 0:
-		return "No usable zone that spec.failureDomainSelector selects is for control planes: set spec.controlPlane of " +
+		return "No usable zone that spec.failureDomainSelector selects is for control planes: set spec.controlPlane " +
+			"of " +
 			"one to true, or label another"
 	case len(f.excluded) > 0:
 		return "No zone that spec.failureDomainSelector selects can be used: " + strings.Join(f.excluded, "; ")

@@ -58,16 +58,7 @@ func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Outcome, e
 			return out, err
 		}
 	}
-	for _, address := range held {
-		switch err := s.addresses.claims().Hold(ctx, address); {
-		case apierrors.IsConflict(err):
-			return phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason,
-				"Waiting for a change of an IPAddress to be seen"), nil
-		case err != nil:
-			return phases.Done, err
-		}
-	}
-	return phases.Done, nil
+	return s.addresses.hold(ctx, held)
 }
 
 // Addresses claims the addresses of a machine, and reports those of its VM.
@@ -79,6 +70,20 @@ func (s addresses) claims() ipam.Claims {
 		Client: s.Client, Live: s.Live, Owner: s.vcdMachine, ID: s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
 		Cluster: s.vcdMachine.Labels[clusterv1.ClusterNameLabel],
 	}
+}
+
+// hold keeps the claimed addresses from being released before the VM is gone.
+func (s addresses) hold(ctx context.Context, held []ipam.Address) (phases.Outcome, error) {
+	for _, address := range held {
+		switch err := s.claims().Hold(ctx, address); {
+		case apierrors.IsConflict(err):
+			return phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason,
+				"Waiting for a change of an IPAddress to be seen"), nil
+		case err != nil:
+			return phases.Done, err
+		}
+	}
+	return phases.Done, nil
 }
 
 // wanted returns the claims of each NIC.

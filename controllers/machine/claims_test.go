@@ -169,7 +169,8 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 		words  string
 	}{
 		"outside the network": {
-			[]*controllertest.Pool{pool(24, "", "10.9.9.9")}, infrav1.AddressInvalidReason,
+			[]*controllertest.Pool{pool(24, "", "10.9.9.9")},
+			infrav1.AddressInvalidReason,
 			"is in no subnet of network nodes",
 		},
 		"of a family that the network does not have": {
@@ -183,7 +184,8 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 			[]*controllertest.Pool{pool(16, "", "192.168.100.20")}, infrav1.AddressInvalidReason, "prefix length 16",
 		},
 		"with a gateway elsewhere": {
-			[]*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")}, infrav1.AddressInvalidReason,
+			[]*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")},
+			infrav1.AddressInvalidReason,
 			"gateway 10.0.0.1",
 		},
 		"of the gateway": {

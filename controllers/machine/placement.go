@@ -179,8 +179,8 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 	return s.findImage(ctx, wished)
 }
 
-// name gives the machine the name of its VM, the id that marks it and its zone, for life. All are stored before anything
-// is created in VCD, by a patch that a pass which saw an old object cannot make.
+// name gives the machine the name of its VM, the id that marks it and its zone, for life. All are stored before
+// anything is created in VCD, by a patch that a pass which saw an old object cannot make.
 func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 	m := s.vcdMachine
 	if m.Annotations[infrav1.InstanceIDAnnotation] != "" && m.Annotations[infrav1.VMNameAnnotation] != "" {
@@ -262,6 +262,26 @@ func (s placer) findImage(ctx context.Context, wished placement.Placement) (phas
 	if out, err := s.diskProblem(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
+	if out, err := s.findPolicies(ctx, wished); err != nil || out != phases.Done {
+		return out, err
+	}
+	if choice := wished.StorageProfile; choice.Name != "" {
+		profile, err := s.session.FindStorageProfile(ctx, p.vdc, choice.Name)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
+				"correct "+choice.Field+", or give the VDC the profile")
+		}
+		p.storage = &profile
+	}
+	if out, err := s.computeProblem(ctx, wished.SizingPolicy.Field); err != nil || out != phases.Done {
+		return out, err
+	}
+	return s.hardwareProblem(ctx)
+}
+
+// findPolicies finds the sizing and the placement policy.
+func (s placer) findPolicies(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+	p := &s.placement
 	if choice := wished.SizingPolicy; choice.Name != "" {
 		policy, err := s.session.FindSizingPolicy(ctx, p.vdc, choice.Name)
 		if err != nil {
@@ -278,18 +298,7 @@ func (s placer) findImage(ctx context.Context, wished placement.Placement) (phas
 		}
 		p.policy = &policy
 	}
-	if choice := wished.StorageProfile; choice.Name != "" {
-		profile, err := s.session.FindStorageProfile(ctx, p.vdc, choice.Name)
-		if err != nil {
-			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
-				"correct "+choice.Field+", or give the VDC the profile")
-		}
-		p.storage = &profile
-	}
-	if out, err := s.computeProblem(ctx, wished.SizingPolicy.Field); err != nil || out != phases.Done {
-		return out, err
-	}
-	return s.hardwareProblem(ctx)
+	return phases.Done, nil
 }
 
 // computeProblem says why CPUs and memory cannot be set: a policy fixes them, which field names.

@@ -81,7 +81,8 @@ func (s power) apart() affinity.Group {
 // withRule adds what may be the cause when VCD does not power on a VM that must have a host of its own.
 func (s power) withRule(out phases.Outcome) phases.Outcome {
 	if group := s.apart(); out.Problem && group.Name != "" {
-		out.Message += ". spec.antiAffinity of the VCDCluster is Required for group " + group.Name + ", so each of its " +
+		out.Message += ". spec.antiAffinity of the VCDCluster is Required for group " + group.Name + ", so each of " +
+			"its " +
 			"VMs needs a host of its own: add hosts, or set Preferred"
 	}
 	return out

@@ -154,8 +154,10 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 			})
 			c.Spec.RDE.ID = w.given("1.9.0", "")
 		}, infrav1.RDEInvalidReason, "#/status"},
-		"no right on the type": {func(right string) bool { return strings.HasPrefix(right, "vmware:capvcdCluster") }, nil,
-			infrav1.RDEUnavailableReason, "Full Access"},
+		"no right on the type": {
+			func(right string) bool { return strings.HasPrefix(right, "vmware:capvcdCluster") }, nil,
+			infrav1.RDEUnavailableReason, "Full Access",
+		},
 		"the right to change entities only": {
 			func(right string) bool { return right == "vmware:capvcdCluster: Full Access" }, nil,
 			infrav1.RDEUnavailableReason, "Full Access",

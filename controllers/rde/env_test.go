@@ -152,7 +152,7 @@ func machinesOf(n int) []client.Object {
 		out = append(out, objects...)
 	}
 	d := &clusterv1.MachineDeployment{ObjectMeta: controllertest.Meta("workers")}
-	d.Spec.Replicas = ptr.To(int32(n)) //nolint:gosec // small
+	d.Spec.Replicas = ptr.To(int32(n))
 	return append(out, d)
 }
 

@@ -136,6 +136,7 @@ func releaseDomain(_ context.Context, s *domainScope) (phases.Outcome, error) {
 	for _, z := range s.zones {
 		names = append(names, z.Name)
 	}
-	return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDDeploymentZones that refer to the failure "+
+	return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDDeploymentZones that refer to the "+
+		"failure "+
 		"domain to be deleted: %s", phases.Few(names)), nil
 }

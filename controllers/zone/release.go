@@ -14,7 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// releaseZone lets a zone go when no machine is in it, and no cluster has something there that only its identity is for.
+// releaseZone lets a zone go when no machine is in it, and no cluster has something there that only its identity is
+// for.
 func releaseZone(ctx context.Context, s *scope) (phases.Outcome, error) {
 	machines := &infrav1.VCDMachineList{}
 	if err := s.Client.List(ctx, machines, client.InNamespace(s.zone.Namespace)); err != nil {
@@ -28,8 +29,8 @@ func releaseZone(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	if len(users) > 0 {
 		slices.Sort(users)
-		return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDMachines in the zone to be deleted: %s",
-			phases.Few(users)), nil
+		return phases.Wait(session.TaskPoll, infrav1.InUseReason,
+			"Waiting for VCDMachines in the zone to be deleted: %s", phases.Few(users)), nil
 	}
 	clusters := &infrav1.VCDClusterList{}
 	if err := s.Client.List(ctx, clusters, client.InNamespace(s.zone.Namespace)); err != nil {
@@ -43,7 +44,8 @@ func releaseZone(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	if len(users) > 0 {
 		slices.Sort(users)
-		return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDClusters that have vApps in the zone, "+
+		return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDClusters that have vApps in the "+
+			"zone, "+
 			"which only its identity is for: %s", phases.Few(users)), nil
 	}
 	controllerutil.RemoveFinalizer(s.zone, infrav1.DeploymentZoneFinalizer)

@@ -64,18 +64,23 @@ func (p claimPlanner) release(wanted func(netip.Addr) bool) {
 		if !p.need(Forwardings) {
 			return // rules of others may be on it
 		}
-		i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value && !u.Reserved })
-		switch {
-		case i < 0:
-			spec := Claim{Space: c.Space, Value: c.Value}
-			p.step(phaseRelease,
-				Step{Verb: Delete, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec})
-		case p.own.others[i].Marker.Owner.UID != "":
-			p.mark(c, p.own.others[i].Marker.Owner)
-		case mine:
-			p.notice(AddressShared, "the address %s stays allocated: %q uses it", c.Value, p.own.others[i].Name)
-			p.mark(c, Owner{})
-		}
+		p.leave(c, mine)
+	}
+}
+
+// leave deletes a claim, or passes it to another that uses its address.
+func (p claimPlanner) leave(c Claim, mine bool) {
+	i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == c.Value && !u.Reserved })
+	switch {
+	case i < 0:
+		spec := Claim{Space: c.Space, Value: c.Value}
+		p.step(phaseRelease,
+			Step{Verb: Delete, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &spec})
+	case p.own.others[i].Marker.Owner.UID != "":
+		p.mark(c, p.own.others[i].Marker.Owner)
+	case mine:
+		p.notice(AddressShared, "the address %s stays allocated: %q uses it", c.Value, p.own.others[i].Name)
+		p.mark(c, Owner{})
 	}
 }
 

@@ -97,7 +97,7 @@ func (p listenerPlanner) freeArm(used map[netip.Addr]bool) netip.Addr {
 func (p listenerPlanner) portTaken(a netip.Addr, l Listener) string {
 	settled := p.isOn(a)
 	for _, u := range p.own.others {
-		if u.Address == a && !(u.Reserved && settled) && (u.Port == 0 || u.Port == l.Port) &&
+		if u.Address == a && (!u.Reserved || !settled) && (u.Port == 0 || u.Port == l.Port) &&
 			(u.Protocol == "" || u.Protocol == l.Protocol) {
 			return u.Name
 		}

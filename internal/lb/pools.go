@@ -283,7 +283,7 @@ func (p poolPlanner) followSets() {
 // 1.6.1 gets a marker with that, and keeps its monitors.
 func (p poolPlanner) followPool(x owned[Pool]) {
 	have := x.object
-	if have.Hints != nil && have.Hints.ByGroup || !have.Full && !p.need(FullPools) || have.Group != (Ref{}) {
+	if !p.listsMembers(have) {
 		return
 	}
 	f, known := p.familyOf(have)
@@ -302,6 +302,11 @@ func (p poolPlanner) followPool(x owned[Pool]) {
 	m.Wrote = want.hash()
 	want.Description = describe(x.Description, m)
 	p.step(phasePool, Step{Verb: Update, Kind: KindPool, Name: x.Name, ID: x.ID, Pool: &want})
+}
+
+// listsMembers reports whether a pool names its members one by one, as far as it is known.
+func (p poolPlanner) listsMembers(have Pool) bool {
+	return (have.Hints == nil || !have.Hints.ByGroup) && (have.Full || p.need(FullPools)) && have.Group == (Ref{})
 }
 
 // familyOf returns the family of a pool's members, those that there are or, where there may be none, those that there

@@ -32,6 +32,15 @@ func (p validator) validate() {
 	p.validateListeners()
 	p.validateRequested()
 	p.validateWishes()
+	p.validateAlgorithm()
+	if r := p.d.OneArm; r != nil &&
+		(!r.First.IsValid() || !r.Last.IsValid() || r.First.Is4() != r.Last.Is4() || r.Last.Less(r.First)) {
+		p.refuse(BadRange, "the one-arm range %s to %s is invalid: correct it in the configuration", r.First, r.Last)
+	}
+}
+
+// validateAlgorithm refuses an algorithm that there is not, or not on this edge gateway.
+func (p validator) validateAlgorithm() {
 	switch a := p.d.Algorithm; {
 	case a == "":
 	case !slices.Contains(algorithms, a):
@@ -40,10 +49,6 @@ func (p validator) validate() {
 		p.refuse(Unsupported, "the algorithm %s takes the feature set PREMIUM, and the load balancer of the edge "+
 			"gateway has STANDARD: use one of %s, or ask the provider for PREMIUM", a,
 			strings.Join(standardAlgorithms, ", "))
-	}
-	if r := p.d.OneArm; r != nil &&
-		(!r.First.IsValid() || !r.Last.IsValid() || r.First.Is4() != r.Last.Is4() || r.Last.Less(r.First)) {
-		p.refuse(BadRange, "the one-arm range %s to %s is invalid: correct it in the configuration", r.First, r.Last)
 	}
 }
 

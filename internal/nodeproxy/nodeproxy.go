@@ -50,8 +50,8 @@ func versioned(key, version string) string {
 type Settings struct {
 	HTTP, HTTPS string   // URLs of the proxies; empty: none
 	Direct      []string // hosts, domains and networks that are reached without
-	// Version, if not empty, is in the names of further keys, under which the Secret has the same settings: what asks for
-	// them gets no settings that were before. See [Version].
+	// Version, if not empty, is in the names of further keys, under which the Secret has the same settings: what asks
+	// for them gets no settings that were before. See [Version].
 	Version string
 }
 

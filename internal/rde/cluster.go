@@ -327,7 +327,9 @@ func vApps(want []Resource) func(json.RawMessage) (json.RawMessage, error) {
 		}
 		for _, r := range want {
 			element, err := apply(have[r.ID], nil, []member{
-				{[]string{"type"}, text(VAppResource)}, {[]string{"id"}, text(r.ID)}, {[]string{"name"}, text(r.Name)},
+				{[]string{"type"}, text(VAppResource)},
+				{[]string{"id"}, text(r.ID)},
+				{[]string{"name"}, text(r.Name)},
 				{[]string{"additionalDetails"}, unlessSet(struct{}{})},
 			})
 			if err != nil {

@@ -63,7 +63,7 @@ func entityFrom(got answer) (Entity, error) {
 	_ = json.Unmarshal(raw["org"], &org) // it is left out where VCD does not say
 	return Entity{
 		Ref: Ref{ID: raw.textOf("id"), Name: raw.textOf("name")}, Type: raw.textOf("entityType"),
-		ExternalID: raw.textOf("externalId"), State: raw.textOf("state"), Org: Ref{ID: org.ID, Name: org.Name},
+		ExternalID: raw.textOf("externalId"), State: raw.textOf("state"), Org: Ref(org),
 		ETag: got.header.Get("ETag"), Content: raw["entity"], raw: raw,
 	}, nil
 }
@@ -161,8 +161,8 @@ func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err 
 		return "", wrapped(err, "creating entity", spec.Name)
 	}
 	var doc types.Task // runs until the entity is resolved
-	if task.ID == "" || e.getXML(ctx, pathOf(kindTask, task.ID), &doc) != nil {
-		return "", nil
+	if task.ID != "" {
+		_ = e.getXML(ctx, pathOf(kindTask, task.ID), &doc) // without it, Find finds the entity
 	}
 	if doc.Owner != nil && entityURN.MatchString(doc.Owner.ID) {
 		return doc.Owner.ID, nil

@@ -241,7 +241,8 @@ func TestUsedAddressesOnSeveralPagesAreReadUntilTwoReadingsAgree(t *testing.T) {
 		{"items moved between the pages", []string{first, shifted, first, second, first, second}, 6, nil},
 		{
 			"an order that never lasts",
-			[]string{first, second, first, shifted, first, second, first, shifted}, 8, ErrUnavailable,
+			[]string{first, second, first, shifted, first, second, first, shifted},
+			8, ErrUnavailable,
 		},
 	}
 	for _, tt := range tests {

@@ -44,20 +44,8 @@ func reconfigured(document []byte, change VMChange) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if change.DiskMiB > 0 {
-		if err := growDisk(vm, change.DiskMiB); err != nil {
-			return nil, err
-		}
-	}
-	if change.hardware() {
-		if err := changeHardware(vm, change); err != nil {
-			return nil, err
-		}
-	}
-	if len(change.ExtraConfig) > 0 {
-		if err := mergeExtraConfig(vm, change.ExtraConfig); err != nil {
-			return nil, err
-		}
+	if err := change.apply(vm); err != nil {
+		return nil, err
 	}
 	vm.keep(func(section *node) bool {
 		switch section.name.Local {
@@ -71,6 +59,24 @@ func reconfigured(document []byte, change VMChange) ([]byte, error) {
 		return false
 	})
 	return vm.document(), nil
+}
+
+// apply changes the document of a VM.
+func (change VMChange) apply(vm *node) error {
+	if change.DiskMiB > 0 {
+		if err := growDisk(vm, change.DiskMiB); err != nil {
+			return err
+		}
+	}
+	if change.hardware() {
+		if err := changeHardware(vm, change); err != nil {
+			return err
+		}
+	}
+	if len(change.ExtraConfig) > 0 {
+		return mergeExtraConfig(vm, change.ExtraConfig)
+	}
+	return nil
 }
 
 type extraConfig struct {
@@ -130,28 +136,19 @@ func changeHardware(vm *node, change VMChange) error {
 		}
 	}
 	spec.setAttr("Modified", "true")
-	set := func(value string, path ...string) {
-		n := spec
-		for _, name := range path {
-			if n = n.first(name); n == nil {
-				return
-			}
-		}
-		n.setText(value)
-	}
 	if change.CPUs > 0 {
-		set(strconv.FormatInt(change.CPUs, 10), "NumCpus")
+		spec.setTextAt(strconv.FormatInt(change.CPUs, 10), "NumCpus")
 		// Sockets have the same number of cores.
 		cores, err := strconv.ParseInt(spec.text("NumCoresPerSocket"), 10, 64)
 		if err != nil || cores < 1 || change.CPUs%cores != 0 {
-			set("1", "NumCoresPerSocket")
+			spec.setTextAt("1", "NumCoresPerSocket")
 		}
 	}
 	if change.MemoryMiB > 0 {
-		set(strconv.FormatInt(change.MemoryMiB, 10), "MemoryResourceMb", "Configured")
+		spec.setTextAt(strconv.FormatInt(change.MemoryMiB, 10), "MemoryResourceMb", "Configured")
 	}
 	if change.HardwareVersion != "" {
-		set(change.HardwareVersion, "HardwareVersion")
+		spec.setTextAt(change.HardwareVersion, "HardwareVersion")
 	}
 	return nil
 }

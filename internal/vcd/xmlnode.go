@@ -107,6 +107,16 @@ func (n *node) text(local string) string {
 // setText replaces the content of a node.
 func (n *node) setText(text string) { n.children = []any{xml.CharData(text)} }
 
+// setTextAt replaces the content of the node at a path below n, if it is there.
+func (n *node) setTextAt(text string, path ...string) {
+	for _, name := range path {
+		if n = n.first(name); n == nil {
+			return
+		}
+	}
+	n.setText(text)
+}
+
 // attr returns the value of an attribute, whatever its prefix.
 func (n *node) attr(local string) string {
 	for _, a := range n.attrs {

@@ -13,7 +13,6 @@ import (
 )
 
 func TestVCDClusterNotYet(t *testing.T) {
-	const words = "is not implemented yet"
 	tests := []rejection[*infrav1.VCDCluster]{
 		{
 			"all zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} }, nil, "",
@@ -132,11 +131,13 @@ func TestVCDClusterNotYet(t *testing.T) {
 			"a runtime defined entity of another kind", func(c *infrav1.VCDCluster) {
 				c.Spec.RDE = infrav1.RDESpec{Mode: infrav1.RDEProject, ID: "urn:vcloud:entity:x"}
 			},
-			[]string{"spec.rde.id"}, "capvcdCluster:<UUID>",
+			[]string{"spec.rde.id"},
+			"capvcdCluster:<UUID>",
 		},
 		{
 			"a kubeconfig for no entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.IncludeKubeconfig = ptr.To(true) },
-			[]string{"spec.rde.includeKubeconfig"}, "mode is Project",
+			[]string{"spec.rde.includeKubeconfig"},
+			"mode is Project",
 		},
 		{"deletion of disks of which nothing proves that they are not needed", func(c *infrav1.VCDCluster) {
 			c.Spec.OrphanedDiskPolicy, c.Spec.VApp.Layout = infrav1.OrphanedDiskDelete, infrav1.VAppPerMachine

@@ -5,9 +5,9 @@
 //
 // These run: QuickStart, after which owner references, finalizers and resource versions must recover and rest, and once
 // more with a ClusterClass; MachineDeploymentScale; MachineDeploymentRemediation; ClusterDeletion;
-// KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance, of a Cluster without a class, of one with
-// a class, and of one over several versions; ClusterClassChanges; ClusterClassRollout; Scale. There is no CNI: simulated
-// nodes are ready without. The class is the one that is shipped, templates/clusterclass-quick-start.yaml.
+// KCPAndMachineDeploymentRollout; ClusterUpgradeConformance without conformance, of a Cluster without a class, of one
+// with a class, and of one over several versions; ClusterClassChanges; ClusterClassRollout; Scale. There is no CNI:
+// simulated nodes are ready without. The class is the one that is shipped, templates/clusterclass-quick-start.yaml.
 //
 // These do not:
 //

@@ -84,6 +84,7 @@ func TestWhatCannotBeIsNamedAndNothingIsMade(t *testing.T) {
 		{
 			"an address that is used",
 			func(t *testing.T, w *world) {
+				t.Helper()
 				w.other(t, "203.0.113.20")
 				w.edit(on(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.20"}}))
 			},

@@ -51,7 +51,8 @@ func (s *Stack) startControlPlane(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, etcd.Kill())
 	}
-	api, err := s.run(programs.KubeAPIServer, slices.Concat(s.apiServerArgs(etcdURL, ports[2]), audit, s.apiServerExtra))
+	args := slices.Concat(s.apiServerArgs(etcdURL, ports[2]), audit, s.apiServerExtra)
+	api, err := s.run(programs.KubeAPIServer, args)
 	if err != nil {
 		return errors.Join(err, etcd.Kill())
 	}
