@@ -12,30 +12,29 @@ import (
 )
 
 // leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left
-// for the next time: the load balancer is of use all the same.
+// for the next time: the load balancer is of use all the same. What locations share goes last.
 func (a *attempt) leaveOthers(ctx context.Context) error {
 	stored := a.stored(a.service)
-	candidates, stays := a.locations.resolveKnown(stored), []string{a.location}
+	candidates, stays, others := a.locations.resolveKnown(stored), []string{a.location}, []string(nil)
 	if len(stored) == 0 {
 		candidates = a.everywhere(ctx)
 	}
 	for _, id := range candidates {
 		if _, ok := unfoundName(id); ok {
 			stays = append(stays, id)
-			continue
+		} else if id != a.location {
+			others = append(others, id)
 		}
-		if id == a.location {
-			continue
-		}
-		if err := a.leave(ctx, id); err != nil {
-			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
-			a.events.notices(a.service, []plan.Finding{{
-				Reason: reasonLeft, Message: fmt.Sprintf(
-					"what the load balancer had at %s cannot be removed yet; it is tried again, the log has details",
-					id),
-			}})
-			stays = append(stays, id)
-		}
+	}
+	failed := []string(nil)
+	if len(others) > 1 {
+		failed = a.leaveAll(ctx, others, plan.Step.Deferrable)
+	}
+	if len(failed) == 0 {
+		failed = a.leaveAll(ctx, others, func(plan.Step) bool { return false })
+	}
+	if stays = append(stays, failed...); len(failed) > 0 {
+		a.removeShared(ctx)
 	}
 	var n note
 	if !slices.Equal(stays, stored) {
@@ -73,8 +72,49 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 	return ids
 }
 
-// leave removes what the Service has at another location.
-func (a *attempt) leave(ctx context.Context, id string) error {
+// leaveAll removes what the Service has at other locations, and returns those where that fails.
+func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step) bool) (failed []string) {
+	for _, id := range ids {
+		if err := a.leave(ctx, id, but); err != nil {
+			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
+			a.events.notices(a.service, []plan.Finding{{
+				Reason: reasonLeft, Message: fmt.Sprintf(
+					"what the load balancer had at %s cannot be removed yet; it is tried again, the log has details",
+					id),
+			}})
+			failed = append(failed, id)
+		}
+	}
+	return failed
+}
+
+// removeShared removes what locations share and the load balancer needs no more, though another location cannot be left:
+// that may take for ever. What is in use there the cloud refuses to remove; it is tried again now and then.
+func (a *attempt) removeShared(ctx context.Context) {
+	log, now := klog.FromContext(ctx), a.opts.Clock.Now()
+	if now.Before(a.state.get(a.service.UID).shared) {
+		return
+	}
+	want := a.wish.Desired
+	want.Elsewhere, want.Unseen = true, true
+	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: want})
+	if err != nil {
+		log.Error(err, "Planning to remove what locations share", "service", klog.KObj(a.service))
+		return
+	}
+	for _, step := range p.Steps {
+		if !step.Deferrable() {
+			continue
+		}
+		if _, err := a.runSteps(ctx, a.service, a.location, []plan.Step{step}); err != nil {
+			log.Info("What locations share cannot be removed yet", "service", klog.KObj(a.service), "reason", err.Error())
+			a.state.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })
+		}
+	}
+}
+
+// leave removes what the Service has at another location, but for some steps.
+func (a *attempt) leave(ctx context.Context, id string, but func(plan.Step) bool) error {
 	moved := &Moved{Desired: a.wish.Desired, Addresses: a.addresses}
 	var before []string
 	for {
@@ -82,6 +122,7 @@ func (a *attempt) leave(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
+		p.Steps = slices.DeleteFunc(p.Steps, but)
 		steps := texts(p.Steps)
 		switch {
 		case len(steps) == 0:

@@ -33,7 +33,7 @@ type fakeStep struct{ verb, name, uid, text string }
 
 func (s fakeStep) String() string   { return s.verb + " " + s.name }
 func (s fakeStep) Uses() []plan.Use { return nil }
-func (s fakeStep) Deferrable() bool { return false }
+func (s fakeStep) Deferrable() bool { return s.verb == "delete" && strings.HasPrefix(s.name, "shared") }
 
 // A fakeBalancer is a cloud in memory: for each place and owner the ports that stand, and the members they send to.
 type fakeBalancer struct {
@@ -117,6 +117,7 @@ func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (
 			p.Steps = append(p.Steps, fakeStep{"delete", name, d.Owner.UID, ""})
 		}
 	}
+	p.Steps = slices.DeleteFunc(p.Steps, func(s plan.Step) bool { return d.Elsewhere && !d.Unseen && s.Deferrable() })
 	if !d.Absent && len(d.Intent) == 0 {
 		p.Intent = []netip.Addr{netip.MustParseAddr("203.0.113.10")}
 	}

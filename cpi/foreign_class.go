@@ -2,6 +2,7 @@ package cpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -52,14 +53,12 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 		return nil
 	}
 	defer unlock()
-	locations, err := f.standing(ctx, s)
-	if err != nil {
-		return err
-	}
+	locations, lost := f.standing(ctx, s)
+	var seen []string
 	for _, location := range locations {
 		switch address, err := f.publishedAt(ctx, s, location); {
 		case err != nil:
-			return err
+			lost = errors.Join(lost, err)
 		case address.IsValid():
 			f.events.notices(s, []plan.Finding{{
 				Reason: reasonLeft,
@@ -69,9 +68,11 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 					"published another one", address),
 			}})
 			return nil
+		default:
+			seen = append(seen, location)
 		}
 	}
-	if err := (removal{f.LoadBalancers, s}).run(ctx, locations); err != nil {
+	if err := (removal{f.LoadBalancers, s}).run(ctx, seen, lost); err != nil {
 		return err
 	}
 	defer f.forget(s)

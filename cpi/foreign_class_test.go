@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
 func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
@@ -45,6 +46,50 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 	b.Expect(stored().Annotations).NotTo(Or(HaveKey(servicetest.Standing), HaveKey(servicetest.Intent)),
 		"it is not looked for again")
 	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may be theirs")
+}
+
+// foreign returns a Service whose class is another implementation's since it has had something at locations.
+func (b *bench) foreign(s *corev1.Service, locations ...string) {
+	s.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, benchDefaults.Bind(s, locations))
+	for _, location := range locations {
+		b.balancer.at(location, string(s.UID))["tcp-80"] = "from before"
+	}
+	b.services.add(s)
+}
+
+func TestAHostnameThatIsStillPublishedKeepsWhatStands(t *testing.T) {
+	s := balanced("web", func(s *corev1.Service) {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Hostname, "web.example.com")
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "web.example.com"}}
+	})
+	b := newBench(t, s)
+	b.foreign(s, "main")
+
+	foreignClasses{b.them}.release(t.Context())
+	b.Expect(b.balancer.left()).To(Equal(1), "clients still go there by the name")
+	b.Expect(b.told()).To(ConsistOf(ContainSubstring("203.0.113.10")))
+
+	other := s.DeepCopy()
+	other.Status.LoadBalancer.Ingress[0].Hostname = "elsewhere.example.com"
+	b.services.add(other)
+	foreignClasses{b.them}.release(t.Context())
+	b.Expect(b.balancer.left()).To(BeZero())
+}
+
+func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	b.foreign(s, "slow", "main")
+	b.balancer.gone = map[string]error{"slow": plan.ErrUnknown}
+
+	foreignClasses{b.them}.release(t.Context())
+	b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty())
+	b.Expect(b.balancer.at("slow", "web-uid")).To(HaveLen(1))
+
+	b.balancer.gone = nil
+	foreignClasses{b.them}.release(t.Context())
+	b.Expect(b.balancer.left()).To(BeZero(), "it is tried again")
 }
 
 func TestServicesThatWereNeverOursAreNotLookedFor(t *testing.T) {

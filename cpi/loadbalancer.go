@@ -110,15 +110,16 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 	}
 	defer unlock()
 	all, lost := l.standing(ctx, s)
+	unseen := []error{lost}
 	for _, location := range all {
 		switch nothing, err := l.nothing(ctx, s, location); {
 		case err != nil:
-			return nil, false, err
+			unseen = append(unseen, err) // what can be seen elsewhere is removed
 		case !nothing:
 			return s.Status.LoadBalancer.DeepCopy(), true, nil
 		}
 	}
-	return nil, false, lost
+	return nil, false, errors.Join(unseen...)
 }
 
 // EnsureLoadBalancer brings the load balancer of a Service to what the Service asks for, or returns what it waits for.
@@ -159,8 +160,7 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 	}
 	defer unlock()
 	all, lost := l.standing(ctx, s)
-	r := removal{l, s}
-	if err := cmp.Or(r.run(ctx, all), lost); err != nil {
+	if err := (removal{l, s}).run(ctx, all, lost); err != nil {
 		return err
 	}
 	l.forget(s)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -182,4 +183,69 @@ func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 				ContainSubstring("was not written for this Service"))))
 		})
 	}
+}
+
+func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
+	for name, err := range map[string]error{
+		"as it does not answer": fmt.Errorf("%w: no answer", plan.ErrUnknown),
+		"as a right is missing": fmt.Errorf("%w: no right", plan.ErrRefused),
+	} {
+		for _, order := range [][]string{{"old", "main"}, {"main", "old"}} {
+			t.Run(name+", "+order[0]+" first", func(t *testing.T) {
+				s := balanced("web", func(s *corev1.Service) {
+					metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, benchDefaults.Bind(s, order))
+				})
+				b := newBench(t, s)
+				for _, place := range order {
+					b.balancer.at(place, "web-uid")["tcp-80"] = "from before"
+				}
+				b.balancer.gone = map[string]error{"old": err}
+
+				_, exists, seen := b.them.GetLoadBalancer(t.Context(), "", s)
+				b.Expect(seen).NotTo(HaveOccurred())
+				b.Expect(exists).To(BeTrue(), "what can be seen is removed")
+				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(err))
+				b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty())
+				_, _, seen = b.them.GetLoadBalancer(t.Context(), "", s)
+				b.Expect(seen).To(MatchError(err), "it is not gone")
+
+				b.clock.Step(24 * time.Hour)
+				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(err), "no time makes it gone")
+				b.balancer.gone = nil
+				b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
+				b.Expect(b.balancer.left()).To(BeZero())
+			})
+		}
+	}
+}
+
+func TestWhatLocationsShareIsRemovedThoughAnOldOneCannotBeLeft(t *testing.T) {
+	s := balanced("web", func(s *corev1.Service) {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing,
+			benchDefaults.Bind(s, []string{"main", "older", "old"}))
+	})
+	b := newBench(t, s)
+	for name, place := range map[string]string{"shared-free": "main", "shared-used": "main", "tcp-80": "older"} {
+		b.balancer.at(place, "web-uid")[name] = "from before"
+	}
+	b.balancer.gone = map[string]error{"old": fmt.Errorf("%w: no right", plan.ErrRefused)}
+	refusals := 0
+	b.balancer.fail = func(s fakeStep) error {
+		if s.name == "shared-used" {
+			refusals++
+			return fmt.Errorf("%w: it is in use", plan.ErrRefused)
+		}
+		return nil
+	}
+
+	for range 3 {
+		_, err := b.ensure(s)
+		b.Expect(err).NotTo(HaveOccurred(), "the load balancer is as desired")
+		b.Expect(b.storedNow(s).Standing).To(Equal([]string{"main", "old"}))
+	}
+
+	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(3), HaveKey("shared-used")))
+	b.Expect(b.balancer.at("older", "web-uid")).To(BeEmpty())
+	b.Expect(refusals).To(Equal(1), "it is not asked again and again")
+	b.Expect(b.told()).To(ConsistOf(ContainSubstring("at old cannot be removed yet")))
 }

@@ -28,24 +28,29 @@ type removal struct {
 	service *corev1.Service
 }
 
-func (r removal) run(ctx context.Context, locations []string) error {
-	if len(locations) > 1 { // what locations share is in use until it is removed from all of them
-		for _, location := range locations {
-			if err := r.inTurn(ctx, location, r.removeLocal); err != nil {
-				return err
-			}
-		}
-	}
-	for _, location := range locations {
-		if err := r.inTurn(ctx, location, r.remove); err != nil {
+// run removes what is at locations. With a reason why there may be more elsewhere, it removes what it can, and returns
+// that reason. One location does not hold up the others, but what they share is in use until it is removed from all.
+func (r removal) run(ctx context.Context, locations []string, elsewhere error) error {
+	if len(locations) > 1 || elsewhere != nil {
+		local := r.each(ctx, locations, plan.Step.Deferrable)
+		if err := errors.Join(elsewhere, local); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.each(ctx, locations, func(plan.Step) bool { return false })
 }
 
-// inTurn calls f once fewer others work at the location.
-func (r removal) inTurn(ctx context.Context, location string, f func(context.Context, string) error) error {
+// each removes what is at each of some locations, but for some steps, and returns all errors.
+func (r removal) each(ctx context.Context, locations []string, but func(plan.Step) bool) error {
+	var failures []error
+	for _, location := range locations {
+		failures = append(failures, r.inTurn(ctx, location, but))
+	}
+	return errors.Join(failures...)
+}
+
+// inTurn removes what is at a location, but for some steps, once fewer others work there.
+func (r removal) inTurn(ctx context.Context, location string, but func(plan.Step) bool) error {
 	free, ok := r.queue.try(location)
 	if !ok {
 		var err error
@@ -54,16 +59,7 @@ func (r removal) inTurn(ctx context.Context, location string, f func(context.Con
 		}
 	}
 	defer free()
-	return f(ctx, location)
-}
-
-// removeLocal removes what only one location has.
-func (r removal) removeLocal(ctx context.Context, location string) error {
-	p, err := r.planAbsent(ctx, r.service, location, PlanRequest{})
-	if err != nil {
-		return err
-	}
-	return r.runAll(ctx, location, slices.DeleteFunc(p.Steps, plan.Step.Deferrable))
+	return r.remove(ctx, location, but)
 }
 
 func (r removal) runAll(ctx context.Context, location string, steps []plan.Step) error {
@@ -73,12 +69,12 @@ func (r removal) runAll(ctx context.Context, location string, steps []plan.Step)
 	return nil
 }
 
-// remove carries out the plan for absence at one location. It keeps its slot while the location is busy, because the
+// remove carries out the plan for absence at one location, but for some steps. It keeps its slot while the location is busy, because the
 // service controller backs off for up to five minutes after each failed removal.
-func (r removal) remove(ctx context.Context, location string) error {
+func (r removal) remove(ctx context.Context, location string, but func(plan.Step) bool) error {
 	fresh := false
 	for round := 1; ; round++ {
-		p, err := r.removeMore(ctx, location, fresh)
+		p, err := r.removeMore(ctx, location, fresh, but)
 		switch {
 		case err == nil && p.Done() && fresh:
 			return nil
@@ -98,7 +94,9 @@ func (r removal) remove(ctx context.Context, location string) error {
 }
 
 // removeMore removes what can be removed at a location now, and returns the plan for that.
-func (r removal) removeMore(ctx context.Context, location string, fresh bool) (plan.Plan, error) {
+func (r removal) removeMore(
+	ctx context.Context, location string, fresh bool, but func(plan.Step) bool,
+) (plan.Plan, error) {
 	p, err := r.planAbsent(ctx, r.service, location, PlanRequest{Fresh: fresh})
 	if err != nil {
 		return p, err
@@ -107,6 +105,7 @@ func (r removal) removeMore(ctx context.Context, location string, fresh bool) (p
 	if p.Wait != "" {
 		return p, errors.New(p.Wait)
 	}
+	p.Steps = slices.DeleteFunc(p.Steps, but)
 	return p, r.runAll(ctx, location, p.Steps)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,6 +66,8 @@ type serviceState struct {
 	location string     // of the last plan
 	uses     []plan.Use // of the last plan, as far as they do not stand yet
 	refusal  refusal    // of a step
+	// shared is when what locations share is removed again, while one of them cannot be left.
+	shared time.Time
 }
 
 // usesOfOthers returns what is about to be used at a location by all Services but one.

@@ -47,7 +47,8 @@ func dropped(values, kept []string) bool {
 }
 
 // confirmed returns what is stored on a Service, without the unproved locations where it has nothing and the unproved
-// addresses that it has nowhere. Where it claims to be at unproved locations it may also be at any other.
+// addresses that it has nowhere. Where it claims to be at unproved locations it may also be at any other. A location
+// of the configuration that does not answer stays, as it is searched again later, unless an address may be there.
 func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored service.Stored) (note, error) {
 	n := note{addresses: append([]netip.Addr{}, stored.Intent...), locations: append([]string{}, stored.Standing...)}
 	candidates := slices.Concat(stored.Standing, l.locations.resolveKnown(stored.Unproved.Standing))
@@ -57,12 +58,16 @@ func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored
 			candidates = append(candidates, l.locations.unfound()...)
 		}
 	}
+	var silent error
 	for _, id := range distinct(candidates) {
 		stands, objects, err := l.standsAt(ctx, s, id)
-		if err != nil {
+		switch {
+		case err != nil && !l.locations.hasID(id):
 			return n, fmt.Errorf("confirming what is stored on the Service: %w", err)
+		case err != nil && slices.Contains(stored.Unproved.Standing, id):
+			silent = fmt.Errorf("confirming the addresses stored on the Service: %w", err)
 		}
-		if stands {
+		if stands || err != nil {
 			n.locations = append(n.locations, id)
 		}
 		for _, o := range objects {
@@ -72,6 +77,9 @@ func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored
 		}
 	}
 	n.addresses, n.locations = distinct(n.addresses), distinct(n.locations)
+	if silent != nil && dropped(stored.Unproved.Intent, words(n.addresses)) {
+		return n, silent
+	}
 	klog.FromContext(ctx).Info("Confirmed what is stored on a Service", "service", klog.KObj(s),
 		"addresses", n.addresses, "locations", n.locations)
 	return n, nil

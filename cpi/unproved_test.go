@@ -31,11 +31,14 @@ func byClusterID(s *corev1.Service, values ...string) string {
 func without(_ *corev1.Service, values ...string) string { return values[0] }
 
 // storedNow returns what is stored on a Service, and shows it to the cache.
-func (b *bench) storedNow(s *corev1.Service) service.Stored {
+func (b *bench) storedNow(s *corev1.Service) service.Stored { return benchDefaults.Stored(b.now(s)) }
+
+// now returns a Service as the API server has it, and shows it to the cache.
+func (b *bench) now(s *corev1.Service) *corev1.Service {
 	now, err := b.client.CoreV1().Services(s.Namespace).Get(context.Background(), s.Name, metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
 	b.services.add(now)
-	return benchDefaults.Stored(now)
+	return now
 }
 
 func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
@@ -115,6 +118,59 @@ func TestNothingIsConfirmedDuringAnOutage(t *testing.T) {
 	b.Expect(err).To(MatchError(plan.ErrUnknown))
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(plan.ErrUnknown))
 	b.Expect(b.storedNow(s).Unproved.Standing).To(Equal([]string{"retired"}))
+}
+
+func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
+	for name, sick := range map[string]func(*fakeBalancer){
+		"though it was found": func(f *fakeBalancer) {
+			f.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", plan.ErrUnknown)}
+		},
+		"and cannot be found": func(f *fakeBalancer) { f.lost = map[string]error{"slow": plan.ErrUnknown} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			there := balanced("there", at("slow"), published, func(s *corev1.Service) {
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, byClusterID(s, "slow"))
+			})
+			here := balanced("here", published, func(s *corev1.Service) {
+				s.Annotations = map[string]string{
+					servicetest.Standing: byClusterID(s, "main"), servicetest.Intent: byClusterID(s, "203.0.113.10"),
+				}
+			})
+			b := newBench(t, here, there)
+			b.balancer.at("main", "here-uid")["tcp-80"] = "30080 [10.0.0.1]"
+			sick(b.balancer)
+
+			_, err := b.ensure(there)
+			b.Expect(err).To(MatchError(plan.ErrUnknown))
+			status, err := b.ensure(here)
+			b.Expect(err).NotTo(HaveOccurred())
+			b.Expect(status.Ingress).To(ConsistOf(HaveField("IP", "203.0.113.10")))
+
+			b.balancer.gone, b.balancer.lost = nil, nil
+			_, err = b.them.locations.all(t.Context())
+			b.Expect(err).NotTo(HaveOccurred())
+			b.storedNow(here)
+			_, err = b.ensure(here)
+			b.Expect(err).NotTo(HaveOccurred())
+			b.Expect(b.storedNow(here)).To(Equal(service.Stored{
+				Intent: []netip.Addr{netip.MustParseAddr("203.0.113.10")}, Standing: []string{"main"},
+			}))
+		})
+	}
+}
+
+func TestAnAddressAtALocationThatDoesNotAnswerIsNotTakenForAForgery(t *testing.T) {
+	s := balanced("web", published, at("slow"), func(s *corev1.Service) {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, byClusterID(s, "slow"))
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Intent, byClusterID(s, "203.0.113.10"))
+	})
+	b := newBench(t, s)
+	b.balancer.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", plan.ErrUnknown)}
+
+	_, err := b.ensure(s)
+
+	b.Expect(err).To(MatchError(plan.ErrUnknown))
+	b.Expect(b.storedNow(s).Unproved.Intent).To(Equal([]string{"203.0.113.10"}))
 }
 
 func TestTheKeyIsMadeOnce(t *testing.T) {

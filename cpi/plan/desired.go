@@ -59,6 +59,9 @@ type Desired struct {
 	// Elsewhere means that something of the load balancer stands at another location, too: what locations share may be
 	// in use there and stays.
 	Elsewhere bool
+	// Unseen means that what stands elsewhere cannot be seen, maybe for long. Of what locations share only that stays
+	// which the cloud would not refuse to remove while it is in use.
+	Unseen bool
 	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
 	Share string
 	// Keep leaves the addresses allocated when the load balancer goes, where the backend can.

@@ -11,7 +11,7 @@ import (
 func desired(d plan.Desired) lb.Desired {
 	out, _ := d.Extra.(lb.Desired)
 	out.Owner, out.Absent, out.Duplicate, out.Accompanied = lb.Owner(d.Owner), d.Absent, d.Duplicate, d.Accompanied
-	out.Elsewhere = d.Elsewhere
+	out.Elsewhere, out.Unseen = d.Elsewhere, d.Unseen
 	out.Requested, out.Intent, out.Published, out.Share = d.Requested, d.Intent, d.Published, d.Share
 	out.AllFamilies, out.Generation, out.Sticky, out.SourceRanges = d.AllFamilies, d.Generation, d.Sticky,
 		d.SourceRanges

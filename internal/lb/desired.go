@@ -69,6 +69,9 @@ type Desired struct {
 	// Elsewhere is set if the owner may have something at another gateway: what it needs no more here may be in use
 	// there, and what all gateways show stays.
 	Elsewhere bool
+	// Unseen is set if the other gateway cannot be observed: then only addresses stay, for VCD refuses to delete
+	// certificates and port profiles that something uses.
+	Unseen bool
 	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
 	Share string
 	// Internal asks for addresses inside the organization: from Subnet, else from InternalSubnets, else from OneArm,

@@ -147,11 +147,15 @@ func (p *planner) result() Plan {
 	case p.needs != 0:
 		return Plan{Needs: p.needs}
 	default:
-		p.out.Steps = slices.DeleteFunc(slices.Concat(p.steps[:]...),
-			func(s Step) bool { return p.d.Elsewhere && s.Deferrable() })
+		p.out.Steps = slices.DeleteFunc(slices.Concat(p.steps[:]...), p.deferred)
 	}
 	statusPlanner{p}.plan()
 	return p.out
+}
+
+// deferred reports whether a step is left until nothing of the owner is at other gateways.
+func (p *planner) deferred(s Step) bool {
+	return p.d.Elsewhere && s.Deferrable() && (s.Kind == KindAddress || !p.d.Unseen)
 }
 
 // noteDoubtful names objects that may be the owner's.

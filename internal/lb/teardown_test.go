@@ -109,6 +109,33 @@ func TestWhatIsRemoved(t *testing.T) {
 	}
 }
 
+func TestWhatAllGatewaysShowWaitsForTheOldOne(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		unseen bool
+		want   []string
+	}{
+		{"while it can be left soon", false, []string{}},
+		{
+			"but for what VCD would not delete while it is used, where it cannot be seen", true,
+			[]string{"delete app-port-profile tcp-80", "delete certificate"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g, d := NewWithT(t), ourService()
+			d.Listeners = d.Listeners[:1]
+			d.OneArm = arm()
+			encrypt(&d, Certificate{Chain: "PEM", Key: "k"})
+			m := made(t, &d, withSpaces, withoutSets)
+			m.services, m.pools, m.rules, m.claims[0].Used = nil, nil, nil, false
+
+			d.Absent, d.Elsewhere, d.Unseen = true, true, tt.unseen
+
+			g.Expect(brief(m.next(d))).To(Equal(tt.want))
+		})
+	}
+}
+
 func TestACrashAfterEachWrite(t *testing.T) {
 	ways := map[string]func(*Desired){
 		"shared address": func(*Desired) {}, "one-arm": func(d *Desired) { d.OneArm = arm() },

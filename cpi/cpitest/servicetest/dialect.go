@@ -16,6 +16,7 @@ const (
 	Addresses = Prefix + "addresses"
 	Location  = Prefix + "location"
 	DryRun    = Prefix + "dry-run"
+	Hostname  = Prefix + "hostname"
 	Intent    = Prefix + "intent"
 	Standing  = Prefix + "standing"
 )
@@ -33,6 +34,7 @@ var annotations = service.Annotations[service.Asked]{Prefix: Prefix, Table: []se
 			err = service.Bool(v)
 		return err
 	}},
+	{Name: "hostname"},
 	{Name: "intent"},
 	{Name: "standing"},
 }}
@@ -57,5 +59,6 @@ func (Dialect) SecretNames(*corev1.Service) []string { return nil }
 
 // Extend implements [service.Dialect].
 func (Dialect) Extend(in service.Input, wish *service.Wish) {
+	wish.Hostname = in.Service.Annotations[Hostname]
 	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
 }
