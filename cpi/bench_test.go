@@ -53,6 +53,7 @@ type fakeBalancer struct {
 	lost    map[string]error // why places cannot be found, by name
 	gone    map[string]error // why nothing is seen at places, by id
 	owners  map[string][]plan.Owner
+	further []netip.Addr      // that load balancers have
 	same    map[string]string // ids of places, by name; else it is the name, or main
 }
 
@@ -65,6 +66,11 @@ func (f *fakeBalancer) at(place, uid string) map[string]string {
 		f.things[k] = map[string]string{}
 	}
 	return f.things[k]
+}
+
+// addresses returns those of each load balancer.
+func (f *fakeBalancer) addresses() []netip.Addr {
+	return append([]netip.Addr{netip.MustParseAddr("203.0.113.10")}, f.further...)
 }
 
 func (f *fakeBalancer) NameOf(o plan.Owner) string { return o.String() }
@@ -112,14 +118,14 @@ func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (
 	}
 	for _, name := range sortedKeys(have) {
 		p.Status.Objects = append(p.Status.Objects,
-			plan.Object{Name: name, Inherited: f.old, Address: netip.MustParseAddr("203.0.113.10")})
+			plan.Object{Name: name, Inherited: f.old, Addresses: f.addresses()})
 		if _, ok := wanted[name]; !ok {
 			p.Steps = append(p.Steps, fakeStep{"delete", name, d.Owner.UID, ""})
 		}
 	}
 	p.Steps = slices.DeleteFunc(p.Steps, func(s plan.Step) bool { return d.Elsewhere && !d.Unseen && s.Deferrable() })
 	if !d.Absent && len(d.Intent) == 0 {
-		p.Intent = []netip.Addr{netip.MustParseAddr("203.0.113.10")}
+		p.Intent = f.addresses()
 	}
 	if len(p.Steps) == 0 && !d.Absent && len(f.stuck) > 0 {
 		p.Stuck, p.Status.Ports[0].Problem = f.stuck, f.stuck[0].Reason

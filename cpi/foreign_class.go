@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -42,7 +43,8 @@ func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 	stored := f.opts.Defaults.Stored(s)
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass != nil &&
 		s.DeletionTimestamp == nil &&
-		len(stored.Standing)+len(stored.Unproved.Standing) > 0
+		(len(stored.Standing) > 0 || len(stored.Unproved.Standing) > 0 &&
+			f.state.get(s.UID).theirs != s.Annotations[f.opts.Defaults.Dialect.Names().Standing])
 }
 
 // releaseOne removes what a Service has here, unless an address of it is still published: until then no other
@@ -53,10 +55,16 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 		return nil
 	}
 	defer unlock()
+	if err := f.key.load(ctx); err != nil {
+		return err
+	}
 	locations, lost := f.standing(ctx, s)
+	proved, anything := len(f.opts.Defaults.Stored(s).Standing) > 0, false
 	var seen []string
 	for _, location := range locations {
-		switch address, err := f.publishedAt(ctx, s, location); {
+		stands, address, err := f.publishedAt(ctx, s, location)
+		anything = anything || stands
+		switch {
 		case err != nil:
 			lost = errors.Join(lost, err)
 		case address.IsValid():
@@ -75,25 +83,32 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 	if err := (removal{f.LoadBalancers, s}).run(ctx, seen, lost); err != nil {
 		return err
 	}
+	if !proved && !anything { // another process, with another id of the cluster, has written it
+		f.state.change(s.UID, func(state *serviceState) {
+			state.theirs = s.Annotations[f.opts.Defaults.Dialect.Names().Standing]
+		})
+		return nil
+	}
 	defer f.forget(s)
 	return f.store(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}})
 }
 
-// publishedAt returns a published address that a Service has at a location, also if a hostname that it asks for was
-// published in its place; the zero value if there is none.
-func (f foreignClasses) publishedAt(ctx context.Context, s *corev1.Service, location string) (netip.Addr, error) {
+// publishedAt reports whether a Service has anything at a location, and returns a published address that it has there,
+// also if a hostname that it asks for was published in its place; the zero value if there is none.
+func (f foreignClasses) publishedAt(ctx context.Context, s *corev1.Service, location string) (bool, netip.Addr, error) {
 	p, err := f.planAbsent(ctx, s, location, PlanRequest{})
 	if err != nil {
-		return netip.Addr{}, err
+		return false, netip.Addr{}, err
 	}
 	hostname := service.For(service.Input{Defaults: f.opts.Defaults, Service: s, Now: f.opts.Clock.Now()}).Hostname
 	for _, o := range p.Status.Objects {
-		for _, ingress := range s.Status.LoadBalancer.Ingress {
-			named := hostname != "" && ingress.Hostname == hostname
-			if o.Address.IsValid() && (named || ingress.IP == o.Address.String()) {
-				return o.Address, nil
+		for _, address := range o.Addresses {
+			if slices.ContainsFunc(s.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool {
+				return i.IP == address.String() || hostname != "" && i.Hostname == hostname
+			}) {
+				return true, address, nil
 			}
 		}
 	}
-	return netip.Addr{}, nil
+	return len(p.Status.Objects) > 0, netip.Addr{}, nil
 }

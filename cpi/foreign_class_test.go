@@ -77,6 +77,23 @@ func TestAHostnameThatIsStillPublishedKeepsWhatStands(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
+func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
+	s := balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") })
+	b := newBench(t, s)
+	theirs := benchDefaults
+	theirs.Cluster = "c2"
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, theirs.Bind(s, []string{"main"}))
+	b.Expect(b.client.CoreV1().Services("shop").Update(t.Context(), s, metav1.UpdateOptions{})).NotTo(BeNil())
+	b.services.add(s)
+
+	foreignClasses{b.them}.release(t.Context())
+	looks := b.balancer.looks
+	foreignClasses{b.them}.release(t.Context())
+
+	b.Expect(theirs.Stored(b.now(s)).Standing).To(Equal([]string{"main"}))
+	b.Expect(b.balancer.looks).To(Equal(looks), "it is not searched again and again")
+}
+
 func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)

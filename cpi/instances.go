@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -232,19 +233,16 @@ func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Ma
 	return machine, nil
 }
 
-// forget drops what was read of machines that are gone.
+// forget drops what is known of machines that are gone.
 func (i *Instances) forget(all []Machine) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(i.details) <= len(all) {
+	if max(len(i.details), len(i.noticed)) <= len(all) {
 		return
 	}
 	there := i.opts.ids(all)
-	for id := range i.details {
-		if !there[id] {
-			delete(i.details, id)
-		}
-	}
+	maps.DeleteFunc(i.details, func(id string, _ detail) bool { return !there[id] })
+	maps.DeleteFunc(i.noticed, func(id, _ string) bool { return !there[id] })
 }
 
 // notice emits an event for each notice about the machine of a Node, when they change.

@@ -104,6 +104,9 @@ func TestWhatTheBackendChoosesAndNotices(t *testing.T) {
 
 	g.Expect(c.events.Events).To(Receive(ContainSubstring("ZoneMissing there is no zone")))
 	g.Expect(c.events.Events).To(BeEmpty(), "once")
+
+	i.forget(nil)
+	g.Expect(i.noticed).To(BeEmpty(), "nothing is kept of a machine that is gone")
 }
 
 func TestAMachineThatIsNotReadyIsOnlyKnownLater(t *testing.T) {

@@ -68,6 +68,8 @@ type serviceState struct {
 	refusal  refusal    // of a step
 	// shared is when what locations share is removed again, while one of them cannot be left.
 	shared time.Time
+	// theirs is what another process has stored of locations, on a Service of another class that has nothing here.
+	theirs string
 }
 
 // usesOfOthers returns what is about to be used at a location by all Services but one.

@@ -71,9 +71,8 @@ func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored
 			n.locations = append(n.locations, id)
 		}
 		for _, o := range objects {
-			if o.Address.IsValid() && slices.Contains(stored.Unproved.Intent, o.Address.String()) {
-				n.addresses = append(n.addresses, o.Address)
-			}
+			n.addresses = append(n.addresses, slices.DeleteFunc(slices.Clone(o.Addresses),
+				func(a netip.Addr) bool { return !slices.Contains(stored.Unproved.Intent, a.String()) })...)
 		}
 	}
 	n.addresses, n.locations = distinct(n.addresses), distinct(n.locations)

@@ -173,6 +173,22 @@ func TestAnAddressAtALocationThatDoesNotAnswerIsNotTakenForAForgery(t *testing.T
 	b.Expect(b.storedNow(s).Unproved.Intent).To(Equal([]string{"203.0.113.10"}))
 }
 
+func TestBothAddressesOfALoadBalancerAreConfirmed(t *testing.T) {
+	s := balanced("web", published, func(s *corev1.Service) {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, byClusterID(s, "main"))
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Intent, byClusterID(s, "203.0.113.10", "2001:db8::10"))
+	})
+	b := newBench(t, s)
+	b.balancer.further = []netip.Addr{netip.MustParseAddr("2001:db8::10")}
+	b.balancer.at("main", "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
+
+	_, err := b.ensure(s)
+
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.storedNow(s).Intent).To(Equal(b.balancer.addresses()))
+	b.Expect(b.told()).To(BeEmpty())
+}
+
 func TestTheKeyIsMadeOnce(t *testing.T) {
 	for name, secret := range map[string]*corev1.Secret{
 		"there is none": nil, "the manifests brought it empty": {ObjectMeta: metav1.ObjectMeta{

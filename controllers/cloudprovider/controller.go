@@ -87,6 +87,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{},
 				handler.OnlyControllerOwner()),
 			builder.OnlyMetadata, builder.WithPredicates(session.Deletions())).
+		Watches(&infrav1.VCDCluster{}, r.inspections.DropDeleted()).
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
 

@@ -71,6 +71,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(addon.ClusterToVCDCluster),
 			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
 		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(session.Deletions())).
+		Watches(&infrav1.VCDCluster{}, r.known.DropDeleted()).
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
 

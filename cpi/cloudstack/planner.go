@@ -186,13 +186,15 @@ func (p *planner) validate() {
 func (p *planner) objects() []plan.Object {
 	var out []plan.Object
 	for _, r := range p.mine {
-		a, _ := netip.ParseAddr(r.Address)
-		out = append(out, plan.Object{Kind: "rule", ID: r.ID, Name: r.Name, Address: a, Inherited: p.inherited(r)})
+		out = append(out, plan.Object{
+			Kind: "rule", ID: r.ID, Name: r.Name, Addresses: parsed(r.Address), Inherited: p.inherited(r),
+		})
 	}
 	for _, address := range p.addresses {
 		if p.holds(address) {
-			a, _ := netip.ParseAddr(address.IPAddress)
-			out = append(out, plan.Object{Kind: "address", ID: address.ID, Name: address.IPAddress, Address: a})
+			out = append(out, plan.Object{
+				Kind: "address", ID: address.ID, Name: address.IPAddress, Addresses: parsed(address.IPAddress),
+			})
 		}
 	}
 	return out

@@ -88,9 +88,8 @@ type Port struct {
 	AppProtocol string
 	// Number that clients use, and that of the nodes.
 	Number, NodePort int
-	// HealthPort to probe by HTTP at HealthPath instead of the node port; 0: the node port.
+	// HealthPort is where nodes say by HTTP whether they have endpoints of the Service; 0: nowhere.
 	HealthPort int
-	HealthPath string
 }
 
 // A Member is a node that a load balancer sends to.

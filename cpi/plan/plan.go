@@ -97,8 +97,8 @@ type PortStatus struct {
 // An Object of the cloud belongs to a load balancer.
 type Object struct {
 	Kind, ID, Name string
-	// Address of the object; the zero value if it has none.
-	Address netip.Addr
+	// Addresses of the object, of all families.
+	Addresses []netip.Addr
 	// Inherited means that a predecessor of this program made the object.
 	Inherited bool
 }

@@ -39,8 +39,9 @@ type Stored struct {
 	Unproved struct{ Intent, Standing []string }
 }
 
-// Bind returns the value of an annotation that the core writes: each value with a digest of the key, the Service and
-// the value itself. What is copied from another Service, or changed by hand, has no valid digest.
+// Bind returns the value of an annotation that the core writes: each value with a digest of the key, the id of the
+// cluster, the Service and the value itself. What is copied from another Service, changed by hand, or written by a
+// process for another id has no valid digest.
 func (d Defaults) Bind(s *corev1.Service, values []string) string {
 	out := make([]string, 0, len(values))
 	for _, v := range values {
@@ -55,7 +56,7 @@ func (d Defaults) digest(s *corev1.Service, value string) string {
 		return ""
 	}
 	mac := hmac.New(sha256.New, *d.Key.value.Load())
-	mac.Write([]byte(string(s.UID) + "\x00" + value))
+	mac.Write([]byte(d.Cluster + "\x00" + string(s.UID) + "\x00" + value))
 	return hex.EncodeToString(mac.Sum(nil)[:digestBytes])
 }
 

@@ -25,9 +25,6 @@ const (
 	NodeLeftOut = "NodeLeftOut"
 )
 
-// healthPath is where kube-proxy reports whether a node has endpoints of a Service.
-const healthPath = "/healthz"
-
 // RangesAnnotation is the annotation that Kubernetes had before spec.loadBalancerSourceRanges.
 const RangesAnnotation = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
@@ -243,7 +240,7 @@ func (b *builder) ports() {
 		port := portOf(p)
 		port.Protocol = cmp.Or(port.Protocol, plan.TCP)
 		if s := b.Service.Spec; s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
-			port.HealthPort, port.HealthPath = int(s.HealthCheckNodePort), healthPath
+			port.HealthPort = int(s.HealthCheckNodePort)
 		}
 		b.wish.Desired.Ports = append(b.wish.Desired.Ports, port)
 	}

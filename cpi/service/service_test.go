@@ -203,9 +203,9 @@ func TestWhatEveryCloudUnderstands(t *testing.T) {
 		Published:    []netip.Addr{ip("203.0.113.9")},
 		SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
 		Ports: []plan.Port{
-			{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080, HealthPort: 32000, HealthPath: "/healthz"},
+			{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080, HealthPort: 32000},
 			{
-				Name: "tls", Protocol: plan.TCP, Number: 443, NodePort: 30443, HealthPort: 32000, HealthPath: "/healthz",
+				Name: "tls", Protocol: plan.TCP, Number: 443, NodePort: 30443, HealthPort: 32000,
 				AppProtocol: "https",
 			},
 		},

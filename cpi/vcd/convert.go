@@ -56,7 +56,7 @@ func planOf(want lb.Desired, p lb.Plan) plan.Plan {
 	}
 	for _, o := range p.Status.Objects {
 		out.Status.Objects = append(out.Status.Objects,
-			plan.Object{Kind: string(o.Kind), ID: o.ID, Name: o.Name, Address: o.Address, Inherited: o.Old})
+			plan.Object{Kind: string(o.Kind), ID: o.ID, Name: o.Name, Addresses: o.Addresses, Inherited: o.Old})
 	}
 	return out
 }

@@ -299,8 +299,8 @@ func resourcesOf(objects []lb.ObjectStatus) []rde.Resource {
 			continue
 		}
 		r := rde.Resource{Type: resourceTypes[o.Kind], ID: o.ID, Name: o.Name}
-		if o.Kind == lb.KindService && o.Address.IsValid() {
-			r.VirtualIP = o.Address.String()
+		if o.Kind == lb.KindService && len(o.Addresses) > 0 {
+			r.VirtualIP = o.Addresses[0].String()
 		}
 		out = append(out, r)
 	}

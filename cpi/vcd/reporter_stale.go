@@ -57,7 +57,7 @@ func (r *Reporter) searchStale(ctx context.Context) error {
 	resources = slices.DeleteFunc(doubtful.Drop, func(r rde.Resource) bool { return contains(seen, r) })
 	addresses = slices.DeleteFunc(doubtful.DropIPs, func(a string) bool {
 		return slices.ContainsFunc(standing,
-			func(o lb.ObjectStatus) bool { return o.Address.IsValid() && o.Address.String() == a })
+			func(o lb.ObjectStatus) bool { return slices.Contains(addressesOf(o.Addresses), a) })
 	})
 	if gone := r.unknown(resources, addresses); len(gone.Drop)+len(gone.DropIPs) > 0 {
 		r.mu.Lock()

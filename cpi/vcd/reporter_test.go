@@ -89,7 +89,7 @@ func standing(ids ...string) observation {
 	o := observation{owner: owner, settled: true, addresses: []netip.Addr{netip.MustParseAddr("203.0.113.7")}}
 	for _, id := range ids {
 		o.objects = append(o.objects,
-			lb.ObjectStatus{Kind: lb.KindService, ID: id, Name: "vs-" + id, Address: o.addresses[0]})
+			lb.ObjectStatus{Kind: lb.KindService, ID: id, Name: "vs-" + id, Addresses: o.addresses})
 	}
 	return o
 }

@@ -147,8 +147,9 @@ func (d *Driver) Existing(ctx context.Context, gateway string, kinds []lb.Kind) 
 		case lb.Rule:
 			addresses = []netip.Addr{x.External}
 		}
-		for _, a := range append(slices.Clone(addresses), netip.Addr{}) {
-			out = append(out, lb.ObjectStatus{Kind: kind, ID: o.ID, Name: o.Name, Address: a})
+		out = append(out, lb.ObjectStatus{Kind: kind, ID: o.ID, Name: o.Name})
+		for _, a := range addresses {
+			out = append(out, lb.ObjectStatus{Kind: kind, ID: o.ID, Name: o.Name, Addresses: []netip.Addr{a}})
 		}
 	})
 	if err == nil {

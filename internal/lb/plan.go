@@ -93,8 +93,8 @@ type PortStatus struct {
 type ObjectStatus struct {
 	Kind     Kind
 	ID, Name string
-	// Address of a virtual service.
-	Address netip.Addr
+	// Addresses of a virtual service, an address or a rule.
+	Addresses []netip.Addr
 	// Old is set if cloud provider interface 1.6.1 named it.
 	Old bool
 }

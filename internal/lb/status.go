@@ -112,7 +112,7 @@ func (p statusPlanner) objects() []ObjectStatus {
 	var out []ObjectStatus
 	add := func(kind Kind, o Object, addresses ...netip.Addr) {
 		_, _, old := oldName(p.d.Owner.Cluster, kind, o.Name)
-		out = append(out, ObjectStatus{kind, o.ID, o.Name, append(addresses, netip.Addr{})[0], old})
+		out = append(out, ObjectStatus{kind, o.ID, o.Name, addresses, old})
 	}
 	for _, x := range p.all.services {
 		add(KindService, x.Object, slices.Clone(x.object.VIPs)...)

@@ -231,7 +231,7 @@ func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (
 		remove := func(b *balancers) { delete(b.balancers, want.Owner.UID) }
 		return plan.Plan{
 			Steps:  []plan.Step{step{text: "remove " + want.Owner.String(), run: remove}},
-			Status: plan.Status{Objects: []plan.Object{{Name: want.Owner.String(), Address: have.address}}},
+			Status: plan.Status{Objects: []plan.Object{{Name: want.Owner.String(), Addresses: []netip.Addr{have.address}}}},
 		}, nil
 	case len(want.SourceRanges) > 0:
 		return plan.Plan{Refusals: []plan.Finding{{
@@ -281,7 +281,7 @@ func (b *balancers) taken(a netip.Addr, reserved []plan.Use) bool {
 func change(want plan.Desired, have *balancer) plan.Plan {
 	p := plan.Plan{Status: plan.Status{
 		Addresses: []netip.Addr{have.address},
-		Objects:   []plan.Object{{Name: want.Owner.String(), Address: have.address}},
+		Objects:   []plan.Object{{Name: want.Owner.String(), Addresses: []netip.Addr{have.address}}},
 	}}
 	wanted := map[int]string{}
 	for _, port := range want.Ports {
