@@ -249,8 +249,11 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 		Balancer: b.balancer, Client: b.client, Services: b.informer.Core().V1().Services().Lister(),
 		Nodes:    b.informer.Core().V1().Nodes().Lister(),
 		Recorder: b.events, Clock: b.clock, AtOnce: 1,
-		Defaults: benchDefaults,
+		Defaults: benchDefaults, Manifest: "cloud-ccm.yaml",
 	})
+	b.them.key.missing = func(message string) {
+		b.events.Event(&corev1.Pod{}, corev1.EventTypeWarning, reasonManifest, message)
+	}
 	return b
 }
 

@@ -38,6 +38,8 @@ type Options struct {
 	Recorder  record.EventRecorder
 	// Namespace of the program's own Secrets; empty: kube-system.
 	Namespace string
+	// Manifest is [LoadBalancerOptions.Manifest].
+	Manifest string
 	// Self is the object for events about the provider itself.
 	Self    *corev1.ObjectReference
 	Metrics prometheus.Registerer
@@ -86,7 +88,7 @@ func New(o Options) (*Cloud, error) {
 	balancer := outages.Balancer(o.Balancer)
 	c.balancers = NewLoadBalancers(LoadBalancerOptions{
 		Balancer: balancer, Defaults: o.Services, Client: o.Client, Namespace: o.Namespace, Recorder: o.Recorder,
-		Self: o.Self, Drift: o.Drift,
+		Manifest: o.Manifest, Self: o.Self, Drift: o.Drift,
 		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(), Clock: o.Clock,
 		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
 	})
@@ -132,6 +134,17 @@ func (c *Cloud) ProviderName() string { return c.opts.Name }
 
 // HasClusterID returns true: Nodes and load balancers are matched by the cluster's own id.
 func (c *Cloud) HasClusterID() bool { return true }
+
+// Rights fails if the process may not do what it has to. Only the process that leads writes, to find out.
+func (c *Cloud) Rights(ctx context.Context, leads bool) error {
+	switch {
+	case c.balancers == nil:
+		return nil
+	case leads:
+		return c.balancers.key.load(ctx)
+	}
+	return c.balancers.key.readable(ctx)
+}
 
 // Machines returns the machines of the cluster; failures of the cloud to return them are reported.
 func (c *Cloud) Machines() Machines { return c.opts.Machines }

@@ -20,6 +20,8 @@ const (
 	reasonStays = "LoadBalancerStays"
 	// reasonOrphans is for load balancers that no Service owns.
 	reasonOrphans = "LoadBalancersWithoutService"
+	// reasonManifest is for rights that the release's manifest brings and that were not applied.
+	reasonManifest = "ManifestOutdated"
 	// reasonPlan is for plans of dry runs.
 	reasonPlan = "LoadBalancerPlan"
 	// reasonHealed is for wishes that can be met again.

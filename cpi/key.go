@@ -30,7 +30,13 @@ type keyLoader struct {
 	key       *service.Key
 	client    kubernetes.Interface
 	namespace string
-	mu        sync.Mutex
+	// manifest is the name of the file that brings the Secret and the right to it.
+	manifest string
+	// missing is called with what is wrong when the right is missing; nil: the error is all.
+	missing func(message string)
+
+	mu   sync.Mutex
+	said bool
 }
 
 // load makes the key known. Until it is, nothing of a load balancer is read or written: what is stored on Services
@@ -45,12 +51,38 @@ func (k *keyLoader) load(ctx context.Context) error {
 	defer cancel()
 	value, err := k.value(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the key that proves what is stored on Services, in Secret %s of the cloud "+
-			"controller manager's namespace: %w (its manifests have this Secret and the right to read and update it: "+
-			"apply them)",
-			KeySecret, err)
+		return k.explained(err)
 	}
 	k.key.Set(value)
+	return nil
+}
+
+// explained adds the remedy to an error, and emits it once if a right is missing.
+func (k *keyLoader) explained(err error) error {
+	remedy := fmt.Sprintf("the Role system:cloud-controller-manager in namespace %s needs the rule {apiGroups: [\"\"], "+
+		"resources: [secrets], resourceNames: [%s], verbs: [get, update]}, which came with this Secret: "+
+		"kubectl apply -f %s of this release, not only its image", k.namespace, KeySecret, k.manifest)
+	if apierrors.IsForbidden(err) && k.missing != nil && !k.said {
+		k.said = true
+		k.missing("No load balancer can be worked on: " + remedy)
+	}
+	return fmt.Errorf("reading the key that proves what is stored on Services, in Secret %s: %w (%s)", KeySecret, err,
+		remedy)
+}
+
+// readable fails if the right to read the key is missing. It writes nothing.
+func (k *keyLoader) readable(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.key.Known() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, keyTimeout)
+	defer cancel()
+	_, err := k.client.CoreV1().Secrets(k.namespace).Get(ctx, KeySecret, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) {
+		return k.explained(err)
+	}
 	return nil
 }
 

@@ -41,8 +41,10 @@ type LoadBalancerOptions struct {
 	Client kubernetes.Interface
 	// Namespace of [KeySecret]; empty: kube-system.
 	Namespace string
-	Services  corelisters.ServiceLister
-	Nodes     corelisters.NodeLister
+	// Manifest is the name of the file of a release with all rights, for users.
+	Manifest string
+	Services corelisters.ServiceLister
+	Nodes    corelisters.NodeLister
 	// NodeInformer announces changes of nodes; nil: they are found when Services are synced and by drift.
 	NodeInformer cache.SharedInformer
 	// Synced report whether Services and Nodes are complete; nothing is repaired before.
@@ -84,11 +86,17 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 		o.Defaults.Key = &service.Key{}
 	}
 	o.AtOnce, o.Drift = cmp.Or(o.AtOnce, defaultAtOnce), cmp.Or(o.Drift, defaultDrift)
+	key := &keyLoader{
+		key: o.Defaults.Key, client: o.Client, namespace: cmp.Or(o.Namespace, metav1.NamespaceSystem),
+		manifest: cmp.Or(o.Manifest, "the manifest"),
+	}
+	if o.Self != nil {
+		key.missing = func(message string) {
+			o.Recorder.Event(o.Self, corev1.EventTypeWarning, reasonManifest, cut(message))
+		}
+	}
 	return &LoadBalancers{
-		opts: o,
-		key: &keyLoader{
-			key: o.Defaults.Key, client: o.Client, namespace: cmp.Or(o.Namespace, metav1.NamespaceSystem),
-		},
+		opts: o, key: key,
 		locations: &locations{balancer: o.Balancer, defaults: o.Defaults}, queue: fairQueue{slots: o.AtOnce},
 		events: eventDeduper{recorder: o.Recorder},
 	}

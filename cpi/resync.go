@@ -68,6 +68,11 @@ func (l *LoadBalancers) Start(ctx context.Context) {
 	}
 	r.watchNodes(ctx)
 	go r.run(ctx)
+	go func() {
+		if err := l.key.load(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Load balancers cannot be worked on yet")
+		}
+	}()
 }
 
 // run works on each task by itself: a location that hangs does not hold up the others.

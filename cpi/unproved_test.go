@@ -215,16 +215,40 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 	}
 }
 
+// withoutRole is an API server that refuses a verb on Secrets.
+func (b *bench) withoutRole(verb string) {
+	b.client.PrependReactor(verb, "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), KeySecret, errors.New("no role"))
+	})
+}
+
 func TestWithoutTheKeyNothingIsTouched(t *testing.T) {
 	s := balanced("web", published)
 	b := newBench(t, s)
-	b.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), KeySecret, errors.New("no role"))
-	})
+	b.withoutRole("get")
 	b.them.key.key = &service.Key{}
 
 	_, err := b.ensure(s)
-	b.Expect(err).To(MatchError(And(ContainSubstring(KeySecret), ContainSubstring("apply them"))))
+	b.Expect(err).To(MatchError(And(ContainSubstring(KeySecret), ContainSubstring("kubectl apply -f cloud-ccm.yaml"))))
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring(KeySecret)))
 	b.Expect(b.balancer.looks).To(BeZero())
+}
+
+func TestARuleThatTheRoleLacksIsSaidOnThePod(t *testing.T) {
+	for _, verb := range []string{"get", "update"} {
+		t.Run(verb, func(t *testing.T) {
+			b := newBench(t)
+			b.Expect(b.client.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "kube-system", Name: KeySecret,
+			}})).To(Succeed())
+			b.withoutRole(verb)
+			b.them.key.key = &service.Key{}
+
+			for range 2 {
+				b.Expect(b.them.key.load(t.Context())).To(MatchError(ContainSubstring("get, update")))
+			}
+			b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning ManifestOutdated"), ContainSubstring(KeySecret),
+				ContainSubstring("kubectl apply -f cloud-ccm.yaml"))), "once, without a Service")
+		})
+	}
 }

@@ -10,6 +10,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
@@ -31,8 +32,8 @@ func loadCloudStack(from source) (*configuration, error) {
 	}
 	b := c.LoadBalancer
 	return &configuration{
-		warnings: warnings,
-		about:    []any{"site", c.Global.APIURL, "project", c.Global.ProjectID, "cluster", c.Global.ClusterID},
+		manifest: addons.CloudStackManifestName, warnings: warnings,
+		about: []any{"site", c.Global.APIURL, "project", c.Global.ProjectID, "cluster", c.Global.ClusterID},
 		settings: cpi.Settings{
 			MaxAge: c.Global.MaxAge.Duration, Class: b.Class, ClassOnly: b.ClassOnly, Drift: b.DriftInterval.Duration,
 		},

@@ -167,6 +167,26 @@ func TestReadiness(t *testing.T) {
 	g.Expect(probe()).To(Equal(http.StatusOK))
 }
 
+func TestAProcessWithoutTheRightsOfItsManifestIsNotReady(t *testing.T) {
+	for _, leads := range []bool{false, true} {
+		g := NewWithT(t)
+		lacking := errors.New("a rule is missing")
+		ready := &readiness{machines: &answer{}, rights: func(context.Context) error { return lacking }}
+		if leads {
+			ready.Start(t.Context())
+		}
+		to := httptest.NewRecorder()
+		ready.ServeHTTP(to, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		g.Expect(to.Code).To(Equal(http.StatusServiceUnavailable))
+		g.Expect(to.Body.String()).To(ContainSubstring("apply the manifest"))
+
+		lacking = nil
+		to = httptest.NewRecorder()
+		ready.ServeHTTP(to, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		g.Expect(to.Code).To(Equal(http.StatusOK))
+	}
+}
+
 func TestTheManifestsBringTheSecretOfTheKey(t *testing.T) {
 	NewWithT(t).Expect(addons.ServiceKeyName).To(Equal(cpi.KeySecret))
 }

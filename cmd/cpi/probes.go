@@ -22,12 +22,14 @@ const (
 	probeTimeout = 5 * time.Second
 )
 
-// A readiness reports whether the cloud answers. A process that does not lead makes no calls, and is ready to take
-// over.
+// A readiness reports whether the cloud answers. A process that does not lead makes no calls to it, and is ready to take
+// over if it has the rights.
 type readiness struct {
 	machines cpi.Machines
-	leads    atomic.Bool
-	unready  atomic.Bool
+	// rights fails if the process lacks rights of its manifest; nil: it needs none.
+	rights  func(ctx context.Context) error
+	leads   atomic.Bool
+	unready atomic.Bool
 }
 
 // Start makes probes call the cloud.
@@ -35,25 +37,36 @@ func (r *readiness) Start(context.Context) { r.leads.Store(true) }
 
 // ServeHTTP answers a probe. Changes are logged: an outage is no reason to end.
 func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
+	ctx, cancel := context.WithTimeout(req.Context(), probeTimeout)
+	defer cancel()
+	if r.rights != nil {
+		if err := r.rights(ctx); err != nil {
+			r.refuse(to, err, "load balancers cannot be worked on: apply the manifest of this release, see the log")
+			return
+		}
+	}
+	if r.leads.Load() {
+		if _, err := r.machines.Snapshot(ctx, probeAge); err != nil {
+			r.refuse(to, err, "the cloud cannot be used: see the log")
+			return
+		}
+	}
+	if r.unready.Swap(false) {
+		klog.InfoS("All can be worked on again")
+	}
 	if !r.leads.Load() {
 		fmt.Fprintln(to, "ok: another process leads")
 		return
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), probeTimeout)
-	defer cancel()
-	_, err := r.machines.Snapshot(ctx, probeAge)
-	if err != nil {
-		if !r.unready.Swap(true) {
-			klog.ErrorS(err, "The cloud cannot be used: waiting until it can")
-		}
-		// Without details: probes need no rights.
-		http.Error(to, "the cloud cannot be used: see the log", http.StatusServiceUnavailable)
-		return
-	}
-	if r.unready.Swap(false) {
-		klog.InfoS("The cloud can be used again")
-	}
 	fmt.Fprintln(to, "ok")
+}
+
+// refuse answers that the process is not ready, without details: probes need no rights.
+func (r *readiness) refuse(to http.ResponseWriter, err error, summary string) {
+	if !r.unready.Swap(true) {
+		klog.ErrorS(err, "Not ready: waiting until this is corrected", "summary", summary)
+	}
+	http.Error(to, summary, http.StatusServiceUnavailable)
 }
 
 // serveProbes serves what k8s.io/cloud-provider's server cannot, with its certificate and its authorization.

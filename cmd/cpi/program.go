@@ -97,13 +97,14 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	b.Parts = append(b.Parts, ready)
 	cloud, err := cpi.New(cpi.Options{
 		Backend: b.Backend, Settings: p.settings, Client: c.Client, Informers: c.SharedInformers,
-		Recorder: c.EventRecorder, Namespace: p.flags.namespace, Self: p.flags.self(),
+		Recorder: c.EventRecorder, Namespace: p.flags.namespace, Manifest: p.manifest, Self: p.flags.self(),
 		Metrics: legacyregistry.Registerer(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	ready.machines = cloud.Machines()
+	ready.rights = func(ctx context.Context) error { return cloud.Rights(ctx, ready.leads.Load()) }
 	if err := serveProbes(c, p.flags.probes, ready, b.debug, stop); err != nil {
 		return nil, err
 	}

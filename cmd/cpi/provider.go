@@ -61,6 +61,8 @@ type configuration struct {
 	// credentials checks them; nil: they are not in files.
 	credentials func() error
 	settings    cpi.Settings
+	// manifest is the name of the file of a release with the rights of load balancers.
+	manifest string
 	// open returns the backend, ready to use.
 	open func(host) (*backend, error)
 }

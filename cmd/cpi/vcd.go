@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
@@ -60,7 +61,7 @@ func (f *vcdFlags) load(from source) (*configuration, error) {
 	v, b := &vcdCloud{vcdFlags: f, Config: c}, c.LoadBalancer
 	files := cpivcd.NewCredentials(from.credentials, c.VCD, time.Now)
 	out := &configuration{
-		warnings: warnings, about: []any{"site", c.VCD.Host, "org", c.VCD.Org, "cluster", c.ClusterID},
+		manifest: addons.ManifestName, warnings: warnings, about: []any{"site", c.VCD.Host, "org", c.VCD.Org, "cluster", c.ClusterID},
 		settings: cpi.Settings{
 			Addresses: addressPolicy(c.Nodes.Addresses), MaxAge: c.Nodes.MaxAge.Duration,
 			Class: b.Class, ClassOnly: b.ClassOnly, Drift: b.DriftInterval.Duration,
