@@ -251,6 +251,31 @@ func TestWhereFreeAddressesAreNotShown(t *testing.T) {
 	s.Expect(s.left()).To(BeZero())
 }
 
+func TestAnAddressWhoseAnswerWasLostIsFoundByComparison(t *testing.T) {
+	lost := cloudstacksim.Fault{Command: "associateIpAddress", Done: true}
+	s := newScene(t, cloudstacksim.Options{HideFree: true}, "")
+	s.sim.Allocate("203.0.113.9", s.network) // a person's
+	s.sim.Fail(lost)
+	s.converge(false)
+	s.Expect(s.allocated()).To(ConsistOf("203.0.113.9", HaveSuffix("*")), "one address, and not a second one")
+
+	// Another one comes at the same time: nothing says which of them is ours.
+	s = newScene(t, cloudstacksim.Options{HideFree: true}, "")
+	lost.Comes = "203.0.113.9"
+	s.sim.Fail(lost)
+	_, err := s.round(false)
+	s.Expect(err).To(MatchError(And(ContainSubstring("203.0.113.9"), ContainSubstring("release"))))
+	s.Expect(s.allocated()).To(HaveLen(2))
+	s.Expect(s.allocated()).NotTo(ContainElement(HaveSuffix("*")))
+
+	// A person's address alone is not taken for ours when CloudStack has answered that there is none.
+	s = newScene(t, cloudstacksim.Options{HideFree: true}, "")
+	s.sim.Fail(cloudstacksim.Fault{Command: "associateIpAddress", Code: 535, Comes: "203.0.113.9"})
+	_, err = s.round(false)
+	s.Expect(err).To(HaveOccurred())
+	s.Expect(s.allocated()).To(Equal([]string{"203.0.113.9"}))
+}
+
 func TestWhatChanges(t *testing.T) {
 	tests := []struct {
 		name    string

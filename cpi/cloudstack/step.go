@@ -82,6 +82,7 @@ type writer interface {
 }
 
 type addressWriter interface {
+	Addresses(ctx context.Context, n cloudstack.Network) ([]cloudstack.Address, error)
 	Associate(ctx context.Context, n cloudstack.Network, address string) (cloudstack.Address, error)
 	Disassociate(ctx context.Context, id string) error
 	Tag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
@@ -150,18 +151,17 @@ func (s step) runAddress(ctx context.Context, to addressWriter, have *state) (fu
 	}
 }
 
-// associate associates an address. Where free ones are not shown, it is any, and gets its tag at once: one without it
-// would not be found again, so it is given back if that fails.
+// associate associates an address; where free ones are not shown, any.
 func (s step) associate(ctx context.Context, to addressWriter, have *state) (func(*state), error) {
-	a, err := to.Associate(ctx, have.network, s.address)
+	associate := s.associateAny
+	if s.address != "" {
+		associate = func(ctx context.Context, to addressWriter, n cloudstack.Network) (cloudstack.Address, error) {
+			return to.Associate(ctx, n, s.address)
+		}
+	}
+	a, err := associate(ctx, to, have.network)
 	if err != nil {
 		return nil, err
-	}
-	if s.address == "" {
-		if err := to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag); err != nil {
-			return nil, giveBack(ctx, to, a, err)
-		}
-		a.Tags = append(a.Tags, s.tag)
 	}
 	if a.NetworkID == "" && a.VPCID == "" {
 		a.NetworkID, a.VPCID = have.network.ID, have.network.VPCID
@@ -170,6 +170,60 @@ func (s step) associate(ctx context.Context, to addressWriter, have *state) (fun
 		h.addresses = append(h.addresses, a)
 		h.free = without(h.free, func(x cloudstack.Address) bool { return x.IPAddress == a.IPAddress })
 	}, nil
+}
+
+// associateAny associates any address, and tags it at once: one without a tag would not be found again, so it is given
+// back if that fails.
+func (s step) associateAny(ctx context.Context, to addressWriter, n cloudstack.Network) (cloudstack.Address, error) {
+	before, err := to.Addresses(ctx, n)
+	if err != nil {
+		return cloudstack.Address{}, err
+	}
+	a, err := to.Associate(ctx, n, "")
+	if unanswered(err) {
+		a, err = associated(ctx, to, n, before, err)
+	}
+	if err != nil {
+		return a, err
+	}
+	if err := to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag); err != nil {
+		return a, giveBack(ctx, to, a, err)
+	}
+	a.Tags = append(a.Tags, s.tag)
+	return a, nil
+}
+
+// unanswered reports whether a request may have been carried out though it failed.
+func unanswered(err error) bool { return errors.Is(kindOf(err), plan.ErrUnknown) }
+
+// associated returns the address of an association without an answer: the only one that came meanwhile and nothing has
+// taken. It fails if there is none, or more than one: then nothing proves which it is.
+func associated(
+	ctx context.Context, to addressWriter, n cloudstack.Network, before []cloudstack.Address, wrong error,
+) (cloudstack.Address, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	after, err := to.Addresses(ctx, n)
+	if err != nil {
+		return cloudstack.Address{}, fmt.Errorf("%w; release the address without a tag that may have come: %w", wrong, err)
+	}
+	came := without(after, func(a cloudstack.Address) bool {
+		_, marked := holder(a)
+		return marked || a.IsSourceNAT || a.IsStaticNAT ||
+			slices.ContainsFunc(before, func(b cloudstack.Address) bool { return b.ID == a.ID })
+	})
+	switch len(came) {
+	case 0:
+		return cloudstack.Address{}, wrong
+	case 1:
+		return came[0], nil
+	}
+	var names []string
+	for _, a := range came {
+		names = append(names, a.IPAddress)
+	}
+	return cloudstack.Address{}, fmt.Errorf("%w; one of the addresses %s was associated by this, and nothing says which: "+
+		"release what is not needed", wrong, strings.Join(names, ", "))
 }
 
 // giveBackTimeout bounds giving an address back, also when the process ends.

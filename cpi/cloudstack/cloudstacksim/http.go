@@ -81,6 +81,13 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		s.calls = append(s.calls, c.command)
 	}
 	fault := s.fault(c.command)
+	if fault != nil && fault.Comes != "" {
+		for _, a := range s.objects[Addresses] {
+			if a["ipaddress"] == fault.Comes {
+				s.allocate(a, s.find(Networks, c.get("networkid")))
+			}
+		}
+	}
 	if fault != nil && !fault.Done {
 		refuse(to, key, &failure{fault.Code, 4250, "a fault of the test"})
 		return

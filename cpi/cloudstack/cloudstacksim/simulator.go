@@ -247,6 +247,8 @@ type Fault struct {
 	Code int
 	// Done means that the command is carried out, and only its answer is lost.
 	Done bool
+	// Comes is a public address that another client associates at the same time with the network of the request.
+	Comes string
 }
 
 // Fail adds a fault.
