@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,9 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
+
+// patient are the functions that set the timeout of a package.
+var patient = []string{"testtime.Main", "testtime.BePatient", "controllertest.Main"}
 
 // TestEveryEventuallyIsPatient checks all tests of the repository: an Eventually waits for a minute or longer, by its
 // own timeout or the default of a package whose TestMain calls Main.
@@ -79,8 +83,7 @@ func (f *folder) read(path string) error {
 				}
 			}
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == "testtime" &&
-				(n.Sel.Name == "Main" || n.Sel.Name == "BePatient") {
+			if x, ok := n.X.(*ast.Ident); ok && slices.Contains(patient, x.Name+"."+n.Sel.Name) {
 				f.patient = true
 			}
 		case *ast.CallExpr:

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
 // parallel is how many tests run at a time. Mostly they wait for a clock.
@@ -21,5 +23,5 @@ func Main(m *testing.M) {
 		os.Exit(1)
 	}
 	ctrl.SetLogger(logr.Discard())
-	os.Exit(m.Run())
+	testtime.Main(m)
 }
