@@ -554,6 +554,9 @@ const (
 	LeaseLimitedReason = "LeaseLimited"
 	// WaitingForAddressReason means that an address is not known yet. Wait; check the DHCP server if it lasts.
 	WaitingForAddressReason = "WaitingForAddress"
+	// NoNameserversReason means that neither the networks of the machine nor its NICs name DNS servers, so that its guest
+	// may resolve no names. Set DNS servers of the network in VCD, or nameservers in spec.networks.
+	NoNameserversReason = "NoNameservers"
 	// AddressInvalidReason means that an address does not fit its network. Correct spec.networks, or the network.
 	AddressInvalidReason = "AddressInvalid"
 	// ShuttingDownReason means that the guest is shutting down before deletion. Wait.

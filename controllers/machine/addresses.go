@@ -49,11 +49,11 @@ func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Outcome, e
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	if out := nics.Problem(s.placement.wished()); out != phases.Done {
-		s.session.Refresh() // The network may be corrected in VCD.
-		return out, nil
-	}
 	if s.vmID() == "" {
+		if out := nics.Problem(s.placement.wished()); out != phases.Done {
+			s.session.Refresh() // The network may be corrected in VCD.
+			return out, nil
+		}
 		if out, err := s.addresses.free(ctx); err != nil || out != phases.Done {
 			return out, err
 		}

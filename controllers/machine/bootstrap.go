@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -191,6 +193,9 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 			return out, err
 		}
 	}
+	if out, err := s.findNetworks(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
 	guestNICs, out := s.guestNICs()
 	if out != phases.Done {
 		return out, nil
@@ -225,6 +230,37 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 		s.vm.askedDiskMiB = change.DiskMiB
 		return s.session.ReconfigureVM(ctx, s.vm.now().ID, change)
 	})
+}
+
+// findNetworks finds the networks of the NICs that the VM was made with. The zone or the cluster, whose networks NICs
+// without a name of their own get, may name others by now.
+func (s injection) findNetworks(ctx context.Context) (phases.Outcome, error) {
+	p, vm := &s.placement, s.vm.now()
+	if made := len(vm.NICs); len(s.vcdMachine.Spec.Networks) == 0 && made > 0 {
+		p.nics = append(p.nics, make([]placement.NIC, max(0, made-len(p.nics)))...)[:made]
+	}
+	for i, wished := range p.nics {
+		network, err := s.networkOf(ctx, i, wished)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+				"connect the network of NIC "+strconv.Itoa(i)+" of the VM to the VDC")
+		}
+		p.networks = append(p.networks, network)
+	}
+	return phases.Done, nil
+}
+
+// networkOf finds the network of a NIC of the VM: as wished if that is its network, or was before it was renamed.
+func (s injection) networkOf(ctx context.Context, index int, wished placement.NIC) (vcd.Network, error) {
+	network, err := s.session.FindNetwork(ctx, s.placement.vdc, wished.Network.Name)
+	is, ok := nicOf(s.vm.now(), index)
+	if wished.Name != "" || !ok || err == nil && network.Name == is.Network {
+		return network, err
+	}
+	if made, madeErr := s.session.FindNetwork(ctx, s.placement.vdc, is.Network); madeErr == nil || err != nil {
+		return made, madeErr
+	}
+	return network, nil
 }
 
 // guestNICs returns the NICs as the guest shall see them.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -157,6 +158,79 @@ func TestAMachineCanBringItsOwnAddresses(t *testing.T) {
 	w.Expect(w.Sim.State().VMs[0].NICs).To(ConsistOf(And(HaveField("Address", "192.168.100.120"),
 		HaveField("Secondary", "fd00:100::120"))))
 	w.DeleteMachine("cp-0")
+}
+
+func TestPoolsOfVCDGiveNodesOfADualStackClusterBothFamilies(t *testing.T) {
+	v6 := []vcdsim.Range{{From: netip.MustParseAddr("fd00:100::10"), To: netip.MustParseAddr("fd00:100::1f")}}
+	for name, tt := range map[string]struct {
+		pods []string
+		pool []vcdsim.Range
+		want string
+	}{
+		"a dual-stack cluster":                        {[]string{"100.96.0.0/11", "fd6a::/48"}, v6, "fd00:100::10"},
+		"a cluster of IPv4 alone":                     {[]string{"100.96.0.0/11"}, v6, ""},
+		"an IPv6 subnet in which VCD assigns nothing": {[]string{"100.96.0.0/11", "fd6a::/48"}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model := dualStack()
+			model.Orgs[1].VDCs[0].Networks[0].Second.StaticPool = tt.pool
+			w := withPools(t, model, nil, controllertest.NewMachine("cp-0")...)
+			owner := controllertest.NewCAPICluster()
+			w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
+			owner.Spec.ClusterNetwork.Pods.CIDRBlocks = tt.pods
+			w.Expect(w.Client.Update(w.Ctx, owner)).To(Succeed())
+
+			w.Ready("cp-0")
+
+			vm := w.Sim.State().VMs[0]
+			w.Expect(vm.NICs).To(ConsistOf(And(HaveField("Address", "192.168.100.10"), HaveField("Secondary", tt.want))))
+			if tt.want != "" {
+				w.Expect(metadataOf(w, &vm)).To(And(ContainSubstring(`"192.168.100.10/24"`), ContainSubstring(`"fd00:100::10/64"`),
+					ContainSubstring(`"via":"fd00:100::1"`)))
+				w.Expect(w.VCDMachine("cp-0").Status.Addresses).To(ContainElement(
+					clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: tt.want}))
+			}
+			w.ExpectSettled("cp-0")
+		})
+	}
+}
+
+func TestAMachineWithoutNameserversIsWarnedAbout(t *testing.T) {
+	for name, tt := range map[string]struct {
+		dns    []netip.Addr
+		nic    infrav1.NetworkSpec
+		warned bool
+	}{
+		"the network has none":      {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressPool}, true},
+		"the network has one":       {[]netip.Addr{netip.MustParseAddr("192.168.100.1")}, infrav1.NetworkSpec{}, false},
+		"the NIC has one":           {nil, infrav1.NetworkSpec{Nameservers: []string{"192.168.100.2"}}, false},
+		"a DHCP server may give it": {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressDHCP}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model := vcdsim.K8sTenant()
+			model.Orgs[1].VDCs[0].Networks[0].DNS = tt.dns
+			w := withPools(t, model, nil, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
+				m.Spec.Networks = []infrav1.NetworkSpec{tt.nic}
+			})...)
+
+			w.Ready("cp-0")
+
+			c := conditions.Get(w.VCDMachine("cp-0"), infrav1.PlacementReadyCondition)
+			w.Expect(c.Status).To(Equal(metav1.ConditionTrue))
+			events := w.EventTexts()
+			w.ExpectSettled("cp-0")
+			if !tt.warned {
+				w.Expect(c.Message).To(BeEmpty())
+				w.Expect(events).NotTo(ContainElement(ContainSubstring(infrav1.NoNameserversReason)))
+				return
+			}
+			w.Expect(c.Reason).To(Equal(infrav1.NoNameserversReason))
+			w.Expect(c.Message).To(Equal("The guest gets no DNS servers: set those of network nodes in VCD, or nameservers in " +
+				"spec.networks of the VCDMachineTemplate"))
+			w.Expect(events).To(ContainElement(And(ContainSubstring("Warning"), ContainSubstring(c.Message))))
+			w.Expect(w.EventTexts()).To(BeEmpty(), "once")
+		})
+	}
 }
 
 func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {

@@ -25,6 +25,7 @@ type target struct {
 	vdc      vcd.VDC
 	nics     []placement.NIC
 	networks []vcd.Network   // of each NIC
+	dual     bool            // the cluster is dual-stack
 	static   [][]nics.Static // of each NIC; none if all addresses are VCD's to assign
 
 	// Only until the VM exists.
@@ -38,7 +39,7 @@ type target struct {
 func (t *target) wished() []nics.NIC {
 	all := make([]nics.NIC, 0, len(t.nics))
 	for i, nic := range t.nics {
-		n := nics.NIC{Index: i, Spec: nic.NetworkSpec, Network: t.networks[i]}
+		n := nics.NIC{Index: i, Spec: nic.NetworkSpec, Network: t.networks[i], DualStack: t.dual}
 		if i < len(t.static) {
 			n.Static = t.static[i]
 		}
@@ -68,10 +69,15 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.cameUp() {
 		var out phases.Outcome
 		var err error
-		s.placement.vdc, out, err = s.vdcOf(ctx)
+		if s.placement.vdc, out, err = s.vdcOf(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
+		return s.placer.nameservers(ctx), nil
+	}
+	if out, err := s.placer.find(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	return s.placer.find(ctx)
+	return s.placer.nameservers(ctx), nil
 }
 
 // zoneName returns the VCDDeploymentZone of the machine, empty if it has none. What is recorded counts for life; before
@@ -166,11 +172,12 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 	if out, err := s.name(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if out, err := s.findNetworks(ctx, wished.NICs); err != nil || out != phases.Done {
-		return out, err
-	}
+	s.placement.nics, s.placement.dual = wished.NICs, nics.DualStack(s.cluster)
 	if s.vmID() != "" {
 		return phases.Done, nil
+	}
+	if out, err := s.findNetworks(ctx); err != nil || out != phases.Done {
+		return out, err
 	}
 	if !s.marker().IsOf(s.marker().String()) {
 		return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the "+
@@ -239,9 +246,8 @@ func named(obj client.Object) vmname.Object {
 }
 
 // findNetworks finds the network of each NIC.
-func (s placer) findNetworks(ctx context.Context, wished []placement.NIC) (phases.Outcome, error) {
-	s.placement.nics = wished
-	for _, nic := range wished {
+func (s placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
+	for _, nic := range s.placement.nics {
 		network, err := s.session.FindNetwork(ctx, s.placement.vdc, nic.Network.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
@@ -250,6 +256,25 @@ func (s placer) findNetworks(ctx context.Context, wished []placement.NIC) (phase
 		s.placement.networks = append(s.placement.networks, network)
 	}
 	return phases.Done, nil
+}
+
+// nameservers warns, until the guest is a Node, that nothing gives it DNS servers.
+func (s placer) nameservers(ctx context.Context) phases.Outcome {
+	wished, out := s.wished()
+	if out != phases.Done || s.machine == nil || s.machine.Status.NodeRef.IsDefined() {
+		return phases.Done
+	}
+	var names []string
+	for _, nic := range wished.NICs {
+		network, err := s.session.FindNetwork(ctx, s.placement.vdc, nic.Network.Name)
+		if err != nil || len(nic.Nameservers) > 0 || nic.AddressSource == infrav1.AddressDHCP ||
+			slices.ContainsFunc(network.Subnets, func(s vcd.Subnet) bool { return len(s.DNS) > 0 }) {
+			return phases.Done
+		}
+		names = append(names, network.Name)
+	}
+	return phases.Warn(infrav1.NoNameserversReason, "The guest gets no DNS servers: set those of network %s in VCD, or "+
+		"nameservers in spec.networks of the VCDMachineTemplate", strings.Join(names, ", "))
 }
 
 // findImage finds the template, the policies and the storage profile.

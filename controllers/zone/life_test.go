@@ -113,3 +113,31 @@ func TestZoneThatIsNotSelectedAnyMoreKeepsItsMachinesAndGetsNoNewOnes(t *testing
 	w.EventuallyMachine("late", infrav1.PlacementReadyCondition, infrav1.FailureDomainNotSelectedReason)
 	w.Expect(homes(w.Sim.State())).NotTo(HaveKey("late"))
 }
+
+func TestAMachineKeepsTheNetworksOfItsVMWhenThoseOfItsZoneChange(t *testing.T) {
+	for name, networks := range map[string][]string{
+		"one more":       {"nodes", "storage"},
+		"another":        {"storage"},
+		"one before":     {"storage", "nodes"},
+		"one that is no": {"nodes", "nowhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := controllertest.NewInZones(t, controllertest.InZone("a", "cp-a")...)
+			w.Ready()
+			w.Eventually(func() string {
+				_, err := w.ReconcileMachine("cp-a")
+				w.Expect(err).NotTo(HaveOccurred())
+				return w.VCDMachine("cp-a").Spec.ProviderID
+			}).ShouldNot(BeEmpty())
+			w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeFalse())
+
+			z := w.DeploymentZone("a")
+			z.Spec.PlacementConstraint.Networks = networks
+			w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
+
+			w.Ready("cp-a")
+			w.Expect(w.Sim.State().VMs[0].NICs).To(ConsistOf(HaveField("Network", "nodes")))
+			w.ExpectSettled("cp-a")
+		})
+	}
+}

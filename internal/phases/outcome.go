@@ -25,6 +25,7 @@ type Outcome struct {
 	After           time.Duration // when to run again; zero if a watch triggers it
 	Problem         bool          // worth a warning: a user may have to act
 	Unknown         bool          // VCD could not be asked: nothing is said about the object itself
+	Complete        bool          // the phase is complete all the same: only a warning
 	Access          bool          // VCD may not or cannot be asked: Unknown for what has run before
 }
 
@@ -54,15 +55,24 @@ func Unsure(after time.Duration, reason, format string, args ...any) Outcome {
 	return out
 }
 
+// Warn is the outcome of a phase that is complete, with something that a user should know. In a [Sequence] it
+// is for the last step.
+func Warn(reason, format string, args ...any) Outcome {
+	return Outcome{Reason: reason, Message: fmt.Sprintf(format, args...), Complete: true}
+}
+
 // NoAccess returns the outcome with the mark that it is for lack of access.
 func (o Outcome) NoAccess() Outcome {
 	o.Access = o != Done
 	return o
 }
 
-// Status returns the status of the condition of a phase that is not complete.
+// Status returns the status of the condition of a phase with an outcome.
 func (o Outcome) Status() metav1.ConditionStatus {
-	if o.Unknown {
+	switch {
+	case o == Done || o.Complete:
+		return metav1.ConditionTrue
+	case o.Unknown:
 		return metav1.ConditionUnknown
 	}
 	return metav1.ConditionFalse

@@ -5,6 +5,7 @@
 package phases
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +60,8 @@ func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S],
 ) (Pass, error) {
 	for i, p := range phases {
 		out, err := p.Run(ctx, scope)
-		if err == nil && out == Done {
-			Set(obj, p.Condition, metav1.ConditionTrue, infrav1.ReadyReason, "")
+		if err == nil && (out == Done || out.Complete) {
+			complete(obj, p.Condition, out, recorder)
 			continue
 		}
 		for _, later := range phases[i+1:] {
@@ -74,6 +75,14 @@ func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S],
 	}
 	passed(obj, clusterv1.ReadyCondition, passComplete)
 	return Pass{Complete: true}, nil
+}
+
+// complete makes the condition of a complete phase True. A warning that was not reported yet is an event, too.
+func complete(obj Object, condition string, out Outcome, recorder events.EventRecorder) {
+	if out.Complete && !Reported(obj, condition, out) {
+		ProblemFound(recorder, obj, condition, out)
+	}
+	Set(obj, condition, out.Status(), cmp.Or(out.Reason, infrav1.ReadyReason), out.Message)
 }
 
 // settle ends a pass over the object of a scope, in which the phase of a condition is not complete.

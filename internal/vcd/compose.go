@@ -225,8 +225,11 @@ func connections(nics []NIC) *connectionSection {
 		if nic.Mode == ModeManual {
 			c.Address = nic.Address
 		}
-		if nic.Mode == ModeManual && nic.Secondary != "" {
+		switch {
+		case nic.Mode == ModeManual && nic.Secondary != "":
 			c.Type, c.Secondary, c.SecondaryType, c.SecondaryMode = "IPV4", nic.Secondary, "IPV6", ModeManual
+		case nic.SecondaryMode == ModePool:
+			c.Type, c.SecondaryType, c.SecondaryMode = "IPV4", "IPV6", ModePool
 		}
 		if c.Mode == "" {
 			c.Mode = ModePool

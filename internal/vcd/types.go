@@ -259,8 +259,10 @@ type NIC struct {
 	Address string // what VCD assigned or saw; empty while unknown
 	// Secondary is the address of the other family, where a NIC has one; empty otherwise.
 	Secondary string
-	Primary   bool
-	Adapter   string // VMXNET3 …
+	// SecondaryMode is how a new NIC of mode POOL gets an address of the other family: POOL, or empty without one.
+	SecondaryMode AddressMode
+	Primary       bool
+	Adapter       string // VMXNET3 …
 }
 
 // A Disk is a disk of a VM. Independent ("named") disks outlive the VM and are never deleted with it.

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
@@ -17,7 +19,10 @@ type NIC struct {
 	Index   int
 	Spec    infrav1.NetworkSpec
 	Network vcd.Network
-	Static  []Static // its addresses of sources Manual and IPAM, at most one of each family, in the order of the spec
+	// DualStack is set in a cluster of both families. A NIC of source Pool then gets an address of each that its network
+	// has a static pool of.
+	DualStack bool
+	Static    []Static // its addresses of sources Manual and IPAM, at most one of each family, in the order of the spec
 }
 
 // VCD returns the NIC that VCD is asked for. VCD's first address of a NIC is the IPv4 one, where it has both.
@@ -28,6 +33,9 @@ func (n NIC) VCD() vcd.NIC {
 	}
 	if nic.Adapter == "" {
 		nic.Adapter = string(infrav1.AdapterVMXNET3)
+	}
+	if nic.Mode == vcd.ModePool && n.DualStack && n.hasPool(netip.Addr.Is4) && n.hasPool(netip.Addr.Is6) {
+		nic.SecondaryMode = vcd.ModePool
 	}
 	for _, static := range n.Static {
 		switch {
@@ -40,6 +48,28 @@ func (n NIC) VCD() vcd.NIC {
 		}
 	}
 	return nic
+}
+
+// hasPool reports whether the network has a static pool of a family.
+func (n NIC) hasPool(family func(netip.Addr) bool) bool {
+	return slices.ContainsFunc(n.Network.Subnets, func(s vcd.Subnet) bool {
+		return len(s.StaticPool) > 0 && family(s.Prefix.Addr())
+	})
+}
+
+// DualStack reports whether the pods or the Services of a cluster have addresses of both families.
+func DualStack(c *clusterv1.Cluster) bool {
+	return ofBoth(c.Spec.ClusterNetwork.Pods.CIDRBlocks) || ofBoth(c.Spec.ClusterNetwork.Services.CIDRBlocks)
+}
+
+func ofBoth(blocks []string) bool {
+	var v4, v6 bool
+	for _, block := range blocks {
+		if prefix, err := netip.ParsePrefix(block); err == nil {
+			v4, v6 = v4 || prefix.Addr().Is4(), v6 || prefix.Addr().Is6()
+		}
+	}
+	return v4 && v6
 }
 
 func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
@@ -72,7 +102,10 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Outcome) {
 			return guest, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
 				"Waiting for VCD to assign an address of network %s", n.Network.Name)
 		}
-		statics = []Static{{Addr: addr, From: "VCD", Remedy: "correct spec.networks, or the network"}}
+		statics = []Static{assigned(addr)}
+		if second, err := netip.ParseAddr(is.Secondary); err == nil {
+			statics = append(statics, assigned(second))
+		}
 	}
 	for _, static := range statics {
 		if static.Addr.String() != is.Address && static.Addr.String() != is.Secondary {
@@ -86,6 +119,10 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Outcome) {
 		}
 	}
 	return guest, phases.Done
+}
+
+func assigned(addr netip.Addr) Static {
+	return Static{Addr: addr, From: "VCD", Remedy: "correct spec.networks, or the network"}
 }
 
 // configure adds an address to what the guest is told, with what its pool and the network say of it.
