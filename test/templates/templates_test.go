@@ -30,7 +30,13 @@ var needed = map[string]string{
 	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
 	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
 	"NODE_POOL":                    "nodes",
+	"NODE_POOL_IPV6":               "nodes-v6",
 	"CONTROL_PLANE_ENDPOINT_POOL":  "virtual-ips",
+	"CONTROL_PLANE_ENDPOINT_IPV6":  "fd00:100::f:1",
+	"BGP_AS":                       "65001",
+	"BGP_INTERFACE":                "ens192",
+	"BGP_PEER_ADDRESS":             "192.168.100.1",
+	"BGP_PEER_AS":                  "65000",
 	"HTTP_PROXY_URL":               "http://proxy.example.com:3128",
 }
 
@@ -47,6 +53,9 @@ var optional = map[string]string{
 	"DISK_SIZE":                          "40Gi",
 	"KUBE_VIP_IMAGE":                     "registry.example.com/kube-vip:v0.9.1",
 	"VIP_NETWORK_INTERFACE":              "ens192",
+	"BGP_PEER_PASSWORD_B64":              "czNjcmV0",
+	"BGP_PEER_MULTIHOP":                  "true",
+	"POD_CIDR_IPV6":                      "fd6a:100:a::/48",
 	"SSH_PUBLIC_KEY":                     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ+x/y= me@example.com",
 }
 
@@ -59,6 +68,14 @@ var kinds = map[string][]string{
 	},
 	"ipam": {
 		"cluster", "vcdcluster", "kubeadmcontrolplane", "vcdmachinetemplate", "machinedeployment", "kubeadmconfigtemplate",
+	},
+	"bgp": {
+		"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate",
+		"machinedeployment", "kubeadmconfigtemplate", "machinehealthcheck",
+	},
+	"dual-stack": {
+		"cluster", "vcdcluster", "vcdidentity", "secret", "kubeadmcontrolplane", "vcdmachinetemplate",
+		"machinedeployment", "kubeadmconfigtemplate", "machinehealthcheck",
 	},
 	"proxy": {
 		"cluster", "vcdcluster", "kubeadmcontrolplane", "vcdmachinetemplate", "machinedeployment", "kubeadmconfigtemplate",

@@ -1,0 +1,282 @@
+package templates_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	bringUp   = 8 * time.Minute // for a whole cluster
+	namespace = "default"
+)
+
+// pools are what clusters of flavours ipam and dual-stack claim from.
+const pools = `
+apiVersion: ipam.cluster.x-k8s.io/v1alpha2
+kind: InClusterIPPool
+metadata: {name: nodes, namespace: default}
+spec: {addresses: [192.168.100.100-192.168.100.119], prefix: 24, gateway: 192.168.100.1}
+---
+apiVersion: ipam.cluster.x-k8s.io/v1alpha2
+kind: InClusterIPPool
+metadata: {name: nodes-v6, namespace: default}
+spec: {addresses: ["fd00:100::1:0-fd00:100::1:1f"], prefix: 64, gateway: "fd00:100::1"}
+---
+apiVersion: ipam.cluster.x-k8s.io/v1alpha2
+kind: InClusterIPPool
+metadata: {name: virtual-ips, namespace: default}
+spec: {addresses: [192.168.100.230-192.168.100.231], prefix: 24, gateway: 192.168.100.1}
+`
+
+// A flavoredCluster is a cluster of a flavour, on one simulated site with those of others.
+type flavoredCluster struct {
+	flavor               string
+	endpoint             string // CONTROL_PLANE_ENDPOINT_IP; empty where nothing is typed
+	controlPlanes, nodes int
+	check                func(*stage, flavoredCluster)
+}
+
+func flavored() []flavoredCluster {
+	return []flavoredCluster{
+		{"ipam", "", 3, 4, (*stage).allFromPools},
+		{"edge-gateway", "", 3, 4, (*stage).behindTheGateway},
+		{"dual-stack", "192.168.100.220", 1, 2, (*stage).ofBothFamilies},
+		{"bgp", "10.99.0.10", 1, 2, (*stage).announcedByBGP},
+	}
+}
+
+// A stage is a simulated site with a management cluster.
+type stage struct {
+	*WithT
+
+	t      *testing.T
+	site   *simsite.Site
+	w      *framework.ManagementCluster
+	client client.Client
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{WithT: NewWithT(t), t: t}
+	dir, err := os.MkdirTemp("", "flavors-") //nolint:usetesting // Logs outlive a test that fails.
+	s.Expect(err).NotTo(HaveOccurred())
+	s.site, err = simsite.Start(t.Context(), dir, vcdsim.CloudProvider())
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		s.Expect(s.site.Close()).To(Succeed())
+		if t.Failed() {
+			t.Log("Logs are kept in", dir)
+			return
+		}
+		s.Expect(os.RemoveAll(dir)).To(Succeed())
+	})
+	s.w, err = s.site.NewManagementCluster(t.Context(), framework.Options{Dir: "management", Out: t.Output()})
+	s.Expect(err).NotTo(HaveOccurred())
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
+	} {
+		s.Expect(add(scheme)).To(Succeed())
+	}
+	s.client, err = client.New(s.w.RESTConfig(), client.Options{Scheme: scheme})
+	s.Expect(err).NotTo(HaveOccurred())
+	return s
+}
+
+// TestFlavorsComeUp creates a cluster of each flavour whose endpoint or addresses are not typed or not of one network,
+// as a user does, sees it become available with what makes the flavour, and deletes it.
+func TestFlavorsComeUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a management cluster; left out by -short")
+	}
+	s := newStage(t)
+	s.apply([]byte(pools))
+	for _, c := range flavored() {
+		s.create(c)
+	}
+
+	for _, c := range flavored() {
+		s.available(c)
+		c.check(s, c)
+	}
+
+	for _, c := range flavored() {
+		s.Expect(s.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: meta(c.flavor)})).To(Succeed())
+	}
+	s.nothingIsLeft()
+}
+
+func (s *stage) apply(manifests []byte) {
+	s.t.Helper()
+	out, err := s.w.Kubectl(s.t.Context(), bytes.NewReader(manifests), "apply", "-f", "-")
+	s.Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+// create does what a user does: clusterctl generate cluster, kubectl apply.
+func (s *stage) create(c flavoredCluster) {
+	s.t.Helper()
+	files, err := simsite.ReleaseFiles(s.w.Root, s.w.Components, filepath.Join("templates", "*.yaml"))
+	s.Expect(err).NotTo(HaveOccurred())
+	variables := maps.Clone(needed)
+	delete(variables, "CONTROL_PLANE_ENDPOINT_IP")
+	if c.endpoint != "" {
+		variables["CONTROL_PLANE_ENDPOINT_IP"] = c.endpoint
+	}
+	maps.Copy(variables, s.site.Variables())
+	s.Expect(s.w.LocalRepository(stack.Repository{
+		Version: framework.Version, Files: files, Variables: variables,
+	})).To(Succeed())
+	manifests, err := s.w.Clusterctl(s.t.Context(), "generate", "cluster", c.flavor, "--infrastructure=vcd",
+		"--flavor="+c.flavor, "--target-namespace="+namespace, "--kubernetes-version="+programs.KubernetesVersion,
+		fmt.Sprintf("--control-plane-machine-count=%d", c.controlPlanes),
+		fmt.Sprintf("--worker-machine-count=%d", c.nodes-c.controlPlanes))
+	s.Expect(err).NotTo(HaveOccurred())
+	s.apply(manifests)
+}
+
+func (s *stage) available(c flavoredCluster) {
+	s.t.Helper()
+	s.Eventually(func(g Gomega) {
+		cluster := &clusterv1.Cluster{ObjectMeta: meta(c.flavor)}
+		g.Expect(s.client.Get(s.t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		g.Expect(conditions.IsTrue(cluster, clusterv1.AvailableCondition)).To(BeTrue(), "%v", cluster.Status.Conditions)
+		infra := s.vcdCluster(g, c)
+		g.Expect(conditions.IsTrue(infra, clusterv1.ReadyCondition)).To(BeTrue(), "%v", infra.Status.Conditions)
+		machines := s.machines(g, c)
+		g.Expect(machines).To(HaveLen(c.nodes))
+		for i := range machines {
+			g.Expect(conditions.IsTrue(&machines[i], clusterv1.ReadyCondition)).To(BeTrue(), "%s: %v",
+				machines[i].Name, machines[i].Status.Conditions)
+		}
+	}, bringUp, "250ms").Should(Succeed(), "flavour %s", c.flavor)
+}
+
+func (s *stage) vcdCluster(g Gomega, c flavoredCluster) *infrav1.VCDCluster {
+	infra := &infrav1.VCDCluster{ObjectMeta: meta(c.flavor)}
+	g.Expect(s.client.Get(s.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
+	return infra
+}
+
+func (s *stage) machines(g Gomega, c flavoredCluster) []infrav1.VCDMachine {
+	list := &infrav1.VCDMachineList{}
+	g.Expect(s.client.List(s.t.Context(), list, client.InNamespace(namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: c.flavor})).To(Succeed())
+	return list.Items
+}
+
+// addressesOf returns the addresses of a machine by family, and those of IPv4 first.
+func addressesOf(m infrav1.VCDMachine) (v4, v6 []netip.Addr) {
+	for _, a := range m.Status.Addresses {
+		switch addr, err := netip.ParseAddr(a.Address); {
+		case err != nil:
+		case addr.Is4():
+			v4 = append(v4, addr)
+		default:
+			v6 = append(v6, addr)
+		}
+	}
+	return v4, v6
+}
+
+// allFromPools checks that nodes and the virtual IP have addresses of pools, each its own.
+func (s *stage) allFromPools(c flavoredCluster) {
+	s.t.Helper()
+	s.Expect(s.vcdCluster(s, c).Spec.ControlPlaneEndpoint.Host).To(MatchRegexp(`^192\.168\.100\.23[01]$`))
+	seen := map[netip.Addr]string{}
+	for _, m := range s.machines(s, c) {
+		v4, v6 := addressesOf(m)
+		s.Expect(v4).To(HaveLen(1))
+		s.Expect(v6).To(BeEmpty())
+		s.Expect(v4[0].String()).To(MatchRegexp(`^192\.168\.100\.1[01][0-9]$`))
+		s.Expect(seen).NotTo(HaveKey(v4[0]), "%s has it, too", seen[v4[0]])
+		seen[v4[0]] = m.Name
+	}
+}
+
+// behindTheGateway checks that the control planes alone are members of the pool.
+func (s *stage) behindTheGateway(c flavoredCluster) {
+	s.t.Helper()
+	pools := 0
+	for _, d := range s.site.Simulator.State().Documents {
+		if !strings.HasSuffix(d.Path, "loadBalancer/pools") {
+			continue
+		}
+		pools++
+		for _, m := range s.machines(s, c) {
+			v4, _ := addressesOf(m)
+			_, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]
+			is := strings.Contains(string(d.Body), `"`+v4[0].String()+`"`)
+			s.Expect(is).To(Equal(controlPlane), "%s is a member of %s", m.Name, d.Body)
+		}
+	}
+	s.Expect(pools).To(Equal(1))
+}
+
+// ofBothFamilies checks that nodes have an address of each family, and kube-vip announces both of the endpoint's.
+func (s *stage) ofBothFamilies(c flavoredCluster) {
+	s.t.Helper()
+	for _, m := range s.machines(s, c) {
+		v4, v6 := addressesOf(m)
+		s.Expect(v4).To(HaveLen(1))
+		s.Expect(v6).To(HaveLen(1))
+		s.Expect(v6[0].String()).To(HavePrefix("fd00:100::1:"))
+	}
+	s.Expect(s.kubeVIP(c)).To(And(ContainSubstring(c.endpoint), ContainSubstring(needed["CONTROL_PLANE_ENDPOINT_IPV6"])))
+}
+
+// announcedByBGP checks that kube-vip has the router as peer.
+func (s *stage) announcedByBGP(c flavoredCluster) {
+	s.t.Helper()
+	s.Expect(s.kubeVIP(c)).To(And(ContainSubstring("bgp_enable"), ContainSubstring(needed["BGP_PEER_ADDRESS"])))
+}
+
+func (s *stage) kubeVIP(c flavoredCluster) string {
+	s.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: meta(c.flavor + "-kube-vip")}
+	s.Expect(s.client.Get(s.t.Context(), client.ObjectKeyFromObject(secret), secret)).To(Succeed())
+	return string(secret.Data["kube-vip.yaml"])
+}
+
+// nothingIsLeft waits until all clusters are gone: from the API server, from VCD, and from the pools.
+func (s *stage) nothingIsLeft() {
+	s.t.Helper()
+	s.Eventually(func(g Gomega) {
+		clusters, claims, addresses := &clusterv1.ClusterList{}, &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{}
+		for _, list := range []client.ObjectList{clusters, claims, addresses} {
+			g.Expect(s.client.List(s.t.Context(), list)).To(Succeed())
+		}
+		g.Expect(clusters.Items).To(BeEmpty())
+		g.Expect(claims.Items).To(BeEmpty())
+		g.Expect(addresses.Items).To(BeEmpty())
+	}, bringUp, "250ms").Should(Succeed())
+	s.Expect(s.site.Left()).To(BeEmpty())
+	for _, d := range s.site.Simulator.State().Documents {
+		s.Expect(d.Path).NotTo(Or(HaveSuffix("loadBalancer/pools"), HaveSuffix("loadBalancer/virtualServices")))
+	}
+}
+
+func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
