@@ -121,6 +121,11 @@ test-images: ## Build all images twice, unpack and check them; test what makes n
 test-release: ## Make a release as its workflow does, but for the push, and check its files (some minutes).
 	$(GO) test $(AFRESH) ./hack -timeout $(TIMEOUT) -run TestARelease -v -release
 
+.PHONY: test-crash
+test-crash: ## Kill the manager at random writes while clusters and machines come and go; ROUNDS, SEED (0: of the time).
+	$(GO) test $(AFRESH) ./controllers/internal/edgeendpoint -run TestTheManagerDies -v -timeout 2h -args -crash-rounds=$(or $(ROUNDS),10) -crash-seed=$(or $(SEED),0)
+	$(GO) test $(AFRESH) ./controllers/machine -run TestNoAddressIsLost -v -timeout 2h -args -claim-machines=300 -claim-seed=$(or $(SEED),0)
+
 .PHONY: test-hypervisor
 test-hypervisor: ## Test what boots VMs of the simulator, on Linux, without booting any.
 	@if [[ $$($(GO) env GOOS) == linux ]]; then \

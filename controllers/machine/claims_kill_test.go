@@ -125,14 +125,15 @@ func (c *crowd) noDuplicates() {
 
 // until reconciles machines at random until each is done.
 func (c *crowd) until(names []string, done func(name string) bool) {
-	deadline := time.Now().Add(controllertest.Patience)
+	patience := controllertest.Patience * time.Duration(1+len(names)/25) // Machines come up together, not one by one.
+	deadline := time.Now().Add(patience)
 	for left := slices.Clone(names); len(left) > 0; {
 		c.Expect(time.Now().Before(deadline)).To(BeTrue(), "%d machines are not done, such as %s", len(left), left[0])
 		i := c.rng.IntN(len(left))
 		c.step(left[i])
 		if done(left[i]) {
 			left = slices.Delete(left, i, i+1)
-			deadline = time.Now().Add(controllertest.Patience)
+			deadline = time.Now().Add(patience)
 		}
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -73,13 +74,21 @@ type killer struct {
 	armed  bool
 	killed map[string]bool
 	done   map[string]int // writes to VCD, by request
+
+	random *rand.Rand // nil: at every write, once
+	rate   float64    // of writes that are fatal, with random
 }
 
 func (k *killer) fatal(moment, write string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	key := moment + " " + write
-	if !k.armed || k.killed[key] {
+	switch {
+	case !k.armed:
+		return false
+	case k.random != nil && k.random.Float64() >= k.rate:
+		return false
+	case k.random == nil && k.killed[key]:
 		return false
 	}
 	k.killed[key] = true
@@ -179,61 +188,6 @@ func flatten(at string, value any, fields map[string]bool) {
 	}
 }
 
-// A probe is a client of the endpoint that knows how a load balancer forwards: to members that answer a monitor, which
-// notices a little later that one does not any more.
-type probe struct {
-	mu       sync.Mutex
-	up       bool
-	ends     bool                  // the control plane is being deleted as a whole
-	answered map[netip.Addr]string // the VMs that did
-	faults   map[string]bool
-}
-
-func (p *probe) observe(s vcdsim.State, found []served) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	runs, owner := map[netip.Addr]bool{}, map[netip.Addr]string{}
-	for _, vm := range s.VMs {
-		for _, nic := range vm.NICs {
-			if a, err := netip.ParseAddr(nic.Address); err == nil {
-				runs[a], owner[a] = vm.PoweredOn, vm.ID
-			}
-		}
-	}
-	answers := 0
-	for _, vs := range found {
-		for _, m := range vs.Members {
-			switch a := m.Addr(); {
-			case runs[a]:
-				p.answered[a] = owner[a]
-				answers++
-			case p.answered[a] != "" && (owner[a] == "" || owner[a] == p.answered[a]):
-				p.faults[fmt.Sprintf("member %s, which answered, was stopped", a)] = true
-			}
-		}
-	}
-	p.up = p.up || answers > 0
-	if p.up && !p.ends && answers == 0 {
-		p.faults["no member answers"] = true
-	}
-	if len(found) > 1 || len(documents[wirePool](s, "loadBalancer/pools")) > 1 {
-		p.faults["something is there twice"] = true
-	}
-	names := map[string]int{}
-	for _, vm := range s.VMs {
-		if names[vm.Name]++; names[vm.Name] > 1 {
-			p.faults["VM "+vm.Name+" is there twice"] = true
-		}
-	}
-}
-
-// end says that the control plane is being deleted as a whole.
-func (p *probe) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ends = true
-}
-
 // A life is a cluster whose manager dies again and again.
 type life struct {
 	*world
@@ -251,7 +205,7 @@ func newLife(t *testing.T, config vcdsim.Config, spec *infrav1.EdgeGatewayEndpoi
 	t.Helper()
 	l := &life{
 		world: newWorld(t, config, spec), t: t, killer: &killer{killed: map[string]bool{}, done: map[string]int{}},
-		probe: &probe{answered: map[netip.Addr]string{}, faults: map[string]bool{}},
+		probe: newProbe(),
 	}
 	api, ok := l.Client.(client.WithWatch)
 	l.Expect(ok).To(BeTrue())
@@ -348,39 +302,86 @@ func TestTheManagerDiesAtEveryWrite(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLife(t, tt.config, tt.spec)
-			l.killer.armed = true
-			began := time.Now()
 
-			l.until(func() bool { return l.reason(clusterv1.ReadyCondition) == infrav1.ReadyReason })
-			var planes []string
-			for _, name := range tt.planes {
-				l.joins(name, planes...)
-				planes = append(planes, name)
-			}
-			for _, name := range tt.next {
-				l.joins(name, planes...)
-				planes = append(planes, name)
-				l.leaves(planes[0], planes[1:]...)
-				planes = planes[1:]
-			}
-			want := make([]netip.AddrPort, len(planes))
-			for i, name := range planes {
-				want[i] = l.addressOf(name)
-			}
-			l.Expect(l.members()).To(ConsistOf(want))
-			l.probe.end()
-			for i, name := range planes {
-				l.leaves(name, planes[i+1:]...)
-			}
-			l.Expect(l.Client.Delete(l.Ctx, l.VCDCluster())).To(Succeed())
-			l.until(func() bool { return l.gone(&infrav1.VCDCluster{}, "vc1") })
+			l.run(tt.planes, tt.next)
 
-			t.Logf("died %d times at %d moments in %s", l.deaths, len(l.killer.killed),
-				time.Since(began).Round(time.Millisecond))
-			l.Expect(l.probe.faults).To(BeEmpty())
 			l.Expect(l.deaths).To(BeNumerically(">=", tt.deaths))
-			l.empty()
 		})
+	}
+}
+
+// run creates a cluster with control planes, replaces them one for one, deletes it, and checks that its endpoint
+// answered, and that nothing is left.
+func (l *life) run(planes, next []string) {
+	l.t.Helper()
+	l.killer.armed = true
+	began := time.Now()
+	l.until(func() bool { return l.reason(clusterv1.ReadyCondition) == infrav1.ReadyReason })
+	var now []string
+	for _, name := range planes {
+		l.joins(name, now...)
+		now = append(now, name)
+	}
+	for _, name := range next {
+		l.joins(name, now...)
+		now = append(now, name)
+		l.leaves(now[0], now[1:]...)
+		now = now[1:]
+	}
+	l.serves(now)
+	l.probe.end()
+	for i, name := range now {
+		l.leaves(name, now[i+1:]...)
+	}
+	l.Expect(l.Client.Delete(l.Ctx, l.VCDCluster())).To(Succeed())
+	l.until(func() bool { return l.gone(&infrav1.VCDCluster{}, "vc1") })
+
+	l.t.Logf("died %d times at %d moments in %s; %s", l.deaths, len(l.killer.killed),
+		time.Since(began).Round(time.Millisecond), l.probe)
+	l.Expect(l.probe.faults).To(BeEmpty())
+	l.Expect(l.probe.connections).To(BeNumerically(">", 100))
+	l.empty()
+}
+
+// serves checks that each port leads to the control planes.
+func (l *life) serves(planes []string) {
+	l.t.Helper()
+	var want []any
+	for _, name := range planes {
+		want = append(want, HaveField("Addr()", l.addressOf(name).Addr()))
+	}
+	found := endpoint(l.Sim.State())
+	l.Expect(found).NotTo(BeEmpty())
+	l.Expect(found).To(HaveEach(HaveField("Members", ConsistOf(want...))))
+}
+
+var (
+	crashRounds = flag.Int("crash-rounds", 0, "rounds in which the manager dies at random writes; none by default")
+	crashSeed   = flag.Uint64("crash-seed", 1, "seed of the first of these rounds; 0: of the time")
+)
+
+// TestTheManagerDiesAtRandomWrites is the long version: the manager dies more than once at a write, and soon after it
+// was started.
+func TestTheManagerDiesAtRandomWrites(t *testing.T) {
+	if *crashRounds == 0 {
+		t.Skip("is long: make test-crash runs it")
+	}
+	first := *crashSeed
+	if first == 0 {
+		first = uint64(time.Now().UnixNano())
+	}
+	for seed := first; seed < first+uint64(*crashRounds); seed++ {
+		for name, spec := range map[string]*infrav1.EdgeGatewayEndpoint{
+			"on two arms": nil, "on one arm": {OneArm: &infrav1.OneArmSpec{}},
+			"with extra ports": {ExtraPorts: []infrav1.EndpointPort{{Port: 8132}}},
+		} {
+			t.Run(fmt.Sprintf("%s, -crash-seed=%d", name, seed), func(t *testing.T) {
+				l := newLife(t, onSpaces(), spec)
+				l.killer.random, l.killer.rate = rand.New(rand.NewPCG(seed, 0)), 0.15
+
+				l.run([]string{"a", "b", "c"}, []string{"d", "e", "f"})
+			})
+		}
 	}
 }
 

@@ -1,0 +1,154 @@
+package edgeendpoint_test
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// byDHCP gives the NIC of a machine its address by DHCP.
+func byDHCP(m *infrav1.VCDMachine) {
+	m.Spec.Networks = []infrav1.NetworkSpec{{AddressSource: infrav1.AddressDHCP}}
+}
+
+func TestControlPlanesWithDHCPJoinOnceTheirAddressIsSeen(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+
+	for _, name := range []string{"a", "b"} {
+		w.Expect(create(w.Ctx, w.Client, controlPlane(name, byDHCP)...)).To(Succeed())
+		w.Ready(name)
+	}
+
+	w.Expect(w.members()).To(ConsistOf(w.addressOf("a"), w.addressOf("b")))
+	leased := netip.MustParsePrefix("192.168.100.128/25")
+	w.Expect(w.members()).To(HaveEach(HaveField("Addr()", Satisfy(leased.Contains))))
+	w.mark()
+	w.DeleteMachine("a")
+	_, writes := w.calls()
+	w.Expect(writes).To(Equal(1))
+	w.Expect(w.members()).To(ConsistOf(w.addressOf("b")))
+}
+
+func TestExtraPortsLeadToTheControlPlanesToo(t *testing.T) {
+	w := newWorld(t, instant(), &infrav1.EdgeGatewayEndpoint{
+		ExtraPorts: []infrav1.EndpointPort{{Port: 8132}, {Port: 9443, TargetPort: 30443}},
+	})
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+	w.mark()
+
+	w.add("b")
+	w.Ready("b")
+
+	_, writes := w.calls()
+	w.Expect(writes).To(Equal(3), "one for each pool")
+	found := endpoint(w.Sim.State())
+	a, b := w.addressOf("a").Addr(), w.addressOf("b").Addr()
+	ports := map[int]uint16{6443: 6443, 8132: 8132, 9443: 30443}
+	w.Expect(found).To(HaveLen(len(ports)))
+	for _, s := range found {
+		target := ports[s.Port]
+		w.Expect(s.Address.String()).To(Equal(w.VCDCluster().Spec.ControlPlaneEndpoint.Host))
+		w.Expect(s.Members).To(ConsistOf(netip.AddrPortFrom(a, target), netip.AddrPortFrom(b, target)))
+	}
+	w.DeleteMachine("a")
+	w.DeleteMachine("b")
+	w.DeleteCluster()
+	w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
+}
+
+func TestThePortsOfClientsAndOfNodesCanBeChosen(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.edit(func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Port = 443 })
+	owner := controllertest.NewCAPICluster()
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
+	owner.Spec.ClusterNetwork.APIServerPort = 7443
+	w.Expect(w.Client.Update(w.Ctx, owner)).To(Succeed())
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Port).To(BeEquivalentTo(443))
+	w.Expect(endpoint(w.Sim.State())).To(ConsistOf(And(HaveField("Port", 443),
+		HaveField("Members", ConsistOf(netip.AddrPortFrom(w.addressOf("a").Addr(), 7443))))))
+}
+
+func TestAnEndpointOfIPv6(t *testing.T) {
+	model := vcdsim.CloudProvider()
+	nodes := &model.Orgs[1].VDCs[0].Networks[0]
+	nodes.Gateway, nodes.StaticPool, nodes.DHCPPool = nodes.Second.Gateway, nodes.Second.StaticPool, nil
+	nodes.DNS, nodes.Second = []netip.Addr{nodes.Gateway.Addr()}, nil
+	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, nil)
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+
+	host := netip.MustParseAddr(w.VCDCluster().Spec.ControlPlaneEndpoint.Host)
+
+	w.Expect(netip.MustParsePrefix("2001:db8::/64").Contains(host)).To(BeTrue(), "%s", host)
+	w.Expect(w.members()).To(ConsistOf(netip.MustParseAddrPort("[fd00:100::10]:6443")))
+	w.DeleteMachine("a")
+	w.DeleteCluster()
+	w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
+}
+
+func TestAnEndpointOnAnotherGatewayThanThatOfTheNetwork(t *testing.T) {
+	model := vcdsim.TwoGateways()
+	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model},
+		&infrav1.EdgeGatewayEndpoint{Gateway: "acme-vdc-gateway-2"})
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+
+	host := netip.MustParseAddr(w.VCDCluster().Spec.ControlPlaneEndpoint.Host)
+	w.Expect(host.Compare(netip.MustParseAddr("203.0.113.100"))).To(BeNumerically(">=", 0), "%s", host)
+	second := vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
+	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.EndpointGatewayAnnotation, second))
+	w.Expect(w.members()).To(ConsistOf(w.addressOf("a")))
+	w.DeleteMachine("a")
+	w.DeleteCluster()
+	w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
+}
+
+// TestAnEndpointCanBeLeftInVCD holds that neither machines nor the cluster touch an endpoint that is to stay, and that
+// an event names it.
+func TestAnEndpointCanBeLeftInVCD(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+	before := endpoint(w.Sim.State())
+	w.edit(func(c *infrav1.VCDCluster) {
+		c.Annotations[infrav1.KeepLoadBalancersAnnotation] = "true"
+	})
+	w.EventTexts()
+	w.mark()
+
+	w.DeleteMachine("a")
+	w.DeleteCluster()
+
+	_, writes := w.calls()
+	w.Expect(writes).To(BeZero())
+	w.Expect(endpoint(w.Sim.State())).To(Equal(before))
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring(infrav1.LoadBalancersRemainReason),
+		ContainSubstring("6443"))))
+}
+
+func TestTheMonitorOfAnEndpointCanBeChosen(t *testing.T) {
+	w := newWorld(t, instant(), &infrav1.EdgeGatewayEndpoint{HealthMonitor: infrav1.EndpointMonitorPing})
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+	w.Expect(endpoint(w.Sim.State())[0].Monitor).To(Equal([]string{"PING"}))
+	w.add("b")
+	w.Ready("b")
+	w.Expect(endpoint(w.Sim.State())).To(ConsistOf(HaveField("Monitor", []string{"PING"})))
+}
