@@ -294,6 +294,25 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 	}
 }
 
+func TestNICsThatAGuestCouldNotTellApartAreReportedBeforeAVMIsMade(t *testing.T) {
+	first, second := v4Pool(1), controllertest.NewPool("more", 24, "", "192.168.100.30")
+	pools := []*controllertest.Pool{first, second}
+	w := withPools(t, vcdsim.K8sTenant(), pools, controllertest.NewMachine("cp-0",
+		fromPools([]*controllertest.Pool{first}, []*controllertest.Pool{second}), func(m *infrav1.VCDMachine) {
+			m.Spec.Networks[1].Name = "nodes"
+		})...)
+	w.Ready()
+
+	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressInvalidReason)
+
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition)).To(And(
+		ContainSubstring("192.168.100.30, from IPAddressClaim cp-0-1-0"), ContainSubstring("so is NIC 0"),
+		ContainSubstring("then delete IPAddressClaim cp-0-1-0")))
+	w.Expect(w.Sim.State().VMs).To(BeEmpty())
+	w.DeleteMachine("cp-0")
+	expectNothingClaimed(w)
+}
+
 func TestAnAddressThatVCDReportsAsUsedIsNotGivenToAVM(t *testing.T) {
 	pool := v4Pool(1)
 	other := func(m *infrav1.VCDMachine) {

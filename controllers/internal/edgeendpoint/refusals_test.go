@@ -121,6 +121,42 @@ func TestAFullServiceEngineGroupIsNamed(t *testing.T) {
 
 	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(ContainSubstring("has room"))
 	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
+	w.remove()
+	w.Clock.Add(int64(2 * time.Hour))
+	w.Later(time.Hour)
+	w.Ready()
+}
+
+// remove deletes all virtual services and their pools by hand.
+func (w *world) remove() {
+	for _, vs := range documents[wireService](w.Sim.State(), "loadBalancer/virtualServices") {
+		w.Sim.Edit(func(e *vcdsim.Editor) {
+			e.DeleteDocument(vs.ID)
+			e.DeleteDocument(vs.Pool.ID)
+		})
+	}
+}
+
+// TestAnAddressThatAnotherTookIsNamed holds that an endpoint which was deleted by hand, and whose address and port
+// another has since, says so, and comes back there once they are free.
+func TestAnAddressThatAnotherTookIsNamed(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	host := w.VCDCluster().Spec.ControlPlaneEndpoint.Host
+	w.remove()
+	w.other(t, host)
+
+	w.Clock.Add(int64(5 * time.Minute))
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EndpointAddressInvalidReason)
+
+	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(And(
+		ContainSubstring("tcp-6443"), ContainSubstring(host), ContainSubstring("spec.endpoint.edgeGateway.addresses")))
+	w.Expect(endpoint(w.Sim.State())).To(HaveLen(1), "the other's alone")
+	w.remove()
+	w.Clock.Add(int64(2 * time.Hour))
+	w.Later(time.Hour)
+	w.Ready()
+	w.Expect(endpoint(w.Sim.State())).To(ConsistOf(HaveField("Address", netip.MustParseAddr(host))))
 }
 
 func TestDriftOfAnEndpointIsRepaired(t *testing.T) {
