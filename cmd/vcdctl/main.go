@@ -88,7 +88,7 @@ func (p *program) command() *cobra.Command {
 		Use:   p.name,
 		Short: "Shows what clusters need and have in VMware Cloud Director",
 		Long: `Shows what clusters need and have in VMware Cloud Director (VCD): what would fail before anything is created, what
-a cluster has, and what was left. Only purge --yes changes something in VCD.
+a cluster has, and what was left; proposes failure domains. Only purge --yes changes something in VCD.
 
 It logs in as, the first of these that is given:
   --identity, --cluster-identity  an identity of a management cluster, which --kubeconfig and --context name
@@ -117,6 +117,6 @@ Exit codes: 0 all is well, 1 the program could not do its work, 2 it found probl
 	root.PersistentFlags().StringVarP(&p.output, "output", "o", "table", "How to print: table or json.")
 	p.access.addFlags(root.PersistentFlags())
 	root.AddCommand(p.doctorCommand(), p.leaksCommand(), p.purgeCommand(), p.inventoryCommand(),
-		p.bundleCommand())
+		p.bundleCommand(), p.zonesCommand())
 	return root
 }
