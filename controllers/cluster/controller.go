@@ -206,7 +206,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res 
 	if pass, err = phases.Run(ctx, c, s, table, r.Recorder); pass.Complete {
 		pass.RequeueAfter = s.requeueAfter
 	}
-	return pass.Result, err
+	return s.preflight(pass.Result), err
 }
 
 // Established reports whether the cluster was complete once. Machines and load balancers of such a cluster work on

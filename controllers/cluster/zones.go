@@ -11,9 +11,11 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/preflight"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
@@ -175,6 +177,20 @@ func (at candidate) find(ctx context.Context, in *session.Session) (vcd.VDC, vcd
 		return vdc, network, out, err
 	}
 	return vdc, network, phases.Done, nil
+}
+
+// preflight reports what would keep machines from being created in the VDC that was found, and returns when to reconcile
+// again. While it finds something, the VDC is read again.
+func (s *scope) preflight(result ctrl.Result) ctrl.Result {
+	if s.home.vdc.ID == "" || preflight.Report(s.Recorder, s.vcdCluster, s.home.vdc) {
+		return result
+	}
+	s.session.ForgetVDC(s.home.vdc.Ref)
+	s.homes.Drop(s.vcdCluster.UID)
+	if result.RequeueAfter == 0 || result.RequeueAfter > session.RemedyPoll {
+		result.RequeueAfter = session.RemedyPoll
+	}
+	return result
 }
 
 // A where is the home of vApps with the session to work there.

@@ -49,6 +49,12 @@ func (r Report) Problems() int {
 	return n
 }
 
+// Names of checks whose findings the manager reports, too.
+const (
+	CheckVDC     = "vdc"
+	CheckStorage = "storage"
+)
+
 // Opener logs in.
 type Opener func(context.Context) (*vcd.Session, error)
 
@@ -61,13 +67,13 @@ type check struct {
 
 // checks are all of them, in the order of the report.
 func checks() []check {
-	const access, rights, vdc, network, template = "access", "rights", "vdc", "network", "template"
+	const access, rights, vdc, network, template = "access", "rights", CheckVDC, "network", "template"
 	return []check{
 		{access, nil, checkAccess},
 		{rights, []string{access}, checkRights},
 		{"lease", []string{access}, checkLease},
 		{vdc, []string{access}, checkVDC},
-		{"storage", []string{vdc}, checkStorage},
+		{CheckStorage, []string{vdc}, checkStorage},
 		{"policy", []string{vdc}, checkPolicies},
 		{network, []string{vdc}, checkNetworks},
 		{template, []string{access}, checkTemplates},

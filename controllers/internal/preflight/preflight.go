@@ -1,0 +1,34 @@
+// Package preflight reports on a VCDCluster what would keep machines from being created, found in what was read of VCD
+// anyway. It sends no request.
+package preflight
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reasons of the condition, by the check that found something.
+var reasons = map[string]string{
+	doctor.CheckVDC:     infrav1.VDCDisabledReason,
+	doctor.CheckStorage: infrav1.StorageProfileNotFoundReason,
+}
+
+// Report sets the condition of c by its VDC as it was found, and reports whether nothing is wrong. What was not
+// reported yet is also an event.
+func Report(r events.EventRecorder, c *infrav1.VCDCluster, vdc vcd.VDC) (passed bool) {
+	found := doctor.Found(vdc)
+	if len(found) == 0 {
+		phases.Set(c, infrav1.PreflightPassedCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
+		return true
+	}
+	first := found[0]
+	phases.Settle(c, infrav1.PreflightPassedCondition,
+		phases.Fail(session.RemedyPoll, reasons[first.Check], "%s: %s", first.Message, first.Remedy), r)
+	return false
+}
