@@ -3,6 +3,7 @@ package controllers_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/leaks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -29,14 +31,48 @@ import (
 // crashed is how many clusters the manager dies in the middle of; one in five of them lives on.
 const crashed = 50
 
+// longest is how many writes a manager makes at most before it dies: enough for the endpoint of a cluster, and for its
+// VMs.
+const longest = 16
+
 // settled is after how many passes without a write a cluster counts as complete.
 const settled = 6
 
-// layouts and endpoints are those that clusters have.
-var (
-	layouts   = []infrav1.VAppLayout{infrav1.VAppPerFailureDomain, infrav1.VAppPerMachine, infrav1.VAppPerCluster}
-	endpoints = []infrav1.EndpointType{infrav1.EndpointKubeVIP, infrav1.EndpointExternal}
-)
+// layouts are those that clusters have.
+var layouts = []infrav1.VAppLayout{infrav1.VAppPerFailureDomain, infrav1.VAppPerMachine, infrav1.VAppPerCluster}
+
+// addresses are the pool of the endpoints of some clusters.
+var addresses = controllertest.NewPool("vips", 24, "192.168.100.1", controllertest.Range("192.168.100.201", 50)...)
+
+// endpoints are those that clusters have, by how they are set.
+var endpoints = []func(c *infrav1.VCDCluster, i int){
+	func(c *infrav1.VCDCluster, i int) {
+		c.Spec.Endpoint.Type = infrav1.EndpointKubeVIP
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: fmt.Sprintf("192.168.100.%d", 201+i), Port: 6443}
+	},
+	func(c *infrav1.VCDCluster, _ int) {
+		c.Spec.Endpoint = infrav1.EndpointSpec{
+			Type:    infrav1.EndpointKubeVIP,
+			KubeVIP: &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{addresses.IPPoolReference}},
+		}
+	},
+	func(c *infrav1.VCDCluster, i int) {
+		c.Spec.Endpoint.Type = infrav1.EndpointExternal
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: fmt.Sprintf("192.168.100.%d", 201+i), Port: 6443}
+	},
+	func(c *infrav1.VCDCluster, _ int) { c.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway },
+	func(c *infrav1.VCDCluster, _ int) {
+		c.Spec.Endpoint = infrav1.EndpointSpec{
+			Type: infrav1.EndpointEdgeGateway,
+			EdgeGateway: &infrav1.EdgeGatewayEndpoint{
+				OneArm: &infrav1.OneArmSpec{
+					InternalRange: infrav1.AddressRange{First: "192.168.8.2", Last: "192.168.8.100"},
+				},
+				ExtraPorts: []infrav1.EndpointPort{{Port: 8132}},
+			},
+		}
+	},
+}
 
 // clusterNumber returns the objects of a cluster of its own, with two machines.
 func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string, objects []client.Object) {
@@ -50,8 +86,8 @@ func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: owner.UID,
 	}}
 	infra.Spec.VApp.Layout = layouts[i%len(layouts)]
-	infra.Spec.Endpoint = infrav1.EndpointSpec{Type: endpoints[i/len(layouts)%len(endpoints)]}
-	infra.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: fmt.Sprintf("192.168.100.%d", 201+i), Port: 6443}
+	infra.Spec.Endpoint, infra.Spec.ControlPlaneEndpoint = infrav1.EndpointSpec{}, clusterv1.APIEndpoint{}
+	endpoints[i/len(layouts)%len(endpoints)](infra, i)
 	objects = []client.Object{owner, infra}
 	for n := range 2 {
 		machine := fmt.Sprintf("%s-m%d", name, n)
@@ -59,6 +95,9 @@ func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string
 		made := controllertest.NewMachine(machine)
 		for _, o := range made[:2] {
 			o.SetLabels(session.OfCluster(name))
+			if n == 0 {
+				o.GetLabels()[clusterv1.MachineControlPlaneLabel] = ""
+			}
 		}
 		made[1].SetUID(types.UID("uid-of-vcdmachine-" + machine))
 		if m, ok := made[0].(*clusterv1.Machine); ok {
@@ -67,6 +106,20 @@ func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string
 		objects = append(objects, made...)
 	}
 	return name, machines, objects
+}
+
+// start starts a manager, which knows nothing of those before it. What 50 clusters ask would take minutes at the usual
+// rate.
+func start(t *testing.T, w *controllertest.Balanced) *vcd.Pool {
+	t.Helper()
+	pool := vcd.NewPool(vcd.PoolOptions{
+		TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond, RequestsPerSecond: 10000, Burst: 10000,
+	})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+	endpoints := &edgeendpoint.Endpoints{}
+	w.Cluster.Sessions, w.Machine.Sessions = session.Of(pool), session.Of(pool)
+	w.Cluster.Endpoints, w.Machine.Endpoints = endpoints, endpoints
+	return pool
 }
 
 // crash reconciles a cluster until the manager has made some writes, the last of which it gets no answer to.
@@ -88,6 +141,7 @@ func crash(w *controllertest.Balanced, name string, machines []string, writes in
 	last, idle := int32(0), 0
 	for idle < settled {
 		_, _ = reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx, key(name))
+		w.Expect(addresses.Serve(w.Ctx, w.Client)).To(Succeed())
 		for _, machine := range machines {
 			if int(done.Load()) >= writes {
 				return
@@ -123,6 +177,17 @@ func carrying(sim *vcdsim.Simulator, is func(cluster string) bool) []string {
 	return ids
 }
 
+// endpointsLeft counts what is left of control-plane endpoints on edge gateways, by cluster.
+func endpointsLeft(objects []leaks.Object) (sizes []int) {
+	kinds := map[string]int{}
+	for _, o := range objects {
+		if strings.Contains(o.Name, "control-plane") {
+			kinds[o.Cluster]++
+		}
+	}
+	return slices.Compact(slices.Sorted(maps.Values(kinds)))
+}
+
 func bareIDs(objects []leaks.Object) []string {
 	var ids []string
 	for _, o := range objects {
@@ -136,11 +201,6 @@ func bareIDs(objects []leaks.Object) []string {
 // of those that live; a purge of each leaves nothing, and does not touch the living.
 func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, vcdsim.CloudProvider())
-	pool := vcd.NewPool(vcd.PoolOptions{ // What 50 clusters ask would take minutes at the usual rate.
-		TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond, RequestsPerSecond: 10000, Burst: 10000,
-	})
-	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	w.Cluster.Sessions, w.Machine.Sessions = session.Of(pool), session.Of(pool)
 	alive := leaks.Alive{w.VCDCluster().Spec.InfraID: "mgmt: team-a/vc1"}
 	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
 	var dead []string
@@ -149,7 +209,8 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 		for _, o := range objects {
 			w.Expect(w.Client.Create(w.Ctx, o)).To(Succeed())
 		}
-		crash(w, name, machines, i%9+1)
+		start(t, w)
+		crash(w, name, machines, i*7%longest+1)
 		if i%7 == 0 {
 			w.Balance("id-of-"+name, "web", nil)
 		}
@@ -164,7 +225,7 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	before := carrying(w.Sim, lives)
 	w.Expect(carrying(w.Sim, isDead)).NotTo(BeEmpty())
 	powerOff(w, isDead)
-	s, err := pool.Session(w.Ctx, vcd.Config{
+	s, err := start(t, w).Session(w.Ctx, vcd.Config{
 		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(),
 		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 	})
@@ -183,6 +244,9 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(inventory.Hidden).To(BeEmpty())
 	w.Expect(bareIDs(inventory.Left(alive))).To(Equal(bareURNs(carrying(w.Sim, isDead))))
+	w.Expect(endpointsLeft(inventory.Left(alive))).To(And(ContainElements(2, 8),
+		ContainElement(And(BeNumerically(">", 2), BeNumerically("<", 8)))),
+		"managers died after endpoints on edge gateways, and in the middle of them")
 	t.Logf("%d objects of %d clusters are left, %d of living ones", len(inventory.Left(alive)), len(dead), len(before))
 	for _, cluster := range dead {
 		if len(inventory.Of(cluster)) > 0 {
