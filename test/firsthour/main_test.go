@@ -1,0 +1,87 @@
+// Package firsthour makes the typical mistakes of people who set a cluster up for the first time, on a real API server
+// with Cluster API and this provider as it is shipped, and measures when the object they look at says what to do, and
+// when it heals.
+package firsthour
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+)
+
+// api is the API server of the management cluster that all mistakes are made in.
+var api client.Client
+
+// idle holds the figures against what an idle machine reaches.
+var idle = flag.Bool("idle", false, "fail beyond the figures of an idle machine")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "40"); err != nil { // Mostly they wait.
+		os.Exit(report(err))
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if testing.Short() {
+		fmt.Fprintln(os.Stderr, "skipped: these tests start a management cluster, and -short is set")
+		return 0
+	}
+	dir, err := os.MkdirTemp("", "firsthour-")
+	if err != nil {
+		return report(err)
+	}
+	log.SetLogger(klog.Background())
+	management, err := framework.Start(context.Background(), framework.Options{
+		Dir: dir, Out: os.Stderr, Parts: []stack.Part{stack.Core},
+	})
+	if err != nil {
+		return report(err)
+	}
+	defer func() { report(management.Stop()) }()
+	if api, err = client.New(management.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
+		return report(err)
+	}
+	code := m.Run()
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "Logs are kept in", management.LogDir())
+		return code
+	}
+	return report(os.RemoveAll(dir))
+}
+
+// report prints an error and returns the exit code.
+func report(errs ...error) int {
+	if err := errors.Join(errs...); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		return 1
+	}
+	return 0
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
