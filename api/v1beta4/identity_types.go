@@ -85,6 +85,11 @@ type VCDIdentitySpec struct {
 // VCDIdentityStatus is the observed state of an identity.
 // +kubebuilder:validation:MinProperties=1
 type VCDIdentityStatus struct {
+	// observedGeneration is the generation of the object that the conditions are of.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// conditions are the state of the identity, with Ready as their summary.
 	// +optional
 	// +listType=map
@@ -122,6 +127,9 @@ type VCDIdentity struct {
 
 // GetConditions returns the conditions.
 func (i *VCDIdentity) GetConditions() []metav1.Condition { return i.Status.Conditions }
+
+// ObserveGeneration sets status.observedGeneration to the generation of the object.
+func (i *VCDIdentity) ObserveGeneration() { i.Status.ObservedGeneration = i.Generation }
 
 // SetConditions replaces the conditions.
 func (i *VCDIdentity) SetConditions(conditions []metav1.Condition) { i.Status.Conditions = conditions }
@@ -201,6 +209,9 @@ type VCDClusterIdentity struct {
 
 // GetConditions returns the conditions.
 func (i *VCDClusterIdentity) GetConditions() []metav1.Condition { return i.Status.Conditions }
+
+// ObserveGeneration sets status.observedGeneration to the generation of the object.
+func (i *VCDClusterIdentity) ObserveGeneration() { i.Status.ObservedGeneration = i.Generation }
 
 // SetConditions replaces the conditions.
 func (i *VCDClusterIdentity) SetConditions(conditions []metav1.Condition) {

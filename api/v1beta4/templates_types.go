@@ -28,6 +28,11 @@ type VCDMachineTemplateResource struct {
 // VCDMachineTemplateStatus is the capacity of a machine, for autoscalers.
 // +kubebuilder:validation:MinProperties=1
 type VCDMachineTemplateStatus struct {
+	// observedGeneration is the generation of the object that the conditions are of.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// conditions are the state of the template.
 	// +optional
 	// +listType=map
@@ -87,6 +92,9 @@ type VCDMachineTemplate struct {
 
 // GetConditions returns the conditions.
 func (t *VCDMachineTemplate) GetConditions() []metav1.Condition { return t.Status.Conditions }
+
+// ObserveGeneration sets status.observedGeneration to the generation of the object.
+func (t *VCDMachineTemplate) ObserveGeneration() { t.Status.ObservedGeneration = t.Generation }
 
 // SetConditions replaces the conditions.
 func (t *VCDMachineTemplate) SetConditions(conditions []metav1.Condition) {

@@ -240,6 +240,11 @@ type RDESpec struct {
 // VCDClusterStatus is the observed state of a VCDCluster.
 // +kubebuilder:validation:MinProperties=1
 type VCDClusterStatus struct {
+	// observedGeneration is the generation of the object that the conditions are of.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// conditions are the state of the cluster, with Ready as their summary.
 	// +optional
 	// +listType=map
@@ -323,6 +328,9 @@ type VCDCluster struct {
 
 // GetConditions returns the conditions.
 func (c *VCDCluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// ObserveGeneration sets status.observedGeneration to the generation of the object.
+func (c *VCDCluster) ObserveGeneration() { c.Status.ObservedGeneration = c.Generation }
 
 // SetConditions replaces the conditions.
 func (c *VCDCluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }

@@ -298,12 +298,13 @@ const (
 
 // BootstrapSpec configures how the bootstrap data gets into the VM.
 type BootstrapSpec struct {
-	// transport of the data: GuestInfo, which is the default, or OVFProperties.
+	// transport of the data: GuestInfo, which is the default. OVFProperties is not implemented yet, and refused.
 	// +optional
 	// +kubebuilder:default=GuestInfo
 	Transport BootstrapTransport `json:"transport,omitempty"`
 
-	// templateMode is how the image is configured: Standard, which is the default, or Legacy.
+	// templateMode is how the image is configured: Standard, which is the default. Legacy is not implemented yet, and
+	// refused.
 	// +optional
 	// +kubebuilder:default=Standard
 	TemplateMode TemplateMode `json:"templateMode,omitempty"`
@@ -324,6 +325,11 @@ const (
 // VCDMachineStatus is the observed state of a VCDMachine.
 // +kubebuilder:validation:MinProperties=1
 type VCDMachineStatus struct {
+	// observedGeneration is the generation of the object that the conditions are of.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// conditions are the state of the machine, with Ready as their summary.
 	// +optional
 	// +listType=map
@@ -426,6 +432,9 @@ type VCDMachine struct {
 
 // GetConditions returns the conditions.
 func (m *VCDMachine) GetConditions() []metav1.Condition { return m.Status.Conditions }
+
+// ObserveGeneration sets status.observedGeneration to the generation of the object.
+func (m *VCDMachine) ObserveGeneration() { m.Status.ObservedGeneration = m.Generation }
 
 // SetConditions replaces the conditions.
 func (m *VCDMachine) SetConditions(conditions []metav1.Condition) { m.Status.Conditions = conditions }

@@ -35,6 +35,11 @@ type VCDFailureDomainSpec struct {
 // VCDFailureDomainStatus is the observed state of a VCDFailureDomain.
 // +kubebuilder:validation:MinProperties=1
 type VCDFailureDomainStatus struct {
+	// observedGeneration is the generation of the object that the conditions are of.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// conditions are the state of the failure domain, with Ready as their summary.
 	// +optional
 	// +listType=map
@@ -54,7 +59,7 @@ type VCDFailureDomainStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=vcdfailuredomains,scope=Namespaced,categories=cluster-api
+// +kubebuilder:resource:path=vcdfailuredomains,shortName=vcdfd,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Region",type="string",JSONPath=`.spec.region`,description="Region"
 // +kubebuilder:printcolumn:name="Zone",type="string",JSONPath=`.spec.zone`,description="Zone"
 // +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.spec.ovdc`,description="Organisation VDC"
@@ -84,6 +89,9 @@ type VCDFailureDomain struct {
 
 // GetConditions returns the conditions.
 func (d *VCDFailureDomain) GetConditions() []metav1.Condition { return d.Status.Conditions }
+
+// ObserveGeneration sets status.observedGeneration to the generation of the object.
+func (d *VCDFailureDomain) ObserveGeneration() { d.Status.ObservedGeneration = d.Generation }
 
 // SetConditions replaces the conditions.
 func (d *VCDFailureDomain) SetConditions(conditions []metav1.Condition) {
@@ -170,6 +178,11 @@ type PlacementConstraint struct {
 // VCDDeploymentZoneStatus is the observed state of a VCDDeploymentZone.
 // +kubebuilder:validation:MinProperties=1
 type VCDDeploymentZoneStatus struct {
+	// observedGeneration is the generation of the object that the conditions are of.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// conditions are the state of the zone, with Ready as their summary.
 	// +optional
 	// +listType=map
@@ -212,7 +225,7 @@ type VCDDeploymentZoneStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=vcddeploymentzones,scope=Namespaced,categories=cluster-api
+// +kubebuilder:resource:path=vcddeploymentzones,shortName=vcddz,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="FailureDomain",type="string",JSONPath=`.spec.failureDomain`,description="Failure domain"
 // +kubebuilder:printcolumn:name="ControlPlane",type="boolean",JSONPath=`.spec.controlPlane`,description="Whether control planes may go there"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it can be used"
@@ -243,6 +256,9 @@ type VCDDeploymentZone struct {
 
 // GetConditions returns the conditions.
 func (z *VCDDeploymentZone) GetConditions() []metav1.Condition { return z.Status.Conditions }
+
+// ObserveGeneration sets status.observedGeneration to the generation of the object.
+func (z *VCDDeploymentZone) ObserveGeneration() { z.Status.ObservedGeneration = z.Generation }
 
 // SetConditions replaces the conditions.
 func (z *VCDDeploymentZone) SetConditions(conditions []metav1.Condition) {

@@ -44,7 +44,8 @@ The zones name the identity that it logs in with; with --config or the environme
 	c.Flags().StringSliceVar(&f.networks, "network", nil,
 		"Networks of machines that name none, in the order of their NICs; the cluster's if not set.")
 	c.Flags().BoolVar(&f.policies, "policies", false, "Propose a zone for each placement policy, too.")
-	c.Flags().StringVar(&f.identity, "identity-ref", "", "VCDIdentity that the zones name; that of --identity if not set.")
+	c.Flags().StringVar(&f.identity, "identity-ref", "",
+		"VCDIdentity that the zones name; that of --identity if not set.")
 	_ = c.MarkFlagRequired("region")
 	return c
 }
@@ -72,7 +73,8 @@ func (p *program) zones(ctx context.Context, f zonesFlags) error {
 		return err
 	}
 	if len(objects) == 0 {
-		fmt.Fprintln(p.errors, "The user is shown no VDC that is enabled: ask the provider to enable one, or to share it.")
+		fmt.Fprintln(p.errors,
+			"The user is shown no VDC that is enabled: ask the provider to enable one, or to share it.")
 		return errFindings
 	}
 	return p.printManifests(objects)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"testing"
 
@@ -18,11 +19,11 @@ func (s *shell) manifests() []map[string]any {
 	var all []map[string]any
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(s.out.Bytes()), 4096); ; {
 		var o map[string]any
-		if err := d.Decode(&o); err == io.EOF {
+		err := d.Decode(&o)
+		if errors.Is(err, io.EOF) {
 			return all
-		} else {
-			s.Expect(err).NotTo(HaveOccurred())
 		}
+		s.Expect(err).NotTo(HaveOccurred())
 		all = append(all, o)
 	}
 }

@@ -179,13 +179,13 @@ func (at candidate) find(ctx context.Context, in *session.Session) (vcd.VDC, vcd
 	return vdc, network, phases.Done, nil
 }
 
-// preflight reports what would keep machines from being created in the VDC that was found, and returns when to reconcile
-// again. While it finds something, the VDC is read again.
+// preflight reports what would keep machines from being created in the VDC that was found, and returns when to
+// reconcile again. While it finds something, the VDC is read again.
 func (s *scope) preflight(result ctrl.Result) ctrl.Result {
-	if s.home.vdc.ID == "" || preflight.Report(s.Recorder, s.vcdCluster, s.home.vdc) {
+	if s.vdc.ID == "" || preflight.Report(s.Recorder, s.vcdCluster, s.vdc) {
 		return result
 	}
-	s.session.ForgetVDC(s.home.vdc.Ref)
+	s.session.ForgetVDC(s.vdc.Ref)
 	s.homes.Drop(s.vcdCluster.UID)
 	if result.RequeueAfter == 0 || result.RequeueAfter > session.RemedyPoll {
 		result.RequeueAfter = session.RemedyPoll

@@ -152,7 +152,11 @@ func Reported(obj Object, condition string, out Outcome) bool {
 }
 
 // SetReady sums up the conditions of phases: the first that is not true says why the object is not ready.
+// Tools that read a status take one of an earlier generation for work in progress.
 func SetReady[S any](obj Object, phases []Phase[S]) {
+	if o, ok := obj.(interface{ ObserveGeneration() }); ok {
+		o.ObserveGeneration()
+	}
 	for _, p := range phases {
 		c := conditions.Get(obj, p.Condition)
 		if c == nil {
