@@ -32,10 +32,12 @@ type circuitBreaker struct {
 type missing struct {
 	gone.Missing
 
-	proved  bool      // by one observation, at Since
-	held    bool      // an event said so
-	next    time.Time // when it is checked again
-	outcome error     // of the last check
+	proved bool // by one observation, at Since
+	held   bool // an event said so
+	// elsewhere means that an event said where the machine is.
+	elsewhere bool
+	next      time.Time // when it is checked again
+	outcome   error     // of the last check
 }
 
 func newCircuitBreaker(opts InstanceOptions) *circuitBreaker {
@@ -65,6 +67,9 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 		b.seen(node.Spec.ProviderID)
 		return true, nil
 	}
+	if elsewhere, moved := errors.AsType[*ElsewhereError](err); moved {
+		b.sayElsewhere(node, elsewhere)
+	}
 	absence, ok := errors.AsType[*AbsenceError](err)
 	if !ok {
 		absence = &AbsenceError{} // no answer is no evidence
@@ -77,6 +82,16 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 		err = fmt.Errorf("machine %s of node %s: %w", node.Spec.ProviderID, node.Name, err)
 	}
 	return exists && err == nil, err
+}
+
+// sayElsewhere emits once that the machine of a Node is where nothing is read.
+func (b *circuitBreaker) sayElsewhere(node *corev1.Node, err *ElsewhereError) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m := b.missing[b.opts.canonical(node.Spec.ProviderID)]; m != nil && !m.elsewhere {
+		m.elsewhere = true
+		b.opts.event(node, "MachineElsewhere", "%s is missing: %s", m.Name, err.Message)
+	}
 }
 
 // note notes every machine that a Node has and the cloud does not show, and returns what is known of one.

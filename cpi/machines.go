@@ -26,6 +26,12 @@ type AbsenceError struct{ Evidence gone.Evidence }
 // Error implements error.
 func (e *AbsenceError) Error() string { return "the cloud does not show the machine" }
 
+// An ElsewhereError means that a machine has left what is read, and runs on: its Node stays.
+type ElsewhereError struct{ Message string }
+
+// Error implements error.
+func (e *ElsewhereError) Error() string { return e.Message }
+
 // An IncompleteError means that a part of the cloud did not answer. What is shown exists; nothing else is known.
 type IncompleteError struct{ Err error }
 

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
@@ -55,4 +57,26 @@ func TestCloudStackIsOpened(t *testing.T) {
 	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no id of the cluster")
 	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(network))
 	g.Expect(b.Close(t.Context())).To(Succeed())
+}
+
+func TestAClusterOfServersWithoutWorkersHasTheirNetwork(t *testing.T) {
+	for name, tt := range map[string]struct {
+		taints  []corev1.Taint
+		members int
+	}{
+		"that take pods, as those of k3s do":     {nil, 1},
+		"that take none, while workers join":     {[]corev1.Taint{{Key: "node-role.kubernetes.io/control-plane"}}, 0},
+		"that are not initialized, but take all": {[]corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+			g.Expect(store.Add(&corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "server", Labels: map[string]string{"node-role.kubernetes.io/control-plane": "true"}},
+				Spec:       corev1.NodeSpec{Taints: tt.taints},
+			})).To(Succeed())
+
+			g.Expect(workers(corelisters.NewNodeLister(store), false)).To(HaveLen(tt.members))
+		})
+	}
 }

@@ -42,9 +42,16 @@ func Eligible(nodes []*corev1.Node, controlPlanes bool) []*corev1.Node {
 	return workers
 }
 
-// Workers returns the eligible nodes without control planes, also if there are no others.
+// Workers returns the eligible nodes without control planes; where there are none, those control planes that take the
+// pods of users, as the servers of k3s do.
 func Workers(nodes []*corev1.Node) []*corev1.Node {
-	return slices.DeleteFunc(Eligible(nodes, false), isControlPlane)
+	workers := slices.DeleteFunc(Eligible(nodes, false), isControlPlane)
+	if len(workers) > 0 {
+		return workers
+	}
+	return slices.DeleteFunc(Eligible(nodes, true), func(n *corev1.Node) bool {
+		return slices.ContainsFunc(controlPlaneLabels, func(taint string) bool { return tainted(n, taint) })
+	})
 }
 
 func isControlPlane(n *corev1.Node) bool {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vmware/govmomi/event"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -95,10 +96,34 @@ func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid str
 	if err != nil {
 		return err
 	}
+	if deleted {
+		if deleted, err = m.notEmigrated(ctx, i, c, home.ref); err != nil {
+			return err
+		}
+	}
 	evidence.Deleted = evidence.Deleted || deleted
 	evidence.HomeHolds = evidence.HomeHolds || !shown && !deleted
 	evidence.Listed = evidence.Listed || shown
 	return nil
+}
+
+// notEmigrated reports whether the log of a vCenter shows that a VM did not leave for another vCenter, where it runs on
+// with the same UUID. It fails if it did.
+func (m *Machines) notEmigrated(ctx context.Context, i int, c *connection, ref types.ManagedObjectReference) (bool, error) {
+	events, err := event.NewManager(c.client).QueryEvents(ctx, types.EventFilterSpec{EventTypeId: []string{"VmEmigratingEvent"}})
+	switch {
+	case hasFault(err, &types.NoPermission{}):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading events: %w", err)
+	}
+	for _, e := range events {
+		if vm := e.GetEvent().Vm; vm != nil && vm.Vm == ref {
+			return false, &cpi.ElsewhereError{Message: fmt.Sprintf("it was migrated from vCenter %s to another one: its Node "+
+				"stays; add that vCenter to the configuration, or delete the Node", m.opts.VCenters[i].Name)}
+		}
+	}
+	return true, nil
 }
 
 // showSiblings reports whether every vCenter shows the VM of another Node: the VM may have been in any of them.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/event"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -346,6 +347,22 @@ func TestAVMThatIsGone(t *testing.T) {
 	c.Expect(c.said()).To(ConsistOf(ContainSubstring("MachineNotSeen")))
 	c.clock.Step(2 * time.Minute)
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse())
+}
+
+func TestAVMThatWasMigratedToAnotherVCenterIsNotGone(t *testing.T) {
+	s, c, node := one(t)
+	moved := types.VmEmigratingEvent{}
+	moved.Vm = &types.VmEventArgument{Vm: s.vm(node.Name).Reference()}
+	s.Expect(event.NewManager(s.client.Client).PostEvent(t.Context(), &moved)).To(Succeed())
+	s.destroy(node.Name)
+
+	for range 10 {
+		c.clock.Step(time.Minute)
+		_, err := c.InstanceExists(t.Context(), node)
+		c.Expect(err).To(MatchError(ContainSubstring("was migrated from vCenter")))
+	}
+	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("MachineElsewhere"),
+		ContainSubstring("add that vCenter to the configuration"))), "once")
 }
 
 // A vCenter leaves out of every answer what the user may not see, as if it were deleted.

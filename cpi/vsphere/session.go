@@ -275,10 +275,25 @@ func (c *connection) token(ctx context.Context, certificate *tls.Certificate) (*
 		return nil, err
 	}
 	signer, err := client.Issue(ctx, sts.TokenRequest{Certificate: certificate, Lifetime: tokenLifetime})
-	if err != nil {
+	switch {
+	case tokenRefused(err):
+		return nil, fmt.Errorf("asking for the token of the certificate: %w: %w", errCredentials, err)
+	case err != nil:
 		return nil, fmt.Errorf("asking for the token of the certificate: %w", err)
 	}
 	return signer, nil
+}
+
+// tokenRefused reports whether the token service has answered that it does not accept a certificate. Its faults have
+// codes of WS-Security and WS-Trust, with any prefix.
+func tokenRefused(err error) bool {
+	if err == nil || !soap.IsSoapFault(err) {
+		return false
+	}
+	code := soap.ToSoapFault(err).Code
+	return slices.Contains([]string{
+		"FailedAuthentication", "FailedCheck", "InvalidSecurity", "InvalidSecurityToken",
+	}, code[strings.LastIndex(code, ":")+1:])
 }
 
 // refusal makes an error of vCenter about credentials one that is known.

@@ -1,0 +1,33 @@
+package vsphere
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/soap"
+)
+
+func TestWhatTheTokenServiceAnswersToACertificate(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		err     error
+		refused bool
+	}{
+		{"the certificate is of no user", soap.WrapSoapFault(&soap.Fault{Code: "ns0:FailedAuthentication"}), true},
+		{"the signature is wrong", soap.WrapSoapFault(&soap.Fault{Code: "wsse:FailedCheck"}), true},
+		{"the service has a failure", soap.WrapSoapFault(&soap.Fault{Code: "ns0:RequestFailed"}), false},
+		{"the service does not answer", errors.New("connection refused"), false},
+		{"there is a token", nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.err
+			if err != nil {
+				err = fmt.Errorf("issuing: %w", err)
+			}
+
+			NewWithT(t).Expect(tokenRefused(tt.err)).To(Equal(tt.refused), "%v", err)
+		})
+	}
+}
