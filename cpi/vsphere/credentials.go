@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
 const (
@@ -101,11 +103,7 @@ func (s *CredentialSource) fromDirectory(context.Context) (data map[string][]byt
 	if s.Directory == "" {
 		return nil, "", nil
 	}
-	// The kubelet replaces all files at once by one link: files behind it belong together.
-	dir := s.Directory
-	if target, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
-		dir = target
-	}
+	dir := ccmconfig.Mounted(s.Directory)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -263,4 +264,31 @@ func TestReadsOf1000NodesAtRest(t *testing.T) {
 	}
 
 	c.Expect(s.counted()["RetrievePropertiesEx"]).To(BeNumerically("<=", 3))
+}
+
+// TestMemoryOf500Nodes holds what this backend keeps: a program that serves no load balancers needs little besides.
+func TestMemoryOf500Nodes(t *testing.T) {
+	s := newSite(t)
+	s.multiply(500)
+	s.rename(500)
+	s.tag("k8s-zone", "a", s.any("Datacenter"))
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, withZones)
+	before := heap()
+
+	all, err := c.machines.Snapshot(t.Context(), 0)
+
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(len(all)).To(BeNumerically(">=", 500))
+	kept := heap() - before
+	t.Logf("500 machines: %d KiB", kept>>10)
+	s.Expect(kept).To(BeNumerically("<", 10<<20), "the simulator's session is in it, too")
+	runtime.KeepAlive(c)
+}
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -47,12 +47,17 @@ func (f *Files[T]) Current() (credentials T, version string, err error) {
 	return f.last, f.version, f.err
 }
 
-func (f *Files[T]) readAll() (credentials T, version string, err error) {
-	// The kubelet replaces all files of a Secret at once by one link: files behind it belong together.
-	dir := f.Dir
+// Mounted returns where the files of a mounted Secret are now. The kubelet replaces all of them at once by one link:
+// files behind it belong together.
+func Mounted(dir string) string {
 	if target, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
-		dir = target
+		return target
 	}
+	return dir
+}
+
+func (f *Files[T]) readAll() (credentials T, version string, err error) {
+	dir := Mounted(f.Dir)
 	contents, hash := map[string]string{}, sha256.New()
 	for _, name := range f.Names {
 		data, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // The administrator names the directory.

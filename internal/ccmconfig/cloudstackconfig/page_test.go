@@ -3,16 +3,13 @@ package cloudstackconfig
 import (
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/configpage"
 )
 
 const (
@@ -28,7 +25,7 @@ var sections = map[string]string{"global": "[Global]", "loadbalancer": "[LoadBal
 // TestPage compares the reference page with the schema.
 func TestPage(t *testing.T) {
 	g := NewWithT(t)
-	docs, section := comments(g), ""
+	docs, section := configpage.Comments(t, "config.go"), ""
 	var page strings.Builder
 	page.WriteString(`# Configuration of the cloud controller manager on CloudStack
 
@@ -63,38 +60,9 @@ proxy is taken from the environment variables HTTPS_PROXY and NO_PROXY. This pag
 			name = alias
 		}
 		g.Expect(doc).NotTo(BeEmpty(), k.Path)
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", name, code(k.Kind),
-			code(tag.Get("fallback")+tag.Get("default")), doc, legacy)
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", name, configpage.Code(k.Kind),
+			configpage.Code(tag.Get("fallback")+tag.Get("default")), doc, legacy)
 	}
 
-	if *update {
-		g.Expect(os.WriteFile(pagePath, []byte(page.String()), 0o644)).To(Succeed())
-	}
-	written, err := os.ReadFile(pagePath)
-
-	g.Expect(err).ToNot(HaveOccurred())
-	g.Expect(string(written)).To(Equal(page.String()), "run: "+pageCommand)
-}
-
-// code makes code of what is quoted: a tag can hold no back quotes.
-func code(s string) string { return strings.ReplaceAll(s, "'", "`") }
-
-// comments returns the comments of the fields of the schema, each in one line, by type and field.
-func comments(g *WithT) map[string]string {
-	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
-	g.Expect(err).NotTo(HaveOccurred())
-	all := map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.TypeSpec)
-		if !ok {
-			return true
-		}
-		for _, field := range spec.Type.(*ast.StructType).Fields.List {
-			for _, name := range field.Names {
-				all[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
-			}
-		}
-		return false
-	})
-	return all
+	configpage.Hold(t, pagePath, page.String(), pageCommand, *update)
 }

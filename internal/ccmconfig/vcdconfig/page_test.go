@@ -3,16 +3,13 @@ package vcdconfig
 import (
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/configpage"
 )
 
 const (
@@ -25,7 +22,7 @@ var update = flag.Bool("update", false, "write docs/reference/ccm-config.md")
 // TestPage compares the reference page with the schema.
 func TestPage(t *testing.T) {
 	g := NewWithT(t)
-	docs := comments(g)
+	docs := configpage.Comments(t, "config.go")
 	var page strings.Builder
 	page.WriteString(`# Configuration of the cloud controller manager
 
@@ -44,48 +41,19 @@ environment variables HTTPS_PROXY and NO_PROXY.
 	for _, k := range ccmconfig.Keys(&Config{}) {
 		tag, doc, legacy := k.Field.Tag, docs[k.Owner.Name()+"."+k.Field.Name], ""
 		if why := tag.Get("ignored"); why != "" {
-			doc = "Does nothing: " + code(why) + "."
+			doc = "Does nothing: " + configpage.Code(why) + "."
 		}
 		if (tag.Get("legacy") != "" || tag.Get("ignored") != "") && !strings.Contains(k.Path, "[]") {
 			legacy = "•"
 		}
 		g.Expect(doc).NotTo(BeEmpty(), k.Path)
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", k.Path, code(k.Kind),
-			code(tag.Get("fallback")+tag.Get("default")), doc, legacy)
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", k.Path, configpage.Code(k.Kind),
+			configpage.Code(tag.Get("fallback")+tag.Get("default")), doc, legacy)
 		if alias := tag.Get("alias"); alias != "" {
 			fmt.Fprintf(&page, "| `%s` | %s |  | As `%s`. | • |\n", k.Path[:strings.LastIndex(k.Path, ".")+1]+alias,
-				code(k.Kind), k.Path)
+				configpage.Code(k.Kind), k.Path)
 		}
 	}
 
-	if *update {
-		g.Expect(os.WriteFile(pagePath, []byte(page.String()), 0o644)).To(Succeed())
-	}
-	written, err := os.ReadFile(pagePath)
-
-	g.Expect(err).ToNot(HaveOccurred())
-	g.Expect(string(written)).To(Equal(page.String()), "run: "+pageCommand)
-}
-
-// code makes code of what is quoted: a tag can hold no back quotes.
-func code(s string) string { return strings.ReplaceAll(s, "'", "`") }
-
-// comments returns the comments of the fields of the schema, each in one line, by type and field.
-func comments(g *WithT) map[string]string {
-	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
-	g.Expect(err).NotTo(HaveOccurred())
-	all := map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.TypeSpec)
-		if !ok {
-			return true
-		}
-		for _, field := range spec.Type.(*ast.StructType).Fields.List {
-			for _, name := range field.Names {
-				all[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
-			}
-		}
-		return false
-	})
-	return all
+	configpage.Hold(t, pagePath, page.String(), pageCommand, *update)
 }

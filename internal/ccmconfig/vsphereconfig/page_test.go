@@ -3,11 +3,7 @@ package vsphereconfig
 import (
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/configpage"
 )
 
 const (
@@ -27,7 +24,7 @@ var update = flag.Bool("update", false, "write docs/reference/vsphere-config.md"
 // TestPage compares the reference page with the schema.
 func TestPage(t *testing.T) {
 	g := NewWithT(t)
-	docs := comments(g)
+	docs := configpage.Comments(t, "config.go")
 	var page strings.Builder
 	page.WriteString(`# Configuration of the cloud controller manager on vSphere
 
@@ -69,8 +66,8 @@ variable wins over the file.
 			ours = "•"
 		}
 		g.Expect(doc).NotTo(BeEmpty(), k.Path)
-		fmt.Fprintf(&page, "| `%s` | `%s` | %s | %s | %s | %s | %s |\n", k.Path, name, variable(k.Path, tag.Get("env")), code(k.Kind),
-			code(tag.Get("fallback")+tag.Get("default")), doc, ours)
+		fmt.Fprintf(&page, "| `%s` | `%s` | %s | %s | %s | %s | %s |\n", k.Path, name, variable(k.Path, tag.Get("env")), configpage.Code(k.Kind),
+			configpage.Code(tag.Get("fallback")+tag.Get("default")), doc, ours)
 	}
 	page.WriteString(`
 Each variable ` + "`VSPHERE_VCENTER_<id>`" + ` adds a vCenter with that host; ` + "`VCENTER_<id>_…`" + ` has the rest.
@@ -92,13 +89,7 @@ For each vCenter the first that has any wins:
 Credentials that vCenter refuses are not tried again for a quarter of an hour, or until they change: vCenter locks accounts.
 `)
 
-	if *update {
-		g.Expect(os.WriteFile(pagePath, []byte(page.String()), 0o644)).To(Succeed())
-	}
-	written, err := os.ReadFile(pagePath)
-
-	g.Expect(err).ToNot(HaveOccurred())
-	g.Expect(string(written)).To(Equal(page.String()), "run: "+pageCommand)
+	configpage.Hold(t, pagePath, page.String(), pageCommand, *update)
 }
 
 // variable returns the variable of a key.
@@ -113,27 +104,4 @@ func variable(path, env string) string {
 		}
 	}
 	return ""
-}
-
-// code makes code of what is quoted: a tag can hold no back quotes.
-func code(s string) string { return strings.ReplaceAll(s, "'", "`") }
-
-// comments returns the comments of the fields of the schema, each in one line, by type and field.
-func comments(g *WithT) map[string]string {
-	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
-	g.Expect(err).NotTo(HaveOccurred())
-	all := map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.TypeSpec)
-		if !ok {
-			return true
-		}
-		for _, field := range spec.Type.(*ast.StructType).Fields.List {
-			for _, name := range field.Names {
-				all[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
-			}
-		}
-		return false
-	})
-	return all
 }
