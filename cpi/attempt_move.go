@@ -88,8 +88,8 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 	return failed
 }
 
-// removeShared removes what locations share and the load balancer needs no more, though another location cannot be left:
-// that may take for ever. What is in use there the cloud refuses to remove; it is tried again now and then.
+// removeShared removes what locations share and the load balancer needs no more, though another location cannot be
+// left: that may take for ever. What is in use there the cloud refuses to remove; it is tried again now and then.
 func (a *attempt) removeShared(ctx context.Context) {
 	log, now := klog.FromContext(ctx), a.opts.Clock.Now()
 	if now.Before(a.state.get(a.service.UID).shared) {

@@ -22,8 +22,8 @@ const (
 	probeTimeout = 5 * time.Second
 )
 
-// A readiness reports whether the cloud answers. A process that does not lead makes no calls to it, and is ready to take
-// over if it has the rights.
+// A readiness reports whether the cloud answers. A process that does not lead makes no calls to it, and is ready to
+// take over if it has the rights.
 type readiness struct {
 	machines cpi.Machines
 	// rights fails if the process lacks rights of its manifest; nil: it needs none.

@@ -109,8 +109,11 @@ func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid str
 
 // notEmigrated reports whether the log of a vCenter shows that a VM did not leave for another vCenter, where it runs on
 // with the same UUID. It fails if it did.
-func (m *Machines) notEmigrated(ctx context.Context, i int, c *connection, ref types.ManagedObjectReference) (bool, error) {
-	events, err := event.NewManager(c.client).QueryEvents(ctx, types.EventFilterSpec{EventTypeId: []string{"VmEmigratingEvent"}})
+func (m *Machines) notEmigrated(
+	ctx context.Context, i int, c *connection, ref types.ManagedObjectReference,
+) (bool, error) {
+	left := types.EventFilterSpec{EventTypeId: []string{"VmEmigratingEvent"}}
+	events, err := event.NewManager(c.client).QueryEvents(ctx, left)
 	switch {
 	case hasFault(err, &types.NoPermission{}):
 		return false, nil
