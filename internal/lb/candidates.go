@@ -17,10 +17,12 @@ type candidates struct{ *planner }
 // requested if the Service names it.
 func (p candidates) problem(a netip.Addr, requested bool) *Finding {
 	if i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == a && !p.sharable(u) }); i >= 0 {
-		u := p.own.others[i]
-		return finding(AddressTaken,
-			"the address %s is used by the %s %q: request another one, or share it by annotation on both Services",
-			a, u.Kind, u.Name)
+		u, remedy := p.own.others[i], "share it by annotation on both Services"
+		if p.d.Owner.IsEndpoint() {
+			remedy = "delete that in VCD"
+		}
+		return finding(AddressTaken, "the address %s is used by the %s %q: request another one, or %s", a, u.Kind, u.Name,
+			remedy)
 	}
 	if p.internal {
 		return p.problemInside(a, requested)

@@ -150,7 +150,7 @@ func TestAnAddressThatAnotherTookIsNamed(t *testing.T) {
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EndpointAddressInvalidReason)
 
 	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(And(
-		ContainSubstring("tcp-6443"), ContainSubstring(host), ContainSubstring("spec.endpoint.edgeGateway.addresses")))
+		ContainSubstring("tcp-6443"), ContainSubstring(host), ContainSubstring("or delete that in VCD"), ContainSubstring("spec.endpoint.edgeGateway.addresses")))
 	w.Expect(endpoint(w.Sim.State())).To(HaveLen(1), "the other's alone")
 	w.remove()
 	w.Clock.Add(int64(2 * time.Hour))

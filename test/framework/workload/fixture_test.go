@@ -40,6 +40,7 @@ type bed struct {
 	certificates secret.Certificates
 	version      string
 	vip          string
+	secondVIP    []string // of the other family
 	caHashes     []string
 	format       guestinfo.Format
 }
@@ -81,7 +82,7 @@ func (b *bed) base(controlPlane bool) cloudinit.BaseUserData {
 	if !controlPlane {
 		return base
 	}
-	data, err := kubevip.Render(kubevip.Config{Addresses: []string{b.vip}})
+	data, err := kubevip.Render(kubevip.Config{Addresses: append([]string{b.vip}, b.secondVIP...)})
 	b.must(err)
 	base.AdditionalFiles = []bootstrapv1.File{
 		{Path: "/etc/kubernetes/manifests/kube-vip.yaml", Content: string(data[kubevip.KeyManifest])},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,9 +44,11 @@ func (p *plan) checkKubeVIP(pod *corev1.Pod, u *guest.Userdata) error {
 	for _, e := range pod.Spec.Containers[0].Env {
 		env[e.Name] = e.Value
 	}
-	if address := env["address"]; !sameHost(address, host) {
+	// Of two families kube-vip takes a list.
+	announced := func(address string) bool { return sameHost(address, host) }
+	if !slices.ContainsFunc(strings.Split(env["address"], ","), announced) {
 		return fmt.Errorf("kube-vip's address %q is not the control plane endpoint %s: the endpoint would not answer",
-			address, host)
+			env["address"], host)
 	}
 	if env["port"] != "" && env["port"] != port {
 		return fmt.Errorf("kube-vip's port %s is not the control plane endpoint's %s", env["port"], port)

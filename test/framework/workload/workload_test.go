@@ -90,6 +90,19 @@ func TestClusterComesUpFromGuestinfo(t *testing.T) {
 	g.Expect(config.Data["ClusterConfiguration"]).To(ContainSubstring("kubernetesVersion: v1.36.3"))
 }
 
+func TestKubeVIPMayAnnounceAnAddressOfEachFamily(t *testing.T) {
+	g := NewWithT(t)
+	w, b := start(t, workload.Options{}), newBed(t)
+	b.secondVIP = []string{"fd00:100::f:1"}
+	first := b.vm("demo-cp-0", 1, b.initData())
+
+	_, err := w.PowerOn(t.Context(), first)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	m, _ := w.Machine(first.ID)
+	g.Expect(m.Phase).To(Equal(workload.PhaseRunning), m.Message)
+}
+
 func TestPower(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
