@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -48,13 +49,13 @@ func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	return users, nil
 }
 
-// logsIn reports whether logging in for a cluster changes nothing. The token of a service account is spent by a login:
-// that is left to the cluster.
+// logsIn reports whether the cluster's own reconcile logs in, and logging in for it here changes nothing. The token of a
+// service account is spent by a login: that is left to the cluster.
 func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
 	if s.spec.Type == infrav1.CredentialServiceAccount && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "" {
 		return false
 	}
-	return c.DeletionTimestamp.IsZero()
+	return c.DeletionTimestamp.IsZero() && !annotations.IsExternallyManaged(c)
 }
 
 // reconcileLogin logs in for the clusters that use the identity. Their own reconciles use the same sessions, so that no

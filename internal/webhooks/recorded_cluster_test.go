@@ -148,14 +148,18 @@ func TestTheManagerKnowsItsOwnRequests(t *testing.T) {
 	g := NewWithT(t)
 	reviews := &selfReviews{name: "system:serviceaccount:capvcd-system:manager"}
 	s := &self{client: reviews}
-	by := func(user string) context.Context {
+	by := func(user string, groups ...string) context.Context {
 		request := admission.Request{}
-		request.UserInfo.Username = user
+		request.UserInfo.Username, request.UserInfo.Groups = user, groups
 		return admission.NewContextWithRequest(t.Context(), request)
 	}
 
 	g.Expect(s.made(by(reviews.name))).To(BeTrue())
 	g.Expect(s.made(by("jane"))).To(BeFalse())
+	g.Expect(s.made(by("system:serviceaccount:capvcd-system:team-a", "system:serviceaccounts",
+		"system:serviceaccounts:capvcd-system"))).To(BeTrue(), "another manager beside this one")
+	g.Expect(s.made(by("system:serviceaccount:team-a:deployer", "system:serviceaccounts",
+		"system:serviceaccounts:team-a"))).To(BeFalse())
 	g.Expect(reviews.asked).To(Equal(1))
 }
 

@@ -3,6 +3,8 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -18,14 +20,26 @@ type self struct {
 	name string
 }
 
-// made reports whether the manager's user makes a request, which may come from another replica.
+// made reports whether the manager's user makes a request, which may come from another replica. Managers of several
+// namespaces or shards share the webhooks of one, so any service account in its namespace is the manager's.
 func (s *self) made(ctx context.Context) (bool, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		return false, fmt.Errorf("reading the admission request: %w", err)
 	}
 	name, err := s.user(ctx)
-	return err == nil && name == request.UserInfo.Username, err
+	if err != nil {
+		return false, err
+	}
+	accounts, ok := accountsBeside(name)
+	return name == request.UserInfo.Username || ok && slices.Contains(request.UserInfo.Groups, accounts), nil
+}
+
+// accountsBeside returns the group of all service accounts in the namespace of user, if it is one.
+func accountsBeside(user string) (string, bool) {
+	account, ok := strings.CutPrefix(user, "system:serviceaccount:")
+	namespace, _, _ := strings.Cut(account, ":")
+	return "system:serviceaccounts:" + namespace, ok
 }
 
 func (s *self) user(ctx context.Context) (string, error) {

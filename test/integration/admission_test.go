@@ -57,12 +57,9 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			"settings of another endpoint", func(c *infrav1.VCDClusterSpec) { c.Endpoint.Type = infrav1.EndpointExternal },
 			"spec.endpoint",
 		},
-		{"an endpoint that is not built yet", func(c *infrav1.VCDClusterSpec) {
-			c.Endpoint = infrav1.EndpointSpec{
-				Type:        infrav1.EndpointEdgeGateway,
-				EdgeGateway: &infrav1.EdgeGatewayEndpoint{},
-			}
-		}, "spec.endpoint.type"},
+		{"an endpoint of two types", func(c *infrav1.VCDClusterSpec) {
+			c.Endpoint.EdgeGateway = &infrav1.EdgeGatewayEndpoint{}
+		}, "spec.endpoint.edgeGateway"},
 		{
 			"a subnet that is none", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" },
 			"spec.loadBalancer.vipSubnet",

@@ -69,9 +69,9 @@ func lacks(kind string, obj conditioned) []string {
 			}
 		}
 	}
-	if ready := meta.FindStatusCondition(obj.GetConditions(), clusterv1.ReadyCondition); kind == "VCDIdentity" &&
-		ready != nil && ready.Status != metav1.ConditionTrue {
-		problems = append(problems, "others are ready with it, and it is not: "+ready.Message)
+	if complete := meta.FindStatusCondition(obj.GetConditions(), infrav1.SecretReadyCondition); kind == "VCDIdentity" &&
+		complete != nil && complete.Status != metav1.ConditionTrue {
+		problems = append(problems, "others use it, and it is incomplete: "+complete.Message)
 	}
 	for _, c := range obj.GetConditions() {
 		saysWhy := c.Message != "" || c.Status == metav1.ConditionTrue || c.Type == clusterv1.PausedCondition
