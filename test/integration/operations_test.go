@@ -166,8 +166,8 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 	s.g.Expect(next.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.205"), "the first pool has none left")
 	change := next.DeepCopy()
 	change.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPStaticPod
-	change.ResourceVersion = "" // the manager writes to it, too
-	s.g.Expect(shared.client.Update(t.Context(), change)).To(MatchError(ContainSubstring("spec.endpoint")))
+	s.g.Expect(shared.client.Patch(t.Context(), change, client.MergeFrom(next))).To(
+		MatchError(ContainSubstring("spec.endpoint")))
 	s.g.Eventually(func() error {
 		s.g.Expect(shared.client.Get(t.Context(), client.ObjectKeyFromObject(next), next)).To(Succeed())
 		next.Spec.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{
