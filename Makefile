@@ -87,6 +87,14 @@ generate: ## Regenerate deep copies, CRDs, RBAC, reference pages, kube-vip's man
 manifests: ## Write the files of a release to out/release/VERSION.
 	hack/release-manifests.sh $(OUT)/release $(VERSION) $(IMAGE)
 
+.PHONY: chart
+chart: ## Write the Helm chart of the cloud controller manager to out/release/VERSION.
+	$(GO) run ./addons/cmd/ccm-chart -out $(OUT)/release/$(VERSION) -version $(VERSION) -epoch $(SOURCE_DATE_EPOCH)
+
+.PHONY: site
+site: ## Write this documentation as a site with search to out/site, and check its links (needs Node.js and npm).
+	cd site && npm ci --ignore-scripts && npm run build
+
 .PHONY: release
 release: ## Write all files of release VERSION to out/release/VERSION, and its images to out/images.
 	hack/release.sh $(OUT) $(VERSION)
@@ -118,8 +126,8 @@ test-images: ## Build all images twice, unpack and check them; test what makes n
 	cd hack/nodeimage && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-release
-test-release: ## Make a release as its workflow does, but for the push, and check its files (some minutes).
-	$(GO) test $(AFRESH) ./hack -timeout $(TIMEOUT) -run TestARelease -v -release
+test-release: ## Make a release as its workflow does, but for the push, and check its files (four platforms: half an hour from empty caches).
+	$(GO) test $(AFRESH) ./hack -timeout 2h -run TestARelease -v -release
 
 .PHONY: test-crash
 test-crash: ## Kill the manager at random writes while clusters and machines come and go; ROUNDS, SEED (0: of the time).

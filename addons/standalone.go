@@ -82,9 +82,9 @@ func StandAlone(image string) ([]File, error) {
 	}
 	return []File{
 		{VSphereManifestName, onVSphere},
-		{VSphereConfigFile, commented(vSphereConfigComment, vSphereConfig)},
+		{VSphereConfigFile, commented(vSphereConfigComment, VSphereConfig)},
 		{CloudStackManifestName, onCloudStack},
-		{CloudStackConfigFile, commented(cloudStackConfigComment, cloudStackConfig)},
+		{CloudStackConfigFile, commented(cloudStackConfigComment, CloudStackConfig)},
 		{ManifestName, manifest},
 		{CRSManifestName, manifest},
 		{ConfigMapFile, commented(configComment, string(config))},
@@ -110,7 +110,8 @@ API_KEY, SECRET_KEY: the keys of a plain user of the account or project of the n
 VCENTER: name or address of the vCenter, also in the keys of the Secret. DATACENTER: the datacenter of the nodes.
 USER, PASSWORD: of a user who may read the VMs. Never use an administrator.`
 
-	vSphereConfig = `apiVersion: v1
+	// VSphereConfig is the ConfigMap and the Secret of a cluster on vSphere.
+	VSphereConfig = `apiVersion: v1
 kind: ConfigMap
 metadata:
   name: vsphere-cloud-config
@@ -136,7 +137,8 @@ stringData:
   VCENTER.password: PASSWORD
 `
 
-	cloudStackConfig = `apiVersion: v1
+	// CloudStackConfig is the Secret of a cluster on CloudStack.
+	CloudStackConfig = `apiVersion: v1
 kind: Secret
 metadata:
   name: cloudstack-secret

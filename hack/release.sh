@@ -22,6 +22,7 @@ fi
 rm -rf "$release"
 make manifests OUT="$folder" VERSION="$version" >/dev/null
 go run ./addons/cmd/ccm-manifests -out "$release" -version "$version"
+make chart OUT="$folder" VERSION="$version" >/dev/null
 make images OUT="$folder" VERSION="$version"
 cp "$folder"/images/*.cdx.json "$release/"
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons/chart"
 )
 
 var release = flag.Bool("release", false, "make a whole release; it takes minutes")
@@ -47,7 +49,7 @@ func TestARelease(t *testing.T) {
 	for _, name := range []string{
 		"infrastructure-components.yaml", "metadata.yaml", "cluster-template.yaml", "cloud-director-ccm.yaml",
 		"cloudstack-ccm.yaml", "vsphere-cloud-controller-manager.yaml", "notes.md", "vcdsim_darwin_arm64",
-		"cloud-provider-for-cloud-director_linux_arm64",
+		"cloud-provider-for-cloud-director_linux_arm64", chart.FileName(tested),
 	} {
 		g.Expect(sums).To(HaveKey(name))
 	}

@@ -47,6 +47,7 @@ func TestStandAloneManifests(t *testing.T) {
 	}{
 		{"install in an empty cluster, with the rights that are needed and no more", installs},
 		{"leave Pod Security nothing to refuse but the network of the host", isRestricted},
+		{"be what the chart installs, for each cloud", installsByChart},
 		{"upgrade a CPI 1.6.1 that kubectl applied", upgradesApplied},
 		{"upgrade a CPI 1.6.1 that a ClusterResourceSet created", upgradesCreated},
 	} {

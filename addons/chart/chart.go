@@ -1,0 +1,143 @@
+// Package chart makes a Helm chart of the cloud controller manager for clusters that no manager of this project owns. Its
+// templates are made from the manifests of package addons: what a user may choose is replaced by an expression of Helm.
+package chart
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+)
+
+// Name is the name of the chart, and of its folder in the archive.
+const Name = addons.Repository
+
+// What is rendered where an expression of Helm follows.
+const (
+	imageMark = "chart.invalid/image:mark"
+	hashMark  = "config-hash-mark"
+	textMark  = "textmark"
+	// textMark64 is textMark in base64, as the data of a Secret.
+	textMark64 = "dGV4dG1hcms="
+)
+
+//go:embed values.yaml
+var values string
+
+//go:embed values.schema.json
+var schema []byte
+
+// Files returns the files of the chart of a release, by their paths below the folder of the chart.
+func Files(registry, version string) ([]addons.File, error) {
+	meta, err := metadata(version)
+	if err != nil {
+		return nil, err
+	}
+	files := []addons.File{
+		{Name: "Chart.yaml", Content: meta},
+		{Name: "values.schema.json", Content: schema},
+		{Name: "templates/_image.tpl", Content: []byte(imageTemplate)},
+	}
+	var resources string
+	for _, c := range clouds() {
+		var text string
+		if text, resources, err = c.program(); err != nil {
+			return nil, fmt.Errorf("making the templates of %s: %w", c.Title, err)
+		}
+		config, err := c.settings()
+		if err != nil {
+			return nil, fmt.Errorf("making the configuration of %s: %w", c.Title, err)
+		}
+		files = append(files,
+			addons.File{Name: "templates/" + c.values + ".yaml", Content: c.only(text)},
+			addons.File{Name: "templates/" + c.values + "-config.yaml", Content: c.only(config)})
+	}
+	repository, _, _ := strings.Cut(addons.Image(registry, "x"), ":x")
+	filled := strings.NewReplacer("REPOSITORY", repository, "RESOURCES", strings.TrimSpace(indent(resources, 2))).Replace(values)
+	return append(files, addons.File{Name: "values.yaml", Content: []byte(filled)}), nil
+}
+
+func metadata(version string) ([]byte, error) {
+	return yaml.Marshal(map[string]any{
+		"apiVersion": "v2", "name": Name, "type": "application",
+		"version": strings.TrimPrefix(version, "v"), "appVersion": version,
+		"description": "Cloud controller manager for VMware Cloud Director, vSphere and Apache CloudStack",
+		"home":        "https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd",
+		"kubeVersion": ">=1.30.0-0",
+	})
+}
+
+// only wraps a template so that it is rendered for one cloud.
+func (c cloud) only(text string) []byte {
+	return fmt.Appendf(nil, "{{- if eq .Values.cloud %q }}\n%s{{- end }}\n", c.Provider, text)
+}
+
+// program returns account, rights and Deployment as a template, and the default resources of the container.
+func (c cloud) program() (text, resources string, err error) {
+	raw, err := addons.CCM{Image: imageMark, Replicas: 1, ConfigHash: hashMark, Cloud: &c.Cloud}.YAML()
+	if err != nil {
+		return "", "", err
+	}
+	text, resources, err = cutResources(string(raw))
+	if err != nil {
+		return "", "", err
+	}
+	swaps := []swap{
+		{`"` + imageMark + `"`, `{{ include "image" . | quote }}`},
+		{`"` + hashMark + `"`, fmt.Sprintf(`{{ include (print $.Template.BasePath "/%s-config.yaml") . | sha256sum | quote }}`, c.values)},
+	}
+	if !c.DaemonSet {
+		swaps = append(swaps, swap{"\n  replicas: 1\n", "\n  replicas: {{ .Values.replicas }}\n"})
+	}
+	text, err = apply(text, swaps...)
+	return text, resources, err
+}
+
+const resourcesKey = "          resources:\n"
+
+// cutResources replaces the resources of the container, and returns them without indentation.
+func cutResources(text string) (replaced, resources string, err error) {
+	before, after, found := strings.Cut(text, resourcesKey)
+	if !found || strings.Contains(after, resourcesKey) {
+		return "", "", fmt.Errorf("the manifest needs one %q", strings.TrimSpace(resourcesKey))
+	}
+	const deeper = "            "
+	for line := range strings.Lines(after) {
+		if !strings.HasPrefix(line, deeper) {
+			break
+		}
+		resources += strings.TrimPrefix(line, deeper)
+		after = after[len(line):]
+	}
+	return before + resourcesKey + deeper + "{{- toYaml .Values.resources | nindent 12 }}\n" + after, resources, nil
+}
+
+// A swap is what is rendered, and the expression in its place.
+type swap struct{ mark, expression string }
+
+// apply replaces each mark, which must be there exactly once.
+func apply(text string, swaps ...swap) (string, error) {
+	for _, s := range swaps {
+		if n := strings.Count(text, s.mark); n != 1 {
+			return "", fmt.Errorf("the manifest has %d times %q instead of once", n, s.mark)
+		}
+		text = strings.Replace(text, s.mark, s.expression, 1)
+	}
+	return text, nil
+}
+
+func indent(text string, by int) string {
+	margin := strings.Repeat(" ", by)
+	return margin + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+margin) + "\n"
+}
+
+// marshal writes objects as documents that follow others.
+func marshal(objects ...unstructured.Unstructured) (string, error) {
+	raw, err := addons.Marshal(objects)
+	return string(bytes.TrimRight(raw, "\n")) + "\n", err
+}

@@ -1,0 +1,125 @@
+package chart
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+)
+
+// A cloud is one of those that the chart installs for.
+type cloud struct {
+	addons.Cloud
+
+	// values is its part of values.yaml, and the name of its templates.
+	values string
+	// settings renders its ConfigMaps and Secrets, each of which is left out while its value is empty.
+	settings func() (string, error)
+}
+
+func clouds() []cloud {
+	return []cloud{
+		{addons.VCD(), "vcd", vcdSettings},
+		{addons.CloudStack(), "cloudstack", cloudStackSettings},
+		{addons.VSphere(), "vsphere", vSphereSettings},
+	}
+}
+
+func vcdSettings() (string, error) {
+	configMap, err := addons.ConfigMap([]byte(textMark))
+	if err != nil {
+		return "", err
+	}
+	config, err := marshal(configMap)
+	if err != nil {
+		return "", err
+	}
+	object, err := addons.ClusterID(textMark)
+	if err != nil {
+		return "", err
+	}
+	id, err := marshal(object)
+	if err != nil {
+		return "", err
+	}
+	if object, err = addons.Credentials(map[string][]byte{textMark: []byte(textMark)}); err != nil {
+		return "", err
+	}
+	credentials, err := marshal(object)
+	if err != nil {
+		return "", err
+	}
+	return settings(
+		setting{".Values.vcd.config", config, swap{": " + textMark, ": {{ toYaml . | quote }}"}},
+		setting{".Values.vcd.clusterID", id, swap{textMark64, "{{ . | b64enc }}"}},
+		setting{".Values.vcd.credentials", credentials, dataOf(textMark)},
+	)
+}
+
+func cloudStackSettings() (string, error) {
+	// The file of a stand-alone installation, with all of its text replaced.
+	before, _, found := strings.Cut(addons.CloudStackConfig, "    [Global]")
+	if !found {
+		return "", errors.New("the configuration has no [Global]")
+	}
+	return settings(setting{
+		".Values.cloudstack.config", before + "    " + textMark + "\n",
+		swap{"    " + textMark + "\n", "{{ . | indent 4 }}\n"},
+	})
+}
+
+func vSphereSettings() (string, error) {
+	config, secret, found := strings.Cut(addons.VSphereConfig, "---\n")
+	if !found {
+		return "", errors.New("the configuration has no Secret")
+	}
+	configBefore, _, foundConfig := strings.Cut(config, "    global:")
+	secretBefore, _, foundSecret := strings.Cut(secret, "stringData:\n")
+	if !foundConfig || !foundSecret {
+		return "", errors.New("the configuration has neither global nor stringData")
+	}
+	return settings(
+		setting{
+			".Values.vsphere.config", configBefore + "    " + textMark + "\n",
+			swap{"    " + textMark + "\n", "{{ toYaml . | indent 4 }}\n"},
+		},
+		setting{
+			".Values.vsphere.credentials", secretBefore + "data:\n  " + textMark + ": " + textMark64 + "\n", dataOf(textMark),
+		},
+	)
+}
+
+// dataOf replaces the one entry of a Secret's data by all that a value has.
+func dataOf(key string) swap {
+	return swap{
+		"  " + key + ": " + textMark64 + "\n",
+		"{{- range $key, $value := . }}\n  {{ $key }}: {{ $value | b64enc }}\n{{- end }}\n",
+	}
+}
+
+// A setting is an object that is made from a value, unless that is empty.
+type setting struct {
+	value, object string
+	swap          swap
+}
+
+func settings(all ...setting) (string, error) {
+	var out strings.Builder
+	for _, s := range all {
+		text, err := apply(s.object, s.swap)
+		if err != nil {
+			return "", err
+		}
+		_, _ = fmt.Fprintf(&out, "{{- with %s }}\n---\n%s{{- end }}\n", s.value, text)
+	}
+	return out.String(), nil
+}
+
+// imageTemplate is the reference of the image: by digest, or else by tag, which is the release's unless given.
+const imageTemplate = `{{- define "image" -}}
+{{- with .Values.image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end -}}
+{{- end }}
+`

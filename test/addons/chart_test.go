@@ -1,0 +1,196 @@
+package addons_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons/chart"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+)
+
+// charted are the values of a user for each cloud, and the manifest that the chart has to be the same as.
+type charted struct {
+	cloud   func() addons.Cloud
+	values  string
+	objects []string
+}
+
+func chartedClouds() map[string]charted {
+	return map[string]charted{
+		"VMware Cloud Director": {addons.VCD, `
+vcd:
+  config:
+    vcd: {host: https://vcd.example.com, org: acme, vdc: acme-vdc}
+    loadbalancer: {network: nodes}
+  clusterID: 7a0e0d4c-1111-4222-8333-444455556666
+  credentials: {refreshToken: "a: token\nwith \"all\""}
+`, []string{"ConfigMap vcloud-ccm-configmap", "Secret vcloud-basic-auth", "Secret vcloud-clusterid-secret"}},
+		"CloudStack": {addons.CloudStack, `
+cloud: external-cloudstack
+cloudstack:
+  config: |
+    [Global]
+    api-url = https://cloud.example.com/client/api
+`, []string{"Secret cloudstack-secret"}},
+		"vSphere": {addons.VSphere, `
+cloud: vsphere
+vsphere:
+  config: {vcenter: {vc: {server: vc.example.com, datacenters: [dc]}}}
+  credentials: {vc.username: me, vc.password: "a: secret"}
+`, []string{"ConfigMap vsphere-cloud-config", "Secret vsphere-cloud-secret"}},
+	}
+}
+
+func TestTheChartIsTheManifest(t *testing.T) {
+	for name, test := range chartedClouds() {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			cloud := test.cloud()
+			want, err := addons.CCM{Image: image, Replicas: 1, Cloud: &cloud}.Objects()
+			g.Expect(err).NotTo(HaveOccurred())
+
+			bare := render(g, "cloud: "+cloud.Provider)
+			full := render(g, test.values)
+
+			for i := range bare {
+				unstructured.RemoveNestedField(bare[i].Object, "spec", "template", "metadata", "annotations")
+			}
+			g.Expect(bare).To(ConsistOf(slices.Collect(func(yield func(any) bool) {
+				for i := range want {
+					yield(want[i])
+				}
+			})...))
+			g.Expect(slices.Sorted(maps.Keys(named(full)))).To(Equal(slices.Sorted(slices.Values(append(
+				slices.Collect(maps.Keys(named(bare))), test.objects...)))))
+			g.Expect(hashOf(full)).NotTo(Equal(hashOf(render(g, "cloud: "+cloud.Provider))), "pods start again")
+		})
+	}
+}
+
+func TestValuesReachTheContainer(t *testing.T) {
+	g := NewWithT(t)
+	digest := "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+	objects := named(render(g, `
+image: {repository: registry.example.com/ccm, digest: "`+digest+`"}
+replicas: 2
+resources: {limits: {memory: 1Gi}}
+`))
+
+	d := objects["Deployment vmware-cloud-director-ccm"]
+	g.Expect(d.Object["spec"]).To(HaveKeyWithValue("replicas", BeNumerically("==", 2)))
+	containers, _, err := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(containers).To(HaveExactElements(And(
+		HaveKeyWithValue("image", "registry.example.com/ccm@"+digest),
+		HaveKeyWithValue("resources", HaveKeyWithValue("limits", HaveKeyWithValue("memory", "1Gi"))),
+	)))
+}
+
+func TestWrongValuesAreRefused(t *testing.T) {
+	for values, says := range map[string]string{
+		"cloud: aws":                 "cloud",
+		"vcd: {token: x}":            "token",
+		"image: {tag: latest}":       "tag",
+		"replicas: 0":                "replicas",
+		"vcd: {clusterID: {a: b}}":   "clusterID",
+		"image: {digest: sha256:ab}": "digest",
+	} {
+		t.Run(values, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := rendered(g, values)
+			g.Expect(err).To(MatchError(ContainSubstring(says)))
+		})
+	}
+}
+
+// installsByChart applies what Helm would.
+func installsByChart(c cluster) {
+	for _, test := range chartedClouds() {
+		objects := render(c.WithT, test.values)
+		manifest, err := addons.Marshal(objects)
+		c.Expect(err).NotTo(HaveOccurred())
+
+		c.kubectl(manifest, "apply")
+		c.remove(manifest)
+	}
+}
+
+func render(g *WithT, values string) []unstructured.Unstructured {
+	objects, err := rendered(g, values)
+	g.Expect(err).NotTo(HaveOccurred())
+	return objects
+}
+
+// helm builds what renders charts by Helm's own engine, once.
+var helm = sync.OnceValues(func() (string, error) {
+	root, err := framework.Root()
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(root, "test", "helm")
+	source, err := os.ReadFile(filepath.Join(folder, "main.go")) //nolint:gosec // A file of the repository.
+	if err != nil {
+		return "", err
+	}
+	set, err := programs.BuildGroups(context.Background(), programs.Options{}, programs.Group{
+		Name: "helm", Folder: folder, Ldflags: "-s -w", Salt: string(source),
+		Programs: []programs.Program{{Name: "helm", Package: "."}},
+	})
+	if err != nil {
+		return "", err
+	}
+	return set.Bin("helm"), nil
+})
+
+// rendered renders the archive of a release.
+func rendered(g *WithT, values string) ([]unstructured.Unstructured, error) {
+	program, err := helm()
+	g.Expect(err).NotTo(HaveOccurred())
+	files, err := chart.Files("registry.example.com", "v2.0.0")
+	g.Expect(err).NotTo(HaveOccurred())
+	var archive bytes.Buffer
+	g.Expect(chart.Write(&archive, files, time.Unix(0, 0))).To(Succeed())
+	cmd := exec.CommandContext(context.Background(), program, values)
+	cmd.Stdin = &archive
+	var out, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, problem.String())
+	}
+	return addons.Parse(out.Bytes())
+}
+
+func named(objects []unstructured.Unstructured) map[string]unstructured.Unstructured {
+	all := map[string]unstructured.Unstructured{}
+	for i := range objects {
+		all[objects[i].GetKind()+" "+objects[i].GetName()] = objects[i]
+	}
+	return all
+}
+
+// hashOf returns the annotation that replaces the pods when the configuration changes.
+func hashOf(objects []unstructured.Unstructured) string {
+	for i := range objects {
+		hash, found, _ := unstructured.NestedString(objects[i].Object, "spec", "template", "metadata", "annotations",
+			"infrastructure.cluster.x-k8s.io/config-hash")
+		if found {
+			return hash
+		}
+	}
+	return ""
+}
