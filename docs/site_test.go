@@ -1,0 +1,39 @@
+package docs_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// TestNavigationCoversEveryPage holds that each page is reached from docs/README.md, which is the navigation of the site,
+// or from the index of its folder.
+func TestNavigationCoversEveryPage(t *testing.T) {
+	g := NewWithT(t)
+	linked := map[string]bool{"docs/README.md": true}
+	for _, index := range allPages(t) {
+		if filepath.Base(index) != "README.md" {
+			continue
+		}
+		for _, match := range link.FindAllStringSubmatch(readPage(t, index), -1) {
+			linked[filepath.Join(filepath.Dir(index), match[1])] = true
+		}
+	}
+
+	for _, page := range allPages(t) {
+		if strings.HasPrefix(page, "docs/") {
+			folder := filepath.Base(page) == "README.md" && linked[filepath.Dir(page)]
+			g.Expect(linked[page] || folder).To(BeTrue(), "%s is not in docs/README.md", page)
+		}
+	}
+}
+
+// TestTheSiteIsPinned holds that the generator has an exact version and a lock file with the sum of each package.
+func TestTheSiteIsPinned(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(readPage(t, "site/package.json")).To(MatchRegexp(`"vitepress": "\d+\.\d+\.\d+"`))
+	lock := readPage(t, "site/package-lock.json")
+	g.Expect(strings.Count(lock, `"integrity": "sha512-`)).To(BeNumerically(">", 100))
+}
