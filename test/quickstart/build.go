@@ -19,7 +19,9 @@ func (q *quickstart) build(ctx context.Context) error {
 	if q.root, err = framework.Root(); err != nil {
 		return err
 	}
-	if q.programs, err = programs.Build(ctx, programs.Options{Cache: q.cache, Out: q.out}); err != nil {
+	if q.programs, err = programs.Build(ctx, programs.Options{
+		Cache: q.cache, Out: q.out, Assets: q.assets, Present: true,
+	}); err != nil {
 		return err
 	}
 	return q.during("Building this provider", func() error {

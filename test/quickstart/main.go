@@ -69,7 +69,7 @@ type options struct {
 	profile                vcdsim.Profile
 	keep, realNodes        bool
 	workers, controlPlanes int
-	dir, cache             string
+	dir, cache, assets     string
 	timeout                time.Duration
 }
 
@@ -110,6 +110,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	if opts.workers < 0 {
 		return opts, fmt.Errorf("--workers %d: no fewer than none", opts.workers)
 	}
+	opts.assets = os.Getenv("KUBEBUILDER_ASSETS")
 	opts.dir, err = filepath.Abs(opts.dir)
 	return opts, err
 }

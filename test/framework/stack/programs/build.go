@@ -25,6 +25,10 @@ type Options struct {
 	Cache string
 	// Source is the folder of the nested modules; empty to find it from the working folder.
 	Source string
+	// Assets is a folder of programs that are used when they are of the pinned version, such as that of
+	// KUBEBUILDER_ASSETS; those in PATH are used, too, if Present is set.
+	Assets  string
+	Present bool
 	// Out receives progress; nil for none.
 	Out io.Writer
 }
@@ -36,6 +40,8 @@ type builder struct {
 	folders map[string]string
 	set     *Set
 	show    *progress
+	assets  string
+	reuse   bool
 }
 
 // Build builds what is missing. When nothing is, it returns at once. Two processes may call it at the same time: the
@@ -77,7 +83,7 @@ func build(ctx context.Context, opts Options, groups []Group) (*Set, error) {
 	defer unlock()
 	b := &builder{
 		source: opts.Source, groups: groups, folders: folders, set: set,
-		show: newProgress(opts.Out, len(set.missing())),
+		show: newProgress(opts.Out, len(set.missing())), assets: opts.Assets, reuse: opts.Present,
 	}
 	if err := b.all(ctx); err != nil {
 		return nil, explain(err, opts.Cache)
@@ -111,6 +117,10 @@ func (b *builder) all(ctx context.Context) error {
 	if free, ok := process.FreeSpace(filepath.Dir(b.set.dir)); ok && free < needed {
 		return fmt.Errorf("%d MiB free, %d needed: %w", free>>20, needed>>20, syscall.ENOSPC)
 	}
+	if err := b.takePresent(ctx); err != nil {
+		return err
+	}
+	b.announce()
 	for _, g := range b.groups {
 		if err := b.group(ctx, g); err != nil {
 			return err
@@ -127,11 +137,7 @@ func (b *builder) all(ctx context.Context) error {
 }
 
 func (b *builder) group(ctx context.Context, g Group) error {
-	folder := b.folders[g.Name]
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // A cache of public programs.
-		return fmt.Errorf("making a cache folder: %w", err)
-	}
-	if err := removeLeftovers(folder); err != nil {
+	if err := b.prepare(g); err != nil {
 		return err
 	}
 	for _, p := range g.Programs {
@@ -147,6 +153,15 @@ func (b *builder) group(ctx context.Context, g Group) error {
 		}
 	}
 	return nil
+}
+
+// prepare makes the folder of a group.
+func (b *builder) prepare(g Group) error {
+	folder := b.folders[g.Name]
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // A cache of public programs.
+		return fmt.Errorf("making a cache folder: %w", err)
+	}
+	return removeLeftovers(folder)
 }
 
 func (b *builder) compile(ctx context.Context, g Group, p Program, target string) error {

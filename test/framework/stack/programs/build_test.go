@@ -44,7 +44,8 @@ func TestBuild(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(set.Bin("tiny")).To(BeAnExistingFile())
 		g.Expect(filepath.Join(set.Dir(), "tiny")).To(BeAnExistingFile())
-		g.Expect(out.String()).To(ContainSubstring("Building tiny (1 of 1): done in"))
+		g.Expect(out.String()).To(And(HavePrefix("To build, once: tiny. From empty caches that takes about 2 minutes"),
+			ContainSubstring("Building tiny (1 of 1): done in")))
 
 		out.Reset()
 		again, err := build(t.Context(), opts, groups)
@@ -141,4 +142,53 @@ func TestEveryProviderHasComponents(t *testing.T) {
 	g.Expect(set.missing()).To(HaveLen(13))
 	_, err = set.Components(Kubectl)
 	g.Expect(err).To(HaveOccurred())
+}
+
+func TestProgramsOfTheRightVersionAreTaken(t *testing.T) {
+	for name, test := range map[string]struct {
+		inAssets, inPath string
+		reuse            bool
+		taken            string
+	}{
+		"from the folder of assets":               {inAssets: "v1.2.3", inPath: "v1.2.3", reuse: true, taken: "assets"},
+		"from PATH":                               {inPath: "v1.2.3", reuse: true, taken: "path"},
+		"from PATH if that of assets is another":  {inAssets: "v1.2.2", inPath: "v1.2.3", reuse: true, taken: "path"},
+		"a longer version is another":             {inPath: "v1.2.30", reuse: true},
+		"nothing where the stack itself is built": {inAssets: "v1.2.3", inPath: "v1.2.3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			opts, groups, out := tiny(t, good)
+			groups[0].Programs[0].Version, groups[0].Programs[0].VersionArgs = "v1.2.3", []string{"--version"}
+			dir := t.TempDir()
+			for folder, version := range map[string]string{"assets": test.inAssets, "path": test.inPath} {
+				g.Expect(os.Mkdir(filepath.Join(dir, folder), 0o700)).To(Succeed())
+				if version != "" {
+					script := "#!/bin/sh\necho tiny " + version + "\n"
+					//nolint:gosec // A program.
+					g.Expect(os.WriteFile(filepath.Join(dir, folder, "tiny"), []byte(script), 0o700)).To(Succeed())
+				}
+			}
+			t.Setenv("PATH", filepath.Join(dir, "path")+string(os.PathListSeparator)+os.Getenv("PATH"))
+			opts.Assets, opts.Present = filepath.Join(dir, "assets"), test.reuse
+
+			set, err := build(t.Context(), opts, groups)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			if test.taken == "" {
+				g.Expect(out.String()).To(ContainSubstring("Building tiny"))
+				return
+			}
+			g.Expect(out.String()).To(Equal("Taking tiny v1.2.3 from " + filepath.Join(dir, test.taken, "tiny") + " (1 of 1)\n"))
+			g.Expect(os.ReadFile(set.Bin("tiny"))).To(HavePrefix("#!/bin/sh"))
+		})
+	}
+}
+
+func TestEtcdIsTheOneThatIsPinned(t *testing.T) {
+	g := NewWithT(t)
+	pinned, err := os.ReadFile(filepath.Join("etcd", "go.mod"))
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(string(pinned)).To(ContainSubstring("go.etcd.io/etcd/server/v3 " + EtcdVersion + " "))
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Names of the programs.
@@ -31,6 +32,7 @@ const (
 
 // Versions of what is built, as the go.mod files pin them.
 const (
+	EtcdVersion       = "v3.6.16"
 	KubernetesVersion = "v1.36.3"
 	ClusterAPIVersion = "v1.14.2"
 	IPAMVersion       = "v1.1.0"
@@ -59,6 +61,10 @@ type Program struct {
 	Package string
 	Module  string
 	Config  string
+	// Version is a word that the program prints with VersionArgs if it is the one that would be built; empty if no other
+	// may be used.
+	Version     string
+	VersionArgs []string
 }
 
 func (g Group) folder(source string) string {
@@ -70,15 +76,27 @@ func (g Group) folder(source string) string {
 
 func groups() []Group {
 	return []Group{
-		{Name: "etcd", Ldflags: "-s -w", Programs: []Program{{Name: Etcd, Package: "go.etcd.io/etcd/server/v3"}}},
+		{Name: "etcd", Ldflags: "-s -w", Programs: []Program{{
+			Name: Etcd, Package: "go.etcd.io/etcd/server/v3",
+			Version: strings.TrimPrefix(EtcdVersion, "v"), VersionArgs: []string{"--version"},
+		}}},
 		{
 			Name: "kubernetes",
 			Ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + KubernetesVersion +
 				" -X k8s.io/client-go/pkg/version.gitVersion=" + KubernetesVersion,
 			Programs: []Program{
-				{Name: Kubectl, Package: "k8s.io/kubernetes/cmd/kubectl"},
-				{Name: KubeAPIServer, Package: "k8s.io/kubernetes/cmd/kube-apiserver"},
-				{Name: KubeControllerManager, Package: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+				{
+					Name: Kubectl, Package: "k8s.io/kubernetes/cmd/kubectl",
+					Version: KubernetesVersion, VersionArgs: []string{"version", "--client"},
+				},
+				{
+					Name: KubeAPIServer, Package: "k8s.io/kubernetes/cmd/kube-apiserver",
+					Version: KubernetesVersion, VersionArgs: []string{"--version"},
+				},
+				{
+					Name: KubeControllerManager, Package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+					Version: KubernetesVersion, VersionArgs: []string{"--version"},
+				},
 			},
 		},
 		{
@@ -95,7 +113,10 @@ func groups() []Group {
 					Name: ControlPlaneManager, Package: capiModule + "/controlplane/kubeadm", Module: capiModule,
 					Config: "controlplane/kubeadm/config/default",
 				},
-				{Name: Clusterctl, Package: capiModule + "/cmd/clusterctl"},
+				{
+					Name: Clusterctl, Package: capiModule + "/cmd/clusterctl",
+					Version: ClusterAPIVersion, VersionArgs: []string{"version", "--output=short"},
+				},
 			},
 		},
 		{

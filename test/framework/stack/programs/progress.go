@@ -45,6 +45,12 @@ func (p *progress) start(what, name string) func(error) {
 	}
 }
 
+// taken reports a program that is there already.
+func (p *progress) taken(name, version, from string) {
+	p.n++
+	p.print(fmt.Sprintf("Taking %s %s from %s (%d of %d)", name, version, from, p.n, p.of), false)
+}
+
 func (p *progress) tick(label string, began time.Time, stop <-chan struct{}) {
 	ticker := time.NewTicker(p.every)
 	defer ticker.Stop()
