@@ -32,8 +32,9 @@ func TestARelease(t *testing.T) {
 	cmd.Env = append(os.Environ(), "PLATFORMS="+strings.Join([]string{
 		runtime.GOOS + "/" + runtime.GOARCH, "linux/arm64", "darwin/amd64", "darwin/arm64",
 	}, " "))
-	text, err := cmd.CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), "%s", text)
+	// As it goes: what takes long, or hangs, is seen.
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	g.Expect(cmd.Run()).To(Succeed())
 
 	folder := filepath.Join(out, "release", tested)
 	sums := checksums(t, filepath.Join(folder, "SHA256SUMS"))
