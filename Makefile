@@ -57,6 +57,10 @@ quickstart: ## Create a cluster on the simulator, with the real Cluster API, and
 quickstart-real: node-image ## As quickstart, but VMs boot and become real nodes, and a Service of type LoadBalancer answers; as root.
 	@cd test && $(GO) run ./quickstart --real --workers 1
 
+.PHONY: shell
+shell: ## Open a shell in a VM of make quickstart-real, as root: make shell VM=demo-control-plane-x7k2p.
+	@cd vcdsim/hypervisor && $(GO) run ./cmd/vcdsim-nodes shell $(VM)
+
 .PHONY: run-sim
 run-sim: ## Run the simulator of VMware Cloud Director; SIM_FLAGS are its flags.
 	@$(GO) run ./cmd/vcdsim $(SIM_FLAGS)

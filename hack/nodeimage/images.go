@@ -41,6 +41,10 @@ func (b *builder) images(ctx context.Context, r release, built kit, base string)
 	if err != nil {
 		return nil, err
 	}
+	next, err := nextProxies(r, built, d)
+	if err != nil {
+		return nil, err
+	}
 	network, err := networkTrees(d, "/usr/local/bin/network", built.bin("own", "network"))
 	if err != nil {
 		return nil, err
@@ -59,7 +63,7 @@ func (b *builder) images(ctx context.Context, r release, built kit, base string)
 	}
 	busybox.Files["/etc/passwd"], busybox.Files["/etc/group"] = []byte(accounts), []byte(groups)
 	busybox.Open = []string{"/tmp"}
-	return append(kubernetes,
+	return append(append(kubernetes, next...),
 		image{reference: kubeVIP, entrypoint: []string{"/kube-vip"}, layers: []pack.Tree{vip}},
 		image{reference: networkImage, entrypoint: []string{"/usr/local/bin/network"}, layers: network},
 		image{
@@ -85,8 +89,7 @@ func kubeadmImages(ctx context.Context, r release, built kit, d debian) ([]image
 		var tree pack.Tree
 		switch name {
 		case "kube-proxy":
-			i.layers, err = networkTrees(d, "/usr/local/bin/kube-proxy", built.bin("kubernetes", name))
-			i.entrypoint = []string{"/usr/local/bin/kube-proxy"}
+			i, err = proxyImage(reference, built.bin("kubernetes", name), d)
 		case "pause", "coredns":
 			group := map[string]string{"pause": "own", "coredns": "coredns"}[name]
 			tree, err = programTree("/"+name, built.bin(group, name))
@@ -104,6 +107,26 @@ func kubeadmImages(ctx context.Context, r release, built kit, d debian) ([]image
 		found = append(found, i)
 	}
 	return found, nil
+}
+
+// nextProxies are the images of kube-proxy of newer releases: while a cluster is upgraded, nodes that were not replaced
+// yet run it.
+func nextProxies(r release, built kit, d debian) ([]image, error) {
+	var found []image
+	for _, next := range newer(r) {
+		i, err := proxyImage("registry.k8s.io/kube-proxy:"+next.version, built.bin(kubernetesGroup+next.version,
+			"kube-proxy"), d)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, i)
+	}
+	return found, nil
+}
+
+func proxyImage(reference, program string, d debian) (image, error) {
+	layers, err := networkTrees(d, "/usr/local/bin/kube-proxy", program)
+	return image{reference: reference, entrypoint: []string{"/usr/local/bin/kube-proxy"}, layers: layers}, err
 }
 
 // programTree has one static program.

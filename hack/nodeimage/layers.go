@@ -6,9 +6,11 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -84,7 +86,7 @@ func (b *builder) node(ctx context.Context, r release, built kit, base string) (
 		return "", err
 	}
 	hash := digest(recipe, base, r.agnhost, r.busybox,
-		built.hash("own", "containerd", "cni", "kubernetes", "etcd", "coredns", "kube-vip"))
+		built.hash(slices.Sorted(maps.Keys(built))...))
 	return b.artefact("Node layer and image store of Kubernetes "+r.version, "kubernetes-"+r.version, hash,
 		func(dir string) error {
 			images, err := b.images(ctx, r, built, base)

@@ -15,7 +15,7 @@ const (
 	stripped   = "-s -w"
 )
 
-// A kit is what was built, by group.
+// A kit is what was built, by group; that of the image's own release is called kubernetes.
 type kit map[string]*programs.Set
 
 // bin is the path of a program; it contains the hash of what decides its content.
@@ -57,7 +57,7 @@ func (b *builder) groups(r release) ([]programs.Group, error) {
 		return nil, err
 	}
 	pinned := filepath.Join(b.root, "hack/nodeimage/programs")
-	return []programs.Group{
+	groups := []programs.Group{
 		{
 			Name: "own", Folder: filepath.Join(b.root, "hack/nodeimage"), Salt: salt, Ldflags: stripped,
 			Programs: list(ownModule+"/", "rpctool", "pause", "network"),
@@ -70,13 +70,7 @@ func (b *builder) groups(r release) ([]programs.Group, error) {
 			Name: "cni", Folder: filepath.Join(pinned, "cni"), Ldflags: stripped,
 			Programs: list(plugins, "main/bridge", "main/loopback", "ipam/host-local", "meta/portmap"),
 		},
-		{
-			Name: "kubernetes-" + r.version, Folder: filepath.Join(b.root, filepath.FromSlash(r.module)),
-			Ldflags: stripped + " -X k8s.io/component-base/version.gitVersion=" + r.version +
-				" -X k8s.io/client-go/pkg/version.gitVersion=" + r.version,
-			Programs: list("k8s.io/kubernetes/", "cmd/kubelet", "cmd/kubeadm", "cmd/kubectl", "cmd/kube-apiserver",
-				"cmd/kube-controller-manager", "cmd/kube-scheduler", "cmd/kube-proxy", "test/images/agnhost"),
-		},
+		b.kubernetes(r),
 		{
 			Name: "etcd", Folder: filepath.Join(b.root, "test/framework/stack/programs/etcd"), Ldflags: stripped,
 			Programs: []programs.Program{{Name: "etcd", Package: "go.etcd.io/etcd/server/v3"}},
@@ -89,8 +83,26 @@ func (b *builder) groups(r release) ([]programs.Group, error) {
 			Name: "kube-vip", Folder: filepath.Join(b.root, "hack/kubevip"), Ldflags: stripped,
 			Programs: list("github.com/kube-vip/", "kube-vip"),
 		},
-	}, nil
+	}
+	for _, next := range newer(r) {
+		groups = append(groups, b.kubernetes(next))
+	}
+	return groups, nil
 }
+
+// kubernetes are the programs of a release.
+func (b *builder) kubernetes(r release) programs.Group {
+	return programs.Group{
+		Name: kubernetesGroup + r.version, Folder: filepath.Join(b.root, filepath.FromSlash(r.module)),
+		Ldflags: stripped + " -X k8s.io/component-base/version.gitVersion=" + r.version +
+			" -X k8s.io/client-go/pkg/version.gitVersion=" + r.version,
+		Programs: list("k8s.io/kubernetes/", "cmd/kubelet", "cmd/kubeadm", "cmd/kubectl", "cmd/kube-apiserver",
+			"cmd/kube-controller-manager", "cmd/kube-scheduler", "cmd/kube-proxy", "test/images/agnhost"),
+	}
+}
+
+// kubernetesGroup begins the names of the groups of Kubernetes' programs.
+const kubernetesGroup = "kubernetes-"
 
 // list has one program per package, called as the package's last part.
 func list(prefix string, packages ...string) []programs.Program {

@@ -29,6 +29,12 @@ func releases() []release {
 	}
 }
 
+// newer are the releases that nodes of a release are upgraded to.
+func newer(r release) []release {
+	all := releases()
+	return all[:slices.IndexFunc(all, func(other release) bool { return other.version == r.version })]
+}
+
 func versions() []string {
 	var found []string
 	for _, r := range releases() {

@@ -101,7 +101,6 @@ func (q *quickstart) installNetwork(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the manifest of the network plug-in: %w", err)
 	}
-	q.say("Waiting for the API server of the cluster, to install the network plug-in")
 	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("it does not answer within %s", q.timeout))
 	defer cancel()
 	return q.retry(ctx, func() error {
@@ -190,6 +189,7 @@ func (q *quickstart) serveWebsite(ctx context.Context) error {
 		return err
 	}
 	q.say("curl --proxy %s http://%s/hostname answers", q.booted.proxyURL, address)
+	q.sayMemory()
 	return nil
 }
 

@@ -102,5 +102,13 @@ func (b *booted) close() error {
 	return errors.Join(err, b.hypervisor.Close())
 }
 
+// stage is how far a VM is, if VMs boot.
+func (b *booted) stage(vm string) string {
+	if b == nil {
+		return ""
+	}
+	return string(hypervisor.StageOf(bootedDir, vm))
+}
+
 // keepLogs copies what the VMs wrote to a folder, before they are removed.
 func (*booted) keepLogs(to string) error { return hypervisor.CopyLogs(bootedDir, to) }

@@ -28,5 +28,6 @@ func (o options) checkReal(context.Context) error {
 func (*quickstart) openBooted(context.Context, *vcdsim.Config) error { return errReal }
 
 func (*booted) follow(context.Context, *vcdsim.Simulator) {}
+func (*booted) stage(string) string                       { return "" }
 func (*booted) keepLogs(string) error                     { return nil }
 func (*booted) close() error                              { return nil }

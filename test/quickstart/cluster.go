@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
@@ -63,8 +65,12 @@ func (q *quickstart) createCluster(ctx context.Context) error {
 
 // awaitCluster shows what happens until the cluster is available and all its machines are nodes.
 func (q *quickstart) awaitCluster(ctx context.Context) error {
-	err := q.watch(ctx, "come up", func(v *view) bool { return v.available(q.controlPlanes + q.workers) })
-	if err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return q.installNetwork(ctx) })
+	group.Go(func() error {
+		return q.watch(ctx, "come up", func(v *view) bool { return v.available(q.controlPlanes + q.workers) })
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	q.up = true
@@ -158,6 +164,7 @@ func (q *quickstart) hints(kubeconfig string) error {
   kubectl scale machinedeployment %s-md-0 --replicas=%d
   clusterctl describe cluster %s
   kubectl --kubeconfig=$DEMO get nodes
-`, stays, file, clusterName, q.workers+1, clusterName)
+%s`, stays, file, clusterName, q.workers+1, clusterName,
+		map[bool]string{true: "  make shell VM=NAME, in the folder of the sources, with the name of a node\n"}[q.booted != nil])
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,12 +23,13 @@ type view struct {
 	vcd      []infrav1.VCDCluster
 	machines []clusterv1.Machine
 	vms      map[string]infrav1.VCDMachine // By name, which is the Machine's.
+	boots    map[string]string             // How far the VMs are that boot, by name.
 	refused  []string                      // Guests that did not come up, and why.
 	calls    int
 }
 
 func (q *quickstart) observe(ctx context.Context) (*view, error) {
-	v := &view{vms: map[string]infrav1.VCDMachine{}, calls: q.calls()}
+	v := &view{vms: map[string]infrav1.VCDMachine{}, boots: map[string]string{}, calls: q.calls()}
 	err := q.client.Get(ctx, client.ObjectKey{Name: clusterName, Namespace: clusterNamespace}, &v.cluster)
 	if v.gone = apierrors.IsNotFound(err); client.IgnoreNotFound(err) != nil {
 		return v, err
@@ -43,7 +45,8 @@ func (q *quickstart) observe(ctx context.Context) (*view, error) {
 	v.vcd, v.machines = clusters.Items, machines.Items
 	slices.SortFunc(v.machines, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
 	for i := range vms.Items {
-		v.vms[vms.Items[i].Name] = vms.Items[i]
+		name := vms.Items[i].Name
+		v.vms[name], v.boots[name] = vms.Items[i], q.booted.stage(name)
 	}
 	state := q.site.Simulator.State()
 	for i := range state.VMs {
@@ -108,7 +111,7 @@ func (v *view) machineStage(m *clusterv1.Machine) string {
 	case !meta.IsStatusConditionTrue(vm.Status.Conditions, clusterv1.ReadyCondition) || vm.DeletionTimestamp != nil:
 		return stage(vm.DeletionTimestamp, vm.Status.Conditions)
 	case m.Status.NodeRef.Name == "":
-		return "VM is up, waiting for the node to join"
+		return "VM is up, " + cmp.Or(v.boots[vm.Name], "waiting for the node to join")
 	case !meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.MachineReadyCondition):
 		return "node joined, waiting for it to be ready"
 	default:

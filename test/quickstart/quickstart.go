@@ -43,7 +43,7 @@ type quickstart struct {
 func (q *quickstart) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		q.checkReal, q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.createCluster,
-		q.installNetwork, q.awaitCluster, q.serveWebsite, q.summary,
+		q.awaitCluster, q.serveWebsite, q.summary,
 	} {
 		if err := step(ctx); err != nil {
 			return err

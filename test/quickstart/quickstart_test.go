@@ -105,6 +105,19 @@ func TestAvailableNeedsEveryNode(t *testing.T) {
 	g.Expect(v.available(2)).To(BeFalse(), "one of two machines")
 }
 
+func TestAMachineWhoseVMBootsShowsHowFarItIs(t *testing.T) {
+	g := NewWithT(t)
+	m := clusterv1.Machine{}
+	m.Spec.InfrastructureRef.Name = "a"
+	vm := infrav1.VCDMachine{}
+	vm.Name = "a"
+	vm.Status.Conditions = []metav1.Condition{condition(clusterv1.ReadyCondition, metav1.ConditionTrue, "Ready", "")}
+	v := &view{vms: map[string]infrav1.VCDMachine{"a": vm}, boots: map[string]string{}}
+	g.Expect(v.machineStage(&m)).To(Equal("VM is up, waiting for the node to join"))
+	v.boots["a"] = "kubeadm runs"
+	g.Expect(v.machineStage(&m)).To(Equal("VM is up, kubeadm runs"))
+}
+
 func TestLinesAreCutToTheTerminal(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(cut("short", 10)).To(Equal("short"))

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
 )
 
 const bootWithin = 2 * time.Minute
@@ -35,7 +36,7 @@ network:
       set-name: eth0
       %s
 `, vm.ID, vm.Name, nic.MAC, addresses),
-		"userdata": "#cloud-config\nruncmd:\n- [sh, -c, 'echo ran >> /root/ran']\n- [vmware-rpctool, info-set guestinfo.done yes]\n",
+		"userdata": "#cloud-config\nruncmd:\n- [sh, -c, 'echo ran >> /srv/ran']\n- [vmware-rpctool, info-set guestinfo.done yes]\n",
 	}
 }
 
@@ -89,7 +90,7 @@ func TestAVMBootsFromItsGuestinfo(t *testing.T) {
 
 	s.ok(http.MethodPost, vm+"/power/action/reboot", "")
 	s.awaitUp("node")
-	s.Expect(s.inVM("node", "root/ran")).To(Equal("ran\n"), "cloud-init runs commands once per instance")
+	s.Expect(s.inVM("node", "srv/ran")).To(Equal("ran\n"), "cloud-init runs commands once per instance")
 
 	s.ok(http.MethodPost, vm+"/power/action/suspend", "")
 	s.ok(http.MethodPost, vm+"/power/action/powerOn", "")
@@ -98,7 +99,7 @@ func TestAVMBootsFromItsGuestinfo(t *testing.T) {
 	s.ok(http.MethodPost, vm+"/power/action/powerOff", "")
 	s.ok(http.MethodPost, vapp+"/action/undeploy", "")
 	s.ok(http.MethodDelete, vapp, "")
-	s.Eventually(func() []string { return left(s.dir) }, time.Minute).Should(BeEmpty())
+	s.Eventually(func() []string { return hypervisor.Left(s.dir) }, time.Minute).Should(BeEmpty())
 }
 
 func TestDHCPGivesTheAddressThatVCDShows(t *testing.T) {
@@ -129,7 +130,7 @@ func TestAGuestPowersItselfOff(t *testing.T) {
 
 	s.ok(http.MethodPost, vapp+"/action/undeploy", "")
 	s.ok(http.MethodDelete, vapp, "")
-	s.Eventually(func() []string { return left(s.dir) }, bootWithin).Should(BeEmpty())
+	s.Eventually(func() []string { return hypervisor.Left(s.dir) }, bootWithin).Should(BeEmpty())
 }
 
 func TestAVMWithoutAnImageSaysWhichIsMissing(t *testing.T) {

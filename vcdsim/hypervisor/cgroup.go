@@ -215,6 +215,9 @@ func (g groups) remove() error {
 	if err := g.freeze(false); err != nil {
 		return err
 	}
+	// The kernel does not announce that a group is empty.
+	retry := time.NewTicker(groupPause)
+	defer retry.Stop()
 	var err error
 	for range groupTries {
 		err = nil
@@ -224,7 +227,7 @@ func (g groups) remove() error {
 		if err == nil {
 			return nil
 		}
-		time.Sleep(groupPause) //nolint:forbidigo // The kernel does not announce that a group is empty.
+		<-retry.C
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func TestNothingIsLeft(t *testing.T) {
 		vapp, _ := s.boot(t, "node", "POOL")
 		s.ok(http.MethodPost, vapp+"/action/undeploy", "")
 		s.ok(http.MethodDelete, vapp, "")
-		s.Eventually(func() []string { return left(s.dir) }, bootWithin).Should(BeEmpty())
+		s.Eventually(func() []string { return hypervisor.Left(s.dir) }, bootWithin).Should(BeEmpty())
 	}
 }
 
@@ -54,44 +54,14 @@ func TestAKilledSimulatorLeavesNothing(t *testing.T) {
 	g.Eventually(func() []string { return inGroups(dir) }, time.Minute).Should(BeEmpty(), "VMs end with the simulator")
 	h, err := hypervisor.New(hypervisor.Options{Images: from, Dir: dir})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(left(dir)).To(BeEmpty(), "the next start sweeps")
+	g.Expect(hypervisor.Left(dir)).To(BeEmpty(), "the next start sweeps")
 	g.Expect(h.Close()).To(Succeed())
-}
-
-// left lists what VMs of a state folder have on this machine: files, control groups, mounts, processes.
-func left(dir string) []string {
-	var out []string
-	for _, folder := range []string{"vms", "disks"} {
-		entries, err := os.ReadDir(filepath.Join(dir, folder))
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			out = append(out, "file "+e.Name())
-		}
-	}
-	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && strings.Contains(path, "/vcdsim-") && strings.HasPrefix(d.Name(), "vm-") {
-			out = append(out, "control group "+path)
-		}
-		return nil
-	})
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		out = append(out, err.Error())
-	}
-	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, dir+"/") {
-			out = append(out, "mount "+line)
-		}
-	}
-	return append(out, processes(dir)...)
 }
 
 // inGroups lists the processes in the control groups that a state folder names.
 func inGroups(dir string) []string {
 	recorded, err := os.ReadFile(filepath.Join(dir, "control-groups"))
-	out := processes(dir)
+	var out []string
 	if err != nil {
 		return append(out, err.Error())
 	}
@@ -103,19 +73,6 @@ func inGroups(dir string) []string {
 			}
 			return nil
 		})
-	}
-	return out
-}
-
-// processes lists the processes whose command line names a folder.
-func processes(dir string) []string {
-	var out []string
-	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range all {
-		line, err := os.ReadFile(file)
-		if err == nil && strings.Contains(string(line), dir+"/") {
-			out = append(out, "process "+strings.ReplaceAll(string(line), "\x00", " "))
-		}
 	}
 	return out
 }

@@ -17,5 +17,5 @@ func TestACheckLeavesNothing(t *testing.T) {
 	} else {
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	g.Expect(left(dir)).To(BeEmpty())
+	g.Expect(hypervisor.Left(dir)).To(BeEmpty())
 }

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
 )
 
 const cloudAPI = "/cloudapi/1.0.0/"
@@ -70,8 +71,8 @@ func TestTheEdgeGatewayCarriesTraffic(t *testing.T) {
 	s.follow(t)
 	_, vm := s.vm("web", "POOL")
 	data := s.data(s.state("web"))
-	data["userdata"] = "#cloud-config\nruncmd:\n- [systemd-run, --working-directory=/root, python3, -m, http.server, \"8080\"]\n" +
-		"- [sh, -c, 'echo from the VM > /root/index.html; curl --insecure --silent --output /root/site https://192.0.2.1/api/versions']\n"
+	data["userdata"] = "#cloud-config\nruncmd:\n- [systemd-run, --working-directory=/srv, python3, -m, http.server, \"8080\"]\n" +
+		"- [sh, -c, 'echo from the VM > /srv/index.html; curl --insecure --silent --output /srv/site https://192.0.2.1/api/versions']\n"
 	s.inform(vm, data)
 	s.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 
@@ -103,7 +104,7 @@ func TestTheEdgeGatewayCarriesTraffic(t *testing.T) {
 	s.Eventually(get("http://203.0.113.21:8080/")).Should(Equal("from the VM\n"))
 	s.Eventually(func() any { return s.show("loadBalancer/pools/" + pool)["members"] }, bootWithin).Should(HaveExactElements(
 		HaveKeyWithValue("healthStatus", "UP"), HaveKeyWithValue("healthStatus", "DOWN")))
-	s.Eventually(func() string { return s.inVM("web", "root/site") }, bootWithin).Should(ContainSubstring("SupportedVersions"),
+	s.Eventually(func() string { return s.inVM("web", "srv/site") }, bootWithin).Should(ContainSubstring("SupportedVersions"),
 		"VMs reach VCD where its listener is")
 	s.Expect(get("https://192.0.2.1/api/versions")()).To(ContainSubstring("SupportedVersions"), "through CONNECT, verified")
 
@@ -135,7 +136,7 @@ func TestIndependentDisksOutliveTheirVMs(t *testing.T) {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(string(content)).To(HavePrefix("kept\n"))
 	s.ok(http.MethodDelete, "/api/disk/"+disk, "")
-	s.Eventually(func() []string { return left(s.dir) }, bootWithin).Should(BeEmpty())
+	s.Eventually(func() []string { return hypervisor.Left(s.dir) }, bootWithin).Should(BeEmpty())
 }
 
 // inside is where the simulator's API is for VMs.

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/program"
@@ -18,7 +20,7 @@ import (
 
 func main() {
 	args := os.Args[1:]
-	if len(args) > 0 && slices.Contains([]string{"console", "exec"}, args[0]) {
+	if len(args) > 0 && slices.Contains([]string{"console", "shell", "exec"}, args[0]) {
 		os.Exit(inVM(args))
 	}
 	os.Exit(program.Main(&nodes{}))
@@ -40,27 +42,81 @@ func inVM(args []string) int {
 	return 1
 }
 
+var errUsage = errors.New(
+	"usage: vcdsim-nodes console [--follow] VM, vcdsim-nodes shell VM, or vcdsim-nodes exec VM COMMAND [ARGUMENT...]")
+
 func vmCommand(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
-	dir := stateDir()
-	switch {
-	case args[0] == "console" && len(args) == 2:
-		file, err := hypervisor.ConsoleFile(dir, args[1])
+	command, args := args[0], args[1:]
+	follow := command == "console" && len(args) > 1 && args[0] == "--follow"
+	if follow {
+		args = args[1:]
+	}
+	if len(args) == 0 || command != "exec" && len(args) > 1 || command == "exec" && len(args) < 2 {
+		return errUsage
+	}
+	dir := dirOf(args[0])
+	if command == "console" {
+		file, err := hypervisor.ConsoleFile(dir, args[0])
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(file) //nolint:gosec // the VM's
-		if err != nil {
+		return printFile(ctx, file, follow, out)
+	}
+	run := args[1:]
+	if command == "shell" {
+		run = shell(os.Getenv("TERM"))
+	}
+	cmd, err := hypervisor.Command(ctx, dir, args[0], run...)
+	if err != nil {
+		return err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, os.Stderr
+	if command == "shell" {
+		cmd.Cancel = func() error { return nil } // Ctrl-C is for what runs in it
+	}
+	return cmd.Run()
+}
+
+// shell is a login shell, in which kubectl works on a control plane.
+func shell(terminal string) []string {
+	return []string{
+		"/usr/bin/env", "-i", "HOME=/root", "USER=root", "TERM=" + cmp.Or(terminal, "dumb"),
+		"KUBECONFIG=/etc/kubernetes/admin.conf", "/bin/bash", "--login",
+	}
+}
+
+// dirOf is the state folder that has a VM: of the environment, of vcdsim-nodes or of make quickstart-real.
+func dirOf(vm string) string {
+	for _, dir := range []string{stateDir(), quickstartDir} {
+		if _, err := hypervisor.ConsoleFile(dir, vm); err == nil {
+			return dir
+		}
+	}
+	return stateDir()
+}
+
+const followEvery = 250 * time.Millisecond
+
+// printFile prints a file, and with follow what is appended to it until ctx ends.
+func printFile(ctx context.Context, path string, follow bool, out io.Writer) error {
+	file, err := os.Open(path) //nolint:gosec // the VM's
+	if err != nil {
+		return fmt.Errorf("opening the console: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	for {
+		if _, err := io.Copy(out, file); err != nil {
 			return fmt.Errorf("reading the console: %w", err)
 		}
-		_, err = out.Write(data)
-		return err
-	case args[0] == "exec" && len(args) > 2:
-		cmd, err := hypervisor.Command(ctx, dir, args[1], args[2:]...)
-		if err != nil {
-			return err
+		if !follow {
+			return nil
 		}
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, os.Stderr
-		return cmd.Run()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
 	}
-	return errors.New("usage: vcdsim-nodes console VM, or vcdsim-nodes exec VM COMMAND [ARGUMENT...]")
 }

@@ -24,7 +24,8 @@ that nothing else reaches. It needs root, and images (make node-image).
 
 Usage:
   vcdsim-nodes [flags]                          all flags of vcdsim, but --state: VMs end with the simulator
-  vcdsim-nodes console VM                       what a VM wrote to its console
+  vcdsim-nodes console [--follow] VM            what a VM wrote to its console
+  vcdsim-nodes shell VM                         a shell in a VM, as root
   vcdsim-nodes exec VM COMMAND [ARGUMENT...]    a command in a VM, as root
 
 Examples:
@@ -66,6 +67,9 @@ func defaultImages() string {
 	}
 	return filepath.Join(cache, "cluster-api-provider-vcd", "nodes")
 }
+
+// quickstartDir is the state folder of make quickstart-real.
+const quickstartDir = "/var/lib/vcdsim-quickstart"
 
 func stateDir() string {
 	if dir := os.Getenv("VCDSIM_NODES_DIR"); dir != "" {
@@ -156,7 +160,7 @@ func (r *running) Serve(ctx context.Context, sim *vcdsim.Simulator, out io.Write
 	_, err = fmt.Fprintf(out, `
 # VMs boot. They reach this API at https://%[2]s. From here to them, their virtual services and NAT rules:
 #   curl --proxy %[1]s http://ADDRESS/          export HTTPS_PROXY=http://%[1]s NO_PROXY=127.0.0.1,localhost
-#   vcdsim-nodes console VM                     vcdsim-nodes exec VM COMMAND
+#   vcdsim-nodes console VM     vcdsim-nodes shell VM     vcdsim-nodes exec VM COMMAND
 `, listener.Addr(), r.inside)
 	return err
 }

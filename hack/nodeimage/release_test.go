@@ -1,0 +1,22 @@
+package main
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestAReleaseBringsTheProgramsOfThoseThatItIsUpgradedTo(t *testing.T) {
+	g := NewWithT(t)
+	b := &builder{root: "../.."}
+	all := releases()
+	g.Expect(newer(all[0])).To(BeEmpty())
+	g.Expect(newer(all[1])).To(Equal(all[:1]))
+
+	groups, err := b.groups(all[1])
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(groups).To(ContainElement(b.kubernetes(all[0])))
+	g.Expect(groups).To(ContainElement(b.kubernetes(all[1])))
+	g.Expect(groups).To(HaveEach(HaveField("Programs", Not(BeEmpty()))))
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// sayMemory prints the memory of all that runs: VMs, and this program with its management cluster.
+func (q *quickstart) sayMemory() {
+	vms, rest := memoryOf(readProcesses(), os.Getpid())
+	load, _, _ := strings.Cut(readText("/proc/loadavg"), " ")
+	q.say("Memory: VMs %d MiB, management cluster and simulator %d MiB; load average %s", vms>>20, rest>>20, load)
+}
+
+// A proc is a process, with its own memory in bytes.
+type proc struct {
+	name   string
+	parent int
+	memory int64
+}
+
+// memoryOf sums the memory of a process and all below it, that of VMs apart.
+func memoryOf(all map[int]proc, root int) (vms, rest int64) {
+	for pid, p := range all {
+		inVM, below := false, false
+		for at := pid; at > 1 && !below; at = all[at].parent {
+			inVM = inVM || all[at].name == "systemd-nspawn"
+			below = at == root
+		}
+		switch {
+		case below && inVM:
+			vms += p.memory
+		case below:
+			rest += p.memory
+		}
+	}
+	return vms, rest
+}
+
+// readProcesses reads the processes of the machine, where there is a /proc.
+func readProcesses() map[int]proc {
+	all := map[int]proc{}
+	files, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+	for _, file := range files {
+		var p proc
+		for line := range strings.Lines(readText(file)) {
+			key, value, _ := strings.Cut(line, ":")
+			value = strings.TrimSpace(value)
+			switch key {
+			case "Name":
+				p.name = value
+			case "PPid":
+				p.parent, _ = strconv.Atoi(value)
+			case "VmRSS": // pages that processes share count for each
+				var kib int64
+				_, _ = fmt.Sscan(value, &kib)
+				p.memory += kib << 10
+			}
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+			all[pid] = p
+		}
+	}
+	return all
+}
+
+func readText(path string) string {
+	data, err := os.ReadFile(path) //nolint:gosec // of the kernel
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}

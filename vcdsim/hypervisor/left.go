@@ -1,0 +1,52 @@
+package hypervisor
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Left lists what VMs of a state folder have on this machine: files, control groups, mounts, processes. Without VMs it
+// is empty.
+func Left(dir string) []string {
+	var out []string
+	for _, folder := range []string{"vms", "disks"} {
+		entries, _ := os.ReadDir(filepath.Join(dir, folder)) // without the folder there is nothing in it
+		for _, e := range entries {
+			out = append(out, "file "+filepath.Join(dir, folder, e.Name()))
+		}
+	}
+	out = append(out, leftGroups(groupName(dir))...)
+	for line := range strings.Lines(readFile("/proc/self/mountinfo")) {
+		if strings.Contains(line, dir+"/") {
+			out = append(out, "mount "+strings.TrimSpace(line))
+		}
+	}
+	return append(out, processesOf(dir)...)
+}
+
+// leftGroups lists the control groups of VMs below the folders of a state folder.
+func leftGroups(name string) []string {
+	var out []string
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "vm-") && filepath.Base(filepath.Dir(path)) == name {
+			out = append(out, "control group "+path)
+			return fs.SkipDir
+		}
+		return nil // groups come and go
+	})
+	return out
+}
+
+// processesOf lists the processes whose command line names what is in a folder.
+func processesOf(dir string) []string {
+	var out []string
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is good
+	for _, file := range all {
+		if line := readFile(file); strings.Contains(line, dir+"/") {
+			out = append(out, "process "+strings.TrimSpace(strings.ReplaceAll(line, "\x00", " ")))
+		}
+	}
+	return out
+}
