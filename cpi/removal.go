@@ -69,8 +69,8 @@ func (r removal) runAll(ctx context.Context, location string, steps []plan.Step)
 	return nil
 }
 
-// remove carries out the plan for absence at one location, but for some steps. It keeps its slot while the location is busy, because the
-// service controller backs off for up to five minutes after each failed removal.
+// remove carries out the plan for absence at one location, but for some steps. It keeps its slot while the location is
+// busy, because the service controller backs off for up to five minutes after each failed removal.
 func (r removal) remove(ctx context.Context, location string, but func(plan.Step) bool) error {
 	fresh := false
 	for round := 1; ; round++ {
