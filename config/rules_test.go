@@ -376,6 +376,6 @@ func TestDefaults(t *testing.T) {
 vApp: {layout: PerFailureDomain}, cloudProvider: {mode: Managed}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
 		"a minimal VCDCluster as it is stored")
 	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: Pool, adapter: VMXNET3}],
-bootstrap: {transport: GuestInfo, templateMode: Standard}, powerOffPolicy: Report, shutdownTimeoutSeconds: 60}}`)["spec"]),
+powerOffPolicy: Report, shutdownTimeoutSeconds: 60}}`)["spec"]),
 		"a minimal VCDMachine as it is stored")
 }

@@ -19,9 +19,8 @@ sed -i -E "s/passes [0-9]+ of the 494/passes $listed of the 494/" README.md
 
 tool crd-ref-docs --config=hack/api-reference/config.yaml --renderer=markdown \
 	--source-path=api/v1beta4 --output-path=docs/reference/api.md --log-level=ERROR
-# Metrics, conditions and flags; what the API has words for only.
+# Metrics, conditions and flags.
 go test ./docs -run "TestGenerated|TestTheRights" -update
-go test ./internal/webhooks -run NotYet -update
 go test ./cmd/vcdctl -run TheReference -update
 # The alerts as the operator of Prometheus wants them.
 {

@@ -222,6 +222,7 @@ func readPolicies(r *request, vdc *VDC, vm *VM, n *xmltree.Node) error {
 		}
 		if placement {
 			vm.PlacementPolicyID = id
+			vm.size(p) // As vGPU policies may.
 			continue
 		}
 		vm.SizingPolicyID = id

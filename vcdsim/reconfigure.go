@@ -254,8 +254,15 @@ func readDiskSettings(r *request, vm *VM, s *xmltree.Node, taken []VMDisk) (VMDi
 			vm.Name, d.SizeMiB, size)
 	}
 	d.SizeMiB = size
-	if ref := s.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
-		d.StorageProfileID = bare(ref.Attr("href"))
+	if ref := s.At("StorageProfile"); ref != nil && ref.Attr("href") != "" &&
+		bare(ref.Attr("href")) != d.StorageProfileID {
+		vdc, err := vdcByID(r, r.sim.store.vapps[vm.VAppID].VDCID)
+		if err != nil {
+			return VMDisk{}, err
+		}
+		if d.StorageProfileID, err = readProfile(r, vdc, ref); err != nil {
+			return VMDisk{}, err
+		}
 	}
 	return d, nil
 }

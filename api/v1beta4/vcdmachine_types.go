@@ -58,8 +58,8 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=8
 	HardwareVersion string `json:"hardwareVersion,omitempty"`
 
-	// placementPolicy is the name or URN of the VM placement policy; VCD's choice if empty. Immutable once the VM
-	// exists.
+	// placementPolicy is the name or URN of the VM placement policy or vGPU policy; VCD's choice if empty. Immutable
+	// once the VM exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	PlacementPolicy string `json:"placementPolicy,omitempty"`
@@ -74,6 +74,13 @@ type VCDMachineSpec struct {
 	// the template's. Mutable in place: it can grow.
 	// +optional
 	DiskSize *resource.Quantity `json:"diskSize,omitempty"`
+
+	// additionalDisks are created empty, in this order behind the disks of the template, and deleted with the VM.
+	// Immutable once the VM exists.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=12
+	AdditionalDisks []DiskSpec `json:"additionalDisks,omitempty"`
 
 	// networks are the NICs in order; the first is the primary one. A single NIC with an address of the static pool in
 	// the cluster's ovdcNetwork if empty. Immutable once the VM exists.
@@ -93,11 +100,6 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	VMNamingTemplate string `json:"vmNamingTemplate,omitempty"`
 
-	// bootstrap configures how the bootstrap data gets into the VM. Immutable once the VM exists.
-	// +optional
-	// +kubebuilder:default={transport: GuestInfo, templateMode: Standard}
-	Bootstrap BootstrapSpec `json:"bootstrap,omitempty,omitzero"`
-
 	// powerOffPolicy is what to do when the VM is powered off: Report, which is the default, sets Ready to False;
 	// PowerOn powers it on again. Mutable in place.
 	// +optional
@@ -116,6 +118,18 @@ type VCDMachineSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	VMMetadata map[string]string `json:"vmMetadata,omitempty"`
+}
+
+// DiskSpec is an additional disk.
+type DiskSpec struct {
+	// size of the disk, such as 100Gi.
+	// +required
+	Size resource.Quantity `json:"size,omitempty,omitzero"`
+
+	// storageProfile is the name or URN of the storage profile; that of the VM if empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	StorageProfile string `json:"storageProfile,omitempty"`
 }
 
 // AddressSource is where the address of a NIC comes from.
@@ -272,44 +286,6 @@ type DHCPOverrides struct {
 	UseNTP *bool `json:"useNTP,omitempty"`
 }
 
-// BootstrapTransport is how bootstrap data gets into the VM.
-// +kubebuilder:validation:Enum=GuestInfo;OVFProperties
-type BootstrapTransport string
-
-// Bootstrap transports.
-const (
-	// TransportGuestInfo writes extra configuration of the VM.
-	TransportGuestInfo BootstrapTransport = "GuestInfo"
-	// TransportOVFProperties writes product properties, for tenants without the right to write extra configuration.
-	TransportOVFProperties BootstrapTransport = "OVFProperties"
-)
-
-// TemplateMode is how the image is configured.
-// +kubebuilder:validation:Enum=Standard;Legacy
-type TemplateMode string
-
-// Template modes.
-const (
-	// TemplateStandard is an image whose cloud-init (or ignition) reads guestinfo by itself.
-	TemplateStandard TemplateMode = "Standard"
-	// TemplateLegacy is an image that needs VCD's guest customization, as CAPVCD used it.
-	TemplateLegacy TemplateMode = "Legacy"
-)
-
-// BootstrapSpec configures how the bootstrap data gets into the VM.
-type BootstrapSpec struct {
-	// transport of the data: GuestInfo, which is the default. OVFProperties is not implemented yet, and refused.
-	// +optional
-	// +kubebuilder:default=GuestInfo
-	Transport BootstrapTransport `json:"transport,omitempty"`
-
-	// templateMode is how the image is configured: Standard, which is the default. Legacy is not implemented yet, and
-	// refused.
-	// +optional
-	// +kubebuilder:default=Standard
-	TemplateMode TemplateMode `json:"templateMode,omitempty"`
-}
-
 // PowerOffPolicy is what to do when the VM is powered off.
 // +kubebuilder:validation:Enum=Report;PowerOn
 type PowerOffPolicy string
@@ -420,9 +396,9 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.hardwareVersion) ? has(oldSelf.hardwareVersion) && self.hardwareVersion == oldSelf.hardwareVersion : !has(oldSelf.hardwareVersion))",fieldPath=".hardwareVersion",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.additionalDisks) ? has(oldSelf.additionalDisks) && self.additionalDisks == oldSelf.additionalDisks : !has(oldSelf.additionalDisks))",fieldPath=".additionalDisks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.networks) ? has(oldSelf.networks) && self.networks == oldSelf.networks : !has(oldSelf.networks))",fieldPath=".networks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.vmNamingTemplate) ? has(oldSelf.vmNamingTemplate) && self.vmNamingTemplate == oldSelf.vmNamingTemplate : !has(oldSelf.vmNamingTemplate))",fieldPath=".vmNamingTemplate",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.bootstrap) ? has(oldSelf.bootstrap) && self.bootstrap == oldSelf.bootstrap : !has(oldSelf.bootstrap))",fieldPath=".bootstrap",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.

@@ -84,11 +84,6 @@ func (s injection) problem(secret string) phases.Outcome {
 			"Secret %s has an unknown format: use cloud-config or ignition in spec.format of the bootstrap config",
 			secret)
 	}
-	if s.vcdMachine.Spec.Bootstrap.Transport == infrav1.TransportOVFProperties ||
-		s.vcdMachine.Spec.Bootstrap.TemplateMode == infrav1.TemplateLegacy {
-		return phases.Stop(infrav1.NotSupportedReason, "OVF properties and legacy templates are not supported yet: "+
-			"use GuestInfo in spec.bootstrap.transport and Standard in spec.bootstrap.templateMode")
-	}
 	if err := guestinfo.CheckSize(b.value); err != nil {
 		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataTooLargeReason,
 			"Bootstrap data in Secret %s (files and commands of the bootstrap config): %v", secret, err)
@@ -136,28 +131,38 @@ func (s injection) ensure(ctx context.Context) (phases.Outcome, error) {
 	if out, err := s.disks.prepare(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if change := hardwareChange(s.vcdMachine, *s.vm.now()); change != (hardware{}) {
-		if s.vm.askedHardware == change {
-			s.vm.askedHardware = hardware{}
-			return s.failed(stepHardware, phases.Fail(0, infrav1.RequestRefusedReason, "VCD does not give VM %s the "+
-				"CPUs, memory or hardware version of the spec, although it accepted them: it has %d CPUs, %d "+
-				"MiB and %s",
-				s.vm.now().Name, s.vm.now().CPUs, s.vm.now().MemoryMiB, s.vm.now().HardwareVersion)), nil
-		}
-		return s.scope.write(stepHardware, func() (vcd.Task, error) {
-			s.vm.askedHardware = change
-			return s.session.ReconfigureVM(ctx, s.vm.now().ID, vcd.VMChange{
-				CPUs: change.cpus, MemoryMiB: change.memoryMiB, HardwareVersion: change.version,
-			})
-		})
+	change := hardwareChange(s.vcdMachine, *s.vm.now())
+	change.disks = len(s.disks.missing(*s.vm.now()))
+	if change != (hardware{}) {
+		return s.equip(ctx, change)
 	}
 	return s.write(ctx)
+}
+
+// equip gives a VM that never ran the hardware that it lacks. What VCD accepted and did not do is not asked again at
+// once.
+func (s injection) equip(ctx context.Context, change hardware) (phases.Outcome, error) {
+	vm := s.vm.now()
+	if s.vm.askedHardware == change {
+		s.vm.askedHardware = hardware{}
+		return s.failed(stepHardware, phases.Fail(0, infrav1.RequestRefusedReason, "VCD does not give VM %s the "+
+			"CPUs, memory, hardware version or additional disks of the spec, although it accepted them: it has %d "+
+			"CPUs, %d MiB, %s and %d disks", vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks))), nil
+	}
+	return s.scope.write(stepHardware, func() (vcd.Task, error) {
+		s.vm.askedHardware = change
+		return s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
+			CPUs: change.cpus, MemoryMiB: change.memoryMiB, HardwareVersion: change.version,
+			NewDisks: s.disks.missing(*vm),
+		})
+	})
 }
 
 // hardware is what is to be set of a VM; zero where it stays.
 type hardware struct {
 	cpus, memoryMiB int64
 	version         string
+	disks           int // how many are to be added
 }
 
 // hardwareChange returns what a VM that never ran lacks of what the machine asks for.

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -12,6 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -191,8 +193,46 @@ func (s comparison) recordNew() {
 	s.observer.keep(vm)
 }
 
-// Disks gives linked clones disks of the wished size. VCD changes no disk of one before it was consolidated.
+// Disks gives VMs disks of the wished size. VCD changes no disk of a linked clone before it was consolidated.
 type disks struct{ *scope }
+
+// find finds the storage profile of each additional disk, and the template, which has disks before them.
+func (s disks) find(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+	p, specs := &s.placement, s.vcdMachine.Spec.AdditionalDisks
+	if len(specs) == 0 {
+		return phases.Done, nil
+	}
+	var err error
+	if p.template, err = s.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
+		return session.TemplateProblem(err, wished.Catalog, wished.Template)
+	}
+	p.disks = make([]vcd.NewDisk, len(specs))
+	for i, disk := range specs {
+		p.disks[i].SizeMiB = session.InMiB(disk.Size)
+		if disk.StorageProfile == "" {
+			continue
+		}
+		profile, err := s.session.FindStorageProfile(ctx, p.vdc, disk.StorageProfile)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason, fmt.Sprintf(
+				"correct spec.additionalDisks[%d].storageProfile of the VCDMachine, or give the VDC the profile", i))
+		}
+		p.disks[i].StorageProfile = &profile
+	}
+	return phases.Done, nil
+}
+
+// missing returns the additional disks that a VM which never ran does not have yet. They come in order, behind those of
+// its template.
+func (s disks) missing(vm vcd.VM) []vcd.NewDisk {
+	has := -s.placement.template.Disks
+	for _, disk := range vm.Disks {
+		if disk.Independent == nil {
+			has++
+		}
+	}
+	return s.placement.disks[min(max(has, 0), len(s.placement.disks)):]
+}
 
 // await waits for the steps of prepare.
 func (s disks) await() phases.Outcome {

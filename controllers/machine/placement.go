@@ -33,6 +33,7 @@ type target struct {
 	sizing   *vcd.Policy
 	policy   *vcd.Policy
 	storage  *vcd.StorageProfile
+	disks    []vcd.NewDisk // besides those of the template, once the VM exists, too
 }
 
 // wished returns the NICs as they should be.
@@ -174,7 +175,7 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 	}
 	s.placement.nics, s.placement.dual = wished.NICs, nics.DualStack(s.cluster)
 	if s.vmID() != "" {
-		return phases.Done, nil
+		return s.disks.find(ctx, wished)
 	}
 	if out, err := s.findNetworks(ctx); err != nil || out != phases.Done {
 		return out, err
@@ -183,7 +184,15 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 		return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the "+
 			"cluster anew with a spec.infraID of the VCDCluster without blanks", s.marker()), nil
 	}
-	return s.findImage(ctx, wished)
+	return s.findParts(ctx, wished)
+}
+
+// findParts finds what a VM is made from that does not exist yet.
+func (s placer) findParts(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+	if out, err := s.findImage(ctx, wished); err != nil || out != phases.Done {
+		return out, err
+	}
+	return s.disks.find(ctx, wished)
 }
 
 // name gives the machine the name of its VM, the id that marks it and its zone, for life. All are stored before
@@ -330,6 +339,11 @@ func (s placer) findPolicies(ctx context.Context, wished placement.Placement) (p
 func (s placer) computeProblem(ctx context.Context, field string) (phases.Outcome, error) {
 	spec, sizing := s.vcdMachine.Spec, s.placement.sizing
 	cpus, memory := spec.CPUs > 0, spec.MemoryMiB > 0
+	if p := s.placement.policy; p != nil && (p.CPUs > 0 || p.MemoryMiB > 0) && (sizing != nil || cpus || memory) {
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"placement policy %s gives VMs a size, as vGPU policies may: leave out spec.sizingPolicy, spec.cpus and "+
+				"spec.memoryMiB of the VCDMachine, and spec.placementConstraint.sizingPolicy of its zone", p.Name), nil
+	}
 	if !cpus && !memory {
 		return phases.Done, nil
 	}

@@ -19,7 +19,7 @@ const (
 	stepConnect  step = "Connecting networks to the vApp"
 	stepAdd      step = "Creating the VM"
 	stepCleanUp  step = "Removing what a failed creation left behind"
-	stepHardware step = "Setting CPUs, memory and hardware version of the VM"
+	stepHardware step = "Setting CPUs, memory, hardware version and additional disks of the VM"
 	stepInject   step = "Writing bootstrap data" // and the size of the disk
 	// stepConsolidate gives a linked clone disks of its own.
 	stepConsolidate step = "Consolidating the VM"

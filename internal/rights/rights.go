@@ -127,8 +127,8 @@ func machineRows() []Row {
 				"Export* ?",
 			Rights: []string{ExtraConfig}, Need: Always, InAuthor: no,
 			For: "guest properties (`guestinfo.*`), by which a node gets its bootstrap data",
-			Without: "`BootstrapInjected` is false: no machine boots as a node; handing data over by OVF properties " +
-				"is not built yet",
+			Without: "`BootstrapInjected` is false: no machine boots as a node; [there is no other "+
+				"way](../explanation/decisions/007-bootstrap-untouched.md)",
 		},
 		{
 			Rights: []string{Consolidate}, Need: GrowDisks, InAuthor: no,

@@ -30,7 +30,7 @@ func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Ta
 		}
 		document = got.body
 	}
-	body, err := reconfigured(document, change)
+	body, err := reconfigured(document, change, v.diskSettings(change.NewDisks)...)
 	if err != nil {
 		return Task{}, err
 	}
@@ -39,13 +39,18 @@ func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Ta
 
 // reconfigured returns what to post to change a VM: its name and description, and of its sections only those that
 // change. VCD leaves sections alone that a request does not have.
-func reconfigured(document []byte, change VMChange) ([]byte, error) {
+func reconfigured(document []byte, change VMChange, added ...diskSettings) ([]byte, error) {
 	vm, err := parseXML(document)
 	if err != nil {
 		return nil, err
 	}
 	if err := change.apply(vm); err != nil {
 		return nil, err
+	}
+	if len(added) > 0 {
+		if err := addDisks(vm, added); err != nil {
+			return nil, err
+		}
 	}
 	vm.keep(func(section *node) bool {
 		switch section.name.Local {
@@ -54,7 +59,7 @@ func reconfigured(document []byte, change VMChange) ([]byte, error) {
 		case "VirtualHardwareSection":
 			return len(change.ExtraConfig) > 0
 		case "VmSpecSection":
-			return change.DiskMiB > 0 || change.hardware()
+			return change.DiskMiB > 0 || change.hardware() || len(added) > 0
 		}
 		return false
 	})

@@ -138,7 +138,7 @@ func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in str
 		}
 	}
 	if len(vm.Disks) > 0 {
-		found.DiskMiB = vm.Disks[0].SizeMiB
+		found.DiskMiB, found.Disks = vm.Disks[0].SizeMiB, len(vm.Disks)
 	}
 	return found, nil
 }

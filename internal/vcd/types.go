@@ -141,6 +141,7 @@ type Template struct {
 	CPUs       int64 // of that VM
 	MemoryMiB  int64
 	DiskMiB    int64 // of its first disk
+	Disks      int   // how many it has
 	OS         string
 	Hardware   string // version of its virtual hardware, such as vmx-19, if known
 	NICs       int
@@ -292,11 +293,18 @@ type VMSpec struct {
 	ComputerName    string
 }
 
+// A NewDisk is a disk that a VM gets, empty.
+type NewDisk struct {
+	SizeMiB        int64
+	StorageProfile *StorageProfile // nil: that of the VM
+}
+
 // A VMChange is one reconfiguration of a VM: nil and zero fields stay as they are. Extra configuration that
 // is not named stays.
 type VMChange struct {
 	ExtraConfig map[string]string
-	DiskMiB     int64 // grows the first disk
+	DiskMiB     int64     // grows the first disk
+	NewDisks    []NewDisk // behind those that the VM has, in this order
 	CPUs        int64
 	MemoryMiB   int64
 	// HardwareVersion is one not below the VM's, such as vmx-19.

@@ -12,7 +12,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestVCDClusterNotYet(t *testing.T) {
+func TestVCDClusterFeatures(t *testing.T) {
 	tests := []rejection[*infrav1.VCDCluster]{
 		{
 			"all zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} }, nil, "",
@@ -147,7 +147,7 @@ func TestVCDClusterNotYet(t *testing.T) {
 			nil, "",
 		},
 		{"vApps of machines", func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine }, nil, ""},
-		{"everything that is implemented", func(*infrav1.VCDCluster) {}, nil, ""},
+		{"a whole spec", func(*infrav1.VCDCluster) {}, nil, ""},
 		{
 			"an external cloud controller manager",
 			func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal }, nil, "",

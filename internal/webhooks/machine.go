@@ -53,7 +53,7 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 
 // machineSpecErrors returns what is wrong with the spec of a machine or of a template of machines.
 func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.ErrorList {
-	errs := notYet(machineFeatures, spec, path)
+	var errs field.ErrorList
 	for _, f := range []struct{ name, value, kind string }{
 		{"catalog", spec.Catalog, typeCatalog},
 		{"template", spec.Template, typeTemplate},
@@ -75,12 +75,26 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 		errs = append(errs, field.Invalid(path.Child("diskSize"), spec.DiskSize.String(),
 			"must be at least 1Gi; a number without a unit is bytes: write 40Gi"))
 	}
+	errs = append(errs, additionalDiskErrors(spec.AdditionalDisks, path.Child("additionalDisks"))...)
 	if spec.VMNamingTemplate != "" {
 		if err := vmname.Validate(spec.VMNamingTemplate); err != nil {
 			errs = append(errs, field.Invalid(path.Child("vmNamingTemplate"), spec.VMNamingTemplate, err.Error()))
 		}
 	}
 	return append(errs, networksErrors(spec.Networks, path.Child("networks"))...)
+}
+
+func additionalDiskErrors(disks []infrav1.DiskSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, disk := range disks {
+		at := path.Index(i)
+		if disk.Size.Cmp(minDiskSize) < 0 {
+			errs = append(errs, field.Invalid(at.Child("size"), disk.Size.String(),
+				"must be at least 1Gi; a number without a unit is bytes: write 40Gi"))
+		}
+		errs = append(errs, objectErrors(disk.StorageProfile, typeStorageProfile, at.Child("storageProfile"))...)
+	}
+	return errs
 }
 
 // computeErrors refuses CPUs and memory beside the policy that sizes the VM.

@@ -12,21 +12,10 @@ import (
 
 const someProviderID = "vmware-cloud-director://urn:vcloud:vm:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 
-func TestVCDMachineNotYet(t *testing.T) {
-	const words = "is not implemented yet"
+func TestVCDMachineFeatures(t *testing.T) {
 	tests := []rejection[*infrav1.VCDMachine]{
 		{"catalog of a zone", func(m *infrav1.VCDMachine) { m.Spec.Catalog = "" }, nil, ""},
-		{
-			"OVF properties", func(m *infrav1.VCDMachine) { m.Spec.Bootstrap.Transport = infrav1.TransportOVFProperties },
-			[]string{"spec.bootstrap.transport"},
-			words,
-		},
-		{
-			"legacy images", func(m *infrav1.VCDMachine) { m.Spec.Bootstrap.TemplateMode = infrav1.TemplateLegacy },
-			[]string{"spec.bootstrap.templateMode"},
-			words,
-		},
-		{"everything that is implemented", func(*infrav1.VCDMachine) {}, nil, ""},
+		{"a whole spec", func(*infrav1.VCDMachine) {}, nil, ""},
 		{"an object without defaults", func(m *infrav1.VCDMachine) {
 			m.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu"}
 		}, nil, ""},
@@ -66,6 +55,11 @@ func TestVCDMachineValues(t *testing.T) {
 			m.Spec.DiskSize = &q
 		}
 	}
+	more := func(size, profile string) func(m *infrav1.VCDMachine) {
+		return func(m *infrav1.VCDMachine) {
+			m.Spec.AdditionalDisks = []infrav1.DiskSpec{{Size: resource.MustParse(size), StorageProfile: profile}}
+		}
+	}
 	template := []string{"spec.vmNamingTemplate"}
 	tests := []rejection[*infrav1.VCDMachine]{
 		{"everything in VCD can have a URN", func(m *infrav1.VCDMachine) {
@@ -103,6 +97,15 @@ func TestVCDMachineValues(t *testing.T) {
 
 		{"a disk has a size", disk("40Gi"), nil, ""},
 		{"a size without unit is bytes", disk("40"), []string{"spec.diskSize"}, "write 40Gi"},
+		{"additional disks have a size", more("40Gi", ""), nil, ""},
+		{
+			"an additional disk of nothing", more("0", ""), []string{"spec.additionalDisks[0].size"},
+			"must be at least 1Gi",
+		},
+		{
+			"a storage profile of a disk that is another object", more("40Gi", someVDC),
+			[]string{"spec.additionalDisks[0].storageProfile"}, "",
+		},
 
 		{
 			"a name can be a template", naming("{{ .machine.Name | trunc 10 }}-{{ .machine.Name | sha256sum | trunc 8 }}"),

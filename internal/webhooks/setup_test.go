@@ -48,7 +48,7 @@ func TestSetupServesWhatIsConfigured(t *testing.T) {
 				"spec": spec,
 			}},
 		}
-		g.Expect(refusal(g, mux, path, review)).To(Or(ContainSubstring("is not implemented yet"), ContainSubstring("rde.id"),
+		g.Expect(refusal(g, mux, path, review)).To(Or(ContainSubstring("rde.id"),
 			ContainSubstring("spec.secretRef.name"), ContainSubstring("spec.region"), ContainSubstring("spec.sizingPolicy"),
 			ContainSubstring("spec.placementConstraint.catalog")), path)
 	}

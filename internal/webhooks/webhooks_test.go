@@ -83,10 +83,6 @@ func machine() *infrav1.VCDMachine {
 		ObjectMeta: metav1.ObjectMeta{Name: "c1-md-0-abcde-fghij", Namespace: "default"},
 		Spec: infrav1.VCDMachineSpec{
 			Catalog: "kubernetes", Template: "ubuntu", SizingPolicy: "small",
-			Bootstrap: infrav1.BootstrapSpec{
-				Transport:    infrav1.TransportGuestInfo,
-				TemplateMode: infrav1.TemplateStandard,
-			},
 			PowerOffPolicy: infrav1.PowerOffReport,
 			Networks: []infrav1.NetworkSpec{
 				{AddressSource: infrav1.AddressPool},

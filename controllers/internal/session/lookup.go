@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,5 +59,8 @@ func DiskMiB(m *infrav1.VCDMachine) int64 {
 	if m.Spec.DiskSize == nil {
 		return 0
 	}
-	return (m.Spec.DiskSize.Value() + Mebibyte - 1) / Mebibyte
+	return InMiB(*m.Spec.DiskSize)
 }
+
+// InMiB returns a size in MiB, rounded up.
+func InMiB(size resource.Quantity) int64 { return (size.Value() + Mebibyte - 1) / Mebibyte }

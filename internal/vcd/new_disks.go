@@ -1,0 +1,91 @@
+package vcd
+
+import (
+	"encoding/xml"
+	"strconv"
+)
+
+const (
+	// paravirtualSCSI is the adapter of a new disk of a VM that has none yet.
+	paravirtualSCSI = "5"
+	// unitsOfBus is how many units a SCSI bus has, and controllerUnit is the one that its controller takes.
+	unitsOfBus, controllerUnit = 16, 7
+)
+
+// diskSettings is a new disk, in the order of the schema.
+type diskSettings struct {
+	XMLName  xml.Name `xml:"DiskSettings"`
+	SizeMiB  int64    `xml:"SizeMb"`
+	Unit     int      `xml:"UnitNumber"`
+	Bus      int      `xml:"BusNumber"`
+	Adapter  string   `xml:"AdapterType"`
+	Thin     bool     `xml:"ThinProvisioned"`
+	Profile  *xmlRef  `xml:"StorageProfile,omitempty"`
+	Override bool     `xml:"overrideVmDefault"`
+}
+
+func (v *VMs) diskSettings(disks []NewDisk) []diskSettings {
+	var settings []diskSettings
+	for _, disk := range disks {
+		d := diskSettings{SizeMiB: disk.SizeMiB, Thin: true}
+		if profile := disk.StorageProfile; profile != nil {
+			d.Override = true
+			d.Profile = &xmlRef{HRef: v.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+		}
+		settings = append(settings, d)
+	}
+	return settings
+}
+
+// addDisks puts new disks behind those that a VM has, on the controller of its first one, so that the guest counts them
+// in this order.
+func addDisks(vm *node, added []diskSettings) error {
+	refuse := func(reason string) error {
+		return &LookupError{Kind: "VM", Name: vm.attr("name"), Reason: reason, Err: ErrInvalid}
+	}
+	spec := vm.first("VmSpecSection")
+	if spec == nil || spec.first("DiskSection") == nil {
+		return refuse("shows no disks to this user")
+	}
+	section := spec.first("DiskSection")
+	bus, unit, adapter := freeUnit(section.nodes("DiskSettings"))
+	for _, disk := range added {
+		if unit == controllerUnit {
+			unit++
+		}
+		if unit >= unitsOfBus {
+			return refuse("has no room for so many disks on its controller")
+		}
+		disk.Bus, disk.Unit, disk.Adapter = bus, unit, adapter
+		n, err := newNode(disk)
+		if err != nil {
+			return err
+		}
+		section.insertBefore("", n)
+		unit++
+	}
+	spec.setAttr("Modified", "true")
+	return nil
+}
+
+// freeUnit returns the bus and the adapter of the first disk, and the first unit there behind all disks.
+func freeUnit(disks []*node) (bus, unit int, adapter string) {
+	adapter = paravirtualSCSI
+	for i, disk := range disks {
+		onBus, errBus := strconv.Atoi(disk.text("BusNumber"))
+		at, errUnit := strconv.Atoi(disk.text("UnitNumber"))
+		if errBus != nil || errUnit != nil {
+			continue
+		}
+		if i == 0 {
+			bus = onBus
+			if named := disk.text("AdapterType"); named != "" {
+				adapter = named
+			}
+		}
+		if onBus == bus {
+			unit = max(unit, at+1)
+		}
+	}
+	return bus, unit, adapter
+}
