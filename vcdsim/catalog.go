@@ -204,7 +204,7 @@ func templateVMNode(r *request, vdc *VDC, t *Template, vm *TemplateVM, root bool
 		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false),
 		T("AdminPasswordEnabled", true), T("AdminPasswordAuto", true), T("ResetPasswordRequired", false),
 		T("ComputerName", computerName(vm.Name)))
-	n.Add([]*xmltree.Node{nics, custom, specSection(r, &VM{
+	n.Add([]*xmltree.Node{nics, custom, productSection(vm.properties()), specSection(r, &VM{
 		OS: vm.OS, CPUs: vm.CPUs, CoresPerSocket: 1, MemoryMiB: vm.MemoryMiB,
 		HardwareVersion: orElse(vm.HardwareVersion, defaultHardware),
 		Disks:           templateDisks(vm, vdc.defaultProfile()),

@@ -212,6 +212,8 @@ type TemplateVM struct {
 	DisksMiB        []int64
 	NICs            int
 	HardwareVersion string // vmx-19 …; empty is the newest
+	// Properties are those of its product section.
+	Properties map[string]string
 }
 
 // clone copies a model deeply.

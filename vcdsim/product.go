@@ -108,3 +108,12 @@ func commitProducts(s *Simulator, t *Task) error {
 	v.Properties = t.Work.Properties
 	return nil
 }
+
+// properties returns the product section of a VM in a template.
+func (vm *TemplateVM) properties() map[string]Property {
+	out := map[string]Property{}
+	for key, value := range vm.Properties {
+		out[key] = Property{Type: "string", Default: value, Value: value}
+	}
+	return out
+}

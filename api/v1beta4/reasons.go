@@ -198,6 +198,9 @@ const (
 	// NotSupportedReason means that this release does not support something in the spec. Change the field in the
 	// message.
 	NotSupportedReason = "NotSupported"
+	// KubernetesVersionDiffersReason is the reason of an event: the image of a machine has another version of Kubernetes
+	// than its Machine asks for. Name a new VCDMachineTemplate together with a new version.
+	KubernetesVersionDiffersReason = "KubernetesVersionDiffers"
 	// TaskRunningReason means that a VCD task is running. Wait.
 	TaskRunningReason = "TaskRunning"
 	// TaskFailedReason means that a VCD task failed with the error in the message; it is retried with increasing

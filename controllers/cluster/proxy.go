@@ -8,8 +8,10 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // hasNodeProxy reports whether nodes of c take their proxy settings from a Secret, or did.
@@ -23,17 +25,47 @@ func hasNodeProxy(c *infrav1.VCDCluster) bool {
 func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	notes.Set(c, infrav1.NodeProxyAnnotation, "true")
+	ofZones, out, err := networksOfZones(ctx, s)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
 	spec := c.Spec.Proxy
 	settings := nodeproxy.Settings{
-		HTTP: spec.HTTPProxy, HTTPS: spec.HTTPSProxy, Direct: direct(s),
+		HTTP: spec.HTTPProxy, HTTPS: spec.HTTPSProxy, Direct: direct(s, ofZones),
 		Version: nodeproxy.Version(spec.HTTPProxy, spec.HTTPSProxy, spec.NoProxy),
 	}
 	return nodeSecret(s, nodeproxy.SecretSuffix, "the proxy settings of nodes").Write(ctx, settings.Files())
 }
 
+// networksOfZones returns the subnets of the networks that nodes have in usable zones.
+func networksOfZones(ctx context.Context, s *scope) ([]netip.Prefix, phases.Outcome, error) {
+	var subnets []netip.Prefix
+	for _, zone := range s.failureDomains.usable {
+		if zone.Status.OVDC == nil || len(zone.Status.Networks) == 0 {
+			continue
+		}
+		opened, out, err := s.Identities.OpenZone(ctx, s.Sessions, zone.VCDDeploymentZone)
+		if err != nil || out != phases.Done {
+			return nil, out, err
+		}
+		vdc := vcd.VDC{Ref: vcd.Ref{ID: zone.Status.OVDC.ID, Name: zone.Status.OVDC.Name}}
+		for _, ref := range zone.Status.Networks {
+			network, err := opened.FindNetwork(ctx, vdc, ref.ID)
+			if err != nil {
+				out, err := session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+					"connect the network to the VDC, or see VCDDeploymentZone "+zone.Name)
+				return nil, out, err
+			}
+			for _, subnet := range network.Subnets {
+				subnets = append(subnets, subnet.Prefix)
+			}
+		}
+	}
+	return subnets, phases.Done, nil
+}
+
 // direct returns what nodes reach without the proxy.
-func direct(s *scope) []string {
-	var networks []netip.Prefix
+func direct(s *scope, networks []netip.Prefix) []string {
 	for _, subnet := range s.network.Subnets {
 		networks = append(networks, subnet.Prefix)
 	}

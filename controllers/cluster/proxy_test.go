@@ -98,3 +98,23 @@ func TestAForeignSecretOfTheProxyIsLeftAlone(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, foreign)).To(Succeed())
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
+
+func TestNetworksOfZonesAreReachedWithoutTheProxy(t *testing.T) {
+	w := controllertest.NewInZones(t)
+	c := w.VCDCluster()
+	c.Spec.Proxy = infrav1.ProxySpec{HTTPProxy: "http://proxy:3128"}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	z := w.DeploymentZone("b")
+	z.Spec.PlacementConstraint.Networks = []string{"nodes", "storage"}
+	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
+	w.Eventually(func() int {
+		_, err := w.ReconcileZone("b")
+		w.Expect(err).NotTo(HaveOccurred())
+		return len(w.DeploymentZone("b").Status.Networks)
+	}, controllertest.Patience, "5ms").Should(Equal(2))
+
+	w.Ready()
+
+	w.Expect(string(proxySecret(w.Env).Data[nodeproxy.KeyContainerd])).To(ContainSubstring(
+		",10.20.0.0/24,192.168.100.0/24,"), "each once")
+}

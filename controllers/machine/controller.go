@@ -190,6 +190,7 @@ type state struct {
 	unanswered   bool // VCD gave no answer in the last pass
 	// bootstrapChecked is the name of the Secret whose bootstrap data can be used. It is read again when it is written.
 	bootstrapChecked string
+	versionsCompared bool // of Kubernetes, in the image and in the Machine
 }
 
 // A scope is one reconcile of a VCDMachine: inputs, facts, and the steps that act on them.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -215,4 +217,27 @@ func (s *creation) followAll(what step, t vcd.Task, machines []batch.Member) {
 		wake()
 		s.batches.Ended(queue)
 	})
+}
+
+// withRollout adds to a problem of the first control plane what replaces it: the owner of the others replaces it only
+// once it is a Node.
+func (s placer) withRollout(out phases.Outcome) phases.Outcome {
+	_, controlPlane := s.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
+	if out.Problem && controlPlane && !ptr.Deref(s.cluster.Status.Initialization.ControlPlaneInitialized, false) {
+		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: name it "+
+			"in the KubeadmControlPlane, and delete Machine %s", s.machine.Name)
+	}
+	return out
+}
+
+// compareVersions warns of an image that has another version of Kubernetes than the Machine asks for.
+func (s placer) compareVersions() {
+	image, wished := s.placement.template.Kubernetes, s.machine.Spec.Version
+	if s.state.versionsCompared || s.mayHaveVM() {
+		return
+	}
+	s.state.versionsCompared = true
+	if image != "" && wished != "" && !vcd.SameKubernetes(image, wished) {
+		otherKubernetes(s.Recorder, s.vcdMachine, s.placement.template.Name, image, wished)
+	}
 }

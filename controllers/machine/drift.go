@@ -204,7 +204,7 @@ func (s disks) find(ctx context.Context, wished placement.Placement) (phases.Out
 	}
 	var err error
 	if p.template, err = s.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
-		return session.TemplateProblem(err, wished.Catalog, wished.Template)
+		return session.TemplateProblem(err, wished.Catalog, wished.Template, session.Correct)
 	}
 	p.disks = make([]vcd.NewDisk, len(specs))
 	for i, disk := range specs {

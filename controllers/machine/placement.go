@@ -189,10 +189,15 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 
 // findParts finds what a VM is made from that does not exist yet.
 func (s placer) findParts(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
-	if out, err := s.findImage(ctx, wished); err != nil || out != phases.Done {
-		return out, err
+	out, err := s.findImage(ctx, wished)
+	if err == nil && out == phases.Done {
+		out, err = s.disks.find(ctx, wished)
 	}
-	return s.disks.find(ctx, wished)
+	if err != nil || out != phases.Done {
+		return s.withRollout(out), err
+	}
+	s.compareVersions()
+	return phases.Done, nil
 }
 
 // name gives the machine the name of its VM, the id that marks it and its zone, for life. All are stored before
@@ -291,7 +296,7 @@ func (s placer) findImage(ctx context.Context, wished placement.Placement) (phas
 	p := &s.placement
 	var err error
 	if p.template, err = s.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
-		return session.TemplateProblem(err, wished.Catalog, wished.Template)
+		return session.TemplateProblem(err, wished.Catalog, wished.Template, session.Correct)
 	}
 	if out, err := s.diskProblem(ctx); err != nil || out != phases.Done {
 		return out, err

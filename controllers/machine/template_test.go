@@ -3,6 +3,7 @@ package machine_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,4 +121,61 @@ func TestTemplateThatWasReplacedIsLookedUpAgain(t *testing.T) {
 		w.Expect(err).NotTo(HaveOccurred())
 		return conditions.IsTrue(w.VCDMachine("b"), clusterv1.ReadyCondition)
 	}, controllertest.Patience, "5ms").Should(BeTrue())
+}
+
+func TestTheFirstControlPlaneOfAWrongTemplateSaysWhatReplacesIt(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("cp-0", controllertest.ControlPlane,
+		func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
+	w.Ready()
+	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason)
+
+	m := w.VCDMachine("cp-0")
+	w.Expect(conditions.GetMessage(m, infrav1.PlacementReadyCondition)).To(And(
+		ContainSubstring("correct spec.template of the VCDMachine"),
+		ContainSubstring("name it in the KubeadmControlPlane, and delete Machine cp-0")))
+	m.Spec.Template = "ubuntu-2404-kube-v1.36.3"
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Ready("cp-0")
+}
+
+func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testing.T) {
+	tests := []struct {
+		name       string
+		version    string
+		properties map[string]string
+		warns      string
+	}{
+		{"the image has it", "v1.36.3", nil, ""},
+		{"the Machine has no version", "", nil, ""},
+		{"the name says another", "v1.35.4", nil, "has Kubernetes v1.36.3, spec.version of the Machine is v1.35.4"},
+		{
+			"the product section says another", "v1.36.3", map[string]string{"KUBERNETES_SEMVER": "v1.34.1+vmware.1"},
+			"has Kubernetes v1.34.1+vmware.1, spec.version of the Machine is v1.36.3",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			model := vcdsim.K8sTenant()
+			model.Orgs[1].Catalogs[0].Templates[0].VMs[0].Properties = tt.properties
+			objects := controllertest.NewMachine("md-0")
+			objects[0].(*clusterv1.Machine).Spec.Version = tt.version
+			w := controllertest.NewWith(t, vcdsim.Config{
+				Profile: vcdsim.Profile{Name: "test", Scale: 0.001}, Model: model,
+			}, objects...)
+
+			w.Ready("md-0")
+
+			texts := w.EventTexts()
+			warned := 0
+			for i, text := range texts {
+				if strings.HasPrefix(text, "Warning "+infrav1.KubernetesVersionDiffersReason) {
+					warned++
+					w.Expect(text).To(ContainSubstring(tt.warns))
+					w.Expect(strings.Join(texts[:i], "\n")).NotTo(ContainSubstring("VMCreated"))
+				}
+			}
+			w.Expect(warned > 0).To(Equal(tt.warns != ""))
+			w.Expect(warned).To(BeNumerically("<=", 1), "once")
+		})
+	}
 }

@@ -3,13 +3,17 @@ package machinetemplate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -27,13 +31,10 @@ func reconcileCapacity(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,
 			"No VCDCluster says in which VCD the machines will be: create the cluster, or label the "+
 				"VCDMachineTemplate with cluster.x-k8s.io/cluster-name"), nil
-	case s.vcdCluster.Spec.OVDC == "":
-		return phases.Fail(capacityRetry, infrav1.NotSupportedReason,
-			"Failure domains are not supported yet: set spec.ovdc of VCDCluster %s", s.vcdCluster.Name), nil
 	}
-	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	zone, out, err := s.findZone(ctx)
 	if err == nil && out == phases.Done {
-		out, err = s.readCapacity(ctx, opened)
+		out, err = s.readCapacity(ctx, zone)
 	}
 	if out != phases.Done {
 		out.After = max(out.After, capacityRetry)
@@ -41,28 +42,67 @@ func reconcileCapacity(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return out, err
 }
 
+// findZone returns the first zone of a cluster without a VDC of its own that can be used, else nil. Where machines of
+// the template will be is not known; their size is that of the first.
+func (s *scope) findZone(ctx context.Context) (*placement.Zone, phases.Outcome, error) {
+	c := s.vcdCluster
+	if c.Spec.OVDC != "" {
+		return nil, phases.Done, nil
+	}
+	list := &infrav1.VCDDeploymentZoneList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+		return nil, phases.Done, fmt.Errorf("listing VCDDeploymentZones: %w", err)
+	}
+	selected, err := placement.Select(c, list.Items)
+	if err != nil {
+		return nil, phases.Done, err
+	}
+	for i := range selected {
+		if !ptr.Deref(selected[i].Status.Usable, false) {
+			continue
+		}
+		zone, out, err := zones.Find(ctx, s.Client, c, selected[i].Name)
+		if err != nil || out == phases.Done {
+			return &zone, out, err
+		}
+	}
+	return nil, phases.Wait(clusterRetry, infrav1.NoFailureDomainReason,
+		"VCDCluster %s has no usable zone yet: see its condition %s", c.Name, infrav1.FailureDomainsReadyCondition), nil
+}
+
+// inNewTemplate is the remedy of what is wrong in a template, which is immutable.
+func inNewTemplate(fields ...string) string {
+	return "make a new VCDMachineTemplate with another " + strings.Join(fields, " and ") +
+		", and name it in the infrastructureRef"
+}
+
 // readCapacity asks VCD for what makes up the capacity. All of it is remembered by the session, as for machines.
-func (s *scope) readCapacity(ctx context.Context, opened *session.Session) (phases.Outcome, error) {
-	c, spec := s.vcdCluster, s.template.Spec.Template.Spec
-	vdc, err := opened.FindVDC(ctx, placement.VDCName(c))
+func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.Outcome, error) {
+	spec := s.template.Spec.Template.Spec
+	opened, out, err := s.open(ctx, zone)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	// What contradicts itself is said by the machines.
+	wished, _ := placement.Of(s.vcdCluster, zone, &infrav1.VCDMachine{Spec: spec})
+	vdc, err := opened.FindVDC(ctx, wished.VDC.Name)
 	if err != nil {
 		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct spec.ovdc of VCDCluster "+c.Name+", or give its user access to the VDC")
+			"correct "+wished.VDC.Field+", or give its user access to the VDC")
 	}
-	image, err := opened.FindTemplate(ctx, spec.Catalog, spec.Template)
+	image, err := opened.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name)
 	if err != nil {
-		return session.TemplateProblem(err, placement.Choice{Name: spec.Catalog, Field: "spec.catalog"},
-			placement.Choice{Name: spec.Template, Field: "spec.template"})
+		return session.TemplateProblem(err, ofTemplate(wished.Catalog), ofTemplate(wished.Template), inNewTemplate)
 	}
 	var sizing vcd.Policy
-	if spec.SizingPolicy != "" {
-		sizing, err = opened.FindSizingPolicy(ctx, vdc, spec.SizingPolicy)
+	if choice := wished.SizingPolicy; choice.Name != "" {
+		sizing, err = opened.FindSizingPolicy(ctx, vdc, choice.Name)
 	} else {
 		sizing, err = opened.FindDefaultSizing(ctx, vdc)
 	}
 	if err != nil {
 		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
-			"correct spec.sizingPolicy, or assign the policy to the VDC")
+			inNewTemplate(ofTemplate(wished.SizingPolicy).Field)+", or assign the policy to the VDC")
 	}
 	if spec.CPUs > 0 {
 		sizing.CPUs = int64(spec.CPUs)
@@ -74,6 +114,22 @@ func (s *scope) readCapacity(ctx context.Context, opened *session.Session) (phas
 	s.template.Status.NodeInfo = nodeInfoOf(image.OS)
 	*s.known.Of(s.template.UID) = found{at: s.now(), generation: s.template.Generation}
 	return phases.Done, nil
+}
+
+// open logs in with the identity of the zone, or of the cluster if zone is nil.
+func (s *scope) open(ctx context.Context, zone *placement.Zone) (*session.Session, phases.Outcome, error) {
+	if zone != nil {
+		return s.Identities.OpenZone(ctx, s.Sessions, zone.VCDDeploymentZone)
+	}
+	return s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+}
+
+// ofTemplate names a field of a machine as its template has it.
+func ofTemplate(choice placement.Choice) placement.Choice {
+	if field, ok := strings.CutSuffix(choice.Field, " of the VCDMachine"); ok {
+		choice.Field = "spec.template." + field
+	}
+	return choice
 }
 
 // capacityOf returns what a machine has. A policy that does not fix a size leaves that of the image.

@@ -99,6 +99,29 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 	}
 }
 
+func TestCapacityInAClusterThatIsOnlyInZones(t *testing.T) {
+	w := controllertest.NewInZones(t, testTemplate(func(t *infrav1.VCDMachineTemplate) {
+		t.Spec.Template.Spec.Catalog = "" // That of the zone.
+		t.Spec.Template.Spec.SizingPolicy = "large"
+	}))
+	c := w.VCDCluster()
+	selected := c.Spec.FailureDomainSelector
+	c.Spec.FailureDomainSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "zone"}}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	got, res := reconcileTemplate(w.Env)
+	w.Expect(conditions.GetReason(got, infrav1.CapacityKnownCondition)).To(Equal(infrav1.NoFailureDomainReason))
+	w.Expect(res.RequeueAfter).To(BeNumerically(">=", machinetemplate.ClusterRetry))
+	c.Spec.FailureDomainSelector = selected
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	got, _ = reconcileTemplate(w.Env)
+
+	w.Expect(conditions.GetMessage(got, infrav1.CapacityKnownCondition)).To(BeEmpty())
+	w.Expect(sizes(got.Status.Capacity)).To(Equal(map[string]string{
+		"cpu": "4", "memory": "16Gi", "ephemeral-storage": "20Gi",
+	}))
+}
+
 func TestDefaultSizingOfTheVDCCounts(t *testing.T) {
 	w := controllertest.New(t,
 		testTemplate(func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" }))
@@ -142,11 +165,12 @@ func TestWhyTheCapacityIsNotKnown(t *testing.T) {
 	}{
 		{
 			"no such template", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.Template = "nope" }, nil,
-			infrav1.TemplateNotFoundReason, "spec.template",
+			infrav1.TemplateNotFoundReason, ": make a new VCDMachineTemplate with another spec.template.spec.template and " +
+				"spec.template.spec.catalog, and name it in the infrastructureRef",
 		},
 		{
 			"no such policy", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "nope" }, nil,
-			infrav1.SizingPolicyNotFoundReason, "spec.sizingPolicy",
+			infrav1.SizingPolicyNotFoundReason, "make a new VCDMachineTemplate with another spec.template.spec.sizingPolicy",
 		},
 		{"no cluster", func(t *infrav1.VCDMachineTemplate) { t.Labels = nil }, func(w *controllertest.Env) {
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())

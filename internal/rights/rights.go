@@ -127,7 +127,7 @@ func machineRows() []Row {
 				"Export* ?",
 			Rights: []string{ExtraConfig}, Need: Always, InAuthor: no,
 			For: "guest properties (`guestinfo.*`), by which a node gets its bootstrap data",
-			Without: "`BootstrapInjected` is false: no machine boots as a node; [there is no other "+
+			Without: "`BootstrapInjected` is false: no machine boots as a node; [there is no other " +
 				"way](../explanation/decisions/007-bootstrap-untouched.md)",
 		},
 		{

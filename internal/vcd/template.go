@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
@@ -137,8 +139,44 @@ func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in str
 			found.Hardware = spec.HardwareVersion.Value
 		}
 	}
+	found.Kubernetes = kubernetesOf(doc.Name, doc.VMs[0].ProductSection)
 	if len(vm.Disks) > 0 {
 		found.DiskMiB, found.Disks = vm.Disks[0].SizeMiB, len(vm.Disks)
 	}
 	return found, nil
+}
+
+// kubernetesProperty is what image-builder puts into the product section of an image.
+const kubernetesProperty = "KUBERNETES_SEMVER"
+
+// kubernetesIn finds the version in the name of a template, such as ubuntu-2404-kube-v1.36.3.
+var kubernetesIn = regexp.MustCompile(`(?i)(?:kube|kubernetes|k8s)[-_ ]?v?([0-9]+\.[0-9]+\.[0-9]+)`)
+
+// kubernetesOf returns the version of Kubernetes in an image, empty if neither its properties nor its name say it.
+func kubernetesOf(name string, section *types.ProductSection) string {
+	if section != nil {
+		for _, p := range section.Property {
+			if p == nil || p.Key != kubernetesProperty {
+				continue
+			}
+			if p.Value != nil && p.Value.Value != "" {
+				return p.Value.Value
+			}
+			return p.DefaultValue
+		}
+	}
+	if found := kubernetesIn.FindStringSubmatch(name); found != nil {
+		return "v" + found[1]
+	}
+	return ""
+}
+
+// SameKubernetes reports whether two versions of Kubernetes are the same but for what builders append, such as
+// +vmware.1.
+func SameKubernetes(a, b string) bool {
+	trim := func(version string) string {
+		version, _, _ = strings.Cut(strings.TrimPrefix(version, "v"), "+")
+		return version
+	}
+	return trim(a) == trim(b)
 }

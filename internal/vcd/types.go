@@ -147,6 +147,7 @@ type Template struct {
 	NICs       int
 	StorageID  string // storage profile of the template's VM, if known
 	CatalogRef Ref
+	Kubernetes string // version of Kubernetes in the image, such as v1.36.3; empty if nothing says it
 }
 
 // Status is the state of a vApp or VM as VCD counts it.

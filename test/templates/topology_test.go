@@ -139,6 +139,7 @@ func variableChanges() []variableChange {
 		{"no proxy", map[string]string{"proxy": "null"}, true, true, true},
 		{"load balancers", map[string]string{"loadBalancer": `{"vipSubnet": "10.0.0.0/24"}`}, false, false, true},
 		{"disks", map[string]string{"orphanedDiskPolicy": `"Delete"`}, false, false, true},
+		{"hosts of their own", map[string]string{"antiAffinity": `{"controlPlane": "Preferred"}`}, false, false, true},
 		{"vApps", map[string]string{"vApp": `{"name": "demo-vapp"}`}, false, false, true},
 		{"Kubernetes' own images", map[string]string{"imageRepository": `"registry.example.com/k8s"`}, true, false, false},
 		{"another cloud controller manager", map[string]string{

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -118,19 +119,25 @@ func LookupProblem(err error, reason, remedy string) (phases.Outcome, error) {
 	return AskProblem(err)
 }
 
+// A Remedy says how what fields name is changed.
+type Remedy func(fields ...string) string
+
+// Correct is the remedy where a person can change the fields.
+func Correct(fields ...string) string { return "correct " + strings.Join(fields, " and ") }
+
 // TemplateProblem says why there is no image: no such catalog, no such template in it, or nothing usable in that.
-func TemplateProblem(err error, catalog, template placement.Choice) (phases.Outcome, error) {
+func TemplateProblem(err error, catalog, template placement.Choice, change Remedy) (phases.Outcome, error) {
 	lookup, ok := errors.AsType[*vcd.LookupError](err)
 	switch {
 	case ok && lookup.Kind == "catalog":
 		return LookupProblem(err, infrav1.CatalogNotFoundReason,
-			"correct "+catalog.Field+", or share the catalog with the organisation")
+			change(catalog.Field)+", or share the catalog with the organisation")
 	case errors.Is(err, vcd.ErrAmbiguous):
-		return LookupProblem(err, infrav1.TemplateInvalidReason, "put the URN of the one you mean in "+template.Field)
+		return LookupProblem(err, infrav1.TemplateInvalidReason, change(template.Field)+": the URN of the one you mean")
 	case errors.Is(err, vcd.ErrInvalid):
 		return LookupProblem(err, infrav1.TemplateInvalidReason,
-			"name a template with a VM in "+template.Field+", or repair template "+template.Name)
+			change(template.Field)+": a template with a VM; or repair template "+template.Name)
 	}
 	return LookupProblem(err, infrav1.TemplateNotFoundReason,
-		"correct "+template.Field+" and "+catalog.Field+", or put the template in the catalog")
+		change(template.Field, catalog.Field)+", or put the template in the catalog")
 }
