@@ -143,6 +143,10 @@ test-hypervisor: ## Test what boots VMs of the simulator, on Linux, without boot
 	@if [[ $$($(GO) env GOOS) == linux ]]; then \
 		cd vcdsim/hypervisor && $(GO) test -short -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...; fi
 
+.PHONY: test-firsthour
+test-firsthour: stack ## Make the typical mistakes of a first cluster, and print what is seen and after how many seconds (minutes).
+	cd test && $(GO) test $(AFRESH) ./firsthour -timeout $(TIMEOUT) -v -firsthour
+
 .PHONY: test-vms
 test-vms: ## Boot VMs of the simulator as Linux systems (as root, after make node-image); IMAGES is another folder of images.
 	cd vcdsim/hypervisor && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./... $(if $(IMAGES),-images $(IMAGES))

@@ -26,6 +26,9 @@ import (
 // api is the API server of the management cluster that all mistakes are made in.
 var api client.Client
 
+// enabled lets the mistakes be made: they take minutes of a management cluster.
+var enabled = flag.Bool("firsthour", false, "Make the mistakes; without it they are skipped.")
+
 // idle holds the figures against what an idle machine reaches.
 var idle = flag.Bool("idle", false, "fail beyond the figures of an idle machine")
 
@@ -38,8 +41,8 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	if testing.Short() {
-		fmt.Fprintln(os.Stderr, "skipped: these tests start a management cluster, and -short is set")
+	if !*enabled {
+		fmt.Fprintln(os.Stderr, "skipped: make test-firsthour makes the mistakes")
 		return 0
 	}
 	dir, err := os.MkdirTemp("", "firsthour-")

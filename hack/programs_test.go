@@ -1,0 +1,61 @@
+package hack
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// Each program says which build it is: of a work tree the commit, by go build as by go install, and of make build the
+// release.
+func TestEachProgramKnowsItsVersion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it links all programs three times")
+	}
+	entries, err := os.ReadDir("../cmd")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	programs := []string{"cluster-api-provider-vcd"} // the manager
+	for _, entry := range entries {
+		programs = append(programs, entry.Name())
+	}
+	const commit = `^commit [0-9a-f]{12}(-dirty)? \(go`
+	for name, tt := range map[string]struct {
+		command func(bin string) *exec.Cmd
+		want    string
+	}{
+		"go build": {
+			func(bin string) *exec.Cmd { return exec.Command("go", "build", "-o", bin, ".", "./cmd/...") }, commit,
+		},
+		"go install": {
+			func(bin string) *exec.Cmd {
+				install := exec.Command("go", "install", ".", "./cmd/...")
+				install.Env = append(os.Environ(), "GOBIN="+bin)
+				return install
+			}, commit,
+		},
+		"make build": {
+			func(bin string) *exec.Cmd {
+				return exec.Command("make", "build", "VERSION=v9.8.7", "OUT="+filepath.Dir(bin))
+			}, `^v9\.8\.7 \(commit [0-9a-f]{12}(-dirty)?, go`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			bin := filepath.Join(t.TempDir(), "bin")
+			g.Expect(os.Mkdir(bin, 0o750)).To(Succeed())
+			build := tt.command(bin)
+			build.Dir = ".."
+			out, err := build.CombinedOutput()
+			g.Expect(err).NotTo(HaveOccurred(), string(out))
+
+			for _, program := range programs {
+				said, err := exec.Command(filepath.Join(bin, program), "--version").CombinedOutput()
+				g.Expect(err).NotTo(HaveOccurred(), program)
+				g.Expect(string(said)).To(MatchRegexp(tt.want), program)
+			}
+		})
+	}
+}
