@@ -131,7 +131,7 @@ test-images: ## Build all images twice, unpack and check them; test what makes n
 
 .PHONY: test-release
 test-release: ## Make a release as its workflow does, but for the push, and check its files (four platforms: half an hour from empty caches).
-	$(GO) test $(AFRESH) ./hack -timeout 2h -run TestARelease -v -release
+	$(GO) test $(AFRESH) ./hack -timeout 2h -run 'TestARelease|TestEachProgram' -v -release
 
 .PHONY: test-crash
 test-crash: ## Kill the manager at random writes while clusters and machines come and go; ROUNDS, SEED (0: of the time).
