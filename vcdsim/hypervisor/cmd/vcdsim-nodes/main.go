@@ -45,33 +45,47 @@ func inVM(args []string) int {
 var errUsage = errors.New(
 	"usage: vcdsim-nodes console [--follow] VM, vcdsim-nodes shell VM, or vcdsim-nodes exec VM COMMAND [ARGUMENT...]")
 
+// A call is a command that is about one VM.
+type call struct {
+	command, vm string
+	follow      bool
+	run         []string // of exec
+}
+
+func parseCall(args []string) (call, error) {
+	c, rest := call{command: args[0]}, args[1:]
+	if c.command == "console" && len(rest) > 0 && rest[0] == "--follow" {
+		c.follow, rest = true, rest[1:]
+	}
+	if len(rest) == 0 || (c.command == "exec") != (len(rest) > 1) {
+		return c, errUsage
+	}
+	c.vm, c.run = rest[0], rest[1:]
+	return c, nil
+}
+
 func vmCommand(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
-	command, args := args[0], args[1:]
-	follow := command == "console" && len(args) > 1 && args[0] == "--follow"
-	if follow {
-		args = args[1:]
+	c, err := parseCall(args)
+	if err != nil {
+		return err
 	}
-	if len(args) == 0 || command != "exec" && len(args) > 1 || command == "exec" && len(args) < 2 {
-		return errUsage
-	}
-	dir := dirOf(args[0])
-	if command == "console" {
-		file, err := hypervisor.ConsoleFile(dir, args[0])
+	dir := dirOf(c.vm)
+	switch c.command {
+	case "console":
+		file, err := hypervisor.ConsoleFile(dir, c.vm)
 		if err != nil {
 			return err
 		}
-		return printFile(ctx, file, follow, out)
+		return printFile(ctx, file, c.follow, out)
+	case "shell":
+		c.run = shell(os.Getenv("TERM"))
 	}
-	run := args[1:]
-	if command == "shell" {
-		run = shell(os.Getenv("TERM"))
-	}
-	cmd, err := hypervisor.Command(ctx, dir, args[0], run...)
+	cmd, err := hypervisor.Command(ctx, dir, c.vm, c.run...)
 	if err != nil {
 		return err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, os.Stderr
-	if command == "shell" {
+	if c.command == "shell" {
 		cmd.Cancel = func() error { return nil } // Ctrl-C is for what runs in it
 	}
 	return cmd.Run()
