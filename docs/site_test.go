@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestNavigationCoversEveryPage holds that each page is reached from docs/README.md, which is the navigation of the site,
-// or from the index of its folder.
+// TestNavigationCoversEveryPage holds that each page is reached from docs/README.md, the navigation of the site, or
+// from the index of its folder.
 func TestNavigationCoversEveryPage(t *testing.T) {
 	g := NewWithT(t)
 	linked := map[string]bool{"docs/README.md": true}

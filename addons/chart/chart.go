@@ -1,5 +1,5 @@
-// Package chart makes a Helm chart of the cloud controller manager for clusters that no manager of this project owns. Its
-// templates are made from the manifests of package addons: what a user may choose is replaced by an expression of Helm.
+// Package chart makes a Helm chart of the cloud controller manager for clusters that no manager of this project owns.
+// Its templates are made from the manifests of package addons: what a user may choose is an expression of Helm.
 package chart
 
 import (
@@ -58,7 +58,9 @@ func Files(registry, version string) ([]addons.File, error) {
 			addons.File{Name: "templates/" + c.values + "-config.yaml", Content: c.only(config)})
 	}
 	repository, _, _ := strings.Cut(addons.Image(registry, "x"), ":x")
-	filled := strings.NewReplacer("REPOSITORY", repository, "RESOURCES", strings.TrimSpace(indent(resources, 2))).Replace(values)
+	filled := strings.NewReplacer(
+		"REPOSITORY", repository, "RESOURCES", strings.TrimSpace(indent(resources, 2)),
+	).Replace(values)
 	return append(files, addons.File{Name: "values.yaml", Content: []byte(filled)}), nil
 }
 
@@ -87,9 +89,10 @@ func (c cloud) program() (text, resources string, err error) {
 	if err != nil {
 		return "", "", err
 	}
+	hash := fmt.Sprintf(`{{ include (print $.Template.BasePath "/%s-config.yaml") . | sha256sum | quote }}`, c.values)
 	swaps := []swap{
 		{`"` + imageMark + `"`, `{{ include "image" . | quote }}`},
-		{`"` + hashMark + `"`, fmt.Sprintf(`{{ include (print $.Template.BasePath "/%s-config.yaml") . | sha256sum | quote }}`, c.values)},
+		{`"` + hashMark + `"`, hash},
 	}
 	if !c.DaemonSet {
 		swaps = append(swaps, swap{"\n  replicas: 1\n", "\n  replicas: {{ .Values.replicas }}\n"})

@@ -42,8 +42,8 @@ func TestNothingIsLeftUnreplaced(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	for _, f := range files {
-		g.Expect(strings.ToLower(string(f.Content))).NotTo(Or(ContainSubstring("mark"), ContainSubstring("chart.invalid"),
-			ContainSubstring("dgv4d")), f.Name)
+		g.Expect(strings.ToLower(string(f.Content))).NotTo(Or(ContainSubstring("mark"),
+			ContainSubstring("chart.invalid"), ContainSubstring("dgv4d")), f.Name)
 	}
 }
 

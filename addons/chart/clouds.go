@@ -85,7 +85,8 @@ func vSphereSettings() (string, error) {
 			swap{"    " + textMark + "\n", "{{ toYaml . | indent 4 }}\n"},
 		},
 		setting{
-			".Values.vsphere.credentials", secretBefore + "data:\n  " + textMark + ": " + textMark64 + "\n", dataOf(textMark),
+			".Values.vsphere.credentials", secretBefore + "data:\n  " + textMark + ": " + textMark64 + "\n",
+			dataOf(textMark),
 		},
 	)
 }
@@ -119,7 +120,8 @@ func settings(all ...setting) (string, error) {
 // imageTemplate is the reference of the image: by digest, or else by tag, which is the release's unless given.
 const imageTemplate = `{{- define "image" -}}
 {{- with .Values.image -}}
-{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{ .repository }}
+{{- if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
 {{- end -}}
 {{- end }}
 `

@@ -179,7 +179,8 @@ func TestProgramsOfTheRightVersionAreTaken(t *testing.T) {
 				g.Expect(out.String()).To(ContainSubstring("Building tiny"))
 				return
 			}
-			g.Expect(out.String()).To(Equal("Taking tiny v1.2.3 from " + filepath.Join(dir, test.taken, "tiny") + " (1 of 1)\n"))
+			g.Expect(out.String()).To(Equal("Taking tiny v1.2.3 from " +
+				filepath.Join(dir, test.taken, "tiny") + " (1 of 1)\n"))
 			g.Expect(os.ReadFile(set.Bin("tiny"))).To(HavePrefix("#!/bin/sh"))
 		})
 	}
