@@ -26,16 +26,7 @@ func (a *attempt) leaveOthers(ctx context.Context) error {
 			others = append(others, id)
 		}
 	}
-	failed := []string(nil)
-	if len(others) > 1 {
-		failed = a.leaveAll(ctx, others, plan.Step.Deferrable)
-	}
-	if len(failed) == 0 {
-		failed = a.leaveAll(ctx, others, func(plan.Step) bool { return false })
-	}
-	if stays = append(stays, failed...); len(failed) > 0 {
-		a.removeShared(ctx)
-	}
+	stays = append(stays, a.leaveEach(ctx, others)...)
 	var n note
 	if !slices.Equal(stays, stored) {
 		n.locations = stays
@@ -70,6 +61,20 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 		ids = append(ids, a.locations.unfound()...)
 	}
 	return ids
+}
+
+// leaveEach removes what the Service has at other locations, what they share last, and returns those that it is still at.
+func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string) {
+	if len(ids) > 1 {
+		failed = a.leaveAll(ctx, ids, plan.Step.Deferrable)
+	}
+	if len(failed) == 0 {
+		failed = a.leaveAll(ctx, ids, func(plan.Step) bool { return false })
+	}
+	if len(failed) > 0 {
+		a.removeShared(ctx)
+	}
+	return failed
 }
 
 // leaveAll removes what the Service has at other locations, and returns those where that fails.
@@ -107,7 +112,8 @@ func (a *attempt) removeShared(ctx context.Context) {
 			continue
 		}
 		if _, err := a.runSteps(ctx, a.service, a.location, []plan.Step{step}); err != nil {
-			log.Info("What locations share cannot be removed yet", "service", klog.KObj(a.service), "reason", err.Error())
+			log.Info("What locations share cannot be removed yet", "service", klog.KObj(a.service),
+				"reason", err.Error())
 			a.state.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })
 		}
 	}

@@ -59,8 +59,8 @@ func (k *keyLoader) load(ctx context.Context) error {
 
 // explained adds the remedy to an error, and emits it once if a right is missing.
 func (k *keyLoader) explained(err error) error {
-	remedy := fmt.Sprintf("the Role system:cloud-controller-manager in namespace %s needs the rule {apiGroups: [\"\"], "+
-		"resources: [secrets], resourceNames: [%s], verbs: [get, update]}, which came with this Secret: "+
+	remedy := fmt.Sprintf("the Role system:cloud-controller-manager in namespace %s needs the rule {apiGroups: "+
+		"[\"\"], resources: [secrets], resourceNames: [%s], verbs: [get, update]}, which came with this Secret: "+
 		"kubectl apply -f %s of this release, not only its image", k.namespace, KeySecret, k.manifest)
 	if apierrors.IsForbidden(err) && k.missing != nil && !k.said {
 		k.said = true

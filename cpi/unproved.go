@@ -51,15 +51,8 @@ func dropped(values, kept []string) bool {
 // of the configuration that does not answer stays, as it is searched again later, unless an address may be there.
 func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored service.Stored) (note, error) {
 	n := note{addresses: append([]netip.Addr{}, stored.Intent...), locations: append([]string{}, stored.Standing...)}
-	candidates := slices.Concat(stored.Standing, l.locations.resolveKnown(stored.Unproved.Standing))
-	if len(stored.Standing) == 0 {
-		ids, err := l.locations.all(ctx)
-		if candidates = append(candidates, ids...); err != nil {
-			candidates = append(candidates, l.locations.unfound()...)
-		}
-	}
 	var silent error
-	for _, id := range distinct(candidates) {
+	for _, id := range l.candidates(ctx, stored) {
 		stands, objects, err := l.standsAt(ctx, s, id)
 		switch {
 		case err != nil && !l.locations.hasID(id):
@@ -82,6 +75,18 @@ func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored
 	klog.FromContext(ctx).Info("Confirmed what is stored on a Service", "service", klog.KObj(s),
 		"addresses", n.addresses, "locations", n.locations)
 	return n, nil
+}
+
+// candidates returns the locations where a Service may be.
+func (l *LoadBalancers) candidates(ctx context.Context, stored service.Stored) []string {
+	out := slices.Concat(stored.Standing, l.locations.resolveKnown(stored.Unproved.Standing))
+	if len(stored.Standing) == 0 {
+		ids, err := l.locations.all(ctx)
+		if out = append(out, ids...); err != nil {
+			out = append(out, l.locations.unfound()...)
+		}
+	}
+	return distinct(out)
 }
 
 // standsAt reports whether something of a Service may be at a location, and returns what is seen there. Of locations

@@ -61,7 +61,8 @@ func (f *vcdFlags) load(from source) (*configuration, error) {
 	v, b := &vcdCloud{vcdFlags: f, Config: c}, c.LoadBalancer
 	files := cpivcd.NewCredentials(from.credentials, c.VCD, time.Now)
 	out := &configuration{
-		manifest: addons.ManifestName, warnings: warnings, about: []any{"site", c.VCD.Host, "org", c.VCD.Org, "cluster", c.ClusterID},
+		manifest: addons.ManifestName, warnings: warnings,
+		about: []any{"site", c.VCD.Host, "org", c.VCD.Org, "cluster", c.ClusterID},
 		settings: cpi.Settings{
 			Addresses: addressPolicy(c.Nodes.Addresses), MaxAge: c.Nodes.MaxAge.Duration,
 			Class: b.Class, ClassOnly: b.ClassOnly, Drift: b.DriftInterval.Duration,

@@ -205,7 +205,8 @@ func associated(
 	defer cancel()
 	after, err := to.Addresses(ctx, n)
 	if err != nil {
-		return cloudstack.Address{}, fmt.Errorf("%w; release the address without a tag that may have come: %w", wrong, err)
+		return cloudstack.Address{}, fmt.Errorf("%w; release the address without a tag that may have come: %w",
+			wrong, err)
 	}
 	came := without(after, func(a cloudstack.Address) bool {
 		_, marked := holder(a)
@@ -222,8 +223,8 @@ func associated(
 	for _, a := range came {
 		names = append(names, a.IPAddress)
 	}
-	return cloudstack.Address{}, fmt.Errorf("%w; one of the addresses %s was associated by this, and nothing says which: "+
-		"release what is not needed", wrong, strings.Join(names, ", "))
+	return cloudstack.Address{}, fmt.Errorf("%w; one of the addresses %s was associated by this, and nothing says "+
+		"which: release what is not needed", wrong, strings.Join(names, ", "))
 }
 
 // giveBackTimeout bounds giving an address back, also when the process ends.

@@ -81,13 +81,7 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		s.calls = append(s.calls, c.command)
 	}
 	fault := s.fault(c.command)
-	if fault != nil && fault.Comes != "" {
-		for _, a := range s.objects[Addresses] {
-			if a["ipaddress"] == fault.Comes {
-				s.allocate(a, s.find(Networks, c.get("networkid")))
-			}
-		}
-	}
+	s.come(fault, c.get("networkid"))
 	if fault != nil && !fault.Done {
 		refuse(to, key, &failure{fault.Code, 4250, "a fault of the test"})
 		return
@@ -100,6 +94,15 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		refuse(to, key, err)
 	default:
 		answer(to, http.StatusOK, key, out)
+	}
+}
+
+// come associates the address of a fault with a network, as another client does.
+func (s *Simulator) come(fault *Fault, network string) {
+	for _, a := range s.objects[Addresses] {
+		if fault != nil && fault.Comes != "" && a["ipaddress"] == fault.Comes {
+			s.allocate(a, s.find(Networks, network))
+		}
 	}
 }
 

@@ -231,7 +231,9 @@ func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (
 		remove := func(b *balancers) { delete(b.balancers, want.Owner.UID) }
 		return plan.Plan{
 			Steps:  []plan.Step{step{text: "remove " + want.Owner.String(), run: remove}},
-			Status: plan.Status{Objects: []plan.Object{{Name: want.Owner.String(), Addresses: []netip.Addr{have.address}}}},
+			Status: plan.Status{Objects: []plan.Object{{
+				Name: want.Owner.String(), Addresses: []netip.Addr{have.address},
+			}}},
 		}, nil
 	case len(want.SourceRanges) > 0:
 		return plan.Plan{Refusals: []plan.Finding{{
