@@ -230,7 +230,7 @@ func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (
 	case want.Absent:
 		remove := func(b *balancers) { delete(b.balancers, want.Owner.UID) }
 		return plan.Plan{
-			Steps:  []plan.Step{step{text: "remove " + want.Owner.String(), run: remove}},
+			Steps: []plan.Step{step{text: "remove " + want.Owner.String(), run: remove}},
 			Status: plan.Status{Objects: []plan.Object{{
 				Name: want.Owner.String(), Addresses: []netip.Addr{have.address},
 			}}},
