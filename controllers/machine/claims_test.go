@@ -213,10 +213,17 @@ func TestAMachineWithoutNameserversIsWarnedAbout(t *testing.T) {
 				m.Spec.Networks = []infrav1.NetworkSpec{tt.nic}
 			})...)
 
-			w.Ready("cp-0")
-
+			w.Ready()
+			want := infrav1.ReadyReason
+			if tt.warned {
+				want = infrav1.NoNameserversReason
+			}
+			w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, want)
 			c := conditions.Get(w.VCDMachine("cp-0"), infrav1.PlacementReadyCondition)
 			w.Expect(c.Status).To(Equal(metav1.ConditionTrue))
+			w.Ready("cp-0")
+			_, err := w.ReconcileMachine("cp-0")
+			w.Expect(err).NotTo(HaveOccurred())
 			events := w.EventTexts()
 			w.ExpectSettled("cp-0")
 			if !tt.warned {
@@ -224,7 +231,6 @@ func TestAMachineWithoutNameserversIsWarnedAbout(t *testing.T) {
 				w.Expect(events).NotTo(ContainElement(ContainSubstring(infrav1.NoNameserversReason)))
 				return
 			}
-			w.Expect(c.Reason).To(Equal(infrav1.NoNameserversReason))
 			w.Expect(c.Message).To(Equal("The guest gets no DNS servers: set those of network nodes in VCD, or nameservers in " +
 				"spec.networks of the VCDMachineTemplate"))
 			w.Expect(events).To(ContainElement(And(ContainSubstring("Warning"), ContainSubstring(c.Message))))

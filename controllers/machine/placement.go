@@ -70,10 +70,8 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.cameUp() {
 		var out phases.Outcome
 		var err error
-		if s.placement.vdc, out, err = s.vdcOf(ctx); err != nil || out != phases.Done {
-			return out, err
-		}
-		return s.placer.nameservers(ctx), nil
+		s.placement.vdc, out, err = s.vdcOf(ctx)
+		return out, err
 	}
 	if out, err := s.placer.find(ctx); err != nil || out != phases.Done {
 		return out, err
@@ -272,10 +270,10 @@ func (s placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-// nameservers warns, until the guest is a Node, that nothing gives it DNS servers.
+// nameservers warns, until the guest is up, that nothing gives it DNS servers.
 func (s placer) nameservers(ctx context.Context) phases.Outcome {
 	wished, out := s.wished()
-	if out != phases.Done || s.machine == nil || s.machine.Status.NodeRef.IsDefined() {
+	if out != phases.Done {
 		return phases.Done
 	}
 	var names []string
