@@ -165,6 +165,6 @@ func (q *quickstart) hints(kubeconfig string) error {
   clusterctl describe cluster %s
   kubectl --kubeconfig=$DEMO get nodes
 %s`, stays, file, clusterName, q.workers+1, clusterName,
-		map[bool]string{true: "  make shell VM=NAME, in the folder of the sources, with the name of a node\n"}[q.booted != nil])
+		map[bool]string{true: "  make shell VM=NAME, in the sources, with the name of a node\n"}[q.booted != nil])
 	return nil
 }
