@@ -63,7 +63,8 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 	return ids
 }
 
-// leaveEach removes what the Service has at other locations, what they share last, and returns those that it is still at.
+// leaveEach removes what the Service has at other locations, what they share last, and returns those that it is still
+// at.
 func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string) {
 	if len(ids) > 1 {
 		failed = a.leaveAll(ctx, ids, plan.Step.Deferrable)

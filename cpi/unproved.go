@@ -63,10 +63,7 @@ func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored
 		if stands || err != nil {
 			n.locations = append(n.locations, id)
 		}
-		for _, o := range objects {
-			n.addresses = append(n.addresses, slices.DeleteFunc(slices.Clone(o.Addresses),
-				func(a netip.Addr) bool { return !slices.Contains(stored.Unproved.Intent, a.String()) })...)
-		}
+		n.addresses = append(n.addresses, seen(objects, stored.Unproved.Intent)...)
 	}
 	n.addresses, n.locations = distinct(n.addresses), distinct(n.locations)
 	if silent != nil && dropped(stored.Unproved.Intent, words(n.addresses)) {
@@ -75,6 +72,16 @@ func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored
 	klog.FromContext(ctx).Info("Confirmed what is stored on a Service", "service", klog.KObj(s),
 		"addresses", n.addresses, "locations", n.locations)
 	return n, nil
+}
+
+// seen returns those of some addresses that objects have.
+func seen(objects []plan.Object, addresses []string) []netip.Addr {
+	var out []netip.Addr
+	for _, o := range objects {
+		out = append(out, slices.DeleteFunc(slices.Clone(o.Addresses),
+			func(a netip.Addr) bool { return !slices.Contains(addresses, a.String()) })...)
+	}
+	return out
 }
 
 // candidates returns the locations where a Service may be.

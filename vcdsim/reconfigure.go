@@ -254,17 +254,21 @@ func readDiskSettings(r *request, vm *VM, s *xmltree.Node, taken []VMDisk) (VMDi
 			vm.Name, d.SizeMiB, size)
 	}
 	d.SizeMiB = size
-	if ref := s.At("StorageProfile"); ref != nil && ref.Attr("href") != "" &&
-		bare(ref.Attr("href")) != d.StorageProfileID {
-		vdc, err := vdcByID(r, r.sim.store.vapps[vm.VAppID].VDCID)
-		if err != nil {
-			return VMDisk{}, err
-		}
-		if d.StorageProfileID, err = readProfile(r, vdc, ref); err != nil {
-			return VMDisk{}, err
-		}
+	err := d.readProfile(r, vm, s.At("StorageProfile"))
+	return d, err
+}
+
+// readProfile reads the storage profile of a disk, if it is another.
+func (d *VMDisk) readProfile(r *request, vm *VM, ref *xmltree.Node) error {
+	if ref == nil || ref.Attr("href") == "" || bare(ref.Attr("href")) == d.StorageProfileID {
+		return nil
 	}
-	return d, nil
+	vdc, err := vdcByID(r, r.sim.store.vapps[vm.VAppID].VDCID)
+	if err != nil {
+		return err
+	}
+	d.StorageProfileID, err = readProfile(r, vdc, ref)
+	return err
 }
 
 // moveDisks moves the disks that are on the VM's storage profile to another profile.

@@ -10,8 +10,8 @@ const (
 	FailureDomainsReadyCondition = "FailureDomainsReady"
 	// NetworkReadyCondition is True when VDC and network are found.
 	NetworkReadyCondition = "NetworkReady"
-	// PreflightPassedCondition is False while what is known of the VDC would keep machines from being created. It exists
-	// once VDC and network were found, and is not part of Ready: machines that run are not affected.
+	// PreflightPassedCondition is False while what is known of the VDC would keep machines from being created. It
+	// exists once VDC and network were found, and is not part of Ready: machines that run are not affected.
 	PreflightPassedCondition = "PreflightPassed"
 	// EndpointReadyCondition is True when the control-plane endpoint is known and prepared.
 	EndpointReadyCondition = "EndpointReady"

@@ -198,8 +198,8 @@ const (
 	// NotSupportedReason means that this release does not support something in the spec. Change the field in the
 	// message.
 	NotSupportedReason = "NotSupported"
-	// KubernetesVersionDiffersReason is the reason of an event: the image of a machine has another version of Kubernetes
-	// than its Machine asks for. Name a new VCDMachineTemplate together with a new version.
+	// KubernetesVersionDiffersReason is the reason of an event: the image of a machine has another version of
+	// Kubernetes than its Machine asks for. Name a new VCDMachineTemplate together with a new version.
 	KubernetesVersionDiffersReason = "KubernetesVersionDiffers"
 	// TaskRunningReason means that a VCD task is running. Wait.
 	TaskRunningReason = "TaskRunning"
@@ -557,8 +557,8 @@ const (
 	LeaseLimitedReason = "LeaseLimited"
 	// WaitingForAddressReason means that an address is not known yet. Wait; check the DHCP server if it lasts.
 	WaitingForAddressReason = "WaitingForAddress"
-	// NoNameserversReason means that neither the networks of the machine nor its NICs name DNS servers, so that its guest
-	// may resolve no names. Set DNS servers of the network in VCD, or nameservers in spec.networks.
+	// NoNameserversReason means that neither the networks of the machine nor its NICs name DNS servers, so that its
+	// guest may resolve no names. Set DNS servers of the network in VCD, or nameservers in spec.networks.
 	NoNameserversReason = "NoNameservers"
 	// AddressInvalidReason means that an address does not fit its network. Correct spec.networks, or the network.
 	AddressInvalidReason = "AddressInvalid"

@@ -49,8 +49,8 @@ func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	return users, nil
 }
 
-// logsIn reports whether the cluster's own reconcile logs in, and logging in for it here changes nothing. The token of a
-// service account is spent by a login: that is left to the cluster.
+// logsIn reports whether the cluster's own reconcile logs in, and logging in for it here changes nothing. The token of
+// a service account is spent by a login: that is left to the cluster.
 func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
 	if s.spec.Type == infrav1.CredentialServiceAccount && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "" {
 		return false

@@ -205,20 +205,7 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 	if out != phases.Done {
 		return out, nil
 	}
-	var region, zone string
-	if s.zone != nil {
-		region, zone = s.zone.Domain.Spec.Region, s.zone.Domain.Spec.Zone
-	}
-	values, err := guestinfo.Render(guestinfo.Input{
-		InstanceID:    s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
-		Hostname:      s.vcdMachine.Annotations[infrav1.VMNameAnnotation], // The VM may have been renamed.
-		ProviderID:    s.vcdMachine.Spec.ProviderID,
-		Region:        region,
-		Zone:          zone,
-		Format:        s.bootstrap.format,
-		BootstrapData: s.bootstrap.value,
-		NICs:          guestNICs,
-	})
+	values, err := guestinfo.Render(s.input(guestNICs))
 	if err != nil {
 		reason := infrav1.BootstrapDataInvalidReason
 		if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
@@ -235,6 +222,22 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 		s.vm.askedDiskMiB = change.DiskMiB
 		return s.session.ReconfigureVM(ctx, s.vm.now().ID, change)
 	})
+}
+
+// input returns what the guest shall know.
+func (s injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
+	in := guestinfo.Input{
+		InstanceID:    s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+		Hostname:      s.vcdMachine.Annotations[infrav1.VMNameAnnotation], // The VM may have been renamed.
+		ProviderID:    s.vcdMachine.Spec.ProviderID,
+		Format:        s.bootstrap.format,
+		BootstrapData: s.bootstrap.value,
+		NICs:          guestNICs,
+	}
+	if s.zone != nil {
+		in.Region, in.Zone = s.zone.Domain.Spec.Region, s.zone.Domain.Spec.Zone
+	}
+	return in
 }
 
 // findNetworks finds the networks of the NICs that the VM was made with. The zone or the cluster, whose networks NICs

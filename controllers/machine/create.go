@@ -224,8 +224,8 @@ func (s *creation) followAll(what step, t vcd.Task, machines []batch.Member) {
 func (s placer) withRollout(out phases.Outcome) phases.Outcome {
 	_, controlPlane := s.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
 	if out.Problem && controlPlane && !ptr.Deref(s.cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: name it "+
-			"in the KubeadmControlPlane, and delete Machine %s", s.machine.Name)
+		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: name "+
+			"it in the KubeadmControlPlane, and delete Machine %s", s.machine.Name)
 	}
 	return out
 }

@@ -20,9 +20,9 @@ func vmCreated(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 // otherKubernetes records that the image of m has another version of Kubernetes than its Machine asks for.
 func otherKubernetes(r events.EventRecorder, m *infrav1.VCDMachine, template, image, wished string) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.KubernetesVersionDiffersReason,
-		infrav1.KubernetesVersionDiffersReason, "%s", "Template "+template+" has Kubernetes "+image+", spec.version of "+
-			"the Machine is "+wished+": with a new version of the KubeadmControlPlane or MachineDeployment, name a new "+
-			"VCDMachineTemplate whose image has it")
+		infrav1.KubernetesVersionDiffersReason, "%s", "Template "+template+" has Kubernetes "+image+", spec.version "+
+			"of the Machine is "+wished+": with a new version of the KubeadmControlPlane or MachineDeployment, name a "+
+			"new VCDMachineTemplate whose image has it")
 }
 
 // vmPoweredOn records that the VM of m runs.

@@ -285,8 +285,8 @@ func (s placer) nameservers(ctx context.Context) phases.Outcome {
 		}
 		names = append(names, network.Name)
 	}
-	return phases.Warn(infrav1.NoNameserversReason, "The guest gets no DNS servers: set those of network %s in VCD, or "+
-		"nameservers in spec.networks of the VCDMachineTemplate", strings.Join(names, ", "))
+	return phases.Warn(infrav1.NoNameserversReason, "The guest gets no DNS servers: set those of network %s in VCD, "+
+		"or nameservers in spec.networks of the VCDMachineTemplate", strings.Join(names, ", "))
 }
 
 // findImage finds the template, the policies and the storage profile.
@@ -341,25 +341,30 @@ func (s placer) findPolicies(ctx context.Context, wished placement.Placement) (p
 // computeProblem says why CPUs and memory cannot be set: a policy fixes them, which field names.
 func (s placer) computeProblem(ctx context.Context, field string) (phases.Outcome, error) {
 	spec, sizing := s.vcdMachine.Spec, s.placement.sizing
-	cpus, memory := spec.CPUs > 0, spec.MemoryMiB > 0
-	if p := s.placement.policy; p != nil && (p.CPUs > 0 || p.MemoryMiB > 0) && (sizing != nil || cpus || memory) {
+	sized := spec.CPUs > 0 || spec.MemoryMiB > 0
+	switch p := s.placement.policy; {
+	case (sizing != nil || sized) && p != nil && (p.CPUs > 0 || p.MemoryMiB > 0):
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
 			"placement policy %s gives VMs a size, as vGPU policies may: leave out spec.sizingPolicy, spec.cpus and "+
 				"spec.memoryMiB of the VCDMachine, and spec.placementConstraint.sizingPolicy of its zone", p.Name), nil
-	}
-	if !cpus && !memory {
+	case !sized:
 		return phases.Done, nil
-	}
-	if sizing != nil {
+	case sizing != nil:
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
 			"spec.cpus and spec.memoryMiB are set, and %s names sizing policy %s: leave out one of them", field,
 			sizing.Name), nil
 	}
+	return s.defaultSizingProblem(ctx)
+}
+
+// defaultSizingProblem says why CPUs and memory cannot be set beside the default policy of the VDC.
+func (s placer) defaultSizingProblem(ctx context.Context) (phases.Outcome, error) {
+	spec := s.vcdMachine.Spec
 	fixed, err := s.session.FindDefaultSizing(ctx, s.placement.vdc)
 	if err != nil {
 		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "leave out spec.cpus and spec.memoryMiB")
 	}
-	if cpus && fixed.CPUs > 0 || memory && fixed.MemoryMiB > 0 {
+	if spec.CPUs > 0 && fixed.CPUs > 0 || spec.MemoryMiB > 0 && fixed.MemoryMiB > 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
 			"spec.cpus and spec.memoryMiB cannot be set in VDC %s, whose default sizing policy %s fixes them: name a "+
 				"policy in spec.sizingPolicy instead", s.placement.vdc.Name, fixed.Name), nil

@@ -21,8 +21,8 @@ func (p candidates) problem(a netip.Addr, requested bool) *Finding {
 		if p.d.Owner.IsEndpoint() {
 			remedy = "delete that in VCD"
 		}
-		return finding(AddressTaken, "the address %s is used by the %s %q: request another one, or %s", a, u.Kind, u.Name,
-			remedy)
+		return finding(AddressTaken, "the address %s is used by the %s %q: request another one, or %s", a, u.Kind,
+			u.Name, remedy)
 	}
 	if p.internal {
 		return p.problemInside(a, requested)

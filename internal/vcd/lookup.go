@@ -24,7 +24,8 @@ func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	})
 }
 
-// ForgetVDC lets the next FindVDC of that VDC, by whatever name, ask VCD: for callers that wait for a change of it there.
+// ForgetVDC lets the next FindVDC of that VDC, by whatever name, ask VCD: for callers that wait for a change of it
+// there.
 func (v *VDCs) ForgetVDC(vdc Ref) {
 	v.lookups.drop(key("vdc", vdc.ID))
 	v.lookups.drop(key("vdc", vdc.Name))

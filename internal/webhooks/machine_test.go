@@ -99,12 +99,14 @@ func TestVCDMachineValues(t *testing.T) {
 		{"a size without unit is bytes", disk("40"), []string{"spec.diskSize"}, "write 40Gi"},
 		{"additional disks have a size", more("40Gi", ""), nil, ""},
 		{
-			"an additional disk of nothing", more("0", ""), []string{"spec.additionalDisks[0].size"},
+			"an additional disk of nothing", more("0", ""),
+			[]string{"spec.additionalDisks[0].size"},
 			"must be at least 1Gi",
 		},
 		{
 			"a storage profile of a disk that is another object", more("40Gi", someVDC),
-			[]string{"spec.additionalDisks[0].storageProfile"}, "",
+			[]string{"spec.additionalDisks[0].storageProfile"},
+			"",
 		},
 
 		{

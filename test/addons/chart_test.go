@@ -143,7 +143,7 @@ var helm = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	folder := filepath.Join(root, "test", "helm")
-	source, err := os.ReadFile(filepath.Join(folder, "main.go")) //nolint:gosec // A file of the repository.
+	source, err := os.ReadFile(filepath.Join(folder, "main.go"))
 	if err != nil {
 		return "", err
 	}

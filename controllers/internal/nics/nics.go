@@ -19,8 +19,8 @@ type NIC struct {
 	Index   int
 	Spec    infrav1.NetworkSpec
 	Network vcd.Network
-	// DualStack is set in a cluster of both families. A NIC of source Pool then gets an address of each that its network
-	// has a static pool of.
+	// DualStack is set in a cluster of both families. A NIC of source Pool then gets an address of each that its
+	// network has a static pool of.
 	DualStack bool
 	Static    []Static // its addresses of sources Manual and IPAM, at most one of each family, in the order of the spec
 }
@@ -95,17 +95,9 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Outcome) {
 		via, _ := netip.ParseAddr(r.Via)
 		guest.Routes = append(guest.Routes, guestinfo.Route{To: to.Masked(), Via: via, Metric: int(r.Metric)})
 	}
-	statics := n.Static
-	if is.Mode == vcd.ModePool || is.Mode == vcd.ModeManual && len(statics) == 0 {
-		addr, err := netip.ParseAddr(is.Address)
-		if err != nil {
-			return guest, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
-				"Waiting for VCD to assign an address of network %s", n.Network.Name)
-		}
-		statics = []Static{assigned(addr)}
-		if second, err := netip.ParseAddr(is.Secondary); err == nil {
-			statics = append(statics, assigned(second))
-		}
+	statics, out := n.statics(is)
+	if out != phases.Done {
+		return guest, out
 	}
 	for _, static := range statics {
 		if static.Addr.String() != is.Address && static.Addr.String() != is.Secondary {
@@ -119,6 +111,23 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Outcome) {
 		}
 	}
 	return guest, phases.Done
+}
+
+// statics returns the addresses that do not come by DHCP: those known before, or those that VCD assigned.
+func (n NIC) statics(is vcd.NIC) ([]Static, phases.Outcome) {
+	if is.Mode != vcd.ModePool && (is.Mode != vcd.ModeManual || len(n.Static) > 0) {
+		return n.Static, phases.Done
+	}
+	addr, err := netip.ParseAddr(is.Address)
+	if err != nil {
+		return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+			"Waiting for VCD to assign an address of network %s", n.Network.Name)
+	}
+	statics := []Static{assigned(addr)}
+	if second, err := netip.ParseAddr(is.Secondary); err == nil {
+		statics = append(statics, assigned(second))
+	}
+	return statics, phases.Done
 }
 
 func assigned(addr netip.Addr) Static {

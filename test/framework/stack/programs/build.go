@@ -126,6 +126,11 @@ func (b *builder) all(ctx context.Context) error {
 			return err
 		}
 	}
+	return b.renderAll(ctx)
+}
+
+// renderAll writes the components of all providers.
+func (b *builder) renderAll(ctx context.Context) error {
 	for _, g := range b.groups {
 		for _, p := range g.Programs {
 			if err := b.render(ctx, g, p); err != nil {

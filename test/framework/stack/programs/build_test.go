@@ -165,7 +165,6 @@ func TestProgramsOfTheRightVersionAreTaken(t *testing.T) {
 				g.Expect(os.Mkdir(filepath.Join(dir, folder), 0o700)).To(Succeed())
 				if version != "" {
 					script := "#!/bin/sh\necho tiny " + version + "\n"
-					//nolint:gosec // A program.
 					g.Expect(os.WriteFile(filepath.Join(dir, folder, "tiny"), []byte(script), 0o700)).To(Succeed())
 				}
 			}

@@ -61,8 +61,8 @@ type Program struct {
 	Package string
 	Module  string
 	Config  string
-	// Version is a word that the program prints with VersionArgs if it is the one that would be built; empty if no other
-	// may be used.
+	// Version is a word that the program prints with VersionArgs if it is the one that would be built; empty if no
+	// other may be used.
 	Version     string
 	VersionArgs []string
 }
