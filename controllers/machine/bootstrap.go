@@ -207,11 +207,7 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 	}
 	values, err := guestinfo.Render(s.input(guestNICs))
 	if err != nil {
-		reason := infrav1.BootstrapDataInvalidReason
-		if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
-			reason = infrav1.BootstrapDataTooLargeReason
-		}
-		return phases.Fail(session.RemedyPoll, reason, "The guest cannot be told what it needs: %v", err), nil
+		return renderProblem(err), nil
 	}
 	change := vcd.VMChange{ExtraConfig: values}
 	if wished := session.DiskMiB(s.vcdMachine); len(s.vm.now().Disks) > 0 && wished > s.vm.now().Disks[0].SizeMiB {
@@ -222,6 +218,15 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 		s.vm.askedDiskMiB = change.DiskMiB
 		return s.session.ReconfigureVM(ctx, s.vm.now().ID, change)
 	})
+}
+
+// renderProblem says why the guest cannot be configured.
+func renderProblem(err error) phases.Outcome {
+	reason := infrav1.BootstrapDataInvalidReason
+	if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
+		reason = infrav1.BootstrapDataTooLargeReason
+	}
+	return phases.Fail(session.RemedyPoll, reason, "The guest cannot be configured: %v", err)
 }
 
 // input returns what the guest shall know.
