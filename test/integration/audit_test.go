@@ -80,6 +80,22 @@ var unusedRights = []audit.Allowance{
 		Why:       "the controllers of these kinds are tested in controllers, and the second one's in end-to-end tests",
 	},
 	{
+		Verbs: []string{"patch", "update"}, Group: "infrastructure.cluster.x-k8s.io",
+		Resources: []string{
+			"vcdfailuredomains/status", "vcddeploymentzones/status", "vcdfailuredomains/finalizers",
+			"vcddeploymentzones/finalizers",
+		},
+		Why: "the controllers of zones are tested in controllers/zone",
+	},
+	{
+		Verbs: []string{"list"}, Group: "cluster.x-k8s.io", Resources: []string{"machinedeployments"},
+		Why: "shown in the runtime defined entities of clusters, which are tested in controllers/rde",
+	},
+	{
+		Verbs: []string{"get"}, Group: "controlplane.cluster.x-k8s.io", Resources: []string{"kubeadmcontrolplanes"},
+		Why: "shown in the runtime defined entities of clusters, which are tested in controllers/rde",
+	},
+	{
 		Verbs: []string{"update"}, Group: "infrastructure.cluster.x-k8s.io",
 		Resources: []string{
 			"vcdclusters/finalizers", "vcdmachines/finalizers", "vcdidentities/finalizers",
@@ -137,7 +153,7 @@ func readAudit(path string) ([]audit.Request, error) {
 	return audit.Read(log)
 }
 
-// shippedRights are those of the ClusterRole and the Role in the components.
+// shippedRights are those of the manager's ClusterRole and Role in the components.
 func shippedRights(components []byte) ([]audit.Right, error) {
 	var rights []audit.Right
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(components), 4096)
@@ -150,7 +166,7 @@ func shippedRights(components []byte) ([]audit.Right, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !strings.HasSuffix(object.GetKind(), "Role") {
+		if !strings.HasSuffix(object.GetKind(), "Role") || isForUsers(object) {
 			continue
 		}
 		role := &rbacv1.ClusterRole{} // a Role has the same rules
@@ -163,4 +179,14 @@ func shippedRights(components []byte) ([]audit.Right, error) {
 		}
 		rights = append(rights, more...)
 	}
+}
+
+// isForUsers reports whether a role is added to the built-in ones of users.
+func isForUsers(role *unstructured.Unstructured) bool {
+	for label := range role.GetLabels() {
+		if strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-") {
+			return true
+		}
+	}
+	return false
 }
