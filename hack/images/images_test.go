@@ -300,10 +300,12 @@ func copySource(g *WithT, from, to string) {
 	names, err := list.Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
-		content, err := os.ReadFile(filepath.Join(from, name))
-		if os.IsNotExist(err) {
-			continue // deleted, but not committed
+		info, err := os.Lstat(filepath.Join(from, name))
+		if os.IsNotExist(err) || err == nil && !info.Mode().IsRegular() {
+			continue // deleted, but not committed, or a link: no package is one
 		}
+		g.Expect(err).NotTo(HaveOccurred())
+		content, err := os.ReadFile(filepath.Join(from, name))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(to, name), content, 0o644)).To(Succeed())
