@@ -194,7 +194,7 @@ func getNetworkJSON(r *request) (*response, error) {
 }
 
 func listAllocated(r *request) (*response, error) {
-	_, _, n, err := ownNetwork(r)
+	org, _, n, err := ownNetwork(r)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,9 @@ func listAllocated(r *request) (*response, error) {
 	for _, a := range r.sim.ipam.addressesIn(n.ID) {
 		out = append(out, map[string]any{
 			"ipAddress": a.address.String(), "allocationType": "VM_ALLOCATED",
-			"entity": jsonRef("vm", a.vm.ID, a.vm.Name),
+			"entityId": URN("vm", a.vm.ID), "entityName": a.vm.Name, "vAppName": r.sim.store.vapps[a.vm.VAppID].Name,
+			"deployed": a.vm.Deployed, "networkRef": jsonRef("network", n.ID, n.Name),
+			"orgRef": jsonRef("org", org.ID, org.Name),
 		})
 	}
 	return r.page(out)

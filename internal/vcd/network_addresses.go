@@ -26,12 +26,13 @@ type wireNetwork struct{ types.OpenApiOrgVdcNetwork }
 func (w wireNetwork) id() string { return w.ID }
 
 type wireAllocated struct {
-	Address string   `json:"ipAddress"`
-	Type    string   `json:"allocationType"`
-	Entity  *wireRef `json:"entity"`
+	Address  string `json:"ipAddress"`
+	Type     string `json:"allocationType"`
+	EntityID string `json:"entityId"` // of a VM or an edge gateway
+	Entity   string `json:"entityName"`
 }
 
-func (w wireAllocated) id() string { return w.Address + " " + w.Type + " " + refOf(w.Entity).ID }
+func (w wireAllocated) id() string { return w.Address + " " + w.Type + " " + w.EntityID }
 
 // HostsBehind lists the addresses that are in use on the routed networks of an edge gateway: of the gateway itself, and
 // of all VMs, also those that the user may not see. It takes the right to view networks of VDCs.
@@ -90,7 +91,7 @@ func (n *Networks) HostsOn(ctx context.Context, network Ref) ([]HostAddress, err
 	for _, line := range allocated {
 		if addr := parseAddr(line.Address); addr.IsValid() {
 			used := UsedAddress{Address: addr, Category: line.Type}
-			hosts = append(hosts, HostAddress{used, refOf(line.Entity).Name})
+			hosts = append(hosts, HostAddress{used, line.Entity})
 		}
 	}
 	return hosts, nil
