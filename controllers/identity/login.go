@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -55,7 +54,7 @@ func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
 	if s.spec.Type == infrav1.CredentialServiceAccount && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "" {
 		return false
 	}
-	return c.DeletionTimestamp.IsZero() && !annotations.IsExternallyManaged(c)
+	return c.DeletionTimestamp.IsZero() && !session.ExternallyManaged(c)
 }
 
 // reconcileLogin logs in for the clusters that use the identity. Their own reconciles use the same sessions, so that no

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,4 +51,29 @@ func TestAnIdentityThatNoClusterUsesSaysNothingOfLogins(t *testing.T) {
 	w.Expect(conditions.Has(i, infrav1.LoggedInCondition)).To(BeFalse())
 	w.Expect(conditions.IsTrue(i, "Ready")).To(BeTrue())
 	w.Expect(w.Sim.Counters()["POST /cloudapi/1.0.0/sessions"]).To(Equal(logins))
+}
+
+// TestNoLoginIsMadeForAClusterThatAnotherManages: by the annotation of Cluster API's contract, or the label that some of
+// its pages name.
+func TestNoLoginIsMadeForAClusterThatAnotherManages(t *testing.T) {
+	for name, change := range map[string]func(*infrav1.VCDCluster){
+		"annotation": func(c *infrav1.VCDCluster) {
+			c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "another"}
+		},
+		"label": func(c *infrav1.VCDCluster) {
+			c.Labels = map[string]string{clusterv1.ManagedByAnnotation: "another"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := controllertest.New(t)
+			c := w.VCDCluster()
+			change(c)
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+			i := identityOf(w)
+
+			w.Expect(conditions.Has(i, infrav1.LoggedInCondition)).To(BeFalse())
+			w.Expect(w.Sim.Counters()["POST /cloudapi/1.0.0/sessions"]).To(BeZero())
+		})
+	}
 }
