@@ -53,7 +53,7 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.org, "org", "", "Organization to work in.")
 	flags.StringVar(&a.caFile, "ca-file", "", "File with certificates of authorities to trust, in PEM.")
 	flags.BoolVar(&a.insecure, "insecure-skip-tls-verify", false,
-		"Do not verify the certificate of VCD: whoever is between can read the password.")
+		"Do not verify the certificate of VCD: anything on the way can read the password.")
 }
 
 // identityRef returns the identity that the flags name, without a name if they name none.
@@ -316,4 +316,16 @@ func newScheme() *runtime.Scheme {
 // newPool returns a pool for one run.
 func newPool() *vcd.Pool {
 	return vcd.NewPool(vcd.PoolOptions{UserAgent: "vcdctl/" + version.String()})
+}
+
+// login logs in for one run, until logout is called.
+func login(ctx context.Context, config vcd.Config) (_ *vcd.Session, logout func(), _ error) {
+	pool := newPool()
+	logout = func() { _ = pool.Close(context.WithoutCancel(ctx)) }
+	session, err := pool.Session(ctx, config)
+	if err != nil {
+		logout()
+		return nil, nil, fmt.Errorf("logging in: %w", err)
+	}
+	return session, logout, nil
 }

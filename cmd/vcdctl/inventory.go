@@ -49,12 +49,11 @@ func (p *program) inventory(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	pool := newPool()
-	defer func() { _ = pool.Close(context.WithoutCancel(ctx)) }()
-	session, err := pool.Session(ctx, config)
+	session, logout, err := login(ctx, config)
 	if err != nil {
-		return fmt.Errorf("logging in: %w", err)
+		return err
 	}
+	defer logout()
 	if c.Spec.InfraID == "" {
 		return errors.New("the VCDCluster has no spec.infraID yet: nothing was created for it")
 	}

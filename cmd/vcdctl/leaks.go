@@ -54,12 +54,11 @@ func (p *program) withInventory(ctx context.Context, without bool,
 	if err != nil {
 		return err
 	}
-	pool := newPool()
-	defer func() { _ = pool.Close(context.WithoutCancel(ctx)) }()
-	session, err := pool.Session(ctx, config)
+	session, logout, err := login(ctx, config)
 	if err != nil {
-		return fmt.Errorf("logging in: %w", err)
+		return err
 	}
+	defer logout()
 	inventory, err := leaks.Take(ctx, session, time.Now())
 	if err != nil {
 		return err

@@ -59,12 +59,11 @@ func (p *program) zones(ctx context.Context, f zonesFlags) error {
 	if err != nil {
 		return err
 	}
-	pool := newPool()
-	defer func() { _ = pool.Close(context.WithoutCancel(ctx)) }()
-	session, err := pool.Session(ctx, config)
+	session, logout, err := login(ctx, config)
 	if err != nil {
-		return fmt.Errorf("logging in: %w", err)
+		return err
 	}
+	defer logout()
 	objects, err := discovery.Zones(ctx, session.VDCs, discovery.ZoneOptions{
 		Namespace: p.access.namespace, Site: strings.TrimRight(config.Site, "/"), Org: config.Org, Region: f.region,
 		IdentityRef: ref, Networks: f.networks, Policies: f.policies,

@@ -104,7 +104,7 @@ func TestAVirtualIPFromAPoolIsKeptAndFreed(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	addresses, _ := w.given()
-	w.Expect(addresses).To(Equal([]string{"192.168.100.210"}), "held, whoever deletes the claim")
+	w.Expect(addresses).To(Equal([]string{"192.168.100.210"}), "held, though the claim is deleted")
 
 	w.DeleteCluster()
 	addresses, claims = w.given()

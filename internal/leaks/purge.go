@@ -56,7 +56,7 @@ func (i Inventory) Plan(o Options) Plan {
 	return p
 }
 
-// refusals returns what keeps an object from being deleted, whoever made it.
+// refusals returns what keeps an object of any program from being deleted.
 func (x Object) refusals(now time.Time) []string {
 	var why []string
 	if x.lives {

@@ -76,7 +76,7 @@ func (c *call) disassociate() (any, error) {
 	case a["issourcenat"] == true:
 		return nil, invalid("IP address is used for source NAT purposes")
 	}
-	// CloudStack removes all rules of the address, whoever made them.
+	// CloudStack removes all rules of the address, also those of other users.
 	of := func(field string) func(Object) bool {
 		return func(o Object) bool { return o[field] == a["id"] }
 	}
