@@ -103,3 +103,31 @@ const (
 	// identity. It does not exist while none does.
 	LoggedInCondition = "LoggedIn"
 )
+
+// Condition types of objects that are being deleted.
+const (
+	// VMDeletedCondition is True when the VM of a VCDMachine is gone.
+	VMDeletedCondition = "VMDeleted"
+	// LoadBalancersDeletedCondition is True when everything that the cloud controller manager of a VCDCluster created
+	// on edge gateways is gone.
+	LoadBalancersDeletedCondition = "LoadBalancersDeleted"
+	// AffinityRulesDeletedCondition is True when the anti-affinity rules of a VCDCluster are gone. It exists if there
+	// were any.
+	AffinityRulesDeletedCondition = "AffinityRulesDeleted"
+	// VAppDeletedCondition is True when the vApp is gone, unless other objects use it.
+	VAppDeletedCondition = "VAppDeleted"
+	// EndpointLeftCondition is True when a VCDMachine is no member of the control-plane endpoint on an edge gateway any
+	// more. It exists if the machine was one.
+	EndpointLeftCondition = "EndpointLeft"
+	// EndpointDeletedCondition is True when the control-plane endpoint on an edge gateway is gone. It exists on
+	// VCDClusters with such an endpoint, and is the last to be deleted of what they have in VCD.
+	EndpointDeletedCondition = "EndpointDeleted"
+	// DisksDeletedCondition is True when the independent disks of a VCDCluster are gone. It exists if
+	// spec.orphanedDiskPolicy is Delete.
+	DisksDeletedCondition = "DisksDeleted"
+	// RDEDeletedCondition is True when the runtime defined entity of a VCDCluster is gone, which is deleted last. It
+	// exists if spec.rde.mode is Project.
+	RDEDeletedCondition = "RDEDeleted"
+	// ReleasedCondition is True when the object's claims and finalizer are removed. The object disappears with it.
+	ReleasedCondition = "Released"
+)
