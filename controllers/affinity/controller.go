@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/patch"
@@ -166,9 +165,9 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if !mayHaveRules(c) || session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
 		return nil, nil
 	}
-	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
-	if err := client.IgnoreNotFound(err); err != nil {
-		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
+	cluster, err := session.OwnerCluster(ctx, r.Client, c)
+	if err != nil {
+		return nil, err
 	}
 	if cluster == nil || annotations.IsPaused(cluster, c) {
 		return nil, nil

@@ -10,10 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/patch"
@@ -160,9 +158,9 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
 		return nil, nil // Not ours.
 	}
-	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
-	if err := client.IgnoreNotFound(err); err != nil {
-		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
+	cluster, err := session.OwnerCluster(ctx, r.Client, c)
+	if err != nil {
+		return nil, err
 	}
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, c) {
 		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
@@ -208,11 +206,7 @@ func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
 
 // ready waits for the control plane.
 func (s *scope) ready(context.Context) (phases.Outcome, error) {
-	if !ptr.Deref(s.cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"),
-			nil
-	}
-	return phases.Done, nil
+	return s.set.Ready(), nil
 }
 
 func (r *Reconciler) now() time.Time {

@@ -268,9 +268,9 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if !c.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(c, infrav1.ClusterFinalizer) {
 		return nil, nil // Released: its runtime defined entity is deleted last.
 	}
-	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
-	if err := client.IgnoreNotFound(err); err != nil {
-		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
+	cluster, err := session.OwnerCluster(ctx, r.Client, c)
+	if err != nil {
+		return nil, err
 	}
 	if cluster == nil && c.DeletionTimestamp.IsZero() {
 		return nil, nil // Not ours yet: the owner reference triggers the next reconcile.

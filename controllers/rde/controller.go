@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
@@ -154,9 +153,9 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) || !hasEntity(c) {
 		return nil, nil // Not ours.
 	}
-	cluster, err := util.GetOwnerCluster(ctx, r.Client, c.ObjectMeta)
-	if err := client.IgnoreNotFound(err); err != nil {
-		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", klog.KObj(c), err)
+	cluster, err := session.OwnerCluster(ctx, r.Client, c)
+	if err != nil {
+		return nil, err
 	}
 	if cluster == nil && c.DeletionTimestamp.IsZero() || isPaused(cluster, c) {
 		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.

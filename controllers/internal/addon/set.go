@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -53,6 +54,14 @@ type Set struct {
 	Now            func() time.Time
 	Created        func()         // after the Secret was created
 	Secret         *corev1.Secret // nil: not written yet. Set by Read
+}
+
+// Ready waits for the control plane of the workload cluster.
+func (s *Set) Ready() phases.Outcome {
+	if !ptr.Deref(s.Cluster.Status.Initialization.ControlPlaneInitialized, false) {
+		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized")
+	}
+	return phases.Done
 }
 
 // Annotation returns an annotation of the Secret.

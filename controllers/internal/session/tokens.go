@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -216,9 +215,9 @@ func (i Identities) Paused(ctx context.Context, c *infrav1.VCDCluster) (bool, er
 	if annotations.HasPaused(c) {
 		return true, nil
 	}
-	cluster, err := util.GetOwnerCluster(ctx, i.Client, c.ObjectMeta)
-	if err := client.IgnoreNotFound(err); err != nil {
-		return false, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", client.ObjectKeyFromObject(c), err)
+	cluster, err := OwnerCluster(ctx, i.Client, c)
+	if err != nil {
+		return false, err
 	}
 	return cluster != nil && annotations.IsPaused(cluster, c), nil
 }

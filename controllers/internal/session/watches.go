@@ -3,12 +3,14 @@ package session
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -119,6 +121,15 @@ func Watched(obj client.Object, filter string) bool {
 func ExternallyManaged(c *infrav1.VCDCluster) bool {
 	_, labelled := c.Labels[clusterv1.ManagedByAnnotation]
 	return labelled || annotations.IsExternallyManaged(c)
+}
+
+// OwnerCluster returns the Cluster that owns c; nil if there is none yet, or none any more.
+func OwnerCluster(ctx context.Context, reader client.Client, c *infrav1.VCDCluster) (*clusterv1.Cluster, error) {
+	cluster, err := util.GetOwnerCluster(ctx, reader, c.ObjectMeta)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return nil, fmt.Errorf("getting the Cluster of VCDCluster %s: %w", client.ObjectKeyFromObject(c), err)
+	}
+	return cluster, nil
 }
 
 // ClusterConcernsMachines passes those changes of a VCDCluster that concern its machines. Notes on it, which each of
