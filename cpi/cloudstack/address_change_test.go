@@ -29,7 +29,7 @@ func TestTheOldAddressGoesOnceTheNewOneServes(t *testing.T) {
 
 	s.Expect(withoutIDs(s.steps(false))).To(Equal([]string{
 		"create rule au1-tcp-80, 203.0.113.7:80/tcp to node port 30080", "send au1-tcp-80 to node-0, node-1, node-2",
-		"open the firewall of 203.0.113.7:80/tcp for 0.0.0.0/0",
+		"open the firewall of 203.0.113.7:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.7",
 		"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp", "release the address 203.0.113.5",
 	}))
 	_, err := s.round(false)

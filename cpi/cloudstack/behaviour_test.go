@@ -299,27 +299,27 @@ func TestWhatChanges(t *testing.T) {
 		{"the node port, which CloudStack cannot change", "", nil, func(s *scene) { s.service.Spec.Ports[0].NodePort = 31000 }, []string{
 			"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
 			"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 31000", "send au1-tcp-80 to node-0, node-1, node-2",
-			"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0",
+			"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
 		}},
 		{"the protocol", "", nil, func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolUDP }, []string{
 			"create rule au1-udp-80, 203.0.113.5:80/udp to node port 30080", "send au1-udp-80 to node-0, node-1, node-2",
-			"open the firewall of 203.0.113.5:80/udp for 0.0.0.0/0",
+			"open the firewall of 203.0.113.5:80/udp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
 			"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
 		}},
 		{"more source ranges, without an interruption", "", func(s *scene) {
 			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
 		}, func(s *scene) {
 			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24", "198.51.100.0/24"}
-		}, []string{"open the firewall of 203.0.113.5:80/tcp for 198.51.100.0/24"}},
+		}, []string{"open the firewall of 203.0.113.5:80/tcp for 198.51.100.0/24", "tag the new firewall rules of 203.0.113.5"}},
 		{"no source ranges any more", "", func(s *scene) {
 			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
 		}, func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = nil }, []string{
-			"delete firewall rule ID", "open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0",
+			"delete firewall rule ID", "open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
 		}},
 		{"CIDRs of the rule, before 4.22", "4.18.0.0", nil, func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") }, []string{
 			"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
 			"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 30080", "send au1-tcp-80 to node-0, node-1, node-2",
-			"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0",
+			"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
 		}},
 		{"CIDRs of the rule, from 4.22 on", "4.22.0.0", nil, func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") }, []string{
 			"change rule au1-tcp-80: CIDRs 192.0.2.0/24",

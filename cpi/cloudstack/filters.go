@@ -23,11 +23,13 @@ func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
 	switch p.filter() {
 	case firewalled:
 		p.adjust(port, p.firewallOpenings(target, port, rule), func(list string) {
-			p.do(step{verb: openFirewall, address: target, firewall: cloudstack.Firewall{
+			f := cloudstack.Firewall{
 				Protocol: protocolOf(port), StartPort: cloudstack.Number(port.Number),
 				EndPort: cloudstack.Number(port.Number), CIDRs: list,
-			}, tag: mark{owner: p.want.Owner}.tag()}, "open the firewall of %s for %s",
-				front(target, port.Number, protocolOf(port)), list)
+			}
+			p.opened = append(p.opened, f)
+			p.do(step{verb: openFirewall, address: target, firewalls: []cloudstack.Firewall{f}},
+				"open the firewall of %s for %s", front(target, port.Number, protocolOf(port)), list)
 		}, p.closeFirewall)
 	case listed:
 		// The list is before the nodes: it sees the port of the load balancer, as its addresses are the router's.
@@ -49,7 +51,16 @@ func (p *planner) closeFirewall(id string) {
 		p.closed = map[string]bool{}
 	}
 	p.closed[id] = true
-	p.do(step{verb: closeFirewall, firewall: cloudstack.Firewall{ID: id}}, "delete firewall rule %s", id)
+	p.do(step{verb: closeFirewall, firewalls: []cloudstack.Firewall{{ID: id}}}, "delete firewall rule %s", id)
+}
+
+// mark plans one write that tags firewall rules: by id, or those that steps create at an address. Those that a failure
+// leaves without a mark are tagged by the next plan, as their load balancer rules stand.
+func (p *planner) mark(text, target string, firewalls ...cloudstack.Firewall) {
+	if len(firewalls) > 0 {
+		p.do(step{verb: tagFirewalls, address: target, firewalls: firewalls, tag: mark{owner: p.want.Owner}.tag()},
+			"%s", text)
+	}
 }
 
 func (p *planner) closeACL(id string) {
@@ -150,9 +161,7 @@ func (p *planner) adjust(port plan.Port, have []opening, open func(list string),
 			shut(o.id)
 			continue
 		case o.ours && !o.marked:
-			p.do(step{
-				verb: tagFirewall, firewall: cloudstack.Firewall{ID: o.id}, tag: mark{owner: p.want.Owner}.tag(),
-			}, "tag firewall rule %s", o.id)
+			p.mark("tag firewall rule "+o.id, "", cloudstack.Firewall{ID: o.id})
 		}
 		covered = append(covered, o.cidrs...)
 	}

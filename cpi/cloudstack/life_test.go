@@ -215,7 +215,7 @@ func TestBudgetOfALoadBalancer(t *testing.T) {
 			s.converge(false)
 
 			calls := s.sim.Calls()
-			s.Expect(cloudstacksim.Writes(calls)).To(BeNumerically("<=", 4*n+3), "%v", calls)
+			s.Expect(cloudstacksim.Writes(calls)).To(BeNumerically("<=", 3*n+3), "%v", calls)
 			s.Expect(cloudstacksim.Reads(calls)).To(BeNumerically("<=", 6), "%v", calls)
 			s.converge(false)
 			s.Expect(cloudstacksim.Writes(s.sim.Calls())).To(BeZero(), "the second time changes nothing")
@@ -312,6 +312,18 @@ func TestEachFaultAtEachCall(t *testing.T) {
 						t.Fatal("faults never end")
 					})
 				}
+			}
+		}
+	}
+}
+
+// TestEachAnswerOfAJobThatIsLost loses each answer about an asynchronous command that goes on.
+func TestEachAnswerOfAJobThatIsLost(t *testing.T) {
+	for _, vpc := range []string{"", cloudstacksim.VPCID} {
+		for skip := range 40 {
+			lost := cloudstacksim.Fault{Command: "queryAsyncJobResult", Skip: skip}
+			if !faultyLife(t, vpc, false, lost, skip%2 == 0) {
+				break
 			}
 		}
 	}

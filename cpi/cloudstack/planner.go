@@ -59,6 +59,8 @@ type planner struct {
 	moved []netip.Addr
 	// closed are the ids of firewall rules that a step deletes.
 	closed map[string]bool
+	// opened are the firewall rules that steps create: one step tags them all.
+	opened []cloudstack.Firewall
 	out    plan.Plan
 }
 
@@ -155,6 +157,7 @@ func (p *planner) build() {
 		p.out.Steps, p.out.Intent = nil, nil
 		return
 	}
+	p.mark("tag the new firewall rules of "+target, target, p.opened...)
 	p.removeStale(target)
 	p.status(target)
 	if p.out.Done() {

@@ -28,7 +28,7 @@ const (
 	addMembers
 	removeMembers
 	openFirewall
-	tagFirewall
+	tagFirewalls
 	closeFirewall
 	openACL
 	closeACL
@@ -41,12 +41,12 @@ type step struct {
 	text  string
 	owner plan.Owner
 
-	address  string // public address
-	tag      cloudstack.Tag
-	rule     cloudstack.Rule
-	vms      []string // ids of virtual machines
-	firewall cloudstack.Firewall
-	acl      cloudstack.ACL
+	address   string // public address
+	tag       cloudstack.Tag
+	rule      cloudstack.Rule
+	vms       []string              // ids of virtual machines
+	firewalls []cloudstack.Firewall // all but tagFirewalls are about one
+	acl       cloudstack.ACL
 }
 
 var _ plan.Step = step{}
@@ -85,7 +85,7 @@ type addressWriter interface {
 	Addresses(ctx context.Context, n cloudstack.Network) ([]cloudstack.Address, error)
 	Associate(ctx context.Context, n cloudstack.Network, address string) (cloudstack.Address, error)
 	Disassociate(ctx context.Context, id string) error
-	Tag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
+	Tag(ctx context.Context, kind string, ids []string, tag cloudstack.Tag) error
 	Untag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
 }
 
@@ -98,7 +98,7 @@ type ruleWriter interface {
 }
 
 type filterWriter interface {
-	Tag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
+	Tag(ctx context.Context, kind string, ids []string, tag cloudstack.Tag) error
 	CreateFirewall(ctx context.Context, f cloudstack.Firewall) (cloudstack.Firewall, error)
 	DeleteFirewall(ctx context.Context, id string) error
 	CreateACL(ctx context.Context, a cloudstack.ACL) (cloudstack.ACL, error)
@@ -137,7 +137,7 @@ func (s step) runAddress(ctx context.Context, to addressWriter, have *state) (fu
 	case tag:
 		return func(h *state) {
 			h.edit(a.ID, func(a *cloudstack.Address) { a.Tags = append(slices.Clone(a.Tags), s.tag) })
-		}, to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag)
+		}, to.Tag(ctx, cloudstack.TagAddress, []string{a.ID}, s.tag)
 	case untag:
 		return func(h *state) {
 			h.edit(a.ID, func(a *cloudstack.Address) {
@@ -186,7 +186,7 @@ func (s step) associateAny(ctx context.Context, to addressWriter, n cloudstack.N
 	if err != nil {
 		return a, err
 	}
-	if err := to.Tag(ctx, cloudstack.TagAddress, a.ID, s.tag); err != nil {
+	if err := to.Tag(ctx, cloudstack.TagAddress, []string{a.ID}, s.tag); err != nil {
 		return a, giveBack(ctx, to, a, err)
 	}
 	a.Tags = append(a.Tags, s.tag)
@@ -310,14 +310,23 @@ func (s step) runMembers(ctx context.Context, to ruleWriter, have *state) (func(
 func (s step) runFilter(ctx context.Context, to filterWriter, have *state) (func(*state), error) {
 	switch s.verb {
 	case openFirewall:
-		return s.open(ctx, to, have)
-	case tagFirewall:
-		return func(h *state) { h.tagFirewall(s.firewall.ID, s.tag) },
-			to.Tag(ctx, cloudstack.TagFirewall, s.firewall.ID, s.tag)
+		f := s.firewalls[0]
+		if a, found := have.address(s.address); found {
+			f.AddressID = a.ID
+		}
+		made, err := to.CreateFirewall(ctx, f)
+		return func(h *state) { h.firewalls = append(h.firewalls, made) }, err
+	case tagFirewalls:
+		ids := s.untagged(have)
+		if len(ids) == 0 {
+			return func(*state) {}, nil
+		}
+		return func(h *state) { h.tagFirewalls(ids, s.tag) }, to.Tag(ctx, cloudstack.TagFirewall, ids, s.tag)
 	case closeFirewall:
+		id := s.firewalls[0].ID
 		return func(h *state) {
-			h.firewalls = without(h.firewalls, func(f cloudstack.Firewall) bool { return f.ID == s.firewall.ID })
-		}, ignoreMissing(to.DeleteFirewall(ctx, s.firewall.ID))
+			h.firewalls = without(h.firewalls, func(f cloudstack.Firewall) bool { return f.ID == id })
+		}, ignoreMissing(to.DeleteFirewall(ctx, id))
 	case openACL:
 		made, err := to.CreateACL(ctx, s.acl)
 		return func(h *state) { h.acls = append(h.acls, made) }, err
@@ -328,27 +337,33 @@ func (s step) runFilter(ctx context.Context, to filterWriter, have *state) (func
 	}
 }
 
-// open creates a firewall rule with its tag. One that a failure leaves without is tagged by the next plan, as its load
-// balancer rule stands.
-func (s step) open(ctx context.Context, to filterWriter, have *state) (func(*state), error) {
-	f := s.firewall
-	if a, found := have.address(s.address); found {
-		f.AddressID = a.ID
+// untagged returns the ids of the step's firewall rules that carry no mark. Those that earlier steps created are found
+// by what they let in: CloudStack has no two of those at an address.
+func (s step) untagged(have *state) []string {
+	a, _ := have.address(s.address)
+	var ids []string
+	for _, f := range have.firewalls {
+		_, marked := markIn(f.Tags)
+		if !marked && slices.ContainsFunc(s.firewalls, func(wanted cloudstack.Firewall) bool {
+			return wanted.ID == f.ID || wanted.ID == "" && f.AddressID == a.ID && sameOpening(f, wanted)
+		}) {
+			ids = append(ids, f.ID)
+		}
 	}
-	made, err := to.CreateFirewall(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	return func(h *state) {
-		h.firewalls = append(h.firewalls, made)
-		h.tagFirewall(made.ID, s.tag)
-	}, to.Tag(ctx, cloudstack.TagFirewall, made.ID, s.tag)
+	return ids
 }
 
-// tagFirewall adds a tag to a firewall rule by its id.
-func (s *state) tagFirewall(id string, tag cloudstack.Tag) {
+// sameOpening reports whether two firewall rules let the same in.
+func sameOpening(a, b cloudstack.Firewall) bool {
+	return strings.EqualFold(a.Protocol, b.Protocol) && a.StartPort == b.StartPort && a.EndPort == b.EndPort &&
+		slices.Equal(cidrs(a.CIDRs), cidrs(b.CIDRs))
+}
+
+// tagFirewalls adds a tag to firewall rules by their ids.
+func (s *state) tagFirewalls(ids []string, tag cloudstack.Tag) {
+	s.firewalls = slices.Clone(s.firewalls) // steps that run may read it
 	for i := range s.firewalls {
-		if s.firewalls[i].ID == id {
+		if slices.Contains(ids, s.firewalls[i].ID) {
 			s.firewalls[i].Tags = append(slices.Clone(s.firewalls[i].Tags), tag)
 		}
 	}

@@ -45,7 +45,7 @@ func TestSignaturesAreAccepted(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	value := `A b+c*d~e/f,"g"=ü&h`
-	g.Expect(c.Tag(t.Context(), cloudstack.TagAddress, a.ID, cloudstack.Tag{Key: "k", Value: value})).To(Succeed())
+	g.Expect(c.Tag(t.Context(), cloudstack.TagAddress, []string{a.ID}, cloudstack.Tag{Key: "k", Value: value})).To(Succeed())
 
 	all, err := c.Addresses(t.Context(), cloudstack.Network{ID: network})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -189,9 +189,9 @@ func TestAJobThatFails(t *testing.T) {
 	sim.AddAddresses("203.0.113.1")
 	id := sim.Allocate("203.0.113.1", network)
 	c, tag := client(url), cloudstack.Tag{Key: "k", Value: "v"}
-	g.Expect(c.Tag(t.Context(), cloudstack.TagAddress, id, tag)).To(Succeed())
+	g.Expect(c.Tag(t.Context(), cloudstack.TagAddress, []string{id}, tag)).To(Succeed())
 
-	err := c.Tag(t.Context(), cloudstack.TagAddress, id, tag)
+	err := c.Tag(t.Context(), cloudstack.TagAddress, []string{id}, tag)
 
 	g.Expect(err).To(MatchError(ContainSubstring("tag k already on the resource")))
 }

@@ -93,10 +93,10 @@ func (c *Client) DeleteACL(ctx context.Context, id string) error {
 	return c.run(ctx, "deleteNetworkACL", Params{"id": id}, "", nil)
 }
 
-// Tag adds a tag to an object. It fails if the object has one of that key.
-func (c *Client) Tag(ctx context.Context, kind, id string, tag Tag) error {
+// Tag adds a tag to objects of one kind: to all, or to none if one of them is missing or has a tag of that key.
+func (c *Client) Tag(ctx context.Context, kind string, ids []string, tag Tag) error {
 	return c.run(ctx, "createTags", Params{
-		"resourcetype": kind, "resourceids": id, "tags[0].key": tag.Key, "tags[0].value": tag.Value,
+		"resourcetype": kind, "resourceids": strings.Join(ids, ","), "tags[0].key": tag.Key, "tags[0].value": tag.Value,
 	}, "", nil)
 }
 

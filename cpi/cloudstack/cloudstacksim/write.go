@@ -319,17 +319,35 @@ func (c *call) tagsOf() []Object {
 	return out
 }
 
+// createTags adds tags to all resources, or to none.
 func (c *call) createTags() (any, error) {
+	var all []string
 	for _, id := range strings.Split(c.get("resourceids"), ",") {
 		at := strings.ToLower(c.get("resourcetype")) + id
+		if !c.taggable(strings.ToLower(c.get("resourcetype")), id) {
+			return nil, missing("resourceids")
+		}
 		for _, tag := range c.tagsOf() {
 			if slices.ContainsFunc(c.tags[at], func(o Object) bool { return o["key"] == tag["key"] }) {
 				return nil, &lateError{codeInternal, "tag " + text(tag["key"]) + " already on the resource"}
 			}
-			c.tags[at] = append(c.tags[at], tag)
 		}
+		all = append(all, at)
+	}
+	for _, at := range all {
+		c.tags[at] = append(c.tags[at], c.tagsOf()...)
 	}
 	return success, nil
+}
+
+// taggable reports whether there is an object that a tag can be added to.
+func (s *Simulator) taggable(resourceType, id string) bool {
+	for kind := range s.objects {
+		if tagKind(kind) == resourceType && s.find(kind, id) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *call) deleteTags() (any, error) {
