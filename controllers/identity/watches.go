@@ -18,13 +18,7 @@ func (r *Reconciler) secretToIdentities(ctx context.Context, secret client.Objec
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDIdentities")
 		return nil
 	}
-	var requests []ctrl.Request
-	for _, i := range list.Items {
-		if i.Spec.SecretRef.Name == secret.GetName() || isOwner(&i, secret) {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&i)})
-		}
-	}
-	return requests
+	return using(list.Items, secret, func(i *infrav1.VCDIdentity) string { return i.Spec.SecretRef.Name })
 }
 
 // secretToIdentities finds the VCDClusterIdentities of a Secret, and those that own it and may refer to another now.
@@ -37,10 +31,19 @@ func (r *ClusterReconciler) secretToIdentities(ctx context.Context, secret clien
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusterIdentities")
 		return nil
 	}
+	return using(list.Items, secret, func(i *infrav1.VCDClusterIdentity) string { return i.Spec.SecretRef.Name })
+}
+
+// using returns requests for the identities that refer to a Secret by its name, or own it.
+func using[T any, P interface {
+	*T
+	client.Object
+}](identities []T, secret client.Object, secretName func(P) string) []ctrl.Request {
 	var requests []ctrl.Request
-	for _, i := range list.Items {
-		if i.Spec.SecretRef.Name == secret.GetName() || isOwner(&i, secret) {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&i)})
+	for i := range identities {
+		identity := P(&identities[i])
+		if secretName(identity) == secret.GetName() || isOwner(identity, secret) {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(identity)})
 		}
 	}
 	return requests

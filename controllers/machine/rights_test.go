@@ -1,10 +1,7 @@
 package machine_test
 
 import (
-	"os"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,22 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
-
-// documentedRole is the role in the guide to rights.
-func documentedRole(g *WithT) []string {
-	page, err := os.ReadFile("../../docs/guides/rights.md")
-	g.Expect(err).NotTo(HaveOccurred())
-	_, block, found := strings.Cut(string(page), `resource "vcd_role"`)
-	g.Expect(found).To(BeTrue())
-	_, block, _ = strings.Cut(block, "rights = [")
-	block, _, _ = strings.Cut(block, "]")
-	rights := regexp.MustCompile(`"[^"]+"`).FindAllString(block, -1)
-	for i := range rights {
-		rights[i] = strings.Trim(rights[i], `"`)
-	}
-	return rights
-}
 
 // newWithRole makes an environment whose user has the documented role without some rights.
 func newWithRole(t *testing.T, without ...string) *controllertest.Env {
@@ -38,7 +21,7 @@ func newWithRole(t *testing.T, without ...string) *controllertest.Env {
 	model := vcdsim.K8sTenant()
 	roles := model.Orgs[1].Roles
 	i := slices.IndexFunc(roles, func(r vcdsim.Role) bool { return r.Name == vcdsim.RoleClusterAuthor })
-	roles[i].Rights = slices.DeleteFunc(documentedRole(NewWithT(t)),
+	roles[i].Rights = slices.DeleteFunc(vcdsimtest.DocumentedRole(t, "../../docs/guides/rights.md"),
 		func(right string) bool { return slices.Contains(without, right) })
 	return controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model},
 		controllertest.NewMachine("a", twoNICs, func(m *infrav1.VCDMachine) {

@@ -2,14 +2,13 @@ package cloudstack
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
@@ -22,45 +21,18 @@ var update = flag.Bool("update", false, "write docs/reference/cloudstack-annotat
 
 // TestPage compares the reference page with the table of annotations.
 func TestPage(t *testing.T) {
-	g := NewWithT(t)
-	var page strings.Builder
-	page.WriteString(`# Annotations of Services on CloudStack
+	servicetest.HoldPage(t, servicetest.Page{
+		Path: pagePath, Command: "go test ./cpi/cloudstack -run Page -update", Update: *update,
+		Head: `# Annotations of Services on CloudStack
 
 What the cloud controller manager understands on Services of type LoadBalancer [on CloudStack](../guides/cloudstack.md), besides their spec. All names begin with
 ` + "`" + prefix + "`" + `. Spaces around values and in lists do not matter. What cannot be done is an event of type Warning on the Service, once, and then
 nothing is built; what stands stays until it is corrected. This page is generated from the table that reads the annotations: ` + "`go test ./cpi/cloudstack -run Page -update`" + ` writes it.
-
-| Annotation | Value | Example | Meaning |
-|---|---|---|---|
-`)
-	for _, a := range annotations.Table {
-		fmt.Fprintf(&page, "| `%s` | %s | `%s` | %s |\n", a.Name, a.Value, a.Example, a.Help)
-	}
-	page.WriteString(`
-Of the spec these count: ` + "`ports`, `loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, `ipFamilyPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (also as the
+`,
+		Foot: `Of the spec these count: ` + "`ports`, `loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, `ipFamilyPolicy`, `sessionAffinity`, `loadBalancerSourceRanges`" + ` (also as the
 annotation ` + "`" + service.RangesAnnotation + "`" + `). Ports need node ports.
-`)
-
-	if *update {
-		g.Expect(os.WriteFile(pagePath, []byte(page.String()), 0o644)).To(Succeed())
-	}
-	written, err := os.ReadFile(pagePath)
-
-	g.Expect(err).ToNot(HaveOccurred())
-	g.Expect(string(written)).To(Equal(page.String()), "run: go test ./cpi/cloudstack -run Page -update")
-}
-
-func TestEveryExampleIsUnderstood(t *testing.T) {
-	for _, a := range annotations.Table {
-		if a.Parse == nil {
-			continue // the core reads it
-		}
-		t.Run(a.Name, func(t *testing.T) {
-			g := NewWithT(t)
-
-			g.Expect(a.Parse(&settings{}, a.Example)).To(Succeed())
-		})
-	}
+`,
+	}, annotations)
 }
 
 // TestTheGuideHasEveryCommandAndReason holds the list of permissions, and the tables of what to do.

@@ -3,10 +3,7 @@ package vcd_test
 import (
 	"fmt"
 	"maps"
-	"os"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -21,21 +18,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
 )
-
-// documentedRole is the role in the guide to the rights of the cloud controller manager.
-func documentedRole(g *WithT) []string {
-	page, err := os.ReadFile("../../docs/guides/ccm-rights.md")
-	g.Expect(err).NotTo(HaveOccurred())
-	_, block, found := strings.Cut(string(page), `resource "vcd_role"`)
-	g.Expect(found).To(BeTrue())
-	_, block, _ = strings.Cut(block, "rights = [")
-	block, _, _ = strings.Cut(block, "]")
-	rights := regexp.MustCompile(`"[^"]+"`).FindAllString(block, -1)
-	for i := range rights {
-		rights[i] = strings.Trim(rights[i], `"`)
-	}
-	return rights
-}
 
 // newClusterAs makes load balancers, and source ranges, as a user with these rights.
 func newClusterAs(t *testing.T, rights []string, model vcdsim.Model, gateway vcdconfig.Gateway) *cluster {
@@ -130,7 +112,7 @@ func (l life) live(t *testing.T, rights []string) string {
 }
 
 func TestTheDocumentedRoleIsEnough(t *testing.T) {
-	rights := documentedRole(NewWithT(t))
+	rights := vcdsimtest.DocumentedRole(t, "../../docs/guides/ccm-rights.md")
 	everything := append(vcdsim.RightsOfCloudProvider(), rights...)
 	for name, l := range lives() {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +140,7 @@ var unseen = map[string]string{
 }
 
 func TestEveryDocumentedRightIsNeeded(t *testing.T) {
-	rights := documentedRole(NewWithT(t))
+	rights := vcdsimtest.DocumentedRole(t, "../../docs/guides/ccm-rights.md")
 	whole := map[string]string{}
 	for name, l := range lives() {
 		whole[name] = l.live(t, rights)
