@@ -34,6 +34,9 @@ SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 
 GO ?= go
 VERSION_PKG := github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version
+# Without gRPC's pages for debugging: their templates call methods by name, so the linker keeps every exported method.
+# The cloud controller manager is a third smaller, and takes 20 MiB less memory.
+TAGS := grpcnotrace
 LDFLAGS = -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Commit=$(COMMIT)
 TOOL := $(GO) tool -modfile=tools.mod
 # An absolute path, because linting test/ runs there.
@@ -70,7 +73,7 @@ run-sim: ## Run the simulator of VMware Cloud Director; SIM_FLAGS are its flags.
 .PHONY: build
 build: ## Build the programs to out/bin.
 	@mkdir -p $(OUT)/bin
-	$(GO) build -ldflags "$(LDFLAGS)" -o $(OUT)/bin/ . ./cmd/...
+	$(GO) build -tags $(TAGS) -ldflags "$(LDFLAGS)" -o $(OUT)/bin/ . ./cmd/...
 
 .PHONY: images
 images: ## Write the images of manager, CCM, vcdsim and the airgap carrier to out/images, for amd64 and arm64, without a container engine.

@@ -34,7 +34,8 @@ for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64};
 		name=$(basename "$program")
 		# By the name of its image, not of the folder.
 		[[ $name != cpi ]] || name=cloud-provider-for-cloud-director
-		CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -ldflags "-s -w -X $package.Version=$version -X $package.Commit=$commit" \
+		CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -tags grpcnotrace \
+			-ldflags "-s -w -X $package.Version=$version -X $package.Commit=$commit" \
 			-o "$release/${name}_${os}_$arch" "./$program"
 	done
 done

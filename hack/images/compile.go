@@ -16,13 +16,16 @@ import (
 // architectures that images are built for; all are Linux.
 func architectures() []string { return []string{"amd64", "arm64"} }
 
+// tags of all builds, as in the Makefile.
+const tags = "grpcnotrace"
+
 // goTool runs the go command in the source tree for the architecture. What the caller's environment says of how to
 // build is overruled: the same source gives the same program everywhere.
 func (b build) goTool(ctx context.Context, arch string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
-		"GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off")
+		"GOFLAGS=-tags="+tags, "GOEXPERIMENT=", "GOWORK=off")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -188,6 +189,7 @@ func TestBillsListTheModulesOfTheProgram(t *testing.T) {
 			for _, image := range images {
 				info, err := buildinfo.Read(bytes.NewReader(image.files[p.binary].content))
 				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(info.Settings).To(ContainElement(debug.BuildSetting{Key: "-tags", Value: tags}))
 				want := []string{"std@" + strings.TrimPrefix(info.GoVersion, "go")}
 				for _, dep := range info.Deps {
 					g.Expect(dep.Replace).To(BeNil(), dep.Path)

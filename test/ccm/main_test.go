@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -112,12 +111,7 @@ func build(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/cpi")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the cloud controller manager: %w: %s", err, out)
-	}
-	return nil
+	return framework.Build(ctx, root, "./cmd/cpi", path)
 }
 
 // newCluster starts an API server and gives the cloud controller manager there the rights of its manifest.

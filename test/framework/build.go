@@ -33,9 +33,12 @@ func BuildManager(ctx context.Context, root, path string) error {
 	return Build(ctx, root, ".", path)
 }
 
+// tags of the programs of a release, as in the Makefile.
+const tags = "grpcnotrace"
+
 // Build builds a program of the repository, given by its package, to the file path.
 func Build(ctx context.Context, root, program, path string) error {
-	if _, err := run(ctx, root, "go", "build", "-o", path, program); err != nil {
+	if _, err := run(ctx, root, "go", "build", "-tags", tags, "-o", path, program); err != nil {
 		return fmt.Errorf("building %s: %w", program, err)
 	}
 	return nil
