@@ -186,6 +186,10 @@ conformance: ## Run the tests of VMware's own clients, and CloudStack's, against
 stack: ## Build the programs that tests in test/ run on (minutes the first time, then cached).
 	cd test && $(GO) run ./framework/stack/cmd/stack build
 
+.PHONY: test-docs
+test-docs: stack ## Run the shell commands of README and documentation as they are printed.
+	cd test && $(GO) test $(AFRESH) ./docs -timeout $(TIMEOUT) -v -as-printed
+
 .PHONY: test-race
 test-race: ## Run the tests of the root module with the race detector.
 	$(GO) test -race -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT)

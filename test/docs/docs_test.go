@@ -1,0 +1,57 @@
+// Package docs_test runs the shell commands of README and documentation as they are printed: in the order of each page,
+// with a real API server, Cluster API, this provider and a simulated VCD. What cannot run here is listed with the reason.
+package docs_test
+
+import (
+	"flag"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+)
+
+var asPrinted = flag.Bool("as-printed", false, "run all blocks with a management cluster; it takes minutes")
+
+func TestMain(m *testing.M) { testtime.Main(m) }
+
+func TestEveryBlockOfTheTablesExists(t *testing.T) {
+	g := NewWithT(t)
+	root, err := framework.Root()
+	g.Expect(err).NotTo(HaveOccurred())
+	all := pages(t, root)
+	for page, blocks := range notRun() {
+		g.Expect(all).To(ContainElement(page))
+		var firsts []string
+		for _, b := range shellOf(t, filepath.Join(root, page)) {
+			firsts = append(firsts, b.first())
+		}
+		for first, reason := range blocks {
+			g.Expect(firsts).To(ContainElement(first), "%s has no such block", page)
+			g.Expect(len(reason)).To(BeNumerically(">", 10), "%s: %s needs a reason", page, first)
+		}
+	}
+	for page := range setups() {
+		g.Expect(all).To(ContainElement(page))
+	}
+}
+
+func TestShellBlocksRunAsPrinted(t *testing.T) {
+	if !*asPrinted {
+		t.Skip("-as-printed is not set")
+	}
+	w := newWorld(t)
+	for _, page := range w.inOrder(pages(t, w.Root)) {
+		blocks := shellOf(t, filepath.Join(w.Root, page))
+		blocks = slices.DeleteFunc(blocks, func(b block) bool { return notRun()[page][b.first()] != "" })
+		if len(blocks) == 0 {
+			continue
+		}
+		if !t.Run(page, func(t *testing.T) { w.run(t, page, blocks) }) && slices.Contains(needed(), page) {
+			t.Fatalf("the other pages need the cluster of %s", page)
+		}
+	}
+}

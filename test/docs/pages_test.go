@@ -1,0 +1,225 @@
+package docs_test
+
+// A setup is what the reader of a page has before, by bash commands, and what is put back after it.
+type setup struct {
+	before, after string
+	// replace has pairs of what is printed and what it is here.
+	replace []string
+}
+
+// needed are the pages that create what the others use.
+func needed() []string { return []string{"README.md"} }
+
+// last are the pages that replace or delete it, in this order.
+func last() []string {
+	return []string{
+		"docs/guides/drift.md", "docs/guides/upgrade-kubernetes.md", "docs/guides/deletion.md", "docs/guides/first-cluster.md",
+	}
+}
+
+const (
+	// shop is a Service of type LoadBalancer.
+	shop = `kubectl create service loadbalancer shop --tcp=80 --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+`
+	removeShop = "kubectl delete service shop --wait=false"
+	node       = `kubectl apply -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}'
+`
+	removeNode = "kubectl delete node node-1"
+	// manifests are those of the cloud controller manager.
+	manifests = `go run ./addons/cmd/ccm-manifests -out . -version v2.0.0
+`
+	saveCredentials    = "kubectl -n team-a get secret demo-credentials -o json | jq '{apiVersion, kind, metadata: {name: .metadata.name}, data}' > saved.json\n" //nolint:lll // A pipe.
+	restoreCredentials = "kubectl -n team-a replace -f saved.json"
+)
+
+func setups() map[string]setup {
+	return map[string]setup{
+		"README.md": {after: "kubectl wait cluster demo --for=condition=Available --timeout=200s"},
+		"docs/guides/addresses.md": {before: `kubectl apply -f - <<EOF
+{"apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress",
+ "metadata": {"name": "demo-md-0-x7k2p-0-0", "finalizers": ["example.com/held"]},
+ "spec": {"claimRef": {"name": "demo-md-0-x7k2p-0-0"}, "address": "10.0.0.5", "prefix": 24,
+  "poolRef": {"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "nodes"}}}
+EOF
+`},
+		"docs/guides/airgap.md": {before: manifests + "registry=registry.example.com\n"},
+		"docs/guides/ccm-helm.md": {after: "kubectl -n kube-system delete secret vcloud-basic-auth"},
+		"docs/guides/ccm-upgrade.md": {before: manifests + `
+kubectl apply -f vcloud-configmap.yaml -f vcloud-basic-auth.yaml
+kubectl -n kube-system create secret generic vcloud-clusterid-secret --from-literal=clusterid=7a0e0d4c-1111-4222-8333-444455556666
+`, after: "rm -r credentials"},
+		"docs/guides/cloud-provider.md": {before: manifests + `kubectl apply -f cloud-director-ccm.yaml
+kubectl apply -f - <<EOF
+{"apiVersion": "addons.cluster.x-k8s.io/v1beta2", "kind": "ClusterResourceSet", "metadata": {"name": "cloud-director-crs"},
+ "spec": {"clusterSelector": {"matchLabels": {"cni": "none"}}, "resources": [{"kind": "ConfigMap", "name": "ccm"}]}}
+EOF
+`, replace: []string{"/tmp/ccm", "ccm"}},
+		"docs/guides/cloudstack-upgrade.md": {before: manifests + `sed -i s,API_URL,https://cloud.example.com/client/api, cloudstack-secret.yaml
+kubectl apply -f cloudstack-secret.yaml
+`},
+		"docs/guides/cloudstack.md": {before: manifests + shop + node, after: removeShop + "\n" + removeNode},
+		"docs/guides/clusterclass.md": {before: `kubectl create namespace classy
+kubectl config set-context --current --namespace=classy
+export CONTROL_PLANE_ENDPOINT_IP=192.168.100.201 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==
+`, after: `kubectl config set-context --current --namespace=team-a
+kubectl delete cluster demo --namespace=classy --wait=false`},
+		"docs/guides/cni.md": {before: `kubectl create configmap cilium --from-literal=cilium.yaml=''
+kubectl apply -f "$SAMPLES/2"
+kubectl label cluster demo cni=cilium
+until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
+`, after: "kubectl delete clusterresourceset --all"},
+		"docs/guides/doctor.md": {before: demoManifest},
+		"docs/guides/edge-gateway-endpoint.md": {before: "export VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==\n",
+			after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
+		"docs/guides/load-balancers.md":     {before: shop + manifests + "kubectl create namespace shop\n", after: removeShop},
+		"docs/guides/operating.md":          {before: saveCredentials, after: restoreCredentials},
+		"docs/guides/proxy.md":              {before: "kubectl -n kube-system create configmap cluster-pod-proxy\n"},
+		"docs/guides/rotate-credentials.md": {before: saveCredentials, after: restoreCredentials},
+		"docs/guides/templates.md": {before: `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==
+`},
+		"docs/guides/vsphere-upgrade.md": {before: manifests + "kubectl apply -f vsphere-cloud-config.yaml\n"},
+		"docs/guides/vsphere.md":         {before: manifests + node, after: removeNode},
+		"docs/reference/vcdctl.md": {before: demoManifest + `cp cluster.yaml demo.yaml
+export VCD_PASSWORD=vcd
+`},
+		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-vapp- infrastructure.cluster.x-k8s.io/keep-load-balancers-"}, //nolint:lll // A command.
+		"docs/guides/first-cluster.md": {
+			before:  "kubectl create configmap plug-in --dry-run=client -o yaml > plug-in.yaml\n",
+			replace: []string{"<your network plug-in>", "plug-in.yaml"},
+		},
+	}
+}
+
+// demoManifest writes the cluster of README to a file.
+const demoManifest = `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200 VCD_API_TOKEN_B64="$(printf %s "$TOKEN" | base64 -w0)"
+export VCD_CCM_API_TOKEN_B64="$(printf %s "$CCM_TOKEN" | base64 -w0)"
+clusterctl generate cluster demo --infrastructure vcd --kubernetes-version v1.36.3 > cluster.yaml
+`
+
+const (
+	containers = "needs containers: the stack runs no pods"
+	internet   = "downloads from the internet more than Go modules"
+	registries = "needs a registry of images, and programs that are no Go modules"
+	moves      = "needs a second management cluster: test/move moves clusters by clusterctl move"
+	asRoot     = "needs root and images that take half an hour: make e2e-real runs it"
+	byCI       = "is what CI runs, or takes minutes to hours"
+	forms      = "has … or ids that a person fills in"
+	releasing  = "publishes; all but the push is run by make test-release"
+	unitTests  = "runs tests that make test runs"
+
+	firstCluster = "first-cluster.md deletes the cluster by the same command"
+	classPage    = "clusterclass.md runs the same command"
+)
+
+// notRun are the blocks that cannot run here, by their first lines, with the reasons.
+func notRun() map[string]map[string]string {
+	return map[string]map[string]string{
+		"README.md": {
+			"make quickstart   # creates a cluster on the simulator, with the real Cluster API": byCI,
+			"clusterctl init --infrastructure vcd":                                              internet,
+		},
+		"AGENTS.md": {"make help                          # all targets": byCI},
+		"docs/explanation/node-images.md": {
+			"sudo apt-get install -y --no-install-recommends debootstrap debian-archive-keyring": asRoot,
+		},
+		"docs/explanation/performance.md": {
+			"make test-unit WHAT=./internal/vcd              # queue, polls": byCI,
+		},
+		"docs/explanation/vcdsim-performance.md": {
+			"go test ./vcdsim -run xxx -bench 10000 -benchmem    # the figures above": byCI,
+		},
+		"docs/guides/airgap.md": {
+			"registry=registry.site.example/kubernetes": registries,
+			"make images VERSION=v2.0.0":                registries,
+			"trivy sbom cluster-api-vcd-controller-linux-amd64.cdx.json     # or any other scanner":                                  registries,
+			"registry=registry.site.example          # what the extension's server configuration calls the local container registry": registries, //nolint:lll // As printed.
+		},
+		"docs/guides/backup.md": {
+			`clusterctl move --namespace team-a --to-directory backup/   # pauses, writes, and removes from this management cluster`: moves,
+		},
+		"docs/guides/ccm-helm.md": {
+			"helm install ccm out/release/v2.0.0/helm-cloud-provider-for-cloud-director-v2.0.0.tgz --namespace kube-system --values values.yaml": "needs the program helm: test/addons renders the chart by its engine and applies it", //nolint:lll // As printed.
+		},
+		"docs/guides/ccm-rights.md": {
+			`TOKEN=$(curl -s -H 'Accept: application/json;version=37.2' https://vcd.example.com/oauth/tenant/acme/token \`: forms,
+		},
+		"docs/guides/ccm-troubleshooting.md": {
+			`kubectl describe service shop                                        # events: what could not be done, and what to change`:                            containers,
+			`kubectl -n kube-system debug -it $(kubectl -n kube-system get pod -l app=vmware-cloud-director-ccm -o name | head -1) \`:                              containers,
+			`curl -sk -X PUT -H "Authorization: Bearer $TOKEN" "https://127.0.0.1:10268/debug/vcd-wire-log?for=15m"   # DELETE ends it, GET returns the time left`: containers,
+		},
+		"docs/guides/cni.md": {
+			`export POD_CIDR=10.244.0.0/16 SERVICE_CIDR=10.96.0.0/16    # before clusterctl generate cluster`:                            internet,
+			`helm template cilium cilium --repo https://helm.cilium.io --namespace kube-system --set ipam.mode=kubernetes > cilium.yaml`: internet,
+		},
+		"docs/guides/deletion.md": {
+			`kubectl delete cluster demo`: firstCluster,
+		},
+		"docs/guides/doctor.md": {
+			`make build            # out/bin/vcdctl`: byCI,
+		},
+		"docs/guides/first-cluster.md": {
+			`clusterctl init --infrastructure vcd`: internet,
+		},
+		"docs/guides/leaks.md": {
+			`vcdctl leaks --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
+		},
+		"docs/guides/moving.md": {
+			`clusterctl move --namespace team-a --to-kubeconfig new-management.kubeconfig`:                                  moves,
+			`kubectl --kubeconfig old.kubeconfig patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`: moves,
+			`kubectl --kubeconfig new.kubeconfig patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`: moves,
+			`kubectl --kubeconfig old.kubeconfig delete secrets --selector cluster.x-k8s.io/cluster-name=my-cluster`:        moves,
+		},
+		"docs/guides/operating.md": {
+			`clusterctl init --infrastructure vcd`: internet,
+			`clusterctl upgrade plan`:              internet,
+			`git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd && cd cluster-api-provider-vcd`:                                             internet,
+			`kubectl kustomize https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/config/monitoring | kubectl apply -f -`:                             internet,
+			`kubectl create clusterrolebinding me-capvcd-debugger --clusterrole=capvcd-debugger --serviceaccount=capvcd-system:default   # a role of config/monitoring`: containers,
+		},
+		"docs/guides/proxy.md": {
+			`clusterctl generate cluster demo --infrastructure vcd --flavor proxy …   # HTTP_PROXY_URL, HTTPS_PROXY_URL, PROXY_EXCEPTIONS`: forms,
+		},
+		"docs/guides/releasing.md": {
+			`git switch --detach v2.0.0                     # the tag, with a clean work tree`: releasing,
+			`git tag -s v2.0.0 && git push origin v2.0.0`:                                      releasing,
+		},
+		"docs/guides/tilt.md": {
+			`git clone https://github.com/kubernetes-sigs/cluster-api && git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd`: internet,
+			`go run ./cmd/vcdsim --listen 0.0.0.0:8443 --control-token secret --ca-file vcdsim-ca.pem`:                                                   byCI,
+		},
+		"docs/guides/troubleshooting.md": {
+			`clusterctl describe cluster demo --show-conditions all     # from the top: which object is not ready`: containers,
+		},
+		"docs/guides/upgrade-kubernetes.md": {
+			`git clone https://github.com/kubernetes-sigs/image-builder && cd image-builder/images/capi`: internet,
+			`kubectl patch cluster demo --type merge -p '{"spec":{"topology":{"version":"v1.36.4"}}}'`:   classPage,
+		},
+		"docs/guides/upgrade-provider.md": {
+			`clusterctl upgrade plan`: internet,
+		},
+		"docs/guides/vcdsim-nodes.md": {
+			`sudo -E make node-image                                  # once`:                             asRoot,
+			`sudo ./vcdsim-nodes console demo-control-plane-x7k2p     # what the VM wrote to its console`: asRoot,
+			`sudo -E make quickstart-real`: asRoot,
+		},
+		"docs/guides/vcdsim.md": {
+			`go run github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cmd/vcdsim@latest`: internet,
+		},
+		"docs/guides/vsphere-upgrade.md": {
+			`kubectl -n site-b auth can-i get secret/vc-b-credentials --as=system:serviceaccount:kube-system:cloud-controller-manager`: forms,
+		},
+		"docs/reference/cloudstack-parity.md": {
+			`go test ./cpi/cloudstack -run TestWhatTheOriginalMadeIsAdopted -v     # such as this one`: unitTests,
+		},
+		"docs/reference/cpi-parity.md": {
+			`go test ./internal/lb -run TestAdoption -v     # such as this one`: unitTests,
+		},
+		"docs/reference/vcdctl.md": {
+			`vcdctl purge --cluster-id 7a0e… --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
+		},
+		"docs/tutorials/quickstart.md": {
+			`make quickstart`: byCI,
+		},
+	}
+}

@@ -1,0 +1,229 @@
+package docs_test
+
+import (
+	"context"
+	"encoding/base64"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const (
+	namespace = "team-a"
+	token     = "a-token-of-the-manager"
+	ccmToken  = "a-token-of-the-cloud-controller-manager" //nolint:gosec // Of a simulated VCD.
+)
+
+// world is what the reader of the documentation has: a management cluster, a VCD, a clone of the repository, a shell.
+type world struct {
+	*framework.ManagementCluster
+
+	site             *simsite.Site
+	clone, home, bin string
+	replace          []string // Pairs of what is printed and what it is here.
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	g, dir := NewWithT(t), t.TempDir()
+	model := vcdsim.K8sTenant()
+	for i, user := range model.Orgs[1].Users {
+		switch {
+		case user.Role == vcdsim.RoleCloudProvider:
+			model.Orgs[1].Users[i].APITokens = []string{ccmToken}
+		case i == 1:
+			model.Orgs[1].Users[i].APITokens = []string{token}
+		}
+	}
+	site, err := simsite.Start(t.Context(), dir, model)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(site.Close()).To(Succeed()) })
+	w := &world{
+		site: site, clone: filepath.Join(dir, "clone"), home: filepath.Join(dir, "home"), bin: filepath.Join(dir, "bin"),
+		replace: []string{"https://vcd.example.com", site.Simulator.URL(), "https://127.0.0.1:8443", site.Simulator.URL()},
+	}
+	w.ManagementCluster, err = site.NewManagementCluster(t.Context(), framework.Options{Dir: "stack", Out: t.Output()})
+	g.Expect(err).NotTo(HaveOccurred())
+	w.prepare(t)
+	go w.rollOut(t.Context())
+	return w
+}
+
+// prepare makes the clone and what is in the reader's PATH.
+func (w *world) prepare(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, folder := range []string{w.clone, w.home, w.bin} {
+		g.Expect(os.MkdirAll(folder, 0o750)).To(Succeed())
+	}
+	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdctl", filepath.Join(w.bin, "vcdctl"))).To(Succeed())
+	// An editor that leaves files as they are.
+	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed()) //nolint:gosec // A program.
+	g.Expect(os.WriteFile(filepath.Join(w.clone, "ca.pem"), w.site.Simulator.CA(), 0o600)).To(Succeed())
+	kubeconfig, err := os.ReadFile(w.Kubeconfig())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(w.kubeconfig(), kubeconfig, 0o600)).To(Succeed())
+	w.shell(t, `git -C "$ROOT" ls-files -z --cached --others --exclude-standard | tar -C "$ROOT" --null -T - -c | tar -x
+git init -q .
+kubectl create namespace `+namespace+`
+kubectl config set-context --current --namespace=`+namespace)
+	g.Expect(w.applyManager(t.Context())).To(Succeed())
+}
+
+// applyManager creates the Deployment of the manager, which the stack runs as a process.
+func (w *world) applyManager(ctx context.Context) error {
+	objects, err := utilyaml.ToUnstructured(w.Components)
+	if err != nil {
+		return err
+	}
+	for i := range objects {
+		if objects[i].GetKind() == "Deployment" {
+			return w.Apply(ctx, objects[i])
+		}
+	}
+	return nil
+}
+
+// rollOut reports Deployments and DaemonSets as rolled out: the stack has no nodes.
+func (w *world) rollOut(ctx context.Context) {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		var deployments appsv1.DeploymentList
+		if w.Client().List(ctx, &deployments) == nil {
+			for i := range deployments.Items {
+				d := &deployments.Items[i]
+				if n := *d.Spec.Replicas; d.Status.ObservedGeneration != d.Generation {
+					d.Status = appsv1.DeploymentStatus{
+						ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+					}
+					_ = w.Client().Status().Update(ctx, d)
+				}
+			}
+		}
+		var sets appsv1.DaemonSetList
+		if w.Client().List(ctx, &sets) == nil {
+			for i := range sets.Items {
+				if d := &sets.Items[i]; d.Status.ObservedGeneration != d.Generation {
+					d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation}
+					_ = w.Client().Status().Update(ctx, d)
+				}
+			}
+		}
+	}
+}
+
+func (w *world) kubeconfig() string { return filepath.Join(w.home, "kubeconfig") }
+
+// inOrder puts the page that creates the cluster first, and those that replace or delete it last.
+func (w *world) inOrder(all []string) []string {
+	position := func(page string) int {
+		if slices.Contains(needed(), page) {
+			return -1
+		}
+		return slices.Index(last(), page) + 1
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return position(a) - position(b) })
+	return all
+}
+
+// run runs the blocks of a page in one shell.
+func (w *world) run(t *testing.T, page string, blocks []block) {
+	t.Helper()
+	s := setups()[page]
+	w.names(t)
+	var script strings.Builder
+	script.WriteString(s.before + "\n")
+	for _, b := range blocks {
+		text := strings.NewReplacer(append(slices.Clone(s.replace), w.replace...)...).Replace(b.text)
+		script.WriteString("echo " + strconv.Quote("--- block") + "\n" + text)
+	}
+	w.samples(t, page)
+	t.Cleanup(func() { w.shell(t, s.after) })
+	w.shell(t, script.String())
+}
+
+// samples writes the other blocks of the page to files, which a setup may apply.
+func (w *world) samples(t *testing.T, page string) {
+	t.Helper()
+	g := NewWithT(t)
+	dir := filepath.Join(w.home, "samples")
+	g.Expect(os.RemoveAll(dir)).To(Succeed())
+	g.Expect(os.MkdirAll(dir, 0o750)).To(Succeed())
+	for i, b := range blocksOf(t, filepath.Join(w.Root, page)) {
+		g.Expect(os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte(b.text), 0o600)).To(Succeed())
+	}
+}
+
+// names learns what the machines of the cluster are called.
+func (w *world) names(t *testing.T) {
+	t.Helper()
+	if len(w.replace) > 4 {
+		return
+	}
+	machines := &metav1.PartialObjectMetadataList{}
+	machines.SetGroupVersionKind(infrav1.GroupVersion.WithKind("VCDMachineList"))
+	NewWithT(t).Expect(w.Client().List(t.Context(), machines, client.InNamespace(namespace))).To(Succeed())
+	for i := range machines.Items {
+		if name := machines.Items[i].Name; strings.HasPrefix(name, "demo-md-0-") {
+			w.replace = append(w.replace, "demo-md-0-abcde", name)
+			return
+		}
+	}
+}
+
+// shell runs a script as the reader's bash does, in the clone.
+func (w *world) shell(t *testing.T, script string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail") //nolint:gosec // The script is ours.
+	cmd.Stdin = strings.NewReader(script)
+	cmd.Dir = w.clone
+	cmd.Env = append(os.Environ(), w.environment(t)...)
+
+	out, err := cmd.CombinedOutput()
+
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s\nprints\n%s", script, out)
+}
+
+func (w *world) environment(t *testing.T) []string {
+	t.Helper()
+	env := []string{
+		"PATH=" + strings.Join([]string{
+			w.bin, filepath.Dir(w.Bin(programs.Kubectl)), filepath.Dir(w.Bin(programs.Clusterctl)), os.Getenv("PATH"),
+		}, ":"),
+		"HOME=" + w.home, "KUBECONFIG=" + w.kubeconfig(), "ROOT=" + w.Root, "XDG_CONFIG_HOME=", "SAMPLES=" + w.home + "/samples",
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "TOKEN=" + token, "CCM_TOKEN=" + ccmToken,
+		"VCD_CA_BUNDLE_B64=" + base64.StdEncoding.EncodeToString(w.site.Simulator.CA()),
+		"WORKLOAD_PROXY=" + w.site.Workloads.ProxyURL(),
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		env = append(env, []string{"GOCACHE", "GOMODCACHE", "GOPATH"}[i]+"="+value)
+	}
+	return env
+}
