@@ -21,6 +21,9 @@ const (
 	several = 3
 	// loginTimeout bounds a login, with the agreement on an API version.
 	loginTimeout = 15 * time.Second
+	// versionsTimeout bounds the question for API versions, which costs VCD nothing: a wrong address that swallows
+	// packets is reported after it.
+	versionsTimeout = 8 * time.Second
 	// maxOpen is how long a site that gives no answer is not called, give or take half.
 	maxOpen = 30 * time.Second
 )

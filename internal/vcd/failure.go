@@ -111,7 +111,11 @@ func (e *connectionError) Unwrap() error { return e.kind }
 // newConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
 func newConnectionError(ctx context.Context, site string, err error, timeout time.Duration) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("calling %s: %w", site, context.Cause(ctx))
+		cause := context.Cause(ctx)
+		if silent, ok := errors.AsType[*connectionError](cause); ok {
+			return silent
+		}
+		return fmt.Errorf("calling %s: %w", site, cause)
 	}
 	if reason, ok := distrust(err); ok {
 		return &connectionError{ErrTLS, fmt.Sprintf("certificate of %s is not trusted: %s", site, reason)}
@@ -121,6 +125,12 @@ func newConnectionError(ctx context.Context, site string, err error, timeout tim
 	}
 	return &connectionError{ErrUnavailable, fmt.Sprintf("%s cannot be reached: %s", site, rootCause(err))}
 }
+
+// A proxyError is what the proxy says that the environment names, of which VCD knows nothing.
+type proxyError struct{ reason string }
+
+// Error implements error.
+func (e *proxyError) Error() string { return e.reason }
 
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
@@ -149,8 +159,14 @@ func distrust(err error) (string, bool) {
 
 // rootCause returns the innermost text of err: the layers above it name addresses, ports and URLs.
 func rootCause(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
+		return "the proxy that HTTPS_PROXY names: " + rootCause(op.Err)
+	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return dns.Err
+		if dns.IsNotFound {
+			return "DNS does not know " + dns.Name
+		}
+		return "DNS: " + dns.Err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "connection closed before an answer came"

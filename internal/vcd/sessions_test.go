@@ -198,6 +198,32 @@ func TestAnotherServerIsNoVCD(t *testing.T) {
 
 	g.Expect(err).To(MatchError(ErrUnavailable))
 	g.Expect(err).NotTo(MatchError(ErrNotFound))
+	g.Expect(err.Error()).To(HavePrefix("asking for API versions: " + f.URL + " answers: "))
+}
+
+func TestWhyASiteCannotBeReachedIsSaidOnce(t *testing.T) {
+	f := newFakeVCD(t)
+	done := make(chan struct{})
+	t.Cleanup(func() { close(done) })
+	f.on("GET /api/versions", func(http.ResponseWriter, *http.Request) { <-done })
+	for _, tt := range []struct {
+		name, site string
+		want       string
+	}{
+		{"silent", f.URL, " did not answer within 50ms"},
+		{"refusing", "https://127.0.0.1:1", " cannot be reached: connection refused"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			config := f.config()
+			config.Site = tt.site
+
+			_, err := NewPool(PoolOptions{RequestTimeout: 50 * time.Millisecond}).Session(t.Context(), config)
+
+			g.Expect(err).To(MatchError(ErrUnavailable))
+			g.Expect(err.Error()).To(Equal("asking for API versions: " + tt.site + tt.want))
+		})
+	}
 }
 
 func TestAnOutageAtLoginIsRememberedForAMoment(t *testing.T) {

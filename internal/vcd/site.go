@@ -89,16 +89,19 @@ func (t *transport) negotiate(ctx context.Context) (string, error) {
 	if version := s.agreedVersion(); version != "" {
 		return version, nil
 	}
+	ctx, cancel := s.deadline(ctx, min(versionsTimeout, t.timeout))
+	defer cancel()
 	req, err := s.newRequest(ctx, http.MethodGet, "/api/versions", "text/xml, application/*+xml", nil)
 	if err != nil {
 		return "", err
 	}
 	got, err := t.send(req)
 	if status, ok := errors.AsType[*StatusError](err); ok && !errors.Is(err, ErrThrottled) {
-		err = &connectionError{ErrUnavailable, status.Error()} // whatever answers, it is no VCD at work
+		// Whatever answers, it is no VCD at work.
+		err = &connectionError{ErrUnavailable, s.base + " answers: " + status.Error()}
 	}
 	if err != nil {
-		return "", fmt.Errorf("asking %s for its API versions: %w", s.base, err)
+		return "", fmt.Errorf("asking for API versions: %w", err)
 	}
 	version, err := s.agree(got.body)
 	if err != nil {

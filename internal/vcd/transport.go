@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -60,6 +61,12 @@ func newTransport(s *site, config Config, opts PoolOptions, log func() func(Exch
 			MaxIdleConnsPerHost:   8,
 			IdleConnTimeout:       90 * time.Second,
 			ExpectContinueTimeout: time.Second,
+			OnProxyConnectResponse: func(_ context.Context, proxy *url.URL, _ *http.Request, got *http.Response) error {
+				if got.StatusCode == http.StatusOK {
+					return nil
+				}
+				return &proxyError{fmt.Sprintf("proxy %s answers %s", proxy.Host, got.Status)}
+			},
 		},
 	}, nil
 }

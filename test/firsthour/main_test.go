@@ -34,7 +34,11 @@ var idle = flag.Bool("idle", false, "fail beyond the figures of an idle machine"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "40"); err != nil { // Mostly they wait.
+	parallel := "40" // Mostly they wait.
+	if *idle {
+		parallel = "3" // The others are load, too.
+	}
+	if err := flag.Set("test.parallel", parallel); err != nil {
 		os.Exit(report(err))
 	}
 	os.Exit(run(m))

@@ -115,7 +115,8 @@ func siteMistakes() []mistake {
 				at(web.URL)(w)
 				w.secret.Data[infrav1.SecretCABundle] = bytes.Join([][]byte{w.sim.CA(), pemOf(web)}, nil)
 			},
-			reason: infrav1.SiteInvalidReason, says: []string{"127.0.0.1", "spec.site"}, mend: correctSite,
+			reason: infrav1.SiteUnreachableReason, says: []string{"127.0.0.1", "not an answer of VCD", "spec.site"},
+			mend: correctSite,
 		},
 		{
 			name: "a name that DNS does not know", make: at("https://vcd.example.invalid"),
@@ -135,7 +136,7 @@ func siteMistakes() []mistake {
 				w.cleanup(func() { _ = silent.Close() })
 				at("https://" + silent.Addr().String())(w)
 			},
-			reason: infrav1.SiteUnreachableReason, says: []string{"127.0.0.1", "time", "spec.site"}, mend: correctSite,
+			reason: infrav1.SiteUnreachableReason, says: []string{"127.0.0.1", "did not answer", "spec.site"}, mend: correctSite,
 		},
 	}
 }
@@ -235,7 +236,7 @@ func machineMistakes() []mistake {
 			name:      "a network without a free address",
 			make:      func(w *trial) { w.sim.Edit(static("192.168.100.10")) }, // which another VM has
 			inMachine: true,
-			reason:    infrav1.QuotaExceededReason, says: []string{"nodes"},
+			reason:    infrav1.TaskFailedReason, says: []string{"insufficient IP addresses", "add IP addresses"},
 			mend: inVCD(static("192.168.100.99")),
 		},
 		{
@@ -264,21 +265,15 @@ func machineMistakes() []mistake {
 		},
 		{
 			name:      "a right that is missing",
-			make:      func(w *trial) { w.sim.Edit(right(false)) },
+			make:      inVCD(role(roleWithoutVMs)),
 			inMachine: true,
-			reason:    infrav1.ForbiddenReason, says: []string{"right"}, mend: inVCD(right(true)),
+			reason:    infrav1.ForbiddenReason, says: []string{"Creating the vApp", "grant the right"},
+			mend: inVCD(role(vcdsim.RoleClusterAuthor)),
 		},
 	}
 }
 
-// right gives or takes the right to create VMs.
-func right(held bool) func(*vcdsim.Editor) {
-	const name = "vApp: Create / Reconfigure"
-	return func(e *vcdsim.Editor) {
-		role := &e.Model.Orgs[1].Roles[0]
-		role.Rights = slices.DeleteFunc(role.Rights, func(r string) bool { return r == name })
-		if held {
-			role.Rights = append(role.Rights, name)
-		}
-	}
+// role gives the user of the manager a role.
+func role(name string) func(*vcdsim.Editor) {
+	return func(e *vcdsim.Editor) { e.SetRole("acme", "capvcd", name) }
 }

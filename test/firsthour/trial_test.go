@@ -3,6 +3,7 @@ package firsthour
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,9 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
+
+// roleWithoutVMs has all rights that a user of the manager needs, but for that to create VMs.
+const roleWithoutVMs = "Kubernetes Cluster Author without VMs"
 
 // A trial is one person with a VCD and a namespace, in which a cluster with a machine is made.
 type trial struct {
@@ -41,7 +45,12 @@ func newTrial(t *testing.T) *trial {
 	w := &trial{WithT: NewWithT(t), ctx: t.Context(), cleanup: t.Cleanup}
 	var err error
 	model := vcdsim.K8sTenant()
-	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1, Owner: "capvcd"}
+	acme := &model.Orgs[1]
+	acme.Roles = append(acme.Roles, vcdsim.Role{
+		Name: roleWithoutVMs, Rights: slices.DeleteFunc(slices.Clone(acme.Roles[0].Rights),
+			func(right string) bool { return right == "vApp: Create / Reconfigure" }),
+	})
+	acme.VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1, Owner: "capvcd"}
 	w.sim, err = vcdsim.New(vcdsim.Config{Model: model, Profile: vcdsim.Instant, Seed: 1})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.sim.Start()).To(Succeed())
@@ -87,8 +96,11 @@ func (w *trial) newMachine(name string) *infrav1.VCDMachine {
 	return m
 }
 
-// create creates an object, as soon as webhooks take it.
+// create creates an object, as soon as webhooks take it, unless there is one.
 func (w *trial) create(obj client.Object) {
+	if obj.GetUID() != "" {
+		return
+	}
 	w.Eventually(func() error {
 		err := api.Create(w.ctx, obj)
 		if apierrors.IsAlreadyExists(err) {
