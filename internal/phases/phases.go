@@ -121,10 +121,26 @@ func Settle(obj Object, condition string, out Outcome, recorder events.EventReco
 	}
 	passed(obj, condition, out.pass())
 	Set(obj, condition, out.Status(), out.Reason, out.Message)
-	if out.Unknown {
-		out.After = Jitter(out.After, string(obj.GetUID()))
+	after := out.After
+	if out.Problem && after == RemedyPoll {
+		after = Jitter(remedyPoll(time.Since(obj.GetCreationTimestamp().Time)), string(obj.GetUID()))
+	} else if out.Unknown {
+		after = Jitter(after, string(obj.GetUID()))
 	}
-	return ctrl.Result{RequeueAfter: out.After}
+	return ctrl.Result{RequeueAfter: after}
+}
+
+const (
+	// RemedyPoll is for problems that a person mends in VCD, where no watch sees it. It is shorter while the object is
+	// new: the first problems are mended while a person watches it.
+	RemedyPoll = time.Minute
+	// firstRemedyPoll is that of an object made just now.
+	firstRemedyPoll = 20 * time.Second
+)
+
+// remedyPoll is RemedyPoll for an object of some age.
+func remedyPoll(age time.Duration) time.Duration {
+	return min(RemedyPoll, max(firstRemedyPoll, age/20))
 }
 
 // A deferred error is that of a request which was not sent yet: those of other objects come first.

@@ -130,3 +130,32 @@ func TestRunPhases(t *testing.T) {
 		})
 	}
 }
+
+// The first problems of a new object are mended while a person watches it.
+func TestARemedyIsLookedForMoreOftenWhileAnObjectIsNew(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		age  time.Duration
+		out  Outcome
+		want time.Duration // give or take a fifth
+	}{
+		{"made just now", 0, Fail(RemedyPoll, "NetworkNotFound", ""), 20 * time.Second},
+		{"after ten minutes", 10 * time.Minute, Fail(RemedyPoll, "NetworkNotFound", ""), 30 * time.Second},
+		{"after an hour", time.Hour, Fail(RemedyPoll, "NetworkNotFound", ""), RemedyPoll},
+		{"another delay", 0, Fail(10*time.Minute, "CredentialsRefused", ""), 10 * time.Minute},
+		{"a shorter delay", 0, Fail(5*time.Second, "NetworkNotFound", ""), 5 * time.Second},
+		{"no problem", 0, Wait(RemedyPoll, "TaskRunning", ""), RemedyPoll},
+		{"a watch triggers it", 0, Stop("SecretNotFound", ""), 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			obj := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{
+				UID: "1", CreationTimestamp: metav1.NewTime(time.Now().Add(-tt.age)),
+			}}
+
+			res := Settle(obj, "Network", tt.out, events.NewFakeRecorder(10))
+
+			g.Expect(res.RequeueAfter).To(And(BeNumerically(">=", tt.want), BeNumerically("<=", tt.want+tt.want/5)))
+		})
+	}
+}

@@ -31,12 +31,53 @@ type authenticator struct {
 	outage    backoff // of logins, while the site does not answer
 	lost      backoff // of logins, while VCD forgets sessions that it has just begun
 	used      time.Time
+	denied    denials
 }
 
 func newAuthenticator(t *transport, config Config) *authenticator {
 	return &authenticator{
 		transport: t, site: t.site, config: config, used: t.site.clock.Now(), refused: map[string]refusal{},
 	}
+}
+
+const (
+	// renewalDelay is how long a session is used after a forbidden write: retries are later, and a person acts
+	// meanwhile.
+	renewalDelay = 10 * time.Second
+	// firstRenewal and lastRenewal are how long a session is used at least that follows one. It doubles.
+	firstRenewal = 20 * time.Second
+	lastRenewal  = 30 * time.Minute
+)
+
+// Denials are the sessions that were renewed because VCD forbade a write: a session may have the rights that its user
+// had when it began, so that one which was granted since shows in the next.
+type denials struct {
+	count int
+	until time.Time // the next session is used at least
+}
+
+// renewLater makes a call after a write that VCD forbade begin another session, soon, or when the session is old
+// enough. A service account's stays: each login changes its token.
+func (a *authenticator) renewLater(method string, status int, t token) {
+	if status != http.StatusForbidden || method == http.MethodGet {
+		return
+	}
+	now := a.site.clock.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d := &a.denied
+	if a.config.ServiceAccount != nil || a.current.value != t.value || a.current.stale(d.until) {
+		return
+	}
+	if now.Sub(d.until) > 2*lastRenewal {
+		d.count = 0
+	}
+	if at := now.Add(renewalDelay); d.until.Before(at) {
+		d.until = at
+	}
+	a.current.expires = d.until
+	d.until = d.until.Add(min(lastRenewal, firstRenewal<<min(d.count, 10)))
+	d.count++
 }
 
 // A backoff delays logins after failures, so that not all sessions log in again in the same moment.
@@ -221,6 +262,7 @@ func (a *authenticator) send(ctx context.Context, what call, header http.Header,
 			a.site.refuseVersion(version)
 		default:
 			a.answered(got.status)
+			a.renewLater(what.method, got.status, t)
 			return got, err
 		}
 	}

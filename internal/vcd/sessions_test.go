@@ -59,6 +59,33 @@ func TestWrongPasswordsAreTriedOncePerVersion(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
+// A session may have the rights that its user had when it began.
+func TestAWriteThatIsForbiddenIsRepeatedInANewSession(t *testing.T) {
+	const powerOn = "POST /api/vApp/vm-{id}/power/action/powerOn"
+	g := NewWithT(t)
+	f, clock := newFakeVCD(t), newFakeClock()
+	f.on(powerOn, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	s, err := NewPool(PoolOptions{Clock: clock, RequestsPerSecond: 1000, Burst: 1000}).Session(t.Context(), f.config())
+	g.Expect(err).NotTo(HaveOccurred())
+	logins := func() int {
+		_, err := s.VMs.PowerOn(t.Context(), testVM)
+		g.Expect(err).To(MatchError(ErrForbidden))
+		return f.count(opLogin)
+	}
+
+	g.Expect(logins()).To(Equal(1))
+	clock.Advance(renewalDelay)
+	g.Expect(logins()).To(Equal(2))
+	g.Expect(logins()).To(Equal(2), "not each call")
+	clock.Advance(firstRenewal)
+	g.Expect(logins()).To(Equal(3))
+	for range 24 * 60 {
+		clock.Advance(time.Minute)
+		logins()
+	}
+	g.Expect(logins()).To(BeNumerically("<", 60), "in a day: a right that is missing for good")
+}
+
 func TestAPasswordThatIsChangedAtVCDIsTriedOnce(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)

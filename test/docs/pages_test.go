@@ -28,7 +28,7 @@ const (
 	// manifests are those of the cloud controller manager.
 	manifests = `go run ./addons/cmd/ccm-manifests -out . -version v2.0.0
 `
-	saveCredentials    = "kubectl -n team-a get secret demo-credentials -o json | jq '{apiVersion, kind, metadata: {name: .metadata.name}, data}' > saved.json\n" //nolint:lll // A pipe.
+	saveCredentials    = "kubectl -n team-a get secret demo-credentials -o json | jq '{apiVersion, kind, metadata: {name: .metadata.name}, data}' > saved.json\n"
 	restoreCredentials = "kubectl -n team-a replace -f saved.json"
 )
 
@@ -42,7 +42,7 @@ func setups() map[string]setup {
   "poolRef": {"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "nodes"}}}
 EOF
 `},
-		"docs/guides/airgap.md": {before: manifests + "registry=registry.example.com\n"},
+		"docs/guides/airgap.md":   {before: manifests + "registry=registry.example.com\n"},
 		"docs/guides/ccm-helm.md": {after: "kubectl -n kube-system delete secret vcloud-basic-auth"},
 		"docs/guides/ccm-upgrade.md": {before: manifests + `
 kubectl apply -f vcloud-configmap.yaml -f vcloud-basic-auth.yaml
@@ -82,7 +82,7 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 		"docs/reference/vcdctl.md": {before: demoManifest + `cp cluster.yaml demo.yaml
 export VCD_PASSWORD=vcd
 `},
-		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-vapp- infrastructure.cluster.x-k8s.io/keep-load-balancers-"}, //nolint:lll // A command.
+		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-vapp- infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
 		"docs/guides/first-cluster.md": {
 			before:  "kubectl create configmap plug-in --dry-run=client -o yaml > plug-in.yaml\n",
 			replace: []string{"<your network plug-in>", "plug-in.yaml"},
@@ -132,13 +132,13 @@ func notRun() map[string]map[string]string {
 			"registry=registry.site.example/kubernetes": registries,
 			"make images VERSION=v2.0.0":                registries,
 			"trivy sbom cluster-api-vcd-controller-linux-amd64.cdx.json     # or any other scanner":                                  registries,
-			"registry=registry.site.example          # what the extension's server configuration calls the local container registry": registries, //nolint:lll // As printed.
+			"registry=registry.site.example          # what the extension's server configuration calls the local container registry": registries,
 		},
 		"docs/guides/backup.md": {
 			`clusterctl move --namespace team-a --to-directory backup/   # pauses, writes, and removes from this management cluster`: moves,
 		},
 		"docs/guides/ccm-helm.md": {
-			"helm install ccm out/release/v2.0.0/helm-cloud-provider-for-cloud-director-v2.0.0.tgz --namespace kube-system --values values.yaml": "needs the program helm: test/addons renders the chart by its engine and applies it", //nolint:lll // As printed.
+			"helm install ccm out/release/v2.0.0/helm-cloud-provider-for-cloud-director-v2.0.0.tgz --namespace kube-system --values values.yaml": "needs the program helm: test/addons renders the chart by its engine and applies it",
 		},
 		"docs/guides/ccm-rights.md": {
 			`TOKEN=$(curl -s -H 'Accept: application/json;version=37.2' https://vcd.example.com/oauth/tenant/acme/token \`: forms,
@@ -150,7 +150,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/guides/cni.md": {
 			`export POD_CIDR=10.244.0.0/16 SERVICE_CIDR=10.96.0.0/16    # before clusterctl generate cluster`:                            internet,
-			`helm template cilium cilium --repo https://helm.cilium.io --namespace kube-system --set ipam.mode=kubernetes > cilium.yaml`: internet,
+			`helm template cilium cilium --repo https://helm.cilium.io --namespace kube-system --set ipam.mode=kubernetes > cilium.yaml`: internet, //nolint:dupword // As printed.
 		},
 		"docs/guides/deletion.md": {
 			`kubectl delete cluster demo`: firstCluster,

@@ -28,7 +28,7 @@ import (
 const (
 	namespace = "team-a"
 	token     = "a-token-of-the-manager"
-	ccmToken  = "a-token-of-the-cloud-controller-manager" //nolint:gosec // Of a simulated VCD.
+	ccmToken  = "a-token-of-the-cloud-controller-manager"
 )
 
 // world is what the reader of the documentation has: a management cluster, a VCD, a clone of the repository, a shell.
@@ -75,7 +75,7 @@ func (w *world) prepare(t *testing.T) {
 	}
 	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdctl", filepath.Join(w.bin, "vcdctl"))).To(Succeed())
 	// An editor that leaves files as they are.
-	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed()) //nolint:gosec // A program.
+	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(w.clone, "ca.pem"), w.site.Simulator.CA(), 0o600)).To(Succeed())
 	kubeconfig, err := os.ReadFile(w.Kubeconfig())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -199,7 +199,7 @@ func (w *world) shell(t *testing.T, script string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 4*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail") //nolint:gosec // The script is ours.
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail")
 	cmd.Stdin = strings.NewReader(script)
 	cmd.Dir = w.clone
 	cmd.Env = append(os.Environ(), w.environment(t)...)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -22,7 +23,7 @@ const (
 	// UnreachablePoll is for a VCD that does not answer.
 	UnreachablePoll = 30 * time.Second
 	// RemedyPoll is for what a person has to mend in VCD.
-	RemedyPoll = time.Minute
+	RemedyPoll = phases.RemedyPoll
 	// trustPoll is for a site whose certificate is not trusted: it may get the former one back.
 	trustPoll = 20 * time.Second
 	// loginPoll is for refused credentials: those that never worked are tried once per version of their Secret, others
