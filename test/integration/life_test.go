@@ -40,6 +40,9 @@ type life struct {
 	workers        int
 	balancer       map[string]any // spec.loadBalancer of the VCDCluster; nil: as in the template
 	perMachine     bool           // Each VM has a vApp of its own.
+
+	flavor string            // its template is cluster-template<flavor>.yaml
+	values map[string]string // of further variables of the template
 }
 
 // newLife prepares a site for a whole cluster.
@@ -72,7 +75,7 @@ func (l *life) born() {
 // manifest is the shipped template with the values of this life.
 func (l *life) manifest() []*unstructured.Unstructured {
 	l.t.Helper()
-	template, err := os.ReadFile(filepath.Join(shared.Root, "templates", "cluster-template.yaml"))
+	template, err := os.ReadFile(filepath.Join(shared.Root, "templates", "cluster-template"+l.flavor+".yaml"))
 	l.g.Expect(err).NotTo(HaveOccurred())
 	values := simsite.Variables(l.Simulator)
 	maps.Copy(values, map[string]string{
@@ -83,6 +86,7 @@ func (l *life) manifest() []*unstructured.Unstructured {
 		// There may be something before it.
 		"VCD_SITE": l.URL(), "VCD_CA_BUNDLE_B64": base64.StdEncoding.EncodeToString(l.CA()),
 	})
+	maps.Copy(values, l.values)
 	filled, err := yamlprocessor.NewSimpleProcessor().Process(template,
 		func(name string) (string, error) { return values[name], nil })
 	l.g.Expect(err).NotTo(HaveOccurred())
@@ -118,6 +122,9 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 	case "MachineHealthCheck":
 		put("100%", "spec", "remediation", "triggerIf", "unhealthyLessThanOrEqualTo")
 	case "VCDMachineTemplate":
+		if l.flavor != "" {
+			return // Its networks are those of its zones.
+		}
 		second := "storage"
 		if strings.HasSuffix(object.GetName(), "-md-0") {
 			second = "backup" // The vApp does not have it yet when the workers come.

@@ -1,0 +1,231 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// olderVersion is the Kubernetes version that clusters over zones begin with.
+const olderVersion = "v1.35.4"
+
+// A zonedLife is a cluster of the template with three zones: three control planes, and workers in each zone.
+type zonedLife struct{ *life }
+
+func newZonedLife(t *testing.T) zonedLife {
+	t.Helper()
+	l := newLife(t, shared.replica, 3, func(c *vcdsim.Config) {
+		c.Model = vcdsim.ThreeZones()
+		catalog := &c.Model.Orgs[1].Catalogs[0]
+		old := catalog.Templates[0]
+		old.Name, old.KubernetesVersion = simsite.TemplateName(olderVersion), olderVersion
+		old.VMs = slices.Clone(old.VMs)
+		old.VMs[0].Name = old.Name
+		catalog.Templates = append(catalog.Templates, old)
+	})
+	l.flavor, l.controlPlanes = "-zones", 3
+	l.values = map[string]string{
+		"VCD_ZONE_A_VDC": "acme-vdc", "VCD_ZONE_B_VDC": "acme-vdc-b", "VCD_ZONE_C_VDC": "acme-vdc-c",
+		"KUBERNETES_VERSION": olderVersion, "VCD_TEMPLATE_NAME": simsite.TemplateName(olderVersion),
+		"WORKER_MACHINE_COUNT": "1",
+	}
+	return zonedLife{l}
+}
+
+// where counts the VMs of a control plane ("-control-plane") or workers ("-md-") in each VDC.
+func (l zonedLife) where(kind string) map[string]int {
+	state := l.State()
+	vdcs, vApps := map[string]string{}, map[string]string{}
+	for _, v := range state.Model.Orgs[1].VDCs {
+		vdcs[v.ID] = v.Name
+	}
+	for i := range state.VApps {
+		vApps[state.VApps[i].ID] = vdcs[state.VApps[i].VDCID]
+	}
+	found := map[string]int{}
+	for i := range state.VMs {
+		if strings.HasPrefix(state.VMs[i].Name, l.name+kind) {
+			found[vApps[state.VMs[i].VAppID]]++
+		}
+	}
+	return found
+}
+
+// published waits until the cluster has exactly these failure domains.
+func (l zonedLife) published(zones ...string) {
+	l.t.Helper()
+	var want []string
+	for _, zone := range zones {
+		want = append(want, l.name+"-"+zone)
+	}
+	c := &clusterv1.Cluster{ObjectMeta: l.meta(l.name)}
+	l.g.Eventually(func() (names []string, err error) {
+		err = l.get(c)
+		for _, d := range c.Status.FailureDomains {
+			names = append(names, d.Name)
+		}
+		return names, err
+	}, patience, "250ms").Should(ConsistOf(want))
+}
+
+func (l zonedLife) workersOf(zone string) *clusterv1.MachineDeployment {
+	return &clusterv1.MachineDeployment{ObjectMeta: l.meta(l.name + "-md-" + zone)}
+}
+
+// scaleZone changes the number of workers in a zone.
+func (l zonedLife) scaleZone(zone string, workers int) {
+	l.t.Helper()
+	md := l.workersOf(zone)
+	l.g.Expect(l.get(md)).To(Succeed())
+	l.workers += workers - int(*md.Spec.Replicas)
+	l.patch(md, fmt.Sprintf(`{"spec":{"replicas":%d}}`, workers))
+}
+
+func (l zonedLife) controlPlane() *unstructured.Unstructured {
+	plane := &unstructured.Unstructured{}
+	plane.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
+	plane.SetKind("KubeadmControlPlane")
+	plane.SetNamespace(l.namespace)
+	plane.SetName(l.name + "-control-plane")
+	return plane
+}
+
+// upgrade replaces all machines by those of the newer version of Kubernetes.
+func (l zonedLife) upgrade() {
+	l.t.Helper()
+	newer := func(s *infrav1.VCDMachineSpec) { s.Template = simsite.TemplateName(programs.KubernetesVersion) }
+	l.copyTemplate(l.name+"-control-plane", l.name+"-newer-control-plane", newer)
+	l.copyTemplate(l.name+"-md-0", l.name+"-newer-md", newer)
+	l.replaceAll(l.name+"-control-plane", func() {
+		l.patch(l.controlPlane(), fmt.Sprintf(
+			`{"spec":{"version":%q,"machineTemplate":{"spec":{"infrastructureRef":{"name":%q}}}}}`,
+			programs.KubernetesVersion, l.name+"-newer-control-plane"))
+	})
+	l.replaceAll(l.name+"-md-", func() {
+		for _, zone := range []string{"a", "b", "c"} {
+			l.patch(l.workersOf(zone), fmt.Sprintf(
+				`{"spec":{"template":{"spec":{"version":%q,"infrastructureRef":{"name":%q}}}}}`,
+				programs.KubernetesVersion, l.name+"-newer-md"))
+		}
+	})
+	for _, m := range l.machines() {
+		l.g.Expect(m.Spec.Version).To(Equal(programs.KubernetesVersion))
+	}
+}
+
+// TestAClusterOverThreeZones creates one, scales it, rolls it to another version of Kubernetes, takes one zone out of
+// the selector, and deletes it.
+func TestAClusterOverThreeZones(t *testing.T) {
+	t.Parallel()
+	l := newZonedLife(t)
+	spread := map[string]int{"acme-vdc": 1, "acme-vdc-b": 1, "acme-vdc-c": 1}
+
+	l.born()
+	l.g.Expect(l.where("-control-plane")).To(Equal(spread))
+	l.g.Expect(l.where("-md-")).To(Equal(spread))
+
+	l.scaleZone("b", 2)
+	l.up()
+	l.g.Expect(l.where("-md-b")).To(Equal(map[string]int{"acme-vdc-b": 2}))
+	l.scaleZone("b", 1)
+	l.up()
+
+	l.upgrade()
+	l.g.Expect(l.where("-control-plane")).To(Equal(spread))
+	l.g.Expect(l.where("-md-")).To(Equal(spread))
+
+	c := &infrav1.VCDDeploymentZone{ObjectMeta: l.meta(l.name + "-c")}
+	l.patch(c, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, clusterv1.ClusterNameLabel))
+	l.published("a", "b")
+	l.up() // What runs there stays.
+	l.g.Expect(l.where("-control-plane")).To(Equal(spread))
+	l.g.Expect(l.where("-md-c")).To(Equal(map[string]int{"acme-vdc-c": 1}))
+
+	l.rollControlPlane(l.name+"-larger-control-plane", larger)
+	l.g.Expect(l.where("-control-plane")).NotTo(HaveKey("acme-vdc-c"))
+	l.die()
+}
+
+// TestALostZone disables a VDC: its machines stay, new ones are refused there with what is wrong, the rest of the
+// cluster goes on, and a control plane is remediated into another zone.
+func TestALostZone(t *testing.T) {
+	t.Parallel()
+	l := newZonedLife(t)
+	l.born()
+	before := l.where("")
+
+	l.Edit(func(e *vcdsim.Editor) { e.VDC("acme-vdc-c").Disabled = true })
+	zone := &infrav1.VCDDeploymentZone{ObjectMeta: l.meta(l.name + "-c")}
+	l.g.Eventually(func() (string, error) {
+		l.trigger(zone)
+		return l.state(zone, infrav1.FailureDomainReadyCondition)
+	}, patience, "500ms").Should(HavePrefix("False " + infrav1.VDCDisabledReason))
+	l.published("a", "b")
+	l.up()
+	l.g.Expect(l.where("")).To(Equal(before), "what runs there stays")
+
+	l.remediateControlPlane("c")
+	l.up()
+	l.g.Expect(l.where("-control-plane")).To(And(Not(HaveKey("acme-vdc-c")), HaveLen(2)))
+
+	l.scaleZone("c", 2)
+	l.g.Eventually(l.refusals, patience, "250ms").Should(ConsistOf(HavePrefix("False " + infrav1.VDCDisabledReason)))
+	l.scaleZone("a", 2)
+	l.g.Eventually(func() map[string]int { return l.where("-md-a") }, ages, "250ms").Should(
+		Equal(map[string]int{"acme-vdc": 2}), "other zones go on")
+
+	l.Edit(func(e *vcdsim.Editor) { e.VDC("acme-vdc-c").Disabled = false })
+	l.g.Eventually(func() (string, error) {
+		l.trigger(zone)
+		return l.state(zone, clusterv1.ReadyCondition)
+	}, patience, "500ms").Should(HavePrefix("True"))
+	l.up()
+	l.g.Expect(l.where("-md-c")).To(Equal(map[string]int{"acme-vdc-c": 2}))
+	l.die()
+}
+
+// refusals are why machines have no placement.
+func (l zonedLife) refusals() []string {
+	list := &infrav1.VCDMachineList{}
+	l.g.Expect(shared.client.List(l.t.Context(), list, client.InNamespace(l.namespace))).To(Succeed())
+	var found []string
+	for i := range list.Items {
+		state, err := l.state(&list.Items[i], infrav1.PlacementReadyCondition)
+		if err == nil && strings.HasPrefix(state, "False") {
+			found = append(found, state)
+		}
+	}
+	return found
+}
+
+// remediateControlPlane has the control plane in a zone replaced, and waits until it is gone.
+func (l zonedLife) remediateControlPlane(zone string) {
+	l.t.Helper()
+	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-control-plane")}
+	check.Spec.ClusterName = l.name
+	check.Spec.Selector.MatchLabels = map[string]string{clusterv1.ClusterNameLabel: l.name}
+	check.Spec.Selector.MatchLabels[clusterv1.MachineControlPlaneLabel] = ""
+	check.Spec.Checks.NodeStartupTimeoutSeconds = ptr.To[int32](1200)
+	l.create(check)
+	for _, m := range l.machines(client.HasLabels{clusterv1.MachineControlPlaneLabel}) {
+		if m.Spec.FailureDomain != l.name+"-"+zone {
+			continue
+		}
+		l.patch(&m, fmt.Sprintf(`{"metadata":{"annotations":{%q:""}}}`, clusterv1.RemediateMachineAnnotation))
+		l.g.Eventually(func() error { return l.get(&m) }, ages, "250ms").ShouldNot(Succeed())
+		return
+	}
+	l.t.Fatalf("no control plane is in zone %s", zone)
+}
