@@ -12,6 +12,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -64,15 +65,17 @@ func (s *scene) newCluster(dir string) cluster {
 	s.t.Helper()
 	w, err := s.site.NewManagementCluster(s.t.Context(), framework.Options{Dir: dir, Out: os.Stderr})
 	s.Expect(err).NotTo(HaveOccurred())
-	files, err := simsite.ReleaseFiles(w.Root, w.Components, "templates/cluster-template.yaml")
+	files, err := simsite.ReleaseFiles(w.Root, w.Components, "templates/cluster-template.yaml",
+		"templates/cluster-template-ipam.yaml")
 	s.Expect(err).NotTo(HaveOccurred())
 	variables := s.site.Variables()
 	variables["CONTROL_PLANE_ENDPOINT_IP"] = "192.168.100.200"
+	variables["NODE_POOL"], variables["CONTROL_PLANE_ENDPOINT_POOL"] = "nodes", "virtual-ips"
 	s.Expect(w.LocalRepository(stack.Repository{Version: version, Files: files, Variables: variables})).To(Succeed())
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme,
-		addonsv1.AddToScheme, infrav1.AddToScheme,
+		addonsv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme,
 	} {
 		s.Expect(add(scheme)).To(Succeed())
 	}
@@ -108,7 +111,7 @@ func (s *scene) nothingAt(h cluster) {
 	for _, list := range []client.ObjectList{
 		&clusterv1.ClusterList{}, &clusterv1.MachineList{}, &infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},
 		&infrav1.VCDMachineTemplateList{}, &infrav1.VCDIdentityList{}, &corev1.SecretList{},
-		&addonsv1.ClusterResourceSetList{}, &addonsv1.ClusterResourceSetBindingList{},
+		&addonsv1.ClusterResourceSetList{}, &addonsv1.ClusterResourceSetBindingList{}, &ipamv1.IPAddressClaimList{},
 	} {
 		s.Eventually(func() bool { return s.exists(h, list) }, patience, "100ms").Should(BeFalse(),
 			"%T of a cluster that moved away", list)
