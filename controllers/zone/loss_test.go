@@ -2,9 +2,12 @@ package zone_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -12,6 +15,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -74,6 +78,31 @@ func TestDisabledVDCGetsNoNewMachinesAndTheRestGoesOn(t *testing.T) {
 	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
 }
 
+// TestALossIsSeenAtTheNextValidation has look-ups kept for longer than it takes until a zone is validated again.
+func TestALossIsSeenAtTheNextValidation(t *testing.T) {
+	w := controllertest.NewInZones(t)
+	w.LookupTTL = time.Hour
+	w.Restart(t, events.NewFakeRecorder(100))
+	next := func(name, condition, reason string) {
+		w.Clock.Add(int64(session.RemedyPoll))
+		w.EventuallyZone(name, condition, reason)
+	}
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	calls := len(w.Sim.Requests())
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.Sim.Requests()).To(HaveLen(calls), "what was just found is not asked for again")
+
+	w.DisableVDC("acme-vdc-b", true)
+	next("b", infrav1.FailureDomainReadyCondition, infrav1.VDCDisabledReason)
+	w.DisableVDC("acme-vdc-b", false)
+	next("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].Catalogs[1].Name = "renamed" })
+	next("b", infrav1.ConstraintReadyCondition, infrav1.CatalogNotFoundReason)
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].Catalogs[1].Name = "kubernetes-b" })
+	next("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
+
 func TestMachinesOfADeletedVDCAreUnknownAndTheRestGoesOn(t *testing.T) {
 	w := newInLostZone(t, func(acme *vcdsim.Org) { // VCD deletes no VDC of a group.
 		acme.VDCGroups[0].VDCs = []string{"acme-vdc", "acme-vdc-c"}
@@ -95,13 +124,36 @@ func TestMachinesOfADeletedVDCAreUnknownAndTheRestGoesOn(t *testing.T) {
 
 func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
 	w := newInLostZone(t)
+	share := func(with ...string) {
+		w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[2].Catalogs[0].SharedWith = with })
+	}
+	w.Sim.Edit(func(e *vcdsim.Editor) { // The catalog of zone b is another organisation's.
+		acme := &e.Model.Orgs[1]
+		images := acme.Catalogs[1]
+		images.Name = "images"
+		e.Model.Orgs = append(e.Model.Orgs, vcdsim.Org{
+			Name: "images", Catalogs: []vcdsim.Catalog{images}, VDCs: []vcdsim.VDC{{
+				Name: "images-vdc", StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}},
+			}},
+		})
+		acme.Catalogs = slices.Delete(acme.Catalogs, 1, 2)
+	})
+	share("acme")
 	z := w.DeploymentZone("b")
-	z.Spec.PlacementConstraint.Catalog = "unshared"
+	z.Spec.PlacementConstraint.Catalog = "images"
 	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	share()
 
 	w.EventuallyZone("b", infrav1.ConstraintReadyCondition, infrav1.CatalogNotFoundReason)
 	expectOthersToGoOn(w, infrav1.CatalogNotFoundReason)
 	w.Ready("cp-b")
+
+	share("acme")
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Ready("late-b")
+	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
 }
 
 func TestZoneWithAnIdentityOfItsOwn(t *testing.T) {

@@ -40,6 +40,10 @@ func phasesOf(z *infrav1.VCDDeploymentZone) []phases.Phase[*scope] {
 // validEvery is how often a zone is validated again, give or take a tenth: what VCD loses is not announced.
 const validEvery = 5 * time.Minute
 
+// maxAge is how old what a zone is validated by may be. It is shorter than the time until the next validation, and long
+// enough for many triggers at a time, such as machines that are deleted together, to share their answers.
+const maxAge = session.RemedyPoll / 2
+
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones;vcdfailuredomains,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones/status;vcdfailuredomains/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones/finalizers;vcdfailuredomains/finalizers,verbs=update
@@ -89,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone
 	if helper == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	ctx = vcd.As(ctx, session.Caller(z))
+	ctx = vcd.WithMaxAge(vcd.As(ctx, session.Caller(z)), maxAge)
 	s, table := &scope{Reconciler: r, zone: z}, phasesOf(z)
 	defer func() {
 		phases.SetReady(z, table)

@@ -20,18 +20,29 @@ type cache struct {
 
 type entry struct {
 	value any
-	until time.Time
+	found time.Time
 }
 
 func newCache(ttl time.Duration, clock Clock) *cache {
 	return &cache{ttl: ttl, clock: clock, entries: map[string]entry{}}
 }
 
-func (c *cache) get(key string) (any, bool) {
+type maxAgeKey struct{}
+
+// WithMaxAge has look-ups in the context ask VCD again for what was found longer ago than that.
+func WithMaxAge(ctx context.Context, age time.Duration) context.Context {
+	return context.WithValue(ctx, maxAgeKey{}, age)
+}
+
+func (c *cache) get(ctx context.Context, key string) (any, bool) {
+	maxAge := c.ttl
+	if age, ok := ctx.Value(maxAgeKey{}).(time.Duration); ok {
+		maxAge = min(age, c.ttl)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.entries[key]
-	if !ok || c.clock.Now().After(e.until) {
+	if !ok || c.clock.Now().Sub(e.found) > maxAge {
 		delete(c.entries, key)
 		return nil, false
 	}
@@ -41,7 +52,7 @@ func (c *cache) get(key string) (any, bool) {
 func (c *cache) put(key string, value any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entries[key] = entry{value, c.clock.Now().Add(c.ttl)}
+	c.entries[key] = entry{value, c.clock.Now()}
 }
 
 func (c *cache) drop(key string) {
@@ -60,7 +71,7 @@ func (c *cache) clear() {
 // callers give up, for the next one.
 func lookup[T any](ctx context.Context, c *cache, key string, find func(context.Context) (T, error)) (T, error) {
 	var none T
-	if value, ok := c.get(key); ok {
+	if value, ok := c.get(ctx, key); ok {
 		if typed, ok := value.(T); ok {
 			return typed, nil
 		}

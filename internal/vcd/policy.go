@@ -84,7 +84,7 @@ func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing
 		kind, other = other, kind
 	}
 	cacheKey := key("policies", vdc.ID)
-	_, cached := v.lookups.get(cacheKey)
+	_, cached := v.lookups.get(ctx, cacheKey)
 	for {
 		all, err := lookup(ctx, v.lookups, cacheKey, func(ctx context.Context) ([]computePolicy, error) {
 			return v.policies(ctx, vdc)

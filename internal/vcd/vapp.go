@@ -28,7 +28,7 @@ type VApps struct{ *client }
 // FindVApp finds a vApp of the VDC by name. Its id is cached, so that the next time takes one call.
 func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error) {
 	cacheKey := key("vapp", vdc.ID, name)
-	if id, ok := v.lookups.get(cacheKey); ok {
+	if id, ok := v.lookups.get(ctx, cacheKey); ok {
 		found, err := v.VApp(ctx, fmt.Sprint(id))
 		if err == nil && found.Name == name {
 			return found, nil
