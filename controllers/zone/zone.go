@@ -40,8 +40,9 @@ func phasesOf(z *infrav1.VCDDeploymentZone) []phases.Phase[*scope] {
 // validEvery is how often a zone is validated again, give or take a tenth: what VCD loses is not announced.
 const validEvery = 5 * time.Minute
 
-// maxAge is how old what a zone is validated by may be. It is shorter than the time until the next validation, and long
-// enough for many triggers at a time, such as machines that are deleted together, to share their answers.
+// maxAge is how old the VDC and the catalog that a zone is validated by may be: these are what zones lose. It is shorter
+// than the time until the next validation, and long enough for many triggers at a time, such as machines that are
+// deleted together, to share their answers.
 const maxAge = session.RemedyPoll / 2
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones;vcdfailuredomains,verbs=list;watch;patch
@@ -93,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone
 	if helper == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	ctx = vcd.WithMaxAge(vcd.As(ctx, session.Caller(z)), maxAge)
+	ctx = vcd.As(ctx, session.Caller(z))
 	s, table := &scope{Reconciler: r, zone: z}, phasesOf(z)
 	defer func() {
 		phases.SetReady(z, table)
@@ -148,7 +149,8 @@ func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Outcome, erro
 		return out, err
 	}
 	var policy vcd.Ref
-	if s.vdc, policy, out, err = findDomain(ctx, s.session, domain); err != nil || out != phases.Done {
+	if s.vdc, policy, out, err = findDomain(vcd.WithMaxAge(ctx, maxAge), s.session,
+		domain); err != nil || out != phases.Done {
 		return out, err
 	}
 	s.zone.Status.OVDC, s.zone.Status.PlacementPolicy = reference(s.vdc.Ref), reference(policy)
@@ -224,7 +226,7 @@ func (s *scope) findCatalog(ctx context.Context) (phases.Outcome, error) {
 	if status.Catalog = nil; name == "" {
 		return phases.Done, nil
 	}
-	found, err := s.session.FindCatalog(ctx, name)
+	found, err := s.session.FindCatalog(vcd.WithMaxAge(ctx, maxAge), name)
 	if err != nil {
 		return session.LookupProblem(err, infrav1.CatalogNotFoundReason,
 			"correct spec.placementConstraint.catalog, or share the catalog with the organisation")

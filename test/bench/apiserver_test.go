@@ -62,7 +62,7 @@ func newAPIServer() *apiServer {
 		WithWatch: fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjectTracker(
 			tracker).WithStatusSubresource(
 			&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{},
-			&infrav1.VCDMachineTemplate{}, &ipamv1.IPAddressClaim{}, &clusterv1.Cluster{}, &clusterv1.Machine{},
+			&infrav1.VCDMachineTemplate{}, &infrav1.VCDDeploymentZone{}, &infrav1.VCDFailureDomain{}, &ipamv1.IPAddressClaim{}, &clusterv1.Cluster{}, &clusterv1.Machine{},
 		).Build(),
 		scheme: scheme, mapper: mapper,
 	}

@@ -110,6 +110,8 @@ func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 		r.Identity.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),
 		r.Cluster.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 10}),
 		r.Machine.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 20}),
+		r.DeploymentZone.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),
+		r.FailureDomain.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),
 		core(mgr, api),
 	)).To(Succeed())
 	ended := make(chan error, 1)
@@ -208,7 +210,7 @@ func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 }
 
 // machine makes a machine that only waits for its cluster.
-func (b *bubble) machine(cluster, name string) {
+func (b *bubble) machine(cluster, name string, mods ...func(*clusterv1.Machine)) {
 	b.t.Helper()
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}}
 	m := &clusterv1.Machine{ObjectMeta: meta}
@@ -218,6 +220,9 @@ func (b *bubble) machine(cluster, name string) {
 		APIGroup: infrav1.GroupVersion.Group,
 		Kind:     "VCDMachine", Name: name,
 	}
+	for _, mod := range mods {
+		mod(m)
+	}
 	secret := &corev1.Secret{
 		ObjectMeta: *meta.DeepCopy(),
 		Data:       map[string][]byte{"value": []byte("#cloud-config\n"), "format": []byte("cloud-config")},
@@ -226,7 +231,10 @@ func (b *bubble) machine(cluster, name string) {
 	b.create(m, secret)
 	v := &infrav1.VCDMachine{ObjectMeta: *meta.DeepCopy()}
 	v.OwnerReferences = owner(m, "Machine")
-	v.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"}
+	v.Spec = infrav1.VCDMachineSpec{Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"}
+	if m.Spec.FailureDomain == "" { // else its zone names one
+		v.Spec.Catalog = "kubernetes"
+	}
 	b.create(v)
 }
 
@@ -318,7 +326,7 @@ func (b *bubble) versions() map[string]string {
 	versions := map[string]string{}
 	for _, list := range []client.ObjectList{
 		&infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},
-		&infrav1.VCDIdentityList{},
+		&infrav1.VCDIdentityList{}, &infrav1.VCDDeploymentZoneList{}, &infrav1.VCDFailureDomainList{},
 	} {
 		b.Expect(b.client.List(b.ctx, list)).To(Succeed())
 		b.Expect(meta.EachListItem(list, func(obj runtime.Object) error {
