@@ -159,8 +159,9 @@ test-vms-left: ## Create and delete a booted VM 20 times and check that nothing 
 	cd vcdsim/hypervisor && $(GO) test $(AFRESH) -timeout $(TIMEOUT) -run TestNothingIsLeft -v . -rounds 20 $(if $(IMAGES),-images $(IMAGES))
 
 .PHONY: e2e
-e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator; E2E_FLAGS are Ginkgo's.
+e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator (E2E_FLAGS are Ginkgo's), and a cluster over three zones.
 	cd test && $(TEST_WRAPPER) $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
+	cd test && $(TEST_WRAPPER) $(GO) test ./integration -timeout $(TIMEOUT) -v -run TestAClusterOverThreeZones -zones
 
 .PHONY: e2e-real
 e2e-real: stack ## Create a cluster of real nodes, reach a Service of type LoadBalancer, delete it (root, after make node-image; else it skips).

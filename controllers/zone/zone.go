@@ -47,7 +47,6 @@ const maxAge = session.RemedyPoll / 2
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones;vcdfailuredomains,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones/status;vcdfailuredomains/status,verbs=patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones/finalizers;vcdfailuredomains/finalizers,verbs=update
 
 // Reconciler validates VCDDeploymentZones.
 type Reconciler struct {

@@ -70,22 +70,19 @@ var unusedRights = []audit.Allowance{
 		Why:       "Cluster API's migrator, after a release that changes the stored version",
 	},
 	{
-		Verbs: []string{"get", "list", "patch"}, Group: "infrastructure.cluster.x-k8s.io",
+		Verbs: []string{"get", "list"}, Group: "infrastructure.cluster.x-k8s.io",
 		Resources: []string{"vcdclustertemplates", "vcdmachinetemplates", "vcdfailuredomains", "vcddeploymentzones"},
 		Why:       "Cluster API's migrator, after a release that changes the stored version",
 	},
 	{
 		Verbs: []string{"patch"}, Group: "infrastructure.cluster.x-k8s.io",
-		Resources: []string{"vcdclusteridentities", "vcdclusteridentities/status", "vcdmachinetemplates/status"},
-		Why:       "the controllers of these kinds are tested in controllers, and the second one's in end-to-end tests",
+		Resources: []string{"vcdclustertemplates", "vcdmachinetemplates"},
+		Why:       "so does the migrator",
 	},
 	{
-		Verbs: []string{"patch", "update"}, Group: "infrastructure.cluster.x-k8s.io",
-		Resources: []string{
-			"vcdfailuredomains/status", "vcddeploymentzones/status", "vcdfailuredomains/finalizers",
-			"vcddeploymentzones/finalizers",
-		},
-		Why: "the controllers of zones are tested in controllers/zone",
+		Verbs: []string{"patch"}, Group: "infrastructure.cluster.x-k8s.io",
+		Resources: []string{"vcdclusteridentities", "vcdclusteridentities/status"},
+		Why:       "their controller is tested in controllers",
 	},
 	{
 		Verbs: []string{"list"}, Group: "cluster.x-k8s.io", Resources: []string{"machinedeployments"},

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
+
+var wholeZones = flag.Bool("zones", false, "Run a whole cluster over three zones, with an upgrade.")
 
 // olderVersion is the Kubernetes version that clusters over zones begin with.
 const olderVersion = "v1.35.4"
@@ -128,6 +131,9 @@ func (l zonedLife) upgrade() {
 // TestAClusterOverThreeZones creates one, scales it, rolls it to another version of Kubernetes, takes one zone out of
 // the selector, and deletes it.
 func TestAClusterOverThreeZones(t *testing.T) {
+	if !*wholeZones {
+		t.Skip("takes minutes of processor time: make e2e runs it")
+	}
 	t.Parallel()
 	l := newZonedLife(t)
 	spread := map[string]int{"acme-vdc": 1, "acme-vdc-b": 1, "acme-vdc-c": 1}
