@@ -40,7 +40,7 @@ func phasesOf(z *infrav1.VCDDeploymentZone) []phases.Phase[*scope] {
 // validEvery is how often a zone is validated again, give or take a tenth: what VCD loses is not announced.
 const validEvery = 5 * time.Minute
 
-// maxAge is how old the VDC and the catalog that a zone is validated by may be: these are what zones lose. It is shorter
+// maxAge is how old the VDC and the catalog that a zone is validated by may be, which is what zones lose. It is shorter
 // than the time until the next validation, and long enough for many triggers at a time, such as machines that are
 // deleted together, to share their answers.
 const maxAge = session.RemedyPoll / 2
