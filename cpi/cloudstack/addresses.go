@@ -150,8 +150,7 @@ func (p *planner) takesOver(a cloudstack.Address) bool {
 
 // serves reports whether an address serves others, too: CloudStack removes all that with an address.
 func (v *view) serves(a cloudstack.Address) bool {
-	return a.IsSourceNAT || a.IsStaticNAT || v.usedByOthers(a) ||
-		slices.ContainsFunc(v.forwards, func(f cloudstack.PortForward) bool { return f.AddressID == a.ID })
+	return a.IsSourceNAT || a.IsStaticNAT || v.usedByOthers(a) || slices.Contains(v.shared, a.ID)
 }
 
 // releaseUnused plans that addresses of the owner are released, but for one.
@@ -172,7 +171,7 @@ func (p *planner) giveUp(a cloudstack.Address) {
 		return
 	}
 	if used {
-		p.notice(AddressStays, "the address %s is not released, as others use it (rules, port forwarding, NAT): it is "+
+		p.notice(AddressStays, "the address %s is not released, as others use it (rules, port forwarding, VPN, NAT): it is "+
 			"the account's now", a.IPAddress)
 	}
 	if p.holds(a) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
 // prefix of all annotations: that of the original.
@@ -24,6 +25,8 @@ type settings struct {
 	hostname  string
 	cidrs     []netip.Prefix
 	algorithm string
+	// stickiness is what rules are to have; nil: none.
+	stickiness *cloudstack.Policy
 }
 
 // annotations are all that there are, as docs/reference/cloudstack-annotations.md lists them. To add one, add a line,
@@ -90,6 +93,14 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 			}
 			return nil
 		},
+	},
+	{
+		Name: "stickiness", Value: "method and parameters", Example: "SourceBased expire=30m",
+		Help: "A client keeps its node: `SourceBased` by its address, for a time that counts from its last connection; " +
+			"`LbCookie` and `AppCookie` by a cookie, which only plain HTTP has. Parameters are CloudStack's, such as " +
+			"`cookie-name=shop` or `nocache`. For TCP ports; a policy that you made in CloudStack is replaced, and " +
+			"stays if there is no annotation.",
+		Parse: func(w *settings, v string) (err error) { w.stickiness, err = parseStickiness(v); return err },
 	},
 	{
 		Name: "dry-run", Value: "true or false", Example: "true",

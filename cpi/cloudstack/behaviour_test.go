@@ -144,6 +144,9 @@ func TestWhoseAnAddressIs(t *testing.T) {
 				"networkid": s.network, "state": "Active",
 			})
 		}, []string{given}},
+		{"one with a VPN stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
+			s.sim.Add(cloudstacksim.VPNs, cloudstacksim.Object{"publicip": given, "publicipid": s.addressID(given), "state": "Running"})
+		}, []string{given}},
 		{"one that became static NAT's stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
 			s.editAddress(given, "isstaticnat")
 			s.service.Spec.LoadBalancerIP = "203.0.113.6"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
 // Unsupported is the reason of findings about what CloudStack has not.
@@ -29,6 +30,8 @@ type extra struct {
 	Algorithm string
 	// CIDRs restrict the rules themselves.
 	CIDRs []netip.Prefix
+	// Stickiness is the policy of rules; nil: none of ours.
+	Stickiness *cloudstack.Policy
 	// Inherited means that the original associated the requested address.
 	Inherited bool
 }
@@ -64,7 +67,8 @@ func (d Dialect) Extend(in service.Input, wish *service.Wish) {
 	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
 	e := extra{
 		Proxy: asked.proxy, Algorithm: cmp.Or(asked.algorithm, d.Algorithm, "roundrobin"), CIDRs: asked.cidrs,
-		Inherited: in.Service.Annotations[associatedByPredecessor] == "true",
+		Stickiness: asked.stickiness,
+		Inherited:  in.Service.Annotations[associatedByPredecessor] == "true",
 	}
 	if wish.Desired.Sticky {
 		e.Algorithm = "source"
@@ -135,7 +139,8 @@ func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
 	c := s.Spec.SessionAffinityConfig
 	if c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
-		wish.Notice(Unsupported, "CloudStack has no time of session affinity: sessionAffinityConfig is not followed")
+		wish.Notice(Unsupported, "CloudStack has no time of session affinity: sessionAffinityConfig is not followed; the annotation "+
+			prefix+"stickiness can give one, such as SourceBased expire=30m")
 	}
 }
 

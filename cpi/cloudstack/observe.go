@@ -66,7 +66,9 @@ func (o *observed) observe(ctx context.Context) error {
 	if err := o.observeNetwork(ctx, start); err != nil {
 		return err
 	}
-	client, next := o.balancer.opts.Client, state{network: o.state.network, members: o.state.members}
+	client, next := o.balancer.opts.Client, state{
+		network: o.state.network, members: o.state.members, policies: o.state.policies,
+	}
 	var err error
 	if next.addresses, err = client.Addresses(ctx, next.network); err != nil {
 		return err
@@ -108,25 +110,30 @@ func (o *observed) observeNetwork(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// forgetMembers drops the members of rules that are gone, and those of the next rules whose members are read again.
+// forgetMembers drops members and policies of rules that are gone, and those of the next rules that are read again.
 func (o *observed) forgetMembers() {
-	kept := map[string][]string{}
+	members, policies := map[string][]string{}, map[string][]cloudstack.Policy{}
 	for _, r := range o.state.rules {
-		if members, ok := o.state.members[r.ID]; ok {
-			kept[r.ID] = members
+		if found, ok := o.state.members[r.ID]; ok {
+			members[r.ID] = found
+		}
+		if found, ok := o.state.policies[r.ID]; ok {
+			policies[r.ID] = found
 		}
 	}
 	for range min(rereadMembers, len(o.state.rules)) {
 		o.rotate++
-		delete(kept, o.state.rules[o.rotate%len(o.state.rules)].ID)
+		next := o.state.rules[o.rotate%len(o.state.rules)].ID
+		delete(members, next)
+		delete(policies, next)
 	}
-	o.state.members = kept
+	o.state.members, o.state.policies = members, policies
 }
 
 // complete reads what only this wish needs.
 func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 	if want.Absent {
-		return o.readForwards(ctx, want)
+		return o.readShared(ctx, want)
 	}
 	client := o.balancer.opts.Client
 	var err error
@@ -144,7 +151,7 @@ func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 	if x, ok := want.Extra.(extra); ok && (len(x.CIDRs) > 0 || o.state.filter() == unfiltered) {
 		o.state.updatesCIDRs = o.balancer.updatesCIDRs(ctx)
 	}
-	return o.readForwards(ctx, want)
+	return o.readShared(ctx, want)
 }
 
 // machines returns the virtual machines. One of a new node may be missing in a list that is not new.
@@ -160,39 +167,68 @@ func (o *observed) machines(ctx context.Context, members []plan.Member) ([]cloud
 	return vms, nil
 }
 
-// readForwards reads the port forwarding of addresses that would be released without it: it goes with its address.
-func (o *observed) readForwards(ctx context.Context, want plan.Desired) error {
-	o.state.forwards = nil
-	var found []cloudstack.PortForward
+// readShared reads the port forwarding and the VPNs of addresses that would be released without: they go with their
+// address.
+func (o *observed) readShared(ctx context.Context, want plan.Desired) error {
+	o.state.shared = nil
+	var shared []string
 	for _, s := range planFor(&o.state, want, nil).Steps {
 		own, _ := s.(step)
 		a, is := o.state.address(own.address)
 		if own.verb != release || !is {
 			continue
 		}
-		more, err := o.balancer.opts.Client.PortForwards(ctx, a.ID)
+		used, err := o.forwards(ctx, a.ID)
 		if err != nil {
 			return err
 		}
-		found = append(found, more...)
+		if used {
+			shared = append(shared, a.ID)
+		}
 	}
-	o.state.forwards = found
+	o.state.shared = shared
 	return nil
 }
 
-// readMembers reads the members of the owner's rules, as far as they are not known.
-func (o *observed) readMembers(ctx context.Context, want plan.Desired) (err error) {
-	for _, r := range newView(&o.state, want).mine {
-		if _, known := o.state.members[r.ID]; known {
-			continue
+// forwards reports whether a public address has port forwarding or a VPN.
+func (o *observed) forwards(ctx context.Context, address string) (bool, error) {
+	client := o.balancer.opts.Client
+	forwards, err := client.PortForwards(ctx, address)
+	if err != nil || len(forwards) > 0 || !o.state.network.Has("Vpn") {
+		return len(forwards) > 0, err
+	}
+	vpns, err := client.VPNs(ctx, address)
+	return len(vpns) > 0, err
+}
+
+// readMembers reads members, and policies that matter, of the owner's rules, as far as they are not known.
+func (o *observed) readMembers(ctx context.Context, want plan.Desired) error {
+	v := newView(&o.state, want)
+	for _, r := range v.mine {
+		err := readOnce(ctx, o.state.members, r.ID, o.balancer.opts.Client.Members)
+		if err == nil && v.needsPolicies(r) {
+			err = readOnce(ctx, o.state.policies, r.ID, o.balancer.opts.Client.Policies)
 		}
-		if o.state.members[r.ID], err = o.balancer.opts.Client.Members(ctx, r.ID); err != nil {
-			delete(o.state.members, r.ID)
+		if err != nil {
 			o.read = time.Time{}
 			return err
 		}
 	}
 	return nil
+}
+
+// readOnce reads what belongs to a rule, unless it is known.
+func readOnce[T any](
+	ctx context.Context, known map[string][]T, rule string, read func(context.Context, string) ([]T, error),
+) error {
+	if _, is := known[rule]; is {
+		return nil
+	}
+	found, err := read(ctx, rule)
+	if err == nil {
+		known[rule] = found
+	}
+	return err
 }
 
 func (o *observed) ended() int {
@@ -213,7 +249,7 @@ func (o *observed) change(ctx context.Context, s step) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {
-		o.read, o.state.members = time.Time{}, map[string][]string{}
+		o.read, o.state.members, o.state.policies = time.Time{}, map[string][]string{}, map[string][]cloudstack.Policy{}
 		return err
 	}
 	apply(&o.state)

@@ -20,24 +20,28 @@ func (p *planner) serve(target string, port plan.Port) {
 	have := p.standing(target, port)
 	switch {
 	case have < 0:
-		want.Description = mark{p.want.Owner, p.firewallsOfOthers(target, port)}.String()
+		want.Description = mark{
+			p.want.Owner, p.firewallsOfOthers(target, port), p.stickinessOf(port) != nil,
+		}.String()
 		p.create(target, port, want)
 	case p.replaces(p.mine[have], want):
-		want.Description = p.described(p.mine[have])
+		want.Description = p.described(p.mine[have], port)
 		p.removeRules(p.mine[have : have+1])
 		p.create(target, port, want)
 	default:
-		want.Description = p.described(p.mine[have])
+		want.Description = p.described(p.mine[have], port)
+		p.unstick(p.mine[have], port)
 		p.update(p.mine[have], want)
 		p.follow(p.mine[have])
+		p.stick(target, p.mine[have], port)
 	}
 	p.admit(target, port, want)
 }
 
 // described returns the description of a rule that stands.
-func (v *view) described(r cloudstack.Rule) string {
+func (v *view) described(r cloudstack.Rule, port plan.Port) string {
 	m, _ := parseMark(r.Description)
-	return mark{owner: v.want.Owner, keep: m.keep}.String()
+	return mark{v.want.Owner, m.keep, v.stickinessOf(port) != nil}.String()
 }
 
 // taken refuses a port that others have at the address.
@@ -145,6 +149,7 @@ func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
 		p.do(step{verb: addMembers, address: target, rule: want, vms: ids}, "send %s to %s", want.Name,
 			enumerated(names))
 	}
+	p.stick(target, want, port)
 }
 
 // update plans what can be changed of a rule.

@@ -17,8 +17,9 @@ type state struct {
 	rules     []cloudstack.Rule
 	firewalls []cloudstack.Firewall
 	acls      []cloudstack.ACL
-	forwards  []cloudstack.PortForward // of addresses that would be released without them
-	members   map[string][]string      // ids of virtual machines, by rule; a rule may be missing
+	shared    []string                       // ids of addresses with port forwarding or a VPN, of those that would be released without
+	members   map[string][]string            // ids of virtual machines, by rule; a rule may be missing
+	policies  map[string][]cloudstack.Policy // by rule; a rule may be missing
 	vms       []cloudstack.VM
 	// updatesCIDRs means that CloudStack can change the CIDRs of a rule, as it can from 4.22 on.
 	updatesCIDRs bool
@@ -82,6 +83,8 @@ type mark struct {
 	owner plan.Owner
 	// keep are the ids of firewall rules without a mark for the same port that others made before.
 	keep []string
+	// sticky means that the rule has, or is about to get, a stickiness policy of ours.
+	sticky bool
 }
 
 // String writes the mark for descriptions.
@@ -89,6 +92,9 @@ func (m mark) String() string {
 	text := fmt.Sprintf("kubernetes cluster=%s uid=%s service=%s", m.owner.Cluster, m.owner.UID, m.owner)
 	if len(m.keep) > 0 {
 		text += " keep=" + strings.Join(m.keep, "+")
+	}
+	if m.sticky {
+		text += " sticky=true"
 	}
 	return text
 }
@@ -117,6 +123,8 @@ func parseMark(text string) (mark, bool) {
 			m.owner.Namespace, m.owner.Name, _ = strings.Cut(value, "/")
 		case "keep":
 			m.keep = strings.Split(value, "+")
+		case "sticky":
+			m.sticky = value == "true"
 		}
 	}
 	return m, m.owner.Cluster != "" && m.owner.UID != ""

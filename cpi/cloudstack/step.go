@@ -27,6 +27,8 @@ const (
 	deleteRule
 	addMembers
 	removeMembers
+	createPolicy
+	deletePolicy
 	openFirewall
 	tagFirewalls
 	closeFirewall
@@ -44,6 +46,7 @@ type step struct {
 	address   string // public address
 	tag       cloudstack.Tag
 	rule      cloudstack.Rule
+	policy    cloudstack.Policy
 	vms       []string              // ids of virtual machines
 	firewalls []cloudstack.Firewall // all but tagFirewalls are about one
 	acl       cloudstack.ACL
@@ -78,6 +81,7 @@ func (s step) Uses() []plan.Use {
 type writer interface {
 	addressWriter
 	ruleWriter
+	policyWriter
 	filterWriter
 }
 
@@ -97,6 +101,11 @@ type ruleWriter interface {
 	RemoveMembers(ctx context.Context, rule string, vms []string) error
 }
 
+type policyWriter interface {
+	CreatePolicy(ctx context.Context, rule string, p cloudstack.Policy) (cloudstack.Policy, error)
+	DeletePolicy(ctx context.Context, id string) error
+}
+
 type filterWriter interface {
 	Tag(ctx context.Context, kind string, ids []string, tag cloudstack.Tag) error
 	CreateFirewall(ctx context.Context, f cloudstack.Firewall) (cloudstack.Firewall, error)
@@ -114,6 +123,8 @@ func (s step) run(ctx context.Context, to writer, have *state) (change func(*sta
 		return s.runRule(ctx, to, have)
 	case addMembers, removeMembers:
 		return s.runMembers(ctx, to, have)
+	case createPolicy, deletePolicy:
+		return s.runPolicy(ctx, to, have)
 	default:
 		return s.runFilter(ctx, to, have)
 	}
@@ -269,6 +280,7 @@ func (s step) runRule(ctx context.Context, to ruleWriter, have *state) (func(*st
 		return func(h *state) {
 			h.rules = without(h.rules, func(x cloudstack.Rule) bool { return x.ID == r.ID })
 			delete(h.members, r.ID)
+			delete(h.policies, r.ID)
 		}, ignoreMissing(to.DeleteRule(ctx, r.ID))
 	}
 }

@@ -98,6 +98,21 @@ type Firewall struct {
 	Tags      []Tag
 }
 
+// A Policy is a stickiness policy of a load balancer rule, of which it has one at most.
+type Policy struct {
+	ID, Name, Description string
+
+	Method string            `json:"methodname"`
+	Params map[string]string `json:"params"`
+}
+
+// A VPN is a remote access VPN at a public address.
+type VPN struct {
+	ID string
+
+	AddressID string `json:"publicipid"`
+}
+
 // A PortForward is a port forwarding rule of a public address.
 type PortForward struct {
 	ID string
@@ -168,6 +183,26 @@ func (c *Client) Firewalls(ctx context.Context, network string) ([]Firewall, err
 // PortForwards returns the port forwarding rules of a public address.
 func (c *Client) PortForwards(ctx context.Context, address string) ([]PortForward, error) {
 	return list[PortForward](ctx, c, "listPortForwardingRules", "portforwardingrule", Params{"ipaddressid": address})
+}
+
+// VPNs returns the remote access VPNs at a public address.
+func (c *Client) VPNs(ctx context.Context, address string) ([]VPN, error) {
+	return list[VPN](ctx, c, "listRemoteAccessVpns", "remoteaccessvpn", Params{"publicipid": address})
+}
+
+// policies are those of one load balancer rule.
+type policies struct {
+	Policies []Policy `json:"stickinesspolicy"`
+}
+
+// Policies returns the stickiness policies of a load balancer rule.
+func (c *Client) Policies(ctx context.Context, rule string) ([]Policy, error) {
+	found, err := list[policies](ctx, c, "listLBStickinessPolicies", "stickinesspolicies", Params{"lbruleid": rule})
+	var out []Policy
+	for _, of := range found {
+		out = append(out, of.Policies...)
+	}
+	return out, err
 }
 
 // ACLs returns the rules of a network ACL list.

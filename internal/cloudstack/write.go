@@ -2,6 +2,9 @@ package cloudstack
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -49,6 +52,28 @@ func (c *Client) UpdateRule(ctx context.Context, r Rule) error {
 // DeleteRule deletes a load balancer rule.
 func (c *Client) DeleteRule(ctx context.Context, id string) error {
 	return c.run(ctx, "deleteLoadBalancerRule", Params{"id": id}, "", nil)
+}
+
+// CreatePolicy creates a stickiness policy of a load balancer rule, in place of the one that it has.
+func (c *Client) CreatePolicy(ctx context.Context, rule string, p Policy) (Policy, error) {
+	params := Params{"lbruleid": rule, "name": p.Name, "description": p.Description, "methodname": p.Method}
+	for i, name := range slices.Sorted(maps.Keys(p.Params)) {
+		at := "param[" + strconv.Itoa(i) + "]."
+		params[at+"name"], params[at+"value"] = name, p.Params[name]
+	}
+	var out policies
+	if err := c.run(ctx, "createLBStickinessPolicy", params, "stickinesspolicies", &out); err != nil {
+		return Policy{}, err
+	}
+	if len(out.Policies) > 0 {
+		p.ID = out.Policies[len(out.Policies)-1].ID
+	}
+	return p, nil
+}
+
+// DeletePolicy deletes a stickiness policy.
+func (c *Client) DeletePolicy(ctx context.Context, id string) error {
+	return c.run(ctx, "deleteLBStickinessPolicy", Params{"id": id}, "", nil)
 }
 
 // AddMembers adds virtual machines to a load balancer rule.

@@ -3,7 +3,10 @@
 package cloudstackgo_test
 
 import (
+	"flag"
+	"fmt"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"github.com/apache/cloudstack-go/v2/cloudstack"
@@ -30,10 +33,31 @@ func newScene(t *testing.T, key, secret, vpc string) *scene {
 	s := &scene{
 		WithT: NewWithT(t), CloudStackClient: cloudstack.NewAsyncClient(server.URL+"/client/api", key, secret, false), sim: sim,
 	}
+	t.Cleanup(func() {
+		for _, command := range sim.Calls() {
+			called[command] = true
+		}
+	})
 	s.network = sim.AddNetwork("nodes", vpc)
 	s.vm = sim.AddVM("node-10", []string{s.network}, []string{"10.1.1.10"})
 	sim.AddAddresses("203.0.113.1", "203.0.113.2")
 	return s
+}
+
+// called are the commands that tests called.
+var called = map[string]bool{"queryAsyncJobResult": true} // by each asynchronous one
+
+// TestMain holds that every command that is served was called, when all tests ran.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	for _, command := range cloudstacksim.Commands() {
+		if code == 0 && flag.Lookup("test.run").Value.String() == "" && !called[command] {
+			fmt.Fprintln(os.Stderr, "cloudstack-go did not call", command)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 func newUser(t *testing.T, vpc string) *scene {
@@ -176,6 +200,42 @@ func TestTheListOfATier(t *testing.T) {
 	s.Expect(listed.Count).To(Equal(1))
 	_, err = s.NetworkACL.DeleteNetworkACL(s.NetworkACL.NewDeleteNetworkACLParams(rule.Id))
 	s.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestStickiness(t *testing.T) {
+	s := newUser(t, "")
+	rule := s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{"name": "a-tcp-80", "networkid": s.network})
+
+	create := s.LoadBalancer.NewCreateLBStickinessPolicyParams(rule, "SourceBased", "mine")
+	_, err := s.LoadBalancer.CreateLBStickinessPolicy(create)
+	s.Expect(err).NotTo(HaveOccurred())
+	policies := s.LoadBalancer.NewListLBStickinessPoliciesParams()
+	policies.SetLbruleid(rule)
+	listed, err := s.LoadBalancer.ListLBStickinessPolicies(policies)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(listed.Count).To(Equal(1), "cloudstack-go reads them by another key than CloudStack writes")
+	id := fmt.Sprint(s.sim.Objects(cloudstacksim.Policies)[0]["id"])
+	_, err = s.LoadBalancer.DeleteLBStickinessPolicy(s.LoadBalancer.NewDeleteLBStickinessPolicyParams(id))
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.sim.Objects(cloudstacksim.Policies)).To(BeEmpty())
+}
+
+func TestWhatElseAnAddressHas(t *testing.T) {
+	s := newUser(t, "")
+	ip := s.sim.Allocate("203.0.113.1", s.network)
+	s.sim.Add(cloudstacksim.PortForwards, cloudstacksim.Object{"ipaddressid": ip, "publicport": "22", "networkid": s.network})
+	s.sim.Add(cloudstacksim.VPNs, cloudstacksim.Object{"publicipid": ip, "publicip": "203.0.113.1", "state": "Running"})
+
+	forwards := s.Firewall.NewListPortForwardingRulesParams()
+	forwards.SetIpaddressid(ip)
+	listed, err := s.Firewall.ListPortForwardingRules(forwards)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(listed.PortForwardingRules).To(HaveExactElements(HaveField("Ipaddressid", ip)))
+	vpns := s.VPN.NewListRemoteAccessVpnsParams()
+	vpns.SetPublicipid(ip)
+	found, err := s.VPN.ListRemoteAccessVpns(vpns)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(found.RemoteAccessVpns).To(HaveExactElements(HaveField("Publicipid", ip)))
 }
 
 func TestTags(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // CloudStack's signatures are made so.
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -174,6 +175,8 @@ func (c *call) serve() (any, error) {
 		}
 	case "listLoadBalancerRuleInstances":
 		return c.listMembers()
+	case "listLBStickinessPolicies":
+		return c.listPolicies()
 	}
 	write, ok := writes[c.command]
 	if !ok {
@@ -184,6 +187,15 @@ func (c *call) serve() (any, error) {
 		}
 	}
 	return c.start(write)
+}
+
+// Commands returns the commands that are served.
+func Commands() []string {
+	out := []string{
+		jobCommand, "listCapabilities", "listManagementServersMetrics", "listLoadBalancerRuleInstances",
+		"listLBStickinessPolicies",
+	}
+	return append(slices.AppendSeq(out, maps.Keys(lists)), slices.Collect(maps.Keys(writes))...)
 }
 
 // start carries out a command, and returns its job.

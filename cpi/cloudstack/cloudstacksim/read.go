@@ -36,6 +36,8 @@ var lists = map[string]listing{
 	"listProjects":            {kind: Projects, equal: fields("id", "name")},
 	"listPortForwardingRules": {kind: PortForwards, equal: fields("id", "ipaddressid", "networkid")},
 
+	"listRemoteAccessVpns":    {kind: VPNs, equal: fields("id", "publicipid", "networkid")},
+
 	"listFirewallRules": {kind: Firewalls, equal: fields("id", "ipaddressid", "networkid")},
 	"listLoadBalancerRules": {
 		kind: Rules, equal: fields("id", "publicipid", "networkid", "zoneid"),
@@ -157,6 +159,29 @@ func (c *call) listMembers() (any, error) {
 		}
 	}
 	return c.page("loadbalancerruleinstance", found)
+}
+
+// listPolicies lists the stickiness policies of one rule, as the only element.
+func (c *call) listPolicies() (any, error) {
+	rule := c.find(Rules, c.get("lbruleid"))
+	if c.get("lbruleid") == "" {
+		return nil, invalid("load balancer rule ID and stickiness policy ID can't be null")
+	}
+	if rule == nil {
+		return nil, missing("lbruleid")
+	}
+	return c.page("stickinesspolicies", []Object{c.policiesOf(rule)})
+}
+
+// policiesOf shows the stickiness policies of a rule.
+func (c *call) policiesOf(rule Object) Object {
+	found := []Object{}
+	for _, p := range c.objects[Policies] {
+		if p["lbruleid"] == rule["id"] {
+			found = append(found, p)
+		}
+	}
+	return Object{"lbruleid": rule["id"], "name": rule["name"], "state": "Active", "stickinesspolicy": found}
 }
 
 // tagKind returns the kind by which tags know a kind of objects.

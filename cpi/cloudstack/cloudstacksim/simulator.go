@@ -53,8 +53,11 @@ const (
 	Firewalls = "firewallrule"
 	ACLs      = "networkacl"
 	ACLLists  = "networkacllist"
-	// PortForwards are port forwarding rules of public addresses.
+	// PortForwards are port forwarding rules of public addresses, VPNs are at them.
 	PortForwards = "portforwardingrule"
+	VPNs         = "remoteaccessvpn"
+	// Policies are stickiness policies of rules.
+	Policies = "stickinesspolicy"
 
 	Zones    = "zone"
 	Projects = "project"
@@ -132,11 +135,11 @@ func (s *Simulator) Add(kind string, o Object) string {
 func (s *Simulator) AddNetwork(name, vpc string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := Object{"name": name, "type": "Isolated", "zoneid": ZoneID, "service": services("Lb", "Dhcp", "Firewall")}
+	n := Object{"name": name, "type": "Isolated", "zoneid": ZoneID, "service": services("Lb", "Dhcp", "Firewall", "Vpn")}
 	if vpc != "" {
 		acls := s.put(ACLLists, Object{"name": "acl of " + name, "vpcid": vpc})
 		n["vpcid"], n["aclid"], n["aclname"] = vpc, acls["id"], acls["name"]
-		n["service"] = services("Lb", "Dhcp", "NetworkACL")
+		n["service"] = services("Lb", "Dhcp", "NetworkACL", "Vpn")
 	}
 	return text(s.put(Networks, n)["id"])
 }

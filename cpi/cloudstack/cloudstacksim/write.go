@@ -19,6 +19,8 @@ var writes = map[string]func(*call) (any, error){
 	"deleteFirewallRule":         func(c *call) (any, error) { return c.remove(Firewalls) },
 	"createNetworkACL":           (*call).createACL,
 	"deleteNetworkACL":           func(c *call) (any, error) { return c.remove(ACLs) },
+	"createLBStickinessPolicy":   (*call).createPolicy,
+	"deleteLBStickinessPolicy":   func(c *call) (any, error) { return c.remove(Policies) },
 	"createTags":                 (*call).createTags,
 	"deleteTags":                 (*call).deleteTags,
 }
@@ -83,6 +85,7 @@ func (c *call) disassociate() (any, error) {
 	c.objects[Rules] = slices.DeleteFunc(c.objects[Rules], of("publicipid"))
 	c.objects[Firewalls] = slices.DeleteFunc(c.objects[Firewalls], of("ipaddressid"))
 	c.objects[PortForwards] = slices.DeleteFunc(c.objects[PortForwards], of("ipaddressid"))
+	c.objects[VPNs] = slices.DeleteFunc(c.objects[VPNs], of("publicipid"))
 	a["state"] = "Free"
 	delete(a, "associatednetworkid")
 	delete(a, "vpcid")
@@ -198,7 +201,37 @@ func (s *Simulator) atLeast(major, minor int) bool {
 
 func (c *call) deleteRule() (any, error) {
 	delete(c.members, c.get("id"))
+	c.objects[Policies] = slices.DeleteFunc(c.objects[Policies],
+		func(o Object) bool { return o["lbruleid"] == c.get("id") })
 	return c.remove(Rules)
+}
+
+// createPolicy creates a stickiness policy in place of the one that the rule has.
+func (c *call) createPolicy() (any, error) {
+	rule := c.find(Rules, c.get("lbruleid"))
+	switch {
+	case rule == nil:
+		return nil, missing("lbruleid")
+	case c.get("name") == "":
+		return nil, invalid("missing parameter name")
+	case !slices.Contains([]string{"LbCookie", "AppCookie", "SourceBased"}, c.get("methodname")):
+		return nil, invalid("Failed to match Stickiness method name for LB rule")
+	}
+	params := Object{}
+	for i := 0; c.get("param["+strconv.Itoa(i)+"].name") != ""; i++ {
+		at := "param[" + strconv.Itoa(i) + "]."
+		params[c.get(at+"name")] = c.get(at + "value")
+	}
+	if params["bad"] != nil {
+		return nil, invalid("Validation failed: bad is no parameter of the method")
+	}
+	c.objects[Policies] = slices.DeleteFunc(c.objects[Policies],
+		func(o Object) bool { return o["lbruleid"] == rule["id"] })
+	c.put(Policies, Object{
+		"lbruleid": rule["id"], "name": c.get("name"), "description": c.get("description"), "state": "Active",
+		"methodname": c.get("methodname"), "params": params,
+	})
+	return Object{"stickinesspolicies": c.policiesOf(rule)}, nil
 }
 
 func (c *call) addMembers() (any, error) {

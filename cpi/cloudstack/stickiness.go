@@ -1,0 +1,97 @@
+package cloudstack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// policyName is the name of stickiness policies.
+const policyName = "kubernetes"
+
+// methods are those of stickiness policies.
+var methods = []string{"LbCookie", "AppCookie", "SourceBased"}
+
+// parseStickiness reads a method and its parameters.
+func parseStickiness(text string) (*cloudstack.Policy, error) {
+	words := service.List(strings.ReplaceAll(text, " ", ","))
+	if len(words) == 0 {
+		return nil, nil
+	}
+	at := slices.IndexFunc(methods, func(m string) bool { return strings.EqualFold(m, words[0]) })
+	if at < 0 {
+		return nil, fmt.Errorf("%q is no method of stickiness: write %s", words[0], strings.Join(methods, ", "))
+	}
+	out := &cloudstack.Policy{Name: policyName, Method: methods[at], Params: map[string]string{}}
+	for _, word := range words[1:] {
+		name, value, given := strings.Cut(word, "=")
+		if !given {
+			value = "true"
+		}
+		if name == "" || value == "" {
+			return nil, fmt.Errorf("%q is no parameter: write name=value", word)
+		}
+		out.Params[name] = value
+	}
+	return out, nil
+}
+
+// stickinessOf returns the policy that a port is to have; nil if it is to have none of ours. There is none for UDP.
+func (v *view) stickinessOf(port plan.Port) *cloudstack.Policy {
+	e, _ := v.want.Extra.(extra)
+	if e.Stickiness == nil || port.Protocol != plan.TCP {
+		return nil
+	}
+	out := *e.Stickiness
+	out.Description = mark{owner: v.want.Owner}.String()
+	return &out
+}
+
+// needsPolicies reports whether the policies of a rule matter: one is wanted, or the rule notes that it has one.
+func (v *view) needsPolicies(r cloudstack.Rule) bool {
+	m, _ := parseMark(r.Description)
+	e, _ := v.want.Extra.(extra)
+	return m.sticky || e.Stickiness != nil
+}
+
+// unstick plans the removal of our policy of a rule that is to have none. One that a person made stays.
+func (p *planner) unstick(have cloudstack.Rule, port plan.Port) {
+	if p.stickinessOf(port) != nil {
+		return
+	}
+	for _, policy := range p.policies[have.ID] {
+		if m, marked := parseMark(policy.Description); marked && same(m.owner, p.want.Owner) {
+			p.do(step{verb: deletePolicy, rule: have, policy: policy}, "end the stickiness of %s", have.Name)
+		}
+	}
+}
+
+// stick plans the policy of a rule, in place of any other.
+func (p *planner) stick(target string, rule cloudstack.Rule, port plan.Port) {
+	want := p.stickinessOf(port)
+	if want == nil || slices.ContainsFunc(p.policies[rule.ID], func(have cloudstack.Policy) bool {
+		return strings.EqualFold(have.Method, want.Method) && maps.Equal(have.Params, want.Params)
+	}) {
+		return
+	}
+	p.do(step{verb: createPolicy, address: target, rule: rule, policy: *want}, "give %s the stickiness %s", rule.Name,
+		want.Method)
+}
+
+func (s step) runPolicy(ctx context.Context, to policyWriter, have *state) (func(*state), error) {
+	r, found := have.rule(s.rule.ID, s.rule.Name, s.address)
+	if !found {
+		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, plan.ErrBusy)
+	}
+	if s.verb == deletePolicy {
+		return func(h *state) { delete(h.policies, r.ID) }, ignoreMissing(to.DeletePolicy(ctx, s.policy.ID))
+	}
+	made, err := to.CreatePolicy(ctx, r.ID, s.policy)
+	return func(h *state) { h.policies[r.ID] = []cloudstack.Policy{made} }, err
+}
