@@ -245,6 +245,24 @@ func TestAnAddressThatAnotherTookMeanwhile(t *testing.T) {
 	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is another's")
 }
 
+func TestAnAddressThatAPersonUsesMeanwhileInTheNetwork(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	p, err := s.plan(false)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.intent = p.Intent
+	id := s.sim.Allocate(p.Intent[0].String(), s.network)
+	s.sim.Add(cloudstacksim.Firewalls, cloudstacksim.Object{
+		"ipaddressid": id, "protocol": "tcp", "startport": 22, "endport": 22, "cidrlist": "10.0.0.0/8", "networkid": s.network,
+	})
+	s.restart()
+
+	got := s.converge(false)
+
+	s.Expect(got.Status.Addresses[0]).NotTo(Equal(p.Intent[0]), "a firewall rule is there, and we had made none")
+	s.converge(true)
+	s.Expect(s.allocated()).To(Equal([]string{p.Intent[0].String()}), "it is theirs")
+}
+
 func TestWhereFreeAddressesAreNotShown(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{HideFree: true}, "")
 
@@ -367,20 +385,44 @@ func withoutIDs(steps []string) []string {
 }
 
 func TestWhatIsRefused(t *testing.T) {
+	network := func(change func(cloudstacksim.Object)) func(*scene) {
+		return func(s *scene) {
+			s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { change(o); return true })
+		}
+	}
+	asksForNone := func(s *scene) {
+		s.service.Spec.LoadBalancerIP = ""
+		s.annotate("address", "")
+	}
 	tests := []struct {
-		name   string
-		change func(*scene)
-		says   string
+		name    string
+		change  func(*scene)
+		says    string
+		correct func(*scene)
 	}{
-		{"a network without load balancers", func(s *scene) {
-			s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { o["service"] = []cloudstacksim.Object{}; return true })
-		}, "network nodes has no service Lb"},
-		{"an address that there is not", func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" }, "9.9.9.9 is neither free nor"},
+		{
+			"a network without load balancers",
+			network(func(o cloudstacksim.Object) { o["service"] = []cloudstacksim.Object{} }),
+			"network nodes has no service Lb",
+			network(func(o cloudstacksim.Object) { o["service"] = []cloudstacksim.Object{{"name": "Lb"}, {"name": "Firewall"}} }),
+		},
+		{
+			"a tier that lets no client in",
+			network(func(o cloudstacksim.Object) {
+				o["vpcid"], o["aclid"], o["aclname"] = cloudstacksim.VPCID, "1", "default_deny"
+				o["service"] = []cloudstacksim.Object{{"name": "Lb"}, {"name": "NetworkACL"}}
+			}),
+			"the ACL list default_deny of network nodes lets no client in",
+			network(func(o cloudstacksim.Object) { o["aclname"] = "default_allow" }),
+		},
+		{"an address that there is not", func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" }, "9.9.9.9 is neither free nor", asksForNone},
 		{"an address for static NAT", func(s *scene) {
 			s.sim.Allocate("203.0.113.5", s.network)
 			s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { o["isstaticnat"] = true; return true })
 			s.service.Spec.LoadBalancerIP = "203.0.113.5"
-		}, "is used for static NAT"},
+		}, "is used for static NAT", func(s *scene) {
+			s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { o["isstaticnat"] = false; return true })
+		}},
 		{"a port that another rule has", func(s *scene) {
 			id := s.sim.Allocate("203.0.113.5", s.network)
 			s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
@@ -388,7 +430,9 @@ func TestWhatIsRefused(t *testing.T) {
 				"protocol": "tcp-proxy", "networkid": s.network, "state": "Active",
 			})
 			s.service.Spec.LoadBalancerIP = "203.0.113.5"
-		}, "203.0.113.5:443/tcp is used by load balancer rule theirs"},
+		}, "203.0.113.5:443/tcp is used by load balancer rule theirs", func(s *scene) {
+			s.sim.Delete(cloudstacksim.Rules, func(o cloudstacksim.Object) bool { return o["name"] == "theirs" })
+		}},
 		{"an address that goes with another Service", func(s *scene) {
 			other := s.service
 			s.service = web("u2", 8080)
@@ -396,11 +440,14 @@ func TestWhatIsRefused(t *testing.T) {
 			s.converge(false)
 			s.service, s.intent = other, nil
 			s.annotate("address", "203.0.113.5")
-		}, "was associated for Service shop/web"},
+		}, "was associated for Service shop/web", asksForNone},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScene(t, cloudstacksim.Options{}, "")
+			clock := clocktesting.NewFakeClock(time.Now())
+			s.clock = clock
+			s.restart()
 			tt.change(s)
 			s.sim.Calls()
 
@@ -409,6 +456,11 @@ func TestWhatIsRefused(t *testing.T) {
 			s.Expect(err).NotTo(HaveOccurred())
 			s.Expect(p.Refusals).To(ContainElement(HaveField("Message", ContainSubstring(tt.says))))
 			s.Expect(p.Steps).To(BeEmpty())
+
+			tt.correct(s)
+			clock.Step(time.Minute)
+			s.Expect(s.converge(false).Refusals).To(BeEmpty(), "corrected, it goes on")
+			s.Expect(s.rules()).NotTo(BeEmpty())
 		})
 	}
 }

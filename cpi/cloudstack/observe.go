@@ -15,8 +15,8 @@ import (
 const (
 	// defaultMaxAge is the default of [BalancerOptions.MaxAge].
 	defaultMaxAge = 20 * time.Second
-	// networkAge is how long the properties of a network are cached.
-	networkAge = 10 * time.Minute
+	// networkAge is how long the properties of a network are cached that load balancers can be in.
+	networkAge = time.Minute
 	// rereadMembers is how many rules have their members read again each time that a network is observed: CloudStack
 	// lists them by rule only.
 	rereadMembers = 1
@@ -94,9 +94,10 @@ func (o *observed) observe(ctx context.Context) error {
 	return nil
 }
 
-// observeNetwork reads the network, unless it was read lately.
+// observeNetwork reads the network, unless it was read lately and load balancers can be there.
 func (o *observed) observeNetwork(ctx context.Context, now time.Time) error {
-	if !o.network.IsZero() && now.Sub(o.network) <= networkAge {
+	usable := o.state.network.Has("Lb") && o.state.filter() != closed
+	if usable && !o.network.IsZero() && now.Sub(o.network) <= networkAge {
 		return nil
 	}
 	found, err := o.balancer.opts.Client.Networks(ctx, o.id)

@@ -110,10 +110,15 @@ func (v *view) holds(a cloudstack.Address) bool {
 	return marked && same(m.owner, v.want.Owner)
 }
 
-// intended reports whether an address was about to be associated for the owner, and is of no use to others.
+// intended reports whether an address was about to be associated for the owner, and is of no use to others. It got its
+// mark before anything else: what is there without one is others'.
 func (v *view) intended(a cloudstack.Address) bool {
 	_, marked := holder(a)
-	return !marked && !a.IsSourceNAT && !a.IsStaticNAT && contains(v.want.Intent, a.IPAddress) && !v.usedByOthers(a)
+	return !marked && !a.IsSourceNAT && !a.IsStaticNAT && contains(v.want.Intent, a.IPAddress) && !v.usedByOthers(a) &&
+		!slices.ContainsFunc(v.firewalls, func(f cloudstack.Firewall) bool {
+			_, marked := markIn(f.Tags)
+			return f.AddressID == a.ID && !marked
+		})
 }
 
 // usedByOthers reports whether an address has rules of others.

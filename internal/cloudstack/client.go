@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -162,30 +163,44 @@ func decode(command string, status int, body []byte, into any) error {
 	return nil
 }
 
-// list returns all elements of a list. Pages are read until one is not full; if the list has changed meanwhile so that
-// elements may be missing, it fails.
+// list returns all elements of a list. One that changes between its pages may lack elements: it is read again once, and
+// fails if it changes then, too.
 func list[T any](ctx context.Context, c *Client, command, key string, params Params) ([]T, error) {
 	all := Params{"listall": "true", "projectid": c.opts.Project, "pagesize": strconv.Itoa(pageSize)}
-	for name, value := range params {
-		all[name] = value
+	maps.Copy(all, params)
+	out, err := pages[T](ctx, c, command, key, all)
+	if errors.Is(err, errChanged) {
+		out, err = pages[T](ctx, c, command, key, all)
 	}
+	return out, err
+}
+
+// errChanged means that a list has changed while its pages were read.
+var errChanged = fmt.Errorf("the list changed while it was read: %w", ErrUnavailable)
+
+// pages reads all pages of a list.
+func pages[T any](ctx context.Context, c *Client, command, key string, params Params) ([]T, error) {
 	var out []T
+	total := 0
 	for page := 1; page <= maxPages; page++ {
-		all["page"] = strconv.Itoa(page)
+		params["page"] = strconv.Itoa(page)
 		var answer map[string]json.RawMessage
-		if err := c.call(ctx, command, all, &answer); err != nil {
+		if err := c.call(ctx, command, params, &answer); err != nil {
 			return nil, err
 		}
 		count, found := 0, []T(nil)
 		if err := errors.Join(element(answer, "count", &count), element(answer, key, &found)); err != nil {
 			return nil, fmt.Errorf("%s: reading the answer: %w", command, err)
 		}
+		if page == 1 {
+			total = count
+		}
 		out = append(out, found...)
 		switch {
-		case len(out) >= count:
+		case count != total, len(found) == 0 && len(out) < total:
+			return nil, fmt.Errorf("%s: %w", command, errChanged)
+		case len(out) >= total:
 			return out, nil
-		case len(found) == 0:
-			return nil, fmt.Errorf("%s: %w: %d of %d were listed", command, ErrUnavailable, len(out), count)
 		}
 	}
 	return nil, fmt.Errorf("%s: %w: there are more than %d pages", command, ErrUnavailable, maxPages)

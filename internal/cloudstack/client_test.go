@@ -166,6 +166,30 @@ func TestAListThatShrinksIsNoAnswer(t *testing.T) {
 	g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
 }
 
+func TestAListThatChangesBetweenItsPagesIsNoAnswer(t *testing.T) {
+	for name, second := range map[string]map[string]any{
+		"one less, so that one moved to the page before": {"count": 2, "virtualmachine": []map[string]any{}},
+		"the end, without a count":                       {},
+		"one more":                                       {"count": 4, "virtualmachine": []map[string]any{{"id": "2"}, {"id": "3"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+				page := map[string]any{"count": 3, "virtualmachine": []map[string]any{{"id": "1"}, {"id": "2"}}}
+				if r.PostFormValue("page") == "2" {
+					page = second
+				}
+				_ = json.NewEncoder(to).Encode(map[string]any{"listvirtualmachinesresponse": page})
+			}))
+			t.Cleanup(server.Close)
+
+			_, err := client(server.URL).VMs(t.Context(), "")
+
+			g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
+		})
+	}
+}
+
 func TestJobs(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, cloudstacksim.Options{Latency: time.Hour})

@@ -36,7 +36,7 @@ var lists = map[string]listing{
 	"listProjects":            {kind: Projects, equal: fields("id", "name")},
 	"listPortForwardingRules": {kind: PortForwards, equal: fields("id", "ipaddressid", "networkid")},
 
-	"listRemoteAccessVpns":    {kind: VPNs, equal: fields("id", "publicipid", "networkid")},
+	"listRemoteAccessVpns": {kind: VPNs, equal: fields("id", "publicipid", "networkid")},
 
 	"listFirewallRules": {kind: Firewalls, equal: fields("id", "ipaddressid", "networkid")},
 	"listLoadBalancerRules": {
