@@ -7,6 +7,11 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
@@ -193,23 +198,66 @@ func TestProviderIDsInAnyForm(t *testing.T) {
 }
 
 func TestWhatTroubleIsSaid(t *testing.T) {
+	tests := map[string]struct {
+		mod  func(*site, *cloudstack.Options)
+		says string
+	}{
+		cpicloudstack.ReasonRefused: {
+			func(_ *site, o *cloudstack.Options) { o.Secret = "wrong" },
+			"refuses api-key and secret-key .*: correct them in cloud-config, and check the clock",
+		},
+		cpicloudstack.ReasonProject: {
+			func(_ *site, o *cloudstack.Options) { o.Project = "unknown" },
+			"does not know the project, or does not show it to the user .*: correct project-id",
+		},
+		cpicloudstack.ReasonUnavailable: {
+			func(_ *site, o *cloudstack.Options) { o.URL = "http://127.0.0.1:1" }, "does not answer .*: nothing is changed until it does",
+		},
+		cpicloudstack.ReasonForbidden: {
+			func(s *site, _ *cloudstack.Options) {
+				s.sim.Fail(cloudstacksim.Fault{Command: "listVirtualMachines", Code: 432, Times: -1})
+			},
+			"forbids a command .*listVirtualMachines.*: give the user's role the permission",
+		},
+	}
+	for reason, tt := range tests {
+		t.Run(reason, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newSite(t, cloudstacksim.Options{}, "")
+			client := s.client(func(o *cloudstack.Options) { tt.mod(s, o) })
+			_, err := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client}).Snapshot(t.Context(), 0)
+
+			trouble, ok := cpicloudstack.Explain(s.url)(err)
+
+			g.Expect(ok).To(BeTrue())
+			g.Expect(trouble.Reason).To(Equal(reason))
+			g.Expect(trouble.Message).To(MatchRegexp(tt.says))
+			g.Expect(trouble.Message).NotTo(Or(ContainSubstring("wrong)"), ContainSubstring("user-key")))
+
+			s.sim.Heal()
+			g.Expect(vms(s).Snapshot(t.Context(), 0)).To(HaveLen(3), "corrected, it goes on")
+		})
+	}
+}
+
+func TestTwoMachinesOfOneName(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{}, "")
-	for name, mod := range map[string]func(*cloudstack.Options){
-		cpicloudstack.ReasonRefused:     func(o *cloudstack.Options) { o.Secret = "wrong" },
-		cpicloudstack.ReasonProject:     func(o *cloudstack.Options) { o.Project = "unknown" },
-		cpicloudstack.ReasonUnavailable: func(o *cloudstack.Options) { o.URL = "http://127.0.0.1:1" },
-		cpicloudstack.ReasonForbidden: func(*cloudstack.Options) {
-			s.sim.Fail(cloudstacksim.Fault{Command: "listVirtualMachines", Code: 432})
-		},
-	} {
-		client := s.client(mod)
-		_, err := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client}).Snapshot(t.Context(), 0)
+	twin := s.sim.AddVM("node-0", []string{s.network}, []string{"10.1.1.10"})
+	clock, events := clocktesting.NewFakeClock(time.Now()), record.NewFakeRecorder(10)
+	core := cpi.NewInstances(cpi.InstanceOptions{
+		Name: cpicloudstack.ProviderName, Recorder: events, Clock: clock,
+		Nodes:    corelisters.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
+		Machines: vms(s, func(o *cpicloudstack.MachineOptions) { o.Clock = clock }),
+	})
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-0"}}
 
-		trouble, ok := cpicloudstack.Explain(s.url)(err)
+	_, err := core.InstanceMetadata(t.Context(), node)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(events.Events).To(Receive(ContainSubstring("MachineAmbiguous")))
 
-		g.Expect(ok).To(BeTrue(), name)
-		g.Expect(trouble.Reason).To(Equal(name))
-		g.Expect(trouble.Message).NotTo(Or(ContainSubstring("wrong)"), ContainSubstring("user-key")))
-	}
+	s.sim.Delete(cloudstacksim.VMs, func(o cloudstacksim.Object) bool { return o["id"] == twin })
+	clock.Step(time.Minute)
+	_, err = core.InstanceMetadata(t.Context(), node)
+	g.Expect(err).NotTo(HaveOccurred(), "corrected, it goes on")
 }
