@@ -176,7 +176,7 @@ bench: stack ## Measure 50 and 100 clusters on the simulator (long); BENCH_FLAGS
 
 .PHONY: bench-ccm
 bench-ccm: stack ## Measure the memory of the cloud controller manager with 500 nodes and 200 Services.
-	cd test && $(GO) test ./ccm -run TestManyNodes -v -ccm-bench
+	cd test && $(GO) test ./ccm -run "TestManyNodes|TestMemoryOnOtherClouds" -v -ccm-bench
 
 .PHONY: conformance
 conformance: ## Run the tests of VMware's own clients, and CloudStack's, against the simulators.

@@ -1,6 +1,7 @@
 package ccm
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -12,43 +13,51 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/audit"
 )
 
+// auditRights reports it if the controllers of the shared cluster were denied anything.
+func auditRights(code int) int {
+	if err := sharedCluster.auditRights(); err != nil {
+		return report(err)
+	}
+	return code
+}
+
 // auditRights holds what controllers asked of the API server against the rights of their manifest: nothing may have
 // been denied.
-func auditRights(code int) int {
-	log, err := os.Open(sharedCluster.AuditLog())
+func (h *cluster) auditRights() error {
+	log, err := os.Open(h.AuditLog())
 	if err != nil {
-		return report(err)
+		return err
 	}
 	defer func() { _ = log.Close() }()
 	requests, err := audit.Read(log)
 	if err != nil {
-		return report(err)
+		return err
 	}
 	var rights []audit.Right
-	for i := range sharedCluster.objects {
-		if !strings.HasSuffix(sharedCluster.objects[i].GetKind(), "Role") {
+	for i := range h.objects {
+		if !strings.HasSuffix(h.objects[i].GetKind(), "Role") {
 			continue
 		}
 		role := &rbacv1.ClusterRole{} // A Role has the same rules.
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sharedCluster.objects[i].Object,
-			role); err != nil {
-			return report(err)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(h.objects[i].Object, role); err != nil {
+			return err
 		}
 		more, err := audit.RightsOf(role.Rules)
 		if err != nil {
-			return report(err)
+			return err
 		}
 		rights = append(rights, more...)
 	}
 	found := audit.Compare(requests, "system:serviceaccount:"+addons.Namespace+":"+serviceAccount, rights)
+	var wrong []error
 	for _, denied := range found.Denied {
 		if strings.HasPrefix(denied, "get secrets ") {
 			continue // The role for it is not bound in the namespace yet: TestTLS.
 		}
-		code = report(fmt.Errorf("the cloud controller manager may not %s", denied))
+		wrong = append(wrong, fmt.Errorf("the cloud controller manager may not %s", denied))
 	}
 	fmt.Fprintf(os.Stderr,
 		"The cloud controller manager made %d requests to the API server; of %d rights %d were not used: %v\n",
 		found.Requests, len(rights), len(found.Unused), found.Unused)
-	return code
+	return errors.Join(wrong...)
 }

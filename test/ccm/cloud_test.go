@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
 // A cloud is what the suite needs of a cloud. It is one for each fixture, and the machines of all are the same.
@@ -22,7 +25,20 @@ type program interface {
 	// files are the files that it reads, by their paths below its folder; the configuration has the settings besides
 	// those that all clouds need. The first of them is given to --cloud-config.
 	files(s settings) (config string, files map[string]string, err error)
+	// manifest is what its users apply.
+	manifest() addons.Cloud
+	// lacks are the capabilities that the cloud has not, with the reason.
+	lacks() map[capability]string
 }
+
+// A capability is what a scenario needs and not every cloud has.
+type capability string
+
+// Capabilities.
+const (
+	balancers    capability = "load balancers"
+	healthChecks capability = "health checks of members"
+)
 
 // settings are keys of the configuration, by their paths, such as loadbalancer.class.
 type settings map[string]any
@@ -53,6 +69,10 @@ type balancing interface {
 	left(uid string) []string
 	// mark describes the objects with an owner's marker, for comparisons: ids and contents.
 	mark(uid string) []string
+	// ruin deletes what sends clients to the nodes for an owner, as a person does.
+	ruin(t *testing.T, uid string)
+	// addressAnnotation asks for an address.
+	addressAnnotation() string
 }
 
 // A front is an address and port that clients reach, and whom behind.
@@ -81,8 +101,6 @@ type wire interface {
 	// requests are those since the last call of forget.
 	requests() []request
 	forget()
-	// faults is where disturbances are ordered.
-	faults() faults
 }
 
 // A request is one call to the cloud.

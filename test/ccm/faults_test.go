@@ -59,18 +59,18 @@ func everyFault(t *testing.T, w *fixture, kinds []fault) {
 				operations = writes[flow] // A read whose answer is lost is one that was never made.
 			}
 			for _, operation := range operations {
-				w.cloud.faults().add(kind, operation, times)
+				w.vcd().faults().add(kind, operation, times)
 			}
 		}
-		ordered, began := len(w.cloud.faults().left()), time.Now()
+		ordered, began := len(w.vcd().faults().left()), time.Now()
 		stop := all.hurry(t)
 		do()
 		stop()
-		happened := ordered - len(w.cloud.faults().left())
+		happened := ordered - len(w.vcd().faults().left())
 		t.Logf("%s: %d of %d faults at %d calls happened in %s", flow, happened, ordered, len(calls[flow]),
 			time.Since(began).Round(time.Second))
 		g.Expect(happened).To(BeNumerically(">=", len(calls[flow])), "there should be a fault at each call")
-		w.cloud.faults().clear()
+		w.vcd().faults().clear()
 	})
 }
 

@@ -38,6 +38,7 @@ type fixture struct {
 // A fixtureOption changes a fixture from the default.
 type fixtureOption struct {
 	cluster  *cluster
+	cloud    cloud // nil: a VMware Cloud Director
 	class    string
 	machines int
 	settings settings
@@ -72,22 +73,25 @@ func startFixture(ctx context.Context, name string, o fixtureOption) (*fixture, 
 	if o.machines == 0 {
 		o.machines = fleet
 	}
-	v, err := newVCD(o.machines, o.vcd...)
-	if err != nil {
-		return nil, err
+	if o.cloud == nil {
+		v, err := newVCD(o.machines, o.vcd...)
+		if err != nil {
+			return nil, err
+		}
+		o.cloud, o.args = v, append([]string{"--vcd-task-poll=100ms"}, o.args...)
 	}
 	w := &fixture{
-		cluster: o.cluster, cloud: v, name: name, class: o.class,
+		cluster: o.cluster, cloud: o.cloud, name: name, class: o.class,
 		settings: settings{"clusterid": "cluster-" + name}, patience: max(o.patience, patience),
 	}
-	args := append([]string{"--controllers=service-lb-controller", "--vcd-task-poll=100ms"}, o.args...)
+	args := append([]string{"--controllers=service-lb-controller"}, o.args...)
 	if o.class != "" {
 		w.settings["loadbalancer.class"], w.settings["loadbalancer.classOnly"] = o.class, true
 	}
 	for key, value := range o.settings {
 		w.settings[key] = value
 	}
-	config, files, err := v.files(w.settings)
+	config, files, err := o.cloud.files(w.settings)
 	if err != nil {
 		return nil, err
 	}

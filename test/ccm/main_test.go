@@ -82,7 +82,12 @@ func run(m *testing.M) (code int) {
 	if err := build(ctx, binary); err != nil {
 		return report(err)
 	}
-	if sharedCluster, err = newCluster(ctx, filepath.Join(dir, "home"), binary); err != nil {
+	machines, err := standingOfVCD()
+	if err != nil {
+		return report(err)
+	}
+	sharedCluster, err = newCluster(ctx, filepath.Join(dir, "home"), binary, addons.VCD(), machines)
+	if err != nil {
 		return report(err)
 	}
 	defer func() {
@@ -114,19 +119,22 @@ func build(ctx context.Context, path string) error {
 	return framework.Build(ctx, root, "./cmd/cpi", path)
 }
 
-// newCluster starts an API server and gives the cloud controller manager there the rights of its manifest.
-func newCluster(ctx context.Context, dir, binary string) (*cluster, error) {
+// newCluster starts an API server with Nodes of some machines, and gives the cloud controller manager there the rights
+// of its manifest.
+func newCluster(
+	ctx context.Context, dir, binary string, cloud addons.Cloud, machines []machine,
+) (*cluster, error) {
 	h := &cluster{binary: binary}
-	objects, err := addons.CCM{Image: "registry.example.com/ccm:v1", Replicas: 1}.Objects()
+	objects, err := addons.CCM{Image: "registry.example.com/ccm:v1", Replicas: 1, Cloud: &cloud}.Objects()
 	if err != nil {
 		return nil, err
 	}
 	for i := range objects {
-		if objects[i].GetKind() != "Deployment" {
+		if objects[i].GetKind() != cloud.Kind() {
 			h.objects = append(h.objects, objects[i])
 			continue
 		}
-		var d appsv1.Deployment
+		var d appsv1.Deployment // A DaemonSet has the same template.
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &d); err != nil {
 			return nil, err
 		}
@@ -138,7 +146,7 @@ func newCluster(ctx context.Context, dir, binary string) (*cluster, error) {
 		return nil, err
 	}
 	h.client = h.Client()
-	if err := errors.Join(h.Apply(ctx, h.objects...), h.AwaitRights(ctx, h.objects...), h.stand(ctx)); err != nil {
+	if err := errors.Join(h.Apply(ctx, h.objects...), h.AwaitRights(ctx, h.objects...), h.stand(ctx, machines)); err != nil {
 		return nil, errors.Join(err, h.Stop())
 	}
 	return h, nil
@@ -147,7 +155,18 @@ func newCluster(ctx context.Context, dir, binary string) (*cluster, error) {
 // ownCluster starts a cluster for one test whose nodes would disturb other tests.
 func ownCluster(t *testing.T, name string) *cluster {
 	t.Helper()
-	h, err := newCluster(t.Context(), filepath.Join(filepath.Dir(sharedCluster.Dir()), name), sharedCluster.binary)
+	machines, err := standingOfVCD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clusterOf(t, name, addons.VCD(), machines)
+}
+
+// clusterOf starts a cluster on a cloud, with Nodes of some machines.
+func clusterOf(t *testing.T, name string, cloud addons.Cloud, machines []machine) *cluster {
+	t.Helper()
+	dir := filepath.Join(filepath.Dir(sharedCluster.Dir()), name)
+	h, err := newCluster(t.Context(), dir, sharedCluster.binary, cloud, machines)
 	if err != nil {
 		t.Fatal(err)
 	}

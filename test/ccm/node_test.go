@@ -64,18 +64,23 @@ func initialized(m machine) nodeChange {
 	}
 }
 
-// stand makes the nodes that are there all the time.
-func (h *cluster) stand(ctx context.Context) error {
+// standingOfVCD are the machines in VMware Cloud Director whose nodes are there all the time.
+func standingOfVCD() ([]machine, error) {
 	v, err := newVCD(fleet)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, m := range v.machines()[:standing] {
+	return v.machines()[:standing], v.close()
+}
+
+// stand makes the nodes that are there all the time.
+func (h *cluster) stand(ctx context.Context, machines []machine) error {
+	for _, m := range machines {
 		if err := h.makeNode(ctx, kubelet(m, balanced, initialized(m))); err != nil {
 			return err
 		}
 	}
-	return v.close()
+	return nil
 }
 
 func (h *cluster) makeNode(ctx context.Context, n *corev1.Node) error {

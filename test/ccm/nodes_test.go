@@ -15,50 +15,66 @@ import (
 // spare is a machine of the common fixture that has no node yet: each test of nodes takes one of its own.
 func spare(w *fixture, n int) machine { return w.cloud.machines()[standing+n] }
 
-func TestANodeIsInitialized(t *testing.T) {
+// TestNodes runs the lives of Nodes.
+func TestNodes(t *testing.T) {
 	t.Parallel()
-	w := shared(t)
-	for i, tc := range []struct {
-		name    string
-		changes []nodeChange
-	}{
-		{"that knows its provider ID", nil},
-		{"that only has the name of its machine", []nodeChange{unnamed}},
+	nodeScenarios(t, shared(t))
+}
+
+// nodeScenarios are those that every cloud is put to.
+func nodeScenarios(t *testing.T, w *fixture) {
+	t.Helper()
+	for name, run := range map[string]func(*testing.T, *fixture){
+		"a Node that knows its provider ID is initialized": func(t *testing.T, w *fixture) {
+			t.Helper()
+			isInitialized(t, w, spare(w, 0))
+		},
+		"a Node that only has the name of its machine is initialized": func(t *testing.T, w *fixture) {
+			t.Helper()
+			isInitialized(t, w, spare(w, 1), unnamed)
+		},
+		"a Node of another cloud is left alone":                     foreignNode,
+		"a Node that is switched off is tainted until it is back":   switchedOff,
+		"a Node goes when its machine is proved gone, and no other": provedGone,
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, m := NewWithT(t), spare(w, i)
-			w.node(t, m, tc.changes...)
-
-			g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
-
-			n, err := w.getNode(m.Name)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(n.Spec.ProviderID).To(Equal(m.ProviderID))
-			g.Eventually(func() ([]netip.Addr, error) {
-				n, err := w.getNode(m.Name)
-				return internal(n), err
-			}, patience, poll).Should(Equal(m.Addresses))
-			g.Expect(n.Labels).To(HaveKey(corev1.LabelTopologyZone))
-
-			// A taint that comes back, as when kubelet registers anew, goes again.
-			g.Eventually(func() error {
-				n, err := w.getNode(m.Name)
-				if err != nil {
-					return err
-				}
-				n.Spec.Taints = append(n.Spec.Taints,
-					corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
-				return w.client.Update(t.Context(), n)
-			}, patience, poll).Should(Succeed())
-			g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+			run(t, w)
 		})
 	}
 }
 
-func TestANodeOfAnotherCloudIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	w := shared(t)
+func isInitialized(t *testing.T, w *fixture, m machine, changes ...nodeChange) {
+	t.Helper()
+	g := NewWithT(t)
+	w.node(t, m, changes...)
+
+	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+
+	n, err := w.getNode(m.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(n.Spec.ProviderID).To(Equal(m.ProviderID))
+	g.Eventually(func() ([]netip.Addr, error) {
+		n, err := w.getNode(m.Name)
+		return internal(n), err
+	}, patience, poll).Should(Equal(m.Addresses))
+	g.Expect(n.Labels).To(HaveKey(corev1.LabelTopologyZone))
+
+	// A taint that comes back, as when kubelet registers anew, goes again.
+	g.Eventually(func() error {
+		n, err := w.getNode(m.Name)
+		if err != nil {
+			return err
+		}
+		n.Spec.Taints = append(n.Spec.Taints,
+			corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+		return w.client.Update(t.Context(), n)
+	}, patience, poll).Should(Succeed())
+	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
+}
+
+func foreignNode(t *testing.T, w *fixture) {
+	t.Helper()
 	g := NewWithT(t)
 	w.node(t, machine{Name: "foreign", ProviderID: "static://foreign"})
 
@@ -69,9 +85,8 @@ func TestANodeOfAnotherCloudIsLeftAlone(t *testing.T) {
 	g.Expect(w.taints("foreign")()).NotTo(ContainElement(shutdown))
 }
 
-func TestANodeThatIsSwitchedOffIsTaintedUntilItIsBack(t *testing.T) {
-	t.Parallel()
-	w := shared(t)
+func switchedOff(t *testing.T, w *fixture) {
+	t.Helper()
 	g, m := NewWithT(t), spare(w, 2)
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
@@ -86,9 +101,8 @@ func TestANodeThatIsSwitchedOffIsTaintedUntilItIsBack(t *testing.T) {
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(shutdown))
 }
 
-func TestANodeGoesWhenItsMachineIsProvedGone(t *testing.T) {
-	t.Parallel()
-	w := shared(t)
+func provedGone(t *testing.T, w *fixture) {
+	t.Helper()
 	g, m := NewWithT(t), spare(w, 3)
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))

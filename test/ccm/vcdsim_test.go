@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	client "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -185,6 +187,21 @@ func (v *vcd) files(s settings) (string, map[string]string, error) {
 	return config, files, nil
 }
 
+// manifest implements program.
+func (v *vcd) manifest() addons.Cloud { return addons.VCD() }
+
+// lacks implements program.
+func (v *vcd) lacks() map[capability]string { return nil }
+
+// ruin implements balancing.
+func (v *vcd) ruin(t *testing.T, uid string) {
+	t.Helper()
+	v.deleteByHand(t, uid, servicesPath, natPath, profilesPath)
+}
+
+// addressAnnotation implements balancing.
+func (v *vcd) addressAnnotation() string { return addressAnnotation }
+
 // machines implements compute.
 func (v *vcd) machines() []machine {
 	var out []machine
@@ -287,7 +304,7 @@ func (v *vcd) hold(operation string) (release func()) {
 	return sync.OnceFunc(func() { close(held) })
 }
 
-// faults implements wire.
+// faults is where disturbances are ordered.
 func (v *vcd) faults() faults { return vcdFaults{v.Simulator} }
 
 type vcdFaults struct{ *vcdsim.Simulator }

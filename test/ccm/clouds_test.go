@@ -1,0 +1,88 @@
+package ccm
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
+)
+
+// otherClouds start a cloud that is not VMware Cloud Director, with so many machines; tiers of VPCs only in long forms.
+func otherClouds() map[string]func(context.Context, int) (cloud, error) {
+	out := map[string]func(context.Context, int) (cloud, error){
+		"cloudstack": func(_ context.Context, n int) (cloud, error) { return newCloudStack(n, ""), nil },
+		"vsphere":    func(ctx context.Context, n int) (cloud, error) { return newVSphere(ctx, n) },
+	}
+	if *longForms {
+		out["cloudstack-vpc"] = func(_ context.Context, n int) (cloud, error) {
+			return newCloudStack(n, cloudstacksim.VPCID), nil
+		}
+	}
+	return out
+}
+
+// TestOtherClouds runs the lives of Nodes and Services on every other cloud, each in a cluster of its own with the
+// rights of its manifest. What a cloud has not is skipped, with the reason.
+func TestOtherClouds(t *testing.T) {
+	t.Parallel()
+	for name, start := range otherClouds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c, err := start(t.Context(), fleet)
+			g.Expect(err).NotTo(HaveOccurred())
+			h := clusterOf(t, name, c.manifest(), c.machines()[:standing])
+			t.Cleanup(func() { g.Expect(h.auditRights()).To(Succeed()) })
+			w := newFixture(t, name, fixtureOption{cluster: h, cloud: c, args: []string{nodeControllers}})
+			nodeScenarios(t, w)
+			for _, s := range scenarios() {
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					for _, need := range []capability{balancers, s.needs} {
+						if reason, lacking := c.lacks()[need]; lacking {
+							t.Skipf("%s has no %s: %s", name, need, reason)
+						}
+					}
+					s.run(t, w, by(""))
+				})
+			}
+		})
+	}
+}
+
+// TestMemoryOnOtherClouds measures the process with 500 nodes, and with 200 Services where there are load balancers,
+// with -ccm-bench.
+func TestMemoryOnOtherClouds(t *testing.T) {
+	if !*benchmark {
+		t.Skip("-ccm-bench is not set")
+	}
+	for name, start := range otherClouds() {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, err := start(t.Context(), manyNodes)
+			g.Expect(err).NotTo(HaveOccurred())
+			h := clusterOf(t, "many-"+name, c.manifest(), nil)
+			parallel(t, c.machines(),
+				func(ctx context.Context, m machine) error { return h.makeNode(ctx, kubelet(m, balanced)) })
+			w := newFixture(t, "many-"+name, fixtureOption{
+				cluster: h, cloud: c,
+				args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"},
+			})
+			g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*patience,
+				time.Second).Should(BeZero())
+
+			if _, none := c.lacks()[balancers]; !none {
+				measureServices(t, w)
+				return
+			}
+			<-time.After(45 * time.Second) // Time for a resync of nodes.
+			peak, err := w.controller.peakKiB()
+			g.Expect(err).NotTo(HaveOccurred())
+			t.Logf("%d nodes: %.1f MiB at the most", manyNodes, float64(peak)/1024)
+			g.Expect(peak>>10).To(BeNumerically("<", 100), "MiB")
+		})
+	}
+}

@@ -1,0 +1,206 @@
+package ccm
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vapi/rest"
+	_ "github.com/vmware/govmomi/vapi/simulator" // the endpoint of tags
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+)
+
+// A vSphere is a cloud: a vCenter of govmomi's simulator.
+type vSphere struct {
+	model  *simulator.Model
+	server *simulator.Server
+	client *govmomi.Client
+}
+
+// newVSphere starts a vCenter with n machines, in a zone and a region.
+func newVSphere(ctx context.Context, n int) (*vSphere, error) {
+	v := &vSphere{model: simulator.VPX()}
+	v.model.Machine = 2 // of each pool
+	if err := v.model.Create(); err != nil {
+		return nil, fmt.Errorf("making a vCenter: %w", err)
+	}
+	v.model.Service.TLS, v.model.Service.RegisterEndpoints = new(tls.Config), true
+	v.server = v.model.Service.NewServer()
+	v.boot(n)
+	var err error
+	if v.client, err = govmomi.NewClient(ctx, v.server.URL, true); err != nil {
+		return nil, errors.Join(err, v.close())
+	}
+	return v, errors.Join(v.permit(ctx), v.tag(ctx))
+}
+
+// boot makes copies of the first VM until there are n, and lets VMware Tools of all report a name and an address.
+func (v *vSphere) boot(n int) {
+	vms := v.model.Map()
+	all := vms.All("VirtualMachine")
+	one, _ := all[0].(*simulator.VirtualMachine)
+	folder, _ := vms.Get(*one.Parent).(*simulator.Folder)
+	for i := len(all); i < n; i++ {
+		vm := &simulator.VirtualMachine{VirtualMachine: one.VirtualMachine}
+		config, guest := *one.Config, *one.Guest
+		vm.Self = types.ManagedObjectReference{Type: "VirtualMachine", Value: fmt.Sprintf("vm-copy-%d", i)}
+		vm.Config, vm.Guest = &config, &guest
+		vms.Put(vm)
+		folder.ChildEntity = append(folder.ChildEntity, vm.Self)
+	}
+	for i, entity := range vms.All("VirtualMachine") {
+		vm, _ := entity.(*simulator.VirtualMachine)
+		name := fmt.Sprintf("vs-%03d", i)
+		vm.Name, vm.Guest.HostName, vm.Config.Uuid = name, name, uuid.NewString()
+		vm.Guest.Net = []types.GuestNicInfo{{
+			Network: "VM Network", DeviceConfigId: 4000,
+			IpAddress: []string{fmt.Sprintf("10.40.%d.%d", 1+i/250, 1+i%250)},
+		}}
+	}
+}
+
+// permit lets the user read everything.
+func (v *vSphere) permit(ctx context.Context) error {
+	return object.NewAuthorizationManager(v.client.Client).SetEntityPermissions(ctx,
+		v.client.ServiceContent.RootFolder,
+		[]types.Permission{{Principal: v.server.URL.User.Username(), RoleId: -1, Propagate: true}})
+}
+
+// tag makes zone and region of the datacenter.
+func (v *vSphere) tag(ctx context.Context) error {
+	client := rest.NewClient(v.client.Client)
+	if err := client.Login(ctx, v.server.URL.User); err != nil {
+		return fmt.Errorf("logging in for tags: %w", err)
+	}
+	manager := tags.NewManager(client)
+	for _, name := range []string{"k8s-zone", "k8s-region"} {
+		category, err := manager.CreateCategory(ctx, &tags.Category{Name: name, Cardinality: "SINGLE"})
+		if err != nil {
+			return fmt.Errorf("making a category: %w", err)
+		}
+		tag, err := manager.CreateTag(ctx, &tags.Tag{Name: "here", CategoryID: category})
+		if err != nil {
+			return fmt.Errorf("making a tag: %w", err)
+		}
+		if err := manager.AttachTag(ctx, tag, v.model.Map().Any("Datacenter")); err != nil {
+			return fmt.Errorf("attaching a tag: %w", err)
+		}
+	}
+	return nil
+}
+
+// files implements program.
+func (v *vSphere) files(settings) (string, map[string]string, error) {
+	const config = "vsphere.conf"
+	password, _ := v.server.URL.User.Password()
+	return config, map[string]string{config: fmt.Sprintf(`[Global]
+insecure-flag = true
+[VirtualCenter "%s"]
+user = "%s"
+password = "%s"
+port = %s
+[Labels]
+zone = k8s-zone
+region = k8s-region
+[Nodes]
+max-age = 1s
+`, v.server.URL.Hostname(), v.server.URL.User.Username(), password, v.server.URL.Port())}, nil
+}
+
+// manifest implements program.
+func (*vSphere) manifest() addons.Cloud { return addons.VSphere() }
+
+// lacks implements program.
+func (*vSphere) lacks() map[capability]string {
+	const reason = "vSphere has none"
+	return map[capability]string{balancers: reason, healthChecks: reason}
+}
+
+// vms returns the VMs by name.
+func (v *vSphere) vms() map[string]*simulator.VirtualMachine {
+	out := map[string]*simulator.VirtualMachine{}
+	for _, entity := range v.model.Map().All("VirtualMachine") {
+		if vm, ok := entity.(*simulator.VirtualMachine); ok {
+			out[vm.Name] = vm
+		}
+	}
+	return out
+}
+
+// machines implements compute.
+func (v *vSphere) machines() []machine {
+	var out []machine
+	for name, vm := range v.vms() {
+		out = append(out, machine{
+			Name: name, ProviderID: "vsphere://" + vm.Config.Uuid,
+			Addresses: []netip.Addr{netip.MustParseAddr(vm.Guest.Net[0].IpAddress[0])},
+		})
+	}
+	slices.SortFunc(out, func(a, b machine) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// change changes a VM.
+func (v *vSphere) change(name string, change func(*mo.VirtualMachine)) {
+	vm := v.vms()[name]
+	v.model.Map().WithLock(v.model.Service.Context, vm, func() { change(&vm.VirtualMachine) })
+}
+
+func (v *vSphere) powerOff(name string) {
+	v.change(name, func(vm *mo.VirtualMachine) {
+		vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOff
+	})
+}
+
+func (v *vSphere) powerOn(name string) {
+	v.change(name, func(vm *mo.VirtualMachine) {
+		vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOn
+	})
+}
+
+func (v *vSphere) remove(name string) {
+	v.powerOff(name)
+	ctx := context.Background()
+	task, err := object.NewVirtualMachine(v.client.Client, v.vms()[name].Reference()).Destroy(ctx)
+	if err == nil {
+		err = task.Wait(ctx)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (v *vSphere) readdress(name string, to netip.Addr) {
+	v.change(name, func(vm *mo.VirtualMachine) { vm.Guest.Net[0].IpAddress = []string{to.String()} })
+}
+
+// There are no load balancers.
+func (*vSphere) fronts(string) []front     { return nil }
+func (*vSphere) left(string) []string      { return nil }
+func (*vSphere) mark(string) []string      { return nil }
+func (*vSphere) ruin(*testing.T, string)   {}
+func (*vSphere) addressAnnotation() string { return "" }
+
+// requests implements wire: tests in cpi/vsphere count them.
+func (*vSphere) requests() []request { return nil }
+
+func (*vSphere) forget() {}
+
+func (v *vSphere) close() error {
+	v.server.Close()
+	v.model.Remove()
+	return nil
+}
