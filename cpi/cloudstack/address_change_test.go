@@ -2,6 +2,7 @@ package cloudstack_test
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -50,6 +51,41 @@ func TestTheOldAddressGoesOnceTheNewOneServes(t *testing.T) {
 	s.converge(true)
 	s.Expect(s.opened()).To(BeEmpty())
 	s.Expect(s.allocated()).To(Equal([]string{nextAddress}), "it is the account's")
+}
+
+// A release that lasts longer than its job is waited for leaves the address to CloudStack.
+func TestAnAddressThatIsBeingReleasedIsWaitedFor(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.converge(false)
+	set := func(state string) {
+		s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool {
+			if o["state"] != "Free" {
+				o["state"] = state
+			}
+			return true
+		})
+		s.restart()
+	}
+	old := s.allocated()[0]
+	set("Releasing")
+	s.sim.Delete(cloudstacksim.Rules, func(cloudstacksim.Object) bool { return true })
+	s.sim.Delete(cloudstacksim.Firewalls, func(cloudstacksim.Object) bool { return true })
+
+	p, err := s.plan(true)
+
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(p.Steps).To(BeEmpty(), "CloudStack refuses to release it twice")
+	s.Expect(p.Wait).To(ContainSubstring("is being released"))
+	p = s.converge(false)
+	s.Expect(p.Status.Addresses[0].String()+"*").NotTo(Equal(old), "a Service that comes back gets another one")
+	s.service.Spec.LoadBalancerIP = strings.TrimSuffix(old, "*")
+	p, err = s.plan(false)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(p.Refusals).To(ContainElement(HaveField("Message", ContainSubstring("is being released"))))
+	s.service.Spec.LoadBalancerIP = ""
+	set("Allocated")
+	s.converge(true)
+	s.Expect(s.left()).To(BeZero())
 }
 
 func TestTheOldAddressStaysWhileTheNewOneCannotServe(t *testing.T) {

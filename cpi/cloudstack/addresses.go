@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
@@ -43,13 +44,16 @@ func (v *view) current() string {
 	serving := func(a cloudstack.Address) bool { return v.holds(a) && v.hasRules(a) }
 	for _, fits := range []func(cloudstack.Address) bool{serving, v.holds, v.hasRules, v.intended} {
 		for _, a := range v.addresses {
-			if v.here(a) && fits(a) {
+			if v.here(a) && fits(a) && !releasing(a) {
 				return a.IPAddress
 			}
 		}
 	}
 	return ""
 }
+
+// releasing reports whether CloudStack is releasing an address: it refuses to use it, and to release it twice.
+func releasing(a cloudstack.Address) bool { return strings.EqualFold(a.State, "Releasing") }
 
 // hasRules reports whether rules of the owner are at an address.
 func (v *view) hasRules(a cloudstack.Address) bool {
@@ -91,6 +95,8 @@ func (p *planner) checkRequested(ip string) {
 				"it: associate it, or request another one", ip, p.network.Name)
 	case !p.here(a):
 		p.refuse(AddressUnusable, "the address %s is associated with another network: request another one", ip)
+	case releasing(a):
+		p.refuse(AddressUnusable, "the address %s is being released: request another one, or wait", ip)
 	case a.IsStaticNAT:
 		p.refuse(AddressUnusable, "the address %s is used for static NAT: switch that off, or request another one", ip)
 	case marked && !same(owner.owner, p.want.Owner):
@@ -165,6 +171,12 @@ func (p *planner) releaseUnused(but string) {
 
 // giveUp plans that an address of the owner is released. What is to be kept, or serves others, is left to the account.
 func (p *planner) giveUp(a cloudstack.Address) {
+	if releasing(a) {
+		if p.want.Absent {
+			p.out.Wait = "the address " + a.IPAddress + " is being released"
+		}
+		return
+	}
 	used := p.serves(a)
 	if !used && !p.want.Keep {
 		p.do(step{verb: release, address: a.IPAddress}, "release the address %s", a.IPAddress)
