@@ -183,8 +183,8 @@ func (p *planner) giveUp(a cloudstack.Address) {
 		return
 	}
 	if used {
-		p.notice(AddressStays, "the address %s is not released, as others use it (rules, port forwarding, VPN, NAT): it is "+
-			"the account's now", a.IPAddress)
+		p.notice(AddressStays, "the address %s is not released, as others use it (rules, port forwarding, VPN, NAT): "+
+			"it is the account's now", a.IPAddress)
 	}
 	if p.holds(a) {
 		p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},

@@ -404,7 +404,9 @@ func TestWhatIsRefused(t *testing.T) {
 			"a network without load balancers",
 			network(func(o cloudstacksim.Object) { o["service"] = []cloudstacksim.Object{} }),
 			"network nodes has no service Lb",
-			network(func(o cloudstacksim.Object) { o["service"] = []cloudstacksim.Object{{"name": "Lb"}, {"name": "Firewall"}} }),
+			network(func(o cloudstacksim.Object) {
+				o["service"] = []cloudstacksim.Object{{"name": "Lb"}, {"name": "Firewall"}}
+			}),
 		},
 		{
 			"a tier that lets no client in",

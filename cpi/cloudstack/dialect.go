@@ -139,8 +139,8 @@ func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
 	c := s.Spec.SessionAffinityConfig
 	if c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
-		wish.Notice(Unsupported, "CloudStack has no time of session affinity: sessionAffinityConfig is not followed; the annotation "+
-			prefix+"stickiness can give one, such as SourceBased expire=30m")
+		wish.Notice(Unsupported, "CloudStack has no time of session affinity: sessionAffinityConfig is not followed; "+
+			"the annotation %sstickiness can give one, such as SourceBased expire=30m", prefix)
 	}
 }
 

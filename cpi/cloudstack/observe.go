@@ -204,10 +204,9 @@ func (o *observed) forwards(ctx context.Context, address string) (bool, error) {
 
 // readMembers reads members, and policies that matter, of the owner's rules, as far as they are not known.
 func (o *observed) readMembers(ctx context.Context, want plan.Desired) error {
-	v := newView(&o.state, want)
-	for _, r := range v.mine {
+	for _, r := range newView(&o.state, want).mine {
 		err := readOnce(ctx, o.state.members, r.ID, o.balancer.opts.Client.Members)
-		if err == nil && v.needsPolicies(r) {
+		if err == nil && needsPolicies(want, r) {
 			err = readOnce(ctx, o.state.policies, r.ID, o.balancer.opts.Client.Policies)
 		}
 		if err != nil {

@@ -21,7 +21,7 @@ func (p *planner) serve(target string, port plan.Port) {
 	switch {
 	case have < 0:
 		want.Description = mark{
-			p.want.Owner, p.firewallsOfOthers(target, port), p.stickinessOf(port) != nil,
+			p.want.Owner, p.firewallsOfOthers(target, port), stickinessOf(p.want, port) != nil,
 		}.String()
 		p.create(target, port, want)
 	case p.replaces(p.mine[have], want):
@@ -30,10 +30,10 @@ func (p *planner) serve(target string, port plan.Port) {
 		p.create(target, port, want)
 	default:
 		want.Description = p.described(p.mine[have], port)
-		p.unstick(p.mine[have], port)
+		sticker{p}.end(p.mine[have], port)
 		p.update(p.mine[have], want)
 		p.follow(p.mine[have])
-		p.stick(target, p.mine[have], port)
+		sticker{p}.begin(target, p.mine[have], port)
 	}
 	p.admit(target, port, want)
 }
@@ -41,7 +41,7 @@ func (p *planner) serve(target string, port plan.Port) {
 // described returns the description of a rule that stands.
 func (v *view) described(r cloudstack.Rule, port plan.Port) string {
 	m, _ := parseMark(r.Description)
-	return mark{v.want.Owner, m.keep, v.stickinessOf(port) != nil}.String()
+	return mark{v.want.Owner, m.keep, stickinessOf(v.want, port) != nil}.String()
 }
 
 // taken refuses a port that others have at the address.
@@ -149,7 +149,7 @@ func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
 		p.do(step{verb: addMembers, address: target, rule: want, vms: ids}, "send %s to %s", want.Name,
 			enumerated(names))
 	}
-	p.stick(target, want, port)
+	sticker{p}.begin(target, want, port)
 }
 
 // update plans what can be changed of a rule.

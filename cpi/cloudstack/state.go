@@ -17,10 +17,11 @@ type state struct {
 	rules     []cloudstack.Rule
 	firewalls []cloudstack.Firewall
 	acls      []cloudstack.ACL
-	shared    []string                       // ids of addresses with port forwarding or a VPN, of those that would be released without
-	members   map[string][]string            // ids of virtual machines, by rule; a rule may be missing
-	policies  map[string][]cloudstack.Policy // by rule; a rule may be missing
-	vms       []cloudstack.VM
+	// shared are the ids of addresses that would be released, but for port forwarding or a VPN at them.
+	shared   []string
+	members  map[string][]string            // ids of virtual machines, by rule; a rule may be missing
+	policies map[string][]cloudstack.Policy // by rule; a rule may be missing
+	vms      []cloudstack.VM
 	// updatesCIDRs means that CloudStack can change the CIDRs of a rule, as it can from 4.22 on.
 	updatesCIDRs bool
 }

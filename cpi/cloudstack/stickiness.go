@@ -43,26 +43,29 @@ func parseStickiness(text string) (*cloudstack.Policy, error) {
 }
 
 // stickinessOf returns the policy that a port is to have; nil if it is to have none of ours. There is none for UDP.
-func (v *view) stickinessOf(port plan.Port) *cloudstack.Policy {
-	e, _ := v.want.Extra.(extra)
+func stickinessOf(want plan.Desired, port plan.Port) *cloudstack.Policy {
+	e, _ := want.Extra.(extra)
 	if e.Stickiness == nil || port.Protocol != plan.TCP {
 		return nil
 	}
 	out := *e.Stickiness
-	out.Description = mark{owner: v.want.Owner}.String()
+	out.Description = mark{owner: want.Owner}.String()
 	return &out
 }
 
 // needsPolicies reports whether the policies of a rule matter: one is wanted, or the rule notes that it has one.
-func (v *view) needsPolicies(r cloudstack.Rule) bool {
+func needsPolicies(want plan.Desired, r cloudstack.Rule) bool {
 	m, _ := parseMark(r.Description)
-	e, _ := v.want.Extra.(extra)
+	e, _ := want.Extra.(extra)
 	return m.sticky || e.Stickiness != nil
 }
 
-// unstick plans the removal of our policy of a rule that is to have none. One that a person made stays.
-func (p *planner) unstick(have cloudstack.Rule, port plan.Port) {
-	if p.stickinessOf(port) != nil {
+// A sticker plans the stickiness of rules.
+type sticker struct{ *planner }
+
+// end plans the removal of our policy of a rule that is to have none. One that a person made stays.
+func (p sticker) end(have cloudstack.Rule, port plan.Port) {
+	if stickinessOf(p.want, port) != nil {
 		return
 	}
 	for _, policy := range p.policies[have.ID] {
@@ -72,9 +75,9 @@ func (p *planner) unstick(have cloudstack.Rule, port plan.Port) {
 	}
 }
 
-// stick plans the policy of a rule, in place of any other.
-func (p *planner) stick(target string, rule cloudstack.Rule, port plan.Port) {
-	want := p.stickinessOf(port)
+// begin plans the policy of a rule, in place of any other.
+func (p sticker) begin(target string, rule cloudstack.Rule, port plan.Port) {
+	want := stickinessOf(p.want, port)
 	if want == nil || slices.ContainsFunc(p.policies[rule.ID], func(have cloudstack.Policy) bool {
 		return strings.EqualFold(have.Method, want.Method) && maps.Equal(have.Params, want.Params)
 	}) {

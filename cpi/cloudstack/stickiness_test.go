@@ -25,7 +25,8 @@ func (s *scene) stickiness() []string {
 
 func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, "")
-	s.service.Spec.Ports = append(web("u1", 80).Spec.Ports, corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053})
+	s.service = web("u1", 80)
+	s.service.Spec.Ports = append(s.service.Spec.Ports, corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053})
 	s.annotate("stickiness", "lbcookie cookie-name=shop, nocache")
 	s.converge(false)
 	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes LbCookie map[cookie-name:shop nocache:true]"}), "UDP has none")

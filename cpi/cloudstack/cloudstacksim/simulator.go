@@ -135,7 +135,9 @@ func (s *Simulator) Add(kind string, o Object) string {
 func (s *Simulator) AddNetwork(name, vpc string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := Object{"name": name, "type": "Isolated", "zoneid": ZoneID, "service": services("Lb", "Dhcp", "Firewall", "Vpn")}
+	n := Object{
+		"name": name, "type": "Isolated", "zoneid": ZoneID, "service": services("Lb", "Dhcp", "Firewall", "Vpn"),
+	}
 	if vpc != "" {
 		acls := s.put(ACLLists, Object{"name": "acl of " + name, "vpcid": vpc})
 		n["vpcid"], n["aclid"], n["aclname"] = vpc, acls["id"], acls["name"]
