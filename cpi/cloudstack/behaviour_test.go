@@ -787,3 +787,40 @@ func TestTheDefaultNetworkIsNotThatOfControlPlanes(t *testing.T) {
 	s.Expect(err).To(MatchError(ContainSubstring("set network in cloud-config")))
 	s.Expect(err).To(MatchError(plan.ErrBusy))
 }
+
+func TestALoadBalancerMovesToAnotherNetwork(t *testing.T) {
+	for name, vpc := range map[string]string{"isolated ones": "", "tiers of one VPC": cloudstacksim.VPCID} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{}, vpc)
+			dmz := s.sim.AddNetwork("dmz", vpc)
+			s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
+				nics, _ := o["nic"].([]cloudstacksim.Object)
+				o["nic"] = append(nics, cloudstacksim.Object{"networkid": dmz, "ipaddress": "10.3.0.1", "isdefault": false})
+				return true
+			})
+			s.others = []string{"dmz"}
+			s.restart()
+			s.converge(false)
+			old, before := s.network, s.allocated()
+
+			s.Expect(s.balancer.Locate(t.Context(), "dmz")).To(Equal(dmz))
+			s.network, s.intent = dmz, nil
+			s.converge(false)
+			s.Expect(s.rules()).To(HaveLen(4), "both serve")
+			s.Expect(s.allocated()).To(HaveLen(2))
+			s.network = old
+			s.converge(true)
+
+			s.Expect(s.rules()).To(HaveLen(2), "those of the new one stay")
+			s.Expect(s.allocated()).To(And(HaveLen(1), Not(Equal(before))))
+			for _, r := range s.sim.Objects(cloudstacksim.Rules) {
+				s.Expect(r["networkid"]).To(Equal(dmz))
+				s.Expect(s.sim.Members(fmt.Sprint(r["id"]))).To(HaveLen(3))
+			}
+			s.network = dmz
+			s.Expect(s.steps(false)).To(BeEmpty())
+			s.converge(true)
+			s.Expect(s.left()).To(BeZero())
+		})
+	}
+}

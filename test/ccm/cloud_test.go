@@ -25,6 +25,8 @@ type program interface {
 	// files are the files that it reads, by their paths below its folder; the configuration has the settings besides
 	// those that all clouds need. The first of them is given to --cloud-config.
 	files(s settings) (config string, files map[string]string, err error)
+	// secret is what it reads from the API server, by the name in its manifest; nil: nothing.
+	secret() map[string]string
 	// manifest is what its users apply.
 	manifest() addons.Cloud
 	// lacks are the capabilities that the cloud has not, with the reason.

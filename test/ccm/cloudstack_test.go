@@ -51,6 +51,9 @@ drift-interval = 10s
 `, c.server.URL, cloudstacksim.UserKey, cloudstacksim.UserSecret, s["clusterid"])}, nil
 }
 
+// secret implements program.
+func (*cloudStack) secret() map[string]string { return nil }
+
 // manifest implements program.
 func (*cloudStack) manifest() addons.Cloud { return addons.CloudStack() }
 

@@ -10,6 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 )
 
 const (
@@ -98,10 +100,22 @@ func startFixture(ctx context.Context, name string, o fixtureOption) (*fixture, 
 	if w.controller, err = newController(ctx, o.cluster, name, files, config, args...); err != nil {
 		return nil, err
 	}
-	if err := w.controller.Start(ctx); err != nil {
+	if err := w.store(ctx); err != nil {
 		return nil, err
 	}
-	return w, nil
+	return w, w.controller.Start(ctx)
+}
+
+// store writes the Secret of the cloud.
+func (w *fixture) store(ctx context.Context) error {
+	data := w.cloud.secret()
+	if data == nil {
+		return nil
+	}
+	return w.client.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: w.cloud.manifest().CredentialsSecret},
+		StringData: data,
+	})
 }
 
 // end stops the fixture. It fails if its controller ended by itself before.

@@ -187,6 +187,9 @@ func (v *vcd) files(s settings) (string, map[string]string, error) {
 	return config, files, nil
 }
 
+// secret implements program.
+func (v *vcd) secret() map[string]string { return nil }
+
 // manifest implements program.
 func (v *vcd) manifest() addons.Cloud { return addons.VCD() }
 

@@ -105,19 +105,25 @@ func (v *vSphere) tag(ctx context.Context) error {
 // files implements program.
 func (v *vSphere) files(settings) (string, map[string]string, error) {
 	const config = "vsphere.conf"
-	password, _ := v.server.URL.User.Password()
 	return config, map[string]string{config: fmt.Sprintf(`[Global]
 insecure-flag = true
+secret-name = vsphere-cloud-secret
+secret-namespace = kube-system
 [VirtualCenter "%s"]
-user = "%s"
-password = "%s"
 port = %s
 [Labels]
 zone = k8s-zone
 region = k8s-region
 [Nodes]
 max-age = 1s
-`, v.server.URL.Hostname(), v.server.URL.User.Username(), password, v.server.URL.Port())}, nil
+`, v.server.URL.Hostname(), v.server.URL.Port())}, nil
+}
+
+// secret implements program.
+func (v *vSphere) secret() map[string]string {
+	host := v.server.URL.Hostname()
+	password, _ := v.server.URL.User.Password()
+	return map[string]string{host + ".username": v.server.URL.User.Username(), host + ".password": password}
 }
 
 // manifest implements program.
