@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -183,10 +184,20 @@ func (t *tagCache) update(
 	if err != nil {
 		return err
 	}
-	if t.clock.Since(t.read) >= tagsFor {
-		t.known, t.names = nil, nil // they may have been renamed
+	if !t.read.IsZero() && t.clock.Since(t.read) >= tagsFor {
+		t.forget()
 	}
 	return t.reread(ctx, manager, needed)
+}
+
+// forget drops the names of categories, and the tags of those that are used: they may have been renamed. Other tags,
+// of which each VM of a vCenter may have its own, are kept. The lock is held.
+func (t *tagCache) forget() {
+	used := t.topology.categories()
+	maps.DeleteFunc(t.known, func(_ string, tag tags.Tag) bool {
+		return slices.Contains(used, t.names[tag.CategoryID])
+	})
+	clear(t.names)
 }
 
 // reread reads the tags of objects, by one request for those attached. The lock is held.
@@ -202,7 +213,7 @@ func (t *tagCache) reread(
 	if err != nil {
 		return fmt.Errorf("reading tags: %w", err)
 	}
-	attached := map[types.ManagedObjectReference][]tags.Tag{}
+	attached, used := map[types.ManagedObjectReference][]tags.Tag{}, map[string]bool{}
 	for ref := range needed {
 		attached[ref] = nil
 	}
@@ -215,24 +226,27 @@ func (t *tagCache) reread(
 			if err != nil {
 				return err
 			}
+			used[id] = true
 			attached[object.ObjectID.Reference()] = append(attached[object.ObjectID.Reference()], tag)
 		}
 	}
+	maps.DeleteFunc(t.known, func(id string, _ tags.Tag) bool { return !used[id] })
 	t.attached, t.read = attached, started
 	return nil
 }
 
 // tag returns a tag, whose category is known then. The lock is held.
 func (t *tagCache) tag(ctx context.Context, manager *tags.Manager, id string) (tags.Tag, error) {
-	if tag, ok := t.known[id]; ok {
-		return tag, nil
-	}
-	tag, err := manager.GetTag(ctx, id)
-	if err != nil {
-		return tags.Tag{}, fmt.Errorf("reading tag %s: %w", id, err)
-	}
 	if t.names == nil {
 		t.names, t.known = map[string]string{}, map[string]tags.Tag{}
+	}
+	tag, known := t.known[id]
+	if !known {
+		found, err := manager.GetTag(ctx, id)
+		if err != nil {
+			return tags.Tag{}, fmt.Errorf("reading tag %s: %w", id, err)
+		}
+		tag = *found
 	}
 	if t.names[tag.CategoryID] == "" {
 		category, err := manager.GetCategory(ctx, tag.CategoryID)
@@ -241,8 +255,8 @@ func (t *tagCache) tag(ctx context.Context, manager *tags.Manager, id string) (t
 		}
 		t.names[tag.CategoryID] = category.Name
 	}
-	t.known[id] = *tag
-	return *tag, nil
+	t.known[id] = tag
+	return tag, nil
 }
 
 // hidden reports whether vCenter does not show something to the user.

@@ -156,6 +156,34 @@ func TestARefusedLoginForTagsIsNotTriedAgainSoon(t *testing.T) {
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
 }
 
+// Every VM of a vCenter may have tags of its own that are no zones: each is read once.
+func TestTagsOfOtherCategoriesAreReadOnce(t *testing.T) {
+	s := newSite(t)
+	names := s.rename(4)
+	s.tag("k8s-zone", "a", s.ref(names[0], "Datacenter"))
+	s.tag("k8s-region", "r", s.ref(names[0], "Datacenter"))
+	for i, name := range names {
+		s.tag("owner", fmt.Sprintf("person-%d", i), s.vm(name).Reference())
+	}
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, withZones)
+	tags := func() (n int) {
+		for call, times := range s.counted() {
+			if strings.Contains(call, "/tagging/tag/id:") {
+				n += times
+			}
+		}
+		return n
+	}
+	s.counted()
+	c.metadata(s, names[0])
+	c.Expect(tags()).To(Equal(6))
+
+	c.clock.Step(10 * time.Minute)
+	c.metadata(s, names[0])
+
+	c.Expect(tags()).To(Equal(2), "those of zones and regions may have been renamed")
+}
+
 func TestASharedSessionHasNoZones(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]

@@ -45,6 +45,14 @@ const (
 // settings are keys of the configuration, by their paths, such as loadbalancer.class.
 type settings map[string]any
 
+// or returns a setting, or what it is otherwise.
+func (s settings) or(key, otherwise string) any {
+	if value, is := s[key]; is {
+		return value
+	}
+	return otherwise
+}
+
 // A compute is what a cloud has of machines.
 type compute interface {
 	machines() []machine

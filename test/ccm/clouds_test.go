@@ -69,7 +69,8 @@ func TestMemoryOnOtherClouds(t *testing.T) {
 				func(ctx context.Context, m machine) error { return h.makeNode(ctx, kubelet(m, balanced)) })
 			w := newFixture(t, "many-"+name, fixtureOption{
 				cluster: h, cloud: c,
-				args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"},
+				args:     []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"},
+				settings: settings{"nodes.maxAge": "30s", "loadbalancer.driftInterval": "30s"},
 			})
 			g.Eventually(func() (int, error) { return waitingNodes(t.Context(), h.client) }, 2*patience,
 				time.Second).Should(BeZero())

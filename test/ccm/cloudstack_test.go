@@ -45,10 +45,11 @@ api-url = %s/client/api
 api-key = %s
 secret-key = %s
 cluster-id = %s
-max-age = 1s
+max-age = %s
 [LoadBalancer]
-drift-interval = 10s
-`, c.server.URL, cloudstacksim.UserKey, cloudstacksim.UserSecret, s["clusterid"])}, nil
+drift-interval = %s
+`, c.server.URL, cloudstacksim.UserKey, cloudstacksim.UserSecret, s["clusterid"], s.or("nodes.maxAge", "1s"),
+		s.or("loadbalancer.driftInterval", "10s"))}, nil
 }
 
 // secret implements program.

@@ -103,7 +103,7 @@ func (v *vSphere) tag(ctx context.Context) error {
 }
 
 // files implements program.
-func (v *vSphere) files(settings) (string, map[string]string, error) {
+func (v *vSphere) files(s settings) (string, map[string]string, error) {
 	const config = "vsphere.conf"
 	return config, map[string]string{config: fmt.Sprintf(`[Global]
 insecure-flag = true
@@ -115,8 +115,8 @@ port = %s
 zone = k8s-zone
 region = k8s-region
 [Nodes]
-max-age = 1s
-`, v.server.URL.Hostname(), v.server.URL.Port())}, nil
+max-age = %s
+`, v.server.URL.Hostname(), v.server.URL.Port(), s.or("nodes.maxAge", "1s"))}, nil
 }
 
 // secret implements program.
