@@ -21,9 +21,11 @@ var refusals = map[string]struct{ reason, field string }{
 	lb.NoFreeAddress:  {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway"},
 	lb.BadFamilies:    {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses"},
 	lb.BadRange:       {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.oneArm.internalRange"},
-	lb.PortTaken:      {infrav1.EndpointPortTakenReason, "spec.controlPlaneEndpoint.port"},
-	lb.BadPort:        {infrav1.EndpointPortTakenReason, "spec.endpoint.edgeGateway.extraPorts"},
-	lb.NoEngineGroup:  {infrav1.EngineGroupUnavailableReason, "spec.endpoint.edgeGateway.serviceEngineGroup"},
+	lb.PortTaken: {
+		infrav1.EndpointPortTakenReason, "spec.controlPlaneEndpoint.port or spec.endpoint.edgeGateway.extraPorts",
+	},
+	lb.BadPort:       {infrav1.EndpointPortTakenReason, "spec.endpoint.edgeGateway.extraPorts"},
+	lb.NoEngineGroup: {infrav1.EngineGroupUnavailableReason, "spec.endpoint.edgeGateway.serviceEngineGroup"},
 }
 
 // refusal returns the outcome of what a plan refuses.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -157,6 +158,59 @@ func TestAnAddressThatAnotherTookIsNamed(t *testing.T) {
 	w.Later(time.Hour)
 	w.Ready()
 	w.Expect(endpoint(w.Sim.State())).To(ConsistOf(HaveField("Address", netip.MustParseAddr(host))))
+}
+
+// byHand creates a virtual service that carries no marker on an address, with a pool of its own.
+func (w *world) byHand(t *testing.T, address string, port int) {
+	t.Helper()
+	session := w.Admin(t)
+	balancers := session.Balancers
+	gateway := vcd.Ref{ID: vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)}
+	groups, err := balancers.EngineGroups(t.Context(), gateway.ID)
+	w.Expect(err).NotTo(HaveOccurred())
+	made := func(task vcd.Task, err error) vcd.Ref {
+		w.Expect(err).NotTo(HaveOccurred())
+		ended, err := session.Tasks.Wait(t.Context(), task, time.After(controllertest.Patience))
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(ended.State).To(Equal(vcd.TaskSucceeded))
+		return vcd.Ref{ID: ended.Owner}
+	}
+	pool := made(balancers.CreatePool(t.Context(), vcd.ServerPool{
+		Ref: vcd.Ref{Name: "by-hand"}, Gateway: gateway, DefaultPort: port,
+	}))
+	made(balancers.CreateVirtualService(t.Context(), vcd.VirtualService{
+		Ref: vcd.Ref{Name: "by-hand"}, Gateway: gateway, Pool: pool, EngineGroup: groups[0].Ref,
+		Address: netip.MustParseAddr(address), Application: vcd.L4,
+		Ports: []vcd.ServicePort{{From: port, To: port, Profile: vcd.TCPProxy}},
+	}))
+}
+
+// TestAPortThatAnotherTookIsNamed holds that a port which something else has on the endpoint's address is refused with
+// its field, that the API server is served on, and that the port is there once it is free.
+func TestAPortThatAnotherTookIsNamed(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	host := w.VCDCluster().Spec.ControlPlaneEndpoint.Host
+	w.byHand(t, host, 8132)
+	w.Clock.Add(int64(5 * time.Minute))
+
+	w.edit(on(infrav1.EdgeGatewayEndpoint{ExtraPorts: []infrav1.EndpointPort{{Port: 8132}}}))
+
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EndpointPortTakenReason)
+	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(And(
+		ContainSubstring("spec.endpoint.edgeGateway.extraPorts"), ContainSubstring("port 8132/TCP"),
+		ContainSubstring(host), ContainSubstring("by-hand"), ContainSubstring("use another port")))
+	w.Expect(endpoint(w.Sim.State())).To(ConsistOf(HaveField("Port", 6443), HaveField("Port", 8132)))
+
+	for _, vs := range documents[wireService](w.Sim.State(), "loadBalancer/virtualServices") {
+		if vs.Ports[0].Start == 8132 {
+			w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteDocument(vs.ID) })
+		}
+	}
+	w.Clock.Add(int64(2 * time.Hour))
+	w.Later(time.Hour)
+	w.Ready()
+	w.Expect(endpoint(w.Sim.State())).To(ConsistOf(HaveField("Port", 6443), HaveField("Port", 8132)))
 }
 
 func TestDriftOfAnEndpointIsRepaired(t *testing.T) {
