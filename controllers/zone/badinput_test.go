@@ -1,0 +1,164 @@
+package zone_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// A misplaced machine of zone d cannot be created as it is.
+type misplaced struct {
+	name    string
+	prepare func(*controllertest.Zoned)
+	machine func(*infrav1.VCDMachine)
+
+	reason string
+	words  []string // field and remedy
+	mend   func(*controllertest.Zoned)
+}
+
+// createD creates zone d, which is another one in the VDC of zone a.
+func createD(w *controllertest.Zoned,
+	mods ...func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone),
+) {
+	mods = append([]func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone){
+		func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+			d.Spec.OVDC, z.Spec.PlacementConstraint.Catalog = "acme-vdc", "kubernetes"
+		},
+	}, mods...)
+	w.CreateZone("d", mods...)
+}
+
+// editD changes zone d.
+func editD(w *controllertest.Zoned, change func(*infrav1.VCDDeploymentZone)) {
+	z := w.DeploymentZone("d")
+	change(z)
+	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
+}
+
+func valid(w *controllertest.Zoned) { w.EventuallyZone("d", clusterv1.ReadyCondition, infrav1.ReadyReason) }
+
+func misplacedMachines() []misplaced {
+	created := func(w *controllertest.Zoned) { createD(w) }
+	reset := func(w *controllertest.Zoned) {
+		m := w.VCDMachine("cp-d")
+		m.Spec.PlacementPolicy, m.Spec.Networks, m.Spec.StorageProfile = "", nil, ""
+		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	}
+	return append(zonesOfOthers(created), misplaced{
+		"another placement policy than the zone's", func(w *controllertest.Zoned) {
+			createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) {
+				d.Spec.PlacementPolicy = "rack-a"
+			})
+		}, func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "rack-b" },
+		infrav1.PlacementInvalidReason, []string{"spec.placementPolicy", "rack-a", "rack-b"}, reset,
+	}, misplaced{
+		"a placement policy that its VDC does not have", created,
+		func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "nope" },
+		infrav1.PlacementPolicyNotFoundReason, []string{"correct spec.placementPolicy"}, reset,
+	}, misplaced{
+		"a storage profile that its VDC does not have", created,
+		func(m *infrav1.VCDMachine) { m.Spec.StorageProfile = "nope" },
+		infrav1.StorageProfileNotFoundReason, []string{"correct spec.storageProfile"}, reset,
+	}, misplaced{
+		"a network that its VDC cannot reach", created,
+		func(m *infrav1.VCDMachine) { m.Spec.Networks = []infrav1.NetworkSpec{{Name: "nope"}} },
+		infrav1.NetworkNotFoundReason, []string{"correct spec.networks[0].name"}, reset,
+	})
+}
+
+// zonesOfOthers are zones that the cluster of the machine cannot use.
+func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
+	return []misplaced{{
+		"an unknown zone", nil, nil,
+		infrav1.FailureDomainNotFoundReason, []string{
+			"VCDDeploymentZone d does not exist in namespace " + controllertest.Namespace, "create it",
+			"spec.failureDomain of the Machine",
+		}, created,
+	}, {
+		"a zone of another namespace", func(w *controllertest.Zoned) {
+			z := w.DeploymentZone("a")
+			theirs := &infrav1.VCDDeploymentZone{Spec: z.Spec}
+			theirs.Name, theirs.Namespace = "d", "team-b"
+			w.Expect(w.Client.Create(w.Ctx, theirs)).To(Succeed())
+		}, nil,
+		infrav1.FailureDomainNotFoundReason, []string{
+			"does not exist in namespace " + controllertest.Namespace, "spec.failureDomain of the Machine",
+		}, created,
+	}, {
+		"a zone of another site", func(w *controllertest.Zoned) {
+			createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+				z.Spec.Site = "https://other.example.com"
+			})
+		}, nil,
+		infrav1.FailureDomainMismatchReason,
+		[]string{"spec.site of VCDDeploymentZone d", "name a zone of the same site"},
+		func(w *controllertest.Zoned) {
+			editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Site = w.Sim.URL() })
+		},
+	}, {
+		"a zone of another organisation", func(w *controllertest.Zoned) {
+			createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.Org = "other" })
+		}, nil,
+		infrav1.FailureDomainMismatchReason,
+		[]string{"spec.org of VCDDeploymentZone d", "name a zone of the same organisation"},
+		func(w *controllertest.Zoned) {
+			editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Org = "acme" })
+		},
+	}, {
+		"a zone whose VDC is unknown", func(w *controllertest.Zoned) {
+			createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" })
+		}, nil,
+		infrav1.VDCNotFoundReason, []string{"correct spec.ovdc of VCDFailureDomain fd-d"},
+		func(w *controllertest.Zoned) {
+			d := &infrav1.VCDFailureDomain{}
+			w.Expect(w.Client.Get(w.Ctx, clientKey("fd-d"), d)).To(Succeed())
+			d.Spec.OVDC = "acme-vdc"
+			w.Expect(w.Client.Update(w.Ctx, d)).To(Succeed())
+		},
+	}}
+}
+
+// TestMachinesThatCannotBePlaced holds that a machine says which field is wrong and what to do, is created nowhere
+// else, and comes up once that is done.
+func TestMachinesThatCannotBePlaced(t *testing.T) {
+	t.Parallel()
+	for _, tt := range misplacedMachines() {
+		t.Run(tt.name, func(t *testing.T) {
+			mods := []func(*infrav1.VCDMachine){}
+			if tt.machine != nil {
+				mods = append(mods, tt.machine)
+			}
+			w := controllertest.NewInZonesOn(t, vcdsim.ThreeZones(), controllertest.InZone("d", "cp-d", mods...)...)
+			if tt.prepare != nil {
+				tt.prepare(w)
+			}
+
+			w.Eventually(func() string {
+				_, err := w.ReconcileZone("d")
+				w.Expect(err).NotTo(HaveOccurred())
+				_, err = w.ReconcileCluster()
+				w.Expect(err).NotTo(HaveOccurred())
+				return conditions.GetReason(w.VCDCluster(), clusterv1.ReadyCondition)
+			}, controllertest.Patience, "5ms").Should(Equal(infrav1.ReadyReason))
+			w.EventuallyMachine("cp-d", infrav1.PlacementReadyCondition, tt.reason)
+
+			message := conditions.GetMessage(w.VCDMachine("cp-d"), infrav1.PlacementReadyCondition)
+			for _, words := range tt.words {
+				w.Expect(message).To(ContainSubstring(words))
+			}
+			w.Expect(w.Sim.State().VApps).To(BeEmpty())
+
+			tt.mend(w)
+			valid(w)
+			w.Ready("cp-d")
+			w.Expect(homes(w.Sim.State())).To(HaveLen(1))
+		})
+	}
+}
