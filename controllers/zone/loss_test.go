@@ -1,12 +1,14 @@
 package zone_test
 
 import (
+	"net/http"
 	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -156,7 +158,9 @@ func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
 	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
 }
 
-func TestZoneWithAnIdentityOfItsOwn(t *testing.T) {
+// newWithIdentity is an environment in which zone b has an identity of its own, of user admin.
+func newWithIdentity(t *testing.T) *controllertest.Zoned {
+	t.Helper()
 	objects := append(threeMachines(), controllertest.InZone("b", "late-b")...)
 	w := controllertest.NewInZones(t, append(objects, controllertest.InZone("c", "late-c")...)...)
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.SetRole("acme", "admin", vcdsim.RoleClusterAuthor) })
@@ -171,25 +175,57 @@ func TestZoneWithAnIdentityOfItsOwn(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
 	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Ready("cp-a", "cp-b", "cp-c")
+	return w
+}
 
-	// The user loses access.
-	secret.Data["password"] = []byte("wrong")
-	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
-	w.EventuallyZone("b", infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
-	expectOthersToGoOn(w, infrav1.CredentialsRefusedReason)
-	w.EventuallyMachine("cp-b", clusterv1.ReadyCondition, infrav1.CredentialsRefusedReason)
-	w.Expect(conditions.IsUnknown(w.VCDMachine("cp-b"), clusterv1.ReadyCondition)).To(BeTrue())
-
-	// And gets it back.
-	secret.Data["password"] = []byte("password")
-	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
-	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
-	w.Ready("cp-b")
-	for _, name := range []string{"cp-a", "cp-b", "cp-c", "late-b", "late-c"} {
-		w.DeleteMachine(name)
+func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
+	t.Parallel()
+	password := func(value string) func(*controllertest.Zoned) {
+		return func(w *controllertest.Zoned) {
+			secret := &corev1.Secret{}
+			w.Expect(w.Client.Get(w.Ctx, clientKey("credentials-of-b"), secret)).To(Succeed())
+			secret.Data["password"] = []byte(value)
+			w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+		}
 	}
-	w.DeleteCluster()
-	w.Expect(w.Sim.State().VApps).To(BeEmpty())
+	for _, tc := range []struct {
+		name             string
+		lose, regain     func(*controllertest.Zoned)
+		condition        string // of the zone
+		reason, machines string
+	}{
+		{
+			"a wrong password", password("wrong"), password("password"),
+			infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason, infrav1.CredentialsRefusedReason,
+		},
+		{
+			"no right to anything", func(w *controllertest.Zoned) {
+				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET *", User: "admin@acme", Status: http.StatusForbidden})
+			}, func(w *controllertest.Zoned) { w.Sim.Faults().Clear() },
+			infrav1.FailureDomainReadyCondition, infrav1.VDCNotFoundReason, infrav1.ForbiddenReason,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWithIdentity(t)
+
+			tc.lose(w)
+
+			w.EventuallyZone("b", tc.condition, tc.reason)
+			expectOthersToGoOn(w, tc.reason)
+			w.EventuallyMachine("cp-b", clusterv1.ReadyCondition, tc.machines)
+			w.Expect(conditions.IsUnknown(w.VCDMachine("cp-b"), clusterv1.ReadyCondition)).To(BeTrue())
+
+			tc.regain(w)
+
+			w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+			w.Ready("cp-b")
+			for _, name := range []string{"cp-a", "cp-b", "cp-c", "late-b", "late-c"} {
+				w.DeleteMachine(name)
+			}
+			w.DeleteCluster()
+			w.Expect(w.Sim.State().VApps).To(BeEmpty())
+		})
+	}
 }
 
 func TestDeletionOfAZoneWaitsForItsMachines(t *testing.T) {
