@@ -169,7 +169,8 @@ const (
 	// without a VCDMachine. Move or delete them in VCD.
 	VAppNotEmptyReason = "VAppNotEmpty"
 	// LegacyDriverInstalledReason means that a version of VMware's CSI driver or cloud provider runs in the workload
-	// cluster that searches one vApp for nodes, which does not work with layout PerMachine. Replace or remove it.
+	// cluster that searches one vApp for nodes, which does not work with layout PerMachine or in several zones. Replace
+	// or remove it.
 	LegacyDriverInstalledReason = "LegacyDriverInstalled"
 	// WorkloadClusterUnreachableReason means that the API server of the workload cluster does not answer, and the
 	// next step depends on it. Wait, or check the Cluster.

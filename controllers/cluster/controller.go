@@ -81,7 +81,7 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 	if hasNodeProxy(c) {
 		table = append(table, phases.Phase[*scope]{Condition: infrav1.NodeProxyReadyCondition, Run: reconcileNodeProxy})
 	}
-	if vapp.PerMachine(c) {
+	if vapp.PerMachine(c) || vapp.Spread(c) {
 		table = append(table,
 			phases.Phase[*scope]{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout})
 	}
@@ -380,8 +380,11 @@ func reportStop(c *infrav1.VCDCluster) {
 // cluster is not a problem of the VCDCluster; its machines wait.
 func reconcileVAppLayout(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if found, _ := s.Drivers.In(ctx, s.cluster, s.now()); len(found) > 0 {
-		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, vapp.LegacyDrivers,
-			phases.Few(found)), nil
+		message := vapp.LegacyDriversInZones
+		if vapp.PerMachine(s.vcdCluster) {
+			message = vapp.LegacyDrivers
+		}
+		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, message, phases.Few(found)), nil
 	}
 	return phases.Done, nil
 }

@@ -201,12 +201,18 @@ func (s layout) problem(vApp vcd.VApp) phases.Outcome {
 	return phases.Done
 }
 
-// ownProblem returns why the machine must not get a vApp of its own.
+// ownProblem returns why the machine must not get another vApp than others. That of a zone does not depend on whether
+// the workload cluster can be asked.
 func (s layout) ownProblem(ctx context.Context) phases.Outcome {
-	if !vapp.PerMachine(s.vcdCluster) {
-		return phases.Done
+	switch {
+	case vapp.PerMachine(s.vcdCluster):
+		return s.driverProblem(ctx, vapp.LegacyDrivers)
+	case vapp.Spread(s.vcdCluster, s.zoneName()):
+		if out := s.driverProblem(ctx, vapp.LegacyDriversInZones); !out.Unknown {
+			return out
+		}
 	}
-	return s.driverProblem(ctx, vapp.LegacyDrivers)
+	return phases.Done
 }
 
 // driverProblem returns why the machine must not get another vApp than others: drivers that search for nodes in one

@@ -42,7 +42,9 @@ func editD(w *controllertest.Zoned, change func(*infrav1.VCDDeploymentZone)) {
 	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
 }
 
-func valid(w *controllertest.Zoned) { w.EventuallyZone("d", clusterv1.ReadyCondition, infrav1.ReadyReason) }
+func valid(w *controllertest.Zoned) {
+	w.EventuallyZone("d", clusterv1.ReadyCondition, infrav1.ReadyReason)
+}
 
 func misplacedMachines() []misplaced {
 	created := func(w *controllertest.Zoned) { createD(w) }

@@ -69,3 +69,17 @@ func Zones(c *infrav1.VCDCluster, clusterName string) []Home {
 	slices.SortFunc(homes, func(a, b Home) int { return strings.Compare(a.Zone, b.Zone) })
 	return homes
 }
+
+// Spread reports whether a cluster has vApps in several zones, or would with one in a further zone. Its own VDC is zone
+// "".
+func Spread(c *infrav1.VCDCluster, further ...string) bool {
+	zones := slices.Clone(further)
+	for _, home := range Zones(c, "") {
+		zones = append(zones, home.Zone)
+	}
+	if c.Annotations[infrav1.VAppCreatedAnnotation] != "" {
+		zones = append(zones, "")
+	}
+	slices.Sort(zones)
+	return len(slices.Compact(zones)) > 1
+}
