@@ -59,19 +59,27 @@ func misplacedMachines() []misplaced {
 				d.Spec.PlacementPolicy = "rack-a"
 			})
 		}, func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "rack-b" },
-		infrav1.PlacementInvalidReason, []string{"spec.placementPolicy", "rack-a", "rack-b"}, reset,
+		infrav1.PlacementInvalidReason,
+		[]string{"spec.placementPolicy", "rack-a", "rack-b"},
+		reset,
 	}, misplaced{
 		"a placement policy that its VDC does not have", created,
 		func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "nope" },
-		infrav1.PlacementPolicyNotFoundReason, []string{"correct spec.placementPolicy"}, reset,
+		infrav1.PlacementPolicyNotFoundReason,
+		[]string{"correct spec.placementPolicy"},
+		reset,
 	}, misplaced{
 		"a storage profile that its VDC does not have", created,
 		func(m *infrav1.VCDMachine) { m.Spec.StorageProfile = "nope" },
-		infrav1.StorageProfileNotFoundReason, []string{"correct spec.storageProfile"}, reset,
+		infrav1.StorageProfileNotFoundReason,
+		[]string{"correct spec.storageProfile"},
+		reset,
 	}, misplaced{
 		"a network that its VDC cannot reach", created,
 		func(m *infrav1.VCDMachine) { m.Spec.Networks = []infrav1.NetworkSpec{{Name: "nope"}} },
-		infrav1.NetworkNotFoundReason, []string{"correct spec.networks[0].name"}, reset,
+		infrav1.NetworkNotFoundReason,
+		[]string{"correct spec.networks[0].name"},
+		reset,
 	})
 }
 
@@ -79,10 +87,12 @@ func misplacedMachines() []misplaced {
 func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
 	return []misplaced{{
 		"an unknown zone", nil, nil,
-		infrav1.FailureDomainNotFoundReason, []string{
+		infrav1.FailureDomainNotFoundReason,
+		[]string{
 			"VCDDeploymentZone d does not exist in namespace " + controllertest.Namespace, "create it",
 			"spec.failureDomain of the Machine",
-		}, created,
+		},
+		created,
 	}, {
 		"a zone of another namespace", func(w *controllertest.Zoned) {
 			z := w.DeploymentZone("a")
@@ -90,9 +100,11 @@ func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
 			theirs.Name, theirs.Namespace = "d", "team-b"
 			w.Expect(w.Client.Create(w.Ctx, theirs)).To(Succeed())
 		}, nil,
-		infrav1.FailureDomainNotFoundReason, []string{
+		infrav1.FailureDomainNotFoundReason,
+		[]string{
 			"does not exist in namespace " + controllertest.Namespace, "spec.failureDomain of the Machine",
-		}, created,
+		},
+		created,
 	}, {
 		"a zone of another site", func(w *controllertest.Zoned) {
 			createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
@@ -117,7 +129,8 @@ func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
 		"a zone whose VDC is unknown", func(w *controllertest.Zoned) {
 			createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" })
 		}, nil,
-		infrav1.VDCNotFoundReason, []string{"correct spec.ovdc of VCDFailureDomain fd-d"},
+		infrav1.VDCNotFoundReason,
+		[]string{"correct spec.ovdc of VCDFailureDomain fd-d"},
 		func(w *controllertest.Zoned) {
 			d := &infrav1.VCDFailureDomain{}
 			w.Expect(w.Client.Get(w.Ctx, clientKey("fd-d"), d)).To(Succeed())
