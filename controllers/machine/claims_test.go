@@ -300,6 +300,23 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 	}
 }
 
+func TestAMachineWaitsForAPoolThatIsMadeLater(t *testing.T) {
+	pool := v4Pool(1)
+	w := withPools(t, vcdsim.K8sTenant(), nil, controllertest.NewMachine("cp-0",
+		fromPools([]*controllertest.Pool{pool}))...)
+	w.Ready()
+
+	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.PoolNotFoundReason)
+
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition)).To(Equal(
+		"spec.networks[0].poolRefs[0] names ExamplePool v4, which does not exist: create it, or correct the name"))
+	w.Expect(w.Sim.State().VMs).To(BeEmpty())
+	w.Expect(w.Client.Create(w.Ctx, pool.Object())).To(Succeed())
+	w.Between = func() { w.Expect(pool.Serve(w.Ctx, w.Client)).To(Succeed()) }
+	w.Ready("cp-0")
+	w.Expect(w.Sim.State().VMs[0].NICs[0].Address).To(Equal("192.168.100.20"))
+}
+
 func TestNICsThatAGuestCouldNotTellApartAreReportedBeforeAVMIsMade(t *testing.T) {
 	first, second := v4Pool(1), controllertest.NewPool("more", 24, "", "192.168.100.30")
 	pools := []*controllertest.Pool{first, second}

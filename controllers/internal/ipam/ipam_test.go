@@ -166,10 +166,22 @@ func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
 		objects []client.Object
 		reason  string
 		words   string
+		remedy  string
 	}{
-		"exhausted": {exhausted, []client.Object{full}, infrav1.PoolExhaustedReason, "has no free address"},
-		"missing":   {nodes(), nil, infrav1.PoolNotFoundReason, "spec.networks[0].poolRefs[0] names ExamplePool nodes"},
-		"unknown":   {elsewhere, nil, infrav1.PoolNotFoundReason, "NoSuchPool.ipam.example.com"},
+		"exhausted": {
+			exhausted, []client.Object{full}, infrav1.PoolExhaustedReason,
+			"ExamplePool nodes has no free address",
+			"add addresses to it, or name another pool in spec.networks[0].poolRefs[0]",
+		},
+		"missing": {
+			nodes(), nil, infrav1.PoolNotFoundReason,
+			"spec.networks[0].poolRefs[0] names ExamplePool nodes, which does not exist", "create it, or correct the name",
+		},
+		"of an unknown kind": {
+			elsewhere, nil, infrav1.PoolNotFoundReason,
+			"spec.networks[0].poolRefs[0] names a NoSuchPool.ipam.example.com",
+			"install the IPAM provider that has it, or correct kind and apiGroup",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, tt.pool, tt.objects...)
@@ -177,7 +189,7 @@ func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
 			_, out := b.settle(b.claim())
 
 			b.Expect(out.Reason).To(Equal(tt.reason))
-			b.Expect(out.Message).To(ContainSubstring(tt.words))
+			b.Expect(out.Message).To(And(ContainSubstring(tt.words), ContainSubstring(tt.remedy)))
 			b.Expect(out.After).To(BeNumerically(">", 0), "it heals by itself")
 		})
 	}
