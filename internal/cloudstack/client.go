@@ -23,10 +23,8 @@ import (
 )
 
 const (
-	// pageSize is the largest page that CloudStack serves by default.
-	pageSize = 500
 	// maxPages bounds lists.
-	maxPages = 200
+	maxPages = 1000
 	// maxAnswer bounds what is read of an answer.
 	maxAnswer = 64 << 20
 	// defaultPoll and defaultPatience are how often, and for how long, jobs are polled.
@@ -166,7 +164,7 @@ func decode(command string, status int, body []byte, into any) error {
 // list returns all elements of a list. One that changes between its pages may lack elements: it is read again once, and
 // fails if it changes then, too.
 func list[T any](ctx context.Context, c *Client, command, key string, params Params) ([]T, error) {
-	all := Params{"listall": "true", "projectid": c.opts.Project, "pagesize": strconv.Itoa(pageSize)}
+	all := Params{"listall": "true", "projectid": c.opts.Project}
 	maps.Copy(all, params)
 	out, err := pages[T](ctx, c, command, key, all)
 	if errors.Is(err, errChanged) {
@@ -178,12 +176,16 @@ func list[T any](ctx context.Context, c *Client, command, key string, params Par
 // errChanged means that a list has changed while its pages were read.
 var errChanged = fmt.Errorf("the list changed while it was read: %w", ErrUnavailable)
 
-// pages reads all pages of a list.
+// pages reads all pages of a list. The first is as large as CloudStack is configured to serve, which refuses larger
+// ones: the others are as large.
 func pages[T any](ctx context.Context, c *Client, command, key string, params Params) ([]T, error) {
+	params = maps.Clone(params)
 	var out []T
 	total := 0
 	for page := 1; page <= maxPages; page++ {
-		params["page"] = strconv.Itoa(page)
+		if page > 1 {
+			params["page"] = strconv.Itoa(page)
+		}
 		var answer map[string]json.RawMessage
 		if err := c.call(ctx, command, params, &answer); err != nil {
 			return nil, err
@@ -193,7 +195,7 @@ func pages[T any](ctx context.Context, c *Client, command, key string, params Pa
 			return nil, fmt.Errorf("%s: reading the answer: %w", command, err)
 		}
 		if page == 1 {
-			total = count
+			total, params["pagesize"] = count, strconv.Itoa(len(found))
 		}
 		out = append(out, found...)
 		switch {

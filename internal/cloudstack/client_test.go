@@ -154,7 +154,7 @@ func TestAListThatShrinksIsNoAnswer(t *testing.T) {
 	g := NewWithT(t)
 	server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		page := map[string]any{"count": 3}
-		if r.PostFormValue("page") == "1" {
+		if r.PostFormValue("page") == "" {
 			page["virtualmachine"] = []map[string]any{{"id": "1"}}
 		}
 		_ = json.NewEncoder(to).Encode(map[string]any{"listvirtualmachinesresponse": page})

@@ -1,6 +1,7 @@
 package cloudstacksim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -131,11 +132,14 @@ func (s *Simulator) shown(kind string, o Object, admin bool) Object {
 
 func (c *call) page(key string, found []Object) (any, error) {
 	size, page := c.opts.PageSize, 1
+	if (c.get("pagesize") == "") != (c.get("page") == "") {
+		return nil, invalid("parameters page and pagesize require each other")
+	}
 	if asked, err := strconv.Atoi(c.get("pagesize")); err == nil {
-		if asked > 500 {
-			return nil, invalid("Page size can't exceed max allowed page size value: 500")
+		if asked > size {
+			return nil, invalid(fmt.Sprintf("Page size can't exceed max allowed page size value: %d", size))
 		}
-		size = min(size, asked)
+		size = asked
 	}
 	if n, err := strconv.Atoi(c.get("page")); err == nil {
 		page = n

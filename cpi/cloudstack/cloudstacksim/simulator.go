@@ -18,7 +18,7 @@ type Options struct {
 	Version string
 	// Latency of jobs.
 	Latency time.Duration
-	// PageSize is the largest page of a list; 0: 500.
+	// PageSize is the largest page of a list, which is also the default, as default.page.size is; 0: 500.
 	PageSize int
 	// HideFree hides free public addresses from users.
 	HideFree bool
