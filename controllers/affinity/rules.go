@@ -135,13 +135,14 @@ func (s *scope) planIn(ctx context.Context, id string) (vdcPlan, phases.Outcome,
 	if err != nil || out != phases.Done {
 		return vdcPlan{}, out, err
 	}
-	here, out, err := s.membersIn(ctx, opened, vdc)
-	if err != nil || out != phases.Done {
-		return vdcPlan{}, out, err
-	}
 	rules, err := opened.AffinityRules(ctx, vdc)
 	if err != nil {
 		out, err := affinity.Unlisted(err, vdc.Ref)
+		return vdcPlan{}, out, err
+	}
+	here, err := s.membersIn(ctx, opened, vdc, rules)
+	if err != nil {
+		out, err := session.Unread(err, "Listing VMs")
 		return vdcPlan{}, out, err
 	}
 	return vdcPlan{affinity.PlanFor(s.vcdCluster.Spec.InfraID, here, rules), vdc, opened}, phases.Done, nil
@@ -156,49 +157,40 @@ const (
 	newAge = 30 * time.Second
 )
 
-// membersIn returns the members whose VMs are in a VDC.
-func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.VDC) ([]affinity.Member,
-	phases.Outcome, error,
-) {
-	age := restAge
-	for {
-		here, missing, err := s.listed(ctx, opened, vdc, age)
-		if err != nil {
-			out, err := session.Unread(err, "Listing VMs")
-			return nil, out, err
-		}
-		if !missing || age == newAge {
-			return here, phases.Done, nil
-		}
-		age = newAge
-	}
-}
-
-// listed returns the members that the inventory shows in a VDC, and whether it lacks some.
-func (s *scope) listed(ctx context.Context, opened *session.Session, vdc vcd.VDC,
-	age time.Duration,
-) ([]affinity.Member, bool, error) {
-	rows := map[string][]vcd.VMRecord{}
+// membersIn returns the members whose VMs are in a VDC. It marks those that VCD does not show there.
+func (s *scope) membersIn(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule,
+) ([]affinity.Member, error) {
 	var here []affinity.Member
-	missing := false
 	for _, m := range s.members {
 		if m.vdc != vdc.ID {
 			continue
 		}
-		if _, ok := rows[m.vApp]; !ok {
-			found, err := opened.VMs(ctx, vdc, m.vApp, age)
-			if err != nil {
-				return nil, false, err
-			}
-			rows[m.vApp] = found
+		shown, err := m.isShown(ctx, opened, vdc, rules)
+		if err != nil {
+			return nil, err
 		}
-		if slices.ContainsFunc(rows[m.vApp], func(r vcd.VMRecord) bool { return r.ID == m.VM.ID }) {
-			here = append(here, m.Member)
-		} else {
-			missing = missing || !m.Leaving
+		m.Hidden = !shown
+		here = append(here, m.Member)
+	}
+	return here, nil
+}
+
+// isShown reports whether VCD shows the VM in a VDC: in a rule, which VCD takes deleted VMs out of, in the inventory,
+// or by its URN if it is in another vApp than it was, or that has another name. It is true where nothing depends on it.
+func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VDC, rules []vcd.AffinityRule,
+) (bool, error) {
+	inRule := func(r vcd.AffinityRule) bool { return r.Has(m.VM.ID) }
+	if m.Leaving || !m.Group.Ruled() || slices.ContainsFunc(rules, inRule) {
+		return true, nil
+	}
+	for _, age := range []time.Duration{restAge, newAge} {
+		rows, err := opened.VMs(ctx, vdc, m.vApp, age)
+		if err != nil || slices.ContainsFunc(rows, func(r vcd.VMRecord) bool { return r.ID == m.VM.ID }) {
+			return true, err
 		}
 	}
-	return here, missing, nil
+	row, err := opened.QueryVM(ctx, m.VM.ID)
+	return row.VDC.ID == vdc.ID, vcd.IgnoreNotFound(err)
 }
 
 // gather waits a moment after a difference was first seen: several machines come and go together.
@@ -268,22 +260,29 @@ func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phase
 	return phases.Done, nil
 }
 
-// report reports VDCs whose rules cannot be seen, and VMs that a rule of another owner has.
+// report reports VDCs whose rules cannot be seen, VMs that a rule of another owner has, and VMs that cannot be seen.
 func (s *scope) report(context.Context) (phases.Outcome, error) {
 	if s.problem != phases.Done {
 		return s.problem, nil
 	}
-	var texts []string
+	var conflicts, hidden []string
 	for _, p := range s.plans {
 		for _, c := range p.Conflicts {
-			texts = append(texts, c.VM+" in "+c.Rule)
+			conflicts = append(conflicts, c.VM+" in "+c.Rule)
 		}
+		hidden = append(hidden, p.Hidden...)
 	}
-	if len(texts) == 0 {
-		return phases.Done, nil
+	slices.Sort(conflicts)
+	slices.Sort(hidden)
+	switch {
+	case len(conflicts) > 0:
+		return phases.Fail(listEvery, infrav1.AffinityConflictReason,
+			"VCD lets a VM be in one anti-affinity rule, and rules that are not this cluster's have VMs of it: "+
+				"take out %s", phases.Few(conflicts)), nil
+	case len(hidden) > 0:
+		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
+			"VCD does not show %s, so no rule gets them, and none of their groups is deleted: see the conditions of "+
+				"their VCDMachines", phases.Few(hidden)), nil
 	}
-	slices.Sort(texts)
-	return phases.Fail(listEvery, infrav1.AffinityConflictReason,
-		"VCD lets a VM be in one anti-affinity rule, and rules that are not this cluster's have VMs of it: take out %s",
-		phases.Few(texts)), nil
+	return phases.Done, nil
 }

@@ -164,12 +164,8 @@ func newWithIdentity(t *testing.T) *controllertest.Zoned {
 	objects := append(threeMachines(), controllertest.InZone("b", "late-b")...)
 	w := controllertest.NewInZones(t, append(objects, controllertest.InZone("c", "late-c")...)...)
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.SetRole("acme", "admin", vcdsim.RoleClusterAuthor) })
-	identity := controllertest.NewIdentity(w.Sim.URL())
-	identity.Name, identity.UID, identity.Spec.SecretRef.Name = "of-b", "uid-of-b", "credentials-of-b"
-	w.Expect(w.Client.Create(w.Ctx, identity)).To(Succeed())
-	secret := controllertest.NewSecret(w.Sim)
-	secret.Name, secret.Data["username"] = "credentials-of-b", []byte("admin")
-	w.Expect(w.Client.Create(w.Ctx, secret)).To(Succeed())
+	w.AddIdentity("of-b", "admin")
+	secret := w.Secret("of-b")
 	z := w.DeploymentZone("b")
 	z.Spec.IdentityRef.Name = "of-b"
 	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())

@@ -17,8 +17,8 @@ type Group struct {
 	Policy infrav1.AntiAffinity
 }
 
-// ruled reports whether VCD has a rule for the group.
-func (g Group) ruled() bool {
+// Ruled reports whether VCD has a rule for the group.
+func (g Group) Ruled() bool {
 	return g.Name != "" && (g.Policy == infrav1.AntiAffinityPreferred || g.Policy == infrav1.AntiAffinityRequired)
 }
 
@@ -48,7 +48,7 @@ func Asked(spec infrav1.AntiAffinitySpec) bool {
 		policies = append(policies, o.Policy)
 	}
 	for _, policy := range policies {
-		if (Group{Name: "any", Policy: policy}).ruled() {
+		if (Group{Name: "any", Policy: policy}).Ruled() {
 			return true
 		}
 	}

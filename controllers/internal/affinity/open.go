@@ -2,12 +2,12 @@ package affinity
 
 import (
 	"context"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
@@ -20,20 +20,21 @@ type Access struct {
 	Sessions   session.Opener
 }
 
-// Open logs in to work in a VDC: with the identity of a zone that is in it, or else with that of the cluster.
+// Open logs in to work in a VDC: with the identity of a zone in which the cluster has machines there, or else with that
+// of the cluster.
 func (a Access) Open(ctx context.Context, c *infrav1.VCDCluster, vdc string) (*session.Session, phases.Outcome,
 	error,
 ) {
-	if vdc != placement.RecordedVDC(c) {
-		list := &infrav1.VCDDeploymentZoneList{}
-		if err := a.Client.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
-			return nil, phases.Done, fmt.Errorf("listing VCDDeploymentZones: %w", err)
+	for _, home := range vapp.Zones(c, "") {
+		if home.VDC != vdc || c.Spec.OVDC != "" && vdc == placement.RecordedVDC(c) {
+			continue
 		}
-		for i := range list.Items {
-			z := &list.Items[i]
-			if z.Status.OVDC != nil && z.Status.OVDC.ID == vdc && zones.Mismatch(c, z) == phases.Done {
-				return a.Identities.OpenZone(ctx, a.Sessions, z)
-			}
+		zone, out, err := zones.Find(ctx, a.Client, c, home.Zone)
+		switch {
+		case err != nil:
+			return nil, phases.Done, err
+		case out == phases.Done:
+			return a.Identities.OpenZone(ctx, a.Sessions, zone.VCDDeploymentZone)
 		}
 	}
 	return a.Identities.Open(ctx, a.Sessions, c)

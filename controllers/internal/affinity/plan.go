@@ -14,6 +14,7 @@ type Member struct {
 	Group   Group
 	VM      vcd.Ref
 	Leaving bool // its machine is being deleted
+	Hidden  bool // VCD shows it nowhere, which does not prove that it is gone
 }
 
 // A Kind of step.
@@ -39,17 +40,19 @@ type Conflict struct{ VM, Rule string }
 type Plan struct {
 	Steps     []Step
 	Conflicts []Conflict
+	Hidden    []string // names of the members that VCD does not show
 	// Settled are the VMs for which nothing is missing: they are in the rule of their group, or need none.
 	Settled []string
 }
 
 // PlanFor compares the rules of a VDC with the members of the groups of a cluster that are there. A VM that leaves
-// stays in its rule until VCD takes it out with the VM, unless the rule is changed anyway.
+// stays in its rule until VCD takes it out with the VM, unless the rule is changed anyway. No rule of a group is
+// deleted for lack of VMs while one of them is hidden.
 func PlanFor(infraID string, members []Member, rules []vcd.AffinityRule) Plan {
 	ours, taken := sortRules(infraID, rules)
 	byRule := map[string][]Member{}
 	for _, m := range members {
-		if m.Group.ruled() {
+		if m.Group.Ruled() {
 			name := RuleName(infraID, m.Group.Name)
 			byRule[name] = append(byRule[name], m)
 		}
@@ -87,13 +90,15 @@ func sortRules(infraID string, rules []vcd.AffinityRule) (ours map[string][]vcd.
 // addGroup plans the rule of one group, of which there may be several after an answer of VCD was lost.
 func (p *Plan) addGroup(name string, members []Member, found []vcd.AffinityRule, taken map[string]string) {
 	wanted := vcd.AffinityRule{Ref: vcd.Ref{Name: name}, Apart: true, Enabled: true}
-	leaving := map[string]bool{}
+	leaving, hidden := map[string]bool{}, false
 	for _, m := range members {
 		wanted.Mandatory = m.Group.Policy == infrav1.AntiAffinityRequired
 		other := taken[m.VM.ID]
 		switch {
 		case m.Leaving:
 			leaving[m.VM.ID] = true
+		case m.Hidden:
+			hidden, p.Hidden = true, append(p.Hidden, m.VM.Name)
 		case other != "":
 			p.Conflicts = append(p.Conflicts, Conflict{VM: m.VM.Name, Rule: other})
 		default:
@@ -101,15 +106,21 @@ func (p *Plan) addGroup(name string, members []Member, found []vcd.AffinityRule,
 		}
 	}
 	slices.SortFunc(wanted.VMs, func(a, b vcd.Ref) int { return strings.Compare(a.ID, b.ID) })
-	if len(wanted.VMs) < vcd.MinRuleVMs {
+	switch {
+	case len(wanted.VMs) < vcd.MinRuleVMs && hidden:
+		p.settle(wanted.VMs)
+	case len(wanted.VMs) < vcd.MinRuleVMs:
 		p.settle(wanted.VMs)
 		p.remove(found)
-		return
-	}
-	if len(found) == 0 {
+	case len(found) == 0:
 		p.Steps = append(p.Steps, Step{Create, wanted})
-		return
+	default:
+		p.change(found, wanted, leaving)
 	}
+}
+
+// change plans that the first of the rules of a group becomes as wanted, and the only one.
+func (p *Plan) change(found []vcd.AffinityRule, wanted vcd.AffinityRule, leaving map[string]bool) {
 	wanted.ID = found[0].ID
 	p.settle(slices.DeleteFunc(slices.Clone(wanted.VMs), func(vm vcd.Ref) bool {
 		return !found[0].Has(vm.ID) || differs(found[0], wanted)

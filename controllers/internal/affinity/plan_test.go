@@ -49,6 +49,15 @@ func mandatory(r *vcd.AffinityRule) { r.Mandatory = true }
 
 func disabled(r *vcd.AffinityRule) { r.Enabled = false }
 
+// hidden returns members that VCD does not show.
+func hidden(letters string) []Member {
+	all := members(infrav1.AntiAffinityPreferred, letters, "")
+	for i := range all {
+		all[i].Hidden = true
+	}
+	return all
+}
+
 func TestPlan(t *testing.T) {
 	const soft, hard, none = infrav1.AntiAffinityPreferred, infrav1.AntiAffinityRequired, infrav1.AntiAffinityNone
 	tests := []struct {
@@ -67,6 +76,18 @@ func TestPlan(t *testing.T) {
 		{
 			"one that must be kept is mandatory", members(hard, "ab", ""), nil,
 			[]Step{{Create, rule("", controlPlane, "ab", mandatory)}},
+			nil,
+		},
+		{
+			"a rule stays while a VM of its group is hidden", append(members(soft, "a", ""), hidden("b")...),
+			[]vcd.AffinityRule{rule("1", controlPlane, "a")},
+			nil,
+			[]string{"a"},
+		},
+		{
+			"VMs that are shown get their rule beside one that is hidden",
+			append(members(soft, "ab", ""), hidden("c")...), nil,
+			[]Step{{Create, rule("", controlPlane, "ab")}},
 			nil,
 		},
 		{

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -78,6 +79,15 @@ func (w *Zoned) CreateZone(name string, mods ...func(*infrav1.VCDFailureDomain, 
 	}
 	w.Expect(w.Client.Create(w.Ctx, d)).To(Succeed())
 	w.Expect(w.Client.Create(w.Ctx, z)).To(Succeed())
+}
+
+// AddIdentity creates an identity with a Secret of its name, whose user is another of the organisation.
+func (w *Env) AddIdentity(name, user string) {
+	identity, secret := NewIdentity(w.Sim.URL()), NewSecret(w.Sim)
+	identity.Name, identity.UID, identity.Spec.SecretRef.Name = name, types.UID("uid-of-"+name), name
+	secret.Name, secret.Data["username"] = name, []byte(user)
+	w.Expect(w.Client.Create(w.Ctx, identity)).To(Succeed())
+	w.Expect(w.Client.Create(w.Ctx, secret)).To(Succeed())
 }
 
 // DeploymentZone reads a VCDDeploymentZone from the API server; the test fails if there is none.
