@@ -11,6 +11,8 @@ func catalogRoutes(add addRoute) {
 	add("GET", "/api/catalogItem/{id}", getCatalogItem, latencyLegacy)
 	add("DELETE", "/api/catalogItem/{id}", deleteCatalogItem, latencyWrite)
 	add("GET", "/api/vAppTemplate/vappTemplate-{id}", with2(ownTemplate, getTemplate), latencyVApp)
+	add("GET", "/api/vAppTemplate/vappTemplate-{id}/leaseSettingsSection", with2(ownTemplate, getTemplateLease),
+		latencyLegacy)
 	add("GET", "/api/vAppTemplate/vm-{id}", getTemplateVM, latencyVM)
 }
 
@@ -141,17 +143,27 @@ func getTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	for i := range t.VMs {
 		children.Add(templateVMNode(r, vdc, t, &t.VMs[i], false))
 	}
-	lease := xmltree.New("LeaseSettingsSection",
-		section(r.base()+path+"/leaseSettingsSection/", "leaseSettingsSection"),
-		xmltree.T("ovf:Info", "Lease settings section"),
-		r.link("edit", path+"/leaseSettingsSection/", mime("leaseSettingsSection")),
-		xmltree.T("StorageLeaseInSeconds", 0))
-	n.Add([]*xmltree.Node{children, lease})
+	n.Add([]*xmltree.Node{children, templateLease(r, t, false)})
 	n.Add(xmltree.New("CustomizationSection", xmltree.A("goldMaster", false),
 		section(r.base()+path+"/customizationSection/", "customizationSection"),
 		xmltree.T("ovf:Info", "VApp template customization section"), xmltree.T("CustomizeOnInstantiate", true)))
 	n.Add(xmltree.T("DateCreated", created()))
 	return xmlOK(n), nil
+}
+
+func getTemplateLease(r *request, _ orgCatalog, t *Template) (*response, error) {
+	return xmlOK(templateLease(r, t, true)), nil
+}
+
+func templateLease(r *request, t *Template, root bool) *xmltree.Node {
+	path := "/api/vAppTemplate/vappTemplate-" + t.ID + "/leaseSettingsSection/"
+	n := newElement("LeaseSettingsSection", root)
+	n.Add(section(r.base()+path, "leaseSettingsSection"))
+	n.Add([]*xmltree.Node{
+		xmltree.T("ovf:Info", "Lease settings section"), r.link("edit", path, mime("leaseSettingsSection")),
+		xmltree.T("StorageLeaseInSeconds", int64(t.Lease.Seconds())),
+	})
+	return n
 }
 
 // templateDescribed reports whether the descriptor of a template is there.

@@ -200,6 +200,8 @@ type Template struct {
 	KubernetesVersion string
 	GoldMaster        bool
 	Upload            string // id of the transfer it came by
+	// Lease is how long it is stored; 0 is for ever. It is kept, and nothing expires.
+	Lease time.Duration
 }
 
 // A TemplateVM is a VM inside a template.

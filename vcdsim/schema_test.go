@@ -69,6 +69,7 @@ func TestDocumentsAreValid(t *testing.T) {
 		"catalog":         "/api/catalog/" + m.Catalogs[0].ID,
 		"catalog-item":    "/api/catalogItem/" + template.ItemID,
 		"template":        "/api/vAppTemplate/vappTemplate-" + template.ID,
+		"template-lease":  "/api/vAppTemplate/vappTemplate-" + template.ID + "/leaseSettingsSection/",
 		"media":           media, "media-item": "/api/catalogItem/" + m.Catalogs[0].Media[0].ItemID,
 		"q-media": "/api/query?type=media", "rule": rule, "rules": c.vdc() + "/vmAffinityRules/",
 		"snapshot": second + "/snapshotSection", "uploading": uploading, "uploading-template": unfinished,

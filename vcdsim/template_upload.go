@@ -13,6 +13,8 @@ const descriptorFile = "descriptor.ovf"
 
 func templateRoutes(add addRoute) {
 	add("PUT", "/api/vAppTemplate/vappTemplate-{id}", with2(idleTemplate, putTemplate), latencyWrite)
+	add("PUT", "/api/vAppTemplate/vappTemplate-{id}/leaseSettingsSection", with2(idleTemplate, putTemplateLease),
+		latencyWrite)
 	add("DELETE", "/api/vAppTemplate/vappTemplate-{id}", with2(idleTemplate, deleteTemplate), latencyWrite)
 	add("POST", "/api/catalog/{id}/action/captureVApp", with(ownCatalog, captureVApp), latencyWrite)
 	add("POST", "/api/vdc/{id}/action/cloneVApp", with2(ownVDC, cloneVApp), latencyWrite)
@@ -133,6 +135,17 @@ func putTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	}
 	if g := tree.Attr("goldMaster"); g != "" {
 		t.GoldMaster = g == "true"
+	}
+	return r.done(t.entity()), nil
+}
+
+func putTemplateLease(r *request, sh orgCatalog, t *Template) (*response, error) {
+	tree, err := r.tree()
+	if err != nil {
+		return nil, err
+	}
+	if n, ok := tree.Int("StorageLeaseInSeconds"); ok {
+		t.Lease = capped(seconds(n), sh.org.Settings.TemplateLease)
 	}
 	return r.done(t.entity()), nil
 }

@@ -21,7 +21,17 @@ const descriptor = `<?xml version="1.0"?><Envelope xmlns="http://schemas.dmtf.or
 <Item><rasd:ResourceType>17</rasd:ResourceType><rasd:HostResource>ovf:/disk/d1</rasd:HostResource></Item>
 </VirtualHardwareSection></VirtualSystem></Envelope>`
 
-// promiseTemplate begins the upload of a template and returns its address.
+func TestTheLeaseOfATemplateIsKept(t *testing.T) {
+	c := start(t).user("admin")
+	lease := "/api/vAppTemplate/vappTemplate-" + c.model().Catalogs[0].Templates[0].ID + "/leaseSettingsSection/"
+	c.Expect(c.get(lease).xml.Str("StorageLeaseInSeconds")).To(Equal("0"), "for ever")
+
+	c.ok(http.MethodPut, lease, `<LeaseSettingsSection `+xmlns+
+		`><ovf:Info/><StorageLeaseInSeconds>3600</StorageLeaseInSeconds></LeaseSettingsSection>`)
+
+	c.Expect(c.get(lease).xml.Str("StorageLeaseInSeconds")).To(Equal("3600"))
+}
+
 func TestARefusedChangeOfACatalogChangesNothing(t *testing.T) {
 	c := start(t).user("admin")
 	path := "/api/admin/catalog/" + c.model().Catalogs[0].ID
@@ -40,6 +50,7 @@ func TestARefusedChangeOfACatalogChangesNothing(t *testing.T) {
 	c.Expect(c.model().Catalogs[0]).To(Equal(before))
 }
 
+// promiseTemplate begins the upload of a template and returns its address.
 func (c *client) promiseTemplate(name string) string {
 	a := c.call(http.MethodPost, c.catalogPath()+"/action/upload",
 		`<UploadVAppTemplateParams `+xmlns+` name="`+name+`"/>`)
