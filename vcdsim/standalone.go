@@ -69,6 +69,14 @@ func standaloneVMs(r *request, vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]*
 	if policy := tree.At("ComputePolicy"); policy != nil {
 		item.Add(policy)
 	}
+	if name := tree.Attr("name"); name != "" && item.Str("VmGeneralParams", "Name") == "" {
+		general := item.At("VmGeneralParams") // VMware's SDK leaves the name out there.
+		if general == nil {
+			general = xmltree.New("VmGeneralParams")
+			item.Add(general)
+		}
+		general.Add(xmltree.T("Name", name))
+	}
 	vms, err := sourcedVMs(r, vdc, v, item)
 	if err != nil {
 		return nil, err

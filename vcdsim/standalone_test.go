@@ -31,7 +31,7 @@ func TestStandaloneVMs(t *testing.T) {
 			"from a template", "instantiateVmFromTemplate",
 			`<InstantiateVmTemplateParams ` + xmlns +
 				` name="vm" powerOn="true"><SourcedVmTemplateItem><Source href="` +
-				source + `"/><VmGeneralParams><Name>vm</Name></VmGeneralParams><VmTemplateInstantiationParams>` + nics +
+				source + `"/><VmGeneralParams><Description>d</Description></VmGeneralParams><VmTemplateInstantiationParams>` + nics +
 				`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`,
 		},
 	} {
