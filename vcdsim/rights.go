@@ -187,7 +187,7 @@ func rightIsPublished(r *request, right string) bool {
 // rightsWith are a right and those that imply it.
 func rightsWith(name string) []string {
 	out := []string{name}
-	for _, x := range rights {
+	for _, x := range rights() {
 		if slices.Contains(x.implied, name) {
 			out = append(out, x.name)
 		}

@@ -1,6 +1,7 @@
 package vcdsim_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -35,6 +36,27 @@ func TestAdministratorsHaveTheDefaultRightsOnly(t *testing.T) {
 		To(ContainSubstring("rights [" + extraConfigRight + "]"))
 	admin.refused(http.MethodPost, "/cloudapi/1.0.0/entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0",
 		`{"name":"c","entity":{}}`, 403, forbiddenCode)
+}
+
+func TestEveryRightOfARoleIsListed(t *testing.T) {
+	c := start(t).user("admin")
+	names := func(path string) (out []any) {
+		for _, v := range c.get(cloudAPI + path).json["values"].([]any) {
+			out = append(out, v.(map[string]any)["name"])
+		}
+		return out
+	}
+	role := c.get(cloudAPI + "roles?filter=name==vApp%20User").json["values"].([]any)[0].(map[string]any)["id"].(string)
+
+	of := names("roles/" + role + "/rights?pageSize=128")
+
+	c.Expect(of).To(ContainElements("vApp: Copy", "vApp: Use Console"))
+	for page := range 3 {
+		of = slices.DeleteFunc(of, func(name any) bool {
+			return slices.Contains(names(fmt.Sprintf("rights?pageSize=64&page=%d", page+1)), name)
+		})
+	}
+	c.Expect(of).To(BeEmpty())
 }
 
 func TestARoleHasOnlyWhatIsPublishedToItsOrganisation(t *testing.T) {

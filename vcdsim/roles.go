@@ -3,6 +3,8 @@ package vcdsim
 import (
 	"net/http"
 	"slices"
+	"strings"
+	"sync"
 )
 
 const (
@@ -31,13 +33,36 @@ func roleCollections() []*collection {
 	}
 }
 
-// A right is one of VCD's rights. Those the simulator knows are the ones that clients were seen to ask for.
+// A right is one of VCD's rights.
 type right struct {
 	name, category, kind string
 	implied              []string
 }
 
-var rights = []right{
+// rights are those of described, and all others that VCD's own roles and its default bundle have.
+var rights = sync.OnceValue(func() []right {
+	out := slices.Clone(described)
+	known := map[string]bool{}
+	for _, x := range described {
+		known[x.name] = true
+	}
+	for _, name := range slices.Concat(defaultBundle(), rightsOfVAppUser()) {
+		if known[name] {
+			continue
+		}
+		known[name] = true
+		category, what, _ := strings.Cut(name, ": ")
+		kind := "MODIFY"
+		if strings.HasPrefix(strings.ToUpper(what), "VIEW") {
+			kind = "VIEW"
+		}
+		out = append(out, right{name: name, category: category, kind: kind})
+	}
+	return out
+})
+
+// described are rights whose category and implications are known.
+var described = []right{
 	{rightAdminView, "General", "VIEW", nil},
 	{rightAdminControl, "General", "MODIFY", []string{rightAdminView}},
 	{"Organization: View", "Organization", "VIEW", nil},
@@ -128,7 +153,7 @@ func rightJSON(r *request, x right) map[string]any {
 // visibleRights are the built-in rights and those that entity types brought.
 func visibleRights(r *request) []any {
 	var out []any
-	for _, x := range rights {
+	for _, x := range rights() {
 		out = append(out, rightJSON(r, x))
 	}
 	known := map[string]bool{}
@@ -146,7 +171,7 @@ func visibleRights(r *request) []any {
 func rightCategories(r *request) []any {
 	var out []any
 	seen := map[string]bool{}
-	for _, x := range rights {
+	for _, x := range rights() {
 		if !seen[x.category] {
 			seen[x.category] = true
 			out = append(out, map[string]any{
