@@ -73,7 +73,8 @@ func getHardwareVersion(r *request, _ *Org, v *VDC) (*response, error) {
 			family.Add(xmltree.New("OperatingSystem", T("OperatingSystemId", x.number),
 				T("MinimumHardDiskSizeGigabytes", 8), T("MinimumMemoryMegabytes", 512),
 				T("Name", x.name), T("InternalName", x.id), T("Supported", true),
-				T("x64", strings.Contains(x.id, "64"))))
+				T("x64", strings.Contains(x.id, "64")), T("RecommendedFirmware", "bios"),
+				T("SupportedFirmware", "bios"), T("SupportedFirmware", "efi"), T("SupportsTPM", false)))
 		}
 		systems.Add(family)
 	}

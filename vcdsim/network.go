@@ -25,7 +25,7 @@ func netmask(p netip.Prefix) string {
 // ipScope is the IpScopes element of a subnet.
 func ipScope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []Range, inherited bool) *xmltree.Node {
 	s := xmltree.New("IpScope", xmltree.T("IsInherited", inherited), xmltree.T("Gateway", gateway.Addr()),
-		xmltree.T("Netmask", netmask(gateway)))
+		xmltree.T("Netmask", netmask(gateway)), xmltree.T("SubnetPrefixLength", gateway.Bits()))
 	for i, name := range []string{"Dns1", "Dns2"} {
 		if len(dns) > i {
 			s.Add(xmltree.T(name, dns[i]))

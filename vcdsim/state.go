@@ -89,6 +89,7 @@ type VAppNetwork struct {
 	DNSSuffix   string
 	Description string
 	Retain      bool // addresses, while the vApp is not deployed
+	GuestVLANs  bool // guests may tag
 	DHCP        *VAppDHCP
 }
 

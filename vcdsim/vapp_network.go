@@ -25,8 +25,9 @@ func readNetworks(r *request, vdc *VDC, section *xmltree.Node, have []VAppNetwor
 		}
 		n := VAppNetwork{
 			ID: vappNetworkID(r, c, have), Name: name, Description: c.Str("Description"),
-			FenceMode: c.Str("Configuration", "FenceMode"),
-			Retain:    c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
+			FenceMode:  c.Str("Configuration", "FenceMode"),
+			Retain:     c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
+			GuestVLANs: c.At("Configuration").Bool("GuestVlanAllowed"),
 		}
 		if slices.ContainsFunc(out, func(o VAppNetwork) bool { return o.Name == name }) {
 			return nil, duplicateName(name)

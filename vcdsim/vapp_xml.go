@@ -154,7 +154,7 @@ func vappNetworkConfiguration(r *request, net VAppNetwork) *xmltree.Node {
 	}
 	n.Add([]*xmltree.Node{
 		xmltree.T("FenceMode", net.FenceMode), xmltree.T("RetainNetInfoAcrossDeployments", net.Retain),
-		net.DHCP.dhcpNode(),
+		net.DHCP.dhcpNode(), xmltree.T("GuestVlanAllowed", net.GuestVLANs),
 	})
 	return n
 }
