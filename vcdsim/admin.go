@@ -1,6 +1,8 @@
 package vcdsim
 
 import (
+	"slices"
+
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -8,11 +10,45 @@ func adminRoutes(add addRoute) {
 	add("GET", "/api/admin/org/{id}", with(ownOrg, getAdminOrg), latencyOrg)
 	add("GET", "/api/admin/vdc/{id}", getAdminVDC, latencyVDC)
 	add("GET", "/api/admin/user/{id}", getUser, latencyLegacy)
+	add("GET", "/api/admin/role/{id}", getRole, latencyLegacy)
+	add("GET", "/api/admin/right/{id}", getRight, latencyLegacy)
 	add("GET", "/api/admin/catalog/{id}", with(ownCatalog, getAdminCatalog), latencyLegacy)
 	add("POST", "/api/admin/org/{id}/catalogs", createCatalog, latencyWrite)
 	add("PUT", "/api/admin/catalog/{id}", with2(parsed(ownCatalog), putCatalog), latencyWrite)
 	add("DELETE", "/api/admin/catalog/{id}", with(ownCatalog, deleteCatalog), latencyWrite)
 	add("DELETE", "/api/catalog/{id}", with(ownCatalog, deleteCatalog), latencyWrite)
+}
+
+// getRole shows a role with its rights.
+func getRole(r *request) (*response, error) {
+	for _, d := range r.sim.store.documents[rolesPath] {
+		if bare(d.id()) != bare(r.vars["id"]) || !r.sees(d.orgID) {
+			continue
+		}
+		n := adminRef(r, "Role", "role", bare(d.id()), text(d.body, "name"))
+		n.Add(namespaces())
+		references := xmltree.New("RightReferences")
+		for _, x := range rights() {
+			if urn := rightURN(r, x.name); slices.Contains(d.refs["rights"], urn) {
+				references.Add(adminRef(r, "RightReference", "right", bare(urn), x.name))
+			}
+		}
+		n.Add([]*xmltree.Node{xmltree.T("Description", text(d.body, "description")), references})
+		return xmlOK(n), nil
+	}
+	return nil, forbidden("ROLE_VIEW", r.vars["id"])
+}
+
+func getRight(r *request) (*response, error) {
+	for _, x := range rights() {
+		if urn := rightURN(r, x.name); bare(urn) == bare(r.vars["id"]) {
+			n := adminRef(r, "Right", "right", bare(urn), x.name)
+			n.Add(namespaces())
+			n.Add([]*xmltree.Node{xmltree.T("Description", x.name), xmltree.T("Category", x.category)})
+			return xmlOK(n), nil
+		}
+	}
+	return nil, forbidden("RIGHT_VIEW", r.vars["id"])
 }
 
 // adminRef is a reference below /api/admin.

@@ -11,7 +11,8 @@ func catalogRoutes(add addRoute) {
 	add("GET", "/api/catalogItem/{id}", getCatalogItem, latencyLegacy)
 	add("DELETE", "/api/catalogItem/{id}", deleteCatalogItem, latencyWrite)
 	add("GET", "/api/vAppTemplate/vappTemplate-{id}", with2(ownTemplate, getTemplate), latencyVApp)
-	add("GET", "/api/vAppTemplate/vappTemplate-{id}/leaseSettingsSection", with2(ownTemplate, getTemplateLease),
+	add("GET", "/api/vAppTemplate/vappTemplate-{id}/owner", with2(ownTemplate, getTemplateOwner), latencyLegacy)
+	add("GET", "/api/vAppTemplate/vappTemplate-{id}/productSections", with2(ownTemplate, getTemplateProducts),
 		latencyLegacy)
 	add("GET", "/api/vAppTemplate/vm-{id}", getTemplateVM, latencyVM)
 }
@@ -143,7 +144,7 @@ func getTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	for i := range t.VMs {
 		children.Add(templateVMNode(r, vdc, t, &t.VMs[i], false))
 	}
-	n.Add([]*xmltree.Node{children, templateLease(r, t, false)})
+	n.Add([]*xmltree.Node{children, templateLease(r, t)})
 	n.Add(xmltree.New("CustomizationSection", xmltree.A("goldMaster", false),
 		section(r.base()+path+"/customizationSection/", "customizationSection"),
 		xmltree.T("ovf:Info", "VApp template customization section"), xmltree.T("CustomizeOnInstantiate", true)))
@@ -151,19 +152,23 @@ func getTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	return xmlOK(n), nil
 }
 
-func getTemplateLease(r *request, _ orgCatalog, t *Template) (*response, error) {
-	return xmlOK(templateLease(r, t, true)), nil
+func getTemplateOwner(r *request, sh orgCatalog, t *Template) (*response, error) {
+	n := xmltree.New("Owner", namespaces(), xmltree.A("type", mime("owner")),
+		xmltree.A("href", r.base()+"/api/vAppTemplate/vappTemplate-"+t.ID+"/owner"))
+	n.Add(ownerAmong(r, sh.org.Users).Children)
+	return xmlOK(n), nil
 }
 
-func templateLease(r *request, t *Template, root bool) *xmltree.Node {
+// getTemplateProducts answers with no product section: those of a template are its VMs'.
+func getTemplateProducts(r *request, _ orgCatalog, t *Template) (*response, error) {
+	return xmlOK(productSections(r, "/api/vAppTemplate/vappTemplate-"+t.ID, nil)), nil
+}
+
+func templateLease(r *request, t *Template) *xmltree.Node {
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID + "/leaseSettingsSection/"
-	n := newElement("LeaseSettingsSection", root)
-	n.Add(section(r.base()+path, "leaseSettingsSection"))
-	n.Add([]*xmltree.Node{
+	return xmltree.New("LeaseSettingsSection", section(r.base()+path, "leaseSettingsSection"),
 		xmltree.T("ovf:Info", "Lease settings section"), r.link("edit", path, mime("leaseSettingsSection")),
-		xmltree.T("StorageLeaseInSeconds", int64(t.Lease.Seconds())),
-	})
-	return n
+		xmltree.T("StorageLeaseInSeconds", int64(t.Lease.Seconds())))
 }
 
 // templateDescribed reports whether the descriptor of a template is there.

@@ -23,7 +23,8 @@ var (
 	}
 	metadataViews = []string{
 		"/api/org/{org}", "/api/vdc/{vdc}", "/api/catalog/{catalog}", "/api/network/{network}",
-		"/api/vdcStorageProfile/{vdcstorageProfile}",
+		"/api/vdcStorageProfile/{vdcstorageProfile}", "/api/vAppTemplate/vm-{templatevm}",
+		"/api/admin/providervdc/{providervdc}",
 	}
 )
 
@@ -78,6 +79,10 @@ func taggable(r *request, kind, id string) (Entity, error) {
 		if d, err := diskByID(r, id); err == nil {
 			return d.entity(), nil
 		}
+	case "providervdc":
+		if r.session.provider() && id == providerID(r.sim) {
+			return Entity{Kind: kind, ID: id, Name: providerVDC}, nil
+		}
 	default:
 		org, name := modelled(r.sim.store, kind, id)
 		if org != nil && r.sees(org.ID) {
@@ -119,6 +124,9 @@ func itemOwner(s *store, kind, id string) (*Org, string) {
 			return sh.org, sh.catalog.Name
 		}
 		return nil, ""
+	}
+	if sh, _, vm := s.templateVM(id); vm != nil {
+		return sh.org, vm.Name
 	}
 	if sh, m := s.media(id); m != nil {
 		return sh.org, m.Name

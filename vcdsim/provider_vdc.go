@@ -17,6 +17,9 @@ func providerRoutes(add addRoute) {
 		latencyLegacy)
 	add("GET", "/api/admin/extension/providervdc/{id}",
 		func(r *request) (*response, error) { return getProviderVDC(r, true) }, latencyLegacy)
+	add("GET", "/api/admin/extension/networkPool/{id}", getNetworkPool, latencyLegacy)
+	add("GET", "/api/admin/extension/vimServer/{id}", getVimServer, latencyLegacy)
+	add("GET", "/api/admin/pvdcStorageProfile/{id}", getProviderProfile, latencyLegacy)
 	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries",
 		func(r *request) (*response, error) { return r.page(networkPools(r)) }, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/networkPools/{id}",
@@ -206,6 +209,55 @@ func vappNetworkRecords(r *request) []*record {
 		}
 	}
 	return out
+}
+
+func getVimServer(r *request) (*response, error) {
+	if err := r.byProvider("VIM_SERVER_VIEW"); err != nil {
+		return nil, err
+	}
+	if bare(r.vars["id"]) != r.sim.ids.named("vimserver", providerCenter) {
+		return nil, forbidden("VIM_SERVER_VIEW", r.vars["id"])
+	}
+	n := extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter)
+	n.Add(namespaces())
+	n.Add([]*xmltree.Node{
+		xmltree.T("vmext:Username", "administrator@vsphere.local"),
+		xmltree.T("vmext:Url", "https://"+providerCenter+".example"), xmltree.T("vmext:IsEnabled", true),
+	})
+	return xmlOK(n), nil
+}
+
+func getProviderProfile(r *request) (*response, error) {
+	if err := r.byProvider("PROVIDER_VDC_STORAGE_PROFILE_VIEW"); err != nil {
+		return nil, err
+	}
+	for _, name := range providerProfiles(r.sim) {
+		n := providerProfile(r, "ProviderVdcStorageProfile", name)
+		if n.Attr("href") != r.base()+r.URL.Path {
+			continue
+		}
+		n.Add(namespaces())
+		n.Add([]*xmltree.Node{
+			xmltree.T("Enabled", true), xmltree.T("Units", "MB"), xmltree.T("CapacityTotal", 0),
+			xmltree.T("CapacityUsed", 0), xmltree.T("Default", false),
+		})
+		return xmlOK(n), nil
+	}
+	return nil, forbidden("PROVIDER_VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
+}
+
+func getNetworkPool(r *request) (*response, error) {
+	if err := r.byProvider("NETWORK_POOL_VIEW"); err != nil {
+		return nil, err
+	}
+	id := bare(r.vars["id"])
+	if id != poolID(r.sim) {
+		return nil, forbidden("NETWORK_POOL_VIEW", id)
+	}
+	return xmlOK(xmltree.New("vmext:VMWNetworkPool", namespaces(),
+		xmltree.A("href", r.base()+"/api/admin/extension/networkPool/"+id), xmltree.A("id", URN("networkpool", id)),
+		xmltree.A("name", providerPool), xmltree.A("type", "application/vnd.vmware.admin.networkPool+xml"),
+		xmltree.T("Description", ""))), nil
 }
 
 func networkPools(r *request) []any {

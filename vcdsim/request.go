@@ -100,7 +100,7 @@ func (r *request) base() string {
 // paths are the paths of the kinds of entities.
 var paths = map[string]string{
 	"vapp": "/api/vApp/vapp-", "vm": "/api/vApp/vm-", "vapptemplate": "/api/vAppTemplate/vappTemplate-",
-	"templatevm": "/api/vAppTemplate/vm-", "catalogitem": "/api/catalogItem/",
+	"providervdc": "/api/admin/providervdc/", "templatevm": "/api/vAppTemplate/vm-", "catalogitem": "/api/catalogItem/",
 	"vdcstorageProfile": "/api/vdcStorageProfile/",
 	"entity":            "/cloudapi/1.0.0/entities/urn:vcloud:entity:",
 }

@@ -142,7 +142,7 @@ func resourcePools(r *request, v *VDC) *xmltree.Node {
 	if !r.session.provider() {
 		return nil
 	}
-	server := r.sim.ids.named("vimserver", "vc")
+	server := r.sim.ids.named("vimserver", providerCenter)
 	return xmltree.New("ResourcePoolRefs", xmltree.New("vmext:VimObjectRef",
 		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.base()+"/api/admin/extension/vimServer/"+server),
 			xmltree.A("type", "application/vnd.vmware.admin.vmwvirtualcenter+xml")),
