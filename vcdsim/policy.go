@@ -42,7 +42,7 @@ func policyDocument(p *ComputePolicy) map[string]any {
 		"namedVmGroups":     []any{}, "pvdcNamedVmGroupsMap": []any{}, "logicalVmGroupReferences": []any{},
 	}
 	if p.CPUs > 0 {
-		out["cpuCount"], out["coresPerSocket"] = p.CPUs, 1
+		out["cpuCount"] = p.CPUs
 	}
 	if p.MemoryMiB > 0 {
 		out["memory"] = p.MemoryMiB

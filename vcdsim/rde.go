@@ -27,6 +27,7 @@ func entityRoutes(add addRoute) {
 	add("GET", base+"/types/{vendor}/{nss}/{version}", listEntities, latencyCloudAPI)
 	add("GET", base+"/interfaces/{vendor}/{nss}/{version}", listByInterface, latencyCloudAPI)
 	grantRoutes(add)
+	entityMetadataRoutes(add)
 	behaviourRoutes(add)
 }
 
@@ -192,5 +193,6 @@ func deleteEntity(r *request, d *document) (*response, error) {
 	r.sim.store.documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[entitiesPath]),
 		func(x *document) bool { return x == d })
 	delete(r.sim.store.documents, entitiesPath+"/"+d.id()+"/accessControls")
+	delete(r.sim.store.documents, entriesPath(d))
 	return noContent(), nil
 }

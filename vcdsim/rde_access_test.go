@@ -7,13 +7,39 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAccessControlsOfAnEntity(t *testing.T) {
-	c := start(t)
+// clusterEntity makes an entity of CAPVCD's type and returns its id.
+func (c *client) clusterEntity() string {
 	const types = "/cloudapi/1.0.0/entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0"
 	task := c.call(http.MethodPost, types,
 		`{"name":"cluster","entity":{"kind":"CAPVCDCluster"}}`).header.Get("Location")
-	id := "urn:vcloud:entity:vmware:capvcdCluster:" +
-		c.get(task).xml.At("Owner").Attr("href")[len(c.get(task).xml.At("Owner").Attr("href"))-36:]
+	owner := c.get(task).xml.At("Owner").Attr("href")
+	return "urn:vcloud:entity:vmware:capvcdCluster:" + owner[len(owner)-36:]
+}
+
+func TestMetadataOfAnEntity(t *testing.T) {
+	c := start(t)
+	path := "/cloudapi/1.0.0/entities/" + c.clusterEntity() + "/metadata"
+	entry := func(value string) string {
+		return `{"keyValue":{"domain":"TENANT","key":"k","value":{"type":"StringEntry","value":"` + value + `"}}}`
+	}
+	c.Expect(c.get(path).json["resultTotal"]).To(BeEquivalentTo(0))
+
+	made := c.call(http.MethodPost, path, entry("a"))
+
+	c.Expect(made.status).To(Equal(http.StatusCreated), "%s", made.body)
+	one := path + "/" + made.json["id"].(string)
+	c.refused(http.MethodPost, path, entry("b"), 400, "BAD_REQUEST")
+	c.Expect(c.call(http.MethodPut, one, entry("b")).status).To(Equal(http.StatusOK))
+	c.Expect(c.get(path + "?filter=keyValue.key==k").json["values"]).To(ConsistOf(
+		HaveKeyWithValue("keyValue", HaveKeyWithValue("value", HaveKeyWithValue("value", "b")))))
+	c.refused(http.MethodPut, one, `{"keyValue":{"key":"other"}}`, 400, "BAD_REQUEST")
+	c.Expect(c.call(http.MethodDelete, one, "").status).To(Equal(http.StatusNoContent))
+	c.Expect(c.get(path).json["resultTotal"]).To(BeEquivalentTo(0))
+}
+
+func TestAccessControlsOfAnEntity(t *testing.T) {
+	c := start(t)
+	id := c.clusterEntity()
 	path := "/cloudapi/1.0.0/entities/" + id + "/accessControls"
 	grant := `{"grantType":"MembershipAccessControlGrant","accessLevelId":"urn:vcloud:accessLevel:LEVEL","memberId":"urn:vcloud:user:x"}`
 

@@ -29,6 +29,8 @@ func neededOfEntity(r *request) level {
 	switch {
 	case r.Method == http.MethodGet:
 		return levelRead
+	case strings.Contains(path, "/metadata"):
+		return levelChange
 	case r.Method == http.MethodDelete || strings.Contains(path, "/accessControls"):
 		return levelFull
 	}

@@ -1,0 +1,100 @@
+package vcdsim
+
+import (
+	"net/http"
+	"slices"
+)
+
+// entityMetadataRoutes serve metadata of entities; each entry has a namespace and a key, which never change.
+func entityMetadataRoutes(add addRoute) {
+	const base = "/cloudapi/" + entitiesPath + "/{id}/metadata"
+	add("GET", base, with(entityByID, listEntries), latencyCloudAPI)
+	add("POST", base, with(entityByID, createEntry), latencyWrite)
+	add("GET", base+"/{entry}", with2(entryByID, getEntry), latencyCloudAPI)
+	add("PUT", base+"/{entry}", with2(entryByID, putEntry), latencyWrite)
+	add("DELETE", base+"/{entry}", with2(entryByID, deleteEntry), latencyWrite)
+}
+
+// entriesPath is where the metadata of an entity is kept.
+func entriesPath(entity *document) string { return entitiesPath + "/" + entity.id() + "/metadata" }
+
+func entryByID(r *request) (entity, entry *document, err error) {
+	if entity, err = entityByID(r); err != nil {
+		return nil, nil, err
+	}
+	for _, d := range r.sim.store.documents[entriesPath(entity)] {
+		if d.id() == r.vars["entry"] {
+			return entity, d, nil
+		}
+	}
+	return nil, nil, forbidden("METADATA_VIEW", r.vars["entry"])
+}
+
+// entryKey is the namespace and the key of an entry.
+func entryKey(body map[string]any) (namespace, key string) {
+	pair, _ := body["keyValue"].(map[string]any)
+	return text(pair, "namespace"), text(pair, "key")
+}
+
+// readEntry reads an entry of an entity; old is the one that it replaces.
+func readEntry(r *request, entity, old *document) (map[string]any, error) {
+	body := map[string]any{}
+	if err := r.document(&body); err != nil {
+		return nil, err
+	}
+	namespace, key := entryKey(body)
+	if key == "" {
+		return nil, badRequest("The field keyValue.key must not be empty.")
+	}
+	for _, d := range r.sim.store.documents[entriesPath(entity)] {
+		if n, k := entryKey(d.body); d != old && n == namespace && k == key {
+			return nil, badRequest("There is metadata with the key %q in the namespace %q.", key, namespace)
+		}
+	}
+	if old != nil {
+		if n, k := entryKey(old.body); n != namespace || k != key {
+			return nil, badRequest("Namespace and key of metadata cannot be changed.")
+		}
+	}
+	return body, nil
+}
+
+func listEntries(r *request, entity *document) (*response, error) {
+	return r.pageOf(r.sim.store.documents[entriesPath(entity)])
+}
+
+func createEntry(r *request, entity *document) (*response, error) {
+	body, err := readEntry(r, entity, nil)
+	if err != nil {
+		return nil, err
+	}
+	body["id"] = URN("metadata", r.sim.ids.next("metadata"))
+	d := r.sim.store.documents.add(entriesPath(entity), entity.orgID, body)
+	res := entityResponse(d)
+	res.status = http.StatusCreated
+	return res, nil
+}
+
+func getEntry(_ *request, _, entry *document) (*response, error) { return entityResponse(entry), nil }
+
+func putEntry(r *request, entity, entry *document) (*response, error) {
+	if match := r.Header.Get("If-Match"); match != "" && match != entry.etag() {
+		return nil, refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED",
+			"The metadata %s was changed by another request.", entry.id())
+	}
+	body, err := readEntry(r, entity, entry)
+	if err != nil {
+		return nil, err
+	}
+	body["id"] = entry.id()
+	entry.body = body
+	entry.version++
+	return entityResponse(entry), nil
+}
+
+func deleteEntry(r *request, entity, entry *document) (*response, error) {
+	path := entriesPath(entity)
+	r.sim.store.documents[path] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[path]),
+		func(d *document) bool { return d == entry })
+	return noContent(), nil
+}
