@@ -21,18 +21,19 @@ func TestStandaloneVMs(t *testing.T) {
 	source := c.sim.URL() + "/api/vAppTemplate/vm-" + m.Catalogs[0].Templates[0].VMs[0].ID
 	for _, tc := range []struct {
 		name, action, body string
+		recompose          bool // is how it goes
 	}{
 		{
 			"a new VM", "createVm",
 			`<CreateVmParams ` + xmlns + ` name="vm" powerOn="true"><CreateVm name="vm">` + rawVM + nics +
-				`</CreateVm></CreateVmParams>`,
+				`</CreateVm></CreateVmParams>`, false,
 		},
 		{
 			"from a template", "instantiateVmFromTemplate",
 			`<InstantiateVmTemplateParams ` + xmlns +
 				` name="vm" powerOn="true"><SourcedVmTemplateItem><Source href="` +
 				source + `"/><VmGeneralParams><Description>d</Description></VmGeneralParams><VmTemplateInstantiationParams>` + nics +
-				`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`,
+				`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`, true,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -45,7 +46,12 @@ func TestStandaloneVMs(t *testing.T) {
 			g.Expect(vm.At("NetworkConnectionSection", "NetworkConnection").Str("IpAddress")).NotTo(BeEmpty())
 
 			c.ok(http.MethodPost, vm.Attr("href")+"/action/undeploy", `<UndeployVAppParams `+xmlns+`/>`)
-			c.ok(http.MethodDelete, vm.Attr("href"), "")
+			if tc.recompose {
+				c.ok(http.MethodPost, vapp+"/action/recomposeVApp", `<RecomposeVAppParams `+xmlns+
+					`><DeleteItem href="`+vm.Attr("href")+`"/></RecomposeVAppParams>`)
+			} else {
+				c.ok(http.MethodDelete, vm.Attr("href"), "")
+			}
 			g.Expect(c.records("type=vApp")).To(BeEmpty(), "the vApp goes with its VM")
 		})
 	}

@@ -24,6 +24,9 @@ func commitCompose(s *Simulator, t *Task) error {
 			s.vms.remove(vm)
 		}
 	}
+	if len(w.Remove) > 0 && s.vapps.removeEmptied(v) {
+		return nil
+	}
 	for _, id := range w.VMs {
 		if err := s.vms.materialise(id, w.PowerOn); err != nil {
 			return err
@@ -94,6 +97,15 @@ func commitDeleteVApp(s *Simulator, t *Task) error {
 	}
 	s.vapps.remove(v)
 	return nil
+}
+
+// removeEmptied removes the vApp of a standalone VM that is gone, and reports whether it did.
+func (va *vapps) removeEmptied(v *VApp) bool {
+	if v == nil || !v.AutoNature || len(va.sim.store.vmsOf(v.ID)) > 0 {
+		return false
+	}
+	va.remove(v)
+	return true
 }
 
 func (va *vapps) remove(v *VApp) {

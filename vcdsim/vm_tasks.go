@@ -50,12 +50,9 @@ func commitDeleteVM(s *Simulator, t *Task) error {
 		return gone("vm", t.Work.VM)
 	}
 	s.vms.remove(vm)
-	v := s.store.vapps[vm.VAppID]
-	if v != nil && v.AutoNature {
-		s.vapps.remove(v)
-		return nil
+	if v := s.store.vapps[vm.VAppID]; !s.vapps.removeEmptied(v) {
+		s.leases.deployedChanged(v)
 	}
-	s.leases.deployedChanged(v)
 	return nil
 }
 
