@@ -88,7 +88,8 @@ func routeGroups() []func(addRoute) {
 		snapshotRoutes, linkedCloneRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes,
 		legacyEdgeRoutes,
 		policyRoutes,
-		catalogRoutes, sectionRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes, entityRoutes,
+		catalogRoutes, sectionRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes,
+		entityRoutes,
 		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes,
 		networkingRoutes,
 	}

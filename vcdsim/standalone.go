@@ -69,14 +69,7 @@ func standaloneVMs(r *request, vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]*
 	if policy := tree.At("ComputePolicy"); policy != nil {
 		item.Add(policy)
 	}
-	if name := tree.Attr("name"); name != "" && item.Str("VmGeneralParams", "Name") == "" {
-		general := item.At("VmGeneralParams") // VMware's SDK leaves the name out there.
-		if general == nil {
-			general = xmltree.New("VmGeneralParams")
-			item.Add(general)
-		}
-		general.Add(xmltree.T("Name", name))
-	}
+	nameItem(item, tree.Attr("name"))
 	vms, err := sourcedVMs(r, vdc, v, item)
 	if err != nil {
 		return nil, err
@@ -85,6 +78,19 @@ func standaloneVMs(r *request, vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]*
 		return nil, badRequest("The source of a standalone VM has to be one VM.")
 	}
 	return vms, checkVMQuota(r, vdc, 1)
+}
+
+// nameItem gives the VM of an item a name, unless it has one: VMware's SDK leaves it out.
+func nameItem(item *xmltree.Node, name string) {
+	if name == "" || item.Str("VmGeneralParams", "Name") != "" {
+		return
+	}
+	general := item.At("VmGeneralParams")
+	if general == nil {
+		general = xmltree.New("VmGeneralParams")
+		item.Add(general)
+	}
+	general.Add(xmltree.T("Name", name))
 }
 
 // bridgeNetworks connects a vApp to the networks of the VDC that a section names.

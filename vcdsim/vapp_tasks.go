@@ -19,12 +19,7 @@ func commitCompose(s *Simulator, t *Task) error {
 		v.Description = *w.Describe
 	}
 	s.vapps.setNetworks(v, w)
-	for _, id := range w.Remove {
-		if vm := s.store.vms[id]; vm != nil {
-			s.vms.remove(vm)
-		}
-	}
-	if len(w.Remove) > 0 && s.vapps.removeEmptied(v) {
+	if s.vapps.removeVMs(v, w.Remove) {
 		return nil
 	}
 	for _, id := range w.VMs {
@@ -97,6 +92,16 @@ func commitDeleteVApp(s *Simulator, t *Task) error {
 	}
 	s.vapps.remove(v)
 	return nil
+}
+
+// removeVMs removes VMs of a vApp, and reports whether the vApp went with them.
+func (va *vapps) removeVMs(v *VApp, ids []string) (goneToo bool) {
+	for _, id := range ids {
+		if vm := va.sim.store.vms[id]; vm != nil {
+			va.sim.vms.remove(vm)
+		}
+	}
+	return len(ids) > 0 && va.removeEmptied(v)
 }
 
 // removeEmptied removes the vApp of a standalone VM that is gone, and reports whether it did.
