@@ -12,11 +12,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 )
@@ -159,20 +161,27 @@ func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]strin
 	return images, nil
 }
 
+// podSpecs returns what the objects of a list run, without the cloud controller manager that was installed by us: its
+// image has the name of VMware's, and it finds nodes wherever they are.
 func podSpecs(list client.ObjectList) []corev1.PodSpec {
 	var specs []corev1.PodSpec
+	add := func(of metav1.ObjectMeta, template corev1.PodTemplateSpec) {
+		if of.Annotations[infrav1.CloudProviderOfAnnotation] == "" {
+			specs = append(specs, template.Spec)
+		}
+	}
 	switch l := list.(type) {
 	case *appsv1.DeploymentList:
 		for i := range l.Items {
-			specs = append(specs, l.Items[i].Spec.Template.Spec)
+			add(l.Items[i].ObjectMeta, l.Items[i].Spec.Template)
 		}
 	case *appsv1.DaemonSetList:
 		for i := range l.Items {
-			specs = append(specs, l.Items[i].Spec.Template.Spec)
+			add(l.Items[i].ObjectMeta, l.Items[i].Spec.Template)
 		}
 	case *appsv1.StatefulSetList:
 		for i := range l.Items {
-			specs = append(specs, l.Items[i].Spec.Template.Spec)
+			add(l.Items[i].ObjectMeta, l.Items[i].Spec.Template)
 		}
 	}
 	return specs

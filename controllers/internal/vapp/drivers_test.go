@@ -6,11 +6,15 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
 // countingClient counts lists, and refuses them while it is down.
@@ -65,6 +69,26 @@ func TestAKindThatIsNotServedDoesNotRun(t *testing.T) {
 
 	g.Expect(known).To(BeTrue())
 	g.Expect(found).To(BeEmpty())
+}
+
+func TestOurCloudControllerManagerIsNoLegacyDriverWhateverItsVersion(t *testing.T) {
+	g := NewWithT(t)
+	ours, theirs := &appsv1.Deployment{}, &appsv1.Deployment{}
+	ours.Name, theirs.Name = "ours", "theirs"
+	ours.Annotations = map[string]string{infrav1.CloudProviderOfAnnotation: "urn:vcloud:entity:a"}
+	ours.Spec.Template.Spec.Containers = []corev1.Container{
+		{Image: "mirror/cloud-provider-for-cloud-director@sha256:0123"},
+	}
+	theirs.Spec.Template.Spec.Containers = []corev1.Container{{Image: "mirror/cloud-provider-for-cloud-director:1.6.1"}}
+	workload := fake.NewFakeClient(ours, theirs)
+	drivers := NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) { return workload, nil })
+	cluster := &clusterv1.Cluster{}
+	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+
+	found, known := drivers.In(t.Context(), cluster, time.Now())
+
+	g.Expect(known).To(BeTrue())
+	g.Expect(found).To(Equal([]string{"cloud-provider-for-cloud-director:1.6.1"}))
 }
 
 func TestAWorkloadClusterThatHasNotAnsweredYetIsAskedAgainSoon(t *testing.T) {
