@@ -51,6 +51,8 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.available(s.home, 2)
 	s.delivered(s.home)
 	vms, before, installed := s.vms(), len(s.site.Simulator.Requests()), s.installed()
+	claimed := s.claimed(s.home)
+	s.Expect(claimed).To(HaveLen(3), "two nodes and the virtual IP")
 
 	s.held(s.home)
 
@@ -61,6 +63,7 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.held(s.away)
 	s.Expect(s.installed()).To(Equal(installed), "nothing changes in the workload cluster")
 	s.nothingAt(s.home)
+	s.Expect(s.claimed(s.away)).To(Equal(claimed))
 	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster that moves")
 	s.Expect(s.writes(before)).To(BeEmpty(), "changes in VCD by a move")
 
@@ -71,6 +74,11 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.delivered(s.away)
 	installed = s.installed()
 	vms, before = s.vms(), len(s.site.Simulator.Requests())
+	grown := s.claimed(s.away)
+	s.Expect(grown).To(HaveLen(4))
+	for claim, address := range claimed {
+		s.Expect(grown).To(HaveKeyWithValue(claim, address))
+	}
 
 	t.Log("moving back, killed while objects are made: nothing was deleted yet, so it starts again")
 	s.killedMove(s.away, s.home, func() bool { return s.exists(s.home, &clusterv1.MachineList{}) })
@@ -84,6 +92,7 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.Expect(s.installed()).To(Equal(installed), "nothing changes in the workload cluster")
 	s.rotate(s.home, "")
 	s.nothingAt(s.away)
+	s.Expect(s.claimed(s.home)).To(Equal(grown))
 	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster whose move was killed")
 	s.Expect(s.writes(before)).To(BeEmpty(), "changes in VCD by a move that was killed")
 
@@ -94,12 +103,14 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.Expect(s.home.client.Delete(t.Context(), cluster)).To(Succeed())
 	s.Eventually(func() bool { return s.exists(s.home, &clusterv1.ClusterList{}) }, patience, "250ms").Should(BeFalse())
 	s.Expect(s.site.Left()).To(BeEmpty(), "left in the simulated VCD")
+	s.Eventually(func() map[string]string { return s.claimed(s.home) }, patience, "250ms").Should(BeEmpty())
 }
 
 // createCluster is what a user does who wrote the Secrets with the credentials by hand: no label of ours is on them.
+// All addresses are claimed from pools.
 func (s *scene) createCluster(h cluster) {
 	manifest, err := h.Clusterctl(s.t.Context(), "generate", "cluster", name, "--infrastructure=vcd:"+version,
-		"--target-namespace="+namespace, "--kubernetes-version="+programs.KubernetesVersion,
+		"--flavor=ipam", "--target-namespace="+namespace, "--kubernetes-version="+programs.KubernetesVersion,
 		"--control-plane-machine-count=1", "--worker-machine-count=1")
 	s.Expect(err).NotTo(HaveOccurred())
 	documents := strings.Split(string(manifest), "\n---\n")
@@ -116,8 +127,8 @@ func (s *scene) createCluster(h cluster) {
 			},
 		})).To(Succeed())
 	}
-	_, err = h.Kubectl(s.t.Context(), strings.NewReader(s.asAccount(h, strings.Join(kept, "\n---\n"))), "apply", "-f",
-		"-")
+	_, err = h.Kubectl(s.t.Context(), strings.NewReader(travellingPools+"---\n"+
+		s.asAccount(h, strings.Join(kept, "\n---\n"))), "apply", "-f", "-")
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -243,7 +254,8 @@ func (s *scene) pause(h cluster, paused bool) {
 func (s *scene) forget(h cluster) {
 	s.t.Helper()
 	const kinds = "machines,machinesets,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates," +
-		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities,clusterresourcesets,clusterresourcesetbindings,secrets,clusters"
+		"vcdclusters,vcdmachines,vcdmachinetemplates,vcdidentities,clusterresourcesets,clusterresourcesetbindings,secrets," +
+		"ipaddressclaims,ipaddresses.ipam.cluster.x-k8s.io,clusters"
 	out, err := h.Kubectl(s.t.Context(), nil, "get", "--namespace="+namespace, "--output=name", kinds)
 	s.Expect(err).NotTo(HaveOccurred())
 	for object := range strings.FieldsSeq(string(out)) {
@@ -254,6 +266,10 @@ func (s *scene) forget(h cluster) {
 			`--patch={"metadata":{"finalizers":null}}`, object)
 		s.Expect(err == nil || strings.Contains(err.Error(), "NotFound")).To(BeTrue(), "%v", err)
 	}
+	s.Eventually(func() error { // The provider of pools refuses until it sees that no address is left.
+		_, err := h.Kubectl(s.t.Context(), nil, "delete", "--namespace="+namespace, "--all", "inclusterippools")
+		return err
+	}, patience, "250ms").Should(Succeed())
 }
 
 // exists reports whether there are objects of a list's kind.

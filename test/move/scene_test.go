@@ -65,11 +65,9 @@ func (s *scene) newCluster(dir string) cluster {
 	s.t.Helper()
 	w, err := s.site.NewManagementCluster(s.t.Context(), framework.Options{Dir: dir, Out: os.Stderr})
 	s.Expect(err).NotTo(HaveOccurred())
-	files, err := simsite.ReleaseFiles(w.Root, w.Components, "templates/cluster-template.yaml",
-		"templates/cluster-template-ipam.yaml")
+	files, err := simsite.ReleaseFiles(w.Root, w.Components, "templates/cluster-template-ipam.yaml")
 	s.Expect(err).NotTo(HaveOccurred())
 	variables := s.site.Variables()
-	variables["CONTROL_PLANE_ENDPOINT_IP"] = "192.168.100.200"
 	variables["NODE_POOL"], variables["CONTROL_PLANE_ENDPOINT_POOL"] = "nodes", "virtual-ips"
 	s.Expect(w.LocalRepository(stack.Repository{Version: version, Files: files, Variables: variables})).To(Succeed())
 	scheme := runtime.NewScheme()
