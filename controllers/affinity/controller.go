@@ -59,14 +59,14 @@ type Reconciler struct {
 // state is what the process knows of the rules of a cluster.
 type state struct {
 	changedSince time.Time // when a difference was first seen; zero: there is none
-	failures     int       // in a row
 	// running are the tasks that this process started, by their key in the session.
 	running map[string]running
+	failed  map[string]failure // by the same keys: those that failed last
 }
 
 // running is a task that changes a rule.
 type running struct {
-	doing   string
+	step    affinity.Step
 	session *session.Session
 }
 
@@ -126,6 +126,7 @@ type scope struct {
 	members []member       // set by findMembers
 	plans   []vdcPlan      // set by plan
 	problem phases.Outcome // of a VDC, which does not affect others; set by plan
+	held    phases.Outcome // of a step that failed and is retried later; set by hold and apply
 }
 
 // Reconcile makes the anti-affinity rules of c in VCD what its spec asks for.
@@ -172,7 +173,11 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if cluster == nil || annotations.IsPaused(cluster, c) {
 		return nil, nil
 	}
-	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, state: r.states.Of(c.UID)}, nil
+	state := r.states.Of(c.UID)
+	if state.running == nil {
+		state.running, state.failed = map[string]running{}, map[string]failure{}
+	}
+	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, state: state}, nil
 }
 
 // mayHaveRules reports whether c was complete, and should have rules or has some.

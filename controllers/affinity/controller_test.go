@@ -258,23 +258,29 @@ func TestALostAnswerLeavesOneRule(t *testing.T) {
 }
 
 func TestRulesThatMayNotBeDeletedHoldTheClusterUntilAPersonLeavesThem(t *testing.T) {
-	w := controllertest.New(t, machines("cp-0", "cp-1")...)
-	w.SetAntiAffinity(both)
-	w.Ready("cp-0", "cp-1")
-	w.EventuallyAffinity(infrav1.ReadyReason)
-	w.DeleteMachine("cp-0")
-	w.DeleteMachine("cp-1")
-	w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /api/vmAffinityRule*", Status: 400})
-	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	for status, reason := range map[int]string{400: infrav1.RequestRefusedReason, 403: infrav1.ForbiddenReason} {
+		t.Run(reason, func(t *testing.T) {
+			w := controllertest.New(t, machines("cp-0", "cp-1")...)
+			w.SetAntiAffinity(both)
+			w.Ready("cp-0", "cp-1")
+			w.EventuallyAffinity(infrav1.ReadyReason)
+			w.DeleteMachine("cp-0")
+			w.DeleteMachine("cp-1")
+			w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /api/vmAffinityRule*", Status: status})
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
-	w.EventuallyCluster(infrav1.AffinityRulesDeletedCondition, infrav1.RequestRefusedReason)
+			w.EventuallyCluster(infrav1.AffinityRulesDeletedCondition, reason)
 
-	c := w.VCDCluster()
-	c.Annotations[infrav1.KeepVAppAnnotation] = "true"
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
-	w.Eventually(func(g Gomega) {
-		_, err := w.ReconcileCluster()
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(w.IsClusterGone()).To(BeTrue())
-	}, controllertest.Patience, "5ms").Should(Succeed())
+			c := w.VCDCluster()
+			w.Expect(conditions.GetMessage(c, infrav1.AffinityRulesDeletedCondition)).To(
+				ContainSubstring(infrav1.KeepVAppAnnotation + "=true"))
+			c.Annotations[infrav1.KeepVAppAnnotation] = "true"
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			w.Eventually(func(g Gomega) {
+				_, err := w.ReconcileCluster()
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(w.IsClusterGone()).To(BeTrue())
+			}, controllertest.Patience, "5ms").Should(Succeed())
+		})
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -39,31 +38,7 @@ type vdcPlan struct {
 
 // keep takes the next step to the rules that the spec asks for.
 func keep(ctx context.Context, s *scope) (phases.Outcome, error) {
-	return phases.Sequence(ctx, s.settle, s.findMembers, s.plan, s.gather, s.apply, s.report)
-}
-
-// settle waits for the tasks of earlier passes.
-func (s *scope) settle(context.Context) (phases.Outcome, error) {
-	for key, task := range s.state.running {
-		t, ok := task.session.Task(key)
-		if ok && t.State == vcd.TaskRunning {
-			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", task.doing), nil
-		}
-		delete(s.state.running, key)
-		task.session.Forget(key)
-		task.session.ForgetAffinityRules()
-		if ok && t.State == vcd.TaskFailed {
-			return s.failed(session.TaskFailure(t, task.doing)), nil
-		}
-	}
-	return phases.Done, nil
-}
-
-// failed delays the next attempt, longer each time.
-func (s *scope) failed(out phases.Outcome) phases.Outcome {
-	out.After = min(session.FirstRetry<<min(s.state.failures, 10), lastRetry)
-	s.state.failures++
-	return out
+	return phases.Sequence(ctx, s.settle, s.findMembers, s.plan, s.hold, s.gather, s.apply, s.report)
 }
 
 // findMembers finds the machines of all groups that have VMs.
@@ -149,8 +124,6 @@ func (s *scope) planIn(ctx context.Context, id string) (vdcPlan, phases.Outcome,
 }
 
 const (
-	// lastRetry is the longest delay after a failure. It doubles each time.
-	lastRetry = 10 * time.Minute
 	// restAge is how old the inventory may be that shows the members at rest, as for machines at rest.
 	restAge = 5 * time.Minute
 	// newAge is how old it may be if it does not show all: a VM was created since, or is gone.
@@ -193,77 +166,10 @@ func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VD
 	return row.VDC.ID == vdc.ID, vcd.IgnoreNotFound(err)
 }
 
-// gather waits a moment after a difference was first seen: several machines come and go together.
-func (s *scope) gather(context.Context) (phases.Outcome, error) {
-	if !slices.ContainsFunc(s.plans, func(p vdcPlan) bool { return len(p.Steps) > 0 }) {
-		s.state.changedSince = time.Time{}
-		return phases.Done, nil
-	}
-	if s.state.changedSince.IsZero() {
-		s.state.changedSince = s.now()
-	}
-	gather := s.Gather
-	if gather == 0 {
-		gather = defaultGather
-	}
-	if left := s.state.changedSince.Add(gather).Sub(s.now()); left > 0 {
-		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that come and go at the same time"),
-			nil
-	}
-	return phases.Done, nil
-}
-
-// apply starts all steps: each is about another rule.
-func (s *scope) apply(ctx context.Context) (phases.Outcome, error) {
-	started := false
-	for _, p := range s.plans {
-		for _, step := range p.Steps {
-			if out, err := s.start(ctx, p, step); err != nil || out != phases.Done {
-				return out, err
-			}
-			started = true
-		}
-	}
-	if started {
-		s.state.changedSince = time.Time{}
-		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to change affinity rules"), nil
-	}
-	s.state.failures = 0
-	return phases.Done, nil
-}
-
-// start starts one step. Where rules may be is stored before the first is created.
-func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phases.Outcome, error) {
-	vdc := p.vdc
-	if step.Kind == affinity.Create && notes.AddURN(s.vcdCluster, infrav1.AffinityRulesAnnotation, vdc.ID) {
-		if err := s.save(ctx); err != nil {
-			return phases.Done, err
-		}
-	}
-	ctrl.LoggerFrom(ctx).Info(string(step.Kind)+" an anti-affinity rule", "rule", step.Rule.Name, "vdc", vdc.Name,
-		"vms", len(step.Rule.VMs))
-	task, err := affinity.Send(ctx, p.session, vdc, step)
-	if err != nil {
-		out, err := affinity.Refused(err, vdc.Ref, step)
-		if err == nil && out.Problem && !out.Unknown {
-			out = s.failed(out)
-		}
-		return out, err
-	}
-	key := string(s.vcdCluster.UID) + "/affinity/" + vdc.ID + "/" + step.Rule.Name + step.Rule.ID
-	if s.state.running == nil {
-		s.state.running = map[string]running{}
-	}
-	s.state.running[key] = running{step.Text(), p.session}
-	p.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
-	ruleChanged(s.Recorder, s.vcdCluster, step)
-	return phases.Done, nil
-}
-
-// report reports VDCs whose rules cannot be seen, VMs that a rule of another owner has, and VMs that cannot be seen.
+// report reports VDCs whose rules cannot be seen, steps that failed, VMs that a rule of another owner has, and VMs that cannot be seen.
 func (s *scope) report(context.Context) (phases.Outcome, error) {
-	if s.problem != phases.Done {
-		return s.problem, nil
+	if out := cmp.Or(s.problem, s.held); out != phases.Done {
+		return out, nil
 	}
 	var conflicts, hidden []string
 	for _, p := range s.plans {

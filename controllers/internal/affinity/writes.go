@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -35,15 +36,23 @@ func noRight(err error, vdc vcd.Ref) phases.Outcome {
 			"spec.antiAffinity to None", vdc.Name, err, vcd.RightAffinity).NoAccess()
 }
 
-// Refused turns the refusal of a step into an outcome. A rule to change or delete that VCD does not find was deleted
-// since it was listed: the next pass lists again.
-func Refused(err error, vdc vcd.Ref, step Step) (phases.Outcome, error) {
-	gone := errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
-	if gone && step.Kind != Create {
+// Refused turns the refusal of a step into an outcome. VCD answers the same for a rule that was deleted since it was
+// listed as for one that the user may not change, so the rules are listed again.
+func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, err error) (phases.Outcome, error) {
+	if errors.Is(err, vcd.ErrForbidden) && step.Kind != Create {
+		rules, errListing := s.AffinityRules(ctx, vdc)
+		if errListing != nil {
+			return Unlisted(errListing, vdc.Ref)
+		}
+		if !slices.ContainsFunc(rules, func(r vcd.AffinityRule) bool { return r.ID == step.Rule.ID }) {
+			err = vcd.ErrNotFound
+		}
+	}
+	switch {
+	case errors.Is(err, vcd.ErrNotFound) && step.Kind != Create:
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s, which VCD does not show any more",
 			step.Text()), nil
-	}
-	if errors.Is(err, vcd.ErrForbidden) {
+	case errors.Is(err, vcd.ErrForbidden):
 		return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
 			"%s in VDC %s: %v: grant the user of the identity the right %q; it must also own the VMs",
 			step.Text(), vdc.Name, err, vcd.RightAffinity), nil
@@ -68,7 +77,7 @@ func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()
 			if !strings.HasPrefix(rule.Name, Prefix(c.Spec.InfraID)) {
 				continue
 			}
-			out, err := remove(ctx, s, c, rule, wake)
+			out, err := remove(ctx, s, c, vdc, rule, wake)
 			if err != nil || out.Problem {
 				return out, err
 			}
@@ -87,7 +96,8 @@ func Unlisted(err error, vdc vcd.Ref) (phases.Outcome, error) {
 }
 
 // remove deletes one rule, or waits for that.
-func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, rule vcd.AffinityRule, wake func(),
+func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, vdc vcd.VDC, rule vcd.AffinityRule,
+	wake func(),
 ) (phases.Outcome, error) {
 	step, key := Step{Delete, rule}, string(c.UID)+"/affinity/"+rule.ID
 	running := phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", step.Text())
@@ -104,7 +114,7 @@ func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, rule
 	}
 	task, err := s.DeleteAffinityRule(ctx, rule.ID)
 	if err != nil {
-		return Refused(err, vcd.Ref{}, step)
+		return Refused(ctx, s, vdc, step, err)
 	}
 	s.Follow(key, task, wake)
 	return running, nil

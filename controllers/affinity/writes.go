@@ -1,0 +1,153 @@
+package affinity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// lastRetry is the longest delay after a failure. It doubles each time.
+const lastRetry = 10 * time.Minute
+
+// A failure is a step that failed. It is not taken again before until, unless other machines or another policy make it
+// another step.
+type failure struct {
+	step  string
+	out   phases.Outcome
+	times int // in a row
+	until time.Time
+}
+
+// key identifies a step by its rule.
+func (s *scope) key(vdc vcd.Ref, step affinity.Step) string {
+	return string(s.vcdCluster.UID) + "/affinity/" + vdc.ID + "/" + step.Rule.Name + step.Rule.ID
+}
+
+// settle waits for the tasks of earlier passes.
+func (s *scope) settle(context.Context) (phases.Outcome, error) {
+	for key, task := range s.state.running {
+		t, ok := task.session.Task(key)
+		if ok && t.State == vcd.TaskRunning {
+			return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", task.step.Text()),
+				nil
+		}
+		delete(s.state.running, key)
+		task.session.Forget(key)
+		task.session.ForgetAffinityRules()
+		if ok && t.State == vcd.TaskFailed {
+			s.fail(key, task.step, session.TaskFailure(t, task.step.Text()), 0)
+		}
+	}
+	return phases.Done, nil
+}
+
+// fail delays the next attempt of a step, longer each time.
+func (s *scope) fail(key string, step affinity.Step, out phases.Outcome, least time.Duration) {
+	times := s.state.failed[key].times
+	delay := max(least, min(session.FirstRetry<<min(times, 10), lastRetry))
+	s.state.failed[key] = failure{fmt.Sprint(step), out, times + 1, s.now().Add(delay)}
+}
+
+// hold takes the steps out of the plans that failed a short time ago. It forgets what is not planned any more.
+func (s *scope) hold(context.Context) (phases.Outcome, error) {
+	known := s.state.failed
+	s.state.failed = map[string]failure{}
+	for i := range s.plans {
+		p := &s.plans[i]
+		p.Steps = slices.DeleteFunc(p.Steps, func(step affinity.Step) bool {
+			key := s.key(p.vdc.Ref, step)
+			f, ok := known[key]
+			if !ok {
+				return false
+			}
+			s.state.failed[key] = f
+			return f.step == fmt.Sprint(step) && s.isHeld(f)
+		})
+	}
+	return phases.Done, nil
+}
+
+// isHeld reports whether a failure still delays its step, and keeps the first such for the condition.
+func (s *scope) isHeld(f failure) bool {
+	left := f.until.Sub(s.now())
+	if left <= 0 {
+		return false
+	}
+	f.out.After = left
+	s.held = cmp.Or(s.held, f.out)
+	return true
+}
+
+// gather waits a moment after a difference was first seen: several machines come and go together.
+func (s *scope) gather(context.Context) (phases.Outcome, error) {
+	if !slices.ContainsFunc(s.plans, func(p vdcPlan) bool { return len(p.Steps) > 0 }) {
+		s.state.changedSince = time.Time{}
+		return phases.Done, nil
+	}
+	if s.state.changedSince.IsZero() {
+		s.state.changedSince = s.now()
+	}
+	gather := s.Gather
+	if gather == 0 {
+		gather = defaultGather
+	}
+	if left := s.state.changedSince.Add(gather).Sub(s.now()); left > 0 {
+		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that come and go at the same time"),
+			nil
+	}
+	return phases.Done, nil
+}
+
+// apply starts all steps: each is about another rule, so that the failure of one does not affect others.
+func (s *scope) apply(ctx context.Context) (phases.Outcome, error) {
+	for _, p := range s.plans {
+		for _, step := range p.Steps {
+			if out, err := s.start(ctx, p, step); err != nil || out != phases.Done {
+				return out, err
+			}
+		}
+	}
+	s.state.changedSince = time.Time{}
+	if len(s.state.running) > 0 {
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to change affinity rules"), nil
+	}
+	return phases.Done, nil
+}
+
+// start starts one step. Where rules may be is stored before the first is created.
+func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phases.Outcome, error) {
+	vdc := p.vdc
+	if step.Kind == affinity.Create && notes.AddURN(s.vcdCluster, infrav1.AffinityRulesAnnotation, vdc.ID) {
+		if err := s.save(ctx); err != nil {
+			return phases.Done, err
+		}
+	}
+	ctrl.LoggerFrom(ctx).Info(string(step.Kind)+" an anti-affinity rule", "rule", step.Rule.Name, "vdc", vdc.Name,
+		"vms", len(step.Rule.VMs))
+	key := s.key(vdc.Ref, step)
+	task, err := affinity.Send(ctx, p.session, vdc, step)
+	if err != nil {
+		out, err := affinity.Refused(ctx, p.session, vdc, step, err)
+		if err != nil || !out.Problem || out.Unknown {
+			return out, err
+		}
+		s.fail(key, step, out, out.After)
+		s.isHeld(s.state.failed[key])
+		return phases.Done, nil
+	}
+	s.state.running[key] = running{step, p.session}
+	p.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
+	ruleChanged(s.Recorder, s.vcdCluster, step)
+	return phases.Done, nil
+}
