@@ -165,7 +165,6 @@ func newWithIdentity(t *testing.T) *controllertest.Zoned {
 	w := controllertest.NewInZones(t, append(objects, controllertest.InZone("c", "late-c")...)...)
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.SetRole("acme", "admin", vcdsim.RoleClusterAuthor) })
 	w.AddIdentity("of-b", "admin")
-	secret := w.Secret("of-b")
 	z := w.DeploymentZone("b")
 	z.Spec.IdentityRef.Name = "of-b"
 	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
@@ -179,7 +178,7 @@ func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
 	password := func(value string) func(*controllertest.Zoned) {
 		return func(w *controllertest.Zoned) {
 			secret := &corev1.Secret{}
-			w.Expect(w.Client.Get(w.Ctx, clientKey("credentials-of-b"), secret)).To(Succeed())
+			w.Expect(w.Client.Get(w.Ctx, clientKey("of-b"), secret)).To(Succeed())
 			secret.Data["password"] = []byte(value)
 			w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 		}
