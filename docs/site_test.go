@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,4 +37,17 @@ func TestTheSiteIsPinned(t *testing.T) {
 	g.Expect(readPage(t, "site/package.json")).To(MatchRegexp(`"vitepress": "\d+\.\d+\.\d+"`))
 	lock := readPage(t, "site/package-lock.json")
 	g.Expect(strings.Count(lock, `"integrity": "sha512-`)).To(BeNumerically(">", 100))
+
+	// npm ci refuses a file that lacks the packages of other platforms, which npm leaves out when it cannot load them.
+	var locked struct {
+		Packages map[string]struct {
+			OptionalDependencies map[string]string `json:"optionalDependencies"`
+		} `json:"packages"`
+	}
+	g.Expect(json.Unmarshal([]byte(lock), &locked)).To(Succeed())
+	for name, pkg := range locked.Packages {
+		for optional := range pkg.OptionalDependencies {
+			g.Expect(locked.Packages).To(HaveKey("node_modules/"+optional), "of %s", name)
+		}
+	}
 }

@@ -42,10 +42,12 @@ function external(md) {
   })
 }
 
-// literal keeps Vue from reading braces in text as an expression.
+// literal keeps Vue from reading braces in text and code as an expression.
 function literal(md) {
-  const text = md.renderer.rules.text
-  md.renderer.rules.text = (...args) => text(...args).replaceAll('{{', '&#123;&#123;')
+  for (const rule of ['text', 'code_inline']) {
+    const render = md.renderer.rules[rule]
+    md.renderer.rules[rule] = (...args) => render(...args).replaceAll('{{', '&#123;&#123;')
+  }
 }
 
 export default defineConfig({

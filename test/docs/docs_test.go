@@ -14,7 +14,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
 )
 
-var asPrinted = flag.Bool("as-printed", false, "run all blocks with a management cluster; it takes minutes")
+var (
+	asPrinted = flag.Bool("as-printed", false, "run all blocks with a management cluster; it takes minutes")
+	printed   = flag.Bool("output", false, "log what the blocks print")
+)
 
 func TestMain(m *testing.M) { testtime.Main(m) }
 

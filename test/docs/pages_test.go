@@ -25,8 +25,11 @@ const (
 	node       = `kubectl apply -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}'
 `
 	removeNode = "kubectl delete node node-1"
-	// manifests are those of the cloud controller manager.
+	// manifests are those of the cloud controller managers, filled in.
 	manifests = `go run ./addons/cmd/ccm-manifests -out . -version v2.0.0
+sed -i 's,VCD_HOST,https://vcd.example.com,' vcloud-configmap.yaml
+sed -i 's,API_URL,https://cloud.example.com/client/api,; s,= API_KEY,= key,; s,= SECRET_KEY,= key,' cloudstack-secret.yaml
+sed -i 's,VCENTER,vc.example.com,; s,DATACENTER,dc,; s,: USER$,: user,; s,: PASSWORD$,: password,' vsphere-cloud-config.yaml
 `
 	saveCredentials    = "kubectl -n team-a get secret demo-credentials -o json | jq '{apiVersion, kind, metadata: {name: .metadata.name}, data}' > saved.json\n"
 	restoreCredentials = "kubectl -n team-a replace -f saved.json"
@@ -54,10 +57,8 @@ kubectl apply -f - <<EOF
  "spec": {"clusterSelector": {"matchLabels": {"cni": "none"}}, "resources": [{"kind": "ConfigMap", "name": "ccm"}]}}
 EOF
 `, replace: []string{"/tmp/ccm", "ccm"}},
-		"docs/guides/cloudstack-upgrade.md": {before: manifests + `sed -i s,API_URL,https://cloud.example.com/client/api, cloudstack-secret.yaml
-kubectl apply -f cloudstack-secret.yaml
-`},
-		"docs/guides/cloudstack.md": {before: manifests + shop + node, after: removeShop + "\n" + removeNode},
+		"docs/guides/cloudstack-upgrade.md": {before: manifests + "kubectl apply -f cloudstack-secret.yaml\n"},
+		"docs/guides/cloudstack.md":         {before: manifests + shop + node, after: removeShop + "\n" + removeNode},
 		"docs/guides/clusterclass.md": {before: `kubectl create namespace classy
 kubectl config set-context --current --namespace=classy
 export CONTROL_PLANE_ENDPOINT_IP=192.168.100.201 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==
@@ -68,9 +69,11 @@ kubectl apply -f "$SAMPLES/2"
 kubectl label cluster demo cni=cilium
 until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 `, after: "kubectl delete clusterresourceset --all"},
-		"docs/guides/doctor.md": {before: demoManifest},
-		"docs/guides/edge-gateway-endpoint.md": {before: "export VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==\n",
-			after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
+		"docs/guides/doctor.md": {before: otherManifest},
+		"docs/guides/edge-gateway-endpoint.md": {
+			before: "export VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==\n",
+			after:  "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-",
+		},
 		"docs/guides/load-balancers.md":     {before: shop + manifests + "kubectl create namespace shop\n", after: removeShop},
 		"docs/guides/operating.md":          {before: saveCredentials, after: restoreCredentials},
 		"docs/guides/proxy.md":              {before: "kubectl -n kube-system create configmap cluster-pod-proxy\n"},
@@ -79,9 +82,13 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 `},
 		"docs/guides/vsphere-upgrade.md": {before: manifests + "kubectl apply -f vsphere-cloud-config.yaml\n"},
 		"docs/guides/vsphere.md":         {before: manifests + node, after: removeNode},
-		"docs/reference/vcdctl.md": {before: demoManifest + `cp cluster.yaml demo.yaml
-export VCD_PASSWORD=vcd
-`},
+		"docs/reference/vcdctl.md": {before: otherManifest + `export VCD_PASSWORD=password
+kubectl get vcdidentity demo -o json | jq '{apiVersion, kind, metadata: {name: "tenant"}, spec}' | kubectl apply -f -
+for name in mgmt-1 mgmt-2; do
+  kubectl config set-context $name --namespace=team-a --cluster="$(kubectl config view -o jsonpath='{.contexts[0].context.cluster}')" \
+    --user="$(kubectl config view -o jsonpath='{.contexts[0].context.user}')"
+done
+`, after: "kubectl delete vcdidentity tenant"},
 		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-vapp- infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
 		"docs/guides/first-cluster.md": {
 			before:  "kubectl create configmap plug-in --dry-run=client -o yaml > plug-in.yaml\n",
@@ -90,10 +97,10 @@ export VCD_PASSWORD=vcd
 	}
 }
 
-// demoManifest writes the cluster of README to a file.
-const demoManifest = `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200 VCD_API_TOKEN_B64="$(printf %s "$TOKEN" | base64 -w0)"
+// otherManifest writes a cluster to a file that may stand beside that of README.
+const otherManifest = `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.210 VCD_API_TOKEN_B64="$(printf %s "$TOKEN" | base64 -w0)"
 export VCD_CCM_API_TOKEN_B64="$(printf %s "$CCM_TOKEN" | base64 -w0)"
-clusterctl generate cluster demo --infrastructure vcd --kubernetes-version v1.36.3 > cluster.yaml
+clusterctl generate cluster other --infrastructure vcd --kubernetes-version v1.36.3 > cluster.yaml
 `
 
 const (
