@@ -15,7 +15,7 @@ if [[ $components != *"image: $3:dev"* ]]; then
 	exit 1
 fi
 printf '%s\n' "${components//"image: $3:dev"/"image: $image"}" >"$folder/infrastructure-components.yaml"
-cp metadata.yaml templates/cluster-template*.yaml config/monitoring/alerts.yaml config/monitoring/dashboard.json "$folder/"
+cp metadata.yaml templates/cluster*.yaml config/monitoring/alerts.yaml config/monitoring/dashboard.json "$folder/"
 go tool -modfile=tools.mod kustomize build config/monitoring >"$folder/monitoring.yaml"
 # clusterctl takes a release from a path that ends in PROVIDER/VERSION/FILE.
 ln -sfn . "$1/infrastructure-vcd"

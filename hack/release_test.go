@@ -48,7 +48,8 @@ func TestARelease(t *testing.T) {
 		g.Expect(hex.EncodeToString(is[:])).To(Equal(sum), name)
 	}
 	for _, name := range []string{
-		"infrastructure-components.yaml", "metadata.yaml", "cluster-template.yaml", "cloud-director-ccm.yaml",
+		"infrastructure-components.yaml", "metadata.yaml", "cluster-template.yaml", "clusterclass-quick-start.yaml",
+		"cloud-director-ccm.yaml",
 		"cloudstack-ccm.yaml", "vsphere-cloud-controller-manager.yaml", "notes.md", "vcdsim_darwin_arm64",
 		"cloud-provider-for-cloud-director_linux_arm64", chart.FileName(tested),
 	} {

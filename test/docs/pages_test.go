@@ -22,7 +22,11 @@ const (
 	shop = `kubectl create service loadbalancer shop --tcp=80 --dry-run=client -o yaml | kubectl apply -f - >/dev/null
 `
 	removeShop = "kubectl delete service shop --wait=false"
-	node       = `kubectl apply -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}'
+	// tenant is an identity beside that of the cluster.
+	tenant = `kubectl get vcdidentity demo -o json | jq '{apiVersion, kind, metadata: {name: "tenant"}, spec}' | kubectl apply -f -
+`
+	removeTenant = "kubectl delete vcdidentity tenant"
+	node         = `kubectl apply -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}'
 `
 	removeNode = "kubectl delete node node-1"
 	// manifests are those of the cloud controller managers, filled in.
@@ -74,24 +78,30 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 			before: "export VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==\n",
 			after:  "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-",
 		},
-		"docs/guides/load-balancers.md":     {before: shop + manifests + "kubectl create namespace shop\n", after: removeShop},
-		"docs/guides/operating.md":          {before: saveCredentials, after: restoreCredentials},
-		"docs/guides/proxy.md":              {before: "kubectl -n kube-system create configmap cluster-pod-proxy\n"},
+		"docs/guides/load-balancers.md": {before: shop + manifests + "kubectl create namespace shop\n", after: removeShop},
+		"docs/guides/gitops.md":         {before: "mkdir -p clusters/demo\n"},
+		"docs/guides/operating.md":      {before: saveCredentials, after: restoreCredentials},
+		"docs/guides/proxy.md":          {before: "kubectl -n kube-system create configmap cluster-pod-proxy\n"},
+		"docs/guides/rde.md": {
+			before: `kubectl patch vcdcluster demo --type merge -p '{"spec":{"rde":{"mode":"Project"}}}'` + "\n",
+		},
+		"docs/guides/zones.md":              {before: tenant, after: removeTenant},
 		"docs/guides/rotate-credentials.md": {before: saveCredentials, after: restoreCredentials},
 		"docs/guides/templates.md": {before: `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==
 `},
 		"docs/guides/vsphere-upgrade.md": {before: manifests + "kubectl apply -f vsphere-cloud-config.yaml\n"},
 		"docs/guides/vsphere.md":         {before: manifests + node, after: removeNode},
-		"docs/reference/vcdctl.md": {before: otherManifest + `export VCD_PASSWORD=password
-kubectl get vcdidentity demo -o json | jq '{apiVersion, kind, metadata: {name: "tenant"}, spec}' | kubectl apply -f -
+		"docs/reference/vcdctl.md": {before: otherManifest + tenant + `export VCD_PASSWORD=password VCD_CA_FILE=ca.pem
 for name in mgmt-1 mgmt-2; do
   kubectl config set-context $name --namespace=team-a --cluster="$(kubectl config view -o jsonpath='{.contexts[0].context.cluster}')" \
     --user="$(kubectl config view -o jsonpath='{.contexts[0].context.user}')"
 done
-`, after: "kubectl delete vcdidentity tenant"},
+`, after: removeTenant},
 		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-vapp- infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
 		"docs/guides/first-cluster.md": {
-			before:  "kubectl create configmap plug-in --dry-run=client -o yaml > plug-in.yaml\n",
+			before: `kubectl create configmap plug-in --dry-run=client -o yaml > plug-in.yaml
+export HTTPS_PROXY=$WORKLOAD_PROXY NO_PROXY=127.0.0.1
+`,
 			replace: []string{"<your network plug-in>", "plug-in.yaml"},
 		},
 	}
@@ -206,8 +216,8 @@ func notRun() map[string]map[string]string {
 			`clusterctl upgrade plan`: internet,
 		},
 		"docs/guides/vcdsim-nodes.md": {
-			`sudo -E make node-image                                  # once`:                             asRoot,
-			`sudo ./vcdsim-nodes console demo-control-plane-x7k2p     # what the VM wrote to its console`: asRoot,
+			`sudo -E make node-image                                  # once`:                                                asRoot,
+			`sudo ./vcdsim-nodes console demo-control-plane-x7k2p     # what the VM wrote to its console; --follow for more`: asRoot,
 			`sudo -E make quickstart-real`: asRoot,
 		},
 		"docs/guides/vcdsim.md": {
