@@ -65,7 +65,8 @@ EOF
 		"docs/guides/cloudstack.md":         {before: manifests + shop + node, after: removeShop + "\n" + removeNode},
 		"docs/guides/clusterclass.md": {before: `kubectl create namespace classy
 kubectl config set-context --current --namespace=classy
-export CONTROL_PLANE_ENDPOINT_IP=192.168.100.201 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==
+export CONTROL_PLANE_ENDPOINT_IP=192.168.100.201 VCD_API_TOKEN_B64="$(printf %s "$TOKEN" | base64 -w0)"
+export VCD_CCM_API_TOKEN_B64="$(printf %s "$CCM_TOKEN" | base64 -w0)"
 `, after: `kubectl config set-context --current --namespace=team-a
 kubectl delete cluster demo --namespace=classy --wait=false`},
 		"docs/guides/cni.md": {before: `kubectl create configmap cilium --from-literal=cilium.yaml=''
@@ -79,7 +80,7 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 			after:  "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-",
 		},
 		"docs/guides/load-balancers.md": {before: shop + manifests + "kubectl create namespace shop\n", after: removeShop},
-		"docs/guides/gitops.md":         {before: "mkdir -p clusters/demo\n"},
+		"docs/guides/gitops.md":         {before: "export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200\nmkdir -p clusters/demo\n"},
 		"docs/guides/operating.md":      {before: saveCredentials, after: restoreCredentials},
 		"docs/guides/proxy.md":          {before: "kubectl -n kube-system create configmap cluster-pod-proxy\n"},
 		"docs/guides/rde.md": {
@@ -99,10 +100,9 @@ done
 `, after: removeTenant},
 		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-vapp- infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
 		"docs/guides/first-cluster.md": {
-			before: `kubectl create configmap plug-in --dry-run=client -o yaml > plug-in.yaml
-export HTTPS_PROXY=$WORKLOAD_PROXY NO_PROXY=127.0.0.1
-`,
-			replace: []string{"<your network plug-in>", "plug-in.yaml"},
+			before: "export HTTPS_PROXY=$WORKLOAD_PROXY NO_PROXY=127.0.0.1\n",
+			// The simulated API servers of workload clusters take no manifests.
+			replace: []string{"apply -f <your network plug-in>", "get --raw /version"},
 		},
 	}
 }
@@ -164,6 +164,9 @@ func notRun() map[string]map[string]string {
 			`kubectl describe service shop                                        # events: what could not be done, and what to change`:                            containers,
 			`kubectl -n kube-system debug -it $(kubectl -n kube-system get pod -l app=vmware-cloud-director-ccm -o name | head -1) \`:                              containers,
 			`curl -sk -X PUT -H "Authorization: Bearer $TOKEN" "https://127.0.0.1:10268/debug/vcd-wire-log?for=15m"   # DELETE ends it, GET returns the time left`: containers,
+		},
+		"docs/guides/clusterclass.md": {
+			`kubectl patch clusterclass quick-start --type merge -p '{"spec":{"kubernetesVersions":["v1.34.3","v1.35.4","v1.36.3"]}}'`: "needs a cluster of an older version than that of the page", //nolint:lll // As printed.
 		},
 		"docs/guides/cni.md": {
 			`export POD_CIDR=10.244.0.0/16 SERVICE_CIDR=10.96.0.0/16    # before clusterctl generate cluster`:                            internet,
