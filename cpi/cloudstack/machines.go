@@ -133,25 +133,32 @@ func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, erro
 		}
 	}
 	e.SiblingsHidden = e.SiblingsHidden && !e.HomeShown
-	m.readLog(ctx, id, &e)
+	if moved := m.readLog(ctx, id, &e); moved && !e.Deleted {
+		return e, &cpi.ElsewhereError{Message: "it was moved to another account or project: its Node stays; move it " +
+			"back, or delete the Node"}
+	}
 	return e, nil
 }
 
-// readLog adds what the log of CloudStack has of a machine. It may be hidden, or lack the filter: then it proves
-// nothing.
-func (m *Machines) readLog(ctx context.Context, id string, e *gone.Evidence) {
+// readLog adds what the log of CloudStack has of a machine, and reports whether it was moved to another account. The
+// log may be hidden, or lack the filter: then it proves nothing.
+func (m *Machines) readLog(ctx context.Context, id string, e *gone.Evidence) (moved bool) {
 	events, err := m.opts.Client.Events(ctx, id, "VirtualMachine")
 	if err != nil {
-		return
+		return false
 	}
 	for _, event := range events {
 		if !strings.EqualFold(event.ResourceID, id) {
 			continue
 		}
 		e.Logged = true
-		removed := event.Type == "VM.DESTROY" || event.Type == "VM.EXPUNGE"
-		e.Deleted = e.Deleted || removed && event.State == "Completed"
+		if event.State != "Completed" {
+			continue
+		}
+		e.Deleted = e.Deleted || event.Type == "VM.DESTROY" || event.Type == "VM.EXPUNGE"
+		moved = moved || event.Type == "VM.MOVE"
 	}
+	return moved
 }
 
 // machine returns a virtual machine as the core knows it.

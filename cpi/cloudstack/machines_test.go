@@ -152,6 +152,36 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 	}
 }
 
+func TestAMachineThatWasMovedToAnotherAccountIsNotGone(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, cloudstacksim.Options{}, "")
+	all, err := vms(s).VMs(t.Context(), 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	id := all[0].ID
+	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
+		if o["id"] == id {
+			o["projectid"] = cloudstacksim.ProjectID
+		}
+		return true
+	})
+	s.sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.MOVE", "state": "Completed", "resourceid": id})
+	machines := vms(s, func(o *cpicloudstack.MachineOptions) {
+		o.ProviderIDs = func() []string { return []string{"external-cloudstack://" + id, "external-cloudstack://" + all[1].ID} }
+	})
+
+	_, err = machines.Get(t.Context(), "external-cloudstack://"+id)
+
+	elsewhere, ok := errors.AsType[*cpi.ElsewhereError](err)
+	g.Expect(ok).To(BeTrue(), "%v", err)
+	g.Expect(elsewhere.Message).To(ContainSubstring("moved to another account or project: its Node stays"))
+
+	s.sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.EXPUNGE", "state": "Completed", "resourceid": id})
+	_, err = machines.Get(t.Context(), "external-cloudstack://"+id)
+	absence, ok := errors.AsType[*cpi.AbsenceError](err)
+	g.Expect(ok).To(BeTrue(), "%v", err)
+	g.Expect(absence.Evidence.Deleted).To(BeTrue())
+}
+
 func TestADestroyedMachineIsGoneThoughItIsShown(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{ShowDestroyed: true}, "")

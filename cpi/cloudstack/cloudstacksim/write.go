@@ -384,14 +384,19 @@ func (s *Simulator) taggable(resourceType, id string) bool {
 }
 
 func (c *call) deleteTags() (any, error) {
-	wanted := c.tagsOf()
+	wanted, deleted := c.tagsOf(), 0
 	for _, id := range strings.Split(c.get("resourceids"), ",") {
 		at := strings.ToLower(c.get("resourcetype")) + id
+		before := len(c.tags[at])
 		c.tags[at] = slices.DeleteFunc(c.tags[at], func(o Object) bool {
 			return slices.ContainsFunc(wanted, func(tag Object) bool {
 				return tag["key"] == o["key"] && (tag["value"] == "" || tag["value"] == o["value"])
 			})
 		})
+		deleted += before - len(c.tags[at])
+	}
+	if deleted == 0 {
+		return nil, &lateError{codeInternal, "Failed to delete tags"}
 	}
 	return success, nil
 }
