@@ -69,6 +69,8 @@ cpi/plan             $module/cpi/cloudstack                      cpicore
 cpi/cpitest          github.com/onsi/gomega                      -
 cpi/vcd              $module/cpi/cpitest                         product
 cpi/cloudstack       $module/cpi/cloudstack/cloudstacksim        product
+cpi/vsphere          $module/cpi/vsphere/vspheresim              product
+cpi/vsphere          github.com/vmware/govmomi/simulator         product
 cpi/cpitest/tiny     $module/cpi/cpitest/servicetest             -
 cpi/vcd              $module/internal/edge                       -
 .                    $module/controllers                         -

@@ -16,6 +16,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere/vspheresim"
 )
 
 var zones = vsphere.Topology{Zone: "k8s-zone", Region: "k8s-region"}
@@ -254,7 +255,7 @@ func TestCallsFor500Nodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			s.multiply(500)
+			vspheresim.Multiply(s.model, 500)
 			names := s.rename(500)
 			s.tag("k8s-zone", "a", s.any("Datacenter"))
 			s.tag("k8s-region", "r", s.any("Datacenter"))
@@ -278,7 +279,7 @@ func TestCallsFor500Nodes(t *testing.T) {
 
 func TestReadsOf1000NodesAtRest(t *testing.T) {
 	s := newSite(t)
-	s.multiply(1000)
+	vspheresim.Multiply(s.model, 1000)
 	names := s.rename(1000)
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 	s.counted()
@@ -297,7 +298,7 @@ func TestReadsOf1000NodesAtRest(t *testing.T) {
 // TestMemoryOf500Nodes holds what this backend keeps: a program that serves no load balancers needs little besides.
 func TestMemoryOf500Nodes(t *testing.T) {
 	s := newSite(t)
-	s.multiply(500)
+	vspheresim.Multiply(s.model, 500)
 	s.rename(500)
 	s.tag("k8s-zone", "a", s.any("Datacenter"))
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, withZones)

@@ -23,14 +23,12 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	_ "github.com/vmware/govmomi/sts/simulator"
-	"github.com/vmware/govmomi/vapi/rest"
-	_ "github.com/vmware/govmomi/vapi/simulator"
-	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere/vspheresim"
 )
 
 // A site is a vCenter of govmomi's simulator, behind a proxy that counts requests and can go away.
@@ -116,9 +114,7 @@ func (s *site) serve(to http.ResponseWriter, r *http.Request) {
 
 // permit gives the user a role on the root folder, for everything below it or not.
 func (s *site) permit(propagate bool) {
-	manager := object.NewAuthorizationManager(s.client.Client)
-	s.Expect(manager.SetEntityPermissions(s.t.Context(), s.client.ServiceContent.RootFolder,
-		[]types.Permission{{Principal: "user", RoleId: -1, Propagate: propagate}})).To(Succeed())
+	s.Expect(vspheresim.Permit(s.t.Context(), s.client, "user", propagate)).To(Succeed())
 }
 
 func (s *site) setAway(away bool) {
@@ -190,8 +186,7 @@ func (s *site) machines(clock *clocktesting.FakeClock, mods ...func(*vsphere.Mac
 // all returns the VMs by name.
 func (s *site) all() map[string]*simulator.VirtualMachine {
 	out := map[string]*simulator.VirtualMachine{}
-	for _, entity := range s.model.Map().All("VirtualMachine") {
-		vm := entity.(*simulator.VirtualMachine)
+	for _, vm := range vspheresim.VMs(s.model) {
 		out[vm.Name] = vm
 	}
 	return out
@@ -212,10 +207,7 @@ func (s *site) change(name string, change func(*mo.VirtualMachine)) {
 
 // boot gives a VM a hostname and addresses, as VMware Tools report them.
 func (s *site) boot(name, hostname string, addresses ...string) {
-	s.change(name, func(vm *mo.VirtualMachine) {
-		vm.Guest.HostName = hostname
-		vm.Guest.Net = []types.GuestNicInfo{{Network: "VM Network", IpAddress: addresses, DeviceConfigId: 4000}}
-	})
+	s.change(name, func(vm *mo.VirtualMachine) { vspheresim.Boot(vm, hostname, addresses...) })
 }
 
 func (s *site) object(name string) *object.VirtualMachine {
@@ -237,28 +229,11 @@ func (s *site) destroy(name string) {
 	s.done(s.object(name).Destroy(s.t.Context()))
 }
 
-// multiply adds copies of a VM to its folder until there are n VMs: creating them one by one takes long.
-func (s *site) multiply(n int) {
-	all := s.model.Map().All("VirtualMachine")
-	one := all[0].(*simulator.VirtualMachine)
-	folder := s.model.Map().Get(*one.Parent).(*simulator.Folder)
-	for i := len(all); i < n; i++ {
-		vm := &simulator.VirtualMachine{VirtualMachine: one.VirtualMachine}
-		config, guest := *one.Config, *one.Guest
-		vm.Self = types.ManagedObjectReference{Type: "VirtualMachine", Value: fmt.Sprintf("vm-copy-%d", i)}
-		vm.Name, vm.Config, vm.Guest = fmt.Sprintf("copy-%d", i), &config, &guest
-		vm.Config.Uuid = uuid.NewString()
-		s.model.Map().Put(vm)
-		folder.ChildEntity = append(folder.ChildEntity, vm.Self)
-	}
-}
-
 // rename names the VMs of the model n1, n2, …; it returns the names.
 func (s *site) rename(n int) []string {
 	var names []string
-	for _, entity := range s.model.Map().All("VirtualMachine")[:n] {
+	for _, vm := range vspheresim.VMs(s.model)[:n] {
 		name := fmt.Sprintf("n%d", len(names)+1)
-		vm := entity.(*simulator.VirtualMachine)
 		s.model.Map().WithLock(s.model.Service.Context, vm, func() { vm.Name = name })
 		s.boot(name, name, fmt.Sprintf("10.0.%d.%d", len(names)/250, len(names)%250+1))
 		names = append(names, name)
@@ -269,22 +244,7 @@ func (s *site) rename(n int) []string {
 // tag attaches a tag to objects.
 func (s *site) tag(category, name string, refs ...mo.Reference) {
 	s.t.Helper()
-	client := rest.NewClient(s.client.Client)
-	s.Expect(client.Login(s.t.Context(), s.sim.URL.User)).To(Succeed())
-	manager := tags.NewManager(client)
-	categoryID, err := manager.GetCategory(s.t.Context(), category)
-	var id string
-	if err == nil {
-		id = categoryID.ID
-	} else {
-		id, err = manager.CreateCategory(s.t.Context(), &tags.Category{Name: category, Cardinality: "MULTIPLE"})
-		s.Expect(err).NotTo(HaveOccurred())
-	}
-	tag, err := manager.CreateTag(s.t.Context(), &tags.Tag{Name: name, CategoryID: id})
-	s.Expect(err).NotTo(HaveOccurred())
-	for _, ref := range refs {
-		s.Expect(manager.AttachTag(s.t.Context(), tag, ref)).To(Succeed())
-	}
+	s.Expect(vspheresim.Tag(s.t.Context(), s.client, s.sim.URL.User, category, name, refs...)).To(Succeed())
 }
 
 // any returns an object of a kind.

@@ -14,13 +14,11 @@ import (
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vapi/rest"
-	_ "github.com/vmware/govmomi/vapi/simulator" // the endpoint of tags
-	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere/vspheresim"
 )
 
 // A vSphere is a cloud: a vCenter of govmomi's simulator.
@@ -44,62 +42,27 @@ func newVSphere(ctx context.Context, n int) (*vSphere, error) {
 	if v.client, err = govmomi.NewClient(ctx, v.server.URL, true); err != nil {
 		return nil, errors.Join(err, v.close())
 	}
-	return v, errors.Join(v.permit(ctx), v.tag(ctx))
+	return v, v.permit(ctx)
 }
 
-// boot makes copies of the first VM until there are n, and lets VMware Tools of all report a name and an address.
+// boot makes VMs until there are n, and lets VMware Tools of all report a name and an address.
 func (v *vSphere) boot(n int) {
-	vms := v.model.Map()
-	all := vms.All("VirtualMachine")
-	one, _ := all[0].(*simulator.VirtualMachine)
-	folder, _ := vms.Get(*one.Parent).(*simulator.Folder)
-	for i := len(all); i < n; i++ {
-		vm := &simulator.VirtualMachine{VirtualMachine: one.VirtualMachine}
-		config, guest := *one.Config, *one.Guest
-		vm.Self = types.ManagedObjectReference{Type: "VirtualMachine", Value: fmt.Sprintf("vm-copy-%d", i)}
-		vm.Config, vm.Guest = &config, &guest
-		vms.Put(vm)
-		folder.ChildEntity = append(folder.ChildEntity, vm.Self)
-	}
-	for i, entity := range vms.All("VirtualMachine") {
-		vm, _ := entity.(*simulator.VirtualMachine)
+	vspheresim.Multiply(v.model, n)
+	for i, vm := range vspheresim.VMs(v.model) {
 		name := fmt.Sprintf("vs-%03d", i)
-		vm.Name, vm.Guest.HostName, vm.Config.Uuid = name, name, uuid.NewString()
-		vm.Guest.Net = []types.GuestNicInfo{{
-			Network: "VM Network", DeviceConfigId: 4000,
-			IpAddress: []string{fmt.Sprintf("10.40.%d.%d", 1+i/250, 1+i%250)},
-		}}
+		vm.Name, vm.Config.Uuid = name, uuid.NewString()
+		vspheresim.Boot(&vm.VirtualMachine, name, fmt.Sprintf("10.40.%d.%d", 1+i/250, 1+i%250))
 	}
 }
 
-// permit lets the user read everything.
+// permit lets the user read everything, and gives the datacenter a zone and a region.
 func (v *vSphere) permit(ctx context.Context) error {
-	return object.NewAuthorizationManager(v.client.Client).SetEntityPermissions(ctx,
-		v.client.ServiceContent.RootFolder,
-		[]types.Permission{{Principal: v.server.URL.User.Username(), RoleId: -1, Propagate: true}})
-}
-
-// tag makes zone and region of the datacenter.
-func (v *vSphere) tag(ctx context.Context) error {
-	client := rest.NewClient(v.client.Client)
-	if err := client.Login(ctx, v.server.URL.User); err != nil {
-		return fmt.Errorf("logging in for tags: %w", err)
-	}
-	manager := tags.NewManager(client)
-	for _, name := range []string{"k8s-zone", "k8s-region"} {
-		category, err := manager.CreateCategory(ctx, &tags.Category{Name: name, Cardinality: "SINGLE"})
-		if err != nil {
-			return fmt.Errorf("making a category: %w", err)
-		}
-		tag, err := manager.CreateTag(ctx, &tags.Tag{Name: "here", CategoryID: category})
-		if err != nil {
-			return fmt.Errorf("making a tag: %w", err)
-		}
-		if err := manager.AttachTag(ctx, tag, v.model.Map().Any("Datacenter")); err != nil {
-			return fmt.Errorf("attaching a tag: %w", err)
-		}
-	}
-	return nil
+	user, datacenter := v.server.URL.User, v.model.Map().Any("Datacenter")
+	return errors.Join(
+		vspheresim.Permit(ctx, v.client, user.Username(), true),
+		vspheresim.Tag(ctx, v.client, user, "k8s-zone", "here", datacenter),
+		vspheresim.Tag(ctx, v.client, user, "k8s-region", "here", datacenter),
+	)
 }
 
 // files implements program.
@@ -138,10 +101,8 @@ func (*vSphere) lacks() map[capability]string {
 // vms returns the VMs by name.
 func (v *vSphere) vms() map[string]*simulator.VirtualMachine {
 	out := map[string]*simulator.VirtualMachine{}
-	for _, entity := range v.model.Map().All("VirtualMachine") {
-		if vm, ok := entity.(*simulator.VirtualMachine); ok {
-			out[vm.Name] = vm
-		}
+	for _, vm := range vspheresim.VMs(v.model) {
+		out[vm.Name] = vm
 	}
 	return out
 }
