@@ -27,6 +27,10 @@ func (f foreignClasses) release(ctx context.Context) {
 		log.Error(err, "Listing Services")
 		return
 	}
+	if err := f.key.load(ctx); err != nil {
+		log.Error(err, "Releasing the load balancers of Services that have another class now")
+		return
+	}
 	for _, s := range all {
 		if ctx.Err() != nil || !f.wasOurs(s) {
 			continue
@@ -40,6 +44,9 @@ func (f foreignClasses) release(ctx context.Context) {
 
 // wasOurs reports whether a Service is another implementation's and was ours before, as what is stored on it shows.
 func (f foreignClasses) wasOurs(s *corev1.Service) bool {
+	if s == nil {
+		return false
+	}
 	stored := f.opts.Defaults.Stored(s)
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass != nil &&
 		s.DeletionTimestamp == nil &&
@@ -55,8 +62,8 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 		return nil
 	}
 	defer unlock()
-	if err := f.key.load(ctx); err != nil {
-		return err
+	if s = f.cached(s); !f.wasOurs(s) {
+		return nil // it was changed while others were released
 	}
 	locations, lost := f.standing(ctx, s)
 	proved, anything := len(f.opts.Defaults.Stored(s).Standing) > 0, false

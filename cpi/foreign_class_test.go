@@ -77,6 +77,17 @@ func TestAHostnameThatIsStillPublishedKeepsWhatStands(t *testing.T) {
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
+func TestAServiceThatIsOursAgainIsNotReleased(t *testing.T) {
+	listed := balanced("web")
+	b := newBench(t, listed)
+	b.foreign(listed, "main")
+	b.services.add(balanced("web"))
+
+	b.Expect(foreignClasses{b.them}.releaseOne(t.Context(), listed)).To(Succeed())
+
+	b.Expect(b.balancer.left()).To(Equal(1), "it was made for the Service as it is now")
+}
+
 func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") })
 	b := newBench(t, s)

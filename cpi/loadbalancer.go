@@ -142,7 +142,11 @@ func (l *LoadBalancers) EnsureLoadBalancer(
 		return nil, err
 	}
 	defer unlock()
-	return l.ensure(ctx, s)
+	now := l.current(s)
+	if now == nil {
+		return s.Status.LoadBalancer.DeepCopy(), nil
+	}
+	return l.ensure(ctx, now)
 }
 
 // UpdateLoadBalancer follows changes of nodes, and all others. Waiting is no failure here: drift repair follows soon.
@@ -181,11 +185,8 @@ func (l *LoadBalancers) forget(s *corev1.Service) {
 	l.state.forget(s.UID)
 }
 
-// ensure runs one attempt. The lock of the Service is held.
+// ensure runs one attempt for a Service as the cache has it. The lock of the Service is held.
 func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
-	if l.obsolete(s) {
-		return s.Status.LoadBalancer.DeepCopy(), nil
-	}
 	if err := l.key.load(ctx); err != nil {
 		return nil, err
 	}
@@ -203,15 +204,25 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 	return a.run(ctx)
 }
 
-// obsolete reports whether a Service shall have no load balancer any more. The service controller also follows changes
-// of nodes for Services that are being deleted, as they were when it last worked on them: what deletion has removed
-// must not be made again.
-func (l *LoadBalancers) obsolete(s *corev1.Service) bool {
+// cached returns a Service as the cache has it now; nil if it is gone.
+func (l *LoadBalancers) cached(s *corev1.Service) *corev1.Service {
 	now, err := l.opts.Services.Services(s.Namespace).Get(s.Name)
-	if err != nil {
-		return apierrors.IsNotFound(err)
+	if err != nil || now.UID != s.UID {
+		return nil
 	}
-	return now.UID != s.UID || now.DeletionTimestamp != nil || now.Spec.Type != corev1.ServiceTypeLoadBalancer
+	return now
+}
+
+// current returns a Service as the cache has it now; nil if it shall have no load balancer of ours any more. A caller
+// that waited for others may have an older one, as the service controller has when it follows changes of nodes: what
+// was made or removed since must stay so.
+func (l *LoadBalancers) current(s *corev1.Service) *corev1.Service {
+	now := l.cached(s)
+	if now == nil || now.DeletionTimestamp != nil || now.Spec.LoadBalancerClass != nil ||
+		now.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return nil
+	}
+	return now
 }
 
 // input gathers what the load balancer of a Service depends on.

@@ -260,7 +260,9 @@ func TestALoadBalancerThatMovesLeavesItsOldPlace(t *testing.T) {
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 
-	_, err = b.ensure(balanced("web", at("slow")))
+	moved := balanced("web", at("slow"))
+	b.services.add(moved)
+	_, err = b.ensure(moved)
 
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.balancer.things["main/web-uid"]).To(BeEmpty())

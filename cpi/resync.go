@@ -158,6 +158,9 @@ func (r *resync) repair(ctx context.Context, s *corev1.Service) {
 		return
 	}
 	defer unlock()
+	if s = r.current(s); s == nil {
+		return
+	}
 	status, err := r.ensure(ctx, s)
 	log := klog.FromContext(ctx)
 	switch {

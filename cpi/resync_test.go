@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
@@ -108,4 +109,45 @@ func TestAPlaceThatHangsDoesNotKeepOthersFromRepair(t *testing.T) {
 	b.balancer.mu.Unlock()
 
 	b.Eventually(pass).Should(Equal(2))
+}
+
+func TestAnOldSpecIsNotAppliedAfterANewerOne(t *testing.T) {
+	old := balanced("web", func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
+	b := newBench(t, old)
+	now := balanced("web")
+	b.services.add(now)
+	_, err := b.ensure(now)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.balancer.left()).To(Equal(2))
+	before := len(b.balancer.runs)
+
+	(&resync{LoadBalancers: b.them}).repair(t.Context(), old)
+	b.Expect(b.balancer.runs).To(HaveLen(before), "drift repair has listed Services before the change")
+
+	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", old, nil)).To(Succeed())
+	b.Expect(b.balancer.runs).To(HaveLen(before), "nodes are synced with the Services of then")
+}
+
+func TestAServiceThatGotAnotherClassSinceItWasListedIsNotRepaired(t *testing.T) {
+	old := balanced("web")
+	b := newBench(t, old)
+	b.services.add(balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }))
+
+	(&resync{LoadBalancers: b.them}).repair(t.Context(), old)
+	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", old, nil)).To(Succeed())
+
+	b.Expect(b.balancer.runs).To(BeEmpty())
+}
+
+func TestARepairPublishesOnlyWhatTheServiceHasNotYet(t *testing.T) {
+	old := balanced("web")
+	b := newBench(t, old)
+	status, err := b.ensure(old)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.services.add(balanced("web", func(s *corev1.Service) { s.Status.LoadBalancer = *status }))
+	writes := len(b.client.Actions())
+
+	(&resync{LoadBalancers: b.them}).repair(t.Context(), old)
+
+	b.Expect(b.client.Actions()).To(HaveLen(writes))
 }

@@ -161,6 +161,7 @@ func (c *cluster) service(namespace string, mods ...func(*corev1.Service)) *core
 // ensured insists, as Kubernetes does, until the load balancer stands.
 func (c *cluster) ensured(t *testing.T, s *corev1.Service) string {
 	t.Helper()
+	c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
 	var status *corev1.LoadBalancerStatus
 	c.Eventually(func() (err error) {
 		status, err = c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
