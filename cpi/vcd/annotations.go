@@ -3,6 +3,7 @@ package vcd
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,9 @@ type settings struct {
 	secrets       map[int]string
 	preserve      bool
 }
+
+// shareKey matches what fits into the description of a virtual service, with the rest of its marker.
+var shareKey = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
 
 // annotations are all that there are, as docs/reference/annotations.md lists them. To add one, add a line, use its
 // setting in dialect.go, and run the test of the page with -update.
@@ -162,12 +166,14 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "share-ip", Value: "key", Example: "dns",
-		Help: "Services of the cluster with the same key have one address together, if their ports differ.",
-		Parse: func(w *settings, v string) (err error) {
-			if w.Share = v; strings.ContainsAny(v, " \t=") {
-				err = fmt.Errorf("%q must be one word without =", v)
+		Help: "Services of the cluster with the same key have one address together, if their ports differ. A key has " +
+			"1 to 32 letters, digits, dots, dashes and underscores.",
+		Parse: func(w *settings, v string) error {
+			if !shareKey.MatchString(v) {
+				return fmt.Errorf("%q has more than 32 characters, or others than letters, digits and ._-", v)
 			}
-			return err
+			w.Share = v
+			return nil
 		},
 	},
 	{

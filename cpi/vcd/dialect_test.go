@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -386,6 +387,24 @@ func TestWhatIsWrong(t *testing.T) {
 			[]func(*corev1.Service){annotated("algorithm", "best")},
 			[]string{service.BadAnnotation},
 			`"BEST"`,
+		},
+		{
+			"a key of a shared address that another line follows",
+			[]func(*corev1.Service){annotated("share-ip", "x\nmachine")},
+			[]string{service.BadAnnotation},
+			"share-ip",
+		},
+		{
+			"one with a no-break space",
+			[]func(*corev1.Service){annotated("share-ip", "dns\u00a0shop")},
+			[]string{service.BadAnnotation},
+			"share-ip",
+		},
+		{
+			"one that does not fit into a description",
+			[]func(*corev1.Service){annotated("share-ip", strings.Repeat("k", 33))},
+			[]string{service.BadAnnotation},
+			"share-ip",
 		},
 		{
 			"an address that is none",

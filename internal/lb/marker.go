@@ -87,6 +87,21 @@ func (m Marker) words(named bool) string {
 	return strings.Join(words, " ")
 }
 
+// widestMarker returns the longest marker that an object of a load balancer may need.
+func widestMarker(d Desired) Marker {
+	return Marker{
+		Owner: d.Owner, Share: d.Share, Listener: "tcp-65535", Via: ViaInside, Filtered: true, Forwarded: true,
+		Wrote: short(),
+	}
+}
+
+// survives reports whether a marker is read back as it is written: what is not recognised is nobody's.
+func (m Marker) survives() bool {
+	s := m.String()
+	got, ok := ParseMarker(s)
+	return ok && len(s) <= maxDescription && got.words(false) == m.words(false)
+}
+
 // ParseMarker finds the marker in a description; users may write before and after it. It reports false when there
 // is none, when it is that of a machine, or when there are two of different owners: what claims two owners has
 // none.

@@ -33,6 +33,10 @@ func (p validator) validate() {
 	p.validateRequested()
 	p.validateWishes()
 	p.validateAlgorithm()
+	if p.d.Share != "" && !widestMarker(p.d).survives() {
+		p.refuse(Unsupported, "the key %q of a shared address cannot be stored in VCD: use a short word of letters "+
+			"and digits", p.d.Share)
+	}
 	if r := p.d.OneArm; r != nil &&
 		(!r.First.IsValid() || !r.Last.IsValid() || r.First.Is4() != r.Last.Is4() || r.Last.Less(r.First)) {
 		p.refuse(BadRange, "the one-arm range %s to %s is invalid: correct it in the configuration", r.First, r.Last)
