@@ -711,7 +711,7 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 		{"ranges of IPv6 only", func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} }, "all source ranges are of IPv6", ""},
 		{"no client", func(s *scene) { s.service.Annotations[prefix+"source-cidrs"] = "" }, "would let no client connect", ""},
 		{"no CIDR", func(s *scene) { s.annotate("source-cidrs", "192.0.2.1") }, `"192.0.2.1" is no CIDR`, ""},
-		{"two addresses", func(s *scene) { s.annotate("address", "192.0.2.1,192.0.2.2") }, "are several addresses", ""},
+		{"two addresses", func(s *scene) { s.annotate("address", "192.0.2.1,2001:db8::1") }, "are several addresses", ""},
 		{"an algorithm", func(s *scene) { s.annotate("algorithm", "best") }, `"best" is unknown`, ""},
 		{"a network that is not configured", func(s *scene) { s.annotate("network-id", "dmz") }, `no network "dmz"`, ""},
 		{"a word that was false", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", which is not true`},

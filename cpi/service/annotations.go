@@ -114,13 +114,19 @@ func List(s string) []string {
 	return out
 }
 
-// Addresses parses a list of addresses.
+// Addresses parses a list of addresses, at most one of each family.
 func Addresses(s string) ([]netip.Addr, error) {
+	seen := map[plan.Family]bool{}
 	return each(s, func(x string) (netip.Addr, error) {
 		a, err := netip.ParseAddr(x)
 		if err != nil {
 			return a, fmt.Errorf("%q is no address", x)
 		}
+		f := plan.FamilyOf(a)
+		if seen[f] {
+			return a, fmt.Errorf("it has more than one %s address", f)
+		}
+		seen[f] = true
 		return a.Unmap(), nil
 	})
 }

@@ -105,13 +105,13 @@ func (d Defaults) OwnerOf(s *corev1.Service) plan.Owner {
 }
 
 // Promised returns the addresses and ports that a Service keeps from another one, whether or not anything stands there:
-// published ones, and those that it requests or that were stored before their first use, unless they are published or
-// requested by the other one.
+// published ones, and those that it requests or that were stored before their first use, unless they are published,
+// requested or stored on the other one.
 func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
-	asked, theirs := d.Asked(s), d.Asked(other)
-	wanted, _ := requested(theirs, other)
-	mine, _ := requested(asked, s)
-	addresses, before := published(s), append(published(other), wanted...)
+	share, mine := d.claims(s)
+	_, wanted := d.claims(other)
+	before := slices.Concat(published(other), wanted, d.Stored(other).Intent)
+	addresses := published(s)
 	for _, a := range append(mine, d.Stored(s).Intent...) {
 		if !slices.Contains(before, a) {
 			addresses = append(addresses, a)
@@ -123,11 +123,22 @@ func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
 			out = append(out, plan.Use{
 				Address: a, Protocol: plan.Protocol(p.Protocol), Port: int(p.Port), Kind: "Service",
 				Name:  s.Namespace + "/" + s.Name,
-				Owner: d.OwnerOf(s), Share: asked.Share,
+				Owner: d.OwnerOf(s), Share: share,
 			})
 		}
 	}
 	return out
+}
+
+// claims returns the key under which a Service shares its address, and the addresses that it requests: none if it is
+// refused as it is written.
+func (d Defaults) claims(s *corev1.Service) (share string, addresses []netip.Addr) {
+	asked, wrong := d.Dialect.Read(s)
+	addresses, err := requested(asked, s)
+	if err != nil || len(wrong) > 0 {
+		addresses = nil
+	}
+	return asked.Share, addresses
 }
 
 // Absent returns the wish for no load balancer at all. What is wrong with the Service does not matter. Members are all

@@ -227,3 +227,56 @@ func TestALocationThatThereIsNot(t *testing.T) {
 			servicetest.Location,
 	}))
 }
+
+// promisedTo are the addresses that a Service keeps from another.
+func promisedTo(other *corev1.Service, mods ...func(*corev1.Service)) []netip.Addr {
+	in := web(append(mods, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })...)
+	var out []netip.Addr
+	for _, use := range in.Promised(in.Service, other) {
+		out = append(out, use.Address)
+	}
+	return out
+}
+
+func TestWhatAServiceKeepsFromOthers(t *testing.T) {
+	in := web(func(s *corev1.Service) { s.Name, s.UID = "other", "u2" })
+	other := in.Service
+	tests := []struct {
+		name    string
+		service func(*corev1.Service)
+		want    []netip.Addr
+	}{
+		{
+			"the address of each family that it asks for", annotated(servicetest.Addresses, "203.0.113.7, 2001:db8::7"),
+			[]netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")},
+		},
+		{
+			"none of several of one family, as it is refused",
+			annotated(servicetest.Addresses, "203.0.113.7, 203.0.113.8, 203.0.113.9"), nil,
+		},
+		{
+			"nor in its spec",
+			func(s *corev1.Service) { s.Spec.LoadBalancerIP = "203.0.113.7,203.0.113.8" }, nil,
+		},
+		{
+			"none that it asks for while another annotation is wrong",
+			annotated(servicetest.Addresses, "203.0.113.7", servicetest.DryRun, "perhaps"), nil,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(promisedTo(other, tt.service)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestWhatAServiceIsAboutToUseIsNotKeptFromIt(t *testing.T) {
+	g := NewWithT(t)
+	in := web(func(s *corev1.Service) { s.Name, s.UID = "other", "u2" })
+	annotated(servicetest.Intent, in.Bind(in.Service, []string{"203.0.113.7"}))(in.Service)
+
+	g.Expect(promisedTo(in.Service, annotated(servicetest.Addresses, "203.0.113.7"))).To(BeEmpty())
+
+	annotated(servicetest.Intent, "203.0.113.7")(in.Service)
+	g.Expect(promisedTo(in.Service, annotated(servicetest.Addresses, "203.0.113.7"))).NotTo(BeEmpty(), "it is forged")
+}

@@ -63,8 +63,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "load-balancer-ip", Value: "addresses", Example: "203.0.113.7",
-		Help: "The address of the load balancer, or one of each family; goes before `spec.loadBalancerIP`. It must " +
-			"be one of the gateway's, " +
+		Help: "The address of the load balancer, or one of each family, not more; goes before `spec.loadBalancerIP`. It " +
+			"must be one of the gateway's, " +
 			"in an IP Space of it, or a private one, which makes the load balancer internal.",
 		Parse: func(w *settings, v string) (err error) { w.Addresses, err = service.Addresses(v); return err },
 	},

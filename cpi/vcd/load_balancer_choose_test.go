@@ -3,6 +3,7 @@ package vcd_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -152,4 +153,45 @@ func TestAnInternalAddressIsNoNodesAndNoOtherVMs(t *testing.T) {
 	c.Expect(c.writes()).To(BeZero())
 	free := c.service("shop", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "192.168.100.250" })
 	c.Expect(c.ensured(t, free)).To(Equal("192.168.100.250"))
+}
+
+func TestAServiceThatIsRefusedKeepsNoAddressesFromOthers(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
+	var all []string
+	for i := range 254 {
+		all = append(all, fmt.Sprintf("203.0.113.%d", i+1))
+	}
+	greedy := c.service("dev", func(s *corev1.Service) {
+		s.UID = "uid-2"
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"load-balancer-ip", strings.Join(all, ", "))
+	})
+	_, err := c.them.EnsureLoadBalancer(t.Context(), "", greedy, nil)
+	c.Expect(err).To(MatchError(ContainSubstring("BadAnnotation")))
+
+	c.Expect(c.ensured(t, c.service("shop"))).NotTo(BeEmpty())
+}
+
+func TestAHalfBuiltLoadBalancerIsFinishedThoughAnotherAsksForItsAddress(t *testing.T) {
+	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
+	s := c.service("shop")
+	address := c.ensured(t, s)
+	for _, d := range c.sim.State().Documents {
+		if d.Path == "1.0.0/loadBalancer/virtualServices" && strings.Contains(string(d.Body), "port=udp-53") {
+			c.sim.Edit(func(e *vcdsim.Editor) { c.Expect(e.DeleteDocument(d.ID)).To(BeTrue()) })
+		}
+	}
+	s.Status = corev1.ServiceStatus{}
+	c.configure(t, network("", "nodes")) // another leader
+	c.node("a", "192.168.100.11")
+	c.Expect(c.services.Add(s)).To(Succeed())
+	other := c.service("dev", func(s *corev1.Service) {
+		s.UID, s.Spec.Ports = "uid-2", s.Spec.Ports[1:]
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"load-balancer-ip", address)
+	})
+
+	c.Expect(c.ensured(t, s)).To(Equal(address))
+	c.Expect(c.events.Events).To(BeEmpty())
+
+	_, err := c.them.EnsureLoadBalancer(t.Context(), "", other, nil)
+	c.Expect(err).To(MatchError(ContainSubstring("AddressTaken")))
 }
