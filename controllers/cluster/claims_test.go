@@ -225,3 +225,14 @@ func TestAClaimIsTheClustersAgainAfterARestore(t *testing.T) {
 		g.Expect(metav1.IsControlledBy(claim, w.VCDCluster())).To(BeTrue())
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
+
+// TestAPoolGivesTheVirtualIPOfAClusterWithAnIDOfTheUsers pins the id in the manifest.
+func TestAPoolGivesTheVirtualIPOfAClusterWithAnIDOfTheUsers(t *testing.T) {
+	w := newPooled(t, controllertest.NewPool("vips", 24, "", "192.168.100.210"))
+	w.ask(w.pools, nil)
+	pinID(w.Env)
+
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
+}

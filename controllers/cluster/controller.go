@@ -331,7 +331,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 		c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
 	}
 	*s.homes.Of(c.UID) = s.home
-	if c.Spec.InfraID != "" {
+	if established(c) {
 		recordHome(c, s.home)
 	}
 	return phases.Done, nil

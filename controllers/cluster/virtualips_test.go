@@ -107,6 +107,26 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 	}
 }
 
+// pinID gives the cluster an id before it is complete.
+func pinID(w *controllertest.Env) {
+	c := w.VCDCluster()
+	c.Spec.InfraID, c.CreationTimestamp = infraUUID, metav1.NewTime(time.Now().Truncate(time.Second))
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+}
+
+func TestAnIDOfTheUsersDoesNotTakeTheVirtualIPOfAnotherCluster(t *testing.T) {
+	w := controllertest.New(t)
+	pinID(w)
+	w.Expect(w.Client.Create(w.Ctx, namesake(w.Sim, networkID(w), time.Now().Add(-time.Hour)))).To(Succeed())
+
+	for range 3 {
+		_, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+
+	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(Equal(infrav1.VIPInUseReason))
+}
+
 func TestAnEstablishedClusterKeepsItsVirtualIP(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
