@@ -2,7 +2,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -226,8 +225,7 @@ func established(c *infrav1.VCDCluster) bool {
 func (s *scope) storeSpec(ctx context.Context, complete bool) error {
 	c := s.vcdCluster
 	if complete && c.DeletionTimestamp.IsZero() {
-		c.Spec.InfraID = cmp.Or(c.Spec.InfraID, string(c.UID))
-		recordHome(c, s.home)
+		s.identify()
 	}
 	if equality.Semantic.DeepEqual(s.read.Spec, c.Spec) {
 		return nil

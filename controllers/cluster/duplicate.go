@@ -43,6 +43,22 @@ func sharesID(c, other *infrav1.VCDCluster) bool {
 		(isOriginal(other) || ranHere(other) || established(other) && !isOriginal(c))
 }
 
+// identify gives the cluster the id that its objects in VCD carry, and records where it is. What was recorded without
+// an id is of the cluster that this one was copied from.
+func (s *scope) identify() {
+	c := s.vcdCluster
+	if c.Spec.InfraID == "" {
+		for _, key := range []string{
+			infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation, infrav1.EndpointGatewayAnnotation,
+			infrav1.EndpointAddressesAnnotation,
+		} {
+			delete(c.Annotations, key)
+		}
+		c.Spec.InfraID = string(c.UID)
+	}
+	recordHome(c, s.home)
+}
+
 // isOriginal reports whether the id of c was made for it, in this management cluster.
 func isOriginal(c *infrav1.VCDCluster) bool { return c.Spec.InfraID == string(c.UID) }
 

@@ -47,9 +47,10 @@ func (s edgeEndpoint) reconcile(ctx context.Context) (phases.Outcome, error) {
 }
 
 // record stores, before anything is created, the id that its objects carry, the gateway that they are on, and
-// the addresses that they take.
+// the addresses that they take. What was lost is stored again.
 func (s edgeEndpoint) record(gateway string, plan lb.Plan) {
 	c := s.vcdCluster
+	s.identify()
 	notes.Set(c, infrav1.EndpointGatewayAnnotation, gateway)
 	if len(plan.Intent) > 0 {
 		texts := make([]string, len(plan.Intent))
@@ -57,10 +58,6 @@ func (s edgeEndpoint) record(gateway string, plan lb.Plan) {
 			texts[i] = a.String()
 		}
 		notes.Set(c, infrav1.EndpointAddressesAnnotation, strings.Join(texts, ","))
-	}
-	if c.Spec.InfraID == "" {
-		c.Spec.InfraID = edgeendpoint.InfraID(c)
-		recordHome(c, s.home)
 	}
 }
 

@@ -106,6 +106,20 @@ func TestAVDCThatReplacedTheClustersIsLookedUpOnRequest(t *testing.T) {
 	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.OVDCIDAnnotation, w.VCDCluster().Status.OVDC.ID))
 }
 
+func TestWhereACopiedManifestWasIsNotBelieved(t *testing.T) {
+	w := controllertest.New(t)
+	annotate(w, map[string]string{
+		infrav1.OVDCIDAnnotation:        "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555",
+		infrav1.OVDCNetworkIDAnnotation: "urn:vcloud:network:11111111-2222-3333-4444-555555555555",
+	})
+
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	c := w.VCDCluster()
+	w.Expect(c.Annotations).To(HaveKeyWithValue(infrav1.OVDCIDAnnotation, c.Status.OVDC.ID))
+	w.Expect(c.Annotations).To(HaveKeyWithValue(infrav1.OVDCNetworkIDAnnotation, c.Status.OVDCNetwork.ID))
+}
+
 func TestLackOfAccessIsUnknownOfAClusterThatLostItsStatus(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

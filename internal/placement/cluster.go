@@ -26,6 +26,16 @@ func NetworkName(c *infrav1.VCDCluster) string {
 // RecordedVDC returns the URN of the VDC that was recorded for a cluster, empty if none was.
 func RecordedVDC(c *infrav1.VCDCluster) string { return recorded(c, infrav1.OVDCIDAnnotation) }
 
+// EndpointGateway returns the URN of the edge gateway that was recorded for the endpoint of a cluster, empty if none
+// was.
+func EndpointGateway(c *infrav1.VCDCluster) string { return recorded(c, infrav1.EndpointGatewayAnnotation) }
+
+// EndpointAddresses returns the addresses that were recorded for the endpoint of a cluster.
+func EndpointAddresses(c *infrav1.VCDCluster) []string {
+	return strings.FieldsFunc(recorded(c, infrav1.EndpointAddressesAnnotation),
+		func(r rune) bool { return r == ',' || r == ' ' })
+}
+
 // recorded returns what was recorded with the id of a cluster. Without an id it is the copy of another cluster's.
 func recorded(c *infrav1.VCDCluster, annotation string) string {
 	if c.Spec.InfraID == "" {

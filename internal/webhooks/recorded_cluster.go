@@ -64,8 +64,12 @@ func clusterRecordChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 	return append(errs, without(clusterRecordErrors(c), clusterRecordErrors(before))...)
 }
 
-// recordedIDChangeErrors refuses another VDC, network or gateway of the endpoint.
+// recordedIDChangeErrors refuses another VDC, network or gateway of the endpoint. Without an id, what is recorded is of
+// the cluster that this one was copied from.
 func recordedIDChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
+	if before.Spec.InfraID == "" {
+		return nil
+	}
 	var errs field.ErrorList
 	for _, key := range []string{
 		infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation, infrav1.EndpointGatewayAnnotation,

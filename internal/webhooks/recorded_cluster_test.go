@@ -63,6 +63,7 @@ func TestWhereAClusterIsAndWhatIsGoneIsWrittenByTheController(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			before, after := cluster(), cluster()
+			before.Spec.InfraID, after.Spec.InfraID = uuid, uuid
 			before.Annotations, after.Annotations = tt.before, tt.after
 			if tt.deleted {
 				now := metav1.NewTime(time.Now())
@@ -74,6 +75,27 @@ func TestWhereAClusterIsAndWhatIsGoneIsWrittenByTheController(t *testing.T) {
 			g.Expect(refusedFields(g, err)).To(Equal(tt.refused))
 		})
 	}
+}
+
+func TestACopiedClusterGetsRecordsOfItsOwn(t *testing.T) {
+	const uuid, other = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
+	g := NewWithT(t)
+	before, after := cluster(), cluster()
+	before.Annotations = map[string]string{
+		infrav1.OVDCIDAnnotation:          "urn:vcloud:vdc:" + uuid,
+		infrav1.OVDCNetworkIDAnnotation:   "urn:vcloud:network:" + uuid,
+		infrav1.EndpointGatewayAnnotation: "urn:vcloud:gateway:" + uuid,
+	}
+	after.Spec.InfraID = uuid
+	after.Annotations = map[string]string{
+		infrav1.OVDCIDAnnotation:          "urn:vcloud:vdc:" + other,
+		infrav1.OVDCNetworkIDAnnotation:   "urn:vcloud:network:" + other,
+		infrav1.EndpointGatewayAnnotation: "urn:vcloud:gateway:" + other,
+	}
+
+	_, err := clusterValidator().ValidateUpdate(t.Context(), before, after)
+
+	g.Expect(err).NotTo(HaveOccurred())
 }
 
 func TestARestoredClusterKeepsWhatTheControllerWrote(t *testing.T) {

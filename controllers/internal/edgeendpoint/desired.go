@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
 // desiredOf returns the load balancer that is the endpoint of a cluster.
@@ -24,7 +24,7 @@ func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 	}
 	d := lb.Desired{
 		Owner: lb.EndpointOf(InfraID(c)), OwnMembers: true, Members: members, AllFamilies: true,
-		Requested: requested(c, spec), Intent: addresses(Stored(c)), Published: addresses([]string{hostOf(c)}),
+		Requested: requested(c, spec), Intent: addresses(placement.EndpointAddresses(c)), Published: addresses([]string{hostOf(c)}),
 		IPSpace: spec.IPSpace, EngineGroup: spec.ServiceEngineGroup,
 	}
 	d.Families = familiesOf(d, r.Family)
@@ -41,12 +41,6 @@ func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 
 // InfraID returns the id that the endpoint of a cluster carries in VCD, also before it is stored.
 func InfraID(c *infrav1.VCDCluster) string { return cmp.Or(c.Spec.InfraID, string(c.UID)) }
-
-// Stored returns the addresses that are stored for the endpoint of a cluster.
-func Stored(c *infrav1.VCDCluster) []string {
-	return strings.FieldsFunc(c.Annotations[infrav1.EndpointAddressesAnnotation],
-		func(r rune) bool { return r == ',' || r == ' ' })
-}
 
 func hostOf(c *infrav1.VCDCluster) string { return c.Spec.ControlPlaneEndpoint.Host }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
 // Of reports whether the endpoint of a cluster is on an edge gateway, and which, if that is stored.
@@ -18,7 +19,7 @@ func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
 	if c == nil || c.Spec.Endpoint.Type != infrav1.EndpointEdgeGateway {
 		return "", false
 	}
-	return c.Annotations[infrav1.EndpointGatewayAnnotation], true
+	return placement.EndpointGateway(c), true
 }
 
 // Join makes the machine of a request a member under an address. The address is stored first, so that neither another
