@@ -136,7 +136,7 @@ const (
 	// PodProxyLabel on a Cluster selects it for the ClusterResourceSet with the policies of its pods' proxy.
 	PodProxyLabel = "infrastructure.cluster.x-k8s.io/pod-proxy"
 	// EndpointGatewayAnnotation on a VCDCluster is the URN of the edge gateway that its control-plane endpoint is on.
-	// It is stored before anything is created there.
+	// It is stored before anything is created there. Remove it to have the gateway looked up again.
 	EndpointGatewayAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-gateway"
 	// EndpointAddressesAnnotation on a VCDCluster lists the addresses that its control-plane endpoint on an edge
 	// gateway is made on, separated by commas. They are stored before they are used.

@@ -35,7 +35,7 @@ func (s edgeEndpoint) reconcile(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	if len(plan.Steps) > 0 && len(plan.Refusals) == 0 {
+	if len(plan.Status.Objects) > 0 || len(plan.Steps) > 0 && len(plan.Refusals) == 0 {
 		s.record(gateway, plan)
 	}
 	if out != phases.Done {
@@ -114,26 +114,49 @@ func familyOf(network vcd.Network) lb.Family {
 // deleteEndpoint removes the endpoint from its edge gateway, when no machine is left that could need it.
 func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
-	id, _ := edgeendpoint.Of(c)
-	switch {
-	case id == "", c.Spec.InfraID == "":
-		return phases.Done, nil // Nothing was created.
+	switch id, _ := edgeendpoint.Of(c); {
+	case id == "" && nothingBalanced(c):
+		return phases.Done, nil
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
 		return phases.Done, nil // The event of the other load balancers lists it, too.
 	case !s.Endpoints.Idle(c.UID):
 		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
 			"Waiting for what is being created for the endpoint"), nil
 	}
-	on, out, err := balancers{s}.reach(ctx)
+	on, out, err := (edgeEndpoint{s}).reach(ctx)
 	switch {
 	case err != nil:
 		return out, err
 	case out != phases.Done:
 		return orLeave(out), nil
+	case on.name == "":
+		return phases.Done, nil
+	}
+	return (edgeEndpoint{s}).purge().proceed(ctx, s, on), nil
+}
+
+// reach logs in and returns the gateways that the endpoint may be on: the recorded one, else the one that the spec
+// names, else those that the network is and was on.
+func (s edgeEndpoint) reach(ctx context.Context) (gateways, phases.Outcome, error) {
+	on, out, err := balancers{s.scope}.reach(ctx)
+	if err != nil || out != phases.Done {
+		return on, out, err
+	}
+	c := s.vcdCluster
+	recorded, _ := edgeendpoint.Of(c)
+	if spec := c.Spec.Endpoint.EdgeGateway; recorded == "" && (spec == nil || spec.Gateway == "") {
+		return on, phases.Done, nil
+	}
+	id, out, err := s.gateway(ctx)
+	switch {
+	case out.Problem && !established(c):
+		return gateways{}, phases.Done, nil // Nothing was created on a gateway that was never found.
+	case err != nil || out != phases.Done:
+		return gateways{}, out, err
 	}
 	here := gatewaysOf([]vcd.Ref{{ID: id}})
 	here.vdc, here.connected = on.vdc, on.connected
-	return (edgeEndpoint{s}).purge().proceed(ctx, s, here), nil
+	return here, phases.Done, nil
 }
 
 // purge returns the removal of the endpoint.

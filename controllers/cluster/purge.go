@@ -43,9 +43,8 @@ type balancers struct{ *scope }
 func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	switch {
-	case c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil &&
-		c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "":
-		return phases.Done, nil // Nothing was created without an id, or without ever having logged in.
+	case nothingBalanced(c):
+		return phases.Done, nil
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
 		return balancers{s}.leave(ctx)
 	}
@@ -59,6 +58,13 @@ func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	return balancers{s}.purge().proceed(ctx, s, on), nil
+}
+
+// nothingBalanced reports whether a cluster can have no load balancers: none is created without an id, or without ever
+// having logged in.
+func nothingBalanced(c *infrav1.VCDCluster) bool {
+	return c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil &&
+		c.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
 }
 
 // reach logs in and returns the gateways that load balancers of the cluster may be on.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -176,11 +177,15 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // leaveEndpoint makes sure that a machine is no member of its cluster's endpoint any more, unless its VM is declared
-// gone, or a person leaves load balancers in VCD: then the cluster takes it out.
+// gone, or a person leaves load balancers in VCD: then the cluster takes it out. A cluster that was never complete here
+// may be a copy, whose id names the endpoint of the original. One that is deleted, and whose gateway is not recorded,
+// removes its endpoint later.
 func leaveEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
-	r := s.endpoint()
-	if r.Owner == nil || r.Gateway == "" || s.vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true" ||
-		s.vcdCluster.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
+	r, c := s.endpoint(), s.vcdCluster
+	if r.Owner == nil || !ptr.Deref(c.Status.Initialization.Provisioned, false) ||
+		r.Gateway == "" && !c.DeletionTimestamp.IsZero() ||
+		s.vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true" ||
+		c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
 		return phases.Done, nil
 	}
 	if out, err := s.deletion.open(ctx); err != nil || out != phases.Done {

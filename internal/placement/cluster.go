@@ -28,7 +28,9 @@ func RecordedVDC(c *infrav1.VCDCluster) string { return recorded(c, infrav1.OVDC
 
 // EndpointGateway returns the URN of the edge gateway that was recorded for the endpoint of a cluster, empty if none
 // was.
-func EndpointGateway(c *infrav1.VCDCluster) string { return recorded(c, infrav1.EndpointGatewayAnnotation) }
+func EndpointGateway(c *infrav1.VCDCluster) string {
+	return recorded(c, infrav1.EndpointGatewayAnnotation)
+}
 
 // EndpointAddresses returns the addresses that were recorded for the endpoint of a cluster.
 func EndpointAddresses(c *infrav1.VCDCluster) []string {

@@ -126,6 +126,9 @@ func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan
 
 // Leave makes sure that machines which leave are no members any more. It creates nothing.
 func (e *Endpoints) Leave(ctx context.Context, r Request) (phases.Outcome, error) {
+	if r.Gateway == "" {
+		return unrecorded(), nil
+	}
 	own := e.store.Of(r.Cluster.UID)
 	own.mu.Lock()
 	defer own.mu.Unlock()

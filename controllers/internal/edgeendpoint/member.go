@@ -38,6 +38,9 @@ func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bo
 	if runs && !joins {
 		return phases.Done, nil
 	}
+	if r.Gateway == "" {
+		return unrecorded(), nil
+	}
 	plan, out, err := e.Ensure(ctx, r, true)
 	if err == nil && out != phases.Done && stands(plan) && e.Idle(r.Cluster.UID) {
 		return phases.Done, nil

@@ -37,6 +37,12 @@ func refusal(f lb.Finding) phases.Outcome {
 	return phases.Fail(session.RemedyPoll, known.reason, "%s: %s", known.field, f.Message)
 }
 
+// unrecorded returns the outcome for a machine while the gateway is not recorded, which its cluster does.
+func unrecorded() phases.Outcome {
+	return phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason,
+		"Waiting for the VCDCluster to record the edge gateway of its endpoint")
+}
+
 // unread returns the outcome of an observation that failed.
 func unread(err error, gateway string) (phases.Outcome, error) {
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {

@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -15,11 +18,85 @@ func (w *world) secondGateway() string {
 	return vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
 }
 
+// loseRecords removes all annotations, as tools do that replace objects.
+func (w *world) loseRecords() {
+	w.edit(func(c *infrav1.VCDCluster) { c.Annotations = nil })
+}
+
 // onSecond returns a world whose endpoint is on another gateway than that of the network.
 func onSecond(t *testing.T) *world {
 	t.Helper()
 	return newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.TwoGateways()},
 		&infrav1.EdgeGatewayEndpoint{Gateway: "acme-vdc-gateway-2"})
+}
+
+func TestTheGatewayOfAnEndpointIsRecordedAgain(t *testing.T) {
+	w := onSecond(t)
+	w.Ready()
+	w.mark()
+
+	w.loseRecords()
+	_, err := w.ReconcileCluster()
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.EndpointGatewayAnnotation, w.secondGateway()))
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	_, writes := w.calls()
+	w.Expect(writes).To(BeZero())
+}
+
+func TestAnEndpointGoesWithItsClusterThoughItsGatewayIsNotRecorded(t *testing.T) {
+	for name, world := range map[string]func(t *testing.T) *world{
+		"the gateway of the network": func(t *testing.T) *world { return newWorld(t, instant(), nil) },
+		"another one":                onSecond,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world(t)
+			w.Ready()
+			w.Expect(endpoint(w.Sim.State())).NotTo(BeEmpty())
+
+			w.loseRecords()
+			w.DeleteCluster()
+
+			w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
+			w.Expect(w.Sim.State().Documents).NotTo(ContainElement(HaveField("Body", ContainSubstring("cluster="))))
+		})
+	}
+}
+
+func TestControlPlanesWaitForTheGatewayOfTheirEndpoint(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+	w.add("b")
+	gone := w.addressOf("a")
+
+	w.loseRecords()
+	w.EventuallyMachine("b", infrav1.EndpointJoinedCondition, infrav1.EndpointPendingReason)
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
+	w.EventuallyMachine("a", infrav1.EndpointLeftCondition, infrav1.EndpointPendingReason)
+	w.Expect(w.members()).To(ConsistOf(gone), "its VM stays as long as it is a member")
+	w.Expect(w.Sim.State().VMs).To(HaveLen(2))
+
+	w.Ready()
+	w.DeleteMachine("a")
+	w.Ready("b")
+	w.Expect(w.members()).To(ConsistOf(w.addressOf("b")))
+}
+
+func TestMachinesGoWithTheirClusterThoughItsGatewayIsNotRecorded(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+
+	w.loseRecords()
+	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.DeleteMachine("a")
+	w.DeleteCluster()
+
+	w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
 }
 
 func TestRecordsOfACopiedManifestAreNotBelieved(t *testing.T) {
@@ -37,4 +114,50 @@ func TestRecordsOfACopiedManifestAreNotBelieved(t *testing.T) {
 	found := endpoint(w.Sim.State())
 	w.Expect(found).To(HaveLen(1))
 	w.Expect(found[0].Address.Compare(netip.MustParseAddr("203.0.113.100"))).To(BeNumerically(">=", 0))
+}
+
+// TestAGatewayThatIsNotFoundHoldsOnlyAnEndpointThatStands renames the gateway whose URN is not recorded.
+func TestAGatewayThatIsNotFoundHoldsOnlyAnEndpointThatStands(t *testing.T) {
+	rename := func(w *world) {
+		w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].EdgeGateways[1].Name = "renamed" })
+	}
+	t.Run("one that stands", func(t *testing.T) {
+		w := onSecond(t)
+		w.Ready()
+		w.loseRecords()
+		rename(w)
+		w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+		w.EventuallyCluster(infrav1.EndpointDeletedCondition, infrav1.GatewayNotFoundReason)
+
+		w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointDeletedCondition)).To(
+			ContainSubstring(infrav1.KeepLoadBalancersAnnotation + "=true"))
+	})
+	t.Run("one that was never made", func(t *testing.T) {
+		w := onSecond(t)
+		w.edit(func(c *infrav1.VCDCluster) { c.Spec.InfraID = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e" })
+		rename(w)
+		w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.GatewayNotFoundReason)
+
+		w.DeleteCluster()
+	})
+}
+
+// TestMachinesOfACopyTakeNoneOfTheOriginalsOut deletes the copy of a control plane, in a copy of its cluster.
+func TestMachinesOfACopyTakeNoneOfTheOriginalsOut(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.add("a")
+	w.Ready("a")
+	before := w.members()
+	owner, c, m := controllertest.NewCAPICluster(), w.VCDCluster(), w.VCDMachine("a")
+	owner.Name, owner.UID, owner.Spec.InfrastructureRef.Name = "copy", "uid-of-the-copys-owner", "copy"
+	c.Name, c.UID, c.ResourceVersion, c.Status = "copy", "uid-of-the-copy", "", infrav1.VCDClusterStatus{}
+	m.Name, m.UID, m.ResourceVersion = "copy-a", "uid-of-copy-a", ""
+	m.Labels[clusterv1.ClusterNameLabel] = "copy"
+	w.Expect(create(w.Ctx, w.Client, owner, c, m)).To(Succeed())
+
+	w.DeleteMachine("copy-a")
+
+	w.Expect(w.members()).To(Equal(before))
 }
