@@ -52,8 +52,8 @@ func secondary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
 	return vipPools{kube.SecondaryPoolRefs, "spec.endpoint.kubeVIP.secondaryPoolRefs", cluster + "-vip-second"}
 }
 
-// claimed returns the virtual IPs from pools. The first one that was stored stays, whatever happens to its claim: its
-// IPAddress is held.
+// claimed returns the virtual IPs from pools. One that was stored stays, whatever happens to its claim: its IPAddress
+// is held.
 func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, error) {
 	hosts, pools := []string{v.vcdCluster.Spec.ControlPlaneEndpoint.Host}, primary(v.kube(), v.cluster.Name)
 	if hosts[0] == "" {
@@ -68,7 +68,11 @@ func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, erro
 	if len(v.kube().SecondaryPoolRefs) == 0 {
 		return hosts, phases.Done, nil
 	}
-	addr, out, err := v.claim(ctx, secondary(v.kube(), v.cluster.Name))
+	pools = secondary(v.kube(), v.cluster.Name)
+	if stored := v.vcdCluster.Status.VirtualIPs; len(stored) > 1 && established(v.vcdCluster) {
+		return append(hosts, stored[1]), phases.Done, v.keep(ctx, pools)
+	}
+	addr, out, err := v.claim(ctx, pools)
 	return append(hosts, addr.String()), out, err
 }
 

@@ -236,3 +236,27 @@ func TestAPoolGivesTheVirtualIPOfAClusterWithAnIDOfTheUsers(t *testing.T) {
 
 	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.210"))
 }
+
+func TestTheSecondVirtualIPIsKeptThoughItsClaimIsDeleted(t *testing.T) {
+	four := controllertest.NewPool("four", 24, "", "192.168.100.210")
+	six := controllertest.NewPool("six", 64, "", "fd00:100::c8")
+	w := newPooled(t, four, six)
+	w.ask(w.pools[:1], w.pools[1:])
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip-second")}
+
+	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
+	w.given()
+	for range 3 {
+		_, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(manifest(w.Env)).To(ContainSubstring("192.168.100.210,fd00:100::c8"))
+	addresses, _ := w.given()
+	w.Expect(addresses).To(ConsistOf("192.168.100.210", "fd00:100::c8"), "held, though the claim is deleted")
+	w.DeleteCluster()
+	addresses, claims := w.given()
+	w.Expect(append(addresses, claims...)).To(BeEmpty())
+}
