@@ -151,8 +151,9 @@ func (v virtualIPs) passOver(ctx context.Context, name string, out phases.Outcom
 		v.now().Sub(claim.CreationTimestamp.Time) > poolPatience
 }
 
-// dropOthers deletes the claims of the other pools of a virtual IP. Nothing uses their addresses.
+// dropOthers frees the claims of the other pools of a virtual IP. Nothing uses their addresses.
 func (v virtualIPs) dropOthers(ctx context.Context, pools vipPools, used int) error {
+	claims := v.claims(v.cluster.Name)
 	for i := range pools.refs {
 		if i == used {
 			continue
@@ -160,11 +161,11 @@ func (v virtualIPs) dropOthers(ctx context.Context, pools vipPools, used int) er
 		claim := &ipamv1.IPAddressClaim{}
 		key := client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: pools.at(i).Name}
 		err := v.Client.Get(ctx, key, claim)
-		if err == nil && metav1.IsControlledBy(claim, v.vcdCluster) && claim.DeletionTimestamp.IsZero() {
-			err = v.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID})
+		if err == nil && metav1.IsControlledBy(claim, v.vcdCluster) {
+			err = claims.Free(ctx, claim)
 		}
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting IPAddressClaim %s: %w", key.Name, err)
+			return fmt.Errorf("freeing IPAddressClaim %s: %w", key.Name, err)
 		}
 	}
 	return nil

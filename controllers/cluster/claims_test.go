@@ -1,6 +1,8 @@
 package cluster_test
 
 import (
+	"context"
+	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
@@ -259,4 +262,59 @@ func TestTheSecondVirtualIPIsKeptThoughItsClaimIsDeleted(t *testing.T) {
 	w.DeleteCluster()
 	addresses, claims := w.given()
 	w.Expect(append(addresses, claims...)).To(BeEmpty())
+}
+
+func TestAnAddressIsFreedThoughTheIDCameAfterItsClaim(t *testing.T) {
+	for name, passes := range map[string]int{"deleted at once": 0, "deleted later": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newPooled(t, controllertest.NewPool("vips", 24, "", "10.9.9.9"))
+			w.ask(w.pools, nil)
+			w.eventually(infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason)
+
+			pinID(w.Env)
+			for range passes {
+				_, err := w.ReconcileCluster()
+				w.Expect(err).NotTo(HaveOccurred())
+			}
+			if passes > 0 {
+				claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
+				w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
+			}
+			w.DeleteCluster()
+
+			addresses, claims := w.given()
+			w.Expect(append(addresses, claims...)).To(BeEmpty())
+		})
+	}
+}
+
+// TestAnAddressThatIsNotUsedIsFreed lets the manager die between holding the address of the second pool and dropping
+// the claim of the first, which then gets an address, too.
+func TestAnAddressThatIsNotUsedIsFreed(t *testing.T) {
+	late := controllertest.NewPool("late", 24, "")
+	w := newPooled(t, late, controllertest.NewPool("spare", 24, "", "192.168.100.220"))
+	w.ask(w.pools, nil)
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.AddressClaimedReason)
+	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+	claim.CreationTimestamp = metav1.NewTime(time.Now().Add(-2 * time.Minute))
+	w.Expect(w.Client.Update(w.Ctx, claim)).To(Succeed())
+	w.Cluster.Client = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			return errors.New("the manager died")
+		},
+	})
+	w.Eventually(func(g Gomega) {
+		w.given()
+		_, err := w.ReconcileCluster()
+		g.Expect(err).To(MatchError(ContainSubstring("the manager died")))
+	}, controllertest.Patience, "5ms").Should(Succeed())
+
+	w.Cluster.Client, late.Addresses = w.Client, []string{"192.168.100.230"}
+	w.given()
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.230"))
+	addresses, _ := w.given()
+	w.Expect(addresses).To(Equal([]string{"192.168.100.230"}))
 }

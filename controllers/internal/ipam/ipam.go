@@ -82,7 +82,7 @@ func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Outcom
 	case found.Spec.PoolRef != poolRef(claim.Pool) && !claim.InUse:
 		return Address{}, phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason,
 				"Claiming an address from another pool than before: deleting IPAddressClaim %s", claim.Name),
-			c.free(ctx, found)
+			c.Free(ctx, found)
 	}
 	return c.assigned(ctx, claim, found)
 }
@@ -236,9 +236,11 @@ func lock(was client.Object) client.Patch {
 }
 
 // Hold keeps the IPAddress of an address from being deleted, until it is released: a claim that is deleted
-// earlier does not make it free. Call it before anything uses the address.
+// earlier does not make it free. Call it before anything uses the address. The owner may have got its id after a first
+// call.
 func (c Claims) Hold(ctx context.Context, address Address) error {
-	if controllerutil.ContainsFinalizer(address.object, infrav1.AddressFinalizer) {
+	if controllerutil.ContainsFinalizer(address.object, infrav1.AddressFinalizer) &&
+		address.object.Annotations[infrav1.InstanceIDAnnotation] == c.ID {
 		return nil
 	}
 	held := address.object.DeepCopy()

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -23,7 +24,7 @@ func (c Claims) Release(ctx context.Context, names ...string) error {
 		return err
 	}
 	for _, claim := range claims {
-		if err := c.free(ctx, claim); err != nil {
+		if err := c.Free(ctx, claim); err != nil {
 			return err
 		}
 	}
@@ -60,9 +61,9 @@ func (c Claims) owned(ctx context.Context, names []string) (map[string]*ipamv1.I
 	return claims, nil
 }
 
-// free frees the address of a claim of ours, and deletes the claim.
-func (c Claims) free(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
-	if err := c.letGoNow(ctx, claim.Status.AddressRef.Name); err != nil {
+// Free frees the address of a claim of ours, and deletes the claim.
+func (c Claims) Free(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
+	if err := c.letGoNow(ctx, claim); err != nil {
 		return err
 	}
 	if !claim.DeletionTimestamp.IsZero() {
@@ -76,8 +77,9 @@ func (c Claims) free(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
 	return nil
 }
 
-// letGoNow lets an address be deleted that the owner may have held a moment ago.
-func (c Claims) letGoNow(ctx context.Context, name string) error {
+// letGoNow lets the address of a claim be deleted, which the owner may have held a moment ago, maybe under another id.
+func (c Claims) letGoNow(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
+	name := claim.Status.AddressRef.Name
 	if name == "" {
 		return nil
 	}
@@ -88,10 +90,11 @@ func (c Claims) letGoNow(ctx context.Context, name string) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("getting IPAddress %s: %w", name, err)
-	case address.Annotations[infrav1.InstanceIDAnnotation] != c.ID:
-		return nil
+	case address.Annotations[infrav1.InstanceIDAnnotation] == c.ID,
+		metav1.IsControlledBy(claim, c.Owner) && address.Spec.ClaimRef.Name == claim.Name:
+		return c.letGo(ctx, address)
 	}
-	return c.letGo(ctx, address)
+	return nil
 }
 
 // held returns the addresses that the owner holds.
