@@ -17,7 +17,6 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
 // A bootedImage is what the VMs boot from.
@@ -30,9 +29,10 @@ type bootedImage struct {
 // insideAddress is where VMs reach the simulated VCD, and, through the proxy, the manager, too.
 var insideAddress = netip.MustParseAddrPort("192.0.2.1:443")
 
+// nodeImage is the name of an image of make node-image, and of the template that VMs boot it by.
+func nodeImage(kubernetes string) string { return "debian-12-kube-" + kubernetes }
+
 const (
-	// nodeImage is the name of an image of make node-image, and of the template that VMs boot it by.
-	nodeImage = "debian-12-kube-" + programs.KubernetesVersion
 	// bootedDir is short, because sockets are in it.
 	bootedDir       = "/var/lib/vcdsim-quickstart"
 	proxyExceptions = "127.0.0.1,localhost"

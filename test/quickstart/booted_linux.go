@@ -33,26 +33,30 @@ func (o options) checkReal(context.Context) error {
 	if err := hypervisor.Check(bootedDir); err != nil {
 		return err
 	}
-	_, err := findImage(o.imagesDir())
+	_, err := findImage(o.imagesDir(), nodeImage(o.kubernetes))
 	return err
 }
 
 func (o options) imagesDir() string { return filepath.Join(o.cache, "nodes") }
 
-func findImage(dir string) (bootedImage, error) {
+func findImage(dir, name string) (bootedImage, error) {
 	found, err := hypervisor.Images(dir)
 	for _, img := range found {
-		if img.Name == nodeImage {
+		if img.Name == name {
 			return bootedImage{name: img.Name, network: img.Network, images: img.Images}, nil
 		}
 	}
 	return bootedImage{}, errors.Join(
-		fmt.Errorf("there is no image %s in %s: run make node-image as root", nodeImage, dir), err)
+		fmt.Errorf("there is no image %s in %s: run make node-image as root", name, dir), err)
 }
 
 // openBooted starts what the VMs boot with.
 func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) error {
-	img, err := findImage(q.imagesDir())
+	img, err := findImage(q.imagesDir(), nodeImage(q.kubernetes))
+	if err != nil {
+		return err
+	}
+	found, err := hypervisor.Images(q.imagesDir())
 	if err != nil {
 		return err
 	}
@@ -69,7 +73,7 @@ func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) erro
 		return err
 	}
 	config.Guest, config.Further = b.hypervisor, append(config.Further, listener)
-	config.Model.Orgs[1].Catalogs[0].Templates[0].Name = nodeImage
+	hypervisor.AddTemplates(&config.Model, found)
 	outside, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listening for the proxy: %w", err)

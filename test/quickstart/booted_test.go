@@ -31,7 +31,7 @@ func TestAClusterOfRealNodes(t *testing.T) {
 	}
 	cache, err := programs.DefaultCache()
 	g.Expect(err).NotTo(HaveOccurred())
-	record := filepath.Join(cache, "nodes", nodeImage+".json")
+	record := filepath.Join(cache, "nodes", nodeImage(programs.KubernetesVersion)+".json")
 	if _, err := os.Stat(record); err != nil || os.Geteuid() != 0 {
 		t.Skipf("it needs root and %s: run make node-image", record)
 	}

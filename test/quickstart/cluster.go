@@ -16,7 +16,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
 const (
@@ -45,13 +44,18 @@ func (q *quickstart) createCluster(ctx context.Context) error {
 	args := []string{
 		"generate", "cluster", clusterName, "--infrastructure=vcd:" + framework.Version,
 		"--target-namespace=" + clusterNamespace,
-		"--kubernetes-version=" + programs.KubernetesVersion,
+		"--kubernetes-version=" + q.kubernetes, "--flavor=" + q.flavor,
 		"--control-plane-machine-count=" + strconv.Itoa(q.controlPlanes),
 		"--worker-machine-count=" + strconv.Itoa(q.workers),
 	}
 	manifest, err := q.stack.Clusterctl(ctx, args...)
 	if err != nil {
 		return err
+	}
+	if q.change != nil {
+		if manifest, err = q.change(manifest); err != nil {
+			return err
+		}
 	}
 	path := filepath.Join(q.dir, clusterName+".yaml")
 	if err := os.WriteFile(path, manifest, 0o600); err != nil {

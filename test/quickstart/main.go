@@ -71,10 +71,15 @@ type options struct {
 	workers, controlPlanes int
 	dir, cache, assets     string
 	timeout                time.Duration
+
+	kubernetes string // version
+	flavor     string // of the template; the default one if it is empty
+	// change is what is done to the manifest before it is applied; nil for nothing.
+	change func(manifest []byte) ([]byte, error)
 }
 
 func parse(args []string, out io.Writer) (options, error) {
-	var opts options
+	opts := options{kubernetes: programs.KubernetesVersion}
 	cache, err := programs.DefaultCache()
 	if err != nil {
 		return opts, err

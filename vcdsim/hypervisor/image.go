@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // An Image is one that VMs can boot from.
@@ -30,6 +32,30 @@ func Images(dir string) ([]Image, error) {
 		out = append(out, all[name].Image)
 	}
 	return out, nil
+}
+
+// AddTemplates puts a template for each image before those of the first catalog.
+func AddTemplates(m *vcdsim.Model, found []Image) {
+	for i := range m.Orgs {
+		for j := range m.Orgs[i].Catalogs {
+			catalog := &m.Orgs[i].Catalogs[j]
+			if len(catalog.Templates) == 0 {
+				continue
+			}
+			var added []vcdsim.Template
+			for _, img := range found {
+				added = append(added, vcdsim.Template{
+					Name: img.Name, Description: "Boots", KubernetesVersion: img.KubernetesVersion,
+					VMs: []vcdsim.TemplateVM{{
+						Name: img.Name, OS: "debian12_64Guest", CPUs: 2, MemoryMiB: 2048,
+						DisksMiB: []int64{20480}, NICs: 1,
+					}},
+				})
+			}
+			catalog.Templates = append(added, catalog.Templates...)
+			return
+		}
+	}
 }
 
 // An image is what VMs of a template boot from.

@@ -103,33 +103,9 @@ func (n *nodes) Open(cfg *vcdsim.Config) (program.Running, error) {
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
-	addTemplates(&cfg.Model, found)
+	hypervisor.AddTemplates(&cfg.Model, found)
 	cfg.Guest, cfg.Further = h, append(cfg.Further, listener)
 	return &running{hypervisor: h, proxy: n.proxy, inside: n.inside}, nil
-}
-
-// addTemplates puts a template for each image before those of the first catalog.
-func addTemplates(m *vcdsim.Model, found []hypervisor.Image) {
-	for i := range m.Orgs {
-		for j := range m.Orgs[i].Catalogs {
-			catalog := &m.Orgs[i].Catalogs[j]
-			if len(catalog.Templates) == 0 {
-				continue
-			}
-			var added []vcdsim.Template
-			for _, img := range found {
-				added = append(added, vcdsim.Template{
-					Name: img.Name, Description: "Boots", KubernetesVersion: img.KubernetesVersion,
-					VMs: []vcdsim.TemplateVM{{
-						Name: img.Name, OS: "debian12_64Guest", CPUs: 2, MemoryMiB: 2048,
-						DisksMiB: []int64{20480}, NICs: 1,
-					}},
-				})
-			}
-			catalog.Templates = append(added, catalog.Templates...)
-			return
-		}
-	}
 }
 
 // running is the hypervisor beside a simulator.
