@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,19 @@ func (s *site) inVM(name, path string) string {
 	return string(data)
 }
 
+// groupsOf are the control groups of a VM's first process.
+func (s *site) groupsOf(name string) []string {
+	pid, err := os.ReadFile(filepath.Join(s.dir, "vms", s.state(name).ID, "pid"))
+	s.Expect(err).NotTo(HaveOccurred())
+	first, err := os.ReadFile(fmt.Sprintf("/proc/%[1]s/task/%[1]s/children", pid))
+	s.Expect(err).NotTo(HaveOccurred())
+	groups, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(first)), "cgroup"))
+	s.Expect(err).NotTo(HaveOccurred())
+	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(groups)), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "0::") && strings.Contains(string(groups), ":pids:") // version 2 is not used then
+	})
+}
+
 func (s *site) console(name string) string {
 	data, err := os.ReadFile(filepath.Join(s.dir, "vms", s.state(name).ID, "console.log"))
 	if err != nil {
@@ -87,6 +101,8 @@ func TestAVMBootsFromItsGuestinfo(t *testing.T) {
 		HaveKeyWithValue("guestinfo.userdata", "---"), HaveKeyWithValue("guestinfo.local-ipv4", address),
 		HaveKeyWithValue("guestinfo.done", "yes")), func() string { return s.console("node") })
 	s.Expect(s.inVM("node", "etc/hostname")).To(Equal("node\n"))
+	s.Expect(s.groupsOf("node")).To(HaveEach(ContainSubstring("/vm-"+s.state("node").ID)),
+		"systemds that share a hierarchy wait for each other's processes, and kubelets see each other's pods")
 
 	s.ok(http.MethodPost, vm+"/power/action/reboot", "")
 	s.awaitUp("node")

@@ -18,6 +18,7 @@ import (
 type groupPlan struct {
 	unified bool
 	roots   []string
+	hidden  string // where version 2 is mounted beside version 1, which VMs do not see
 }
 
 // planGroups chooses the folders for a state folder.
@@ -36,8 +37,7 @@ func groupName(dir string) string {
 // hierarchy; with version 2 alone they are at the top, because a group with processes has no groups with controllers.
 func planFrom(own, mountinfo, name string) (groupPlan, error) {
 	mounts := groupMounts(mountinfo)
-	plan := groupPlan{}
-	unified := ""
+	plan, unified := groupPlan{hidden: mounts[""].point}, ""
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
@@ -97,10 +97,11 @@ func groupMounts(mountinfo string) map[string]groupMount {
 type groups struct {
 	unified bool
 	dirs    []string
+	hidden  string
 }
 
 func (p groupPlan) of(vmID string) groups {
-	g := groups{unified: p.unified}
+	g := groups{unified: p.unified, hidden: p.hidden}
 	for _, root := range p.roots {
 		g.dirs = append(g.dirs, filepath.Join(root, "vm-"+vmID))
 	}

@@ -45,33 +45,50 @@ func launches(cmdline string, f files) bool {
 	return filepath.Base(args[0]) == nspawn && slices.Contains(args, "--directory="+f.root())
 }
 
-// CopyLogs copies what the VMs of a hypervisor wrote to their consoles, and cloud-init's output in them, to a folder.
+// CopyLogs copies what the VMs of a hypervisor wrote to their consoles, cloud-init's output in them, and the logs of
+// their pods, to a folder.
 func CopyLogs(dir, to string) error {
 	all, err := filepath.Glob(filepath.Join(dir, "vms", "*"))
 	if err != nil {
 		return fmt.Errorf("reading the state folder: %w", err)
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	errs := []error{os.MkdirAll(to, 0o750)}
+	var errs []error
 	for _, folder := range all {
 		f := files{folder}
-		name := cmp.Or(strings.TrimSpace(readFile(f.path("name"))), filepath.Base(folder))
-		for suffix, source := range map[string]string{
-			"console.log": f.console(), "cloud-init.log": f.path("upper/var/log/cloud-init-output.log"),
-		} {
-			content, err := os.ReadFile(source) //nolint:gosec // the VM's
-			if err == nil {
-				target := filepath.Join(to, filepath.Base(name)+"-"+suffix)
-				err = os.WriteFile(target, content, 0o600) //nolint:gosec // in the caller's folder
-			}
-			if !errors.Is(err, fs.ErrNotExist) {
+		name := filepath.Base(cmp.Or(strings.TrimSpace(readFile(f.path("name"))), filepath.Base(folder)))
+		for source, target := range f.logs() {
+			if err := copyLog(source, filepath.Join(to, name+"-"+target)); !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, wrap("copying the log of a VM", err))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+const podLogs = "upper/var/log/pods"
+
+// logs are the logs of a VM, and what they are copied to.
+func (f files) logs() map[string]string {
+	out := map[string]string{
+		f.console(): "console.log", f.path("upper/var/log/cloud-init-output.log"): "cloud-init.log",
+	}
+	pods, _ := filepath.Glob(f.path(podLogs + "/*/*/*.log")) // the pattern is good
+	for _, source := range pods {
+		container, file := filepath.Split(strings.TrimPrefix(source, f.path(podLogs)+"/"))
+		out[source] = filepath.Join("pods", strings.ReplaceAll(container, "/", "_")+file)
+	}
+	return out
+}
+
+func copyLog(source, target string) error {
+	content, err := os.ReadFile(source) //nolint:gosec // the VM's
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(target, content, 0o600) //nolint:gosec // in the caller's folder
 }
 
 func findVM(dir, vm string) (files, error) {

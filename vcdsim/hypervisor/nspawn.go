@@ -141,6 +141,12 @@ func (l launch) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keeping mounts to the VM: %w", err)
 	}
+	if hidden := l.groups.hidden; hidden != "" {
+		// With both versions systemd-nspawn reads the groups of a process by its number, which is another here.
+		if err := unix.Unmount(hidden, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("hiding control groups of version 2: %w", err)
+		}
+	}
 	if err := unix.Mount("overlay", l.files.root(), "overlay", 0, l.files.overlay(l.image)); err != nil {
 		return fmt.Errorf("mounting the root filesystem (%s): %w", l.files.overlay(l.image), err)
 	}

@@ -34,7 +34,7 @@ func TestWhereControlGroupsAre(t *testing.T) {
 			"4:cpu,cpuacct:/\n3:memory:/docker/a/b\n2:name=systemd:/s\n1:pids:/not/mounted\n0::/\n", mountinfo,
 			groupPlan{roots: []string{
 				"/sys/fs/cgroup/cpu,cpuacct/sim", "/sys/fs/cgroup/memory/b/sim", "/sys/fs/cgroup/systemd/s/sim",
-			}},
+			}, hidden: "/sys/fs/cgroup/unified"},
 			"",
 		},
 		{
@@ -162,8 +162,13 @@ func TestLogsOfVMsAreCopied(t *testing.T) {
 	g.Expect(os.MkdirAll(f.dir, 0o700)).To(Succeed())
 	g.Expect(os.WriteFile(f.path("name"), []byte("node\n"), 0o600)).To(Succeed())
 	g.Expect(os.WriteFile(f.console(), []byte("Welcome"), 0o600)).To(Succeed())
+	pod := f.path("upper/var/log/pods/kube-system_etcd-node_1/etcd")
+	g.Expect(os.MkdirAll(pod, 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(pod, "0.log"), []byte("ready"), 0o600)).To(Succeed())
 	g.Expect(CopyLogs(dir, to)).To(Succeed())
 	g.Expect(os.ReadFile(filepath.Join(to, "node-console.log"))).To(BeEquivalentTo("Welcome"))
+	g.Expect(os.ReadFile(filepath.Join(to, "node-pods/kube-system_etcd-node_1_etcd_0.log"))).
+		To(BeEquivalentTo("ready"))
 }
 
 func TestThreadsOfTheirOwnAreNotTheFirst(t *testing.T) {
