@@ -1,10 +1,14 @@
 package hypervisor
 
 import (
+	"encoding/binary"
+	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -17,16 +21,35 @@ type names struct {
 
 	mu      sync.Mutex
 	records map[string][]netip.Addr
-	servers map[netip.Addr]net.PacketConn
+	servers map[netip.Addr]server
+}
+
+// A server answers by UDP and by TCP, by which CoreDNS forwards what it was asked by TCP.
+type server struct {
+	packets net.PacketConn
+	streams net.Listener
+}
+
+func listenDNS(a netip.AddrPort) (server, error) {
+	packets, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(a))
+	if err != nil {
+		return server{}, err
+	}
+	at := packets.LocalAddr().(*net.UDPAddr).AddrPort() //nolint:forcetypeassert // it is a UDP socket
+	streams, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+	if err != nil {
+		return server{}, errors.Join(err, packets.Close())
+	}
+	return server{packets: packets, streams: streams}, nil
 }
 
 func newNames(h *hub) *names {
-	return &names{hub: h, records: map[string][]netip.Addr{}, servers: map[netip.Addr]net.PacketConn{}}
+	return &names{hub: h, records: map[string][]netip.Addr{}, servers: map[netip.Addr]server{}}
 }
 
 func (n *names) close() {
 	for _, s := range n.servers {
-		_ = s.Close() // it is only read
+		_, _ = s.packets.Close(), s.streams.Close() // they are only read
 	}
 }
 
@@ -54,7 +77,8 @@ func (n *names) remove(vm vcdsim.GuestVM) {
 func (n *names) serves(a netip.Addr) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.servers[a] != nil
+	_, ok := n.servers[a]
+	return ok
 }
 
 // serve answers at an address of the hub.
@@ -62,19 +86,20 @@ func (n *names) serve(a netip.Addr) error {
 	if n.serves(a) {
 		return nil
 	}
-	var conn net.PacketConn
+	var s server
 	err := n.hub.do(func() error {
 		var err error
-		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, 53)))
+		s, err = listenDNS(netip.AddrPortFrom(a, 53))
 		return wrap("listening for DNS", err)
 	})
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
-	n.servers[a] = conn
+	n.servers[a] = s
 	n.mu.Unlock()
-	go n.read(conn)
+	go n.read(s.packets)
+	go n.accept(s.streams)
 	return nil
 }
 
@@ -89,6 +114,45 @@ func (n *names) read(conn net.PacketConn) {
 		}
 		if answer := n.answer(buf[:size]); answer != nil {
 			_, _ = conn.WriteTo(answer, from) // it will ask again
+		}
+	}
+}
+
+func (n *names) accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		go func() {
+			defer func() { _ = conn.Close() }() // it will ask again
+			n.converse(conn)
+		}()
+	}
+}
+
+// idleDNS is how long a connection stays open without a request.
+const idleDNS = 30 * time.Second
+
+// converse answers the requests of a connection, each after its length, until there are no more.
+func (n *names) converse(conn net.Conn) {
+	for {
+		var size uint16
+		if conn.SetDeadline(time.Now().Add(idleDNS)) != nil || binary.Read(conn, binary.BigEndian, &size) != nil ||
+			size > maxDNSRequest {
+			return
+		}
+		request := make([]byte, size)
+		if _, err := io.ReadFull(conn, request); err != nil {
+			return
+		}
+		answer := n.answer(request)
+		if answer == nil {
+			return
+		}
+		answer = append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...) //nolint:gosec // few records
+		if _, err := conn.Write(answer); err != nil {
+			return
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package hypervisor
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -278,6 +280,24 @@ func TestNamesOfVMs(t *testing.T) {
 	g.Expect(ask("Node.").Answers[0].Body).To(Equal(&dnsmessage.AResource{A: [4]byte{10, 0, 0, 5}}))
 	g.Expect(ask("example.com.").RCode).To(Equal(dnsmessage.RCodeNameError))
 	g.Expect(n.answer([]byte("no request"))).To(BeNil())
+}
+
+func TestNamesAreServedByUDPAndTCP(t *testing.T) {
+	g := NewWithT(t)
+	n := newNames(nil)
+	n.add(vcdsim.GuestVM{Name: "node", Hostname: "node", NICs: []vcdsim.GuestNIC{{Address: netip.MustParseAddr("10.0.0.5")}}})
+	s, err := listenDNS(netip.MustParseAddrPort("127.0.0.1:0"))
+	g.Expect(err).NotTo(HaveOccurred())
+	n.servers[netip.MustParseAddr("127.0.0.1")] = s
+	defer n.close()
+	go n.read(s.packets)
+	go n.accept(s.streams)
+	for _, network := range []string{"udp", "tcp"} {
+		r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, s.streams.Addr().String())
+		}}
+		g.Expect(r.LookupNetIP(t.Context(), "ip4", "node.")).To(ConsistOf(netip.MustParseAddr("10.0.0.5")), network)
+	}
 }
 
 func TestNamesOfCardsAreShortEnough(t *testing.T) {
