@@ -57,6 +57,10 @@ func New(o Options) (*Hypervisor, error) {
 	if err := h.open(o.Dir); err != nil {
 		return nil, err
 	}
+	if raised, err := raiseTo(inotifyInstances, inotifyFile); raised || err != nil {
+		h.log.Info("VMs share this machine's inotify instances", "sysctl", "fs.inotify.max_user_instances", "wanted",
+			inotifyInstances, "raised", raised, "error", err)
+	}
 	return h, nil
 }
 

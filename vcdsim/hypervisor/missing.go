@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -108,6 +109,23 @@ func missingFilesystems(have string) error {
 }
 
 // readFile returns what is in a file of the kernel, "" if it cannot be read.
+const (
+	inotifyFile = "/proc/sys/fs/inotify/max_user_instances"
+	// inotifyInstances are enough for 30 control planes, with 30 each, or twice as many workers. The kernel counts those
+	// of all VMs as root's and allows 128 by default: containerd in the fifth control plane does not start.
+	inotifyInstances = 1024
+)
+
+// raiseTo raises a limit of the kernel that is lower. It stays: VMs of another simulator may need it.
+func raiseTo(limit int, file string) (raised bool, err error) {
+	now, err := strconv.Atoi(strings.TrimSpace(readFile(file)))
+	if err != nil || now >= limit {
+		return false, err
+	}
+	err = writeFile(file, strconv.Itoa(limit))
+	return err == nil, err
+}
+
 func readFile(path string) string {
 	data, err := os.ReadFile(path) //nolint:gosec // constants, and files of this package
 	if err != nil {

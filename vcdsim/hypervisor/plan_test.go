@@ -263,6 +263,16 @@ func TestWhatTheKernelLacks(t *testing.T) {
 	g.Expect(missingFilesystems("nodev\toverlay\n")).To(MatchError(ContainSubstring("control groups")))
 }
 
+func TestALimitIsRaisedAndNeverLowered(t *testing.T) {
+	g, file := NewWithT(t), filepath.Join(t.TempDir(), "max_user_instances")
+	g.Expect(os.WriteFile(file, []byte("128\n"), 0o600)).To(Succeed())
+	g.Expect(raiseTo(1024, file)).To(BeTrue())
+	g.Expect(readFile(file)).To(Equal("1024"))
+	g.Expect(raiseTo(512, file)).To(BeFalse())
+	g.Expect(readFile(file)).To(Equal("1024"))
+	g.Expect(raiseTo(512, file+"-missing")).Error().To(HaveOccurred())
+}
+
 func TestNamesOfVMs(t *testing.T) {
 	g := NewWithT(t)
 	n := newNames(nil)
