@@ -163,11 +163,14 @@ e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator (E2E_FL
 	cd test && $(TEST_WRAPPER) $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
 	cd test && $(TEST_WRAPPER) $(GO) test ./integration -timeout $(TIMEOUT) -v -run TestAClusterOverThreeZones -zones
 
+# The tests of booted clusters; TestAClusterOfRealNodes is that of CI. All of them: make e2e-real RUN=RealNodes
+RUN ?= TestAClusterOfRealNodes
+
 .PHONY: e2e-real
-e2e-real: stack ## Create a cluster of real nodes, reach a Service of type LoadBalancer, delete it (root, after make node-image; else it skips).
+e2e-real: stack ## Test a cluster of real nodes (root, after make node-image; else it skips); RUN chooses other tests than that of CI.
 	@if [[ $$(id -u) == 0 ]] && compgen -G "$${XDG_CACHE_HOME:-$$HOME/.cache}/cluster-api-provider-vcd/nodes/*.json" >/dev/null; then \
-		$(MAKE) node-image; fi
-	cd test && $(GO) test $(AFRESH) ./quickstart -timeout $(TIMEOUT) -run TestAClusterOfRealNodes -v -real-nodes
+		$(MAKE) node-image KUBERNETES=$(if $(filter TestAClusterOfRealNodes,$(RUN)),$(KUBERNETES),all); fi
+	cd test && $(GO) test $(AFRESH) ./quickstart -timeout 2h -run '$(RUN)' -v -real-nodes $(REAL_FLAGS)
 
 .PHONY: bench
 bench: stack ## Measure 50 and 100 clusters on the simulator (long); BENCH_FLAGS for a run of your own, such as -setup=machines.

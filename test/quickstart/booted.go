@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
-
 )
 
 // A bootedImage is what the VMs boot from.
@@ -134,20 +133,35 @@ func (q *quickstart) retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// agnhost is the image of Kubernetes' own tests, which is in the VMs' image store.
-const agnhost = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
+// busybox is the image of Kubernetes' own tests that all images of make node-image have in their store.
+const busybox = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1"
 
 const website = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
 spec:
-  replicas: 1
+  replicas: 2
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}
     spec:
       containers:
-        - {name: web, image: "%s", args: [netexec], ports: [{containerPort: 8080}]}
+        - name: web
+          image: "%s"
+          # The first process of a container that ignores SIGTERM holds the reboot of its node up for 90 s.
+          command: [sh, -c, "mkdir /tmp/www && hostname >/tmp/www/hostname && httpd -p 8080 -h /tmp/www &&
+            trap exit TERM && { sleep infinity & wait; }"]
+          ports: [{containerPort: 8080}]
+          readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
+          # New connections arrive until all nodes know that the pod ends.
+          lifecycle: {preStop: {sleep: {seconds: 5}}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec:
+  minAvailable: 1
+  selector: {matchLabels: {app: web}}
 ---
 apiVersion: v1
 kind: Service
@@ -170,7 +184,7 @@ func (q *quickstart) serveWebsite(ctx context.Context) error {
 		out, err := q.stack.Kubectl(ctx, in, append([]string{"--kubeconfig=" + q.kubeconfig()}, args...)...)
 		return strings.TrimSpace(string(out)), err
 	}
-	if _, err := kubectl(strings.NewReader(fmt.Sprintf(website, agnhost)), "apply", "-f", "-"); err != nil {
+	if _, err := kubectl(strings.NewReader(fmt.Sprintf(website, busybox)), "apply", "-f", "-"); err != nil {
 		return err
 	}
 	q.say("Waiting for a Service of type LoadBalancer to answer")
@@ -188,7 +202,8 @@ func (q *quickstart) serveWebsite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.say("curl --proxy %s http://%s/hostname answers", q.booted.proxyURL, address)
+	q.website = "http://" + address + "/hostname"
+	q.say("curl --proxy %s %s answers", q.booted.proxyURL, q.website)
 	q.sayMemory()
 	return nil
 }

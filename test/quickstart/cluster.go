@@ -36,6 +36,7 @@ func (q *quickstart) writeRepository() error {
 		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small",
 		"CONTROL_PLANE_ENDPOINT_IP": endpoint,
 	})
+	maps.Copy(variables, q.options.variables)
 	return q.stack.LocalRepository(stack.Repository{Version: framework.Version, Files: files, Variables: variables})
 }
 

@@ -43,8 +43,8 @@ func command(ctx context.Context, args []string, out *os.File) int {
 		_, _ = fmt.Fprintln(out, "quickstart:", err)
 		return 2
 	}
-	q := &quickstart{options: opts, out: out, began: time.Now(), interactive: term.IsTerminal(int(out.Fd()))}
-	q.screen.quickstart = q
+	q := newQuickstart(opts, out)
+	q.interactive = term.IsTerminal(int(out.Fd()))
 	err = q.run(ctx)
 	if err != nil && (ctx.Err() == nil || !q.up) {
 		err = errors.Join(err, q.keepLogs())
@@ -72,8 +72,9 @@ type options struct {
 	dir, cache, assets     string
 	timeout                time.Duration
 
-	kubernetes string // version
-	flavor     string // of the template; the default one if it is empty
+	kubernetes string            // version
+	flavor     string            // of the template; the default one if it is empty
+	variables  map[string]string // of the template, beside those of the site
 	// change is what is done to the manifest before it is applied; nil for nothing.
 	change func(manifest []byte) ([]byte, error)
 }

@@ -35,12 +35,30 @@ type quickstart struct {
 	unlock     func()
 	site       *simsite.Site
 	booted     *booted // nil without --real
+	website    string  // what answers in a real cluster
 	stack      *stack.Stack
 	client     client.Client
 }
 
+func newQuickstart(opts options, out *os.File) *quickstart {
+	q := &quickstart{options: opts, out: out, began: time.Now()}
+	q.screen.quickstart = q
+	return q
+}
+
 // run does everything in order.
 func (q *quickstart) run(ctx context.Context) error {
+	if err := q.bringUp(ctx); err != nil {
+		return err
+	}
+	if q.stays() {
+		return q.stay(ctx)
+	}
+	return q.deleteCluster(ctx)
+}
+
+// bringUp does what comes before a cluster that is used.
+func (q *quickstart) bringUp(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		q.checkReal, q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.createCluster,
 		q.awaitCluster, q.serveWebsite, q.summary,
@@ -49,10 +67,7 @@ func (q *quickstart) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if q.stays() {
-		return q.stay(ctx)
-	}
-	return q.deleteCluster(ctx)
+	return nil
 }
 
 func (q *quickstart) stays() bool {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/base64"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
+)
+
+// TestAClusterOfRealNodes creates one, reaches a Service of type LoadBalancer in it, reboots its worker, deletes it and
+// finds nothing left.
+func TestAClusterOfRealNodes(t *testing.T) {
+	needsRealNodes(t, programs.KubernetesVersion)
+	s := newScene(t)
+	s.run("user data is not in VMs' guestinfo", (*scene).redacted)
+	s.run("a node that reboots is the same", (*scene).reboots)
+	s.deleted()
+}
+
+func (s *scene) redacted() {
+	vms := s.q.site.Simulator.State().VMs
+	s.Expect(vms).To(HaveLen(2))
+	for _, vm := range vms {
+		for _, key := range []string{"guestinfo.userdata", "guestinfo.vendordata"} {
+			seen, _ := s.tryInVM(vm.Name, "vmware-rpctool", "info-get "+key) // a key that is absent is an error
+			s.Expect(seen).To(Or(Equal("---"), Equal("No value found"), BeEmpty()), "%s of %s", key, vm.Name)
+			s.Expect(vm.ExtraConfig[key]).To(Or(Equal("---"), BeEmpty()), "%s of %s", key, vm.Name)
+		}
+		metadata, encoded := s.inVM(vm.Name, "vmware-rpctool", "info-get guestinfo.metadata"), vm.ExtraConfig["guestinfo.metadata"]
+		s.Expect(metadata).To(Equal(encoded))
+		decoded, err := base64.StdEncoding.DecodeString(metadata)
+		s.Expect(err).NotTo(HaveOccurred())
+		s.Expect(string(decoded)).NotTo(ContainSubstring("BEGIN"), "no key is in metadata")
+	}
+}
+
+func (s *scene) reboots() {
+	name := s.worker()
+	before, instance := s.node(name), s.inVM(name, "cat", "/var/lib/cloud/data/instance-id")
+	joined := s.inVM(name, "stat", "--format=%Y", "/etc/kubernetes/kubelet.conf")
+	boots := s.boots(name)
+	began := time.Now()
+	_, _ = s.tryInVM(name, "systemctl", "reboot") // the connection may end first
+
+	s.Eventually(func() int { return s.boots(name) }, nodeWithin, pollTest).Should(Equal(boots + 1))
+	s.Eventually(func() bool { return ready(s.node(name), began) }, nodeWithin, pollTest).Should(BeTrue())
+	s.t.Logf("Ready %s after reboot", time.Since(began).Round(time.Second))
+	after := s.node(name)
+	s.Expect(after.UID).To(Equal(before.UID))
+	s.Expect(after.Status.Addresses).To(Equal(before.Status.Addresses))
+	s.Expect(after.Spec.ProviderID).To(Equal(before.Spec.ProviderID))
+	s.Expect(s.inVM(name, "cat", "/var/lib/cloud/data/instance-id")).To(Equal(instance))
+	s.Expect(s.inVM(name, "stat", "--format=%Y", "/etc/kubernetes/kubelet.conf")).To(Equal(joined), "kubeadm ran once")
+	s.Eventually(func() error { return s.q.fetch(s.t.Context(), s.q.website) }, nodeWithin, pollTest).Should(Succeed())
+	s.Expect(s.worker()).To(Equal(name))
+}
+
+// boots is how often a VM booted, by its console.
+func (s *scene) boots(vm string) int {
+	file, err := hypervisor.ConsoleFile(bootedDir, vm)
+	s.Expect(err).NotTo(HaveOccurred())
+	text, err := os.ReadFile(file)
+	s.Expect(err).NotTo(HaveOccurred())
+	return strings.Count(string(text), "Welcome to")
+}

@@ -1,0 +1,305 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
+)
+
+const (
+	nodeWithin    = 5 * time.Minute // for a VM to become a node, and for one to be replaced
+	rolloutWithin = 15 * time.Minute
+	pollTest      = time.Second
+)
+
+// A scene is a cluster of real nodes that the parts of a test share.
+type scene struct {
+	*WithT
+
+	t *testing.T
+	q *quickstart
+}
+
+// needsRealNodes skips a test where VMs cannot boot, or that was not asked for.
+func needsRealNodes(t *testing.T, versions ...string) {
+	t.Helper()
+	g := NewWithT(t)
+	if !*realNodes {
+		t.Skip("make e2e-real runs it")
+	}
+	cache, err := programs.DefaultCache()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, version := range versions {
+		record := filepath.Join(cache, "nodes", nodeImage(version)+".json")
+		if _, err := os.Stat(record); err != nil || os.Geteuid() != 0 {
+			t.Skipf("it needs root and %s: run make node-image KUBERNETES=%s", record, version)
+		}
+	}
+}
+
+// newScene brings a cluster up; when the test ends everything is taken down, and nothing is left.
+func newScene(t *testing.T, changes ...func(*options)) *scene {
+	t.Helper()
+	g := NewWithT(t)
+	root, err := framework.Root()
+	g.Expect(err).NotTo(HaveOccurred())
+	opts, err := parse([]string{
+		"--real", "--workers=1", "--timeout=10m", "--dir=" + filepath.Join(root, "out", "e2e-real", t.Name()),
+	}, os.Stdout)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, change := range changes {
+		change(&opts)
+	}
+	s := &scene{WithT: g, t: t, q: newQuickstart(opts, os.Stdout)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = s.q.keepLogs() // the test failed with something else
+		}
+		g.Expect(s.q.close()).To(Succeed())
+		g.Expect(hypervisor.Left(bootedDir)).To(BeEmpty(), "left on this machine")
+		g.Expect(bootedDir).NotTo(BeADirectory(), "VMs left files")
+	})
+	g.Expect(s.q.bringUp(t.Context())).To(Succeed())
+	return s
+}
+
+// run runs a part of the test, and none after one that failed.
+func (s *scene) run(name string, part func(*scene)) {
+	s.t.Helper()
+	passed := s.t.Run(name, func(t *testing.T) {
+		began := time.Now()
+		part(&scene{WithT: NewWithT(t), t: t, q: s.q})
+		t.Logf("%s: %s", name, time.Since(began).Round(time.Second))
+	})
+	if !passed {
+		s.t.FailNow()
+	}
+}
+
+// deleted deletes the cluster and finds nothing of it, in VCD or on this machine.
+func (s *scene) deleted() {
+	s.Expect(s.q.deleteCluster(s.t.Context())).To(Succeed())
+	s.Eventually(func() []string { return hypervisor.Left(bootedDir) }, nodeWithin, pollTest).Should(BeEmpty())
+}
+
+// config leads to the cluster as a user of the kubeconfig has it.
+func (s *scene) config() *rest.Config {
+	config, err := clientcmd.BuildConfigFromFlags("", s.q.kubeconfig())
+	s.Expect(err).NotTo(HaveOccurred())
+	config.Timeout = 10 * time.Second
+	return config
+}
+
+// workload is a client of the cluster.
+func (s *scene) workload() client.Client {
+	scheme := runtime.NewScheme()
+	s.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	c, err := client.New(s.config(), client.Options{Scheme: scheme})
+	s.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// kubectl runs it in the cluster, manage in the management cluster.
+func (s *scene) kubectl(args ...string) string {
+	return s.manage("", append([]string{"--kubeconfig=" + s.q.kubeconfig()}, args...)...)
+}
+
+func (s *scene) manage(in string, args ...string) string {
+	s.t.Helper()
+	out, err := s.q.stack.Kubectl(s.t.Context(), strings.NewReader(in), args...)
+	s.Expect(err).NotTo(HaveOccurred(), "kubectl %s", strings.Join(args, " "))
+	return strings.TrimSpace(string(out))
+}
+
+// inVM runs a command in a VM.
+func (s *scene) inVM(vm string, args ...string) string {
+	s.t.Helper()
+	out, err := s.tryInVM(vm, args...)
+	s.Expect(err).NotTo(HaveOccurred(), "%s in %s: %s", args, vm, out)
+	return out
+}
+
+func (s *scene) tryInVM(vm string, args ...string) (string, error) {
+	cmd, err := hypervisor.Command(s.t.Context(), bootedDir, vm, args...)
+	if err != nil {
+		return "", err
+	}
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// machines are those of control planes or of workers, by name.
+func (s *scene) machines(controlPlanes bool) []clusterv1.Machine {
+	s.t.Helper()
+	var all clusterv1.MachineList
+	s.Expect(s.q.client.List(s.t.Context(), &all, client.InNamespace(clusterNamespace))).To(Succeed())
+	var found []clusterv1.Machine
+	for _, m := range all.Items {
+		if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; is == controlPlanes {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+func (s *scene) worker() string {
+	workers := s.machines(false)
+	s.Expect(workers).To(HaveLen(1))
+	return workers[0].Name
+}
+
+func (s *scene) vcdMachine(name string) *infrav1.VCDMachine {
+	s.t.Helper()
+	m := &infrav1.VCDMachine{}
+	s.Expect(s.q.client.Get(s.t.Context(), client.ObjectKey{Namespace: clusterNamespace, Name: name}, m)).To(Succeed())
+	return m
+}
+
+func (s *scene) node(name string) *corev1.Node {
+	s.t.Helper()
+	n := &corev1.Node{}
+	s.Expect(s.workload().Get(s.t.Context(), client.ObjectKey{Name: name}, n)).To(Succeed())
+	return n
+}
+
+// ready reports whether a node is, by what it wrote after a time.
+func ready(n *corev1.Node, since time.Time) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue && c.LastHeartbeatTime.After(since)
+		}
+	}
+	return false
+}
+
+// vm is a VM as the simulator has it.
+func (s *scene) vm(name string) vcdsim.VM {
+	s.t.Helper()
+	for _, vm := range s.q.site.Simulator.State().VMs {
+		if vm.Name == name {
+			return vm
+		}
+	}
+	s.Expect(name).To(BeEmpty(), "there is no such VM")
+	return vcdsim.VM{}
+}
+
+// powerOff pulls the plug of a VM, as an administrator of VCD can.
+func (s *scene) powerOff(name string) {
+	s.q.site.Simulator.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(name)) })
+}
+
+// settled waits until all machines are ready, and are as many.
+func (s *scene) settled(machines int, within time.Duration) {
+	s.t.Helper()
+	s.Eventually(func(g Gomega) {
+		v, err := s.q.observe(s.t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(v.available(machines)).To(BeTrue(), strings.Join(v.lines(), "\n"))
+	}, within, pollTest).Should(Succeed())
+}
+
+// A probe asks for a page again and again, each time by a new connection.
+type probe struct {
+	name  string
+	http  http.Client
+	page  string
+	stop  chan struct{}
+	ended chan struct{}
+
+	asked, failed int
+	gap           time.Duration // the longest without an answer
+	reasons       map[string]int
+}
+
+const (
+	probeEvery  = 200 * time.Millisecond
+	probeWithin = time.Second
+)
+
+// probe starts a probe of a page of the cluster's API server, or of another.
+func (s *scene) probe(name, page string) *probe {
+	config := s.config()
+	tls, err := rest.TLSConfigFor(config)
+	s.Expect(err).NotTo(HaveOccurred())
+	proxy, err := url.Parse(s.q.booted.proxyURL)
+	s.Expect(err).NotTo(HaveOccurred())
+	if strings.HasPrefix(page, "/") {
+		page = config.Host + page
+	}
+	p := &probe{
+		name: name, page: page, stop: make(chan struct{}), ended: make(chan struct{}), reasons: map[string]int{},
+		http: http.Client{Timeout: probeWithin, Transport: &http.Transport{
+			Proxy: http.ProxyURL(proxy), TLSClientConfig: tls, DisableKeepAlives: true,
+		}},
+	}
+	go p.run()
+	return p
+}
+
+func (p *probe) run() {
+	defer close(p.ended)
+	ticker := time.NewTicker(probeEvery)
+	defer ticker.Stop()
+	good := time.Now()
+	for {
+		err := p.ask()
+		p.asked++
+		if err != nil {
+			p.failed++
+			p.reasons[err.Error()]++
+		} else {
+			good = time.Now()
+		}
+		p.gap = max(p.gap, time.Since(good))
+		select {
+		case <-p.stop:
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (p *probe) ask() error {
+	res, err := p.http.Get(p.page)
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close() // only the status counts
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers %s", res.Status)
+	}
+	return nil
+}
+
+// end ends the probe and logs what it saw.
+func (p *probe) end(t *testing.T) {
+	t.Helper()
+	close(p.stop)
+	<-p.ended
+	t.Logf("%s: %d of %d requests failed, the longest time without an answer was %s", p.name, p.failed, p.asked,
+		p.gap.Round(probeEvery))
+	for reason, count := range p.reasons {
+		t.Logf("%s: %d times %s", p.name, count, reason)
+	}
+}
