@@ -172,6 +172,17 @@ e2e-real: stack ## Test a cluster of real nodes (root, after make node-image; el
 		$(MAKE) node-image KUBERNETES=$(if $(filter TestAClusterOfRealNodes,$(RUN)),$(KUBERNETES),all); fi
 	cd test && $(GO) test $(AFRESH) ./quickstart -timeout 2h -run '$(RUN)' -v -real-nodes $(REAL_FLAGS)
 
+# Lists of Kubernetes' own tests, and how many run at a time.
+LISTS ?= conformance,selection
+PROCS ?= 4
+
+.PHONY: conformance-kubernetes
+conformance-kubernetes: stack ## Run Kubernetes' own tests that test/kubernetes lists in a cluster of real nodes (root, after make node-image).
+	cd test/kubernetes && $(GO) test -c -ldflags='-s -w' -o $(CURDIR)/$(OUT)/kubernetes/e2e.test . && \
+		$(GO) build -o $(CURDIR)/$(OUT)/kubernetes/ github.com/onsi/ginkgo/v2/ginkgo
+	cd test && $(GO) test $(AFRESH) ./quickstart -timeout 3h -run TestKubernetesItself -v -real-nodes -kubernetes-procs=$(PROCS) \
+		-kubernetes-tests=$(CURDIR)/$(OUT)/kubernetes -kubernetes-lists=$(LISTS)
+
 .PHONY: bench
 bench: stack ## Measure 50 and 100 clusters on the simulator (long); BENCH_FLAGS for a run of your own, such as -setup=machines.
 	cd test && if [[ -n "$(BENCH_FLAGS)" ]]; then $(GO) run ./bench/cmd/bench $(BENCH_FLAGS); else \

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// TestRealNodesOfAnotherSite creates a cluster by a proxy, whose endpoint is on the edge gateway, and whose nodes have two
+// cards, the first with an address of an IPAM pool.
+func TestRealNodesOfAnotherSite(t *testing.T) {
+	needsRealNodes(t, programs.KubernetesVersion)
+	s := newScene(t, func(o *options) {
+		o.flavor, o.change = "proxy", otherSite
+		o.variables = map[string]string{"HTTP_PROXY_URL": httpProxy}
+	})
+	s.run("the endpoint is on the edge gateway", (*scene).endpointIsExternal)
+	s.run("nodes have both addresses", (*scene).twoAddresses)
+	s.run("the proxy is in pods that ask for it, and in no static pod", (*scene).proxied)
+	s.run("a VM that is powered off by hand is reported, and powered on if so wanted", (*scene).drifts)
+	s.deleted()
+}
+
+const (
+	httpProxy = "http://192.168.100.1:3128" // nothing has to go through it: all images are there
+	ipamPool  = `apiVersion: ipam.cluster.x-k8s.io/v1alpha2
+kind: InClusterIPPool
+metadata: {name: nodes}
+spec: {addresses: [192.168.100.120-192.168.100.139], prefix: 24, gateway: 192.168.100.1}
+---
+`
+)
+
+// otherSite changes the manifest of a cluster.
+func otherSite(manifest []byte) ([]byte, error) {
+	out := bytes.NewBufferString(ipamPool)
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
+	for {
+		o := &unstructured.Unstructured{}
+		if err := decoder.Decode(o); errors.Is(err, io.EOF) {
+			return out.Bytes(), nil
+		} else if err != nil {
+			return nil, err
+		}
+		if o.Object == nil {
+			continue
+		}
+		if err := changeObject(o); err != nil {
+			return nil, err
+		}
+		document, err := sigsyaml.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		out.WriteString("---\n")
+		out.Write(document)
+	}
+}
+
+func changeObject(o *unstructured.Unstructured) error {
+	switch o.GetKind() {
+	case "VCDCluster":
+		unstructured.RemoveNestedField(o.Object, "spec", "controlPlaneEndpoint", "host")
+		return unstructured.SetNestedMap(o.Object, map[string]any{"type": "EdgeGateway"}, "spec", "endpoint")
+	case "KubeadmControlPlane":
+		return errors.Join(
+			without(o, "kube-vip", "spec", "kubeadmConfigSpec", "files"),
+			without(o, "kube-vip", "spec", "kubeadmConfigSpec", "preKubeadmCommands"),
+			without(o, "kube-vip", "spec", "kubeadmConfigSpec", "postKubeadmCommands"))
+	case "VCDMachineTemplate":
+		return unstructured.SetNestedSlice(o.Object, []any{
+			map[string]any{"addressSource": "IPAM", "poolRefs": []any{map[string]any{
+				"name": "nodes", "kind": "InClusterIPPool", "apiGroup": "ipam.cluster.x-k8s.io",
+			}}},
+			map[string]any{"name": "storage"},
+		}, "spec", "template", "spec", "networks")
+	}
+	return nil
+}
+
+// without removes the items of a list that have a text in them.
+func without(o *unstructured.Unstructured, text string, path ...string) error {
+	items, _, err := unstructured.NestedSlice(o.Object, path...)
+	if err != nil {
+		return err
+	}
+	items = slices.DeleteFunc(items, func(item any) bool { return strings.Contains(fmt.Sprint(item), text) })
+	if len(items) == 0 {
+		unstructured.RemoveNestedField(o.Object, path...)
+		return nil
+	}
+	return unstructured.SetNestedSlice(o.Object, items, path...)
+}
+
+func (s *scene) endpointIsExternal() {
+	c := &infrav1.VCDCluster{}
+	key := client.ObjectKey{Namespace: clusterNamespace, Name: clusterName}
+	s.Expect(s.q.client.Get(s.t.Context(), key, c)).To(Succeed())
+	s.Expect(c.Spec.ControlPlaneEndpoint.Host).To(HavePrefix("203.0.113."))
+	s.Expect(s.config().Host).To(ContainSubstring(c.Spec.ControlPlaneEndpoint.Host))
+	s.Expect(s.kubectl("get", "pods", "--namespace=kube-system", "-o=name")).NotTo(ContainSubstring("kube-vip"))
+}
+
+func (s *scene) twoAddresses() {
+	for _, m := range append(s.machines(true), s.machines(false)...) {
+		node := s.node(m.Name)
+		s.Expect(ipOf(node)).To(MatchRegexp(`^192\.168\.100\.1[23]\d$`), m.Name)
+		cards := s.inVM(m.Name, "ip", "-brief", "-4", "address")
+		s.Expect(cards).To(ContainSubstring(ipOf(node)+"/24"), m.Name)
+		s.Expect(cards).To(ContainSubstring(" 10.20.0."), m.Name)
+		s.Expect(s.inVM(m.Name, "ip", "route", "show", "default")).To(ContainSubstring("via 192.168.100.1 "), m.Name)
+		s.Expect(strings.Split(s.inVM(m.Name, "ip", "route", "show", "default"), "\n")).To(HaveLen(1), m.Name)
+	}
+}
+
+func (s *scene) proxied() {
+	s.Eventually(func() bool {
+		c := &infrav1.VCDCluster{}
+		key := client.ObjectKey{Namespace: clusterNamespace, Name: clusterName}
+		s.Expect(s.q.client.Get(s.t.Context(), key, c)).To(Succeed())
+		return meta.IsStatusConditionTrue(c.Status.Conditions, infrav1.PodProxyReadyCondition)
+	}, nodeWithin, pollTest).Should(BeTrue())
+	s.kubectl("rollout", "restart", "deployment/web") // only new pods are changed
+	s.kubectl("rollout", "status", "deployment/web", "--timeout="+nodeWithin.String())
+	s.Expect(s.kubectl("exec", "deployment/web", "--", "env")).To(ContainSubstring("HTTPS_PROXY=" + httpProxy))
+
+	var pods corev1.PodList
+	s.Expect(s.workload().List(s.t.Context(), &pods, client.InNamespace("kube-system"))).To(Succeed())
+	static := 0
+	for _, pod := range pods.Items {
+		if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+			static++
+			s.Expect(pod.Spec.String()).NotTo(ContainSubstring(httpProxy), "%s is a static pod", pod.Name)
+		}
+	}
+	s.Expect(static).To(BeNumerically(">=", 4))
+	for _, m := range s.machines(false) {
+		s.Expect(s.inVM(m.Name, "systemctl", "show", "containerd", "--property=Environment")).To(ContainSubstring(httpProxy))
+	}
+}
+
+// reportedWithin is a little more than a machine without problems accepts an inventory of VMs.
+const reportedWithin = 6 * time.Minute
+
+func (s *scene) drifts() {
+	name := s.worker()
+	s.powerOff(name)
+	noticed := time.Now()
+	s.Eventually(func() string {
+		s.look(name)
+		c := meta.FindStatusCondition(s.vcdMachine(name).Status.Conditions, infrav1.PoweredOnCondition)
+		return string(c.Status) + " " + c.Reason
+	}, reportedWithin, pollTest).Should(Equal("False " + infrav1.VMPoweredOffReason))
+	s.t.Logf("reported %s after it was powered off", time.Since(noticed).Round(time.Second))
+	s.Expect(s.vm(name).Status).To(Equal(vcdsim.PoweredOff))
+
+	began := time.Now()
+	m := s.vcdMachine(name)
+	patch := client.MergeFrom(m.DeepCopy())
+	m.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn
+	s.Expect(s.q.client.Patch(s.t.Context(), m, patch)).To(Succeed())
+	s.Eventually(func() vcdsim.Status { return s.vm(name).Status }, nodeWithin, pollTest).Should(Equal(vcdsim.PoweredOn))
+	s.Eventually(func() bool { return ready(s.node(name), began) }, nodeWithin, pollTest).Should(BeTrue())
+	s.t.Logf("Ready %s after the policy was set", time.Since(began).Round(time.Second))
+	s.settled(2, nodeWithin)
+	s.Eventually(func() error { return s.q.fetch(s.t.Context(), s.q.website) }, nodeWithin, pollTest).Should(Succeed())
+}
+
+// ipOf is the address of a node.
+func ipOf(n *corev1.Node) string {
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	return ""
+}
