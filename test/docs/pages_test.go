@@ -166,7 +166,7 @@ func notRun() map[string]map[string]string {
 			`curl -sk -X PUT -H "Authorization: Bearer $TOKEN" "https://127.0.0.1:10268/debug/vcd-wire-log?for=15m"   # DELETE ends it, GET returns the time left`: containers,
 		},
 		"docs/guides/clusterclass.md": {
-			`kubectl patch clusterclass quick-start --type merge -p '{"spec":{"kubernetesVersions":["v1.34.3","v1.35.4","v1.36.3"]}}'`: "needs a cluster of an older version than that of the page", //nolint:lll // As printed.
+			`kubectl patch clusterclass quick-start --type merge -p '{"spec":{"kubernetesVersions":["v1.34.3","v1.35.4","v1.36.3"]}}'`: "needs a cluster of an older version than that of the page",
 		},
 		"docs/guides/cni.md": {
 			`export POD_CIDR=10.244.0.0/16 SERVICE_CIDR=10.96.0.0/16    # before clusterctl generate cluster`:                            internet,
