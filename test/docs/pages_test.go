@@ -63,12 +63,6 @@ EOF
 `, replace: []string{"/tmp/ccm", "ccm"}},
 		"docs/guides/cloudstack-upgrade.md": {before: manifests + "kubectl apply -f cloudstack-secret.yaml\n"},
 		"docs/guides/cloudstack.md":         {before: manifests + shop + node, after: removeShop + "\n" + removeNode},
-		"docs/guides/clusterclass.md": {before: `kubectl create namespace classy
-kubectl config set-context --current --namespace=classy
-export CONTROL_PLANE_ENDPOINT_IP=192.168.100.201 VCD_API_TOKEN_B64="$(printf %s "$TOKEN" | base64 -w0)"
-export VCD_CCM_API_TOKEN_B64="$(printf %s "$CCM_TOKEN" | base64 -w0)"
-`, after: `kubectl config set-context --current --namespace=team-a
-kubectl delete cluster demo --namespace=classy --wait=false`},
 		"docs/guides/cni.md": {before: `kubectl create configmap cilium --from-literal=cilium.yaml=''
 kubectl apply -f "$SAMPLES/2"
 kubectl label cluster demo cni=cilium
@@ -99,11 +93,6 @@ for name in mgmt-1 mgmt-2; do
 done
 `, after: removeTenant},
 		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-vapp- infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
-		"docs/guides/first-cluster.md": {
-			before: "export HTTPS_PROXY=$WORKLOAD_PROXY NO_PROXY=127.0.0.1\n",
-			// The simulated API servers of workload clusters take no manifests.
-			replace: []string{"apply -f <your network plug-in>", "get --raw /version"},
-		},
 	}
 }
 
@@ -125,7 +114,7 @@ const (
 	unitTests  = "runs tests that make test runs"
 
 	firstCluster = "first-cluster.md deletes the cluster by the same command"
-	classPage    = "clusterclass.md runs the same command"
+	classPage    = "needs a cluster of a class: test/templates changes them"
 )
 
 // notRun are the blocks that cannot run here, by their first lines, with the reasons.
@@ -166,6 +155,7 @@ func notRun() map[string]map[string]string {
 			`curl -sk -X PUT -H "Authorization: Bearer $TOKEN" "https://127.0.0.1:10268/debug/vcd-wire-log?for=15m"   # DELETE ends it, GET returns the time left`: containers,
 		},
 		"docs/guides/clusterclass.md": {
+			"clusterctl generate cluster demo --infrastructure vcd --flavor topology --kubernetes-version v1.36.3 \\":                  "has the name of the cluster of README: test/templates makes clusters of the class",
 			`kubectl patch clusterclass quick-start --type merge -p '{"spec":{"kubernetesVersions":["v1.34.3","v1.35.4","v1.36.3"]}}'`: "needs a cluster of an older version than that of the page",
 		},
 		"docs/guides/cni.md": {
@@ -179,7 +169,8 @@ func notRun() map[string]map[string]string {
 			`make build            # out/bin/vcdctl`: byCI,
 		},
 		"docs/guides/first-cluster.md": {
-			`clusterctl init --infrastructure vcd`: internet,
+			"clusterctl get kubeconfig demo > demo.kubeconfig": "the simulated API servers of workload clusters take no manifests",
+			`clusterctl init --infrastructure vcd`:             internet,
 		},
 		"docs/guides/leaks.md": {
 			`vcdctl leaks --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,

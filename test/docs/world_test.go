@@ -202,6 +202,7 @@ func (w *world) shell(t *testing.T, script string) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail")
 	cmd.Stdin = strings.NewReader(script)
 	cmd.Dir = w.clone
+	cmd.WaitDelay = time.Second // What it runs may hold the output open.
 	cmd.Env = append(os.Environ(), w.environment(t)...)
 
 	out, err := cmd.CombinedOutput()
