@@ -111,8 +111,8 @@ func missingFilesystems(have string) error {
 // readFile returns what is in a file of the kernel, "" if it cannot be read.
 const (
 	inotifyFile = "/proc/sys/fs/inotify/max_user_instances"
-	// inotifyInstances are enough for 30 control planes, with 30 each, or twice as many workers. The kernel counts those
-	// of all VMs as root's and allows 128 by default: containerd in the fifth control plane does not start.
+	// inotifyInstances are enough for 30 control planes, with 30 each, or twice as many workers. The kernel counts
+	// those of all VMs as root's and allows 128 by default: containerd in the fifth control plane does not start.
 	inotifyInstances = 1024
 )
 
