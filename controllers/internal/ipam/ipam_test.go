@@ -169,7 +169,9 @@ func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
 		remedy  string
 	}{
 		"exhausted": {
-			exhausted, []client.Object{full}, infrav1.PoolExhaustedReason,
+			exhausted,
+			[]client.Object{full},
+			infrav1.PoolExhaustedReason,
 			"ExamplePool nodes has no free address",
 			"add addresses to it, or name another pool in spec.networks[0].poolRefs[0]",
 		},
