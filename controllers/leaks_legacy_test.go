@@ -62,7 +62,7 @@ func TestTheControlPlaneOfCAPVCDIsPurgedOnlyWithLegacy(t *testing.T) {
 		w.Expect(err).NotTo(HaveOccurred())
 		return found
 	}
-	options := leaks.Options{Cluster: legacyID, Alive: leaks.Alive{living: "mgmt: team-a/vc1"}}
+	options := leaks.Options{Cluster: legacyID, NoMachines: true, Alive: leaks.Alive{living: "mgmt: team-a/vc1"}}
 	kinds := map[string]int{}
 	for _, o := range take().Of(legacyID) {
 		w.Expect(o.By).To(Equal(lb.WriterCAPVCD))

@@ -45,7 +45,7 @@ CLUSTER is the name of a VCDCluster in --namespace.`,
 	return c
 }
 
-// collected are the kinds in a bundle. None of them has bootstrap data or credentials in it.
+// collected are the kinds in a bundle. What people write into them freely, for nodes, is left out.
 var collected = []schema.GroupVersionKind{
 	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
 	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"},
@@ -57,6 +57,16 @@ var collected = []schema.GroupVersionKind{
 	{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta4", Kind: "VCDMachineTemplate"},
 	{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta4", Kind: "VCDIdentity"},
 	{Group: "", Version: "v1", Kind: "Event"},
+}
+
+// private are the fields that are left out, by kind: files and commands of nodes, and values of variables, may have any
+// credential in them, under any name.
+var private = map[string][][]string{
+	"KubeadmControlPlane": {{"spec", "kubeadmConfigSpec"}},
+	"Cluster": {
+		{"spec", "topology", "variables"}, {"spec", "topology", "controlPlane", "variables"},
+		{"spec", "topology", "workers"},
+	},
 }
 
 func (p *program) bundle(ctx context.Context, name string, f bundleFlags) error {
@@ -103,6 +113,9 @@ func list(ctx context.Context, c client.Client, kind schema.GroupVersionKind, na
 		unstructured.RemoveNestedField(found.Items[i].Object, "metadata", "managedFields")
 		unstructured.RemoveNestedField(found.Items[i].Object, "metadata", "annotations",
 			corev1.LastAppliedConfigAnnotation)
+		for _, path := range private[found.Items[i].GetKind()] {
+			unstructured.RemoveNestedField(found.Items[i].Object, path...)
+		}
 	}
 	return yaml.Marshal(found)
 }
@@ -126,10 +139,15 @@ func (p *program) managerLogs(ctx context.Context, c client.Client, since time.D
 	return logs
 }
 
+// credential matches the name of a field with a credential.
+const credential = `[\w.-]*(?:password|passwd|token|secret|secret_?key|bearer)|auth`
+
 // secrets match what looks like a credential, in logs and in objects.
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)((?:authorization|x-vmware-vcloud-access-token|x-vcloud-authorization)["']?\s*[:=]\s*)\S+(?: \S+)?`),
-	regexp.MustCompile(`(?i)((?:password|passwd|refresh_?token|access_?token|api_?token|secret_?key)["']?\s*[:=]\s*["']?)[^\s"',&}]+`),
+	// A line of YAML, whatever its value is.
+	regexp.MustCompile(`(?im)^([ \t]*(?:- )?["']?(?:` + credential + `)["']?:[ \t]+)[^\s{\[].*$`),
+	regexp.MustCompile(`(?i)(\b(?:` + credential + `)["']?[ \t]*[:=][ \t]*)(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',&}{\[]+)`),
 	regexp.MustCompile(`()eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`),
 	regexp.MustCompile(`(?s)()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
 }

@@ -16,6 +16,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // unpack returns the files of an archive by name.
@@ -43,6 +45,19 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	s.objects = append(s.objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "capvcd-system", Name: "capvcd-0", Labels: map[string]string{"cluster.x-k8s.io/provider": "infrastructure-vcd"},
 	}})
+	controlPlane := &unstructured.Unstructured{}
+	controlPlane.SetGroupVersionKind(schema.GroupVersionKind{
+		Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane",
+	})
+	controlPlane.SetNamespace("team-a")
+	controlPlane.SetName("demo-control-plane")
+	for value, path := range map[string][]string{
+		password:  {"spec", "kubeadmConfigSpec", "files", "content"},
+		"v1.36.3": {"spec", "version"},
+	} {
+		s.Expect(unstructured.SetNestedField(controlPlane.Object, value, path...)).To(Succeed())
+	}
+	s.objects = append(s.objects, controlPlane)
 	s.log = "Authorization: Bearer " + password + "\nlogged in with password=" + password + " at once\n"
 	path := filepath.Join(t.TempDir(), "demo.tar.gz")
 
@@ -52,6 +67,7 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	s.Expect(files).To(HaveKeyWithValue("demo/VCDCluster.yaml", ContainSubstring("infraID: alive")))
 	s.Expect(files).To(HaveKeyWithValue("demo/VCDMachine.yaml", ContainSubstring("demo-0")))
 	s.Expect(files).To(HaveKeyWithValue("demo/log-capvcd-0.txt", And(ContainSubstring("REDACTED"), ContainSubstring("at once"))))
+	s.Expect(files).To(HaveKeyWithValue("demo/KubeadmControlPlane.yaml", ContainSubstring("version: v1.36.3")))
 	for name, content := range files {
 		s.Expect(content).NotTo(ContainSubstring(password), name)
 	}
@@ -66,10 +82,17 @@ func TestRedaction(t *testing.T) {
 		`Authorization: Bearer ` + secret, `{"password":"` + secret + `"}`, `password: ` + secret,
 		`refresh_token=` + secret + `&x=1`, `X-VMWARE-VCLOUD-ACCESS-TOKEN: ` + secret,
 		"-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----",
+		"  password: two " + secret, "password: a," + secret, `password="two ` + secret + `"`, "- secret: " + secret,
+		`auth = "` + secret + `"`, "token: " + secret, `bootstrapToken: 'a ` + secret + `'`,
 	} {
 		NewWithT(t).Expect(string(redact([]byte(text)))).NotTo(ContainSubstring(secret), text)
 	}
-	NewWithT(t).Expect(string(redact([]byte("Creating VM demo-0")))).To(Equal("Creating VM demo-0"))
+	for _, text := range []string{
+		"Creating VM demo-0", "secretRef:\n  name: vcd\n", "author: kubeadm", "dataSecretName: demo-0-x7k2p",
+		"token:\n  name: x\n",
+	} {
+		NewWithT(t).Expect(string(redact([]byte(text)))).To(Equal(text))
+	}
 }
 
 // podLog is that of the tests.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +32,8 @@ type shell struct {
 	env     map[string]string
 	objects []client.Object
 	in      string
-	log     string // of the manager
+	reader  io.Reader // in place of in
+	log     string    // of the manager
 	out     bytes.Buffer
 	errors  bytes.Buffer
 }
@@ -75,8 +77,12 @@ func (s *shell) run(t *testing.T, args ...string) int {
 	t.Helper()
 	s.out.Reset()
 	s.errors.Reset()
+	if s.reader == nil {
+		s.reader = strings.NewReader(s.in)
+		defer func() { s.reader = nil }()
+	}
 	p := &program{
-		name: "vcdctl", getenv: func(name string) string { return s.env[name] }, in: strings.NewReader(s.in),
+		name: "vcdctl", getenv: func(name string) string { return s.env[name] }, in: s.reader,
 		out: &s.out, errors: &s.errors, podLog: s.podLog,
 		connect: func(kubeContext string) (client.Client, string, error) {
 			if kubeContext == "gone" {

@@ -103,15 +103,18 @@ func (p *program) printLeaks(i leaks.Inventory, alive leaks.Alive) error {
 		if err := p.printJSON(map[string]any{"leaks": nonNil(left), "hidden": nonNil(i.Hidden)}); err != nil {
 			return err
 		}
-	case len(left) == 0:
+	case len(left) == 0 && len(i.Hidden) == 0:
 		fmt.Fprintln(p.out, "Nothing is left.")
-	default:
+	case len(left) > 0:
 		if err := p.printObjects(left, i.Taken); err != nil {
 			return err
 		}
 	}
-	if len(left) > 0 {
+	switch {
+	case len(left) > 0:
 		return errFindings
+	case len(i.Hidden) > 0:
+		return errors.New("some objects may not be seen, so they may be left: grant the rights")
 	}
 	return nil
 }
@@ -148,6 +151,7 @@ type purgeFlags struct {
 	legacy, yes     bool
 	confirm         string
 	withoutClusters bool
+	noMachines      bool
 }
 
 func (p *program) purgeCommand() *cobra.Command {
@@ -158,10 +162,10 @@ func (p *program) purgeCommand() *cobra.Command {
 		Long: `Deletes what is left of one cluster that exists in no management cluster. Without --yes it only prints what it would
 delete. With --yes it asks for the id again; scripts give it with --confirm.
 
-It refuses everything if the id is alive in a management cluster, a VM of it runs or is suspended, anything of it
-changed in the last 24 hours, a named disk is attached to a VM, a vApp has VMs of others, or something of it was made
-by VMware's CAPVCD, CPI or CSE and --legacy is not set. Named disks, and entities that a living cluster names, are
-never deleted.`,
+It refuses everything if the id is alive in a management cluster, a VM of it is not known to be off, anything of it
+changed in the last 24 hours, a named disk is attached to a VM, a vApp has VMs of others, something of it was made by
+VMware's CAPVCD, CPI or CSE and --legacy is not set, or no vApp and no VM carries the id and --no-machines is not set.
+Named disks, and entities that a living cluster names, are never deleted.`,
 		Example: strings.ReplaceAll(`  vcdctl purge --cluster-id 7a0e… `+loginExample+`
   vcdctl purge --cluster-id 7a0e… --yes `+loginExample, "vcdctl", p.name),
 		Args: cobra.NoArgs,
@@ -171,6 +175,8 @@ never deleted.`,
 	c.Flags().BoolVar(&f.yes, "yes", false, "Delete, after the id was typed again.")
 	c.Flags().StringVar(&f.confirm, "confirm", "", "The id again, in place of typing it.")
 	c.Flags().BoolVar(&f.legacy, "legacy", false, "Delete also what VMware's CAPVCD, CPI and CSE made.")
+	c.Flags().BoolVar(&f.noMachines, "no-machines", false,
+		"No VM runs for this id: needed where only load balancers carry it.")
 	addWithout(c, &f.withoutClusters)
 	_ = c.MarkFlagRequired("cluster-id")
 	return c
@@ -178,9 +184,10 @@ never deleted.`,
 
 func (p *program) purge(ctx context.Context, f purgeFlags) error {
 	return p.withInventory(ctx, f.withoutClusters, func(s *vcd.Session, i leaks.Inventory, alive leaks.Alive) error {
-		options := leaks.Options{Cluster: f.cluster, Legacy: f.legacy, Alive: alive, Step: func(what string) {
-			fmt.Fprintln(p.errors, "Deleting", printable(what))
-		}}
+		options := leaks.Options{
+			Cluster: f.cluster, Legacy: f.legacy, NoMachines: f.noMachines, Alive: alive,
+			Step: func(what string) { fmt.Fprintln(p.errors, "Deleting", printable(what)) },
+		}
 		plan := i.Plan(options)
 		if err := p.printPlan(plan, i.Taken); err != nil {
 			return err
@@ -197,8 +204,26 @@ func (p *program) purge(ctx context.Context, f purgeFlags) error {
 		if err := p.confirm(f); err != nil {
 			return err
 		}
-		return i.Purge(ctx, s, options)
+		return p.purgeAsShown(ctx, s, f, options, plan)
 	})
+}
+
+// purgeAsShown deletes what a plan says, if it is still right: a person may have taken long to confirm it.
+func (p *program) purgeAsShown(ctx context.Context, s *vcd.Session, f purgeFlags, options leaks.Options,
+	shown leaks.Plan,
+) error {
+	options.Alive = leaks.Alive{}
+	if err := p.readAlive(ctx, f.withoutClusters, options.Alive); err != nil {
+		return err
+	}
+	i, err := leaks.Take(ctx, s, time.Now())
+	if err != nil {
+		return err
+	}
+	if now := i.Plan(options); len(i.Hidden) > 0 || !now.Same(shown) {
+		return errors.New("it changed since it was shown: nothing was deleted, look again")
+	}
+	return i.Purge(ctx, s, options)
 }
 
 func (p *program) printPlan(plan leaks.Plan, now time.Time) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,68 @@ func TestPurgeRefusesWhatRuns(t *testing.T) {
 	s.Expect(code).To(Equal(exitFindings), s.errors.String())
 	s.Expect(s.out.String()).To(ContainSubstring("power it off in VCD"))
 	s.Expect(s.sim.State().VMs).To(HaveLen(6))
+}
+
+// onRead does something before a person's answer is read.
+type onRead struct {
+	answer string
+	before func()
+}
+
+func (r *onRead) Read(p []byte) (int, error) {
+	if r.before != nil {
+		r.before()
+		r.before = nil
+	}
+	n := copy(p, r.answer)
+	r.answer = r.answer[n:]
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func TestPurgeLooksAgainAfterThePersonAnswered(t *testing.T) {
+	for name, happens := range map[string]func(*shell){
+		"a VM was powered on": func(s *shell) {
+			s.sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("acme-vdc-vapp-000-000")) })
+		},
+		"the cluster was restored": func(s *shell) {
+			c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "restored"}}
+			c.Spec.Site, c.Spec.Org, c.Spec.InfraID = s.sim.URL(), "acme", leftID
+			s.objects = append(s.objects, c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, fleet)
+			leave(s)
+			s.reader = &onRead{answer: leftID + "\n", before: func() { happens(s) }}
+
+			code := s.run(t, "purge", "--cluster-id", leftID, "--yes", "--identity", "tenant", "--org", "acme")
+
+			s.Expect(code).To(Equal(exitError))
+			s.Expect(s.errors.String()).To(ContainSubstring("nothing was deleted"))
+			s.Expect(s.sim.State().VApps).To(HaveLen(3))
+		})
+	}
+}
+
+func TestLeaksFailsIfItMayNotSeeEverything(t *testing.T) {
+	for name, operation := range map[string]string{
+		"gateways": "GET /cloudapi/*/edgeGateways", "vApps": "GET /api/vApp/*",
+		"entities": "GET /cloudapi/*/entities/types",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, fleet)
+			s.useEnvironment(t)
+			s.sim.Faults().Add(vcdsim.Fault{Operation: operation, Status: 403})
+
+			s.Expect(s.run(t, "leaks", "--without-management-cluster")).To(Equal(exitError))
+
+			s.Expect(s.out.String()).NotTo(ContainSubstring("Nothing is left"))
+			s.Expect(s.errors.String()).To(And(ContainSubstring("may not be seen"), ContainSubstring("grant the rights")))
+		})
+	}
 }
 
 func TestLeaksNeedsAllManagementClusters(t *testing.T) {

@@ -149,11 +149,19 @@ func (s *survey) fact(format string, args ...any) {
 	s.report.Facts = append(s.report.Facts, s.check+": "+fmt.Sprintf(format, args...))
 }
 
+// lost reports whether VCD ended the survey by an error that says nothing of what was asked for.
+func lost(err error) bool {
+	return slices.ContainsFunc([]error{
+		vcd.ErrUnavailable, vcd.ErrThrottled, vcd.ErrLater, vcd.ErrBusy, vcd.ErrUnauthorized, context.DeadlineExceeded,
+		context.Canceled,
+	}, func(end error) bool { return errors.Is(err, end) })
+}
+
 // unread reports that something could not be read. A right that is missing was reported already.
 func (s *survey) unread(err error, what, remedy string) {
 	switch {
 	case errors.Is(err, vcd.ErrForbidden) && s.missing:
-	case errors.Is(err, vcd.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case lost(err):
 		s.lost = fmt.Errorf("%s: %w", what, err)
 	default:
 		if found, ok := errors.AsType[*vcd.LookupError](err); ok {

@@ -172,6 +172,24 @@ func TestEachFaultIsNamedOnce(t *testing.T) {
 	}
 }
 
+func TestASiteThatIsBusyIsNoMissingRight(t *testing.T) {
+	for _, status := range []int{429, 503} {
+		s := start(t, fault{rule: &vcdsim.Fault{
+			Operation: "GET /cloudapi/1.0.0/orgVdcNetworks", Status: status, Header: map[string]string{"Retry-After": "60"},
+		}})
+		pool := vcd.NewPool(vcd.PoolOptions{RequestTimeout: 5 * time.Second, RequestsPerSecond: 1000, Burst: 1000})
+		t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
+		plan, err := doctor.ReadPlan(strings.NewReader(s.manifest))
+		s.Expect(err).NotTo(HaveOccurred())
+
+		report, err := doctor.Run(t.Context(),
+			func(ctx context.Context) (*vcd.Session, error) { return pool.Session(ctx, s.login) }, plan)
+
+		s.Expect(err).To(HaveOccurred())
+		s.Expect(report.Findings).To(BeEmpty())
+	}
+}
+
 // Every right of the page that a role of the simulator has is named when it is missing, with what goes without it.
 func TestEachMissingRightIsNamedOnce(t *testing.T) {
 	author := vcdsim.K8sTenant().Orgs[1].Roles[0].Rights

@@ -17,7 +17,7 @@ type Marked struct {
 	Cluster   string
 	By        lb.Writer
 	Addresses []netip.Addr // of virtual services, rules and floating IPs
-	State     string       // as VCD shows it; empty where it shows none
+	Health    string       // of virtual services, in VCD's words (UP, DOWN, …)
 }
 
 // Marked returns all objects on a gateway of any cluster, read anew, sorted by kind and name, and why the objects of
@@ -26,7 +26,11 @@ type Marked struct {
 func (d *Driver) Marked(ctx context.Context, gateway string) (all []Marked, hidden []error, err error) {
 	err = d.scan(ctx, gateway, allKinds, func(kind lb.Kind, o lb.Object, x any) {
 		if cluster, by := lb.ClusterOf(kind, o.Name, o.Description); cluster != "" {
-			all = append(all, Marked{Object: o, Kind: kind, Cluster: cluster, By: by, Addresses: addressesOn(x)})
+			m := Marked{Object: o, Kind: kind, Cluster: cluster, By: by, Addresses: addressesOn(x)}
+			if vs, ok := x.(lb.VirtualService); ok {
+				m.Health = vs.Health
+			}
+			all = append(all, m)
 		}
 	})
 	if err != nil {

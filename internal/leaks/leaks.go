@@ -50,7 +50,8 @@ type Object struct {
 
 	gateway  string   // URN
 	parentID string   // URN of the vApp of a VM
-	lives    bool     // a VM that runs, or is suspended
+	lives    bool     // a VM that is not known to be off
+	serves   bool     // a virtual service with members that answer
 	disks    []string // named disks attached to a VM
 	guests   []string // names of VMs in a vApp that are not the cluster's
 }
@@ -128,10 +129,13 @@ func (t *taking) vApps(ctx context.Context) error {
 
 func (t *taking) vApp(ctx context.Context, record vcd.VAppRecord) error {
 	found, err := t.session.VApps.Details(ctx, record.ID)
-	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
 		return nil // It was deleted meanwhile.
-	}
-	if err != nil {
+	case errors.Is(err, vcd.ErrForbidden): // So it may have been, or it may not be read.
+		t.hide("vApp %s may not be seen: %v", record.Name, err)
+		return nil
+	case err != nil:
 		return fmt.Errorf("reading vApp %s: %w", record.Name, err)
 	}
 	cluster, by, err := t.ownerOf(ctx, found)
@@ -195,8 +199,7 @@ func objectOfVM(vm vcd.VM, cluster string, by lb.Writer, in vcd.VAppDetails, rec
 	o := Object{
 		Cluster: cluster, Kind: KindVM, Name: vm.Name, ID: vm.ID, By: by, Where: record.VDC.Name, Parent: in.Name,
 		Power: vm.Status.String(), Created: earliest(in.Created, record.Created), parentID: in.ID,
-		lives: vm.Status == vcd.StatusPoweredOn || vm.Status == vcd.StatusSuspended ||
-			vm.Status == vcd.StatusPartiallySuspended,
+		lives: lives(vm.Status),
 	}
 	for _, nic := range vm.NICs {
 		if nic.Address != "" {
@@ -207,6 +210,15 @@ func objectOfVM(vm vcd.VM, cluster string, by lb.Writer, in vcd.VAppDetails, rec
 		o.disks = append(o.disks, disk.Name)
 	}
 	return o
+}
+
+// lives reports whether a VM may run, or be what a person goes on with: all but those that are known to be off.
+func lives(s vcd.Status) bool {
+	switch s {
+	case vcd.StatusPoweredOff, vcd.StatusResolved, vcd.StatusUnresolved, vcd.StatusFailedCreation:
+		return false
+	}
+	return true
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -280,7 +292,9 @@ func driverOf(s *vcd.Session) *edge.Driver {
 }
 
 func objectOn(g vcd.Gateway, m edge.Marked) Object {
-	o := Object{Cluster: m.Cluster, Kind: string(m.Kind), Name: m.Name, ID: m.ID, By: m.By, gateway: g.ID}
+	o := Object{
+		Cluster: m.Cluster, Kind: string(m.Kind), Name: m.Name, ID: m.ID, By: m.By, gateway: g.ID, serves: m.Health == "UP",
+	}
 	if m.Kind.OnGateway() {
 		o.Where = g.Name
 	}
@@ -296,8 +310,12 @@ func objectOn(g vcd.Gateway, m edge.Marked) Object {
 // entities reads the runtime defined entities of clusters.
 func (t *taking) entities(ctx context.Context) error {
 	entities, err := t.session.Entities.OfType(ctx, "vmware", "capvcdCluster", "1")
-	if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrInvalid) {
-		return nil // There is no such type, or it is hidden: then there is nothing of ours.
+	switch {
+	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrInvalid):
+		return nil // There is no such type.
+	case errors.Is(err, vcd.ErrForbidden):
+		t.hide("runtime defined entities may not be seen: %v", err)
+		return nil
 	}
 	for _, e := range entities {
 		var content struct {

@@ -20,7 +20,9 @@ const taskTimeout = 15 * time.Minute
 type Options struct {
 	Cluster string
 	Legacy  bool // also what CAPVCD, CPI and CSE made
-	Alive   Alive
+	// NoMachines says that no VM runs for a cluster of which only load balancers are seen.
+	NoMachines bool
+	Alive      Alive
 	// Step is called before each deletion; nil: no call.
 	Step func(what string)
 }
@@ -50,11 +52,35 @@ func (i Inventory) Plan(o Options) Plan {
 		p.Refusals = append(p.Refusals, x.refusals(i.Taken)...)
 		p.Delete = append(p.Delete, x)
 	}
-	if len(p.Delete)+len(p.Keep) == 0 {
+	switch {
+	case len(p.Delete)+len(p.Keep) == 0:
 		refuse("nothing in VCD carries this id")
+	case !o.NoMachines && onlyBalancers(p.Delete):
+		answers := ""
+		if slices.ContainsFunc(p.Delete, func(x Object) bool { return x.serves }) {
+			answers = ", and members of its load balancers answer"
+		}
+		refuse("no vApp and no VM carries this id%s: another tool may have made its nodes: --no-machines says that none "+
+			"run", answers)
 	}
 	return p
 }
+
+// Same reports whether two plans delete and keep the same objects, or refuse for the same reasons.
+func (p Plan) Same(other Plan) bool {
+	same := func(a, b []Object) bool {
+		return slices.EqualFunc(a, b, func(x, y Object) bool { return x.ID == y.ID && x.Power == y.Power })
+	}
+	return same(p.Delete, other.Delete) && same(p.Keep, other.Keep) && slices.Equal(p.Refusals, other.Refusals)
+}
+
+// onlyBalancers reports whether objects are on edge gateways, and none is a vApp or a VM.
+func onlyBalancers(objects []Object) bool {
+	machine := func(x Object) bool { return x.Kind == KindVApp || x.Kind == KindVM }
+	return slices.ContainsFunc(objects, Object.onEdge) && !slices.ContainsFunc(objects, machine)
+}
+
+func (x Object) onEdge() bool { return x.gateway != "" }
 
 // refusals returns what keeps an object of any program from being deleted.
 func (x Object) refusals(now time.Time) []string {
@@ -111,15 +137,14 @@ type purge struct {
 
 // balancers removes what is on edge gateways, and what the organization has beside them.
 func (p purge) balancers(ctx context.Context, gateways []string) error {
-	onEdge := func(x Object) bool { return x.gateway != "" }
-	if !slices.ContainsFunc(p.plan.Delete, onEdge) {
+	if !slices.ContainsFunc(p.plan.Delete, Object.onEdge) {
 		return nil
 	}
 	driver := driverOf(p.session)
 	nat := slices.ContainsFunc(p.plan.Delete, func(x Object) bool { return x.Kind == string(lb.KindRule) })
 	for _, gateway := range gateways {
 		err := driver.Purge(ctx, gateway, edge.PurgeOptions{
-			Cluster: p.Cluster, NAT: nat,
+			Cluster: p.Cluster, NAT: nat, Only: p.may,
 			Before: func(_ context.Context, _ lb.Owner, step lb.Step) error {
 				p.Step(string(step.Kind) + " " + step.Name)
 				return nil
@@ -131,6 +156,9 @@ func (p purge) balancers(ctx context.Context, gateways []string) error {
 	}
 	return nil
 }
+
+// may reports whether load balancers of an owner may be deleted: what VMware's CPI made has no UID.
+func (p purge) may(owner lb.Owner) bool { return p.Legacy || owner.UID != "" || owner.Name == "" }
 
 // legacyOrder is the order in which what CAPVCD made for a control plane is deleted: users before what they use.
 var legacyOrder = []lb.Kind{lb.KindRule, lb.KindProfile, lb.KindService, lb.KindPool}
@@ -174,19 +202,26 @@ func (p purge) vms(ctx context.Context) error {
 		if err := p.stillOurs(ctx, x); err != nil {
 			return err
 		}
-		vm, err := p.session.VMs.VM(ctx, x.ID)
-		if err == nil && vm.Deployed {
-			err = p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.PowerOff(ctx, x.ID) })
-		}
-		if err != nil {
-			return vcd.IgnoreNotFound(err)
-		}
-		p.Step("vm " + x.Name)
-		if err := p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.DeleteVM(ctx, x.ID) }); err != nil {
+		if err := vcd.IgnoreNotFound(p.vm(ctx, x)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// vm deletes a VM that does not run; what is deployed is released first.
+func (p purge) vm(ctx context.Context, x Object) error {
+	now, err := p.session.VMs.VM(ctx, x.ID)
+	if err != nil {
+		return err
+	}
+	if now.Deployed {
+		if err := p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.PowerOff(ctx, x.ID) }); err != nil {
+			return err
+		}
+	}
+	p.Step("vm " + x.Name)
+	return p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.DeleteVM(ctx, x.ID) })
 }
 
 // stillOurs reads a VM once more before it is deleted.
@@ -196,7 +231,7 @@ func (p purge) stillOurs(ctx context.Context, x Object) error {
 		return vcd.IgnoreNotFound(err)
 	}
 	marker, _ := vcd.ParseMarker(vm.Description)
-	if marker.Cluster != p.Cluster || vm.Status == vcd.StatusPoweredOn || len(vm.IndependentDisks()) > 0 {
+	if marker.Cluster != p.Cluster || lives(vm.Status) || len(vm.IndependentDisks()) > 0 {
 		return fmt.Errorf("%w: VM %s changed meanwhile", ErrRefused, x.Name)
 	}
 	return nil
@@ -229,7 +264,7 @@ func (p purge) vApp(ctx context.Context, x Object) (gone bool, err error) {
 	}
 	for _, vm := range now.Children {
 		owner, _ := ownerOfVM(vm, p.Cluster, x.By)
-		if owner != p.Cluster || vm.Status == vcd.StatusPoweredOn || len(vm.IndependentDisks()) > 0 {
+		if owner != p.Cluster || lives(vm.Status) || len(vm.IndependentDisks()) > 0 {
 			return false, fmt.Errorf("%w: vApp %s changed meanwhile: VM %s", ErrRefused, x.Name, vm.Name)
 		}
 	}

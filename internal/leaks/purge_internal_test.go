@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -23,12 +24,40 @@ func vm(mods ...func(*Object)) Object {
 	return o
 }
 
+// service is a virtual service of cluster c1.
+func service(mods ...func(*Object)) Object {
+	o := Object{
+		Cluster: "c1", Kind: string(lb.KindService), Name: "s1", ID: "urn:vcloud:loadBalancerVirtualService:1",
+		By: lb.WriterThis, gateway: "urn:vcloud:gateway:1",
+	}
+	for _, mod := range mods {
+		mod(&o)
+	}
+	return o
+}
+
+func TestOnlyVMsThatAreKnownToBeOffDoNotLive(t *testing.T) {
+	g := NewWithT(t)
+	for _, s := range []vcd.Status{
+		vcd.StatusPoweredOn, vcd.StatusSuspended, vcd.StatusPartiallySuspended, vcd.StatusWaitingForInput,
+		vcd.StatusUnknown, vcd.StatusUnrecognized, vcd.StatusInconsistent, vcd.StatusMixed,
+	} {
+		g.Expect(lives(s)).To(BeTrue(), s.String())
+	}
+	for _, s := range []vcd.Status{
+		vcd.StatusPoweredOff, vcd.StatusResolved, vcd.StatusUnresolved, vcd.StatusFailedCreation,
+	} {
+		g.Expect(lives(s)).To(BeFalse(), s.String())
+	}
+}
+
 func TestRefusalsOfAPurge(t *testing.T) {
 	tests := []struct {
 		name    string
 		objects []Object
 		alive   Alive
 		legacy  bool
+		alone   bool   // no machines
 		want    string // empty: it is deleted
 	}{
 		{name: "what is old and off is deleted", objects: []Object{vm()}},
@@ -78,13 +107,24 @@ func TestRefusalsOfAPurge(t *testing.T) {
 			want: "move or delete theirs",
 		},
 		{name: "an id that nothing carries", objects: nil, want: "nothing in VCD carries this id"},
+		{
+			name: "load balancers of nodes that nobody sees", objects: []Object{service()}, want: "--no-machines",
+		},
+		{name: "the same, if there are no machines", objects: []Object{service()}, alone: true},
+		{name: "load balancers beside VMs that are off", objects: []Object{service(), vm()}},
+		{
+			name:    "load balancers with members that answer",
+			objects: []Object{service(func(o *Object) { o.serves = true })}, want: "members of its load balancers answer",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			inventory := Inventory{Objects: tt.objects, Taken: now}
 
-			plan := inventory.Plan(Options{Cluster: "c1", Alive: tt.alive, Legacy: tt.legacy})
+			options := Options{Cluster: "c1", Alive: tt.alive, Legacy: tt.legacy, NoMachines: tt.alone}
+
+			plan := inventory.Plan(options)
 
 			if tt.want == "" {
 				g.Expect(plan.Refusals).To(BeEmpty())
@@ -92,8 +132,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 				return
 			}
 			g.Expect(plan.Refusals).To(ContainElement(ContainSubstring(tt.want)))
-			g.Expect(inventory.Purge(t.Context(), nil, Options{Cluster: "c1", Alive: tt.alive, Legacy: tt.legacy})).
-				To(MatchError(ErrRefused))
+			g.Expect(inventory.Purge(t.Context(), nil, options)).To(MatchError(ErrRefused))
 		})
 	}
 }
