@@ -66,6 +66,17 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	if err := a.backOff(); err != nil {
 		return nil, err
 	}
+	status, err := a.inQueue(ctx)
+	if err != nil || a.wish.DryRun {
+		return status, err
+	}
+	a.events.healed(a.service)
+	a.state.change(a.service.UID, func(s *serviceState) { s.made, s.refusal = true, refusal{} })
+	return status, a.leaveOthers(ctx)
+}
+
+// inQueue works at the location, unless enough others do. What is left elsewhere holds up none of them.
+func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	free, ok := a.queue.try(a.location)
 	if !ok {
 		return nil, retry(2*soon, "waiting for other load balancers at %s", a.where())
@@ -74,13 +85,7 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	if a.wish.DryRun {
 		return a.dryRun(ctx)
 	}
-	status, err := a.converge(ctx)
-	if err != nil {
-		return status, err
-	}
-	a.events.healed(a.service)
-	a.state.change(a.service.UID, func(s *serviceState) { s.made, s.refusal = true, refusal{} })
-	return status, a.leaveOthers(ctx)
+	return a.converge(ctx)
 }
 
 // locate finds the location.

@@ -2,7 +2,9 @@ package cpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -81,7 +83,13 @@ func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string)
 // leaveAll removes what the Service has at other locations, and returns those where that fails.
 func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step) bool) (failed []string) {
 	for _, id := range ids {
-		if err := a.leave(ctx, id, but); err != nil {
+		if a.opts.Clock.Now().Before(a.state.get(a.service.UID).unleft[id].until) {
+			failed = append(failed, id)
+			continue
+		}
+		err := a.leave(ctx, id, but)
+		a.noteLeft(id, err)
+		if err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
 			a.events.notices(a.service, []plan.Finding{{
 				Reason: reasonLeft, Message: fmt.Sprintf(
@@ -92,6 +100,25 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 		}
 	}
 	return failed
+}
+
+// noteLeft notes whether a location could be left. One where that is refused is tried again later each time: it may not
+// be seen any more, or a user has written its id.
+func (a *attempt) noteLeft(id string, err error) {
+	now := a.opts.Clock.Now()
+	a.state.change(a.service.UID, func(s *serviceState) {
+		before := s.unleft[id]
+		s.unleft = maps.Clone(s.unleft)
+		maps.DeleteFunc(s.unleft,
+			func(other string, b backoff) bool { return other == id || now.Sub(b.until) > maxRefusalBackoff })
+		if !errors.Is(err, plan.ErrRefused) {
+			return
+		}
+		if s.unleft == nil {
+			s.unleft = map[string]backoff{}
+		}
+		s.unleft[id] = before.next(now)
+	})
 }
 
 // removeShared removes what locations share and the load balancer needs no more, though another location cannot be

@@ -15,12 +15,24 @@ import (
 // maxRefusalBackoff is the longest pause before a step that was refused is tried again.
 const maxRefusalBackoff = 10 * time.Minute
 
+// A backoff is when something that failed is tried again.
+type backoff struct {
+	until time.Time
+	pause time.Duration
+}
+
+// next returns a longer backoff, from now on.
+func (b backoff) next(now time.Time) backoff {
+	pause := min(max(2*b.pause, later), maxRefusalBackoff)
+	return backoff{now.Add(pause), pause}
+}
+
 // A refusal is of a step: each try may build something, and remove it again. As long as the wish is the same, tries
 // back off.
 type refusal struct {
-	wish  [sha256.Size]byte
-	until time.Time
-	pause time.Duration
+	backoff
+
+	wish [sha256.Size]byte
 }
 
 // refused emits why a wish cannot be met, and removes what is there of a load balancer that never was of use. What
@@ -116,8 +128,7 @@ func (a *attempt) noteRefusal() {
 		if s.refusal.wish != wish {
 			s.refusal = refusal{wish: wish}
 		}
-		s.refusal.pause = min(max(2*s.refusal.pause, later), maxRefusalBackoff)
-		s.refusal.until = a.opts.Clock.Now().Add(s.refusal.pause)
+		s.refusal.backoff = s.refusal.next(a.opts.Clock.Now())
 	})
 }
 

@@ -114,6 +114,13 @@ func unfoundName(stored string) (name string, ok bool) {
 	return name, err == nil
 }
 
+// possible reports whether a text may be the id of a location, or stand for one that could not be found.
+func (l *locations) possible(id string) bool {
+	_, lost := unfoundName(id)
+	pattern := l.defaults.Dialect.Names().LocationID
+	return lost || pattern == nil || pattern.MatchString(id)
+}
+
 // configured drops unfound locations that the configuration does not name any more.
 func (l *locations) configured(stored []string) []string {
 	return slices.DeleteFunc(slices.Clone(stored), func(id string) bool {

@@ -68,6 +68,8 @@ type serviceState struct {
 	refusal  refusal    // of a step
 	// shared is when what locations share is removed again, while one of them cannot be left.
 	shared time.Time
+	// unleft is when locations that could not be left are tried again, by id. The map is replaced, never changed.
+	unleft map[string]backoff
 	// theirs is what another process has stored of locations, on a Service of another class that has nothing here.
 	theirs string
 }

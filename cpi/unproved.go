@@ -86,7 +86,9 @@ func seen(objects []plan.Object, addresses []string) []netip.Addr {
 
 // candidates returns the locations where a Service may be.
 func (l *LoadBalancers) candidates(ctx context.Context, stored service.Stored) []string {
-	out := slices.Concat(stored.Standing, l.locations.resolveKnown(stored.Unproved.Standing))
+	claimed := slices.DeleteFunc(l.locations.resolveKnown(stored.Unproved.Standing),
+		func(id string) bool { return !l.locations.possible(id) })
+	out := slices.Concat(stored.Standing, claimed)
 	if len(stored.Standing) == 0 {
 		ids, err := l.locations.all(ctx)
 		if out = append(out, ids...); err != nil {

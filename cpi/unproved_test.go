@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -251,4 +253,62 @@ func TestARuleThatTheRoleLacksIsSaidOnThePod(t *testing.T) {
 				ContainSubstring("kubectl apply -f cloud-ccm.yaml"))), "once, without a Service")
 		})
 	}
+}
+
+// forged are ids of locations that may not be seen.
+func (b *bench) forged(n int) []string {
+	var ids []string
+	b.balancer.gone = map[string]error{}
+	for i := range n {
+		id := fmt.Sprint("a", i)
+		ids, b.balancer.gone[id] = append(ids, id), plan.ErrRefused
+	}
+	return ids
+}
+
+func TestAListOfLocationsWithoutEndIsNotAskedForAgainAndAgain(t *testing.T) {
+	s := balanced("web", published)
+	b := newBench(t, s)
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, strings.Join(b.forged(500), ","))
+
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.balancer.looks).To(BeNumerically("<", 50))
+	b.Expect(len(b.storedNow(s).Standing)).To(BeNumerically("<=", 1+len(benchDefaults.Locations)+16))
+	b.Expect(b.storedNow(s).Standing).To(ContainElement("main"))
+	looks := b.balancer.looks
+
+	for range 3 {
+		s = b.now(s)
+		_, err = b.ensure(s)
+		b.Expect(err).NotTo(HaveOccurred())
+	}
+	b.Expect(b.balancer.looks-looks).To(Equal(2*3), "those that cannot be seen are not asked for")
+
+	b.clock.Step(maxRefusalBackoff)
+	looks = b.balancer.looks
+	_, err = b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.balancer.looks-looks).To(BeNumerically(">", 2), "but they are not forgotten")
+}
+
+func TestALocationThatIsLeftSlowlyHoldsUpNoOthers(t *testing.T) {
+	moved, other := balanced("web", standingAt("slow")), balanced("other")
+	b := newBench(t, moved, other)
+	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"
+	b.balancer.hold = make(chan struct{})
+	release := sync.OnceFunc(func() { close(b.balancer.hold) })
+	defer release()
+	left := make(chan error, 1)
+	go func() {
+		_, err := b.ensure(moved)
+		left <- err
+	}()
+	b.Eventually(func() bool { return b.them.state.get(moved.UID).made }).Should(BeTrue())
+
+	_, err := b.ensure(other)
+
+	b.Expect(err).NotTo(HaveOccurred())
+	release()
+	b.Eventually(left).Should(Receive(BeNil()))
 }

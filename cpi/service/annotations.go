@@ -3,6 +3,7 @@ package service
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,8 @@ type Names struct {
 	Intent, Standing string
 	// Location is the annotation that chooses the location, and Noun the word for one.
 	Location, Noun string
+	// LocationID matches the ids of locations; nil: any text may be one.
+	LocationID *regexp.Regexp
 }
 
 // Asked is what annotations ask of any cloud.

@@ -11,8 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// digestBytes is how much of a digest an annotation holds.
-const digestBytes = 8
+const (
+	// digestBytes is how much of a digest an annotation holds.
+	digestBytes = 8
+	// maxFurther is how many values of an annotation are read besides one for each location of the configuration. The
+	// core writes fewer; others may have written any number.
+	maxFurther = 16
+)
 
 // A Key proves that the core wrote what is stored on Services. Those who may only edit Services must not see it. The
 // zero Key is not known yet: nothing is proved, and nothing may be stored.
@@ -60,9 +65,16 @@ func (d Defaults) digest(s *corev1.Service, value string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:digestBytes])
 }
 
-// bound returns the values of an annotation that were written for the Service, and all others.
+// bound returns the values of an annotation that were written for the Service, and all others, of the first ones.
 func (d Defaults) bound(s *corev1.Service, annotation string) (values, unproved []string) {
-	for _, x := range List(s.Annotations[annotation]) {
+	read := 0
+	for x := range strings.SplitSeq(s.Annotations[annotation], ",") {
+		if x = strings.TrimSpace(x); x == "" {
+			continue
+		}
+		if read++; read > len(d.Locations)+maxFurther {
+			break
+		}
 		value, digest := x, ""
 		if i := strings.LastIndex(x, "="); i >= 0 {
 			value, digest = x[:i], x[i+1:]

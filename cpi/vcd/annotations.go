@@ -196,7 +196,8 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 			"looked for there, also when the configuration does not name the gateway any more; a `?` and a name " +
 			"stand for a gateway of the configuration that could not be found yet. " +
 			"It holds for this Service only: what was copied or changed is removed, unless something of the Service " +
-			"is there. Leave it alone, unless the provider has deleted such a gateway: then take its URN out, with " +
+			"is there. Of gateways that the configuration does not name, 16 are read. Leave it alone, unless the " +
+			"provider has deleted such a gateway: then take its URN out, with " +
 			"its digest.",
 	},
 }}

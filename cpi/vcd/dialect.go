@@ -3,6 +3,7 @@ package vcd
 import (
 	"cmp"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,9 +37,12 @@ var _ service.Dialect = (*Dialect)(nil)
 func (*Dialect) Names() service.Names {
 	return service.Names{
 		Intent: prefix + "intended-addresses", Standing: prefix + "standing-at",
-		Location: prefix + "gateway", Noun: "gateway",
+		Location: prefix + "gateway", Noun: "gateway", LocationID: gatewayURN,
 	}
 }
+
+// gatewayURN matches the URN of an edge gateway.
+var gatewayURN = regexp.MustCompile(`^urn:vcloud:gateway:[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 
 // Read implements [service.Dialect].
 func (*Dialect) Read(s *corev1.Service) (service.Asked, []plan.Finding) {

@@ -490,3 +490,15 @@ func TestAbsentNeedsNothingToBeRight(t *testing.T) {
 	g.Expect(d.Intent).To(Equal([]netip.Addr{ip("203.0.113.9")}))
 	g.Expect(d.Listeners).To(HaveLen(2))
 }
+
+func TestOnlyTheURNOfAGatewayIsALocation(t *testing.T) {
+	g := NewWithT(t)
+	id := (&Dialect{}).Names().LocationID
+
+	g.Expect(id.MatchString("urn:vcloud:gateway:0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11")).To(BeTrue())
+	for _, text := range []string{
+		"a1", "gone:urn:vcloud:gateway:0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11", "urn:vcloud:gateway:../x",
+	} {
+		g.Expect(id.MatchString(text)).To(BeFalse(), text)
+	}
+}
