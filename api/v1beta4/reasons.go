@@ -185,8 +185,8 @@ const (
 	// FailureDomainNotFoundReason means that a VCDDeploymentZone or VCDFailureDomain does not exist, or is being
 	// deleted. Create it, or correct the field in the message.
 	FailureDomainNotFoundReason = "FailureDomainNotFound"
-	// FailureDomainMismatchReason means that a zone is for another site or organisation than the cluster's. Name
-	// another zone, or correct spec.site or spec.org.
+	// FailureDomainMismatchReason means that a zone is for another site or organisation than the cluster's, or that its
+	// VDC was replaced by another of its name. Name another zone, or correct spec.site or spec.org.
 	FailureDomainMismatchReason = "FailureDomainMismatch"
 	// FailureDomainNotSelectedReason means that spec.failureDomainSelector of the VCDCluster does not select the zone
 	// of a machine. Label the zone, or give the Machine another failure domain.

@@ -166,7 +166,8 @@ func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VD
 	return row.VDC.ID == vdc.ID, vcd.IgnoreNotFound(err)
 }
 
-// report reports VDCs whose rules cannot be seen, steps that failed, VMs that a rule of another owner has, and VMs that cannot be seen.
+// report reports VDCs whose rules cannot be seen, steps that failed, VMs that a rule of another owner has, and VMs that
+// cannot be seen.
 func (s *scope) report(context.Context) (phases.Outcome, error) {
 	if out := cmp.Or(s.problem, s.held); out != phases.Done {
 		return out, nil

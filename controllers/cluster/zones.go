@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,8 +73,9 @@ func (f *failureDomains) find(ctx context.Context, reader client.Reader, c *infr
 		if err != nil {
 			return err
 		}
-		if mismatch := zones.Mismatch(c, z); mismatch != phases.Done {
-			out = mismatch
+		out = cmp.Or(zones.Mismatch(c, z), out)
+		if z.Status.OVDC != nil {
+			out = cmp.Or(out, zones.Replaced(c, z.Name, z.Status.OVDC.ID))
 		}
 		switch {
 		case out != phases.Done:

@@ -164,8 +164,7 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 	if out != phases.Done {
 		return out, nil
 	}
-	var err error
-	if s.placement.vdc, out, err = zones.VDC(ctx, s.session, wished.VDC); err != nil || out != phases.Done {
+	if out, err := s.findVDC(ctx, wished); err != nil || out != phases.Done {
 		return out, err
 	}
 	if out, err := s.name(ctx); err != nil || out != phases.Done {
@@ -183,6 +182,15 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 			"cluster anew with a spec.infraID of the VCDCluster without blanks", s.marker()), nil
 	}
 	return s.findParts(ctx, wished)
+}
+
+// findVDC finds the VDC of the VM. One that is yet to be created goes where the cluster has others of its zone.
+func (s placer) findVDC(ctx context.Context, wished placement.Placement) (out phases.Outcome, err error) {
+	s.placement.vdc, out, err = zones.VDC(ctx, s.session, wished.VDC)
+	if err == nil && out == phases.Done && s.zone != nil && !s.mayHaveVM() {
+		out = zones.Replaced(s.vcdCluster, s.zone.Name, s.placement.vdc.ID)
+	}
+	return out, err
 }
 
 // findParts finds what a VM is made from that does not exist yet.

@@ -21,6 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -227,9 +228,14 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-// noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted.
+// noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted. A zone has one VDC: the
+// vApp is not noted if another has replaced that of the machine.
 func (s release) noteVApp(ctx context.Context) error {
 	if zone := s.zoneName(); zone != "" {
+		vdc := s.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+		if out := zones.Replaced(s.vcdCluster, zone, vdc); out != phases.Done {
+			return nil
+		}
 		return s.noteInZone(ctx, zone, s.madeIn())
 	}
 	if err := s.noteVApps(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -51,6 +52,21 @@ func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcom
 				"organisation", z.Name, z.Spec.Org, c.Spec.Org)
 	}
 	return phases.Done
+}
+
+// Replaced says why no new machine of a cluster may go into a zone in the VDC of a URN: what the cluster has in the zone
+// is in another VDC, which was deleted, or renamed, before this one got its name.
+func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Outcome {
+	home := vapp.HomeIn(c, "", zone)
+	if home.VDC == "" || home.VDC == vdc {
+		return phases.Done
+	}
+	note, _ := home.Note()
+	return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
+		"spec.ovdc of the VCDFailureDomain of VCDDeploymentZone %s names VDC %s now, and what the cluster has in the "+
+			"zone is in VDC %s: make a VCDFailureDomain and a VCDDeploymentZone of other names for the new VDC; or, "+
+			"if nothing of the cluster is left in the old one, remove annotation %s of the VCDCluster",
+		zone, vdc, home.VDC, note)
 }
 
 // DomainOf returns the failure domain that a zone refers to, or says why there is none.

@@ -1,0 +1,40 @@
+package zone_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestAnotherVDCOfTheNameOfAZonesGetsNoMachines(t *testing.T) {
+	w := newInLostZone(t)
+	admitChanges(t, w)
+	w.Sim.Edit(func(e *vcdsim.Editor) { // The VDC of zone b is renamed, and another one gets its name.
+		e.VDC("acme-vdc-b").Name = "renamed"
+		e.VDC("acme-vdc-c").Name = "acme-vdc-b"
+	})
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.EventuallyMachine("late-b", infrav1.PlacementReadyCondition, infrav1.FailureDomainMismatchReason)
+
+	note := infrav1.ZoneVAppsAnnotationPrefix + "b"
+	w.Expect(conditions.GetMessage(w.VCDMachine("late-b"), infrav1.PlacementReadyCondition)).To(And(
+		ContainSubstring("spec.ovdc"), ContainSubstring(note)))
+	_, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(published(w)).NotTo(ContainElement("b"))
+	w.Ready("cp-b")
+
+	c := w.VCDCluster() // A person has the new VDC used, although a machine is left in the other.
+	delete(c.Annotations, note)
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Ready("late-b")
+	recorded := w.VCDCluster().Annotations[note]
+	w.DeleteMachine("cp-b")
+	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(note, recorded))
+}
