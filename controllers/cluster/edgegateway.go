@@ -138,7 +138,7 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 // reach logs in and returns the gateways that the endpoint may be on: the recorded one, else the one that the spec
 // names, else those that the network is and was on.
 func (s edgeEndpoint) reach(ctx context.Context) (gateways, phases.Outcome, error) {
-	on, out, err := balancers{s.scope}.reach(ctx)
+	on, out, err := balancers(s).reach(ctx)
 	if err != nil || out != phases.Done {
 		return on, out, err
 	}

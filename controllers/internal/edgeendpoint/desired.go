@@ -24,8 +24,9 @@ func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 	}
 	d := lb.Desired{
 		Owner: lb.EndpointOf(InfraID(c)), OwnMembers: true, Members: members, AllFamilies: true,
-		Requested: requested(c, spec), Intent: addresses(placement.EndpointAddresses(c)), Published: addresses([]string{hostOf(c)}),
-		IPSpace: spec.IPSpace, EngineGroup: spec.ServiceEngineGroup,
+		Requested: requested(c, spec), Intent: addresses(placement.EndpointAddresses(c)),
+		Published: addresses([]string{hostOf(c)}),
+		IPSpace:   spec.IPSpace, EngineGroup: spec.ServiceEngineGroup,
 	}
 	d.Families = familiesOf(d, r.Family)
 	if arm := spec.OneArm; arm != nil {

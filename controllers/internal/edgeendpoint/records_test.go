@@ -46,9 +46,12 @@ func TestTheGatewayOfAnEndpointIsRecordedAgain(t *testing.T) {
 }
 
 func TestAnEndpointGoesWithItsClusterThoughItsGatewayIsNotRecorded(t *testing.T) {
+	onFirst := func(t *testing.T) *world {
+		t.Helper()
+		return newWorld(t, instant(), nil)
+	}
 	for name, world := range map[string]func(t *testing.T) *world{
-		"the gateway of the network": func(t *testing.T) *world { return newWorld(t, instant(), nil) },
-		"another one":                onSecond,
+		"the gateway of the network": onFirst, "another one": onSecond,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := world(t)

@@ -54,8 +54,8 @@ func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcom
 	return phases.Done
 }
 
-// Replaced says why no new machine of a cluster may go into a zone in the VDC of a URN: what the cluster has in the zone
-// is in another VDC, which was deleted, or renamed, before this one got its name.
+// Replaced says why no new machine of a cluster may go into a zone in the VDC of a URN: what the cluster has in the
+// zone is in another VDC, which was deleted, or renamed, before this one got its name.
 func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Outcome {
 	home := vapp.HomeIn(c, "", zone)
 	if home.VDC == "" || home.VDC == vdc {
