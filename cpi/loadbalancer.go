@@ -107,8 +107,8 @@ func (l *LoadBalancers) GetLoadBalancerName(_ context.Context, _ string, s *core
 	return l.opts.Balancer.NameOf(l.opts.Defaults.OwnerOf(s))
 }
 
-// GetLoadBalancer reports whether anything of a Service is left anywhere. Where that is unknown it fails: Kubernetes
-// forgets a Service without a load balancer. So it waits for other work on the Service.
+// GetLoadBalancer reports whether anything of a Service is left anywhere, or is stored on one that wants none. Where that is
+// unknown it fails: Kubernetes forgets a Service without a load balancer. So it waits for other work on the Service.
 func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus,
 	bool, error,
 ) {
@@ -127,7 +127,7 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 			return s.Status.LoadBalancer.DeepCopy(), true, nil
 		}
 	}
-	return nil, false, errors.Join(unseen...)
+	return nil, s.Spec.Type != corev1.ServiceTypeLoadBalancer && l.remembered(s), errors.Join(unseen...)
 }
 
 // EnsureLoadBalancer brings the load balancer of a Service to what the Service asks for, or returns what it waits for.
@@ -173,6 +173,9 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 	defer unlock()
 	all, lost := l.standing(ctx, s)
 	if err := (removal{l, s}).run(ctx, all, lost); err != nil {
+		return err
+	}
+	if err := l.unstore(ctx, s); err != nil {
 		return err
 	}
 	l.forget(s)

@@ -2,11 +2,17 @@ package cpi
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
@@ -41,4 +47,43 @@ func TestDeletionWaitsForABusyPlace(t *testing.T) {
 		b.Eventually(deleted).Should(Receive(tt.end), tt.name)
 	}
 	b.Expect(b.balancer.left()).To(BeZero())
+}
+
+func TestNothingStoredOutlivesALoadBalancer(t *testing.T) {
+	s := balanced("web")
+	b := newBench(t, s)
+	_, err := b.ensure(s)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.storedNow(s)).NotTo(BeZero())
+	plain := b.now(s).DeepCopy()
+	plain.Spec.Type = corev1.ServiceTypeClusterIP
+	b.services.add(plain)
+	refused := true
+	b.client.PrependReactor("patch", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refused, nil, errors.New("etcd has no leader")
+	})
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", plain)).NotTo(Succeed())
+	refused = false
+
+	_, exists, err := b.them.GetLoadBalancer(t.Context(), "", plain)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(exists).To(BeTrue(), "else Kubernetes does not ask again")
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", plain)).To(Succeed())
+
+	b.Expect(b.storedNow(s)).To(BeZero(), "another may have the address when the Service asks for one again")
+	b.services.add(b.now(s))
+	_, exists, err = b.them.GetLoadBalancer(t.Context(), "", plain)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(exists).To(BeFalse())
+}
+
+func TestNothingIsWrittenOnAServiceThatGoes(t *testing.T) {
+	going := balanced("web", func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+	gone := balanced("gone")
+	b := newBench(t, going)
+
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", going)).To(Succeed())
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", gone)).To(Succeed())
+
+	b.Expect(b.client.Actions()).To(BeEmpty())
 }

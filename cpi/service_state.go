@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -127,6 +128,26 @@ func (l *LoadBalancers) store(ctx context.Context, s *corev1.Service, n note) er
 		}
 	})
 	return nil
+}
+
+// remembered reports whether something is stored on a Service that stays.
+func (l *LoadBalancers) remembered(s *corev1.Service) bool {
+	now, names := l.cached(s), l.opts.Defaults.Dialect.Names()
+	return now != nil && now.DeletionTimestamp == nil &&
+		(now.Annotations[names.Intent] != "" || now.Annotations[names.Standing] != "")
+}
+
+// unstore removes what is stored on a Service that stays without a load balancer: the next user of its address would
+// be taken for it.
+func (l *LoadBalancers) unstore(ctx context.Context, s *corev1.Service) error {
+	if !l.remembered(s) && l.state.get(s.UID).intent == "" {
+		return nil
+	}
+	err := l.store(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 func words(addresses []netip.Addr) []string {

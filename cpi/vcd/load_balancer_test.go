@@ -169,13 +169,19 @@ func (c *cluster) ensured(t *testing.T, s *corev1.Service) string {
 	}).Should(Succeed())
 	c.Expect(status.Ingress).To(HaveLen(1))
 	s.Status.LoadBalancer = *status
+	c.follow(t, s)
+	return status.Ingress[0].IP
+}
+
+// follow shows the cache, and the test, what is stored on a Service.
+func (c *cluster) follow(t *testing.T, s *corev1.Service) {
+	t.Helper()
 	now, err := c.client.CoreV1().Services(s.Namespace).Get(t.Context(), s.Name, metav1.GetOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
 	for _, written := range []string{intentAnnotation, standingAnnotation} {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, written, now.Annotations[written])
 	}
 	c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
-	return status.Ingress[0].IP
 }
 
 // writes are the changes of load balancers that the simulator was asked for so far.
@@ -242,6 +248,7 @@ func TestTheLifeOfALoadBalancer(t *testing.T) {
 			c.Expect(err).NotTo(HaveOccurred())
 			c.Expect(exists).To(BeTrue())
 			c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", s) }).Should(Succeed())
+			c.follow(t, s)
 			_, exists, err = c.them.GetLoadBalancer(t.Context(), "", s)
 			c.Expect(err).NotTo(HaveOccurred())
 			c.Expect(exists).To(BeFalse())
