@@ -336,13 +336,15 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // recordHome records where a cluster is whose spec cannot be changed any more. What is recorded stays: a cluster in
-// zones may have been found in another one meanwhile.
+// zones may have been found in another one, or in another network, meanwhile.
 func recordHome(c *infrav1.VCDCluster, h home) {
 	if recorded := placement.RecordedVDC(c); recorded != "" && recorded != h.vdc.ID {
 		return
 	}
 	notes.Set(c, infrav1.OVDCIDAnnotation, h.vdc.ID)
-	notes.Set(c, infrav1.OVDCNetworkIDAnnotation, h.network.ID)
+	if c.Annotations[infrav1.OVDCNetworkIDAnnotation] == "" {
+		notes.Set(c, infrav1.OVDCNetworkIDAnnotation, h.network.ID)
+	}
 }
 
 // current reports whether a cached home counts: the cluster was complete once, and nothing that it depends on

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -37,4 +38,27 @@ func TestAnotherVDCOfTheNameOfAZonesGetsNoMachines(t *testing.T) {
 	recorded := w.VCDCluster().Annotations[note]
 	w.DeleteMachine("cp-b")
 	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(note, recorded))
+}
+
+func TestAnotherNetworkOfTheNameLeavesTheRecordedOne(t *testing.T) {
+	w := controllertest.NewInZones(t)
+	c := w.VCDCluster()
+	c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+	c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	admitChanges(t, w)
+	recorded := w.VCDCluster().Annotations[infrav1.OVDCNetworkIDAnnotation]
+	w.Expect(recorded).NotTo(BeEmpty())
+	other := recorded[:len(recorded)-12] + "0123456789ab"
+	c = w.VCDCluster() // The network of then is gone: its URN is not found any more.
+	c.Annotations[infrav1.OVDCNetworkIDAnnotation] = other
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	for range 2 {
+		_, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+
+	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.OVDCNetworkIDAnnotation, other))
 }
