@@ -192,6 +192,20 @@ func TestEveryVariableIsKnownAndDocumented(t *testing.T) {
 	}
 }
 
+func TestEveryFlavorWithKubeVIPTakesItsImageAndInterface(t *testing.T) {
+	for _, flavor := range append(slices.Clone(withKubeVIP), "topology") {
+		t.Run(nameOf(flavor), func(t *testing.T) {
+			g := NewWithT(t)
+
+			variables, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(read(t, flavor))
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(variables).To(And(HaveKey("KUBE_VIP_IMAGE"), HaveKey("VIP_NETWORK_INTERFACE")),
+				"sites without internet take kube-vip from a registry of their own")
+		})
+	}
+}
+
 func TestReferencesPointToObjectsOfTheTemplate(t *testing.T) {
 	for _, flavor := range flavors {
 		t.Run(nameOf(flavor), func(t *testing.T) {

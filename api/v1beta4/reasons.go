@@ -20,8 +20,8 @@ const (
 	// TaskFailedReason means that a VCD task failed with the error in the message; it is retried with increasing
 	// backoff. Fix the cause in VCD; a change of the spec retries at once.
 	TaskFailedReason = "TaskFailed"
-	// QuotaExceededReason means that a quota of the organisation, the VDC or the user, or an address pool, is
-	// exhausted. Free some of it, or have it raised.
+	// QuotaExceededReason means that a quota of the organisation, the VDC or the user is exhausted. Free some of it,
+	// or have it raised.
 	QuotaExceededReason = "QuotaExceeded"
 	// RequestRefusedReason means that VCD rejects the request as invalid. Fix what the message describes; the
 	// controller retries.
