@@ -235,7 +235,8 @@ func badVariables(ctx context.Context, t *testing.T, w *framework.ManagementClus
 		},
 		"an endpoint of no type": {"type: KubeVIP", "type: HAProxy", "variables[endpoint].value.type"},
 		"an external endpoint without a host": {
-			"kubeVIP:\n          addresses:\n          - 192.168.100.200\n        type: KubeVIP", "type: External",
+			"kubeVIP:\n          addresses:\n          - 192.168.100.200\n          image: \"\"\n          interface: \"\"\n" +
+				"        type: KubeVIP", "type: External",
 			"needs host",
 		},
 		"a site without https": {"site: https://vcd.example.com\n        vdc", "site: vcd.example.com\n        vdc", "variables[vcd].value.site"},
