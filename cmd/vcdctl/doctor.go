@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +92,9 @@ func (p *program) plan(f doctorFlags) (doctor.Plan, request, error) {
 			identity: plan.Identity, secret: plan.Secret,
 		}
 	}
-	plan.VDC = cmp.Or(f.vdc, plan.VDC)
+	if f.vdc != "" {
+		plan = plan.InVDC(f.vdc)
+	}
 	plan.Networks = f.networks
 	for _, text := range f.templates {
 		catalog, template, ok := strings.Cut(text, "/")

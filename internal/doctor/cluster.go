@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -16,7 +15,7 @@ func checkName(ctx context.Context, s *survey) {
 	if c == nil || c.Spec.VApp.Layout == infrav1.VAppPerMachine {
 		return
 	}
-	name := cmp.Or(c.Spec.VApp.Name, s.plan.Name)
+	name := s.plan.vAppName()
 	vApp, err := s.session.VApps.FindVApp(ctx, s.vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -63,57 +64,87 @@ type check struct {
 	name  string
 	needs []string // checks that must have found no problem
 	run   func(context.Context, *survey)
+	once  bool // for the site, not for each VDC
 }
 
 // checks are all of them, in the order of the report.
 func checks() []check {
 	const access, rights, vdc, network, template = "access", "rights", CheckVDC, "network", "template"
 	return []check{
-		{access, nil, checkAccess},
-		{rights, []string{access}, checkRights},
-		{"lease", []string{access}, checkLease},
-		{vdc, []string{access}, checkVDC},
-		{CheckStorage, []string{vdc}, checkStorage},
-		{"policy", []string{vdc}, checkPolicies},
-		{network, []string{vdc}, checkNetworks},
-		{template, []string{access}, checkTemplates},
-		{"disk", []string{vdc, template}, checkDisks},
-		{"capacity", []string{vdc, template}, checkCapacity},
-		{"endpoint", []string{network}, checkEndpoint},
-		{"name", []string{vdc}, checkName},
-		{"gateway", []string{vdc}, checkGateways},
-		{"entity", []string{access}, checkEntity},
+		{name: access, run: checkAccess, once: true},
+		{name: rights, needs: []string{access}, run: checkRights, once: true},
+		{name: "lease", needs: []string{access}, run: checkLease, once: true},
+		{name: vdc, needs: []string{access}, run: checkVDC},
+		{name: CheckStorage, needs: []string{vdc}, run: checkStorage},
+		{name: "policy", needs: []string{vdc}, run: checkPolicies},
+		{name: network, needs: []string{vdc}, run: checkNetworks},
+		{name: template, needs: []string{access}, run: checkTemplates},
+		{name: "disk", needs: []string{vdc, template}, run: checkDisks},
+		{name: "capacity", needs: []string{vdc, template}, run: checkCapacity},
+		{name: "endpoint", needs: []string{network}, run: checkEndpoint},
+		{name: "name", needs: []string{vdc}, run: checkName},
+		{name: "gateway", needs: []string{vdc}, run: checkGateways},
+		{name: "entity", needs: []string{access}, run: checkEntity, once: true},
 	}
 }
 
 // Run checks whether what is planned can work.
 func Run(ctx context.Context, open Opener, plan Plan) (Report, error) {
-	s := &survey{open: open, plan: plan}
-	for _, problem := range plan.problems {
-		s.report.Findings = append(s.report.Findings, Finding{
-			Check: "manifest", Severity: Problem, Message: problem, Remedy: "correct the manifest",
-		})
+	s := &survey{open: open, plan: plan, skipped: map[string]bool{}}
+	s.check = "manifest"
+	for _, problem := range append(plan.problems, plan.misplaced()...) {
+		s.problem("correct the manifest", "%s", problem)
+	}
+	for _, zone := range plan.apart {
+		s.warn("check its VDC by --vdc, as that identity",
+			"VCDDeploymentZone %s has another site, organization or identity than the VCDCluster", zone)
 	}
 	failed := map[string]bool{}
+	if err := s.runChecks(ctx, true, failed); err != nil {
+		return s.report, err
+	}
+	for _, part := range plan.parts() {
+		s.plan, s.gateways = part, nil
+		if err := s.runChecks(ctx, false, maps.Clone(failed)); err != nil {
+			return s.report, err
+		}
+	}
+	s.sumUp()
+	return s.report, nil
+}
+
+// runChecks runs the checks of the site, or those of the VDC of the plan, and adds to failed those that found a
+// problem.
+func (s *survey) runChecks(ctx context.Context, once bool, failed map[string]bool) error {
 	for _, c := range checks() {
-		if slices.ContainsFunc(c.needs, func(name string) bool { return failed[name] }) {
-			failed[c.name] = true
-			s.report.Skipped = append(s.report.Skipped, c.name)
+		if c.once != once {
 			continue
 		}
-		before, problems := len(s.report.Findings), s.report.Problems()
-		s.check = c.name
+		if slices.ContainsFunc(c.needs, func(name string) bool { return failed[name] }) {
+			failed[c.name], s.skipped[c.name] = true, true
+			continue
+		}
+		s.check, s.failed = c.name, false
 		c.run(ctx, s)
 		if s.lost != nil {
-			return s.report, fmt.Errorf("checking %s: %w", c.name, s.lost)
+			return fmt.Errorf("checking %s: %w", c.name, s.lost)
 		}
 		// Missing rights keep no other check from running: what they hide is not reported twice.
-		failed[c.name] = s.report.Problems() > problems && c.name != "rights"
-		if len(s.report.Findings) == before {
+		failed[c.name] = s.failed && c.name != "rights"
+	}
+	return nil
+}
+
+// sumUp lists the checks that found nothing, and those that were skipped.
+func (s *survey) sumUp() {
+	for _, c := range checks() {
+		switch {
+		case s.skipped[c.name]:
+			s.report.Skipped = append(s.report.Skipped, c.name)
+		case !slices.ContainsFunc(s.report.Findings, func(f Finding) bool { return f.Check == c.name }):
 			s.report.Passed = append(s.report.Passed, c.name)
 		}
 	}
-	return s.report, nil
 }
 
 // A survey is one run: what is planned, and what was read.
@@ -124,6 +155,8 @@ type survey struct {
 	check   string // that runs
 	report  Report
 	lost    error // VCD stopped answering
+	failed  bool  // the check that runs found a problem, or cannot be made
+	skipped map[string]bool
 
 	held      map[string]bool // rights; nil: unknown
 	missing   bool            // some right that is needed
@@ -136,9 +169,11 @@ type survey struct {
 }
 
 func (s *survey) add(severity Severity, remedy, format string, args ...any) {
-	s.report.Findings = append(s.report.Findings, Finding{
-		Check: s.check, Severity: severity, Message: fmt.Sprintf(format, args...), Remedy: remedy,
-	})
+	s.failed = s.failed || severity == Problem
+	found := Finding{Check: s.check, Severity: severity, Message: fmt.Sprintf(format, args...), Remedy: remedy}
+	if !slices.Contains(s.report.Findings, found) { // Zones have much in common.
+		s.report.Findings = append(s.report.Findings, found)
+	}
 }
 
 func (s *survey) problem(remedy, format string, args ...any) { s.add(Problem, remedy, format, args...) }
@@ -146,7 +181,9 @@ func (s *survey) problem(remedy, format string, args ...any) { s.add(Problem, re
 func (s *survey) warn(remedy, format string, args ...any) { s.add(Warning, remedy, format, args...) }
 
 func (s *survey) fact(format string, args ...any) {
-	s.report.Facts = append(s.report.Facts, s.check+": "+fmt.Sprintf(format, args...))
+	if text := s.check + ": " + fmt.Sprintf(format, args...); !slices.Contains(s.report.Facts, text) {
+		s.report.Facts = append(s.report.Facts, text)
+	}
 }
 
 // lost reports whether VCD ended the survey by an error that says nothing of what was asked for.

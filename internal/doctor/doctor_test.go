@@ -130,10 +130,15 @@ func start(t *testing.T, f fault) *site {
 
 func (s *site) run(t *testing.T) doctor.Report {
 	t.Helper()
-	pool := vcd.NewPool(vcd.PoolOptions{RequestTimeout: 5 * time.Second, RequestsPerSecond: 1000, Burst: 1000})
-	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	plan, err := doctor.ReadPlan(strings.NewReader(s.manifest))
 	s.Expect(err).NotTo(HaveOccurred())
+	return s.check(t, plan)
+}
+
+func (s *site) check(t *testing.T, plan doctor.Plan) doctor.Report {
+	t.Helper()
+	pool := vcd.NewPool(vcd.PoolOptions{RequestTimeout: 5 * time.Second, RequestsPerSecond: 1000, Burst: 1000})
+	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	report, err := doctor.Run(t.Context(),
 		func(ctx context.Context) (*vcd.Session, error) { return pool.Session(ctx, s.login) }, plan)
 	s.Expect(err).NotTo(HaveOccurred())

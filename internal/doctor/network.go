@@ -105,7 +105,8 @@ func (s *survey) wanted(name string) (fromPool int64, byDHCP bool) {
 // checkEndpoint checks the virtual IPs of the control plane.
 func checkEndpoint(ctx context.Context, s *survey) {
 	c := s.plan.Cluster
-	if c == nil || c.Spec.Endpoint.Type != "" && c.Spec.Endpoint.Type != infrav1.EndpointKubeVIP {
+	if c == nil || c.Spec.Endpoint.Type != "" && c.Spec.Endpoint.Type != infrav1.EndpointKubeVIP ||
+		s.plan.zone != nil && !s.plan.zone.ControlPlane() {
 		return
 	}
 	network, ok := s.networks[c.Spec.OVDCNetwork]
@@ -131,10 +132,19 @@ func addressesOf(c *infrav1.VCDCluster) []string {
 	return nil
 }
 
+// byBGP reports whether kube-vip announces the virtual IP to routers.
+func (p Plan) byBGP() bool {
+	kube := p.Cluster.Spec.Endpoint.KubeVIP
+	return kube != nil && kube.BGP != nil
+}
+
 func (s *survey) checkVIP(ctx context.Context, addr netip.Addr, network vcd.Network) {
 	const other = "choose another in spec.endpoint.kubeVIP.addresses"
 	switch use, in := network.UseOf(addr); use {
 	case vcd.UseOutside:
+		if s.plan.byBGP() {
+			return // The router learns by BGP which node has it: it is in no network of VMs.
+		}
 		s.problem(other, "virtual IP %s is in no subnet of network %s", addr, network.Name)
 	case vcd.UseOfNetwork:
 		s.problem(other, "virtual IP %s is the address of the gateway or of network %s itself", addr, network.Name)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
 // A Plan is what is to be checked: a cluster and its machines.
@@ -32,6 +33,11 @@ type Plan struct {
 	Identity *infrav1.VCDIdentity
 	Secret   *corev1.Secret
 
+	zones  []placement.Zone // that the cluster selects, with its own identity
+	apart  []string         // names of those that have another identity
+	planes int64            // zones that take control planes
+	zone   *placement.Zone  // that this part of a plan is for; nil: the VDC of the cluster
+
 	problems []string // of the manifest
 }
 
@@ -40,6 +46,9 @@ type Machines struct {
 	Name  string // of their VCDMachineTemplate
 	Count int64
 	Spec  infrav1.VCDMachineSpec
+
+	failureDomain string // of all of them; empty: none, or that which Cluster API chooses
+	controlPlane  bool
 }
 
 // image is the key of the template of machines.
@@ -95,7 +104,7 @@ func ReadPlan(from io.Reader) (Plan, error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(io.LimitReader(from, maxManifest)))
 	m := manifest{
 		templates: map[string]infrav1.VCDMachineSpec{}, identities: map[string]*infrav1.VCDIdentity{},
-		secrets: map[string]*corev1.Secret{},
+		secrets: map[string]*corev1.Secret{}, domains: map[string]*infrav1.VCDFailureDomain{},
 	}
 	for {
 		raw, err := documents.Read()
@@ -112,8 +121,7 @@ func ReadPlan(from io.Reader) (Plan, error) {
 	if m.plan.Cluster == nil {
 		return Plan{}, errors.New("the manifest has no VCDCluster")
 	}
-	m.resolve()
-	return m.plan, nil
+	return m.plan, m.resolve()
 }
 
 // A manifest is what was read of it.
@@ -124,12 +132,16 @@ type manifest struct {
 
 	identities map[string]*infrav1.VCDIdentity
 	secrets    map[string]*corev1.Secret
+	domains    map[string]*infrav1.VCDFailureDomain
+	zones      []infrav1.VCDDeploymentZone
 }
 
 // A maker makes machines from a template.
 type maker struct {
 	name, template string
 	count          int64
+	failureDomain  string
+	controlPlane   bool
 }
 
 func (m *manifest) add(raw []byte) error {
@@ -150,14 +162,18 @@ func (m *manifest) add(raw []byte) error {
 	return nil
 }
 
+const controlPlaneKind = "KubeadmControlPlane"
+
 // readers read the kinds of objects that count.
 var readers = map[string]func(*manifest, *unstructured.Unstructured) error{
 	"VCDCluster":         (*manifest).addCluster,
 	"VCDIdentity":        (*manifest).addIdentity,
 	"Secret":             (*manifest).addSecret,
 	"VCDMachineTemplate": (*manifest).addTemplate,
+	"VCDFailureDomain":   (*manifest).addDomain,
+	"VCDDeploymentZone":  (*manifest).addZone,
 	"Cluster":            (*manifest).addName,
-	"KubeadmControlPlane": makerAt([]string{"spec", "machineTemplate", "spec", "infrastructureRef", "name"},
+	controlPlaneKind: makerAt([]string{"spec", "machineTemplate", "spec", "infrastructureRef", "name"},
 		[]string{"spec", "machineTemplate", "infrastructureRef", "name"}),
 	"MachineDeployment": makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
 	"MachineSet":        makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
@@ -228,30 +244,40 @@ func (m *manifest) addMaker(object *unstructured.Unstructured, paths [][]string)
 	if err != nil || !found {
 		count = 1
 	}
+	domain, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "failureDomain")
 	for _, path := range paths {
 		if name, found, err := unstructured.NestedString(object.Object, path...); err == nil && found {
-			m.makers = append(m.makers, maker{object.GetKind() + " " + object.GetName(), name, count})
+			m.makers = append(m.makers, maker{
+				name: object.GetKind() + " " + object.GetName(), template: name, count: count,
+				failureDomain: domain, controlPlane: object.GetKind() == controlPlaneKind,
+			})
 			return
 		}
 	}
 }
 
-// resolve finds the template of each maker.
-func (m *manifest) resolve() {
+func (m *manifest) problem(format string, args ...any) {
+	m.plan.problems = append(m.plan.problems, fmt.Sprintf(format, args...))
+}
+
+// resolve finds the template of each maker, and the zones of the cluster.
+func (m *manifest) resolve() error {
 	used := map[string]bool{}
 	for _, maker := range m.makers {
 		spec, ok := m.templates[maker.template]
 		if !ok {
-			m.plan.problems = append(m.plan.problems, fmt.Sprintf("%s is made from VCDMachineTemplate %q, which the "+
-				"manifest has not", maker.name, maker.template))
+			m.problem("%s is made from VCDMachineTemplate %q, which the manifest has not", maker.name, maker.template)
 			continue
 		}
 		used[maker.template] = true
-		m.plan.Machines = append(m.plan.Machines, Machines{maker.template, maker.count, spec})
+		m.plan.Machines = append(m.plan.Machines, Machines{
+			Name: maker.template, Count: maker.count, Spec: spec,
+			failureDomain: maker.failureDomain, controlPlane: maker.controlPlane,
+		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.templates)) {
 		if !used[name] {
-			m.plan.Machines = append(m.plan.Machines, Machines{name, 0, m.templates[name]})
+			m.plan.Machines = append(m.plan.Machines, Machines{Name: name, Spec: m.templates[name]})
 		}
 	}
 	m.plan.Name = cmp.Or(m.plan.Name, m.plan.Cluster.Name)
@@ -259,4 +285,5 @@ func (m *manifest) resolve() {
 		m.plan.Identity, m.plan.Secret = identity, m.secrets[identity.Spec.SecretRef.Name]
 	}
 	m.plan.VDC = strings.TrimSpace(m.plan.Cluster.Spec.OVDC)
+	return m.selectZones()
 }

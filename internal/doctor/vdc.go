@@ -10,8 +10,16 @@ import (
 
 // checkVDC finds the VDC.
 func checkVDC(ctx context.Context, s *survey) {
-	const remedy = "correct spec.ovdc of the VCDCluster, or share the VDC with the user"
+	remedy := "correct " + s.plan.vdcField() + ", or share the VDC with the user"
 	name := s.plan.VDC
+	if s.plan.spread() {
+		s.failed = true
+		if len(s.plan.apart) == 0 {
+			s.warn("add the VCDDeploymentZones and VCDFailureDomains to the manifest, or name each VDC: --vdc",
+				"the manifest has none of the zones that failureDomainSelector of the VCDCluster selects")
+		}
+		return
+	}
 	if name == "" {
 		all, err := s.session.VDCs.List(ctx)
 		switch {

@@ -1,0 +1,206 @@
+package doctor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+)
+
+func (m *manifest) addDomain(object *unstructured.Unstructured) error {
+	m.domains[object.GetName()] = &infrav1.VCDFailureDomain{}
+	return convert(object, m.domains[object.GetName()])
+}
+
+func (m *manifest) addZone(object *unstructured.Unstructured) error {
+	zone := infrav1.VCDDeploymentZone{}
+	err := convert(object, &zone)
+	m.zones = append(m.zones, zone)
+	return err
+}
+
+// selectZones finds the zones of the cluster.
+func (m *manifest) selectZones() error {
+	selected, err := placement.Select(m.plan.Cluster, m.zones)
+	if err != nil {
+		return err
+	}
+	for i := range selected {
+		zone := &selected[i]
+		domain, ok := m.domains[zone.Spec.FailureDomain]
+		switch {
+		case !ok:
+			m.problem("VCDDeploymentZone %s is of VCDFailureDomain %q, which the manifest has not", zone.Name,
+				zone.Spec.FailureDomain)
+		case !m.sameLogin(zone):
+			m.plan.apart = append(m.plan.apart, zone.Name)
+		default:
+			m.plan.zones = append(m.plan.zones, placement.Zone{VCDDeploymentZone: zone, Domain: domain})
+		}
+	}
+	var names []string
+	for i := range selected {
+		names = append(names, selected[i].Name)
+		if ptr.Deref(selected[i].Spec.ControlPlane, true) {
+			m.plan.planes++
+		}
+	}
+	for _, machines := range m.plan.Machines {
+		if at := machines.failureDomain; at != "" && len(names) > 0 && !slices.Contains(names, at) {
+			m.problem("machines of VCDMachineTemplate %s have failure domain %q, which is no zone that the VCDCluster "+
+				"selects", machines.Name, at)
+		}
+	}
+	return nil
+}
+
+// sameLogin reports whether the identity of the cluster is that of a zone, too.
+func (m *manifest) sameLogin(zone *infrav1.VCDDeploymentZone) bool {
+	c := m.plan.Cluster.Spec
+	return strings.EqualFold(zone.Spec.Site, c.Site) && zone.Spec.Org == c.Org && zone.Spec.IdentityRef == c.IdentityRef
+}
+
+// spread reports whether the cluster of the plan has zones, and no VDC was chosen.
+func (p Plan) spread() bool {
+	return p.VDC == "" && p.Cluster != nil && p.Cluster.Spec.FailureDomainSelector != nil
+}
+
+// InVDC returns the plan for one VDC: of the zones in it, if there are such.
+func (p Plan) InVDC(name string) Plan {
+	var zones []placement.Zone
+	for _, z := range p.zones {
+		if z.Domain.Spec.OVDC == name {
+			zones = append(zones, z)
+		}
+	}
+	p.VDC = name
+	if len(zones) > 0 {
+		p.VDC = ""
+	}
+	p.zones, p.apart = zones, nil
+	return p
+}
+
+// parts returns the plan for each VDC that it takes: that of each zone, and the cluster's own.
+func (p Plan) parts() []Plan {
+	if p.Cluster == nil || p.Cluster.Spec.FailureDomainSelector == nil || len(p.zones) == 0 {
+		return []Plan{p}
+	}
+	var parts []Plan
+	if p.VDC != "" {
+		parts = append(parts, p.part(nil))
+	}
+	for i := range p.zones {
+		parts = append(parts, p.part(&p.zones[i]))
+	}
+	return parts
+}
+
+// part returns what is planned in a zone, or in the cluster's own VDC if zone is nil.
+func (p Plan) part(zone *placement.Zone) Plan {
+	part := p
+	part.zone, part.Machines = zone, nil
+	if zone != nil {
+		part.VDC = zone.Domain.Spec.OVDC
+		if networks := zone.Spec.PlacementConstraint.Networks; len(networks) > 0 {
+			part.Cluster = p.Cluster.DeepCopy()
+			part.Cluster.Spec.OVDCNetwork = networks[0]
+		}
+	}
+	for _, m := range p.Machines {
+		if count, here := p.share(m, zone); here {
+			m.Count = count
+			m.Spec = p.placed(m, zone)
+			part.Machines = append(part.Machines, m)
+		}
+	}
+	return part
+}
+
+// share returns how many of some machines are in a zone at most, and whether any can be. Control planes are spread over
+// all zones that take them.
+func (p Plan) share(m Machines, zone *placement.Zone) (count int64, here bool) {
+	switch {
+	case !m.controlPlane:
+		return m.Count, zone == nil && m.failureDomain == "" || zone != nil && m.failureDomain == zone.Name
+	case zone == nil || !zone.ControlPlane():
+		return 0, false
+	}
+	return (m.Count + p.planes - 1) / p.planes, true
+}
+
+// machine returns a VCDMachine as the machines will be.
+func (m Machines) machine() *infrav1.VCDMachine {
+	machine := &infrav1.VCDMachine{Spec: m.Spec}
+	if m.controlPlane {
+		machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+	}
+	return machine
+}
+
+// placed returns the spec of machines with what a zone adds.
+func (p Plan) placed(m Machines, zone *placement.Zone) infrav1.VCDMachineSpec {
+	spec := *m.Spec.DeepCopy()
+	found, _ := placement.Of(p.Cluster, zone, m.machine()) // Contradictions are reported by misplaced.
+	spec.PlacementPolicy = found.PlacementPolicy.Name
+	spec.StorageProfile = found.StorageProfile.Name
+	spec.SizingPolicy = found.SizingPolicy.Name
+	spec.Catalog = found.Catalog.Name
+	spec.Networks = nil
+	for _, nic := range found.NICs {
+		nic.Name = nic.Network.Name
+		spec.Networks = append(spec.Networks, nic.NetworkSpec)
+	}
+	return spec
+}
+
+// misplaced returns what keeps machines from being placed in the zones of the plan.
+func (p Plan) misplaced() []string {
+	var problems []string
+	for i := range p.zones {
+		zone := &p.zones[i]
+		for _, m := range p.Machines {
+			if _, here := p.share(m, zone); !here {
+				continue
+			}
+			if _, err := placement.Of(p.Cluster, zone, m.machine()); err != nil {
+				problems = append(problems, fmt.Sprintf("in zone %s, machines of VCDMachineTemplate %s: %s", zone.Name,
+					m.Name, oneLine(err)))
+			}
+		}
+	}
+	return problems
+}
+
+// oneLine returns the first of joined errors.
+func oneLine(err error) string {
+	if found, ok := errors.AsType[*placement.ConstraintError](err); ok {
+		return found.Error()
+	}
+	return err.Error()
+}
+
+// vdcField names what says which VDC is meant.
+func (p Plan) vdcField() string {
+	if p.zone != nil {
+		return "spec.ovdc of VCDFailureDomain " + p.zone.Domain.Name
+	}
+	return "spec.ovdc of the VCDCluster"
+}
+
+// vAppName returns the name of the first vApp in the VDC of the plan.
+func (p Plan) vAppName() string {
+	name := cmp.Or(p.Cluster.Spec.VApp.Name, p.Name)
+	if p.zone != nil && cmp.Or(p.Cluster.Spec.VApp.Layout, infrav1.VAppPerFailureDomain) == infrav1.VAppPerFailureDomain {
+		return name + "-" + p.zone.Name
+	}
+	return name
+}

@@ -1,0 +1,150 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// variables are those of the flavours, for the simulator's model.
+var variables = map[string]string{
+	"CLUSTER_NAME":                 "demo",
+	"KUBERNETES_VERSION":           "v1.36.3",
+	"CONTROL_PLANE_MACHINE_COUNT":  "3",
+	"WORKER_MACHINE_COUNT":         "1",
+	"VCD_SITE":                     "https://vcd.example.com",
+	"VCD_ORGANIZATION":             "acme",
+	"VCD_ORGANIZATION_VDC":         "acme-vdc",
+	"VCD_ORGANIZATION_VDC_NETWORK": "nodes",
+	"VCD_CATALOG":                  "kubernetes",
+	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
+	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
+	"VCD_ZONE_A_VDC":               "acme-vdc",
+	"VCD_ZONE_B_VDC":               "acme-vdc-b",
+	"VCD_ZONE_C_VDC":               "acme-vdc-c",
+	"BGP_AS":                       "65001",
+	"BGP_INTERFACE":                "ens192",
+	"BGP_PEER_ADDRESS":             "192.168.100.1",
+	"BGP_PEER_AS":                  "65000",
+}
+
+// startFlavor starts a site with three VDCs, and takes the manifest of a flavour.
+func startFlavor(t *testing.T, flavor string, with map[string]string, f fault) *site {
+	t.Helper()
+	edit := f.model
+	f.model = func(m *vcdsim.Model) {
+		*m = vcdsim.ThreeZones()
+		if edit != nil {
+			edit(m)
+		}
+	}
+	s := start(t, f)
+	data, err := os.ReadFile(filepath.Join("..", "..", "templates", "cluster-template"+flavor+".yaml"))
+	s.Expect(err).NotTo(HaveOccurred())
+	data, err = yamlprocessor.NewSimpleProcessor().Process(data, func(name string) (string, error) {
+		if value, ok := with[name]; ok {
+			return value, nil
+		}
+		if value, ok := variables[name]; ok {
+			return value, nil
+		}
+		return "", fmt.Errorf("%s is not set", name)
+	})
+	s.Expect(err).NotTo(HaveOccurred())
+	s.manifest = strings.NewReplacer(f.text...).Replace(string(data))
+	return s
+}
+
+func TestManifestsOfFlavorsHaveNoFindings(t *testing.T) {
+	for flavor, with := range map[string]map[string]string{
+		"":       nil,
+		"-bgp":   {"CONTROL_PLANE_ENDPOINT_IP": "203.0.113.250"},
+		"-zones": nil,
+	} {
+		t.Run("cluster-template"+flavor, func(t *testing.T) {
+			s := startFlavor(t, flavor, with, fault{})
+
+			report := s.run(t)
+
+			s.Expect(report.Findings).To(BeEmpty())
+			s.Expect(report.Skipped).To(BeEmpty())
+		})
+	}
+}
+
+// What is wrong in one of three zones is named once, with the object to correct.
+func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
+	const inB = "  failureDomain: \"demo-b\"\n  site"
+	for _, f := range []fault{
+		{
+			name: "a VDC that does not exist", text: []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`},
+			check: "vdc", says: "acme-vdc-x", remedy: "spec.ovdc of VCDFailureDomain demo-b",
+		},
+		{
+			name: "a VDC that is full", model: func(m *vcdsim.Model) { m.Orgs[1].VDCs[1].VMQuota = 1 },
+			check: "capacity", says: "VDC acme-vdc-b has room for 1 VMs of 1, and 2 are planned", remedy: "VM quota",
+		},
+		{
+			name: "a network that one zone has not", text: []string{inB, "  placementConstraint: {networks: [none]}\n" + inB},
+			check: "network", says: `"none"`, remedy: "spec.ovdcNetwork",
+		},
+		{
+			name: "a virtual IP in the static pool of all", text: []string{"192.168.100.200", "192.168.100.20"},
+			check: "endpoint", says: "static pool", remedy: "choose another",
+		},
+		{
+			name: "a zone without a failure domain", text: []string{inB, "  failureDomain: demo-x\n  site"},
+			check: "manifest", says: `VCDFailureDomain "demo-x"`, remedy: "correct the manifest",
+		},
+		{
+			name: "workers in no zone", text: []string{"      failureDomain: \"demo-b\"\n", "      failureDomain: demo-x\n"},
+			check: "manifest", says: `failure domain "demo-x"`, remedy: "correct the manifest",
+		},
+		{
+			name: "a zone with another identity", text: []string{
+				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"", inB + ": \"https://vcd.example.com\"\n  org: other",
+			},
+			check: "manifest", says: "demo-b has another site", remedy: "--vdc",
+		},
+		{
+			name: "zones that are not in the manifest", text: []string{
+				"failureDomainSelector:\n    matchLabels:", "failureDomainSelector:\n    matchLabels:\n      region: x",
+			},
+			check: "vdc", says: "none of the zones", remedy: "--vdc",
+		},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			s := startFlavor(t, "-zones", nil, f)
+
+			report := s.run(t)
+
+			text, err := json.MarshalIndent(report.Findings, "", " ")
+			s.Expect(err).NotTo(HaveOccurred())
+			s.Expect(report.Findings).To(HaveLen(1), string(text))
+			s.Expect(report.Findings[0].Check).To(Equal(f.check))
+			s.Expect(report.Findings[0].Message).To(ContainSubstring(f.says))
+			s.Expect(report.Findings[0].Remedy).To(ContainSubstring(f.remedy))
+		})
+	}
+}
+
+func TestOneVDCOfAClusterWithZonesCanBeChosen(t *testing.T) {
+	s := startFlavor(t, "-zones", nil, fault{text: []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`}})
+	plan, err := doctor.ReadPlan(strings.NewReader(s.manifest))
+	s.Expect(err).NotTo(HaveOccurred())
+
+	report := s.check(t, plan.InVDC("acme-vdc-c"))
+
+	s.Expect(report.Findings).To(BeEmpty())
+	s.Expect(report.Facts).To(ContainElement(HavePrefix("vdc: acme-vdc-c ")))
+}
