@@ -53,13 +53,18 @@ func (m *manifest) selectZones() error {
 			m.plan.planes++
 		}
 	}
+	m.findDomains(names)
+	return nil
+}
+
+// findDomains finds the failure domains of machines among the zones of the cluster. Without any, they are elsewhere.
+func (m *manifest) findDomains(names []string) {
 	for _, machines := range m.plan.Machines {
 		if at := machines.failureDomain; at != "" && len(names) > 0 && !slices.Contains(names, at) {
 			m.problem("machines of VCDMachineTemplate %s have failure domain %q, which is no zone that the VCDCluster "+
 				"selects", machines.Name, at)
 		}
 	}
-	return nil
 }
 
 // sameLogin reports whether the identity of the cluster is that of a zone, too.
@@ -199,7 +204,7 @@ func (p Plan) vdcField() string {
 // vAppName returns the name of the first vApp in the VDC of the plan.
 func (p Plan) vAppName() string {
 	name := cmp.Or(p.Cluster.Spec.VApp.Name, p.Name)
-	if p.zone != nil && cmp.Or(p.Cluster.Spec.VApp.Layout, infrav1.VAppPerFailureDomain) == infrav1.VAppPerFailureDomain {
+	if p.zone != nil && p.Cluster.Spec.VApp.Layout != infrav1.VAppPerCluster {
 		return name + "-" + p.zone.Name
 	}
 	return name
