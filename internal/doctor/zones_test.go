@@ -1,15 +1,14 @@
 package doctor_test
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -50,17 +49,11 @@ func startFlavor(t *testing.T, flavor string, with map[string]string, f fault) *
 	s := start(t, f)
 	data, err := os.ReadFile(filepath.Join("..", "..", "templates", "cluster-template"+flavor+".yaml"))
 	s.Expect(err).NotTo(HaveOccurred())
-	data, err = yamlprocessor.NewSimpleProcessor().Process(data, func(name string) (string, error) {
-		if value, ok := with[name]; ok {
-			return value, nil
-		}
-		if value, ok := variables[name]; ok {
-			return value, nil
-		}
-		return "", fmt.Errorf("%s is not set", name)
+	text := os.Expand(string(data), func(variable string) string {
+		name, fallback, _ := strings.Cut(variable, ":=")
+		return cmp.Or(with[name], variables[name], fallback)
 	})
-	s.Expect(err).NotTo(HaveOccurred())
-	s.manifest = strings.NewReplacer(f.text...).Replace(string(data))
+	s.manifest = strings.NewReplacer(f.text...).Replace(text)
 	return s
 }
 
