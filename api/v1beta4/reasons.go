@@ -97,8 +97,8 @@ const (
 	// AddressClaimLostReason means that the claim of an address in use was deleted: the pool may assign the address
 	// again. Replace the machine.
 	AddressClaimLostReason = "AddressClaimLost"
-	// AddressTakenReason means that something else in VCD uses the address. Exclude the address from its pool and
-	// delete the IPAddressClaim, or choose another address.
+	// AddressTakenReason means that something else in VCD uses the address, or that it is the virtual IP of a cluster.
+	// Exclude the address from its pool and delete the IPAddressClaim, or choose another address.
 	AddressTakenReason = "AddressTaken"
 	// PoolExhaustedReason means that the pool has no free address. Add addresses to it, or name another pool.
 	PoolExhaustedReason = "PoolExhausted"

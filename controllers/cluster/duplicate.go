@@ -85,19 +85,10 @@ func (s *scope) duplicateProblem(ctx context.Context) (phases.Outcome, error) {
 	if err != nil || first < 0 {
 		return phases.Done, err
 	}
-	name := nameFor(c, all[first])
 	return phases.Fail(session.RemedyPoll, infrav1.InfraIDInUseReason,
 		"spec.infraID %s is that of %s, whose objects in VCD carry it: create this cluster again without "+
 			"spec.infraID and without annotations of %s",
-		c.Spec.InfraID, name, infrav1.GroupVersion.Group), nil
-}
-
-// nameFor names another VCDCluster in messages on c, unless it is in another namespace.
-func nameFor(c, other *infrav1.VCDCluster) string {
-	if other.Namespace == c.Namespace {
-		return "VCDCluster " + other.Name
-	}
-	return "another VCDCluster"
+		c.Spec.InfraID, session.NameFor(c, all[first]), infrav1.GroupVersion.Group), nil
 }
 
 // unlessDuplicated runs a phase of the deletion when no machine is left. It skips the phase while another cluster has

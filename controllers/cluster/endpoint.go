@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -136,29 +135,6 @@ func (v virtualIPs) config(ctx context.Context, hosts []string) (kubevip.Config,
 		Port:       cmp.Or(v.vcdCluster.Spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort),
 		DynamicDNS: kube.DNSName == hosts[0],
 	}, out, err
-}
-
-// addressesOf returns those of some hosts that are addresses.
-func addressesOf(hosts []string) []netip.Addr {
-	var all []netip.Addr
-	for _, host := range hosts {
-		if addr, err := netip.ParseAddr(host); err == nil {
-			all = append(all, addr)
-		}
-	}
-	return all
-}
-
-// intended returns the virtual IPs of a cluster, as far as its object shows them.
-func intended(c *infrav1.VCDCluster) []netip.Addr {
-	if c.Spec.Endpoint.Type != infrav1.EndpointKubeVIP && c.Spec.Endpoint.Type != "" {
-		return nil
-	}
-	all := slices.Concat(addressesOf([]string{c.Spec.ControlPlaneEndpoint.Host}), addressesOf(c.Status.VirtualIPs))
-	if kube := c.Spec.Endpoint.KubeVIP; kube != nil {
-		all = append(all, addressesOf(kube.Addresses)...)
-	}
-	return all
 }
 
 // bgp returns how the addresses are announced to routers; nil: by ARP.

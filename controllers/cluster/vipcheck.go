@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -22,7 +23,7 @@ import (
 
 // check reports why hosts cannot be the endpoint.
 func (v virtualIPs) check(ctx context.Context, hosts []string) (phases.Outcome, error) {
-	addresses := addressesOf(hosts)
+	addresses := virtualip.Addresses(hosts)
 	if len(addresses) == 0 {
 		resolved, out, err := v.resolve(ctx, hosts[0])
 		if err != nil || out != phases.Done {
@@ -165,25 +166,16 @@ func (v virtualIPs) otherCluster(ctx context.Context, addresses []netip.Addr) (p
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.UID == v.vcdCluster.UID || !v.sharesNetwork(other) || !v.gives(other) {
+		if other.UID == v.vcdCluster.UID || !virtualip.Shares(v.vcdCluster, other, v.network.ID) || !v.gives(other) {
 			continue
 		}
-		taken := intended(other)
+		taken := virtualip.Of(other)
 		if at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return slices.Contains(taken, a) }); at >= 0 {
 			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "%s is the virtual IP of %s in the same "+
-				"network: %s", addresses[at], nameFor(v.vcdCluster, other), v.remedy()), nil
+				"network: %s", addresses[at], session.NameFor(v.vcdCluster, other), v.remedy()), nil
 		}
 	}
 	return phases.Done, nil
-}
-
-// sharesNetwork reports whether another cluster is in the network of this one.
-func (v virtualIPs) sharesNetwork(other *infrav1.VCDCluster) bool {
-	id := other.Annotations[infrav1.OVDCNetworkIDAnnotation]
-	if id == "" && other.Status.OVDCNetwork != nil {
-		id = other.Status.OVDCNetwork.ID
-	}
-	return id == v.network.ID && session.NormalSite(other.Spec.Site) == session.NormalSite(v.vcdCluster.Spec.Site)
 }
 
 // gives reports whether this cluster, which is new, leaves an address to another.

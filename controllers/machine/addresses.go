@@ -8,12 +8,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -125,17 +127,40 @@ func (s addresses) claim(ctx context.Context) (held []ipam.Address, _ phases.Out
 	return held, pending, nil
 }
 
-// free returns why an address is not free in VCD.
+// free returns why an address is not free: it is the virtual IP of a cluster, or used in VCD.
 func (s addresses) free(ctx context.Context) (phases.Outcome, error) {
 	for _, nic := range s.placement.wished() {
 		if len(nic.Static) == 0 {
 			continue
+		}
+		if out, err := s.announced(ctx, nic); err != nil || out != phases.Done {
+			return out, err
 		}
 		hosts, err := s.session.RecentHostsOn(ctx, nic.Network.Ref)
 		if err != nil {
 			return session.Unread(err, "Reading which addresses of network "+nic.Network.Name+" are used")
 		}
 		if out := nic.Taken(hosts, s.vcdMachine.Annotations[infrav1.VMNameAnnotation]); out != phases.Done {
+			return out, nil
+		}
+	}
+	return phases.Done, nil
+}
+
+// announced returns which cluster has an address of a NIC as its virtual IP: that of the machine, or another one in the
+// network of the NIC.
+func (s addresses) announced(ctx context.Context, nic nics.NIC) (phases.Outcome, error) {
+	list := &infrav1.VCDClusterList{}
+	if err := s.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	for i := range list.Items {
+		c := &list.Items[i]
+		if c.UID != s.vcdCluster.UID && !virtualip.Shares(s.vcdCluster, c, nic.Network.ID) {
+			continue
+		}
+		out := nic.Announced(virtualip.Of(c), session.NameFor(s.vcdMachine, c))
+		if out != phases.Done {
 			return out, nil
 		}
 	}

@@ -360,6 +360,41 @@ func TestAnAddressThatVCDReportsAsUsedIsNotGivenToAVM(t *testing.T) {
 	w.Ready("cp-0")
 }
 
+func TestAVirtualIPIsNoAddressOfANode(t *testing.T) {
+	for holder, address := range map[string]string{"VCDCluster vc1": controllertest.VIP, "VCDCluster vc2": "192.168.100.20"} {
+		t.Run(holder, func(t *testing.T) {
+			pool := controllertest.NewPool("v4", 24, "192.168.100.1", address, "192.168.100.30")
+			w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool},
+				controllertest.NewMachine("cp-0", fromPools([]*controllertest.Pool{pool}))...)
+			w.Ready()
+			addNeighbour(w, "vc2", "192.168.100.20")
+			writes := w.Writes()
+
+			w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressTakenReason)
+
+			w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition)).To(Equal(
+				address + ", from IPAddressClaim cp-0-0-0, is the virtual IP of " + holder + ": correct ExamplePool v4, " +
+					"then delete IPAddressClaim cp-0-0-0"))
+			w.Expect(w.Writes()).To(Equal(writes))
+			pool.Addresses = pool.Addresses[1:]
+			claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("cp-0-0-0")}
+			w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
+			w.Ready("cp-0")
+		})
+	}
+}
+
+// addNeighbour adds another cluster in the network of the first.
+func addNeighbour(w *controllertest.Env, name, virtualIP string) {
+	other := controllertest.NewVCDCluster(w.Sim)
+	other.ObjectMeta = controllertest.Meta(name)
+	other.Annotations = map[string]string{
+		infrav1.OVDCNetworkIDAnnotation: w.VCDCluster().Annotations[infrav1.OVDCNetworkIDAnnotation],
+	}
+	other.Spec.Endpoint.KubeVIP.Addresses = []string{virtualIP}
+	w.Expect(w.Client.Create(w.Ctx, other)).To(Succeed())
+}
+
 func TestAMachineWhoseClaimIsDeletedSaysSoAndKeepsItsAddress(t *testing.T) {
 	pool := v4Pool(1)
 	w := withPools(t, vcdsim.K8sTenant(), []*controllertest.Pool{pool},

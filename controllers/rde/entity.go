@@ -286,12 +286,8 @@ func (s *scope) claim(ctx context.Context) (phases.Outcome, error) {
 	if err != nil || other == nil {
 		return phases.Done, err
 	}
-	name := "another VCDCluster"
-	if other.Namespace == s.vcdCluster.Namespace {
-		name = "VCDCluster " + other.Name
-	}
 	return phases.Fail(offPoll, infrav1.RDEInUseReason, "%s has the same runtime defined entity, or the same "+
-		"spec.infraID: correct spec.rde.id or spec.infraID of one of them", name), nil
+		"spec.infraID: correct spec.rde.id or spec.infraID of one of them", session.NameFor(s.vcdCluster, other)), nil
 }
 
 // rival returns the cluster that has the entity of this one; nil if there is none.

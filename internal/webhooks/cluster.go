@@ -27,6 +27,7 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 			errs := clusterSpecErrors(&c.Spec, field.NewPath("spec"))
 			return slices.Concat(errs, vAppNameErrors(c), clusterRecordErrors(c))
 		},
+		created: hostOfPoolErrors,
 		always: func(c *infrav1.VCDCluster) field.ErrorList {
 			at := field.NewPath("spec", "cloudProvider", "identityRef")
 			return append(identityOfCCMErrors(&c.Spec, at), clusterRecordErrors(c)...)
@@ -92,6 +93,17 @@ func endpointErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorL
 		errs = append(errs, edgeGatewayErrors(spec, path.Child("endpoint", "edgeGateway"))...)
 	}
 	return errs
+}
+
+// hostOfPoolErrors refuses a host that no pool has given: the pool would give the address to others.
+func hostOfPoolErrors(c *infrav1.VCDCluster) field.ErrorList {
+	kube := c.Spec.Endpoint.KubeVIP
+	if c.Spec.InfraID != "" || c.Spec.ControlPlaneEndpoint.Host == "" || kube == nil || len(kube.PoolRefs) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "controlPlaneEndpoint", "host"),
+		"comes from endpoint.kubeVIP.poolRefs: leave the host out, or set it in endpoint.kubeVIP.addresses instead of "+
+			"poolRefs")}
 }
 
 func edgeGatewayErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestVCDClusterFeatures(t *testing.T) {
+	vips := infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}
 	tests := []rejection[*infrav1.VCDCluster]{
 		{
 			"all zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} }, nil, "",
@@ -25,6 +26,19 @@ func TestVCDClusterFeatures(t *testing.T) {
 			},
 			[]string{"spec.failureDomainSelector.matchExpressions[0].operator"},
 			"not a valid selector operator",
+		},
+		{
+			"a host beside pools that give it", func(c *infrav1.VCDCluster) {
+				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.200"
+				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{vips}}
+			}, []string{"spec.controlPlaneEndpoint.host"}, "leave the host out",
+		},
+		{
+			"a cluster that had its host from pools", func(c *infrav1.VCDCluster) {
+				c.Spec.InfraID = "7d8f5b8e-0000-4000-8000-000000000000"
+				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.200"
+				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{vips}}
+			}, nil, "",
 		},
 		{
 			"bundled cloud controller manager",

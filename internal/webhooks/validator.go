@@ -26,6 +26,8 @@ type validator[T client.Object] struct {
 	spec func(obj T) any
 	// rules returns what is wrong with an object.
 	rules func(obj T) field.ErrorList
+	// created returns what is wrong with a new object only; may be nil.
+	created func(obj T) field.ErrorList
 	// changes returns what may not be changed; may be nil.
 	changes func(ctx context.Context, oldObj, newObj T) (field.ErrorList, error)
 	// always returns what is also refused of an object that existed before; may be nil.
@@ -47,6 +49,9 @@ var _ admission.Validator[*infrav1.VCDCluster] = &validator[*infrav1.VCDCluster]
 func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
 	warnings := v.warn(obj)
 	errs := append(v.rules(obj), switchErrors(nil, obj.GetAnnotations(), annotationsPath)...)
+	if v.created != nil {
+		errs = append(errs, v.created(obj)...)
+	}
 	if v.finalizer == "" || !controllerutil.ContainsFinalizer(obj, v.finalizer) {
 		return warnings, v.invalid(obj, errs)
 	}

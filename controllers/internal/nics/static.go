@@ -149,3 +149,14 @@ func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Outcome {
 	}
 	return phases.Done
 }
+
+// Announced returns why a static address of the NIC is not free: it is a virtual IP of a cluster.
+func (n NIC) Announced(virtualIPs []netip.Addr, holder string) phases.Outcome {
+	for _, static := range n.Static {
+		if slices.Contains(virtualIPs, static.Addr) {
+			return phases.Fail(session.RemedyPoll, infrav1.AddressTakenReason,
+				"%s, from %s, is the virtual IP of %s: %s", static.Addr, static.From, holder, static.Remedy)
+		}
+	}
+	return phases.Done
+}

@@ -35,6 +35,14 @@ func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, pha
 	return vdc, phases.Done, nil
 }
 
+// NameFor names a VCDCluster in messages on obj, unless it is in another namespace.
+func NameFor(obj client.Object, c *infrav1.VCDCluster) string {
+	if c.Namespace == obj.GetNamespace() {
+		return "VCDCluster " + c.Name
+	}
+	return "another VCDCluster"
+}
+
 // ClusterName returns the name of the Cluster of c, also after it is gone.
 func ClusterName(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) string {
 	if cluster != nil {

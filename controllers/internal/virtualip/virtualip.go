@@ -1,0 +1,42 @@
+// Package virtualip finds the virtual IPs of clusters, which VCD does not know: kube-vip announces them.
+package virtualip
+
+import (
+	"net/netip"
+	"slices"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+)
+
+// Addresses returns those of some hosts that are addresses.
+func Addresses(hosts []string) []netip.Addr {
+	var all []netip.Addr
+	for _, host := range hosts {
+		if addr, err := netip.ParseAddr(host); err == nil {
+			all = append(all, addr)
+		}
+	}
+	return all
+}
+
+// Of returns the virtual IPs of a cluster, as far as its object shows them.
+func Of(c *infrav1.VCDCluster) []netip.Addr {
+	if c.Spec.Endpoint.Type != infrav1.EndpointKubeVIP && c.Spec.Endpoint.Type != "" {
+		return nil
+	}
+	all := slices.Concat(Addresses([]string{c.Spec.ControlPlaneEndpoint.Host}), Addresses(c.Status.VirtualIPs))
+	if kube := c.Spec.Endpoint.KubeVIP; kube != nil {
+		all = append(all, Addresses(kube.Addresses)...)
+	}
+	return all
+}
+
+// Shares reports whether another cluster is in a network, given by its URN, of the site of c.
+func Shares(c, other *infrav1.VCDCluster, network string) bool {
+	id := other.Annotations[infrav1.OVDCNetworkIDAnnotation]
+	if id == "" && other.Status.OVDCNetwork != nil {
+		id = other.Status.OVDCNetwork.ID
+	}
+	return id == network && session.NormalSite(other.Spec.Site) == session.NormalSite(c.Spec.Site)
+}
