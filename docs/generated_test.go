@@ -94,8 +94,9 @@ func annotationsPage(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
 	page := "# Annotations of clusters, machines and what belongs to them\n\n" + generated + `
-Those of Services are on [a page of their own](annotations.md). With a value "true" a person decides something, and admission refuses any other value
-than ` + "`true` and `false`" + `; all others are the provider's: leave them alone.
+Those of Services are on [a page of their own](annotations.md). You may set ` + "`drift-in-ready`, `vm-gone`, `keep-vapp`, `keep-load-balancers`" + ` (` +
+		"`true` or `false`" + `; admission
+refuses other values) and ` + "`gone-acknowledged` (`true`)" + `, and remove those whose row says what a removal does. Leave all others alone.
 
 | annotation | meaning |
 |---|---|

@@ -26,7 +26,7 @@ func presets() []preset {
 				"image, an edge gateway with a block of addresses and " +
 				"load balancing, and users with just the rights they need.", K8sTenant,
 		},
-		{"large", "10,000 VMs in 1,250 vApps.", Large},
+		{"large", "10,000 VMs in 100 vApps.", Large},
 		{"minimal", "One organisation with one VDC, an administrator and an empty catalog.", Minimal},
 		{"two-gateways", "The tenant of k8s-tenant with a second edge gateway, and a network behind it.", TwoGateways},
 		{"vdc-group", "The tenant of k8s-tenant with a second VDC and a data center group of both, which has the " +
