@@ -176,7 +176,8 @@ func gatewayRows() []Row {
 			For: "removing load balancers with their cluster, and proving that there is none", InAuthor: no,
 			Without: "a VCDCluster on a routed network that is deleted waits, whether it had load balancers or not: " +
 				"`LoadBalancersDeleted` is False, `LoadBalancersRemain`. It does not with `cloudProvider.mode: None`, " +
-				"unless its endpoint is of type EdgeGateway. [Endpoints of type EdgeGateway](edge-gateway-endpoint.md) do not come up: `EndpointReady` is False",
+				"unless its endpoint is of type EdgeGateway. " +
+				"[Endpoints of type EdgeGateway](edge-gateway-endpoint.md) do not come up: `EndpointReady` is False",
 		},
 		{
 			Cell: "`Configure NAT` with its `View`", Need: NAT,
