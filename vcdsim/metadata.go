@@ -66,30 +66,43 @@ func taggedEntity(r *request) (tagged, error) {
 
 // taggable finds an entity by the kind it has in a path.
 func taggable(r *request, kind, id string) (Entity, error) {
+	var e Entity
+	var err error
 	switch kind {
 	case "vapp":
-		if v, err := vappByID(r, id); err == nil {
-			return v.entity(), nil
-		}
+		e, err = entityOf(vappByID(r, id))
 	case "vm":
-		if vm, err := vmByID(r, id); err == nil {
-			return vm.entity(), nil
-		}
+		e, err = entityOf(vmByID(r, id))
 	case "disk":
-		if d, err := diskByID(r, id); err == nil {
-			return d.entity(), nil
-		}
+		e, err = entityOf(diskByID(r, id))
 	case "providervdc":
 		if r.session.provider() && id == providerID(r.sim) {
-			return Entity{Kind: kind, ID: id, Name: providerVDC}, nil
+			e = Entity{Kind: kind, ID: id, Name: providerVDC}
 		}
 	default:
-		org, name := modelled(r.sim.store, kind, id)
-		if org != nil && r.sees(org.ID) {
-			return Entity{Kind: kind, ID: id, Name: name}, nil
-		}
+		e = modelledFor(r, kind, id)
 	}
-	return Entity{}, forbidden("METADATA_VIEW", id)
+	if err != nil || e.ID == "" {
+		return Entity{}, forbidden("METADATA_VIEW", id)
+	}
+	return e, nil
+}
+
+// modelledFor finds an entity of the model that the session sees.
+func modelledFor(r *request, kind, id string) Entity {
+	org, name := modelled(r.sim.store, kind, id)
+	if org == nil || !r.sees(org.ID) {
+		return Entity{}
+	}
+	return Entity{Kind: kind, ID: id, Name: name}
+}
+
+// entityOf names what a look-up found.
+func entityOf(found interface{ entity() Entity }, err error) (Entity, error) {
+	if err != nil {
+		return Entity{}, err
+	}
+	return found.entity(), nil
 }
 
 // modelled finds an entity of the model: whose it is, nil if there is none, and its name.

@@ -64,7 +64,8 @@ var collected = []schema.GroupVersionKind{
 var private = map[string][][]string{
 	"KubeadmControlPlane": {{"spec", "kubeadmConfigSpec"}},
 	"Cluster": {
-		{"spec", "topology", "variables"}, {"spec", "topology", "controlPlane", "variables"},
+		{"spec", "topology", "variables"},
+		{"spec", "topology", "controlPlane", "variables"},
 		{"spec", "topology", "workers"},
 	},
 }
@@ -139,15 +140,15 @@ func (p *program) managerLogs(ctx context.Context, c client.Client, since time.D
 	return logs
 }
 
-// credential matches the name of a field with a credential.
-const credential = `[\w.-]*(?:password|passwd|token|secret|secret_?key|bearer)|auth`
+// confidential matches the name of a field whose value is redacted.
+const confidential = `[\w.-]*(?:password|passwd|token|secret|secret_?key|bearer)|auth`
 
 // secrets match what looks like a credential, in logs and in objects.
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)((?:authorization|x-vmware-vcloud-access-token|x-vcloud-authorization)["']?\s*[:=]\s*)\S+(?: \S+)?`),
 	// A line of YAML, whatever its value is.
-	regexp.MustCompile(`(?im)^([ \t]*(?:- )?["']?(?:` + credential + `)["']?:[ \t]+)[^\s{\[].*$`),
-	regexp.MustCompile(`(?i)(\b(?:` + credential + `)["']?[ \t]*[:=][ \t]*)(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',&}{\[]+)`),
+	regexp.MustCompile(`(?im)^([ \t]*(?:- )?["']?(?:` + confidential + `)["']?:[ \t]+)[^\s{\[].*$`),
+	regexp.MustCompile(`(?i)(\b(?:` + confidential + `)["']?[ \t]*[:=][ \t]*)(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',&}{\[]+)`),
 	regexp.MustCompile(`()eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`),
 	regexp.MustCompile(`(?s)()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
 }

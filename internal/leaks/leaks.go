@@ -214,11 +214,9 @@ func objectOfVM(vm vcd.VM, cluster string, by lb.Writer, in vcd.VAppDetails, rec
 
 // lives reports whether a VM may run, or be what a person goes on with: all but those that are known to be off.
 func lives(s vcd.Status) bool {
-	switch s {
-	case vcd.StatusPoweredOff, vcd.StatusResolved, vcd.StatusUnresolved, vcd.StatusFailedCreation:
-		return false
-	}
-	return true
+	return !slices.Contains([]vcd.Status{
+		vcd.StatusPoweredOff, vcd.StatusResolved, vcd.StatusUnresolved, vcd.StatusFailedCreation,
+	}, s)
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -293,7 +291,8 @@ func driverOf(s *vcd.Session) *edge.Driver {
 
 func objectOn(g vcd.Gateway, m edge.Marked) Object {
 	o := Object{
-		Cluster: m.Cluster, Kind: string(m.Kind), Name: m.Name, ID: m.ID, By: m.By, gateway: g.ID, serves: m.Health == "UP",
+		Cluster: m.Cluster, Kind: string(m.Kind), Name: m.Name, ID: m.ID, By: m.By,
+		gateway: g.ID, serves: m.Health == "UP",
 	}
 	if m.Kind.OnGateway() {
 		o.Where = g.Name

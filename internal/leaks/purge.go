@@ -56,14 +56,18 @@ func (i Inventory) Plan(o Options) Plan {
 	case len(p.Delete)+len(p.Keep) == 0:
 		refuse("nothing in VCD carries this id")
 	case !o.NoMachines && onlyBalancers(p.Delete):
-		answers := ""
-		if slices.ContainsFunc(p.Delete, func(x Object) bool { return x.serves }) {
-			answers = ", and members of its load balancers answer"
-		}
-		refuse("no vApp and no VM carries this id%s: another tool may have made its nodes: --no-machines says that none "+
-			"run", answers)
+		refuse("no vApp and no VM carries this id%s: another tool may have made its nodes: "+
+			"--no-machines says that none run", p.answers())
 	}
 	return p
+}
+
+// answers completes a refusal if members of a load balancer answer: nodes run.
+func (p Plan) answers() string {
+	if slices.ContainsFunc(p.Delete, func(x Object) bool { return x.serves }) {
+		return ", and members of its load balancers answer"
+	}
+	return ""
 }
 
 // Same reports whether two plans delete and keep the same objects, or refuse for the same reasons.

@@ -68,8 +68,11 @@ func Tag(
 	var id string
 	if found, err := manager.GetCategory(ctx, category); err == nil {
 		id = found.ID
-	} else if id, err = manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "MULTIPLE"}); err != nil {
-		return fmt.Errorf("making category %s: %w", category, err)
+	} else {
+		id, err = manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "MULTIPLE"})
+		if err != nil {
+			return fmt.Errorf("making category %s: %w", category, err)
+		}
 	}
 	tag, err := manager.CreateTag(ctx, &tags.Tag{Name: name, CategoryID: id})
 	if err != nil {
