@@ -107,8 +107,9 @@ func (l *LoadBalancers) GetLoadBalancerName(_ context.Context, _ string, s *core
 	return l.opts.Balancer.NameOf(l.opts.Defaults.OwnerOf(s))
 }
 
-// GetLoadBalancer reports whether anything of a Service is left anywhere, or is stored on one that wants none. Where that is
-// unknown it fails: Kubernetes forgets a Service without a load balancer. So it waits for other work on the Service.
+// GetLoadBalancer reports whether anything of a Service is left anywhere, or is stored on one that wants none. Where
+// that is unknown it fails: Kubernetes forgets a Service without a load balancer. So it waits for other work on the
+// Service.
 func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus,
 	bool, error,
 ) {

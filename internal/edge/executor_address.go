@@ -13,7 +13,8 @@ import (
 type addressExecutor struct{ *executor }
 
 // create asks an IP Space for one certain address, which was stored where the marker will be taken from. If it is
-// allocated already, its marker shows whether a former run did that, or another owner.
+// allocated already, its marker shows whether a former run did that, or another owner; without one, it was a former run
+// only if the address was stored before.
 func (e *addressExecutor) create(ctx context.Context) error {
 	want := e.step.Address
 	space, err := e.space(ctx, want.Space)
@@ -50,6 +51,11 @@ func (e *addressExecutor) taken(ctx context.Context, err error) error {
 	if i < 0 { // another organization has it, which is not listed
 		e.gateway.refusals.refuse(want.Value)
 		return &failure{lb.ErrBusy, err}
+	}
+	if c := claims[i]; c.Description == "" && !e.step.Stored {
+		m, _ := lb.ParseMarker(want.Description)
+		e.gateway.refusals.disown(m.Owner, c.ID)
+		return failed(lb.ErrBusy, "the address was allocated by another meanwhile")
 	}
 	return e.ownedBy(claims[i].Description)
 }

@@ -173,7 +173,7 @@ func (o *observation) claims(ctx context.Context) error {
 	for _, c := range claims {
 		o.owned(lb.KindAddress, "", c.Description)
 	}
-	o.out.Claims = claims
+	o.out.Claims, o.out.NotOurs = claims, o.gateway.refusals.notOurs(o.query.Owner)
 	o.out.Taken = append(o.out.Taken, o.gateway.refusals.taken()...)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,10 +31,15 @@ type refusals struct {
 	noMoves   time.Time                // virtual services keep the address that they share
 	addresses map[netip.Addr]time.Time // floating IPs that other organizations have
 	full      map[string]time.Time     // IP Spaces, by id, of which the organization may have no more
+	// foreign are owners that were refused an address, by the id of the claim that others had made of it.
+	foreign map[string][]lb.Owner
 }
 
 func newRefusals(clock vcd.Clock) refusals {
-	return refusals{clock: clock, addresses: map[netip.Addr]time.Time{}, full: map[string]time.Time{}}
+	return refusals{
+		clock: clock, addresses: map[netip.Addr]time.Time{}, full: map[string]time.Time{},
+		foreign: map[string][]lb.Owner{},
+	}
 }
 
 func (r *refusals) forbidSets() {
@@ -64,6 +70,26 @@ func (r *refusals) refuse(a netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.addresses[a] = r.clock.Now().Add(refusalAge)
+}
+
+// disown notes that a claim is not an owner's, though its address is stored as intended.
+func (r *refusals) disown(owner lb.Owner, claim string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.foreign[claim] = append(r.foreign[claim], owner)
+}
+
+// notOurs returns the ids of claims that are known not to be an owner's.
+func (r *refusals) notOurs(owner lb.Owner) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for claim, owners := range r.foreign {
+		if slices.ContainsFunc(owners, owner.Is) {
+			out = append(out, claim)
+		}
+	}
+	return out
 }
 
 // fill notes that the organization may have no more addresses of a space, or that it may again.

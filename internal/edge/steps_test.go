@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
 				}
 				for _, step := range plan.Steps {
 					w.run(step)
+					step.Stored = true // as in every later plan
 					w.run(step)
 					w.restart() // another process does not know what was done
 					w.run(step)
@@ -205,6 +207,41 @@ func TestAFloatingIPThatAnotherOrganisationHas(t *testing.T) {
 	w.Expect(plan.Status.Addresses).NotTo(ContainElement(netip.MustParseAddr("198.51.100.10")))
 	w.remove(d)
 	w.Expect(w.left("c1")).To(BeEmpty())
+}
+
+func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
+	for name, requested := range map[string]bool{"chosen": false, "requested": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, vcdsim.IPSpaces())
+			d := desired(service("c1", "web"), 80)
+			p, err := w.plan(&d)
+			w.Expect(err).NotTo(HaveOccurred())
+			address := p.Steps[0].Address.Value
+			if requested {
+				d.Requested = []netip.Addr{address}
+			}
+			org := w.sim.State().Model.Orgs[1].ID
+			w.sim.Edit(func(e *vcdsim.Editor) { // the list of floating IPs was read before
+				e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{
+					{Type: vcdsim.FloatingIP, Value: address.String(), OrgID: org},
+				}
+			})
+			byHand := And(HaveField("Value", address.String()), HaveField("Description", ""))
+
+			_, err = w.reach(&d)
+			w.Expect(err).To(MatchError(lb.ErrBusy))
+			plan := w.insist(&d)
+
+			w.Expect(plan.Status.Addresses).To(HaveLen(1))
+			w.Expect(slices.Contains(plan.Status.Addresses, address)).To(Equal(requested))
+			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(byHand))
+			w.Expect(d.Intent).NotTo(ContainElement(address), "after a restart it would be taken")
+			w.restart()
+			w.insist(&d)
+			w.remove(d)
+			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(byHand))
+		})
+	}
 }
 
 func TestAMarkOfSomebodyElseStays(t *testing.T) {

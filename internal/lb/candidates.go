@@ -90,7 +90,8 @@ func (p candidates) problemOfClaim(c Claim, requested bool) *Finding {
 // intends reports whether a claim was made for this load balancer, and not marked yet. What is used already was made
 // for another purpose, unless the load balancer itself is on it.
 func (p *planner) intends(c Claim) bool {
-	return c.Description == "" && slices.Contains(p.d.Intent, c.Value) && (!c.Used || p.isOn(c.Value))
+	return c.Description == "" && slices.Contains(p.d.Intent, c.Value) && (!c.Used || p.isOn(c.Value)) &&
+		!slices.Contains(p.o.NotOurs, c.ID)
 }
 
 // isOn reports whether an object of the owner has an address.

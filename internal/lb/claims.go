@@ -37,7 +37,10 @@ func (p claimPlanner) claim(a netip.Addr) {
 			space.Name)
 	default:
 		want := Claim{Space: Ref{space.ID, space.Name}, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
-		p.step(phaseClaim, Step{Verb: Create, Kind: KindAddress, Name: a.String(), Address: &want})
+		p.step(phaseClaim, Step{
+			Verb: Create, Kind: KindAddress, Name: a.String(), Address: &want,
+			Stored: slices.Contains(p.d.Intent, a),
+		})
 		p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &want})
 	}
 }
@@ -110,7 +113,10 @@ func (p claimPlanner) intended(f Family) bool {
 	if !a.IsValid() {
 		return false
 	}
-	_, allocated := p.o.claimOf(a)
+	c, allocated := p.o.claimOf(a)
+	if allocated && slices.Contains(p.o.NotOurs, c.ID) {
+		return false
+	}
 	_, inSpace := p.o.Gateway.spaceOf(a)
 	return slices.Contains(p.d.Intent, a) || p.unused[f] && !slices.Contains(p.d.Requested, a) ||
 		!allocated && inSpace && !p.internal

@@ -112,8 +112,8 @@ const (
 )
 
 // A Step is one write. Running it twice has the effect of running it once: creating what exists under the same name
-// for the same owner, or deleting what is gone, succeeds. The object of the step's kind is set and carries what is
-// to be written; none for Delete, but for an address.
+// for the same owner (of an address: if it was Stored), or deleting what is gone, succeeds. The object of the step's
+// kind is set and carries what is to be written; none for Delete, but for an address.
 type Step struct {
 	Verb Verb
 	Kind Kind
@@ -127,6 +127,9 @@ type Step struct {
 	// Address is to be allocated (Create), described and marked as used (Mark), or marked as unused and released
 	// unless VCD uses it (Delete).
 	Address *Claim
+	// Stored is set on Create if the address was stored on the Service before this plan was made: what is allocated
+	// and not marked may be a former run's.
+	Stored bool
 	// FormerDescription of a claim, for Mark: another one that was written meanwhile stays.
 	FormerDescription string
 	Certificate       *CertificateItem

@@ -51,8 +51,10 @@ func (p statusPlanner) conclude(pending int) {
 		}
 	}
 	if s.Ready = p.out.Done(); s.Ready {
-		p.out.Unused = slices.DeleteFunc(slices.Clone(p.d.Intent),
-			func(a netip.Addr) bool { return p.external[FamilyOf(a)] == a })
+		p.out.Unused = slices.DeleteFunc(slices.Clone(p.d.Intent), func(a netip.Addr) bool {
+			c, _ := p.o.claimOf(a)
+			return p.external[FamilyOf(a)] == a && !slices.Contains(p.o.NotOurs, c.ID)
+		})
 	}
 }
 
