@@ -65,6 +65,7 @@ func New(o Options) (*Cloud, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	o.Services.Class = o.Class
 	nodes, services := o.Informers.Core().V1().Nodes(), o.Informers.Core().V1().Services()
 	if err := services.Informer().SetTransform(ClassTransform(o.Class, o.ClassOnly)); err != nil {
 		return nil, fmt.Errorf("choosing Services by their class: %w", err)

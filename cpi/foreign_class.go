@@ -43,15 +43,26 @@ func (f foreignClasses) release(ctx context.Context) {
 }
 
 // wasOurs reports whether a Service is another implementation's and was ours before, as what is stored on it shows.
+// That may be another process of the same cluster, for that class: what it has stored is not ours. What is not proved
+// may be its, too: it counts only once an address was published.
 func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 	if s == nil {
 		return false
 	}
-	stored := f.opts.Defaults.Stored(s)
-	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass != nil &&
-		s.DeletionTimestamp == nil &&
-		(len(stored.Standing) > 0 || len(stored.Unproved.Standing) > 0 &&
-			f.state.get(s.UID).theirs != s.Annotations[f.opts.Defaults.Dialect.Names().Standing])
+	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || s.Spec.LoadBalancerClass == nil ||
+		s.DeletionTimestamp != nil {
+		return false
+	}
+	stored, theirs := f.opts.Defaults.Stored(s), f.opts.Defaults
+	if len(stored.Standing) > 0 {
+		return true
+	}
+	if theirs.Class = *s.Spec.LoadBalancerClass; theirs.Class == otherClass {
+		theirs.Class = ""
+	}
+	return len(stored.Unproved.Standing) > 0 && len(theirs.Stored(s).Standing) == 0 &&
+		len(s.Status.LoadBalancer.Ingress) > 0 &&
+		f.state.get(s.UID).theirs != s.Annotations[f.opts.Defaults.Dialect.Names().Standing]
 }
 
 // releaseOne removes what a Service has here, unless an address of it is still published: until then no other

@@ -105,6 +105,32 @@ func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
 	b.Expect(b.balancer.looks).To(Equal(looks), "it is not searched again and again")
 }
 
+func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
+	const class = "example.com/b"
+	for name, tt := range map[string]struct{ ours, bound, shown string }{
+		"of a class":      {"", class, class},
+		"of no class":     {class, "", otherClass},
+		"that cannot be known": {class, "example.com/c", otherClass},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := balanced("web")
+			b := newBench(t, s)
+			b.them.opts.Defaults.Class = tt.ours
+			theirs := benchDefaults
+			theirs.Class = tt.bound
+			s.Spec.LoadBalancerClass = &tt.shown
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, theirs.Bind(s, []string{"main"}))
+			b.balancer.at("main", string(s.UID))["tcp-80"] = "half of it"
+			b.services.add(s)
+
+			foreignClasses{b.them}.release(t.Context())
+
+			b.Expect(b.balancer.left()).To(Equal(1))
+			b.Expect(b.client.Actions()).To(BeEmpty())
+		})
+	}
+}
+
 func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)

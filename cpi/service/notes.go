@@ -45,8 +45,8 @@ type Stored struct {
 }
 
 // Bind returns the value of an annotation that the core writes: each value with a digest of the key, the id of the
-// cluster, the Service and the value itself. What is copied from another Service, changed by hand, or written by a
-// process for another id has no valid digest.
+// cluster, the class, the Service and the value itself. What is copied from another Service, changed by hand, or
+// written by a process for another id or class has no valid digest.
 func (d Defaults) Bind(s *corev1.Service, values []string) string {
 	out := make([]string, 0, len(values))
 	for _, v := range values {
@@ -62,6 +62,9 @@ func (d Defaults) digest(s *corev1.Service, value string) string {
 	}
 	mac := hmac.New(sha256.New, *d.Key.value.Load())
 	mac.Write([]byte(d.Cluster + "\x00" + string(s.UID) + "\x00" + value))
+	if d.Class != "" {
+		mac.Write([]byte("\x00" + d.Class))
+	}
 	return hex.EncodeToString(mac.Sum(nil)[:digestBytes])
 }
 

@@ -32,6 +32,8 @@ const RangesAnnotation = "service.beta.kubernetes.io/load-balancer-source-ranges
 type Defaults struct {
 	// Cluster is the id of the cluster.
 	Cluster string
+	// Class of load balancers of this process. What another process for the same cluster stores is not its own.
+	Class string
 	// Key proves what the core stores on Services.
 	Key     *Key
 	Dialect Dialect
