@@ -134,7 +134,10 @@ func certificateOf(c vcd.Certificate) lb.CertificateItem {
 }
 
 func firewallOf(r vcd.FirewallRule) lb.FirewallRule {
-	return lb.FirewallRule{Object: object(vcd.Ref{ID: r.ID, Name: r.Name}, r.Description, "")}
+	return lb.FirewallRule{
+		Object: object(vcd.Ref{ID: r.ID, Name: r.Name}, r.Description, ""), Disabled: !r.Enabled,
+		Drops: r.Action != "ALLOW",
+	}
 }
 
 func groupOf(g vcd.EngineGroup) lb.EngineGroup {

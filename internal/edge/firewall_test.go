@@ -2,8 +2,11 @@ package edge_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +54,7 @@ type firewallRule struct {
 	ID           string   `json:"id"`
 	Name         string   `json:"name"`
 	Action       string   `json:"actionValue"`
+	Enabled      bool     `json:"enabled"`
 	Sources      []string `json:"sourceFirewallIpAddresses"`
 	Destinations []string `json:"destinationFirewallIpAddresses"`
 	Version      struct {
@@ -125,6 +129,36 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 					"the collection is never written")
 			}
 			w.Expect(w.sim.Unhandled()).To(BeEmpty())
+		})
+	}
+}
+
+func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
+	for _, edit := range []map[string]any{
+		{"enabled": false}, {"actionValue": "ALLOW"}, {"actionValue": "DROP"},
+	} {
+		t.Run(fmt.Sprint(edit), func(t *testing.T) {
+			t.Parallel()
+			w := newFilteredFixture(t)
+			d := guarded(service("c1", "web"), 80)
+			address := w.insist(&d).Status.Addresses[0].String()
+			docs := w.sim.State().Documents
+			i := slices.IndexFunc(docs, func(doc vcdsim.Document) bool { return doc.Path == rulesDocument })
+			w.sim.Edit(func(e *vcdsim.Editor) {
+				w.Expect(e.Document(docs[i].ID, func(body map[string]any) {
+					for _, rule := range body["userDefinedRules"].([]any)[:2] {
+						maps.Copy(rule.(map[string]any), edit)
+					}
+				})).To(BeTrue())
+			})
+			w.restart()
+
+			w.insist(&d)
+
+			w.admits(address, "192.0.2.0/24")
+			for _, rule := range w.firewall() {
+				w.Expect(rule.Enabled).To(BeTrue())
+			}
 		})
 	}
 }

@@ -61,9 +61,9 @@ func (p firewallPlanner) rules(destination FirewallRule) {
 	createDrop, dropKey := p.create("drop", drop)
 	createAllow, allowKey := p.create("allow", allow)
 
-	oldDrop, dropped := take(&p.own.firewall, dropKey)
-	oldAllow, allowed := take(&p.own.firewall, allowKey)
-	if !dropped || oldDrop.State == Failed {
+	_, dropped := p.effective(dropKey, true)
+	oldAllow, allowed := p.effective(allowKey, false)
+	if !dropped {
 		p.step(phaseFirewall, createDrop)
 		if allowed {
 			p.remove(phaseFirewall, KindFirewall, oldAllow.Object)
@@ -76,6 +76,17 @@ func (p firewallPlanner) rules(destination FirewallRule) {
 	case len(allow.Sources) == 0 && allowed:
 		p.own.firewall = append(p.own.firewall, oldAllow)
 	}
+}
+
+// effective takes the rule that has a key, if it exists and does what it shall. One that was switched off, or given
+// another action, is removed.
+func (p firewallPlanner) effective(key string, drops bool) (owned[FirewallRule], bool) {
+	r, found := take(&p.own.firewall, key)
+	if found && (r.object.Disabled || r.object.Drops != drops) {
+		p.remove(phaseFirewall, KindFirewall, r.Object)
+		found = false
+	}
+	return r, found
 }
 
 // create returns the step that creates a rule, and the key by which it is found: a hash of everything that the rule

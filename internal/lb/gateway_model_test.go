@@ -150,7 +150,7 @@ func (m *model) run(s Step) error {
 			func(o Object, _ FirewallRule) (FirewallRule, error) {
 				o.Description = s.Firewall.Description
 				m.specs[o.ID] = *s.Firewall
-				return FirewallRule{Object: o}, nil
+				return FirewallRule{Object: o, Drops: len(s.Firewall.Sources) == 0}, nil
 			}, nil)
 	case KindHost: // only observed
 	}

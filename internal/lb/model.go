@@ -295,6 +295,8 @@ type FirewallRule struct {
 	Destination netip.Addr
 	Protocol    Protocol
 	Ports       []int
+	// Disabled and Drops are observed: what a rule does that is desired follows from its sources.
+	Disabled, Drops bool
 }
 
 // A Use is something of another owner on an address of the gateway.
