@@ -108,8 +108,8 @@ func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
 func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
 	const class = "example.com/b"
 	for name, tt := range map[string]struct{ ours, bound, shown string }{
-		"of a class":      {"", class, class},
-		"of no class":     {class, "", otherClass},
+		"of a class":           {"", class, class},
+		"of no class":          {class, "", otherClass},
 		"that cannot be known": {class, "example.com/c", otherClass},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"encoding/pem"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,12 +18,14 @@ const (
 	account    = "kube-system:cloud-controller-manager"
 )
 
-// SecretNames returns the names of the Secrets with the certificates of a Service, sorted.
+// SecretNames returns the names of the Secrets with the certificates of a Service's ports, sorted.
 func (d *Dialect) SecretNames(s *corev1.Service) []string {
 	asked, _ := annotations.Read(s.Annotations)
-	out := slices.Collect(maps.Values(asked.secrets))
-	if asked.secret != "" {
-		out = append(out, asked.secret)
+	var out []string
+	for _, p := range s.Spec.Ports {
+		if name := cmp.Or(asked.secrets[int(p.Port)], asked.secret); name != "" {
+			out = append(out, name)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

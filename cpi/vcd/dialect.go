@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -139,13 +140,21 @@ func (e *extension) application(p plan.Port) lb.Application {
 	return lb.L4
 }
 
+// maxUnknown is how many ports a notice lists.
+const maxUnknown = 10
+
 // ignored adds notices of what has no effect.
 func (e *extension) ignored() {
+	var unknown []string
 	for _, n := range e.namedPorts() {
 		if !slices.ContainsFunc(e.wish.Desired.Ports, func(p plan.Port) bool { return p.Number == n }) {
-			e.wish.Notice(service.BadAnnotation,
-				"annotations name the port %d, which the Service has not: correct or remove it", n)
+			unknown = append(unknown, strconv.Itoa(n))
 		}
+	}
+	if n := len(unknown); n > 0 {
+		e.wish.Notice(service.BadAnnotation,
+			"annotations name %d ports that the Service does not have: correct or remove them: %s", n,
+			strings.Join(unknown[:min(n, maxUnknown)], ", "))
 	}
 	e.ignoredProbes()
 	if e.subnet.IsValid() && !e.internal {

@@ -272,6 +272,8 @@ func TestSecretNames(t *testing.T) {
 	g.Expect((&Dialect{}).SecretNames(web(annotated("tls-secret",
 		"443=b, 80=a, 8443=b")).Service)).To(Equal([]string{"a", "b"}))
 	g.Expect((&Dialect{}).SecretNames(web(annotated("tls-secret", "a")).Service)).To(Equal([]string{"a"}))
+	g.Expect((&Dialect{}).SecretNames(web(annotated("tls-secret", "1=c, 2=d, 443=b")).Service)).
+		To(Equal([]string{"b"}), "those of ports that the Service has")
 	g.Expect((&Dialect{}).SecretNames(web().Service)).To(BeEmpty())
 }
 
@@ -282,6 +284,7 @@ func TestWhatNothingComesOfIsTold(t *testing.T) {
 	}{
 		"a subnet for internal load balancers of one that is not internal": {annotated("internal-subnet",
 			"192.168.9.0/24"), "does nothing without"},
+		"ports that the Service does not have": {annotated("avi-ssl-ports", "1, 2, 3"), "3 ports"},
 		"an own time for session affinity": {func(s *corev1.Service) {
 			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](60)}}
