@@ -23,6 +23,9 @@ const (
 	defaultReportInterval = 30 * time.Second
 	// reportOff is the pause after VCD showed that there is no such entity, or no right to it.
 	reportOff = time.Hour
+	// firstRefused is the first pause after VCD refused what was to be written, as a schema of the site's does; it
+	// doubles each time, up to reportOff.
+	firstRefused = 10 * time.Minute
 	// reportTries bounds how often an entity is read again when another client changes it at the same time.
 	reportTries = 5
 	reportPause = 100 * time.Millisecond
@@ -51,8 +54,9 @@ type Reporter struct {
 	started bool
 	change  rde.Change
 	dirty   bool
-	off     time.Time // until when nothing is written
-	next    time.Time // of the search for stale entries
+	off     time.Time     // until when nothing is written
+	pause   time.Duration // after the last refusal
+	next    time.Time     // of the search for stale entries
 	owners  map[string]reported
 }
 
@@ -247,13 +251,22 @@ func (r *Reporter) write(ctx context.Context) error {
 		return nil
 	}
 	err := r.update(ctx, change)
-	if err == nil {
-		return nil
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) || errors.Is(err, rde.ErrOtherType) {
+	switch {
+	case err == nil:
+		r.pause = 0
+		return nil
+	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrForbidden), errors.Is(err, rde.ErrOtherType):
 		r.off = r.opts.Clock.Now().Add(reportOff)
+	case errors.Is(err, vcd.ErrInvalid):
+		if r.pause == 0 {
+			klog.FromContext(ctx).Error(err, "VCD refuses what is reported of load balancers: if the type of the "+
+				"entity has a schema of the site's own, ask the provider to allow the section status.cpi",
+				"entity", r.opts.ID)
+		}
+		r.pause = min(max(2*r.pause, firstRefused), reportOff)
+		r.off = r.opts.Clock.Now().Add(r.pause)
 	}
 	since := r.change // what was noted meanwhile comes after what could not be written
 	r.change = change

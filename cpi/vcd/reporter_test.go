@@ -94,20 +94,23 @@ func standing(ids ...string) observation {
 	return o
 }
 
+// entityWrites counts the writes of entities so far.
+func (s *site) entityWrites() int {
+	n := 0
+	for call, times := range s.sim.Counters() {
+		if strings.HasPrefix(call, "PUT /cloudapi/1.0.0/entities") {
+			n += times
+		}
+	}
+	return n
+}
+
 func TestReporter(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster","status":{"csi":{"x":1}}}`)
 	clock := testingclock.NewFakeClock(time.Now())
 	r := NewReporter(ReporterOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock})
-	writes := func() int {
-		n := 0
-		for call, times := range s.sim.Counters() {
-			if strings.HasPrefix(call, "PUT /cloudapi/1.0.0/entities") {
-				n += times
-			}
-		}
-		return n
-	}
+	writes := s.entityWrites
 
 	s.Expect(r.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t,
@@ -152,6 +155,28 @@ func TestTheReporterRetriesWhatCannotBeWritten(t *testing.T) {
 	s.Expect(r.write(t.Context())).To(Succeed())
 
 	s.Expect(s.content(t, id)).To(And(ContainSubstring(`"id":"b"`), Not(ContainSubstring(`"id":"a"`))))
+}
+
+func TestWhatVCDRefusesToStoreIsTriedLessAndLessOften(t *testing.T) {
+	s := newSite(t, 0, 0)
+	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
+	clock := testingclock.NewFakeClock(time.Now())
+	r := NewReporter(ReporterOptions{Session: s.sessions.Session, ID: id, Version: "2.0.0", Clock: clock})
+	operation := "PUT /cloudapi/1.0.0/entities*"
+	s.sim.Faults().Add(vcdsim.Fault{Operation: operation, Status: http.StatusBadRequest})
+	before := s.entityWrites()
+
+	for range 60 { // minutes
+		r.note(standing("a"))
+		_ = r.write(t.Context())
+		clock.Step(time.Minute)
+	}
+
+	s.Expect(s.entityWrites() - before).To(BeNumerically("<=", 4))
+	s.sim.Faults().Clear()
+	clock.Step(reportOff)
+	s.Expect(r.write(t.Context())).To(Succeed())
+	s.Expect(s.content(t, id)).To(ContainSubstring(`"id":"a"`))
 }
 
 func TestTheReporterWritesAtTheEnd(t *testing.T) {
