@@ -96,7 +96,7 @@ func StandAlone(image string) ([]File, error) {
 const (
 	configComment = `The configuration of the cloud controller manager. A ConfigMap that CPI made stays as it is: its keys are understood.
 VCD_HOST: the URL of VMware Cloud Director, such as https://vcd.example.com.
-ORG, VDC, NETWORK: names of the organisation, of the organisation VDC, and of the routed network of the nodes.
+ORG, VDC, NETWORK: names of the organization, of the organization VDC, and of the routed network of the nodes.
 VAPP: the name of the vApp with the nodes.`
 	credentialsComment = `What the cloud controller manager logs in to VMware Cloud Director with: an API token in refreshToken, or username and password.
 Leave the others empty. They are read again when they change. Never use a system administrator.`

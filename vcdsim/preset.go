@@ -22,12 +22,12 @@ func presets() []preset {
 		{"ip-spaces", "The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space instead of a block of " +
 			"addresses.", IPSpaces},
 		{
-			"k8s-tenant", "An organisation ready for Kubernetes clusters: networks with pools, policies, a node " +
+			"k8s-tenant", "An organization ready for Kubernetes clusters: networks with pools, policies, a node " +
 				"image, an edge gateway with a block of addresses and " +
 				"load balancing, and users with just the rights they need.", K8sTenant,
 		},
 		{"large", "10,000 VMs in 100 vApps.", Large},
-		{"minimal", "One organisation with one VDC, an administrator and an empty catalog.", Minimal},
+		{"minimal", "One organization with one VDC, an administrator and an empty catalog.", Minimal},
 		{"two-gateways", "The tenant of k8s-tenant with a second edge gateway, and a network behind it.", TwoGateways},
 		{"vdc-group", "The tenant of k8s-tenant with a second VDC and a data center group of both, which has the " +
 			"gateway and the networks.", VDCGroupTenant},
@@ -56,7 +56,7 @@ func PresetByName(name string) (Model, bool) {
 	return Model{}, false
 }
 
-// Minimal is one organisation with one VDC, an administrator and an empty catalog.
+// Minimal is one organization with one VDC, an administrator and an empty catalog.
 func Minimal() Model {
 	return Model{Orgs: []Org{system(), {
 		Name:     "acme",
@@ -80,7 +80,7 @@ const (
 	RoleCloudProvider = "Kubernetes Cloud Provider"
 )
 
-// K8sTenant is an organisation ready for Kubernetes clusters: users capvcd, for Cluster API, and ccm, for cloud
+// K8sTenant is an organization ready for Kubernetes clusters: users capvcd, for Cluster API, and ccm, for cloud
 // controller managers, each with an API token and a role of its own; networks with pools, sizing and placement
 // policies, two storage profiles and a catalog with a node image; an edge gateway with a block of addresses and load
 // balancing. The addresses .200 to .250 of network nodes are in no pool, for virtual IPs.

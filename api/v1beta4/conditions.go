@@ -2,7 +2,7 @@ package v1beta4
 
 // Condition types of a VCDCluster.
 const (
-	// IdentityReadyCondition is True when the identity may be used for the namespace, site and organisation of the
+	// IdentityReadyCondition is True when the identity may be used for the namespace, site and organization of the
 	// cluster, and its credentials log in.
 	IdentityReadyCondition = "IdentityReady"
 	// FailureDomainsReadyCondition is True when status.failureDomains lists zones, among them one for control planes.
@@ -99,7 +99,7 @@ const (
 const (
 	// SecretReadyCondition is True when the Secret exists and is complete.
 	SecretReadyCondition = "SecretReady"
-	// LoggedInCondition is True while the credentials log in to the organisations of the VCDClusters that use the
+	// LoggedInCondition is True while the credentials log in to the organizations of the VCDClusters that use the
 	// identity. It does not exist while none does.
 	LoggedInCondition = "LoggedIn"
 )

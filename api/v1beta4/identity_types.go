@@ -6,7 +6,7 @@ import (
 
 // Keys of the Secret of an identity.
 const (
-	// SecretUsername is the user name; "org/user" logs in to another organisation ("System/administrator").
+	// SecretUsername is the user name; "org/user" logs in to another organization ("System/administrator").
 	SecretUsername = "username"
 	// SecretPassword is the password of the user.
 	SecretPassword = "password"
@@ -46,7 +46,7 @@ type IdentityTLS struct {
 	InsecureSkipVerify *bool `json:"insecureSkipVerify,omitempty"`
 }
 
-// AnyOrg in the list of organisations of a VCDClusterIdentity allows all.
+// AnyOrg in the list of organizations of a VCDClusterIdentity allows all.
 const AnyOrg = "*"
 
 // VCDIdentitySpec is a site and the credentials for it.
@@ -146,12 +146,12 @@ type VCDIdentityList struct {
 	Items []VCDIdentity `json:"items"`
 }
 
-// VCDClusterIdentitySpec is an identity, with the namespaces and organisations that may use it. Its Secret is in the
+// VCDClusterIdentitySpec is an identity, with the namespaces and organizations that may use it. Its Secret is in the
 // manager's namespace.
 type VCDClusterIdentitySpec struct {
 	VCDIdentitySpec `json:",inline"`
 
-	// orgs are the organisations that VCDClusters may use the identity for; "*" is any of the site. Mutable in place.
+	// orgs are the organizations that VCDClusters may use the identity for; "*" is any of the site. Mutable in place.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -20,7 +20,7 @@ const (
 	// TaskFailedReason means that a VCD task failed with the error in the message; it is retried with increasing
 	// backoff. Fix the cause in VCD; a change of the spec retries at once.
 	TaskFailedReason = "TaskFailed"
-	// QuotaExceededReason means that a quota of the organisation, the VDC or the user is exhausted. Free some of it,
+	// QuotaExceededReason means that a quota of the organization, the VDC or the user is exhausted. Free some of it,
 	// or have it raised.
 	QuotaExceededReason = "QuotaExceeded"
 	// RequestRefusedReason means that VCD rejects the request as invalid. Fix what the message describes; the
@@ -47,7 +47,7 @@ const (
 	// SiteNotAllowedReason means that the identity is for another site than the VCDCluster's; its credentials are not
 	// sent there. Correct spec.site of the VCDCluster or of the identity.
 	SiteNotAllowedReason = "SiteNotAllowed"
-	// OrgNotAllowedReason means that the VCDClusterIdentity may not be used for the organisation. Correct spec.org of
+	// OrgNotAllowedReason means that the VCDClusterIdentity may not be used for the organization. Correct spec.org of
 	// the VCDCluster, or add it to spec.orgs of the identity.
 	OrgNotAllowedReason = "OrgNotAllowed"
 	// SecretNotFoundReason means that the Secret of the identity does not exist. Create it, or correct spec.secretRef.
@@ -67,7 +67,7 @@ const (
 	// TokenNotWritableReason means that the service account does not log in, because its next token could not be
 	// stored. Allow the manager to update the Secret.
 	TokenNotWritableReason = "TokenNotWritable"
-	// CredentialsRefusedReason means that VCD rejects the credentials for this organisation. Correct the Secret of
+	// CredentialsRefusedReason means that VCD rejects the credentials for this organization. Correct the Secret of
 	// the identity, or spec.org: each version of the Secret is tried once.
 	CredentialsRefusedReason = "CredentialsRefused"
 	// CertificateNotTrustedReason means that the certificate of the site is not signed by a known authority. Put that
@@ -91,20 +91,6 @@ const (
 	EndpointMissingReason = "EndpointMissing"
 	// WaitingForEndpointReason means that the external endpoint is not set yet. Set spec.controlPlaneEndpoint.
 	WaitingForEndpointReason = "WaitingForEndpoint"
-	// AddressClaimedReason means that an address is claimed, and the pool has not assigned one yet. Check the
-	// IPAddressClaim and the pool.
-	AddressClaimedReason = "AddressClaimed"
-	// AddressClaimLostReason means that the claim of an address in use was deleted: the pool may assign the address
-	// again. Replace the machine.
-	AddressClaimLostReason = "AddressClaimLost"
-	// AddressTakenReason means that something else in VCD uses the address, or that it is the virtual IP of a cluster.
-	// Exclude the address from its pool and delete the IPAddressClaim, or choose another address.
-	AddressTakenReason = "AddressTaken"
-	// PoolExhaustedReason means that the pool has no free address. Add addresses to it, or name another pool.
-	PoolExhaustedReason = "PoolExhausted"
-	// PoolNotFoundReason means that the pool, or its kind, does not exist. Create the pool, install the IPAM provider,
-	// or correct the reference in the message.
-	PoolNotFoundReason = "PoolNotFound"
 	// VIPInvalidReason means that the address cannot be used as a virtual IP. Choose another in
 	// spec.endpoint.kubeVIP.
 	VIPInvalidReason = "VIPInvalid"
@@ -180,12 +166,32 @@ const (
 	VAppUnverifiedReason = "VAppUnverified"
 )
 
+// Reasons of addresses, of VCDClusters and VCDMachines.
+const (
+	// AddressClaimedReason means that an address is claimed, and the pool has not assigned one yet. Check the
+	// IPAddressClaim and the pool.
+	AddressClaimedReason = "AddressClaimed"
+	// AddressClaimLostReason means that the claim of an address in use was deleted: the pool may assign the address
+	// again. Replace the machine.
+	AddressClaimLostReason = "AddressClaimLost"
+	// AddressTakenReason means that something else in VCD uses the address, or that it is the virtual IP of a cluster.
+	// Exclude the address from its pool and delete the IPAddressClaim, or choose another address.
+	AddressTakenReason = "AddressTaken"
+	// PoolExhaustedReason means that the pool has no free address. Add addresses to it, or name another pool.
+	PoolExhaustedReason = "PoolExhausted"
+	// PoolNotFoundReason means that the pool, or its kind, does not exist. Create the pool, install the IPAM provider,
+	// or correct the reference in the message.
+	PoolNotFoundReason = "PoolNotFound"
+	// AddressInvalidReason means that an address does not fit its network. Correct spec.networks, or the network.
+	AddressInvalidReason = "AddressInvalid"
+)
+
 // Reasons of failure domains, and of what is in them.
 const (
 	// FailureDomainNotFoundReason means that a VCDDeploymentZone or VCDFailureDomain does not exist, or is being
 	// deleted. Create it, or correct the field in the message.
 	FailureDomainNotFoundReason = "FailureDomainNotFound"
-	// FailureDomainMismatchReason means that a zone is for another site or organisation than the cluster's, or that its
+	// FailureDomainMismatchReason means that a zone is for another site or organization than the cluster's, or that its
 	// VDC was replaced by another of its name. Name another zone, or correct spec.site or spec.org.
 	FailureDomainMismatchReason = "FailureDomainMismatch"
 	// FailureDomainNotSelectedReason means that spec.failureDomainSelector of the VCDCluster does not select the zone
@@ -232,6 +238,13 @@ const (
 	// CloudProviderApplyingReason means that the manifests are not completely applied in the workload cluster. Wait;
 	// check the ClusterResourceSet in the message if it lasts.
 	CloudProviderApplyingReason = "CloudProviderApplying"
+	// CloudProviderUnavailableReason means that no pod of the cloud controller manager is ready, or that pods of an
+	// earlier version still run. Check its Deployment and its log.
+	CloudProviderUnavailableReason = "CloudProviderUnavailable"
+)
+
+// Reasons of anti-affinity, and of the proxy of pods.
+const (
 	// AdmissionPoliciesNotServedReason means that the workload cluster does not serve mutating admission policies,
 	// which give pods the proxy's environment. Upgrade it to Kubernetes 1.36, switch the API on as the message says, or
 	// set spec.proxy.pods to None.
@@ -239,9 +252,6 @@ const (
 	// PodProxyApplyingReason means that the policies that give pods the proxy's environment are not completely applied
 	// in the workload cluster. Wait; check the ClusterResourceSet in the message if it lasts.
 	PodProxyApplyingReason = "PodProxyApplying"
-	// CloudProviderUnavailableReason means that no pod of the cloud controller manager is ready, or that pods of an
-	// earlier version still run. Check its Deployment and its log.
-	CloudProviderUnavailableReason = "CloudProviderUnavailable"
 	// AffinityConflictReason means that VMs of the cluster are in anti-affinity rules of another owner; VCD lets a VM
 	// be in one. Take them out of the rules that the message names.
 	AffinityConflictReason = "AffinityConflict"
@@ -271,7 +281,7 @@ const (
 
 // Reasons of VCDMachineTemplates.
 const (
-	// ClusterUnknownReason means that the VCD, organisation and VDC of the template's machines are unknown. Label the
+	// ClusterUnknownReason means that the VCD, organization and VDC of the template's machines are unknown. Label the
 	// template with the name of its cluster.
 	ClusterUnknownReason = "ClusterUnknown"
 )
@@ -367,7 +377,7 @@ const (
 	VMSuspendedReason = "VMSuspended"
 	// VMInconsistentReason means that VCD reports an unusable state of the VM. Check it in VCD.
 	VMInconsistentReason = "VMInconsistent"
-	// LeaseLimitedReason means that the organisation limits leases: VCD stops the vApp unless its lease is renewed in
+	// LeaseLimitedReason means that the organization limits leases: VCD stops the vApp unless its lease is renewed in
 	// time. Have the limit removed, and grant the right to change leases.
 	LeaseLimitedReason = "LeaseLimited"
 	// WaitingForAddressReason means that an address is not known yet. Wait; check the DHCP server if it lasts.
@@ -375,8 +385,6 @@ const (
 	// NoNameserversReason means that neither the networks of the machine nor its NICs name DNS servers, so that its
 	// guest may resolve no names. Set DNS servers of the network in VCD, or nameservers in spec.networks.
 	NoNameserversReason = "NoNameservers"
-	// AddressInvalidReason means that an address does not fit its network. Correct spec.networks, or the network.
-	AddressInvalidReason = "AddressInvalid"
 	// ShuttingDownReason means that the guest is shutting down before deletion. Wait.
 	ShuttingDownReason = "ShuttingDown"
 )

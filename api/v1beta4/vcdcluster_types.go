@@ -34,20 +34,20 @@ type VCDClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
 	Site string `json:"site,omitempty"`
 
-	// org is the name of the organisation. Immutable once infraID is set.
+	// org is the name of the organization. Immutable once infraID is set.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Org string `json:"org,omitempty"`
 
-	// ovdc is the name or URN of the organisation VDC. Immutable once infraID is set. Not needed when
+	// ovdc is the name or URN of the organization VDC. Immutable once infraID is set. Not needed when
 	// failureDomainSelector selects zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	OVDC string `json:"ovdc,omitempty"`
 
-	// ovdcNetwork is the name or URN of the organisation VDC network of the nodes' first NIC. Immutable once
+	// ovdcNetwork is the name or URN of the organization VDC network of the nodes' first NIC. Immutable once
 	// infraID is set. Not needed when failureDomainSelector selects zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -264,7 +264,7 @@ type VCDClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
-	// ovdc is the organisation VDC in VCD.
+	// ovdc is the organization VDC in VCD.
 	// +optional
 	OVDC *ResourceReference `json:"ovdc,omitempty"`
 
@@ -293,8 +293,8 @@ type VCDClusterStatus struct {
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether reconciliation is paused",priority=10
 // +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=`.spec.controlPlaneEndpoint.host`,description="Host of the API server"
 // +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
-// +kubebuilder:printcolumn:name="Org",type="string",JSONPath=`.spec.org`,description="Organisation",priority=10
-// +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.spec.ovdc`,description="Organisation VDC",priority=10
+// +kubebuilder:printcolumn:name="Org",type="string",JSONPath=`.spec.org`,description="Organization",priority=10
+// +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.spec.ovdc`,description="Organization VDC",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDCluster is the infrastructure of a Cluster in VMware Cloud Director.
@@ -315,8 +315,8 @@ type VCDCluster struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !has(oldSelf.controlPlaneEndpoint) || !has(oldSelf.controlPlaneEndpoint.host) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",fieldPath=".controlPlaneEndpoint",message="is immutable once infraID is set: the nodes' certificates name it"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (self.endpoint.type == oldSelf.endpoint.type && (has(self.endpoint.edgeGateway) ? has(oldSelf.endpoint.edgeGateway) && self.endpoint.edgeGateway == oldSelf.endpoint.edgeGateway : !has(oldSelf.endpoint.edgeGateway)) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.addresses) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.addresses) && self.endpoint.kubeVIP.addresses == oldSelf.endpoint.kubeVIP.addresses : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.addresses))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.dnsName) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.dnsName) && self.endpoint.kubeVIP.dnsName == oldSelf.endpoint.kubeVIP.dnsName : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.dnsName))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.mode) && self.endpoint.kubeVIP.mode == 'DaemonSet') == (has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.mode) && oldSelf.endpoint.kubeVIP.mode == 'DaemonSet'))",fieldPath=".endpoint",message="is immutable once infraID is set, but for kubeVIP.image, kubeVIP.interface and kubeVIP.bgp"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || ((has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.poolRefs) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.poolRefs) && self.endpoint.kubeVIP.poolRefs == oldSelf.endpoint.kubeVIP.poolRefs : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.poolRefs))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.secondaryPoolRefs) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.secondaryPoolRefs) && self.endpoint.kubeVIP.secondaryPoolRefs == oldSelf.endpoint.kubeVIP.secondaryPoolRefs : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.secondaryPoolRefs))))",fieldPath=".endpoint.kubeVIP",message="cannot have other pools once infraID is set"
-	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organisation VDC, unless failureDomainSelector chooses zones"
-	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organisation VDC network, unless failureDomainSelector chooses zones"
+	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organization VDC, unless failureDomainSelector chooses zones"
+	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organization VDC network, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="self.endpoint.type != 'KubeVIP' || (has(self.controlPlaneEndpoint) && has(self.controlPlaneEndpoint.host)) || (has(self.endpoint.kubeVIP) && (has(self.endpoint.kubeVIP.addresses) || has(self.endpoint.kubeVIP.poolRefs) || has(self.endpoint.kubeVIP.dnsName)))",fieldPath=".endpoint",reason=FieldValueRequired,message="of type KubeVIP needs one of kubeVIP.addresses, kubeVIP.poolRefs and kubeVIP.dnsName, or controlPlaneEndpoint.host"
 	// +kubebuilder:validation:XValidation:rule="!has(self.controlPlaneEndpoint) || !has(self.controlPlaneEndpoint.host) || !has(self.endpoint.kubeVIP) || !has(self.endpoint.kubeVIP.addresses) || self.endpoint.kubeVIP.addresses.size() == 0 || self.controlPlaneEndpoint.host == self.endpoint.kubeVIP.addresses[0]",fieldPath=".controlPlaneEndpoint",message="must have the first of endpoint.kubeVIP.addresses as its host: leave one of the two out"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`

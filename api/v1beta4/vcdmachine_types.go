@@ -16,7 +16,7 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:Pattern=`^vmware-cloud-director://urn:vcloud:vm:[0-9a-fA-F-]{36}$`
 	ProviderID string `json:"providerID,omitempty"`
 
-	// catalog is the name or URN of the catalog of the template; it may be shared from another organisation. Immutable
+	// catalog is the name or URN of the catalog of the template; it may be shared from another organization. Immutable
 	// once the VM exists. A deployment zone may set it instead.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -165,7 +165,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="(self.addressSource == 'IPAM') == (has(self.poolRefs) && self.poolRefs.size() > 0)",fieldPath=".poolRefs",message="must be set when addressSource is IPAM, and only then"
 // +kubebuilder:validation:XValidation:rule="self.addressSource == 'DHCP' || !has(self.dhcpOverrides)",fieldPath=".dhcpOverrides",message="may only be set when addressSource is DHCP"
 type NetworkSpec struct {
-	// name or URN of the organisation VDC network; the cluster's ovdcNetwork if empty (first NIC only).
+	// name or URN of the organization VDC network; the cluster's ovdcNetwork if empty (first NIC only).
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

@@ -18,7 +18,7 @@ type VCDFailureDomainSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	Zone string `json:"zone,omitempty"`
 
-	// ovdc is the name or URN of the organisation VDC. Immutable.
+	// ovdc is the name or URN of the organization VDC. Immutable.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -47,7 +47,7 @@ type VCDFailureDomainStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// ovdc is the organisation VDC in VCD.
+	// ovdc is the organization VDC in VCD.
 	// +optional
 	OVDC *ResourceReference `json:"ovdc,omitempty"`
 
@@ -62,7 +62,7 @@ type VCDFailureDomainStatus struct {
 // +kubebuilder:resource:path=vcdfailuredomains,shortName=vcdfd,scope=Namespaced,categories=cluster-api
 // +kubebuilder:printcolumn:name="Region",type="string",JSONPath=`.spec.region`,description="Region"
 // +kubebuilder:printcolumn:name="Zone",type="string",JSONPath=`.spec.zone`,description="Zone"
-// +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.spec.ovdc`,description="Organisation VDC"
+// +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.spec.ovdc`,description="Organization VDC"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it was found in VCD"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it was not"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
@@ -126,7 +126,7 @@ type VCDDeploymentZoneSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
 	Site string `json:"site,omitempty"`
 
-	// org is the name of the organisation. A cluster uses the zone only if its org is the same. Immutable.
+	// org is the name of the organization. A cluster uses the zone only if its org is the same. Immutable.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -148,7 +148,7 @@ type VCDDeploymentZoneSpec struct {
 
 // PlacementConstraint has defaults for machines in a zone.
 type PlacementConstraint struct {
-	// networks are the names or URNs of the organisation VDC networks in the order of the NICs.
+	// networks are the names or URNs of the organization VDC networks in the order of the NICs.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -195,7 +195,7 @@ type VCDDeploymentZoneStatus struct {
 	// +optional
 	Usable *bool `json:"usable,omitempty"`
 
-	// ovdc is the organisation VDC in VCD.
+	// ovdc is the organization VDC in VCD.
 	// +optional
 	OVDC *ResourceReference `json:"ovdc,omitempty"`
 
@@ -230,8 +230,8 @@ type VCDDeploymentZoneStatus struct {
 // +kubebuilder:printcolumn:name="ControlPlane",type="boolean",JSONPath=`.spec.controlPlane`,description="Whether control planes may go there"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether it can be used"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it cannot"
-// +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.status.ovdc.name`,description="Organisation VDC"
-// +kubebuilder:printcolumn:name="Org",type="string",JSONPath=`.spec.org`,description="Organisation",priority=10
+// +kubebuilder:printcolumn:name="OVDC",type="string",JSONPath=`.status.ovdc.name`,description="Organization VDC"
+// +kubebuilder:printcolumn:name="Org",type="string",JSONPath=`.spec.org`,description="Organization",priority=10
 // +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 

@@ -20,7 +20,7 @@ func takenOver(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 }
 
 // repaired records that objects were changed or deleted that belong to the cloud controller manager of c, and that it
-// is applied anew.
+// is applied again.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 	phases.Happened(r, c, "CloudProviderMended",
 		"Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))

@@ -46,7 +46,7 @@ func vmConsolidated(r events.EventRecorder, m *infrav1.VCDMachine) {
 	phases.Happened(r, m, "VMConsolidated", "Consolidated the VM, a linked clone: its disks can grow")
 }
 
-// vmGone records that the VM of m is gone, which was not deleted by us.
+// vmGone records that the VM of m is gone, which the provider did not delete.
 func vmGone(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.VMNotFoundReason, infrav1.VMNotFoundReason, "%s",
 		"VM "+vmID+" is gone from VCD")
@@ -57,7 +57,7 @@ func vmBack(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 	phases.Happened(r, m, "VMBack", "VM "+vm.Name+" ("+vm.ID+") is there again")
 }
 
-// goneStopped records that nothing of c counts as gone until a person says so.
+// goneStopped records that nothing of c counts as gone until a user acknowledges it.
 func goneStopped(r events.EventRecorder, c *infrav1.VCDCluster) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.GoneStoppedReason, infrav1.GoneStoppedReason, "%s",
 		"VMs of several clusters of the site went missing together, so none of this cluster counts as gone: look at "+
@@ -65,7 +65,7 @@ func goneStopped(r events.EventRecorder, c *infrav1.VCDCluster) {
 			c.Name+" with "+infrav1.GoneAcknowledgedAnnotation+"=true")
 }
 
-// goneAcknowledged records that a person said that missing VMs of c are gone.
+// goneAcknowledged records that a user acknowledged that missing VMs of c are gone.
 func goneAcknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
 	phases.Happened(r, c, "GoneAcknowledged",
 		"VMs of the cluster that are missing now count as gone: annotation "+infrav1.GoneAcknowledgedAnnotation+
@@ -87,7 +87,7 @@ func diskDetached(r events.EventRecorder, m *infrav1.VCDMachine, disk vcd.Ref) {
 	phases.Happened(r, m, "DiskDetached", "Detaching independent disk "+disk.Name+" ("+disk.ID+"); it is kept")
 }
 
-// bootstrapDataRemoved records that the guest did not remove the bootstrap data and we do.
+// bootstrapDataRemoved records that the guest did not remove the bootstrap data and the provider does.
 func bootstrapDataRemoved(r events.EventRecorder, m *infrav1.VCDMachine) {
 	phases.Happened(r, m, "BootstrapDataRemoved", "Removing the bootstrap data from the VM, which its guest left there")
 }
@@ -97,7 +97,7 @@ func vmLeftToDuplicate(r events.EventRecorder, m *infrav1.VCDMachine, vmID strin
 	phases.Happened(r, m, "VMLeft", "VM "+vmID+" is another VCDMachine's, too, and is left alone")
 }
 
-// vmLeft records that a VM has the name of ours but is not ours, and stays.
+// vmLeft records that a VM with the name of the machine's is not the provider's, and stays.
 func vmLeft(r events.EventRecorder, obj runtime.Object, name string) {
 	phases.Happened(r, obj, "VMLeft", "VM "+name+" is not this machine's and is left alone")
 }

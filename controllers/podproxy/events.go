@@ -12,7 +12,7 @@ func installing(r events.EventRecorder, c *infrav1.VCDCluster) {
 	phases.Happened(r, c, "PodProxyAdded", "Installing the policies of pods' HTTP proxy in the workload cluster")
 }
 
-// repaired records that policies of c were changed or deleted, and that they are applied anew.
+// repaired records that policies of c were changed or deleted, and that they are applied again.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 	phases.Happened(r, c, "PodProxyMended",
 		"Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))

@@ -217,8 +217,8 @@ func otherRows() []Row {
 		},
 		{
 			Rights: []string{"Catalog: View Published Catalogs"}, Need: Sometimes, InAuthor: no,
-			For:     "templates in catalogs that another organisation shares",
-			Without: "only catalogs of the own organisation",
+			For:     "templates in catalogs that another organization shares",
+			Without: "only catalogs of the own organization",
 		},
 		{
 			Cell: "to see tasks of one's own (no right by name)", InAuthor: "yes",

@@ -42,7 +42,7 @@ func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 			}
 			if orgs := i.Spec.Orgs; i.Spec.Type == infrav1.CredentialServiceAccount &&
 				(len(orgs) != 1 || orgs[0] == infrav1.AnyOrg) {
-				warnings = append(warnings, "spec.orgs: a service account is in one organisation, and only the "+
+				warnings = append(warnings, "spec.orgs: a service account is in one organization, and only the "+
 					"provider's can log in for others: list that one")
 			}
 			return warnings
@@ -62,16 +62,16 @@ func identitySpecErrors(spec *infrav1.VCDIdentitySpec, path *field.Path) field.E
 	return errs
 }
 
-// orgsErrors returns what cannot be the name of an organisation, and lists whose members after "*" mean nothing.
+// orgsErrors returns what cannot be the name of an organization, and lists whose members after "*" mean nothing.
 func orgsErrors(orgs []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, org := range orgs {
 		switch {
 		case org == infrav1.AnyOrg && len(orgs) > 1:
-			errs = append(errs, field.Invalid(path.Index(i), org, "must stand alone: it allows every organisation"))
+			errs = append(errs, field.Invalid(path.Index(i), org, "must stand alone: it allows every organization"))
 		case org != infrav1.AnyOrg && strings.ContainsAny(org, "*?"):
 			errs = append(errs, field.Invalid(path.Index(i), org,
-				`must be the name of an organisation, or "*" for any: there are no patterns`))
+				`must be the name of an organization, or "*" for any: there are no patterns`))
 		case strings.TrimSpace(org) != org:
 			errs = append(errs, field.Invalid(path.Index(i), org, "must not begin or end with a space"))
 		}
