@@ -40,39 +40,46 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
+// deletionOf returns the phases of a VCDCluster that is deleted, in order.
+func deletionOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
+	table := []phases.Phase[*scope]{
+		{Condition: infrav1.LoadBalancersDeletedCondition, Run: unlessDuplicated(deleteBalancers, nothingOwn)},
+	}
+	if c.Annotations[infrav1.AffinityRulesAnnotation] != "" {
+		table = append(table, phases.Phase[*scope]{
+			Condition: infrav1.AffinityRulesDeletedCondition,
+			Run:       unlessDuplicated(deleteAffinityRules, nothingOwn),
+		})
+	}
+	table = append(table, phases.Phase[*scope]{
+		Condition: infrav1.VAppDeletedCondition, Run: unlessDuplicated(deleteVApp, ownVApp),
+	})
+	if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
+		disks := phases.Phase[*scope]{
+			Condition: infrav1.DisksDeletedCondition,
+			Run:       unlessDuplicated(deleteDisks, nothingOwn),
+		}
+		table = append(table, disks)
+	}
+	if _, on := edgeendpoint.Of(c); on {
+		table = append(table, phases.Phase[*scope]{
+			Condition: infrav1.EndpointDeletedCondition, Run: unlessDuplicated(deleteEndpoint, nothingOwn),
+		})
+	}
+	return append(table, phases.Phase[*scope]{Condition: infrav1.ReleasedCondition, Run: releaseCluster})
+}
+
 // phasesOf returns the phases of a VCDCluster, in order: each is a condition, and what makes it true.
 func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 	if !c.DeletionTimestamp.IsZero() {
-		table := []phases.Phase[*scope]{
-			{Condition: infrav1.LoadBalancersDeletedCondition, Run: unlessDuplicated(deleteBalancers, nothingOwn)},
-		}
-		if c.Annotations[infrav1.AffinityRulesAnnotation] != "" {
-			table = append(table, phases.Phase[*scope]{
-				Condition: infrav1.AffinityRulesDeletedCondition,
-				Run:       unlessDuplicated(deleteAffinityRules, nothingOwn),
-			})
-		}
-		table = append(table, phases.Phase[*scope]{
-			Condition: infrav1.VAppDeletedCondition, Run: unlessDuplicated(deleteVApp, ownVApp),
-		})
-		if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
-			disks := phases.Phase[*scope]{
-				Condition: infrav1.DisksDeletedCondition,
-				Run:       unlessDuplicated(deleteDisks, nothingOwn),
-			}
-			table = append(table, disks)
-		}
-		if _, on := edgeendpoint.Of(c); on {
-			table = append(table, phases.Phase[*scope]{
-				Condition: infrav1.EndpointDeletedCondition, Run: unlessDuplicated(deleteEndpoint, nothingOwn),
-			})
-		}
-		return append(table, phases.Phase[*scope]{Condition: infrav1.ReleasedCondition, Run: releaseCluster})
+		return deletionOf(c)
 	}
 	table := []phases.Phase[*scope]{{Condition: infrav1.IdentityReadyCondition, Run: reconcileIdentityReady}}
-	if c.Spec.FailureDomainSelector != nil {
-		table = append(table,
-			phases.Phase[*scope]{Condition: infrav1.FailureDomainsReadyCondition, Run: reconcileFailureDomains})
+	// The rest of a cluster goes on when its zones are lost.
+	zoned := phases.Phase[*scope]{Condition: infrav1.FailureDomainsReadyCondition, Run: reconcileFailureDomains}
+	first := !established(c) || len(c.Status.FailureDomains) == 0
+	if c.Spec.FailureDomainSelector != nil && first {
+		table = append(table, zoned)
 	}
 	table = append(table,
 		phases.Phase[*scope]{Condition: infrav1.NetworkReadyCondition, Run: reconcileNetwork},
@@ -83,6 +90,9 @@ func phasesOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 	if vapp.PerMachine(c) || vapp.Spread(c) {
 		table = append(table,
 			phases.Phase[*scope]{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout})
+	}
+	if c.Spec.FailureDomainSelector != nil && !first {
+		table = append(table, zoned)
 	}
 	return table
 }
@@ -157,7 +167,7 @@ type scope struct {
 	patcher    *patch.Helper
 
 	session        *session.Session // set by open
-	failureDomains failureDomains   // set by reconcileFailureDomains
+	failureDomains failureDomains   // set by findZones
 	home                            // set by reconcileNetwork
 
 	requeueAfter time.Duration // although all is complete; zero: not needed
@@ -310,6 +320,9 @@ const homeAge = time.Hour
 // reconcileNetwork finds the VDC and the network.
 func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
+	if err := s.findZones(ctx); err != nil {
+		return phases.Done, err
+	}
 	if cached := *s.homes.Of(c.UID); s.current(cached) {
 		s.home = cached
 		s.recordGateway(s.network.EdgeGateway)

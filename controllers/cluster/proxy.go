@@ -3,14 +3,19 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -29,12 +34,18 @@ func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if err != nil || out != phases.Done {
 		return out, err
 	}
+	secret := nodeSecret(s, nodeproxy.SecretSuffix, "the proxy settings of nodes")
+	kept, err := networksOfLostZones(ctx, s, secret)
+	if err != nil {
+		return phases.Done, err
+	}
+	ofZones = append(ofZones, kept...)
 	spec := c.Spec.Proxy
 	settings := nodeproxy.Settings{
 		HTTP: spec.HTTPProxy, HTTPS: spec.HTTPSProxy, Direct: direct(s, ofZones),
 		Version: nodeproxy.Version(spec.HTTPProxy, spec.HTTPSProxy, spec.NoProxy),
 	}
-	return nodeSecret(s, nodeproxy.SecretSuffix, "the proxy settings of nodes").Write(ctx, settings.Files())
+	return secret.Write(ctx, settings.Files())
 }
 
 // networksOfZones returns the subnets of the networks that nodes have in usable zones.
@@ -52,8 +63,8 @@ func networksOfZones(ctx context.Context, s *scope) ([]netip.Prefix, phases.Outc
 		for _, ref := range zone.Status.Networks {
 			network, err := opened.FindNetwork(ctx, vdc, ref.ID)
 			if err != nil {
-				out, err := session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-					"connect the network to the VDC, or see VCDDeploymentZone "+zone.Name)
+				out, err := hidden(session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+					"connect the network to the VDC, or see VCDDeploymentZone "+zone.Name))
 				return nil, out, err
 			}
 			for _, subnet := range network.Subnets {
@@ -62,6 +73,35 @@ func networksOfZones(ctx context.Context, s *scope) ([]netip.Prefix, phases.Outc
 		}
 	}
 	return subnets, phases.Done, nil
+}
+
+// networksOfLostZones returns the networks that the Secret has, if there are machines in zones that cannot be used now:
+// which are those of such a zone is not known, and its nodes run on.
+func networksOfLostZones(ctx context.Context, s *scope, secret nodesecret.Secret) ([]netip.Prefix, error) {
+	machines := &infrav1.VCDMachineList{}
+	if err := s.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace),
+		session.OfCluster(s.cluster.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	isLost := func(m infrav1.VCDMachine) bool {
+		name := m.Annotations[infrav1.DeploymentZoneAnnotation]
+		return name != "" && !slices.ContainsFunc(s.failureDomains.usable, func(z placement.Zone) bool {
+			return z.Name == name
+		})
+	}
+	if !slices.ContainsFunc(machines.Items, isLost) {
+		return nil, nil
+	}
+	data, err := secret.Read(ctx)
+	var networks []netip.Prefix
+	direct, _ := nodeproxy.DirectOf(data, "")
+	for _, text := range direct {
+		network, err := netip.ParsePrefix(text)
+		if err == nil && !slices.Contains(s.vcdCluster.Spec.Proxy.NoProxy, text) {
+			networks = append(networks, network)
+		}
+	}
+	return networks, err
 }
 
 // direct returns what nodes reach without the proxy.

@@ -30,31 +30,57 @@ type failureDomains struct {
 	usable   []placement.Zone // sorted by name
 	excluded []string         // why others are not, by name
 	pending  []string         // names of those that were not validated yet
+	unseen   bool             // some for control planes are excluded for what VCD showed, or did not
+	found    bool             // by this pass
 }
 
-// reconcileFailureDomains publishes the zones that machines can go into. Those that were published stay while none can
-// be used: without any, machines would be created without a failure domain.
+// reconcileFailureDomains reports whether there are zones that machines can go into.
 func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c, found := s.vcdCluster, &s.failureDomains
-	if err := found.find(ctx, s.Client, c); err != nil {
+	if err := s.findZones(ctx); err != nil {
 		return phases.Done, err
 	}
-	if len(found.pending) > 0 && len(c.Status.FailureDomains) == 0 {
+	if found.waits(c) {
 		return phases.Wait(session.TaskPoll, infrav1.NoFailureDomainReason,
 			"Waiting for VCDDeploymentZones to be validated: %s", phases.Few(found.pending)), nil
 	}
 	if !slices.ContainsFunc(found.usable, placement.Zone.ControlPlane) {
-		return phases.Fail(session.RemedyPoll, infrav1.NoFailureDomainReason, "%s", found.problem()), nil
+		out := phases.Fail(session.RemedyPoll, infrav1.NoFailureDomainReason, "%s", found.problem())
+		if found.unseen {
+			out = out.NoAccess() // What VCD does not show may be there.
+		}
+		return out, nil
 	}
-	var published []clusterv1.FailureDomain
-	for _, z := range found.usable {
-		published = append(published, clusterv1.FailureDomain{
+	return phases.Done, nil
+}
+
+// findZones finds and publishes, once per pass, the zones that machines can go into. Those that were published stay
+// while none can be used: without any, machines would be created without a failure domain.
+func (s *scope) findZones(ctx context.Context) error {
+	c, f := s.vcdCluster, &s.failureDomains
+	if f.found || c.Spec.FailureDomainSelector == nil {
+		return nil
+	}
+	if err := f.find(ctx, s.Client, c); err != nil {
+		return err
+	}
+	f.found = true
+	if f.waits(c) || !slices.ContainsFunc(f.usable, placement.Zone.ControlPlane) {
+		return nil
+	}
+	c.Status.FailureDomains = nil
+	for _, z := range f.usable {
+		c.Status.FailureDomains = append(c.Status.FailureDomains, clusterv1.FailureDomain{
 			Name: z.Name, ControlPlane: ptr.To(z.ControlPlane()),
 			Attributes: map[string]string{"region": z.Domain.Spec.Region, "zone": z.Domain.Spec.Zone},
 		})
 	}
-	c.Status.FailureDomains = published
-	return phases.Done, nil
+	return nil
+}
+
+// waits reports whether the first zones of a cluster are not validated yet: they are published together.
+func (f *failureDomains) waits(c *infrav1.VCDCluster) bool {
+	return len(f.pending) > 0 && len(c.Status.FailureDomains) == 0
 }
 
 // find finds out which of the selected zones can be used.
@@ -77,20 +103,28 @@ func (f *failureDomains) find(ctx context.Context, reader client.Reader, c *infr
 		if z.Status.OVDC != nil {
 			out = cmp.Or(out, zones.Replaced(c, z.Name, z.Status.OVDC.ID))
 		}
-		switch {
-		case out != phases.Done:
+		if out != phases.Done {
 			f.excluded = append(f.excluded, out.Message)
-		case !z.DeletionTimestamp.IsZero():
-			f.excluded = append(f.excluded, "VCDDeploymentZone "+z.Name+" is being deleted")
-		case z.Status.Usable == nil:
-			f.pending = append(f.pending, z.Name)
-		case !*z.Status.Usable:
-			f.excluded = append(f.excluded, "see VCDDeploymentZone "+z.Name)
-		default:
-			f.usable = append(f.usable, placement.Zone{VCDDeploymentZone: z, Domain: domain})
+			continue
 		}
+		f.add(placement.Zone{VCDDeploymentZone: z, Domain: domain})
 	}
 	return nil
+}
+
+// add adds a zone that is for the cluster.
+func (f *failureDomains) add(z placement.Zone) {
+	switch {
+	case !z.DeletionTimestamp.IsZero():
+		f.excluded = append(f.excluded, "VCDDeploymentZone "+z.Name+" is being deleted")
+	case z.Status.Usable == nil:
+		f.pending = append(f.pending, z.Name)
+	case !*z.Status.Usable:
+		f.excluded = append(f.excluded, "see VCDDeploymentZone "+z.Name)
+		f.unseen = f.unseen || z.ControlPlane()
+	default:
+		f.usable = append(f.usable, z)
+	}
 }
 
 // problem says why there is no zone for control planes.

@@ -33,6 +33,19 @@ type Secret struct {
 	Creating func(ctx context.Context) error
 }
 
+// Read returns what the Secret holds; nothing if it does not exist or is not the owner's.
+func (s Secret) Read(ctx context.Context) (map[string][]byte, error) {
+	key := client.ObjectKey{Namespace: s.Owner.Namespace, Name: s.Cluster + s.Suffix}
+	secret := &corev1.Secret{}
+	if err := s.Live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("getting Secret %s: %w", key, err)
+	}
+	if !s.owns(secret) {
+		return nil, nil
+	}
+	return secret.Data, nil
+}
+
 // Write writes data unless the Secret holds it. A Secret that is not the owner's is left alone.
 func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Outcome, error) {
 	key := client.ObjectKey{Namespace: s.Owner.Namespace, Name: s.Cluster + s.Suffix}
