@@ -27,6 +27,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -101,6 +102,7 @@ type scope struct {
 
 	session *session.Session // set by open
 	id      string           // of the entity; set by find
+	own     []string         // ids of all that were made for the cluster; set by findOwn
 	made    bool             // the entity, in this pass; set by create
 	facts   facts            // set by observe
 	again   time.Duration    // when to reconcile again although all is done; zero: when something changes
@@ -179,7 +181,7 @@ func isPaused(cluster *clusterv1.Cluster, c *infrav1.VCDCluster) bool {
 func (s *scope) leave() {
 	c := s.vcdCluster
 	if controllerutil.RemoveFinalizer(c, infrav1.RDEFinalizer) && s.known() {
-		entityLeft(s.Recorder, c, "spec.rde.mode is None")
+		entityLeft(s.Recorder, c, notes.EntityID(c), "spec.rde.mode is None")
 	}
 	conditions.Delete(c, infrav1.RDEReadyCondition)
 	conditions.Delete(c, infrav1.RDEDeletedCondition)

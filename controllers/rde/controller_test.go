@@ -371,6 +371,39 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		_, err := w.session().Entities.Get(w.Ctx, id)
 		w.Expect(err).NotTo(HaveOccurred())
 	})
+	t.Run("it waits while the user has no right to the type, until a person leaves the entity", func(t *testing.T) {
+		w := deleted(t)
+		w.Sim.Faults().Add(vcdsim.Fault{Operation: "* /cloudapi/1.0.0/entit*", Status: http.StatusForbidden})
+		w.settle()
+		w.Expect(exists(w)).To(BeTrue())
+		w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.RDEDeletedCondition)).To(
+			ContainSubstring("Full Access, or set spec.rde.mode to None to leave the entity"))
+
+		w.change(func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDENone })
+		w.pass()
+
+		w.Expect(exists(w)).To(BeFalse())
+		w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("RDELeft")))
+	})
+	t.Run("an entity that VCD does not show any more is reported", func(t *testing.T) {
+		w := deleted(t)
+		id := w.entity().ID
+		w.Expect(w.session().Entities.Delete(w.Ctx, id)).To(Succeed())
+		w.settle()
+		w.Expect(exists(w)).To(BeFalse())
+		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDELeft"), ContainSubstring(id))))
+	})
+	t.Run("all that were made for it are deleted", func(t *testing.T) {
+		w := deleted(t)
+		_, err := w.session().Entities.Create(w.Ctx, vcd.EntitySpec{
+			Type: typePrefix + "1.1.0", Name: "vc1", ExternalID: "uid-of-vc1", Content: []byte(least + "}"),
+		})
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(w.session().Entities.Find(w.Ctx, kind, "vc1", "uid-of-vc1")).To(HaveLen(2))
+		w.settle()
+		w.Expect(exists(w)).To(BeFalse())
+		w.Expect(w.session().Entities.Find(w.Ctx, kind, "vc1", "uid-of-vc1")).To(BeEmpty())
+	})
 	t.Run("an entity that is gone does not hold it up", func(t *testing.T) {
 		w := deleted(t)
 		w.Expect(w.session().Entities.Delete(w.Ctx, w.entity().ID)).To(Succeed())

@@ -34,6 +34,8 @@ const (
 	answerTime = 8 * time.Second
 	// oldest is the type that every site with the type has.
 	oldest = "1.1.0"
+	// orNone is the last remedy for an entity that cannot be had.
+	orNone = ", or set spec.rde.mode to None"
 	// noEntity begins the id of a cluster that CAPVCD was told to make no entity for.
 	noEntity = "NO_RDE_"
 )
@@ -271,7 +273,7 @@ func unavailable(err error, doing string) (phases.Outcome, error) {
 	switch {
 	case isHidden(err):
 		return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%s: %v: have the provider register the type %s:%s "+
-			"and grant the user its right Full Access, or set spec.rde.mode to None",
+			"and grant the user its right Full Access"+orNone,
 			doing, err, kind.Vendor, kind.NSS), nil
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrConflict):
 		return phases.Fail(offPoll, infrav1.RDEInvalidReason, "%s: %v", doing, err), nil

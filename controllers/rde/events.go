@@ -5,7 +5,6 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -19,8 +18,8 @@ func entityDeleted(r events.EventRecorder, c *infrav1.VCDCluster, id string) {
 	phases.Happened(r, c, "RDEDeleted", "Deleted runtime defined entity "+id)
 }
 
-// entityLeft records that the entity of c stays in VCD.
-func entityLeft(r events.EventRecorder, c *infrav1.VCDCluster, why string) {
+// entityLeft records that an entity of c stays in VCD.
+func entityLeft(r events.EventRecorder, c *infrav1.VCDCluster, id, why string) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, "RDELeft", "RDELeft", "%s",
-		phases.Shorten("Runtime defined entity "+notes.EntityID(c)+" stays in VCD as it is: "+why))
+		phases.Shorten("Runtime defined entity "+id+" stays in VCD as it is: "+why))
 }

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
@@ -15,7 +16,7 @@ import (
 )
 
 // unlessLeft is what to do about an entity that cannot be deleted.
-const unlessLeft = ", or set spec.rde.mode to None to leave the entity"
+const unlessLeft = orNone + " to leave the entity"
 
 // remove deletes the entity of a cluster that is gone, if it is the cluster's own, and lets go of the VCDCluster.
 func remove(ctx context.Context, s *scope) (phases.Outcome, error) {
@@ -43,7 +44,7 @@ func remove(ctx context.Context, s *scope) (phases.Outcome, error) {
 // orLeft adds to a problem how to leave the entity.
 func orLeft(out phases.Outcome) phases.Outcome {
 	if out.Problem && !strings.HasSuffix(out.Message, unlessLeft) {
-		out.Message += unlessLeft
+		out.Message = strings.TrimSuffix(out.Message, orNone) + unlessLeft
 	}
 	return out
 }
@@ -52,7 +53,7 @@ func orLeft(out phases.Outcome) phases.Outcome {
 func (s *scope) isOwn(ctx context.Context) (bool, error) {
 	c := s.vcdCluster
 	if c.Spec.RDE.ID != "" && c.Spec.RDE.ID != c.Spec.InfraID {
-		entityLeft(s.Recorder, c, "it was named in spec.rde.id")
+		entityLeft(s.Recorder, c, c.Spec.RDE.ID, "it was named in spec.rde.id")
 		return false, nil
 	}
 	if c.Spec.InfraID == "" || strings.HasPrefix(c.Spec.InfraID, noEntity) {
@@ -60,57 +61,70 @@ func (s *scope) isOwn(ctx context.Context) (bool, error) {
 	}
 	other, err := s.rival(ctx)
 	if other != nil {
-		entityLeft(s.Recorder, c, "another VCDCluster has it")
+		entityLeft(s.Recorder, c, notes.EntityID(c), "another VCDCluster has it")
 	}
 	return other == nil, err
 }
 
-// findOwn finds the entity. One that was made just before the process ended was not recorded.
+// findOwn finds all entities that were made for the cluster: one that was made just before the process ended was not
+// recorded, and one whose request got no answer was made again.
 func (s *scope) findOwn(ctx context.Context) (phases.Outcome, error) {
-	if s.known() {
-		return s.find(ctx)
+	id := notes.EntityID(s.vcdCluster)
+	if id != "" {
+		s.own = []string{id}
 	}
 	found, err := s.session.Entities().Find(ctx, kind, s.vcdCluster.Name, s.vcdCluster.Spec.InfraID)
 	switch {
-	case isHidden(err): // None can have been made.
-		return phases.Done, nil
+	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrForbidden) && id == "":
+		return phases.Done, nil // None can have been made, or all went with their type.
 	case err != nil:
-		return session.Unread(err, "Searching the runtime defined entity")
-	case len(found) > 0:
-		s.id = found[0].ID
+		return unavailable(err, "Searching the runtime defined entity")
+	}
+	for _, hit := range found {
+		if hit.ID != id {
+			s.own = append(s.own, hit.ID)
+		}
 	}
 	return phases.Done, nil
 }
 
-// deleteOwn deletes the entity. One that the user may not see is gone, or none of the user's.
+// deleteOwn deletes the entities.
 func (s *scope) deleteOwn(ctx context.Context) (phases.Outcome, error) {
-	if s.id == "" {
-		return phases.Done, nil
+	for _, id := range s.own {
+		if out, err := s.deleteEntity(ctx, id); err != nil || out != phases.Done {
+			return out, err
+		}
 	}
+	return phases.Done, nil
+}
+
+// deleteEntity deletes an entity. VCD refuses one that is gone as it does one that the user may not see.
+func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Outcome, error) {
 	c, entities := s.vcdCluster, s.session.Entities()
-	entity, err := entities.Get(ctx, s.id)
+	entity, err := entities.Get(ctx, id)
 	switch {
 	case isHidden(err):
+		entityLeft(s.Recorder, c, id, "the user of the identity may not see it, or it is gone")
 		return phases.Done, nil
 	case err != nil:
 		return session.Unread(err, "Reading the runtime defined entity")
 	}
 	if why := notDeletable(entity, c.Spec.InfraID); why != "" {
-		entityLeft(s.Recorder, c, why)
+		entityLeft(s.Recorder, c, id, why)
 		return phases.Done, nil
 	}
 	if entity.State == vcd.EntityPreCreated { // Only what was resolved can be deleted.
-		if _, err := entities.Resolve(ctx, s.id); err != nil {
+		if _, err := entities.Resolve(ctx, id); err != nil {
 			return session.Refusal(err, "Resolving the runtime defined entity")
 		}
 	}
-	switch err := entities.Delete(ctx, s.id); {
+	switch err := entities.Delete(ctx, id); {
 	case isHidden(err):
-		entityLeft(s.Recorder, c, "the user of the identity may not delete it, or it is gone")
+		entityLeft(s.Recorder, c, id, "the user of the identity may not delete it, or it is gone")
 	case err != nil:
 		return session.Refusal(err, "Deleting the runtime defined entity")
 	default:
-		entityDeleted(s.Recorder, c, s.id)
+		entityDeleted(s.Recorder, c, id)
 	}
 	return phases.Done, nil
 }
