@@ -247,6 +247,7 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	w.Expect(endpointsLeft(inventory.Left(alive))).To(And(ContainElements(2, 8),
 		ContainElement(And(BeNumerically(">", 2), BeNumerically("<", 8)))),
 		"managers died after endpoints on edge gateways, and in the middle of them")
+	w.Expect(leaks.Drift(w.Ctx, s, inventory.Of(w.VCDCluster().Spec.InfraID))).To(BeEmpty())
 	t.Logf("%d objects of %d clusters are left, %d of living ones", len(inventory.Left(alive)), len(dead), len(before))
 	for _, cluster := range dead {
 		if len(inventory.Of(cluster)) > 0 {

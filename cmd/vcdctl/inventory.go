@@ -24,7 +24,9 @@ func (p *program) inventoryCommand() *cobra.Command {
 		Short: "Show everything that a cluster has in VCD",
 		Long: `Shows everything that a cluster has in VCD as a tree: vApps, VMs, named disks, virtual services, pools, NAT rules,
 addresses, IP sets, its entity. Marks show what differs from the management cluster: VMs without a VCDMachine,
-VCDMachines without a VM, VMs that do not run. CLUSTER is the name of a VCDCluster in --namespace.`,
+VCDMachines without a VM, VMs that do not run; and what does not fit together on edge gateways: virtual services that
+are not up, pools that nothing uses, NAT rules that lead nowhere, members that no VM has. CLUSTER is the name of a
+VCDCluster in --namespace.`,
 		Example: "  " + p.name + " inventory demo -n team-a",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return p.inventory(c.Context(), args[0]) },
@@ -64,7 +66,12 @@ func (p *program) inventory(ctx context.Context, name string) error {
 	for _, why := range taken.Hidden {
 		fmt.Fprintln(p.errors, "Warning:", printable(why))
 	}
-	branches := mark(taken.Of(c.Spec.InfraID), machines)
+	objects := taken.Of(c.Spec.InfraID)
+	drift, err := leaks.Drift(ctx, session, objects)
+	if err != nil {
+		return err
+	}
+	branches := mark(objects, machines, drift)
 	if p.output == "json" {
 		return p.printJSON(map[string]any{
 			"cluster": c.Namespace + "/" + c.Name, "id": c.Spec.InfraID, "objects": nonNil(branches),
@@ -101,8 +108,8 @@ func (p *program) readCluster(ctx context.Context, name string) (*infrav1.VCDClu
 	return c, list.Items, nil
 }
 
-// mark compares what is in VCD with the machines.
-func mark(objects []leaks.Object, machines []infrav1.VCDMachine) []branch {
+// mark compares what is in VCD with the machines; drift is what is known to be wrong, by URN.
+func mark(objects []leaks.Object, machines []infrav1.VCDMachine, drift map[string]string) []branch {
 	byVM := map[string]string{} // names of VCDMachines by URN of the VM
 	for _, m := range machines {
 		if m.Status.VM != nil {
@@ -113,7 +120,7 @@ func mark(objects []leaks.Object, machines []infrav1.VCDMachine) []branch {
 	}
 	var branches []branch
 	for _, o := range objects {
-		b := branch{Object: o}
+		b := branch{Object: o, Drift: drift[o.ID]}
 		if o.Kind == leaks.KindVM {
 			switch machine := byVM[o.ID]; {
 			case machine == "":

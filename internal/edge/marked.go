@@ -17,6 +17,8 @@ type Marked struct {
 	Cluster   string
 	By        lb.Writer
 	Addresses []netip.Addr // of virtual services, rules and floating IPs
+	Inside    netip.Addr   // where a rule leads to
+	Pool      lb.Ref       // of virtual services
 	Health    string       // of virtual services, in VCD's words (UP, DOWN, …)
 }
 
@@ -27,8 +29,11 @@ func (d *Driver) Marked(ctx context.Context, gateway string) (all []Marked, hidd
 	err = d.scan(ctx, gateway, allKinds, func(kind lb.Kind, o lb.Object, x any) {
 		if cluster, by := lb.ClusterOf(kind, o.Name, o.Description); cluster != "" {
 			m := Marked{Object: o, Kind: kind, Cluster: cluster, By: by, Addresses: addressesOn(x)}
-			if vs, ok := x.(lb.VirtualService); ok {
-				m.Health = vs.Health
+			switch x := x.(type) {
+			case lb.VirtualService:
+				m.Pool, m.Health = x.Pool, x.Health
+			case lb.Rule:
+				m.Inside = x.Internal
 			}
 			all = append(all, m)
 		}

@@ -51,7 +51,9 @@ type Object struct {
 	gateway  string   // URN
 	parentID string   // URN of the vApp of a VM
 	lives    bool     // a VM that is not known to be off
-	serves   bool     // a virtual service with members that answer
+	health   string   // of a virtual service, in VCD's words
+	pool     string   // URN of that of a virtual service
+	inside   string   // address that a NAT rule leads to
 	disks    []string // named disks attached to a VM
 	guests   []string // names of VMs in a vApp that are not the cluster's
 }
@@ -292,7 +294,10 @@ func driverOf(s *vcd.Session) *edge.Driver {
 func objectOn(g vcd.Gateway, m edge.Marked) Object {
 	o := Object{
 		Cluster: m.Cluster, Kind: string(m.Kind), Name: m.Name, ID: m.ID, By: m.By,
-		gateway: g.ID, serves: m.Health == "UP",
+		gateway: g.ID, health: m.Health, pool: m.Pool.ID,
+	}
+	if m.Inside.IsValid() {
+		o.inside = m.Inside.String()
 	}
 	if m.Kind.OnGateway() {
 		o.Where = g.Name

@@ -64,7 +64,7 @@ func (i Inventory) Plan(o Options) Plan {
 
 // answers completes a refusal if members of a load balancer answer: nodes run.
 func (p Plan) answers() string {
-	if slices.ContainsFunc(p.Delete, func(x Object) bool { return x.serves }) {
+	if slices.ContainsFunc(p.Delete, func(x Object) bool { return x.health == serving }) {
 		return ", and members of its load balancers answer"
 	}
 	return ""

@@ -114,7 +114,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 		{name: "load balancers beside VMs that are off", objects: []Object{service(), vm()}},
 		{
 			name:    "load balancers with members that answer",
-			objects: []Object{service(func(o *Object) { o.serves = true })}, want: "members of its load balancers answer",
+			objects: []Object{service(func(o *Object) { o.health = serving })}, want: "members of its load balancers answer",
 		},
 	}
 	for _, tt := range tests {

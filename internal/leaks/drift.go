@@ -1,0 +1,127 @@
+package leaks
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// serving is the health of a virtual service with a member that answers.
+const serving = "UP"
+
+// Drift returns what is wrong with objects of one cluster on edge gateways, in words, by the URN of the object. It
+// reads each of its pools and IP sets, whose members lists do not show.
+func Drift(ctx context.Context, s *vcd.Session, objects []Object) (map[string]string, error) {
+	members := map[string][]netip.Addr{}
+	for _, o := range objects {
+		var err error
+		switch o.Kind {
+		case string(lb.KindPool):
+			var p vcd.ServerPool
+			p, err = s.Balancers.Pool(ctx, o.ID)
+			for _, m := range p.Members {
+				members[o.ID] = append(members[o.ID], m.Address)
+			}
+		case string(lb.KindSet):
+			var set vcd.IPSet
+			set, err = s.Firewall.IPSet(ctx, o.ID)
+			members[o.ID] = set.Addresses
+		}
+		if err := vcd.IgnoreNotFound(err); err != nil {
+			return nil, fmt.Errorf("reading %s %s: %w", o.Kind, o.Name, err)
+		}
+	}
+	return drift(objects, members), nil
+}
+
+// drift compares objects of one cluster with each other, and the members of pools and IP sets with its VMs.
+func drift(objects []Object, members map[string][]netip.Addr) map[string]string {
+	w := wiring{members: members}
+	for _, o := range objects {
+		switch o.Kind {
+		case KindVM:
+			w.machines = append(w.machines, o.Addresses...)
+		case string(lb.KindService):
+			w.pools, w.virtual = append(w.pools, o.pool), append(w.virtual, o.Addresses...)
+		case string(lb.KindPool):
+			w.known = append(w.known, o.ID)
+		case string(lb.KindRule):
+			w.translated = append(w.translated, o.Addresses...)
+		}
+	}
+	found := map[string]string{}
+	for _, o := range objects {
+		if why := w.drift(o); why != "" {
+			found[o.ID] = why
+		}
+	}
+	return found
+}
+
+// wiring is how the objects of a cluster depend on each other.
+type wiring struct {
+	machines   []string // addresses of VMs
+	virtual    []string // addresses of virtual services
+	translated []string // outer addresses of NAT rules
+	pools      []string // URNs of pools that virtual services use
+	known      []string // URNs of pools that there are
+	members    map[string][]netip.Addr
+}
+
+func (w wiring) drift(o Object) string {
+	switch o.Kind {
+	case string(lb.KindService):
+		return w.unserved(o)
+	case string(lb.KindPool):
+		if !slices.Contains(w.pools, o.ID) {
+			return "no virtual service uses it"
+		}
+		return w.strangers(o)
+	case string(lb.KindSet):
+		return w.strangers(o)
+	case string(lb.KindRule):
+		if o.inside != "" && !slices.Contains(w.virtual, o.inside) {
+			return "leads to " + o.inside + ", which no virtual service has"
+		}
+	case string(lb.KindAddress):
+		if !slices.ContainsFunc(o.Addresses, w.has) {
+			return "no virtual service and no NAT rule has it"
+		}
+	}
+	return ""
+}
+
+// unserved returns why nothing answers at a virtual service.
+func (w wiring) unserved(o Object) string {
+	switch {
+	case o.pool != "" && !slices.Contains(w.known, o.pool):
+		return "its pool is not one of the cluster's"
+	case o.health != "" && o.health != serving:
+		return "health " + o.health
+	}
+	return ""
+}
+
+// has reports whether a virtual service or a NAT rule has an address.
+func (w wiring) has(a string) bool {
+	return slices.Contains(w.virtual, a) || slices.Contains(w.translated, a)
+}
+
+// strangers names members that no VM of the cluster has as an address. Where no VM is shown nothing is known.
+func (w wiring) strangers(o Object) string {
+	var found []string
+	for _, a := range w.members[o.ID] {
+		if !slices.Contains(w.machines, a.String()) {
+			found = append(found, a.String())
+		}
+	}
+	if len(found) == 0 || len(w.machines) == 0 {
+		return ""
+	}
+	return "members that no VM of the cluster has: " + strings.Join(found, " ")
+}
