@@ -1,13 +1,16 @@
 package cpi
 
 import (
+	"crypto/rand"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
 const (
 	// claimedAnnotation marks, in caches only, Services of our class: their class is removed in caches, so that the
-	// controller of k8s.io/cloud-provider, which ignores every Service with a class, works on them.
+	// controller of k8s.io/cloud-provider, which ignores every Service with a class, works on them. Its value is known
+	// to this process only: users may have written the annotation.
 	claimedAnnotation = "cpi.cluster-api-provider-vcd.io/claimed"
 	// otherClass is set, in caches only, on Services without a class that are not ours.
 	otherClass = "cpi.cluster-api-provider-vcd.io/other"
@@ -18,12 +21,13 @@ const (
 // differences between two such objects. It may be applied to an object any number of times. Who manages
 // which field is left out of the cache.
 func ClassTransform(class string, only bool) cache.TransformFunc {
+	claimed := rand.Text()
 	return func(obj any) (any, error) {
 		service, ok := obj.(*corev1.Service)
 		if ok {
 			service.ManagedFields = nil
 		}
-		if !ok || service.Annotations[claimedAnnotation] != "" {
+		if !ok || service.Annotations[claimedAnnotation] == claimed {
 			return obj, nil
 		}
 		switch theirs := service.Spec.LoadBalancerClass; {
@@ -31,7 +35,7 @@ func ClassTransform(class string, only bool) cache.TransformFunc {
 			if service.Annotations == nil {
 				service.Annotations = map[string]string{}
 			}
-			service.Annotations[claimedAnnotation] = class
+			service.Annotations[claimedAnnotation] = claimed
 			service.Spec.LoadBalancerClass = nil
 		case theirs == nil && only:
 			other := otherClass

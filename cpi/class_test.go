@@ -25,14 +25,18 @@ func TestClassTransform(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			transform := ClassTransform("example.com/ours", tt.only)
-			var service any = &corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: tt.class}}
-
-			for range 3 {
-				var err error
-				service, err = transform(service)
-				g.Expect(err).NotTo(HaveOccurred())
-				ours := service.(*corev1.Service).Spec.LoadBalancerClass == nil
-				g.Expect(ours).To(Equal(tt.ours))
+			byHand := &corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: tt.class}}
+			byHand.Annotations = map[string]string{claimedAnnotation: "example.com/ours"}
+			for _, service := range []any{
+				&corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: tt.class}}, byHand,
+			} {
+				for range 3 {
+					var err error
+					service, err = transform(service)
+					g.Expect(err).NotTo(HaveOccurred())
+					ours := service.(*corev1.Service).Spec.LoadBalancerClass == nil
+					g.Expect(ours).To(Equal(tt.ours))
+				}
 			}
 		})
 	}
