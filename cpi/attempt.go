@@ -67,7 +67,7 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 		return nil, err
 	}
 	status, err := a.inQueue(ctx)
-	if err != nil || a.wish.DryRun {
+	if err != nil {
 		return status, err
 	}
 	a.events.healed(a.service)
@@ -83,7 +83,7 @@ func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, erro
 	}
 	defer free()
 	if a.wish.DryRun {
-		return a.dryRun(ctx)
+		return nil, a.dryRun(ctx)
 	}
 	return a.converge(ctx)
 }
@@ -221,14 +221,15 @@ func (a *attempt) failed(ctx context.Context, done, of int, err error) error {
 	return err
 }
 
-// dryRun emits the plan and changes nothing.
-func (a *attempt) dryRun(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
+// dryRun emits the plan and changes nothing. Its error makes Kubernetes leave the status as it is, without the event
+// that the load balancer was ensured.
+func (a *attempt) dryRun(ctx context.Context) error {
 	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: a.wish.Desired})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	a.events.dryRun(a.service, p)
-	return a.service.Status.LoadBalancer.DeepCopy(), nil
+	return cloudprovider.ImplementedElsewhere
 }
 
 // ipMode is how clients in the cluster reach the address: where connections end at the load balancer, they must go

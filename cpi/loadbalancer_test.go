@@ -301,7 +301,8 @@ func TestADryRunChangesNothing(t *testing.T) {
 
 	for range 2 {
 		_, err := b.ensure(s)
-		b.Expect(err).NotTo(HaveOccurred())
+		b.Expect(err).To(BeIdenticalTo(cloudprovider.ImplementedElsewhere),
+			"else Kubernetes emits that the load balancer was ensured")
 	}
 
 	b.Expect(b.balancer.runs).To(BeEmpty())
