@@ -51,7 +51,7 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "avi-ssl-cert-alias", Value: "alias", Example: "shop-2026",
-		Help: "Alias of the certificate in the organisation's certificate library, for all ports that end TLS. " +
+		Help: "Alias of the certificate in the organization's certificate library, for all ports that end TLS. " +
 			"Without it the alias in the configuration is used, else `<cluster id>-cert`.",
 		Parse: func(w *settings, v string) error { w.alias = v; return nil },
 	},
@@ -70,7 +70,7 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "internal", Value: "true or false", Example: "true",
-		Help: "The load balancer is reached inside the organisation only: its address is taken from the internal " +
+		Help: "The load balancer is reached inside the organization only: its address is taken from the internal " +
 			"subnet of " +
 			"the annotation, else from those of the configuration, else from the one-arm range, and not translated.",
 		Parse: func(w *settings, v string) (err error) { w.internal, err = service.Bool(v); return err },
