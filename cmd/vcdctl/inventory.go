@@ -71,15 +71,25 @@ func (p *program) inventory(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	branches := mark(objects, machines, drift)
+	return p.printInventory(c, mark(objects, machines, drift), taken.Hidden)
+}
+
+// printInventory prints what a cluster has, and returns errFindings if something of it is marked.
+func (p *program) printInventory(c *infrav1.VCDCluster, branches []branch, hidden []string) error {
 	if p.output == "json" {
-		return p.printJSON(map[string]any{
+		if err := p.printJSON(map[string]any{
 			"cluster": c.Namespace + "/" + c.Name, "id": c.Spec.InfraID, "objects": nonNil(branches),
-			"hidden": nonNil(taken.Hidden),
-		})
+			"hidden": nonNil(hidden),
+		}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(p.out, "%s/%s (%s)\n", c.Namespace, c.Name, c.Spec.InfraID)
+		p.printTree(branches)
 	}
-	fmt.Fprintf(p.out, "%s/%s (%s)\n", c.Namespace, c.Name, c.Spec.InfraID)
-	p.printTree(branches)
+	if slices.ContainsFunc(branches, func(b branch) bool { return b.Drift != "" }) {
+		return errFindings
+	}
 	return nil
 }
 

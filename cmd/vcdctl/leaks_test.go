@@ -162,7 +162,7 @@ func TestInventoryShowsATreeWithMarks(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 
-	s.Expect(s.run(t, "inventory", "demo")).To(Equal(exitOK), s.errors.String())
+	s.Expect(s.run(t, "inventory", "demo")).To(Equal(exitFindings), s.errors.String())
 
 	s.Expect(s.out.String()).To(HavePrefix("team-a/demo (alive)\n└─ vapp  acme-vdc-vapp-001"))
 	s.Expect(s.out.String()).To(And(
