@@ -171,8 +171,8 @@ const (
 	// AddressClaimedReason means that an address is claimed, and the pool has not assigned one yet. Check the
 	// IPAddressClaim and the pool.
 	AddressClaimedReason = "AddressClaimed"
-	// AddressClaimLostReason means that the claim of an address in use was deleted: the pool may assign the address
-	// again. Replace the machine.
+	// AddressClaimLostReason means that the claim of an address in use was deleted. While the condition is True, the
+	// IPAddress is held, and nothing has to be done; else the pool may assign the address again: replace the machine.
 	AddressClaimLostReason = "AddressClaimLost"
 	// AddressTakenReason means that something else in VCD uses the address, or that it is the virtual IP of a cluster.
 	// Exclude the address from its pool and delete the IPAddressClaim, or choose another address.

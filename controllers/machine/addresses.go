@@ -168,15 +168,17 @@ func (s addresses) announced(ctx context.Context, nic nics.NIC) (phases.Outcome,
 }
 
 // lost returns whether a claim of an address that the guest uses is gone.
-func (s addresses) lost(ctx context.Context) (phases.Outcome, error) {
+func (s addresses) lost(ctx context.Context) (warning phases.Outcome, _ error) {
 	for _, claims := range s.wanted() {
 		for _, claim := range claims {
-			if out, err := s.claims().Kept(ctx, claim); err != nil || out != phases.Done {
+			out, err := s.claims().Kept(ctx, claim)
+			if err != nil || out.Problem {
 				return out, err
 			}
+			warning = cmp.Or(warning, out)
 		}
 	}
-	return phases.Done, nil
+	return warning, nil
 }
 
 // releaseClaims frees the addresses of a machine whose VM is gone. A VM that another VCDMachine has keeps its own.

@@ -405,6 +405,9 @@ func TestAMachineWhoseClaimIsDeletedSaysSoAndKeepsItsAddress(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
 
 	w.EventuallyMachine("cp-0", infrav1.AddressesReadyCondition, infrav1.AddressClaimLostReason)
+	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(), "its address is held")
+	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesReadyCondition)).To(Equal(
+		"IPAddressClaim cp-0-0-0 does not exist, but its IPAddress cp-0-0-0 is held until this VCDMachine is deleted"))
 	claims, addresses := leftOfClaims(w)
 	w.Expect([]int{claims, addresses}).To(Equal([]int{0, 1}), "no other gets the address while the VM has it")
 	w.DeleteMachine("cp-0")

@@ -184,15 +184,28 @@ func (c Claims) Kept(ctx context.Context, claim Claim) (phases.Outcome, error) {
 	err := c.Client.Get(ctx, c.key(claim.Name), found)
 	switch {
 	case apierrors.IsNotFound(err):
-		return c.lost(claim, "does not exist"), nil
+		return c.unclaimed(ctx, claim, "does not exist")
 	case err != nil:
 		return phases.Done, fmt.Errorf("getting IPAddressClaim %s: %w", claim.Name, err)
 	case !found.DeletionTimestamp.IsZero():
-		return c.lost(claim, "is being deleted"), nil
+		return c.unclaimed(ctx, claim, "is being deleted")
 	case c.owns(found) && !metav1.IsControlledBy(found, c.Owner):
 		return phases.Done, c.adopt(ctx, found)
 	}
 	return phases.Done, nil
+}
+
+// unclaimed reports that a claim is not there, or not for long: as a warning while the owner holds its address.
+func (c Claims) unclaimed(ctx context.Context, claim Claim, why string) (phases.Outcome, error) {
+	held, err := c.held(ctx)
+	for _, address := range held {
+		if address.Spec.ClaimRef.Name == claim.Name {
+			return phases.Warn(infrav1.AddressClaimLostReason,
+				"IPAddressClaim %s %s, but its IPAddress %s is held until this %s is deleted",
+				claim.Name, why, address.Name, c.kind()), nil
+		}
+	}
+	return c.lost(claim, why), err
 }
 
 // adopt makes a claim of ours the owner's again: a restore from a backup gave the owner another UID.
