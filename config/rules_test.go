@@ -269,9 +269,9 @@ func TestCreateIdentitiesAndZones(t *testing.T) {
 	})
 	checkCreations(t, "VCDClusterIdentity", clusterIdentityYAML, []creation{
 		{"the least that is needed", `{}`, nil},
-		{"any organisation", `{spec: {orgs: ["*"]}}`, nil},
+		{"any organization", `{spec: {orgs: ["*"]}}`, nil},
 		{"a site is needed", `{spec: {site: }}`, []string{"spec.site"}},
-		{"organisations are needed", `{spec: {orgs: }}`, []string{"spec.orgs"}},
+		{"organizations are needed", `{spec: {orgs: }}`, []string{"spec.orgs"}},
 		{"at least one", `{spec: {orgs: []}}`, []string{"spec.orgs"}},
 		{"each with a name", `{spec: {orgs: [""]}}`, []string{"spec.orgs[0]"}},
 	})

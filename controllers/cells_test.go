@@ -175,7 +175,7 @@ func writeSecret(w *controllertest.Env, values map[string]string) {
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 }
 
-// tenant adds a cluster with an identity and a machine of its own, all of the same name, in an organisation at a site.
+// tenant adds a cluster with an identity and a machine of its own, all of the same name, in an organization at a site.
 func tenant(w *controllertest.Env, sim *vcdsim.Simulator, org, name string) {
 	identity, secret := controllertest.NewIdentity(sim.URL()), controllertest.NewSecret(sim)
 	identity.ObjectMeta, secret.ObjectMeta = controllertest.Meta(name), controllertest.Meta(name)
@@ -259,7 +259,7 @@ func TestClustersOfOneSiteDoNotWaitForAnother(t *testing.T) {
 	eventuallyTenant(w, "locked-out", infrav1.ReadyReason)
 
 	accepted, refused := logins(second)
-	w.Expect([]int{accepted, refused}).To(Equal([]int{2, 1}), "a session for each organisation")
+	w.Expect([]int{accepted, refused}).To(Equal([]int{2, 1}), "a session for each organization")
 	w.Expect(second.State().VMs).To(ConsistOf(HaveField("Name", "near"), HaveField("Name", "locked-out")))
 	w.Sim.Cells()[0].Start()
 	w.Clock.Add(int64(time.Minute))

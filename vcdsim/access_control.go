@@ -12,7 +12,7 @@ type access struct {
 	subjects []grant
 }
 
-// A grant is the level a user, group or organisation has.
+// A grant is the level a user, group or organization has.
 type grant struct{ kind, id, name, mediaType, level string }
 
 // accessPaths are the entities that can be shared.

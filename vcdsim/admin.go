@@ -58,7 +58,7 @@ func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
 		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
 }
 
-// getAdminOrg shows an organisation as its administrators see it.
+// getAdminOrg shows an organization as its administrators see it.
 func getAdminOrg(r *request, o *Org) (*response, error) {
 	T := xmltree.T
 	path := r.base() + "/api/admin/org/" + o.ID

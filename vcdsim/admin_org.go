@@ -39,7 +39,7 @@ func adminOrgRoutes(add addRoute) {
 	add("POST", "/api/admin/user/{id}/action/takeOwnership", takeOwnership, latencyWrite)
 }
 
-// settingsNode is the Settings element of an organisation.
+// settingsNode is the Settings element of an organization.
 func (o *Org) settingsNode() *xmltree.Node {
 	T, s := xmltree.T, o.Settings
 	secs := func(d time.Duration) int64 { return int64(d.Seconds()) }
@@ -145,7 +145,7 @@ func enableOrg(r *request, on bool) (*response, error) {
 	return noContent(), nil
 }
 
-// deleteOrg removes a disabled organisation; one that has VDCs only with recursive.
+// deleteOrg removes a disabled organization; one that has VDCs only with recursive.
 func deleteOrg(r *request) (*response, error) {
 	if err := r.byProvider("ORG_DELETE"); err != nil {
 		return nil, err

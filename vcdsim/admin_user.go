@@ -32,7 +32,7 @@ func userByID(r *request, id string) (*Org, *User, error) {
 	return nil, nil, forbidden("USER_VIEW", id)
 }
 
-// getUser shows a user of an organisation.
+// getUser shows a user of an organization.
 func getUser(r *request) (*response, error) {
 	org, u, err := userByID(r, bare(r.vars["id"]))
 	if err != nil {
@@ -93,7 +93,7 @@ func readUser(r *request, org *Org, u *User, tree *xmltree.Node) error {
 	return nil
 }
 
-// roleName finds a role of an organisation by its bare id.
+// roleName finds a role of an organization by its bare id.
 func roleName(r *request, org *Org, id string) (string, error) {
 	for _, d := range r.sim.store.documents[rolesPath] {
 		if d.orgID == org.ID && bare(d.id()) == id {
@@ -103,7 +103,7 @@ func roleName(r *request, org *Org, id string) (string, error) {
 	return "", forbidden("ROLE_VIEW", id)
 }
 
-// hasRole reports whether an organisation has a role of that name.
+// hasRole reports whether an organization has a role of that name.
 func hasRole(s *Simulator, org *Org, name string) bool {
 	return slices.ContainsFunc(s.store.documents[rolesPath],
 		func(d *document) bool { return d.orgID == org.ID && text(d.body, "name") == name })

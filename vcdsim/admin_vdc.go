@@ -4,7 +4,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// roleNames are the roles every organisation has.
+// roleNames are the roles every organization has.
 var roleNames = []string{
 	"Organization Administrator", "Catalog Author", "vApp Author", "vApp User", "Console Access Only",
 	"Defer to Identity Provider",

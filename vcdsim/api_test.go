@@ -23,8 +23,8 @@ func TestLogin(t *testing.T) {
 		{"the right password", "capvcd", "acme", "password", 200},
 		{"a wrong password", "capvcd", "acme", "nope", 401},
 		{"an unknown user", "nobody", "acme", "password", 401},
-		{"an unknown organisation", "capvcd", "nowhere", "password", 401},
-		{"the provider's organisation", "administrator", "System", "password", 401},
+		{"an unknown organization", "capvcd", "nowhere", "password", 401},
+		{"the provider's organization", "administrator", "System", "password", 401},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			NewWithT(t).Expect(c.login(tc.user, tc.org, tc.password).status).To(Equal(tc.status))
@@ -130,13 +130,13 @@ func TestQueries(t *testing.T) {
 		{"an optional attribute", "type=vm&filter=autoUndeployDate=lt=2030-01-01", 0},
 		{"metadata", "type=vApp&filter=metadata:owner==STRING:me", 1},
 		{"metadata that differs", "type=vApp&filter=metadata:owner==STRING:you", 0},
-		{"VDCs by organisation", "type=orgVdc&filter=orgName==acme;name==acme-vdc", 1},
+		{"VDCs by organization", "type=orgVdc&filter=orgName==acme;name==acme-vdc", 1},
 		{"networks", "type=orgVdcNetwork", 2},
 		{"storage profiles of a VDC", "type=orgVdcStorageProfile&filter=vdc==" + vdc, 2},
 		{"templates of a catalog", "type=vAppTemplate&filter=catalogName==kubernetes", 2},
 		{"catalog items", "type=catalogItem&filter=name==no-vm", 1},
 		{"catalogs", "type=catalog", 1},
-		{"organisations", "type=organization", 1},
+		{"organizations", "type=organization", 1},
 		{"finished tasks on the vApp", "type=task&filter=status==success;object==" + c.sim.URL() + vapp, 3},
 		{"running tasks", "type=task&filter=(status==queued,status==running)", 0},
 	} {
@@ -228,7 +228,7 @@ func TestCloudAPILists(t *testing.T) {
 			"networks of an owner",
 			"/cloudapi/1.0.0/orgVdcNetworks?filter=ownerRef.id==urn:vcloud:vdc:" + c.model().VDCs[0].ID, 2,
 		},
-		{"organisations", "/cloudapi/1.0.0/orgs/", 1},
+		{"organizations", "/cloudapi/1.0.0/orgs/", 1},
 		{"VDCs", "/cloudapi/1.0.0/vdcs", 1},
 		{"a page past the end", "/cloudapi/1.0.0/vdcs?page=7", 1},
 	} {

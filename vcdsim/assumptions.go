@@ -4,18 +4,18 @@ package vcdsim
 // thought most likely, or, where a client must cope with both, what is harder for it.
 type Assumptions struct {
 	// VAppsArePrivate: a user sees the vApps, with their VMs and tasks, that are his own or shared with him; the right
-	// "General: Administrator View" shows all of the organisation, and "General: Administrator Control" allows
+	// "General: Administrator View" shows all of the organization, and "General: Administrator Control" allows
 	// everything with them. A vApp that is shared read-only cannot be changed; only with full control it can be deleted
 	// or shared on. (VMware's guides of tenants have the levels and both rights.) If false, everyone in the
-	// organisation has full control of all vApps.
+	// organization has full control of all vApps.
 	VAppsArePrivate bool
 	// DisksArePrivate: an independent disk is shown to its owner and with the right "General: Administrator View", and
 	// only its owner or a user with "General: Administrator Control" attaches, detaches, changes or deletes it.
 	// (VMware's guide for tenants says the second; of who is shown one it says nothing.) If false, all is allowed to
-	// everyone in the organisation who has the rights on disks.
+	// everyone in the organization who has the rights on disks.
 	DisksArePrivate bool
-	// RolesAreExact: a user has the rights that both his role and a rights bundle published to the organisation have; a
-	// role that is not defined has none, and administrators of an organisation have what the default bundle has.
+	// RolesAreExact: a user has the rights that both his role and a rights bundle published to the organization have; a
+	// role that is not defined has none, and administrators of an organization have what the default bundle has.
 	// (VMware's guides say so of bundles and roles.) If false, administrators and roles that are not defined have all
 	// rights.
 	RolesAreExact bool
@@ -102,7 +102,7 @@ type Assumptions struct {
 	// false the field is left out.
 	NewerFieldsRefused bool
 	// SpaceAddressMustBeAllocated: a NAT rule or virtual service may use an address of an IP Space only if the
-	// organisation has it allocated as a floating IP.
+	// organization has it allocated as a floating IP.
 	SpaceAddressMustBeAllocated bool
 	// AllocationsNeedType: the list of an IP Space's allocations is refused without a type in its filter, as VMware's
 	// document says.

@@ -32,12 +32,12 @@ const systemOrg = "System"
 
 func (s *Session) provider() bool { return strings.EqualFold(s.Org, systemOrg) }
 
-// sees reports whether the caller may know of an organisation's objects.
+// sees reports whether the caller may know of an organization's objects.
 func (r *request) sees(orgID string) bool {
 	return r.session.provider() || r.session.OrgID == orgID
 }
 
-// reads reports whether the caller may see what is in a catalog: that of the own organisation, or one that is shared
+// reads reports whether the caller may see what is in a catalog: that of the own organization, or one that is shared
 // with it.
 func (r *request) reads(sh orgCatalog) bool {
 	if r.sees(sh.org.ID) {
@@ -174,7 +174,7 @@ func tokenTenant(r *request) (*response, error) { return tokenLogin(r, r.vars["o
 
 func tokenProvider(r *request) (*response, error) { return tokenLogin(r, systemOrg) }
 
-// tokenLogin exchanges an API token for an access token. A token of another organisation is refused, so that clients
+// tokenLogin exchanges an API token for an access token. A token of another organization is refused, so that clients
 // that try the provider first fall back to the tenant.
 func tokenLogin(r *request, orgName string) (*response, error) {
 	form, err := url.ParseQuery(string(r.body))

@@ -57,7 +57,7 @@ func catalogContent(r *request, n *xmltree.Node, sh orgCatalog) {
 	})
 }
 
-// ownerAmong is the Owner element, the first user of an organisation.
+// ownerAmong is the Owner element, the first user of an organization.
 func ownerAmong(r *request, users []User) *xmltree.Node {
 	u := User{Name: "system"}
 	if len(users) > 0 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A scope is what a document belongs to: its organisation, the bare id of its parent, and the entities that are busy
+// A scope is what a document belongs to: its organization, the bare id of its parent, and the entities that are busy
 // while it changes.
 type scope struct {
 	orgID  string

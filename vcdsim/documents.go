@@ -52,7 +52,7 @@ type collection struct {
 	anonymous bool
 	// since are the API versions that fields came with, of those that are newer than the oldest version there is.
 	since map[string]string
-	// scope returns what a new document belongs to. Lists show what the caller may see, not only what its organisation
+	// scope returns what a new document belongs to. Lists show what the caller may see, not only what its organization
 	// has.
 	scope func(r *request, body map[string]any) (scope, error)
 	// prepare completes a body before it is stored.
@@ -93,7 +93,7 @@ func (c *collection) lists() handler {
 	return c.list
 }
 
-// tenant is the organisation a request works in: the caller's own, or for providers the one the header names.
+// tenant is the organization a request works in: the caller's own, or for providers the one the header names.
 func (r *request) tenant() string {
 	if id := bare(r.Header.Get("X-Vmware-Vcloud-Tenant-Context")); id != "" && r.session.provider() {
 		return id

@@ -115,7 +115,7 @@ func listUsed(r *request) (*response, error) {
 	return r.page(out)
 }
 
-// ownAddress refuses external addresses that the gateway's organisation has not allocated from an IP Space, or that its
+// ownAddress refuses external addresses that the gateway's organization has not allocated from an IP Space, or that its
 // gateway does not have of its external network. Internal addresses are not checked.
 func ownAddress(r *request, gateway, text string) error {
 	org, _, g, err := edgeByID(r, gateway)
@@ -135,7 +135,7 @@ func ownAddress(r *request, gateway, text string) error {
 	return nil
 }
 
-// allocatedTo refuses an address of an IP Space that the organisation has not allocated.
+// allocatedTo refuses an address of an IP Space that the organization has not allocated.
 func (eg *edgeGateways) allocatedTo(org *Org, u Uplink, a netip.Addr) error {
 	if !eg.sim.assume.SpaceAddressMustBeAllocated {
 		return nil

@@ -91,12 +91,12 @@ func (e *Editor) MoveVM(vm *VM, to *VApp) {
 // DeleteVApp removes a vApp and its VMs without a trace.
 func (e *Editor) DeleteVApp(v *VApp) { e.sim.vapps.remove(v) }
 
-// SetOwner gives a vApp to another user of its organisation.
+// SetOwner gives a vApp to another user of its organization.
 func (e *Editor) SetOwner(v *VApp, user string) {
 	e.user(e.sim.store.org(v.OrgID).Name, user, func(u *User) { v.OwnerID = u.ID })
 }
 
-// Share shares a vApp with a user of its organisation: ReadOnly, Change or FullControl; "" ends it.
+// Share shares a vApp with a user of its organization: ReadOnly, Change or FullControl; "" ends it.
 func (e *Editor) Share(v *VApp, user, level string) {
 	e.user(e.sim.store.org(v.OrgID).Name, user, func(u *User) {
 		a := e.sim.store.access[v.ID]

@@ -15,7 +15,7 @@ func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 }
 
 // AddDocument adds an object of the JSON API without a request: to a collection, by its path without /cloudapi/, with
-// the id of the organisation and of the gateway or other parent it belongs to. It returns the object's id, which kind
+// the id of the organization and of the gateway or other parent it belongs to. It returns the object's id, which kind
 // is part of.
 func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any) string {
 	if text(body, "id") == "" {

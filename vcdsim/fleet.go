@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// A Fleet is a number of equal vApps with equal VMs, made from the VDC's first network and the organisation's first
+// A Fleet is a number of equal vApps with equal VMs, made from the VDC's first network and the organization's first
 // template with VMs. Those that are powered on have their addresses, but no guest was asked to boot in them.
 type Fleet struct {
 	VApps, VMsPerVApp int
 	PoweredOff        bool
-	Owner             string // name of a user; "" is the first of the organisation
+	Owner             string // name of a user; "" is the first of the organization
 }
 
 // launch makes the fleets of the model.

@@ -64,7 +64,7 @@ type GuestNIC struct {
 	Index   int
 	MAC     string
 	Network string
-	Segment string     // bare id of the organisation VDC network, or of the vApp network that is connected to none
+	Segment string     // bare id of the organization VDC network, or of the vApp network that is connected to none
 	Routed  bool       // by an edge gateway
 	Mode    string     // POOL, DHCP, MANUAL or NONE
 	Primary bool       // VCD's primary NIC

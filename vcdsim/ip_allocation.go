@@ -63,7 +63,7 @@ func (p *IPSpace) values(q allocationRequest, f func(value string) bool) {
 	}
 }
 
-// quota is how many floating IPs, or prefixes of a length, an organisation may have; -1 is unlimited.
+// quota is how many floating IPs, or prefixes of a length, an organization may have; -1 is unlimited.
 func (sp *ipSpaces) quota(p *IPSpace, orgID string, q allocationRequest) int {
 	custom := sp.customQuotas(p.ID, orgID)
 	if q.Type == FloatingIP {
@@ -86,7 +86,7 @@ func (sp *ipSpaces) quota(p *IPSpace, orgID string, q allocationRequest) int {
 	return -1
 }
 
-// choose returns the values an organisation gets, or why it gets none.
+// choose returns the values an organization gets, or why it gets none.
 func (sp *ipSpaces) choose(p *IPSpace, orgID string, q allocationRequest) ([]string, error) {
 	if q.Type == IPPrefix && q.Value != "" {
 		prefix, err := netip.ParsePrefix(q.Value)
@@ -110,7 +110,7 @@ func (sp *ipSpaces) choose(p *IPSpace, orgID string, q allocationRequest) ([]str
 	return got, nil
 }
 
-// held counts what an organisation already has of the kind it asks for.
+// held counts what an organization already has of the kind it asks for.
 func (p *IPSpace) held(orgID string, q allocationRequest) int {
 	n := 0
 	for _, a := range p.Allocations {
@@ -344,7 +344,7 @@ func commitRelease(s *Simulator, t *Task) error {
 	return nil
 }
 
-// suggestIPs lists, for each IP Space that a gateway reaches, the floating IPs its organisation has and does not use. A
+// suggestIPs lists, for each IP Space that a gateway reaches, the floating IPs its organization has and does not use. A
 // gateway with IP blocks answers 403, which is how clients detect it.
 func suggestIPs(r *request) (*response, error) {
 	id := r.filterValue("gatewayId")
@@ -372,7 +372,7 @@ func suggestIPs(r *request) (*response, error) {
 	return r.pageIgnoring(out, []string{"gatewayId", "ipType"})
 }
 
-// unused are the floating IPs that an organisation has of a space and does not use.
+// unused are the floating IPs that an organization has of a space and does not use.
 func (sp *ipSpaces) unused(p *IPSpace, orgID string) []any {
 	out := []any{}
 	for i := range p.Allocations {

@@ -43,7 +43,7 @@ func (sp *ipSpaces) of(external string) []*IPSpace {
 	return out
 }
 
-// assignedTo reports whether an organisation may use a space: it is its own, or a gateway of it has an uplink to where
+// assignedTo reports whether an organization may use a space: it is its own, or a gateway of it has an uplink to where
 // the space is available.
 func (sp *ipSpaces) assignedTo(p *IPSpace, orgID string) bool {
 	if p.OrgID != "" {

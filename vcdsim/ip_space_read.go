@@ -63,7 +63,7 @@ func (p *IPSpace) readContent(body spaceBody) error {
 	return p.keepsAllocated()
 }
 
-// spaceOwner takes over whose a space is from the old one, or finds the organisation of a new private one.
+// spaceOwner takes over whose a space is from the old one, or finds the organization of a new private one.
 func spaceOwner(r *request, p, old *IPSpace, orgID string) error {
 	if old != nil {
 		p.ID, p.Type, p.OrgID, p.Uplinks, p.Allocations = old.ID, old.Type, old.OrgID, old.Uplinks, old.Allocations

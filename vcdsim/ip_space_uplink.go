@@ -151,7 +151,7 @@ func commitDeleteSpaceUplink(s *Simulator, t *Task) error {
 	return nil
 }
 
-// spaceAssignments are the organisations that may use each space: VCD assigns one when its first gateway reaches the
+// spaceAssignments are the organizations that may use each space: VCD assigns one when its first gateway reaches the
 // space.
 func spaceAssignments(r *request) []any {
 	var out []any
@@ -202,7 +202,7 @@ func (sp *ipSpaces) customQuotas(space, org string) map[string]any {
 
 func listSpaceAssignments(r *request) (*response, error) { return r.page(spaceAssignments(r)) }
 
-// putSpaceAssignment sets quotas of an organisation.
+// putSpaceAssignment sets quotas of an organization.
 func putSpaceAssignment(r *request) (*response, error) {
 	if err := r.byProvider("IP_SPACE_MANAGE"); err != nil {
 		return nil, err

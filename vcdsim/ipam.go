@@ -30,7 +30,7 @@ func (v *VApp) network(name string) *VAppNetwork {
 	return nil
 }
 
-// segment is the network whose addresses a vApp network uses: the organisation's, or its own.
+// segment is the network whose addresses a vApp network uses: the organization's, or its own.
 func (n *VAppNetwork) segment() string {
 	if n.ParentID != "" {
 		return n.ParentID

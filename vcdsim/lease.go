@@ -79,7 +79,7 @@ func (l *leases) deployedChanged(v *VApp) {
 	l.watch(v)
 }
 
-// capped applies the organisation's maximum: 0 asks for no end, which only an organisation without one grants.
+// capped applies the organization's maximum: 0 asks for no end, which only an organization without one grants.
 func capped(asked, limit time.Duration) time.Duration {
 	if limit > 0 && (asked == 0 || asked > limit) {
 		return limit

@@ -268,7 +268,7 @@ func TestLeases(t *testing.T) {
 		`<LeaseSettingsSection `+xmlns+
 			`><ovf:Info/><DeploymentLeaseInSeconds>0</DeploymentLeaseInSeconds><StorageLeaseInSeconds>0</StorageLeaseInSeconds></LeaseSettingsSection>`)
 	c.Expect(c.get(vapp+"/leaseSettingsSection").xml.Str("DeploymentLeaseInSeconds")).To(Equal("86400"),
-		"the organisation caps it")
+		"the organization caps it")
 	c.advance(23 * time.Hour)
 	c.Expect(c.state("node").PoweredOn).To(BeTrue(), "the lease was renewed")
 	c.advance(2 * time.Hour)

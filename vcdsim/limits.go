@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// OperationLimits limit concurrent operations of an organisation's users; 0 is unlimited. Operations over the limit
+// OperationLimits limit concurrent operations of an organization's users; 0 is unlimited. Operations over the limit
 // wait in the state queued; those over the limit of queued ones are refused.
 type OperationLimits struct {
 	PerUser       int
@@ -17,7 +17,7 @@ type OperationLimits struct {
 
 const codeLimit = "OPERATION_LIMITS_EXCEEDED"
 
-// load counts the tasks of a user and of an organisation that run, and that wait.
+// load counts the tasks of a user and of an organization that run, and that wait.
 type load struct{ user, org, queuedUser, queuedOrg int }
 
 func (ts *tasks) load(orgID, userID string) load {
@@ -41,7 +41,7 @@ func (ts *tasks) load(orgID, userID string) load {
 
 func reached(limit, have int) bool { return limit > 0 && have >= limit }
 
-// withinLimits refuses a write of a user who has as many running and queued operations as the organisation allows.
+// withinLimits refuses a write of a user who has as many running and queued operations as the organization allows.
 func (r *request) withinLimits() error {
 	if r.session == nil || r.Method == http.MethodGet {
 		return nil
@@ -74,7 +74,7 @@ func (ts *tasks) mayRun(t *Task) bool {
 	return !reached(org.Limits.PerUser, n.user) && !reached(org.Limits.PerOrg, n.org)
 }
 
-// admit starts the oldest waiting tasks of an organisation, as far as the limits allow.
+// admit starts the oldest waiting tasks of an organization, as far as the limits allow.
 func (ts *tasks) admit(orgID string) {
 	org := ts.sim.store.org(orgID)
 	if org == nil || org.Limits == (OperationLimits{}) {

@@ -27,7 +27,7 @@ func TestOperationsBeyondTheLimitAreQueuedThenRefused(t *testing.T) {
 		limits vcdsim.OperationLimits
 	}{
 		{"of a user", vcdsim.OperationLimits{PerUser: 2, QueuedPerUser: 1}},
-		{"of an organisation", vcdsim.OperationLimits{PerOrg: 2, QueuedPerOrg: 1}},
+		{"of an organization", vcdsim.OperationLimits{PerOrg: 2, QueuedPerOrg: 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := start(t, manual, func(cfg *vcdsim.Config) { cfg.Model.Orgs[1].Limits = tc.limits })

@@ -31,7 +31,7 @@ func (s *store) vdcName(id string) string {
 	return ""
 }
 
-// vdc finds a VDC and its organisation; both are nil if there is none.
+// vdc finds a VDC and its organization; both are nil if there is none.
 func (s *store) vdc(id string) (*Org, *VDC) {
 	for o := range s.model.Orgs {
 		org := &s.model.Orgs[o]
@@ -122,7 +122,7 @@ func (s *store) defaultSizing(v *VDC) string {
 	return ""
 }
 
-// An orgCatalog is a catalog with its organisation.
+// An orgCatalog is a catalog with its organization.
 type orgCatalog struct {
 	org     *Org
 	catalog *Catalog

@@ -18,7 +18,7 @@ type Model struct {
 	ServiceEngineGroups []ServiceEngineGroup
 }
 
-// An Org is an organisation.
+// An Org is an organization.
 type Org struct {
 	ID          string
 	Name        string
@@ -34,7 +34,7 @@ type Org struct {
 	Certificates []Certificate
 	// Roles are further roles than VCD's own, made when the model begins.
 	Roles []Role
-	// Bundles are the rights bundles that the provider published to the organisation beside the default one.
+	// Bundles are the rights bundles that the provider published to the organization beside the default one.
 	Bundles []RightsBundle
 	// RuntimeLease and StorageLease are the defaults and the maximum of new vApps; 0 never expires.
 	RuntimeLease time.Duration
@@ -63,14 +63,14 @@ type Role struct {
 	Rights      []string // as VCD's API names them; those the simulator does not know are only kept
 }
 
-// A RightsBundle are rights that an organisation may give to its roles.
+// A RightsBundle are rights that an organization may give to its roles.
 type RightsBundle struct {
 	Name        string
 	Description string
 	Rights      []string
 }
 
-// A VDC is an organisation virtual data center.
+// A VDC is an organization virtual data center.
 type VDC struct {
 	ID              string
 	Name            string
@@ -182,7 +182,7 @@ type Catalog struct {
 	Created     time.Time // the zero value is when the model began
 	// StorageProfiles are the ids of those it keeps its items on; none is any.
 	StorageProfiles []string
-	// SharedWith are the names of other organisations that may read it and use its templates.
+	// SharedWith are the names of other organizations that may read it and use its templates.
 	SharedWith []string
 }
 

@@ -24,7 +24,7 @@ type ExternalNetwork struct {
 	BackingName string // the router or segment in NSX; empty is the name in lower case
 	Subnets     []ExternalSubnet
 	UsesSpaces  bool
-	DedicatedTo string         // id of the only organisation that may use it
+	DedicatedTo string         // id of the only organization that may use it
 	Fields      map[string]any // further fields of the JSON document
 }
 
@@ -93,7 +93,7 @@ type IPSpace struct {
 	Type        string
 	OrgID       string // of a private one
 	Ranges      []Range
-	RangeQuota  int // floating IPs each organisation may have; -1 is unlimited
+	RangeQuota  int // floating IPs each organization may have; -1 is unlimited
 	Prefixes    []PrefixPool
 	Internal    []netip.Prefix
 	External    netip.Prefix
@@ -106,7 +106,7 @@ type IPSpace struct {
 type PrefixPool struct {
 	First netip.Prefix
 	Count int
-	Quota int // prefixes each organisation may have; -1 is unlimited
+	Quota int // prefixes each organization may have; -1 is unlimited
 }
 
 // A SpaceUplink makes an IP Space available to the gateways of an external network.
@@ -129,7 +129,7 @@ const (
 	UsageManual = "USED_MANUAL"
 )
 
-// An IPAllocation is an address or prefix an organisation has of an IP Space.
+// An IPAllocation is an address or prefix an organization has of an IP Space.
 type IPAllocation struct {
 	ID          string
 	Type        string // FloatingIP, IPPrefix
@@ -140,7 +140,7 @@ type IPAllocation struct {
 	Created     time.Time
 }
 
-// A VDCGroup is a data center group: VDCs of an organisation that share networks.
+// A VDCGroup is a data center group: VDCs of an organization that share networks.
 type VDCGroup struct {
 	ID          string
 	Name        string
@@ -152,7 +152,7 @@ type VDCGroup struct {
 	Fields   map[string]any // further fields of the JSON document
 }
 
-// A Certificate is an entry of an organisation's certificate library.
+// A Certificate is an entry of an organization's certificate library.
 type Certificate struct {
 	Alias string
 	PEM   string

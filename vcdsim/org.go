@@ -13,7 +13,7 @@ func orgRoutes(add addRoute) {
 	add("GET", "/cloudapi/1.0.0/site", getSite, latencyCloudAPI)
 }
 
-// visibleOrgs are the organisations the caller may see.
+// visibleOrgs are the organizations the caller may see.
 func visibleOrgs(r *request) []*Org {
 	var out []*Org
 	for i := range r.sim.store.model.Orgs {

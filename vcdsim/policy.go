@@ -71,7 +71,7 @@ func computePolicies(r *request, vdcID string) []any {
 	return out
 }
 
-// vdcContext is the VDC or organisation a filter names by _context.
+// vdcContext is the VDC or organization a filter names by _context.
 func vdcContext(r *request) string {
 	filter, err := fiql.Parse(r.query.get("filter"))
 	if err != nil {

@@ -149,7 +149,7 @@ func seedTypes(s *Simulator, org *Org) {
 	}
 }
 
-// seedDocuments adds what every organisation has.
+// seedDocuments adds what every organization has.
 func seedDocuments(s *Simulator, org *Org) {
 	seedRoles(s, org)
 	seedTypes(s, org)

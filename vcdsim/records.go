@@ -62,7 +62,7 @@ func recordLinks(r *request, kind, id string) []*xmltree.Node {
 
 func userName(r *request, v *VApp) string { return r.sim.store.user(v.OrgID, v.OwnerID) }
 
-// user is the name of a user of an organisation; what no user made is the system's.
+// user is the name of a user of an organization; what no user made is the system's.
 func (s *store) user(orgID, id string) string {
 	if org := s.org(orgID); org != nil {
 		for _, u := range org.Users {

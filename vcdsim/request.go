@@ -179,7 +179,7 @@ func with[T any](find func(*request) (T, error), handle func(*request, T) (*resp
 	}
 }
 
-// with2 is a handler for two things that a request is about, such as an object and the organisation it is in.
+// with2 is a handler for two things that a request is about, such as an object and the organization it is in.
 func with2[T, U any](find func(*request) (T, U, error), handle func(*request, T, U) (*response, error)) handler {
 	return func(r *request) (*response, error) {
 		first, second, err := find(r)

@@ -46,7 +46,7 @@ const (
 )
 
 // A need are rights of which a request requires one. It is for a whole request, whatever the body changes. Reading
-// requires only membership of the organisation, except where a need says otherwise.
+// requires only membership of the organization, except where a need says otherwise.
 type need struct {
 	method    string // empty: any but GET
 	under     string // what the operation, without ids, begins with
@@ -133,7 +133,7 @@ func (r *request) mayUseExtraConfig() bool {
 }
 
 // hasRight reports whether the caller's role has a right, or one that implies it, and a rights bundle that is published
-// to the organisation has it, too.
+// to the organization has it, too.
 func (r *request) hasRight(name string) bool {
 	if !r.sim.assume.RolesAreExact && !roleIsDescribed(r, r.session.Role) {
 		return true
@@ -158,7 +158,7 @@ func roleHas(r *request, right string) bool {
 	return slices.Contains(have, right)
 }
 
-// ownRole is a role that the organisation defined itself, nil if there is none.
+// ownRole is a role that the organization defined itself, nil if there is none.
 func ownRole(r *request, name string) *document {
 	for _, d := range r.sim.store.documents[rolesPath] {
 		readOnly, _ := d.body["readOnly"].(bool)
@@ -169,7 +169,7 @@ func ownRole(r *request, name string) *document {
 	return nil
 }
 
-// rightIsPublished reports whether a rights bundle that the caller's organisation has contains a right.
+// rightIsPublished reports whether a rights bundle that the caller's organization has contains a right.
 func rightIsPublished(r *request, right string) bool {
 	urn := rightURN(r, right)
 	for _, d := range r.sim.store.documents[bundlesPath] {

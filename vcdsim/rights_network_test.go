@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withRoles gives the organisation users, each with a role of the same name that has some rights.
+// withRoles gives the organization users, each with a role of the same name that has some rights.
 func withRoles(roles map[string][]string) func(*vcdsim.Config) {
 	return func(cfg *vcdsim.Config) {
 		acme := &cfg.Model.Orgs[1]
@@ -24,7 +24,7 @@ func withRoles(roles map[string][]string) func(*vcdsim.Config) {
 	}
 }
 
-// user logs in as another user of the organisation.
+// user logs in as another user of the organization.
 func (c *client) user(name string) *client {
 	other := *c
 	other.token = ""

@@ -86,7 +86,7 @@ func defaultBundle() []string {
 	})
 }
 
-// KubernetesBundle are the rights that a provider publishes to an organisation for Kubernetes clusters: what the
+// KubernetesBundle are the rights that a provider publishes to an organization for Kubernetes clusters: what the
 // default bundle has not.
 func KubernetesBundle() []string {
 	return []string{

@@ -59,7 +59,7 @@ func TestEveryRightOfARoleIsListed(t *testing.T) {
 	c.Expect(of).To(BeEmpty())
 }
 
-func TestARoleHasOnlyWhatIsPublishedToItsOrganisation(t *testing.T) {
+func TestARoleHasOnlyWhatIsPublishedToItsOrganization(t *testing.T) {
 	c := start(t, func(cfg *vcdsim.Config) {
 		bundles := cfg.Model.Orgs[1].Bundles
 		bundles[0].Rights = slices.DeleteFunc(bundles[0].Rights, func(r string) bool { return r == extraConfigRight })

@@ -319,7 +319,7 @@ func (l refList) removeAll(r *request) (*response, error) {
 	return l.change(r, func(_, _ []string) []string { return nil })
 }
 
-// seedRoles gives an organisation its roles, and the provider the global ones.
+// seedRoles gives an organization its roles, and the provider the global ones.
 func seedRoles(s *Simulator, org *Org) {
 	names := roleNames
 	if org.Name == systemOrg {

@@ -23,7 +23,7 @@ func securityTagRoutes(add addRoute) {
 	add("PUT", base+"/vm/{vm}", putVMTags, latencyWrite)
 }
 
-// taggedVMs are the VMs of the organisation the request works in that have security tags.
+// taggedVMs are the VMs of the organization the request works in that have security tags.
 func taggedVMs(r *request) []*VM {
 	var out []*VM
 	viewer := viewerOf(r)
@@ -80,7 +80,7 @@ func readTag(tag string) (string, error) {
 	return strings.ToLower(tag), nil
 }
 
-// putSecurityTag sets a tag on the named VMs and removes it from all others of the organisation.
+// putSecurityTag sets a tag on the named VMs and removes it from all others of the organization.
 func putSecurityTag(r *request) (*response, error) {
 	var in struct {
 		Tag      string   `json:"tag"`

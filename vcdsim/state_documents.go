@@ -23,7 +23,7 @@ type Access struct {
 	Grants   []Grant
 }
 
-// A Grant is the level a user or an organisation has.
+// A Grant is the level a user or an organization has.
 type Grant struct{ Kind, ID, Name, Level string }
 
 // An APIClient is what registered for tokens: a user's API token or a service account.

@@ -44,7 +44,7 @@ type Task struct {
 	Locks         []string // entities that are busy meanwhile
 	Work          Work
 	Number        int  // counts the tasks, in the order they were asked for
-	Waiting       bool // queued until the organisation's limits let it begin
+	Waiting       bool // queued until the organization's limits let it begin
 	Cell          int  // that runs it; 0 is none in particular
 	Stuck         bool // a fault rule keeps it from ending
 }
@@ -161,7 +161,7 @@ func (ts *tasks) start(r *request, w Work, owner Entity, locks []string) *Task {
 	return t
 }
 
-// orgOf is the organisation of a vApp, VM or disk, empty for anything else: it also sees what providers do to them.
+// orgOf is the organization of a vApp, VM or disk, empty for anything else: it also sees what providers do to them.
 func (s *store) orgOf(e Entity) string {
 	if v := s.vappOf(e); v != nil {
 		return v.OrgID

@@ -42,7 +42,7 @@ func cancelTask(r *request, t *Task) (*response, error) {
 // recentTasks is how many finished tasks VCD shows beside those that run.
 const recentTasks = 50
 
-// listTasks shows the tasks of an organisation that wait, run or ended recently, the youngest first.
+// listTasks shows the tasks of an organization that wait, run or ended recently, the youngest first.
 func listTasks(r *request) (*response, error) {
 	org := r.sim.store.org(bare(r.vars["org"]))
 	if org == nil || !r.sees(org.ID) {

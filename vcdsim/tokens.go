@@ -47,7 +47,7 @@ func tokenRoutes(add addRoute) {
 	add("POST", "/cloudapi/1.0.0/deviceLookup/grant", grantDevice, latencyWrite)
 }
 
-// oauthOrg is the organisation in an oauth path.
+// oauthOrg is the organization in an oauth path.
 func oauthOrg(r *request) (*Org, error) {
 	name := r.vars["org"]
 	if name == "" {
@@ -100,7 +100,7 @@ func registerClient(r *request, org *Org) (*response, error) {
 	}), nil
 }
 
-// clashes reports whether another client has the name: service accounts of an organisation, or API tokens of a user.
+// clashes reports whether another client has the name: service accounts of an organization, or API tokens of a user.
 func (c *apiClient) clashes(x *apiClient) bool {
 	return x.name == c.name && x.orgID == c.orgID && x.service == c.service && (c.service || x.userID == c.userID)
 }

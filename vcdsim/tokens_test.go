@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// oauth posts a form to the organisation's token endpoint.
+// oauth posts a form to the organization's token endpoint.
 func (c *client) oauth(form map[string]string) answer {
 	values := url.Values{}
 	for k, v := range form {
@@ -110,7 +110,7 @@ func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
 	c.Expect(granted.status).To(Equal(http.StatusUnauthorized), "a user with the right must grant it")
 }
 
-func TestAnAPITokenGoesWithItsUserAndOrganisation(t *testing.T) {
+func TestAnAPITokenGoesWithItsUserAndOrganization(t *testing.T) {
 	c := start(t)
 	client := c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"mine"}`).json["client_id"].(string)
@@ -138,7 +138,7 @@ func TestAnAPITokenGoesWithItsUserAndOrganisation(t *testing.T) {
 	p.Expect(p.call(http.MethodPost, "/api/admin/org/"+c.model().ID+"/action/disable",
 		"").status).To(Equal(http.StatusNoContent))
 	c.Expect(c.refresh("ccm-api-token").json).To(HaveKeyWithValue("error", "invalid_grant"),
-		"not of a user of the organisation")
+		"not of a user of the organization")
 }
 
 func TestUsersReachTheirOwnAPITokensOnly(t *testing.T) {

@@ -269,7 +269,7 @@ func getVAppOwner(r *request, v *VApp) (*response, error) {
 	return xmlOK(n), nil
 }
 
-// putVAppOwner gives a vApp to another user of the organisation.
+// putVAppOwner gives a vApp to another user of the organization.
 func putVAppOwner(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
 	org, u, err := userByID(r, bare(tree.At("User").Attr("href")))
 	if err != nil {

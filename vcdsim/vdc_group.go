@@ -17,7 +17,7 @@ func vdcGroupRoutes(add addRoute) {
 	add("GET", vdcGroupPath+"/networkingCandidateVdcs", listCandidates, latencyCloudAPI)
 }
 
-// group finds a VDC group with its organisation.
+// group finds a VDC group with its organization.
 func (s *store) group(id string) (*Org, *VDCGroup) {
 	for o := range s.model.Orgs {
 		if g := s.model.Orgs[o].group(id); g != nil {
@@ -151,7 +151,7 @@ func readVDCGroup(r *request, org *Org, old *VDCGroup) (*VDCGroup, error) {
 	return g, nil
 }
 
-// groupCandidate finds a VDC of an organisation that is in no other group.
+// groupCandidate finds a VDC of an organization that is in no other group.
 func groupCandidate(s *Simulator, org *Org, group *VDCGroup, id string) (*VDC, error) {
 	owner, v := s.store.vdc(id)
 	if v == nil || owner.ID != org.ID {

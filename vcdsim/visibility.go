@@ -30,8 +30,8 @@ func (l level) String() string {
 // A vappViewer answers what the caller of one request may do with vApps.
 type vappViewer struct {
 	r           *request
-	all         bool // vApps are not checked, or the caller administrates the organisation
-	administers bool // the caller sees all vApps of the organisation
+	all         bool // vApps are not checked, or the caller administrates the organization
+	administers bool // the caller sees all vApps of the organization
 }
 
 // viewerOf looks the caller's rights up once, for requests that show many vApps.
@@ -41,7 +41,7 @@ func viewerOf(r *request) vappViewer {
 	return w
 }
 
-// level is what the caller may do with a vApp: everything if it is his own or he administrates the organisation, else
+// level is what the caller may do with a vApp: everything if it is his own or he administrates the organization, else
 // what it is shared for. Who has the view of administrators sees all.
 func (w vappViewer) level(v *VApp) level {
 	switch {
@@ -68,7 +68,7 @@ func (w vappViewer) hasDisk(d *Disk) bool {
 
 func (w vappViewer) sees(v *VApp) bool { return w.level(v) >= levelRead }
 
-// level is the highest of those that a user has by himself, by the organisation and with everyone.
+// level is the highest of those that a user has by himself, by the organization and with everyone.
 func (a access) level(s *Session) level {
 	out := levels[a.everyone]
 	for _, g := range a.subjects {

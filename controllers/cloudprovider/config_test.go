@@ -26,7 +26,7 @@ import (
 var leftOut = map[string]string{
 	"vcd.vdcs": "later: a cluster is in one VDC until deployment zones are there, which will say " +
 		"the others",
-	"vcd.userOrg":              "identities are of the cluster's organisation; a user name org/user says another",
+	"vcd.userOrg":              "identities are of the cluster's organization; a user name org/user says another",
 	"vcd.userorg":              "as vcd.userOrg",
 	"vcd.user":                 "credentials are in the Secret, which wins",
 	"vcd.secret":               "credentials are in the Secret, which wins",

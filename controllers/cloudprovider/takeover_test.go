@@ -147,7 +147,7 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			want: []string{"loadbalancer.network is dmz there and would become nodes", "it decides the edge gateway"},
 		},
 		{
-			name: "another organisation and VDC", id: "infra-1", change: []string{"org: acme", "org: other", "acme-vdc", "old"},
+			name: "another organization and VDC", id: "infra-1", change: []string{"org: acme", "org: other", "acme-vdc", "old"},
 			want: []string{"vcd.org is other there", "vcd.vdc is old there"},
 		},
 		{

@@ -419,7 +419,7 @@ func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(w.Gateway) })
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
-	w.Expect(w.Profiles(id)).NotTo(BeEmpty(), "application port profiles are the organisation's")
+	w.Expect(w.Profiles(id)).NotTo(BeEmpty(), "application port profiles are the organization's")
 
 	w.Hurry()
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())

@@ -64,7 +64,7 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 			infrav1.NetworkReadyCondition, infrav1.NetworkNotFoundReason, "spec.ovdcNetwork",
 		},
 		{
-			"an unknown organisation", func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" }, infrav1.IdentityReadyCondition,
+			"an unknown organization", func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" }, infrav1.IdentityReadyCondition,
 			infrav1.CredentialsRefusedReason, "spec.org",
 		},
 		{

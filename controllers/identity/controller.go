@@ -118,7 +118,7 @@ type scope struct {
 	logout     session.Logout
 	recorder   events.EventRecorder
 
-	users []infrav1.VCDCluster // that use the identity, one of each organisation; set by phases
+	users []infrav1.VCDCluster // that use the identity, one of each organization; set by phases
 }
 
 func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (_ ctrl.Result, rerr error) {

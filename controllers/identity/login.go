@@ -20,7 +20,7 @@ const (
 	grace = 10 * time.Second
 )
 
-// usersByOrg returns the VCDClusters that use the identity, one of each organisation.
+// usersByOrg returns the VCDClusters that use the identity, one of each organization.
 func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	clusters := &infrav1.VCDClusterList{}
 	var in []client.ListOption

@@ -21,7 +21,7 @@ const (
 	leaseCall = "PUT /api/vApp/vapp/leaseSettingsSection"
 )
 
-// newLimitedEnv makes an environment with ready machines in an organisation that caps leases.
+// newLimitedEnv makes an environment with ready machines in an organization that caps leases.
 func newLimitedEnv(t *testing.T, lease time.Duration, names ...string) *controllertest.Env {
 	t.Helper()
 	w := controllertest.New(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// share gives another organisation a catalog of that name, which acme may read if shared, and returns the URN of its
+// share gives another organization a catalog of that name, which acme may read if shared, and returns the URN of its
 // template.
 func share(w *controllertest.Env, catalog string, shared bool) string {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
@@ -41,7 +41,7 @@ func share(w *controllertest.Env, catalog string, shared bool) string {
 	return vcdsim.URN("vapptemplate", orgs[len(orgs)-1].Catalogs[0].Templates[0].ID)
 }
 
-func TestTemplatesOfOtherOrganisations(t *testing.T) {
+func TestTemplatesOfOtherOrganizations(t *testing.T) {
 	t.Parallel()
 	const template = "ubuntu-2404-kube-v1.36.3"
 	tests := []struct {

@@ -117,11 +117,11 @@ func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
 			editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Site = w.Sim.URL() })
 		},
 	}, {
-		"a zone of another organisation", func(w *controllertest.Zoned) {
+		"a zone of another organization", func(w *controllertest.Zoned) {
 			createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.Org = "other" })
 		}, nil,
 		infrav1.FailureDomainMismatchReason,
-		[]string{"spec.org of VCDDeploymentZone d", "name a zone of the same organisation"},
+		[]string{"spec.org of VCDDeploymentZone d", "name a zone of the same organization"},
 		func(w *controllertest.Zoned) {
 			editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Org = "acme" })
 		},

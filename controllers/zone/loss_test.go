@@ -129,7 +129,7 @@ func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
 	share := func(with ...string) {
 		w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[2].Catalogs[0].SharedWith = with })
 	}
-	w.Sim.Edit(func(e *vcdsim.Editor) { // The catalog of zone b is another organisation's.
+	w.Sim.Edit(func(e *vcdsim.Editor) { // The catalog of zone b is another organization's.
 		acme := &e.Model.Orgs[1]
 		images := acme.Catalogs[1]
 		images.Name = "images"
@@ -315,7 +315,7 @@ func TestZonesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestZoneOfAnotherOrganisationIsNotPublished(t *testing.T) {
+func TestZoneOfAnotherOrganizationIsNotPublished(t *testing.T) {
 	w := controllertest.NewInZones(t, controllertest.InZone("d", "cp-d")...)
 	w.CreateZone("d", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 		d.Spec.OVDC, z.Spec.Org = "acme-vdc", "other"

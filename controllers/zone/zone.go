@@ -228,7 +228,7 @@ func (s *scope) findCatalog(ctx context.Context) (phases.Outcome, error) {
 	found, err := s.session.FindCatalog(vcd.WithMaxAge(ctx, maxAge), name)
 	if err != nil {
 		return session.LookupProblem(err, infrav1.CatalogNotFoundReason,
-			"correct spec.placementConstraint.catalog, or share the catalog with the organisation")
+			"correct spec.placementConstraint.catalog, or share the catalog with the organization")
 	}
 	status.Catalog = reference(found)
 	return phases.Done, nil

@@ -62,7 +62,7 @@ func (b *Balancer) translates() bool {
 }
 
 // stillUsed reports whether a load balancer that has moved to another gateway may use what a step removes: what is the
-// organisation's is seen from all gateways.
+// organization's is seen from all gateways.
 func stillUsed(s lb.Step, moved cpi.Moved) bool {
 	switch s.Kind {
 	case lb.KindAddress:

@@ -25,7 +25,7 @@ func NewCredentials(dir string, c vcdconfig.VCD, now func() time.Time) *ccmconfi
 	return &ccmconfig.Files[vcd.Credentials]{Dir: dir, Names: names, Parse: parse, Now: now}
 }
 
-// completeUser checks credentials and adds the organisation of the user.
+// completeUser checks credentials and adds the organization of the user.
 func completeUser(c vcd.Credentials, org string) (vcd.Credentials, error) {
 	problem := ""
 	switch {

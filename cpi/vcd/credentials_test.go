@@ -48,13 +48,13 @@ func TestCredentials(t *testing.T) {
 			"",
 		},
 		{
-			"a user of another organisation", "",
+			"a user of another organization", "",
 			map[string]string{"username": "system/administrator", "password": "p"},
 			vcd.Credentials{Username: "system/administrator", Password: "p"},
 			"",
 		},
 		{
-			"the organisation of the user is added", "users",
+			"the organization of the user is added", "users",
 			map[string]string{"username": "u", "password": "p"},
 			vcd.Credentials{Username: "users/u", Password: "p"},
 			"",

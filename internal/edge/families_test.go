@@ -202,7 +202,7 @@ func TestSeveralIPSpaces(t *testing.T) {
 		w.remove(wishes...)
 		w.Expect(w.left("")).To(BeEmpty())
 	})
-	t.Run("the next one when the organisation may have no more of the first", func(t *testing.T) {
+	t.Run("the next one when the organization may have no more of the first", func(t *testing.T) {
 		t.Parallel()
 		model := twoSpaces()
 		model.IPSpaces[0].RangeQuota = 1

@@ -188,7 +188,7 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 	w.Expect(writes).To(Equal(1), "%v", calls)
 }
 
-func TestAFloatingIPThatAnotherOrganisationHas(t *testing.T) {
+func TestAFloatingIPThatAnotherOrganizationHas(t *testing.T) {
 	model := vcdsim.IPSpaces()
 	w := newFixture(t, model)
 	w.sim.Edit(func(e *vcdsim.Editor) {

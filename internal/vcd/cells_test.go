@@ -308,7 +308,7 @@ func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
 	provider.Org, provider.Version = "", "another"
 	to.pool.Logout(t.Context(), provider)
 
-	g.Eventually(users, testtime.Patience, "5ms").Should(ConsistOf("capvcd"), "in whichever organisation they worked")
+	g.Eventually(users, testtime.Patience, "5ms").Should(ConsistOf("capvcd"), "in whichever organization they worked")
 
 	s, task := to.composing(t)
 	s.Tasks.Follow("m", task, nil)

@@ -8,7 +8,7 @@ import (
 
 const certificatesPath = "/cloudapi/1.0.0/ssl/certificateLibrary"
 
-// A Certificate is an entry of the organisation's certificate library; its Name is its alias. Private keys are never
+// A Certificate is an entry of the organization's certificate library; its Name is its alias. Private keys are never
 // shown.
 type Certificate struct {
 	Ref
@@ -42,7 +42,7 @@ func (w wireCertificate) certificate() Certificate {
 	return Certificate{Ref: Ref{ID: w.ID, Name: w.Alias}, Description: w.Description}
 }
 
-// Certificates lists the certificate library of the organisation. It takes the right "Certificate Library: View" (VCD
+// Certificates lists the certificate library of the organization. It takes the right "Certificate Library: View" (VCD
 // 10.2).
 func (b *Balancers) Certificates(ctx context.Context) ([]Certificate, error) {
 	l := listing{path: certificatesPath, what: "certificates", sort: "alias"}

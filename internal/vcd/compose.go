@@ -68,7 +68,7 @@ type networkConfig struct {
 	FenceMode string   `xml:"Configuration>FenceMode"`
 }
 
-// networkConfig connects an organisation network, bridged and under its own name.
+// networkConfig connects an organization network, bridged and under its own name.
 func (v *VApps) networkConfig(n Ref) networkConfig {
 	return networkConfig{
 		Name: n.Name, Parent: xmlRef{HRef: v.href(kindNetwork, n.ID), ID: n.ID, Name: n.Name}, FenceMode: "bridged",

@@ -53,7 +53,7 @@ func TestOperation(t *testing.T) {
 			"a query has its type, also with semicolons", "GET", "https://h/api/query?filter=a==b;c==d&type=vm",
 			"GET /api/query?type=vm",
 		},
-		{"organisations are taken out", "POST", "https://h/oauth/tenant/acme/token", "POST /oauth/tenant/{org}/token"},
+		{"organizations are taken out", "POST", "https://h/oauth/tenant/acme/token", "POST /oauth/tenant/{org}/token"},
 		{"slashes at the end make no difference", "PUT", "https://h/api/x/", "PUT /api/x"},
 	}
 	for _, tt := range tests {

@@ -182,7 +182,7 @@ func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, r
 	return nil
 }
 
-// QueryVM searches for a VM by its URN in the whole organisation. Together with a failed [VMs.VM] it is part of the
+// QueryVM searches for a VM by its URN in the whole organization. Together with a failed [VMs.VM] it is part of the
 // proof that a VM is gone; it fails with [ErrNotFound] if no row has that id.
 func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 	records, err := i.queryVMs(ctx, allOf(term{"id", id}, term{"isVAppTemplate", "false"}))

@@ -10,7 +10,7 @@ import (
 
 const spacesPath = "/cloudapi/1.0.0/ipSpaces"
 
-// SpacePublic is the type of IP Spaces of which addresses to outside are allocated to organisations.
+// SpacePublic is the type of IP Spaces of which addresses to outside are allocated to organizations.
 const SpacePublic = "PUBLIC"
 
 // A UsageState is how an allocated address is used.
@@ -29,7 +29,7 @@ const floatingIP = "FLOATING_IP"
 // A Suggestion names an IP Space that a gateway can have addresses from.
 type Suggestion struct {
 	Space  Ref
-	Unused []netip.Addr // allocated to the organisation, and used for nothing that VCD knows
+	Unused []netip.Addr // allocated to the organization, and used for nothing that VCD knows
 }
 
 // An IPSpace is an IP Space.
@@ -40,7 +40,7 @@ type IPSpace struct {
 	Ranges []AddressRange
 }
 
-// A FloatingIP is an address of an IP Space that is allocated to the organisation.
+// A FloatingIP is an address of an IP Space that is allocated to the organization.
 type FloatingIP struct {
 	ID          string
 	Address     netip.Addr
@@ -120,7 +120,7 @@ type wireAllocation struct {
 	Description string     `json:"description"`
 }
 
-// FloatingIPs lists the addresses of an IP Space that are allocated to the organisation.
+// FloatingIPs lists the addresses of an IP Space that are allocated to the organization.
 func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, error) {
 	lines, err := listAll[wireAllocation](ctx, i.client, listing{
 		path: spacePath(space) + "/allocations", what: "floating IPs", of: " of IP Space " + space, sort: "value",
@@ -135,7 +135,7 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 	return allocated, err
 }
 
-// Allocate starts allocating a certain address of an IP Space to the organisation (VCD 10.4.2). Allocations take no
+// Allocate starts allocating a certain address of an IP Space to the organization (VCD 10.4.2). Allocations take no
 // description, so the caller records the address first. It takes the right "IP Spaces:
 // Allocate". The task's result has the id; [AllocatedID] reads it.
 func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Addr) (Task, error) {

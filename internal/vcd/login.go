@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// systemOrg is the organisation of the provider; it logs in elsewhere.
+// systemOrg is the organization of the provider; it logs in elsewhere.
 const systemOrg = "system"
 
 const tokenHeader = "X-Vmware-Vcloud-Access-Token" //nolint:gosec // a header's name
@@ -27,7 +27,7 @@ func (t token) stale(now time.Time) bool {
 	return t.value == "" || !t.expires.IsZero() && !now.Before(t.expires)
 }
 
-// identity splits the organisation off a user name of the form org/user.
+// identity splits the organization off a user name of the form org/user.
 func (c Config) identity() (org, user string) {
 	if first, second, ok := strings.Cut(c.Credentials.Username, "/"); ok {
 		return first, second

@@ -9,10 +9,10 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// VDCs are the organisation VDCs, with their storage profiles and VM policies.
+// VDCs are the organization VDCs, with their storage profiles and VM policies.
 type VDCs struct{ *client }
 
-// FindVDC finds a VDC of the session's organisation by name or URN. What was found by name is remembered for its URN,
+// FindVDC finds a VDC of the session's organization by name or URN. What was found by name is remembered for its URN,
 // too.
 func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	return lookup(ctx, v.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
@@ -61,7 +61,7 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	}, err
 }
 
-// ListVDCs returns the VDCs of the session's organisation without their storage profiles, sorted by name.
+// ListVDCs returns the VDCs of the session's organization without their storage profiles, sorted by name.
 func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
 	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(term{"orgName", v.config.Org}), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },

@@ -215,7 +215,7 @@ func callStatus(err error) string {
 
 var urnSegment = regexp.MustCompile(`urn:vcloud:[^/]+`)
 
-// operation names a call by method and path template: ids and the organisation's name are taken out, so that there
+// operation names a call by method and path template: ids and the organization's name are taken out, so that there
 // are as many names as kinds of calls.
 func operation(method string, u *url.URL) string {
 	path := urnSegment.ReplaceAllString(u.Path, "{id}")

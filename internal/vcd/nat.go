@@ -140,8 +140,8 @@ func (w *wireProfile) profile() PortProfile {
 	return p
 }
 
-// PortProfiles lists the application port profiles of the organisation. It takes a right to
-// view the organisation's networks.
+// PortProfiles lists the application port profiles of the organization. It takes a right to
+// view the organization's networks.
 func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 	l := listing{
 		path: profilesPath, what: "application port profiles", sort: "name",
@@ -151,7 +151,7 @@ func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 }
 
 // CreatePortProfile starts creating an application port profile; the task's owner is the new one. It belongs to the
-// organisation and to the VDC or VDC group of a gateway. It takes the right "Organization vDC Gateway: Configure NAT"
+// organization and to the VDC or VDC group of a gateway. It takes the right "Organization vDC Gateway: Configure NAT"
 // or that of the firewall, as do all changes.
 func (n *NAT) CreatePortProfile(ctx context.Context, of Gateway, p PortProfile) (Task, error) {
 	return n.create(ctx, "application port profile", p.Name, profilesPath, map[string]any{

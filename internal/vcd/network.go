@@ -16,7 +16,7 @@ const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
 // Networks are the networks that VMs can be connected to.
 type Networks struct{ *client }
 
-// FindNetwork finds an organisation network by name or URN, among those that VMs of the VDC can be connected to: its
+// FindNetwork finds an organization network by name or URN, among those that VMs of the VDC can be connected to: its
 // own, those of its VDC group and those shared with it. What was found by name is remembered for its URN, too.
 func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
 	return lookup(ctx, n.lookups, key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {

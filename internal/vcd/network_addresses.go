@@ -13,7 +13,7 @@ import (
 // networksPage is the longest page of networks, and of what is on one, that VCD gives.
 const networksPage = 32
 
-// A HostAddress is an address inside the organisation that a VM or a gateway has.
+// A HostAddress is an address inside the organization that a VM or a gateway has.
 type HostAddress struct {
 	UsedAddress
 

@@ -68,7 +68,7 @@ type client struct {
 	site     *site
 	config   Config
 	opts     PoolOptions
-	provider bool // logged in to the System organisation
+	provider bool // logged in to the System organization
 	lookups  *cache
 	recent   *cache // of what changes
 }
@@ -92,7 +92,7 @@ func (c *client) do(ctx context.Context, what call) (answer, error) {
 	return c.auth.send(ctx, what, header, body)
 }
 
-// setTenant names the organisation that a provider's session works in; a tenant's session has only one.
+// setTenant names the organization that a provider's session works in; a tenant's session has only one.
 func (c *client) setTenant(ctx context.Context, what call, header http.Header) error {
 	if !c.provider || isSystem(c.config.Org) || what.path == queryPath &&
 		strings.HasPrefix(what.query, "type=organization&") {
@@ -106,7 +106,7 @@ func (c *client) setTenant(ctx context.Context, what call, header http.Header) e
 	return nil
 }
 
-// orgID finds the URN of the organisation that a provider's session works in. Without it no call can be made: that it
+// orgID finds the URN of the organization that a provider's session works in. Without it no call can be made: that it
 // is missing, or hidden, is no evidence about what the call was for.
 func (c *client) orgID(ctx context.Context) (string, error) {
 	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {

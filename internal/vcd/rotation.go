@@ -23,7 +23,7 @@ type TokenStore interface {
 }
 
 // A ServiceAccount logs in with a token that changes with each login, one login at a time. Sessions of several
-// organisations may share it, but all of one [Pool] of one process.
+// organizations may share it, but all of one [Pool] of one process.
 type ServiceAccount struct {
 	tokens TokenStore
 

@@ -185,7 +185,7 @@ func TestATokenThatIsWrongElsewhereIsNotWrongHere(t *testing.T) {
 	config.Org = "acme"
 	_, err = pool.Session(t.Context(), config)
 
-	g.Expect(err).NotTo(HaveOccurred(), "an organisation that it is not for locks no other out")
+	g.Expect(err).NotTo(HaveOccurred(), "an organization that it is not for locks no other out")
 }
 
 // A late store reads a token, and then another process logs in with it, such as the process before this one.

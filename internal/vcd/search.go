@@ -11,7 +11,7 @@ type Search struct {
 	VApps  []string // names of vApps in the VDCs
 	Prefix string   // what names of vApps in the VDCs begin with; empty: none
 	Names  []string // of VMs in the VDCs
-	IDs    []string // URNs of VMs anywhere in the organisation
+	IDs    []string // URNs of VMs anywhere in the organization
 }
 
 // SearchVMs returns the VMs that a search means, sorted by name: all of them, or an error. It asks by as few queries as

@@ -57,7 +57,7 @@ func newSession(t *transport, config Config, opts PoolOptions) *Session {
 
 func isSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
 
-// Org returns the name of the organisation that the session works in.
+// Org returns the name of the organization that the session works in.
 func (s *Session) Org() string { return s.config.Org }
 
 // Site returns the address of the site, https://host[:port].

@@ -58,7 +58,7 @@ func setDefault[T comparable](value *T, fallback T) {
 // Clock returns the clock of the pool.
 func (p *Pool) Clock() Clock { return p.opts.Clock }
 
-// A Pool holds the sessions of a process: one for all users of the same site, organisation and credentials.
+// A Pool holds the sessions of a process: one for all users of the same site, organization and credentials.
 type Pool struct {
 	opts    PoolOptions
 	metrics *metrics
@@ -173,7 +173,7 @@ func (p *Pool) evictIdle(ctx context.Context) {
 	}
 }
 
-// Logout logs out the sessions of the credentials and site of config, in whichever organisation they work: they are not
+// Logout logs out the sessions of the credentials and site of config, in whichever organization they work: they are not
 // needed any more. Sessions whose tasks are followed are kept: others have the same credentials. It does not wait for
 // VCD.
 func (p *Pool) Logout(ctx context.Context, config Config) {

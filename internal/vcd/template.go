@@ -14,7 +14,7 @@ import (
 type Templates struct{ *client }
 
 // FindTemplate finds a vApp template by the names of catalog and template, or by the template's URN. The catalog may be
-// one that another organisation shares.
+// one that another organization shares.
 func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) (Template, error) {
 	return lookup(ctx, t.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
 		ref, in, err := t.locateTemplate(ctx, catalog, template)
@@ -70,7 +70,7 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 	return allOf(term{"name", template}, by), nil
 }
 
-// FindCatalog finds a catalog of the organisation, or one shared with it, by name or URN. Where several have the name,
+// FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. Where several have the name,
 // any is returned: templates are searched for in all of them.
 func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, error) {
 	return lookup(ctx, t.lookups, key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {

@@ -12,7 +12,7 @@ type Ref struct {
 }
 
 // Credentials are what a session logs in with: a user with a password, or an API token. The token wins.
-// Username may be written as "org/user" to log in to another organisation than the one worked in
+// Username may be written as "org/user" to log in to another organization than the one worked in
 // ("System/administrator").
 type Credentials struct {
 	Username string
@@ -32,7 +32,7 @@ func (Credentials) MarshalText() ([]byte, error) { return []byte(redacted), nil 
 // A Config says where and as whom to work. Two equal Configs share one session.
 type Config struct {
 	Site        string // https://host[:port], without /api
-	Org         string // name of the organisation
+	Org         string // name of the organization
 	Credentials Credentials
 	CABundle    []byte // PEM; nil uses the system's roots
 	Insecure    bool   // skip TLS verification: only by explicit opt-in
@@ -46,7 +46,7 @@ type Config struct {
 	Accepted bool
 }
 
-// A VDC is an organisation virtual data center with what a plan needs to know about it.
+// A VDC is an organization virtual data center with what a plan needs to know about it.
 type VDC struct {
 	Ref
 
@@ -200,7 +200,7 @@ type VApp struct {
 	Description  string // carries the ownership marker
 	Status       Status
 	Deployed     bool
-	Networks     []string // names of the organisation networks it is connected to
+	Networks     []string // names of the organization networks it is connected to
 	VMs          []Ref
 	Tasks        []Task // unfinished tasks that hold it
 	RuntimeLease time.Duration
@@ -278,7 +278,7 @@ type Disk struct {
 type VAppSpec struct {
 	Name        string
 	Description string
-	Networks    []Ref    // organisation networks to connect, bridged
+	Networks    []Ref    // organization networks to connect, bridged
 	VMs         []VMSpec // created in the same request
 }
 

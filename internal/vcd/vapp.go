@@ -140,7 +140,7 @@ func (c *client) undeploy(ctx context.Context, path, action string) (Task, error
 	return c.start(ctx, http.MethodPost, path+"/action/undeploy", mimeUndeploy, undeployParams{Action: action})
 }
 
-// SetLease starts setting the leases of a vApp; 0 is never. Where the organisation caps them, VCD refuses or shortens:
+// SetLease starts setting the leases of a vApp; 0 is never. Where the organization caps them, VCD refuses or shortens:
 // read the vApp to see what it is.
 func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage time.Duration) (Task, error) {
 	section := newLeaseSection(runtime, storage)

@@ -93,10 +93,10 @@ func TestVCDClusterIdentity(t *testing.T) {
 		{"a selector can be read", allow(&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}},
 		}}), []string{"spec.allowedNamespaces.selector"}, "not a valid label selector operator"},
-		{"organisations can be listed", orgs("acme", "Org 2"), nil, ""},
-		{"any organisation stands alone", orgs("acme", "*"), []string{"spec.orgs[1]"}, "must stand alone"},
-		{"an organisation is no pattern", orgs("acme-*"), []string{"spec.orgs[0]"}, "there are no patterns"},
-		{"an organisation has no space around it", orgs("acme "), []string{"spec.orgs[0]"}, "space"},
+		{"organizations can be listed", orgs("acme", "Org 2"), nil, ""},
+		{"any organization stands alone", orgs("acme", "*"), []string{"spec.orgs[1]"}, "must stand alone"},
+		{"an organization is no pattern", orgs("acme-*"), []string{"spec.orgs[0]"}, "there are no patterns"},
+		{"an organization has no space around it", orgs("acme "), []string{"spec.orgs[0]"}, "space"},
 		{
 			"a service account is one, too",
 			func(i *infrav1.VCDClusterIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, "",
@@ -128,7 +128,7 @@ func TestVCDClusterIdentityForNobodyWarns(t *testing.T) {
 	g.Expect(warnings).To(ConsistOf(ContainSubstring("spec.allowedNamespaces")))
 }
 
-func TestVCDClusterIdentityOfAServiceAccountForManyOrganisationsWarns(t *testing.T) {
+func TestVCDClusterIdentityOfAServiceAccountForManyOrganizationsWarns(t *testing.T) {
 	g := NewWithT(t)
 	i := &infrav1.VCDClusterIdentity{Spec: infrav1.VCDClusterIdentitySpec{
 		VCDIdentitySpec: identity().Spec, Orgs: []string{"*"},

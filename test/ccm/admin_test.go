@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// An admin changes VCD by hand, as an administrator of the organisation.
+// An admin changes VCD by hand, as an administrator of the organization.
 type admin struct {
 	t     *testing.T
 	v     *vcd

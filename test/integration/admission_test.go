@@ -23,7 +23,7 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 		{"a site without https", func(c *infrav1.VCDClusterSpec) { c.Site = "http://vcd.example.com" }, "spec.site"},
 		{"a site with a path", func(c *infrav1.VCDClusterSpec) { c.Site = "https://vcd.example.com/api" }, "spec.site"},
 		{"an id that is free text", func(c *infrav1.VCDClusterSpec) { c.InfraID = "prod" }, "spec.infraID"},
-		{"no organisation", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
+		{"no organization", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
 		{
 			"a virtual IP that is no address",
 			func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Addresses = []string{"192.168.100"} },
@@ -125,13 +125,13 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 			"a site with a path", func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "https://vcd.example.com/api" },
 			"spec.site",
 		},
-		{"no organisations", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = nil }, "spec.orgs"},
+		{"no organizations", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = nil }, "spec.orgs"},
 		{
-			"an organisation twice", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "acme"} },
+			"an organization twice", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "acme"} },
 			"spec.orgs[1]",
 		},
 		{
-			"an organisation beside any", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} },
+			"an organization beside any", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} },
 			"spec.orgs[1]",
 		},
 	}

@@ -301,7 +301,7 @@ func TestNamesAreTextInThePage(t *testing.T) {
 	v.open("/_sim/")
 	v.Eventually(v.text("#vapps")).Should(ContainSubstring(hostile))
 	v.Expect(strings.Count(v.text("#vapps")(), hostile)).To(BeNumerically(">=", 6),
-		"vApp, VM, failure, organisation, VDC")
+		"vApp, VM, failure, organization, VDC")
 	v.Expect(eval[int](v, `document.querySelectorAll("img, #owned").length`)()).To(Equal(0))
 	v.Expect(eval[string](v, `document.title`)()).To(Equal("vcdsim"))
 	v.Expect(eval[bool](v,

@@ -20,7 +20,7 @@ type site struct {
 	AllOrgs           []vcdsim.Org
 	Org               vcdsim.Org
 	VDC               vcdsim.VDC
-	User              vcdsim.User // for clients: the second of the organisation, or its only one
+	User              vcdsim.User // for clients: the second of the organization, or its only one
 	CCM               vcdsim.User // for cloud controller managers: the one with their role, or User
 	Admin             vcdsim.User // its first
 	System            vcdsim.User
@@ -40,7 +40,7 @@ func newSite(m vcdsim.Model, url, caFile string) (site, error) {
 	return s, nil
 }
 
-// choose picks the organisation, and what configurations name of it.
+// choose picks the organization, and what configurations name of it.
 func (s *site) choose(m vcdsim.Model) {
 	s.AllOrgs = m.Orgs
 	for _, org := range m.Orgs {

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// ServiceAccount makes a service account with a role in organisation acme of [vcdsim.K8sTenant], as its administrator
+// ServiceAccount makes a service account with a role in organization acme of [vcdsim.K8sTenant], as its administrator
 // does by hand, and returns its first token. VCD gives another for it with each login.
 func ServiceAccount(tb testing.TB, sim *vcdsim.Simulator, name, role string) string {
 	tb.Helper()

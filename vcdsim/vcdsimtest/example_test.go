@@ -28,6 +28,6 @@ func TestOneLineStartsASimulator(t *testing.T) {
 		t.Errorf("it answered %s", res.Status)
 	}
 	if got := len(sim.State().Model.Orgs); got != 2 {
-		t.Errorf("%d organisations", got)
+		t.Errorf("%d organizations", got)
 	}
 }

@@ -27,7 +27,7 @@ type Balanced struct {
 	driver  *edge.Driver
 }
 
-// NewBalancedOn makes an environment with a cluster that is ready, on a model whose second organisation has an edge
+// NewBalancedOn makes an environment with a cluster that is ready, on a model whose second organization has an edge
 // gateway in its first VDC.
 func NewBalancedOn(t *testing.T, model vcdsim.Model) *Balanced {
 	t.Helper()

@@ -192,7 +192,7 @@ func (c aheadClock) Now() time.Time { return time.Now().Add(time.Duration(c.by.L
 
 func (c aheadClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Admin returns a session of another user of the organisation.
+// Admin returns a session of another user of the organization.
 func (w *Env) Admin(t *testing.T) *vcd.Session {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond})

@@ -21,13 +21,13 @@ type Person struct {
 	token string
 }
 
-// Person logs in to VCD as an administrator of the organisation.
+// Person logs in to VCD as an administrator of the organization.
 func (w *Env) Person() *Person { return w.login("admin") }
 
 // Driver logs in to VCD as a storage driver does that has the provider's user: its disks are that user's.
 func (w *Env) Driver() *Person { return w.login("capvcd") }
 
-// login logs in as a user of the organisation, or of that which follows an @.
+// login logs in as a user of the organization, or of that which follows an @.
 func (w *Env) login(user string) *Person {
 	if !strings.Contains(user, "@") {
 		user += "@acme"

@@ -81,7 +81,7 @@ func (w *Zoned) CreateZone(name string, mods ...func(*infrav1.VCDFailureDomain, 
 	w.Expect(w.Client.Create(w.Ctx, z)).To(Succeed())
 }
 
-// AddIdentity creates an identity with a Secret of its name, whose user is another of the organisation.
+// AddIdentity creates an identity with a Secret of its name, whose user is another of the organization.
 func (w *Env) AddIdentity(name, user string) {
 	identity, secret := NewIdentity(w.Sim.URL()), NewSecret(w.Sim)
 	identity.Name, identity.UID, identity.Spec.SecretRef.Name = name, types.UID("uid-of-"+name), name

@@ -88,7 +88,7 @@ func (r *Renewals) dueAt(vApp string, end time.Time) time.Time {
 }
 
 // A Keeper renews the lease of the vApp of a machine's VM. VCD is asked for leases that never end, so one that ends is
-// limited by the organisation. The machine stays ready.
+// limited by the organization. The machine stays ready.
 type Keeper struct {
 	*Renewals
 
@@ -198,7 +198,7 @@ func (k Keeper) report(end time.Time, what, problem string) {
 		problem = "; renewing failed: " + problem
 	}
 	out := phases.Fail(0, infrav1.LeaseLimitedReason,
-		"The organisation limits leases: VCD %s vApp %s on %s unless we renew its lease before%s; have the "+
+		"The organization limits leases: VCD %s vApp %s on %s unless we renew its lease before%s; have the "+
 			"limit removed",
 		what, k.Row.VApp.Name, end.UTC().Format(time.RFC3339), problem)
 	if !phases.Reported(k.Machine, infrav1.LeaseUnlimitedCondition, out) {

@@ -97,7 +97,7 @@ func (i Identities) resolve(ctx context.Context, a account) (login, phases.Outco
 	return l, phases.Done, nil
 }
 
-// covers reports whether the identity is for the site and organisation of an account.
+// covers reports whether the identity is for the site and organization of an account.
 func (g grant) covers(a account) phases.Outcome {
 	if site := NormalSite(g.Site); site == "" || site != NormalSite(a.site) {
 		return phases.Stop(infrav1.SiteNotAllowedReason,

@@ -80,19 +80,19 @@ func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
 	}
 }
 
-func TestAClusterIdentityIsForItsOrganisations(t *testing.T) {
+func TestAClusterIdentityIsForItsOrganizations(t *testing.T) {
 	const site = "https://vcd.example.com"
 	tests := []struct {
 		name string
 		orgs []string
 		want string
 	}{
-		{"the organisation", []string{"acme"}, ""},
+		{"the organization", []string{"acme"}, ""},
 		{"one of several", []string{"other", "acme"}, ""},
 		{"any", []string{infrav1.AnyOrg}, ""},
 		{"another", []string{"other"}, infrav1.OrgNotAllowedReason},
 		{"no pattern but any", []string{"ac*"}, infrav1.OrgNotAllowedReason},
-		{"an identity from before it had organisations", nil, infrav1.OrgNotAllowedReason},
+		{"an identity from before it had organizations", nil, infrav1.OrgNotAllowedReason},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

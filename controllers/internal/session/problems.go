@@ -131,7 +131,7 @@ func TemplateProblem(err error, catalog, template placement.Choice, change Remed
 	switch {
 	case ok && lookup.Kind == "catalog":
 		return LookupProblem(err, infrav1.CatalogNotFoundReason,
-			change(catalog.Field)+", or share the catalog with the organisation")
+			change(catalog.Field)+", or share the catalog with the organization")
 	case errors.Is(err, vcd.ErrAmbiguous):
 		return LookupProblem(err, infrav1.TemplateInvalidReason, change(template.Field)+": the URN of the one you mean")
 	case errors.Is(err, vcd.ErrInvalid):

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// systemOrg is the organisation of VCD's provider.
+// systemOrg is the organization of VCD's provider.
 const systemOrg = "system"
 
 // Shared is what a cloud controller manager is given to log in with.
@@ -58,7 +58,7 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 	if isSystem(got.Config) {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,
 			"%s is a system administrator, whose credentials are never put into a workload cluster: name an identity "+
-				"of organisation %s in spec.cloudProvider.identityRef", got.Name, account.org), nil
+				"of organization %s in spec.cloudProvider.identityRef", got.Name, account.org), nil
 	}
 	return got, phases.Done, nil
 }

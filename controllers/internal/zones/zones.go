@@ -39,7 +39,7 @@ func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name
 	return zone, out, err
 }
 
-// Mismatch says why a cluster cannot use a zone: it is for another site or organisation.
+// Mismatch says why a cluster cannot use a zone: it is for another site or organization.
 func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcome {
 	switch {
 	case session.NormalSite(z.Spec.Site) != session.NormalSite(c.Spec.Site):
@@ -49,7 +49,7 @@ func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcom
 	case z.Spec.Org != c.Spec.Org:
 		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
 			"spec.org of VCDDeploymentZone %s is %q, spec.org of the VCDCluster is %q: name a zone of the same "+
-				"organisation", z.Name, z.Spec.Org, c.Spec.Org)
+				"organization", z.Name, z.Spec.Org, c.Spec.Org)
 	}
 	return phases.Done
 }

@@ -36,13 +36,13 @@ type Config struct {
 type VCD struct {
 	// Address of VMware Cloud Director, `https://host[:port]`. Required.
 	Host string `json:"host" kind:"URL" legacy:"true" required:"write an address such as https://vcd.example.com"`
-	// Organisation of the cluster. Required.
-	Org string `json:"org" kind:"name" legacy:"true" required:"name the organisation of the cluster"`
-	// Organisation VDC of the cluster. Required unless `vcd.vdcs` or `nodes.zones` name some.
+	// Organization of the cluster. Required.
+	Org string `json:"org" kind:"name" legacy:"true" required:"name the organization of the cluster"`
+	// Organization VDC of the cluster. Required unless `vcd.vdcs` or `nodes.zones` name some.
 	VDC string `json:"vdc" kind:"name or URN" legacy:"true"`
 	// Further VDCs that have machines of the cluster.
 	VDCs []string `json:"vdcs,omitzero" kind:"list of names or URNs"`
-	// Organisation of the user, if it is another. A user name of the form `org/user` has the same effect.
+	// Organization of the user, if it is another. A user name of the form `org/user` has the same effect.
 	UserOrg string `json:"userOrg,omitzero" alias:"userorg" kind:"name" fallback:"'vcd.org'"`
 	// User name. Better in the Secret, which wins.
 	User string `json:"user,omitzero" legacy:"true"`
@@ -126,7 +126,7 @@ type Gateway struct {
 
 // An EdgeGateway is where load balancers are made.
 type EdgeGateway struct {
-	// Routed organisation network of the nodes: its edge gateway gets the load balancers. Required, or `edgeGateway`.
+	// Routed organization network of the nodes: its edge gateway gets the load balancers. Required, or `edgeGateway`.
 	Network string `json:"network,omitzero" kind:"name" legacy:"true"`
 	// The edge gateway itself.
 	ID string `json:"edgeGateway,omitzero" kind:"name or URN"`
@@ -171,7 +171,7 @@ type Zone struct {
 	Name string `json:"name" required:"name the zone"`
 	// Region of the zone.
 	Region string `json:"region,omitzero" fallback:"'nodes.region'"`
-	// Organisation VDC of the zone. Required.
+	// Organization VDC of the zone. Required.
 	VDC string `json:"vdc" kind:"name or URN" required:"name the VDC of the zone"`
 	// VM placement policy of the zone, where it is less than a VDC.
 	PlacementPolicy string `json:"placementPolicy,omitzero" kind:"name or URN"`

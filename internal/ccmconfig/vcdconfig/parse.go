@@ -126,7 +126,7 @@ func (c checker) validateHost() {
 func (c checker) validateSite() {
 	v := c.VCD
 	if len(v.VDCs) == 0 {
-		c.Problem("vcd.vdc", "is missing: name the organisation VDC of the cluster")
+		c.Problem("vcd.vdc", "is missing: name the organization VDC of the cluster")
 	}
 	if v.InsecureSkipVerify && v.CABundle != "" {
 		c.Problem("vcd.insecureSkipVerify", "trusts any certificate, so vcd.caBundle has no effect: remove one")

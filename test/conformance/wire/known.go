@@ -18,7 +18,7 @@ func tolerate(operation, what, why string) tolerance {
 var tolerances = []tolerance{
 	tolerate(`(GET|POST) /cloudapi/1.0.0/sessions.*`, "^/operatingOrg: .*not know", "added to sessions in API 38"),
 	tolerate(`.* /cloudapi/1.0.0/orgs`, "/(maskedEventTaskUsername|creationStatus|canManageOrgs|managedBy): "+
-		".*not know", "added to organisations in API 38 and 39"),
+		".*not know", "added to organizations in API 38 and 39"),
 	tolerate(`\w+ /cloudapi/1.0.0/(apiFilters|externalEndpoints)`, "does not know .* on this path",
 		"added in API 37.3"),
 	tolerate(`.* /cloudapi/2.0.0/.*(vdcComputePolicies|computePolicies)`,
