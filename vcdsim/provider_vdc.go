@@ -239,7 +239,7 @@ func getProviderProfile(r *request) (*response, error) {
 		n.Add(namespaces())
 		n.Add([]*xmltree.Node{
 			xmltree.T("Enabled", true), xmltree.T("Units", "MB"), xmltree.T("CapacityTotal", 0),
-			xmltree.T("CapacityUsed", 0), xmltree.T("Default", false),
+			xmltree.T("CapacityUsed", 0),
 		})
 		return xmlOK(n), nil
 	}

@@ -3,6 +3,7 @@ package vcdsim
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // entityMetadataRoutes serve metadata of entities; each entry has a namespace and a key, which never change.
@@ -96,5 +97,6 @@ func deleteEntry(r *request, entity, entry *document) (*response, error) {
 	path := entriesPath(entity)
 	r.sim.store.documents[path] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[path]),
 		func(d *document) bool { return d == entry })
-	return noContent(), nil
+	id := strings.TrimPrefix(entity.id(), "urn:vcloud:entity:")
+	return r.done(Entity{Kind: "entity", ID: id, Name: text(entity.body, "name")}), nil
 }
