@@ -10,7 +10,7 @@ var newer = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)\s*<ComputePolicy>.*?</ComputePolicy>`),
 	regexp.MustCompile(`(?s)\s*<IopsAllocation>.*?</IopsAllocation>`),
 	regexp.MustCompile(`\s*<DefaultComputePolicy [^>]*/>`),
-	regexp.MustCompile(`\s*<(SubnetPrefixLength|Firmware|RecommendedFirmware|BootRetryEnabled|BootRetryDelay|EfiSecureBootEnabled|NetworkBootProtocol|IsElastic|IncludeMemoryOverhead|vmext:ComputeProviderScope)>[^<]*</[^>]*>`),
+	regexp.MustCompile(`\s*<(SubnetPrefixLength|Firmware|RecommendedFirmware|SupportedFirmware|SupportsTPM|BootRetryEnabled|BootRetryDelay|EfiSecureBootEnabled|NetworkBootProtocol|IsElastic|IncludeMemoryOverhead|vmext:ComputeProviderScope)>[^<]*</[^>]*>`),
 	regexp.MustCompile(`\s*<vmext:NsxTManagerReference [^>]*/>`),
 	regexp.MustCompile(` (isComputePolicyCompliant|vmSizingPolicyId|vmPlacementPolicyId|encrypted|dateCreated|totalStorageAllocatedMb|` +
 		`operationFull|shareable|sharingType|uuid|attachedVmCount|isShareable|storageProfileOverrideVmDefault)="[^"]*"`),
