@@ -158,6 +158,16 @@ func TestAHealthySiteHasNoFindings(t *testing.T) {
 	s.Expect(s.sim.Unhandled()).To(BeEmpty())
 }
 
+// expectOnly expects that a report names a fault, and nothing else.
+func (s *site) expectOnly(f fault, report doctor.Report) {
+	text, err := json.MarshalIndent(report.Findings, "", " ")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(report.Findings).To(HaveLen(1), string(text))
+	s.Expect(report.Findings[0].Check).To(Equal(f.check))
+	s.Expect(report.Findings[0].Message).To(ContainSubstring(f.says))
+	s.Expect(report.Findings[0].Remedy).To(ContainSubstring(f.remedy))
+}
+
 // Each fault is named by one line, which says what helps, and nothing else is.
 func TestEachFaultIsNamedOnce(t *testing.T) {
 	for _, f := range slices.Concat(accessFaults(), vdcFaults(), networkFaults(), imageFaults(), gatewayFaults()) {
@@ -165,14 +175,7 @@ func TestEachFaultIsNamedOnce(t *testing.T) {
 			t.Parallel()
 			s := start(t, f)
 
-			report := s.run(t)
-
-			text, err := json.MarshalIndent(report.Findings, "", " ")
-			s.Expect(err).NotTo(HaveOccurred())
-			s.Expect(report.Findings).To(HaveLen(1), string(text))
-			s.Expect(report.Findings[0].Check).To(Equal(f.check))
-			s.Expect(report.Findings[0].Message).To(ContainSubstring(f.says))
-			s.Expect(report.Findings[0].Remedy).To(ContainSubstring(f.remedy))
+			s.expectOnly(f, s.run(t))
 		})
 	}
 }

@@ -33,8 +33,13 @@ func (m *manifest) selectZones() error {
 	if err != nil {
 		return err
 	}
+	var names []string
 	for i := range selected {
 		zone := &selected[i]
+		names = append(names, zone.Name)
+		if ptr.Deref(zone.Spec.ControlPlane, true) {
+			m.plan.planes++
+		}
 		domain, ok := m.domains[zone.Spec.FailureDomain]
 		switch {
 		case !ok:
@@ -46,19 +51,13 @@ func (m *manifest) selectZones() error {
 			m.plan.zones = append(m.plan.zones, placement.Zone{VCDDeploymentZone: zone, Domain: domain})
 		}
 	}
-	var names []string
-	for i := range selected {
-		names = append(names, selected[i].Name)
-		if ptr.Deref(selected[i].Spec.ControlPlane, true) {
-			m.plan.planes++
-		}
-	}
-	m.findDomains(names)
+	m.checkDomains(names)
 	return nil
 }
 
-// findDomains finds the failure domains of machines among the zones of the cluster. Without any, they are elsewhere.
-func (m *manifest) findDomains(names []string) {
+// checkDomains reports machines in failure domains that are none of the cluster's zones, given by name. A cluster
+// without any has its zones elsewhere.
+func (m *manifest) checkDomains(names []string) {
 	for _, machines := range m.plan.Machines {
 		if at := machines.failureDomain; at != "" && len(names) > 0 && !slices.Contains(names, at) {
 			m.problem("machines of VCDMachineTemplate %s have failure domain %q, which is no zone that the VCDCluster "+

@@ -2,7 +2,6 @@ package doctor_test
 
 import (
 	"cmp"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,14 +118,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 			t.Parallel()
 			s := startFlavor(t, "-zones", nil, f)
 
-			report := s.run(t)
-
-			text, err := json.MarshalIndent(report.Findings, "", " ")
-			s.Expect(err).NotTo(HaveOccurred())
-			s.Expect(report.Findings).To(HaveLen(1), string(text))
-			s.Expect(report.Findings[0].Check).To(Equal(f.check))
-			s.Expect(report.Findings[0].Message).To(ContainSubstring(f.says))
-			s.Expect(report.Findings[0].Remedy).To(ContainSubstring(f.remedy))
+			s.expectOnly(f, s.run(t))
 		})
 	}
 }
