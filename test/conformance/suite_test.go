@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 func compileTests(t *testing.T, pkg string, tags ...string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), filepath.Base(pkg)+".test")
-	run(t, nil, "go", "test", "-c", "-tags", strings.Join(tags, ","), "-o", binary, pkg)
+	// Some tests upload their own source file: they need its whole path, whatever the caller's GOFLAGS say.
+	run(t, nil, "go", "test", "-c", "-trimpath=false", "-tags", strings.Join(tags, ","), "-o", binary, pkg)
 	return binary
 }
 
