@@ -135,9 +135,10 @@ func notRun() map[string]map[string]string {
 			"go test ./vcdsim -run xxx -bench 10000 -benchmem    # the figures above": byCI,
 		},
 		"docs/guides/airgap.md": {
-			"registry=registry.site.example/kubernetes": registries,
-			"make images VERSION=v2.0.0":                registries,
-			"trivy sbom cluster-api-vcd-controller-linux-amd64.cdx.json     # or any other scanner":                                  registries,
+			"registry=registry.site.example/kubernetes":                                             registries,
+			"make images VERSION=v2.0.0":                                                            registries,
+			"make manifests images VERSION=v2.0.0":                                                  containers,
+			"trivy sbom cluster-api-vcd-controller-linux-amd64.cdx.json     # or any other scanner": registries,
 			"registry=registry.site.example          # what the extension's server configuration calls the local container registry": registries,
 		},
 		"docs/guides/backup.md": {
