@@ -26,6 +26,7 @@ func (e *addressExecutor) create(ctx context.Context) error {
 	switch {
 	case err == nil:
 		if id := vcd.AllocatedID(task, want.Value); id != "" {
+			e.gateway.allocated.Store(id, true)
 			e.gateway.claims.put(lb.Claim{ID: id, Value: want.Value, Space: space})
 		} else {
 			e.gateway.claims.invalidate()
@@ -107,7 +108,8 @@ func (e *addressExecutor) find(ctx context.Context) (lb.Claim, bool, error) {
 	return claims[i], true, nil
 }
 
-// update marks an address. Two owners may do so at the same time: the mark that stands in the end counts.
+// update marks an address. Two owners that take an unmarked one for theirs may do so at the same time: the mark that
+// stands in the end counts. What was allocated here no other owner takes.
 func (e *addressExecutor) update(ctx context.Context) error {
 	c, found, err := e.find(ctx)
 	switch {
@@ -126,6 +128,11 @@ func (e *addressExecutor) update(ctx context.Context) error {
 		})
 	if _, err = e.wait(ctx, task, err); err != nil {
 		return err
+	}
+	if _, here := e.gateway.allocated.LoadAndDelete(c.ID); here {
+		c.Description, c.Used = want, true
+		e.gateway.claims.put(c)
+		return nil
 	}
 	now, err := e.session.IPSpaces.FloatingIP(ctx, c.Space.ID, c.ID)
 	if err != nil {

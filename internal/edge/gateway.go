@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -36,6 +37,10 @@ type gateway struct {
 	rights      rights
 	repairs     repairs
 	generations generations
+	// allocated are the ids of claims that were allocated here and not marked yet.
+	allocated sync.Map
+	// began is when an endpoint that had no virtual service was first planned here, by owner.
+	began sync.Map
 }
 
 // facts are what the provider of a gateway set up.

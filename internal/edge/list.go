@@ -24,6 +24,7 @@ type list[T any] struct {
 	valid    bool
 	at       time.Time // when the read of items began
 	order    uint64    // of that read
+	unsure   bool      // a write failed since: items may not be what was written
 	inflight *inflight[T]
 }
 
@@ -152,6 +153,7 @@ func (l *list[T]) invalidate() { l.expire(0) }
 func (l *list[T]) expire(age time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.unsure = l.unsure || age == 0
 	if age == 0 && l.inflight != nil {
 		l.inflight.invalidated = true
 	}
@@ -167,6 +169,13 @@ func (l *list[T]) since() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.order
+}
+
+// written returns what was written here, if the list was never read and all writes are known to be done.
+func (l *list[T]) written() (items []T, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.items, l.order == 0 && !l.unsure
 }
 
 // known returns the cached list, however old.

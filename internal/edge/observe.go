@@ -3,6 +3,7 @@ package edge
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
@@ -40,6 +41,8 @@ type observation struct {
 	query   lb.Query
 	want    demand
 	out     lb.Observed
+	// began is set if all pools and port profiles of the owner are known without a list.
+	began bool
 }
 
 // all observes what always is observed, and what was asked for.
@@ -133,11 +136,33 @@ func (o *observation) services(ctx context.Context) error {
 		}
 		o.out.Taken = append(o.out.Taken, vs.Uses(vs.Name, m)...)
 	}
+	o.began = o.query.Begins && !o.query.Fresh && o.beganHere()
 	return err
 }
 
+// beganHere reports whether the owner has no virtual service, or had none when it was first planned a moment ago. Then
+// it has no pools and port profiles but those that were written here since. One that is left of a life that ended between
+// two writes has the name of the one to create, which VCD refuses, or is found when the lists are read.
+func (o *observation) beganHere() bool {
+	now, began := o.gateway.driver.opts.Clock.Now(), &o.gateway.began
+	if len(o.out.Services) == 0 {
+		began.Store(o.query.Owner, now)
+		return true
+	}
+	at, ok := began.Load(o.query.Owner)
+	if ok && now.Sub(at.(time.Time)) <= o.want.maxAge { //nolint:forcetypeassert // nothing else is stored
+		return true
+	}
+	began.Delete(o.query.Owner)
+	return false
+}
+
 func (o *observation) pools(ctx context.Context) error {
-	pools, err := o.gateway.pools.get(ctx, o.session, o.want)
+	pools, written := o.gateway.pools.written()
+	var err error
+	if !written || !o.began {
+		pools, err = o.gateway.pools.get(ctx, o.session, o.want)
+	}
 	for _, p := range pools {
 		m, owned := o.owned(lb.KindPool, p.Name, p.Description)
 		o.gateway.rights.infer(m, lb.Ref{}, p.Hints.ByGroup && m.Owner.Cluster != "")
@@ -184,7 +209,7 @@ func (o *observation) forwardings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	profiles, err := o.gateway.profiles.get(ctx, o.session, o.want)
+	profiles, err := o.profiles(ctx, rules)
 	protocols := map[string]lb.Protocol{}
 	for _, p := range profiles {
 		protocols[p.ID] = p.Protocol
@@ -201,6 +226,19 @@ func (o *observation) forwardings(ctx context.Context) error {
 		o.out.Taken = append(o.out.Taken, r.Uses(m, protocols[r.Profile.ID])...)
 	}
 	return err
+}
+
+// profiles returns the owner's, and those that rules refer to.
+func (o *observation) profiles(ctx context.Context, rules []lb.Rule) ([]lb.Profile, error) {
+	profiles, written := o.gateway.profiles.written()
+	unknown := func(r lb.Rule) bool {
+		return r.Profile.ID != "" &&
+			!slices.ContainsFunc(profiles, func(p lb.Profile) bool { return p.ID == r.Profile.ID })
+	}
+	if written && o.began && !slices.ContainsFunc(rules, unknown) {
+		return profiles, nil
+	}
+	return o.gateway.profiles.get(ctx, o.session, o.want)
 }
 
 // certificates keeps the owner's and the unmarked ones, which Services refer to by their aliases.

@@ -45,7 +45,7 @@ func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts
 	}
 	query := lb.Query{
 		Owner: want.Owner, Subnet: want.Subnet, Fresh: opts.Fresh, Translated: opts.NAT,
-		OwnMembers: want.OwnMembers,
+		OwnMembers: want.OwnMembers, Begins: want.Owner.IsEndpoint() && !want.Absent && !opts.Follow,
 	}
 	for range maxRounds {
 		seen, err := d.Observe(ctx, gateway, query)

@@ -45,6 +45,9 @@ type Query struct {
 	Translated bool
 	// OwnMembers leaves out IP sets ([Desired.OwnMembers]).
 	OwnMembers bool
+	// Begins is set if the owner is an endpoint that there shall be: before its first virtual service it is taken to
+	// have nothing else.
+	Begins bool
 	// Fresh asks for what is read after the query; else cached lists do.
 	Fresh bool
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
 // workTimeout bounds how long the steps of one plan may take. The next plan continues.
@@ -41,6 +42,15 @@ type endpoint struct {
 	failure failure
 	waiting map[types.UID]func()
 	seen    map[types.UID]member
+	intent  intent
+}
+
+// An intent is a plan that waits until its addresses are stored. What is allocated of them before its steps run is
+// not the endpoint's.
+type intent struct {
+	plan       lb.Plan
+	gateway    string
+	generation int64
 }
 
 // A failure is why the last attempt ended early, and until when there is no other.
@@ -103,6 +113,9 @@ func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan
 	if out := own.busy(r); out != phases.Done {
 		return lb.Plan{}, out, nil
 	}
+	if plan, ok := own.intended(r); ok && stored {
+		return plan, own.start(ctx, r, plan.Steps), nil
+	}
 	plan, out, err := own.plan(ctx, r, edge.PlanOptions{})
 	if err != nil || out != phases.Done {
 		return plan, out, err
@@ -118,10 +131,22 @@ func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan
 	case len(plan.Steps) == 0:
 		return plan, phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason, "The endpoint: %s", plan.Wait), nil
 	case !stored || len(plan.Intent) > 0:
+		own.intent = intent{plan, r.Gateway, r.Cluster.Generation}
 		return plan, phases.Wait(session.BusyPoll, infrav1.EndpointPendingReason,
 			"Storing where the endpoint is made on edge gateway %s", r.Gateway), nil
 	}
 	return plan, own.start(ctx, r, plan.Steps), nil
+}
+
+// intended takes the plan whose addresses were to be stored, and reports whether they are.
+func (own *endpoint) intended(r Request) (lb.Plan, bool) {
+	last := own.intent
+	if len(last.plan.Intent) == 0 || last.gateway != r.Gateway || last.generation != r.Cluster.Generation ||
+		!slices.Equal(last.plan.Intent, addresses(placement.EndpointAddresses(r.Cluster))) {
+		return lb.Plan{}, false
+	}
+	own.intent = intent{}
+	return last.plan, true
 }
 
 // Leave makes sure that machines which leave are no members any more. It creates nothing.

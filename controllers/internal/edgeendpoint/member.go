@@ -23,7 +23,7 @@ func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
 }
 
 // Join makes the machine of a request a member under an address. The address is stored first, so that neither another
-// machine nor the cluster takes it out again. A machine that runs is kept a member by its cluster.
+// machine nor the cluster takes it out again. A machine that runs is kept a member by its cluster: it waits for nothing.
 func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bool,
 	store func(context.Context) error,
 ) (phases.Outcome, error) {
@@ -42,7 +42,7 @@ func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bo
 		return unrecorded(), nil
 	}
 	plan, out, err := e.Ensure(ctx, r, true)
-	if err == nil && out != phases.Done && stands(plan) && e.Idle(r.Cluster.UID) {
+	if err == nil && (runs && !out.Problem || out != phases.Done && stands(plan) && e.Idle(r.Cluster.UID)) {
 		return phases.Done, nil
 	}
 	return out, err

@@ -164,3 +164,30 @@ func TestMachinesOfACopyTakeNoneOfTheOriginalsOut(t *testing.T) {
 
 	w.Expect(w.members()).To(Equal(before))
 }
+
+func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
+	w := newWorld(t, onSpaces(), nil)
+	intended := func() string { return w.VCDCluster().Annotations[infrav1.EndpointAddressesAnnotation] }
+	for range 20 {
+		if intended() != "" {
+			break
+		}
+		_, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	address := intended()
+	w.Expect(address).NotTo(BeEmpty())
+	w.Expect(w.Sim.State().Model.IPSpaces[0].Allocations).To(BeEmpty())
+	org := w.Sim.State().Model.Orgs[1].ID
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{{Type: vcdsim.FloatingIP, Value: address, OrgID: org}}
+	})
+	byHand := And(HaveField("Value", address), HaveField("Description", ""))
+
+	w.Ready()
+
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).NotTo(Equal(address))
+	w.Expect(w.Sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(byHand))
+	w.DeleteCluster()
+	w.Expect(w.Sim.State().Model.IPSpaces[0].Allocations).To(ConsistOf(byHand))
+}

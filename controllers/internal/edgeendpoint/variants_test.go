@@ -3,8 +3,11 @@ package edgeendpoint_test
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -34,6 +37,24 @@ func TestControlPlanesWithDHCPJoinOnceTheirAddressIsSeen(t *testing.T) {
 	_, writes := w.calls()
 	w.Expect(writes).To(Equal(1))
 	w.Expect(w.members()).To(ConsistOf(w.addressOf("b")))
+}
+
+func TestARunningControlPlaneWithAnotherLeaseStaysReady(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.Expect(create(w.Ctx, w.Client, controlPlane("a", byDHCP)...)).To(Succeed())
+	w.Ready("a")
+	w.Edit("a", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.200" })
+	w.Later(10 * time.Minute)
+
+	w.Eventually(func(g Gomega) {
+		_, err := w.ReconcileMachine("a")
+		w.Expect(err).NotTo(HaveOccurred())
+		m := w.VCDMachine("a")
+		w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue(), "%s",
+			conditions.GetMessage(m, clusterv1.ReadyCondition))
+		g.Expect(w.members()).To(ConsistOf(netip.MustParseAddrPort("192.168.100.200:6443")))
+	}).Should(Succeed())
 }
 
 func TestExtraPortsLeadToTheControlPlanesToo(t *testing.T) {
