@@ -142,7 +142,7 @@ func notRun() map[string]map[string]string {
 			"registry=registry.site.example          # what the extension's server configuration calls the local container registry": registries,
 		},
 		"docs/guides/backup.md": {
-			`clusterctl move --namespace team-a --to-directory backup/   # pauses, writes, and removes from this management cluster`: moves,
+			`clusterctl move --namespace team-a --to-directory backup/   # pauses the clusters, writes them to files, and resumes them here`: moves,
 		},
 		"docs/guides/ccm-helm.md": {
 			"helm install ccm out/release/v2.0.0/helm-cloud-provider-for-cloud-director-v2.0.0.tgz --namespace kube-system --values values.yaml": "needs the program helm: test/addons renders the chart by its engine and applies it",
