@@ -15,6 +15,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -236,9 +238,14 @@ var kinds = []any{
 	corev1.Node{},
 	corev1.Service{},
 	corev1.Pod{},
+	corev1.Secret{},
+	corev1.ConfigMap{},
 	corev1.PersistentVolume{},
 	appsv1.Deployment{},
 	storagev1.VolumeAttachment{},
+	storagev1.StorageClass{},
+	networkingv1.NetworkPolicy{},
+	rbacv1.ClusterRole{},
 	discoveryv1.EndpointSlice{},
 }
 

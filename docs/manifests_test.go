@@ -1,0 +1,69 @@
+package docs_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+var manifest = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```$")
+
+// TestManifestsOfPagesHaveOnlyFieldsThatExist decodes the YAML of pages strictly: what has a kind as that kind, and
+// an excerpt without one as any kind that has its fields.
+func TestManifestsOfPagesHaveOnlyFieldsThatExist(t *testing.T) {
+	decoded := 0
+	for _, page := range allPages(t) {
+		for _, match := range manifest.FindAllStringSubmatch(readPage(t, page), -1) {
+			for _, text := range documents(t, strings.ReplaceAll("\n"+match[2], "\n"+match[1], "\n")) {
+				known, err := decode(text)
+				NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s:\n%s", page, text)
+				if known {
+					decoded++
+				}
+			}
+		}
+	}
+	NewWithT(t).Expect(decoded).To(BeNumerically(">", 50))
+}
+
+func documents(t *testing.T, text string) []string {
+	t.Helper()
+	var all []string
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		all = append(all, string(document))
+	}
+}
+
+// decode decodes a manifest. It reports whether it is of one of the kinds.
+func decode(text string) (bool, error) {
+	var head struct {
+		Kind   string `json:"kind"`
+		Spec   any    `json:"spec"`
+		Status any    `json:"status"`
+	}
+	if yaml.Unmarshal([]byte(text), &head) != nil || head.Kind == "" && head.Spec == nil && head.Status == nil {
+		return false, nil // A list, or the configuration of something.
+	}
+	var last error
+	for _, kind := range kinds {
+		if of := reflect.TypeOf(kind); head.Kind == "" || head.Kind == of.Name() {
+			if last = yaml.UnmarshalStrict([]byte(text), reflect.New(of).Interface()); last == nil {
+				return true, nil
+			}
+		}
+	}
+	return false, last
+}
