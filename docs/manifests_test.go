@@ -49,20 +49,22 @@ func documents(t *testing.T, text string) []string {
 
 // decode decodes a manifest. It reports whether it is of one of the kinds.
 func decode(text string) (bool, error) {
-	var head struct {
-		Kind   string `json:"kind"`
-		Spec   any    `json:"spec"`
-		Status any    `json:"status"`
+	var whole any
+	if err := yaml.Unmarshal([]byte(text), &whole); err != nil {
+		return false, err
 	}
-	if yaml.Unmarshal([]byte(text), &head) != nil || head.Kind == "" && head.Spec == nil && head.Status == nil {
+	object, _ := whole.(map[string]any)
+	if object["kind"] == nil && object["spec"] == nil && object["status"] == nil {
 		return false, nil // A list, or the configuration of something.
 	}
 	var last error
 	for _, kind := range kinds {
-		if of := reflect.TypeOf(kind); head.Kind == "" || head.Kind == of.Name() {
-			if last = yaml.UnmarshalStrict([]byte(text), reflect.New(of).Interface()); last == nil {
-				return true, nil
-			}
+		of := reflect.TypeOf(kind)
+		if object["kind"] != nil && object["kind"] != of.Name() {
+			continue
+		}
+		if last = yaml.UnmarshalStrict([]byte(text), reflect.New(of).Interface()); last == nil {
+			return true, nil
 		}
 	}
 	return false, last
