@@ -195,12 +195,15 @@ func (o *observation) claims(ctx context.Context) error {
 		return err
 	}
 	claims, err := o.gateway.claims.get(ctx, o.session, o.want)
+	if err != nil {
+		return err
+	}
 	for _, c := range claims {
 		o.owned(lb.KindAddress, "", c.Description)
 	}
-	o.out.Claims, o.out.NotOurs = claims, o.gateway.refusals.notOurs(o.query.Owner)
+	o.out.Claims, o.out.NotOurs = claims, o.gateway.refusals.notOurs(o.query.Owner, claims)
 	o.out.Taken = append(o.out.Taken, o.gateway.refusals.taken()...)
-	return err
+	return nil
 }
 
 // forwardings are NAT rules, whose uses of addresses count, too, and the profiles they refer to.

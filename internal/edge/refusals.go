@@ -2,6 +2,7 @@ package edge
 
 import (
 	"encoding/binary"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -79,10 +80,13 @@ func (r *refusals) disown(owner lb.Owner, claim string) {
 	r.foreign[claim] = append(r.foreign[claim], owner)
 }
 
-// notOurs returns the ids of claims that are known not to be an owner's.
-func (r *refusals) notOurs(owner lb.Owner) []string {
+// notOurs returns the ids of the given claims that are known not to be an owner's, and forgets all others.
+func (r *refusals) notOurs(owner lb.Owner, claims []lb.Claim) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	maps.DeleteFunc(r.foreign, func(id string, _ []lb.Owner) bool {
+		return !slices.ContainsFunc(claims, func(c lb.Claim) bool { return c.ID == id })
+	})
 	var out []string
 	for claim, owners := range r.foreign {
 		if slices.ContainsFunc(owners, owner.Is) {
