@@ -141,8 +141,8 @@ func (o *observation) services(ctx context.Context) error {
 }
 
 // beganHere reports whether the owner has no virtual service, or had none when it was first planned a moment ago. Then
-// it has no pools and port profiles but those that were written here since. One that is left of a life that ended between
-// two writes has the name of the one to create, which VCD refuses, or is found when the lists are read.
+// it has no pools and port profiles but those that were written here since. One that is left of a life that ended
+// between two writes has the name of the one to create, which VCD refuses, or is found when the lists are read.
 func (o *observation) beganHere() bool {
 	now, began := o.gateway.driver.opts.Clock.Now(), &o.gateway.began
 	if len(o.out.Services) == 0 {

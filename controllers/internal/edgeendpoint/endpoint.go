@@ -113,35 +113,41 @@ func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan
 	if out := own.busy(r); out != phases.Done {
 		return lb.Plan{}, out, nil
 	}
-	if plan, ok := own.intended(r); ok && stored {
+	if plan, ok := own.intended(r, stored); ok {
 		return plan, own.start(ctx, r, plan.Steps), nil
 	}
 	plan, out, err := own.plan(ctx, r, edge.PlanOptions{})
 	if err != nil || out != phases.Done {
 		return plan, out, err
 	}
+	return plan, own.follow(ctx, r, plan, stored), nil
+}
+
+// follow does what a plan says.
+func (own *endpoint) follow(ctx context.Context, r Request, plan lb.Plan, stored bool) phases.Outcome {
 	switch {
 	case len(plan.Refusals) > 0:
-		return plan, own.follow(ctx, r, refusal(plan.Refusals[0])), nil
+		own.keepMembers(ctx, r)
+		return refusal(plan.Refusals[0])
 	case plan.Done():
 		own.failure = failure{}
-		return plan, phases.Done, nil
+		return phases.Done
 	case len(plan.Stuck) > 0:
-		return plan, phases.Fail(session.RemedyPoll, infrav1.RealizationFailedReason, "%s", plan.Stuck[0].Message), nil
+		return phases.Fail(session.RemedyPoll, infrav1.RealizationFailedReason, "%s", plan.Stuck[0].Message)
 	case len(plan.Steps) == 0:
-		return plan, phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason, "The endpoint: %s", plan.Wait), nil
+		return phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason, "The endpoint: %s", plan.Wait)
 	case !stored || len(plan.Intent) > 0:
 		own.intent = intent{plan, r.Gateway, r.Cluster.Generation}
-		return plan, phases.Wait(session.BusyPoll, infrav1.EndpointPendingReason,
-			"Storing where the endpoint is made on edge gateway %s", r.Gateway), nil
+		return phases.Wait(session.BusyPoll, infrav1.EndpointPendingReason,
+			"Storing where the endpoint is made on edge gateway %s", r.Gateway)
 	}
-	return plan, own.start(ctx, r, plan.Steps), nil
+	return own.start(ctx, r, plan.Steps)
 }
 
 // intended takes the plan whose addresses were to be stored, and reports whether they are.
-func (own *endpoint) intended(r Request) (lb.Plan, bool) {
+func (own *endpoint) intended(r Request, stored bool) (lb.Plan, bool) {
 	last := own.intent
-	if len(last.plan.Intent) == 0 || last.gateway != r.Gateway || last.generation != r.Cluster.Generation ||
+	if !stored || len(last.plan.Intent) == 0 || last.gateway != r.Gateway || last.generation != r.Cluster.Generation ||
 		!slices.Equal(last.plan.Intent, addresses(placement.EndpointAddresses(r.Cluster))) {
 		return lb.Plan{}, false
 	}
@@ -168,13 +174,12 @@ func (e *Endpoints) Leave(ctx context.Context, r Request) (phases.Outcome, error
 	return own.start(ctx, r, plan.Steps), nil
 }
 
-// follow keeps the members in step while the endpoint cannot be as desired.
-func (own *endpoint) follow(ctx context.Context, r Request, refused phases.Outcome) phases.Outcome {
+// keepMembers keeps the members in step while the endpoint cannot be as desired.
+func (own *endpoint) keepMembers(ctx context.Context, r Request) {
 	plan, out, err := own.plan(ctx, r, edge.PlanOptions{Follow: true})
 	if err == nil && out == phases.Done && len(plan.Steps) > 0 {
 		own.start(ctx, r, plan.Steps)
 	}
-	return refused
 }
 
 // note remembers what a pass shows of its machine.

@@ -23,7 +23,7 @@ func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
 }
 
 // Join makes the machine of a request a member under an address. The address is stored first, so that neither another
-// machine nor the cluster takes it out again. A machine that runs is kept a member by its cluster: it waits for nothing.
+// machine nor the cluster takes it out again. A machine that runs is kept a member by its cluster: it does not wait.
 func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bool,
 	store func(context.Context) error,
 ) (phases.Outcome, error) {
@@ -42,20 +42,20 @@ func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bo
 		return unrecorded(), nil
 	}
 	plan, out, err := e.Ensure(ctx, r, true)
-	if err == nil && (runs && !out.Problem || out != phases.Done && stands(plan) && e.Idle(r.Cluster.UID)) {
+	if err == nil && (runs && !out.Problem || e.stands(plan, r.Cluster)) {
 		return phases.Done, nil
 	}
 	return out, err
 }
 
-// stands reports whether the endpoint serves its members though it is not as desired: its objects are there, and the
-// members in its pools are those that there should be.
-func stands(plan lb.Plan) bool {
+// stands reports whether the endpoint serves its members though it may not be as desired: its objects are there, the
+// members in its pools are those that there should be, and nothing is being written.
+func (e *Endpoints) stands(plan lb.Plan, c *infrav1.VCDCluster) bool {
 	kinds := map[lb.Kind]bool{}
 	for _, o := range plan.Status.Objects {
 		kinds[o.Kind] = true
 	}
-	return len(plan.Steps) == 0 && kinds[lb.KindPool] && kinds[lb.KindService]
+	return len(plan.Steps) == 0 && kinds[lb.KindPool] && kinds[lb.KindService] && e.Idle(c.UID)
 }
 
 // checkEvery is how often an endpoint that is complete is compared with what is desired. Endpoints on one gateway are
