@@ -129,8 +129,8 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		Recorder:  mgr.GetEventRecorder("capvcd-controller-manager"),
 		Namespace: o.ManagerNamespace, WatchFilterValue: o.WatchFilter,
 	})
-	r.CloudProvider.Image, r.CloudProvider.LookEvery = o.CloudProviderImage(), o.CloudProviderLook
-	r.PodProxy.LookEvery = o.CloudProviderLook
+	r.CloudProvider.Image, r.CloudProvider.SyncPeriod = o.CloudProviderImage(), o.CloudProviderSyncPeriod
+	r.PodProxy.SyncPeriod = o.CloudProviderSyncPeriod
 	var skip []crdmigrator.Phase
 	for _, phase := range o.SkipCRDMigrationPhases {
 		skip = append(skip, crdmigrator.Phase(phase))

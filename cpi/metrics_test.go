@@ -95,7 +95,7 @@ capvcd_ccm_refusals{reason="CertificateUnknown"} 1
 	b.Expect(testutil.CollectAndCount(b.them.Collector(), "capvcd_ccm_refusals")).To(BeZero(), "it is corrected")
 }
 
-func TestTheLastLookAtAPlaceIsToldIfItSucceeded(t *testing.T) {
+func TestTheLastObservationOfALocationIsAMetricIfItSucceeded(t *testing.T) {
 	o, down := newOutage(t), &heard{}
 	o.clock.SetTime(time.Unix(1000, 0))
 	w := o.them.Balancer(down)
@@ -105,8 +105,8 @@ func TestTheLastLookAtAPlaceIsToldIfItSucceeded(t *testing.T) {
 	_, _ = w.Plan(t.Context(), "dmz", PlanRequest{})
 
 	o.Expect(testutil.CollectAndCompare(w, strings.NewReader(`
-# HELP capvcd_ccm_last_look_timestamp_seconds When the load balancers at a location were last observed with success, since the epoch.
-# TYPE capvcd_ccm_last_look_timestamp_seconds gauge
-capvcd_ccm_last_look_timestamp_seconds{place="dmz"} 1000
+# HELP capvcd_ccm_last_observation_timestamp_seconds When the load balancers at a location were last observed with success, since the epoch.
+# TYPE capvcd_ccm_last_observation_timestamp_seconds gauge
+capvcd_ccm_last_observation_timestamp_seconds{location="dmz"} 1000
 `))).To(Succeed())
 }

@@ -174,9 +174,9 @@ func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]M
 func (o *Outages) Balancer(b Balancer) *NotedBalancer {
 	return &NotedBalancer{
 		Balancer: b, outages: o, last: map[string]time.Time{},
-		desc: prometheus.NewDesc("capvcd_ccm_last_look_timestamp_seconds",
+		desc: prometheus.NewDesc("capvcd_ccm_last_observation_timestamp_seconds",
 			"When the load balancers at a location were last observed with success, since the epoch.",
-			[]string{"place"}, nil),
+			[]string{"location"}, nil),
 	}
 }
 

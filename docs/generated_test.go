@@ -147,7 +147,7 @@ var labelMeanings = map[string]string{
 	"vcenter":   "the name of a vCenter in the configuration",
 	"kind":      "`VCDCluster`, `VCDMachine`, `VCDMachineTemplate`, `VCDIdentity`, `VCDClusterIdentity`",
 	"condition": "the type of a [condition](conditions.md)",
-	"place":     "the id of a location: of an edge gateway, or of a network on CloudStack",
+	"location":  "the id of a location: of an edge gateway, or of a network on CloudStack",
 	"reason": "the [reason](conditions.md#reasons) of a condition; of a refusal [that of its " +
 		"event](../guides/ccm-troubleshooting.md#reasons)",
 	"state": "`ready` (it has an address, and every port is served), `partly` (not every port is), `pending` (no " +
@@ -181,7 +181,7 @@ All ` + "`capvcd_vcd_*` and `capvcd_build_info`" + ` of above, and:
 ` + metricsTable(t, used, ccms) + `
 ### On CloudStack
 
-In place of ` + "`capvcd_vcd_*`" + `:
+Instead of ` + "`capvcd_vcd_*`" + `:
 
 ` + metricsTable(t, used, onCloudStack) + `
 ### On vSphere

@@ -36,7 +36,7 @@ type Config struct {
 	PublicURL string
 	// Authority signs the certificates of all servers; nil makes a new one.
 	Authority *Authority
-	// Certificate is served as it is, whatever the address, in place of one that Authority signs.
+	// Certificate is served as it is, whatever the address, instead of one that Authority signs.
 	Certificate *tls.Certificate
 	// ControlToken is the token of the control API; "" allows it to callers on the same machine only.
 	ControlToken string

@@ -109,7 +109,7 @@ type ResourceReference struct {
 // InitializationStatus follows the Cluster API contract.
 // +kubebuilder:validation:MinProperties=1
 type InitializationStatus struct {
-	// provisioned is true once the infrastructure was complete for the first time. It never turns false again.
+	// provisioned is true once the infrastructure was complete for the first time. It never becomes false again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }

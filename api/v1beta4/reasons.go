@@ -148,9 +148,9 @@ const (
 	// be read or changed, or does not answer; the deletion waits. Grant the right, or leave them by the annotation in
 	// the message.
 	LoadBalancersRemainReason = "LoadBalancersRemain"
-	// LastLookReason means that the load balancers of the cluster are removed; a last check is due, in case its cloud
+	// LastCheckReason means that the load balancers of the cluster are removed; a last check is due, in case its cloud
 	// controller manager created one again before it stopped. Wait.
-	LastLookReason = "LastLook"
+	LastCheckReason = "LastCheck"
 	// VAppNotEmptyReason means that the vApp to delete has VMs or disks of others, or that must be kept, or a VM
 	// without a VCDMachine. Move or delete them in VCD.
 	VAppNotEmptyReason = "VAppNotEmpty"

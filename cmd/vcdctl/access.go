@@ -49,7 +49,7 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.secretNamespace, "provider-namespace", "capvcd-system",
 		"Namespace of the Secrets of VCDClusterIdentities.")
 	flags.StringVar(&a.config, "config", "", "File with site and credentials.")
-	flags.StringVar(&a.site, "site", "", "Address of VCD, in place of that of the environment or file.")
+	flags.StringVar(&a.site, "site", "", "Address of VCD, instead of that of the environment or file.")
 	flags.StringVar(&a.org, "org", "", "Organization to work in.")
 	flags.StringVar(&a.caFile, "ca-file", "", "File with certificates of authorities to trust, in PEM.")
 	flags.BoolVar(&a.insecure, "insecure-skip-tls-verify", false,

@@ -34,7 +34,7 @@ func (p *program) bundleCommand() *cobra.Command {
 		Short: "Collect conditions, events and logs in one archive",
 		Long: `Collects what a report of a problem needs in one archive: the Cluster API objects of a cluster with their conditions,
 the events of its namespace, and the manager's log, which has the wire log if that is on. Secrets are not read, and
-what looks like a credential is taken out of everything; look through the archive before you send it all the same.
+what resembles a credential is taken out of everything; read the archive before you send it all the same.
 CLUSTER is the name of a VCDCluster in --namespace.`,
 		Example: "  " + p.name + " support-bundle demo -n team-a -f demo.tar.gz",
 		Args:    cobra.ExactArgs(1),

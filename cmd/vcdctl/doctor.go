@@ -44,7 +44,7 @@ With -f it checks a manifest: that names resolve, that the virtual IP is free an
 		RunE: func(c *cobra.Command, _ []string) error { return p.doctor(c.Context(), f) },
 	}
 	c.Flags().StringVarP(&f.manifest, "filename", "f", "", "Manifest to check; - reads standard input.")
-	c.Flags().StringVar(&f.vdc, "vdc", "", "VDC to check, in place of that of the manifest; the only one if not set.")
+	c.Flags().StringVar(&f.vdc, "vdc", "", "VDC to check, instead of that of the manifest; the only one if not set.")
 	c.Flags().StringSliceVar(&f.networks, "network", nil, "Further networks to check.")
 	c.Flags().StringSliceVar(&f.templates, "template", nil, "Further templates to check, as catalog/template.")
 	c.Flags().BoolVar(&f.strict, "strict", false, "Exit with 2 for warnings, too.")

@@ -32,7 +32,7 @@ type shell struct {
 	env     map[string]string
 	objects []client.Object
 	in      string
-	reader  io.Reader // in place of in
+	reader  io.Reader // instead of in
 	log     string    // of the manager
 	out     bytes.Buffer
 	errors  bytes.Buffer

@@ -25,7 +25,7 @@ func (p *program) leaksCommand() *cobra.Command {
 		Short: "List what belongs to no cluster any more",
 		Long: `Lists objects in VCD that carry the marker of this provider, or names and metadata of VMware's CAPVCD, CPI and CSI,
 and belong to no VCDCluster of the management clusters that --context names; by the id of their cluster. It only
-reads. Every management cluster that uses the organization must be named: what belongs to another one looks left.`,
+reads. Every management cluster that uses the organization must be named: what belongs to another one counts as left.`,
 		Example: "  " + p.name + " leaks " + loginExample,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -173,7 +173,7 @@ Named disks, and entities that a living cluster names, are never deleted.`,
 	}
 	c.Flags().StringVar(&f.cluster, "cluster-id", "", "Id of the cluster, as leaks prints it.")
 	c.Flags().BoolVar(&f.yes, "yes", false, "Delete, after the id was typed again.")
-	c.Flags().StringVar(&f.confirm, "confirm", "", "The id again, in place of typing it.")
+	c.Flags().StringVar(&f.confirm, "confirm", "", "The id again, instead of typing it.")
 	c.Flags().BoolVar(&f.legacy, "legacy", false, "Delete also what VMware's CAPVCD, CPI and CSE made.")
 	c.Flags().BoolVar(&f.noMachines, "no-machines", false,
 		"No VM runs for this id: needed where only load balancers carry it.")
@@ -221,7 +221,7 @@ func (p *program) purgeAsShown(ctx context.Context, s *vcd.Session, f purgeFlags
 		return err
 	}
 	if now := i.Plan(options); len(i.Hidden) > 0 || !now.Same(shown) {
-		return errors.New("it changed since it was shown: nothing was deleted, look again")
+		return errors.New("it changed since it was shown: nothing was deleted; run purge again")
 	}
 	return i.Purge(ctx, s, options)
 }

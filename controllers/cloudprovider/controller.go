@@ -56,7 +56,7 @@ type Reconciler struct {
 	WatchFilterValue string
 	Workload         workload.Opener
 	Image            string        // the whole reference of the cloud controller manager's image
-	LookEvery        time.Duration // at workload clusters where all is as it should be
+	SyncPeriod       time.Duration // at workload clusters where all is as it should be
 	Now              func() time.Time
 
 	inspections local.Store[addon.Inspection]
@@ -145,7 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 		conditions.Delete(c, infrav1.CloudProviderReadyCondition)
 		return ctrl.Result{}, nil
 	}
-	left := max(r.inspections.Of(c.UID).At.Add(s.LookEvery).Sub(r.now()), time.Second)
+	left := max(r.inspections.Of(c.UID).At.Add(s.SyncPeriod).Sub(r.now()), time.Second)
 	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil
 }
 

@@ -128,7 +128,7 @@ func (w *ccmEnv) newReconciler() *Reconciler {
 			}
 			return w.Workload, nil
 		},
-		Image: ccmImage, LookEvery: 5 * time.Minute, Now: func() time.Time { return time.Now().Add(w.ahead) },
+		Image: ccmImage, SyncPeriod: 5 * time.Minute, Now: func() time.Time { return time.Now().Add(w.ahead) },
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // inspect inspects the workload cluster, if an inspection is due.
 func (s *scope) inspect(ctx context.Context) (phases.Outcome, error) {
-	return s.set.Inspect(ctx, s.inspections.Of(s.vcdCluster.UID), s.LookEvery, s.converge)
+	return s.set.Inspect(ctx, s.inspections.Of(s.vcdCluster.UID), s.SyncPeriod, s.converge)
 }
 
 // converge compares the workload cluster with what should be there, and repairs what is not.
@@ -38,7 +38,7 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, e
 
 // repair has everything applied again, unless Cluster API may not have had the time to do it yet.
 func (s *scope) repair(ctx context.Context, wrong []string) (phases.Outcome, error) {
-	if s.set.Fresh(s.LookEvery) {
+	if s.set.Fresh(s.SyncPeriod) {
 		return s.set.Applying(wrong), nil
 	}
 	if err := s.set.Again(ctx, s.render, s.notes()); err != nil {

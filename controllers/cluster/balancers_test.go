@@ -146,7 +146,7 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastCheckReason)
 	w.Expect(w.Owners(id)).To(BeEmpty())
 
 	w.Balance(id, "web", nil)
@@ -155,14 +155,14 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 		"5ms").Should(BeEmpty())
 	w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
 	w.Expect(conditions.GetReason(w.VCDCluster(),
-		infrav1.LoadBalancersDeletedCondition)).To(Equal(infrav1.LastLookReason))
+		infrav1.LoadBalancersDeletedCondition)).To(Equal(infrav1.LastCheckReason))
 
 	w.Later(3 * cluster.Afterlife)
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
 
-func TestAManagerThatDiesBeforeTheLastLookLeavesItToTheNextOne(t *testing.T) {
+func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 	tests := []struct {
 		name  string
 		spoil func(*infrav1.VCDCluster)
@@ -185,7 +185,7 @@ func TestAManagerThatDiesBeforeTheLastLookLeavesItToTheNextOne(t *testing.T) {
 			id := w.VCDCluster().Spec.InfraID
 			w.Balance(id, "web", nil)
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastCheckReason)
 			w.Expect(w.Owners(id)).To(BeEmpty())
 			if c := w.VCDCluster(); tt.spoil != nil {
 				tt.spoil(c)
@@ -194,7 +194,7 @@ func TestAManagerThatDiesBeforeTheLastLookLeavesItToTheNextOne(t *testing.T) {
 
 			restart(w) // What a new manager knows.
 			w.Expect(w.IsClusterGone()).To(BeFalse())
-			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastLookReason)
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastCheckReason)
 			w.Balance(id, "web", nil) // The cloud controller manager still works.
 			w.Later(2 * cluster.Afterlife)
 

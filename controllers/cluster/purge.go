@@ -285,7 +285,7 @@ func retryAfter(err error) time.Duration {
 func purgeProblem(err error, on gateways, after time.Duration) phases.Outcome {
 	switch {
 	case err == nil:
-		return phases.Wait(after, infrav1.LastLookReason,
+		return phases.Wait(after, infrav1.LastCheckReason,
 			"Load balancers of the cluster are removed from %s, which is checked once more when no cloud controller "+
 				"manager can run any more", on.name)
 	case errors.Is(err, lb.ErrBusy):

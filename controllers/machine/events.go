@@ -60,7 +60,7 @@ func vmBack(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 // goneStopped records that nothing of c counts as gone until a user acknowledges it.
 func goneStopped(r events.EventRecorder, c *infrav1.VCDCluster) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.GoneStoppedReason, infrav1.GoneStoppedReason, "%s",
-		"VMs of several clusters of the site went missing together, so none of this cluster counts as gone: look at "+
+		"VMs of several clusters of the site went missing together, so none of this cluster counts as gone: check "+
 			"VCD. If those that are missing are gone, annotate VCDCluster "+
 			c.Name+" with "+infrav1.GoneAcknowledgedAnnotation+"=true")
 }
@@ -69,7 +69,7 @@ func goneStopped(r events.EventRecorder, c *infrav1.VCDCluster) {
 func goneAcknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
 	phases.Happened(r, c, "GoneAcknowledged",
 		"VMs of the cluster that are missing now count as gone: annotation "+infrav1.GoneAcknowledgedAnnotation+
-			" says so")
+			" is true")
 }
 
 // vmDeleted records that the VM of m is gone.

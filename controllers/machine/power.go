@@ -128,8 +128,8 @@ func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
 	past := parseRevivals(s.vcdMachine.Annotations[infrav1.PoweredOnAgainAnnotation])
 	if left := past.wait(now); left > 0 {
 		out := phases.Fail(min(left, session.RemedyPoll), infrav1.VMPoweredOffReason,
-			"The VM does not stay on: it was powered on again %d times in a row, and will be later, too; look at its "+
-				"guest and at VCD's tasks, or set spec.powerOffPolicy to Report", past.count)
+			"The VM does not stay on: it was powered on again %d times in a row, and will be later, too; check its "+
+				"guest and VCD's tasks, or set spec.powerOffPolicy to Report", past.count)
 		return out, nil
 	}
 	if _, out, err := s.observer.owned(ctx); err != nil || out != phases.Done {
@@ -232,7 +232,7 @@ func powerProblem(status vcd.Status) phases.Outcome {
 	case vcd.StatusFailedCreation, vcd.StatusResolved, vcd.StatusWaitingForInput, vcd.StatusInconsistent,
 		vcd.StatusMixed, vcd.StatusPoweredOn:
 		return phases.Fail(session.RemedyPoll, infrav1.VMInconsistentReason,
-			"VCD reports state %d for the VM: look at it in VCD", status)
+			"VCD reports state %d for the VM: check it in VCD", status)
 	case vcd.StatusUnresolved, vcd.StatusUnknown, vcd.StatusUnrecognized:
 	}
 	return phases.Unsure(session.RemedyPoll, infrav1.VMInconsistentReason,

@@ -25,7 +25,7 @@ func reconcileCapacity(ctx context.Context, s *scope) (phases.Outcome, error) {
 	switch {
 	case s.ambiguous:
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,
-			"VCDClusters of this namespace are in different places: label the VCDMachineTemplate with "+
+			"VCDClusters of this namespace differ in VDC or identity: label the VCDMachineTemplate with "+
 				"cluster.x-k8s.io/cluster-name to say which is meant"), nil
 	case s.vcdCluster == nil:
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,

@@ -182,7 +182,7 @@ func TestWhyTheCapacityIsNotKnown(t *testing.T) {
 					w.Expect(w.Client.Create(w.Ctx, c)).To(Succeed())
 				}
 			}
-		}, infrav1.ClusterUnknownReason, "different places"},
+		}, infrav1.ClusterUnknownReason, "differ in VDC or identity"},
 		{"no identity", func(*infrav1.VCDMachineTemplate) {}, func(w *controllertest.Env) {
 			w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
 		}, infrav1.IdentityNotFoundReason, "tenant"},

@@ -80,7 +80,7 @@ type scope struct {
 
 	template   *infrav1.VCDMachineTemplate
 	vcdCluster *infrav1.VCDCluster // nil: not known
-	ambiguous  bool                // several VCDClusters could be meant, which are in different places
+	ambiguous  bool                // several VCDClusters could be meant, which differ in VDC or identity
 }
 
 // Reconcile finds out what machines of t will have.
@@ -144,7 +144,7 @@ func (s *scope) findCluster(ctx context.Context) (isPaused bool, err error) {
 		s.vcdCluster = c
 		return annotations.IsPaused(cluster, c), nil
 	}
-	return false, s.findPlace(ctx)
+	return false, s.findAnyCluster(ctx)
 }
 
 // clustersOfTemplate returns the names of the clusters that a template is for.
@@ -161,15 +161,15 @@ func clustersOfTemplate(t *infrav1.VCDMachineTemplate) []string {
 	return names
 }
 
-// findPlace finds any VCDCluster of the namespace, if all of them are in one place.
-func (s *scope) findPlace(ctx context.Context) error {
+// findAnyCluster finds a VCDCluster of the namespace, if all of them have the same VDC and identity.
+func (s *scope) findAnyCluster(ctx context.Context) error {
 	list := &infrav1.VCDClusterList{}
 	if err := s.Client.List(ctx, list, client.InNamespace(s.template.Namespace)); err != nil {
 		return fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for i := range list.Items {
 		c := &list.Items[i]
-		if s.vcdCluster != nil && !samePlace(s.vcdCluster, c) {
+		if s.vcdCluster != nil && !sameVDC(s.vcdCluster, c) {
 			s.vcdCluster, s.ambiguous = nil, true
 			return nil
 		}
@@ -178,7 +178,7 @@ func (s *scope) findPlace(ctx context.Context) error {
 	return nil
 }
 
-func samePlace(a, b *infrav1.VCDCluster) bool {
+func sameVDC(a, b *infrav1.VCDCluster) bool {
 	return session.NormalSite(a.Spec.Site) == session.NormalSite(b.Spec.Site) && a.Spec.Org == b.Spec.Org &&
 		a.Spec.OVDC == b.Spec.OVDC && a.Spec.IdentityRef == b.Spec.IdentityRef
 }

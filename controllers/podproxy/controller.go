@@ -43,7 +43,7 @@ type Reconciler struct {
 	Recorder         events.EventRecorder
 	WatchFilterValue string
 	Workload         workload.Opener
-	LookEvery        time.Duration // at workload clusters where all is as it should be
+	SyncPeriod       time.Duration // at workload clusters where all is as it should be
 	Now              func() time.Time
 
 	known local.Store[knowledge]
@@ -122,7 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 		conditions.Delete(c, infrav1.PodProxyReadyCondition)
 		return ctrl.Result{}, nil
 	}
-	left := max(r.known.Of(c.UID).At.Add(s.LookEvery).Sub(r.now()), time.Second)
+	left := max(r.known.Of(c.UID).At.Add(s.SyncPeriod).Sub(r.now()), time.Second)
 	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil
 }
 

@@ -62,7 +62,7 @@ func newProxyEnv(t *testing.T) *proxyEnv {
 	recorder := events.NewFakeRecorder(100)
 	w.Events = recorder.Events
 	w.reconciler = &Reconciler{
-		Client: w.Client, Live: w.Client, Recorder: recorder, LookEvery: 5 * time.Minute,
+		Client: w.Client, Live: w.Client, Recorder: recorder, SyncPeriod: 5 * time.Minute,
 		Now: func() time.Time { return time.Now().Add(w.ahead) },
 		Workload: func(context.Context, client.ObjectKey) (client.Client, error) {
 			if w.Workload == nil {

@@ -56,7 +56,7 @@ func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
 // time: an upgrade brings another.
 func (s *scope) serves(ctx context.Context) (phases.Outcome, error) {
 	known := s.known.Of(s.vcdCluster.UID)
-	if known.version != "" && s.now().Before(known.asked.Add(s.LookEvery)) {
+	if known.version != "" && s.now().Before(known.asked.Add(s.SyncPeriod)) {
 		s.version = known.version
 		return phases.Done, nil
 	}
@@ -115,7 +115,7 @@ func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
 
 // inspect inspects the workload cluster, if an inspection is due.
 func (s *scope) inspect(ctx context.Context) (phases.Outcome, error) {
-	return s.set.Inspect(ctx, &s.known.Of(s.vcdCluster.UID).Inspection, s.LookEvery, s.converge)
+	return s.set.Inspect(ctx, &s.known.Of(s.vcdCluster.UID).Inspection, s.SyncPeriod, s.converge)
 }
 
 // converge compares the workload cluster with what should be there, and repairs what is not.
@@ -127,7 +127,7 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, e
 	switch {
 	case err != nil || len(wrong) == 0:
 		return phases.Done, err
-	case s.set.Fresh(s.LookEvery):
+	case s.set.Fresh(s.SyncPeriod):
 		return s.set.Applying(wrong), nil
 	}
 	if err := s.set.Again(ctx, s.render, nil); err != nil {

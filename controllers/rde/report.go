@@ -35,7 +35,7 @@ var errorNames = map[string]string{
 var progress = []string{
 	infrav1.WaitingForEarlierPhaseReason, infrav1.TaskRunningReason, infrav1.EntityBusyReason,
 	infrav1.AddressClaimedReason, infrav1.WaitingForEndpointReason, infrav1.MachinesRemainReason,
-	infrav1.LastLookReason, infrav1.ShuttingDownReason, infrav1.WaitingForAddressReason,
+	infrav1.LastCheckReason, infrav1.ShuttingDownReason, infrav1.WaitingForAddressReason,
 	infrav1.WaitingForBootstrapDataReason, infrav1.WaitingForClusterReason, infrav1.WaitingForNodeReason,
 	infrav1.VAppUnverifiedReason, infrav1.ThrottledReason,
 }

@@ -46,7 +46,7 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "hostname", Value: "hostname", Example: "shop.example.com",
-		Help: "Published in the status of the Service in place of the address. Make it resolve to the address.",
+		Help: "Published in the status of the Service instead of the address. Make it resolve to the address.",
 		Parse: func(w *settings, v string) error {
 			if w.hostname = v; strings.ContainsAny(v, " /:") {
 				return fmt.Errorf("%q is no hostname", v)

@@ -75,7 +75,7 @@ func (p sticker) end(have cloudstack.Rule, port plan.Port) {
 	}
 }
 
-// begin plans the policy of a rule, in place of any other.
+// begin plans the policy of a rule, instead of any other.
 func (p sticker) begin(target string, rule cloudstack.Rule, port plan.Port) {
 	want := stickinessOf(p.want, port)
 	if want == nil || slices.ContainsFunc(p.policies[rule.ID], func(have cloudstack.Policy) bool {

@@ -76,7 +76,7 @@ type Wish struct {
 	// Terminates means that connections end at the load balancer, as TLS does: clients in the cluster must go there,
 	// too.
 	Terminates bool
-	// Hostname is published in place of the addresses; empty: they are.
+	// Hostname is published instead of the addresses; empty: they are.
 	Hostname string
 	// DryRun asks for nothing to be changed.
 	DryRun bool

@@ -178,7 +178,7 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 	},
 	{
 		Name: "dry-run", Value: "true or false", Example: "true",
-		Help: "Nothing is changed: what would be done is told as an event of the Service. Deletion is not held " +
+		Help: "Nothing is changed: what would be done is reported in an event of the Service. Deletion is not held " +
 			"back by it.",
 		Parse: func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
 	},
@@ -193,7 +193,7 @@ var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service
 		Example: "urn:vcloud:gateway:0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11=90c1f7a2e4b85d36",
 		Help: "Written by the cloud controller manager, before it makes anything on a gateway: what the " +
 			"Service has is " +
-			"looked for there, also when the configuration does not name the gateway any more; a `?` and a name " +
+			"searched for there, also when the configuration does not name the gateway any more; a `?` and a name " +
 			"stand for a gateway of the configuration that could not be found yet. " +
 			"It holds for this Service only: what was copied or changed is removed, unless something of the Service " +
 			"is there. Of gateways that the configuration does not name, 16 are read. Leave it alone, unless the " +

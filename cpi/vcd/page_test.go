@@ -20,7 +20,7 @@ func TestPage(t *testing.T) {
 
 What the cloud controller manager understands on Services of type LoadBalancer, besides their spec. All names begin with
 ` + "`" + prefix + "`" + `; those that go on with ` + "`avi`" + ` are VMware's and work as they did. Spaces around values and in lists do not matter. What
-cannot be done is told once, as an event of type Warning on the Service, and then nothing is built; what stands stays until it is corrected.
+cannot be done is reported once, in an event of type Warning on the Service, and then nothing is built; what stands stays until it is corrected.
 This page is made from the table that reads the annotations: ` + "`go test ./cpi/vcd -run Page -update`" + ` writes it.
 `,
 		Foot: `Of the spec these count: ` + "`ports`" + ` with ` + "`appProtocol`" + ` (` + "`http`, `https`" + `; all else is plain TCP or UDP), ` + "`loadBalancerIP`, `loadBalancerClass`, `ipFamilies`, " +

@@ -13,7 +13,7 @@ type Sessions struct {
 	config      vcd.Config // without credentials
 	credentials func() (vcd.Credentials, string, error)
 
-	account *vcd.ServiceAccount // in place of the credentials; nil: none
+	account *vcd.ServiceAccount // instead of the credentials; nil: none
 
 	mu   sync.Mutex
 	last vcd.Config

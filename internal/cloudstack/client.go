@@ -41,7 +41,7 @@ type Options struct {
 	Key, Secret string
 	// Project to work in, by its id; empty: the user's account.
 	Project string
-	// CA are the certificates to trust in place of the system's; empty: the system's.
+	// CA are the certificates to trust instead of the system's; empty: the system's.
 	CA string
 	// Insecure trusts any certificate.
 	Insecure bool

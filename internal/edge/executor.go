@@ -135,7 +135,7 @@ func (e *executor) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task
 	case ended.State == vcd.TaskRunning:
 		return task, failed(lb.ErrUnknown, "VCD has not ended the task in %s", opts.TaskTimeout)
 	case ended.State == vcd.TaskUnknown:
-		return task, failed(lb.ErrUnknown, "VCD does not tell what became of the task")
+		return task, failed(lb.ErrUnknown, "VCD does not report what became of the task")
 	case ended.State == vcd.TaskFailed:
 		return ended, taskFailure(ended)
 	}

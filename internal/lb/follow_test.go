@@ -49,7 +49,7 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 		},
 		{name: "not, when there are none of the family for the set", members: more[2:], want: []string{}},
 		{
-			name: "also where members are in place of the set", members: more,
+			name: "also where members are instead of the set", members: more,
 			want: []string{"update ip-set ipv4", "update lb-pool tcp-443"},
 			hand: func(m *model) { m.pools[1].Group, m.pools[1].Members = Ref{}, []netip.Addr{ip("10.0.0.11")} },
 		},

@@ -75,7 +75,7 @@ func (m Marker) words(named bool) string {
 	add("port=", m.Listener)
 	add("via=", string(m.Via))
 	if m.Filtered {
-		words = append(words, "guard=yes")
+		words = append(words, "filtered=yes")
 	}
 	if m.Forwarded {
 		words = append(words, "forwarded=yes")
@@ -151,7 +151,7 @@ var markerFields = map[string]func(m *Marker, value string){
 	"endpoint": func(m *Marker, v string) { m.Owner.Name, m.Owner.UID = v, v },
 	"port":     func(m *Marker, v string) { m.Listener = v },
 	"via":      func(m *Marker, v string) { m.Via = Via(v) },
-	"guard":    func(m *Marker, v string) { m.Filtered = v == "yes" },
+	"filtered": func(m *Marker, v string) { m.Filtered = v == "yes" },
 	"share":    func(m *Marker, v string) { m.Share = v },
 	"wrote":    func(m *Marker, v string) { m.Wrote = v },
 	"probe":    func(m *Marker, v string) { m.Probe = Monitor(v) },
@@ -163,7 +163,7 @@ var markerFields = map[string]func(m *Marker, value string){
 // For reports whether an object is for a gateway, as far as its marker shows.
 func (m Marker) For(gateway string) bool { return m.Gateway == "" || m.Gateway == short(gateway) }
 
-// describe puts the marker into a description that may hold text of users, in place of the old marker. A
+// describe puts the marker into a description that may hold text of users, instead of the old marker. A
 // description with an equal marker stays as it is.
 func describe(old string, m Marker) string {
 	if got, ok := ParseMarker(old); ok && got.words(false) == m.words(false) {

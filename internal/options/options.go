@@ -59,9 +59,9 @@ type Options struct {
 	IdentityConcurrency    int
 	SkipCRDMigrationPhases []string
 
-	CloudProviderRegistry string
-	CloudProviderVersion  string
-	CloudProviderLook     time.Duration
+	CloudProviderRegistry   string
+	CloudProviderVersion    string
+	CloudProviderSyncPeriod time.Duration
 
 	VCDRequestsPerSecond float64
 	VCDBurst             int
@@ -127,7 +127,7 @@ func (o *Options) addCloudProviderFlags() {
 		"The registry, with folder, of the image "+addons.Repository+".")
 	fs.StringVar(&o.CloudProviderVersion, "cloud-provider-version", "",
 		"The tag of that image; the version of this manager if empty.")
-	fs.DurationVar(&o.CloudProviderLook, "cloud-provider-look", 5*time.Minute,
+	fs.DurationVar(&o.CloudProviderSyncPeriod, "cloud-provider-sync-period", 5*time.Minute,
 		"How often a healthy cloud controller manager of a workload cluster is checked.")
 }
 

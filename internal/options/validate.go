@@ -32,7 +32,7 @@ func (o *Options) Validate() error {
 		positive("vcdmachine-concurrency", o.MachineConcurrency),
 		positive("vcdidentity-concurrency", o.IdentityConcurrency),
 		between("sync-period", o.SyncPeriod, time.Second, 24*time.Hour),
-		between("cloud-provider-look", o.CloudProviderLook, time.Second, 24*time.Hour), o.image(),
+		between("cloud-provider-sync-period", o.CloudProviderSyncPeriod, time.Second, 24*time.Hour), o.image(),
 		positive("kube-api-qps", o.KubeAPIQPS), positive("kube-api-burst", o.KubeAPIBurst), o.phases(), o.leases(),
 		o.port(), address("health-addr", o.HealthAddr), address("profiler-address", o.ProfilerAddress),
 		address("diagnostics-address", o.Serving.Address), wrong("tls-*", tls),

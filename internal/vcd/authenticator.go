@@ -291,7 +291,7 @@ func (a *authenticator) versionFor(ctx context.Context, path string) (string, er
 	return a.site.versionFor(path, agreed)
 }
 
-// replace returns a token in place of one that VCD does not know, if the call has a login left.
+// replace returns a token instead of one that VCD does not know, if the call has a login left.
 func (a *authenticator) replace(ctx context.Context, t token, logins int) (token, error) {
 	if logins == 0 {
 		return token{}, a.forgotten(t)

@@ -63,7 +63,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		seconds: histogram("call_duration_seconds", "Time until VCD answered a call in full.",
 			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "operation", "status"),
 		siteSeconds: counter("call_seconds_total", "Time that calls to a site took, all together.", "site"),
-		throttled: counter("throttled_total", "Calls that were held back or turned away before they were made.",
+		throttled: counter("throttled_total", "Calls that were delayed or rejected before they were made.",
 			"site", "by"),
 		waited:  counter("wait_seconds_total", "Time that calls waited before they were made.", "site", "by"),
 		outages: counter("outages_total", "Times that a site stopped answering.", "site"),

@@ -24,7 +24,7 @@ func networksErrors(nics []infrav1.NetworkSpec, path *field.Path) field.ErrorLis
 			for subnet, other := range subnets {
 				if other != at.String() && subnet.Overlaps(prefix) {
 					errs = append(errs, field.Invalid(at.Child("addresses").Index(j), address,
-						"is in the subnet of "+other+": the guest could not tell the NICs apart"))
+						"is in the subnet of "+other+": the guest could not distinguish the NICs"))
 				}
 			}
 			subnets[prefix.Masked()] = at.String()

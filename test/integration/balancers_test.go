@@ -248,7 +248,7 @@ func (c *balancedCluster) gone() {
 // lastLook reports whether all load balancers are removed, and only the last check is missing.
 func (c *balancedCluster) lastLook() (bool, error) {
 	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
-	return strings.HasPrefix(state, "False "+infrav1.LastLookReason), err
+	return strings.HasPrefix(state, "False "+infrav1.LastCheckReason), err
 }
 
 // unanswered reports whether the removal of load balancers waits for VCD.

@@ -37,7 +37,7 @@ type guest struct {
 // TestTheCloudProviderOfAWholeCluster follows the cloud controller manager of one cluster from its arrival to its end.
 func TestTheCloudProviderOfAWholeCluster(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, newReplica(t, "ccm", "--cloud-provider-look=2s",
+	l := newLife(t, newReplica(t, "ccm", "--cloud-provider-sync-period=2s",
 		"--cloud-provider-registry=registry.example.com/vcd", "--cloud-provider-version=v2.0.0"), 0,
 		func(c *vcdsim.Config) { c.Model.Orgs[1].Users[2].APITokens = []string{ccmToken} })
 	l.born()

@@ -70,7 +70,7 @@ var stories = []story{
 	{
 		"CAPVCDGatewayNotSeen", "for an hour",
 		[]string{
-			`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`,
+			`capvcd_ccm_last_observation_timestamp_seconds{location=""} 7200x180`,
 			`capvcd_ccm_load_balancers{state="ready"} 3x180`,
 		},
 		true,
@@ -78,7 +78,7 @@ var stories = []story{
 	{
 		"CAPVCDGatewayNotSeen", "it is not needed any more",
 		[]string{
-			`capvcd_ccm_last_look_timestamp_seconds{place=""} 7200x180`,
+			`capvcd_ccm_last_observation_timestamp_seconds{location=""} 7200x180`,
 			`capvcd_ccm_load_balancers{state="ready"} 0x180`,
 		},
 		false,

@@ -15,7 +15,7 @@ import (
 
 const proxyHeaderTimeout = 10 * time.Second
 
-// booted are VMs that boot, in place of pretended ones.
+// booted are VMs that boot, instead of pretended ones.
 type booted struct {
 	bootedImage
 

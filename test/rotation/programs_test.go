@@ -47,7 +47,7 @@ func (h *environment) newManager() *manager {
 		Client: h.client, Live: h.client, Metadata: h.client, Recorder: &events.FakeRecorder{}, Pool: newPool(),
 		Namespace: "capvcd-system",
 	})
-	r.CloudProvider.Workload, r.CloudProvider.Image, r.CloudProvider.LookEvery = empty, "registry.example.com/ccm:v1",
+	r.CloudProvider.Workload, r.CloudProvider.Image, r.CloudProvider.SyncPeriod = empty, "registry.example.com/ccm:v1",
 		time.Minute
 	return &manager{environment: h, identity: r.Identity, cluster: r.Cluster, provider: r.CloudProvider}
 }

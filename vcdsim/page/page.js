@@ -2,7 +2,7 @@
 
 // Everything that comes from the simulator is set as text: names are the tenants' to choose.
 
-const EVERY = 1000; // milliseconds between two looks
+const EVERY = 1000; // milliseconds between two queries
 const KEEP = 300; // requests that are kept
 
 const byId = (id) => document.getElementById(id);
@@ -238,12 +238,12 @@ function problem(text) {
   if (p.textContent !== text) p.textContent = text;
 }
 
-async function look() {
+async function refresh() {
   const asked = state.filter;
   const answer = await fetch('/_sim/overview?since=' + state.last + '&filter=' + encodeURIComponent(state.filter), { cache: 'no-store' });
   if (!answer.ok) throw new Error((await answer.json()).error || answer.statusText);
   const o = await answer.json();
-  if (asked !== state.filter) return; // a newer look is under way
+  if (asked !== state.filter) return; // a newer query is under way
   remember(o);
   showHeader(o);
   showInventory(o);
@@ -260,7 +260,7 @@ async function round() {
   clearTimeout(timer);
   if (!state.paused && !document.hidden) {
     try {
-      await look();
+      await refresh();
       problem('');
     } catch (e) {
       problem('The simulator does not answer (' + e.message + '). What is shown is old; trying again.');

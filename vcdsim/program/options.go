@@ -94,7 +94,7 @@ func newFlags(o *options, extension Extension) *pflag.FlagSet {
 	fs.StringVar(&o.caFile, "ca-file", "", "certificate of the authority that signs vcdsim's; made at the first start "+
 		"and kept, its key in the same file with .key added (default vcdsim/ca.pem in the user's cache directory)")
 	fs.StringVar(&o.certFile, "tls-cert", "",
-		"certificate to serve, with its chain, in place of one signed by the authority; clients then trust --ca-file")
+		"certificate to serve, with its chain, instead of one signed by the authority; clients then trust --ca-file")
 	fs.StringVar(&o.keyFile, "tls-key", "", "key of --tls-cert")
 	fs.Int64Var(&o.seed, "seed", 1, "seed of ids, MAC addresses, jitter and the probabilities of faults")
 	fs.IntVar(&o.cells, "cells", 1,

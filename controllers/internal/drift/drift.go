@@ -99,7 +99,7 @@ func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
 				"network %s, was made for %s", i, was.MAC, orNone(is.Network), was.Network)})
 		} else if was.Address != "" && is.Address != "" && is.Address != was.Address {
 			found = append(found, Difference{infrav1.AddressChangedReason, fmt.Sprintf("NIC %d (%s) has address %s "+
-				"in VCD, its guest was told %s", i, was.MAC, is.Address, was.Address)})
+				"in VCD, its guest is configured with %s", i, was.MAC, is.Address, was.Address)})
 		}
 	}
 	return found

@@ -129,7 +129,7 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 		},
 		{"independent disks come and go", func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks = v.Disks[1:] }, 0, nil, ""},
 		{
-			"all differences are told, the worst as the reason",
+			"all differences are reported, the worst as the reason",
 			func(v *vcd.VM, r *vcd.VMRecord) { r.Name, r.VApp.ID, v.CPUs = "mine", "urn:other", 8 }, 0,
 			[]string{infrav1.VMMovedReason, infrav1.VMRenamedReason, infrav1.ComputeChangedReason},
 			"; ",
@@ -187,7 +187,7 @@ func TestDifferencesThatTheGuestCannotWorkWith(t *testing.T) {
 			"an address of a pool can change",
 			func(n []infrav1.NICStatus) []infrav1.NICStatus { n[0].Address = "192.168.100.66"; return n },
 			[]string{infrav1.AddressChangedReason},
-			"has address 192.168.100.66 in VCD, its guest was told 192.168.100.10",
+			"has address 192.168.100.66 in VCD, its guest is configured with 192.168.100.10",
 		},
 		{
 			"an address by DHCP may change",

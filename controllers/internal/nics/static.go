@@ -76,7 +76,7 @@ type placed struct {
 func (p placed) collides(other placed) phases.Outcome {
 	switch {
 	case p.nic.Index != other.nic.Index && p.prefix.Overlaps(other.prefix):
-		return invalid(p.static, "is in subnet %s, and so is NIC %d, so that the guest could not tell them apart",
+		return invalid(p.static, "is in subnet %s, and so is NIC %d, which the guest could not distinguish",
 			p.prefix, other.nic.Index)
 	case p.nic.Index == other.nic.Index && p.static.Addr.Is4() == other.static.Addr.Is4():
 		return invalid(p.static, "is of the same family as %s from %s, and a NIC has at most one address of each",

@@ -122,7 +122,7 @@ func (d *Drivers) inspect(ctx context.Context, l *driverState, cluster client.Ob
 	defer l.mu.Unlock()
 	l.tried = now
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Cannot look at what runs in the workload cluster", "Cluster", cluster.String(),
+		ctrl.LoggerFrom(ctx).Info("Cannot list what runs in the workload cluster", "Cluster", cluster.String(),
 			"reason", err.Error())
 		return
 	}

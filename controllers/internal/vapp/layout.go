@@ -49,15 +49,15 @@ func Number(annotation string) int {
 const maxVApps = 100
 
 // LegacyDrivers is the message of a problem; its argument lists what runs in the workload cluster.
-const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and looks for nodes in " +
-	"one vApp: %s. " +
+const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and searches " +
+	"one vApp for nodes: %s. " +
 	"Replace or remove it, or make the cluster anew with layout PerFailureDomain"
 
 // LegacyDriversInZones is the message of a problem; its argument lists what runs in the workload cluster.
 const LegacyDriversInZones = "The cluster is in several zones, with a vApp in each, and what runs in the workload " +
-	"cluster looks for nodes in one vApp: %s. " +
+	"cluster searches one vApp for nodes: %s. " +
 	"Replace or remove it, or make the cluster anew in one zone"
 
 // LegacyDriversFull is the message of a problem; its argument lists what runs in the workload cluster.
-const LegacyDriversFull = "The vApp is full, and what runs in the workload cluster looks for nodes in one vApp: %s. " +
+const LegacyDriversFull = "The vApp is full, and what runs in the workload cluster searches one vApp for nodes: %s. " +
 	"Replace or remove it, or delete machines"

@@ -31,7 +31,7 @@ type Global struct {
 	Region string `json:"region,omitzero" legacy:"true" fallback:"the name of their zone"`
 	// Trust any certificate. An attacker on the network can then change the answers.
 	SSLNoVerify bool `json:"ssl-no-verify,omitzero" fallback:"false" legacy:"true"`
-	// File with certificates to trust in place of the system's.
+	// File with certificates to trust instead of the system's.
 	CAFile string `json:"caFile,omitzero" alias:"ca-file" kind:"file"`
 	// Id of the cluster, which marks what is its own. It must be unique, and stay.
 	ClusterID string `json:"cluster-id,omitzero" env:"CLUSTER_ID" fallback:"variable 'CLUSTER_ID', else the UID of namespace kube-system"`

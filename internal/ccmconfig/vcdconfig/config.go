@@ -51,7 +51,7 @@ type VCD struct {
 	// API token. Better in the Secret, which wins.
 	RefreshToken ccmconfig.Secret  `json:"refreshtoken,omitzero" legacy:"true"`
 	ZoneEnabled  ccmconfig.Ignored `json:"isZoneEnabledCluster,omitzero" ignored:"zones are those of 'nodes.zones'"`
-	// Certificates to trust in place of the system's.
+	// Certificates to trust instead of the system's.
 	CABundle string `json:"caBundle,omitzero" kind:"PEM"`
 	// File with such certificates.
 	CABundleFile string `json:"caBundleFile,omitzero" kind:"file"`

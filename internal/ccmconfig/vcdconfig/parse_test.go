@@ -192,15 +192,15 @@ func TestProblems(t *testing.T) {
 			[]string{"vAppName (line 6): is there twice"},
 		},
 		{
-			"a value in place of a section", minimal + "nodes: x\n",
+			"a value instead of a section", minimal + "nodes: x\n",
 			[]string{"nodes (line 5): must hold keys and values"},
 		},
 		{
-			"a section in place of a value", minimal + "vAppName: {}\n",
+			"a section instead of a value", minimal + "vAppName: {}\n",
 			[]string{"vAppName (line 5): must be a single value"},
 		},
 		{
-			"a value in place of a list", minimal + "nodes: {vApps: x}\n",
+			"a value instead of a list", minimal + "nodes: {vApps: x}\n",
 			[]string{"nodes.vApps (line 5): must be a list"},
 		},
 		{

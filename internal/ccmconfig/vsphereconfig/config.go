@@ -42,7 +42,7 @@ type Global struct {
 	Datacenters []string `json:"datacenters,omitzero" commas:"true" kind:"list of names" env:"VSPHERE_DATACENTER" fallback:"all"`
 	// How often a request is sent until the network carries it.
 	RoundTrips int `json:"soapRoundtripCount,omitzero" alias:"soap-roundtrip-count" env:"VSPHERE_ROUNDTRIP_COUNT" fallback:"3"`
-	// File with the certificates to trust, in PEM format, in place of the system's.
+	// File with the certificates to trust, in PEM format, instead of the system's.
 	CAFile string `json:"caFile,omitzero" alias:"ca-file" kind:"file" env:"VSPHERE_CAFILE"`
 	// SHA-256 or SHA-1 of the certificate to trust.
 	Thumbprint string `json:"thumbprint,omitzero" env:"VSPHERE_THUMBPRINT"`

@@ -22,7 +22,7 @@ type Authority struct {
 	pem   []byte
 	cert  *x509.Certificate
 	key   crypto.Signer
-	fixed *tls.Certificate // given to every server in place of one signed for it
+	fixed *tls.Certificate // given to every server instead of one signed for it
 }
 
 const certificateLifetime = 10 * 365 * 24 * time.Hour

@@ -1,0 +1,44 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+var (
+	// namesOfRows match what a row of a reference page is about.
+	namesOfRows = regexp.MustCompile("(?m)^\\| `([^`]+)`")
+	// wordsOf match the words of a name: --sync-period, last_seconds, LastCheck.
+	wordsOf = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+	// privateWords mean several things, or nothing to who knows Kubernetes and VCD.
+	privateWords = regexp.MustCompile(
+		`(?i)^(look(s|ed)?|places?|guard(s|ed)?|turn(s|ed)?|tell(s|er)?|told|somebody|nobody|whoever|anybody|` +
+			`compan(y|ies)|visit(s|ed)?|ledger|edition|hiccup|aside)$`)
+)
+
+// TestNamesAreWordsOfTheField reads the names of flags, metrics, labels, conditions, events and annotations.
+func TestNamesAreWordsOfTheField(t *testing.T) {
+	for _, page := range []string{
+		"annotations.md", "cloudstack-annotations.md", "conditions.md", "events.md", "flags.md", "metrics.md",
+		"object-annotations.md", "vcdsim-configuration.md",
+	} {
+		t.Run(page, func(t *testing.T) {
+			g := NewWithT(t)
+			text, err := os.ReadFile(filepath.Join("reference", page))
+			g.Expect(err).NotTo(HaveOccurred())
+			names := namesOfRows.FindAllStringSubmatch(string(text), -1)
+			g.Expect(names).NotTo(BeEmpty())
+			for _, name := range names {
+				for _, word := range wordsOf.FindAllString(name[1], -1) {
+					g.Expect(privateWords.MatchString(word)).To(BeFalse(), "%s has the word %s", name[1],
+						strings.ToLower(word))
+				}
+			}
+		})
+	}
+}
