@@ -11,23 +11,41 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
+// maxMessage is the length of the longest message of an event, in bytes.
+const maxMessage = 1000
+
+// Reasons of events of Services and of the pod. The page of events is made from these comments.
 const (
-	// reasonRefused is for steps that the cloud refused.
+	// reasonRefused means that the cloud refused a step.
 	reasonRefused = "LoadBalancerRefused"
-	// reasonLeft is for what cannot be removed where a load balancer was before.
+	// reasonLeft means that something cannot be removed where the load balancer was before.
 	reasonLeft = "LoadBalancerLeftBehind"
-	// reasonStays is for what cannot be removed with its Service until a user acts.
+	// reasonStays means that something cannot be removed with the Service until a user acts.
 	reasonStays = "LoadBalancerStays"
-	// reasonOrphans is for load balancers that no Service owns.
+	// reasonOrphans means that no Service owns load balancers that have the cluster's id.
 	reasonOrphans = "LoadBalancersWithoutService"
-	// reasonManifest is for rights that the release's manifest brings and that were not applied.
+	// reasonManifest means that rights of the release's manifest were not applied.
 	reasonManifest = "ManifestOutdated"
-	// reasonPlan is for plans of dry runs.
+	// reasonPlan means that the Service is a dry run: the message lists what would be done.
 	reasonPlan = "LoadBalancerPlan"
-	// reasonHealed is for wishes that can be met again.
+	// reasonHealed means that the Service has what it asks for after it was refused.
 	reasonHealed = "LoadBalancerCorrected"
-	// maxMessage is the length of the longest message of an event, in bytes.
-	maxMessage = 1000
+	// reasonBack means that the cloud can be used again.
+	reasonBack = "CloudAnswers"
+)
+
+// Reasons of events of Nodes.
+const (
+	// reasonElsewhere means that the machine of the Node is where the configuration lets nothing be read.
+	reasonElsewhere = "MachineElsewhere"
+	// reasonNotSeen means that the machine of the Node is proved missing: the Node is deleted if it stays so.
+	reasonNotSeen = "MachineNotSeen"
+	// reasonHeldBack means that too many machines are missing together: the Node is not deleted yet.
+	reasonHeldBack = "GoneHeldBack"
+	// reasonHidden means that the cloud does not show the machine of a new Node, which waits.
+	reasonHidden = "MachineHidden"
+	// reasonAmbiguous means that several machines may be the Node's, which waits.
+	reasonAmbiguous = "MachineAmbiguous"
 )
 
 // An eventDeduper emits each event of a Service once as long as it holds.

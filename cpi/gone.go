@@ -90,7 +90,7 @@ func (b *circuitBreaker) sayElsewhere(node *corev1.Node, err *ElsewhereError) {
 	defer b.mu.Unlock()
 	if m := b.missing[b.opts.canonical(node.Spec.ProviderID)]; m != nil && !m.elsewhere {
 		m.elsewhere = true
-		b.opts.event(node, "MachineElsewhere", "%s is missing: %s", m.Name, err.Message)
+		b.opts.event(node, reasonElsewhere, "%s is missing: %s", m.Name, err.Message)
 	}
 }
 
@@ -127,7 +127,7 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 	}
 	if !m.proved {
 		m.proved, m.Since = true, now
-		b.opts.event(node, "MachineNotSeen", "%s is missing: %s", m.Name, verdict.Reason)
+		b.opts.event(node, reasonNotSeen, "%s is missing: %s", m.Name, verdict.Reason)
 	}
 	switch verdict.State {
 	case gone.Gone:
@@ -136,7 +136,7 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 	case gone.HeldBack:
 		if !m.held {
 			m.held = true
-			b.opts.event(node, "GoneHeldBack",
+			b.opts.event(node, reasonHeldBack,
 				"%s is missing, as are more than a third of the %d machines: they count as gone after ten minutes, "+
 					"one by one. If this one is, delete the Node",
 				m.Name, n)

@@ -144,7 +144,7 @@ func (i *Instances) unseen(node *corev1.Node) error {
 		return fmt.Errorf("node %s has no provider ID, and no machine of the cluster has its name", node.Name)
 	}
 	if uninitialized(node) {
-		i.opts.event(node, "MachineHidden", "The cloud does not show %s: if it exists, the cloud controller "+
+		i.opts.event(node, reasonHidden, "The cloud does not show %s: if it exists, the cloud controller "+
 			"manager's user needs access to it. The node is not initialized until then", node.Spec.ProviderID)
 	}
 	return fmt.Errorf("machine %s of node %s is not seen", node.Spec.ProviderID, node.Name)

@@ -26,8 +26,6 @@ const (
 	outagePatience = time.Minute
 	// outageReminder is how often the event is repeated: events are kept for an hour.
 	outageReminder = 30 * time.Minute
-	// reasonBack is for the end of an outage.
-	reasonBack = "CloudAnswers"
 )
 
 // A Trouble is why a cloud cannot be used, in words for users.

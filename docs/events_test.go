@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,46 +22,86 @@ type recorded struct{ reason, objects, severity, meaning string }
 func eventsPage(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
-	files, err := filepath.Glob(filepath.Join("..", "controllers", "*", "events.go"))
-	g.Expect(err).NotTo(HaveOccurred())
-	shared, err := filepath.Glob(filepath.Join("..", "controllers", "internal", "*", "events.go"))
-	g.Expect(err).NotTo(HaveOccurred())
 	reasons := map[string]string{}
 	for _, d := range documentedConstants(t, "Reason") {
 		reasons[d.name] = d.value
 	}
 	var rows []string
-	for _, name := range append(files, shared...) {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, decl := range file.Decls {
-			function, ok := decl.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			if e, ok := eventOf(function, reasons); ok {
-				g.Expect(e.meaning).NotTo(BeEmpty(), "the comment of %s says what it records", function.Name)
-				rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", e.reason, e.objects, e.severity, e.meaning))
-			}
-		}
+	for _, function := range recorders(t) {
+		e := eventOf(function, reasons)
+		g.Expect(e.reason).NotTo(BeEmpty(), "%s records an event with a reason that is no constant", function.Name)
+		g.Expect(e.meaning).NotTo(BeEmpty(), "the comment of %s begins with: %s records", function.Name, function.Name)
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", e.reason, e.objects, e.severity, e.meaning))
 	}
 	g.Expect(len(rows)).To(BeNumerically(">", 30))
 	slices.Sort(rows)
 	return "# Events\n\n" + generated + `
 ` + "```sh\nkubectl get events --field-selector involvedObject.name=demo      # of one object\n```" + `
 
-Besides these, each condition that becomes False for a problem is an event with [its reason](conditions.md#reasons). Those of
-the cloud controller manager are on [its page](../guides/ccm-troubleshooting.md#reasons).
+## Of the manager
+
+Besides these, each condition that becomes False or Unknown for a problem is an event of type Warning with [its
+reason](conditions.md#reasons).
 
 | event | of | type | it is recorded |
 |---|---|---|---|
-` + strings.Join(rows, "")
+` + strings.Join(rows, "") + `
+## Of the cloud controller manager
+
+These are in the workload cluster; those of the pod are in the namespace of the Deployment. What to do about them:
+[troubleshooting](../guides/ccm-troubleshooting.md#reasons). While the cloud cannot be used, Services that wait have the pod's event,
+too. Kubernetes' own controllers in the same program record ` + "`EnsuringLoadBalancer`, `EnsuredLoadBalancer`, `SyncLoadBalancerFailed`" + `
+and more of their kind for Services, and ` + "`Synced`" + ` for Nodes.
+
+| event | cloud | of | type | it means that |
+|---|---|---|---|---|
+` + ccmEventRows(t)
+}
+
+// recorders returns the functions of the manager that record events, those of conditions apart.
+func recorders(t *testing.T) (functions []*ast.FuncDecl) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(filepath.WalkDir(filepath.Join("..", "controllers"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			function, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			calls := 0
+			ast.Inspect(function, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && recordsEvent(call) {
+					calls++
+				}
+				return true
+			})
+			g.Expect(calls).To(BeNumerically("<=", 1), "%s in %s records two events: make it two functions",
+				function.Name, path)
+			if calls == 1 {
+				functions = append(functions, function)
+			}
+		}
+		return nil
+	})).To(Succeed())
+	return functions
+}
+
+func recordsEvent(call *ast.CallExpr) bool {
+	name := nameOf(call.Fun)
+	return name == "Happened" || name == "Eventf"
 }
 
 var records = regexp.MustCompile(`^\w+ (records )`)
 
-// eventOf returns the event that a function records, if it does.
-func eventOf(function *ast.FuncDecl, reasons map[string]string) (recorded, bool) {
+// eventOf returns the event that a function records.
+func eventOf(function *ast.FuncDecl, reasons map[string]string) recorded {
 	e := recorded{meaning: oneLine(function.Doc.Text()), objects: "VCDCluster, VCDMachine"}
 	if !records.MatchString(e.meaning) {
 		e.meaning = ""
@@ -84,17 +125,15 @@ func eventOf(function *ast.FuncDecl, reasons map[string]string) (recorded, bool)
 		if !ok {
 			return true
 		}
-		called, ok := call.Fun.(*ast.SelectorExpr)
-		switch {
-		case !ok:
-		case called.Sel.Name == "Happened":
+		switch nameOf(call.Fun) {
+		case "Happened":
 			e.reason, e.severity = text(call.Args[2], reasons), "Normal"
-		case called.Sel.Name == "Eventf":
+		case "Eventf":
 			e.reason, e.severity = text(call.Args[3], reasons), "Warning"
 		}
 		return true
 	})
-	return e, e.reason != ""
+	return e
 }
 
 // text returns the value of a literal, or of a reason of the API.

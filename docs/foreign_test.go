@@ -4,7 +4,7 @@ package docs_test
 var (
 	foreignTargets = []string{"kind-cluster", "build-node-ova-local-ubuntu-2404"}
 	foreignWords   = []string{
-		"RequireDualStack",                                                        // Kubernetes
+		"RequireDualStack", "EnsuringLoadBalancer", "EnsuredLoadBalancer", "SyncLoadBalancerFailed", // Kubernetes
 		"TopologyReconciled",                                                      // Cluster API
 		"LoadBalancerAvailable", "ContainerProvisioned", "BootstrapExecSucceeded", // CAPVCD
 	}

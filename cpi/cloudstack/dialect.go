@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
-// Unsupported is the reason of findings about what CloudStack has not.
+// Unsupported means that CloudStack does not have what the Service asks for.
 const Unsupported = "Unsupported"
 
 // A Dialect is what CloudStack understands of a Service, with the defaults for Services that ask for nothing else.

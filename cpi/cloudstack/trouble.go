@@ -12,11 +12,16 @@ import (
 
 // Reasons of events about CloudStack being unusable.
 const (
+	// ReasonUnavailable means that CloudStack does not answer.
 	ReasonUnavailable = "CloudStackUnavailable"
-	ReasonRefused     = "CloudStackCredentialsRefused"
-	ReasonUntrusted   = "CloudStackNotTrusted"
-	ReasonForbidden   = "CloudStackForbidden"
-	ReasonProject     = "CloudStackProjectUnknown"
+	// ReasonRefused means that CloudStack refuses the credentials.
+	ReasonRefused = "CloudStackCredentialsRefused"
+	// ReasonUntrusted means that CloudStack's certificate is not trusted.
+	ReasonUntrusted = "CloudStackNotTrusted"
+	// ReasonForbidden means that the user's role lacks the permission for a command.
+	ReasonForbidden = "CloudStackForbidden"
+	// ReasonProject means that the project does not exist, or is not shown to the user.
+	ReasonProject = "CloudStackProjectUnknown"
 )
 
 // Explain returns a function that explains errors that make CloudStack at an address unusable.

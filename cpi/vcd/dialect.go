@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
-// BadSecret is the reason of findings about a Secret with a certificate that is missing or wrong.
+// BadSecret means that the Secret with the certificate is missing, may not be read, or is invalid.
 const BadSecret = "BadSecret"
 
 // A Dialect is what VCD understands of a Service, with the defaults for Services that ask for nothing else.

@@ -12,10 +12,14 @@ import (
 
 // Reasons of events about VCD being unusable.
 const (
+	// ReasonUnavailable means that VCD does not answer.
 	ReasonUnavailable = "VCDUnavailable"
-	ReasonRefused     = "VCDCredentialsRefused"
-	ReasonUntrusted   = "VCDNotTrusted"
-	ReasonUnusable    = "VCDUnusable"
+	// ReasonRefused means that VCD refuses the credentials.
+	ReasonRefused = "VCDCredentialsRefused"
+	// ReasonUntrusted means that VCD's certificate is not trusted.
+	ReasonUntrusted = "VCDNotTrusted"
+	// ReasonUnusable means that VCD cannot be used for another reason, which the message has.
+	ReasonUnusable = "VCDUnusable"
 )
 
 // Explain returns a function that explains errors that make VCD at a site unusable.

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
-// reasonAddress is for VMs without the addresses that the configuration asks for.
+// reasonAddress means that the VM lacks an address of a family that the configuration asks for.
 const reasonAddress = "AddressNotFound"
 
 // AddressPolicy chooses the addresses of Nodes.

@@ -23,7 +23,9 @@ import (
 
 // Reasons of events on Nodes about their topology.
 const (
-	reasonTagMissing   = "TagNotFound"
+	// reasonTagMissing means that the Node gets no zone or region, as nothing that its VM is in has a tag for it.
+	reasonTagMissing = "TagNotFound"
+	// reasonTagAmbiguous means that something has several tags of a category: the first counts.
 	reasonTagAmbiguous = "TagAmbiguous"
 )
 

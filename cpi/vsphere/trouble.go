@@ -9,11 +9,16 @@ import (
 
 // Reasons of events about a vCenter being unusable.
 const (
+	// ReasonUnavailable means that a vCenter does not answer.
 	ReasonUnavailable = "VCenterUnavailable"
-	ReasonRefused     = "VCenterCredentialsRefused"
-	ReasonUntrusted   = "VCenterNotTrusted"
-	ReasonUnusable    = "VCenterUnusable"
-	ReasonNoTags      = "VCenterTagsUnreadable"
+	// ReasonRefused means that a vCenter refuses the credentials.
+	ReasonRefused = "VCenterCredentialsRefused"
+	// ReasonUntrusted means that the certificate of a vCenter is not trusted.
+	ReasonUntrusted = "VCenterNotTrusted"
+	// ReasonUnusable means that a datacenter of the configuration is not found.
+	ReasonUnusable = "VCenterUnusable"
+	// ReasonNoTags means that the tags of a vCenter cannot be read: new Nodes wait.
+	ReasonNoTags = "VCenterTagsUnreadable"
 )
 
 // Explain explains errors that make a vCenter unusable.
