@@ -27,6 +27,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
 )
 
 var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-gateway", "ipam", "zones"}
@@ -34,70 +35,11 @@ var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-ga
 // withKubeVIP are the flavours whose endpoint kube-vip announces.
 var withKubeVIP = []string{"", "development", "proxy", "bgp", "dual-stack", "ipam", "zones"}
 
-// needed are the variables without a default, with values for the simulator's model. clusterctl itself sets the first
-// four.
-var needed = map[string]string{
-	"CLUSTER_NAME":                 "demo",
-	"KUBERNETES_VERSION":           "v1.36.3",
-	"CONTROL_PLANE_MACHINE_COUNT":  "3",
-	"WORKER_MACHINE_COUNT":         "2",
-	"VCD_SITE":                     "https://vcd.example.com",
-	"VCD_ORGANIZATION":             "acme",
-	"VCD_ORGANIZATION_VDC":         "acme-vdc",
-	"VCD_ORGANIZATION_VDC_NETWORK": "nodes",
-	"VCD_CATALOG":                  "kubernetes",
-	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
-	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
-	"VCD_ZONE_A_VDC":               "acme-vdc",
-	"VCD_ZONE_B_VDC":               "acme-vdc-b",
-	"VCD_ZONE_C_VDC":               "acme-vdc-c",
-	"HTTP_PROXY_URL":               "http://proxy.example.com:3128",
-	"BGP_AS":                       "65001",
-	"BGP_INTERFACE":                "ens192",
-	"BGP_PEER_ADDRESS":             "192.168.100.1",
-	"BGP_PEER_AS":                  "65000",
-	"CONTROL_PLANE_ENDPOINT_IPV6":  "fd00:100::c8",
-	"NODE_POOL":                    "nodes",
-	"NODE_POOL_IPV6":               "nodes-v6",
-	"CONTROL_PLANE_ENDPOINT_POOL":  "virtual-ips",
-}
-
-// optional are the variables with a default, with other values.
-var optional = map[string]string{
-	"VCD_REGION":                         "eu",
-	"POD_CIDR":                           "10.244.0.0/16",
-	"SERVICE_CIDR":                       "10.96.0.0/12",
-	"VIP_NETWORK_INTERFACE":              "ens192",
-	"HTTPS_PROXY_URL":                    "https://proxy.example.com:3129",
-	"VCD_TEMPLATE_PATTERN":               "debian-12-kube-VERSION",
-	"CNI":                                "cilium",
-	"PROXY_EXCEPTIONS":                   ".corp.example.com, 10.0.0.0/8",
-	"BGP_PEER_MULTIHOP":                  "true",
-	"BGP_PEER_PASSWORD_B64":              "czNjcmV0",
-	"POD_CIDR_IPV6":                      "fd00:244::/48",
-	"SERVICE_CIDR_IPV6":                  "fd00:96::/112",
-	"NODE_POOL_API_GROUP":                "ipam.example.com",
-	"NODE_POOL_KIND":                     "ExamplePool",
-	"KUBE_VIP_IMAGE":                     "registry.example.com/kube-vip:v0.9.1",
-	"VCD_USERNAME_B64":                   "Y2FwdmNk",
-	"VCD_PASSWORD_B64":                   "cGFzc3dvcmQ=",
-	"VCD_API_TOKEN_B64":                  "dG9rZW4=",
-	"VCD_REFRESH_TOKEN_B64":              "dG9rZW4=",
-	"VCD_CA_BUNDLE_B64":                  "LS0tLS1CRUdJTg==",
-	"VCD_CCM_USERNAME_B64":               "Y2Nt",
-	"VCD_CCM_PASSWORD_B64":               "c2VjcmV0",
-	"VCD_CCM_API_TOKEN_B64":              "Y2NtLXRva2Vu",
-	"VCD_CCM_CREDENTIALS_SECRET":         "demo-credentials",
-	"VCD_CONTROL_PLANE_SIZING_POLICY":    "large",
-	"VCD_CONTROL_PLANE_PLACEMENT_POLICY": "rack-a",
-	"VCD_CONTROL_PLANE_STORAGE_PROFILE":  "fast",
-	"VCD_WORKER_SIZING_POLICY":           "small",
-	"VCD_WORKER_PLACEMENT_POLICY":        "rack-a",
-	"VCD_WORKER_STORAGE_PROFILE":         "standard",
-	"CONTROL_PLANE_ENDPOINT_PORT":        "443",
-	"DISK_SIZE":                          "40Gi",
-	"SSH_PUBLIC_KEY":                     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ+x/y= me@example.com",
-}
+// Variables without and with a default.
+var (
+	needed   = testflavors.Rendered()
+	optional = testflavors.Optional()
+)
 
 func TestRenderWithNeededVariablesAlone(t *testing.T) {
 	for _, flavor := range flavors {
@@ -449,7 +391,7 @@ func TestDualStackHasAnAddressOfEachFamilyEverywhere(t *testing.T) {
 	g.Expect(network.Pods.CIDRBlocks).To(HaveExactElements("100.96.0.0/11", "fd6a:100:96::/48"))
 	g.Expect(network.Services.CIDRBlocks).To(HaveExactElements("100.64.0.0/13", "fd6a:100:64::/112"))
 	vips := find[*infrav1.VCDCluster](objects, "demo").Spec.Endpoint.KubeVIP.Addresses
-	g.Expect(vips).To(Equal([]string{"192.168.100.200", "fd00:100::c8"}))
+	g.Expect(vips).To(Equal([]string{"192.168.100.200", needed["CONTROL_PLANE_ENDPOINT_IPV6"]}))
 	control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
 	g.Expect(control.ClusterConfiguration.APIServer.CertSANs).To(Equal(vips[1:]), "kubeadm knows the host alone")
 	for _, name := range []string{"demo-control-plane", "demo-md-0"} {

@@ -10,30 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
-
-// variables are those of the flavours, for the simulator's model.
-var variables = map[string]string{
-	"CLUSTER_NAME":                 "demo",
-	"KUBERNETES_VERSION":           "v1.36.3",
-	"CONTROL_PLANE_MACHINE_COUNT":  "3",
-	"WORKER_MACHINE_COUNT":         "1",
-	"VCD_SITE":                     "https://vcd.example.com",
-	"VCD_ORGANIZATION":             "acme",
-	"VCD_ORGANIZATION_VDC":         "acme-vdc",
-	"VCD_ORGANIZATION_VDC_NETWORK": "nodes",
-	"VCD_CATALOG":                  "kubernetes",
-	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
-	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
-	"VCD_ZONE_A_VDC":               "acme-vdc",
-	"VCD_ZONE_B_VDC":               "acme-vdc-b",
-	"VCD_ZONE_C_VDC":               "acme-vdc-c",
-	"BGP_AS":                       "65001",
-	"BGP_INTERFACE":                "ens192",
-	"BGP_PEER_ADDRESS":             "192.168.100.1",
-	"BGP_PEER_AS":                  "65000",
-}
 
 // startFlavor starts a site with three VDCs, and takes the manifest of a flavour.
 func startFlavor(t *testing.T, flavor string, with map[string]string, f fault) *site {
@@ -48,6 +27,7 @@ func startFlavor(t *testing.T, flavor string, with map[string]string, f fault) *
 	s := start(t, f)
 	data, err := os.ReadFile(filepath.Join("..", "..", "templates", "cluster-template"+flavor+".yaml"))
 	s.Expect(err).NotTo(HaveOccurred())
+	variables := testflavors.Rendered()
 	text := os.Expand(string(data), func(variable string) string {
 		name, fallback, _ := strings.Cut(variable, ":=")
 		return cmp.Or(with[name], variables[name], fallback)
@@ -83,7 +63,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 		},
 		{
 			name: "a VDC that is full", model: func(m *vcdsim.Model) { m.Orgs[1].VDCs[1].VMQuota = 1 },
-			check: "capacity", says: "VDC acme-vdc-b has room for 1 VMs of 1, and 2 are planned", remedy: "VM quota",
+			check: "capacity", says: "VDC acme-vdc-b has room for 1 VMs of 1, and 3 are planned", remedy: "VM quota",
 		},
 		{
 			name: "a network that one zone has not", text: []string{inB, "  placementConstraint: {networks: [none]}\n" + inB},

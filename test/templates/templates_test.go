@@ -14,50 +14,20 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
 )
 
-var needed = map[string]string{
-	"VCD_ZONE_A_VDC":               "acme-vdc",
-	"VCD_ZONE_B_VDC":               "acme-vdc-b",
-	"VCD_ZONE_C_VDC":               "acme-vdc-c",
-	"VCD_SITE":                     "https://vcd.example.com",
-	"VCD_ORGANIZATION":             "acme",
-	"VCD_ORGANIZATION_VDC":         "acme-vdc",
-	"VCD_ORGANIZATION_VDC_NETWORK": "nodes",
-	"VCD_CATALOG":                  "kubernetes",
-	"VCD_TEMPLATE_NAME":            "ubuntu-2404-kube-v1.36.3",
-	"CONTROL_PLANE_ENDPOINT_IP":    "192.168.100.200",
-	"NODE_POOL":                    "nodes",
-	"NODE_POOL_IPV6":               "nodes-v6",
-	"CONTROL_PLANE_ENDPOINT_POOL":  "virtual-ips",
-	"CONTROL_PLANE_ENDPOINT_IPV6":  "fd00:100::f:1",
-	"BGP_AS":                       "65001",
-	"BGP_INTERFACE":                "ens192",
-	"BGP_PEER_ADDRESS":             "192.168.100.1",
-	"BGP_PEER_AS":                  "65000",
-	"HTTP_PROXY_URL":               "http://proxy.example.com:3128",
-}
-
-var optional = map[string]string{
-	"VCD_REGION":                         "eu",
-	"VCD_USERNAME_B64":                   "Y2FwdmNk",
-	"VCD_PASSWORD_B64":                   "cGFzc3dvcmQ=",
-	"VCD_CCM_API_TOKEN_B64":              "Y2NtLXRva2Vu",
-	"VCD_CCM_CREDENTIALS_SECRET":         "demo-credentials",
-	"VCD_CONTROL_PLANE_SIZING_POLICY":    "large",
-	"VCD_CONTROL_PLANE_PLACEMENT_POLICY": "rack-a",
-	"VCD_WORKER_SIZING_POLICY":           "small",
-	"VCD_WORKER_STORAGE_PROFILE":         "fast",
-	"DISK_SIZE":                          "40Gi",
-	"KUBE_VIP_IMAGE":                     "registry.example.com/kube-vip:v0.9.1",
-	"VIP_NETWORK_INTERFACE":              "ens192",
-	"BGP_PEER_PASSWORD_B64":              "czNjcmV0",
-	"BGP_PEER_MULTIHOP":                  "true",
-	"POD_CIDR_IPV6":                      "fd6a:100:a::/48",
-	"SSH_PUBLIC_KEY":                     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ+x/y= me@example.com",
-}
+var (
+	needed   = testflavors.Needed()
+	optional = testflavors.Optional(
+		"VCD_REGION", "VCD_USERNAME_B64", "VCD_PASSWORD_B64", "VCD_CCM_API_TOKEN_B64", "VCD_CCM_CREDENTIALS_SECRET",
+		"VCD_CONTROL_PLANE_SIZING_POLICY", "VCD_CONTROL_PLANE_PLACEMENT_POLICY", "VCD_WORKER_SIZING_POLICY",
+		"VCD_WORKER_STORAGE_PROFILE", "DISK_SIZE", "KUBE_VIP_IMAGE", "VIP_NETWORK_INTERFACE",
+		"BGP_PEER_PASSWORD_B64", "BGP_PEER_MULTIHOP", "POD_CIDR_IPV6", "SSH_PUBLIC_KEY",
+	)
+)
 
 // kinds are what each flavour makes.
 var kinds = map[string][]string{
