@@ -17,8 +17,12 @@ import (
 
 // ccmPackages are where reasons of events of the cloud controller manager come from, with the cloud that has them.
 var ccmPackages = []struct{ folder, cloud string }{
-	{"cpi", "all"}, {"cpi/service", "all"}, {"cpi/vcd", "VCD"}, {"internal/lb", "VCD"},
-	{"cpi/cloudstack", "CloudStack"}, {"cpi/vsphere", "vSphere"},
+	{"cpi", "all"},
+	{"cpi/service", "all"},
+	{"cpi/vcd", "VCD"},
+	{"internal/lb", "VCD"},
+	{"cpi/cloudstack", "CloudStack"},
+	{"cpi/vsphere", "vSphere"},
 }
 
 // A reasonConstant is a constant with its comment, without the name.

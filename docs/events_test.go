@@ -62,7 +62,7 @@ and more of their kind for Services, and ` + "`Synced`" + ` for Nodes.
 func recorders(t *testing.T) (functions []*ast.FuncDecl) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(filepath.WalkDir(filepath.Join("..", "controllers"), func(path string, d fs.DirEntry, err error) error {
+	g.Expect(filepath.WalkDir(filepath.Join("..", "controllers"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

@@ -24,8 +24,8 @@ const (
 	// inventoryAge is how old the inventory may be for a machine that is being created, or has a problem. What our own
 	// tasks changed is queried again anyway.
 	inventoryAge = 30 * time.Second
-	// inventoryEvery is how often the inventory is queried for a machine without problems. All machines of a VDC are due at
-	// the same time, so that one query serves them.
+	// inventoryEvery is how often the inventory is queried for a machine without problems. All machines of a VDC are
+	// due at the same time, so that one query serves them.
 	inventoryEvery = 5 * time.Minute
 	// readEvery is how often a VM is read whose inventory row does not show everything that may change unnoticed: the
 	// addresses of further NICs.

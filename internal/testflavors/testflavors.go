@@ -54,6 +54,7 @@ var needed = map[string]string{
 	"CONTROL_PLANE_ENDPOINT_POOL":  "virtual-ips",
 }
 
+//nolint:gosec // credentials of the simulator
 var optional = map[string]string{
 	"VCD_REGION":                         "eu",
 	"POD_CIDR":                           "10.244.0.0/16",
