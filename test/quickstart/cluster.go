@@ -62,7 +62,8 @@ func (q *quickstart) createCluster(ctx context.Context) error {
 	if err := os.WriteFile(path, manifest, 0o600); err != nil {
 		return fmt.Errorf("writing the cluster's manifest: %w", err)
 	}
-	q.say("clusterctl generate cluster %s | kubectl apply -f - (kept in %s)", clusterName, path)
+	q.say("clusterctl generate cluster %s | kubectl apply -f -", clusterName)
+	_, _ = fmt.Fprintf(q.out, "        The manifest is %s\n", path)
 	q.site.Simulator.ResetCounters()
 	_, err = q.stack.Kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-")
 	return err
@@ -121,7 +122,7 @@ func (q *quickstart) summary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(q.out, "\n$ clusterctl describe cluster %s\n%s\n", clusterName, tree)
+	_, _ = fmt.Fprintf(q.out, "\n$ clusterctl describe cluster %s\n%s\n", clusterName, q.screen.table(tree))
 	kubeconfig := q.kubeconfig()
 	data, err := q.stack.Clusterctl(ctx, "get", "kubeconfig", clusterName, "--namespace="+clusterNamespace)
 	if err != nil {
@@ -138,8 +139,7 @@ func (q *quickstart) summary(ctx context.Context) error {
 
 // showNodes prints the cluster's nodes. Real ones have more to show.
 func (q *quickstart) showNodes(ctx context.Context) error {
-	columns := "custom-columns=NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion," +
-		"ADDRESS:.status.addresses[0].address,PROVIDER-ID:.spec.providerID"
+	columns := "custom-columns=NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion,PROVIDER-ID:.spec.providerID"
 	shown := ""
 	if q.booted != nil {
 		columns, shown = "wide", " -o wide"

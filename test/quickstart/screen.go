@@ -33,10 +33,7 @@ func (s *screen) show(v *view) {
 // draw overwrites what was drawn before; no line may wrap, or the count of lines is wrong.
 func (s *screen) draw(lines []string, calls int) {
 	q := s.quickstart
-	width, _, err := term.GetSize(int(q.out.Fd()))
-	if err != nil || width < 20 {
-		width = 80
-	}
+	width := s.width()
 	var b strings.Builder
 	if s.drawn > 0 {
 		_, _ = fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
@@ -48,6 +45,27 @@ func (s *screen) draw(lines []string, calls int) {
 	b.WriteString("\x1b[J")
 	_, _ = fmt.Fprint(q.out, b.String())
 	s.drawn = len(lines)
+}
+
+// width is the number of columns of the terminal.
+func (s *screen) width() int {
+	width, _, err := term.GetSize(int(s.quickstart.out.Fd()))
+	if err != nil || width < 20 {
+		return 80
+	}
+	return width
+}
+
+// table is the output of a program without the spaces at the ends of its lines; on a terminal no line wraps.
+func (s *screen) table(output []byte) string {
+	lines := strings.Split(string(output), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+		if s.quickstart.interactive {
+			lines[i] = strings.TrimRight(cut(lines[i], s.width()), " ")
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func cut(line string, width int) string {
