@@ -41,8 +41,8 @@ LDFLAGS = -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Commit=$(COMMIT
 TOOL := $(GO) tool -modfile=tools.mod
 # An absolute path, because linting test/ runs there.
 LINT := $(GO) tool -modfile=$(CURDIR)/lint.mod golangci-lint
-# Nested modules, by folder; all but test/, hack/images/, hack/kubevip/, hack/nodeimage/ and vcdsim/hypervisor/ only pin what is built
-# from them.
+# Nested modules, by folder; all but test/, hack/images/, hack/kubevip/, hack/nodeimage/, hack/recording/ and vcdsim/hypervisor/ only pin
+# what is built from them.
 MODULES := . $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
 SCRIPTS := $(shell git ls-files '*.sh') .ci/run
 
@@ -102,6 +102,11 @@ chart: ## Write the Helm chart of the cloud controller manager to out/release/VE
 site: ## Write this documentation as a site with search to out/site, and check its links (needs Node.js and npm).
 	cd site && npm ci --ignore-scripts && npm run build
 
+.PHONY: recording
+recording: ## Record make quickstart in a terminal as the animated SVG of README and tutorial; AGAIN=-again renders the last recording.
+	@cd hack/recording && $(GO) run . -root $(CURDIR) -cast $(abspath $(OUT))/recording/quickstart.cast \
+		-out $(CURDIR)/docs/tutorials/images/quickstart.svg $(AGAIN)
+
 .PHONY: release
 release: ## Write all files of release VERSION to out/release/VERSION, and its images to out/images.
 	hack/release.sh $(OUT) $(VERSION)
@@ -109,7 +114,7 @@ release: ## Write all files of release VERSION to out/release/VERSION, and its i
 ##@ Test
 
 .PHONY: test
-test: test-unit test-kubevip test-hypervisor test-stack test-monitoring ## Run all tests: units, and those against real API servers and the simulator.
+test: test-unit test-kubevip test-recording test-hypervisor test-stack test-monitoring ## Run all tests: units, and those against real API servers and the simulator.
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the root module; WHAT chooses packages.
@@ -140,6 +145,10 @@ test-release: ## Make a release as its workflow does, but for the push, and chec
 test-crash: ## Kill the manager at random writes while clusters and machines come and go; ROUNDS, SEED (0: of the time).
 	$(GO) test $(AFRESH) ./controllers/internal/edgeendpoint -run TestTheManagerDies -v -timeout 2h -args -crash-rounds=$(or $(ROUNDS),10) -crash-seed=$(or $(SEED),0)
 	$(GO) test $(AFRESH) ./controllers/machine -run TestNoAddressIsLost -v -timeout 2h -args -claim-machines=300 -claim-seed=$(or $(SEED),0)
+
+.PHONY: test-recording
+test-recording: ## Test what makes the recording of the quickstart.
+	cd hack/recording && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-hypervisor
 test-hypervisor: ## Test what boots VMs of the simulator, on Linux, without booting any.
@@ -227,6 +236,7 @@ lint: ## Run the linters on Go and shell, and test the rules on layers.
 	cd test && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	cd hack/nodeimage && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
+	cd hack/recording && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	cd vcdsim/hypervisor && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	hack/test-lint-layers.sh
 	hack/shellcheck.sh $(SCRIPTS)
@@ -237,6 +247,7 @@ fix: ## Format, and apply fixes of linters.
 	cd test && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 	cd hack/nodeimage && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
+	cd hack/recording && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 	cd vcdsim/hypervisor && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: verify

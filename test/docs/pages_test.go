@@ -194,8 +194,9 @@ func notRun() map[string]map[string]string {
 			`clusterctl generate cluster demo --infrastructure vcd --flavor proxy …   # HTTP_PROXY_URL, HTTPS_PROXY_URL, PROXY_EXCEPTIONS`: forms,
 		},
 		"docs/guides/releasing.md": {
-			`git switch --detach v2.0.0                     # the tag, with a clean work tree`: releasing,
-			`git tag -s v2.0.0 && git push origin v2.0.0`:                                      releasing,
+			`git switch --detach v2.0.0                     # the tag, with a clean work tree`:          releasing,
+			`git tag -s v2.0.0 && git push origin v2.0.0`:                                               releasing,
+			`make recording                                       # runs make quickstart in a terminal`: byCI,
 		},
 		"docs/guides/tilt.md": {
 			`git clone https://github.com/kubernetes-sigs/cluster-api && git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd`: internet,

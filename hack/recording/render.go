@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// trailing is what fills lines up to the width of the terminal.
+var trailing = regexp.MustCompile(` +</text>`)
+
+// render writes events as a picture.
+func render(ctx context.Context, events []event, out string) error {
+	folder, err := os.MkdirTemp("", "recording")
+	if err != nil {
+		return fmt.Errorf("making a folder for the picture: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	cast, raw := filepath.Join(folder, "short.cast"), filepath.Join(folder, "raw.svg")
+	if err := write(cast, events); err != nil {
+		return err
+	}
+	// A column more, since some fonts are a little wider than termsvg takes them for.
+	command := exec.CommandContext(ctx, "go", "tool", "termsvg", "export", cast, "--output", raw, "--no-cursor",
+		"--minify", "--cols", strconv.Itoa(columns+1))
+	if said, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("rendering the recording: %w: %s", err, said)
+	}
+	picture, err := os.ReadFile(raw)
+	if err != nil {
+		return fmt.Errorf("reading the picture: %w", err)
+	}
+	if err := os.WriteFile(out, []byte(tidy(string(picture))), 0o600); err != nil {
+		return fmt.Errorf("writing the picture: %w", err)
+	}
+	return nil
+}
+
+// tidy removes what repeats in each line of text, and begins a line with each frame.
+func tidy(picture string) string {
+	picture = strings.NewReplacer(` xml:space="preserve"`, "", "<g transform", "\n<g transform").Replace(picture)
+	return trailing.ReplaceAllString(picture, "</text>") + "\n"
+}
