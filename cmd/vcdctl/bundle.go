@@ -143,7 +143,7 @@ func (p *program) managerLogs(ctx context.Context, c client.Client, since time.D
 // confidential matches the name of a field whose value is redacted.
 const confidential = `[\w.-]*(?:password|passwd|token|secret|secret_?key|bearer)|auth`
 
-// secrets match what looks like a credential, in logs and in objects.
+// secrets match what resembles a credential, in logs and in objects.
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)((?:authorization|x-vmware-vcloud-access-token|x-vcloud-authorization)["']?\s*[:=]\s*)\S+(?: \S+)?`),
 	// A line of YAML, whatever its value is.
@@ -153,7 +153,7 @@ var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
 }
 
-// redact takes what looks like a credential out of a text.
+// redact takes what resembles a credential out of a text.
 func redact(text []byte) []byte {
 	for _, pattern := range secrets {
 		text = pattern.ReplaceAll(text, []byte("${1}REDACTED"))

@@ -33,7 +33,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconciler looks after the Secrets of VCDIdentities.
+// Reconciler reconciles the Secrets of VCDIdentities.
 type Reconciler struct {
 	Client           client.Client
 	Identities       session.Identities
@@ -45,7 +45,7 @@ type Reconciler struct {
 	metadata client.Reader // of Secrets; set by SetupWithManager, else Client
 }
 
-// ClusterReconciler looks after the Secrets of VCDClusterIdentities.
+// ClusterReconciler reconciles the Secrets of VCDClusterIdentities.
 type ClusterReconciler struct {
 	Client           client.Client
 	Identities       session.Identities

@@ -1,4 +1,4 @@
-// Package machine makes VMs in VCD look like VCDMachines.
+// Package machine makes VMs in VCD match VCDMachines.
 package machine
 
 import (
@@ -46,7 +46,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcddeploymentzones;vcdfailuredomains,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list;watch
 
-// Reconciler makes VMs in VCD look like VCDMachines.
+// Reconciler makes VMs in VCD match VCDMachines.
 type Reconciler struct {
 	Client           client.Client
 	Live             client.Reader // for Secrets, which no cache holds
@@ -101,7 +101,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// Reconcile makes the VM of m look like m.
+// Reconcile makes the VM of m match m.
 func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ctrl.Result, rerr error) {
 	in, ok, err := r.find(ctx, m)
 	if !ok || err != nil {

@@ -118,7 +118,7 @@ func (s deletion) settleAll() (out phases.Outcome, gone bool) {
 	for _, what := range []step{
 		stepCompose, stepConnect, stepAdd, stepCleanUp, stepConsolidate, stepInject, stepPowerOn, stepGrow, stepClear,
 	} {
-		// Whether these succeeded does not matter: what is there is looked at afresh.
+		// Whether these succeeded does not matter: what is there is read afresh.
 		if out, _ := s.settle(what); out.Reason == infrav1.TaskRunningReason {
 			return out, false
 		}
@@ -290,7 +290,7 @@ func (s deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.
 	return s.start(stepDetach, task), nil
 }
 
-// started follows what was asked for. What went away meanwhile is looked for afresh.
+// started follows what was asked for. What went away meanwhile is searched afresh.
 func (s *scope) started(what step, t vcd.Task, err error) (phases.Outcome, error) {
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):

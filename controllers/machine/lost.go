@@ -94,7 +94,7 @@ func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Out
 	return l.report(ctx, gone.Decide(now, subject, &around.Site), around)
 }
 
-// report turns a verdict into an outcome.
+// report maps a verdict to an outcome.
 func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phases.Outcome, error) {
 	if absence.Note(l.vcdMachine, v, l.now()) {
 		l.state.missing.since = l.now()

@@ -164,7 +164,7 @@ func (s *scope) settle(what step) (out phases.Outcome, ended bool) {
 	return phases.Done, true
 }
 
-// refuse turns the failure of a request into an outcome, with a longer delay each time if VCD would only refuse again.
+// refuse maps the failure of a request to an outcome, with a longer delay each time if VCD would only refuse again.
 // VCD may have accepted the request and only its answer was lost, or what is known is outdated: so it is forgotten.
 func (s *scope) refuse(what step, err error) (phases.Outcome, error) {
 	if errors.Is(err, vcd.ErrLater) {

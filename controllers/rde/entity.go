@@ -265,7 +265,7 @@ func (s *scope) invalid(err error) phases.Outcome {
 		"VCD refuses the content of entity %s: %v: correct it in VCD", s.id, err)
 }
 
-// unavailable turns what keeps an entity from being found, made or written into an outcome.
+// unavailable maps what keeps an entity from being found, made or written to an outcome.
 func unavailable(err error, doing string) (phases.Outcome, error) {
 	if out, err := session.AskProblem(err); err == nil {
 		return out, nil

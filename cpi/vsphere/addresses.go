@@ -149,7 +149,7 @@ type guestNIC struct {
 	addresses []string
 }
 
-// candidates returns the addresses that other machines may use: those that cloud-init was told to configure first.
+// candidates returns the addresses that other machines may use: those in cloud-init's configuration first.
 func (g guest) candidates() []candidate {
 	var all []candidate
 	for _, nic := range g.nics {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// rightSeesAll shows all vApps, VMs and VDCs of the organization, to whoever they belong.
+	// rightSeesAll shows all vApps, VMs and VDCs of the organization, of any owner.
 	rightSeesAll = "General: Administrator View"
 	// rightSeesVDCs shows VDCs.
 	rightSeesVDCs = "Organization vDC: View"

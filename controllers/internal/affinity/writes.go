@@ -36,7 +36,7 @@ func noRight(err error, vdc vcd.Ref) phases.Outcome {
 			"spec.antiAffinity to None", vdc.Name, err, vcd.RightAffinity).NoAccess()
 }
 
-// Refused turns the refusal of a step into an outcome. VCD answers the same for a rule that was deleted since it was
+// Refused maps the refusal of a step to an outcome. VCD answers the same for a rule that was deleted since it was
 // listed as for one that the user may not change, so the rules are listed again.
 func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, err error) (phases.Outcome, error) {
 	if errors.Is(err, vcd.ErrForbidden) && step.Kind != Create {
@@ -87,7 +87,7 @@ func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()
 	return waiting, nil
 }
 
-// Unlisted turns the failure to list the rules of a VDC into an outcome.
+// Unlisted maps the failure to list the rules of a VDC to an outcome.
 func Unlisted(err error, vdc vcd.Ref) (phases.Outcome, error) {
 	if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) {
 		return noRight(err, vdc), nil

@@ -66,7 +66,7 @@ func AskProblem(err error) (phases.Outcome, error) {
 	return phases.Done, err
 }
 
-// Refusal turns the failure of a request to do something into an outcome. VCD will most likely refuse it again,
+// Refusal maps the failure of a request to do something to an outcome. VCD will most likely refuse it again,
 // so the caller decides when to retry.
 func Refusal(err error, doing string) (phases.Outcome, error) {
 	if out, err := AskProblem(err); err == nil {
@@ -88,14 +88,14 @@ func Refusal(err error, doing string) (phases.Outcome, error) {
 	return phases.Done, fmt.Errorf("%s: %w", doing, err)
 }
 
-// Unread turns the failure to read something into an outcome. Whatever VCD refuses it with, nothing is known of what
+// Unread maps the failure to read something to an outcome. Whatever VCD refuses it with, nothing is known of what
 // was to be read.
 func Unread(err error, doing string) (phases.Outcome, error) {
 	out, err := Refusal(err, doing)
 	return out.NoAccess(), err
 }
 
-// TaskFailure turns a failed task into an outcome.
+// TaskFailure maps a failed task to an outcome.
 func TaskFailure(t vcd.Task, doing string) phases.Outcome {
 	if errors.Is(t.Err, vcd.ErrQuota) {
 		return phases.Fail(RemedyPoll, infrav1.QuotaExceededReason, "%s: %v: free or add capacity in VCD", doing, t.Err)
