@@ -107,7 +107,8 @@ func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ct
 		return nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(m.GetNamespace()), session.OfCluster(name)); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(m.GetNamespace()), session.OfCluster(name),
+		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}

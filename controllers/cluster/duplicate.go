@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -22,7 +23,7 @@ func (s *scope) duplicates(ctx context.Context) ([]*infrav1.VCDCluster, error) {
 		return nil, nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := s.Client.List(ctx, list); err != nil {
+	if err := s.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	var all []*infrav1.VCDCluster

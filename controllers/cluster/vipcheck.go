@@ -190,10 +190,7 @@ func (v virtualIPs) gives(other *infrav1.VCDCluster) bool {
 // otherHost reports something in VCD that has one of the addresses in the network. Who may not see what is there goes
 // without.
 func (v virtualIPs) otherHost(ctx context.Context, addresses []netip.Addr) (phases.Outcome, error) {
-	hosts, err := v.session.HostsOn(ctx, v.network.Ref)
-	if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) {
-		return phases.Done, nil
-	}
+	hosts, err := v.session.RecentHostsOn(ctx, v.network.Ref)
 	if err != nil {
 		return phases.Done, err
 	}

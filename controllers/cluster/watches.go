@@ -24,7 +24,8 @@ func (r *Reconciler) secretToClusters(ctx context.Context, secret client.Object)
 // passwordToClusters finds the VCDClusters that have the password of a BGP peer in a Secret.
 func (r *Reconciler) passwordToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace())); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()),
+		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
@@ -40,7 +41,8 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 		return nil
 	}
 	list := &infrav1.VCDClusterList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), session.OfCluster(name)); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()), session.OfCluster(name),
+		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
@@ -52,7 +54,7 @@ func (r *Reconciler) kubeVIPSecretToClusters(ctx context.Context, secret client.
 func (r *Reconciler) machineToCluster(ctx context.Context, machine client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(machine.GetNamespace()),
-		session.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel])); err != nil {
+		session.OfCluster(machine.GetLabels()[clusterv1.ClusterNameLabel]), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}

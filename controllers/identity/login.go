@@ -23,7 +23,7 @@ const (
 // usersByOrg returns the VCDClusters that use the identity, one of each organization.
 func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	clusters := &infrav1.VCDClusterList{}
-	var in []client.ListOption
+	in := []client.ListOption{client.UnsafeDisableDeepCopy}
 	if s.kind == infrav1.NamespacedIdentity {
 		in = append(in, client.InNamespace(s.obj.GetNamespace()))
 	}
@@ -42,7 +42,7 @@ func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 		}
 		if !paused {
 			seen.Insert(c.Spec.Org)
-			users = append(users, c)
+			users = append(users, *c.DeepCopy())
 		}
 	}
 	return users, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
@@ -295,7 +296,7 @@ func (s *scope) claim(ctx context.Context) (phases.Outcome, error) {
 // rival returns the cluster that has the entity of this one; nil if there is none.
 func (s *scope) rival(ctx context.Context) (*infrav1.VCDCluster, error) {
 	list, c := &infrav1.VCDClusterList{}, s.vcdCluster
-	if err := s.Client.List(ctx, list); err != nil {
+	if err := s.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	i := slices.IndexFunc(list.Items, func(other infrav1.VCDCluster) bool {

@@ -147,6 +147,12 @@ const defaultSpoofGuard = "default-spoofguard-profile"
 // SpoofGuard returns the name of the SpoofGuard segment profile that the provider gave a network (VCD 10.3.2), empty if
 // it is NSX's own or the user is not shown it. What is in a profile only providers see.
 func (n *Networks) SpoofGuard(ctx context.Context, network Ref) (string, error) {
+	return lookup(ctx, n.lookups, key("spoofguard", network.ID), func(ctx context.Context) (string, error) {
+		return n.spoofGuard(ctx, network)
+	})
+}
+
+func (n *Networks) spoofGuard(ctx context.Context, network Ref) (string, error) {
 	var doc struct {
 		Profile *wireRef `json:"spoofGuardProfile"`
 	}

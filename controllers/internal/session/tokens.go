@@ -158,7 +158,7 @@ func (i Identities) Idle(ctx context.Context, secret types.NamespacedName) (bool
 		return false, err
 	}
 	clusters := &infrav1.VCDClusterList{}
-	if err := i.Client.List(ctx, clusters); err != nil {
+	if err := i.Client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for _, c := range clusters.Items {

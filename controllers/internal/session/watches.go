@@ -89,7 +89,7 @@ func clustersOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind,
 	name string,
 ) []infrav1.VCDCluster {
 	list := &infrav1.VCDClusterList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 		return nil
 	}
@@ -213,7 +213,8 @@ func machinesOf(ctx context.Context, c client.Reader, cluster client.Object) []i
 		return nil
 	}
 	list := &infrav1.VCDMachineList{}
-	if err := c.List(ctx, list, client.InNamespace(cluster.GetNamespace()), OfCluster(name)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(cluster.GetNamespace()), OfCluster(name),
+		client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
 		return nil
 	}

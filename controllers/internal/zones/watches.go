@@ -40,7 +40,7 @@ func SecretToZones(c client.Reader) handler.MapFunc {
 
 func zonesOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, namespace, name string) []ctrl.Request {
 	list := &infrav1.VCDDeploymentZoneList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VCDDeploymentZones")
 		return nil
 	}
@@ -58,7 +58,7 @@ func zonesOf(ctx context.Context, c client.Reader, kind infrav1.IdentityKind, na
 func ToMachines(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
 		list := &infrav1.VCDMachineList{}
-		if err := c.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
+		if err := c.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Listing VCDMachines")
 			return nil
 		}
@@ -77,7 +77,7 @@ func ToMachines(c client.Reader) handler.MapFunc {
 func ToClusters(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
 		list := &infrav1.VCDClusterList{}
-		if err := c.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
+		if err := c.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Listing VCDClusters")
 			return nil
 		}

@@ -114,6 +114,10 @@ func (b *bench) report(took time.Duration, machines int, cpu map[string]float64)
 	line("VCD: calls", "%d, %.1f per machine, %.1f per second", calls, float64(calls)/float64(machines),
 		float64(calls)/took.Seconds())
 	line("VCD: logins", "%d", counters["POST /cloudapi/1.0.0/sessions"])
+	frequent := slices.SortedFunc(maps.Keys(counters), func(a, b string) int { return counters[b] - counters[a] })
+	for _, operation := range frequent[:min(len(frequent), 8)] {
+		line("  "+operation, "%d", counters[operation])
+	}
 	total := 0.0
 	for _, used := range cpu {
 		total += used
