@@ -92,7 +92,8 @@ for name in mgmt-1 mgmt-2; do
     --user="$(kubectl config view -o jsonpath='{.contexts[0].context.user}')"
 done
 `, after: removeTenant},
-		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-vapp- infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
+		// A VM that is declared gone, and is not, stays in the vApp: keep-vapp lets the cluster be deleted.
+		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
 	}
 }
 
@@ -216,6 +217,8 @@ func notRun() map[string]map[string]string {
 			`sudo -E make node-image                                  # once`:                                                asRoot,
 			`sudo ./vcdsim-nodes console demo-control-plane-x7k2p     # what the VM wrote to its console; --follow for more`: asRoot,
 			`sudo -E make quickstart-real`: asRoot,
+			`sudo -E make e2e-real                                        # what CI runs`:                       asRoot,
+			`sudo -E make conformance-kubernetes                    # 182 [Conformance] specs, and those below`: asRoot,
 		},
 		"docs/guides/vcdsim.md": {
 			`go run github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cmd/vcdsim@latest`: internet,
