@@ -68,7 +68,7 @@ type Credentials struct {
 	SharedSession, SharedToken string
 }
 
-// certificate returns the certificate that stands instead of a user name.
+// certificate returns the certificate that is given instead of a user name.
 func (c Credentials) certificate() (*tls.Certificate, error) {
 	if !strings.HasPrefix(strings.TrimSpace(c.User), "-----BEGIN") {
 		return nil, nil

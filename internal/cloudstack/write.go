@@ -54,7 +54,7 @@ func (c *Client) DeleteRule(ctx context.Context, id string) error {
 	return c.run(ctx, "deleteLoadBalancerRule", Params{"id": id}, "", nil)
 }
 
-// CreatePolicy creates a stickiness policy of a load balancer rule, instead of the one that it has.
+// CreatePolicy creates a stickiness policy of a load balancer rule, which replaces the one that it has.
 func (c *Client) CreatePolicy(ctx context.Context, rule string, p Policy) (Policy, error) {
 	params := Params{"lbruleid": rule, "name": p.Name, "description": p.Description, "methodname": p.Method}
 	for i, name := range slices.Sorted(maps.Keys(p.Params)) {

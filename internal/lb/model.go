@@ -45,8 +45,8 @@ type Query struct {
 	Translated bool
 	// OwnMembers leaves out IP sets ([Desired.OwnMembers]).
 	OwnMembers bool
-	// Begins is set if the owner is an endpoint that there shall be: before its first virtual service it is taken to
-	// have nothing else.
+	// Begins is set for an endpoint that is to exist: without a virtual service it is taken to have no pools and port
+	// profiles but those that were written here.
 	Begins bool
 	// Fresh asks for what is read after the query; else cached lists do.
 	Fresh bool

@@ -13,14 +13,18 @@ func Rendered() map[string]string {
 	return all
 }
 
-// Optional returns variables with a default, with other values: all, or those with the names.
+// Optional returns variables with a default, with other values: all, or those with the names, which it must have.
 func Optional(names ...string) map[string]string {
 	if len(names) == 0 {
 		return maps.Clone(optional)
 	}
 	chosen := map[string]string{}
 	for _, name := range names {
-		chosen[name] = optional[name]
+		value, ok := optional[name]
+		if !ok {
+			panic("no flavour has the optional variable " + name)
+		}
+		chosen[name] = value
 	}
 	return chosen
 }

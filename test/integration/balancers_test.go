@@ -51,7 +51,7 @@ func testMadeAgain(t *testing.T) {
 	c.delete()
 	// What it creates again before the last check is removed by it, and another check follows.
 	c.g.Eventually(func() (bool, error) {
-		last, err := c.lastLook()
+		last, err := c.lastCheck()
 		return last && len(c.made()) == 0, err
 	}, ages, "100ms").Should(BeTrue(), "what was there is removed")
 	// No last check meanwhile.
@@ -245,8 +245,8 @@ func (c *balancedCluster) gone() {
 	c.empty()
 }
 
-// lastLook reports whether all load balancers are removed, and only the last check is missing.
-func (c *balancedCluster) lastLook() (bool, error) {
+// lastCheck reports whether all load balancers are removed, and only the last check is missing.
+func (c *balancedCluster) lastCheck() (bool, error) {
 	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
 	return strings.HasPrefix(state, "False "+infrav1.LastCheckReason), err
 }

@@ -206,7 +206,7 @@ func (c *call) deleteRule() (any, error) {
 	return c.remove(Rules)
 }
 
-// createPolicy creates a stickiness policy instead of the one that the rule has.
+// createPolicy creates a stickiness policy which replaces the one that the rule has.
 func (c *call) createPolicy() (any, error) {
 	rule := c.find(Rules, c.get("lbruleid"))
 	switch {
