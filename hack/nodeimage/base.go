@@ -54,14 +54,30 @@ func canDebootstrap() error {
 	case os.Geteuid() != 0:
 		return errors.New("node images need root: run this with sudo -E")
 	}
-	for command, pkg := range map[string]string{
-		"debootstrap": "debootstrap debian-archive-keyring", "unshare": "util-linux",
-	} {
-		if _, err := exec.LookPath(command); err != nil {
-			return fmt.Errorf("%s is not installed; run: apt-get install -y --no-install-recommends %s", command, pkg)
-		}
+	if missing := missingPackages(exec.LookPath); len(missing) > 0 {
+		return fmt.Errorf("programs are missing; run: apt-get install -y --no-install-recommends %s",
+			strings.Join(missing, " "))
 	}
 	return nil
+}
+
+// missingPackages are Debian's packages with the programs that are not there: those that make images, and the one that
+// boots them, which people would miss only after the half hour that the first image takes.
+func missingPackages(look func(string) (string, error)) []string {
+	var missing []string
+	for _, needed := range []struct {
+		command  string
+		packages []string
+	}{
+		{"debootstrap", []string{"debootstrap", "debian-archive-keyring"}},
+		{"systemd-nspawn", []string{"systemd-container"}},
+		{"unshare", []string{"util-linux"}},
+	} {
+		if _, err := look(needed.command); err != nil {
+			missing = append(missing, needed.packages...)
+		}
+	}
+	return missing
 }
 
 func (b *builder) debootstrap(ctx context.Context, root string) error {

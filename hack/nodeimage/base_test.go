@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -49,4 +51,21 @@ func TestTheMirrorIsTheMachinesOwn(t *testing.T) {
 			g.Expect(machineMirror(folder)).To(Equal(c.mirror))
 		})
 	}
+}
+
+func TestAllThatIsMissingIsNamedAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	has := func(programs ...string) func(string) (string, error) {
+		return func(name string) (string, error) {
+			if slices.Contains(programs, name) {
+				return name, nil
+			}
+			return "", exec.ErrNotFound
+		}
+	}
+
+	g.Expect(missingPackages(has("debootstrap", "systemd-nspawn", "unshare"))).To(BeEmpty())
+	g.Expect(missingPackages(has("unshare"))).
+		To(Equal([]string{"debootstrap", "debian-archive-keyring", "systemd-container"}))
+	g.Expect(missingPackages(has("debootstrap", "unshare"))).To(Equal([]string{"systemd-container"}))
 }

@@ -17,6 +17,7 @@ import (
 // A builder makes artefacts: folders below dir whose names end in a hash of what decides their content.
 type builder struct {
 	root    string // the source tree
+	cache   string // of programs that others build, too
 	dir     string // where artefacts are
 	mirror  string // of Debian; empty for the machine's own
 	created time.Time

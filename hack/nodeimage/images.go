@@ -10,9 +10,11 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
 const (
@@ -49,6 +51,10 @@ func (b *builder) images(ctx context.Context, r release, built kit, base string)
 	if err != nil {
 		return nil, err
 	}
+	providers, err := providerImages(built)
+	if err != nil {
+		return nil, err
+	}
 	vip, err := programTree("/kube-vip", built.bin("kube-vip", "kube-vip"))
 	if err != nil {
 		return nil, err
@@ -63,7 +69,7 @@ func (b *builder) images(ctx context.Context, r release, built kit, base string)
 	}
 	busybox.Files["/etc/passwd"], busybox.Files["/etc/group"] = []byte(accounts), []byte(groups)
 	busybox.Open = []string{"/tmp"}
-	return append(append(kubernetes, next...),
+	return append(slices.Concat(kubernetes, next, providers),
 		image{reference: kubeVIP, entrypoint: []string{"/kube-vip"}, layers: []pack.Tree{vip}},
 		image{reference: networkImage, entrypoint: []string{"/usr/local/bin/network"}, layers: network},
 		image{
@@ -120,6 +126,22 @@ func nextProxies(r release, built kit, d debian) ([]image, error) {
 			return nil, err
 		}
 		found = append(found, i)
+	}
+	return found, nil
+}
+
+// providerImages are Cluster API's managers, for clusters that manage themselves.
+func providerImages(built kit) ([]image, error) {
+	var found []image
+	references := programs.Images()
+	for _, name := range slices.Sorted(maps.Keys(references)) {
+		tree, err := programTree("/manager", built.bin(stackGroup, name))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, image{
+			reference: references[name], entrypoint: []string{"/manager"}, layers: []pack.Tree{tree},
+		})
 	}
 	return found, nil
 }

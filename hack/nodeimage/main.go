@@ -22,11 +22,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	b := builder{out: os.Stdout}
-	var kubernetes, cache string
+	var kubernetes string
 	flag.StringVar(&kubernetes, "kubernetes", releases()[0].version,
 		"versions of Kubernetes, separated by commas, or all: one of "+strings.Join(versions(), ", "))
 	flag.StringVar(&b.root, "root", "../..", "the source tree")
-	flag.StringVar(&cache, "cache", "", "folder of the build cache; images are in its folder nodes (default: "+
+	flag.StringVar(&b.cache, "cache", "", "folder of the build cache; images are in its folder nodes (default: "+
 		"the user's cache)")
 	flag.StringVar(&b.mirror, "mirror", "", "mirror of Debian (default: the machine's own, from its sources of apt)")
 	flag.StringVar(&b.own.version, "version", "v2.0.0-dev", "tag of this project's images")
@@ -35,7 +35,7 @@ func main() {
 	flag.StringVar(&b.own.image, "image", "ghcr.io/cluster-api-provider-vcd/cluster-api-vcd-controller",
 		"name of the manager's image; the cloud controller manager's is beside it")
 	flag.Parse()
-	if err := b.run(ctx, cache, kubernetes); err != nil {
+	if err := b.run(ctx, kubernetes); err != nil {
 		fmt.Fprintln(os.Stderr, "node-image:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop was called
@@ -43,7 +43,7 @@ func main() {
 }
 
 // run makes the images of the versions.
-func (b *builder) run(ctx context.Context, cache, kubernetes string) error {
+func (b *builder) run(ctx context.Context, kubernetes string) error {
 	wanted, err := choose(kubernetes)
 	if err != nil {
 		return err
@@ -51,12 +51,12 @@ func (b *builder) run(ctx context.Context, cache, kubernetes string) error {
 	if b.root, err = filepath.Abs(b.root); err != nil {
 		return err
 	}
-	if cache == "" {
-		if cache, err = programs.DefaultCache(); err != nil {
+	if b.cache == "" {
+		if b.cache, err = programs.DefaultCache(); err != nil {
 			return err
 		}
 	}
-	b.dir = filepath.Join(cache, "nodes")
+	b.dir = filepath.Join(b.cache, "nodes")
 	b.created = time.Unix(b.own.epoch, 0)
 	unlock, err := b.lock(ctx)
 	if err != nil {

@@ -48,8 +48,15 @@ func (b *builder) programs(ctx context.Context, r release) (kit, error) {
 		}
 		built[strings.TrimSuffix(g.Name, "-"+r.version)] = set
 	}
-	return built, nil
+	// The managers of Cluster API are those of the quickstart, from the cache that it builds them in.
+	built[stackGroup], err = programs.Build(ctx, programs.Options{
+		Cache: b.cache, Source: filepath.Join(b.root, "test/framework/stack/programs"), Out: b.out,
+	})
+	return built, err
 }
+
+// stackGroup is what make quickstart builds.
+const stackGroup = "stack"
 
 func (b *builder) groups(r release) ([]programs.Group, error) {
 	salt, err := hashOf(b.root, "hack/nodeimage/rpctool", "hack/nodeimage/pause", "hack/nodeimage/network")

@@ -127,7 +127,7 @@ func notRun() map[string]map[string]string {
 		},
 		"AGENTS.md": {"make help                          # all targets": byCI},
 		"docs/explanation/node-images.md": {
-			"sudo apt-get install -y --no-install-recommends debootstrap debian-archive-keyring": asRoot,
+			"sudo apt-get install -y --no-install-recommends debootstrap debian-archive-keyring systemd-container": asRoot,
 		},
 		"docs/explanation/performance.md": {
 			"make test-unit WHAT=./internal/vcd              # queue, polls": byCI,
@@ -178,6 +178,7 @@ func notRun() map[string]map[string]string {
 			`vcdctl leaks --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
 		},
 		"docs/guides/moving.md": {
+			`clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig`:                                                  moves,
 			`clusterctl move --namespace team-a --to-kubeconfig new-management.kubeconfig`:                                  moves,
 			`kubectl --kubeconfig old.kubeconfig patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`: moves,
 			`kubectl --kubeconfig new.kubeconfig patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`: moves,
@@ -214,7 +215,7 @@ func notRun() map[string]map[string]string {
 			`clusterctl upgrade plan`: internet,
 		},
 		"docs/guides/vcdsim-nodes.md": {
-			`sudo -E make node-image                                  # once`:                                                asRoot,
+			`sudo apt-get install -y --no-install-recommends debootstrap debian-archive-keyring systemd-container`:           asRoot,
 			`sudo ./vcdsim-nodes console demo-control-plane-x7k2p     # what the VM wrote to its console; --follow for more`: asRoot,
 			`sudo -E make quickstart-real`: asRoot,
 			`sudo -E make e2e-real                                        # what CI runs`:                       asRoot,

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"net/http"
-	"net/url"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +52,9 @@ func needsRealNodes(t *testing.T, versions ...string) {
 		if _, err := os.Stat(record); err != nil || os.Geteuid() != 0 {
 			t.Skipf("it needs root and %s: run make node-image KUBERNETES=%s", record, version)
 		}
+	}
+	if missing := (*hypervisor.MissingError)(nil); errors.As(hypervisor.Check(bootedDir), &missing) {
+		t.Skip(missing)
 	}
 }
 
@@ -110,10 +111,12 @@ func (s *scene) config() *rest.Config {
 	return config
 }
 
-// workload is a client of the cluster.
+// workload is a client of the cluster, which knows the kinds of a management cluster, too.
 func (s *scene) workload() client.Client {
 	scheme := runtime.NewScheme()
 	s.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	s.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	s.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	c, err := client.New(s.config(), client.Options{Scheme: scheme})
 	s.Expect(err).NotTo(HaveOccurred())
 	return c
@@ -217,89 +220,4 @@ func (s *scene) settled(machines int, within time.Duration) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(v.available(machines)).To(BeTrue(), strings.Join(v.lines(), "\n"))
 	}, within, pollTest).Should(Succeed())
-}
-
-// A probe asks for a page again and again, each time by a new connection.
-type probe struct {
-	name  string
-	http  http.Client
-	page  string
-	stop  chan struct{}
-	ended chan struct{}
-
-	asked, failed int
-	gap           time.Duration // the longest without an answer
-	reasons       map[string]int
-}
-
-const (
-	probeEvery  = 200 * time.Millisecond
-	probeWithin = time.Second
-)
-
-// probe starts a probe of a page of the cluster's API server, or of another.
-func (s *scene) probe(name, page string) *probe {
-	config := s.config()
-	tls, err := rest.TLSConfigFor(config)
-	s.Expect(err).NotTo(HaveOccurred())
-	proxy, err := url.Parse(s.q.booted.proxyURL)
-	s.Expect(err).NotTo(HaveOccurred())
-	if strings.HasPrefix(page, "/") {
-		page = config.Host + page
-	}
-	p := &probe{
-		name: name, page: page, stop: make(chan struct{}), ended: make(chan struct{}), reasons: map[string]int{},
-		http: http.Client{Timeout: probeWithin, Transport: &http.Transport{
-			Proxy: http.ProxyURL(proxy), TLSClientConfig: tls, DisableKeepAlives: true,
-		}},
-	}
-	go p.run()
-	return p
-}
-
-func (p *probe) run() {
-	defer close(p.ended)
-	ticker := time.NewTicker(probeEvery)
-	defer ticker.Stop()
-	good := time.Now()
-	for {
-		err := p.ask()
-		p.asked++
-		if err != nil {
-			p.failed++
-			p.reasons[err.Error()]++
-		} else {
-			good = time.Now()
-		}
-		p.gap = max(p.gap, time.Since(good))
-		select {
-		case <-p.stop:
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-func (p *probe) ask() error {
-	res, err := p.http.Get(p.page)
-	if err != nil {
-		return err
-	}
-	_ = res.Body.Close() // only the status counts
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers %s", res.Status)
-	}
-	return nil
-}
-
-// end ends the probe and logs what it saw.
-func (p *probe) end(t *testing.T) {
-	t.Helper()
-	close(p.stop)
-	<-p.ended
-	t.Logf("%s: %d of %d requests failed, the longest time without an answer was %s", p.name, p.failed, p.asked,
-		p.gap.Round(probeEvery))
-	for reason, count := range p.reasons {
-		t.Logf("%s: %d times %s", p.name, count, reason)
-	}
 }

@@ -24,11 +24,14 @@ type Repository struct {
 	Files map[string][]byte
 	// Variables go into clusterctl.yaml.
 	Variables map[string]string
+	// Others are releases of other providers, for clusterctl init.
+	Others []Release
+	// CertManager is what clusterctl init installs as cert-manager; nil for what it downloads.
+	CertManager []byte
 }
 
 const (
-	providerName     = "vcd"
-	providerFullName = "infrastructure-" + providerName
+	providerFullName = "infrastructure-vcd"
 	// ComponentsFile is the file of a release with everything that is installed.
 	ComponentsFile = "infrastructure-components.yaml"
 )
@@ -40,21 +43,24 @@ func LocalRepository(dir string, repository Repository) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	release := filepath.Join(dir, providerFullName, repository.Version)
-	if err := os.MkdirAll(release, 0o750); err != nil {
-		return "", fmt.Errorf("making a local repository: %w", err)
-	}
-	for name, content := range repository.Files {
-		if err := os.WriteFile(filepath.Join(release, name), content, 0o600); err != nil {
-			return "", fmt.Errorf("writing a local repository: %w", err)
+	var providers []map[string]string
+	for _, r := range append([]Release{{
+		Provider: providerFullName, Version: repository.Version, Files: repository.Files,
+	}}, repository.Others...) {
+		url, err := r.write(dir)
+		if err != nil {
+			return "", err
 		}
+		name, kind := providerNameAndType(r.Provider)
+		providers = append(providers, map[string]string{"name": name, "type": string(kind), "url": url})
 	}
-	config := map[string]any{
-		"providers": []map[string]string{{
-			"name": providerName, "type": "InfrastructureProvider",
-			"url": "file://" + filepath.ToSlash(filepath.Join(release, ComponentsFile)),
-		}},
-		"overridesFolder": filepath.Join(dir, "overrides"),
+	config := map[string]any{"providers": providers, "overridesFolder": filepath.Join(dir, "overrides")}
+	if repository.CertManager != nil {
+		url, err := certManagerRelease(repository.CertManager).write(dir)
+		if err != nil {
+			return "", err
+		}
+		config["cert-manager"] = map[string]string{"url": url, "version": certManagerVersion}
 	}
 	for name, value := range repository.Variables {
 		config[name] = value

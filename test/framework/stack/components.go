@@ -133,36 +133,48 @@ func callURL(clientConfig map[string]any, port int, ca []byte) {
 
 // rewired returns copies of the objects that call the provider, calling it at a local port.
 func (c *components) rewired(port int, ca []byte) ([]unstructured.Unstructured, []unstructured.Unstructured, error) {
-	var webhooks, crds []unstructured.Unstructured
-	for i := range c.webhooks {
-		object := c.webhooks[i].DeepCopy()
-		list, _, err := unstructured.NestedSlice(object.Object, "webhooks")
-		if err != nil {
-			return nil, nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
-		}
-		for _, entry := range list {
-			hook, _ := entry.(map[string]any)
-			if config, ok := hook["clientConfig"].(map[string]any); ok {
-				callURL(config, port, ca)
+	crds, webhooks := copies(c.crds), copies(c.webhooks)
+	for _, list := range [][]unstructured.Unstructured{crds, webhooks} {
+		for i := range list {
+			if err := eachCall(&list[i], func(config map[string]any) { callURL(config, port, ca) }); err != nil {
+				return nil, nil, err
 			}
 		}
-		object.Object["webhooks"] = list
-		webhooks = append(webhooks, *object)
-	}
-	for i := range c.crds {
-		object := c.crds[i].DeepCopy()
-		config, found, err := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig")
-		if err != nil {
-			return nil, nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
-		}
-		if found {
-			callURL(config, port, ca)
-			if err := unstructured.SetNestedMap(object.Object, config, "spec", "conversion", "webhook",
-				"clientConfig"); err != nil {
-				return nil, nil, fmt.Errorf("changing %s: %w", object.GetName(), err)
-			}
-		}
-		crds = append(crds, *object)
 	}
 	return crds, webhooks, nil
+}
+
+func copies(objects []unstructured.Unstructured) []unstructured.Unstructured {
+	var found []unstructured.Unstructured
+	for i := range objects {
+		found = append(found, *objects[i].DeepCopy())
+	}
+	return found
+}
+
+// eachCall lets change edit each client configuration of a webhook configuration or of a CRD's conversion.
+func eachCall(object *unstructured.Unstructured, change func(clientConfig map[string]any)) error {
+	hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", object.GetName(), err)
+	}
+	for _, entry := range hooks {
+		hook, _ := entry.(map[string]any)
+		if config, ok := hook["clientConfig"].(map[string]any); ok {
+			change(config)
+		}
+	}
+	if len(hooks) > 0 {
+		object.Object["webhooks"] = hooks
+	}
+	conversion := []string{"spec", "conversion", "webhook", "clientConfig"}
+	config, found, err := unstructured.NestedMap(object.Object, conversion...)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", object.GetName(), err)
+	}
+	if !found {
+		return nil
+	}
+	change(config)
+	return unstructured.SetNestedMap(object.Object, config, conversion...)
 }

@@ -142,6 +142,10 @@ func TestLocalRepository(t *testing.T) {
 	path, err := LocalRepository(dir, Repository{
 		Version: "v2.0.0", Files: map[string][]byte{"metadata.yaml": []byte("x")},
 		Variables: map[string]string{"VCD_SITE": "https://vcd.example.com"},
+		Others: []Release{{
+			Provider: "control-plane-kubeadm", Version: "v1.14.2", Files: map[string][]byte{"metadata.yaml": []byte("y")},
+		}},
+		CertManager: []byte("z"),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	content, err := os.ReadFile(path)
@@ -152,7 +156,12 @@ func TestLocalRepository(t *testing.T) {
 	g.Expect(config["providers"]).To(ConsistOf(map[string]any{
 		"name": "vcd", "type": "InfrastructureProvider",
 		"url": "file://" + filepath.Join(dir, "infrastructure-vcd", "v2.0.0", "infrastructure-components.yaml"),
+	}, map[string]any{
+		"name": "kubeadm", "type": "ControlPlaneProvider",
+		"url": "file://" + filepath.Join(dir, "control-plane-kubeadm", "v1.14.2", "control-plane-components.yaml"),
 	}))
+	g.Expect(config["cert-manager"]).To(HaveKeyWithValue("url", HavePrefix("file://"+dir)))
+	g.Expect(filepath.Join(dir, "control-plane-kubeadm", "v1.14.2", "metadata.yaml")).To(BeAnExistingFile())
 	g.Expect(filepath.Join(dir, "infrastructure-vcd", "v2.0.0", "metadata.yaml")).To(BeAnExistingFile())
 }
 

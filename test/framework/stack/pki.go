@@ -87,8 +87,8 @@ func (p *pki) file(name string) string {
 	return filepath.Join(p.dir, name)
 }
 
-// issue signs a certificate for a name and groups, good for the loopback address.
-func (p *pki) issue(name string, groups []string, usage x509.ExtKeyUsage) (pair, error) {
+// issue signs a certificate for a name and groups, good for the loopback address and for other names in DNS.
+func (p *pki) issue(name string, groups []string, usage x509.ExtKeyUsage, dnsNames ...string) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return pair{}, fmt.Errorf("generating a key: %w", err)
@@ -98,7 +98,7 @@ func (p *pki) issue(name string, groups []string, usage x509.ExtKeyUsage) (pair,
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{usage}
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
-	template.DNSNames = []string{"localhost"}
+	template.DNSNames = append([]string{"localhost"}, dnsNames...)
 	der, err := x509.CreateCertificate(rand.Reader, template, p.ca, key.Public(), p.key)
 	if err != nil {
 		return pair{}, fmt.Errorf("signing the certificate of %s: %w", name, err)

@@ -40,6 +40,10 @@ func TestStack(t *testing.T) {
 	t.Run("a namespace goes away with its content", func(t *testing.T) { namespaceGoes(ctx, t, s) })
 	t.Run("objects without owner are collected", func(t *testing.T) { orphansGo(ctx, t, s) })
 	t.Run("clusterctl takes it for its own", func(t *testing.T) { clusterctlWorks(ctx, t, s) })
+	t.Run("certificates are issued, and their authority is put where it is wanted", func(t *testing.T) {
+		certified(ctx, t, s)
+	})
+	t.Run("clusterctl finds the releases of the parts", func(t *testing.T) { releasesAreFound(ctx, t, s) })
 	t.Run("a killed manager starts again", func(t *testing.T) { managerReturns(ctx, t, s) })
 	t.Run("no manager lacks a right", func(t *testing.T) {
 		g := NewWithT(t)

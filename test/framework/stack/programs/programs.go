@@ -41,6 +41,7 @@ const (
 const (
 	capiModule = "sigs.k8s.io/cluster-api"
 	ipamModule = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
+	capiImages = "registry.k8s.io/cluster-api/"
 )
 
 // Group is one module with the programs that are built from it.
@@ -65,6 +66,8 @@ type Program struct {
 	// other may be used.
 	Version     string
 	VersionArgs []string
+	// Image holds the program of a provider in its maintainers' releases; empty for other programs.
+	Image string
 }
 
 func (g Group) folder(source string) string {
@@ -104,14 +107,19 @@ func groups() []Group {
 			Ldflags: "-s -w -X sigs.k8s.io/cluster-api/version.gitVersion=" + ClusterAPIVersion +
 				" -X sigs.k8s.io/cluster-api/version.gitMajor=1 -X sigs.k8s.io/cluster-api/version.gitMinor=14",
 			Programs: []Program{
-				{Name: CoreManager, Package: capiModule + "/core", Module: capiModule, Config: "core/config/default"},
+				{
+					Name: CoreManager, Package: capiModule + "/core", Module: capiModule, Config: "core/config/default",
+					Image: capiImages + "cluster-api-controller:" + ClusterAPIVersion,
+				},
 				{
 					Name: BootstrapManager, Package: capiModule + "/bootstrap/kubeadm", Module: capiModule,
 					Config: "bootstrap/kubeadm/config/default",
+					Image:  capiImages + "kubeadm-bootstrap-controller:" + ClusterAPIVersion,
 				},
 				{
 					Name: ControlPlaneManager, Package: capiModule + "/controlplane/kubeadm", Module: capiModule,
 					Config: "controlplane/kubeadm/config/default",
+					Image:  capiImages + "kubeadm-control-plane-controller:" + ClusterAPIVersion,
 				},
 				{
 					Name: Clusterctl, Package: capiModule + "/cmd/clusterctl",
@@ -120,11 +128,25 @@ func groups() []Group {
 			},
 		},
 		{
-			Name:     "ipam",
-			Ldflags:  "-s -w",
-			Programs: []Program{{Name: IPAMManager, Package: ipamModule, Module: ipamModule, Config: "config/default"}},
+			Name: "ipam", Ldflags: "-s -w", Programs: []Program{{
+				Name: IPAMManager, Package: ipamModule, Module: ipamModule, Config: "config/default",
+				Image: "registry.k8s.io/capi-ipam-ic/cluster-api-ipam-in-cluster-controller:" + IPAMVersion,
+			}},
 		},
 	}
+}
+
+// Images are those that hold the managers of providers in their maintainers' releases, by the name of the program.
+func Images() map[string]string {
+	images := map[string]string{}
+	for _, g := range groups() {
+		for _, p := range g.Programs {
+			if p.Image != "" {
+				images[p.Name] = p.Image
+			}
+		}
+	}
+	return images
 }
 
 // Set has the paths of built programs.

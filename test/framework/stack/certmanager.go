@@ -1,0 +1,114 @@
+package stack
+
+import (
+	"context"
+	"crypto/x509"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// certManagerKinds stand for cert-manager, whose programs cannot be had as Go modules: they are in modules of its
+// repository whose paths are not those of their folders.
+//
+//go:embed certmanager.yaml
+var certManagerKinds []byte
+
+// CertManager is what clusterctl init installs in place of cert-manager. Certify does the work then.
+func CertManager() []byte { return certManagerKinds }
+
+const (
+	certManagerVersion = clusterctlconfig.CertManagerDefaultVersion
+	injectFrom         = "cert-manager.io/inject-ca-from"
+)
+
+func certManagerRelease(components []byte) Release {
+	return Release{
+		Provider: "cert-manager", Version: certManagerVersion,
+		Files: map[string][]byte{componentsFile("cert-manager"): components},
+	}
+}
+
+// Certify does once, in any cluster, what cert-manager does for providers all the time: it issues the certificates that
+// are asked for, and puts the authority where webhooks and conversions want it.
+func (s *Stack) Certify(ctx context.Context, c client.Client) error {
+	asked := &unstructured.UnstructuredList{}
+	asked.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"})
+	if err := c.List(ctx, asked); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("listing certificates: %w", err)
+	}
+	for i := range asked.Items {
+		if err := s.certify(ctx, c, &asked.Items[i]); err != nil {
+			return fmt.Errorf("certificate %s: %w", client.ObjectKeyFromObject(&asked.Items[i]), err)
+		}
+	}
+	return errors.Join(
+		s.injectAll(ctx, c, "apiextensions.k8s.io/v1", "CustomResourceDefinitionList"),
+		s.injectAll(ctx, c, "admissionregistration.k8s.io/v1", "MutatingWebhookConfigurationList"),
+		s.injectAll(ctx, c, "admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList"),
+	)
+}
+
+// certify writes the Secret of a certificate, if it is not there.
+func (s *Stack) certify(ctx context.Context, c client.Client, asked *unstructured.Unstructured) error {
+	name, _, nameErr := unstructured.NestedString(asked.Object, "spec", "secretName")
+	names, _, namesErr := unstructured.NestedStringSlice(asked.Object, "spec", "dnsNames")
+	if err := errors.Join(nameErr, namesErr); err != nil {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: asked.GetNamespace()}, Type: corev1.SecretTypeTLS,
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
+		return err
+	}
+	issued, err := s.pki.issue(asked.GetName(), nil, x509.ExtKeyUsageServerAuth, names...)
+	if err != nil {
+		return err
+	}
+	secret.Data = map[string][]byte{
+		corev1.TLSCertKey: issued.cert, corev1.TLSPrivateKeyKey: issued.key,
+		corev1.ServiceAccountRootCAKey: s.pki.caPEM,
+	}
+	return c.Create(ctx, secret)
+}
+
+// injectAll puts the authority into the objects of a kind that ask for it and lack it.
+func (s *Stack) injectAll(ctx context.Context, c client.Client, apiVersion, kind string) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(apiVersion)
+	list.SetKind(kind)
+	if err := c.List(ctx, list); err != nil {
+		return fmt.Errorf("listing what wants certificates: %w", err)
+	}
+	for i := range list.Items {
+		object := &list.Items[i]
+		if object.GetAnnotations()[injectFrom] == "" {
+			continue
+		}
+		before, bundle := object.DeepCopy(), base64String(s.pki.caPEM)
+		changed := false
+		err := eachCall(object, func(config map[string]any) {
+			changed = changed || config["caBundle"] != bundle
+			config["caBundle"] = bundle
+		})
+		if err == nil && changed {
+			err = c.Patch(ctx, object, client.MergeFrom(before))
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package stack
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+)
+
+// Release is one of a provider as clusterctl finds it.
+type Release struct {
+	// Provider is its name in clusterctl's labels, such as control-plane-kubeadm.
+	Provider string
+	// Version is the release, such as v1.14.2.
+	Version string
+	// Files are the release's files by name; that with the components has the name of componentsFile.
+	Files map[string][]byte
+}
+
+// componentsFile is how the file with the components of a provider is called in its releases.
+func componentsFile(provider string) string {
+	_, kind := providerNameAndType(provider)
+	for known, file := range map[clusterctlv1.ProviderType]string{
+		clusterctlv1.InfrastructureProviderType: ComponentsFile,
+		clusterctlv1.BootstrapProviderType:      "bootstrap-components.yaml",
+		clusterctlv1.ControlPlaneProviderType:   "control-plane-components.yaml",
+		clusterctlv1.IPAMProviderType:           "ipam-components.yaml",
+	} {
+		if kind == known {
+			return file
+		}
+	}
+	return "core-components.yaml"
+}
+
+// write writes the release below a folder and returns the URL of its components.
+func (r Release) write(dir string) (url string, err error) {
+	folder := filepath.Join(dir, r.Provider, r.Version)
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return "", fmt.Errorf("making a local repository: %w", err)
+	}
+	for name, content := range r.Files {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			return "", fmt.Errorf("writing a local repository: %w", err)
+		}
+	}
+	return "file://" + filepath.ToSlash(filepath.Join(folder, componentsFile(r.Provider))), nil
+}
+
+// Releases are those of the parts that are installed, with the images that their maintainers publish.
+func (s *Stack) Releases() ([]Release, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Release
+	for _, m := range s.managers {
+		image := programs.Images()[filepath.Base(m.install.ManagerBinary)]
+		if image == "" || m.replica != "" {
+			continue
+		}
+		content, err := WithImage(m.install.ComponentsYAML, image)
+		if err != nil {
+			return nil, fmt.Errorf("components of %s: %w", m.Name(), err)
+		}
+		metadata, err := metadataOf(m.install.Version)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Release{
+			Provider: m.Name(), Version: m.install.Version,
+			Files: map[string][]byte{componentsFile(m.Name()): content, "metadata.yaml": metadata},
+		})
+	}
+	return found, nil
+}
+
+// metadataOf is the metadata of a release that clusterctl looks for its contract in.
+func metadataOf(version string) ([]byte, error) {
+	var major, minor int32
+	if _, err := fmt.Sscanf(version, "v%d.%d.", &major, &minor); err != nil {
+		return nil, fmt.Errorf("reading version %s: %w", version, err)
+	}
+	metadata := clusterctlv1.Metadata{
+		ReleaseSeries: []clusterctlv1.ReleaseSeries{{
+			Major: major, Minor: minor, Contract: clusterv1.GroupVersion.Version,
+		}},
+	}
+	metadata.APIVersion, metadata.Kind = clusterctlv1.GroupVersion.String(), "Metadata"
+	return yaml.Marshal(metadata)
+}
+
+var (
+	imageLine  = regexp.MustCompile(`(?m)^( *(?:- )?image:) \S+$`)
+	policyLine = regexp.MustCompile(`(?m)^( *imagePullPolicy:) \S+$`)
+)
+
+// WithImage returns components, which have one image, with another one that is only pulled where it is absent, as
+// releases have it.
+func WithImage(components []byte, image string) ([]byte, error) {
+	text := string(components)
+	if count := len(imageLine.FindAllString(text, -1)); count != 1 {
+		return nil, fmt.Errorf("there are %d images, but one was expected", count)
+	}
+	text = imageLine.ReplaceAllString(text, "$1 "+strings.ReplaceAll(image, "$", "$$"))
+	return []byte(policyLine.ReplaceAllString(text, "$1 IfNotPresent")), nil
+}

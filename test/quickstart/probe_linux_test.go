@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+)
+
+// A probe asks for a page again and again, each time by a new connection.
+type probe struct {
+	scene *scene
+	name  string
+	http  http.Client
+	page  string
+	stop  chan struct{}
+	ended chan struct{}
+
+	began         time.Time
+	asked, failed int
+	gap           time.Duration // the longest without an answer
+	outages       []outage
+	vms           map[string]string // names of VMs by the id that requests name them by, deleted ones too
+}
+
+// An outage is requests in a row that failed.
+type outage struct {
+	began, ended time.Time
+	failed       int
+	reason       string // of the first
+}
+
+const (
+	probeEvery  = 200 * time.Millisecond
+	probeWithin = time.Second
+	// namesEvery is after how many requests new VMs are looked for.
+	namesEvery = 25
+)
+
+// probe starts a probe of a page of the cluster's API server, or of another.
+func (s *scene) probe(name, page string) *probe {
+	config := s.config()
+	tls, err := rest.TLSConfigFor(config)
+	s.Expect(err).NotTo(HaveOccurred())
+	proxy, err := url.Parse(s.q.booted.proxyURL)
+	s.Expect(err).NotTo(HaveOccurred())
+	if strings.HasPrefix(page, "/") {
+		page = config.Host + page
+	}
+	p := &probe{
+		scene: s, name: name, page: page, stop: make(chan struct{}), ended: make(chan struct{}), began: time.Now(),
+		vms: map[string]string{}, http: http.Client{Timeout: probeWithin, Transport: &http.Transport{
+			Proxy: http.ProxyURL(proxy), TLSClientConfig: tls, DisableKeepAlives: true,
+		}},
+	}
+	go p.run()
+	return p
+}
+
+func (p *probe) run() {
+	defer close(p.ended)
+	ticker := time.NewTicker(probeEvery)
+	defer ticker.Stop()
+	good, answers := time.Now(), true
+	for {
+		if p.asked%namesEvery == 0 {
+			for _, vm := range p.scene.q.site.Simulator.State().VMs {
+				p.vms[vm.ID[strings.LastIndex(vm.ID, ":")+1:]] = vm.Name
+			}
+		}
+		asked := time.Now()
+		err := p.ask()
+		p.asked++
+		if err != nil {
+			p.fails(asked, answers, err)
+		} else {
+			good = time.Now()
+		}
+		answers = err == nil
+		p.gap = max(p.gap, time.Since(good))
+		select {
+		case <-p.stop:
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// fails records a request that failed; the one before may have been answered.
+func (p *probe) fails(asked time.Time, answered bool, err error) {
+	p.failed++
+	if answered {
+		p.outages = append(p.outages, outage{began: asked, reason: err.Error()})
+	}
+	last := &p.outages[len(p.outages)-1]
+	last.ended, last.failed = time.Now(), last.failed+1
+}
+
+func (p *probe) ask() error {
+	res, err := p.http.Get(p.page)
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close() // only the status counts
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers %s", res.Status)
+	}
+	return nil
+}
+
+// end ends the probe and logs what it saw: when requests failed, and when VMs were powered off meanwhile.
+func (p *probe) end(t *testing.T) {
+	t.Helper()
+	close(p.stop)
+	<-p.ended
+	t.Logf("%s: %d of %d requests failed, the longest time without an answer was %s", p.name, p.failed, p.asked,
+		p.gap.Round(probeEvery))
+	if p.failed == 0 {
+		return
+	}
+	for _, o := range p.outages {
+		t.Logf("%s: from %s for %s %d requests failed: %s", p.name, p.since(o.began),
+			o.ended.Sub(o.began).Round(100*time.Millisecond), o.failed, o.reason)
+	}
+	for _, r := range p.scene.q.site.Simulator.Requests() {
+		if r.Time.Before(p.began) || !strings.HasSuffix(r.Path, "/action/undeploy") && !strings.Contains(r.Path, "/power/action/") {
+			continue
+		}
+		vm := r.Path
+		for id, name := range p.vms {
+			if strings.Contains(r.Path, id) {
+				vm = name
+			}
+		}
+		t.Logf("%s: at %s %s of %s", p.name, p.since(r.Time), r.Path[strings.LastIndex(r.Path, "/")+1:], vm)
+	}
+}
+
+// since is a time as it is logged: after the beginning of the probe.
+func (p *probe) since(at time.Time) time.Duration {
+	return at.Sub(p.began).Round(100 * time.Millisecond)
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+)
+
+// TestASelfHostedClusterOfRealNodes moves a cluster into itself: its managers run in it, as pods. It scales itself,
+// replaces all its nodes, those that its managers run on among them, and moves back to be deleted.
+func TestASelfHostedClusterOfRealNodes(t *testing.T) {
+	needsRealNodes(t, programs.KubernetesVersion)
+	s := newScene(t)
+	outside := s.q.client
+	s.run("clusterctl init installs Cluster API and this provider in the cluster", (*scene).initialised)
+	s.run("the cluster moves into itself", (*scene).movesIn)
+	s.run("it creates a machine of its own", (*scene).scalesItself)
+	s.run("it replaces its own machines", (*scene).replacesItself)
+	s.run("it moves back", func(s *scene) { s.movesBack(outside) })
+	s.deleted()
+}
+
+// initialised does what a user does who makes a management cluster. The images are in the nodes' store.
+func (s *scene) initialised() {
+	releases, err := s.q.stack.Releases()
+	s.Expect(err).NotTo(HaveOccurred())
+	components, err := stack.WithImage(s.q.components, s.q.booted.images[0])
+	s.Expect(err).NotTo(HaveOccurred())
+	files, err := simsite.ReleaseFiles(s.q.root, components)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.q.stack.LocalRepository(stack.Repository{
+		Version: framework.Version, Files: files, Others: releases, CertManager: stack.CertManager(),
+		Variables: map[string]string{"CLUSTER_TOPOLOGY": "true"},
+	})).To(Succeed())
+	stop := s.certifies()
+	defer stop()
+	_, err = s.q.stack.Clusterctl(s.t.Context(), "init", "--kubeconfig="+s.q.kubeconfig(),
+		"--core=cluster-api:"+programs.ClusterAPIVersion, "--bootstrap=kubeadm:"+programs.ClusterAPIVersion,
+		"--control-plane=kubeadm:"+programs.ClusterAPIVersion, "--ipam=in-cluster:"+programs.IPAMVersion,
+		"--infrastructure=vcd:"+framework.Version, "--wait-providers", "--wait-provider-timeout=300")
+	s.Expect(err).NotTo(HaveOccurred(), "%s", s.managerPods())
+	s.t.Log(s.managerPods())
+}
+
+// certifies does the work of cert-manager until it is stopped.
+func (s *scene) certifies() (stop func()) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	inside, ended := s.workload(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(pollTest)
+		defer ticker.Stop()
+		for ctx.Err() == nil {
+			if err := s.q.stack.Certify(ctx, inside); err != nil && ctx.Err() == nil {
+				s.t.Log("certificates:", err) // such as conflicts with clusterctl: it tries again
+			}
+			select {
+			case <-ctx.Done():
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// managerPods tells where the managers run.
+func (s *scene) managerPods() string {
+	return s.kubectl("get", "pods", "--all-namespaces", "--selector=cluster.x-k8s.io/provider", "-o=wide")
+}
+
+// movesIn moves the cluster into itself: no VM changes by that.
+func (s *scene) movesIn() {
+	before, requests := s.vmIDs(), len(s.q.site.Simulator.Requests())
+	began := time.Now()
+	_, err := s.q.stack.Clusterctl(s.t.Context(), "move", "--namespace="+clusterNamespace,
+		"--to-kubeconfig="+s.q.kubeconfig())
+	s.Expect(err).NotTo(HaveOccurred())
+	s.t.Logf("moved within %s", time.Since(began).Round(time.Second))
+	s.Expect(s.exist(s.q.client)).To(BeFalse(), "machines in the old management cluster")
+	s.q.client = s.workload()
+	s.settled(2, nodeWithin)
+	s.Expect(s.vmIDs()).To(Equal(before))
+	s.Expect(s.changes(requests)).To(BeEmpty(), "changes in VCD by a move")
+}
+
+func (s *scene) movesBack(outside client.Client) {
+	before, requests := s.vmIDs(), len(s.q.site.Simulator.Requests())
+	inside := s.q.client
+	_, err := s.q.stack.Clusterctl(s.t.Context(), "move", "--namespace="+clusterNamespace,
+		"--kubeconfig="+s.q.kubeconfig(), "--to-kubeconfig="+s.q.stack.Kubeconfig())
+	s.Expect(err).NotTo(HaveOccurred())
+	s.q.client = outside
+	s.Expect(s.exist(inside)).To(BeFalse(), "machines in the cluster that moved out of itself")
+	s.settled(3, nodeWithin)
+	s.Expect(s.vmIDs()).To(Equal(before))
+	s.Expect(s.changes(requests)).To(BeEmpty(), "changes in VCD by a move")
+}
+
+// exist reports whether a management cluster has machines.
+func (s *scene) exist(c client.Client) bool {
+	list := &clusterv1.MachineList{}
+	s.Expect(c.List(s.t.Context(), list, client.InNamespace(clusterNamespace))).To(Succeed())
+	return len(list.Items) > 0
+}
+
+func (s *scene) vmIDs() map[string]string {
+	ids := map[string]string{}
+	for _, vm := range s.q.site.Simulator.State().VMs {
+		ids[vm.Name] = vm.ID
+	}
+	return ids
+}
+
+// changes are the requests since an index that changed something in VCD.
+func (s *scene) changes(since int) []string {
+	var found []string
+	for _, r := range s.q.site.Simulator.Requests()[since:] {
+		if r.Changes() {
+			found = append(found, r.Operation)
+		}
+	}
+	return found
+}
+
+func (s *scene) scalesItself() {
+	began := time.Now()
+	s.kubectl("scale", "machinedeployment", clusterName+"-md-0", "--namespace="+clusterNamespace, "--replicas=2")
+	s.settled(3, nodeWithin)
+	s.t.Logf("a second worker is ready after %s", time.Since(began).Round(time.Second))
+}
+
+// replacesItself replaces the nodes that the managers run on, while the Service and the API server answer.
+func (s *scene) replacesItself() {
+	before := slices.Collect(maps.Keys(s.vmIDs()))
+	api, web := s.probe("API server", "/readyz"), s.probe("LoadBalancer", s.q.website)
+	for _, owner := range []string{"machinedeployment/" + clusterName + "-md-0", "kubeadmcontrolplane/" + clusterName + "-control-plane"} {
+		began := time.Now()
+		_, err := s.q.stack.Clusterctl(s.t.Context(), "alpha", "rollout", "restart", owner,
+			"--namespace="+clusterNamespace, "--kubeconfig="+s.q.kubeconfig())
+		s.Expect(err).NotTo(HaveOccurred())
+		s.Eventually(func(g Gomega) {
+			v, err := s.q.observe(s.t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(v.available(3)).To(BeTrue(), strings.Join(v.lines(), "\n"))
+			for i := range v.machines {
+				_, controlPlane := v.machines[i].Labels[clusterv1.MachineControlPlaneLabel]
+				if controlPlane == strings.HasPrefix(owner, "kubeadmcontrolplane") {
+					g.Expect(before).NotTo(ContainElement(v.machines[i].Name))
+				}
+			}
+		}, rolloutWithin, pollTest).Should(Succeed())
+		s.t.Logf("%s has new machines after %s", owner, time.Since(began).Round(time.Second))
+	}
+	api.end(s.t)
+	web.end(s.t)
+	s.Expect(slices.Collect(maps.Keys(s.vmIDs()))).To(HaveLen(3))
+	s.Expect(s.vmIDs()).NotTo(Or(HaveKey(before[0]), HaveKey(before[1]), HaveKey(before[2])))
+	var pods corev1.PodList
+	s.Expect(s.workload().List(s.t.Context(), &pods, client.HasLabels{"cluster.x-k8s.io/provider"})).To(Succeed())
+	s.Expect(pods.Items).NotTo(BeEmpty())
+	for i := range pods.Items {
+		s.Expect(before).NotTo(ContainElement(pods.Items[i].Spec.NodeName))
+	}
+	s.t.Log(s.managerPods())
+}
