@@ -35,7 +35,7 @@ func TestASelfHostedClusterOfRealNodes(t *testing.T) {
 
 // initialised does what a user does who makes a management cluster. The images are in the nodes' store.
 func (s *scene) initialised() {
-	releases, err := s.q.stack.Releases()
+	releases, err := stack.Releases(s.q.stack)
 	s.Expect(err).NotTo(HaveOccurred())
 	components, err := stack.WithImage(s.q.components, s.q.booted.images[0])
 	s.Expect(err).NotTo(HaveOccurred())
@@ -58,13 +58,13 @@ func (s *scene) initialised() {
 // certifies does the work of cert-manager until it is stopped.
 func (s *scene) certifies() (stop func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
-	inside, ended := s.workload(), make(chan struct{})
+	issuer, inside, ended := stack.NewIssuer(s.q.stack), s.workload(), make(chan struct{})
 	go func() {
 		defer close(ended)
 		ticker := time.NewTicker(pollTest)
 		defer ticker.Stop()
 		for ctx.Err() == nil {
-			if err := s.q.stack.Certify(ctx, inside); err != nil && ctx.Err() == nil {
+			if err := issuer.Certify(ctx, inside); err != nil && ctx.Err() == nil {
 				s.t.Log("certificates:", err) // such as conflicts with clusterctl: it tries again
 			}
 			select {

@@ -23,8 +23,14 @@ import (
 //go:embed certmanager.yaml
 var certManagerKinds []byte
 
-// CertManager is what clusterctl init installs in place of cert-manager. Certify does the work then.
+// CertManager is what clusterctl init installs in place of cert-manager. An Issuer does the work then.
 func CertManager() []byte { return certManagerKinds }
+
+// Issuer does cert-manager's work in any cluster, with the authority of a stack.
+type Issuer struct{ pki *pki }
+
+// NewIssuer returns the issuer of a stack.
+func NewIssuer(s *Stack) Issuer { return Issuer{pki: s.pki} }
 
 const (
 	certManagerVersion = clusterctlconfig.CertManagerDefaultVersion
@@ -38,9 +44,9 @@ func certManagerRelease(components []byte) Release {
 	}
 }
 
-// Certify does once, in any cluster, what cert-manager does for providers all the time: it issues the certificates that
-// are asked for, and puts the authority where webhooks and conversions want it.
-func (s *Stack) Certify(ctx context.Context, c client.Client) error {
+// Certify does once what cert-manager does for providers all the time: it issues the certificates that are asked for,
+// and puts the authority where webhooks and conversions want it.
+func (i Issuer) Certify(ctx context.Context, c client.Client) error {
 	asked := &unstructured.UnstructuredList{}
 	asked.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"})
 	if err := c.List(ctx, asked); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
@@ -48,20 +54,20 @@ func (s *Stack) Certify(ctx context.Context, c client.Client) error {
 	} else if err != nil {
 		return fmt.Errorf("listing certificates: %w", err)
 	}
-	for i := range asked.Items {
-		if err := s.certify(ctx, c, &asked.Items[i]); err != nil {
-			return fmt.Errorf("certificate %s: %w", client.ObjectKeyFromObject(&asked.Items[i]), err)
+	for n := range asked.Items {
+		if err := i.certify(ctx, c, &asked.Items[n]); err != nil {
+			return fmt.Errorf("certificate %s: %w", client.ObjectKeyFromObject(&asked.Items[n]), err)
 		}
 	}
 	return errors.Join(
-		s.injectAll(ctx, c, "apiextensions.k8s.io/v1", "CustomResourceDefinitionList"),
-		s.injectAll(ctx, c, "admissionregistration.k8s.io/v1", "MutatingWebhookConfigurationList"),
-		s.injectAll(ctx, c, "admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList"),
+		i.injectAll(ctx, c, "apiextensions.k8s.io/v1", "CustomResourceDefinitionList"),
+		i.injectAll(ctx, c, "admissionregistration.k8s.io/v1", "MutatingWebhookConfigurationList"),
+		i.injectAll(ctx, c, "admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList"),
 	)
 }
 
 // certify writes the Secret of a certificate, if it is not there.
-func (s *Stack) certify(ctx context.Context, c client.Client, asked *unstructured.Unstructured) error {
+func (i Issuer) certify(ctx context.Context, c client.Client, asked *unstructured.Unstructured) error {
 	name, _, nameErr := unstructured.NestedString(asked.Object, "spec", "secretName")
 	names, _, namesErr := unstructured.NestedStringSlice(asked.Object, "spec", "dnsNames")
 	if err := errors.Join(nameErr, namesErr); err != nil {
@@ -73,31 +79,31 @@ func (s *Stack) certify(ctx context.Context, c client.Client, asked *unstructure
 	if err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
 		return err
 	}
-	issued, err := s.pki.issue(asked.GetName(), nil, x509.ExtKeyUsageServerAuth, names...)
+	issued, err := i.pki.issue(asked.GetName(), nil, x509.ExtKeyUsageServerAuth, names...)
 	if err != nil {
 		return err
 	}
 	secret.Data = map[string][]byte{
 		corev1.TLSCertKey: issued.cert, corev1.TLSPrivateKeyKey: issued.key,
-		corev1.ServiceAccountRootCAKey: s.pki.caPEM,
+		corev1.ServiceAccountRootCAKey: i.pki.caPEM,
 	}
 	return c.Create(ctx, secret)
 }
 
 // injectAll puts the authority into the objects of a kind that ask for it and lack it.
-func (s *Stack) injectAll(ctx context.Context, c client.Client, apiVersion, kind string) error {
+func (i Issuer) injectAll(ctx context.Context, c client.Client, apiVersion, kind string) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(apiVersion)
 	list.SetKind(kind)
 	if err := c.List(ctx, list); err != nil {
 		return fmt.Errorf("listing what wants certificates: %w", err)
 	}
-	for i := range list.Items {
-		object := &list.Items[i]
+	for n := range list.Items {
+		object := &list.Items[n]
 		if object.GetAnnotations()[injectFrom] == "" {
 			continue
 		}
-		before, bundle := object.DeepCopy(), base64String(s.pki.caPEM)
+		before, bundle := object.DeepCopy(), base64String(i.pki.caPEM)
 		changed := false
 		err := eachCall(object, func(config map[string]any) {
 			changed = changed || config["caBundle"] != bundle

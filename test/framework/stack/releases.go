@@ -54,8 +54,8 @@ func (r Release) write(dir string) (url string, err error) {
 	return "file://" + filepath.ToSlash(filepath.Join(folder, componentsFile(r.Provider))), nil
 }
 
-// Releases are those of the parts that are installed, with the images that their maintainers publish.
-func (s *Stack) Releases() ([]Release, error) {
+// Releases are those of the parts that a stack has installed, with the images that their maintainers publish.
+func Releases(s *Stack) ([]Release, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found []Release

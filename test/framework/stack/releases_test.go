@@ -35,7 +35,8 @@ webhooks:
 func certified(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(s.Certify(ctx, s.Client())).To(Succeed(), "without cert-manager's kinds")
+	issuer := stack.NewIssuer(s)
+	g.Expect(issuer.Certify(ctx, s.Client())).To(Succeed(), "without cert-manager's kinds")
 	crds, err := utilyaml.ToUnstructured(stack.CertManager())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.InstallCRDs(ctx, crds...)).To(Succeed())
@@ -43,7 +44,7 @@ func certified(ctx context.Context, t *testing.T, s *stack.Stack) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Apply(ctx, objects...)).To(Succeed())
 
-	g.Expect(s.Certify(ctx, s.Client())).To(Succeed())
+	g.Expect(issuer.Certify(ctx, s.Client())).To(Succeed())
 	secret := &corev1.Secret{}
 	g.Expect(s.Client().Get(ctx, client.ObjectKey{Namespace: "default", Name: "serving-cert"}, secret)).To(Succeed())
 	hook := &admissionv1.ValidatingWebhookConfiguration{}
@@ -56,7 +57,7 @@ func certified(ctx context.Context, t *testing.T, s *stack.Stack) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(hook.Webhooks[0].ClientConfig.Service).NotTo(BeNil())
 
-	g.Expect(s.Certify(ctx, s.Client())).To(Succeed())
+	g.Expect(issuer.Certify(ctx, s.Client())).To(Succeed())
 	again := &corev1.Secret{}
 	g.Expect(s.Client().Get(ctx, client.ObjectKeyFromObject(secret), again)).To(Succeed())
 	g.Expect(again.ResourceVersion).To(Equal(secret.ResourceVersion), "a certificate is issued once")
@@ -65,7 +66,7 @@ func certified(ctx context.Context, t *testing.T, s *stack.Stack) {
 func releasesAreFound(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	g := NewWithT(t)
-	releases, err := s.Releases()
+	releases, err := stack.Releases(s)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.LocalRepository(stack.Repository{
 		Version: "v2.0.0", Others: releases, CertManager: stack.CertManager(),
