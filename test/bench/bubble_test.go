@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -71,11 +70,12 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 		b.Simulator = sim
 		api := newAPIServer()
 		b.client = api
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // That of the test ends before cleanups.
 		b.ctx = ctx
 		pool := vcd.NewPool(vcd.PoolOptions{Dial: network.Dial})
 		ended := b.startManager(api, pool)
 		t.Cleanup(func() {
+			synctest.Wait() // Queues have nothing to hand out.
 			cancel()
 			for what, err := range map[string]error{
 				"the manager ends": <-ended, "sessions are closed": pool.Close(context.WithoutCancel(ctx)),
@@ -107,12 +107,12 @@ func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 		Namespace: "capvcd-system",
 	})
 	b.Expect(errors.Join(
-		r.Identity.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),
-		r.Cluster.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 10}),
-		r.Machine.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 20}),
-		r.DeploymentZone.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),
-		r.FailureDomain.SetupWithManager(b.ctx, mgr, controller.Options{MaxConcurrentReconciles: 2}),
-		core(mgr, api),
+		r.Identity.SetupWithManager(b.ctx, mgr, queued(b.ctx, 2)),
+		r.Cluster.SetupWithManager(b.ctx, mgr, queued(b.ctx, 10)),
+		r.Machine.SetupWithManager(b.ctx, mgr, queued(b.ctx, 20)),
+		r.DeploymentZone.SetupWithManager(b.ctx, mgr, queued(b.ctx, 2)),
+		r.FailureDomain.SetupWithManager(b.ctx, mgr, queued(b.ctx, 2)),
+		core(mgr, api, queued(b.ctx, 1)),
 	)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(b.ctx) }()

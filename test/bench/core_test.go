@@ -9,6 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -16,11 +17,11 @@ import (
 
 // core pretends to be Cluster API's core: it passes on that infrastructure is there, and pairs a Node with a Machine
 // when its guest has had time to boot.
-func core(mgr ctrl.Manager, c client.Client) error {
+func core(mgr ctrl.Manager, c client.Client, o controller.Options) error {
 	return errors.Join(
-		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDCluster{}).Named("core-cluster").Complete(
+		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDCluster{}).Named("core-cluster").WithOptions(o).Complete(
 			reconcile.AsReconciler(c, &coreClusters{c})),
-		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDMachine{}).Named("core-machine").Complete(
+		ctrl.NewControllerManagedBy(mgr).For(&infrav1.VCDMachine{}).Named("core-machine").WithOptions(o).Complete(
 			reconcile.AsReconciler(c, &coreMachines{Client: c})),
 	)
 }
