@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -112,7 +113,7 @@ func (s *site) restful(objects ...conditioned) {
 			return obj.GetResourceVersion(), err
 		}, "2s", "100ms").Should(Equal(version), "%T %s was written to", obj, obj.GetName())
 	}
-	s.g.Expect(s.writes(since)).To(BeEmpty())
+	s.g.Expect(simsite.Writes(s.Simulator, since)).To(BeEmpty())
 }
 
 // ofTheAPIServer are errors of a reconcile that a busy API server, and others who write to the same objects, may cause

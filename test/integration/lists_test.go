@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
 )
 
 func TestAnEmptyListOfVMsProvesNothing(t *testing.T) {
@@ -16,7 +18,7 @@ func TestAnEmptyListOfVMsProvesNothing(t *testing.T) {
 
 	s.noneIsGone(machines...)
 	s.g.Expect(s.State().VMs).To(HaveLen(3))
-	s.g.Expect(s.writes(since)).To(BeEmpty(), "VCD was written to because of an empty list")
+	s.g.Expect(simsite.Writes(s.Simulator, since)).To(BeEmpty(), "VCD was written to because of an empty list")
 	f.set(honest)
 	s.survives(machines)
 }
@@ -31,7 +33,7 @@ func TestRowsThatShiftBetweenPagesProveNothing(t *testing.T) {
 
 	s.noneIsGone(machines...)
 	s.unsure(machines[0])
-	s.g.Expect(s.writes(since)).To(BeEmpty(), "VCD was written to because of a list that is not complete")
+	s.g.Expect(simsite.Writes(s.Simulator, since)).To(BeEmpty(), "VCD was written to because of a list that is not complete")
 	f.set(honest)
 	s.survives(machines)
 }

@@ -293,14 +293,3 @@ func (s *site) removeAll() {
 		s.t.Log(client.IgnoreNotFound(shared.client.Delete(ctx, &clusters.Items[i])))
 	}
 }
-
-// writes lists the requests since index that change something in VCD.
-func (s *site) writes(since int) []string {
-	var writes []string
-	for _, r := range s.Requests()[since:] {
-		if r.Changes() {
-			writes = append(writes, r.Operation)
-		}
-	}
-	return writes
-}

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -65,7 +66,7 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.nothingAt(s.home)
 	s.Expect(s.claimed(s.away)).To(Equal(claimed))
 	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster that moves")
-	s.Expect(s.writes(before)).To(BeEmpty(), "changes in VCD by a move")
+	s.Expect(simsite.Writes(s.site.Simulator, before)).To(BeEmpty(), "changes in VCD by a move")
 
 	t.Log("living there")
 	s.scale(s.away, 2)
@@ -94,7 +95,7 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.nothingAt(s.away)
 	s.Expect(s.claimed(s.home)).To(Equal(grown))
 	s.Expect(s.vms()).To(Equal(vms), "the VMs of a cluster whose move was killed")
-	s.Expect(s.writes(before)).To(BeEmpty(), "changes in VCD by a move that was killed")
+	s.Expect(simsite.Writes(s.site.Simulator, before)).To(BeEmpty(), "changes in VCD by a move that was killed")
 
 	s.neverRefused()
 

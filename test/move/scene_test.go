@@ -92,17 +92,6 @@ func (s *scene) vms() []string {
 	return vms
 }
 
-// writes lists the requests since index that change something in VCD.
-func (s *scene) writes(since int) []string {
-	var writes []string
-	for _, r := range s.site.Simulator.Requests()[since:] {
-		if r.Changes() {
-			writes = append(writes, r.Operation)
-		}
-	}
-	return writes
-}
-
 // nothingAt checks that nothing of a cluster that moved is left, its credentials least of all.
 func (s *scene) nothingAt(h cluster) {
 	s.t.Helper()

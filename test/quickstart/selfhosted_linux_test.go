@@ -93,7 +93,7 @@ func (s *scene) movesIn() {
 	s.q.client = s.workload()
 	s.settled(2, nodeWithin)
 	s.Expect(s.vmIDs()).To(Equal(before))
-	s.Expect(s.changes(requests)).To(BeEmpty(), "changes in VCD by a move")
+	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "changes in VCD by a move")
 }
 
 func (s *scene) movesBack(outside client.Client) {
@@ -106,7 +106,7 @@ func (s *scene) movesBack(outside client.Client) {
 	s.Expect(s.exist(inside)).To(BeFalse(), "machines in the cluster that moved out of itself")
 	s.settled(3, nodeWithin)
 	s.Expect(s.vmIDs()).To(Equal(before))
-	s.Expect(s.changes(requests)).To(BeEmpty(), "changes in VCD by a move")
+	s.Expect(simsite.Writes(s.q.site.Simulator, requests)).To(BeEmpty(), "changes in VCD by a move")
 }
 
 // exist reports whether a management cluster has machines.
@@ -122,17 +122,6 @@ func (s *scene) vmIDs() map[string]string {
 		ids[vm.Name] = vm.ID
 	}
 	return ids
-}
-
-// changes are the requests since an index that changed something in VCD.
-func (s *scene) changes(since int) []string {
-	var found []string
-	for _, r := range s.q.site.Simulator.Requests()[since:] {
-		if r.Changes() {
-			found = append(found, r.Operation)
-		}
-	}
-	return found
 }
 
 func (s *scene) scalesItself() {

@@ -130,6 +130,17 @@ func (s *Site) Left() []string {
 	return left
 }
 
+// Writes lists the requests since an index that changed something in a simulated VCD.
+func Writes(simulator *vcdsim.Simulator, since int) []string {
+	var writes []string
+	for _, r := range simulator.Requests()[since:] {
+		if r.Changes() {
+			writes = append(writes, r.Operation)
+		}
+	}
+	return writes
+}
+
 // Close stops everything.
 func (s *Site) Close() error {
 	var errs []error
