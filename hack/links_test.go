@@ -1,4 +1,4 @@
-package shape_test
+package hack_test
 
 import (
 	"os/exec"
@@ -8,12 +8,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestTheManagerLinksNoOtherCloud asks for what the manager is built of: clients of other clouds are the cloud controller
-// manager's only.
+// TestTheManagerLinksNoOtherCloud lists the packages that the manager is built from. Only the cloud controller manager
+// links clients of other clouds.
 func TestTheManagerLinksNoOtherCloud(t *testing.T) {
 	g := NewWithT(t)
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
-	list.Dir = "../.."
+	list.Dir = ".."
 
 	out, err := list.Output()
 
