@@ -1,0 +1,57 @@
+// Command layout measures how readable the layout of the Go sources is, and rewrites what it can.
+//
+// It prints, for each folder:
+//   - types that embed a pointer to a struct of their own package,
+//   - composite literals that span lines and have several elements on one line,
+//   - statements that assign three values or more,
+//   - files that take part in the largest cycle of calls between files of one package.
+//
+// With -w it puts each element of such a literal on a line of its own, and splits statements that assign several values
+// where the order of evaluation cannot change the result.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.root, "root", ".", "folder of the `repository`")
+	flag.BoolVar(&o.write, "w", false, "rewrite literals and assignments in place")
+	flag.BoolVar(&o.calls, "calls", false, "with -w: also split assignments whose values call functions; read the diff")
+	flag.BoolVar(&o.list, "l", false, "list each place that is counted")
+	flag.BoolVar(&o.cycles, "cycles", false, "also print cycles of calls between files, which needs compiled packages")
+	flag.Parse()
+
+	if err := run(o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "layout:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags of the command.
+type options struct {
+	root   string
+	write  bool
+	calls  bool
+	list   bool
+	cycles bool
+}
+
+func run(o options, out io.Writer) error {
+	files, err := parseTree(o.root)
+	if err != nil {
+		return err
+	}
+	if o.write {
+		return rewrite(files, o.calls)
+	}
+	report(out, files, o.list)
+	if o.cycles {
+		return reportCycles(out, o.root)
+	}
+	return nil
+}
