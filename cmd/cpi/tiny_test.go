@@ -56,10 +56,10 @@ func TestAnotherCloudIsChosenByItsName(t *testing.T) {
 }
 
 // loaded returns the program with the tiny cloud, its configuration read.
-func loaded(t *testing.T, cloud *tiny.Cloud) *program {
+func loaded(t *testing.T, cluster string, cloud *tiny.Cloud) *program {
 	t.Helper()
 	g, path := NewWithT(t), filepath.Join(t.TempDir(), "config.yaml")
-	g.Expect(os.WriteFile(path, []byte("clusterID: c1"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(path, []byte("clusterID: "+cluster), 0o600)).To(Succeed())
 	chosen, err := find([]provider{vcdProvider(), tinyProvider(cloud)}, tiny.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	p, err := load(chosen, path, &ourFlags{namespace: "kube-system"}, fromEnv)
@@ -73,7 +73,7 @@ func TestAnotherCloudFulfilsTheContract(t *testing.T) {
 		t.Helper()
 		cloud := tiny.New()
 		return cpitest.TinyCloud(cloud, func(process cpitest.Process) cpi.Backend {
-			opened, err := loaded(t, cloud).open(host{nodes: process.Nodes})
+			opened, err := loaded(t, process.Cluster, cloud).open(host{nodes: process.Nodes})
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			return opened.Backend
 		})
@@ -88,7 +88,7 @@ func TestAnotherCloudIsServed(t *testing.T) {
 		Client: client, SharedInformers: informers.NewSharedInformerFactory(client, 0),
 		EventRecorder: record.NewFakeRecorder(1),
 	}
-	p := loaded(t, tiny.New())
+	p := loaded(t, "c1", tiny.New())
 
 	cloud, err := p.cloud(config.Complete(), t.Context().Done())
 

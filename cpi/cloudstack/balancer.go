@@ -100,25 +100,15 @@ func (b *Balancer) Run(ctx context.Context, network string, s plan.Step) error {
 	return kindOf(err)
 }
 
-// Owners implements [cpi.Balancer]. It leaves out what the original made.
+// Owners implements [cpi.Balancer]: it returns those of the marks that name the cluster. What the original made has no
+// mark, so it may be any cluster's.
 func (b *Balancer) Owners(ctx context.Context, network string) ([]plan.Owner, error) {
 	var out []plan.Owner
-	add := func(m mark, marked bool) {
-		known := func(o plan.Owner) bool { return same(o, m.owner) }
-		if marked && !slices.ContainsFunc(out, known) {
-			out = append(out, m.owner)
-		}
-	}
 	err := b.at(network).view(ctx, false, plan.Desired{Absent: true}, func(s *state) {
-		for _, r := range s.rules {
-			add(parseMark(r.Description))
-		}
-		for _, f := range s.firewalls {
-			add(markIn(f.Tags))
-		}
-		for _, a := range s.addresses {
-			if s.here(a) {
-				add(holder(a))
+		for _, m := range s.marks() {
+			known := func(o plan.Owner) bool { return same(o, m.owner) }
+			if m.owner.Cluster == b.opts.Cluster && !slices.ContainsFunc(out, known) {
+				out = append(out, m.owner)
 			}
 		}
 	})

@@ -657,15 +657,30 @@ func TestMembersThatAPersonChangedAreRepaired(t *testing.T) {
 	s.Expect(s.sim.Members(id)).To(HaveLen(3))
 }
 
-func TestOwners(t *testing.T) {
-	s := newScene(t, cloudstacksim.Options{}, "")
-	s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au9-tcp-%d", p) })
+// TestOwnersAreThoseOfTheCluster: what no Service of this cluster owns is reported as orphaned. So what other clusters
+// have in the network, and what the original made for any cluster, must not be among it.
+func TestOwnersAreThoseOfTheCluster(t *testing.T) {
+	for name, vpc := range map[string]string{"in an isolated network": "", "in a tier of a VPC": cloudstacksim.VPCID} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{}, vpc)
+			s.legacy("203.0.113.5", func(p int32) string { return fmt.Sprintf("au9-tcp-%d", p) })
+			s.converge(false)
+			other := s.neighbor()
+
+			s.Expect(s.owners()).To(Equal([]plan.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}}))
+			s.Expect(other.owners()).To(Equal([]plan.Owner{{Cluster: "c2", Namespace: "shop", Name: "web", UID: "u2"}}))
+		})
+	}
+}
+
+func TestARuleOfAnACLListWithoutItsServiceHasAnOwner(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
 	s.converge(false)
+	for _, kind := range []string{cloudstacksim.Rules, cloudstacksim.Addresses} {
+		s.sim.Delete(kind, func(cloudstacksim.Object) bool { return true })
+	}
 
-	owners, err := s.balancer.Owners(t.Context(), s.network)
-
-	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(owners).To(Equal([]plan.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}}))
+	s.Expect(s.owners()).To(HaveExactElements(HaveField("UID", "u1")))
 }
 
 func TestALoadBalancerOfAProject(t *testing.T) {

@@ -163,9 +163,9 @@ func (s *site) backend(p cpitest.Process) cpi.Backend {
 	})
 	return cpi.Backend{
 		Name: cpicloudstack.ProviderName, Machines: machines, Canonical: cpicloudstack.Canonical,
-		Explain: cpicloudstack.Explain(s.url), Services: cpicloudstack.Dialect{}.Defaults("c1", nil, false),
+		Explain: cpicloudstack.Explain(s.url), Services: cpicloudstack.Dialect{}.Defaults(p.Cluster, nil, false),
 		Balancer: cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-			Client: client, Machines: machines, Clock: p.Clock, Cluster: "c1",
+			Client: client, Machines: machines, Clock: p.Clock, Cluster: p.Cluster,
 			Workers: func() []plan.Member {
 				var out []plan.Member
 				all, _ := p.Nodes.List(labels.Everything())

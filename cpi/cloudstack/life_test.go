@@ -31,6 +31,7 @@ type scene struct {
 	*WithT
 	*site
 
+	cluster  string
 	clock    clock.PassiveClock // nil: real time
 	balancer *cpicloudstack.Balancer
 	service  *corev1.Service
@@ -42,10 +43,36 @@ type scene struct {
 
 func newScene(t *testing.T, o cloudstacksim.Options, vpc string) *scene {
 	t.Helper()
-	s := &scene{WithT: NewWithT(t), site: newSite(t, o, vpc), service: web("u1", 80, 443)}
-	s.nodes = []string{"node-0", "node-1", "node-2"}
+	return newSceneAt(newSite(t, o, vpc), "c1", web("u1", 80, 443))
+}
+
+// newSceneAt returns a scene of a cluster on a site, which it may share with other clusters.
+func newSceneAt(at *site, cluster string, service *corev1.Service) *scene {
+	s := &scene{
+		WithT:   NewWithT(at.t),
+		site:    at,
+		cluster: cluster,
+		service: service,
+		nodes:   []string{"node-0", "node-1", "node-2"},
+	}
 	s.restart()
 	return s
+}
+
+// neighbor returns another cluster that has a load balancer in the network.
+func (s *scene) neighbor() *scene {
+	n := newSceneAt(s.site, "c2", web("u2", 9000))
+	n.network = s.network
+	n.converge(false)
+	return n
+}
+
+// owners returns those whom a new process of the cluster finds in the network.
+func (s *scene) owners() []plan.Owner {
+	s.restart()
+	out, err := s.balancer.Owners(context.Background(), s.network)
+	s.Expect(err).NotTo(HaveOccurred())
+	return out
 }
 
 // web returns a Service with some ports.
@@ -65,7 +92,7 @@ func (s *scene) restart(mods ...func(*cloudstack.Options)) {
 	client := s.client(mods...)
 	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client, Clock: s.clock})
 	s.balancer = cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-		Client: client, Machines: machines, Workers: s.members, Cluster: "c1", Networks: s.others, Clock: s.clock,
+		Client: client, Machines: machines, Workers: s.members, Cluster: s.cluster, Networks: s.others, Clock: s.clock,
 	})
 }
 
@@ -85,7 +112,7 @@ func (s *scene) members() []plan.Member {
 // wishOf returns what a Service asks for, as the core makes it.
 func (s *scene) wishOf(svc *corev1.Service, intent []netip.Addr) service.Wish {
 	w := service.For(service.Input{
-		Service: svc, Defaults: cpicloudstack.Dialect{}.Defaults("c1", nil, false), Now: time.Now(),
+		Service: svc, Defaults: cpicloudstack.Dialect{}.Defaults(s.cluster, nil, false), Now: time.Now(),
 	})
 	w.Desired.Members, w.Desired.Intent = s.members(), intent
 	return w
@@ -236,7 +263,8 @@ func TestBudgetOfAHundredServicesAtRest(t *testing.T) {
 		s.converge(false)
 		intents[svc.UID] = s.intent
 	}
-	s.Expect(s.allocated()).To(HaveLen(100))
+	s.neighbor()
+	s.Expect(s.allocated()).To(HaveLen(101))
 	balancer := s.balancer
 	s.sim.Calls()
 	for round := range 2 {
@@ -248,6 +276,7 @@ func TestBudgetOfAHundredServicesAtRest(t *testing.T) {
 		calls := s.sim.Calls()
 		s.Expect(len(calls)).To(BeNumerically("<=", 6), "round %d: %v", round, calls)
 	}
+	s.Expect(s.owners()).To(HaveLen(100), "without that of the other cluster")
 }
 
 // TestMemoryOf500NodesAnd200Services holds what this backend keeps: the list of machines, and what stands.
@@ -329,7 +358,8 @@ func TestEachAnswerOfAJobThatIsLost(t *testing.T) {
 	}
 }
 
-// faultyLife makes, changes and removes a load balancer, each with the fault, and reports whether it was met.
+// faultyLife makes, changes and removes a load balancer, each with the fault, beside one of another cluster, and reports
+// whether it was met.
 func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, restarts bool) (met bool) {
 	t.Helper()
 	s := newScene(t, cloudstacksim.Options{HideFree: hide}, vpc)
@@ -338,6 +368,8 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 		"name": "theirs", "publicip": "203.0.113.9", "publicipid": foreign, "publicport": "80", "privateport": "80", "protocol": "tcp",
 		"networkid": s.network, "state": "Active", "algorithm": "roundrobin",
 	})
+	neighbor := s.neighbor()
+	theirs := neighbor.rules()
 	before := s.left()
 	s.sim.Calls()
 	live := func(absent bool) plan.Plan {
@@ -366,9 +398,15 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 	s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
 	s.nodes = s.nodes[1:]
 	s.Expect(live(false).Status.Addresses).To(Equal(ip))
-	s.Expect(s.opened()).To(Equal([]string{"80/tcp 192.0.2.0/24", "8443/tcp 192.0.2.0/24"}), "fault %+v", f)
+	s.Expect(s.opened()).To(Equal([]string{
+		"80/tcp 192.0.2.0/24", "8443/tcp 192.0.2.0/24", "9000/tcp 0.0.0.0/0",
+	}), "fault %+v", f)
+	s.Expect(s.owners()).To(HaveExactElements(HaveField("UID", "u1")))
 	live(true)
 	s.Expect(s.left()).To(Equal(before), "fault %+v: %v %v %v", f, s.rules(), s.opened(), s.allocated())
-	s.Expect(s.rules()).To(Equal([]string{"theirs 203.0.113.9:80>80 tcp roundrobin <nil>"}))
+	s.Expect(s.rules()).To(Equal(theirs))
+	s.Expect(s.owners()).To(BeEmpty())
+	s.Expect(neighbor.owners()).To(HaveExactElements(HaveField("UID", "u2")))
+	s.Expect(neighbor.steps(false)).To(BeEmpty(), "the load balancer of the other cluster is as it was")
 	return met
 }

@@ -131,6 +131,31 @@ func parseMark(text string) (mark, bool) {
 	return m, m.owner.Cluster != "" && m.owner.UID != ""
 }
 
+// marks returns those of all objects in the network, of all clusters.
+func (s *state) marks() []mark {
+	var out []mark
+	add := func(m mark, marked bool) {
+		if marked {
+			out = append(out, m)
+		}
+	}
+	for _, r := range s.rules {
+		add(parseMark(r.Description))
+	}
+	for _, f := range s.firewalls {
+		add(markIn(f.Tags))
+	}
+	for _, a := range s.acls {
+		add(parseMark(a.Reason))
+	}
+	for _, a := range s.addresses {
+		if s.here(a) {
+			add(holder(a))
+		}
+	}
+	return out
+}
+
 // holder returns the mark on an address.
 func holder(a cloudstack.Address) (mark, bool) { return markIn(a.Tags) }
 

@@ -1,6 +1,7 @@
 package cpitest
 
 import (
+	"maps"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
 
 func (c *cluster) nodesAreKnown() {
@@ -196,6 +198,13 @@ func (c *cluster) refusalHeals() {
 // crashesLoseNothing lets the process die at each step of a creation and a removal, and a new one go on.
 func (c *cluster) crashesLoseNothing() {
 	c.balancer()
+	c.crashAtEachStep()
+}
+
+// crashAtEachStep lives the life of a Service again and again, each time with a process that dies one step later. What
+// stands in the beginning stays.
+func (c *cluster) crashAtEachStep() {
+	standing, left := c.cloud.Balancers.Standing(), c.cloud.Balancers.Left()
 	for _, after := range []bool{false, true} {
 		for step := 1; ; step++ {
 			s := c.service("shop")
@@ -205,18 +214,66 @@ func (c *cluster) crashesLoseNothing() {
 			})
 			c.start(nil)
 			address := c.ensured(s)
-			c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{address + ":80": c.standing()}),
-				"step %d", step)
+			now := maps.Clone(standing)
+			now[address+":80"] = c.standing()
+			c.Expect(c.cloud.Balancers.Standing()).To(Equal(now), "step %d", step)
 			diedAgain := c.dies(step, after,
 				func() error { return c.balancer().EnsureLoadBalancerDeleted(c.t.Context(), "", c.stored(s)) })
 			c.start(nil)
 			c.removed(s)
-			c.Expect(c.cloud.Balancers.Left()).To(BeZero(), "step %d", step)
+			c.Expect(c.cloud.Balancers.Left()).To(Equal(left), "step %d", step)
 			if !died && !diedAgain {
 				break
 			}
 		}
 	}
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(standing))
+}
+
+// clustersShareALocation lets two clusters have a load balancer each at one location. Neither may report the other's
+// as orphaned.
+func (c *cluster) clustersShareALocation() {
+	c.balancer()
+	neighbor := newCluster(c.t, "c2", c.cloud, c.clock)
+	mine, theirs := c.service("shop"), neighbor.service("blog")
+
+	first, second := c.ensured(mine), neighbor.ensured(theirs)
+
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(
+		map[string]string{first + ":80": c.standing(), second + ":80": c.standing()}))
+	c.Expect(c.owners()).To(Equal([]plan.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "uid-shop"}}))
+	c.Expect(neighbor.owners()).To(Equal([]plan.Owner{{Cluster: "c2", Namespace: "blog", Name: "web", UID: "uid-blog"}}))
+	c.removed(mine)
+	c.Expect(c.owners()).To(BeEmpty())
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{second + ":80": c.standing()}))
+	neighbor.removed(theirs)
+	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
+}
+
+// crashesHarmNoOtherCluster lets the process die at each step while another cluster has a load balancer at the
+// location.
+func (c *cluster) crashesHarmNoOtherCluster() {
+	c.balancer()
+	neighbor := newCluster(c.t, "c2", c.cloud, c.clock)
+	theirs := neighbor.service("blog")
+	neighbor.ensured(theirs)
+
+	c.crashAtEachStep()
+
+	c.Expect(c.owners()).To(BeEmpty())
+	neighbor.removed(theirs)
+	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
+}
+
+// owners returns the Services of the cluster that have something at the default location, as a new process sees them.
+func (c *cluster) owners() []plan.Owner {
+	c.t.Helper()
+	c.start(nil)
+	location, err := c.backend.Balancer.Locate(c.t.Context(), "")
+	c.Expect(err).NotTo(HaveOccurred())
+	owners, err := c.backend.Balancer.Owners(c.t.Context(), location)
+	c.Expect(err).NotTo(HaveOccurred())
+	return owners
 }
 
 // dies starts a process that dies at a step of what it does, and reports whether it did.

@@ -31,8 +31,10 @@ import (
 
 // A Process is what a backend is made with each time the program starts.
 type Process struct {
-	Nodes corelisters.NodeLister
-	Clock *clocktesting.FakeClock
+	// Cluster is the id of the cluster that the process serves. Several clusters may share a cloud.
+	Cluster string
+	Nodes   corelisters.NodeLister
+	Clock   *clocktesting.FakeClock
 }
 
 // A Cloud is a cloud with a backend, and what the suite does to the cloud behind the backend's back.
@@ -77,20 +79,14 @@ func Run(t *testing.T, start func(*testing.T) Cloud) {
 		"what changes in the cloud is repaired":                (*cluster).driftIsRepaired,
 		"what cannot be is refused and heals":                  (*cluster).refusalHeals,
 		"a crash at any step loses nothing":                    (*cluster).crashesLoseNothing,
+		"clusters that share a location report their own":      (*cluster).clustersShareALocation,
+		"a crash does not harm another cluster":                (*cluster).crashesHarmNoOtherCluster,
 		"Kubernetes' controllers keep Nodes":                   (*cluster).nodesLive,
 		"Kubernetes' controllers keep Services":                (*cluster).servicesLive,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(name, func(t *testing.T) {
-			c := &cluster{
-				WithT: NewWithT(t), t: t, cloud: start(t), client: fake.NewClientset(),
-				clock: clocktesting.NewFakeClock(time.Now()),
-			}
-			for name := range c.cloud.Machines {
-				c.addNode(name)
-			}
-			c.start(nil)
-			tests[name](c)
+			tests[name](newCluster(t, "c1", start(t), clocktesting.NewFakeClock(time.Now())))
 		})
 	}
 }
@@ -100,13 +96,33 @@ type cluster struct {
 	*WithT
 
 	t        *testing.T
+	id       string
 	cloud    Cloud
 	client   *fake.Clientset
 	clock    *clocktesting.FakeClock
 	events   *record.FakeRecorder
 	informer informers.SharedInformerFactory
+	backend  cpi.Backend
 	provider *cpi.Cloud
 	stop     context.CancelFunc
+}
+
+// newCluster starts the program in a new cluster, which has a Node for each machine of a cloud.
+func newCluster(t *testing.T, id string, cloud Cloud, clock *clocktesting.FakeClock) *cluster {
+	t.Helper()
+	c := &cluster{
+		WithT:  NewWithT(t),
+		t:      t,
+		id:     id,
+		cloud:  cloud,
+		client: fake.NewClientset(),
+		clock:  clock,
+	}
+	for name := range c.cloud.Machines {
+		c.addNode(name)
+	}
+	c.start(nil)
+	return c
 }
 
 // start starts the program anew. The wrapper changes how it writes; nil: not at all.
@@ -118,13 +134,17 @@ func (c *cluster) start(wrap func(cpi.Balancer) cpi.Balancer) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	c.stop = cancel
 	c.informer, c.events = informers.NewSharedInformerFactory(c.client, 0), record.NewFakeRecorder(1000)
-	backend := c.cloud.Start(Process{Nodes: c.informer.Core().V1().Nodes().Lister(), Clock: c.clock})
+	c.backend = c.cloud.Start(Process{
+		Cluster: c.id,
+		Nodes:   c.informer.Core().V1().Nodes().Lister(),
+		Clock:   c.clock,
+	})
 	if wrap != nil {
-		backend.Balancer = wrap(backend.Balancer)
+		c.backend.Balancer = wrap(c.backend.Balancer)
 	}
 	var err error
 	c.provider, err = cpi.New(cpi.Options{
-		Backend: backend, Client: c.client, Informers: c.informer, Recorder: c.events,
+		Backend: c.backend, Client: c.client, Informers: c.informer, Recorder: c.events,
 		Metrics: prometheus.NewPedanticRegistry(), Clock: c.clock,
 		Self: &corev1.ObjectReference{Kind: "Pod", Name: "ccm"},
 	})

@@ -11,15 +11,15 @@ import (
 func TestTheTinyCloudFulfilsTheContract(t *testing.T) {
 	cpitest.Run(t, func(*testing.T) cpitest.Cloud {
 		cloud := tiny.New()
-		return cpitest.TinyCloud(cloud, func(cpitest.Process) cpi.Backend { return cloud.Backend("c1") })
+		return cpitest.TinyCloud(cloud, func(p cpitest.Process) cpi.Backend { return cloud.Backend(p.Cluster) })
 	})
 }
 
 func TestACloudWithoutLoadBalancers(t *testing.T) {
 	cpitest.Run(t, func(*testing.T) cpitest.Cloud {
 		cloud := tiny.New()
-		c := cpitest.TinyCloud(cloud, func(cpitest.Process) cpi.Backend {
-			backend := cloud.Backend("c1")
+		c := cpitest.TinyCloud(cloud, func(p cpitest.Process) cpi.Backend {
+			backend := cloud.Backend(p.Cluster)
 			backend.Balancer = nil
 			return backend
 		})

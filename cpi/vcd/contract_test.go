@@ -100,7 +100,7 @@ func (s *contractSite) backend(t *testing.T, p cpitest.Process, gateway vcdconfi
 	gateways := []vcdconfig.Gateway{gateway}
 	return cpi.Backend{
 		Name: cpivcd.ProviderName, Explain: cpivcd.Explain("vcd"),
-		Services: (&cpivcd.Dialect{Gateways: gateways}).Defaults("c1", false, false),
+		Services: (&cpivcd.Dialect{Gateways: gateways}).Defaults(p.Cluster, false, false),
 		Machines: cpivcd.NewMachines(cpivcd.MachineOptions{
 			Session: sessions.Session, ClusterID: "c1", VDCs: []string{"acme-vdc"}, VApps: []string{contractVApp},
 			Clock: p.Clock,
@@ -108,7 +108,7 @@ func (s *contractSite) backend(t *testing.T, p cpitest.Process, gateway vcdconfi
 		}),
 		Balancer: cpivcd.NewBalancer(cpivcd.BalancerOptions{
 			Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{MaxAge: time.Millisecond}),
-			ClusterID: "c1", VDCs: []string{"acme-vdc"},
+			ClusterID: p.Cluster, VDCs: []string{"acme-vdc"},
 			Gateways: gateways,
 		}),
 	}

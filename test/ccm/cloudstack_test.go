@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	. "github.com/onsi/gomega"
+
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
 )
@@ -226,4 +228,46 @@ func (c *cloudStack) forget() {
 func (c *cloudStack) close() error {
 	c.server.Close()
 	return nil
+}
+
+// TestClustersThatShareANetworkOfCloudStack has two clusters in one account and network. Each process dies while both
+// serve a Service. Neither cluster may change or report what the other has.
+func TestClustersThatShareANetworkOfCloudStack(t *testing.T) {
+	t.Parallel()
+	const searched = "15s" // Orphaned load balancers are searched for one drift interval after the start.
+	c := newCloudStack(fleet, "")
+	var all []*service
+	for _, name := range []string{"sharing-1", "sharing-2"} {
+		w := newFixture(t, name, fixtureOption{
+			cluster: clusterOf(t, name, c.manifest(), c.machines()[:standing]),
+			cloud:   c,
+			args:    []string{nodeControllers},
+		})
+		all = append(all, w.service(t, "web"))
+	}
+	var before []string
+	for _, s := range all {
+		s.served()
+		before = append(before, c.mark(s.uid)...)
+	}
+
+	for _, s := range all {
+		s.g.Expect(s.controller.Kill()).To(Succeed())
+		s.g.Expect(s.controller.Start(t.Context())).To(Succeed())
+	}
+
+	g := NewWithT(t)
+	orphans := func() []string {
+		lines := strings.Split(all[0].controller.log()+all[1].controller.log(), "\n")
+		return slices.DeleteFunc(lines, func(line string) bool {
+			return !strings.Contains(line, "A load balancer has no Service")
+		})
+	}
+	g.Consistently(orphans, searched, poll).Should(BeEmpty())
+	for i, s := range all {
+		s.served()
+		g.Expect(before).To(ContainElements(c.mark(s.uid)), "cluster %d", i+1)
+	}
+	all[0].delete()
+	all[1].served()
 }

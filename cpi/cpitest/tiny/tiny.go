@@ -52,7 +52,7 @@ func New() *Cloud {
 // Backend returns the backend of the cloud for a cluster.
 func (c *Cloud) Backend(cluster string) cpi.Backend {
 	return cpi.Backend{
-		Name: Name, Machines: (*machines)(c), Balancer: (*balancers)(c),
+		Name: Name, Machines: (*machines)(c), Balancer: &balancers{cloud: c, cluster: cluster},
 		Services: service.Defaults{
 			Cluster: cluster, Dialect: servicetest.Dialect{Noun: "location"}, SourceRanges: true,
 			Locations: []string{""},
@@ -162,7 +162,11 @@ func (m *machines) Get(_ context.Context, providerID string) (cpi.Machine, error
 	return machine, nil
 }
 
-type balancers Cloud
+// balancers are the load balancers of the cloud, as one cluster makes them.
+type balancers struct {
+	cloud   *Cloud
+	cluster string
+}
 
 // Locate implements [cpi.Balancer]: there is one location.
 func (b *balancers) Locate(context.Context, string) (string, error) { return "everywhere", nil }
@@ -172,14 +176,16 @@ func (b *balancers) NameOf(o plan.Owner) string { return o.String() }
 
 // Owners implements [cpi.Balancer].
 func (b *balancers) Owners(context.Context, string) ([]plan.Owner, error) {
-	unlock, err := (*Cloud)(b).lock()
+	unlock, err := b.cloud.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	var out []plan.Owner
-	for _, lb := range b.balancers {
-		out = append(out, lb.owner)
+	for _, lb := range b.cloud.balancers {
+		if lb.owner.Cluster == b.cluster {
+			out = append(out, lb.owner)
+		}
 	}
 	return out, nil
 }
@@ -202,7 +208,7 @@ func (s step) Deferrable() bool { return false }
 
 // Run implements [cpi.Balancer].
 func (b *balancers) Run(_ context.Context, _ string, s plan.Step) error {
-	unlock, err := (*Cloud)(b).lock()
+	unlock, err := b.cloud.lock()
 	if err != nil {
 		return err
 	}
@@ -212,23 +218,23 @@ func (b *balancers) Run(_ context.Context, _ string, s plan.Step) error {
 		return plan.ErrRefused
 	}
 	own.run(b)
-	b.writes++
+	b.cloud.writes++
 	return nil
 }
 
 // Plan implements [cpi.Balancer].
 func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (plan.Plan, error) {
-	unlock, err := (*Cloud)(b).lock()
+	unlock, err := b.cloud.lock()
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	defer unlock()
-	want, have := request.Want, b.balancers[request.Want.Owner.UID]
+	want, have := request.Want, b.cloud.balancers[request.Want.Owner.UID]
 	switch {
 	case want.Absent && have == nil:
 		return plan.Plan{}, nil
 	case want.Absent:
-		remove := func(b *balancers) { delete(b.balancers, want.Owner.UID) }
+		remove := func(b *balancers) { delete(b.cloud.balancers, want.Owner.UID) }
 		return plan.Plan{
 			Steps: []plan.Step{step{text: "remove " + want.Owner.String(), run: remove}},
 			Status: plan.Status{Objects: []plan.Object{{
@@ -257,7 +263,7 @@ func (b *balancers) create(want plan.Desired) plan.Plan {
 		address = address.Next()
 	}
 	create := func(b *balancers) {
-		b.balancers[want.Owner.UID] = &balancer{owner: want.Owner, address: address, ports: map[int]string{}}
+		b.cloud.balancers[want.Owner.UID] = &balancer{owner: want.Owner, address: address, ports: map[int]string{}}
 	}
 	p := plan.Plan{Steps: []plan.Step{step{
 		"create " + want.Owner.String(),
@@ -271,7 +277,7 @@ func (b *balancers) create(want plan.Desired) plan.Plan {
 }
 
 func (b *balancers) taken(a netip.Addr, reserved []plan.Use) bool {
-	for _, other := range b.balancers {
+	for _, other := range b.cloud.balancers {
 		if other.address == a {
 			return true
 		}
