@@ -323,8 +323,8 @@ const (
 	// DuplicateMarkerReason means that several VMs have the marker of the machine; none is touched. Delete or rename
 	// the others.
 	DuplicateMarkerReason = "DuplicateMarker"
-	// NotOursReason means that the recorded VM does not have the marker of the machine; it is neither changed nor
-	// deleted. Follow the message.
+	// NotOursReason means that the recorded VM does not have the marker of the machine, or that another VCDMachine
+	// is its owner; it is neither changed nor deleted. Follow the message.
 	NotOursReason = "NotOurs"
 	// VMUnverifiedReason means that the VM is not found, without proof that it is gone. Search for it in VCD, or
 	// follow the message.

@@ -32,6 +32,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
@@ -225,9 +226,7 @@ func (s *scope) Established() bool {
 }
 
 // established reports whether a cluster was complete once, here or, by what a move keeps, elsewhere.
-func established(c *infrav1.VCDCluster) bool {
-	return ranHere(c) || c.Spec.InfraID != "" && c.Annotations[infrav1.OVDCIDAnnotation] != ""
-}
+func established(c *infrav1.VCDCluster) bool { return ownership.Established(c) }
 
 // storeSpec stores what a pass wrote into the spec, such as the endpoint. If the pass is complete, c gets the id that
 // marks its objects in VCD, the first of which is made later. The API server lets nothing replace the id, nor what

@@ -181,13 +181,8 @@ func (s addresses) lost(ctx context.Context) (warning phases.Outcome, _ error) {
 	return warning, nil
 }
 
-// releaseClaims frees the addresses of a machine whose VM is gone. A VM that another VCDMachine has keeps its own.
+// releaseClaims frees the addresses of a machine whose VM is gone.
 func (s addresses) releaseClaims(ctx context.Context) error {
-	if nics.HasStatic(s.vcdMachine) {
-		if shared, err := s.deletion.hasDuplicate(ctx); err != nil || shared {
-			return err
-		}
-	}
 	var names []string
 	for _, claims := range s.wanted() {
 		for _, claim := range claims {

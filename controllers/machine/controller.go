@@ -32,6 +32,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
@@ -73,6 +74,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	byCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.VCDMachineList{}, scheme)
 	if err != nil {
 		return fmt.Errorf("mapping Clusters to VCDMachines: %w", err)
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.VCDMachine{}, ownership.InstanceIDField,
+		ownership.InstanceIDs); err != nil {
+		return fmt.Errorf("indexing VCDMachines by instance ID: %w", err)
 	}
 	changed := builder.WithPredicates(predicates.ResourceIsChanged(scheme, log),
 		predicates.ResourceHasFilterLabel(scheme, log, r.WatchFilterValue))
@@ -332,6 +337,13 @@ func (i *inputs) marker() vcd.Marker {
 		Cluster: i.vcdCluster.Spec.InfraID,
 		Machine: i.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
 	}
+}
+
+// marks reports whether a description has the marker of the machine. One without an instance ID has none: the marker
+// of its cluster is that of what machines share.
+func (i *inputs) marks(description string) bool {
+	marker := i.marker()
+	return marker.Machine != "" && marker.IsOf(description)
 }
 
 // vmID returns the URN of the recorded VM, empty if none is.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,34 +17,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
-
-// hasDuplicate reports whether another VCDMachine, which stays, has the same VM: it was provisioned, by the same
-// marker. A providerID alone proves nothing: any user may write it, and two sites may use one URN.
-func (s deletion) hasDuplicate(ctx context.Context) (bool, error) {
-	if s.vcdMachine.Spec.ProviderID == "" {
-		return false, nil
-	}
-	list := &infrav1.VCDMachineList{}
-	if err := s.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("listing VCDMachines: %w", err)
-	}
-	for i := range list.Items {
-		if isDuplicate(s.vcdMachine, &list.Items[i]) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// Status is lost by moves and restores: of machines that were made elsewhere, the annotations are the proof.
-func isDuplicate(m, other *infrav1.VCDMachine) bool {
-	restored := m.Annotations[infrav1.InstanceIDAnnotation] != string(m.UID) &&
-		other.Annotations[infrav1.PoweredOnAnnotation] != ""
-	return other.UID != m.UID && other.DeletionTimestamp.IsZero() &&
-		(restored || ptr.Deref(other.Status.Initialization.Provisioned, false)) &&
-		other.Spec.ProviderID == m.Spec.ProviderID &&
-		other.Annotations[infrav1.InstanceIDAnnotation] == m.Annotations[infrav1.InstanceIDAnnotation]
-}
 
 // Deletion removes the VM.
 type deletion struct{ *scope }
@@ -61,7 +32,14 @@ func deleteVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 			"Waiting for the creation of the VM to start or fail"), nil
 	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
 		return phases.Done, nil
-	case s.vcdCluster == nil:
+	}
+	if leaves, err := s.leavesVM(ctx); err != nil || leaves {
+		if leaves && s.mayHaveVM() {
+			vmLeftToDuplicate(s.Recorder, m, cmp.Or(s.vmID(), m.Annotations[infrav1.VMNameAnnotation]))
+		}
+		return phases.Done, err
+	}
+	if s.vcdCluster == nil {
 		return phases.Stop(infrav1.ClusterNotFoundReason,
 			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then annotate the VCDMachine "+
 				"with %s=true",
@@ -93,12 +71,6 @@ func (s deletion) next(ctx context.Context) (phases.Outcome, error) {
 	vm, out, err := s.find(ctx)
 	if err != nil || out != phases.Done || vm == nil {
 		return out, err
-	}
-	if shared, err := s.hasDuplicate(ctx); err != nil || shared {
-		if shared {
-			vmLeftToDuplicate(s.Recorder, s.vcdMachine, vm.ID)
-		}
-		return phases.Done, err
 	}
 	return s.takeDown(ctx, vm)
 }
@@ -170,7 +142,7 @@ func (s deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 			out, err := session.Unread(err, "Reading VM "+name)
 			return nil, out, err
 		}
-		if s.marker().IsOf(vm.Description) {
+		if s.marks(vm.Description) {
 			absence.Forget(s.vcdMachine)
 			return &vm, phases.Done, nil
 		}
@@ -232,7 +204,7 @@ func (s deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.
 
 // ownershipProblem returns why a VM without this machine's marker is not touched.
 func (s deletion) ownershipProblem(vm vcd.VM) phases.Outcome {
-	if s.marker().IsOf(vm.Description) {
+	if s.marks(vm.Description) {
 		return phases.Done
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,

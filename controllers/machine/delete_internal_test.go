@@ -11,7 +11,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestDuplicates(t *testing.T) {
+func TestAVMThatMayBeAnothersStays(t *testing.T) {
 	const vm = "vmware-cloud-director://urn:vcloud:vm:11111111-2222-3333-4444-555555555555"
 	// object returns a VCDMachine with a VM that carries an instance id.
 	object := func(uid, instance string, mods ...func(*infrav1.VCDMachine)) *infrav1.VCDMachine {
@@ -32,18 +32,17 @@ func TestDuplicates(t *testing.T) {
 		m, other *infrav1.VCDMachine
 		want     bool
 	}{
-		{"itself", object("a", "a", provisioned), object("a", "a", provisioned), false},
 		{"another that was provisioned with the VM", object("b", "a"), object("a", "a", provisioned), true},
 		{"both were restored, and lost their status", object("b", "a"), object("c", "a", ran), true},
 		{"a copy of the original that never ran here", object("a", "a"), object("b", "a", ran), false},
 		{"a restored one whose VM never ran", object("b", "a"), object("c", "a"), false},
 		{"one that is deleted, too", object("b", "a"), object("c", "a", ran, deleted), false},
-		{"one of another instance id", object("b", "a"), object("c", "c", ran, provisioned), false},
+		{"a copy of a machine that works here", object("b", "a", provisioned), object("c", "a", ran), false},
 		{"one of another VM", object("b", "a"), object("c", "a", ran, otherVM), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			NewWithT(t).Expect(isDuplicate(tt.m, tt.other)).To(Equal(tt.want))
+			NewWithT(t).Expect(mayOwn(tt.m, tt.other)).To(Equal(tt.want))
 		})
 	}
 }

@@ -205,7 +205,7 @@ func (s observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 		out, err := session.Unread(err, "Reading VM "+ref.Name)
 		return nil, out, err
 	}
-	if !s.marker().IsOf(vm.Description) {
+	if !s.marks(vm.Description) {
 		return nil, phases.Done, nil
 	}
 	return &vm, phases.Done, nil
@@ -243,7 +243,7 @@ func (s observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
 		return session.Unread(err, "Reading VM "+s.vmID())
 	}
 	// A recorded id may come from a user. Once the VM ran, a lost marker is a difference like others.
-	if !s.cameUp() && !s.marker().IsOf(vm.Description) {
+	if !s.cameUp() && !s.marks(vm.Description) {
 		return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
 			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description "+
 				"if it is, "+
@@ -265,7 +265,7 @@ func (s observer) owned(ctx context.Context) (vcd.VM, phases.Outcome, error) {
 		out, err := session.Unread(err, "Reading VM "+s.vmID())
 		return vm, out, err
 	}
-	if s.marker().IsOf(vm.Description) {
+	if s.marks(vm.Description) {
 		return vm, phases.Done, nil
 	}
 	known := vm
@@ -274,6 +274,15 @@ func (s observer) owned(ctx context.Context) (vcd.VM, phases.Outcome, error) {
 	return vm, phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
 		"Nothing is written to VM %s, which does not say that it is this machine's: put %q in its description if it is",
 		vm.Name, s.marker()), nil
+}
+
+// ensureOwned returns why nothing may be written to the VM. It reads the VM, unless this pass knows its marker.
+func (s observer) ensureOwned(ctx context.Context) (phases.Outcome, error) {
+	if vm := s.vm.now(); vm != nil && s.marks(vm.Description) {
+		return phases.Done, nil
+	}
+	_, out, err := s.owned(ctx)
+	return out, err
 }
 
 // read reads the VM of a machine that runs. If that fails, what is known stays until it is read later.

@@ -64,6 +64,9 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id").NoAccess(),
 			nil
 	}
+	if out, err := s.claimProblem(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
 	if out, err := s.placer.open(ctx); err != nil || out != phases.Done {
 		return out, err
 	}

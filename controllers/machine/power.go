@@ -97,10 +97,8 @@ func (s power) onFirst(ctx context.Context) (phases.Outcome, error) {
 			"Waiting for the VM to be in the anti-affinity rule of group %s: see %s of the VCDCluster", group.Name,
 			infrav1.AntiAffinityReadyCondition), nil
 	}
-	if vm := s.vm.now(); vm == nil || !s.marker().IsOf(vm.Description) {
-		if _, out, err := s.observer.owned(ctx); err != nil || out != phases.Done {
-			return out, err
-		}
+	if out, err := s.observer.ensureOwned(ctx); err != nil || out != phases.Done {
+		return out, err
 	}
 	return s.on(ctx)
 }

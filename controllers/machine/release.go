@@ -35,7 +35,7 @@ func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if s.vcdCluster == nil || !vapp.PerMachine(s.vcdCluster) || !s.mayHaveVM() {
 		return phases.Done, nil
 	}
-	if shared, err := s.deletion.hasDuplicate(ctx); err != nil || shared {
+	if leaves, err := s.leavesVM(ctx); err != nil || leaves {
 		return phases.Done, err
 	}
 	out, err := s.release.deleteVApp(ctx)
@@ -93,7 +93,7 @@ func (s release) missingVApp(ctx context.Context, name string) (phases.Outcome, 
 
 // ownsVApp reports whether a vApp is the machine's alone.
 func (s release) ownsVApp(vApp vcd.VApp) bool {
-	return s.marker().IsOf(vApp.Description)
+	return s.marks(vApp.Description)
 }
 
 // renamedVApp finds the vApp that was created for the machine and renamed.
@@ -174,6 +174,11 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
 			"Waiting for VCD to give the VM an address, under which it becomes a member of the endpoint"), nil
 	}
+	if address != s.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation] { // Not the address of another's VM.
+		if out, err := s.observer.ensureOwned(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
 	return s.Endpoints.Join(ctx, s.endpoint(), address, s.provisioned(), s.save)
 }
 
@@ -188,6 +193,9 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 		s.vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true" ||
 		c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
 		return phases.Done, nil
+	}
+	if leaves, err := s.leavesVM(ctx); err != nil || leaves {
+		return phases.Done, err // The member is the machine's that owns the VM.
 	}
 	if out, err := s.deletion.open(ctx); err != nil || out != phases.Done {
 		return out, err
@@ -212,7 +220,11 @@ func (s *scope) endpoint() edgeendpoint.Request {
 
 // releaseMachine lets the API server delete the VCDMachine.
 func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.vcdCluster != nil && !vapp.PerMachine(s.vcdCluster) && s.mayHaveVM() {
+	leaves, err := s.leavesVM(ctx)
+	if err != nil {
+		return phases.Done, err
+	}
+	if s.vcdCluster != nil && !vapp.PerMachine(s.vcdCluster) && s.mayHaveVM() && !leaves {
 		switch err := s.release.noteVApp(ctx); {
 		case apierrors.IsConflict(err):
 			return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
@@ -221,8 +233,10 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return phases.Done, err
 		}
 	}
-	if err := s.addresses.releaseClaims(ctx); err != nil {
-		return phases.Done, err
+	if !leaves { // Else the addresses stay with the VM.
+		if err := s.addresses.releaseClaims(ctx); err != nil {
+			return phases.Done, err
+		}
 	}
 	controllerutil.RemoveFinalizer(s.vcdMachine, infrav1.MachineFinalizer)
 	return phases.Done, nil

@@ -110,7 +110,7 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 		s.session.Invalidate(s.placement.vdc)
 		return session.Unread(err, "Reading VM "+ref.Name)
 	}
-	if !s.marker().IsOf(vm.Description) {
+	if !s.marks(vm.Description) {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
 				"VM %s exists in vApp %s and is not this machine's: rename or delete it in VCD", ref.Name,
 				s.vAppName()),

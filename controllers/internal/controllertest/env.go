@@ -39,6 +39,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/identity"
 	rules "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
@@ -259,7 +260,8 @@ func NewClient(objects ...client.Object) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
 		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDMachineTemplate{},
 			&infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &infrav1.VCDFailureDomain{},
-			&infrav1.VCDDeploymentZone{}, &ipamv1.IPAddressClaim{}).Build()
+			&infrav1.VCDDeploymentZone{}, &ipamv1.IPAddressClaim{}).
+		WithIndex(&infrav1.VCDMachine{}, ownership.InstanceIDField, ownership.InstanceIDs).Build()
 }
 
 // Meta returns the metadata of an object of the cluster; its UID follows from its name.

@@ -158,3 +158,22 @@ func TestAnEndpointAtRestCostsNothing(t *testing.T) {
 	w.ExpectSettled("a")
 	w.Expect(w.reason(clusterv1.ReadyCondition)).To(Equal(infrav1.ReadyReason))
 }
+
+func TestAMachineWhoseVMIsAnothersDoesNotJoinTheEndpoint(t *testing.T) {
+	w := newWorld(t, instant(), nil)
+	w.Ready()
+	w.add("a", "forged")
+	w.Ready("a")
+	forged := w.VCDMachine("forged")
+	forged.Spec.ProviderID = w.VCDMachine("a").Spec.ProviderID
+	forged.Annotations = map[string]string{
+		infrav1.PoweredOnAnnotation:  "2026-08-01T12:00:00Z",
+		infrav1.InstanceIDAnnotation: string(forged.UID),
+		infrav1.VMNameAnnotation:     "forged",
+	}
+	w.Expect(w.Client.Update(w.Ctx, forged)).To(Succeed())
+
+	w.EventuallyMachine("forged", infrav1.EndpointJoinedCondition, infrav1.NotOursReason)
+
+	w.Expect(w.VCDMachine("forged").Annotations).NotTo(HaveKey(infrav1.EndpointMemberAnnotation))
+}

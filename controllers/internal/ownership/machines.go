@@ -1,0 +1,73 @@
+package ownership
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// InstanceIDField is the index of VCDMachines by the id that marks their VMs. Clients that serve [Rivals] need it.
+const InstanceIDField = "metadata.annotations.instance-id"
+
+// InstanceIDs is the indexer of [InstanceIDField].
+func InstanceIDs(obj client.Object) []string {
+	if id := obj.GetAnnotations()[infrav1.InstanceIDAnnotation]; id != "" {
+		return []string{id}
+	}
+	return nil
+}
+
+// Rivals returns the other VCDMachines that claim the VM of m: they have its instance ID. That is the UID of one
+// VCDMachine, so whatever else they name, at most one of them is the machine that the VM was created for.
+func Rivals(ctx context.Context, r client.Reader, m *infrav1.VCDMachine) ([]*infrav1.VCDMachine, error) {
+	id := m.Annotations[infrav1.InstanceIDAnnotation]
+	if id == "" {
+		return nil, nil
+	}
+	list := &infrav1.VCDMachineList{}
+	if err := r.List(ctx, list, client.MatchingFields{InstanceIDField: id}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing VCDMachines with instance ID %s: %w", id, err)
+	}
+	var rivals []*infrav1.VCDMachine
+	for i := range list.Items {
+		if other := &list.Items[i]; other.UID != m.UID {
+			rivals = append(rivals, other)
+		}
+	}
+	return rivals, nil
+}
+
+// A Claim is what a VCDMachine proves about its right to the VM that it shares with others.
+type Claim struct {
+	Machine *infrav1.VCDMachine
+	Refused bool // its cluster may not work under its id
+}
+
+// Precedes reports whether the VM is this claim's rather than the other's. The VM is the machine's whose UID is its
+// instance ID. A move or a restore gives all of them new UIDs: then it is that of an accepted cluster, of a machine
+// that was complete here, of the older machine.
+func (c Claim) Precedes(other Claim) bool {
+	a, b := c.Machine, other.Machine
+	for _, proof := range []func(Claim) bool{IsOriginalMachine, accepted, complete} {
+		if has := proof(c); has != proof(other) {
+			return has
+		}
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.UID < b.UID
+}
+
+// IsOriginalMachine reports whether the VM was created for the VCDMachine, in this management cluster.
+func IsOriginalMachine(c Claim) bool {
+	return c.Machine.Annotations[infrav1.InstanceIDAnnotation] == string(c.Machine.UID)
+}
+
+func accepted(c Claim) bool { return !c.Refused }
+
+func complete(c Claim) bool { return ptr.Deref(c.Machine.Status.Initialization.Provisioned, false) }

@@ -1,0 +1,121 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// claimProblem returns why the machine may not work with the VM that its annotations and spec name: its cluster works
+// under the id of another one, or another VCDMachine is the owner of the VM. The marker of the VM cannot show that:
+// copied objects name it, too.
+func (s *scope) claimProblem(ctx context.Context) (phases.Outcome, error) {
+	if out, err := ownership.Refuse(ctx, s.Client, s.vcdCluster); err != nil || out != phases.Done {
+		return out, err
+	}
+	owner, err := s.otherOwner(ctx)
+	if err != nil || owner == nil {
+		return phases.Done, err
+	}
+	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+		"%s is the owner of the VM with annotation %s=%s: delete this copy, which leaves the VM alone, and create it "+
+			"without spec.providerID and without annotations of %s",
+		nameOf(owner, s.vcdMachine), infrav1.InstanceIDAnnotation, owner.Annotations[infrav1.InstanceIDAnnotation],
+		infrav1.GroupVersion.Group), nil
+}
+
+// nameOf names a VCDMachine in messages on another one, unless it is in another namespace.
+func nameOf(m, on *infrav1.VCDMachine) string {
+	if m.Namespace == on.Namespace {
+		return "VCDMachine " + m.Name
+	}
+	return "A VCDMachine of another namespace"
+}
+
+// otherOwner returns the VCDMachine that the VM belongs to rather than to the machine, nil if there is none.
+func (s *scope) otherOwner(ctx context.Context) (*infrav1.VCDMachine, error) {
+	rivals, err := ownership.Rivals(ctx, s.Client, s.vcdMachine)
+	if err != nil || len(rivals) == 0 {
+		return nil, err
+	}
+	mine, err := s.claimOf(ctx, s.vcdMachine)
+	if err != nil {
+		return nil, err
+	}
+	for _, rival := range rivals {
+		theirs, err := s.claimOf(ctx, rival)
+		if err != nil {
+			return nil, err
+		}
+		if theirs.Precedes(mine) {
+			return rival, nil
+		}
+	}
+	return nil, nil
+}
+
+// claimOf returns what a VCDMachine proves about its right to a VM. The doubt about a cluster that is not found is its
+// machine's benefit.
+func (r *Reconciler) claimOf(ctx context.Context, m *infrav1.VCDMachine) (ownership.Claim, error) {
+	claim := ownership.Claim{Machine: m}
+	cluster, err := util.GetClusterFromMetadata(ctx, r.Client, m.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil && !errors.Is(err, util.ErrNoCluster) {
+		return claim, fmt.Errorf("getting the Cluster of VCDMachine %s: %w", client.ObjectKeyFromObject(m), err)
+	}
+	vcdCluster, err := r.vcdClusterOf(ctx, m, cluster)
+	if err != nil || vcdCluster == nil {
+		return claim, err
+	}
+	out, err := ownership.Refuse(ctx, r.Client, vcdCluster)
+	claim.Refused = out != phases.Done
+	return claim, err
+}
+
+// wasComplete reports whether a machine was complete here, and its status not lost since.
+func wasComplete(m *infrav1.VCDMachine) bool {
+	return ptr.Deref(m.Status.Initialization.Provisioned, false)
+}
+
+// leavesVM reports whether the deletion of the machine leaves the VM, its vApp and its addresses alone, because they
+// are, or may be, another VCDMachine's.
+func (s *scope) leavesVM(ctx context.Context) (bool, error) {
+	m := s.vcdMachine
+	if s.vcdCluster != nil && !ownership.IsOriginalMachine(ownership.Claim{Machine: m}) {
+		out, err := ownership.Refuse(ctx, s.Client, s.vcdCluster)
+		if err != nil || out != phases.Done {
+			return true, err // The VM was created for a machine of the cluster that the id belongs to.
+		}
+	}
+	if owner, err := s.otherOwner(ctx); err != nil || owner != nil {
+		return owner != nil, err
+	}
+	rivals, err := ownership.Rivals(ctx, s.Client, m)
+	if err != nil {
+		return false, err
+	}
+	for _, rival := range rivals {
+		if mayOwn(m, rival) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// mayOwn reports whether the VM of m may be that of a rival, which stays: it was complete here, or m was not since both
+// were moved or restored. Status is lost by that: then the annotations are the proof.
+func mayOwn(m, rival *infrav1.VCDMachine) bool {
+	if !rival.DeletionTimestamp.IsZero() || rival.Spec.ProviderID != m.Spec.ProviderID {
+		return false
+	}
+	restored := m.Annotations[infrav1.InstanceIDAnnotation] != string(m.UID) && !wasComplete(m)
+	return wasComplete(rival) || restored && rival.Annotations[infrav1.PoweredOnAnnotation] != ""
+}
