@@ -160,9 +160,9 @@ func newVM(r *request, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xm
 		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("VmGeneralParams", "Description"), VAppID: v.ID,
 		Status: Unresolved, Created: r.sim.clock.Now(), OS: t.OS,
 		HardwareVersion: orElse(t.HardwareVersion, defaultHardware),
-		CPUs:            t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB, ExtraConfig: map[string]string{},
-		Metadata:   map[string]Metadata{},
-		Properties: t.properties(), Customization: Customization{ComputerName: computerName(name)},
+		CPUs:            t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB, Metadata: map[string]Metadata{},
+		ExtraConfig: t.extraConfig(),
+		Properties:  t.properties(), Customization: Customization{ComputerName: computerName(name)},
 		TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
 		LinkedClone: !vdc.FullClones,
 	}

@@ -216,6 +216,8 @@ type TemplateVM struct {
 	HardwareVersion string // vmx-19 …; empty is the newest
 	// Properties are those of its product section.
 	Properties map[string]string
+	// ExtraConfig is the extra configuration that its VMs start with, such as that of the VM it was captured from.
+	ExtraConfig map[string]string
 }
 
 // clone copies a model deeply.

@@ -117,3 +117,10 @@ func (vm *TemplateVM) properties() map[string]Property {
 	}
 	return out
 }
+
+// extraConfig returns the extra configuration of a VM that is made from one in a template.
+func (vm *TemplateVM) extraConfig() map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, vm.ExtraConfig)
+	return out
+}

@@ -1,6 +1,7 @@
 package vcdsim
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,7 +213,11 @@ func captureTarget(r *request, sh orgCatalog, tree *xmltree.Node) ([]string, err
 func captured(r *request, vm *VM) TemplateVM {
 	out := TemplateVM{
 		ID: r.sim.ids.next("vm"), Name: vm.Name, OS: vm.OS, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
-		NICs: len(vm.NICs),
+		NICs: len(vm.NICs), HardwareVersion: vm.HardwareVersion, ExtraConfig: maps.Clone(vm.ExtraConfig),
+		Properties: map[string]string{},
+	}
+	for key, p := range vm.Properties {
+		out.Properties[key] = p.Value
 	}
 	for _, d := range vm.Disks {
 		if d.DiskID == "" {

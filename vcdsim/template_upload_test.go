@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 const descriptor = `<?xml version="1.0"?><Envelope xmlns="http://schemas.dmtf.org/ovf/envelope/1" xmlns:ovf="http://schemas.dmtf.org/ovf/envelope/1"
@@ -139,4 +141,23 @@ func TestAVAppIsCapturedAndCloned(t *testing.T) {
 	c.ok(http.MethodPost, c.vdc()+"/action/cloneVApp", clone("moved", true))
 	c.refused(http.MethodGet, vapp, "", 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN")
 	c.Expect(c.records("type=vApp")).To(HaveLen(2))
+}
+
+func TestACapturedTemplateKeepsTheExtraConfigurationOfItsVM(t *testing.T) {
+	c := start(t)
+	c.as("admin")
+	vapp := c.vapp("source")
+	c.vm(vapp, "node")
+	c.sim.Edit(func(e *vcdsim.Editor) { e.VM("node").ExtraConfig["guestinfo.metadata"] = "of the node" })
+	a := c.ok(http.MethodPost, c.catalogPath()+"/action/captureVApp",
+		fmt.Sprintf(`<CaptureVAppParams %s name="captured"><Source href="%s"/></CaptureVAppParams>`, xmlns,
+			c.sim.URL()+vapp))
+	template := c.get(a.xml.At("Owner").Attr("href")).xml
+
+	c.ok(http.MethodPost, vapp+"/action/recomposeVApp", recompose(`<SourcedItem><Source href="`+
+		template.At("Children", "Vm").Attr("href")+`" name="copy"/></SourcedItem>`))
+
+	c.sim.Edit(func(e *vcdsim.Editor) {
+		c.Expect(e.VM("copy").ExtraConfig).To(HaveKeyWithValue("guestinfo.metadata", "of the node"))
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,7 +122,7 @@ func (s injection) ensure(ctx context.Context) (phases.Outcome, error) {
 	if out, err := s.observer.ensureRead(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if s.vm.now().ExtraConfig[guestinfo.KeyMetadata] != "" {
+	if s.injection.isDone() {
 		return phases.Done, nil
 	}
 	if s.vm.now().Status == vcd.StatusPoweredOn {
@@ -180,12 +181,19 @@ func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM) hardware {
 	return change
 }
 
-// done notes that VCD did all that was asked, or the task would have failed.
+// isDone reports whether the VM has the machine's bootstrap data. What its template has of another machine, or of its
+// image, does not count.
+func (s injection) isDone() bool {
+	return guestinfo.IsFor(s.vm.now().ExtraConfig, s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation])
+}
+
+// done notes that VCD did all that was asked, or the task would have failed. It may not show the result: that takes a
+// right.
 func (s injection) done() {
 	if s.vm.now().ExtraConfig == nil {
 		s.vm.now().ExtraConfig = map[string]string{}
 	}
-	s.vm.now().ExtraConfig[guestinfo.KeyMetadata] = "written"
+	maps.Copy(s.vm.now().ExtraConfig, s.vm.askedMetadata)
 	if len(s.vm.now().Disks) > 0 && s.vm.askedDiskMiB > 0 {
 		s.vm.now().Disks[0].SizeMiB = s.vm.askedDiskMiB
 	}
@@ -209,6 +217,7 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return renderProblem(err), nil
 	}
+	maps.Copy(values, guestinfo.Leftovers(s.vm.now().ExtraConfig, values))
 	change := vcd.VMChange{ExtraConfig: values}
 	if wished := session.DiskMiB(s.vcdMachine); len(s.vm.now().Disks) > 0 && wished > s.vm.now().Disks[0].SizeMiB {
 		change.DiskMiB = wished
@@ -216,6 +225,7 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 	return s.scope.write(stepInject, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", s.vm.now().ID, "diskMiB", change.DiskMiB)
 		s.vm.askedDiskMiB = change.DiskMiB
+		s.vm.askedMetadata = guestinfo.Metadata(values)
 		return s.session.ReconfigureVM(ctx, s.vm.now().ID, change)
 	})
 }

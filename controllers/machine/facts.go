@@ -48,9 +48,10 @@ type vmState struct {
 	row  *vcd.VMRecord // in the inventory of this pass; nil: not listed, or not queried
 	full *vcd.VM       // as read last, with what our own tasks changed since
 
-	askedDiskMiB  int64    // the size that its first disk was requested to have
-	askedHardware hardware // what was requested last
-	consolidated  bool     // by this process, and nothing failed since
+	askedMetadata map[string]string // the guest's metadata that was written last
+	askedDiskMiB  int64             // the size that its first disk was requested to have
+	askedHardware hardware          // what was requested last
+	consolidated  bool              // by this process, and nothing failed since
 
 	current  bool              // full holds in this pass
 	outdated bool              // full does not hold after this pass

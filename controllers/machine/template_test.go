@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -182,4 +183,30 @@ func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testin
 			}
 		})
 	}
+}
+
+// TestATemplateCapturedFromANodeGivesItsMachinesTheirOwnBootstrapData captures a node: its template has the guest's
+// metadata of that node, and whatever bootstrap data its guest left.
+func TestATemplateCapturedFromANodeGivesItsMachinesTheirOwnBootstrapData(t *testing.T) {
+	w := controllertest.New(t, controllertest.NewMachine("node")...)
+	w.Ready("node")
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		e.PowerOff(e.VM("node"))
+		e.VM("node").ExtraConfig[guestinfo.KeyIgnition] = "left"
+	})
+	state := w.Sim.State()
+	w.Person().Post("/api/catalog/"+state.Model.Orgs[1].Catalogs[0].ID+"/action/captureVApp",
+		`<CaptureVAppParams `+controllertest.VCloud+` name="captured"><Source href="`+w.Sim.URL()+
+			"/api/vApp/vapp-"+state.VApps[0].ID+`"/></CaptureVAppParams>`)
+	for _, o := range controllertest.NewMachine("a", func(m *infrav1.VCDMachine) { m.Spec.Template = "captured" }) {
+		w.Expect(w.Client.Create(w.Ctx, o)).To(Succeed())
+	}
+
+	w.Ready("a")
+
+	vm := w.Sim.State().VMs[1]
+	w.Expect(vm.TemplateName).To(Equal("captured"))
+	id := w.VCDMachine("a").Annotations[infrav1.InstanceIDAnnotation]
+	w.Expect(guestinfo.IsFor(vm.ExtraConfig, id)).To(BeTrue())
+	w.Expect(vm.ExtraConfig).NotTo(HaveKey(guestinfo.KeyIgnition))
 }

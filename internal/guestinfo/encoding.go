@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"io"
+	"strings"
 )
 
 // MaxValueSize is how many bytes an encoded value may have. VCD has an undocumented limit of 64 KB for a value
@@ -13,6 +15,9 @@ import (
 // VMware's Guest SDK guide recommends 63 K). What counts is the size after gzip and base64. The data of
 // a kubeadm control plane has about 15 KiB of it.
 const MaxValueSize = 63 * 1024
+
+// maxMetadata bounds what is read of metadata that another may have written. Ours is far smaller.
+const maxMetadata = 1 << 20
 
 // The two readers have different names for base64 of gzip.
 const (
@@ -49,6 +54,26 @@ func checkValue(key, value string) error {
 		return &TooLargeError{Key: key, Size: len(value), Limit: MaxValueSize}
 	}
 	return nil
+}
+
+// decode returns what a value of a guestinfo key holds in an encoding, by the names that cloud-init knows.
+func decode(value, encoding string) ([]byte, error) {
+	switch encoding {
+	case "":
+		return []byte(value), nil
+	case "base64", "b64", encodingCloudInit, "gz+b64":
+	default:
+		return nil, fmt.Errorf("encoding %q is unknown", encoding)
+	}
+	data, err := base64.StdEncoding.DecodeString(value)
+	if err != nil || !strings.HasPrefix(encoding, "gz") {
+		return data, err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(r, maxMetadata))
 }
 
 // encode returns base64 of gzip of data. The gzip header carries neither time nor name, so equal data gives an

@@ -472,3 +472,52 @@ func TestMetadataHasTheTopologyOfAZone(t *testing.T) {
 	g.Expect(metadataOf(t, values)).To(And(HaveKeyWithValue("topology_region", "eu"),
 		HaveKeyWithValue("topology_zone", "eu-a")))
 }
+
+func TestMetadataIsTheMachinesOnlyWithItsInstanceID(t *testing.T) {
+	ours, err := guestinfo.Render(input())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	another := input()
+	another.InstanceID = "another"
+	others, err := guestinfo.Render(another)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	tests := []struct {
+		name        string
+		extraConfig map[string]string
+		want        bool
+	}{
+		{"what was rendered for it", ours, true},
+		{"what was rendered for another machine", others, false},
+		{"none", nil, false},
+		{"an image's own, as plain YAML", map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}, false},
+		{"one that cannot be decoded", map[string]string{
+			guestinfo.KeyMetadata:         "{}",
+			guestinfo.KeyMetadataEncoding: "gzip+base64",
+		}, false},
+		{"one of an unknown encoding", map[string]string{
+			guestinfo.KeyMetadata:         ours[guestinfo.KeyMetadata],
+			guestinfo.KeyMetadataEncoding: "rot13",
+		}, false},
+		{"its own, in plain JSON", map[string]string{
+			guestinfo.KeyMetadata: `{"instance-id":"` + input().InstanceID + `"}`,
+		}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(guestinfo.IsFor(tt.extraConfig, input().InstanceID)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestBootstrapDataOfTheOtherFormatIsRemoved(t *testing.T) {
+	g := NewWithT(t)
+	values, err := guestinfo.Render(input())
+	g.Expect(err).NotTo(HaveOccurred())
+
+	left := guestinfo.Leftovers(map[string]string{
+		guestinfo.KeyUserdata: "of the image",
+		guestinfo.KeyIgnition: "of the image",
+		"other":               "stays",
+	}, values)
+
+	g.Expect(left).To(Equal(map[string]string{guestinfo.KeyIgnition: ""}))
+}

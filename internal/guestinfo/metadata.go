@@ -68,6 +68,25 @@ type nameservers struct {
 	Search    []string     `json:"search,omitempty"`
 }
 
+// Metadata returns those of values from [Render] that hold no secret: they are what [IsFor] reads.
+func Metadata(values map[string]string) map[string]string {
+	return map[string]string{
+		KeyMetadata:         values[KeyMetadata],
+		KeyMetadataEncoding: values[KeyMetadataEncoding],
+	}
+}
+
+// IsFor reports whether extraConfig has the metadata that [Render] made for the machine with an instance ID. A template
+// that was captured from a VM, or made by other tools, may have metadata of its own.
+func IsFor(extraConfig map[string]string, instanceID string) bool {
+	data, err := decode(extraConfig[KeyMetadata], extraConfig[KeyMetadataEncoding])
+	if err != nil {
+		return false
+	}
+	var found metadata
+	return json.Unmarshal(data, &found) == nil && found.InstanceID == instanceID
+}
+
 func renderMetadata(in Input) ([]byte, error) {
 	md := metadata{
 		InstanceID:    in.InstanceID,

@@ -12,6 +12,18 @@ func Redacted(extraConfig map[string]string) bool {
 	return blank(extraConfig[KeyUserdata]) && blank(extraConfig[KeyIgnition])
 }
 
+// Leftovers returns what to write with values from [Render] to a VM with extraConfig, to remove bootstrap data of the
+// other format: a template that was captured from a VM may still have it.
+func Leftovers(extraConfig, values map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, key := range []string{KeyUserdata, KeyUserdataEncoding, KeyIgnition, KeyIgnitionEncoding} {
+		if _, written := values[key]; !written && extraConfig[key] != "" {
+			out[key] = ""
+		}
+	}
+	return out
+}
+
 // ClearUserdata returns what to write to remove bootstrap data from a VM whose guest did not. It must not be
 // written before the guest has read it. Metadata stays: see the package comment. An empty value makes VCD drop
 // the key; user data gets the value that cloud-init itself leaves, so that either way the guest's next boot
