@@ -117,8 +117,9 @@ func (p *planner) take(target string) {
 		p.do(step{verb: associate, tag: mark}, "associate a public address with network %s", p.network.Name)
 	case !found:
 		p.intend(target)
-		p.do(step{verb: associate, address: target}, "associate the public address %s with network %s", target,
-			p.network.Name)
+		requested := contains(p.want.Requested, target)
+		p.do(step{verb: associate, address: target, requested: requested},
+			"associate the public address %s with network %s", target, p.network.Name)
 		if !p.want.Keep {
 			p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 		}

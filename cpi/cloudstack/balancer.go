@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/refused"
 )
 
 // BalancerOptions are what a [Balancer] is made of.
@@ -39,6 +40,9 @@ type BalancerOptions struct {
 type Balancer struct {
 	opts BalancerOptions
 
+	// refused are public addresses that CloudStack lists as free and refuses to associate.
+	refused *refused.Set[string]
+
 	mu       sync.Mutex
 	observed map[string]*observed // by id of the network
 	version  string               // of CloudStack; empty: not known yet
@@ -54,7 +58,11 @@ func NewBalancer(opts BalancerOptions) *Balancer {
 	if opts.MaxAge == 0 {
 		opts.MaxAge = defaultMaxAge
 	}
-	return &Balancer{opts: opts, observed: map[string]*observed{}}
+	return &Balancer{
+		opts:     opts,
+		refused:  refused.New[string](refused.Options{Now: opts.Clock.Now, Age: refusedAge, Most: mostRefused}),
+		observed: map[string]*observed{},
+	}
 }
 
 // at returns what is known of a network.
@@ -94,10 +102,24 @@ func (b *Balancer) Run(ctx context.Context, network string, s plan.Step) error {
 		return fmt.Errorf("%s is no step for CloudStack: %w", s, plan.ErrRefused)
 	}
 	err := b.at(network).change(ctx, own)
-	if errors.Is(err, cloudstack.ErrNotFound) { // what was observed has changed since
+	switch {
+	case errors.Is(err, cloudstack.ErrNotFound): // what was observed has changed since
 		return fmt.Errorf("%w: %w", plan.ErrBusy, err)
+	case own.verb == associate && own.address != "" && cloudstack.RefusesObject(err):
+		return b.refuse(own, err)
 	}
 	return kindOf(err)
+}
+
+// refuse returns what follows from an address that CloudStack does not associate: another one is chosen, unless the
+// Service requests this one.
+func (b *Balancer) refuse(s step, err error) error {
+	if s.requested {
+		return fmt.Errorf("%w: the requested address %s cannot be associated: request another one, or wait: %w",
+			plan.ErrRefused, s.address, err)
+	}
+	b.refused.Add(s.address)
+	return fmt.Errorf("%w, as another address has to be chosen: %w", plan.ErrBusy, err)
 }
 
 // Owners implements [cpi.Balancer]: it returns those of the marks that name the cluster. What the original made has no

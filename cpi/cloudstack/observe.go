@@ -22,6 +22,10 @@ const (
 	rereadMembers = 1
 	// newList is how old a list of machines may be in which one is missing.
 	newList = 2 * time.Second
+	// refusedAge is how long a refusal of a public address counts. The quarantine of CloudStack ends by itself.
+	refusedAge = time.Hour
+	// mostRefused is how many refused addresses are tried before CloudStack chooses: it knows which ones it refuses.
+	mostRefused = 5
 )
 
 // An observed is what was observed of a network, kept up to date with our own writes.
@@ -136,13 +140,12 @@ func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 	if want.Absent {
 		return o.readShared(ctx, want)
 	}
-	client := o.balancer.opts.Client
 	var err error
 	if o.state.vms, err = o.machines(ctx, want.Members); err != nil {
 		return err
 	}
 	if o.state.free = nil; needsFree(&o.state, want) {
-		if o.state.free, err = client.FreeAddresses(ctx, o.state.network); err != nil {
+		if o.state.free, err = o.freeAddresses(ctx, want); err != nil {
 			return err
 		}
 	}
@@ -153,6 +156,16 @@ func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 		o.state.updatesCIDRs = o.balancer.updatesCIDRs(ctx)
 	}
 	return o.readShared(ctx, want)
+}
+
+// freeAddresses returns the addresses that may be associated for a wish: those that it requests, and the others that are
+// not known to be refused. After many refusals it returns none of the others, so that CloudStack chooses one.
+func (o *observed) freeAddresses(ctx context.Context, want plan.Desired) ([]cloudstack.Address, error) {
+	all, err := o.balancer.opts.Client.FreeAddresses(ctx, o.state.network)
+	refused := o.balancer.refused
+	return without(all, func(a cloudstack.Address) bool {
+		return !contains(want.Requested, a.IPAddress) && (refused.Full() || refused.Has(a.IPAddress))
+	}), err
 }
 
 // machines returns the virtual machines. One of a new node may be missing in a list that is not new.

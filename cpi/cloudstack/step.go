@@ -44,6 +44,7 @@ type step struct {
 	owner plan.Owner
 
 	address   string // public address
+	requested bool   // the Service requests the address
 	tag       cloudstack.Tag
 	rule      cloudstack.Rule
 	policy    cloudstack.Policy

@@ -82,6 +82,21 @@ func (e *Error) Is(target error) bool {
 	return target == ErrUnavailable && e.Code != codeInternalError
 }
 
+// RefusesObject reports whether CloudStack refuses a request because of an object that it names, or may do so: it may
+// accept another object. An internal error counts, as CloudStack refuses an address in quarantine by one. Limits of the
+// account, missing permissions and lost answers have nothing to do with the object.
+func RefusesObject(err error) bool {
+	answer, ok := errors.AsType[*Error](err)
+	if !ok || errors.Is(answer, ErrNotFound) {
+		return false
+	}
+	switch answer.Code {
+	case codeParameter, codeInternalError, codeAccount, codeCapacity, codeInUse, codeRuleConflict:
+		return true
+	}
+	return false
+}
+
 // unanswered returns the error of a request without an answer. It leaves out the request.
 func unanswered(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {

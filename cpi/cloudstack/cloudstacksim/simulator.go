@@ -83,6 +83,8 @@ type Simulator struct {
 	calls   []string
 	next    int
 	away    bool
+
+	quarantined map[string]bool // public addresses
 }
 
 type job struct {
@@ -101,7 +103,7 @@ func New(o Options) *Simulator {
 	}
 	s := &Simulator{
 		opts: o, objects: map[string][]Object{}, members: map[string][]string{}, tags: map[string][]Object{},
-		jobs:  map[string]*job{},
+		jobs: map[string]*job{}, quarantined: map[string]bool{},
 		users: map[string]user{UserKey: {secret: UserSecret}, AdminKey: {AdminSecret, true}},
 	}
 	s.objects[Zones] = []Object{{"id": ZoneID, "name": "zone 1"}}
@@ -190,6 +192,14 @@ func (s *Simulator) Allocate(address, network string) string {
 		}
 	}
 	return ""
+}
+
+// Quarantine refuses a free public address, as CloudStack does since 4.19 for some time after another account had it. The
+// lists of addresses do not show that.
+func (s *Simulator) Quarantine(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quarantined[address] = true
 }
 
 // Edit changes all objects of a kind that a function returns true for; it may change them.

@@ -58,8 +58,12 @@ func (c *call) associate() (any, error) {
 		return nil, missing("networkid")
 	}
 	wanted := c.get("ipaddress")
+	if c.quarantined[wanted] {
+		return nil, &failure{codeInternal, 4250, "Failed to allocate public IP address [" + wanted + "] as it is in quarantine."}
+	}
 	for _, a := range c.objects[Addresses] {
-		if a["state"] == "Free" && (wanted == "" || a["ipaddress"] == wanted) {
+		free := a["state"] == "Free" && !c.quarantined[text(a["ipaddress"])]
+		if free && (wanted == "" || a["ipaddress"] == wanted) {
 			c.allocate(a, network)
 			if project := c.get("projectid"); project != "" {
 				a["projectid"] = project
