@@ -60,7 +60,9 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	if a.wish.Wait != "" {
 		return nil, retry(soon, "waiting: %s", a.wish.Wait)
 	}
-	if err := a.locate(ctx); err != nil {
+	if err := a.locate(ctx); errors.Is(err, plan.ErrBusy) {
+		return nil, retry(soon, "waiting: %v", err) // the error has the remedy
+	} else if err != nil {
 		return nil, a.failed(ctx, 0, 0, err)
 	}
 	if err := a.backOff(); err != nil {

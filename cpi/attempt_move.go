@@ -49,9 +49,14 @@ func (a *attempt) elsewhere() bool {
 	})
 }
 
-// everywhere returns all locations: where none is stored, the Service may have been at any. Those that cannot be found
-// are stored by name, unless the load balancer is new.
+// everywhere returns the locations where the Service may have been, as none is stored: those where the cloud shows
+// something, or else all. Those that cannot be found are stored by name, unless the load balancer is new.
 func (a *attempt) everywhere(ctx context.Context) []string {
+	if a.opts.Searcher != nil {
+		if ids, err := a.opts.Searcher.Search(ctx, a.wish.Desired.Owner, false); err == nil {
+			return ids
+		}
+	}
 	ids, err := a.locations.all(ctx)
 	if err == nil {
 		return ids

@@ -88,7 +88,7 @@ func New(o Options) (*Cloud, error) {
 	}
 	balancer := outages.Balancer(o.Balancer)
 	c.balancers = NewLoadBalancers(LoadBalancerOptions{
-		Balancer: balancer, Defaults: o.Services, Client: o.Client, Namespace: o.Namespace, Recorder: o.Recorder,
+		Balancer: balancer, Searcher: balancer.searcher(), Defaults: o.Services, Client: o.Client, Namespace: o.Namespace, Recorder: o.Recorder,
 		Manifest: o.Manifest, Self: o.Self, Drift: o.Drift,
 		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(), Clock: o.Clock,
 		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},

@@ -36,6 +36,8 @@ const (
 // LoadBalancerOptions are what load balancers of Services are made of.
 type LoadBalancerOptions struct {
 	Balancer Balancer
+	// Searcher finds what a Service has at any location; nil: the cloud cannot tell.
+	Searcher Searcher
 	Defaults service.Defaults
 	// Client stores intended addresses and reads Secrets with certificates.
 	Client kubernetes.Interface
@@ -318,7 +320,7 @@ func (l *LoadBalancers) others(s *corev1.Service, location string) ([]*corev1.Se
 }
 
 // standing returns the ids of the locations where something of a Service may be that has to be removed: the stored
-// ones, else all. It fails if one of them cannot be found.
+// ones, else those where the cloud shows something, or else all. It fails if one of them cannot be found.
 func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
 	if err := l.key.load(ctx); err != nil {
 		return nil, err
@@ -330,6 +332,9 @@ func (l *LoadBalancers) standing(ctx context.Context, s *corev1.Service) ([]stri
 			return nil, err
 		}
 		places = n.locations
+	}
+	if ids, searched, err := l.search(ctx, s, places); searched {
+		return ids, err
 	}
 	ids, err := l.locations.resolve(ctx, places)
 	if err != nil {

@@ -211,6 +211,27 @@ func (n *NotedBalancer) Run(ctx context.Context, location string, step plan.Step
 	return n.noted(ctx, n.Balancer.Run(ctx, location, step))
 }
 
+// searcher returns the balancer as a [Searcher] whose failures are noted; nil if it is none.
+func (n *NotedBalancer) searcher() Searcher {
+	searcher, ok := n.Balancer.(Searcher)
+	if !ok {
+		return nil
+	}
+	return notedSearcher{searcher: searcher, balancer: n}
+}
+
+// A notedSearcher notes failed searches.
+type notedSearcher struct {
+	searcher Searcher
+	balancer *NotedBalancer
+}
+
+// Search implements [Searcher].
+func (n notedSearcher) Search(ctx context.Context, owner plan.Owner, fresh bool) ([]string, error) {
+	ids, err := n.searcher.Search(ctx, owner, fresh)
+	return ids, n.balancer.noted(ctx, err)
+}
+
 func (n *NotedBalancer) noted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || !n.outages.Note(err) {
 		return err

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
@@ -72,9 +74,25 @@ func openCloudStack(c cloudstackconfig.Config, ca string, h host) (*backend, err
 		b.IncludeControlPlane)
 	out.Balancer = cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
 		Client: client, Machines: machines, Cluster: c.Global.ClusterID, Network: b.Network, Networks: b.Networks,
-		Workers: func() []plan.Member { return workers(h.nodes, b.IncludeControlPlane) },
+		Services: func() []plan.Owner { return owners(h.services, out.Services) },
+		Workers:  func() []plan.Member { return workers(h.nodes, b.IncludeControlPlane) },
 	})
 	return out, nil
+}
+
+// owners returns the owners of the load balancers of all Services.
+func owners(lister corelisters.ServiceLister, defaults service.Defaults) []plan.Owner {
+	all, err := lister.List(labels.Everything())
+	if err != nil {
+		return nil // cannot happen: the lister reads a cache
+	}
+	var out []plan.Owner
+	for _, s := range all {
+		if s.Spec.Type == corev1.ServiceTypeLoadBalancer || servicehelpers.HasLBFinalizer(s) {
+			out = append(out, defaults.OwnerOf(s))
+		}
+	}
+	return out
 }
 
 // clusterUID returns what identifies a cluster that the configuration gives no id.

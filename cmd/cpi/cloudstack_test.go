@@ -39,23 +39,30 @@ func TestCloudStackIsOpened(t *testing.T) {
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	network := sim.AddNetwork("nodes", "")
-	id := sim.AddVM("node-1", []string{network}, []string{"10.1.1.1"})
+	old := sim.AddNetwork("old", "")
+	id := sim.AddVM("node-1", []string{network, old}, []string{"10.1.1.1", "10.2.1.1"})
+	sim.Add(cloudstacksim.Rules, cloudstacksim.Object{"name": "au1-tcp-80", "networkid": old, "state": "Active"})
 	client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "cluster-uid"}},
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Spec: corev1.NodeSpec{ProviderID: "cloudstack:///" + id}})
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Spec: corev1.NodeSpec{ProviderID: "cloudstack:///" + id}},
+		&corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
+		})
 	factory := informers.NewSharedInformerFactory(client, 0)
-	nodes := factory.Core().V1().Nodes()
+	nodes, services := factory.Core().V1().Nodes(), factory.Core().V1().Services()
 	nodes.Informer()
+	services.Informer()
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
 	file := "[Global]\napi-url = " + server.URL + "/client/api\napi-key = user-key\nsecret-key = user-secret\n"
 
 	c, err := loadCloudStack(source{file: []byte(file), env: ccmconfig.Environment{Getenv: func(string) string { return "" }}})
 	g.Expect(err).NotTo(HaveOccurred())
-	b, err := c.open(host{client: client, nodes: nodes.Lister()})
+	b, err := c.open(host{client: client, nodes: nodes.Lister(), services: services.Lister()})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no id of the cluster")
-	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(network))
+	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(old), "the original made a rule of a Service there")
 	g.Expect(b.Close(t.Context())).To(Succeed())
 }
 

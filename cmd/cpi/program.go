@@ -86,8 +86,14 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	for _, warning := range p.warnings {
 		klog.InfoS("Configuration", "warning", warning)
 	}
-	nodes := c.SharedInformers.Core().V1().Nodes().Lister()
-	b, err := p.open(host{client: c.Client, nodes: nodes, namespace: p.flags.namespace, stop: stop})
+	core := c.SharedInformers.Core().V1()
+	b, err := p.open(host{
+		client:    c.Client,
+		nodes:     core.Nodes().Lister(),
+		services:  core.Services().Lister(),
+		namespace: p.flags.namespace,
+		stop:      stop,
+	})
 	if err != nil {
 		return nil, err
 	}

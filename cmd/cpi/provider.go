@@ -71,6 +71,7 @@ type configuration struct {
 type host struct {
 	client    kubernetes.Interface
 	nodes     corelisters.NodeLister
+	services  corelisters.ServiceLister
 	namespace string // of the controller's own Secrets
 	stop      <-chan struct{}
 }

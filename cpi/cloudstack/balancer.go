@@ -29,6 +29,8 @@ type BalancerOptions struct {
 	Network string
 	// Networks are the others of the configuration, by name or id.
 	Networks []string
+	// Services returns the owners of the cluster's load balancers, which may have what the original made; nil: none.
+	Services func() []plan.Owner
 	// Workers returns the Nodes that load balancers may send to, without control planes that only stand in for workers.
 	Workers func() []plan.Member
 	// MaxAge of what was observed of a network; 0: 20 s.
@@ -40,6 +42,7 @@ type BalancerOptions struct {
 type Balancer struct {
 	opts BalancerOptions
 
+	account *account
 	// refused are public addresses that CloudStack lists as free and refuses to associate.
 	refused *refused.Set[string]
 
@@ -58,8 +61,12 @@ func NewBalancer(opts BalancerOptions) *Balancer {
 	if opts.MaxAge == 0 {
 		opts.MaxAge = defaultMaxAge
 	}
+	if opts.Services == nil {
+		opts.Services = func() []plan.Owner { return nil }
+	}
 	return &Balancer{
 		opts:     opts,
+		account:  newAccount(opts.Client, opts.Clock),
 		refused:  refused.New[string](refused.Options{Now: opts.Clock.Now, Age: refusedAge, Most: mostRefused}),
 		observed: map[string]*observed{},
 	}
@@ -140,9 +147,10 @@ func (b *Balancer) Owners(ctx context.Context, network string) ([]plan.Owner, er
 // NameOf implements [cpi.Balancer].
 func (*Balancer) NameOf(owner plan.Owner) string { return nameOf(owner) }
 
-// Locate implements [cpi.Balancer]: it returns the id of a network by its name or id.
+// Locate implements [cpi.Balancer]: it returns the id of a network by its name or id. As long as a network is not found,
+// all Services that wait for it share what is listed.
 func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
-	all, err := b.opts.Client.Networks(ctx, "")
+	all, err := b.account.networks.get(ctx, b.opts.MaxAge)
 	if err != nil {
 		return "", kindOf(err)
 	}
@@ -164,22 +172,18 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 		plan.ErrRefused)
 }
 
-// defaultNetwork returns the id of the network where load balancers of the cluster stand already, so that their
-// addresses stay though nodes change. If there is none it is that of the nodes, and if there are several, the one of
-// them that is.
+// defaultNetwork returns the id of the network where load balancers of the cluster stand already, also those that the
+// original made, so that their addresses stay though nodes change. If there is none it is that of the nodes, and if
+// there are several, the one of them that is.
 func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network) (string, error) {
-	rules, err := b.opts.Client.Rules(ctx, "")
+	rules, err := b.account.rules.get(ctx, b.opts.MaxAge)
 	if err != nil {
 		return "", kindOf(err)
 	}
-	named := func(n cloudstack.Network) bool {
-		return slices.Contains(b.opts.Networks, n.ID) || slices.Contains(b.opts.Networks, n.Name)
-	}
+	occupied := networksOf(rules, b.opts.Cluster, b.opts.Services())
 	used := without(all, func(n cloudstack.Network) bool {
-		return named(n) || !slices.ContainsFunc(rules, func(r cloudstack.Rule) bool {
-			m, marked := parseMark(r.Description)
-			return r.NetworkID == n.ID && marked && m.owner.Cluster == b.opts.Cluster
-		})
+		named := slices.Contains(b.opts.Networks, n.ID) || slices.Contains(b.opts.Networks, n.Name)
+		return named || !occupied[n.ID]
 	})
 	if len(used) == 1 {
 		return used[0].ID, nil
@@ -191,6 +195,20 @@ func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network)
 			"set network in cloud-config: %w", len(used), plan.ErrRefused)
 	}
 	return id, err
+}
+
+// networksOf returns the ids of the networks where rules of a cluster stand: those that name it, and those that the
+// original made for one of its Services.
+func networksOf(rules []cloudstack.Rule, cluster string, services []plan.Owner) map[string]bool {
+	occupied := map[string]bool{}
+	for _, r := range rules {
+		m, marked := parseMark(r.Description)
+		inherited := func(o plan.Owner) bool { return inheritedBy(r, o) }
+		if marked && m.owner.Cluster == cluster || slices.ContainsFunc(services, inherited) {
+			occupied[r.NetworkID] = true
+		}
+	}
+	return occupied
 }
 
 // ofNodes returns the id of the network in which all workers are: that of their default NICs, if they have it in

@@ -797,6 +797,7 @@ func TestTheDefaultNetworkIsNotThatOfControlPlanes(t *testing.T) {
 
 	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network), "it is the only one")
 	s.sim.AddNetwork("other", "")
+	s.restart()
 	_, err := s.balancer.Locate(t.Context(), "")
 
 	s.Expect(err).To(MatchError(ContainSubstring("set network in cloud-config")))

@@ -92,8 +92,13 @@ func (s *scene) restart(mods ...func(*cloudstack.Options)) {
 	client := s.client(mods...)
 	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client, Clock: s.clock})
 	s.balancer = cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-		Client: client, Machines: machines, Workers: s.members, Cluster: s.cluster, Networks: s.others, Clock: s.clock,
+		Client: client, Machines: machines, Workers: s.members, Services: s.owned, Cluster: s.cluster, Networks: s.others, Clock: s.clock,
 	})
+}
+
+// owned returns the Service of the scene.
+func (s *scene) owned() []plan.Owner {
+	return []plan.Owner{{Cluster: s.cluster, Namespace: s.service.Namespace, Name: s.service.Name, UID: string(s.service.UID)}}
 }
 
 func (s *scene) members() []plan.Member {

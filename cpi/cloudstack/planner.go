@@ -91,18 +91,10 @@ func planFor(s *state, want plan.Desired, moved []netip.Addr) plan.Plan {
 }
 
 // owns reports whether a rule is the owner's.
-func (v *view) owns(r cloudstack.Rule) bool {
-	if m, marked := parseMark(r.Description); marked {
-		return same(m.owner, v.want.Owner)
-	}
-	return v.inherited(r)
-}
+func (v *view) owns(r cloudstack.Rule) bool { return ownedBy(r, v.want.Owner) }
 
 // inherited reports whether the original, or the provider in Kubernetes before it, made a rule for the owner.
-func (v *view) inherited(r cloudstack.Rule) bool {
-	_, marked := parseMark(r.Description)
-	return !marked && strings.HasPrefix(r.Name, nameOf(v.want.Owner)+"-")
-}
+func (v *view) inherited(r cloudstack.Rule) bool { return inheritedBy(r, v.want.Owner) }
 
 // holds reports whether an address carries the mark of the owner.
 func (v *view) holds(a cloudstack.Address) bool {

@@ -92,6 +92,7 @@ type Firewall struct {
 	ID, Protocol, State string
 
 	AddressID string `json:"ipaddressid"`
+	NetworkID string
 	StartPort Number
 	EndPort   Number
 	CIDRs     string `json:"cidrlist"`
@@ -154,13 +155,18 @@ func (c *Client) Addresses(ctx context.Context, n Network) ([]Address, error) {
 	return list[Address](ctx, c, "listPublicIpAddresses", "publicipaddress", params)
 }
 
+// AllAddresses returns the public addresses that are associated with any network or VPC.
+func (c *Client) AllAddresses(ctx context.Context) ([]Address, error) {
+	return list[Address](ctx, c, "listPublicIpAddresses", "publicipaddress", nil)
+}
+
 // FreeAddresses returns public addresses that may be associated with a network.
 func (c *Client) FreeAddresses(ctx context.Context, n Network) ([]Address, error) {
 	return list[Address](ctx, c, "listPublicIpAddresses", "publicipaddress",
 		Params{"zoneid": n.ZoneID, "allocatedonly": "false", "state": "Free", "forvirtualnetwork": "true"})
 }
 
-// Rules returns the load balancer rules of a network.
+// Rules returns the load balancer rules of a network; those of all networks if it is empty.
 func (c *Client) Rules(ctx context.Context, network string) ([]Rule, error) {
 	return list[Rule](ctx, c, "listLoadBalancerRules", "loadbalancerrule", Params{"networkid": network})
 }
@@ -175,7 +181,7 @@ func (c *Client) Members(ctx context.Context, rule string) ([]string, error) {
 	return out, err
 }
 
-// Firewalls returns the firewall rules of a network.
+// Firewalls returns the firewall rules of a network; those of all networks if it is empty.
 func (c *Client) Firewalls(ctx context.Context, network string) ([]Firewall, error) {
 	return list[Firewall](ctx, c, "listFirewallRules", "firewallrule", Params{"networkid": network})
 }
@@ -205,7 +211,7 @@ func (c *Client) Policies(ctx context.Context, rule string) ([]Policy, error) {
 	return out, err
 }
 
-// ACLs returns the rules of a network ACL list.
+// ACLs returns the rules of a network ACL list; those of all lists if it is empty.
 func (c *Client) ACLs(ctx context.Context, aclList string) ([]ACL, error) {
 	return list[ACL](ctx, c, "listNetworkACLs", "networkacl", Params{"aclid": aclList})
 }

@@ -1,0 +1,117 @@
+package cloudstack_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// moveDefaultNICs gives each machine a further NIC in a new network, which is its default one from now on, and returns
+// the id of that network.
+func (s *scene) moveDefaultNICs(name, vpc string) string {
+	network := s.sim.AddNetwork(name, vpc)
+	s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
+		nics, _ := o["nic"].([]cloudstacksim.Object)
+		for _, nic := range nics {
+			nic["isdefault"] = false
+		}
+		o["nic"] = append(nics, cloudstacksim.Object{"networkid": network, "ipaddress": "10.3.0.1", "isdefault": true})
+		return true
+	})
+	return network
+}
+
+// ofOriginal returns the name of the original's rule of a Service.
+func ofOriginal(uid string) func(int32) string {
+	return func(p int32) string { return fmt.Sprintf("a%s-tcp-%d", uid, p) }
+}
+
+// TestWhatTheOriginalMadeInTheNetworkOfTheFirstNICIsAdopted: the original used the network of the first NIC of the
+// machines, which need not be that of the default NIC.
+func TestWhatTheOriginalMadeInTheNetworkOfTheFirstNICIsAdopted(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.moveDefaultNICs("storage", "")
+	s.legacy("203.0.113.5", ofOriginal("u1"))
+	s.restart()
+
+	network, err := s.balancer.Locate(t.Context(), "")
+
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(network).To(Equal(s.network))
+	s.Expect(s.converge(false).Status.Addresses).To(HaveLen(1))
+	s.Expect(s.allocated()).To(Equal([]string{"203.0.113.5*"}), "clients keep the address")
+	s.converge(true)
+	s.Expect(s.left()).To(BeZero())
+}
+
+func TestWhatTheOriginalMadeForAnotherClusterIsNoReasonForANetwork(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	storage := s.moveDefaultNICs("storage", "")
+	s.legacy("203.0.113.5", ofOriginal("u9"))
+	s.restart()
+
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(storage))
+}
+
+func TestWhereAServiceHasSomething(t *testing.T) {
+	owner := plan.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
+	for name, vpc := range map[string]string{"in an isolated network": "", "in a tier of a VPC": cloudstacksim.VPCID} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, cloudstacksim.Options{}, vpc)
+			s.sim.AddNetwork("empty", "")
+			s.neighbor()
+			s.Expect(s.balancer.Search(t.Context(), owner, true)).To(BeEmpty(), "it has nothing yet")
+			s.converge(false)
+			remove := func(kinds ...string) {
+				for _, kind := range kinds {
+					s.sim.Delete(kind, func(o cloudstacksim.Object) bool { return o["state"] != "Free" })
+				}
+			}
+
+			s.Expect(s.balancer.Search(t.Context(), owner, true)).To(Equal([]string{s.network}))
+			remove(cloudstacksim.Rules)
+			s.Expect(s.balancer.Search(t.Context(), owner, true)).To(Equal([]string{s.network}), "an address or a filter")
+			remove(cloudstacksim.Addresses)
+			s.Expect(s.balancer.Search(t.Context(), owner, true)).To(Equal([]string{s.network}), "a filter")
+			remove(cloudstacksim.Firewalls, cloudstacksim.ACLs)
+			s.Expect(s.balancer.Search(t.Context(), owner, true)).To(BeEmpty())
+		})
+	}
+}
+
+func TestAnAddressWithoutRulesIsFoundInItsVPC(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
+	s.converge(false)
+	for _, kind := range []string{cloudstacksim.Rules, cloudstacksim.ACLs} {
+		s.sim.Delete(kind, func(cloudstacksim.Object) bool { return true })
+	}
+	s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool {
+		delete(o, "associatednetworkid")
+		return true
+	})
+
+	s.Expect(s.balancer.Search(t.Context(), s.owned()[0], true)).To(Equal([]string{s.network}))
+	s.sim.Delete(cloudstacksim.Networks, func(cloudstacksim.Object) bool { return true })
+	_, err := s.balancer.Search(t.Context(), s.owned()[0], true)
+	s.Expect(err).To(MatchError(ContainSubstring("release it")))
+}
+
+// TestAllServicesShareTheSearchForTheDefaultNetwork: as long as it is not known, each Service that waits looks for it
+// every few seconds.
+func TestAllServicesShareTheSearchForTheDefaultNetwork(t *testing.T) {
+	s := newScene(t, cloudstacksim.Options{}, "")
+	s.nodes = nil
+	s.sim.AddNetwork("other", "")
+	s.sim.Calls()
+
+	for range 100 {
+		_, err := s.balancer.Locate(t.Context(), "")
+		s.Expect(err).To(MatchError(plan.ErrBusy))
+	}
+
+	s.Expect(s.sim.Calls()).To(ConsistOf("listNetworks", "listLoadBalancerRules", "listVirtualMachines"))
+}
