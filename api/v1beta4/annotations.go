@@ -52,7 +52,8 @@ const (
 	// several clusters of the site are missing together (RFC 3339).
 	GoneStoppedAnnotation = "infrastructure.cluster.x-k8s.io/gone-stopped-since"
 	// GoneAcknowledgedAnnotation on a VCDCluster, set to "true" by a user, declares that the VMs of the cluster that
-	// are missing now are gone. The controller replaces the value with the time (RFC 3339).
+	// are missing now are gone. The controller replaces the value with the time (RFC 3339) at once, whether VMs are
+	// missing or not: VMs that go missing later are not covered.
 	GoneAcknowledgedAnnotation = "infrastructure.cluster.x-k8s.io/gone-acknowledged"
 	// LastGoneAnnotation on a VCDCluster is the time when the last of several missing VMs was declared gone (RFC
 	// 3339).

@@ -10,14 +10,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -196,6 +194,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res 
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(c))
+	if err := s.acceptAcknowledgement(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	reportStop(c)
 	table := phasesOf(c)
 	var pass phases.Pass
@@ -373,19 +374,6 @@ func (s *scope) now() time.Time {
 		return s.Now()
 	}
 	return time.Now()
-}
-
-// reportStop reports as a condition whether machines of the cluster are held back until a person acknowledges that they
-// are gone.
-func reportStop(c *infrav1.VCDCluster) {
-	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
-		conditions.Delete(c, infrav1.GoneTrustedCondition)
-		return
-	}
-	phases.Set(c, infrav1.GoneTrustedCondition, metav1.ConditionFalse, infrav1.GoneStoppedReason, fmt.Sprintf(
-		"VMs of several clusters of the site went missing together, so none counts as gone: check VCD. If those of "+
-			"this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
-		infrav1.GoneAcknowledgedAnnotation))
 }
 
 // reconcileVAppLayout reports drivers in the workload cluster that do not support the layout. An unreachable workload

@@ -64,3 +64,10 @@ func leftToDuplicate(r events.EventRecorder, c *infrav1.VCDCluster) {
 	phases.Happened(r, c, "LeftToNamesake",
 		"Another VCDCluster has spec.infraID "+c.Spec.InfraID+", too: what carries it in VCD is left alone")
 }
+
+// goneAcknowledged records that a user acknowledged that missing VMs of c are gone.
+func goneAcknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
+	phases.Happened(r, c, "GoneAcknowledged",
+		"A user acknowledged with annotation "+infrav1.GoneAcknowledgedAnnotation+
+			" that the VMs of the cluster that are missing now are gone. VMs that go missing later are not covered")
+}

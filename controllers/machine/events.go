@@ -65,13 +65,6 @@ func goneStopped(r events.EventRecorder, c *infrav1.VCDCluster) {
 			c.Name+" with "+infrav1.GoneAcknowledgedAnnotation+"=true")
 }
 
-// goneAcknowledged records that a user acknowledged that missing VMs of c are gone.
-func goneAcknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
-	phases.Happened(r, c, "GoneAcknowledged",
-		"VMs of the cluster that are missing now count as gone: annotation "+infrav1.GoneAcknowledgedAnnotation+
-			" is true")
-}
-
 // vmDeleted records that the VM of m is gone.
 func vmDeleted(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	phases.Happened(r, m, "VMDeleted", "Deleted VM "+vmID)

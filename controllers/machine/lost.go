@@ -217,11 +217,11 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	if err := l.Client.List(ctx, machines); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
-	s := &site{Site: gone.Site{Machines: 1, Asked: l.state.missing.announced}}
-	var err error
-	if s.Acknowledged, err = l.acknowledged(ctx, me); err != nil {
-		return nil, err
-	}
+	s := &site{Site: gone.Site{
+		Machines:     1,
+		Asked:        l.state.missing.announced,
+		Acknowledged: acknowledgedAt(l.vcdCluster),
+	}}
 	s.Released, _ = time.Parse(time.RFC3339, l.vcdCluster.Annotations[infrav1.LastGoneAnnotation]) // zero: none was
 	onSite := s.addClusters(clusters.Items, l.vcdCluster)
 	for _, m := range machines.Items {
@@ -303,23 +303,9 @@ func (l *lostVM) stopSite(ctx context.Context) (phases.Outcome, error) {
 		l.name, c.Name, infrav1.GoneAcknowledgedAnnotation), nil
 }
 
-// acknowledged returns when a person last acknowledged that what is missing is gone. Their annotation is replaced by
-// the time at which a machine that is proved missing read it.
-func (l *lostVM) acknowledged(ctx context.Context, me gone.Missing) (time.Time, error) {
-	c := l.vcdCluster
-	value := c.Annotations[infrav1.GoneAcknowledgedAnnotation]
-	if value != "true" || me.Since.IsZero() || l.now().Sub(me.Since) < gone.ProofInterval {
-		at, _ := time.Parse(time.RFC3339, value) // zero if there is none
-		return at, nil
-	}
-	now := l.now().UTC().Truncate(time.Second)
-	noted := c.DeepCopy()
-	notes.Set(noted, infrav1.GoneAcknowledgedAnnotation, now.Format(time.RFC3339))
-	delete(noted.Annotations, infrav1.GoneStoppedAnnotation)
-	if err := l.Client.Patch(ctx, noted, client.MergeFrom(c)); err != nil {
-		return time.Time{}, fmt.Errorf("noting on VCDCluster %s that what is missing is gone: %w", c.Name, err)
-	}
-	goneAcknowledged(l.Recorder, c)
-	l.vcdCluster = noted
-	return now, nil
+// acknowledgedAt returns when a user last acknowledged that missing VMs are gone; zero if never. The reconciler of
+// VCDClusters replaces "true" with the time: until then it does not count.
+func acknowledgedAt(c *infrav1.VCDCluster) time.Time {
+	at, _ := time.Parse(time.RFC3339, c.Annotations[infrav1.GoneAcknowledgedAnnotation])
+	return at
 }

@@ -353,16 +353,54 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	w.ReconcileNamed(w, c)
 	w.Expect(conditions.GetReason(c, infrav1.GoneTrustedCondition)).To(Equal(infrav1.GoneStoppedReason))
 	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself works")
-	c.Annotations[infrav1.GoneAcknowledgedAnnotation] = "true"
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	acknowledge(w, c)
+	w.Expect(c.Annotations).NotTo(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.Expect(conditions.Has(c, infrav1.GoneTrustedCondition)).To(BeFalse())
 
 	passes(23*time.Hour + time.Minute)
 	passes(23*time.Hour + 2*time.Minute)
 	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionFalse, infrav1.VMNotFoundReason)
 	expectReady(w, w.VCDMachine(all[1]), metav1.ConditionUnknown, infrav1.GoneStoppedReason)
+}
+
+// acknowledge annotates a VCDCluster as a user does, and lets its reconciler see it.
+func acknowledge(w *controllertest.Env, c *infrav1.VCDCluster) {
+	c.Annotations[infrav1.GoneAcknowledgedAnnotation] = "true"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.ReconcileNamed(w, c)
-	w.Expect(c.Annotations).NotTo(HaveKey(infrav1.GoneStoppedAnnotation))
-	w.Expect(conditions.Has(c, infrav1.GoneTrustedCondition)).To(BeFalse())
 	w.Expect(c.Annotations[infrav1.GoneAcknowledgedAnnotation]).NotTo(Equal("true"),
-		"the word of a person holds for what was missing then")
+		"an acknowledgement covers the VMs that are missing at that time")
+}
+
+// TestAnAcknowledgementDoesNotOutliveTheOutage acknowledges a stop after all VMs came back. The next outage stops the
+// site again.
+func TestAnAcknowledgementDoesNotOutliveTheOutage(t *testing.T) {
+	w := controllertest.New(t)
+	all := []string{addCluster(w, 2), addCluster(w, 3), addCluster(w, 4)}
+	var dump bytes.Buffer
+	w.Expect(w.Sim.Dump(&dump)).To(Succeed())
+	passes := func(at time.Duration) {
+		for _, name := range all {
+			passAt(w, at, name)
+		}
+	}
+	vanish(w, all...)
+	passes(machine.InventoryEvery)
+	passes(machine.InventoryEvery + 62*time.Second)
+	passes(machine.InventoryEvery + 80*time.Second)
+	c := &infrav1.VCDCluster{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c2"}, c)).To(Succeed())
+	w.Expect(c.Annotations).To(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
+	passes(machine.InventoryEvery + 5*time.Minute)
+	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionTrue, infrav1.ReadyReason)
+
+	acknowledge(w, c)
+	w.Expect(c.Annotations).NotTo(HaveKey(infrav1.GoneStoppedAnnotation))
+
+	vanish(w, all...)
+	passes(48 * time.Hour)
+	passes(48*time.Hour + 62*time.Second)
+	passes(48*time.Hour + 80*time.Second)
+	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionUnknown, infrav1.GoneStoppedReason)
 }

@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// acceptAcknowledgement replaces the acknowledgement of a user with the time when they gave it, and clears the recorded
+// stop. It does so in the first pass that sees it, whether VMs are missing or not: an acknowledgement that stayed would
+// apply to the next outage.
+func (s *scope) acceptAcknowledgement(ctx context.Context) error {
+	c := s.vcdCluster
+	if c.Annotations[infrav1.GoneAcknowledgedAnnotation] != "true" {
+		return nil
+	}
+	at, err := s.acknowledgedAt(ctx)
+	if err != nil {
+		return err
+	}
+	notes.Set(c, infrav1.GoneAcknowledgedAnnotation, at.UTC().Format(time.RFC3339))
+	delete(c.Annotations, infrav1.GoneStoppedAnnotation)
+	if err := s.save(ctx); err != nil {
+		return fmt.Errorf("storing when missing VMs were acknowledged: %w", err)
+	}
+	goneAcknowledged(s.Recorder, c)
+	return nil
+}
+
+// acknowledgedAt returns when the annotation was written, which may be long ago if the cluster was paused or no manager
+// ran: VMs that went missing since are not covered. The API server keeps the time in managedFields, which the cache
+// drops.
+func (s *scope) acknowledgedAt(ctx context.Context) (time.Time, error) {
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(infrav1.GroupVersion.WithKind("VCDCluster"))
+	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(s.vcdCluster), live); err != nil {
+		return time.Time{}, fmt.Errorf("reading when missing VMs were acknowledged: %w", err)
+	}
+	return writtenAt(live.ManagedFields, infrav1.GoneAcknowledgedAnnotation, s.now()), nil
+}
+
+// writtenAt returns when an annotation was written, and now if that is not recorded.
+func writtenAt(fields []metav1.ManagedFieldsEntry, key string, now time.Time) time.Time {
+	at := now
+	for _, entry := range fields {
+		if entry.Time != nil && entry.Time.Time.Before(at) && ownsAnnotation(entry, key) {
+			at = entry.Time.Time
+		}
+	}
+	return at
+}
+
+// ownsAnnotation reports whether an entry of managedFields contains an annotation.
+func ownsAnnotation(entry metav1.ManagedFieldsEntry, key string) bool {
+	var fields struct {
+		Metadata struct {
+			Annotations map[string]any `json:"f:annotations"`
+		} `json:"f:metadata"`
+	}
+	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+		return false
+	}
+	_, found := fields.Metadata.Annotations["f:"+key]
+	return found
+}
+
+// reportStop reports as a condition whether machines of the cluster are held back until a user acknowledges that they
+// are gone.
+func reportStop(c *infrav1.VCDCluster) {
+	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
+		conditions.Delete(c, infrav1.GoneTrustedCondition)
+		return
+	}
+	phases.Set(c, infrav1.GoneTrustedCondition, metav1.ConditionFalse, infrav1.GoneStoppedReason, fmt.Sprintf(
+		"VMs of several clusters of the site went missing together, so none counts as gone: check VCD. If those of "+
+			"this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
+		infrav1.GoneAcknowledgedAnnotation))
+}
