@@ -129,6 +129,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 			phases.IgnoreGone(m, s.patcher.Patch(ctx, m, phases.Owned(slices.Concat(table, extra)))))
 	}()
 	pass, err = phases.Run(ctx, m, s, table, r.Recorder)
+	if pass.Problem {
+		s.vm.expire() // The remedy may be applied to the VM, in VCD.
+	}
 	s.complete, s.state.unanswered, s.state.freshness.settled = pass.Complete, s.unanswered, false
 	if err != nil {
 		return pass.Result, err

@@ -58,6 +58,7 @@ type vmState struct {
 	readWith *session.Machines // what full was read with
 	readRow  vcd.VMRecord      // the row when full was read
 	readNext time.Time         // when to read full again
+	expires  time.Time         // when full no longer holds for a machine that is being created
 }
 
 // begin starts a pass, which has observed nothing yet.
@@ -91,6 +92,10 @@ func (v *vmState) use(id string, client *session.Machines) bool {
 	return v.current
 }
 
+// expire makes the next pass of a machine that is being created read the VM again. What our own tasks changed stays
+// known until then.
+func (v *vmState) expire() { v.expires = time.Time{} }
+
 // forget makes the next pass read the VM again.
 func (v *vmState) forget() { v.outdated = true }
 
@@ -104,10 +109,10 @@ type freshness struct {
 type observer struct{ *scope }
 
 // observe finds the VM with few requests: the recorded one by its id, else those of its name, else one of its marker.
-// While the machine is being created, the VM is as it was read last: nothing else changes it.
+// While the machine is being created, the VM is as it was read a moment ago: what else changes it shows soon enough.
 func (s observer) observe(ctx context.Context) (phases.Outcome, error) {
 	id := s.vmID()
-	if id != "" && !s.provisioned() && s.vm.use(id, s.session.Machines) {
+	if id != "" && !s.provisioned() && s.isFresh() && s.vm.use(id, s.session.Machines) {
 		return phases.Done, nil
 	}
 	rows, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), s.inventoryAge())
@@ -126,6 +131,12 @@ func (s observer) observe(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	return s.observeRenamed(ctx)
+}
+
+// isFresh reports whether the VM of a machine that is being created is as it was read last: that is a moment ago, or a
+// task of ours works on it since, whose end shows the result.
+func (s observer) isFresh() bool {
+	return s.now().Before(s.vm.expires) || slices.ContainsFunc(stepsOnVM, s.isRunning)
 }
 
 // observeRecorded finds the recorded VM among rows, or elsewhere if the vApp was renamed or the VM moved.
@@ -310,6 +321,7 @@ func (s observer) keep(vm vcd.VM) {
 	if len(vm.NICs) > 1 {
 		interval = readEvery
 	}
+	v.expires = s.now().Add(inventoryAge)
 	// Machines that were created together are read apart.
 	v.readNext = s.now().Add(interval - spread(s.key(), interval/4))
 }

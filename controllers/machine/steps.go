@@ -35,6 +35,9 @@ const (
 	stepDeleteVApp step = "Deleting the machine's vApp"
 )
 
+// stepsOnVM are those on a VM that is being created.
+var stepsOnVM = []step{stepHardware, stepInject, stepConsolidate, stepPowerOn, stepGrow}
+
 // lastRetry is the longest delay after a failure. It doubles each time.
 const lastRetry = 10 * time.Minute
 
@@ -135,6 +138,12 @@ func (s *scope) follow(what step, t vcd.Task) {
 
 func running(what step) phases.Outcome {
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", what)
+}
+
+// isRunning reports whether VCD is at a step, or its end was not settled yet.
+func (s *scope) isRunning(what step) bool {
+	_, ok := s.session.Task(s.key() + "/" + string(what))
+	return ok
 }
 
 // settle returns why a step that was started earlier has to be waited for; done if it has not. ended reports that its

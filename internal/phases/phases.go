@@ -50,6 +50,7 @@ type Pass struct {
 	ctrl.Result
 
 	Complete bool // all phases are
+	Problem  bool // a phase reports one
 }
 
 // Run runs phases in order up to the first that is not complete, and reports all of them as conditions
@@ -71,7 +72,7 @@ func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S],
 			res, err := Failed(obj, p.Condition, err)
 			return Pass{Result: res}, err
 		}
-		return Pass{Result: settle(obj, p.Condition, scope, out, recorder)}, nil
+		return Pass{Result: settle(obj, p.Condition, scope, out, recorder), Problem: out.Problem}, nil
 	}
 	passed(obj, clusterv1.ReadyCondition, passComplete)
 	return Pass{Complete: true}, nil
