@@ -368,6 +368,15 @@ func (i *inputs) cameUp() bool {
 	return i.provisioned() || i.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
 }
 
+// creationRequested returns when VCD was asked last to create the VM; zero if that is not known.
+func (i *inputs) creationRequested() time.Time {
+	at, err := time.Parse(time.RFC3339, i.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
 // vAppName returns the name of the vApp that the machine's VM is created in.
 func (i *inputs) vAppName() string {
 	if vapp.PerMachine(i.vcdCluster) {

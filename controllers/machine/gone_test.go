@@ -164,6 +164,8 @@ func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
 
 			w.Expect(isGone(w, "cp-0")).To(BeFalse())
 			w.Later(62 * time.Second)
+			w.Expect(isGone(w, "cp-0")).To(BeFalse(), "the request may still be on its way")
+			w.Later(gone.LateRequest + time.Second)
 			w.Expect(isGone(w, "cp-0")).To(BeTrue())
 		})
 	}

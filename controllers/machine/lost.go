@@ -80,7 +80,8 @@ func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Out
 	m, now := l.vcdMachine, l.now()
 	me, _ := missingOf(m, m.Namespace+"/"+session.ClusterName(l.vcdCluster, l.cluster))
 	subject := gone.Subject{
-		Missing: me, Evidence: evidence, Unrecorded: l.id == "", Observed: l.state.missing.since,
+		Missing: me, Evidence: evidence, Unrecorded: l.id == "", Requested: l.creationRequested(),
+		Observed: l.state.missing.since,
 		DeleteRequested: m.Annotations[infrav1.DeleteRequestedAnnotation] != "",
 	}
 	subject.Born, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.PoweredOnAnnotation]) // zero: long ago
@@ -110,8 +111,13 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 				"one by one. If this one is, annotate the VCDMachine with %s=true",
 			l.name, around.Machines, infrav1.VMGoneAnnotation), nil
 	case gone.Waiting:
-		if v.Reason == gone.Once {
+		switch v.Reason {
+		case gone.Once:
 			return absence.Once(v, infrav1.VMUnverifiedReason, l.name), nil
+		case gone.Creating:
+			return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.VMUnverifiedReason,
+				"%s does not exist, and a request to create it may still be on its way: it counts as never created five "+
+					"minutes after the request", l.name), nil
 		}
 		l.askNeighbors(around)
 		return phases.Unsure(v.After, infrav1.VMUnverifiedReason,
@@ -138,7 +144,7 @@ func (l *lostVM) explain(why gone.Reason) string {
 		hidden = "its vApp"
 	case gone.SiblingsHidden:
 		hidden = "any other VM of the cluster"
-	case gone.Once, gone.AskingSite: // reasons to wait, which need no explanation
+	case gone.Once, gone.AskingSite, gone.Creating: // reasons to wait, which need no explanation
 	}
 	return fmt.Sprintf(
 		"Neither %s nor %s is shown, which proves nothing: give the user of the identity access to vApp %s, or if "+

@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -119,12 +120,8 @@ func (s *creation) whileRoom(suits func(batch.Member) bool) func(batch.Member) b
 	}
 }
 
-const (
-	// nextVApp is how soon the machine goes on in the next vApp.
-	nextVApp = time.Second
-	// lateRequest is how long a request whose answer was lost may still create the VM in a vApp.
-	lateRequest = 5 * time.Minute
-)
+// nextVApp is how soon the machine goes on in the next vApp.
+const nextVApp = time.Second
 
 // compose asks for a vApp with the VMs that wait for it.
 func (s *creation) compose(ctx context.Context, name string) (phases.Outcome, error) {
@@ -171,8 +168,7 @@ type layout struct{ *scope }
 // next makes the next pass create the VM in the next vApp of the cluster. Which that is, is stored before
 // anything is created in it.
 func (s layout) next(ctx context.Context, why string) (phases.Outcome, error) {
-	at, err := time.Parse(time.RFC3339, s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation])
-	if err == nil && s.now().Sub(at) < lateRequest {
+	if s.now().Sub(s.creationRequested()) < gone.LateRequest {
 		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
 			"vApp %s, and a request to create the VM in it may still be on its way", why), nil
 	}

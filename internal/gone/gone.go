@@ -8,6 +8,8 @@ const (
 	// ProofInterval is the least time between two observations that together prove absence: a minute, and a second
 	// because annotations store times without fractions.
 	ProofInterval = 61 * time.Second
+	// LateRequest is how long a request whose answer was lost may still create what it asks for.
+	LateRequest = 5 * time.Minute
 	// logKept is how long a cloud keeps its log of tasks at least.
 	logKept = 24 * time.Hour
 	// askedFor is how long the first machine waits for the observations of the other clusters of its site.
@@ -35,6 +37,8 @@ type Subject struct {
 
 	// Unrecorded is true if its creation was requested and its identity never became known.
 	Unrecorded bool
+	// Requested is when its creation was requested last; zero if that is long ago.
+	Requested time.Time
 	// DeleteRequested is true if its deletion was requested by this program.
 	DeleteRequested bool
 	// Observed is when this process first found it missing; zero if another one did. Unlike Since it comes from a clock
@@ -82,6 +86,7 @@ const (
 	Unlogged
 	Once       // it was observed missing once
 	AskingSite // other clusters of the site observe theirs first
+	Creating   // a request to create it may still be on its way
 )
 
 var reasons = map[Reason]string{
@@ -93,6 +98,7 @@ var reasons = map[Reason]string{
 	Unlogged:       "the log of the cloud does not mention it: was the cloud restored from a backup?",
 	Once:           "it counts as gone if it is still missing in a minute",
 	AskingSite:     "other clusters of the site are checked first",
+	Creating:       "a request to create it may still be on its way",
 }
 
 // String explains the reason to a person.
@@ -115,6 +121,9 @@ func Decide(now time.Time, s Subject, site *Site) Verdict {
 	}
 	if s.DeleteRequested && s.Evidence.HomeShown {
 		return counted(Gone)
+	}
+	if left := s.untilRequestsEnd(now); left > 0 {
+		return Verdict{State: Waiting, Reason: Creating, After: left, Counts: true}
 	}
 	if left := s.untilProved(now); left > 0 {
 		return Verdict{State: Waiting, Reason: Once, After: left, Counts: true}
@@ -169,6 +178,15 @@ func (s Subject) judgeSurroundings() Verdict {
 		return Verdict{Reason: SiblingsHidden}
 	}
 	return Verdict{Counts: true}
+}
+
+// untilRequestsEnd returns how long a request may still create the subject. None does where its scope is gone. A request
+// in the future was noted by a clock that was wrong.
+func (s Subject) untilRequestsEnd(now time.Time) time.Duration {
+	if !s.Unrecorded || s.Evidence.ScopeGone || s.Requested.After(now.Add(LateRequest)) {
+		return 0
+	}
+	return s.Requested.Add(LateRequest).Sub(now)
 }
 
 // untilProved returns how long it takes until a second observation proves absence.

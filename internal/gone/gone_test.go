@@ -113,6 +113,31 @@ func TestAbsenceIsProvedTwice(t *testing.T) {
 	}
 }
 
+func TestACreateRequestMayTakeEffectLate(t *testing.T) {
+	at := func(ago time.Duration) func(*Subject) {
+		return func(s *Subject) { s.Requested = noon.Add(-ago) }
+	}
+	tests := []struct {
+		name    string
+		subject Subject
+		want    Verdict
+	}{
+		{
+			"within five minutes", lost(120, unrecorded, at(4*time.Minute)),
+			Verdict{State: Waiting, Reason: Creating, After: time.Minute, Counts: true},
+		},
+		{"not later", lost(120, unrecorded, at(LateRequest)), counted(Gone)},
+		{"not where the VDC is gone", lost(120, unrecorded, scopeGone, at(time.Minute)), counted(Gone)},
+		{"not what is recorded", lost(120, at(time.Minute)), counted(Gone)},
+		{"not one that was requested hours from now", lost(120, unrecorded, at(-time.Hour)), counted(Gone)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(Decide(noon, tt.subject, &Site{Machines: 1})).To(Equal(tt.want))
+		})
+	}
+}
+
 func TestOthersHoldBack(t *testing.T) {
 	three := append(missingFor("b", 5), missingFor("c", 9)...)
 	asking := Verdict{State: Waiting, Reason: AskingSite, After: 15 * time.Second, Counts: true}
