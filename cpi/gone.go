@@ -134,6 +134,7 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 		m.Gone, b.released = now, now
 		return false, nil
 	case gone.HeldBack:
+		m.Held = now
 		if !m.held {
 			m.held = true
 			b.opts.event(node, reasonHeldBack,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -185,6 +186,9 @@ type inputs struct {
 type missing struct {
 	since     time.Time
 	announced time.Time // when machines of other clusters were woken to observe their VMs
+	// held is when it was last held back although it could be declared gone, in Unix nanoseconds. The passes of the
+	// cluster's other machines read it.
+	held atomic.Int64
 }
 
 // A state is what the process knows of a machine between passes.

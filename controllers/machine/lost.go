@@ -106,6 +106,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 	case gone.Stopped:
 		return l.stopSite(ctx)
 	case gone.HeldBack:
+		l.state.missing.held.Store(l.now().UnixNano())
 		return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.GoneHeldBackReason,
 			"%s is missing, as are more than a third of the cluster's %d VMs: they count as gone after ten minutes, "+
 				"one by one. If this one is, annotate the VCDMachine with %s=true",
@@ -160,7 +161,9 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 	}
 	at := l.now().UTC().Format(time.RFC3339)
 	if around.others {
-		if err := l.noteOnCluster(ctx, infrav1.LastGoneAnnotation, at); err != nil {
+		// Of two machines that are released at the same time, one has to try again.
+		change := client.MergeFromWithOptions(l.vcdCluster, client.MergeFromWithOptimisticLock{})
+		if err := patchCluster(ctx, l.scope, infrav1.LastGoneAnnotation, at, change); err != nil {
 			return err
 		}
 	}
@@ -233,7 +236,7 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	for _, m := range machines.Items {
 		cluster := m.Namespace + "/" + m.Labels[clusterv1.ClusterNameLabel]
 		if onSite[cluster] && m.Spec.ProviderID != "" && m.UID != l.vcdMachine.UID {
-			s.add(m, cluster, cluster == me.Cluster)
+			s.add(m, cluster, cluster == me.Cluster, l.heldAt(&m))
 		}
 	}
 	s.Neighbors = len(s.neighbors) > 0
@@ -258,14 +261,23 @@ func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDClust
 	return onSite
 }
 
-// add counts another machine.
-func (s *site) add(m infrav1.VCDMachine, cluster string, mine bool) {
+// heldAt returns when another machine was last held back although it could be declared gone; zero if it was not.
+func (l *lostVM) heldAt(m *infrav1.VCDMachine) time.Time {
+	if at := l.states.Of(m.UID).missing.held.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
+// add counts another machine, which was last held back at a time.
+func (s *site) add(m infrav1.VCDMachine, cluster string, mine bool, held time.Time) {
 	if mine {
 		s.Machines++
 	} else {
 		s.neighbors = append(s.neighbors, m)
 	}
 	if missing, ok := missingOf(&m, cluster); ok {
+		missing.Held = held
 		s.Missing = append(s.Missing, missing)
 		s.others = s.others || mine
 	}

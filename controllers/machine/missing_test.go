@@ -267,6 +267,30 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 	expectReady(w, passAt(w, machine.InventoryEvery+15*time.Minute, "d"), metav1.ConditionTrue, infrav1.ReadyReason)
 }
 
+// TestAMachineThatCannotBeReleasedHoldsUpNoOther pauses the machine that is missing for the longest time.
+func TestAMachineThatCannotBeReleasedHoldsUpNoOther(t *testing.T) {
+	w := controllertest.New(t, controllertest.Machines("a", "b", "c", "d")...)
+	w.Ready("a", "b", "c", "d")
+	vanish(w, "a", "b", "c")
+	reasonAt := func(at time.Duration, name string) string {
+		return conditions.GetReason(passAt(w, at, name), clusterv1.ReadyCondition)
+	}
+	reasonAt(machine.InventoryEvery, "a")
+	for _, at := range []time.Duration{30 * time.Second, 2 * time.Minute, 4 * time.Minute, 6 * time.Minute} {
+		for _, name := range []string{"a", "b", "c"} {
+			reasonAt(machine.InventoryEvery+at, name)
+		}
+	}
+	w.Expect(reasonAt(machine.InventoryEvery+7*time.Minute, "a")).To(Equal(infrav1.GoneHeldBackReason))
+	a := w.VCDMachine("a")
+	a.Annotations[clusterv1.PausedAnnotation] = ""
+	w.Expect(w.Client.Update(w.Ctx, a)).To(Succeed())
+
+	w.Expect(reasonAt(machine.InventoryEvery+13*time.Minute, "b")).To(Equal(infrav1.VMNotFoundReason))
+	w.Expect(reasonAt(machine.InventoryEvery+13*time.Minute+30*time.Second, "c")).To(Equal(infrav1.GoneHeldBackReason))
+	w.Expect(reasonAt(machine.InventoryEvery+14*time.Minute+5*time.Second, "c")).To(Equal(infrav1.VMNotFoundReason))
+}
+
 func TestVAppDeletedByHand(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -12,6 +12,9 @@ const (
 	heldFor = 10 * time.Minute
 	// releaseGap is the least time between two machines that are released one by one.
 	releaseGap = time.Minute
+	// candidateFor is how long a machine that was held back takes part in the order of release: one that was paused
+	// since, or cannot be observed any more, holds up no other.
+	candidateFor = 3 * releaseGap
 	// stopAtClusters of a site with missing machines stop the site.
 	stopAtClusters = 3
 )
@@ -22,6 +25,7 @@ type Missing struct {
 	Name    string
 	Since   time.Time // when it was first found missing; zero: just now
 	Gone    time.Time // when it was declared gone; zero if it was not
+	Held    time.Time // when it was last held back although it could be declared gone; zero: it cannot, or was not checked
 }
 
 // release decides whether something else may be wrong: with the cluster, or with the whole site.
@@ -68,19 +72,24 @@ func holdBack(now time.Time, me Missing, all []Missing, n int, last time.Time) t
 	if left := me.Since.Add(heldFor).Sub(now); left > 0 {
 		return left
 	}
-	var due []Missing
 	for _, m := range found {
-		if m.Gone.IsZero() && now.Sub(m.Since) >= heldFor {
-			due = append(due, m)
-		}
 		if m.Gone.After(last) {
 			last = m.Gone
 		}
 	}
-	if first := slices.MinFunc(due, byAge); first.Name != me.Name {
+	if isBehind(now, me, found) {
 		return releaseGap
 	}
 	return max(0, last.Add(releaseGap).Sub(now))
+}
+
+// isBehind reports whether another machine is released before me: one that is missing for longer, and was lately found
+// ready to be released. One that cannot be released, such as one that is paused, is passed over.
+func isBehind(now time.Time, me Missing, all []Missing) bool {
+	return slices.ContainsFunc(all, func(m Missing) bool {
+		candidate := m.Gone.IsZero() && now.Sub(m.Since) >= heldFor && now.Sub(m.Held) < candidateFor
+		return candidate && m.Name != me.Name && byAge(m, me) < 0
+	})
 }
 
 func byAge(a, b Missing) int {

@@ -10,14 +10,24 @@ import (
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// missingFor returns VMs of a cluster that are missing for so many minutes, numbered from 0.
+// missingFor returns VMs of a cluster that are missing for so many minutes, numbered from 0. All are held back.
 func missingFor(cluster string, minutes ...int) []Missing {
 	var all []Missing
 	for i, m := range minutes {
 		all = append(all, Missing{
-			Cluster: cluster, Name: fmt.Sprint(i),
-			Since: noon.Add(-time.Duration(m) * time.Minute),
+			Cluster: cluster,
+			Name:    fmt.Sprint(i),
+			Since:   noon.Add(-time.Duration(m) * time.Minute),
+			Held:    noon.Add(-releaseGap),
 		})
+	}
+	return all
+}
+
+// undecided marks some of all as machines that were not found ready to be released for so many minutes.
+func undecided(minutes int, all []Missing, which ...int) []Missing {
+	for _, i := range which {
+		all[i].Held = noon.Add(-time.Duration(minutes) * time.Minute)
 	}
 	return all
 }
@@ -53,6 +63,22 @@ func TestHeldBack(t *testing.T) {
 			time.Minute,
 		},
 		{"and then goes", 4, goneFor(1, missingFor("a", 12, 12, 12), 0), 1, time.Time{}, 0},
+		{
+			"one that cannot be released holds up no other", 4, undecided(60, missingFor("a", 12, 11, 11), 0), 1,
+			time.Time{},
+			0,
+		},
+		{
+			"the gap stays when one is passed over", 4,
+			undecided(60, goneFor(0, missingFor("a", 13, 12, 11), 1), 0), 2,
+			time.Time{},
+			time.Minute,
+		},
+		{
+			"one that was held back two minutes ago comes first", 4, undecided(2, missingFor("a", 12, 11, 11), 0), 1,
+			time.Time{},
+			releaseGap,
+		},
 		{
 			"one that was deleted since counts, too", 6, missingFor("a", 11, 11, 11), 0, noon.Add(-20 * time.Second),
 			40 * time.Second,
