@@ -2,6 +2,7 @@ package cpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -104,6 +105,15 @@ func (o *Outages) Note(err error) bool {
 	return true
 }
 
+// answered reports whether a snapshot is incomplete though the whole cloud answered, as its machines change all the time.
+func (o *Outages) answered(err error) bool {
+	if _, partial := errors.AsType[*IncompleteError](err); !partial {
+		return false
+	}
+	_, trouble := o.opts.Explain(err)
+	return !trouble
+}
+
 // end ends an outage. The lock is held.
 func (o *Outages) end() {
 	if !o.reported.IsZero() {
@@ -160,6 +170,9 @@ func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]M
 		return all, err
 	}
 	lacking := err
+	if n.outages.answered(err) {
+		lacking = nil
+	}
 	for i := 0; i < len(all) && lacking == nil; i++ {
 		lacking = all[i].Unready
 	}

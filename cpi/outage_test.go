@@ -155,6 +155,22 @@ func TestWhatNewNodesWaitForIsHeardOf(t *testing.T) {
 	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("CloudAnswers")))
 }
 
+func TestAnIncompleteSnapshotEndsAnOutageIfTheCloudAnswers(t *testing.T) {
+	o := newOutage(t)
+	down := &heard{err: errAway}
+	machines := o.them.Machines(down)
+	_, _ = machines.Snapshot(t.Context(), 0)
+	o.Expect(o.after(outagePatience)).To(ConsistOf(ContainSubstring("it is away")))
+
+	down.err = &IncompleteError{Err: errAway}
+	_, _ = machines.Snapshot(t.Context(), 0)
+	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("it is away")), "a part of the cloud is away")
+
+	down.err = &IncompleteError{Err: errPrivate}
+	_, _ = machines.Snapshot(t.Context(), 0)
+	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("CloudAnswers")))
+}
+
 // heard is a cloud that fails or does not.
 type heard struct {
 	Machines

@@ -212,18 +212,21 @@ func networksOf(rules []cloudstack.Rule, cluster string, services []plan.Owner) 
 }
 
 // ofNodes returns the id of the network in which all workers are: that of their default NICs, if they have it in
-// common.
+// common. If not all machines are shown, those of all workers have to be.
 func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (string, error) {
-	vms, err := b.opts.Machines.VMs(ctx, b.opts.MaxAge)
-	if err != nil {
-		return "", kindOf(err)
+	vms, partial := b.opts.Machines.VMs(ctx, b.opts.MaxAge)
+	if partial != nil && !incomplete(partial) {
+		return "", kindOf(partial)
 	}
 	common, seen := map[string]int{}, 0
 	var ids, names []string // networks, default NICs first
 	machines := newIndex(vms)
 	for _, member := range b.opts.Workers() {
 		vm := machines.vmOf(member)
-		if vm == nil {
+		switch {
+		case vm == nil && partial != nil:
+			return "", kindOf(partial)
+		case vm == nil:
 			continue
 		}
 		seen++

@@ -46,6 +46,7 @@ type Machines struct {
 	mu      sync.Mutex // held while CloudStack is called: all who ask wait for one answer
 	started time.Time  // when the call of what follows began
 	vms     []cloudstack.VM
+	partial error // why vms are not all; nil: they are
 }
 
 var _ cpi.Machines = (*Machines)(nil)
@@ -61,21 +62,32 @@ func NewMachines(opts MachineOptions) *Machines {
 	return &Machines{opts: opts}
 }
 
-// VMs returns all virtual machines as they were at most maxAge ago.
+// VMs returns all virtual machines as they were at most maxAge ago. With a [cpi.IncompleteError] it returns those that
+// were shown: the account changes all the time.
 func (m *Machines) VMs(ctx context.Context, maxAge time.Duration) ([]cloudstack.VM, error) {
 	since := m.opts.Clock.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.started.IsZero() && !m.started.Before(since.Add(-maxAge)) {
-		return m.vms, nil
+		return m.vms, m.partial
 	}
 	started := m.opts.Clock.Now()
 	all, err := m.opts.Client.VMs(ctx, "")
-	if err != nil {
+	if err != nil && !errors.Is(err, cloudstack.ErrChanged) {
 		return nil, err
 	}
+	m.partial = nil
+	if err != nil {
+		m.partial = &cpi.IncompleteError{Err: err}
+	}
 	m.started, m.vms = started, slices.DeleteFunc(all, deleted)
-	return m.vms, nil
+	return m.vms, m.partial
+}
+
+// incomplete reports whether an error only means that not all machines are shown.
+func incomplete(err error) bool {
+	_, is := errors.AsType[*cpi.IncompleteError](err)
+	return is
 }
 
 // deleted reports whether a virtual machine is being removed: users may see it until it is expunged.
@@ -84,14 +96,14 @@ func deleted(vm cloudstack.VM) bool { return vm.State == "Destroyed" || vm.State
 // Snapshot implements [cpi.Machines].
 func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Machine, error) {
 	all, err := m.VMs(ctx, maxAge)
-	if err != nil {
+	if err != nil && !incomplete(err) {
 		return nil, err
 	}
 	out := make([]cpi.Machine, 0, len(all))
 	for _, vm := range all {
 		out = append(out, m.machine(vm))
 	}
-	return out, nil
+	return out, err
 }
 
 // Get implements [cpi.Machines].
@@ -114,7 +126,7 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 	return cpi.Machine{}, &cpi.AbsenceError{Evidence: evidence}
 }
 
-// evidence gathers what else the user sees. The project or account is what grants access, so one that shows other
+// evidence gathers what else the user sees; it fails if not all machines are shown. The project or account is what grants access, so one that shows other
 // machines of the cluster would show this one.
 func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, error) {
 	all, err := m.VMs(ctx, 0)

@@ -2,6 +2,7 @@ package cloudstack_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
@@ -216,6 +218,64 @@ func TestOneCallForManyMachines(t *testing.T) {
 	}
 
 	g.Expect(s.sim.Calls()).To(Equal([]string{"listVirtualMachines"}))
+}
+
+// crowded is an account with more than one page of machines, which has one more each time that they are listed.
+func crowded(t *testing.T) *site {
+	t.Helper()
+	n := 0
+	return newSite(t, cloudstacksim.Options{PageSize: 2, Before: func(s *cloudstacksim.Simulator, command string) {
+		if command == "listVirtualMachines" {
+			n++
+			s.AddVM(fmt.Sprintf("more-%d", n), nil, nil)
+		}
+	}}, "")
+}
+
+func TestMachinesOfAnAccountThatAlwaysChangesAreShown(t *testing.T) {
+	g := NewWithT(t)
+	s := crowded(t)
+
+	all, err := vms(s).Snapshot(t.Context(), 0)
+
+	incomplete, is := errors.AsType[*cpi.IncompleteError](err)
+	g.Expect(is).To(BeTrue(), "%v", err)
+	g.Expect(all).To(ContainElements(HaveField("Name", "node-0"), HaveField("Name", "node-1"), HaveField("Name", "node-2")))
+	_, trouble := cpicloudstack.Explain(s.url)(incomplete)
+	g.Expect(trouble).To(BeFalse(), "CloudStack answers")
+}
+
+func TestAnAccountThatAlwaysChangesProvesNoAbsence(t *testing.T) {
+	g := NewWithT(t)
+	s := crowded(t)
+	m := vms(s)
+
+	_, err := m.Get(t.Context(), cpicloudstack.ProviderName+"://unknown")
+
+	_, absent := errors.AsType[*cpi.AbsenceError](err)
+	g.Expect(absent).To(BeFalse(), "%v", err)
+	g.Expect(err).To(MatchError(cloudstack.ErrChanged))
+}
+
+func TestALoadBalancerInAnAccountThatAlwaysChanges(t *testing.T) {
+	s := newSceneAt(crowded(t), "c1", web("u1", 80))
+
+	s.Expect(s.balancer.Locate(t.Context(), "")).To(Equal(s.network))
+	s.Expect(s.converge(false).Status.Addresses).To(HaveLen(1))
+
+	s.Expect(s.sim.Members(fmt.Sprint(s.sim.Objects(cloudstacksim.Rules)[0]["id"]))).To(HaveLen(3))
+	s.converge(true)
+	s.Expect(s.left()).To(BeZero())
+}
+
+func TestTheDefaultNetworkIsNotChosenByAPartOfTheWorkers(t *testing.T) {
+	s := newSceneAt(crowded(t), "c1", web("u1", 80))
+	s.known = append(s.members(), plan.Member{Node: "node-9", ProviderID: cpicloudstack.ProviderName + "://unknown"})
+	s.restart()
+
+	_, err := s.balancer.Locate(t.Context(), "")
+
+	s.Expect(err).To(MatchError(plan.ErrUnknown))
 }
 
 func TestProviderIDsInAnyForm(t *testing.T) {

@@ -168,17 +168,22 @@ func (o *observed) freeAddresses(ctx context.Context, want plan.Desired) ([]clou
 	}), err
 }
 
-// machines returns the virtual machines. One of a new node may be missing in a list that is not new.
+// machines returns the virtual machines. One of a new node may be missing in a list that is not new. Not all need be
+// shown: a member whose machine is not shown stays.
 func (o *observed) machines(ctx context.Context, members []plan.Member) ([]cloudstack.VM, error) {
 	vms, err := o.balancer.opts.Machines.VMs(ctx, o.balancer.opts.MaxAge)
-	if err != nil {
+	if err != nil && !incomplete(err) {
 		return nil, err
 	}
 	known := newIndex(vms)
-	if slices.ContainsFunc(members, func(m plan.Member) bool { return known.vmOf(m) == nil }) {
-		return o.balancer.opts.Machines.VMs(ctx, min(newList, o.balancer.opts.MaxAge))
+	if !slices.ContainsFunc(members, func(m plan.Member) bool { return known.vmOf(m) == nil }) {
+		return vms, nil
 	}
-	return vms, nil
+	vms, err = o.balancer.opts.Machines.VMs(ctx, min(newList, o.balancer.opts.MaxAge))
+	if incomplete(err) {
+		err = nil
+	}
+	return vms, err
 }
 
 // readShared reads the port forwarding and the VPNs of addresses that would be released without: they go with their

@@ -31,6 +31,8 @@ func Explain(url string) func(error) (cpi.Trouble, bool) {
 		switch {
 		case errors.Is(err, plan.ErrBusy), errors.Is(err, plan.ErrRefused):
 			return cpi.Trouble{}, false // It concerns one load balancer, which has events of its own.
+		case errors.Is(err, cloudstack.ErrChanged):
+			return cpi.Trouble{}, false // CloudStack answers. What is missing in a list counts as unknown.
 		case errors.Is(err, cloudstack.ErrUnauthorized):
 			trouble.Reason, trouble.Message = ReasonRefused, fmt.Sprintf(
 				"%s refuses api-key and secret-key (%v): correct them in cloud-config, and check the clock", url, err)

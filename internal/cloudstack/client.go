@@ -17,6 +17,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,24 +165,45 @@ func decode(command string, status int, body []byte, into any) error {
 // list returns all elements of a list. One that changes between its pages may lack elements: it is read again once, and
 // fails if it changes then, too.
 func list[T any](ctx context.Context, c *Client, command, key string, params Params) ([]T, error) {
-	all := Params{"listall": "true", "projectid": c.opts.Project}
-	maps.Copy(all, params)
-	out, err := pages[T](ctx, c, command, key, all)
-	if errors.Is(err, errChanged) {
-		out, err = pages[T](ctx, c, command, key, all)
+	out, err := pages[T](ctx, c, command, key, params)
+	if errors.Is(err, ErrChanged) {
+		out, err = pages[T](ctx, c, command, key, params)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// shown is list for those who can use a part of it: if the list changes each time, it returns each element that was shown
+// once, with [ErrChanged].
+func shown[T any](ctx context.Context, c *Client, command, key string, params Params, id func(T) string) ([]T, error) {
+	first, err := pages[T](ctx, c, command, key, params)
+	if !errors.Is(err, ErrChanged) {
+		return first, err
+	}
+	second, err := pages[T](ctx, c, command, key, params)
+	if !errors.Is(err, ErrChanged) {
+		return second, err
+	}
+	known := map[string]bool{}
+	var out []T
+	for _, element := range slices.Concat(second, first) { // the second is newer
+		if !known[id(element)] {
+			known[id(element)] = true
+			out = append(out, element)
+		}
 	}
 	return out, err
 }
 
-// errChanged means that a list has changed while its pages were read.
-var errChanged = fmt.Errorf("the list changed while it was read: %w", ErrUnavailable)
-
 // pages reads all pages of a list. The first is as large as CloudStack is configured to serve, which refuses larger
-// ones: the others are as large.
-func pages[T any](ctx context.Context, c *Client, command, key string, params Params) ([]T, error) {
-	params = maps.Clone(params)
+// ones: the others are as large. If the list changes meanwhile, it returns what was shown, with [ErrChanged].
+func pages[T any](ctx context.Context, c *Client, command, key string, filters Params) ([]T, error) {
+	params := Params{"listall": "true", "projectid": c.opts.Project}
+	maps.Copy(params, filters)
 	var out []T
-	total := 0
+	total, changed := 0, false
 	for page := 1; page <= maxPages; page++ {
 		if page > 1 {
 			params["page"] = strconv.Itoa(page)
@@ -197,13 +219,15 @@ func pages[T any](ctx context.Context, c *Client, command, key string, params Pa
 		if page == 1 {
 			total, params["pagesize"] = count, strconv.Itoa(len(found))
 		}
+		changed = changed || count != total
 		out = append(out, found...)
-		switch {
-		case count != total, len(found) == 0 && len(out) < total:
-			return nil, fmt.Errorf("%s: %w", command, errChanged)
-		case len(out) >= total:
-			return out, nil
+		if len(out) < count && len(found) > 0 {
+			continue
 		}
+		if changed || len(out) < total {
+			return out, fmt.Errorf("%s: %w", command, ErrChanged)
+		}
+		return out, nil
 	}
 	return nil, fmt.Errorf("%s: %w: there are more than %d pages", command, ErrUnavailable, maxPages)
 }

@@ -150,7 +150,7 @@ func TestAllPagesAreRead(t *testing.T) {
 	g.Expect(sim.Calls()).To(HaveLen(3))
 }
 
-func TestAListThatShrinksIsNoAnswer(t *testing.T) {
+func TestAListThatShrinksIsIncomplete(t *testing.T) {
 	g := NewWithT(t)
 	server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		page := map[string]any{"count": 3}
@@ -163,10 +163,10 @@ func TestAListThatShrinksIsNoAnswer(t *testing.T) {
 
 	_, err := client(server.URL).VMs(t.Context(), "")
 
-	g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
+	g.Expect(err).To(MatchError(cloudstack.ErrChanged))
 }
 
-func TestAListThatChangesBetweenItsPagesIsNoAnswer(t *testing.T) {
+func TestAListThatChangesBetweenItsPagesIsIncomplete(t *testing.T) {
 	for name, second := range map[string]map[string]any{
 		"one less, so that one moved to the page before": {"count": 2, "virtualmachine": []map[string]any{}},
 		"the end, without a count":                       {},
@@ -183,11 +183,75 @@ func TestAListThatChangesBetweenItsPagesIsNoAnswer(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 
-			_, err := client(server.URL).VMs(t.Context(), "")
+			all, err := client(server.URL).VMs(t.Context(), "")
 
+			g.Expect(err).To(MatchError(cloudstack.ErrChanged))
 			g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
+			g.Expect(all).To(ContainElements(HaveField("ID", "1"), HaveField("ID", "2")), "what was shown exists")
 		})
 	}
+}
+
+// growing has a machine more each time that machines are listed.
+func growing(size int) cloudstacksim.Options {
+	n := 0
+	return cloudstacksim.Options{PageSize: size, Before: func(s *cloudstacksim.Simulator, command string) {
+		if command == "listVirtualMachines" {
+			n++
+			s.AddVM(fmt.Sprintf("more-%d", n), nil, nil)
+		}
+	}}
+}
+
+func TestAListThatAlwaysChangesShowsEachElementOnce(t *testing.T) {
+	g := NewWithT(t)
+	sim, url := start(t, growing(2))
+	for i := range 5 {
+		sim.AddVM(fmt.Sprint("node-", i), nil, nil)
+	}
+
+	all, err := client(url).VMs(t.Context(), "")
+
+	g.Expect(err).To(MatchError(cloudstack.ErrChanged))
+	names := map[string]int{}
+	for _, vm := range all {
+		names[vm.Name]++
+	}
+	for i := range 5 {
+		g.Expect(names).To(HaveKeyWithValue(fmt.Sprint("node-", i), 1))
+	}
+}
+
+func TestOtherListsFailWhileTheyChange(t *testing.T) {
+	g := NewWithT(t)
+	n := 0
+	sim, url := start(t, cloudstacksim.Options{PageSize: 2, Before: func(s *cloudstacksim.Simulator, _ string) {
+		n++
+		s.AddNetwork(fmt.Sprint("more-", n), "")
+	}})
+	for range 5 {
+		sim.AddNetwork("n", "")
+	}
+
+	all, err := client(url).Networks(t.Context(), "")
+
+	g.Expect(err).To(MatchError(cloudstack.ErrUnavailable))
+	g.Expect(all).To(BeNil(), "nothing may be concluded from what is missing")
+}
+
+func TestFreeAddressesAreOfferedThoughTheirListChanges(t *testing.T) {
+	g := NewWithT(t)
+	n := 0
+	sim, url := start(t, cloudstacksim.Options{PageSize: 2, Before: func(s *cloudstacksim.Simulator, _ string) {
+		n++
+		s.AddAddresses(fmt.Sprint("198.51.100.", n))
+	}})
+	sim.AddAddresses("203.0.113.1", "203.0.113.2", "203.0.113.3")
+
+	all, err := client(url).FreeAddresses(t.Context(), cloudstack.Network{})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(ContainElement(HaveField("IPAddress", "203.0.113.3")))
 }
 
 func TestJobs(t *testing.T) {

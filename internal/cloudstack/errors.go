@@ -27,6 +27,9 @@ var (
 	ErrBusy = errors.New("CloudStack is busy")
 	// ErrUnavailable means that CloudStack did not answer, or not completely.
 	ErrUnavailable = errors.New("CloudStack does not answer")
+	// ErrChanged means that a list changed each time while its pages were read: what it shows exists, and more may. It
+	// is an [ErrUnavailable].
+	ErrChanged = fmt.Errorf("the list changes while it is read: %w", ErrUnavailable)
 	// ErrTLS means that the certificate of CloudStack is not trusted.
 	ErrTLS = errors.New("the certificate is not trusted")
 )

@@ -2,6 +2,7 @@ package cloudstack
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -136,9 +137,11 @@ type ACL struct {
 // An Event is an entry of CloudStack's log.
 type Event struct{ Type, State, Created, ResourceID string }
 
-// VMs returns the virtual machines that the user sees in its project or account; with an id only that one.
+// VMs returns the virtual machines that the user sees in its project or account; with an id only that one. With
+// [ErrChanged] it returns those that were shown: machines of a large account may come and go all the time.
 func (c *Client) VMs(ctx context.Context, id string) ([]VM, error) {
-	return list[VM](ctx, c, "listVirtualMachines", "virtualmachine", Params{"details": "nics,servoff", "id": id})
+	return shown(ctx, c, "listVirtualMachines", "virtualmachine", Params{"details": "nics,servoff", "id": id},
+		func(vm VM) string { return vm.ID })
 }
 
 // Networks returns the guest networks that the user sees; with an id only that one.
@@ -160,10 +163,16 @@ func (c *Client) AllAddresses(ctx context.Context) ([]Address, error) {
 	return list[Address](ctx, c, "listPublicIpAddresses", "publicipaddress", nil)
 }
 
-// FreeAddresses returns public addresses that may be associated with a network.
+// FreeAddresses returns public addresses that may be associated with a network. Other accounts may take some and release
+// others all the time: they need not be all.
 func (c *Client) FreeAddresses(ctx context.Context, n Network) ([]Address, error) {
-	return list[Address](ctx, c, "listPublicIpAddresses", "publicipaddress",
-		Params{"zoneid": n.ZoneID, "allocatedonly": "false", "state": "Free", "forvirtualnetwork": "true"})
+	all, err := shown(ctx, c, "listPublicIpAddresses", "publicipaddress",
+		Params{"zoneid": n.ZoneID, "allocatedonly": "false", "state": "Free", "forvirtualnetwork": "true"},
+		func(a Address) string { return a.ID })
+	if errors.Is(err, ErrChanged) {
+		err = nil
+	}
+	return all, err
 }
 
 // Rules returns the load balancer rules of a network; those of all networks if it is empty.

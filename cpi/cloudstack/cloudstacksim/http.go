@@ -63,6 +63,9 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		answer(to, http.StatusBadRequest, "errorresponse", err.Error())
 		return
 	}
+	if s.opts.Before != nil {
+		s.opts.Before(s, r.Form.Get("command"))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {

@@ -22,6 +22,8 @@ type Options struct {
 	PageSize int
 	// HideFree hides free public addresses from users.
 	HideFree bool
+	// Before is called before each command is carried out; it may change what there is. Nil: nothing is called.
+	Before func(s *Simulator, command string)
 	// ShowDestroyed shows destroyed virtual machines to users, as allow.user.view.destroyed.vm does.
 	ShowDestroyed bool
 }
