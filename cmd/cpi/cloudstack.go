@@ -39,17 +39,39 @@ func loadCloudStack(from source) (*configuration, error) {
 		settings: cpi.Settings{
 			MaxAge: c.Global.MaxAge.Duration, Class: b.Class, ClassOnly: b.ClassOnly, Drift: b.DriftInterval.Duration,
 		},
-		open: func(h host) (*backend, error) { return openCloudStack(c, ca, h) },
+		open: func(h host) (*backend, error) { return openCloudStack(c, ca, cloudStackKeys(from, c), h) },
 	}, nil
 }
 
-func openCloudStack(c cloudstackconfig.Config, ca string, h host) (*backend, error) {
+// cloudStackKeys returns the keys in a configuration, which are read again when they may have changed; nil if the
+// configuration is in no file. The rest of it is read at the start only.
+func cloudStackKeys(from source, c cloudstackconfig.Config) func() (api, secret string) {
+	if from.path == "" {
+		return nil
+	}
+	keys := func(c cloudstackconfig.Config) cpicloudstack.Keys {
+		return cpicloudstack.Keys{API: c.Global.APIKey, Secret: string(c.Global.SecretKey)}
+	}
+	return cpicloudstack.NewKeyFile(cpicloudstack.KeyFileOptions{
+		Path:  from.path,
+		First: keys(c),
+		Parse: func(file []byte) (cpicloudstack.Keys, error) {
+			now, _, _, err := cloudstackconfig.Parse(file, from.env)
+			return keys(now), err
+		},
+	}).Current
+}
+
+func openCloudStack(
+	c cloudstackconfig.Config, ca string, keys func() (api, secret string), h host,
+) (*backend, error) {
 	metrics, err := cloudstack.NewMetrics(legacyregistry.Registerer())
 	if err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	client := cloudstack.New(cloudstack.Options{
-		URL: c.Global.APIURL, Key: c.Global.APIKey, Secret: string(c.Global.SecretKey), Project: c.Global.ProjectID,
+		URL: c.Global.APIURL, Key: c.Global.APIKey, Secret: string(c.Global.SecretKey), Keys: keys,
+		Project: c.Global.ProjectID,
 		CA: ca, Insecure: c.Global.SSLNoVerify, UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
 		Timeout: c.Global.RequestTimeout.Duration, Patience: c.Global.JobTimeout.Duration, Metrics: metrics,
 	})

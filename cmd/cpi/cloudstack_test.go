@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -13,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
 const cloudConfig = `[Global]
@@ -54,12 +56,21 @@ func TestCloudStackIsOpened(t *testing.T) {
 	services.Informer()
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
-	file := "[Global]\napi-url = " + server.URL + "/client/api\napi-key = user-key\nsecret-key = user-secret\n"
+	path := filepath.Join(t.TempDir(), "cloud-config")
+	configure := func(key, secret string) {
+		file := fmt.Sprintf("[Global]\napi-url = %s/client/api\napi-key = %s\nsecret-key = %s\n", server.URL, key, secret)
+		g.Expect(os.WriteFile(path, []byte(file), 0o600)).To(Succeed())
+	}
+	configure(cloudstacksim.UserKey, cloudstacksim.UserSecret)
+	chosen, err := find(providers(), "external-cloudstack")
+	g.Expect(err).NotTo(HaveOccurred())
 
-	c, err := loadCloudStack(source{file: []byte(file), env: ccmconfig.Environment{Getenv: func(string) string { return "" }}})
+	p, err := load(chosen, path, &ourFlags{}, func(string) string { return "" })
 	g.Expect(err).NotTo(HaveOccurred())
-	b, err := c.open(host{client: client, nodes: nodes.Lister(), services: services.Lister()})
+	b, err := p.open(host{client: client, nodes: nodes.Lister(), services: services.Lister()})
 	g.Expect(err).NotTo(HaveOccurred())
+	sim.Rotate(cloudstacksim.UserKey, "new-key", "new-secret")
+	configure("new-key", "new-secret") // used without a restart
 
 	g.Expect(b.Services.Cluster).To(Equal("cluster-uid"), "the file has no id of the cluster")
 	g.Expect(b.Balancer.Locate(t.Context(), "")).To(Equal(old), "the original made a rule of a Service there")

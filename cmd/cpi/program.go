@@ -56,7 +56,7 @@ func load(p provider, path string, flags *ourFlags, getenv func(string) string) 
 		}
 	}
 	env := ccmconfig.Environment{Getenv: getenv, ReadFile: os.ReadFile, Environ: os.Environ}
-	c, err := p.load(source{file: file, credentials: flags.credentials, env: env})
+	c, err := p.load(source{file: file, path: path, credentials: flags.credentials, env: env})
 	if err != nil {
 		return nil, fmt.Errorf("the configuration %s is wrong:\n%w", path, err)
 	}

@@ -49,6 +49,7 @@ func find(all []provider, name string) (provider, error) {
 // A source is where a provider reads its configuration from.
 type source struct {
 	file        []byte
+	path        string // of the file; empty: it is in none
 	credentials string // directory with the files of a Secret
 	env         ccmconfig.Environment
 }

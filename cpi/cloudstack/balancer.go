@@ -113,14 +113,14 @@ func (b *Balancer) Run(ctx context.Context, network string, s plan.Step) error {
 	case errors.Is(err, cloudstack.ErrNotFound): // what was observed has changed since
 		return fmt.Errorf("%w: %w", plan.ErrBusy, err)
 	case own.verb == associate && own.address != "" && cloudstack.RefusesObject(err):
-		return b.refuse(own, err)
+		return b.notAssociated(own, err)
 	}
 	return kindOf(err)
 }
 
-// refuse returns what follows from an address that CloudStack does not associate: another one is chosen, unless the
+// notAssociated returns what follows from an address that CloudStack does not associate: another one is chosen, unless the
 // Service requests this one.
-func (b *Balancer) refuse(s step, err error) error {
+func (b *Balancer) notAssociated(s step, err error) error {
 	if s.requested {
 		return fmt.Errorf("%w: the requested address %s cannot be associated: request another one, or wait: %w",
 			plan.ErrRefused, s.address, err)

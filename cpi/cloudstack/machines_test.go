@@ -1,6 +1,7 @@
 package cloudstack_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"testing"
@@ -289,29 +290,39 @@ func TestProviderIDsInAnyForm(t *testing.T) {
 
 func TestWhatTroubleIsSaid(t *testing.T) {
 	tests := map[string]struct {
-		mod  func(*site, *cloudstack.Options)
-		says string
+		reason string // if it is not the name
+		mod    func(*site, *cloudstack.Options)
+		says   string
 	}{
+		"internal errors": {
+			cpicloudstack.ReasonUnavailable,
+			func(s *site, _ *cloudstack.Options) { s.sim.Fail(cloudstacksim.Fault{Times: -1}) },
+			"fails .*listVirtualMachines.* 530.*: see the log of its management server",
+		},
 		cpicloudstack.ReasonRefused: {
+			"",
 			func(_ *site, o *cloudstack.Options) { o.Secret = "wrong" },
 			"refuses api-key and secret-key .*: correct them in cloud-config, and check the clock",
 		},
 		cpicloudstack.ReasonProject: {
+			"",
 			func(_ *site, o *cloudstack.Options) { o.Project = "unknown" },
 			"does not know the project, or does not show it to the user .*: correct project-id",
 		},
 		cpicloudstack.ReasonUnavailable: {
+			"",
 			func(_ *site, o *cloudstack.Options) { o.URL = "http://127.0.0.1:1" }, "does not answer .*: nothing is changed until it does",
 		},
 		cpicloudstack.ReasonForbidden: {
+			"",
 			func(s *site, _ *cloudstack.Options) {
 				s.sim.Fail(cloudstacksim.Fault{Command: "listVirtualMachines", Code: 432, Times: -1})
 			},
 			"forbids a command .*listVirtualMachines.*: give the user's role the permission",
 		},
 	}
-	for reason, tt := range tests {
-		t.Run(reason, func(t *testing.T) {
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := newSite(t, cloudstacksim.Options{}, "")
 			client := s.client(func(o *cloudstack.Options) { tt.mod(s, o) })
@@ -320,7 +331,7 @@ func TestWhatTroubleIsSaid(t *testing.T) {
 			trouble, ok := cpicloudstack.Explain(s.url)(err)
 
 			g.Expect(ok).To(BeTrue())
-			g.Expect(trouble.Reason).To(Equal(reason))
+			g.Expect(trouble.Reason).To(Equal(cmp.Or(tt.reason, name)))
 			g.Expect(trouble.Message).To(MatchRegexp(tt.says))
 			g.Expect(trouble.Message).NotTo(Or(ContainSubstring("wrong)"), ContainSubstring("user-key")))
 

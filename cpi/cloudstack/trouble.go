@@ -12,7 +12,7 @@ import (
 
 // Reasons of events about CloudStack being unusable.
 const (
-	// ReasonUnavailable means that CloudStack does not answer.
+	// ReasonUnavailable means that CloudStack does not answer, or cannot list what there is.
 	ReasonUnavailable = "CloudStackUnavailable"
 	// ReasonRefused means that CloudStack refuses the credentials.
 	ReasonRefused = "CloudStackCredentialsRefused"
@@ -45,6 +45,12 @@ func Explain(url string) func(error) (cpi.Trouble, bool) {
 		case errors.Is(err, cloudstack.ErrNotFound):
 			trouble.Reason, trouble.Message = ReasonProject, fmt.Sprintf(
 				"%s does not know the project, or does not show it to the user (%v): correct project-id", url, err)
+		case errors.Is(err, cloudstack.ErrFailing):
+			return cpi.Trouble{
+				Reason: ReasonUnavailable,
+				Message: fmt.Sprintf("%s fails (%v): see the log of its management server; nothing is changed until it "+
+					"lists again what there is", url, err),
+			}, true
 		case errors.Is(err, cloudstack.ErrUnavailable), errors.Is(err, cloudstack.ErrBusy),
 			errors.Is(err, context.DeadlineExceeded):
 			return cpi.Trouble{

@@ -40,6 +40,8 @@ type Options struct {
 	URL string
 	// Key and Secret of the user.
 	Key, Secret string
+	// Keys returns the key and the secret of the user as they are now, for each request; nil: Key and Secret stay.
+	Keys func() (key, secret string)
 	// Project to work in, by its id; empty: the user's account.
 	Project string
 	// CA are the certificates to trust instead of the system's; empty: the system's.
@@ -69,6 +71,9 @@ func New(o Options) *Client {
 	o.Poll, o.Patience = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.Patience, defaultPatience)
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Keys == nil {
+		o.Keys = func() (key, secret string) { return o.Key, o.Secret }
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // As configured.
 	if o.CA != "" {
@@ -107,8 +112,9 @@ func (c *Client) call(ctx context.Context, command string, params Params, into a
 }
 
 func (c *Client) send(ctx context.Context, command string, params Params, into any) error {
+	key, secret := c.opts.Keys()
 	form := url.Values{
-		"command": {command}, "response": {"json"}, "apiKey": {c.opts.Key}, "signatureVersion": {"3"},
+		"command": {command}, "response": {"json"}, "apiKey": {key}, "signatureVersion": {"3"},
 		"expires": {c.opts.Now().UTC().Add(expiry).Format("2006-01-02T15:04:05-0700")},
 	}
 	for name, value := range params {
@@ -116,7 +122,7 @@ func (c *Client) send(ctx context.Context, command string, params Params, into a
 			form.Set(name, value)
 		}
 	}
-	form.Set("signature", sign(form, c.opts.Secret))
+	form.Set("signature", sign(form, secret))
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.opts.URL, strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
@@ -210,7 +216,7 @@ func pages[T any](ctx context.Context, c *Client, command, key string, filters P
 		}
 		var answer map[string]json.RawMessage
 		if err := c.call(ctx, command, params, &answer); err != nil {
-			return nil, err
+			return nil, failing(err)
 		}
 		count, found := 0, []T(nil)
 		if err := errors.Join(element(answer, "count", &count), element(answer, key, &found)); err != nil {

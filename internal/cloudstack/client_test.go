@@ -254,6 +254,38 @@ func TestFreeAddressesAreOfferedThoughTheirListChanges(t *testing.T) {
 	g.Expect(all).To(ContainElement(HaveField("IPAddress", "203.0.113.3")))
 }
 
+func TestKeysThatWereRotatedAreUsed(t *testing.T) {
+	g := NewWithT(t)
+	sim, url := start(t, cloudstacksim.Options{})
+	key, secret := cloudstacksim.UserKey, cloudstacksim.UserSecret
+	c := client(url, func(o *cloudstack.Options) {
+		o.Keys = func() (string, string) { return key, secret }
+	})
+	_, err := c.VMs(t.Context(), "")
+	g.Expect(err).NotTo(HaveOccurred())
+
+	sim.Rotate(cloudstacksim.UserKey, "new-key", "new-secret")
+	_, err = c.VMs(t.Context(), "")
+	g.Expect(err).To(MatchError(cloudstack.ErrUnauthorized))
+	key, secret = "new-key", "new-secret"
+
+	_, err = c.VMs(t.Context(), "")
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestAnInternalErrorOfAListIsAFailureOfTheCloud(t *testing.T) {
+	g := NewWithT(t)
+	sim, url := start(t, cloudstacksim.Options{})
+	sim.Fail(cloudstacksim.Fault{Times: -1})
+	c := client(url)
+
+	_, err := c.Networks(t.Context(), "")
+	g.Expect(err).To(MatchError(cloudstack.ErrFailing))
+	_, err = c.VMs(t.Context(), "")
+	g.Expect(err).To(MatchError(cloudstack.ErrFailing))
+	g.Expect(c.DeleteRule(t.Context(), "r")).NotTo(MatchError(cloudstack.ErrFailing), "it may be about the rule")
+}
+
 func TestJobs(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, cloudstacksim.Options{Latency: time.Hour})

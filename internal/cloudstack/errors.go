@@ -30,6 +30,9 @@ var (
 	// ErrChanged means that a list changed each time while its pages were read: what it shows exists, and more may. It
 	// is an [ErrUnavailable].
 	ErrChanged = fmt.Errorf("the list changes while it is read: %w", ErrUnavailable)
+	// ErrFailing means that CloudStack answers a list with an internal error, as it does while its database or a plugin
+	// fails.
+	ErrFailing = errors.New("CloudStack cannot list what there is")
 	// ErrTLS means that the certificate of CloudStack is not trusted.
 	ErrTLS = errors.New("the certificate is not trusted")
 )
@@ -98,6 +101,14 @@ func RefusesObject(err error) bool {
 		return true
 	}
 	return false
+}
+
+// failing returns the error of a list. An internal error of another command may be about one object.
+func failing(err error) error {
+	if answer, ok := errors.AsType[*Error](err); ok && answer.Code == codeInternalError {
+		return fmt.Errorf("%w: %w", ErrFailing, err)
+	}
+	return err
 }
 
 // unanswered returns the error of a request without an answer. It leaves out the request.

@@ -196,6 +196,14 @@ func (s *Simulator) Allocate(address, network string) string {
 	return ""
 }
 
+// Rotate replaces the keys of a user by others.
+func (s *Simulator) Rotate(key, newKey, newSecret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users[newKey] = user{newSecret, s.users[key].admin}
+	delete(s.users, key)
+}
+
 // Quarantine refuses a free public address, as CloudStack does since 4.19 for some time after another account had it. The
 // lists of addresses do not show that.
 func (s *Simulator) Quarantine(address string) {

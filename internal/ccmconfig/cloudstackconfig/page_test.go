@@ -43,8 +43,8 @@ network = nodes
 One file, ` + "`--cloud-config`" + `, which is key ` + "`cloud-config` of Secret `cloudstack-secret`" + ` in the manifest. A file of CloudStack Kubernetes Provider 1.2.0 works as
 it is: its keys have a dot in the last column. It is strict: a key that is not in this table, or is set twice, is an error, and all errors are reported at
 once with the key, its line and the remedy; ` + "`cpi --cloud-provider=external-cloudstack --cloud-config=cloud-config --validate-config`" + ` reports them without a cluster.
-Names of sections and keys may be in upper case. A value may be in double quotes; without, ` + "`;` and `#`" + ` begin a comment. The file is read at the start. The
-proxy is taken from the environment variables HTTPS_PROXY and NO_PROXY. This page is generated from the schema: ` + "`" + pageCommand + "`" + ` writes it.
+Names of sections and keys may be in upper case. A value may be in double quotes; without, ` + "`;` and `#`" + ` begin a comment. The file is read at the start, and
+` + "`api-key` and `secret-key`" + ` again whenever it changes: keys are rotated without a restart. The proxy is taken from the environment variables HTTPS_PROXY and NO_PROXY. This page is generated from the schema: ` + "`" + pageCommand + "`" + ` writes it.
 `)
 	for _, k := range ccmconfig.Keys(&Config{}) {
 		tag, doc, legacy := k.Field.Tag, docs[k.Owner.Name()+"."+k.Field.Name], ""

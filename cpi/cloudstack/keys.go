@@ -1,0 +1,65 @@
+package cloudstack
+
+import (
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
+)
+
+// Keys are the API key and the secret key of a user.
+type Keys struct{ API, Secret string }
+
+// KeyFileOptions are what a [KeyFile] is made of.
+type KeyFileOptions struct {
+	// Path of the configuration file.
+	Path string
+	// First are the keys that the file had at the start.
+	First Keys
+	// Parse returns the keys in the file. Its errors contain no secrets.
+	Parse func(file []byte) (Keys, error)
+	Now   func() time.Time // nil: the real time
+}
+
+// A KeyFile is a configuration file whose keys may be rotated. A file that is wrong or missing changes nothing.
+type KeyFile struct {
+	files *ccmconfig.Files[Keys]
+
+	mu     sync.Mutex
+	last   Keys
+	broken bool
+}
+
+// NewKeyFile returns the keys of a configuration file.
+func NewKeyFile(o KeyFileOptions) *KeyFile {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	name := filepath.Base(o.Path)
+	return &KeyFile{last: o.First, files: &ccmconfig.Files[Keys]{
+		Dir:   filepath.Dir(o.Path),
+		Names: []string{name},
+		Parse: func(contents map[string]string) (Keys, error) { return o.Parse([]byte(contents[name])) },
+		Now:   o.Now,
+	}}
+}
+
+// Current returns the API key and the secret key as the file has them now, or had them when it was right.
+func (f *KeyFile) Current() (api, secret string) {
+	now, _, err := f.files.Current()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case err != nil && !f.broken:
+		klog.ErrorS(err, "Reading the keys of CloudStack again: those from before are used")
+	case err == nil && now != f.last:
+		klog.InfoS("The keys of CloudStack have changed in the configuration, and are used from now on")
+	}
+	if f.broken = err != nil; !f.broken {
+		f.last = now
+	}
+	return f.last.API, f.last.Secret
+}
