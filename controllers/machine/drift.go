@@ -142,6 +142,9 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Outcome, error)
 		return phases.Done, nil
 	}
 	made, ok := s.made()
+	if ok && made.Differs {
+		s.comparison.readAgain(ctx)
+	}
 	if !ok {
 		if s.vm.known() == nil {
 			return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
@@ -158,6 +161,17 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Outcome, error)
 	return s.comparison.compare(made), nil
 }
 
+// readAgain reads a VM that differed, when that is due: its row in the inventory does not show all that a user may set
+// back, such as the marker.
+func (s comparison) readAgain(ctx context.Context) {
+	if s.vm.known() == nil || s.vm.current || s.vm.row.Busy || s.now().Before(s.vm.readNext) {
+		return
+	}
+	if err := s.observer.read(ctx); err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", s.vm.row.ID, "reason", err.Error())
+	}
+}
+
 // compare reports the differences. That there are any is recorded: a new process then reads the VM at once.
 func (s comparison) compare(made drift.Made) phases.Outcome {
 	found := made.Differences(drift.Observed{
@@ -171,8 +185,11 @@ func (s comparison) compare(made drift.Made) phases.Outcome {
 	if len(found) == 0 {
 		return phases.Done
 	}
+	if again := s.now().Add(inventoryEvery); s.vm.readNext.IsZero() || s.vm.readNext.After(again) {
+		s.vm.readNext = again
+	}
 	reason, message := drift.Summary(found)
-	return phases.Fail(0, reason, "%s. Set it back in VCD, or replace the machine, or remove annotation %s from the "+
+	return phases.Fail(max(s.vm.readNext.Sub(s.now()), session.BusyPoll), reason, "%s. Set it back in VCD, or replace the machine, or remove annotation %s from the "+
 		"VCDMachine to take the VM as it is",
 		message, infrav1.VMRecordedAnnotation)
 }

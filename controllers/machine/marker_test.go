@@ -119,3 +119,36 @@ func TestLeaseOfAVAppThatIsNotTheClustersIsLeftAsItIs(t *testing.T) {
 	w.Expect(w.Writes()).To(Equal(writes))
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 }
+
+func TestAMarkerThatIsRestoredIsNoticedAtTheNextInventory(t *testing.T) {
+	t.Parallel()
+	for name, running := range map[string]bool{"of a VM that runs": true, "of a VM that is powered off": false} {
+		t.Run(name, func(t *testing.T) {
+			w := controllertest.New(t, controllertest.NewMachine("a")...)
+			leftInPeace(w, "a")
+			var marker string
+			w.Sim.Edit(func(e *vcdsim.Editor) {
+				marker = e.VM("a").Description
+				e.VM("a").Description = "mine"
+			})
+			var m *infrav1.VCDMachine
+			at := time.Duration(0)
+			for ; m == nil || conditions.GetReason(m, infrav1.VMAsSpecifiedCondition) != infrav1.MarkerLostReason; at += w.Next {
+				w.Expect(at).To(BeNumerically("<", 7*time.Hour))
+				m = passAt(w, at, "a")
+			}
+			if !running {
+				w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("a")) })
+				m = passAt(w, at, "a")
+			}
+
+			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("a").Description = marker })
+			for end := at + machine.InventoryEvery; at <= end; at += w.Next {
+				m = passAt(w, at, "a")
+			}
+
+			w.Expect(conditions.IsTrue(m, infrav1.VMAsSpecifiedCondition)).To(BeTrue())
+			w.Expect(conditions.IsTrue(m, infrav1.PoweredOnCondition)).To(Equal(running))
+		})
+	}
+}
