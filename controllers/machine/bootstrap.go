@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
@@ -85,11 +86,32 @@ func (s injection) problem(secret string) phases.Outcome {
 			"Secret %s has an unknown format: use cloud-config or ignition in spec.format of the bootstrap config",
 			secret)
 	}
+	if out := s.networkProblem(secret); out != phases.Done {
+		return out
+	}
 	if err := guestinfo.CheckSize(b.value); err != nil {
 		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataTooLargeReason,
 			"Bootstrap data in Secret %s (files and commands of the bootstrap config): %v", secret, err)
 	}
 	return phases.Done
+}
+
+// networkProblem says why the guest would have no address: Ignition does not read the network configuration that
+// cloud-init takes from guestinfo.metadata.
+func (s injection) networkProblem(secret string) phases.Outcome {
+	b := s.bootstrap
+	if b.format != guestinfo.FormatIgnition || guestinfo.ConfiguresNetwork(b.value) {
+		return phases.Done
+	}
+	i, source := nics.NotDHCP(s.vcdMachine)
+	if source == "" {
+		return phases.Done
+	}
+	return phases.Fail(session.RemedyPoll, infrav1.NotSupportedReason,
+		"Bootstrap data in Secret %s has format ignition, which does not configure the address of NIC %d (addressSource "+
+			"%s): set addressSource DHCP in spec.networks of the VCDMachineTemplate, or configure the NIC in the bootstrap "+
+			"config, by a file in /etc/systemd/network or by a unit that reads %s",
+		secret, i, source, guestinfo.KeyMetadata)
 }
 
 // reconcileBootstrapInjected writes bootstrap data and network configuration to the VM, once.

@@ -81,7 +81,7 @@ func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Out
 	me, _ := missingOf(m, m.Namespace+"/"+session.ClusterName(l.vcdCluster, l.cluster))
 	subject := gone.Subject{
 		Missing: me, Evidence: evidence, Unrecorded: l.id == "", Requested: l.creationRequested(),
-		Observed: l.state.missing.since,
+		Observed:        l.state.missing.since,
 		DeleteRequested: m.Annotations[infrav1.DeleteRequestedAnnotation] != "",
 	}
 	subject.Born, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.PoweredOnAnnotation]) // zero: long ago
