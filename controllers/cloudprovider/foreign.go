@@ -22,8 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// clouds are values of --cloud-provider by which controller managers serve Nodes that may be on VCD. Other programs,
-// such as cluster-autoscaler, have a flag of this name, too, with names of their own.
+// clouds are values of --cloud-provider by which controller managers serve Nodes that may be on VCD.
 var clouds = []string{"vmware-cloud-director", "vsphere", "openstack", "cloudstack", "external-cloudstack"}
 
 // controllerFlags are flags that controller managers have and other programs with --cloud-provider do not.
@@ -31,6 +30,16 @@ var controllerFlags = []string{
 	"--allocate-node-cidrs", "--allow-untagged-cloud", "--concurrent-service-syncs", "--configure-cloud-routes",
 	"--controllers", "--node-monitor-period", "--node-status-update-frequency", "--route-reconciliation-period",
 	"--use-service-account-credentials",
+}
+
+// otherPrograms are parts of the names of programs that have the flag --cloud-provider and are no controller managers.
+var otherPrograms = []string{"cluster-autoscaler", "kubelet", "kube-apiserver"}
+
+// autoscalerFlags are flags of cluster-autoscaler that controller managers do not have. They show it under any name.
+var autoscalerFlags = []string{
+	"--balance-similar-node-groups", "--expander", "--max-node-provision-time", "--node-group-auto-discovery", "--nodes",
+	"--scale-down-delay-after-add", "--scale-down-enabled", "--scale-down-unneeded-time",
+	"--scale-down-utilization-threshold", "--skip-nodes-with-local-storage", "--skip-nodes-with-system-pods",
 }
 
 // foreign reports whether another cloud controller manager, or a configuration that ours cannot replace, is in the
@@ -150,18 +159,37 @@ func immutable(config *corev1.ConfigMap) bool { return ptr.Deref(config.Immutabl
 // isCloudProvider reports whether a container runs a cloud controller manager, by the name of its image or program, or
 // by its flags.
 func isCloudProvider(c corev1.Container) bool {
-	image, _, _ := strings.Cut(path.Base(c.Image), "@")
-	image, _, _ = strings.Cut(image, ":")
 	words := slices.Concat(c.Command, c.Args)
-	names := []string{image}
-	if len(words) > 0 {
-		names = append(names, path.Base(words[0]))
+	names := namesOf(c.Image, words)
+	switch {
+	case slices.ContainsFunc(names, isCloudProviderName):
+		return true
+	case slices.ContainsFunc(names, isOtherProgram):
+		return false
 	}
-	return slices.ContainsFunc(names, isCloudProviderName) || hasCloudProviderFlags(words)
+	return hasCloudProviderFlags(words)
+}
+
+// namesOf returns the names of an image and of its program. Some images have several programs, chosen by the second
+// word, as hyperkube.
+func namesOf(image string, words []string) []string {
+	image, _, _ = strings.Cut(path.Base(image), "@")
+	image, _, _ = strings.Cut(image, ":")
+	names := []string{image}
+	for _, word := range words[:min(2, len(words))] {
+		if !strings.HasPrefix(word, "-") {
+			names = append(names, path.Base(word))
+		}
+	}
+	return names
 }
 
 func isCloudProviderName(name string) bool {
 	return name == addons.Repository || strings.HasSuffix(name, "cloud-controller-manager")
+}
+
+func isOtherProgram(name string) bool {
+	return slices.ContainsFunc(otherPrograms, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // hasCloudProviderFlags reports whether a command line is that of a cloud controller manager, or of a
@@ -172,6 +200,9 @@ func hasCloudProviderFlags(words []string) bool {
 		name, value, given := strings.Cut(word, "=")
 		if !given && i+1 < len(words) {
 			value = words[i+1]
+		}
+		if slices.Contains(autoscalerFlags, name) {
+			return false
 		}
 		if name == "--cloud-provider" && value != "external" {
 			cloud = value

@@ -65,6 +65,13 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 			"Deployment cloud/mine",
 		},
 		{
+			"a kube-controller-manager that is one", runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror}},
+				"kube-system", "kcm", corev1.Container{
+					Image:   "registry.k8s.io/kube-controller-manager:v1.20.0",
+					Command: []string{"kube-controller-manager", "--cloud-provider=vsphere"},
+				}), "static Pod kube-system/kcm",
+		},
+		{
 			"one of a cloud that is not known", runs(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{
 				Image: "mine@sha256:1", Command: []string{"/bin/mine", "--cloud-provider=mine", "--allow-untagged-cloud"},
 			}), "Deployment cloud/mine",
@@ -109,6 +116,33 @@ func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
 			}}, "kube-system", "kcm", corev1.Container{
 				Image: "registry.k8s.io/kube-controller-manager:v1.36.3",
 				Args:  []string{"--cloud-provider=external", "--controllers=*"},
+			}),
+		},
+		{
+			"cluster-autoscaler of a cloud that Nodes on VCD may be served by", runs(&appsv1.Deployment{}, "kube-system",
+				"cluster-autoscaler", corev1.Container{
+					Image:   "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0",
+					Command: []string{"./cluster-autoscaler", "--cloud-provider=cloudstack", "--nodes=1:5:id"},
+				}),
+		},
+		{
+			"cluster-autoscaler under another name", runs(&appsv1.Deployment{}, "kube-system", "scaler", corev1.Container{
+				Image: "mirror/scaler:v1",
+				Args:  []string{"--cloud-provider", "cloudstack", "--scale-down-unneeded-time=5m"},
+			}),
+		},
+		{
+			"a kubelet", runs(&appsv1.DaemonSet{}, "kube-system", "kubelet", corev1.Container{
+				Image:   "mirror/hyperkube:v1",
+				Command: []string{"/hyperkube", "kubelet", "--cloud-provider=vsphere", "--node-status-update-frequency=10s"},
+			}),
+		},
+		{
+			"a kube-apiserver", runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "1"},
+			}}, "kube-system", "api", corev1.Container{
+				Image:   "registry.k8s.io/kube-apiserver:v1.20.0",
+				Command: []string{"kube-apiserver", "--cloud-provider=vsphere"},
 			}),
 		},
 		{"anything else", runs(&appsv1.Deployment{}, "shop", "web", corev1.Container{Image: "nginx"})},
