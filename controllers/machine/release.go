@@ -179,7 +179,21 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return out, err
 		}
 	}
-	return s.Endpoints.Join(ctx, s.endpoint(), address, s.provisioned(), s.save)
+	request := s.endpoint()
+	if !s.provisioned() || address != s.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation] {
+		opened, out, err := s.openCluster(ctx)
+		if err != nil || out != phases.Done {
+			return out, err
+		}
+		request.Session = opened
+	}
+	return s.Endpoints.Join(ctx, request, address, s.provisioned(), s.save)
+}
+
+// openCluster logs in with the identity of the cluster, which the endpoint is written with: that of the machine's zone
+// may have rights on VMs only.
+func (s *scope) openCluster(ctx context.Context) (*session.Session, phases.Outcome, error) {
+	return s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
 }
 
 // leaveEndpoint makes sure that a machine is no member of its cluster's endpoint any more, unless its VM is declared
@@ -197,11 +211,12 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if leaves, err := s.leavesVM(ctx); err != nil || leaves {
 		return phases.Done, err // The member is the machine's that owns the VM.
 	}
-	if out, err := s.deletion.open(ctx); err != nil || out != phases.Done {
+	opened, out, err := s.openCluster(ctx)
+	if err != nil || out != phases.Done {
 		return out, err
 	}
-	r.Session = s.session
-	out, err := s.Endpoints.Leave(ctx, r)
+	r.Session = opened
+	out, err = s.Endpoints.Leave(ctx, r)
 	if out.Problem {
 		out.Message += fmt.Sprintf(". To delete the machine while it is a member, annotate the VCDCluster with %s=true",
 			infrav1.KeepLoadBalancersAnnotation)
@@ -209,12 +224,17 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return out, err
 }
 
-// endpoint is what the machine asks of its cluster's endpoint.
+// endpoint is what the machine asks of its cluster's endpoint. The session is the caller's to add.
 func (s *scope) endpoint() edgeendpoint.Request {
 	gateway, _ := edgeendpoint.Of(s.vcdCluster)
 	return edgeendpoint.Request{
-		Client: s.Client, Session: s.session, Cluster: s.vcdCluster, Owner: s.cluster, Machine: s.vcdMachine,
-		Gateway: gateway, Wake: s.wakeUps.ForObject(s.vcdMachine), Now: s.now(),
+		Client:  s.Client,
+		Cluster: s.vcdCluster,
+		Owner:   s.cluster,
+		Machine: s.vcdMachine,
+		Gateway: gateway,
+		Wake:    s.wakeUps.ForObject(s.vcdMachine),
+		Now:     s.now(),
 	}
 }
 

@@ -1,0 +1,70 @@
+package zone_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
+)
+
+const vmAuthor = "VM Author"
+
+// newWithVMAuthors makes a cluster in three zones with an endpoint on the edge gateway. The user of zone b has only
+// rights on VMs, none on edge gateways.
+func newWithVMAuthors(t *testing.T, objects ...client.Object) *controllertest.Zoned {
+	t.Helper()
+	model := vcdsim.ThreeZones()
+	acme := &model.Orgs[1]
+	rights := vcdsimtest.DocumentedRole(t, "../../docs/guides/rights.md")
+	acme.Roles = append(acme.Roles, vcdsim.Role{
+		Name: vmAuthor,
+		Rights: slices.DeleteFunc(rights, func(right string) bool {
+			return strings.HasPrefix(right, "Organization vDC Gateway: ")
+		}),
+	})
+	w := controllertest.NewInZonesOn(t, model, objects...)
+	w.Sim.Edit(func(e *vcdsim.Editor) { e.SetRole("acme", "admin", vmAuthor) })
+	w.AddIdentity("of-b", "admin")
+	z := w.DeploymentZone("b")
+	z.Spec.IdentityRef.Name = "of-b"
+	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	c := w.VCDCluster()
+	c.Spec.Endpoint = infrav1.EndpointSpec{
+		Type:        infrav1.EndpointEdgeGateway,
+		EdgeGateway: &infrav1.EdgeGatewayEndpoint{Gateway: "acme-vdc-gateway"},
+	}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	return w
+}
+
+// controlPlaneIn returns the objects of a control plane in a zone.
+func controlPlaneIn(zone, name string) []client.Object {
+	objects := controllertest.InZone(zone, name)
+	for _, o := range objects[:2] {
+		labels := o.GetLabels()
+		labels[clusterv1.MachineControlPlaneLabel] = ""
+		o.SetLabels(labels)
+	}
+	return objects
+}
+
+func TestTheEndpointIsWrittenWithTheIdentityOfTheCluster(t *testing.T) {
+	w := newWithVMAuthors(t, append(controlPlaneIn("a", "cp-a"), controlPlaneIn("b", "cp-b")...)...)
+
+	w.Ready("cp-a", "cp-b")
+	w.ExpectSettled("cp-b")
+
+	w.DeleteMachine("cp-b")
+	w.DeleteMachine("cp-a")
+	w.DeleteCluster()
+	w.Expect(w.Sim.State().VApps).To(BeEmpty())
+}
