@@ -162,7 +162,7 @@ func newVM(r *request, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xm
 		HardwareVersion: orElse(t.HardwareVersion, defaultHardware),
 		CPUs:            t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB, Metadata: map[string]Metadata{},
 		ExtraConfig: t.extraConfig(),
-		Properties:  t.properties(), Customization: Customization{ComputerName: computerName(name)},
+		Properties:  t.properties(), Customization: Customization{ComputerName: computerName(t.Name)},
 		TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
 		LinkedClone: !vdc.FullClones,
 	}

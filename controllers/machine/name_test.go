@@ -1,6 +1,8 @@
 package machine_test
 
 import (
+	"net/netip"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -10,6 +12,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
 func TestNameOfATemplateIsKeptThroughRetries(t *testing.T) {
@@ -24,6 +27,49 @@ func TestNameOfATemplateIsKeptThroughRetries(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", name)))
 	w.Expect(w.VCDMachine("cp-0").Status.Addresses).To(
 		ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: name}))
+}
+
+// TestTheGuestIsCalledLikeItsVM creates one VM with its vApp and one in that vApp. Without a computer name in the request,
+// VCD gives a VM that of its template.
+func TestTheGuestIsCalledLikeItsVM(t *testing.T) {
+	templates := map[string]string{
+		"a": "",
+		"b": "{{ .cluster.name }}-worker-{{ .random }}",
+		"c": "{{ .machine.name }}.example.com",
+	}
+	for _, layout := range []infrav1.VAppLayout{infrav1.VAppPerCluster, infrav1.VAppPerMachine} {
+		t.Run(string(layout), func(t *testing.T) {
+			w := controllertest.New(t)
+			w.SetLayout(layout)
+			for name, template := range templates {
+				for _, o := range controllertest.NewMachine(name,
+					func(m *infrav1.VCDMachine) { m.Spec.VMNamingTemplate = template }) {
+					w.Expect(w.Client.Create(w.Ctx, o)).To(Succeed())
+				}
+			}
+			for name := range templates {
+				w.Ready(name)
+			}
+
+			for name := range templates {
+				m := w.VCDMachine(name)
+				vmName := m.Annotations[infrav1.VMNameAnnotation]
+				w.Sim.Edit(func(e *vcdsim.Editor) {
+					vm := e.VM(vmName)
+					host, _, _ := strings.Cut(vmName, ".")
+					w.Expect(vm.Customization.ComputerName).To(Equal(host))
+					nic := guest.NIC{
+						MAC:     vm.NICs[0].MAC,
+						Mode:    guest.Mode(vm.NICs[0].Mode),
+						Address: netip.MustParsePrefix(vm.NICs[0].Address + "/24"),
+					}
+					booted, err := guest.Read(vm.ExtraConfig, []guest.NIC{nic}, guest.Machine{})
+					w.Expect(err).NotTo(HaveOccurred())
+					w.Expect(booted.Hostname).To(Equal(vm.Name))
+				})
+			}
+		})
+	}
 }
 
 func TestNamingTemplateThatGivesNoName(t *testing.T) {
