@@ -65,6 +65,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToIdentities), builder.OnlyMetadata).
 		Watches(&infrav1.VCDCluster{},
 			handler.EnqueueRequestsFromMapFunc(clusterToIdentity(infrav1.NamespacedIdentity))).
+		Watches(&infrav1.VCDDeploymentZone{},
+			handler.EnqueueRequestsFromMapFunc(zoneToIdentity(infrav1.NamespacedIdentity))).
 		WithOptions(options).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
@@ -77,6 +79,8 @@ func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 			builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilterValue))).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.secretToIdentities), builder.OnlyMetadata).
 		Watches(&infrav1.VCDCluster{}, handler.EnqueueRequestsFromMapFunc(clusterToIdentity(infrav1.ClusterIdentity))).
+		Watches(&infrav1.VCDDeploymentZone{},
+			handler.EnqueueRequestsFromMapFunc(zoneToIdentity(infrav1.ClusterIdentity))).
 		WithOptions(options).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
@@ -118,7 +122,8 @@ type scope struct {
 	logout     session.Logout
 	recorder   events.EventRecorder
 
-	users []infrav1.VCDCluster // that use the identity, one of each organization; set by phases
+	users []infrav1.VCDCluster        // that use the identity, one of each organization; set by phases
+	zones []infrav1.VCDDeploymentZone // likewise
 }
 
 func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (_ ctrl.Result, rerr error) {
@@ -135,7 +140,7 @@ func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (_ ctrl.R
 		rerr = errors.Join(rerr, phases.IgnoreGone(s.obj, helper.Patch(ctx, s.obj, phases.Owned(table))))
 	}()
 	pass, err := phases.Run(ctx, s.obj, s, table, s.recorder)
-	if pass.Complete && len(s.users) > 0 {
+	if pass.Complete && len(s.users)+len(s.zones) > 0 {
 		pass.RequeueAfter = phases.Jitter(loginAge, string(s.obj.GetUID()))
 	}
 	return pass.Result, err
@@ -150,7 +155,10 @@ func (s *scope) phases(ctx context.Context) (table []phases.Phase[*scope], err e
 	if s.users, err = s.usersByOrg(ctx); err != nil {
 		return nil, err
 	}
-	if len(s.users) == 0 {
+	if s.zones, err = s.zonesByOrg(ctx); err != nil {
+		return nil, err
+	}
+	if len(s.users)+len(s.zones) == 0 {
 		conditions.Delete(s.obj, infrav1.LoggedInCondition)
 		return table, nil
 	}

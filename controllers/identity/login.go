@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -48,6 +49,31 @@ func (s *scope) usersByOrg(ctx context.Context) ([]infrav1.VCDCluster, error) {
 	return users, nil
 }
 
+// zonesByOrg returns the VCDDeploymentZones that use the identity, one of each organization. The zone's own reconcile
+// logs in first: the token of a service account is not spent here.
+func (s *scope) zonesByOrg(ctx context.Context) ([]infrav1.VCDDeploymentZone, error) {
+	zones := &infrav1.VCDDeploymentZoneList{}
+	in := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if s.kind == infrav1.NamespacedIdentity {
+		in = append(in, client.InNamespace(s.obj.GetNamespace()))
+	}
+	if err := s.client.List(ctx, zones, in...); err != nil {
+		return nil, fmt.Errorf("listing VCDDeploymentZones: %w", err)
+	}
+	var users []infrav1.VCDDeploymentZone
+	seen := sets.New[string]()
+	for _, z := range zones.Items {
+		spent := s.spec.Type == infrav1.CredentialServiceAccount && z.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
+		if spent || !z.DeletionTimestamp.IsZero() || annotations.HasPaused(&z) || seen.Has(z.Spec.Org) ||
+			!session.SameIdentity(z.Spec.IdentityRef, s.kind, s.obj.GetName()) {
+			continue
+		}
+		seen.Insert(z.Spec.Org)
+		users = append(users, *z.DeepCopy())
+	}
+	return users, nil
+}
+
 // logsIn reports whether the cluster's own reconcile logs in, and logging in for it here changes nothing. The token of
 // a service account is spent by a login: that is left to the cluster.
 func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
@@ -57,11 +83,16 @@ func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
 	return c.DeletionTimestamp.IsZero() && !session.ExternallyManaged(c)
 }
 
-// reconcileLogin logs in for the clusters that use the identity. Their own reconciles use the same sessions, so that no
+// reconcileLogin logs in for the clusters and zones that use the identity. Their own reconciles use the same sessions, so that no
 // login is made for this alone.
 func reconcileLogin(ctx context.Context, s *scope) (phases.Outcome, error) {
 	for i := range s.users {
 		if _, out, err := s.identities.Open(ctx, s.sessions, &s.users[i]); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	for i := range s.zones {
+		if _, out, err := s.identities.OpenZone(ctx, s.sessions, &s.zones[i]); err != nil || out != phases.Done {
 			return out, err
 		}
 	}

@@ -190,6 +190,6 @@ func (s *scope) maySpend(ctx context.Context, secret *corev1.Secret) (bool, erro
 		chain.Holder != session.ManagerHolds {
 		return false, nil
 	}
-	idle, err := s.identities.Idle(ctx, client.ObjectKeyFromObject(secret))
-	return !idle, err
+	users, err := s.identities.UsersOf(ctx, client.ObjectKeyFromObject(secret))
+	return users.Active > 0, err
 }

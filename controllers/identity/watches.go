@@ -63,3 +63,18 @@ func clusterToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
 		return []ctrl.Request{{NamespacedName: key}}
 	}
 }
+
+// zoneToIdentity finds the identity of a VCDDeploymentZone, if it is of kind.
+func zoneToIdentity(kind infrav1.IdentityKind) handler.MapFunc {
+	return func(_ context.Context, obj client.Object) []ctrl.Request {
+		z, ok := obj.(*infrav1.VCDDeploymentZone)
+		if !ok || !session.SameIdentity(z.Spec.IdentityRef, kind, z.Spec.IdentityRef.Name) {
+			return nil
+		}
+		key := client.ObjectKey{Name: z.Spec.IdentityRef.Name}
+		if kind == infrav1.NamespacedIdentity {
+			key.Namespace = z.Namespace
+		}
+		return []ctrl.Request{{NamespacedName: key}}
+	}
+}

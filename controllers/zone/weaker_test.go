@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -55,6 +56,34 @@ func controlPlaneIn(zone, name string) []client.Object {
 		o.SetLabels(labels)
 	}
 	return objects
+}
+
+// TestAZoneLogsInAsAServiceAccountOfItsOwn gives a zone an identity that no VCDCluster refers to.
+func TestAZoneLogsInAsAServiceAccountOfItsOwn(t *testing.T) {
+	w := controllertest.NewInZones(t, controllertest.InZone("b", "md-b")...)
+	token := w.NewToken(t, "zone-b")
+	w.AddIdentity("of-b", "admin")
+	identity := &infrav1.VCDIdentity{}
+	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: "of-b"}
+	w.Expect(w.Client.Get(w.Ctx, key, identity)).To(Succeed())
+	identity.Spec.Type = infrav1.CredentialServiceAccount
+	w.Expect(w.Client.Update(w.Ctx, identity)).To(Succeed())
+	secret := w.Secret("of-b")
+	secret.Data = map[string][]byte{"apiToken": []byte(token), "ca.crt": w.Sim.CA()}
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+	z := w.DeploymentZone("b")
+	z.Spec.IdentityRef.Name = "of-b"
+	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
+
+	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Ready("md-b")
+
+	w.Identify("of-b")
+	w.Expect(w.Client.Get(w.Ctx, key, identity)).To(Succeed())
+	w.Expect(conditions.IsTrue(identity, infrav1.LoggedInCondition)).To(BeTrue())
+	w.DeleteMachine("md-b")
+	w.DeleteCluster()
+	w.Expect(w.Sim.State().VApps).To(BeEmpty())
 }
 
 func TestTheEndpointIsWrittenWithTheIdentityOfTheCluster(t *testing.T) {

@@ -74,13 +74,17 @@ func (p *storeError) Error() string {
 // Load reads the token from the API server, and writes down there that it is the manager's and about to be traded: what
 // cannot be written now could not be written after the login either, when it is too late.
 func (t *TokenSecret) Load(ctx context.Context) (string, error) {
-	idle, err := t.Identities.Idle(ctx, t.Key)
+	users, err := t.Identities.UsersOf(ctx, t.Key)
 	switch {
 	case err != nil:
 		return "", &storeError{err: err}
-	case idle:
+	case users.Active > 0:
+	case users.Paused > 0:
 		return "", &storeError{out: phases.Wait(TaskPoll, clusterv1.PausedReason,
-			"All clusters that use Secret %s are paused", t.Key)}
+			"All clusters and zones that use Secret %s are paused", t.Key)}
+	default:
+		return "", &storeError{out: phases.Wait(TaskPoll, infrav1.WaitingForClusterReason,
+			"No VCDCluster or VCDDeploymentZone uses Secret %s", t.Key)}
 	}
 	var token string
 	err = t.Change(ctx, func(secret *corev1.Secret) error {
@@ -150,27 +154,57 @@ func (t *TokenSecret) problem(err error) error {
 	return &storeError{err: err}
 }
 
-// Idle reports whether no login with a Secret is allowed: all VCDClusters that use it are paused, such as while they
-// move to another management cluster, whose manager goes on with the token that went along.
-func (i Identities) Idle(ctx context.Context, secret types.NamespacedName) (bool, error) {
+// Users counts the VCDClusters and VCDDeploymentZones that log in with a Secret.
+type Users struct {
+	Active int
+	Paused int // such as those that move to another management cluster, whose manager continues with the token
+}
+
+// UsersOf counts the users of a Secret. No login with it is allowed unless one is active. A zone is paused with the
+// clusters of its namespace, as they move together; a zone in a namespace without clusters is active.
+func (i Identities) UsersOf(ctx context.Context, secret types.NamespacedName) (Users, error) {
+	var users Users
 	identities, err := i.namesOf(ctx, secret)
 	if err != nil {
-		return false, err
+		return users, err
 	}
 	clusters := &infrav1.VCDClusterList{}
 	if err := i.Client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("listing VCDClusters: %w", err)
+		return users, fmt.Errorf("listing VCDClusters: %w", err)
 	}
+	byNamespace := map[string]Users{} // all clusters, whatever identity they use
 	for _, c := range clusters.Items {
-		if !usesOne(&c, identities) {
-			continue
-		}
 		paused, err := i.Paused(ctx, &c)
-		if err != nil || !paused {
-			return false, err
+		if err != nil {
+			return users, err
+		}
+		byNamespace[c.Namespace] = byNamespace[c.Namespace].with(paused)
+		if refersToOne(c.Namespace, c.Spec.IdentityRef, identities) {
+			users = users.with(paused)
 		}
 	}
-	return true, nil
+	zones := &infrav1.VCDDeploymentZoneList{}
+	if err := i.Client.List(ctx, zones, client.UnsafeDisableDeepCopy); err != nil {
+		return users, fmt.Errorf("listing VCDDeploymentZones: %w", err)
+	}
+	for _, z := range zones.Items {
+		if refersToOne(z.Namespace, z.Spec.IdentityRef, identities) {
+			around := byNamespace[z.Namespace]
+			moves := around.Active == 0 && around.Paused > 0
+			users = users.with(moves || annotations.HasPaused(&z))
+		}
+	}
+	return users, nil
+}
+
+// with returns the count with another user.
+func (u Users) with(paused bool) Users {
+	if paused {
+		u.Paused++
+	} else {
+		u.Active++
+	}
+	return u
 }
 
 // namesOf finds the identities that have their credentials in a Secret; those of all namespaces have none. The cache
@@ -201,10 +235,10 @@ func (i Identities) namesOf(ctx context.Context, secret types.NamespacedName) (m
 	return found, nil
 }
 
-// usesOne reports whether the manager logs in for c with one of some identities.
-func usesOne(c *infrav1.VCDCluster, identities map[client.ObjectKey]bool) bool {
-	key := client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.IdentityRef.Name}
-	if c.Spec.IdentityRef.Kind == infrav1.ClusterIdentity {
+// refersToOne reports whether a reference in a namespace is to one of some identities.
+func refersToOne(namespace string, ref infrav1.IdentityReference, identities map[client.ObjectKey]bool) bool {
+	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
+	if ref.Kind == infrav1.ClusterIdentity {
 		key.Namespace = ""
 	}
 	return identities[key]

@@ -325,8 +325,77 @@ func TestTheCacheOfOneNamespaceIsEnough(t *testing.T) {
 	})
 	identities := session.Identities{Client: cache, Live: all, Namespace: "capvcd-system"}
 
-	idle, err := identities.Idle(t.Context(), client.ObjectKey{Namespace: "capvcd-system", Name: "shared"})
+	users, err := identities.UsersOf(t.Context(), client.ObjectKey{Namespace: "capvcd-system", Name: "shared"})
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(idle).To(BeTrue())
+	g.Expect(users).To(Equal(session.Users{}))
+}
+
+// TestUsersOf counts who may log in with a Secret: a move must not find its token spent.
+func TestUsersOf(t *testing.T) {
+	paused := map[string]string{clusterv1.PausedAnnotation: ""}
+	cluster := func(name, identity string, annotations map[string]string) client.Object {
+		c := &infrav1.VCDCluster{ObjectMeta: controllertest.Meta(name)}
+		c.Annotations = annotations
+		c.Spec.IdentityRef.Name = identity
+		return c
+	}
+	zone := func(name, identity string, annotations map[string]string) client.Object {
+		z := &infrav1.VCDDeploymentZone{ObjectMeta: controllertest.Meta(name)}
+		z.Annotations = annotations
+		z.Spec.IdentityRef.Name = identity
+		return z
+	}
+	for _, tc := range []struct {
+		name    string
+		objects []client.Object
+		users   session.Users
+	}{
+		{
+			name: "an identity without users is neither active nor paused",
+		},
+		{
+			name:    "a cluster with another identity is no user",
+			objects: []client.Object{cluster("c", "other", nil)},
+		},
+		{
+			name:    "a cluster is a user",
+			objects: []client.Object{cluster("c", "mine", nil), cluster("d", "mine", paused)},
+			users:   session.Users{Active: 1, Paused: 1},
+		},
+		{
+			name:    "a zone without clusters is active",
+			objects: []client.Object{zone("z", "mine", nil)},
+			users:   session.Users{Active: 1},
+		},
+		{
+			name:    "a zone is active as long as one cluster of its namespace is",
+			objects: []client.Object{zone("z", "mine", nil), cluster("c", "other", nil), cluster("d", "other", paused)},
+			users:   session.Users{Active: 1},
+		},
+		{
+			name:    "a zone whose clusters move is paused with them",
+			objects: []client.Object{zone("z", "mine", nil), cluster("c", "other", paused)},
+			users:   session.Users{Paused: 1},
+		},
+		{
+			name:    "a zone can be paused",
+			objects: []client.Object{zone("z", "mine", paused)},
+			users:   session.Users{Paused: 1},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			identity := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("mine")}
+			identity.Spec.SecretRef.Name = "token"
+			all := controllertest.NewClient(append(tc.objects, identity)...)
+			identities := session.Identities{Client: all, Live: all, Namespace: "capvcd-system"}
+
+			users, err := identities.UsersOf(t.Context(),
+				client.ObjectKey{Namespace: controllertest.Namespace, Name: "token"})
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(users).To(Equal(tc.users))
+		})
+	}
 }
