@@ -372,6 +372,42 @@ func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
 	}
 }
 
+// TestObjectsOfOthersWithOurNamesAreLeftAlone creates the objects that the manager would create as a user does, before
+// the manager does, and removes the cloud provider again.
+func TestObjectsOfOthersWithOurNamesAreLeftAlone(t *testing.T) {
+	name := controllertest.ClusterName + "-cloud-provider"
+	for _, tc := range []struct {
+		name    string
+		foreign client.Object
+	}{
+		{
+			name:    "a ClusterResourceSet",
+			foreign: &addonsv1.ClusterResourceSet{ObjectMeta: controllertest.Meta(name)},
+		},
+		{
+			name:    "a Secret",
+			foreign: &corev1.Secret{ObjectMeta: controllertest.Meta(name)},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newCCMEnv(t, tc.foreign)
+
+			condition := w.pass()
+
+			w.Expect(condition.Reason).To(Equal(infrav1.NameConflictReason))
+			w.Expect(condition.Message).To(ContainSubstring(name + " exists and does not belong to this VCDCluster"))
+			w.changeCAPICluster(func(c *clusterv1.Cluster) {
+				metav1.SetMetaDataLabel(&c.ObjectMeta, infrav1.CloudProviderLabel, c.Name)
+			})
+			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderNone })
+			w.pass()
+			found, ok := tc.foreign.DeepCopyObject().(client.Object)
+			w.Expect(ok).To(BeTrue())
+			w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(found), found)).To(Succeed())
+		})
+	}
+}
+
 func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
 	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}
 	ccm.Spec.SecretRef.Name, ccm.Spec.Type, ccm.Spec.ShareWithClusters = "ccm-token", infrav1.CredentialServiceAccount,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/owned"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -26,11 +27,12 @@ func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return phases.Done, err
 	}
-	if err := s.set.Create(ctx, cloudProviderSuffix, addonsv1.ClusterResourceSetStrategyReconcile); err != nil {
-		return phases.Done, err
+	out, err := s.set.Create(ctx, cloudProviderSuffix, addonsv1.ClusterResourceSetStrategyReconcile)
+	if err != nil || out != phases.Done {
+		return out, err
 	}
-	if err := s.seed(ctx); err != nil {
-		return phases.Done, err
+	if out, err := s.seed(ctx); err != nil || out != phases.Done {
+		return out, err
 	}
 	if changed {
 		return s.set.Applying(nil), nil
@@ -44,13 +46,41 @@ func (s *scope) notes() map[string]string {
 }
 
 // seed has the first token of a service account applied once. From then on it is the cloud controller manager's.
-func (s *scope) seed(ctx context.Context) error {
+func (s *scope) seed(ctx context.Context) (phases.Outcome, error) {
 	if !s.shared.ServiceAccount {
-		return nil
+		return phases.Done, nil
+	}
+	// Before the token is handed over: it cannot be taken back.
+	if out, err := s.seedConflict(ctx); err != nil || out != phases.Done {
+		return out, err
 	}
 	if err := s.Identities.Give(ctx, s.shared.Secret, s.vcdCluster.Spec.InfraID); err != nil {
-		return fmt.Errorf("handing over the token of %s: %w", s.shared.Name, err)
+		return phases.Done, fmt.Errorf("handing over the token of %s: %w", s.shared.Name, err)
 	}
+	if err := s.createSeed(ctx); err != nil {
+		return phases.Done, err
+	}
+	return s.set.Create(ctx, seedSuffix, addonsv1.ClusterResourceSetStrategyApplyOnce)
+}
+
+// seedConflict reports a Secret of another owner that has the name of the seed.
+func (s *scope) seedConflict(ctx context.Context) (phases.Outcome, error) {
+	key := s.set.Key(seedSuffix)
+	secret := &corev1.Secret{}
+	err := s.set.Live.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return phases.Done, nil
+	case err != nil:
+		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
+	case !s.set.Owns(secret):
+		return owned.Conflict("Secret", key.Name, "VCDCluster", "the token of the cloud controller manager"), nil
+	}
+	return phases.Done, nil
+}
+
+// createSeed creates the Secret with the token, unless it exists.
+func (s *scope) createSeed(ctx context.Context) error {
 	token, err := addons.ServiceAccount([]byte(s.shared.Config.Credentials.APIToken))
 	if err != nil {
 		return err
@@ -64,7 +94,8 @@ func (s *scope) seed(ctx context.Context) error {
 	key := s.set.Key(seedSuffix)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		Type:       addonsv1.ClusterResourceSetSecretType, Data: map[string][]byte{resourceset.ManifestsKey: manifests},
+		Type:       addonsv1.ClusterResourceSetSecretType,
+		Data:       map[string][]byte{resourceset.ManifestsKey: manifests},
 	}
 	if err := s.set.Own(secret); err != nil {
 		return err
@@ -72,5 +103,5 @@ func (s *scope) seed(ctx context.Context) error {
 	if err := s.Client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating Secret %s: %w", key, err)
 	}
-	return s.set.Create(ctx, seedSuffix, addonsv1.ClusterResourceSetStrategyApplyOnce)
+	return nil
 }

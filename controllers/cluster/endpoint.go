@@ -239,11 +239,15 @@ func writeDaemonSet(ctx context.Context, s *scope, config kubevip.Config) (phase
 		return out, err
 	}
 	set := resourceset.Set{
-		Client: s.Client, Owner: s.vcdCluster, Cluster: s.cluster, Label: infrav1.KubeVIPLabel,
+		Client:      s.Client,
+		Owner:       s.vcdCluster,
+		Cluster:     s.cluster,
+		Label:       infrav1.KubeVIPLabel,
 		WatchFilter: s.WatchFilterValue,
 	}
-	if err := set.Create(ctx, daemonSetSuffix, addonsv1.ClusterResourceSetStrategyReconcile); err != nil {
-		return phases.Done, err
+	out, err := set.Create(ctx, daemonSetSuffix, addonsv1.ClusterResourceSetStrategyReconcile)
+	if err != nil || out != phases.Done {
+		return out, err
 	}
 	return phases.Done, set.Select(ctx, true)
 }

@@ -104,8 +104,9 @@ func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return phases.Done, err
 	}
-	if err := s.set.Create(ctx, suffix, addonsv1.ClusterResourceSetStrategyReconcile); err != nil {
-		return phases.Done, err
+	out, err := s.set.Create(ctx, suffix, addonsv1.ClusterResourceSetStrategyReconcile)
+	if err != nil || out != phases.Done {
+		return out, err
 	}
 	if changed {
 		return s.set.Applying(nil), nil

@@ -28,8 +28,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/owned"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -83,20 +83,15 @@ func (s *Set) Read(ctx context.Context) (phases.Outcome, error) {
 	case err != nil:
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	case !s.owns(secret):
-		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-			"Secret %s exists and is not this VCDCluster's: delete or rename it", key.Name), nil
+		return owned.Conflict("Secret", key.Name, "VCDCluster", ""), nil
 	}
 	s.Secret = secret
 	return phases.Done, nil
 }
 
-// owns reports whether a Secret is one that was written for this cluster. A restore from a backup may have removed its
-// owner; type and label are still ours then.
+// owns reports whether a Secret was written for this cluster.
 func (s *Set) owns(secret *corev1.Secret) bool {
-	if metav1.GetControllerOf(secret) != nil {
-		return metav1.IsControlledBy(secret, s.VCDCluster)
-	}
-	return secret.Type == addonsv1.ClusterResourceSetSecretType && secret.Labels[s.Label] == s.Cluster.Name
+	return secret.Type == addonsv1.ClusterResourceSetSecretType && s.Owns(secret)
 }
 
 // Selected reports whether the Cluster has the label.
@@ -174,12 +169,23 @@ func (s *Set) store(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// Delete deletes an object of the set in the management cluster.
+// Delete deletes an object of the set in the management cluster. One of that name with another owner stays.
 func (s *Set) Delete(ctx context.Context, obj client.Object, suffix string) error {
 	key := s.Key(suffix)
-	obj.SetNamespace(key.Namespace)
-	obj.SetName(key.Name)
-	if err := s.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+	reader := client.Reader(s.Client)
+	if _, ok := obj.(*corev1.Secret); ok {
+		reader = s.Live
+	}
+	switch err := reader.Get(ctx, key, obj); {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("getting %T %s: %w", obj, key, err)
+	case !s.Owns(obj):
+		return nil
+	}
+	same := client.Preconditions{UID: ptr.To(obj.GetUID())}
+	if err := s.Client.Delete(ctx, obj, same); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting %T %s: %w", obj, key, err)
 	}
 	return nil

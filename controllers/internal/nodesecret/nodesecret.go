@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/owned"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -57,9 +58,7 @@ func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Outco
 	case err != nil:
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	case !s.owns(secret):
-		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-			"Secret %s exists and is not this VCDCluster's: delete or rename it, for %s needs its name", key.Name,
-			s.Holds), nil
+		return owned.Conflict("Secret", key.Name, "VCDCluster", s.Holds), nil
 	}
 	before := secret.DeepCopy()
 	secret.Data = data
@@ -76,13 +75,9 @@ func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Outco
 	return phases.Done, nil
 }
 
-// owns reports whether a Secret was written for this cluster. A restore from a backup may have removed its owner; type
-// and label are still ours then.
+// owns reports whether a Secret was written for this cluster.
 func (s Secret) owns(secret *corev1.Secret) bool {
-	if metav1.GetControllerOf(secret) != nil {
-		return metav1.IsControlledBy(secret, s.Owner)
-	}
-	return secret.Type == s.kind() && secret.Labels[clusterv1.ClusterNameLabel] == s.Cluster
+	return secret.Type == s.kind() && owned.By(s.Owner, secret, clusterv1.ClusterNameLabel, s.Cluster)
 }
 
 func (s Secret) kind() corev1.SecretType { return cmp.Or(s.Type, clusterv1.ClusterSecretType) }

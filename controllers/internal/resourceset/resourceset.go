@@ -15,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/owned"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
 // ManifestsKey is the key of the manifests in their Secret.
@@ -73,13 +75,26 @@ func (s Set) Own(obj client.Object) error {
 	return nil
 }
 
-// Create creates the ClusterResourceSet for the Secret of the same name, unless there is one. Its spec is immutable.
-func (s Set) Create(ctx context.Context, suffix string, strategy addonsv1.ClusterResourceSetStrategy) error {
+// Owns reports whether an object of the management cluster belongs to the set.
+func (s Set) Owns(obj client.Object) bool {
+	return owned.By(s.Owner, obj, s.Label, s.Cluster.Name)
+}
+
+// Create creates the ClusterResourceSet for the Secret of the same name, unless it exists. Its spec is immutable. One of
+// that name with another owner is a conflict.
+func (s Set) Create(ctx context.Context, suffix string, strategy addonsv1.ClusterResourceSetStrategy) (phases.Outcome,
+	error,
+) {
 	key := s.Key(suffix)
 	set := &addonsv1.ClusterResourceSet{}
 	err := s.Client.Get(ctx, key, set)
-	if !apierrors.IsNotFound(err) {
-		return client.IgnoreNotFound(err)
+	switch {
+	case err == nil && !s.Owns(set):
+		return owned.Conflict("ClusterResourceSet", key.Name, "VCDCluster", ""), nil
+	case err == nil:
+		return phases.Done, nil
+	case !apierrors.IsNotFound(err):
+		return phases.Done, fmt.Errorf("getting ClusterResourceSet %s: %w", key, err)
 	}
 	set = &addonsv1.ClusterResourceSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
@@ -96,10 +111,11 @@ func (s Set) Create(ctx context.Context, suffix string, strategy addonsv1.Cluste
 		set.Labels = map[string]string{clusterv1.WatchLabel: s.WatchFilter}
 	}
 	if err := s.Own(set); err != nil {
-		return err
+		return phases.Done, err
 	}
-	if err := s.Client.Create(ctx, set); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating ClusterResourceSet %s: %w", key, err)
+	// If the cache does not show one that exists, the next pass does, and finds out whose it is.
+	if err := s.Client.Create(ctx, set); err != nil {
+		return phases.Done, fmt.Errorf("creating ClusterResourceSet %s: %w", key, err)
 	}
-	return nil
+	return phases.Done, nil
 }
