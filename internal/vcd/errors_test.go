@@ -67,7 +67,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		{
 			"busy, without the task's id",
-			`<Error message="[ 7 ] Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:4e8)" minorErrorCode="BUSY_ENTITY"/>`,
+			`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 7 ] Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:4e8)" minorErrorCode="BUSY_ENTITY"/>`,
 			"BUSY_ENTITY", "Unable to perform this action. Contact your cloud administrator. (HTTP 404 BUSY_ENTITY)",
 		},
 		{"JSON", `{"minorErrorCode":"Y","message":"[ 7 ] No.","stackTrace":"secret"}`, "Y", "No. (HTTP 404 Y)"},
@@ -77,10 +77,20 @@ func TestReadErrors(t *testing.T) {
 		},
 		{
 			"HTML", "<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>", "",
-			"not an answer of VCD: Bad Gateway (HTTP 404)",
+			"not an answer of VCD: no content type (HTTP 404)",
+		},
+		{
+			"the status of another API", `{"kind":"Status","message":"secrets canary is forbidden"}`, "",
+			"Not Found (HTTP 404)",
+		},
+		{"an error of another server", `{"error":"canary","error_description":"canary"}`, "", "Not Found (HTTP 404)"},
+		{"a JSON string", `"canary"`, "", "Not Found (HTTP 404)"},
+		{
+			"an XML error of another server", `<Error message="canary" minorErrorCode="canary"/>`, "",
+			"not an answer of VCD: no content type (HTTP 404)",
 		},
 		{"nothing", "", "", "Not Found (HTTP 404)"},
-		{"broken JSON", `{"message":`, "", `not an answer of VCD: {"message": (HTTP 404)`},
+		{"broken JSON", `{"message":`, "", "not an answer of VCD: no content type (HTTP 404)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

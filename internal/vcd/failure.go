@@ -1,6 +1,7 @@
 package vcd
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,15 +10,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
+
+// vcloudNamespace is how the namespace of VCD's own documents begins.
+const vcloudNamespace = "http://www.vmware.com/vcloud/"
 
 // maxMessage bounds what is kept of a message: VCD puts whole stack traces into some.
 const maxMessage = 500
@@ -25,7 +29,6 @@ const maxMessage = 500
 var (
 	requestIDPrefix = regexp.MustCompile(`^(\s*\[[^\]]*\]\s*)+`)
 	taskMention     = regexp.MustCompile(`\s*[A-Z_]*\(com\.vmware\.vcloud\.entity\.task:[^)]*\)`)
-	markup          = regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`)
 	blanks          = regexp.MustCompile(`\s+`)
 	// encoded is longer than any name in VCD: bootstrap data, or a token, of the request that VCD complains of.
 	encoded = regexp.MustCompile(`[A-Za-z0-9+/=_-]{129,}`)
@@ -38,34 +41,90 @@ func newStatusError(operation string, got answer, now time.Time) *StatusError {
 		Operation:  operation,
 		retryAfter: parseRetryAfter(got.header.Get("Retry-After"), now),
 	}
-	e.Code, e.Message, e.foreign = readErrorBody(got.body)
-	e.Message = tidyMessage(e.Message)
+	found := readErrorBody(got.body)
+	e.Code = found.code
+	e.Message = tidyMessage(found.message)
+	e.foreign = found.foreign
+	if found.foreign {
+		e.Message = "not an answer of VCD: " + mediaType(got.header)
+	}
 	return e
 }
 
-// readErrorBody understands the error documents of both APIs and of the OAuth endpoint. Anything else that is not empty
-// was written by something in front of VCD.
-func readErrorBody(body []byte) (code, message string, foreign bool) {
-	text := strings.TrimSpace(string(body))
+// An errorBody is what the answer to a call that failed contains.
+type errorBody struct {
+	code    string
+	message string // only of error documents of VCD
+	foreign bool   // something in front of VCD, or another server, wrote it
+}
+
+// readErrorBody understands the error documents of both APIs and of the OAuth endpoint. The text of anything else is
+// not quoted: whoever may write the address of a site could read with it what other servers answer to the manager.
+func readErrorBody(body []byte) errorBody {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return errorBody{}
+	}
+	if json.Valid(body) {
+		return readJSONError(body)
+	}
+	var doc struct {
+		XMLName        xml.Name `xml:"Error"`
+		MinorErrorCode string   `xml:"minorErrorCode,attr"`
+		Message        string   `xml:"message,attr"`
+	}
+	err := xml.Unmarshal(body, &doc)
+	if err != nil || !strings.HasPrefix(doc.XMLName.Space, vcloudNamespace) || doc.Message+doc.MinorErrorCode == "" {
+		return errorBody{foreign: true}
+	}
+	return errorBody{
+		code:    doc.MinorErrorCode,
+		message: doc.Message,
+	}
+}
+
+// readJSONError reads an error document of the newer API, which always has a code, or of RFC 6749.
+func readJSONError(body []byte) errorBody {
 	var doc struct {
 		MinorErrorCode   string `json:"minorErrorCode"`
 		Message          string `json:"message"`
 		Error            string `json:"error"`
 		ErrorDescription string `json:"error_description"`
 	}
-	var xmlDoc types.Error
 	switch {
-	case text == "":
-		return "", "", false
-	case json.Unmarshal(body, &doc) == nil:
-		if doc.Message == "" {
-			doc.Message = strings.TrimSpace(doc.Error + " " + doc.ErrorDescription)
+	case json.Unmarshal(body, &doc) != nil:
+		return errorBody{}
+	case doc.MinorErrorCode != "":
+		return errorBody{
+			code:    doc.MinorErrorCode,
+			message: doc.Message,
 		}
-		return doc.MinorErrorCode, doc.Message, false
-	case xml.Unmarshal(body, &xmlDoc) == nil && xmlDoc.Message+xmlDoc.MinorErrorCode != "":
-		return xmlDoc.MinorErrorCode, xmlDoc.Message, false
+	case slices.Contains(oauthErrors, doc.Error):
+		return errorBody{message: strings.TrimSpace(doc.Error + " " + doc.ErrorDescription)}
 	}
-	return "", "not an answer of VCD: " + markup.ReplaceAllString(text, " "), true
+	return errorBody{}
+}
+
+// oauthErrors are the codes of errors of an OAuth token endpoint, by RFC 6749 5.2 and RFC 8628 3.5.
+var oauthErrors = []string{
+	"invalid_request",
+	"invalid_client",
+	"invalid_grant",
+	"unauthorized_client",
+	"unsupported_grant_type",
+	"invalid_scope",
+	"authorization_pending",
+	"slow_down",
+	"access_denied",
+	"expired_token",
+}
+
+// mediaType describes the type of an answer.
+func mediaType(header http.Header) string {
+	found, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil {
+		return "no content type"
+	}
+	return "content type " + tidyMessage(found)
 }
 
 // tidyMessage takes out what differs from one failure to the next, and what may be a secret: messages end up in

@@ -46,7 +46,7 @@ func FuzzReconfigured(f *testing.F) {
 
 // FuzzReadErrorBody reads errors of anything that answers on the way.
 func FuzzReadErrorBody(f *testing.F) {
-	f.Add([]byte(`<Error message="[ 1 ] m" minorErrorCode="BUSY_ENTITY"/>`))
+	f.Add([]byte(`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1 ] m" minorErrorCode="BUSY_ENTITY"/>`))
 	f.Add([]byte(`{"minorErrorCode":"X","message":"m"}`))
 	f.Add([]byte("<html><style>\xff"))
 	f.Fuzz(func(t *testing.T, body []byte) {

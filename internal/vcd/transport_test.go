@@ -125,7 +125,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 				w.WriteHeader(http.StatusBadGateway)
 				reply(w, "<html><body>Bad Gateway</body></html>")
 			},
-			ErrUnavailable, "not an answer of VCD: Bad Gateway (HTTP 502)",
+			ErrUnavailable, "not an answer of VCD: content type text/html (HTTP 502)",
 		},
 		{
 			"an empty 500", func(w http.ResponseWriter,
