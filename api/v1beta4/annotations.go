@@ -107,6 +107,10 @@ const (
 	// spec.loadBalancer.gateways, separated by commas. They are stored before the cloud controller manager uses them;
 	// when the cluster is deleted, its load balancers are searched for there, too.
 	LoadBalancerGatewaysAnnotation = "infrastructure.cluster.x-k8s.io/load-balancer-gateways"
+	// LoadBalancersAllowedAnnotation on a VCDCluster is set to "true" before a cloud controller manager that creates
+	// load balancers is first installed. The deletion of such a cluster waits for proof that they are removed, even if
+	// load balancers were disabled later. Written by the controller.
+	LoadBalancersAllowedAnnotation = "infrastructure.cluster.x-k8s.io/load-balancers-allowed"
 	// LoadBalancersRemovedAnnotation on a VCDCluster that is being deleted is the time when its last load balancer
 	// was removed, within a few seconds (RFC 3339). Load balancers are searched for once more when no cloud
 	// controller manager can be running that creates them again.

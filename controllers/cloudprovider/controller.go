@@ -115,8 +115,8 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 // install takes the next step to a cloud controller manager of ours in the workload cluster.
 func install(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Sequence(ctx,
-		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.choose, s.ready, s.takeOver,
-		s.write, s.inspect)
+		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.allowBalancers, s.choose, s.ready,
+		s.takeOver, s.write, s.inspect)
 }
 
 func managed(c *infrav1.VCDCluster) bool {

@@ -48,6 +48,20 @@ func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, err
 }
 
+// allowBalancers records that the cloud controller manager may create load balancers, before it is installed: the
+// deletion of the cluster waits for their removal from then on, whatever the spec becomes.
+func (s *scope) allowBalancers(ctx context.Context) (phases.Outcome, error) {
+	c := s.vcdCluster
+	if c.Spec.LoadBalancer.Mode == infrav1.LoadBalancerDisabled ||
+		c.Annotations[infrav1.LoadBalancersAllowedAnnotation] != "" {
+		return phases.Done, nil
+	}
+	notes.Set(c, infrav1.LoadBalancersAllowedAnnotation, "true")
+	var err error
+	s.patcher, err = phases.Store(ctx, s.Client, c, s.patcher)
+	return phases.Done, err
+}
+
 // findGateway returns the URN of an edge gateway, or says why it has none.
 func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infrav1.LoadBalancerGateway) (string,
 	phases.Outcome, error,

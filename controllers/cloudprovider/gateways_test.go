@@ -98,6 +98,22 @@ func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
 	}
 }
 
+func TestThatLoadBalancersWereAllowedIsRecorded(t *testing.T) {
+	w := newCCMEnv(t)
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled })
+	w.installed()
+	w.Expect(w.vcdClusterNow().Annotations).NotTo(HaveKey(infrav1.LoadBalancersAllowedAnnotation))
+
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerEnabled })
+	w.pass()
+	w.Expect(w.vcdClusterNow().Annotations).To(HaveKey(infrav1.LoadBalancersAllowedAnnotation))
+
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled })
+	w.pass()
+	w.Expect(w.vcdClusterNow().Annotations).To(HaveKey(infrav1.LoadBalancersAllowedAnnotation),
+		"load balancers of before may be left")
+}
+
 func TestLoadBalancersGoFromFurtherGatewaysToo(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, twoGateways())
 	id, first := w.VCDCluster().Spec.InfraID, w.Gateway

@@ -390,18 +390,93 @@ func TestAPersonLeavesEverythingWhateverGoesWrong(t *testing.T) {
 		ContainSubstring("LoadBalancersRemain"), ContainSubstring("out of order"))))
 }
 
-func TestWithoutACloudControllerManagerNoRightIsWaitedFor(t *testing.T) {
+// hideGateways takes the right to see edge gateways away.
+func hideGateways(w *controllertest.Balanced) {
+	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden})
+}
+
+func TestWithoutLoadBalancersOfOursNoRightIsWaitedFor(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*infrav1.VCDCluster)
+	}{
+		{"without a cloud controller manager", func(c *infrav1.VCDCluster) {
+			c.Spec.CloudProvider.Mode = infrav1.CloudProviderNone
+		}},
+		{"with a cloud controller manager of the user's own", func(c *infrav1.VCDCluster) {
+			c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
+		}},
+		{"with load balancers that were never enabled", func(c *infrav1.VCDCluster) {
+			c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newBalanced(t)
+			c := w.VCDCluster()
+			tt.change(c)
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			hideGateways(w)
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
+
+			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
+				ContainSubstring("LoadBalancersRemain"), ContainSubstring("may be left"))))
+		})
+	}
+}
+
+func TestLoadBalancersThatWereAllowedOnceAreWaitedFor(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*infrav1.VCDCluster)
+	}{
+		{"though they were disabled since", func(c *infrav1.VCDCluster) {
+			c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled
+		}},
+		{"though the cloud controller manager was left to the user since", func(c *infrav1.VCDCluster) {
+			c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newBalanced(t)
+			c := w.VCDCluster()
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.LoadBalancersAllowedAnnotation, "true")
+			tt.change(c)
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			hideGateways(w)
+			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+
+			w.Expect(w.IsClusterGone()).To(BeFalse())
+		})
+	}
+}
+
+// TestLoadBalancersOfTheUsersOwnThatAreSeenGo deletes a cluster whose load balancers another cloud controller manager
+// made with its id.
+func TestLoadBalancersOfTheUsersOwnThatAreSeenGo(t *testing.T) {
 	w := newBalanced(t)
 	c := w.VCDCluster()
-	c.Spec.CloudProvider.Mode = infrav1.CloudProviderNone
+	id := c.Spec.InfraID
+	c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
-	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden})
+	w.Balance(id, "web", nil)
+	w.Sim.Faults().Add(vcdsim.Fault{
+		Operation: "DELETE /cloudapi/1.0.0/loadBalancer/*",
+		Status:    http.StatusForbidden,
+	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.Expect(w.IsClusterGone()).To(BeFalse(), "what VCD shows is waited for")
 
+	w.Sim.Faults().Clear()
+	w.Later(session.RemedyPoll)
+	w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
+		"5ms").Should(BeEmpty())
+	w.Hurry()
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
-
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
-		ContainSubstring("LoadBalancersRemain"), ContainSubstring("may be left"))))
 }
 
 // TestAGatewayThatIsGoneTookItsLoadBalancers deletes the gateway of a cluster by force.

@@ -133,9 +133,7 @@ func (p *purge) proceed(ctx context.Context, s *scope, on gateways) phases.Outco
 			balancersDeleted(s.Recorder, s.vcdCluster, on.name, p.removed)
 		}
 		return phases.Done
-	case errors.Is(p.err, lb.ErrRefused) && !p.endpoint &&
-		s.vcdCluster.Spec.CloudProvider.Mode == infrav1.CloudProviderNone:
-		// There is no cloud controller manager, and the user need not have the right to see gateways.
+	case errors.Is(p.err, lb.ErrRefused) && p.mayBeLeft(s.vcdCluster):
 		p.over = true
 		balancersLeft(s.Recorder, s.vcdCluster, fmt.Sprintf("%s may not be read: %v", on.name, p.err))
 		return phases.Done
@@ -146,6 +144,26 @@ func (p *purge) proceed(ctx context.Context, s *scope, on gateways) phases.Outco
 	p.start(ctx, s, on)
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Listing load balancers of the cluster on %s",
 		on.name)
+}
+
+// mayBeLeft reports whether a refusal ends the removal. With mode None, or if the provider never installed a cloud
+// controller manager that creates load balancers, the user needs no right to see gateways. Once a load balancer was
+// found and its removal began, the rest is waited for.
+func (p *purge) mayBeLeft(c *infrav1.VCDCluster) bool {
+	switch {
+	case p.endpoint:
+		return false
+	case c.Spec.CloudProvider.Mode == infrav1.CloudProviderNone:
+		return true
+	}
+	return p.removal.IsZero() && !balancersAllowed(c)
+}
+
+// balancersAllowed reports whether the cloud controller manager of a cluster creates load balancers, or ever did.
+func balancersAllowed(c *infrav1.VCDCluster) bool {
+	managed := c.Spec.CloudProvider.Mode == infrav1.CloudProviderManaged || c.Spec.CloudProvider.Mode == ""
+	return c.Annotations[infrav1.LoadBalancersAllowedAnnotation] != "" ||
+		managed && c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
 }
 
 // complete reports whether the last attempt found nothing, at a time when nothing could be created any more.

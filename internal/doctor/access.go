@@ -99,7 +99,7 @@ func (s *survey) needs(need rights.Need) (severity Severity, needed bool) {
 	if c == nil {
 		c = &infrav1.VCDCluster{}
 	}
-	balancers := c.Spec.CloudProvider.Mode != infrav1.CloudProviderNone
+	balancers := createsBalancers(c) || c.Spec.Endpoint.Type == infrav1.EndpointEdgeGateway
 	switch need {
 	case rights.Always:
 		return Problem, true

@@ -13,8 +13,14 @@ import (
 // balances reports whether the plan has load balancers; without a cluster, it may.
 func (s *survey) balances() bool {
 	c := s.plan.Cluster
-	return c == nil || c.Spec.CloudProvider.Mode != infrav1.CloudProviderNone &&
-		c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled || c.Spec.Endpoint.Type == infrav1.EndpointEdgeGateway
+	return c == nil || createsBalancers(c) || c.Spec.Endpoint.Type == infrav1.EndpointEdgeGateway
+}
+
+// createsBalancers reports whether the provider installs a cloud controller manager that creates load balancers for c.
+func createsBalancers(c *infrav1.VCDCluster) bool {
+	mode := c.Spec.CloudProvider.Mode
+	return mode != infrav1.CloudProviderNone && mode != infrav1.CloudProviderExternal &&
+		c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
 }
 
 // checkGateways checks the edge gateways that load balancers are made on.

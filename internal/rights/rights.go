@@ -176,6 +176,7 @@ func gatewayRows() []Row {
 			For: "removing load balancers with their cluster, and proving that there is none", InAuthor: no,
 			Without: "a VCDCluster on a routed network that is deleted waits, whether it had load balancers or not: " +
 				"`LoadBalancersDeleted` is False, `LoadBalancersRemain`. It does not with `cloudProvider.mode: None`, " +
+				"or if its cloud controller manager was never `Managed` with load balancers enabled, " +
 				"unless its endpoint is of type EdgeGateway. " +
 				"[Endpoints of type EdgeGateway](edge-gateway-endpoint.md) do not come up: `EndpointReady` is False",
 		},
