@@ -44,10 +44,14 @@ func (sp *ipSpaces) of(external string) []*IPSpace {
 }
 
 // assignedTo reports whether an organization may use a space: it is its own, or a gateway of it has an uplink to where
-// the space is available.
+// the space is available, or it had one and still has addresses of the space (an assumption: allocations outlive the
+// gateway, so they can be released).
 func (sp *ipSpaces) assignedTo(p *IPSpace, orgID string) bool {
 	if p.OrgID != "" {
 		return p.OrgID == orgID
+	}
+	if slices.ContainsFunc(p.Allocations, func(a IPAllocation) bool { return a.OrgID == orgID }) {
+		return true
 	}
 	org := sp.sim.store.org(orgID)
 	return org != nil && slices.ContainsFunc(org.VDCs, func(v VDC) bool {

@@ -72,7 +72,7 @@ func openCloudStack(
 	client := cloudstack.New(cloudstack.Options{
 		URL: c.Global.APIURL, Key: c.Global.APIKey, Secret: string(c.Global.SecretKey), Keys: keys,
 		Project: c.Global.ProjectID,
-		CA: ca, Insecure: c.Global.SSLNoVerify, UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
+		CA:      ca, Insecure: c.Global.SSLNoVerify, UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
 		Timeout: c.Global.RequestTimeout.Duration, Patience: c.Global.JobTimeout.Duration, Metrics: metrics,
 	})
 	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{

@@ -6,10 +6,10 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,9 +33,10 @@ func (p *program) bundleCommand() *cobra.Command {
 		Use:   "support-bundle CLUSTER",
 		Short: "Collect conditions, events and logs in one archive",
 		Long: `Collects what a report of a problem needs in one archive: the Cluster API objects of a cluster with their conditions,
-the events of its namespace, and the manager's log, which has the wire log if that is on. Secrets are not read, and
-what resembles a credential is taken out of everything; read the archive before you send it all the same.
-CLUSTER is the name of a VCDCluster in --namespace.`,
+the events of its namespace, and the manager's log, which has the wire log if that is on. Secrets are not read. Fields
+whose names are those of credentials, user and password in URLs, and what resembles a token or key are redacted. Read
+the archive before you send it all the same. CLUSTER is the name of a VCDCluster in --namespace. If something cannot be
+read, the archive holds the rest, and the exit code is 1.`,
 		Example: "  " + p.name + " support-bundle demo -n team-a -f demo.tar.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return p.bundle(c.Context(), args[0], f) },
@@ -79,15 +80,12 @@ func (p *program) bundle(ctx context.Context, name string, f bundleFlags) error 
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{}
-	for _, kind := range collected {
-		content, err := list(ctx, management, kind, c.Namespace)
-		if err != nil {
-			content = []byte("# " + err.Error() + "\n")
-		}
-		files[kind.Kind+".yaml"] = content
+	files, missing := collect(ctx, management, c.Namespace)
+	logs, err := p.managerLogs(ctx, management, f.since)
+	if err != nil {
+		missing = errors.Join(missing, err)
 	}
-	for pod, log := range p.managerLogs(ctx, management, f.since) {
+	for pod, log := range logs {
 		files["log-"+pod+".txt"] = log
 	}
 	path := cmp.Or(f.file, name+".tar.gz")
@@ -95,7 +93,25 @@ func (p *program) bundle(ctx context.Context, name string, f bundleFlags) error 
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	fmt.Fprintln(p.out, path)
+	if missing != nil {
+		return fmt.Errorf("the archive is incomplete: %w", missing)
+	}
 	return nil
+}
+
+// collect reads the objects of all kinds in a namespace, as files. What cannot be read is in the error.
+func collect(ctx context.Context, c client.Client, namespace string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	var missing []error
+	for _, kind := range collected {
+		content, err := list(ctx, c, kind, namespace)
+		if err != nil {
+			missing = append(missing, err)
+			content = []byte("# " + err.Error() + "\n")
+		}
+		files[kind.Kind+".yaml"] = content
+	}
+	return files, errors.Join(missing...)
 }
 
 // list reads the objects of a kind in a namespace as YAML.
@@ -117,48 +133,30 @@ func list(ctx context.Context, c client.Client, kind schema.GroupVersionKind, na
 		for _, path := range private[found.Items[i].GetKind()] {
 			unstructured.RemoveNestedField(found.Items[i].Object, path...)
 		}
+		redactFields(found.Items[i].Object)
 	}
 	return yaml.Marshal(found)
 }
 
-// managerLogs reads the logs of the manager's pods.
-func (p *program) managerLogs(ctx context.Context, c client.Client, since time.Duration) map[string][]byte {
-	logs := map[string][]byte{}
+// managerLogs reads the logs of the manager's pods. What cannot be read is in the error.
+func (p *program) managerLogs(ctx context.Context, c client.Client, since time.Duration) (map[string][]byte, error) {
 	pods := &corev1.PodList{}
 	err := c.List(ctx, pods, client.InNamespace(p.access.secretNamespace),
 		client.MatchingLabels{"cluster.x-k8s.io/provider": "infrastructure-vcd"})
 	if err != nil {
-		logs["missing"] = []byte("listing pods: " + err.Error() + "\n")
+		return nil, fmt.Errorf("listing the pods of the manager: %w", err)
 	}
+	logs := map[string][]byte{}
+	var missing []error
 	for _, pod := range pods.Items {
 		log, err := p.podLog(ctx, pod.Namespace, pod.Name, since)
 		if err != nil {
-			log = []byte("reading the log: " + err.Error() + "\n")
+			missing = append(missing, fmt.Errorf("reading the log of pod %s: %w", pod.Name, err))
+			continue
 		}
 		logs[pod.Name] = log
 	}
-	return logs
-}
-
-// confidential matches the name of a field whose value is redacted.
-const confidential = `[\w.-]*(?:password|passwd|token|secret|secret_?key|bearer)|auth`
-
-// secrets match what resembles a credential, in logs and in objects.
-var secrets = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)((?:authorization|x-vmware-vcloud-access-token|x-vcloud-authorization)["']?\s*[:=]\s*)\S+(?: \S+)?`),
-	// A line of YAML, whatever its value is.
-	regexp.MustCompile(`(?im)^([ \t]*(?:- )?["']?(?:` + confidential + `)["']?:[ \t]+)[^\s{\[].*$`),
-	regexp.MustCompile(`(?i)(\b(?:` + confidential + `)["']?[ \t]*[:=][ \t]*)(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',&}{\[]+)`),
-	regexp.MustCompile(`()eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`),
-	regexp.MustCompile(`(?s)()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
-}
-
-// redact takes what resembles a credential out of a text.
-func redact(text []byte) []byte {
-	for _, pattern := range secrets {
-		text = pattern.ReplaceAll(text, []byte("${1}REDACTED"))
-	}
-	return text
+	return logs, errors.Join(missing...)
 }
 
 // writeArchive writes files, redacted, that only the user may read.
@@ -167,7 +165,7 @@ func writeArchive(path, folder string, files map[string][]byte) (err error) {
 	zip := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(zip)
 	for name, content := range files {
-		content = redact(content)
+		content = redactText(content)
 		header := &tar.Header{Name: folder + "/" + name, Mode: 0o600, Size: int64(len(content)), ModTime: time.Now()}
 		if err := archive.WriteHeader(header); err != nil {
 			return err

@@ -6,9 +6,11 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -85,17 +87,102 @@ func TestRedaction(t *testing.T) {
 		"  password: two " + secret, "password: a," + secret, `password="two ` + secret + `"`, "- secret: " + secret,
 		`auth = "` + secret + `"`, "token: " + secret, `bootstrapToken: 'a ` + secret + `'`,
 	} {
-		NewWithT(t).Expect(string(redact([]byte(text)))).NotTo(ContainSubstring(secret), text)
+		NewWithT(t).Expect(string(redactText([]byte(text)))).NotTo(ContainSubstring(secret), text)
 	}
 	for _, text := range []string{
 		"Creating VM demo-0", "secretRef:\n  name: vcd\n", "author: kubeadm", "dataSecretName: demo-0-x7k2p",
 		"token:\n  name: x\n",
 	} {
-		NewWithT(t).Expect(string(redact([]byte(text)))).To(Equal(text))
+		NewWithT(t).Expect(string(redactText([]byte(text)))).To(Equal(text))
 	}
+}
+
+func TestRedactFields(t *testing.T) {
+	g := NewWithT(t)
+	object := map[string]any{
+		"spec": map[string]any{
+			"site": "https://vcd.example.com",
+			"proxy": map[string]any{
+				"httpProxy":  "http://ada:canary@proxy.example.com:3128",
+				"httpsProxy": "ada:canary@proxy.example.com:3128",
+				"noProxy":    []any{"10.0.0.0/8"},
+			},
+			"secretRef":      map[string]any{"name": "vcd"},
+			"dataSecretName": "demo-0",
+			"apiToken":       "canary",
+			"API_KEY":        "canary",
+			"tokenTTL":       "24h",
+			"env": []any{
+				map[string]any{"name": "VCD_PASSWORD", "value": "canary"},
+				map[string]any{"name": "VCD_SITE", "value": "https://vcd.example.com"},
+			},
+			"command": []any{"curl -H 'Authorization: Bearer canary' https://ada:canary@example.com/x"},
+			"vmMetadata": map[string]any{
+				"cost-center":     "42",
+				"backup-password": "canary",
+			},
+		},
+		"metadata": map[string]any{"annotations": map[string]any{
+			"example.com/settings":    `{"password":"canary","user":"ada"}`,
+			"example.com/htpasswd":    "ada:canary",
+			"example.com/credentials": "canary",
+		}},
+		"message": "the proxy http://ada:can/ary@proxy.example.com:3128 refuses the connection",
+	}
+
+	redactFields(object)
+
+	text := fmt.Sprint(object)
+	g.Expect(text).NotTo(Or(ContainSubstring("canary"), ContainSubstring("can/ary")))
+	g.Expect(text).To(And(
+		ContainSubstring("https://vcd.example.com"),
+		ContainSubstring("@proxy.example.com:3128"),
+		ContainSubstring("name:vcd"),
+		ContainSubstring("dataSecretName:demo-0"),
+		ContainSubstring("tokenTTL:24h"),
+		ContainSubstring("cost-center:42"),
+		ContainSubstring("refuses the connection"),
+	))
+}
+
+// FuzzRedactURL puts a password into the URL of a proxy, in the middle of a text.
+func FuzzRedactURL(f *testing.F) {
+	f.Add("ada", "s3cr3t", "proxy.example.com")
+	f.Add("", "p:a/s?s#", "10.0.0.1:3128")
+	f.Fuzz(func(t *testing.T, user, password, host string) {
+		if !regexp.MustCompile(`^[!-~]{6,}$`).MatchString(password) || strings.ContainsAny(password+user+host, "@\"'<>\\ \t\n\r") {
+			t.Skip("not a password in a URL")
+		}
+		if strings.Contains("the proxy http:// answers REDACTED"+host+user, password) {
+			t.Skip("the password is no secret")
+		}
+		text := "the proxy http://" + user + ":" + password + "@" + host + " answers"
+
+		got := string(redactText([]byte(text)))
+
+		NewWithT(t).Expect(got).NotTo(ContainSubstring(password))
+	})
+}
+
+// TestABundleOfWhatCanBeRead withholds the log of the manager.
+func TestABundleOfWhatCanBeRead(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+	s.objects = append(s.objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "capvcd-system",
+		Name:      "capvcd-0",
+		Labels:    map[string]string{"cluster.x-k8s.io/provider": "infrastructure-vcd"},
+	}})
+	s.logError = errors.New("pods/log is forbidden")
+	path := filepath.Join(t.TempDir(), "demo.tar.gz")
+
+	s.Expect(s.run(t, "support-bundle", "demo", "-f", path)).To(Equal(exitError))
+
+	s.Expect(s.errors.String()).To(And(ContainSubstring("incomplete"), ContainSubstring("pods/log is forbidden")))
+	s.Expect(s.unpack(path)).To(HaveKey("demo/VCDCluster.yaml"))
 }
 
 // podLog is that of the tests.
 func (s *shell) podLog(context.Context, string, string, time.Duration) ([]byte, error) {
-	return io.ReadAll(strings.NewReader(s.log))
+	return []byte(s.log), s.logError
 }

@@ -28,14 +28,15 @@ func TestMain(m *testing.M) { testtime.Main(m) }
 type shell struct {
 	*WithT
 
-	sim     *vcdsim.Simulator
-	env     map[string]string
-	objects []client.Object
-	in      string
-	reader  io.Reader // instead of in
-	log     string    // of the manager
-	out     bytes.Buffer
-	errors  bytes.Buffer
+	sim      *vcdsim.Simulator
+	env      map[string]string
+	objects  []client.Object
+	in       string
+	reader   io.Reader // instead of in
+	log      string    // of the manager
+	logError error     // of reading the log
+	out      bytes.Buffer
+	errors   bytes.Buffer
 }
 
 const password = "canary-password"

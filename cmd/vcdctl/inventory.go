@@ -74,7 +74,8 @@ func (p *program) inventory(ctx context.Context, name string) error {
 	return p.printInventory(c, mark(objects, machines, drift), taken.Hidden)
 }
 
-// printInventory prints what a cluster has, and returns errFindings if something of it is marked.
+// printInventory prints what a cluster has. It returns errFindings if something of it is marked, and another error if
+// some objects are not shown.
 func (p *program) printInventory(c *infrav1.VCDCluster, branches []branch, hidden []string) error {
 	if p.output == "json" {
 		if err := p.printJSON(map[string]any{
@@ -87,7 +88,10 @@ func (p *program) printInventory(c *infrav1.VCDCluster, branches []branch, hidde
 		fmt.Fprintf(p.out, "%s/%s (%s)\n", c.Namespace, c.Name, c.Spec.InfraID)
 		p.printTree(branches)
 	}
-	if slices.ContainsFunc(branches, func(b branch) bool { return b.Drift != "" }) {
+	switch {
+	case len(hidden) > 0:
+		return errors.New("the inventory is incomplete: some objects may not be seen; grant the rights")
+	case slices.ContainsFunc(branches, func(b branch) bool { return b.Drift != "" }):
 		return errFindings
 	}
 	return nil

@@ -75,6 +75,35 @@ func TestLeaksAndPurge(t *testing.T) {
 	s.Expect(s.out.String()).To(ContainSubstring("Nothing is left."))
 }
 
+// TestAFloatingIPOutlivesItsGateway deletes the gateway for which a floating IP was allocated.
+func TestAFloatingIPOutlivesItsGateway(t *testing.T) {
+	const org = "0a0e0000-0000-4000-8000-00000000000a"
+	s := newShell(t, func(m *vcdsim.Model) {
+		*m = vcdsim.IPSpaces()
+		m.Orgs[1].ID = org
+		m.Orgs[1].Users[1].Password = password
+		m.Orgs[1].VDCs[0].EdgeGateways = nil
+		m.Orgs[1].VDCs[0].Networks = nil
+		m.IPSpaces[0].Allocations = []vcdsim.IPAllocation{{
+			Type:        vcdsim.FloatingIP,
+			Value:       "198.51.100.20",
+			OrgID:       org,
+			Manual:      true,
+			Description: "cluster-api-provider-vcd cluster=" + leftID,
+		}}
+	})
+	s.objects = s.identity()
+	login := []string{"--identity", "tenant", "--org", "acme", "--context", "mgmt"}
+
+	s.Expect(s.run(t, append([]string{"leaks"}, login...)...)).To(Equal(exitFindings), s.errors.String())
+	s.Expect(s.out.String()).To(ContainSubstring("198.51.100.20"))
+
+	purge := append([]string{"purge", "--cluster-id", leftID, "--no-machines", "--yes", "--confirm", leftID}, login...)
+	s.Expect(s.run(t, purge...)).To(Equal(exitOK), s.errors.String())
+	s.Expect(s.run(t, append([]string{"leaks"}, login...)...)).To(Equal(exitOK), s.errors.String())
+	s.Expect(s.out.String()).To(ContainSubstring("Nothing is left."))
+}
+
 func TestPurgeRefusesWhatRuns(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
@@ -169,4 +198,15 @@ func TestInventoryShowsATreeWithMarks(t *testing.T) {
 		MatchRegexp(`   ├─ vm  acme-vdc-vapp-001-000  POWERED_OFF .*← does not run\n`),
 		MatchRegexp(`   └─ vm  acme-vdc-vapp-001-001  POWERED_OFF .*← no VCDMachine\n`)))
 	s.Expect(strings.Count(s.out.String(), "\n")).To(Equal(4))
+}
+
+func TestAnIncompleteInventoryIsAnError(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+	s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/*/edgeGateways", Status: 403})
+
+	s.Expect(s.run(t, "inventory", "demo")).To(Equal(exitError))
+
+	s.Expect(s.out.String()).To(HavePrefix("team-a/demo (alive)"), "what can be seen is printed")
+	s.Expect(s.errors.String()).To(ContainSubstring("incomplete"))
 }

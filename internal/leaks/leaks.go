@@ -49,6 +49,7 @@ type Object struct {
 	Changed time.Time `json:"changed,omitzero"`
 
 	gateway  string   // URN
+	space    string   // URN of the IP Space of a floating IP that no gateway shows
 	parentID string   // URN of the vApp of a VM
 	lives    bool     // a VM that is not known to be off
 	health   string   // of a virtual service, in VCD's words
@@ -282,6 +283,46 @@ func (t *taking) gateways(ctx context.Context) error {
 				seen[m.ID] = true
 				t.add(objectOn(g, m))
 			}
+		}
+	}
+	return t.floatingIPs(ctx, seen)
+}
+
+// floatingIPs reads the addresses of IP Spaces that are allocated to the organization and that no visible gateway
+// showed: they outlive the gateway that they were allocated for. One of these has no gateway.
+func (t *taking) floatingIPs(ctx context.Context, seen map[string]bool) error {
+	spaces, err := t.session.IPSpaces.Public(ctx)
+	if errors.Is(err, vcd.ErrForbidden) {
+		t.hide("IP Spaces may not be seen: %v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, space := range spaces {
+		allocated, err := t.session.IPSpaces.FloatingIPs(ctx, space.ID)
+		if errors.Is(err, vcd.ErrForbidden) {
+			t.hide("floating IPs of IP Space %s may not be seen: %v", space.Name, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, ip := range allocated {
+			cluster, by := lb.ClusterOf(lb.KindAddress, "", ip.Description)
+			if cluster == "" || seen[ip.ID] {
+				continue
+			}
+			t.add(Object{
+				Cluster:   cluster,
+				Kind:      string(lb.KindAddress),
+				Name:      ip.Address.String(),
+				ID:        ip.ID,
+				By:        by,
+				Where:     space.Name,
+				Addresses: []string{ip.Address.String()},
+				space:     space.ID,
+			})
 		}
 	}
 	return nil

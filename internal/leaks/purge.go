@@ -84,7 +84,7 @@ func onlyBalancers(objects []Object) bool {
 	return slices.ContainsFunc(objects, Object.onEdge) && !slices.ContainsFunc(objects, machine)
 }
 
-func (x Object) onEdge() bool { return x.gateway != "" }
+func (x Object) onEdge() bool { return x.gateway != "" || x.space != "" }
 
 // refusals returns what keeps an object of any program from being deleted.
 func (x Object) refusals(now time.Time) []string {
@@ -123,7 +123,7 @@ func (i Inventory) Purge(ctx context.Context, s *vcd.Session, o Options) error {
 	p := purge{Options: o, session: s, plan: plan}
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return p.balancers(ctx, i.gateways) },
-		p.legacy, p.vms, p.vApps, p.entities,
+		p.floatingIPs, p.legacy, p.vms, p.vApps, p.entities,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -141,7 +141,7 @@ type purge struct {
 
 // balancers removes what is on edge gateways, and what the organization has beside them.
 func (p purge) balancers(ctx context.Context, gateways []string) error {
-	if !slices.ContainsFunc(p.plan.Delete, Object.onEdge) {
+	if !slices.ContainsFunc(p.plan.Delete, func(x Object) bool { return x.gateway != "" }) {
 		return nil
 	}
 	driver := driverOf(p.session)
@@ -156,6 +156,31 @@ func (p purge) balancers(ctx context.Context, gateways []string) error {
 		})
 		if err != nil {
 			return fmt.Errorf("removing load balancers: %w", err)
+		}
+	}
+	return nil
+}
+
+// floatingIPs releases the addresses of IP Spaces that no gateway shows, after another look at each.
+func (p purge) floatingIPs(ctx context.Context) error {
+	for _, x := range p.of(string(lb.KindAddress)) {
+		if x.space == "" {
+			continue
+		}
+		p.Step(x.Kind + " " + x.Name)
+		mark := func() (vcd.Task, error) {
+			return p.session.IPSpaces.Mark(ctx, x.space, x.ID, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+				if cluster, _ := lb.ClusterOf(lb.KindAddress, "", now.Description); cluster != p.Cluster || now.Usage == vcd.Used {
+					return "", "", fmt.Errorf("%w: address %s changed meanwhile", ErrRefused, x.Name)
+				}
+				return vcd.Unused, now.Description, nil
+			})
+		}
+		release := func() (vcd.Task, error) { return p.session.IPSpaces.Release(ctx, x.space, x.ID) }
+		for _, start := range []func() (vcd.Task, error){mark, release} {
+			if err := p.await(ctx, x, start); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -203,9 +228,6 @@ func (p purge) vms(ctx context.Context) error {
 		if vApps[x.parentID] {
 			continue
 		}
-		if err := p.stillOurs(ctx, x); err != nil {
-			return err
-		}
 		if err := vcd.IgnoreNotFound(p.vm(ctx, x)); err != nil {
 			return err
 		}
@@ -213,11 +235,16 @@ func (p purge) vms(ctx context.Context) error {
 	return nil
 }
 
-// vm deletes a VM that does not run; what is deployed is released first.
+// vm deletes a VM that does not run; what is deployed is released first. What was read last decides: a VM that was
+// started since it was shown is left alone.
 func (p purge) vm(ctx context.Context, x Object) error {
 	now, err := p.session.VMs.VM(ctx, x.ID)
 	if err != nil {
 		return err
+	}
+	marker, _ := vcd.ParseMarker(now.Description)
+	if marker.Cluster != p.Cluster || lives(now.Status) || len(now.IndependentDisks()) > 0 {
+		return fmt.Errorf("%w: VM %s changed meanwhile", ErrRefused, x.Name)
 	}
 	if now.Deployed {
 		if err := p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.PowerOff(ctx, x.ID) }); err != nil {
@@ -226,19 +253,6 @@ func (p purge) vm(ctx context.Context, x Object) error {
 	}
 	p.Step("vm " + x.Name)
 	return p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.DeleteVM(ctx, x.ID) })
-}
-
-// stillOurs reads a VM once more before it is deleted.
-func (p purge) stillOurs(ctx context.Context, x Object) error {
-	vm, err := p.session.VMs.VM(ctx, x.ID)
-	if err != nil {
-		return vcd.IgnoreNotFound(err)
-	}
-	marker, _ := vcd.ParseMarker(vm.Description)
-	if marker.Cluster != p.Cluster || lives(vm.Status) || len(vm.IndependentDisks()) > 0 {
-		return fmt.Errorf("%w: VM %s changed meanwhile", ErrRefused, x.Name)
-	}
-	return nil
 }
 
 // vApps deletes vApps with their VMs, after another look at both.

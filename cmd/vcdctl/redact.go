@@ -1,0 +1,148 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+)
+
+// redacted replaces what is taken out.
+const redacted = "REDACTED"
+
+// credentialWords make the name of a field that of a credential, in any spelling: apiToken, API_TOKEN, api-token.
+var credentialWords = []string{
+	"password",
+	"passwd",
+	"passphrase",
+	"pwd",
+	"token",
+	"secret",
+	"credential",
+	"credentials",
+	"bearer",
+	"apikey",
+	"api key",
+	"access key",
+	"secret key",
+	"private key",
+	"client key",
+	"htpasswd",
+	"dockerconfigjson",
+	"dockercfg",
+	"cookie",
+	"authorization",
+	"auth",
+	"key data",
+}
+
+// references end the name of a field that holds the name of a Secret, which is no credential.
+var references = []string{"name", "names", "ref", "refs", "namespace", "type", "kind", "path", "expiration", "duration", "ttl"}
+
+// wordStart is where a word begins within a name in camel case.
+var wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+// isCredential reports whether the value of a field of a name is a credential.
+func isCredential(name string) bool {
+	// Of a qualified name, such as an annotation, the part behind the slash counts.
+	name = name[strings.LastIndex(name, "/")+1:]
+	name = wordStart.ReplaceAllString(name, "$1 $2")
+	words := strings.Fields(strings.ToLower(strings.NewReplacer("_", " ", "-", " ", ".", " ").Replace(name)))
+	if len(words) == 0 {
+		return false
+	}
+	last := words[len(words)-1]
+	for _, reference := range references {
+		if last == reference {
+			return false
+		}
+	}
+	joined := " " + strings.Join(words, " ") + " "
+	for _, word := range credentialWords {
+		if strings.Contains(joined, " "+word+" ") {
+			return true
+		}
+	}
+	// Names without any separation, such as SECRETKEY.
+	for _, word := range []string{"password", "passwd", "token", "secret"} {
+		if strings.HasSuffix(last, word) || strings.HasPrefix(last, word+"key") {
+			return true
+		}
+	}
+	return false
+}
+
+// redactFields takes credentials out of an object as it was decoded from JSON, in place.
+func redactFields(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		redactMap(value)
+	case []any:
+		for i := range value {
+			value[i] = redactFields(value[i])
+		}
+	case string:
+		return string(redactText([]byte(value)))
+	}
+	return value
+}
+
+func redactMap(fields map[string]any) {
+	// An environment variable, a header or a parameter: {name: X, value: Y}.
+	if name, ok := fields["name"].(string); ok && isCredential(name) {
+		if _, ok := fields["value"].(string); ok {
+			fields["value"] = redacted
+		}
+	}
+	for name, value := range fields {
+		text, isText := value.(string)
+		switch {
+		case isText && text != "" && isCredential(name):
+			fields[name] = redacted
+		case isText && strings.HasSuffix(strings.ToLower(name), "proxy"):
+			fields[name] = redactUser(string(redactText([]byte(text))))
+		default:
+			fields[name] = redactFields(value)
+		}
+	}
+}
+
+// redactUser takes the user and password out of an address without a scheme, such as user:password@proxy:3128.
+func redactUser(address string) string {
+	at := strings.LastIndex(address, "@")
+	if at < 0 || strings.Contains(address, "://") {
+		return address
+	}
+	return redacted + address[at:]
+}
+
+// confidential matches the name of a field in a text whose value is redacted.
+const confidential = `[\w.-]*(?:password|passwd|passphrase|token|secret|secret_?key|api_?key|access_?key|private_?key|` +
+	`credentials?|bearer|htpasswd|dockerconfigjson|cookie)|pwd|auth`
+
+// patterns match what resembles a credential in a text, such as a log. What their first group matches stays.
+var patterns = []*regexp.Regexp{
+	// User and password in the address of whatever protocol. A password may have a slash that is not escaped.
+	regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^\s"'<>\\]*(?:@)`),
+	// A proxy without a scheme.
+	regexp.MustCompile(`(?i)(_proxy["']?\s*[:=]\s*["']?)[^\s"'/]*@`),
+	regexp.MustCompile(`(?i)((?:authorization|x-vmware-vcloud-access-token|x-vcloud-authorization)["']?\s*[:=]\s*)\S+(?: \S+)?`),
+	// A line of YAML, whatever its value is.
+	regexp.MustCompile(`(?im)^([ \t]*(?:- )?["']?(?:` + confidential + `)["']?:[ \t]+)[^\s{\[].*$`),
+	regexp.MustCompile(`(?i)(\b(?:` + confidential + `)\\?["']?[ \t]*[:=][ \t]*)(?:\\?"(?:[^"\\]|\\[^"])*\\?"|'[^']*'|[^\s"',&}{\[]+)`),
+	regexp.MustCompile(`()eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`),
+	regexp.MustCompile(`(?s)()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
+}
+
+// redactText takes what resembles a credential out of a text.
+func redactText(text []byte) []byte {
+	for i, pattern := range patterns {
+		replacement := "${1}" + redacted
+		if i < addressPatterns {
+			replacement += "@"
+		}
+		text = pattern.ReplaceAll(text, []byte(replacement))
+	}
+	return text
+}
+
+// addressPatterns of the patterns end with the "@" in front of a host.
+const addressPatterns = 2
