@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-// holdRetry is how often a machine that is held back is checked.
+// holdRetry is how often a machine is checked that is held back, or whose absence cannot be proved.
 const holdRetry = 30 * time.Second
 
 // A circuitBreaker keeps what [gone.Decide] needs to know of missing machines. Losing it with the process only delays
@@ -122,8 +122,11 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 	verdict := gone.Decide(now, m.subject(node, evidence),
 		&gone.Site{Missing: b.others(m, now), Machines: n, Released: b.released})
 	if !verdict.Counts {
-		m.proved, m.Since, m.next = false, now, time.Time{}
-		return false, errors.New(verdict.Reason.String())
+		m.proved = false
+		m.Since = now
+		m.next = now.Add(holdRetry)
+		m.outcome = errors.New(verdict.Reason.String())
+		return false, m.outcome
 	}
 	if !m.proved {
 		m.proved, m.Since = true, now

@@ -71,8 +71,14 @@ func NewInstances(opts InstanceOptions) *Instances {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
+	opts.Machines = &rememberingMachines{
+		machines: opts.Machines,
+		clock:    opts.Clock,
+	}
 	return &Instances{
-		opts: opts, breaker: newCircuitBreaker(opts), details: map[string]detail{},
+		opts:    opts,
+		breaker: newCircuitBreaker(opts),
+		details: map[string]detail{},
 		noticed: map[string]string{},
 	}
 }

@@ -401,6 +401,7 @@ func TestGoneIsProvedTwice(t *testing.T) {
 	g.Expect(exists()).To(MatchError(ContainSubstring("is shown to the user")),
 		"a second look that proves nothing begins it again")
 	c.gone = lost
+	c.pass(holdRetry)
 	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in a minute")))
 	c.pass(61 * time.Second)
 	g.Expect(exists()).NotTo(HaveOccurred(), "two looks a minute apart do")
@@ -450,6 +451,47 @@ func TestManyAtOnceAreHeldBack(t *testing.T) {
 	g.Expect(deleted()).To(BeZero())
 	c.pass(61 * time.Second)
 	g.Expect(deleted()).To(Equal(1), "and the others one by one")
+}
+
+// TestAbsenceThatCannotBeProvedIsCheckedEveryHalfMinute asks as often as the node lifecycle controller does.
+func TestAbsenceThatCannotBeProvedIsCheckedEveryHalfMinute(t *testing.T) {
+	g := NewWithT(t)
+	c := newCloud(machine("1"))
+	c.gone = hidden
+	i := c.instances()
+	c.node("1")
+	node := c.node("2")
+
+	for range 13 { // a minute
+		_, err := i.InstanceExists(t.Context(), node)
+		g.Expect(err).To(HaveOccurred())
+		c.pass(5 * time.Second)
+	}
+
+	g.Expect(c.gets).To(Equal(3))
+}
+
+// TestAFailedReadIsRemembered asks for three Nodes at a time during an outage.
+func TestAFailedReadIsRemembered(t *testing.T) {
+	g := NewWithT(t)
+	c := newCloud(machine("1"))
+	c.err = errors.New("outage")
+	i := c.instances()
+	nodes := []*corev1.Node{c.node("1"), c.node("2"), c.node("3")}
+
+	for range 4 { // 20 seconds
+		for _, node := range nodes {
+			_, err := i.InstanceExists(t.Context(), node)
+			g.Expect(err).To(MatchError(ContainSubstring("outage")))
+		}
+		c.pass(5 * time.Second)
+	}
+
+	g.Expect(c.reads).To(Equal(2))
+	c.err = nil
+	exists, err := i.InstanceExists(t.Context(), nodes[0])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(exists).To(BeTrue())
 }
 
 func TestAnOutageDeletesNothing(t *testing.T) {
