@@ -13,6 +13,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/textproto"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,6 +31,8 @@ var (
 	requestIDPrefix = regexp.MustCompile(`^(\s*\[[^\]]*\]\s*)+`)
 	taskMention     = regexp.MustCompile(`\s*[A-Z_]*\(com\.vmware\.vcloud\.entity\.task:[^)]*\)`)
 	blanks          = regexp.MustCompile(`\s+`)
+	// quoted is text as %q writes it.
+	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	// encoded is longer than any name in VCD: bootstrap data, or a token, of the request that VCD complains of.
 	encoded = regexp.MustCompile(`[A-Za-z0-9+/=_-]{129,}`)
 )
@@ -216,7 +219,8 @@ func distrust(err error) (string, bool) {
 	return "", false
 }
 
-// rootCause returns the innermost text of err: the layers above it name addresses, ports and URLs.
+// rootCause returns the innermost text of err: the layers above it name addresses, ports and URLs. It does not quote
+// what another server answered: net/http puts what it cannot parse in quotation marks.
 func rootCause(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
 		return "the proxy that HTTPS_PROXY names: " + rootCause(op.Err)
@@ -230,10 +234,13 @@ func rootCause(err error) string {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "connection closed before an answer came"
 	}
+	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
+		return "the header of the answer is not HTTP"
+	}
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {
-			return err.Error()
+			return quoted.ReplaceAllString(err.Error(), "[…]")
 		}
 		err = inner
 	}

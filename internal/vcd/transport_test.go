@@ -107,6 +107,18 @@ func TestThrottlingStopsAllCallsToTheSite(t *testing.T) {
 	g.Expect(f.count(opVM)).To(Equal(2))
 }
 
+// raw answers with text that need not be HTTP.
+func raw(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = conn.Write([]byte(text))
+		_ = conn.Close()
+	}
+}
+
 func TestFailuresKeepTheirKind(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -139,6 +151,18 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			"a success that is not XML",
 			func(w http.ResponseWriter, _ *http.Request) { reply(w, "<html>please log in") },
 			ErrUnavailable, "the answer is not XML of VCD",
+		},
+		{
+			"a greeting of another protocol", raw("* OK canary ready\r\n"),
+			ErrUnavailable, "cannot be reached: malformed HTTP status code […]",
+		},
+		{
+			"a header line that is none", raw("HTTP/1.1 200 OK\r\ncanary\r\n\r\n"),
+			ErrUnavailable, "cannot be reached: the header of the answer is not HTTP",
+		},
+		{
+			"a length that is none", raw("HTTP/1.1 200 OK\r\nContent-Length: canary\r\n\r\n"),
+			ErrUnavailable, "cannot be reached: bad Content-Length […]",
 		},
 		{
 			"a redirect", func(w http.ResponseWriter, _ *http.Request) {

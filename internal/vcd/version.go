@@ -3,6 +3,7 @@ package vcd
 import (
 	"encoding/xml"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +106,9 @@ func (s *site) choose(versions []apiVersion) string {
 	return versions[0].String()
 }
 
+// versionName matches a version as VCD names it, with those of previews.
+var versionName = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4})*(-[a-z0-9.]{1,16})?$`)
+
 // offeredVersions reads which versions VCD offers of those that this package speaks, sorted; at least one.
 func offeredVersions(document []byte) ([]apiVersion, error) {
 	var offered struct {
@@ -118,7 +122,9 @@ func offeredVersions(document []byte) ([]apiVersion, error) {
 	var usable []apiVersion
 	var names []string
 	for _, v := range offered.Versions {
-		names = append(names, v.Version)
+		if versionName.MatchString(v.Version) { // Other text is another server's, and is not quoted.
+			names = append(names, v.Version)
+		}
 		parsed, ok := parseAPIVersion(v.Version)
 		if ok && parsed.compare(oldestAPI) >= 0 && parsed.compare(newestAPI) <= 0 {
 			usable = append(usable, parsed)

@@ -200,3 +200,14 @@ func TestAListWithoutTheRulesOfUsersIsNoneOfVCD(t *testing.T) {
 	f.on(opRules, func(w http.ResponseWriter, _ *http.Request) { reply(w, `{"userDefinedRules":null}`) })
 	g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(BeEmpty())
 }
+
+func TestOnlyVersionsAreQuotedFromAListOfVersions(t *testing.T) {
+	g := NewWithT(t)
+	document := "<SupportedVersions><VersionInfo><Version>5.5</Version></VersionInfo>" +
+		"<VersionInfo><Version>41.0.0-alpha</Version></VersionInfo>" +
+		"<VersionInfo><Version>canary of another server</Version></VersionInfo></SupportedVersions>"
+
+	_, err := offeredVersions([]byte(document))
+
+	g.Expect(err).To(MatchError(HaveSuffix("which speaks: 5.5, 41.0.0-alpha")))
+}
