@@ -229,7 +229,7 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	s := &site{Site: gone.Site{
 		Machines:     1,
 		Asked:        l.state.missing.announced,
-		Acknowledged: acknowledgedAt(l.vcdCluster),
+		Acknowledged: acknowledgedAt(l.vcdCluster, l.now()),
 	}}
 	s.Released, _ = time.Parse(time.RFC3339, l.vcdCluster.Annotations[infrav1.LastGoneAnnotation]) // zero: none was
 	onSite := s.addClusters(clusters.Items, l.vcdCluster)
@@ -322,8 +322,12 @@ func (l *lostVM) stopSite(ctx context.Context) (phases.Outcome, error) {
 }
 
 // acknowledgedAt returns when a user last acknowledged that missing VMs are gone; zero if never. The reconciler of
-// VCDClusters replaces "true" with the time: until then it does not count.
-func acknowledgedAt(c *infrav1.VCDCluster) time.Time {
-	at, _ := time.Parse(time.RFC3339, c.Annotations[infrav1.GoneAcknowledgedAnnotation])
+// VCDClusters replaces "true" with the time: until then it does not count. Neither does a time in the future, which
+// would cover VMs that go missing later.
+func acknowledgedAt(c *infrav1.VCDCluster, now time.Time) time.Time {
+	at, err := time.Parse(time.RFC3339, c.Annotations[infrav1.GoneAcknowledgedAnnotation])
+	if err != nil || at.After(now) {
+		return time.Time{}
+	}
 	return at
 }

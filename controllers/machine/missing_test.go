@@ -396,6 +396,25 @@ func acknowledge(w *controllertest.Env, c *infrav1.VCDCluster) {
 		"an acknowledgement covers the VMs that are missing at that time")
 }
 
+// TestAnAcknowledgementInTheFutureDoesNotCount sets a time by hand that covers all outages to come.
+func TestAnAcknowledgementInTheFutureDoesNotCount(t *testing.T) {
+	w := controllertest.New(t)
+	all := []string{addCluster(w, 2), addCluster(w, 3), addCluster(w, 4)}
+	c := &infrav1.VCDCluster{}
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c2"}, c)).To(Succeed())
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.GoneAcknowledgedAnnotation, "2999-01-01T00:00:00Z")
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	vanish(w, all...)
+
+	for _, at := range []time.Duration{0, 62 * time.Second, 80 * time.Second} {
+		for _, name := range all {
+			passAt(w, machine.InventoryEvery+at, name)
+		}
+	}
+
+	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionUnknown, infrav1.GoneStoppedReason)
+}
+
 // TestAnAcknowledgementDoesNotOutliveTheOutage acknowledges a stop after all VMs came back. The next outage stops the
 // site again.
 func TestAnAcknowledgementDoesNotOutliveTheOutage(t *testing.T) {
