@@ -53,7 +53,7 @@ type attempt struct {
 }
 
 func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	a.events.notices(a.service, a.wish.Notices)
+	a.events.notices(a.service, "service", a.wish.Notices)
 	if len(a.wish.Refusals) > 0 {
 		return nil, a.refused(ctx, a.wish.Refusals)
 	}
@@ -108,7 +108,7 @@ func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, err
 		if err != nil {
 			return nil, a.unobserved(ctx, err)
 		}
-		a.events.notices(a.service, p.Notices)
+		a.events.notices(a.service, "plan", p.Notices)
 		if round == 0 && len(p.Status.Addresses) > 0 {
 			a.blank = false // it is of use already
 		}

@@ -96,13 +96,15 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 		a.noteLeft(id, err)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
-			a.events.notices(a.service, []plan.Finding{{
-				Reason: reasonLeft, Message: fmt.Sprintf(
-					"what the load balancer had at %s cannot be removed yet; it is tried again, the log has details",
-					id),
+			a.events.notices(a.service, "left "+id, []plan.Finding{{
+				Reason: reasonLeft,
+				Message: fmt.Sprintf(
+					"what the load balancer had at %s cannot be removed yet; it is tried again, the log has details", id),
 			}})
 			failed = append(failed, id)
+			continue
 		}
+		a.events.notices(a.service, "left "+id, nil)
 	}
 	return failed
 }

@@ -1,6 +1,8 @@
 package cpi
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,50 +53,74 @@ const (
 // An eventDeduper emits each event of a Service once as long as it holds.
 type eventDeduper struct {
 	recorder record.EventRecorder
-	sent     perService[map[string]bool] // reason: message; true for refusals
+	sent     perService[sentEvents]
+}
+
+// sentEvents are the events of a Service that hold, as texts.
+type sentEvents struct {
+	// refusals hold until the Service has what it asks for.
+	refusals map[string]bool
+	// notices hold until those of their topic are reported again without them.
+	notices map[string][]string
 }
 
 // refusals are emitted once, until the Service has what it asks for.
 func (e *eventDeduper) refusals(s *corev1.Service, findings []plan.Finding) {
-	e.warn(s, findings, true)
-}
-
-// notices are emitted once.
-func (e *eventDeduper) notices(s *corev1.Service, findings []plan.Finding) {
-	e.warn(s, findings, false)
-}
-
-func (e *eventDeduper) warn(s *corev1.Service, findings []plan.Finding, refused bool) {
 	for _, f := range findings {
-		if e.first(s.UID, f.Reason+": "+f.Message, refused) {
+		if e.firstRefusal(s.UID, textOf(f)) {
 			e.recorder.Event(s, corev1.EventTypeWarning, f.Reason, cut(f.Message))
 		}
 	}
 }
 
-// first reports whether a text is new, and stores it.
-func (e *eventDeduper) first(uid types.UID, text string, refused bool) (first bool) {
-	e.sent.change(uid, func(texts *map[string]bool) {
-		if *texts == nil {
-			*texts = map[string]bool{}
+// firstRefusal reports whether a text is new, and stores it.
+func (e *eventDeduper) firstRefusal(uid types.UID, text string) (first bool) {
+	e.sent.change(uid, func(sent *sentEvents) {
+		if sent.refusals == nil {
+			sent.refusals = map[string]bool{}
 		}
-		if _, sent := (*texts)[text]; !sent {
-			(*texts)[text], first = refused, true
-		}
+		first = !sent.refusals[text]
+		sent.refusals[text] = true
 	})
 	return first
 }
 
+// notices reports all that is to be noticed on a topic now. Each is emitted once as long as it holds: what is reported
+// no more has ended, and is emitted again when it returns.
+func (e *eventDeduper) notices(s *corev1.Service, topic string, findings []plan.Finding) {
+	var texts []string
+	var fresh []plan.Finding
+	e.sent.change(s.UID, func(sent *sentEvents) {
+		before := sent.notices[topic]
+		for _, f := range findings {
+			text := textOf(f)
+			if !slices.Contains(before, text) && !slices.Contains(texts, text) {
+				fresh = append(fresh, f)
+			}
+			texts = append(texts, text)
+		}
+		sent.notices = maps.Clone(sent.notices)
+		delete(sent.notices, topic)
+		if len(texts) > 0 {
+			if sent.notices == nil {
+				sent.notices = map[string][]string{}
+			}
+			sent.notices[topic] = texts
+		}
+	})
+	for _, f := range fresh {
+		e.recorder.Event(s, corev1.EventTypeWarning, f.Reason, cut(f.Message))
+	}
+}
+
+func textOf(f plan.Finding) string { return f.Reason + ": " + f.Message }
+
 // healed forgets refusals, and emits an event if there were any.
 func (e *eventDeduper) healed(s *corev1.Service) {
 	n := 0
-	e.sent.change(s.UID, func(texts *map[string]bool) {
-		for text, refused := range *texts {
-			if refused {
-				delete(*texts, text)
-				n++
-			}
-		}
+	e.sent.change(s.UID, func(sent *sentEvents) {
+		n = len(sent.refusals)
+		sent.refusals = nil
 	})
 	if n > 0 {
 		e.recorder.Event(s, corev1.EventTypeNormal, reasonHealed, "The load balancer is what the Service asks for")
@@ -104,9 +130,9 @@ func (e *eventDeduper) healed(s *corev1.Service) {
 // refusalReasons returns why a Service does not have what it asks for.
 func (e *eventDeduper) refusalReasons(uid types.UID) map[string]bool {
 	reasons := map[string]bool{}
-	e.sent.view(uid, func(texts map[string]bool) {
-		for text, refused := range texts {
-			if reason, _, ok := strings.Cut(text, ": "); ok && refused {
+	e.sent.view(uid, func(sent sentEvents) {
+		for text := range sent.refusals {
+			if reason, _, ok := strings.Cut(text, ": "); ok {
 				reasons[reason] = true
 			}
 		}
@@ -128,7 +154,7 @@ func (e *eventDeduper) dryRun(s *corev1.Service, p plan.Plan) {
 		lines = []string{"nothing to do"}
 	}
 	text := "Dry run, nothing is changed; it would be done: " + strings.Join(lines, "; ")
-	if e.first(s.UID, text, true) {
+	if e.firstRefusal(s.UID, text) {
 		klog.InfoS("Dry run of a load balancer", "service", klog.KObj(s), "plan", lines)
 		e.recorder.Event(s, corev1.EventTypeNormal, reasonPlan, cut(text))
 	}

@@ -86,7 +86,7 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 		case err != nil:
 			lost = errors.Join(lost, err)
 		case address.IsValid():
-			f.events.notices(s, []plan.Finding{{
+			f.events.notices(s, "class", []plan.Finding{{
 				Reason: reasonLeft,
 				Message: fmt.Sprintf("the Service has another class now, and its status still has "+
 					"the address %s from before: what stands there is removed when the implementation of that "+

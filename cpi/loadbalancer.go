@@ -368,7 +368,10 @@ func (l *LoadBalancers) stays(s *corev1.Service, err error, remedy string) {
 	if errors.Is(err, plan.ErrRefused) {
 		reason := strings.ReplaceAll(err.Error(), "\n", "; ")
 		message := fmt.Sprintf("The load balancer cannot be removed: %s (%s)", remedy, reason)
-		l.events.notices(s, []plan.Finding{{Reason: reasonStays, Message: message}})
+		l.events.notices(s, "stays: "+remedy, []plan.Finding{{
+			Reason:  reasonStays,
+			Message: message,
+		}})
 	}
 }
 

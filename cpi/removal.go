@@ -101,7 +101,7 @@ func (r removal) removeMore(
 	if err != nil {
 		return p, err
 	}
-	r.events.notices(r.service, p.Notices)
+	r.events.notices(r.service, "removal at "+location, p.Notices)
 	if p.Wait != "" {
 		return p, errors.New(p.Wait)
 	}

@@ -31,7 +31,7 @@ func (l *LoadBalancers) reprove(ctx context.Context, s *corev1.Service) error {
 		names.Standing: dropped(stored.Unproved.Standing, n.locations),
 	} {
 		if removed {
-			l.events.notices(s, []plan.Finding{{Reason: service.BadAnnotation, Message: fmt.Sprintf(
+			l.events.notices(s, "stored "+name, []plan.Finding{{Reason: service.BadAnnotation, Message: fmt.Sprintf(
 				"the annotation %s, or a part of it, was not written for this Service by the cloud controller "+
 					"manager, and nothing of the Service confirms it: it is removed", name)}})
 		}
