@@ -41,7 +41,10 @@ func (a *attempt) reserved() ([]plan.Use, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := a.usesOfOthers(a.location, a.service.UID)
+	out, err := a.usesOfOthers(a.location, a.service.UID)
+	if err != nil {
+		return nil, err
+	}
 	for _, other := range others {
 		out = append(out, a.opts.Defaults.Promised(other, a.service)...)
 	}

@@ -463,3 +463,34 @@ func TestAnAPIServerWithoutModesOfAddressesIsNotWrittenToAgain(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status)).To(BeTrue())
 }
+
+// TestADeletedServiceReservesNothing deletes a Service whose attempt failed between its plan and its first step, and
+// whose finalizer was removed by force.
+func TestADeletedServiceReservesNothing(t *testing.T) {
+	gone := balanced("gone", func(s *corev1.Service) { s.UID = "gone-uid" })
+	b := newBench(t, balanced("web"))
+	use := plan.Use{
+		Address: netip.MustParseAddr("203.0.113.10"),
+		Owner:   plan.Owner{UID: "gone-uid"},
+	}
+	b.them.state.change(gone.UID, func(s *serviceState) {
+		s.location = "main"
+		s.uses = []plan.Use{use}
+	})
+
+	uses, err := b.them.usesOfOthers("main", "web-uid")
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(uses).To(BeEmpty())
+
+	unlock, ok := b.them.locks.try(string(gone.UID))
+	b.Expect(ok).To(BeTrue())
+	uses, err = b.them.usesOfOthers("main", "web-uid")
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(uses).To(ConsistOf(use), "its attempt still runs")
+	unlock()
+
+	b.services.add(gone)
+	uses, err = b.them.usesOfOthers("main", "web-uid")
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(uses).To(ConsistOf(use), "it exists")
+}

@@ -243,25 +243,15 @@ func (r *resync) searchOrphans(ctx context.Context) {
 			log.Error(err, "Searching for load balancers without a Service", "location", location)
 			continue
 		}
-		if live, ok := r.live(); ok { // listed after what they own
+		if live, err := r.live(); err == nil { // listed after what they own
 			r.reportOrphans(ctx, location,
 				slices.DeleteFunc(slices.Clone(owners), func(o plan.Owner) bool { return live[types.UID(o.UID)] }))
 		}
 	}
-	if live, ok := r.live(); ok {
+	if live, err := r.live(); err == nil {
 		r.state.keep(live)
 		r.events.sent.keep(live)
 	}
-}
-
-// live returns the UIDs of all Services.
-func (r *resync) live() (map[types.UID]bool, bool) {
-	all, err := r.opts.Services.List(labels.Everything())
-	live := map[types.UID]bool{}
-	for _, s := range all {
-		live[s.UID] = true
-	}
-	return live, err == nil
 }
 
 // reportOrphans logs and emits load balancers that no Service owns, as often as they are found.

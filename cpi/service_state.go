@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
@@ -75,17 +76,55 @@ type serviceState struct {
 	theirs string
 }
 
-// usesOfOthers returns what is about to be used at a location by all Services but one.
-func (l *LoadBalancers) usesOfOthers(location string, but types.UID) []plan.Use {
-	l.state.mu.Lock()
-	defer l.state.mu.Unlock()
+// usesOfOthers returns what is about to be used at a location by all Services but one. What a Service was about to use
+// that does not exist any more is free, unless an attempt for it still runs.
+func (l *LoadBalancers) usesOfOthers(location string, but types.UID) ([]plan.Use, error) {
+	live, err := l.live()
+	if err != nil {
+		return nil, err
+	}
 	var out []plan.Use
-	for uid, x := range l.state.all {
-		if uid != but && x.location == location {
-			out = append(out, x.uses...)
+	for uid, uses := range l.usesAt(location) {
+		if uid != but && (live[uid] || l.isBusy(uid)) {
+			out = append(out, uses...)
 		}
 	}
-	return out
+	return out, nil
+}
+
+// usesAt returns what Services are about to use at a location.
+func (l *LoadBalancers) usesAt(location string) map[types.UID][]plan.Use {
+	l.state.mu.Lock()
+	defer l.state.mu.Unlock()
+	uses := map[types.UID][]plan.Use{}
+	for uid, x := range l.state.all {
+		if x.location == location && len(x.uses) > 0 {
+			uses[uid] = x.uses
+		}
+	}
+	return uses
+}
+
+// isBusy reports whether an attempt for a Service runs.
+func (l *LoadBalancers) isBusy(uid types.UID) bool {
+	unlock, ok := l.locks.try(string(uid))
+	if ok {
+		unlock()
+	}
+	return !ok
+}
+
+// live returns the UIDs of all Services.
+func (l *LoadBalancers) live() (map[types.UID]bool, error) {
+	all, err := l.opts.Services.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing Services: %w", err)
+	}
+	live := map[types.UID]bool{}
+	for _, s := range all {
+		live[s.UID] = true
+	}
+	return live, nil
 }
 
 // A note is what is stored on a Service. What is nil is not written; where nothing is left, the annotation is removed.
