@@ -1,6 +1,7 @@
 package zone_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -96,4 +97,52 @@ func TestTheEndpointIsWrittenWithTheIdentityOfTheCluster(t *testing.T) {
 	w.DeleteMachine("cp-a")
 	w.DeleteCluster()
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
+}
+
+// TestFailuresOfAWeakerZoneAreOvercome disturbs the requests of a zone's own user while machines are created and
+// deleted, on a cluster whose own user has all rights.
+func TestFailuresOfAWeakerZoneAreOvercome(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		fault vcdsim.Fault
+	}{
+		{
+			name:  "requests are not answered",
+			fault: vcdsim.Fault{Operation: "POST *", DropBefore: true, Count: 2},
+		},
+		{
+			name:  "answers are lost",
+			fault: vcdsim.Fault{Operation: "POST *", DropAfter: true, Count: 2},
+		},
+		{
+			name:  "its session ends",
+			fault: vcdsim.Fault{Operation: "POST /api/*", EndSession: true, Count: 2},
+		},
+		{
+			name:  "its VM is busy",
+			fault: vcdsim.Fault{Operation: "POST /api/vApp/*", Status: http.StatusBadRequest, Code: "BUSY_ENTITY", Count: 2},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWithVMAuthors(t, append(controlPlaneIn("a", "cp-a"), controllertest.InZone("b", "md-b")...)...)
+			tt.fault.User = "admin"
+
+			w.Sim.Faults().Add(tt.fault)
+			w.Ready("cp-a", "md-b")
+
+			w.Expect(w.Sim.Faults().List()).To(BeEmpty(), "the requests were disturbed")
+			w.Expect(w.Sim.State().VMs).To(HaveLen(2))
+			w.ExpectSettled("cp-a")
+			w.ExpectSettled("md-b")
+			w.Expect(conditions.IsTrue(w.VCDCluster(), clusterv1.ReadyCondition)).To(BeTrue())
+
+			w.Sim.Faults().Add(tt.fault)
+			w.DeleteMachine("md-b")
+			w.Sim.Faults().Clear()
+			w.DeleteMachine("cp-a")
+			w.DeleteCluster()
+			w.Expect(w.Sim.State().VApps).To(BeEmpty())
+		})
+	}
 }
