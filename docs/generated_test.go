@@ -96,7 +96,7 @@ func annotationsPage(t *testing.T) string {
 	page := "# Annotations of clusters, machines and what belongs to them\n\n" + generated + `
 Those of Services are on [a page of their own](annotations.md). You may set ` + "`drift-in-ready`, `vm-gone`, `keep-vapp`, `keep-load-balancers`" + ` (` +
 		"`true` or `false`" + `; admission
-refuses other values) and ` + "`gone-acknowledged` (`true`)" + `, and remove those whose row says what a removal does. Leave all others alone.
+refuses other values) and ` + "`gone-acknowledged` (only `true`)" + `, and remove those whose row says what a removal does. Leave all others alone.
 
 | annotation | meaning |
 |---|---|

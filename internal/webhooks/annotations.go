@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,7 +27,19 @@ func switchErrors(before, annotations map[string]string, path *field.Path) field
 			errs = append(errs, field.NotSupported(path.Key(key), value, []string{"true", "false"}))
 		}
 	}
-	return errs
+	return append(errs, acknowledgementErrors(before, annotations, path)...)
+}
+
+// acknowledgementErrors refuses a value of gone-acknowledged without effect, unless it was there before: it is "true",
+// which the controller replaces with the time.
+func acknowledgementErrors(before, annotations map[string]string, path *field.Path) field.ErrorList {
+	key := infrav1.GoneAcknowledgedAnnotation
+	value, set := annotations[key]
+	_, err := time.Parse(time.RFC3339, value)
+	if !set || value == "true" || err == nil || value == before[key] {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path.Key(key), value, []string{"true"})}
 }
 
 // switchesInTemplate returns which switches a template sets to what has no effect. A template with an owner may have

@@ -157,6 +157,7 @@ func TestSwitchesThatHaveNoEffectAreRefused(t *testing.T) {
 		return c
 	}
 	const key = infrav1.KeepLoadBalancersAnnotation
+	const acknowledged = infrav1.GoneAcknowledgedAnnotation
 	tests := []struct {
 		name     string
 		from, to map[string]string
@@ -170,6 +171,19 @@ func TestSwitchesThatHaveNoEffectAreRefused(t *testing.T) {
 			[]string{"metadata.annotations[" + key + "]"},
 		},
 		{"one that was admitted before", map[string]string{key: "yes"}, map[string]string{key: "yes"}, nil},
+		{"an acknowledgement", nil, map[string]string{acknowledged: "true"}, nil},
+		{
+			"the time of an acknowledgement, which the controller writes",
+			map[string]string{acknowledged: "true"},
+			map[string]string{acknowledged: "2026-01-02T03:04:05Z"},
+			nil,
+		},
+		{
+			"an acknowledgement with another value",
+			nil,
+			map[string]string{acknowledged: "True"},
+			[]string{"metadata.annotations[" + acknowledged + "]"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
