@@ -341,7 +341,7 @@ func TestTheProxyReachesServicesAndNotKubeadm(t *testing.T) {
 		paths := map[string]string{}
 		for _, file := range config.Files {
 			g.Expect(file.Content).To(BeEmpty(), "what is not of a Secret cannot follow the VCDCluster")
-			if file.ContentFrom.Secret.Name == "demo-http-proxy" {
+			if file.ContentFrom.Secret.Name == "demo-proxy-settings" {
 				paths[file.ContentFrom.Secret.Key] = file.Path
 			}
 			g.Expect(file.Path).NotTo(Or(HavePrefix("/etc/environment"), HavePrefix("/etc/profile")),

@@ -30,7 +30,7 @@ func proxied(t *testing.T, objects ...client.Object) *controllertest.Env {
 }
 
 func proxySecret(w *controllertest.Env) *corev1.Secret {
-	secret := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-http-proxy")}
+	secret := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-proxy-settings")}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 	return secret
 }
@@ -68,7 +68,7 @@ func TestWithoutAProxyThereIsNothingOfIt(t *testing.T) {
 
 	w.Expect(conditions.Get(w.VCDCluster(), infrav1.NodeProxyReadyCondition)).To(BeNil())
 	w.Expect(apierrors.IsNotFound(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(
-		&corev1.Secret{ObjectMeta: controllertest.Meta("c1-http-proxy")}), &corev1.Secret{}))).To(BeTrue())
+		&corev1.Secret{ObjectMeta: controllertest.Meta("c1-proxy-settings")}), &corev1.Secret{}))).To(BeTrue())
 }
 
 func TestAProxyThatIsRemovedLeavesFilesThatSetNothing(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAProxyThatIsRemovedLeavesFilesThatSetNothing(t *testing.T) {
 }
 
 func TestAForeignSecretOfTheProxyIsLeftAlone(t *testing.T) {
-	foreign := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-http-proxy"), Data: map[string][]byte{"mine": []byte("!")}}
+	foreign := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-proxy-settings"), Data: map[string][]byte{"mine": []byte("!")}}
 	w := proxied(t, foreign)
 
 	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.NameConflictReason)

@@ -33,7 +33,7 @@ import (
 )
 
 // suffix follows the name of the Cluster in the names of the Secret with the manifests and of its ClusterResourceSet.
-const suffix = "-pod-proxy"
+const suffix = "-pod-proxy-policy"
 
 // Reconciler installs the policies in the workload clusters of VCDClusters with a proxy, and inspects them from time to
 // time.

@@ -68,7 +68,7 @@ func TestNodesInAZoneThatCannotBeSeenAreReachedWithoutTheProxy(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.Ready("cp-a", "cp-b")
 	direct := func() []string {
-		found, _ := nodeproxy.DirectOf(w.Secret("c1-http-proxy").Data, "")
+		found, _ := nodeproxy.DirectOf(w.Secret("c1-proxy-settings").Data, "")
 		return found
 	}
 	before := direct()

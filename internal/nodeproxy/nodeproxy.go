@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Keys of the data of the Secret <cluster>-http-proxy.
+// Keys of the data of the Secret <cluster>-proxy-settings.
 const (
 	// KeyAPT is a file of /etc/apt/apt.conf.d.
 	KeyAPT = "apt.conf"
@@ -30,9 +30,10 @@ const (
 	keyDirect = "no-proxy"
 )
 
-// SecretSuffix follows the name of the Cluster in the name of the Secret with the proxy settings of nodes. Cluster API
-// has the CA of the API server's front proxy in a Secret that ends with "-proxy".
-const SecretSuffix = "-http-proxy"
+// SecretSuffix follows the name of the Cluster in the name of the Secret with the proxy settings of nodes. It does not
+// end with a suffix of Cluster API's own Secrets, such as "-proxy" of the CA of the API server's front proxy: else the
+// Secrets of two clusters could have one name.
+const SecretSuffix = "-proxy-settings"
 
 // DirectOf returns what is reached without the proxy, as the data of the Secret has it, and whether that was written
 // for a version of the proxy.
@@ -140,13 +141,18 @@ func (s Settings) apt() string {
 
 // A Cluster is what decides which hosts nodes and pods reach without the proxy.
 type Cluster struct {
-	Services, Pods []string // CIDRs
-	ServiceDomain  string   // cluster.local if empty
-	Endpoint       string   // host of the API server
-	Site           string   // URL of VMware Cloud Director
-	Networks       []netip.Prefix
-	More           []string // what the user adds
+	Services      []string // CIDRs; kubeadm's default if empty
+	Pods          []string // CIDRs
+	ServiceDomain string   // cluster.local if empty
+	Endpoint      string   // host of the API server
+	Site          string   // URL of VMware Cloud Director
+	Networks      []netip.Prefix
+	More          []string // what the user adds
 }
+
+// defaultServices is the CIDR of Services of a cluster that names none (kubeadm's DefaultServicesSubnet). It has no
+// default for pods.
+const defaultServices = "10.96.0.0/12"
 
 // Direct returns what is reached without the proxy: the machine itself, the cluster's Services, pods, endpoint and
 // nodes, the site, and what the user adds; each once, always in the same order.
@@ -156,6 +162,9 @@ func (c Cluster) Direct() []string {
 		domain = "cluster.local"
 	}
 	all := []string{"localhost", "127.0.0.0/8", "::1", ".svc", "." + domain}
+	if len(c.Services) == 0 {
+		all = append(all, defaultServices)
+	}
 	all = append(all, c.Services...)
 	all = append(all, c.Pods...)
 	all = append(all, c.Endpoint)

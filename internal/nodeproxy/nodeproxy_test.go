@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/net/http/httpproxy"
+	"sigs.k8s.io/cluster-api/util/secret"
 )
 
 func settings() Settings {
@@ -63,6 +64,29 @@ func TestWhatIsInTheClusterIsReachedDirectly(t *testing.T) {
 		proxy, err := proxyFor(to)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(proxy == nil).To(Equal(direct), address)
+	}
+}
+
+func TestServicesOfAClusterThatNamesNoNetworkAreReachedDirectly(t *testing.T) {
+	g := NewWithT(t)
+
+	g.Expect(Cluster{Pods: []string{"10.244.0.0/16"}}.Direct()).To(ContainElement("10.96.0.0/12"))
+	g.Expect(Cluster{Services: []string{"172.30.0.0/16"}}.Direct()).NotTo(ContainElement("10.96.0.0/12"))
+}
+
+// TestTheSecretIsNoSecretOfClusterAPI compares with the Secrets of other clusters: <cluster>-http-proxy would be the CA
+// of the front proxy of a cluster named <cluster>-http.
+func TestTheSecretIsNoSecretOfClusterAPI(t *testing.T) {
+	g := NewWithT(t)
+	for _, purpose := range []secret.Purpose{
+		secret.Kubeconfig,
+		secret.ClusterCA,
+		secret.EtcdCA,
+		secret.ServiceAccount,
+		secret.FrontProxyCA,
+		secret.APIServerEtcdClient,
+	} {
+		g.Expect(SecretSuffix).NotTo(HaveSuffix("-" + string(purpose)))
 	}
 }
 

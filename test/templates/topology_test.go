@@ -176,7 +176,7 @@ func topologyIsExact(ctx context.Context, t *testing.T, w *framework.ManagementC
 		p.Expect(touched).To(Equal(change))
 		if change.name == "another proxy" {
 			version := nodeproxy.Version("http://proxy:3128", "", []string{".corp", "a"})
-			p.Expect(after.ControlPlane).To(And(ContainSubstring("demo-http-proxy"),
+			p.Expect(after.ControlPlane).To(And(ContainSubstring("demo-proxy-settings"),
 				ContainSubstring("containerd-"+version+".conf")), "the key that the Secret has only with this proxy")
 		}
 		before = after

@@ -1,0 +1,13 @@
+package podproxy
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/cluster-api/util/secret"
+)
+
+// TestTheSecretIsNoSecretOfClusterAPI compares with the CA of the front proxy of a cluster named <cluster>-pod.
+func TestTheSecretIsNoSecretOfClusterAPI(t *testing.T) {
+	NewWithT(t).Expect(suffix).NotTo(HaveSuffix("-" + string(secret.FrontProxyCA)))
+}
