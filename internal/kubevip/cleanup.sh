@@ -13,10 +13,11 @@ manifest=$root/etc/kubernetes/manifests/kube-vip.yaml
 
 if [ "${2:-}" = handover ]; then
 	PATH=$PATH:/opt/bin
-	pods=$(kubectl --kubeconfig "$root/etc/kubernetes/admin.conf" --namespace kube-system get pods --output name \
+	ready=$(kubectl --kubeconfig "$root/etc/kubernetes/admin.conf" --namespace kube-system get pods \
+		--output 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}' \
 		--selector app.kubernetes.io/name=kube-vip-ds --field-selector "spec.nodeName=$(uname -n),status.phase=Running")
-	if [ -z "$pods" ]; then
-		echo "kube-vip: waiting for the DaemonSet on this node" >&2
+	if [ "$ready" != True ]; then
+		echo "kube-vip: waiting for a pod of the DaemonSet on this node to be ready" >&2
 		exit 1
 	fi
 	rm -f "$manifest"

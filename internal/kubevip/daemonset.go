@@ -2,6 +2,8 @@ package kubevip
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +29,21 @@ const (
 // that one goes.
 const daemonSetMetrics = "127.0.0.1:2113"
 
+// proxyInjectLabel keeps the proxy policy of the cluster away from the pods. They ask the API server of their own node,
+// by a name that only they know: a proxy does not reach it, and the virtual IP is lost.
+const proxyInjectLabel = "proxy.infrastructure.cluster.x-k8s.io/inject"
+
+// peersHashAnnotation on the pods changes with the BGP peers and their passwords, so that a change of the Secret reaches
+// running pods.
+const peersHashAnnotation = "infrastructure.cluster.x-k8s.io/bgp-peers"
+
+// hashOf returns a short hash of a text with passwords. It is too short to find out a password with it: two texts in
+// 65,536 have the same.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:2])
+}
+
 // Objects returns what mode DaemonSet has in the workload cluster. Equal configs give equal objects.
 func Objects(c Config) ([]unstructured.Unstructured, error) {
 	if err := c.complete(); err != nil {
@@ -50,6 +67,10 @@ func Objects(c Config) ([]unstructured.Unstructured, error) {
 	}
 	pod := &set.Spec.Template.Spec
 	c.apply(pod, bgp)
+	metav1.SetMetaDataLabel(&set.Spec.Template.ObjectMeta, proxyInjectLabel, "false")
+	if len(typed) > 0 {
+		metav1.SetMetaDataAnnotation(&set.Spec.Template.ObjectMeta, peersHashAnnotation, hashOf(c.BGP.peers()))
+	}
 	for _, value := range []corev1.EnvVar{
 		// The API server of the pod's own node, by a name in its certificate: the Service needs kube-proxy, which
 		// needs the virtual IP.

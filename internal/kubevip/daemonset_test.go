@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 )
 
@@ -68,6 +69,31 @@ func TestDaemonSetHasPasswordsOfBGPInASecret(t *testing.T) {
 	}))
 }
 
+// TestTheProxyStaysAwayFromTheDaemonSet: kube-vip asks for the API server by a name that no proxy knows.
+func TestTheProxyStaysAwayFromTheDaemonSet(t *testing.T) {
+	g := NewWithT(t)
+
+	objects, err := kubevip.Objects(config(byDaemonSet))
+
+	g.Expect(err).NotTo(HaveOccurred())
+	pods := typed[appsv1.DaemonSet](t, objects, "DaemonSet").Spec.Template
+	g.Expect(pods.Labels).To(HaveKeyWithValue(addons.PodProxyInjectLabel, "false"))
+}
+
+func TestPodsFollowThePeersOfBGP(t *testing.T) {
+	g := NewWithT(t)
+	annotations := func(mods ...func(*kubevip.Config)) map[string]string {
+		objects, err := kubevip.Objects(config(append([]func(*kubevip.Config){byDaemonSet}, mods...)...))
+		g.Expect(err).NotTo(HaveOccurred())
+		return typed[appsv1.DaemonSet](t, objects, "DaemonSet").Spec.Template.Annotations
+	}
+	other := func(c *kubevip.Config) { c.BGP.Peers[0].Password = "another" }
+
+	g.Expect(annotations(byBGP)).To(Equal(annotations(byBGP)))
+	g.Expect(annotations(byBGP, other)).NotTo(Equal(annotations(byBGP)))
+	g.Expect(annotations()).To(BeEmpty())
+}
+
 func TestNodesThatJoinLeaveKubeVIPToTheDaemonSet(t *testing.T) {
 	g := NewWithT(t)
 	n := newNode(t, map[string]string{joinFile: joinConfiguration}, byDaemonSet)
@@ -90,7 +116,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 	g := NewWithT(t)
 	n := newNode(t, map[string]string{initFile: initConfiguration}, byDaemonSet)
 	n.program("systemctl", `echo "$@" >>`+n.root+"/"+systemctlLog)
-	n.program("kubectl", "echo pod/kube-vip-ds-x7k2p")
+	n.program("kubectl", "printf True")
 
 	n.mustRun(kubevip.KeyPrepare)
 	n.mustRun(kubevip.KeyCleanup)
@@ -111,7 +137,11 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 }
 
 func TestTheStaticPodStaysWhereTheDaemonSetDoesNotRun(t *testing.T) {
-	for name, kubectl := range map[string]string{"no pod yet": "true", "no API server": "exit 1"} {
+	for name, kubectl := range map[string]string{
+		"no pod yet":              "true",
+		"a pod that is not ready": "printf False",
+		"no API server":           "exit 1",
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			n := newNode(t, nil, byDaemonSet)
