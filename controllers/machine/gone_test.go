@@ -166,6 +166,8 @@ func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
 			w.Later(62 * time.Second)
 			w.Expect(isGone(w, "cp-0")).To(BeFalse(), "the request may still be on its way")
 			w.Later(gone.LateRequest + time.Second)
+			w.Expect(isGone(w, "cp-0")).To(BeFalse(), "the first observation that counts")
+			w.Later(gone.LateRequest + gone.ProofInterval + 2*time.Second)
 			w.Expect(isGone(w, "cp-0")).To(BeTrue())
 		})
 	}
