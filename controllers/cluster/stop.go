@@ -66,7 +66,7 @@ func ownsAnnotation(entry metav1.ManagedFieldsEntry, key string) bool {
 			Annotations map[string]any `json:"f:annotations"`
 		} `json:"f:metadata"`
 	}
-	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 		return false
 	}
 	_, found := fields.Metadata.Annotations["f:"+key]

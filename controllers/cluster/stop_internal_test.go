@@ -13,7 +13,7 @@ func TestWrittenAt(t *testing.T) {
 	entry := func(age time.Duration, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
 			Time:     &metav1.Time{Time: now.Add(-age)},
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+			FieldsV1: metav1.NewFieldsV1(fields),
 		}
 	}
 	mine := `{"f:metadata":{"f:annotations":{".":{},"f:example.com/key":{}}}}`
@@ -38,7 +38,7 @@ func TestWrittenAt(t *testing.T) {
 		},
 		{
 			name:    "an entry that cannot be read does not count",
-			entries: []metav1.ManagedFieldsEntry{entry(time.Hour, "{"), {FieldsV1: &metav1.FieldsV1{Raw: []byte(mine)}}},
+			entries: []metav1.ManagedFieldsEntry{entry(time.Hour, "{"), {FieldsV1: metav1.NewFieldsV1(mine)}},
 		},
 		{
 			name:    "a clock that is behind does not move the time into the future",

@@ -119,10 +119,11 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 			return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.VMUnverifiedReason,
 				"%s does not exist, and a request to create it may still be on its way: it counts as never created five "+
 					"minutes after the request", l.name), nil
+		default:
+			l.askNeighbors(around)
+			return phases.Unsure(v.After, infrav1.VMUnverifiedReason,
+				"%s is missing: other clusters of the site are checked first", l.name), nil
 		}
-		l.askNeighbors(around)
-		return phases.Unsure(v.After, infrav1.VMUnverifiedReason,
-			"%s is missing: other clusters of the site are checked first", l.name), nil
 	default:
 		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "%s", l.explain(v.Reason)), nil
 	}

@@ -71,7 +71,7 @@ func operator(stmt *ast.AssignStmt, left ast.Expr) string {
 	if stmt.Tok == token.ASSIGN || !ok || id.Name == "_" {
 		return "="
 	}
-	//nolint:staticcheck // The parser's own resolution is enough to tell which statement declares a local variable.
+	// The parser's own resolution is enough to tell which statement declares a local variable.
 	if id.Obj != nil && id.Obj.Decl == stmt {
 		return ":="
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func reportCycles(out io.Writer, root string) error {
 }
 
 func list(root string) ([]listed, error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=Dir,ImportPath,Export,GoFiles,DepOnly", "./...")
+	cmd := exec.CommandContext(context.Background(), "go", "list", "-export", "-deps", "-json=Dir,ImportPath,Export,GoFiles,DepOnly", "./...")
 	cmd.Dir = root
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()

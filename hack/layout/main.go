@@ -49,7 +49,9 @@ func run(o options, out io.Writer) error {
 	if o.write {
 		return rewrite(files, o.calls)
 	}
-	report(out, files, o.list)
+	if err := report(out, files, o.list); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
 	if o.cycles {
 		return reportCycles(out, o.root)
 	}

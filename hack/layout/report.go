@@ -18,7 +18,7 @@ type counts struct {
 }
 
 // report prints the counts of each top-level folder, and each place if asked.
-func report(out io.Writer, files []*source, list bool) {
+func report(out io.Writer, files []*source, list bool) error {
 	folders := map[string]*counts{}
 	structs := structsByFolder(files)
 	for _, f := range files {
@@ -52,7 +52,7 @@ func report(out io.Writer, files []*source, list bool) {
 		c := folders[folder]
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t\n", folder, c.embeds, c.literals, c.assignments)
 	}
-	w.Flush() //nolint:errcheck // Nothing can be done when a page to a person fails.
+	return w.Flush()
 }
 
 // topOf returns the first folder of a file's path, with its tests apart.

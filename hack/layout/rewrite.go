@@ -26,7 +26,7 @@ func rewrite(files []*source, calls bool) error {
 		if string(changed.text) == string(f.text) {
 			continue
 		}
-		if err := os.WriteFile(f.path, changed.text, 0o644); err != nil { //nolint:gosec // Sources are for everybody.
+		if err := os.WriteFile(f.path, changed.text, 0o644); err != nil {
 			return fmt.Errorf("writing: %w", err)
 		}
 	}
