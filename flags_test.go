@@ -25,14 +25,16 @@ func TestTheManagerEndsBeforeItBegins(t *testing.T) {
 		{
 			"a flag that there is not",
 			[]string{"--vcd-bursts=1"},
-			2, "",
+			2,
+			"",
 			[]string{"unknown flag: --vcd-bursts", "--help"},
 		},
 		{"a word that is no flag", []string{"start"}, 2, "", []string{`"start"`}},
 		{
 			"everything that is wrong, at once",
 			[]string{"--vcd-burst=0", "--sync-period=-1s", "--logging-format=xml"},
-			2, "",
+			2,
+			"",
 			[]string{"--vcd-burst", "--sync-period", "Unsupported log format"},
 		},
 	}

@@ -74,9 +74,15 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 	ctrl.SetLogger(klog.Background())
 	klog.InfoS("Starting the manager", "version", version.Long())
 	pool := vcd.NewPool(vcd.PoolOptions{
-		Metrics: metrics.Registry, UserAgent: "cluster-api-provider-vcd/" + version.String(),
-		RequestsPerSecond: o.VCDRequestsPerSecond, Burst: o.VCDBurst, InFlight: o.VCDInFlight, TaskPoll: o.VCDTaskPoll,
-		RequestTimeout: o.VCDRequestTimeout, LookupTTL: o.VCDLookupTTL, IdleTimeout: o.VCDSessionIdle,
+		Metrics:           metrics.Registry,
+		UserAgent:         "cluster-api-provider-vcd/" + version.String(),
+		RequestsPerSecond: o.VCDRequestsPerSecond,
+		Burst:             o.VCDBurst,
+		InFlight:          o.VCDInFlight,
+		TaskPoll:          o.VCDTaskPoll,
+		RequestTimeout:    o.VCDRequestTimeout,
+		LookupTTL:         o.VCDLookupTTL,
+		IdleTimeout:       o.VCDSessionIdle,
 	})
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
@@ -94,7 +100,8 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 	if err != nil {
 		return fmt.Errorf("finding the Kubernetes API server: %w", err)
 	}
-	config.QPS, config.Burst = o.KubeAPIQPS, o.KubeAPIBurst
+	config.QPS = o.KubeAPIQPS
+	config.Burst = o.KubeAPIBurst
 	mgr, err := ctrl.NewManager(config, managerOptions)
 	if err != nil {
 		return fmt.Errorf("creating the manager: %w", err)
@@ -123,20 +130,28 @@ func newScheme() *runtime.Scheme {
 
 // setUp registers everything that the manager runs.
 func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *vcd.Pool) error {
-	c, live := mgr.GetClient(), mgr.GetAPIReader()
+	c := mgr.GetClient()
+	live := mgr.GetAPIReader()
 	r := controllers.New(controllers.Options{
-		Client: c, Live: live, Metadata: mgr.GetCache(), Pool: pool,
-		Recorder:  mgr.GetEventRecorder("capvcd-controller-manager"),
-		Namespace: o.ManagerNamespace, WatchFilterValue: o.WatchFilter,
+		Client:           c,
+		Live:             live,
+		Metadata:         mgr.GetCache(),
+		Pool:             pool,
+		Recorder:         mgr.GetEventRecorder("capvcd-controller-manager"),
+		Namespace:        o.ManagerNamespace,
+		WatchFilterValue: o.WatchFilter,
 	})
-	r.CloudProvider.Image, r.CloudProvider.SyncPeriod = o.CloudProviderImage(), o.CloudProviderSyncPeriod
+	r.CloudProvider.Image = o.CloudProviderImage()
+	r.CloudProvider.SyncPeriod = o.CloudProviderSyncPeriod
 	r.PodProxy.SyncPeriod = o.CloudProviderSyncPeriod
 	var skip []crdmigrator.Phase
 	for _, phase := range o.SkipCRDMigrationPhases {
 		skip = append(skip, crdmigrator.Phase(phase))
 	}
 	migrator := &crdmigrator.CRDMigrator{
-		Client: c, APIReader: live, SkipCRDMigrationPhases: skip,
+		Client:                 c,
+		APIReader:              live,
+		SkipCRDMigrationPhases: skip,
 		Config: map[client.Object]crdmigrator.ByObjectConfig{
 			&infrav1.VCDCluster{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
 			&infrav1.VCDMachine{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
@@ -144,7 +159,8 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 			&infrav1.VCDClusterIdentity{}: {UseCache: true, UseStatusForStorageVersionMigration: true},
 			&infrav1.VCDFailureDomain{}:   {UseCache: true, UseStatusForStorageVersionMigration: true},
 			&infrav1.VCDDeploymentZone{}:  {UseCache: true, UseStatusForStorageVersionMigration: true},
-			&infrav1.VCDClusterTemplate{}: {}, &infrav1.VCDMachineTemplate{}: {},
+			&infrav1.VCDClusterTemplate{}: {},
+			&infrav1.VCDMachineTemplate{}: {},
 		},
 	}
 	return errors.Join(

@@ -219,8 +219,9 @@ func TestSecretsAreReadWhereSomebodyBindsTheRoleForItOnly(t *testing.T) {
 		}
 		if role.Name != "system:cloud-controller-manager" {
 			g.Expect(role.Rules).To(Equal([]rbacv1.PolicyRule{{
-				APIGroups: []string{""}, Resources: []string{"secrets"},
-				Verbs: []string{"get"},
+				APIGroups: []string{""},
+				Resources: []string{"secrets"},
+				Verbs:     []string{"get"},
 			}}))
 		}
 	}
@@ -272,16 +273,22 @@ func TestHolds(t *testing.T) {
 		{"as it is wished", func(*appsv1.Deployment) {}, true},
 		{
 			"defaults of the API server",
-			func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) }, true,
+			func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) },
+			true,
 		},
-		{"an injected sidecar", func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "z"}},
-				d.Spec.Template.Spec.Containers...)
-		}, true},
+		{
+			"an injected sidecar",
+			func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "z"}},
+					d.Spec.Template.Spec.Containers...)
+			},
+			true,
+		},
 		{"another image", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "i:v2" }, false},
 		{
 			"one more argument",
-			func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-a", "-b"} }, false,
+			func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-a", "-b"} },
+			false,
 		},
 		{"scaled to nothing", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](0) }, false},
 		{"without the container", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers = nil }, false},

@@ -40,26 +40,39 @@ type Volume struct {
 func VCD() Cloud {
 	const folder = "/etc/kubernetes/vcloud"
 	return Cloud{
-		Title: "VMware Cloud Director", Short: "VCD", Original: "VMware's CPI 1.6.1",
-		Name: DeploymentName, Label: "app",
-		Provider: "vmware-cloud-director", Config: folder + "/" + ConfigKey,
+		Title:    "VMware Cloud Director",
+		Short:    "VCD",
+		Original: "VMware's CPI 1.6.1",
+		Name:     DeploymentName,
+		Label:    "app",
+		Provider: "vmware-cloud-director",
+		Config:   folder + "/" + ConfigKey,
 		Volumes: []Volume{
 			{Name: "vcloud-ccm-config-volume", Path: folder, ConfigMap: ConfigMapName},
 			{
-				Name: "vcloud-ccm-vcloud-basic-auth-volume", Path: folder + "/basic-auth", Secret: CredentialsName,
-				Optional: true, Comment: "Not there with a service account.",
+				Name:     "vcloud-ccm-vcloud-basic-auth-volume",
+				Path:     folder + "/basic-auth",
+				Secret:   CredentialsName,
+				Optional: true,
+				Comment:  "Not there with a service account.",
 			},
 		},
-		ClusterIDSecret: ClusterIDName, OwnSecret: ServiceAccountName, TLSSecrets: true,
+		ClusterIDSecret: ClusterIDName,
+		OwnSecret:       ServiceAccountName,
+		TLSSecrets:      true,
 	}
 }
 
 // CloudStack returns Apache CloudStack.
 func CloudStack() Cloud {
 	return Cloud{
-		Title: "Apache CloudStack", Short: "CloudStack", Original: "CloudStack Kubernetes Provider 1.2.0",
-		Name: "cloud-controller-manager", Label: "k8s-app",
-		Provider: "external-cloudstack", Config: "/config/cloud-config",
+		Title:          "Apache CloudStack",
+		Short:          "CloudStack",
+		Original:       "CloudStack Kubernetes Provider 1.2.0",
+		Name:           "cloud-controller-manager",
+		Label:          "k8s-app",
+		Provider:       "external-cloudstack",
+		Config:         "/config/cloud-config",
 		Volumes:        []Volume{{Name: "config-volume", Path: "/config", Secret: "cloudstack-secret"}}, //nolint:gosec // Names.
 		ReadsNamespace: true,
 	}
@@ -68,11 +81,17 @@ func CloudStack() Cloud {
 // VSphere returns vSphere.
 func VSphere() Cloud {
 	return Cloud{ //nolint:gosec // Names.
-		Title: "vSphere", Short: "vCenter", Original: "the vSphere CPI 1.3x", Name: "vsphere-cloud-controller-manager",
-		Label: "name", Provider: "vsphere", Config: "/etc/cloud/vsphere.conf",
+		Title:    "vSphere",
+		Short:    "vCenter",
+		Original: "the vSphere CPI 1.3x",
+		Name:     "vsphere-cloud-controller-manager",
+		Label:    "name",
+		Provider: "vsphere",
+		Config:   "/etc/cloud/vsphere.conf",
 		Volumes: []Volume{
 			{Name: "vsphere-config-volume", Path: "/etc/cloud", ConfigMap: "vsphere-cloud-config"},
 		},
-		CredentialsSecret: "vsphere-cloud-secret", DaemonSet: true,
+		CredentialsSecret: "vsphere-cloud-secret",
+		DaemonSet:         true,
 	}
 }

@@ -53,9 +53,14 @@ func (p PodProxy) Objects() ([]unstructured.Unstructured, error) {
 	}
 	var out bytes.Buffer
 	if err := t.Execute(&out, map[string]any{
-		"Version": p.Version, "HTTP": p.HTTP, "HTTPS": p.HTTPS, "NoProxy": strings.Join(p.Direct, ","),
-		"ClusterParameters": ClusterPodProxyName, "NamespaceParameters": PodProxyName,
-		"Inject": PodProxyInjectLabel, "Prefix": podProxyGroup + ".",
+		"Version":             p.Version,
+		"HTTP":                p.HTTP,
+		"HTTPS":               p.HTTPS,
+		"NoProxy":             strings.Join(p.Direct, ","),
+		"ClusterParameters":   ClusterPodProxyName,
+		"NamespaceParameters": PodProxyName,
+		"Inject":              PodProxyInjectLabel,
+		"Prefix":              podProxyGroup + ".",
 		"Families": []podProxyFamily{
 			{"HTTP_PROXY", "http_proxy", "httpProxy", podProxyGroup + "/http", ""},
 			{"HTTPS_PROXY", "https_proxy", "httpsProxy", podProxyGroup + "/https", ""},

@@ -30,9 +30,10 @@ func fieldTable(t *testing.T) map[string]map[string]home {
 	g := NewWithT(t)
 	data, err := os.ReadFile("../docs/reference/capvcd-fields.md")
 	g.Expect(err).ToNot(HaveOccurred())
-	heading, row := regexp.MustCompile(`^## (VCD\w+)$`),
-		regexp.MustCompile("^\\| `([^`]+)` \\| `?([^`|]+?)`? \\|(.*)\\|$")
-	table, kind := map[string]map[string]home{}, ""
+	heading := regexp.MustCompile(`^## (VCD\w+)$`)
+	row := regexp.MustCompile("^\\| `([^`]+)` \\| `?([^`|]+?)`? \\|(.*)\\|$")
+	table := map[string]map[string]home{}
+	kind := ""
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSuffix(line, "\n")
 		if match := heading.FindStringSubmatch(line); match != nil {
@@ -67,9 +68,12 @@ func TestHomesOfCAPVCDFieldsExist(t *testing.T) {
 
 func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
 	dir := capvcdCRDs(t)
-	table, crds := fieldTable(t), loadCRDs(t)
+	table := fieldTable(t)
+	crds := loadCRDs(t)
 	for kind, object := range map[string]string{
-		"VCDCluster": "", "VCDMachine": "", "VCDClusterTemplate": "VCDCluster",
+		"VCDCluster":         "",
+		"VCDMachine":         "",
+		"VCDClusterTemplate": "VCDCluster",
 		"VCDMachineTemplate": "VCDMachine",
 	} {
 		t.Run(kind, func(t *testing.T) {
@@ -101,8 +105,11 @@ func templateHomes(rows, objectRows map[string]home, kind, object string) map[st
 	}
 	for name, h := range objectRows {
 		if strings.HasPrefix(name, "spec.") {
-			all["spec.template."+name] = home{path: strings.Replace(h.path, object+".spec.",
-				kind+".spec.template.spec.", 1), remark: h.remark}
+			all["spec.template."+name] = home{
+				path: strings.Replace(h.path, object+".spec.",
+					kind+".spec.template.spec.", 1),
+				remark: h.remark,
+			}
 		}
 	}
 	return all

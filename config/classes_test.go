@@ -22,7 +22,8 @@ var specs = map[string]struct {
 	values         map[string][2]string
 }{
 	"VCDCluster": {
-		clusterYAML, `{spec: {infraID: ` + uuid1 + `, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
+		clusterYAML,
+		`{spec: {infraID: ` + uuid1 + `, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
 		map[string][2]string{
 			"infraID":      {uuid1, uuid2},
 			"site":         {`"https://one.example.com"`, `"https://two.example.com"`},
@@ -36,10 +37,12 @@ var specs = map[string]struct {
 			"proxy":        {`{httpProxy: "http://one"}`, `{httpProxy: "http://two"}`},
 			"loadBalancer": {"{mode: Disabled}", "{ipSpace: two}"},
 			"endpoint": {
-				"{type: External}", "{type: EdgeGateway, edgeGateway: {ipSpace: two}}",
+				"{type: External}",
+				"{type: EdgeGateway, edgeGateway: {ipSpace: two}}",
 			},
 			"controlPlaneEndpoint": {
-				"{host: 192.168.100.200, port: 6443}", "{host: 192.168.100.200, port: 443}",
+				"{host: 192.168.100.200, port: 6443}",
+				"{host: 192.168.100.200, port: 443}",
 			},
 			"cloudProvider":         {"{mode: External}", "{image: registry.example.com/ccm}"},
 			"orphanedDiskPolicy":    {"Delete", "Retain"},
@@ -47,7 +50,8 @@ var specs = map[string]struct {
 		},
 	},
 	"VCDMachine": {
-		machineYAML, `{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `"}}`,
+		machineYAML,
+		`{spec: {providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `"}}`,
 		map[string][2]string{
 			"providerID": {
 				`"vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `"`,
@@ -71,24 +75,36 @@ var specs = map[string]struct {
 		},
 	},
 	"VCDIdentity": {identityYAML, `{}`, identityValues},
-	"VCDClusterIdentity": {clusterIdentityYAML, `{}`, with(identityValues, map[string][2]string{
-		"orgs":              {"[one]", "[two]"},
-		"allowedNamespaces": {"{list: [one]}", "{selector: {}}"},
-	})},
-	"VCDFailureDomain": {failureDomainYAML, `{}`, map[string][2]string{
-		"region":          {"one", "two"},
-		"zone":            {"one", "two"},
-		"ovdc":            {"one", "two"},
-		"placementPolicy": {"one", "two"},
-	}},
-	"VCDDeploymentZone": {deploymentZoneYAML, `{}`, map[string][2]string{
-		"failureDomain":       {"one", "two"},
-		"site":                {`"https://one.example.com"`, `"https://two.example.com"`},
-		"org":                 {"one", "two"},
-		"identityRef":         {"{name: one}", "{name: two}"},
-		"controlPlane":        {"false", "true"},
-		"placementConstraint": {"{catalog: one}", "{catalog: two}"},
-	}},
+	"VCDClusterIdentity": {
+		clusterIdentityYAML,
+		`{}`,
+		with(identityValues, map[string][2]string{
+			"orgs":              {"[one]", "[two]"},
+			"allowedNamespaces": {"{list: [one]}", "{selector: {}}"},
+		}),
+	},
+	"VCDFailureDomain": {
+		failureDomainYAML,
+		`{}`,
+		map[string][2]string{
+			"region":          {"one", "two"},
+			"zone":            {"one", "two"},
+			"ovdc":            {"one", "two"},
+			"placementPolicy": {"one", "two"},
+		},
+	},
+	"VCDDeploymentZone": {
+		deploymentZoneYAML,
+		`{}`,
+		map[string][2]string{
+			"failureDomain":       {"one", "two"},
+			"site":                {`"https://one.example.com"`, `"https://two.example.com"`},
+			"org":                 {"one", "two"},
+			"identityRef":         {"{name: one}", "{name: two}"},
+			"controlPlane":        {"false", "true"},
+			"placementConstraint": {"{catalog: one}", "{catalog: two}"},
+		},
+	},
 }
 
 var identityValues = map[string][2]string{

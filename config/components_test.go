@@ -265,7 +265,8 @@ func TestComponents(t *testing.T) {
 		account := ofKind(objects, "ServiceAccount")[0]
 		g.Expect(binding.RoleRef.Name).To(Equal(role.Name))
 		g.Expect(binding.Subjects).To(ConsistOf(rbacv1.Subject{
-			Kind: "ServiceAccount", Name: account.GetName(),
+			Kind:      "ServiceAccount",
+			Name:      account.GetName(),
 			Namespace: namespace,
 		}))
 	})
@@ -281,9 +282,14 @@ func TestComponents(t *testing.T) {
 			labels[kind] = moveLabels(object)
 		}
 		g.Expect(labels).To(Equal(map[string]string{
-			"VCDCluster": "", "VCDClusterTemplate": "", "VCDMachine": "", "VCDMachineTemplate": "",
+			"VCDCluster":         "",
+			"VCDClusterTemplate": "",
+			"VCDMachine":         "",
+			"VCDMachineTemplate": "",
 			"VCDClusterIdentity": "",
-			"VCDIdentity":        moveChildrenToo, "VCDFailureDomain": moveLabel, "VCDDeploymentZone": moveLabel,
+			"VCDIdentity":        moveChildrenToo,
+			"VCDFailureDomain":   moveLabel,
+			"VCDDeploymentZone":  moveLabel,
 		}), "what clusterctl move takes along by itself")
 	})
 }

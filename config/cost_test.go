@@ -22,7 +22,8 @@ func TestTheAPIServerAcceptsTheCRDs(t *testing.T) {
 			g := NewWithT(t)
 			raw, err := os.ReadFile(path)
 			g.Expect(err).NotTo(HaveOccurred())
-			v1, crd := &apiextensionsv1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
+			v1 := &apiextensionsv1.CustomResourceDefinition{}
+			crd := &apiextensions.CustomResourceDefinition{}
 			g.Expect(yaml.Unmarshal(raw, v1)).To(Succeed())
 			apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(v1)
 			g.Expect(apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(v1, crd,

@@ -70,8 +70,10 @@ func loadCRD(t *testing.T, file string) *crd {
 	validator, _, err := apiservervalidation.NewSchemaValidator(props)
 	g.Expect(err).ToNot(HaveOccurred())
 	return &crd{
-		definition: definition, structural: structural, schema: validator,
-		rules: cel.NewValidator(structural, true, celconfig.PerCallLimit),
+		definition: definition,
+		structural: structural,
+		schema:     validator,
+		rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
 	}
 }
 

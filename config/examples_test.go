@@ -18,16 +18,21 @@ var example = regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```$")
 
 // bases have what pages leave out in examples.
 var bases = map[string]string{
-	"VCDCluster": clusterYAML, "VCDClusterTemplate": clusterTemplateYAML,
-	"VCDMachine": machineYAML, "VCDMachineTemplate": machineTemplateYAML,
-	"VCDIdentity": identityYAML, "VCDClusterIdentity": clusterIdentityYAML,
-	"VCDFailureDomain": failureDomainYAML, "VCDDeploymentZone": deploymentZoneYAML,
+	"VCDCluster":         clusterYAML,
+	"VCDClusterTemplate": clusterTemplateYAML,
+	"VCDMachine":         machineYAML,
+	"VCDMachineTemplate": machineTemplateYAML,
+	"VCDIdentity":        identityYAML,
+	"VCDClusterIdentity": clusterIdentityYAML,
+	"VCDFailureDomain":   failureDomainYAML,
+	"VCDDeploymentZone":  deploymentZoneYAML,
 }
 
 // TestExamplesInPagesAreAdmitted holds that the API server takes each object of ours that a page shows.
 func TestExamplesInPagesAreAdmitted(t *testing.T) {
 	g := NewWithT(t)
-	crds, found := loadCRDs(t), 0
+	crds := loadCRDs(t)
+	found := 0
 	g.Expect(filepath.WalkDir("../docs", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".md" {
 			return err

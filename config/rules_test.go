@@ -51,7 +51,8 @@ func checkCreations(t *testing.T, kind, base string, tests []creation) {
 }
 
 func TestCreateVCDCluster(t *testing.T) {
-	site, endpoint := []string{"spec.site"}, []string{"spec.endpoint"}
+	site := []string{"spec.site"}
+	endpoint := []string{"spec.endpoint"}
 	checkCreations(t, "VCDCluster", clusterYAML, []creation{
 		{"the least that is needed", `{}`, nil},
 		{"a port of the site", `{spec: {site: "https://vcd.example.com:8443"}}`, nil},
@@ -71,16 +72,19 @@ func TestCreateVCDCluster(t *testing.T) {
 		{"a virtual IP is needed", `{spec: {endpoint: {kubeVIP: }}}`, endpoint},
 		{"an empty member is no virtual IP", `{spec: {endpoint: {kubeVIP: {addresses: , interface: eth0}}}}`, endpoint},
 		{
-			"an endpoint is one", `{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`,
+			"an endpoint is one",
+			`{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`,
 			nil,
 		},
 		{
 			"a port alone is no endpoint",
-			`{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {port: 443}}}`, endpoint,
+			`{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {port: 443}}}`,
+			endpoint,
 		},
 		{"a port for the virtual IP", `{spec: {controlPlaneEndpoint: {port: 443}}}`, nil},
 		{
-			"an endpoint may repeat the virtual IP", `{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
+			"an endpoint may repeat the virtual IP",
+			`{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
 			nil,
 		},
 		{
@@ -89,7 +93,8 @@ func TestCreateVCDCluster(t *testing.T) {
 			[]string{"spec.controlPlaneEndpoint"},
 		},
 		{
-			"not an address and a name", `{spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}`,
+			"not an address and a name",
+			`{spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}`,
 			[]string{"spec.endpoint.kubeVIP"},
 		},
 		{
@@ -110,13 +115,15 @@ func TestCreateVCDCluster(t *testing.T) {
 		},
 		{
 			"an id as CAPVCD gave them",
-			`{spec: {infraID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil,
+			`{spec: {infraID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`,
+			nil,
 		},
 		{"an id as CAPVCD made up", `{spec: {infraID: "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`, nil},
 		{"an id as this provider gives them", `{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}`, nil},
 		{"no free text as an id", `{spec: {infraID: prod}}`, []string{"spec.infraID", "spec.infraID"}},
 		{
-			"no id that only contains a UUID", `{spec: {infraID: "a-0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`,
+			"no id that only contains a UUID",
+			`{spec: {infraID: "a-0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}}`,
 			[]string{"spec.infraID"},
 		},
 		{
@@ -141,7 +148,9 @@ func TestCreateVCDCluster(t *testing.T) {
 			[]string{"spec.cloudProvider.image"},
 		},
 		{
-			"an image of its own", `{spec: {cloudProvider: {image: "registry.example.com/cloud-controller"}}}`, nil,
+			"an image of its own",
+			`{spec: {cloudProvider: {image: "registry.example.com/cloud-controller"}}}`,
+			nil,
 		},
 		{
 			"zones of Nodes are not named again where zones are selected",
@@ -149,15 +158,18 @@ func TestCreateVCDCluster(t *testing.T) {
 			[]string{"spec.cloudProvider.nodes"},
 		},
 		{
-			"nor is their region", `{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {region: north}}}}`,
+			"nor is their region",
+			`{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {region: north}}}}`,
 			[]string{"spec.cloudProvider.nodes"},
 		},
 		{
 			"addresses of Nodes are selected anywhere",
-			`{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {addresses: {families: [IPv4]}}}}}`, nil,
+			`{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {addresses: {families: [IPv4]}}}}}`,
+			nil,
 		},
 		{
-			"a range has two ends", `{spec: {loadBalancer: {oneArm: {internalRange: {first: 10.0.0.1}}}}}`,
+			"a range has two ends",
+			`{spec: {loadBalancer: {oneArm: {internalRange: {first: 10.0.0.1}}}}}`,
 			[]string{"spec.loadBalancer.oneArm.internalRange.last"},
 		},
 		{"an algorithm in VCD's spelling", `{spec: {loadBalancer: {algorithm: ROUND_ROBIN}}}`, []string{"spec.loadBalancer.algorithm"}},
@@ -171,16 +183,19 @@ func TestCreateVCDClusterTemplate(t *testing.T) {
 		{"variables of a ClusterClass may fill in VDC, network and virtual IP", `{}`, nil},
 		{"no id of a cluster", `{spec: {template: {spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e}}}}`, []string{"spec.template.spec.infraID"}},
 		{
-			"no endpoint", `{spec: {template: {spec: {controlPlaneEndpoint: {host: 10.0.0.1}}}}}`,
+			"no endpoint",
+			`{spec: {template: {spec: {controlPlaneEndpoint: {host: 10.0.0.1}}}}}`,
 			[]string{"spec.template.spec.controlPlaneEndpoint.host"},
 		},
 		{"a port", `{spec: {template: {spec: {controlPlaneEndpoint: {port: 443}}}}}`, nil},
 		{
-			"no virtual IP", `{spec: {template: {spec: {endpoint: {kubeVIP: {addresses: [10.0.0.1]}}}}}}`,
+			"no virtual IP",
+			`{spec: {template: {spec: {endpoint: {kubeVIP: {addresses: [10.0.0.1]}}}}}}`,
 			[]string{"spec.template.spec.endpoint.kubeVIP.addresses"},
 		},
 		{
-			"no name of a virtual IP", `{spec: {template: {spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}}}`,
+			"no name of a virtual IP",
+			`{spec: {template: {spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}}}`,
 			[]string{"spec.template.spec.endpoint.kubeVIP.dnsName"},
 		},
 		{
@@ -194,11 +209,13 @@ func TestCreateVCDClusterTemplate(t *testing.T) {
 			[]string{"spec.template.spec.endpoint.edgeGateway.addresses"},
 		},
 		{
-			"no vApp", `{spec: {template: {spec: {vApp: {name: a}}}}}`,
+			"no vApp",
+			`{spec: {template: {spec: {vApp: {name: a}}}}}`,
 			[]string{"spec.template.spec.vApp.name"},
 		},
 		{
-			"no entity", `{spec: {template: {spec: {rde: {id: "urn:vcloud:entity:vmware:capvcdCluster:a"}}}}}`,
+			"no entity",
+			`{spec: {template: {spec: {rde: {id: "urn:vcloud:entity:vmware:capvcdCluster:a"}}}}}`,
 			[]string{"spec.template.spec.rde.id"},
 		},
 		{
@@ -225,11 +242,13 @@ func TestCreateVCDMachine(t *testing.T) {
 		{"also after one with a name", `{spec: {networks: [{name: a}, {}]}}`, []string{"spec.networks"}},
 		{"an empty list of NICs", `{spec: {networks: []}}`, []string{"spec.networks"}},
 		{
-			"addresses only by hand", `{spec: {networks: [{addresses: [10.0.0.5/24]}]}}`,
+			"addresses only by hand",
+			`{spec: {networks: [{addresses: [10.0.0.5/24]}]}}`,
 			[]string{"spec.networks[0].addresses"},
 		},
 		{
-			"by hand not without addresses", `{spec: {networks: [{addressSource: Manual}]}}`,
+			"by hand not without addresses",
+			`{spec: {networks: [{addressSource: Manual}]}}`,
 			[]string{"spec.networks[0].addresses"},
 		},
 		{"by hand", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}`, nil},
@@ -239,7 +258,8 @@ func TestCreateVCDMachine(t *testing.T) {
 			[]string{"spec.networks[0].poolRefs"},
 		},
 		{
-			"their source not without pools", `{spec: {networks: [{addressSource: IPAM}]}}`,
+			"their source not without pools",
+			`{spec: {networks: [{addressSource: IPAM}]}}`,
 			[]string{"spec.networks[0].poolRefs"},
 		},
 	})
@@ -292,64 +312,112 @@ func TestUpdate(t *testing.T) {
 	}
 	tests := []update{
 		{
-			"a wrong VDC can be corrected", "VCDCluster", clusterYAML, `{}`, `{spec: {ovdc: other, ovdcNetwork: other}}`,
+			"a wrong VDC can be corrected",
+			"VCDCluster",
+			clusterYAML,
+			`{}`,
+			`{spec: {ovdc: other, ovdcNetwork: other}}`,
 			nil,
 		},
 		{
-			"a wrong virtual IP can be corrected", "VCDCluster", clusterYAML, `{}`,
-			`{spec: {endpoint: {kubeVIP: {addresses: [192.168.100.201]}}}}`, nil,
+			"a wrong virtual IP can be corrected",
+			"VCDCluster",
+			clusterYAML,
+			`{}`,
+			`{spec: {endpoint: {kubeVIP: {addresses: [192.168.100.201]}}}}`,
+			nil,
 		},
 		{
-			"the controller can write what it writes", "VCDCluster", clusterYAML, `{}`,
-			`{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil,
+			"the controller can write what it writes",
+			"VCDCluster",
+			clusterYAML,
+			`{}`,
+			`{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e, controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
+			nil,
 		},
 		{
-			"an endpoint can still be found", "VCDCluster", clusterYAML, identified,
-			`{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`, nil,
+			"an endpoint can still be found",
+			"VCDCluster",
+			clusterYAML,
+			identified,
+			`{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
+			nil,
 		},
 		{
-			"the virtual IP stays", "VCDCluster", clusterYAML, identified,
+			"the virtual IP stays",
+			"VCDCluster",
+			clusterYAML,
+			identified,
 			`{spec: {endpoint: {kubeVIP: {addresses: [192.168.100.201]}}}}`,
 			[]string{"spec.endpoint"},
 		},
 		{
-			"a pool is not added", "VCDCluster", clusterYAML, identified,
+			"a pool is not added",
+			"VCDCluster",
+			clusterYAML,
+			identified,
 			`{spec: {endpoint: {kubeVIP: {addresses: , poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
 			[]string{"spec.endpoint", "spec.endpoint.kubeVIP"},
 		},
 		{
-			"the image of kube-vip can change", "VCDCluster", clusterYAML, identified,
-			`{spec: {endpoint: {kubeVIP: {image: "ghcr.io/kube-vip/kube-vip:v9", interface: eth1}}}}`, nil,
+			"the image of kube-vip can change",
+			"VCDCluster",
+			clusterYAML,
+			identified,
+			`{spec: {endpoint: {kubeVIP: {image: "ghcr.io/kube-vip/kube-vip:v9", interface: eth1}}}}`,
+			nil,
 		},
 		{
-			"the peers of kube-vip can change", "VCDCluster", clusterYAML, identified,
+			"the peers of kube-vip can change",
+			"VCDCluster",
+			clusterYAML,
+			identified,
 			`{spec: {endpoint: {kubeVIP: {bgp: {asNumber: 1, routerInterface: eth0, peers: [{address: 10.0.0.1, asNumber: 2}]}}}}}`,
 			nil,
 		},
 		{
-			"kube-vip cannot become a DaemonSet", "VCDCluster", clusterYAML, identified,
+			"kube-vip cannot become a DaemonSet",
+			"VCDCluster",
+			clusterYAML,
+			identified,
 			`{spec: {endpoint: {kubeVIP: {mode: DaemonSet}}}}`,
 			[]string{"spec.endpoint"},
 		},
 		{
-			"kube-vip can be said to be a static pod", "VCDCluster", clusterYAML, identified,
-			`{spec: {endpoint: {kubeVIP: {mode: StaticPod}}}}`, nil,
+			"kube-vip can be said to be a static pod",
+			"VCDCluster",
+			clusterYAML,
+			identified,
+			`{spec: {endpoint: {kubeVIP: {mode: StaticPod}}}}`,
+			nil,
 		},
 		{"nothing changes", "VCDCluster", clusterYAML, endpointSet, `{metadata: {labels: {a: b}}}`, nil},
 
 		{
-			"a wrong template can be corrected", "VCDMachine", machineYAML, `{}`,
-			`{spec: {template: other, catalog: other}}`, nil,
+			"a wrong template can be corrected",
+			"VCDMachine",
+			machineYAML,
+			`{}`,
+			`{spec: {template: other, catalog: other}}`,
+			nil,
 		},
 		{"the controller can write the id of the VM", "VCDMachine", machineYAML, `{}`, providerID, nil},
 
 		{
-			"dry runs of the topology controller reach the webhook", "VCDMachineTemplate", machineTemplateYAML, `{}`,
-			`{spec: {template: {spec: {template: other}}}}`, nil,
+			"dry runs of the topology controller reach the webhook",
+			"VCDMachineTemplate",
+			machineTemplateYAML,
+			`{}`,
+			`{spec: {template: {spec: {template: other}}}}`,
+			nil,
 		},
 		{
-			"dry runs for clusters too", "VCDClusterTemplate", clusterTemplateYAML, `{}`,
-			`{spec: {template: {spec: {site: "https://other.example.com", org: other}}}}`, nil,
+			"dry runs for clusters too",
+			"VCDClusterTemplate",
+			clusterTemplateYAML,
+			`{}`,
+			`{spec: {template: {spec: {site: "https://other.example.com", org: other}}}}`,
+			nil,
 		},
 	}
 	crds := loadCRDs(t)
@@ -367,7 +435,8 @@ func TestUpdate(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	g := NewWithT(t)
 	crds := loadCRDs(t)
-	cluster, machine := parse(t, clusterYAML), parse(t, machineYAML, `{spec: {networks: [{}]}}`)
+	cluster := parse(t, clusterYAML)
+	machine := parse(t, machineYAML, `{spec: {networks: [{}]}}`)
 
 	g.Expect(crds["VCDCluster"].admit(t, cluster, nil)).To(BeEmpty())
 	g.Expect(crds["VCDMachine"].admit(t, machine, nil)).To(BeEmpty())

@@ -65,7 +65,8 @@ func TestClusterIsMadeWhileCellsAreRestartedOneAfterTheOther(t *testing.T) {
 				append(controllertest.NewMachine("m1"), controllertest.NewMachine("m2")...)...)
 			ahead := time.Duration(0)
 			w.Machine.Now = func() time.Time { return time.Now().Add(ahead) }
-			restarts, seen := 0, 0
+			restarts := 0
+			seen := 0
 
 			w.Eventually(func(g Gomega) {
 				w.Clock.Add(int64(time.Second))                // a call that was cut off delays nothing for long
@@ -177,17 +178,24 @@ func writeSecret(w *controllertest.Env, values map[string]string) {
 
 // tenant adds a cluster with an identity and a machine of its own, all of the same name, in an organization at a site.
 func tenant(w *controllertest.Env, sim *vcdsim.Simulator, org, name string) {
-	identity, secret := controllertest.NewIdentity(sim.URL()), controllertest.NewSecret(sim)
-	identity.ObjectMeta, secret.ObjectMeta = controllertest.Meta(name), controllertest.Meta(name)
+	identity := controllertest.NewIdentity(sim.URL())
+	secret := controllertest.NewSecret(sim)
+	identity.ObjectMeta = controllertest.Meta(name)
+	secret.ObjectMeta = controllertest.Meta(name)
 	identity.Spec.SecretRef.Name = name
-	cluster, infra := controllertest.NewCAPICluster(), controllertest.NewVCDCluster(sim)
-	cluster.ObjectMeta, infra.ObjectMeta = controllertest.Meta(name), controllertest.Meta(name)
+	cluster := controllertest.NewCAPICluster()
+	infra := controllertest.NewVCDCluster(sim)
+	cluster.ObjectMeta = controllertest.Meta(name)
+	infra.ObjectMeta = controllertest.Meta(name)
 	cluster.Spec.InfrastructureRef.Name = name
 	infra.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
-		Name: name, UID: cluster.UID,
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       "Cluster",
+		Name:       name,
+		UID:        cluster.UID,
 	}}
-	infra.Spec.Org, infra.Spec.IdentityRef.Name = org, name
+	infra.Spec.Org = org
+	infra.Spec.IdentityRef.Name = name
 	objects := append(controllertest.NewMachine(name), identity, secret, cluster, infra)
 	for _, o := range objects {
 		o.SetLabels(session.OfCluster(name))

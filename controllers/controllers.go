@@ -54,59 +54,110 @@ type Controllers struct {
 }
 
 // New returns reconcilers that share their sessions.
-func New(o Options) *Controllers {
+func New(o Options) *Controllers { //nolint:funlen // A table with one field per line.
 	identities := session.Identities{
-		Client: o.Client, Live: o.Live, Namespace: o.Namespace,
-		Accounts: &session.Accounts{}, Secrets: session.NewSecrets(o.Metadata),
+		Client:    o.Client,
+		Live:      o.Live,
+		Namespace: o.Namespace,
+		Accounts:  &session.Accounts{},
+		Secrets:   session.NewSecrets(o.Metadata),
 	}
 	workloads := workload.NewClients(o.Client, o.Client.Scheme())
-	sessions, drivers := session.Of(o.Pool), vapp.NewDrivers(workloads.Open)
+	sessions := session.Of(o.Pool)
+	drivers := vapp.NewDrivers(workloads.Open)
 	settled := &rules.Settled{}
 	endpoints := &edgeendpoint.Endpoints{}
 	return &Controllers{
 		Identity: &identity.Reconciler{
-			Client: o.Client, Identities: identities, Sessions: sessions, Logout: o.Pool.Logout, Recorder: o.Recorder,
+			Client:           o.Client,
+			Identities:       identities,
+			Sessions:         sessions,
+			Logout:           o.Pool.Logout,
+			Recorder:         o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		ClusterIdentity: &identity.ClusterReconciler{
-			Client: o.Client, Identities: identities, Sessions: sessions, Logout: o.Pool.Logout, Recorder: o.Recorder,
+			Client:           o.Client,
+			Identities:       identities,
+			Sessions:         sessions,
+			Logout:           o.Pool.Logout,
+			Recorder:         o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		Cluster: &cluster.Reconciler{
-			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
-			WatchFilterValue: o.WatchFilterValue, Drivers: drivers, Endpoints: endpoints,
+			Client:           o.Client,
+			Live:             o.Live,
+			Identities:       identities,
+			Sessions:         sessions,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
+			Drivers:          drivers,
+			Endpoints:        endpoints,
 		},
 		Machine: &machine.Reconciler{
-			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
-			WatchFilterValue: o.WatchFilterValue, Drivers: drivers, Endpoints: endpoints, Apart: settled,
+			Client:           o.Client,
+			Live:             o.Live,
+			Identities:       identities,
+			Sessions:         sessions,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
+			Drivers:          drivers,
+			Endpoints:        endpoints,
+			Apart:            settled,
 		},
 		Affinity: &affinity.Reconciler{
-			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
-			WatchFilterValue: o.WatchFilterValue, Settled: settled,
+			Client:           o.Client,
+			Identities:       identities,
+			Sessions:         sessions,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
+			Settled:          settled,
 		},
 		MachineTemplate: &machinetemplate.Reconciler{
-			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			Client:           o.Client,
+			Identities:       identities,
+			Sessions:         sessions,
+			Recorder:         o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		CloudProvider: &cloudprovider.Reconciler{
-			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
-			WatchFilterValue: o.WatchFilterValue, Workload: workloads.Open,
+			Client:           o.Client,
+			Live:             o.Live,
+			Identities:       identities,
+			Sessions:         sessions,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
+			Workload:         workloads.Open,
 		},
 		DeploymentZone: &zone.Reconciler{
-			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			Client:           o.Client,
+			Identities:       identities,
+			Sessions:         sessions,
+			Recorder:         o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		FailureDomain: &zone.DomainReconciler{
-			Client: o.Client, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
+			Client:           o.Client,
+			Identities:       identities,
+			Sessions:         sessions,
+			Recorder:         o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 		},
 		PodProxy: &podproxy.Reconciler{
-			Client: o.Client, Live: o.Live, Recorder: o.Recorder, WatchFilterValue: o.WatchFilterValue,
-			Workload: workloads.Open,
+			Client:           o.Client,
+			Live:             o.Live,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
+			Workload:         workloads.Open,
 		},
 		RDE: &rde.Reconciler{
-			Client: o.Client, Live: o.Live, Identities: identities, Sessions: sessions, Recorder: o.Recorder,
-			WatchFilterValue: o.WatchFilterValue, Version: version.String(),
+			Client:           o.Client,
+			Live:             o.Live,
+			Identities:       identities,
+			Sessions:         sessions,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
+			Version:          version.String(),
 		},
 	}
 }

@@ -38,7 +38,10 @@ func makeLegacy(w *controllertest.Balanced, cluster string) {
 			case strings.Contains(doc.Path, "firewallGroups"):
 				name = "others"
 			}
-			e.Document(doc.ID, func(body map[string]any) { body["name"], body["description"] = name, "" })
+			e.Document(doc.ID, func(body map[string]any) {
+				body["name"] = name
+				body["description"] = ""
+			})
 		}
 	})
 }
@@ -53,7 +56,9 @@ func TestTheControlPlaneOfCAPVCDIsPurgedOnlyWithLegacy(t *testing.T) {
 	before := carrying(w.Sim, func(cluster string) bool { return cluster == living })
 	makeLegacy(w, "gone")
 	s, err := start(t, w).Session(w.Ctx, vcd.Config{
-		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(),
+		Site:        w.Sim.URL(),
+		Org:         "acme",
+		CABundle:    w.Sim.CA(),
 		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -69,7 +74,10 @@ func TestTheControlPlaneOfCAPVCDIsPurgedOnlyWithLegacy(t *testing.T) {
 		kinds[o.Kind]++
 	}
 	w.Expect(kinds).To(Equal(map[string]int{
-		"virtual-service": 2, "lb-pool": 2, "dnat-rule": 2, "app-port-profile": 2,
+		"virtual-service":  2,
+		"lb-pool":          2,
+		"dnat-rule":        2,
+		"app-port-profile": 2,
 	}))
 
 	w.Expect(take().Purge(w.Ctx, s, options)).To(MatchError(leaks.ErrRefused))

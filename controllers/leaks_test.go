@@ -79,15 +79,23 @@ var endpoints = []func(c *infrav1.VCDCluster, i int){
 func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string, objects []client.Object) {
 	name = fmt.Sprintf("k%02d", i)
 	owner := controllertest.NewCAPICluster()
-	owner.Name, owner.UID, owner.Labels = name, types.UID("uid-of-"+name), session.OfCluster(name)
+	owner.Name = name
+	owner.UID = types.UID("uid-of-" + name)
+	owner.Labels = session.OfCluster(name)
 	owner.Spec.InfrastructureRef.Name = name
 	infra := controllertest.NewVCDCluster(sim)
-	infra.Name, infra.UID, infra.Labels = name, types.UID("id-of-"+name), session.OfCluster(name)
+	infra.Name = name
+	infra.UID = types.UID("id-of-" + name)
+	infra.Labels = session.OfCluster(name)
 	infra.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: owner.UID,
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       "Cluster",
+		Name:       name,
+		UID:        owner.UID,
 	}}
 	infra.Spec.VApp.Layout = layouts[i%len(layouts)]
-	infra.Spec.Endpoint, infra.Spec.ControlPlaneEndpoint = infrav1.EndpointSpec{}, clusterv1.APIEndpoint{}
+	infra.Spec.Endpoint = infrav1.EndpointSpec{}
+	infra.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{}
 	endpoints[i/len(layouts)%len(endpoints)](infra, i)
 	objects = []client.Object{owner, infra}
 	for n := range 2 {
@@ -114,12 +122,17 @@ func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string
 func start(t *testing.T, w *controllertest.Balanced) *vcd.Pool {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{
-		TaskPoll: 5 * time.Millisecond, LookupTTL: time.Millisecond, RequestsPerSecond: 10000, Burst: 10000,
+		TaskPoll:          5 * time.Millisecond,
+		LookupTTL:         time.Millisecond,
+		RequestsPerSecond: 10000,
+		Burst:             10000,
 	})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	endpoints := &edgeendpoint.Endpoints{}
-	w.Cluster.Sessions, w.Machine.Sessions = session.Of(pool), session.Of(pool)
-	w.Cluster.Endpoints, w.Machine.Endpoints = endpoints, endpoints
+	w.Cluster.Sessions = session.Of(pool)
+	w.Machine.Sessions = session.Of(pool)
+	w.Cluster.Endpoints = endpoints
+	w.Machine.Endpoints = endpoints
 	return pool
 }
 
@@ -139,7 +152,8 @@ func crash(w *controllertest.Balanced, name string, machines []string, writes in
 	key := func(name string) ctrl.Request {
 		return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: controllertest.Namespace, Name: name}}
 	}
-	last, idle := int32(0), 0
+	last := int32(0)
+	idle := 0
 	for idle < settled {
 		_, _ = reconcile.AsReconciler(w.Client, w.Cluster).Reconcile(w.Ctx, key(name))
 		w.Expect(addresses.Serve(w.Ctx, w.Client)).To(Succeed())
@@ -150,7 +164,8 @@ func crash(w *controllertest.Balanced, name string, machines []string, writes in
 			_, _ = reconcile.AsReconciler(w.Client, w.Machine).Reconcile(w.Ctx, key(machine))
 		}
 		if idle++; done.Load() > last {
-			last, idle = done.Load(), 0
+			last = done.Load()
+			idle = 0
 		}
 	}
 }
@@ -227,7 +242,9 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 	w.Expect(carrying(w.Sim, isDead)).NotTo(BeEmpty())
 	powerOff(w, isDead)
 	s, err := start(t, w).Session(w.Ctx, vcd.Config{
-		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(),
+		Site:        w.Sim.URL(),
+		Org:         "acme",
+		CABundle:    w.Sim.CA(),
 		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 	})
 	w.Expect(err).NotTo(HaveOccurred())

@@ -104,7 +104,9 @@ func collectKind[L client.ObjectList, T any, P interface {
 			err.Error())
 		return
 	}
-	counts, longest, now := map[series]int{}, time.Duration(0), time.Now()
+	counts := map[series]int{}
+	longest := time.Duration(0)
+	now := time.Now()
 	of := items(list)
 	for i := range of {
 		obj := P(&of[i])

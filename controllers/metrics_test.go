@@ -24,7 +24,9 @@ import (
 func withCondition(name, condition string, status metav1.ConditionStatus, reason string) *infrav1.VCDMachine {
 	m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	m.Status.Conditions = []metav1.Condition{{
-		Type: condition, Status: status, Reason: reason,
+		Type:               condition,
+		Status:             status,
+		Reason:             reason,
 		LastTransitionTime: metav1.Now(),
 	}}
 	return m
@@ -40,7 +42,8 @@ func reader(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) cli
 func TestObjectsAreCountedByConditionAndReason(t *testing.T) {
 	g := NewWithT(t)
 	deleted := withCondition("d", infrav1.VMDeletedCondition, metav1.ConditionFalse, infrav1.ShuttingDownReason)
-	deleted.Finalizers, deleted.DeletionTimestamp = []string{"f"}, &metav1.Time{Time: time.Now().Add(-time.Hour)}
+	deleted.Finalizers = []string{"f"}
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-time.Hour)}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(newObjectCounts(reader(t, interceptor.Funcs{}, deleted,
 		withCondition("a", "Ready", metav1.ConditionTrue, infrav1.ReadyReason),

@@ -17,7 +17,9 @@ import (
 
 func TestWhatAnotherManagerLooksAfterIsLeftAlone(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("m1")...)
-	w.Cluster.WatchFilterValue, w.Machine.WatchFilterValue, w.Identity.WatchFilterValue = "mine", "mine", "mine"
+	w.Cluster.WatchFilterValue = "mine"
+	w.Machine.WatchFilterValue = "mine"
+	w.Identity.WatchFilterValue = "mine"
 	identity := client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant"}
 	var errs [3]error
 	all := func() error {

@@ -76,7 +76,8 @@ func (p AddressPolicy) addressesOf(m Machine, given []netip.Addr) []corev1.NodeA
 
 // withGiven returns the addresses that the backend chose, with those of the machine that kubelet was given.
 func (m Machine) withGiven(given []netip.Addr) []corev1.NodeAddress {
-	out, own := slices.Clone(m.Addresses), chosen(m, Selection{})
+	out := slices.Clone(m.Addresses)
+	own := chosen(m, Selection{})
 	for _, a := range given {
 		as := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()}
 		if slices.Contains(own, a) && !slices.Contains(out, as) {
@@ -88,7 +89,8 @@ func (m Machine) withGiven(given []netip.Addr) []corev1.NodeAddress {
 
 // inOrder returns the addresses of wanted families, family by family.
 func (p AddressPolicy) inOrder(all []netip.Addr) []netip.Addr {
-	first, second := netip.Addr.Is4, netip.Addr.Is6
+	first := netip.Addr.Is4
+	second := netip.Addr.Is6
 	if p.IPv6 > 0 && (p.IPv4 == 0 || p.IPv6 < p.IPv4) {
 		first, second = second, first
 	}

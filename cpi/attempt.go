@@ -73,7 +73,10 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 		return status, err
 	}
 	a.events.healed(a.service)
-	a.state.change(a.service.UID, func(s *serviceState) { s.made, s.refusal = true, refusal{} })
+	a.state.change(a.service.UID, func(s *serviceState) {
+		s.made = true
+		s.refusal = refusal{}
+	})
 	return status, a.leaveOthers(ctx)
 }
 
@@ -133,7 +136,8 @@ func (a *attempt) outcome(ctx context.Context, p plan.Plan) (_ *corev1.LoadBalan
 	case len(p.Refusals) > 0:
 		return nil, true, a.refused(ctx, p.Refusals)
 	case p.Done():
-		a.addresses, a.unused = p.Status.Addresses, p.Unused
+		a.addresses = p.Status.Addresses
+		a.unused = p.Unused
 		return a.published(p.Status), true, nil
 	case len(p.Stuck) > 0:
 		return stuckStatus(a.service, p.Status), true, a.awaitUser(p.Stuck)

@@ -30,7 +30,10 @@ func (a *attempt) choose(ctx context.Context) (plan.Plan, error) {
 	for _, step := range p.Steps {
 		uses = append(uses, step.Uses()...)
 	}
-	a.state.change(a.service.UID, func(s *serviceState) { s.location, s.uses = a.location, uses })
+	a.state.change(a.service.UID, func(s *serviceState) {
+		s.location = a.location
+		s.uses = uses
+	})
 	return p, nil
 }
 

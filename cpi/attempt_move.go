@@ -17,7 +17,9 @@ import (
 // for the next time: the load balancer is of use all the same. What locations share goes last.
 func (a *attempt) leaveOthers(ctx context.Context) error {
 	stored := a.stored(a.service)
-	candidates, stays, others := a.locations.resolveKnown(stored), []string{a.location}, []string(nil)
+	candidates := a.locations.resolveKnown(stored)
+	stays := []string{a.location}
+	others := []string(nil)
 	if len(stored) == 0 {
 		candidates = a.everywhere(ctx)
 	}
@@ -131,12 +133,14 @@ func (a *attempt) noteLeft(id string, err error) {
 // removeShared removes what locations share and the load balancer needs no more, though another location cannot be
 // left: that may take for ever. What is in use there the cloud refuses to remove; it is tried again now and then.
 func (a *attempt) removeShared(ctx context.Context) {
-	log, now := klog.FromContext(ctx), a.opts.Clock.Now()
+	log := klog.FromContext(ctx)
+	now := a.opts.Clock.Now()
 	if now.Before(a.state.get(a.service.UID).shared) {
 		return
 	}
 	want := a.wish.Desired
-	want.Elsewhere, want.Unseen = true, true
+	want.Elsewhere = true
+	want.Unseen = true
 	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: want})
 	if err != nil {
 		log.Error(err, "Planning to remove what locations share", "service", klog.KObj(a.service))

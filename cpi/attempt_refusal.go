@@ -38,7 +38,8 @@ type refusal struct {
 // refused emits why a wish cannot be met, and removes what is there of a load balancer that never was of use. What
 // works stays.
 func (a *attempt) refused(ctx context.Context, reasons []plan.Finding) error {
-	wait, err := a.awaitUser(reasons), a.clear(ctx)
+	wait := a.awaitUser(reasons)
+	err := a.clear(ctx)
 	if err == nil {
 		err = a.follow(ctx)
 	}
@@ -145,7 +146,10 @@ func (a *attempt) backOff() error {
 // fingerprint identifies the wish, without what the core stores itself.
 func (a *attempt) fingerprint() [sha256.Size]byte {
 	d := a.wish.Desired
-	d.Intent, d.Published, d.Reserved, d.Generation = nil, nil, nil, 0
+	d.Intent = nil
+	d.Published = nil
+	d.Reserved = nil
+	d.Generation = 0
 	text, err := json.Marshal(struct {
 		Location string
 		Desired  plan.Desired

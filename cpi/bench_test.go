@@ -91,7 +91,8 @@ func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (
 	if err := cmp.Or(f.planErr, f.gone[location]); err != nil {
 		return plan.Plan{}, err
 	}
-	have, d := f.at(location, r.Want.Owner.UID), r.Want
+	have := f.at(location, r.Want.Owner.UID)
+	d := r.Want
 	if f.stale && !r.Fresh {
 		have = nil
 	}
@@ -128,7 +129,8 @@ func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (
 		p.Intent = f.addresses()
 	}
 	if len(p.Steps) == 0 && !d.Absent && len(f.stuck) > 0 {
-		p.Stuck, p.Status.Ports[0].Problem = f.stuck, f.stuck[0].Reason
+		p.Stuck = f.stuck
+		p.Status.Ports[0].Problem = f.stuck[0].Reason
 	}
 	if len(p.Steps) == 0 && !d.Absent {
 		p.Status.Addresses = d.Intent
@@ -230,14 +232,15 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 	t.Helper()
 	g := NewWithT(t)
 	b := &bench{
-		WithT: g, balancer: &fakeBalancer{},
-		clock:  clocktesting.NewFakeClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)),
-		events: record.NewFakeRecorder(100),
+		WithT:    g,
+		balancer: &fakeBalancer{},
+		clock:    clocktesting.NewFakeClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)),
+		events:   record.NewFakeRecorder(100),
 	}
 	b.client = fake.NewClientset()
 	b.informer = informers.NewSharedInformerFactory(b.client, 0)
-	si, ni := b.informer.Core().V1().Services().Informer().GetStore(),
-		b.informer.Core().V1().Nodes().Informer().GetStore()
+	si := b.informer.Core().V1().Services().Informer().GetStore()
+	ni := b.informer.Core().V1().Nodes().Informer().GetStore()
 	for _, s := range services {
 		g.Expect(b.client.Tracker().Add(s)).To(Succeed())
 		g.Expect(si.Add(s)).To(Succeed())
@@ -246,10 +249,15 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 	b.nodes = &nodeStore{func(n *corev1.Node) { g.Expect(ni.Add(n)).To(Succeed()) }}
 	b.nodes.add(worker("a", "10.0.0.1"))
 	b.them = NewLoadBalancers(LoadBalancerOptions{
-		Balancer: b.balancer, Client: b.client, Services: b.informer.Core().V1().Services().Lister(),
+		Balancer: b.balancer,
+		Client:   b.client,
+		Services: b.informer.Core().V1().Services().Lister(),
 		Nodes:    b.informer.Core().V1().Nodes().Lister(),
-		Recorder: b.events, Clock: b.clock, AtOnce: 1,
-		Defaults: benchDefaults, Manifest: "cloud-ccm.yaml",
+		Recorder: b.events,
+		Clock:    b.clock,
+		AtOnce:   1,
+		Defaults: benchDefaults,
+		Manifest: "cloud-ccm.yaml",
 	})
 	b.them.key.missing = func(message string) {
 		b.events.Event(&corev1.Pod{}, corev1.EventTypeWarning, reasonManifest, message)
@@ -258,7 +266,9 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 }
 
 var benchDefaults = service.Defaults{
-	Cluster: "c1", Key: service.NewKey([]byte("key")), Dialect: servicetest.Dialect{Noun: "gateway"},
+	Cluster:   "c1",
+	Key:       service.NewKey([]byte("key")),
+	Dialect:   servicetest.Dialect{Noun: "gateway"},
 	Locations: []string{"", "slow"},
 }
 
@@ -272,7 +282,9 @@ func worker(name, ip string) *corev1.Node {
 func balanced(name string, mods ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: name, UID: typesUID(name),
+			Namespace:  "shop",
+			Name:       name,
+			UID:        typesUID(name),
 			Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer},
 		},
 		Spec: corev1.ServiceSpec{

@@ -28,7 +28,8 @@ func TestClassTransform(t *testing.T) {
 			byHand := &corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: tt.class}}
 			byHand.Annotations = map[string]string{claimedAnnotation: "example.com/ours"}
 			for _, service := range []any{
-				&corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: tt.class}}, byHand,
+				&corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: tt.class}},
+				byHand,
 			} {
 				for range 3 {
 					var err error

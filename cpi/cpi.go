@@ -66,7 +66,8 @@ func New(o Options) (*Cloud, error) {
 		o.Clock = clock.RealClock{}
 	}
 	o.Services.Class = o.Class
-	nodes, services := o.Informers.Core().V1().Nodes(), o.Informers.Core().V1().Services()
+	nodes := o.Informers.Core().V1().Nodes()
+	services := o.Informers.Core().V1().Services()
 	if err := services.Informer().SetTransform(ClassTransform(o.Class, o.ClassOnly)); err != nil {
 		return nil, fmt.Errorf("choosing Services by their class: %w", err)
 	}
@@ -74,24 +75,44 @@ func New(o Options) (*Cloud, error) {
 		return nil, fmt.Errorf("choosing what is cached of Nodes: %w", err)
 	}
 	outages := NewOutages(OutageOptions{
-		Explain: o.Explain, Recorder: o.Recorder, Self: o.Self, Services: services.Lister(), Defaults: o.Services,
-		Clock: o.Clock,
+		Explain:  o.Explain,
+		Recorder: o.Recorder,
+		Self:     o.Self,
+		Services: services.Lister(),
+		Defaults: o.Services,
+		Clock:    o.Clock,
 	})
 	o.Machines = outages.Machines(o.Machines)
 	c := &Cloud{opts: o, starters: append(o.Parts, outages)}
 	c.instances = NewInstances(InstanceOptions{
-		Name: o.Name, Canonical: o.Canonical, Machines: o.Machines, Addresses: o.Addresses, MaxAge: o.MaxAge,
-		Nodes: nodes.Lister(), Recorder: o.Recorder, Clock: o.Clock,
+		Name:      o.Name,
+		Canonical: o.Canonical,
+		Machines:  o.Machines,
+		Addresses: o.Addresses,
+		MaxAge:    o.MaxAge,
+		Nodes:     nodes.Lister(),
+		Recorder:  o.Recorder,
+		Clock:     o.Clock,
 	})
 	if o.Balancer == nil {
 		return c, nil
 	}
 	balancer := outages.Balancer(o.Balancer)
 	c.balancers = NewLoadBalancers(LoadBalancerOptions{
-		Balancer: balancer, Searcher: balancer.searcher(), Defaults: o.Services, Client: o.Client, Namespace: o.Namespace, Recorder: o.Recorder,
-		Manifest: o.Manifest, Self: o.Self, Drift: o.Drift,
-		Services: services.Lister(), Nodes: nodes.Lister(), NodeInformer: nodes.Informer(), Clock: o.Clock,
-		Synced: []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
+		Balancer:     balancer,
+		Searcher:     balancer.searcher(),
+		Defaults:     o.Services,
+		Client:       o.Client,
+		Namespace:    o.Namespace,
+		Recorder:     o.Recorder,
+		Manifest:     o.Manifest,
+		Self:         o.Self,
+		Drift:        o.Drift,
+		Services:     services.Lister(),
+		Nodes:        nodes.Lister(),
+		NodeInformer: nodes.Informer(),
+		Clock:        o.Clock,
+		Synced:       []cache.InformerSynced{services.Informer().HasSynced, nodes.Informer().HasSynced},
 	})
 	c.starters = append(c.starters, c.balancers)
 	for _, collector := range []prometheus.Collector{balancer, c.balancers.Collector()} {

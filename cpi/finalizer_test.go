@@ -19,12 +19,13 @@ import (
 func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
 	now := metav1.Now()
 	theirs := func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }
-	lives, deleted := balanced("lives", theirs),
-		balanced("deleted", theirs, func(s *corev1.Service) { s.DeletionTimestamp = &now })
+	lives := balanced("lives", theirs)
+	deleted := balanced("deleted", theirs, func(s *corev1.Service) { s.DeletionTimestamp = &now })
 	made := balanced("made", theirs, func(s *corev1.Service) { s.DeletionTimestamp = &now })
 	b := newBench(t, lives, deleted)
 	ours := made.DeepCopy()
-	ours.Spec.LoadBalancerClass, ours.DeletionTimestamp = nil, nil
+	ours.Spec.LoadBalancerClass = nil
+	ours.DeletionTimestamp = nil
 	b.Expect(b.client.Tracker().Add(ours)).To(Succeed())
 	b.services.add(ours)
 	_, err := b.ensure(ours)

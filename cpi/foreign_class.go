@@ -53,7 +53,8 @@ func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 		s.DeletionTimestamp != nil {
 		return false
 	}
-	stored, theirs := f.opts.Defaults.Stored(s), f.opts.Defaults
+	stored := f.opts.Defaults.Stored(s)
+	theirs := f.opts.Defaults
 	if len(stored.Standing) > 0 {
 		return true
 	}
@@ -77,7 +78,8 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 		return nil // it was changed while others were released
 	}
 	locations, lost := f.standing(ctx, s)
-	proved, anything := len(f.opts.Defaults.Stored(s).Standing) > 0, false
+	proved := len(f.opts.Defaults.Stored(s).Standing) > 0
+	anything := false
 	var seen []string
 	for _, location := range locations {
 		stands, address, err := f.publishedAt(ctx, s, location)

@@ -147,8 +147,10 @@ func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
 }
 
 func TestServicesThatWereNeverOursAreNotLookedFor(t *testing.T) {
-	foreign, ours := balanced("foreign", standingAt("main")), balanced("ours", standingAt("main"))
-	foreign.Annotations, foreign.Spec.LoadBalancerClass = nil, ptr.To("example.com/theirs")
+	foreign := balanced("foreign", standingAt("main"))
+	ours := balanced("ours", standingAt("main"))
+	foreign.Annotations = nil
+	foreign.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	b := newBench(t, foreign, ours)
 	_, err := b.ensure(ours)
 	b.Expect(err).NotTo(HaveOccurred())

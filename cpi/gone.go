@@ -98,7 +98,8 @@ func (b *circuitBreaker) sayElsewhere(node *corev1.Node, err *ElsewhereError) {
 func (b *circuitBreaker) note(providerID string, known []string, all []Machine, now time.Time) missing {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	there, id := b.opts.ids(all), b.opts.canonical(providerID)
+	there := b.opts.ids(all)
+	id := b.opts.canonical(providerID)
 	for _, k := range append(known, id) {
 		if !there[k] && b.missing[k] == nil {
 			b.missing[k] = &missing{Missing: gone.Missing{Name: k, Since: now}}
@@ -129,12 +130,14 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 		return false, m.outcome
 	}
 	if !m.proved {
-		m.proved, m.Since = true, now
+		m.proved = true
+		m.Since = now
 		b.opts.event(node, reasonNotSeen, "%s is missing: %s", m.Name, verdict.Reason)
 	}
 	switch verdict.State {
 	case gone.Gone:
-		m.Gone, b.released = now, now
+		m.Gone = now
+		b.released = now
 		return false, nil
 	case gone.HeldBack:
 		m.Held = now

@@ -23,11 +23,13 @@ func TestAHostnameIsPublishedInPlaceOfTheAddress(t *testing.T) {
 	named := a.published(stands)
 
 	g.Expect(named.Ingress).To(HaveExactElements(corev1.LoadBalancerIngress{
-		Hostname: "shop.example.com", Ports: []corev1.PortStatus{{Protocol: corev1.ProtocolTCP, Port: 80}},
+		Hostname: "shop.example.com",
+		Ports:    []corev1.PortStatus{{Protocol: corev1.ProtocolTCP, Port: 80}},
 	}), "a hostname has no mode")
 	g.Expect(a.published(plan.Status{}).Ingress).To(BeEmpty(), "nothing stands yet")
 
-	a.service.Status.LoadBalancer, a.wish.Hostname = *named, ""
+	a.service.Status.LoadBalancer = *named
+	a.wish.Hostname = ""
 	g.Expect(a.published(stands).Ingress).To(HaveExactElements(
 		And(HaveField("IP", "203.0.113.1"), HaveField("IPMode", ptr.To(corev1.LoadBalancerIPModeProxy)))))
 }

@@ -138,7 +138,10 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 		return nil, fmt.Errorf("machine %s has no address yet for node %s", machine.Name, node.Name)
 	}
 	return &cloudprovider.InstanceMetadata{
-		ProviderID: machine.ProviderID, NodeAddresses: addresses, InstanceType: machine.Type, Zone: machine.Zone,
+		ProviderID:       machine.ProviderID,
+		NodeAddresses:    addresses,
+		InstanceType:     machine.Type,
+		Zone:             machine.Zone,
 		Region:           machine.Region,
 		AdditionalLabels: machine.Labels,
 	}, nil
@@ -217,7 +220,8 @@ func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr)
 // read returns a machine in full. It is read once, and again when the snapshot shows that it may have changed, while
 // its addresses or those that its kubelet was given are unknown, and from time to time.
 func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
-	now, id := i.opts.Clock.Now(), i.opts.canonical(m.ProviderID)
+	now := i.opts.Clock.Now()
+	id := i.opts.canonical(m.ProviderID)
 	i.mu.Lock()
 	known, ok := i.details[id]
 	i.mu.Unlock()
@@ -253,7 +257,8 @@ func (i *Instances) forget(all []Machine) {
 
 // notice emits an event for each notice about the machine of a Node, when they change.
 func (i *Instances) notice(node *corev1.Node, m Machine) {
-	text, id := fmt.Sprint(m.Notices), i.opts.canonical(m.ProviderID)
+	text := fmt.Sprint(m.Notices)
+	id := i.opts.canonical(m.ProviderID)
 	i.mu.Lock()
 	changed := len(m.Notices) > 0 && i.noticed[id] != text
 	if i.noticed[id] = text; len(m.Notices) == 0 {

@@ -55,15 +55,22 @@ var (
 
 func newCloud(machines ...Machine) *cloud {
 	return &cloud{
-		all: machines, full: map[string]Machine{}, gone: lost, clock: testingclock.NewFakePassiveClock(time.Now()),
-		nodes: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), events: record.NewFakeRecorder(100),
+		all:    machines,
+		full:   map[string]Machine{},
+		gone:   lost,
+		clock:  testingclock.NewFakePassiveClock(time.Now()),
+		nodes:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		events: record.NewFakeRecorder(100),
 	}
 }
 
 func (c *cloud) instances(mods ...func(*InstanceOptions)) *Instances {
 	o := InstanceOptions{
-		Name: "test", Machines: c, Nodes: corelisters.NewNodeLister(c.nodes), Recorder: c.events,
-		Clock: c.clock,
+		Name:     "test",
+		Machines: c,
+		Nodes:    corelisters.NewNodeLister(c.nodes),
+		Recorder: c.events,
+		Clock:    c.clock,
 	}
 	for _, mod := range mods {
 		mod(&o)
@@ -89,8 +96,14 @@ func nameless(n *corev1.Node) { n.Spec.ProviderID = "" }
 
 func machine(id string, mods ...func(*Machine)) Machine {
 	m := Machine{
-		ProviderID: "test://" + id, Name: "node-" + id, Power: PowerOn, Type: "large", Zone: "a", Region: "r",
-		Revision: "1", NICs: []NIC{nic(0, "10.0.0.1")},
+		ProviderID: "test://" + id,
+		Name:       "node-" + id,
+		Power:      PowerOn,
+		Type:       "large",
+		Zone:       "a",
+		Region:     "r",
+		Revision:   "1",
+		NICs:       []NIC{nic(0, "10.0.0.1")},
 	}
 	m.NICs[0].Primary = true
 	for _, mod := range mods {
@@ -108,8 +121,8 @@ func nic(index int, addresses ...string) NIC {
 }
 
 func TestMetadata(t *testing.T) {
-	g, c := NewWithT(t),
-		newCloud(machine("1", func(m *Machine) { m.Labels = map[string]string{"example.com/rack": "7"} }))
+	g := NewWithT(t)
+	c := newCloud(machine("1", func(m *Machine) { m.Labels = map[string]string{"example.com/rack": "7"} }))
 	i := c.instances()
 
 	m, err := i.InstanceMetadata(t.Context(), c.node("1"))
@@ -144,10 +157,11 @@ func TestAMachineThatIsHiddenIsSaidOnItsNewNode(t *testing.T) {
 
 func TestWhoseANodeIs(t *testing.T) {
 	doubtful := func(m *Machine) { m.Doubtful = true }
-	g, c := NewWithT(t),
-		newCloud(machine("1"), machine("Two", doubtful), machine("3", doubtful), machine("4"),
-			machine("5", func(m *Machine) { m.Name = "node-4" }))
-	c.full["test://two"], c.full["test://3"] = machine("Two"), machine("3", doubtful)
+	g := NewWithT(t)
+	c := newCloud(machine("1"), machine("Two", doubtful), machine("3", doubtful), machine("4"),
+		machine("5", func(m *Machine) { m.Name = "node-4" }))
+	c.full["test://two"] = machine("Two")
+	c.full["test://3"] = machine("3", doubtful)
 	i := c.instances()
 
 	foreign := c.node("x", func(n *corev1.Node) { n.Spec.ProviderID = "static://x" })
@@ -179,7 +193,8 @@ func TestWhoseANodeIs(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	for power, want := range map[Power]bool{PowerOn: false, PowerOff: true, PowerUnknown: false} {
 		t.Run(string(power), func(t *testing.T) {
-			g, c := NewWithT(t), newCloud(machine("1", func(m *Machine) { m.Power = power; m.NICs = nil }))
+			g := NewWithT(t)
+			c := newCloud(machine("1", func(m *Machine) { m.Power = power; m.NICs = nil }))
 
 			g.Expect(c.instances().InstanceShutdown(t.Context(), c.node("1"))).To(Equal(want))
 		})
@@ -192,7 +207,8 @@ func TestAddresses(t *testing.T) {
 		m.NICs = []NIC{nic(0, "10.0.0.1", "fd00::1"), nic(1, "192.168.0.1", "169.254.0.1"), nic(2, "203.0.113.1")}
 		m.NICs[1].Primary = true
 	})
-	any4, any6 := netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")
+	any4 := netip.MustParsePrefix("10.0.0.0/8")
+	any6 := netip.MustParsePrefix("fd00::/8")
 	tests := []struct {
 		name   string
 		policy AddressPolicy
@@ -247,7 +263,8 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, c := NewWithT(t), newCloud(two)
+			g := NewWithT(t)
+			c := newCloud(two)
 			i := c.instances(func(o *InstanceOptions) { o.Addresses = tt.policy })
 
 			m, err := i.InstanceMetadata(t.Context(), c.node("1", func(n *corev1.Node) {
@@ -265,12 +282,14 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestAMachineIsReadOnlyWhenItsPrimaryAddressIsNotEnough(t *testing.T) {
-	g, c := NewWithT(t), newCloud(machine("1"))
+	g := NewWithT(t)
+	c := newCloud(machine("1"))
 	c.full["test://1"] = machine("1", func(m *Machine) {
 		m.Complete = true
 		m.NICs = append(m.NICs, nic(1, "192.168.0.1"))
 	})
-	i, node := c.instances(), c.node("1", func(n *corev1.Node) {
+	i := c.instances()
+	node := c.node("1", func(n *corev1.Node) {
 		n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: "192.168.0.1"}
 	})
 
@@ -303,13 +322,14 @@ func TestAnAddressThatComesLate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, c := NewWithT(t), newCloud(machine("1"))
+			g := NewWithT(t)
+			c := newCloud(machine("1"))
 			c.full["test://1"] = machine("1", complete)
 			all := Selection{NICs: []int{0, 1}}
-			i, node := c.instances(func(o *InstanceOptions) { o.Addresses.Internal = all }),
-				c.node("1", func(n *corev1.Node) {
-					n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: tt.given}
-				})
+			i := c.instances(func(o *InstanceOptions) { o.Addresses.Internal = all })
+			node := c.node("1", func(n *corev1.Node) {
+				n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: tt.given}
+			})
 			addresses := func() []corev1.NodeAddress {
 				m, err := i.InstanceMetadata(t.Context(), node)
 				g.Expect(err).NotTo(HaveOccurred())
@@ -338,12 +358,14 @@ func TestAnAddressThatComesLate(t *testing.T) {
 
 func TestMachinesAreNotReadAnewAllAtOnce(t *testing.T) {
 	const machines = 200
-	g, c := NewWithT(t), newCloud()
+	g := NewWithT(t)
+	c := newCloud()
 	i := c.instances(func(o *InstanceOptions) { o.Addresses.IPv6 = 1 })
 	for n := range machines {
 		m := machine(fmt.Sprint(n),
 			func(m *Machine) { m.NICs[0].Addresses = append(m.NICs[0].Addresses, netip.MustParseAddr("fd00::1")) })
-		c.all, c.full[m.ProviderID] = append(c.all, m), m
+		c.all = append(c.all, m)
+		c.full[m.ProviderID] = m
 		c.node(fmt.Sprint(n))
 	}
 	look := func() int {
@@ -365,7 +387,8 @@ func TestMachinesAreNotReadAnewAllAtOnce(t *testing.T) {
 }
 
 func TestAMachineWithoutAnAddress(t *testing.T) {
-	g, c := NewWithT(t), newCloud(machine("1", func(m *Machine) { m.NICs = nil }))
+	g := NewWithT(t)
+	c := newCloud(machine("1", func(m *Machine) { m.NICs = nil }))
 	i := c.instances()
 
 	_, err := i.InstanceMetadata(t.Context(),
@@ -378,7 +401,8 @@ func TestAMachineWithoutAnAddress(t *testing.T) {
 }
 
 func TestGoneIsProvedTwice(t *testing.T) {
-	g, c := NewWithT(t), newCloud(machine("1"), machine("2"), machine("3"))
+	g := NewWithT(t)
+	c := newCloud(machine("1"), machine("2"), machine("3"))
 	i := c.instances()
 	node := c.node("0")
 	for n := 1; n <= 3; n++ {
@@ -408,8 +432,10 @@ func TestGoneIsProvedTwice(t *testing.T) {
 }
 
 func TestAMachineThatComesBack(t *testing.T) {
-	g, c := NewWithT(t), newCloud(machine("1"))
-	i, node := c.instances(), c.node("0")
+	g := NewWithT(t)
+	c := newCloud(machine("1"))
+	i := c.instances()
+	node := c.node("0")
 	_, err := i.InstanceExists(t.Context(), node)
 	g.Expect(err).To(HaveOccurred())
 	c.pass(61 * time.Second)
@@ -423,7 +449,8 @@ func TestAMachineThatComesBack(t *testing.T) {
 }
 
 func TestManyAtOnceAreHeldBack(t *testing.T) {
-	g, c := NewWithT(t), newCloud()
+	g := NewWithT(t)
+	c := newCloud()
 	i := c.instances()
 	var nodes []*corev1.Node
 	for n := range 6 {
@@ -495,8 +522,10 @@ func TestAFailedReadIsRemembered(t *testing.T) {
 }
 
 func TestAnOutageDeletesNothing(t *testing.T) {
-	g, c := NewWithT(t), newCloud()
-	i, node := c.instances(), c.node("0")
+	g := NewWithT(t)
+	c := newCloud()
+	i := c.instances()
+	node := c.node("0")
 	c.err = errors.New("no answer")
 
 	for range 5 {

@@ -105,7 +105,8 @@ func (k *keyLoader) value(ctx context.Context) ([]byte, error) {
 func (k *keyLoader) store(ctx context.Context, secret *corev1.Secret, exists bool, value []byte) error {
 	if !exists {
 		_, err := k.client.CoreV1().Secrets(k.namespace).Create(ctx, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: KeySecret}, Data: map[string][]byte{keyField: value},
+			ObjectMeta: metav1.ObjectMeta{Name: KeySecret},
+			Data:       map[string][]byte{keyField: value},
 		}, metav1.CreateOptions{})
 		return err
 	}

@@ -87,10 +87,13 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 	if o.Defaults.Key == nil {
 		o.Defaults.Key = &service.Key{}
 	}
-	o.AtOnce, o.Drift = cmp.Or(o.AtOnce, defaultAtOnce), cmp.Or(o.Drift, defaultDrift)
+	o.AtOnce = cmp.Or(o.AtOnce, defaultAtOnce)
+	o.Drift = cmp.Or(o.Drift, defaultDrift)
 	key := &keyLoader{
-		key: o.Defaults.Key, client: o.Client, namespace: cmp.Or(o.Namespace, metav1.NamespaceSystem),
-		manifest: cmp.Or(o.Manifest, "the manifest"),
+		key:       o.Defaults.Key,
+		client:    o.Client,
+		namespace: cmp.Or(o.Namespace, metav1.NamespaceSystem),
+		manifest:  cmp.Or(o.Manifest, "the manifest"),
 	}
 	if o.Self != nil {
 		key.missing = func(message string) {
@@ -98,9 +101,11 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 		}
 	}
 	return &LoadBalancers{
-		opts: o, key: key,
-		locations: &locations{balancer: o.Balancer, defaults: o.Defaults}, queue: fairQueue{slots: o.AtOnce},
-		events: eventDeduper{recorder: o.Recorder},
+		opts:      o,
+		key:       key,
+		locations: &locations{balancer: o.Balancer, defaults: o.Defaults},
+		queue:     fairQueue{slots: o.AtOnce},
+		events:    eventDeduper{recorder: o.Recorder},
 	}
 }
 
@@ -204,7 +209,10 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 		return nil, err
 	}
 	a := &attempt{
-		LoadBalancers: l, service: s, wish: service.For(in), blank: len(s.Status.LoadBalancer.Ingress) == 0 &&
+		LoadBalancers: l,
+		service:       s,
+		wish:          service.For(in),
+		blank: len(s.Status.LoadBalancer.Ingress) == 0 &&
 			!l.state.get(s.UID).made,
 	}
 	return a.run(ctx)
@@ -268,7 +276,8 @@ func (l *LoadBalancers) identity(s *corev1.Service) (service.Input, error) {
 			in.Duplicates = append(in.Duplicates, other)
 		}
 	}
-	name, intent := in.Dialect.Names().Intent, l.state.get(s.UID).intent
+	name := in.Dialect.Names().Intent
+	intent := l.state.get(s.UID).intent
 	if intent != "" && s.Annotations[name] != intent {
 		in.Service = s.DeepCopy() // the cache is older than what was written
 		metav1.SetMetaDataAnnotation(&in.Service.ObjectMeta, name, intent)

@@ -74,18 +74,22 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 		told []string // words of one event; none: no event
 	}{
 		{
-			"a gateway of the configuration that cannot be found, where the Service may have been", balanced("web"),
+			"a gateway of the configuration that cannot be found, where the Service may have been",
+			balanced("web"),
 			func(f *fakeBalancer) { f.lost = map[string]error{"slow": refused("no network dmz")} },
 			[]string{"Warning LoadBalancerStays", "gateway slow", "no network dmz", "correct it there"},
 		},
 		{
-			"a gateway that is gone, where the Service has been", balanced("web", standingAt("main")),
+			"a gateway that is gone, where the Service has been",
+			balanced("web", standingAt("main")),
 			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
 			[]string{"Warning LoadBalancerStays", "at main", "no such gateway", "test.example.com/standing"},
 		},
 		{
-			"an outage, which ends by itself", balanced("web"),
-			func(f *fakeBalancer) { f.lost = map[string]error{"slow": plan.ErrUnknown} }, nil,
+			"an outage, which ends by itself",
+			balanced("web"),
+			func(f *fakeBalancer) { f.lost = map[string]error{"slow": plan.ErrUnknown} },
+			nil,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

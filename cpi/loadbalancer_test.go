@@ -28,8 +28,9 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	mode := corev1.LoadBalancerIPModeVIP
 	b.Expect(status.Ingress).To(Equal([]corev1.LoadBalancerIngress{{
-		IP: "203.0.113.10", IPMode: &mode,
-		Ports: []corev1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP}, {Port: 443, Protocol: corev1.ProtocolTCP}},
+		IP:     "203.0.113.10",
+		IPMode: &mode,
+		Ports:  []corev1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP}, {Port: 443, Protocol: corev1.ProtocolTCP}},
 	}}))
 	stored, err := b.client.CoreV1().Services("shop").Get(context.Background(), "web", metav1.GetOptions{})
 	b.Expect(err).NotTo(HaveOccurred())
@@ -190,7 +191,8 @@ func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	_, err := b.ensure(s)
 	b.mustRetry(err, "1 of 2 steps done")
 
-	b.balancer.fail, b.balancer.pending = nil, true
+	b.balancer.fail = nil
+	b.balancer.pending = true
 	_, err = b.ensure(s)
 	b.mustRetry(err, "0 of 1 ready")
 	b.balancer.pending = false
@@ -222,7 +224,9 @@ func TestACloudThatDoesNotFollowIsNotWrittenToAgainAndAgain(t *testing.T) {
 }
 
 func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
-	slow, next, quick := balanced("slow", at("slow")), balanced("next", at("slow")), balanced("quick")
+	slow := balanced("slow", at("slow"))
+	next := balanced("next", at("slow"))
+	quick := balanced("quick")
 	b := newBench(t, slow, next, quick)
 	b.balancer.hold = make(chan struct{})
 	finished := make(chan error, 1)

@@ -19,12 +19,18 @@ const uuid, swapped = "4227b36b-1111-2222-3333-444444444444", "6bb32742-1111-222
 func withUUIDs(m *Machine) { m.SystemUUIDs = []string{uuid, swapped} }
 
 func reports(uuid string) func(*corev1.Node) {
-	return func(n *corev1.Node) { n.Spec.ProviderID, n.Status.NodeInfo.SystemUUID = "", uuid }
+	return func(n *corev1.Node) {
+		n.Spec.ProviderID = ""
+		n.Status.NodeInfo.SystemUUID = uuid
+	}
 }
 
 func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 	named := func(names ...string) func(*Machine) {
-		return func(m *Machine) { m.Name, m.Hostnames = "inventory name", names }
+		return func(m *Machine) {
+			m.Name = "inventory name"
+			m.Hostnames = names
+		}
 	}
 	tests := []struct {
 		name     string
@@ -37,16 +43,22 @@ func TestMatchingANodeWithoutAProviderID(t *testing.T) {
 		{"by its UUID in upper case", reports("4227B36B-1111-2222-3333-444444444444"), []Machine{machine("3", named("y"), withUUIDs)}, "test://3"},
 		{"by its hostname, whatever the case", nameless, []Machine{machine("3", named("NODE-1"))}, "test://3"},
 		{"by its hostname with a domain", nameless, []Machine{machine("3", named("node-1.example.com"))}, "test://3"},
-		{"by its hostname, the Node has a domain", func(n *corev1.Node) {
-			nameless(n)
-			n.Name += ".example.com"
-		}, []Machine{machine("3", named("node-1"))}, "test://3"},
+		{
+			"by its hostname, the Node has a domain",
+			func(n *corev1.Node) {
+				nameless(n)
+				n.Name += ".example.com"
+			},
+			[]Machine{machine("3", named("node-1"))},
+			"test://3",
+		},
 		{"another cluster's machine of that name has another UUID", reports("other"), []Machine{machine("3", named("node-1"), withUUIDs)}, ""},
 		{"two have its UUID, one its name", reports(uuid), []Machine{machine("2", named("x"), withUUIDs), machine("3", named("node-1"), withUUIDs)}, "test://3"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, c := NewWithT(t), newCloud(tt.machines...)
+			g := NewWithT(t)
+			c := newCloud(tt.machines...)
 
 			m, err := c.instances().InstanceMetadata(t.Context(), c.node("1", tt.node))
 
@@ -89,7 +101,8 @@ func TestWhatTheBackendChoosesAndNotices(t *testing.T) {
 		m.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: "node-1.example.com"}}
 		m.Notices = []plan.Finding{{Reason: "ZoneMissing", Message: "there is no zone"}}
 	}))
-	i, node := c.instances(), c.node("1", func(n *corev1.Node) {
+	i := c.instances()
+	node := c.node("1", func(n *corev1.Node) {
 		n.Annotations = map[string]string{cloudapi.AnnotationAlphaProvidedIPAddr: "10.0.0.1,10.9.9.9"}
 	})
 
@@ -130,7 +143,8 @@ func (h half) Snapshot(context.Context, time.Duration) ([]Machine, error) {
 }
 
 func TestAPartThatDoesNotAnswerLeavesTheOthersAlone(t *testing.T) {
-	g, c := NewWithT(t), newCloud(machine("1"))
+	g := NewWithT(t)
+	c := newCloud(machine("1"))
 	i := c.instances(func(o *InstanceOptions) { o.Machines = half{c} })
 
 	g.Expect(i.InstanceExists(t.Context(), c.node("1"))).To(BeTrue())

@@ -27,7 +27,8 @@ func states() []string {
 // stateOf returns the state of the load balancer of a Service, as far as the API server knows it; empty if the Service
 // has none, or another's.
 func stateOf(d service.Defaults, s *corev1.Service) string {
-	wanted, kept := s.Spec.Type == corev1.ServiceTypeLoadBalancer, servicehelpers.HasLBFinalizer(s)
+	wanted := s.Spec.Type == corev1.ServiceTypeLoadBalancer
+	kept := servicehelpers.HasLBFinalizer(s)
 	switch {
 	case s.Spec.LoadBalancerClass != nil, !wanted && !kept, s.DeletionTimestamp != nil && !kept:
 		return ""
@@ -77,7 +78,8 @@ func (m *balancerMetrics) Collect(to chan<- prometheus.Metric) {
 	if err != nil {
 		return // No number is better than a wrong one.
 	}
-	byState, byReason := map[string]int{}, map[string]int{}
+	byState := map[string]int{}
+	byReason := map[string]int{}
 	for _, s := range all {
 		state := stateOf(m.balancers.opts.Defaults, s)
 		if state == statePending || state == stateReady || state == statePartly {

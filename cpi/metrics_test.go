@@ -18,7 +18,9 @@ import (
 )
 
 func TestStates(t *testing.T) {
-	now, class, problem := metav1.Now(), "other", "is down"
+	now := metav1.Now()
+	class := "other"
+	problem := "is down"
 	tests := []struct {
 		name  string
 		mod   func(*corev1.Service)
@@ -26,22 +28,35 @@ func TestStates(t *testing.T) {
 	}{
 		{"a new Service waits", func(*corev1.Service) {}, statePending},
 		{"one with an address has what it wants", published, stateReady},
-		{"one with an unserved port has not all", func(s *corev1.Service) {
-			published(s)
-			s.Status.LoadBalancer.Ingress[0].Ports = []corev1.PortStatus{{Port: 80, Error: &problem}}
-		}, statePartly},
+		{
+			"one with an unserved port has not all",
+			func(s *corev1.Service) {
+				published(s)
+				s.Status.LoadBalancer.Ingress[0].Ports = []corev1.PortStatus{{Port: 80, Error: &problem}}
+			},
+			statePartly,
+		},
 		{"one that is deleted leaves", func(s *corev1.Service) { s.DeletionTimestamp = &now }, stateLeaving},
 		{
-			"and is gone when its finalizer is", func(s *corev1.Service) { s.DeletionTimestamp, s.Finalizers = &now, nil },
+			"and is gone when its finalizer is",
+			func(s *corev1.Service) {
+				s.DeletionTimestamp = &now
+				s.Finalizers = nil
+			},
 			"",
 		},
 		{
-			"one of another type leaves", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP },
+			"one of another type leaves",
+			func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP },
 			stateLeaving,
 		},
 		{
 			"and is none any more",
-			func(s *corev1.Service) { s.Spec.Type, s.Finalizers = corev1.ServiceTypeClusterIP, nil }, "",
+			func(s *corev1.Service) {
+				s.Spec.Type = corev1.ServiceTypeClusterIP
+				s.Finalizers = nil
+			},
+			"",
 		},
 		{"one of another class is none of ours", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class }, ""},
 		{
@@ -61,7 +76,8 @@ func TestStates(t *testing.T) {
 }
 
 func TestLoadBalancersAndRefusalsAreCounted(t *testing.T) {
-	refused, waits := balanced("refused", published), balanced("waits")
+	refused := balanced("refused", published)
+	waits := balanced("waits")
 	b := newBench(t, refused, waits, balanced("works", published))
 	b.balancer.refuse = func(d plan.Desired) []plan.Finding {
 		if d.Owner.Name == "refused" {
@@ -96,7 +112,8 @@ capvcd_ccm_refusals{reason="CertificateUnknown"} 1
 }
 
 func TestTheLastObservationOfALocationIsAMetricIfItSucceeded(t *testing.T) {
-	o, down := newOutage(t), &heard{}
+	o := newOutage(t)
+	down := &heard{}
 	o.clock.SetTime(time.Unix(1000, 0))
 	w := o.them.Balancer(down)
 	_, _ = w.Plan(t.Context(), "dmz", PlanRequest{})

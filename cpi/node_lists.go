@@ -38,12 +38,14 @@ func (n *nodeLists) next(lister corelisters.NodeLister, now time.Time) (all []*c
 		return nil, 0, err
 	}
 	n.generation++
-	all, known := make([]*corev1.Node, len(listed)), make(map[string]knownNode, len(listed))
+	all = make([]*corev1.Node, len(listed))
+	known := make(map[string]knownNode, len(listed))
 	for i, node := range listed {
 		before, found := n.known[node.Name]
 		switch {
 		case len(service.InternalIPs(node)) > 0:
-			before, found = knownNode{node.UID, node.Status.Addresses}, true
+			before = knownNode{node.UID, node.Status.Addresses}
+			found = true
 		case found && before.uid != node.UID && service.Joining(node, now):
 			node = node.DeepCopy()
 			node.Status.Addresses = before.addresses

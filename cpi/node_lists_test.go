@@ -31,7 +31,8 @@ func TestANodeThatJoinsAgainKeepsItsAddresses(t *testing.T) {
 	}
 	joins := func(uid types.UID, addresses ...corev1.NodeAddress) {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name: "worker", UID: uid,
+			Name:              "worker",
+			UID:               uid,
 			CreationTimestamp: metav1.NewTime(now),
 		}}
 		n.Status.Addresses = addresses

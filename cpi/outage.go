@@ -119,7 +119,9 @@ func (o *Outages) end() {
 	if !o.reported.IsZero() {
 		o.opts.Recorder.Event(o.opts.Self, corev1.EventTypeNormal, reasonBack, "The cloud can be used again")
 	}
-	o.since, o.reported, o.trouble = time.Time{}, time.Time{}, Trouble{}
+	o.since = time.Time{}
+	o.reported = time.Time{}
+	o.trouble = Trouble{}
 	clear(o.waiting)
 }
 
@@ -184,7 +186,9 @@ func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]M
 // of an outage wrap [plan.ErrUnknown], whatever they were: no Service is refused for them.
 func (o *Outages) Balancer(b Balancer) *NotedBalancer {
 	return &NotedBalancer{
-		Balancer: b, outages: o, last: map[string]time.Time{},
+		Balancer: b,
+		outages:  o,
+		last:     map[string]time.Time{},
 		desc: prometheus.NewDesc("capvcd_ccm_last_observation_timestamp_seconds",
 			"When the load balancers at a location were last observed with success, since the epoch.",
 			[]string{"location"}, nil),

@@ -34,18 +34,23 @@ type outage struct {
 func newOutage(t *testing.T, services ...*corev1.Service) *outage {
 	t.Helper()
 	o := &outage{
-		WithT: NewWithT(t), bench: newBench(t, services...), events: record.NewFakeRecorder(100),
-		clock: testclock.NewFakeClock(time.Now()),
+		WithT:  NewWithT(t),
+		bench:  newBench(t, services...),
+		events: record.NewFakeRecorder(100),
+		clock:  testclock.NewFakeClock(time.Now()),
 	}
 	o.them = NewOutages(OutageOptions{
 		Explain: func(err error) (Trouble, bool) {
 			return Trouble{
-				Reason: "Cloud" + err.Error(), Message: "it is " + err.Error(),
-				Stays: errors.Is(err, errRefused),
+				Reason:  "Cloud" + err.Error(),
+				Message: "it is " + err.Error(),
+				Stays:   errors.Is(err, errRefused),
 			}, !errors.Is(err, errPrivate)
 		},
-		Recorder: o.events, Self: &corev1.ObjectReference{Kind: "Pod", Name: "me"},
-		Services: o.bench.them.opts.Services, Clock: o.clock,
+		Recorder: o.events,
+		Self:     &corev1.ObjectReference{Kind: "Pod", Name: "me"},
+		Services: o.bench.them.opts.Services,
+		Clock:    o.clock,
 	})
 	o.events.IncludeObject = true
 	return o
@@ -108,7 +113,8 @@ func TestRefusedCredentialsAreToldAtOnce(t *testing.T) {
 func TestOutagesAreHeardOf(t *testing.T) {
 	o := newOutage(t)
 	down := &heard{err: errAway}
-	machines, balancer := o.them.Machines(down), o.them.Balancer(down)
+	machines := o.them.Machines(down)
+	balancer := o.them.Balancer(down)
 	heardOf := func() bool { return !o.them.since.IsZero() }
 
 	_, err := machines.Snapshot(t.Context(), 0)

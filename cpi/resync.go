@@ -184,7 +184,8 @@ func (r *resync) watchNodes(ctx context.Context) {
 	}
 	compare := func() { r.queue.AddAfter("nodes", settleNodes) }
 	_, err := r.opts.NodeInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { compare() }, DeleteFunc: func(any) { compare() },
+		AddFunc:    func(any) { compare() },
+		DeleteFunc: func(any) { compare() },
 		UpdateFunc: func(from, to any) {
 			a, ok := from.(*corev1.Node)
 			b, ok2 := to.(*corev1.Node)

@@ -46,7 +46,8 @@ func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
 		return plan.Owner{Cluster: "c1", Namespace: "shop", Name: name, UID: name + "-uid"}
 	}
 	b.balancer.owners = map[string][]plan.Owner{
-		"main": {owner("web")}, "slow": {owner("web"), owner("lost"), owner("gone")},
+		"main": {owner("web")},
+		"slow": {owner("web"), owner("lost"), owner("gone")},
 	}
 	(&resync{LoadBalancers: b.them}).searchOrphans(t.Context())
 	b.Expect(b.told()).To(BeEmpty(), "no event without an object to report it on")
@@ -86,7 +87,8 @@ func TestANodeThatGetsAnotherAddressIsFollowed(t *testing.T) {
 }
 
 func TestAPlaceThatHangsDoesNotKeepOthersFromRepair(t *testing.T) {
-	slow, quick := balanced("slow", at("slow")), balanced("quick")
+	slow := balanced("slow", at("slow"))
+	quick := balanced("quick")
 	b := newBench(t, slow, quick)
 	b.balancer.hold = make(chan struct{})
 	defer close(b.balancer.hold)

@@ -138,7 +138,8 @@ func (l *LoadBalancers) store(ctx context.Context, s *corev1.Service, n note) er
 	if n.addresses == nil && n.locations == nil {
 		return nil
 	}
-	names, annotations := l.opts.Defaults.Dialect.Names(), map[string]any{}
+	names := l.opts.Defaults.Dialect.Names()
+	annotations := map[string]any{}
 	set := func(name, value string) {
 		if annotations[name] = value; value == "" {
 			annotations[name] = nil
@@ -171,7 +172,8 @@ func (l *LoadBalancers) store(ctx context.Context, s *corev1.Service, n note) er
 
 // remembered reports whether something is stored on a Service that stays.
 func (l *LoadBalancers) remembered(s *corev1.Service) bool {
-	now, names := l.cached(s), l.opts.Defaults.Dialect.Names()
+	now := l.cached(s)
+	names := l.opts.Defaults.Dialect.Names()
 	return now != nil && now.DeletionTimestamp == nil &&
 		(now.Annotations[names.Intent] != "" || now.Annotations[names.Standing] != "")
 }

@@ -7,7 +7,9 @@ import corev1 "k8s.io/api/core/v1"
 func slimNode(obj any) (any, error) {
 	if node, ok := obj.(*corev1.Node); ok {
 		node.ManagedFields = nil
-		node.Status.Images, node.Status.VolumesInUse, node.Status.VolumesAttached = nil, nil, nil
+		node.Status.Images = nil
+		node.Status.VolumesInUse = nil
+		node.Status.VolumesAttached = nil
 	}
 	return obj, nil
 }

@@ -13,7 +13,8 @@ func TestCachesHoldOnlyWhatIsRead(t *testing.T) {
 	fields := []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	node := worker("a", "10.0.0.1")
 	want := node.DeepCopy()
-	node.ManagedFields, node.Status.Images = fields, []corev1.ContainerImage{{Names: []string{"registry.example.com/a"}}}
+	node.ManagedFields = fields
+	node.Status.Images = []corev1.ContainerImage{{Names: []string{"registry.example.com/a"}}}
 	node.Status.VolumesInUse = []corev1.UniqueVolumeName{"named-disk.csi.cloud-director.vmware.com^a"}
 	s := balanced("web")
 	s.ManagedFields = fields

@@ -17,7 +17,8 @@ import (
 // reprove stores again what is stored on a Service without a valid digest, as an older build, or one that had another
 // key, has left it: as far as the cloud confirms it. The rest is removed.
 func (l *LoadBalancers) reprove(ctx context.Context, s *corev1.Service) error {
-	stored, known := l.opts.Defaults.Stored(s), l.state.get(s.UID)
+	stored := l.opts.Defaults.Stored(s)
+	known := l.state.get(s.UID)
 	if known.intent != "" || len(known.standing) > 0 || !unproved(stored) || l.opts.Defaults.Asked(s).DryRun {
 		return nil // the cache may be older than what was written
 	}
@@ -31,9 +32,12 @@ func (l *LoadBalancers) reprove(ctx context.Context, s *corev1.Service) error {
 		names.Standing: dropped(stored.Unproved.Standing, n.locations),
 	} {
 		if removed {
-			l.events.notices(s, "stored "+name, []plan.Finding{{Reason: service.BadAnnotation, Message: fmt.Sprintf(
-				"the annotation %s, or a part of it, was not written for this Service by the cloud controller "+
-					"manager, and nothing of the Service confirms it: it is removed", name)}})
+			l.events.notices(s, "stored "+name, []plan.Finding{{
+				Reason: service.BadAnnotation,
+				Message: fmt.Sprintf(
+					"the annotation %s, or a part of it, was not written for this Service by the cloud controller "+
+						"manager, and nothing of the Service confirms it: it is removed", name),
+			}})
 		}
 	}
 	return l.store(ctx, s, n)
@@ -65,7 +69,8 @@ func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored
 		}
 		n.addresses = append(n.addresses, seen(objects, stored.Unproved.Intent)...)
 	}
-	n.addresses, n.locations = distinct(n.addresses), distinct(n.locations)
+	n.addresses = distinct(n.addresses)
+	n.locations = distinct(n.locations)
 	if silent != nil && dropped(stored.Unproved.Intent, words(n.addresses)) {
 		return n, silent
 	}

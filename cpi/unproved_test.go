@@ -46,12 +46,14 @@ func (b *bench) now(s *corev1.Service) *corev1.Service {
 func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
 	address := netip.MustParseAddr("203.0.113.10")
 	for name, bind := range map[string]func(*corev1.Service, ...string) string{
-		"with a digest by the cluster's id": byClusterID, "without a digest": without,
+		"with a digest by the cluster's id": byClusterID,
+		"without a digest":                  without,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web", published, func(s *corev1.Service) {
 				s.Annotations = map[string]string{
-					servicetest.Standing: bind(s, "retired"), servicetest.Intent: bind(s, address.String()),
+					servicetest.Standing: bind(s, "retired"),
+					servicetest.Intent:   bind(s, address.String()),
 				}
 			})
 			b := newBench(t, s)
@@ -62,7 +64,8 @@ func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
 			b.Expect(err).NotTo(HaveOccurred())
 			b.Expect(b.balancer.things["retired/web-uid"]).To(BeEmpty(), "it was found, and left")
 			b.Expect(b.storedNow(s)).To(Equal(service.Stored{
-				Intent: []netip.Addr{address}, Standing: []string{"main"},
+				Intent:   []netip.Addr{address},
+				Standing: []string{"main"},
 			}))
 			b.Expect(b.told()).To(BeEmpty())
 		})
@@ -71,12 +74,14 @@ func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
 
 func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
 	for name, bind := range map[string]func(*corev1.Service, ...string) string{
-		"with a digest by the cluster's id": byClusterID, "without a digest": without,
+		"with a digest by the cluster's id": byClusterID,
+		"without a digest":                  without,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web", func(s *corev1.Service) {
 				s.Annotations = map[string]string{
-					servicetest.Standing: bind(s, "invisible"), servicetest.Intent: bind(s, "203.0.113.99"),
+					servicetest.Standing: bind(s, "invisible"),
+					servicetest.Intent:   bind(s, "203.0.113.99"),
 				}
 			})
 			b := newBench(t, s)
@@ -90,7 +95,8 @@ func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
 			b.Expect(err).NotTo(HaveOccurred())
 			b.Expect(status.Ingress).To(ConsistOf(HaveField("IP", "203.0.113.10")))
 			b.Expect(b.storedNow(s)).To(Equal(service.Stored{
-				Intent: []netip.Addr{netip.MustParseAddr("203.0.113.10")}, Standing: []string{"main"},
+				Intent:   []netip.Addr{netip.MustParseAddr("203.0.113.10")},
+				Standing: []string{"main"},
 			}))
 			b.Expect(b.told()).To(ConsistOf(ContainSubstring("intent, or a part"), ContainSubstring("standing, or a part")))
 		})
@@ -135,7 +141,8 @@ func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
 			})
 			here := balanced("here", published, func(s *corev1.Service) {
 				s.Annotations = map[string]string{
-					servicetest.Standing: byClusterID(s, "main"), servicetest.Intent: byClusterID(s, "203.0.113.10"),
+					servicetest.Standing: byClusterID(s, "main"),
+					servicetest.Intent:   byClusterID(s, "203.0.113.10"),
 				}
 			})
 			b := newBench(t, here, there)
@@ -148,14 +155,16 @@ func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
 			b.Expect(err).NotTo(HaveOccurred())
 			b.Expect(status.Ingress).To(ConsistOf(HaveField("IP", "203.0.113.10")))
 
-			b.balancer.gone, b.balancer.lost = nil, nil
+			b.balancer.gone = nil
+			b.balancer.lost = nil
 			_, err = b.them.locations.all(t.Context())
 			b.Expect(err).NotTo(HaveOccurred())
 			b.storedNow(here)
 			_, err = b.ensure(here)
 			b.Expect(err).NotTo(HaveOccurred())
 			b.Expect(b.storedNow(here)).To(Equal(service.Stored{
-				Intent: []netip.Addr{netip.MustParseAddr("203.0.113.10")}, Standing: []string{"main"},
+				Intent:   []netip.Addr{netip.MustParseAddr("203.0.113.10")},
+				Standing: []string{"main"},
 			}))
 		})
 	}
@@ -193,8 +202,10 @@ func TestBothAddressesOfALoadBalancerAreConfirmed(t *testing.T) {
 
 func TestTheKeyIsMadeOnce(t *testing.T) {
 	for name, secret := range map[string]*corev1.Secret{
-		"there is none": nil, "the manifests brought it empty": {ObjectMeta: metav1.ObjectMeta{
-			Namespace: "kube-system", Name: KeySecret,
+		"there is none": nil,
+		"the manifests brought it empty": {ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kube-system",
+			Name:      KeySecret,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,8 +220,10 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 			}
 
 			s := balanced("web")
-			one, two := benchDefaults, benchDefaults
-			one.Key, two.Key = keys[0], keys[1]
+			one := benchDefaults
+			two := benchDefaults
+			one.Key = keys[0]
+			two.Key = keys[1]
 			b.Expect(one.Bind(s, []string{"x"})).To(Equal(two.Bind(s, []string{"x"})))
 			b.Expect(one.Bind(s, []string{"x"})).NotTo(Equal(byClusterID(s, "x")))
 		})
@@ -241,7 +254,8 @@ func TestARuleThatTheRoleLacksIsSaidOnThePod(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			b := newBench(t)
 			b.Expect(b.client.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "kube-system", Name: KeySecret,
+				Namespace: "kube-system",
+				Name:      KeySecret,
 			}})).To(Succeed())
 			b.withoutRole(verb)
 			b.them.key.key = &service.Key{}
@@ -261,7 +275,8 @@ func (b *bench) forged(n int) []string {
 	b.balancer.gone = map[string]error{}
 	for i := range n {
 		id := fmt.Sprint("a", i)
-		ids, b.balancer.gone[id] = append(ids, id), plan.ErrRefused
+		ids = append(ids, id)
+		b.balancer.gone[id] = plan.ErrRefused
 	}
 	return ids
 }
@@ -293,7 +308,8 @@ func TestAListOfLocationsWithoutEndIsNotAskedForAgainAndAgain(t *testing.T) {
 }
 
 func TestALocationThatIsLeftSlowlyHoldsUpNoOthers(t *testing.T) {
-	moved, other := balanced("web", standingAt("slow")), balanced("other")
+	moved := balanced("web", standingAt("slow"))
+	other := balanced("other")
 	b := newBench(t, moved, other)
 	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"
 	b.balancer.hold = make(chan struct{})

@@ -45,7 +45,10 @@ func ccmEventRows(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
 	e := &ccmEvents{
-		t: t, constants: map[string]reasonConstant{}, takers: map[string]int{}, rows: map[string]bool{},
+		t:         t,
+		constants: map[string]reasonConstant{},
+		takers:    map[string]int{},
+		rows:      map[string]bool{},
 	}
 	var files []*ast.File
 	for _, p := range ccmPackages {

@@ -127,9 +127,11 @@ func eventOf(function *ast.FuncDecl, reasons map[string]string) recorded {
 		}
 		switch nameOf(call.Fun) {
 		case "Happened":
-			e.reason, e.severity = text(call.Args[2], reasons), "Normal"
+			e.reason = text(call.Args[2], reasons)
+			e.severity = "Normal"
 		case "Eventf":
-			e.reason, e.severity = text(call.Args[3], reasons), "Warning"
+			e.reason = text(call.Args[3], reasons)
+			e.severity = "Warning"
 		}
 		return true
 	})

@@ -97,7 +97,8 @@ func sources(t *testing.T) string {
 // TestNamesInPagesExist holds pages against names in the code: those that are renamed or removed must not be left
 // there.
 func TestNamesInPagesExist(t *testing.T) {
-	code, makefile := sources(t), readPage(t, "Makefile")
+	code := sources(t)
+	makefile := readPage(t, "Makefile")
 	words := map[string]bool{}
 	for _, word := range regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`).FindAllString(code, -1) {
 		words[word] = true

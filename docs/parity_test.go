@@ -15,9 +15,19 @@ import (
 var promised = map[string]map[string]int{
 	// Each release of VMware's CPI, the known issues that it names, and wishes of its users in public threads.
 	"cpi-parity.md": {
-		"1.4.1": 4, "1.4.0": 8, "1.3.0": 2, "1.2.0": 3, "1.1.3": 1, "1.1.2": 1, "1.1.1": 2, "1.1.0": 7, "1.0.2": 1,
-		"1.0.1": 2, "1.0.0": 1,
-		"KI": 3, "W": 35,
+		"1.4.1": 4,
+		"1.4.0": 8,
+		"1.3.0": 2,
+		"1.2.0": 3,
+		"1.1.3": 1,
+		"1.1.2": 1,
+		"1.1.1": 2,
+		"1.1.0": 7,
+		"1.0.2": 1,
+		"1.0.1": 2,
+		"1.0.0": 1,
+		"KI":    3,
+		"W":     35,
 	},
 	// The introduction of the vSphere CPI.
 	"vsphere-parity.md": {"VS": 34},

@@ -31,19 +31,22 @@ func TestEachProgramKnowsItsVersion(t *testing.T) {
 		want    string
 	}{
 		"go build": {
-			func(bin string) *exec.Cmd { return exec.Command("go", "build", "-o", bin, ".", "./cmd/...") }, commit,
+			func(bin string) *exec.Cmd { return exec.Command("go", "build", "-o", bin, ".", "./cmd/...") },
+			commit,
 		},
 		"go install": {
 			func(bin string) *exec.Cmd {
 				install := exec.Command("go", "install", ".", "./cmd/...")
 				install.Env = append(os.Environ(), "GOBIN="+bin)
 				return install
-			}, commit,
+			},
+			commit,
 		},
 		"make build": {
 			func(bin string) *exec.Cmd {
 				return exec.Command("make", "build", "VERSION=v9.8.7", "OUT="+filepath.Dir(bin))
-			}, `^v9\.8\.7 \(commit [0-9a-f]{12}(-dirty)?, go`,
+			},
+			`^v9\.8\.7 \(commit [0-9a-f]{12}(-dirty)?, go`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +54,8 @@ func TestEachProgramKnowsItsVersion(t *testing.T) {
 			bin := filepath.Join(t.TempDir(), "bin")
 			g.Expect(os.Mkdir(bin, 0o750)).To(Succeed())
 			build := tt.command(bin)
-			build.Dir, build.Env = clone, append(build.Environ(), "GOFLAGS=-trimpath")
+			build.Dir = clone
+			build.Env = append(build.Environ(), "GOFLAGS=-trimpath")
 			out, err := build.CombinedOutput()
 			g.Expect(err).NotTo(HaveOccurred(), string(out))
 

@@ -26,14 +26,19 @@ func TestARelease(t *testing.T) {
 	if !*release {
 		t.Skip("-release is not set")
 	}
-	g, out := NewWithT(t), t.TempDir()
+	g := NewWithT(t)
+	out := t.TempDir()
 
 	cmd := exec.Command("./release.sh", out, tested)
 	cmd.Env = append(os.Environ(), "PLATFORMS="+strings.Join([]string{
-		runtime.GOOS + "/" + runtime.GOARCH, "linux/arm64", "darwin/amd64", "darwin/arm64",
+		runtime.GOOS + "/" + runtime.GOARCH,
+		"linux/arm64",
+		"darwin/amd64",
+		"darwin/arm64",
 	}, " "))
 	// As it goes: what takes long, or hangs, is seen.
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Stdout = os.Stdout
+	cmd.Stderr = os.Stderr
 	g.Expect(cmd.Run()).To(Succeed())
 
 	folder := filepath.Join(out, "release", tested)
@@ -48,10 +53,17 @@ func TestARelease(t *testing.T) {
 		g.Expect(hex.EncodeToString(is[:])).To(Equal(sum), name)
 	}
 	for _, name := range []string{
-		"infrastructure-components.yaml", "metadata.yaml", "cluster-template.yaml", "clusterclass-quick-start.yaml",
+		"infrastructure-components.yaml",
+		"metadata.yaml",
+		"cluster-template.yaml",
+		"clusterclass-quick-start.yaml",
 		"cloud-director-ccm.yaml",
-		"cloudstack-ccm.yaml", "vsphere-cloud-controller-manager.yaml", "notes.md", "vcdsim_darwin_arm64",
-		"cloud-provider-for-cloud-director_linux_arm64", chart.FileName(tested),
+		"cloudstack-ccm.yaml",
+		"vsphere-cloud-controller-manager.yaml",
+		"notes.md",
+		"vcdsim_darwin_arm64",
+		"cloud-provider-for-cloud-director_linux_arm64",
+		chart.FileName(tested),
 	} {
 		g.Expect(sums).To(HaveKey(name))
 	}
@@ -87,7 +99,10 @@ func checksums(t *testing.T, path string) map[string]string {
 
 func TestAVersionThatIsNoneIsRefused(t *testing.T) {
 	for version, says := range map[string]string{
-		"2.0.0": "is no version", "v2": "is no version", "v2.0.0;x": "is no version", "v7.0.0": "metadata.yaml",
+		"2.0.0":    "is no version",
+		"v2":       "is no version",
+		"v2.0.0;x": "is no version",
+		"v7.0.0":   "metadata.yaml",
 	} {
 		t.Run(version, func(t *testing.T) {
 			g := NewWithT(t)
@@ -107,17 +122,20 @@ func TestNotesAreMadeFromChangelogAndCommits(t *testing.T) {
 		lacks         []string
 	}{
 		{
-			"the first release needs no commits", "v1.0.0",
+			"the first release needs no commits",
+			"v1.0.0",
 			[]string{"# v1.0.0", "The first.", "/blob/v1.0.0/docs/a.md)"},
 			[]string{"## Commits", "Begin"},
 		},
 		{
-			"a further one has those since the last, not since its candidate", "v1.1.0",
+			"a further one has those since the last, not since its candidate",
+			"v1.1.0",
 			[]string{"Something new.", "## Commits since v1.0.0", "- Add (", "- Mend ("},
 			[]string{"- Begin (", "The first."},
 		},
 		{
-			"what is not tagged yet", "v1.2.0",
+			"what is not tagged yet",
+			"v1.2.0",
 			[]string{"To come.", "## Commits since v1.1.0", "- Go on ("},
 			[]string{"- Mend (", "Something new."},
 		},
@@ -143,7 +161,8 @@ func TestNotesAreMadeFromChangelogAndCommits(t *testing.T) {
 // repository has two releases, a candidate between them, and a commit after them.
 func repository(t *testing.T) string {
 	t.Helper()
-	g, dir := NewWithT(t), t.TempDir()
+	g := NewWithT(t)
+	dir := t.TempDir()
 	changelog := "# Changelog\n\n## Unreleased\n\nTo come.\n\n## 1.1.0 (2026-02-01)\n\nSomething new.\n\n" +
 		"## 1.0.0 (2026-01-01)\n\nThe first. [More](docs/a.md)\n"
 	g.Expect(os.WriteFile(filepath.Join(dir, "CHANGELOG.md"), []byte(changelog), 0o600)).To(Succeed())

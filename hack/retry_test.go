@@ -36,21 +36,35 @@ func TestFailedPackagesAreRunOnceMore(t *testing.T) {
 		runs map[string]int
 	}{
 		{
-			"what passes is run once", "good", false, "",
+			"what passes is run once",
+			"good",
+			false,
+			"",
 			map[string]int{"ok  \texample.com/m/good\t": 1},
 		},
 		{
-			"a package that passes then is flaky", "good flaky", false, flaky,
+			"a package that passes then is flaky",
+			"good flaky",
+			false,
+			flaky,
 			map[string]int{
-				"ok  \texample.com/m/good\t": 1, "FAIL\texample.com/m/flaky\t": 1, "ok  \texample.com/m/flaky\t": 1,
+				"ok  \texample.com/m/good\t":  1,
+				"FAIL\texample.com/m/flaky\t": 1,
+				"ok  \texample.com/m/flaky\t": 1,
 			},
 		},
 		{
-			"a package that fails again fails the command", "flaky broken", true, flaky,
+			"a package that fails again fails the command",
+			"flaky broken",
+			true,
+			flaky,
 			map[string]int{"FAIL\texample.com/m/broken\t": 2, "ok  \texample.com/m/flaky\t": 1},
 		},
 		{
-			"a package that does not compile fails the command", "invalid", true, "",
+			"a package that does not compile fails the command",
+			"invalid",
+			true,
+			"",
 			map[string]int{"FAIL\texample.com/m/invalid [build failed]": 2},
 		},
 	} {
@@ -91,7 +105,8 @@ func TestACommandThatRunsNoTestFailsAtOnce(t *testing.T) {
 func module(t *testing.T, packages []string) string {
 	t.Helper()
 	t.Helper()
-	g, dir := NewWithT(t), t.TempDir()
+	g := NewWithT(t)
+	dir := t.TempDir()
 	write := func(path, content string) {
 		path = filepath.Join(dir, path)
 		g.Expect(os.MkdirAll(filepath.Dir(path), 0o750)).To(Succeed())

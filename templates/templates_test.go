@@ -58,7 +58,8 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 			}
 			machine := find[*infrav1.VCDMachineTemplate](objects, "demo-control-plane").Spec.Template.Spec
 			g.Expect(machine.DiskSize.IsZero()).To(BeTrue(), "no size is the template's")
-			machine.DiskSize, machine.Networks = nil, nil
+			machine.DiskSize = nil
+			machine.Networks = nil
 			g.Expect(machine).To(Equal(infrav1.VCDMachineSpec{
 				Catalog:  "kubernetes",
 				Template: "ubuntu-2404-kube-v1.36.3",
@@ -171,7 +172,8 @@ func TestReferencesPointToObjectsOfTheTemplate(t *testing.T) {
 					g.Expect(find[*corev1.Secret](objects, o.Spec.SecretRef.Name)).NotTo(BeNil())
 				case *infrav1.VCDCluster:
 					for _, ref := range []*infrav1.IdentityReference{
-						&o.Spec.IdentityRef, o.Spec.CloudProvider.IdentityRef,
+						&o.Spec.IdentityRef,
+						o.Spec.CloudProvider.IdentityRef,
 					} {
 						g.Expect(find[*infrav1.VCDIdentity](objects, ref.Name)).NotTo(BeNil())
 					}
@@ -221,7 +223,8 @@ func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
 			for _, registration := range registrations {
 				g.Expect(registration.Name).To(Equal(hostname))
 				args := []bootstrapv1.Arg{
-					{Name: "provider-id", Value: new(providerID)}, {Name: "cloud-provider", Value: new("external")},
+					{Name: "provider-id", Value: new(providerID)},
+					{Name: "cloud-provider", Value: new("external")},
 				}
 				if flavor == "zones" {
 					args = append(args, bootstrapv1.Arg{Name: "node-labels", Value: new(topology)})
@@ -242,7 +245,8 @@ func TestTheCloudControllerManagerHasAnIdentityOfItsOwn(t *testing.T) {
 		t.Run(nameOf(flavor), func(t *testing.T) {
 			g := NewWithT(t)
 			with := maps.Clone(needed)
-			with["VCD_USERNAME_B64"], with["VCD_PASSWORD_B64"] = "Y2FwdmNk", "cGFzc3dvcmQ="
+			with["VCD_USERNAME_B64"] = "Y2FwdmNk"
+			with["VCD_PASSWORD_B64"] = "cGFzc3dvcmQ="
 			with["VCD_CCM_API_TOKEN_B64"] = "Y2NtLXRva2Vu"
 
 			objects := render(t, flavor, with)
@@ -331,8 +335,9 @@ func TestTheProxyReachesServicesAndNotKubeadm(t *testing.T) {
 	objects := render(t, "proxy", with)
 
 	g.Expect(find[*infrav1.VCDCluster](objects, "demo").Spec.Proxy).To(Equal(infrav1.ProxySpec{
-		HTTPProxy: needed["HTTP_PROXY_URL"], HTTPSProxy: needed["HTTP_PROXY_URL"],
-		NoProxy: []string{".corp.example.com", "10.0.0.0/8"},
+		HTTPProxy:  needed["HTTP_PROXY_URL"],
+		HTTPSProxy: needed["HTTP_PROXY_URL"],
+		NoProxy:    []string{".corp.example.com", "10.0.0.0/8"},
 	}))
 	for name, config := range map[string]bootstrapv1.KubeadmConfigSpec{
 		"control plane": find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec,
@@ -359,7 +364,8 @@ func TestTheProxyReachesServicesAndNotKubeadm(t *testing.T) {
 
 func TestBGPHasAPeerWithAPasswordThatMayBeEmpty(t *testing.T) {
 	for password, variables := range map[string]map[string]string{
-		"": needed, "s3cret": {"BGP_PEER_PASSWORD_B64": "czNjcmV0", "BGP_PEER_MULTIHOP": "true"},
+		"":       needed,
+		"s3cret": {"BGP_PEER_PASSWORD_B64": "czNjcmV0", "BGP_PEER_MULTIHOP": "true"},
 	} {
 		t.Run("password "+password, func(t *testing.T) {
 			g := NewWithT(t)

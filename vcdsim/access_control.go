@@ -41,13 +41,15 @@ func sharedEntity(r *request) (Entity, error) {
 
 func getAccess(r *request, e Entity) (*response, error) {
 	return &response{
-		status: http.StatusOK, xml: accessNode(r, r.sim.store.access[e.ID]),
+		status:      http.StatusOK,
+		xml:         accessNode(r, r.sim.store.access[e.ID]),
 		contentType: mime("controlAccess"),
 	}, nil
 }
 
 func accessNode(r *request, a access) *xmltree.Node {
-	A, T := xmltree.A, xmltree.T
+	A := xmltree.A
+	T := xmltree.T
 	n := xmltree.New("ControlAccessParams", namespaces(), T("IsSharedToEveryone", a.everyone != ""),
 		xmltree.OptT("EveryoneAccessLevel", a.everyone))
 	if len(a.subjects) == 0 {
@@ -86,13 +88,17 @@ func readGrant(r *request, s *xmltree.Node) (grant, error) {
 	id := bare(s.At("Subject").Attr("href"))
 	g := grant{id: id, level: s.Str("AccessLevel")}
 	if org := r.sim.store.org(id); org != nil {
-		g.kind, g.name, g.mediaType = "org", org.Name, adminOrgType
+		g.kind = "org"
+		g.name = org.Name
+		g.mediaType = adminOrgType
 		return g, nil
 	}
 	_, u, err := userByID(r, id)
 	if err != nil {
 		return g, err
 	}
-	g.kind, g.name, g.mediaType = "user", u.Name, adminUserType
+	g.kind = "user"
+	g.name = u.Name
+	g.mediaType = adminUserType
 	return g, nil
 }

@@ -69,10 +69,15 @@ func getAdminOrg(r *request, o *Org) (*response, error) {
 		r.link("alternate", "/api/org/"+o.ID, mime("org")),
 		r.link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"),
 		r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")),
-		T("Description", o.Description), T("FullName", o.FullName), T("IsEnabled", !o.Disabled), o.settingsNode(),
+		T("Description", o.Description),
+		T("FullName", o.FullName),
+		T("IsEnabled", !o.Disabled),
+		o.settingsNode(),
 	})
-	users, catalogs, vdcs, networks := xmltree.New("Users"), xmltree.New("Catalogs"), xmltree.New("Vdcs"),
-		xmltree.New("Networks")
+	users := xmltree.New("Users")
+	catalogs := xmltree.New("Catalogs")
+	vdcs := xmltree.New("Vdcs")
+	networks := xmltree.New("Networks")
 	for _, u := range o.Users {
 		users.Add(adminRef(r, "UserReference", "user", u.ID, u.Name))
 	}

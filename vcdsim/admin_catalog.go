@@ -28,7 +28,8 @@ func adminCatalogNode(r *request, sh orgCatalog) *xmltree.Node {
 		xmltree.A("href", r.base()+path), xmltree.A("type", adminCatalogType))
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/admin/org/"+sh.org.ID, "application/vnd.vmware.admin.organization+xml"),
-		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")), r.link("edit", path, adminCatalogType),
+		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")),
+		r.link("edit", path, adminCatalogType),
 		r.link("remove", path, ""),
 		r.link("down", path+"/metadata", mime("metadata")),
 	})
@@ -60,8 +61,10 @@ func createCatalog(r *request) (*response, error) {
 		return nil, err
 	}
 	c := Catalog{
-		ID: r.sim.ids.next("catalog"), Name: tree.Attr("name"), Description: tree.Str("Description"),
-		Created: r.sim.clock.Now(),
+		ID:          r.sim.ids.next("catalog"),
+		Name:        tree.Attr("name"),
+		Description: tree.Str("Description"),
+		Created:     r.sim.clock.Now(),
 	}
 	if err := checkCatalogName(org, c.Name); err != nil {
 		return nil, err
@@ -99,7 +102,8 @@ func checkCatalogName(org *Org, name string) error {
 
 // putCatalog changes a catalog; a request that is refused changes nothing.
 func putCatalog(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
-	name, profiles := tree.Attr("name"), sh.catalog.StorageProfiles
+	name := tree.Attr("name")
+	profiles := sh.catalog.StorageProfiles
 	if name != sh.catalog.Name {
 		if err := checkCatalogName(sh.org, name); err != nil {
 			return nil, err
@@ -111,7 +115,9 @@ func putCatalog(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error
 			return nil, err
 		}
 	}
-	sh.catalog.Name, sh.catalog.Description, sh.catalog.StorageProfiles = name, tree.Str("Description"), profiles
+	sh.catalog.Name = name
+	sh.catalog.Description = tree.Str("Description")
+	sh.catalog.StorageProfiles = profiles
 	return xmlOK(adminCatalogNode(r, sh)), nil
 }
 
@@ -120,7 +126,8 @@ func deleteCatalog(r *request, sh orgCatalog) (*response, error) {
 	if len(sh.catalog.Templates)+len(sh.catalog.Media) > 0 && r.query.get("recursive") != "true" {
 		return nil, badRequest("The catalog %q is not empty.", sh.catalog.Name)
 	}
-	id, name := sh.catalog.ID, sh.catalog.Name
+	id := sh.catalog.ID
+	name := sh.catalog.Name
 	sh.org.Catalogs = slices.DeleteFunc(slices.Clone(sh.org.Catalogs), func(c Catalog) bool { return c.ID == id })
 	return r.done(Entity{Kind: "catalog", ID: id, Name: name}), nil
 }

@@ -41,7 +41,8 @@ func adminOrgRoutes(add addRoute) {
 
 // settingsNode is the Settings element of an organization.
 func (o *Org) settingsNode() *xmltree.Node {
-	T, s := xmltree.T, o.Settings
+	T := xmltree.T
+	s := o.Settings
 	secs := func(d time.Duration) int64 { return int64(d.Seconds()) }
 	return xmltree.New("Settings",
 		xmltree.New("OrgGeneralSettings", T("CanPublishCatalogs", s.CanPublishCatalogs),
@@ -58,11 +59,14 @@ func (o *Org) settingsNode() *xmltree.Node {
 
 // readSettings applies the settings in an AdminOrg; those it does not name stay.
 func (o *Org) readSettings(tree *xmltree.Node) {
-	o.FullName, o.Description, o.Disabled = tree.Str("FullName"), tree.Str("Description"), !tree.Bool("IsEnabled")
+	o.FullName = tree.Str("FullName")
+	o.Description = tree.Str("Description")
+	o.Disabled = !tree.Bool("IsEnabled")
 	s := &o.Settings
 	if g := tree.At("Settings", "OrgGeneralSettings"); g != nil {
-		s.CanPublishCatalogs, s.CanPublishExternally, s.CanSubscribe = g.Bool("CanPublishCatalogs"),
-			g.Bool("CanPublishExternally"), g.Bool("CanSubscribe")
+		s.CanPublishCatalogs = g.Bool("CanPublishCatalogs")
+		s.CanPublishExternally = g.Bool("CanPublishExternally")
+		s.CanSubscribe = g.Bool("CanSubscribe")
 		s.DeployedVMQuota, _ = g.Int("DeployedVMQuota")
 		s.StoredVMQuota, _ = g.Int("StoredVmQuota")
 		delay, _ := g.Int("DelayAfterPowerOnSeconds")
@@ -71,13 +75,15 @@ func (o *Org) readSettings(tree *xmltree.Node) {
 	if l := tree.At("Settings", "VAppLeaseSettings"); l != nil {
 		runtime, _ := l.Int("DeploymentLeaseSeconds")
 		storage, _ := l.Int("StorageLeaseSeconds")
-		o.RuntimeLease, o.StorageLease = seconds(runtime), seconds(storage)
-		s.KeepExpired, s.KeepRunning = !l.Bool("DeleteOnStorageLeaseExpiration"),
-			!l.Bool("PowerOffOnRuntimeLeaseExpiration")
+		o.RuntimeLease = seconds(runtime)
+		o.StorageLease = seconds(storage)
+		s.KeepExpired = !l.Bool("DeleteOnStorageLeaseExpiration")
+		s.KeepRunning = !l.Bool("PowerOffOnRuntimeLeaseExpiration")
 	}
 	if l := tree.At("Settings", "VAppTemplateLeaseSettings"); l != nil {
 		lease, _ := l.Int("StorageLeaseSeconds")
-		s.TemplateLease, s.KeepExpiredTemplates = seconds(lease), !l.Bool("DeleteOnStorageLeaseExpiration")
+		s.TemplateLease = seconds(lease)
+		s.KeepExpiredTemplates = !l.Bool("DeleteOnStorageLeaseExpiration")
 	}
 }
 

@@ -42,7 +42,8 @@ func getUser(r *request) (*response, error) {
 }
 
 func userNode(r *request, o *Org, u *User) *xmltree.Node {
-	A, T := xmltree.A, xmltree.T
+	A := xmltree.A
+	T := xmltree.T
 	path := "/api/admin/user/" + u.ID
 	provider := u.Details.Provider
 	if provider == "" {
@@ -51,15 +52,24 @@ func userNode(r *request, o *Org, u *User) *xmltree.Node {
 	n := xmltree.New("User", namespaces(), A("name", u.Name), A("id", URN("user", u.ID)), A("href", r.base()+path),
 		A("type", adminUserType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/org/"+o.ID, adminOrgType), r.link("edit", path, adminUserType),
+		r.link("up", "/api/admin/org/"+o.ID, adminOrgType),
+		r.link("edit", path, adminUserType),
 		r.link("remove", path, ""),
-		T("Description", u.Details.Description), T("FullName", u.FullName), T("EmailAddress", u.Details.Email),
+		T("Description", u.Details.Description),
+		T("FullName", u.FullName),
+		T("EmailAddress", u.Details.Email),
 		T("Telephone", u.Details.Telephone),
-		T("IsEnabled", !u.Disabled), T("IsLocked", false), T("IM", u.Details.IM), T("NameInSource", u.Name),
+		T("IsEnabled", !u.Disabled),
+		T("IsLocked", false),
+		T("IM", u.Details.IM),
+		T("NameInSource", u.Name),
 		T("IsExternal", u.Details.External),
-		T("ProviderType", provider), T("IsGroupRole", false), T("StoredVmQuota", u.Details.StoredVMQuota),
+		T("ProviderType", provider),
+		T("IsGroupRole", false),
+		T("StoredVmQuota", u.Details.StoredVMQuota),
 		T("DeployedVmQuota", u.Details.DeployedVMQuota),
-		adminRef(r, "Role", "role", r.sim.ids.named("role", u.Role), u.Role), xmltree.New("GroupReferences"),
+		adminRef(r, "Role", "role", r.sim.ids.named("role", u.Role), u.Role),
+		xmltree.New("GroupReferences"),
 	})
 	return n
 }
@@ -80,14 +90,19 @@ func readUser(r *request, org *Org, u *User, tree *xmltree.Node) error {
 		}
 		u.Role = role
 	}
-	u.Name, u.FullName, u.Disabled = name, tree.Str("FullName"), !tree.Bool("IsEnabled")
+	u.Name = name
+	u.FullName = tree.Str("FullName")
+	u.Disabled = !tree.Bool("IsEnabled")
 	if password := tree.Str("Password"); password != "" {
 		u.Password = password
 	}
 	d := &u.Details
-	d.Description, d.Email, d.Telephone, d.IM = tree.Str("Description"), tree.Str("EmailAddress"),
-		tree.Str("Telephone"), tree.Str("IM")
-	d.External, d.Provider = tree.Bool("IsExternal"), tree.Str("ProviderType")
+	d.Description = tree.Str("Description")
+	d.Email = tree.Str("EmailAddress")
+	d.Telephone = tree.Str("Telephone")
+	d.IM = tree.Str("IM")
+	d.External = tree.Bool("IsExternal")
+	d.Provider = tree.Str("ProviderType")
 	d.StoredVMQuota, _ = tree.Int("StoredVmQuota")
 	d.DeployedVMQuota, _ = tree.Int("DeployedVmQuota")
 	return nil

@@ -16,7 +16,8 @@ func getAdminVDC(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	A, T := xmltree.A, xmltree.T
+	A := xmltree.A
+	T := xmltree.T
 	n := xmltree.New("AdminVdc", namespaces(), A("status", 1), A("name", v.Name), A("id", URN("vdc", v.ID)),
 		A("href", r.base()+"/api/admin/vdc/"+v.ID), A("type", "application/vnd.vmware.admin.vdc+xml"))
 	n.Add([]*xmltree.Node{
@@ -27,7 +28,9 @@ func getAdminVDC(r *request) (*response, error) {
 	c := &v.Compute
 	n.Add([]*xmltree.Node{
 		T("ResourceGuaranteedMemory", c.MemoryGuaranteed),
-		T("ResourceGuaranteedCpu", c.CPUGuaranteed), T("VCpuInMhz", c.speed()), T("IsThinProvision", !c.ThickDisks),
+		T("ResourceGuaranteedCpu", c.CPUGuaranteed),
+		T("VCpuInMhz", c.speed()),
+		T("IsThinProvision", !c.ThickDisks),
 	})
 	if r.session.provider() {
 		n.Add(xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
@@ -35,10 +38,13 @@ func getAdminVDC(r *request) (*response, error) {
 			A("type", "application/vnd.vmware.admin.networkPool+xml")))
 	}
 	n.Add([]*xmltree.Node{
-		adminRef(r, "ProviderVdcReference", "providervdc", providerID(r.sim), providerVDC), resourcePools(r, v),
-		T("UsesFastProvisioning", !v.FullClones), T("OverCommitAllowed", !c.NoOvercommit),
+		adminRef(r, "ProviderVdcReference", "providervdc", providerID(r.sim), providerVDC),
+		resourcePools(r, v),
+		T("UsesFastProvisioning", !v.FullClones),
+		T("OverCommitAllowed", !c.NoOvercommit),
 		T("VmDiscoveryEnabled", false),
-		T("IsElastic", c.Elastic), T("IncludeMemoryOverhead", !c.NoMemoryOverhead),
+		T("IsElastic", c.Elastic),
+		T("IncludeMemoryOverhead", !c.NoMemoryOverhead),
 	})
 	return xmlOK(n), nil
 }

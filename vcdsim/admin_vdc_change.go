@@ -26,7 +26,9 @@ func createVDC(r *request) (*response, error) {
 		return nil, err
 	}
 	v := VDC{
-		Name: tree.Attr("name"), Description: tree.Str("Description"), Policies: []string{"System Default"},
+		Name:            tree.Attr("name"),
+		Description:     tree.Str("Description"),
+		Policies:        []string{"System Default"},
 		AllocationModel: tree.Str("AllocationModel"),
 	}
 	if v.Name == "" || bare(tree.At("ProviderVdcReference").Attr("href")) != providerID(r.sim) {
@@ -84,7 +86,8 @@ func putVDC(r *request) (*response, error) {
 	v.rename(org, name)
 	v.Description = tree.Str("Description")
 	v.read(tree)
-	v.Disabled, v.Compute.NoOvercommit = !tree.Bool("IsEnabled"), !tree.Bool("OverCommitAllowed")
+	v.Disabled = !tree.Bool("IsEnabled")
+	v.Compute.NoOvercommit = !tree.Bool("OverCommitAllowed")
 	return r.start(Work{Op: opDone}, v.entity(), []string{v.ID}), nil
 }
 
@@ -182,7 +185,10 @@ func removeDocumentsOf(s *Simulator, parent string) {
 // vdcNetworkProfile is what a VDC uses of NSX.
 func vdcNetworkProfile() *setting {
 	return &setting{
-		path: "1.0.0/vdcs/{vdc}/networkProfile", kind: "vdcNetworkProfile", title: "VDC Network Profile", plain: true,
+		path:  "1.0.0/vdcs/{vdc}/networkProfile",
+		kind:  "vdcNetworkProfile",
+		title: "VDC Network Profile",
+		plain: true,
 		scope: func(r *request) (scope, error) {
 			org, v := r.sim.store.vdc(bare(r.vars["vdc"]))
 			if v == nil || !r.sees(org.ID) {
@@ -191,7 +197,9 @@ func vdcNetworkProfile() *setting {
 			return scope{org.ID, v.ID, []string{v.ID}}, nil
 		},
 		initial: always(map[string]any{
-			"primaryEdgeCluster": nil, "secondaryEdgeCluster": nil, "servicesEdgeCluster": nil,
+			"primaryEdgeCluster":                   nil,
+			"secondaryEdgeCluster":                 nil,
+			"servicesEdgeCluster":                  nil,
 			"vdcNetworkSegmentProfileTemplateRef":  nil,
 			"vappNetworkSegmentProfileTemplateRef": nil,
 		}),

@@ -53,7 +53,8 @@ func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
 	n := newElement("VmAffinityRule", root)
 	path := "/api/vmAffinityRule/" + a.ID
 	n.Add([]xmltree.Attr{
-		xmltree.A("id", URN("vmAffinityRule", a.ID)), xmltree.A("href", r.base()+path),
+		xmltree.A("id", URN("vmAffinityRule", a.ID)),
+		xmltree.A("href", r.base()+path),
 		xmltree.A("type", mime("vmaffinityrule")),
 	})
 	refs := xmltree.New("VmReferences")
@@ -63,10 +64,15 @@ func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
 		}
 	}
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+a.VDCID, mime("vdc")), r.link("edit", path, mime("vmaffinityrule")),
+		r.link("up", "/api/vdc/"+a.VDCID, mime("vdc")),
+		r.link("edit", path, mime("vmaffinityrule")),
 		r.link("remove", path, ""),
-		xmltree.T("Name", a.Name), xmltree.T("IsEnabled", a.Enabled), xmltree.T("IsMandatory", a.Mandatory),
-		xmltree.T("Polarity", a.Polarity), xmltree.T("Scope", "Host"), refs,
+		xmltree.T("Name", a.Name),
+		xmltree.T("IsEnabled", a.Enabled),
+		xmltree.T("IsMandatory", a.Mandatory),
+		xmltree.T("Polarity", a.Polarity),
+		xmltree.T("Scope", "Host"),
+		refs,
 	})
 	return n
 }
@@ -93,8 +99,11 @@ func readAffinity(r *request, a *AffinityRule) error {
 	if err != nil {
 		return err
 	}
-	a.Name, a.Polarity = tree.Str("Name"), tree.Str("Polarity")
-	a.Enabled, a.Mandatory, a.VMs = tree.Bool("IsEnabled"), tree.Bool("IsMandatory"), nil
+	a.Name = tree.Str("Name")
+	a.Polarity = tree.Str("Polarity")
+	a.Enabled = tree.Bool("IsEnabled")
+	a.Mandatory = tree.Bool("IsMandatory")
+	a.VMs = nil
 	if err := checkName("affinity rule", a.Name); err != nil {
 		return err
 	}
@@ -258,7 +267,11 @@ func (e *Editor) DeleteAffinityRules() { clear(e.sim.store.affinity) }
 func (e *Editor) AddAffinityRule(name string, vms ...*VM) {
 	vapp := e.sim.store.vapps[vms[0].VAppID]
 	rule := &AffinityRule{
-		ID: e.sim.ids.next("vmAffinityRule"), Name: name, OrgID: vapp.OrgID, VDCID: vapp.VDCID, Enabled: true,
+		ID:       e.sim.ids.next("vmAffinityRule"),
+		Name:     name,
+		OrgID:    vapp.OrgID,
+		VDCID:    vapp.VDCID,
+		Enabled:  true,
 		Polarity: polarityApart,
 	}
 	for _, vm := range vms {

@@ -25,7 +25,9 @@ func TestAffinityRules(t *testing.T) {
 	c := start(t, manual, withUsers("vApp User", "other"))
 	c.as("admin")
 	vapp := c.vapp("cluster")
-	a, b, d := c.vm(vapp, "a"), c.vm(vapp, "b"), c.vm(vapp, "d")
+	a := c.vm(vapp, "a")
+	b := c.vm(vapp, "b")
+	d := c.vm(vapp, "d")
 	rules := c.vdc() + "/vmAffinityRules/"
 	rule := c.ok(http.MethodPost, rules, c.affinity("apart", "Anti-Affinity", true, a, b)).xml.At("Owner").Attr("href")
 	c.Expect(c.get(rules).xml.All("VmAffinityRule")).To(HaveLen(1))
@@ -40,7 +42,8 @@ func TestAffinityRules(t *testing.T) {
 		{"a VM twice", c.affinity("x", "Affinity", true, a, a), 400},
 		{
 			"a VM that does not exist",
-			c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"), 403,
+			c.affinity("x", "Affinity", true, a, "/api/vApp/vm-11111111-2222-3333-4444-555555555555"),
+			403,
 		},
 		{"a VM that is in another rule of that kind", c.affinity("x", "Anti-Affinity", true, a, d), 400},
 		{"together what another rule keeps apart", c.affinity("x", "Affinity", true, a, b, d), 400},
@@ -53,7 +56,8 @@ func TestAffinityRules(t *testing.T) {
 	c.ok(http.MethodPut, rule, c.affinity("renamed", "Anti-Affinity", false, b, d))
 	x := c.get(rule).xml
 	c.Expect([]string{
-		x.Str("Name"), x.Str("IsEnabled"),
+		x.Str("Name"),
+		x.Str("IsEnabled"),
 		x.Str("IsMandatory"),
 	}).To(Equal([]string{"renamed", "false", "true"}))
 	c.ok(http.MethodPost, rules, c.affinity("together", "Affinity", true, b, d))
@@ -73,7 +77,8 @@ func TestAMandatoryRuleNeedsAHostForEachVM(t *testing.T) {
 	c.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Hosts = 1 })
 	c.as("admin")
 	vapp := c.vapp("cluster")
-	a, b := c.vm(vapp, "a"), c.vm(vapp, "b")
+	a := c.vm(vapp, "a")
+	b := c.vm(vapp, "b")
 	rule := c.ok(http.MethodPost, c.vdc()+"/vmAffinityRules/", c.affinity("apart", "Anti-Affinity", true, a, b)).
 		xml.At("Owner").Attr("href")
 	c.ok(http.MethodPost, a+"/power/action/powerOn", "")

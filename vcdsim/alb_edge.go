@@ -54,17 +54,24 @@ func prepareBalancer(r *request, body map[string]any) error {
 func showBalancer(r *request, p scope, out map[string]any) {
 	clear(out)
 	maps.Copy(out, map[string]any{
-		"enabled": false, "serviceNetworkDefinition": nil, "ipv6ServiceNetworkDefinition": nil,
-		"loadBalancerCloudRef": nil, "licenseType": nil,
-		"supportedFeatureSet": nil, "transparentModeEnabled": nil,
+		"enabled":                      false,
+		"serviceNetworkDefinition":     nil,
+		"ipv6ServiceNetworkDefinition": nil,
+		"loadBalancerCloudRef":         nil,
+		"licenseType":                  nil,
+		"supportedFeatureSet":          nil,
+		"transparentModeEnabled":       nil,
 	})
 	_, _, g := r.sim.store.gateway(p.parent)
 	if g == nil || g.LoadBalancer == nil || !g.LoadBalancer.Enabled {
 		return
 	}
 	maps.Copy(out, map[string]any{
-		"enabled": true, "serviceNetworkDefinition": "192.168.255.1/25", "supportedFeatureSet": "PREMIUM",
-		"transparentModeEnabled": false, "licenseType": "ENTERPRISE",
+		"enabled":                  true,
+		"serviceNetworkDefinition": "192.168.255.1/25",
+		"supportedFeatureSet":      "PREMIUM",
+		"transparentModeEnabled":   false,
+		"licenseType":              "ENTERPRISE",
 	})
 	if g.LoadBalancer.setting("ipv6ServiceNetworkDefinition") != "" {
 		out["serviceNetworkDefinition"] = nil // the default is used without any
@@ -77,10 +84,15 @@ func showBalancer(r *request, p scope, out map[string]any) {
 
 func assignmentCollection() *collection {
 	return &collection{
-		path: assignmentPath, kind: "serviceEngineGroupAssignment", right: "SERVICE_ENGINE_GROUP",
-		title: "Service Engine Group Assignment",
-		fixed: []string{"gatewayRef", "serviceEngineGroupRef"}, scope: balancedScope, prepare: prepareAssignment,
-		free: freeAssignment, show: showAssignment,
+		path:    assignmentPath,
+		kind:    "serviceEngineGroupAssignment",
+		right:   "SERVICE_ENGINE_GROUP",
+		title:   "Service Engine Group Assignment",
+		fixed:   []string{"gatewayRef", "serviceEngineGroupRef"},
+		scope:   balancedScope,
+		prepare: prepareAssignment,
+		free:    freeAssignment,
+		show:    showAssignment,
 	}
 }
 
@@ -200,16 +212,17 @@ func showAssignment(r *request, d *document, out map[string]any) {
 	if org, vdc, g := r.sim.store.gateway(d.parent); g != nil {
 		owned := map[string]any{}
 		addEdgeOwner(org, vdc, g.Group, owned)
-		out["gatewayOwnerRef"], out["gatewayOrgRef"], out["gatewayRef"] = owned["ownerRef"], owned["orgRef"],
-			jsonRef("gateway", g.ID, g.Name)
+		out["gatewayOwnerRef"] = owned["ownerRef"]
+		out["gatewayOrgRef"] = owned["orgRef"]
+		out["gatewayRef"] = jsonRef("gateway", g.ID, g.Name)
 	}
 	out["numDeployedVirtualServices"] = r.sim.store.documents.deployedServices(id, d.parent)
 	if engines == nil {
 		return
 	}
 	out["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.body, "name")}
-	out["serviceEngineGroupSupportedFeatureSet"],
-		out["gatewaySupportedFeatureSet"] = engines.body["supportedFeatureSet"], "PREMIUM"
+	out["serviceEngineGroupSupportedFeatureSet"] = engines.body["supportedFeatureSet"]
+	out["gatewaySupportedFeatureSet"] = "PREMIUM"
 	out["serviceEngineGroupHaMode"] = engines.body["haMode"]
 	if out["maxVirtualServices"] == nil {
 		out["maxVirtualServices"] = maxServices(engines)
@@ -224,8 +237,11 @@ func policySettings() []*setting {
 	var out []*setting
 	for _, p := range []string{"request", "response", "security"} {
 		out = append(out, &setting{
-			path: servicePath + "/{service}/httpPolicy/" + p + "Rules", kind: "http" + p + "Policy",
-			title: "HTTP " + p + " Policy", list: true, scope: onService,
+			path:  servicePath + "/{service}/httpPolicy/" + p + "Rules",
+			kind:  "http" + p + "Policy",
+			title: "HTTP " + p + " Policy",
+			list:  true,
+			scope: onService,
 		})
 	}
 	return out

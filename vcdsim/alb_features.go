@@ -34,7 +34,8 @@ func refuseFamilies(r *request, body map[string]any, g *EdgeGateway) error {
 	if !r.sim.assume.IPv6NeedsServiceNetwork {
 		return nil
 	}
-	v4, v6 := g.LoadBalancer.setting("serviceNetworkDefinition"), g.LoadBalancer.setting("ipv6ServiceNetworkDefinition")
+	v4 := g.LoadBalancer.setting("serviceNetworkDefinition")
+	v6 := g.LoadBalancer.setting("ipv6ServiceNetworkDefinition")
 	for _, vip := range virtualIPs(body) {
 		a, err := netip.ParseAddr(vip)
 		if lacks := a.Is4() && v4 == "" && v6 != "" || !a.Is4() && v6 == ""; err == nil && lacks {

@@ -11,18 +11,35 @@ const poolPath = "1.0.0/loadBalancer/pools"
 
 func poolCollection() *collection {
 	return &collection{
-		path: poolPath, kind: "loadBalancerPool", hides: true, right: "LOAD_BALANCER_POOL", title: "Load Balancer Pool",
-		unique: []string{"name"}, required: []string{"name"},
+		path:     poolPath,
+		kind:     "loadBalancerPool",
+		hides:    true,
+		right:    "LOAD_BALANCER_POOL",
+		title:    "Load Balancer Pool",
+		unique:   []string{"name"},
+		required: []string{"name"},
 		defaults: map[string]any{
-			"enabled": true, "description": "", "algorithm": "LEAST_CONNECTIONS", "defaultPort": 80,
-			"gracefulTimeoutPeriod": 1, "passiveMonitoringEnabled": true,
-			"sslEnabled": false, "commonNameCheckEnabled": false, "memberGroupRef": nil, "persistenceProfile": nil,
-			"healthMonitors":    nil,
-			"caCertificateRefs": nil, "domainNames": nil, "members": nil,
+			"enabled":                  true,
+			"description":              "",
+			"algorithm":                "LEAST_CONNECTIONS",
+			"defaultPort":              80,
+			"gracefulTimeoutPeriod":    1,
+			"passiveMonitoringEnabled": true,
+			"sslEnabled":               false,
+			"commonNameCheckEnabled":   false,
+			"memberGroupRef":           nil,
+			"persistenceProfile":       nil,
+			"healthMonitors":           nil,
+			"caCertificateRefs":        nil,
+			"domainNames":              nil,
+			"members":                  nil,
 		},
 		// VMware's document says 37.1 of memberGroupRef, but its SDK uses it with 37.0.
-		since: map[string]string{"memberGroupRef": "37.0", "sslEnabled": "37.0"},
-		scope: balancedScope, prepare: preparePool, show: showPool, free: freePool,
+		since:   map[string]string{"memberGroupRef": "37.0", "sslEnabled": "37.0"},
+		scope:   balancedScope,
+		prepare: preparePool,
+		show:    showPool,
+		free:    freePool,
 	}
 }
 
@@ -144,7 +161,8 @@ func settleMonitors(body map[string]any) error {
 		if !ok || !slices.Contains([]string{"HTTP", "HTTPS", "TCP", "UDP", "PING"}, text(m, "type")) {
 			return badRequest("The health monitor type %q is invalid.", text(m, "type"))
 		}
-		m["name"], m["systemDefined"] = "System-"+text(m, "type"), true
+		m["name"] = "System-" + text(m, "type")
+		m["systemDefined"] = true
 	}
 	return nil
 }
@@ -255,10 +273,16 @@ func showPool(r *request, d *document, out map[string]any) {
 		refs = append(refs, map[string]any{"name": text(vs.body, "name"), "id": vs.id()})
 	}
 	if len(refs) == 0 && health == "UP" {
-		health, up = "UNAVAILABLE", 0 // no virtual service uses it, so its members are not checked
+		health = "UNAVAILABLE"
+		up = 0 // no virtual service uses it, so its members are not checked
 	}
-	out["status"], out["healthStatus"], out["healthMessage"] = r.sim.alb.balancing(d), health, healthMessages[health]
-	out["memberCount"], out["enabledMemberCount"], out["upMemberCount"], out["virtualServiceRefs"] = all, on, up, refs
+	out["status"] = r.sim.alb.balancing(d)
+	out["healthStatus"] = health
+	out["healthMessage"] = healthMessages[health]
+	out["memberCount"] = all
+	out["enabledMemberCount"] = on
+	out["upMemberCount"] = up
+	out["virtualServiceRefs"] = refs
 	var shown []any
 	for _, m := range poolMembers(d.body) {
 		shown = append(shown, memberJSON(m, r.sim.alb.memberHealth(d, m, health)))
@@ -267,14 +291,17 @@ func showPool(r *request, d *document, out map[string]any) {
 }
 
 var healthMessages = map[string]string{
-	"UP": "The health status is up.", "DOWN": "No member is up.", "DISABLED": "It is disabled.",
+	"UP":          "The health status is up.",
+	"DOWN":        "No member is up.",
+	"DISABLED":    "It is disabled.",
 	statePending:  "The health status is not known yet.",
 	"UNAVAILABLE": "The health status is not available.",
 }
 
 func memberJSON(m map[string]any, health string) map[string]any {
 	out := map[string]any{
-		"healthStatus": health, "markedDownBy": []any{},
+		"healthStatus":          health,
+		"markedDownBy":          []any{},
 		"detailedHealthMessage": healthMessages[health],
 	}
 	for k, v := range m {
@@ -300,8 +327,9 @@ func poolSummary(r *request, d *document) map[string]any {
 	full := poolCollection().shown(r, d)
 	monitors, _ := d.body["healthMonitors"].([]any)
 	out := map[string]any{
-		"activeMonitoringEnabled": len(monitors) > 0, "memberSslEnabled": d.body["sslEnabled"],
-		"memberGroupType": nil,
+		"activeMonitoringEnabled": len(monitors) > 0,
+		"memberSslEnabled":        d.body["sslEnabled"],
+		"memberGroupType":         nil,
 	}
 	for _, f := range []string{
 		"id", "name", "description", "enabled", "status", "passiveMonitoringEnabled", "healthStatus", "healthMessage",

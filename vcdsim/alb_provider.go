@@ -26,9 +26,15 @@ func providerScope(r *request, _ map[string]any) (scope, error) {
 
 func controllerCollection() *collection {
 	return &collection{
-		path: controllerPath, kind: "loadBalancerController", right: "LOAD_BALANCER_CONTROLLER",
-		title: "Load Balancer Controller", unique: []string{"name"},
-		required: []string{"name", "url"}, hidden: []string{"password"}, scope: providerScope, prepare: keepPassword,
+		path:     controllerPath,
+		kind:     "loadBalancerController",
+		right:    "LOAD_BALANCER_CONTROLLER",
+		title:    "Load Balancer Controller",
+		unique:   []string{"name"},
+		required: []string{"name", "url"},
+		hidden:   []string{"password"},
+		scope:    providerScope,
+		prepare:  keepPassword,
 		show:     func(_ *request, _ *document, out map[string]any) { out["password"] = hiddenPassword },
 		defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
 		free: func(r *request, d *document) error {
@@ -50,9 +56,14 @@ func keepPassword(_ *request, body map[string]any, old *document) error {
 
 func cloudCollection() *collection {
 	return &collection{
-		path: cloudPath, kind: "loadBalancerCloud", right: "LOAD_BALANCER_CLOUD", title: "Load Balancer Cloud",
-		unique: []string{"name"}, required: []string{"name"},
-		scope: providerScope, defaults: map[string]any{"description": ""},
+		path:     cloudPath,
+		kind:     "loadBalancerCloud",
+		right:    "LOAD_BALANCER_CLOUD",
+		title:    "Load Balancer Cloud",
+		unique:   []string{"name"},
+		required: []string{"name"},
+		scope:    providerScope,
+		defaults: map[string]any{"description": ""},
 		prepare: func(r *request, body map[string]any, _ *document) error {
 			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
 			ref, err := documentReference(r, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
@@ -60,8 +71,8 @@ func cloudCollection() *collection {
 			if err != nil {
 				return err
 			}
-			backing["loadBalancerControllerRef"], backing["backingType"] = ref,
-				cmp.Or(text(backing, "backingType"), "NSXALB_NSXT")
+			backing["loadBalancerControllerRef"] = ref
+			backing["backingType"] = cmp.Or(text(backing, "backingType"), "NSXALB_NSXT")
 			return nil
 		},
 		free: func(r *request, d *document) error {
@@ -69,19 +80,29 @@ func cloudCollection() *collection {
 				"loadBalancerCloudRef")
 		},
 		show: func(r *request, d *document, out map[string]any) {
-			out["status"], out["healthStatus"],
-				out["detailedHealthMessage"] = r.sim.tasks.realization(bare(d.id()), d.failed), "UP", ""
+			out["status"] = r.sim.tasks.realization(bare(d.id()), d.failed)
+			out["healthStatus"] = "UP"
+			out["detailedHealthMessage"] = ""
 		},
 	}
 }
 
 func engineCollection() *collection {
 	return &collection{
-		path: enginePath, kind: "serviceEngineGroup", right: "SERVICE_ENGINE_GROUP", title: "Service Engine Group",
-		unique: []string{"name"}, required: []string{"name"},
-		scope: providerScope, fixed: []string{"reservationType"}, defaults: map[string]any{
-			"description": "", "reservationType": "SHARED", "haMode": "ELASTIC_N_PLUS_M_BUFFER",
-			"maxVirtualServices": 100, "supportedFeatureSet": "PREMIUM",
+		path:     enginePath,
+		kind:     "serviceEngineGroup",
+		right:    "SERVICE_ENGINE_GROUP",
+		title:    "Service Engine Group",
+		unique:   []string{"name"},
+		required: []string{"name"},
+		scope:    providerScope,
+		fixed:    []string{"reservationType"},
+		defaults: map[string]any{
+			"description":         "",
+			"reservationType":     "SHARED",
+			"haMode":              "ELASTIC_N_PLUS_M_BUFFER",
+			"maxVirtualServices":  100,
+			"supportedFeatureSet": "PREMIUM",
 		},
 		prepare: func(r *request, body map[string]any, _ *document) error {
 			backing, _ := body["serviceEngineGroupBacking"].(map[string]any)
@@ -103,9 +124,10 @@ func engineCollection() *collection {
 			for _, a := range r.sim.store.documents.assignments(d.id(), "") {
 				reserved += number(a.body["minVirtualServices"])
 			}
-			out["status"], out["numDeployedVirtualServices"] = r.sim.tasks.realization(bare(d.id()), d.failed),
-				r.sim.store.documents.deployedServices(d.id(), "")
-			out["reservedVirtualServices"], out["overAllocated"] = reserved, false
+			out["status"] = r.sim.tasks.realization(bare(d.id()), d.failed)
+			out["numDeployedVirtualServices"] = r.sim.store.documents.deployedServices(d.id(), "")
+			out["reservedVirtualServices"] = reserved
+			out["overAllocated"] = false
 		},
 	}
 }
@@ -142,7 +164,9 @@ func listImportableClouds(r *request) (*response, error) {
 		return text(backing, "backingId") == id
 	})
 	return r.page([]any{map[string]any{
-		"id": id, "displayName": importableCloud, "alreadyImported": imported,
+		"id":                id,
+		"displayName":       importableCloud,
+		"alreadyImported":   imported,
 		"networkPoolRef":    jsonRef("networkPool", poolID(r.sim), providerPool),
 		"transportZoneName": providerPool,
 	}})
@@ -157,7 +181,8 @@ func listImportableEngines(r *request) (*response, error) {
 	}
 	return r.cursorPage([]any{map[string]any{
 		"id":          "serviceenginegroup-" + r.sim.ids.named("albEngines", importableEngines),
-		"displayName": importableEngines, "haMode": "ELASTIC_N_PLUS_M_BUFFER",
+		"displayName": importableEngines,
+		"haMode":      "ELASTIC_N_PLUS_M_BUFFER",
 	}})
 }
 
@@ -178,18 +203,24 @@ func seedBalancers(s *Simulator) {
 		return
 	}
 	named := func(path, kind, name string, body map[string]any) *document {
-		body["id"], body["name"], body["description"] = URN(kind, s.ids.named(kind, name)), name, ""
+		body["id"] = URN(kind, s.ids.named(kind, name))
+		body["name"] = name
+		body["description"] = ""
 		return s.store.documents.add(path, "", body)
 	}
 	controller := named(controllerPath, "loadBalancerController", "alb1",
 		map[string]any{
-			"url": "https://alb1.example", "username": "admin", "password": "password",
-			"licenseType": "ENTERPRISE", "version": "22.1.5",
+			"url":         "https://alb1.example",
+			"username":    "admin",
+			"password":    "password",
+			"licenseType": "ENTERPRISE",
+			"version":     "22.1.5",
 		})
 	cloud := named(cloudPath, "loadBalancerCloud", "alb1-cloud", map[string]any{
 		"networkPoolRef": jsonRef("networkPool", poolID(s), providerPool),
 		"loadBalancerCloudBacking": map[string]any{
-			"backingId": "cloud-" + s.ids.named("albCloud", importableCloud), "backingType": "NSXALB_NSXT",
+			"backingId":                 "cloud-" + s.ids.named("albCloud", importableCloud),
+			"backingType":               "NSXALB_NSXT",
 			"loadBalancerControllerRef": map[string]any{"id": controller.id(), "name": "alb1"},
 		},
 	})
@@ -199,8 +230,10 @@ func seedBalancers(s *Simulator) {
 			kind = "DEDICATED"
 		}
 		named(enginePath, "serviceEngineGroup", e.Name, map[string]any{
-			"reservationType": kind, "haMode": "ELASTIC_N_PLUS_M_BUFFER",
-			"maxVirtualServices": cmp.Or(e.MaxService, 100), "supportedFeatureSet": "PREMIUM",
+			"reservationType":     kind,
+			"haMode":              "ELASTIC_N_PLUS_M_BUFFER",
+			"maxVirtualServices":  cmp.Or(e.MaxService, 100),
+			"supportedFeatureSet": "PREMIUM",
 			"serviceEngineGroupBacking": map[string]any{
 				"backingId":            fmt.Sprintf("serviceenginegroup-%d", i),
 				"loadBalancerCloudRef": map[string]any{"id": cloud.id(), "name": "alb1-cloud"},

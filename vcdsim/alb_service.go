@@ -9,26 +9,39 @@ const servicePath = "1.0.0/loadBalancer/virtualServices"
 
 func serviceCollection() *collection {
 	return &collection{
-		path: servicePath, kind: "loadBalancerVirtualService", hides: true, right: "LOAD_BALANCER_VIRTUAL_SERVICE",
-		title: "Virtual Service", unique: []string{"name"},
+		path:     servicePath,
+		kind:     "loadBalancerVirtualService",
+		hides:    true,
+		right:    "LOAD_BALANCER_VIRTUAL_SERVICE",
+		title:    "Virtual Service",
+		unique:   []string{"name"},
 		required: []string{"name"},
 		defaults: map[string]any{
-			"enabled": true, "description": "", "certificateRef": nil, "ipv6VirtualIpAddress": nil,
-			"transparentModeEnabled": false, "virtualIpAddress": nil,
+			"enabled":                true,
+			"description":            "",
+			"certificateRef":         nil,
+			"ipv6VirtualIpAddress":   nil,
+			"transparentModeEnabled": false,
+			"virtualIpAddress":       nil,
 		},
-		since: map[string]string{"ipv6VirtualIpAddress": "37.0", "transparentModeEnabled": "37.1"},
-		scope: balancedScope, prepare: prepareService, show: showService,
+		since:   map[string]string{"ipv6VirtualIpAddress": "37.0", "transparentModeEnabled": "37.1"},
+		scope:   balancedScope,
+		prepare: prepareService,
+		show:    showService,
 	}
 }
 
 // applicationProfiles are the types of virtual services with the profile VCD chooses.
 var applicationProfiles = map[string]string{
-	"HTTP": "System-HTTP", "HTTPS": "System-Secure-HTTP", "L4": "System-L4-Application",
+	"HTTP":   "System-HTTP",
+	"HTTPS":  "System-Secure-HTTP",
+	"L4":     "System-L4-Application",
 	"L4_TLS": "System-SSL-Application",
 }
 
 var tcpProfiles = map[string]string{
-	"TCP_PROXY": "System-TCP-Proxy", "TCP_FAST_PATH": "System-TCP-Fast-Path",
+	"TCP_PROXY":     "System-TCP-Proxy",
+	"TCP_FAST_PATH": "System-TCP-Fast-Path",
 	"UDP_FAST_PATH": "System-UDP-Fast-Path",
 }
 
@@ -51,7 +64,8 @@ func prepareService(r *request, body map[string]any, old *document) error {
 	if !ok {
 		return badRequest("The application profile type %q is invalid.", kind)
 	}
-	profile["name"], profile["systemDefined"] = name, true
+	profile["name"] = name
+	profile["systemDefined"] = true
 	if err := refusePremium(r, g, "application profile", kind, premiumApplications); err != nil {
 		return err
 	}
@@ -96,7 +110,8 @@ func servicePort(m map[string]any) error {
 	if !ok {
 		return badRequest("The TCP/UDP profile type %q is invalid.", text(tcp, "type"))
 	}
-	tcp["name"], tcp["systemDefined"] = name, true
+	tcp["name"] = name
+	tcp["systemDefined"] = true
 	return nil
 }
 
@@ -227,7 +242,8 @@ func showService(r *request, d *document, out map[string]any) {
 		members = r.sim.alb.upMembers(pool)
 	}
 	health := r.sim.alb.health(d, members)
-	out["status"], out["healthStatus"] = r.sim.alb.balancing(d), health
+	out["status"] = r.sim.alb.balancing(d)
+	out["healthStatus"] = health
 	if out["healthMessage"] = healthMessages[health]; r.session.provider() {
 		out["detailedHealthMessage"] = healthMessages[health]
 	}

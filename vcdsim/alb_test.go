@@ -99,19 +99,27 @@ func TestLoadBalancersAreChecked(t *testing.T) {
 		status                    int
 	}{
 		{
-			"the same address and port", c.service("second", pool, "203.0.113.20", 6443), "BAD_REQUEST",
-			`already used with the same port by the virtual service "api"`, 400,
+			"the same address and port",
+			c.service("second", pool, "203.0.113.20", 6443),
+			"BAD_REQUEST",
+			`already used with the same port by the virtual service "api"`,
+			400,
 		},
 		{"the same name", c.service("api", pool, "203.0.113.20", 80), "DUPLICATE_NAME", "already exists", 400},
 		{"HTTPS without a certificate", tls, "BAD_REQUEST", "A certificate must be specified", 400},
 		{
 			"an unknown certificate",
 			strings.Replace(tls, `"name"`, `"certificateRef":{"id":"urn:vcloud:certificateLibraryItem:x"},"name"`, 1),
-			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", "invalid", 403,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+			"invalid",
+			403,
 		},
 		{
-			"an unknown pool", c.service("second", "urn:vcloud:loadBalancerPool:x", "203.0.113.20", 80),
-			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", "invalid", 403,
+			"an unknown pool",
+			c.service("second", "urn:vcloud:loadBalancerPool:x", "203.0.113.20", 80),
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+			"invalid",
+			403,
 		},
 		{"an address that is none", c.service("second", pool, "here", 80), "BAD_REQUEST", `"here" is invalid`, 400},
 		{"no port", c.service("second", pool, "203.0.113.20", 0), "BAD_REQUEST", "service port is invalid", 400},

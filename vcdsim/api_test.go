@@ -119,7 +119,8 @@ func TestQueries(t *testing.T) {
 		{"a raw semicolon", "type=vm&filter=isVAppTemplate==false;name==node-3", 1},
 		{
 			"an encoded filter",
-			"type=vm&filter=" + url.QueryEscape("(name==node-1,name==node-2);vdc==urn:vcloud:vdc:"+vdc), 2,
+			"type=vm&filter=" + url.QueryEscape("(name==node-1,name==node-2);vdc==urn:vcloud:vdc:"+vdc),
+			2,
 		},
 		{"a container by href", "type=vm&filter=container==" + c.sim.URL() + vapp, 7},
 		{"a container by bare id", "type=vm&filter=container==" + c.sim.State().VApps[0].ID, 7},
@@ -149,7 +150,8 @@ func TestQueries(t *testing.T) {
 	page := c.get("/api/query?type=vm&filter=isVAppTemplate==false&pageSize=5&sortDesc=name")
 	first := page.xml
 	c.Expect([]string{
-		first.Attr("total"), first.Attr("pageSize"),
+		first.Attr("total"),
+		first.Attr("pageSize"),
 		first.Attr("page"),
 	}).To(Equal([]string{"7", "5", "1"}))
 	c.Expect(first.All("VMRecord")[0].Attr("name")).To(Equal("node-6"))
@@ -216,7 +218,8 @@ func TestCloudAPILists(t *testing.T) {
 		{
 			"sizing policies of a VDC",
 			"/cloudapi/2.0.0/vdcComputePolicies?filter=isSizingOnly==true;_context==urn:vcloud:vdc:" +
-				c.model().VDCs[0].ID, 3,
+				c.model().VDCs[0].ID,
+			3,
 		},
 		{
 			"policies of a VDC",
@@ -226,7 +229,8 @@ func TestCloudAPILists(t *testing.T) {
 		{"networks", "/cloudapi/1.0.0/orgVdcNetworks?pageSize=1", 2},
 		{
 			"networks of an owner",
-			"/cloudapi/1.0.0/orgVdcNetworks?filter=ownerRef.id==urn:vcloud:vdc:" + c.model().VDCs[0].ID, 2,
+			"/cloudapi/1.0.0/orgVdcNetworks?filter=ownerRef.id==urn:vcloud:vdc:" + c.model().VDCs[0].ID,
+			2,
 		},
 		{"organizations", "/cloudapi/1.0.0/orgs/", 1},
 		{"VDCs", "/cloudapi/1.0.0/vdcs", 1},
@@ -281,8 +285,13 @@ func TestFaults(t *testing.T) {
 	c := start(t)
 	f := c.sim.Faults()
 	f.Add(vcdsim.Fault{
-		Operation: "GET /api/org", Skip: 1, Count: 2, Status: 503, Code: "SERVICE_UNAVAILABLE",
-		Message: "later", Header: map[string]string{"Retry-After": "7"},
+		Operation: "GET /api/org",
+		Skip:      1,
+		Count:     2,
+		Status:    503,
+		Code:      "SERVICE_UNAVAILABLE",
+		Message:   "later",
+		Header:    map[string]string{"Retry-After": "7"},
 	})
 	var statuses []int
 	for range 4 {
@@ -291,8 +300,10 @@ func TestFaults(t *testing.T) {
 	c.Expect(statuses).To(Equal([]int{200, 503, 503, 200}))
 
 	f.Add(vcdsim.Fault{
-		Operation: "GET /cloudapi/*/vdcs", Count: 1, Status: 429,
-		Header: map[string]string{"Retry-After": "7"},
+		Operation: "GET /cloudapi/*/vdcs",
+		Count:     1,
+		Status:    429,
+		Header:    map[string]string{"Retry-After": "7"},
 	})
 	a := c.call(http.MethodGet, "/cloudapi/1.0.0/vdcs", "")
 	c.Expect(a.status).To(Equal(429))

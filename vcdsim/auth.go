@@ -125,7 +125,8 @@ func passwordLogin(r *request, orgName, userName, password string) (*response, e
 			r.session = x
 			res := jsonOK(sessionJSON(r, x))
 			res.header = map[string]string{
-				"X-VMWARE-VCLOUD-ACCESS-TOKEN": x.Token, "X-VMWARE-VCLOUD-TOKEN-TYPE": "Bearer",
+				"X-VMWARE-VCLOUD-ACCESS-TOKEN": x.Token,
+				"X-VMWARE-VCLOUD-TOKEN-TYPE":   "Bearer",
 			}
 			return res, nil
 		}
@@ -136,8 +137,14 @@ func passwordLogin(r *request, orgName, userName, password string) (*response, e
 func openSession(r *request, org *Org, u *User) *Session {
 	s := r.sim
 	x := &Session{
-		ID: s.ids.next("session"), OrgID: org.ID, Org: org.Name, UserID: u.ID, User: u.Name, Role: u.Role,
-		Expires: s.clock.Now().Add(s.lifetime), Cell: r.cell.number,
+		ID:      s.ids.next("session"),
+		OrgID:   org.ID,
+		Org:     org.Name,
+		UserID:  u.ID,
+		User:    u.Name,
+		Role:    u.Role,
+		Expires: s.clock.Now().Add(s.lifetime),
+		Cell:    r.cell.number,
 	}
 	x.Token = jwt(x, s.ids.named("signature", x.ID))
 	dropExpiredSessions(s)
@@ -217,7 +224,10 @@ func tokenResponse(r *request, org *Org, u *User, apiToken string) *response {
 	x := openSession(r, org, u)
 	r.session = x
 	return jsonOK(map[string]any{
-		"access_token": x.Token, "token_type": "Bearer", "expires_in": int(r.sim.lifetime.Seconds()), "scope": "openid",
+		"access_token":  x.Token,
+		"token_type":    "Bearer",
+		"expires_in":    int(r.sim.lifetime.Seconds()),
+		"scope":         "openid",
 		"refresh_token": apiToken,
 	})
 }
@@ -235,9 +245,12 @@ func oauthError(code string) *response {
 func sessionJSON(r *request, x *Session) map[string]any {
 	org := jsonRef("org", x.OrgID, x.Org)
 	return map[string]any{
-		"id":   URN("session", x.ID),
-		"site": jsonRef("site", r.sim.ids.named("site", "site"), "vcdsim"),
-		"user": jsonRef("user", x.UserID, x.User), "org": org, "operatingOrg": org, "location": "",
+		"id":                        URN("session", x.ID),
+		"site":                      jsonRef("site", r.sim.ids.named("site", "site"), "vcdsim"),
+		"user":                      jsonRef("user", x.UserID, x.User),
+		"org":                       org,
+		"operatingOrg":              org,
+		"location":                  "",
 		"roles":                     []string{x.Role},
 		"roleRefs":                  []any{jsonRef("role", r.sim.ids.named("role", x.Role), x.Role)},
 		"sessionIdleTimeoutMinutes": 30,

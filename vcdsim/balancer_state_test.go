@@ -40,21 +40,28 @@ func TestWhatIsConfiguredWhileAGatewayChanges(t *testing.T) {
 		states []string
 	}{
 		{
-			"what changes, and the gateway", func(*vcdsim.Assumptions) {}, true,
+			"what changes, and the gateway",
+			func(*vcdsim.Assumptions) {},
+			true,
 			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"},
 		},
 		{
-			"all of the gateway", func(a *vcdsim.Assumptions) { a.BusyGatewayConfiguresAll = true }, true,
+			"all of the gateway",
+			func(a *vcdsim.Assumptions) { a.BusyGatewayConfiguresAll = true },
+			true,
 			[]string{"gateway CONFIGURING", "a CONFIGURING", "b CONFIGURING", "vs CONFIGURING"},
 		},
 		{
-			"one change beside another", func(a *vcdsim.Assumptions) { a.GatewayWritesExclude = false }, false,
+			"one change beside another",
+			func(a *vcdsim.Assumptions) { a.GatewayWritesExclude = false },
+			false,
 			[]string{"gateway CONFIGURING", "a REALIZED", "b CONFIGURING", "vs REALIZED"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := start(t, manual, assuming(tc.assume))
-			a, b := c.pool("a", "192.168.100.11"), c.pool("b", "192.168.100.11")
+			a := c.pool("a", "192.168.100.11")
+			b := c.pool("b", "192.168.100.11")
 			vs := c.make("loadBalancer/virtualServices", c.service("vs", a, "203.0.113.20", 80))
 			put := func(pool, name string) answer {
 				return c.call(http.MethodPut, cloudAPI+"loadBalancer/pools/"+pool,
@@ -89,7 +96,8 @@ func TestSummariesSayWhatThereIs(t *testing.T) {
 		map[string]any{"description": "whose it is"})
 	c.make("loadBalancer/virtualServices", body)
 	edge := "edgeGateways/" + c.gatewayURN() + "/loadBalancer/"
-	service, pool := c.values(edge + "virtualServiceSummaries")[0], c.values(edge + "poolSummaries")[0]
+	service := c.values(edge + "virtualServiceSummaries")[0]
+	pool := c.values(edge + "poolSummaries")[0]
 	for _, f := range []string{
 		"status", "id", "name", "enabled", "virtualIpAddress", "ipv6VirtualIpAddress", "loadBalancerPoolRef",
 		"gatewayRef", "serviceEngineGroupRef", "certificateRef",
@@ -135,43 +143,61 @@ func TestSizesAreLimited(t *testing.T) {
 	c.make("loadBalancer/pools", pool(`"name":"`+long(128)+`","description":"`+long(1024)+`","members":`+members(100)))
 	for _, tc := range []struct{ name, path, body, message string }{
 		{
-			"members", "loadBalancer/pools", pool(`"name":"x","members":` + members(101)),
+			"members",
+			"loadBalancer/pools",
+			pool(`"name":"x","members":` + members(101)),
 			"size of the field members is 101",
 		},
 		{"a name", "loadBalancer/pools", pool(`"name":"` + long(129) + `"`), "length of the field name is 129"},
 		{
-			"a description", "loadBalancer/pools", pool(`"name":"x","description":"` + long(1025) + `"`),
+			"a description",
+			"loadBalancer/pools",
+			pool(`"name":"x","description":"` + long(1025) + `"`),
 			"length of the field description is 1025",
 		},
 		{"a port", "loadBalancer/pools", pool(`"name":"x","defaultPort":65536`), "must be between 1 and 65535"},
 		{
-			"a member's port", "loadBalancer/pools",
-			pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","port":0}]`), "must be between 1 and 65535",
+			"a member's port",
+			"loadBalancer/pools",
+			pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","port":0}]`),
+			"must be between 1 and 65535",
 		},
 		{
-			"a ratio", "loadBalancer/pools", pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","ratio":21}]`),
+			"a ratio",
+			"loadBalancer/pools",
+			pool(`"name":"x","members":[{"ipAddress":"192.168.100.11","ratio":21}]`),
 			"must be between 1 and 20",
 		},
 		{"half a minute", "loadBalancer/pools", pool(`"name":"x","gracefulTimeoutPeriod":0.5`), "between -1 and 7200"},
 		{"a number that is none", "loadBalancer/pools", pool(`"name":"x","defaultPort":"80"`), "is not a number"},
 		{
-			"ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": make([]map[string]int, 11)}),
+			"ports",
+			"loadBalancer/virtualServices",
+			vs(map[string]any{"servicePorts": make([]map[string]int, 11)}),
 			"size of the field servicePorts is 11",
 		},
 		{
-			"no ports", "loadBalancer/virtualServices", vs(map[string]any{"servicePorts": []any{}}),
+			"no ports",
+			"loadBalancer/virtualServices",
+			vs(map[string]any{"servicePorts": []any{}}),
 			"servicePorts must not be empty",
 		},
 		{
-			"a NAT rule's name", c.natPath(), dnat(long(129), "203.0.113.20", "192.168.100.5", ""),
+			"a NAT rule's name",
+			c.natPath(),
+			dnat(long(129), "203.0.113.20", "192.168.100.5", ""),
 			"length of the field name is 129",
 		},
 		{
-			"a NAT rule's priority", c.natPath(), dnat("x", "203.0.113.20", "192.168.100.5", `,"priority":-1`),
+			"a NAT rule's priority",
+			c.natPath(),
+			dnat("x", "203.0.113.20", "192.168.100.5", `,"priority":-1`),
 			"field priority must be between 0",
 		},
 		{
-			"an alias", "ssl/certificateLibrary", `{"alias":"` + long(129) + `","certificate":"x"}`,
+			"an alias",
+			"ssl/certificateLibrary",
+			`{"alias":"` + long(129) + `","certificate":"x"}`,
 			"length of the field alias is 129",
 		},
 	} {

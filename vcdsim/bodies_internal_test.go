@@ -19,7 +19,8 @@ type visitor struct {
 
 func (v *visitor) call(method, path, body string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, "https://vcd/", strings.NewReader(body))
-	req.URL.Path, req.URL.RawPath = path, path
+	req.URL.Path = path
+	req.URL.RawPath = path
 	req.Header.Set("Accept", "application/*;version=39.0")
 	if v.token == "" {
 		req.SetBasicAuth("administrator@System", "password")
@@ -35,7 +36,8 @@ func (v *visitor) call(method, path, body string) *httptest.ResponseRecorder {
 func (v *visitor) ids() []string {
 	s := v.sim.State()
 	org := s.Model.Orgs[1]
-	vdc, tpl := org.VDCs[0], org.Catalogs[0].Templates[0]
+	vdc := org.VDCs[0]
+	tpl := org.Catalogs[0].Templates[0]
 	out := []string{
 		org.ID, org.Users[0].ID, vdc.ID, vdc.StorageProfiles[0].ID, vdc.Networks[0].ID, vdc.EdgeGateways[0].ID,
 		org.Catalogs[0].ID,
@@ -53,7 +55,8 @@ func (v *visitor) ids() []string {
 
 // fill puts an id into the first variable of a pattern where that gives something that is there, and again into others.
 func (v *visitor) fill(pattern string, ids []string) []string {
-	from, to := strings.Index(pattern, "{"), strings.Index(pattern, "}")
+	from := strings.Index(pattern, "{")
+	to := strings.Index(pattern, "}")
 	if from < 0 {
 		return []string{pattern}
 	}

@@ -16,7 +16,8 @@ func TestBugsAreSaidAloud(t *testing.T) {
 	g := NewWithT(t)
 	log := gbytes.NewBuffer()
 	sim, err := vcdsim.New(vcdsim.Config{
-		Model: vcdsim.K8sTenant(), Log: slog.New(slog.NewTextHandler(log, nil)),
+		Model:   vcdsim.K8sTenant(),
+		Log:     slog.New(slog.NewTextHandler(log, nil)),
 		Observe: func(vcdsim.Exchange) { panic("no such row") },
 	})
 	g.Expect(err).NotTo(HaveOccurred())

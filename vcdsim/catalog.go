@@ -52,7 +52,10 @@ func catalogContent(r *request, n *xmltree.Node, sh orgCatalog) {
 			xmltree.A("name", i.of.Name), xmltree.A("type", mime("catalogitem"))))
 	}
 	n.Add([]*xmltree.Node{
-		ownerAmong(r, sh.org.Users), items, xmltree.T("IsPublished", false), xmltree.T("DateCreated", c.created()),
+		ownerAmong(r, sh.org.Users),
+		items,
+		xmltree.T("IsPublished", false),
+		xmltree.T("DateCreated", c.created()),
 		xmltree.T("VersionNumber", 1),
 	})
 }
@@ -96,9 +99,13 @@ func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
 	path := "/api/catalogItem/" + i.id
 	n := r.entity("CatalogItem", "catalogitem", i.id, i.of.Name, xmltree.A("size", 0))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/catalog/"+i.catalog.ID, mime("catalog")), r.link("down", path+"/metadata", mime("metadata")),
-		r.link("edit", path, mime("catalogitem")), r.link("remove", path, ""),
-		xmltree.T("Description", i.description), r.ref("Entity", i.of), xmltree.T("DateCreated", i.created),
+		r.link("up", "/api/catalog/"+i.catalog.ID, mime("catalog")),
+		r.link("down", path+"/metadata", mime("metadata")),
+		r.link("edit", path, mime("catalogitem")),
+		r.link("remove", path, ""),
+		xmltree.T("Description", i.description),
+		r.ref("Entity", i.of),
+		xmltree.T("DateCreated", i.created),
 		xmltree.T("VersionNumber", 1),
 	})
 	return n, nil
@@ -133,11 +140,16 @@ func getTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
 		r.link("catalogItem", "/api/catalogItem/"+t.ItemID, mime("catalogitem")),
-		r.link("remove", path, ""), r.link("edit", path, mime("vapptemplate")),
-		r.link("enable", path+"/action/enableDownload", ""), r.link("ovf", path+"/ovf", "text/xml"),
-		r.link("down", path+"/owner", mime("owner")), r.link("down", path+"/metadata", mime("metadata")),
+		r.link("remove", path, ""),
+		r.link("edit", path, mime("vapptemplate")),
+		r.link("enable", path+"/action/enableDownload", ""),
+		r.link("ovf", path+"/ovf", "text/xml"),
+		r.link("down", path+"/owner", mime("owner")),
+		r.link("down", path+"/metadata", mime("metadata")),
 		r.link("down", path+"/productSections/", mime("productSections")),
-		xmltree.T("Description", t.Description), tasksNode(r, t.ID), filesNode(r, t.Upload),
+		xmltree.T("Description", t.Description),
+		tasksNode(r, t.ID),
+		filesNode(r, t.Upload),
 		ownerAmong(r, sh.org.Users),
 	})
 	children := xmltree.New("Children")
@@ -191,21 +203,27 @@ func getTemplateVM(r *request) (*response, error) {
 }
 
 func templateVMNode(r *request, vdc *VDC, t *Template, vm *TemplateVM, root bool) *xmltree.Node {
-	A, T := xmltree.A, xmltree.T
+	A := xmltree.A
+	T := xmltree.T
 	href := r.href("templatevm", vm.ID)
 	n := xmltree.New("Vm")
 	if root { // on its own it is a template
 		n = xmltree.New("VAppTemplate", namespaces())
 	}
 	n.Add([]xmltree.Attr{
-		A("goldMaster", false), A("status", int(PoweredOff)), A("name", vm.Name), A("id", URN("vm", vm.ID)),
-		A("href", href), A("type", mime("vm")),
+		A("goldMaster", false),
+		A("status", int(PoweredOff)),
+		A("name", vm.Name),
+		A("id", URN("vm", vm.ID)),
+		A("href", href),
+		A("type", mime("vm")),
 	})
 	path := "/api/vAppTemplate/vm-" + vm.ID
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/vAppTemplate/vappTemplate-"+t.ID, mime("vapptemplate")),
 		r.link("storageProfile", "/api/vdcStorageProfile/"+vdc.defaultProfile(), mime("vdcstorageProfile")),
-		r.link("down", path+"/metadata", mime("metadata")), T("Description", ""),
+		r.link("down", path+"/metadata", mime("metadata")),
+		T("Description", ""),
 	})
 	nics := xmltree.New("NetworkConnectionSection",
 		section(href+"/networkConnectionSection/", "networkConnectionSection"),
@@ -221,14 +239,23 @@ func templateVMNode(r *request, vdc *VDC, t *Template, vm *TemplateVM, root bool
 		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false),
 		T("AdminPasswordEnabled", true), T("AdminPasswordAuto", true), T("ResetPasswordRequired", false),
 		T("ComputerName", computerName(vm.Name)))
-	n.Add([]*xmltree.Node{nics, custom, productSection(vm.properties()), specSection(r, &VM{
-		OS: vm.OS, CPUs: vm.CPUs, CoresPerSocket: 1, MemoryMiB: vm.MemoryMiB,
-		HardwareVersion: orElse(vm.HardwareVersion, defaultHardware),
-		Disks:           templateDisks(vm, vdc.defaultProfile()),
-	})})
+	n.Add([]*xmltree.Node{
+		nics,
+		custom,
+		productSection(vm.properties()),
+		specSection(r, &VM{
+			OS:              vm.OS,
+			CPUs:            vm.CPUs,
+			CoresPerSocket:  1,
+			MemoryMiB:       vm.MemoryMiB,
+			HardwareVersion: orElse(vm.HardwareVersion, defaultHardware),
+			Disks:           templateDisks(vm, vdc.defaultProfile()),
+		}),
+	})
 	n.Add([]*xmltree.Node{
 		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
-		T("DefaultStorageProfile", r.sim.store.profileName(vdc.defaultProfile())), T("DateCreated", created()),
+		T("DefaultStorageProfile", r.sim.store.profileName(vdc.defaultProfile())),
+		T("DateCreated", created()),
 	})
 	return n
 }

@@ -48,8 +48,12 @@ func (c *Cell) Status() CellStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return CellStatus{
-		Number: c.number, URL: c.URL(), Up: c.up, InRotation: c.up || c.missed, Maintenance: c.maintenance,
-		Version: c.version,
+		Number:      c.number,
+		URL:         c.URL(),
+		Up:          c.up,
+		InRotation:  c.up || c.missed,
+		Maintenance: c.maintenance,
+		Version:     c.version,
 	}
 }
 
@@ -73,7 +77,8 @@ func (c *Cell) Crash() { c.halt(true) }
 func (c *Cell) halt(missed bool) {
 	c.mu.Lock()
 	was := c.up
-	c.up, c.missed = false, missed
+	c.up = false
+	c.missed = missed
 	if was {
 		close(c.stop)
 	}
@@ -94,7 +99,9 @@ func (c *Cell) Start() {
 	defer c.mu.Unlock()
 	c.unschedule()
 	if !c.up {
-		c.up, c.missed, c.stop = true, false, make(chan struct{})
+		c.up = true
+		c.missed = false
+		c.stop = make(chan struct{})
 	}
 }
 
@@ -126,7 +133,8 @@ func (c *Cell) Upgrade(to Version) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.version, c.versions = to, versions
+	c.version = to
+	c.versions = versions
 	return nil
 }
 

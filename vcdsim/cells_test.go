@@ -70,7 +70,8 @@ func TestACellThatStopsTakesSessionsAndTasksAlong(t *testing.T) {
 		req.SetBasicAuth("capvcd@acme", "password")
 		return c.do(req).header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 	}
-	first, second := session(0), session(1)
+	first := session(0)
+	second := session(1)
 	c.token = second
 	task := c.call(http.MethodPost, c.sim.Cells()[0].URL()+c.vdc()+"/action/composeVApp",
 		c.compose("a", "")).xml.At("Tasks", "Task").Attr("href")

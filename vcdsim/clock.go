@@ -63,7 +63,8 @@ func (c *SimClock) Rate() float64 {
 func (c *SimClock) SetRate(rate float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.origin, c.real = c.now(), time.Now()
+	c.origin = c.now()
+	c.real = time.Now()
 	c.rate = rate
 	if c.wake != nil {
 		c.wake.Stop()
@@ -102,14 +103,16 @@ func (c *SimClock) Advance(d time.Duration) {
 	for len(c.timers) > 0 && !c.timers[0].at.After(end) {
 		t, _ := heap.Pop(&c.timers).(*simTimer)
 		if t.at.After(c.now()) {
-			c.origin, c.real = t.at, time.Now()
+			c.origin = t.at
+			c.real = time.Now()
 		}
 		c.mu.Unlock()
 		t.f()
 		c.mu.Lock()
 	}
 	if end.After(c.now()) {
-		c.origin, c.real = end, time.Now()
+		c.origin = end
+		c.real = time.Now()
 	}
 	c.rearm()
 	c.mu.Unlock()
@@ -155,7 +158,8 @@ func (h timerHeap) Less(i, j int) bool {
 
 func (h timerHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].pos, h[j].pos = i, j
+	h[i].pos = i
+	h[j].pos = j
 }
 
 // Push implements heap.Interface.

@@ -65,8 +65,12 @@ func (r *request) pageIgnoring(items []any, decided []string) (*response, error)
 		values = []any{}
 	}
 	res := jsonOK(map[string]any{
-		"resultTotal": len(items), "pageCount": pages, "page": page, "pageSize": size, "associations": nil,
-		"values": values,
+		"resultTotal":  len(items),
+		"pageCount":    pages,
+		"page":         page,
+		"pageSize":     size,
+		"associations": nil,
+		"values":       values,
 	})
 	if page < pages {
 		res.header = map[string]string{"Link": fmt.Sprintf(`<%s>;rel="nextPage";type="application/json";model="Page"`,
@@ -162,9 +166,11 @@ func numeric(value any) (float64, bool) {
 }
 
 func (r *request) sort(items []any) {
-	key, sign := r.query.get("sortAsc"), 1
+	key := r.query.get("sortAsc")
+	sign := 1
 	if key == "" {
-		key, sign = r.query.get("sortDesc"), -1
+		key = r.query.get("sortDesc")
+		sign = -1
 	}
 	if key == "" {
 		return

@@ -32,9 +32,16 @@ func newVApp(r *request, org *Org, vdc *VDC, tree *xmltree.Node) (*VApp, error) 
 		}
 	}
 	v := &VApp{
-		ID: r.sim.ids.next("vapp"), Name: name, Description: tree.Str("Description"), OrgID: org.ID, VDCID: vdc.ID,
-		OwnerID: r.session.UserID, Status: Unresolved, Created: r.sim.clock.Now(), Metadata: map[string]Metadata{},
-		Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+		ID:          r.sim.ids.next("vapp"),
+		Name:        name,
+		Description: tree.Str("Description"),
+		OrgID:       org.ID,
+		VDCID:       vdc.ID,
+		OwnerID:     r.session.UserID,
+		Status:      Unresolved,
+		Created:     r.sim.clock.Now(),
+		Metadata:    map[string]Metadata{},
+		Lease:       Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 	}
 	if section := tree.At("InstantiationParams", "LeaseSettingsSection"); section != nil {
 		v.Lease = readLease(section, v.Lease, org)
@@ -157,14 +164,25 @@ func newVM(r *request, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xm
 		return nil, err
 	}
 	vm := &VM{
-		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("VmGeneralParams", "Description"), VAppID: v.ID,
-		Status: Unresolved, Created: r.sim.clock.Now(), OS: t.OS,
-		HardwareVersion: orElse(t.HardwareVersion, defaultHardware),
-		CPUs:            t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB, Metadata: map[string]Metadata{},
-		ExtraConfig: t.extraConfig(),
-		Properties:  t.properties(), Customization: Customization{ComputerName: computerName(t.Name)},
-		TemplateID: tpl.ID, TemplateName: tpl.Name, KubernetesVersion: tpl.KubernetesVersion,
-		LinkedClone: !vdc.FullClones,
+		ID:                r.sim.ids.next("vm"),
+		Name:              name,
+		Description:       item.Str("VmGeneralParams", "Description"),
+		VAppID:            v.ID,
+		Status:            Unresolved,
+		Created:           r.sim.clock.Now(),
+		OS:                t.OS,
+		HardwareVersion:   orElse(t.HardwareVersion, defaultHardware),
+		CPUs:              t.CPUs,
+		CoresPerSocket:    1,
+		MemoryMiB:         t.MemoryMiB,
+		Metadata:          map[string]Metadata{},
+		ExtraConfig:       t.extraConfig(),
+		Properties:        t.properties(),
+		Customization:     Customization{ComputerName: computerName(t.Name)},
+		TemplateID:        tpl.ID,
+		TemplateName:      tpl.Name,
+		KubernetesVersion: tpl.KubernetesVersion,
+		LinkedClone:       !vdc.FullClones,
 	}
 	if err := choosePolicies(r, vdc, vm, item); err != nil {
 		return nil, err
@@ -234,7 +252,8 @@ func readPolicies(r *request, vdc *VDC, vm *VM, n *xmltree.Node) error {
 // size applies a sizing policy.
 func (vm *VM) size(p *ComputePolicy) {
 	if p.CPUs > 0 {
-		vm.CPUs, vm.CoresPerSocket = p.CPUs, 1
+		vm.CPUs = p.CPUs
+		vm.CoresPerSocket = 1
 	}
 	if p.MemoryMiB > 0 {
 		vm.MemoryMiB = p.MemoryMiB
@@ -297,7 +316,9 @@ func readNICs(r *request, v *VApp, vm *VM, section *xmltree.Node) error {
 		seen[nic.Index] = true
 		old, known := have[nic.MAC]
 		if known && old.Network == nic.Network && old.Mode == nic.Mode && nic.Mode != modeManual {
-			nic.Address, nic.Lease, nic.Secondary = old.Address, old.Lease, cmp.Or(nic.Secondary, old.Secondary)
+			nic.Address = old.Address
+			nic.Lease = old.Lease
+			nic.Secondary = cmp.Or(nic.Secondary, old.Secondary)
 		}
 		if err := r.sim.ipam.checkNIC(v, vm, nic); err != nil {
 			return err
@@ -305,15 +326,20 @@ func readNICs(r *request, v *VApp, vm *VM, section *xmltree.Node) error {
 		out = append(out, nic)
 	}
 	slices.SortFunc(out, func(a, b NIC) int { return a.Index - b.Index })
-	vm.NICs, vm.PrimaryNIC = out, int(primary)
+	vm.NICs = out
+	vm.PrimaryNIC = int(primary)
 	return nil
 }
 
 func readNIC(c *xmltree.Node) NIC {
 	index, _ := c.Int("NetworkConnectionIndex")
 	nic := NIC{
-		Index: int(index), Network: c.Attr("network"), MAC: c.Str("MACAddress"), Mode: c.Str("IpAddressAllocationMode"),
-		Adapter: strings.ToUpper(c.Str("NetworkAdapterType")), Connected: c.Bool("IsConnected"),
+		Index:     int(index),
+		Network:   c.Attr("network"),
+		MAC:       c.Str("MACAddress"),
+		Mode:      c.Str("IpAddressAllocationMode"),
+		Adapter:   strings.ToUpper(c.Str("NetworkAdapterType")),
+		Connected: c.Bool("IsConnected"),
 	}
 	if nic.Adapter == "" {
 		nic.Adapter = defaultAdapter

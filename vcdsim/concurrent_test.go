@@ -32,7 +32,9 @@ func TestConcurrentClients(t *testing.T) {
 	stop := make(chan struct{})
 	var watchers, all sync.WaitGroup
 	for _, watch := range []func(){
-		func() { _ = c.sim.State() }, func() { _ = c.sim.Dump(io.Discard) }, func() { _ = c.sim.Requests() },
+		func() { _ = c.sim.State() },
+		func() { _ = c.sim.Dump(io.Discard) },
+		func() { _ = c.sim.Requests() },
 		func() { _ = c.sim.Counters() },
 		func() { c.sim.Edit(func(e *vcdsim.Editor) { e.VM("node-0").Description = "edited" }) },
 	} {
@@ -95,7 +97,8 @@ func concurrentCalls(c *client, vm string, client, round int) [][3]string {
 		{http.MethodPost, vm + "/action/reconfigureVm", userdata},
 		{http.MethodGet, "/cloudapi/1.0.0/orgVdcNetworks?page=1&pageSize=32", ""},
 		{
-			http.MethodPost, c.vdc() + "/disk",
+			http.MethodPost,
+			c.vdc() + "/disk",
 			`<DiskCreateParams ` + xmlns + `><Disk name="` + disk + `" sizeMb="1024"/></DiskCreateParams>`,
 		},
 		{http.MethodPut, vm + "/metadata/k", strings.ReplaceAll(metadataValue, "VALUE", disk)},

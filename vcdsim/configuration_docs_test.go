@@ -84,7 +84,8 @@ func TestConfigurationPageIsWhatTheCodeSays(t *testing.T) {
 		}
 		fmt.Fprintf(&needed, "| %s `%s…%s` | `%s` |\n", method, n.under, n.end, strings.Join(n.rights, "`, `"))
 	}
-	comments, defaults := assumptionComments(g), reflect.ValueOf(DefaultAssumptions())
+	comments := assumptionComments(g)
+	defaults := reflect.ValueOf(DefaultAssumptions())
 	for i := range defaults.NumField() {
 		name := defaults.Type().Field(i).Name
 		g.Expect(comments).To(HaveKey(name))

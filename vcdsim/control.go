@@ -22,50 +22,82 @@ type controlRoute struct {
 }
 
 // controlAPI is the whole control API.
-func controlAPI() []controlRoute {
+func controlAPI() []controlRoute { //nolint:funlen // A table with one field per line.
 	return []controlRoute{
 		{"GET", "", "The web page: inventory, running tasks and the last requests, live.", "", getPage},
 		{"GET", "/page/{file}", "The files of the page.", "", getPageFile},
-		{"GET", "/overview", "What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` " +
-			"only vApps and VMs with TEXT in their name.", "", getOverview},
+		{
+			"GET",
+			"/overview",
+			"What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` " +
+				"only vApps and VMs with TEXT in their name.",
+			"",
+			getOverview,
+		},
 		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", getState},
 		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", getDump},
 		{
-			"POST", "/restore", "Replaces everything that is simulated by a dump, like restoring a database.",
-			`{"format": "vcdsim", …}`, restoreDump,
+			"POST",
+			"/restore",
+			"Replaces everything that is simulated by a dump, like restoring a database.",
+			`{"format": "vcdsim", …}`,
+			restoreDump,
 		},
 		{"GET", "/faults", "The fault rules.", "", listFaults},
 		{
-			"POST", "/faults", "Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).",
+			"POST",
+			"/faults",
+			"Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).",
 			`{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`,
 			addFault,
 		},
 		{"DELETE", "/faults", "Removes all fault rules.", "", clearFaults},
 		{"DELETE", "/faults/{id}", "Removes a fault rule.", "", removeFault},
 		{"GET", "/cells", "The cells of the site and their state.", "", listCells},
-		{"POST", "/cells/{number}", "Changes a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), " +
-			"`upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with " +
-			"`newAuthority`).", `{"do": "restart", "down": "30s"}`, commandCell},
+		{
+			"POST",
+			"/cells/{number}",
+			"Changes a cell: `stop`, `crash`, `start`, `restart` (with `down`, a duration), " +
+				"`upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with " +
+				"`newAuthority`).",
+			`{"do": "restart", "down": "30s"}`,
+			commandCell,
+		},
 		{"GET", "/clock", "The time, and how fast it goes.", "", getClock},
 		{
-			"POST", "/clock", "Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).",
-			`{"advance": "1h", "rate": 60}`, setClock,
+			"POST",
+			"/clock",
+			"Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).",
+			`{"advance": "1h", "rate": 60}`,
+			setClock,
 		},
 		{
-			"GET", "/counters", "How often each operation was called.", "",
+			"GET",
+			"/counters",
+			"How often each operation was called.",
+			"",
 			func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil },
 		},
 		{"DELETE", "/counters", "Sets the counters to zero.", "", resetCounters},
 		{
-			"GET", "/requests", "The last requests, oldest first.", "",
+			"GET",
+			"/requests",
+			"The last requests, oldest first.",
+			"",
 			func(r *request) (*response, error) { return jsonOK(r.sim.Requests()), nil },
 		},
 		{
-			"GET", "/unhandled", "Routes that were asked for and are not simulated.", "",
+			"GET",
+			"/unhandled",
+			"Routes that were asked for and are not simulated.",
+			"",
 			func(r *request) (*response, error) { return jsonOK(r.sim.Unhandled()), nil },
 		},
 		{
-			"GET", "/ca", "The certificate of the authority that signed the simulator's, as PEM in a JSON string.", "",
+			"GET",
+			"/ca",
+			"The certificate of the authority that signed the simulator's, as PEM in a JSON string.",
+			"",
 			func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil },
 		},
 		{"GET", "/metrics", "Metrics for Prometheus.", "", getMetrics},
@@ -118,7 +150,8 @@ func (ctl *control) serve(w http.ResponseWriter, r *request, e endpoint) {
 	}
 	status := http.StatusBadRequest
 	if refusal, ok := err.(*Refusal); ok { //nolint:errorlint // handlers return it as it is
-		status, err = refusal.Status, plainError(refusal.Message)
+		status = refusal.Status
+		err = plainError(refusal.Message)
 	}
 	writeJSON(w, status, map[string]string{"error": err.Error()})
 }
@@ -188,7 +221,11 @@ func (ctl *control) signIn(w http.ResponseWriter, r *request) bool {
 		return false
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: tokenCookie, Value: given, Path: controlPath, Secure: true, HttpOnly: true,
+		Name:     tokenCookie,
+		Value:    given,
+		Path:     controlPath,
+		Secure:   true,
+		HttpOnly: true,
 		SameSite: http.SameSiteStrictMode,
 	})
 	w.Header().Set("Location", controlPath+"/")

@@ -104,8 +104,12 @@ func (in cellCommand) run(c *Cell) error {
 		return c.RenewCertificate(in.NewAuthority)
 	}
 	act, ok := map[string]func(){
-		"stop": c.Stop, "crash": c.Crash, "start": c.Start, "restart": func() { c.Restart(down) },
-		"maintain": func() { c.Maintain(true) }, "serve": func() { c.Maintain(false) },
+		"stop":     c.Stop,
+		"crash":    c.Crash,
+		"start":    c.Start,
+		"restart":  func() { c.Restart(down) },
+		"maintain": func() { c.Maintain(true) },
+		"serve":    func() { c.Maintain(false) },
 	}[in.Do]
 	if !ok {
 		return badRequest("a cell cannot %q", in.Do)

@@ -31,12 +31,20 @@ func getState(r *request) (*response, error) { return jsonOK(controlState(r.sim.
 // controlState is the state without credentials: no passwords, tokens, private keys.
 func controlState(s State) stateJSON {
 	out := stateJSON{
-		Model: s.Model, VApps: s.VApps, VMs: s.VMs, Disks: s.Disks, Sessions: len(s.Sessions), Metadata: s.Metadata,
-		Documents: s.Documents, Access: s.Access, APIClients: s.APIClients,
+		Model:      s.Model,
+		VApps:      s.VApps,
+		VMs:        s.VMs,
+		Disks:      s.Disks,
+		Sessions:   len(s.Sessions),
+		Metadata:   s.Metadata,
+		Documents:  s.Documents,
+		Access:     s.Access,
+		APIClients: s.APIClients,
 	}
 	for o := range out.Model.Orgs {
 		for u := range out.Model.Orgs[o].Users {
-			out.Model.Orgs[o].Users[u].Password, out.Model.Orgs[o].Users[u].APITokens = "", nil
+			out.Model.Orgs[o].Users[u].Password = ""
+			out.Model.Orgs[o].Users[u].APITokens = nil
 		}
 	}
 	for i := range out.APIClients {
@@ -51,8 +59,12 @@ func controlState(s State) stateJSON {
 	}
 	for _, t := range s.Tasks {
 		j := taskJSON{
-			ID: t.ID, Operation: t.OperationName, Owner: t.Owner.Name, Status: t.Status, Started: t.Started,
-			Ended: t.Ended,
+			ID:        t.ID,
+			Operation: t.OperationName,
+			Owner:     t.Owner.Name,
+			Status:    t.Status,
+			Started:   t.Started,
+			Ended:     t.Ended,
 		}
 		if t.Error != nil {
 			j.Error = t.Error.Message

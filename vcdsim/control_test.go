@@ -25,8 +25,9 @@ func TestFaultRulesByTheControlAPI(t *testing.T) {
 	c.Expect(c.call(http.MethodDelete, "/_sim/faults/1", "").status).To(Equal(204))
 	c.Expect(c.call(http.MethodDelete, "/_sim/faults/1", "").status).To(Equal(404))
 	for body, message := range map[string]string{
-		`{"colour": 1}`: "unknown field", `{"operation": "GET /api/org"}`: "it has no effect",
-		`<xml/>`: "invalid character",
+		`{"colour": 1}`:                 "unknown field",
+		`{"operation": "GET /api/org"}`: "it has no effect",
+		`<xml/>`:                        "invalid character",
 	} {
 		refused := c.call(http.MethodPost, "/_sim/faults", body)
 		c.Expect(refused.status).To(Equal(400))
@@ -163,9 +164,11 @@ func TestWhoMayUseTheControlAPI(t *testing.T) {
 func TestThePageIsServedWithAStrictPolicy(t *testing.T) {
 	c := start(t)
 	for path, mediaType := range map[string]string{
-		"/_sim/": "text/html; charset=utf-8", "/_sim": "text/html; charset=utf-8",
+		"/_sim/":              "text/html; charset=utf-8",
+		"/_sim":               "text/html; charset=utf-8",
 		"/_sim/page/page.js":  "text/javascript; charset=utf-8",
-		"/_sim/page/page.css": "text/css; charset=utf-8", "/_sim/page/icon.svg": "image/svg+xml",
+		"/_sim/page/page.css": "text/css; charset=utf-8",
+		"/_sim/page/icon.svg": "image/svg+xml",
 	} {
 		res, err := c.http.Do(c.request(http.MethodGet, path, ""))
 		c.Expect(err).NotTo(HaveOccurred())

@@ -20,18 +20,30 @@ func onGroup(r *request) (scope, error) {
 func dfwSettings() []*setting {
 	return []*setting{
 		{
-			path: dfwPath, kind: "dfwPolicies", title: "Distributed Firewall", scope: onGroup, prepare: prepareDFW,
-			show: showDFW,
+			path:    dfwPath,
+			kind:    "dfwPolicies",
+			title:   "Distributed Firewall",
+			scope:   onGroup,
+			prepare: prepareDFW,
+			show:    showDFW,
 		},
 		{
-			path: dfwDefaultPath, kind: "dfwPolicy", title: "Distributed Firewall Policy", scope: onGroup,
+			path:  dfwDefaultPath,
+			kind:  "dfwPolicy",
+			title: "Distributed Firewall Policy",
+			scope: onGroup,
 			show: func(r *request, p scope, out map[string]any) {
 				dfwPolicyJSON(r, p, out)
-			}, initial: always(map[string]any{"enabled": true}),
+			},
+			initial: always(map[string]any{"enabled": true}),
 		},
 		{
-			path: dfwRulesPath, kind: "dfwRules", title: "Distributed Firewall Rules", scope: onGroup,
-			prepare: prepareDFWRules, show: showDFWRules,
+			path:    dfwRulesPath,
+			kind:    "dfwRules",
+			title:   "Distributed Firewall Rules",
+			scope:   onGroup,
+			prepare: prepareDFWRules,
+			show:    showDFWRules,
 		},
 	}
 }
@@ -67,7 +79,8 @@ func dfwPolicyOn(r *request, group string) bool {
 func showDFW(r *request, p scope, out map[string]any) {
 	_, g := r.sim.store.group(p.parent)
 	clear(out)
-	out["enabled"], out["defaultPolicy"] = g.Firewall, nil
+	out["enabled"] = g.Firewall
+	out["defaultPolicy"] = nil
 	if g.Firewall {
 		policy := map[string]any{"version": map[string]any{"version": 0}}
 		dfwPolicyJSON(r, p, policy)
@@ -76,7 +89,9 @@ func showDFW(r *request, p scope, out map[string]any) {
 }
 
 func dfwPolicyJSON(r *request, p scope, out map[string]any) {
-	out["id"], out["name"], out["description"] = dfwPolicyID(r, p.parent), "Default", ""
+	out["id"] = dfwPolicyID(r, p.parent)
+	out["name"] = "Default"
+	out["description"] = ""
 	out["enabled"] = dfwPolicyOn(r, p.parent)
 }
 
@@ -110,11 +125,21 @@ func defaultDFWRule(r *request, group string) map[string]any {
 		name = g.Name
 	}
 	return map[string]any{
-		"id": r.sim.ids.named("dfwRule", group), "name": "Default_VdcGroup_" + name, "description": "", "comments": "",
-		"action": "ALLOW", "actionValue": "ALLOW", "enabled": true,
-		"logging": false, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6", "sourceFirewallGroups": nil,
+		"id":                        r.sim.ids.named("dfwRule", group),
+		"name":                      "Default_VdcGroup_" + name,
+		"description":               "",
+		"comments":                  "",
+		"action":                    "ALLOW",
+		"actionValue":               "ALLOW",
+		"enabled":                   true,
+		"logging":                   false,
+		"direction":                 "IN_OUT",
+		"ipProtocol":                "IPV4_IPV6",
+		"sourceFirewallGroups":      nil,
 		"destinationFirewallGroups": nil,
-		"applicationPortProfiles":   nil, "networkContextProfiles": nil, "version": map[string]any{"version": 0},
+		"applicationPortProfiles":   nil,
+		"networkContextProfiles":    nil,
+		"version":                   map[string]any{"version": 0},
 	}
 }
 

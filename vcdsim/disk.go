@@ -52,8 +52,10 @@ func diskNode(r *request, d *Disk) *xmltree.Node {
 		n.Add(r.link("remove", path, ""))
 	}
 	n.Add([]*xmltree.Node{
-		r.link("down", path+"/attachedVms", mime("vms")), r.link("down", path+"/metadata", mime("metadata")),
-		xmltree.T("Description", d.Description), tasksNode(r, d.ID),
+		r.link("down", path+"/attachedVms", mime("vms")),
+		r.link("down", path+"/metadata", mime("metadata")),
+		xmltree.T("Description", d.Description),
+		tasksNode(r, d.ID),
 		profileRef(r, "StorageProfile", d.StorageProfileID),
 		ownerNode(r, d.OwnerID, r.sim.store.user(d.OrgID, d.OwnerID)),
 	})
@@ -65,7 +67,8 @@ func readDisk(r *request, vdc *VDC, n *xmltree.Node, d *Disk) error {
 	if n == nil || n.Attr("name") == "" {
 		return badRequest("Bad request - the disk has no name.")
 	}
-	d.Name, d.Description = n.Attr("name"), n.Str("Description")
+	d.Name = n.Attr("name")
+	d.Description = n.Str("Description")
 	size, err := strconv.ParseInt(n.Attr("sizeMb"), 10, 64)
 	if err != nil {
 		bytes, err := strconv.ParseInt(n.Attr("size"), 10, 64)
@@ -127,10 +130,15 @@ func createDisk(r *request, org *Org, vdc *VDC) (*response, error) {
 	}
 	n := tree.At("Disk")
 	d := &Disk{
-		ID: r.sim.ids.next("disk"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID,
+		ID:               r.sim.ids.next("disk"),
+		OrgID:            org.ID,
+		VDCID:            vdc.ID,
+		OwnerID:          r.session.UserID,
 		StorageProfileID: vdc.defaultProfile(),
-		BusType:          orElse(n.Attr("busType"), busSCSI), BusSubType: orElse(n.Attr("busSubType"), busSubtype),
-		SharingType: readSharing(n), Metadata: map[string]Metadata{},
+		BusType:          orElse(n.Attr("busType"), busSCSI),
+		BusSubType:       orElse(n.Attr("busSubType"), busSubtype),
+		SharingType:      readSharing(n),
+		Metadata:         map[string]Metadata{},
 	}
 	d.UUID = r.sim.ids.named("diskUUID", d.ID)
 	if err := readDisk(r, vdc, n, d); err != nil {
@@ -239,7 +247,8 @@ func moveDisk(r *request, op string, vm *VM, d *Disk) (*response, error) {
 }
 
 func commitAttach(s *Simulator, t *Task) error {
-	vm, d := s.store.vms[t.Work.VM], s.store.disks[t.Work.Disk]
+	vm := s.store.vms[t.Work.VM]
+	d := s.store.disks[t.Work.Disk]
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
 	}
@@ -251,7 +260,8 @@ func commitAttach(s *Simulator, t *Task) error {
 }
 
 func commitDetach(s *Simulator, t *Task) error {
-	vm, d := s.store.vms[t.Work.VM], s.store.disks[t.Work.Disk]
+	vm := s.store.vms[t.Work.VM]
+	d := s.store.disks[t.Work.Disk]
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
 	}
@@ -267,8 +277,10 @@ func commitDisk(s *Simulator, t *Task) error {
 		return gone("disk", t.Work.Disk)
 	}
 	if spec := t.Work.DiskSpec; spec != nil {
-		d.Name, d.Description, d.SizeMiB, d.StorageProfileID = spec.Name, spec.Description, spec.SizeMiB,
-			spec.StorageProfileID
+		d.Name = spec.Name
+		d.Description = spec.Description
+		d.SizeMiB = spec.SizeMiB
+		d.StorageProfileID = spec.StorageProfileID
 	}
 	d.Status = Resolved
 	return nil

@@ -12,7 +12,8 @@ import (
 func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
-	a, b := c.vm(vapp, "a"), c.vm(vapp, "b")
+	a := c.vm(vapp, "a")
+	b := c.vm(vapp, "b")
 	create := func(attrs string) (href, param string) {
 		made := c.ok(http.MethodPost, c.vdc()+"/disk",
 			`<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024" `+attrs+`/></DiskCreateParams>`)
@@ -61,7 +62,8 @@ func TestADiskIsItsOwnersAndTheAdministrators(t *testing.T) {
 	disk := c.ok(http.MethodPost, c.vdc()+"/disk",
 		`<DiskCreateParams `+xmlns+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`).xml.Attr("href")
 	param := `<DiskAttachOrDetachParams ` + xmlns + `><Disk href="` + disk + `"/></DiskAttachOrDetachParams>`
-	other, admin := c.user("other"), c.user("admin")
+	other := c.user("other")
+	admin := c.user("admin")
 
 	other.refused(http.MethodGet, disk, "", 403, forbiddenCode)
 	other.refused(http.MethodDelete, disk, "", 403, forbiddenCode)

@@ -164,7 +164,8 @@ func documentOperations() map[string]operation {
 		}
 		for verb, run := range map[string]func(*Simulator, *Task) error{
 			"create": c.commitCreate,
-			"update": c.commitUpdate, "delete": c.commitRemove,
+			"update": c.commitUpdate,
+			"delete": c.commitRemove,
 		} {
 			out[verb+" "+c.path] = networkOperation(verb, c.kind, c.title, run)
 		}
@@ -177,9 +178,11 @@ func documentOperations() map[string]operation {
 func networkOperation(verb, kind, title string, run func(*Simulator, *Task) error) operation {
 	doing := map[string]string{"create": "Creating", "update": "Updating", "delete": "Deleting"}[verb]
 	return operation{
-		name: verb + strings.ToUpper(kind[:1]) + kind[1:],
-		busy: strings.ToUpper(verb + "_" + strings.ReplaceAll(title, " ", "_")),
-		verb: doing + " " + title, duration: durationGateway, run: run,
+		name:     verb + strings.ToUpper(kind[:1]) + kind[1:],
+		busy:     strings.ToUpper(verb + "_" + strings.ReplaceAll(title, " ", "_")),
+		verb:     doing + " " + title,
+		duration: durationGateway,
+		run:      run,
 	}
 }
 
@@ -207,7 +210,8 @@ func (c *collection) commitUpdate(s *Simulator, t *Task) error {
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
-	d.body, d.failed = maps.Clone(t.Work.Body), false
+	d.body = maps.Clone(t.Work.Body)
+	d.failed = false
 	d.version++
 	c.finished(s, d)
 	return nil

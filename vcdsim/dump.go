@@ -56,8 +56,10 @@ func (s *Simulator) freeze() (*dump, error) {
 	}
 	d := &dump{Format: dumpFormat, Version: dumpVersion, Time: s.clock.Now()}
 	if d.IDs, err = freeze.Freeze(&frozenIDs{
-		Seed: s.ids.seed, Count: s.ids.count, MACs: s.ids.macs,
-		Dice: dice,
+		Seed:  s.ids.seed,
+		Count: s.ids.count,
+		MACs:  s.ids.macs,
+		Dice:  dice,
 	}); err != nil {
 		return nil, fmt.Errorf("dumping: %w", err)
 	}
@@ -94,7 +96,8 @@ func (s *Simulator) Restore(r io.Reader) error {
 	if err := next.dice.UnmarshalBinary(numbers.Dice); err != nil {
 		return fmt.Errorf("reading the dump's random numbers: %w", err)
 	}
-	next.count, next.macs = numbers.Count, numbers.MACs
+	next.count = numbers.Count
+	next.macs = numbers.MACs
 	if c, ok := s.clock.(interface{ Advance(d time.Duration) }); ok {
 		if behind := d.Time.Sub(s.clock.Now()); behind > 0 {
 			c.Advance(behind)
@@ -117,7 +120,8 @@ func (s *Simulator) replace(fresh *store, next *ids) {
 	next.macs = max(next.macs, s.ids.macs)
 	fresh.alarmCount = max(fresh.alarmCount, s.store.alarmCount)
 	old := s.store
-	s.store, s.ids = fresh, next
+	s.store = fresh
+	s.ids = next
 	s.guests.restore(old)
 	s.alarms.rearm()
 	s.settle()

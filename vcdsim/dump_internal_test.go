@@ -14,16 +14,35 @@ import (
 
 // notDumped are the fields of a simulator and its parts that are no part of what is simulated, each with the reason.
 var notDumped = map[string]string{
-	"clock": "runs on; its time is in the dump", "profile": "configuration", "guest": "configuration",
-	"log": "configuration", "observer": "configuration", "addr": "configuration", "lifetime": "configuration",
-	"assume": "configuration", "public": "configuration", "token": "configuration",
-	"probed": "found by who runs guests, again and again",
-	"routes": "code", "operations": "code", "bells": "code",
-	"gate": "what a test does to it", "faults": "what a test does to it", "journal": "what was seen of it",
-	"server": "of the program", "further": "of the program", "ctx": "of the program", "cancel": "of the program", "running": "of the program",
-	"balancerMu": "a lock", "lastPicked": "of the balancer", "cells": "cells run on",
-	"boots": "of the program: guests boot again", "queues": "of the program: guests boot again",
-	"mu": "a lock", "pending": "empty while the lock is free",
+	"clock":      "runs on; its time is in the dump",
+	"profile":    "configuration",
+	"guest":      "configuration",
+	"log":        "configuration",
+	"observer":   "configuration",
+	"addr":       "configuration",
+	"lifetime":   "configuration",
+	"assume":     "configuration",
+	"public":     "configuration",
+	"token":      "configuration",
+	"probed":     "found by who runs guests, again and again",
+	"routes":     "code",
+	"operations": "code",
+	"bells":      "code",
+	"gate":       "what a test does to it",
+	"faults":     "what a test does to it",
+	"journal":    "what was seen of it",
+	"server":     "of the program",
+	"further":    "of the program",
+	"ctx":        "of the program",
+	"cancel":     "of the program",
+	"running":    "of the program",
+	"balancerMu": "a lock",
+	"lastPicked": "of the balancer",
+	"cells":      "cells run on",
+	"boots":      "of the program: guests boot again",
+	"queues":     "of the program: guests boot again",
+	"mu":         "a lock",
+	"pending":    "empty while the lock is free",
 }
 
 // isPart reports whether a type is a part of a simulator: a pointer to a struct that begins with the simulator.
@@ -89,7 +108,8 @@ func fillValue(v reflect.Value, seed *int, depth int) {
 		}
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
-		key, entry := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		key := reflect.New(v.Type().Key()).Elem()
+		entry := reflect.New(v.Type().Elem()).Elem()
 		fillValue(key, seed, depth+1)
 		fillValue(entry, seed, depth+1)
 		v.SetMapIndex(key, entry)
@@ -136,11 +156,23 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 
 // shownAs says where State shows a field of the store.
 var shownAs = map[string]string{
-	"model": "Model", "vapps": "VApps", "vms": "VMs", "children": "VMs", "order": "VMs", "disks": "Disks",
-	"uploads": "Uploads", "affinity": "Affinity", "tasks": "Tasks", "locks": "Tasks",
-	"sessions": "Sessions", "metadata": "Metadata", "documents": "Documents", "access": "Access",
-	"clients": "APIClients",
-	"alarms":  "Tasks", "alarmCount": "",
+	"model":      "Model",
+	"vapps":      "VApps",
+	"vms":        "VMs",
+	"children":   "VMs",
+	"order":      "VMs",
+	"disks":      "Disks",
+	"uploads":    "Uploads",
+	"affinity":   "Affinity",
+	"tasks":      "Tasks",
+	"locks":      "Tasks",
+	"sessions":   "Sessions",
+	"metadata":   "Metadata",
+	"documents":  "Documents",
+	"access":     "Access",
+	"clients":    "APIClients",
+	"alarms":     "Tasks",
+	"alarmCount": "",
 }
 
 func TestStateShowsEveryFieldOfTheStore(t *testing.T) {

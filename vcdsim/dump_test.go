@@ -72,7 +72,9 @@ func TestADumpGoesOnInAnotherSimulator(t *testing.T) {
 
 	guest := &fakeGuest{}
 	other := start(t, func(cfg *vcdsim.Config) {
-		cfg.Model, cfg.Guest, cfg.Profile = vcdsim.K8sTenant(), guest, vcdsim.Recorded
+		cfg.Model = vcdsim.K8sTenant()
+		cfg.Guest = guest
+		cfg.Profile = vcdsim.Recorded
 		cfg.Clock = vcdsim.NewManualClock(time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC))
 	})
 	c.Expect(other.sim.Restore(bytes.NewReader(dump.Bytes()))).To(Succeed())
@@ -112,7 +114,8 @@ func TestWhatIsNoDumpChangesNothing(t *testing.T) {
 		{"half a dump", good[:len(good)/2], "reading the dump"},
 		{"a dump of another version", strings.Replace(good, `"version":2`, `"version":99`, 1), "version 99 is not 2"},
 		{
-			"a store with a strange field", strings.Replace(good, `"store":{`, `"store":{"colour":1,`, 1),
+			"a store with a strange field",
+			strings.Replace(good, `"store":{`, `"store":{"colour":1,`, 1),
 			"has no field colour",
 		},
 	} {

@@ -64,9 +64,11 @@ func gatewayScope(r *request, id string) (scope, error) {
 func addEdgeOwner(org *Org, vdc *VDC, group string, out map[string]any) {
 	ref := jsonRef("vdc", vdc.ID, vdc.Name)
 	out["orgRef"] = jsonRef("org", org.ID, org.Name)
-	out["orgVdc"], out["ownerRef"] = ref, ref
+	out["orgVdc"] = ref
+	out["ownerRef"] = ref
 	if g := org.group(group); g != nil {
-		out["orgVdc"], out["ownerRef"] = nil, jsonRef("vdcGroup", g.ID, g.Name)
+		out["orgVdc"] = nil
+		out["ownerRef"] = jsonRef("vdcGroup", g.ID, g.Name)
 	}
 }
 
@@ -82,8 +84,11 @@ func edgeJSON(r *request, org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 	}
 	cluster := s.ids.named("edgeCluster", edgeCluster)
 	out := map[string]any{
-		"distributedRoutingEnabled": false, "nonDistributedRoutingEnabled": false, "deploymentMode": "ACTIVE_STANDBY",
-		"serviceNetworkDefinition": "192.168.255.225/27", "distributedRouterUplinkNetworkDefinition": nil,
+		"distributedRoutingEnabled":                false,
+		"nonDistributedRoutingEnabled":             false,
+		"deploymentMode":                           "ACTIVE_STANDBY",
+		"serviceNetworkDefinition":                 "192.168.255.225/27",
+		"distributedRouterUplinkNetworkDefinition": nil,
 		"edgeClusterConfig": map[string]any{
 			"primaryEdgeCluster": map[string]any{
 				"edgeClusterRef": map[string]any{"name": edgeCluster, "id": cluster},
@@ -100,11 +105,16 @@ func edgeJSON(r *request, org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 		uplinks = append(uplinks, uplinkJSON(r, g, u))
 	}
 	maps.Copy(out, map[string]any{
-		"id": URN("gateway", g.ID), "name": g.Name, "description": g.Description,
+		"id":                 URN("gateway", g.ID),
+		"name":               g.Name,
+		"description":        g.Description,
 		"status":             s.tasks.realization(g.ID, g.Failed),
-		"edgeGatewayUplinks": uplinks, "orgVdcNetworkCount": networks, "usingIpSpace": spaces,
+		"edgeGatewayUplinks": uplinks,
+		"orgVdcNetworkCount": networks,
+		"usingIpSpace":       spaces,
 		"gatewayBacking": map[string]any{
-			"backingId": s.ids.named("tier1", g.ID), "gatewayType": "NSXT_BACKED",
+			"backingId":       s.ids.named("tier1", g.ID),
+			"gatewayType":     "NSXT_BACKED",
 			"networkProvider": jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
 		},
 	})
@@ -163,7 +173,8 @@ var edgeFields = []string{
 
 // rest picks fields that are set.
 func rest(raw []byte, fields []string) map[string]any {
-	all, out := map[string]any{}, map[string]any{}
+	all := map[string]any{}
+	out := map[string]any{}
 	_ = json.Unmarshal(raw, &all) // parsed before
 	for _, f := range fields {
 		if all[f] != nil {
@@ -188,7 +199,8 @@ func readEdge(r *request, old *EdgeGateway) (*VDC, *EdgeGateway, error) {
 		return nil, nil, badRequest("An edge gateway must have a name and an uplink.")
 	}
 	if old != nil {
-		g.ID, g.LoadBalancer = old.ID, old.LoadBalancer
+		g.ID = old.ID
+		g.LoadBalancer = old.LoadBalancer
 	}
 	if slices.ContainsFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.Name == g.Name && x.ID != g.ID }) {
 		return nil, nil, duplicateName(g.Name)

@@ -13,46 +13,82 @@ func always(body map[string]any) func(*request) map[string]any {
 	}
 }
 
-func gatewaySettings() []*setting {
+func gatewaySettings() []*setting { //nolint:funlen // A table with one field per line.
 	const gw = "1.0.0/edgeGateways/{gateway}/"
 	return []*setting{
 		{
-			path: gw + "dns", kind: "edgeDns", title: "DNS Forwarder", scope: onGateway, prepare: prepareDNS,
+			path:    gw + "dns",
+			kind:    "edgeDns",
+			title:   "DNS Forwarder",
+			scope:   onGateway,
+			prepare: prepareDNS,
 			initial: always(map[string]any{
-				"enabled": false, "listenerIp": nil, "defaultForwarderZone": nil, "conditionalForwarderZones": nil,
-				"snatRuleExternalIpAddress": nil, "snatRuleEnabled": false,
+				"enabled":                   false,
+				"listenerIp":                nil,
+				"defaultForwarderZone":      nil,
+				"conditionalForwarderZones": nil,
+				"snatRuleExternalIpAddress": nil,
+				"snatRuleEnabled":           false,
 			}),
 		},
 		{
-			path: gw + "dhcpForwarder", kind: "edgeDhcpForwarder", title: "DHCP Forwarder", scope: onGateway,
+			path:    gw + "dhcpForwarder",
+			kind:    "edgeDhcpForwarder",
+			title:   "DHCP Forwarder",
+			scope:   onGateway,
 			initial: always(map[string]any{"enabled": false, "dhcpServers": nil}),
 		},
 		{
-			path: gw + "slaacProfile", kind: "edgeSlaacProfile", title: "SLAAC Profile", plain: true, scope: onGateway,
-			prepare: prepareSLAAC, initial: always(map[string]any{
-				"enabled": false, "mode": "DISABLED",
+			path:    gw + "slaacProfile",
+			kind:    "edgeSlaacProfile",
+			title:   "SLAAC Profile",
+			plain:   true,
+			scope:   onGateway,
+			prepare: prepareSLAAC,
+			initial: always(map[string]any{
+				"enabled":   false,
+				"mode":      "DISABLED",
 				"dnsConfig": map[string]any{"domainNames": nil, "dnsServerIpv6Addresses": nil},
 			}),
 		},
 		{
-			path: gw + "qos", kind: "edgeQos", title: "QoS", plain: true, scope: onGateway, prepare: prepareQoS,
+			path:    gw + "qos",
+			kind:    "edgeQos",
+			title:   "QoS",
+			plain:   true,
+			scope:   onGateway,
+			prepare: prepareQoS,
 			initial: always(map[string]any{"ingressProfile": nil, "egressProfile": nil}),
 		},
 		{
-			path: gw + "routing/advertisement", kind: "routeAdvertisement", title: "Route Advertisement", plain: true,
-			scope: onGateway, initial: always(map[string]any{"enable": false, "subnets": nil}),
+			path:    gw + "routing/advertisement",
+			kind:    "routeAdvertisement",
+			title:   "Route Advertisement",
+			plain:   true,
+			scope:   onGateway,
+			initial: always(map[string]any{"enable": false, "subnets": nil}),
 		},
 		{
-			path: gw + "routing/bgp", kind: "edgeBgp", title: "BGP Configuration", scope: onGateway,
+			path:    gw + "routing/bgp",
+			kind:    "edgeBgp",
+			title:   "BGP Configuration",
+			scope:   onGateway,
 			prepare: prepareBGP,
 			initial: always(map[string]any{
-				"enabled": false, "ecmp": false, "localASNumber": nil, "gracefulRestart": nil,
+				"enabled":         false,
+				"ecmp":            false,
+				"localASNumber":   nil,
+				"gracefulRestart": nil,
 			}),
 		},
 		edgeFirewall(),
 		{
-			path: gw + "loadBalancer", kind: "edgeLoadBalancer", title: "Load Balancer", scope: onGateway,
-			prepare: prepareBalancer, show: showBalancer,
+			path:    gw + "loadBalancer",
+			kind:    "edgeLoadBalancer",
+			title:   "Load Balancer",
+			scope:   onGateway,
+			prepare: prepareBalancer,
+			show:    showBalancer,
 		},
 	}
 }
@@ -120,23 +156,32 @@ func onlyVersions(_ *request, d *document, out map[string]any) {
 // gatewayCollection are the documents of a gateway below a path, with bare ids and versions.
 func gatewayCollection(path, kind, title string, required ...string) *collection {
 	return &collection{
-		path: "1.0.0/edgeGateways/{gateway}/" + path, kind: kind, right: "GATEWAY", title: title, within: "gateway",
-		bare: true, cursor: true, required: required,
-		scope: func(r *request, _ map[string]any) (scope, error) { return onGateway(r) }, show: onlyVersions,
-		prepare: func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) },
+		path:     "1.0.0/edgeGateways/{gateway}/" + path,
+		kind:     kind,
+		right:    "GATEWAY",
+		title:    title,
+		within:   "gateway",
+		bare:     true,
+		cursor:   true,
+		required: required,
+		scope:    func(r *request, _ map[string]any) (scope, error) { return onGateway(r) },
+		show:     onlyVersions,
+		prepare:  func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) },
 	}
 }
 
 func routeCollection() *collection {
 	c := gatewayCollection("routing/staticRoutes", "staticRoute", "Static Route", "name", "networkCidr")
 	c.show = nil
-	c.unique, c.defaults = []string{"name"}, map[string]any{"description": "", "systemOwned": false}
+	c.unique = []string{"name"}
+	c.defaults = map[string]any{"description": "", "systemOwned": false}
 	return c
 }
 
 func neighborCollection() *collection {
 	c := gatewayCollection("routing/bgp/neighbors", "bgpNeighbor", "BGP Neighbor", "neighborAddress", "remoteASNumber")
-	c.unique, c.hidden = []string{"neighborAddress"}, []string{"neighborPassword"}
+	c.unique = []string{"neighborAddress"}
+	c.hidden = []string{"neighborPassword"}
 	return c
 }
 

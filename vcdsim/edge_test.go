@@ -49,7 +49,8 @@ func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 			`{"gateway":"203.0.113.1","prefixLength":24,"autoAllocateIpRanges":true,"totalIpCount":100}`))
 	gateways := c.model().VDCs[0].EdgeGateways
 	c.Expect(gateways).To(HaveLen(2))
-	first, second := gateways[0].Uplinks[0].Subnets[0], gateways[1].Uplinks[0].Subnets[0]
+	first := gateways[0].Uplinks[0].Subnets[0]
+	second := gateways[1].Uplinks[0].Subnets[0]
 	for _, a := range second.Addresses {
 		for _, b := range first.Addresses {
 			c.Expect(a.Contains(b.From) || b.Contains(a.From)).To(BeFalse(), "%v and %v", a, b)
@@ -61,15 +62,18 @@ func TestNoAddressIsGivenToTwoGateways(t *testing.T) {
 	for _, tc := range []struct{ name, subnet, message string }{
 		{
 			"another gateway's addresses",
-			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`, "already allocated to another edge gateway",
+			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.50","endAddress":"203.0.113.60"}]}}`,
+			"already allocated to another edge gateway",
 		},
 		{
 			"addresses that are not in the pool",
-			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`, "not within the static IP pool",
+			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"203.0.113.3","endAddress":"203.0.113.4"}]}}`,
+			"not within the static IP pool",
 		},
 		{
 			"addresses of another subnet",
-			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"198.51.100.3","endAddress":"198.51.100.4"}]}}`, "is invalid",
+			`{"gateway":"203.0.113.1","prefixLength":24,"ipRanges":{"values":[{"startAddress":"198.51.100.3","endAddress":"198.51.100.4"}]}}`,
+			"is invalid",
 		},
 		{
 			"more than there are",
@@ -149,7 +153,9 @@ func TestOthersDoNotSeeAGateway(t *testing.T) {
 	})
 	pool := c.pool("secret", "192.168.100.11")
 	paths := []string{
-		"edgeGateways/" + c.gatewayURN(), "edgeGateways/" + c.gatewayURN() + "/usedIpAddresses", c.natPath(),
+		"edgeGateways/" + c.gatewayURN(),
+		"edgeGateways/" + c.gatewayURN() + "/usedIpAddresses",
+		c.natPath(),
 		"loadBalancer/pools/" + pool,
 		"edgeGateways/" + c.gatewayURN() + "/loadBalancer",
 		"edgeGateways/" + c.gatewayURN() + "/loadBalancer/poolSummaries",

@@ -76,10 +76,12 @@ func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *
 				return refuse(400, codeBadRequest, "There are not enough free IP addresses in the external "+
 					"network %q.", external.Name)
 			}
-			sub.Addresses, more = merged(append(sub.Addresses, got...)), 0
+			sub.Addresses = merged(append(sub.Addresses, got...))
+			more = 0
 		}
 		if first && !primary && len(sub.Addresses) > 0 {
-			sub.Primary, primary = sub.Addresses[0].From, true
+			sub.Primary = sub.Addresses[0].From
+			primary = true
 		}
 	}
 	return nil
@@ -233,12 +235,19 @@ func (eg *edgeGateways) keepsUsed(old, next *EdgeGateway) error {
 
 func uplinkJSON(r *request, g *EdgeGateway, u Uplink) map[string]any {
 	out := map[string]any{
-		"uplinkId": URN("network", u.Network), "uplinkName": "", "connected": true, "dedicated": u.Dedicated,
+		"uplinkId":                 URN("network", u.Network),
+		"uplinkName":               "",
+		"connected":                true,
+		"dedicated":                u.Dedicated,
 		"vrfLiteBacked":            false,
-		"quickAddAllocatedIpCount": nil, "usingIpSpace": false, "backingType": nil,
+		"quickAddAllocatedIpCount": nil,
+		"usingIpSpace":             false,
+		"backingType":              nil,
 	}
 	if e := r.sim.store.external(u.Network); e != nil {
-		out["uplinkName"], out["usingIpSpace"], out["backingType"] = e.Name, e.UsesSpaces, e.backing()
+		out["uplinkName"] = e.Name
+		out["usingIpSpace"] = e.UsesSpaces
+		out["backingType"] = e.backing()
 		out["vrfLiteBacked"] = e.backing() == BackingVRF
 	}
 	values := []any{}
@@ -254,11 +263,17 @@ func uplinkJSON(r *request, g *EdgeGateway, u Uplink) map[string]any {
 			primary = sub.Primary.String()
 		}
 		values = append(values, map[string]any{
-			"gateway": sub.Gateway.Addr().String(), "prefixLength": sub.Gateway.Bits(), "dnsSuffix": nil,
-			"dnsServer1": "", "dnsServer2": "",
-			"ipRanges": rangesJSON(sub.Addresses), "enabled": true, "totalIpCount": count(sub.Addresses),
-			"usedIpCount": used,
-			"primaryIp":   primary, "autoAllocateIpRanges": false,
+			"gateway":              sub.Gateway.Addr().String(),
+			"prefixLength":         sub.Gateway.Bits(),
+			"dnsSuffix":            nil,
+			"dnsServer1":           "",
+			"dnsServer2":           "",
+			"ipRanges":             rangesJSON(sub.Addresses),
+			"enabled":              true,
+			"totalIpCount":         count(sub.Addresses),
+			"usedIpCount":          used,
+			"primaryIp":            primary,
+			"autoAllocateIpRanges": false,
 		})
 	}
 	out["subnets"] = map[string]any{"values": values}

@@ -109,7 +109,8 @@ func listUsed(r *request) (*response, error) {
 		}
 		out = append(out, map[string]any{
 			"networkRef": jsonRef("network", u.network, name),
-			"ipAddress":  u.address.String(), "category": u.category,
+			"ipAddress":  u.address.String(),
+			"category":   u.category,
 		})
 	}
 	return r.page(out)

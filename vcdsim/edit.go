@@ -153,16 +153,22 @@ func (e *Editor) Assumptions() *Assumptions { return &e.sim.assume }
 // description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.
 func (e *Editor) CopyVApp(v *VApp, name string) *VApp {
 	c := v.clone()
-	c.ID, c.Name, c.Description = e.sim.ids.next("vapp"), name, ""
+	c.ID = e.sim.ids.next("vapp")
+	c.Name = name
+	c.Description = ""
 	for i := range c.Networks {
 		c.Networks[i].ID = e.sim.ids.next("network")
 	}
 	e.sim.store.vapps[c.ID] = &c
 	for _, vm := range e.sim.store.vmsOf(v.ID) {
 		d := vm.clone()
-		d.ID, d.Name, d.Description, d.VAppID = e.sim.ids.next("vm"), name+"-"+vm.Name, "", c.ID
+		d.ID = e.sim.ids.next("vm")
+		d.Name = name + "-" + vm.Name
+		d.Description = ""
+		d.VAppID = c.ID
 		for i := range d.NICs {
-			d.NICs[i].Mode, d.NICs[i].Address = modeNone, ""
+			d.NICs[i].Mode = modeNone
+			d.NICs[i].Address = ""
 		}
 		e.sim.store.addVM(&d)
 	}

@@ -19,8 +19,10 @@ func Example() {
 	defer func() { _ = sim.Close() }()
 
 	sim.Faults().Add(vcdsim.Fault{
-		Operation: "GET /api/query type=vm", Count: 1, Status: 503,
-		Header: map[string]string{"Retry-After": "5"},
+		Operation: "GET /api/query type=vm",
+		Count:     1,
+		Status:    503,
+		Header:    map[string]string{"Retry-After": "5"},
 	})
 	sim.Edit(func(e *vcdsim.Editor) { e.SetPassword("acme", "capvcd", "changed") })
 

@@ -47,12 +47,16 @@ func readExternal(r *request, old *ExternalNetwork) (*ExternalNetwork, error) {
 		return nil, err
 	}
 	e := &ExternalNetwork{
-		Name: body.Name, Description: body.Description, UsesSpaces: body.UsingSpaces,
+		Name:        body.Name,
+		Description: body.Description,
+		UsesSpaces:  body.UsingSpaces,
 		DedicatedTo: bare(body.DedicatedOrg.ID),
 	}
 	e.Fields = rest(r.body, []string{"natAndFirewallServiceIntention", "networkRouteAdvertisementIntention"})
 	if old != nil {
-		e.ID, e.Backing, e.BackingName = old.ID, old.Backing, old.BackingName
+		e.ID = old.ID
+		e.Backing = old.Backing
+		e.BackingName = old.BackingName
 	} else if err := readBacking(r, e, body); err != nil {
 		return nil, err
 	}
@@ -88,8 +92,11 @@ func (e *ExternalNetwork) readSubnets(body externalBody) error {
 		if err != nil {
 			return badRequest("The IP address %q is invalid.", v.Gateway)
 		}
-		s := ExternalSubnet{Gateway: netip.PrefixFrom(gateway, v.PrefixLength), Disabled: v.Enabled != nil &&
-			!*v.Enabled}
+		s := ExternalSubnet{
+			Gateway: netip.PrefixFrom(gateway, v.PrefixLength),
+			Disabled: v.Enabled != nil &&
+				!*v.Enabled,
+		}
 		if s.Pool, err = v.IPRanges.ranges(s.Gateway); err != nil {
 			return err
 		}
@@ -105,7 +112,8 @@ func readBacking(r *request, e *ExternalNetwork, body externalBody) error {
 	b := body.Backings.Values[0]
 	for _, known := range externalBackings(r.sim) {
 		if known.id == b.ID {
-			e.Backing, e.BackingName = cmp.Or(b.TypeValue, b.Type), known.name
+			e.Backing = cmp.Or(b.TypeValue, b.Type)
+			e.BackingName = known.name
 			return nil
 		}
 	}
@@ -120,23 +128,37 @@ func externalJSON(r *request, e *ExternalNetwork) map[string]any {
 	for _, sub := range e.Subnets {
 		total += count(sub.Pool)
 		subnets = append(subnets, map[string]any{
-			"gateway": sub.Gateway.Addr().String(), "prefixLength": sub.Gateway.Bits(), "dnsSuffix": nil,
-			"dnsServer1": "", "dnsServer2": "",
-			"ipRanges": rangesJSON(sub.Pool), "enabled": !sub.Disabled, "totalIpCount": count(sub.Pool),
-			"usedIpCount": count(common(s.edges.handedOut(e.ID, nil), sub.Pool)),
+			"gateway":      sub.Gateway.Addr().String(),
+			"prefixLength": sub.Gateway.Bits(),
+			"dnsSuffix":    nil,
+			"dnsServer1":   "",
+			"dnsServer2":   "",
+			"ipRanges":     rangesJSON(sub.Pool),
+			"enabled":      !sub.Disabled,
+			"totalIpCount": count(sub.Pool),
+			"usedIpCount":  count(common(s.edges.handedOut(e.ID, nil), sub.Pool)),
 		})
 	}
 	name := cmp.Or(e.BackingName, strings.ToLower(e.Name))
 	out := map[string]any{
-		"id": URN("network", e.ID), "name": e.Name, "description": e.Description,
-		"status":  s.tasks.realization(e.ID, false),
-		"subnets": map[string]any{"values": subnets}, "totalIpCount": total, "usedIpCount": used,
-		"usingIpSpace": e.UsesSpaces,
-		"dedicatedOrg": nil, "dedicatedEdgeGateway": nil,
+		"id":                   URN("network", e.ID),
+		"name":                 e.Name,
+		"description":          e.Description,
+		"status":               s.tasks.realization(e.ID, false),
+		"subnets":              map[string]any{"values": subnets},
+		"totalIpCount":         total,
+		"usedIpCount":          used,
+		"usingIpSpace":         e.UsesSpaces,
+		"dedicatedOrg":         nil,
+		"dedicatedEdgeGateway": nil,
 		"networkBackings": map[string]any{"values": []any{map[string]any{
-			"backingId": s.ids.named("backing", name), "name": name, "backingType": backingKind(e.backing()),
-			"backingTypeValue": e.backing(), "isNsxTVlanSegment": false, "parentTier0Ref": nil,
-			"networkProvider": jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+			"backingId":         s.ids.named("backing", name),
+			"name":              name,
+			"backingType":       backingKind(e.backing()),
+			"backingTypeValue":  e.backing(),
+			"isNsxTVlanSegment": false,
+			"parentTier0Ref":    nil,
+			"networkProvider":   jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
 		}}},
 	}
 	maps.Copy(out, e.Fields)

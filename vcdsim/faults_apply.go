@@ -57,8 +57,11 @@ func (in *injector) apply(w http.ResponseWriter, r *request, f *Fault) {
 var faultTexts = map[int][2]string{
 	http.StatusBadRequest:   {codeBadRequest, "Bad request."},
 	http.StatusUnauthorized: {codeUnauthorized, "This operation is denied. You need to be authenticated."},
-	http.StatusForbidden: {codeForbidden, "Either you need some or all of the following rights [Base] to " +
-		"perform operations [ENTITY_VIEW] or the target entity is invalid."},
+	http.StatusForbidden: {
+		codeForbidden,
+		"Either you need some or all of the following rights [Base] to " +
+			"perform operations [ENTITY_VIEW] or the target entity is invalid.",
+	},
 	http.StatusNotFound:            {codeNotFound, "There is no such resource."},
 	http.StatusPreconditionFailed:  {"PRECONDITION_FAILED", "The entity was changed by another request."},
 	http.StatusTooManyRequests:     {"TOO_MANY_REQUESTS", "Too many requests."},
@@ -70,7 +73,8 @@ var faultTexts = map[int][2]string{
 func (f *Fault) refusal(r *request) *Refusal {
 	out := &Refusal{Status: f.Status, Code: f.Code, Message: f.Message}
 	if f.Busy != "" {
-		out.Status, out.Code = http.StatusBadRequest, codeBusy
+		out.Status = http.StatusBadRequest
+		out.Code = codeBusy
 		out.Message = f.Busy.text(r)
 		return out
 	}
@@ -90,14 +94,16 @@ const noID = "00000000-0000-0000-0000-000000000000"
 
 // text is the refusal as if a recompose, or a change of the VM, were under way.
 func (t BusyText) text(r *request) string {
-	owner, op := Entity{Kind: "vapp", ID: noID}, opRecompose
+	owner := Entity{Kind: "vapp", ID: noID}
+	op := opRecompose
 	for _, kind := range []string{"vm", "disk", "id", "vapp"} {
 		if v, ok := r.vars[kind]; ok {
 			owner.ID = bare(v)
 		}
 	}
 	if r.vars["vm"] != "" {
-		owner.Kind, op = "vm", opUpdateVM
+		owner.Kind = "vm"
+		op = opUpdateVM
 	}
 	return busyText(t == BusyTenant, owner, r.sim.tasks.operations[op].busy, noID)
 }

@@ -196,25 +196,30 @@ func (f *Fault) Validate() error {
 		{badGlob != nil, "operation %q: syntax error in pattern", f.Operation},
 		{f.Probability < 0 || f.Probability > 1, "probability %v is not between 0 and 1", f.Probability},
 		{
-			min(f.Skip, f.Count, f.Cell) < 0, "%d is negative: skip, count and cell cannot be",
+			min(f.Skip, f.Count, f.Cell) < 0,
+			"%d is negative: skip, count and cell cannot be",
 			min(f.Skip, f.Count, f.Cell),
 		},
 		{min(f.Delay, f.SlowBody) < 0, "%s is negative: delay and slowBody cannot be", min(f.Delay, f.SlowBody)},
 		{f.Status != 0 && (f.Status < 200 || f.Status > 599), "status %d is not one of HTTP", f.Status},
 		{
-			!slices.Contains([]BusyText{"", BusyTenant, BusyProvider}, f.Busy), "busy %q is not tenant or provider",
+			!slices.Contains([]BusyText{"", BusyTenant, BusyProvider}, f.Busy),
+			"busy %q is not tenant or provider",
 			f.Busy,
 		},
 		{
 			!slices.Contains([]BodyKind{"", BodyXML, BodyJSON, BodyHTML, BodyEmpty, BodyNothing}, f.Body),
-			"body %q is not xml, json, html, empty or nothing", f.Body,
+			"body %q is not xml, json, html, empty or nothing",
+			f.Body,
 		},
 		{
-			f.ofTasks() && f.ofRequests(), "%s is of tasks: what happens to requests needs a rule of its own",
+			f.ofTasks() && f.ofRequests(),
+			"%s is of tasks: what happens to requests needs a rule of its own",
 			"failTask, abortTask or stickTask",
 		},
 		{
-			f.ofTasks() && !f.StickTask && f.Delay > 0, "delay %s is for stickTask, not for the other rules of tasks",
+			f.ofTasks() && !f.StickTask && f.Delay > 0,
+			"delay %s is for stickTask, not for the other rules of tasks",
 			f.Delay,
 		},
 		{!f.acts(), "it has no effect, such as %s", "status, busy, hang, dropBefore, dropAfter or delay"},
@@ -228,7 +233,12 @@ func (f *Fault) Validate() error {
 
 func (f *Fault) acts() bool {
 	acts := slices.Contains([]bool{
-		f.ofTasks(), f.Hang, f.DropBefore, f.DropAfter, f.Truncate, f.EndSession,
+		f.ofTasks(),
+		f.Hang,
+		f.DropBefore,
+		f.DropAfter,
+		f.Truncate,
+		f.EndSession,
 		f.RevokeToken,
 	}, true)
 	return acts || f.Delay > 0 || f.SlowBody > 0 || f.Status != 0 || f.Busy != ""

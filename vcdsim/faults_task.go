@@ -12,8 +12,11 @@ func (ts *tasks) fault(t *Task) *Fault {
 		return nil
 	}
 	of := subject{
-		task: true, operation: t.OperationName, cell: t.Cell, user: t.UserName,
-		entities: []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk},
+		task:      true,
+		operation: t.OperationName,
+		cell:      t.Cell,
+		user:      t.UserName,
+		entities:  []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk},
 	}
 	for _, id := range append(slices.Clone(t.Locks), bare(t.Work.Document)) {
 		of.entities = append(of.entities, ts.sim.injector.idAndName(id)...)
@@ -35,7 +38,8 @@ func (ts *tasks) finish(id string) {
 	case f == nil:
 		ts.complete(t)
 	case f.StickTask:
-		t.Stuck, t.Status = true, TaskRunning
+		t.Stuck = true
+		t.Status = TaskRunning
 		if f.Delay > 0 {
 			ts.sim.alarms.after(f.Delay, alarm{Bell: bellTask, ID: t.ID})
 		}
@@ -72,7 +76,8 @@ func (ts *tasks) abort(t *Task, message string) {
 }
 
 func (f *Fault) taskError() *Refusal {
-	status, code := f.Status, f.Code
+	status := f.Status
+	code := f.Code
 	if status == 0 {
 		status = http.StatusInternalServerError
 	}

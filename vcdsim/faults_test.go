@@ -19,45 +19,67 @@ func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
 		fault                         vcdsim.Fault
 	}{
 		{
-			"XML for the legacy API", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			"XML for the legacy API",
+			"/api/org",
+			"application/vnd.vmware.vcloud.error+xml",
 			`minorErrorCode="TOO_MANY_REQUESTS"`,
 			vcdsim.Fault{Status: 429},
 		},
 		{
-			"JSON for cloudapi", "/cloudapi/1.0.0/vdcs", "application/json", `"minorErrorCode":"SERVICE_UNAVAILABLE"`,
+			"JSON for cloudapi",
+			"/cloudapi/1.0.0/vdcs",
+			"application/json",
+			`"minorErrorCode":"SERVICE_UNAVAILABLE"`,
 			vcdsim.Fault{Status: 503},
 		},
 		{
-			"HTML of a proxy", "/api/org", "text/html; charset=utf-8", "<h1>502 Bad Gateway</h1>",
+			"HTML of a proxy",
+			"/api/org",
+			"text/html; charset=utf-8",
+			"<h1>502 Bad Gateway</h1>",
 			vcdsim.Fault{Status: 502, Body: vcdsim.BodyHTML},
 		},
 		{"nothing", "/api/org", "", "", vcdsim.Fault{Status: 500, Body: vcdsim.BodyEmpty}},
 		{
-			"a list without entries", "/api/query", "application/vnd.vmware.vcloud.query.records+xml",
+			"a list without entries",
+			"/api/query",
+			"application/vnd.vmware.vcloud.query.records+xml",
 			`<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0"`,
 			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing},
 		},
 		{
-			"a list of cloudapi without entries", "/cloudapi/1.0.0/vdcs", "application/json", `"resultTotal":0`,
+			"a list of cloudapi without entries",
+			"/cloudapi/1.0.0/vdcs",
+			"application/json",
+			`"resultTotal":0`,
 			vcdsim.Fault{Status: 200, Body: vcdsim.BodyNothing},
 		},
 		{
-			"JSON though XML was asked for", "/api/org", "application/json", `"stackTrace":null`,
+			"JSON though XML was asked for",
+			"/api/org",
+			"application/json",
+			`"stackTrace":null`,
 			vcdsim.Fault{Status: 412, Body: vcdsim.BodyJSON},
 		},
 		{
-			"a text of one's own", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			"a text of one's own",
+			"/api/org",
+			"application/vnd.vmware.vcloud.error+xml",
 			`majorErrorCode="403" message="[ 00000000-0000-0000-0000-000000000000 ] not today" minorErrorCode="NO"`,
 			vcdsim.Fault{Status: 403, Code: "NO", Message: "not today"},
 		},
 		{
-			"busy as a tenant reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			"busy as a tenant reads it",
+			"/api/org",
+			"application/vnd.vmware.vcloud.error+xml",
 			"Unable to perform this action. Contact your cloud administrator. " +
 				"VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:",
 			vcdsim.Fault{Busy: vcdsim.BusyTenant},
 		},
 		{
-			"busy as a provider reads it", "/api/org", "application/vnd.vmware.vcloud.error+xml",
+			"busy as a provider reads it",
+			"/api/org",
+			"application/vnd.vmware.vcloud.error+xml",
 			"is busy completing an operation VDC_RECOMPOSE_VAPP. VDC_RECOMPOSE_VAPP(",
 			vcdsim.Fault{Busy: vcdsim.BusyProvider},
 		},
@@ -89,7 +111,8 @@ func TestAFaultAnswersWithItsKindOfBody(t *testing.T) {
 func TestAFaultIsForAnEntityAUserOrAShareOfTheCalls(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
-	a, b := c.vm(vapp, "a"), c.vm(vapp, "b")
+	a := c.vm(vapp, "a")
+	b := c.vm(vapp, "b")
 	f := c.sim.Faults()
 	for _, entity := range []string{"a", c.state("a").ID, vcdsim.URN("vm", c.state("a").ID)} {
 		id := f.Add(vcdsim.Fault{Entity: entity, Status: 500})
@@ -193,7 +216,8 @@ func TestTasksThatFailAbortOrStick(t *testing.T) {
 	vm := c.vm(c.vapp("cluster"), "node")
 	f := c.sim.Faults()
 	change := func(fault vcdsim.Fault) string {
-		fault.Operation, fault.Count = "vappUpdateVm", 1
+		fault.Operation = "vappUpdateVm"
+		fault.Count = 1
 		f.Add(fault)
 		task := c.call(http.MethodPost, vm+"/action/reconfigureVm", userdata).xml.Attr("href")
 		c.advance(time.Minute)
@@ -250,8 +274,11 @@ func TestAStarInAFaultMatchesSlashes(t *testing.T) {
 func TestFaultsInJSON(t *testing.T) {
 	g := NewWithT(t)
 	in := vcdsim.Fault{
-		Operation: "GET *", Delay: 90 * time.Second, Status: 503,
-		Header: map[string]string{"Retry-After": "5"}, Body: vcdsim.BodyHTML,
+		Operation: "GET *",
+		Delay:     90 * time.Second,
+		Status:    503,
+		Header:    map[string]string{"Retry-After": "5"},
+		Body:      vcdsim.BodyHTML,
 	}
 	data, err := json.Marshal(in)
 	g.Expect(err).NotTo(HaveOccurred())

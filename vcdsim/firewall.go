@@ -75,7 +75,8 @@ func ruleSizes(a Assumptions, rule map[string]any) error {
 func ruleReferences(r *request, rule map[string]any) error {
 	for field, path := range map[string]string{
 		"sourceFirewallGroups":      groupPath,
-		"destinationFirewallGroups": groupPath, "applicationPortProfiles": profilePath,
+		"destinationFirewallGroups": groupPath,
+		"applicationPortProfiles":   profilePath,
 	} {
 		refs, _ := rule[field].([]any)
 		for i, x := range refs {
@@ -108,8 +109,12 @@ func firewallRoutes(add addRoute) {
 
 func edgeFirewall() *setting {
 	return &setting{
-		path: edgeRulesPath, kind: "edgeFirewall", title: "Firewall Rules", scope: onGateway,
-		prepare: prepareRules("userDefinedRules"), show: showEdgeRules,
+		path:    edgeRulesPath,
+		kind:    "edgeFirewall",
+		title:   "Firewall Rules",
+		scope:   onGateway,
+		prepare: prepareRules("userDefinedRules"),
+		show:    showEdgeRules,
 	}
 }
 
@@ -243,13 +248,21 @@ func showRules(r *request, p scope, out map[string]any) {
 	if out["userDefinedRules"] == nil {
 		out["userDefinedRules"] = []any{}
 	}
-	out["status"], out["systemRules"] = stateRealized, []any{}
+	out["status"] = stateRealized
+	out["systemRules"] = []any{}
 	out["defaultRules"] = []any{map[string]any{
-		"id": r.sim.ids.named("firewallRule", p.parent), "name": "default_rule", "action": "DROP",
-		"actionValue": "DROP", "enabled": true, "logging": false,
-		"direction": "IN_OUT", "ipProtocol": "IPV4_IPV6", "sourceFirewallGroups": nil, "destinationFirewallGroups": nil,
-		"applicationPortProfiles": nil,
-		"version":                 map[string]any{"version": 0},
+		"id":                        r.sim.ids.named("firewallRule", p.parent),
+		"name":                      "default_rule",
+		"action":                    "DROP",
+		"actionValue":               "DROP",
+		"enabled":                   true,
+		"logging":                   false,
+		"direction":                 "IN_OUT",
+		"ipProtocol":                "IPV4_IPV6",
+		"sourceFirewallGroups":      nil,
+		"destinationFirewallGroups": nil,
+		"applicationPortProfiles":   nil,
+		"version":                   map[string]any{"version": 0},
 	}}
 	delete(out, "version")
 }

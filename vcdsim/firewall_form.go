@@ -19,21 +19,27 @@ type ruleForm struct {
 }
 
 func firstForm() ruleForm {
-	return ruleForm{read: func(map[string]any) error { return nil }, show: func(version string, rule map[string]any) {
-		delete(rule, "rawPortProtocols")
-		if version < "38.1" {
-			delete(rule, "sourceFirewallIpAddresses")
-			delete(rule, "destinationFirewallIpAddresses")
-		}
-	}}
+	return ruleForm{
+		read: func(map[string]any) error { return nil },
+		show: func(version string, rule map[string]any) {
+			delete(rule, "rawPortProtocols")
+			if version < "38.1" {
+				delete(rule, "sourceFirewallIpAddresses")
+				delete(rule, "destinationFirewallIpAddresses")
+			}
+		},
+	}
 }
 
 func secondForm() ruleForm {
-	return ruleForm{read: readSecondRule, show: func(_ string, rule map[string]any) {
-		rule["active"] = rule["enabled"]
-		delete(rule, "enabled")
-		delete(rule, "action")
-	}}
+	return ruleForm{
+		read: readSecondRule,
+		show: func(_ string, rule map[string]any) {
+			rule["active"] = rule["enabled"]
+			delete(rule, "enabled")
+			delete(rule, "action")
+		},
+	}
 }
 
 // prepare makes a rule of a request what is kept.

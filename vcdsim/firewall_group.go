@@ -17,10 +17,19 @@ const (
 
 func groupCollection() *collection {
 	return &collection{
-		path: groupPath, kind: "firewallGroup", hides: true, right: "FIREWALL_GROUP", title: "Firewall Group",
-		unique: []string{"name", "typeValue"}, required: []string{"name"},
-		defaults: map[string]any{"description": ""}, fixed: []string{"typeValue", "type"},
-		scope: groupScope, prepare: prepareGroup, free: freeGroup, show: showGroup,
+		path:     groupPath,
+		kind:     "firewallGroup",
+		hides:    true,
+		right:    "FIREWALL_GROUP",
+		title:    "Firewall Group",
+		unique:   []string{"name", "typeValue"},
+		required: []string{"name"},
+		defaults: map[string]any{"description": ""},
+		fixed:    []string{"typeValue", "type"},
+		scope:    groupScope,
+		prepare:  prepareGroup,
+		free:     freeGroup,
+		show:     showGroup,
 	}
 }
 
@@ -51,7 +60,8 @@ func groupScope(r *request, body map[string]any) (scope, error) {
 
 func prepareGroup(r *request, body map[string]any, old *document) error {
 	if old != nil {
-		body["ownerRef"], body["edgeGatewayRef"] = old.body["ownerRef"], old.body["edgeGatewayRef"]
+		body["ownerRef"] = old.body["ownerRef"]
+		body["edgeGatewayRef"] = old.body["edgeGatewayRef"]
 	}
 	kind := text(body, "typeValue")
 	if kind == "" || kind == "STATIC_MEMBERS" {
@@ -95,14 +105,17 @@ func strs(v any) []string {
 }
 
 func showGroup(r *request, d *document, out map[string]any) {
-	out["status"], out["networkProviderScope"] = r.sim.tasks.realization(bare(d.id()), d.failed), nil
+	out["status"] = r.sim.tasks.realization(bare(d.id()), d.failed)
+	out["networkProviderScope"] = nil
 	if org := r.sim.store.org(d.orgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	}
-	out["edgeGatewayRef"], out["ownerRef"] = nil, nil
+	out["edgeGatewayRef"] = nil
+	out["ownerRef"] = nil
 	if _, _, g := r.sim.store.gateway(d.parent); g != nil {
 		ref := jsonRef("gateway", g.ID, g.Name)
-		out["edgeGatewayRef"], out["ownerRef"] = ref, ref
+		out["edgeGatewayRef"] = ref
+		out["ownerRef"] = ref
 	}
 	if _, g := r.sim.store.group(d.parent); g != nil {
 		out["ownerRef"] = jsonRef("vdcGroup", g.ID, g.Name)
@@ -166,8 +179,10 @@ func listFirewallGroupVMs(r *request) (*response, error) {
 			continue
 		}
 		out = append(out, map[string]any{
-			"vmRef": jsonRef("vm", vm.ID, vm.Name), "vappRef": jsonRef("vapp", vapp.ID, vapp.Name),
-			"vdcRef": jsonRef("vdc", vdc.ID, vdc.Name), "orgRef": jsonRef("org", org.ID, org.Name),
+			"vmRef":   jsonRef("vm", vm.ID, vm.Name),
+			"vappRef": jsonRef("vapp", vapp.ID, vapp.Name),
+			"vdcRef":  jsonRef("vdc", vdc.ID, vdc.Name),
+			"orgRef":  jsonRef("org", org.ID, org.Name),
 		})
 	}
 	return r.page(out)

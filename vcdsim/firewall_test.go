@@ -96,8 +96,10 @@ func TestFirewallRulesOfTheSecondVersion(t *testing.T) {
 	for _, bad := range []string{
 		`,"relativePosition":{"rulePosition":"TOP"}`,
 		`,"relativePosition":{"rulePosition":"BEFORE","adjacentRuleId":"` + adjacent + `"}`,
-		`,"ipProtocol":"IPV4","sourceFirewallIpAddresses":["2001:db8::/32"]`, `,"sourceFirewallIpAddresses":["here"]`,
-		`,"sourceFirewallIpAddresses":["192.0.2.0/33"]`, `,"rawPortProtocols":[{"layer4Item":{"protocol":"ICMP"}}]`,
+		`,"ipProtocol":"IPV4","sourceFirewallIpAddresses":["2001:db8::/32"]`,
+		`,"sourceFirewallIpAddresses":["here"]`,
+		`,"sourceFirewallIpAddresses":["192.0.2.0/33"]`,
+		`,"rawPortProtocols":[{"layer4Item":{"protocol":"ICMP"}}]`,
 		`,"rawPortProtocols":[{}]`,
 		`,"rawPortProtocols":[{"layer4Item":{"protocol":"TCP","destinationPorts":["90-80"]}}]`,
 	} {

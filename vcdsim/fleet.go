@@ -34,10 +34,15 @@ func launchFleet(s *Simulator, org *Org, vdc *VDC) {
 	addresses := poolOf(vdc)
 	for i := range f.VApps {
 		v := &VApp{
-			ID: s.ids.next("vapp"), Name: fmt.Sprintf("%s-vapp-%03d", vdc.Name, i), OrgID: org.ID, VDCID: vdc.ID,
+			ID:       s.ids.next("vapp"),
+			Name:     fmt.Sprintf("%s-vapp-%03d", vdc.Name, i),
+			OrgID:    org.ID,
+			VDCID:    vdc.ID,
 			Status:   Resolved,
-			Deployed: !f.PoweredOff, Created: s.clock.Now(), Metadata: map[string]Metadata{},
-			Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+			Deployed: !f.PoweredOff,
+			Created:  s.clock.Now(),
+			Metadata: map[string]Metadata{},
+			Lease:    Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 		}
 		if u := slices.IndexFunc(org.Users, func(u User) bool { return f.Owner == "" || u.Name == f.Owner }); u >= 0 {
 			v.OwnerID = org.Users[u].ID
@@ -93,21 +98,40 @@ func poolOf(vdc *VDC) func() string {
 func fleetVM(s *Simulator, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, number int) *VM {
 	name := fmt.Sprintf("%s-%03d", v.Name, number)
 	vm := &VM{
-		ID: s.ids.next("vm"), Name: name, VAppID: v.ID, Status: PoweredOn, Deployed: true, Created: s.clock.Now(),
-		OS: t.OS, HardwareVersion: defaultHardware, CPUs: t.CPUs, CoresPerSocket: 1, MemoryMiB: t.MemoryMiB,
-		ExtraConfig: map[string]string{}, Metadata: map[string]Metadata{}, Properties: map[string]Property{},
-		Customization: Customization{ComputerName: computerName(name)}, StorageProfileID: vdc.defaultProfile(),
-		SizingPolicyID: s.store.defaultSizing(vdc), TemplateID: tpl.ID, TemplateName: tpl.Name,
+		ID:                s.ids.next("vm"),
+		Name:              name,
+		VAppID:            v.ID,
+		Status:            PoweredOn,
+		Deployed:          true,
+		Created:           s.clock.Now(),
+		OS:                t.OS,
+		HardwareVersion:   defaultHardware,
+		CPUs:              t.CPUs,
+		CoresPerSocket:    1,
+		MemoryMiB:         t.MemoryMiB,
+		ExtraConfig:       map[string]string{},
+		Metadata:          map[string]Metadata{},
+		Properties:        map[string]Property{},
+		Customization:     Customization{ComputerName: computerName(name)},
+		StorageProfileID:  vdc.defaultProfile(),
+		SizingPolicyID:    s.store.defaultSizing(vdc),
+		TemplateID:        tpl.ID,
+		TemplateName:      tpl.Name,
 		KubernetesVersion: tpl.KubernetesVersion,
 		Boot:              Boot{Generation: 1, Up: true, Hostname: computerName(name)},
 	}
 	if vdc.Fleet.PoweredOff {
-		vm.Status, vm.Deployed, vm.Boot = PoweredOff, false, Boot{}
+		vm.Status = PoweredOff
+		vm.Deployed = false
+		vm.Boot = Boot{}
 	}
 	vm.Disks = templateDisks(t, vm.StorageProfileID)
 	if len(v.Networks) > 0 {
 		vm.NICs = []NIC{{
-			Network: v.Networks[0].Name, MAC: s.ids.mac(), Mode: modePool, Adapter: defaultAdapter,
+			Network:   v.Networks[0].Name,
+			MAC:       s.ids.mac(),
+			Mode:      modePool,
+			Adapter:   defaultAdapter,
 			Connected: true,
 		}}
 	}

@@ -32,7 +32,9 @@ func fuzzed(tb testing.TB) *direct {
 func (d *direct) raw(method, path, query, body string) {
 	req := httptest.NewRequest(http.MethodGet, "https://vcd/", strings.NewReader(body))
 	req.Method = method
-	req.URL.RawPath, req.URL.Path, req.URL.RawQuery = path, path, query
+	req.URL.RawPath = path
+	req.URL.Path = path
+	req.URL.RawQuery = query
 	d.do(req)
 }
 
@@ -41,25 +43,49 @@ func (d *direct) prepared() []string {
 	s := d.sim.State()
 	org := s.Model.Orgs[1]
 	vdc := org.VDCs[0]
-	vm, vapp := "/api/vApp/vm-"+s.VMs[0].ID, "/api/vApp/vapp-"+s.VApps[0].ID
+	vm := "/api/vApp/vm-" + s.VMs[0].ID
+	vapp := "/api/vApp/vapp-" + s.VApps[0].ID
 	return []string{
-		vm, vapp, vm + "/action/reconfigureVm", vapp + "/action/recomposeVApp",
+		vm,
+		vapp,
+		vm + "/action/reconfigureVm",
+		vapp + "/action/recomposeVApp",
 		"/api/vdc/" + vdc.ID + "/action/composeVApp",
-		"/api/vdc/" + vdc.ID + "/action/instantiateVAppTemplate", "/api/vdc/" + vdc.ID + "/disk",
-		vm + "/disk/action/attach", vm + "/action/deploy",
-		vm + "/action/undeploy", vm + "/networkConnectionSection", vm + "/guestCustomizationSection",
+		"/api/vdc/" + vdc.ID + "/action/instantiateVAppTemplate",
+		"/api/vdc/" + vdc.ID + "/disk",
+		vm + "/disk/action/attach",
+		vm + "/action/deploy",
+		vm + "/action/undeploy",
+		vm + "/networkConnectionSection",
+		vm + "/guestCustomizationSection",
 		vm + "/virtualHardwareSection",
-		vm + "/virtualHardwareSection/cpu", vm + "/productSections", vm + "/metadata", vapp + "/metadata/k",
+		vm + "/virtualHardwareSection/cpu",
+		vm + "/productSections",
+		vm + "/metadata",
+		vapp + "/metadata/k",
 		vapp + "/networkConfigSection",
-		vapp + "/leaseSettingsSection", vapp + "/action/controlAccess", "/api/admin/orgs", "/api/admin/org/" + org.ID,
+		vapp + "/leaseSettingsSection",
+		vapp + "/action/controlAccess",
+		"/api/admin/orgs",
+		"/api/admin/org/" + org.ID,
 		"/api/admin/org/" + org.ID + "/users",
-		"/api/admin/org/" + org.ID + "/catalogs", "/api/admin/vdc/" + vdc.ID + "/computePolicies",
-		"/cloudapi/1.0.0/roles", "/cloudapi/1.0.0/entityTypes",
-		"/cloudapi/1.0.0/entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0", "/cloudapi/1.0.0/interfaces",
+		"/api/admin/org/" + org.ID + "/catalogs",
+		"/api/admin/vdc/" + vdc.ID + "/computePolicies",
+		"/cloudapi/1.0.0/roles",
+		"/cloudapi/1.0.0/entityTypes",
+		"/cloudapi/1.0.0/entityTypes/urn:vcloud:type:vmware:capvcdCluster:1.1.0",
+		"/cloudapi/1.0.0/interfaces",
 		"/cloudapi/2.0.0/vdcComputePolicies",
-		"/cloudapi/1.0.0/ssl/certificateLibrary", "/oauth/tenant/acme/register", "/oauth/tenant/acme/token",
+		"/cloudapi/1.0.0/ssl/certificateLibrary",
+		"/oauth/tenant/acme/register",
+		"/oauth/tenant/acme/token",
 		"/cloudapi/1.0.0/sessions",
-		"/api/query", "/cloudapi/1.0.0/orgs", "/api/vApp/vm-", "/api//vApp/%zz", "/api/vAppTemplate/vm-x", "/",
+		"/api/query",
+		"/cloudapi/1.0.0/orgs",
+		"/api/vApp/vm-",
+		"/api//vApp/%zz",
+		"/api/vAppTemplate/vm-x",
+		"/",
 	}
 }
 
@@ -101,7 +127,8 @@ func FuzzBody(f *testing.F) {
 	d := fuzzed(f)
 	paths := d.prepared()
 	bodies := []string{
-		userdata, `<RecomposeVAppParams ` + xmlns +
+		userdata,
+		`<RecomposeVAppParams ` + xmlns +
 			` name="x"><SourcedItem><Source href="x"/></SourcedItem><DeleteItem href=""/></RecomposeVAppParams>`,
 		`<ComposeVAppParams ` + xmlns +
 			` name="y"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><IpScopes><IpScope>` +
@@ -110,9 +137,16 @@ func FuzzBody(f *testing.F) {
 		`<DiskCreateParams ` + xmlns + `><Disk name="d" sizeMb="1"/></DiskCreateParams>`,
 		`<Metadata ` + xmlns + `><MetadataEntry/></Metadata>`,
 		`<Vm ` + xmlns + ` name="z"><VmSpecSection Modified="true"><DiskSection><DiskSettings><SizeMb>-1</SizeMb></DiskSettings></DiskSection></VmSpecSection></Vm>`,
-		nic("MANUAL", "10.0.0.300"), `<AdminOrg ` + xmlns + ` name="o"/>`, `<Task/>`, `<a><b`, `{}`, `[]`, `null`,
+		nic("MANUAL", "10.0.0.300"),
+		`<AdminOrg ` + xmlns + ` name="o"/>`,
+		`<Task/>`,
+		`<a><b`,
+		`{}`,
+		`[]`,
+		`null`,
 		`{"name":"n","values":[{"id":1}]}`,
-		`{"name":"e","entity":{"spec":null},"vendor":"v","nss":"n","version":"1.0.0","schema":{"type":["x"]},"interfaces":[1,null]}`, "grant_type=refresh_token&%zz",
+		`{"name":"e","entity":{"spec":null},"vendor":"v","nss":"n","version":"1.0.0","schema":{"type":["x"]},"interfaces":[1,null]}`,
+		"grant_type=refresh_token&%zz",
 		`{"client_name":"c","software_id":"s","scope":""}`,
 		`{"alias":"a","certificate":"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----"}`,
 	}

@@ -34,7 +34,8 @@ func TestAGateIsAskedBeforeAndAfterTheWork(t *testing.T) {
 	last := c.sim.Requests()[len(c.sim.Requests())-1]
 	c.Expect(last.Status).To(BeZero(), "what was not answered is in the log all the same")
 
-	closed[vcdsim.Arrived], closed[vcdsim.Worked] = false, true
+	closed[vcdsim.Arrived] = false
+	closed[vcdsim.Worked] = true
 	asked = nil
 	_, err = c.http.Do(c.request(http.MethodPost, path, c.compose("held", ""))) //nolint:bodyclose // there is none
 	c.Expect(err).To(HaveOccurred())

@@ -104,7 +104,8 @@ func (g *guests) boot(vm *VM) {
 	d := g.sim.profile.jittered(durationGuestBoot, 0, g.sim.ids.rng)
 	vm.Boot = Boot{Generation: vm.Boot.Generation + 1, Due: g.sim.clock.Now().Add(d)}
 	vm.BootOptions.EnterBIOS = false
-	id, generation := vm.ID, vm.Boot.Generation
+	id := vm.ID
+	generation := vm.Boot.Generation
 	if d <= 0 {
 		g.sim.pending = append(g.sim.pending, func() { g.bootNow(id, generation) })
 		return
@@ -149,7 +150,8 @@ func (g *guests) call(id string, f func()) {
 	if g.sim.ctx.Err() != nil {
 		return
 	}
-	before, done := g.queues[id], make(chan struct{})
+	before := g.queues[id]
+	done := make(chan struct{})
 	g.queues[id] = done
 	g.running.Add(1)
 	go func() {
@@ -169,10 +171,19 @@ func (g *guests) view(vm *VM) GuestVM {
 	c := vm.clone()
 	vapp := g.sim.store.vapps[vm.VAppID]
 	out := GuestVM{
-		ID: c.ID, UUID: g.sim.ids.named("bios", c.ID), Hostname: imageHostname, Customized: c.Customization.Enabled,
-		Name: c.Name, VAppName: vapp.Name, OS: c.OS, CPUs: c.CPUs, MemoryMiB: c.MemoryMiB,
-		ExtraConfig: c.ExtraConfig,
-		Properties:  propertyValues(c.Properties), TemplateName: c.TemplateName, KubernetesVersion: c.KubernetesVersion,
+		ID:                c.ID,
+		UUID:              g.sim.ids.named("bios", c.ID),
+		Hostname:          imageHostname,
+		Customized:        c.Customization.Enabled,
+		Name:              c.Name,
+		VAppName:          vapp.Name,
+		OS:                c.OS,
+		CPUs:              c.CPUs,
+		MemoryMiB:         c.MemoryMiB,
+		ExtraConfig:       c.ExtraConfig,
+		Properties:        propertyValues(c.Properties),
+		TemplateName:      c.TemplateName,
+		KubernetesVersion: c.KubernetesVersion,
 	}
 	if out.Customized {
 		out.Hostname = c.Customization.ComputerName
@@ -200,14 +211,17 @@ func (g *guests) card(vapp *VApp, nic NIC, primary bool) GuestNIC {
 		return card
 	}
 	sub := g.sim.ipam.subnetOf(n)
-	card.Segment, card.Prefix, card.Gateway = n.segment(), sub.gateway.Masked(), sub.gateway.Addr()
+	card.Segment = n.segment()
+	card.Prefix = sub.gateway.Masked()
+	card.Gateway = sub.gateway.Addr()
 	if second, ok := g.sim.ipam.secondSubnetOf(n); ok {
 		if address, err := netip.ParseAddr(nic.Secondary); err == nil {
 			card.Secondary = netip.PrefixFrom(address, second.gateway.Bits())
 		}
 	}
 	if _, _, parent := g.sim.store.network(n.ParentID); parent != nil {
-		card.DNS, card.Routed = append(card.DNS, parent.DNS...), parent.Type == Routed
+		card.DNS = append(card.DNS, parent.DNS...)
+		card.Routed = parent.Type == Routed
 	}
 	return card
 }

@@ -21,7 +21,8 @@ type machine struct {
 
 func (m *machine) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	m.mu.Lock()
-	m.hosts, m.disks = append(m.hosts, vm.Host), vm.Disks
+	m.hosts = append(m.hosts, vm.Host)
+	m.disks = vm.Disks
 	m.mu.Unlock()
 	vm.Host.Report(vcdsim.GuestReport{ExtraConfig: map[string]string{"guestinfo.userdata": "---"}})
 	m.did("on")

@@ -23,15 +23,19 @@ var guestFamilies = []struct {
 	systems []guestOS
 }{
 	{"Microsoft Windows", 1, []guestOS{{"windows2019srvNext_64Guest", "Microsoft Windows Server 2022 (64-bit)", 133}}},
-	{"Linux", 2, []guestOS{
-		{"ubuntu64Guest", "Ubuntu Linux (64-bit)", 94},
-		{"vmwarePhoton64Guest", "VMware Photon OS (64-bit)", 122},
-		{"rhel9_64Guest", "Red Hat Enterprise Linux 9 (64-bit)", 140},
-		{"sles10_64Guest", "SUSE Linux Enterprise 10 (64-bit)", 85},
-		{"sles15_64Guest", "SUSE Linux Enterprise 15 (64-bit)", 128},
-		{"debian12_64Guest", "Debian GNU/Linux 12 (64-bit)", 150},
-		{"otherLinux64Guest", "Other Linux (64-bit)", 101},
-	}},
+	{
+		"Linux",
+		2,
+		[]guestOS{
+			{"ubuntu64Guest", "Ubuntu Linux (64-bit)", 94},
+			{"vmwarePhoton64Guest", "VMware Photon OS (64-bit)", 122},
+			{"rhel9_64Guest", "Red Hat Enterprise Linux 9 (64-bit)", 140},
+			{"sles10_64Guest", "SUSE Linux Enterprise 10 (64-bit)", 85},
+			{"sles15_64Guest", "SUSE Linux Enterprise 15 (64-bit)", 128},
+			{"debian12_64Guest", "Debian GNU/Linux 12 (64-bit)", 150},
+			{"otherLinux64Guest", "Other Linux (64-bit)", 101},
+		},
+	},
 }
 
 // hardwareVersions of VMs; the newest is the default.
@@ -40,7 +44,8 @@ func hardwareVersions(r *request, vdcID string) *xmltree.Node {
 	for _, v := range hardware {
 		n := xmltree.T("SupportedHardwareVersion", v)
 		n.Add([]xmltree.Attr{
-			xmltree.A("default", v == defaultHardware), xmltree.A("name", v),
+			xmltree.A("default", v == defaultHardware),
+			xmltree.A("name", v),
 			xmltree.A("href", r.base()+"/api/vdc/"+vdcID+"/hwv/"+v),
 			xmltree.A("type", mime("virtualHardwareVersion")),
 		})
@@ -79,10 +84,17 @@ func getHardwareVersion(r *request, _ *Org, v *VDC) (*response, error) {
 		systems.Add(family)
 	}
 	n.Add([]*xmltree.Node{
-		systems, T("maxMemorySizeMb", 6<<20), T("maxCPUs", 128), T("maxNICs", 10), T("supportsNestedHV", true),
+		systems,
+		T("maxMemorySizeMb", 6<<20),
+		T("maxCPUs", 128),
+		T("maxNICs", 10),
+		T("supportsNestedHV", true),
 		T("supportsHotPlugPCI", true),
-		T("supportsHotAdd", true), T("supportedMemorySizeGb", 1), T("supportedMemorySizeGb", 6144),
-		T("supportedCoresPerSocket", 1), T("supportedCoresPerSocket", 64),
+		T("supportsHotAdd", true),
+		T("supportedMemorySizeGb", 1),
+		T("supportedMemorySizeGb", 6144),
+		T("supportedCoresPerSocket", 1),
+		T("supportedCoresPerSocket", 64),
 		xmltree.New("HardDiskAdapter", xmltree.A("id", "VirtualSCSI"), xmltree.A("legacyId", 5),
 			xmltree.A("name", "Paravirtual (SCSI)"),
 			xmltree.A("maximumDiskSizeGb", 62<<10), xmltree.New("BusNumberRanges", numbers(0, 3)),

@@ -174,7 +174,10 @@ func commitAllocate(s *Simulator, t *Task) error {
 	result := []map[string]any{}
 	for _, v := range values {
 		a := IPAllocation{
-			ID: s.ids.next("ipSpaceIpAllocation"), Type: q.Type, Value: v, OrgID: t.Work.Name,
+			ID:      s.ids.next("ipSpaceIpAllocation"),
+			Type:    q.Type,
+			Value:   v,
+			OrgID:   t.Work.Name,
 			Created: s.clock.Now(),
 		}
 		p.Allocations = append(p.Allocations, a)
@@ -232,10 +235,15 @@ func (sp *ipSpaces) networkIn(g *EdgeGateway, prefix netip.Prefix) *Entity {
 func allocationJSON(r *request, a *IPAllocation) map[string]any {
 	state, by, categories := r.sim.spaces.usage(a)
 	out := map[string]any{
-		"id": URN("ipSpaceIpAllocation", a.ID), "type": a.Type, "value": a.Value,
-		"allocationDate": a.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
-		"usageState":     state, "description": a.Description, "usedByRef": nil,
-		"usageCategories": append([]any{}, categories...), "orgRef": nil,
+		"id":              URN("ipSpaceIpAllocation", a.ID),
+		"type":            a.Type,
+		"value":           a.Value,
+		"allocationDate":  a.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
+		"usageState":      state,
+		"description":     a.Description,
+		"usedByRef":       nil,
+		"usageCategories": append([]any{}, categories...),
+		"orgRef":          nil,
 	}
 	if org := r.sim.store.org(a.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
@@ -313,8 +321,8 @@ func commitMark(s *Simulator, t *Task) error {
 	if p := s.store.space(t.Work.Document); p != nil {
 		for i := range p.Allocations {
 			if a := &p.Allocations[i]; a.ID == t.Owner.ID {
-				a.Manual, a.Description = text(t.Work.Body, "usageState") == UsageManual,
-					text(t.Work.Body, "description")
+				a.Manual = text(t.Work.Body, "usageState") == UsageManual
+				a.Description = text(t.Work.Body, "description")
 				return nil
 			}
 		}

@@ -96,8 +96,13 @@ func percentage(part, whole int) float64 {
 
 func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
 	out := map[string]any{
-		"id": URN("ipSpace", p.ID), "name": p.Name, "description": p.Description, "type": p.Type, "orgRef": nil,
-		"status": r.sim.tasks.realization(p.ID, false), "utilization": r.sim.spaces.utilization(p),
+		"id":          URN("ipSpace", p.ID),
+		"name":        p.Name,
+		"description": p.Description,
+		"type":        p.Type,
+		"orgRef":      nil,
+		"status":      r.sim.tasks.realization(p.ID, false),
+		"utilization": r.sim.spaces.utilization(p),
 	}
 	if org := r.sim.store.org(p.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
@@ -109,9 +114,11 @@ func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
 	for _, x := range p.Ranges {
 		used := p.allocated(FloatingIP, func(v string) bool { return inRanges([]Range{x}, parseAddresses(v)[0]) })
 		ranges = append(ranges, map[string]any{
-			"id": r.sim.ids.named("ipSpaceRange", p.ID+x.From.String()), "startIpAddress": x.From.String(),
-			"endIpAddress": x.To.String(),
-			"totalIpCount": fmt.Sprint(x.size()), "allocatedIpCount": fmt.Sprint(used),
+			"id":                    r.sim.ids.named("ipSpaceRange", p.ID+x.From.String()),
+			"startIpAddress":        x.From.String(),
+			"endIpAddress":          x.To.String(),
+			"totalIpCount":          fmt.Sprint(x.size()),
+			"allocatedIpCount":      fmt.Sprint(used),
 			"allocatedIpPercentage": percentage(used, x.size()),
 		})
 	}
@@ -120,9 +127,11 @@ func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
 		internal = append(internal, x.String())
 	}
 	maps.Copy(out, map[string]any{
-		"ipSpaceRanges":        map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota},
-		"ipSpacePrefixes":      prefixesJSON(r, p),
-		"ipSpaceInternalScope": internal, "ipSpaceExternalScope": nil, "routeAdvertisementEnabled": false,
+		"ipSpaceRanges":             map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota},
+		"ipSpacePrefixes":           prefixesJSON(r, p),
+		"ipSpaceInternalScope":      internal,
+		"ipSpaceExternalScope":      nil,
+		"routeAdvertisementEnabled": false,
 	})
 	if p.External.IsValid() {
 		out["ipSpaceExternalScope"] = p.External.String()
@@ -140,9 +149,11 @@ func prefixesJSON(r *request, p *IPSpace) []any {
 		bits := x.First.Bits()
 		used := p.allocated(IPPrefix, x.holds)
 		sequence := map[string]any{
-			"id":                      r.sim.ids.named("ipSpacePrefix", p.ID+x.First.String()),
-			"startingPrefixIpAddress": x.First.Addr().String(), "prefixLength": bits,
-			"totalPrefixCount": x.Count, "allocatedPrefixCount": used,
+			"id":                        r.sim.ids.named("ipSpacePrefix", p.ID+x.First.String()),
+			"startingPrefixIpAddress":   x.First.Addr().String(),
+			"prefixLength":              bits,
+			"totalPrefixCount":          x.Count,
+			"allocatedPrefixCount":      used,
 			"allocatedPrefixPercentage": percentage(used, x.Count),
 		}
 		if group := at[bits]; group != nil {
@@ -203,12 +214,14 @@ func (p *IPSpace) hasPrefix(a netip.Addr) bool {
 
 func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
 	all := func(string) bool { return true }
-	prefixes, lengths := 0, []any{}
+	prefixes := 0
+	lengths := []any{}
 	for _, x := range p.Prefixes {
 		prefixes += x.Count
 		lengths = append(lengths,
 			map[string]any{
-				"prefixLength": x.First.Bits(), "totalCount": x.Count,
+				"prefixLength":   x.First.Bits(),
+				"totalCount":     x.Count,
 				"allocatedCount": p.allocated(IPPrefix, x.holds),
 			})
 	}
@@ -221,9 +234,12 @@ func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
 	counts := func(total int, kind string) map[string]any {
 		n := p.allocated(kind, all)
 		return map[string]any{
-			"totalCount": fmt.Sprint(total), "allocatedCount": fmt.Sprint(n), "usedCount": fmt.Sprint(used[kind]),
+			"totalCount":          fmt.Sprint(total),
+			"allocatedCount":      fmt.Sprint(n),
+			"usedCount":           fmt.Sprint(used[kind]),
 			"unusedCount":         fmt.Sprint(n - used[kind]),
-			"allocatedPercentage": percentage(n, total), "usedPercentage": percentage(used[kind], total),
+			"allocatedPercentage": percentage(n, total),
+			"usedPercentage":      percentage(used[kind], total),
 		}
 	}
 	byPrefix := counts(prefixes, IPPrefix)

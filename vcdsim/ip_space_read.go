@@ -66,7 +66,11 @@ func (p *IPSpace) readContent(body spaceBody) error {
 // spaceOwner takes over whose a space is from the old one, or finds the organization of a new private one.
 func spaceOwner(r *request, p, old *IPSpace, orgID string) error {
 	if old != nil {
-		p.ID, p.Type, p.OrgID, p.Uplinks, p.Allocations = old.ID, old.Type, old.OrgID, old.Uplinks, old.Allocations
+		p.ID = old.ID
+		p.Type = old.Type
+		p.OrgID = old.OrgID
+		p.Uplinks = old.Uplinks
+		p.Allocations = old.Allocations
 		return nil
 	}
 	if p.Type != SpacePrivate {

@@ -28,7 +28,8 @@ func (c *client) allocate(body string) (values, ids []string) {
 	text := c.get(a.header.Get("Location")).xml.At("Result", "ResultContent").Text
 	c.Expect(json.Unmarshal([]byte(text), &result)).To(Succeed())
 	for _, r := range result {
-		values, ids = append(values, r.Value), append(ids, r.ID)
+		values = append(values, r.Value)
+		ids = append(ids, r.ID)
 	}
 	return values, ids
 }
@@ -77,30 +78,52 @@ func TestIPSpacesRunOut(t *testing.T) {
 		mods                      []func(*vcdsim.Config)
 	}{
 		{
-			"the quota", `{"type":"FLOATING_IP","quantity":2}`, "QUOTA_EXCEEDED",
+			"the quota",
+			`{"type":"FLOATING_IP","quantity":2}`,
+			"QUOTA_EXCEEDED",
 			`quota of 10 for FLOATING_IP in the IP space "public" would be exceeded`,
-			`{"type":"FLOATING_IP","quantity":9}`, nil,
+			`{"type":"FLOATING_IP","quantity":9}`,
+			nil,
 		},
 		{
-			"all addresses", `{"type":"FLOATING_IP","quantity":2}`, "BAD_REQUEST", "does not have enough free values",
+			"all addresses",
+			`{"type":"FLOATING_IP","quantity":2}`,
+			"BAD_REQUEST",
+			"does not have enough free values",
 			`{"type":"FLOATING_IP","quantity":2}`,
 			[]func(*vcdsim.Config){few},
 		},
 		{
-			"one that is taken", `{"type":"FLOATING_IP","value":"198.51.100.10"}`, "BAD_REQUEST",
-			"198.51.100.10 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil,
+			"one that is taken",
+			`{"type":"FLOATING_IP","value":"198.51.100.10"}`,
+			"BAD_REQUEST",
+			"198.51.100.10 is not available",
+			`{"type":"FLOATING_IP","quantity":1}`,
+			nil,
 		},
 		{
-			"one that is not there", `{"type":"FLOATING_IP","value":"192.0.2.1"}`, "BAD_REQUEST",
-			"192.0.2.1 is not available", `{"type":"FLOATING_IP","quantity":1}`, nil,
+			"one that is not there",
+			`{"type":"FLOATING_IP","value":"192.0.2.1"}`,
+			"BAD_REQUEST",
+			"192.0.2.1 is not available",
+			`{"type":"FLOATING_IP","quantity":1}`,
+			nil,
 		},
 		{
-			"prefixes", `{"type":"IP_PREFIX","quantity":2,"prefixLength":28}`, "QUOTA_EXCEEDED",
-			"quota of 2 for IP_PREFIX", `{"type":"IP_PREFIX","quantity":1,"prefixLength":28}`, nil,
+			"prefixes",
+			`{"type":"IP_PREFIX","quantity":2,"prefixLength":28}`,
+			"QUOTA_EXCEEDED",
+			"quota of 2 for IP_PREFIX",
+			`{"type":"IP_PREFIX","quantity":1,"prefixLength":28}`,
+			nil,
 		},
 		{
-			"a value and a number", `{"type":"FLOATING_IP","value":"198.51.100.20","quantity":2}`, "BAD_REQUEST",
-			"allocation request is invalid", `{"type":"FLOATING_IP","quantity":1}`, nil,
+			"a value and a number",
+			`{"type":"FLOATING_IP","value":"198.51.100.20","quantity":2}`,
+			"BAD_REQUEST",
+			"allocation request is invalid",
+			`{"type":"FLOATING_IP","quantity":1}`,
+			nil,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -124,7 +147,8 @@ func TestTwoWhoWantTheLastAddress(t *testing.T) {
 		c.Expect(a.status).To(Equal(http.StatusAccepted), "both are asked before either is done")
 		return a.header.Get("Location")
 	}
-	first, second := ask(), ask()
+	first := ask()
+	second := ask()
 	c.advance(time.Minute)
 	statuses := []string{c.get(first).xml.Attr("status"), c.get(second).xml.Attr("status")}
 	c.Expect(statuses).To(ConsistOf("success", "error"))

@@ -26,9 +26,13 @@ func spaceUplinkJSON(r *request, p *IPSpace, u SpaceUplink) map[string]any {
 	out := map[string]any{"interfaces": []any{}}
 	maps.Copy(out, u.Fields)
 	maps.Copy(out, map[string]any{
-		"id": URN("ipSpaceUplink", u.ID), "name": u.Name, "description": u.Description,
-		"ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name), "ipSpaceType": p.Type,
-		"status": r.sim.tasks.realization(u.ID, false), "externalNetworkRef": nil,
+		"id":                 URN("ipSpaceUplink", u.ID),
+		"name":               u.Name,
+		"description":        u.Description,
+		"ipSpaceRef":         jsonRef("ipSpace", p.ID, p.Name),
+		"ipSpaceType":        p.Type,
+		"status":             r.sim.tasks.realization(u.ID, false),
+		"externalNetworkRef": nil,
 	})
 	r.newer("38.0", out, "interfaces")
 	if e := r.sim.store.external(u.Network); e != nil {
@@ -85,7 +89,8 @@ func spaceInterfaces(r *request) map[string]any {
 	list, _ := fields["interfaces"].([]any)
 	for _, x := range list {
 		if m, ok := x.(map[string]any); ok {
-			m["name"], m["interfaceType"] = "uplink-1", "EXTERNAL"
+			m["name"] = "uplink-1"
+			m["interfaceType"] = "EXTERNAL"
 		}
 	}
 	return fields
@@ -99,7 +104,8 @@ func createSpaceUplink(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	p, e := r.sim.store.space(bare(body.Space.ID)), r.sim.store.external(bare(body.Network.ID))
+	p := r.sim.store.space(bare(body.Space.ID))
+	e := r.sim.store.external(bare(body.Network.ID))
 	if p == nil || e == nil {
 		return nil, forbidden("IP_SPACE_UPLINK_CREATE", body.Space.ID)
 	}
@@ -110,8 +116,11 @@ func createSpaceUplink(r *request) (*response, error) {
 		return nil, duplicateName(body.Name)
 	}
 	u := SpaceUplink{
-		ID: r.sim.ids.next("ipSpaceUplink"), Name: body.Name, Description: body.Description, Network: e.ID,
-		Fields: spaceInterfaces(r),
+		ID:          r.sim.ids.next("ipSpaceUplink"),
+		Name:        body.Name,
+		Description: body.Description,
+		Network:     e.ID,
+		Fields:      spaceInterfaces(r),
 	}
 	p.Uplinks = append(p.Uplinks, u)
 	return r.start(Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID}), nil
@@ -125,7 +134,9 @@ func putSpaceUplink(r *request, _ *IPSpace, u *SpaceUplink) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	u.Name, u.Description, u.Fields = body.Name, body.Description, spaceInterfaces(r)
+	u.Name = body.Name
+	u.Description = body.Description
+	u.Fields = spaceInterfaces(r)
 	return r.start(Work{Op: "update ipSpaceUplink"}, u.entity(), []string{u.ID}), nil
 }
 
@@ -180,8 +191,10 @@ func spaceAssignmentJSON(r *request, p *IPSpace, o *Org) map[string]any {
 		}
 	}
 	out := map[string]any{
-		"id": r.sim.spaces.assignmentID(p.ID, o.ID), "ipSpaceRef": jsonRef("ipSpace", p.ID, p.Name),
-		"orgRef": jsonRef("org", o.ID, o.Name), "ipSpaceType": p.Type,
+		"id":            r.sim.spaces.assignmentID(p.ID, o.ID),
+		"ipSpaceRef":    jsonRef("ipSpace", p.ID, p.Name),
+		"orgRef":        jsonRef("org", o.ID, o.Name),
+		"ipSpaceType":   p.Type,
 		"defaultQuotas": map[string]any{"floatingIpQuota": p.RangeQuota, "ipPrefixQuotas": prefixes},
 		"customQuotas":  nil,
 	}

@@ -58,7 +58,9 @@ type outcome struct {
 
 func newJournal() *journal {
 	return &journal{
-		count: map[string]int{}, lost: map[string]bool{}, kinds: map[string]bool{},
+		count:    map[string]int{},
+		lost:     map[string]bool{},
+		kinds:    map[string]bool{},
 		statuses: map[outcome]int{},
 	}
 }
@@ -66,7 +68,8 @@ func newJournal() *journal {
 func (j *journal) add(entry Request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	entry.Path, entry.Operation = cut(entry.Path, maxPath), j.counted(entry.Operation)
+	entry.Path = cut(entry.Path, maxPath)
+	entry.Operation = j.counted(entry.Operation)
 	j.count[entry.Operation]++
 	j.statuses[outcome{entry.Operation, entry.Status}]++
 	j.total++

@@ -70,9 +70,11 @@ func (l *leases) deployedChanged(v *VApp) {
 	deployed := v.Deployed
 	switch {
 	case deployed && v.Lease.Deployed.IsZero():
-		v.Lease.Deployed, v.Lease.Stopped = l.sim.clock.Now(), time.Time{}
+		v.Lease.Deployed = l.sim.clock.Now()
+		v.Lease.Stopped = time.Time{}
 	case !deployed && (!v.Lease.Deployed.IsZero() || v.Lease.Stopped.IsZero()):
-		v.Lease.Deployed, v.Lease.Stopped = time.Time{}, l.sim.clock.Now()
+		v.Lease.Deployed = time.Time{}
+		v.Lease.Stopped = l.sim.clock.Now()
 	default:
 		return
 	}

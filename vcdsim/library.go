@@ -11,19 +11,30 @@ const certificatePath = "1.0.0/ssl/certificateLibrary"
 func libraryCollections() []*collection {
 	alias := []string{"alias"}
 	certificates := collection{
-		kind: "certificateLibraryItem", right: "CERTIFICATE_LIBRARY", unique: alias,
+		kind:     "certificateLibraryItem",
+		right:    "CERTIFICATE_LIBRARY",
+		unique:   alias,
 		required: []string{"alias", "certificate"},
-		hidden:   []string{"privateKey", "privateKeyPassphrase"}, fixed: []string{"certificate"},
-		defaults: map[string]any{"description": ""}, check: checkCertificate, free: freeCertificate,
+		hidden:   []string{"privateKey", "privateKeyPassphrase"},
+		fixed:    []string{"certificate"},
+		defaults: map[string]any{"description": ""},
+		check:    checkCertificate,
+		free:     freeCertificate,
 	}
 	certificates.path = certificatePath
 	name := []string{"name", "vendor", "version"}
 	return []*collection{
 		&certificates,
 		{
-			path: "1.0.0/externalEndpoints", kind: "extensionEndpoint", right: "EXTERNAL_ENDPOINT", provider: true,
-			unique: name, required: name,
-			fixed: name, newID: endpointID, free: disabled,
+			path:     "1.0.0/externalEndpoints",
+			kind:     "extensionEndpoint",
+			right:    "EXTERNAL_ENDPOINT",
+			provider: true,
+			unique:   name,
+			required: name,
+			fixed:    name,
+			newID:    endpointID,
+			free:     disabled,
 		},
 		{path: "1.0.0/apiFilters", kind: "apiFilter", right: "API_FILTER", provider: true},
 	}
@@ -63,9 +74,11 @@ func freeCertificate(r *request, d *document) error {
 func seedCertificates(s *Simulator, org *Org) {
 	for _, c := range org.Certificates {
 		s.store.documents.add(certificatePath, org.ID, map[string]any{
-			"id":    URN("certificateLibraryItem", s.ids.named("certificateLibraryItem", org.ID+c.Alias)),
-			"alias": c.Alias, "description": "",
-			"certificate": c.PEM, "privateKey": c.Key,
+			"id":          URN("certificateLibraryItem", s.ids.named("certificateLibraryItem", org.ID+c.Alias)),
+			"alias":       c.Alias,
+			"description": "",
+			"certificate": c.PEM,
+			"privateKey":  c.Key,
 		})
 	}
 }

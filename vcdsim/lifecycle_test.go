@@ -95,7 +95,8 @@ func TestRefusals(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")
 	c.vm(vapp, "taken")
-	compose, recomp := c.vdc()+"/action/composeVApp", vapp+"/action/recomposeVApp"
+	compose := c.vdc() + "/action/composeVApp"
+	recomp := vapp + "/action/recomposeVApp"
 	noVM := `<SourcedItem><Source href="/api/vAppTemplate/vappTemplate-` + c.model().Catalogs[0].Templates[1].ID + `"/></SourcedItem>`
 	unknown := "11111111-2222-3333-4444-555555555555"
 	for _, tc := range []struct {
@@ -104,70 +105,122 @@ func TestRefusals(t *testing.T) {
 		code, message    string
 	}{
 		{
-			"a second vApp of the same name", compose, c.compose("cluster", ""), 400, "DUPLICATE_NAME",
+			"a second vApp of the same name",
+			compose,
+			c.compose("cluster", ""),
+			400,
+			"DUPLICATE_NAME",
 			"cluster already exists",
 		},
 		{
-			"a second VM of the same name", recomp, recompose(c.item("taken", nic("POOL", ""), "")), 400,
+			"a second VM of the same name",
+			recomp,
+			recompose(c.item("taken", nic("POOL", ""), "")),
+			400,
 			"DUPLICATE_NAME",
 			"taken already exists",
 		},
 		{
-			"two VMs of one name at once", recomp, recompose(c.item("a", "", ""), c.item("a", "", "")), 400,
-			"DUPLICATE_NAME", "a already exists",
+			"two VMs of one name at once",
+			recomp,
+			recompose(c.item("a", "", ""), c.item("a", "", "")),
+			400,
+			"DUPLICATE_NAME",
+			"a already exists",
 		},
 		{
-			"a template that does not exist", recomp,
-			recompose(`<SourcedItem><Source href="/api/vAppTemplate/vm-` + unknown + `"/></SourcedItem>`), 403,
-			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown,
+			"a template that does not exist",
+			recomp,
+			recompose(`<SourcedItem><Source href="/api/vAppTemplate/vm-` + unknown + `"/></SourcedItem>`),
+			403,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+			unknown,
 		},
 		{"a template without VMs", recomp, recompose(noVM), 400, "BAD_REQUEST", "does not contain any VMs"},
 		{
-			"an unknown network", recomp,
+			"an unknown network",
+			recomp,
 			recompose(c.item("b",
-				`<NetworkConnectionSection><NetworkConnection network="nope"><IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`, "")), 400, "BAD_REQUEST", `network "nope" does not exist`,
+				`<NetworkConnectionSection><NetworkConnection network="nope"><IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`, "")),
+			400,
+			"BAD_REQUEST",
+			`network "nope" does not exist`,
 		},
 		{
-			"an unknown address mode", recomp, recompose(c.item("b", nic("MAGIC", ""), "")), 400, "BAD_REQUEST",
+			"an unknown address mode",
+			recomp,
+			recompose(c.item("b", nic("MAGIC", ""), "")),
+			400,
+			"BAD_REQUEST",
 			"Unknown IP Addressing Mode",
 		},
 		{
-			"an address outside the subnet", recomp, recompose(c.item("b", nic("MANUAL", "10.0.0.1"), "")), 400,
-			"BAD_REQUEST", `"10.0.0.1" is invalid`,
+			"an address outside the subnet",
+			recomp,
+			recompose(c.item("b", nic("MANUAL", "10.0.0.1"), "")),
+			400,
+			"BAD_REQUEST",
+			`"10.0.0.1" is invalid`,
 		},
 		{
-			"the gateway's address", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.1"), "")), 400,
-			"BAD_REQUEST", "is invalid",
+			"the gateway's address",
+			recomp,
+			recompose(c.item("b", nic("MANUAL", "192.168.100.1"), "")),
+			400,
+			"BAD_REQUEST",
+			"is invalid",
 		},
 		{
-			"an address that is taken", recomp, recompose(c.item("b", nic("MANUAL", "192.168.100.10"), "")), 400,
-			"BAD_REQUEST", "already in use",
+			"an address that is taken",
+			recomp,
+			recompose(c.item("b", nic("MANUAL", "192.168.100.10"), "")),
+			400,
+			"BAD_REQUEST",
+			"already in use",
 		},
 		{
-			"an unknown storage profile", recomp,
-			recompose(c.item("b", "", `<StorageProfile href="/api/vdcStorageProfile/`+unknown+`"/>`)), 403,
-			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown,
+			"an unknown storage profile",
+			recomp,
+			recompose(c.item("b", "", `<StorageProfile href="/api/vdcStorageProfile/`+unknown+`"/>`)),
+			403,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+			unknown,
 		},
 		{
-			"an unknown policy", recomp,
-			recompose(c.item("b", "", `<ComputePolicy><VmSizingPolicy href="`+unknown+`"/></ComputePolicy>`)), 400,
-			"BAD_REQUEST", "sizing policy",
+			"an unknown policy",
+			recomp,
+			recompose(c.item("b", "", `<ComputePolicy><VmSizingPolicy href="`+unknown+`"/></ComputePolicy>`)),
+			400,
+			"BAD_REQUEST",
+			"sizing policy",
 		},
 		{
-			"an unknown network in compose", compose,
+			"an unknown network in compose",
+			compose,
 			`<ComposeVAppParams ` + xmlns +
-				` name="x"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><ParentNetwork href="/api/network/` + unknown + `"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig></NetworkConfigSection></InstantiationParams></ComposeVAppParams>`, 403, "ACCESS_TO_RESOURCE_IS_FORBIDDEN", unknown,
+				` name="x"><InstantiationParams><NetworkConfigSection><NetworkConfig networkName="n"><Configuration><ParentNetwork href="/api/network/` + unknown + `"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig></NetworkConfigSection></InstantiationParams></ComposeVAppParams>`,
+			403,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+			unknown,
 		},
 		{"a body that is not XML", compose, "nonsense", 400, "BAD_REQUEST", "JAXB"},
 		{"a vApp without a name", compose, `<ComposeVAppParams/>`, 400, "BAD_REQUEST", "name"},
 		{
-			"powering off what is off", "/api/vApp/vm-" + c.state("taken").ID + "/power/action/powerOff", "", 400,
-			"BAD_REQUEST", "is not powered on",
+			"powering off what is off",
+			"/api/vApp/vm-" + c.state("taken").ID + "/power/action/powerOff",
+			"",
+			400,
+			"BAD_REQUEST",
+			"is not powered on",
 		},
 		{"undeploying what is not deployed", vapp + "/action/undeploy", "", 400, "BAD_REQUEST", "is not running"},
 		{
-			"a vApp that does not exist", "/api/vApp/vapp-" + unknown + "/action/recomposeVApp", "", 403,
-			"ACCESS_TO_RESOURCE_IS_FORBIDDEN", "VAPP_VIEW",
+			"a vApp that does not exist",
+			"/api/vApp/vapp-" + unknown + "/action/recomposeVApp",
+			"",
+			403,
+			"ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+			"VAPP_VIEW",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -256,7 +309,8 @@ func TestACancelledRecompose(t *testing.T) {
 
 func TestLeases(t *testing.T) {
 	c := start(t, manual, func(cfg *vcdsim.Config) {
-		cfg.Model.Orgs[1].RuntimeLease, cfg.Model.Orgs[1].StorageLease = 24*time.Hour, 48*time.Hour
+		cfg.Model.Orgs[1].RuntimeLease = 24 * time.Hour
+		cfg.Model.Orgs[1].StorageLease = 48 * time.Hour
 	})
 	vapp := c.vapp("cluster")
 	vm := c.vm(vapp, "node")
@@ -344,7 +398,8 @@ func TestAChangeWhoseTaskFailsChangesNothing(t *testing.T) {
 	c.Expect(task.Name).To(Equal("Task"))
 	c.sim.Edit(func(e *vcdsim.Editor) { // another VM gets the address meanwhile
 		other := e.VM("other")
-		other.NICs[0].Address, other.NICs[0].Mode = "192.168.100.77", "MANUAL"
+		other.NICs[0].Address = "192.168.100.77"
+		other.NICs[0].Mode = "MANUAL"
 	})
 	c.Expect(c.finish(task).Attr("status")).To(Equal("error"))
 	after := c.state("node")

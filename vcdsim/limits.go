@@ -31,9 +31,11 @@ func (ts *tasks) load(orgID, userID string) load {
 			own = 1
 		}
 		if t.Waiting {
-			n.queuedOrg, n.queuedUser = n.queuedOrg+1, n.queuedUser+own
+			n.queuedOrg = n.queuedOrg + 1
+			n.queuedUser = n.queuedUser + own
 		} else {
-			n.org, n.user = n.org+1, n.user+own
+			n.org = n.org + 1
+			n.user = n.user + own
 		}
 	}
 	return n
@@ -50,7 +52,8 @@ func (r *request) withinLimits() error {
 	if org == nil || org.Limits == (OperationLimits{}) {
 		return nil
 	}
-	l, n := org.Limits, r.sim.tasks.load(org.ID, r.session.UserID)
+	l := org.Limits
+	n := r.sim.tasks.load(org.ID, r.session.UserID)
 	if reached(l.PerUser, n.user) && reached(l.QueuedPerUser, n.queuedUser) {
 		return refuse(http.StatusBadRequest, codeLimit,
 			"The maximum number of operations that the user %q may have queued, %d, is reached.", r.session.User,

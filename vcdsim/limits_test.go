@@ -38,7 +38,8 @@ func TestOperationsBeyondTheLimitAreQueuedThenRefused(t *testing.T) {
 				tasks = append(tasks, a.xml.At("Tasks", "Task"))
 			}
 			c.Expect([]string{
-				c.taskStatus(tasks[0]), c.taskStatus(tasks[1]),
+				c.taskStatus(tasks[0]),
+				c.taskStatus(tasks[1]),
 				c.taskStatus(tasks[2]),
 			}).To(Equal([]string{"running", "running", "queued"}))
 			c.Expect(c.refused(http.MethodPost, c.vdc()+"/disk",

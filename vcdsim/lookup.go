@@ -198,8 +198,13 @@ func (sh orgCatalog) items() []orgCatalogItem {
 	for i := range sh.catalog.Media {
 		m := &sh.catalog.Media[i]
 		out = append(out, orgCatalogItem{
-			sh, m.ItemID, m.entity(), sh.vdcOf(&Template{VDC: m.VDC}), mediaStatus(m),
-			m.Description, m.created(),
+			sh,
+			m.ItemID,
+			m.entity(),
+			sh.vdcOf(&Template{VDC: m.VDC}),
+			mediaStatus(m),
+			m.Description,
+			m.created(),
 		})
 	}
 	return out

@@ -92,9 +92,13 @@ func uploadMedia(r *request, sh orgCatalog, tree *xmltree.Node) (*response, erro
 		return nil, badRequest("The image type %q is invalid.", kind)
 	}
 	m := Media{
-		ID: r.sim.ids.next("media"), ItemID: r.sim.ids.next("catalogitem"), Name: tree.Attr("name"),
+		ID:          r.sim.ids.next("media"),
+		ItemID:      r.sim.ids.next("catalogitem"),
+		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
-		ImageType:   kind, Size: size, Created: r.sim.clock.Now(),
+		ImageType:   kind,
+		Size:        size,
+		Created:     r.sim.clock.Now(),
 	}
 	u := newUpload(r, m.entity(), UploadFile{Name: "file", Size: size})
 	m.Upload = u.ID
@@ -123,10 +127,13 @@ func getMedia(r *request) (*response, error) {
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
 		r.link("catalogItem", "/api/catalogItem/"+m.ItemID, mime("catalogitem")),
-		r.link("remove", path, ""), r.link("edit", path, mime("media")),
+		r.link("remove", path, ""),
+		r.link("edit", path, mime("media")),
 		r.link("enable", path+"/action/enableDownload", ""),
 		r.link("down", path+"/metadata", mime("metadata")),
-		xmltree.T("Description", m.Description), tasksNode(r, m.ID), filesNode(r, m.Upload),
+		xmltree.T("Description", m.Description),
+		tasksNode(r, m.ID),
+		filesNode(r, m.Upload),
 		ownerAmong(r, sh.org.Users),
 		profileRef(r, "VdcStorageProfile", vdc.defaultProfile()),
 	})
@@ -245,18 +252,29 @@ func mediaRecords(r *request) []*record {
 			m := &sh.catalog.Media[i]
 			v := sh.vdcOf(&Template{VDC: m.VDC})
 			out = append(out, &record{
-				metadata: r.sim.store.metadata[m.ID], links: recordLinks(r, "media", m.ID),
+				metadata: r.sim.store.metadata[m.ID],
+				links:    recordLinks(r, "media", m.ID),
 				attrs: []xmltree.Attr{
-					A("ownerName", "system"), A("catalogName", sh.catalog.Name),
+					A("ownerName", "system"),
+					A("catalogName", sh.catalog.Name),
 					A("catalog", r.href("catalog", sh.catalog.ID)),
-					A("catalogItem", r.href("catalogitem", m.ItemID)), A("isPublished", false), A("name", m.Name),
+					A("catalogItem", r.href("catalogitem", m.ItemID)),
+					A("isPublished", false),
+					A("name", m.Name),
 					A("vdc", r.href("vdc", v.ID)),
-					A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)), A("creationDate", m.created()),
+					A("vdcName", v.Name),
+					A("org", r.href("org", sh.org.ID)),
+					A("creationDate", m.created()),
 					A("isBusy", r.sim.tasks.busy(m.ID)),
-					A("storageB", m.Size), A("owner", r.base()+"/api/admin/user/"), A("status", mediaStatus(m)),
-					A("storageProfileName", r.sim.store.profileName(v.defaultProfile())), A("isInCatalog", true),
-					A("isIso", orElse(m.ImageType, "iso") == "iso"), A("isVdcEnabled", true),
-					A("href", r.href("media", m.ID)), A("type", mime("media")),
+					A("storageB", m.Size),
+					A("owner", r.base()+"/api/admin/user/"),
+					A("status", mediaStatus(m)),
+					A("storageProfileName", r.sim.store.profileName(v.defaultProfile())),
+					A("isInCatalog", true),
+					A("isIso", orElse(m.ImageType, "iso") == "iso"),
+					A("isVdcEnabled", true),
+					A("href", r.href("media", m.ID)),
+					A("type", mime("media")),
 				},
 			})
 		}

@@ -25,7 +25,8 @@ func getMetrics(r *request) (*response, error) {
 		}
 	}
 	return &response{
-		status: http.StatusOK, raw: []byte(b.String()),
+		status:      http.StatusOK,
+		raw:         []byte(b.String()),
 		contentType: "text/plain; version=0.0.4; charset=utf-8",
 	}, nil
 }
@@ -63,7 +64,8 @@ func collectMetrics(s *Simulator) []metric {
 	}
 	c := overviewOfCounts(s)
 	entities := map[string]float64{
-		labels("kind", "org"): float64(c.Orgs), labels("kind", "vApp"): float64(c.VApps),
+		labels("kind", "org"):  float64(c.Orgs),
+		labels("kind", "vApp"): float64(c.VApps),
 		labels("kind", "vm"):   float64(c.VMs),
 		labels("kind", "disk"): float64(c.Disks),
 	}
@@ -72,7 +74,8 @@ func collectMetrics(s *Simulator) []metric {
 	}
 	return []metric{
 		{
-			"vcdsim_requests_total", "counter",
+			"vcdsim_requests_total",
+			"counter",
 			"Requests by operation and status; status none is a connection that was closed without an answer.",
 			requests,
 		},
@@ -82,12 +85,16 @@ func collectMetrics(s *Simulator) []metric {
 		{"vcdsim_sessions", "gauge", "Sessions that are open.", map[string]float64{"": float64(c.Sessions)}},
 		{"vcdsim_fault_rules", "gauge", "Fault rules that are left.", map[string]float64{"": float64(c.Faults)}},
 		{
-			"vcdsim_unknown_routes", "gauge", "Routes that were asked for and are not simulated.",
+			"vcdsim_unknown_routes",
+			"gauge",
+			"Routes that were asked for and are not simulated.",
 			map[string]float64{"": unknown},
 		},
 		{"vcdsim_cell_up", "gauge", "1 for a cell that is up.", up},
 		{
-			"vcdsim_clock_seconds", "gauge", "The simulated time, in seconds since 1970.",
+			"vcdsim_clock_seconds",
+			"gauge",
+			"The simulated time, in seconds since 1970.",
 			map[string]float64{"": float64(s.clock.Now().Unix())},
 		},
 	}

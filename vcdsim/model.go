@@ -224,7 +224,8 @@ type TemplateVM struct {
 func (m Model) clone() Model {
 	m.Policies = slices.Clone(m.Policies)
 	m.ServiceEngineGroups = slices.Clone(m.ServiceEngineGroups)
-	m.ExternalNetworks, m.IPSpaces = slices.Clone(m.ExternalNetworks), slices.Clone(m.IPSpaces)
+	m.ExternalNetworks = slices.Clone(m.ExternalNetworks)
+	m.IPSpaces = slices.Clone(m.IPSpaces)
 	for i := range m.ExternalNetworks {
 		m.ExternalNetworks[i].clone()
 	}
@@ -234,7 +235,9 @@ func (m Model) clone() Model {
 	m.Orgs = slices.Clone(m.Orgs)
 	for i := range m.Orgs {
 		o := &m.Orgs[i]
-		o.Users, o.VDCs, o.Catalogs = slices.Clone(o.Users), slices.Clone(o.VDCs), slices.Clone(o.Catalogs)
+		o.Users = slices.Clone(o.Users)
+		o.VDCs = slices.Clone(o.VDCs)
+		o.Catalogs = slices.Clone(o.Catalogs)
 		for j := range o.Users {
 			o.Users[j].APITokens = slices.Clone(o.Users[j].APITokens)
 		}
@@ -244,8 +247,10 @@ func (m Model) clone() Model {
 		for j := range o.Catalogs {
 			o.Catalogs[j].clone()
 		}
-		o.VDCGroups, o.Certificates = slices.Clone(o.VDCGroups), slices.Clone(o.Certificates)
-		o.Roles, o.Bundles = slices.Clone(o.Roles), slices.Clone(o.Bundles)
+		o.VDCGroups = slices.Clone(o.VDCGroups)
+		o.Certificates = slices.Clone(o.Certificates)
+		o.Roles = slices.Clone(o.Roles)
+		o.Bundles = slices.Clone(o.Bundles)
 		for j := range o.VDCGroups {
 			o.VDCGroups[j].clone()
 		}
@@ -254,8 +259,9 @@ func (m Model) clone() Model {
 }
 
 func (v *VDC) clone() {
-	v.StorageProfiles, v.Policies, v.Networks = slices.Clone(v.StorageProfiles), slices.Clone(v.Policies),
-		slices.Clone(v.Networks)
+	v.StorageProfiles = slices.Clone(v.StorageProfiles)
+	v.Policies = slices.Clone(v.Policies)
+	v.Networks = slices.Clone(v.Networks)
 	for i := range v.Networks {
 		n := &v.Networks[i]
 		n.clone()
@@ -267,7 +273,9 @@ func (v *VDC) clone() {
 }
 
 func (n *Network) clone() {
-	n.DNS, n.StaticPool, n.DHCPPool = slices.Clone(n.DNS), slices.Clone(n.StaticPool), slices.Clone(n.DHCPPool)
+	n.DNS = slices.Clone(n.DNS)
+	n.StaticPool = slices.Clone(n.StaticPool)
+	n.DHCPPool = slices.Clone(n.DHCPPool)
 	n.Fields = maps.Clone(n.Fields)
 	if n.Second != nil {
 		second := *n.Second
@@ -282,8 +290,9 @@ func (n *Network) clone() {
 }
 
 func (c *Catalog) clone() {
-	c.Templates, c.StorageProfiles, c.Media = slices.Clone(c.Templates), slices.Clone(c.StorageProfiles),
-		slices.Clone(c.Media)
+	c.Templates = slices.Clone(c.Templates)
+	c.StorageProfiles = slices.Clone(c.StorageProfiles)
+	c.Media = slices.Clone(c.Media)
 	for i := range c.Templates {
 		t := &c.Templates[i]
 		t.VMs = slices.Clone(t.VMs)

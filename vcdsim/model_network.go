@@ -160,14 +160,16 @@ type Certificate struct {
 }
 
 func (e *ExternalNetwork) clone() {
-	e.Fields, e.Subnets = maps.Clone(e.Fields), slices.Clone(e.Subnets)
+	e.Fields = maps.Clone(e.Fields)
+	e.Subnets = slices.Clone(e.Subnets)
 	for i := range e.Subnets {
 		e.Subnets[i].Pool = slices.Clone(e.Subnets[i].Pool)
 	}
 }
 
 func (g *EdgeGateway) clone() {
-	g.Fields, g.Uplinks = maps.Clone(g.Fields), slices.Clone(g.Uplinks)
+	g.Fields = maps.Clone(g.Fields)
+	g.Uplinks = slices.Clone(g.Uplinks)
 	for i := range g.Uplinks {
 		u := &g.Uplinks[i]
 		u.Subnets = slices.Clone(u.Subnets)
@@ -177,17 +179,25 @@ func (g *EdgeGateway) clone() {
 	}
 	if g.LoadBalancer != nil {
 		lb := *g.LoadBalancer
-		lb.Groups, lb.Fields = slices.Clone(lb.Groups), maps.Clone(lb.Fields)
+		lb.Groups = slices.Clone(lb.Groups)
+		lb.Fields = maps.Clone(lb.Fields)
 		g.LoadBalancer = &lb
 	}
 }
 
 func (s *IPSpace) clone() {
-	s.Ranges, s.Prefixes, s.Internal = slices.Clone(s.Ranges), slices.Clone(s.Prefixes), slices.Clone(s.Internal)
-	s.Uplinks, s.Allocations, s.Fields = slices.Clone(s.Uplinks), slices.Clone(s.Allocations), maps.Clone(s.Fields)
+	s.Ranges = slices.Clone(s.Ranges)
+	s.Prefixes = slices.Clone(s.Prefixes)
+	s.Internal = slices.Clone(s.Internal)
+	s.Uplinks = slices.Clone(s.Uplinks)
+	s.Allocations = slices.Clone(s.Allocations)
+	s.Fields = maps.Clone(s.Fields)
 	for i := range s.Uplinks {
 		s.Uplinks[i].Fields = maps.Clone(s.Uplinks[i].Fields)
 	}
 }
 
-func (g *VDCGroup) clone() { g.VDCs, g.Fields = slices.Clone(g.VDCs), maps.Clone(g.Fields) }
+func (g *VDCGroup) clone() {
+	g.VDCs = slices.Clone(g.VDCs)
+	g.Fields = maps.Clone(g.Fields)
+}

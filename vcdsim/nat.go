@@ -15,19 +15,35 @@ var natTypes = []string{"DNAT", "SNAT", "NO_DNAT", "NO_SNAT", "REFLEXIVE"}
 
 func natCollection() *collection {
 	return &collection{
-		path: natPath, kind: "natRule", right: "GATEWAY_NAT", title: "NAT Rule", within: "gateway", bare: true,
-		cursor: true, anonymous: true, required: []string{"name"},
-		since: map[string]string{"firewallMatch": "35.2", "priority": "35.2", "type": "36.0", "appliedTo": "36.2"},
+		path:      natPath,
+		kind:      "natRule",
+		right:     "GATEWAY_NAT",
+		title:     "NAT Rule",
+		within:    "gateway",
+		bare:      true,
+		cursor:    true,
+		anonymous: true,
+		required:  []string{"name"},
+		since:     map[string]string{"firewallMatch": "35.2", "priority": "35.2", "type": "36.0", "appliedTo": "36.2"},
 		defaults: map[string]any{
-			"enabled": true, "firewallMatch": "MATCH_INTERNAL_ADDRESS", "priority": 0, "description": "",
-			"logging": false, "internalPort": nil,
-			"applicationPortProfile": nil, "dnatExternalPort": nil, "snatDestinationAddresses": nil, "appliedTo": nil,
-			"internalAddresses": "", "externalAddresses": "",
+			"enabled":                  true,
+			"firewallMatch":            "MATCH_INTERNAL_ADDRESS",
+			"priority":                 0,
+			"description":              "",
+			"logging":                  false,
+			"internalPort":             nil,
+			"applicationPortProfile":   nil,
+			"dnatExternalPort":         nil,
+			"snatDestinationAddresses": nil,
+			"appliedTo":                nil,
+			"internalAddresses":        "",
+			"externalAddresses":        "",
 		},
 		scope:   func(r *request, _ map[string]any) (scope, error) { return gatewayScope(r, r.vars["gateway"]) },
 		prepare: prepareNAT,
 		show: func(_ *request, d *document, out map[string]any) {
-			out["version"], out["systemRule"] = map[string]any{"version": d.version - 1}, false
+			out["version"] = map[string]any{"version": d.version - 1}
+			out["systemRule"] = false
 		},
 	}
 }
@@ -61,7 +77,8 @@ func settleNATType(body map[string]any, old *document) (string, error) {
 	if !slices.Contains(natTypes, kind) {
 		return "", badRequest("The NAT rule type %q is invalid.", kind)
 	}
-	body["type"], body["ruleType"] = kind, kind
+	body["type"] = kind
+	body["ruleType"] = kind
 	if kind == "REFLEXIVE" {
 		body["ruleType"] = nil
 	}
@@ -70,8 +87,10 @@ func settleNATType(body map[string]any, old *document) (string, error) {
 
 // natNeeds are the fields that rules of each type must have.
 var natNeeds = map[string][]string{
-	"DNAT": {"externalAddresses", "internalAddresses"}, "SNAT": {"externalAddresses"},
-	"NO_DNAT": {"externalAddresses"}, "NO_SNAT": {"internalAddresses"},
+	"DNAT":      {"externalAddresses", "internalAddresses"},
+	"SNAT":      {"externalAddresses"},
+	"NO_DNAT":   {"externalAddresses"},
+	"NO_SNAT":   {"internalAddresses"},
 	"REFLEXIVE": {"externalAddresses", "internalAddresses"},
 }
 

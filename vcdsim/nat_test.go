@@ -67,12 +67,14 @@ func TestNATRulesAreChecked(t *testing.T) {
 	for _, tc := range []struct{ name, body, message string }{
 		{"no type", `{"name":"x","externalAddresses":"203.0.113.20"}`, `type "" is invalid`},
 		{
-			"no internal address", `{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`,
+			"no internal address",
+			`{"name":"x","type":"DNAT","externalAddresses":"203.0.113.20"}`,
 			"internalAddresses must not be empty",
 		},
 		{"an address that is none", dnat("x", "203.0.113.2000", "192.168.100.5", ""), `"203.0.113.2000" is invalid`},
 		{
-			"a port that is none", dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),
+			"a port that is none",
+			dnat("x", "203.0.113.20", "192.168.100.5", `,"dnatExternalPort":"http"`),
 			`port "http" is invalid`,
 		},
 		{"no name", dnat("", "203.0.113.20", "192.168.100.5", ""), "name must not be empty"},
@@ -91,7 +93,8 @@ func TestNATRulesArePagedByCursor(t *testing.T) {
 		c.make(c.natPath(), dnat(fmt.Sprint("rule-", i), "203.0.113.20", "192.168.100.5", ""))
 	}
 	next := regexp.MustCompile(`<([^>]*)>;rel="nextPage"`)
-	path, names := cloudAPI+c.natPath()+"?pageSize=2", []any{}
+	path := cloudAPI + c.natPath() + "?pageSize=2"
+	names := []any{}
 	for path != "" {
 		a := c.get(path)
 		for _, v := range a.json["values"].([]any) {

@@ -91,7 +91,8 @@ func getVAppNetwork(r *request, id string) (*response, error) {
 				xmltree.A("id", URN("network", n.ID)),
 				xmltree.A("href", r.href("network", n.ID)), xmltree.A("type", mime("vAppNetwork")))
 			out.Add([]*xmltree.Node{
-				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")), xmltree.T("Description", n.Description),
+				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")),
+				xmltree.T("Description", n.Description),
 				vappNetworkConfiguration(r, n),
 			})
 			return xmlOK(out), nil
@@ -100,8 +101,9 @@ func getVAppNetwork(r *request, id string) (*response, error) {
 	return nil, forbidden("ORG_NETWORK_VIEW", id)
 }
 
-func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any {
-	total, used := count(n.StaticPool), len(r.sim.ipam.addressesIn(n.ID))
+func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any { //nolint:funlen // A table with one field per line.
+	total := count(n.StaticPool)
+	used := len(r.sim.ipam.addressesIn(n.ID))
 	dns := func(i int) any {
 		if i < len(n.DNS) {
 			return n.DNS[i].String()
@@ -109,36 +111,60 @@ func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any {
 		return ""
 	}
 	subnets := []any{map[string]any{
-		"gateway": n.Gateway.Addr().String(), "prefixLength": n.Gateway.Bits(), "dnsServer1": dns(0),
-		"dnsServer2": dns(1),
-		"dnsSuffix":  n.DNSSuffix, "ipRanges": rangesJSON(n.StaticPool), "enabled": true, "totalIpCount": total,
-		"usedIpCount": used,
+		"gateway":      n.Gateway.Addr().String(),
+		"prefixLength": n.Gateway.Bits(),
+		"dnsServer1":   dns(0),
+		"dnsServer2":   dns(1),
+		"dnsSuffix":    n.DNSSuffix,
+		"ipRanges":     rangesJSON(n.StaticPool),
+		"enabled":      true,
+		"totalIpCount": total,
+		"usedIpCount":  used,
 	}}
 	if n.Second != nil {
 		subnets = append(subnets, map[string]any{
-			"gateway": n.Second.Gateway.Addr().String(), "prefixLength": n.Second.Gateway.Bits(), "dnsServer1": "",
-			"dnsServer2": "", "dnsSuffix": "",
-			"ipRanges": rangesJSON(n.Second.StaticPool), "enabled": true, "totalIpCount": count(n.Second.StaticPool),
-			"usedIpCount": 0,
+			"gateway":      n.Second.Gateway.Addr().String(),
+			"prefixLength": n.Second.Gateway.Bits(),
+			"dnsServer1":   "",
+			"dnsServer2":   "",
+			"dnsSuffix":    "",
+			"ipRanges":     rangesJSON(n.Second.StaticPool),
+			"enabled":      true,
+			"totalIpCount": count(n.Second.StaticPool),
+			"usedIpCount":  0,
 		})
 	}
 	out := map[string]any{
-		"backingNetworkId": r.sim.ids.named("segment", n.ID), "backingNetworkType": "NSXT_FLEXIBLE_SEGMENT",
-		"routeAdvertised": false, "retainNicResources": false,
-		"guestVlanTaggingAllowed": false, "enableDualSubnetNetwork": n.Second != nil, "shared": false,
+		"backingNetworkId":        r.sim.ids.named("segment", n.ID),
+		"backingNetworkType":      "NSXT_FLEXIBLE_SEGMENT",
+		"routeAdvertised":         false,
+		"retainNicResources":      false,
+		"guestVlanTaggingAllowed": false,
+		"enableDualSubnetNetwork": n.Second != nil,
+		"shared":                  false,
 	}
 	maps.Copy(out, n.Fields)
 	for _, f := range []string{"segmentProfileTemplateRef", "segmentProfiles", "connectionType"} {
 		delete(out, f) // shown elsewhere
 	}
 	maps.Copy(out, map[string]any{
-		"id": URN("network", n.ID), "name": n.Name, "description": n.Description, "networkType": string(n.Type),
-		"status":  r.sim.tasks.realization(n.ID, n.Failed),
-		"subnets": map[string]any{"values": subnets}, "orgVdcIsNsxTBacked": n.Group == "", "isDefaultNetwork": nil,
-		"totalIpCount": total, "usedIpCount": used,
-		"crossVdcNetworkId": nil, "crossVdcNetworkLocationId": nil, "parentNetworkId": nil,
-		"lastTaskFailureMessage": nil, "locationId": nil,
-		"directNetworkConfiguration": nil, "connection": nil,
+		"id":                         URN("network", n.ID),
+		"name":                       n.Name,
+		"description":                n.Description,
+		"networkType":                string(n.Type),
+		"status":                     r.sim.tasks.realization(n.ID, n.Failed),
+		"subnets":                    map[string]any{"values": subnets},
+		"orgVdcIsNsxTBacked":         n.Group == "",
+		"isDefaultNetwork":           nil,
+		"totalIpCount":               total,
+		"usedIpCount":                used,
+		"crossVdcNetworkId":          nil,
+		"crossVdcNetworkLocationId":  nil,
+		"parentNetworkId":            nil,
+		"lastTaskFailureMessage":     nil,
+		"locationId":                 nil,
+		"directNetworkConfiguration": nil,
+		"connection":                 nil,
 	})
 	addEdgeOwner(org, vdc, n.Group, out)
 	if _, _, g := r.sim.store.gateway(n.Edge); g != nil && n.Type == Routed {
@@ -147,14 +173,17 @@ func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any {
 			kind = k
 		}
 		out["connection"] = map[string]any{
-			"routerRef": jsonRef("gateway", g.ID, g.Name), "connectionType": kind,
-			"connectionTypeValue": kind, "connected": true,
+			"routerRef":           jsonRef("gateway", g.ID, g.Name),
+			"connectionType":      kind,
+			"connectionTypeValue": kind,
+			"connected":           true,
 		}
 		if kind == "NON_DISTRIBUTED" {
 			// the older field does not know it
 			out["connection"] = map[string]any{
 				"routerRef":           jsonRef("gateway", g.ID, g.Name),
-				"connectionTypeValue": kind, "connected": true,
+				"connectionTypeValue": kind,
+				"connected":           true,
 			}
 		}
 	}
@@ -201,10 +230,14 @@ func listAllocated(r *request) (*response, error) {
 	var out []any
 	for _, a := range r.sim.ipam.addressesIn(n.ID) {
 		out = append(out, map[string]any{
-			"ipAddress": a.address.String(), "allocationType": "VM_ALLOCATED",
-			"entityId": URN("vm", a.vm.ID), "entityName": a.vm.Name, "vAppName": r.sim.store.vapps[a.vm.VAppID].Name,
-			"deployed": a.vm.Deployed, "networkRef": jsonRef("network", n.ID, n.Name),
-			"orgRef": jsonRef("org", org.ID, org.Name),
+			"ipAddress":      a.address.String(),
+			"allocationType": "VM_ALLOCATED",
+			"entityId":       URN("vm", a.vm.ID),
+			"entityName":     a.vm.Name,
+			"vAppName":       r.sim.store.vapps[a.vm.VAppID].Name,
+			"deployed":       a.vm.Deployed,
+			"networkRef":     jsonRef("network", n.ID, n.Name),
+			"orgRef":         jsonRef("org", org.ID, org.Name),
 		})
 	}
 	return r.page(out)

@@ -24,7 +24,9 @@ type networkWrite struct {
 func networkWrites(c *client) []networkWrite {
 	const balancer = "/cloudapi/1.0.0/loadBalancer/"
 	const edge = "/cloudapi/1.0.0/edgeGateways/"
-	post, put, del := http.MethodPost, http.MethodPut, http.MethodDelete
+	post := http.MethodPost
+	put := http.MethodPut
+	del := http.MethodDelete
 	summaries := "edgeGateways/" + c.gatewayURN() + "/loadBalancer/"
 	c.pool("unused", "192.168.100.11")
 	pool := c.pool("old", "192.168.100.11")
@@ -36,7 +38,8 @@ func networkWrites(c *client) []networkWrite {
 	space := "ipSpaces/" + c.values("ipSpaces/summaries")[0]["id"].(string)
 	allocations := space + "/allocations?filter=type==FLOATING_IP"
 	c.ok(post, cloudAPI+space+"/allocate", `{"type":"FLOATING_IP","quantity":2}`)
-	kept, gone := c.values(allocations)[0], c.values(allocations)[1]
+	kept := c.values(allocations)[0]
+	gone := c.values(allocations)[1]
 	tls := vcdsim.NewCertificate("new")
 	has := func(path, name string) func() bool {
 		return func() bool { return len(c.values(path+"?filter=name=="+name)) > 0 }
@@ -54,68 +57,126 @@ func networkWrites(c *client) []networkWrite {
 	unused := c.values(summaries + "poolSummaries?filter=name==unused")[0]["id"].(string)
 	return []networkWrite{
 		{
-			"make a pool", post, "loadBalancer/pools", `{"name":"new","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
-			"POST " + balancer + "pools", "createLoadBalancerPool", has(summaries+"poolSummaries", "new"),
+			"make a pool",
+			post,
+			"loadBalancer/pools",
+			`{"name":"new","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
+			"POST " + balancer + "pools",
+			"createLoadBalancerPool",
+			has(summaries+"poolSummaries", "new"),
 		},
 		{
-			"change a pool", put, "loadBalancer/pools/" + pool,
+			"change a pool",
+			put,
+			"loadBalancer/pools/" + pool,
 			`{"name":"old","gatewayRef":{"id":"` + c.gatewayURN() +
 				`"},"members":[{"ipAddress":"192.168.100.11"},{"ipAddress":"192.168.100.12"}]}`,
-			"PUT " + balancer + "pools", "updateLoadBalancerPool", member,
+			"PUT " + balancer + "pools",
+			"updateLoadBalancerPool",
+			member,
 		},
 		{
-			"delete a pool", del, "loadBalancer/pools/" + unused, "", "DELETE " + balancer + "pools",
-			"deleteLoadBalancerPool", hasNot(summaries+"poolSummaries", "unused"),
+			"delete a pool",
+			del,
+			"loadBalancer/pools/" + unused,
+			"",
+			"DELETE " + balancer + "pools",
+			"deleteLoadBalancerPool",
+			hasNot(summaries+"poolSummaries", "unused"),
 		},
 		{
-			"make a virtual service", post, "loadBalancer/virtualServices", c.service("new", pool, "203.0.113.20", 443),
-			"POST " + balancer + "virtualServices", "createLoadBalancerVirtualService",
+			"make a virtual service",
+			post,
+			"loadBalancer/virtualServices",
+			c.service("new", pool, "203.0.113.20", 443),
+			"POST " + balancer + "virtualServices",
+			"createLoadBalancerVirtualService",
 			has(summaries+"virtualServiceSummaries", "new"),
 		},
 		{
-			"delete a virtual service", del, "loadBalancer/virtualServices/" + service, "",
-			"DELETE " + balancer + "virtualServices", "deleteLoadBalancerVirtualService",
+			"delete a virtual service",
+			del,
+			"loadBalancer/virtualServices/" + service,
+			"",
+			"DELETE " + balancer + "virtualServices",
+			"deleteLoadBalancerVirtualService",
 			hasNot(summaries+"virtualServiceSummaries", "old"),
 		},
 		{
-			"make a NAT rule", post, c.natPath(), dnat("new", "203.0.113.21", "192.168.100.6", ""),
-			"POST " + edge + "nat/rules", "createNatRule", rule("new"),
+			"make a NAT rule",
+			post,
+			c.natPath(),
+			dnat("new", "203.0.113.21", "192.168.100.6", ""),
+			"POST " + edge + "nat/rules",
+			"createNatRule",
+			rule("new"),
 		},
 		{
-			"delete a NAT rule", del, c.natPath() + "/" + c.values(c.natPath())[0]["id"].(string), "",
-			"DELETE " + edge + "nat/rules", "deleteNatRule", func() bool { return !rule("old")() },
+			"delete a NAT rule",
+			del,
+			c.natPath() + "/" + c.values(c.natPath())[0]["id"].(string),
+			"",
+			"DELETE " + edge + "nat/rules",
+			"deleteNatRule",
+			func() bool { return !rule("old")() },
 		},
 		{
-			"make an application port profile", post, "applicationPortProfiles", profile,
-			"POST /cloudapi/1.0.0/applicationPortProfiles", "createApplicationPortProfile",
+			"make an application port profile",
+			post,
+			"applicationPortProfiles",
+			profile,
+			"POST /cloudapi/1.0.0/applicationPortProfiles",
+			"createApplicationPortProfile",
 			has("applicationPortProfiles", "new"),
 		},
 		{
-			"delete an IP set", del, "firewallGroups/" + set, "", "DELETE /cloudapi/1.0.0/firewallGroups",
-			"deleteFirewallGroup", hasNot("firewallGroups/summaries", "old"),
+			"delete an IP set",
+			del,
+			"firewallGroups/" + set,
+			"",
+			"DELETE /cloudapi/1.0.0/firewallGroups",
+			"deleteFirewallGroup",
+			hasNot("firewallGroups/summaries", "old"),
 		},
 		{
-			"make a certificate", post, "ssl/certificateLibrary",
+			"make a certificate",
+			post,
+			"ssl/certificateLibrary",
 			with(map[string]any{"alias": "new", "certificate": tls.PEM, "privateKey": tls.Key}, nil),
-			"POST /cloudapi/1.0.0/ssl/certificateLibrary", "", func() bool {
+			"POST /cloudapi/1.0.0/ssl/certificateLibrary",
+			"",
+			func() bool {
 				return len(c.values("ssl/certificateLibrary?filter=alias==new")) > 0
 			},
 		},
 		{
-			"allocate an address", post, space + "/allocate", `{"type":"FLOATING_IP","quantity":1}`,
-			"POST /cloudapi/1.0.0/ipSpaces/allocate", "createIpSpaceAllocation",
+			"allocate an address",
+			post,
+			space + "/allocate",
+			`{"type":"FLOATING_IP","quantity":1}`,
+			"POST /cloudapi/1.0.0/ipSpaces/allocate",
+			"createIpSpaceAllocation",
 			func() bool { return len(c.values(allocations)) == 3 },
 		},
 		{
-			"mark an address", put, space + "/allocations/" + kept["id"].(string),
+			"mark an address",
+			put,
+			space + "/allocations/" + kept["id"].(string),
 			with(kept, map[string]any{"usageState": "USED_MANUAL", "description": "mine"}),
-			"PUT /cloudapi/1.0.0/ipSpaces/allocations", "updateIpSpaceAllocation", func() bool {
+			"PUT /cloudapi/1.0.0/ipSpaces/allocations",
+			"updateIpSpaceAllocation",
+			func() bool {
 				return len(c.values(allocations+";usageState==USED_MANUAL")) == 1
 			},
 		},
 		{
-			"release an address", del, space + "/allocations/" + gone["id"].(string), "",
-			"DELETE /cloudapi/1.0.0/ipSpaces/allocations", "deleteIpSpaceAllocation", func() bool {
+			"release an address",
+			del,
+			space + "/allocations/" + gone["id"].(string),
+			"",
+			"DELETE /cloudapi/1.0.0/ipSpaces/allocations",
+			"deleteIpSpaceAllocation",
+			func() bool {
 				return len(c.values(allocations+";value=="+gone["value"].(string))) == 0
 			},
 		},
@@ -135,7 +196,8 @@ func TestFaultsOfRequestsForNetworks(t *testing.T) {
 				{Busy: vcdsim.BusyTenant},
 				{DropBefore: true},
 			} {
-				fault.Operation, fault.Count = w.operation, 1
+				fault.Operation = w.operation
+				fault.Count = 1
 				c.sim.Faults().Add(fault)
 				res, err := c.http.Do(c.request(w.method, cloudAPI+w.path, w.body))
 				if fault.DropBefore {
@@ -181,7 +243,8 @@ func TestFaultsOfTasksOfNetworks(t *testing.T) {
 			} {
 				c := start(t, preset("cloud-provider"), manual)
 				w := networkWrites(c)[i]
-				fault.Operation, fault.Count = w.task, 1
+				fault.Operation = w.task
+				fault.Count = 1
 				c.sim.Faults().Add(fault)
 				task := c.finish(c.get(c.call(w.method, cloudAPI+w.path, w.body).header.Get("Location")).xml)
 				g.Expect(task.Attr("status")).To(Equal(status))
@@ -208,7 +271,8 @@ func TestFaultsOfOneGatewayLeaveTheOtherAlone(t *testing.T) {
 		c.sim.Faults().Clear()
 	}
 	c.sim.Faults().Add(vcdsim.Fault{Entity: second.Name, StickTask: true})
-	stuck, fine := pool(second.ID), pool(c.gateway().ID)
+	stuck := pool(second.ID)
+	fine := pool(c.gateway().ID)
 	c.Expect(c.finish(c.get(fine.header.Get("Location")).xml).Attr("status")).To(Equal("success"))
 	c.Expect(c.get(stuck.header.Get("Location")).xml.Attr("status")).To(Equal("running"))
 }

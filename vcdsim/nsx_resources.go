@@ -27,9 +27,11 @@ var nsxRouters = []struct{ name, kind string }{
 
 // segmentProfiles are the kinds of segment profiles, each with its one profile.
 var segmentProfiles = map[string]string{
-	"segmentIpDiscoveryProfiles": "ip-discovery", "segmentMacDiscoveryProfiles": "mac-discovery",
-	"segmentSpoofGuardProfiles": "spoof-guard",
-	"segmentQoSProfiles":        "segment-qos", "segmentSecurityProfiles": "segment-security",
+	"segmentIpDiscoveryProfiles":  "ip-discovery",
+	"segmentMacDiscoveryProfiles": "mac-discovery",
+	"segmentSpoofGuardProfiles":   "spoof-guard",
+	"segmentQoSProfiles":          "segment-qos",
+	"segmentSecurityProfiles":     "segment-security",
 }
 
 func resourceRoutes(add addRoute) {
@@ -102,16 +104,24 @@ func listRouters(r *request) (*response, error) {
 
 func listEdgeClusters(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
-		"id": r.sim.ids.named("edgeCluster", edgeCluster), "name": edgeCluster, "description": "", "nodeCount": 2,
-		"nodeType": "EDGE_NODE", "deploymentType": "VIRTUAL_MACHINE",
+		"id":             r.sim.ids.named("edgeCluster", edgeCluster),
+		"name":           edgeCluster,
+		"description":    "",
+		"nodeCount":      2,
+		"nodeType":       "EDGE_NODE",
+		"deploymentType": "VIRTUAL_MACHINE",
 	}}, "orgVdcId", "vdcGroupId", "pvdcId")
 }
 
 func listQoS(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
-		"id": r.sim.ids.named("qosProfile", qosProfile), "displayName": qosProfile, "description": "",
-		"burstSize": 10000, "committedBandwidth": 100, "excessAction": "DROP",
-		"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+		"id":                 r.sim.ids.named("qosProfile", qosProfile),
+		"displayName":        qosProfile,
+		"description":        "",
+		"burstSize":          10000,
+		"committedBandwidth": 100,
+		"excessAction":       "DROP",
+		"nsxTManagerRef":     jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
 	}})
 }
 
@@ -122,8 +132,11 @@ func listInterfaces(r *request) (*response, error) {
 		return nil, forbidden("EXTERNAL_NETWORK_VIEW", r.filterValue("externalNetworkId"))
 	}
 	return r.cursorPage([]any{map[string]any{
-		"id": r.sim.ids.named("interface", e.backing()), "name": "uplink-1", "displayName": "uplink-1",
-		"description": "", "interfaceType": "EXTERNAL",
+		"id":            r.sim.ids.named("interface", e.backing()),
+		"name":          "uplink-1",
+		"displayName":   "uplink-1",
+		"description":   "",
+		"interfaceType": "EXTERNAL",
 	}}, "externalNetworkId")
 }
 
@@ -131,7 +144,9 @@ func listSegmentProfiles(r *request, kind, name string) (*response, error) {
 	var out []any
 	for _, n := range []string{"default-" + name, name} {
 		out = append(out, map[string]any{
-			"id": r.sim.ids.named(kind, n), "displayName": n, "description": "",
+			"id":          r.sim.ids.named(kind, n),
+			"displayName": n,
+			"description": "",
 			"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks),
 				providerNetworks),
 		})
@@ -178,10 +193,14 @@ func listContextProfiles(r *request) (*response, error) {
 	var out []any
 	for _, name := range contextProfiles {
 		out = append(out, map[string]any{
-			"id": URN("networkContextProfile", r.sim.ids.named("networkContextProfile", name)), "name": name,
-			"description": name, "scope": "SYSTEM",
-			"orgRef": nil, "contextEntityId": nil, "networkProviderScope": nil,
-			"attributes": []any{map[string]any{"type": "APP_ID", "values": []any{name}, "subAttributes": nil}},
+			"id":                   URN("networkContextProfile", r.sim.ids.named("networkContextProfile", name)),
+			"name":                 name,
+			"description":          name,
+			"scope":                "SYSTEM",
+			"orgRef":               nil,
+			"contextEntityId":      nil,
+			"networkProviderScope": nil,
+			"attributes":           []any{map[string]any{"type": "APP_ID", "values": []any{name}, "subAttributes": nil}},
 		})
 	}
 	return r.page(out)
@@ -194,7 +213,9 @@ func managerRecords(r *request) []*record {
 	A := xmltree.A
 	id := r.sim.ids.named("nsxtmanager", providerNetworks)
 	return []*record{{attrs: []xmltree.Attr{
-		A("name", providerNetworks), A("url", "https://"+providerNetworks+".example"), A("username", "admin"),
+		A("name", providerNetworks),
+		A("url", "https://"+providerNetworks+".example"),
+		A("username", "admin"),
 		A("vc", ""),
 		A("href", r.base()+"/api/admin/extension/nsxtManagers/"+id),
 		A("type", "application/vnd.vmware.admin.nsxTmanager+xml"),
@@ -207,7 +228,9 @@ func poolRecords(r *request) []*record {
 	}
 	A := xmltree.A
 	return []*record{{attrs: []xmltree.Attr{
-		A("name", providerPool), A("isBusy", false), A("networkPoolType", 4),
+		A("name", providerPool),
+		A("isBusy", false),
+		A("networkPoolType", 4),
 		A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
 		A("type", "application/vnd.vmware.admin.networkPool+xml"),
 	}}}
@@ -220,19 +243,30 @@ func getManager(r *request) (*response, error) {
 		return nil, forbidden("NSXT_MANAGER_VIEW", r.vars["id"])
 	}
 	return jsonOK(map[string]any{
-		"id": URN("nsxtmanager", id), "name": providerNetworks, "description": "", "href": r.base() + r.URL.Path,
-		"type": "application/vnd.vmware.admin.nsxTmanager+json",
-		"url":  "https://" + providerNetworks + ".example", "username": "admin", "version": "4.1.2",
-		"deploymentType": "UNIFIED", "networkProviderScope": scopeOfVDCs,
-		"globalManager": false, "link": []any{}, "otherAttributes": map[string]any{}, "vCloudExtension": []any{},
+		"id":                   URN("nsxtmanager", id),
+		"name":                 providerNetworks,
+		"description":          "",
+		"href":                 r.base() + r.URL.Path,
+		"type":                 "application/vnd.vmware.admin.nsxTmanager+json",
+		"url":                  "https://" + providerNetworks + ".example",
+		"username":             "admin",
+		"version":              "4.1.2",
+		"deploymentType":       "UNIFIED",
+		"networkProviderScope": scopeOfVDCs,
+		"globalManager":        false,
+		"link":                 []any{},
+		"otherAttributes":      map[string]any{},
+		"vCloudExtension":      []any{},
 	}), nil
 }
 
 // templateDefaults are the templates of networks whose VDC says nothing.
 func templateDefaults() *setting {
 	return &setting{
-		path: "1.0.0/segmentProfileTemplates/default", kind: "segmentProfileTemplateDefault",
-		title: "Default Segment Profile Template", plain: true,
+		path:  "1.0.0/segmentProfileTemplates/default",
+		kind:  "segmentProfileTemplateDefault",
+		title: "Default Segment Profile Template",
+		plain: true,
 		scope: func(r *request) (scope, error) { return scope{}, r.byProvider("SEGMENT_PROFILE_TEMPLATE_MANAGE") },
 		initial: always(map[string]any{
 			"vappNetworkSegmentProfileTemplateRef": nil,
@@ -244,9 +278,13 @@ func templateDefaults() *setting {
 // templateCollection are the segment profile templates.
 func templateCollection() *collection {
 	return &collection{
-		path: "1.0.0/segmentProfileTemplates", kind: "segmentProfileTemplate", right: "SEGMENT_PROFILE_TEMPLATE",
-		title:  "Segment Profile Template",
-		unique: []string{"name"}, required: []string{"name"}, scope: providerScope,
+		path:     "1.0.0/segmentProfileTemplates",
+		kind:     "segmentProfileTemplate",
+		right:    "SEGMENT_PROFILE_TEMPLATE",
+		title:    "Segment Profile Template",
+		unique:   []string{"name"},
+		required: []string{"name"},
+		scope:    providerScope,
 		defaults: map[string]any{"description": ""},
 	}
 }

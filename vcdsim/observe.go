@@ -23,7 +23,12 @@ func (fe *frontend) observe(r *request, res *response, header http.Header, body 
 		return
 	}
 	fe.observer(Exchange{
-		Operation: r.op, Method: r.Method, URI: r.URL.RequestURI(), Request: bytes.Clone(r.body),
-		Status: res.status, ContentType: header.Get("Content-Type"), Response: bytes.Clone(body),
+		Operation:   r.op,
+		Method:      r.Method,
+		URI:         r.URL.RequestURI(),
+		Request:     bytes.Clone(r.body),
+		Status:      res.status,
+		ContentType: header.Get("Content-Type"),
+		Response:    bytes.Clone(body),
 	})
 }

@@ -41,7 +41,13 @@ type Work struct {
 // forget drops what only the work itself needs: tasks are kept for long, and what is written to VMs is large and
 // secret.
 func (w *Work) forget() {
-	w.Networks, w.Change, w.Metadata, w.DiskSpec, w.Affinity, w.Body, w.Properties = nil, nil, nil, nil, nil, nil, nil
+	w.Networks = nil
+	w.Change = nil
+	w.Metadata = nil
+	w.DiskSpec = nil
+	w.Affinity = nil
+	w.Body = nil
+	w.Properties = nil
 }
 
 // Operations by key.

@@ -52,7 +52,8 @@ func getOrg(r *request, o *Org) (*response, error) {
 	}
 	n.Add(r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")))
 	n.Add([]*xmltree.Node{
-		xmltree.T("Description", o.Description), xmltree.T("FullName", o.FullName),
+		xmltree.T("Description", o.Description),
+		xmltree.T("FullName", o.FullName),
 		xmltree.T("IsEnabled", !o.Disabled),
 	})
 	return xmlOK(n), nil
@@ -60,8 +61,11 @@ func getOrg(r *request, o *Org) (*response, error) {
 
 // builds are the releases as VCD describes itself.
 var builds = map[string]string{
-	"36.3": "10.3.3.19610875", "37.2": "10.4.2.21954589", "37.3": "10.4.3.22308993",
-	"38.1": "10.5.1.22812800", "39.0": "10.6.0.24056521",
+	"36.3": "10.3.3.19610875",
+	"37.2": "10.4.2.21954589",
+	"37.3": "10.4.3.22308993",
+	"38.1": "10.5.1.22812800",
+	"39.0": "10.6.0.24056521",
 }
 
 func getAdmin(r *request) (*response, error) {
@@ -82,12 +86,22 @@ func getAdmin(r *request) (*response, error) {
 
 func orgJSON(r *request, o *Org) map[string]any {
 	return map[string]any{
-		"id": URN("org", o.ID), "name": o.Name, "displayName": o.FullName, "description": o.Description,
-		"isEnabled":   !o.Disabled,
-		"orgVdcCount": len(o.VDCs), "catalogCount": len(o.Catalogs), "userCount": len(o.Users),
-		"vappCount":      r.sim.vapps.countIn(o.ID),
-		"runningVMCount": 0, "diskCount": 0, "canManageOrgs": false, "canPublish": false, "maskedEventTaskUsername": "",
-		"managedBy": nil, "creationStatus": "READY",
+		"id":                      URN("org", o.ID),
+		"name":                    o.Name,
+		"displayName":             o.FullName,
+		"description":             o.Description,
+		"isEnabled":               !o.Disabled,
+		"orgVdcCount":             len(o.VDCs),
+		"catalogCount":            len(o.Catalogs),
+		"userCount":               len(o.Users),
+		"vappCount":               r.sim.vapps.countIn(o.ID),
+		"runningVMCount":          0,
+		"diskCount":               0,
+		"canManageOrgs":           false,
+		"canPublish":              false,
+		"maskedEventTaskUsername": "",
+		"managedBy":               nil,
+		"creationStatus":          "READY",
 	}
 }
 
@@ -115,7 +129,9 @@ func getOrgJSON(r *request, o *Org) (*response, error) {
 
 func getSite(r *request) (*response, error) {
 	return jsonOK(map[string]any{
-		"id": URN("site", r.sim.ids.named("site", "site")), "name": "vcdsim", "restServiceBaseUri": r.base(),
-		"productVersion": builds[highestVersion(r)],
+		"id":                 URN("site", r.sim.ids.named("site", "site")),
+		"name":               "vcdsim",
+		"restServiceBaseUri": r.base(),
+		"productVersion":     builds[highestVersion(r)],
 	}), nil
 }

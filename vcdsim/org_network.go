@@ -60,8 +60,11 @@ func readNetwork(r *request, old *Network) (*VDC, *Network, error) {
 		return nil, nil, err
 	}
 	n := &Network{
-		Name: body.Name, Description: body.Description, Type: body.Type, Group: group,
-		Fields: rest(r.body, networkFields),
+		Name:        body.Name,
+		Description: body.Description,
+		Type:        body.Type,
+		Group:       group,
+		Fields:      rest(r.body, networkFields),
 	}
 	n.replaces(old)
 	if n.Name == "" {
@@ -85,7 +88,10 @@ func (n *Network) replaces(old *Network) {
 	if old == nil {
 		return
 	}
-	n.ID, n.Type, n.DHCPPool, n.DHCP = old.ID, old.Type, old.DHCPPool, old.DHCP
+	n.ID = old.ID
+	n.Type = old.Type
+	n.DHCPPool = old.DHCPPool
+	n.DHCP = old.DHCP
 	for _, f := range []string{
 		"backingNetworkId", "backingNetworkType", "segmentProfiles",
 		"segmentProfileTemplateRef",
@@ -137,7 +143,8 @@ func readImported(r *request, n *Network, body orgNetworkBody) error {
 			if n.ID == "" && importedSegment(r.sim, b.id) {
 				return badRequest("The segment %q is already imported.", b.name)
 			}
-			n.Fields["backingNetworkId"], n.Fields["backingNetworkType"] = b.id, "NSXT_FIXED_SEGMENT"
+			n.Fields["backingNetworkId"] = b.id
+			n.Fields["backingNetworkType"] = "NSXT_FIXED_SEGMENT"
 			return nil
 		}
 	}
@@ -158,7 +165,9 @@ func (n *Network) readSubnets(values []orgSubnetBody) error {
 			n.Second = &SecondSubnet{prefix, pool}
 			continue
 		}
-		n.Gateway, n.StaticPool, n.DNSSuffix = prefix, pool, v.Suffix
+		n.Gateway = prefix
+		n.StaticPool = pool
+		n.DNSSuffix = v.Suffix
 		for _, text := range []string{v.DNS1, v.DNS2} {
 			if a, err := netip.ParseAddr(text); err == nil {
 				n.DNS = append(n.DNS, a)
@@ -277,8 +286,12 @@ func getSegmentProfiles(r *request) (*response, error) {
 		return nil, err
 	}
 	out := map[string]any{
-		"segmentProfileTemplate": nil, "qosProfile": nil, "macDiscoveryProfile": nil,
-		"ipDiscoveryProfile": nil, "segmentSecurityProfile": nil, "spoofGuardProfile": nil,
+		"segmentProfileTemplate": nil,
+		"qosProfile":             nil,
+		"macDiscoveryProfile":    nil,
+		"ipDiscoveryProfile":     nil,
+		"segmentSecurityProfile": nil,
+		"spoofGuardProfile":      nil,
 	}
 	if own, ok := n.Fields["segmentProfiles"].(map[string]any); ok {
 		maps.Copy(out, own)

@@ -26,13 +26,19 @@ func getDHCP(r *request) (*response, error) {
 	pools := []any{}
 	for _, p := range n.DHCPPool {
 		pools = append(pools, map[string]any{
-			"enabled": true, "ipRange": map[string]any{"startAddress": p.From.String(), "endAddress": p.To.String()},
-			"defaultLeaseTime": nil, "maxLeaseTime": nil,
+			"enabled":          true,
+			"ipRange":          map[string]any{"startAddress": p.From.String(), "endAddress": p.To.String()},
+			"defaultLeaseTime": nil,
+			"maxLeaseTime":     nil,
 		})
 	}
 	out := map[string]any{
-		"enabled": len(pools) > 0, "leaseTime": nil, "dhcpPools": pools, "mode": nil,
-		"ipAddress": nil, "dnsServers": []any{},
+		"enabled":    len(pools) > 0,
+		"leaseTime":  nil,
+		"dhcpPools":  pools,
+		"mode":       nil,
+		"ipAddress":  nil,
+		"dnsServers": []any{},
 	}
 	if n.DHCP != nil {
 		n.DHCP.show(out)
@@ -64,7 +70,10 @@ func putDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 		return nil, err
 	}
 	d := &NetworkDHCP{
-		Mode: body.Mode, Address: body.Address, Lease: body.Lease, DNS: body.DNS,
+		Mode:     body.Mode,
+		Address:  body.Address,
+		Lease:    body.Lease,
+		DNS:      body.DNS,
 		Disabled: body.Enabled != nil && !*body.Enabled,
 	}
 	switch {
@@ -77,7 +86,8 @@ func putDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.DHCP, n.DHCPPool = d, pools
+	n.DHCP = d
+	n.DHCPPool = pools
 	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
 }
 
@@ -103,7 +113,8 @@ func (n *Network) readDHCPPools(body dhcpBody) ([]Range, error) {
 }
 
 func deleteDHCP(r *request, _ *VDC, n *Network) (*response, error) {
-	n.DHCP, n.DHCPPool = nil, nil
+	n.DHCP = nil
+	n.DHCPPool = nil
 	id := n.ID
 	r.sim.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bindingPath]),
 		func(d *document) bool { return d.parent == id })
@@ -113,9 +124,15 @@ func deleteDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 // bindingCollection are the addresses that the DHCP server of a network keeps for a MAC address.
 func bindingCollection() *collection {
 	return &collection{
-		path: bindingPath, kind: "dhcpBinding", right: "ORG_VDC_NETWORK", title: "DHCP Binding", within: "network",
-		bare: true, cursor: true,
-		required: []string{"name", "macAddress", "ipAddress"}, unique: []string{"ipAddress"},
+		path:     bindingPath,
+		kind:     "dhcpBinding",
+		right:    "ORG_VDC_NETWORK",
+		title:    "DHCP Binding",
+		within:   "network",
+		bare:     true,
+		cursor:   true,
+		required: []string{"name", "macAddress", "ipAddress"},
+		unique:   []string{"ipAddress"},
 		scope: func(r *request, _ map[string]any) (scope, error) {
 			org, _, n := r.sim.store.network(bare(r.vars["network"]))
 			if n == nil || !r.sees(org.ID) {

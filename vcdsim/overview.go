@@ -83,7 +83,9 @@ func getOverview(r *request) (*response, error) {
 	}
 	s := r.sim
 	out := overview{
-		Clock: clockStatus(s), URL: s.URL(), Cells: cellStatuses(s),
+		Clock:   clockStatus(s),
+		URL:     s.URL(),
+		Cells:   cellStatuses(s),
 		Unknown: append([]string{}, s.Unhandled()...),
 	}
 	out.Requests, out.Last = s.journal.since(since, shownRequests)
@@ -99,8 +101,12 @@ func getOverview(r *request) (*response, error) {
 
 func overviewOfCounts(s *Simulator) overviewCounts {
 	c := overviewCounts{
-		Orgs: len(s.store.model.Orgs), VApps: len(s.store.vapps), VMs: len(s.store.vms), Disks: len(s.store.disks),
-		Sessions: len(s.store.sessions), Faults: len(s.faults.List()),
+		Orgs:     len(s.store.model.Orgs),
+		VApps:    len(s.store.vapps),
+		VMs:      len(s.store.vms),
+		Disks:    len(s.store.disks),
+		Sessions: len(s.store.sessions),
+		Faults:   len(s.faults.List()),
 	}
 	for _, vm := range s.store.vms {
 		if vm.Status == PoweredOn {
@@ -136,11 +142,15 @@ func matches(name, filter string) bool { return strings.Contains(strings.ToLower
 
 func overviewOfVApp(s *Simulator, v *VApp, filter string) overviewVApp {
 	out := overviewVApp{
-		ID: v.ID, Name: v.Name, Status: s.store.status(v).text(), Busy: s.tasks.busy(v.ID),
-		VMs: []overviewVM{},
+		ID:     v.ID,
+		Name:   v.Name,
+		Status: s.store.status(v).text(),
+		Busy:   s.tasks.busy(v.ID),
+		VMs:    []overviewVM{},
 	}
 	if org, vdc := s.store.vdc(v.VDCID); vdc != nil {
-		out.Org, out.VDC = org.Name, vdc.Name
+		out.Org = org.Name
+		out.VDC = vdc.Name
 	}
 	vms := s.store.vmsOf(v.ID)
 	out.Count = len(vms)
@@ -156,7 +166,11 @@ func overviewOfVApp(s *Simulator, v *VApp, filter string) overviewVApp {
 
 func overviewOfVM(s *Simulator, vm *VM) overviewVM {
 	out := overviewVM{
-		ID: vm.ID, Name: vm.Name, Status: vm.Status.text(), Busy: s.tasks.busy(vm.ID), CPUs: vm.CPUs,
+		ID:        vm.ID,
+		Name:      vm.Name,
+		Status:    vm.Status.text(),
+		Busy:      s.tasks.busy(vm.ID),
+		CPUs:      vm.CPUs,
 		MemoryMiB: vm.MemoryMiB,
 		Addresses: []string{},
 	}
@@ -193,8 +207,12 @@ func overviewOfTasks(s *Simulator) []overviewTask {
 	out := []overviewTask{}
 	for _, t := range slices.Concat(running[:min(len(running), shownTasks)], ended[:min(len(ended), shownEnded)]) {
 		o := overviewTask{
-			ID: t.ID, Operation: t.Operation, Status: t.Status, Progress: t.progress(s.clock.Now()),
-			User: t.UserName, Started: t.Started,
+			ID:        t.ID,
+			Operation: t.Operation,
+			Status:    t.Status,
+			Progress:  t.progress(s.clock.Now()),
+			User:      t.UserName,
+			Started:   t.Started,
 		}
 		if t.Error != nil {
 			o.Error = t.Error.Message

@@ -90,7 +90,9 @@ type overviewEntity struct {
 // overviewOfNetworks shows what has the filter in its name, or anything on it does.
 func overviewOfNetworks(s *Simulator, filter string) overviewNetworks {
 	out := overviewNetworks{
-		Networks: []overviewNetwork{}, Gateways: []overviewGateway{}, Spaces: []overviewSpace{},
+		Networks: []overviewNetwork{},
+		Gateways: []overviewGateway{},
+		Spaces:   []overviewSpace{},
 		Entities: []overviewEntity{},
 	}
 	for i := range s.store.model.Orgs {
@@ -127,16 +129,29 @@ func put[T any](o *overviewNetworks, list *[]T, most int, item T, filter string,
 
 func (o *overviewNetworks) addNetwork(s *Simulator, org *Org, vdc *VDC, n *Network, filter string) {
 	put(o, &o.Networks, shownNetworks, overviewNetwork{
-		Name: n.Name, Org: org.Name, VDC: vdc.Name, Type: string(n.Type), Subnet: n.Gateway.String(),
-		Gateway: s.edges.name(n.Edge), Pool: count(n.StaticPool), Used: len(s.ipam.addressesIn(n.ID)),
+		Name:    n.Name,
+		Org:     org.Name,
+		VDC:     vdc.Name,
+		Type:    string(n.Type),
+		Subnet:  n.Gateway.String(),
+		Gateway: s.edges.name(n.Edge),
+		Pool:    count(n.StaticPool),
+		Used:    len(s.ipam.addressesIn(n.ID)),
 	}, filter, n.Name)
 }
 
 func (o *overviewNetworks) addGateway(s *Simulator, org *Org, vdc *VDC, g *EdgeGateway, filter string) {
 	out := overviewGateway{
-		ID: g.ID, Name: g.Name, Org: org.Name, VDC: vdc.Name, Busy: s.tasks.busy(g.ID),
-		Balancer: g.LoadBalancer != nil && g.LoadBalancer.Enabled, Used: []string{}, Services: []overviewService{},
-		Unused: []overviewPool{}, Rules: len(s.store.documents.on(g.ID, natPath)),
+		ID:       g.ID,
+		Name:     g.Name,
+		Org:      org.Name,
+		VDC:      vdc.Name,
+		Busy:     s.tasks.busy(g.ID),
+		Balancer: g.LoadBalancer != nil && g.LoadBalancer.Enabled,
+		Used:     []string{},
+		Services: []overviewService{},
+		Unused:   []overviewPool{},
+		Rules:    len(s.store.documents.on(g.ID, natPath)),
 	}
 	words := []string{g.Name}
 	for _, u := range s.edges.usedBy(g) {
@@ -166,12 +181,14 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *Org, vdc *VDC, g *EdgeG
 
 func overviewOfService(s *Simulator, d *document) overviewService {
 	out := overviewService{
-		Name: text(d.body, "name"), Address: strings.Join(virtualIPs(d.body), " ") + portsOf(d.body),
-		Pool: overviewPool{Members: []overviewMember{}},
+		Name:    text(d.body, "name"),
+		Address: strings.Join(virtualIPs(d.body), " ") + portsOf(d.body),
+		Pool:    overviewPool{Members: []overviewMember{}},
 	}
 	up := 0
 	if pool := s.store.documents.find(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil {
-		out.Pool, up = overviewOfPool(s, pool), s.alb.upMembers(pool)
+		out.Pool = overviewOfPool(s, pool)
+		up = s.alb.upMembers(pool)
 	}
 	out.Health = s.alb.health(d, up)
 	return out
@@ -243,7 +260,10 @@ func (o *overviewNetworks) addSpace(p *IPSpace, filter string) {
 
 func (o *overviewNetworks) addEntity(s *Simulator, d *document, filter string) {
 	out := overviewEntity{
-		ID: d.id(), Name: text(d.body, "name"), Type: text(d.body, "entityType"), State: text(d.body, "state"),
+		ID:    d.id(),
+		Name:  text(d.body, "name"),
+		Type:  text(d.body, "entityType"),
+		State: text(d.body, "state"),
 	}
 	if org := s.store.org(d.orgID); org != nil {
 		out.Org = org.Name

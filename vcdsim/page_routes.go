@@ -15,7 +15,14 @@ func pageFile(name string) (*response, error) {
 	if !ok {
 		return nil, refuse(http.StatusNotFound, codeNotFound, "the page has no file %s", name)
 	}
-	return &response{status: http.StatusOK, raw: content, contentType: mediaType, header: map[string]string{
-		"Content-Security-Policy": page.Policy, "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY",
-	}}, nil
+	return &response{
+		status:      http.StatusOK,
+		raw:         content,
+		contentType: mediaType,
+		header: map[string]string{
+			"Content-Security-Policy": page.Policy,
+			"Referrer-Policy":         "no-referrer",
+			"X-Frame-Options":         "DENY",
+		},
+	}, nil
 }

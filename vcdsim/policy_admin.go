@@ -29,8 +29,11 @@ func (p *ComputePolicy) readPolicy(body map[string]any) error {
 	}
 	groups, _ := body["pvdcNamedVmGroupsMap"].([]any)
 	logical, _ := body["pvdcLogicalVmGroupsMap"].([]any)
-	p.Name, p.Description = text(body, "name"), text(body, "description")
-	p.CPUs, p.MemoryMiB, p.Placement = number("cpuCount"), number("memory"), len(groups)+len(logical) > 0
+	p.Name = text(body, "name")
+	p.Description = text(body, "description")
+	p.CPUs = number("cpuCount")
+	p.MemoryMiB = number("memory")
+	p.Placement = len(groups)+len(logical) > 0
 	delete(body, "id")
 	delete(body, "isSizingOnly")
 	p.Fields = body

@@ -6,13 +6,20 @@ const profilePath = "1.0.0/applicationPortProfiles"
 
 func profileCollection() *collection {
 	return &collection{
-		path: profilePath, kind: "applicationPortProfile", right: "APPLICATION_PORT_PROFILE",
-		title: "Application Port Profile", unique: []string{"name", "scope"},
-		required: []string{"name"}, defaults: map[string]any{"description": "", "orgRef": nil},
-		fixed: []string{"scope", "orgRef"},
-		scope: profileScope, prepare: prepareProfile, free: freeProfile,
+		path:     profilePath,
+		kind:     "applicationPortProfile",
+		right:    "APPLICATION_PORT_PROFILE",
+		title:    "Application Port Profile",
+		unique:   []string{"name", "scope"},
+		required: []string{"name"},
+		defaults: map[string]any{"description": "", "orgRef": nil},
+		fixed:    []string{"scope", "orgRef"},
+		scope:    profileScope,
+		prepare:  prepareProfile,
+		free:     freeProfile,
 		show: func(r *request, d *document, out map[string]any) {
-			out["status"], out["usableForNAT"] = r.sim.tasks.realization(bare(d.id()), d.failed), usableForNAT(d.body)
+			out["status"] = r.sim.tasks.realization(bare(d.id()), d.failed)
+			out["usableForNAT"] = usableForNAT(d.body)
 			out["networkProviderScope"] = nil
 			delete(out, "contextEntityId")
 		},
@@ -184,10 +191,14 @@ func seedProfiles(s *Simulator) {
 			ports = []any{}
 		}
 		s.store.documents.add(profilePath, "", map[string]any{
-			"id": URN("applicationPortProfile", s.ids.named("applicationPortProfile", p.name)), "name": p.name,
-			"description": p.name, "scope": "SYSTEM", "orgRef": nil,
+			"id":          URN("applicationPortProfile", s.ids.named("applicationPortProfile", p.name)),
+			"name":        p.name,
+			"description": p.name,
+			"scope":       "SYSTEM",
+			"orgRef":      nil,
 			"applicationPorts": []any{map[string]any{
-				"name": p.name, "protocol": p.protocol,
+				"name":             p.name,
+				"protocol":         p.protocol,
 				"destinationPorts": ports,
 			}},
 		})

@@ -15,25 +15,41 @@ type preset struct {
 func presets() []preset {
 	return []preset{
 		{
-			"cloud-provider", "The tenant of k8s-tenant with everything a cloud controller manager can use: dual " +
+			"cloud-provider",
+			"The tenant of k8s-tenant with everything a cloud controller manager can use: dual " +
 				"stack, two service engine groups, certificates, " +
-				"clients' addresses preserved, and a second gateway whose addresses are an IP Space's.", CloudProvider,
+				"clients' addresses preserved, and a second gateway whose addresses are an IP Space's.",
+			CloudProvider,
 		},
-		{"ip-spaces", "The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space instead of a block of " +
-			"addresses.", IPSpaces},
 		{
-			"k8s-tenant", "An organization ready for Kubernetes clusters: networks with pools, policies, a node " +
+			"ip-spaces",
+			"The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space instead of a block of " +
+				"addresses.",
+			IPSpaces,
+		},
+		{
+			"k8s-tenant",
+			"An organization ready for Kubernetes clusters: networks with pools, policies, a node " +
 				"image, an edge gateway with a block of addresses and " +
-				"load balancing, and users with just the rights they need.", K8sTenant,
+				"load balancing, and users with just the rights they need.",
+			K8sTenant,
 		},
 		{"large", "10,000 VMs in 100 vApps.", Large},
 		{"minimal", "One organization with one VDC, an administrator and an empty catalog.", Minimal},
 		{"two-gateways", "The tenant of k8s-tenant with a second edge gateway, and a network behind it.", TwoGateways},
-		{"vdc-group", "The tenant of k8s-tenant with a second VDC and a data center group of both, which has the " +
-			"gateway and the networks.", VDCGroupTenant},
-		{"zones", "The tenant of k8s-tenant with three VDCs, a catalog for each of the others, and a data center " +
-			"group " +
-			"of all, which has the gateway and the networks.", ThreeZones},
+		{
+			"vdc-group",
+			"The tenant of k8s-tenant with a second VDC and a data center group of both, which has the " +
+				"gateway and the networks.",
+			VDCGroupTenant,
+		},
+		{
+			"zones",
+			"The tenant of k8s-tenant with three VDCs, a catalog for each of the others, and a data center " +
+				"group " +
+				"of all, which has the gateway and the networks.",
+			ThreeZones,
+		},
 	}
 }
 
@@ -58,20 +74,28 @@ func PresetByName(name string) (Model, bool) {
 
 // Minimal is one organization with one VDC, an administrator and an empty catalog.
 func Minimal() Model {
-	return Model{Orgs: []Org{system(), {
-		Name:     "acme",
-		FullName: "Acme",
-		Users: []User{{
-			Name: "admin", Password: "password", FullName: "Administrator",
-			Role: "Organization Administrator",
-		}},
-		VDCs: []VDC{{
-			Name:            "acme-vdc",
-			StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
-			Policies:        []string{"System Default"},
-		}},
-		Catalogs: []Catalog{{Name: "images"}},
-	}}, Policies: []ComputePolicy{{Name: "System Default"}}}
+	return Model{
+		Orgs: []Org{
+			system(),
+			{
+				Name:     "acme",
+				FullName: "Acme",
+				Users: []User{{
+					Name:     "admin",
+					Password: "password",
+					FullName: "Administrator",
+					Role:     "Organization Administrator",
+				}},
+				VDCs: []VDC{{
+					Name:            "acme-vdc",
+					StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
+					Policies:        []string{"System Default"},
+				}},
+				Catalogs: []Catalog{{Name: "images"}},
+			},
+		},
+		Policies: []ComputePolicy{{Name: "System Default"}},
+	}
 }
 
 // Roles of K8sTenant.
@@ -86,35 +110,45 @@ const (
 // balancing. The addresses .200 to .250 of network nodes are in no pool, for virtual IPs.
 func K8sTenant() Model {
 	return Model{
-		Orgs: []Org{system(), {
-			Name:     "acme",
-			FullName: "Acme Corporation",
-			Users: []User{
-				{Name: "admin", Password: "password", FullName: "Administrator", Role: "Organization Administrator"},
-				{
-					Name: "capvcd", Password: "password", FullName: "Cluster API", Role: RoleClusterAuthor,
-					APITokens: []string{"capvcd-api-token"},
+		Orgs: []Org{
+			system(),
+			{
+				Name:     "acme",
+				FullName: "Acme Corporation",
+				Users: []User{
+					{Name: "admin", Password: "password", FullName: "Administrator", Role: "Organization Administrator"},
+					{
+						Name:      "capvcd",
+						Password:  "password",
+						FullName:  "Cluster API",
+						Role:      RoleClusterAuthor,
+						APITokens: []string{"capvcd-api-token"},
+					},
+					{
+						Name:      "ccm",
+						Password:  "password",
+						FullName:  "Cloud controller manager",
+						Role:      RoleCloudProvider,
+						APITokens: []string{"ccm-api-token"},
+					},
 				},
-				{
-					Name: "ccm", Password: "password", FullName: "Cloud controller manager", Role: RoleCloudProvider,
-					APITokens: []string{"ccm-api-token"},
+				Roles: []Role{
+					{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: rightsOfClusterAuthor()},
+					{
+						Name:        RoleCloudProvider,
+						Description: "Serves a Kubernetes cluster from inside",
+						Rights:      RightsOfCloudProvider(),
+					},
 				},
+				Bundles: []RightsBundle{{
+					Name:        "Kubernetes Clusters",
+					Description: "What a provider publishes for Kubernetes clusters beside the default rights",
+					Rights:      KubernetesBundle(),
+				}},
+				VDCs:     []VDC{k8sVDC()},
+				Catalogs: []Catalog{k8sCatalog()},
 			},
-			Roles: []Role{
-				{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: rightsOfClusterAuthor()},
-				{
-					Name: RoleCloudProvider, Description: "Serves a Kubernetes cluster from inside",
-					Rights: RightsOfCloudProvider(),
-				},
-			},
-			Bundles: []RightsBundle{{
-				Name:        "Kubernetes Clusters",
-				Description: "What a provider publishes for Kubernetes clusters beside the default rights",
-				Rights:      KubernetesBundle(),
-			}},
-			VDCs:     []VDC{k8sVDC()},
-			Catalogs: []Catalog{k8sCatalog()},
-		}},
+		},
 		Policies: []ComputePolicy{
 			{Name: "System Default", Description: "No limits"},
 			{Name: "small", Description: "2 CPUs, 4 GiB", CPUs: 2, MemoryMiB: 4096},
@@ -128,10 +162,13 @@ func K8sTenant() Model {
 
 func system() Org {
 	return Org{
-		Name: "System", FullName: "System",
+		Name:     "System",
+		FullName: "System",
 		Users: []User{{
-			Name: "administrator", Password: "password", FullName: "System Administrator",
-			Role: "System Administrator",
+			Name:     "administrator",
+			Password: "password",
+			FullName: "System Administrator",
+			Role:     "System Administrator",
 		}},
 	}
 }
@@ -145,34 +182,47 @@ func k8sVDC() VDC {
 		Policies:        []string{"System Default", "small", "large", "rack-a"},
 		Networks: []Network{
 			{
-				Name: "nodes", Description: "Kubernetes nodes", Type: Routed,
-				Gateway:    netip.MustParsePrefix("192.168.100.1/24"),
-				DNS:        []netip.Addr{netip.MustParseAddr("192.168.100.1")},
-				DNSSuffix:  "acme.example",
-				StaticPool: []Range{addresses("192.168.100.10", "192.168.100.99")},
-				DHCPPool:   []Range{addresses("192.168.100.150", "192.168.100.199")},
+				Name:        "nodes",
+				Description: "Kubernetes nodes",
+				Type:        Routed,
+				Gateway:     netip.MustParsePrefix("192.168.100.1/24"),
+				DNS:         []netip.Addr{netip.MustParseAddr("192.168.100.1")},
+				DNSSuffix:   "acme.example",
+				StaticPool:  []Range{addresses("192.168.100.10", "192.168.100.99")},
+				DHCPPool:    []Range{addresses("192.168.100.150", "192.168.100.199")},
 			},
 			{
-				Name: "storage", Description: "Storage traffic", Type: Routed,
-				Gateway:    netip.MustParsePrefix("10.20.0.1/24"),
-				StaticPool: []Range{addresses("10.20.0.10", "10.20.0.99")},
+				Name:        "storage",
+				Description: "Storage traffic",
+				Type:        Routed,
+				Gateway:     netip.MustParsePrefix("10.20.0.1/24"),
+				StaticPool:  []Range{addresses("10.20.0.10", "10.20.0.99")},
 			},
 		},
 	}
 }
 
 func k8sCatalog() Catalog {
-	return Catalog{Name: "kubernetes", Description: "Node images", Templates: []Template{
-		{
-			Name: "ubuntu-2404-kube-v1.36.3", Description: "Ubuntu 24.04 with Kubernetes 1.36.3",
-			KubernetesVersion: "v1.36.3",
-			VMs: []TemplateVM{{
-				Name: "ubuntu-2404-kube-v1.36.3", OS: "ubuntu64Guest",
-				CPUs: 2, MemoryMiB: 2048, DisksMiB: []int64{20480}, NICs: 1,
-			}},
+	return Catalog{
+		Name:        "kubernetes",
+		Description: "Node images",
+		Templates: []Template{
+			{
+				Name:              "ubuntu-2404-kube-v1.36.3",
+				Description:       "Ubuntu 24.04 with Kubernetes 1.36.3",
+				KubernetesVersion: "v1.36.3",
+				VMs: []TemplateVM{{
+					Name:      "ubuntu-2404-kube-v1.36.3",
+					OS:        "ubuntu64Guest",
+					CPUs:      2,
+					MemoryMiB: 2048,
+					DisksMiB:  []int64{20480},
+					NICs:      1,
+				}},
+			},
+			{Name: "no-vm", Description: "A broken template"},
 		},
-		{Name: "no-vm", Description: "A broken template"},
-	}}
+	}
 }
 
 func addresses(from, to string) Range {

@@ -13,7 +13,9 @@ import (
 // internet is an external network with a block of addresses.
 func internet() ExternalNetwork {
 	return ExternalNetwork{
-		Name: "internet", Description: "To outside", BackingName: "tier0-internet",
+		Name:        "internet",
+		Description: "To outside",
+		BackingName: "tier0-internet",
 		Subnets: []ExternalSubnet{{
 			Gateway: netip.MustParsePrefix("203.0.113.1/24"),
 			Pool:    []Range{addresses("203.0.113.10", "203.0.113.250")},
@@ -24,12 +26,16 @@ func internet() ExternalNetwork {
 // k8sGateway has 90 addresses of the internet and a load balancer.
 func k8sGateway() EdgeGateway {
 	return EdgeGateway{
-		Name: "acme-vdc-gateway", Description: "To the internet",
-		Uplinks: []Uplink{{Network: "internet", Subnets: []UplinkSubnet{{
-			Gateway:   netip.MustParsePrefix("203.0.113.1/24"),
-			Addresses: []Range{addresses("203.0.113.10", "203.0.113.99")},
-			Primary:   netip.MustParseAddr("203.0.113.10"),
-		}}}},
+		Name:        "acme-vdc-gateway",
+		Description: "To the internet",
+		Uplinks: []Uplink{{
+			Network: "internet",
+			Subnets: []UplinkSubnet{{
+				Gateway:   netip.MustParsePrefix("203.0.113.1/24"),
+				Addresses: []Range{addresses("203.0.113.10", "203.0.113.99")},
+				Primary:   netip.MustParseAddr("203.0.113.10"),
+			}},
+		}},
 		LoadBalancer: &LoadBalancer{Enabled: true, Groups: []string{"engines"}},
 	}
 }
@@ -38,7 +44,8 @@ func k8sGateway() EdgeGateway {
 // allocates, ten at most; it has prefixes, too.
 func IPSpaces() Model {
 	m := K8sTenant()
-	m.ExternalNetworks[0].Subnets, m.ExternalNetworks[0].UsesSpaces = nil, true
+	m.ExternalNetworks[0].Subnets = nil
+	m.ExternalNetworks[0].UsesSpaces = true
 	m.IPSpaces = []IPSpace{PublicSpace("public", "internet")}
 	m.Orgs[1].VDCs[0].EdgeGateways[0].Uplinks = []Uplink{{Network: "internet"}}
 	return m
@@ -47,12 +54,15 @@ func IPSpaces() Model {
 // PublicSpace is an IP Space with floating IPs and prefixes for the gateways of an external network.
 func PublicSpace(name, network string) IPSpace {
 	return IPSpace{
-		Name: name, Type: SpacePublic, Description: "Addresses for tenants",
-		Internal: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")},
-		External: netip.MustParsePrefix("0.0.0.0/0"),
-		Ranges:   []Range{addresses("198.51.100.10", "198.51.100.109")}, RangeQuota: 10,
-		Prefixes: []PrefixPool{{First: netip.MustParsePrefix("198.51.100.128/28"), Count: 8, Quota: 2}},
-		Uplinks:  []SpaceUplink{{Name: name + "-uplink", Network: network}},
+		Name:        name,
+		Type:        SpacePublic,
+		Description: "Addresses for tenants",
+		Internal:    []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")},
+		External:    netip.MustParsePrefix("0.0.0.0/0"),
+		Ranges:      []Range{addresses("198.51.100.10", "198.51.100.109")},
+		RangeQuota:  10,
+		Prefixes:    []PrefixPool{{First: netip.MustParsePrefix("198.51.100.128/28"), Count: 8, Quota: 2}},
+		Uplinks:     []SpaceUplink{{Name: name + "-uplink", Network: network}},
 	}
 }
 
@@ -62,12 +72,15 @@ func VDCGroupTenant() Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]
 	acme.VDCs = append(acme.VDCs, VDC{
-		Name: "acme-vdc-2", Description: "The second zone", Policies: acme.VDCs[0].Policies,
+		Name:            "acme-vdc-2",
+		Description:     "The second zone",
+		Policies:        acme.VDCs[0].Policies,
 		StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
 	})
 	acme.VDCGroups = []VDCGroup{{
-		Name: "acme-group", Description: "Both zones",
-		VDCs: []string{"acme-vdc", "acme-vdc-2"},
+		Name:        "acme-group",
+		Description: "Both zones",
+		VDCs:        []string{"acme-vdc", "acme-vdc-2"},
 	}}
 	acme.VDCs[0].EdgeGateways[0].Group = "acme-group"
 	for n := range acme.VDCs[0].Networks {
@@ -84,11 +97,14 @@ func ThreeZones() Model {
 	group := VDCGroup{Name: "acme-group", Description: "All zones", VDCs: []string{"acme-vdc"}}
 	for _, zone := range []string{"b", "c"} {
 		acme.VDCs = append(acme.VDCs, VDC{
-			Name: "acme-vdc-" + zone, Description: "Zone " + zone, Policies: acme.VDCs[0].Policies,
+			Name:            "acme-vdc-" + zone,
+			Description:     "Zone " + zone,
+			Policies:        acme.VDCs[0].Policies,
 			StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
 		})
 		catalog := k8sCatalog()
-		catalog.Name, catalog.Description = "kubernetes-"+zone, "Node images of zone "+zone
+		catalog.Name = "kubernetes-" + zone
+		catalog.Description = "Node images of zone " + zone
 		acme.Catalogs = append(acme.Catalogs, catalog)
 		group.VDCs = append(group.VDCs, "acme-vdc-"+zone)
 	}
@@ -106,9 +122,11 @@ func TwoGateways() Model {
 	m := K8sTenant()
 	vdc := &m.Orgs[1].VDCs[0]
 	second := k8sGateway()
-	second.Name, second.Description = "acme-vdc-gateway-2", "To the internet, too"
+	second.Name = "acme-vdc-gateway-2"
+	second.Description = "To the internet, too"
 	own := addresses("203.0.113.100", "203.0.113.189")
-	second.Uplinks[0].Subnets[0].Addresses, second.Uplinks[0].Subnets[0].Primary = []Range{own}, own.From
+	second.Uplinks[0].Subnets[0].Addresses = []Range{own}
+	second.Uplinks[0].Subnets[0].Primary = own.From
 	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
 	vdc.Networks = append(vdc.Networks, secondNodes(second.Name))
 	return m
@@ -116,10 +134,13 @@ func TwoGateways() Model {
 
 func secondNodes(gateway string) Network {
 	return Network{
-		Name: "nodes-2", Description: "Kubernetes nodes behind the second gateway", Type: Routed, Edge: gateway,
-		Gateway:    netip.MustParsePrefix("192.168.110.1/24"),
-		DNS:        []netip.Addr{netip.MustParseAddr("192.168.110.1")},
-		StaticPool: []Range{addresses("192.168.110.10", "192.168.110.99")},
+		Name:        "nodes-2",
+		Description: "Kubernetes nodes behind the second gateway",
+		Type:        Routed,
+		Edge:        gateway,
+		Gateway:     netip.MustParsePrefix("192.168.110.1/24"),
+		DNS:         []netip.Addr{netip.MustParseAddr("192.168.110.1")},
+		StaticPool:  []Range{addresses("192.168.110.10", "192.168.110.99")},
 	}
 }
 
@@ -136,8 +157,10 @@ func CloudProvider() Model {
 		ExternalSubnet{Gateway: outside, Pool: []Range{addresses("2001:db8::10", "2001:db8::ff")}})
 	m.ExternalNetworks = append(m.ExternalNetworks,
 		ExternalNetwork{
-			Name: "internet-spaces", Description: "To outside", BackingName: "tier0-spaces",
-			UsesSpaces: true,
+			Name:        "internet-spaces",
+			Description: "To outside",
+			BackingName: "tier0-spaces",
+			UsesSpaces:  true,
 		})
 	m.IPSpaces = []IPSpace{PublicSpace("public", "internet-spaces")}
 	m.ServiceEngineGroups = append(m.ServiceEngineGroups, ServiceEngineGroup{Name: "small", MaxService: 2})
@@ -145,14 +168,17 @@ func CloudProvider() Model {
 	first.Uplinks[0].Subnets = append(first.Uplinks[0].Subnets,
 		UplinkSubnet{Gateway: outside, Addresses: []Range{addresses("2001:db8::10", "2001:db8::4f")}})
 	first.LoadBalancer = &LoadBalancer{
-		Enabled: true, Groups: []string{"engines", "small"},
+		Enabled: true,
+		Groups:  []string{"engines", "small"},
 		Fields: map[string]any{
-			"transparentModeEnabled":   true,
-			"serviceNetworkDefinition": "192.168.255.1/25", "ipv6ServiceNetworkDefinition": "fd00:255::1/120",
+			"transparentModeEnabled":       true,
+			"serviceNetworkDefinition":     "192.168.255.1/25",
+			"ipv6ServiceNetworkDefinition": "fd00:255::1/120",
 		},
 	}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, EdgeGateway{
-		Name: "acme-vdc-gateway-spaces", Description: "To the internet, with addresses of an IP Space",
+		Name:         "acme-vdc-gateway-spaces",
+		Description:  "To the internet, with addresses of an IP Space",
 		Uplinks:      []Uplink{{Network: "internet-spaces"}},
 		LoadBalancer: &LoadBalancer{Enabled: true, Groups: []string{"engines"}},
 	})
@@ -173,9 +199,11 @@ func NewCertificate(alias string) Certificate {
 	key := ed25519.NewKeyFromSeed(seed)
 	host := alias + ".example.com"
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		NotBefore: time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC),
-		NotAfter:  time.Date(2120, time.January, 1, 0, 0, 0, 0, time.UTC),
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: host},
+		DNSNames:     []string{host},
+		NotBefore:    time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:     time.Date(2120, time.January, 1, 0, 0, 0, 0, time.UTC),
 	}
 	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
 	if err != nil {

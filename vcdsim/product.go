@@ -31,7 +31,10 @@ func readProducts(tree *xmltree.Node) (map[string]Property, error) {
 
 func readProperty(p *xmltree.Node) Property {
 	out := Property{
-		Value: p.Attr("value"), Default: p.Attr("value"), Type: orElse(p.Attr("type"), "string"), Label: p.Str("Label"),
+		Value:            p.Attr("value"),
+		Default:          p.Attr("value"),
+		Type:             orElse(p.Attr("type"), "string"),
+		Label:            p.Str("Label"),
 		Description:      p.Str("Description"),
 		UserConfigurable: p.Attr("userConfigurable") == "true",
 	}

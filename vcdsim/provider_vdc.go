@@ -58,11 +58,15 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 	if id != providerID(r.sim) {
 		return nil, forbidden("PROVIDER_VDC_VIEW", id)
 	}
-	A, T := xmltree.A, xmltree.T
-	element, path, mediaType := "ProviderVdc", "/api/admin/providervdc/", "application/vnd.vmware.admin.providervdc+xml"
+	A := xmltree.A
+	T := xmltree.T
+	element := "ProviderVdc"
+	path := "/api/admin/providervdc/"
+	mediaType := "application/vnd.vmware.admin.providervdc+xml"
 	if extended {
-		element, path, mediaType = "vmext:VMWProviderVdc", "/api/admin/extension/providervdc/",
-			"application/vnd.vmware.admin.vmwprovidervdc+xml"
+		element = "vmext:VMWProviderVdc"
+		path = "/api/admin/extension/providervdc/"
+		mediaType = "application/vnd.vmware.admin.vmwprovidervdc+xml"
 	}
 	n := xmltree.New(element, namespaces(), A("status", 1), A("name", providerVDC), A("id", URN("providervdc", id)),
 		A("href", r.base()+path+id), A("type", mediaType))
@@ -72,7 +76,10 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 		T("Description", "All resources"),
 		xmltree.New("ComputeCapacity", rootCapacity("Cpu", "MHz"), rootCapacity("Memory", "MB"), T("IsElastic", false),
 			T("IsHA", false)),
-		xmltree.New("AvailableNetworks"), providerProfileRefs(r), hardwareVersions(r, id), xmltree.New("Vdcs"),
+		xmltree.New("AvailableNetworks"),
+		providerProfileRefs(r),
+		hardwareVersions(r, id),
+		xmltree.New("Vdcs"),
 		T("IsEnabled", true),
 		xmltree.New("NetworkPoolReferences",
 			xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
@@ -81,7 +88,8 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 	})
 	if extended {
 		n.Add([]*xmltree.Node{
-			xmltree.New("vmext:DataStoreRefs"), xmltree.New("vmext:ResourcePoolRefs"),
+			xmltree.New("vmext:DataStoreRefs"),
+			xmltree.New("vmext:ResourcePoolRefs"),
 			extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter),
 			T("vmext:HighestSupportedHardwareVersion", "vmx-20"),
 			extensionRef(r, "vmext:NsxTManagerReference", "nsxtManagers", "nsxtmanager", providerNetworks),
@@ -125,9 +133,16 @@ func providerRecords(r *request) []*record {
 	}
 	id := providerID(r.sim)
 	rec := &record{attrs: []xmltree.Attr{
-		A("name", providerVDC), A("status", "READY"), A("isBusy", false), A("isDeleted", false), A("isEnabled", true),
-		A("numberOfDatastores", 1), A("numberOfStorageProfiles", len(providerProfiles(r.sim))), A("numberOfVdcs", vdcs),
-		A("href", r.base()+"/api/admin/providervdc/"+id), A("type", "application/vnd.vmware.admin.providervdc+xml"),
+		A("name", providerVDC),
+		A("status", "READY"),
+		A("isBusy", false),
+		A("isDeleted", false),
+		A("isEnabled", true),
+		A("numberOfDatastores", 1),
+		A("numberOfStorageProfiles", len(providerProfiles(r.sim))),
+		A("numberOfVdcs", vdcs),
+		A("href", r.base()+"/api/admin/providervdc/"+id),
+		A("type", "application/vnd.vmware.admin.providervdc+xml"),
 	}}
 	for _, name := range []string{
 		"cpuAllocationMhz", "cpuLimitMhz", "cpuUsedMhz", "memoryAllocationMB", "memoryLimitMB", "memoryUsedMB",
@@ -146,9 +161,13 @@ func providerProfileRecords(r *request) []*record {
 	var out []*record
 	for _, name := range providerProfiles(r.sim) {
 		out = append(out, &record{attrs: []xmltree.Attr{
-			A("name", name), A("providerVdc", r.base()+"/api/admin/providervdc/"+providerID(r.sim)),
+			A("name", name),
+			A("providerVdc", r.base()+"/api/admin/providervdc/"+providerID(r.sim)),
 			A("isEnabled", true),
-			A("storageProvisionedMB", 0), A("storageRequestedMB", 0), A("storageTotalMB", 1<<20), A("storageUsedMB", 0),
+			A("storageProvisionedMB", 0),
+			A("storageRequestedMB", 0),
+			A("storageTotalMB", 1<<20),
+			A("storageUsedMB", 0),
 			A("numberOfConditions", 0),
 			A("href", r.base()+"/api/admin/pvdcStorageProfile/"+r.sim.ids.named("providerVdcStorageProfile", name)),
 			A("type", "application/vnd.vmware.admin.pvdcStorageProfile+xml"),
@@ -172,10 +191,16 @@ func gatewayRecords(r *request) []*record {
 					}
 				}
 				out = append(out, &record{attrs: []xmltree.Attr{
-					A("name", g.Name), A("vdc", r.href("vdc", v.ID)), A("orgVdcName", v.Name),
-					A("numberOfExtNetworks", len(g.Uplinks)), A("numberOfOrgNetworks", routed),
-					A("isBusy", r.sim.tasks.busy(g.ID)), A("gatewayStatus", "READY"), A("haStatus", "DISABLED"),
-					A("href", edgeHref(r, g.ID)), A("type", mimeEdge),
+					A("name", g.Name),
+					A("vdc", r.href("vdc", v.ID)),
+					A("orgVdcName", v.Name),
+					A("numberOfExtNetworks", len(g.Uplinks)),
+					A("numberOfOrgNetworks", routed),
+					A("isBusy", r.sim.tasks.busy(g.ID)),
+					A("gatewayStatus", "READY"),
+					A("haStatus", "DISABLED"),
+					A("href", edgeHref(r, g.ID)),
+					A("type", mimeEdge),
 				}})
 			}
 		}
@@ -184,7 +209,8 @@ func gatewayRecords(r *request) []*record {
 }
 
 func vappNetworkRecords(r *request) []*record {
-	A, Opt := xmltree.A, xmltree.Opt
+	A := xmltree.A
+	Opt := xmltree.Opt
 	var out []*record
 	viewer := viewerOf(r)
 	for _, v := range sorted(r.sim.store.vapps) {
@@ -193,8 +219,11 @@ func vappNetworkRecords(r *request) []*record {
 		}
 		for _, n := range v.Networks {
 			attrs := []xmltree.Attr{
-				A("name", n.Name), A("vApp", r.href("vapp", v.ID)), A("vAppName", v.Name),
-				A("isBusy", r.sim.tasks.busy(v.ID)), A("isLinked", n.ParentID != ""),
+				A("name", n.Name),
+				A("vApp", r.href("vapp", v.ID)),
+				A("vAppName", v.Name),
+				A("isBusy", r.sim.tasks.busy(v.ID)),
+				A("isLinked", n.ParentID != ""),
 			}
 			gateway := n.Gateway
 			if _, _, parent := r.sim.store.network(n.ParentID); parent != nil {
@@ -222,7 +251,8 @@ func getVimServer(r *request) (*response, error) {
 	n.Add(namespaces())
 	n.Add([]*xmltree.Node{
 		xmltree.T("vmext:Username", "administrator@vsphere.local"),
-		xmltree.T("vmext:Url", "https://"+providerCenter+".example"), xmltree.T("vmext:IsEnabled", true),
+		xmltree.T("vmext:Url", "https://"+providerCenter+".example"),
+		xmltree.T("vmext:IsEnabled", true),
 	})
 	return xmlOK(n), nil
 }
@@ -238,7 +268,9 @@ func getProviderProfile(r *request) (*response, error) {
 		}
 		n.Add(namespaces())
 		n.Add([]*xmltree.Node{
-			xmltree.T("Enabled", true), xmltree.T("Units", "MB"), xmltree.T("CapacityTotal", 0),
+			xmltree.T("Enabled", true),
+			xmltree.T("Units", "MB"),
+			xmltree.T("CapacityTotal", 0),
 			xmltree.T("CapacityUsed", 0),
 		})
 		return xmlOK(n), nil
@@ -265,11 +297,16 @@ func networkPools(r *request) []any {
 		return nil
 	}
 	return []any{map[string]any{
-		"id": URN("networkPool", poolID(r.sim)), "name": providerPool, "description": "", "poolType": "GENEVE",
-		"status": "REALIZED", "promiscuousMode": false,
+		"id":              URN("networkPool", poolID(r.sim)),
+		"name":            providerPool,
+		"description":     "",
+		"poolType":        "GENEVE",
+		"status":          "REALIZED",
+		"promiscuousMode": false,
 		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks),
 			providerNetworks),
-		"totalBackingsCount": 0, "usedBackingsCount": 0,
+		"totalBackingsCount": 0,
+		"usedBackingsCount":  0,
 	}}
 }
 
@@ -278,14 +315,26 @@ func virtualCenters(r *request) []any {
 		return nil
 	}
 	return []any{map[string]any{
-		"vcId": URN("vimserver", r.sim.ids.named("vimserver", providerCenter)),
-		"name": providerCenter, "description": "", "username": "administrator@vsphere.local",
-		"url":       "https://" + providerCenter + ".example",
-		"isEnabled": true, "vsphereWebClientServerUrl": nil, "hasProxy": false, "rootFolder": nil, "vcNoneNetwork": nil,
-		"tenantVisibleName": providerCenter, "isConnected": true, "mode": "IAAS", "listenerState": "CONNECTED",
-		"clusterHealthStatus": "GREEN",
-		"vcVersion":           "8.0.3", "buildNumber": nil, "uuid": r.sim.ids.named("vimserver", providerCenter),
-		"nsxVManager": nil, "proxyConfigurationUrn": nil,
+		"vcId":                      URN("vimserver", r.sim.ids.named("vimserver", providerCenter)),
+		"name":                      providerCenter,
+		"description":               "",
+		"username":                  "administrator@vsphere.local",
+		"url":                       "https://" + providerCenter + ".example",
+		"isEnabled":                 true,
+		"vsphereWebClientServerUrl": nil,
+		"hasProxy":                  false,
+		"rootFolder":                nil,
+		"vcNoneNetwork":             nil,
+		"tenantVisibleName":         providerCenter,
+		"isConnected":               true,
+		"mode":                      "IAAS",
+		"listenerState":             "CONNECTED",
+		"clusterHealthStatus":       "GREEN",
+		"vcVersion":                 "8.0.3",
+		"buildNumber":               nil,
+		"uuid":                      r.sim.ids.named("vimserver", providerCenter),
+		"nsxVManager":               nil,
+		"proxyConfigurationUrn":     nil,
 	}}
 }
 

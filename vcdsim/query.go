@@ -66,7 +66,9 @@ type queryType struct {
 // queryTypes by name; the admin names show the same rows to those who may ask.
 var queryTypes = map[string]queryType{
 	"vm": {
-		"VMRecord", "AdminVMRecord", "name containerName container ownerName owner vdc vdcName isVAppTemplate " +
+		"VMRecord",
+		"AdminVMRecord",
+		"name containerName container ownerName owner vdc vdcName isVAppTemplate " +
 			"isDeleted guestOs numberOfCpus memoryMB " +
 			"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion " +
 			"vmToolsStatus isInMaintenanceMode isAutoNature " +
@@ -76,92 +78,127 @@ var queryTypes = map[string]queryType{
 		vmRecords,
 	},
 	"vApp": {
-		"VAppRecord", "AdminVAppRecord",
+		"VAppRecord",
+		"AdminVAppRecord",
 		"name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
 			"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB " +
 			"isVdcEnabled autoUndeployDate autoDeleteDate description",
 		vappRecords,
 	},
 	"orgVdc": {
-		"OrgVdcRecord", "AdminVdcRecord",
+		"OrgVdcRecord",
+		"AdminVdcRecord",
 		"name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB " +
 			"memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status " +
 			"numberOfStorageProfiles numberOfVMs " +
-			"numberOfRunningVMs isFastProvisioned", vdcRecords,
+			"numberOfRunningVMs isFastProvisioned",
+		vdcRecords,
 	},
 	"orgVdcNetwork": {
-		"OrgVdcNetworkRecord", "",
+		"OrgVdcNetworkRecord",
+		"",
 		"name defaultGateway netmask dns1 dns2 dnsSuffix linkType connectedTo vdc isBusy isShared vdcName " +
-			"isIpScopeInherited usedIpCount", networkRecords,
+			"isIpScopeInherited usedIpCount",
+		networkRecords,
 	},
 	"orgVdcStorageProfile": {
-		"OrgVdcStorageProfileRecord", "AdminOrgVdcStorageProfileRecord",
+		"OrgVdcStorageProfileRecord",
+		"AdminOrgVdcStorageProfileRecord",
 		"name isEnabled isDefaultStorageProfile storageUsedMB " +
-			"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy", profileRecords,
+			"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy",
+		profileRecords,
 	},
 	"catalog": {
-		"CatalogRecord", "AdminCatalogRecord",
+		"CatalogRecord",
+		"AdminCatalogRecord",
 		"name description isPublished isShared creationDate orgName org ownerName numberOfVAppTemplates " +
-			"numberOfMedia publishSubscriptionType version status isLocal", catalogRecords,
+			"numberOfMedia publishSubscriptionType version status isLocal",
+		catalogRecords,
 	},
 	"catalogItem": {
-		"CatalogItemRecord", "AdminCatalogItemRecord",
+		"CatalogItemRecord",
+		"AdminCatalogItemRecord",
 		"entity entityName entityType catalog catalogName ownerName isPublished vdc vdcName " +
-			"isVdcEnabled creationDate isExpired status name", itemRecords,
+			"isVdcEnabled creationDate isExpired status name",
+		itemRecords,
 	},
 	"vAppTemplate": {
-		"VAppTemplateRecord", "AdminVAppTemplateRecord",
+		"VAppTemplateRecord",
+		"AdminVAppTemplateRecord",
 		"ownerName catalogName catalog catalogItem isPublished name description vdc vdcName org " +
 			"creationDate isBusy isGoldMaster isEnabled status isDeployed isExpired storageProfileName version " +
-			"numberOfVMs isInCatalog", templateRecords,
+			"numberOfVMs isInCatalog",
+		templateRecords,
 	},
 	"task": {
-		"TaskRecord", "AdminTaskRecord",
+		"TaskRecord",
+		"AdminTaskRecord",
 		"org orgName name operationFull message startDate endDate status progress ownerName object objectType " +
-			"objectName serviceNamespace", taskRecords,
+			"objectName serviceNamespace",
+		taskRecords,
 	},
 	"disk": {
-		"DiskRecord", "AdminDiskRecord",
+		"DiskRecord",
+		"AdminDiskRecord",
 		"name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
-			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted", diskRecords,
+			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted",
+		diskRecords,
 	},
 	"organization": {
-		"OrgRecord", "",
-		"name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps", orgRecords,
+		"OrgRecord",
+		"",
+		"name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps",
+		orgRecords,
 	},
 	"providerVdc": {
-		"VMWProviderVdcRecord", "",
+		"VMWProviderVdcRecord",
+		"",
 		"name status isBusy isDeleted isEnabled numberOfVdcs numberOfDatastores numberOfStorageProfiles",
 		providerRecords,
 	},
 	"providerVdcStorageProfile": {
-		"ProviderVdcStorageProfileRecord", "",
+		"ProviderVdcStorageProfileRecord",
+		"",
 		"name providerVdc isEnabled storageTotalMB storageUsedMB vc storageProfileMoref",
 		providerProfileRecords,
 	},
 	"edgeGateway": {
-		"EdgeGatewayRecord", "",
-		"name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus", gatewayRecords,
+		"EdgeGatewayRecord",
+		"",
+		"name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus",
+		gatewayRecords,
 	},
 	"networkPool": {"NetworkPoolRecord", "", "name isBusy networkPoolType", poolRecords},
 	"nsxTManager": {"NsxTManagerRecord", "", "name url username vc", managerRecords},
 	"vAppNetwork": {
-		"VAppNetworkRecord", "AdminVAppNetworkRecord",
-		"name vApp vAppName isBusy isLinked linkNetworkName gateway netmask", vappNetworkRecords,
+		"VAppNetworkRecord",
+		"AdminVAppNetworkRecord",
+		"name vApp vAppName isBusy isLinked linkNetworkName gateway netmask",
+		vappNetworkRecords,
 	},
 	"media": {
-		"MediaRecord", "AdminMediaRecord",
+		"MediaRecord",
+		"AdminMediaRecord",
 		"ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB " +
-			"owner status storageProfileName isInCatalog isIso isVdcEnabled", mediaRecords,
+			"owner status storageProfileName isInCatalog isIso isVdcEnabled",
+		mediaRecords,
 	},
 }
 
 // adminTypes are other names for the same rows.
 var adminTypes = map[string]string{
-	"adminVM": "vm", "adminVApp": "vApp", "adminOrgVdc": "orgVdc", "adminOrgVdcStorageProfile": "orgVdcStorageProfile",
-	"adminCatalog": "catalog", "adminCatalogItem": "catalogItem", "adminVAppTemplate": "vAppTemplate",
-	"adminTask": "task",
-	"adminDisk": "disk", "adminVAppNetwork": "vAppNetwork", "adminMedia": "media", "org": "organization",
+	"adminVM":                   "vm",
+	"adminVApp":                 "vApp",
+	"adminOrgVdc":               "orgVdc",
+	"adminOrgVdcStorageProfile": "orgVdcStorageProfile",
+	"adminCatalog":              "catalog",
+	"adminCatalogItem":          "catalogItem",
+	"adminVAppTemplate":         "vAppTemplate",
+	"adminTask":                 "task",
+	"adminDisk":                 "disk",
+	"adminVAppNetwork":          "vAppNetwork",
+	"adminMedia":                "media",
+	"org":                       "organization",
 }
 
 func runQuery(r *request) (*response, error) {
@@ -258,12 +295,15 @@ func (rec *record) holds(t fiql.Term) bool {
 }
 
 func sortRecords(r *request, rows []*record) {
-	key, sign := r.query.get("sortAsc"), 1
+	key := r.query.get("sortAsc")
+	sign := 1
 	if key == "" {
-		key, sign = r.query.get("sortDesc"), -1
+		key = r.query.get("sortDesc")
+		sign = -1
 	}
 	if key == "" {
-		key, sign = "id", 1
+		key = "id"
+		sign = 1
 	}
 	byKey := func(a, b *record) int {
 		x, ok := a.get(key)
@@ -296,7 +336,8 @@ func whole(s string) (int, bool) {
 
 // queryPage is how many rows a page has, and which page was asked for.
 func queryPage(r *request) (size, page int, err error) {
-	size, page = r.query.number("pageSize", defaultPage), r.query.number("page", 1)
+	size = r.query.number("pageSize", defaultPage)
+	page = r.query.number("page", 1)
 	if size > maxPage && !r.sim.assume.QueryPageSizeIsCut {
 		return 0, 0, badRequest("The page size %d is more than %d.", size, maxPage)
 	}

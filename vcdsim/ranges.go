@@ -87,7 +87,8 @@ func within(inner, outer []Range) bool {
 // size is the number of addresses in a range, at most 2^31-1 as VCD counts.
 func (r Range) size() int {
 	n := 0
-	from, to := r.From.As16(), r.To.As16()
+	from := r.From.As16()
+	to := r.To.As16()
 	for i := range from {
 		n = n<<8 + int(to[i]) - int(from[i])
 		if n > math.MaxInt32 {

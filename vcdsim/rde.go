@@ -67,9 +67,15 @@ func createEntity(r *request) (*response, error) {
 		return nil, forbidden("DEFINED_ENTITY_CREATE", r.tenant())
 	}
 	r.sim.store.documents.add(entitiesPath, org.ID, map[string]any{
-		"id": URN("entity", id), "entityType": typ.id(), "name": in.Name, "externalId": in.ExternalID,
-		"entity": in.Entity, "state": statePreCreated, "entityState": statePreCreated,
-		"owner": jsonRef("user", r.session.UserID, r.session.User), "org": jsonRef("org", org.ID, org.Name),
+		"id":          URN("entity", id),
+		"entityType":  typ.id(),
+		"name":        in.Name,
+		"externalId":  in.ExternalID,
+		"entity":      in.Entity,
+		"state":       statePreCreated,
+		"entityState": statePreCreated,
+		"owner":       jsonRef("user", r.session.UserID, r.session.User),
+		"org":         jsonRef("org", org.ID, org.Name),
 	})
 	task := r.sim.tasks.start(r, Work{Op: opCreateEntity}, Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
 	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}, nil
@@ -170,11 +176,14 @@ func validEntity(r *request, d *document, entity map[string]any) error {
 
 func resolveEntity(r *request, d *document) (*response, error) {
 	entity, _ := d.body["entity"].(map[string]any)
-	state, message := stateResolved, any(nil)
+	state := stateResolved
+	message := any(nil)
 	if err := validEntity(r, d, entity); err != nil {
-		state, message = stateError, err.Error()
+		state = stateError
+		message = err.Error()
 	}
-	d.body["state"], d.body["entityState"] = state, state
+	d.body["state"] = state
+	d.body["entityState"] = state
 	d.version++
 	for _, t := range sorted(r.sim.store.tasks) {
 		if t.Work.Op == opCreateEntity && URN("entity", t.Owner.ID) == d.id() && !t.done() {

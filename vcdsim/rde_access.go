@@ -53,7 +53,8 @@ func (g grants) read(r *request, of *document) (map[string]any, error) {
 			return nil, badRequest("The field %s must not be empty.", field)
 		}
 	}
-	body["objectId"], body["tenant"] = of.id(), jsonRef("org", r.session.OrgID, r.session.Org)
+	body["objectId"] = of.id()
+	body["tenant"] = jsonRef("org", r.session.OrgID, r.session.Org)
 	return body, nil
 }
 

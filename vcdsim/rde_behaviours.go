@@ -119,7 +119,8 @@ func (b behaviours) create(r *request) (*response, error) {
 	if _, err := behaviourOf(r, owner); err == nil {
 		return nil, refuse(http.StatusBadRequest, "RDE_BEHAVIOR_ALREADY_EXISTS", "The behavior %s already exists.", id)
 	}
-	body["id"], body["ref"] = id, id
+	body["id"] = id
+	body["ref"] = id
 	r.sim.store.documents.add(b.key(r), r.session.OrgID, body)
 	return jsonOK(body), nil
 }
@@ -142,7 +143,9 @@ func (b behaviours) put(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body["name"], body["id"], body["ref"] = d.body["name"], d.body["id"], d.body["ref"]
+	body["name"] = d.body["name"]
+	body["id"] = d.body["id"]
+	body["ref"] = d.body["ref"]
 	if !slices.Contains(r.sim.store.documents[b.key(r)], d) {
 		inherited := strings.TrimPrefix(text(d.body, "ref"), "urn:vcloud:behavior-interface:"+text(d.body, "name")+":")
 		body["id"] = "urn:vcloud:behavior-type:" + text(d.body, "name") + ":" + strings.TrimPrefix(owner.id(),
@@ -225,10 +228,18 @@ func invokeBehaviour(r *request, d *document) (*response, error) {
 		}
 	}
 	execution, _ := behaviour.body["execution"].(map[string]any)
-	w := Work{Op: opInvoke, Document: d.id(), Name: text(execution, "type"), Body: map[string]any{
-		"entityId": d.id(), "typeId": typ.id(), "behaviorId": r.vars["behavior"], "arguments": in["arguments"],
-		"metadata": in["metadata"],
-	}}
+	w := Work{
+		Op:       opInvoke,
+		Document: d.id(),
+		Name:     text(execution, "type"),
+		Body: map[string]any{
+			"entityId":   d.id(),
+			"typeId":     typ.id(),
+			"behaviorId": r.vars["behavior"],
+			"arguments":  in["arguments"],
+			"metadata":   in["metadata"],
+		},
+	}
 	id := strings.TrimPrefix(d.id(), "urn:vcloud:entity:")
 	return r.start(w, Entity{Kind: "entity", ID: id, Name: text(d.body, "name")}, nil), nil
 }

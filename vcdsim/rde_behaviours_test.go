@@ -61,7 +61,8 @@ func TestATypeOverridesABehaviourAndLeavesTheInterfaces(t *testing.T) {
 
 func TestEntitiesByTypeByInterfaceAndByPartOfAVersion(t *testing.T) {
 	c := start(t)
-	a, b := c.entity("1.1.0", "a"), c.entity("1.2.0", "b")
+	a := c.entity("1.1.0", "a")
+	b := c.entity("1.2.0", "b")
 	ids := func(path string) (out []any) {
 		for _, e := range c.values("entities/" + path) {
 			out = append(out, e["id"])

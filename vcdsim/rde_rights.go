@@ -8,7 +8,8 @@ import (
 
 // entityLevels are the access levels of defined entities.
 var entityLevels = map[string]level{
-	"urn:vcloud:accessLevel:ReadOnly": levelRead, "urn:vcloud:accessLevel:ReadWrite": levelChange,
+	"urn:vcloud:accessLevel:ReadOnly":    levelRead,
+	"urn:vcloud:accessLevel:ReadWrite":   levelChange,
 	"urn:vcloud:accessLevel:FullControl": levelFull,
 }
 
@@ -74,7 +75,8 @@ func mayCreateEntity(r *request, typ *document) error {
 	if !r.sim.assume.EntitiesTakeRights || r.session.provider() {
 		return nil
 	}
-	vendor, nss := text(typ.body, "vendor"), text(typ.body, "nss")
+	vendor := text(typ.body, "vendor")
+	nss := text(typ.body, "nss")
 	return r.permittedBy(&need{
 		rights:    []string{typeRight(vendor, nss, typeFull), typeRight(vendor, nss, typeAdminFull)},
 		operation: "DEFINED_ENTITY_CREATE",

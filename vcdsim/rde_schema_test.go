@@ -12,7 +12,8 @@ func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
 	for name, tt := range map[string]struct{ entity, refusal string }{
 		"the least that is needed": {content, ""},
 		"what nothing defines": {
-			strings.Replace(content, `"spec":{}`, `"spec":{"vcdKe":{"secure":{}}},"status":{"csi":[]},"x":1`, 1), "",
+			strings.Replace(content, `"spec":{}`, `"spec":{"vcdKe":{"secure":{}}},"status":{"csi":[]},"x":1`, 1),
+			"",
 		},
 		"a kind that is a number":   {`{"kind":5}`, "#/kind"},
 		"no version":                {`{"kind":"CAPVCDCluster","metadata":{},"spec":{}}`, "'apiVersion'"},
@@ -32,7 +33,8 @@ func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
 			c.Expect(resolved).To(HaveKeyWithValue("state", "RESOLUTION_ERROR"))
 			c.Expect(resolved).To(HaveKeyWithValue("message", ContainSubstring(tt.refusal)))
 
-			path, body := cloudAPI+"entities/"+c.entity("1.1.0", "other"), `{"name":"c","entity":`+tt.entity+`}`
+			path := cloudAPI + "entities/" + c.entity("1.1.0", "other")
+			body := `{"name":"c","entity":` + tt.entity + `}`
 			before := c.get(path).json
 			c.Expect(c.refused(http.MethodPut, path, body, 400, "RDE_ENTITY_NOT_VALID")).To(ContainSubstring(tt.refusal))
 			c.Expect(c.get(path).json).To(Equal(before))

@@ -24,16 +24,26 @@ func typeCollections() []*collection {
 	key := []string{"vendor", "nss", "version"}
 	return []*collection{
 		{
-			path: interfacesPath, right: "DEFINED_INTERFACE", provider: true, unique: key,
-			required: slices.Concat(key, []string{"name"}), fixed: key,
-			defaults: map[string]any{"readonly": false}, newID: typed("interface"),
+			path:     interfacesPath,
+			right:    "DEFINED_INTERFACE",
+			provider: true,
+			unique:   key,
+			required: slices.Concat(key, []string{"name"}),
+			fixed:    key,
+			defaults: map[string]any{"readonly": false},
+			newID:    typed("interface"),
 		},
 		{
-			path: typesPath, right: "DEFINED_ENTITY_TYPE", provider: true, unique: key,
+			path:     typesPath,
+			right:    "DEFINED_ENTITY_TYPE",
+			provider: true,
+			unique:   key,
 			required: slices.Concat(key, []string{"name"}),
-			fixed:    slices.Concat(key, []string{"schema", "interfaces"}), defaults: map[string]any{"readonly": false},
-			newID: typed("type"),
-			check: checkType, free: unusedType,
+			fixed:    slices.Concat(key, []string{"schema", "interfaces"}),
+			defaults: map[string]any{"readonly": false},
+			newID:    typed("type"),
+			check:    checkType,
+			free:     unusedType,
 		},
 	}
 }
@@ -97,7 +107,9 @@ func typeRights(body map[string]any) []right {
 			kind = "VIEW"
 		}
 		out = append(out, right{
-			name: typeRight(text(body, "vendor"), text(body, "nss"), name), category: "General", kind: kind,
+			name:     typeRight(text(body, "vendor"), text(body, "nss"), name),
+			category: "General",
+			kind:     kind,
 		})
 	}
 	return out
@@ -126,14 +138,19 @@ func seedTypes(s *Simulator, org *Org) {
 		return
 	}
 	s.store.documents.add(interfacesPath, org.ID, map[string]any{
-		"id": "urn:vcloud:interface:vmware:k8s:1.0.0", "name": "Kubernetes", "vendor": "vmware", "nss": "k8s",
-		"version": "1.0.0", "readonly": true,
+		"id":       "urn:vcloud:interface:vmware:k8s:1.0.0",
+		"name":     "Kubernetes",
+		"vendor":   "vmware",
+		"nss":      "k8s",
+		"version":  "1.0.0",
+		"readonly": true,
 	})
 	s.store.documents.add(interfacesPath+"/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors", org.ID, map[string]any{
-		"id":   "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
-		"ref":  "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
-		"name": "createKubeConfig", "description": "Creates and returns a kubeconfig",
-		"execution": map[string]any{"id": "CreateKubeConfigActivity", "type": "Activity"},
+		"id":          "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
+		"ref":         "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
+		"name":        "createKubeConfig",
+		"description": "Creates and returns a kubeconfig",
+		"execution":   map[string]any{"id": "CreateKubeConfigActivity", "type": "Activity"},
 	})
 	for _, version := range []string{"1.1.0", "1.2.0", "1.3.0"} {
 		var schema map[string]any
@@ -141,10 +158,15 @@ func seedTypes(s *Simulator, org *Org) {
 			panic(err) // It is part of the program.
 		}
 		s.store.documents.add(typesPath, org.ID, map[string]any{
-			"id": "urn:vcloud:type:vmware:capvcdCluster:" + version, "name": "CAPVCD Cluster", "vendor": "vmware",
-			"nss":     "capvcdCluster",
-			"version": version, "readonly": false, "interfaces": []any{"urn:vcloud:interface:vmware:k8s:1.0.0"},
-			"schema": schema, "description": "Kubernetes cluster of Cluster API",
+			"id":          "urn:vcloud:type:vmware:capvcdCluster:" + version,
+			"name":        "CAPVCD Cluster",
+			"vendor":      "vmware",
+			"nss":         "capvcdCluster",
+			"version":     version,
+			"readonly":    false,
+			"interfaces":  []any{"urn:vcloud:interface:vmware:k8s:1.0.0"},
+			"schema":      schema,
+			"description": "Kubernetes cluster of Cluster API",
 		})
 	}
 }

@@ -138,12 +138,14 @@ func readHardwareSection(r *request, vm *VM, section *xmltree.Node, c *vmChange)
 		}
 		switch i.Str("ResourceType") {
 		case "3":
-			c.Compute, vm.CPUs = true, quantity
+			c.Compute = true
+			vm.CPUs = quantity
 			if cores, ok := i.Int("CoresPerSocket"); ok {
 				vm.CoresPerSocket = cores
 			}
 		case "4":
-			c.Compute, vm.MemoryMiB = true, quantity
+			c.Compute = true
+			vm.MemoryMiB = quantity
 		}
 	}
 	return nil
@@ -169,13 +171,15 @@ func readSpec(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		return nil
 	}
 	if n, ok := spec.Int("NumCpus"); ok {
-		c.Compute, vm.CPUs = true, n
+		c.Compute = true
+		vm.CPUs = n
 	}
 	if n, ok := spec.Int("NumCoresPerSocket"); ok {
 		vm.CoresPerSocket = n
 	}
 	if n, ok := spec.Int("MemoryResourceMb", "Configured"); ok {
-		c.Compute, vm.MemoryMiB = true, n
+		c.Compute = true
+		vm.MemoryMiB = n
 	}
 	if err := readMachine(vm, spec, c); err != nil {
 		return err
@@ -195,14 +199,16 @@ func readDisks(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 		if err != nil {
 			return err
 		}
-		taken, out = append(taken, d), append(out, d)
+		taken = append(taken, d)
+		out = append(out, d)
 	}
 	for _, d := range vm.Disks {
 		if d.DiskID != "" && !slices.ContainsFunc(out, func(o VMDisk) bool { return o.ID == d.ID }) {
 			out = append(out, d) // an independent disk leaves by detach only
 		}
 	}
-	c.Disks, vm.Disks = true, out
+	c.Disks = true
+	vm.Disks = out
 	return nil
 }
 
@@ -275,7 +281,8 @@ func (d *VMDisk) readProfile(r *request, vm *VM, ref *xmltree.Node) error {
 func (vm *VM) moveDisks(profile string, c *vmChange) {
 	for i := range vm.Disks {
 		if vm.Disks[i].StorageProfileID == vm.StorageProfileID && vm.Disks[i].DiskID == "" {
-			vm.Disks[i].StorageProfileID, c.Disks = profile, true
+			vm.Disks[i].StorageProfileID = profile
+			c.Disks = true
 		}
 	}
 }
@@ -291,7 +298,8 @@ func readCompute(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 			return err
 		}
 		vm.moveDisks(id, c)
-		c.Compute, vm.StorageProfileID = true, id
+		c.Compute = true
+		vm.StorageProfileID = id
 	}
 	policy := tree.At("ComputePolicy")
 	if policy == nil {
@@ -303,9 +311,12 @@ func readCompute(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		return err
 	}
 	if sized.SizingPolicyID != vm.SizingPolicyID {
-		vm.CPUs, vm.CoresPerSocket, vm.MemoryMiB = sized.CPUs, sized.CoresPerSocket, sized.MemoryMiB
+		vm.CPUs = sized.CPUs
+		vm.CoresPerSocket = sized.CoresPerSocket
+		vm.MemoryMiB = sized.MemoryMiB
 	}
-	vm.SizingPolicyID, vm.PlacementPolicyID = sized.SizingPolicyID, sized.PlacementPolicyID
+	vm.SizingPolicyID = sized.SizingPolicyID
+	vm.PlacementPolicyID = sized.PlacementPolicyID
 	return nil
 }
 
@@ -317,16 +328,20 @@ func changeNICs(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 	if err := readNICsFor(r, live, &edited, section); err != nil {
 		return err
 	}
-	vm.NICs, vm.PrimaryNIC = edited.NICs, edited.PrimaryNIC
+	vm.NICs = edited.NICs
+	vm.PrimaryNIC = edited.PrimaryNIC
 	return nil
 }
 
 // readNICsFor reads NICs into edited, checking them as those of live.
 func readNICsFor(r *request, live, edited *VM, section *xmltree.Node) error {
-	saved, primary := live.NICs, live.PrimaryNIC
+	saved := live.NICs
+	primary := live.PrimaryNIC
 	err := readNICs(r, r.sim.store.vapps[live.VAppID], live, section)
-	edited.NICs, edited.PrimaryNIC = live.NICs, live.PrimaryNIC
-	live.NICs, live.PrimaryNIC = saved, primary
+	edited.NICs = live.NICs
+	edited.PrimaryNIC = live.PrimaryNIC
+	live.NICs = saved
+	live.PrimaryNIC = primary
 	return err
 }
 
@@ -351,7 +366,8 @@ func putCustomization(r *request) (*response, error) {
 
 // commitChange applies the named parts of a change.
 func commitChange(s *Simulator, t *Task) error {
-	vm, c := s.store.vms[t.Work.VM], t.Work.Change
+	vm := s.store.vms[t.Work.VM]
+	c := t.Work.Change
 	if vm == nil {
 		return gone("vm", t.Work.VM)
 	}
@@ -369,11 +385,15 @@ func commitChange(s *Simulator, t *Task) error {
 // apply takes over the named parts of a change, but for NICs and extra configuration.
 func (vm *VM) apply(c *vmChange) {
 	if c.Name {
-		vm.Name, vm.Description = c.VM.Name, c.VM.Description
+		vm.Name = c.VM.Name
+		vm.Description = c.VM.Description
 	}
 	if c.Compute {
-		vm.CPUs, vm.CoresPerSocket, vm.MemoryMiB = c.VM.CPUs, c.VM.CoresPerSocket, c.VM.MemoryMiB
-		vm.SizingPolicyID, vm.PlacementPolicyID = c.VM.SizingPolicyID, c.VM.PlacementPolicyID
+		vm.CPUs = c.VM.CPUs
+		vm.CoresPerSocket = c.VM.CoresPerSocket
+		vm.MemoryMiB = c.VM.MemoryMiB
+		vm.SizingPolicyID = c.VM.SizingPolicyID
+		vm.PlacementPolicyID = c.VM.PlacementPolicyID
 		vm.StorageProfileID = c.VM.StorageProfileID
 	}
 	if c.Disks {
@@ -396,11 +416,14 @@ func (m *vms) connect(vm *VM, c *vmChange) error {
 	if !c.NICs {
 		return nil
 	}
-	nics, primary := vm.NICs, vm.PrimaryNIC
-	vm.NICs, vm.PrimaryNIC = slices.Clone(c.VM.NICs), c.VM.PrimaryNIC
+	nics := vm.NICs
+	primary := vm.PrimaryNIC
+	vm.NICs = slices.Clone(c.VM.NICs)
+	vm.PrimaryNIC = c.VM.PrimaryNIC
 	err := m.sim.ipam.assign(vm)
 	if err != nil {
-		vm.NICs, vm.PrimaryNIC = nics, primary
+		vm.NICs = nics
+		vm.PrimaryNIC = primary
 	}
 	return err
 }

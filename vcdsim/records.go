@@ -31,16 +31,26 @@ func templateVMRecords(r *request) []*record {
 			vdc := sh.vdcOf(t)
 			for _, vm := range t.VMs {
 				out = append(out, &record{attrs: []xmltree.Attr{
-					A("name", vm.Name), A("containerName", t.Name), A("container", r.href("vapptemplate", t.ID)),
+					A("name", vm.Name),
+					A("containerName", t.Name),
+					A("container", r.href("vapptemplate", t.ID)),
 					A("ownerName", "system"),
-					A("owner", r.base()+"/api/admin/user/"), A("vdc", r.href("vdc", vdc.ID)), A("vdcName", vdc.Name),
+					A("owner", r.base()+"/api/admin/user/"),
+					A("vdc", r.href("vdc", vdc.ID)),
+					A("vdcName", vdc.Name),
 					A("isVAppTemplate", true),
-					A("isDeleted", false), A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs),
+					A("isDeleted", false),
+					A("guestOs", osName(vm.OS)),
+					A("numberOfCpus", vm.CPUs),
 					A("memoryMB", vm.MemoryMiB),
-					A("status", PoweredOff.text()), A("isBusy", false), A("isDeployed", false), A("isPublished", false),
+					A("status", PoweredOff.text()),
+					A("isBusy", false),
+					A("isDeployed", false),
+					A("isPublished", false),
 					A("catalogName", sh.catalog.Name),
 					A("storageProfileName", r.sim.store.profileName(vdc.defaultProfile())),
-					A("href", r.href("templatevm", vm.ID)), A("type", mime("vm")),
+					A("href", r.href("templatevm", vm.ID)),
+					A("type", mime("vm")),
 				}})
 			}
 		}
@@ -96,8 +106,9 @@ func hardwareNumber(version string) int {
 
 // osNames are the display names of guest operating systems.
 var osNames = map[string]string{
-	"ubuntu64Guest": "Ubuntu Linux (64-bit)", "vmwarePhoton64Guest": "VMware Photon OS (64-bit)",
-	"otherLinux64Guest": "Other Linux (64-bit)",
+	"ubuntu64Guest":       "Ubuntu Linux (64-bit)",
+	"vmwarePhoton64Guest": "VMware Photon OS (64-bit)",
+	"otherLinux64Guest":   "Other Linux (64-bit)",
 }
 
 func osName(id string) string {
@@ -119,20 +130,40 @@ func vappRecords(r *request) []*record {
 		var cpus, memory, storage int64
 		vms := r.sim.store.vmsOf(v.ID)
 		for _, vm := range vms {
-			cpus, memory, storage = cpus+vm.CPUs, memory+vm.MemoryMiB, storage+vm.storage()
+			cpus = cpus + vm.CPUs
+			memory = memory + vm.MemoryMiB
+			storage = storage + vm.storage()
 		}
-		out = append(out, &record{metadata: v.Metadata, links: recordLinks(r, "vapp", v.ID), attrs: kept([]xmltree.Attr{
-			A("name", v.Name), A("vdc", r.href("vdc", v.VDCID)), A("vdcName", vdcName), A("isPublic", false),
-			A("isEnabled", true),
-			A("isBusy", r.sim.tasks.busy(v.ID)), A("creationDate", v.Created),
-			A("status", r.sim.store.status(v).text()),
-			A("ownerName", userName(r, v)), A("isDeployed", r.sim.store.deployed(v)), A("isInMaintenanceMode", false),
-			A("isAutoNature", v.AutoNature), A("isExpired", false), A("numberOfVMs", len(vms)), A("numberOfCpus", cpus),
-			A("cpuAllocationMhz", cpus*1000), A("memoryAllocationMB", memory), A("storageKB", storage*1024),
-			A("isVdcEnabled", true),
-			leaseAttr("autoUndeployDate", v.Lease.undeploys()), leaseAttr("autoDeleteDate", v.Lease.deletes()),
-			A("description", v.Description), A("href", r.href("vapp", v.ID)), A("type", mime("vapp")),
-		})})
+		out = append(out, &record{
+			metadata: v.Metadata,
+			links:    recordLinks(r, "vapp", v.ID),
+			attrs: kept([]xmltree.Attr{
+				A("name", v.Name),
+				A("vdc", r.href("vdc", v.VDCID)),
+				A("vdcName", vdcName),
+				A("isPublic", false),
+				A("isEnabled", true),
+				A("isBusy", r.sim.tasks.busy(v.ID)),
+				A("creationDate", v.Created),
+				A("status", r.sim.store.status(v).text()),
+				A("ownerName", userName(r, v)),
+				A("isDeployed", r.sim.store.deployed(v)),
+				A("isInMaintenanceMode", false),
+				A("isAutoNature", v.AutoNature),
+				A("isExpired", false),
+				A("numberOfVMs", len(vms)),
+				A("numberOfCpus", cpus),
+				A("cpuAllocationMhz", cpus*1000),
+				A("memoryAllocationMB", memory),
+				A("storageKB", storage*1024),
+				A("isVdcEnabled", true),
+				leaseAttr("autoUndeployDate", v.Lease.undeploys()),
+				leaseAttr("autoDeleteDate", v.Lease.deletes()),
+				A("description", v.Description),
+				A("href", r.href("vapp", v.ID)),
+				A("type", mime("vapp")),
+			}),
+		})
 	}
 	return out
 }
@@ -144,18 +175,34 @@ func vdcRecords(r *request) []*record {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			vms, running := r.sim.vms.countIn(v.ID)
-			out = append(out, &record{links: recordLinks(r, "vdc", v.ID), attrs: []xmltree.Attr{
-				A("name", v.Name), A("description", v.Description), A("isEnabled", !v.Disabled),
-				A("cpuAllocationMhz", v.Compute.CPUAllocated), A("cpuLimitMhz", v.Compute.CPULimit),
-				A("cpuUsedMhz", 0), A("memoryAllocationMB", v.Compute.MemoryAllocated),
-				A("memoryLimitMB", v.Compute.MemoryLimit), A("memoryUsedMB", 0), A("storageLimitMB", 0),
-				A("storageUsedMB", 0),
-				A("providerVdcName", "provider"), A("orgName", o.Name), A("org", r.href("org", o.ID)),
-				A("isSystemVdc", false), A("isBusy", false),
-				A("status", "READY"), A("numberOfStorageProfiles", len(v.StorageProfiles)), A("numberOfVMs", vms),
-				A("numberOfRunningVMs", running), A("isFastProvisioned", !v.FullClones),
-				A("href", r.href("vdc", v.ID)), A("type", mime("vdc")),
-			}})
+			out = append(out, &record{
+				links: recordLinks(r, "vdc", v.ID),
+				attrs: []xmltree.Attr{
+					A("name", v.Name),
+					A("description", v.Description),
+					A("isEnabled", !v.Disabled),
+					A("cpuAllocationMhz", v.Compute.CPUAllocated),
+					A("cpuLimitMhz", v.Compute.CPULimit),
+					A("cpuUsedMhz", 0),
+					A("memoryAllocationMB", v.Compute.MemoryAllocated),
+					A("memoryLimitMB", v.Compute.MemoryLimit),
+					A("memoryUsedMB", 0),
+					A("storageLimitMB", 0),
+					A("storageUsedMB", 0),
+					A("providerVdcName", "provider"),
+					A("orgName", o.Name),
+					A("org", r.href("org", o.ID)),
+					A("isSystemVdc", false),
+					A("isBusy", false),
+					A("status", "READY"),
+					A("numberOfStorageProfiles", len(v.StorageProfiles)),
+					A("numberOfVMs", vms),
+					A("numberOfRunningVMs", running),
+					A("isFastProvisioned", !v.FullClones),
+					A("href", r.href("vdc", v.ID)),
+					A("type", mime("vdc")),
+				},
+			})
 		}
 	}
 	return out
@@ -186,14 +233,24 @@ func networkRecords(r *request) []*record {
 				if n.Type == Isolated {
 					linkType = 2
 				}
-				out = append(out, &record{links: recordLinks(r, "network", n.ID), attrs: []xmltree.Attr{
-					A("name", n.Name), A("defaultGateway", n.Gateway.Addr()), A("netmask", netmask(n.Gateway)),
-					A("linkType", linkType),
-					A("connectedTo", r.sim.edges.name(n.Edge)), A("vdc", r.href("vdc", v.ID)),
-					A("isBusy", r.sim.tasks.busy(n.ID)), A("isShared", false), A("vdcName", v.Name),
-					A("isIpScopeInherited", false), A("usedIpCount", len(r.sim.ipam.addressesIn(n.ID))),
-					A("href", r.href("network", n.ID)), A("type", mime("network")),
-				}})
+				out = append(out, &record{
+					links: recordLinks(r, "network", n.ID),
+					attrs: []xmltree.Attr{
+						A("name", n.Name),
+						A("defaultGateway", n.Gateway.Addr()),
+						A("netmask", netmask(n.Gateway)),
+						A("linkType", linkType),
+						A("connectedTo", r.sim.edges.name(n.Edge)),
+						A("vdc", r.href("vdc", v.ID)),
+						A("isBusy", r.sim.tasks.busy(n.ID)),
+						A("isShared", false),
+						A("vdcName", v.Name),
+						A("isIpScopeInherited", false),
+						A("usedIpCount", len(r.sim.ipam.addressesIn(n.ID))),
+						A("href", r.href("network", n.ID)),
+						A("type", mime("network")),
+					},
+				})
 			}
 		}
 	}
@@ -206,14 +263,24 @@ func profileRecords(r *request) []*record {
 	for _, o := range visibleOrgs(r) {
 		for _, v := range o.VDCs {
 			for _, p := range v.StorageProfiles {
-				out = append(out, &record{links: recordLinks(r, "vdcstorageProfile", p.ID), attrs: []xmltree.Attr{
-					A("name", p.Name), A("isEnabled", !p.Disabled), A("isDefaultStorageProfile", p.Default),
-					A("storageUsedMB", r.sim.store.storageUsed(p.ID)), A("storageLimitMB", p.LimitMiB),
-					A("iopsAllocated", 0), A("iopsLimit", 0),
-					A("numberOfConditions", 0), A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name),
-					A("isVdcBusy", false),
-					A("href", r.href("vdcstorageProfile", p.ID)), A("type", mime("vdcstorageProfile")),
-				}})
+				out = append(out, &record{
+					links: recordLinks(r, "vdcstorageProfile", p.ID),
+					attrs: []xmltree.Attr{
+						A("name", p.Name),
+						A("isEnabled", !p.Disabled),
+						A("isDefaultStorageProfile", p.Default),
+						A("storageUsedMB", r.sim.store.storageUsed(p.ID)),
+						A("storageLimitMB", p.LimitMiB),
+						A("iopsAllocated", 0),
+						A("iopsLimit", 0),
+						A("numberOfConditions", 0),
+						A("vdc", r.href("vdc", v.ID)),
+						A("vdcName", v.Name),
+						A("isVdcBusy", false),
+						A("href", r.href("vdcstorageProfile", p.ID)),
+						A("type", mime("vdcstorageProfile")),
+					},
+				})
 			}
 		}
 	}
@@ -235,16 +302,27 @@ func catalogRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	for _, sh := range visibleCatalogs(r) {
-		out = append(out, &record{links: recordLinks(r, "catalog", sh.catalog.ID), attrs: []xmltree.Attr{
-			A("name", sh.catalog.Name), A("description", sh.catalog.Description), A("isPublished", false),
-			A("isShared", true),
-			A("creationDate", sh.catalog.created()), A("orgName", sh.org.Name), A("org", r.href("org", sh.org.ID)),
-			A("ownerName", "system"),
-			A("numberOfVAppTemplates", len(sh.catalog.Templates)), A("numberOfMedia", len(sh.catalog.Media)),
-			A("publishSubscriptionType", "UNPUBLISHED"),
-			A("version", 1), A("status", "READY"), A("isLocal", true), A("href", r.href("catalog", sh.catalog.ID)),
-			A("type", mime("catalog")),
-		}})
+		out = append(out, &record{
+			links: recordLinks(r, "catalog", sh.catalog.ID),
+			attrs: []xmltree.Attr{
+				A("name", sh.catalog.Name),
+				A("description", sh.catalog.Description),
+				A("isPublished", false),
+				A("isShared", true),
+				A("creationDate", sh.catalog.created()),
+				A("orgName", sh.org.Name),
+				A("org", r.href("org", sh.org.ID)),
+				A("ownerName", "system"),
+				A("numberOfVAppTemplates", len(sh.catalog.Templates)),
+				A("numberOfMedia", len(sh.catalog.Media)),
+				A("publishSubscriptionType", "UNPUBLISHED"),
+				A("version", 1),
+				A("status", "READY"),
+				A("isLocal", true),
+				A("href", r.href("catalog", sh.catalog.ID)),
+				A("type", mime("catalog")),
+			},
+		})
 	}
 	return out
 }
@@ -261,15 +339,27 @@ func itemRecords(r *request) []*record {
 
 func itemRecord(r *request, i orgCatalogItem) *record {
 	A := xmltree.A
-	return &record{links: recordLinks(r, "catalogitem", i.id), attrs: []xmltree.Attr{
-		A("entity", r.href(i.of.Kind, i.of.ID)), A("entityName", i.of.Name), A("entityType", i.of.Kind),
-		A("catalog", r.href("catalog", i.catalog.ID)), A("catalogName", i.catalog.Name), A("ownerName", "system"),
-		A("isPublished", false),
-		A("vdc", r.href("vdc", i.vdc.ID)), A("vdcName", i.vdc.Name), A("isVdcEnabled", true),
-		A("creationDate", i.created), A("isExpired", false),
-		A("status", i.status), A("name", i.of.Name), A("href", r.href("catalogitem", i.id)),
-		A("type", mime("catalogitem")),
-	}}
+	return &record{
+		links: recordLinks(r, "catalogitem", i.id),
+		attrs: []xmltree.Attr{
+			A("entity", r.href(i.of.Kind, i.of.ID)),
+			A("entityName", i.of.Name),
+			A("entityType", i.of.Kind),
+			A("catalog", r.href("catalog", i.catalog.ID)),
+			A("catalogName", i.catalog.Name),
+			A("ownerName", "system"),
+			A("isPublished", false),
+			A("vdc", r.href("vdc", i.vdc.ID)),
+			A("vdcName", i.vdc.Name),
+			A("isVdcEnabled", true),
+			A("creationDate", i.created),
+			A("isExpired", false),
+			A("status", i.status),
+			A("name", i.of.Name),
+			A("href", r.href("catalogitem", i.id)),
+			A("type", mime("catalogitem")),
+		},
+	}
 }
 
 func templateStatus(t *Template) string {
@@ -286,19 +376,34 @@ func templateRecords(r *request) []*record {
 		for i := range sh.catalog.Templates {
 			t := &sh.catalog.Templates[i]
 			v := sh.vdcOf(t)
-			out = append(out, &record{links: recordLinks(r, "vapptemplate", t.ID), attrs: []xmltree.Attr{
-				A("ownerName", "system"), A("catalogName", sh.catalog.Name),
-				A("catalog", r.href("catalog", sh.catalog.ID)),
-				A("catalogItem", r.href("catalogitem", t.ItemID)), A("isPublished", false), A("name", t.Name),
-				A("description", t.Description),
-				A("vdc", r.href("vdc", v.ID)), A("vdcName", v.Name), A("org", r.href("org", sh.org.ID)),
-				A("creationDate", created()), A("isBusy", false),
-				A("isGoldMaster", false), A("isEnabled", true), A("status", templateStatus(t)), A("isDeployed", false),
-				A("isExpired", false),
-				A("storageProfileName", r.sim.store.profileName(v.defaultProfile())), A("version", 1),
-				A("numberOfVMs", len(t.VMs)),
-				A("isInCatalog", true), A("href", r.href("vapptemplate", t.ID)), A("type", mime("vapptemplate")),
-			}})
+			out = append(out, &record{
+				links: recordLinks(r, "vapptemplate", t.ID),
+				attrs: []xmltree.Attr{
+					A("ownerName", "system"),
+					A("catalogName", sh.catalog.Name),
+					A("catalog", r.href("catalog", sh.catalog.ID)),
+					A("catalogItem", r.href("catalogitem", t.ItemID)),
+					A("isPublished", false),
+					A("name", t.Name),
+					A("description", t.Description),
+					A("vdc", r.href("vdc", v.ID)),
+					A("vdcName", v.Name),
+					A("org", r.href("org", sh.org.ID)),
+					A("creationDate", created()),
+					A("isBusy", false),
+					A("isGoldMaster", false),
+					A("isEnabled", true),
+					A("status", templateStatus(t)),
+					A("isDeployed", false),
+					A("isExpired", false),
+					A("storageProfileName", r.sim.store.profileName(v.defaultProfile())),
+					A("version", 1),
+					A("numberOfVMs", len(t.VMs)),
+					A("isInCatalog", true),
+					A("href", r.href("vapptemplate", t.ID)),
+					A("type", mime("vapptemplate")),
+				},
+			})
 		}
 	}
 	return out
@@ -317,11 +422,17 @@ func taskRecords(r *request) []*record {
 		if org := r.sim.store.org(t.OrgID); org != nil {
 			orgName = org.Name
 		}
-		rec := &record{links: recordLinks(r, "task", t.ID), attrs: []xmltree.Attr{
-			A("org", r.href("org", t.OrgID)), A("orgName", orgName), A("name", t.OperationName),
-			A("operationFull", t.Operation),
-			A("message", t.details()), A("startDate", t.Started),
-		}}
+		rec := &record{
+			links: recordLinks(r, "task", t.ID),
+			attrs: []xmltree.Attr{
+				A("org", r.href("org", t.OrgID)),
+				A("orgName", orgName),
+				A("name", t.OperationName),
+				A("operationFull", t.Operation),
+				A("message", t.details()),
+				A("startDate", t.Started),
+			},
+		}
 		if t.done() {
 			rec.attrs = append(rec.attrs, A("endDate", t.Ended))
 		}
@@ -336,7 +447,8 @@ func taskRecords(r *request) []*record {
 
 func diskRecords(r *request) []*record {
 	var out []*record
-	A, Opt := xmltree.A, xmltree.Opt
+	A := xmltree.A
+	Opt := xmltree.Opt
 	viewer := viewerOf(r)
 	for _, d := range sorted(r.sim.store.disks) {
 		if !viewer.seesDisk(d) {
@@ -344,17 +456,32 @@ func diskRecords(r *request) []*record {
 		}
 		vdcName := r.sim.store.vdcName(d.VDCID)
 		attached := len(d.AttachedTo)
-		out = append(out, &record{metadata: d.Metadata, links: recordLinks(r, "disk", d.ID), attrs: kept([]xmltree.Attr{
-			A("name", d.Name), A("vdc", r.href("vdc", d.VDCID)), A("description", d.Description),
-			A("sizeMb", d.SizeMiB), A("ownerName", r.sim.store.user(d.OrgID, d.OwnerID)),
-			A("vdcName", vdcName), A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
-			A("storageProfileName", r.sim.store.profileName(d.StorageProfileID)), A("status", d.Status.text()),
-			A("busType", d.BusType),
-			A("busTypeDesc", busNames[d.BusType]), A("busSubType", d.BusSubType), A("isAttached", attached > 0),
-			A("attachedVmCount", attached),
-			A("isShareable", d.shared()), Opt("sharingType", d.SharingType), A("uuid", d.UUID), A("encrypted", false),
-			A("href", r.href("disk", d.ID)), A("type", mime("disk")),
-		})})
+		out = append(out, &record{
+			metadata: d.Metadata,
+			links:    recordLinks(r, "disk", d.ID),
+			attrs: kept([]xmltree.Attr{
+				A("name", d.Name),
+				A("vdc", r.href("vdc", d.VDCID)),
+				A("description", d.Description),
+				A("sizeMb", d.SizeMiB),
+				A("ownerName", r.sim.store.user(d.OrgID, d.OwnerID)),
+				A("vdcName", vdcName),
+				A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
+				A("storageProfileName", r.sim.store.profileName(d.StorageProfileID)),
+				A("status", d.Status.text()),
+				A("busType", d.BusType),
+				A("busTypeDesc", busNames[d.BusType]),
+				A("busSubType", d.BusSubType),
+				A("isAttached", attached > 0),
+				A("attachedVmCount", attached),
+				A("isShareable", d.shared()),
+				Opt("sharingType", d.SharingType),
+				A("uuid", d.UUID),
+				A("encrypted", false),
+				A("href", r.href("disk", d.ID)),
+				A("type", mime("disk")),
+			}),
+		})
 	}
 	return out
 }
@@ -363,12 +490,20 @@ func orgRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	for _, o := range visibleOrgs(r) {
-		out = append(out, &record{links: recordLinks(r, "org", o.ID), attrs: []xmltree.Attr{
-			A("name", o.Name), A("isReadOnly", false), A("isEnabled", true), A("displayName", o.FullName),
-			A("numberOfCatalogs", len(o.Catalogs)),
-			A("numberOfVdcs", len(o.VDCs)), A("numberOfVApps", r.sim.vapps.countIn(o.ID)),
-			A("href", r.href("org", o.ID)), A("type", mime("org")),
-		}})
+		out = append(out, &record{
+			links: recordLinks(r, "org", o.ID),
+			attrs: []xmltree.Attr{
+				A("name", o.Name),
+				A("isReadOnly", false),
+				A("isEnabled", true),
+				A("displayName", o.FullName),
+				A("numberOfCatalogs", len(o.Catalogs)),
+				A("numberOfVdcs", len(o.VDCs)),
+				A("numberOfVApps", r.sim.vapps.countIn(o.ID)),
+				A("href", r.href("org", o.ID)),
+				A("type", mime("org")),
+			},
+		})
 	}
 	return out
 }

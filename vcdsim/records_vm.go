@@ -54,14 +54,25 @@ func (w *vmRow) peek(name string) (string, bool) {
 }
 
 func (w *vmRow) fill(rec *record) {
-	r, vm, vapp := w.r, w.vm, w.vapp
-	A, Opt := xmltree.A, xmltree.Opt
+	r := w.r
+	vm := w.vm
+	vapp := w.vapp
+	A := xmltree.A
+	Opt := xmltree.Opt
 	vdcName := r.sim.store.vdcName(vapp.VDCID)
 	attrs := []xmltree.Attr{
-		A("name", vm.Name), A("containerName", vapp.Name), A("container", r.href("vapp", vapp.ID)),
-		A("ownerName", userName(r, vapp)), A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
-		A("vdc", r.href("vdc", vapp.VDCID)), A("vdcName", vdcName), A("isVAppTemplate", false), A("isDeleted", false),
-		A("guestOs", osName(vm.OS)), A("numberOfCpus", vm.CPUs), A("memoryMB", vm.MemoryMiB),
+		A("name", vm.Name),
+		A("containerName", vapp.Name),
+		A("container", r.href("vapp", vapp.ID)),
+		A("ownerName", userName(r, vapp)),
+		A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
+		A("vdc", r.href("vdc", vapp.VDCID)),
+		A("vdcName", vdcName),
+		A("isVAppTemplate", false),
+		A("isDeleted", false),
+		A("guestOs", osName(vm.OS)),
+		A("numberOfCpus", vm.CPUs),
+		A("memoryMB", vm.MemoryMiB),
 		A("status", vm.Status.text()),
 	}
 	if nic := vm.primary(); nic != nil {
@@ -84,5 +95,6 @@ func (w *vmRow) fill(rec *record) {
 		attrs = append(attrs, A("vmNameInVc", vm.Name+"-"+vm.ID[:4]), A("hostName", "esx-1"),
 			A("moref", "vm-"+vm.ID[:4]))
 	}
-	rec.attrs, rec.links = kept(attrs), recordLinks(r, "vm", vm.ID)
+	rec.attrs = kept(attrs)
+	rec.links = recordLinks(r, "vm", vm.ID)
 }

@@ -54,9 +54,11 @@ const maxBody = 16 << 20
 
 // read takes the body in. Of one that is too large only the beginning is kept; all bytes of a file are counted.
 func (r *request) read() error {
-	kept, rest := int64(maxBody), io.LimitReader(r.Body, 1)
+	kept := int64(maxBody)
+	rest := io.LimitReader(r.Body, 1)
 	if r.transfers() {
-		kept, rest = maxContent, r.Body
+		kept = maxContent
+		rest = r.Body
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, kept))
 	if err != nil {
@@ -66,7 +68,8 @@ func (r *request) read() error {
 	if err != nil {
 		return fmt.Errorf("reading the body: %w", err)
 	}
-	r.body, r.size = body, int64(len(body))+more
+	r.body = body
+	r.size = int64(len(body)) + more
 	return nil
 }
 
@@ -99,16 +102,24 @@ func (r *request) base() string {
 
 // paths are the paths of the kinds of entities.
 var paths = map[string]string{
-	"vapp": "/api/vApp/vapp-", "vm": "/api/vApp/vm-", "vapptemplate": "/api/vAppTemplate/vappTemplate-",
-	"providervdc": "/api/admin/providervdc/", "templatevm": "/api/vAppTemplate/vm-", "catalogitem": "/api/catalogItem/",
+	"vapp":              "/api/vApp/vapp-",
+	"vm":                "/api/vApp/vm-",
+	"vapptemplate":      "/api/vAppTemplate/vappTemplate-",
+	"providervdc":       "/api/admin/providervdc/",
+	"templatevm":        "/api/vAppTemplate/vm-",
+	"catalogitem":       "/api/catalogItem/",
 	"vdcstorageProfile": "/api/vdcStorageProfile/",
 	"entity":            "/cloudapi/1.0.0/entities/urn:vcloud:entity:",
 }
 
 // mimes are the media types of kinds whose name is not in them.
 var mimes = map[string]string{
-	"vapp": "vApp", "templatevm": "vm", "vapptemplate": "vAppTemplate", "catalogitem": "catalogItem",
-	"vdcstorageProfile": "vdcStorageProfile", "network": "orgVdcNetwork",
+	"vapp":              "vApp",
+	"templatevm":        "vm",
+	"vapptemplate":      "vAppTemplate",
+	"catalogitem":       "catalogItem",
+	"vdcstorageProfile": "vdcStorageProfile",
+	"network":           "orgVdcNetwork",
 }
 
 func mime(kind string) string {
@@ -214,7 +225,8 @@ func noContent() *response { return &response{status: http.StatusNoContent} }
 
 // createdAt makes an answer one for a new object at an address.
 func (res *response) createdAt(location string) *response {
-	res.status, res.header = http.StatusCreated, map[string]string{"Location": location}
+	res.status = http.StatusCreated
+	res.header = map[string]string{"Location": location}
 	return res
 }
 

@@ -41,9 +41,13 @@ type networkRequest struct {
 // networkRequests are requests that take rights, on a simulator with a bit of everything.
 func networkRequests(c *client) []networkRequest {
 	const gateway = "Organization vDC Gateway: "
-	view, viewLB, viewNAT, viewFirewall := gateway+"View", gateway+"View Load Balancer", gateway+"View NAT",
-		gateway+"View Firewall"
-	lb, nat, firewall := gateway+"Configure Load Balancer", gateway+"Configure NAT", gateway+"Configure Firewall"
+	view := gateway + "View"
+	viewLB := gateway + "View Load Balancer"
+	viewNAT := gateway + "View NAT"
+	viewFirewall := gateway + "View Firewall"
+	lb := gateway + "Configure Load Balancer"
+	nat := gateway + "Configure NAT"
+	firewall := gateway + "Configure Firewall"
 	edge := "edgeGateways/" + c.gatewayURN()
 	pool := c.pool("api", "192.168.100.11")
 	service := c.make("loadBalancer/virtualServices", c.service("api", pool, "198.51.100.10", 6443))
@@ -52,7 +56,10 @@ func networkRequests(c *client) []networkRequest {
 	space := "ipSpaces/" + c.values("ipSpaces/summaries")[0]["id"].(string)
 	profile := c.portProfile("web", c.vdcURN())
 	group := `{"name":"nodes","type":"IP_SET","ownerRef":{"id":"` + c.gatewayURN() + `"},"ipAddresses":["192.168.100.11"]}`
-	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	get := http.MethodGet
+	post := http.MethodPost
+	put := http.MethodPut
+	del := http.MethodDelete
 	return []networkRequest{
 		{"list edge gateways", get, "edgeGateways", "", []string{view}},
 		{"see an edge gateway", get, edge, "", []string{view}},
@@ -67,17 +74,24 @@ func networkRequests(c *client) []networkRequest {
 		{"list service engine groups", get, "loadBalancer/serviceEngineGroups/assignments", "", []string{viewLB, lb}},
 		{"see a pool", get, "loadBalancer/pools/" + pool, "", []string{viewLB, lb}},
 		{
-			"make a pool", post, "loadBalancer/pools", `{"name":"p","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
+			"make a pool",
+			post,
+			"loadBalancer/pools",
+			`{"name":"p","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
 			[]string{lb},
 		},
 		{
-			"change a pool", put, "loadBalancer/pools/" + pool,
+			"change a pool",
+			put,
+			"loadBalancer/pools/" + pool,
 			`{"name":"api","gatewayRef":{"id":"` + c.gatewayURN() + `"}}`,
 			[]string{lb},
 		},
 		{"see a virtual service", get, "loadBalancer/virtualServices/" + service, "", []string{viewLB, lb}},
 		{
-			"make a virtual service", post, "loadBalancer/virtualServices",
+			"make a virtual service",
+			post,
+			"loadBalancer/virtualServices",
 			c.service("second", pool, "198.51.100.10", 80),
 			[]string{lb},
 		},
@@ -88,27 +102,45 @@ func networkRequests(c *client) []networkRequest {
 		{"make an application port profile", post, "applicationPortProfiles", profile, []string{nat, firewall}},
 		{"list firewall groups", get, "firewallGroups/summaries", "", []string{view}},
 		{
-			"make an IP set", post, "firewallGroups", group,
+			"make an IP set",
+			post,
+			"firewallGroups",
+			group,
 			[]string{firewall, "Organization vDC Distributed Firewall: Configure Rules"},
 		},
 		{
-			"list certificates", get, "ssl/certificateLibrary", "",
+			"list certificates",
+			get,
+			"ssl/certificateLibrary",
+			"",
 			[]string{"Certificate Library: View", "Certificate Library: Manage"},
 		},
 		{
-			"make a certificate", post, "ssl/certificateLibrary", `{"alias":"x"}`,
+			"make a certificate",
+			post,
+			"ssl/certificateLibrary",
+			`{"alias":"x"}`,
 			[]string{"Certificate Library: Manage"},
 		},
 		{
-			"list IP Spaces", get, "ipSpaces/summaries", "",
+			"list IP Spaces",
+			get,
+			"ipSpaces/summaries",
+			"",
 			[]string{"IP Spaces: Allocate", "Private IP Spaces: View", "Private IP Spaces: Manage"},
 		},
 		{
-			"list allocations", get, space + "/allocations?filter=type==FLOATING_IP", "",
+			"list allocations",
+			get,
+			space + "/allocations?filter=type==FLOATING_IP",
+			"",
 			[]string{"IP Spaces: Allocate", "Private IP Spaces: View", "Private IP Spaces: Manage"},
 		},
 		{
-			"allocate an address", post, space + "/allocate", `{"type":"FLOATING_IP","quantity":1}`,
+			"allocate an address",
+			post,
+			space + "/allocate",
+			`{"type":"FLOATING_IP","quantity":1}`,
 			[]string{"IP Spaces: Allocate"},
 		},
 	}
@@ -129,9 +161,11 @@ func TestNetworkObjectsTakeRights(t *testing.T) {
 	})
 	space := c.values("ipSpaces/summaries")[0]["id"].(string)
 	c.ok(http.MethodPost, cloudAPI+"ipSpaces/"+space+"/allocate", `{"type":"FLOATING_IP","quantity":2}`)
-	allowed, refused := map[string]*client{}, map[string]*client{}
+	allowed := map[string]*client{}
+	refused := map[string]*client{}
 	for i, right := range everything {
-		allowed[right], refused[right] = c.user(fmt.Sprint("only-", i)), c.user(fmt.Sprint("not-", i))
+		allowed[right] = c.user(fmt.Sprint("only-", i))
+		refused[right] = c.user(fmt.Sprint("not-", i))
 	}
 	for _, tc := range networkRequests(c) {
 		t.Run(tc.name, func(t *testing.T) {
@@ -159,7 +193,9 @@ func TestNetworkObjectsTakeRights(t *testing.T) {
 
 func TestPresetRolesHaveWhatTheirWorkTakes(t *testing.T) {
 	c := start(t)
-	ccm, author, plain := c.user("ccm"), c, start(t, withRoles(map[string][]string{"none": nil})).user("none")
+	ccm := c.user("ccm")
+	author := c
+	plain := start(t, withRoles(map[string][]string{"none": nil})).user("none")
 	for _, user := range []*client{ccm, author} {
 		pool := user.pool("p-"+user.token[len(user.token)-8:], "192.168.100.11")
 		user.ok(http.MethodDelete, cloudAPI+"loadBalancer/pools/"+pool, "")

@@ -90,9 +90,14 @@ func defaultBundle() []string {
 // default bundle has not.
 func KubernetesBundle() []string {
 	return []string{
-		rightExtraConfig, rightConsolidate, rightSpaceView, rightSpaceManage,
-		typeRight("vmware", "capvcdCluster", typeView), typeRight("vmware", "capvcdCluster", typeModify),
-		typeRight("vmware", "capvcdCluster", typeFull), typeRight("vmware", "capvcdCluster", typeAdminView),
+		rightExtraConfig,
+		rightConsolidate,
+		rightSpaceView,
+		rightSpaceManage,
+		typeRight("vmware", "capvcdCluster", typeView),
+		typeRight("vmware", "capvcdCluster", typeModify),
+		typeRight("vmware", "capvcdCluster", typeFull),
+		typeRight("vmware", "capvcdCluster", typeAdminView),
 		typeRight("vmware", "capvcdCluster", typeAdminFull),
 	}
 }
@@ -102,10 +107,20 @@ func KubernetesBundle() []string {
 // too, and to write its section of the cluster's entity, if that is shared with it.
 func RightsOfCloudProvider() []string {
 	return []string{
-		rightAdminView, rightPolicyView, rightOwnClients,
-		rightEdgeView, rightBalancerView, rightBalancerConfigure, rightNATView, rightNATConfigure, rightFirewallView,
+		rightAdminView,
+		rightPolicyView,
+		rightOwnClients,
+		rightEdgeView,
+		rightBalancerView,
+		rightBalancerConfigure,
+		rightNATView,
+		rightNATConfigure,
+		rightFirewallView,
 		rightFirewallConfigure,
-		rightCertificateView, rightCertificateManage, rightSpaceAllocate, rightSpaceView,
+		rightCertificateView,
+		rightCertificateManage,
+		rightSpaceAllocate,
+		rightSpaceView,
 		typeRight("vmware", "capvcdCluster", typeModify),
 	}
 }

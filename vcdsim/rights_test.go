@@ -112,8 +112,12 @@ func TestEntitiesTakeTheRightOfTheirTypeAndAccess(t *testing.T) {
 		}
 	}
 	for user, want := range map[string][]int{
-		"viewer": {403, 403}, "editor": {403, 403}, "nothing": {403, 403}, "owner": {200, 200},
-		"sees all": {200, 403}, "controls all": {200, 200},
+		"viewer":       {403, 403},
+		"editor":       {403, 403},
+		"nothing":      {403, 403},
+		"owner":        {200, 200},
+		"sees all":     {200, 403},
+		"controls all": {200, 200},
 	} {
 		c.Expect(statuses(user)).To(Equal(want), user)
 	}

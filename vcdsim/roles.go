@@ -22,11 +22,20 @@ func roleCollections() []*collection {
 	return []*collection{
 		{path: rolesPath, kind: "role", right: "ROLE", unique: name, required: name, defaults: defaults},
 		{
-			path: globalsPath, kind: "globalRole", right: "GLOBAL_ROLE", unique: name, required: name, provider: true,
+			path:     globalsPath,
+			kind:     "globalRole",
+			right:    "GLOBAL_ROLE",
+			unique:   name,
+			required: name,
+			provider: true,
 			defaults: defaults,
 		},
 		{
-			path: bundlesPath, kind: "rightsBundle", right: "RIGHTS_BUNDLE", unique: name, required: name,
+			path:     bundlesPath,
+			kind:     "rightsBundle",
+			right:    "RIGHTS_BUNDLE",
+			unique:   name,
+			required: name,
 			provider: true,
 			defaults: defaults,
 		},
@@ -86,7 +95,9 @@ var described = []right{
 	{rightSpaceManage, "IP Spaces", "MODIFY", []string{rightSpaceView}},
 	{rightCatalogView, "Catalog", "VIEW", nil},
 	{
-		"Catalog: Add vApp from My Cloud", "Catalog", "MODIFY",
+		"Catalog: Add vApp from My Cloud",
+		"Catalog",
+		"MODIFY",
 		[]string{
 			rightCatalogView, rightMediaView,
 			"vApp Template / Media: Edit",
@@ -145,8 +156,14 @@ func rightJSON(r *request, x right) map[string]any {
 		implied = append(implied, map[string]any{"name": name, "id": rightURN(r, name)})
 	}
 	return map[string]any{
-		"id": rightURN(r, x.name), "name": x.name, "description": x.name, "bundleKey": undefinedBundle,
-		"category": categoryURN(r, x.category), "serviceNamespace": nil, "rightType": x.kind, "impliedRights": implied,
+		"id":               rightURN(r, x.name),
+		"name":             x.name,
+		"description":      x.name,
+		"bundleKey":        undefinedBundle,
+		"category":         categoryURN(r, x.category),
+		"serviceNamespace": nil,
+		"rightType":        x.kind,
+		"impliedRights":    implied,
 	}
 }
 
@@ -175,8 +192,12 @@ func rightCategories(r *request) []any {
 		if !seen[x.category] {
 			seen[x.category] = true
 			out = append(out, map[string]any{
-				"id": categoryURN(r, x.category), "name": x.category, "bundleKey": undefinedBundle, "parent": "",
-				"rightsCount": map[string]any{"view": 1, "modify": 1}, "subCategories": []string{},
+				"id":            categoryURN(r, x.category),
+				"name":          x.category,
+				"bundleKey":     undefinedBundle,
+				"parent":        "",
+				"rightsCount":   map[string]any{"view": 1, "modify": 1},
+				"subCategories": []string{},
 			})
 		}
 	}
@@ -339,15 +360,18 @@ func seedRoles(s *Simulator, org *Org) {
 	}
 	for _, role := range org.Roles {
 		body := roleBody(s, "role", role.Name)
-		body["description"], body["readOnly"] = role.Description, false
+		body["description"] = role.Description
+		body["readOnly"] = false
 		d := s.store.documents.add(rolesPath, org.ID, body)
 		d.refs["rights"] = s.rightURNs(role.Rights)
 	}
 	for _, bundle := range org.Bundles {
 		body := roleBody(s, "rightsBundle", bundle.Name)
-		body["description"], body["readOnly"] = bundle.Description, false
+		body["description"] = bundle.Description
+		body["readOnly"] = false
 		d := s.store.documents.add(bundlesPath, s.store.orgByName(systemOrg).ID, body)
-		d.refs["rights"], d.refs["tenants"] = s.rightURNs(bundle.Rights), []string{URN("org", org.ID)}
+		d.refs["rights"] = s.rightURNs(bundle.Rights)
+		d.refs["tenants"] = []string{URN("org", org.ID)}
 	}
 }
 
@@ -361,7 +385,10 @@ func (s *Simulator) rightURNs(names []string) []string {
 
 func roleBody(s *Simulator, kind, name string) map[string]any {
 	return map[string]any{
-		"id": URN(kind, s.ids.named(kind, name)), "name": name, "description": "Built-in rights of " + name,
-		"bundleKey": undefinedBundle, "readOnly": true,
+		"id":          URN(kind, s.ids.named(kind, name)),
+		"name":        name,
+		"description": "Built-in rights of " + name,
+		"bundleKey":   undefinedBundle,
+		"readOnly":    true,
 	}
 }

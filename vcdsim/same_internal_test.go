@@ -51,9 +51,14 @@ func answers(g *WithT, seed int64) []string {
 	}
 	clock.Advance(time.Hour)
 	for _, path := range []string{
-		"/api/versions", "/api/org", "/api/vdc/" + vdc.ID, "/cloudapi/1.0.0/edgeGateways", "/cloudapi/1.0.0/roles",
+		"/api/versions",
+		"/api/org",
+		"/api/vdc/" + vdc.ID,
+		"/cloudapi/1.0.0/edgeGateways",
+		"/cloudapi/1.0.0/roles",
 		"/cloudapi/1.0.0/applicationPortProfiles",
-		"/cloudapi/1.0.0/orgVdcNetworks", "/api/tasksList/" + sim.State().Model.Orgs[1].ID,
+		"/cloudapi/1.0.0/orgVdcNetworks",
+		"/api/tasksList/" + sim.State().Model.Orgs[1].ID,
 		"/api/vApp/vapp-" + sim.State().VApps[0].ID,
 	} {
 		call(http.MethodGet, path, "")

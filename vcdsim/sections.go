@@ -18,7 +18,8 @@ func sectionRoutes(add addRoute) {
 		{"/api/vApp/vapp-{vapp}", with(ownVApp, getVApp), []string{"networkSection", "startupSection"}},
 		{"/api/vApp/vm-{vm}", with(ownVM, getVM), []string{"operatingSystemSection", "runtimeInfoSection"}},
 		{
-			"/api/vAppTemplate/vappTemplate-{id}", with2(ownTemplate, getTemplate),
+			"/api/vAppTemplate/vappTemplate-{id}",
+			with2(ownTemplate, getTemplate),
 			[]string{"customizationSection", "leaseSettingsSection"},
 		},
 		{"/api/vAppTemplate/vm-{id}", getTemplateVM, []string{"guestCustomizationSection", "networkConnectionSection"}},

@@ -66,8 +66,11 @@ func listTaggedVMs(r *request) (*response, error) {
 		}
 		v := r.sim.store.vapps[vm.VAppID]
 		out = append(out, map[string]any{
-			"id": URN("vm", vm.ID), "name": vm.Name, "entityType": "vm", "parentRef": jsonRef("vapp", v.ID, v.Name),
-			"ownerRef": jsonRef("vdc", v.VDCID, r.sim.store.vdcName(v.VDCID)),
+			"id":         URN("vm", vm.ID),
+			"name":       vm.Name,
+			"entityType": "vm",
+			"parentRef":  jsonRef("vapp", v.ID, v.Name),
+			"ownerRef":   jsonRef("vdc", v.VDCID, r.sim.store.vdcName(v.VDCID)),
 		})
 	}
 	return r.pageIgnoring(out, []string{"tag"})

@@ -15,7 +15,8 @@ func TestSecurityTags(t *testing.T) {
 	vapp := c.vapp("cluster")
 	c.vm(vapp, "a")
 	c.vm(vapp, "b")
-	a, b := vcdsim.URN("vm", c.state("a").ID), vcdsim.URN("vm", c.state("b").ID)
+	a := vcdsim.URN("vm", c.state("a").ID)
+	b := vcdsim.URN("vm", c.state("b").ID)
 	const base = cloudAPI + "securityTags/"
 	tag := func(name string, vms ...string) int {
 		return c.call(http.MethodPut, base+"tag",

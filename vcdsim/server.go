@@ -105,8 +105,13 @@ func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 	defer fe.logPanic(hr)
 	match, found := fe.routes.Find(hr.Method, hr.URL.EscapedPath())
 	r := &request{
-		Request: hr, sim: fe.sim, cell: cell, vars: match.Vars, op: match.Operation,
-		query: parseQuery(hr.URL.RawQuery), started: time.Now(),
+		Request: hr,
+		sim:     fe.sim,
+		cell:    cell,
+		vars:    match.Vars,
+		op:      match.Operation,
+		query:   parseQuery(hr.URL.RawQuery),
+		started: time.Now(),
 	}
 	if strings.HasSuffix(r.op, " /api/query") {
 		r.op += " type=" + r.query.get("type")
@@ -211,7 +216,8 @@ func (fe *frontend) answer(r *request, match route.Match[endpoint], found route.
 	if r.cloudAPI() {
 		res.json = refusal.json(r.id)
 	} else {
-		res.xml, res.contentType = refusal.xml(r.id), "application/vnd.vmware.vcloud.error+xml"
+		res.xml = refusal.xml(r.id)
+		res.contentType = "application/vnd.vmware.vcloud.error+xml"
 	}
 	return res
 }

@@ -157,9 +157,20 @@ func failNetwork(s *Simulator, id string) {
 // networkCollections are the collections of documents that belong to networks.
 func networkCollections() []*collection {
 	return []*collection{
-		natCollection(), profileCollection(), groupCollection(), poolCollection(), serviceCollection(),
-		controllerCollection(), cloudCollection(), engineCollection(), assignmentCollection(),
-		routeCollection(), neighborCollection(), prefixListCollection(), bindingCollection(), templateCollection(),
+		natCollection(),
+		profileCollection(),
+		groupCollection(),
+		poolCollection(),
+		serviceCollection(),
+		controllerCollection(),
+		cloudCollection(),
+		engineCollection(),
+		assignmentCollection(),
+		routeCollection(),
+		neighborCollection(),
+		prefixListCollection(),
+		bindingCollection(),
+		templateCollection(),
 	}
 }
 

@@ -101,9 +101,16 @@ func New(cfg Config) (*Simulator, error) {
 	}
 	model := cfg.Model.clone()
 	s := &Simulator{
-		clock: cfg.Clock, profile: cfg.Profile, log: cfg.Log, addr: cfg.Addr, lifetime: cfg.TokenLifetime,
-		faults: newFaults(cfg.Seed), journal: newJournal(), store: newStore(model), ids: newIDs(cfg.Seed),
-		assume: DefaultAssumptions(),
+		clock:    cfg.Clock,
+		profile:  cfg.Profile,
+		log:      cfg.Log,
+		addr:     cfg.Addr,
+		lifetime: cfg.TokenLifetime,
+		faults:   newFaults(cfg.Seed),
+		journal:  newJournal(),
+		store:    newStore(model),
+		ids:      newIDs(cfg.Seed),
+		assume:   DefaultAssumptions(),
 	}
 	s.addParts(cfg)
 	s.ids.fill(&s.store.model)
@@ -124,15 +131,24 @@ func New(cfg Config) (*Simulator, error) {
 
 // addParts makes the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
-	s.frontend, s.injector, s.control = &frontend{sim: s, observer: cfg.Observe}, &injector{s},
-		&control{s, cfg.ControlToken}
-	s.tasks, s.alarms, s.leases = &tasks{s, operations()}, &alarms{s, bells()}, &leases{s}
+	s.frontend = &frontend{sim: s, observer: cfg.Observe}
+	s.injector = &injector{s}
+	s.control = &control{s, cfg.ControlToken}
+	s.tasks = &tasks{s, operations()}
+	s.alarms = &alarms{s, bells()}
+	s.leases = &leases{s}
 	s.guests = &guests{
-		sim: s, guest: cfg.Guest, boots: map[string]context.CancelFunc{},
+		sim:    s,
+		guest:  cfg.Guest,
+		boots:  map[string]context.CancelFunc{},
 		queues: map[string]chan struct{}{},
 	}
-	s.vapps, s.vms, s.ipam = &vapps{s}, &vms{s}, &ipam{s}
-	s.edges, s.spaces, s.alb = &edgeGateways{s}, &ipSpaces{s}, &loadBalancing{sim: s}
+	s.vapps = &vapps{s}
+	s.vms = &vms{s}
+	s.ipam = &ipam{s}
+	s.edges = &edgeGateways{s}
+	s.spaces = &ipSpaces{s}
+	s.alb = &loadBalancing{sim: s}
 }
 
 func (s *Simulator) setDefaults(cfg Config) {

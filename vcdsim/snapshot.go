@@ -21,8 +21,9 @@ type Snapshot struct {
 
 func snapshotRoutes(add addRoute) {
 	for action, op := range map[string]string{
-		"createSnapshot": opCreateSnapshot, "revertToCurrentSnapshot": opRevertSnapshot,
-		"removeAllSnapshots": opRemoveSnapshot,
+		"createSnapshot":          opCreateSnapshot,
+		"revertToCurrentSnapshot": opRevertSnapshot,
+		"removeAllSnapshots":      opRemoveSnapshot,
 	} {
 		add("POST", "/api/vApp/vm-{vm}/action/"+action,
 			func(r *request) (*response, error) { return snapshotVM(r, op) }, latencyWrite)
@@ -134,9 +135,13 @@ func commitSnapshot(s *Simulator, t *Task) error {
 
 func (vm *VM) snapshot(now time.Time, memory bool) *Snapshot {
 	return &Snapshot{
-		Created: now, PoweredOn: memory && vm.Status == PoweredOn, CPUs: vm.CPUs, CoresPerSocket: vm.CoresPerSocket,
-		MemoryMiB:   vm.MemoryMiB,
-		ExtraConfig: maps.Clone(vm.ExtraConfig), SizeMiB: vm.storage(),
+		Created:        now,
+		PoweredOn:      memory && vm.Status == PoweredOn,
+		CPUs:           vm.CPUs,
+		CoresPerSocket: vm.CoresPerSocket,
+		MemoryMiB:      vm.MemoryMiB,
+		ExtraConfig:    maps.Clone(vm.ExtraConfig),
+		SizeMiB:        vm.storage(),
 	}
 }
 
@@ -147,7 +152,10 @@ func (m *vms) revert(vm *VM) {
 		return
 	}
 	m.setPower(vm, PoweredOff, false)
-	vm.CPUs, vm.CoresPerSocket, vm.MemoryMiB, vm.ExtraConfig = x.CPUs, x.CoresPerSocket, x.MemoryMiB, x.ExtraConfig
+	vm.CPUs = x.CPUs
+	vm.CoresPerSocket = x.CoresPerSocket
+	vm.MemoryMiB = x.MemoryMiB
+	vm.ExtraConfig = x.ExtraConfig
 	if x.PoweredOn {
 		m.setPower(vm, PoweredOn, false)
 	}

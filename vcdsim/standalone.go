@@ -30,10 +30,15 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 		return nil, badRequest("Bad request - %s is missing.", element)
 	}
 	v := &VApp{
-		ID: r.sim.ids.next("vapp"), OrgID: org.ID, VDCID: vdc.ID, OwnerID: r.session.UserID, Status: Unresolved,
+		ID:         r.sim.ids.next("vapp"),
+		OrgID:      org.ID,
+		VDCID:      vdc.ID,
+		OwnerID:    r.session.UserID,
+		Status:     Unresolved,
 		AutoNature: true,
-		Created:    r.sim.clock.Now(), Metadata: map[string]Metadata{},
-		Lease: Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+		Created:    r.sim.clock.Now(),
+		Metadata:   map[string]Metadata{},
+		Lease:      Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 	}
 	vms, err := standaloneVMs(r, vdc, v, tree, item)
 	if err != nil {
@@ -113,13 +118,21 @@ func newRawVM(r *request, vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
 	}
 	spec := item.At("VmSpecSection")
 	vm := &VM{
-		ID: r.sim.ids.next("vm"), Name: name, Description: item.Str("Description"), VAppID: v.ID, Status: Unresolved,
+		ID:              r.sim.ids.next("vm"),
+		Name:            name,
+		Description:     item.Str("Description"),
+		VAppID:          v.ID,
+		Status:          Unresolved,
 		Created:         r.sim.clock.Now(),
 		OS:              orElse(spec.Str("OsType"), "otherLinux64Guest"),
 		HardwareVersion: orElse(spec.Str("HardwareVersion"), defaultHardware),
-		CPUs:            1, CoresPerSocket: 1, MemoryMiB: 512, ExtraConfig: map[string]string{},
-		Metadata:   map[string]Metadata{},
-		Properties: map[string]Property{}, Customization: Customization{ComputerName: computerName(name)},
+		CPUs:            1,
+		CoresPerSocket:  1,
+		MemoryMiB:       512,
+		ExtraConfig:     map[string]string{},
+		Metadata:        map[string]Metadata{},
+		Properties:      map[string]Property{},
+		Customization:   Customization{ComputerName: computerName(name)},
 	}
 	if err := choosePolicies(r, vdc, vm, item); err != nil {
 		return nil, err

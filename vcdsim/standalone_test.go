@@ -24,16 +24,20 @@ func TestStandaloneVMs(t *testing.T) {
 		recompose          bool // is how it goes
 	}{
 		{
-			"a new VM", "createVm",
+			"a new VM",
+			"createVm",
 			`<CreateVmParams ` + xmlns + ` name="vm" powerOn="true"><CreateVm name="vm">` + rawVM + nics +
-				`</CreateVm></CreateVmParams>`, false,
+				`</CreateVm></CreateVmParams>`,
+			false,
 		},
 		{
-			"from a template", "instantiateVmFromTemplate",
+			"from a template",
+			"instantiateVmFromTemplate",
 			`<InstantiateVmTemplateParams ` + xmlns +
 				` name="vm" powerOn="true"><SourcedVmTemplateItem><Source href="` +
 				source + `"/><VmGeneralParams><Description>d</Description></VmGeneralParams><VmTemplateInstantiationParams>` + nics +
-				`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`, true,
+				`</VmTemplateInstantiationParams></SourcedVmTemplateItem></InstantiateVmTemplateParams>`,
+			true,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -236,7 +236,8 @@ func bare(ref string) string {
 func (v *VApp) clone() VApp {
 	c := *v
 	c.Networks = slices.Clone(v.Networks)
-	c.Metadata, c.Properties = maps.Clone(v.Metadata), maps.Clone(v.Properties)
+	c.Metadata = maps.Clone(v.Metadata)
+	c.Properties = maps.Clone(v.Properties)
 	return c
 }
 
@@ -244,9 +245,12 @@ func (v *VM) clone() VM {
 	c := *v
 	c.PoweredOn = v.Status == PoweredOn
 	c.Snapshot = v.Snapshot.clone()
-	c.Disks, c.NICs, c.SecurityTags = slices.Clone(v.Disks), slices.Clone(v.NICs), slices.Clone(v.SecurityTags)
-	c.ExtraConfig, c.Metadata, c.Properties = maps.Clone(v.ExtraConfig), maps.Clone(v.Metadata),
-		maps.Clone(v.Properties)
+	c.Disks = slices.Clone(v.Disks)
+	c.NICs = slices.Clone(v.NICs)
+	c.SecurityTags = slices.Clone(v.SecurityTags)
+	c.ExtraConfig = maps.Clone(v.ExtraConfig)
+	c.Metadata = maps.Clone(v.Metadata)
+	c.Properties = maps.Clone(v.Properties)
 	return c
 }
 
@@ -274,13 +278,20 @@ type store struct {
 
 func newStore(m Model) *store {
 	return &store{
-		model: m,
-		vapps: map[string]*VApp{}, vms: map[string]*VM{}, disks: map[string]*Disk{},
-		tasks: map[string]*Task{}, sessions: map[string]*Session{}, locks: map[string]string{},
-		children: map[string][]*VM{},
-		metadata: map[string]map[string]Metadata{}, documents: documents{}, uploads: map[string]*Upload{},
-		affinity: map[string]*AffinityRule{},
-		access:   map[string]access{}, alarms: map[int]alarm{},
+		model:     m,
+		vapps:     map[string]*VApp{},
+		vms:       map[string]*VM{},
+		disks:     map[string]*Disk{},
+		tasks:     map[string]*Task{},
+		sessions:  map[string]*Session{},
+		locks:     map[string]string{},
+		children:  map[string][]*VM{},
+		metadata:  map[string]map[string]Metadata{},
+		documents: documents{},
+		uploads:   map[string]*Upload{},
+		affinity:  map[string]*AffinityRule{},
+		access:    map[string]access{},
+		alarms:    map[int]alarm{},
 	}
 }
 
@@ -378,7 +389,8 @@ func (s *store) snapshot() State {
 	}
 	for _, d := range sorted(s.disks) {
 		c := *d
-		c.Metadata, c.AttachedTo = maps.Clone(d.Metadata), slices.Clone(d.AttachedTo)
+		c.Metadata = maps.Clone(d.Metadata)
+		c.AttachedTo = slices.Clone(d.AttachedTo)
 		out.Disks = append(out.Disks, c)
 	}
 	for _, t := range sorted(s.tasks) {

@@ -65,9 +65,15 @@ func (s *store) snapshotDocuments(out *State) {
 	}
 	for _, c := range s.clients {
 		out.APIClients = append(out.APIClients, APIClient{
-			ID: c.id, Name: c.name, OrgID: c.orgID, UserID: c.userID, User: c.user, Role: c.role,
+			ID:             c.id,
+			Name:           c.name,
+			OrgID:          c.orgID,
+			UserID:         c.userID,
+			User:           c.user,
+			Role:           c.role,
 			ServiceAccount: c.service,
-			Status:         c.status, Token: c.token,
+			Status:         c.status,
+			Token:          c.token,
 		})
 	}
 }

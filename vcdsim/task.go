@@ -138,14 +138,23 @@ func (ts *tasks) start(r *request, w Work, owner Entity, locks []string) *Task {
 	}
 	now := ts.sim.clock.Now()
 	t := &Task{
-		ID: ts.sim.ids.next("task"), OperationName: op.name, Owner: owner,
-		Operation: fmt.Sprintf("%s %s(%s)", op.verb, owner.Name, owner.ID),
-		Status:    TaskQueued, Started: now, Due: now.Add(d), Locks: locks, Work: w,
-		UserName: "system",
+		ID:            ts.sim.ids.next("task"),
+		OperationName: op.name,
+		Owner:         owner,
+		Operation:     fmt.Sprintf("%s %s(%s)", op.verb, owner.Name, owner.ID),
+		Status:        TaskQueued,
+		Started:       now,
+		Due:           now.Add(d),
+		Locks:         locks,
+		Work:          w,
+		UserName:      "system",
 	}
 	if r != nil {
-		t.OrgID, t.RequestID, t.Cell = cmp.Or(ts.sim.store.orgOf(owner), r.session.OrgID), r.id, r.cell.number
-		t.UserID, t.UserName = r.session.UserID, r.session.User
+		t.OrgID = cmp.Or(ts.sim.store.orgOf(owner), r.session.OrgID)
+		t.RequestID = r.id
+		t.Cell = r.cell.number
+		t.UserID = r.session.UserID
+		t.UserName = r.session.User
 	}
 	if v := ts.sim.store.vappOf(owner); v != nil {
 		t.OfUser = v.OwnerID
@@ -222,7 +231,9 @@ func (ts *tasks) residue(t *Task) {
 }
 
 func (ts *tasks) end(t *Task, status TaskStatus, err *Refusal) {
-	t.Status, t.Error, t.Ended = status, err, ts.sim.clock.Now()
+	t.Status = status
+	t.Error = err
+	t.Ended = ts.sim.clock.Now()
 	t.Work.forget()
 	ts.unlock(t)
 	t.Waiting = false
@@ -261,16 +272,22 @@ func taskNode(r *request, t *Task, root bool) *xmltree.Node {
 	A := xmltree.A
 	n := newElement("Task", root)
 	n.Add([]xmltree.Attr{
-		A("cancelRequested", false), A("expiryTime", t.Started.Add(taskExpiry)),
-		A("operation", t.Operation), A("operationName", t.OperationName), A("serviceNamespace", "com.vmware.vcloud"),
+		A("cancelRequested", false),
+		A("expiryTime", t.Started.Add(taskExpiry)),
+		A("operation", t.Operation),
+		A("operationName", t.OperationName),
+		A("serviceNamespace", "com.vmware.vcloud"),
 		A("startTime", t.Started),
 	})
 	if t.done() {
 		n.Add(A("endTime", t.Ended))
 	}
 	n.Add([]xmltree.Attr{
-		A("status", string(t.Status)), A("name", "task"), A("id", URN("task", t.ID)),
-		A("href", r.href("task", t.ID)), A("type", mime("task")),
+		A("status", string(t.Status)),
+		A("name", "task"),
+		A("id", URN("task", t.ID)),
+		A("href", r.href("task", t.ID)),
+		A("type", mime("task")),
 	})
 	if !t.done() {
 		n.Add(r.link("task:cancel", "/api/task/"+t.ID+"/action/cancel", ""))

@@ -53,7 +53,8 @@ func listTasks(r *request) (*response, error) {
 		xmltree.A("type", mime("tasksList")))
 	tasks := slices.SortedFunc(maps.Values(r.sim.store.tasks),
 		func(a, b *Task) int { return cmp.Compare(b.Number, a.Number) })
-	viewer, ended := viewerOf(r), 0
+	viewer := viewerOf(r)
+	ended := 0
 	for _, t := range tasks {
 		if t.OrgID != org.ID || !viewer.seesTask(t) {
 			continue

@@ -36,7 +36,9 @@ func uploadTemplate(r *request, sh orgCatalog, tree *xmltree.Node) (*response, e
 
 func newTemplate(r *request, tree *xmltree.Node) Template {
 	return Template{
-		ID: r.sim.ids.next("vapptemplate"), ItemID: r.sim.ids.next("catalogitem"), Name: tree.Attr("name"),
+		ID:          r.sim.ids.next("vapptemplate"),
+		ItemID:      r.sim.ids.next("catalogitem"),
+		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
 	}
 }
@@ -70,8 +72,10 @@ func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []TemplateVM {
 	var out []TemplateVM
 	for _, s := range append(ovf.All("VirtualSystem"), ovf.At("VirtualSystemCollection").All("VirtualSystem")...) {
 		vm := TemplateVM{
-			ID: next("vm"), Name: orElse(s.Str("Name"), s.Attr("id")),
-			OS: s.At("OperatingSystemSection").Attr("osType"), CPUs: 1,
+			ID:   next("vm"),
+			Name: orElse(s.Str("Name"), s.Attr("id")),
+			OS:   s.At("OperatingSystemSection").Attr("osType"),
+			CPUs: 1,
 		}
 		for _, item := range s.At("VirtualHardwareSection").All("Item") {
 			vm.read(item, capacity)
@@ -212,9 +216,15 @@ func captureTarget(r *request, sh orgCatalog, tree *xmltree.Node) ([]string, err
 // captured is a VM as a template has it, without its independent disks.
 func captured(r *request, vm *VM) TemplateVM {
 	out := TemplateVM{
-		ID: r.sim.ids.next("vm"), Name: vm.Name, OS: vm.OS, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
-		NICs: len(vm.NICs), HardwareVersion: vm.HardwareVersion, ExtraConfig: maps.Clone(vm.ExtraConfig),
-		Properties: map[string]string{},
+		ID:              r.sim.ids.next("vm"),
+		Name:            vm.Name,
+		OS:              vm.OS,
+		CPUs:            vm.CPUs,
+		MemoryMiB:       vm.MemoryMiB,
+		NICs:            len(vm.NICs),
+		HardwareVersion: vm.HardwareVersion,
+		ExtraConfig:     maps.Clone(vm.ExtraConfig),
+		Properties:      map[string]string{},
 	}
 	for key, p := range vm.Properties {
 		out.Properties[key] = p.Value
@@ -295,17 +305,29 @@ func clonedVMs(r *request, source, v *VApp) []*VM {
 	var out []*VM
 	for _, vm := range r.sim.store.vmsOf(source.ID) {
 		c := vm.clone()
-		c.ID, c.VAppID, c.Status, c.Deployed, c.Created = r.sim.ids.next("vm"), v.ID, Unresolved, false, v.Created
-		c.Boot, c.PoweredOn, c.MediaID, c.Snapshot, c.Metadata = Boot{}, false, "", nil, map[string]Metadata{}
+		c.ID = r.sim.ids.next("vm")
+		c.VAppID = v.ID
+		c.Status = Unresolved
+		c.Deployed = false
+		c.Created = v.Created
+		c.Boot = Boot{}
+		c.PoweredOn = false
+		c.MediaID = ""
+		c.Snapshot = nil
+		c.Metadata = map[string]Metadata{}
 		c.Disks = slices.DeleteFunc(c.Disks, func(d VMDisk) bool { return d.DiskID != "" })
 		for i := range c.NICs {
 			n := &c.NICs[i]
-			n.MAC, n.Lease = r.sim.ids.mac(), ""
+			n.MAC = r.sim.ids.mac()
+			n.Lease = ""
 			if n.Mode != modeManual {
 				n.Address = ""
 			}
 			if v.network(n.Network) == nil {
-				n.Network, n.Mode, n.Address, n.Connected = "none", modeNone, "", false
+				n.Network = "none"
+				n.Mode = modeNone
+				n.Address = ""
+				n.Connected = false
 			}
 		}
 		out = append(out, &c)

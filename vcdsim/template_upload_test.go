@@ -95,7 +95,8 @@ func TestTemplatesAreUploadedAsOVF(t *testing.T) {
 		`<VAppTemplate `+xmlns+` name="renamed" goldMaster="true"><Description>d</Description></VAppTemplate>`)
 	x := c.get(other).xml
 	c.Expect([]string{
-		x.Attr("name"), x.Attr("goldMaster"),
+		x.Attr("name"),
+		x.Attr("goldMaster"),
 		x.Str("Description"),
 	}).To(Equal([]string{"renamed", "true", "d"}))
 	c.ok(http.MethodDelete, other, "")

@@ -72,9 +72,17 @@ func registerClient(r *request, org *Org) (*response, error) {
 		return nil, err
 	}
 	c := &apiClient{
-		id: r.sim.ids.next("token"), name: in.Name, orgID: org.ID, userID: r.session.UserID, user: r.session.User,
+		id:         r.sim.ids.next("token"),
+		name:       in.Name,
+		orgID:      org.ID,
+		userID:     r.session.UserID,
+		user:       r.session.User,
 		role:       r.session.Role,
-		softwareID: in.SoftwareID, version: in.Version, uri: in.URI, service: in.SoftwareID != "", status: "CREATED",
+		softwareID: in.SoftwareID,
+		version:    in.Version,
+		uri:        in.URI,
+		service:    in.SoftwareID != "",
+		status:     "CREATED",
 	}
 	if right := c.takes(); !r.session.provider() && !r.hasRight(right) {
 		return nil, r.permittedBy(&need{rights: []string{right}, operation: "TOKEN_MANAGE"})
@@ -93,10 +101,14 @@ func registerClient(r *request, org *Org) (*response, error) {
 	}
 	r.sim.store.clients = append(r.sim.store.clients, c)
 	return jsonOK(map[string]any{
-		"client_name": c.name, "client_id": c.id, "grant_types": []string{"refresh_token", deviceGrant},
+		"client_name":                c.name,
+		"client_id":                  c.id,
+		"grant_types":                []string{"refresh_token", deviceGrant},
 		"token_endpoint_auth_method": "none",
-		"software_id":                c.softwareID, "software_version": c.version, "client_uri": c.uri,
-		"scope": in.Scope,
+		"software_id":                c.softwareID,
+		"software_version":           c.version,
+		"client_uri":                 c.uri,
+		"scope":                      in.Scope,
 	}), nil
 }
 
@@ -109,15 +121,24 @@ func clientJSON(r *request, c *apiClient) map[string]any {
 	org := r.sim.store.org(c.orgID)
 	if c.service {
 		return map[string]any{
-			"id": URN("serviceAccount", c.id), "name": c.name, "softwareId": c.softwareID, "softwareVersion": c.version,
-			"uri": c.uri, "status": c.status,
-			"role": jsonRef("role", r.sim.ids.named("role", c.role), c.role), "org": jsonRef("org", org.ID, org.Name),
+			"id":              URN("serviceAccount", c.id),
+			"name":            c.name,
+			"softwareId":      c.softwareID,
+			"softwareVersion": c.version,
+			"uri":             c.uri,
+			"status":          c.status,
+			"role":            jsonRef("role", r.sim.ids.named("role", c.role), c.role),
+			"org":             jsonRef("org", org.ID, org.Name),
 		}
 	}
 	return map[string]any{
-		"id": URN("token", c.id), "name": c.name, "type": "REFRESH", "owner": jsonRef("user", c.userID, c.user),
-		"org":   jsonRef("org", org.ID, org.Name),
-		"token": nil, "expirationTimeMillis": nil,
+		"id":                   URN("token", c.id),
+		"name":                 c.name,
+		"type":                 "REFRESH",
+		"owner":                jsonRef("user", c.userID, c.user),
+		"org":                  jsonRef("org", org.ID, org.Name),
+		"token":                nil,
+		"expirationTimeMillis": nil,
 	}
 }
 
@@ -200,7 +221,10 @@ func putServiceAccount(r *request) (*response, error) {
 		return nil, err
 	}
 	changed := *c
-	changed.name, changed.softwareID, changed.version, changed.uri = in.Name, in.SoftwareID, in.Version, in.URI
+	changed.name = in.Name
+	changed.softwareID = in.SoftwareID
+	changed.version = in.Version
+	changed.uri = in.URI
 	if id := bare(in.Role.ID); id != "" && id != r.sim.ids.named("role", c.role) {
 		if changed.role, err = roleName(r, r.sim.store.org(c.orgID), id); err != nil {
 			return nil, err
@@ -222,7 +246,10 @@ func revokeClient(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.status, c.token, c.code, c.userCode = "CREATED", "", "", ""
+	c.status = "CREATED"
+	c.token = ""
+	c.code = ""
+	c.userCode = ""
 	maps.DeleteFunc(r.sim.store.sessions, func(_ string, x *Session) bool { return x.Client == c.id })
 	return noContent(), nil
 }
@@ -241,11 +268,15 @@ func authorizeDevice(r *request) (*response, error) {
 		return oauthError("invalid_client"), nil
 	}
 	c := r.sim.store.clients[i]
-	c.status, c.code, c.userCode = "REQUESTED", r.sim.ids.next("deviceCode"),
-		strings.ToUpper(r.sim.ids.next("userCode")[:8])
+	c.status = "REQUESTED"
+	c.code = r.sim.ids.next("deviceCode")
+	c.userCode = strings.ToUpper(r.sim.ids.next("userCode")[:8])
 	return jsonOK(map[string]any{
-		"device_code": c.code, "user_code": c.userCode,
-		"verification_uri": r.base() + "/tenant", "expires_in": 3600, "interval": 60,
+		"device_code":      c.code,
+		"user_code":        c.userCode,
+		"verification_uri": r.base() + "/tenant",
+		"expires_in":       3600,
+		"interval":         60,
 	}), nil
 }
 
@@ -327,6 +358,7 @@ func (c *apiClient) activates(code string, s *Simulator) bool {
 	if c.status != "GRANTED" || code != c.code {
 		return false
 	}
-	c.token, c.status = s.ids.next("apiToken"), "ACTIVE"
+	c.token = s.ids.next("apiToken")
+	c.status = "ACTIVE"
 	return true
 }

@@ -97,7 +97,8 @@ func TestADeviceThatIsNotLoggedInAsksForAServiceAccountsToken(t *testing.T) {
 	asked := device.call(http.MethodPost, "/oauth/tenant/acme/device_authorization", "client_id="+id)
 	c.Expect(asked.status).To(Equal(http.StatusOK), string(asked.body))
 	form := map[string]string{
-		"grant_type": "urn:ietf:params:oauth:grant-type:device_code", "client_id": id,
+		"grant_type":  "urn:ietf:params:oauth:grant-type:device_code",
+		"client_id":   id,
 		"device_code": asked.json["device_code"].(string),
 	}
 	c.Expect(device.oauth(form).json).To(HaveKeyWithValue("error", "authorization_pending"), "it is to ask again")
@@ -115,8 +116,9 @@ func TestAnAPITokenGoesWithItsUserAndOrganization(t *testing.T) {
 	client := c.call(http.MethodPost, "/oauth/tenant/acme/register",
 		`{"client_name":"mine"}`).json["client_id"].(string)
 	made := c.oauth(map[string]string{
-		"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "client_id": client,
-		"assertion": c.token,
+		"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+		"client_id":  client,
+		"assertion":  c.token,
 	})
 	token := made.json["refresh_token"].(string)
 	c.Expect(c.refresh(token).status).To(Equal(http.StatusOK))

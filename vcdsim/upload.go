@@ -98,7 +98,8 @@ func putFile(r *request, u *Upload, f *UploadFile) (*response, error) {
 	if !r.sim.tasks.busy(u.Entity.ID) {
 		return nil, badRequest("The transfer of %q has ended.", u.Entity.Name)
 	}
-	from, total := int64(0), r.size
+	from := int64(0)
+	total := r.size
 	if h := r.Header.Get("Content-Range"); h != "" {
 		var to int64
 		if _, err := fmt.Sscanf(h, "bytes %d-%d/%d", &from, &to, &total); err != nil || to-from+1 != r.size {
@@ -159,7 +160,8 @@ func commitUpload(s *Simulator, t *Task) error {
 		if err != nil {
 			return badRequest("The OVF descriptor is invalid.")
 		}
-		tpl.VMs, tpl.Status = ovfVMs(ovf, s.ids.next), int(PoweredOff)
+		tpl.VMs = ovfVMs(ovf, s.ids.next)
+		tpl.Status = int(PoweredOff)
 	}
 	return nil
 }

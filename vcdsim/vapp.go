@@ -313,7 +313,8 @@ func deployVApp(r *request, v *VApp) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.VApp, w.VMs = v.ID, r.sim.vapps.vmIDs(v)
+	w.VApp = v.ID
+	w.VMs = r.sim.vapps.vmIDs(v)
 	if err := mayStart(r, v.VDCID, w); err != nil {
 		return nil, err
 	}
@@ -328,6 +329,7 @@ func undeployVApp(r *request, v *VApp) (*response, error) {
 	if !r.sim.store.deployed(v) {
 		return nil, notRunning(v)
 	}
-	w.VApp, w.VMs = v.ID, r.sim.vapps.vmIDs(v)
+	w.VApp = v.ID
+	w.VMs = r.sim.vapps.vmIDs(v)
 	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
 }

@@ -24,10 +24,12 @@ func readNetworks(r *request, vdc *VDC, section *xmltree.Node, have []VAppNetwor
 			continue
 		}
 		n := VAppNetwork{
-			ID: vappNetworkID(r, c, have), Name: name, Description: c.Str("Description"),
-			FenceMode:  c.Str("Configuration", "FenceMode"),
-			Retain:     c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
-			GuestVLANs: c.At("Configuration").Bool("GuestVlanAllowed"),
+			ID:          vappNetworkID(r, c, have),
+			Name:        name,
+			Description: c.Str("Description"),
+			FenceMode:   c.Str("Configuration", "FenceMode"),
+			Retain:      c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
+			GuestVLANs:  c.At("Configuration").Bool("GuestVlanAllowed"),
 		}
 		if slices.ContainsFunc(out, func(o VAppNetwork) bool { return o.Name == name }) {
 			return nil, duplicateName(name)
@@ -97,7 +99,8 @@ func readScope(c *xmltree.Node, n *VAppNetwork) error {
 	if err != nil {
 		return err
 	}
-	n.Gateway, n.DNSSuffix = netip.PrefixFrom(gateway, bits), scope.Str("DnsSuffix")
+	n.Gateway = netip.PrefixFrom(gateway, bits)
+	n.DNSSuffix = scope.Str("DnsSuffix")
 	for _, name := range []string{"Dns1", "Dns2"} {
 		if a, err := netip.ParseAddr(scope.Str(name)); err == nil {
 			n.DNS = append(n.DNS, a)

@@ -73,7 +73,8 @@ func commitLease(s *Simulator, t *Task) error {
 		return gone("vApp", t.Work.VApp)
 	}
 	now := s.clock.Now()
-	v.Lease.Runtime, v.Lease.Storage = t.Work.Lease.Runtime, t.Work.Lease.Storage
+	v.Lease.Runtime = t.Work.Lease.Runtime
+	v.Lease.Storage = t.Work.Lease.Storage
 	// Setting a lease starts it anew.
 	if !v.Lease.Deployed.IsZero() {
 		v.Lease.Deployed = now

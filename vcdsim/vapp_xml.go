@@ -48,15 +48,22 @@ func vappLinks(r *request, v *VApp) []*xmltree.Node {
 }
 
 func vappNode(r *request, v *VApp) *xmltree.Node {
-	A, T := xmltree.A, xmltree.T
+	A := xmltree.A
+	T := xmltree.T
 	n := r.entity("VApp", "vapp", v.ID, v.Name,
 		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.deployed(v)),
 		A("status", int(r.sim.store.status(v))))
 	n.Add(vappLinks(r, v))
 	n.Add([]*xmltree.Node{
-		T("Description", v.Description), tasksNode(r, v.ID), leaseSection(r, v, false), startupSection(r, v),
-		networkSection(r, v), productSection(v.Properties),
-		networkConfigSection(r, v, false), T("DateCreated", v.Created), ownerNode(r, v.OwnerID, userName(r, v)),
+		T("Description", v.Description),
+		tasksNode(r, v.ID),
+		leaseSection(r, v, false),
+		startupSection(r, v),
+		networkSection(r, v),
+		productSection(v.Properties),
+		networkConfigSection(r, v, false),
+		T("DateCreated", v.Created),
+		ownerNode(r, v.OwnerID, userName(r, v)),
 		T("InMaintenanceMode", false),
 	})
 	vms := r.sim.store.vmsOf(v.ID)
@@ -122,7 +129,8 @@ func networkSection(r *request, v *VApp) *xmltree.Node {
 }
 
 func networkConfigSection(r *request, v *VApp, root bool) *xmltree.Node {
-	A, T := xmltree.A, xmltree.T
+	A := xmltree.A
+	T := xmltree.T
 	href := r.href("vapp", v.ID) + "/networkConfigSection/"
 	n := newElement("NetworkConfigSection", root)
 	n.Add(section(href, "networkConfigSection"))
@@ -153,8 +161,10 @@ func vappNetworkConfiguration(r *request, net VAppNetwork) *xmltree.Node {
 		n.Add(r.ref("ParentNetwork", Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))
 	}
 	n.Add([]*xmltree.Node{
-		xmltree.T("FenceMode", net.FenceMode), xmltree.T("RetainNetInfoAcrossDeployments", net.Retain),
-		net.DHCP.dhcpNode(), xmltree.T("GuestVlanAllowed", net.GuestVLANs),
+		xmltree.T("FenceMode", net.FenceMode),
+		xmltree.T("RetainNetInfoAcrossDeployments", net.Retain),
+		net.DHCP.dhcpNode(),
+		xmltree.T("GuestVlanAllowed", net.GuestVLANs),
 	})
 	return n
 }

@@ -70,14 +70,20 @@ func vdcContent(r *request, n *xmltree.Node, org *Org, v *VDC) {
 		r.link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
 		r.link("down", path+"/vmAffinityRules/", mime("vmaffinityrules")),
 		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
-		xmltree.T("Description", v.Description), tasksNode(r, v.ID),
+		xmltree.T("Description", v.Description),
+		tasksNode(r, v.ID),
 		xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
 		v.Compute.node(),
-		resourceEntities(r, org, v), availableNetworks(r, org, v), hardwareVersions(r, v.ID),
-		xmltree.T("NicQuota", 0), xmltree.T("NetworkQuota", v.Compute.networks()),
+		resourceEntities(r, org, v),
+		availableNetworks(r, org, v),
+		hardwareVersions(r, v.ID),
+		xmltree.T("NicQuota", 0),
+		xmltree.T("NetworkQuota", v.Compute.networks()),
 		xmltree.T("UsedNetworkCount", len(v.Networks)),
-		xmltree.T("VmQuota", v.VMQuota), xmltree.T("IsEnabled", !v.Disabled),
-		storageProfiles(r, v, n.Name == "AdminVdc"), xmltree.T("VCpuInMhz2", v.Compute.speed()),
+		xmltree.T("VmQuota", v.VMQuota),
+		xmltree.T("IsEnabled", !v.Disabled),
+		storageProfiles(r, v, n.Name == "AdminVdc"),
+		xmltree.T("VCpuInMhz2", v.Compute.speed()),
 	})
 	if p := r.sim.store.policy(r.sim.store.defaultSizing(v)); p != nil {
 		n.Add(policyRef(r, "DefaultComputePolicy", p))
@@ -160,12 +166,15 @@ func getStorageProfile(r *request) (*response, error) {
 // profileContent is what a storage profile shows to all callers.
 func profileContent(r *request, n *xmltree.Node, p *StorageProfile) {
 	n.Add([]*xmltree.Node{
-		xmltree.T("Enabled", !p.Disabled), xmltree.T("Units", "MB"), xmltree.T("Limit", p.LimitMiB),
+		xmltree.T("Enabled", !p.Disabled),
+		xmltree.T("Units", "MB"),
+		xmltree.T("Limit", p.LimitMiB),
 		xmltree.T("Default", p.Default),
 		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0),
 			xmltree.T("DiskIopsDefault", 0),
 			xmltree.T("StorageProfileIopsLimit", 0), xmltree.T("DiskIopsPerGbMax", 0)),
-		xmltree.T("StorageUsedMB", r.sim.store.storageUsed(p.ID)), xmltree.T("IopsAllocated", 0),
+		xmltree.T("StorageUsedMB", r.sim.store.storageUsed(p.ID)),
+		xmltree.T("IopsAllocated", 0),
 	})
 }
 
@@ -189,8 +198,12 @@ func (s *store) storageUsed(profileID string) int64 {
 
 func vdcJSON(org *Org, v *VDC) map[string]any {
 	return map[string]any{
-		"id": URN("vdc", v.ID), "name": v.Name, "description": v.Description, "org": jsonRef("org", org.ID, org.Name),
-		"allocationType": "FLEX", "maxComputePolicy": nil,
+		"id":               URN("vdc", v.ID),
+		"name":             v.Name,
+		"description":      v.Description,
+		"org":              jsonRef("org", org.ID, org.Name),
+		"allocationType":   "FLEX",
+		"maxComputePolicy": nil,
 	}
 }
 

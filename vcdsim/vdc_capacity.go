@@ -83,7 +83,8 @@ func (c *Compute) readShares(tree *xmltree.Node) {
 		}
 	}
 	for name, into := range map[string]*bool{
-		"IsThinProvision": &c.ThickDisks, "OverCommitAllowed": &c.NoOvercommit,
+		"IsThinProvision":       &c.ThickDisks,
+		"OverCommitAllowed":     &c.NoOvercommit,
 		"IncludeMemoryOverhead": &c.NoMemoryOverhead,
 	} {
 		if tree.At(name) != nil {
@@ -198,7 +199,8 @@ func putAdminProfile(r *request, vdc *VDC, p *StorageProfile) (*response, error)
 
 func (v *VDC) changeProfile(p *StorageProfile, tree *xmltree.Node) error {
 	limit, ok := tree.Int("Limit")
-	enabled, first := tree.Str("Enabled") != "false", tree.Bool("Default")
+	enabled := tree.Str("Enabled") != "false"
+	first := tree.Bool("Default")
 	switch {
 	case !ok || limit < 0:
 		return badRequest("A storage profile needs a limit, which may be 0.")
@@ -213,7 +215,9 @@ func (v *VDC) changeProfile(p *StorageProfile, tree *xmltree.Node) error {
 			v.StorageProfiles[i].Default = false
 		}
 	}
-	p.LimitMiB, p.Disabled, p.Default = limit*max(units[tree.Str("Units")], 1), !enabled, first
+	p.LimitMiB = limit * max(units[tree.Str("Units")], 1)
+	p.Disabled = !enabled
+	p.Default = first
 	return nil
 }
 
@@ -263,7 +267,9 @@ func readProfileParams(r *request, tree *xmltree.Node) (StorageProfile, bool) {
 			name) == bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
 			limit, _ := tree.Int("Limit")
 			return StorageProfile{
-				ID: r.sim.ids.next("vdcstorageProfile"), Name: name, Default: tree.Bool("Default"),
+				ID:       r.sim.ids.next("vdcstorageProfile"),
+				Name:     name,
+				Default:  tree.Bool("Default"),
 				Disabled: tree.Str("Enabled") == "false",
 				LimitMiB: limit * max(units[tree.Str("Units")], 1),
 			}, true

@@ -19,10 +19,16 @@ func TestAVDCIsChanged(t *testing.T) {
 			`<IsThinProvision>false</IsThinProvision><OverCommitAllowed>false</OverCommitAllowed></AdminVdc>`)
 	vdc := p.get(path).xml
 	c.Expect([]string{
-		vdc.Str("ComputeCapacity", "Cpu", "Allocated"), vdc.Str("ComputeCapacity", "Cpu", "Units"),
-		vdc.Str("ComputeCapacity", "Memory", "Limit"), vdc.Str("NetworkQuota"),
-		vdc.Str("VmQuota"), vdc.Str("ResourceGuaranteedCpu"), vdc.Str("VCpuInMhz"), vdc.Str("IsThinProvision"),
-		vdc.Str("OverCommitAllowed"), vdc.Str("IsEnabled"),
+		vdc.Str("ComputeCapacity", "Cpu", "Allocated"),
+		vdc.Str("ComputeCapacity", "Cpu", "Units"),
+		vdc.Str("ComputeCapacity", "Memory", "Limit"),
+		vdc.Str("NetworkQuota"),
+		vdc.Str("VmQuota"),
+		vdc.Str("ResourceGuaranteedCpu"),
+		vdc.Str("VCpuInMhz"),
+		vdc.Str("IsThinProvision"),
+		vdc.Str("OverCommitAllowed"),
+		vdc.Str("IsEnabled"),
 	}).To(Equal([]string{"2000", "MHz", "1024", "5", "7", "0.6", "2000", "false", "false", "true"}))
 	c.Expect(vdc.At("ResourcePoolRefs", "VimObjectRef")).NotTo(BeNil())
 	c.Expect(c.records("type=orgVdc&filter=name==acme-vdc")[0].Attr("cpuLimitMhz")).To(Equal("4000"))
@@ -111,7 +117,8 @@ func TestANewDiskGoesWhereItIsWanted(t *testing.T) {
 	var units [][2]int
 	var ids []string
 	for _, d := range c.state("node").Disks {
-		units, ids = append(units, [2]int{d.Bus, d.Unit}), append(ids, d.ID)
+		units = append(units, [2]int{d.Bus, d.Unit})
+		ids = append(ids, d.ID)
 	}
 	c.Expect(units).To(Equal([][2]int{{0, 0}, {1, 0}, {0, 1}}), "the last one's unit was taken")
 	c.Expect(ids).To(Equal([]string{"2000", "2016", "2001"}))

@@ -60,9 +60,12 @@ const scopeOfVDCs = "provider" // network provider scope: all VDCs are on one NS
 
 func groupMemberJSON(r *request, org *Org, v *VDC) map[string]any {
 	return map[string]any{
-		"vdcRef": jsonRef("vdc", v.ID, v.Name), "siteRef": jsonRef("site", r.sim.ids.named("site", "local"), "local"),
+		"vdcRef":               jsonRef("vdc", v.ID, v.Name),
+		"siteRef":              jsonRef("site", r.sim.ids.named("site", "local"), "local"),
 		"orgRef":               jsonRef("org", org.ID, org.Name),
-		"networkProviderScope": scopeOfVDCs, "faultDomainTag": scopeOfVDCs, "status": stateRealized,
+		"networkProviderScope": scopeOfVDCs,
+		"faultDomainTag":       scopeOfVDCs,
+		"status":               stateRealized,
 	}
 }
 
@@ -74,15 +77,23 @@ func vdcGroupJSON(r *request, org *Org, g *VDCGroup) map[string]any {
 		}
 	}
 	out := map[string]any{
-		"localEgress": false, "universalNetworkingEnabled": false, "networkPoolUniversalId": nil,
-		"type": "LOCAL", "networkProviderType": "NSX_T",
+		"localEgress":                false,
+		"universalNetworkingEnabled": false,
+		"networkPoolUniversalId":     nil,
+		"type":                       "LOCAL",
+		"networkProviderType":        "NSX_T",
 	}
 	maps.Copy(out, g.Fields)
 	maps.Copy(out, map[string]any{
-		"id": URN("vdcGroup", g.ID), "orgId": URN("org", org.ID), "name": g.Name, "description": g.Description,
-		"participatingOrgVdcs": vdcs, "dfwEnabled": g.Firewall,
-		"networkPoolId": URN("networkPool", poolID(r.sim)), "status": r.sim.tasks.realization(g.ID, g.Failed),
-		"errorMessage": nil,
+		"id":                   URN("vdcGroup", g.ID),
+		"orgId":                URN("org", org.ID),
+		"name":                 g.Name,
+		"description":          g.Description,
+		"participatingOrgVdcs": vdcs,
+		"dfwEnabled":           g.Firewall,
+		"networkPoolId":        URN("networkPool", poolID(r.sim)),
+		"status":               r.sim.tasks.realization(g.ID, g.Failed),
+		"errorMessage":         nil,
 	})
 	return out
 }
@@ -129,11 +140,14 @@ func readVDCGroup(r *request, org *Org, old *VDCGroup) (*VDCGroup, error) {
 		return nil, err
 	}
 	g := &VDCGroup{
-		Name: body.Name, Description: body.Description, Firewall: body.Firewall,
-		Fields: rest(r.body, []string{"localEgress", "universalNetworkingEnabled"}),
+		Name:        body.Name,
+		Description: body.Description,
+		Firewall:    body.Firewall,
+		Fields:      rest(r.body, []string{"localEgress", "universalNetworkingEnabled"}),
 	}
 	if old != nil {
-		g.ID, g.Firewall = old.ID, old.Firewall
+		g.ID = old.ID
+		g.Firewall = old.Firewall
 	}
 	if g.Name == "" || len(body.Members) == 0 {
 		return nil, badRequest("A data center group needs a name and at least one VDC.")
@@ -303,7 +317,8 @@ func listCandidates(r *request) (*response, error) {
 				continue
 			}
 			m := groupMemberJSON(r, o, &o.VDCs[v])
-			m["id"], m["name"] = URN("vdc", o.VDCs[v].ID), o.VDCs[v].Name
+			m["id"] = URN("vdc", o.VDCs[v].ID)
+			m["name"] = o.VDCs[v].Name
 			delete(m, "vdcRef")
 			delete(m, "status")
 			out = append(out, m)

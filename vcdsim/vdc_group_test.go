@@ -44,7 +44,8 @@ func TestGroupsOfVDCsChange(t *testing.T) {
 		return map[string]any{"vdcRef": map[string]any{"id": "urn:vcloud:vdc:" + c.model().VDCs[i].ID}}
 	}
 	body := map[string]any{
-		"name": "second", "orgId": "urn:vcloud:org:" + c.model().ID,
+		"name":                 "second",
+		"orgId":                "urn:vcloud:org:" + c.model().ID,
 		"participatingOrgVdcs": []any{member(0)},
 	}
 	c.Expect(c.refused(http.MethodPost, cloudAPI+"vdcGroups", with(body, nil), 400,
@@ -92,9 +93,11 @@ func TestListsOfNetworksPage(t *testing.T) {
 	edge := "edgeGateways/" + c.gatewayURN()
 	for name, path := range map[string]string{
 		"virtual services": edge + "/loadBalancer/virtualServiceSummaries?",
-		"pools":            edge + "/loadBalancer/poolSummaries?", "IP sets": "firewallGroups/summaries?",
-		"profiles": "applicationPortProfiles?filter=scope==TENANT&", "certificates": "ssl/certificateLibrary?",
-		"used addresses": edge + "/usedIpAddresses?filter=category==DNAT&",
+		"pools":            edge + "/loadBalancer/poolSummaries?",
+		"IP sets":          "firewallGroups/summaries?",
+		"profiles":         "applicationPortProfiles?filter=scope==TENANT&",
+		"certificates":     "ssl/certificateLibrary?",
+		"used addresses":   edge + "/usedIpAddresses?filter=category==DNAT&",
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -37,8 +37,11 @@ var apiVersions = []string{
 
 // oldest is the lowest version each release still serves.
 var oldest = map[Version]string{
-	Version103: "35.0", Version1042: "35.0", Version104: "35.0", Version105: "36.0",
-	Version106: "37.0",
+	Version103:  "35.0",
+	Version1042: "35.0",
+	Version104:  "35.0",
+	Version105:  "36.0",
+	Version106:  "37.0",
 }
 
 func (v Version) list() ([]string, error) {
@@ -64,7 +67,8 @@ var acceptVersion = regexp.MustCompile(`version=([0-9a-z.\-]+)`)
 
 // negotiate finds the API version a request asks for, or refuses with 406.
 func (c *Cell) negotiate(h http.Header) (string, error) {
-	asked, served := "", c.served()
+	asked := ""
+	served := c.served()
 	for _, accept := range h.Values("Accept") {
 		for _, m := range acceptVersion.FindAllStringSubmatch(accept, -1) {
 			if slices.Contains(served, m[1]) {

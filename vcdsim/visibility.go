@@ -95,7 +95,8 @@ func neededLevel(r *request) level {
 // checkVApp refuses a request to an entity in a vApp that the caller may not see, or not use like that. VCD answers
 // both as it does for what does not exist.
 func checkVApp(r *request, v *VApp, operation, id string) error {
-	has, needs := viewerOf(r).level(v), neededLevel(r)
+	has := viewerOf(r).level(v)
+	needs := neededLevel(r)
 	switch {
 	case has >= needs:
 		return nil

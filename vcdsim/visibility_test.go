@@ -62,8 +62,12 @@ func TestAVAppIsHiddenFromOthersUntilItIsShared(t *testing.T) {
 
 	hidden := func() {
 		for _, path := range []string{
-			vapp, vm, vapp + "/controlAccess", vapp + "/networkConfigSection",
-			vm + "/networkConnectionSection", vm + "/metadata",
+			vapp,
+			vm,
+			vapp + "/controlAccess",
+			vapp + "/networkConfigSection",
+			vm + "/networkConnectionSection",
+			vm + "/metadata",
 		} {
 			other.refused(http.MethodGet, path, "", 403, forbiddenCode)
 		}

@@ -88,7 +88,8 @@ func idleVM(r *request) (*VM, error) {
 
 // startVM begins a task on a VM.
 func startVM(r *request, vm *VM, w Work) (*response, error) {
-	w.VM, w.VApp = vm.ID, vm.VAppID
+	w.VM = vm.ID
+	w.VApp = vm.VAppID
 	if err := mayStart(r, r.sim.store.vapps[vm.VAppID].VDCID, w); err != nil {
 		return nil, err
 	}

@@ -66,10 +66,15 @@ func nicItem(element string, vm *VM, nic NIC) *xmltree.Node {
 		xmltree.Opt(vcloudPrefix+"ipAddress", nic.Address),
 		xmltree.A(vcloudPrefix+"primaryNetworkConnection", nic.Index == vm.PrimaryNIC), nic.Network)
 	return item(element, fields{
-		"Address": nic.MAC, "AddressOnParent": nic.Index, "AutomaticAllocation": nic.Connected, "Connection": conn,
-		"Description": nicDescription(nic), "ElementName": fmt.Sprintf("Network adapter %d", nic.Index),
-		"InstanceID":      nic.Index + 1,
-		"ResourceSubType": nic.Adapter, "ResourceType": 10,
+		"Address":             nic.MAC,
+		"AddressOnParent":     nic.Index,
+		"AutomaticAllocation": nic.Connected,
+		"Connection":          conn,
+		"Description":         nicDescription(nic),
+		"ElementName":         fmt.Sprintf("Network adapter %d", nic.Index),
+		"InstanceID":          nic.Index + 1,
+		"ResourceSubType":     nic.Adapter,
+		"ResourceType":        10,
 	})
 }
 
@@ -77,14 +82,19 @@ const controllerInstance = 100
 
 func diskItems(r *request, element string, vm *VM) []*xmltree.Node {
 	out := []*xmltree.Node{item(element, fields{
-		"Address": 0, "Description": "SCSI Controller", "ElementName": "SCSI Controller 0",
+		"Address":         0,
+		"Description":     "SCSI Controller",
+		"ElementName":     "SCSI Controller 0",
 		"InstanceID":      controllerInstance,
-		"ResourceSubType": "VirtualSCSI", "ResourceType": 6,
+		"ResourceSubType": "VirtualSCSI",
+		"ResourceType":    6,
 	})}
 	for i, d := range vm.Disks {
-		bus, subtype := busSCSI, busSubtype
+		bus := busSCSI
+		subtype := busSubtype
 		if x := r.sim.store.disks[d.DiskID]; x != nil {
-			bus, subtype = x.BusType, x.BusSubType
+			bus = x.BusType
+			subtype = x.BusSubType
 		}
 		host := xmltree.New("rasd:HostResource",
 			xmltree.A(vcloudPrefix+"storageProfileHref", r.href("vdcstorageProfile", d.StorageProfileID)),
@@ -96,9 +106,14 @@ func diskItems(r *request, element string, vm *VM) []*xmltree.Node {
 			host.Add(xmltree.A(vcloudPrefix+"disk", r.href("disk", d.DiskID)))
 		}
 		out = append(out, item(element, fields{
-			"AddressOnParent": d.Unit, "Description": "Hard disk", "ElementName": fmt.Sprintf("Hard disk %d", i+1),
-			"HostResource": host,
-			"InstanceID":   d.ID, "Parent": controllerInstance, "ResourceType": 17, "VirtualQuantity": d.SizeMiB << 20,
+			"AddressOnParent":      d.Unit,
+			"Description":          "Hard disk",
+			"ElementName":          fmt.Sprintf("Hard disk %d", i+1),
+			"HostResource":         host,
+			"InstanceID":           d.ID,
+			"Parent":               controllerInstance,
+			"ResourceType":         17,
+			"VirtualQuantity":      d.SizeMiB << 20,
 			"VirtualQuantityUnits": "byte",
 		}))
 	}
@@ -112,19 +127,28 @@ func driveItem(r *request, element string, vm *VM) *xmltree.Node {
 		return nil
 	}
 	return item(element, fields{
-		"AddressOnParent": 0, "AutomaticAllocation": true, "Description": "CD/DVD Drive",
-		"ElementName":  "CD/DVD Drive 1",
-		"HostResource": xmltree.T("rasd:HostResource", m.Name), "InstanceID": 3000,
-		"ResourceSubType": "vmware.cdrom.iso", "ResourceType": 15,
+		"AddressOnParent":     0,
+		"AutomaticAllocation": true,
+		"Description":         "CD/DVD Drive",
+		"ElementName":         "CD/DVD Drive 1",
+		"HostResource":        xmltree.T("rasd:HostResource", m.Name),
+		"InstanceID":          3000,
+		"ResourceSubType":     "vmware.cdrom.iso",
+		"ResourceType":        15,
 	})
 }
 
 func cpuItem(r *request, element string, vm *VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/cpu"
 	n := item(element, fields{
-		"AllocationUnits": "hertz * 10^6", "Description": "Number of Virtual CPUs",
-		"ElementName": fmt.Sprintf("%d virtual CPU(s)", vm.CPUs),
-		"InstanceID":  5, "Reservation": 0, "ResourceType": 3, "VirtualQuantity": vm.CPUs, "Weight": 0,
+		"AllocationUnits": "hertz * 10^6",
+		"Description":     "Number of Virtual CPUs",
+		"ElementName":     fmt.Sprintf("%d virtual CPU(s)", vm.CPUs),
+		"InstanceID":      5,
+		"Reservation":     0,
+		"ResourceType":    3,
+		"VirtualQuantity": vm.CPUs,
+		"Weight":          0,
 	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", mime("rasdItem")))
 	n.Add(xmltree.New("vmw:CoresPerSocket", xmltree.A("ovf:required", false), fmt.Sprint(vm.CoresPerSocket)))
 	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("rasdItem"))))
@@ -134,9 +158,14 @@ func cpuItem(r *request, element string, vm *VM) *xmltree.Node {
 func memoryItem(r *request, element string, vm *VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/memory"
 	n := item(element, fields{
-		"AllocationUnits": "byte * 2^20", "Description": "Memory Size",
-		"ElementName": fmt.Sprintf("%d MB of memory", vm.MemoryMiB),
-		"InstanceID":  6, "Reservation": 0, "ResourceType": 4, "VirtualQuantity": vm.MemoryMiB, "Weight": 0,
+		"AllocationUnits": "byte * 2^20",
+		"Description":     "Memory Size",
+		"ElementName":     fmt.Sprintf("%d MB of memory", vm.MemoryMiB),
+		"InstanceID":      6,
+		"Reservation":     0,
+		"ResourceType":    4,
+		"VirtualQuantity": vm.MemoryMiB,
+		"Weight":          0,
 	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", mime("rasdItem")))
 	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("rasdItem"))))
 	return n
@@ -148,13 +177,17 @@ func hardwareSection(r *request, vm *VM, root bool) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/"
 	n := newElement("ovf:VirtualHardwareSection", root)
 	n.Add([]xmltree.Attr{
-		A("xmlns:vcloud", namespaces()[0].Value), A("ovf:transport", ""),
-		A(vcloudPrefix+"href", href), A(vcloudPrefix+"type", mime("virtualHardwareSection")),
+		A("xmlns:vcloud", namespaces()[0].Value),
+		A("ovf:transport", ""),
+		A(vcloudPrefix+"href", href),
+		A(vcloudPrefix+"type", mime("virtualHardwareSection")),
 	})
 	n.Add(xmltree.T("ovf:Info", "Virtual hardware requirements"))
 	n.Add(fill(xmltree.New("ovf:System"), "vssd:", vssdFields, fields{
-		"ElementName": "Virtual Hardware Family", "InstanceID": 0, "VirtualSystemIdentifier": vm.Name,
-		"VirtualSystemType": vm.HardwareVersion,
+		"ElementName":             "Virtual Hardware Family",
+		"InstanceID":              0,
+		"VirtualSystemIdentifier": vm.Name,
+		"VirtualSystemType":       vm.HardwareVersion,
 	}))
 	for _, nic := range vm.NICs {
 		n.Add(nicItem("ovf:Item", vm, nic))

@@ -66,7 +66,8 @@ func newest(version string) string {
 func putCapabilities(r *request) (*response, error) {
 	return changeVM(r, func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		c.Settings = true
-		vm.MemoryHotAdd, vm.CPUHotAdd = tree.Bool("MemoryHotAddEnabled"), tree.Bool("CpuHotAddEnabled")
+		vm.MemoryHotAdd = tree.Bool("MemoryHotAddEnabled")
+		vm.CPUHotAdd = tree.Bool("CpuHotAddEnabled")
 		return nil
 	})
 }
@@ -93,7 +94,8 @@ func bootOptionsNode(r *request, vm *VM) *xmltree.Node {
 		return n
 	}
 	n.Add([]*xmltree.Node{
-		xmltree.T("BootRetryEnabled", o.Retry), xmltree.T("BootRetryDelay", o.RetryDelayMS),
+		xmltree.T("BootRetryEnabled", o.Retry),
+		xmltree.T("BootRetryDelay", o.RetryDelayMS),
 		xmltree.T("EfiSecureBootEnabled", o.SecureBoot),
 		xmltree.T("NetworkBootProtocol", orElse(o.NetworkProtocol, "IPv4")),
 	})
@@ -122,7 +124,8 @@ func readBoot(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		}
 	}
 	for name, into := range map[string]*bool{
-		"EnterBIOSSetup": &o.EnterBIOS, "BootRetryEnabled": &o.Retry,
+		"EnterBIOSSetup":       &o.EnterBIOS,
+		"BootRetryEnabled":     &o.Retry,
 		"EfiSecureBootEnabled": &o.SecureBoot,
 	} {
 		if n.At(name) != nil {
@@ -145,20 +148,26 @@ func readMachine(vm *VM, spec *xmltree.Node, c *vmChange) error {
 		if vm.Status == PoweredOn {
 			return badRequest("The firmware of VM %q can be changed only while it is powered off.", vm.Name)
 		}
-		c.Settings, vm.Firmware = true, f
+		c.Settings = true
+		vm.Firmware = f
 	}
 	if v := spec.Str("HardwareVersion"); slices.Contains(hardware, v) && v != vm.HardwareVersion {
 		if hardwareNumber(v) < hardwareNumber(vm.HardwareVersion) {
 			return badRequest("The hardware version of VM %q cannot be lowered from %s to %s.", vm.Name,
 				vm.HardwareVersion, v)
 		}
-		c.Settings, vm.HardwareVersion = true, v
+		c.Settings = true
+		vm.HardwareVersion = v
 	}
 	return nil
 }
 
 // machine applies firmware, boot options, hardware version and hot-add settings.
 func (vm *VM) machine(to *VM) {
-	vm.Firmware, vm.BootOptions, vm.HardwareVersion = to.Firmware, to.BootOptions, to.HardwareVersion
-	vm.CPUHotAdd, vm.MemoryHotAdd, vm.NestedHypervisor = to.CPUHotAdd, to.MemoryHotAdd, to.NestedHypervisor
+	vm.Firmware = to.Firmware
+	vm.BootOptions = to.BootOptions
+	vm.HardwareVersion = to.HardwareVersion
+	vm.CPUHotAdd = to.CPUHotAdd
+	vm.MemoryHotAdd = to.MemoryHotAdd
+	vm.NestedHypervisor = to.NestedHypervisor
 }

@@ -83,7 +83,10 @@ func TestProductSections(t *testing.T) {
 		c.ok(http.MethodPut, path+"/productSections", section)
 		p := c.get(path+"/productSections").xml.At("ProductSection", "Property")
 		c.Expect([]string{
-			p.Attr("key"), p.Attr("value"), p.At("Value").Attr("value"), p.Str("Label"),
+			p.Attr("key"),
+			p.Attr("value"),
+			p.At("Value").Attr("value"),
+			p.Str("Label"),
 			p.Attr("userConfigurable"),
 		}).
 			To(Equal([]string{"role", "none", "worker", "Its role", "true"}))

@@ -7,7 +7,11 @@ type vms struct{ sim *Simulator }
 func (vm *VM) disconnect(v *VApp) {
 	for i := range vm.NICs {
 		if nic := &vm.NICs[i]; nic.Network != "none" && v.network(nic.Network) == nil {
-			nic.Network, nic.Mode, nic.Address, nic.Lease, nic.Connected = "none", modeNone, "", "", false
+			nic.Network = "none"
+			nic.Mode = modeNone
+			nic.Address = ""
+			nic.Lease = ""
+			nic.Connected = false
 		}
 	}
 }

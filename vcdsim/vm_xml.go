@@ -99,21 +99,36 @@ func vmLinks(r *request, vm *VM) []*xmltree.Node {
 
 // vmNode is the whole document of a VM.
 func vmNode(r *request, vm *VM, root bool) *xmltree.Node {
-	A, T := xmltree.A, xmltree.T
+	A := xmltree.A
+	T := xmltree.T
 	n := newElement("Vm", root)
 	n.Add([]xmltree.Attr{
-		A("needsCustomization", false), A("nestedHypervisorEnabled", vm.NestedHypervisor), A("deployed", vm.Deployed),
+		A("needsCustomization", false),
+		A("nestedHypervisorEnabled", vm.NestedHypervisor),
+		A("deployed", vm.Deployed),
 		A("status", int(vm.Status)),
-		A("name", vm.Name), A("id", URN("vm", vm.ID)), A("href", r.href("vm", vm.ID)), A("type", mime("vm")),
+		A("name", vm.Name),
+		A("id", URN("vm", vm.ID)),
+		A("href", r.href("vm", vm.ID)),
+		A("type", mime("vm")),
 	})
 	n.Add(vmLinks(r, vm))
 	n.Add([]*xmltree.Node{
-		T("Description", vm.Description), tasksNode(r, vm.ID), hardwareSection(r, vm, false), osSection(r, vm),
+		T("Description", vm.Description),
+		tasksNode(r, vm.ID),
+		hardwareSection(r, vm, false),
+		osSection(r, vm),
 		connectionSection(r, vm, false),
-		customizationSection(r, vm, false), productSection(vm.Properties), runtimeSection(r, vm),
-		snapshotSection(r, vm, false), specSection(r, vm), T("DateCreated", vm.Created),
+		customizationSection(r, vm, false),
+		productSection(vm.Properties),
+		runtimeSection(r, vm),
+		snapshotSection(r, vm, false),
+		specSection(r, vm),
+		T("DateCreated", vm.Created),
 		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
-		capabilitiesSection(r, vm, false), profileRef(r, "StorageProfile", vm.StorageProfileID), bootOptionsNode(r, vm),
+		capabilitiesSection(r, vm, false),
+		profileRef(r, "StorageProfile", vm.StorageProfileID),
+		bootOptionsNode(r, vm),
 		computePolicy(r, vm),
 	})
 	return n
@@ -165,7 +180,8 @@ func runtimeSection(r *request, vm *VM) *xmltree.Node {
 }
 
 func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
-	A, T := xmltree.A, xmltree.T
+	A := xmltree.A
+	T := xmltree.T
 	href := r.href("vm", vm.ID) + "/networkConnectionSection/"
 	n := newElement("NetworkConnectionSection", root)
 	n.Add(section(href, "networkConnectionSection"))
@@ -185,18 +201,25 @@ func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
 }
 
 func customizationSection(r *request, vm *VM, root bool) *xmltree.Node {
-	A, T := xmltree.A, xmltree.T
+	A := xmltree.A
+	T := xmltree.T
 	href := r.href("vm", vm.ID) + "/guestCustomizationSection/"
 	n := newElement("GuestCustomizationSection", root)
 	n.Add(section(href, "guestCustomizationSection"))
 	n.Add([]*xmltree.Node{
-		T("ovf:Info", "Specifies Guest OS Customization Settings"), T("Enabled", vm.Customization.Enabled),
+		T("ovf:Info", "Specifies Guest OS Customization Settings"),
+		T("Enabled", vm.Customization.Enabled),
 		T("ChangeSid", false),
-		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false),
+		T("VirtualMachineId", vm.ID),
+		T("JoinDomainEnabled", false),
+		T("UseOrgSettings", false),
 		T("AdminPasswordEnabled", false),
-		T("AdminPasswordAuto", true), T("AdminAutoLogonEnabled", false), T("AdminAutoLogonCount", 0),
+		T("AdminPasswordAuto", true),
+		T("AdminAutoLogonEnabled", false),
+		T("AdminAutoLogonCount", 0),
 		T("ResetPasswordRequired", false),
-		xmltree.OptT("CustomizationScript", vm.Customization.Script), T("ComputerName", vm.Customization.ComputerName),
+		xmltree.OptT("CustomizationScript", vm.Customization.Script),
+		T("ComputerName", vm.Customization.ComputerName),
 		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("guestCustomizationSection"))),
 	})
 	return n
@@ -215,8 +238,11 @@ func specSection(r *request, vm *VM) *xmltree.Node {
 		s.Add([]*xmltree.Node{
 			profileRef(r, "StorageProfile", d.StorageProfileID),
 			T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
-			T("iops", 0), xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"),
-				T("Shares", 1000)), T("VirtualQuantityUnit", "byte"), T("VirtualQuantity", d.SizeMiB<<20),
+			T("iops", 0),
+			xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"),
+				T("Shares", 1000)),
+			T("VirtualQuantityUnit", "byte"),
+			T("VirtualQuantity", d.SizeMiB<<20),
 		})
 		disks.Add(s)
 	}

@@ -66,8 +66,11 @@ func Files(registry, version string) ([]addons.File, error) {
 
 func metadata(version string) ([]byte, error) {
 	return yaml.Marshal(map[string]any{
-		"apiVersion": "v2", "name": Name, "type": "application",
-		"version": strings.TrimPrefix(version, "v"), "appVersion": version,
+		"apiVersion":  "v2",
+		"name":        Name,
+		"type":        "application",
+		"version":     strings.TrimPrefix(version, "v"),
+		"appVersion":  version,
 		"description": "Cloud controller manager for VMware Cloud Director, vSphere and Apache CloudStack",
 		"home":        "https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd",
 		"kubeVersion": ">=1.30.0-0",

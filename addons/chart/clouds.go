@@ -64,7 +64,8 @@ func cloudStackSettings() (string, error) {
 		return "", errors.New("the configuration has no [Global]")
 	}
 	return settings(setting{
-		".Values.cloudstack.config", before + "    " + textMark + "\n",
+		".Values.cloudstack.config",
+		before + "    " + textMark + "\n",
 		swap{"    " + textMark + "\n", "{{ . | indent 4 }}\n"},
 	})
 }
@@ -81,11 +82,13 @@ func vSphereSettings() (string, error) {
 	}
 	return settings(
 		setting{
-			".Values.vsphere.config", configBefore + "    " + textMark + "\n",
+			".Values.vsphere.config",
+			configBefore + "    " + textMark + "\n",
 			swap{"    " + textMark + "\n", "{{ toYaml . | indent 4 }}\n"},
 		},
 		setting{
-			".Values.vsphere.credentials", secretBefore + "data:\n  " + textMark + ": " + textMark64 + "\n",
+			".Values.vsphere.credentials",
+			secretBefore + "data:\n  " + textMark + ": " + textMark64 + "\n",
 			dataOf(textMark),
 		},
 	)

@@ -34,10 +34,14 @@ func loadCloudStack(from source) (*configuration, error) {
 	}
 	b := c.LoadBalancer
 	return &configuration{
-		manifest: addons.CloudStackManifestName, warnings: warnings,
-		about: []any{"site", c.Global.APIURL, "project", c.Global.ProjectID, "cluster", c.Global.ClusterID},
+		manifest: addons.CloudStackManifestName,
+		warnings: warnings,
+		about:    []any{"site", c.Global.APIURL, "project", c.Global.ProjectID, "cluster", c.Global.ClusterID},
 		settings: cpi.Settings{
-			MaxAge: c.Global.MaxAge.Duration, Class: b.Class, ClassOnly: b.ClassOnly, Drift: b.DriftInterval.Duration,
+			MaxAge:    c.Global.MaxAge.Duration,
+			Class:     b.Class,
+			ClassOnly: b.ClassOnly,
+			Drift:     b.DriftInterval.Duration,
 		},
 		open: func(h host) (*backend, error) { return openCloudStack(c, ca, cloudStackKeys(from, c), h) },
 	}, nil
@@ -70,18 +74,30 @@ func openCloudStack(
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	client := cloudstack.New(cloudstack.Options{
-		URL: c.Global.APIURL, Key: c.Global.APIKey, Secret: string(c.Global.SecretKey), Keys: keys,
-		Project: c.Global.ProjectID,
-		CA:      ca, Insecure: c.Global.SSLNoVerify, UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
-		Timeout: c.Global.RequestTimeout.Duration, Patience: c.Global.JobTimeout.Duration, Metrics: metrics,
+		URL:       c.Global.APIURL,
+		Key:       c.Global.APIKey,
+		Secret:    string(c.Global.SecretKey),
+		Keys:      keys,
+		Project:   c.Global.ProjectID,
+		CA:        ca,
+		Insecure:  c.Global.SSLNoVerify,
+		UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
+		Timeout:   c.Global.RequestTimeout.Duration,
+		Patience:  c.Global.JobTimeout.Duration,
+		Metrics:   metrics,
 	})
 	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{
-		Client: client, Zone: c.Global.Zone, Region: c.Global.Region,
+		Client:      client,
+		Zone:        c.Global.Zone,
+		Region:      c.Global.Region,
 		ProviderIDs: func() []string { return providerIDs(h.nodes) },
 	})
 	out := &backend{Backend: cpi.Backend{
-		Name: cpicloudstack.ProviderName, Machines: machines, Canonical: cpicloudstack.Canonical,
-		Explain: cpicloudstack.Explain(c.Global.APIURL), Close: client.Close,
+		Name:      cpicloudstack.ProviderName,
+		Machines:  machines,
+		Canonical: cpicloudstack.Canonical,
+		Explain:   cpicloudstack.Explain(c.Global.APIURL),
+		Close:     client.Close,
 	}}
 	if c.LoadBalancer.Disabled() {
 		return out, nil
@@ -95,7 +111,11 @@ func openCloudStack(
 	out.Services = cpicloudstack.Dialect{Algorithm: b.Algorithm}.Defaults(c.Global.ClusterID, b.Networks,
 		b.IncludeControlPlane)
 	out.Balancer = cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-		Client: client, Machines: machines, Cluster: c.Global.ClusterID, Network: b.Network, Networks: b.Networks,
+		Client:   client,
+		Machines: machines,
+		Cluster:  c.Global.ClusterID,
+		Network:  b.Network,
+		Networks: b.Networks,
 		Services: func() []plan.Owner { return owners(h.services, out.Services) },
 		Workers:  func() []plan.Member { return workers(h.nodes, b.IncludeControlPlane) },
 	})
@@ -157,7 +177,9 @@ func workers(lister corelisters.NodeLister, controlPlanes bool) []plan.Member {
 	}
 	for _, node := range nodes {
 		out = append(out, plan.Member{
-			Node: node.Name, ProviderID: node.Spec.ProviderID, Addresses: service.InternalIPs(node),
+			Node:       node.Name,
+			ProviderID: node.Spec.ProviderID,
+			Addresses:  service.InternalIPs(node),
 		})
 	}
 	return out

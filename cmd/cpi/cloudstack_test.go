@@ -51,7 +51,8 @@ func TestCloudStackIsOpened(t *testing.T) {
 			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
 		})
 	factory := informers.NewSharedInformerFactory(client, 0)
-	nodes, services := factory.Core().V1().Nodes(), factory.Core().V1().Services()
+	nodes := factory.Core().V1().Nodes()
+	services := factory.Core().V1().Services()
 	nodes.Informer()
 	services.Informer()
 	factory.Start(t.Context().Done())

@@ -47,10 +47,16 @@ type ourFlags struct {
 // self is the object for events of this process: its pod, or its Deployment if the name of the pod is not known.
 func (f *ourFlags) self() *corev1.ObjectReference {
 	ref := &corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Pod", Namespace: f.namespace, Name: f.podName, UID: types.UID(f.podUID),
+		APIVersion: "v1",
+		Kind:       "Pod",
+		Namespace:  f.namespace,
+		Name:       f.podName,
+		UID:        types.UID(f.podUID),
 	}
 	if f.podName == "" {
-		ref.APIVersion, ref.Kind, ref.Name = "apps/v1", "Deployment", addons.DeploymentName
+		ref.APIVersion = "apps/v1"
+		ref.Kind = "Deployment"
+		ref.Name = addons.DeploymentName
 	}
 	return ref
 }
@@ -91,7 +97,8 @@ func main() {
 	}
 	flags := &ourFlags{
 		namespace: cmp.Or(os.Getenv("POD_NAMESPACE"), defaultNamespace),
-		podName:   os.Getenv("POD_NAME"), podUID: os.Getenv("POD_UID"),
+		podName:   os.Getenv("POD_NAME"),
+		podUID:    os.Getenv("POD_UID"),
 	}
 	command, err := newCommand(genericapiserver.SetupSignalHandler(), flags, os.Getenv, providers())
 	if err != nil {
@@ -110,7 +117,8 @@ func newCommand(
 		return nil, fmt.Errorf("setting the defaults of flags: %w", err)
 	}
 	chosen := o.KubeCloudShared.CloudProvider
-	chosen.Name, chosen.CloudConfigFile = providers[0].name, defaultConfig
+	chosen.Name = providers[0].name
+	chosen.CloudConfigFile = defaultConfig
 	o.ServiceController.ConcurrentServiceSyncs = 10
 	o.Authentication.SkipInClusterLookup = true
 
@@ -125,7 +133,8 @@ func newCommand(
 	}
 	command := app.NewCloudControllerManagerCommand(o, initCloud, app.DefaultInitFuncConstructors,
 		names.CCMControllerAliases(), flags.sets(providers), stop)
-	command.Use, command.Long = "cpi", "The cloud controller manager for clusters on VMware Cloud Director."
+	command.Use = "cpi"
+	command.Long = "The cloud controller manager for clusters on VMware Cloud Director."
 	command.SilenceUsage = true
 	routes := command.Flags().Lookup("configure-cloud-routes") // its default is not an option's
 	if routes.DefValue = "false"; routes.Value.Set("false") != nil {

@@ -33,7 +33,8 @@ func runOf(
 	t *testing.T, providers []provider, config string, secret map[string]string, args ...string,
 ) (string, error) {
 	t.Helper()
-	g, dir := NewWithT(t), t.TempDir()
+	g := NewWithT(t)
+	dir := t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o600)).To(Succeed())
 	for name, content := range secret {
 		g.Expect(os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600)).To(Succeed())
@@ -63,11 +64,16 @@ func TestDefaults(t *testing.T) {
 	command, err := newCommand(nil, &ourFlags{}, fromEnv, providers())
 	g.Expect(err).NotTo(HaveOccurred())
 	for name, want := range map[string]string{
-		"cloud-provider": "vmware-cloud-director", "cloud-config": defaultConfig, "configure-cloud-routes": "false",
-		"concurrent-service-syncs":   "10",
-		"authentication-skip-lookup": "true", "leader-elect-resource-name": "cloud-controller-manager",
+		"cloud-provider":                  "vmware-cloud-director",
+		"cloud-config":                    defaultConfig,
+		"configure-cloud-routes":          "false",
+		"concurrent-service-syncs":        "10",
+		"authentication-skip-lookup":      "true",
+		"leader-elect-resource-name":      "cloud-controller-manager",
 		"leader-elect-resource-namespace": "kube-system",
-		"allow-untagged-cloud":            "false", "vcd-task-poll": "750ms", "probe-address": ":10268",
+		"allow-untagged-cloud":            "false",
+		"vcd-task-poll":                   "750ms",
+		"probe-address":                   ":10268",
 	} {
 		flag := command.Flags().Lookup(name)
 		g.Expect(flag).NotTo(BeNil(), name)
@@ -103,7 +109,10 @@ func TestValidateConfig(t *testing.T) {
 	}{
 		{"all is right, with a warning about old keys", rightConfig, password, "warning: loadbalancer.ports.http", nil},
 		{
-			"everything that is wrong is reported", "vcd: {host: vcd}\n", password, "",
+			"everything that is wrong is reported",
+			"vcd: {host: vcd}\n",
+			password,
+			"",
 			[]string{"vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network"},
 		},
 		{"credentials are checked, too", rightConfig, nil, "", []string{"neither a refreshToken nor a username"}},

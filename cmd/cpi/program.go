@@ -102,9 +102,15 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	ready := &readiness{}
 	b.Parts = append(b.Parts, ready)
 	cloud, err := cpi.New(cpi.Options{
-		Backend: b.Backend, Settings: p.settings, Client: c.Client, Informers: c.SharedInformers,
-		Recorder: c.EventRecorder, Namespace: p.flags.namespace, Manifest: p.manifest, Self: p.flags.self(),
-		Metrics: legacyregistry.Registerer(),
+		Backend:   b.Backend,
+		Settings:  p.settings,
+		Client:    c.Client,
+		Informers: c.SharedInformers,
+		Recorder:  c.EventRecorder,
+		Namespace: p.flags.namespace,
+		Manifest:  p.manifest,
+		Self:      p.flags.self(),
+		Metrics:   legacyregistry.Registerer(),
 	})
 	if err != nil {
 		return nil, err

@@ -27,15 +27,18 @@ type tinyConfig struct {
 
 // tinyProvider is all that a further cloud has to bring to the program.
 func tinyProvider(cloud *tiny.Cloud) provider {
-	return provider{name: tiny.Name, load: func(from source) (*configuration, error) {
-		var c tinyConfig
-		report, err := ccmconfig.Decode(from.file, &c, from.env)
-		if err != nil {
-			return nil, err
-		}
-		open := func(host) (*backend, error) { return &backend{Backend: cloud.Backend(c.ClusterID)}, nil }
-		return &configuration{warnings: report.Warnings, open: open}, report.Err()
-	}}
+	return provider{
+		name: tiny.Name,
+		load: func(from source) (*configuration, error) {
+			var c tinyConfig
+			report, err := ccmconfig.Decode(from.file, &c, from.env)
+			if err != nil {
+				return nil, err
+			}
+			open := func(host) (*backend, error) { return &backend{Backend: cloud.Backend(c.ClusterID)}, nil }
+			return &configuration{warnings: report.Warnings, open: open}, report.Err()
+		},
+	}
 }
 
 func TestAnotherCloudIsChosenByItsName(t *testing.T) {
@@ -58,7 +61,8 @@ func TestAnotherCloudIsChosenByItsName(t *testing.T) {
 // loaded returns the program with the tiny cloud, its configuration read.
 func loaded(t *testing.T, cluster string, cloud *tiny.Cloud) *program {
 	t.Helper()
-	g, path := NewWithT(t), filepath.Join(t.TempDir(), "config.yaml")
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "config.yaml")
 	g.Expect(os.WriteFile(path, []byte("clusterID: "+cluster), 0o600)).To(Succeed())
 	chosen, err := find([]provider{vcdProvider(), tinyProvider(cloud)}, tiny.Name)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -81,12 +85,14 @@ func TestAnotherCloudFulfilsTheContract(t *testing.T) {
 }
 
 func TestAnotherCloudIsServed(t *testing.T) {
-	g, client := NewWithT(t), kubernetes.NewForConfigOrDie(&rest.Config{})
+	g := NewWithT(t)
+	client := kubernetes.NewForConfigOrDie(&rest.Config{})
 	exit := klog.OsExit
 	t.Cleanup(func() { klog.OsExit = exit })
 	config := &cloudconfig.Config{
-		Client: client, SharedInformers: informers.NewSharedInformerFactory(client, 0),
-		EventRecorder: record.NewFakeRecorder(1),
+		Client:          client,
+		SharedInformers: informers.NewSharedInformerFactory(client, 0),
+		EventRecorder:   record.NewFakeRecorder(1),
 	}
 	p := loaded(t, "c1", tiny.New())
 

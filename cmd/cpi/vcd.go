@@ -58,14 +58,19 @@ func (f *vcdFlags) load(from source) (*configuration, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, b := &vcdCloud{vcdFlags: f, Config: c}, c.LoadBalancer
+	v := &vcdCloud{vcdFlags: f, Config: c}
+	b := c.LoadBalancer
 	files := cpivcd.NewCredentials(from.credentials, c.VCD, time.Now)
 	out := &configuration{
-		manifest: addons.ManifestName, warnings: warnings,
-		about: []any{"site", c.VCD.Host, "org", c.VCD.Org, "cluster", c.ClusterID},
+		manifest: addons.ManifestName,
+		warnings: warnings,
+		about:    []any{"site", c.VCD.Host, "org", c.VCD.Org, "cluster", c.ClusterID},
 		settings: cpi.Settings{
-			Addresses: addressPolicy(c.Nodes.Addresses), MaxAge: c.Nodes.MaxAge.Duration,
-			Class: b.Class, ClassOnly: b.ClassOnly, Drift: b.DriftInterval.Duration,
+			Addresses: addressPolicy(c.Nodes.Addresses),
+			MaxAge:    c.Nodes.MaxAge.Duration,
+			Class:     b.Class,
+			ClassOnly: b.ClassOnly,
+			Drift:     b.DriftInterval.Duration,
 		},
 		open: func(h host) (*backend, error) { return v.open(h, files.Current) },
 	}
@@ -87,9 +92,13 @@ type vcdCloud struct {
 func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, error)) (*backend, error) {
 	c := v.VCD
 	pool := vcd.NewPool(vcd.PoolOptions{
-		Metrics: legacyregistry.Registerer(), UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
-		RequestsPerSecond: c.RequestsPerSecond, Burst: c.Burst, InFlight: c.InFlight,
-		RequestTimeout: c.RequestTimeout.Duration, TaskPoll: v.taskPoll,
+		Metrics:           legacyregistry.Registerer(),
+		UserAgent:         "cluster-api-provider-vcd-cpi/" + version.String(),
+		RequestsPerSecond: c.RequestsPerSecond,
+		Burst:             c.Burst,
+		InFlight:          c.InFlight,
+		RequestTimeout:    c.RequestTimeout.Duration,
+		TaskPoll:          v.taskPoll,
 	})
 	wire := wirelog.New(klog.Background().WithName("vcd"), pool.SetWireLog, clock.RealClock{})
 	wire.OnSignal(wait.ContextForChannel(h.stop), v.wireLog)
@@ -100,8 +109,10 @@ func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, err
 	}
 	out := &backend{
 		Backend: cpi.Backend{
-			Name: cpivcd.ProviderName, Machines: cpivcd.NewMachines(v.machineOptions(sessions, h.nodes)),
-			Explain: cpivcd.Explain(c.Host), Close: pool.Close,
+			Name:     cpivcd.ProviderName,
+			Machines: cpivcd.NewMachines(v.machineOptions(sessions, h.nodes)),
+			Explain:  cpivcd.Explain(c.Host),
+			Close:    pool.Close,
 		},
 		debug: map[string]http.Handler{wirelog.Path: wire.Handler(v.wireLog)},
 	}
@@ -113,16 +124,23 @@ func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, err
 
 // addBalancer adds load balancers, and the report of them in the runtime defined entity.
 func (v *vcdCloud) addBalancer(to *backend, sessions *cpivcd.Sessions) {
-	b, gateways := v.LoadBalancer, v.LoadBalancer.AllGateways()
+	b := v.LoadBalancer
+	gateways := v.LoadBalancer.AllGateways()
 	dialect := &cpivcd.Dialect{
-		Certificate: b.CertAlias, EngineGroup: b.EngineGroup, Algorithm: b.Algorithm, Gateways: gateways,
+		Certificate:    b.CertAlias,
+		EngineGroup:    b.EngineGroup,
+		Algorithm:      b.Algorithm,
+		Gateways:       gateways,
 		Reserved:       b.ReservedAddresses,
 		TLSAsAnnotated: b.TLSPorts == vcdconfig.TLSPortsAnnotated,
 	}
 	to.Services = dialect.Defaults(v.ClusterID, b.SourceRanges, b.IncludeControlPlane)
 	options := cpivcd.BalancerOptions{
-		Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{SourceRanges: b.SourceRanges}),
-		ClusterID: v.ClusterID, VDCs: v.VCD.VDCs, Gateways: gateways,
+		Session:   sessions.Session,
+		Driver:    edge.New(sessions.Session, edge.Options{SourceRanges: b.SourceRanges}),
+		ClusterID: v.ClusterID,
+		VDCs:      v.VCD.VDCs,
+		Gateways:  gateways,
 	}
 	if id := v.RDE.ID; id != "" {
 		report := cpivcd.ReporterOptions{Session: sessions.Session, ID: id, Version: version.String()}
@@ -149,9 +167,14 @@ func flush(ctx context.Context, r *cpivcd.Reporter) {
 func (v *vcdCloud) machineOptions(sessions *cpivcd.Sessions, nodes corelisters.NodeLister) cpivcd.MachineOptions {
 	n := v.Nodes
 	o := cpivcd.MachineOptions{
-		Session: sessions.Session, ClusterID: v.ClusterID, VDCs: v.VCD.VDCs, VApps: n.VApps, Prefix: n.VAppNamePrefix,
-		Region: n.Region, NoDefaultZone: n.DefaultZone == vcdconfig.DefaultZoneNone,
-		Nodes: func() cpivcd.Nodes { return nodesOf(nodes) },
+		Session:       sessions.Session,
+		ClusterID:     v.ClusterID,
+		VDCs:          v.VCD.VDCs,
+		VApps:         n.VApps,
+		Prefix:        n.VAppNamePrefix,
+		Region:        n.Region,
+		NoDefaultZone: n.DefaultZone == vcdconfig.DefaultZoneNone,
+		Nodes:         func() cpivcd.Nodes { return nodesOf(nodes) },
 	}
 	for _, zone := range n.Zones {
 		o.Zones = append(o.Zones, cpivcd.Zone(zone))
@@ -179,8 +202,9 @@ func nodesOf(lister corelisters.NodeLister) cpivcd.Nodes {
 
 func addressPolicy(a vcdconfig.Addresses) cpi.AddressPolicy {
 	return cpi.AddressPolicy{
-		Internal: cpi.Selection(a.Internal), External: cpi.Selection(a.External),
-		IPv4: 1 + slices.Index(a.Families, corev1.IPv4Protocol),
-		IPv6: 1 + slices.Index(a.Families, corev1.IPv6Protocol),
+		Internal: cpi.Selection(a.Internal),
+		External: cpi.Selection(a.External),
+		IPv4:     1 + slices.Index(a.Families, corev1.IPv4Protocol),
+		IPv6:     1 + slices.Index(a.Families, corev1.IPv6Protocol),
 	}
 }

@@ -40,7 +40,11 @@ type vsphereFlags struct{ labels map[string]string }
 func vsphereProvider() provider {
 	f := &vsphereFlags{}
 	return provider{
-		name: cpivsphere.ProviderName, config: defaultVSphereConfig, flags: f.add, validate: f.validate, load: f.load,
+		name:     cpivsphere.ProviderName,
+		config:   defaultVSphereConfig,
+		flags:    f.add,
+		validate: f.validate,
+		load:     f.load,
 	}
 }
 
@@ -67,9 +71,11 @@ func (f *vsphereFlags) load(from source) (*configuration, error) {
 	_, keep := environment(from.env)[keepNodesVariable]
 	v := &vsphereCloud{vsphereFlags: f, Config: c, keepNodes: keep}
 	return &configuration{
-		warnings: warnings, about: []any{"vCenters", slices.Sorted(maps.Keys(c.VCenters))},
+		warnings:    warnings,
+		about:       []any{"vCenters", slices.Sorted(maps.Keys(c.VCenters))},
 		settings:    cpi.Settings{MaxAge: c.Nodes.MaxAge.Duration},
-		credentials: v.checkCredentials, open: v.open,
+		credentials: v.checkCredentials,
+		open:        v.open,
 	}, nil
 }
 
@@ -96,9 +102,12 @@ type vsphereCloud struct {
 // source returns where the credentials for a vCenter are.
 func (v *vsphereCloud) source(c *vsphereconfig.VCenter, h host) *cpivsphere.CredentialSource {
 	s := &cpivsphere.CredentialSource{
-		Host: c.Server, Secret: c.SecretName, Namespace: cmp.Or(c.SecretNamespace, h.namespace),
+		Host:       c.Server,
+		Secret:     c.SecretName,
+		Namespace:  cmp.Or(c.SecretNamespace, h.namespace),
 		Directory:  cmp.Or(v.Global.SecretsDirectory, vsphereconfig.DefaultSecretsDirectory),
-		Configured: cpivsphere.Credentials{User: c.User, Password: string(c.Password)}, Now: time.Now,
+		Configured: cpivsphere.Credentials{User: c.User, Password: string(c.Password)},
+		Now:        time.Now,
 	}
 	if h.client != nil {
 		s.Secrets = h.client.CoreV1()
@@ -130,11 +139,16 @@ func (v *vsphereCloud) open(h host) (*backend, error) {
 	}
 	o := cpivsphere.MachineOptions{
 		Topology: cpivsphere.Topology{
-			Zone: v.Labels.Zone, Region: v.Labels.Region, InstanceType: v.Labels.InstanceType,
-			HostLabel: v.Labels.Host, ClusterLabel: v.Labels.Cluster,
+			Zone:         v.Labels.Zone,
+			Region:       v.Labels.Region,
+			InstanceType: v.Labels.InstanceType,
+			HostLabel:    v.Labels.Host,
+			ClusterLabel: v.Labels.Cluster,
 		},
-		Labels: v.labels, KeepNodes: v.keepNodes, UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
-		NodeIDs: func() []string { return vsphereNodes(h.nodes) },
+		Labels:    v.labels,
+		KeepNodes: v.keepNodes,
+		UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
+		NodeIDs:   func() []string { return vsphereNodes(h.nodes) },
 		Observe: func(vCenter string, err error) {
 			requests.WithLabelValues(vCenter, map[bool]string{true: "answered", false: "failed"}[err == nil]).Inc()
 		},
@@ -144,28 +158,44 @@ func (v *vsphereCloud) open(h host) (*backend, error) {
 	}
 	machines := cpivsphere.NewMachines(o)
 	return &backend{Backend: cpi.Backend{
-		Name: cpivsphere.ProviderName, Machines: machines, Explain: cpivsphere.Explain,
-		Parts: []cpi.Starter{machines}, Close: machines.Close,
+		Name:     cpivsphere.ProviderName,
+		Machines: machines,
+		Explain:  cpivsphere.Explain,
+		Parts:    []cpi.Starter{machines},
+		Close:    machines.Close,
 	}}, nil
 }
 
 func (v *vsphereCloud) vCenter(name string, h host) cpivsphere.VCenter {
-	c, n := v.VCenters[name], v.Nodes
+	c := v.VCenters[name]
+	n := v.Nodes
 	out := cpivsphere.VCenter{
-		Name: name, Host: c.Server, Port: c.Port, Insecure: c.Insecure, CAFile: c.CAFile, Thumbprint: c.Thumbprint,
-		RoundTrips: c.RoundTrips, Datacenters: c.Datacenters, Credentials: v.source(c, h).Current,
+		Name:        name,
+		Host:        c.Server,
+		Port:        c.Port,
+		Insecure:    c.Insecure,
+		CAFile:      c.CAFile,
+		Thumbprint:  c.Thumbprint,
+		RoundTrips:  c.RoundTrips,
+		Datacenters: c.Datacenters,
+		Credentials: v.source(c, h).Current,
 		Addresses: cpivsphere.AddressPolicy{
 			Internal: cpivsphere.Selection{
-				CIDRs: n.InternalCIDRs, Network: n.InternalNetwork, Exclude: n.ExcludeInternal,
+				CIDRs:   n.InternalCIDRs,
+				Network: n.InternalNetwork,
+				Exclude: n.ExcludeInternal,
 			},
 			External: cpivsphere.Selection{
-				CIDRs: n.ExternalCIDRs, Network: n.ExternalNetwork, Exclude: n.ExcludeExternal,
+				CIDRs:   n.ExternalCIDRs,
+				Network: n.ExternalNetwork,
+				Exclude: n.ExcludeExternal,
 			},
 		},
 	}
 	for _, family := range c.Families {
 		out.Addresses.Families = append(out.Addresses.Families, map[string]corev1.IPFamily{
-			"ipv4": corev1.IPv4Protocol, "ipv6": corev1.IPv6Protocol,
+			"ipv4": corev1.IPv4Protocol,
+			"ipv6": corev1.IPv6Protocol,
 		}[family])
 	}
 	return out

@@ -186,8 +186,12 @@ func (p *program) ofEnvironment() (vcd.Config, error) {
 		return vcd.Config{}, errors.New("VCD_INSECURE_SKIP_VERIFY is neither true nor false")
 	}
 	return fileConfig{
-		Site: p.getenv("VCD_SITE"), Org: p.getenv("VCD_ORG"), Username: p.getenv("VCD_USERNAME"),
-		Password: p.getenv("VCD_PASSWORD"), APIToken: p.getenv("VCD_API_TOKEN"), CAFile: p.getenv("VCD_CA_FILE"),
+		Site:               p.getenv("VCD_SITE"),
+		Org:                p.getenv("VCD_ORG"),
+		Username:           p.getenv("VCD_USERNAME"),
+		Password:           p.getenv("VCD_PASSWORD"),
+		APIToken:           p.getenv("VCD_API_TOKEN"),
+		CAFile:             p.getenv("VCD_CA_FILE"),
 		InsecureSkipVerify: insecure,
 	}.login()
 }
@@ -196,9 +200,16 @@ func (f fileConfig) login() (vcd.Config, error) {
 	if f.APIToken == "" && (f.Username == "" || f.Password == "") {
 		return vcd.Config{}, errors.New("credentials are missing: a user name with a password, or an API token")
 	}
-	config := vcd.Config{Site: f.Site, Org: f.Org, Insecure: f.InsecureSkipVerify, Credentials: vcd.Credentials{
-		Username: f.Username, Password: f.Password, APIToken: f.APIToken,
-	}}
+	config := vcd.Config{
+		Site:     f.Site,
+		Org:      f.Org,
+		Insecure: f.InsecureSkipVerify,
+		Credentials: vcd.Credentials{
+			Username: f.Username,
+			Password: f.Password,
+			APIToken: f.APIToken,
+		},
+	}
 	if f.CAFile == "" {
 		return config, nil
 	}
@@ -238,7 +249,8 @@ func (p *program) ofIdentity(ctx context.Context, want request, ref infrav1.Iden
 	if ref.Kind == infrav1.ClusterIdentity {
 		identity := &infrav1.VCDClusterIdentity{}
 		err = c.Get(ctx, client.ObjectKey{Name: ref.Name}, identity)
-		spec, namespace = identity.Spec.VCDIdentitySpec, p.access.secretNamespace
+		spec = identity.Spec.VCDIdentitySpec
+		namespace = p.access.secretNamespace
 	} else {
 		identity := &infrav1.VCDIdentity{}
 		err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, identity)
@@ -301,7 +313,8 @@ func (p *program) readPodLog(ctx context.Context, namespace, name string, since 
 		return nil, err
 	}
 	return clients.CoreV1().Pods(namespace).GetLogs(name, &corev1.PodLogOptions{
-		SinceSeconds: ptr.To(int64(since.Seconds())), LimitBytes: ptr.To(int64(maxLog)),
+		SinceSeconds: ptr.To(int64(since.Seconds())),
+		LimitBytes:   ptr.To(int64(maxLog)),
 	}).DoRaw(ctx)
 }
 

@@ -45,11 +45,15 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	s := newShell(t, fleet)
 	leave(s)
 	s.objects = append(s.objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "capvcd-system", Name: "capvcd-0", Labels: map[string]string{"cluster.x-k8s.io/provider": "infrastructure-vcd"},
+		Namespace: "capvcd-system",
+		Name:      "capvcd-0",
+		Labels:    map[string]string{"cluster.x-k8s.io/provider": "infrastructure-vcd"},
 	}})
 	controlPlane := &unstructured.Unstructured{}
 	controlPlane.SetGroupVersionKind(schema.GroupVersionKind{
-		Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane",
+		Group:   "controlplane.cluster.x-k8s.io",
+		Version: "v1beta2",
+		Kind:    "KubeadmControlPlane",
 	})
 	controlPlane.SetNamespace("team-a")
 	controlPlane.SetName("demo-control-plane")
@@ -81,11 +85,19 @@ func TestABundleHasNoSecrets(t *testing.T) {
 func TestRedaction(t *testing.T) {
 	const secret = "s3cr3t"
 	for _, text := range []string{
-		`Authorization: Bearer ` + secret, `{"password":"` + secret + `"}`, `password: ` + secret,
-		`refresh_token=` + secret + `&x=1`, `X-VMWARE-VCLOUD-ACCESS-TOKEN: ` + secret,
+		`Authorization: Bearer ` + secret,
+		`{"password":"` + secret + `"}`,
+		`password: ` + secret,
+		`refresh_token=` + secret + `&x=1`,
+		`X-VMWARE-VCLOUD-ACCESS-TOKEN: ` + secret,
 		"-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----",
-		"  password: two " + secret, "password: a," + secret, `password="two ` + secret + `"`, "- secret: " + secret,
-		`auth = "` + secret + `"`, "token: " + secret, `bootstrapToken: 'a ` + secret + `'`,
+		"  password: two " + secret,
+		"password: a," + secret,
+		`password="two ` + secret + `"`,
+		"- secret: " + secret,
+		`auth = "` + secret + `"`,
+		"token: " + secret,
+		`bootstrapToken: 'a ` + secret + `'`,
 	} {
 		NewWithT(t).Expect(string(redactText([]byte(text)))).NotTo(ContainSubstring(secret), text)
 	}

@@ -88,8 +88,12 @@ func (p *program) plan(f doctorFlags) (doctor.Plan, request, error) {
 		}
 		c := plan.Cluster
 		want = request{
-			namespace: c.Namespace, site: c.Spec.Site, org: c.Spec.Org, ref: c.Spec.IdentityRef,
-			identity: plan.Identity, secret: plan.Secret,
+			namespace: c.Namespace,
+			site:      c.Spec.Site,
+			org:       c.Spec.Org,
+			ref:       c.Spec.IdentityRef,
+			identity:  plan.Identity,
+			secret:    plan.Secret,
 		}
 	}
 	if f.vdc != "" {
@@ -102,7 +106,8 @@ func (p *program) plan(f doctorFlags) (doctor.Plan, request, error) {
 			return plan, want, fmt.Errorf("--template is %q: it is catalog/template", text)
 		}
 		plan.Machines = append(plan.Machines, doctor.Machines{
-			Name: text, Spec: infrav1.VCDMachineSpec{Catalog: catalog, Template: template},
+			Name: text,
+			Spec: infrav1.VCDMachineSpec{Catalog: catalog, Template: template},
 		})
 	}
 	return plan, want, nil

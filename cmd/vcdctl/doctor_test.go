@@ -61,8 +61,11 @@ func newShell(t *testing.T, mods ...func(*vcdsim.Model)) *shell {
 func (s *shell) useEnvironment(t *testing.T) {
 	t.Helper()
 	s.env = map[string]string{
-		"VCD_SITE": s.sim.URL(), "VCD_ORG": "acme", "VCD_USERNAME": "capvcd", "VCD_PASSWORD": password,
-		"VCD_CA_FILE": s.file(t, "ca.pem", string(s.sim.CA())),
+		"VCD_SITE":     s.sim.URL(),
+		"VCD_ORG":      "acme",
+		"VCD_USERNAME": "capvcd",
+		"VCD_PASSWORD": password,
+		"VCD_CA_FILE":  s.file(t, "ca.pem", string(s.sim.CA())),
 	}
 }
 
@@ -83,8 +86,12 @@ func (s *shell) run(t *testing.T, args ...string) int {
 		defer func() { s.reader = nil }()
 	}
 	p := &program{
-		name: "vcdctl", getenv: func(name string) string { return s.env[name] }, in: s.reader,
-		out: &s.out, errors: &s.errors, podLog: s.podLog,
+		name:   "vcdctl",
+		getenv: func(name string) string { return s.env[name] },
+		in:     s.reader,
+		out:    &s.out,
+		errors: &s.errors,
+		podLog: s.podLog,
 		connect: func(kubeContext string) (client.Client, string, error) {
 			if kubeContext == "gone" {
 				return nil, "", errors.New("no such context")
@@ -101,14 +108,19 @@ func (s *shell) run(t *testing.T, args ...string) int {
 
 func (s *shell) identity(mods ...func(*infrav1.VCDIdentity)) []client.Object {
 	i := &infrav1.VCDIdentity{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "tenant"}}
-	i.Spec.Site, i.Spec.SecretRef.Name, i.Spec.TLS.CABundle = s.sim.URL(), "tenant-credentials", string(s.sim.CA())
+	i.Spec.Site = s.sim.URL()
+	i.Spec.SecretRef.Name = "tenant-credentials"
+	i.Spec.TLS.CABundle = string(s.sim.CA())
 	for _, mod := range mods {
 		mod(i)
 	}
-	return []client.Object{i, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "tenant-credentials"},
-		Data:       map[string][]byte{"username": []byte("capvcd"), "password": []byte(password)},
-	}}
+	return []client.Object{
+		i,
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "tenant-credentials"},
+			Data:       map[string][]byte{"username": []byte("capvcd"), "password": []byte(password)},
+		},
+	}
 }
 
 func TestDoctorByTheEnvironment(t *testing.T) {
@@ -173,17 +185,23 @@ func TestLoginsThatAreRefused(t *testing.T) {
 	}{
 		{"nothing to log in with", nil, nil, nil, "nothing to log in with"},
 		{
-			"a service account, whose token changes with each use", account, nil,
+			"a service account, whose token changes with each use",
+			account,
+			nil,
 			[]string{"--identity", "tenant", "--org", "acme"},
 			"service account",
 		},
 		{
-			"the token of a service account", chained, nil,
+			"the token of a service account",
+			chained,
+			nil,
 			[]string{"--identity", "tenant", "--org", "acme"},
 			"only its holder may use",
 		},
 		{
-			"an identity at another site", s.identity(), nil,
+			"an identity at another site",
+			s.identity(),
+			nil,
 			[]string{"--identity", "tenant", "--org", "acme", "--site", "https://evil.example.com"},
 			"the credentials are for",
 		},
@@ -191,7 +209,8 @@ func TestLoginsThatAreRefused(t *testing.T) {
 		{"an identity that is not there", nil, nil, []string{"--identity", "tenant"}, "getting identity tenant"},
 		{"a context that is not there", nil, nil, []string{"--identity", "tenant", "--context", "gone"}, "no such context"},
 		{
-			"no password", nil,
+			"no password",
+			nil,
 			map[string]string{"VCD_SITE": "https://x", "VCD_USERNAME": "u"},
 			nil,
 			"credentials are missing",
@@ -200,7 +219,8 @@ func TestLoginsThatAreRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s.objects, s.env = tt.objects, tt.env
+			s.objects = tt.objects
+			s.env = tt.env
 
 			code := s.run(t, append([]string{"doctor"}, tt.args...)...)
 

@@ -46,7 +46,10 @@ func (p *program) inventory(ctx context.Context, name string) error {
 		return err
 	}
 	config, err := p.resolve(ctx, request{
-		namespace: c.Namespace, site: c.Spec.Site, org: c.Spec.Org, ref: c.Spec.IdentityRef,
+		namespace: c.Namespace,
+		site:      c.Spec.Site,
+		org:       c.Spec.Org,
+		ref:       c.Spec.IdentityRef,
 	})
 	if err != nil {
 		return err
@@ -79,8 +82,10 @@ func (p *program) inventory(ctx context.Context, name string) error {
 func (p *program) printInventory(c *infrav1.VCDCluster, branches []branch, hidden []string) error {
 	if p.output == "json" {
 		if err := p.printJSON(map[string]any{
-			"cluster": c.Namespace + "/" + c.Name, "id": c.Spec.InfraID, "objects": nonNil(branches),
-			"hidden": nonNil(hidden),
+			"cluster": c.Namespace + "/" + c.Name,
+			"id":      c.Spec.InfraID,
+			"objects": nonNil(branches),
+			"hidden":  nonNil(hidden),
 		}); err != nil {
 			return err
 		}
@@ -148,7 +153,8 @@ func mark(objects []leaks.Object, machines []infrav1.VCDMachine, drift map[strin
 	}
 	for id, machine := range byVM {
 		branches = append(branches, branch{
-			Object: leaks.Object{Kind: leaks.KindVM, Name: machine, ID: id}, Drift: "not in VCD, or not shown",
+			Object: leaks.Object{Kind: leaks.KindVM, Name: machine, ID: id},
+			Drift:  "not in VCD, or not shown",
 		})
 	}
 	slices.SortStableFunc(branches, func(a, b branch) int {

@@ -185,8 +185,11 @@ Named disks, and entities that a living cluster names, are never deleted.`,
 func (p *program) purge(ctx context.Context, f purgeFlags) error {
 	return p.withInventory(ctx, f.withoutClusters, func(s *vcd.Session, i leaks.Inventory, alive leaks.Alive) error {
 		options := leaks.Options{
-			Cluster: f.cluster, Legacy: f.legacy, NoMachines: f.noMachines, Alive: alive,
-			Step: func(what string) { fmt.Fprintln(p.errors, "Deleting", printable(what)) },
+			Cluster:    f.cluster,
+			Legacy:     f.legacy,
+			NoMachines: f.noMachines,
+			Alive:      alive,
+			Step:       func(what string) { fmt.Fprintln(p.errors, "Deleting", printable(what)) },
 		}
 		plan := i.Plan(options)
 		if err := p.printPlan(plan, i.Taken); err != nil {
@@ -229,7 +232,9 @@ func (p *program) purgeAsShown(ctx context.Context, s *vcd.Session, f purgeFlags
 func (p *program) printPlan(plan leaks.Plan, now time.Time) error {
 	if p.output == "json" {
 		return p.printJSON(leaks.Plan{
-			Delete: nonNil(plan.Delete), Keep: nonNil(plan.Keep), Refusals: nonNil(plan.Refusals),
+			Delete:   nonNil(plan.Delete),
+			Keep:     nonNil(plan.Keep),
+			Refusals: nonNil(plan.Refusals),
 		})
 	}
 	for _, why := range plan.Refusals {

@@ -22,17 +22,22 @@ func leave(s *shell) {
 	s.sim.Edit(func(e *vcdsim.Editor) {
 		for name, cluster := range map[string]string{"acme-vdc-vapp-000": leftID, "acme-vdc-vapp-001": "alive"} {
 			v := e.VApp(name)
-			v.Description, v.Created = "cluster-api-provider-vcd cluster="+cluster, time.Now().Add(-72*time.Hour)
+			v.Description = "cluster-api-provider-vcd cluster=" + cluster
+			v.Created = time.Now().Add(-72 * time.Hour)
 			for _, n := range []string{"-000", "-001"} {
 				e.VM(name + n).Description = "cluster-api-provider-vcd cluster=" + cluster + " machine=m" + n
 			}
 		}
 	})
 	c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "demo", UID: "uid-of-demo"}}
-	c.Spec.Site, c.Spec.Org, c.Spec.InfraID = s.sim.URL(), "acme", "alive"
+	c.Spec.Site = s.sim.URL()
+	c.Spec.Org = "acme"
+	c.Spec.InfraID = "alive"
 	c.Spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"}
 	m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "team-a", Name: "demo-0", Labels: map[string]string{"cluster.x-k8s.io/cluster-name": "demo"},
+		Namespace: "team-a",
+		Name:      "demo-0",
+		Labels:    map[string]string{"cluster.x-k8s.io/cluster-name": "demo"},
 	}}
 	for _, vm := range s.sim.State().VMs {
 		if vm.Name == "acme-vdc-vapp-001-000" {
@@ -142,7 +147,9 @@ func TestPurgeLooksAgainAfterThePersonAnswered(t *testing.T) {
 		},
 		"the cluster was restored": func(s *shell) {
 			c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "restored"}}
-			c.Spec.Site, c.Spec.Org, c.Spec.InfraID = s.sim.URL(), "acme", leftID
+			c.Spec.Site = s.sim.URL()
+			c.Spec.Org = "acme"
+			c.Spec.InfraID = leftID
 			s.objects = append(s.objects, c)
 		},
 	} {
@@ -162,7 +169,8 @@ func TestPurgeLooksAgainAfterThePersonAnswered(t *testing.T) {
 
 func TestLeaksFailsIfItMayNotSeeEverything(t *testing.T) {
 	for name, operation := range map[string]string{
-		"gateways": "GET /cloudapi/*/edgeGateways", "vApps": "GET /api/vApp/*",
+		"gateways": "GET /cloudapi/*/edgeGateways",
+		"vApps":    "GET /api/vApp/*",
 		"entities": "GET /cloudapi/*/entities/types",
 	} {
 		t.Run(name, func(t *testing.T) {

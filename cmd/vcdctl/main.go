@@ -37,9 +37,14 @@ func main() {
 	defer stop()
 	ctrl.SetLogger(logr.Discard())
 	p := &program{
-		name: programName(os.Args[0]), getenv: os.Getenv, in: os.Stdin, out: os.Stdout, errors: os.Stderr,
+		name:   programName(os.Args[0]),
+		getenv: os.Getenv,
+		in:     os.Stdin,
+		out:    os.Stdout,
+		errors: os.Stderr,
 	}
-	p.connect, p.podLog = p.manage, p.readPodLog
+	p.connect = p.manage
+	p.podLog = p.readPodLog
 	os.Exit(p.run(ctx, os.Args[1:])) //nolint:gocritic // The process ends, and its signals with it.
 }
 

@@ -65,8 +65,13 @@ func (p *program) zones(ctx context.Context, f zonesFlags) error {
 	}
 	defer logout()
 	objects, err := discovery.Zones(ctx, session.VDCs, discovery.ZoneOptions{
-		Namespace: p.access.namespace, Site: strings.TrimRight(config.Site, "/"), Org: config.Org, Region: f.region,
-		IdentityRef: ref, Networks: f.networks, Policies: f.policies,
+		Namespace:   p.access.namespace,
+		Site:        strings.TrimRight(config.Site, "/"),
+		Org:         config.Org,
+		Region:      f.region,
+		IdentityRef: ref,
+		Networks:    f.networks,
+		Policies:    f.policies,
 	})
 	if err != nil {
 		return err

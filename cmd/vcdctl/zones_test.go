@@ -44,15 +44,19 @@ func TestZonesAreManifestsToApply(t *testing.T) {
 	all := s.manifests()
 	s.Expect(all).To(HaveLen(6))
 	s.Expect(all[0]).To(Equal(map[string]any{
-		"apiVersion": infrav1.GroupVersion.String(), "kind": "VCDFailureDomain",
-		"metadata": map[string]any{"name": "acme-vdc", "namespace": "team-a"},
-		"spec":     map[string]any{"region": "frankfurt", "zone": "acme-vdc", "ovdc": "acme-vdc"},
+		"apiVersion": infrav1.GroupVersion.String(),
+		"kind":       "VCDFailureDomain",
+		"metadata":   map[string]any{"name": "acme-vdc", "namespace": "team-a"},
+		"spec":       map[string]any{"region": "frankfurt", "zone": "acme-vdc", "ovdc": "acme-vdc"},
 	}))
 	s.Expect(all[1]).To(Equal(map[string]any{
-		"apiVersion": infrav1.GroupVersion.String(), "kind": "VCDDeploymentZone",
-		"metadata": map[string]any{"name": "acme-vdc", "namespace": "team-a"},
+		"apiVersion": infrav1.GroupVersion.String(),
+		"kind":       "VCDDeploymentZone",
+		"metadata":   map[string]any{"name": "acme-vdc", "namespace": "team-a"},
 		"spec": map[string]any{
-			"failureDomain": "acme-vdc", "site": s.sim.URL(), "org": "acme",
+			"failureDomain":       "acme-vdc",
+			"site":                s.sim.URL(),
+			"org":                 "acme",
 			"identityRef":         map[string]any{"kind": "VCDIdentity", "name": "tenant"},
 			"placementConstraint": map[string]any{"networks": []any{"nodes"}},
 		},

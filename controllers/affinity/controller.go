@@ -176,7 +176,8 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	}
 	state := r.states.Of(c.UID)
 	if state.running == nil {
-		state.running, state.failed = map[string]running{}, map[string]failure{}
+		state.running = map[string]running{}
+		state.failed = map[string]failure{}
 	}
 	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, state: state}, nil
 }

@@ -77,7 +77,8 @@ func TestGroupsOfMachinesGetRulesThatGoWithThem(t *testing.T) {
 
 	w.EventuallyAffinity(infrav1.ReadyReason)
 
-	controlPlane, workers := ruleName(w, "control-plane"), ruleName(w, "md-md-0")
+	controlPlane := ruleName(w, "control-plane")
+	workers := ruleName(w, "md-md-0")
 	w.Expect(rules(w)).To(Equal(map[string][]string{controlPlane: {"cp-0", "cp-1"}, workers: {"w-0", "w-1"}}))
 	w.Expect(w.Sim.State().Affinity).To(HaveEach(And(HaveField("Mandatory", false), HaveField("Enabled", true))))
 	w.Expect(ruleWrites(w)).To(Equal(2))
@@ -116,7 +117,8 @@ func TestRulesCostNothingAtRest(t *testing.T) {
 	w.LookupTTL = 10 * time.Minute
 	w.Restart(t, events.NewFakeRecorder(10))
 	w.EventuallyAffinity(infrav1.ReadyReason)
-	before, calls := w.VCDCluster().ResourceVersion, len(w.Sim.Requests())
+	before := w.VCDCluster().ResourceVersion
+	calls := len(w.Sim.Requests())
 
 	for range 10 {
 		w.ReconcileAffinity(w)
@@ -135,21 +137,30 @@ func TestWhatAPersonChangedInARuleIsMended(t *testing.T) {
 		spoil func(*vcdsim.Editor)
 	}{
 		{"deleted", func(e *vcdsim.Editor) { e.DeleteAffinityRules() }},
-		{"disabled", func(e *vcdsim.Editor) {
-			for _, rule := range e.AffinityRules() {
-				rule.Enabled = false
-			}
-		}},
-		{"made mandatory", func(e *vcdsim.Editor) {
-			for _, rule := range e.AffinityRules() {
-				rule.Mandatory = true
-			}
-		}},
-		{"without a VM", func(e *vcdsim.Editor) {
-			for _, rule := range e.AffinityRules() {
-				rule.VMs = rule.VMs[:1]
-			}
-		}},
+		{
+			"disabled",
+			func(e *vcdsim.Editor) {
+				for _, rule := range e.AffinityRules() {
+					rule.Enabled = false
+				}
+			},
+		},
+		{
+			"made mandatory",
+			func(e *vcdsim.Editor) {
+				for _, rule := range e.AffinityRules() {
+					rule.Mandatory = true
+				}
+			},
+		},
+		{
+			"without a VM",
+			func(e *vcdsim.Editor) {
+				for _, rule := range e.AffinityRules() {
+					rule.VMs = rule.VMs[:1]
+				}
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

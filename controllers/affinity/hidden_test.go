@@ -23,19 +23,25 @@ func TestARuleStaysWhileItsVMsAreNotWhereTheyWere(t *testing.T) {
 		lose func(*controllertest.Env)
 	}{
 		{"their vApp is renamed", func(w *controllertest.Env) { renameVApp(w, "cp-0") }},
-		{"their vApp is not shared with the user any more", func(w *controllertest.Env) {
-			for _, v := range w.Sim.State().VApps {
-				w.Hide(v.Name, true)
-			}
-		}},
-		{"they were moved to another vApp", func(w *controllertest.Env) {
-			w.ComposeForeign("elsewhere")
-			w.Sim.Edit(func(e *vcdsim.Editor) {
-				e.SetOwner(e.VApp("elsewhere"), "capvcd")
-				e.MoveVM(e.VM("cp-0"), e.VApp("elsewhere"))
-				e.MoveVM(e.VM("cp-1"), e.VApp("elsewhere"))
-			})
-		}},
+		{
+			"their vApp is not shared with the user any more",
+			func(w *controllertest.Env) {
+				for _, v := range w.Sim.State().VApps {
+					w.Hide(v.Name, true)
+				}
+			},
+		},
+		{
+			"they were moved to another vApp",
+			func(w *controllertest.Env) {
+				w.ComposeForeign("elsewhere")
+				w.Sim.Edit(func(e *vcdsim.Editor) {
+					e.SetOwner(e.VApp("elsewhere"), "capvcd")
+					e.MoveVM(e.VM("cp-0"), e.VApp("elsewhere"))
+					e.MoveVM(e.VM("cp-1"), e.VApp("elsewhere"))
+				})
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,7 +49,8 @@ func TestARuleStaysWhileItsVMsAreNotWhereTheyWere(t *testing.T) {
 			w.SetAntiAffinity(both)
 			w.Ready("cp-0", "cp-1", "w-0")
 			w.EventuallyAffinity(infrav1.ReadyReason)
-			before, writes := rules(w), ruleWrites(w)
+			before := rules(w)
+			writes := ruleWrites(w)
 
 			tt.lose(w)
 			for range 5 {
@@ -95,7 +102,8 @@ func TestRulesInAZoneNeedTheIdentityOfTheMachinesThere(t *testing.T) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.SetRole("acme", "admin", vcdsim.RoleClusterAuthor) })
 	w.AddIdentity("other", "admin")
 	w.CreateZone("also-b", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
-		d.Spec.OVDC, z.Spec.IdentityRef.Name = controllertest.ZoneVDCs["b"], "other"
+		d.Spec.OVDC = controllertest.ZoneVDCs["b"]
+		z.Spec.IdentityRef.Name = "other"
 		z.Spec.PlacementConstraint.Catalog = "kubernetes-b"
 	})
 	w.EventuallyZone("also-b", clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -28,7 +28,9 @@ func TestAFailingTaskIsRetriedLaterEachTime(t *testing.T) {
 	w.Ready("cp-0", "cp-1", "w-0", "w-1")
 	advance := standAt(w)
 	w.Sim.Faults().Add(vcdsim.Fault{
-		FailTask: true, Operation: "vdcCreateVmAffinityRule", Entity: ruleName(w, "control-plane"),
+		FailTask:  true,
+		Operation: "vdcCreateVmAffinityRule",
+		Entity:    ruleName(w, "control-plane"),
 	})
 	w.SetAntiAffinity(both)
 	w.ReconcileAffinity(w)

@@ -57,10 +57,12 @@ func (s *scope) findMembers(ctx context.Context) (phases.Outcome, error) {
 			continue
 		}
 		found := member{Member: affinity.Member{
-			Group: group, VM: vcd.Ref{ID: id, Name: m.Annotations[infrav1.VMNameAnnotation]},
+			Group:   group,
+			VM:      vcd.Ref{ID: id, Name: m.Annotations[infrav1.VMNameAnnotation]},
 			Leaving: !m.DeletionTimestamp.IsZero(),
 		}}
-		found.vdc, found.vApp = m.Annotations[infrav1.OVDCIDAnnotation], found.VM.Name
+		found.vdc = m.Annotations[infrav1.OVDCIDAnnotation]
+		found.vApp = found.VM.Name
 		if !vapp.PerMachine(s.vcdCluster) {
 			found.vApp = vapp.Numbered(
 				vapp.NameIn(s.vcdCluster, clusterName, m.Annotations[infrav1.DeploymentZoneAnnotation]),

@@ -30,12 +30,16 @@ func (s *scope) config() (*vcdconfig.Config, error) {
 
 // ownConfig returns the configuration without what is inherited.
 func ownConfig(s *scope) (*vcdconfig.Config, error) {
-	c, site := s.vcdCluster, s.shared.Config
+	c := s.vcdCluster
+	site := s.shared.Config
 	r := &converter{}
 	config := &vcdconfig.Config{
 		VCD: vcdconfig.VCD{
-			Host: site.Site, Org: c.Spec.Org, VDC: c.Status.OVDC.ID,
-			CABundle: string(site.CABundle), InsecureSkipVerify: site.Insecure,
+			Host:               site.Site,
+			Org:                c.Spec.Org,
+			VDC:                c.Status.OVDC.ID,
+			CABundle:           string(site.CABundle),
+			InsecureSkipVerify: site.Insecure,
 		},
 		LoadBalancer: r.loadBalancer(c.Spec.LoadBalancer, c.Status.OVDCNetwork.Name, s.gateways),
 		ClusterID:    c.Spec.InfraID,
@@ -48,7 +52,8 @@ func ownConfig(s *scope) (*vcdconfig.Config, error) {
 	if !vapp.PerMachine(c) && (c.Spec.OVDC != "" || len(s.where.vApps) == 0) {
 		config.VAppName = vapp.Name(c, s.cluster.Name) // Otherwise nodes are in zones, or found by their provider IDs.
 	}
-	config.VCD.VDCs, config.Nodes.VApps = s.where.vdcs, s.where.vApps
+	config.VCD.VDCs = s.where.vdcs
+	config.Nodes.VApps = s.where.vApps
 	config.Nodes.Zones = append(config.Nodes.Zones, s.where.zones...)
 	if s.shared.ServiceAccount {
 		config.VCD.ServiceAccountSecret = addons.ServiceAccountName
@@ -88,7 +93,9 @@ func (r *converter) loadBalancer(
 	spec infrav1.LoadBalancerSpec, network string, gateways map[string]string,
 ) vcdconfig.LoadBalancer {
 	config := vcdconfig.LoadBalancer{
-		EngineGroup: spec.ServiceEngineGroup, Algorithm: algorithms[spec.Algorithm], CertAlias: spec.CertificateAlias,
+		EngineGroup:         spec.ServiceEngineGroup,
+		Algorithm:           algorithms[spec.Algorithm],
+		CertAlias:           spec.CertificateAlias,
 		TLSPorts:            string(spec.TLSPorts),
 		SourceRanges:        spec.SourceRanges == infrav1.SourceRangesFirewall,
 		IncludeControlPlane: spec.Members == infrav1.LoadBalancerAllNodes,
@@ -132,10 +139,14 @@ func (r *converter) gateway(path string, arm *infrav1.OneArmSpec, vipSubnet, ipS
 // nodes returns what is reported of Nodes, all of which are in one VDC.
 func (r *converter) nodes(spec infrav1.CloudProviderNodes, vdc string) vcdconfig.Nodes {
 	const path = "spec.cloudProvider.nodes.addresses."
-	nodes := vcdconfig.Nodes{Region: spec.Region, DefaultZone: string(spec.DefaultZone), Addresses: vcdconfig.Addresses{
-		Internal: r.selection(path+"internal", spec.Addresses.Internal),
-		External: r.selection(path+"external", spec.Addresses.External),
-	}}
+	nodes := vcdconfig.Nodes{
+		Region:      spec.Region,
+		DefaultZone: string(spec.DefaultZone),
+		Addresses: vcdconfig.Addresses{
+			Internal: r.selection(path+"internal", spec.Addresses.Internal),
+			External: r.selection(path+"external", spec.Addresses.External),
+		},
+	}
 	for _, f := range spec.Addresses.Families {
 		nodes.Addresses.Families = append(nodes.Addresses.Families, corev1.IPFamily(f))
 	}
@@ -148,7 +159,8 @@ func (r *converter) nodes(spec infrav1.CloudProviderNodes, vdc string) vcdconfig
 
 func (r *converter) selection(path string, spec infrav1.AddressSelection) vcdconfig.Selection {
 	out := vcdconfig.Selection{
-		CIDRs: r.prefixes(path+".cidrs", spec.CIDRs), Exclude: r.prefixes(path+".exclude", spec.Exclude),
+		CIDRs:   r.prefixes(path+".cidrs", spec.CIDRs),
+		Exclude: r.prefixes(path+".exclude", spec.Exclude),
 	}
 	for _, nic := range spec.NICs {
 		out.NICs = append(out.NICs, int(nic))

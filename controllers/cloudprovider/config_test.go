@@ -53,38 +53,55 @@ var leftOut = map[string]string{
 // wishes is a cluster that sets all there is to be set for its cloud controller manager.
 func wishes() *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{}
-	c.Spec.Org, c.Spec.InfraID = "acme", "infra-1"
+	c.Spec.Org = "acme"
+	c.Spec.InfraID = "infra-1"
 	c.Spec.ControlPlaneEndpoint.Host = "10.0.0.5"
 	c.Spec.RDE = infrav1.RDESpec{Mode: infrav1.RDEProject, ID: "urn:vcloud:entity:vmware:capvcdCluster:1"}
-	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: "urn:vcloud:vdc:1"},
-		&infrav1.ResourceReference{Name: "nodes"}
+	c.Status.OVDC = &infrav1.ResourceReference{ID: "urn:vcloud:vdc:1"}
+	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: "nodes"}
 	arm := &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}}
 	c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
-		Mode: infrav1.LoadBalancerDisabled, OneArm: arm, VIPSubnet: "10.0.0.0/24", IPSpace: "public",
+		Mode:               infrav1.LoadBalancerDisabled,
+		OneArm:             arm,
+		VIPSubnet:          "10.0.0.0/24",
+		IPSpace:            "public",
 		InternalSubnets:    []string{"10.4.0.0/24"},
-		ServiceEngineGroup: "seg", Algorithm: infrav1.AlgorithmRandom,
-		CertificateAlias: "wildcard", SourceRanges: infrav1.SourceRangesFirewall, Members: infrav1.LoadBalancerAllNodes,
-		TLSPorts: infrav1.TLSPortsAnnotated,
+		ServiceEngineGroup: "seg",
+		Algorithm:          infrav1.AlgorithmRandom,
+		CertificateAlias:   "wildcard",
+		SourceRanges:       infrav1.SourceRangesFirewall,
+		Members:            infrav1.LoadBalancerAllNodes,
+		TLSPorts:           infrav1.TLSPortsAnnotated,
 		Class: &infrav1.LoadBalancerClassSpec{
 			Name:                 "example.com/vcd",
 			UnclassifiedServices: infrav1.UnclassifiedIgnore,
 		},
 		Gateways: []infrav1.LoadBalancerGateway{{
-			Name: "dmz", EdgeGateway: "dmz", OneArm: arm, VIPSubnet: "10.1.0.0/24",
-			IPSpace: "dmz", InternalSubnets: []string{"10.5.0.0/24"},
-		}}, DriftIntervalSeconds: ptr.To[int32](300),
+			Name:            "dmz",
+			EdgeGateway:     "dmz",
+			OneArm:          arm,
+			VIPSubnet:       "10.1.0.0/24",
+			IPSpace:         "dmz",
+			InternalSubnets: []string{"10.5.0.0/24"},
+		}},
+		DriftIntervalSeconds: ptr.To[int32](300),
 	}
 	some := infrav1.AddressSelection{
-		NICs: []int32{0, 1}, CIDRs: []string{"10.0.0.0/8"},
+		NICs:    []int32{0, 1},
+		CIDRs:   []string{"10.0.0.0/8"},
 		Exclude: []string{"10.9.0.0/24"},
 	}
 	c.Spec.CloudProvider.Nodes = infrav1.CloudProviderNodes{
-		Region: "north", DefaultZone: infrav1.DefaultZoneNone, Zones: []infrav1.CloudProviderZone{{
-			Name: "rack-a", Region: "south",
+		Region:      "north",
+		DefaultZone: infrav1.DefaultZoneNone,
+		Zones: []infrav1.CloudProviderZone{{
+			Name:            "rack-a",
+			Region:          "south",
 			PlacementPolicy: "rack-a",
 		}},
 		Addresses: infrav1.CloudProviderAddresses{
-			Families: []infrav1.AddressFamily{"IPv6", "IPv4"}, Internal: some,
+			Families: []infrav1.AddressFamily{"IPv6", "IPv4"},
+			Internal: some,
 			External: some,
 		},
 	}
@@ -94,8 +111,9 @@ func wishes() *infrav1.VCDCluster {
 // rendered is the configuration that is written for a cluster, whose identity has all there is.
 func rendered(g *WithT, c *infrav1.VCDCluster) string {
 	s := &scope{
-		vcdCluster: c, cluster: controllertest.NewCAPICluster(),
-		gateways: map[string]string{"dmz": "urn:vcloud:gateway:2"},
+		vcdCluster: c,
+		cluster:    controllertest.NewCAPICluster(),
+		gateways:   map[string]string{"dmz": "urn:vcloud:gateway:2"},
 	}
 	s.shared.ServiceAccount = true
 	s.shared.Config = vcd.Config{Site: "https://vcd.example.com", CABundle: []byte("PEM"), Insecure: true}
@@ -162,10 +180,12 @@ func TestWhatIsNotAskedForIsLeftToTheCloudControllerManager(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
 	c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
-	c.Spec.LoadBalancer, c.Spec.CloudProvider.Nodes = infrav1.LoadBalancerSpec{
-		Mode: infrav1.LoadBalancerEnabled, SourceRanges: infrav1.SourceRangesRefuse,
-		Members: infrav1.LoadBalancerWorkers,
-	}, infrav1.CloudProviderNodes{}
+	c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
+		Mode:         infrav1.LoadBalancerEnabled,
+		SourceRanges: infrav1.SourceRangesRefuse,
+		Members:      infrav1.LoadBalancerWorkers,
+	}
+	c.Spec.CloudProvider.Nodes = infrav1.CloudProviderNodes{}
 	var document map[string]any
 	g.Expect(yaml.Unmarshal([]byte(rendered(g, c)), &document)).To(Succeed())
 
@@ -202,7 +222,8 @@ func TestWhatIsWrittenIsWhatTheCloudControllerManagerReads(t *testing.T) {
 func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
-	c.Spec.LoadBalancer.VIPSubnet, c.Spec.LoadBalancer.Gateways[0].OneArm = "x", &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "y"}}
+	c.Spec.LoadBalancer.VIPSubnet = "x"
+	c.Spec.LoadBalancer.Gateways[0].OneArm = &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "y"}}
 	s := &scope{vcdCluster: c, cluster: controllertest.NewCAPICluster()}
 
 	_, err := s.config()

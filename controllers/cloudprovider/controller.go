@@ -167,12 +167,19 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	}
 	set := &addon.Set{
 		Set: resourceset.Set{
-			Client: r.Client, Owner: c, Cluster: cluster, Label: infrav1.CloudProviderLabel,
+			Client:      r.Client,
+			Owner:       c,
+			Cluster:     cluster,
+			Label:       infrav1.CloudProviderLabel,
 			WatchFilter: r.WatchFilterValue,
 		},
-		Live: r.Live, Workload: r.Workload, VCDCluster: c, Suffix: cloudProviderSuffix,
-		ApplyingReason: infrav1.CloudProviderApplyingReason, Now: r.now,
-		Created: func() { installing(r.Recorder, c, imageOf(c.Spec.CloudProvider.Image, r.Image)) },
+		Live:           r.Live,
+		Workload:       r.Workload,
+		VCDCluster:     c,
+		Suffix:         cloudProviderSuffix,
+		ApplyingReason: infrav1.CloudProviderApplyingReason,
+		Now:            r.now,
+		Created:        func() { installing(r.Recorder, c, imageOf(c.Spec.CloudProvider.Image, r.Image)) },
 	}
 	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
 }

@@ -35,7 +35,8 @@ func TestTheCloudProviderArrives(t *testing.T) {
 		c.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: ptr.To[int32](3)}
 	})
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
-	set, crs := w.set("-cloud-provider"), &addonsv1.ClusterResourceSet{}
+	set := w.set("-cloud-provider")
+	crs := &addonsv1.ClusterResourceSet{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(set), crs)).To(Succeed())
 	w.Expect(set.Type).To(Equal(addonsv1.ClusterResourceSetSecretType))
 	w.Expect(crs.Spec).To(Equal(addonsv1.ClusterResourceSetSpec{
@@ -67,7 +68,8 @@ func TestTheCloudProviderArrives(t *testing.T) {
 
 func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 	late := appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse,
+		Type:    appsv1.DeploymentProgressing,
+		Status:  corev1.ConditionFalse,
 		Message: "it has timed out.",
 	}
 	tests := []struct {
@@ -79,17 +81,22 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 		{
 			"no new pod yet",
 			appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2},
-			"0 of 2 pods are as it says, 2 available, 2 still as it said before", metav1.ConditionFalse,
+			"0 of 2 pods are as it says, 2 available, 2 still as it said before",
+			metav1.ConditionFalse,
 		},
 		{
 			"one new pod that does not start",
 			appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1},
-			"1 of 2 pods are as it says", metav1.ConditionFalse,
+			"1 of 2 pods are as it says",
+			metav1.ConditionFalse,
 		},
 		{
 			"a new pod that never starts",
 			appsv1.DeploymentStatus{
-				Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{late},
+				Replicas:          2,
+				UpdatedReplicas:   1,
+				AvailableReplicas: 1,
+				Conditions:        []appsv1.DeploymentCondition{late},
 			},
 			"does not come up (1 of 2 pods are as it says, 1 available, 1 still as it said before): it has timed out",
 			metav1.ConditionFalse,
@@ -97,7 +104,8 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 		{
 			"new pods of which one works",
 			appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1},
-			"", metav1.ConditionTrue,
+			"",
+			metav1.ConditionTrue,
 		},
 	}
 	for _, tt := range tests {
@@ -125,8 +133,9 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	})
 	w.changeCluster(func(c *infrav1.VCDCluster) {
 		c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
-			OneArm:    &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}},
-			VIPSubnet: "10.0.0.0/24", ServiceEngineGroup: "seg",
+			OneArm:             &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}},
+			VIPSubnet:          "10.0.0.0/24",
+			ServiceEngineGroup: "seg",
 		}
 	})
 
@@ -136,9 +145,16 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-ccm-configmap"},
 		config)).To(Succeed())
 	for _, line := range []string{
-		"clusterid: infra-1", "host: " + w.Sim.URL(), "org: acme", "vdc: " + vdcURN(w.Env), "network: nodes",
+		"clusterid: infra-1",
+		"host: " + w.Sim.URL(),
+		"org: acme",
+		"vdc: " + vdcURN(w.Env),
+		"network: nodes",
 		"engineGroup: seg",
-		"vipSubnet: 10.0.0.0/24", "startIP: 10.9.0.1", "endIP: 10.9.0.9", "vAppName: " + controllertest.ClusterName,
+		"vipSubnet: 10.0.0.0/24",
+		"startIP: 10.9.0.1",
+		"endIP: 10.9.0.9",
+		"vAppName: " + controllertest.ClusterName,
 		"BEGIN CERTIFICATE",
 	} {
 		w.Expect(config.Data["vcloud-ccm-config.yaml"]).To(ContainSubstring(line))
@@ -171,11 +187,16 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 		name, reason string
 		change       func(*ccmEnv)
 	}{
-		{"an identity that does not say so is not shared", infrav1.IdentityNotSharedReason, func(w *ccmEnv) {
-			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = nil })
-		}},
 		{
-			"nor one that is named for the cloud controller manager only", infrav1.IdentityNotSharedReason,
+			"an identity that does not say so is not shared",
+			infrav1.IdentityNotSharedReason,
+			func(w *ccmEnv) {
+				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = nil })
+			},
+		},
+		{
+			"nor one that is named for the cloud controller manager only",
+			infrav1.IdentityNotSharedReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(false) })
 				w.changeCluster(func(c *infrav1.VCDCluster) {
@@ -183,38 +204,59 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 				})
 			},
 		},
-		{"a cluster-scoped identity is not shared", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
-			wide := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
-			wide.Spec.Site, wide.Spec.SecretRef.Name, wide.Spec.Orgs = w.Sim.URL(), "wide", []string{"*"}
-			wide.Spec.ShareWithClusters = ptr.To(true)
-			wide.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
-			w.Expect(w.Client.Create(w.Ctx, wide)).To(Succeed())
-			w.changeCluster(func(c *infrav1.VCDCluster) {
-				c.Spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "wide"}
-			})
-		}},
 		{
-			"a system administrator is none", infrav1.IdentityNotShareableReason,
+			"a cluster-scoped identity is not shared",
+			infrav1.IdentityNotShareableReason,
+			func(w *ccmEnv) {
+				wide := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
+				wide.Spec.Site = w.Sim.URL()
+				wide.Spec.SecretRef.Name = "wide"
+				wide.Spec.Orgs = []string{"*"}
+				wide.Spec.ShareWithClusters = ptr.To(true)
+				wide.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
+				w.Expect(w.Client.Create(w.Ctx, wide)).To(Succeed())
+				w.changeCluster(func(c *infrav1.VCDCluster) {
+					c.Spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "wide"}
+				})
+			},
+		},
+		{
+			"a system administrator is none",
+			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) { w.changeSecret("username", "System/administrator") },
 		},
 		{
-			"however it is written", infrav1.IdentityNotShareableReason,
+			"however it is written",
+			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) { w.changeSecret("username", "sYSTEM/administrator") },
 		},
-		{"also with a token", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
-			w.changeSecret("apiToken", "secret-token")
-			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "System" })
-		}},
-		{"a service account of the cluster has one user", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
-			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
-		}},
 		{
-			"what VCD refuses is not handed on", infrav1.CredentialsRefusedReason,
+			"also with a token",
+			infrav1.IdentityNotShareableReason,
+			func(w *ccmEnv) {
+				w.changeSecret("apiToken", "secret-token")
+				w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "System" })
+			},
+		},
+		{
+			"a service account of the cluster has one user",
+			infrav1.IdentityNotShareableReason,
+			func(w *ccmEnv) {
+				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount })
+			},
+		},
+		{
+			"what VCD refuses is not handed on",
+			infrav1.CredentialsRefusedReason,
 			func(w *ccmEnv) { w.changeSecret("password", "wrong") },
 		},
-		{"another site's credentials stay there", infrav1.SiteNotAllowedReason, func(w *ccmEnv) {
-			w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Site = "https://other.example.com" })
-		}},
+		{
+			"another site's credentials stay there",
+			infrav1.SiteNotAllowedReason,
+			func(w *ccmEnv) {
+				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.Site = "https://other.example.com" })
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -256,7 +298,8 @@ func TestAnUpgradeFlowsOutAndTakesAwayWhatItDropped(t *testing.T) {
 	w.installed()
 	old := func(name, owner string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "kube-system", Name: name,
+			Namespace:   "kube-system",
+			Name:        name,
 			Annotations: map[string]string{infrav1.CloudProviderOfAnnotation: owner},
 		}}
 	}
@@ -294,18 +337,24 @@ func TestWhatSomebodyDeletesOrChangesComesBack(t *testing.T) {
 			"a Deployment that is deleted",
 			func(w *ccmEnv) { w.Expect(w.Workload.Delete(w.Ctx, w.deployment())).To(Succeed()) },
 		},
-		{"a Deployment that is scaled to nothing", func(w *ccmEnv) {
-			d := w.deployment()
-			d.Spec.Replicas = ptr.To[int32](0)
-			w.Expect(w.Workload.Update(w.Ctx, d)).To(Succeed())
-		}},
-		{"rights that are taken away", func(w *ccmEnv) {
-			role := &unstructured.Unstructured{}
-			role.SetAPIVersion("rbac.authorization.k8s.io/v1")
-			role.SetKind("ClusterRole")
-			role.SetName("system:cloud-controller-manager")
-			w.Expect(w.Workload.Delete(w.Ctx, role)).To(Succeed())
-		}},
+		{
+			"a Deployment that is scaled to nothing",
+			func(w *ccmEnv) {
+				d := w.deployment()
+				d.Spec.Replicas = ptr.To[int32](0)
+				w.Expect(w.Workload.Update(w.Ctx, d)).To(Succeed())
+			},
+		},
+		{
+			"rights that are taken away",
+			func(w *ccmEnv) {
+				role := &unstructured.Unstructured{}
+				role.SetAPIVersion("rbac.authorization.k8s.io/v1")
+				role.SetKind("ClusterRole")
+				role.SetName("system:cloud-controller-manager")
+				w.Expect(w.Workload.Delete(w.Ctx, role)).To(Succeed())
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -363,7 +412,8 @@ func TestTheCloudProviderGoesOrStaysAsItIsWished(t *testing.T) {
 			w.Expect(list.Items).To(BeEmpty())
 			w.Expect(w.set("-cloud-provider")).To(BeNil())
 			w.Expect(w.capiCluster().Labels).NotTo(HaveKey(infrav1.CloudProviderLabel))
-			deployments, all := &appsv1.DeploymentList{}, &corev1.ConfigMapList{}
+			deployments := &appsv1.DeploymentList{}
+			all := &corev1.ConfigMapList{}
 			w.Expect(w.Workload.List(w.Ctx, deployments)).To(Succeed())
 			w.Expect(w.Workload.List(w.Ctx, all)).To(Succeed())
 			w.Expect(deployments.Items).To(HaveLen(map[bool]int{true: 1}[stays]))
@@ -410,8 +460,9 @@ func TestObjectsOfOthersWithOurNamesAreLeftAlone(t *testing.T) {
 
 func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
 	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}
-	ccm.Spec.SecretRef.Name, ccm.Spec.Type, ccm.Spec.ShareWithClusters = "ccm-token", infrav1.CredentialServiceAccount,
-		ptr.To(true)
+	ccm.Spec.SecretRef.Name = "ccm-token"
+	ccm.Spec.Type = infrav1.CredentialServiceAccount
+	ccm.Spec.ShareWithClusters = ptr.To(true)
 	token := &corev1.Secret{
 		ObjectMeta: controllertest.Meta("ccm-token"),
 		Data:       map[string][]byte{"apiToken": []byte("first-token")},
@@ -435,7 +486,8 @@ func TestTheTokenOfAServiceAccountIsSeededOnce(t *testing.T) {
 	w.installed()
 
 	w.Expect(logins()).To(BeZero(), "each use of the token makes it another: only the cloud controller manager uses it")
-	seed, crs := w.set("-cloud-provider-seed"), &addonsv1.ClusterResourceSet{}
+	seed := w.set("-cloud-provider-seed")
+	crs := &addonsv1.ClusterResourceSet{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(seed), crs)).To(Succeed())
 	w.Expect(crs.Spec.Strategy).To(Equal("ApplyOnce"))
 	w.Expect(string(seed.Data["manifests.yaml"])).To(And(ContainSubstring("name: vcloud-service-account"),

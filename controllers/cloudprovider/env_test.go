@@ -99,8 +99,8 @@ func newCCMEnvOn(t *testing.T, model vcdsim.Model, objects ...client.Object) *cc
 		c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
 	})
 	c := w.vcdClusterNow()
-	c.Status.OVDC, c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: vdcURN(w.Env), Name: "acme-vdc"},
-		&infrav1.ResourceReference{ID: "urn:vcloud:network:1", Name: "nodes"}
+	c.Status.OVDC = &infrav1.ResourceReference{ID: vdcURN(w.Env), Name: "acme-vdc"}
+	c.Status.OVDCNetwork = &infrav1.ResourceReference{ID: "urn:vcloud:network:1", Name: "nodes"}
 	w.Expect(w.Client.Status().Update(w.Ctx, c)).To(Succeed())
 	w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(true) })
 	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = ptr.To(true) })
@@ -120,15 +120,20 @@ func (w *ccmEnv) newReconciler() *Reconciler {
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
 	return &Reconciler{
-		Client: w.Client, Live: w.Client, Identities: w.Cluster.Identities, Sessions: w.Cluster.Sessions,
-		Recorder: recorder,
+		Client:     w.Client,
+		Live:       w.Client,
+		Identities: w.Cluster.Identities,
+		Sessions:   w.Cluster.Sessions,
+		Recorder:   recorder,
 		Workload: func(context.Context, client.ObjectKey) (client.Client, error) {
 			if w.Workload == nil {
 				return nil, errors.New("no route to host")
 			}
 			return w.Workload, nil
 		},
-		Image: ccmImage, SyncPeriod: 5 * time.Minute, Now: func() time.Time { return time.Now().Add(w.ahead) },
+		Image:      ccmImage,
+		SyncPeriod: 5 * time.Minute,
+		Now:        func() time.Time { return time.Now().Add(w.ahead) },
 	}
 }
 

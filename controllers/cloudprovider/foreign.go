@@ -58,7 +58,10 @@ func (w *guest) foreign(ctx context.Context) (phases.Outcome, error) {
 // foreignBeside reports whether another cloud controller manager is in the workload cluster, or what is given.
 func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Outcome, error) {
 	for _, list := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &appsv1.DaemonSetList{}, &appsv1.StatefulSetList{}, &corev1.PodList{},
+		&appsv1.DeploymentList{},
+		&appsv1.DaemonSetList{},
+		&appsv1.StatefulSetList{},
+		&corev1.PodList{},
 	} {
 		options := []client.ListOption{client.Limit(inspectPage)}
 		if _, pods := list.(*corev1.PodList); pods {
@@ -195,7 +198,8 @@ func isOtherProgram(name string) bool {
 // hasCloudProviderFlags reports whether a command line is that of a cloud controller manager, or of a
 // kube-controller-manager that is one.
 func hasCloudProviderFlags(words []string) bool {
-	cloud, controllers := "", false
+	cloud := ""
+	controllers := false
 	for i, word := range words {
 		name, value, given := strings.Cut(word, "=")
 		if !given && i+1 < len(words) {

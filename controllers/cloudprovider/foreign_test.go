@@ -44,11 +44,13 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 		names  string // what is to be removed
 	}{
 		{
-			"CPI 1.6.1", runs(&appsv1.Deployment{}, "kube-system", "vmware-cloud-director-ccm", cpi),
+			"CPI 1.6.1",
+			runs(&appsv1.Deployment{}, "kube-system", "vmware-cloud-director-ccm", cpi),
 			"Deployment kube-system/vmware-cloud-director-ccm",
 		},
 		{
-			"that of another cloud", runs(&appsv1.DaemonSet{}, "cloud", "ccm",
+			"that of another cloud",
+			runs(&appsv1.DaemonSet{}, "cloud", "ccm",
 				corev1.Container{Image: "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0"}),
 			"DaemonSet cloud/ccm",
 		},
@@ -56,28 +58,36 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 		{
 			"one that kubelet runs by itself",
 			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror, OwnerReferences: owner}}, "kube-system",
-				"ccm-node-1", cpi), "static Pod kube-system/ccm-node-1",
+				"ccm-node-1", cpi),
+			"static Pod kube-system/ccm-node-1",
 		},
 		{"one that was started by hand", runs(&corev1.Pod{}, "kube-system", "ccm", cpi), "Pod kube-system/ccm"},
 		{
-			"one by its flag", runs(&appsv1.Deployment{}, "cloud", "mine",
+			"one by its flag",
+			runs(&appsv1.Deployment{}, "cloud", "mine",
 				corev1.Container{Image: "mine:1", Args: []string{"--cloud-provider", "vsphere"}}),
 			"Deployment cloud/mine",
 		},
 		{
-			"a kube-controller-manager that is one", runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror}},
+			"a kube-controller-manager that is one",
+			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: mirror}},
 				"kube-system", "kcm", corev1.Container{
 					Image:   "registry.k8s.io/kube-controller-manager:v1.20.0",
 					Command: []string{"kube-controller-manager", "--cloud-provider=vsphere"},
-				}), "static Pod kube-system/kcm",
+				}),
+			"static Pod kube-system/kcm",
 		},
 		{
-			"one of a cloud that is not known", runs(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{
-				Image: "mine@sha256:1", Command: []string{"/bin/mine", "--cloud-provider=mine", "--allow-untagged-cloud"},
-			}), "Deployment cloud/mine",
+			"one of a cloud that is not known",
+			runs(&appsv1.Deployment{}, "cloud", "mine", corev1.Container{
+				Image:   "mine@sha256:1",
+				Command: []string{"/bin/mine", "--cloud-provider=mine", "--allow-untagged-cloud"},
+			}),
+			"Deployment cloud/mine",
 		},
 		{
-			"one by its program", runs(&appsv1.Deployment{}, "cloud", "mine",
+			"one by its program",
+			runs(&appsv1.Deployment{}, "cloud", "mine",
 				corev1.Container{Image: "mine:1", Command: []string{"/bin/acme-cloud-controller-manager"}}),
 			"Deployment cloud/mine",
 		},
@@ -111,7 +121,8 @@ func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
 			}),
 		},
 		{
-			"a controller manager that leaves clouds to others", runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			"a controller manager that leaves clouds to others",
+			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "1"},
 			}}, "kube-system", "kcm", corev1.Container{
 				Image: "registry.k8s.io/kube-controller-manager:v1.36.3",
@@ -119,26 +130,30 @@ func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
 			}),
 		},
 		{
-			"cluster-autoscaler of a cloud that Nodes on VCD may be served by", runs(&appsv1.Deployment{}, "kube-system",
+			"cluster-autoscaler of a cloud that Nodes on VCD may be served by",
+			runs(&appsv1.Deployment{}, "kube-system",
 				"cluster-autoscaler", corev1.Container{
 					Image:   "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0",
 					Command: []string{"./cluster-autoscaler", "--cloud-provider=cloudstack", "--nodes=1:5:id"},
 				}),
 		},
 		{
-			"cluster-autoscaler under another name", runs(&appsv1.Deployment{}, "kube-system", "scaler", corev1.Container{
+			"cluster-autoscaler under another name",
+			runs(&appsv1.Deployment{}, "kube-system", "scaler", corev1.Container{
 				Image: "mirror/scaler:v1",
 				Args:  []string{"--cloud-provider", "cloudstack", "--scale-down-unneeded-time=5m"},
 			}),
 		},
 		{
-			"a kubelet", runs(&appsv1.DaemonSet{}, "kube-system", "kubelet", corev1.Container{
+			"a kubelet",
+			runs(&appsv1.DaemonSet{}, "kube-system", "kubelet", corev1.Container{
 				Image:   "mirror/hyperkube:v1",
 				Command: []string{"/hyperkube", "kubelet", "--cloud-provider=vsphere", "--node-status-update-frequency=10s"},
 			}),
 		},
 		{
-			"a kube-apiserver", runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			"a kube-apiserver",
+			runs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "1"},
 			}}, "kube-system", "api", corev1.Container{
 				Image:   "registry.k8s.io/kube-apiserver:v1.20.0",
@@ -152,7 +167,8 @@ func TestOtherProgramsAreNoCloudProviders(t *testing.T) {
 				corev1.Container{Image: "cloud-provider-for-cloud-director:2"}),
 		},
 		{
-			"one that has ended", runs(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}, "kube-system", "p",
+			"one that has ended",
+			runs(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}, "kube-system", "p",
 				corev1.Container{Image: "cloud-provider-for-cloud-director:2"}),
 		},
 	}

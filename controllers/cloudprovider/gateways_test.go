@@ -19,20 +19,26 @@ func twoGateways() vcdsim.Model {
 	model := vcdsim.K8sTenant()
 	vdc := &model.Orgs[1].VDCs[0]
 	second := vdc.EdgeGateways[0]
-	second.Name, second.Uplinks = "dmz", []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
-		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
-		Addresses: []vcdsim.Range{{
-			From: netip.MustParseAddr("203.0.113.200"),
-			To:   netip.MustParseAddr("203.0.113.210"),
+	second.Name = "dmz"
+	second.Uplinks = []vcdsim.Uplink{{
+		Network: "internet",
+		Subnets: []vcdsim.UplinkSubnet{{
+			Gateway: netip.MustParsePrefix("203.0.113.1/24"),
+			Primary: netip.MustParseAddr("203.0.113.200"),
+			Addresses: []vcdsim.Range{{
+				From: netip.MustParseAddr("203.0.113.200"),
+				To:   netip.MustParseAddr("203.0.113.210"),
+			}},
 		}},
-	}}}}
+	}}
 	vdc.EdgeGateways = append(slices.Clone(vdc.EdgeGateways), second)
 	return model
 }
 
 func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 	w := newCCMEnvOn(t, twoGateways())
-	first, second := gatewayURN(w.Env, 0), gatewayURN(w.Env, 1)
+	first := gatewayURN(w.Env, 0)
+	second := gatewayURN(w.Env, 1)
 	w.changeCluster(func(c *infrav1.VCDCluster) {
 		c.Spec.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{
 			{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "203.0.113.0/24", OneArm: &infrav1.OneArmSpec{}},
@@ -45,10 +51,14 @@ func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 	arm, err := vcdconfig.ParseRange("")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.configured().LoadBalancer.Gateways).To(Equal([]vcdconfig.Gateway{
-		{Name: "dmz", EdgeGateway: vcdconfig.EdgeGateway{
-			ID: second, VIPSubnet: netip.MustParsePrefix("203.0.113.0/24"),
-			OneArm: &arm,
-		}},
+		{
+			Name: "dmz",
+			EdgeGateway: vcdconfig.EdgeGateway{
+				ID:        second,
+				VIPSubnet: netip.MustParsePrefix("203.0.113.0/24"),
+				OneArm:    &arm,
+			},
+		},
 		{Name: "own", EdgeGateway: vcdconfig.EdgeGateway{ID: first}},
 	}))
 	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation,
@@ -116,7 +126,8 @@ func TestThatLoadBalancersWereAllowedIsRecorded(t *testing.T) {
 
 func TestLoadBalancersGoFromFurtherGatewaysToo(t *testing.T) {
 	w := controllertest.NewBalancedOn(t, twoGateways())
-	id, first := w.VCDCluster().Spec.InfraID, w.Gateway
+	id := w.VCDCluster().Spec.InfraID
+	first := w.Gateway
 	w.Balance(id, "web", nil)
 	w.Gateway = vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
 	w.Balance(id, "api", nil)

@@ -42,9 +42,11 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	}
 	sum := sha256.Sum256(config)
 	ccm := addons.CCM{
-		Image: imageOf(s.vcdCluster.Spec.CloudProvider.Image, s.Image), Replicas: replicas(s.cluster),
+		Image:      imageOf(s.vcdCluster.Spec.CloudProvider.Image, s.Image),
+		Replicas:   replicas(s.cluster),
 		ConfigHash: hex.EncodeToString(sum[:])[:hashLength],
-		APIHost:    s.cluster.Spec.ControlPlaneEndpoint.Host, APIPort: s.cluster.Spec.ControlPlaneEndpoint.Port,
+		APIHost:    s.cluster.Spec.ControlPlaneEndpoint.Host,
+		APIPort:    s.cluster.Spec.ControlPlaneEndpoint.Port,
 	}
 	objects, err := ccm.Objects()
 	if err != nil {

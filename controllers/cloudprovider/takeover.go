@@ -79,7 +79,9 @@ func (i inherited) complete(b *vcdconfig.LoadBalancer) error {
 func (i inherited) names() []string {
 	var all []string
 	for key, value := range map[string]string{
-		"oneArm": i.OneArm, "vipSubnet": i.VIPSubnet, "certAlias": i.CertificateAlias,
+		"oneArm":    i.OneArm,
+		"vipSubnet": i.VIPSubnet,
+		"certAlias": i.CertificateAlias,
 	} {
 		if value != "" {
 			all = append(all, key+" "+value)
@@ -175,7 +177,8 @@ func (i inherited) rendered(config *vcdconfig.Config) (vcdconfig.Config, error) 
 // record stores what the VCDCluster inherits before the configuration that has it is replaced. Until then that may
 // change, and what was stored from it does, too.
 func (s *scope) record(ctx context.Context, values inherited) error {
-	c, note := s.vcdCluster, []byte(nil)
+	c := s.vcdCluster
+	note := []byte(nil)
 	var err error
 	if values != (inherited{}) {
 		if note, err = json.Marshal(values); err != nil {

@@ -38,7 +38,8 @@ vAppName: ` + controllertest.ClusterName + `
 `)
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.ConfigMapName},
-		Immutable:  ptr.To(true), Data: map[string]string{addons.ConfigKey: text},
+		Immutable:  ptr.To(true),
+		Data:       map[string]string{addons.ConfigKey: text},
 	}
 }
 
@@ -117,47 +118,60 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 		want   []string
 	}{
 		{
-			name: "another id", id: "prod",
+			name: "another id",
+			id:   "prod",
 			want: []string{"clusterid is prod there and would become infra-1", "spec.infraID cannot change"},
 		},
 		{
-			name: "no id at all", id: "",
+			name: "no id at all",
+			id:   "",
 			want: []string{"clusterid is unset there and would become infra-1"},
 		},
 		{
-			name: "another external subnet", id: "infra-1", change: []string{`vipSubnet: ""`, `vipSubnet: "10.1.0.0/24"`},
-			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" },
+			name:   "another external subnet",
+			id:     "infra-1",
+			change: []string{`vipSubnet: ""`, `vipSubnet: "10.1.0.0/24"`},
+			spec:   func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" },
 			want: []string{
 				"loadbalancer.vipSubnet is 10.1.0.0/24 there and would become 10.0.0.0/24",
 				"set spec.loadBalancer.vipSubnet",
 			},
 		},
 		{
-			name: "an external subnet that CPI does not know", id: "infra-1",
+			name: "an external subnet that CPI does not know",
+			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" },
 			want: []string{"loadbalancer.vipSubnet is unset there and would become 10.0.0.0/24"},
 		},
 		{
-			name: "another certificate", id: "infra-1",
+			name: "another certificate",
+			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.CertificateAlias = "mine" },
 			want: []string{"loadbalancer.certAlias is wildcard there and would become mine"},
 		},
 		{
-			name: "another network", id: "infra-1", change: []string{"network: nodes", "network: dmz"},
-			want: []string{"loadbalancer.network is dmz there and would become nodes", "it decides the edge gateway"},
+			name:   "another network",
+			id:     "infra-1",
+			change: []string{"network: nodes", "network: dmz"},
+			want:   []string{"loadbalancer.network is dmz there and would become nodes", "it decides the edge gateway"},
 		},
 		{
-			name: "another organization and VDC", id: "infra-1", change: []string{"org: acme", "org: other", "acme-vdc", "old"},
-			want: []string{"vcd.org is other there", "vcd.vdc is old there"},
+			name:   "another organization and VDC",
+			id:     "infra-1",
+			change: []string{"org: acme", "org: other", "acme-vdc", "old"},
+			want:   []string{"vcd.org is other there", "vcd.vdc is old there"},
 		},
 		{
-			name: "no load balancers any more", id: "infra-1",
+			name: "no load balancers any more",
+			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled },
 			want: []string{"loadbalancer.enabled is true there and would become false"},
 		},
 		{
-			name: "what cannot be read", id: "infra-1", change: []string{"oneArm:", "twoArm:"},
-			want: []string{"cannot be read", "loadbalancer.twoArm"},
+			name:   "what cannot be read",
+			id:     "infra-1",
+			change: []string{"oneArm:", "twoArm:"},
+			want:   []string{"cannot be read", "loadbalancer.twoArm"},
 		},
 	}
 	for _, tt := range tests {

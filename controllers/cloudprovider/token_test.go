@@ -19,8 +19,9 @@ import (
 func newAccountCCMEnv(t *testing.T) *ccmEnv {
 	t.Helper()
 	ccm := &infrav1.VCDIdentity{ObjectMeta: controllertest.Meta("ccm")}
-	ccm.Spec.SecretRef.Name, ccm.Spec.Type, ccm.Spec.ShareWithClusters = "ccm-token", infrav1.CredentialServiceAccount,
-		ptr.To(true)
+	ccm.Spec.SecretRef.Name = "ccm-token"
+	ccm.Spec.Type = infrav1.CredentialServiceAccount
+	ccm.Spec.ShareWithClusters = ptr.To(true)
 	w := newCCMEnv(t, &corev1.Secret{ObjectMeta: controllertest.Meta("ccm-token")})
 	ccm.Spec.Site = w.Sim.URL()
 	w.Expect(w.Client.Create(w.Ctx, ccm)).To(Succeed())
@@ -65,22 +66,39 @@ func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {
 		name, reason string
 		change       func(*ccmEnv)
 	}{
-		{"an identity for both is the manager's", infrav1.IdentityNotShareableReason, func(w *ccmEnv) {
-			w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.IdentityRef = nil })
-		}},
-		{"also if it is named twice", infrav1.TokenTakenReason, func(w *ccmEnv) {
-			w.changeCluster(func(c *infrav1.VCDCluster) {
-				c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Name: "tenant"}
-			})
-		}},
-		{"two identities with one Secret are one", infrav1.TokenTakenReason, func(w *ccmEnv) {
-			w.changeCCMIdentity(func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "tenant-credentials" })
-		}},
-		{"whatever the other says of it", infrav1.TokenTakenReason, func(w *ccmEnv) {
-			w.changeCCMIdentity(func(i *infrav1.VCDIdentity) {
-				i.Spec.SecretRef.Name, i.Spec.Type = "tenant-credentials", infrav1.CredentialUser
-			})
-		}},
+		{
+			"an identity for both is the manager's",
+			infrav1.IdentityNotShareableReason,
+			func(w *ccmEnv) {
+				w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.IdentityRef = nil })
+			},
+		},
+		{
+			"also if it is named twice",
+			infrav1.TokenTakenReason,
+			func(w *ccmEnv) {
+				w.changeCluster(func(c *infrav1.VCDCluster) {
+					c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Name: "tenant"}
+				})
+			},
+		},
+		{
+			"two identities with one Secret are one",
+			infrav1.TokenTakenReason,
+			func(w *ccmEnv) {
+				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "tenant-credentials" })
+			},
+		},
+		{
+			"whatever the other says of it",
+			infrav1.TokenTakenReason,
+			func(w *ccmEnv) {
+				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) {
+					i.Spec.SecretRef.Name = "tenant-credentials"
+					i.Spec.Type = infrav1.CredentialUser
+				})
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,13 +29,20 @@ func TestNodesAreSearchedAndLabelledInSelectedZonesAndWhereMachinesAre(t *testin
 		}
 		objects.WithObjects(d, z)
 	}
-	c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "c1", Annotations: map[string]string{
-		infrav1.ZoneVAppsAnnotationPrefix + "b":    vdcB + " 2", // It is not selected any more.
-		infrav1.ZoneVAppsAnnotationPrefix + "gone": "urn:vcloud:vdc:gone 1",
-	}}}
-	c.Spec.Site, c.Spec.Org = "https://vcd.example.com", "acme"
+	c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team-a",
+		Name:      "c1",
+		Annotations: map[string]string{
+			infrav1.ZoneVAppsAnnotationPrefix + "b":    vdcB + " 2", // It is not selected any more.
+			infrav1.ZoneVAppsAnnotationPrefix + "gone": "urn:vcloud:vdc:gone 1",
+		},
+	}}
+	c.Spec.Site = "https://vcd.example.com"
+	c.Spec.Org = "acme"
 	c.Spec.FailureDomainSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key: "zone", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "never-found"},
+		Key:      "zone",
+		Operator: metav1.LabelSelectorOpIn,
+		Values:   []string{"a", "never-found"},
 	}}}
 	w := whereabouts{}
 
@@ -45,7 +52,8 @@ func TestNodesAreSearchedAndLabelledInSelectedZonesAndWhereMachinesAre(t *testin
 		vdcs:  []string{vdcA, vdcB, "urn:vcloud:vdc:gone"},
 		vApps: []string{"c1-a", "c1-b", "c1-b-2", "c1-gone"},
 		zones: []vcdconfig.Zone{
-			{Name: "eu-a", Region: "eu", VDC: vdcA}, {Name: "eu-b", Region: "eu", VDC: vdcB},
+			{Name: "eu-a", Region: "eu", VDC: vdcA},
+			{Name: "eu-b", Region: "eu", VDC: vdcB},
 		},
 	}))
 }

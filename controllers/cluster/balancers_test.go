@@ -122,7 +122,8 @@ func TestLoadBalancersGoThoughTheManagerIsKilled(t *testing.T) {
 	w.Balance(id, "web", nil)
 	w.Sim.Faults().Add(vcdsim.Fault{
 		Operation: "DELETE /cloudapi/1.0.0/loadBalancer/pools*",
-		Status:    http.StatusInternalServerError, Count: 1,
+		Status:    http.StatusInternalServerError,
+		Count:     1,
 	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.Eventually(func() (metav1.ConditionStatus, error) {
@@ -168,9 +169,12 @@ func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 		spoil func(*infrav1.VCDCluster)
 	}{
 		{"after as long as the former manager would have", nil},
-		{"after as long as if it just happened, where a person spoiled the note", func(c *infrav1.VCDCluster) {
-			c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = "yesterday"
-		}},
+		{
+			"after as long as if it just happened, where a person spoiled the note",
+			func(c *infrav1.VCDCluster) {
+				c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = "yesterday"
+			},
+		},
 		{
 			"after as long as if it just happened, where the former manager's clock was far ahead",
 			func(c *infrav1.VCDCluster) {
@@ -260,8 +264,9 @@ func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 			w.ByHand(id, tt.kinds...)
 			for _, list := range tt.lists {
 				w.Sim.Faults().Add(vcdsim.Fault{
-					Operation: "GET /cloudapi/1.0.0/" + list + "*", User: "capvcd",
-					Status: http.StatusForbidden,
+					Operation: "GET /cloudapi/1.0.0/" + list + "*",
+					User:      "capvcd",
+					Status:    http.StatusForbidden,
 				})
 			}
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
@@ -296,17 +301,20 @@ func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 		{
 			"while VCD does not let the gateway be seen",
 			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden},
-			metav1.ConditionFalse, "not all can be listed",
+			metav1.ConditionFalse,
+			"not all can be listed",
 		},
 		{
 			"while VCD does not let them be removed",
 			vcdsim.Fault{Operation: "DELETE /cloudapi/1.0.0/loadBalancer/*", Status: http.StatusForbidden},
-			metav1.ConditionFalse, "virtual-service ",
+			metav1.ConditionFalse,
+			"virtual-service ",
 		},
 		{
 			"while VCD does not answer for them",
 			vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusServiceUnavailable},
-			metav1.ConditionUnknown, "not all can be listed",
+			metav1.ConditionUnknown,
+			"not all can be listed",
 		},
 	}
 	for _, tt := range tests {
@@ -378,7 +386,8 @@ func (noReader) Get(context.Context, client.ObjectKey, client.Object, ...client.
 func TestAPersonLeavesEverythingWhateverGoesWrong(t *testing.T) {
 	w := newBalanced(t)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-	w.Cluster.Identities.Secrets, w.Cluster.Identities.Live = nil, noReader{}
+	w.Cluster.Identities.Secrets = nil
+	w.Cluster.Identities.Live = noReader{}
 	_, err := w.ReconcileCluster()
 	w.Expect(err).To(MatchError(ContainSubstring("out of order")))
 	w.LeaveBalancers()
@@ -400,15 +409,24 @@ func TestWithoutLoadBalancersOfOursNoRightIsWaitedFor(t *testing.T) {
 		name   string
 		change func(*infrav1.VCDCluster)
 	}{
-		{"without a cloud controller manager", func(c *infrav1.VCDCluster) {
-			c.Spec.CloudProvider.Mode = infrav1.CloudProviderNone
-		}},
-		{"with a cloud controller manager of the user's own", func(c *infrav1.VCDCluster) {
-			c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
-		}},
-		{"with load balancers that were never enabled", func(c *infrav1.VCDCluster) {
-			c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled
-		}},
+		{
+			"without a cloud controller manager",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.CloudProvider.Mode = infrav1.CloudProviderNone
+			},
+		},
+		{
+			"with a cloud controller manager of the user's own",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
+			},
+		},
+		{
+			"with load balancers that were never enabled",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled
+			},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newBalanced(t)
@@ -431,12 +449,18 @@ func TestLoadBalancersThatWereAllowedOnceAreWaitedFor(t *testing.T) {
 		name   string
 		change func(*infrav1.VCDCluster)
 	}{
-		{"though they were disabled since", func(c *infrav1.VCDCluster) {
-			c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled
-		}},
-		{"though the cloud controller manager was left to the user since", func(c *infrav1.VCDCluster) {
-			c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
-		}},
+		{
+			"though they were disabled since",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled
+			},
+		},
+		{
+			"though the cloud controller manager was left to the user since",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
+			},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newBalanced(t)
@@ -484,7 +508,8 @@ func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	vdc := &model.Orgs[1].VDCs[0]
 	another := vdc.EdgeGateways[0]
-	another.Name, another.Uplinks = "another", nil
+	another.Name = "another"
+	another.Uplinks = nil
 	vdc.EdgeGateways = append(slices.Clone(vdc.EdgeGateways), another)
 	w := controllertest.NewBalancedOn(t, model)
 	id := w.VCDCluster().Spec.InfraID

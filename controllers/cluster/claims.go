@@ -38,7 +38,11 @@ func (p vipPools) at(i int) ipam.Claim {
 func (s *scope) claims(cluster string) ipam.Claims {
 	c := s.vcdCluster
 	return ipam.Claims{
-		Client: s.Client, Live: s.Live, Owner: c, ID: cmp.Or(c.Spec.InfraID, string(c.UID)), Cluster: cluster,
+		Client:  s.Client,
+		Live:    s.Live,
+		Owner:   c,
+		ID:      cmp.Or(c.Spec.InfraID, string(c.UID)),
+		Cluster: cluster,
 	}
 }
 
@@ -55,7 +59,8 @@ func secondary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
 // claimed returns the virtual IPs from pools. One that was stored stays, whatever happens to its claim: its IPAddress
 // is held.
 func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, error) {
-	hosts, pools := []string{v.vcdCluster.Spec.ControlPlaneEndpoint.Host}, primary(v.kube(), v.cluster.Name)
+	hosts := []string{v.vcdCluster.Spec.ControlPlaneEndpoint.Host}
+	pools := primary(v.kube(), v.cluster.Name)
 	if hosts[0] == "" {
 		addr, out, err := v.claim(ctx, pools)
 		if err != nil || out != phases.Done {

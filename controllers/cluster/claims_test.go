@@ -69,7 +69,8 @@ func (w *pooled) given() (addresses, claims []string) {
 	for _, pool := range w.pools {
 		w.Expect(pool.Serve(w.Ctx, w.Client)).To(Succeed())
 	}
-	a, c := &ipamv1.IPAddressList{}, &ipamv1.IPAddressClaimList{}
+	a := &ipamv1.IPAddressList{}
+	c := &ipamv1.IPAddressClaimList{}
 	w.Expect(w.Client.List(w.Ctx, a)).To(Succeed())
 	w.Expect(w.Client.List(w.Ctx, c)).To(Succeed())
 	for _, address := range a.Items {
@@ -310,7 +311,8 @@ func TestAnAddressThatIsNotUsedIsFreed(t *testing.T) {
 		g.Expect(err).To(MatchError(ContainSubstring("the manager died")))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 
-	w.Cluster.Client, late.Addresses = w.Client, []string{"192.168.100.230"}
+	w.Cluster.Client = w.Client
+	late.Addresses = []string{"192.168.100.230"}
 	w.given()
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
 

@@ -51,7 +51,8 @@ func deletionOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 		})
 	}
 	table = append(table, phases.Phase[*scope]{
-		Condition: infrav1.VAppDeletedCondition, Run: unlessDuplicated(deleteVApp, ownVApp),
+		Condition: infrav1.VAppDeletedCondition,
+		Run:       unlessDuplicated(deleteVApp, ownVApp),
 	})
 	if c.Spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete {
 		disks := phases.Phase[*scope]{
@@ -62,7 +63,8 @@ func deletionOf(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 	}
 	if _, on := edgeendpoint.Of(c); on {
 		table = append(table, phases.Phase[*scope]{
-			Condition: infrav1.EndpointDeletedCondition, Run: unlessDuplicated(deleteEndpoint, nothingOwn),
+			Condition: infrav1.EndpointDeletedCondition,
+			Run:       unlessDuplicated(deleteEndpoint, nothingOwn),
 		})
 	}
 	return append(table, phases.Phase[*scope]{Condition: infrav1.ReleasedCondition, Run: releaseCluster})
@@ -206,7 +208,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res 
 			res = ctrl.Result{RequeueAfter: session.BusyPoll}
 			return
 		case err != nil:
-			c.Spec, pass.Complete = s.read.Spec, false
+			c.Spec = s.read.Spec
+			pass.Complete = false
 			rerr = errors.Join(rerr, err)
 		}
 		s.failureDomains.report(c)
@@ -333,8 +336,11 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return out, err
 	}
 	s.home = home{
-		vdc: vdc, network: network, by: s.session.Machines, generation: c.Generation,
-		until: s.now().Add(phases.Jitter(homeAge*9/10, string(c.UID))),
+		vdc:        vdc,
+		network:    network,
+		by:         s.session.Machines,
+		generation: c.Generation,
+		until:      s.now().Add(phases.Jitter(homeAge*9/10, string(c.UID))),
 	}
 	s.recordGateway(network.EdgeGateway)
 	if recorded := placement.RecordedVDC(c); recorded == "" || recorded == vdc.ID || c.Status.OVDC == nil {

@@ -56,44 +56,74 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 		field     string
 	}{
 		{
-			"an unknown VDC", func(c *infrav1.VCDCluster) { c.Spec.OVDC = "nope" }, infrav1.NetworkReadyCondition,
-			infrav1.VDCNotFoundReason, "spec.ovdc",
+			"an unknown VDC",
+			func(c *infrav1.VCDCluster) { c.Spec.OVDC = "nope" },
+			infrav1.NetworkReadyCondition,
+			infrav1.VDCNotFoundReason,
+			"spec.ovdc",
 		},
 		{
-			"an unknown network", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nope" },
-			infrav1.NetworkReadyCondition, infrav1.NetworkNotFoundReason, "spec.ovdcNetwork",
+			"an unknown network",
+			func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nope" },
+			infrav1.NetworkReadyCondition,
+			infrav1.NetworkNotFoundReason,
+			"spec.ovdcNetwork",
 		},
 		{
-			"an unknown organization", func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" }, infrav1.IdentityReadyCondition,
-			infrav1.CredentialsRefusedReason, "spec.org",
+			"an unknown organization",
+			func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" },
+			infrav1.IdentityReadyCondition,
+			infrav1.CredentialsRefusedReason,
+			"spec.org",
 		},
 		{
-			"a site that is not the identity's", func(c *infrav1.VCDCluster) { c.Spec.Site = "https://127.0.0.1:1" },
-			infrav1.IdentityReadyCondition, infrav1.SiteNotAllowedReason, "spec.site",
+			"a site that is not the identity's",
+			func(c *infrav1.VCDCluster) { c.Spec.Site = "https://127.0.0.1:1" },
+			infrav1.IdentityReadyCondition,
+			infrav1.SiteNotAllowedReason,
+			"spec.site",
 		},
 		{
-			"an unknown identity", func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "nope" },
-			infrav1.IdentityReadyCondition, infrav1.IdentityNotFoundReason, "spec.identityRef",
+			"an unknown identity",
+			func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "nope" },
+			infrav1.IdentityReadyCondition,
+			infrav1.IdentityNotFoundReason,
+			"spec.identityRef",
 		},
 		{
-			"a VIP in the static pool", vip("192.168.100.20"),
-			infrav1.EndpointReadyCondition, infrav1.VIPInStaticPoolReason, "spec.endpoint.kubeVIP.addresses",
+			"a VIP in the static pool",
+			vip("192.168.100.20"),
+			infrav1.EndpointReadyCondition,
+			infrav1.VIPInStaticPoolReason,
+			"spec.endpoint.kubeVIP.addresses",
 		},
 		{
-			"a VIP in the DHCP range", vip("192.168.100.150"),
-			infrav1.EndpointReadyCondition, infrav1.VIPInDHCPRangeReason, "spec.endpoint.kubeVIP",
+			"a VIP in the DHCP range",
+			vip("192.168.100.150"),
+			infrav1.EndpointReadyCondition,
+			infrav1.VIPInDHCPRangeReason,
+			"spec.endpoint.kubeVIP",
 		},
 		{
-			"a VIP outside the network", vip("10.0.0.1"),
-			infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason, "spec.endpoint.kubeVIP",
+			"a VIP outside the network",
+			vip("10.0.0.1"),
+			infrav1.EndpointReadyCondition,
+			infrav1.VIPOutsideNetworkReason,
+			"spec.endpoint.kubeVIP",
 		},
 		{
-			"the gateway as VIP", vip("192.168.100.1"),
-			infrav1.EndpointReadyCondition, infrav1.VIPInvalidReason, "spec.endpoint.kubeVIP",
+			"the gateway as VIP",
+			vip("192.168.100.1"),
+			infrav1.EndpointReadyCondition,
+			infrav1.VIPInvalidReason,
+			"spec.endpoint.kubeVIP",
 		},
 		{
-			"no VIP at all", func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = nil },
-			infrav1.EndpointReadyCondition, infrav1.EndpointMissingReason, "spec.endpoint.kubeVIP",
+			"no VIP at all",
+			func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = nil },
+			infrav1.EndpointReadyCondition,
+			infrav1.EndpointMissingReason,
+			"spec.endpoint.kubeVIP",
 		},
 	}
 	for _, tt := range tests {
@@ -268,7 +298,8 @@ func TestIdentityKeepsItsSecretWhileItIsUsed(t *testing.T) {
 	for range 4 {
 		pass()
 	}
-	i, secret := &infrav1.VCDIdentity{}, &corev1.Secret{}
+	i := &infrav1.VCDIdentity{}
+	secret := &corev1.Secret{}
 	w.Expect(w.Client.Get(w.Ctx, key, i)).To(Succeed())
 	w.Expect(conditions.IsTrue(i, clusterv1.ReadyCondition)).To(BeTrue())
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "tenant-credentials"},

@@ -20,8 +20,9 @@ func TestVAppThatIsNotSeenIsGoneAtTheSecondLook(t *testing.T) {
 	w.DeleteMachine("cp-0")
 	w.DeleteVAppByHand(t, controllertest.ClusterName)
 	w.Sim.Faults().Add(vcdsim.Fault{
-		Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden,
-		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+		Operation: "GET /api/query type=orgVdc",
+		Status:    http.StatusForbidden,
+		Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
 	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.ReadyReason)
@@ -49,13 +50,18 @@ func TestVAppIsNotGoneBecauseItIsNotShownAnyMore(t *testing.T) {
 	}{
 		{
 			"it is deleted when it is shown again",
-			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) }, 0,
+			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
+			0,
 		},
-		{"it stays when a person says so", func(w *controllertest.Env) {
-			c := w.VCDCluster()
-			notes.Set(c, infrav1.KeepVAppAnnotation, "true")
-			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
-		}, 1},
+		{
+			"it stays when a person says so",
+			func(w *controllertest.Env) {
+				c := w.VCDCluster()
+				notes.Set(c, infrav1.KeepVAppAnnotation, "true")
+				w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			},
+			1,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,8 +18,10 @@ func TestWhoseDiskItIs(t *testing.T) {
 		{"another's marker", infraUUID, vcd.Marker{Cluster: "prod"}.String(), false},
 		{"the id, as a CSI driver writes it", infraUUID, infraUUID, true},
 		{
-			"the id of an RDE", "urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
-			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID, true,
+			"the id of an RDE",
+			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
+			"urn:vcloud:entity:vmware:capvcdCluster:" + infraUUID,
+			true,
 		},
 		{"a word that a person chose for both", "prod", "prod", false},
 		{"the id among others", infraUUID, "copy of " + infraUUID, false},

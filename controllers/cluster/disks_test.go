@@ -25,10 +25,12 @@ func newWithDisks(t *testing.T, policy infrav1.OrphanedDiskPolicy) *controllerte
 	t.Helper()
 	w := controllertest.New(t, controllertest.Machines("other")...)
 	c := w.VCDCluster()
-	c.Spec.InfraID, c.Spec.OrphanedDiskPolicy = infraUUID, policy
+	c.Spec.InfraID = infraUUID
+	c.Spec.OrphanedDiskPolicy = policy
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.Ready("other")
-	p, vdc := w.Driver(), w.Sim.State().VApps[0].VDCID
+	p := w.Driver()
+	vdc := w.Sim.State().VApps[0].VDCID
 	for name, description := range map[string]string{
 		"marked":   "made by hand. " + vcd.Marker{Cluster: infraUUID}.String(),
 		"by-csi":   infraUUID,
@@ -92,8 +94,11 @@ func TestDisksOfADeletedClusterAreDeletedIfWished(t *testing.T) {
 	attach(w, "attached")
 	w.DeleteMachine("other")
 	w.Sim.Faults().Add(vcdsim.Fault{
-		Operation: diskDeleteCall, Status: http.StatusForbidden,
-		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right", Count: 1,
+		Operation: diskDeleteCall,
+		Status:    http.StatusForbidden,
+		Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+		Message:   "no right",
+		Count:     1,
 	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
@@ -126,8 +131,10 @@ func TestClusterIsDeletedThoughItsDisksCannotBeListed(t *testing.T) {
 	w := newWithDisks(t, infrav1.OrphanedDiskRetain)
 	w.DeleteMachine("other")
 	w.Sim.Faults().Add(vcdsim.Fault{
-		Operation: "GET /api/query type=disk", Status: http.StatusForbidden,
-		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right",
+		Operation: "GET /api/query type=disk",
+		Status:    http.StatusForbidden,
+		Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+		Message:   "no right",
 	})
 
 	w.DeleteCluster()

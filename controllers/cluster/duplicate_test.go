@@ -37,8 +37,10 @@ func copyCluster(w *controllertest.Env) *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{Spec: w.VCDCluster().Spec}
 	c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete
 	c.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
-		Name: "copy", UID: cluster.UID,
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       "Cluster",
+		Name:       "copy",
+		UID:        cluster.UID,
 	}}
 	copied(w, w.VCDCluster(), c, "copy")
 	m := &infrav1.VCDMachine{Spec: w.VCDMachine("a").Spec}
@@ -49,7 +51,8 @@ func copyCluster(w *controllertest.Env) *infrav1.VCDCluster {
 func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	c := w.VCDCluster()
-	c.UID, c.Spec.InfraID = infraUUID, infraUUID
+	c.UID = infraUUID
+	c.Spec.InfraID = infraUUID
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.Ready("a")
 	vdc := w.Sim.State().VApps[0].VDCID
@@ -136,10 +139,13 @@ func TestMachineThatOnlyNamesAVMDoesNotKeepIt(t *testing.T) {
 		edit func(*infrav1.VCDMachine)
 	}{
 		{"a copy that was never found to be the VM's own", func(*infrav1.VCDMachine) {}},
-		{"a machine at another site, which uses the same URN", func(m *infrav1.VCDMachine) {
-			m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "another"}
-			m.Status.Initialization.Provisioned = ptr.To(true)
-		}},
+		{
+			"a machine at another site, which uses the same URN",
+			func(m *infrav1.VCDMachine) {
+				m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "another"}
+				m.Status.Initialization.Provisioned = ptr.To(true)
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,8 +29,14 @@ func (s edgeEndpoint) reconcile(ctx context.Context) (phases.Outcome, error) {
 	}
 	recorded, _ := edgeendpoint.Of(s.read)
 	plan, out, err := s.Endpoints.Ensure(ctx, edgeendpoint.Request{
-		Client: s.Client, Session: s.session, Cluster: c, Owner: s.cluster, Gateway: gateway,
-		Family: familyOf(s.network), Wake: s.wakeUps.ForObject(c), Now: s.now(),
+		Client:  s.Client,
+		Session: s.session,
+		Cluster: c,
+		Owner:   s.cluster,
+		Gateway: gateway,
+		Family:  familyOf(s.network),
+		Wake:    s.wakeUps.ForObject(c),
+		Now:     s.now(),
 	}, recorded == gateway && s.read.Spec.InfraID != "")
 	if err != nil {
 		return out, err
@@ -155,7 +161,8 @@ func (s edgeEndpoint) reach(ctx context.Context) (gateways, phases.Outcome, erro
 		return gateways{}, out, err
 	}
 	here := gatewaysOf([]vcd.Ref{{ID: id}})
-	here.vdc, here.connected = on.vdc, on.connected
+	here.vdc = on.vdc
+	here.connected = on.connected
 	return here, phases.Done, nil
 }
 
@@ -165,7 +172,9 @@ func (s edgeEndpoint) purge() *purge {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.begun {
-		p.begun, p.endpoint, p.missing = true, true, map[string]time.Time{}
+		p.begun = true
+		p.endpoint = true
+		p.missing = map[string]time.Time{}
 	}
 	return p
 }

@@ -111,7 +111,8 @@ func (v virtualIPs) publish(hosts []string, port int32) {
 // hosts returns the addresses of the endpoint, or its name. The first is the one that is set already, else the one that
 // the spec asks for.
 func (v virtualIPs) hosts(ctx context.Context) ([]string, phases.Outcome, error) {
-	kube, set := v.kube(), v.vcdCluster.Spec.ControlPlaneEndpoint.Host
+	kube := v.kube()
+	set := v.vcdCluster.Spec.ControlPlaneEndpoint.Host
 	switch {
 	case len(kube.Addresses) > 0:
 		return kube.Addresses, phases.Done, nil
@@ -131,7 +132,11 @@ func (v virtualIPs) config(ctx context.Context, hosts []string) (kubevip.Config,
 	kube := v.kube()
 	bgp, out, err := v.bgp(ctx)
 	return kubevip.Config{
-		Mode: kubevip.Mode(kube.Mode), Addresses: hosts, Interface: kube.Interface, Image: kube.Image, BGP: bgp,
+		Mode:       kubevip.Mode(kube.Mode),
+		Addresses:  hosts,
+		Interface:  kube.Interface,
+		Image:      kube.Image,
+		BGP:        bgp,
 		Port:       cmp.Or(v.vcdCluster.Spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort),
 		DynamicDNS: kube.DNSName == hosts[0],
 	}, out, err
@@ -145,7 +150,8 @@ func (v virtualIPs) bgp(ctx context.Context) (*kubevip.BGP, phases.Outcome, erro
 	}
 	bgp := &kubevip.BGP{
 		AS:              uint32(spec.ASNumber), //nolint:gosec // at most 32 bits, by the schema
-		RouterInterface: spec.RouterInterface, SourceInterface: spec.SourceInterface,
+		RouterInterface: spec.RouterInterface,
+		SourceInterface: spec.SourceInterface,
 	}
 	for i := range spec.Peers {
 		peer, out, err := v.peer(ctx, &spec.Peers[i])
@@ -161,7 +167,8 @@ func (v virtualIPs) bgp(ctx context.Context) (*kubevip.BGP, phases.Outcome, erro
 func (v virtualIPs) peer(ctx context.Context, spec *infrav1.KubeVIPPeer) (kubevip.Peer, phases.Outcome, error) {
 	address, _ := netip.ParseAddr(spec.Address) // What is none is refused with the manifest.
 	peer := kubevip.Peer{
-		Address: address, AS: uint32(spec.ASNumber), //nolint:gosec // at most 32 bits, by the schema
+		Address:  address,
+		AS:       uint32(spec.ASNumber), //nolint:gosec // at most 32 bits, by the schema
 		MultiHop: ptr.Deref(spec.MultiHop, false),
 	}
 	ref := spec.PasswordSecretRef
@@ -255,6 +262,11 @@ func writeDaemonSet(ctx context.Context, s *scope, config kubevip.Config) (phase
 // nodeSecret returns the Secret of the cluster whose name ends with suffix.
 func nodeSecret(s *scope, suffix, holds string) nodesecret.Secret {
 	return nodesecret.Secret{
-		Client: s.Client, Live: s.Live, Owner: s.vcdCluster, Cluster: s.cluster.Name, Suffix: suffix, Holds: holds,
+		Client:  s.Client,
+		Live:    s.Live,
+		Owner:   s.vcdCluster,
+		Cluster: s.cluster.Name,
+		Suffix:  suffix,
+		Holds:   holds,
 	}
 }

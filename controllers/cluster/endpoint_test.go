@@ -67,7 +67,8 @@ func TestKubeVIPSecretIsTakenBack(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-kube-vip")}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 	written := secret.DeepCopy()
-	secret.OwnerReferences, secret.Data = nil, map[string][]byte{"broken": nil} // As after a restore from a backup.
+	secret.OwnerReferences = nil
+	secret.Data = map[string][]byte{"broken": nil} // As after a restore from a backup.
 	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
 
 	_, err := w.ReconcileCluster()
@@ -82,8 +83,9 @@ func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {
 	w := controllertest.New(t, &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")})
 	c := w.VCDCluster()
 	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{{
-		Name: "vips",
-		Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io",
+		Name:     "vips",
+		Kind:     "InClusterIPPool",
+		APIGroup: "ipam.cluster.x-k8s.io",
 	}}}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 
@@ -115,8 +117,9 @@ func TestTheDaemonSetIsAppliedByClusterAPIAndUpdatedInPlace(t *testing.T) {
 	w.Expect(string(w.Secret("c1-kube-vip").Data["kube-vip-prepare.sh"])).To(ContainSubstring("\nmode=DaemonSet\n"))
 
 	kube := infrav1.KubeVIPEndpoint{
-		Addresses: []string{controllertest.VIP}, Mode: infrav1.KubeVIPDaemonSet,
-		Image: "registry.example.com/kube-vip:v0.9.1",
+		Addresses: []string{controllertest.VIP},
+		Mode:      infrav1.KubeVIPDaemonSet,
+		Image:     "registry.example.com/kube-vip:v0.9.1",
 	}
 	withEndpoint(w, kube)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

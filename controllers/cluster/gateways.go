@@ -30,7 +30,8 @@ type gateways struct {
 func gatewaysOf(refs []vcd.Ref) gateways {
 	var ids, names []string
 	for _, g := range refs {
-		ids, names = append(ids, g.ID), append(names, cmp.Or(g.Name, g.ID))
+		ids = append(ids, g.ID)
+		names = append(names, cmp.Or(g.Name, g.ID))
 	}
 	return gateways{name: "edge gateway " + strings.Join(names, ", "), ids: ids}
 }
@@ -72,13 +73,15 @@ func (s balancers) gateways(ctx context.Context) (gateways, phases.Outcome, erro
 		return gateways{}, out, err
 	}
 	on := gatewaysWith(s.vcdCluster, network)
-	on.vdc, on.connected = vdc, network.EdgeGateway.ID
+	on.vdc = vdc
+	on.connected = network.EdgeGateway.ID
 	return on, phases.Done, nil
 }
 
 // gatewaysWith returns the recorded gateways of a cluster and that of its network, which is zero if it was not found.
 func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) gateways {
-	refs, gateway := recordedGateways(c), network.EdgeGateway
+	refs := recordedGateways(c)
+	gateway := network.EdgeGateway
 	i := slices.IndexFunc(refs, func(g vcd.Ref) bool { return g.ID == gateway.ID })
 	switch {
 	case i >= 0:
@@ -95,7 +98,8 @@ func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) gateways {
 
 // lostGateway returns the gateways of a cluster whose network does not show its edge gateway any more.
 func lostGateway(network string, others []vcd.Ref) gateways {
-	on, name := gatewaysOf(others), "the edge gateway of network "+network
+	on := gatewaysOf(others)
+	name := "the edge gateway of network " + network
 	if len(others) > 0 {
 		name += " and " + on.name
 	}

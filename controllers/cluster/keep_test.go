@@ -34,7 +34,8 @@ func addSecondVApp(w *controllertest.Env) {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		first := e.VApp(controllertest.ClusterName)
 		second := e.CopyVApp(first, name)
-		second.Description, second.Status = first.Description, vcdsim.Resolved
+		second.Description = first.Description
+		second.Status = vcdsim.Resolved
 		for _, vm := range vms {
 			if vm.VAppName == controllertest.ClusterName {
 				e.DeleteVM(e.VM(name + "-" + vm.Name))
@@ -53,19 +54,35 @@ func TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor(t *testing.T) {
 		spoil  func(*controllertest.Env)
 		reason string
 	}{
-		{"while VCD is gone for good", func(w *controllertest.Env) {
-			w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
-		}, infrav1.SiteUnreachableReason},
-		{"without an identity", func(w *controllertest.Env) {
-			w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
-		}, infrav1.IdentityNotFoundReason},
-		{"while the vApp may not be read", func(w *controllertest.Env) {
-			w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vApp", Status: http.StatusForbidden})
-		}, infrav1.ForbiddenReason},
-		{"while the vApp may not be deleted", func(w *controllertest.Env) {
-			w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vApp*", Status: http.StatusForbidden})
-			w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /api/vApp*", Status: http.StatusForbidden})
-		}, infrav1.ForbiddenReason},
+		{
+			"while VCD is gone for good",
+			func(w *controllertest.Env) {
+				w.Sim.Faults().Add(vcdsim.Fault{Status: http.StatusServiceUnavailable})
+			},
+			infrav1.SiteUnreachableReason,
+		},
+		{
+			"without an identity",
+			func(w *controllertest.Env) {
+				w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
+			},
+			infrav1.IdentityNotFoundReason,
+		},
+		{
+			"while the vApp may not be read",
+			func(w *controllertest.Env) {
+				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=vApp", Status: http.StatusForbidden})
+			},
+			infrav1.ForbiddenReason,
+		},
+		{
+			"while the vApp may not be deleted",
+			func(w *controllertest.Env) {
+				w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /api/vApp*", Status: http.StatusForbidden})
+				w.Sim.Faults().Add(vcdsim.Fault{Operation: "DELETE /api/vApp*", Status: http.StatusForbidden})
+			},
+			infrav1.ForbiddenReason,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -66,12 +66,15 @@ func (p *purge) list(ctx context.Context, s *scope, on gateways) phases.Outcome 
 			"Listing load balancers of the cluster that are left on %s", on.name)
 	case !p.listed:
 		p.listed = true
-		cluster, driver := s.vcdCluster.Spec.InfraID, s.session.Balancers()
+		cluster := s.vcdCluster.Spec.InfraID
+		driver := s.session.Balancers()
 		p.run(ctx, s, func(ctx context.Context) {
 			remains, err := remainsOn(ctx, driver, on, cluster)
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.running, p.remains, p.err = false, remains, err
+			p.running = false
+			p.remains = remains
+			p.err = err
 		})
 		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
 			"Listing load balancers of the cluster that are left on %s", on.name)
@@ -94,7 +97,8 @@ type lister interface {
 
 // remainsOn lists what a cluster has on some gateways, as far as that is shown.
 func remainsOn(ctx context.Context, driver lister, on gateways, cluster string) ([]string, error) {
-	all, failed := []string{}, on.lost
+	all := []string{}
+	failed := on.lost
 	for _, id := range on.ids {
 		found, err := driver.Remains(ctx, id, cluster)
 		all = append(all, found...)

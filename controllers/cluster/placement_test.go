@@ -37,12 +37,15 @@ func (c *editedClient) Patch(
 func TestASpecThatChangesMeanwhileIsNotMadeImmutable(t *testing.T) {
 	w := controllertest.New(t)
 	edited := false
-	w.Cluster.Client = &editedClient{Client: w.Client, edit: func() {
-		edited = true
-		c := w.VCDCluster()
-		c.Spec.OVDC = "nope"
-		w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
-	}}
+	w.Cluster.Client = &editedClient{
+		Client: w.Client,
+		edit: func() {
+			edited = true
+			c := w.VCDCluster()
+			c.Spec.OVDC = "nope"
+			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+		},
+	}
 	w.Eventually(func() bool {
 		_, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())

@@ -26,8 +26,11 @@ func TestWhatWouldKeepMachinesFromBeingCreatedIsReported(t *testing.T) {
 		remedy string
 	}{
 		{
-			"a VDC that is disabled", func(v *vcdsim.VDC) { v.Disabled = true },
-			func(v *vcdsim.VDC) { v.Disabled = false }, infrav1.VDCDisabledReason, "let the provider enable it",
+			"a VDC that is disabled",
+			func(v *vcdsim.VDC) { v.Disabled = true },
+			func(v *vcdsim.VDC) { v.Disabled = false },
+			infrav1.VDCDisabledReason,
+			"let the provider enable it",
 		},
 		{
 			"a VDC without a storage profile that is enabled",
@@ -36,7 +39,8 @@ func TestWhatWouldKeepMachinesFromBeingCreatedIsReported(t *testing.T) {
 					v.StorageProfiles[i].Disabled = true
 				}
 			},
-			func(v *vcdsim.VDC) { v.StorageProfiles[0].Disabled = false }, infrav1.StorageProfileNotFoundReason,
+			func(v *vcdsim.VDC) { v.StorageProfiles[0].Disabled = false },
+			infrav1.StorageProfileNotFoundReason,
 			"add or enable one",
 		},
 	}

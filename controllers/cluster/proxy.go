@@ -42,7 +42,9 @@ func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Outcome, error) {
 	ofZones = append(ofZones, kept...)
 	spec := c.Spec.Proxy
 	settings := nodeproxy.Settings{
-		HTTP: spec.HTTPProxy, HTTPS: spec.HTTPSProxy, Direct: direct(s, ofZones),
+		HTTP:    spec.HTTPProxy,
+		HTTPS:   spec.HTTPSProxy,
+		Direct:  direct(s, ofZones),
 		Version: nodeproxy.Version(spec.HTTPProxy, spec.HTTPSProxy, spec.NoProxy),
 	}
 	return secret.Write(ctx, settings.Files())
@@ -111,9 +113,12 @@ func direct(s *scope, networks []netip.Prefix) []string {
 	}
 	network := s.cluster.Spec.ClusterNetwork
 	return nodeproxy.Cluster{
-		Services: network.Services.CIDRBlocks, Pods: network.Pods.CIDRBlocks, ServiceDomain: network.ServiceDomain,
-		Endpoint: cmp.Or(s.vcdCluster.Spec.ControlPlaneEndpoint.Host, s.cluster.Spec.ControlPlaneEndpoint.Host),
-		Site:     s.vcdCluster.Spec.Site, Networks: networks,
-		More: slices.Concat(s.vcdCluster.Status.VirtualIPs, s.vcdCluster.Spec.Proxy.NoProxy),
+		Services:      network.Services.CIDRBlocks,
+		Pods:          network.Pods.CIDRBlocks,
+		ServiceDomain: network.ServiceDomain,
+		Endpoint:      cmp.Or(s.vcdCluster.Spec.ControlPlaneEndpoint.Host, s.cluster.Spec.ControlPlaneEndpoint.Host),
+		Site:          s.vcdCluster.Spec.Site,
+		Networks:      networks,
+		More:          slices.Concat(s.vcdCluster.Status.VirtualIPs, s.vcdCluster.Spec.Proxy.NoProxy),
 	}.Direct()
 }

@@ -23,7 +23,9 @@ func proxied(t *testing.T, objects ...client.Object) *controllertest.Env {
 	w := controllertest.New(t, objects...)
 	c := w.VCDCluster()
 	c.Spec.Proxy = infrav1.ProxySpec{
-		HTTPProxy: "http://proxy:3128", HTTPSProxy: "http://proxy:3128", NoProxy: []string{".corp.example.com"},
+		HTTPProxy:  "http://proxy:3128",
+		HTTPSProxy: "http://proxy:3128",
+		NoProxy:    []string{".corp.example.com"},
 	}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	return w
@@ -81,7 +83,8 @@ func TestAProxyThatIsRemovedLeavesFilesThatSetNothing(t *testing.T) {
 	_, err := w.ReconcileCluster()
 
 	w.Expect(err).NotTo(HaveOccurred())
-	files, nothing := proxySecret(w).Data, nodeproxy.Settings{Version: nodeproxy.Version("", "", nil)}.Files()
+	files := proxySecret(w).Data
+	nothing := nodeproxy.Settings{Version: nodeproxy.Version("", "", nil)}.Files()
 	delete(files, "no-proxy") // it is for pods: no template names it
 	delete(nothing, "no-proxy")
 	w.Expect(files).To(Equal(nothing), "templates may still name the Secret")

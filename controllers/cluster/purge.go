@@ -110,7 +110,9 @@ func (s balancers) purge() *purge {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.begun {
-		p.begun, p.removal, p.missing = true, notedRemoval(s.vcdCluster, s.now()), map[string]time.Time{}
+		p.begun = true
+		p.removal = notedRemoval(s.vcdCluster, s.now())
+		p.missing = map[string]time.Time{}
 	}
 	return p
 }
@@ -140,7 +142,8 @@ func (p *purge) proceed(ctx context.Context, s *scope, on gateways) phases.Outco
 	case now.Before(p.retry):
 		return purgeProblem(p.err, on, p.retry.Sub(now))
 	}
-	p.attempted, p.step = now, "listing them"
+	p.attempted = now
+	p.step = "listing them"
 	p.start(ctx, s, on)
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Listing load balancers of the cluster on %s",
 		on.name)
@@ -174,10 +177,15 @@ func (p *purge) complete() bool {
 // start starts an attempt beside reconciles. Its end wakes the cluster.
 func (p *purge) start(ctx context.Context, s *scope, on gateways) {
 	a := attempt{
-		purge: p, session: s.session, driver: s.session.Balancers(), on: on, clock: s.now,
+		purge:   p,
+		session: s.session,
+		driver:  s.session.Balancers(),
+		on:      on,
+		clock:   s.now,
 		options: edge.PurgeOptions{
-			Cluster: s.vcdCluster.Spec.InfraID, NAT: usesNAT(s.vcdCluster),
-			Only: func(o lb.Owner) bool { return o.IsEndpoint() == p.endpoint },
+			Cluster: s.vcdCluster.Spec.InfraID,
+			NAT:     usesNAT(s.vcdCluster),
+			Only:    func(o lb.Owner) bool { return o.IsEndpoint() == p.endpoint },
 		},
 	}
 	note := removalNote(s.Client, s.vcdCluster)
@@ -215,7 +223,8 @@ type attempt struct {
 // run clears the gateways: one that fails does not keep the others from being cleared. A refusal counts only if nothing
 // else failed.
 func (a *attempt) run(ctx context.Context) {
-	refused, failed := a.on.lost, error(nil)
+	refused := a.on.lost
+	failed := error(nil)
 	for _, id := range a.on.ids {
 		if err := a.clear(ctx, id); errors.Is(err, lb.ErrRefused) {
 			refused = errors.Join(refused, err)
@@ -225,7 +234,8 @@ func (a *attempt) run(ctx context.Context) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.running, a.err = false, cmp.Or(failed, refused)
+	a.running = false
+	a.err = cmp.Or(failed, refused)
 	a.retry = a.clock().Add(retryAfter(a.err))
 }
 
@@ -242,7 +252,8 @@ func (a *attempt) clear(ctx context.Context, id string) error {
 	}
 	now := a.clock()
 	verdict := gone.Decide(now, gone.Subject{
-		Missing: gone.Missing{Since: a.missing[id]}, Evidence: gone.Evidence(seen),
+		Missing:  gone.Missing{Since: a.missing[id]},
+		Evidence: gone.Evidence(seen),
 	}, nil)
 	switch {
 	case !verdict.Counts:
@@ -271,7 +282,8 @@ func (p *purge) before(ctx context.Context, step lb.Step, at time.Time,
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step, p.removal = step.String(), at
+	p.step = step.String()
+	p.removal = at
 	p.removed = append(p.removed, string(step.Kind)+" "+step.Name)
 	return nil
 }
@@ -336,17 +348,21 @@ func notedRemoval(c *infrav1.VCDCluster, now time.Time) time.Time {
 // removalNote returns a function that records on the VCDCluster when a load balancer is removed. It runs beside
 // reconciles, so it shares no object with them.
 func removalNote(to client.Client, c *infrav1.VCDCluster) func(context.Context, time.Time) error {
-	uid, namespace, name := c.UID, c.Namespace, c.Name
+	uid := c.UID
+	namespace := c.Namespace
+	name := c.Name
 	return func(ctx context.Context, at time.Time) error {
 		note, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": uid, "annotations": map[string]any{infrav1.LoadBalancersRemovedAnnotation: at.UTC().Format(
+			"uid": uid,
+			"annotations": map[string]any{infrav1.LoadBalancersRemovedAnnotation: at.UTC().Format(
 				time.RFC3339Nano)},
 		}})
 		if err != nil {
 			return fmt.Errorf("%w: noting a removal: %w", lb.ErrUnknown, err)
 		}
 		noted := &infrav1.VCDCluster{}
-		noted.Namespace, noted.Name = namespace, name
+		noted.Namespace = namespace
+		noted.Name = name
 		if err := to.Patch(ctx, noted, client.RawPatch(types.MergePatchType, note)); err != nil {
 			return fmt.Errorf("%w: noting on VCDCluster %s that load balancers are removed: %w", lb.ErrUnknown, name,
 				err)

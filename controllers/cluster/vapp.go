@@ -262,7 +262,8 @@ func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.
 	if !vapp.IsKept(c) {
 		return d.removeVApp(ctx, vApp)
 	}
-	out, err := phases.Stop(infrav1.VAppNotEmptyReason, "it holds %s", phases.Few(vapp.Names(vApp.VMs))), error(nil)
+	out := phases.Stop(infrav1.VAppNotEmptyReason, "it holds %s", phases.Few(vapp.Names(vApp.VMs)))
+	err := error(nil)
 	if len(vApp.VMs) == 0 {
 		out, err = d.removeVApp(ctx, vApp)
 	}
@@ -309,7 +310,8 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 // record records the URN of a vApp, which proves later that it is the one that was deleted. Machines that were released
 // a moment ago may have recorded others.
 func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, error) {
-	c, before := d.vcdCluster, d.vcdCluster.DeepCopy()
+	c := d.vcdCluster
+	before := d.vcdCluster.DeepCopy()
 	if slices.Contains(d.recorded(), id) {
 		return phases.Done, nil
 	}

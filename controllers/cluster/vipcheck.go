@@ -120,7 +120,8 @@ func (v virtualIPs) remedy() string {
 // fits reports why addr cannot be a virtual IP in the network: it must be in no pool, and be in the network, unless it
 // is announced to routers.
 func (v virtualIPs) fits(addr netip.Addr) phases.Outcome {
-	network, remedy := v.network, v.remedy()
+	network := v.network
+	remedy := v.remedy()
 	for _, subnet := range network.Subnets {
 		if !subnet.Prefix.Contains(addr) {
 			continue

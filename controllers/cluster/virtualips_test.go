@@ -44,7 +44,9 @@ func manifest(w *controllertest.Env) string {
 func namesake(sim *vcdsim.Simulator, network string, created time.Time) *infrav1.VCDCluster {
 	other := controllertest.NewVCDCluster(sim)
 	other.ObjectMeta = metav1.ObjectMeta{
-		Namespace: controllertest.Namespace, Name: "vc2", UID: "uid-of-vc2",
+		Namespace:         controllertest.Namespace,
+		Name:              "vc2",
+		UID:               "uid-of-vc2",
 		CreationTimestamp: metav1.NewTime(created.Truncate(time.Second)),
 		Annotations:       map[string]string{infrav1.OVDCNetworkIDAnnotation: network},
 	}
@@ -59,28 +61,46 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 		refused bool
 	}{
 		"an older cluster": {nil, true},
-		"an older one in another network": {func(c *infrav1.VCDCluster) {
-			c.Annotations[infrav1.OVDCNetworkIDAnnotation] = elsewhere
-		}, false},
+		"an older one in another network": {
+			func(c *infrav1.VCDCluster) {
+				c.Annotations[infrav1.OVDCNetworkIDAnnotation] = elsewhere
+			},
+			false,
+		},
 		"an older one at another site": {func(c *infrav1.VCDCluster) { c.Spec.Site = "https://other.example.com" }, false},
-		"an older one with another address": {func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.201"}
-		}, false},
-		"an older one that has it as its second": {func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP.Addresses = []string{"fd00:100::c8", controllertest.VIP}
-		}, true},
-		"a newer one": {func(c *infrav1.VCDCluster) {
-			c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
-		}, false},
-		"a newer one that is established": {func(c *infrav1.VCDCluster) {
-			c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
-			c.Spec.InfraID = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
-			c.Annotations[infrav1.OVDCIDAnnotation] = "urn:vcloud:vdc:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
-		}, true},
-		"the load balancer of an older one": {func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
-			c.Spec.ControlPlaneEndpoint.Host = controllertest.VIP
-		}, false},
+		"an older one with another address": {
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.201"}
+			},
+			false,
+		},
+		"an older one that has it as its second": {
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Endpoint.KubeVIP.Addresses = []string{"fd00:100::c8", controllertest.VIP}
+			},
+			true,
+		},
+		"a newer one": {
+			func(c *infrav1.VCDCluster) {
+				c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
+			},
+			false,
+		},
+		"a newer one that is established": {
+			func(c *infrav1.VCDCluster) {
+				c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
+				c.Spec.InfraID = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+				c.Annotations[infrav1.OVDCIDAnnotation] = "urn:vcloud:vdc:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+			},
+			true,
+		},
+		"the load balancer of an older one": {
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+				c.Spec.ControlPlaneEndpoint.Host = controllertest.VIP
+			},
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t)
@@ -110,7 +130,8 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 // pinID gives the cluster an id before it is complete.
 func pinID(w *controllertest.Env) {
 	c := w.VCDCluster()
-	c.Spec.InfraID, c.CreationTimestamp = infraUUID, metav1.NewTime(time.Now().Truncate(time.Second))
+	c.Spec.InfraID = infraUUID
+	c.CreationTimestamp = metav1.NewTime(time.Now().Truncate(time.Second))
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
@@ -176,10 +197,15 @@ func TestBothFamiliesHaveToBeInTheNetwork(t *testing.T) {
 }
 
 func peers(secret string) *infrav1.KubeVIPBGP {
-	return &infrav1.KubeVIPBGP{ASNumber: 65001, RouterInterface: "ens192", Peers: []infrav1.KubeVIPPeer{{
-		Address: "192.168.100.1", ASNumber: 65000,
-		PasswordSecretRef: &infrav1.SecretKeyReference{Name: secret, Key: "password"},
-	}}}
+	return &infrav1.KubeVIPBGP{
+		ASNumber:        65001,
+		RouterInterface: "ens192",
+		Peers: []infrav1.KubeVIPPeer{{
+			Address:           "192.168.100.1",
+			ASNumber:          65000,
+			PasswordSecretRef: &infrav1.SecretKeyReference{Name: secret, Key: "password"},
+		}},
+	}
 }
 
 func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T) {
@@ -189,7 +215,8 @@ func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T)
 	w.Expect(messageOf(w)).To(ContainSubstring("key password of Secret router"))
 
 	w.Expect(w.Client.Create(w.Ctx, &corev1.Secret{
-		ObjectMeta: controllertest.Meta("router"), Data: map[string][]byte{"password": []byte("s3cret")},
+		ObjectMeta: controllertest.Meta("router"),
+		Data:       map[string][]byte{"password": []byte("s3cret")},
 	})).To(Succeed())
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -205,7 +232,8 @@ func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T)
 
 func TestAPasswordThatKubeVIPCannotReadIsRefusedAndNotShown(t *testing.T) {
 	w := controllertest.New(t, &corev1.Secret{
-		ObjectMeta: controllertest.Meta("router"), Data: map[string][]byte{"password": []byte("geheim:x")},
+		ObjectMeta: controllertest.Meta("router"),
+		Data:       map[string][]byte{"password": []byte("geheim:x")},
 	})
 	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{"203.0.113.10"}, BGP: peers("router")})
 
@@ -223,34 +251,42 @@ func TestANameHasToResolveIntoTheNetwork(t *testing.T) {
 		words  string
 	}{
 		"a record that does not exist": {
-			nil, &net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true},
-			infrav1.NameUnresolvedReason, "DNS has no IPv4 address for api.example.com",
+			nil,
+			&net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true},
+			infrav1.NameUnresolvedReason,
+			"DNS has no IPv4 address for api.example.com",
 		},
 		"servers that do not answer": {
-			nil, &net.DNSError{Err: "i/o timeout", Server: "10.0.0.53", IsTimeout: true},
-			infrav1.NameUnresolvedReason, "cannot resolve api.example.com: no answer",
+			nil,
+			&net.DNSError{Err: "i/o timeout", Server: "10.0.0.53", IsTimeout: true},
+			infrav1.NameUnresolvedReason,
+			"cannot resolve api.example.com: no answer",
 		},
 		"another error": {nil, errors.New("refused"), infrav1.NameUnresolvedReason, "refused"},
 		"an address of another network": {
 			[]netip.Addr{netip.MustParseAddr("::ffff:10.9.9.9")},
 			nil,
-			infrav1.VIPOutsideNetworkReason, "correct the record of api.example.com",
+			infrav1.VIPOutsideNetworkReason,
+			"correct the record of api.example.com",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := controllertest.New(t)
-			found, err := tt.found, tt.err
+			found := tt.found
+			err := tt.err
 			w.Cluster.Lookup = func(context.Context, string, string) ([]netip.Addr, error) { return found, err }
 			withEndpoint(w, infrav1.KubeVIPEndpoint{DNSName: "api.example.com"})
 
 			w.EventuallyCluster(infrav1.EndpointReadyCondition, tt.reason)
 			w.Expect(messageOf(w)).To(ContainSubstring(tt.words))
-			found, err = []netip.Addr{netip.MustParseAddr(controllertest.VIP)}, nil
+			found = []netip.Addr{netip.MustParseAddr(controllertest.VIP)}
+			err = nil
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 			w.Expect(manifest(w)).To(And(ContainSubstring("api.example.com"), ContainSubstring("vip_ddns")))
 			w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(Equal("api.example.com"))
-			found, err = nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+			found = nil
+			err = &net.DNSError{Err: "no such host", IsNotFound: true}
 			_, problem := w.ReconcileCluster()
 			w.Expect(problem).NotTo(HaveOccurred())
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -264,7 +300,8 @@ func TestARecordOfTheUsersOwnIsAnnouncedWithoutDHCP(t *testing.T) {
 		return []netip.Addr{netip.MustParseAddr(controllertest.VIP)}, nil
 	}
 	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP, c.Spec.ControlPlaneEndpoint.Host = nil, "api.example.com"
+	c.Spec.Endpoint.KubeVIP = nil
+	c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -276,7 +313,8 @@ func TestZonesOfControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	z := w.DeploymentZone("b")
 	z.Status.Networks = []infrav1.ResourceReference{{
-		Name: "dmz", ID: "urn:vcloud:network:11111111-2222-3333-4444-555555555555",
+		Name: "dmz",
+		ID:   "urn:vcloud:network:11111111-2222-3333-4444-555555555555",
 	}}
 	w.Expect(w.Client.Status().Update(w.Ctx, z)).To(Succeed())
 

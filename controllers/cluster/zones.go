@@ -36,7 +36,8 @@ type failureDomains struct {
 
 // reconcileFailureDomains reports whether there are zones that machines can go into.
 func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, error) {
-	c, found := s.vcdCluster, &s.failureDomains
+	c := s.vcdCluster
+	found := &s.failureDomains
 	if err := s.findZones(ctx); err != nil {
 		return phases.Done, err
 	}
@@ -57,7 +58,8 @@ func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, err
 // findZones finds and publishes, once per pass, the zones that machines can go into. Those that were published stay
 // while none can be used: without any, machines would be created without a failure domain.
 func (s *scope) findZones(ctx context.Context) error {
-	c, f := s.vcdCluster, &s.failureDomains
+	c := s.vcdCluster
+	f := &s.failureDomains
 	if f.found || c.Spec.FailureDomainSelector == nil {
 		return nil
 	}
@@ -71,8 +73,9 @@ func (s *scope) findZones(ctx context.Context) error {
 	c.Status.FailureDomains = nil
 	for _, z := range f.usable {
 		c.Status.FailureDomains = append(c.Status.FailureDomains, clusterv1.FailureDomain{
-			Name: z.Name, ControlPlane: ptr.To(z.ControlPlane()),
-			Attributes: map[string]string{"region": z.Domain.Spec.Region, "zone": z.Domain.Spec.Zone},
+			Name:         z.Name,
+			ControlPlane: ptr.To(z.ControlPlane()),
+			Attributes:   map[string]string{"region": z.Domain.Spec.Region, "zone": z.Domain.Spec.Zone},
 		})
 	}
 	return nil

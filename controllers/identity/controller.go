@@ -91,9 +91,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctr
 		return ctrl.Result{}, nil
 	}
 	return reconcileIdentity(ctx, r.Client, &scope{
-		obj: i, spec: i.Spec, namespace: i.Namespace, kind: infrav1.NamespacedIdentity,
-		client: r.Client, metadata: cmp.Or(r.metadata, client.Reader(r.Client)), identities: r.Identities,
-		sessions: r.Sessions, logout: r.Logout, recorder: r.Recorder,
+		obj:        i,
+		spec:       i.Spec,
+		namespace:  i.Namespace,
+		kind:       infrav1.NamespacedIdentity,
+		client:     r.Client,
+		metadata:   cmp.Or(r.metadata, client.Reader(r.Client)),
+		identities: r.Identities,
+		sessions:   r.Sessions,
+		logout:     r.Logout,
+		recorder:   r.Recorder,
 	})
 }
 
@@ -103,9 +110,16 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, i *infrav1.VCDCluster
 		return ctrl.Result{}, nil
 	}
 	return reconcileIdentity(ctx, r.Client, &scope{
-		obj: i, spec: i.Spec.VCDIdentitySpec, namespace: r.Identities.Namespace, kind: infrav1.ClusterIdentity,
-		client: r.Client, metadata: r.Identities.Live, identities: r.Identities,
-		sessions: r.Sessions, logout: r.Logout, recorder: r.Recorder,
+		obj:        i,
+		spec:       i.Spec.VCDIdentitySpec,
+		namespace:  r.Identities.Namespace,
+		kind:       infrav1.ClusterIdentity,
+		client:     r.Client,
+		metadata:   r.Identities.Live,
+		identities: r.Identities,
+		sessions:   r.Sessions,
+		logout:     r.Logout,
+		recorder:   r.Recorder,
 	})
 }
 
@@ -212,9 +226,11 @@ func (s *scope) usedByZones(ctx context.Context, reader client.Reader, in []clie
 func releaseSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
 	clusters := &infrav1.VCDClusterList{}
 	// The cache may hold one namespace only, where a VCDClusterIdentity is for many.
-	reader, in := s.identities.Live, []client.ListOption(nil)
+	reader := s.identities.Live
+	in := []client.ListOption(nil)
 	if s.kind == infrav1.NamespacedIdentity {
-		reader, in = s.client, []client.ListOption{client.InNamespace(s.obj.GetNamespace())}
+		reader = s.client
+		in = []client.ListOption{client.InNamespace(s.obj.GetNamespace())}
 	}
 	if err := reader.List(ctx, clusters, in...); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)

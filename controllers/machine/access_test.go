@@ -100,37 +100,62 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 		{"VCD answers 500", faulty(vcdsim.Fault{Status: http.StatusInternalServerError}), ""},
 		{"VCD answers 503", faulty(vcdsim.Fault{Status: http.StatusServiceUnavailable}), infrav1.SiteUnreachableReason},
 		{"VCD answers 429", faulty(vcdsim.Fault{Status: http.StatusTooManyRequests}), infrav1.ThrottledReason},
-		{"the password expired", func(w *controllertest.Env) func() {
-			password(w, "other")
-			return func() { password(w, "password") }
-		}, infrav1.CredentialsRefusedReason},
+		{
+			"the password expired",
+			func(w *controllertest.Env) func() {
+				password(w, "other")
+				return func() { password(w, "password") }
+			},
+			infrav1.CredentialsRefusedReason,
+		},
 		{"every request is refused with 401", faulty(vcdsim.Fault{Status: http.StatusUnauthorized}), ""},
 		{"every request is refused with 403", faulty(vcdsim.Fault{Status: http.StatusForbidden}), ""},
 		{"the right to list VMs is withdrawn", forbidden(listVMs), infrav1.ForbiddenReason},
 		{
 			"listing VMs is refused for another reason",
-			faulty(vcdsim.Fault{Operation: listVMs, Status: http.StatusBadRequest}), "",
+			faulty(vcdsim.Fault{Operation: listVMs, Status: http.StatusBadRequest}),
+			"",
 		},
 		{"the right to read VMs is withdrawn", forbidden(readVM), ""},
 		{"the password is missing", secretWithout("password", nil), infrav1.SecretIncompleteReason},
 		{"the certificate authority is another", secretWithout("ca.crt", []byte(otherCA)), ""},
 		{"the certificate authority is missing", secretWithout("ca.crt", nil), infrav1.CertificateNotTrustedReason},
-		{"the Secret is deleted", without(func(w *controllertest.Env) client.Object {
-			return w.Secret("tenant-credentials")
-		}), infrav1.SecretNotFoundReason},
-		{"the identity is deleted", without(func(w *controllertest.Env) client.Object {
-			return identityOf(w)
-		}), infrav1.IdentityNotFoundReason},
-		{"the identity is for another site", edited(func(i *infrav1.VCDIdentity) {
-			i.Spec.Site = "https://other.example.com"
-		}), infrav1.SiteNotAllowedReason},
-		{"the VCDCluster is missing", without(func(w *controllertest.Env) client.Object {
-			return w.VCDCluster()
-		}), infrav1.WaitingForClusterReason},
-		{"VCD does not know the state of VMs", func(w *controllertest.Env) func() {
-			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Status = vcdsim.Unresolved })
-			return func() { w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Status = vcdsim.PoweredOn }) }
-		}, infrav1.VMInconsistentReason},
+		{
+			"the Secret is deleted",
+			without(func(w *controllertest.Env) client.Object {
+				return w.Secret("tenant-credentials")
+			}),
+			infrav1.SecretNotFoundReason,
+		},
+		{
+			"the identity is deleted",
+			without(func(w *controllertest.Env) client.Object {
+				return identityOf(w)
+			}),
+			infrav1.IdentityNotFoundReason,
+		},
+		{
+			"the identity is for another site",
+			edited(func(i *infrav1.VCDIdentity) {
+				i.Spec.Site = "https://other.example.com"
+			}),
+			infrav1.SiteNotAllowedReason,
+		},
+		{
+			"the VCDCluster is missing",
+			without(func(w *controllertest.Env) client.Object {
+				return w.VCDCluster()
+			}),
+			infrav1.WaitingForClusterReason,
+		},
+		{
+			"VCD does not know the state of VMs",
+			func(w *controllertest.Env) func() {
+				w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Status = vcdsim.Unresolved })
+				return func() { w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Status = vcdsim.PoweredOn }) }
+			},
+			infrav1.VMInconsistentReason,
+		},
 	}
 	for _, tt := range tests {
 		for _, moved := range []bool{false, true} {

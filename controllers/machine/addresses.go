@@ -69,7 +69,10 @@ type addresses struct{ *scope }
 // claims returns what claims addresses for the machine.
 func (s addresses) claims() ipam.Claims {
 	return ipam.Claims{
-		Client: s.Client, Live: s.Live, Owner: s.vcdMachine, ID: s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+		Client:  s.Client,
+		Live:    s.Live,
+		Owner:   s.vcdMachine,
+		ID:      s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
 		Cluster: s.vcdMachine.Labels[clusterv1.ClusterNameLabel],
 	}
 }
@@ -94,8 +97,10 @@ func (s addresses) wanted() [][]ipam.Claim {
 	for i, nic := range s.vcdMachine.Spec.Networks {
 		for j, pool := range nic.PoolRefs {
 			all[i] = append(all[i], ipam.Claim{
-				Name: fmt.Sprintf("%s-%d-%d", s.vcdMachine.Name, i, j), Pool: pool,
-				Field: fmt.Sprintf("spec.networks[%d].poolRefs[%d]", i, j), InUse: s.release.mayHaveVM(),
+				Name:  fmt.Sprintf("%s-%d-%d", s.vcdMachine.Name, i, j),
+				Pool:  pool,
+				Field: fmt.Sprintf("spec.networks[%d].poolRefs[%d]", i, j),
+				InUse: s.release.mayHaveVM(),
 			})
 		}
 	}
@@ -117,7 +122,10 @@ func (s addresses) claim(ctx context.Context) (held []ipam.Address, _ phases.Out
 			}
 			held = append(held, address)
 			static = append(static, nics.Static{
-				Addr: address.Addr, Bits: address.Bits, Gateway: address.Gateway, From: "IPAddressClaim " + claim.Name,
+				Addr:    address.Addr,
+				Bits:    address.Bits,
+				Gateway: address.Gateway,
+				From:    "IPAddressClaim " + claim.Name,
 				Remedy: fmt.Sprintf("correct %s %s, then delete IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name,
 					claim.Name),
 			})

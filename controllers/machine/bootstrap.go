@@ -175,8 +175,10 @@ func (s injection) equip(ctx context.Context, change hardware) (phases.Outcome, 
 	return s.scope.write(stepHardware, func() (vcd.Task, error) {
 		s.vm.askedHardware = change
 		return s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
-			CPUs: change.cpus, MemoryMiB: change.memoryMiB, HardwareVersion: change.version,
-			NewDisks: s.disks.missing(*vm),
+			CPUs:            change.cpus,
+			MemoryMiB:       change.memoryMiB,
+			HardwareVersion: change.version,
+			NewDisks:        s.disks.missing(*vm),
 		})
 	})
 }
@@ -272,7 +274,8 @@ func (s injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
 		NICs:          guestNICs,
 	}
 	if s.zone != nil {
-		in.Region, in.Zone = s.zone.Domain.Spec.Region, s.zone.Domain.Spec.Zone
+		in.Region = s.zone.Domain.Spec.Region
+		in.Zone = s.zone.Domain.Spec.Zone
 	}
 	return in
 }
@@ -280,7 +283,8 @@ func (s injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
 // findNetworks finds the networks of the NICs that the VM was made with. The zone or the cluster, whose networks NICs
 // without a name of their own get, may name others by now.
 func (s injection) findNetworks(ctx context.Context) (phases.Outcome, error) {
-	p, vm := &s.placement, s.vm.now()
+	p := &s.placement
+	vm := s.vm.now()
 	if made := len(vm.NICs); len(s.vcdMachine.Spec.Networks) == 0 && made > 0 {
 		p.nics = append(p.nics, make([]placement.NIC, max(0, made-len(p.nics)))...)[:made]
 	}

@@ -41,7 +41,8 @@ type killer struct {
 
 // at does a write, unless the manager dies before it.
 func (k *killer) at(write func() error) error {
-	before, after := k.rng.Float64() < k.rate, k.rng.Float64() < k.rate
+	before := k.rng.Float64() < k.rate
+	after := k.rng.Float64() < k.rate
 	if k.dead || before {
 		k.dead = true
 		return errKilled
@@ -170,7 +171,11 @@ func TestNoAddressIsLostOrGivenTwiceWhenTheManagerIsKilled(t *testing.T) {
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: dualStack()}, objects...)
 	w.Ready()
 	c := &crowd{
-		Env: w, killer: &killer{rng: rand.New(rand.NewPCG(seed, 0)), rate: 0.01}, t: t, api: w.Client, pools: pools,
+		Env:    w,
+		killer: &killer{rng: rand.New(rand.NewPCG(seed, 0)), rate: 0.01},
+		t:      t,
+		api:    w.Client,
+		pools:  pools,
 	}
 	w.Client = c.client(w.Client)
 	w.Restart(t, events.NewFakeRecorder(10_000))
@@ -192,7 +197,8 @@ func TestNoAddressIsLostOrGivenTwiceWhenTheManagerIsKilled(t *testing.T) {
 			w.Expect(pool.Serve(w.Ctx, c.api)).To(Succeed())
 		}
 	}
-	claims, addresses := &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{}
+	claims := &ipamv1.IPAddressClaimList{}
+	addresses := &ipamv1.IPAddressList{}
 	w.Expect(c.api.List(w.Ctx, claims)).To(Succeed())
 	w.Expect(c.api.List(w.Ctx, addresses)).To(Succeed())
 	w.Expect(claims.Items).To(BeEmpty())

@@ -70,7 +70,8 @@ func withPools(t *testing.T, model vcdsim.Model, pools []*controllertest.Pool,
 // leftOfClaims returns how many claims and addresses there are.
 func leftOfClaims(w *controllertest.Env) (claims, addresses int) {
 	w.Between()
-	c, a := &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{}
+	c := &ipamv1.IPAddressClaimList{}
+	a := &ipamv1.IPAddressList{}
 	w.Expect(w.Client.List(w.Ctx, c)).To(Succeed())
 	w.Expect(w.Client.List(w.Ctx, a)).To(Succeed())
 	return len(c.Items), len(a.Items)
@@ -107,7 +108,8 @@ func metadataOf(w *controllertest.Env, vm *vcdsim.VM) string {
 }
 
 func TestAddressesOfBothFamiliesComeFromPools(t *testing.T) {
-	v4, v6 := v4Pool(1), v6Pool(1)
+	v4 := v4Pool(1)
+	v6 := v6Pool(1)
 	pools := []*controllertest.Pool{v6, v4}
 	w := withPools(t, dualStack(), pools, controllertest.NewMachine("cp-0", fromPools(pools))...)
 
@@ -149,7 +151,8 @@ func TestAMachineCanBringItsOwnAddresses(t *testing.T) {
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: dualStack()},
 		controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 			m.Spec.Networks = []infrav1.NetworkSpec{{
-				AddressSource: infrav1.AddressManual, Addresses: []string{"192.168.100.120/24", "fd00:100::120/64"},
+				AddressSource: infrav1.AddressManual,
+				Addresses:     []string{"192.168.100.120/24", "fd00:100::120/64"},
 			}}
 		})...)
 
@@ -254,14 +257,19 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 			"is in no subnet of network nodes",
 		},
 		"of a family that the network does not have": {
-			[]*controllertest.Pool{v6Pool(1)}, infrav1.AddressInvalidReason, "is in no subnet of network nodes",
+			[]*controllertest.Pool{v6Pool(1)},
+			infrav1.AddressInvalidReason,
+			"is in no subnet of network nodes",
 		},
 		"of one family twice": {
 			[]*controllertest.Pool{v4Pool(1), controllertest.NewPool("more", 0, "", "192.168.100.30")},
-			infrav1.AddressInvalidReason, "same family",
+			infrav1.AddressInvalidReason,
+			"same family",
 		},
 		"with another prefix": {
-			[]*controllertest.Pool{pool(16, "", "192.168.100.20")}, infrav1.AddressInvalidReason, "prefix length 16",
+			[]*controllertest.Pool{pool(16, "", "192.168.100.20")},
+			infrav1.AddressInvalidReason,
+			"prefix length 16",
 		},
 		"with a gateway elsewhere": {
 			[]*controllertest.Pool{pool(24, "10.0.0.1", "192.168.100.20")},
@@ -269,10 +277,14 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 			"gateway 10.0.0.1",
 		},
 		"of the gateway": {
-			[]*controllertest.Pool{pool(24, "", "192.168.100.1")}, infrav1.AddressInvalidReason, "of the gateway",
+			[]*controllertest.Pool{pool(24, "", "192.168.100.1")},
+			infrav1.AddressInvalidReason,
+			"of the gateway",
 		},
 		"in a DHCP range": {
-			[]*controllertest.Pool{pool(24, "", "192.168.100.160")}, infrav1.AddressInvalidReason, "DHCP range",
+			[]*controllertest.Pool{pool(24, "", "192.168.100.160")},
+			infrav1.AddressInvalidReason,
+			"DHCP range",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +297,8 @@ func TestAddressesThatCannotBeUsedAreReportedBeforeAVMIsMade(t *testing.T) {
 			w.Expect(message).To(And(ContainSubstring(tt.words),
 				ContainSubstring("then delete IPAddressClaim cp-0-0-")))
 			w.Expect(w.Sim.State().VMs).To(BeEmpty())
-			tt.pools[len(tt.pools)-1].Addresses, tt.pools[len(tt.pools)-1].Gateway = []string{"192.168.100.40"}, ""
+			tt.pools[len(tt.pools)-1].Addresses = []string{"192.168.100.40"}
+			tt.pools[len(tt.pools)-1].Gateway = ""
 			tt.pools[len(tt.pools)-1].Prefix = 24
 			if len(tt.pools) > 1 {
 				w.DeleteMachine("cp-0")
@@ -318,7 +331,8 @@ func TestAMachineWaitsForAPoolThatIsMadeLater(t *testing.T) {
 }
 
 func TestNICsThatAGuestCouldNotTellApartAreReportedBeforeAVMIsMade(t *testing.T) {
-	first, second := v4Pool(1), controllertest.NewPool("more", 24, "", "192.168.100.30")
+	first := v4Pool(1)
+	second := controllertest.NewPool("more", 24, "", "192.168.100.30")
 	pools := []*controllertest.Pool{first, second}
 	w := withPools(t, vcdsim.K8sTenant(), pools, controllertest.NewMachine("cp-0",
 		fromPools([]*controllertest.Pool{first}, []*controllertest.Pool{second}), func(m *infrav1.VCDMachine) {

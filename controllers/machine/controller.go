@@ -120,7 +120,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(m))
-	table, extra := in.withEndpoint(phasesOf(m)), extraPhases(m)
+	table := in.withEndpoint(phasesOf(m))
+	extra := extraPhases(m)
 	var pass phases.Pass
 	defer func() {
 		s.creation.release()
@@ -133,7 +134,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 	if pass.Problem {
 		s.vm.expire() // The remedy may be applied to the VM, in VCD.
 	}
-	s.complete, s.state.unanswered, s.state.freshness.settled = pass.Complete, s.unanswered, false
+	s.complete = pass.Complete
+	s.state.unanswered = s.unanswered
+	s.state.freshness.settled = false
 	if err != nil {
 		return pass.Result, err
 	}
@@ -236,10 +239,17 @@ func (r *Reconciler) newScope(in inputs) *scope {
 	st := r.states.Of(in.vcdMachine.UID)
 	s := &scope{Reconciler: r, inputs: in, state: st, facts: facts{vm: &st.vm}}
 	s.vm.begin()
-	s.placer, s.observer, s.creation, s.injection = placer{s}, observer{s}, newCreation(s), injection{s}
-	s.power, s.shutdown, s.addresses, s.comparison = power{s}, shutdown{s, &st.cancellation}, addresses{s},
-		comparison{s}
-	s.disks, s.deletion, s.release = disks{s}, deletion{s}, release{s}
+	s.placer = placer{s}
+	s.observer = observer{s}
+	s.creation = newCreation(s)
+	s.injection = injection{s}
+	s.power = power{s}
+	s.shutdown = shutdown{s, &st.cancellation}
+	s.addresses = addresses{s}
+	s.comparison = comparison{s}
+	s.disks = disks{s}
+	s.deletion = deletion{s}
+	s.release = release{s}
 	return s
 }
 
@@ -419,7 +429,9 @@ func (i *inputs) queueName() string {
 		return ""
 	}
 	return strings.Join([]string{
-		string(i.vcdCluster.UID), i.vcdCluster.Spec.InfraID, i.vcdMachine.Annotations[infrav1.OVDCIDAnnotation],
+		string(i.vcdCluster.UID),
+		i.vcdCluster.Spec.InfraID,
+		i.vcdMachine.Annotations[infrav1.OVDCIDAnnotation],
 		i.vAppName(),
 	}, "/")
 }

@@ -41,10 +41,13 @@ var originals = []struct {
 }{
 	{"was created here", func(*controllertest.Env) {}},
 	{"was moved here and became ready", moveHere},
-	{"was moved here a moment ago", func(w *controllertest.Env) {
-		moveHere(w)
-		loseStatus(w)
-	}},
+	{
+		"was moved here a moment ago",
+		func(w *controllertest.Env) {
+			moveHere(w)
+			loseStatus(w)
+		},
+	},
 }
 
 func TestNothingIsWrittenToTheVMOfAnotherVCDMachine(t *testing.T) {
@@ -138,7 +141,9 @@ func copyMachineTo(w *controllertest.Env, key client.ObjectKey) client.ObjectKey
 	from.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 	from.Spec.VMMetadata = map[string]string{"owner": "copy"}
 	objects := controllertest.NewMachine(key.Name, func(m *infrav1.VCDMachine) {
-		m.Spec, m.Annotations, m.CreationTimestamp = from.Spec, from.Annotations, metav1.Now()
+		m.Spec = from.Spec
+		m.Annotations = from.Annotations
+		m.CreationTimestamp = metav1.Now()
 	})
 	for _, o := range objects {
 		o.SetNamespace(key.Namespace)
@@ -157,7 +162,8 @@ func copyNamespace(w *controllertest.Env) client.ObjectKey {
 	const namespace = "copy"
 	from := w.VCDCluster()
 	infra := controllertest.NewVCDCluster(w.Sim)
-	infra.Spec, infra.Annotations = from.Spec, from.Annotations
+	infra.Spec = from.Spec
+	infra.Annotations = from.Annotations
 	infra.UID = apitypes.UID("uid-of-the-copy-of-vc1")
 	infra.CreationTimestamp = metav1.Now()
 	cluster := controllertest.NewCAPICluster()

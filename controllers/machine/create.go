@@ -38,7 +38,10 @@ type creation struct {
 
 func newCreation(s *scope) *creation {
 	return &creation{
-		scope: s, requests: requests{s.Client, s.Live}, design: design{&s.inputs, &s.placement}, layout: layout{s},
+		scope:    s,
+		requests: requests{s.Client, s.Live},
+		design:   design{&s.inputs, &s.placement},
+		layout:   layout{s},
 	}
 }
 
@@ -107,7 +110,8 @@ func (r requests) patch(ctx context.Context, c batch.Member, at any) error {
 		return fmt.Errorf("noting a creation: %w", err)
 	}
 	m := &infrav1.VCDMachine{}
-	m.Namespace, m.Name = c.Machine.Namespace, c.Machine.Name
+	m.Namespace = c.Machine.Namespace
+	m.Name = c.Machine.Name
 	if err := r.client.Patch(ctx, m, client.RawPatch(types.MergePatchType, note)); err != nil {
 		return fmt.Errorf("noting on VCDMachine %s that VCD is asked to create its VM: %w", c.Machine, err)
 	}
@@ -208,7 +212,9 @@ func (s *creation) followAll(what step, t vcd.Task, machines []batch.Member) {
 			c.Follow(string(what), t)
 		}
 	}
-	key, queue, wake := s.key()+"/"+string(what), s.queueName(), s.wakeUps.ForObject(s.vcdMachine)
+	key := s.key() + "/" + string(what)
+	queue := s.queueName()
+	wake := s.wakeUps.ForObject(s.vcdMachine)
 	s.batches.Started(queue, func() bool {
 		running, ok := s.session.Task(key)
 		return ok && running.State == vcd.TaskRunning
@@ -232,7 +238,8 @@ func (s placer) withRollout(out phases.Outcome) phases.Outcome {
 
 // compareVersions warns of an image that has another version of Kubernetes than the Machine asks for.
 func (s placer) compareVersions() {
-	image, wished := s.placement.template.Kubernetes, s.machine.Spec.Version
+	image := s.placement.template.Kubernetes
+	wished := s.machine.Spec.Version
 	if s.state.versionsCompared || s.mayHaveVM() {
 		return
 	}

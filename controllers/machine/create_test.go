@@ -54,8 +54,10 @@ func TestOnlyMachinesOfTheClusterShareARequest(t *testing.T) {
 	m := w.VCDMachine("a")
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
-	mine, other := s.Member(), s.Member()
-	other.Key, other.Spec.Description = "other", vcd.Marker{Cluster: "another", Machine: "x"}.String()
+	mine := s.Member()
+	other := s.Member()
+	other.Key = "other"
+	other.Spec.Description = vcd.Marker{Cluster: "another", Machine: "x"}.String()
 
 	company, err := s.Batch(w.Ctx, mine, other)
 
@@ -73,8 +75,11 @@ func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
 	m := w.VCDMachine("a")
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
-	mine, b := s.Member(), s.Member()
-	b.Key, b.Machine.Name, b.Spec.Name = string(w.VCDMachine("b").UID), "b", "b"
+	mine := s.Member()
+	b := s.Member()
+	b.Key = string(w.VCDMachine("b").UID)
+	b.Machine.Name = "b"
+	b.Spec.Name = "b"
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("b"))).To(Succeed())
 
 	company, err := s.Batch(w.Ctx, mine, b)
@@ -92,9 +97,14 @@ func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
 	m := w.VCDMachine("a")
 	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "same"}
 	s := w.Machine.NewScope(m, w.VCDCluster())
-	mine, b, c := s.Member(), s.Member(), s.Member()
-	b.Key, b.Machine.Name = string(w.VCDMachine("b").UID), "b"
-	c.Key, c.Machine.Name, c.Spec.Name = string(w.VCDMachine("c").UID), "c", "other"
+	mine := s.Member()
+	b := s.Member()
+	c := s.Member()
+	b.Key = string(w.VCDMachine("b").UID)
+	b.Machine.Name = "b"
+	c.Key = string(w.VCDMachine("c").UID)
+	c.Machine.Name = "c"
+	c.Spec.Name = "other"
 
 	company, err := s.Batch(w.Ctx, b, c, mine)
 
@@ -109,8 +119,10 @@ func TestMachineThatWentIsNotCreatedInCompany(t *testing.T) {
 	m := w.VCDMachine("a")
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
-	mine, gone := s.Member(), s.Member()
-	gone.Key, gone.Machine.Name = "gone", "gone"
+	mine := s.Member()
+	gone := s.Member()
+	gone.Key = "gone"
+	gone.Machine.Name = "gone"
 
 	company, err := s.Batch(w.Ctx, gone, mine)
 

@@ -16,7 +16,8 @@ func TestAVMThatMayBeAnothersStays(t *testing.T) {
 	// object returns a VCDMachine with a VM that carries an instance id.
 	object := func(uid, instance string, mods ...func(*infrav1.VCDMachine)) *infrav1.VCDMachine {
 		m := &infrav1.VCDMachine{}
-		m.UID, m.Spec.ProviderID = types.UID(uid), vm
+		m.UID = types.UID(uid)
+		m.Spec.ProviderID = vm
 		m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: instance}
 		for _, mod := range mods {
 			mod(m)

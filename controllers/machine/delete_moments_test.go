@@ -108,8 +108,8 @@ func TestMachinesOfTwoVAppsThatGoTogetherAreBothWrittenDown(t *testing.T) {
 	seen := w.VCDCluster() // by both, before either wrote
 	release := func(name, vApp string) phases.Outcome {
 		m := w.VCDMachine(name)
-		m.Status.VApp, m.Annotations = &infrav1.ResourceReference{ID: vApp},
-			map[string]string{infrav1.CreationRequestedAnnotation: "now"}
+		m.Status.VApp = &infrav1.ResourceReference{ID: vApp}
+		m.Annotations = map[string]string{infrav1.CreationRequestedAnnotation: "now"}
 		out, err := machine.ReleaseMachine(w.Ctx, w.Machine.NewScope(m, seen))
 		w.Expect(err).NotTo(HaveOccurred())
 		return out

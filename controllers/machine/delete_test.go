@@ -50,7 +50,8 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 func TestADiskOfAnotherUserHoldsUpTheDeletionUntilThatDetachesIt(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
-	state, owner := w.Sim.State(), w.Person()
+	state := w.Sim.State()
+	owner := w.Person()
 	owner.Post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
 		`<DiskCreateParams `+controllertest.VCloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
 	disk := `<DiskAttachOrDetachParams ` + controllertest.VCloud + `><Disk href="` + w.Sim.URL() + `/api/disk/` +
@@ -128,10 +129,14 @@ func TestGuestThatCannotShutDownIsPoweredOff(t *testing.T) {
 		name  string
 		fault vcdsim.Fault
 	}{
-		{"VCD refuses", vcdsim.Fault{
-			Operation: "POST /api/vApp/vm/power/action/shutdown",
-			Status:    http.StatusBadRequest, Message: "no VMware Tools",
-		}},
+		{
+			"VCD refuses",
+			vcdsim.Fault{
+				Operation: "POST /api/vApp/vm/power/action/shutdown",
+				Status:    http.StatusBadRequest,
+				Message:   "no VMware Tools",
+			},
+		},
 		{"the task fails", vcdsim.Fault{FailTask: true, Operation: "vappShutdownGuest", Message: "no VMware Tools"}},
 	}
 	for _, tt := range tests {

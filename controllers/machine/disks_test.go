@@ -16,7 +16,8 @@ import (
 // withDisks asks for two disks, the second on a storage profile of its own.
 func withDisks(m *infrav1.VCDMachine) {
 	m.Spec.AdditionalDisks = []infrav1.DiskSpec{
-		{Size: resource.MustParse("50Gi")}, {Size: resource.MustParse("100Gi"), StorageProfile: "fast"},
+		{Size: resource.MustParse("50Gi")},
+		{Size: resource.MustParse("100Gi"), StorageProfile: "fast"},
 	}
 }
 
@@ -28,7 +29,8 @@ func disksOf(w *controllertest.Env) (sizes []int64, profiles []string) {
 	}
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 	for _, d := range w.Sim.State().VMs[0].Disks {
-		sizes, profiles = append(sizes, d.SizeMiB), append(profiles, names[d.StorageProfileID])
+		sizes = append(sizes, d.SizeMiB)
+		profiles = append(profiles, names[d.StorageProfileID])
 	}
 	return sizes, profiles
 }
@@ -48,7 +50,9 @@ func TestAMachineHasItsAdditionalDisks(t *testing.T) {
 		{
 			name: "once, although no answer came",
 			fault: &vcdsim.Fault{
-				Operation: "POST /api/vApp/vm/action/reconfigureVm", DropAfter: true, Count: 1,
+				Operation: "POST /api/vApp/vm/action/reconfigureVm",
+				DropAfter: true,
+				Count:     1,
 			},
 		},
 	}
@@ -57,7 +61,8 @@ func TestAMachineHasItsAdditionalDisks(t *testing.T) {
 			model := vcdsim.K8sTenant()
 			model.Orgs[1].VDCs[0].FullClones = !tt.fast
 			w := controllertest.NewWith(t, vcdsim.Config{
-				Profile: vcdsim.Profile{Name: "test", Scale: 0.001}, Model: model,
+				Profile: vcdsim.Profile{Name: "test", Scale: 0.001},
+				Model:   model,
 			}, controllertest.NewMachine("md-0", withDisks)...)
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 			if tt.fault != nil {
@@ -99,13 +104,18 @@ func TestAMachineIsNotCreatedWithoutTheStorageOfItsDisks(t *testing.T) {
 func TestAMachineOfAVGPUPolicy(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Policies = append(model.Policies, vcdsim.ComputePolicy{
-		Name: "gpu", Placement: true, CPUs: 8, MemoryMiB: 32 << 10, Fields: map[string]any{"isVgpuPolicy": true},
+		Name:      "gpu",
+		Placement: true,
+		CPUs:      8,
+		MemoryMiB: 32 << 10,
+		Fields:    map[string]any{"isVgpuPolicy": true},
 	})
 	vdc := &model.Orgs[1].VDCs[0]
 	vdc.Policies = append(vdc.Policies, "gpu")
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model},
 		controllertest.NewMachine("md-0", func(m *infrav1.VCDMachine) {
-			m.Spec.PlacementPolicy, m.Spec.SizingPolicy = "gpu", "small"
+			m.Spec.PlacementPolicy = "gpu"
+			m.Spec.SizingPolicy = "small"
 		})...)
 	w.Ready()
 

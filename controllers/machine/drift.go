@@ -92,7 +92,8 @@ func extraPhases(m *infrav1.VCDMachine) []phases.Phase[*scope] {
 	}
 	if hasMetadata(m) {
 		extra = append(extra, phases.Phase[*scope]{
-			Condition: infrav1.VMMetadataReadyCondition, Run: reconcileMetadata,
+			Condition: infrav1.VMMetadataReadyCondition,
+			Run:       reconcileMetadata,
 		})
 	}
 	if !driftInReady(m) {
@@ -114,7 +115,8 @@ func (s *scope) runExtra(ctx context.Context, extra []phases.Phase[*scope]) (ctr
 	as := true
 	for _, p := range extra {
 		pass, err := phases.Run(ctx, s.vcdMachine, s, []phases.Phase[*scope]{p}, s.Recorder)
-		res, errs = earliest(res, pass.Result), append(errs, err)
+		res = earliest(res, pass.Result)
+		errs = append(errs, err)
 		as = as && (pass.Complete || p.Condition != infrav1.VMAsSpecifiedCondition)
 	}
 	err := errors.Join(errs...)
@@ -175,8 +177,11 @@ func (s comparison) readAgain(ctx context.Context) {
 // compare reports the differences. That there are any is recorded: a new process then reads the VM at once.
 func (s comparison) compare(made drift.Made) phases.Outcome {
 	found := made.Differences(drift.Observed{
-		Name: s.vcdMachine.Annotations[infrav1.VMNameAnnotation], Row: *s.vm.row, VM: s.vm.known(),
-		Marker: s.marker(), WishedMiB: session.DiskMiB(s.vcdMachine),
+		Name:      s.vcdMachine.Annotations[infrav1.VMNameAnnotation],
+		Row:       *s.vm.row,
+		VM:        s.vm.known(),
+		Marker:    s.marker(),
+		WishedMiB: session.DiskMiB(s.vcdMachine),
 	})
 	if differs := len(found) > 0; differs != made.Differs && (differs || s.vm.known() != nil) {
 		made.Differs = differs
@@ -215,7 +220,8 @@ type disks struct{ *scope }
 
 // find finds the storage profile of each additional disk, and the template, which has disks before them.
 func (s disks) find(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
-	p, specs := &s.placement, s.vcdMachine.Spec.AdditionalDisks
+	p := &s.placement
+	specs := s.vcdMachine.Spec.AdditionalDisks
 	if len(specs) == 0 {
 		return phases.Done, nil
 	}
@@ -275,7 +281,8 @@ func (s disks) awaitConsolidation() phases.Outcome {
 // prepare takes the next step towards the wished size of a linked clone's first disk, before anything else is written
 // to it. The disks of other VMs grow by the request that writes the bootstrap data.
 func (s disks) prepare(ctx context.Context) (phases.Outcome, error) {
-	vm, wished := s.vm.now(), session.DiskMiB(s.vcdMachine)
+	vm := s.vm.now()
+	wished := session.DiskMiB(s.vcdMachine)
 	if !s.placement.vdc.FastProvisioning || drift.FirstDisk(*vm).SizeMiB >= wished {
 		return phases.Done, nil
 	}

@@ -55,34 +55,58 @@ func TestDriftOfALiveMachine(t *testing.T) {
 		words     string
 	}{
 		{
-			"suspended", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Status = vcdsim.Suspended },
+			"suspended",
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Status = vcdsim.Suspended },
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Status = vcdsim.PoweredOn },
-			infrav1.PoweredOnCondition, infrav1.VMSuspendedReason, false, "resume",
+			infrav1.PoweredOnCondition,
+			infrav1.VMSuspendedReason,
+			false,
+			"resume",
 		},
 		{
-			"powered off", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) },
+			"powered off",
+			func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) },
 			func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOn(vm) },
-			infrav1.PoweredOnCondition, infrav1.VMPoweredOffReason, false, "spec.powerOffPolicy",
+			infrav1.PoweredOnCondition,
+			infrav1.VMPoweredOffReason,
+			false,
+			"spec.powerOffPolicy",
 		},
 		{
-			"primary address changed", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.66" },
+			"primary address changed",
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.66" },
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.NICs[0].Address = "192.168.100.10" },
-			infrav1.AddressesReadyCondition, infrav1.AddressChangedReason, false, "192.168.100.66",
+			infrav1.AddressesReadyCondition,
+			infrav1.AddressChangedReason,
+			false,
+			"192.168.100.66",
 		},
 		{
-			"renamed", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "mine" },
+			"renamed",
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "mine" },
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "cp-0" },
-			infrav1.VMAsSpecifiedCondition, infrav1.VMRenamedReason, true, "mine",
+			infrav1.VMAsSpecifiedCondition,
+			infrav1.VMRenamedReason,
+			true,
+			"mine",
 		},
 		{
-			"CPUs added", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 },
+			"CPUs added",
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 },
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 2 },
-			infrav1.VMAsSpecifiedCondition, infrav1.ComputeChangedReason, true, "8 CPUs",
+			infrav1.VMAsSpecifiedCondition,
+			infrav1.ComputeChangedReason,
+			true,
+			"8 CPUs",
 		},
 		{
-			"disk grown", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 30720 },
+			"disk grown",
+			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 30720 },
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 20480 },
-			infrav1.VMAsSpecifiedCondition, infrav1.DiskChangedReason, true, "30720Mi",
+			infrav1.VMAsSpecifiedCondition,
+			infrav1.DiskChangedReason,
+			true,
+			"30720Mi",
 		},
 	}
 	for _, tt := range tests {
@@ -259,8 +283,11 @@ func TestDiskThatVCDDoesNotGrow(t *testing.T) {
 	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01}, controllertest.NewMachine("cp-0")...)
 	leftInPeace(w, "cp-0")
 	w.Sim.Faults().Add(vcdsim.Fault{
-		FailTask: true, Operation: "vappUpdateVm", User: "capvcd",
-		Message: "datastore full", Count: 1,
+		FailTask:  true,
+		Operation: "vappUpdateVm",
+		User:      "capvcd",
+		Message:   "datastore full",
+		Count:     1,
 	})
 	m := w.VCDMachine("cp-0")
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
@@ -333,19 +360,25 @@ func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
 		name string
 		end  func(*controllertest.Env)
 	}{
-		{"the Machine is being drained", func(w *controllertest.Env) {
-			machine := &clusterv1.Machine{}
-			w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"},
-				machine)).To(Succeed())
-			machine.Finalizers = []string{clusterv1.MachineFinalizer}
-			w.Expect(w.Client.Update(w.Ctx, machine)).To(Succeed())
-			w.Expect(w.Client.Delete(w.Ctx, machine)).To(Succeed())
-		}},
-		{"we asked its guest to shut down", func(w *controllertest.Env) {
-			m := w.VCDMachine("cp-0")
-			m.Annotations[infrav1.ShutdownRequestedAnnotation] = "2026-08-01T12:00:00Z"
-			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
-		}},
+		{
+			"the Machine is being drained",
+			func(w *controllertest.Env) {
+				machine := &clusterv1.Machine{}
+				w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"},
+					machine)).To(Succeed())
+				machine.Finalizers = []string{clusterv1.MachineFinalizer}
+				w.Expect(w.Client.Update(w.Ctx, machine)).To(Succeed())
+				w.Expect(w.Client.Delete(w.Ctx, machine)).To(Succeed())
+			},
+		},
+		{
+			"we asked its guest to shut down",
+			func(w *controllertest.Env) {
+				m := w.VCDMachine("cp-0")
+				m.Annotations[infrav1.ShutdownRequestedAnnotation] = "2026-08-01T12:00:00Z"
+				w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

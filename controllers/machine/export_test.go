@@ -34,7 +34,8 @@ var (
 // NewScope returns a scope that has observed nothing yet but VMs of the machine's name.
 func (r *Reconciler) NewScope(m *infrav1.VCDMachine, c *infrav1.VCDCluster, found ...vcd.Ref) *scope {
 	s := r.newScope(inputs{vcdMachine: m, vcdCluster: c})
-	s.placement.networks, s.found = make([]vcd.Network, 1), found
+	s.placement.networks = make([]vcd.Network, 1)
+	s.found = found
 	return s
 }
 

@@ -63,9 +63,13 @@ type vmState struct {
 
 // begin starts a pass, which has observed nothing yet.
 func (v *vmState) begin() {
-	v.row, v.current = nil, false
+	v.row = nil
+	v.current = false
 	if v.outdated {
-		v.full, v.readWith, v.outdated, v.consolidated = nil, nil, false, false
+		v.full = nil
+		v.readWith = nil
+		v.outdated = false
+		v.consolidated = false
 	}
 }
 
@@ -313,7 +317,11 @@ func (s observer) read(ctx context.Context) error {
 // keep stores a VM that was read, and schedules the next read.
 func (s observer) keep(vm vcd.VM) {
 	v := s.vm
-	v.full, v.current, v.outdated, v.readWith, v.readRow = &vm, true, false, s.session.Machines, vcd.VMRecord{}
+	v.full = &vm
+	v.current = true
+	v.outdated = false
+	v.readWith = s.session.Machines
+	v.readRow = vcd.VMRecord{}
 	if v.row != nil {
 		v.readRow = unchanging(*v.row)
 	}
@@ -334,7 +342,8 @@ func (s observer) readDue() bool {
 		return false // It is read when the task ends.
 	}
 	made, ok := s.made()
-	row, first := unchanging(*v.row), v.readRow == (vcd.VMRecord{})
+	row := unchanging(*v.row)
+	first := v.readRow == (vcd.VMRecord{})
 	if first {
 		v.readRow = row
 	}
@@ -351,7 +360,10 @@ func (s observer) readDue() bool {
 
 // unchanging returns what stays the same in the row of a VM that is not changed.
 func unchanging(row vcd.VMRecord) vcd.VMRecord {
-	row.Busy, row.LeaseEnd, row.StorageEnd, row.Status = false, time.Time{}, time.Time{}, 0
+	row.Busy = false
+	row.LeaseEnd = time.Time{}
+	row.StorageEnd = time.Time{}
+	row.Status = 0
 	return row
 }
 

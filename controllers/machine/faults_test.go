@@ -68,28 +68,36 @@ func TestMachineSurvivesFailures(t *testing.T) {
 		{
 			"the task that writes bootstrap data fails",
 			vcdsim.Fault{FailTask: true, Operation: "vappUpdateVm", Message: "disk full"},
-			infrav1.BootstrapInjectedCondition, infrav1.TaskFailedReason,
+			infrav1.BootstrapInjectedCondition,
+			infrav1.TaskFailedReason,
 		},
 		{
 			"the task that powers on fails",
 			vcdsim.Fault{FailTask: true, Operation: "vappDeploy", Message: "no memory"},
-			infrav1.PoweredOnCondition, infrav1.TaskFailedReason,
+			infrav1.PoweredOnCondition,
+			infrav1.TaskFailedReason,
 		},
 		{
 			"a quota refuses the vApp",
 			vcdsim.Fault{
-				Operation: "POST /api/vdc/action/composeVApp", Status: http.StatusBadRequest,
-				Code: "QUOTA_EXCEEDED", Message: "too many VMs",
+				Operation: "POST /api/vdc/action/composeVApp",
+				Status:    http.StatusBadRequest,
+				Code:      "QUOTA_EXCEEDED",
+				Message:   "too many VMs",
 			},
-			infrav1.VAppReadyCondition, infrav1.QuotaExceededReason,
+			infrav1.VAppReadyCondition,
+			infrav1.QuotaExceededReason,
 		},
 		{
 			"a right is missing",
 			vcdsim.Fault{
-				Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusForbidden,
-				Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no",
+				Operation: "POST /api/vApp/vm/action/reconfigureVm",
+				Status:    http.StatusForbidden,
+				Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+				Message:   "no",
 			},
-			infrav1.BootstrapInjectedCondition, infrav1.ForbiddenReason,
+			infrav1.BootstrapInjectedCondition,
+			infrav1.ForbiddenReason,
 		},
 	}
 	for _, tt := range tests {

@@ -20,7 +20,8 @@ import (
 // stopAt makes the clock of the reconcilers stand still: where seconds decide, a busy machine must not.
 func stopAt(w *controllertest.Env, t time.Time) {
 	now := func() time.Time { return t }
-	w.Machine.Now, w.Cluster.Now = now, now
+	w.Machine.Now = now
+	w.Cluster.Now = now
 }
 
 // isGone reconciles a machine a few times and reports whether it is gone.
@@ -117,7 +118,9 @@ func TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore(t *testing.T) {
 			}
 
 			for _, d := range []time.Duration{
-				time.Hour, time.Hour + time.Minute, 48 * time.Hour,
+				time.Hour,
+				time.Hour + time.Minute,
+				48 * time.Hour,
 				48*time.Hour + 62*time.Second,
 			} {
 				w.Later(d)
@@ -152,7 +155,8 @@ func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 				m.Finalizers = []string{infrav1.MachineFinalizer}
 				m.Annotations = map[string]string{
-					infrav1.InstanceIDAnnotation: "id", infrav1.VMNameAnnotation: "cp-0",
+					infrav1.InstanceIDAnnotation:        "id",
+					infrav1.VMNameAnnotation:            "cp-0",
 					infrav1.CreationRequestedAnnotation: time.Now().UTC().Format(time.RFC3339),
 				}
 			})...)

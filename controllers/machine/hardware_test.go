@@ -13,7 +13,9 @@ import (
 
 // sized asks for CPUs, memory and hardware instead of a sizing policy.
 func sized(m *infrav1.VCDMachine) {
-	m.Spec.SizingPolicy, m.Spec.CPUs, m.Spec.MemoryMiB = "", 6, 12<<10
+	m.Spec.SizingPolicy = ""
+	m.Spec.CPUs = 6
+	m.Spec.MemoryMiB = 12 << 10
 	m.Spec.HardwareVersion = "vmx-21"
 }
 
@@ -36,15 +38,21 @@ func TestHardwareThatCannotBe(t *testing.T) {
 		message string
 	}{
 		{
-			"a version below the template's", func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-14" },
+			"a version below the template's",
+			func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-14" },
 			"spec.hardwareVersion is vmx-14, template",
 		},
 		{
-			"a version that the VDC does not have", func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-99" },
+			"a version that the VDC does not have",
+			func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-99" },
 			"spec.hardwareVersion is vmx-99, and VDC acme-vdc has vmx-14",
 		},
 		{
-			"CPUs beside a policy", func(m *infrav1.VCDMachine) { m.Spec.CPUs, m.Spec.SizingPolicy = 2, "small" },
+			"CPUs beside a policy",
+			func(m *infrav1.VCDMachine) {
+				m.Spec.CPUs = 2
+				m.Spec.SizingPolicy = "small"
+			},
 			"spec.sizingPolicy of the VCDMachine names sizing policy small: leave out one of them",
 		},
 	}
@@ -58,7 +66,8 @@ func TestHardwareThatCannotBe(t *testing.T) {
 			w.Expect(conditions.GetMessage(w.VCDMachine("md-0"), infrav1.PlacementReadyCondition)).To(
 				ContainSubstring(tt.message))
 			m := w.VCDMachine("md-0")
-			m.Spec.HardwareVersion, m.Spec.CPUs = "", 0
+			m.Spec.HardwareVersion = ""
+			m.Spec.CPUs = 0
 			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 			w.Ready("md-0")
 		})

@@ -22,7 +22,8 @@ func withIgnition(config string, source infrav1.AddressSource) []client.Object {
 	})
 	for _, o := range objects {
 		if secret, ok := o.(*corev1.Secret); ok {
-			secret.Data["format"], secret.Data["value"] = []byte("ignition"), []byte(config)
+			secret.Data["format"] = []byte("ignition")
+			secret.Data["value"] = []byte(config)
 		}
 	}
 	return objects

@@ -120,8 +120,11 @@ func TestLeaseThatIsNotLimitedAnyMoreIsForgotten(t *testing.T) {
 func TestLeaseThatMayNotBeUnlimitedIsRenewedAsItIs(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	w.Sim.Faults().Add(vcdsim.Fault{
-		Operation: leaseCall, Status: http.StatusBadRequest, Code: "BAD_REQUEST",
-		Message: "too long", Count: 1,
+		Operation: leaseCall,
+		Status:    http.StatusBadRequest,
+		Code:      "BAD_REQUEST",
+		Message:   "too long",
+		Count:     1,
 	})
 
 	after(w, 28*day, "a")
@@ -133,8 +136,10 @@ func TestLeaseThatMayNotBeUnlimitedIsRenewedAsItIs(t *testing.T) {
 func TestLeaseThatCannotBeRenewedIsReported(t *testing.T) {
 	w := newLimitedEnv(t, 30*day, "a")
 	w.Sim.Faults().Add(vcdsim.Fault{
-		Operation: leaseCall, Status: http.StatusForbidden,
-		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right",
+		Operation: leaseCall,
+		Status:    http.StatusForbidden,
+		Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+		Message:   "no right",
 	})
 
 	after(w, 28*day, "a")

@@ -95,7 +95,10 @@ func TestConsolidationThatFailsIsReportedAndRetried(t *testing.T) {
 	w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01},
 		controllertest.NewMachine("cp-0", withDisk("40Gi"))...)
 	w.Sim.Faults().Add(vcdsim.Fault{
-		FailTask: true, Operation: "vappConsolidateVm", Count: 1, Message: "native snapshots cannot be consolidated",
+		FailTask:  true,
+		Operation: "vappConsolidateVm",
+		Count:     1,
+		Message:   "native snapshots cannot be consolidated",
 	})
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 

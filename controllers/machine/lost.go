@@ -38,8 +38,12 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 		return nil, phases.Done, err
 	}
 	where := vcd.Lost{
-		ID: l.id, VDCs: []string{l.placement.vdc.ID}, VApp: l.madeIn(), VAppName: l.vAppName(),
-		Cluster: l.vcdCluster.Spec.InfraID, Siblings: siblings,
+		ID:       l.id,
+		VDCs:     []string{l.placement.vdc.ID},
+		VApp:     l.madeIn(),
+		VAppName: l.vAppName(),
+		Cluster:  l.vcdCluster.Spec.InfraID,
+		Siblings: siblings,
 	}
 	if last := l.vcdMachine.Status.VApp; last != nil {
 		where.VApp = last.ID
@@ -77,10 +81,14 @@ func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 
 // decide decides whether the VM is gone, and writes down what later decisions need to know.
 func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Outcome, error) {
-	m, now := l.vcdMachine, l.now()
+	m := l.vcdMachine
+	now := l.now()
 	me, _ := missingOf(m, m.Namespace+"/"+session.ClusterName(l.vcdCluster, l.cluster))
 	subject := gone.Subject{
-		Missing: me, Evidence: evidence, Unrecorded: l.id == "", Requested: l.creationRequested(),
+		Missing:         me,
+		Evidence:        evidence,
+		Unrecorded:      l.id == "",
+		Requested:       l.creationRequested(),
 		Observed:        l.state.missing.since,
 		DeleteRequested: m.Annotations[infrav1.DeleteRequestedAnnotation] != "",
 	}
@@ -174,7 +182,8 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 
 // reportMissing reports what became of a recorded VM that the inventory does not show.
 func reportMissing(ctx context.Context, s *scope) (phases.Outcome, error) {
-	m, id := s.vcdMachine, s.vmID()
+	m := s.vcdMachine
+	id := s.vmID()
 	known := m.Annotations[infrav1.VMNotFoundSinceAnnotation] != ""
 	find := newLost(s, id).find
 	if known {
@@ -220,7 +229,8 @@ type site struct {
 
 // site returns what is missing on the site besides the machine itself.
 func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
-	clusters, machines := &infrav1.VCDClusterList{}, &infrav1.VCDMachineList{}
+	clusters := &infrav1.VCDClusterList{}
+	machines := &infrav1.VCDMachineList{}
 	if err := l.Client.List(ctx, clusters); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}

@@ -27,21 +27,30 @@ type want struct {
 
 func wants() []want {
 	return []want{
-		{"power it on", func(w *controllertest.Env, name string) {
-			m := w.VCDMachine(name)
-			m.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn
-			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
-			w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("victim")) })
-		}},
-		{"grow its disk", func(w *controllertest.Env, name string) {
-			m := w.VCDMachine(name)
-			m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
-			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
-		}},
-		{"remove its bootstrap data", func(w *controllertest.Env, name string) {
-			w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("victim").ExtraConfig[guestinfo.KeyUserdata] = "left" })
-			nodeOf(w, name)
-		}},
+		{
+			"power it on",
+			func(w *controllertest.Env, name string) {
+				m := w.VCDMachine(name)
+				m.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn
+				w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+				w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("victim")) })
+			},
+		},
+		{
+			"grow its disk",
+			func(w *controllertest.Env, name string) {
+				m := w.VCDMachine(name)
+				m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
+				w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+			},
+		},
+		{
+			"remove its bootstrap data",
+			func(w *controllertest.Env, name string) {
+				w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("victim").ExtraConfig[guestinfo.KeyUserdata] = "left" })
+				nodeOf(w, name)
+			},
+		},
 	}
 }
 
@@ -81,8 +90,9 @@ func forge(w *controllertest.Env) {
 	m := w.VCDMachine("forged")
 	m.Spec.ProviderID = providerid.Format("urn:vcloud:vm:" + w.Sim.State().VMs[0].ID)
 	m.Annotations = map[string]string{
-		infrav1.PoweredOnAnnotation: "2026-08-01T12:00:00Z", infrav1.InstanceIDAnnotation: string(m.UID),
-		infrav1.VMNameAnnotation: "forged",
+		infrav1.PoweredOnAnnotation:  "2026-08-01T12:00:00Z",
+		infrav1.InstanceIDAnnotation: string(m.UID),
+		infrav1.VMNameAnnotation:     "forged",
 	}
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }

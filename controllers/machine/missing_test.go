@@ -44,8 +44,11 @@ func expectReady(w *controllertest.Env, m *infrav1.VCDMachine, status metav1.Con
 func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
 	t.Helper()
 	for _, at := range []time.Duration{
-		machine.InventoryEvery, machine.InventoryEvery + 62*time.Second,
-		machine.InventoryEvery + 12*time.Minute, time.Hour, 23 * time.Hour,
+		machine.InventoryEvery,
+		machine.InventoryEvery + 62*time.Second,
+		machine.InventoryEvery + 12*time.Minute,
+		time.Hour,
+		23 * time.Hour,
 	} {
 		w.Restart(t, events.NewFakeRecorder(100))
 		for _, name := range names {
@@ -138,27 +141,32 @@ func TestNobodyIsGoneBecauseVCDShowsNothing(t *testing.T) {
 			"the query for VMs answers 200 with nothing",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{
-					Operation: "GET /api/query type=vm", Status: http.StatusOK,
-					Body: vcdsim.BodyNothing,
+					Operation: "GET /api/query type=vm",
+					Status:    http.StatusOK,
+					Body:      vcdsim.BodyNothing,
 				})
 			},
-			func(w *controllertest.Env) { w.Sim.Faults().Clear() }, false,
+			func(w *controllertest.Env) { w.Sim.Faults().Clear() },
+			false,
 		},
 		{
 			"every query answers 200 with nothing, and VMs are forbidden",
 			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{
-					Operation: "GET /api/query*", Status: http.StatusOK,
-					Body: vcdsim.BodyNothing,
+					Operation: "GET /api/query*",
+					Status:    http.StatusOK,
+					Body:      vcdsim.BodyNothing,
 				})
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: readVMCall, Status: http.StatusForbidden})
 			},
-			func(w *controllertest.Env) { w.Sim.Faults().Clear() }, true,
+			func(w *controllertest.Env) { w.Sim.Faults().Clear() },
+			true,
 		},
 		{
 			"the right to see the vApp is withdrawn",
 			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, true) },
-			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) }, true,
+			func(w *controllertest.Env) { w.Hide(controllertest.ClusterName, false) },
+			true,
 		},
 	}
 	for _, tt := range tests {
@@ -298,13 +306,21 @@ func TestVAppDeletedByHand(t *testing.T) {
 		delete func(*testing.T, *controllertest.Env)
 		reason string
 	}{
-		{"is proved by VCD's log of tasks", func(t *testing.T, w *controllertest.Env) {
-			t.Helper()
-			w.DeleteVAppByHand(t, controllertest.ClusterName)
-		}, infrav1.GoneHeldBackReason},
-		{"without a trace is not proved", func(_ *testing.T, w *controllertest.Env) {
-			w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp(controllertest.ClusterName)) })
-		}, infrav1.VMUnverifiedReason},
+		{
+			"is proved by VCD's log of tasks",
+			func(t *testing.T, w *controllertest.Env) {
+				t.Helper()
+				w.DeleteVAppByHand(t, controllertest.ClusterName)
+			},
+			infrav1.GoneHeldBackReason,
+		},
+		{
+			"without a trace is not proved",
+			func(_ *testing.T, w *controllertest.Env) {
+				w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp(controllertest.ClusterName)) })
+			},
+			infrav1.VMUnverifiedReason,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -328,14 +344,17 @@ func addCluster(w *controllertest.Env, n int) string {
 	labels := map[string]string{clusterv1.ClusterNameLabel: name}
 	cluster := controllertest.NewCAPICluster()
 	cluster.ObjectMeta = controllertest.Meta(name)
-	cluster.Labels, cluster.Spec.InfrastructureRef.Name = labels, name
+	cluster.Labels = labels
+	cluster.Spec.InfrastructureRef.Name = name
 	vcdCluster := controllertest.NewVCDCluster(w.Sim)
 	vcdCluster.ObjectMeta = controllertest.Meta(name)
 	vcdCluster.UID = "uid-of-vcd-" + vcdCluster.UID
 	vcdCluster.Labels = labels
 	vcdCluster.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
-		Name: name, UID: cluster.UID,
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       "Cluster",
+		Name:       name,
+		UID:        cluster.UID,
 	}}
 	vcdCluster.Spec.Endpoint.KubeVIP.Addresses = []string{fmt.Sprintf("192.168.100.%d", 200+n)}
 	objects := append(controllertest.NewMachine(name+"-cp"), cluster, vcdCluster)

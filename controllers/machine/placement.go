@@ -173,7 +173,8 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 	if out, err := s.name(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	s.placement.nics, s.placement.dual = wished.NICs, nics.DualStack(s.cluster)
+	s.placement.nics = wished.NICs
+	s.placement.dual = nics.DualStack(s.cluster)
 	if s.vmID() != "" {
 		return s.disks.find(ctx, wished)
 	}
@@ -232,12 +233,14 @@ func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 	if m.Annotations[infrav1.InstanceIDAnnotation] == "" {
 		m.Annotations[infrav1.InstanceIDAnnotation] = string(m.UID)
 	}
-	status, version := m.Status.DeepCopy(), m.ResourceVersion
+	status := m.Status.DeepCopy()
+	version := m.ResourceVersion
 	if err := s.Client.Patch(ctx, m,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return phases.Done, fmt.Errorf("storing the name of VM %s: %w", name, err)
 	}
-	m.Status, m.ResourceVersion = *status, version // The patch at the end starts from what was read.
+	m.Status = *status
+	m.ResourceVersion = version // The patch at the end starts from what was read.
 	return phases.Done, nil
 }
 
@@ -252,7 +255,9 @@ func (s placer) vmName() (string, phases.Outcome) {
 		return name, phases.Done
 	}
 	name, err := vmname.Render(s.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
-		Cluster: s.cluster.Name, Machine: named(s.machine), VCDMachine: named(s.vcdMachine),
+		Cluster:    s.cluster.Name,
+		Machine:    named(s.machine),
+		VCDMachine: named(s.vcdMachine),
 	})
 	if err != nil {
 		return "", phases.Stop(infrav1.VMNameInvalidReason,
@@ -263,7 +268,10 @@ func (s placer) vmName() (string, phases.Outcome) {
 
 func named(obj client.Object) vmname.Object {
 	return vmname.Object{
-		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: string(obj.GetUID()), Labels: obj.GetLabels(),
+		Name:        obj.GetName(),
+		Namespace:   obj.GetNamespace(),
+		UID:         string(obj.GetUID()),
+		Labels:      obj.GetLabels(),
 		Annotations: obj.GetAnnotations(),
 	}
 }
@@ -351,7 +359,8 @@ func (s placer) findPolicies(ctx context.Context, wished placement.Placement) (p
 
 // computeProblem says why CPUs and memory cannot be set: a policy fixes them, which field names.
 func (s placer) computeProblem(ctx context.Context, field string) (phases.Outcome, error) {
-	spec, sizing := s.vcdMachine.Spec, s.placement.sizing
+	spec := s.vcdMachine.Spec
+	sizing := s.placement.sizing
 	sized := spec.CPUs > 0 || spec.MemoryMiB > 0
 	switch p := s.placement.policy; {
 	case (sizing != nil || sized) && p != nil && (p.CPUs > 0 || p.MemoryMiB > 0):
@@ -385,7 +394,8 @@ func (s placer) defaultSizingProblem(ctx context.Context) (phases.Outcome, error
 
 // hardwareProblem says why the VM cannot have the wished version of virtual hardware.
 func (s placer) hardwareProblem(ctx context.Context) (phases.Outcome, error) {
-	wished, has := s.vcdMachine.Spec.HardwareVersion, s.placement.template.Hardware
+	wished := s.vcdMachine.Spec.HardwareVersion
+	has := s.placement.template.Hardware
 	if wished == "" || wished == has {
 		return phases.Done, nil
 	}
@@ -417,7 +427,8 @@ func versionNumber(version string) int {
 
 // diskProblem says why the disk cannot have the wished size.
 func (s placer) diskProblem(ctx context.Context) (phases.Outcome, error) {
-	wished, has := session.DiskMiB(s.vcdMachine), s.placement.template.DiskMiB
+	wished := session.DiskMiB(s.vcdMachine)
+	has := s.placement.template.DiskMiB
 	switch {
 	case wished > has && s.placement.vdc.FastProvisioning:
 		return s.disks.problem(ctx)

@@ -335,7 +335,8 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error)
 
 func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Outcome, error) {
 	if s.now().Sub(s.last) >= cancelRetry {
-		s.last, s.refused = s.now(), false
+		s.last = s.now()
+		s.refused = false
 		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest, which takes too long", "vm", vm.ID, "task",
 			t.ID)
 		err := s.session.CancelTask(ctx, t.ID)

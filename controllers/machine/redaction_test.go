@@ -147,25 +147,37 @@ func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {
 		name  string
 		again func(*controllertest.Env)
 	}{
-		{"while the VM is off", func(w *controllertest.Env) {
-			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
-			w.Sim.Edit(back)
-		}},
-		{"after it was powered on again by us", func(w *controllertest.Env) {
-			m := w.VCDMachine("cp-0")
-			powersOn(m)
-			w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
-			w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
-			w.Sim.Edit(back)
-		}},
-		{"after others switched it off and on", func(w *controllertest.Env) {
-			w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs++ })
-			w.Sim.Edit(back)
-		}},
-		{"after a power cycle that the inventory did not show", func(w *controllertest.Env) {
-			w.Sim.Edit(back)
-			booted(w, "cp-0", "second")
-		}},
+		{
+			"while the VM is off",
+			func(w *controllertest.Env) {
+				w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
+				w.Sim.Edit(back)
+			},
+		},
+		{
+			"after it was powered on again by us",
+			func(w *controllertest.Env) {
+				m := w.VCDMachine("cp-0")
+				powersOn(m)
+				w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+				w.Edit("cp-0", func(e *vcdsim.Editor, vm *vcdsim.VM) { e.PowerOff(vm) })
+				w.Sim.Edit(back)
+			},
+		},
+		{
+			"after others switched it off and on",
+			func(w *controllertest.Env) {
+				w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs++ })
+				w.Sim.Edit(back)
+			},
+		},
+		{
+			"after a power cycle that the inventory did not show",
+			func(w *controllertest.Env) {
+				w.Sim.Edit(back)
+				booted(w, "cp-0", "second")
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -201,7 +201,8 @@ func (s *scope) openCluster(ctx context.Context) (*session.Session, phases.Outco
 // may be a copy, whose id names the endpoint of the original. One that is deleted, and whose gateway is not recorded,
 // removes its endpoint later.
 func leaveEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
-	r, c := s.endpoint(), s.vcdCluster
+	r := s.endpoint()
+	c := s.vcdCluster
 	if r.Owner == nil || !ptr.Deref(c.Status.Initialization.Provisioned, false) ||
 		r.Gateway == "" && !c.DeletionTimestamp.IsZero() ||
 		s.vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true" ||
@@ -275,7 +276,8 @@ func (s release) noteVApp(ctx context.Context) error {
 	if err := s.noteVApps(ctx); err != nil {
 		return err
 	}
-	known, id := notes.VApps(s.vcdCluster), s.madeIn()
+	known := notes.VApps(s.vcdCluster)
+	id := s.madeIn()
 	if id == "" || slices.Contains(known, id) {
 		return nil
 	}
@@ -289,7 +291,8 @@ func (s *scope) noteVApps(ctx context.Context) error {
 	if zone := s.zoneName(); zone != "" {
 		return s.noteInZone(ctx, zone, "")
 	}
-	known, own := s.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation], s.vAppNumber()
+	known := s.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation]
+	own := s.vAppNumber()
 	switch {
 	case own > vapp.Number(known):
 		return s.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, strconv.Itoa(own))

@@ -16,8 +16,9 @@ func TestMachineWhoseCreationWasRefusedGoesAtOnce(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a")...)
 	w.Ready()
 	w.Sim.Faults().Add(vcdsim.Fault{
-		Operation: "POST /api/vdc/action/composeVApp", Status: http.StatusBadRequest,
-		Code: "QUOTA_EXCEEDED",
+		Operation: "POST /api/vdc/action/composeVApp",
+		Status:    http.StatusBadRequest,
+		Code:      "QUOTA_EXCEEDED",
 	})
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.QuotaExceededReason)
 	w.Expect(w.VCDMachine("a").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))

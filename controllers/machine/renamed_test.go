@@ -95,7 +95,8 @@ func TestVMThatIsBeingAskedForIsNotLookedFor(t *testing.T) {
 	m := w.VCDMachine("a")
 	m.Annotations = map[string]string{
 		infrav1.CreationRequestedAnnotation: "now",
-		infrav1.InstanceIDAnnotation:        "id-of-a", infrav1.VMNameAnnotation: "a",
+		infrav1.InstanceIDAnnotation:        "id-of-a",
+		infrav1.VMNameAnnotation:            "a",
 	}
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	w.Machine.Batches().Join(s.Line(), batch.Member{Key: s.Key()})

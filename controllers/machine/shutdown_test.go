@@ -60,12 +60,17 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 		fault   vcdsim.Fault
 	}{
 		{"by the manager that asked for it", func(*testing.T, *controllertest.Env) {}, vcdsim.Fault{Operation: "none"}},
-		{"by one that was started since", func(t *testing.T, w *controllertest.Env) {
-			t.Helper()
-			w.Restart(t, events.NewFakeRecorder(100))
-		}, vcdsim.Fault{Operation: "none"}},
 		{
-			"by one whose request was answered in vain", func(*testing.T, *controllertest.Env) {},
+			"by one that was started since",
+			func(t *testing.T, w *controllertest.Env) {
+				t.Helper()
+				w.Restart(t, events.NewFakeRecorder(100))
+			},
+			vcdsim.Fault{Operation: "none"},
+		},
+		{
+			"by one whose request was answered in vain",
+			func(*testing.T, *controllertest.Env) {},
 			vcdsim.Fault{Operation: shutdownCall, DropAfter: true, Count: 1},
 		},
 	}
@@ -95,8 +100,11 @@ func TestShutdownThatHangsIsGivenUp(t *testing.T) {
 func TestShutdownThatNobodyMayCancelIsReported(t *testing.T) {
 	w := newHangingEnv(t)
 	w.Sim.Faults().Add(vcdsim.Fault{
-		Operation: cancelCall, Status: http.StatusForbidden,
-		Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "no right", Count: 1,
+		Operation: cancelCall,
+		Status:    http.StatusForbidden,
+		Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+		Message:   "no right",
+		Count:     1,
 	})
 	eventuallyShutsDown(w, "cp-0")
 	w.Later(machine.DefaultShutdownTimeout + time.Second)

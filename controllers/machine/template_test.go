@@ -24,14 +24,16 @@ import (
 func share(w *controllertest.Env, catalog string, shared bool) string {
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		theirs := vcdsim.Catalog{Name: catalog, Templates: slices.Clone(e.Model.Orgs[1].Catalogs[0].Templates[:1])}
-		theirs.Templates[0].ID, theirs.Templates[0].ItemID = "", ""
+		theirs.Templates[0].ID = ""
+		theirs.Templates[0].ItemID = ""
 		theirs.Templates[0].VMs = slices.Clone(theirs.Templates[0].VMs)
 		theirs.Templates[0].VMs[0].ID = ""
 		if shared {
 			theirs.SharedWith = []string{"acme"}
 		}
 		e.Model.Orgs = append(e.Model.Orgs, vcdsim.Org{
-			Name: "images", VDCs: []vcdsim.VDC{{
+			Name: "images",
+			VDCs: []vcdsim.VDC{{
 				Name:            "images-vdc",
 				StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}},
 			}},
@@ -54,23 +56,33 @@ func TestTemplatesOfOtherOrganizations(t *testing.T) {
 		reason, message string // empty: the machine comes up
 	}{
 		{
-			name: "by name, from a shared catalog", catalog: "golden", shared: true,
-			wish: infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
+			name:    "by name, from a shared catalog",
+			catalog: "golden",
+			shared:  true,
+			wish:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
 		},
 		{name: "by URN, from a shared catalog", catalog: "golden", shared: true, byURN: true},
 		{
-			name: "by name, from a catalog that is not shared", catalog: "golden",
-			wish:   infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
-			reason: infrav1.CatalogNotFoundReason, message: "golden",
+			name:    "by name, from a catalog that is not shared",
+			catalog: "golden",
+			wish:    infrav1.VCDMachineSpec{Catalog: "golden", Template: template},
+			reason:  infrav1.CatalogNotFoundReason,
+			message: "golden",
 		},
 		{
-			name: "by URN, from a catalog that is not shared", catalog: "golden", byURN: true,
-			reason: infrav1.TemplateNotFoundReason, message: "spec.template",
+			name:    "by URN, from a catalog that is not shared",
+			catalog: "golden",
+			byURN:   true,
+			reason:  infrav1.TemplateNotFoundReason,
+			message: "spec.template",
 		},
 		{
-			name: "by a name that two catalogs of the same name have", catalog: "kubernetes", shared: true,
-			wish:   infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: template},
-			reason: infrav1.TemplateInvalidReason, message: "URN",
+			name:    "by a name that two catalogs of the same name have",
+			catalog: "kubernetes",
+			shared:  true,
+			wish:    infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: template},
+			reason:  infrav1.TemplateInvalidReason,
+			message: "URN",
 		},
 		{name: "by URN, where the name is not unique", catalog: "kubernetes", shared: true, byURN: true},
 	}
@@ -150,7 +162,8 @@ func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testin
 		{"the Machine has no version", "", nil, ""},
 		{"the name says another", "v1.35.4", nil, "has Kubernetes v1.36.3, spec.version of the Machine is v1.35.4"},
 		{
-			"the product section says another", "v1.36.3",
+			"the product section says another",
+			"v1.36.3",
 			map[string]string{"KUBERNETES_SEMVER": "v1.34.1+vmware.1"},
 			"has Kubernetes v1.34.1+vmware.1, spec.version of the Machine is v1.36.3",
 		},
@@ -162,7 +175,8 @@ func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testin
 			objects := controllertest.NewMachine("md-0")
 			objects[0].(*clusterv1.Machine).Spec.Version = tt.version
 			w := controllertest.NewWith(t, vcdsim.Config{
-				Profile: vcdsim.Profile{Name: "test", Scale: 0.001}, Model: model,
+				Profile: vcdsim.Profile{Name: "test", Scale: 0.001},
+				Model:   model,
 			}, objects...)
 
 			w.Ready("md-0")

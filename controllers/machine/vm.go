@@ -47,9 +47,15 @@ func keepLease(ctx context.Context, s *scope) {
 		return
 	}
 	keeper := lease.Keeper{
-		Renewals: &s.renewals, Session: s.session, Machine: s.vcdMachine, VDC: s.placement.vdc, Row: *s.vm.row,
+		Renewals: &s.renewals,
+		Session:  s.session,
+		Machine:  s.vcdMachine,
+		VDC:      s.placement.vdc,
+		Row:      *s.vm.row,
 		Cluster:  s.vcdCluster.Spec.InfraID,
-		Recorder: s.Recorder, Wake: s.wakeUps.ForObject(s.vcdMachine), Now: s.now(),
+		Recorder: s.Recorder,
+		Wake:     s.wakeUps.ForObject(s.vcdMachine),
+		Now:      s.now(),
 	}
 	if after := keeper.Keep(ctx); after > 0 {
 		s.requeueWithin(after)
@@ -200,7 +206,8 @@ type design struct {
 
 // vm is the VM that VCD is asked for.
 func (d design) vm() vcd.VMSpec {
-	name, p := d.vcdMachine.Annotations[infrav1.VMNameAnnotation], d.placement
+	name := d.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	p := d.placement
 	return vcd.VMSpec{
 		Name:            name,
 		Description:     d.marker().String(),
@@ -267,7 +274,8 @@ func reconcileMetadata(ctx context.Context, s *scope) (phases.Outcome, error) {
 // writeMetadata writes what a record of the VM's metadata lacks, else removes an entry that the spec has no more.
 func writeMetadata(ctx context.Context, s *scope, record vmmetadata.Record) (phases.Outcome, error) {
 	m := s.vcdMachine
-	missing, obsolete := record.Missing(m.Spec.VMMetadata), record.Obsolete(m.Spec.VMMetadata)
+	missing := record.Missing(m.Spec.VMMetadata)
+	obsolete := record.Obsolete(m.Spec.VMMetadata)
 	if len(missing) == 0 && len(obsolete) == 0 {
 		return phases.Done, nil
 	}

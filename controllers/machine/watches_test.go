@@ -42,7 +42,10 @@ func TestWhatOfAVCDClusterWakesItsMachines(t *testing.T) {
 	ready := func(status metav1.ConditionStatus, reason, message string) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) {
 			c.Status.Conditions = []metav1.Condition{{
-				Type: clusterv1.ReadyCondition, Status: status, Reason: reason, Message: message,
+				Type:    clusterv1.ReadyCondition,
+				Status:  status,
+				Reason:  reason,
+				Message: message,
 			}}
 		}
 	}
@@ -63,11 +66,16 @@ func TestWhatOfAVCDClusterWakesItsMachines(t *testing.T) {
 		{"its spec", func(c *infrav1.VCDCluster) { c.Generation++ }, true},
 		{
 			"that VCD cannot be asked any more",
-			ready(metav1.ConditionUnknown, infrav1.CredentialsRefusedReason, ""), true,
+			ready(metav1.ConditionUnknown, infrav1.CredentialsRefusedReason, ""),
+			true,
 		},
-		{"the VDC", func(c *infrav1.VCDCluster) {
-			c.Status.OVDC = &infrav1.ResourceReference{ID: "urn:other"}
-		}, true},
+		{
+			"the VDC",
+			func(c *infrav1.VCDCluster) {
+				c.Status.OVDC = &infrav1.ResourceReference{ID: "urn:other"}
+			},
+			true,
+		},
 		{"its deletion", func(c *infrav1.VCDCluster) { c.DeletionTimestamp = &metav1.Time{} }, true},
 	}
 	for _, tt := range tests {
@@ -105,7 +113,8 @@ func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, obj clie
 func TestPassesOfMachinesReadNoSecretAgain(t *testing.T) {
 	w := controllertest.New(t, append(controllertest.NewMachine("a"), controllertest.NewMachine("b")...)...)
 	reads := &countingReader{Reader: w.Client}
-	w.Machine.Live, w.Machine.Identities.Live = reads, reads
+	w.Machine.Live = reads
+	w.Machine.Identities.Live = reads
 	w.Ready("a", "b")
 	w.Expect(reads.secrets).To(BeNumerically("<=", 1+2*2),
 		"the credentials, and the bootstrap data of each when it is checked and when it is written")

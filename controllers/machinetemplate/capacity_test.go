@@ -24,7 +24,8 @@ import (
 func testTemplate(mods ...func(*infrav1.VCDMachineTemplate)) *infrav1.VCDMachineTemplate {
 	t := &infrav1.VCDMachineTemplate{ObjectMeta: controllertest.Meta("md-0")}
 	t.Spec.Template.Spec = infrav1.VCDMachineSpec{
-		Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3",
+		Catalog:      "kubernetes",
+		Template:     "ubuntu-2404-kube-v1.36.3",
 		SizingPolicy: "small",
 	}
 	for _, mod := range mods {
@@ -59,29 +60,42 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 		want map[string]string
 	}{
 		{
-			"a sizing policy", func(*infrav1.VCDMachineTemplate) {},
+			"a sizing policy",
+			func(*infrav1.VCDMachineTemplate) {},
 			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
-		{"another and a larger disk", func(t *infrav1.VCDMachineTemplate) {
-			t.Spec.Template.Spec.SizingPolicy, t.Spec.Template.Spec.DiskSize = "large",
-				ptr.To(resource.MustParse("40Gi"))
-		}, map[string]string{"cpu": "4", "memory": "16Gi", "ephemeral-storage": "40Gi"}},
 		{
-			"the image's own sizes", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" },
+			"another and a larger disk",
+			func(t *infrav1.VCDMachineTemplate) {
+				t.Spec.Template.Spec.SizingPolicy = "large"
+				t.Spec.Template.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
+			},
+			map[string]string{"cpu": "4", "memory": "16Gi", "ephemeral-storage": "40Gi"},
+		},
+		{
+			"the image's own sizes",
+			func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "" },
 			map[string]string{"cpu": "2", "memory": "2Gi", "ephemeral-storage": "20Gi"},
 		},
-		{"no label but an owner", func(t *infrav1.VCDMachineTemplate) {
-			t.Labels = nil
-			t.OwnerReferences = []metav1.OwnerReference{
-				{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "gone", UID: "a"},
-				{
-					APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: controllertest.ClusterName,
-					UID: "uid-of-" + controllertest.ClusterName,
-				},
-			}
-		}, map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"}},
 		{
-			"neither, where only one place is known", func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
+			"no label but an owner",
+			func(t *infrav1.VCDMachineTemplate) {
+				t.Labels = nil
+				t.OwnerReferences = []metav1.OwnerReference{
+					{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "gone", UID: "a"},
+					{
+						APIVersion: clusterv1.GroupVersion.String(),
+						Kind:       "Cluster",
+						Name:       controllertest.ClusterName,
+						UID:        "uid-of-" + controllertest.ClusterName,
+					},
+				}
+			},
+			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
+		},
+		{
+			"neither, where only one place is known",
+			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
 			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 	}
@@ -118,7 +132,9 @@ func TestCapacityInAClusterThatIsOnlyInZones(t *testing.T) {
 
 	w.Expect(conditions.GetMessage(got, infrav1.CapacityKnownCondition)).To(BeEmpty())
 	w.Expect(sizes(got.Status.Capacity)).To(Equal(map[string]string{
-		"cpu": "4", "memory": "16Gi", "ephemeral-storage": "20Gi",
+		"cpu":               "4",
+		"memory":            "16Gi",
+		"ephemeral-storage": "20Gi",
 	}))
 }
 
@@ -164,28 +180,52 @@ func TestWhyTheCapacityIsNotKnown(t *testing.T) {
 		message string
 	}{
 		{
-			"no such template", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.Template = "nope" }, nil,
-			infrav1.TemplateNotFoundReason, ": make a new VCDMachineTemplate with another spec.template.spec.template and " +
+			"no such template",
+			func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.Template = "nope" },
+			nil,
+			infrav1.TemplateNotFoundReason,
+			": make a new VCDMachineTemplate with another spec.template.spec.template and " +
 				"spec.template.spec.catalog, and name it in the infrastructureRef",
 		},
 		{
-			"no such policy", func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "nope" }, nil,
-			infrav1.SizingPolicyNotFoundReason, "make a new VCDMachineTemplate with another spec.template.spec.sizingPolicy",
+			"no such policy",
+			func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "nope" },
+			nil,
+			infrav1.SizingPolicyNotFoundReason,
+			"make a new VCDMachineTemplate with another spec.template.spec.sizingPolicy",
 		},
-		{"no cluster", func(t *infrav1.VCDMachineTemplate) { t.Labels = nil }, func(w *controllertest.Env) {
-			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-		}, infrav1.ClusterUnknownReason, clusterv1.ClusterNameLabel},
-		{"several places", func(t *infrav1.VCDMachineTemplate) { t.Labels = nil }, func(w *controllertest.Env) {
-			for _, o := range controllertest.OtherCluster(w.Sim, "x") {
-				if c, ok := o.(*infrav1.VCDCluster); ok {
-					c.Spec.OVDC = "another"
-					w.Expect(w.Client.Create(w.Ctx, c)).To(Succeed())
+		{
+			"no cluster",
+			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
+			func(w *controllertest.Env) {
+				w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+			},
+			infrav1.ClusterUnknownReason,
+			clusterv1.ClusterNameLabel,
+		},
+		{
+			"several places",
+			func(t *infrav1.VCDMachineTemplate) { t.Labels = nil },
+			func(w *controllertest.Env) {
+				for _, o := range controllertest.OtherCluster(w.Sim, "x") {
+					if c, ok := o.(*infrav1.VCDCluster); ok {
+						c.Spec.OVDC = "another"
+						w.Expect(w.Client.Create(w.Ctx, c)).To(Succeed())
+					}
 				}
-			}
-		}, infrav1.ClusterUnknownReason, "differ in VDC or identity"},
-		{"no identity", func(*infrav1.VCDMachineTemplate) {}, func(w *controllertest.Env) {
-			w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
-		}, infrav1.IdentityNotFoundReason, "tenant"},
+			},
+			infrav1.ClusterUnknownReason,
+			"differ in VDC or identity",
+		},
+		{
+			"no identity",
+			func(*infrav1.VCDMachineTemplate) {},
+			func(w *controllertest.Env) {
+				w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
+			},
+			infrav1.IdentityNotFoundReason,
+			"tenant",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -170,7 +170,8 @@ func (s *scope) findAnyCluster(ctx context.Context) error {
 	for i := range list.Items {
 		c := &list.Items[i]
 		if s.vcdCluster != nil && !sameVDC(s.vcdCluster, c) {
-			s.vcdCluster, s.ambiguous = nil, true
+			s.vcdCluster = nil
+			s.ambiguous = true
 			return nil
 		}
 		s.vcdCluster = c

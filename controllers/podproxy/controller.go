@@ -144,11 +144,19 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	}
 	set := &addon.Set{
 		Set: resourceset.Set{
-			Client: r.Client, Owner: c, Cluster: cluster, Label: infrav1.PodProxyLabel, WatchFilter: r.WatchFilterValue,
+			Client:      r.Client,
+			Owner:       c,
+			Cluster:     cluster,
+			Label:       infrav1.PodProxyLabel,
+			WatchFilter: r.WatchFilterValue,
 		},
-		Live: r.Live, Workload: r.Workload, VCDCluster: c, Suffix: suffix,
-		ApplyingReason: infrav1.PodProxyApplyingReason, Now: r.now,
-		Created: func() { installing(r.Recorder, c) },
+		Live:           r.Live,
+		Workload:       r.Workload,
+		VCDCluster:     c,
+		Suffix:         suffix,
+		ApplyingReason: infrav1.PodProxyApplyingReason,
+		Now:            r.now,
+		Created:        func() { installing(r.Recorder, c) },
 	}
 	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
 }

@@ -62,8 +62,11 @@ func newProxyEnv(t *testing.T) *proxyEnv {
 	recorder := events.NewFakeRecorder(100)
 	w.Events = recorder.Events
 	w.reconciler = &Reconciler{
-		Client: w.Client, Live: w.Client, Recorder: recorder, SyncPeriod: 5 * time.Minute,
-		Now: func() time.Time { return time.Now().Add(w.ahead) },
+		Client:     w.Client,
+		Live:       w.Client,
+		Recorder:   recorder,
+		SyncPeriod: 5 * time.Minute,
+		Now:        func() time.Time { return time.Now().Add(w.ahead) },
 		Workload: func(context.Context, client.ObjectKey) (client.Client, error) {
 			if w.Workload == nil {
 				return nil, errors.New("no route to host")
@@ -71,7 +74,10 @@ func newProxyEnv(t *testing.T) *proxyEnv {
 			return serving{w.Workload, w.serves}, nil
 		},
 	}
-	w.change(func(p *infrav1.ProxySpec) { p.HTTPProxy, p.NoProxy = "http://proxy:3128", []string{".corp"} })
+	w.change(func(p *infrav1.ProxySpec) {
+		p.HTTPProxy = "http://proxy:3128"
+		p.NoProxy = []string{".corp"}
+	})
 	return w
 }
 
@@ -101,7 +107,8 @@ func (w *proxyEnv) pass() metav1.Condition {
 func (w *proxyEnv) secret() *corev1.Secret {
 	secret := &corev1.Secret{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{
-		Namespace: controllertest.Namespace, Name: controllertest.ClusterName + suffix,
+		Namespace: controllertest.Namespace,
+		Name:      controllertest.ClusterName + suffix,
 	}, secret)).To(Succeed())
 	return secret
 }
@@ -154,7 +161,8 @@ func TestThePoliciesArrive(t *testing.T) {
 
 	crs := &addonsv1.ClusterResourceSet{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{
-		Namespace: controllertest.Namespace, Name: controllertest.ClusterName + suffix,
+		Namespace: controllertest.Namespace,
+		Name:      controllertest.ClusterName + suffix,
 	}, crs)).To(Succeed())
 	w.Expect(crs.Spec.Strategy).To(Equal("Reconcile"))
 	w.Expect(crs.Spec.ClusterSelector.MatchLabels).To(HaveKey(infrav1.PodProxyLabel))

@@ -65,7 +65,9 @@ func (s *scope) serves(ctx context.Context) (phases.Outcome, error) {
 			kind := schema.GroupKind{Group: addons.AdmissionGroup, Kind: addons.MutatingPolicyKind}
 			_, err := w.RESTMapper().RESTMapping(kind, version)
 			if err == nil {
-				s.version, known.version, known.asked = version, version, s.now()
+				s.version = version
+				known.version = version
+				known.asked = s.now()
 				return phases.Done, nil
 			}
 			if !meta.IsNoMatchError(err) {
@@ -85,7 +87,10 @@ func (s *scope) serves(ctx context.Context) (phases.Outcome, error) {
 func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	proxy := s.vcdCluster.Spec.Proxy
 	objects, err := addons.PodProxy{
-		Version: s.version, HTTP: proxy.HTTPProxy, HTTPS: proxy.HTTPSProxy, Direct: s.direct,
+		Version: s.version,
+		HTTP:    proxy.HTTPProxy,
+		HTTPS:   proxy.HTTPSProxy,
+		Direct:  s.direct,
 	}.Objects()
 	if err != nil {
 		return nil, err

@@ -30,7 +30,10 @@ func TestAnEntityShowsItsClusterAndIsDeletedLast(t *testing.T) {
 	w.Expect(reason).To(Equal(infrav1.ReadyReason), message)
 	e := w.entity()
 	w.Expect([]string{e.State, e.Name, e.ExternalID, e.Type}).To(Equal([]string{
-		vcd.EntityResolved, "vc1", w.VCDCluster().Spec.InfraID, typePrefix + "1.3.0",
+		vcd.EntityResolved,
+		"vc1",
+		w.VCDCluster().Spec.InfraID,
+		typePrefix + "1.3.0",
 	}))
 	w.Expect(string(e.Content)).To(And(ContainSubstring(`"uid":"uid-of-vc1"`), ContainSubstring(controllertest.VIP),
 		ContainSubstring(`"name":"workers"`), ContainSubstring(`"ovdcNetworkName":"nodes"`),
@@ -38,7 +41,8 @@ func TestAnEntityShowsItsClusterAndIsDeletedLast(t *testing.T) {
 	w.Expect(w.VCDCluster().Finalizers).To(ContainElement(infrav1.RDEFinalizer))
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("RDECreated")))
 
-	writes, version := w.entityWrites(), w.VCDCluster().ResourceVersion
+	writes := w.entityWrites()
+	version := w.VCDCluster().ResourceVersion
 	w.settle()
 	w.Expect(w.entityWrites()).To(Equal(writes))
 	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(version))
@@ -50,7 +54,8 @@ func TestAnEntityShowsItsClusterAndIsDeletedLast(t *testing.T) {
 	w.released()
 	w.settle()
 	w.Expect(apierrors.IsNotFound(w.Client.Get(w.Ctx, client.ObjectKey{
-		Namespace: controllertest.Namespace, Name: "vc1",
+		Namespace: controllertest.Namespace,
+		Name:      "vc1",
 	}, &infrav1.VCDCluster{}))).To(BeTrue())
 	w.Expect(w.session().Entities.Find(w.Ctx, kind, "vc1", "uid-of-vc1")).To(BeEmpty())
 	_, err := w.session().Entities.Get(w.Ctx, e.ID)
@@ -75,7 +80,8 @@ func TestWritesAreFew(t *testing.T) {
 	w := newEntityEnv(t, vcdsim.Config{}, machinesOf(machines)...)
 	w.Sim.ResetCounters()
 	// A machine is ready each second, and each change starts a reconcile.
-	passes, last := 0, w.ahead-interval
+	passes := 0
+	last := w.ahead - interval
 	for i, name := range names(machines) {
 		w.ready(name, w.start.Add(time.Duration(i)*time.Second))
 		for range 3 {
@@ -83,7 +89,8 @@ func TestWritesAreFew(t *testing.T) {
 			w.pass()
 			if w.entityWrites() > before {
 				w.Expect(w.ahead-last).To(BeNumerically(">=", interval), "at most one every %s", interval)
-				passes, last = passes+1, w.ahead
+				passes = passes + 1
+				last = w.ahead
 			}
 		}
 		w.ahead += time.Second
@@ -119,8 +126,13 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 	missing := urn + "00000000-0000-4000-8000-000000000000"
 	types := func(e *vcdsim.Editor, version string) {
 		e.AddDocument("1.0.0/entityTypes", "type", "", "", map[string]any{
-			"id": typePrefix + version, "vendor": "vmware", "nss": "capvcdCluster", "version": version, "name": "later",
-			"interfaces": []any{}, "schema": map[string]any{"type": "object"},
+			"id":         typePrefix + version,
+			"vendor":     "vmware",
+			"nss":        "capvcdCluster",
+			"version":    version,
+			"name":       "later",
+			"interfaces": []any{},
+			"schema":     map[string]any{"type": "object"},
 		})
 	}
 	for name, tt := range map[string]struct {
@@ -129,46 +141,91 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 		reason  string
 		says    string
 	}{
-		"an entity of another cluster": {nil, func(w *entityEnv, c *infrav1.VCDCluster) {
-			c.Spec.RDE.ID = w.given("1.1.0", `,"status":{"capvcd":{"uid":"infra-2"}}`)
-		}, infrav1.RDEForeignReason, "infra-2"},
-		"an entity of a later layout": {nil, func(w *entityEnv, c *infrav1.VCDCluster) {
-			w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "2.0.0") })
-			c.Spec.RDE.ID = w.given("2.0.0", "")
-		}, infrav1.RDEVersionNotSupportedReason, "1.1.0"},
-		"an entity of the first layout": {nil, func(w *entityEnv, c *infrav1.VCDCluster) {
-			w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "1.0.0") })
-			c.Spec.RDE.ID = w.given("1.0.0", "")
-		}, infrav1.RDEVersionNotSupportedReason, "1.1.0"},
-		"an entity that is not there": {nil, func(_ *entityEnv, c *infrav1.VCDCluster) {
-			c.Spec.RDE.ID = missing
-		}, infrav1.RDEUnavailableReason, "correct spec.rde.id"},
-		"a schema that the content does not match": {nil, func(w *entityEnv, c *infrav1.VCDCluster) {
-			w.Sim.Edit(func(e *vcdsim.Editor) {
-				e.AddDocument("1.0.0/entityTypes", "type", "", "", map[string]any{
-					"id": typePrefix + "1.9.0", "vendor": "vmware", "nss": "capvcdCluster", "version": "1.9.0",
-					"name": "strict", "interfaces": []any{}, "schema": map[string]any{"properties": map[string]any{
-						"status": map[string]any{"maxProperties": 0},
-					}},
+		"an entity of another cluster": {
+			nil,
+			func(w *entityEnv, c *infrav1.VCDCluster) {
+				c.Spec.RDE.ID = w.given("1.1.0", `,"status":{"capvcd":{"uid":"infra-2"}}`)
+			},
+			infrav1.RDEForeignReason,
+			"infra-2",
+		},
+		"an entity of a later layout": {
+			nil,
+			func(w *entityEnv, c *infrav1.VCDCluster) {
+				w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "2.0.0") })
+				c.Spec.RDE.ID = w.given("2.0.0", "")
+			},
+			infrav1.RDEVersionNotSupportedReason,
+			"1.1.0",
+		},
+		"an entity of the first layout": {
+			nil,
+			func(w *entityEnv, c *infrav1.VCDCluster) {
+				w.Sim.Edit(func(e *vcdsim.Editor) { types(e, "1.0.0") })
+				c.Spec.RDE.ID = w.given("1.0.0", "")
+			},
+			infrav1.RDEVersionNotSupportedReason,
+			"1.1.0",
+		},
+		"an entity that is not there": {
+			nil,
+			func(_ *entityEnv, c *infrav1.VCDCluster) {
+				c.Spec.RDE.ID = missing
+			},
+			infrav1.RDEUnavailableReason,
+			"correct spec.rde.id",
+		},
+		"a schema that the content does not match": {
+			nil,
+			func(w *entityEnv, c *infrav1.VCDCluster) {
+				w.Sim.Edit(func(e *vcdsim.Editor) {
+					e.AddDocument("1.0.0/entityTypes", "type", "", "", map[string]any{
+						"id":         typePrefix + "1.9.0",
+						"vendor":     "vmware",
+						"nss":        "capvcdCluster",
+						"version":    "1.9.0",
+						"name":       "strict",
+						"interfaces": []any{},
+						"schema": map[string]any{"properties": map[string]any{
+							"status": map[string]any{"maxProperties": 0},
+						}},
+					})
 				})
-			})
-			c.Spec.RDE.ID = w.given("1.9.0", "")
-		}, infrav1.RDEInvalidReason, "#/status"},
+				c.Spec.RDE.ID = w.given("1.9.0", "")
+			},
+			infrav1.RDEInvalidReason,
+			"#/status",
+		},
 		"no right on the type": {
-			func(right string) bool { return strings.HasPrefix(right, "vmware:capvcdCluster") }, nil,
-			infrav1.RDEUnavailableReason, "Full Access",
+			func(right string) bool { return strings.HasPrefix(right, "vmware:capvcdCluster") },
+			nil,
+			infrav1.RDEUnavailableReason,
+			"Full Access",
 		},
 		"the right to change entities only": {
-			func(right string) bool { return right == "vmware:capvcdCluster: Full Access" }, nil,
-			infrav1.RDEUnavailableReason, "Full Access",
+			func(right string) bool { return right == "vmware:capvcdCluster: Full Access" },
+			nil,
+			infrav1.RDEUnavailableReason,
+			"Full Access",
 		},
-		"a cluster that CAPVCD kept without an entity": {nil, func(_ *entityEnv, c *infrav1.VCDCluster) {
-			c.Spec.InfraID = "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
-		}, infrav1.RDEExcludedReason, "NO_RDE_"},
-		"two clusters that name one entity": {nil, func(w *entityEnv, c *infrav1.VCDCluster) {
-			c.Spec.RDE.ID, c.CreationTimestamp = w.given("1.1.0", ""), metav1.NewTime(w.start)
-			w.other(c.Spec.RDE.ID)
-		}, infrav1.RDEInUseReason, "VCDCluster older"},
+		"a cluster that CAPVCD kept without an entity": {
+			nil,
+			func(_ *entityEnv, c *infrav1.VCDCluster) {
+				c.Spec.InfraID = "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+			},
+			infrav1.RDEExcludedReason,
+			"NO_RDE_",
+		},
+		"two clusters that name one entity": {
+			nil,
+			func(w *entityEnv, c *infrav1.VCDCluster) {
+				c.Spec.RDE.ID = w.given("1.1.0", "")
+				c.CreationTimestamp = metav1.NewTime(w.start)
+				w.other(c.Spec.RDE.ID)
+			},
+			infrav1.RDEInUseReason,
+			"VCDCluster older",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := vcdsim.K8sTenant()
@@ -218,7 +275,10 @@ func (w *entityEnv) changed() int {
 func (w *entityEnv) other(id string) {
 	c := w.VCDCluster().DeepCopy()
 	c.ObjectMeta = metav1.ObjectMeta{
-		Namespace: c.Namespace, Name: "older", UID: "older", CreationTimestamp: metav1.NewTime(w.start.Add(-time.Hour)),
+		Namespace:         c.Namespace,
+		Name:              "older",
+		UID:               "older",
+		CreationTimestamp: metav1.NewTime(w.start.Add(-time.Hour)),
 	}
 	c.Spec.InfraID = "11111111-2222-4333-8444-555555555555"
 	c.Spec.RDE = infrav1.RDESpec{Mode: infrav1.RDEProject, ID: id}
@@ -361,8 +421,12 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w := deleted(t, func(w *entityEnv, c *infrav1.VCDCluster) {
 			s := w.session()
 			var err error
-			id, err = s.Entities.Create(w.Ctx, vcd.EntitySpec{Type: typePrefix + "1.1.0", Name: "given", Content: []byte(
-				strings.Replace(least, `"spec":{}`, `"spec":{"vcdKe":{"isVCDKECluster":true}}`, 1) + `}`)})
+			id, err = s.Entities.Create(w.Ctx, vcd.EntitySpec{
+				Type: typePrefix + "1.1.0",
+				Name: "given",
+				Content: []byte(
+					strings.Replace(least, `"spec":{}`, `"spec":{"vcdKe":{"isVCDKECluster":true}}`, 1) + `}`),
+			})
 			w.Expect(err).NotTo(HaveOccurred())
 			c.Spec.InfraID = id
 		})
@@ -396,7 +460,10 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 	t.Run("all that were made for it are deleted", func(t *testing.T) {
 		w := deleted(t)
 		_, err := w.session().Entities.Create(w.Ctx, vcd.EntitySpec{
-			Type: typePrefix + "1.1.0", Name: "vc1", ExternalID: "uid-of-vc1", Content: []byte(least + "}"),
+			Type:       typePrefix + "1.1.0",
+			Name:       "vc1",
+			ExternalID: "uid-of-vc1",
+			Content:    []byte(least + "}"),
 		})
 		w.Expect(err).NotTo(HaveOccurred())
 		w.Expect(w.session().Entities.Find(w.Ctx, kind, "vc1", "uid-of-vc1")).To(HaveLen(2))
@@ -413,9 +480,12 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 }
 
 func TestTheKubeconfigIsWrittenOnlyWhenAsked(t *testing.T) {
-	secret := &corev1.Secret{ObjectMeta: controllertest.Meta("c1-kubeconfig"), Data: map[string][]byte{
-		"value": []byte("canary-kubeconfig"),
-	}}
+	secret := &corev1.Secret{
+		ObjectMeta: controllertest.Meta("c1-kubeconfig"),
+		Data: map[string][]byte{
+			"value": []byte("canary-kubeconfig"),
+		},
+	}
 	w := newEntityEnv(t, vcdsim.Config{}, secret)
 	w.settle()
 	w.Expect(string(w.entity().Content)).NotTo(ContainSubstring("canary"))

@@ -88,7 +88,8 @@ func project(ctx context.Context, s *scope) (phases.Outcome, error) {
 func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (phases.Outcome, error)) (phases.Outcome,
 	error,
 ) {
-	st, now := s.state, s.now()
+	st := s.state
+	now := s.now()
 	if now.Before(st.until) && st.generation == s.vcdCluster.Generation {
 		st.held.After = st.until.Sub(now)
 		return st.held, nil
@@ -99,15 +100,19 @@ func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (p
 	}
 	limited, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	st.called, st.generation = now, s.vcdCluster.Generation
+	st.called = now
+	st.generation = s.vcdCluster.Generation
 	out, err := phases.Sequence(limited, steps...)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		out, err = phases.Unsure(session.UnreachablePoll, infrav1.SiteUnreachableReason,
-			"VCD's service for runtime defined entities does not answer"), nil
+		out = phases.Unsure(session.UnreachablePoll, infrav1.SiteUnreachableReason,
+			"VCD's service for runtime defined entities does not answer")
+		err = nil
 	}
-	st.held, st.until = phases.Done, time.Time{}
+	st.held = phases.Done
+	st.until = time.Time{}
 	if err == nil && out != phases.Done {
-		st.held, st.until = out, now.Add(out.After)
+		st.held = out
+		st.until = now.Add(out.After)
 	}
 	return out, err
 }
@@ -163,7 +168,10 @@ func (s *scope) create(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, err
 	}
 	s.id, err = s.session.Entities().Create(ctx, vcd.EntitySpec{
-		Type: entityType, Name: c.Name, ExternalID: c.Spec.InfraID, Content: content,
+		Type:       entityType,
+		Name:       c.Name,
+		ExternalID: c.Spec.InfraID,
+		Content:    content,
 	})
 	switch {
 	case err != nil:
@@ -192,7 +200,9 @@ func newest(versions []string) string {
 
 // write makes the entity show what was observed, if it does not yet.
 func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
-	st, now, digest := s.state, s.now(), s.facts.digest(s.id)
+	st := s.state
+	now := s.now()
+	digest := s.facts.digest(s.id)
 	switch {
 	case st.written == digest && now.Sub(st.checked) < refresh:
 		return phases.Done, nil
@@ -214,7 +224,8 @@ func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
 			return out, err
 		}
 	}
-	st.written, st.checked = digest, now
+	st.written = digest
+	st.checked = now
 	return phases.Done, nil
 }
 
@@ -295,7 +306,8 @@ func (s *scope) claim(ctx context.Context) (phases.Outcome, error) {
 
 // rival returns the cluster that has the entity of this one; nil if there is none.
 func (s *scope) rival(ctx context.Context) (*infrav1.VCDCluster, error) {
-	list, c := &infrav1.VCDClusterList{}, s.vcdCluster
+	list := &infrav1.VCDClusterList{}
+	c := s.vcdCluster
 	if err := s.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}

@@ -47,8 +47,13 @@ func (w *entityEnv) restart() {
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
 	w.reconciler = &Reconciler{
-		Client: w.Client, Live: w.Client, Identities: w.Cluster.Identities, Sessions: w.Cluster.Sessions,
-		Recorder: recorder, Version: "v2.0.0", Now: func() time.Time { return w.start.Add(w.ahead) },
+		Client:     w.Client,
+		Live:       w.Client,
+		Identities: w.Cluster.Identities,
+		Sessions:   w.Cluster.Sessions,
+		Recorder:   recorder,
+		Version:    "v2.0.0",
+		Now:        func() time.Time { return w.start.Add(w.ahead) },
 	}
 }
 
@@ -95,7 +100,9 @@ func (w *entityEnv) session() *vcd.Session { return w.sessionOf("capvcd") }
 func (w *entityEnv) sessionOf(user string) *vcd.Session {
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond})
 	s, err := pool.Session(w.Ctx, vcd.Config{
-		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(),
+		Site:        w.Sim.URL(),
+		Org:         "acme",
+		CABundle:    w.Sim.CA(),
 		Credentials: vcd.Credentials{Username: user, Password: "password"},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -111,7 +118,9 @@ const (
 func (w *entityEnv) given(version, more string) string {
 	s := w.session()
 	id, err := s.Entities.Create(w.Ctx, vcd.EntitySpec{
-		Type: typePrefix + version, Name: "given", Content: json.RawMessage(least + more + `}`),
+		Type:    typePrefix + version,
+		Name:    "given",
+		Content: json.RawMessage(least + more + `}`),
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(s.Entities.Resolve(w.Ctx, id)).To(BeEmpty())
@@ -147,7 +156,9 @@ func machinesOf(n int) []client.Object {
 		m.Labels[clusterv1.MachineDeploymentNameLabel] = "workers"
 		m.Spec.Version = "v1.36.3"
 		m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
-			APIGroup: infrav1.GroupVersion.Group, Kind: "VCDMachine", Name: name,
+			APIGroup: infrav1.GroupVersion.Group,
+			Kind:     "VCDMachine",
+			Name:     name,
 		}
 		out = append(out, objects...)
 	}
@@ -163,7 +174,10 @@ func (w *entityEnv) ready(name string, at time.Time) {
 	m.Status.VApp = &infrav1.ResourceReference{Name: "c1", ID: "urn:vcloud:vapp:1"}
 	for _, condition := range []string{infrav1.VAppReadyCondition, infrav1.PoweredOnCondition} {
 		conditions.Set(m, metav1.Condition{
-			Type: condition, Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason, LastTransitionTime: metav1.NewTime(at),
+			Type:               condition,
+			Status:             metav1.ConditionTrue,
+			Reason:             infrav1.ReadyReason,
+			LastTransitionTime: metav1.NewTime(at),
 		})
 	}
 	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())

@@ -56,7 +56,8 @@ func (s *scope) observe(ctx context.Context) (phases.Outcome, error) {
 	c := s.vcdCluster
 	o := objects{vcdCluster: c, cluster: s.cluster, vcdMachines: map[string]*infrav1.VCDMachine{}}
 	in := []client.ListOption{client.InNamespace(c.Namespace), session.OfCluster(session.ClusterName(c, s.cluster))}
-	machines, vcdMachines := &clusterv1.MachineList{}, &infrav1.VCDMachineList{}
+	machines := &clusterv1.MachineList{}
+	vcdMachines := &infrav1.VCDMachineList{}
 	deployments := &clusterv1.MachineDeploymentList{}
 	if err := s.Client.List(ctx, machines, in...); err != nil {
 		return phases.Done, fmt.Errorf("listing Machines: %w", err)
@@ -67,7 +68,8 @@ func (s *scope) observe(ctx context.Context) (phases.Outcome, error) {
 	if err := s.Live.List(ctx, deployments, in...); err != nil {
 		return phases.Done, fmt.Errorf("listing MachineDeployments: %w", err)
 	}
-	o.machines, o.deployments = machines.Items, deployments.Items
+	o.machines = machines.Items
+	o.deployments = deployments.Items
 	for i := range vcdMachines.Items {
 		o.vcdMachines[vcdMachines.Items[i].Name] = &vcdMachines.Items[i]
 	}
@@ -124,10 +126,21 @@ func (s *scope) kubeconfig(ctx context.Context) (*string, error) {
 func (o objects) view(version string) rde.Cluster {
 	c := o.vcdCluster
 	out := rde.Cluster{
-		UID: c.Spec.InfraID, Name: c.Name, Site: c.Spec.Site, Org: rde.Named{Name: c.Spec.Org}, VDCs: o.vdcs(),
-		Version: version, Host: c.Spec.ControlPlaneEndpoint.Host, Port: c.Spec.ControlPlaneEndpoint.Port,
-		ParentUID: c.Spec.RDE.ParentUID, Management: c.Spec.RDE.UseAsManagementCluster, Kubeconfig: o.kubeconfig,
-		Pools: o.pools(), VApps: o.vApps(), Errors: o.errors(), Events: o.events(),
+		UID:        c.Spec.InfraID,
+		Name:       c.Name,
+		Site:       c.Spec.Site,
+		Org:        rde.Named{Name: c.Spec.Org},
+		VDCs:       o.vdcs(),
+		Version:    version,
+		Host:       c.Spec.ControlPlaneEndpoint.Host,
+		Port:       c.Spec.ControlPlaneEndpoint.Port,
+		ParentUID:  c.Spec.RDE.ParentUID,
+		Management: c.Spec.RDE.UseAsManagementCluster,
+		Kubeconfig: o.kubeconfig,
+		Pools:      o.pools(),
+		VApps:      o.vApps(),
+		Errors:     o.errors(),
+		Events:     o.events(),
 	}
 	out.Release = rde.Release{Kubernetes: o.release()}
 	out.Upgraded = o.upgraded(out.Release.Kubernetes)
@@ -222,8 +235,10 @@ func (o objects) pool(name string, has func(*clusterv1.Machine) bool) rde.NodePo
 		}
 	}
 	if newest != nil {
-		pool.SizingPolicy, pool.PlacementPolicy = newest.Spec.SizingPolicy, newest.Spec.PlacementPolicy
-		pool.StorageProfile, pool.DiskMiB = newest.Spec.StorageProfile, session.DiskMiB(newest)
+		pool.SizingPolicy = newest.Spec.SizingPolicy
+		pool.PlacementPolicy = newest.Spec.PlacementPolicy
+		pool.StorageProfile = newest.Spec.StorageProfile
+		pool.DiskMiB = session.DiskMiB(newest)
 	}
 	return pool
 }

@@ -100,7 +100,8 @@ func (s *scope) deleteOwn(ctx context.Context) (phases.Outcome, error) {
 
 // deleteEntity deletes an entity. VCD refuses one that is gone as it does one that the user may not see.
 func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Outcome, error) {
-	c, entities := s.vcdCluster, s.session.Entities()
+	c := s.vcdCluster
+	entities := s.session.Entities()
 	entity, err := entities.Get(ctx, id)
 	switch {
 	case isHidden(err):

@@ -57,8 +57,11 @@ func errorsOf(name, id string, all []metav1.Condition) []rde.Entry {
 			continue
 		}
 		out = append(out, rde.Entry{
-			Name: errorNames[c.Type], OccurredAt: c.LastTransitionTime.Time, ResourceID: id, ResourceName: name,
-			Detail: c.Reason + ": " + c.Message,
+			Name:         errorNames[c.Type],
+			OccurredAt:   c.LastTransitionTime.Time,
+			ResourceID:   id,
+			ResourceName: name,
+			Detail:       c.Reason + ": " + c.Message,
 		})
 	}
 	return out
@@ -111,7 +114,8 @@ func became(obj conditions.Getter, condition, name string, of rde.Entry) []rde.E
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return nil
 	}
-	of.Name, of.OccurredAt = name, c.LastTransitionTime.Time
+	of.Name = name
+	of.OccurredAt = c.LastTransitionTime.Time
 	return []rde.Entry{of}
 }
 
@@ -124,8 +128,10 @@ func (o objects) unhealthy() []rde.Entry {
 			continue
 		}
 		out = append(out, rde.Entry{
-			Name: rde.MachineUnhealthy, OccurredAt: c.LastTransitionTime.Time, ResourceName: o.machines[i].Name,
-			Detail: c.Reason + ": " + c.Message,
+			Name:         rde.MachineUnhealthy,
+			OccurredAt:   c.LastTransitionTime.Time,
+			ResourceName: o.machines[i].Name,
+			Detail:       c.Reason + ": " + c.Message,
 		})
 	}
 	return out

@@ -34,7 +34,8 @@ func admitChanges(t *testing.T, w *controllertest.Zoned) {
 	scheme := runtime.NewScheme()
 	w.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	mgr, err := ctrl.NewManager(&rest.Config{}, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme:        scheme,
+		Metrics:       metricsserver.Options{BindAddress: "0"},
 		WebhookServer: webhook.NewServer(webhook.Options{WebhookMux: mux}),
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 			return meta.NewDefaultRESTMapper(nil), nil
@@ -69,8 +70,10 @@ func admit(mux http.Handler, before, after *infrav1.VCDCluster) error {
 	was, errWas := json.Marshal(before)
 	is, errIs := json.Marshal(after)
 	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{
-		UID: "1", Operation: admissionv1.Update,
-		OldObject: runtime.RawExtension{Raw: was}, Object: runtime.RawExtension{Raw: is},
+		UID:       "1",
+		Operation: admissionv1.Update,
+		OldObject: runtime.RawExtension{Raw: was},
+		Object:    runtime.RawExtension{Raw: is},
 	}}
 	review.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"))
 	body, errReview := json.Marshal(review)

@@ -29,7 +29,8 @@ func createD(w *controllertest.Zoned,
 ) {
 	mods = append([]func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone){
 		func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
-			d.Spec.OVDC, z.Spec.PlacementConstraint.Catalog = "acme-vdc", "kubernetes"
+			d.Spec.OVDC = "acme-vdc"
+			z.Spec.PlacementConstraint.Catalog = "kubernetes"
 		},
 	}, mods...)
 	w.CreateZone("d", mods...)
@@ -50,32 +51,39 @@ func misplacedMachines() []misplaced {
 	created := func(w *controllertest.Zoned) { createD(w) }
 	reset := func(w *controllertest.Zoned) {
 		m := w.VCDMachine("cp-d")
-		m.Spec.PlacementPolicy, m.Spec.Networks, m.Spec.StorageProfile = "", nil, ""
+		m.Spec.PlacementPolicy = ""
+		m.Spec.Networks = nil
+		m.Spec.StorageProfile = ""
 		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	}
 	return append(zonesOfOthers(created), misplaced{
-		"another placement policy than the zone's", func(w *controllertest.Zoned) {
+		"another placement policy than the zone's",
+		func(w *controllertest.Zoned) {
 			createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) {
 				d.Spec.PlacementPolicy = "rack-a"
 			})
-		}, func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "rack-b" },
+		},
+		func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "rack-b" },
 		infrav1.PlacementInvalidReason,
 		[]string{"spec.placementPolicy", "rack-a", "rack-b"},
 		reset,
 	}, misplaced{
-		"a placement policy that its VDC does not have", created,
+		"a placement policy that its VDC does not have",
+		created,
 		func(m *infrav1.VCDMachine) { m.Spec.PlacementPolicy = "nope" },
 		infrav1.PlacementPolicyNotFoundReason,
 		[]string{"correct spec.placementPolicy"},
 		reset,
 	}, misplaced{
-		"a storage profile that its VDC does not have", created,
+		"a storage profile that its VDC does not have",
+		created,
 		func(m *infrav1.VCDMachine) { m.Spec.StorageProfile = "nope" },
 		infrav1.StorageProfileNotFoundReason,
 		[]string{"correct spec.storageProfile"},
 		reset,
 	}, misplaced{
-		"a network that its VDC cannot reach", created,
+		"a network that its VDC cannot reach",
+		created,
 		func(m *infrav1.VCDMachine) { m.Spec.Networks = []infrav1.NetworkSpec{{Name: "nope"}} },
 		infrav1.NetworkNotFoundReason,
 		[]string{"correct spec.networks[0].name"},
@@ -85,59 +93,78 @@ func misplacedMachines() []misplaced {
 
 // zonesOfOthers are zones that the cluster of the machine cannot use.
 func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
-	return []misplaced{{
-		"an unknown zone", nil, nil,
-		infrav1.FailureDomainNotFoundReason,
-		[]string{
-			"VCDDeploymentZone d does not exist in namespace " + controllertest.Namespace, "create it",
-			"spec.failureDomain of the Machine",
+	return []misplaced{
+		{
+			"an unknown zone",
+			nil,
+			nil,
+			infrav1.FailureDomainNotFoundReason,
+			[]string{
+				"VCDDeploymentZone d does not exist in namespace " + controllertest.Namespace,
+				"create it",
+				"spec.failureDomain of the Machine",
+			},
+			created,
 		},
-		created,
-	}, {
-		"a zone of another namespace", func(w *controllertest.Zoned) {
-			z := w.DeploymentZone("a")
-			theirs := &infrav1.VCDDeploymentZone{Spec: z.Spec}
-			theirs.Name, theirs.Namespace = "d", "team-b"
-			w.Expect(w.Client.Create(w.Ctx, theirs)).To(Succeed())
-		}, nil,
-		infrav1.FailureDomainNotFoundReason,
-		[]string{
-			"does not exist in namespace " + controllertest.Namespace, "spec.failureDomain of the Machine",
+		{
+			"a zone of another namespace",
+			func(w *controllertest.Zoned) {
+				z := w.DeploymentZone("a")
+				theirs := &infrav1.VCDDeploymentZone{Spec: z.Spec}
+				theirs.Name = "d"
+				theirs.Namespace = "team-b"
+				w.Expect(w.Client.Create(w.Ctx, theirs)).To(Succeed())
+			},
+			nil,
+			infrav1.FailureDomainNotFoundReason,
+			[]string{
+				"does not exist in namespace " + controllertest.Namespace,
+				"spec.failureDomain of the Machine",
+			},
+			created,
 		},
-		created,
-	}, {
-		"a zone of another site", func(w *controllertest.Zoned) {
-			createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
-				z.Spec.Site = "https://other.example.com"
-			})
-		}, nil,
-		infrav1.FailureDomainMismatchReason,
-		[]string{"spec.site of VCDDeploymentZone d", "name a zone of the same site"},
-		func(w *controllertest.Zoned) {
-			editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Site = w.Sim.URL() })
+		{
+			"a zone of another site",
+			func(w *controllertest.Zoned) {
+				createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
+					z.Spec.Site = "https://other.example.com"
+				})
+			},
+			nil,
+			infrav1.FailureDomainMismatchReason,
+			[]string{"spec.site of VCDDeploymentZone d", "name a zone of the same site"},
+			func(w *controllertest.Zoned) {
+				editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Site = w.Sim.URL() })
+			},
 		},
-	}, {
-		"a zone of another organization", func(w *controllertest.Zoned) {
-			createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.Org = "other" })
-		}, nil,
-		infrav1.FailureDomainMismatchReason,
-		[]string{"spec.org of VCDDeploymentZone d", "name a zone of the same organization"},
-		func(w *controllertest.Zoned) {
-			editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Org = "acme" })
+		{
+			"a zone of another organization",
+			func(w *controllertest.Zoned) {
+				createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.Org = "other" })
+			},
+			nil,
+			infrav1.FailureDomainMismatchReason,
+			[]string{"spec.org of VCDDeploymentZone d", "name a zone of the same organization"},
+			func(w *controllertest.Zoned) {
+				editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Org = "acme" })
+			},
 		},
-	}, {
-		"a zone whose VDC is unknown", func(w *controllertest.Zoned) {
-			createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" })
-		}, nil,
-		infrav1.VDCNotFoundReason,
-		[]string{"correct spec.ovdc of VCDFailureDomain fd-d"},
-		func(w *controllertest.Zoned) {
-			d := &infrav1.VCDFailureDomain{}
-			w.Expect(w.Client.Get(w.Ctx, clientKey("fd-d"), d)).To(Succeed())
-			d.Spec.OVDC = "acme-vdc"
-			w.Expect(w.Client.Update(w.Ctx, d)).To(Succeed())
+		{
+			"a zone whose VDC is unknown",
+			func(w *controllertest.Zoned) {
+				createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" })
+			},
+			nil,
+			infrav1.VDCNotFoundReason,
+			[]string{"correct spec.ovdc of VCDFailureDomain fd-d"},
+			func(w *controllertest.Zoned) {
+				d := &infrav1.VCDFailureDomain{}
+				w.Expect(w.Client.Get(w.Ctx, clientKey("fd-d"), d)).To(Succeed())
+				d.Spec.OVDC = "acme-vdc"
+				w.Expect(w.Client.Update(w.Ctx, d)).To(Succeed())
+			},
 		},
-	}}
+	}
 }
 
 // TestMachinesThatCannotBePlaced holds that a machine says which field is wrong and what to do, is created nowhere

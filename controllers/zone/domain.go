@@ -78,7 +78,8 @@ func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureD
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(d))
-	s, table := &domainScope{DomainReconciler: r, domain: d}, domainPhasesOf(d)
+	s := &domainScope{DomainReconciler: r, domain: d}
+	table := domainPhasesOf(d)
 	if s.zones, err = r.zonesOf(ctx, d); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -122,7 +123,8 @@ func reconcileVDC(ctx context.Context, s *domainScope) (phases.Outcome, error) {
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	s.domain.Status.OVDC, s.domain.Status.PlacementPolicy = reference(vdc.Ref), reference(policy)
+	s.domain.Status.OVDC = reference(vdc.Ref)
+	s.domain.Status.PlacementPolicy = reference(policy)
 	return phases.Done, nil
 }
 

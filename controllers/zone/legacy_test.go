@@ -27,7 +27,8 @@ func initialize(w *controllertest.Zoned) {
 func legacyDriver() *appsv1.DaemonSet {
 	driver := &appsv1.DaemonSet{ObjectMeta: controllertest.Meta("csi-vcd-nodeplugin")}
 	driver.Spec.Template.Spec.Containers = []corev1.Container{{
-		Name: "csi", Image: "registry.example.com/vmware/cloud-director-named-disk-csi-driver:1.6.0",
+		Name:  "csi",
+		Image: "registry.example.com/vmware/cloud-director-named-disk-csi-driver:1.6.0",
 	}}
 	return driver
 }

@@ -24,7 +24,8 @@ func threeMachines() []client.Object {
 
 // homes returns where the VMs are: their names by that of their vApp, which is in the VDC that follows.
 func homes(state vcdsim.State) map[string]string {
-	vdcs, vApps := map[string]string{}, map[string]string{}
+	vdcs := map[string]string{}
+	vApps := map[string]string{}
 	for _, org := range state.Model.Orgs {
 		for _, vdc := range org.VDCs {
 			vdcs[vdc.ID] = vdc.Name
@@ -45,7 +46,9 @@ func TestMachinesGoIntoTheirZonesAndNothingIsLeft(t *testing.T) {
 	w.Ready("cp-a", "cp-b", "cp-c")
 
 	w.Expect(homes(w.Sim.State())).To(Equal(map[string]string{
-		"cp-a": "c1-a in acme-vdc", "cp-b": "c1-b in acme-vdc-b", "cp-c": "c1-c in acme-vdc-c",
+		"cp-a": "c1-a in acme-vdc",
+		"cp-b": "c1-b in acme-vdc-b",
+		"cp-c": "c1-c in acme-vdc-c",
 	}))
 	for _, zone := range []string{"a", "b", "c"} {
 		w.Expect(w.VCDMachine("cp-" + zone).Status.FailureDomain).To(Equal(zone))
@@ -73,7 +76,9 @@ func TestZonesArePublishedWithWhetherControlPlanesMayGoThere(t *testing.T) {
 	published := w.VCDCluster().Status.FailureDomains
 	w.Expect(published).To(HaveLen(4))
 	w.Expect(published[0]).To(Equal(clusterv1.FailureDomain{
-		Name: "a", ControlPlane: new(true), Attributes: map[string]string{"region": "eu", "zone": "eu-a"},
+		Name:         "a",
+		ControlPlane: new(true),
+		Attributes:   map[string]string{"region": "eu", "zone": "eu-a"},
 	}))
 	w.Expect(published[3].ControlPlane).To(Equal(new(false)))
 }
@@ -82,7 +87,8 @@ func TestTwoZonesInOneVDCHaveVAppsOfTheirOwn(t *testing.T) {
 	objects := append(controllertest.InZone("a", "cp-a"), controllertest.InZone("rack", "cp-rack")...)
 	w := controllertest.NewInZones(t, objects...)
 	w.CreateZone("rack", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
-		d.Spec.OVDC, d.Spec.PlacementPolicy = "acme-vdc", "rack-a"
+		d.Spec.OVDC = "acme-vdc"
+		d.Spec.PlacementPolicy = "rack-a"
 		z.Spec.PlacementConstraint.Catalog = "kubernetes"
 	})
 	w.EventuallyZone("rack", clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -90,7 +96,8 @@ func TestTwoZonesInOneVDCHaveVAppsOfTheirOwn(t *testing.T) {
 	w.Ready("cp-a", "cp-rack")
 
 	w.Expect(homes(w.Sim.State())).To(Equal(map[string]string{
-		"cp-a": "c1-a in acme-vdc", "cp-rack": "c1-rack in acme-vdc",
+		"cp-a":    "c1-a in acme-vdc",
+		"cp-rack": "c1-rack in acme-vdc",
 	}))
 	w.Expect(w.DeploymentZone("rack").Status.PlacementPolicy.Name).To(Equal("rack-a"))
 }
@@ -103,7 +110,8 @@ func TestZoneThatIsNotSelectedAnyMoreKeepsItsMachinesAndGetsNoNewOnes(t *testing
 	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
 	c := w.VCDCluster()
 	c.Spec.FailureDomainSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key: "retired", Operator: metav1.LabelSelectorOpDoesNotExist,
+		Key:      "retired",
+		Operator: metav1.LabelSelectorOpDoesNotExist,
 	}}}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 

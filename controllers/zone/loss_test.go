@@ -109,9 +109,12 @@ func TestMachinesOfADeletedVDCAreUnknownAndTheRestGoesOn(t *testing.T) {
 	w := newInLostZone(t, func(acme *vcdsim.Org) { // VCD deletes no VDC of a group.
 		acme.VDCGroups[0].VDCs = []string{"acme-vdc", "acme-vdc-c"}
 		acme.VDCs[1].Networks = []vcdsim.Network{{
-			Name: "nodes", Type: vcdsim.Isolated, Gateway: netip.MustParsePrefix("192.168.101.1/24"),
+			Name:    "nodes",
+			Type:    vcdsim.Isolated,
+			Gateway: netip.MustParsePrefix("192.168.101.1/24"),
 			StaticPool: []vcdsim.Range{{
-				From: netip.MustParseAddr("192.168.101.10"), To: netip.MustParseAddr("192.168.101.99"),
+				From: netip.MustParseAddr("192.168.101.10"),
+				To:   netip.MustParseAddr("192.168.101.99"),
 			}},
 		}}
 	})
@@ -134,8 +137,11 @@ func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
 		images := acme.Catalogs[1]
 		images.Name = "images"
 		e.Model.Orgs = append(e.Model.Orgs, vcdsim.Org{
-			Name: "images", Catalogs: []vcdsim.Catalog{images}, VDCs: []vcdsim.VDC{{
-				Name: "images-vdc", StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}},
+			Name:     "images",
+			Catalogs: []vcdsim.Catalog{images},
+			VDCs: []vcdsim.VDC{{
+				Name:            "images-vdc",
+				StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}},
 			}},
 		})
 		acme.Catalogs = slices.Delete(acme.Catalogs, 1, 2)
@@ -190,14 +196,22 @@ func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
 		reason, machines string
 	}{
 		{
-			"a wrong password", password("wrong"), password("password"),
-			infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason, infrav1.CredentialsRefusedReason,
+			"a wrong password",
+			password("wrong"),
+			password("password"),
+			infrav1.IdentityReadyCondition,
+			infrav1.CredentialsRefusedReason,
+			infrav1.CredentialsRefusedReason,
 		},
 		{
-			"no right to anything", func(w *controllertest.Zoned) {
+			"no right to anything",
+			func(w *controllertest.Zoned) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET *", User: "admin@acme", Status: http.StatusForbidden})
-			}, func(w *controllertest.Zoned) { w.Sim.Faults().Clear() },
-			infrav1.FailureDomainReadyCondition, infrav1.VDCNotFoundReason, infrav1.ForbiddenReason,
+			},
+			func(w *controllertest.Zoned) { w.Sim.Faults().Clear() },
+			infrav1.FailureDomainReadyCondition,
+			infrav1.VDCNotFoundReason,
+			infrav1.ForbiddenReason,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -257,52 +271,68 @@ func TestZonesThatCannotBeUsed(t *testing.T) {
 		remedy    string
 	}{
 		{
-			"unknown VDC", func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" },
-			infrav1.FailureDomainReadyCondition, infrav1.VDCNotFoundReason, "correct spec.ovdc of VCDFailureDomain fd-d",
+			"unknown VDC",
+			func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" },
+			infrav1.FailureDomainReadyCondition,
+			infrav1.VDCNotFoundReason,
+			"correct spec.ovdc of VCDFailureDomain fd-d",
 		},
 		{
 			"policy that the VDC does not have",
 			func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.PlacementPolicy = "nope" },
-			infrav1.FailureDomainReadyCondition, infrav1.PlacementPolicyNotFoundReason, "assign the policy to the VDC",
+			infrav1.FailureDomainReadyCondition,
+			infrav1.PlacementPolicyNotFoundReason,
+			"assign the policy to the VDC",
 		},
 		{
 			"no failure domain",
 			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.FailureDomain = "nope" },
-			infrav1.FailureDomainReadyCondition, infrav1.FailureDomainNotFoundReason, "create it",
+			infrav1.FailureDomainReadyCondition,
+			infrav1.FailureDomainNotFoundReason,
+			"create it",
 		},
 		{
 			"unknown network",
 			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.PlacementConstraint.Networks = []string{"nope"}
 			},
-			infrav1.ConstraintReadyCondition, infrav1.NetworkNotFoundReason, "connect the network to the VDC",
+			infrav1.ConstraintReadyCondition,
+			infrav1.NetworkNotFoundReason,
+			"connect the network to the VDC",
 		},
 		{
 			"unknown storage profile",
 			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.PlacementConstraint.StorageProfile = "nope"
 			},
-			infrav1.ConstraintReadyCondition, infrav1.StorageProfileNotFoundReason, "give the VDC the profile",
+			infrav1.ConstraintReadyCondition,
+			infrav1.StorageProfileNotFoundReason,
+			"give the VDC the profile",
 		},
 		{
 			"unknown sizing policy",
 			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.PlacementConstraint.SizingPolicy = "nope"
 			},
-			infrav1.ConstraintReadyCondition, infrav1.SizingPolicyNotFoundReason, "assign the policy to the VDC",
+			infrav1.ConstraintReadyCondition,
+			infrav1.SizingPolicyNotFoundReason,
+			"assign the policy to the VDC",
 		},
 		{
 			"identity of another site",
 			func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 				z.Spec.Site = "https://other.example.com"
 			},
-			infrav1.IdentityReadyCondition, infrav1.SiteNotAllowedReason, "spec.site of the VCDDeploymentZone d",
+			infrav1.IdentityReadyCondition,
+			infrav1.SiteNotAllowedReason,
+			"spec.site of the VCDDeploymentZone d",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := controllertest.NewZoned(t, vcdsim.ThreeZones())
 			w.CreateZone("d", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
-				d.Spec.OVDC, z.Spec.PlacementConstraint.Catalog = "acme-vdc", "kubernetes"
+				d.Spec.OVDC = "acme-vdc"
+				z.Spec.PlacementConstraint.Catalog = "kubernetes"
 				tc.change(d, z)
 			})
 
@@ -318,7 +348,8 @@ func TestZonesThatCannotBeUsed(t *testing.T) {
 func TestZoneOfAnotherOrganizationIsNotPublished(t *testing.T) {
 	w := controllertest.NewInZones(t, controllertest.InZone("d", "cp-d")...)
 	w.CreateZone("d", func(d *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
-		d.Spec.OVDC, z.Spec.Org = "acme-vdc", "other"
+		d.Spec.OVDC = "acme-vdc"
+		z.Spec.Org = "other"
 	})
 
 	w.Ready()

@@ -94,7 +94,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(z))
-	s, table := &scope{Reconciler: r, zone: z}, phasesOf(z)
+	s := &scope{Reconciler: r, zone: z}
+	table := phasesOf(z)
 	defer func() {
 		phases.SetReady(z, table)
 		rerr = errors.Join(rerr, phases.IgnoreGone(z, helper.Patch(ctx, z, phases.Owned(table))))
@@ -118,7 +119,8 @@ func (s *scope) noting(table []phases.Phase[*scope]) []phases.Phase[*scope] {
 	noting := make([]phases.Phase[*scope], 0, len(table))
 	for _, p := range table {
 		noting = append(noting, phases.Phase[*scope]{
-			Condition: p.Condition, Run: func(ctx context.Context, s *scope) (out phases.Outcome, err error) {
+			Condition: p.Condition,
+			Run: func(ctx context.Context, s *scope) (out phases.Outcome, err error) {
 				s.last, err = p.Run(ctx, s)
 				return s.last, err
 			},
@@ -152,7 +154,8 @@ func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Outcome, erro
 		domain); err != nil || out != phases.Done {
 		return out, err
 	}
-	s.zone.Status.OVDC, s.zone.Status.PlacementPolicy = reference(s.vdc.Ref), reference(policy)
+	s.zone.Status.OVDC = reference(s.vdc.Ref)
+	s.zone.Status.PlacementPolicy = reference(policy)
 	return phases.Done, nil
 }
 
@@ -193,7 +196,8 @@ func (s *scope) findNetworks(ctx context.Context) (phases.Outcome, error) {
 }
 
 func (s *scope) findStorage(ctx context.Context) (phases.Outcome, error) {
-	name, status := s.zone.Spec.PlacementConstraint.StorageProfile, &s.zone.Status
+	name := s.zone.Spec.PlacementConstraint.StorageProfile
+	status := &s.zone.Status
 	if status.StorageProfile = nil; name == "" {
 		return phases.Done, nil
 	}
@@ -207,7 +211,8 @@ func (s *scope) findStorage(ctx context.Context) (phases.Outcome, error) {
 }
 
 func (s *scope) findSizing(ctx context.Context) (phases.Outcome, error) {
-	name, status := s.zone.Spec.PlacementConstraint.SizingPolicy, &s.zone.Status
+	name := s.zone.Spec.PlacementConstraint.SizingPolicy
+	status := &s.zone.Status
 	if status.SizingPolicy = nil; name == "" {
 		return phases.Done, nil
 	}
@@ -221,7 +226,8 @@ func (s *scope) findSizing(ctx context.Context) (phases.Outcome, error) {
 }
 
 func (s *scope) findCatalog(ctx context.Context) (phases.Outcome, error) {
-	name, status := s.zone.Spec.PlacementConstraint.Catalog, &s.zone.Status
+	name := s.zone.Spec.PlacementConstraint.Catalog
+	status := &s.zone.Status
 	if status.Catalog = nil; name == "" {
 		return phases.Done, nil
 	}

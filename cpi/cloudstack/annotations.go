@@ -31,100 +31,126 @@ type settings struct {
 
 // annotations are all that there are, as docs/reference/cloudstack-annotations.md lists them. To add one, add a line,
 // use its setting in dialect.go, and run the test of the page with -update.
-var annotations = service.Annotations[settings]{Prefix: prefix, Table: []service.Annotation[settings]{
-	{
-		Name: "proxy-protocol", Value: "true or false", Example: "true",
-		Help: "Send the PROXY protocol to the nodes on all TCP ports (`tcp-proxy`), so that they learn the addresses " +
-			"of clients. What listens there must expect it: kube-proxy passes it on, and a server without it fails. " +
-			"Clients in the cluster go through the load balancer, too (`ipMode: Proxy`).",
-		Parse: func(w *settings, v string) (err error) {
-			if w.proxy, err = service.Bool(v); err != nil {
-				w.notProxy = v
-			}
-			return nil
+var annotations = service.Annotations[settings]{
+	Prefix: prefix,
+	Table: []service.Annotation[settings]{
+		{
+			Name:    "proxy-protocol",
+			Value:   "true or false",
+			Example: "true",
+			Help: "Send the PROXY protocol to the nodes on all TCP ports (`tcp-proxy`), so that they learn the addresses " +
+				"of clients. What listens there must expect it: kube-proxy passes it on, and a server without it fails. " +
+				"Clients in the cluster go through the load balancer, too (`ipMode: Proxy`).",
+			Parse: func(w *settings, v string) (err error) {
+				if w.proxy, err = service.Bool(v); err != nil {
+					w.notProxy = v
+				}
+				return nil
+			},
+		},
+		{
+			Name:    "hostname",
+			Value:   "hostname",
+			Example: "shop.example.com",
+			Help:    "Published in the status of the Service instead of the address. Make it resolve to the address.",
+			Parse: func(w *settings, v string) error {
+				if w.hostname = v; strings.ContainsAny(v, " /:") {
+					return fmt.Errorf("%q is no hostname", v)
+				}
+				return nil
+			},
+		},
+		{
+			Name:    "source-cidrs",
+			Value:   "CIDRs",
+			Example: "192.0.2.0/24, 198.51.100.7/32",
+			Help: "The only clients that may connect, besides what `spec.loadBalancerSourceRanges` allows: each " +
+				"restricts, the annotation in the load balancer rule, the field in the firewall or the network ACL.",
+			Parse: func(w *settings, v string) (err error) { w.cidrs, err = prefixes(v); return err },
+		},
+		{
+			Name:    "address",
+			Value:   "address",
+			Example: "203.0.113.7",
+			Help: "The public address of the load balancer; goes before `spec.loadBalancerIP`. One that is associated " +
+				"with the network already is never released; a free one is associated, and released with the Service.",
+			Parse: func(w *settings, v string) (err error) {
+				if w.Addresses, err = service.Addresses(v); len(w.Addresses) > 1 {
+					err = fmt.Errorf("%q are several addresses", v)
+				}
+				return err
+			},
+		},
+		{
+			Name:    "keep-ip",
+			Value:   "true or false",
+			Example: "true",
+			Help: "The address stays associated when the Service goes, or has another one: it is the account's from then " +
+				"on, also if the annotation is removed later.",
+			Parse: func(w *settings, v string) (err error) { w.Keep, err = service.Bool(v); return err },
+		},
+		{
+			Name:    "network-id",
+			Value:   "name or id",
+			Example: "dmz",
+			Help: "A network of the configuration (`networks`), where the load balancer is made. When it changes, the " +
+				"load balancer moves, to another address.",
+			Parse: func(w *settings, v string) error { w.Location = v; return nil },
+		},
+		{
+			Name:    "algorithm",
+			Value:   "algorithm",
+			Example: "leastconn",
+			Help: "How nodes are chosen: `roundrobin`, the default, `leastconn` or `source`. `sessionAffinity: ClientIP` " +
+				"is `source`, whatever the annotation says.",
+			Parse: func(w *settings, v string) error {
+				if w.algorithm = strings.ToLower(v); !slices.Contains(Algorithms(), w.algorithm) {
+					return fmt.Errorf("%q is unknown", v)
+				}
+				return nil
+			},
+		},
+		{
+			Name:    "stickiness",
+			Value:   "method and parameters",
+			Example: "SourceBased expire=30m",
+			Help: "A client keeps its node: `SourceBased` by its address, for a time that counts from its last connection; " +
+				"`LbCookie` and `AppCookie` by a cookie, which only plain HTTP has. Parameters are CloudStack's, such as " +
+				"`cookie-name=shop` or `nocache`. For TCP ports; a policy that you made in CloudStack is replaced, and " +
+				"stays if there is no annotation.",
+			Parse: func(w *settings, v string) (err error) { w.stickiness, err = parseStickiness(v); return err },
+		},
+		{
+			Name:    "dry-run",
+			Value:   "true or false",
+			Example: "true",
+			Help:    "Nothing is changed: an event of the Service has the plan. Deletion is not held back by it.",
+			Parse:   func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
+		},
+		{
+			Name:    "ip-associated-by-controller",
+			Value:   "true",
+			Example: "true",
+			Help: "Written by the original when it associated the requested address: that address is taken over, and " +
+				"released with the Service.",
+		},
+		{
+			Name:    "intended-addresses",
+			Value:   "addresses with digests",
+			Example: "203.0.113.7=5f2c9d0a41b7e386",
+			Help: "Written by the cloud controller manager before it associates an address: after a crash it continues " +
+				"with this one. It holds for this Service only: what was copied or changed is ignored. Leave it alone.",
+		},
+		{
+			Name:    "standing-at",
+			Value:   "ids of networks with digests",
+			Example: "0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11=90c1f7a2e4b85d36",
+			Help: "Written by the cloud controller manager before it makes anything in a network: what the Service has " +
+				"is searched there, also when the configuration does not name the network any more. Leave it alone, " +
+				"unless such a network was deleted: then remove its id, with its digest.",
 		},
 	},
-	{
-		Name: "hostname", Value: "hostname", Example: "shop.example.com",
-		Help: "Published in the status of the Service instead of the address. Make it resolve to the address.",
-		Parse: func(w *settings, v string) error {
-			if w.hostname = v; strings.ContainsAny(v, " /:") {
-				return fmt.Errorf("%q is no hostname", v)
-			}
-			return nil
-		},
-	},
-	{
-		Name: "source-cidrs", Value: "CIDRs", Example: "192.0.2.0/24, 198.51.100.7/32",
-		Help: "The only clients that may connect, besides what `spec.loadBalancerSourceRanges` allows: each " +
-			"restricts, the annotation in the load balancer rule, the field in the firewall or the network ACL.",
-		Parse: func(w *settings, v string) (err error) { w.cidrs, err = prefixes(v); return err },
-	},
-	{
-		Name: "address", Value: "address", Example: "203.0.113.7",
-		Help: "The public address of the load balancer; goes before `spec.loadBalancerIP`. One that is associated " +
-			"with the network already is never released; a free one is associated, and released with the Service.",
-		Parse: func(w *settings, v string) (err error) {
-			if w.Addresses, err = service.Addresses(v); len(w.Addresses) > 1 {
-				err = fmt.Errorf("%q are several addresses", v)
-			}
-			return err
-		},
-	},
-	{
-		Name: "keep-ip", Value: "true or false", Example: "true",
-		Help: "The address stays associated when the Service goes, or has another one: it is the account's from then " +
-			"on, also if the annotation is removed later.",
-		Parse: func(w *settings, v string) (err error) { w.Keep, err = service.Bool(v); return err },
-	},
-	{
-		Name: "network-id", Value: "name or id", Example: "dmz",
-		Help: "A network of the configuration (`networks`), where the load balancer is made. When it changes, the " +
-			"load balancer moves, to another address.",
-		Parse: func(w *settings, v string) error { w.Location = v; return nil },
-	},
-	{
-		Name: "algorithm", Value: "algorithm", Example: "leastconn",
-		Help: "How nodes are chosen: `roundrobin`, the default, `leastconn` or `source`. `sessionAffinity: ClientIP` " +
-			"is `source`, whatever the annotation says.",
-		Parse: func(w *settings, v string) error {
-			if w.algorithm = strings.ToLower(v); !slices.Contains(Algorithms(), w.algorithm) {
-				return fmt.Errorf("%q is unknown", v)
-			}
-			return nil
-		},
-	},
-	{
-		Name: "stickiness", Value: "method and parameters", Example: "SourceBased expire=30m",
-		Help: "A client keeps its node: `SourceBased` by its address, for a time that counts from its last connection; " +
-			"`LbCookie` and `AppCookie` by a cookie, which only plain HTTP has. Parameters are CloudStack's, such as " +
-			"`cookie-name=shop` or `nocache`. For TCP ports; a policy that you made in CloudStack is replaced, and " +
-			"stays if there is no annotation.",
-		Parse: func(w *settings, v string) (err error) { w.stickiness, err = parseStickiness(v); return err },
-	},
-	{
-		Name: "dry-run", Value: "true or false", Example: "true",
-		Help:  "Nothing is changed: an event of the Service has the plan. Deletion is not held back by it.",
-		Parse: func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
-	},
-	{
-		Name: "ip-associated-by-controller", Value: "true", Example: "true",
-		Help: "Written by the original when it associated the requested address: that address is taken over, and " +
-			"released with the Service.",
-	},
-	{
-		Name: "intended-addresses", Value: "addresses with digests", Example: "203.0.113.7=5f2c9d0a41b7e386",
-		Help: "Written by the cloud controller manager before it associates an address: after a crash it continues " +
-			"with this one. It holds for this Service only: what was copied or changed is ignored. Leave it alone.",
-	},
-	{
-		Name: "standing-at", Value: "ids of networks with digests",
-		Example: "0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11=90c1f7a2e4b85d36",
-		Help: "Written by the cloud controller manager before it makes anything in a network: what the Service has " +
-			"is searched there, also when the configuration does not name the network any more. Leave it alone, " +
-			"unless such a network was deleted: then remove its id, with its digest.",
-	},
-}}
+}
 
 // Algorithms returns those of load balancer rules.
 func Algorithms() []string { return []string{"roundrobin", "leastconn", "source"} }

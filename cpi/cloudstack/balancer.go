@@ -218,7 +218,8 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 	if partial != nil && !incomplete(partial) {
 		return "", kindOf(partial)
 	}
-	common, seen := map[string]int{}, 0
+	common := map[string]int{}
+	seen := 0
 	var ids, names []string // networks, default NICs first
 	machines := newIndex(vms)
 	for _, member := range b.opts.Workers() {
@@ -232,7 +233,8 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 		seen++
 		for _, nic := range defaultFirst(vm.NICs) {
 			if common[nic.NetworkID]++; !slices.Contains(ids, nic.NetworkID) {
-				ids, names = append(ids, nic.NetworkID), append(names, nameIn(all, nic.NetworkID))
+				ids = append(ids, nic.NetworkID)
+				names = append(names, nameIn(all, nic.NetworkID))
 			}
 		}
 	}

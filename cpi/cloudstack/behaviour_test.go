@@ -31,13 +31,25 @@ func (s *scene) legacy(ip string, name func(port int32) string) {
 	id := s.sim.Allocate(ip, s.network)
 	for _, p := range s.service.Spec.Ports {
 		s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
-			"name": name(p.Port), "publicip": ip, "publicipid": id, "publicport": fmt.Sprint(p.Port), "algorithm": "roundrobin",
-			"privateport": fmt.Sprint(p.NodePort), "protocol": "tcp", "networkid": s.network, "state": "Active",
+			"name":        name(p.Port),
+			"publicip":    ip,
+			"publicipid":  id,
+			"publicport":  fmt.Sprint(p.Port),
+			"algorithm":   "roundrobin",
+			"privateport": fmt.Sprint(p.NodePort),
+			"protocol":    "tcp",
+			"networkid":   s.network,
+			"state":       "Active",
 			"description": "Load Balancer for web",
 		})
 		s.sim.Add(cloudstacksim.Firewalls, cloudstacksim.Object{
-			"ipaddressid": id, "protocol": "tcp", "startport": p.Port, "endport": p.Port, "cidrlist": "0.0.0.0/0",
-			"networkid": s.network, "state": "Active",
+			"ipaddressid": id,
+			"protocol":    "tcp",
+			"startport":   p.Port,
+			"endport":     p.Port,
+			"cidrlist":    "0.0.0.0/0",
+			"networkid":   s.network,
+			"state":       "Active",
 		})
 	}
 }
@@ -100,61 +112,132 @@ func TestWhoseAnAddressIs(t *testing.T) {
 		kept   []string     // addresses that stay allocated at the end
 	}{
 		{"one that was chosen is released", nil, nil, nil},
-		{"one that the account has stays", func(s *scene) {
-			s.sim.Allocate(given, s.network)
-			s.service.Spec.LoadBalancerIP = given
-		}, nil, []string{given}},
-		{"so it does when the Service does not name it any more", func(s *scene) {
-			s.sim.Allocate(given, s.network)
-			s.service.Spec.LoadBalancerIP = given
-		}, func(s *scene) { s.service.Spec.LoadBalancerIP = "" }, []string{given}},
+		{
+			"one that the account has stays",
+			func(s *scene) {
+				s.sim.Allocate(given, s.network)
+				s.service.Spec.LoadBalancerIP = given
+			},
+			nil,
+			[]string{given},
+		},
+		{
+			"so it does when the Service does not name it any more",
+			func(s *scene) {
+				s.sim.Allocate(given, s.network)
+				s.service.Spec.LoadBalancerIP = given
+			},
+			func(s *scene) { s.service.Spec.LoadBalancerIP = "" },
+			[]string{given},
+		},
 		{"a free one that is requested is released", func(s *scene) { s.annotate("address", given) }, nil, nil},
-		{"one to be kept stays", func(s *scene) {
-			s.annotate("address", given)
-			s.annotate("keep-ip", "true")
-		}, nil, []string{given}},
-		{"one to be kept stays, also if that is said later", func(s *scene) {
-			s.annotate("address", given)
-		}, func(s *scene) { s.annotate("keep-ip", "true") }, []string{given}},
-		{"the original's is released", func(s *scene) {
-			s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
-		}, nil, nil},
-		{"the original's that was requested stays", func(s *scene) {
-			s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
-			s.service.Spec.LoadBalancerIP = given
-		}, nil, []string{given}},
-		{"the original's that was requested and associated by it is released", func(s *scene) {
-			s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
-			s.service.Spec.LoadBalancerIP = given
-			s.annotate("ip-associated-by-controller", "true")
-		}, nil, nil},
-		{"one on which others have rules stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
-			for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
-				if a["ipaddress"] == given {
-					s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
-						"name": "theirs", "publicip": given, "publicipid": a["id"], "publicport": "22", "privateport": "22",
-						"protocol": "tcp", "networkid": s.network, "state": "Active",
-					})
+		{
+			"one to be kept stays",
+			func(s *scene) {
+				s.annotate("address", given)
+				s.annotate("keep-ip", "true")
+			},
+			nil,
+			[]string{given},
+		},
+		{
+			"one to be kept stays, also if that is said later",
+			func(s *scene) {
+				s.annotate("address", given)
+			},
+			func(s *scene) { s.annotate("keep-ip", "true") },
+			[]string{given},
+		},
+		{
+			"the original's is released",
+			func(s *scene) {
+				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
+			},
+			nil,
+			nil,
+		},
+		{
+			"the original's that was requested stays",
+			func(s *scene) {
+				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
+				s.service.Spec.LoadBalancerIP = given
+			},
+			nil,
+			[]string{given},
+		},
+		{
+			"the original's that was requested and associated by it is released",
+			func(s *scene) {
+				s.legacy(given, func(p int32) string { return fmt.Sprintf("au1-tcp-%d", p) })
+				s.service.Spec.LoadBalancerIP = given
+				s.annotate("ip-associated-by-controller", "true")
+			},
+			nil,
+			nil,
+		},
+		{
+			"one on which others have rules stays",
+			func(s *scene) { s.annotate("address", given) },
+			func(s *scene) {
+				for _, a := range s.sim.Objects(cloudstacksim.Addresses) {
+					if a["ipaddress"] == given {
+						s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
+							"name":        "theirs",
+							"publicip":    given,
+							"publicipid":  a["id"],
+							"publicport":  "22",
+							"privateport": "22",
+							"protocol":    "tcp",
+							"networkid":   s.network,
+							"state":       "Active",
+						})
+					}
 				}
-			}
-		}, []string{given}},
-		{"one that others forward ports of stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
-			s.sim.Add(cloudstacksim.PortForwards, cloudstacksim.Object{
-				"ipaddress": given, "ipaddressid": s.addressID(given), "publicport": "22", "privateport": "22", "protocol": "tcp",
-				"networkid": s.network, "state": "Active",
-			})
-		}, []string{given}},
-		{"one with a VPN stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
-			s.sim.Add(cloudstacksim.VPNs, cloudstacksim.Object{"publicip": given, "publicipid": s.addressID(given), "state": "Running"})
-		}, []string{given}},
-		{"one that became static NAT's stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
-			s.editAddress(given, "isstaticnat")
-			s.service.Spec.LoadBalancerIP = "203.0.113.6"
-			s.annotate("address", "")
-		}, []string{given}},
-		{"one that became source NAT's stays", func(s *scene) { s.annotate("address", given) }, func(s *scene) {
-			s.editAddress(given, "issourcenat")
-		}, []string{given}},
+			},
+			[]string{given},
+		},
+		{
+			"one that others forward ports of stays",
+			func(s *scene) { s.annotate("address", given) },
+			func(s *scene) {
+				s.sim.Add(cloudstacksim.PortForwards, cloudstacksim.Object{
+					"ipaddress":   given,
+					"ipaddressid": s.addressID(given),
+					"publicport":  "22",
+					"privateport": "22",
+					"protocol":    "tcp",
+					"networkid":   s.network,
+					"state":       "Active",
+				})
+			},
+			[]string{given},
+		},
+		{
+			"one with a VPN stays",
+			func(s *scene) { s.annotate("address", given) },
+			func(s *scene) {
+				s.sim.Add(cloudstacksim.VPNs, cloudstacksim.Object{"publicip": given, "publicipid": s.addressID(given), "state": "Running"})
+			},
+			[]string{given},
+		},
+		{
+			"one that became static NAT's stays",
+			func(s *scene) { s.annotate("address", given) },
+			func(s *scene) {
+				s.editAddress(given, "isstaticnat")
+				s.service.Spec.LoadBalancerIP = "203.0.113.6"
+				s.annotate("address", "")
+			},
+			[]string{given},
+		},
+		{
+			"one that became source NAT's stays",
+			func(s *scene) { s.annotate("address", given) },
+			func(s *scene) {
+				s.editAddress(given, "issourcenat")
+			},
+			[]string{given},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -252,7 +335,12 @@ func TestAnAddressThatAPersonUsesMeanwhileInTheNetwork(t *testing.T) {
 	s.intent = p.Intent
 	id := s.sim.Allocate(p.Intent[0].String(), s.network)
 	s.sim.Add(cloudstacksim.Firewalls, cloudstacksim.Object{
-		"ipaddressid": id, "protocol": "tcp", "startport": 22, "endport": 22, "cidrlist": "10.0.0.0/8", "networkid": s.network,
+		"ipaddressid": id,
+		"protocol":    "tcp",
+		"startport":   22,
+		"endport":     22,
+		"cidrlist":    "10.0.0.0/8",
+		"networkid":   s.network,
 	})
 	s.restart()
 
@@ -305,52 +393,124 @@ func TestWhatChanges(t *testing.T) {
 		change  func(*scene)
 		steps   []string
 	}{
-		{"the PROXY protocol, in place", "", nil, func(s *scene) { s.annotate("proxy-protocol", "true") }, []string{
-			"change rule au1-tcp-80: name au1-tcp-proxy-80, protocol tcp-proxy",
-		}},
-		{"no PROXY protocol any more", "", func(s *scene) { s.annotate("proxy-protocol", "true") }, func(s *scene) {
-			s.annotate("proxy-protocol", "")
-		}, []string{"change rule au1-tcp-proxy-80: name au1-tcp-80, protocol tcp"}},
-		{"session affinity", "", nil, func(s *scene) { s.service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }, []string{
-			"change rule au1-tcp-80: algorithm source",
-		}},
-		{"the algorithm", "", nil, func(s *scene) { s.annotate("algorithm", "leastconn") }, []string{
-			"change rule au1-tcp-80: algorithm leastconn",
-		}},
-		{"the node port, which CloudStack cannot change", "", nil, func(s *scene) { s.service.Spec.Ports[0].NodePort = 31000 }, []string{
-			"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
-			"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 31000", "send au1-tcp-80 to node-0, node-1, node-2",
-			"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
-		}},
-		{"the protocol", "", nil, func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolUDP }, []string{
-			"create rule au1-udp-80, 203.0.113.5:80/udp to node port 30080", "send au1-udp-80 to node-0, node-1, node-2",
-			"open the firewall of 203.0.113.5:80/udp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
-			"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
-		}},
-		{"more source ranges, without an interruption", "", func(s *scene) {
-			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
-		}, func(s *scene) {
-			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24", "198.51.100.0/24"}
-		}, []string{"open the firewall of 203.0.113.5:80/tcp for 198.51.100.0/24", "tag the new firewall rules of 203.0.113.5"}},
-		{"no source ranges any more", "", func(s *scene) {
-			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
-		}, func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = nil }, []string{
-			"delete firewall rule ID", "open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
-		}},
-		{"CIDRs of the rule, before 4.22", "4.18.0.0", nil, func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") }, []string{
-			"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
-			"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 30080", "send au1-tcp-80 to node-0, node-1, node-2",
-			"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
-		}},
-		{"CIDRs of the rule, from 4.22 on", "4.22.0.0", nil, func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") }, []string{
-			"change rule au1-tcp-80: CIDRs 192.0.2.0/24",
-		}},
-		{"a node that leaves and one that joins", "", func(s *scene) { s.nodes = []string{"node-0", "node-1"} }, func(s *scene) {
-			s.nodes = []string{"node-1", "node-2"}
-		}, []string{"send au1-tcp-80 to node-2, too", "send au1-tcp-80 no more to node-0"}},
-		{"one port less", "", func(s *scene) { s.service.Spec.Ports = web("u1", 80, 81).Spec.Ports }, func(s *scene) {
-			s.service.Spec.Ports = s.service.Spec.Ports[:1]
-		}, []string{"delete firewall rule ID", "delete rule au1-tcp-81, 203.0.113.5:81/tcp"}},
+		{
+			"the PROXY protocol, in place",
+			"",
+			nil,
+			func(s *scene) { s.annotate("proxy-protocol", "true") },
+			[]string{
+				"change rule au1-tcp-80: name au1-tcp-proxy-80, protocol tcp-proxy",
+			},
+		},
+		{
+			"no PROXY protocol any more",
+			"",
+			func(s *scene) { s.annotate("proxy-protocol", "true") },
+			func(s *scene) {
+				s.annotate("proxy-protocol", "")
+			},
+			[]string{"change rule au1-tcp-proxy-80: name au1-tcp-80, protocol tcp"},
+		},
+		{
+			"session affinity",
+			"",
+			nil,
+			func(s *scene) { s.service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP },
+			[]string{
+				"change rule au1-tcp-80: algorithm source",
+			},
+		},
+		{
+			"the algorithm",
+			"",
+			nil,
+			func(s *scene) { s.annotate("algorithm", "leastconn") },
+			[]string{
+				"change rule au1-tcp-80: algorithm leastconn",
+			},
+		},
+		{
+			"the node port, which CloudStack cannot change",
+			"",
+			nil,
+			func(s *scene) { s.service.Spec.Ports[0].NodePort = 31000 },
+			[]string{
+				"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
+				"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 31000", "send au1-tcp-80 to node-0, node-1, node-2",
+				"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
+			},
+		},
+		{
+			"the protocol",
+			"",
+			nil,
+			func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolUDP },
+			[]string{
+				"create rule au1-udp-80, 203.0.113.5:80/udp to node port 30080", "send au1-udp-80 to node-0, node-1, node-2",
+				"open the firewall of 203.0.113.5:80/udp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
+				"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
+			},
+		},
+		{
+			"more source ranges, without an interruption",
+			"",
+			func(s *scene) {
+				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+			},
+			func(s *scene) {
+				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24", "198.51.100.0/24"}
+			},
+			[]string{"open the firewall of 203.0.113.5:80/tcp for 198.51.100.0/24", "tag the new firewall rules of 203.0.113.5"},
+		},
+		{
+			"no source ranges any more",
+			"",
+			func(s *scene) {
+				s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+			},
+			func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = nil },
+			[]string{
+				"delete firewall rule ID", "open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
+			},
+		},
+		{
+			"CIDRs of the rule, before 4.22",
+			"4.18.0.0",
+			nil,
+			func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") },
+			[]string{
+				"delete firewall rule ID", "delete rule au1-tcp-80, 203.0.113.5:80/tcp",
+				"create rule au1-tcp-80, 203.0.113.5:80/tcp to node port 30080", "send au1-tcp-80 to node-0, node-1, node-2",
+				"open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
+			},
+		},
+		{
+			"CIDRs of the rule, from 4.22 on",
+			"4.22.0.0",
+			nil,
+			func(s *scene) { s.annotate("source-cidrs", "192.0.2.0/24") },
+			[]string{
+				"change rule au1-tcp-80: CIDRs 192.0.2.0/24",
+			},
+		},
+		{
+			"a node that leaves and one that joins",
+			"",
+			func(s *scene) { s.nodes = []string{"node-0", "node-1"} },
+			func(s *scene) {
+				s.nodes = []string{"node-1", "node-2"}
+			},
+			[]string{"send au1-tcp-80 to node-2, too", "send au1-tcp-80 no more to node-0"},
+		},
+		{
+			"one port less",
+			"",
+			func(s *scene) { s.service.Spec.Ports = web("u1", 80, 81).Spec.Ports },
+			func(s *scene) {
+				s.service.Spec.Ports = s.service.Spec.Ports[:1]
+			},
+			[]string{"delete firewall rule ID", "delete rule au1-tcp-81, 203.0.113.5:81/tcp"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -411,38 +571,62 @@ func TestWhatIsRefused(t *testing.T) {
 		{
 			"a tier that lets no client in",
 			network(func(o cloudstacksim.Object) {
-				o["vpcid"], o["aclid"], o["aclname"] = cloudstacksim.VPCID, "1", "default_deny"
+				o["vpcid"] = cloudstacksim.VPCID
+				o["aclid"] = "1"
+				o["aclname"] = "default_deny"
 				o["service"] = []cloudstacksim.Object{{"name": "Lb"}, {"name": "NetworkACL"}}
 			}),
 			"the ACL list default_deny of network nodes lets no client in",
 			network(func(o cloudstacksim.Object) { o["aclname"] = "default_allow" }),
 		},
 		{"an address that there is not", func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" }, "9.9.9.9 is neither free nor", asksForNone},
-		{"an address for static NAT", func(s *scene) {
-			s.sim.Allocate("203.0.113.5", s.network)
-			s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { o["isstaticnat"] = true; return true })
-			s.service.Spec.LoadBalancerIP = "203.0.113.5"
-		}, "is used for static NAT", func(s *scene) {
-			s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { o["isstaticnat"] = false; return true })
-		}},
-		{"a port that another rule has", func(s *scene) {
-			id := s.sim.Allocate("203.0.113.5", s.network)
-			s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
-				"name": "theirs", "publicip": "203.0.113.5", "publicipid": id, "publicport": "443", "privateport": "443",
-				"protocol": "tcp-proxy", "networkid": s.network, "state": "Active",
-			})
-			s.service.Spec.LoadBalancerIP = "203.0.113.5"
-		}, "203.0.113.5:443/tcp is used by load balancer rule theirs", func(s *scene) {
-			s.sim.Delete(cloudstacksim.Rules, func(o cloudstacksim.Object) bool { return o["name"] == "theirs" })
-		}},
-		{"an address that goes with another Service", func(s *scene) {
-			other := s.service
-			s.service = web("u2", 8080)
-			s.annotate("address", "203.0.113.5")
-			s.converge(false)
-			s.service, s.intent = other, nil
-			s.annotate("address", "203.0.113.5")
-		}, "was associated for Service shop/web", asksForNone},
+		{
+			"an address for static NAT",
+			func(s *scene) {
+				s.sim.Allocate("203.0.113.5", s.network)
+				s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { o["isstaticnat"] = true; return true })
+				s.service.Spec.LoadBalancerIP = "203.0.113.5"
+			},
+			"is used for static NAT",
+			func(s *scene) {
+				s.sim.Edit(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { o["isstaticnat"] = false; return true })
+			},
+		},
+		{
+			"a port that another rule has",
+			func(s *scene) {
+				id := s.sim.Allocate("203.0.113.5", s.network)
+				s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
+					"name":        "theirs",
+					"publicip":    "203.0.113.5",
+					"publicipid":  id,
+					"publicport":  "443",
+					"privateport": "443",
+					"protocol":    "tcp-proxy",
+					"networkid":   s.network,
+					"state":       "Active",
+				})
+				s.service.Spec.LoadBalancerIP = "203.0.113.5"
+			},
+			"203.0.113.5:443/tcp is used by load balancer rule theirs",
+			func(s *scene) {
+				s.sim.Delete(cloudstacksim.Rules, func(o cloudstacksim.Object) bool { return o["name"] == "theirs" })
+			},
+		},
+		{
+			"an address that goes with another Service",
+			func(s *scene) {
+				other := s.service
+				s.service = web("u2", 8080)
+				s.annotate("address", "203.0.113.5")
+				s.converge(false)
+				s.service = other
+				s.intent = nil
+				s.annotate("address", "203.0.113.5")
+			},
+			"was associated for Service shop/web",
+			asksForNone,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -489,18 +673,26 @@ func TestATierThatLetsNoClientIn(t *testing.T) {
 func TestServicesShareAListOfACLs(t *testing.T) {
 	s := newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
 	theirs := cloudstacksim.Object{
-		"aclid": s.sim.Objects(cloudstacksim.Networks)[0]["aclid"], "protocol": "tcp", "startport": "80", "endport": "80",
-		"cidrlist": "10.0.0.0/8", "action": "allow", "traffictype": "ingress", "state": "Active",
+		"aclid":       s.sim.Objects(cloudstacksim.Networks)[0]["aclid"],
+		"protocol":    "tcp",
+		"startport":   "80",
+		"endport":     "80",
+		"cidrlist":    "10.0.0.0/8",
+		"action":      "allow",
+		"traffictype": "ingress",
+		"state":       "Active",
 	}
 	s.sim.Add(cloudstacksim.ACLs, theirs)
 	s.annotate("proxy-protocol", "true")
 	s.converge(false)
 	first := s.service
-	s.service, s.intent = web("u2", 80), nil
+	s.service = web("u2", 80)
+	s.intent = nil
 	s.converge(false)
 	s.Expect(s.opened()).To(Equal([]string{"443/tcp 0.0.0.0/0", "80/tcp 0.0.0.0/0", "80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}))
 
-	s.service, s.intent = first, nil
+	s.service = first
+	s.intent = nil
 	s.converge(true)
 
 	s.Expect(s.opened()).To(Equal([]string{"80/tcp 0.0.0.0/0", "80/tcp 10.0.0.0/8"}), "what others have stays")
@@ -511,7 +703,12 @@ func TestAFirewallRuleThatWasThereBefore(t *testing.T) {
 	s.service = web("u1", 80)
 	id := s.sim.Allocate("203.0.113.5", s.network)
 	s.sim.Add(cloudstacksim.Firewalls, cloudstacksim.Object{
-		"ipaddressid": id, "protocol": "tcp", "startport": 80, "endport": 80, "cidrlist": "10.0.0.0/8", "networkid": s.network,
+		"ipaddressid": id,
+		"protocol":    "tcp",
+		"startport":   80,
+		"endport":     80,
+		"cidrlist":    "10.0.0.0/8",
+		"networkid":   s.network,
 	})
 	s.service.Spec.LoadBalancerIP = "203.0.113.5"
 	s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
@@ -616,7 +813,8 @@ func TestMembersStayWhileNoMachineIsShown(t *testing.T) {
 	s.hide("node-0", "node-1", "node-2")
 	for _, follow := range []bool{false, true} {
 		p, err := s.balancer.Plan(t.Context(), s.network, cpi.PlanRequest{
-			Want: s.wishOf(s.service, s.intent).Desired, Follow: follow,
+			Want:   s.wishOf(s.service, s.intent).Desired,
+			Follow: follow,
 		})
 
 		s.Expect(err).NotTo(HaveOccurred())
@@ -712,7 +910,8 @@ func TestWhatAServiceIsPublishedAs(t *testing.T) {
 }
 
 func TestWhatAServiceCannotAskFor(t *testing.T) {
-	both, local := corev1.IPFamilyPolicyRequireDualStack, corev1.ServiceExternalTrafficPolicyLocal
+	both := corev1.IPFamilyPolicyRequireDualStack
+	local := corev1.ServiceExternalTrafficPolicyLocal
 	tests := []struct {
 		name    string
 		change  func(*scene)
@@ -783,7 +982,10 @@ func TestANetworkOfTheConfigurationIsNotTheDefaultBecauseLoadBalancersStandThere
 	s := newScene(t, cloudstacksim.Options{}, "")
 	dmz := s.sim.AddNetwork("dmz", "")
 	s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
-		"name": "au7-tcp-80", "description": "kubernetes cluster=c1 uid=u7 service=shop/dmz", "networkid": dmz, "state": "Active",
+		"name":        "au7-tcp-80",
+		"description": "kubernetes cluster=c1 uid=u7 service=shop/dmz",
+		"networkid":   dmz,
+		"state":       "Active",
 	})
 	s.others = []string{"dmz"}
 	s.restart()
@@ -817,10 +1019,12 @@ func TestALoadBalancerMovesToAnotherNetwork(t *testing.T) {
 			s.others = []string{"dmz"}
 			s.restart()
 			s.converge(false)
-			old, before := s.network, s.allocated()
+			old := s.network
+			before := s.allocated()
 
 			s.Expect(s.balancer.Locate(t.Context(), "dmz")).To(Equal(dmz))
-			s.network, s.intent = dmz, nil
+			s.network = dmz
+			s.intent = nil
 			s.converge(false)
 			s.Expect(s.rules()).To(HaveLen(4), "both serve")
 			s.Expect(s.allocated()).To(HaveLen(2))

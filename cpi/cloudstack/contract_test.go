@@ -50,7 +50,8 @@ func newSite(t *testing.T, o cloudstacksim.Options, vpc string) *site {
 	s := &site{t: t, sim: sim, url: server.URL + "/client/api", machines: map[string]string{}}
 	s.network = sim.AddNetwork("nodes", vpc)
 	for i := range 3 {
-		name, address := fmt.Sprintf("node-%d", i), fmt.Sprintf("10.1.1.%d", 10+i)
+		name := fmt.Sprintf("node-%d", i)
+		address := fmt.Sprintf("10.1.1.%d", 10+i)
 		s.machines[name] = address
 		sim.AddVM(name, []string{s.network}, []string{address})
 	}
@@ -63,7 +64,10 @@ func newSite(t *testing.T, o cloudstacksim.Options, vpc string) *site {
 // client returns a client of the plain user.
 func (s *site) client(mods ...func(*cloudstack.Options)) *cloudstack.Client {
 	o := cloudstack.Options{
-		URL: s.url, Key: cloudstacksim.UserKey, Secret: cloudstacksim.UserSecret, Poll: time.Millisecond,
+		URL:    s.url,
+		Key:    cloudstacksim.UserKey,
+		Secret: cloudstacksim.UserSecret,
+		Poll:   time.Millisecond,
 	}
 	for _, mod := range mods {
 		mod(&o)
@@ -73,7 +77,8 @@ func (s *site) client(mods ...func(*cloudstack.Options)) *cloudstack.Client {
 
 func (s *site) cloud() cpitest.Cloud {
 	return cpitest.Cloud{
-		Start: s.backend, Machines: s.machines,
+		Start:    s.backend,
+		Machines: s.machines,
 		PowerOff: func(name string) {
 			s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool {
 				if o["name"] == name {
@@ -91,7 +96,9 @@ func (s *site) cloud() cpitest.Cloud {
 			Break: func() {
 				s.sim.Delete(cloudstacksim.Rules, func(cloudstacksim.Object) bool { return true })
 			},
-			Standing: s.standing, Left: s.left, Writes: s.written,
+			Standing: s.standing,
+			Left:     s.left,
+			Writes:   s.written,
 		},
 	}
 }
@@ -116,7 +123,8 @@ func (s *site) left() int {
 
 // standing returns the addresses of the nodes behind each address and port that clients can reach.
 func (s *site) standing() map[string]string {
-	out, addresses := map[string]string{}, map[string]string{}
+	out := map[string]string{}
+	addresses := map[string]string{}
 	for _, vm := range s.sim.Objects(cloudstacksim.VMs) {
 		nics, _ := vm["nic"].([]cloudstacksim.Object)
 		addresses[fmt.Sprint(vm["id"])] = fmt.Sprint(nics[0]["ipaddress"])
@@ -149,7 +157,8 @@ func (s *site) open(rule cloudstacksim.Object) bool {
 func (s *site) backend(p cpitest.Process) cpi.Backend {
 	client := s.client()
 	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{
-		Client: client, Clock: p.Clock,
+		Client: client,
+		Clock:  p.Clock,
 		ProviderIDs: func() []string {
 			var out []string
 			all, _ := p.Nodes.List(labels.Everything())
@@ -162,16 +171,24 @@ func (s *site) backend(p cpitest.Process) cpi.Backend {
 		},
 	})
 	return cpi.Backend{
-		Name: cpicloudstack.ProviderName, Machines: machines, Canonical: cpicloudstack.Canonical,
-		Explain: cpicloudstack.Explain(s.url), Services: cpicloudstack.Dialect{}.Defaults(p.Cluster, nil, false),
+		Name:      cpicloudstack.ProviderName,
+		Machines:  machines,
+		Canonical: cpicloudstack.Canonical,
+		Explain:   cpicloudstack.Explain(s.url),
+		Services:  cpicloudstack.Dialect{}.Defaults(p.Cluster, nil, false),
 		Balancer: cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-			Client: client, Machines: machines, Clock: p.Clock, Cluster: p.Cluster,
+			Client:   client,
+			Machines: machines,
+			Clock:    p.Clock,
+			Cluster:  p.Cluster,
 			Workers: func() []plan.Member {
 				var out []plan.Member
 				all, _ := p.Nodes.List(labels.Everything())
 				for _, node := range service.Workers(all) {
 					out = append(out, plan.Member{
-						Node: node.Name, ProviderID: node.Spec.ProviderID, Addresses: service.InternalIPs(node),
+						Node:       node.Name,
+						ProviderID: node.Spec.ProviderID,
+						Addresses:  service.InternalIPs(node),
 					})
 				}
 				return out

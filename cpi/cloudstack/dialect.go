@@ -39,8 +39,10 @@ type extra struct {
 // Names implements [service.Dialect].
 func (Dialect) Names() service.Names {
 	return service.Names{
-		Intent: prefix + "intended-addresses", Standing: prefix + "standing-at",
-		Location: prefix + "network-id", Noun: "network",
+		Intent:   prefix + "intended-addresses",
+		Standing: prefix + "standing-at",
+		Location: prefix + "network-id",
+		Noun:     "network",
 	}
 }
 
@@ -66,14 +68,17 @@ func (d Dialect) Extend(in service.Input, wish *service.Wish) {
 	asked, _ := annotations.Read(in.Service.Annotations)
 	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
 	e := extra{
-		Proxy: asked.proxy, Algorithm: cmp.Or(asked.algorithm, d.Algorithm, "roundrobin"), CIDRs: asked.cidrs,
+		Proxy:      asked.proxy,
+		Algorithm:  cmp.Or(asked.algorithm, d.Algorithm, "roundrobin"),
+		CIDRs:      asked.cidrs,
 		Stickiness: asked.stickiness,
 		Inherited:  in.Service.Annotations[associatedByPredecessor] == "true",
 	}
 	if wish.Desired.Sticky {
 		e.Algorithm = "source"
 	}
-	wish.Desired.Extra, wish.Hostname = e, asked.hostname
+	wish.Desired.Extra = e
+	wish.Hostname = asked.hostname
 	tcp := slices.ContainsFunc(wish.Desired.Ports, func(p plan.Port) bool { return p.Protocol == plan.TCP })
 	wish.Terminates = e.Proxy && tcp
 	refuseImpossible(wish)
@@ -148,7 +153,10 @@ func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
 // name is empty, is that of the nodes.
 func (d Dialect) Defaults(cluster string, networks []string, includeControlPlane bool) service.Defaults {
 	return service.Defaults{
-		Cluster: cluster, Dialect: d, SourceRanges: true, IncludeControlPlane: includeControlPlane,
-		Locations: append([]string{""}, networks...),
+		Cluster:             cluster,
+		Dialect:             d,
+		SourceRanges:        true,
+		IncludeControlPlane: includeControlPlane,
+		Locations:           append([]string{""}, networks...),
 	}
 }

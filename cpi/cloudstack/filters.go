@@ -24,8 +24,10 @@ func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
 	case firewalled:
 		p.adjust(port, p.firewallOpenings(target, port, rule), func(list string) {
 			f := cloudstack.Firewall{
-				Protocol: protocolOf(port), StartPort: cloudstack.Number(port.Number),
-				EndPort: cloudstack.Number(port.Number), CIDRs: list,
+				Protocol:  protocolOf(port),
+				StartPort: cloudstack.Number(port.Number),
+				EndPort:   cloudstack.Number(port.Number),
+				CIDRs:     list,
 			}
 			p.opened = append(p.opened, f)
 			p.do(step{verb: openFirewall, address: target, firewalls: []cloudstack.Firewall{f}},
@@ -34,11 +36,19 @@ func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
 	case listed:
 		// The list is before the nodes: it sees the port of the load balancer, as its addresses are the router's.
 		p.adjust(port, p.aclOpenings(port), func(list string) {
-			p.do(step{verb: openACL, acl: cloudstack.ACL{
-				ListID: p.network.ACLID, Protocol: protocolOf(port), StartPort: cloudstack.Number(port.Number),
-				EndPort: cloudstack.Number(port.Number), CIDRs: list, TrafficType: "ingress", Action: "allow",
-				Reason: mark{owner: p.want.Owner}.String(),
-			}}, "allow %s in the ACL list of network %s for %s", front("", port.Number, protocolOf(port)),
+			p.do(step{
+				verb: openACL,
+				acl: cloudstack.ACL{
+					ListID:      p.network.ACLID,
+					Protocol:    protocolOf(port),
+					StartPort:   cloudstack.Number(port.Number),
+					EndPort:     cloudstack.Number(port.Number),
+					CIDRs:       list,
+					TrafficType: "ingress",
+					Action:      "allow",
+					Reason:      mark{owner: p.want.Owner}.String(),
+				},
+			}, "allow %s in the ACL list of network %s for %s", front("", port.Number, protocolOf(port)),
 				p.network.Name,
 				list)
 		}, p.closeACL)
@@ -151,7 +161,8 @@ func (v *view) clients() []string {
 // adjust plans that exactly the desired clients are let in: first what has too many is closed, then what is missing is
 // opened. More ranges open without an interruption. What others have in an ACL list is no reason to open less.
 func (p *planner) adjust(port plan.Port, have []opening, open func(list string), shut func(id string)) {
-	desired, covered := p.clients(), []string(nil)
+	desired := p.clients()
+	covered := []string(nil)
 	for _, o := range have {
 		excess := without(o.cidrs, func(c string) bool { return slices.Contains(desired, c) })
 		switch {

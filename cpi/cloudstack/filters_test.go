@@ -70,7 +70,8 @@ func TestClientsThatOthersLetIn(t *testing.T) {
 		{"all protocols in a tier", true, cloudstacksim.Object{"protocol": "all", "cidrlist": "0.0.0.0/0"}, whole},
 		{"no CIDRs in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": ""}, whole},
 		{
-			"another Service's in a tier", true,
+			"another Service's in a tier",
+			true,
 			cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "10.0.0.0/8", "reason": "kubernetes cluster=c1 uid=u2 service=shop/x"},
 			"lets in 10.0.0.0/8 to port 80, too",
 		},
@@ -92,12 +93,16 @@ func TestClientsThatOthersLetIn(t *testing.T) {
 				s.service = web("u1", 80)
 			}
 			s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
-			rule, kind := cloudstacksim.Object{"protocol": "tcp", "state": "Active"}, cloudstacksim.Firewalls
+			rule := cloudstacksim.Object{"protocol": "tcp", "state": "Active"}
+			kind := cloudstacksim.Firewalls
 			if tt.tier {
 				kind = cloudstacksim.ACLs
-				rule["aclid"], rule["action"], rule["traffictype"] = s.sim.Objects(cloudstacksim.Networks)[0]["aclid"], "Allow", "Ingress"
+				rule["aclid"] = s.sim.Objects(cloudstacksim.Networks)[0]["aclid"]
+				rule["action"] = "Allow"
+				rule["traffictype"] = "Ingress"
 			} else {
-				rule["networkid"], rule["ipaddressid"] = s.network, s.addressID("203.0.113.5")
+				rule["networkid"] = s.network
+				rule["ipaddressid"] = s.addressID("203.0.113.5")
 			}
 			for key, value := range tt.rule {
 				rule[key] = value

@@ -39,12 +39,15 @@ func NewKeyFile(o KeyFileOptions) *KeyFile {
 		o.Now = time.Now
 	}
 	name := filepath.Base(o.Path)
-	return &KeyFile{last: o.First, files: &ccmconfig.Files[Keys]{
-		Dir:   filepath.Dir(o.Path),
-		Names: []string{name},
-		Parse: func(contents map[string]string) (Keys, error) { return o.Parse([]byte(contents[name])) },
-		Now:   o.Now,
-	}}
+	return &KeyFile{
+		last: o.First,
+		files: &ccmconfig.Files[Keys]{
+			Dir:   filepath.Dir(o.Path),
+			Names: []string{name},
+			Parse: func(contents map[string]string) (Keys, error) { return o.Parse([]byte(contents[name])) },
+			Now:   o.Now,
+		},
+	}
 }
 
 // Current returns the API key and the secret key as the file has them now, or had them when it was right.

@@ -14,7 +14,9 @@ import (
 )
 
 func TestKeysAreReadAgain(t *testing.T) {
-	g, now, path := NewWithT(t), time.Now(), filepath.Join(t.TempDir(), "cloud-config")
+	g := NewWithT(t)
+	now := time.Now()
+	path := filepath.Join(t.TempDir(), "cloud-config")
 	write := func(text string) {
 		now = now.Add(time.Minute)
 		g.Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())

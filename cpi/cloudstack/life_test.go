@@ -92,7 +92,13 @@ func (s *scene) restart(mods ...func(*cloudstack.Options)) {
 	client := s.client(mods...)
 	machines := cpicloudstack.NewMachines(cpicloudstack.MachineOptions{Client: client, Clock: s.clock})
 	s.balancer = cpicloudstack.NewBalancer(cpicloudstack.BalancerOptions{
-		Client: client, Machines: machines, Workers: s.members, Services: s.owned, Cluster: s.cluster, Networks: s.others, Clock: s.clock,
+		Client:   client,
+		Machines: machines,
+		Workers:  s.members,
+		Services: s.owned,
+		Cluster:  s.cluster,
+		Networks: s.others,
+		Clock:    s.clock,
 	})
 }
 
@@ -117,9 +123,12 @@ func (s *scene) members() []plan.Member {
 // wishOf returns what a Service asks for, as the core makes it.
 func (s *scene) wishOf(svc *corev1.Service, intent []netip.Addr) service.Wish {
 	w := service.For(service.Input{
-		Service: svc, Defaults: cpicloudstack.Dialect{}.Defaults(s.cluster, nil, false), Now: time.Now(),
+		Service:  svc,
+		Defaults: cpicloudstack.Dialect{}.Defaults(s.cluster, nil, false),
+		Now:      time.Now(),
 	})
-	w.Desired.Members, w.Desired.Intent = s.members(), intent
+	w.Desired.Members = s.members()
+	w.Desired.Intent = intent
 	return w
 }
 
@@ -222,7 +231,8 @@ func TestALoadBalancerInAnIsolatedNetwork(t *testing.T) {
 	s.Expect(p.Status.Addresses).To(HaveLen(1))
 	ip := p.Status.Addresses[0].String()
 	s.Expect(s.rules()).To(Equal([]string{
-		"au1-tcp-443 " + ip + ":443>30443 tcp roundrobin", "au1-tcp-80 " + ip + ":80>30080 tcp roundrobin",
+		"au1-tcp-443 " + ip + ":443>30443 tcp roundrobin",
+		"au1-tcp-80 " + ip + ":80>30080 tcp roundrobin",
 		"au1-udp-443 " + ip + ":443>31443 udp roundrobin",
 	}))
 	s.Expect(s.opened()).To(Equal([]string{"443/tcp 0.0.0.0/0", "443/udp 0.0.0.0/0", "80/tcp 0.0.0.0/0"}))
@@ -264,7 +274,8 @@ func TestBudgetOfAHundredServicesAtRest(t *testing.T) {
 		all = append(all, web(fmt.Sprintf("uid-%d", i), 80))
 	}
 	for _, svc := range all {
-		s.service, s.intent = svc, nil
+		s.service = svc
+		s.intent = nil
 		s.converge(false)
 		intents[svc.UID] = s.intent
 	}
@@ -294,7 +305,8 @@ func TestMemoryOf500NodesAnd200Services(t *testing.T) {
 	}
 	s.known = s.members()
 	for i := range 200 {
-		s.service, s.intent = web(fmt.Sprintf("uid-%d", i), 80, 443), nil
+		s.service = web(fmt.Sprintf("uid-%d", i), 80, 443)
+		s.intent = nil
 		s.converge(false)
 	}
 	var all []*corev1.Service
@@ -370,8 +382,15 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 	s := newScene(t, cloudstacksim.Options{HideFree: hide}, vpc)
 	foreign := s.sim.Allocate("203.0.113.9", s.network)
 	s.sim.Add(cloudstacksim.Rules, cloudstacksim.Object{
-		"name": "theirs", "publicip": "203.0.113.9", "publicipid": foreign, "publicport": "80", "privateport": "80", "protocol": "tcp",
-		"networkid": s.network, "state": "Active", "algorithm": "roundrobin",
+		"name":        "theirs",
+		"publicip":    "203.0.113.9",
+		"publicipid":  foreign,
+		"publicport":  "80",
+		"privateport": "80",
+		"protocol":    "tcp",
+		"networkid":   s.network,
+		"state":       "Active",
+		"algorithm":   "roundrobin",
 	})
 	neighbor := s.neighbor()
 	theirs := neighbor.rules()
@@ -399,7 +418,8 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 	ip := live(false).Status.Addresses
 	s.Expect(ip).To(HaveLen(1))
 	s.Expect(s.left()).To(Equal(before+5), "fault %+v: %v %v %v", f, s.rules(), s.opened(), s.allocated())
-	s.service.Spec.Ports[1].Port, s.service.Spec.Ports[0].NodePort = 8443, 30081
+	s.service.Spec.Ports[1].Port = 8443
+	s.service.Spec.Ports[0].NodePort = 30081
 	s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
 	s.nodes = s.nodes[1:]
 	s.Expect(live(false).Status.Addresses).To(Equal(ip))

@@ -80,7 +80,8 @@ func (m *Machines) VMs(ctx context.Context, maxAge time.Duration) ([]cloudstack.
 	if err != nil {
 		m.partial = &cpi.IncompleteError{Err: err}
 	}
-	m.started, m.vms = started, slices.DeleteFunc(all, deleted)
+	m.started = started
+	m.vms = slices.DeleteFunc(all, deleted)
 	return m.vms, m.partial
 }
 
@@ -121,7 +122,8 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 		return cpi.Machine{}, err
 	}
 	if len(found) > 0 {
-		evidence.Deleted, evidence.Logged = true, true
+		evidence.Deleted = true
+		evidence.Logged = true
 	}
 	return cpi.Machine{}, &cpi.AbsenceError{Evidence: evidence}
 }
@@ -176,10 +178,15 @@ func (m *Machines) readLog(ctx context.Context, id string, e *gone.Evidence) (mo
 // machine returns a virtual machine as the core knows it.
 func (m *Machines) machine(vm cloudstack.VM) cpi.Machine {
 	out := cpi.Machine{
-		ProviderID: ProviderName + "://" + vm.ID, Name: vm.Name, Power: powerOf(vm.State), Complete: true,
-		Revision: vm.State, Type: cpi.LabelValue(vm.ServiceOffering), Zone: cpi.LabelValue(vm.ZoneName),
-		Region:   m.opts.Region,
-		Doubtful: m.opts.Zone != "" && !strings.EqualFold(m.opts.Zone, vm.ZoneName),
+		ProviderID: ProviderName + "://" + vm.ID,
+		Name:       vm.Name,
+		Power:      powerOf(vm.State),
+		Complete:   true,
+		Revision:   vm.State,
+		Type:       cpi.LabelValue(vm.ServiceOffering),
+		Zone:       cpi.LabelValue(vm.ZoneName),
+		Region:     m.opts.Region,
+		Doubtful:   m.opts.Zone != "" && !strings.EqualFold(m.opts.Zone, vm.ZoneName),
 	}
 	if out.Region == "" {
 		out.Region = out.Zone
@@ -191,7 +198,9 @@ func (m *Machines) machine(vm cloudstack.VM) cpi.Machine {
 	}
 	for i, nic := range vm.NICs {
 		out.NICs = append(out.NICs, cpi.NIC{
-			Index: i, Network: nic.NetworkName, Primary: nic.IsDefault,
+			Index:     i,
+			Network:   nic.NetworkName,
+			Primary:   nic.IsDefault,
 			Addresses: parsed(nic.IPAddress, nic.IP6Address),
 		})
 		for _, more := range nic.Secondary { // found if kubelet was started with it

@@ -35,11 +35,20 @@ func TestAMachine(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{}, "")
 	id := s.sim.Add(cloudstacksim.VMs, cloudstacksim.Object{
-		"name": "Web-1", "displayname": "web 1", "state": "Running", "zonename": "Zone 1", "serviceofferingname": "Large (SSD)",
-		"publicip": "203.0.113.77", "nic": []cloudstacksim.Object{
+		"name":                "Web-1",
+		"displayname":         "web 1",
+		"state":               "Running",
+		"zonename":            "Zone 1",
+		"serviceofferingname": "Large (SSD)",
+		"publicip":            "203.0.113.77",
+		"nic": []cloudstacksim.Object{
 			{"networkid": "n2", "networkname": "storage", "ipaddress": "10.9.0.7", "isdefault": false},
 			{
-				"networkid": "n1", "networkname": "nodes", "ipaddress": "10.1.1.77", "ip6address": "2001:db8::7", "isdefault": true,
+				"networkid":   "n1",
+				"networkname": "nodes",
+				"ipaddress":   "10.1.1.77",
+				"ip6address":  "2001:db8::7",
+				"isdefault":   true,
 				"secondaryip": []cloudstacksim.Object{{"ipaddress": "10.1.1.200"}},
 			},
 		},
@@ -67,7 +76,10 @@ func TestRegionAndZoneOfTheConfiguration(t *testing.T) {
 	s := newSite(t, cloudstacksim.Options{}, "")
 	s.sim.Add(cloudstacksim.VMs, cloudstacksim.Object{"name": "node-0", "state": "Running", "zonename": "zone 2"})
 
-	all, err := vms(s, func(o *cpicloudstack.MachineOptions) { o.Region, o.Zone = "eu", "zone 1" }).Snapshot(t.Context(), 0)
+	all, err := vms(s, func(o *cpicloudstack.MachineOptions) {
+		o.Region = "eu"
+		o.Zone = "zone 1"
+	}).Snapshot(t.Context(), 0)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all).To(HaveEach(HaveField("Region", "eu")))
@@ -90,8 +102,13 @@ func TestMachinesOfAProject(t *testing.T) {
 func TestPowerOfAMachine(t *testing.T) {
 	g := NewWithT(t)
 	for state, want := range map[string]cpi.Power{
-		"Running": cpi.PowerOn, "Migrating": cpi.PowerOn, "Stopped": cpi.PowerOff, "Error": cpi.PowerOff,
-		"Starting": cpi.PowerUnknown, "Stopping": cpi.PowerUnknown, "Unknown": cpi.PowerUnknown,
+		"Running":   cpi.PowerOn,
+		"Migrating": cpi.PowerOn,
+		"Stopped":   cpi.PowerOff,
+		"Error":     cpi.PowerOff,
+		"Starting":  cpi.PowerUnknown,
+		"Stopping":  cpi.PowerUnknown,
+		"Unknown":   cpi.PowerUnknown,
 	} {
 		s := newSite(t, cloudstacksim.Options{}, "")
 		s.sim.Edit(cloudstacksim.VMs, func(o cloudstacksim.Object) bool { o["state"] = state; return true })
@@ -112,19 +129,39 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 	}{
 		{"others are shown", nil, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
 		{"nothing else is known", nil, false, gone.Evidence{ScopeShown: true}},
-		{"nothing is shown any more", func(sim *cloudstacksim.Simulator, _ string) {
-			sim.Delete(cloudstacksim.VMs, func(cloudstacksim.Object) bool { return true })
-		}, true, gone.Evidence{ScopeShown: true, SiblingsHidden: true}},
-		{"the log has its end", func(sim *cloudstacksim.Simulator, id string) {
-			sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Completed", "resourceid": id})
-			sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.START", "state": "Completed", "resourceid": "other"})
-		}, false, gone.Evidence{ScopeShown: true, Logged: true, Deleted: true}},
-		{"the log has something else of it", func(sim *cloudstacksim.Simulator, id string) {
-			sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Started", "resourceid": id})
-		}, true, gone.Evidence{ScopeShown: true, HomeShown: true, Logged: true}},
-		{"the log is hidden", func(sim *cloudstacksim.Simulator, _ string) {
-			sim.Fail(cloudstacksim.Fault{Command: "listEvents", Code: 432})
-		}, true, gone.Evidence{ScopeShown: true, HomeShown: true}},
+		{
+			"nothing is shown any more",
+			func(sim *cloudstacksim.Simulator, _ string) {
+				sim.Delete(cloudstacksim.VMs, func(cloudstacksim.Object) bool { return true })
+			},
+			true,
+			gone.Evidence{ScopeShown: true, SiblingsHidden: true},
+		},
+		{
+			"the log has its end",
+			func(sim *cloudstacksim.Simulator, id string) {
+				sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Completed", "resourceid": id})
+				sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.START", "state": "Completed", "resourceid": "other"})
+			},
+			false,
+			gone.Evidence{ScopeShown: true, Logged: true, Deleted: true},
+		},
+		{
+			"the log has something else of it",
+			func(sim *cloudstacksim.Simulator, id string) {
+				sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.DESTROY", "state": "Started", "resourceid": id})
+			},
+			true,
+			gone.Evidence{ScopeShown: true, HomeShown: true, Logged: true},
+		},
+		{
+			"the log is hidden",
+			func(sim *cloudstacksim.Simulator, _ string) {
+				sim.Fail(cloudstacksim.Fault{Command: "listEvents", Code: 432})
+			},
+			true,
+			gone.Evidence{ScopeShown: true, HomeShown: true},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +169,8 @@ func TestWhatProvesThatAMachineIsGone(t *testing.T) {
 			s := newSite(t, cloudstacksim.Options{}, "")
 			all, err := vms(s).VMs(t.Context(), 0)
 			g.Expect(err).NotTo(HaveOccurred())
-			id, others := all[0].ID, []string{"cloudstack:///" + all[1].ID, "external-cloudstack://" + all[2].ID}
+			id := all[0].ID
+			others := []string{"cloudstack:///" + all[1].ID, "external-cloudstack://" + all[2].ID}
 			s.sim.Delete(cloudstacksim.VMs, func(o cloudstacksim.Object) bool { return o["id"] == id })
 			if tt.change != nil {
 				tt.change(s.sim, id)
@@ -225,12 +263,15 @@ func TestOneCallForManyMachines(t *testing.T) {
 func crowded(t *testing.T) *site {
 	t.Helper()
 	n := 0
-	return newSite(t, cloudstacksim.Options{PageSize: 2, Before: func(s *cloudstacksim.Simulator, command string) {
-		if command == "listVirtualMachines" {
-			n++
-			s.AddVM(fmt.Sprintf("more-%d", n), nil, nil)
-		}
-	}}, "")
+	return newSite(t, cloudstacksim.Options{
+		PageSize: 2,
+		Before: func(s *cloudstacksim.Simulator, command string) {
+			if command == "listVirtualMachines" {
+				n++
+				s.AddVM(fmt.Sprintf("more-%d", n), nil, nil)
+			}
+		},
+	}, "")
 }
 
 func TestMachinesOfAnAccountThatAlwaysChangesAreShown(t *testing.T) {
@@ -281,8 +322,11 @@ func TestTheDefaultNetworkIsNotChosenByAPartOfTheWorkers(t *testing.T) {
 
 func TestProviderIDsInAnyForm(t *testing.T) {
 	for from, want := range map[string]string{
-		"external-cloudstack://a": "external-cloudstack://a", "cloudstack:///a": "external-cloudstack://a",
-		"cloudstack://region/a": "external-cloudstack://a", "aws:///a": "aws:///a", "": "",
+		"external-cloudstack://a": "external-cloudstack://a",
+		"cloudstack:///a":         "external-cloudstack://a",
+		"cloudstack://region/a":   "external-cloudstack://a",
+		"aws:///a":                "aws:///a",
+		"":                        "",
 	} {
 		NewWithT(t).Expect(cpicloudstack.Canonical(from)).To(Equal(want))
 	}
@@ -311,7 +355,8 @@ func TestWhatTroubleIsSaid(t *testing.T) {
 		},
 		cpicloudstack.ReasonUnavailable: {
 			"",
-			func(_ *site, o *cloudstack.Options) { o.URL = "http://127.0.0.1:1" }, "does not answer .*: nothing is changed until it does",
+			func(_ *site, o *cloudstack.Options) { o.URL = "http://127.0.0.1:1" },
+			"does not answer .*: nothing is changed until it does",
 		},
 		cpicloudstack.ReasonForbidden: {
 			"",
@@ -345,9 +390,12 @@ func TestTwoMachinesOfOneName(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t, cloudstacksim.Options{}, "")
 	twin := s.sim.AddVM("node-0", []string{s.network}, []string{"10.1.1.10"})
-	clock, events := clocktesting.NewFakeClock(time.Now()), record.NewFakeRecorder(10)
+	clock := clocktesting.NewFakeClock(time.Now())
+	events := record.NewFakeRecorder(10)
 	core := cpi.NewInstances(cpi.InstanceOptions{
-		Name: cpicloudstack.ProviderName, Recorder: events, Clock: clock,
+		Name:     cpicloudstack.ProviderName,
+		Recorder: events,
+		Clock:    clock,
 		Nodes:    corelisters.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
 		Machines: vms(s, func(o *cpicloudstack.MachineOptions) { o.Clock = clock }),
 	})

@@ -17,7 +17,8 @@ type index struct {
 func newIndex(vms []cloudstack.VM) index {
 	x := index{map[string]*cloudstack.VM{}, map[string][]*cloudstack.VM{}}
 	for i := range vms {
-		vm, name := &vms[i], strings.ToLower(vms[i].Name)
+		vm := &vms[i]
+		name := strings.ToLower(vms[i].Name)
 		x.byID[strings.ToLower(vm.ID)] = vm
 		x.byName[name] = append(x.byName[name], vm)
 	}
@@ -41,7 +42,8 @@ func (x index) vmOf(m plan.Member) *cloudstack.VM {
 // setMembers finds the virtual machines of the members that are in the network, with the names of their Nodes, those
 // that are not, and those that are not shown.
 func (v *view) setMembers() {
-	x, seen := newIndex(v.vms), map[string]bool{}
+	x := newIndex(v.vms)
+	seen := map[string]bool{}
 	for _, m := range v.want.Members {
 		vm := x.vmOf(m)
 		switch {
@@ -55,7 +57,8 @@ func (v *view) setMembers() {
 		case !inNetwork(vm, v.network.ID):
 			v.elsewhere = append(v.elsewhere, m.Node)
 		default:
-			v.ids, v.names = append(v.ids, vm.ID), append(v.names, m.Node)
+			v.ids = append(v.ids, vm.ID)
+			v.names = append(v.names, m.Node)
 		}
 		seen[vm.ID] = true
 	}

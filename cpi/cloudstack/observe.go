@@ -66,12 +66,16 @@ func (o *observed) view(ctx context.Context, fresh bool, want plan.Desired, f fu
 
 // observe reads the state, but for members.
 func (o *observed) observe(ctx context.Context) error {
-	start, writes := o.balancer.opts.Clock.Now(), o.ended()
+	start := o.balancer.opts.Clock.Now()
+	writes := o.ended()
 	if err := o.observeNetwork(ctx, start); err != nil {
 		return err
 	}
-	client, next := o.balancer.opts.Client, state{
-		network: o.state.network, members: o.state.members, policies: o.state.policies,
+	client := o.balancer.opts.Client
+	next := state{
+		network:  o.state.network,
+		members:  o.state.members,
+		policies: o.state.policies,
 	}
 	var err error
 	if next.addresses, err = client.Addresses(ctx, next.network); err != nil {
@@ -90,7 +94,8 @@ func (o *observed) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.state, o.read = next, start
+	o.state = next
+	o.read = start
 	if o.ended() != writes {
 		o.read = time.Time{} // what was read may be older than a write
 	}
@@ -111,13 +116,15 @@ func (o *observed) observeNetwork(ctx context.Context, now time.Time) error {
 	case err != nil:
 		return err
 	}
-	o.state.network, o.network = found[0], now
+	o.state.network = found[0]
+	o.network = now
 	return nil
 }
 
 // forgetMembers drops members and policies of rules that are gone, and those of the next rules that are read again.
 func (o *observed) forgetMembers() {
-	members, policies := map[string][]string{}, map[string][]cloudstack.Policy{}
+	members := map[string][]string{}
+	policies := map[string][]cloudstack.Policy{}
 	for _, r := range o.state.rules {
 		if found, ok := o.state.members[r.ID]; ok {
 			members[r.ID] = found
@@ -132,7 +139,8 @@ func (o *observed) forgetMembers() {
 		delete(members, next)
 		delete(policies, next)
 	}
-	o.state.members, o.state.policies = members, policies
+	o.state.members = members
+	o.state.policies = policies
 }
 
 // complete reads what only this wish needs.
@@ -267,7 +275,9 @@ func (o *observed) change(ctx context.Context, s step) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {
-		o.read, o.state.members, o.state.policies = time.Time{}, map[string][]string{}, map[string][]cloudstack.Policy{}
+		o.read = time.Time{}
+		o.state.members = map[string][]string{}
+		o.state.policies = map[string][]cloudstack.Policy{}
 		return err
 	}
 	apply(&o.state)

@@ -22,7 +22,9 @@ var update = flag.Bool("update", false, "write docs/reference/cloudstack-annotat
 // TestPage compares the reference page with the table of annotations.
 func TestPage(t *testing.T) {
 	servicetest.HoldPage(t, servicetest.Page{
-		Path: pagePath, Command: "go test ./cpi/cloudstack -run Page -update", Update: *update,
+		Path:    pagePath,
+		Command: "go test ./cpi/cloudstack -run Page -update",
+		Update:  *update,
 		Head: `# Annotations of Services on CloudStack
 
 What the cloud controller manager understands on Services of type LoadBalancer [on CloudStack](../guides/cloudstack.md), besides their spec. All names begin with

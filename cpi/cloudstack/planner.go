@@ -131,7 +131,8 @@ func (p *planner) notice(reason, format string, args ...any) {
 }
 
 func (p *planner) do(s step, format string, args ...any) {
-	s.owner, s.text = p.want.Owner, fmt.Sprintf(format, args...)
+	s.owner = p.want.Owner
+	s.text = fmt.Sprintf(format, args...)
 	p.out.Steps = append(p.out.Steps, s)
 }
 
@@ -151,7 +152,8 @@ func (p *planner) build() {
 		p.serve(target, port)
 	}
 	if len(p.out.Refusals) > 0 {
-		p.out.Steps, p.out.Intent = nil, nil
+		p.out.Steps = nil
+		p.out.Intent = nil
 		return
 	}
 	p.mark("tag the new firewall rules of "+target, target, p.opened...)
@@ -187,13 +189,20 @@ func (p *planner) objects() []plan.Object {
 	var out []plan.Object
 	for _, r := range p.mine {
 		out = append(out, plan.Object{
-			Kind: "rule", ID: r.ID, Name: r.Name, Addresses: parsed(r.Address), Inherited: p.inherited(r),
+			Kind:      "rule",
+			ID:        r.ID,
+			Name:      r.Name,
+			Addresses: parsed(r.Address),
+			Inherited: p.inherited(r),
 		})
 	}
 	for _, address := range p.addresses {
 		if p.holds(address) {
 			out = append(out, plan.Object{
-				Kind: "address", ID: address.ID, Name: address.IPAddress, Addresses: parsed(address.IPAddress),
+				Kind:      "address",
+				ID:        address.ID,
+				Name:      address.IPAddress,
+				Addresses: parsed(address.IPAddress),
 			})
 		}
 	}
@@ -206,7 +215,8 @@ func (p *planner) status(target string) {
 	for _, port := range p.want.Ports {
 		s := plan.PortStatus{Protocol: port.Protocol, Port: port.Number}
 		if i := p.standing(target, port); i < 0 {
-			s.Problem, complete = "NotBuilt", false
+			s.Problem = "NotBuilt"
+			complete = false
 		}
 		p.out.Status.Ports = append(p.out.Status.Ports, s)
 	}

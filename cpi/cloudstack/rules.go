@@ -21,7 +21,9 @@ func (p *planner) serve(target string, port plan.Port) {
 	switch {
 	case have < 0:
 		want.Description = mark{
-			p.want.Owner, p.firewallsOfOthers(target, port), stickinessOf(p.want, port) != nil,
+			p.want.Owner,
+			p.firewallsOfOthers(target, port),
+			stickinessOf(p.want, port) != nil,
 		}.String()
 		p.create(target, port, want)
 	case p.replaces(p.mine[have], want):
@@ -87,9 +89,13 @@ func (p *planner) ruleOf(port plan.Port) cloudstack.Rule {
 		protocol = protoProxy
 	}
 	return cloudstack.Rule{
-		Name:     nameOf(p.want.Owner) + "-" + protocol + "-" + strconv.Itoa(port.Number),
-		Protocol: protocol, Algorithm: p.extra.Algorithm, NetworkID: p.network.ID,
-		PublicPort: cloudstack.Number(port.Number), PrivatePort: cloudstack.Number(port.NodePort), CIDRs: p.ruleCIDRs(),
+		Name:        nameOf(p.want.Owner) + "-" + protocol + "-" + strconv.Itoa(port.Number),
+		Protocol:    protocol,
+		Algorithm:   p.extra.Algorithm,
+		NetworkID:   p.network.ID,
+		PublicPort:  cloudstack.Number(port.Number),
+		PrivatePort: cloudstack.Number(port.NodePort),
+		CIDRs:       p.ruleCIDRs(),
 	}
 }
 
@@ -127,7 +133,8 @@ func (p *planner) replaces(have, want cloudstack.Rule) bool {
 
 // sameCIDRs returns the CIDRs that a rule has to get; nil if it has them. None is all.
 func sameCIDRs(have, want cloudstack.Rule) []string {
-	now, then := cidrs(have.CIDRs), cidrs(want.CIDRs)
+	now := cidrs(have.CIDRs)
+	then := cidrs(want.CIDRs)
 	world := []string{"0.0.0.0/0"}
 	if len(now) == 0 {
 		now = world
@@ -144,7 +151,8 @@ func sameCIDRs(have, want cloudstack.Rule) []string {
 func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
 	p.do(step{verb: createRule, address: target, rule: want}, "create rule %s, %s to node port %d", want.Name,
 		front(target, port.Number, want.Protocol), port.NodePort)
-	ids, names := p.ids, p.names
+	ids := p.ids
+	names := p.names
 	if len(ids) > 0 {
 		p.do(step{verb: addMembers, address: target, rule: want, vms: ids}, "send %s to %s", want.Name,
 			enumerated(names))
@@ -154,7 +162,8 @@ func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
 
 // update plans what can be changed of a rule.
 func (p *planner) update(have, want cloudstack.Rule) {
-	change, text := cloudstack.Rule{ID: have.ID}, []string(nil)
+	change := cloudstack.Rule{ID: have.ID}
+	text := []string(nil)
 	for _, x := range []struct {
 		name             string
 		have, want, into *string
@@ -165,7 +174,8 @@ func (p *planner) update(have, want cloudstack.Rule) {
 		{"algorithm", &have.Algorithm, &want.Algorithm, &change.Algorithm},
 	} {
 		if !strings.EqualFold(*x.have, *x.want) {
-			*x.into, text = *x.want, append(text, x.name+" "+*x.want)
+			*x.into = *x.want
+			text = append(text, x.name+" "+*x.want)
 		}
 	}
 	if list := sameCIDRs(have, want); list != nil {
@@ -179,9 +189,11 @@ func (p *planner) update(have, want cloudstack.Rule) {
 
 // follow plans the members of a rule that stands.
 func (p *planner) follow(have cloudstack.Rule) {
-	ids, names := p.ids, p.names
+	ids := p.ids
+	names := p.names
 	now := p.members[have.ID]
-	add, drop := minus(ids, now), minus(minus(now, ids), p.stay)
+	add := minus(ids, now)
+	drop := minus(minus(now, ids), p.stay)
 	rule := cloudstack.Rule{ID: have.ID, Name: have.Name}
 	if len(add) > 0 {
 		p.do(step{verb: addMembers, rule: rule, vms: add}, "send %s to %s, too", rule.Name,

@@ -40,7 +40,8 @@ func (s *sharedList[T]) get(ctx context.Context, maxAge time.Duration) ([]T, err
 	if err != nil {
 		return nil, err
 	}
-	s.started, s.list = started, list
+	s.started = started
+	s.list = list
 	return list, nil
 }
 
@@ -55,19 +56,31 @@ type account struct {
 
 func newAccount(client *cloudstack.Client, clock clock.PassiveClock) *account {
 	return &account{
-		networks: &sharedList[cloudstack.Network]{clock: clock, read: func(ctx context.Context) ([]cloudstack.Network, error) {
-			return client.Networks(ctx, "")
-		}},
-		rules: &sharedList[cloudstack.Rule]{clock: clock, read: func(ctx context.Context) ([]cloudstack.Rule, error) {
-			return client.Rules(ctx, "")
-		}},
+		networks: &sharedList[cloudstack.Network]{
+			clock: clock,
+			read: func(ctx context.Context) ([]cloudstack.Network, error) {
+				return client.Networks(ctx, "")
+			},
+		},
+		rules: &sharedList[cloudstack.Rule]{
+			clock: clock,
+			read: func(ctx context.Context) ([]cloudstack.Rule, error) {
+				return client.Rules(ctx, "")
+			},
+		},
 		addresses: &sharedList[cloudstack.Address]{clock: clock, read: client.AllAddresses},
-		firewalls: &sharedList[cloudstack.Firewall]{clock: clock, read: func(ctx context.Context) ([]cloudstack.Firewall, error) {
-			return client.Firewalls(ctx, "")
-		}},
-		acls: &sharedList[cloudstack.ACL]{clock: clock, read: func(ctx context.Context) ([]cloudstack.ACL, error) {
-			return client.ACLs(ctx, "")
-		}},
+		firewalls: &sharedList[cloudstack.Firewall]{
+			clock: clock,
+			read: func(ctx context.Context) ([]cloudstack.Firewall, error) {
+				return client.Firewalls(ctx, "")
+			},
+		},
+		acls: &sharedList[cloudstack.ACL]{
+			clock: clock,
+			read: func(ctx context.Context) ([]cloudstack.ACL, error) {
+				return client.ACLs(ctx, "")
+			},
+		},
 	}
 }
 

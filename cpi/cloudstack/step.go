@@ -71,8 +71,12 @@ func (s step) Uses() []plan.Use {
 		return []plan.Use{{Address: a, Kind: "load balancer", Name: s.owner.String(), Owner: s.owner}}
 	case s.verb == createRule:
 		return []plan.Use{{
-			Address: a, Protocol: plan.Protocol(strings.ToUpper(transport(s.rule.Protocol))),
-			Port: int(s.rule.PublicPort), Kind: "rule", Name: s.rule.Name, Owner: s.owner,
+			Address:  a,
+			Protocol: plan.Protocol(strings.ToUpper(transport(s.rule.Protocol))),
+			Port:     int(s.rule.PublicPort),
+			Kind:     "rule",
+			Name:     s.rule.Name,
+			Owner:    s.owner,
 		}}
 	}
 	return nil
@@ -176,7 +180,8 @@ func (s step) associate(ctx context.Context, to addressWriter, have *state) (fun
 		return nil, err
 	}
 	if a.NetworkID == "" && a.VPCID == "" {
-		a.NetworkID, a.VPCID = have.network.ID, have.network.VPCID
+		a.NetworkID = have.network.ID
+		a.VPCID = have.network.VPCID
 	}
 	return func(h *state) {
 		h.addresses = append(h.addresses, a)

@@ -63,7 +63,11 @@ func TestStickinessThatAPersonMadeStays(t *testing.T) {
 	s.converge(false)
 	rule := s.sim.Objects(cloudstacksim.Rules)[0]["id"]
 	s.sim.Add(cloudstacksim.Policies, cloudstacksim.Object{
-		"lbruleid": rule, "name": "mine", "methodname": "LbCookie", "params": cloudstacksim.Object{}, "state": "Active",
+		"lbruleid":   rule,
+		"name":       "mine",
+		"methodname": "LbCookie",
+		"params":     cloudstacksim.Object{},
+		"state":      "Active",
 	})
 	s.restart()
 	s.converge(false)

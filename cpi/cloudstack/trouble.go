@@ -34,16 +34,20 @@ func Explain(url string) func(error) (cpi.Trouble, bool) {
 		case errors.Is(err, cloudstack.ErrChanged):
 			return cpi.Trouble{}, false // CloudStack answers. What is missing in a list counts as unknown.
 		case errors.Is(err, cloudstack.ErrUnauthorized):
-			trouble.Reason, trouble.Message = ReasonRefused, fmt.Sprintf(
+			trouble.Reason = ReasonRefused
+			trouble.Message = fmt.Sprintf(
 				"%s refuses api-key and secret-key (%v): correct them in cloud-config, and check the clock", url, err)
 		case errors.Is(err, cloudstack.ErrTLS):
-			trouble.Reason, trouble.Message = ReasonUntrusted, fmt.Sprintf(
+			trouble.Reason = ReasonUntrusted
+			trouble.Message = fmt.Sprintf(
 				"the certificate of %s is not trusted (%v): set ca-file", url, err)
 		case errors.Is(err, cloudstack.ErrForbidden):
-			trouble.Reason, trouble.Message = ReasonForbidden, fmt.Sprintf(
+			trouble.Reason = ReasonForbidden
+			trouble.Message = fmt.Sprintf(
 				"%s forbids a command (%v): give the user's role the permission", url, err)
 		case errors.Is(err, cloudstack.ErrNotFound):
-			trouble.Reason, trouble.Message = ReasonProject, fmt.Sprintf(
+			trouble.Reason = ReasonProject
+			trouble.Message = fmt.Sprintf(
 				"%s does not know the project, or does not show it to the user (%v): correct project-id", url, err)
 		case errors.Is(err, cloudstack.ErrFailing):
 			return cpi.Trouble{

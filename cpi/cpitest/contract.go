@@ -127,9 +127,11 @@ func (c *cluster) lifeOfALoadBalancer() {
 
 func (c *cluster) sameNameTwice() {
 	c.balancer()
-	one, two := c.service("shop"), c.service("blog")
+	one := c.service("shop")
+	two := c.service("blog")
 
-	first, second := c.ensured(one), c.ensured(two)
+	first := c.ensured(one)
+	second := c.ensured(two)
 	c.Expect(first).NotTo(Equal(second))
 
 	c.removed(one)
@@ -141,7 +143,8 @@ func (c *cluster) sameNameTwice() {
 
 func (c *cluster) membersFollowNodes() {
 	c.balancer()
-	s, leaver := c.service("shop"), c.machines()[0]
+	s := c.service("shop")
+	leaver := c.machines()[0]
 	address := c.ensured(s)
 
 	c.Expect(c.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", leaver)).To(Succeed())
@@ -186,8 +189,10 @@ func (c *cluster) refusalHeals() {
 	c.Expect(c.events.Events).To(BeEmpty(), "once")
 	c.Expect(c.cloud.Balancers.Left()).To(BeZero(), "nothing half-built")
 
-	now, right := c.stored(s), template(s.Namespace)
-	now.Spec, now.Annotations = right.Spec, right.Annotations
+	now := c.stored(s)
+	right := template(s.Namespace)
+	now.Spec = right.Spec
+	now.Annotations = right.Annotations
 	c.update(now)
 	c.ensured(s)
 	c.Expect(c.events.Events).To(Receive(HavePrefix(corev1.EventTypeNormal + " LoadBalancerCorrected")))
@@ -204,7 +209,8 @@ func (c *cluster) crashesLoseNothing() {
 // crashAtEachStep lives the life of a Service again and again, each time with a process that dies one step later. What
 // stands in the beginning stays.
 func (c *cluster) crashAtEachStep() {
-	standing, left := c.cloud.Balancers.Standing(), c.cloud.Balancers.Left()
+	standing := c.cloud.Balancers.Standing()
+	left := c.cloud.Balancers.Left()
 	for _, after := range []bool{false, true} {
 		for step := 1; ; step++ {
 			s := c.service("shop")
@@ -235,9 +241,11 @@ func (c *cluster) crashAtEachStep() {
 func (c *cluster) clustersShareALocation() {
 	c.balancer()
 	neighbor := newCluster(c.t, "c2", c.cloud, c.clock)
-	mine, theirs := c.service("shop"), neighbor.service("blog")
+	mine := c.service("shop")
+	theirs := neighbor.service("blog")
 
-	first, second := c.ensured(mine), neighbor.ensured(theirs)
+	first := c.ensured(mine)
+	second := neighbor.ensured(theirs)
 
 	c.Expect(c.cloud.Balancers.Standing()).To(Equal(
 		map[string]string{first + ":80": c.standing(), second + ":80": c.standing()}))

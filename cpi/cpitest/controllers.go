@@ -63,7 +63,9 @@ func (c *cluster) taint(name string) {
 	c.Eventually(func() error {
 		node := c.now(name)
 		node.Spec.Taints = []corev1.Taint{{
-			Key: cloudapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule,
+			Key:    cloudapi.TaintExternalCloudProvider,
+			Value:  "true",
+			Effect: corev1.TaintEffectNoSchedule,
 		}}
 		_, err := c.client.CoreV1().Nodes().Update(c.t.Context(), node, metav1.UpdateOptions{})
 		return err

@@ -133,7 +133,8 @@ func (c *cluster) start(wrap func(cpi.Balancer) cpi.Balancer) {
 	}
 	ctx, cancel := context.WithCancel(c.t.Context())
 	c.stop = cancel
-	c.informer, c.events = informers.NewSharedInformerFactory(c.client, 0), record.NewFakeRecorder(1000)
+	c.informer = informers.NewSharedInformerFactory(c.client, 0)
+	c.events = record.NewFakeRecorder(1000)
 	c.backend = c.cloud.Start(Process{
 		Cluster: c.id,
 		Nodes:   c.informer.Core().V1().Nodes().Lister(),
@@ -144,9 +145,13 @@ func (c *cluster) start(wrap func(cpi.Balancer) cpi.Balancer) {
 	}
 	var err error
 	c.provider, err = cpi.New(cpi.Options{
-		Backend: c.backend, Client: c.client, Informers: c.informer, Recorder: c.events,
-		Metrics: prometheus.NewPedanticRegistry(), Clock: c.clock,
-		Self: &corev1.ObjectReference{Kind: "Pod", Name: "ccm"},
+		Backend:   c.backend,
+		Client:    c.client,
+		Informers: c.informer,
+		Recorder:  c.events,
+		Metrics:   prometheus.NewPedanticRegistry(),
+		Clock:     c.clock,
+		Self:      &corev1.ObjectReference{Kind: "Pod", Name: "ccm"},
 	})
 	c.Expect(err).NotTo(HaveOccurred())
 	c.informer.Core().V1().Nodes().Informer()
@@ -219,7 +224,9 @@ func (c *cluster) service(namespace string, mods ...func(*corev1.Service)) *core
 func template(namespace string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "web", UID: types.UID("uid-" + namespace),
+			Namespace:  namespace,
+			Name:       "web",
+			UID:        types.UID("uid-" + namespace),
 			Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer},
 		},
 		Spec: corev1.ServiceSpec{
@@ -247,8 +254,8 @@ func (c *cluster) seen() {
 	if c.informer == nil {
 		return
 	}
-	nodes, services := c.informer.Core().V1().Nodes().Informer().GetStore(),
-		c.informer.Core().V1().Services().Informer().GetStore()
+	nodes := c.informer.Core().V1().Nodes().Informer().GetStore()
+	services := c.informer.Core().V1().Services().Informer().GetStore()
 	c.Eventually(func(g Gomega) {
 		stored, err := c.client.CoreV1().Services("").List(c.t.Context(), metav1.ListOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -272,7 +279,8 @@ func (c *cluster) seen() {
 // ensured insists, as the service controller does, until the load balancer stands, and publishes its status.
 func (c *cluster) ensured(s *corev1.Service) string {
 	c.t.Helper()
-	balancer, status := c.balancer(), (*corev1.LoadBalancerStatus)(nil)
+	balancer := c.balancer()
+	status := (*corev1.LoadBalancerStatus)(nil)
 	c.Eventually(func() (err error) {
 		status, err = balancer.EnsureLoadBalancer(c.t.Context(), "", c.stored(s), nil)
 		return err
@@ -289,7 +297,8 @@ func (c *cluster) ensured(s *corev1.Service) string {
 // removed deletes a Service, and insists until nothing of it is left.
 func (c *cluster) removed(s *corev1.Service) {
 	c.t.Helper()
-	now, deleted := c.stored(s), metav1.NewTime(c.clock.Now())
+	now := c.stored(s)
+	deleted := metav1.NewTime(c.clock.Now())
 	now.DeletionTimestamp = &deleted
 	c.update(now)
 	c.Eventually(func() error { return c.balancer().EnsureLoadBalancerDeleted(c.t.Context(), "", now) }, "30s",

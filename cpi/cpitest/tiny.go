@@ -16,11 +16,17 @@ func TinyCloud(cloud *tiny.Cloud, start func(Process) cpi.Backend) Cloud {
 		cloud.Put(name, netip.MustParseAddr(address), cpi.PowerOn)
 	}
 	return Cloud{
-		Start: start, Machines: machines, Remove: cloud.Remove, SetAway: cloud.SetAway,
+		Start:    start,
+		Machines: machines,
+		Remove:   cloud.Remove,
+		SetAway:  cloud.SetAway,
 		PowerOff: func(name string) { cloud.Put(name, netip.MustParseAddr(machines[name]), cpi.PowerOff) },
 		Balancers: &Balancers{
-			Refused: func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} },
-			Break:   cloud.Break, Standing: cloud.Standing, Left: cloud.Left, Writes: cloud.Writes,
+			Refused:  func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} },
+			Break:    cloud.Break,
+			Standing: cloud.Standing,
+			Left:     cloud.Left,
+			Writes:   cloud.Writes,
 		},
 	}
 }

@@ -90,7 +90,9 @@ func Joining(n *corev1.Node, now time.Time) bool { return now.Sub(n.CreationTime
 // member when it has an address. Only while no node has one of the family, the wish waits: pools are not emptied
 // because all nodes join again.
 func (b *builder) members() {
-	d, joining, found := &b.wish.Desired, "", false
+	d := &b.wish.Desired
+	joining := ""
+	found := false
 	d.Generation = b.Generation
 	family := d.Families[0]
 	for _, n := range Eligible(b.Nodes, b.IncludeControlPlane) {

@@ -78,9 +78,11 @@ func (d Defaults) bound(s *corev1.Service, annotation string) (values, unproved 
 		if read++; read > len(d.Locations)+maxFurther {
 			break
 		}
-		value, digest := x, ""
+		value := x
+		digest := ""
 		if i := strings.LastIndex(x, "="); i >= 0 {
-			value, digest = x[:i], x[i+1:]
+			value = x[:i]
+			digest = x[i+1:]
 		}
 		if digest != "" && hmac.Equal([]byte(digest), []byte(d.digest(s, value))) {
 			values = append(values, value)
@@ -96,7 +98,8 @@ func (d Defaults) Stored(s *corev1.Service) (out Stored) {
 	if d.Dialect == nil {
 		return out
 	}
-	names, intent := d.Dialect.Names(), []string(nil)
+	names := d.Dialect.Names()
+	intent := []string(nil)
 	intent, out.Unproved.Intent = d.bound(s, names.Intent)
 	out.Standing, out.Unproved.Standing = d.bound(s, names.Standing)
 	for _, text := range intent {

@@ -123,9 +123,13 @@ func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
 	for _, a := range addresses {
 		for _, p := range s.Spec.Ports {
 			out = append(out, plan.Use{
-				Address: a, Protocol: plan.Protocol(p.Protocol), Port: int(p.Port), Kind: "Service",
-				Name:  s.Namespace + "/" + s.Name,
-				Owner: d.OwnerOf(s), Share: share,
+				Address:  a,
+				Protocol: plan.Protocol(p.Protocol),
+				Port:     int(p.Port),
+				Kind:     "Service",
+				Name:     s.Namespace + "/" + s.Name,
+				Owner:    d.OwnerOf(s),
+				Share:    share,
 			})
 		}
 	}
@@ -147,7 +151,8 @@ func (d Defaults) claims(s *corev1.Service) (share string, addresses []netip.Add
 // nodes.
 func Absent(in Input) plan.Desired {
 	d := in.identity()
-	d.Absent, d.Keep = true, in.Asked(in.Service).Keep
+	d.Absent = true
+	d.Keep = in.Asked(in.Service).Keep
 	for _, n := range in.Nodes {
 		d.Members = append(d.Members,
 			plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: InternalIPs(n)})
@@ -160,15 +165,20 @@ func Absent(in Input) plan.Desired {
 
 func portOf(p corev1.ServicePort) plan.Port {
 	return plan.Port{
-		Name: p.Name, Protocol: plan.Protocol(p.Protocol), AppProtocol: ptr.Deref(p.AppProtocol, ""),
-		Number: int(p.Port), NodePort: int(p.NodePort),
+		Name:        p.Name,
+		Protocol:    plan.Protocol(p.Protocol),
+		AppProtocol: ptr.Deref(p.AppProtocol, ""),
+		Number:      int(p.Port),
+		NodePort:    int(p.NodePort),
 	}
 }
 
 // identity returns what identifies the load balancer.
 func (in Input) identity() plan.Desired {
 	d := plan.Desired{
-		Owner: in.OwnerOf(in.Service), Intent: in.Stored(in.Service).Intent, Duplicate: len(in.Duplicates) > 0,
+		Owner:     in.OwnerOf(in.Service),
+		Intent:    in.Stored(in.Service).Intent,
+		Duplicate: len(in.Duplicates) > 0,
 	}
 	for _, a := range published(in.Service) {
 		if !slices.ContainsFunc(in.Duplicates,
@@ -224,7 +234,8 @@ func (b *builder) location(asked Asked) {
 
 // frontend sets what clients see.
 func (b *builder) frontend(asked Asked) {
-	d, s := &b.wish.Desired, b.Service.Spec
+	d := &b.wish.Desired
+	s := b.Service.Spec
 	for _, f := range s.IPFamilies {
 		d.Families = append(d.Families, plan.Family(f))
 	}
@@ -236,7 +247,8 @@ func (b *builder) frontend(asked Asked) {
 	if d.Requested, err = requested(asked, b.Service); err != nil {
 		b.wish.Refuse(BadFamilies, "spec.loadBalancerIP is wrong: %v", err)
 	}
-	d.Share, d.Keep = asked.Share, asked.Keep
+	d.Share = asked.Share
+	d.Keep = asked.Keep
 	d.Sticky = s.SessionAffinity == corev1.ServiceAffinityClientIP
 }
 

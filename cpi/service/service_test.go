@@ -18,7 +18,8 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func node(name string, mods ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Labels: map[string]string{},
+		Name:              name,
+		Labels:            map[string]string{},
 		CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
 	}}
 	for _, mod := range mods {
@@ -57,9 +58,13 @@ func web(mods ...func(*corev1.Service)) service.Input {
 		mod(s)
 	}
 	return service.Input{
-		Service: s, Nodes: []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))}, Now: now,
+		Service: s,
+		Nodes:   []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))},
+		Now:     now,
 		Defaults: service.Defaults{
-			Cluster: "c1", Key: service.NewKey([]byte("key")), Dialect: servicetest.Dialect{Noun: "site"},
+			Cluster:   "c1",
+			Key:       service.NewKey([]byte("key")),
+			Dialect:   servicetest.Dialect{Noun: "site"},
 			Locations: []string{"", "dmz"},
 		},
 	}
@@ -85,14 +90,16 @@ func TestMembers(t *testing.T) {
 		left  bool
 	}{
 		{
-			name: "all nodes", nodes: []*corev1.Node{node("b", ips("10.0.0.2")), node("a", ips("10.0.0.1"))},
-			want: []string{"10.0.0.1", "10.0.0.2"},
+			name:  "all nodes",
+			nodes: []*corev1.Node{node("b", ips("10.0.0.2")), node("a", ips("10.0.0.1"))},
+			want:  []string{"10.0.0.1", "10.0.0.2"},
 		},
 		{
 			name: "no control planes, as long as there are others",
 			nodes: []*corev1.Node{
 				node("a", ips("10.0.0.1"), label("node-role.kubernetes.io/control-plane")),
-				node("b", ips("10.0.0.2"), label("node-role.kubernetes.io/master")), node("c", ips("10.0.0.3")),
+				node("b", ips("10.0.0.2"), label("node-role.kubernetes.io/master")),
+				node("c", ips("10.0.0.3")),
 			},
 			want: []string{"10.0.0.3"},
 		},
@@ -117,30 +124,39 @@ func TestMembers(t *testing.T) {
 		},
 		{
 			name:  "it does not wait for a node that has just joined",
-			nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)}, want: []string{"10.0.0.1"},
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b", young)},
+			want:  []string{"10.0.0.1"},
 		},
 		{
-			name: "but while no node has an address yet", nodes: []*corev1.Node{node("b", young)},
-			wait: "node b has no IPv4 address yet",
+			name:  "but while no node has an address yet",
+			nodes: []*corev1.Node{node("b", young)},
+			wait:  "node b has no IPv4 address yet",
 		},
 		{
-			name: "or none of the family", nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)}, v6: true,
-			want: []string{"10.0.0.1"},
-			wait: "node a has no IPv6 address yet",
+			name:  "or none of the family",
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1"), young)},
+			v6:    true,
+			want:  []string{"10.0.0.1"},
+			wait:  "node a has no IPv6 address yet",
 		},
 		{
-			name: "nodes of the other family, for what the whole cluster shares", v6: true,
+			name:  "nodes of the other family, for what the whole cluster shares",
+			v6:    true,
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1")), node("b", young, ips("10.0.0.2"))},
 			want:  []string{"10.0.0.1", "fd00::1", "10.0.0.2"},
 		},
 		{
-			name: "nodes of the other family, with a notice", v6: true, left: true,
+			name:  "nodes of the other family, with a notice",
+			v6:    true,
+			left:  true,
 			nodes: []*corev1.Node{node("a", ips("10.0.0.1", "fd00::1")), node("b", ips("10.0.0.2"))},
 			want:  []string{"10.0.0.1", "fd00::1", "10.0.0.2"},
 		},
 		{
-			name: "but not for ever", nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b")},
-			want: []string{"10.0.0.1"}, left: true,
+			name:  "but not for ever",
+			nodes: []*corev1.Node{node("a", ips("10.0.0.1")), node("b")},
+			want:  []string{"10.0.0.1"},
+			left:  true,
 		},
 	}
 	for _, tt := range tests {
@@ -184,11 +200,13 @@ func TestWhatEveryCloudUnderstands(t *testing.T) {
 		s.Spec.LoadBalancerIP = "203.0.113.8"
 		s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 		s.Spec.LoadBalancerSourceRanges = []string{" 192.0.2.1/24"}
-		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+		s.Spec.HealthCheckNodePort = 32000
 		s.Spec.Ports[1].AppProtocol = &https
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.9"}}
 	})
-	in.SourceRanges, in.Generation = true, 7
+	in.SourceRanges = true
+	in.Generation = 7
 	annotated(servicetest.Intent, in.Bind(in.Service, []string{"203.0.113.9"}))(in.Service)
 	in.Nodes[0].Spec.ProviderID = "test://a"
 
@@ -197,15 +215,22 @@ func TestWhatEveryCloudUnderstands(t *testing.T) {
 	g.Expect(wish.Refusals).To(BeEmpty())
 	g.Expect(wish.Location).To(Equal("dmz"))
 	g.Expect(wish.Desired).To(Equal(plan.Desired{
-		Owner: plan.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}, Families: []plan.Family{plan.IPv4},
-		Generation: 7, Sticky: true,
-		Requested: []netip.Addr{ip("203.0.113.7")}, Intent: []netip.Addr{ip("203.0.113.9")},
+		Owner:        plan.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"},
+		Families:     []plan.Family{plan.IPv4},
+		Generation:   7,
+		Sticky:       true,
+		Requested:    []netip.Addr{ip("203.0.113.7")},
+		Intent:       []netip.Addr{ip("203.0.113.9")},
 		Published:    []netip.Addr{ip("203.0.113.9")},
 		SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
 		Ports: []plan.Port{
 			{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080, HealthPort: 32000},
 			{
-				Name: "tls", Protocol: plan.TCP, Number: 443, NodePort: 30443, HealthPort: 32000,
+				Name:        "tls",
+				Protocol:    plan.TCP,
+				Number:      443,
+				NodePort:    30443,
+				HealthPort:  32000,
 				AppProtocol: "https",
 			},
 		},
@@ -239,7 +264,10 @@ func promisedTo(other *corev1.Service, mods ...func(*corev1.Service)) []netip.Ad
 }
 
 func TestWhatAServiceKeepsFromOthers(t *testing.T) {
-	in := web(func(s *corev1.Service) { s.Name, s.UID = "other", "u2" })
+	in := web(func(s *corev1.Service) {
+		s.Name = "other"
+		s.UID = "u2"
+	})
 	other := in.Service
 	tests := []struct {
 		name    string
@@ -247,20 +275,24 @@ func TestWhatAServiceKeepsFromOthers(t *testing.T) {
 		want    []netip.Addr
 	}{
 		{
-			"the address of each family that it asks for", annotated(servicetest.Addresses, "203.0.113.7, 2001:db8::7"),
+			"the address of each family that it asks for",
+			annotated(servicetest.Addresses, "203.0.113.7, 2001:db8::7"),
 			[]netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")},
 		},
 		{
 			"none of several of one family, as it is refused",
-			annotated(servicetest.Addresses, "203.0.113.7, 203.0.113.8, 203.0.113.9"), nil,
+			annotated(servicetest.Addresses, "203.0.113.7, 203.0.113.8, 203.0.113.9"),
+			nil,
 		},
 		{
 			"nor in its spec",
-			func(s *corev1.Service) { s.Spec.LoadBalancerIP = "203.0.113.7,203.0.113.8" }, nil,
+			func(s *corev1.Service) { s.Spec.LoadBalancerIP = "203.0.113.7,203.0.113.8" },
+			nil,
 		},
 		{
 			"none that it asks for while another annotation is wrong",
-			annotated(servicetest.Addresses, "203.0.113.7", servicetest.DryRun, "perhaps"), nil,
+			annotated(servicetest.Addresses, "203.0.113.7", servicetest.DryRun, "perhaps"),
+			nil,
 		},
 	}
 	for _, tt := range tests {
@@ -272,7 +304,10 @@ func TestWhatAServiceKeepsFromOthers(t *testing.T) {
 
 func TestWhatAServiceIsAboutToUseIsNotKeptFromIt(t *testing.T) {
 	g := NewWithT(t)
-	in := web(func(s *corev1.Service) { s.Name, s.UID = "other", "u2" })
+	in := web(func(s *corev1.Service) {
+		s.Name = "other"
+		s.UID = "u2"
+	})
 	annotated(servicetest.Intent, in.Bind(in.Service, []string{"203.0.113.7"}))(in.Service)
 
 	g.Expect(promisedTo(in.Service, annotated(servicetest.Addresses, "203.0.113.7"))).To(BeEmpty())

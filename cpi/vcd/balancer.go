@@ -183,7 +183,8 @@ func notFound(err error) error {
 // kindOf returns an error of package lb as one that the core knows. Its text stays.
 func kindOf(err error) error {
 	for own, core := range map[error]error{
-		lb.ErrBusy: plan.ErrBusy, lb.ErrRefused: plan.ErrRefused,
+		lb.ErrBusy:    plan.ErrBusy,
+		lb.ErrRefused: plan.ErrRefused,
 		lb.ErrUnknown: plan.ErrUnknown,
 	} {
 		if errors.Is(err, own) {

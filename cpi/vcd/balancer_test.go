@@ -27,18 +27,22 @@ func (s *site) balancer(gateways ...vcdconfig.Gateway) *Balancer {
 
 func (s *site) reportingBalancer(r *Reporter, gateways ...vcdconfig.Gateway) *Balancer {
 	return NewBalancer(BalancerOptions{
-		Reporter: r,
-		Session:  s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{}), ClusterID: "c1",
-		VDCs: []string{"acme-vdc"}, Gateways: gateways,
+		Reporter:  r,
+		Session:   s.sessions.Session,
+		Driver:    edge.New(s.sessions.Session, edge.Options{}),
+		ClusterID: "c1",
+		VDCs:      []string{"acme-vdc"},
+		Gateways:  gateways,
 	})
 }
 
 func wanted() plan.Desired {
 	return plan.Desired{
-		Owner: plan.Owner(owner), Families: []plan.Family{plan.IPv4},
-		Members: []plan.Member{{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.10")}}},
-		Ports:   []plan.Port{{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080}},
-		Extra:   lb.Desired{Listeners: []lb.Listener{{Application: lb.L4}}},
+		Owner:    plan.Owner(owner),
+		Families: []plan.Family{plan.IPv4},
+		Members:  []plan.Member{{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.10")}}},
+		Ports:    []plan.Port{{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080}},
+		Extra:    lb.Desired{Listeners: []lb.Listener{{Application: lb.L4}}},
 	}
 }
 
@@ -101,7 +105,8 @@ func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
 	gateway, err := b.Locate(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
 	other := wanted()
-	other.Owner.Name, other.Owner.UID = "api", "u2"
+	other.Owner.Name = "api"
+	other.Owner.UID = "u2"
 	web := settle(t, reported, gateway, wanted()).Status
 	api := settle(t, reported, gateway, other).Status
 	s.Expect(before.write(t.Context())).To(Succeed())
@@ -135,7 +140,8 @@ func TestPlacesThatAreNot(t *testing.T) {
 	s := newSite(t, 0, 0)
 	b := s.balancer(network("", "none"), vcdconfig.Gateway{Name: "edge", EdgeGateway: vcdconfig.EdgeGateway{ID: "none"}})
 	for place, text := range map[string]string{
-		"": `network "none"`, "edge": `edge gateway "none"`,
+		"":     `network "none"`,
+		"edge": `edge gateway "none"`,
 		"typo": `no gateway "typo"`,
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -151,7 +157,8 @@ func TestPlacesThatAreNot(t *testing.T) {
 func TestTheEdgeGatewayByItsName(t *testing.T) {
 	s := newSite(t, 0, 0)
 	name := s.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].Name
-	byNetwork, byName := s.balancer(network("", "nodes")), s.balancer(vcdconfig.Gateway{EdgeGateway: vcdconfig.EdgeGateway{ID: name}})
+	byNetwork := s.balancer(network("", "nodes"))
+	byName := s.balancer(vcdconfig.Gateway{EdgeGateway: vcdconfig.EdgeGateway{ID: name}})
 
 	one, err := byNetwork.Locate(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
@@ -159,15 +166,19 @@ func TestTheEdgeGatewayByItsName(t *testing.T) {
 }
 
 func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
-	s, clock := newSite(t, 0, 0), testingclock.NewFakeClock(time.Now())
+	s := newSite(t, 0, 0)
+	clock := testingclock.NewFakeClock(time.Now())
 	b := NewBalancer(BalancerOptions{
-		Session: s.sessions.Session, Driver: edge.New(s.sessions.Session, edge.Options{Clock: clock}), ClusterID: "c1",
-		VDCs:     []string{"acme-vdc"},
-		Gateways: []vcdconfig.Gateway{network("", "nodes")},
+		Session:   s.sessions.Session,
+		Driver:    edge.New(s.sessions.Session, edge.Options{Clock: clock}),
+		ClusterID: "c1",
+		VDCs:      []string{"acme-vdc"},
+		Gateways:  []vcdconfig.Gateway{network("", "nodes")},
 	})
 	gateway, err := b.Locate(t.Context(), "")
 	s.Expect(err).NotTo(HaveOccurred())
-	outside, crowded := wanted(), wanted()
+	outside := wanted()
+	crowded := wanted()
 	outside.Requested = []netip.Addr{netip.MustParseAddr("203.0.113.150")}
 	crowded.Extra = lb.Desired{EngineGroup: "more"}
 	refusals := func(want plan.Desired) []plan.Finding {

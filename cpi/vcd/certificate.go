@@ -53,7 +53,8 @@ func (e *extension) imported(name string) lb.Certificate {
 			"the Secret %q with the certificate is not there: create it in the namespace of the Service", name)
 		return lb.Certificate{Alias: "?"}
 	}
-	chain, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
+	chain := secret.Data[corev1.TLSCertKey]
+	key := secret.Data[corev1.TLSPrivateKeyKey]
 	if _, err := tls.X509KeyPair(chain, key); err != nil {
 		e.wish.Refuse(BadSecret,
 			"the Secret %q holds no valid certificate with its key: put a PEM chain in %s and its key in %s",

@@ -71,7 +71,8 @@ func (s *contractSite) cloud(t *testing.T, gateway vcdconfig.Gateway) cpitest.Cl
 		}
 	}
 	return cpitest.Cloud{
-		Start: func(p cpitest.Process) cpi.Backend { return s.backend(t, p, gateway) }, Machines: machines,
+		Start:    func(p cpitest.Process) cpi.Backend { return s.backend(t, p, gateway) },
+		Machines: machines,
 		PowerOff: func(name string) { s.sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(name)) }) },
 		Remove:   func(name string) { s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM(name)) }) },
 		SetAway: func(away bool) {
@@ -81,9 +82,11 @@ func (s *contractSite) cloud(t *testing.T, gateway vcdconfig.Gateway) cpitest.Cl
 			}
 		},
 		Balancers: &cpitest.Balancers{
-			Refused: func(s *corev1.Service) { s.Spec.LoadBalancerIP = "9.9.9.9" },
-			Break:   s.deleteServices, Standing: s.standing, Left: func() int { return s.left() - s.before },
-			Writes: func() int { return writes(s.sim) },
+			Refused:  func(s *corev1.Service) { s.Spec.LoadBalancerIP = "9.9.9.9" },
+			Break:    s.deleteServices,
+			Standing: s.standing,
+			Left:     func() int { return s.left() - s.before },
+			Writes:   func() int { return writes(s.sim) },
 		},
 	}
 }
@@ -99,17 +102,23 @@ func (s *contractSite) backend(t *testing.T, p cpitest.Process, gateway vcdconfi
 		})
 	gateways := []vcdconfig.Gateway{gateway}
 	return cpi.Backend{
-		Name: cpivcd.ProviderName, Explain: cpivcd.Explain("vcd"),
+		Name:     cpivcd.ProviderName,
+		Explain:  cpivcd.Explain("vcd"),
 		Services: (&cpivcd.Dialect{Gateways: gateways}).Defaults(p.Cluster, false, false),
 		Machines: cpivcd.NewMachines(cpivcd.MachineOptions{
-			Session: sessions.Session, ClusterID: "c1", VDCs: []string{"acme-vdc"}, VApps: []string{contractVApp},
-			Clock: p.Clock,
-			Nodes: func() cpivcd.Nodes { return nodesOf(p.Nodes) },
+			Session:   sessions.Session,
+			ClusterID: "c1",
+			VDCs:      []string{"acme-vdc"},
+			VApps:     []string{contractVApp},
+			Clock:     p.Clock,
+			Nodes:     func() cpivcd.Nodes { return nodesOf(p.Nodes) },
 		}),
 		Balancer: cpivcd.NewBalancer(cpivcd.BalancerOptions{
-			Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{MaxAge: time.Millisecond}),
-			ClusterID: p.Cluster, VDCs: []string{"acme-vdc"},
-			Gateways: gateways,
+			Session:   sessions.Session,
+			Driver:    edge.New(sessions.Session, edge.Options{MaxAge: time.Millisecond}),
+			ClusterID: p.Cluster,
+			VDCs:      []string{"acme-vdc"},
+			Gateways:  gateways,
 		}),
 	}
 }
@@ -159,7 +168,8 @@ func (s *contractSite) standing() map[string]string {
 
 		ExternalAddresses, InternalAddresses, DNATExternalPort string
 	}
-	documents, byID := s.sim.State().Documents, map[string]body{}
+	documents := s.sim.State().Documents
+	byID := map[string]body{}
 	inside := map[string]string{}
 	for _, d := range documents {
 		var b body

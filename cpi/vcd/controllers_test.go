@@ -64,7 +64,8 @@ func kubeletNode(name string, mods ...func(*corev1.Node)) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{
-			Key: cloudapi.TaintExternalCloudProvider, Value: "true",
+			Key:    cloudapi.TaintExternalCloudProvider,
+			Value:  "true",
 			Effect: corev1.TaintEffectNoSchedule,
 		}}},
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
@@ -103,10 +104,14 @@ func (s *site) start(t *testing.T, options []func(*MachineOptions), nodes ...*co
 	}
 	provider, err := cpi.New(cpi.Options{
 		Backend: cpi.Backend{
-			Name: ProviderName, Machines: s.machines(append(options, known)...), Explain: Explain("vcd"),
+			Name:     ProviderName,
+			Machines: s.machines(append(options, known)...),
+			Explain:  Explain("vcd"),
 			Services: (&Dialect{}).Defaults("c1", false, false),
 		},
-		Informers: factory, Recorder: record.NewFakeRecorder(1000), Clock: s.clock,
+		Informers: factory,
+		Recorder:  record.NewFakeRecorder(1000),
+		Clock:     s.clock,
 	})
 	c.Expect(err).NotTo(HaveOccurred())
 	instances, _ := provider.InstancesV2()

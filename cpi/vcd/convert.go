@@ -10,18 +10,32 @@ import (
 // desired adds VCD's part of a wish to that of the core.
 func desired(d plan.Desired) lb.Desired {
 	out, _ := d.Extra.(lb.Desired)
-	out.Owner, out.Absent, out.Duplicate, out.Accompanied = lb.Owner(d.Owner), d.Absent, d.Duplicate, d.Accompanied
-	out.Elsewhere, out.Unseen = d.Elsewhere, d.Unseen
-	out.Requested, out.Intent, out.Published, out.Share = d.Requested, d.Intent, d.Published, d.Share
-	out.AllFamilies, out.Generation, out.Sticky, out.SourceRanges = d.AllFamilies, d.Generation, d.Sticky,
-		d.SourceRanges
+	out.Owner = lb.Owner(d.Owner)
+	out.Absent = d.Absent
+	out.Duplicate = d.Duplicate
+	out.Accompanied = d.Accompanied
+	out.Elsewhere = d.Elsewhere
+	out.Unseen = d.Unseen
+	out.Requested = d.Requested
+	out.Intent = d.Intent
+	out.Published = d.Published
+	out.Share = d.Share
+	out.AllFamilies = d.AllFamilies
+	out.Generation = d.Generation
+	out.Sticky = d.Sticky
+	out.SourceRanges = d.SourceRanges
 	for _, f := range d.Families {
 		out.Families = append(out.Families, lb.Family(f))
 	}
 	for _, u := range d.Reserved {
 		out.Reserved = append(out.Reserved, lb.Use{
-			Address: u.Address, Protocol: lb.Protocol(u.Protocol), Port: u.Port, Kind: lb.Kind(u.Kind), Name: u.Name,
-			Marker: lb.Marker{Owner: lb.Owner(u.Owner), Share: u.Share}, Reserved: u.Owner == plan.Owner{},
+			Address:  u.Address,
+			Protocol: lb.Protocol(u.Protocol),
+			Port:     u.Port,
+			Kind:     lb.Kind(u.Kind),
+			Name:     u.Name,
+			Marker:   lb.Marker{Owner: lb.Owner(u.Owner), Share: u.Share},
+			Reserved: u.Owner == plan.Owner{},
 		})
 	}
 	for _, m := range d.Members {
@@ -34,7 +48,10 @@ func desired(d plan.Desired) lb.Desired {
 		if i < len(extra) {
 			l = extra[i]
 		}
-		l.Name, l.Protocol, l.Port, l.NodePort = p.Name, lb.Protocol(p.Protocol), p.Number, p.NodePort
+		l.Name = p.Name
+		l.Protocol = lb.Protocol(p.Protocol)
+		l.Port = p.Number
+		l.NodePort = p.NodePort
 		out.Listeners = append(out.Listeners, l)
 	}
 	return out
@@ -43,9 +60,13 @@ func desired(d plan.Desired) lb.Desired {
 // planOf returns a plan as the core knows it.
 func planOf(want lb.Desired, p lb.Plan) plan.Plan {
 	out := plan.Plan{
-		Refusals: findings(p.Refusals), Notices: findings(p.Notices), Stuck: findings(p.Stuck), Intent: p.Intent,
-		Unused: p.Unused, Wait: p.Wait,
-		Status: plan.Status{Addresses: p.Status.Addresses},
+		Refusals: findings(p.Refusals),
+		Notices:  findings(p.Notices),
+		Stuck:    findings(p.Stuck),
+		Intent:   p.Intent,
+		Unused:   p.Unused,
+		Wait:     p.Wait,
+		Status:   plan.Status{Addresses: p.Status.Addresses},
 	}
 	for _, s := range p.Steps {
 		out.Steps = append(out.Steps, step{s, want.Owner, want.Share})
@@ -81,8 +102,13 @@ type step struct {
 func (s step) Uses() []plan.Use {
 	use := func(a netip.Addr, protocol lb.Protocol, port int) plan.Use {
 		return plan.Use{
-			Address: a, Protocol: plan.Protocol(protocol), Port: port, Kind: string(s.Kind), Name: s.Name,
-			Owner: plan.Owner(s.owner), Share: s.share,
+			Address:  a,
+			Protocol: plan.Protocol(protocol),
+			Port:     port,
+			Kind:     string(s.Kind),
+			Name:     s.Name,
+			Owner:    plan.Owner(s.owner),
+			Share:    s.share,
 		}
 	}
 	var out []plan.Use

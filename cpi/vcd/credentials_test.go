@@ -42,44 +42,51 @@ func TestCredentials(t *testing.T) {
 		wrong string
 	}{
 		{
-			"a user with a password", "",
+			"a user with a password",
+			"",
 			map[string]string{"username": "u\n", "password": "p\n"},
 			vcd.Credentials{Username: "u", Password: "p"},
 			"",
 		},
 		{
-			"a user of another organization", "",
+			"a user of another organization",
+			"",
 			map[string]string{"username": "system/administrator", "password": "p"},
 			vcd.Credentials{Username: "system/administrator", Password: "p"},
 			"",
 		},
 		{
-			"the organization of the user is added", "users",
+			"the organization of the user is added",
+			"users",
 			map[string]string{"username": "u", "password": "p"},
 			vcd.Credentials{Username: "users/u", Password: "p"},
 			"",
 		},
 		{
-			"a token needs no user", "users",
+			"a token needs no user",
+			"users",
 			map[string]string{"refreshToken": "t\n"},
 			vcd.Credentials{Username: "users/", APIToken: "t"},
 			"",
 		},
 		{
-			"empty files count as none", "",
+			"empty files count as none",
+			"",
 			map[string]string{"username": "u", "password": "p", "refreshToken": ""},
 			vcd.Credentials{Username: "u", Password: "p"},
 			"",
 		},
 		{"nothing", "", nil, vcd.Credentials{}, "neither a refreshToken nor"},
 		{
-			"a user without a password", "",
+			"a user without a password",
+			"",
 			map[string]string{"username": "u"},
 			vcd.Credentials{},
 			"neither a refreshToken nor",
 		},
 		{
-			"too many slashes", "",
+			"too many slashes",
+			"",
 			map[string]string{"username": "a/b/c", "password": "hunter2"},
 			vcd.Credentials{},
 			"more than one slash",
@@ -106,7 +113,8 @@ func TestCredentials(t *testing.T) {
 
 func TestCredentialsThatChangeAreReadAgain(t *testing.T) {
 	g := NewWithT(t)
-	v, now := &volume{dir: t.TempDir()}, time.Now()
+	v := &volume{dir: t.TempDir()}
+	now := time.Now()
 	v.write(t, map[string]string{"username": "u", "password": "old"})
 	credentials := NewCredentials(v.dir, vcdconfig.VCD{}, func() time.Time { return now })
 	_, first, err := credentials.Current()

@@ -37,8 +37,11 @@ var _ service.Dialect = (*Dialect)(nil)
 // Names implements [service.Dialect].
 func (*Dialect) Names() service.Names {
 	return service.Names{
-		Intent: prefix + "intended-addresses", Standing: prefix + "standing-at",
-		Location: prefix + "gateway", Noun: "gateway", LocationID: gatewayURN,
+		Intent:     prefix + "intended-addresses",
+		Standing:   prefix + "standing-at",
+		Location:   prefix + "gateway",
+		Noun:       "gateway",
+		LocationID: gatewayURN,
 	}
 }
 
@@ -66,12 +69,16 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 	e := extension{d, in, asked, wish}
 	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
 	out := lb.Desired{
-		Internal: e.internal, PreserveClientIP: e.preserve,
-		EngineGroup: cmp.Or(e.engineGroup, d.EngineGroup), Algorithm: cmp.Or(e.algorithm, d.Algorithm),
+		Internal:         e.internal,
+		PreserveClientIP: e.preserve,
+		EngineGroup:      cmp.Or(e.engineGroup, d.EngineGroup),
+		Algorithm:        cmp.Or(e.algorithm, d.Algorithm),
 	}
 	if i := slices.IndexFunc(d.Gateways, func(g vcdconfig.Gateway) bool { return g.Name == wish.Location }); i >= 0 {
 		g := d.Gateways[i]
-		out.Subnet, out.IPSpace, out.InternalSubnets = g.VIPSubnet, cmp.Or(e.ipSpace, g.IPSpace), g.InternalSubnets
+		out.Subnet = g.VIPSubnet
+		out.IPSpace = cmp.Or(e.ipSpace, g.IPSpace)
+		out.InternalSubnets = g.InternalSubnets
 		if g.OneArm != nil {
 			out.OneArm = &lb.Range{First: g.OneArm.StartIP, Last: g.OneArm.EndIP}
 		}
@@ -201,7 +208,9 @@ func (e *extension) namedPorts() []int {
 // Defaults returns what holds for all Services of a cluster.
 func (d *Dialect) Defaults(cluster string, sourceRanges, includeControlPlane bool) service.Defaults {
 	out := service.Defaults{
-		Cluster: cluster, Dialect: d, SourceRanges: sourceRanges,
+		Cluster:             cluster,
+		Dialect:             d,
+		SourceRanges:        sourceRanges,
 		IncludeControlPlane: includeControlPlane,
 	}
 	for _, g := range d.Gateways {

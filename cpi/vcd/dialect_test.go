@@ -26,7 +26,8 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func node(name string, mods ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Labels: map[string]string{},
+		Name:              name,
+		Labels:            map[string]string{},
 		CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
 	}}
 	for _, mod := range mods {
@@ -59,7 +60,9 @@ func web(mods ...func(*corev1.Service)) service.Input {
 		mod(s)
 	}
 	in := service.Input{
-		Service: s, Nodes: []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))}, Now: now,
+		Service: s,
+		Nodes:   []*corev1.Node{node("a", ips("10.0.0.11")), node("b", ips("10.0.0.12"))},
+		Now:     now,
 		Defaults: (&Dialect{
 			Gateways: []vcdconfig.Gateway{
 				{EdgeGateway: vcdconfig.EdgeGateway{
@@ -135,7 +138,8 @@ func TestApplications(t *testing.T) {
 			"nothing of it, if TLS passes through",
 			[]func(*corev1.Service){
 				annotated("avi-ssl-ports", "443", "avi-ssl-no-termination", "True"),
-				protocol(0, "http"), protocol(1, "https"),
+				protocol(0, "http"),
+				protocol(1, "https"),
 			},
 			[]lb.Application{lb.L4, lb.L4},
 		},
@@ -203,39 +207,48 @@ func TestCertificates(t *testing.T) {
 		{name: "that of the cluster, if none is named", mod: annotated(), want: lb.Certificate{Alias: "c1-cert"}},
 		{name: "that of the configuration", mod: annotated(), defaults: "web", want: lb.Certificate{Alias: "web"}},
 		{
-			name: "that of the annotation", mod: annotated("avi-ssl-cert-alias", " shop "), defaults: "web",
-			want: lb.Certificate{Alias: "shop"},
+			name:     "that of the annotation",
+			mod:      annotated("avi-ssl-cert-alias", " shop "),
+			defaults: "web",
+			want:     lb.Certificate{Alias: "shop"},
 		},
 		{
-			name: "that of the port", mod: annotated("avi-ssl-cert-alias", "shop", "port-certificates", "443=admin"),
+			name: "that of the port",
+			mod:  annotated("avi-ssl-cert-alias", "shop", "port-certificates", "443=admin"),
 			want: lb.Certificate{Alias: "admin"},
 		},
 		{
-			name: "that of a Secret", mod: annotated("avi-ssl-cert-alias", "shop", "tls-secret", "shop-tls"),
+			name:    "that of a Secret",
+			mod:     annotated("avi-ssl-cert-alias", "shop", "tls-secret", "shop-tls"),
 			secrets: map[string]*corev1.Secret{"shop-tls": secret},
 			want:    lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},
 		{
-			name: "that of a Secret for the port", mod: annotated("tls-secret", "80=other, 443=shop-tls"),
+			name:    "that of a Secret for the port",
+			mod:     annotated("tls-secret", "80=other, 443=shop-tls"),
 			secrets: map[string]*corev1.Secret{"shop-tls": secret},
 			want:    lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},
 		{
-			name: "that of a Secret, without the key that is beside it",
-			mod:  annotated("tls-secret", "shop-tls"), secrets: map[string]*corev1.Secret{"shop-tls": together},
-			want: lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
+			name:    "that of a Secret, without the key that is beside it",
+			mod:     annotated("tls-secret", "shop-tls"),
+			secrets: map[string]*corev1.Secret{"shop-tls": together},
+			want:    lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},
 		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: BadSecret},
 		{
-			name: "none of a Secret without a key", mod: annotated("tls-secret", "shop-tls"),
-			secrets: map[string]*corev1.Secret{"shop-tls": broken}, reason: BadSecret,
+			name:    "none of a Secret without a key",
+			mod:     annotated("tls-secret", "shop-tls"),
+			secrets: map[string]*corev1.Secret{"shop-tls": broken},
+			reason:  BadSecret,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			in := web(protocol(1, "https"), tt.mod)
-			in.Secrets, in.Dialect.(*Dialect).Certificate = tt.secrets, tt.defaults
+			in.Secrets = tt.secrets
+			in.Dialect.(*Dialect).Certificate = tt.defaults
 
 			wish := wishFor(in)
 
@@ -282,13 +295,19 @@ func TestWhatNothingComesOfIsTold(t *testing.T) {
 		mod  func(*corev1.Service)
 		says string
 	}{
-		"a subnet for internal load balancers of one that is not internal": {annotated("internal-subnet",
-			"192.168.9.0/24"), "does nothing without"},
+		"a subnet for internal load balancers of one that is not internal": {
+			annotated("internal-subnet",
+				"192.168.9.0/24"),
+			"does nothing without",
+		},
 		"ports that the Service does not have": {annotated("avi-ssl-ports", "1, 2, 3"), "3 ports"},
-		"an own time for session affinity": {func(s *corev1.Service) {
-			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](60)}}
-		}, "sessionAffinityConfig"},
+		"an own time for session affinity": {
+			func(s *corev1.Service) {
+				s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+				s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](60)}}
+			},
+			"sessionAffinityConfig",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -329,20 +348,28 @@ func TestTheRest(t *testing.T) {
 	g.Expect(wish.Refusals).To(BeEmpty())
 	g.Expect(wish.Location).To(Equal("dmz"))
 	d := wish.Desired
-	d.Listeners, d.Members = nil, nil
+	d.Listeners = nil
+	d.Members = nil
 	g.Expect(d).To(Equal(lb.Desired{
 		Owner:     lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"},
 		Families:  []lb.Family{lb.IPv4, lb.IPv6},
-		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")}, Intent: []netip.Addr{ip("203.0.113.9")},
+		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")},
+		Intent:    []netip.Addr{ip("203.0.113.9")},
 		Reserved: []lb.Use{
 			{Address: ip("10.0.0.11"), Kind: "node", Name: "a", Reserved: true},
 			{Address: ip("10.0.0.12"), Kind: "node", Name: "b", Reserved: true},
 		},
-		Published: []netip.Addr{ip("203.0.113.9")}, Duplicate: true,
-		Share: "dns", Internal: true, Subnet: netip.MustParsePrefix("192.168.9.0/24"), IPSpace: "public", Sticky: true,
+		Published:        []netip.Addr{ip("203.0.113.9")},
+		Duplicate:        true,
+		Share:            "dns",
+		Internal:         true,
+		Subnet:           netip.MustParsePrefix("192.168.9.0/24"),
+		IPSpace:          "public",
+		Sticky:           true,
 		PreserveClientIP: true,
 		SourceRanges:     []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("0.0.0.0/0")},
-		EngineGroup:      "seg", Algorithm: "LEAST_LOAD",
+		EngineGroup:      "seg",
+		Algorithm:        "LEAST_LOAD",
 	}))
 	g.Expect(wish.Desired.Listeners[0].Monitor).To(Equal(lb.MonitorPing))
 	g.Expect(wish.Notices).To(ContainElement(HaveField("Message", ContainSubstring("no intervals"))))
@@ -350,7 +377,8 @@ func TestTheRest(t *testing.T) {
 
 func TestALocalTrafficPolicyDoesNotHelpUDP(t *testing.T) {
 	local := func(s *corev1.Service) {
-		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
+		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+		s.Spec.HealthCheckNodePort = 32000
 	}
 	udp := func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP }
 	g := NewWithT(t)
@@ -468,7 +496,8 @@ func TestAddressesOfNodesAndReservedOnesAreNotTaken(t *testing.T) {
 		{annotated("internal", "true")},
 		{func(s *corev1.Service) { s.Spec.LoadBalancerIP = "10.0.0.12" }},
 	} {
-		g, in := NewWithT(t), web(mods...)
+		g := NewWithT(t)
+		in := web(mods...)
 		in.Dialect.(*Dialect).Reserved = []netip.Addr{ip("10.0.0.5")}
 
 		reserved := wishFor(in).Desired.Reserved
@@ -485,7 +514,8 @@ func TestAbsentNeedsNothingToBeRight(t *testing.T) {
 	g := NewWithT(t)
 	in := web(annotated("internal", "perhaps"))
 	annotated("intended-addresses", in.Bind(in.Service, []string{"203.0.113.9"}))(in.Service)
-	in.Nodes, in.Locations = nil, nil
+	in.Nodes = nil
+	in.Locations = nil
 
 	d := desired(service.Absent(in))
 

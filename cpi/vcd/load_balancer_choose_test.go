@@ -67,7 +67,10 @@ func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
 	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", probe)).To(Succeed())
 	c.Expect(c.services.Delete(probe)).To(Succeed())
 
-	asking := c.service("shop", func(s *corev1.Service) { s.UID, s.Spec.LoadBalancerIP = "uid-2", address })
+	asking := c.service("shop", func(s *corev1.Service) {
+		s.UID = "uid-2"
+		s.Spec.LoadBalancerIP = address
+	})
 	other := c.service("blog", func(s *corev1.Service) { s.UID = "uid-3" })
 
 	c.Expect(c.ensured(t, other)).NotTo(Equal(address))
@@ -76,8 +79,10 @@ func TestAServiceMayAskForAnAddressThatNobodyElseIsGiven(t *testing.T) {
 
 func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
-	going, coming := c.service("shop"), c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
-	arrived, release := make(chan struct{}), make(chan struct{})
+	going := c.service("shop")
+	coming := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
+	arrived := make(chan struct{})
+	release := make(chan struct{})
 	var once sync.Once
 	c.sim.SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 		if m == vcdsim.Arrived && r.Operation == "POST /cloudapi/1.0.0/loadBalancer/virtualServices" {
@@ -140,7 +145,9 @@ func TestAnInternalAddressIsNoNodesAndNoOtherVMs(t *testing.T) {
 	c := newCluster(t, model, network("", "nodes"))
 	vm := c.sim.State().VMs[0].NICs[0].Address
 	for address, user := range map[string]string{
-		vm: c.sim.State().VMs[0].Name, "192.168.100.11": `node "a"`, "192.168.100.1": "gateway of network nodes",
+		vm:               c.sim.State().VMs[0].Name,
+		"192.168.100.11": `node "a"`,
+		"192.168.100.1":  "gateway of network nodes",
 	} {
 		s := c.service("shop-"+address, func(s *corev1.Service) { s.Spec.LoadBalancerIP = address })
 
@@ -185,7 +192,8 @@ func TestAHalfBuiltLoadBalancerIsFinishedThoughAnotherAsksForItsAddress(t *testi
 	c.node("a", "192.168.100.11")
 	c.Expect(c.services.Add(s)).To(Succeed())
 	other := c.service("dev", func(s *corev1.Service) {
-		s.UID, s.Spec.Ports = "uid-2", s.Spec.Ports[1:]
+		s.UID = "uid-2"
+		s.Spec.Ports = s.Spec.Ports[1:]
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"load-balancer-ip", address)
 	})
 

@@ -63,8 +63,10 @@ type cluster struct {
 func newCluster(t *testing.T, model vcdsim.Model, gateways ...vcdconfig.Gateway) *cluster {
 	t.Helper()
 	c := &cluster{
-		WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}),
-		client: fake.NewClientset(), events: record.NewFakeRecorder(100),
+		WithT:  NewWithT(t),
+		sim:    vcdsimtest.Start(t, vcdsim.Config{Model: model}),
+		client: fake.NewClientset(),
+		events: record.NewFakeRecorder(100),
 	}
 	c.configure(t, gateways...)
 	c.node("a", "192.168.100.11")
@@ -84,13 +86,21 @@ func (c *cluster) configure(t *testing.T, gateways ...vcdconfig.Gateway) {
 	balancer := cpivcd.NewBalancer(cpivcd.BalancerOptions{
 		Session:   sessions.Session,
 		Driver:    edge.New(sessions.Session, edge.Options{SourceRanges: c.sourceRanges}),
-		ClusterID: "c1", VDCs: []string{"acme-vdc"}, Gateways: gateways,
+		ClusterID: "c1",
+		VDCs:      []string{"acme-vdc"},
+		Gateways:  gateways,
 	})
 	factory := informers.NewSharedInformerFactory(c.client, 0)
-	services, nodes := factory.Core().V1().Services(), factory.Core().V1().Nodes()
-	c.services, c.nodes = services.Informer().GetStore(), nodes.Informer().GetStore()
+	services := factory.Core().V1().Services()
+	nodes := factory.Core().V1().Nodes()
+	c.services = services.Informer().GetStore()
+	c.nodes = nodes.Informer().GetStore()
 	c.them = cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
-		Balancer: balancer, Client: c.client, Services: services.Lister(), Nodes: nodes.Lister(), Recorder: c.events,
+		Balancer: balancer,
+		Client:   c.client,
+		Services: services.Lister(),
+		Nodes:    nodes.Lister(),
+		Recorder: c.events,
 		Defaults: (&cpivcd.Dialect{Gateways: gateways}).Defaults("c1", c.sourceRanges, false),
 	})
 }
@@ -102,21 +112,28 @@ func newClusterAtTwo(t *testing.T) *cluster {
 	vdc := &model.Orgs[1].VDCs[0]
 	second := vdc.EdgeGateways[0]
 	second.Name = "second"
-	second.Uplinks = []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
-		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
-		Addresses: []vcdsim.Range{{
-			From: netip.MustParseAddr("203.0.113.200"),
-			To:   netip.MustParseAddr("203.0.113.220"),
+	second.Uplinks = []vcdsim.Uplink{{
+		Network: "internet",
+		Subnets: []vcdsim.UplinkSubnet{{
+			Gateway: netip.MustParsePrefix("203.0.113.1/24"),
+			Primary: netip.MustParseAddr("203.0.113.200"),
+			Addresses: []vcdsim.Range{{
+				From: netip.MustParseAddr("203.0.113.200"),
+				To:   netip.MustParseAddr("203.0.113.220"),
+			}},
 		}},
-	}}}}
+	}}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
 	vdc.Networks = append(vdc.Networks,
 		vcdsim.Network{
-			Name: "dmz", Type: vcdsim.Routed, Edge: "second",
+			Name:    "dmz",
+			Type:    vcdsim.Routed,
+			Edge:    "second",
 			Gateway: netip.MustParsePrefix("192.168.101.1/24"),
 		})
 	arm := oneArm()
-	arm.Name, arm.Network = "dmz", "dmz"
+	arm.Name = "dmz"
+	arm.Network = "dmz"
 	return newCluster(t, model, network("", "nodes"), arm)
 }
 
@@ -142,13 +159,18 @@ func (c *cluster) node(name, ip string) {
 func (c *cluster) service(namespace string, mods ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "web", UID: "uid-1",
+			Namespace:  namespace,
+			Name:       "web",
+			UID:        "uid-1",
 			Finalizers: []string{servicehelpers.LoadBalancerCleanupFinalizer},
 		},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{
-			{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080},
-			{Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053},
-		}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer,
+			Ports: []corev1.ServicePort{
+				{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, NodePort: 30080},
+				{Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053},
+			},
+		},
 	}
 	for _, mod := range mods {
 		mod(s)
@@ -209,7 +231,8 @@ func network(name, of string) vcdconfig.Gateway {
 func oneArm() vcdconfig.Gateway {
 	g := network("", "nodes")
 	g.OneArm = &vcdconfig.Range{
-		StartIP: netip.MustParseAddr("192.168.8.2"), EndIP: netip.MustParseAddr("192.168.8.100"),
+		StartIP: netip.MustParseAddr("192.168.8.2"),
+		EndIP:   netip.MustParseAddr("192.168.8.100"),
 	}
 	return g
 }
@@ -239,11 +262,13 @@ func TestTheLifeOfALoadBalancer(t *testing.T) {
 			c.Expect(c.them.UpdateLoadBalancer(t.Context(), "", s, nil)).To(Succeed())
 			c.Expect(c.writes()).To(Equal(tt.writes+1), "a node more is one write")
 
-			s.Spec.Ports[0].Port, s.Spec.Ports[0].Name = 8080, "web"
+			s.Spec.Ports[0].Port = 8080
+			s.Spec.Ports[0].Name = "web"
 			c.Expect(c.ensured(t, s)).To(Equal(ip))
 
 			s.Spec.Type = corev1.ServiceTypeClusterIP
-			s.Spec.Ports[0].NodePort, s.Spec.Ports[1].NodePort = 0, 0
+			s.Spec.Ports[0].NodePort = 0
+			s.Spec.Ports[1].NodePort = 0
 			_, exists, err := c.them.GetLoadBalancer(t.Context(), "", s)
 			c.Expect(err).NotTo(HaveOccurred())
 			c.Expect(exists).To(BeTrue())
@@ -362,8 +387,10 @@ func certificate(t *testing.T) (chain, key []byte) {
 	g.Expect(err).NotTo(HaveOccurred())
 	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour),
-		NotAfter: now.Add(time.Hour), DNSNames: []string{"shop.example.com"},
+		SerialNumber: big.NewInt(1),
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(time.Hour),
+		DNSNames:     []string{"shop.example.com"},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	g.Expect(err).NotTo(HaveOccurred())

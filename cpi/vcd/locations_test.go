@@ -15,7 +15,8 @@ func TestServicesOfOneNameInTwoNamespacesAreTwoLoadBalancers(t *testing.T) {
 	one := c.service("shop")
 	two := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
 
-	first, second := c.ensured(t, one), c.ensured(t, two)
+	first := c.ensured(t, one)
+	second := c.ensured(t, two)
 	c.Expect(first).NotTo(Equal(second))
 
 	c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", one) }).Should(Succeed())

@@ -39,7 +39,8 @@ func (m *Machines) lost(id string) vcd.Lost {
 	defer m.mu.Unlock()
 	lost := vcd.Lost{ID: id, VDCs: slices.Clone(m.opts.VDCs), Siblings: m.siblings(id)}
 	if home, ok := m.homes[id]; ok {
-		lost.VDCs, lost.VApp = []string{home.vdc}, home.vApp
+		lost.VDCs = []string{home.vdc}
+		lost.VApp = home.vApp
 	}
 	return lost
 }
@@ -47,8 +48,11 @@ func (m *Machines) lost(id string) vcd.Lost {
 // detailed returns what a VM that was read in full is.
 func (m *Machines) detailed(vm vcd.VM) cpi.Machine {
 	machine := cpi.Machine{
-		ProviderID: providerid.Format(vm.ID), Name: vm.Name, Power: powerOf(vm.Status), Complete: true,
-		Doubtful: !m.marked(vm),
+		ProviderID: providerid.Format(vm.ID),
+		Name:       vm.Name,
+		Power:      powerOf(vm.Status),
+		Complete:   true,
+		Doubtful:   !m.marked(vm),
 	}
 	for _, nic := range vm.NICs {
 		n := cpi.NIC{Index: nic.Index, Network: nic.Network, Primary: nic.Primary}

@@ -113,10 +113,12 @@ func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Ma
 }
 
 func (m *Machines) keep(started time.Time, records []vcd.VMRecord, machines []cpi.Machine) {
-	m.started, m.machines = started, machines
+	m.started = started
+	m.machines = machines
 	seen := map[string]bool{}
 	for _, record := range records {
-		m.homes[record.ID], seen[record.ID] = home{record.VDC.ID, record.VApp.ID}, true
+		m.homes[record.ID] = home{record.VDC.ID, record.VApp.ID}
+		seen[record.ID] = true
 	}
 	if len(m.homes) == len(seen) {
 		return
@@ -178,7 +180,8 @@ func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VD
 	if len(vdcs) == 0 && lost != nil {
 		return nil, lost
 	}
-	m.vdcs, m.found = vdcs, now
+	m.vdcs = vdcs
+	m.found = now
 	if lost != nil {
 		m.found = time.Time{} // It may come back.
 	}
@@ -198,11 +201,14 @@ func (m *Machines) machine(ctx context.Context, session *vcd.Session, r vcd.VMRe
 	zone := m.zoneOf(r.VDC, placement.Ref)
 	inVDC := slices.ContainsFunc(m.vdcs, func(v vcd.VDC) bool { return v.ID == r.VDC.ID })
 	machine := cpi.Machine{
-		ProviderID: providerid.Format(r.ID), Name: r.Name, Power: powerOf(r.Status), Zone: zone.Name,
-		Region:   zone.Region,
-		Type:     typeOf(sizing, r.CPUs, r.MemoryMiB),
-		Doubtful: !inVDC || !slices.Contains(m.opts.VApps, r.VApp.Name),
-		Revision: strings.Join([]string{r.Name, r.Status.String(), r.PrimaryAddress, r.PrimaryNetwork, r.VApp.ID}, "|"),
+		ProviderID: providerid.Format(r.ID),
+		Name:       r.Name,
+		Power:      powerOf(r.Status),
+		Zone:       zone.Name,
+		Region:     zone.Region,
+		Type:       typeOf(sizing, r.CPUs, r.MemoryMiB),
+		Doubtful:   !inVDC || !slices.Contains(m.opts.VApps, r.VApp.Name),
+		Revision:   strings.Join([]string{r.Name, r.Status.String(), r.PrimaryAddress, r.PrimaryNetwork, r.VApp.ID}, "|"),
 	}
 	if a, err := netip.ParseAddr(r.PrimaryAddress); err == nil {
 		machine.NICs = []cpi.NIC{{Network: r.PrimaryNetwork, Primary: true, Addresses: []netip.Addr{a.Unmap()}}}

@@ -35,12 +35,14 @@ func newSite(t *testing.T, vApps, each int) *site {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: vApps, VMsPerVApp: each}
 	s := &site{
-		WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}),
+		WithT: NewWithT(t),
+		sim:   vcdsimtest.Start(t, vcdsim.Config{Model: model}),
 		clock: testingclock.NewFakeClock(time.Now()),
 	}
 	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 1000, Burst: 1000, TaskPoll: 20 * time.Millisecond})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	s.keys, s.version = vcd.Credentials{Username: "ccm", Password: "password"}, "1"
+	s.keys = vcd.Credentials{Username: "ccm", Password: "password"}
+	s.version = "1"
 	s.sessions = NewSessions(pool, vcd.Config{Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA()},
 		func() (vcd.Credentials, string, error) {
 			return s.keys, s.version, nil
@@ -143,9 +145,13 @@ func TestSnapshotFindsTheClustersOwn(t *testing.T) {
 			[]func(*MachineOptions){s.nodes("acme-vdc-vapp-002-001")},
 			[]string{"acme-vdc-vapp-002-001"},
 		},
-		{"anywhere, by the names of Nodes", []func(*MachineOptions){func(o *MachineOptions) {
-			o.Nodes = func() Nodes { return Nodes{Nameless: []string{"acme-vdc-vapp-000-001"}} }
-		}}, []string{"acme-vdc-vapp-000-001"}},
+		{
+			"anywhere, by the names of Nodes",
+			[]func(*MachineOptions){func(o *MachineOptions) {
+				o.Nodes = func() Nodes { return Nodes{Nameless: []string{"acme-vdc-vapp-000-001"}} }
+			}},
+			[]string{"acme-vdc-vapp-000-001"},
+		},
 		{"nothing, if nothing is known", nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -162,7 +168,8 @@ func TestSnapshotFindsTheClustersOwn(t *testing.T) {
 func TestSnapshotTells(t *testing.T) {
 	s := newSite(t, 1, 2)
 	s.sim.Edit(func(e *vcdsim.Editor) {
-		large, rack := "", ""
+		large := ""
+		rack := ""
 		for _, p := range e.Model.Policies {
 			switch p.Name {
 			case "large":
@@ -172,7 +179,8 @@ func TestSnapshotTells(t *testing.T) {
 			}
 		}
 		first := e.VM("acme-vdc-vapp-000-000")
-		first.SizingPolicyID, first.PlacementPolicyID = large, rack
+		first.SizingPolicyID = large
+		first.PlacementPolicyID = rack
 		e.PowerOff(e.VM("acme-vdc-vapp-000-001"))
 	})
 	m := s.machines(inVApps("acme-vdc-vapp-000"), func(o *MachineOptions) {
@@ -186,14 +194,18 @@ func TestSnapshotTells(t *testing.T) {
 	machines, err := m.Snapshot(t.Context(), time.Minute)
 
 	s.Expect(err).NotTo(HaveOccurred())
-	one, two := machines[0], machines[1]
+	one := machines[0]
+	two := machines[1]
 	s.Expect(one.ProviderID).To(Equal(s.providerID("acme-vdc-vapp-000-000")))
 	s.Expect([]string{
-		one.Type, one.Zone, one.Region,
+		one.Type,
+		one.Zone,
+		one.Region,
 		string(one.Power),
 	}).To(Equal([]string{"large", "rack", "south", "on"}))
 	s.Expect(one.NICs).To(Equal([]cpi.NIC{{
-		Network: "nodes", Primary: true,
+		Network:   "nodes",
+		Primary:   true,
 		Addresses: []netip.Addr{netip.MustParseAddr(s.vm(one.Name).NICs[0].Address)},
 	}}))
 	s.Expect(one.Doubtful).To(BeFalse())
@@ -208,7 +220,10 @@ func TestNodesHaveNoZoneButNamedOnesWhereTheConfigurationSaysSo(t *testing.T) {
 		s.Expect(err).NotTo(HaveOccurred())
 		return []string{machines[0].Zone, machines[0].Region}
 	}
-	none := func(o *MachineOptions) { o.NoDefaultZone, o.Region = true, "north" }
+	none := func(o *MachineOptions) {
+		o.NoDefaultZone = true
+		o.Region = "north"
+	}
 	named := func(o *MachineOptions) { o.Zones = []Zone{{Name: "all", VDC: "acme-vdc"}} }
 
 	s.Expect(zones()).To(Equal([]string{"acme-vdc", ""}))
@@ -234,14 +249,19 @@ func TestOneQueryForAllWhoAskInTime(t *testing.T) {
 
 func TestGet(t *testing.T) {
 	s := newSite(t, 1, 3)
-	id, name := s.providerID("acme-vdc-vapp-000-000"), "acme-vdc-vapp-000-000"
+	id := s.providerID("acme-vdc-vapp-000-000")
+	name := "acme-vdc-vapp-000-000"
 	s.sim.Edit(func(e *vcdsim.Editor) {
 		vm := e.VM(name)
 		vm.Description = vcd.Marker{Cluster: "c1", Machine: "m"}.String()
 		vm.NICs = append(vm.NICs,
 			vcdsim.NIC{
-				Index: 1, Network: "storage", Mode: "MANUAL", Address: "fd00::7", Connected: true,
-				MAC: "00:50:56:00:00:99",
+				Index:     1,
+				Network:   "storage",
+				Mode:      "MANUAL",
+				Address:   "fd00::7",
+				Connected: true,
+				MAC:       "00:50:56:00:00:99",
 			})
 	})
 	m := s.machines(inVApps("acme-vdc-vapp-000"))
@@ -255,7 +275,8 @@ func TestGet(t *testing.T) {
 	s.Expect(machine.Complete).To(BeTrue())
 	s.Expect(machine.Doubtful).To(BeFalse(), "it has the cluster's marker")
 	s.Expect(machine.NICs[1]).To(Equal(cpi.NIC{
-		Index: 1, Network: "storage",
+		Index:     1,
+		Network:   "storage",
 		Addresses: []netip.Addr{netip.MustParseAddr("fd00::7")},
 	}))
 	machine, err = m.Get(t.Context(), s.providerID("acme-vdc-vapp-000-001"))
@@ -276,40 +297,72 @@ func TestEvidenceOfALostMachine(t *testing.T) {
 		want  gone.Verdict
 	}{
 		{
-			"a VM is gone when its vApp is shown without it, and another VM", 1, lost,
+			"a VM is gone when its vApp is shown without it, and another VM",
+			1,
+			lost,
 			gone.Verdict{State: gone.Gone, Counts: true},
 		},
-		{"it may not be when no other VM is shown", 1, func(s *site) string {
-			id := lost(s)
-			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("acme-vdc-vapp-000-001")) })
-			return id
-		}, gone.Verdict{Reason: gone.SiblingsHidden}},
-		{"nor when its own vApp is not shown, though others are", 2, func(s *site) string {
-			s.sim.Edit(func(e *vcdsim.Editor) {
-				e.SetRole("acme", "ccm", vcdsim.RoleClusterAuthor)
-				e.Share(e.VApp("acme-vdc-vapp-001"), "ccm", "ReadOnly")
-				e.ExpireSessions()
-			})
-			return s.providerID("acme-vdc-vapp-000-000")
-		}, gone.Verdict{Reason: gone.HomeHidden}},
-		{"one who is shown all vApps, and another one, has the proof that its vApp is gone", 2, func(s *site) string {
-			id := s.providerID("acme-vdc-vapp-000-000")
-			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("acme-vdc-vapp-000")) })
-			return id
-		}, gone.Verdict{State: gone.Gone, Counts: true}},
-		{"but not without another one", 1, func(s *site) string {
-			id := s.providerID("acme-vdc-vapp-000-000")
-			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("acme-vdc-vapp-000")) })
-			return id
-		}, gone.Verdict{Reason: gone.HomeHidden}},
-		{"a user who may not read VMs proves nothing", 2, func(s *site) string {
-			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
-			return s.providerID("acme-vdc-vapp-000-000")
-		}, gone.Verdict{Reason: gone.Listed}},
-		{"nor does one who is not shown them either", 2, func(s *site) string {
-			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
-			return lost(s)
-		}, gone.Verdict{Reason: gone.HomeHidden}},
+		{
+			"it may not be when no other VM is shown",
+			1,
+			func(s *site) string {
+				id := lost(s)
+				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("acme-vdc-vapp-000-001")) })
+				return id
+			},
+			gone.Verdict{Reason: gone.SiblingsHidden},
+		},
+		{
+			"nor when its own vApp is not shown, though others are",
+			2,
+			func(s *site) string {
+				s.sim.Edit(func(e *vcdsim.Editor) {
+					e.SetRole("acme", "ccm", vcdsim.RoleClusterAuthor)
+					e.Share(e.VApp("acme-vdc-vapp-001"), "ccm", "ReadOnly")
+					e.ExpireSessions()
+				})
+				return s.providerID("acme-vdc-vapp-000-000")
+			},
+			gone.Verdict{Reason: gone.HomeHidden},
+		},
+		{
+			"one who is shown all vApps, and another one, has the proof that its vApp is gone",
+			2,
+			func(s *site) string {
+				id := s.providerID("acme-vdc-vapp-000-000")
+				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("acme-vdc-vapp-000")) })
+				return id
+			},
+			gone.Verdict{State: gone.Gone, Counts: true},
+		},
+		{
+			"but not without another one",
+			1,
+			func(s *site) string {
+				id := s.providerID("acme-vdc-vapp-000-000")
+				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("acme-vdc-vapp-000")) })
+				return id
+			},
+			gone.Verdict{Reason: gone.HomeHidden},
+		},
+		{
+			"a user who may not read VMs proves nothing",
+			2,
+			func(s *site) string {
+				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
+				return s.providerID("acme-vdc-vapp-000-000")
+			},
+			gone.Verdict{Reason: gone.Listed},
+		},
+		{
+			"nor does one who is not shown them either",
+			2,
+			func(s *site) string {
+				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: 403})
+				return lost(s)
+			},
+			gone.Verdict{Reason: gone.HomeHidden},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -368,14 +421,16 @@ func TestCredentialsThatChangeEndTheOldSession(t *testing.T) {
 	_, err := m.Snapshot(t.Context(), 0)
 	s.Expect(err).NotTo(HaveOccurred())
 
-	s.keys, s.version = vcd.Credentials{Username: "ccm", Password: "wrong"}, "2"
+	s.keys = vcd.Credentials{Username: "ccm", Password: "wrong"}
+	s.version = "2"
 	s.clock.SetTime(s.clock.Now().Add(time.Second))
 	_, err = m.Snapshot(t.Context(), 0)
 	s.Expect(err).To(MatchError(vcd.ErrUnauthorized))
 	s.Expect(s.sessions.Problem()).To(MatchError(vcd.ErrUnauthorized))
 	s.Expect(err.Error()).NotTo(ContainSubstring("wrong"))
 
-	s.keys, s.version = vcd.Credentials{Username: "ccm", APIToken: "ccm-api-token"}, "3"
+	s.keys = vcd.Credentials{Username: "ccm", APIToken: "ccm-api-token"}
+	s.version = "3"
 	_, err = m.Snapshot(t.Context(), 0)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.sessions.Problem()).NotTo(HaveOccurred())

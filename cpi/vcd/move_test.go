@@ -22,7 +22,10 @@ func withSecondGateway(model vcdsim.Model) vcdsim.Model {
 	second.Name = "second"
 	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
 	vdc.Networks = append(vdc.Networks, vcdsim.Network{
-		Name: "dmz", Type: vcdsim.Routed, Edge: "second", Gateway: netip.MustParsePrefix("192.168.101.1/24"),
+		Name:    "dmz",
+		Type:    vcdsim.Routed,
+		Edge:    "second",
+		Gateway: netip.MustParsePrefix("192.168.101.1/24"),
 	})
 	return model
 }
@@ -47,30 +50,53 @@ func (c *cluster) ours(uid string) map[string]int {
 // TestWhatAllGatewaysShowIsRemovedOnceTheOldOneIsLeft moves a load balancer whose old gateway still uses floating IPs,
 // certificates and port profiles that it needs no more.
 func TestWhatAllGatewaysShowIsRemovedOnceTheOldOneIsLeft(t *testing.T) {
-	plain, arm := network("", "nodes"), oneArm()
-	dmz, dmzArm := network("dmz", "dmz"), oneArm()
-	dmzArm.Name, dmzArm.Network = "dmz", "dmz"
+	plain := network("", "nodes")
+	arm := oneArm()
+	dmz := network("dmz", "dmz")
+	dmzArm := oneArm()
+	dmzArm.Name = "dmz"
+	dmzArm.Network = "dmz"
 	tests := []struct {
 		name     string
 		from, to vcdconfig.Gateway
 		also     func(*corev1.Service)
 	}{
-		{"with another certificate", plain, dmz, func(s *corev1.Service) {
-			metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "other-tls")
-		}},
-		{"without a certificate", plain, dmz, func(s *corev1.Service) {
-			delete(s.Annotations, prefix+"tls-secret")
-			s.Spec.Ports[0].AppProtocol = nil
-		}},
+		{
+			"with another certificate",
+			plain,
+			dmz,
+			func(s *corev1.Service) {
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "other-tls")
+			},
+		},
+		{
+			"without a certificate",
+			plain,
+			dmz,
+			func(s *corev1.Service) {
+				delete(s.Annotations, prefix+"tls-secret")
+				s.Spec.Ports[0].AppProtocol = nil
+			},
+		},
 		{"to another address", plain, dmz, func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.51.100.50" }},
 		{"from one-arm mode", arm, dmz, func(*corev1.Service) {}},
-		{"from one-arm mode to the same, with another port", arm, dmzArm, func(s *corev1.Service) {
-			s.Spec.Ports[0].Port = 8443
-		}},
-		{"with other ports and another certificate", arm, dmzArm, func(s *corev1.Service) {
-			s.Spec.Ports[0].Port = 8443
-			metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "other-tls")
-		}},
+		{
+			"from one-arm mode to the same, with another port",
+			arm,
+			dmzArm,
+			func(s *corev1.Service) {
+				s.Spec.Ports[0].Port = 8443
+			},
+		},
+		{
+			"with other ports and another certificate",
+			arm,
+			dmzArm,
+			func(s *corev1.Service) {
+				s.Spec.Ports[0].Port = 8443
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "other-tls")
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,7 +123,9 @@ func TestWhatAllGatewaysShowIsRemovedOnceTheOldOneIsLeft(t *testing.T) {
 			c.ensured(t, s)
 			c.ensured(t, s) // as drift repair does
 			fresh := c.service("fresh", func(x *corev1.Service) {
-				x.UID, x.Spec, x.Annotations = "fresh", s.Spec, map[string]string{}
+				x.UID = "fresh"
+				x.Spec = s.Spec
+				x.Annotations = map[string]string{}
 				x.Spec.LoadBalancerIP = ""
 				for _, name := range []string{gatewayAnnotation, prefix + "tls-secret"} {
 					x.Annotations[name] = s.Annotations[name]

@@ -15,7 +15,9 @@ var update = flag.Bool("update", false, "write docs/reference/annotations.md")
 // TestPage compares the reference page with the table of annotations.
 func TestPage(t *testing.T) {
 	servicetest.HoldPage(t, servicetest.Page{
-		Path: pagePath, Command: "go test ./cpi/vcd -run Page -update", Update: *update,
+		Path:    pagePath,
+		Command: "go test ./cpi/vcd -run Page -update",
+		Update:  *update,
 		Head: `# Annotations of Services
 
 What the cloud controller manager understands on Services of type LoadBalancer, besides their spec. All names begin with

@@ -93,8 +93,10 @@ func NewReporter(opts ReporterOptions) *Reporter {
 		opts.Clock = clock.RealClock{}
 	}
 	return &Reporter{
-		opts: opts, owners: map[string]reported{}, dirty: true,
-		next: opts.Clock.Now().Add(firstStaleSearch),
+		opts:   opts,
+		owners: map[string]reported{},
+		dirty:  true,
+		next:   opts.Clock.Now().Add(firstStaleSearch),
 	}
 }
 
@@ -129,7 +131,8 @@ func (r *Reporter) observed(gateway string, want lb.Desired, p lb.Plan, err erro
 	case len(p.Refusals) > 0:
 		o.err = errors.New(p.Refusals[0].Message)
 	default:
-		o.objects, o.addresses = p.Status.Objects, p.Status.Addresses
+		o.objects = p.Status.Objects
+		o.addresses = p.Status.Addresses
 	}
 	r.note(o)
 }
@@ -236,9 +239,11 @@ func (r *Reporter) add(next rde.Change) {
 	c.Healed = append(slices.DeleteFunc(c.Healed, in(next.Healed)), next.Healed...)
 	c.Errors = slices.DeleteFunc(c.Errors,
 		func(e rde.Entry) bool { return slices.Contains(next.Healed, e.ResourceName) })
-	c.Errors, c.Events = last(append(c.Errors, next.Errors...), keptEntries),
-		last(append(c.Events, next.Events...), keptEntries)
-	c.Drop, c.DropIPs, c.Healed = last(c.Drop, keptDrops), last(c.DropIPs, keptDrops), last(c.Healed, keptDrops)
+	c.Errors = last(append(c.Errors, next.Errors...), keptEntries)
+	c.Events = last(append(c.Events, next.Events...), keptEntries)
+	c.Drop = last(c.Drop, keptDrops)
+	c.DropIPs = last(c.DropIPs, keptDrops)
+	c.Healed = last(c.Healed, keptDrops)
 	r.dirty = true
 }
 
@@ -281,7 +286,8 @@ func (r *Reporter) take() (rde.Change, bool) {
 		return rde.Change{}, false
 	}
 	change := r.change
-	r.change, r.dirty = rde.Change{}, false
+	r.change = rde.Change{}
+	r.dirty = false
 	return change, true
 }
 
@@ -300,7 +306,9 @@ func (r *Reporter) update(ctx context.Context, change rde.Change) error {
 }
 
 var resourceTypes = map[lb.Kind]string{
-	lb.KindService: rde.VirtualService, lb.KindPool: rde.Pool, lb.KindRule: rde.NATRule,
+	lb.KindService: rde.VirtualService,
+	lb.KindPool:    rde.Pool,
+	lb.KindRule:    rde.NATRule,
 	lb.KindProfile: rde.ApplicationPortProfile,
 }
 

@@ -183,8 +183,10 @@ func TestTheReporterWritesAtTheEnd(t *testing.T) {
 	s := newSite(t, 0, 0)
 	id := s.entity(t, "vmware:capvcdCluster:1.1.0", `{"kind":"CAPVCDCluster"}`)
 	r := NewReporter(ReporterOptions{
-		Session: s.sessions.Session, ID: id, Version: "2.0.0",
-		Clock: testingclock.NewFakeClock(time.Now()),
+		Session: s.sessions.Session,
+		ID:      id,
+		Version: "2.0.0",
+		Clock:   testingclock.NewFakeClock(time.Now()),
 	})
 	s.Expect(r.Flush(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).NotTo(ContainSubstring("2.0.0"), "who never led has nothing to say")
@@ -214,8 +216,10 @@ func TestWithoutAnEntityNothingIsReported(t *testing.T) {
 	s := newSite(t, 0, 0)
 	clock := testingclock.NewFakeClock(time.Now())
 	r := NewReporter(ReporterOptions{
-		Session: s.sessions.Session, ID: "urn:vcloud:entity:vmware:capvcdCluster:00000000-0000-4000-8000-000000000000",
-		Version: "2.0.0", Clock: clock,
+		Session: s.sessions.Session,
+		ID:      "urn:vcloud:entity:vmware:capvcdCluster:00000000-0000-4000-8000-000000000000",
+		Version: "2.0.0",
+		Clock:   clock,
 	})
 	s.Expect(r.write(t.Context())).To(MatchError(vcd.ErrForbidden))
 	s.sim.ResetCounters()

@@ -27,8 +27,11 @@ func newClusterAs(t *testing.T, rights []string, model vcdsim.Model, gateway vcd
 	i := slices.IndexFunc(roles, func(r vcdsim.Role) bool { return r.Name == vcdsim.RoleCloudProvider })
 	roles[i].Rights = rights
 	c := &cluster{
-		WithT: NewWithT(t), sim: vcdsimtest.Start(t, vcdsim.Config{Model: model}),
-		client: fake.NewClientset(), events: record.NewFakeRecorder(100), sourceRanges: true,
+		WithT:        NewWithT(t),
+		sim:          vcdsimtest.Start(t, vcdsim.Config{Model: model}),
+		client:       fake.NewClientset(),
+		events:       record.NewFakeRecorder(100),
+		sourceRanges: true,
 	}
 	c.configure(t, gateway)
 	c.node("a", "192.168.100.11")
@@ -44,24 +47,37 @@ type life struct {
 
 // lives take all that Services can ask for.
 func lives() map[string]life {
-	nodes, plain := network("", "nodes"), func(*corev1.Service) {}
+	nodes := network("", "nodes")
+	plain := func(*corev1.Service) {}
 	return map[string]life{
 		"an address of the gateway": {vcdsim.K8sTenant, nodes, plain},
 		"one-arm mode":              {vcdsim.K8sTenant, oneArm(), plain},
 		"IP Spaces":                 {vcdsim.IPSpaces, nodes, plain},
-		"source ranges": {vcdsim.K8sTenant, nodes, func(s *corev1.Service) {
-			s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
-		}},
-		"a certificate of the library": {vcdsim.CloudProvider, nodes, func(s *corev1.Service) {
-			s.Spec.Ports = s.Spec.Ports[:1]
-			s.Spec.Ports[0].AppProtocol = ptr.To("https")
-			metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"avi-ssl-cert-alias", "tls")
-		}},
-		"a certificate of a Secret": {vcdsim.K8sTenant, nodes, func(s *corev1.Service) {
-			s.Spec.Ports = s.Spec.Ports[:1]
-			s.Spec.Ports[0].AppProtocol = ptr.To("https")
-			metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "shop-tls")
-		}},
+		"source ranges": {
+			vcdsim.K8sTenant,
+			nodes,
+			func(s *corev1.Service) {
+				s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
+			},
+		},
+		"a certificate of the library": {
+			vcdsim.CloudProvider,
+			nodes,
+			func(s *corev1.Service) {
+				s.Spec.Ports = s.Spec.Ports[:1]
+				s.Spec.Ports[0].AppProtocol = ptr.To("https")
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"avi-ssl-cert-alias", "tls")
+			},
+		},
+		"a certificate of a Secret": {
+			vcdsim.K8sTenant,
+			nodes,
+			func(s *corev1.Service) {
+				s.Spec.Ports = s.Spec.Ports[:1]
+				s.Spec.Ports[0].AppProtocol = ptr.To("https")
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"tls-secret", "shop-tls")
+			},
+		},
 	}
 }
 
@@ -101,7 +117,10 @@ func (l life) live(t *testing.T, rights []string) string {
 		left += n
 	}
 	machines := cpivcd.NewMachines(cpivcd.MachineOptions{
-		Session: c.sessions.Session, ClusterID: "c1", VDCs: []string{"acme-vdc"}, VApps: []string{"acme-vdc-vapp-000"},
+		Session:   c.sessions.Session,
+		ClusterID: "c1",
+		VDCs:      []string{"acme-vdc"},
+		VApps:     []string{"acme-vdc-vapp-000"},
 	})
 	all, err := machines.Snapshot(t.Context(), 0)
 	var kinds []string

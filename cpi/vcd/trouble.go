@@ -27,11 +27,16 @@ func Explain(site string) func(error) (cpi.Trouble, bool) {
 	return func(err error) (cpi.Trouble, bool) {
 		switch {
 		case errors.Is(err, vcd.ErrUnauthorized):
-			return cpi.Trouble{Reason: ReasonRefused, Stays: true, Message: fmt.Sprintf("%s refuses the credentials "+
-				"of the cloud controller manager (%v): correct them, it goes on by itself", site, err)}, true
+			return cpi.Trouble{
+				Reason: ReasonRefused,
+				Stays:  true,
+				Message: fmt.Sprintf("%s refuses the credentials "+
+					"of the cloud controller manager (%v): correct them, it goes on by itself", site, err),
+			}, true
 		case errors.Is(err, vcd.ErrTLS):
 			return cpi.Trouble{
-				Reason: ReasonUntrusted, Stays: true,
+				Reason:  ReasonUntrusted,
+				Stays:   true,
 				Message: fmt.Sprintf("the certificate of %s is not trusted (%v): set vcd.caBundle", site, err),
 			}, true
 		case errors.Is(err, vcd.ErrUnavailable), errors.Is(err, vcd.ErrThrottled), errors.Is(err, vcd.ErrLater),

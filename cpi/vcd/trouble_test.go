@@ -24,8 +24,10 @@ func TestExplain(t *testing.T) {
 		{"so is one that takes too long", context.DeadlineExceeded, ReasonUnavailable, false},
 		{"refused credentials stay refused", vcd.ErrUnauthorized, ReasonRefused, true},
 		{
-			"also where they are found out with a load balancer", fmt.Errorf("%w: %w", lb.ErrRefused, vcd.ErrUnauthorized),
-			ReasonRefused, true,
+			"also where they are found out with a load balancer",
+			fmt.Errorf("%w: %w", lb.ErrRefused, vcd.ErrUnauthorized),
+			ReasonRefused,
+			true,
 		},
 		{"a certificate stays untrusted", vcd.ErrTLS, ReasonUntrusted, true},
 		{"credentials that are missing can be anything", errors.New("no password"), ReasonUnusable, false},

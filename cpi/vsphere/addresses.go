@@ -37,7 +37,8 @@ type candidate struct {
 // choose returns the addresses of a guest for its Node, and what is wrong with them: at most one InternalIP and one
 // ExternalIP of each family.
 func (p AddressPolicy) choose(guest guest) ([]corev1.NodeAddress, []plan.Finding) {
-	all, families := guest.candidates(), p.Families
+	all := guest.candidates()
+	families := p.Families
 	if len(families) == 0 {
 		families = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
@@ -46,8 +47,11 @@ func (p AddressPolicy) choose(guest guest) ([]corev1.NodeAddress, []plan.Finding
 	for _, family := range families {
 		internal, external := p.ofFamily(family, all)
 		if !internal.IsValid() && !external.IsValid() {
-			wrong = append(wrong, plan.Finding{Reason: reasonAddress, Message: fmt.Sprintf("the VM has no %s address "+
-				"that the configuration allows; VMware Tools report %s", family, describe(all))})
+			wrong = append(wrong, plan.Finding{
+				Reason: reasonAddress,
+				Message: fmt.Sprintf("the VM has no %s address "+
+					"that the configuration allows; VMware Tools report %s", family, describe(all)),
+			})
 		}
 		out = appendAddress(out, corev1.NodeInternalIP, internal)
 		out = appendAddress(out, corev1.NodeExternalIP, external)
@@ -69,8 +73,10 @@ func appendAddress(to []corev1.NodeAddress, kind corev1.NodeAddressType, a netip
 func (p AddressPolicy) ofFamily(family corev1.IPFamily, all []candidate) (internal, external netip.Addr) {
 	of := slices.DeleteFunc(slices.Clone(all),
 		func(c candidate) bool { return c.address.Is4() != (family == corev1.IPv4Protocol) })
-	forInternal, forExternal := p.Internal.allowed(of), p.External.allowed(of)
-	internal, external = p.Internal.byCIDR(forInternal), p.External.byCIDR(forExternal)
+	forInternal := p.Internal.allowed(of)
+	forExternal := p.External.allowed(of)
+	internal = p.Internal.byCIDR(forInternal)
+	external = p.External.byCIDR(forExternal)
 	if !internal.IsValid() {
 		internal = p.Internal.byNetwork(forInternal)
 	}
@@ -188,9 +194,11 @@ func (g guest) names(addresses []corev1.NodeAddress) []corev1.NodeAddress {
 	}
 	for _, a := range addresses {
 		same := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.Address}
-		kind, known := corev1.NodeInternalDNS, a.Type == corev1.NodeInternalIP
+		kind := corev1.NodeInternalDNS
+		known := a.Type == corev1.NodeInternalIP
 		if a.Type == corev1.NodeExternalIP && slices.Contains(addresses, same) {
-			kind, known = corev1.NodeExternalDNS, true
+			kind = corev1.NodeExternalDNS
+			known = true
 		}
 		if name := (corev1.NodeAddress{Type: kind, Address: fqdn}); known && !slices.Contains(out, name) {
 			out = append(out, name)

@@ -78,7 +78,8 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, guest := NewWithT(t), guest{hostname: "n1", nics: tt.nics}
+			g := NewWithT(t)
+			guest := guest{hostname: "n1", nics: tt.nics}
 			for _, a := range tt.static {
 				guest.static = append(guest.static, netip.MustParseAddr(a))
 			}
@@ -158,7 +159,9 @@ func TestStaticAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(staticAddresses(in[0], in[1])).To(Equal([]netip.Addr{
-				netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("fd00::5"), netip.MustParseAddr("10.0.1.5"),
+				netip.MustParseAddr("10.0.0.5"),
+				netip.MustParseAddr("fd00::5"),
+				netip.MustParseAddr("10.0.1.5"),
 			}), "always in the same order")
 		})
 	}

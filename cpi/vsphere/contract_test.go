@@ -32,7 +32,10 @@ func TestContract(t *testing.T) {
 				})
 				return cpi.Backend{Name: vsphere.ProviderName, Machines: m, Explain: vsphere.Explain, Parts: []cpi.Starter{m}}
 			},
-			Machines: machines, PowerOff: s.powerOff, Remove: s.destroy, SetAway: s.setAway,
+			Machines: machines,
+			PowerOff: s.powerOff,
+			Remove:   s.destroy,
+			SetAway:  s.setAway,
 		}
 	})
 }

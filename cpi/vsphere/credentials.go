@@ -86,7 +86,8 @@ func (s *CredentialSource) fromSecret(ctx context.Context) (data map[string][]by
 	secret, err := s.Secrets.Secrets(s.Namespace).Get(ctx, s.Secret, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		s.last, s.read = secret.Data, s.Now()
+		s.last = secret.Data
+		s.read = s.Now()
 		return s.last, where, nil
 	case s.last != nil:
 		return s.last, where, nil
@@ -133,11 +134,14 @@ func CredentialsIn(data map[string][]byte, host string) (Credentials, bool) {
 	for key := range data {
 		var c Credentials
 		if name, ok := strings.CutPrefix(key, "server_"); ok && sameHost(text(key), host) {
-			c.User, c.Password = text("username_"+name), text("password_"+name)
+			c.User = text("username_" + name)
+			c.Password = text("password_" + name)
 		} else if name, ok := strings.CutSuffix(key, ".username"); ok && sameHost(name, host) {
-			c.User, c.Password = text(key), text(name+".password")
+			c.User = text(key)
+			c.Password = text(name + ".password")
 		} else if name, ok := strings.CutSuffix(key, ".vc-session-manager-url"); ok && sameHost(name, host) {
-			c.SharedSession, c.SharedToken = text(key), text(name+".vc-session-manager-token")
+			c.SharedSession = text(key)
+			c.SharedToken = text(name + ".vc-session-manager-token")
 		}
 		if c.complete() {
 			return c, true

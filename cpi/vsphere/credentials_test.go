@@ -45,7 +45,8 @@ func TestCredentialsInASecret(t *testing.T) {
 		"with other keys":     {map[string]string{"vc.username": "u", "vc.password": "p", "note": "x"}, "vc", vsphere.Credentials{User: "u", Password: "p"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, data := NewWithT(t), map[string][]byte{}
+			g := NewWithT(t)
+			data := map[string][]byte{}
 			for key, value := range tt.data {
 				data[key] = []byte(value)
 			}
@@ -59,10 +60,17 @@ func TestCredentialsInASecret(t *testing.T) {
 }
 
 func TestTheSecretThenTheDirectoryThenTheConfiguration(t *testing.T) {
-	g, dir, now := NewWithT(t), t.TempDir(), time.Now()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	now := time.Now()
 	client := fake.NewClientset()
 	s := &vsphere.CredentialSource{
-		Host: "vc", Secrets: client.CoreV1(), Namespace: "kube-system", Secret: "creds", Directory: dir, Now: func() time.Time { return now },
+		Host:      "vc",
+		Secrets:   client.CoreV1(),
+		Namespace: "kube-system",
+		Secret:    "creds",
+		Directory: dir,
+		Now:       func() time.Time { return now },
 	}
 	user := func() string {
 		c, _, err := s.Current(t.Context())
@@ -175,7 +183,8 @@ func TestACertificateLogsInByAToken(t *testing.T) {
 	encode := func(kind string, data []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}))
 	}
-	certificate, private := encode("CERTIFICATE", der), encode("PRIVATE KEY", pkcs8)
+	certificate := encode("CERTIFICATE", der)
+	private := encode("PRIVATE KEY", pkcs8)
 	c := newCluster(t, []vsphere.VCenter{s.vCenter(func(v *vsphere.VCenter) { v.Credentials = password(certificate, private) })},
 		func(o *vsphere.MachineOptions) { o.Topology.Zone = "k8s-zone" })
 

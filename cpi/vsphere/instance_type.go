@@ -8,11 +8,21 @@ import (
 
 // irregular are the short names of guest ids that do not follow from the id.
 var irregular = map[string]string{
-	"centos64Guest": "centos64", "sles64Guest": "sles64", "redhatGuest": "rhel", "genericLinuxGuest": "linux",
-	"vmwarePhoton64Guest": "photon", "turboLinuxGuest": "turbolinux", "turboLinux64Guest": "turbolinux",
-	"unixWare7Guest": "unixware7", "otherGuest64": "other", "windowsHyperVGuest": "windowshyperv",
-	"windows9Guest": "win10", "windows9_64Guest": "win10", "windows9Server64Guest": "win10server",
-	"windows2019srvNext_64Guest": "win2022srv", "windows2022srvNext_64Guest": "win2025srv",
+	"centos64Guest":              "centos64",
+	"sles64Guest":                "sles64",
+	"redhatGuest":                "rhel",
+	"genericLinuxGuest":          "linux",
+	"vmwarePhoton64Guest":        "photon",
+	"turboLinuxGuest":            "turbolinux",
+	"turboLinux64Guest":          "turbolinux",
+	"unixWare7Guest":             "unixware7",
+	"otherGuest64":               "other",
+	"windowsHyperVGuest":         "windowshyperv",
+	"windows9Guest":              "win10",
+	"windows9_64Guest":           "win10",
+	"windows9Server64Guest":      "win10server",
+	"windows2019srvNext_64Guest": "win2022srv",
+	"windows2022srvNext_64Guest": "win2025srv",
 }
 
 var (

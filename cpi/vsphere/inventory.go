@@ -16,10 +16,23 @@ import (
 // Properties that are read of VMs and of what they are in.
 var (
 	vmProperties = []string{
-		"name", "parent", "parentVApp", "resourcePool", "config.uuid", "config.template", "config.guestId",
-		"config.hardware.numCPU", "config.hardware.memoryMB", "runtime.powerState", "runtime.connectionState",
-		"runtime.host", "guest.net", "guest.hostName", "guest.ipStack",
-		extraConfig(metadataKey), extraConfig(metadataEncodingKey),
+		"name",
+		"parent",
+		"parentVApp",
+		"resourcePool",
+		"config.uuid",
+		"config.template",
+		"config.guestId",
+		"config.hardware.numCPU",
+		"config.hardware.memoryMB",
+		"runtime.powerState",
+		"runtime.connectionState",
+		"runtime.host",
+		"guest.net",
+		"guest.hostName",
+		"guest.ipStack",
+		extraConfig(metadataKey),
+		extraConfig(metadataEncodingKey),
 	}
 	entityProperties = []string{"name", "parent"}
 )
@@ -91,23 +104,30 @@ func readInventory(ctx context.Context, c *connection) (inventory, error) {
 	up := &types.SelectionSpec{Name: "up"}
 	step := func(name, kind, path string) types.BaseSelectionSpec {
 		return &types.TraversalSpec{
-			SelectionSpec: types.SelectionSpec{Name: name}, Type: kind, Path: path,
-			SelectSet: []types.BaseSelectionSpec{up},
+			SelectionSpec: types.SelectionSpec{Name: name},
+			Type:          kind,
+			Path:          path,
+			SelectSet:     []types.BaseSelectionSpec{up},
 		}
 	}
 	request := types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{{
 		ObjectSet: []types.ObjectSpec{{
-			Obj: c.view.Reference(), Skip: types.NewBool(true),
+			Obj:  c.view.Reference(),
+			Skip: types.NewBool(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{
-				Type: c.view.Reference().Type, Path: "view",
+				Type: c.view.Reference().Type,
+				Path: "view",
 				SelectSet: []types.BaseSelectionSpec{
-					step("up", "ManagedEntity", "parent"), step("vApp", "VirtualMachine", "parentVApp"),
-					step("host", "VirtualMachine", "runtime.host"), step("pool", "VirtualMachine", "resourcePool"),
+					step("up", "ManagedEntity", "parent"),
+					step("vApp", "VirtualMachine", "parentVApp"),
+					step("host", "VirtualMachine", "runtime.host"),
+					step("pool", "VirtualMachine", "resourcePool"),
 				},
 			}},
 		}},
 		PropSet: []types.PropertySpec{
-			{Type: "VirtualMachine", PathSet: vmProperties}, {Type: "ManagedEntity", PathSet: entityProperties},
+			{Type: "VirtualMachine", PathSet: vmProperties},
+			{Type: "ManagedEntity", PathSet: entityProperties},
 		},
 	}}}
 	response, err := property.DefaultCollector(c.client).RetrieveProperties(ctx, request)
@@ -154,11 +174,16 @@ func (v inventory) places(vm types.ManagedObjectReference) []types.ManagedObject
 	if len(folders) == 0 {
 		folders = v.above(properties.ref("parentVApp"))
 	}
-	hosts, pools := v.above(properties.ref("runtime.host")), v.above(properties.ref("resourcePool"))
+	hosts := v.above(properties.ref("runtime.host"))
+	pools := v.above(properties.ref("resourcePool"))
 	lists := [][]types.ManagedObjectReference{
 		{vm},
-		only(hosts, isCompute), only(pools, isPool), only(folders, isFolder), only(hosts, isFolder),
-		only(folders, isTop), only(hosts, isTop),
+		only(hosts, isCompute),
+		only(pools, isPool),
+		only(folders, isFolder),
+		only(hosts, isFolder),
+		only(folders, isTop),
+		only(hosts, isTop),
 	}
 	var all []types.ManagedObjectReference
 	for _, list := range lists {

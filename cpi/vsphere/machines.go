@@ -177,7 +177,10 @@ type result struct {
 
 // keep stores a snapshot. Where a vCenter did not answer, what it showed before is not believed. The lock is held.
 func (m *Machines) keep(started time.Time, results []result) {
-	m.started, m.ended, m.seen, m.missing = started, m.opts.Clock.Now(), nil, nil
+	m.started = started
+	m.ended = m.opts.Clock.Now()
+	m.seen = nil
+	m.missing = nil
 	var wrong []error
 	for i, r := range results {
 		if r.err != nil {
@@ -220,7 +223,8 @@ func (m *Machines) forget() {
 func (m *Machines) read(ctx context.Context, i int) result {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	s, out := m.sessions[i], result{}
+	s := m.sessions[i]
+	out := result{}
 	out.err = s.use(ctx, func(c *connection) error {
 		all, err := readInventory(ctx, c)
 		if err != nil {
@@ -229,7 +233,9 @@ func (m *Machines) read(ctx context.Context, i int) result {
 		if err := checkDatacenters(ctx, c, all, s.Datacenters); err != nil {
 			return err
 		}
-		out.machines, out.homes, out.unknown = nil, map[string]home{}, 0
+		out.machines = nil
+		out.homes = map[string]home{}
+		out.unknown = 0
 		vms := slices.DeleteFunc(all.vms(), func(ref types.ManagedObjectReference) bool {
 			return len(s.Datacenters) > 0 && !within(all.datacenter(ref), s.Datacenters)
 		})
@@ -287,10 +293,15 @@ func (m *Machines) machine(
 	guest := vm.guest()
 	addresses, wrong := m.sessions[i].Addresses.choose(guest)
 	out := cpi.Machine{
-		ProviderID: providerID(uuids[0]), SystemUUIDs: uuids, Name: vm.text("name"), Power: power(vm), Complete: true,
+		ProviderID:  providerID(uuids[0]),
+		SystemUUIDs: uuids,
+		Name:        vm.text("name"),
+		Power:       power(vm),
+		Complete:    true,
 		Type: instanceType(vm.number("config.hardware.numCPU"), vm.number("config.hardware.memoryMB"),
 			vm.text("config.guestId")),
-		Labels: maps.Clone(m.opts.Labels), Addresses: addresses,
+		Labels:    maps.Clone(m.opts.Labels),
+		Addresses: addresses,
 	}
 	if guest.hostname != "" {
 		out.Hostnames = []string{guest.hostname}

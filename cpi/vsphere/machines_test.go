@@ -38,16 +38,23 @@ type cluster struct {
 func newCluster(t *testing.T, vCenters []vsphere.VCenter, mods ...func(*vsphere.MachineOptions)) *cluster {
 	t.Helper()
 	c := &cluster{
-		WithT: NewWithT(t), t: t, clock: clocktesting.NewFakeClock(time.Now()), events: record.NewFakeRecorder(1000),
-		nodes: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		WithT:  NewWithT(t),
+		t:      t,
+		clock:  clocktesting.NewFakeClock(time.Now()),
+		events: record.NewFakeRecorder(1000),
+		nodes:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 	}
-	o := vsphere.MachineOptions{VCenters: vCenters, Clock: c.clock, NodeIDs: func() []string {
-		var all []*corev1.Node
-		for _, node := range c.nodes.List() {
-			all = append(all, node.(*corev1.Node))
-		}
-		return vsphere.NodeIDs(all)
-	}}
+	o := vsphere.MachineOptions{
+		VCenters: vCenters,
+		Clock:    c.clock,
+		NodeIDs: func() []string {
+			var all []*corev1.Node
+			for _, node := range c.nodes.List() {
+				all = append(all, node.(*corev1.Node))
+			}
+			return vsphere.NodeIDs(all)
+		},
+	}
 	for _, mod := range mods {
 		mod(&o)
 	}
@@ -60,7 +67,11 @@ func newCluster(t *testing.T, vCenters []vsphere.VCenter, mods ...func(*vsphere.
 // restart makes the core forget everything.
 func (c *cluster) restart() {
 	c.Instances = cpi.NewInstances(cpi.InstanceOptions{
-		Name: vsphere.ProviderName, Machines: c.machines, Nodes: corelisters.NewNodeLister(c.nodes), Recorder: c.events, Clock: c.clock,
+		Name:     vsphere.ProviderName,
+		Machines: c.machines,
+		Nodes:    corelisters.NewNodeLister(c.nodes),
+		Recorder: c.events,
+		Clock:    c.clock,
 	})
 }
 
@@ -70,7 +81,8 @@ func (c *cluster) join(s *site, name string) *corev1.Node {
 	node := c.fresh(s, name)
 	metadata, err := c.InstanceMetadata(c.t.Context(), node)
 	c.Expect(err).NotTo(HaveOccurred())
-	node.Spec.ProviderID, node.Spec.Taints = metadata.ProviderID, nil
+	node.Spec.ProviderID = metadata.ProviderID
+	node.Spec.Taints = nil
 	c.Expect(c.nodes.Update(node)).To(Succeed())
 	return node
 }
@@ -177,7 +189,10 @@ func TestAVMThatIsRenamed(t *testing.T) {
 func TestAVMThatIsOffOrSuspendedIsShutDown(t *testing.T) {
 	s, c, node := one(t)
 	s.powerOff(node.Name)
-	s.change(node.Name, func(vm *mo.VirtualMachine) { vm.Guest.Net, vm.Guest.HostName = nil, "" }) // Tools are off, too
+	s.change(node.Name, func(vm *mo.VirtualMachine) {
+		vm.Guest.Net = nil
+		vm.Guest.HostName = ""
+	}) // Tools are off, too
 
 	c.Expect(c.shutdown(node)).To(BeTrue())
 	c.Expect(c.stays(node)).To(Succeed())
@@ -192,7 +207,10 @@ func TestAVMThatIsOffOrSuspendedIsShutDown(t *testing.T) {
 
 func TestAVMWithoutTools(t *testing.T) {
 	s, c, node := one(t)
-	s.change(node.Name, func(vm *mo.VirtualMachine) { vm.Guest.Net, vm.Guest.HostName = nil, "" })
+	s.change(node.Name, func(vm *mo.VirtualMachine) {
+		vm.Guest.Net = nil
+		vm.Guest.HostName = ""
+	})
 
 	c.Expect(c.stays(node)).To(Succeed())
 	c.Expect(c.shutdown(node)).To(BeFalse())
@@ -265,14 +283,20 @@ func (s *site) sessions() []string {
 }
 
 func TestOneVCenterOfTwoIsAway(t *testing.T) {
-	a, b := newSite(t), newSite(t)
-	inA, inB := a.rename(1)[0], "m1"
+	a := newSite(t)
+	b := newSite(t)
+	inA := a.rename(1)[0]
+	inB := "m1"
 	b.rename(1)
-	b.change("n1", func(vm *mo.VirtualMachine) { vm.Name, vm.Guest.HostName = inB, inB })
+	b.change("n1", func(vm *mo.VirtualMachine) {
+		vm.Name = inB
+		vm.Guest.HostName = inB
+	})
 	second := b.vCenter()
 	second.Name = "second"
 	c := newCluster(t, []vsphere.VCenter{a.vCenter(), second})
-	first, other := c.join(a, inA), c.join(b, inB)
+	first := c.join(a, inA)
+	other := c.join(b, inB)
 	b.setAway(true)
 	c.clock.Step(time.Minute)
 
@@ -375,14 +399,18 @@ func TestAVMOfUnknownHomeIsGoneOnlyIfEveryVCenterCouldShowIt(t *testing.T) {
 		"every vCenter shows another VM of a Node": {false, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b := newSite(t), newSite(t)
+			a := newSite(t)
+			b := newSite(t)
 			second := b.vCenter()
 			second.Name = "second"
 			before := newCluster(t, []vsphere.VCenter{a.vCenter(), second})
 			a.rename(2)
 			b.rename(2)
 			for old, n := range map[string]string{"n1": "m1", "n2": "m2"} {
-				b.change(old, func(vm *mo.VirtualMachine) { vm.Name, vm.Guest.HostName = n, n })
+				b.change(old, func(vm *mo.VirtualMachine) {
+					vm.Name = n
+					vm.Guest.HostName = n
+				})
 			}
 			before.join(a, "n1")
 			before.join(a, "n2")
@@ -470,7 +498,10 @@ func TestTwoVMsOfOneNameAndUUID(t *testing.T) {
 	s := newSite(t)
 	names := s.rename(2)
 	id := s.vm(names[0]).Config.Uuid
-	s.change(names[1], func(vm *mo.VirtualMachine) { vm.Config.Uuid, vm.Guest.HostName = id, names[0] })
+	s.change(names[1], func(vm *mo.VirtualMachine) {
+		vm.Config.Uuid = id
+		vm.Guest.HostName = names[0]
+	})
 	c := newCluster(t, []vsphere.VCenter{s.vCenter()})
 
 	_, err := c.InstanceMetadata(t.Context(), c.fresh(s, names[0]))

@@ -184,7 +184,9 @@ func (s *sessions) connect(ctx context.Context) (*connection, error) {
 		s.refused.note(version, s.clock.Now(), err)
 		return nil, err
 	}
-	c.version, s.current, s.refused = version, c, refused{}
+	c.version = version
+	s.current = c
+	s.refused = refused{}
 	return c, nil
 }
 
@@ -315,7 +317,8 @@ func (c *connection) tagManager(ctx context.Context) (*tags.Manager, error) {
 	if err := c.login(ctx, client); err != nil {
 		return nil, fmt.Errorf("logging in to read tags: %w", err)
 	}
-	c.rest, c.tags = client, tags.NewManager(client)
+	c.rest = client
+	c.tags = tags.NewManager(client)
 	return c.tags, nil
 }
 
@@ -323,7 +326,8 @@ func (c *connection) tagManager(ctx context.Context) (*tags.Manager, error) {
 func (c *connection) resetTags() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tags, c.rest = nil, nil
+	c.tags = nil
+	c.rest = nil
 }
 
 // close ends the session. That it cannot be ended does no harm: vCenter ends it.

@@ -87,7 +87,8 @@ func (t *tagCache) resolve(
 		switch {
 		case errors.Is(err, errShared):
 			machine.Notices = append(machine.Notices, plan.Finding{
-				Reason: reasonTagMissing, Message: "the Node has neither zone nor region: " + errShared.Error(),
+				Reason:  reasonTagMissing,
+				Message: "the Node has neither zone nor region: " + errShared.Error(),
 			})
 		case err != nil:
 			machine.Unready = fmt.Errorf("%w: %w", errTags, err)
@@ -142,9 +143,12 @@ func (t *tagCache) label(
 		}
 		slices.Sort(names)
 		if len(names) > 1 {
-			machine.Notices = append(machine.Notices, plan.Finding{Reason: reasonTagAmbiguous, Message: fmt.Sprintf(
-				"%s %s has several tags of category %s: %s; the first is taken. Leave one", strings.ToLower(place.Type),
-				all[place].text("name"), category, strings.Join(names, ", "))})
+			machine.Notices = append(machine.Notices, plan.Finding{
+				Reason: reasonTagAmbiguous,
+				Message: fmt.Sprintf(
+					"%s %s has several tags of category %s: %s; the first is taken. Leave one", strings.ToLower(place.Type),
+					all[place].text("name"), category, strings.Join(names, ", ")),
+			})
 		}
 		if len(names) > 0 {
 			return cpi.LabelValue(names[0])
@@ -215,7 +219,8 @@ func (t *tagCache) reread(
 	if err != nil {
 		return fmt.Errorf("reading tags: %w", err)
 	}
-	attached, used := map[types.ManagedObjectReference][]tags.Tag{}, map[string]bool{}
+	attached := map[types.ManagedObjectReference][]tags.Tag{}
+	used := map[string]bool{}
 	for ref := range needed {
 		attached[ref] = nil
 	}
@@ -233,14 +238,16 @@ func (t *tagCache) reread(
 		}
 	}
 	maps.DeleteFunc(t.known, func(id string, _ tags.Tag) bool { return !used[id] })
-	t.attached, t.read = attached, started
+	t.attached = attached
+	t.read = started
 	return nil
 }
 
 // tag returns a tag, whose category is known then. The lock is held.
 func (t *tagCache) tag(ctx context.Context, manager *tags.Manager, id string) (tags.Tag, error) {
 	if t.names == nil {
-		t.names, t.known = map[string]string{}, map[string]tags.Tag{}
+		t.names = map[string]string{}
+		t.known = map[string]tags.Tag{}
 	}
 	tag, known := t.known[id]
 	if !known {

@@ -119,7 +119,8 @@ func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
 	_, err := c.InstanceMetadata(t.Context(), c.fresh(s, name))
 	c.Expect(err).To(MatchError(ContainSubstring("its zone and region are not known yet")))
 	node := c.fresh(s, name)
-	node.Spec.ProviderID, node.Spec.Taints = "vsphere://"+s.vm(name).Config.Uuid, nil
+	node.Spec.ProviderID = "vsphere://" + s.vm(name).Config.Uuid
+	node.Spec.Taints = nil
 	_, err = c.InstanceMetadata(t.Context(), node)
 	c.Expect(err).NotTo(HaveOccurred(), "its addresses are kept in step")
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeTrue())
@@ -267,7 +268,8 @@ func TestCallsFor500Nodes(t *testing.T) {
 				c.Expect(m.Zone).To(Equal(tt.zone))
 			}
 
-			calls, total := s.counted(), 0
+			calls := s.counted()
+			total := 0
 			for _, n := range calls {
 				total += n
 			}

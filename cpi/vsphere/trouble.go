@@ -25,17 +25,31 @@ const (
 func Explain(err error) (cpi.Trouble, bool) {
 	switch {
 	case errors.Is(err, errCredentials):
-		return cpi.Trouble{Reason: ReasonRefused, Stays: true, Message: fmt.Sprintf("A vCenter refuses the "+
-			"credentials of the cloud controller manager (%v): correct them, it goes on by itself", err)}, true
+		return cpi.Trouble{
+			Reason: ReasonRefused,
+			Stays:  true,
+			Message: fmt.Sprintf("A vCenter refuses the "+
+				"credentials of the cloud controller manager (%v): correct them, it goes on by itself", err),
+		}, true
 	case untrusted(err):
-		return cpi.Trouble{Reason: ReasonUntrusted, Stays: true, Message: fmt.Sprintf("The certificate of a vCenter "+
-			"is not trusted (%v): set caFile or thumbprint", err)}, true
+		return cpi.Trouble{
+			Reason: ReasonUntrusted,
+			Stays:  true,
+			Message: fmt.Sprintf("The certificate of a vCenter "+
+				"is not trusted (%v): set caFile or thumbprint", err),
+		}, true
 	case errors.Is(err, errDatacenter):
 		return cpi.Trouble{Reason: ReasonUnusable, Stays: true, Message: err.Error()}, true
 	case errors.Is(err, errTags):
-		return cpi.Trouble{Reason: ReasonNoTags, Message: fmt.Sprintf("The tags of a vCenter cannot be read, new "+
-			"Nodes wait: %v", err)}, true
+		return cpi.Trouble{
+			Reason: ReasonNoTags,
+			Message: fmt.Sprintf("The tags of a vCenter cannot be read, new "+
+				"Nodes wait: %v", err),
+		}, true
 	}
-	return cpi.Trouble{Reason: ReasonUnavailable, Message: fmt.Sprintf("A vCenter does not answer (%v): no Node is "+
-		"deleted until it does", err)}, true
+	return cpi.Trouble{
+		Reason: ReasonUnavailable,
+		Message: fmt.Sprintf("A vCenter does not answer (%v): no Node is "+
+			"deleted until it does", err),
+	}, true
 }

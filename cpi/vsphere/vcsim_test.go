@@ -90,7 +90,8 @@ func (s *site) serve(to http.ResponseWriter, r *http.Request) {
 	s.calls[method]++
 	away := s.away
 	isREST := !strings.HasPrefix(r.URL.Path, "/sdk")
-	status, held := s.tagsStatus, s.held
+	status := s.tagsStatus
+	held := s.held
 	if isREST && s.forgetTagSession {
 		s.forgetTagSession = false
 		r.Header.Del("Vmware-Api-Session-Id")

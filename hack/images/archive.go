@@ -11,7 +11,9 @@ import (
 // archive writes the index as the only entry of an archive, and returns the index' digest.
 func (b build) archive(name string, index v1.ImageIndex) (v1.Hash, error) {
 	err := pack.Archive(filepath.Join(b.out, b.file(name)+".tar"), b.created, pack.Entry{
-		Image: index, Reference: b.reference(name), Tag: b.version,
+		Image:     index,
+		Reference: b.reference(name),
+		Tag:       b.version,
 	})
 	if err != nil {
 		return v1.Hash{}, err

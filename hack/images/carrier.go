@@ -58,7 +58,8 @@ func (b build) carrier(ctx context.Context) ([]content, error) {
 		return nil, err
 	}
 	list, err := json.MarshalIndent(partsList{
-		Name: carrierName, Version: b.version,
+		Name:    carrierName,
+		Version: b.version,
 		Components: parts{
 			Manifests:    []manifestPart{{Name: templateFile}},
 			Binaries:     []string{},
@@ -84,7 +85,9 @@ func (b build) carrier(ctx context.Context) ([]content, error) {
 			title: "Manifests of the cloud controller manager for VMware Cloud Director",
 			description: "Carries the manifests into sites without internet, where a container service extension " +
 				"reads them.",
-			arch: arch, entrypoint: []string{"/bin/sh"}, layers: []pack.Tree{{Files: files}},
+			arch:       arch,
+			entrypoint: []string{"/bin/sh"},
+			layers:     []pack.Tree{{Files: files}},
 		}
 		if c.sbom, err = b.carrierSBOM(c, template); err != nil {
 			return nil, err
@@ -113,12 +116,20 @@ func (b build) template(ctx context.Context) ([]byte, error) {
 func (b build) carrierSBOM(c content, template []byte) ([]byte, error) {
 	apache := &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}
 	subject := cdx.Component{
-		BOMRef: "carrier", Type: cdx.ComponentTypeContainer, Name: carrierName, Version: b.version,
-		Description: c.description, Licenses: apache,
+		BOMRef:      "carrier",
+		Type:        cdx.ComponentTypeContainer,
+		Name:        carrierName,
+		Version:     b.version,
+		Description: c.description,
+		Licenses:    apache,
 	}
 	image := cdx.Component{
-		BOMRef: "image", Type: cdx.ComponentTypeContainer, Name: carriedImage, Version: b.version, Licenses: apache,
-		Scope: cdx.ScopeRequired,
+		BOMRef:   "image",
+		Type:     cdx.ComponentTypeContainer,
+		Name:     carriedImage,
+		Version:  b.version,
+		Licenses: apache,
+		Scope:    cdx.ScopeRequired,
 	}
 	return b.encode(subject, sha256.Sum256(append([]byte(c.arch), template...)), []cdx.Component{image})
 }

@@ -27,7 +27,8 @@ func (b build) goTool(ctx context.Context, arch string, args ...string) ([]byte,
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
 		"GOFLAGS=-tags="+tags, "GOEXPERIMENT=", "GOWORK=off")
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdout = &stdout
+	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("running go %s: %w\n%s", args[0], err, stderr.String())
 	}

@@ -85,7 +85,9 @@ func stages(g *WithT) (all map[string]*stage, last string) {
 			copied.labels = maps.Clone(below.labels)
 			now = &copied
 		}
-		now.from, now.name, last = words[0], words[2], words[2]
+		now.from = words[0]
+		now.name = words[2]
+		last = words[2]
 		all[now.name] = now
 	}
 	return all, last

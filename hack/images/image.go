@@ -27,9 +27,17 @@ type content struct {
 // pack makes the image.
 func (b build) pack(c content) (v1.Image, error) {
 	return pack.Image{
-		Name: c.title, Arch: c.arch, User: user, Path: "/", CreatedBy: "make images", Created: b.created,
-		Labels: b.labels(c.title, c.description), Entrypoint: c.entrypoint, Args: c.args, Ports: c.ports,
-		Layers: c.layers,
+		Name:       c.title,
+		Arch:       c.arch,
+		User:       user,
+		Path:       "/",
+		CreatedBy:  "make images",
+		Created:    b.created,
+		Labels:     b.labels(c.title, c.description),
+		Entrypoint: c.entrypoint,
+		Args:       c.args,
+		Ports:      c.ports,
+		Layers:     c.layers,
 	}.Pack()
 }
 
@@ -45,7 +53,8 @@ func (b build) index(contents []content) (v1.ImageIndex, error) {
 			return nil, err
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: c.arch}},
+			Add:        image,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: c.arch}},
 		})
 		bill, err := billOf(image, c.sbom)
 		if err != nil {
@@ -88,9 +97,12 @@ func billOf(image v1.Image, sbom []byte) (mutate.IndexAddendum, error) {
 		return none, fmt.Errorf("naming an empty configuration: %w", err)
 	}
 	raw, err := json.Marshal(v1.Manifest{
-		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: sbomType,
-		Config: v1.Descriptor{MediaType: emptyType, Digest: digest, Size: size}, Layers: []v1.Descriptor{*layer},
-		Subject: subject,
+		SchemaVersion: 2,
+		MediaType:     types.OCIManifestSchema1,
+		ArtifactType:  sbomType,
+		Config:        v1.Descriptor{MediaType: emptyType, Digest: digest, Size: size},
+		Layers:        []v1.Descriptor{*layer},
+		Subject:       subject,
 	})
 	if err != nil {
 		return none, fmt.Errorf("writing a bill's manifest: %w", err)
@@ -99,11 +111,16 @@ func billOf(image v1.Image, sbom []byte) (mutate.IndexAddendum, error) {
 	if err != nil {
 		return none, fmt.Errorf("packing a bill of materials: %w", err)
 	}
-	return mutate.IndexAddendum{Add: artifact, Descriptor: v1.Descriptor{
-		MediaType: types.OCIManifestSchema1, ArtifactType: sbomType,
-		Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"},
-		Annotations: map[string]string{
-			"vnd.docker.reference.type": "attestation-manifest", "vnd.docker.reference.digest": subject.Digest.String(),
+	return mutate.IndexAddendum{
+		Add: artifact,
+		Descriptor: v1.Descriptor{
+			MediaType:    types.OCIManifestSchema1,
+			ArtifactType: sbomType,
+			Platform:     &v1.Platform{OS: "unknown", Architecture: "unknown"},
+			Annotations: map[string]string{
+				"vnd.docker.reference.type":   "attestation-manifest",
+				"vnd.docker.reference.digest": subject.Digest.String(),
+			},
 		},
-	}}, nil
+	}, nil
 }

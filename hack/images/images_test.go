@@ -46,8 +46,12 @@ func buildFrom(root string) (build, error) {
 	}
 	folders = append(folders, out)
 	b := build{
-		root: root, out: out, version: testVersion, commit: testCommit + "-dirty",
-		created: time.Unix(1_700_000_000, 0), image: testImage,
+		root:    root,
+		out:     out,
+		version: testVersion,
+		commit:  testCommit + "-dirty",
+		created: time.Unix(1_700_000_000, 0),
+		image:   testImage,
 	}
 	return b, b.run(context.Background(), io.Discard)
 }
@@ -205,7 +209,8 @@ func TestBillsListTheModulesOfTheProgram(t *testing.T) {
 				g.Expect(bill.Metadata.Component.Version).To(Equal(testVersion))
 				var listed, refs []string
 				for _, c := range bill.Components {
-					listed, refs = append(listed, c.Name+"@"+c.Version), append(refs, c.BOMRef)
+					listed = append(listed, c.Name+"@"+c.Version)
+					refs = append(refs, c.BOMRef)
 					g.Expect(c.PURL).To(HavePrefix("pkg:golang/" + c.Name + "@"))
 					g.Expect(c.Licenses).NotTo(BeEmpty(), "%s has a licence that was recognised", c.Name)
 					g.Expect(image.files).To(HaveKey(HavePrefix("/licenses/third-party/"+c.Name)), c.Name)

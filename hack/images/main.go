@@ -115,8 +115,13 @@ func (b build) content(ctx context.Context, p program, arch string) (content, er
 	}
 	sbom, err := b.sbom(p, arch, binary, notices)
 	return content{
-		title: p.title, description: p.description, arch: arch, sbom: sbom,
-		entrypoint: []string{p.binary}, args: p.args, ports: p.ports,
+		title:       p.title,
+		description: p.description,
+		arch:        arch,
+		sbom:        sbom,
+		entrypoint:  []string{p.binary},
+		args:        p.args,
+		ports:       p.ports,
 		// What changes seldom is below.
 		layers: []pack.Tree{
 			base(),

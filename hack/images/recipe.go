@@ -28,19 +28,29 @@ type program struct {
 func programs() []program {
 	return []program{
 		{
-			name: "manager", pkg: ".", binary: "/manager", ports: []string{"8443/tcp", "9440/tcp", "9443/tcp"},
+			name:        "manager",
+			pkg:         ".",
+			binary:      "/manager",
+			ports:       []string{"8443/tcp", "9440/tcp", "9443/tcp"},
 			title:       "Cluster API Provider for VMware Cloud Director",
 			description: "The controllers that make Kubernetes clusters on VMware Cloud Director.",
 		},
 		{
 			// Name and path are those of VMware's CPI: manifests and patches written for it find them.
-			name: "cpi", image: "cloud-provider-for-cloud-director", pkg: "./cmd/cpi",
-			binary: "/opt/vcloud/bin/cloud-provider-for-cloud-director", ports: []string{"10258/tcp"},
+			name:        "cpi",
+			image:       "cloud-provider-for-cloud-director",
+			pkg:         "./cmd/cpi",
+			binary:      "/opt/vcloud/bin/cloud-provider-for-cloud-director",
+			ports:       []string{"10258/tcp"},
 			title:       "Cloud controller manager for VMware Cloud Director",
 			description: "Node addresses and load balancers of Kubernetes clusters on VMware Cloud Director.",
 		},
 		{
-			name: "vcdsim", image: "vcdsim", pkg: "./cmd/vcdsim", binary: "/vcdsim", ports: []string{"8443/tcp"},
+			name:        "vcdsim",
+			image:       "vcdsim",
+			pkg:         "./cmd/vcdsim",
+			binary:      "/vcdsim",
+			ports:       []string{"8443/tcp"},
 			args:        []string{"--listen", ":8443"}, // its own default is reached from inside the container only
 			title:       "vcdsim",
 			description: "A simulator of VMware Cloud Director, to try and test with.",

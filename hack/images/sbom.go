@@ -26,7 +26,10 @@ func (b build) sbom(p program, arch string, binary []byte, notices allNotices) (
 	}
 	sum := sha256.Sum256(binary)
 	subject := cdx.Component{
-		BOMRef: "program", Type: cdx.ComponentTypeApplication, Name: info.Path, Version: b.version,
+		BOMRef:      "program",
+		Type:        cdx.ComponentTypeApplication,
+		Name:        info.Path,
+		Version:     b.version,
 		Description: p.description,
 		PackageURL:  packageURL(info.Main.Path, b.version, "goos=linux", "goarch="+arch),
 		Hashes:      &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
@@ -49,8 +52,13 @@ func componentOf(dep *debug.Module, notices allNotices) cdx.Component {
 func component(name, version, sum string, terms *noticed) cdx.Component {
 	url := packageURL(name, version)
 	c := cdx.Component{
-		BOMRef: url, Type: cdx.ComponentTypeLibrary, Name: name, Version: version, PackageURL: url,
-		Scope: cdx.ScopeRequired, Licenses: licensesOf(terms),
+		BOMRef:     url,
+		Type:       cdx.ComponentTypeLibrary,
+		Name:       name,
+		Version:    version,
+		PackageURL: url,
+		Scope:      cdx.ScopeRequired,
+		Licenses:   licensesOf(terms),
 	}
 	// Go's sums are SHA-256 of a listing of the module, written in base64.
 	if digest, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil &&
@@ -80,10 +88,12 @@ func licensesOf(terms *noticed) *cdx.Licenses {
 // encode writes the bill, the same bytes for the same program: its serial number follows from what it describes.
 func (b build) encode(subject cdx.Component, sum [sha256.Size]byte, components []cdx.Component) ([]byte, error) {
 	bom := cdx.NewBOM()
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8 of RFC 9562: of our own making
+	sum[6] = sum[6]&0x0f | 0x80
+	sum[8] = sum[8]&0x3f | 0x80 // version 8 of RFC 9562: of our own making
 	bom.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 	bom.Metadata = &cdx.Metadata{
-		Timestamp: b.created.UTC().Format(time.RFC3339), Component: &subject,
+		Timestamp: b.created.UTC().Format(time.RFC3339),
+		Component: &subject,
 		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{
 			Type: cdx.ComponentTypeApplication,
 			Name: path.Join(module, "hack/images"),

@@ -90,7 +90,8 @@ func (b *builder) debootstrap(ctx context.Context, root string) error {
 		"debootstrap", "--variant=minbase", "--force-check-gpg", "--include="+strings.Join(packages(), ","), suite,
 		root, mirror)
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdout = &out
+	cmd.Stderr = &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	// The signal follows the thread that starts the process.
 	runtime.LockOSThread()

@@ -32,7 +32,8 @@ func TestTheMirrorIsTheMachinesOwn(t *testing.T) {
 			"http://three.example.com/debian",
 		},
 		"another suite": {
-			map[string]string{"sources.list": "deb http://archive.example.com/ubuntu noble main\n"}, defaultMirror,
+			map[string]string{"sources.list": "deb http://archive.example.com/ubuntu noble main\n"},
+			defaultMirror,
 		},
 		"what debootstrap cannot read": {
 			map[string]string{"sources.list": "deb cdrom:[Debian]/ bookworm main\ndeb file:/srv bookworm main\n"},

@@ -56,7 +56,8 @@ func (b *builder) lock(ctx context.Context) (unlock func(), err error) {
 // what has the right name is complete.
 func (b *builder) artefact(label, name, hash string, fill func(dir string) error) (string, error) {
 	name += "-" + hash
-	target, temp := filepath.Join(b.dir, name), filepath.Join(b.dir, unfinished+name)
+	target := filepath.Join(b.dir, name)
+	temp := filepath.Join(b.dir, unfinished+name)
 	if _, err := os.Stat(target); err == nil {
 		return name, nil
 	}
@@ -80,7 +81,9 @@ func (b *builder) artefact(label, name, hash string, fill func(dir string) error
 // announce prints what is being made, and every half minute for how long, until the function that it returns is called.
 func (b *builder) announce(label string, began time.Time) (stop func()) {
 	fmt.Fprintf(b.out, "%s ...\n", label)
-	ticker, done, ended := time.NewTicker(30*time.Second), make(chan struct{}), make(chan struct{})
+	ticker := time.NewTicker(30 * time.Second)
+	done := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for {

@@ -29,8 +29,10 @@ func libraries() string {
 // tree is one with the links of a merged /usr, which programs are linked through.
 func (debian) tree() pack.Tree {
 	t := newTree()
-	t.Links["/bin"], t.Links["/sbin"] = "usr/bin", "usr/sbin"
-	t.Links["/lib"], t.Links["/lib64"] = "usr/lib", "usr/lib64"
+	t.Links["/bin"] = "usr/bin"
+	t.Links["/sbin"] = "usr/sbin"
+	t.Links["/lib"] = "usr/lib"
+	t.Links["/lib64"] = "usr/lib64"
 	t.Open = []string{"/tmp"}
 	return t
 }
@@ -58,7 +60,8 @@ func (d debian) addFile(t *pack.Tree, name string) error {
 	if err != nil {
 		return err
 	}
-	t.Files[name], t.Executables[name] = content, true
+	t.Files[name] = content
+	t.Executables[name] = true
 	needed, err := linked(file)
 	if err != nil {
 		return err

@@ -67,14 +67,17 @@ func (b *builder) images(ctx context.Context, r release, built kit, base string)
 	if err != nil {
 		return nil, err
 	}
-	busybox.Files["/etc/passwd"], busybox.Files["/etc/group"] = []byte(accounts), []byte(groups)
+	busybox.Files["/etc/passwd"] = []byte(accounts)
+	busybox.Files["/etc/group"] = []byte(groups)
 	busybox.Open = []string{"/tmp"}
 	return append(slices.Concat(kubernetes, next, providers),
 		image{reference: kubeVIP, entrypoint: []string{"/kube-vip"}, layers: []pack.Tree{vip}},
 		image{reference: networkImage, entrypoint: []string{"/usr/local/bin/network"}, layers: network},
 		image{
-			reference: testRegistry + "agnhost:" + r.agnhost, entrypoint: []string{"/agnhost"}, args: []string{"pause"},
-			layers: agnhost,
+			reference:  testRegistry + "agnhost:" + r.agnhost,
+			entrypoint: []string{"/agnhost"},
+			args:       []string{"pause"},
+			layers:     agnhost,
 		},
 		image{reference: testRegistry + "busybox:" + r.busybox, args: []string{"sh"}, layers: []pack.Tree{busybox}},
 	), nil
@@ -99,7 +102,8 @@ func kubeadmImages(ctx context.Context, r release, built kit, d debian) ([]image
 		case "pause", "coredns":
 			group := map[string]string{"pause": "own", "coredns": "coredns"}[name]
 			tree, err = programTree("/"+name, built.bin(group, name))
-			i.entrypoint, i.layers = []string{"/" + name}, []pack.Tree{tree}
+			i.entrypoint = []string{"/" + name}
+			i.layers = []pack.Tree{tree}
 		case "etcd":
 			tree, err = programTree("/usr/local/bin/etcd", built.bin("etcd", name))
 			i.layers = []pack.Tree{tree}
@@ -140,7 +144,9 @@ func providerImages(built kit) ([]image, error) {
 			return nil, err
 		}
 		found = append(found, image{
-			reference: references[name], entrypoint: []string{"/manager"}, layers: []pack.Tree{tree},
+			reference:  references[name],
+			entrypoint: []string{"/manager"},
+			layers:     []pack.Tree{tree},
 		})
 	}
 	return found, nil
@@ -154,7 +160,8 @@ func proxyImage(reference, program string, d debian) (image, error) {
 // programTree has one static program.
 func programTree(target, file string) (pack.Tree, error) {
 	t := newTree()
-	t.Files["/etc/passwd"], t.Files["/etc/group"] = []byte(accounts), []byte(groups)
+	t.Files["/etc/passwd"] = []byte(accounts)
+	t.Files["/etc/group"] = []byte(groups)
 	t.Open = []string{"/tmp"}
 	return t, addProgram(&t, target, file)
 }
@@ -196,7 +203,8 @@ func (b *builder) agnhost(ctx context.Context, r release, built kit, d debian) (
 		}
 	}
 	// The shell of busybox prefers its own nc, which lacks options that tests use.
-	below.Links["/usr/bin/sh"], below.Links["/usr/bin/nc"] = "dash", "nc.openbsd"
+	below.Links["/usr/bin/sh"] = "dash"
+	below.Links["/usr/bin/nc"] = "nc.openbsd"
 	below.Files["/etc/passwd"] = []byte(accounts +
 		"user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n")
 	below.Files["/etc/group"] = []byte(groups +
@@ -251,8 +259,14 @@ func (b *builder) archive(file string, images []image) error {
 	var entries []pack.Entry
 	for _, i := range images {
 		packed, err := pack.Image{
-			Name: i.reference, Arch: runtime.GOARCH, Path: searchPath, CreatedBy: "make node-image", Created: b.created,
-			Entrypoint: i.entrypoint, Args: i.args, Layers: i.layers,
+			Name:       i.reference,
+			Arch:       runtime.GOARCH,
+			Path:       searchPath,
+			CreatedBy:  "make node-image",
+			Created:    b.created,
+			Entrypoint: i.entrypoint,
+			Args:       i.args,
+			Layers:     i.layers,
 		}.Pack()
 		if err != nil {
 			return err

@@ -152,7 +152,8 @@ func addProgram(t *pack.Tree, target, file string) error {
 	if err != nil {
 		return fmt.Errorf("reading a program: %w", err)
 	}
-	t.Files[target], t.Executables[target] = content, true
+	t.Files[target] = content
+	t.Executables[target] = true
 	return nil
 }
 

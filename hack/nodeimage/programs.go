@@ -41,7 +41,9 @@ func (b *builder) programs(ctx context.Context, r release) (kit, error) {
 	built := kit{}
 	for _, g := range groups {
 		set, err := programs.BuildGroups(ctx, programs.Options{
-			Cache: filepath.Join(b.dir, "programs"), Source: b.root, Out: b.out,
+			Cache:  filepath.Join(b.dir, "programs"),
+			Source: b.root,
+			Out:    b.out,
 		}, g)
 		if err != nil {
 			return nil, err
@@ -50,7 +52,9 @@ func (b *builder) programs(ctx context.Context, r release) (kit, error) {
 	}
 	// The managers of Cluster API are those of the quickstart, from the cache that it builds them in.
 	built[stackGroup], err = programs.Build(ctx, programs.Options{
-		Cache: b.cache, Source: filepath.Join(b.root, "test/framework/stack/programs"), Out: b.out,
+		Cache:  b.cache,
+		Source: filepath.Join(b.root, "test/framework/stack/programs"),
+		Out:    b.out,
 	})
 	return built, err
 }
@@ -66,28 +70,41 @@ func (b *builder) groups(r release) ([]programs.Group, error) {
 	pinned := filepath.Join(b.root, "hack/nodeimage/programs")
 	groups := []programs.Group{
 		{
-			Name: "own", Folder: filepath.Join(b.root, "hack/nodeimage"), Salt: salt, Ldflags: stripped,
+			Name:     "own",
+			Folder:   filepath.Join(b.root, "hack/nodeimage"),
+			Salt:     salt,
+			Ldflags:  stripped,
 			Programs: list(ownModule+"/", "rpctool", "pause", "network"),
 		},
 		{
-			Name: "containerd", Folder: filepath.Join(pinned, "containerd"), Ldflags: stripped,
+			Name:     "containerd",
+			Folder:   filepath.Join(pinned, "containerd"),
+			Ldflags:  stripped,
 			Programs: list(containerd, "containerd", "ctr", "containerd-shim-runc-v2"),
 		},
 		{
-			Name: "cni", Folder: filepath.Join(pinned, "cni"), Ldflags: stripped,
+			Name:     "cni",
+			Folder:   filepath.Join(pinned, "cni"),
+			Ldflags:  stripped,
 			Programs: list(plugins, "main/bridge", "main/loopback", "ipam/host-local", "meta/portmap"),
 		},
 		b.kubernetes(r),
 		{
-			Name: "etcd", Folder: filepath.Join(b.root, "test/framework/stack/programs/etcd"), Ldflags: stripped,
+			Name:     "etcd",
+			Folder:   filepath.Join(b.root, "test/framework/stack/programs/etcd"),
+			Ldflags:  stripped,
 			Programs: []programs.Program{{Name: "etcd", Package: "go.etcd.io/etcd/server/v3"}},
 		},
 		{
-			Name: "coredns", Folder: filepath.Join(pinned, "coredns"), Ldflags: stripped,
+			Name:     "coredns",
+			Folder:   filepath.Join(pinned, "coredns"),
+			Ldflags:  stripped,
 			Programs: list("github.com/coredns/", "coredns"),
 		},
 		{
-			Name: "kube-vip", Folder: filepath.Join(b.root, "hack/kubevip"), Ldflags: stripped,
+			Name:     "kube-vip",
+			Folder:   filepath.Join(b.root, "hack/kubevip"),
+			Ldflags:  stripped,
 			Programs: list("github.com/kube-vip/", "kube-vip"),
 		},
 	}
@@ -100,7 +117,8 @@ func (b *builder) groups(r release) ([]programs.Group, error) {
 // kubernetes are the programs of a release.
 func (b *builder) kubernetes(r release) programs.Group {
 	return programs.Group{
-		Name: kubernetesGroup + r.version, Folder: filepath.Join(b.root, filepath.FromSlash(r.module)),
+		Name:   kubernetesGroup + r.version,
+		Folder: filepath.Join(b.root, filepath.FromSlash(r.module)),
 		Ldflags: stripped + " -X k8s.io/component-base/version.gitVersion=" + r.version +
 			" -X k8s.io/client-go/pkg/version.gitVersion=" + r.version,
 		Programs: list("k8s.io/kubernetes/", "cmd/kubelet", "cmd/kubeadm", "cmd/kubectl", "cmd/kube-apiserver",

@@ -30,10 +30,13 @@ type record struct {
 
 func (b *builder) record(r release, store, node, system, base string) (string, error) {
 	content, err := json.MarshalIndent(record{
-		Name: r.name(), KubernetesVersion: r.version,
-		Layers:     []string{node + "/rootfs", system + "/rootfs", base + "/rootfs"},
-		ImageStore: store + "/containerd", Init: "/usr/local/lib/vm/init", Images: b.own.references(),
-		Network: system + "/rootfs" + manifest,
+		Name:              r.name(),
+		KubernetesVersion: r.version,
+		Layers:            []string{node + "/rootfs", system + "/rootfs", base + "/rootfs"},
+		ImageStore:        store + "/containerd",
+		Init:              "/usr/local/lib/vm/init",
+		Images:            b.own.references(),
+		Network:           system + "/rootfs" + manifest,
 	}, "", "  ")
 	if err != nil {
 		return "", err

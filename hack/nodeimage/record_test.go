@@ -42,7 +42,11 @@ func TestWhatNoRecordNamesIsRemovedUnlessItIsMounted(t *testing.T) {
 	g.Expect(b.prune()).To(Succeed())
 
 	for name, remains := range map[string]bool{
-		"store-old": false, "kubernetes-old": false, "store-new": true, "base-1": true, "programs": true,
+		"store-old":      false,
+		"kubernetes-old": false,
+		"store-new":      true,
+		"base-1":         true,
+		"programs":       true,
 	} {
 		_, err := os.Stat(filepath.Join(b.dir, name))
 		g.Expect(err == nil).To(Equal(remains), name)

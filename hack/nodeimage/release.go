@@ -19,12 +19,16 @@ type release struct {
 func releases() []release {
 	return []release{
 		{
-			version: "v1.36.3", module: "test/framework/stack/programs/kubernetes",
-			agnhost: "2.63.0", busybox: "1.37.0-1",
+			version: "v1.36.3",
+			module:  "test/framework/stack/programs/kubernetes",
+			agnhost: "2.63.0",
+			busybox: "1.37.0-1",
 		},
 		{
-			version: "v1.35.4", module: "hack/nodeimage/programs/kubernetes-previous",
-			agnhost: "2.59", busybox: "1.37.0-1",
+			version: "v1.35.4",
+			module:  "hack/nodeimage/programs/kubernetes-previous",
+			agnhost: "2.59",
+			busybox: "1.37.0-1",
 		},
 	}
 }

@@ -60,7 +60,10 @@ func (b *builder) load(ctx context.Context, built kit, store string, archives ..
 	}
 	// In a mount namespace of its own, so that its mounts end with it.
 	runtime, err := process.Start(process.Spec{
-		Name: "containerd", Path: unshare, Dir: state, Env: os.Environ(),
+		Name: "containerd",
+		Path: unshare,
+		Dir:  state,
+		Env:  os.Environ(),
 		Args: []string{"--mount", "--", built.bin("containerd", "containerd"), "--config", config},
 	})
 	if err != nil {

@@ -33,7 +33,8 @@ const (
 // record runs the quickstart in a terminal, and presses Ctrl-C when the cluster is available.
 func record(ctx context.Context, root string) ([]event, error) {
 	command := exec.CommandContext(ctx, "make", "quickstart")
-	command.Dir, command.Env = root, environment(os.Environ())
+	command.Dir = root
+	command.Env = environment(os.Environ())
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	began := time.Now()
 	terminal, err := pty.StartWithSize(command, &pty.Winsize{Cols: columns, Rows: rows})

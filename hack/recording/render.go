@@ -21,7 +21,8 @@ func render(ctx context.Context, events []event, out string) error {
 		return fmt.Errorf("making a folder for the picture: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	cast, raw := filepath.Join(folder, "short.cast"), filepath.Join(folder, "raw.svg")
+	cast := filepath.Join(folder, "short.cast")
+	raw := filepath.Join(folder, "raw.svg")
 	if err := write(cast, events); err != nil {
 		return err
 	}

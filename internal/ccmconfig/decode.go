@@ -175,7 +175,8 @@ func (d *decoder) key(path string, fields []reflect.StructField, name, value *ya
 
 // value reads the value of one key.
 func (d *decoder) value(f reflect.StructField, path string, n *yaml.Node, into reflect.Value) {
-	n, element := listed(f, n), elementOf(f.Type)
+	n = listed(f, n)
+	element := elementOf(f.Type)
 	_, isScalar := scalarOf(element)
 	switch {
 	case element == reflect.TypeFor[Ignored]():
@@ -222,7 +223,8 @@ func (d *decoder) named(t reflect.Type, path string, n *yaml.Node, into reflect.
 	}
 	into.Set(reflect.MakeMap(t))
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		name, at := n.Content[i], join(path, n.Content[i].Value)
+		name := n.Content[i]
+		at := join(path, n.Content[i].Value)
 		if written := d.report.written[path]; written != "" {
 			d.report.written[at] = join(written, name.Value)
 		}
@@ -313,7 +315,8 @@ func textInto(f reflect.StructField, text string, into reflect.Value) error {
 // complete sets what the file leaves to the environment and to defaults, and reports what is missing.
 func (d *decoder) complete(path string, section reflect.Value) {
 	for _, f := range fieldsOf(section.Type()) {
-		at, value := join(path, nameOf(f)), section.FieldByIndex(f.Index)
+		at := join(path, nameOf(f))
+		value := section.FieldByIndex(f.Index)
 		if _, ok := scalarOf(elementOf(f.Type)); ok {
 			d.completeValue(f, at, value)
 			continue
@@ -338,9 +341,11 @@ func (d *decoder) complete(path string, section reflect.Value) {
 }
 
 func (d *decoder) completeValue(f reflect.StructField, path string, into reflect.Value) {
-	text, from := f.Tag.Get("default"), ""
+	text := f.Tag.Get("default")
+	from := ""
 	if name := f.Tag.Get("env"); name != "" && d.env.Getenv != nil {
-		text, from = d.env.Getenv(name), "variable "+name+" "
+		text = d.env.Getenv(name)
+		from = "variable " + name + " "
 	}
 	wins := into.IsZero() || from != "" && d.env.VariablesWin
 	if text != "" && wins {

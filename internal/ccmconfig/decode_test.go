@@ -57,9 +57,15 @@ func decode(file string) (cloud, *Report) {
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	g := NewWithT(t)
 	want := cloud{
-		URL: "https://cloud", Key: "value of CLOUD_KEY", Enabled: new(false), Verify: true, Retries: 1, Rate: 2.5,
-		Families: []corev1.IPFamily{corev1.IPv6Protocol}, First: &first{Port: 80},
-		Zones: []zone{{Name: "a"}, {Name: "b"}},
+		URL:      "https://cloud",
+		Key:      "value of CLOUD_KEY",
+		Enabled:  new(false),
+		Verify:   true,
+		Retries:  1,
+		Rate:     2.5,
+		Families: []corev1.IPFamily{corev1.IPv6Protocol},
+		First:    &first{Port: 80},
+		Zones:    []zone{{Name: "a"}, {Name: "b"}},
 	}
 	g.Expect(want.Timeout.UnmarshalJSON([]byte(`"1m0s"`))).To(Succeed())
 	want.Addresses.Only = netip.MustParseAddr("10.0.0.1")
@@ -98,31 +104,53 @@ func TestProblems(t *testing.T) {
 		want       []string // each line of the error
 	}{
 		{
-			"the file is a list", "[]",
+			"the file is a list",
+			"[]",
 			[]string{"url: is missing: write a URL", "the configuration (line 1): must hold keys and values"},
 		},
 		{
-			"what is missing in a section of a list", "url: x\nzones:\n- name: a\n- cidrs: []",
+			"what is missing in a section of a list",
+			"url: x\nzones:\n- name: a\n- cidrs: []",
 			[]string{"zones[1].name: is missing: name the zone"},
 		},
-		{"a list of what are no sections", "url: x\nzones: [a]", []string{
-			"zones[0].name: is missing: name the zone", "zones[0] (line 2): must hold keys and values",
-		}},
-		{"in the order of the file", "url: x\nrate: a\nenabled: 2\nretries: 1.5", []string{
-			`rate (line 2): is "a", but must be a number`, `enabled (line 3): is "2", but must be true or false`,
-			`retries (line 4): is "1.5", but must be a whole number`,
-		}},
-		{"all elements of a list", "url: x\nfamilies: [IPv4, IPv5, '', {}]", []string{
-			`families (line 2): element 2 is "IPv5", but must be IPv4 or IPv6; element 3 is "", but must be IPv4 or IPv6; ` +
-				`element 4 must be a single value`,
-		}},
-		{"an address with a zone", "url: x\naddresses: {only: fe80::1%eth0}", []string{
-			`addresses.only (line 2): is "fe80::1%eth0", but must be an address such as 192.168.8.2`,
-		}},
-		{"unknown keys", "url: x\nCIDRs: []\ncolour: red", []string{
-			"CIDRs (line 2): is no key of the configuration: addresses.cidrs or zones[…].cidrs may be meant",
-			"colour (line 3): is no key of the configuration: remove it, or correct its spelling",
-		}},
+		{
+			"a list of what are no sections",
+			"url: x\nzones: [a]",
+			[]string{
+				"zones[0].name: is missing: name the zone", "zones[0] (line 2): must hold keys and values",
+			},
+		},
+		{
+			"in the order of the file",
+			"url: x\nrate: a\nenabled: 2\nretries: 1.5",
+			[]string{
+				`rate (line 2): is "a", but must be a number`, `enabled (line 3): is "2", but must be true or false`,
+				`retries (line 4): is "1.5", but must be a whole number`,
+			},
+		},
+		{
+			"all elements of a list",
+			"url: x\nfamilies: [IPv4, IPv5, '', {}]",
+			[]string{
+				`families (line 2): element 2 is "IPv5", but must be IPv4 or IPv6; element 3 is "", but must be IPv4 or IPv6; ` +
+					`element 4 must be a single value`,
+			},
+		},
+		{
+			"an address with a zone",
+			"url: x\naddresses: {only: fe80::1%eth0}",
+			[]string{
+				`addresses.only (line 2): is "fe80::1%eth0", but must be an address such as 192.168.8.2`,
+			},
+		},
+		{
+			"unknown keys",
+			"url: x\nCIDRs: []\ncolour: red",
+			[]string{
+				"CIDRs (line 2): is no key of the configuration: addresses.cidrs or zones[…].cidrs may be meant",
+				"colour (line 3): is no key of the configuration: remove it, or correct its spelling",
+			},
+		},
 		{"a key twice", "url: x\nurl: y", []string{"url (line 2): is there twice: keep one"}},
 	}
 	for _, tt := range tests {

@@ -58,7 +58,8 @@ func Mounted(dir string) string {
 
 func (f *Files[T]) readAll() (credentials T, version string, err error) {
 	dir := Mounted(f.Dir)
-	contents, hash := map[string]string{}, sha256.New()
+	contents := map[string]string{}
+	hash := sha256.New()
 	for _, name := range f.Names {
 		data, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // The administrator names the directory.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

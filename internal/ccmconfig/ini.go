@@ -99,11 +99,13 @@ func put(in *yaml.Node, name string, number int, value *yaml.Node) {
 // iniValue returns a value without quotes, escapes and the comment behind it.
 func iniValue(text string) (string, error) {
 	var out strings.Builder
-	quoted, kept := false, 0 // what is quoted is kept when spaces at the end are removed
+	quoted := false
+	kept := 0 // what is quoted is kept when spaces at the end are removed
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':
-			quoted, kept = !quoted, out.Len()
+			quoted = !quoted
+			kept = out.Len()
 		case c == '\\':
 			i++
 			if i == len(text) {

@@ -100,7 +100,11 @@ func TestWhatIsNoINI(t *testing.T) {
 
 func TestAnINIFileIsRecognised(t *testing.T) {
 	for file, want := range map[string]bool{
-		"": false, "# a\n\n[Global]\n": true, "global:\n  user: a\n": false, "; a\n[x]": true, "# only\n": false,
+		"":                     false,
+		"# a\n\n[Global]\n":    true,
+		"global:\n  user: a\n": false,
+		"; a\n[x]":             true,
+		"# only\n":             false,
 	} {
 		NewWithT(t).Expect(IsINI([]byte(file))).To(Equal(want), file)
 	}

@@ -45,7 +45,8 @@ func Keys(schema any) []Key {
 func keysOf(path string, t reflect.Type) []Key {
 	var all []Key
 	for _, f := range fieldsOf(t) {
-		at, inner := join(path, nameOf(f)), elementOf(f.Type)
+		at := join(path, nameOf(f))
+		inner := elementOf(f.Type)
 		if _, ok := scalarOf(inner); ok || inner == reflect.TypeFor[Ignored]() {
 			owner := t
 			if len(f.Index) > 1 {
@@ -58,7 +59,8 @@ func keysOf(path string, t reflect.Type) []Key {
 		case reflect.Slice:
 			at += "[]"
 		case reflect.Map:
-			at, inner = at+".<name>", inner.Elem()
+			at = at + ".<name>"
+			inner = inner.Elem()
 		default:
 		}
 		all = append(all, keysOf(at, inner)...)
@@ -125,13 +127,16 @@ func scalarOf(t reflect.Type) (scalar, bool) {
 }
 
 func parsed[T any](kind, want string, parse func(string) (T, error)) scalar {
-	return scalar{kind, func(s string) (any, error) {
-		value, err := parse(s)
-		if err != nil {
-			return nil, fmt.Errorf("is %q, but must be %s", s, want)
-		}
-		return value, nil
-	}}
+	return scalar{
+		kind,
+		func(s string) (any, error) {
+			value, err := parse(s)
+			if err != nil {
+				return nil, fmt.Errorf("is %q, but must be %s", s, want)
+			}
+			return value, nil
+		},
+	}
 }
 
 // parseBoolean takes the words of YAML 1.1 and of INI files, as the parsers of predecessors did.

@@ -68,7 +68,8 @@ type Client struct {
 
 // New returns a client.
 func New(o Options) *Client {
-	o.Poll, o.Patience = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.Patience, defaultPatience)
+	o.Poll = cmp.Or(o.Poll, defaultPoll)
+	o.Patience = cmp.Or(o.Patience, defaultPatience)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -81,14 +82,22 @@ func New(o Options) *Client {
 		config.RootCAs.AppendCertsFromPEM([]byte(o.CA))
 	}
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8,
-		IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 15 * time.Second,
+		Proxy:               http.ProxyFromEnvironment,
+		TLSClientConfig:     config,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 8,
+		IdleConnTimeout:     time.Minute,
+		TLSHandshakeTimeout: 15 * time.Second,
 	}
-	return &Client{opts: o, http: &http.Client{
-		Transport: transport, Timeout: cmp.Or(o.Timeout, defaultTimeout),
-		// A redirect would send the signed request to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &Client{
+		opts: o,
+		http: &http.Client{
+			Transport: transport,
+			Timeout:   cmp.Or(o.Timeout, defaultTimeout),
+			// A redirect would send the signed request to another host.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
 }
 
 // Close closes idle connections.
@@ -114,8 +123,11 @@ func (c *Client) call(ctx context.Context, command string, params Params, into a
 func (c *Client) send(ctx context.Context, command string, params Params, into any) error {
 	key, secret := c.opts.Keys()
 	form := url.Values{
-		"command": {command}, "response": {"json"}, "apiKey": {key}, "signatureVersion": {"3"},
-		"expires": {c.opts.Now().UTC().Add(expiry).Format("2006-01-02T15:04:05-0700")},
+		"command":          {command},
+		"response":         {"json"},
+		"apiKey":           {key},
+		"signatureVersion": {"3"},
+		"expires":          {c.opts.Now().UTC().Add(expiry).Format("2006-01-02T15:04:05-0700")},
 	}
 	for name, value := range params {
 		if value != "" {
@@ -209,7 +221,8 @@ func pages[T any](ctx context.Context, c *Client, command, key string, filters P
 	params := Params{"listall": "true", "projectid": c.opts.Project}
 	maps.Copy(params, filters)
 	var out []T
-	total, changed := 0, false
+	total := 0
+	changed := false
 	for page := 1; page <= maxPages; page++ {
 		if page > 1 {
 			params["page"] = strconv.Itoa(page)
@@ -218,12 +231,14 @@ func pages[T any](ctx context.Context, c *Client, command, key string, filters P
 		if err := c.call(ctx, command, params, &answer); err != nil {
 			return nil, failing(err)
 		}
-		count, found := 0, []T(nil)
+		count := 0
+		found := []T(nil)
 		if err := errors.Join(element(answer, "count", &count), element(answer, key, &found)); err != nil {
 			return nil, fmt.Errorf("%s: reading the answer: %w", command, err)
 		}
 		if page == 1 {
-			total, params["pagesize"] = count, strconv.Itoa(len(found))
+			total = count
+			params["pagesize"] = strconv.Itoa(len(found))
 		}
 		changed = changed || count != total
 		out = append(out, found...)
@@ -284,7 +299,8 @@ func (c *Client) run(ctx context.Context, command string, params Params, key str
 
 // wait polls a job until it is done.
 func (c *Client) wait(ctx context.Context, id string) (json.RawMessage, error) {
-	poll, end := time.NewTicker(c.opts.Poll), time.NewTimer(c.opts.Patience)
+	poll := time.NewTicker(c.opts.Poll)
+	end := time.NewTimer(c.opts.Patience)
 	defer poll.Stop()
 	defer end.Stop()
 	for {

@@ -27,7 +27,10 @@ func start(t *testing.T, o cloudstacksim.Options) (*cloudstacksim.Simulator, str
 
 func client(url string, mods ...func(*cloudstack.Options)) *cloudstack.Client {
 	o := cloudstack.Options{
-		URL: url, Key: cloudstacksim.UserKey, Secret: cloudstacksim.UserSecret, Poll: time.Millisecond,
+		URL:    url,
+		Key:    cloudstacksim.UserKey,
+		Secret: cloudstacksim.UserSecret,
+		Poll:   time.Millisecond,
 	}
 	for _, mod := range mods {
 		mod(&o)
@@ -83,10 +86,17 @@ func TestErrorsAreSorted(t *testing.T) {
 
 func TestCodesOfErrors(t *testing.T) {
 	for code, want := range map[int]error{
-		401: cloudstack.ErrUnauthorized, 432: cloudstack.ErrForbidden, 531: cloudstack.ErrForbidden,
+		401: cloudstack.ErrUnauthorized,
+		432: cloudstack.ErrForbidden,
+		531: cloudstack.ErrForbidden,
 		431: cloudstack.ErrInvalid,
-		533: cloudstack.ErrLimit, 535: cloudstack.ErrLimit, 537: cloudstack.ErrConflict, 536: cloudstack.ErrBusy,
-		429: cloudstack.ErrBusy, 503: cloudstack.ErrUnavailable, 502: cloudstack.ErrUnavailable,
+		533: cloudstack.ErrLimit,
+		535: cloudstack.ErrLimit,
+		537: cloudstack.ErrConflict,
+		536: cloudstack.ErrBusy,
+		429: cloudstack.ErrBusy,
+		503: cloudstack.ErrUnavailable,
+		502: cloudstack.ErrUnavailable,
 	} {
 		sim, url := start(t, cloudstacksim.Options{})
 		sim.Fail(cloudstacksim.Fault{Code: code})
@@ -124,7 +134,8 @@ func TestACertificateThatIsNotTrusted(t *testing.T) {
 }
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
-	g, asked := NewWithT(t), 0
+	g := NewWithT(t)
+	asked := 0
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	t.Cleanup(other.Close)
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
@@ -195,12 +206,15 @@ func TestAListThatChangesBetweenItsPagesIsIncomplete(t *testing.T) {
 // growing has a machine more each time that machines are listed.
 func growing(size int) cloudstacksim.Options {
 	n := 0
-	return cloudstacksim.Options{PageSize: size, Before: func(s *cloudstacksim.Simulator, command string) {
-		if command == "listVirtualMachines" {
-			n++
-			s.AddVM(fmt.Sprintf("more-%d", n), nil, nil)
-		}
-	}}
+	return cloudstacksim.Options{
+		PageSize: size,
+		Before: func(s *cloudstacksim.Simulator, command string) {
+			if command == "listVirtualMachines" {
+				n++
+				s.AddVM(fmt.Sprintf("more-%d", n), nil, nil)
+			}
+		},
+	}
 }
 
 func TestAListThatAlwaysChangesShowsEachElementOnce(t *testing.T) {
@@ -225,10 +239,13 @@ func TestAListThatAlwaysChangesShowsEachElementOnce(t *testing.T) {
 func TestOtherListsFailWhileTheyChange(t *testing.T) {
 	g := NewWithT(t)
 	n := 0
-	sim, url := start(t, cloudstacksim.Options{PageSize: 2, Before: func(s *cloudstacksim.Simulator, _ string) {
-		n++
-		s.AddNetwork(fmt.Sprint("more-", n), "")
-	}})
+	sim, url := start(t, cloudstacksim.Options{
+		PageSize: 2,
+		Before: func(s *cloudstacksim.Simulator, _ string) {
+			n++
+			s.AddNetwork(fmt.Sprint("more-", n), "")
+		},
+	})
 	for range 5 {
 		sim.AddNetwork("n", "")
 	}
@@ -242,10 +259,13 @@ func TestOtherListsFailWhileTheyChange(t *testing.T) {
 func TestFreeAddressesAreOfferedThoughTheirListChanges(t *testing.T) {
 	g := NewWithT(t)
 	n := 0
-	sim, url := start(t, cloudstacksim.Options{PageSize: 2, Before: func(s *cloudstacksim.Simulator, _ string) {
-		n++
-		s.AddAddresses(fmt.Sprint("198.51.100.", n))
-	}})
+	sim, url := start(t, cloudstacksim.Options{
+		PageSize: 2,
+		Before: func(s *cloudstacksim.Simulator, _ string) {
+			n++
+			s.AddAddresses(fmt.Sprint("198.51.100.", n))
+		},
+	})
 	sim.AddAddresses("203.0.113.1", "203.0.113.2", "203.0.113.3")
 
 	all, err := client(url).FreeAddresses(t.Context(), cloudstack.Network{})
@@ -257,7 +277,8 @@ func TestFreeAddressesAreOfferedThoughTheirListChanges(t *testing.T) {
 func TestKeysThatWereRotatedAreUsed(t *testing.T) {
 	g := NewWithT(t)
 	sim, url := start(t, cloudstacksim.Options{})
-	key, secret := cloudstacksim.UserKey, cloudstacksim.UserSecret
+	key := cloudstacksim.UserKey
+	secret := cloudstacksim.UserSecret
 	c := client(url, func(o *cloudstack.Options) {
 		o.Keys = func() (string, string) { return key, secret }
 	})
@@ -267,7 +288,8 @@ func TestKeysThatWereRotatedAreUsed(t *testing.T) {
 	sim.Rotate(cloudstacksim.UserKey, "new-key", "new-secret")
 	_, err = c.VMs(t.Context(), "")
 	g.Expect(err).To(MatchError(cloudstack.ErrUnauthorized))
-	key, secret = "new-key", "new-secret"
+	key = "new-key"
+	secret = "new-secret"
 
 	_, err = c.VMs(t.Context(), "")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -308,7 +330,8 @@ func TestAJobThatFails(t *testing.T) {
 	network := sim.AddNetwork("nodes", "")
 	sim.AddAddresses("203.0.113.1")
 	id := sim.Allocate("203.0.113.1", network)
-	c, tag := client(url), cloudstack.Tag{Key: "k", Value: "v"}
+	c := client(url)
+	tag := cloudstack.Tag{Key: "k", Value: "v"}
 	g.Expect(c.Tag(t.Context(), cloudstack.TagAddress, []string{id}, tag)).To(Succeed())
 
 	err := c.Tag(t.Context(), cloudstack.TagAddress, []string{id}, tag)

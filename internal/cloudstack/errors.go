@@ -57,9 +57,18 @@ const (
 )
 
 var kinds = map[int]error{
-	codeUnauthorized: ErrUnauthorized, codeTooMany: ErrBusy, codeMalformed: ErrInvalid, codeParameter: ErrInvalid,
-	codeUnsupported: ErrForbidden, codeAccount: ErrForbidden, codeAccountLimit: ErrLimit, codeCapacity: ErrLimit,
-	codeUnavailable: ErrBusy, codeAllocation: ErrLimit, codeInUse: ErrBusy, codeRuleConflict: ErrConflict,
+	codeUnauthorized: ErrUnauthorized,
+	codeTooMany:      ErrBusy,
+	codeMalformed:    ErrInvalid,
+	codeParameter:    ErrInvalid,
+	codeUnsupported:  ErrForbidden,
+	codeAccount:      ErrForbidden,
+	codeAccountLimit: ErrLimit,
+	codeCapacity:     ErrLimit,
+	codeUnavailable:  ErrBusy,
+	codeAllocation:   ErrLimit,
+	codeInUse:        ErrBusy,
+	codeRuleConflict: ErrConflict,
 }
 
 // An Error is an answer of CloudStack that reports a failure.

@@ -17,10 +17,12 @@ type Metrics struct {
 func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "capvcd_cloudstack_requests_total", Help: "Requests to CloudStack, by command and status.",
+			Name: "capvcd_cloudstack_requests_total",
+			Help: "Requests to CloudStack, by command and status.",
 		}, []string{"command", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "capvcd_cloudstack_request_duration_seconds", Help: "How long CloudStack took to answer, by command.",
+			Name:    "capvcd_cloudstack_request_duration_seconds",
+			Help:    "How long CloudStack took to answer, by command.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 15, 60},
 		}, []string{"command"}),
 	}

@@ -18,7 +18,8 @@ const (
 func (c *Client) Associate(ctx context.Context, n Network, address string) (Address, error) {
 	params := Params{"projectid": c.opts.Project, "ipaddress": address, "networkid": n.ID}
 	if n.VPCID != "" {
-		params["vpcid"], params["networkid"] = n.VPCID, ""
+		params["vpcid"] = n.VPCID
+		params["networkid"] = ""
 	}
 	var out Address
 	err := c.run(ctx, "associateIpAddress", params, "ipaddress", &out)
@@ -34,9 +35,16 @@ func (c *Client) Disassociate(ctx context.Context, id string) error {
 func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
 	var out Rule
 	err := c.run(ctx, "createLoadBalancerRule", Params{
-		"name": r.Name, "description": r.Description, "publicipid": r.AddressID, "networkid": r.NetworkID,
-		"publicport": number(r.PublicPort), "privateport": number(r.PrivatePort), "protocol": r.Protocol,
-		"algorithm": r.Algorithm, "cidrlist": r.CIDRs, "openfirewall": "false",
+		"name":         r.Name,
+		"description":  r.Description,
+		"publicipid":   r.AddressID,
+		"networkid":    r.NetworkID,
+		"publicport":   number(r.PublicPort),
+		"privateport":  number(r.PrivatePort),
+		"protocol":     r.Protocol,
+		"algorithm":    r.Algorithm,
+		"cidrlist":     r.CIDRs,
+		"openfirewall": "false",
 	}, "loadbalancer", &out)
 	return out, err
 }
@@ -44,8 +52,12 @@ func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
 // UpdateRule changes what is set of a load balancer rule.
 func (c *Client) UpdateRule(ctx context.Context, r Rule) error {
 	return c.run(ctx, "updateLoadBalancerRule", Params{
-		"id": r.ID, "name": r.Name, "description": r.Description, "protocol": r.Protocol, "algorithm": r.Algorithm,
-		"cidrlist": r.CIDRs,
+		"id":          r.ID,
+		"name":        r.Name,
+		"description": r.Description,
+		"protocol":    r.Protocol,
+		"algorithm":   r.Algorithm,
+		"cidrlist":    r.CIDRs,
 	}, "", nil)
 }
 
@@ -59,7 +71,8 @@ func (c *Client) CreatePolicy(ctx context.Context, rule string, p Policy) (Polic
 	params := Params{"lbruleid": rule, "name": p.Name, "description": p.Description, "methodname": p.Method}
 	for i, name := range slices.Sorted(maps.Keys(p.Params)) {
 		at := "param[" + strconv.Itoa(i) + "]."
-		params[at+"name"], params[at+"value"] = name, p.Params[name]
+		params[at+"name"] = name
+		params[at+"value"] = p.Params[name]
 	}
 	var out policies
 	if err := c.run(ctx, "createLBStickinessPolicy", params, "stickinesspolicies", &out); err != nil {
@@ -92,8 +105,11 @@ func (c *Client) RemoveMembers(ctx context.Context, rule string, vms []string) e
 func (c *Client) CreateFirewall(ctx context.Context, f Firewall) (Firewall, error) {
 	var out Firewall
 	err := c.run(ctx, "createFirewallRule", Params{
-		"ipaddressid": f.AddressID, "protocol": f.Protocol, "startport": number(f.StartPort),
-		"endport": number(f.EndPort), "cidrlist": f.CIDRs,
+		"ipaddressid": f.AddressID,
+		"protocol":    f.Protocol,
+		"startport":   number(f.StartPort),
+		"endport":     number(f.EndPort),
+		"cidrlist":    f.CIDRs,
 	}, "firewallrule", &out)
 	return out, err
 }
@@ -107,8 +123,14 @@ func (c *Client) DeleteFirewall(ctx context.Context, id string) error {
 func (c *Client) CreateACL(ctx context.Context, a ACL) (ACL, error) {
 	var out ACL
 	err := c.run(ctx, "createNetworkACL", Params{
-		"aclid": a.ListID, "protocol": a.Protocol, "startport": number(a.StartPort), "endport": number(a.EndPort),
-		"cidrlist": a.CIDRs, "traffictype": a.TrafficType, "action": a.Action, "reason": a.Reason,
+		"aclid":       a.ListID,
+		"protocol":    a.Protocol,
+		"startport":   number(a.StartPort),
+		"endport":     number(a.EndPort),
+		"cidrlist":    a.CIDRs,
+		"traffictype": a.TrafficType,
+		"action":      a.Action,
+		"reason":      a.Reason,
 	}, "networkacl", &out)
 	return out, err
 }
@@ -121,13 +143,19 @@ func (c *Client) DeleteACL(ctx context.Context, id string) error {
 // Tag adds a tag to objects of one kind: to all, or to none if one of them is missing or has a tag of that key.
 func (c *Client) Tag(ctx context.Context, kind string, ids []string, tag Tag) error {
 	return c.run(ctx, "createTags", Params{
-		"resourcetype": kind, "resourceids": strings.Join(ids, ","), "tags[0].key": tag.Key, "tags[0].value": tag.Value,
+		"resourcetype":  kind,
+		"resourceids":   strings.Join(ids, ","),
+		"tags[0].key":   tag.Key,
+		"tags[0].value": tag.Value,
 	}, "", nil)
 }
 
 // Untag removes a tag from an object.
 func (c *Client) Untag(ctx context.Context, kind, id string, tag Tag) error {
 	return c.run(ctx, "deleteTags", Params{
-		"resourcetype": kind, "resourceids": id, "tags[0].key": tag.Key, "tags[0].value": tag.Value,
+		"resourcetype":  kind,
+		"resourceids":   id,
+		"tags[0].key":   tag.Key,
+		"tags[0].value": tag.Value,
 	}, "", nil)
 }

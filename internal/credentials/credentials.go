@@ -24,7 +24,8 @@ func Config(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) vcd.Config 
 	}
 	return vcd.Config{
 		Credentials: vcd.Credentials{
-			Username: value(infrav1.SecretUsername), Password: value(infrav1.SecretPassword),
+			Username: value(infrav1.SecretUsername),
+			Password: value(infrav1.SecretPassword),
 			APIToken: cmp.Or(value(infrav1.SecretAPIToken), value(infrav1.SecretRefreshToken)),
 		},
 		CABundle: bundle,

@@ -48,8 +48,10 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewDecoder(r.Body).Decode(review)
 		review.Status.Authenticated = review.Spec.Token != "unknown"
 		review.Status.User = authenticationv1.UserInfo{
-			Username: review.Spec.Token, UID: "1", Groups: []string{"monitoring"},
-			Extra: map[string]authenticationv1.ExtraValue{"pod": {"a"}},
+			Username: review.Spec.Token,
+			UID:      "1",
+			Groups:   []string{"monitoring"},
+			Extra:    map[string]authenticationv1.ExtraValue{"pod": {"a"}},
 		}
 		_ = json.NewEncoder(w).Encode(review)
 		return
@@ -68,7 +70,8 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 func (s *apiServer) setFailing(fails bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fails, s.asked = fails, nil
+	s.fails = fails
+	s.asked = nil
 }
 
 func (s *apiServer) protected(t *testing.T) func(method, path, authorization string) int {
@@ -112,7 +115,8 @@ func TestOnlyUsersWithTheRightAreServed(t *testing.T) {
 }
 
 func TestAnswersOfTheAPIServerAreKeptForAWhile(t *testing.T) {
-	g, s := NewWithT(t), newAPIServer(t)
+	g := NewWithT(t)
+	s := newAPIServer(t)
 	request := s.protected(t)
 	for range 3 {
 		g.Expect(request(http.MethodGet, "/metrics", "Bearer prometheus")).To(Equal(http.StatusOK))
@@ -138,7 +142,8 @@ func TestTheLevelOfLogsIsANumberThatIsPut(t *testing.T) {
 		{http.MethodPut, strings.Repeat("0", maxLevel+1), http.StatusBadRequest},
 		{http.MethodGet, "", http.StatusMethodNotAllowed},
 	} {
-		w, body := httptest.NewRecorder(), strings.NewReader(tt.body)
+		w := httptest.NewRecorder()
+		body := strings.NewReader(tt.body)
 		setLogLevel(w, httptest.NewRequestWithContext(t.Context(), tt.method, "/debug/flags/v", body))
 		NewWithT(t).Expect(w.Code).To(Equal(tt.status), "%s %s", tt.method, tt.body)
 	}

@@ -76,7 +76,8 @@ func (r *reviewer) review(req *http.Request) (int, error) {
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return http.StatusUnauthorized, nil
 	}
-	verb, path := strings.ToLower(req.Method), req.URL.Path
+	verb := strings.ToLower(req.Method)
+	path := req.URL.Path
 	key := question(sha256.Sum256([]byte(token + "\x00" + verb + "\x00" + path)))
 	if known, ok := r.answers.Get(key); ok {
 		if status, ok := known.(int); ok {
@@ -108,12 +109,16 @@ func (r *reviewer) ask(ctx context.Context, token, verb, path string) (int, erro
 	case !who.Status.Authenticated:
 		return http.StatusUnauthorized, nil
 	}
-	user, extra := who.Status.User, map[string]authorizationv1.ExtraValue{}
+	user := who.Status.User
+	extra := map[string]authorizationv1.ExtraValue{}
 	for name, values := range who.Status.User.Extra {
 		extra[name] = authorizationv1.ExtraValue(values)
 	}
 	may, err := r.access.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
+		User:                  user.Username,
+		UID:                   user.UID,
+		Groups:                user.Groups,
+		Extra:                 extra,
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: verb, Path: path},
 	}}, metav1.CreateOptions{})
 	switch {

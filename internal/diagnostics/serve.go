@@ -38,7 +38,9 @@ func (s Serving) TLS() ([]func(*tls.Config), error) {
 		return nil, fmt.Errorf("reading the key exchanges: %w", err)
 	}
 	return []func(*tls.Config){func(c *tls.Config) {
-		c.MinVersion, c.CipherSuites, c.CurvePreferences = version, suites, curves
+		c.MinVersion = version
+		c.CipherSuites = suites
+		c.CurvePreferences = curves
 	}}, nil
 }
 
@@ -57,8 +59,11 @@ func (s Serving) Metrics(tlsOptions []func(*tls.Config), debug map[string]http.H
 	}
 	maps.Copy(handlers, debug)
 	return metricsserver.Options{
-		BindAddress: s.Address, SecureServing: true, TLSOpts: tlsOptions,
-		FilterProvider: Protect, ExtraHandlers: handlers,
+		BindAddress:    s.Address,
+		SecureServing:  true,
+		TLSOpts:        tlsOptions,
+		FilterProvider: Protect,
+		ExtraHandlers:  handlers,
 	}
 }
 

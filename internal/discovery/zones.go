@@ -70,7 +70,10 @@ func (o ZoneOptions) zone(taken map[string]int, vdc, policy string) []client.Obj
 	z := &infrav1.VCDDeploymentZone{ObjectMeta: meta}
 	z.SetGroupVersionKind(infrav1.GroupVersion.WithKind("VCDDeploymentZone"))
 	z.Spec = infrav1.VCDDeploymentZoneSpec{
-		FailureDomain: name, Site: o.Site, Org: o.Org, IdentityRef: o.IdentityRef,
+		FailureDomain:       name,
+		Site:                o.Site,
+		Org:                 o.Org,
+		IdentityRef:         o.IdentityRef,
 		PlacementConstraint: infrav1.PlacementConstraint{Networks: o.Networks},
 	}
 	return []client.Object{d, z}

@@ -26,7 +26,9 @@ func open(t *testing.T) *vcd.Session {
 	pool := vcd.NewPool(vcd.PoolOptions{})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	s, err := pool.Session(t.Context(), vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(),
+		Site:        sim.URL(),
+		Org:         "acme",
+		CABundle:    sim.CA(),
 		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -37,7 +39,11 @@ func TestZonesAreProposedForEnabledVDCsAndTheirPolicies(t *testing.T) {
 	g := NewWithT(t)
 
 	objects, err := discovery.Zones(t.Context(), open(t).VDCs, discovery.ZoneOptions{
-		Namespace: "team-a", Site: "https://vcd.example.com", Org: "acme", Region: "eu", Policies: true,
+		Namespace:   "team-a",
+		Site:        "https://vcd.example.com",
+		Org:         "acme",
+		Region:      "eu",
+		Policies:    true,
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
 	})
 
@@ -58,6 +64,9 @@ func TestZonesAreProposedForEnabledVDCsAndTheirPolicies(t *testing.T) {
 	d := &infrav1.VCDFailureDomain{}
 	g.Expect(yaml.UnmarshalStrict(manifests, d)).To(Succeed())
 	g.Expect(d.Spec).To(Equal(infrav1.VCDFailureDomainSpec{
-		Region: "eu", Zone: "acme-vdc-rack-a", OVDC: "acme-vdc", PlacementPolicy: "rack-a",
+		Region:          "eu",
+		Zone:            "acme-vdc-rack-a",
+		OVDC:            "acme-vdc",
+		PlacementPolicy: "rack-a",
 	}))
 }

@@ -104,7 +104,8 @@ func Run(ctx context.Context, open Opener, plan Plan) (Report, error) {
 		return s.report, err
 	}
 	for _, part := range plan.parts() {
-		s.plan, s.gateways = part, nil
+		s.plan = part
+		s.gateways = nil
 		if err := s.runChecks(ctx, false, maps.Clone(failed)); err != nil {
 			return s.report, err
 		}
@@ -121,10 +122,12 @@ func (s *survey) runChecks(ctx context.Context, once bool, failed map[string]boo
 			continue
 		}
 		if slices.ContainsFunc(c.needs, func(name string) bool { return failed[name] }) {
-			failed[c.name], s.skipped[c.name] = true, true
+			failed[c.name] = true
+			s.skipped[c.name] = true
 			continue
 		}
-		s.check, s.failed = c.name, false
+		s.check = c.name
+		s.failed = false
 		c.run(ctx, s)
 		if s.lost != nil {
 			return fmt.Errorf("checking %s: %w", c.name, s.lost)

@@ -97,7 +97,8 @@ func without(right string) func(*vcdsim.Model) {
 func start(t *testing.T, f fault) *site {
 	t.Helper()
 	s := &site{
-		WithT: NewWithT(t), config: vcdsim.Config{Model: vcdsim.K8sTenant(), Seed: 1, Profile: vcdsim.Instant},
+		WithT:    NewWithT(t),
+		config:   vcdsim.Config{Model: vcdsim.K8sTenant(), Seed: 1, Profile: vcdsim.Instant},
 		manifest: manifest,
 	}
 	if f.set != nil {
@@ -119,7 +120,9 @@ func start(t *testing.T, f fault) *site {
 	}
 	s.manifest = strings.NewReplacer(f.text...).Replace(s.manifest)
 	s.login = vcd.Config{
-		Site: s.sim.URL(), Org: "acme", CABundle: s.sim.CA(),
+		Site:        s.sim.URL(),
+		Org:         "acme",
+		CABundle:    s.sim.CA(),
 		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 	}
 	if f.login != nil {
@@ -183,7 +186,9 @@ func TestEachFaultIsNamedOnce(t *testing.T) {
 func TestASiteThatIsBusyIsNoMissingRight(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		s := start(t, fault{rule: &vcdsim.Fault{
-			Operation: "GET /cloudapi/1.0.0/orgVdcNetworks", Status: status, Header: map[string]string{"Retry-After": "60"},
+			Operation: "GET /cloudapi/1.0.0/orgVdcNetworks",
+			Status:    status,
+			Header:    map[string]string{"Retry-After": "60"},
 		}})
 		pool := vcd.NewPool(vcd.PoolOptions{RequestTimeout: 5 * time.Second, RequestsPerSecond: 1000, Burst: 1000})
 		t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
@@ -228,63 +233,102 @@ func TestEachMissingRightIsNamedOnce(t *testing.T) {
 func accessFaults() []fault {
 	return []fault{
 		{
-			name: "VCD is too old", set: func(c *vcdsim.Config) { c.Version = vcdsim.Version103 },
-			check: "access", says: "API version", remedy: "upgrade VMware Cloud Director",
+			name:   "VCD is too old",
+			set:    func(c *vcdsim.Config) { c.Version = vcdsim.Version103 },
+			check:  "access",
+			says:   "API version",
+			remedy: "upgrade VMware Cloud Director",
 		},
 		{
-			name: "the certificate is not trusted", login: func(c *vcd.Config) { c.CABundle = nil },
-			check: "access", says: "not trusted", remedy: "--ca-file",
+			name:   "the certificate is not trusted",
+			login:  func(c *vcd.Config) { c.CABundle = nil },
+			check:  "access",
+			says:   "not trusted",
+			remedy: "--ca-file",
 		},
 		{
-			name: "the password is wrong", login: func(c *vcd.Config) { c.Credentials.Password = "wrong" },
-			check: "access", says: "refuses the credentials", remedy: "correct the organization",
+			name:   "the password is wrong",
+			login:  func(c *vcd.Config) { c.Credentials.Password = "wrong" },
+			check:  "access",
+			says:   "refuses the credentials",
+			remedy: "correct the organization",
 		},
 		{
-			name: "the organization does not exist", login: func(c *vcd.Config) { c.Org = "nowhere" },
-			check: "access", says: "refuses the credentials", remedy: "correct the organization",
+			name:   "the organization does not exist",
+			login:  func(c *vcd.Config) { c.Org = "nowhere" },
+			check:  "access",
+			says:   "refuses the credentials",
+			remedy: "correct the organization",
 		},
 		{
-			name: "the API token is revoked", login: func(c *vcd.Config) {
+			name: "the API token is revoked",
+			login: func(c *vcd.Config) {
 				c.Credentials = vcd.Credentials{APIToken: "old"}
 			},
-			check: "access", says: "refuses the credentials", remedy: "new API token",
+			check:  "access",
+			says:   "refuses the credentials",
+			remedy: "new API token",
 		},
 		{
-			name: "the site is in maintenance", rule: &vcdsim.Fault{Status: http.StatusServiceUnavailable, Body: vcdsim.BodyHTML},
-			check: "access", says: "does not answer", remedy: "correct the address",
+			name:   "the site is in maintenance",
+			rule:   &vcdsim.Fault{Status: http.StatusServiceUnavailable, Body: vcdsim.BodyHTML},
+			check:  "access",
+			says:   "does not answer",
+			remedy: "correct the address",
 		},
 		{
-			name: "nothing listens", login: func(c *vcd.Config) { c.Site = "https://127.0.0.1:1" },
-			check: "access", says: "does not answer", remedy: "correct the address",
+			name:   "nothing listens",
+			login:  func(c *vcd.Config) { c.Site = "https://127.0.0.1:1" },
+			check:  "access",
+			says:   "does not answer",
+			remedy: "correct the address",
 		},
 		{
-			name: "the address is none", login: func(c *vcd.Config) { c.Site = "http://vcd" },
-			check: "access", says: "must be reached by https", remedy: "correct the address",
+			name:   "the address is none",
+			login:  func(c *vcd.Config) { c.Site = "http://vcd" },
+			check:  "access",
+			says:   "must be reached by https",
+			remedy: "correct the address",
 		},
 		{
-			name: "leases end", model: func(m *vcdsim.Model) { m.Orgs[1].RuntimeLease = 7 * 24 * time.Hour },
-			check: "lease", says: "runtime: 168h", remedy: "never expire",
+			name:   "leases end",
+			model:  func(m *vcdsim.Model) { m.Orgs[1].RuntimeLease = 7 * 24 * time.Hour },
+			check:  "lease",
+			says:   "runtime: 168h",
+			remedy: "never expire",
 		},
 		{
-			name: "a machine is made from a template that is not there", text: []string{"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes", "template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: other"},
-			check: "manifest", says: `"other"`, remedy: "correct the manifest",
+			name:   "a machine is made from a template that is not there",
+			text:   []string{"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes", "template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: other"},
+			check:  "manifest",
+			says:   `"other"`,
+			remedy: "correct the manifest",
 		},
 		{
-			name: "the type of entities is not registered", text: []string{"spec:\n  site:", "spec:\n  rde: {mode: Project}\n  site:"},
-			check: "entity", says: "vmware:capvcdCluster", remedy: "let the provider register it",
-			edit: dropEntityTypes,
+			name:   "the type of entities is not registered",
+			text:   []string{"spec:\n  site:", "spec:\n  rde: {mode: Project}\n  site:"},
+			check:  "entity",
+			says:   "vmware:capvcdCluster",
+			remedy: "let the provider register it",
+			edit:   dropEntityTypes,
 		},
 		{
-			name: "the right on anti-affinity is missing", text: []string{
+			name: "the right on anti-affinity is missing",
+			text: []string{
 				"spec:\n  site:", "spec:\n  antiAffinity: {controlPlane: Required}\n  site:",
 			},
-			model: without("Organization vDC: VM-VM Affinity Edit"),
-			check: "rights", says: "Organization vDC: VM-VM Affinity Edit", remedy: "add the right",
+			model:  without("Organization vDC: VM-VM Affinity Edit"),
+			check:  "rights",
+			says:   "Organization vDC: VM-VM Affinity Edit",
+			remedy: "add the right",
 		},
 		{
-			name: "the right on entities is missing", text: []string{"spec:\n  site:", "spec:\n  rde: {mode: Project}\n  site:"},
-			model: without("vmware:capvcdCluster: Full Access"),
-			check: "entity", says: "vmware:capvcdCluster: Full Access", remedy: "add the right",
+			name:   "the right on entities is missing",
+			text:   []string{"spec:\n  site:", "spec:\n  rde: {mode: Project}\n  site:"},
+			model:  without("vmware:capvcdCluster: Full Access"),
+			check:  "entity",
+			says:   "vmware:capvcdCluster: Full Access",
+			remedy: "add the right",
 		},
 	}
 }
@@ -298,63 +342,102 @@ func dropEntityTypes(e *vcdsim.Editor) {
 func vdcFaults() []fault {
 	return []fault{
 		{
-			name: "the VDC does not exist", text: []string{"ovdc: acme-vdc", "ovdc: none"},
-			check: "vdc", says: `"none"`, remedy: "spec.ovdc",
+			name:   "the VDC does not exist",
+			text:   []string{"ovdc: acme-vdc", "ovdc: none"},
+			check:  "vdc",
+			says:   `"none"`,
+			remedy: "spec.ovdc",
 		},
 		{
-			name: "the VDC is disabled", model: func(m *vcdsim.Model) { vdcOf(m).Disabled = true },
-			check: "vdc", says: "disabled", remedy: "provider enable it",
+			name:   "the VDC is disabled",
+			model:  func(m *vcdsim.Model) { vdcOf(m).Disabled = true },
+			check:  "vdc",
+			says:   "disabled",
+			remedy: "provider enable it",
 		},
 		{
-			name: "the VM quota is too small", model: func(m *vcdsim.Model) { vdcOf(m).VMQuota = 4 },
-			check: "capacity", says: "room for 4 VMs of 4, and 5 are planned", remedy: "VM quota",
+			name:   "the VM quota is too small",
+			model:  func(m *vcdsim.Model) { vdcOf(m).VMQuota = 4 },
+			check:  "capacity",
+			says:   "room for 4 VMs of 4, and 5 are planned",
+			remedy: "VM quota",
 		},
 		{
-			name: "memory is too small", model: func(m *vcdsim.Model) { vdcOf(m).Compute.MemoryLimit = 8192 },
-			check: "capacity", says: "8192 MiB of memory left", remedy: "smaller sizing",
+			name:   "memory is too small",
+			model:  func(m *vcdsim.Model) { vdcOf(m).Compute.MemoryLimit = 8192 },
+			check:  "capacity",
+			says:   "8192 MiB of memory left",
+			remedy: "smaller sizing",
 		},
 		{
-			name: "CPU is too small", model: func(m *vcdsim.Model) { vdcOf(m).Compute.CPULimit = 5000 },
-			check: "capacity", says: "5000 MHz", remedy: "smaller sizing",
+			name:   "CPU is too small",
+			model:  func(m *vcdsim.Model) { vdcOf(m).Compute.CPULimit = 5000 },
+			check:  "capacity",
+			says:   "5000 MHz",
+			remedy: "smaller sizing",
 		},
 		{
-			name: "storage is too small", model: func(m *vcdsim.Model) { vdcOf(m).StorageProfiles[0].LimitMiB = 50000 },
-			check: "capacity", says: "50000 MiB left", remedy: "another storage profile",
+			name:   "storage is too small",
+			model:  func(m *vcdsim.Model) { vdcOf(m).StorageProfiles[0].LimitMiB = 50000 },
+			check:  "capacity",
+			says:   "50000 MiB left",
+			remedy: "another storage profile",
 		},
 		{
-			name: "no storage profile is the default", model: func(m *vcdsim.Model) {
+			name: "no storage profile is the default",
+			model: func(m *vcdsim.Model) {
 				vdcOf(m).StorageProfiles[0].Default = false
 			},
-			check: "storage", says: "no default one", remedy: "spec.storageProfile",
+			check:  "storage",
+			says:   "no default one",
+			remedy: "spec.storageProfile",
 		},
 		{
-			name: "the storage profile is disabled", model: func(m *vcdsim.Model) {
+			name: "the storage profile is disabled",
+			model: func(m *vcdsim.Model) {
 				vdcOf(m).StorageProfiles[0].Disabled = true
 			},
-			check: "storage", says: "is disabled", remedy: "enabled",
+			check:  "storage",
+			says:   "is disabled",
+			remedy: "enabled",
 		},
 		{
-			name: "the storage profile does not exist", text: []string{"sizingPolicy: small", "storageProfile: gold"},
-			check: "storage", says: `"gold"`, remedy: "spec.storageProfile",
+			name:   "the storage profile does not exist",
+			text:   []string{"sizingPolicy: small", "storageProfile: gold"},
+			check:  "storage",
+			says:   `"gold"`,
+			remedy: "spec.storageProfile",
 		},
 		{
-			name: "the sizing policy does not exist", text: []string{"sizingPolicy: small", "sizingPolicy: huge"},
-			check: "policy", says: `"huge"`, remedy: "spec.sizingPolicy",
+			name:   "the sizing policy does not exist",
+			text:   []string{"sizingPolicy: small", "sizingPolicy: huge"},
+			check:  "policy",
+			says:   `"huge"`,
+			remedy: "spec.sizingPolicy",
 		},
 		{
-			name: "the sizing policy is a placement policy", text: []string{"sizingPolicy: small", "sizingPolicy: rack-a"},
-			check: "policy", says: "is a placement policy", remedy: "spec.sizingPolicy",
+			name:   "the sizing policy is a placement policy",
+			text:   []string{"sizingPolicy: small", "sizingPolicy: rack-a"},
+			check:  "policy",
+			says:   "is a placement policy",
+			remedy: "spec.sizingPolicy",
 		},
 		{
-			name: "the placement policy is not the VDC's", text: []string{"sizingPolicy: small", "placementPolicy: rack-b"},
-			check: "policy", says: `"rack-b"`, remedy: "spec.placementPolicy",
+			name:   "the placement policy is not the VDC's",
+			text:   []string{"sizingPolicy: small", "placementPolicy: rack-b"},
+			check:  "policy",
+			says:   `"rack-b"`,
+			remedy: "spec.placementPolicy",
 		},
 		{
-			name: "a vApp has the cluster's name", model: func(m *vcdsim.Model) {
+			name: "a vApp has the cluster's name",
+			model: func(m *vcdsim.Model) {
 				vdcOf(m).Fleet = vcdsim.Fleet{VApps: 2, VMsPerVApp: 1, Owner: "capvcd"}
 			},
-			edit:  func(e *vcdsim.Editor) { e.VApp("acme-vdc-vapp-000").Name = "demo" },
-			check: "name", says: "not the cluster's", remedy: "spec.vApp.name",
+			edit:   func(e *vcdsim.Editor) { e.VApp("acme-vdc-vapp-000").Name = "demo" },
+			check:  "name",
+			says:   "not the cluster's",
+			remedy: "spec.vApp.name",
 		},
 	}
 }
@@ -364,47 +447,77 @@ func networkFaults() []fault {
 	vip := func(to string) []string { return []string{"192.168.100.200", to} }
 	return []fault{
 		{
-			name: "the network does not exist", text: []string{"ovdcNetwork: nodes", "ovdcNetwork: none"},
-			check: "network", says: `"none"`, remedy: "spec.ovdcNetwork",
+			name:   "the network does not exist",
+			text:   []string{"ovdcNetwork: nodes", "ovdcNetwork: none"},
+			check:  "network",
+			says:   `"none"`,
+			remedy: "spec.ovdcNetwork",
 		},
 		{
-			name: "the network is full", model: func(m *vcdsim.Model) {
+			name: "the network is full",
+			model: func(m *vcdsim.Model) {
 				node(m).StaticPool = []vcdsim.Range{{From: addr("192.168.100.10"), To: addr("192.168.100.13")}}
 			},
-			check: "network", says: "4 free addresses of 4", remedy: "enlarge the static pool",
+			check:  "network",
+			says:   "4 free addresses of 4",
+			remedy: "enlarge the static pool",
 		},
 		{
-			name: "the network has no static pool", model: func(m *vcdsim.Model) { node(m).StaticPool = nil },
-			check: "network", says: "no static pool", remedy: "give the network a static pool",
+			name:   "the network has no static pool",
+			model:  func(m *vcdsim.Model) { node(m).StaticPool = nil },
+			check:  "network",
+			says:   "no static pool",
+			remedy: "give the network a static pool",
 		},
 		{
-			name: "the network has no DHCP", model: func(m *vcdsim.Model) { node(m).DHCPPool = nil },
-			text:  []string{"sizingPolicy: small", "networks: [{addressSource: DHCP}]"},
-			check: "network", says: "no DHCP range", remedy: "configure DHCP",
+			name:   "the network has no DHCP",
+			model:  func(m *vcdsim.Model) { node(m).DHCPPool = nil },
+			text:   []string{"sizingPolicy: small", "networks: [{addressSource: DHCP}]"},
+			check:  "network",
+			says:   "no DHCP range",
+			remedy: "configure DHCP",
 		},
 		{
-			name: "the network could not be created", model: func(m *vcdsim.Model) { node(m).Failed = true },
-			check: "network", says: "could not create network", remedy: "repair",
+			name:   "the network could not be created",
+			model:  func(m *vcdsim.Model) { node(m).Failed = true },
+			check:  "network",
+			says:   "could not create network",
+			remedy: "repair",
 		},
 		{
-			name: "the second NIC has no network", text: []string{"sizingPolicy: small", "networks: [{name: nodes}, {name: dmz}]"},
-			check: "network", says: `"dmz"`, remedy: "spec.networks",
+			name:   "the second NIC has no network",
+			text:   []string{"sizingPolicy: small", "networks: [{name: nodes}, {name: dmz}]"},
+			check:  "network",
+			says:   `"dmz"`,
+			remedy: "spec.networks",
 		},
 		{
-			name: "the virtual IP is in the static pool", text: vip("192.168.100.20"),
-			check: "endpoint", says: "static pool", remedy: "choose another",
+			name:   "the virtual IP is in the static pool",
+			text:   vip("192.168.100.20"),
+			check:  "endpoint",
+			says:   "static pool",
+			remedy: "choose another",
 		},
 		{
-			name: "the virtual IP is leased by DHCP", text: vip("192.168.100.160"),
-			check: "endpoint", says: "DHCP range", remedy: "choose another",
+			name:   "the virtual IP is leased by DHCP",
+			text:   vip("192.168.100.160"),
+			check:  "endpoint",
+			says:   "DHCP range",
+			remedy: "choose another",
 		},
 		{
-			name: "the virtual IP is outside", text: vip("10.0.0.1"),
-			check: "endpoint", says: "in no subnet", remedy: "choose another",
+			name:   "the virtual IP is outside",
+			text:   vip("10.0.0.1"),
+			check:  "endpoint",
+			says:   "in no subnet",
+			remedy: "choose another",
 		},
 		{
-			name: "the virtual IP is the gateway's", text: vip("192.168.100.1"),
-			check: "endpoint", says: "of the gateway", remedy: "choose another",
+			name:   "the virtual IP is the gateway's",
+			text:   vip("192.168.100.1"),
+			check:  "endpoint",
+			says:   "of the gateway",
+			remedy: "choose another",
 		},
 		{
 			name: "the virtual IP is taken",
@@ -413,9 +526,12 @@ func networkFaults() []fault {
 			},
 			edit: func(e *vcdsim.Editor) {
 				nic := &e.VM("acme-vdc-vapp-000-000").NICs[0]
-				nic.Address, nic.Mode = "192.168.100.200", "MANUAL"
+				nic.Address = "192.168.100.200"
+				nic.Mode = "MANUAL"
 			},
-			check: "endpoint", says: "taken on network nodes, by acme-vdc-vapp-000-000", remedy: "release it",
+			check:  "endpoint",
+			says:   "taken on network nodes, by acme-vdc-vapp-000-000",
+			remedy: "release it",
 		},
 	}
 }
@@ -423,56 +539,93 @@ func networkFaults() []fault {
 func imageFaults() []fault {
 	return []fault{
 		{
-			name: "the catalog does not exist", text: []string{"catalog: kubernetes", "catalog: none"},
-			check: "template", says: `catalog "none"`, remedy: "share the catalog",
+			name:   "the catalog does not exist",
+			text:   []string{"catalog: kubernetes", "catalog: none"},
+			check:  "template",
+			says:   `catalog "none"`,
+			remedy: "share the catalog",
 		},
 		{
-			name: "the template does not exist", text: []string{"ubuntu-2404-kube-v1.36.3", "none"},
-			check: "template", says: `template "none"`, remedy: "spec.template",
+			name:   "the template does not exist",
+			text:   []string{"ubuntu-2404-kube-v1.36.3", "none"},
+			check:  "template",
+			says:   `template "none"`,
+			remedy: "spec.template",
 		},
 		{
-			name: "the template has no VM", text: []string{"ubuntu-2404-kube-v1.36.3", "no-vm"},
-			check: "template", says: "has no VM", remedy: "upload the image again",
+			name:   "the template has no VM",
+			text:   []string{"ubuntu-2404-kube-v1.36.3", "no-vm"},
+			check:  "template",
+			says:   "has no VM",
+			remedy: "upload the image again",
 		},
 		{
-			name: "the template is not ready", model: func(m *vcdsim.Model) {
+			name: "the template is not ready",
+			model: func(m *vcdsim.Model) {
 				m.Orgs[1].Catalogs[0].Templates[0].Status = int(vcdsim.FailedCreation)
 			},
-			check: "template", says: "is not ready", remedy: "upload the image again",
+			check:  "template",
+			says:   "is not ready",
+			remedy: "upload the image again",
 		},
 		{
-			name: "the template is Windows", model: func(m *vcdsim.Model) { imageOf(m).OS = "windows2019srvNext_64Guest" },
-			check: "template", says: "nodes are Linux", remedy: "upload an image",
+			name:   "the template is Windows",
+			model:  func(m *vcdsim.Model) { imageOf(m).OS = "windows2019srvNext_64Guest" },
+			check:  "template",
+			says:   "nodes are Linux",
+			remedy: "upload an image",
 		},
 		{
-			name: "the template is of 32 bits", model: func(m *vcdsim.Model) { imageOf(m).OS = "ubuntuGuest" },
-			check: "template", says: "64 bits", remedy: "upload an image",
+			name:   "the template is of 32 bits",
+			model:  func(m *vcdsim.Model) { imageOf(m).OS = "ubuntuGuest" },
+			check:  "template",
+			says:   "64 bits",
+			remedy: "upload an image",
 		},
 		{
-			name: "the template has no NIC", model: func(m *vcdsim.Model) { imageOf(m).NICs = 0 },
-			check: "template", says: "no NIC", remedy: "add a NIC",
+			name:   "the template has no NIC",
+			model:  func(m *vcdsim.Model) { imageOf(m).NICs = 0 },
+			check:  "template",
+			says:   "no NIC",
+			remedy: "add a NIC",
 		},
 		{
-			name: "the template has no disk", model: func(m *vcdsim.Model) { imageOf(m).DisksMiB = nil },
-			check: "template", says: "no disk", remedy: "upload an image",
+			name:   "the template has no disk",
+			model:  func(m *vcdsim.Model) { imageOf(m).DisksMiB = nil },
+			check:  "template",
+			says:   "no disk",
+			remedy: "upload an image",
 		},
 		{
-			name: "the virtual hardware is old", model: func(m *vcdsim.Model) { imageOf(m).HardwareVersion = "vmx-10" },
-			check: "template", says: "hardware version 10", remedy: "upgrade the virtual hardware",
+			name:   "the virtual hardware is old",
+			model:  func(m *vcdsim.Model) { imageOf(m).HardwareVersion = "vmx-10" },
+			check:  "template",
+			says:   "hardware version 10",
+			remedy: "upgrade the virtual hardware",
 		},
 		{
-			name: "the virtual hardware is newer than the VDC's", model: func(m *vcdsim.Model) {
+			name: "the virtual hardware is newer than the VDC's",
+			model: func(m *vcdsim.Model) {
 				imageOf(m).HardwareVersion = "vmx-99"
 			},
-			check: "template", says: "does not support", remedy: "older version",
+			check:  "template",
+			says:   "does not support",
+			remedy: "older version",
 		},
 		{
-			name: "the disk would shrink", text: []string{"sizingPolicy: small", "diskSize: 10Gi"},
-			check: "disk", says: "do not shrink", remedy: "at least that",
+			name:   "the disk would shrink",
+			text:   []string{"sizingPolicy: small", "diskSize: 10Gi"},
+			check:  "disk",
+			says:   "do not shrink",
+			remedy: "at least that",
 		},
 		{
-			name: "the disk of a linked clone would grow", text: []string{"sizingPolicy: small", "diskSize: 40Gi"},
-			model: without(rights.Consolidate), check: "disk", says: "linked clones do not grow", remedy: "leave out",
+			name:   "the disk of a linked clone would grow",
+			text:   []string{"sizingPolicy: small", "diskSize: 40Gi"},
+			model:  without(rights.Consolidate),
+			check:  "disk",
+			says:   "linked clones do not grow",
+			remedy: "leave out",
 		},
 	}
 }
@@ -490,42 +643,66 @@ func gatewayFaults() []fault {
 	}
 	return []fault{
 		{
-			name: "the gateway could not be created", model: func(m *vcdsim.Model) { edge(m).Failed = true },
-			check: "gateway", says: "could not create edge gateway", remedy: "repair",
+			name:   "the gateway could not be created",
+			model:  func(m *vcdsim.Model) { edge(m).Failed = true },
+			check:  "gateway",
+			says:   "could not create edge gateway",
+			remedy: "repair",
 		},
 		{
-			name: "the gateway has no load balancer", model: func(m *vcdsim.Model) { edge(m).LoadBalancer = nil },
-			check: "gateway", says: "no load balancer", remedy: "NSX Advanced Load Balancer",
+			name:   "the gateway has no load balancer",
+			model:  func(m *vcdsim.Model) { edge(m).LoadBalancer = nil },
+			check:  "gateway",
+			says:   "no load balancer",
+			remedy: "NSX Advanced Load Balancer",
 		},
 		{
-			name: "the gateway has no service engine group", model: func(m *vcdsim.Model) {
+			name: "the gateway has no service engine group",
+			model: func(m *vcdsim.Model) {
 				edge(m).LoadBalancer.Groups = nil
 			},
-			check: "gateway", says: "no service engine group", remedy: "assign one",
+			check:  "gateway",
+			says:   "no service engine group",
+			remedy: "assign one",
 		},
 		{
-			name: "the service engine group is not the gateway's", text: balancer("serviceEngineGroup: gold"),
-			check: "gateway", says: `"gold"`, remedy: "serviceEngineGroup",
+			name:   "the service engine group is not the gateway's",
+			text:   balancer("serviceEngineGroup: gold"),
+			check:  "gateway",
+			says:   `"gold"`,
+			remedy: "serviceEngineGroup",
 		},
 		{
-			name: "the gateway has no address", model: func(m *vcdsim.Model) {
+			name: "the gateway has no address",
+			model: func(m *vcdsim.Model) {
 				only := addr("203.0.113.10")
 				edge(m).Uplinks[0].Subnets[0].Addresses = []vcdsim.Range{{From: only, To: only}}
 			},
-			check: "gateway", says: "no free address", remedy: "release addresses",
+			check:  "gateway",
+			says:   "no free address",
+			remedy: "release addresses",
 		},
 		{
-			name: "a further gateway does not exist", text: balancer("gateways: [{name: x, edgeGateway: none, network: nodes}]"),
-			check: "gateway", says: `"none"`, remedy: "spec.loadBalancer.gateways",
+			name:   "a further gateway does not exist",
+			text:   balancer("gateways: [{name: x, edgeGateway: none, network: nodes}]"),
+			check:  "gateway",
+			says:   `"none"`,
+			remedy: "spec.loadBalancer.gateways",
 		},
 		{
-			name:  "the IP Space is empty",
-			set:   spaces(func(m *vcdsim.Model) { m.IPSpaces[0].RangeQuota = 0 }),
-			check: "gateway", says: "floating IP left", remedy: "raise the quota",
+			name:   "the IP Space is empty",
+			set:    spaces(func(m *vcdsim.Model) { m.IPSpaces[0].RangeQuota = 0 }),
+			check:  "gateway",
+			says:   "floating IP left",
+			remedy: "raise the quota",
 		},
 		{
-			name: "the IP Space is not the gateway's", set: spaces(func(*vcdsim.Model) {}), text: balancer("ipSpace: gold"),
-			check: "gateway", says: `"gold"`, remedy: "ipSpace",
+			name:   "the IP Space is not the gateway's",
+			set:    spaces(func(*vcdsim.Model) {}),
+			text:   balancer("ipSpace: gold"),
+			check:  "gateway",
+			says:   `"gold"`,
+			remedy: "ipSpace",
 		},
 	}
 }

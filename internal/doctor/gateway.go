@@ -136,11 +136,13 @@ func (s *survey) checkOutside(ctx context.Context, g vcd.Gateway) {
 	for _, u := range used {
 		taken[u.Address] = true
 	}
-	total, free := 0, 0
+	total := 0
+	free := 0
 	for _, uplink := range g.Uplinks {
 		for _, subnet := range uplink.Subnets {
 			t, f := count(subnet.Ranges, taken)
-			total, free = total+t, free+f
+			total = total + t
+			free = free + f
 		}
 	}
 	if free == 0 {

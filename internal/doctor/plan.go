@@ -103,8 +103,10 @@ const maxManifest = 16 << 20
 func ReadPlan(from io.Reader) (Plan, error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(io.LimitReader(from, maxManifest)))
 	m := manifest{
-		templates: map[string]infrav1.VCDMachineSpec{}, identities: map[string]*infrav1.VCDIdentity{},
-		secrets: map[string]*corev1.Secret{}, domains: map[string]*infrav1.VCDFailureDomain{},
+		templates:  map[string]infrav1.VCDMachineSpec{},
+		identities: map[string]*infrav1.VCDIdentity{},
+		secrets:    map[string]*corev1.Secret{},
+		domains:    map[string]*infrav1.VCDFailureDomain{},
 	}
 	for {
 		raw, err := documents.Read()
@@ -248,8 +250,11 @@ func (m *manifest) addMaker(object *unstructured.Unstructured, paths [][]string)
 	for _, path := range paths {
 		if name, found, err := unstructured.NestedString(object.Object, path...); err == nil && found {
 			m.makers = append(m.makers, maker{
-				name: object.GetKind() + " " + object.GetName(), template: name, count: count,
-				failureDomain: domain, controlPlane: object.GetKind() == controlPlaneKind,
+				name:          object.GetKind() + " " + object.GetName(),
+				template:      name,
+				count:         count,
+				failureDomain: domain,
+				controlPlane:  object.GetKind() == controlPlaneKind,
 			})
 			return
 		}
@@ -271,8 +276,11 @@ func (m *manifest) resolve() error {
 		}
 		used[maker.template] = true
 		m.plan.Machines = append(m.plan.Machines, Machines{
-			Name: maker.template, Count: maker.count, Spec: spec,
-			failureDomain: maker.failureDomain, controlPlane: maker.controlPlane,
+			Name:          maker.template,
+			Count:         maker.count,
+			Spec:          spec,
+			failureDomain: maker.failureDomain,
+			controlPlane:  maker.controlPlane,
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.templates)) {
@@ -282,7 +290,8 @@ func (m *manifest) resolve() error {
 	}
 	m.plan.Name = cmp.Or(m.plan.Name, m.plan.Cluster.Name)
 	if identity := m.identities[m.plan.Cluster.Spec.IdentityRef.Name]; identity != nil {
-		m.plan.Identity, m.plan.Secret = identity, m.secrets[identity.Spec.SecretRef.Name]
+		m.plan.Identity = identity
+		m.plan.Secret = m.secrets[identity.Spec.SecretRef.Name]
 	}
 	m.plan.VDC = strings.TrimSpace(m.plan.Cluster.Spec.OVDC)
 	return m.selectZones()

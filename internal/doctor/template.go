@@ -87,7 +87,8 @@ func hardwareVersion(text string) (int, bool) {
 func checkDisks(_ context.Context, s *survey) {
 	seen := map[string]bool{}
 	for _, m := range s.plan.Machines {
-		wished, has := wishedDisk(m), s.templates[m.image()].DiskMiB
+		wished := wishedDisk(m)
+		has := s.templates[m.image()].DiskMiB
 		again := seen[m.Name]
 		seen[m.Name] = true
 		switch {

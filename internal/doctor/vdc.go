@@ -124,7 +124,8 @@ type load struct {
 func (s *survey) loadOf(ctx context.Context) load {
 	sum := load{diskMiB: map[string]int64{}}
 	for _, m := range s.plan.Machines {
-		image, policy := s.templates[m.image()], s.policies[m.Spec.SizingPolicy]
+		image := s.templates[m.image()]
+		policy := s.policies[m.Spec.SizingPolicy]
 		sum.vms += m.Count
 		sum.mhz += m.Count * or(policy.CPUs, image.CPUs) * s.capacity.VCPUMHz
 		sum.memoryMiB += m.Count * or(policy.MemoryMiB, image.MemoryMiB)
@@ -144,7 +145,8 @@ func or(a, b int64) int64 {
 
 // checkCapacity compares what the planned machines take with what is left; without machines, whether anything is.
 func checkCapacity(ctx context.Context, s *survey) {
-	want, has := s.loadOf(ctx), s.capacity
+	want := s.loadOf(ctx)
+	has := s.capacity
 	s.compare(has.VMs, want.vms, "delete VMs, or let the provider raise the VM quota of the VDC",
 		"VDC "+s.vdc.Name+" has room for %d VMs of %d, and %d are planned")
 	const smaller = "choose smaller sizing policies, or let the provider raise the "

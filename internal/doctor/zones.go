@@ -89,7 +89,8 @@ func (p Plan) InVDC(name string) Plan {
 	if len(zones) > 0 {
 		p.VDC = ""
 	}
-	p.zones, p.apart = zones, nil
+	p.zones = zones
+	p.apart = nil
 	return p
 }
 
@@ -111,7 +112,8 @@ func (p Plan) parts() []Plan {
 // part returns what is planned in a zone, or in the cluster's own VDC if zone is nil.
 func (p Plan) part(zone *placement.Zone) Plan {
 	part := p
-	part.zone, part.Machines = zone, nil
+	part.zone = zone
+	part.Machines = nil
 	if zone != nil {
 		part.VDC = zone.Domain.Spec.OVDC
 		if networks := zone.Spec.PlacementConstraint.Networks; len(networks) > 0 {

@@ -58,40 +58,65 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 	const inB = "  failureDomain: \"demo-b\"\n  site"
 	for _, f := range []fault{
 		{
-			name: "a VDC that does not exist", text: []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`},
-			check: "vdc", says: "acme-vdc-x", remedy: "spec.ovdc of VCDFailureDomain demo-b",
+			name:   "a VDC that does not exist",
+			text:   []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`},
+			check:  "vdc",
+			says:   "acme-vdc-x",
+			remedy: "spec.ovdc of VCDFailureDomain demo-b",
 		},
 		{
-			name: "a VDC that is full", model: func(m *vcdsim.Model) { m.Orgs[1].VDCs[1].VMQuota = 1 },
-			check: "capacity", says: "VDC acme-vdc-b has room for 1 VMs of 1, and 3 are planned", remedy: "VM quota",
+			name:   "a VDC that is full",
+			model:  func(m *vcdsim.Model) { m.Orgs[1].VDCs[1].VMQuota = 1 },
+			check:  "capacity",
+			says:   "VDC acme-vdc-b has room for 1 VMs of 1, and 3 are planned",
+			remedy: "VM quota",
 		},
 		{
-			name: "a network that one zone has not", text: []string{inB, "  placementConstraint: {networks: [none]}\n" + inB},
-			check: "network", says: `"none"`, remedy: "spec.ovdcNetwork",
+			name:   "a network that one zone has not",
+			text:   []string{inB, "  placementConstraint: {networks: [none]}\n" + inB},
+			check:  "network",
+			says:   `"none"`,
+			remedy: "spec.ovdcNetwork",
 		},
 		{
-			name: "a virtual IP in the static pool of all", text: []string{"192.168.100.200", "192.168.100.20"},
-			check: "endpoint", says: "static pool", remedy: "choose another",
+			name:   "a virtual IP in the static pool of all",
+			text:   []string{"192.168.100.200", "192.168.100.20"},
+			check:  "endpoint",
+			says:   "static pool",
+			remedy: "choose another",
 		},
 		{
-			name: "a zone without a failure domain", text: []string{inB, "  failureDomain: demo-x\n  site"},
-			check: "manifest", says: `VCDFailureDomain "demo-x"`, remedy: "correct the manifest",
+			name:   "a zone without a failure domain",
+			text:   []string{inB, "  failureDomain: demo-x\n  site"},
+			check:  "manifest",
+			says:   `VCDFailureDomain "demo-x"`,
+			remedy: "correct the manifest",
 		},
 		{
-			name: "workers in no zone", text: []string{"      failureDomain: \"demo-b\"\n", "      failureDomain: demo-x\n"},
-			check: "manifest", says: `failure domain "demo-x"`, remedy: "correct the manifest",
+			name:   "workers in no zone",
+			text:   []string{"      failureDomain: \"demo-b\"\n", "      failureDomain: demo-x\n"},
+			check:  "manifest",
+			says:   `failure domain "demo-x"`,
+			remedy: "correct the manifest",
 		},
 		{
-			name: "a zone with another identity", text: []string{
-				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"", inB + ": \"https://vcd.example.com\"\n  org: other",
+			name: "a zone with another identity",
+			text: []string{
+				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"",
+				inB + ": \"https://vcd.example.com\"\n  org: other",
 			},
-			check: "manifest", says: "demo-b has another site", remedy: "--vdc",
+			check:  "manifest",
+			says:   "demo-b has another site",
+			remedy: "--vdc",
 		},
 		{
-			name: "zones that are not in the manifest", text: []string{
+			name: "zones that are not in the manifest",
+			text: []string{
 				"failureDomainSelector:\n    matchLabels:", "failureDomainSelector:\n    matchLabels:\n      region: x",
 			},
-			check: "vdc", says: "none of the zones", remedy: "--vdc",
+			check:  "vdc",
+			says:   "none of the zones",
+			remedy: "--vdc",
 		},
 	} {
 		t.Run(f.name, func(t *testing.T) {

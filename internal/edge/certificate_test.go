@@ -44,7 +44,8 @@ func TestCertificatesAreImportedReplacedAndRemoved(t *testing.T) {
 	w.Expect(w.driver.Owners(t.Context(), w.gateway, "c1")).To(ContainElement(d.Owner))
 
 	chain, key = selfSigned(t)
-	d.Listeners[0].Certificate.Chain, d.Listeners[0].Certificate.Key = chain, key
+	d.Listeners[0].Certificate.Chain = chain
+	d.Listeners[0].Certificate.Key = key
 	w.insist(&d)
 	w.Expect(w.aliases()).To(HaveLen(1))
 	w.Expect(w.aliases()).NotTo(Equal(first), "the new one took its place")
@@ -60,7 +61,8 @@ func TestACertificateOfPeopleStays(t *testing.T) {
 	model.Orgs[1].Certificates = []vcdsim.Certificate{{Alias: "theirs", PEM: chain, Key: key}}
 	w := newFixture(t, model)
 	d := desired(service("c1", "web"), 443)
-	d.Listeners[0].Application, d.Listeners[0].Certificate = lb.HTTPS, lb.Certificate{Alias: "theirs"}
+	d.Listeners[0].Application = lb.HTTPS
+	d.Listeners[0].Certificate = lb.Certificate{Alias: "theirs"}
 
 	plan := w.insist(&d)
 	w.Expect(plan.Status.Ready).To(BeTrue())
@@ -68,7 +70,8 @@ func TestACertificateOfPeopleStays(t *testing.T) {
 	w.Expect(w.aliases()).To(HaveLen(1))
 
 	d = desired(service("c1", "web"), 443)
-	d.Listeners[0].Application, d.Listeners[0].Certificate = lb.HTTPS, lb.Certificate{Alias: "nope"}
+	d.Listeners[0].Application = lb.HTTPS
+	d.Listeners[0].Certificate = lb.Certificate{Alias: "nope"}
 	plan, err := w.reach(&d)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(plan.Refusals).To(HaveLen(1))

@@ -39,9 +39,12 @@ func ref(r vcd.Ref) lb.Ref { return lb.Ref{ID: r.ID, Name: r.Name} }
 
 func serviceOf(vs vcd.VirtualService) lb.VirtualService {
 	out := lb.VirtualService{
-		Object: object(vs.Ref, vs.Description, vs.Status), Protocol: lb.TCP,
+		Object:      object(vs.Ref, vs.Description, vs.Status),
+		Protocol:    lb.TCP,
 		Application: lb.Application(vs.Application),
-		Certificate: ref(vs.Certificate), Pool: ref(vs.Pool), EngineGroup: ref(vs.EngineGroup),
+		Certificate: ref(vs.Certificate),
+		Pool:        ref(vs.Pool),
+		EngineGroup: ref(vs.EngineGroup),
 		Transparent: vs.Transparent,
 		Health:      string(vs.Health),
 	}
@@ -53,7 +56,9 @@ func serviceOf(vs vcd.VirtualService) lb.VirtualService {
 	for i, p := range vs.Ports {
 		r := lb.PortRange{Protocol: protocolOf(p.Profile), From: p.From, To: p.To}
 		if i == 0 {
-			out.Port, out.SSL, out.Protocol = p.From, p.SSL, r.Protocol
+			out.Port = p.From
+			out.SSL = p.SSL
+			out.Protocol = r.Protocol
 			r.From++
 		}
 		if r.From <= r.To {
@@ -79,8 +84,11 @@ func poolOf(p vcd.ServerPool) lb.Pool {
 
 func fullPool(p vcd.ServerPool) lb.Pool {
 	out := poolOf(p)
-	out.Full, out.NodePort, out.Group = true, p.DefaultPort, ref(p.MemberGroup)
-	out.Sticky, out.Algorithm = p.Sticky, p.Algorithm
+	out.Full = true
+	out.NodePort = p.DefaultPort
+	out.Group = ref(p.MemberGroup)
+	out.Sticky = p.Sticky
+	out.Algorithm = p.Algorithm
 	for _, m := range p.Members {
 		out.Members = append(out.Members, m.Address)
 		if m.Port != 0 && m.Port != p.DefaultPort {
@@ -97,7 +105,8 @@ func setOf(s vcd.IPSet) lb.Set { return lb.Set{Object: object(s.Ref, s.Descripti
 
 func fullSet(s vcd.IPSet) lb.Set {
 	out := setOf(s)
-	out.Full, out.Members = true, s.Addresses
+	out.Full = true
+	out.Members = s.Addresses
 	return out
 }
 
@@ -107,8 +116,12 @@ func claimOf(a vcd.FloatingIP, space lb.Ref) lb.Claim {
 
 func ruleOf(r vcd.NATRule) lb.Rule {
 	return lb.Rule{
-		Object: object(r.Ref, r.Description, ""), External: address(r.External),
-		Internal: address(r.Internal), ExternalPort: r.Port, Profile: ref(r.Profile), Other: r.Type != "DNAT",
+		Object:       object(r.Ref, r.Description, ""),
+		External:     address(r.External),
+		Internal:     address(r.Internal),
+		ExternalPort: r.Port,
+		Profile:      ref(r.Profile),
+		Other:        r.Type != "DNAT",
 	}
 }
 
@@ -135,8 +148,9 @@ func certificateOf(c vcd.Certificate) lb.CertificateItem {
 
 func firewallOf(r vcd.FirewallRule) lb.FirewallRule {
 	return lb.FirewallRule{
-		Object: object(vcd.Ref{ID: r.ID, Name: r.Name}, r.Description, ""), Disabled: !r.Enabled,
-		Drops: r.Action != "ALLOW",
+		Object:   object(vcd.Ref{ID: r.ID, Name: r.Name}, r.Description, ""),
+		Disabled: !r.Enabled,
+		Drops:    r.Action != "ALLOW",
 	}
 }
 

@@ -139,7 +139,8 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 				// the login is tested elsewhere; every call meets one fault or another
 				for skip := 3; skip < calls; skip += 4 {
 					w := newFixture(t, shape.model())
-					fault.Skip, fault.Count = skip+len(name)%4, 1
+					fault.Skip = skip + len(name)%4
+					fault.Count = 1
 					w.sim.Faults().Add(fault)
 					w.life(shape, func(d *lb.Desired) { w.insist(d) })
 				}
@@ -182,12 +183,14 @@ func TestTwoClustersOnOneGateway(t *testing.T) {
 			w := newFixture(t, shape.model())
 			other := *w
 			other.restart()
-			a, b := shape.wish(service("c1", "web"), 80, 443), shape.wish(service("c2", "web"), 80, 8080)
+			a := shape.wish(service("c1", "web"), 80, 443)
+			b := shape.wish(service("c2", "web"), 80, 8080)
 			both(func() { w.insist(&a) }, func() { other.insist(&b) })
 
 			w.restart()
 			other.restart()
-			one, two := w.insist(&a), other.insist(&b)
+			one := w.insist(&a)
+			two := other.insist(&b)
 			w.Expect(one.Status.Ready && two.Status.Ready).To(BeTrue())
 			w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
 			w.Expect(w.driver.Owners(t.Context(), w.gateway, "c2")).To(ConsistOf(b.Owner, lb.Owner{Cluster: "c2"}))

@@ -79,7 +79,8 @@ func (d *details) believed(p lb.Pool) (lb.Pool, bool) {
 // as is the pool as listed, with what was read in full.
 func (r readPool) as(listed lb.Pool) lb.Pool {
 	full := r.pool
-	full.Object, full.Hints = listed.Object, listed.Hints
+	full.Object = listed.Object
+	full.Hints = listed.Hints
 	return full
 }
 
@@ -96,7 +97,8 @@ func (d *details) set(s lb.Set, age time.Duration) lb.Set {
 		return s
 	}
 	full := known.set
-	full.Object, full.Generation = s.Object, s.Generation
+	full.Object = s.Object
+	full.Generation = s.Generation
 	return full
 }
 
@@ -205,7 +207,8 @@ func (g *gateway) due(cluster string) []member {
 	var all []member
 	for _, p := range g.pools.known() {
 		if _, origin := lb.OwnerOf(cluster, lb.KindPool, p.Name, p.Description); origin == lb.Marked {
-			pools, all = append(pools, p), append(all, member{id: p.ID})
+			pools = append(pools, p)
+			all = append(all, member{id: p.ID})
 		}
 	}
 	for _, s := range g.sets.known() {

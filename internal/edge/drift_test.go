@@ -73,16 +73,32 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 		without bool // the right to make IP sets
 		edit    func(body map[string]any)
 	}{
-		{"members in place of the IP set", poolsDocument, false, func(body map[string]any) {
-			body["memberGroupRef"], body["members"] = nil, foreign
-		}},
-		{"an address more in the IP set", setsDocument, false, func(body map[string]any) {
-			body["ipAddresses"] = append(body["ipAddresses"].([]any), "10.9.9.9")
-		}},
+		{
+			"members in place of the IP set",
+			poolsDocument,
+			false,
+			func(body map[string]any) {
+				body["memberGroupRef"] = nil
+				body["members"] = foreign
+			},
+		},
+		{
+			"an address more in the IP set",
+			setsDocument,
+			false,
+			func(body map[string]any) {
+				body["ipAddresses"] = append(body["ipAddresses"].([]any), "10.9.9.9")
+			},
+		},
 		{"no monitors", poolsDocument, false, func(body map[string]any) { body["healthMonitors"] = []any{} }},
-		{"a member less", poolsDocument, true, func(body map[string]any) {
-			body["members"] = body["members"].([]any)[:1]
-		}},
+		{
+			"a member less",
+			poolsDocument,
+			true,
+			func(body map[string]any) {
+				body["members"] = body["members"].([]any)[:1]
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +111,8 @@ func TestWhatListsHintAtIsRepairedAtOnce(t *testing.T) {
 				})
 			}
 			wishes := []lb.Desired{
-				desired(service("c1", "a"), 80), desired(service("c1", "b"), 80, 443),
+				desired(service("c1", "a"), 80),
+				desired(service("c1", "b"), 80, 443),
 				desired(service("c1", "c"), 80),
 			}
 			for i := range wishes {
@@ -151,7 +168,9 @@ func TestAPoolOfAnotherGroup(t *testing.T) {
 	var other string
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		other = e.AddDocument(setsDocument, "firewallGroup", org, w.gateway, map[string]any{
-			"name": "theirs", "typeValue": "IP_SET", "ipAddresses": []any{"10.9.9.7", "10.9.9.8", "10.9.9.9"},
+			"name":        "theirs",
+			"typeValue":   "IP_SET",
+			"ipAddresses": []any{"10.9.9.7", "10.9.9.8", "10.9.9.9"},
 		})
 	})
 	pools := w.documents(poolsDocument)
@@ -232,7 +251,8 @@ func TestAFullReadThatFoundNothingIsNotRepeatedForTheSameHint(t *testing.T) {
 
 func TestAnAddressThatWasFreedByHandIsNotTakenForUsed(t *testing.T) {
 	w, now := newTimedFixture(t)
-	d, other := desired(service("c1", "web"), 80), desired(service("c1", "other"), 80)
+	d := desired(service("c1", "web"), 80)
+	other := desired(service("c1", "other"), 80)
 	plan := w.insist(&d)
 	now.Advance(31 * time.Second) // What is known is too old now.
 	_, err := w.plan(&d)
@@ -244,7 +264,8 @@ func TestAnAddressThatWasFreedByHandIsNotTakenForUsed(t *testing.T) {
 	standing := w.documents("1.0.0/loadBalancer/virtualServices")
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteDocument(standing[0]) })
 	now.Advance(15 * time.Second) // The lists are read again, the used addresses would not be.
-	d.Intent, d.Published = nil, plan.Status.Addresses
+	d.Intent = nil
+	d.Published = plan.Status.Addresses
 
 	w.Expect(w.insist(&d).Status.Addresses).To(Equal(plan.Status.Addresses))
 }

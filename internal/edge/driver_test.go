@@ -53,7 +53,8 @@ func TestTheOwnerIsKnownByItsUIDUnderAnotherClusterID(t *testing.T) {
 	d := desired(service("c1", "web"), 80)
 	w.insist(&d)
 	w.restart()
-	d.Owner.Cluster, d.Intent = "c2", nil
+	d.Owner.Cluster = "c2"
+	d.Intent = nil
 
 	plan, err := w.plan(&d)
 
@@ -68,7 +69,8 @@ func TestLoadBalancersComeAndGo(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, shape.model())
 			now := newTestClock()
-			w.opts.MaxAge, w.opts.Clock = 30*time.Second, now
+			w.opts.MaxAge = 30 * time.Second
+			w.opts.Clock = now
 			w.restart()
 			before := shape.wish(service("c2", "earlier"), 80)
 			w.insist(&before)
@@ -117,7 +119,8 @@ func TestResyncOfManyServices(t *testing.T) {
 				w.insist(&wishes[i])
 			}
 			now := newTestClock()
-			w.opts.MaxAge, w.opts.Clock = 30*time.Second, now
+			w.opts.MaxAge = 30 * time.Second
+			w.opts.Clock = now
 			w.restart()
 			resync := func() {
 				for i := range wishes {
@@ -141,7 +144,8 @@ func TestResyncOfManyServices(t *testing.T) {
 
 func TestANodeMore(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
-	a, b := desired(service("c1", "a"), 80, 81), desired(service("c1", "b"), 80)
+	a := desired(service("c1", "a"), 80, 81)
+	b := desired(service("c1", "b"), 80)
 	w.insist(&a)
 	w.insist(&b)
 	w.calls()

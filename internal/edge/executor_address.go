@@ -90,7 +90,8 @@ func (e *addressExecutor) space(ctx context.Context, to lb.Ref) (lb.Ref, error) 
 
 // find finds the claim of the step, by its id or, just after it was allocated, by its value.
 func (e *addressExecutor) find(ctx context.Context) (lb.Claim, bool, error) {
-	id, want := e.step.ID, e.step.Address
+	id := e.step.ID
+	want := e.step.Address
 	match := func(c lb.Claim) bool {
 		return id != "" && c.ID == id || id == "" && want != nil && c.Value == want.Value
 	}
@@ -118,7 +119,8 @@ func (e *addressExecutor) update(ctx context.Context) error {
 	case !found:
 		return failed(lb.ErrBusy, "the address is not allocated any more")
 	}
-	former, want := e.step.FormerDescription, e.step.Address.Description
+	former := e.step.FormerDescription
+	want := e.step.Address.Description
 	task, err := e.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID,
 		func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 			if now.Description != former && now.Description != want {
@@ -130,7 +132,8 @@ func (e *addressExecutor) update(ctx context.Context) error {
 		return err
 	}
 	if _, here := e.gateway.allocated.LoadAndDelete(c.ID); here {
-		c.Description, c.Used = want, true
+		c.Description = want
+		c.Used = true
 		e.gateway.claims.put(c)
 		return nil
 	}

@@ -41,12 +41,17 @@ func (e *ruleExecutor) create(ctx context.Context) error {
 		return err
 	}
 	want.Object = e.object(want.Description)
-	mine, settled := e.addressesOfRule(), e.settled()
+	mine := e.addressesOfRule()
+	settled := e.settled()
 	before := mine.occupants(nil, e.gateway.rules.known())
 	_, err := create(ctx, e.executor, e.gateway.rules, want, func() (vcd.Task, error) {
 		return e.session.NAT.CreateDNAT(ctx, e.gateway.id, vcd.NATRule{
-			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, External: want.External.String(),
-			Internal: want.Internal.String(), Port: want.ExternalPort, Profile: vcd.Ref{ID: want.Profile.ID},
+			Ref:         vcd.Ref{Name: want.Name},
+			Description: want.Description,
+			External:    want.External.String(),
+			Internal:    want.Internal.String(),
+			Port:        want.ExternalPort,
+			Profile:     vcd.Ref{ID: want.Profile.ID},
 		})
 	})
 	if err != nil || settled {
@@ -60,7 +65,8 @@ func (e *ruleExecutor) create(ctx context.Context) error {
 func (e *ruleExecutor) withdraw(ctx context.Context) error {
 	want := e.step.Rule
 	inside := e.addressesOfRule()
-	inside.services, inside.rules = []netip.Addr{want.Internal}, nil
+	inside.services = []netip.Addr{want.Internal}
+	inside.rules = nil
 	defer e.gateway.rules.invalidate()
 	rules, err := e.gateway.rules.get(ctx, e.session, e.fresh())
 	if err != nil {
@@ -90,10 +96,16 @@ func (e *ruleExecutor) update(ctx context.Context) error {
 	if found, err := e.find(ctx); err != nil || !found {
 		return cmp.Or(err, failed(lb.ErrBusy, "it is gone meanwhile"))
 	}
-	external, internal, enabled := want.External.String(), want.Internal.String(), true
+	external := want.External.String()
+	internal := want.Internal.String()
+	enabled := true
 	change := vcd.DNATChange{
-		Description: &want.Description, External: &external, Internal: &internal, Port: &want.ExternalPort,
-		Profile: &want.Profile.ID, Enabled: &enabled,
+		Description: &want.Description,
+		External:    &external,
+		Internal:    &internal,
+		Port:        &want.ExternalPort,
+		Profile:     &want.Profile.ID,
+		Enabled:     &enabled,
 	}
 	want.Object = e.object(want.Description)
 	err := update(ctx, e.executor, e.gateway.rules,
@@ -123,8 +135,10 @@ func (e *profileExecutor) create(ctx context.Context) error {
 	want.Object = e.object(want.Description)
 	_, err = create(ctx, e.executor, e.gateway.profiles, want, func() (vcd.Task, error) {
 		return e.session.NAT.CreatePortProfile(ctx, f.gateway, vcd.PortProfile{
-			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, Protocol: string(want.Protocol),
-			Port: want.Port,
+			Ref:         vcd.Ref{Name: want.Name},
+			Description: want.Description,
+			Protocol:    string(want.Protocol),
+			Port:        want.Port,
 		})
 	})
 	return err
@@ -138,7 +152,8 @@ func (e *profileExecutor) update(ctx context.Context) error {
 	want := *e.step.Profile
 	want.Object = e.object(want.Description)
 	change := vcd.PortProfileChange{
-		Description: &want.Description, Port: &vcd.ProfilePort{Protocol: string(want.Protocol), Port: want.Port},
+		Description: &want.Description,
+		Port:        &vcd.ProfilePort{Protocol: string(want.Protocol), Port: want.Port},
 	}
 	return update(ctx, e.executor, e.gateway.profiles,
 		func() (vcd.Task, error) { return e.session.NAT.UpdatePortProfile(ctx, f.gateway, e.step.ID, change) },

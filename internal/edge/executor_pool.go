@@ -24,11 +24,15 @@ func (e *poolExecutor) create(ctx context.Context) error {
 	}
 	_, err := create(ctx, e.executor, e.gateway.pools, e.listed(want), func() (vcd.Task, error) {
 		return e.session.Balancers.CreatePool(ctx, vcd.ServerPool{
-			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Gateway: vcd.Ref{ID: e.gateway.id},
+			Ref:         vcd.Ref{Name: e.step.Name},
+			Description: want.Description,
+			Gateway:     vcd.Ref{ID: e.gateway.id},
 			DefaultPort: want.NodePort,
-			Algorithm:   cmp.Or(want.Algorithm, "ROUND_ROBIN"), Members: poolMembers(want),
+			Algorithm:   cmp.Or(want.Algorithm, "ROUND_ROBIN"),
+			Members:     poolMembers(want),
 			MemberGroup: vcd.Ref{ID: want.Group.ID},
-			Monitors:    monitors(want.Monitors), Sticky: want.Sticky,
+			Monitors:    monitors(want.Monitors),
+			Sticky:      want.Sticky,
 		})
 	})
 	return e.withoutSets(want.Group.ID, lost(ctx, e.executor, e.gateway.sets, want.Group.ID, err))
@@ -40,8 +44,10 @@ func (e *poolExecutor) update(ctx context.Context) error {
 		return err
 	}
 	change := vcd.PoolChange{
-		Description: &want.Description, DefaultPort: &want.NodePort, Monitors: monitors(want.Monitors),
-		Sticky: &want.Sticky,
+		Description: &want.Description,
+		DefaultPort: &want.NodePort,
+		Monitors:    monitors(want.Monitors),
+		Sticky:      &want.Sticky,
 	}
 	for _, m := range e.step.FormerMonitors {
 		change.NoMonitors = append(change.NoMonitors, string(m))
@@ -112,8 +118,10 @@ func (e *setExecutor) create(ctx context.Context) error {
 	listed := lb.Set{Object: e.object(want.Description)}
 	_, err = create(ctx, e.executor, e.gateway.sets, listed, func() (vcd.Task, error) {
 		return e.session.Firewall.CreateIPSet(ctx, vcd.IPSet{
-			Ref: vcd.Ref{Name: e.step.Name}, Description: want.Description, Owner: vcd.Ref{ID: f.gateway.GroupOwner()},
-			Addresses: want.Members,
+			Ref:         vcd.Ref{Name: e.step.Name},
+			Description: want.Description,
+			Owner:       vcd.Ref{ID: f.gateway.GroupOwner()},
+			Addresses:   want.Members,
 		})
 	})
 	return e.withoutSets(e.step.Name, err)

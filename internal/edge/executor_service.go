@@ -43,11 +43,17 @@ func (e *serviceExecutor) create(ctx context.Context) error {
 	before := mine.occupants(e.gateway.services.known(), nil)
 	id, err := create(ctx, e.executor, e.gateway.services, want, func() (vcd.Task, error) {
 		return e.session.Balancers.CreateVirtualService(ctx, vcd.VirtualService{
-			Ref: vcd.Ref{Name: want.Name}, Description: want.Description, Gateway: vcd.Ref{ID: e.gateway.id},
-			Pool: vcd.Ref{ID: want.Pool.ID}, EngineGroup: vcd.Ref{ID: want.EngineGroup.ID},
+			Ref:         vcd.Ref{Name: want.Name},
+			Description: want.Description,
+			Gateway:     vcd.Ref{ID: e.gateway.id},
+			Pool:        vcd.Ref{ID: want.Pool.ID},
+			EngineGroup: vcd.Ref{ID: want.EngineGroup.ID},
 			Certificate: vcd.Ref{ID: want.Certificate.ID},
-			Address:     v4, IPv6Address: v6, Ports: servicePorts(want),
-			Application: vcd.Application(want.Application), Transparent: want.Transparent,
+			Address:     v4,
+			IPv6Address: v6,
+			Ports:       servicePorts(want),
+			Application: vcd.Application(want.Application),
+			Transparent: want.Transparent,
 		})
 	})
 	if id != "" {
@@ -68,17 +74,24 @@ func (e *serviceExecutor) update(ctx context.Context) error {
 		return err
 	}
 	v4, v6 := byFamily(want.VIPs)
-	ports, application := servicePorts(want), vcd.Application(want.Application)
+	ports := servicePorts(want)
+	application := vcd.Application(want.Application)
 	change := vcd.VirtualServiceChange{
-		Description: &want.Description, Pool: &want.Pool.ID, Certificate: &want.Certificate.ID, Address: &v4,
+		Description: &want.Description,
+		Pool:        &want.Pool.ID,
+		Certificate: &want.Certificate.ID,
+		Address:     &v4,
 		IPv6Address: &v6,
-		Ports:       &ports, Application: &application, Transparent: &want.Transparent,
+		Ports:       &ports,
+		Application: &application,
+		Transparent: &want.Transparent,
 	}
 	shared := e.movesShared(want.VIPs)
 	err = update(ctx, e.executor, e.gateway.services,
 		func() (vcd.Task, error) { return e.session.Balancers.UpdateVirtualService(ctx, e.step.ID, change) },
 		func(vs *lb.VirtualService) {
-			want.EngineGroup, want.Health = vs.EngineGroup, vs.Health
+			want.EngineGroup = vs.EngineGroup
+			want.Health = vs.Health
 			*vs = want
 		})
 	if err = e.lost(ctx, want, err); !shared || !errors.Is(err, vcd.ErrInvalid) {
@@ -107,7 +120,9 @@ func (e *serviceExecutor) movesShared(vips []netip.Addr) bool {
 // stays finds out whether a change was refused for the addresses: then VCD takes the rest of it. The next plan deletes
 // and creates virtual services that share their addresses. The description says where clients come from, and stays.
 func (e *serviceExecutor) stays(ctx context.Context, change vcd.VirtualServiceChange, refusal error) error {
-	change.Address, change.IPv6Address, change.Description = nil, nil, nil
+	change.Address = nil
+	change.IPv6Address = nil
+	change.Description = nil
 	task, err := e.session.Balancers.UpdateVirtualService(ctx, e.step.ID, change)
 	if _, err = e.wait(ctx, task, err); err != nil {
 		return refusal
@@ -170,8 +185,10 @@ func (e *certificateExecutor) create(ctx context.Context) error {
 	item := lb.CertificateItem{Object: e.object(want.Description)}
 	_, err := create(ctx, e.executor, e.gateway.certificates, item, func() (vcd.Task, error) {
 		made, err := e.session.Balancers.CreateCertificate(ctx, vcd.CertificateSpec{
-			Alias: e.step.Name, Description: want.Description, Certificate: []byte(want.Chain),
-			PrivateKey: []byte(want.Key),
+			Alias:       e.step.Name,
+			Description: want.Description,
+			Certificate: []byte(want.Chain),
+			PrivateKey:  []byte(want.Key),
 		})
 		return vcd.Task{State: vcd.TaskSucceeded, Owner: made.ID}, err
 	})
@@ -189,14 +206,20 @@ type firewallExecutor struct{ *executor }
 // create creates a rule before all others. The list is read after every change, as VCD does not show the ids of new
 // rules.
 func (e *firewallExecutor) create(ctx context.Context) error {
-	want, list := e.step.Firewall, e.gateway.firewall
+	want := e.step.Firewall
+	list := e.gateway.firewall
 	rules, err := list.get(ctx, e.session, demand{maxAge: e.gateway.driver.opts.MaxAge})
 	if err != nil {
 		return err
 	}
 	spec := vcd.FirewallRuleSpec{
-		Name: e.step.Name, Description: want.Description, Sources: want.Sources, Destination: want.Destination,
-		Protocol: string(want.Protocol), Ports: want.Ports, Action: "ALLOW",
+		Name:        e.step.Name,
+		Description: want.Description,
+		Sources:     want.Sources,
+		Destination: want.Destination,
+		Protocol:    string(want.Protocol),
+		Ports:       want.Ports,
+		Action:      "ALLOW",
 	}
 	if len(want.Sources) == 0 {
 		spec.Action = "DROP"

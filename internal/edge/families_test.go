@@ -85,7 +85,8 @@ func TestDualStack(t *testing.T) {
 				HaveKeyWithValue(have[0].V6+" ALLOW", []string{"2001:db8:1::/48"}),
 			), "each family has its ranges")
 
-			d.Families, d.SourceRanges = d.Families[:1], nil
+			d.Families = d.Families[:1]
+			d.SourceRanges = nil
 			w.insist(&d)
 			w.Expect(w.frontends(d.Owner)).To(HaveEach(Or(HaveField("V4", BeEmpty()), HaveField("V6", BeEmpty()))),
 				"one family less")
@@ -107,7 +108,8 @@ func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(frontend{V6: "2001:db8::2a"}))
 
 	second := families(desired(service("c2", "web"), 80), lb.IPv6, lb.IPv4)
-	second.Families, second.Requested = d.Families, d.Requested
+	second.Families = d.Families
+	second.Requested = d.Requested
 	plan, err := w.plan(&second)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressTaken)))
@@ -149,7 +151,8 @@ func TestALoadBalancerWithoutAnIPv6ServiceNetwork(t *testing.T) {
 func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	model.Orgs[1].VDCs[0].EdgeGateways[0].LoadBalancer.Fields = map[string]any{
-		"serviceNetworkDefinition": "192.168.255.1/25", "ipv6ServiceNetworkDefinition": "fd00:255::1/120",
+		"serviceNetworkDefinition":     "192.168.255.1/25",
+		"ipv6ServiceNetworkDefinition": "fd00:255::1/120",
 	}
 	w := newFixture(t, model)
 	d := families(desired(service("c1", "web"), 80), lb.IPv4, lb.IPv6)
@@ -173,7 +176,8 @@ func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
 func twoSpaces() vcdsim.Model {
 	m := vcdsim.IPSpaces()
 	small := vcdsim.PublicSpace("a-small", "internet")
-	small.Internal, small.Prefixes = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, nil
+	small.Internal = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	small.Prefixes = nil
 	small.Ranges = []vcdsim.Range{{From: netip.MustParseAddr("192.0.2.10"), To: netip.MustParseAddr("192.0.2.11")}}
 	m.IPSpaces = append([]vcdsim.IPSpace{small}, m.IPSpaces...)
 	return m
@@ -207,7 +211,9 @@ func TestSeveralIPSpaces(t *testing.T) {
 		model := twoSpaces()
 		model.IPSpaces[0].RangeQuota = 1
 		w := newFixture(t, model)
-		a, b, c := desired(service("c1", "a"), 80), desired(service("c1", "b"), 80), desired(service("c1", "c"), 80)
+		a := desired(service("c1", "a"), 80)
+		b := desired(service("c1", "b"), 80)
+		c := desired(service("c1", "c"), 80)
 		w.Expect(text(w, &a)).To(inSmall)
 		w.Expect(text(w, &b)).NotTo(inSmall)
 		w.calls()
@@ -239,7 +245,10 @@ func TestSeveralIPSpaces(t *testing.T) {
 			d.IPSpace = space
 			return d
 		}
-		a, b, c, d := named("a", "public"), named("b", "a-small"), named("c", "a-small"), named("d", "a-small")
+		a := named("a", "public")
+		b := named("b", "a-small")
+		c := named("c", "a-small")
+		d := named("d", "a-small")
 		w.Expect(text(w, &a)).NotTo(inSmall)
 		w.Expect(text(w, &b)).To(inSmall)
 		w.Expect(text(w, &c)).To(inSmall)

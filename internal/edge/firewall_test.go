@@ -39,12 +39,18 @@ func newFilteredFixture(t *testing.T, mods ...func(*vcdsim.Config)) *fixture {
 	org := w.sim.State().Model.Orgs[1].ID
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		e.AddDocument(rulesDocument, "edgeFirewall", org, w.gateway,
-			map[string]any{"id": firewallDocument, "userDefinedRules": []any{
-				map[string]any{
-					"id": "00000000-0000-4000-8000-000000000001", "name": "theirs", "actionValue": "ALLOW",
-					"enabled": true, "version": map[string]any{"version": 7.0},
+			map[string]any{
+				"id": firewallDocument,
+				"userDefinedRules": []any{
+					map[string]any{
+						"id":          "00000000-0000-4000-8000-000000000001",
+						"name":        "theirs",
+						"actionValue": "ALLOW",
+						"enabled":     true,
+						"version":     map[string]any{"version": 7.0},
+					},
 				},
-			}})
+			})
 	})
 	return w
 }
@@ -135,7 +141,9 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 
 func TestARuleThatIsSwitchedOffOrTurnedAroundIsMadeAgain(t *testing.T) {
 	for _, edit := range []map[string]any{
-		{"enabled": false}, {"actionValue": "ALLOW"}, {"actionValue": "DROP"},
+		{"enabled": false},
+		{"actionValue": "ALLOW"},
+		{"actionValue": "DROP"},
 	} {
 		t.Run(fmt.Sprint(edit), func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +213,9 @@ func TestARuleWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 			t.Parallel()
 			for _, method := range []string{"GET", "POST", "DELETE"} {
 				w := newFilteredFixture(t)
-				fault.Operation, fault.Skip, fault.Count = method+" "+rulesOperation, len(name)%2, 1
+				fault.Operation = method + " " + rulesOperation
+				fault.Skip = len(name) % 2
+				fault.Count = 1
 				w.sim.Faults().Add(fault)
 				d := guarded(service("c1", "web"), 80)
 				w.insist(&d)

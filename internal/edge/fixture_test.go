@@ -45,7 +45,10 @@ func newFixture(t *testing.T, model vcdsim.Model, mods ...func(*vcdsim.Config)) 
 	t.Cleanup(func() { w.Expect(sim.Close()).To(Succeed()) })
 	w.sim = sim
 	w.config = vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
+		Site:        sim.URL(),
+		Org:         "acme",
+		CABundle:    sim.CA(),
+		Version:     "1",
 		Credentials: vcd.Credentials{Username: "ccm", Password: "password"},
 	}
 	w.pool = vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 100000, Burst: 100000})
@@ -73,8 +76,9 @@ func service(cluster, name string) lb.Owner {
 // wish is a simple load balancer: TCP ports on an address.
 func desired(o lb.Owner, ports ...int) lb.Desired {
 	d := lb.Desired{
-		Owner: o, Families: []lb.Family{lb.IPv4},
-		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11"), netip.MustParseAddr("192.168.100.12")},
+		Owner:    o,
+		Families: []lb.Family{lb.IPv4},
+		Members:  []netip.Addr{netip.MustParseAddr("192.168.100.11"), netip.MustParseAddr("192.168.100.12")},
 	}
 	for _, p := range ports {
 		d.Listeners = append(d.Listeners,

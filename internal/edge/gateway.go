@@ -66,9 +66,15 @@ func (d *Driver) at(id string) *gateway {
 func (d *Driver) newGateway(id string) *gateway {
 	id, gone := strings.CutPrefix(id, goneGateway)
 	g := &gateway{
-		id: id, gone: gone, driver: d, queue: newWriteQueue(d.opts.MaxWaiting), details: newDetails(d.opts),
-		refusals: newRefusals(d.opts.Clock),
-		rights:   newRights(), repairs: newRepairs(d.opts.Clock), generations: generations{bySet: map[string]uint64{}},
+		id:          id,
+		gone:        gone,
+		driver:      d,
+		queue:       newWriteQueue(d.opts.MaxWaiting),
+		details:     newDetails(d.opts),
+		refusals:    newRefusals(d.opts.Clock),
+		rights:      newRights(),
+		repairs:     newRepairs(d.opts.Clock),
+		generations: generations{bySet: map[string]uint64{}},
 	}
 	g.facts = &list[facts]{driver: d, id: func(facts) string { return "" }, read: g.readFacts}
 	g.services = listOf(d, onGateway(g, g.readServices), func(x *lb.VirtualService) *lb.Object { return &x.Object })
@@ -84,12 +90,15 @@ func (d *Driver) newGateway(id string) *gateway {
 	g.certificates = listOf(d, g.readCertificates, func(x *lb.CertificateItem) *lb.Object { return &x.Object })
 	g.firewall = listOf(d, onGateway(g, g.readFirewall), func(x *lb.FirewallRule) *lb.Object { return &x.Object })
 	g.used = &list[lb.UsedAddress]{
-		driver: d, id: func(x lb.UsedAddress) string { return x.Address.String() + x.Category },
-		read: onGateway(g, g.readUsed),
+		driver: d,
+		id:     func(x lb.UsedAddress) string { return x.Address.String() + x.Category },
+		read:   onGateway(g, g.readUsed),
 	}
 	g.groups = listOf(d, onGateway(g, g.readGroups), func(x *lb.EngineGroup) *lb.Object { return &x.Object })
 	g.hosts = &list[lb.Use]{
-		driver: d, id: func(x lb.Use) string { return x.Address.String() + x.Name }, read: g.readHosts,
+		driver: d,
+		id:     func(x lb.Use) string { return x.Address.String() + x.Name },
+		read:   g.readHosts,
 	}
 	return g
 }

@@ -22,11 +22,14 @@ func TestAnOlderListOfNodesDoesNotOverwriteANewerOne(t *testing.T) {
 		}
 		return out
 	}
-	late, early := desired(service("c1", "late"), 80), desired(service("c1", "early"), 80)
-	late.Generation, early.Generation = 1, 2
+	late := desired(service("c1", "late"), 80)
+	early := desired(service("c1", "early"), 80)
+	late.Generation = 1
+	early.Generation = 2
 	w.insist(&late)
 	w.insist(&early)
-	late.Generation, early.Generation = 3, 4
+	late.Generation = 3
+	early.Generation = 4
 	late.Members = append(late.Members, netip.MustParseAddr("192.168.100.13"))
 	early.Members = append(early.Members, late.Members[2], netip.MustParseAddr("192.168.100.14"))
 	planned, err := w.plan(&late)

@@ -88,7 +88,8 @@ func (l *list[T]) finish(f *inflight[T], items []T, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer close(f.done)
-	l.inflight, f.err = nil, err
+	l.inflight = nil
+	f.err = err
 	if err != nil {
 		return
 	}
@@ -97,7 +98,10 @@ func (l *list[T]) finish(f *inflight[T], items []T, err error) {
 	}
 	// Waiting callers get what was read, even if it was invalidated meanwhile: it is newer than what they asked for.
 	f.items = items
-	l.items, l.valid, l.at, l.order = items, !f.invalidated, f.at, f.order
+	l.items = items
+	l.valid = !f.invalidated
+	l.at = f.at
+	l.order = f.order
 }
 
 // change applies a write, also to the answer of a read in flight.

@@ -134,10 +134,17 @@ func TestListsThatWereGivenOutDoNotChange(t *testing.T) {
 func TestEveryFailureMeansSomething(t *testing.T) {
 	g := NewWithT(t)
 	for cause, kind := range map[error]error{
-		vcd.ErrBusy: lb.ErrBusy, vcd.ErrThrottled: lb.ErrBusy, vcd.ErrLater: lb.ErrBusy, vcd.ErrChanged: lb.ErrBusy,
-		vcd.ErrInvalid: lb.ErrRefused, vcd.ErrForbidden: lb.ErrRefused, vcd.ErrQuota: lb.ErrRefused,
+		vcd.ErrBusy:         lb.ErrBusy,
+		vcd.ErrThrottled:    lb.ErrBusy,
+		vcd.ErrLater:        lb.ErrBusy,
+		vcd.ErrChanged:      lb.ErrBusy,
+		vcd.ErrInvalid:      lb.ErrRefused,
+		vcd.ErrForbidden:    lb.ErrRefused,
+		vcd.ErrQuota:        lb.ErrRefused,
 		vcd.ErrUnauthorized: lb.ErrRefused,
-		vcd.ErrUnavailable:  lb.ErrUnknown, context.Canceled: lb.ErrUnknown, errors.New("x"): lb.ErrUnknown,
+		vcd.ErrUnavailable:  lb.ErrUnknown,
+		context.Canceled:    lb.ErrUnknown,
+		errors.New("x"):     lb.ErrUnknown,
 	} {
 		err := classified(fmt.Errorf("doing: %w", cause))
 		g.Expect(err).To(MatchError(kind))

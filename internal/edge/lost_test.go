@@ -27,7 +27,8 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, vcdsim.K8sTenant())
-			d, there := tc.wish, w.documents(tc.deleted)
+			d := tc.wish
+			there := w.documents(tc.deleted)
 			for _, step := range w.steps(&d) {
 				if step.Kind != tc.before {
 					w.run(step)

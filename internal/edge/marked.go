@@ -31,7 +31,8 @@ func (d *Driver) Marked(ctx context.Context, gateway string) (all []Marked, hidd
 			m := Marked{Object: o, Kind: kind, Cluster: cluster, By: by, Addresses: addressesOn(x)}
 			switch x := x.(type) {
 			case lb.VirtualService:
-				m.Pool, m.Health = x.Pool, x.Health
+				m.Pool = x.Pool
+				m.Health = x.Health
 			case lb.Rule:
 				m.Inside = x.Internal
 			}

@@ -121,7 +121,9 @@ func (o *observation) owned(kind lb.Kind, name, description string) (m lb.Marker
 
 func (o *observation) basics(ctx context.Context) error {
 	f, err := o.gateway.fact(ctx, o.session)
-	o.out.Gateway.ID, o.out.Gateway.Name, o.out.Gateway.UsesSpaces = o.gateway.id, f.gateway.Name, len(f.spaces) > 0
+	o.out.Gateway.ID = o.gateway.id
+	o.out.Gateway.Name = f.gateway.Name
+	o.out.Gateway.UsesSpaces = len(f.spaces) > 0
 	return err
 }
 
@@ -144,7 +146,8 @@ func (o *observation) services(ctx context.Context) error {
 // it has no pools and port profiles but those that were written here since. One that is left of a life that ended
 // between two writes has the name of the one to create, which VCD refuses, or is found when the lists are read.
 func (o *observation) beganHere() bool {
-	now, began := o.gateway.driver.opts.Clock.Now(), &o.gateway.began
+	now := o.gateway.driver.opts.Clock.Now()
+	began := &o.gateway.began
 	if len(o.out.Services) == 0 {
 		began.Store(o.query.Owner, now)
 		return true
@@ -201,7 +204,8 @@ func (o *observation) claims(ctx context.Context) error {
 	for _, c := range claims {
 		o.owned(lb.KindAddress, "", c.Description)
 	}
-	o.out.Claims, o.out.NotOurs = claims, o.gateway.refusals.notOurs(o.query.Owner, claims)
+	o.out.Claims = claims
+	o.out.NotOurs = o.gateway.refusals.notOurs(o.query.Owner, claims)
 	o.out.Taken = append(o.out.Taken, o.gateway.refusals.taken()...)
 	return nil
 }
@@ -286,8 +290,11 @@ func (o *observation) addresses(ctx context.Context) error {
 	refusals := &o.gateway.refusals
 	for _, space := range f.spaces {
 		o.out.Gateway.Spaces = append(o.out.Gateway.Spaces, lb.Space{
-			ID: space.ID, Name: space.Name, Ranges: ranges(space.Ranges),
-			Free: refusals.free(space, o.out.Claims, o.query.Subnet), Full: refusals.isFull(space.ID),
+			ID:     space.ID,
+			Name:   space.Name,
+			Ranges: ranges(space.Ranges),
+			Free:   refusals.free(space, o.out.Claims, o.query.Subnet),
+			Full:   refusals.isFull(space.ID),
 		})
 	}
 	return err

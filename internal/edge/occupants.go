@@ -33,7 +33,8 @@ func (e *executor) addressesOfRule() newAddresses {
 	m, _ := lb.ParseMarker(rule.Description)
 	a := newAddresses{services: []netip.Addr{rule.Internal}, owner: m}
 	if !e.claimed(rule.External) {
-		a.services, a.rules = append(a.services, rule.External), []netip.Addr{rule.External}
+		a.services = append(a.services, rule.External)
+		a.rules = []netip.Addr{rule.External}
 	}
 	return a
 }
@@ -59,10 +60,12 @@ func (e *executor) ruleFollows() bool {
 // settled reports whether other rules of the owner have the addresses of the step's rule: then they were checked.
 func (e *executor) settled() bool {
 	rule := e.step.Rule
-	outside, inside := false, false
+	outside := false
+	inside := false
 	for _, x := range e.gateway.rules.known() {
 		if sameOwner(x.Description, rule.Description) {
-			outside, inside = outside || x.External == rule.External, inside || x.Internal == rule.Internal
+			outside = outside || x.External == rule.External
+			inside = inside || x.Internal == rule.Internal
 		}
 	}
 	return outside && inside

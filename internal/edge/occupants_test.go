@@ -25,8 +25,11 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 		}
 	}
 	rule8080 := map[string]any{
-		"type": "DNAT", "externalAddresses": "203.0.113.11", "internalAddresses": "192.168.7.7",
-		"dnatExternalPort": "8080", "enabled": true,
+		"type":              "DNAT",
+		"externalAddresses": "203.0.113.11",
+		"internalAddresses": "192.168.7.7",
+		"dnatExternalPort":  "8080",
+		"enabled":           true,
 	}
 	tests := []struct {
 		name, path, kind string
@@ -35,14 +38,22 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 		body             map[string]any
 	}{
 		{
-			"of a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", desired,
+			"of a virtual service",
+			servicesDocument,
+			"loadBalancerVirtualService",
+			"203.0.113.11",
+			desired,
 			service8080("203.0.113.11"),
 		},
 		{"inside", servicesDocument, "loadBalancerVirtualService", "192.168.8.2", oneArm, service8080("192.168.8.2")},
 		{"of a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", oneArm, rule8080},
 		{"of a virtual service by a NAT rule", rulesOfNAT, "natRule", "203.0.113.11", desired, rule8080},
 		{
-			"of a NAT rule by a virtual service", servicesDocument, "loadBalancerVirtualService", "203.0.113.11", oneArm,
+			"of a NAT rule by a virtual service",
+			servicesDocument,
+			"loadBalancerVirtualService",
+			"203.0.113.11",
+			oneArm,
 			service8080("203.0.113.11"),
 		},
 	}
@@ -69,8 +80,8 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 			w.Expect(plan.Status.Ready).To(BeTrue())
 			for _, doc := range w.sim.State().Documents {
 				if doc.Path == servicesDocument || doc.Path == rulesOfNAT {
-					theirs, has := strings.Contains(string(doc.Body), `"theirs"`),
-						strings.Contains(string(doc.Body), `"`+tt.address+`"`)
+					theirs := strings.Contains(string(doc.Body), `"theirs"`)
+					has := strings.Contains(string(doc.Body), `"`+tt.address+`"`)
 					w.Expect(has).To(Equal(theirs), "one owner each")
 				}
 			}
@@ -87,8 +98,10 @@ func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 	})
 	other := *w
 	other.restart()
-	a, b := desired(service("c1", "web"), 80), oneArm(service("c2", "web"), 80)
-	aSteps, bSteps := w.steps(&a), other.steps(&b)
+	a := desired(service("c1", "web"), 80)
+	b := oneArm(service("c2", "web"), 80)
+	aSteps := w.steps(&a)
+	bSteps := other.steps(&b)
 	w.Expect(a.Intent).To(Equal(b.Intent), "both have seen it free")
 	last := func(w *fixture, steps []lb.Step, kind lb.Kind) lb.Step {
 		for _, step := range steps {
@@ -100,7 +113,8 @@ func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 		t.Fatal("no such step")
 		return lb.Step{}
 	}
-	aStep, bStep := last(w, aSteps, lb.KindService), last(&other, bSteps, lb.KindRule)
+	aStep := last(w, aSteps, lb.KindService)
+	bStep := last(&other, bSteps, lb.KindRule)
 	together := meet("POST /cloudapi/1.0.0/loadBalancer/virtualServices", "POST /cloudapi/1.0.0/edgeGateways/nat/rules")
 	w.sim.SetGate(together)
 
@@ -114,7 +128,8 @@ func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 	other.insist(&b)
 	w.restart()
 	other.restart()
-	one, two := w.insist(&a), other.insist(&b)
+	one := w.insist(&a)
+	two := other.insist(&b)
 	w.Expect(one.Status.Ready && two.Status.Ready).To(BeTrue())
 	w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
 }

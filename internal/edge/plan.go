@@ -44,8 +44,12 @@ func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts
 		planned = lb.Follow
 	}
 	query := lb.Query{
-		Owner: want.Owner, Subnet: want.Subnet, Fresh: opts.Fresh, Translated: opts.NAT,
-		OwnMembers: want.OwnMembers, Begins: want.Owner.IsEndpoint() && !want.Absent && !opts.Follow,
+		Owner:      want.Owner,
+		Subnet:     want.Subnet,
+		Fresh:      opts.Fresh,
+		Translated: opts.NAT,
+		OwnMembers: want.OwnMembers,
+		Begins:     want.Owner.IsEndpoint() && !want.Absent && !opts.Follow,
 	}
 	for range maxRounds {
 		seen, err := d.Observe(ctx, gateway, query)
@@ -81,13 +85,17 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 		return lb.Capabilities{}, classified(err)
 	}
 	return lb.Capabilities{
-		SharedVIP: f.features.SharedVIP, MemberSets: f.features.MemberGroups && g.refusals.setsAllowed(),
-		MovesSharedVIP: g.refusals.movesAllowed(),
-		IPv6:           f.features.IPv6VIP && !f.balancer.LacksIPv6, OnlyIPv6: f.balancer.LacksIPv4,
-		PreserveClientIP: f.features.TransparentMode && f.balancer.Transparent, Premium: f.balancer.Premium ||
+		SharedVIP:        f.features.SharedVIP,
+		MemberSets:       f.features.MemberGroups && g.refusals.setsAllowed(),
+		MovesSharedVIP:   g.refusals.movesAllowed(),
+		IPv6:             f.features.IPv6VIP && !f.balancer.LacksIPv6,
+		OnlyIPv6:         f.balancer.LacksIPv4,
+		PreserveClientIP: f.features.TransparentMode && f.balancer.Transparent,
+		Premium: f.balancer.Premium ||
 			!f.balancer.Enabled,
 		Disabled:     f.balancer.Known && !f.balancer.Enabled,
-		SourceRanges: f.features.SingleFirewallRule && d.opts.SourceRanges, MaxMembers: maxMembers,
+		SourceRanges: f.features.SingleFirewallRule && d.opts.SourceRanges,
+		MaxMembers:   maxMembers,
 	}, nil
 }
 
@@ -95,6 +103,7 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 // engine groups. It reports whether any will be read anew: what was read within the last minute is believed.
 func (d *Driver) doubt(gateway string) bool {
 	g := d.at(gateway)
-	facts, groups := g.facts.expire(doubtAge), g.groups.expire(doubtAge)
+	facts := g.facts.expire(doubtAge)
+	groups := g.groups.expire(doubtAge)
 	return facts || groups
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func TestUsedAddressesOfAnUplinkOfBlocksBesideOneOfIPSpaces(t *testing.T) {
-	m, blocks := vcdsim.IPSpaces(), vcdsim.K8sTenant()
+	m := vcdsim.IPSpaces()
+	blocks := vcdsim.K8sTenant()
 	network := blocks.ExternalNetworks[0]
 	network.Name = "blocks"
 	m.ExternalNetworks = append(m.ExternalNetworks, network)

@@ -172,7 +172,8 @@ func (d *Driver) scan(ctx context.Context, gateway string, kinds []lb.Kind, f fu
 	if err != nil {
 		return classified(err)
 	}
-	g, want := d.at(gateway), demand{maxAge: d.opts.MaxAge, after: d.next()}
+	g := d.at(gateway)
+	want := demand{maxAge: d.opts.MaxAge, after: d.next()}
 	for _, kind := range kinds {
 		if err := scanners(g)[kind](ctx, s, want, f); err != nil {
 			return classified(err)

@@ -14,14 +14,16 @@ import (
 
 func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
-	one, two, other := desired(service("c1", "one"), 80), oneArm(service("c1", "two"), 81),
-		desired(service("c2", "one"), 82)
+	one := desired(service("c1", "one"), 80)
+	two := oneArm(service("c1", "two"), 81)
+	other := desired(service("c2", "one"), 82)
 	for _, d := range []*lb.Desired{&one, &two, &other} {
 		w.insist(d)
 	}
 	owners := map[string]bool{}
 	opts := edge.PurgeOptions{
-		Cluster: "c1", NAT: true,
+		Cluster: "c1",
+		NAT:     true,
 		Before: func(_ context.Context, owner lb.Owner, _ lb.Step) error {
 			owners[owner.String()] = true
 			return nil
@@ -39,7 +41,8 @@ func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
 	d := desired(service("c1", "web"), 80)
 	w.insist(&d)
-	before, forbidden := w.left("c1"), errors.New("the lease is lost")
+	before := w.left("c1")
+	forbidden := errors.New("the lease is lost")
 
 	err := w.driver.Purge(t.Context(), w.gateway, edge.PurgeOptions{
 		Cluster: "c1",
@@ -52,7 +55,8 @@ func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
 
 func TestWhatAPurgeFindsIsListed(t *testing.T) {
 	w := newFixture(t, vcdsim.K8sTenant())
-	one, other := desired(service("c1", "one"), 80), desired(service("c2", "one"), 82)
+	one := desired(service("c1", "one"), 80)
+	other := desired(service("c2", "one"), 82)
 	for _, d := range []*lb.Desired{&one, &other} {
 		w.insist(d)
 	}

@@ -38,8 +38,10 @@ type refusals struct {
 
 func newRefusals(clock vcd.Clock) refusals {
 	return refusals{
-		clock: clock, addresses: map[netip.Addr]time.Time{}, full: map[string]time.Time{},
-		foreign: map[string][]lb.Owner{},
+		clock:     clock,
+		addresses: map[netip.Addr]time.Time{},
+		full:      map[string]time.Time{},
+		foreign:   map[string][]lb.Owner{},
 	}
 }
 
@@ -175,7 +177,8 @@ func freeIn(r vcd.AddressRange, taken map[netip.Addr]bool, atRandom bool) []neti
 
 // randomIn is an address of a range, among its first 65,536.
 func randomIn(r vcd.AddressRange) netip.Addr {
-	from, to := r.From.As16(), r.To.As16()
+	from := r.From.As16()
+	to := r.To.As16()
 	low := binary.BigEndian.Uint64(from[8:])
 	size := min(binary.BigEndian.Uint64(to[8:])-low, 1<<16-1) + 1
 	binary.BigEndian.PutUint64(from[8:], low+rand.Uint64N(size)) //nolint:gosec // spreads load, protects nothing

@@ -14,9 +14,10 @@ import (
 
 func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
 	for what, operation := range map[string]string{
-		"a pool": "createLoadBalancerPool", "a virtual service": "createLoadBalancerVirtualService",
-		"an IP set":      "createFirewallGroup",
-		"a port profile": "createApplicationPortProfile",
+		"a pool":            "createLoadBalancerPool",
+		"a virtual service": "createLoadBalancerVirtualService",
+		"an IP set":         "createFirewallGroup",
+		"a port profile":    "createApplicationPortProfile",
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

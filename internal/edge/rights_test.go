@@ -22,11 +22,15 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 		wish              func(lb.Owner, ...int) lb.Desired
 	}{
 		{
-			"rules, by a virtual service behind them", "edgeGateways/nat/rules", "Organization vDC Gateway: View NAT",
+			"rules, by a virtual service behind them",
+			"edgeGateways/nat/rules",
+			"Organization vDC Gateway: View NAT",
 			oneArm,
 		},
 		{
-			"profiles, by a virtual service behind them", "applicationPortProfiles", "Organization vDC Gateway: View",
+			"profiles, by a virtual service behind them",
+			"applicationPortProfiles",
+			"Organization vDC Gateway: View",
 			oneArm,
 		},
 		{"IP sets, by a pool of them", "firewallGroups/summaries", "Organization vDC Gateway: View", desired},

@@ -23,7 +23,8 @@ func (w *fixture) marksOf(cluster string) (out []string) {
 
 // share makes two load balancers that share an address, and returns it.
 func (w *fixture) share(one, two *lb.Desired) []netip.Addr {
-	one.Share, two.Share = "both", "both"
+	one.Share = "both"
+	two.Share = "both"
 	address := w.insist(one).Status.Addresses
 	w.Expect(w.insist(two).Status.Addresses).To(Equal(address))
 	return address
@@ -31,7 +32,8 @@ func (w *fixture) share(one, two *lb.Desired) []netip.Addr {
 
 func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
-	one, two := desired(service("c1", "one"), 80), desired(service("c1", "two"), 81)
+	one := desired(service("c1", "one"), 80)
+	two := desired(service("c1", "two"), 81)
 	address := w.share(&one, &two)
 	gone := absent(one)
 	w.insist(&gone)
@@ -46,10 +48,12 @@ func TestAFloatingIPThatTwoShareStaysWithTheOther(t *testing.T) {
 
 func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
-	one, two := desired(service("c1", "one"), 80), oneArm(service("c1", "two"), 81)
+	one := desired(service("c1", "one"), 80)
+	two := oneArm(service("c1", "two"), 81)
 	address := w.share(&one, &two)
 
-	one.Internal, one.Subnet = true, netip.MustParsePrefix("192.168.77.0/24")
+	one.Internal = true
+	one.Subnet = netip.MustParsePrefix("192.168.77.0/24")
 
 	w.Expect(w.insist(&one).Status.Addresses).NotTo(Equal(address))
 	w.Expect(w.marksOf("c1")).To(ConsistOf(ContainSubstring("uid=" + two.Owner.UID)))

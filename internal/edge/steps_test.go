@@ -79,7 +79,9 @@ func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
 	org := w.sim.State().Model.Orgs[1].ID
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		e.AddDocument("1.0.0/loadBalancer/pools", "loadBalancerPool", org, w.gateway, map[string]any{
-			"name": pool.Name, "description": "made by hand", "enabled": true,
+			"name":        pool.Name,
+			"description": "made by hand",
+			"enabled":     true,
 		})
 	})
 
@@ -113,7 +115,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 				tt.fault.Operation = "POST /cloudapi/1.0.0/loadBalancer/*"
 				w.run(steps[0])
 				steps = steps[1:]
-				steps[0].Pool.Group, steps[0].Pool.Members = lb.Ref{}, d.Members
+				steps[0].Pool.Group = lb.Ref{}
+				steps[0].Pool.Members = d.Members
 			}
 			w.sim.Faults().Add(tt.fault)
 
@@ -134,7 +137,8 @@ func TestObservationFailsClosed(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, vcdsim.K8sTenant())
 			for _, operation := range []string{
-				"GET /cloudapi/*/*/*/" + path, "GET /cloudapi/*/*/" + path,
+				"GET /cloudapi/*/*/*/" + path,
+				"GET /cloudapi/*/*/" + path,
 				"GET /cloudapi/*/" + path,
 			} {
 				w.sim.Faults().Add(vcdsim.Fault{Status: http.StatusInternalServerError, Operation: operation})
@@ -193,7 +197,8 @@ func TestAFloatingIPThatAnotherOrganizationHas(t *testing.T) {
 	w := newFixture(t, model)
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{{
-			Type: vcdsim.FloatingIP, Value: "198.51.100.10",
+			Type:  vcdsim.FloatingIP,
+			Value: "198.51.100.10",
 			OrgID: "another",
 		}}
 	})
@@ -266,8 +271,10 @@ func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
 	w.restart()
 	w.sim.Faults().Add(vcdsim.Fault{StickTask: true})
 	step := lb.Step{
-		Verb: lb.Create, Kind: lb.KindSet, Name: "nodes",
-		Set: &lb.Set{Object: lb.Object{Description: lb.Marker{Owner: lb.Owner{Cluster: "c1"}}.String()}},
+		Verb: lb.Create,
+		Kind: lb.KindSet,
+		Name: "nodes",
+		Set:  &lb.Set{Object: lb.Object{Description: lb.Marker{Owner: lb.Owner{Cluster: "c1"}}.String()}},
 	}
 
 	err := w.driver.Run(t.Context(), w.gateway, step)
@@ -314,19 +321,27 @@ func TestWhatOldVersionsMade(t *testing.T) {
 	org := w.sim.State().Model.Orgs[1].ID
 	w.sim.Edit(func(e *vcdsim.Editor) {
 		pool := e.AddDocument("1.0.0/loadBalancer/pools", "loadBalancerPool", org, w.gateway, map[string]any{
-			"name": "ingress-pool-web-" + short + "-http", "enabled": true, "defaultPort": 30080.0,
+			"name":           "ingress-pool-web-" + short + "-http",
+			"enabled":        true,
+			"defaultPort":    30080.0,
 			"healthMonitors": []any{map[string]any{"type": "TCP"}},
 			"members": []any{map[string]any{
-				"ipAddress": "192.168.100.11", "port": 30080.0, "enabled": true,
-				"ratio": 1.0,
+				"ipAddress": "192.168.100.11",
+				"port":      30080.0,
+				"enabled":   true,
+				"ratio":     1.0,
 			}},
 		})
 		e.AddDocument("1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", org, w.gateway,
 			map[string]any{
-				"name": "ingress-vs-web-" + short + "-http", "enabled": true, "virtualIpAddress": "203.0.113.50",
-				"loadBalancerPoolRef": map[string]any{"id": pool}, "applicationProfile": map[string]any{"type": "L4"},
+				"name":                "ingress-vs-web-" + short + "-http",
+				"enabled":             true,
+				"virtualIpAddress":    "203.0.113.50",
+				"loadBalancerPoolRef": map[string]any{"id": pool},
+				"applicationProfile":  map[string]any{"type": "L4"},
 				"servicePorts": []any{map[string]any{
-					"portStart": 80.0, "portEnd": 80.0,
+					"portStart":     80.0,
+					"portEnd":       80.0,
 					"tcpUdpProfile": map[string]any{"type": "TCP_PROXY"},
 				}},
 			})
@@ -358,13 +373,18 @@ func (w *fixture) stuck(operation string) (free func()) {
 func TestWritesTakeTurns(t *testing.T) {
 	model := vcdsim.K8sTenant()
 	second := model.Orgs[1].VDCs[0].EdgeGateways[0]
-	second.Name, second.Uplinks = "second", []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
-		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
-		Addresses: []vcdsim.Range{{
-			From: netip.MustParseAddr("203.0.113.200"),
-			To:   netip.MustParseAddr("203.0.113.210"),
+	second.Name = "second"
+	second.Uplinks = []vcdsim.Uplink{{
+		Network: "internet",
+		Subnets: []vcdsim.UplinkSubnet{{
+			Gateway: netip.MustParsePrefix("203.0.113.1/24"),
+			Primary: netip.MustParseAddr("203.0.113.200"),
+			Addresses: []vcdsim.Range{{
+				From: netip.MustParseAddr("203.0.113.200"),
+				To:   netip.MustParseAddr("203.0.113.210"),
+			}},
 		}},
-	}}}}
+	}}
 	model.Orgs[1].VDCs[0].EdgeGateways = append(model.Orgs[1].VDCs[0].EdgeGateways, second)
 	w := newFixture(t, model)
 	w.opts.MaxWaiting = 2

@@ -52,11 +52,14 @@ func TestVirtualServicesThatShareAnAddressMoveToAnother(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, d := newFixture(t, vcdsim.K8sTenant(), sharedVIPStays), tt.desired
+			w := newFixture(t, vcdsim.K8sTenant(), sharedVIPStays)
+			d := tt.desired
 			d.Published = w.insist(&d).Status.Addresses
-			pools, before := w.idsOf("loadBalancer/pools"), d
+			pools := w.idsOf("loadBalancer/pools")
+			before := d
 			tt.change(&d)
-			d.Published, d.Intent = before.Published, before.Intent
+			d.Published = before.Published
+			d.Intent = before.Intent
 
 			done := w.written(&d)
 
@@ -113,9 +116,12 @@ func TestAVirtualServiceIsNotDeletedForAnotherRefusal(t *testing.T) {
 	w.insist(&d)
 	before := w.idsOf("loadBalancer/virtualServices")
 	w.sim.Faults().Add(vcdsim.Fault{
-		Operation: "PUT /cloudapi/1.0.0/loadBalancer/virtualServices*", Status: 400, Message: "no",
+		Operation: "PUT /cloudapi/1.0.0/loadBalancer/virtualServices*",
+		Status:    400,
+		Message:   "no",
 	})
-	d.Requested, d.Listeners[0].Application = []netip.Addr{netip.MustParseAddr("203.0.113.77")}, lb.HTTP
+	d.Requested = []netip.Addr{netip.MustParseAddr("203.0.113.77")}
+	d.Listeners[0].Application = lb.HTTP
 
 	for range 3 {
 		_, err := w.round(&d)
@@ -149,11 +155,14 @@ func (w *fixture) idsOf(path string) []string {
 func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	model := vcdsim.VDCGroupTenant()
 	second := model.Orgs[1].VDCs[0].EdgeGateways[0]
-	second.Name, second.Uplinks = "acme-vdc-gateway-2", []vcdsim.Uplink{{
-		Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
+	second.Name = "acme-vdc-gateway-2"
+	second.Uplinks = []vcdsim.Uplink{{
+		Network: "internet",
+		Subnets: []vcdsim.UplinkSubnet{{
 			Gateway: netip.MustParsePrefix("203.0.113.1/24"),
 			Addresses: []vcdsim.Range{{
-				From: netip.MustParseAddr("203.0.113.100"), To: netip.MustParseAddr("203.0.113.120"),
+				From: netip.MustParseAddr("203.0.113.100"),
+				To:   netip.MustParseAddr("203.0.113.120"),
 			}},
 		}},
 	}}
@@ -161,7 +170,8 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	w := newFixture(t, model)
 	other := *w
 	other.gateway = vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
-	one, two := desired(service("c1", "one"), 80), desired(service("c1", "two"), 80)
+	one := desired(service("c1", "one"), 80)
+	two := desired(service("c1", "two"), 80)
 
 	w.Expect(w.insist(&one).Status.Ready).To(BeTrue())
 	w.Expect(other.insist(&two).Status.Ready).To(BeTrue())

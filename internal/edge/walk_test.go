@@ -22,7 +22,8 @@ var moods = []func(r *rand.Rand, d *lb.Desired){
 	},
 	func(r *rand.Rand, d *lb.Desired) {
 		second := d.Listeners[0]
-		second.Port, second.NodePort = second.Port+200, 32500+r.IntN(100)
+		second.Port = second.Port + 200
+		second.NodePort = 32500 + r.IntN(100)
 		d.Listeners = append(d.Listeners[:1:1], second)
 	},
 	func(_ *rand.Rand, d *lb.Desired) { d.Listeners = d.Listeners[:1] },
@@ -32,9 +33,13 @@ var moods = []func(r *rand.Rand, d *lb.Desired){
 		d.SourceRanges = pickOne(r, nil, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})
 	},
 	func(_ *rand.Rand, d *lb.Desired) {
-		d.Internal, d.Subnet = true, netip.MustParsePrefix("192.168.77.0/24")
+		d.Internal = true
+		d.Subnet = netip.MustParsePrefix("192.168.77.0/24")
 	},
-	func(_ *rand.Rand, d *lb.Desired) { d.Internal, d.Subnet = false, netip.Prefix{} },
+	func(_ *rand.Rand, d *lb.Desired) {
+		d.Internal = false
+		d.Subnet = netip.Prefix{}
+	},
 	func(r *rand.Rand, d *lb.Desired) {
 		d.Members = append(d.Members[:1:1], netip.MustParseAddr(fmt.Sprintf("192.168.100.%d", 20+r.IntN(9))))
 	},
@@ -54,11 +59,13 @@ func TestWhoeverChangesTheirMindGetsThere(t *testing.T) {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(name, ", seed ", seed), func(t *testing.T) {
 				t.Parallel()
-				w, r := newFixture(t, model()), rand.New(rand.NewPCG(seed, 1))
+				w := newFixture(t, model())
+				r := rand.New(rand.NewPCG(seed, 1))
 				w.opts.SourceRanges = true
 				w.restart()
 				all := []lb.Desired{
-					desired(service("c1", "a"), 81), desired(service("c1", "b"), 82),
+					desired(service("c1", "a"), 81),
+					desired(service("c1", "b"), 82),
 					desired(service("c1", "c"), 83),
 				}
 				for i := range all {

@@ -25,11 +25,14 @@ func siblingsHidden(s *Subject) { s.Evidence.SiblingsHidden = true }
 func scopeHidden(s *Subject)    { s.Evidence.ScopeShown = false }
 func scopeGone(s *Subject)      { s.Evidence.ScopeGone = true }
 func seesAll(s *Subject)        { s.Evidence.SeesAll = true }
-func deleted(s *Subject)        { s.Evidence.Deleted, s.Evidence.Logged = true, true }
-func unrecorded(s *Subject)     { s.Unrecorded = true }
-func requested(s *Subject)      { s.DeleteRequested = true }
-func unseen(s *Subject)         { s.Since = time.Time{} }
-func young(s *Subject)          { s.Born = noon.Add(-23 * time.Hour) }
+func deleted(s *Subject) {
+	s.Evidence.Deleted = true
+	s.Evidence.Logged = true
+}
+func unrecorded(s *Subject) { s.Unrecorded = true }
+func requested(s *Subject)  { s.DeleteRequested = true }
+func unseen(s *Subject)     { s.Since = time.Time{} }
+func young(s *Subject)      { s.Born = noon.Add(-23 * time.Hour) }
 
 func TestWhatOneObservationProves(t *testing.T) {
 	shown := func(s *Subject) { s.Evidence.Shown = true }
@@ -47,20 +50,23 @@ func TestWhatOneObservationProves(t *testing.T) {
 		{"also after its deletion was requested", mods(held, requested), Verdict{Reason: HeldByHome}},
 		{"an account that sees no scope proves nothing", mods(scopeHidden, deleted), Verdict{Reason: ScopeHidden}},
 		{
-			"access may be missing to a container that is not shown, whatever else is", mods(homeHidden),
+			"access may be missing to a container that is not shown, whatever else is",
+			mods(homeHidden),
 			Verdict{Reason: HomeHidden},
 		},
 		{"also after its deletion was requested", mods(homeHidden, requested), Verdict{Reason: HomeHidden}},
 		{
 			"the rights to see all prove it of an account that sees another container",
-			mods(homeHidden, siblingsHidden, seesAll), counted(Gone),
+			mods(homeHidden, siblingsHidden, seesAll),
+			counted(Gone),
 		},
 		{"but not of what is listed", mods(homeHidden, seesAll, listed), Verdict{Reason: Listed}},
 		{"nor without the scope", mods(homeHidden, seesAll, scopeHidden), Verdict{Reason: ScopeHidden}},
 		{"a scope that is gone took along what was in it", mods(homeHidden, scopeHidden, scopeGone), counted(Gone)},
 		{"the log proves that a container is gone", mods(homeHidden, siblingsHidden, deleted), counted(Gone)},
 		{
-			"a container without anything else of the cluster proves nothing", mods(siblingsHidden),
+			"a container without anything else of the cluster proves nothing",
+			mods(siblingsHidden),
 			Verdict{Reason: SiblingsHidden},
 		},
 		{"one that never was recorded needs its container", mods(unrecorded, siblingsHidden), counted(Gone)},
@@ -94,13 +100,17 @@ func TestAbsenceIsProvedTwice(t *testing.T) {
 		{"nor is one in the future the first", lost(-1), &Site{}, once(ProofInterval)},
 		{
 			"a clock that was put forward proves nothing",
-			lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }), &Site{}, once(time.Minute),
+			lost(3600, func(s *Subject) { s.Observed = noon.Add(-time.Second) }),
+			&Site{},
+			once(time.Minute),
 		},
 		{"two a minute apart are enough", lost(61), &Site{}, counted(Gone)},
 		{"also for what nothing holds back", lost(61), nil, counted(Gone)},
 		{"one is after we asked for its deletion", lost(0, unseen, requested), &Site{}, counted(Gone)},
 		{
-			"but not without its container", lost(0, unseen, requested, homeHidden, deleted), &Site{},
+			"but not without its container",
+			lost(0, unseen, requested, homeHidden, deleted),
+			&Site{},
 			once(ProofInterval),
 		},
 	}
@@ -123,7 +133,8 @@ func TestACreateRequestMayTakeEffectLate(t *testing.T) {
 		want    Verdict
 	}{
 		{
-			"within five minutes", lost(120, unrecorded, at(4*time.Minute)),
+			"within five minutes",
+			lost(120, unrecorded, at(4*time.Minute)),
 			Verdict{State: Waiting, Reason: Creating, After: time.Minute, Counts: true},
 		},
 		{"not later", lost(120, unrecorded, at(LateRequest)), counted(Gone)},
@@ -148,24 +159,28 @@ func TestOthersHoldBack(t *testing.T) {
 		want    Verdict
 	}{
 		{
-			"half of a cluster", lost(120),
+			"half of a cluster",
+			lost(120),
 			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
 			Verdict{State: HeldBack, After: 8 * time.Minute, Counts: true},
 		},
 		{
-			"not what was declared gone before", lost(120, func(s *Subject) { s.Gone = noon }),
+			"not what was declared gone before",
+			lost(120, func(s *Subject) { s.Gone = noon }),
 			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
 			counted(Gone),
 		},
 		{
-			"not what is unrecorded", lost(120, unrecorded),
+			"not what is unrecorded",
+			lost(120, unrecorded),
 			Site{Machines: 4, Missing: missingFor("a", 2, 2, 2)[1:]},
 			counted(Gone),
 		},
 		{"three clusters", lost(120), Site{Missing: three}, counted(Stopped)},
 		{"a stop of another cluster", lost(120), Site{Stopped: true}, counted(Stopped)},
 		{
-			"not after a person acknowledged it", lost(120),
+			"not after a person acknowledged it",
+			lost(120),
 			Site{Missing: three, Stopped: true, Acknowledged: noon},
 			counted(Gone),
 		},

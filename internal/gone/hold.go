@@ -102,7 +102,8 @@ func byAge(a, b Missing) int {
 func together(now time.Time, cluster string, acknowledged time.Time, all []Missing) bool {
 	found := recent(now, all)
 	for _, first := range found {
-		clusters, mine := map[string]bool{}, false
+		clusters := map[string]bool{}
+		mine := false
 		for _, m := range found {
 			if d := m.Since.Sub(first.Since); d >= 0 && d <= heldFor {
 				clusters[m.Cluster] = true

@@ -126,9 +126,13 @@ func Render(in Input) (map[string]string, error) {
 		return nil, err
 	}
 
-	dataKey, dataEncodingKey, dataEncoding := KeyUserdata, KeyUserdataEncoding, encodingCloudInit
+	dataKey := KeyUserdata
+	dataEncodingKey := KeyUserdataEncoding
+	dataEncoding := encodingCloudInit
 	if in.Format == FormatIgnition {
-		dataKey, dataEncodingKey, dataEncoding = KeyIgnition, KeyIgnitionEncoding, encodingIgnition
+		dataKey = KeyIgnition
+		dataEncodingKey = KeyIgnitionEncoding
+		dataEncoding = encodingIgnition
 	}
 	values := map[string]string{
 		KeyDiskUUID:         "1",

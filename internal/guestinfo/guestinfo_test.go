@@ -57,14 +57,22 @@ func input(mods ...func(*guestinfo.Input)) guestinfo.Input {
 		BootstrapData: jinjaCloudConfig,
 		NICs: []guestinfo.NIC{
 			{
-				MAC: "00:50:56:AB:CD:01", Name: "eth0", Mode: guestinfo.ModePool, Primary: true,
-				Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.100.10/24")}, Gateways: []netip.Addr{netip.MustParseAddr("192.168.100.1")},
-				DNS: []netip.Addr{netip.MustParseAddr("192.168.100.53")}, SearchDomains: []string{"acme.example"},
-				MTU: 1450,
+				MAC:           "00:50:56:AB:CD:01",
+				Name:          "eth0",
+				Mode:          guestinfo.ModePool,
+				Primary:       true,
+				Addresses:     []netip.Prefix{netip.MustParsePrefix("192.168.100.10/24")},
+				Gateways:      []netip.Addr{netip.MustParseAddr("192.168.100.1")},
+				DNS:           []netip.Addr{netip.MustParseAddr("192.168.100.53")},
+				SearchDomains: []string{"acme.example"},
+				MTU:           1450,
 			},
 			{
-				MAC: "00:50:56:AB:CD:02", Name: "eth1", Mode: guestinfo.ModeManual,
-				Addresses: []netip.Prefix{netip.MustParsePrefix("10.20.0.10/24")}, Gateways: []netip.Addr{netip.MustParseAddr("10.20.0.1")},
+				MAC:       "00:50:56:AB:CD:02",
+				Name:      "eth1",
+				Mode:      guestinfo.ModeManual,
+				Addresses: []netip.Prefix{netip.MustParsePrefix("10.20.0.10/24")},
+				Gateways:  []netip.Addr{netip.MustParseAddr("10.20.0.1")},
 			},
 			{MAC: "00:50:56:AB:CD:03", Name: "eth2", Mode: guestinfo.ModeDHCP},
 			{MAC: "00:50:56:AB:CD:04", Mode: guestinfo.ModeNone},
@@ -137,7 +145,8 @@ func TestRenderIgnition(t *testing.T) {
 	config := []byte(`{"ignition":{"version":"3.4.0"}}` + "\xff")
 
 	values, err := guestinfo.Render(input(func(in *guestinfo.Input) {
-		in.Format, in.BootstrapData = guestinfo.FormatIgnition, config
+		in.Format = guestinfo.FormatIgnition
+		in.BootstrapData = config
 	}))
 
 	g.Expect(err).NotTo(HaveOccurred())
@@ -163,8 +172,11 @@ func TestRenderNetworks(t *testing.T) {
 		{
 			"IPv6 has a default route of its own",
 			[]guestinfo.NIC{{
-				MAC: "00:50:56:01:02:03", Mode: guestinfo.ModeManual, Primary: true,
-				Addresses: []netip.Prefix{netip.MustParsePrefix("2001:db8::10/64")}, Gateways: []netip.Addr{netip.MustParseAddr("fe80::1")},
+				MAC:       "00:50:56:01:02:03",
+				Mode:      guestinfo.ModeManual,
+				Primary:   true,
+				Addresses: []netip.Prefix{netip.MustParsePrefix("2001:db8::10/64")},
+				Gateways:  []netip.Addr{netip.MustParseAddr("fe80::1")},
 			}},
 			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false,
 				"addresses": ["2001:db8::10/64"], "routes": [{"to": "::/0", "via": "fe80::1"}]}}}`,
@@ -172,7 +184,9 @@ func TestRenderNetworks(t *testing.T) {
 		{
 			"an isolated network has no default route",
 			[]guestinfo.NIC{{
-				MAC: "00:50:56:01:02:03", Mode: guestinfo.ModePool, Primary: true,
+				MAC:       "00:50:56:01:02:03",
+				Mode:      guestinfo.ModePool,
+				Primary:   true,
 				Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")},
 			}},
 			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false, "addresses": ["10.0.0.2/24"]}}}`,
@@ -180,11 +194,16 @@ func TestRenderNetworks(t *testing.T) {
 		{
 			"both families have default routes, and more routes follow",
 			[]guestinfo.NIC{{
-				MAC: "00:50:56:01:02:03", Mode: guestinfo.ModeManual, Primary: true, Metric: 50,
+				MAC:       "00:50:56:01:02:03",
+				Mode:      guestinfo.ModeManual,
+				Primary:   true,
+				Metric:    50,
 				Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24"), netip.MustParsePrefix("fd00::2/64")},
 				Gateways:  []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")},
 				Routes: []guestinfo.Route{{
-					To: netip.MustParsePrefix("172.16.0.0/12"), Via: netip.MustParseAddr("10.0.0.254"), Metric: 7,
+					To:     netip.MustParsePrefix("172.16.0.0/12"),
+					Via:    netip.MustParseAddr("10.0.0.254"),
+					Metric: 7,
 				}},
 			}},
 			`{"version": 2, "ethernets": {"id0": {"match": {"macaddress": "00:50:56:01:02:03"}, "dhcp4": false,
@@ -195,11 +214,15 @@ func TestRenderNetworks(t *testing.T) {
 			"a further NIC has a default route if it has a metric, and takes from DHCP what is asked for",
 			[]guestinfo.NIC{
 				{
-					MAC: "00:50:56:01:02:03", Mode: guestinfo.ModeDHCP, Primary: true,
-					DHCP: guestinfo.DHCP{UseDNS: new(bool), UseDomains: "route", Metric: 9},
+					MAC:     "00:50:56:01:02:03",
+					Mode:    guestinfo.ModeDHCP,
+					Primary: true,
+					DHCP:    guestinfo.DHCP{UseDNS: new(bool), UseDomains: "route", Metric: 9},
 				},
 				{
-					MAC: "00:50:56:01:02:04", Mode: guestinfo.ModeManual, Metric: 200,
+					MAC:       "00:50:56:01:02:04",
+					Mode:      guestinfo.ModeManual,
+					Metric:    200,
 					Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")},
 					Gateways:  []netip.Addr{netip.MustParseAddr("10.0.0.1")},
 				},
@@ -265,77 +288,95 @@ func TestRenderRefuses(t *testing.T) {
 		{"an unknown format", func(in *guestinfo.Input) { in.Format = "sysprep" }, `format "sysprep"`},
 		{
 			"cloud-config that cloud-init cannot decode",
-			func(in *guestinfo.Input) { in.BootstrapData = []byte("#cloud-config\xff") }, "not UTF-8",
+			func(in *guestinfo.Input) { in.BootstrapData = []byte("#cloud-config\xff") },
+			"not UTF-8",
 		},
 		{"an empty host name", func(in *guestinfo.Input) { in.Hostname = "" }, `host name ""`},
 		{"an upper-case host name", func(in *guestinfo.Input) { in.Hostname = "Node" }, `host name "Node"`},
 		{
-			"a host name that starts with a hyphen", func(in *guestinfo.Input) { in.Hostname = "-node" },
+			"a host name that starts with a hyphen",
+			func(in *guestinfo.Input) { in.Hostname = "-node" },
 			`host name "-node"`,
 		},
 		{
-			"a host name with an underscore", func(in *guestinfo.Input) { in.Hostname = "my_node" },
+			"a host name with an underscore",
+			func(in *guestinfo.Input) { in.Hostname = "my_node" },
 			`host name "my_node"`,
 		},
 		{
-			"a host name with an empty label", func(in *guestinfo.Input) { in.Hostname = "node..example" },
+			"a host name with an empty label",
+			func(in *guestinfo.Input) { in.Hostname = "node..example" },
 			`host name "node..example"`,
 		},
 		{"a host name with a line break", func(in *guestinfo.Input) { in.Hostname = "node\n" }, "host name"},
 		{"a long label", func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a", 64) }, "up to 63"},
 		{
-			"a long host name", func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a.", 127) + "a" },
+			"a long host name",
+			func(in *guestinfo.Input) { in.Hostname = strings.Repeat("a.", 127) + "a" },
 			"the limit is 253",
 		},
 		{
-			"a MAC address that is none", nic(func(n *guestinfo.NIC) { n.MAC = "00:50" }),
+			"a MAC address that is none",
+			nic(func(n *guestinfo.NIC) { n.MAC = "00:50" }),
 			"NIC 0: \"00:50\" is not a MAC address",
 		},
 		{
-			"a MAC address of another length", nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:01:02:03:04:05" }),
+			"a MAC address of another length",
+			nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:01:02:03:04:05" }),
 			"is not a MAC address",
 		},
 		{
-			"one MAC address twice", nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }),
+			"one MAC address twice",
+			nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }),
 			"NIC 1: MAC address 00:50:56:ab:cd:02 belongs to another NIC",
 		},
 		{"one name twice", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 belongs to another NIC"},
 		{"a name with a slash", nic(func(n *guestinfo.NIC) { n.Name = "../x" }), "not an interface name"},
 		{
-			"a name that is too long", nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }),
+			"a name that is too long",
+			nic(func(n *guestinfo.NIC) { n.Name = "abcdefghijklmnop" }),
 			"not an interface name",
 		},
 		{"no address", nic(func(n *guestinfo.NIC) { n.Addresses = nil }), "mode POOL needs an address"},
 		{
-			"a multicast address", nic(func(n *guestinfo.NIC) { n.Addresses[0] = netip.MustParsePrefix("224.0.0.1/24") }),
+			"a multicast address",
+			nic(func(n *guestinfo.NIC) { n.Addresses[0] = netip.MustParsePrefix("224.0.0.1/24") }),
 			"not an address of a machine",
 		},
 		{
-			"a gateway elsewhere", nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("10.0.0.1") }),
+			"a gateway elsewhere",
+			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("10.0.0.1") }),
 			"gateway 10.0.0.1 is not in the subnet 192.168.100.0/24",
 		},
 		{
-			"the gateway's address", nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("192.168.100.10") }),
+			"the gateway's address",
+			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("192.168.100.10") }),
 			"is that of the gateway",
 		},
 		{
-			"a gateway with a zone", nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("fe80::1%eth0") }),
+			"a gateway with a zone",
+			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("fe80::1%eth0") }),
 			"is not the address of a gateway",
 		},
 		{"a name server that is none", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
 		{
-			"a search domain with a space", nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }),
+			"a search domain with a space",
+			nic(func(n *guestinfo.NIC) { n.SearchDomains = []string{"a b"} }),
 			`search domain "a b"`,
 		},
 		{
-			"two addresses of one family", nic(func(n *guestinfo.NIC) {
+			"two addresses of one family",
+			nic(func(n *guestinfo.NIC) {
 				n.Addresses = append(n.Addresses, netip.MustParsePrefix("192.168.100.11/24"))
-			}), "second address of its family",
+			}),
+			"second address of its family",
 		},
 		{
-			"a route between families", nic(func(n *guestinfo.NIC) {
+			"a route between families",
+			nic(func(n *guestinfo.NIC) {
 				n.Routes = []guestinfo.Route{{To: netip.MustParsePrefix("fd00::/8"), Via: netip.MustParseAddr("192.168.100.1")}}
-			}), "of one family",
+			}),
+			"of one family",
 		},
 		{"a tiny MTU", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
 		{"an unknown mode", nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), `mode "STATIC"`},
@@ -445,8 +486,11 @@ func FuzzRender(f *testing.F) {
 		g := NewWithT(t)
 
 		values, err := guestinfo.Render(guestinfo.Input{
-			InstanceID: instanceID, Hostname: hostname, ProviderID: providerID, BootstrapData: data,
-			NICs: []guestinfo.NIC{{MAC: mac, Name: name, Mode: guestinfo.ModeDHCP, Primary: true}},
+			InstanceID:    instanceID,
+			Hostname:      hostname,
+			ProviderID:    providerID,
+			BootstrapData: data,
+			NICs:          []guestinfo.NIC{{MAC: mac, Name: name, Mode: guestinfo.ModeDHCP, Primary: true}},
 		})
 		if err != nil {
 			return
@@ -464,7 +508,8 @@ func FuzzRender(f *testing.F) {
 func TestMetadataHasTheTopologyOfAZone(t *testing.T) {
 	g := NewWithT(t)
 	in := input()
-	in.Region, in.Zone = "eu", "eu-a"
+	in.Region = "eu"
+	in.Zone = "eu-a"
 
 	values, err := guestinfo.Render(in)
 
@@ -489,17 +534,29 @@ func TestMetadataIsTheMachinesOnlyWithItsInstanceID(t *testing.T) {
 		{"what was rendered for another machine", others, false},
 		{"none", nil, false},
 		{"an image's own, as plain YAML", map[string]string{guestinfo.KeyMetadata: "instance-id: image\n"}, false},
-		{"one that cannot be decoded", map[string]string{
-			guestinfo.KeyMetadata:         "{}",
-			guestinfo.KeyMetadataEncoding: "gzip+base64",
-		}, false},
-		{"one of an unknown encoding", map[string]string{
-			guestinfo.KeyMetadata:         ours[guestinfo.KeyMetadata],
-			guestinfo.KeyMetadataEncoding: "rot13",
-		}, false},
-		{"its own, in plain JSON", map[string]string{
-			guestinfo.KeyMetadata: `{"instance-id":"` + input().InstanceID + `"}`,
-		}, true},
+		{
+			"one that cannot be decoded",
+			map[string]string{
+				guestinfo.KeyMetadata:         "{}",
+				guestinfo.KeyMetadataEncoding: "gzip+base64",
+			},
+			false,
+		},
+		{
+			"one of an unknown encoding",
+			map[string]string{
+				guestinfo.KeyMetadata:         ours[guestinfo.KeyMetadata],
+				guestinfo.KeyMetadataEncoding: "rot13",
+			},
+			false,
+		},
+		{
+			"its own, in plain JSON",
+			map[string]string{
+				guestinfo.KeyMetadata: `{"instance-id":"` + input().InstanceID + `"}`,
+			},
+			true,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

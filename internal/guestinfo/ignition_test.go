@@ -18,15 +18,18 @@ func TestWhetherIgnitionConfiguresTheNetwork(t *testing.T) {
 		{"by units of version 2", `{"networkd":{"units":[{"name":"10.network"}]}}`, true},
 		{
 			"by a unit that reads the metadata",
-			`{"systemd":{"units":[{"contents":"ExecStart=vmtoolsd --cmd 'info-get guestinfo.metadata'"}]}}`, true,
+			`{"systemd":{"units":[{"contents":"ExecStart=vmtoolsd --cmd 'info-get guestinfo.metadata'"}]}}`,
+			true,
 		},
 		{
 			"by a script that reads the metadata",
-			`{"storage":{"files":[{"path":"/opt/net","contents":{"source":"data:,info-get%20guestinfo.metadata"}}]}}`, true,
+			`{"storage":{"files":[{"path":"/opt/net","contents":{"source":"data:,info-get%20guestinfo.metadata"}}]}}`,
+			true,
 		},
 		{
 			"by a script in base64 that reads the metadata",
-			`{"storage":{"files":[{"path":"/opt/net","contents":{"source":"data:;base64,Z3Vlc3RpbmZvLm1ldGFkYXRh"}}]}}`, true,
+			`{"storage":{"files":[{"path":"/opt/net","contents":{"source":"data:;base64,Z3Vlc3RpbmZvLm1ldGFkYXRh"}}]}}`,
+			true,
 		},
 		{"perhaps by a configuration from elsewhere", `{"ignition":{"config":{"merge":[{"source":"https://x"}]}}}`, true},
 		{"perhaps by what is no JSON", `variant: flatcar`, true},

@@ -156,8 +156,11 @@ func withDHCP(e ethernet, nic NIC) ethernet {
 	e.DHCPIdentifier = "mac"
 	e.Optional = !nic.Primary
 	overrides := dhcpOverrides{
-		UseDNS: nic.DHCP.UseDNS, UseMTU: nic.DHCP.UseMTU, UseNTP: nic.DHCP.UseNTP, UseRoutes: nic.DHCP.UseRoutes,
-		Metric: nic.DHCP.Metric,
+		UseDNS:    nic.DHCP.UseDNS,
+		UseMTU:    nic.DHCP.UseMTU,
+		UseNTP:    nic.DHCP.UseNTP,
+		UseRoutes: nic.DHCP.UseRoutes,
+		Metric:    nic.DHCP.Metric,
 	}
 	switch nic.DHCP.UseDomains {
 	case "":

@@ -39,7 +39,8 @@ func validateHostname(name string) error {
 
 func validateNICs(nics []NIC) error {
 	primaries := 0
-	macs, names := map[string]bool{}, map[string]bool{}
+	macs := map[string]bool{}
+	names := map[string]bool{}
 	for i, nic := range nics {
 		if err := nic.validate(); err != nil {
 			return fmt.Errorf("NIC %d: %w", i, err)
@@ -54,7 +55,8 @@ func validateNICs(nics []NIC) error {
 		if nic.Name != "" && names[nic.Name] {
 			return fmt.Errorf("NIC %d: name %s belongs to another NIC too", i, nic.Name)
 		}
-		macs[mac], names[nic.Name] = true, true
+		macs[mac] = true
+		names[nic.Name] = true
 		if nic.Primary {
 			primaries++
 		}

@@ -13,10 +13,14 @@ import (
 // byBGP announces addresses to two routers.
 func byBGP(c *kubevip.Config) {
 	c.Addresses = []string{"203.0.113.10", "2001:db8:1::10"}
-	c.BGP = &kubevip.BGP{AS: 4200000001, RouterInterface: "ens192", Peers: []kubevip.Peer{
-		{Address: netip.MustParseAddr("192.168.100.1"), AS: 65000, Password: "s3cret$(port)"},
-		{Address: netip.MustParseAddr("fd00:100::1"), AS: 65001, MultiHop: true},
-	}}
+	c.BGP = &kubevip.BGP{
+		AS:              4200000001,
+		RouterInterface: "ens192",
+		Peers: []kubevip.Peer{
+			{Address: netip.MustParseAddr("192.168.100.1"), AS: 65000, Password: "s3cret$(port)"},
+			{Address: netip.MustParseAddr("fd00:100::1"), AS: 65001, MultiHop: true},
+		},
+	}
 }
 
 func TestBGPReplacesARP(t *testing.T) {
@@ -39,7 +43,8 @@ func TestBGPFromAnInterface(t *testing.T) {
 	g := NewWithT(t)
 
 	got := env(podOf(t, render(t, config(byBGP, func(c *kubevip.Config) {
-		c.BGP.SourceInterface, c.Interface = "ens224", "dummy0"
+		c.BGP.SourceInterface = "ens224"
+		c.Interface = "dummy0"
 	}))))
 
 	g.Expect(got).To(And(HaveKeyWithValue("bgp_sourceif", "ens224"), HaveKeyWithValue("vip_interface", "dummy0")))
@@ -56,23 +61,38 @@ func TestRenderRefusesOfBGP(t *testing.T) {
 	}{
 		{"no AS number", func(c *kubevip.Config) { c.BGP.AS = 0 }, "AS number of the nodes"},
 		{"no peer", func(c *kubevip.Config) { c.BGP.Peers = nil }, "no peer"},
-		{"a peer without AS number", func(c *kubevip.Config) { c.BGP.Peers[1].AS = 0 }, "AS number of BGP peer " +
-			"fd00:100::1"},
-		{"a peer that is none", func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} }, "not the address of a " +
-			"BGP peer"},
 		{
-			"no interface for the router id", func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
+			"a peer without AS number",
+			func(c *kubevip.Config) { c.BGP.Peers[1].AS = 0 },
+			"AS number of BGP peer " +
+				"fd00:100::1",
+		},
+		{
+			"a peer that is none",
+			func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} },
+			"not the address of a " +
+				"BGP peer",
+		},
+		{
+			"no interface for the router id",
+			func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
 			"interface with the router id",
 		},
 		{"a source that is none", func(c *kubevip.Config) { c.BGP.SourceInterface = "a b" }, "source interface"},
 		{
-			"an address without a peer of its family", func(c *kubevip.Config) { c.BGP.Peers = c.BGP.Peers[:1] },
+			"an address without a peer of its family",
+			func(c *kubevip.Config) { c.BGP.Peers = c.BGP.Peers[:1] },
 			"no BGP peer has the family of 2001:db8:1::10",
 		},
 		{"a name", func(c *kubevip.Config) { c.Addresses = []string{"api.example"} }, "is a DNS name"},
-		{"dynamic DNS", func(c *kubevip.Config) {
-			c.Addresses, c.DynamicDNS = []string{"api.example"}, true
-		}, "not by BGP"},
+		{
+			"dynamic DNS",
+			func(c *kubevip.Config) {
+				c.Addresses = []string{"api.example"}
+				c.DynamicDNS = true
+			},
+			"not by BGP",
+		},
 		{"a password with a colon", password("geheim:x"), "password of BGP peer 192.168.100.1"},
 		{"a password with a comma", password("geheim,x"), "password of BGP peer"},
 		{"a password with a slash", password("geheim/x"), "password of BGP peer"},

@@ -56,13 +56,18 @@ func Objects(c Config) ([]unstructured.Unstructured, error) {
 	bgp := c.BGP.env()
 	var typed []any
 	if at := slices.IndexFunc(bgp, func(e corev1.EnvVar) bool { return e.Name == peersEnv }); at >= 0 {
-		bgp[at] = corev1.EnvVar{Name: peersEnv, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: PeersSecret}, Key: PeersKey,
-		}}}
+		bgp[at] = corev1.EnvVar{
+			Name: peersEnv,
+			ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: PeersSecret},
+				Key:                  PeersKey,
+			}},
+		}
 		typed = append(typed, &corev1.Secret{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: PeersSecret},
-			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{PeersKey: []byte(c.BGP.peers())},
+			Type:       corev1.SecretTypeOpaque,
+			Data:       map[string][]byte{PeersKey: []byte(c.BGP.peers())},
 		})
 	}
 	pod := &set.Spec.Template.Spec
@@ -95,7 +100,9 @@ func rights() ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the rights of kube-vip: %w", err)
 	}
-	account, role, binding := &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}
+	account := &corev1.ServiceAccount{}
+	role := &rbacv1.Role{}
+	binding := &rbacv1.RoleBinding{}
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw))
 	for _, into := range []any{account, role, binding} {
 		if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {

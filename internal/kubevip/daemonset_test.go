@@ -63,8 +63,10 @@ func TestDaemonSetHasPasswordsOfBGPInASecret(t *testing.T) {
 	g.Expect(string(secret.Data[kubevip.PeersKey])).To(HavePrefix("192.168.100.1:65000:s3cret$(port):false,"))
 	set := typed[appsv1.DaemonSet](t, objects, "DaemonSet")
 	g.Expect(set.Spec.Template.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{
-		Name: "bgp_peers", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name}, Key: kubevip.PeersKey,
+		Name: "bgp_peers",
+		ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name},
+			Key:                  kubevip.PeersKey,
 		}},
 	}))
 }

@@ -101,7 +101,9 @@ func Render(c Config) (map[string][]byte, error) {
 		return nil, fmt.Errorf("encoding the manifest of kube-vip: %w", err)
 	}
 	return map[string][]byte{
-		KeyManifest: data, KeyPrepare: c.script(prepareScript), KeyCleanup: c.script(cleanupScript),
+		KeyManifest: data,
+		KeyPrepare:  c.script(prepareScript),
+		KeyCleanup:  c.script(cleanupScript),
 	}, nil
 }
 
@@ -174,9 +176,12 @@ func (c *Config) subnets() string {
 func (c *Config) hasName() bool { return !isIP(c.Addresses[0]) }
 
 func hostFile(name, path string, kind *corev1.HostPathType) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-		HostPath: &corev1.HostPathVolumeSource{Path: path, Type: kind},
-	}}
+	return corev1.Volume{
+		Name: name,
+		VolumeSource: corev1.VolumeSource{
+			HostPath: &corev1.HostPathVolumeSource{Path: path, Type: kind},
+		},
+	}
 }
 
 func setEnv(container *corev1.Container, value corev1.EnvVar) {

@@ -76,10 +76,13 @@ func TestRenderManifest(t *testing.T) {
 	g.Expect(pod.Spec.Containers[0].Args).To(Equal([]string{"manager"}))
 	g.Expect(pod.Spec.Containers[0].SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
 	g.Expect(pod.Spec.Volumes).To(Equal([]corev1.Volume{
-		{Name: "hosts", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
-			Path: "/etc/kube-vip/hosts",
-			Type: &file,
-		}}},
+		{
+			Name: "hosts",
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
+				Path: "/etc/kube-vip/hosts",
+				Type: &file,
+			}},
+		},
 		{
 			Name: "kubeconfig",
 			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
@@ -89,10 +92,20 @@ func TestRenderManifest(t *testing.T) {
 		},
 	}))
 	g.Expect(env(pod)).To(Equal(map[string]string{
-		"vip_arp": "true", "cp_enable": "true", "cp_namespace": "kube-system", "vip_nodename": "spec.nodeName",
-		"address": "192.168.100.200", "port": "6443", "vip_subnet": "32", "dns_mode": "first",
-		"vip_leaderelection": "true", "vip_leasename": "plndr-cp-lock", "vip_leaseduration": "15",
-		"vip_renewdeadline": "10", "vip_retryperiod": "2", "prometheus_server": "127.0.0.1:2112",
+		"vip_arp":            "true",
+		"cp_enable":          "true",
+		"cp_namespace":       "kube-system",
+		"vip_nodename":       "spec.nodeName",
+		"address":            "192.168.100.200",
+		"port":               "6443",
+		"vip_subnet":         "32",
+		"dns_mode":           "first",
+		"vip_leaderelection": "true",
+		"vip_leasename":      "plndr-cp-lock",
+		"vip_leaseduration":  "15",
+		"vip_renewdeadline":  "10",
+		"vip_retryperiod":    "2",
+		"prometheus_server":  "127.0.0.1:2112",
 	}))
 }
 
@@ -191,7 +204,8 @@ func TestDefaultImageIsTheReleaseOfTheGenerator(t *testing.T) {
 func TestGeneratorKnowsWhatIsAlwaysSet(t *testing.T) {
 	always := []string{"address", "port", "vip_subnet", "dns_mode"}
 	for name, known := range map[string][]string{
-		"pod-arp": always, "pod-bgp": append([]string{"vip_interface", "bgp_as", "bgp_peers"}, always...),
+		"pod-arp": always,
+		"pod-bgp": append([]string{"vip_interface", "bgp_as", "bgp_peers"}, always...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -215,37 +229,61 @@ func TestRenderRefuses(t *testing.T) {
 	}{
 		{"no address", func(c *kubevip.Config) { c.Addresses = []string{""} }, `address ""`},
 		{
-			"an address that is none", func(c *kubevip.Config) { c.Addresses = []string{"192.168.100.300"} },
+			"an address that is none",
+			func(c *kubevip.Config) { c.Addresses = []string{"192.168.100.300"} },
 			"neither an IP address nor a DNS name",
 		},
-		{"a short address", func(c *kubevip.Config) { c.Addresses = []string{"10.0.1"} }, "neither an IP address nor a DNS " +
-			"name"},
+		{
+			"a short address",
+			func(c *kubevip.Config) { c.Addresses = []string{"10.0.1"} },
+			"neither an IP address nor a DNS " +
+				"name",
+		},
 		{"an address with a port", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1:6443"} }, "neither"},
 		{"a prefix", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1/24"} }, "neither"},
 		{"two addresses in one", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1,2001:db8::1"} }, "neither"},
 		{"nothing", func(c *kubevip.Config) { c.Addresses = nil }, "0 addresses"},
 		{
-			"two addresses of a family", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1", "10.0.0.2"} },
+			"two addresses of a family",
+			func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1", "10.0.0.2"} },
 			"of one family",
 		},
 		{
-			"a name beside an address", func(c *kubevip.Config) { c.Addresses = []string{"api.example", "10.0.0.2"} },
+			"a name beside an address",
+			func(c *kubevip.Config) { c.Addresses = []string{"api.example", "10.0.0.2"} },
 			"stands alone",
 		},
 		{
-			"three addresses", func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1", "fd00::1", "10.0.0.2"} },
+			"three addresses",
+			func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1", "fd00::1", "10.0.0.2"} },
 			"3 addresses",
 		},
-		{"the unspecified address", func(c *kubevip.Config) { c.Addresses = []string{"0.0.0.0"} }, "cannot be " +
-			"announced"},
+		{
+			"the unspecified address",
+			func(c *kubevip.Config) { c.Addresses = []string{"0.0.0.0"} },
+			"cannot be " +
+				"announced",
+		},
 		{"a loopback address", func(c *kubevip.Config) { c.Addresses = []string{"127.0.0.1"} }, "cannot be announced"},
-		{"a multicast address", func(c *kubevip.Config) { c.Addresses = []string{"224.0.0.18"} }, "cannot be " +
-			"announced"},
+		{
+			"a multicast address",
+			func(c *kubevip.Config) { c.Addresses = []string{"224.0.0.18"} },
+			"cannot be " +
+				"announced",
+		},
 		{"a link-local address", func(c *kubevip.Config) { c.Addresses = []string{"fe80::1"} }, "cannot be announced"},
-		{"an address with a zone", func(c *kubevip.Config) { c.Addresses = []string{"2001:db8::1%eth0"} }, "cannot be " +
-			"announced"},
-		{"a mapped address", func(c *kubevip.Config) { c.Addresses = []string{"::ffff:10.0.0.1"} }, "cannot be " +
-			"announced"},
+		{
+			"an address with a zone",
+			func(c *kubevip.Config) { c.Addresses = []string{"2001:db8::1%eth0"} },
+			"cannot be " +
+				"announced",
+		},
+		{
+			"a mapped address",
+			func(c *kubevip.Config) { c.Addresses = []string{"::ffff:10.0.0.1"} },
+			"cannot be " +
+				"announced",
+		},
 		{"a DNS name in upper case", func(c *kubevip.Config) { c.Addresses = []string{"API.example"} }, "lower case"},
 		{"a DNS name with an empty label", func(c *kubevip.Config) { c.Addresses = []string{"api..example"} }, "neither"},
 		{"a DNS name that jinja would render", func(c *kubevip.Config) { c.Addresses = []string{"{{x}}"} }, "neither"},
@@ -253,7 +291,8 @@ func TestRenderRefuses(t *testing.T) {
 		{"a port above the last", func(c *kubevip.Config) { c.Port = 65536 }, "port 65536"},
 		{"an interface with a space", func(c *kubevip.Config) { c.Interface = "eth 0" }, "interface name"},
 		{
-			"an interface with a long name", func(c *kubevip.Config) { c.Interface = "abcdefghijklmnop" },
+			"an interface with a long name",
+			func(c *kubevip.Config) { c.Interface = "abcdefghijklmnop" },
 			"interface name",
 		},
 		{"an image with a line break", func(c *kubevip.Config) { c.Image = "a\nb" }, "name of an image"},

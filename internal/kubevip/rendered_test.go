@@ -20,14 +20,20 @@ func TestRenderedManifestsAreThoseThatKubeVIPIsTestedWith(t *testing.T) {
 		"pod-arp.yaml":        func(*kubevip.Config) {},
 		"pod-dual-stack.yaml": func(c *kubevip.Config) { c.Addresses = []string{"fd00:100::c8", "192.168.100.200"} },
 		"pod-dynamic-dns.yaml": func(c *kubevip.Config) {
-			c.Addresses, c.DynamicDNS = []string{"api.demo.example.com"}, true
+			c.Addresses = []string{"api.demo.example.com"}
+			c.DynamicDNS = true
 		},
 		"pod-bgp.yaml": func(c *kubevip.Config) {
 			c.Addresses = []string{"203.0.113.10", "2001:db8:1::10"}
-			c.BGP = &kubevip.BGP{AS: 4200000001, RouterInterface: "ens192", SourceInterface: "ens224", Peers: []kubevip.Peer{
-				{Address: netip.MustParseAddr("192.168.100.1"), AS: 65000, Password: "s3cret!{x}"},
-				{Address: netip.MustParseAddr("fd00:100::1"), AS: 65001, MultiHop: true},
-			}}
+			c.BGP = &kubevip.BGP{
+				AS:              4200000001,
+				RouterInterface: "ens192",
+				SourceInterface: "ens224",
+				Peers: []kubevip.Peer{
+					{Address: netip.MustParseAddr("192.168.100.1"), AS: 65000, Password: "s3cret!{x}"},
+					{Address: netip.MustParseAddr("fd00:100::1"), AS: 65001, MultiHop: true},
+				},
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -204,7 +204,8 @@ func (p addressPlanner) choose(f Family) {
 	}
 	switch {
 	case ok:
-		p.external[f], p.unused[f] = a, true
+		p.external[f] = a
+		p.unused[f] = true
 	case len(p.out.Refusals) == 0:
 		p.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more, or request an address by name", f,
 			p.within())

@@ -17,7 +17,8 @@ type candidates struct{ *planner }
 // requested if the Service names it.
 func (p candidates) problem(a netip.Addr, requested bool) *Finding {
 	if i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == a && !p.sharable(u) }); i >= 0 {
-		u, remedy := p.own.others[i], "share it by annotation on both Services"
+		u := p.own.others[i]
+		remedy := "share it by annotation on both Services"
 		if p.d.Owner.IsEndpoint() {
 			remedy = "delete that in VCD"
 		}

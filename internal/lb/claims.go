@@ -38,8 +38,11 @@ func (p claimPlanner) claim(a netip.Addr) {
 	default:
 		want := Claim{Space: Ref{space.ID, space.Name}, Value: a, Description: Marker{Owner: p.d.Owner}.String()}
 		p.step(phaseClaim, Step{
-			Verb: Create, Kind: KindAddress, Name: a.String(), Address: &want,
-			Stored: slices.Contains(p.d.Intent, a),
+			Verb:    Create,
+			Kind:    KindAddress,
+			Name:    a.String(),
+			Address: &want,
+			Stored:  slices.Contains(p.d.Intent, a),
 		})
 		p.step(phaseClaim, Step{Verb: Mark, Kind: KindAddress, Name: a.String(), Address: &want})
 	}
@@ -52,7 +55,11 @@ func (p claimPlanner) mark(c Claim, owner Owner) {
 		want.Description = Marker{Owner: owner}.String()
 	}
 	p.step(phaseClaim, Step{
-		Verb: Mark, Kind: KindAddress, Name: c.Value.String(), ID: c.ID, Address: &want,
+		Verb:              Mark,
+		Kind:              KindAddress,
+		Name:              c.Value.String(),
+		ID:                c.ID,
+		Address:           &want,
 		FormerDescription: c.Description,
 	})
 }

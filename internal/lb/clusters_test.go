@@ -18,13 +18,34 @@ func TestClusterOf(t *testing.T) {
 		cluster         string
 		by              lb.Writer
 	}{
-		{"our marker says it", lb.KindPool, "x", "cluster-api-provider-vcd cluster=c1 service=shop/web " +
-			"uid=u", "c1", lb.WriterThis},
-		{"two markers say nothing", lb.KindPool, "x", "cluster-api-provider-vcd cluster=c1 cluster-api-provider-vcd " +
-			"cluster=c2", "", ""},
-		{"the marker of a machine is none of a load balancer", lb.KindPool, "x", "cluster-api-provider-vcd " +
-			"cluster=c1 " +
-			"machine=m", "", ""},
+		{
+			"our marker says it",
+			lb.KindPool,
+			"x",
+			"cluster-api-provider-vcd cluster=c1 service=shop/web " +
+				"uid=u",
+			"c1",
+			lb.WriterThis,
+		},
+		{
+			"two markers say nothing",
+			lb.KindPool,
+			"x",
+			"cluster-api-provider-vcd cluster=c1 cluster-api-provider-vcd " +
+				"cluster=c2",
+			"",
+			"",
+		},
+		{
+			"the marker of a machine is none of a load balancer",
+			lb.KindPool,
+			"x",
+			"cluster-api-provider-vcd " +
+				"cluster=c1 " +
+				"machine=m",
+			"",
+			"",
+		},
 		{"a pool of the CPI", lb.KindPool, "ingress-pool-web-capvcdCluster:" + uuid + "-http", "", urn, lb.WriterCPI},
 		{"a virtual service of the CPI", lb.KindService, "ingress-vs-web-NO_RDE_" + uuid + "-http", "", "NO_RDE_" + uuid, lb.WriterCPI},
 		{"a rule of the CPI", lb.KindRule, "dnat-ingress-vs-web-capvcdCluster:" + uuid + "-http", "", urn, lb.WriterCPI},

@@ -9,8 +9,10 @@ import (
 
 func endpoint(members ...string) Desired {
 	d := Desired{
-		Owner: EndpointOf("c1"), Families: []Family{IPv4}, OwnMembers: true,
-		Listeners: []Listener{{Protocol: TCP, Application: L4, Port: 6443, NodePort: 6443}},
+		Owner:      EndpointOf("c1"),
+		Families:   []Family{IPv4},
+		OwnMembers: true,
+		Listeners:  []Listener{{Protocol: TCP, Application: L4, Port: 6443, NodePort: 6443}},
 	}
 	for _, m := range members {
 		d.Members = append(d.Members, ip(m))
@@ -20,7 +22,8 @@ func endpoint(members ...string) Desired {
 
 func TestTheEndpointOfAClusterIsMadeBeforeItHasMembers(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(), endpoint()
+	m := newModel()
+	d := endpoint()
 
 	g.Expect(brief(m.next(d))).To(Equal([]string{"create lb-pool tcp-6443", "create virtual-service tcp-6443"}))
 	_, err := m.converge(&d, -1)
@@ -56,8 +59,10 @@ func TestMembersOfARefusedEndpointFollowTheControlPlane(t *testing.T) {
 func TestServicesAndTheEndpointOfAClusterLeaveEachOtherAlone(t *testing.T) {
 	for _, oneArm := range []*Range{nil, arm()} {
 		g := NewWithT(t)
-		service, control := ourService(), endpoint("10.0.0.1")
-		service.OneArm, control.OneArm = oneArm, oneArm
+		service := ourService()
+		control := endpoint("10.0.0.1")
+		service.OneArm = oneArm
+		control.OneArm = oneArm
 		control.Owner = EndpointOf(service.Owner.Cluster)
 		m := made(t, &service)
 		_, err := m.converge(&control, -1)
@@ -118,8 +123,14 @@ func TestAGatewayWithoutALoadBalancerIsNamed(t *testing.T) {
 
 func TestEngineGroupsAndSpacesAreNamedByNameOrURN(t *testing.T) {
 	for _, named := range []func(*Desired){
-		func(d *Desired) { d.EngineGroup, d.IPSpace = "large", "public" },
-		func(d *Desired) { d.EngineGroup, d.IPSpace = "seg-2", "space-1" },
+		func(d *Desired) {
+			d.EngineGroup = "large"
+			d.IPSpace = "public"
+		},
+		func(d *Desired) {
+			d.EngineGroup = "seg-2"
+			d.IPSpace = "space-1"
+		},
 	} {
 		g := NewWithT(t)
 		d := endpoint()

@@ -50,7 +50,8 @@ func (p firewallPlanner) destinations() []FirewallRule {
 
 // rules plans the two rules of one destination, and takes those that exist.
 func (p firewallPlanner) rules(destination FirewallRule) {
-	drop, allow := destination, destination
+	drop := destination
+	allow := destination
 	for _, r := range p.d.SourceRanges {
 		if FamilyOf(r.Addr()) == FamilyOf(destination.Destination) {
 			allow.Sources = append(allow.Sources, r.Masked())

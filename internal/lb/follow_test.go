@@ -24,7 +24,9 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 	refused := func(d *Desired) {
 		d.Listeners = slices.Clone(d.Listeners)
 		encrypt(d, Certificate{Alias: "unknown"})
-		d.Listeners[0].NodePort, d.Sticky, d.Families = 31111, true, []Family{IPv6}
+		d.Listeners[0].NodePort = 31111
+		d.Sticky = true
+		d.Families = []Family{IPv6}
 	}
 	more := []netip.Addr{ip("10.0.0.11"), ip("10.0.0.13"), ip("2001:db8:f::1")}
 	tests := []struct {
@@ -35,29 +37,43 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 		want    []string
 	}{
 		{
-			name: "in pools that list them", mods: []func(*model){withoutSets}, members: more,
-			want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
+			name:    "in pools that list them",
+			mods:    []func(*model){withoutSets},
+			members: more,
+			want:    []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
 		},
 		{name: "in the IP set", members: more, want: []string{"update ip-set ipv4"}},
 		{
-			name: "not, when they are the same", mods: []func(*model){withoutSets},
-			members: []netip.Addr{ip("10.0.0.12"), ip("10.0.0.11")}, want: []string{},
+			name:    "not, when they are the same",
+			mods:    []func(*model){withoutSets},
+			members: []netip.Addr{ip("10.0.0.12"), ip("10.0.0.11")},
+			want:    []string{},
 		},
 		{
-			name: "not, when there are none of the family", mods: []func(*model){withoutSets}, members: more[2:],
-			want: []string{},
+			name:    "not, when there are none of the family",
+			mods:    []func(*model){withoutSets},
+			members: more[2:],
+			want:    []string{},
 		},
 		{name: "not, when there are none of the family for the set", members: more[2:], want: []string{}},
 		{
-			name: "also where members are instead of the set", members: more,
-			want: []string{"update ip-set ipv4", "update lb-pool tcp-443"},
-			hand: func(m *model) { m.pools[1].Group, m.pools[1].Members = Ref{}, []netip.Addr{ip("10.0.0.11")} },
+			name:    "also where members are instead of the set",
+			members: more,
+			want:    []string{"update ip-set ipv4", "update lb-pool tcp-443"},
+			hand: func(m *model) {
+				m.pools[1].Group = Ref{}
+				m.pools[1].Members = []netip.Addr{ip("10.0.0.11")}
+			},
 		},
 		{
-			name: "as many as a pool takes",
-			mods: []func(*model){withoutSets, func(m *model) { m.caps.MaxMembers = 1 }}, members: more,
-			want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
-			hand: func(m *model) { m.pools[0].Members, m.pools[1].Members = more[:2], more[:2] },
+			name:    "as many as a pool takes",
+			mods:    []func(*model){withoutSets, func(m *model) { m.caps.MaxMembers = 1 }},
+			members: more,
+			want:    []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
+			hand: func(m *model) {
+				m.pools[0].Members = more[:2]
+				m.pools[1].Members = more[:2]
+			},
 		},
 	}
 	for _, tt := range tests {
@@ -83,7 +99,8 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 			}
 			g.Expect(m.follow(wrong).Steps).To(BeEmpty(), "once")
 			for i, p := range m.pools {
-				p.Members, p.Description = before[i].Members, before[i].Description
+				p.Members = before[i].Members
+				p.Description = before[i].Description
 				g.Expect(p).To(Equal(before[i]), "all else stays")
 			}
 			g.Expect(m.touched).NotTo(ContainElements(theirs))
@@ -93,9 +110,12 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 
 func TestWhatOnlyARuleProvesFollowsTheNodes(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(bare, oldOneArm), ourService()
-	d.Published, d.Duplicate = []netip.Addr{ip("203.0.113.30")}, true
-	d.Listeners[0].NodePort, d.Listeners[1].NodePort = 31111, 31112
+	m := newModel(bare, oldOneArm)
+	d := ourService()
+	d.Published = []netip.Addr{ip("203.0.113.30")}
+	d.Duplicate = true
+	d.Listeners[0].NodePort = 31111
+	d.Listeners[1].NodePort = 31112
 	d.Members = []netip.Addr{ip("10.0.0.13"), ip("10.0.0.14")}
 
 	g.Expect(brief(m.follow(d))).To(Equal([]string{"update lb-pool http", "update lb-pool tls"}))
@@ -119,14 +139,17 @@ func TestNothingFollowsWhereNothingStands(t *testing.T) {
 	g.Expect(m.follow(ourService())).To(Equal(Plan{}))
 	d := ourService()
 	m = made(t, &d, withoutSets)
-	d.Absent, d.Members = true, []netip.Addr{ip("10.0.0.13")}
+	d.Absent = true
+	d.Members = []netip.Addr{ip("10.0.0.13")}
 	g.Expect(m.follow(d)).To(Equal(Plan{}))
 }
 
 func TestWhatTheOldCPIMadeFollowsTheNodes(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(withoutSets, oldDirect), ourService()
-	d.SourceRanges, m.caps.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, false
+	m := newModel(withoutSets, oldDirect)
+	d := ourService()
+	d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	m.caps.SourceRanges = false
 	d.Members = []netip.Addr{ip("10.0.0.13"), ip("10.0.0.14")}
 	g.Expect(m.next(d).Refusals).To(ConsistOf(HaveField("Reason", Unsupported)))
 

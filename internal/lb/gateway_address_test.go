@@ -21,17 +21,23 @@ func TestTheGatewaysOwnAddress(t *testing.T) {
 	}{
 		{
 			"asked for in one-arm mode",
-			func(d *Desired) { d.OneArm, d.Requested = arm(), []netip.Addr{ip("203.0.113.15")} }, "",
+			func(d *Desired) {
+				d.OneArm = arm()
+				d.Requested = []netip.Addr{ip("203.0.113.15")}
+			},
+			"",
 		},
 		{"not asked for", func(d *Desired) { d.OneArm = arm() }, NoFreeAddress},
 		{
-			"asked for without one-arm mode", func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} },
+			"asked for without one-arm mode",
+			func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} },
 			AddressTaken,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			m, d := newModel(withoutSets, own), ourService()
+			m := newModel(withoutSets, own)
+			d := ourService()
 			tt.change(&d)
 
 			plan := m.next(d)

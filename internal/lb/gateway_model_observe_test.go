@@ -10,10 +10,13 @@ func (m *model) observe(q Query) Observed {
 	o := Observed{
 		Known:   q.Facts,
 		Gateway: Gateway{ID: m.gateway.ID, Name: m.gateway.Name, UsesSpaces: len(m.gateway.Spaces) > 0},
-		Sets:    slices.Clone(m.sets), Claims: slices.Clone(m.claims),
+		Sets:    slices.Clone(m.sets),
+		Claims:  slices.Clone(m.claims),
 	}
 	if q.Facts.Has(Addresses) {
-		o.Gateway.Ranges, o.Gateway.Spaces, o.Gateway.Used = m.gateway.Ranges, m.spaces(), m.used()
+		o.Gateway.Ranges = m.gateway.Ranges
+		o.Gateway.Spaces = m.spaces()
+		o.Gateway.Used = m.used()
 	}
 	if q.Facts.Has(Hosts) {
 		o.Taken = append(o.Taken, m.hosts...)

@@ -32,7 +32,8 @@ type model struct {
 func newModel(mods ...func(*model)) *model {
 	m := &model{
 		gateway: Gateway{
-			ID: "gw", Name: "edge",
+			ID:     "gw",
+			Name:   "edge",
 			Ranges: []Range{addresses("203.0.113.10-203.0.113.40"), addresses("2001:db8::10-2001:db8::40")},
 			Groups: []EngineGroup{
 				{Object: Object{ID: "seg-1", Name: "small"}, Max: 10},
@@ -40,12 +41,20 @@ func newModel(mods ...func(*model)) *model {
 			},
 		},
 		caps: Capabilities{
-			SharedVIP: true, MemberSets: true, PreserveClientIP: true, IPv6: true, Premium: true, MovesSharedVIP: true,
-			SourceRanges: true, MaxMembers: 100,
+			SharedVIP:        true,
+			MemberSets:       true,
+			PreserveClientIP: true,
+			IPv6:             true,
+			Premium:          true,
+			MovesSharedVIP:   true,
+			SourceRanges:     true,
+			MaxMembers:       100,
 		},
 		certs: []CertificateItem{{Object: Object{
-			ID: "cert-people", Name: "shop", Description: "bought",
-			State: Realized,
+			ID:          "cert-people",
+			Name:        "shop",
+			Description: "bought",
+			State:       Realized,
 		}}},
 		specs: map[string]FirewallRule{},
 	}
@@ -58,7 +67,8 @@ func newModel(mods ...func(*model)) *model {
 func withSpaces(m *model) {
 	m.gateway.Ranges = nil
 	m.gateway.Spaces = []Space{{
-		ID: "space-1", Name: "public",
+		ID:     "space-1",
+		Name:   "public",
 		Ranges: []Range{addresses("198.51.100.1-198.51.100.30")},
 	}}
 }
@@ -214,7 +224,10 @@ func (m *model) pool(s Step) func(Object, Pool) (Pool, error) {
 		spec := s.Pool
 		o.Description = spec.Description
 		x := Pool{
-			Object: o, NodePort: spec.NodePort, Members: spec.Members, Sticky: spec.Sticky,
+			Object:    o,
+			NodePort:  spec.NodePort,
+			Members:   spec.Members,
+			Sticky:    spec.Sticky,
 			Algorithm: old.Algorithm,
 		}
 		x.Monitors = slices.Clone(spec.Monitors)
@@ -247,9 +260,15 @@ func (m *model) service(s Step) func(Object, VirtualService) (VirtualService, er
 		spec := s.Service
 		o.Description = spec.Description
 		x := VirtualService{
-			Object: o, VIPs: spec.VIPs, Protocol: spec.Protocol, Port: spec.Port, SSL: spec.SSL,
-			Application: spec.Application, Transparent: spec.Transparent,
-			EngineGroup: spec.EngineGroup, Health: "UP",
+			Object:      o,
+			VIPs:        spec.VIPs,
+			Protocol:    spec.Protocol,
+			Port:        spec.Port,
+			SSL:         spec.SSL,
+			Application: spec.Application,
+			Transparent: spec.Transparent,
+			EngineGroup: spec.EngineGroup,
+			Health:      "UP",
 		}
 		if old.ID != "" && old.EngineGroup.ID != spec.EngineGroup.ID {
 			return x, refusedf("a virtual service stays on its engine group")
@@ -306,7 +325,8 @@ func (m *model) runAddress(s Step) error {
 	case s.Verb == Create && at < 0:
 		m.claims = append(m.claims, Claim{ID: m.id("claim"), Space: s.Address.Space, Value: s.Address.Value})
 	case s.Verb == Mark && at >= 0:
-		m.claims[at].Description, m.claims[at].Used = s.Address.Description, true
+		m.claims[at].Description = s.Address.Description
+		m.claims[at].Used = true
 	case s.Verb == Delete && at >= 0:
 		if slices.ContainsFunc(m.used(), func(u UsedAddress) bool { return u.Address == s.Address.Value }) {
 			return refusedf("%s is in use", s.Address.Value)

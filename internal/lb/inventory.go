@@ -36,9 +36,12 @@ type owned[T any] struct {
 func (x owned[T]) exists() bool { return x.ID != "" }
 
 func (i inventory) clone() inventory {
-	i.services, i.pools = slices.Clone(i.services), slices.Clone(i.pools)
-	i.rules, i.profiles = slices.Clone(i.rules), slices.Clone(i.profiles)
-	i.firewall, i.certificates = slices.Clone(i.firewall), slices.Clone(i.certificates)
+	i.services = slices.Clone(i.services)
+	i.pools = slices.Clone(i.pools)
+	i.rules = slices.Clone(i.rules)
+	i.profiles = slices.Clone(i.profiles)
+	i.firewall = slices.Clone(i.firewall)
+	i.certificates = slices.Clone(i.certificates)
 	return i
 }
 

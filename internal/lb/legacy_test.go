@@ -15,7 +15,9 @@ func oldObjects(m *model, port string, number, nodePort int, external string, on
 		return Object{ID: "old-" + id + "-" + port, Name: prefix + "web-" + oldCID + "-" + port, State: Realized}
 	}
 	pool := Pool{
-		Object: base("pool", "ingress-pool-"), NodePort: nodePort, Members: []netip.Addr{ip("10.0.0.11")},
+		Object:   base("pool", "ingress-pool-"),
+		NodePort: nodePort,
+		Members:  []netip.Addr{ip("10.0.0.11")},
 		Monitors: []Monitor{MonitorTCP},
 	}
 	vip := ip(external)
@@ -31,9 +33,14 @@ func oldObjects(m *model, port string, number, nodePort int, external string, on
 	}
 	m.pools = append(m.pools, pool)
 	m.services = append(m.services, VirtualService{
-		Object: base("vs", "ingress-vs-"), VIPs: []netip.Addr{vip}, Protocol: TCP, Port: number, Application: L4,
+		Object:      base("vs", "ingress-vs-"),
+		VIPs:        []netip.Addr{vip},
+		Protocol:    TCP,
+		Port:        number,
+		Application: L4,
 		Pool:        Ref{pool.ID, pool.Name},
-		EngineGroup: Ref{"seg-2", "large"}, Health: "UP",
+		EngineGroup: Ref{"seg-2", "large"},
+		Health:      "UP",
 	})
 }
 
@@ -106,7 +113,10 @@ func TestAdoption(t *testing.T) {
 		{
 			"with a Service of the same name elsewhere, the node port proves it",
 			[]func(*model){withoutSets, oldDirect},
-			func(d *Desired) { d.Duplicate, d.Published = true, nil },
+			func(d *Desired) {
+				d.Duplicate = true
+				d.Published = nil
+			},
 			[]string{
 				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
 				"update virtual-service tls",
@@ -116,7 +126,9 @@ func TestAdoption(t *testing.T) {
 			"or the published address",
 			[]func(*model){withoutSets, oldDirect},
 			func(d *Desired) {
-				d.Duplicate, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, 31111, 31112
+				d.Duplicate = true
+				d.Listeners[0].NodePort = 31111
+				d.Listeners[1].NodePort = 31112
 			},
 			[]string{
 				"update lb-pool http", "update lb-pool tls", "update virtual-service http",
@@ -127,7 +139,10 @@ func TestAdoption(t *testing.T) {
 			"else they are left alone, and others are made on another address",
 			[]func(*model){withoutSets, oldDirect},
 			func(d *Desired) {
-				d.Duplicate, d.Published, d.Listeners[0].NodePort, d.Listeners[1].NodePort = true, nil, 31111, 31112
+				d.Duplicate = true
+				d.Published = nil
+				d.Listeners[0].NodePort = 31111
+				d.Listeners[1].NodePort = 31112
 			},
 			[]string{
 				"create lb-pool tcp-80", "create lb-pool tcp-443", "create virtual-service tcp-80",
@@ -138,8 +153,10 @@ func TestAdoption(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			m, d := newModel(tt.mods...), ourService()
-			d.Listeners[0].Application, d.Published = L4, published
+			m := newModel(tt.mods...)
+			d := ourService()
+			d.Listeners[0].Application = L4
+			d.Published = published
 			if tt.change != nil {
 				tt.change(&d)
 			}
@@ -162,8 +179,11 @@ func TestAdoption(t *testing.T) {
 func TestAdoptionSurvivesACrashAfterEachWrite(t *testing.T) {
 	for kill := range 12 {
 		g := NewWithT(t)
-		m, d := newModel(withoutSets, oldOneArm), ourService()
-		d.Listeners[0].Application, d.OneArm, d.Duplicate = L4, arm(), true
+		m := newModel(withoutSets, oldOneArm)
+		d := ourService()
+		d.Listeners[0].Application = L4
+		d.OneArm = arm()
+		d.Duplicate = true
 
 		_, err := m.converge(&d, kill)
 		g.Expect(err).To(Or(Succeed(), MatchError(errKilled)))
@@ -181,27 +201,41 @@ func TestDeletionOfWhatWasNeverAdopted(t *testing.T) {
 		change func(*Desired)
 		want   []string
 	}{
-		{"a Service that became ClusterIP", func(d *Desired) { d.Listeners = nil }, []string{
-			"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http",
-			"delete app-port-profile tls",
-			"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
-		}},
 		{
-			"one that may be another Service's is left alone", func(d *Desired) { d.Listeners, d.Duplicate = nil, true },
+			"a Service that became ClusterIP",
+			func(d *Desired) { d.Listeners = nil },
+			[]string{
+				"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http",
+				"delete app-port-profile tls",
+				"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
+			},
+		},
+		{
+			"one that may be another Service's is left alone",
+			func(d *Desired) {
+				d.Listeners = nil
+				d.Duplicate = true
+			},
 			[]string{},
 		},
-		{"a cluster that goes takes all that is its", func(d *Desired) {
-			d.Listeners, d.Owner = nil, Owner{Cluster: d.Owner.Cluster, Name: "web"}
-		}, []string{
-			"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http",
-			"delete app-port-profile tls",
-			"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
-		}},
+		{
+			"a cluster that goes takes all that is its",
+			func(d *Desired) {
+				d.Listeners = nil
+				d.Owner = Owner{Cluster: d.Owner.Cluster, Name: "web"}
+			},
+			[]string{
+				"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http",
+				"delete app-port-profile tls",
+				"delete virtual-service http", "delete virtual-service tls", "delete lb-pool http", "delete lb-pool tls",
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			m, d := newModel(oldOneArm), ourService()
+			m := newModel(oldOneArm)
+			d := ourService()
 			d.Absent = true
 			tt.change(&d)
 
@@ -221,38 +255,58 @@ func TestOwnerOf(t *testing.T) {
 	}{
 		{"a marker", "any", ours.String(), KindPool, ours, Marked},
 		{
-			"a marker between words of people", "any", "do not touch\n" + ours.String() + " says=Bob", KindPool, ours,
+			"a marker between words of people",
+			"any",
+			"do not touch\n" + ours.String() + " says=Bob",
+			KindPool,
+			ours,
 			Marked,
 		},
 		{
-			"a marker of another cluster", "any", Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(), KindPool,
-			Marker{},
-			Foreign,
-		},
-		{
-			"two owners are none", "any", ours.String() + " " + Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(),
+			"a marker of another cluster",
+			"any",
+			Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(),
 			KindPool,
 			Marker{},
 			Foreign,
 		},
 		{
-			"the marker of a machine is no load balancer's", "any",
-			"cluster-api-provider-vcd cluster=" + cluster + " machine=m1", KindPool,
+			"two owners are none",
+			"any",
+			ours.String() + " " + Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(),
+			KindPool,
 			Marker{},
 			Foreign,
 		},
 		{
-			"a name of 1.6.1", "ingress-vs-web-capvcdCluster:c1-http", "", KindService,
+			"the marker of a machine is no load balancer's",
+			"any",
+			"cluster-api-provider-vcd cluster=" + cluster + " machine=m1",
+			KindPool,
+			Marker{},
+			Foreign,
+		},
+		{
+			"a name of 1.6.1",
+			"ingress-vs-web-capvcdCluster:c1-http",
+			"",
+			KindService,
 			Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
 			OldName,
 		},
 		{
-			"of a port without a name", "ingress-pool-web-capvcdCluster:c1-", "", KindPool,
+			"of a port without a name",
+			"ingress-pool-web-capvcdCluster:c1-",
+			"",
+			KindPool,
 			Marker{Owner: Owner{Cluster: cluster, Name: "web"}},
 			OldName,
 		},
 		{
-			"of a rule", "dnat-ingress-vs-web-capvcdCluster:c1-http", "", KindRule,
+			"of a rule",
+			"dnat-ingress-vs-web-capvcdCluster:c1-http",
+			"",
+			KindRule,
 			Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
 			OldName,
 		},
@@ -260,12 +314,17 @@ func TestOwnerOf(t *testing.T) {
 		{"of a longer id", "ingress-vs-web-capvcdCluster:c11-http", "", KindService, Marker{}, Foreign},
 		{"no cluster's", "my virtual service", "by hand", KindService, Marker{}, Foreign},
 		{
-			"a claim of 1.6.1", "198.51.100.1", "cluster-capvcdCluster:c1-namespace-shop-service-web", KindAddress,
+			"a claim of 1.6.1",
+			"198.51.100.1",
+			"cluster-capvcdCluster:c1-namespace-shop-service-web",
+			KindAddress,
 			Marker{Owner: Owner{Cluster: cluster, Namespace: "shop", Name: "web"}},
 			OldName,
 		},
 		{
-			"a claim of another cluster", "198.51.100.1", "cluster-capvcdCluster:c11-namespace-shop-service-web",
+			"a claim of another cluster",
+			"198.51.100.1",
+			"cluster-capvcdCluster:c11-namespace-shop-service-web",
 			KindAddress,
 			Marker{},
 			Foreign,

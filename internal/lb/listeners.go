@@ -48,7 +48,9 @@ func (p listenerPlanner) armAddresses() {
 				p.d.OneArm.First, p.d.OneArm.Last)
 			return
 		}
-		t.vips, used[a], common = []netip.Addr{a}, true, a
+		t.vips = []netip.Addr{a}
+		used[a] = true
+		common = a
 	}
 }
 
@@ -60,7 +62,8 @@ func (p listenerPlanner) keepArmAddresses() (common netip.Addr, used map[netip.A
 		if !a.IsValid() || !p.c.SharedVIP && used[a] {
 			continue
 		}
-		t.vips, used[a] = []netip.Addr{a}, true
+		t.vips = []netip.Addr{a}
+		used[a] = true
 		if !common.IsValid() || a.Less(common) {
 			common = a
 		}

@@ -90,8 +90,13 @@ func (m Marker) words(named bool) string {
 // widestMarker returns the longest marker that an object of a load balancer may need.
 func widestMarker(d Desired) Marker {
 	return Marker{
-		Owner: d.Owner, Share: d.Share, Listener: "tcp-65535", Via: ViaInside, Filtered: true, Forwarded: true,
-		Wrote: short(),
+		Owner:     d.Owner,
+		Share:     d.Share,
+		Listener:  "tcp-65535",
+		Via:       ViaInside,
+		Filtered:  true,
+		Forwarded: true,
+		Wrote:     short(),
 	}
 }
 
@@ -120,7 +125,8 @@ func ParseMarker(description string) (Marker, bool) {
 		case ok && !m.Owner.Is(found.Owner):
 			return Marker{}, false
 		}
-		found, ok = m, true
+		found = m
+		ok = true
 	}
 	return found, ok
 }
@@ -148,7 +154,10 @@ var markerFields = map[string]func(m *Marker, value string){
 	"service": func(m *Marker, v string) { m.Owner.Namespace, m.Owner.Name, _ = strings.Cut(v, "/") },
 	"uid":     func(m *Marker, v string) { m.Owner.UID = v },
 	// Programs that do not know this word stop here, and take the object for one of the whole cluster.
-	"endpoint": func(m *Marker, v string) { m.Owner.Name, m.Owner.UID = v, v },
+	"endpoint": func(m *Marker, v string) {
+		m.Owner.Name = v
+		m.Owner.UID = v
+	},
 	"port":     func(m *Marker, v string) { m.Listener = v },
 	"via":      func(m *Marker, v string) { m.Via = Via(v) },
 	"filtered": func(m *Marker, v string) { m.Filtered = v == "yes" },

@@ -11,8 +11,17 @@ import (
 // A key is only written if what it was written on is found again: else it would be nobody's.
 func TestAKeyIsWrittenOnlyIfTheMarkerCanBeRead(t *testing.T) {
 	keys := []string{
-		"x\nmachine", "x\ncluster-api-provider-vcd", "x\vcluster=c2", "dns\u00a0shop", "dns\u0085shop", "a\u2028b", "\n",
-		strings.Repeat("k", maxDescription), "dns", "a=b", "dns.shop_1-2",
+		"x\nmachine",
+		"x\ncluster-api-provider-vcd",
+		"x\vcluster=c2",
+		"dns\u00a0shop",
+		"dns\u0085shop",
+		"a\u2028b",
+		"\n",
+		strings.Repeat("k", maxDescription),
+		"dns",
+		"a=b",
+		"dns.shop_1-2",
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	runes := []rune("ab=\t\n\v\f\r \u0085\u00a0\u2003machine")

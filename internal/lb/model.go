@@ -189,7 +189,8 @@ func (vs VirtualService) Uses(name string, m Marker) []Use {
 			uses = append(uses, use)
 		}
 		for _, r := range vs.More {
-			use.Protocol, use.Port = r.Protocol, 0
+			use.Protocol = r.Protocol
+			use.Port = 0
 			if r.To-r.From >= maxUses {
 				uses = append(uses, use)
 				continue
@@ -267,7 +268,8 @@ type Rule struct {
 // if known.
 func (r Rule) Uses(m Marker, p Protocol) []Use {
 	use := Use{Address: r.External, Kind: KindRule, Name: r.Name, Marker: m}
-	outside, inside := use, use
+	outside := use
+	inside := use
 	if inside.Address = r.Internal; r.Other {
 		inside.Address = netip.Addr{}
 	} else if outside.Port = r.ExternalPort; r.ExternalPort != 0 {

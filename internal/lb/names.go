@@ -40,9 +40,13 @@ func (k Kind) OnGateway() bool {
 
 // prefixes begin names. Those of cloud provider interface 1.6.1 are kept: tools and users know them.
 var prefixes = map[Kind]string{
-	KindPool: "ingress-pool-", KindService: "ingress-vs-", KindRule: "dnat-ingress-vs-",
-	KindProfile: "appPort_dnat-ingress-vs-",
-	KindSet:     "nodes-", KindCertificate: "ingress-cert-", KindFirewall: "ingress-fw-",
+	KindPool:        "ingress-pool-",
+	KindService:     "ingress-vs-",
+	KindRule:        "dnat-ingress-vs-",
+	KindProfile:     "appPort_dnat-ingress-vs-",
+	KindSet:         "nodes-",
+	KindCertificate: "ingress-cert-",
+	KindFirewall:    "ingress-fw-",
 }
 
 // maxName is how long a name may be; VCD's own limits are wider. maxGatewayName is how much of it the name of a gateway
@@ -62,7 +66,8 @@ func nameFor(kind Kind, o Owner, which string) string {
 	case o.Name != "":
 		readable = o.Namespace + "-" + o.Name
 	}
-	prefix, end := prefixes[kind], "-"+short(o.Cluster, o.Namespace, o.Name, o.UID)+"-"+which
+	prefix := prefixes[kind]
+	end := "-" + short(o.Cluster, o.Namespace, o.Name, o.UID) + "-" + which
 	if kind == KindSet {
 		readable = sanitized(oldCluster(o.Cluster))
 	}

@@ -17,81 +17,125 @@ func TestWhatIsRefused(t *testing.T) {
 		says   string
 	}{
 		{
-			name: "an unknown certificate", change: func(d *Desired) { encrypt(d, Certificate{Alias: "typo"}) },
-			reason: CertificateUnknown, says: `"typo"`,
+			name:   "an unknown certificate",
+			change: func(d *Desired) { encrypt(d, Certificate{Alias: "typo"}) },
+			reason: CertificateUnknown,
+			says:   `"typo"`,
 		},
 		{
 			name:   "an alias that two certificates have",
 			mods:   []func(*model){func(m *model) { m.certs = append(m.certs, m.certs[0]) }},
-			change: func(d *Desired) { encrypt(d, Certificate{Alias: "shop"}) }, reason: CertificateUnknown,
-			says: "several",
+			change: func(d *Desired) { encrypt(d, Certificate{Alias: "shop"}) },
+			reason: CertificateUnknown,
+			says:   "several",
 		},
 		{
-			name: "TLS without a certificate", change: func(d *Desired) { encrypt(d, Certificate{}) },
-			reason: CertificateMissing, says: "no certificate",
+			name:   "TLS without a certificate",
+			change: func(d *Desired) { encrypt(d, Certificate{}) },
+			reason: CertificateMissing,
+			says:   "no certificate",
 		},
 		{
-			name: "no engine group", mods: []func(*model){func(m *model) { m.gateway.Groups = nil }},
-			reason: NoEngineGroup, says: "ask the provider",
+			name:   "no engine group",
+			mods:   []func(*model){func(m *model) { m.gateway.Groups = nil }},
+			reason: NoEngineGroup,
+			says:   "ask the provider",
 		},
 		{
 			name: "engine groups without room",
 			mods: []func(*model){func(m *model) {
-				m.gateway.Groups = []EngineGroup{{Object: Object{
-					ID:   "x",
-					Name: "x",
-				}, Max: 1}}
+				m.gateway.Groups = []EngineGroup{{
+					Object: Object{
+						ID:   "x",
+						Name: "x",
+					},
+					Max: 1,
+				}}
 			}},
-			reason: NoEngineGroup, says: "room",
+			reason: NoEngineGroup,
+			says:   "room",
 		},
 		{
-			name: "an engine group that is not there", change: func(d *Desired) { d.EngineGroup = "typo" },
-			reason: NoEngineGroup, says: `"typo"`,
+			name:   "an engine group that is not there",
+			change: func(d *Desired) { d.EngineGroup = "typo" },
+			reason: NoEngineGroup,
+			says:   `"typo"`,
 		},
 		{
-			name: "a floating IP that is described as another's", mods: []func(*model){withSpaces, func(m *model) {
-				m.claims = append(m.claims, Claim{ID: "mail", Value: ip("198.51.100.7"), Description: "for the mail " +
-					"server"})
-			}},
+			name: "a floating IP that is described as another's",
+			mods: []func(*model){
+				withSpaces,
+				func(m *model) {
+					m.claims = append(m.claims, Claim{
+						ID:    "mail",
+						Value: ip("198.51.100.7"),
+						Description: "for the mail " +
+							"server",
+					})
+				},
+			},
 			change: func(d *Desired) {
-				d.Requested, d.Intent = []netip.Addr{ip("198.51.100.7")}, []netip.Addr{ip("198.51.100.7")}
-			}, reason: AddressTaken, says: `its description in VCD is "shop/web"`,
+				d.Requested = []netip.Addr{ip("198.51.100.7")}
+				d.Intent = []netip.Addr{ip("198.51.100.7")}
+			},
+			reason: AddressTaken,
+			says:   `its description in VCD is "shop/web"`,
 		},
 		{
-			name: "a floating IP that is used, though it is intended", mods: []func(*model){withSpaces, func(m *model) {
-				m.claims = append(m.claims, Claim{ID: "mail", Value: ip("198.51.100.7"), Used: true})
-			}},
+			name: "a floating IP that is used, though it is intended",
+			mods: []func(*model){
+				withSpaces,
+				func(m *model) {
+					m.claims = append(m.claims, Claim{ID: "mail", Value: ip("198.51.100.7"), Used: true})
+				},
+			},
 			change: func(d *Desired) {
-				d.Requested, d.Intent = []netip.Addr{ip("198.51.100.7")}, []netip.Addr{ip("198.51.100.7")}
-			}, reason: AddressTaken, says: "198.51.100.7",
+				d.Requested = []netip.Addr{ip("198.51.100.7")}
+				d.Intent = []netip.Addr{ip("198.51.100.7")}
+			},
+			reason: AddressTaken,
+			says:   "198.51.100.7",
 		},
 		{
-			name: "an internal address that a VM has", mods: []func(*model){withHost},
+			name:   "an internal address that a VM has",
+			mods:   []func(*model){withHost},
 			change: func(d *Desired) { d.Requested = []netip.Addr{ip("192.168.9.2")} },
-			reason: AddressTaken, says: `used by the host "database"`,
+			reason: AddressTaken,
+			says:   `used by the host "database"`,
 		},
 		{
-			name: "an internal address of another subnet than the administrator's", mods: []func(*model){withHost},
+			name: "an internal address of another subnet than the administrator's",
+			mods: []func(*model){withHost},
 			change: func(d *Desired) {
 				d.Requested = []netip.Addr{ip("192.168.9.3")}
 				d.InternalSubnets = []netip.Prefix{netip.MustParsePrefix("192.168.10.0/24")}
-			}, reason: AddressOutside, says: "192.168.10.0/24",
+			},
+			reason: AddressOutside,
+			says:   "192.168.10.0/24",
 		},
 		{
-			name: "an internal subnet that is not the administrator's", mods: []func(*model){withHost},
+			name: "an internal subnet that is not the administrator's",
+			mods: []func(*model){withHost},
 			change: func(d *Desired) {
-				d.Internal, d.Subnet = true, netip.MustParsePrefix("192.168.9.0/24")
+				d.Internal = true
+				d.Subnet = netip.MustParsePrefix("192.168.9.0/24")
 				d.InternalSubnets = []netip.Prefix{netip.MustParsePrefix("192.168.10.0/24")}
-			}, reason: NoFreeAddress, says: "192.168.9.0/24",
+			},
+			reason: NoFreeAddress,
+			says:   "192.168.9.0/24",
 		},
 		{
-			name: "an address of no range", change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} },
-			reason: AddressOutside, says: "9.9.9.9",
+			name:   "an address of no range",
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} },
+			reason: AddressOutside,
+			says:   "9.9.9.9",
 		},
 		{
-			name: "an address that another has", mods: []func(*model){func(m *model) { strangers(m) }},
-			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.11")} }, reason: AddressTaken,
-			says: `"cluster"`,
+			name:   "an address that another has",
+			mods:   []func(*model){func(m *model) { strangers(m) }},
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.11")} },
+			reason: AddressTaken,
+			says:   `"cluster"`,
 		},
 		{
 			name: "an address that the gateway uses itself",
@@ -101,109 +145,165 @@ func TestWhatIsRefused(t *testing.T) {
 					"PRIMARY_IP",
 				}}
 			}},
-			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} }, reason: AddressTaken,
-			says: "PRIMARY_IP",
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} },
+			reason: AddressTaken,
+			says:   "PRIMARY_IP",
 		},
 		{
-			name: "an address of an IP Space that is another's", mods: []func(*model){withSpaces, func(m *model) {
-				m.claims = []Claim{{
-					Value:       ip("198.51.100.3"),
-					Description: Marker{Owner: Owner{Cluster: "c2", UID: "x", Name: "x"}}.String(),
-				}}
-			}}, change: func(d *Desired) { d.Requested = []netip.Addr{ip("198.51.100.3")} }, reason: AddressTaken,
-			says: "another use",
+			name: "an address of an IP Space that is another's",
+			mods: []func(*model){
+				withSpaces,
+				func(m *model) {
+					m.claims = []Claim{{
+						Value:       ip("198.51.100.3"),
+						Description: Marker{Owner: Owner{Cluster: "c2", UID: "x", Name: "x"}}.String(),
+					}}
+				},
+			},
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("198.51.100.3")} },
+			reason: AddressTaken,
+			says:   "another use",
 		},
 		{
-			name: "no free address", mods: []func(*model){func(m *model) { m.gateway.Ranges = nil }},
-			reason: NoFreeAddress, says: "ask the provider",
+			name:   "no free address",
+			mods:   []func(*model){func(m *model) { m.gateway.Ranges = nil }},
+			reason: NoFreeAddress,
+			says:   "ask the provider",
 		},
 		{
 			name:   "no free address in the one-arm range",
 			change: func(d *Desired) { r := addresses("192.168.8.2-192.168.8.2"); d.OneArm = &r },
-			mods:   []func(*model){bare}, reason: NoFreeAddress, says: "one-arm",
+			mods:   []func(*model){bare},
+			reason: NoFreeAddress,
+			says:   "one-arm",
 		},
 		{
 			name:   "a one-arm range the wrong way round",
-			change: func(d *Desired) { d.OneArm = &Range{ip("192.168.8.9"), ip("192.168.8.2")} }, reason: BadRange,
-			says: "invalid",
+			change: func(d *Desired) { d.OneArm = &Range{ip("192.168.8.9"), ip("192.168.8.2")} },
+			reason: BadRange,
+			says:   "invalid",
 		},
 		{
-			name: "an internal load balancer without a range", change: func(d *Desired) { d.Internal = true },
-			reason: BadRange, says: "subnet",
+			name:   "an internal load balancer without a range",
+			change: func(d *Desired) { d.Internal = true },
+			reason: BadRange,
+			says:   "subnet",
 		},
 		{name: "no ports", change: func(d *Desired) { d.Listeners = nil }, reason: NoPorts, says: "no ports"},
 		{
-			name: "no node port", change: func(d *Desired) { d.Listeners[0].NodePort = 0 }, reason: BadPort,
-			says: "allocateLoadBalancerNodePorts",
+			name:   "no node port",
+			change: func(d *Desired) { d.Listeners[0].NodePort = 0 },
+			reason: BadPort,
+			says:   "allocateLoadBalancerNodePorts",
 		},
 		{
-			name: "SCTP", change: func(d *Desired) { d.Listeners[0].Protocol = "SCTP" }, reason: Unsupported,
-			says: "SCTP",
+			name:   "SCTP",
+			change: func(d *Desired) { d.Listeners[0].Protocol = "SCTP" },
+			reason: Unsupported,
+			says:   "SCTP",
 		},
 		{
-			name: "HTTP on UDP", change: func(d *Desired) { d.Listeners[0].Protocol = UDP }, reason: Unsupported,
-			says: "UDP",
+			name:   "HTTP on UDP",
+			change: func(d *Desired) { d.Listeners[0].Protocol = UDP },
+			reason: Unsupported,
+			says:   "UDP",
 		},
 		{
-			name: "layer 4 with TLS without the licence", mods: []func(*model){func(m *model) { m.caps.Premium = false }},
+			name: "layer 4 with TLS without the licence",
+			mods: []func(*model){func(m *model) { m.caps.Premium = false }},
 			change: func(d *Desired) {
-				d.Listeners[0].Application, d.Listeners[0].Certificate = L4TLS, Certificate{Alias: "shop"}
-			}, reason: Unsupported, says: "appProtocol",
+				d.Listeners[0].Application = L4TLS
+				d.Listeners[0].Certificate = Certificate{Alias: "shop"}
+			},
+			reason: Unsupported,
+			says:   "appProtocol",
 		},
 		{name: "no nodes", change: func(d *Desired) { d.Members = nil }, reason: NoMembers, says: "IPv4"},
 		{
-			name: "only IPv6 where there is none", mods: []func(*model){bare},
-			change: func(d *Desired) { d.Families = []Family{IPv6} }, reason: Unsupported, says: "IPv6",
+			name:   "only IPv6 where there is none",
+			mods:   []func(*model){bare},
+			change: func(d *Desired) { d.Families = []Family{IPv6} },
+			reason: Unsupported,
+			says:   "IPv6",
 		},
 		{
-			name: "two ports on an old VCD without one-arm mode", mods: []func(*model){bare}, reason: Unsupported,
-			says: "one-arm",
+			name:   "two ports on an old VCD without one-arm mode",
+			mods:   []func(*model){bare},
+			reason: Unsupported,
+			says:   "one-arm",
 		},
 		{
-			name: "source ranges where the firewall cannot", mods: []func(*model){bare},
-			change: func(d *Desired) { d.SourceRanges, d.Listeners = prefixList("10.0.0.0/8"), d.Listeners[:1] },
-			reason: Unsupported, says: "firewall",
+			name: "source ranges where the firewall cannot",
+			mods: []func(*model){bare},
+			change: func(d *Desired) {
+				d.SourceRanges = prefixList("10.0.0.0/8")
+				d.Listeners = d.Listeners[:1]
+			},
+			reason: Unsupported,
+			says:   "firewall",
 		},
 		{
-			name: "client addresses where they cannot be preserved", mods: []func(*model){bare},
-			change: func(d *Desired) { d.PreserveClientIP, d.Listeners = true, d.Listeners[:1] }, reason: Unsupported,
-			says: "transparent",
+			name: "client addresses where they cannot be preserved",
+			mods: []func(*model){bare},
+			change: func(d *Desired) {
+				d.PreserveClientIP = true
+				d.Listeners = d.Listeners[:1]
+			},
+			reason: Unsupported,
+			says:   "transparent",
 		},
 		{
-			name: "client addresses without IP sets", mods: []func(*model){withoutSets},
-			change: func(d *Desired) { d.PreserveClientIP = true }, reason: Unsupported, says: "IP sets",
+			name:   "client addresses without IP sets",
+			mods:   []func(*model){withoutSets},
+			change: func(d *Desired) { d.PreserveClientIP = true },
+			reason: Unsupported,
+			says:   "IP sets",
 		},
 		{
-			name: "an unknown algorithm", change: func(d *Desired) { d.Algorithm = "MAGIC" }, reason: Unsupported,
-			says: "MAGIC",
+			name:   "an unknown algorithm",
+			change: func(d *Desired) { d.Algorithm = "MAGIC" },
+			reason: Unsupported,
+			says:   "MAGIC",
 		},
 		{
 			name:   "an algorithm of the feature set PREMIUM on a gateway with STANDARD",
 			mods:   []func(*model){func(m *model) { m.caps.Premium = false }},
-			change: func(d *Desired) { d.Algorithm = "FASTEST_RESPONSE" }, reason: Unsupported,
-			says: "use one of CONSISTENT_HASH, LEAST_CONNECTIONS, ROUND_ROBIN",
+			change: func(d *Desired) { d.Algorithm = "FASTEST_RESPONSE" },
+			reason: Unsupported,
+			says:   "use one of CONSISTENT_HASH, LEAST_CONNECTIONS, ROUND_ROBIN",
 		},
 		{
-			name: "both families where both are required and there is one", mods: []func(*model){bare},
+			name: "both families where both are required and there is one",
+			mods: []func(*model){bare},
 			change: func(d *Desired) {
-				d.Families, d.AllFamilies, d.Listeners = []Family{IPv4, IPv6}, true, d.Listeners[:1]
-			}, reason: Unsupported, says: "IPv6 service network: set ipFamilyPolicy of the Service to PreferDualStack",
+				d.Families = []Family{IPv4, IPv6}
+				d.AllFamilies = true
+				d.Listeners = d.Listeners[:1]
+			},
+			reason: Unsupported,
+			says:   "IPv6 service network: set ipFamilyPolicy of the Service to PreferDualStack",
 		},
 		{
-			name:   "both families where both are required and the gateway has addresses of one",
-			mods:   []func(*model){func(m *model) { m.gateway.Ranges = m.gateway.Ranges[:1] }},
-			change: func(d *Desired) { d.Families, d.AllFamilies = []Family{IPv4, IPv6}, true }, reason: Unsupported,
-			says: "no IPv6 addresses",
+			name: "both families where both are required and the gateway has addresses of one",
+			mods: []func(*model){func(m *model) { m.gateway.Ranges = m.gateway.Ranges[:1] }},
+			change: func(d *Desired) {
+				d.Families = []Family{IPv4, IPv6}
+				d.AllFamilies = true
+			},
+			reason: Unsupported,
+			says:   "no IPv6 addresses",
 		},
 		{
-			name: "IPv4 where the service network is of IPv6",
-			mods: []func(*model){func(m *model) { m.caps.OnlyIPv6 = true }}, reason: Unsupported,
-			says: "IPv6 service network only",
+			name:   "IPv4 where the service network is of IPv6",
+			mods:   []func(*model){func(m *model) { m.caps.OnlyIPv6 = true }},
+			reason: Unsupported,
+			says:   "IPv6 service network only",
 		},
 		{
 			name:   "an address of a family that the Service has not",
-			change: func(d *Desired) { d.Requested = []netip.Addr{ip("2001:db8::11")} }, reason: BadFamilies,
-			says: "IPv6",
+			change: func(d *Desired) { d.Requested = []netip.Addr{ip("2001:db8::11")} },
+			reason: BadFamilies,
+			says:   "IPv6",
 		},
 	}
 	for _, tt := range tests {
@@ -232,7 +332,10 @@ func TestARefusalLeavesWhatStands(t *testing.T) {
 
 	d.Listeners = append(slices.Clone(d.Listeners),
 		Listener{
-			Protocol: TCP, Application: HTTPS, Port: 8443, NodePort: 31000,
+			Protocol:    TCP,
+			Application: HTTPS,
+			Port:        8443,
+			NodePort:    31000,
 			Certificate: Certificate{Alias: "typo"},
 		})
 	plan := m.next(d)
@@ -255,19 +358,24 @@ func TestInternalAddressesPassOverHosts(t *testing.T) {
 	}{
 		{
 			"in the subnet of the Service",
-			func(d *Desired) { d.Subnet = netip.MustParsePrefix("192.168.9.0/24") }, "192.168.9.3",
+			func(d *Desired) { d.Subnet = netip.MustParsePrefix("192.168.9.0/24") },
+			"192.168.9.3",
 		},
 		{
-			"in the administrator's", func(d *Desired) {
+			"in the administrator's",
+			func(d *Desired) {
 				d.InternalSubnets = []netip.Prefix{netip.MustParsePrefix("192.168.9.0/30"), netip.MustParsePrefix("10.7.0.0/16")}
-			}, "10.7.0.1",
+			},
+			"10.7.0.1",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			m, d := newModel(withHost), ourService()
-			d.Internal, d.Reserved = true, []Use{
+			m := newModel(withHost)
+			d := ourService()
+			d.Internal = true
+			d.Reserved = []Use{
 				{Address: ip("192.168.9.1"), Kind: "node", Name: "a"},
 			}
 			tt.change(&d)
@@ -282,8 +390,10 @@ func TestInternalAddressesPassOverHosts(t *testing.T) {
 
 func TestASubnetLimitsItsFamilyOnly(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(), ourService()
-	d.Families, d.Subnet = []Family{IPv4, IPv6}, netip.MustParsePrefix("203.0.113.32/28")
+	m := newModel()
+	d := ourService()
+	d.Families = []Family{IPv4, IPv6}
+	d.Subnet = netip.MustParsePrefix("203.0.113.32/28")
 
 	plan := m.next(d)
 
@@ -293,7 +403,8 @@ func TestASubnetLimitsItsFamilyOnly(t *testing.T) {
 
 func TestAnIPSpaceIsNotIgnoredSilently(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(), ourService()
+	m := newModel()
+	d := ourService()
 	d.IPSpace = "public"
 
 	g.Expect(m.next(d).Notices).To(ConsistOf(And(HaveField("Reason", Unsupported),

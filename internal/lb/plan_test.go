@@ -63,7 +63,9 @@ func TestWhatIsMade(t *testing.T) {
 		intent string
 	}{
 		{
-			"two writes for each port and one for the cluster's nodes", nil, nil,
+			"two writes for each port and one for the cluster's nodes",
+			nil,
+			nil,
 			[]string{
 				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443",
 				"create virtual-service tcp-80", "create virtual-service tcp-443",
@@ -116,7 +118,8 @@ func TestWhatIsMade(t *testing.T) {
 			"who may not come is kept away before anything is reachable",
 			[]func(*model){withoutSets},
 			func(d *Desired) {
-				d.Listeners, d.SourceRanges = d.Listeners[:1], prefixList("192.0.2.0/24")
+				d.Listeners = d.Listeners[:1]
+				d.SourceRanges = prefixList("192.0.2.0/24")
 			},
 			[]string{
 				"create lb-pool tcp-80", "create firewall-rule drop", "create firewall-rule allow",
@@ -128,7 +131,8 @@ func TestWhatIsMade(t *testing.T) {
 			"an address requested by name is not written down",
 			[]func(*model){withoutSets},
 			func(d *Desired) {
-				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("203.0.113.33")}
+				d.Listeners = d.Listeners[:1]
+				d.Requested = []netip.Addr{ip("203.0.113.33")}
 			},
 			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
 			"",
@@ -137,7 +141,8 @@ func TestWhatIsMade(t *testing.T) {
 			"one that must be allocated is",
 			[]func(*model){withoutSets, withSpaces},
 			func(d *Desired) {
-				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("198.51.100.7")}
+				d.Listeners = d.Listeners[:1]
+				d.Requested = []netip.Addr{ip("198.51.100.7")}
 			},
 			[]string{
 				"create ip-allocation 198.51.100.7", "mark ip-allocation 198.51.100.7", "create lb-pool tcp-80",
@@ -147,12 +152,17 @@ func TestWhatIsMade(t *testing.T) {
 		},
 		{
 			"one that a person has allocated for the Service is used as it is",
-			[]func(*model){withoutSets, withSpaces, func(m *model) {
-				m.claims = append(m.claims,
-					Claim{ID: "by-hand", Value: ip("198.51.100.7"), Description: "for shop/web"})
-			}},
+			[]func(*model){
+				withoutSets,
+				withSpaces,
+				func(m *model) {
+					m.claims = append(m.claims,
+						Claim{ID: "by-hand", Value: ip("198.51.100.7"), Description: "for shop/web"})
+				},
+			},
 			func(d *Desired) {
-				d.Listeners, d.Requested = d.Listeners[:1], []netip.Addr{ip("198.51.100.7")}
+				d.Listeners = d.Listeners[:1]
+				d.Requested = []netip.Addr{ip("198.51.100.7")}
 			},
 			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
 			"",
@@ -161,7 +171,9 @@ func TestWhatIsMade(t *testing.T) {
 			"a private address requested by name is inside and not translated",
 			[]func(*model){withoutSets},
 			func(d *Desired) {
-				d.Listeners, d.Requested, d.OneArm = d.Listeners[:1], []netip.Addr{ip("192.168.3.3")}, arm()
+				d.Listeners = d.Listeners[:1]
+				d.Requested = []netip.Addr{ip("192.168.3.3")}
+				d.OneArm = arm()
 			},
 			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
 			"192.168.3.3"[:0],
@@ -170,7 +182,9 @@ func TestWhatIsMade(t *testing.T) {
 			"an internal load balancer gets an address of the subnet",
 			[]func(*model){withoutSets},
 			func(d *Desired) {
-				d.Listeners, d.Internal, d.Subnet = d.Listeners[:1], true, netip.MustParsePrefix("192.168.9.0/28")
+				d.Listeners = d.Listeners[:1]
+				d.Internal = true
+				d.Subnet = netip.MustParsePrefix("192.168.9.0/28")
 			},
 			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
 			"192.168.9.1",
@@ -179,7 +193,8 @@ func TestWhatIsMade(t *testing.T) {
 			"an address only in the subnet",
 			[]func(*model){withoutSets},
 			func(d *Desired) {
-				d.Listeners, d.Subnet = d.Listeners[:1], netip.MustParsePrefix("203.0.113.16/28")
+				d.Listeners = d.Listeners[:1]
+				d.Subnet = netip.MustParsePrefix("203.0.113.16/28")
 			},
 			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
 			"203.0.113.17",
@@ -187,7 +202,10 @@ func TestWhatIsMade(t *testing.T) {
 		{
 			"both families are on one virtual service",
 			[]func(*model){withoutSets},
-			func(d *Desired) { d.Listeners, d.Families = d.Listeners[:1], []Family{IPv4, IPv6} },
+			func(d *Desired) {
+				d.Listeners = d.Listeners[:1]
+				d.Families = []Family{IPv4, IPv6}
+			},
 			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
 			"203.0.113.10 and 2001:db8::10",
 		},
@@ -220,8 +238,9 @@ func TestWhatIsChanged(t *testing.T) {
 	}{
 		{name: "nothing, if nothing changed", want: []string{}},
 		{
-			name: "nothing, if a port has another name", change: func(d *Desired) { d.Listeners[0].Name = "web" },
-			want: []string{},
+			name:   "nothing, if a port has another name",
+			change: func(d *Desired) { d.Listeners[0].Name = "web" },
+			want:   []string{},
 		},
 		{
 			name:   "one write for a node more, for all pools",
@@ -229,13 +248,15 @@ func TestWhatIsChanged(t *testing.T) {
 			want:   []string{"update ip-set ipv4"},
 		},
 		{
-			name: "each pool for a node more, without IP sets", mods: []func(*model){withoutSets},
+			name:   "each pool for a node more, without IP sets",
+			mods:   []func(*model){withoutSets},
 			change: func(d *Desired) { d.Members = append(d.Members, ip("10.0.0.13")) },
 			want:   []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
 		},
 		{
-			name: "pools that exchange their node ports", change: func(d *Desired) { rotate(d) },
-			want: []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
+			name:   "pools that exchange their node ports",
+			change: func(d *Desired) { rotate(d) },
+			want:   []string{"update lb-pool tcp-80", "update lb-pool tcp-443"},
 		},
 		{
 			name:   "a port that takes the place of another is made before that goes",
@@ -251,7 +272,8 @@ func TestWhatIsChanged(t *testing.T) {
 			want:   []string{"update virtual-service tcp-80"},
 		},
 		{
-			name: "the same port of another protocol beside the old one", change: func(d *Desired) {
+			name: "the same port of another protocol beside the old one",
+			change: func(d *Desired) {
 				d.Listeners = []Listener{d.Listeners[0], {Protocol: UDP, Application: L4, Port: 443, NodePort: 30443}}
 			},
 			want: []string{
@@ -304,7 +326,8 @@ func TestWhatIsChanged(t *testing.T) {
 			name: "a set of its own, where the VDC group has that of another gateway",
 			hand: func(m *model) {
 				own, _ := ParseMarker(m.sets[0].Description)
-				own.Gateway, m.gateway.Name = short("gw-2"), "edge-1"
+				own.Gateway = short("gw-2")
+				m.gateway.Name = "edge-1"
 				m.sets[0].Description = own.String()
 			},
 			want: []string{"create ip-set ipv4", "update lb-pool tcp-80", "update lb-pool tcp-443"},
@@ -312,13 +335,17 @@ func TestWhatIsChanged(t *testing.T) {
 		{
 			name:   "nothing, when the request is taken back",
 			from:   func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} },
-			change: func(d *Desired) { d.Requested = nil }, want: []string{},
+			change: func(d *Desired) { d.Requested = nil },
+			want:   []string{},
 		},
 		{
-			name:   "a virtual service on another engine group is made again",
-			change: func(d *Desired) { d.EngineGroup, d.Listeners = "large", d.Listeners[:1] },
-			from:   func(d *Desired) { d.Listeners = d.Listeners[:1] },
-			want:   []string{"delete virtual-service tcp-80", "create virtual-service tcp-80"},
+			name: "a virtual service on another engine group is made again",
+			change: func(d *Desired) {
+				d.EngineGroup = "large"
+				d.Listeners = d.Listeners[:1]
+			},
+			from: func(d *Desired) { d.Listeners = d.Listeners[:1] },
+			want: []string{"delete virtual-service tcp-80", "create virtual-service tcp-80"},
 		},
 		{
 			name:   "a certificate that was renewed: the new one first, then the old one goes",
@@ -336,8 +363,11 @@ func TestWhatIsChanged(t *testing.T) {
 			want:   []string{"create firewall-rule allow", "delete firewall-rule allow"},
 		},
 		{
-			name:   "ranges that are not wanted any more",
-			from:   func(d *Desired) { d.SourceRanges, d.Listeners = prefixList("192.0.2.0/24"), d.Listeners[:1] },
+			name: "ranges that are not wanted any more",
+			from: func(d *Desired) {
+				d.SourceRanges = prefixList("192.0.2.0/24")
+				d.Listeners = d.Listeners[:1]
+			},
 			change: func(d *Desired) { d.SourceRanges = nil },
 			want: []string{
 				"update virtual-service tcp-80", "delete firewall-rule drop",
@@ -356,36 +386,54 @@ func TestWhatIsChanged(t *testing.T) {
 			want: []string{"create virtual-service tcp-80"},
 		},
 		{
-			name:   "everything that was deleted by hand comes back where it was published",
-			change: func(d *Desired) { d.Published, d.Intent = []netip.Addr{ip("203.0.113.31")}, nil },
-			from:   func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.31")} },
-			hand:   func(m *model) { m.services, m.pools, m.sets = nil, nil, nil },
+			name: "everything that was deleted by hand comes back where it was published",
+			change: func(d *Desired) {
+				d.Published = []netip.Addr{ip("203.0.113.31")}
+				d.Intent = nil
+			},
+			from: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.31")} },
+			hand: func(m *model) {
+				m.services = nil
+				m.pools = nil
+				m.sets = nil
+			},
 			want: []string{
 				"create ip-set ipv4", "create lb-pool tcp-80", "create lb-pool tcp-443",
 				"create virtual-service tcp-80", "create virtual-service tcp-443",
 			},
 		},
 		{
-			name: "a rule that was deleted by hand", from: func(d *Desired) { d.OneArm = arm() },
-			hand: func(m *model) { m.rules = m.rules[1:] }, want: []string{"create dnat-rule tcp-80"},
+			name: "a rule that was deleted by hand",
+			from: func(d *Desired) { d.OneArm = arm() },
+			hand: func(m *model) { m.rules = m.rules[1:] },
+			want: []string{"create dnat-rule tcp-80"},
 		},
 		{
-			name: "a pool whose members were changed by hand, once it is read", mods: []func(*model){withoutSets},
-			hand: func(m *model) { m.full, m.pools[0].Members = true, nil },
+			name: "a pool whose members were changed by hand, once it is read",
+			mods: []func(*model){withoutSets},
+			hand: func(m *model) {
+				m.full = true
+				m.pools[0].Members = nil
+			},
 			want: []string{"update lb-pool tcp-80"},
 		},
 		{
-			name: "a pool with a member less, as lists hint", mods: []func(*model){withoutSets},
+			name: "a pool with a member less, as lists hint",
+			mods: []func(*model){withoutSets},
 			hand: func(m *model) { m.pools[0].Members = m.pools[0].Members[:1] },
 			want: []string{"update lb-pool tcp-80"},
 		},
 		{
 			name: "a pool with members of its own in place of the set, as lists hint",
-			hand: func(m *model) { m.pools[1].Group, m.pools[1].Members = Ref{}, []netip.Addr{ip("10.9.9.9")} },
+			hand: func(m *model) {
+				m.pools[1].Group = Ref{}
+				m.pools[1].Members = []netip.Addr{ip("10.9.9.9")}
+			},
 			want: []string{"update lb-pool tcp-443"},
 		},
 		{
-			name: "a pool without monitors, as lists hint", hand: func(m *model) { m.pools[1].Monitors = nil },
+			name: "a pool without monitors, as lists hint",
+			hand: func(m *model) { m.pools[1].Monitors = nil },
 			want: []string{"update lb-pool tcp-443"},
 		},
 		{
@@ -393,17 +441,26 @@ func TestWhatIsChanged(t *testing.T) {
 			hand: func(m *model) { m.sets[0].Members = append(slices.Clone(m.sets[0].Members), ip("10.9.9.9")) },
 			want: []string{"update ip-set ipv4"},
 		},
-		{name: "nothing of what people may set", hand: func(m *model) {
-			m.full, m.pools[0].Algorithm, m.services[0].Description = true, "RANDOM",
-				m.services[0].Description+"\nasked Bob"
-		}, want: []string{}},
 		{
-			name: "what VCD gave up on is asked for again", hand: func(m *model) { m.services[0].State = Failed },
+			name: "nothing of what people may set",
+			hand: func(m *model) {
+				m.full = true
+				m.pools[0].Algorithm = "RANDOM"
+				m.services[0].Description = m.services[0].Description + "\nasked Bob"
+			},
+			want: []string{},
+		},
+		{
+			name: "what VCD gave up on is asked for again",
+			hand: func(m *model) { m.services[0].State = Failed },
 			want: []string{"update virtual-service tcp-80"},
 		},
 		{
-			name:   "from one-arm mode to the address itself, without losing it",
-			from:   func(d *Desired) { d.OneArm, d.Listeners = arm(), d.Listeners[:1] },
+			name: "from one-arm mode to the address itself, without losing it",
+			from: func(d *Desired) {
+				d.OneArm = arm()
+				d.Listeners = d.Listeners[:1]
+			},
 			change: func(d *Desired) { d.OneArm = nil },
 			want: []string{
 				"update virtual-service tcp-80", "delete dnat-rule tcp-80",

@@ -99,7 +99,13 @@ type target struct {
 func newPlanner(d Desired, o Observed, c Capabilities) *planner {
 	inv := takeInventory(d, o)
 	return &planner{
-		d: d, o: o, c: c, all: inv.clone(), own: inv, external: map[Family]netip.Addr{}, unused: map[Family]bool{},
+		d:        d,
+		o:        o,
+		c:        c,
+		all:      inv.clone(),
+		own:      inv,
+		external: map[Family]netip.Addr{},
+		unused:   map[Family]bool{},
 	}
 }
 
@@ -124,7 +130,10 @@ func (p *planner) remove(ph phase, kind Kind, o Object) {
 }
 
 func (p *planner) update(ph phase, o Object, s Step) {
-	s.Verb, s.Name, s.ID, s.Repair = Update, o.Name, o.ID, o.State == Failed
+	s.Verb = Update
+	s.Name = o.Name
+	s.ID = o.ID
+	s.Repair = o.State == Failed
 	p.step(ph, s)
 }
 
@@ -194,7 +203,8 @@ func (p *planner) noteStrays() {
 func listed(names []string) string {
 	more := ""
 	if n := len(names) - 4; n > 0 {
-		names, more = names[:4], fmt.Sprintf(" and %d more", n)
+		names = names[:4]
+		more = fmt.Sprintf(" and %d more", n)
 	}
 	return `"` + strings.Join(names, `", "`) + `"` + more
 }

@@ -27,7 +27,8 @@ func (p poolPlanner) planSet() {
 		p.step(phasePrepare, Step{Verb: Create, Kind: KindSet, Name: p.group.Name, Set: &want})
 		return
 	}
-	p.group, p.set = Ref{sets[0].ID, sets[0].Name}, sets[0].Object
+	p.group = Ref{sets[0].ID, sets[0].Name}
+	p.set = sets[0].Object
 	p.updateSet(sets[0], family, which)
 }
 
@@ -60,8 +61,10 @@ func (p poolPlanner) updateSet(s Set, f Family, which string) {
 
 func (p poolPlanner) wantedSet(which string, members []netip.Addr, description string) Set {
 	m := Marker{
-		Owner: Owner{Cluster: p.d.Owner.Cluster}, Listener: which, Gateway: short(p.o.Gateway.ID),
-		Wrote: short(words(members)...),
+		Owner:    Owner{Cluster: p.d.Owner.Cluster},
+		Listener: which,
+		Gateway:  short(p.o.Gateway.ID),
+		Wrote:    short(words(members)...),
 	}
 	return Set{Object: Object{Description: describe(description, m)}, Members: members, Generation: p.d.Generation}
 }
@@ -122,7 +125,8 @@ func (p poolPlanner) limited(members []netip.Addr) []netip.Addr {
 		rank[a] = sha256.Sum256([]byte(p.d.Owner.UID + a.String()))
 	}
 	slices.SortFunc(members, func(a, b netip.Addr) int {
-		x, y := rank[a], rank[b]
+		x := rank[a]
+		y := rank[b]
 		return slices.Compare(x[:], y[:])
 	})
 	return sorted(members[:p.c.MaxMembers])
@@ -143,9 +147,14 @@ func membersOf(all []netip.Addr, f Family) []netip.Addr {
 
 // plan plans the pool of a listener and returns the reference to it.
 func (p poolPlanner) plan(t *target, members []netip.Addr) Ref {
-	l, have := t.listener, t.pool
+	l := t.listener
+	have := t.pool
 	want := Pool{
-		NodePort: l.NodePort, Group: p.group, Members: members, Monitors: l.monitors(), Sticky: p.d.Sticky,
+		NodePort:  l.NodePort,
+		Group:     p.group,
+		Members:   members,
+		Monitors:  l.monitors(),
+		Sticky:    p.d.Sticky,
 		Algorithm: p.d.Algorithm,
 	}
 	m := p.marker(t)
@@ -228,7 +237,8 @@ func usualMonitor(p Protocol) Monitor {
 // noteProbe puts the monitor of a pool into its marker, and returns the one that was ours before, if it has to go:
 // of several monitors the pool itself does not show which is ours.
 func noteProbe(want Pool, m *Marker, p Protocol, have owned[Pool]) []Monitor {
-	now, former := MonitorNone, usualMonitor(p)
+	now := MonitorNone
+	former := usualMonitor(p)
 	if len(want.Monitors) > 0 {
 		now = want.Monitors[0]
 	}
@@ -294,7 +304,8 @@ func (p poolPlanner) followPool(x owned[Pool]) {
 	m := x.marker
 	want := Pool{NodePort: have.NodePort, Members: members, Monitors: ourMonitors(m), Sticky: have.Sticky}
 	if x.old {
-		m, want.Monitors = Marker{Owner: p.d.Owner, Listener: x.key}, nil
+		m = Marker{Owner: p.d.Owner, Listener: x.key}
+		want.Monitors = nil
 	}
 	if len(members) == 0 && !p.d.OwnMembers || want.sameMembers(have) {
 		return // a pool without members would help no client

@@ -20,8 +20,14 @@ var wishes = map[string]func(r *rand.Rand, d *Desired){
 	"other nodes":          func(r *rand.Rand, d *Desired) { d.Members = someNodes(r) },
 	"an address by name":   func(r *rand.Rand, d *Desired) { d.Requested = []netip.Addr{someAddress(r)} },
 	"no address by name":   func(_ *rand.Rand, d *Desired) { d.Requested = nil },
-	"inside":               func(_ *rand.Rand, d *Desired) { d.Internal, d.Requested = true, nil },
-	"outside":              func(_ *rand.Rand, d *Desired) { d.Internal, d.Requested = false, nil },
+	"inside": func(_ *rand.Rand, d *Desired) {
+		d.Internal = true
+		d.Requested = nil
+	},
+	"outside": func(_ *rand.Rand, d *Desired) {
+		d.Internal = false
+		d.Requested = nil
+	},
 	"one-arm":              func(_ *rand.Rand, d *Desired) { d.OneArm = arm() },
 	"direct":               func(_ *rand.Rand, d *Desired) { d.OneArm = nil },
 	"dual stack":           func(_ *rand.Rand, d *Desired) { d.Families = []Family{IPv4, IPv6} },
@@ -43,7 +49,10 @@ var wishes = map[string]func(r *rand.Rand, d *Desired){
 	},
 	"certificate by alias": func(_ *rand.Rand, d *Desired) { encrypt(d, Certificate{Alias: "shop"}) },
 	"no TLS": func(_ *rand.Rand, d *Desired) {
-		mend(d, func(l *Listener) { l.Application, l.Certificate = L4, Certificate{} })
+		mend(d, func(l *Listener) {
+			l.Application = L4
+			l.Certificate = Certificate{}
+		})
 	},
 }
 
@@ -52,7 +61,8 @@ var accidents = map[string]func(r *rand.Rand, m *model){
 	"a rule is deleted":            func(r *rand.Rand, m *model) { drop(r, &m.rules) },
 	"a pool is changed": func(r *rand.Rand, m *model) {
 		if i, ok := ofOurs(r, m.pools, func(p Pool) Object { return p.Object }); ok {
-			m.pools[i].NodePort, m.pools[i].Members = 1, nil
+			m.pools[i].NodePort = 1
+			m.pools[i].Members = nil
 		}
 	},
 	"a virtual service fails": func(r *rand.Rand, m *model) {
@@ -115,7 +125,8 @@ func rotate(d *Desired) {
 func encrypt(d *Desired, c Certificate) {
 	mend(d, func(l *Listener) {
 		if l.Protocol == TCP {
-			l.Application, l.Certificate = HTTPS, c
+			l.Application = HTTPS
+			l.Certificate = c
 		}
 	})
 }
@@ -141,8 +152,13 @@ func someNodes(r *rand.Rand) []netip.Addr {
 
 func someAddress(r *rand.Rand) netip.Addr {
 	return []netip.Addr{
-		ip("203.0.113.20"), ip("203.0.113.21"), ip("198.51.100.20"), ip("198.51.100.21"),
-		ip("192.168.77.7"), ip("203.0.113.10"), ip("9.9.9.9"),
+		ip("203.0.113.20"),
+		ip("203.0.113.21"),
+		ip("198.51.100.20"),
+		ip("198.51.100.21"),
+		ip("192.168.77.7"),
+		ip("203.0.113.10"),
+		ip("9.9.9.9"),
 	}[r.IntN(7)]
 }
 
@@ -161,10 +177,13 @@ func prefixList(list ...string) []netip.Prefix {
 func ourService() Desired {
 	return Desired{
 		Owner: Owner{
-			Cluster: "urn:vcloud:entity:vmware:capvcdCluster:c1", Namespace: "shop", Name: "web",
-			UID: "11111111-1111-1111-1111-111111111111",
+			Cluster:   "urn:vcloud:entity:vmware:capvcdCluster:c1",
+			Namespace: "shop",
+			Name:      "web",
+			UID:       "11111111-1111-1111-1111-111111111111",
 		},
-		Families: []Family{IPv4}, Members: []netip.Addr{ip("10.0.0.11"), ip("10.0.0.12")},
+		Families: []Family{IPv4},
+		Members:  []netip.Addr{ip("10.0.0.11"), ip("10.0.0.12")},
 		Listeners: []Listener{
 			{Name: "http", Protocol: TCP, Application: HTTP, Port: 80, NodePort: 30080},
 			{Name: "tls", Protocol: TCP, Application: L4, Port: 443, NodePort: 30443},
@@ -176,14 +195,18 @@ func ourService() Desired {
 func strangers(m *model) []string {
 	add := func(name, description, vip string, port int) {
 		pool := Pool{Object: Object{
-			ID: "other-pool-" + name, Name: "pool-" + name, Description: description,
-			State: Realized,
+			ID:          "other-pool-" + name,
+			Name:        "pool-" + name,
+			Description: description,
+			State:       Realized,
 		}}
 		m.pools = append(m.pools, pool)
 		m.services = append(m.services, VirtualService{
-			Object: Object{ID: "other-vs-" + name, Name: name, Description: description, State: Realized},
-			VIPs:   []netip.Addr{ip(vip)}, Protocol: TCP, Port: port,
-			Pool: Ref{pool.ID, pool.Name},
+			Object:   Object{ID: "other-vs-" + name, Name: name, Description: description, State: Realized},
+			VIPs:     []netip.Addr{ip(vip)},
+			Protocol: TCP,
+			Port:     port,
+			Pool:     Ref{pool.ID, pool.Name},
 		})
 	}
 	add("people", "other: made by hand", "203.0.113.10", 80)
@@ -191,14 +214,21 @@ func strangers(m *model) []string {
 		Owner:    Owner{Cluster: "c2", Namespace: "shop", Name: "other", UID: "u2"},
 		Listener: "tcp-80",
 	}.String(), "203.0.113.11", 80)
-	add("neighbour", Marker{Owner: Owner{
-		Cluster: ourService().Owner.Cluster, Namespace: "other", Name: "web",
-		UID: "u3",
-	}, Listener: "tcp-80"}.String(), "203.0.113.12", 80)
+	add("neighbour", Marker{
+		Owner: Owner{
+			Cluster:   ourService().Owner.Cluster,
+			Namespace: "other",
+			Name:      "web",
+			UID:       "u3",
+		},
+		Listener: "tcp-80",
+	}.String(), "203.0.113.12", 80)
 	m.rules = append(m.rules,
 		Rule{
-			Object: Object{ID: "other-rule", Name: "rule", State: Realized}, External: ip("203.0.113.13"),
-			Internal: ip("192.168.8.2"), ExternalPort: 80,
+			Object:       Object{ID: "other-rule", Name: "rule", State: Realized},
+			External:     ip("203.0.113.13"),
+			Internal:     ip("192.168.8.2"),
+			ExternalPort: 80,
 		})
 	m.claims = append(m.claims, Claim{ID: "other-claim", Value: ip("198.51.100.1"), Description: "other"},
 		Claim{ID: "other-free", Value: ip("198.51.100.2")})
@@ -323,7 +353,10 @@ func served(m *model, d *Desired, plan Plan) error {
 }
 
 var gateways = map[string][]func(*model){
-	"all that VCD can do": nil, "IP Spaces": {withSpaces}, "members in each pool": {withoutSets}, "an old VCD": {bare},
+	"all that VCD can do":     nil,
+	"IP Spaces":               {withSpaces},
+	"members in each pool":    {withoutSets},
+	"an old VCD":              {bare},
 	"IP Spaces of an old VCD": {bare, withSpaces},
 }
 

@@ -11,7 +11,8 @@ import (
 func TestAnAddressThatBecomesReservedStaysUsable(t *testing.T) {
 	for name, mods := range map[string][]func(*model){"of a block": nil, "of an IP Space": {withSpaces}} {
 		for way, shape := range map[string]func(*Desired){
-			"two-arm": func(*Desired) {}, "one-arm": func(d *Desired) { d.OneArm = arm() },
+			"two-arm": func(*Desired) {},
+			"one-arm": func(d *Desired) { d.OneArm = arm() },
 		} {
 			t.Run(name+" "+way, func(t *testing.T) {
 				g := NewWithT(t)
@@ -27,7 +28,11 @@ func TestAnAddressThatBecomesReservedStaysUsable(t *testing.T) {
 				}
 
 				d.Listeners = append(d.Listeners, Listener{
-					Name: "more", Protocol: TCP, Application: L4, Port: 8081, NodePort: 31081,
+					Name:        "more",
+					Protocol:    TCP,
+					Application: L4,
+					Port:        8081,
+					NodePort:    31081,
 				})
 				plan := m.next(d)
 				g.Expect(plan.Refusals).To(BeEmpty())
@@ -45,7 +50,8 @@ func TestAnAddressThatBecomesReservedStaysUsable(t *testing.T) {
 
 func TestAReservedAddressIsGivenToNoNewLoadBalancer(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(), ourService()
+	m := newModel()
+	d := ourService()
 	first := m.gateway.Ranges[0].First
 	d.Reserved = []Use{{Address: first, Kind: "configuration", Name: "reserved", Reserved: true}}
 	d.Requested = append(d.Requested, first)

@@ -219,7 +219,8 @@ func (p servicePlanner) plan() {
 func (p servicePlanner) service(t *target, pool Ref) {
 	l := t.listener
 	m := p.marker(t)
-	m.Share, m.Filtered = p.d.Share, len(p.d.SourceRanges) > 0
+	m.Share = p.d.Share
+	m.Filtered = len(p.d.SourceRanges) > 0
 	m.Forwarded = !p.nat() && len(p.all.rules)+len(p.all.profiles) > 0
 	switch {
 	case p.internal:
@@ -228,9 +229,15 @@ func (p servicePlanner) service(t *target, pool Ref) {
 		m.Via = ViaNAT
 	}
 	want := VirtualService{
-		Object: Object{Description: m.String()}, VIPs: t.vips, Protocol: l.Protocol, Port: l.Port,
+		Object:      Object{Description: m.String()},
+		VIPs:        t.vips,
+		Protocol:    l.Protocol,
+		Port:        l.Port,
 		Application: l.Application,
-		SSL:         l.Application.TLS(), Certificate: t.certificate, Pool: pool, EngineGroup: t.engine,
+		SSL:         l.Application.TLS(),
+		Certificate: t.certificate,
+		Pool:        pool,
+		EngineGroup: t.engine,
 		Transparent: p.d.PreserveClientIP,
 	}
 	create := Step{Verb: Create, Kind: KindService, Name: nameFor(KindService, p.d.Owner, l.Key()), Service: &want}
@@ -272,7 +279,8 @@ func sorted(addresses []netip.Addr) []netip.Addr {
 
 // forward plans the NAT rule that leads clients to a virtual service, and the port profile that it refers to.
 func (p servicePlanner) forward(t *target) {
-	l, m := t.listener, p.marker(t)
+	l := t.listener
+	m := p.marker(t)
 	ref := Ref{t.profile.ID, t.profile.Name}
 	profile := Profile{Object{Description: describe(t.profile.Description, m)}, l.Protocol, l.Port}
 	switch have := t.profile.object; {
@@ -285,8 +293,11 @@ func (p servicePlanner) forward(t *target) {
 	}
 	m.Share = p.d.Share
 	rule := Rule{
-		Object:   Object{Description: describe(t.rule.Description, m)},
-		External: p.external[IPv4], Internal: t.vips[0], ExternalPort: l.Port, Profile: ref,
+		Object:       Object{Description: describe(t.rule.Description, m)},
+		External:     p.external[IPv4],
+		Internal:     t.vips[0],
+		ExternalPort: l.Port,
+		Profile:      ref,
 	}
 	if !t.rule.exists() {
 		p.step(phaseForward,

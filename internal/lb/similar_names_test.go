@@ -12,13 +12,18 @@ import (
 func similarNames(m *model) {
 	pool := Pool{
 		Object:   Object{ID: "pool", Name: "ingress-pool-api-prod-dev-http", State: Realized},
-		NodePort: 30080, Members: []netip.Addr{ip("10.9.0.11")},
+		NodePort: 30080,
+		Members:  []netip.Addr{ip("10.9.0.11")},
 	}
 	m.pools = append(m.pools, pool)
 	m.services = append(m.services, VirtualService{
-		Object: Object{ID: "vs", Name: "ingress-vs-api-prod-dev-http", State: Realized},
-		VIPs:   []netip.Addr{ip("203.0.113.30")}, Protocol: TCP, Port: 80, Application: L4,
-		Pool: Ref{pool.ID, pool.Name}, EngineGroup: Ref{"seg-2", "large"},
+		Object:      Object{ID: "vs", Name: "ingress-vs-api-prod-dev-http", State: Realized},
+		VIPs:        []netip.Addr{ip("203.0.113.30")},
+		Protocol:    TCP,
+		Port:        80,
+		Application: L4,
+		Pool:        Ref{pool.ID, pool.Name},
+		EngineGroup: Ref{"seg-2", "large"},
 	})
 }
 
@@ -34,20 +39,31 @@ func TestNamesOfAFreeTextIDProveNothing(t *testing.T) {
 	}{
 		{"a similar name", "prod", func(*Desired) {}, untouched},
 		{
-			"the same node port in another cluster", "prod",
-			func(d *Desired) { d.Listeners[0].NodePort = 30080 }, untouched,
+			"the same node port in another cluster",
+			"prod",
+			func(d *Desired) { d.Listeners[0].NodePort = 30080 },
+			untouched,
 		},
 		{
-			"the published address", "prod",
-			func(d *Desired) { d.Published = []netip.Addr{ip("203.0.113.30")} }, removed,
+			"the published address",
+			"prod",
+			func(d *Desired) { d.Published = []netip.Addr{ip("203.0.113.30")} },
+			removed,
 		},
 		{
-			"members that are nodes of the cluster", "prod",
-			func(d *Desired) { d.Members = []netip.Addr{ip("10.9.0.11"), ip("10.9.0.12")} }, removed,
+			"members that are nodes of the cluster",
+			"prod",
+			func(d *Desired) { d.Members = []netip.Addr{ip("10.9.0.11"), ip("10.9.0.12")} },
+			removed,
 		},
 		{
-			"members that are nodes, for two Services of the name", "prod",
-			func(d *Desired) { d.Members, d.Duplicate = []netip.Addr{ip("10.9.0.11")}, true }, untouched,
+			"members that are nodes, for two Services of the name",
+			"prod",
+			func(d *Desired) {
+				d.Members = []netip.Addr{ip("10.9.0.11")}
+				d.Duplicate = true
+			},
+			untouched,
 		},
 		{"a name with a UUID", uuid, func(*Desired) {}, removed},
 		{"a name with a UUID where there is no entity", "NO_RDE_" + uuid, func(*Desired) {}, removed},
@@ -55,8 +71,11 @@ func TestNamesOfAFreeTextIDProveNothing(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			m, d := newModel(similarNames), ourService()
-			d.Owner.Cluster, d.Owner.Name, d.Absent = tt.cluster, "api", true
+			m := newModel(similarNames)
+			d := ourService()
+			d.Owner.Cluster = tt.cluster
+			d.Owner.Name = "api"
+			d.Absent = true
 			if tt.cluster != "prod" {
 				m.services[0].Name = "ingress-vs-api-" + tt.cluster + "-http"
 				m.pools[0].Name = "ingress-pool-api-" + tt.cluster + "-http"
@@ -76,10 +95,15 @@ func TestNamesOfAFreeTextIDProveNothing(t *testing.T) {
 
 func TestAClaimOfAFreeTextIDTakesThePublishedAddress(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(withSpaces), ourService()
-	d.Owner.Cluster, d.Absent = "prod", true
+	m := newModel(withSpaces)
+	d := ourService()
+	d.Owner.Cluster = "prod"
+	d.Absent = true
 	m.claims = append(m.claims, Claim{
-		ID: "old", Value: ip("198.51.100.7"), Used: true, Space: Ref{"space-1", "public"},
+		ID:          "old",
+		Value:       ip("198.51.100.7"),
+		Used:        true,
+		Space:       Ref{"space-1", "public"},
 		Description: "cluster-prod-namespace-shop-service-web",
 	})
 

@@ -22,8 +22,10 @@ func (p statusPlanner) plan() {
 	pending := 0
 	for _, t := range p.targets {
 		port := PortStatus{
-			Protocol: t.listener.Protocol, Port: t.listener.Port, Health: t.service.object.Health,
-			Problem: p.problem(t),
+			Protocol: t.listener.Protocol,
+			Port:     t.listener.Port,
+			Health:   t.service.object.Health,
+			Problem:  p.problem(t),
 		}
 		if port.Problem != "" {
 			pending++

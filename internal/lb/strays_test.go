@@ -8,7 +8,8 @@ import (
 
 func TestAClusterWithAnotherIDGetsNoSecondLoadBalancer(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(), ourService()
+	m := newModel()
+	d := ourService()
 	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
 	before := d.Owner.Cluster
 	stand := len(m.left(d.Owner))
@@ -34,12 +35,15 @@ func TestAClusterWithAnotherIDGetsNoSecondLoadBalancer(t *testing.T) {
 
 func TestWhoHasALoadBalancerUnderBothIDsKeepsIt(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(), ourService()
+	m := newModel()
+	d := ourService()
 	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
 	old := m.pools[0]
 	stray := d.Owner
 	stray.Cluster = "former"
-	old.ID, old.Name, old.Description = "stray", "stray", Marker{Owner: stray}.String()
+	old.ID = "stray"
+	old.Name = "stray"
+	old.Description = Marker{Owner: stray}.String()
 	m.pools = append(m.pools, old)
 
 	plan := m.next(d)

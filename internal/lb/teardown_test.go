@@ -22,17 +22,24 @@ func TestWhatIsRemoved(t *testing.T) {
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80", "delete ip-set ipv4"},
 		},
 		{
-			name: "not the IP set, while another Service has something", hand: func(m *model) {
-				other := Marker{Owner: Owner{
-					Cluster: ourService().Owner.Cluster, Namespace: "other", Name: "other",
-					UID: "u9",
-				}, Listener: "tcp-80"}
+			name: "not the IP set, while another Service has something",
+			hand: func(m *model) {
+				other := Marker{
+					Owner: Owner{
+						Cluster:   ourService().Owner.Cluster,
+						Namespace: "other",
+						Name:      "other",
+						UID:       "u9",
+					},
+					Listener: "tcp-80",
+				}
 				m.pools = append(m.pools, Pool{Object: Object{ID: "x", Name: "x", Description: other.String()}})
 			},
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80"},
 		},
 		{
-			name: "first what clients reach, last the address", mods: []func(*model){withSpaces, withoutSets},
+			name: "first what clients reach, last the address",
+			mods: []func(*model){withSpaces, withoutSets},
 			from: func(d *Desired) { d.OneArm = arm() },
 			want: []string{
 				"delete dnat-rule tcp-80", "delete app-port-profile tcp-80", "delete virtual-service tcp-80",
@@ -40,7 +47,8 @@ func TestWhatIsRemoved(t *testing.T) {
 			},
 		},
 		{
-			name: "what is guarded goes before the guard", mods: []func(*model){withoutSets},
+			name: "what is guarded goes before the guard",
+			mods: []func(*model){withoutSets},
 			from: func(d *Desired) { d.SourceRanges = prefixList("192.0.2.0/24") },
 			want: []string{
 				"delete virtual-service tcp-80", "delete firewall-rule drop", "delete firewall-rule allow",
@@ -48,40 +56,55 @@ func TestWhatIsRemoved(t *testing.T) {
 			},
 		},
 		{
-			name: "an imported certificate, not one of people", mods: []func(*model){withoutSets},
+			name: "an imported certificate, not one of people",
+			mods: []func(*model){withoutSets},
 			from: func(d *Desired) { encrypt(d, Certificate{Chain: "PEM", Key: "k"}) },
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80", "delete certificate"},
 		},
 		{
-			name: "what is half-built, pending and failed", mods: []func(*model){withoutSets},
+			name: "what is half-built, pending and failed",
+			mods: []func(*model){withoutSets},
 			hand: func(m *model) { m.services = nil; m.pools[0].State = Failed },
 			want: []string{"delete lb-pool tcp-80"},
 		},
 		{
-			name: "virtual services that are pending", mods: []func(*model){withoutSets},
+			name: "virtual services that are pending",
+			mods: []func(*model){withoutSets},
 			hand: func(m *model) { m.services[0].State = Pending },
 			want: []string{"delete virtual-service tcp-80", "delete lb-pool tcp-80"},
 		},
 		{
-			name: "an allocation that was not marked yet", mods: []func(*model){withSpaces, withoutSets},
+			name: "an allocation that was not marked yet",
+			mods: []func(*model){withSpaces, withoutSets},
 			hand: func(m *model) {
-				m.services, m.pools, m.claims[0].Description, m.claims[0].Used = nil, nil, "", false
+				m.services = nil
+				m.pools = nil
+				m.claims[0].Description = ""
+				m.claims[0].Used = false
 			},
 			want: []string{"delete ip-allocation 198.51.100.1"},
 		},
 		{
 			name: "not an address that another owner uses: it is theirs then",
-			mods: []func(*model){withSpaces, withoutSets}, hand: func(m *model) {
+			mods: []func(*model){withSpaces, withoutSets},
+			hand: func(m *model) {
 				m.services = append(m.services,
 					VirtualService{
-						Object: Object{ID: "p", Name: "people's"}, VIPs: []netip.Addr{ip("198.51.100.1")},
-						Protocol: TCP, Port: 9,
+						Object:   Object{ID: "p", Name: "people's"},
+						VIPs:     []netip.Addr{ip("198.51.100.1")},
+						Protocol: TCP,
+						Port:     9,
 					})
 			},
 			want: []string{"mark ip-allocation 198.51.100.1", "delete virtual-service tcp-80", "delete lb-pool tcp-80"},
 		},
 		{
-			name: "nothing of what is not there", hand: func(m *model) { m.services, m.pools, m.sets = nil, nil, nil },
+			name: "nothing of what is not there",
+			hand: func(m *model) {
+				m.services = nil
+				m.pools = nil
+				m.sets = nil
+			},
 			want: []string{},
 		},
 	}
@@ -117,19 +140,26 @@ func TestWhatAllGatewaysShowWaitsForTheOldOne(t *testing.T) {
 	}{
 		{"while it can be left soon", false, []string{}},
 		{
-			"but for what VCD would not delete while it is used, where it cannot be seen", true,
+			"but for what VCD would not delete while it is used, where it cannot be seen",
+			true,
 			[]string{"delete app-port-profile tcp-80", "delete certificate"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g, d := NewWithT(t), ourService()
+			g := NewWithT(t)
+			d := ourService()
 			d.Listeners = d.Listeners[:1]
 			d.OneArm = arm()
 			encrypt(&d, Certificate{Chain: "PEM", Key: "k"})
 			m := made(t, &d, withSpaces, withoutSets)
-			m.services, m.pools, m.rules, m.claims[0].Used = nil, nil, nil, false
+			m.services = nil
+			m.pools = nil
+			m.rules = nil
+			m.claims[0].Used = false
 
-			d.Absent, d.Elsewhere, d.Unseen = true, true, tt.unseen
+			d.Absent = true
+			d.Elsewhere = true
+			d.Unseen = tt.unseen
 
 			g.Expect(brief(m.next(d))).To(Equal(tt.want))
 		})
@@ -138,7 +168,8 @@ func TestWhatAllGatewaysShowWaitsForTheOldOne(t *testing.T) {
 
 func TestACrashAfterEachWrite(t *testing.T) {
 	ways := map[string]func(*Desired){
-		"shared address": func(*Desired) {}, "one-arm": func(d *Desired) { d.OneArm = arm() },
+		"shared address": func(*Desired) {},
+		"one-arm":        func(d *Desired) { d.OneArm = arm() },
 		"all at once": func(d *Desired) {
 			encrypt(d, Certificate{Chain: "PEM", Key: "k"})
 			d.SourceRanges = prefixList("192.0.2.0/24")
@@ -149,7 +180,8 @@ func TestACrashAfterEachWrite(t *testing.T) {
 			t.Run(name+" with "+at, func(t *testing.T) {
 				for kill := range 30 {
 					g := NewWithT(t)
-					m, d := newModel(mods...), ourService()
+					m := newModel(mods...)
+					d := ourService()
 					mod(&d)
 
 					plan, err := m.converge(&d, kill)
@@ -252,9 +284,12 @@ func lost(m *model, d Desired) []int {
 func TestTwoServicesOnOneAddress(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel(withSpaces)
-	first, second := ourService(), ourService()
-	first.Share, second.Share = "dns", "dns"
-	second.Owner.Name, second.Owner.UID = "web2", "22222222-2222-2222-2222-222222222222"
+	first := ourService()
+	second := ourService()
+	first.Share = "dns"
+	second.Share = "dns"
+	second.Owner.Name = "web2"
+	second.Owner.UID = "22222222-2222-2222-2222-222222222222"
 	second.Listeners = []Listener{{Protocol: UDP, Application: L4, Port: 53, NodePort: 30053}}
 
 	one, err := m.converge(&first, -1)
@@ -277,15 +312,22 @@ func TestTwoServicesOnOneAddress(t *testing.T) {
 
 func TestServicesThatShareAnAddressDoNotWaitForEachOtherToAllocateIt(t *testing.T) {
 	g := NewWithT(t)
-	m, pair := newModel(withSpaces), [2]Desired{ourService(), ourService()}
-	pair[1].Owner.Name, pair[1].Owner.UID = "web2", "22222222-2222-2222-2222-222222222222"
+	m := newModel(withSpaces)
+	pair := [2]Desired{ourService(), ourService()}
+	pair[1].Owner.Name = "web2"
+	pair[1].Owner.UID = "22222222-2222-2222-2222-222222222222"
 	pair[1].Listeners = []Listener{{Protocol: UDP, Application: L4, Port: 53, NodePort: 30053}}
 	for i := range pair {
 		pair[i].Share = "dns"
 		other := Marker{Owner: pair[1-i].Owner, Share: "dns"}
 		for _, l := range pair[1-i].Listeners { // as each is about to make it
 			pair[i].Reserved = append(pair[i].Reserved, Use{
-				Address: ip("198.51.100.1"), Protocol: l.Protocol, Port: l.Port, Kind: KindService, Name: "x", Marker: other,
+				Address:  ip("198.51.100.1"),
+				Protocol: l.Protocol,
+				Port:     l.Port,
+				Kind:     KindService,
+				Name:     "x",
+				Marker:   other,
 			})
 		}
 	}
@@ -309,12 +351,16 @@ func TestServicesThatShareAnAddressDoNotWaitForEachOtherToAllocateIt(t *testing.
 func TestAnAddressIsNotSharedWithoutBothAgreeing(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
-	first, second := ourService(), ourService()
-	second.Owner.Name, second.Owner.UID, second.Share = "web2", "22222222-2222-2222-2222-222222222222", "dns"
+	first := ourService()
+	second := ourService()
+	second.Owner.Name = "web2"
+	second.Owner.UID = "22222222-2222-2222-2222-222222222222"
+	second.Share = "dns"
 	_, err := m.converge(&first, -1)
 	g.Expect(err).NotTo(HaveOccurred())
 
-	second.Listeners[0].Port, second.Listeners[1].Port = 81, 444
+	second.Listeners[0].Port = 81
+	second.Listeners[1].Port = 444
 	second.Requested = m.next(first).Status.Addresses
 	plan, err := m.converge(&second, -1)
 
@@ -324,7 +370,8 @@ func TestAnAddressIsNotSharedWithoutBothAgreeing(t *testing.T) {
 
 func TestAnAddressThatSomebodyElseTookFirst(t *testing.T) {
 	g := NewWithT(t)
-	m, d := newModel(withoutSets), ourService()
+	m := newModel(withoutSets)
+	d := ourService()
 	_, err := m.converge(&d, 1)
 	g.Expect(err).To(MatchError(errKilled))
 	g.Expect(d.Intent).To(Equal([]netip.Addr{ip("203.0.113.10")}))
@@ -382,8 +429,9 @@ func TestNamesAndMarkersFit(t *testing.T) {
 	g := NewWithT(t)
 	long := Owner{
 		Cluster:   "urn:vcloud:entity:vmware:capvcdCluster:11111111-1111-1111-1111-111111111111",
-		Namespace: strings.Repeat("n", 63), Name: strings.Repeat("s", 63),
-		UID: "22222222-2222-2222-2222-222222222222",
+		Namespace: strings.Repeat("n", 63),
+		Name:      strings.Repeat("s", 63),
+		UID:       "22222222-2222-2222-2222-222222222222",
 	}
 	for kind := range prefixes {
 		g.Expect(len(nameFor(kind, long, "tcp-65535"))).To(BeNumerically("<=", maxName))

@@ -39,7 +39,9 @@ func (a Alive) Add(ctx context.Context, c client.Reader, management string) erro
 	for _, version := range versions {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{
-			Group: "infrastructure.cluster.x-k8s.io", Version: version, Kind: "VCDClusterList",
+			Group:   "infrastructure.cluster.x-k8s.io",
+			Version: version,
+			Kind:    "VCDClusterList",
 		})
 		err := c.List(ctx, list)
 		if meta.IsNoMatchError(err) {

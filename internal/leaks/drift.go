@@ -47,7 +47,8 @@ func drift(objects []Object, members map[string][]netip.Addr) map[string]string 
 		case KindVM:
 			w.machines = append(w.machines, o.Addresses...)
 		case string(lb.KindService):
-			w.pools, w.virtual = append(w.pools, o.pool), append(w.virtual, o.Addresses...)
+			w.pools = append(w.pools, o.pool)
+			w.virtual = append(w.virtual, o.Addresses...)
 		case string(lb.KindPool):
 			w.known = append(w.known, o.ID)
 		case string(lb.KindRule):

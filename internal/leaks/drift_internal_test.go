@@ -47,7 +47,8 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 				}
 			},
 			want: map[string]string{
-				"vs-2": "its pool is not one of the cluster's", "pool-2": "no virtual service uses it",
+				"vs-2":   "its pool is not one of the cluster's",
+				"pool-2": "no virtual service uses it",
 			},
 		},
 		"a rule that was changed": {

@@ -147,9 +147,15 @@ func (t *taking) vApp(ctx context.Context, record vcd.VAppRecord) error {
 	}
 	if cluster != "" {
 		t.add(Object{
-			Cluster: cluster, Kind: KindVApp, Name: found.Name, ID: found.ID, By: by, Where: record.VDC.Name,
-			Power: found.Status.String(), Created: earliest(found.Created, record.Created),
-			guests: t.guests(found, cluster, by),
+			Cluster: cluster,
+			Kind:    KindVApp,
+			Name:    found.Name,
+			ID:      found.ID,
+			By:      by,
+			Where:   record.VDC.Name,
+			Power:   found.Status.String(),
+			Created: earliest(found.Created, record.Created),
+			guests:  t.guests(found, cluster, by),
 		})
 	}
 	for _, vm := range found.Children {
@@ -200,9 +206,17 @@ func (t *taking) guests(v vcd.VAppDetails, cluster string, by lb.Writer) []strin
 
 func objectOfVM(vm vcd.VM, cluster string, by lb.Writer, in vcd.VAppDetails, record vcd.VAppRecord) Object {
 	o := Object{
-		Cluster: cluster, Kind: KindVM, Name: vm.Name, ID: vm.ID, By: by, Where: record.VDC.Name, Parent: in.Name,
-		Power: vm.Status.String(), Created: earliest(in.Created, record.Created), parentID: in.ID,
-		lives: lives(vm.Status),
+		Cluster:  cluster,
+		Kind:     KindVM,
+		Name:     vm.Name,
+		ID:       vm.ID,
+		By:       by,
+		Where:    record.VDC.Name,
+		Parent:   in.Name,
+		Power:    vm.Status.String(),
+		Created:  earliest(in.Created, record.Created),
+		parentID: in.ID,
+		lives:    lives(vm.Status),
 	}
 	for _, nic := range vm.NICs {
 		if nic.Address != "" {
@@ -334,8 +348,14 @@ func driverOf(s *vcd.Session) *edge.Driver {
 
 func objectOn(g vcd.Gateway, m edge.Marked) Object {
 	o := Object{
-		Cluster: m.Cluster, Kind: string(m.Kind), Name: m.Name, ID: m.ID, By: m.By,
-		gateway: g.ID, health: m.Health, pool: m.Pool.ID,
+		Cluster: m.Cluster,
+		Kind:    string(m.Kind),
+		Name:    m.Name,
+		ID:      m.ID,
+		By:      m.By,
+		gateway: g.ID,
+		health:  m.Health,
+		pool:    m.Pool.ID,
 	}
 	if m.Inside.IsValid() {
 		o.inside = m.Inside.String()
@@ -375,8 +395,11 @@ func (t *taking) entities(ctx context.Context) error {
 		}
 		_ = json.Unmarshal(e.Content, &content) // what is not as expected has no cluster but itself
 		o := Object{
-			Cluster: cmp.Or(content.Status.CAPVCD.UID, e.ID), Kind: KindEntity, Name: e.Name, ID: e.ID,
-			By: lb.WriterThis,
+			Cluster: cmp.Or(content.Status.CAPVCD.UID, e.ID),
+			Kind:    KindEntity,
+			Name:    e.Name,
+			ID:      e.ID,
+			By:      lb.WriterThis,
 		}
 		if len(content.Spec.CSE) > 0 || strings.HasPrefix(o.Cluster, "urn:") {
 			o.By = lb.WriterCAPVCD

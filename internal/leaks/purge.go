@@ -123,7 +123,11 @@ func (i Inventory) Purge(ctx context.Context, s *vcd.Session, o Options) error {
 	p := purge{Options: o, session: s, plan: plan}
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return p.balancers(ctx, i.gateways) },
-		p.floatingIPs, p.legacy, p.vms, p.vApps, p.entities,
+		p.floatingIPs,
+		p.legacy,
+		p.vms,
+		p.vApps,
+		p.entities,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -148,7 +152,9 @@ func (p purge) balancers(ctx context.Context, gateways []string) error {
 	nat := slices.ContainsFunc(p.plan.Delete, func(x Object) bool { return x.Kind == string(lb.KindRule) })
 	for _, gateway := range gateways {
 		err := driver.Purge(ctx, gateway, edge.PurgeOptions{
-			Cluster: p.Cluster, NAT: nat, Only: p.may,
+			Cluster: p.Cluster,
+			NAT:     nat,
+			Only:    p.may,
 			Before: func(_ context.Context, _ lb.Owner, step lb.Step) error {
 				p.Step(string(step.Kind) + " " + step.Name)
 				return nil

@@ -15,8 +15,14 @@ var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 // vm is a VM of cluster c1 that a purge deletes.
 func vm(mods ...func(*Object)) Object {
 	o := Object{
-		Cluster: "c1", Kind: KindVM, Name: "n1", ID: "urn:vcloud:vm:1", By: lb.WriterThis, Power: "POWERED_OFF",
-		Created: now.Add(-48 * time.Hour), parentID: "urn:vcloud:vapp:1",
+		Cluster:  "c1",
+		Kind:     KindVM,
+		Name:     "n1",
+		ID:       "urn:vcloud:vm:1",
+		By:       lb.WriterThis,
+		Power:    "POWERED_OFF",
+		Created:  now.Add(-48 * time.Hour),
+		parentID: "urn:vcloud:vapp:1",
 	}
 	for _, mod := range mods {
 		mod(&o)
@@ -27,8 +33,12 @@ func vm(mods ...func(*Object)) Object {
 // service is a virtual service of cluster c1.
 func service(mods ...func(*Object)) Object {
 	o := Object{
-		Cluster: "c1", Kind: string(lb.KindService), Name: "s1", ID: "urn:vcloud:loadBalancerVirtualService:1",
-		By: lb.WriterThis, gateway: "urn:vcloud:gateway:1",
+		Cluster: "c1",
+		Kind:    string(lb.KindService),
+		Name:    "s1",
+		ID:      "urn:vcloud:loadBalancerVirtualService:1",
+		By:      lb.WriterThis,
+		gateway: "urn:vcloud:gateway:1",
 	}
 	for _, mod := range mods {
 		mod(&o)
@@ -62,59 +72,86 @@ func TestRefusalsOfAPurge(t *testing.T) {
 	}{
 		{name: "what is old and off is deleted", objects: []Object{vm()}},
 		{
-			name: "a VM that runs", objects: []Object{vm(func(o *Object) { o.lives, o.Power = true, "POWERED_ON" })},
+			name: "a VM that runs",
+			objects: []Object{vm(func(o *Object) {
+				o.lives = true
+				o.Power = "POWERED_ON"
+			})},
 			want: "VM n1 is POWERED_ON",
 		},
 		{
-			name: "a VM that is suspended", objects: []Object{vm(func(o *Object) { o.lives, o.Power = true, "SUSPENDED" })},
+			name: "a VM that is suspended",
+			objects: []Object{vm(func(o *Object) {
+				o.lives = true
+				o.Power = "SUSPENDED"
+			})},
 			want: "VM n1 is SUSPENDED",
 		},
 		{
-			name: "what changed in 24 hours", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-23 * time.Hour) })},
-			want: "changed 23h0m0s ago",
+			name:    "what changed in 24 hours",
+			objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-23 * time.Hour) })},
+			want:    "changed 23h0m0s ago",
 		},
 		{name: "what changed before may go", objects: []Object{vm(func(o *Object) { o.Changed = now.Add(-25 * time.Hour) })}},
 		{
-			name: "a cluster that is alive", objects: []Object{vm()}, alive: Alive{"c1": "mgmt: team-a/c1"},
-			want: "exists in management cluster mgmt: team-a/c1",
+			name:    "a cluster that is alive",
+			objects: []Object{vm()},
+			alive:   Alive{"c1": "mgmt: team-a/c1"},
+			want:    "exists in management cluster mgmt: team-a/c1",
 		},
 		{name: "another cluster that is alive does not matter", objects: []Object{vm()}, alive: Alive{"c2": "x"}},
 		{
-			name: "CAPVCD's", objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
-			want: "was made by CAPVCD",
+			name:    "CAPVCD's",
+			objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
+			want:    "was made by CAPVCD",
 		},
 		{
-			name: "CAPVCD's with --legacy may go", objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
+			name:    "CAPVCD's with --legacy may go",
+			objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
+			legacy:  true,
+		},
+		{
+			name:    "the CPI's",
+			objects: []Object{{Cluster: "c1", Kind: string(lb.KindPool), Name: "p", By: lb.WriterCPI}},
+			want:    "was made by CPI",
+		},
+		{
+			name:   "CAPVCD's that runs, with --legacy",
 			legacy: true,
+			objects: []Object{vm(func(o *Object) {
+				o.By = lb.WriterCAPVCD
+				o.lives = true
+			})},
+			want: "power it off",
 		},
 		{
-			name: "the CPI's", objects: []Object{{Cluster: "c1", Kind: string(lb.KindPool), Name: "p", By: lb.WriterCPI}},
-			want: "was made by CPI",
-		},
-		{
-			name: "CAPVCD's that runs, with --legacy", legacy: true,
-			objects: []Object{vm(func(o *Object) { o.By, o.lives = lb.WriterCAPVCD, true })}, want: "power it off",
-		},
-		{
-			name: "a VM with a named disk", objects: []Object{vm(func(o *Object) { o.disks = []string{"pvc-1"} })},
-			want: "detach pvc-1",
+			name:    "a VM with a named disk",
+			objects: []Object{vm(func(o *Object) { o.disks = []string{"pvc-1"} })},
+			want:    "detach pvc-1",
 		},
 		{
 			name: "a vApp with a VM of others",
 			objects: []Object{{
-				Cluster: "c1", Kind: KindVApp, Name: "v", By: lb.WriterThis, guests: []string{"theirs"},
+				Cluster: "c1",
+				Kind:    KindVApp,
+				Name:    "v",
+				By:      lb.WriterThis,
+				guests:  []string{"theirs"},
 			}},
 			want: "move or delete theirs",
 		},
 		{name: "an id that nothing carries", objects: nil, want: "nothing in VCD carries this id"},
 		{
-			name: "load balancers of nodes that nobody sees", objects: []Object{service()}, want: "--no-machines",
+			name:    "load balancers of nodes that nobody sees",
+			objects: []Object{service()},
+			want:    "--no-machines",
 		},
 		{name: "the same, if there are no machines", objects: []Object{service()}, alone: true},
 		{name: "load balancers beside VMs that are off", objects: []Object{service(), vm()}},
 		{
 			name:    "load balancers with members that answer",
-			objects: []Object{service(func(o *Object) { o.health = serving })}, want: "members of its load balancers answer",
+			objects: []Object{service(func(o *Object) { o.health = serving })},
+			want:    "members of its load balancers answer",
 		},
 	}
 	for _, tt := range tests {

@@ -16,10 +16,13 @@ import (
 
 func settings() Settings {
 	return Settings{
-		HTTP: "http://user:p%40ss@proxy.example.com:3128", HTTPS: "http://proxy.example.com:3128",
+		HTTP:  "http://user:p%40ss@proxy.example.com:3128",
+		HTTPS: "http://proxy.example.com:3128",
 		Direct: Cluster{
-			Services: []string{"100.64.0.0/13", "fd00:1::/112"}, Pods: []string{"100.96.0.0/11"},
-			Endpoint: "192.168.100.200", Site: "https://vcd.example.com:8443",
+			Services: []string{"100.64.0.0/13", "fd00:1::/112"},
+			Pods:     []string{"100.96.0.0/11"},
+			Endpoint: "192.168.100.200",
+			Site:     "https://vcd.example.com:8443",
 			Networks: []netip.Prefix{netip.MustParsePrefix("192.168.100.1/24"), netip.MustParsePrefix("10.1.0.0/16")},
 			More:     []string{"mirror.example.com", ".corp.example.com", "10.1.0.0/16", "localhost"},
 		}.Direct(),
@@ -38,7 +41,9 @@ func TestDirectIsEachOnceAndInOneOrder(t *testing.T) {
 func TestWhatIsInTheClusterIsReachedDirectly(t *testing.T) {
 	s := settings()
 	proxyFor := (&httpproxy.Config{
-		HTTPProxy: s.HTTP, HTTPSProxy: s.HTTPS, NoProxy: strings.Join(s.Direct, ","),
+		HTTPProxy:  s.HTTP,
+		HTTPSProxy: s.HTTPS,
+		NoProxy:    strings.Join(s.Direct, ","),
 	}).ProxyFunc()
 	for address, direct := range map[string]bool{
 		"https://192.168.100.200:6443":              true,

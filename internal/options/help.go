@@ -31,18 +31,27 @@ var environment = [][2]string{
 		"SSL_CERT_FILE, SSL_CERT_DIR",
 		"Certificate authorities to trust instead of the image's, for identities without a bundle of their own.",
 	},
-	{"GOMEMLIMIT", "Memory from which garbage is collected more often, such as 900MiB: a little less than the limit " +
-		"of the container."},
+	{
+		"GOMEMLIMIT",
+		"Memory from which garbage is collected more often, such as 900MiB: a little less than the limit " +
+			"of the container.",
+	},
 }
 
 // ways to control a running manager.
 var ways = [][2]string{
-	{"SIGTERM", "Shut down: log out of VCD and release the lease. The next manager continues what is " +
-		"unfinished in VCD."},
+	{
+		"SIGTERM",
+		"Shut down: log out of VCD and release the lease. The next manager continues what is " +
+			"unfinished in VCD.",
+	},
 	{"SIGUSR1", "Log calls to VCD, without secrets, for --vcd-wire-log-duration; a second one ends it."},
 	{"GET /metrics", "Metrics for Prometheus, at --diagnostics-address."},
-	{"PUT /debug/vcd-wire-log?for=15m", "Log calls to VCD, without secrets, for a while; DELETE ends it, GET shows " +
-		"the state. At --diagnostics-address."},
+	{
+		"PUT /debug/vcd-wire-log?for=15m",
+		"Log calls to VCD, without secrets, for a while; DELETE ends it, GET shows " +
+			"the state. At --diagnostics-address.",
+	},
 	{"PUT /debug/flags/v", "Change --v; the number is the body. At --diagnostics-address."},
 	{"GET /debug/pprof/", "Profiles. At --diagnostics-address."},
 }

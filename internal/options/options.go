@@ -232,8 +232,10 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 		PprofBindAddress:              o.ProfilerAddress,
 		Metrics:                       o.Serving.Metrics(tlsOptions, debug),
 		Cache: cache.Options{
-			DefaultNamespaces: namespaces, SyncPeriod: &o.SyncPeriod,
-			DefaultTransform: cache.TransformStripManagedFields(), ByObject: held(),
+			DefaultNamespaces: namespaces,
+			SyncPeriod:        &o.SyncPeriod,
+			DefaultTransform:  cache.TransformStripManagedFields(),
+			ByObject:          held(),
 		},
 		// No Secret is cached; only their metadata is watched.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
@@ -241,7 +243,9 @@ func (o *Options) ControllerManager(scheme *runtime.Scheme, debug map[string]htt
 			&corev1.ConfigMap{},
 		}}},
 		WebhookServer: webhook.NewServer(webhook.Options{
-			Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,
+			Port:    o.WebhookPort,
+			CertDir: o.WebhookCertDir,
+			TLSOpts: tlsOptions,
 		}),
 	}, nil
 }
@@ -253,8 +257,10 @@ func held() map[client.Object]cache.ByObject {
 		&corev1.Secret{}: {Transform: withoutContents()},
 		&apiextensionsv1.CustomResourceDefinition{}: {Transform: withoutContents(crdMigrated)},
 		// Cluster API's migrator of CRDs removes managed fields of old versions from what it finds in the cache.
-		&infrav1.VCDCluster{}: asIs, &infrav1.VCDMachine{}: asIs,
-		&infrav1.VCDIdentity{}: asIs, &infrav1.VCDClusterIdentity{}: asIs,
+		&infrav1.VCDCluster{}:         asIs,
+		&infrav1.VCDMachine{}:         asIs,
+		&infrav1.VCDIdentity{}:        asIs,
+		&infrav1.VCDClusterIdentity{}: asIs,
 	}
 }
 

@@ -50,7 +50,9 @@ func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
 	m, err := o.ControllerManager(runtime.NewScheme(), nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	applied := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: "credentials", Labels: map[string]string{"of": "a"}, Finalizers: []string{"f"},
+		Name:            "credentials",
+		Labels:          map[string]string{"of": "a"},
+		Finalizers:      []string{"f"},
 		OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
 		Annotations:     map[string]string{corev1.LastAppliedConfigAnnotation: `{"data":{"password":"cGFzc3dvcmQ="}}`},
 		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
@@ -65,7 +67,9 @@ func TestNothingOfASecretIsHeldInMemory(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(held).To(Equal(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: "credentials", Labels: map[string]string{"of": "a"}, Finalizers: []string{"f"},
+		Name:            "credentials",
+		Labels:          map[string]string{"of": "a"},
+		Finalizers:      []string{"f"},
 		OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
 	}}))
 }

@@ -28,7 +28,8 @@ func TestWritingToWhatIsGoneIsNoErrorWhileDeleting(t *testing.T) {
 			scheme := runtime.NewScheme()
 			g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 			m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{
-				Name: "m", Namespace: "default",
+				Name:       "m",
+				Namespace:  "default",
 				Finalizers: []string{infrav1.MachineFinalizer},
 			}}
 			if tt.deleted {

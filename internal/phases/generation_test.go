@@ -14,9 +14,12 @@ func TestTheStatusIsOfTheGenerationThatWasReconciled(t *testing.T) {
 	g := NewWithT(t)
 	meta := metav1.ObjectMeta{Generation: 7}
 	for _, obj := range []Object{
-		&infrav1.VCDCluster{ObjectMeta: meta}, &infrav1.VCDMachine{ObjectMeta: meta},
-		&infrav1.VCDMachineTemplate{ObjectMeta: meta}, &infrav1.VCDIdentity{ObjectMeta: meta},
-		&infrav1.VCDClusterIdentity{ObjectMeta: meta}, &infrav1.VCDFailureDomain{ObjectMeta: meta},
+		&infrav1.VCDCluster{ObjectMeta: meta},
+		&infrav1.VCDMachine{ObjectMeta: meta},
+		&infrav1.VCDMachineTemplate{ObjectMeta: meta},
+		&infrav1.VCDIdentity{ObjectMeta: meta},
+		&infrav1.VCDClusterIdentity{ObjectMeta: meta},
+		&infrav1.VCDFailureDomain{ObjectMeta: meta},
 		&infrav1.VCDDeploymentZone{ObjectMeta: meta},
 	} {
 		SetReady(obj, []Phase[any]{})

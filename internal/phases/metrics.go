@@ -20,14 +20,16 @@ const (
 var (
 	// Passes counts passes by kind, condition and outcome.
 	Passes = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "capvcd", Name: "passes_total",
-		Help: "Passes of a reconciler over its phases, by the condition of the phase that ended them, or Ready.",
+		Namespace: "capvcd",
+		Name:      "passes_total",
+		Help:      "Passes of a reconciler over its phases, by the condition of the phase that ended them, or Ready.",
 	}, []string{"kind", "condition", "outcome"})
 	// Provisioning observes by kind, in seconds, how long objects took to be provisioned.
 	Provisioning = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: "capvcd", Name: "provisioning_duration_seconds",
-		Help:    "Time from the creation of a VCDCluster or VCDMachine to its being provisioned.",
-		Buckets: []float64{5, 15, 30, 60, 120, 180, 300, 450, 600, 900, 1800, 3600},
+		Namespace: "capvcd",
+		Name:      "provisioning_duration_seconds",
+		Help:      "Time from the creation of a VCDCluster or VCDMachine to its being provisioned.",
+		Buckets:   []float64{5, 15, 30, 60, 120, 180, 300, 450, 600, 900, 1800, 3600},
 	}, []string{"kind"})
 )
 

@@ -20,7 +20,8 @@ var errBoom = errors.New("boom")
 func TestRunPhases(t *testing.T) {
 	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}
 	blocked := metav1.Condition{
-		Status: metav1.ConditionUnknown, Reason: infrav1.WaitingForEarlierPhaseReason,
+		Status:  metav1.ConditionUnknown,
+		Reason:  infrav1.WaitingForEarlierPhaseReason,
 		Message: "Waiting for Network",
 	}
 
@@ -46,7 +47,8 @@ func TestRunPhases(t *testing.T) {
 				"Network": {Status: metav1.ConditionFalse, Reason: "TaskRunning", Message: "Creating network n1"},
 				"VM":      blocked,
 				"Ready": {
-					Status: metav1.ConditionFalse, Reason: "TaskRunning",
+					Status:  metav1.ConditionFalse,
+					Reason:  "TaskRunning",
 					Message: "Network: Creating network n1",
 				},
 			},
@@ -64,7 +66,8 @@ func TestRunPhases(t *testing.T) {
 			wantErr: errBoom,
 			want: map[string]metav1.Condition{
 				"Network": {
-					Status: metav1.ConditionUnknown, Reason: infrav1.InternalErrorReason,
+					Status:  metav1.ConditionUnknown,
+					Reason:  infrav1.InternalErrorReason,
 					Message: "Please check controller logs for errors",
 				},
 			},
@@ -74,19 +77,23 @@ func TestRunPhases(t *testing.T) {
 			network:    Stop("NetworkNotFound", "There is no network %s", "n1"),
 			wantEvents: 1,
 			want: map[string]metav1.Condition{"Network": {
-				Status: metav1.ConditionFalse,
-				Reason: "NetworkNotFound", Message: "There is no network n1",
+				Status:  metav1.ConditionFalse,
+				Reason:  "NetworkNotFound",
+				Message: "There is no network n1",
 			}},
 		},
 		{
 			name:    "a problem that was reported is no news",
 			network: Stop("NetworkNotFound", "There is no network n1"),
 			before: []metav1.Condition{{
-				Type: "Network", Status: metav1.ConditionFalse, Reason: "NetworkNotFound",
+				Type:    "Network",
+				Status:  metav1.ConditionFalse,
+				Reason:  "NetworkNotFound",
 				Message: "There is no network n1",
 			}},
 			want: map[string]metav1.Condition{"Network": {
-				Status: metav1.ConditionFalse, Reason: "NetworkNotFound",
+				Status:  metav1.ConditionFalse,
+				Reason:  "NetworkNotFound",
 				Message: "There is no network n1",
 			}},
 		},
@@ -97,7 +104,8 @@ func TestRunPhases(t *testing.T) {
 			want: map[string]metav1.Condition{
 				"Network": {Status: metav1.ConditionUnknown, Reason: "SiteUnreachable", Message: "VCD does not answer"},
 				"Ready": {
-					Status: metav1.ConditionUnknown, Reason: "SiteUnreachable",
+					Status:  metav1.ConditionUnknown,
+					Reason:  "SiteUnreachable",
 					Message: "Network: VCD does not answer",
 				},
 			},
@@ -150,7 +158,8 @@ func TestARemedyIsLookedForMoreOftenWhileAnObjectIsNew(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			obj := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{
-				UID: "1", CreationTimestamp: metav1.NewTime(time.Now().Add(-tt.age)),
+				UID:               "1",
+				CreationTimestamp: metav1.NewTime(time.Now().Add(-tt.age)),
 			}}
 
 			res := Settle(obj, "Network", tt.out, events.NewFakeRecorder(10))

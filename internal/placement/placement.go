@@ -67,12 +67,15 @@ func (e *ConstraintError) Error() string { return e.Field + " " + e.Message }
 func Of(c *infrav1.VCDCluster, zone *Zone, m *infrav1.VCDMachine) (Placement, error) {
 	b := builder{cluster: c, zone: zone, machine: m}
 	p := Placement{
-		VDC: Choice{VDCName(c), "spec.ovdc of the VCDCluster"}, Template: b.own("template", m.Spec.Template),
+		VDC:      Choice{VDCName(c), "spec.ovdc of the VCDCluster"},
+		Template: b.own("template", m.Spec.Template),
 	}
 	var constraint infrav1.PlacementConstraint
 	switch {
 	case zone != nil:
-		p.Zone, p.Region, p.Topology = zone.Name, zone.Domain.Spec.Region, zone.Domain.Spec.Zone
+		p.Zone = zone.Name
+		p.Region = zone.Domain.Spec.Region
+		p.Topology = zone.Domain.Spec.Zone
 		p.VDC = Choice{zone.Domain.Spec.OVDC, "spec.ovdc of VCDFailureDomain " + zone.Domain.Name}
 		constraint = zone.Spec.PlacementConstraint
 		b.checkRole()

@@ -36,7 +36,10 @@ func agreeing() *objects {
 	}
 	o.zone.Domain.Spec = infrav1.VCDFailureDomainSpec{Region: "eu", Zone: "eu-a", OVDC: "vdc-a"}
 	o.zone.Spec.PlacementConstraint = infrav1.PlacementConstraint{
-		Networks: []string{"nodes-a"}, StorageProfile: "gold", SizingPolicy: "large", Catalog: "images-a",
+		Networks:       []string{"nodes-a"},
+		StorageProfile: "gold",
+		SizingPolicy:   "large",
+		Catalog:        "images-a",
 	}
 	o.machine.Spec.Template = "ubuntu"
 	return o
@@ -45,7 +48,8 @@ func agreeing() *objects {
 // withoutZone makes the machine one of the cluster's own VDC.
 func withoutZone(o *objects) {
 	o.zone = nil
-	o.cluster.Spec.OVDC, o.cluster.Spec.OVDCNetwork = "vdc", "nodes"
+	o.cluster.Spec.OVDC = "vdc"
+	o.cluster.Spec.OVDCNetwork = "nodes"
 	o.machine.Spec.Catalog = "images"
 }
 
@@ -58,7 +62,8 @@ func TestWhatIsChosen(t *testing.T) {
 		choice placement.Choice
 	}{
 		{
-			"the VDC is that of the failure domain", func(*objects) {},
+			"the VDC is that of the failure domain",
+			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.VDC },
 			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
 		},
@@ -69,7 +74,8 @@ func TestWhatIsChosen(t *testing.T) {
 			placement.Choice{Name: "vdc-a", Field: "spec.ovdc of VCDFailureDomain fd-a"},
 		},
 		{
-			"without a zone the VDC is that of the cluster", withoutZone,
+			"without a zone the VDC is that of the cluster",
+			withoutZone,
 			func(p placement.Placement) placement.Choice { return p.VDC },
 			placement.Choice{Name: "vdc", Field: "spec.ovdc of the VCDCluster"},
 		},
@@ -93,7 +99,8 @@ func TestWhatIsChosen(t *testing.T) {
 			placement.Choice{Name: "nodes", Field: "spec.ovdcNetwork of the VCDCluster"},
 		},
 		{
-			"the zone chooses the catalog", func(*objects) {},
+			"the zone chooses the catalog",
+			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.Catalog },
 			placement.Choice{Name: "images-a", Field: zoneField("catalog")},
 		},
@@ -104,7 +111,8 @@ func TestWhatIsChosen(t *testing.T) {
 			placement.Choice{Name: "silver", Field: "spec.storageProfile of the VCDMachine"},
 		},
 		{
-			"the zone chooses the sizing policy", func(*objects) {},
+			"the zone chooses the sizing policy",
+			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.SizingPolicy },
 			placement.Choice{Name: "large", Field: zoneField("sizingPolicy")},
 		},
@@ -127,21 +135,24 @@ func TestWhatIsChosen(t *testing.T) {
 			placement.Choice{Name: "licensed", Field: "spec.placementPolicy of the VCDMachine"},
 		},
 		{
-			"the zone names the network of the first NIC", func(*objects) {},
+			"the zone names the network of the first NIC",
+			func(*objects) {},
 			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
 			placement.Choice{Name: "nodes-a", Field: zoneField("networks[0]")},
 		},
 		{
 			"a zone without networks shares that of the cluster, such as one of a VDC group",
 			func(o *objects) {
-				o.zone.Spec.PlacementConstraint.Networks, o.cluster.Spec.OVDCNetwork = nil, "stretched"
+				o.zone.Spec.PlacementConstraint.Networks = nil
+				o.cluster.Spec.OVDCNetwork = "stretched"
 			},
 			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
 			placement.Choice{Name: "stretched", Field: "spec.ovdcNetwork of the VCDCluster"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			g, o := NewWithT(t), agreeing()
+			g := NewWithT(t)
+			o := agreeing()
 			tc.change(o)
 
 			p, err := placement.Of(o.cluster, o.zone, o.machine)
@@ -153,7 +164,8 @@ func TestWhatIsChosen(t *testing.T) {
 }
 
 func TestTopologyIsThatOfTheFailureDomain(t *testing.T) {
-	g, o := NewWithT(t), agreeing()
+	g := NewWithT(t)
+	o := agreeing()
 
 	p, err := placement.Of(o.cluster, o.zone, o.machine)
 
@@ -162,7 +174,8 @@ func TestTopologyIsThatOfTheFailureDomain(t *testing.T) {
 }
 
 func TestMachineWithoutNICsGetsOneForEachNetworkOfItsZone(t *testing.T) {
-	g, o := NewWithT(t), agreeing()
+	g := NewWithT(t)
+	o := agreeing()
 	o.zone.Spec.PlacementConstraint.Networks = []string{"nodes-a", "storage-a"}
 
 	p, err := placement.Of(o.cluster, o.zone, o.machine)
@@ -182,15 +195,22 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 	}{
 		{
 			"a machine without a zone in a cluster without a VDC",
-			func(o *objects) { o.zone, o.machine.Spec.Catalog, o.cluster.Spec.OVDCNetwork = nil, "images", "nodes" },
-			"spec.failureDomain of the Machine", "must name one of the cluster's failure domains",
+			func(o *objects) {
+				o.zone = nil
+				o.machine.Spec.Catalog = "images"
+				o.cluster.Spec.OVDCNetwork = "nodes"
+			},
+			"spec.failureDomain of the Machine",
+			"must name one of the cluster's failure domains",
 		},
 		{
 			"another placement policy than that which makes the zone",
 			func(o *objects) {
-				o.zone.Domain.Spec.PlacementPolicy, o.machine.Spec.PlacementPolicy = "rack-1", "rack-2"
+				o.zone.Domain.Spec.PlacementPolicy = "rack-1"
+				o.machine.Spec.PlacementPolicy = "rack-2"
 			},
-			"spec.placementPolicy of the VCDMachine", "leave it out",
+			"spec.placementPolicy of the VCDMachine",
+			"leave it out",
 		},
 		{
 			"a control plane in a zone for workers",
@@ -198,26 +218,31 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 				o.zone.Spec.ControlPlane = ptr.To(false)
 				o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 			},
-			"spec.controlPlane of VCDDeploymentZone a", "another failure domain",
+			"spec.controlPlane of VCDDeploymentZone a",
+			"another failure domain",
 		},
 		{
 			"no catalog",
 			func(o *objects) { o.zone.Spec.PlacementConstraint.Catalog = "" },
-			"spec.catalog of the VCDMachine", "unless its zone does",
+			"spec.catalog of the VCDMachine",
+			"unless its zone does",
 		},
 		{
 			"no network",
 			func(o *objects) { o.zone.Spec.PlacementConstraint.Networks = nil },
-			"spec.networks[0].name of the VCDMachine", "networks of VCDDeploymentZone a must",
+			"spec.networks[0].name of the VCDMachine",
+			"networks of VCDDeploymentZone a must",
 		},
 		{
 			"a second NIC that only the first network of the zone is left for",
 			func(o *objects) { o.machine.Spec.Networks = make([]infrav1.NetworkSpec, 2) },
-			"spec.networks[1].name of the VCDMachine", "must name a network",
+			"spec.networks[1].name of the VCDMachine",
+			"must name a network",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			g, o := NewWithT(t), agreeing()
+			g := NewWithT(t)
+			o := agreeing()
 			tc.change(o)
 
 			_, err := placement.Of(o.cluster, o.zone, o.machine)
@@ -233,11 +258,16 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 func TestZonesAreSelectedByLabelInTheNamespaceOfTheCluster(t *testing.T) {
 	zone := func(namespace, name, tier string) infrav1.VCDDeploymentZone {
 		return infrav1.VCDDeploymentZone{ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, Labels: map[string]string{"tier": tier},
+			Namespace: namespace,
+			Name:      name,
+			Labels:    map[string]string{"tier": tier},
 		}}
 	}
 	all := []infrav1.VCDDeploymentZone{
-		zone("team-a", "b", "prod"), zone("team-a", "a", "prod"), zone("team-a", "c", "test"), zone("team-b", "d", "prod"),
+		zone("team-a", "b", "prod"),
+		zone("team-a", "a", "prod"),
+		zone("team-a", "c", "test"),
+		zone("team-b", "d", "prod"),
 	}
 	for _, tc := range []struct {
 		name     string
@@ -249,7 +279,8 @@ func TestZonesAreSelectedByLabelInTheNamespaceOfTheCluster(t *testing.T) {
 		{"some by label", &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}, []string{"a", "b"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			g, o := NewWithT(t), agreeing()
+			g := NewWithT(t)
+			o := agreeing()
 			o.cluster.Spec.FailureDomainSelector = tc.selector
 
 			selected, err := placement.Select(o.cluster, all)

@@ -54,19 +54,22 @@ func TestParseRefuses(t *testing.T) {
 		{"another cloud", "vsphere://5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11", "does not start with"},
 		{"a bare URN", urn, "does not start with"},
 		{
-			"another kind of object", "vmware-cloud-director://urn:vcloud:vapp:5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11",
+			"another kind of object",
+			"vmware-cloud-director://urn:vcloud:vapp:5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11",
 			"does not name a VM",
 		},
 		{"a bare UUID", "vmware-cloud-director://5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11", "does not name a VM"},
 		{"a short UUID", id[:len(id)-1], "does not end with a UUID"},
 		{"a long UUID", id + "1", "does not end with a UUID"},
 		{
-			"a UUID without hyphens", "vmware-cloud-director://urn:vcloud:vm:5f0c8d4e7d2a4a539c3b1b1f6f0c2d11aaaa",
+			"a UUID without hyphens",
+			"vmware-cloud-director://urn:vcloud:vm:5f0c8d4e7d2a4a539c3b1b1f6f0c2d11aaaa",
 			"does not end with a UUID",
 		},
 		{"a digit that is none", id[:len(id)-1] + "g", "does not end with a UUID"},
 		{
-			"a hyphen out of place", "vmware-cloud-director://urn:vcloud:vm:5f0c8d4-e7d2a-4a53-9c3b-1b1f6f0c2d11",
+			"a hyphen out of place",
+			"vmware-cloud-director://urn:vcloud:vm:5f0c8d4-e7d2a-4a53-9c3b-1b1f6f0c2d11",
 			"does not end with a UUID",
 		},
 		{"white space around it", " " + id, "does not start with"},
@@ -87,7 +90,11 @@ func TestParseRefuses(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		id, urn, "", "vmware-cloud-director://", id + "\x00",
+		id,
+		urn,
+		"",
+		"vmware-cloud-director://",
+		id + "\x00",
 		"vmware-cloud-director://urn:vcloud:vm:é",
 	} {
 		f.Add(seed)

@@ -12,10 +12,20 @@ import (
 
 func cluster(mods ...func(*Cluster)) Cluster {
 	c := Cluster{
-		UID: "infra-1", Name: "c1", Site: "https://vcd.example.com", Org: Named{"acme", "urn:vcloud:org:1"},
-		VDCs: []VDC{{Named{"acme-vdc", "urn:vcloud:vdc:1"}, "nodes"}}, Version: "v2.0.0", Phase: "Provisioned",
-		Ready: true, Host: "192.0.2.1", Port: 6443, Release: Release{Kubernetes: "v1.36.3"}, Upgraded: true,
-		Pods: []string{"10.0.0.0/16"}, Services: []string{"10.1.0.0/16"},
+		UID:      "infra-1",
+		Name:     "c1",
+		Site:     "https://vcd.example.com",
+		Org:      Named{"acme", "urn:vcloud:org:1"},
+		VDCs:     []VDC{{Named{"acme-vdc", "urn:vcloud:vdc:1"}, "nodes"}},
+		Version:  "v2.0.0",
+		Phase:    "Provisioned",
+		Ready:    true,
+		Host:     "192.0.2.1",
+		Port:     6443,
+		Release:  Release{Kubernetes: "v1.36.3"},
+		Upgraded: true,
+		Pods:     []string{"10.0.0.0/16"},
+		Services: []string{"10.1.0.0/16"},
 		Pools: []NodePool{
 			{Name: "workers", SizingPolicy: "large", Desired: 2, Available: 1, Nodes: map[string]string{"w1": "Running"}},
 			{Name: "cp", DiskMiB: 20480, Desired: 1, Available: 1, Nodes: map[string]string{"cp1": "Running"}},
@@ -151,7 +161,10 @@ func TestOnlyErrorsThatStandAndTheLastEventsAreKept(t *testing.T) {
 		return func(c *Cluster) {
 			for i := range n {
 				c.Errors = append(c.Errors, Entry{
-					Name: MachineError, OccurredAt: noon.Add(time.Duration(i) * time.Minute), ResourceName: "m", Detail: "no room",
+					Name:         MachineError,
+					OccurredAt:   noon.Add(time.Duration(i) * time.Minute),
+					ResourceName: "m",
+					Detail:       "no room",
 				})
 			}
 		}
@@ -182,7 +195,10 @@ func TestOnlyErrorsThatStandAndTheLastEventsAreKept(t *testing.T) {
 func TestVersionsThatReadersParse(t *testing.T) {
 	g := NewWithT(t)
 	for version, want := range map[string]string{
-		"v2.0.0": "2.0.0", "2.1.0-rc.1": "2.1.0-rc.1", "commit 0123456789ab": "0.0.0", "": "0.0.0",
+		"v2.0.0":              "2.0.0",
+		"2.1.0-rc.1":          "2.1.0-rc.1",
+		"commit 0123456789ab": "0.0.0",
+		"":                    "0.0.0",
 	} {
 		g.Expect(semantic(version)).To(Equal(want))
 	}

@@ -36,7 +36,9 @@ func sessions(t *testing.T) (sim *vcdsim.Simulator, manager, ccm *vcd.Session) {
 		pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 1e6, Burst: 1e6})
 		t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 		s, err := pool.Session(t.Context(), vcd.Config{
-			Site: sim.URL(), Org: "acme", CABundle: sim.CA(),
+			Site:        sim.URL(),
+			Org:         "acme",
+			CABundle:    sim.CA(),
 			Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 		})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -76,7 +78,9 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 			<-start
 			done <- write(ctx, manager, id, func(e vcd.Entity) (json.RawMessage, error) {
 				return rde.Project(e.Type, e.Content, rde.Cluster{
-					UID: "infra-1", Name: "c1", Pools: []rde.NodePool{{Name: "workers", Desired: int32(i)}},
+					UID:   "infra-1",
+					Name:  "c1",
+					Pools: []rde.NodePool{{Name: "workers", Desired: int32(i)}},
 				})
 			})
 		}
@@ -86,7 +90,8 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 			<-start
 			done <- write(ctx, ccm, id, func(e vcd.Entity) (json.RawMessage, error) {
 				return rde.Merge(e.Type, e.Content, rde.Change{
-					Version: "2.0.0", AddIPs: []string{fmt.Sprintf("10.%d.%d.1", i/250, i%250)},
+					Version: "2.0.0",
+					AddIPs:  []string{fmt.Sprintf("10.%d.%d.1", i/250, i%250)},
 				})
 			})
 		}

@@ -147,7 +147,8 @@ func resources(c Change) func(json.RawMessage) (json.RawMessage, error) {
 				if err != nil {
 					return nil, err
 				}
-				out, put = append(out, changed), slices.Delete(put, i, i+1)
+				out = append(out, changed)
+				put = slices.Delete(put, i, i+1)
 			} else if !slices.ContainsFunc(c.Drop,
 				func(r Resource) bool { return r.Type == have.Type && r.ID == have.ID }) {
 				out = append(out, element)

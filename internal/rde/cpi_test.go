@@ -41,9 +41,11 @@ func TestOnlyWhatIsOursChanges(t *testing.T) {
 	g := NewWithT(t)
 
 	out, err := merge(foreign, Change{
-		Version: "2.0.0", AddIPs: []string{"10.0.0.2", "10.0.0.2"}, DropIPs: []string{"10.0.0.1"},
-		Put:  []Resource{{Type: VirtualService, ID: "vs1", Name: "web", VirtualIP: "10.0.0.2"}},
-		Drop: []Resource{{Type: Pool, ID: "p1"}},
+		Version: "2.0.0",
+		AddIPs:  []string{"10.0.0.2", "10.0.0.2"},
+		DropIPs: []string{"10.0.0.1"},
+		Put:     []Resource{{Type: VirtualService, ID: "vs1", Name: "web", VirtualIP: "10.0.0.2"}},
+		Drop:    []Resource{{Type: Pool, ID: "p1"}},
 	})
 
 	g.Expect(err).NotTo(HaveOccurred())
@@ -58,8 +60,11 @@ func TestOnlyWhatIsOursChanges(t *testing.T) {
 
 func TestAnEntityWithoutTheSection(t *testing.T) {
 	for name, content := range map[string]string{
-		"nothing": ``, "null": `null`, "empty": `{}`,
-		"an empty status": `{"status":{}}`, "no status": `{"status":null}`,
+		"nothing":         ``,
+		"null":            `null`,
+		"empty":           `{}`,
+		"an empty status": `{"status":{}}`,
+		"no status":       `{"status":null}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -68,8 +73,10 @@ func TestAnEntityWithoutTheSection(t *testing.T) {
 				Change{
 					Version: "2.0.0",
 					Events: []Entry{{
-						Name: "CreatedLoadbalancer", OccurredAt: noon, ResourceName: "web",
-						Detail: "done",
+						Name:         "CreatedLoadbalancer",
+						OccurredAt:   noon,
+						ResourceName: "web",
+						Detail:       "done",
 					}},
 				})
 
@@ -89,8 +96,10 @@ func TestErrorsRollAndHeal(t *testing.T) {
 			Change{
 				Version: "2",
 				Errors: []Entry{{
-					Name: "CreateLoadbalancerError", OccurredAt: noon, ResourceName: fmt.Sprint(i % 2),
-					Detail: fmt.Sprint(i),
+					Name:         "CreateLoadbalancerError",
+					OccurredAt:   noon,
+					ResourceName: fmt.Sprint(i % 2),
+					Detail:       fmt.Sprint(i),
 				}},
 			})
 		g.Expect(err).NotTo(HaveOccurred())

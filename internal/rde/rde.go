@@ -89,9 +89,11 @@ func find(object []byte, name string) (position, error) {
 		if err := d.Decode(&value); err != nil {
 			return position{}, fmt.Errorf("reading JSON: %w", err)
 		}
-		at.empty, at.from = false, int(d.InputOffset())
+		at.empty = false
+		at.from = int(d.InputOffset())
 		if key == name {
-			at.found, at.to = true, at.from
+			at.found = true
+			at.to = at.from
 			at.from -= len(value)
 			return at, nil
 		}

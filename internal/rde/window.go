@@ -92,7 +92,10 @@ func stampsOf(detail string, entries []Entry) []stamped {
 	var out []stamped
 	for _, e := range entries {
 		w := wireEntry{
-			e.Name, e.OccurredAt.UTC().Truncate(time.Second), e.ResourceID, e.ResourceName,
+			e.Name,
+			e.OccurredAt.UTC().Truncate(time.Second),
+			e.ResourceID,
+			e.ResourceName,
 			map[string]string{detail: e.Detail},
 		}
 		if !slices.ContainsFunc(out, func(s stamped) bool { return sameEntry(s.wireEntry, w, detail) }) {

@@ -8,7 +8,8 @@ import (
 )
 
 func TestARefusalCountsForATime(t *testing.T) {
-	g, now := NewWithT(t), time.Unix(0, 0)
+	g := NewWithT(t)
+	now := time.Unix(0, 0)
 	s := New[string](Options{Now: func() time.Time { return now }, Age: time.Hour, Most: 2})
 
 	s.Add("a")
@@ -20,7 +21,8 @@ func TestARefusalCountsForATime(t *testing.T) {
 }
 
 func TestTheOldestRefusalIsReplaced(t *testing.T) {
-	g, now := NewWithT(t), time.Unix(0, 0)
+	g := NewWithT(t)
+	now := time.Unix(0, 0)
 	s := New[string](Options{Now: func() time.Time { return now }, Age: time.Hour, Most: 2})
 	for _, value := range []string{"a", "b", "a"} {
 		s.Add(value)

@@ -76,27 +76,38 @@ func objectRows() []Row {
 	const yes = "yes"
 	return []Row{
 		{
-			Cell: "no right by name; the VDC must be shared with the user, as it is with everyone unless changed",
-			For:  "finding the VDC, its storage profiles and its VMs", InAuthor: yes,
-			Without: "`NetworkReady` is false: `VDCNotFound`",
+			Cell:     "no right by name; the VDC must be shared with the user, as it is with everyone unless changed",
+			For:      "finding the VDC, its storage profiles and its VMs",
+			InAuthor: yes,
+			Without:  "`NetworkReady` is false: `VDCNotFound`",
 		},
 		{
-			Rights: []string{"Organization vDC Network: View Properties"}, Need: Always, InAuthor: yes,
-			For: "finding the network, its static pool and DNS", Without: "`NetworkReady` is false: `NetworkNotFound`",
+			Rights:   []string{"Organization vDC Network: View Properties"},
+			Need:     Always,
+			InAuthor: yes,
+			For:      "finding the network, its static pool and DNS",
+			Without:  "`NetworkReady` is false: `NetworkNotFound`",
 		},
 		{
-			Rights: []string{"Organization vDC Compute Policy: View"}, Need: Always, InAuthor: yes,
-			For:     "sizing and placement policies",
-			Without: "`PlacementReady` is false for machines that name one; others get the VDC's default",
+			Rights:   []string{"Organization vDC Compute Policy: View"},
+			Need:     Always,
+			InAuthor: yes,
+			For:      "sizing and placement policies",
+			Without:  "`PlacementReady` is false for machines that name one; others get the VDC's default",
 		},
 		{
-			Rights: []string{"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View"}, Need: Always,
-			For: "finding the template", InAuthor: yes,
-			Without: "`PlacementReady` is false: `CatalogNotFound`, `TemplateNotFound`",
+			Rights:   []string{"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View"},
+			Need:     Always,
+			For:      "finding the template",
+			InAuthor: yes,
+			Without:  "`PlacementReady` is false: `CatalogNotFound`, `TemplateNotFound`",
 		},
 		{
-			Rights: []string{"vApp Template: Checkout"}, Need: Always, InAuthor: yes,
-			For: "making VMs from it", Without: "`VAppReady` or `VMCreated` is false",
+			Rights:   []string{"vApp Template: Checkout"},
+			Need:     Always,
+			InAuthor: yes,
+			For:      "making VMs from it",
+			Without:  "`VAppReady` or `VMCreated` is false",
 		},
 	}
 }
@@ -106,42 +117,59 @@ func machineRows() []Row {
 	const yes, no = "yes", "**no**"
 	return []Row{
 		{
-			Rights: []string{"vApp: Create / Reconfigure", "vApp: Delete", "vApp: Edit Properties"}, Need: Always,
-			For: "vApps and VMs, and their leases", InAuthor: yes,
-			Without: "nothing works; leases are only reported (`LeaseLimited`) without the last",
+			Rights:   []string{"vApp: Create / Reconfigure", "vApp: Delete", "vApp: Edit Properties"},
+			Need:     Always,
+			For:      "vApps and VMs, and their leases",
+			InAuthor: yes,
+			Without:  "nothing works; leases are only reported (`LeaseLimited`) without the last",
 		},
 		{
-			Rights: []string{"vApp: Edit VM Properties", "vApp: Edit VM Network", "vApp: Edit VM Hard Disk"},
-			Need:   Always, For: "NICs, disk size, description", InAuthor: yes, Without: "`BootstrapInjected` is false",
+			Rights:   []string{"vApp: Edit VM Properties", "vApp: Edit VM Network", "vApp: Edit VM Hard Disk"},
+			Need:     Always,
+			For:      "NICs, disk size, description",
+			InAuthor: yes,
+			Without:  "`BootstrapInjected` is false",
 		},
 		{
-			Rights: []string{"vApp: Edit VM CPU", "vApp: Edit VM Memory", "vApp: Edit VM Compute Policy"}, Need: Always,
-			For: "sizing policies", InAuthor: yes, Without: "VMs keep the template's size",
+			Rights:   []string{"vApp: Edit VM CPU", "vApp: Edit VM Memory", "vApp: Edit VM Compute Policy"},
+			Need:     Always,
+			For:      "sizing policies",
+			InAuthor: yes,
+			Without:  "VMs keep the template's size",
 		},
 		{
-			Rights: []string{"vApp: Power Operations"}, Need: Always, InAuthor: yes,
-			For: "power on, shut down", Without: "`PoweredOn` is false; machines that run cannot be deleted",
+			Rights:   []string{"vApp: Power Operations"},
+			Need:     Always,
+			InAuthor: yes,
+			For:      "power on, shut down",
+			Without:  "`PoweredOn` is false; machines that run cannot be deleted",
 		},
 		{
 			Cell: "**`" + ExtraConfig + "`**, in the portal *Preserve All ExtraConfig Elements During OVF Import and " +
 				"Export* ?",
-			Rights: []string{ExtraConfig}, Need: Always, InAuthor: no,
-			For: "guest properties (`guestinfo.*`), by which a node gets its bootstrap data",
+			Rights:   []string{ExtraConfig},
+			Need:     Always,
+			InAuthor: no,
+			For:      "guest properties (`guestinfo.*`), by which a node gets its bootstrap data",
 			Without: "`BootstrapInjected` is false: no machine boots as a node; [there is no other " +
 				"way](../explanation/decisions/007-bootstrap-untouched.md)",
 		},
 		{
-			Rights: []string{Consolidate}, Need: GrowDisks, InAuthor: no,
+			Rights:   []string{Consolidate},
+			Need:     GrowDisks,
+			InAuthor: no,
 			For: "`spec.diskSize` larger than the template's disk, in a VDC with " +
 				"[fast provisioning](drift.md#fast-provisioning) only",
 			Without: "`PlacementReady` is false before anything is created; `VMAsSpecified` is false for a VM that " +
 				"runs",
 		},
 		{
-			Cell:   "`Organization vDC Named Disk: View Properties`, `vApp: Create / Reconfigure`",
-			Rights: []string{"Organization vDC Named Disk: View Properties"}, Need: Always, InAuthor: yes,
-			For:     "detaching [independent disks of this user](deletion.md#independent-disks) before a VM is deleted",
-			Without: "a machine with a disk attached cannot be deleted: `VMDeleted` is false",
+			Cell:     "`Organization vDC Named Disk: View Properties`, `vApp: Create / Reconfigure`",
+			Rights:   []string{"Organization vDC Named Disk: View Properties"},
+			Need:     Always,
+			InAuthor: yes,
+			For:      "detaching [independent disks of this user](deletion.md#independent-disks) before a VM is deleted",
+			Without:  "a machine with a disk attached cannot be deleted: `VMDeleted` is false",
 		},
 	}
 }
@@ -150,15 +178,20 @@ func machineRows() []Row {
 func userRows() []Row {
 	return []Row{
 		{
-			Rights: []string{"Organization vDC: VM-VM Affinity Edit"}, Need: AntiAffinity, InAuthor: "yes",
+			Rights:   []string{"Organization vDC: VM-VM Affinity Edit"},
+			Need:     AntiAffinity,
+			InAuthor: "yes",
 			For: "[anti-affinity](anti-affinity.md): the rules of `spec.antiAffinity`, which must be of VMs that " +
 				"this user owns",
 			Without: "`AntiAffinityReady` is false, and machines of a group with `Required` are not powered on",
 		},
 		{
-			Cell: "`API Tokens: Manage`, called `User: Manage user's own API token` in VMware's CAPVCD pages ?",
-			Need: Sometimes, Rights: []string{"API Tokens: Manage"}, InAuthor: "no",
-			For: "making an API token for the user", Without: "log in with user name and password",
+			Cell:     "`API Tokens: Manage`, called `User: Manage user's own API token` in VMware's CAPVCD pages ?",
+			Need:     Sometimes,
+			Rights:   []string{"API Tokens: Manage"},
+			InAuthor: "no",
+			For:      "making an API token for the user",
+			Without:  "log in with user name and password",
 		},
 	}
 }
@@ -168,12 +201,14 @@ func gatewayRows() []Row {
 	const no = "no"
 	return []Row{
 		{
-			Cell: "`Organization vDC Gateway: View`; `Configure Load Balancer` with its `View`", Need: Balancers,
+			Cell: "`Organization vDC Gateway: View`; `Configure Load Balancer` with its `View`",
+			Need: Balancers,
 			Rights: []string{
 				"Organization vDC Gateway: View", "Organization vDC Gateway: View Load Balancer",
 				"Organization vDC Gateway: Configure Load Balancer",
 			},
-			For: "removing load balancers with their cluster, and proving that there is none", InAuthor: no,
+			For:      "removing load balancers with their cluster, and proving that there is none",
+			InAuthor: no,
 			Without: "a VCDCluster on a routed network that is deleted waits, whether it had load balancers or not: " +
 				"`LoadBalancersDeleted` is False, `LoadBalancersRemain`. It does not with `cloudProvider.mode: None`, " +
 				"or if its cloud controller manager was never `Managed` with load balancers enabled, " +
@@ -181,28 +216,37 @@ func gatewayRows() []Row {
 				"[Endpoints of type EdgeGateway](edge-gateway-endpoint.md) do not come up: `EndpointReady` is False",
 		},
 		{
-			Cell: "`Configure NAT` with its `View`", Need: NAT,
-			Rights: []string{"Organization vDC Gateway: View NAT", "Organization vDC Gateway: Configure NAT"},
-			For:    "removing DNAT rules and port profiles of one-arm mode", InAuthor: no,
-			Without: "the same, if the cluster has, or may have, a `oneArm` range",
+			Cell:     "`Configure NAT` with its `View`",
+			Need:     NAT,
+			Rights:   []string{"Organization vDC Gateway: View NAT", "Organization vDC Gateway: Configure NAT"},
+			For:      "removing DNAT rules and port profiles of one-arm mode",
+			InAuthor: no,
+			Without:  "the same, if the cluster has, or may have, a `oneArm` range",
 		},
 		{
-			Cell: "`Configure Firewall` with its `View`", Need: Firewall,
-			Rights: []string{"Organization vDC Gateway: View Firewall", "Organization vDC Gateway: Configure Firewall"},
-			For:    "removing IP sets and the firewall rules of `loadBalancerSourceRanges`", InAuthor: no,
-			Without: "the same, if virtual services or pools refer to such; what nothing refers to is left",
+			Cell:     "`Configure Firewall` with its `View`",
+			Need:     Firewall,
+			Rights:   []string{"Organization vDC Gateway: View Firewall", "Organization vDC Gateway: Configure Firewall"},
+			For:      "removing IP sets and the firewall rules of `loadBalancerSourceRanges`",
+			InAuthor: no,
+			Without:  "the same, if virtual services or pools refer to such; what nothing refers to is left",
 		},
 		{
-			Cell: "`Certificate Library: View` and `Manage`", Need: Certificates, InAuthor: no,
-			Rights: []string{"Certificate Library: View", "Certificate Library: Manage"},
-			For:    "removing certificates that came from Secrets",
+			Cell:     "`Certificate Library: View` and `Manage`",
+			Need:     Certificates,
+			InAuthor: no,
+			Rights:   []string{"Certificate Library: View", "Certificate Library: Manage"},
+			For:      "removing certificates that came from Secrets",
 			Without: "the same as for IP sets. A role needs only what the [cloud controller manager](ccm-rights.md) " +
 				"has",
 		},
 		{
-			Cell: "`IP Spaces: Allocate` with `Private IP Spaces: View`", Need: Spaces,
-			Rights: []string{"IP Spaces: Allocate", "Private IP Spaces: View"}, InAuthor: no,
-			For: "releasing addresses of IP Spaces", Without: "the same",
+			Cell:     "`IP Spaces: Allocate` with `Private IP Spaces: View`",
+			Need:     Spaces,
+			Rights:   []string{"IP Spaces: Allocate", "Private IP Spaces: View"},
+			InAuthor: no,
+			For:      "releasing addresses of IP Spaces",
+			Without:  "the same",
 		},
 	}
 }
@@ -212,19 +256,24 @@ func otherRows() []Row {
 	const no = "no"
 	return []Row{
 		{
-			Rights: []string{"vmware:capvcdCluster: Full Access"}, Need: Entity, InAuthor: no,
-			For:     "[runtime defined entities](rde.md), with `spec.rde.mode: Project`",
-			Without: "`RDEReady` is false: `RDEUnavailable`; clusters do not depend on it",
+			Rights:   []string{"vmware:capvcdCluster: Full Access"},
+			Need:     Entity,
+			InAuthor: no,
+			For:      "[runtime defined entities](rde.md), with `spec.rde.mode: Project`",
+			Without:  "`RDEReady` is false: `RDEUnavailable`; clusters do not depend on it",
 		},
 		{
-			Rights: []string{"Catalog: View Published Catalogs"}, Need: Sometimes, InAuthor: no,
-			For:     "templates in catalogs that another organization shares",
-			Without: "only catalogs of the own organization",
+			Rights:   []string{"Catalog: View Published Catalogs"},
+			Need:     Sometimes,
+			InAuthor: no,
+			For:      "templates in catalogs that another organization shares",
+			Without:  "only catalogs of the own organization",
 		},
 		{
-			Cell: "to see tasks of one's own (no right by name)", InAuthor: "yes",
-			For:     "the end of tasks, all by one query",
-			Without: "where the query is forbidden, tasks are read one by one, which costs calls",
+			Cell:     "to see tasks of one's own (no right by name)",
+			InAuthor: "yes",
+			For:      "the end of tasks, all by one query",
+			Without:  "where the query is forbidden, tasks are read one by one, which costs calls",
 		},
 	}
 }

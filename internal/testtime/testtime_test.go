@@ -43,7 +43,8 @@ func TestEveryEventuallyIsPatient(t *testing.T) {
 		return folders[in].read(path)
 	})).To(Succeed())
 
-	waits, impatient := 0, []string{}
+	waits := 0
+	impatient := []string{}
 	for _, f := range folders {
 		waits += len(f.waits)
 		impatient = append(impatient, f.impatient()...)
@@ -160,7 +161,8 @@ func (f *folder) duration(e ast.Expr) (time.Duration, bool) {
 		return d, ok
 	case *ast.SelectorExpr:
 		d, ok := map[string]time.Duration{
-			"Minute": time.Minute, "Second": time.Second,
+			"Minute":      time.Minute,
+			"Second":      time.Second,
 			"Millisecond": time.Millisecond,
 		}[e.Sel.Name]
 		return d, ok

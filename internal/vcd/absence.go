@@ -115,7 +115,8 @@ func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence,
 		return a, wrapped(err, "listing", "edge gateways")
 	}
 	err = s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
-	a.ScopeShown, a.ScopeGone = a.ScopeShown || a.ScopeGone, false // a gateway of a VDC group survives its VDC
+	a.ScopeShown = a.ScopeShown || a.ScopeGone
+	a.ScopeGone = false // a gateway of a VDC group survives its VDC
 	return a, err
 }
 

@@ -36,7 +36,8 @@ func (s *lostSite) compose(t *testing.T, name string, vms ...string) vcd.VApp {
 	spec := vcd.VAppSpec{Name: name, Description: vcd.Marker{Cluster: "c1"}.String()}
 	for _, vm := range vms {
 		p := s.plan(t, s.session, vm)
-		s.vdc, spec.Networks = p.vdc, []vcd.Ref{p.network.Ref}
+		s.vdc = p.vdc
+		spec.Networks = []vcd.Ref{p.network.Ref}
 		spec.VMs = append(spec.VMs, p.spec)
 	}
 	_, task, err := s.session.VApps.ComposeVApp(t.Context(), s.vdc, spec)
@@ -64,60 +65,105 @@ func TestEvidenceOfALostVM(t *testing.T) {
 		{"a VM that is there", func(*testing.T, *lostSite) {}, nil, vcd.Absence{Shown: true}},
 		{"one that vanished from its vApp", vanish, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
 		{
-			"where its vApp is known by name and marker", vanish,
-			func(_ *lostSite, l *vcd.Lost) { l.VApp, l.VAppName = "", "own" },
+			"where its vApp is known by name and marker",
+			vanish,
+			func(_ *lostSite, l *vcd.Lost) {
+				l.VApp = ""
+				l.VAppName = "own"
+			},
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 		{
-			"but not where another cluster's vApp has the name", vanish,
-			func(_ *lostSite, l *vcd.Lost) { l.VApp, l.VAppName, l.Cluster = "", "own", "c2" },
+			"but not where another cluster's vApp has the name",
+			vanish,
+			func(_ *lostSite, l *vcd.Lost) {
+				l.VApp = ""
+				l.VAppName = "own"
+				l.Cluster = "c2"
+			},
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"where its vApp is not known", vanish, func(_ *lostSite, l *vcd.Lost) { l.VApp = "" },
+			"where its vApp is not known",
+			vanish,
+			func(_ *lostSite, l *vcd.Lost) { l.VApp = "" },
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"one whose vApp is not shared any more, though another is", func(_ *testing.T, s *lostSite) { s.hide("own") },
+			"one whose vApp is not shared any more, though another is",
+			func(_ *testing.T, s *lostSite) { s.hide("own") },
 			func(s *lostSite, l *vcd.Lost) { l.Siblings = []string{s.other.VMs[0].ID} },
 			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"with all of the cluster", func(_ *testing.T, s *lostSite) { s.hide("own") }, nil,
+			"with all of the cluster",
+			func(_ *testing.T, s *lostSite) { s.hide("own") },
+			nil,
 			vcd.Absence{ScopeShown: true, SiblingsHidden: true},
 		},
-		{"one that was deleted", func(t *testing.T, s *lostSite) {
-			t.Helper()
-			task, err := s.session.VMs.DeleteVM(t.Context(), s.own.VMs[0].ID)
-			await(t, s.session, task, err)
-		}, nil, vcd.Absence{ScopeShown: true, HomeShown: true, Logged: true, Deleted: true}},
-		{"one whose vApp was", func(t *testing.T, s *lostSite) {
-			t.Helper()
-			removeVApp(t, s.session, s.own.ID)
-		}, nil, vcd.Absence{ScopeShown: true, SiblingsHidden: true, Deleted: true}},
-		{"one that may not be read", func(_ *testing.T, s *lostSite) {
-			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
-		}, nil, vcd.Absence{Listed: true}},
-		{"one in a VDC that is not shown", func(t *testing.T, s *lostSite) {
-			t.Helper()
-			vanish(t, s)
-			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
-		}, nil, vcd.Absence{HomeShown: true}},
-		{"where tasks are not shown", func(t *testing.T, s *lostSite) {
-			t.Helper()
-			vanish(t, s)
-			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=task", Status: http.StatusForbidden})
-		}, nil, vcd.Absence{ScopeShown: true, HomeShown: true}},
 		{
-			"one that was never recorded", func(*testing.T, *lostSite) {}, func(_ *lostSite, l *vcd.Lost) { l.ID = "" },
+			"one that was deleted",
+			func(t *testing.T, s *lostSite) {
+				t.Helper()
+				task, err := s.session.VMs.DeleteVM(t.Context(), s.own.VMs[0].ID)
+				await(t, s.session, task, err)
+			},
+			nil,
+			vcd.Absence{ScopeShown: true, HomeShown: true, Logged: true, Deleted: true},
+		},
+		{
+			"one whose vApp was",
+			func(t *testing.T, s *lostSite) {
+				t.Helper()
+				removeVApp(t, s.session, s.own.ID)
+			},
+			nil,
+			vcd.Absence{ScopeShown: true, SiblingsHidden: true, Deleted: true},
+		},
+		{
+			"one that may not be read",
+			func(_ *testing.T, s *lostSite) {
+				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
+			},
+			nil,
+			vcd.Absence{Listed: true},
+		},
+		{
+			"one in a VDC that is not shown",
+			func(t *testing.T, s *lostSite) {
+				t.Helper()
+				vanish(t, s)
+				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
+			},
+			nil,
+			vcd.Absence{HomeShown: true},
+		},
+		{
+			"where tasks are not shown",
+			func(t *testing.T, s *lostSite) {
+				t.Helper()
+				vanish(t, s)
+				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=task", Status: http.StatusForbidden})
+			},
+			nil,
+			vcd.Absence{ScopeShown: true, HomeShown: true},
+		},
+		{
+			"one that was never recorded",
+			func(*testing.T, *lostSite) {},
+			func(_ *lostSite, l *vcd.Lost) { l.ID = "" },
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, s := NewWithT(t), newLostSite(t)
+			g := NewWithT(t)
+			s := newLostSite(t)
 			lost := vcd.Lost{
-				ID: s.own.VMs[0].ID, VDCs: []string{s.vdc.ID}, VApp: s.own.ID, Cluster: "c1",
+				ID:       s.own.VMs[0].ID,
+				VDCs:     []string{s.vdc.ID},
+				VApp:     s.own.ID,
+				Cluster:  "c1",
 				Siblings: []string{s.own.VMs[1].ID},
 			}
 			if tt.lost != nil {
@@ -146,23 +192,37 @@ func TestEvidenceOfALostVApp(t *testing.T) {
 	}{
 		{"a vApp that is there", func(*testing.T, *lostSite) {}, vcd.Absence{Shown: true}},
 		{
-			"one that is not shared any more", func(_ *testing.T, s *lostSite) { s.hide("own") },
+			"one that is not shared any more",
+			func(_ *testing.T, s *lostSite) { s.hide("own") },
 			vcd.Absence{ScopeShown: true},
 		},
-		{"one that vanished", func(_ *testing.T, s *lostSite) {
-			s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
-		}, vcd.Absence{ScopeShown: true}},
-		{"one that may not be read", func(_ *testing.T, s *lostSite) {
-			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
-		}, vcd.Absence{Listed: true}},
-		{"one that was deleted", func(t *testing.T, s *lostSite) {
-			t.Helper()
-			removeVApp(t, s.session, s.own.ID)
-		}, vcd.Absence{ScopeShown: true, Deleted: true}},
+		{
+			"one that vanished",
+			func(_ *testing.T, s *lostSite) {
+				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
+			},
+			vcd.Absence{ScopeShown: true},
+		},
+		{
+			"one that may not be read",
+			func(_ *testing.T, s *lostSite) {
+				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/vApp/*", Status: http.StatusForbidden})
+			},
+			vcd.Absence{Listed: true},
+		},
+		{
+			"one that was deleted",
+			func(t *testing.T, s *lostSite) {
+				t.Helper()
+				removeVApp(t, s.session, s.own.ID)
+			},
+			vcd.Absence{ScopeShown: true, Deleted: true},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, s := NewWithT(t), newLostSite(t)
+			g := NewWithT(t)
+			s := newLostSite(t)
 			tt.do(t, s)
 
 			absence, err := s.session.LostVApp(t.Context(), s.vdc, s.own.ID)
@@ -181,33 +241,42 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 		want vcd.Absence
 	}{
 		{
-			"a vApp that vanished", func(s *lostSite) {
+			"a vApp that vanished",
+			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
-			}, vcd.Absence{ScopeShown: true, SeesAll: true},
+			},
+			vcd.Absence{ScopeShown: true, SeesAll: true},
 		},
 		{
-			"with all others", func(s *lostSite) {
+			"with all others",
+			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")); e.DeleteVApp(e.VApp("other")) })
-			}, vcd.Absence{ScopeShown: true},
+			},
+			vcd.Absence{ScopeShown: true},
 		},
 		{
-			"with its VDC", func(s *lostSite) {
+			"with its VDC",
+			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) {
 					e.DeleteVApp(e.VApp("own"))
 					e.Model.Orgs[1].VDCs = e.Model.Orgs[1].VDCs[1:]
 				})
-			}, vcd.Absence{ScopeGone: true},
+			},
+			vcd.Absence{ScopeGone: true},
 		},
 		{
-			"while VDCs may not be listed", func(s *lostSite) {
+			"while VDCs may not be listed",
+			func(s *lostSite) {
 				s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVApp(e.VApp("own")) })
 				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
-			}, vcd.Absence{},
+			},
+			vcd.Absence{},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, s := NewWithT(t), newLostSite(t)
+			g := NewWithT(t)
+			s := newLostSite(t)
 			tt.do(s)
 			s.config.Credentials.Username = "admin"
 
@@ -223,7 +292,8 @@ func TestEvidenceForAnAdministrator(t *testing.T) {
 func withSecondGateway(c *vcdsim.Config) {
 	vdc := &c.Model.Orgs[1].VDCs[0]
 	second := vdc.EdgeGateways[0]
-	second.Name, second.Uplinks = "second", nil
+	second.Name = "second"
+	second.Uplinks = nil
 	vdc.EdgeGateways = append(slices.Clone(vdc.EdgeGateways), second)
 }
 
@@ -240,28 +310,48 @@ func TestEvidenceOfALostGateway(t *testing.T) {
 	}{
 		{"a gateway that is there", "capvcd", func(*lostSite, string) {}, vcd.Absence{Shown: true}},
 		{
-			"one that is gone, while another is shown", "capvcd", remove,
+			"one that is gone, while another is shown",
+			"capvcd",
+			remove,
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
-		{"one of which VCD shows none to the user", "capvcd", func(s *lostSite, _ string) {
-			s.sim.Faults().Add(vcdsim.Fault{Operation: list + "*", Status: http.StatusForbidden})
-		}, vcd.Absence{ScopeShown: true}},
+		{
+			"one of which VCD shows none to the user",
+			"capvcd",
+			func(s *lostSite, _ string) {
+				s.sim.Faults().Add(vcdsim.Fault{Operation: list + "*", Status: http.StatusForbidden})
+			},
+			vcd.Absence{ScopeShown: true},
+		},
 		{"one that is gone with all others", "capvcd", removeAll, vcd.Absence{ScopeShown: true}},
 		{
-			"one that is gone with all others, and the user sees all", "admin", removeAll,
+			"one that is gone with all others, and the user sees all",
+			"admin",
+			removeAll,
 			vcd.Absence{ScopeShown: true, HomeShown: true},
 		},
-		{"one in a VDC that is not shown", "capvcd", func(s *lostSite, id string) {
-			remove(s, id)
-			s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
-		}, vcd.Absence{HomeShown: true}},
-		{"one that is listed and cannot be read", "capvcd", func(s *lostSite, _ string) {
-			s.sim.Faults().Add(vcdsim.Fault{Operation: list, Status: http.StatusForbidden, Count: 1})
-		}, vcd.Absence{Listed: true}},
+		{
+			"one in a VDC that is not shown",
+			"capvcd",
+			func(s *lostSite, id string) {
+				remove(s, id)
+				s.sim.Faults().Add(vcdsim.Fault{Operation: "GET /api/query type=orgVdc", Status: http.StatusForbidden})
+			},
+			vcd.Absence{HomeShown: true},
+		},
+		{
+			"one that is listed and cannot be read",
+			"capvcd",
+			func(s *lostSite, _ string) {
+				s.sim.Faults().Add(vcdsim.Fault{Operation: list, Status: http.StatusForbidden, Count: 1})
+			},
+			vcd.Absence{Listed: true},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, s := NewWithT(t), newLostSite(t, withSecondGateway)
+			g := NewWithT(t)
+			s := newLostSite(t, withSecondGateway)
 			id := vcdsim.URN("gateway", s.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
 			tt.do(s, id)
 			s.config.Credentials.Username = tt.user
@@ -282,7 +372,8 @@ func removeAll(s *lostSite, _ string) {
 }
 
 func TestNoAnswerIsNoEvidence(t *testing.T) {
-	g, s := NewWithT(t), newLostSite(t)
+	g := NewWithT(t)
+	s := newLostSite(t)
 	s.sim.Edit(func(e *vcdsim.Editor) { e.DeleteVM(e.VM("lost-0")) })
 	for _, operation := range []string{
 		"GET /api/vApp/*", "GET /api/query type=vm", "GET /api/query type=orgVdc",

@@ -72,8 +72,10 @@ type ruleVMs struct {
 
 func affinityRuleFrom(w *wireAffinityRule) AffinityRule {
 	rule := AffinityRule{
-		Ref: Ref{ID: urnOf(kindAffinityRule, w.ID), Name: w.Name}, Apart: w.Polarity == polarityApart,
-		Enabled: w.Enabled, Mandatory: w.Mandatory,
+		Ref:       Ref{ID: urnOf(kindAffinityRule, w.ID), Name: w.Name},
+		Apart:     w.Polarity == polarityApart,
+		Enabled:   w.Enabled,
+		Mandatory: w.Mandatory,
 	}
 	if rule.ID == "" {
 		rule.ID = urnOf(kindAffinityRule, w.HREF)
@@ -123,7 +125,10 @@ func (a *AffinityRules) list(ctx context.Context, vdc VDC) ([]AffinityRule, erro
 func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule AffinityRule) (Task, error) {
 	if len(rule.VMs) < MinRuleVMs {
 		return Task{}, &LookupError{
-			Kind: "affinity rule", Name: rule.Name, In: "VDC " + vdc.Name, Err: ErrInvalid,
+			Kind:   "affinity rule",
+			Name:   rule.Name,
+			In:     "VDC " + vdc.Name,
+			Err:    ErrInvalid,
 			Reason: fmt.Sprintf("needs %d VMs", MinRuleVMs),
 		}
 	}
@@ -145,8 +150,12 @@ func (a *AffinityRules) DeleteAffinityRule(ctx context.Context, id string) (Task
 
 func (a *AffinityRules) wire(rule AffinityRule) wireAffinityRule {
 	w := wireAffinityRule{
-		Xmlns: namespaceVCloud, Name: rule.Name, Enabled: rule.Enabled, Mandatory: rule.Mandatory,
-		Polarity: types.PolarityAffinity, VMs: &ruleVMs{},
+		Xmlns:     namespaceVCloud,
+		Name:      rule.Name,
+		Enabled:   rule.Enabled,
+		Mandatory: rule.Mandatory,
+		Polarity:  types.PolarityAffinity,
+		VMs:       &ruleVMs{},
 	}
 	if rule.Apart {
 		w.Polarity = polarityApart

@@ -13,9 +13,12 @@ func TestLifeOfAnAffinityRule(t *testing.T) {
 	ctx := t.Context()
 	to := newTarget(t)
 	s := to.session(t)
-	p, second := to.plan(t, s, "apart-0"), to.plan(t, s, "apart-1")
+	p := to.plan(t, s, "apart-0")
+	second := to.plan(t, s, "apart-1")
 	created, task, err := s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{
-		Name: "apart", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec, second.spec},
+		Name:     "apart",
+		Networks: []vcd.Ref{p.network.Ref},
+		VMs:      []vcd.VMSpec{p.spec, second.spec},
 	})
 	await(t, s, task, err)
 	vApp, err := s.VApps.VApp(ctx, created.ID)

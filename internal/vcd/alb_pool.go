@@ -83,10 +83,15 @@ type wireType struct {
 
 func (w *wirePool) pool() ServerPool {
 	p := ServerPool{
-		Ref: refOf(&w.wireRef), Description: w.Description, Status: w.Status, MemberCount: w.MemberCount,
-		ByGroup:   w.MemberGroupType != "" || refOf(w.MemberGroup).ID != "",
-		Monitored: w.ActiveMonitors || len(w.HealthMonitors) > 0,
-		Gateway:   refOf(w.Gateway), Algorithm: w.Algorithm, DefaultPort: w.DefaultPort,
+		Ref:         refOf(&w.wireRef),
+		Description: w.Description,
+		Status:      w.Status,
+		MemberCount: w.MemberCount,
+		ByGroup:     w.MemberGroupType != "" || refOf(w.MemberGroup).ID != "",
+		Monitored:   w.ActiveMonitors || len(w.HealthMonitors) > 0,
+		Gateway:     refOf(w.Gateway),
+		Algorithm:   w.Algorithm,
+		DefaultPort: w.DefaultPort,
 		MemberGroup: refOf(w.MemberGroup),
 		Sticky:      w.Persistence.Type == clientIP,
 	}
@@ -125,8 +130,12 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 		monitors[i].Type = t
 	}
 	body := map[string]any{
-		"name": p.Name, "description": p.Description, "enabled": true, "gatewayRef": refTo(p.Gateway.ID),
-		"defaultPort": p.DefaultPort, "healthMonitors": monitors,
+		"name":           p.Name,
+		"description":    p.Description,
+		"enabled":        true,
+		"gatewayRef":     refTo(p.Gateway.ID),
+		"defaultPort":    p.DefaultPort,
+		"healthMonitors": monitors,
 	}
 	if p.Algorithm != "" {
 		body["algorithm"] = p.Algorithm
@@ -221,7 +230,8 @@ func (o object) setMonitors(add, remove []string) bool {
 		if !slices.ContainsFunc(list, func(m object) bool { return m.textOf("type") == t }) {
 			monitor := object{}
 			monitor.set("type", t)
-			list, same = append(list, monitor), false
+			list = append(list, monitor)
+			same = false
 		}
 	}
 	return !same && o.set("healthMonitors", list)

@@ -23,7 +23,10 @@ const (
 
 // applicationNames are the profiles of the system, by kind.
 var applicationNames = map[Application]string{
-	L4: "System-L4-Application", L4TLS: "System-SSL-Application", HTTP: "System-HTTP", HTTPS: "System-Secure-HTTP",
+	L4:    "System-L4-Application",
+	L4TLS: "System-SSL-Application",
+	HTTP:  "System-HTTP",
+	HTTPS: "System-Secure-HTTP",
 }
 
 // Profiles of ports of virtual services.
@@ -101,11 +104,17 @@ type wirePort struct {
 
 func (w *wireService) service() VirtualService {
 	vs := VirtualService{
-		Ref: refOf(&w.wireRef), Description: w.Description, Status: w.Status, Health: w.HealthStatus,
-		Enabled: w.Enabled == nil || *w.Enabled,
-		Address: parseAddr(w.Address), IPv6Address: parseAddr(w.IPv6Address),
+		Ref:         refOf(&w.wireRef),
+		Description: w.Description,
+		Status:      w.Status,
+		Health:      w.HealthStatus,
+		Enabled:     w.Enabled == nil || *w.Enabled,
+		Address:     parseAddr(w.Address),
+		IPv6Address: parseAddr(w.IPv6Address),
 		Application: cmp.Or(Application(w.Profile.Type), w.ProfileType),
-		Pool:        refOf(w.Pool), EngineGroup: refOf(w.EngineGroup), Certificate: refOf(w.Certificate),
+		Pool:        refOf(w.Pool),
+		EngineGroup: refOf(w.EngineGroup),
+		Certificate: refOf(w.Certificate),
 		Gateway:     refOf(w.Gateway),
 		Transparent: w.Transparent != nil && *w.Transparent,
 	}
@@ -134,10 +143,15 @@ func servicePath(id string) string { return servicesPath + "/" + url.PathEscape(
 // "Organization vDC Gateway: Configure Load Balancer", as do all changes.
 func (b *Balancers) CreateVirtualService(ctx context.Context, vs VirtualService) (Task, error) {
 	body := map[string]any{
-		"name": vs.Name, "description": vs.Description, "enabled": true, "gatewayRef": refTo(vs.Gateway.ID),
-		"loadBalancerPoolRef": refTo(vs.Pool.ID), "serviceEngineGroupRef": refTo(vs.EngineGroup.ID),
-		"certificateRef": refTo(vs.Certificate.ID), "servicePorts": wirePorts(vs.Ports),
-		"applicationProfile": profileOf(vs.Application),
+		"name":                  vs.Name,
+		"description":           vs.Description,
+		"enabled":               true,
+		"gatewayRef":            refTo(vs.Gateway.ID),
+		"loadBalancerPoolRef":   refTo(vs.Pool.ID),
+		"serviceEngineGroupRef": refTo(vs.EngineGroup.ID),
+		"certificateRef":        refTo(vs.Certificate.ID),
+		"servicePorts":          wirePorts(vs.Ports),
+		"applicationProfile":    profileOf(vs.Application),
 	}
 	if vs.Address.IsValid() {
 		body["virtualIpAddress"] = vs.Address.String()
@@ -159,7 +173,9 @@ func wirePorts(ports []ServicePort) []map[string]any {
 	list := make([]map[string]any, len(ports))
 	for i, p := range ports {
 		list[i] = map[string]any{
-			"portStart": p.From, "portEnd": max(p.From, p.To), "sslEnabled": p.SSL,
+			"portStart":     p.From,
+			"portEnd":       max(p.From, p.To),
+			"sslEnabled":    p.SSL,
 			"tcpUdpProfile": map[string]any{"type": cmp.Or(p.Profile, TCPProxy)},
 		}
 	}
@@ -205,7 +221,8 @@ func (o object) setPorts(ports []ServicePort) bool {
 	same := len(have) == len(ports)
 	for i := 0; same && i < len(ports); i++ {
 		want := ports[i]
-		want.To, want.Profile = max(want.From, want.To), cmp.Or(want.Profile, TCPProxy)
+		want.To = max(want.From, want.To)
+		want.Profile = cmp.Or(want.Profile, TCPProxy)
 		same = have[i] == want
 	}
 	return !same && o.set("servicePorts", wirePorts(ports))

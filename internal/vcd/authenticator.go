@@ -36,7 +36,11 @@ type authenticator struct {
 
 func newAuthenticator(t *transport, config Config) *authenticator {
 	return &authenticator{
-		transport: t, site: t.site, config: config, used: t.site.clock.Now(), refused: map[string]refusal{},
+		transport: t,
+		site:      t.site,
+		config:    config,
+		used:      t.site.clock.Now(),
+		refused:   map[string]refusal{},
 	}
 }
 
@@ -122,7 +126,8 @@ func (a *authenticator) token(ctx context.Context) (token, error) {
 		account.flush(ctx, now) // the token of the last login works meanwhile
 	}
 	a.mu.Lock()
-	current, refused := a.current, a.refused[a.version].at(now)
+	current := a.current
+	refused := a.refused[a.version].at(now)
 	a.mu.Unlock()
 	switch {
 	case refused != nil:
@@ -201,11 +206,15 @@ func (a *authenticator) login(ctx context.Context, version string) (token, error
 	t, err := login(ctx, a.transport, a.config)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.current, a.loggingIn = t, false
+	a.current = t
+	a.loggingIn = false
 	a.site.metrics.login(err)
 	switch {
 	case err == nil:
-		a.worked, a.refused, a.refusals, a.outage = true, map[string]refusal{}, 0, backoff{}
+		a.worked = true
+		a.refused = map[string]refusal{}
+		a.refusals = 0
+		a.outage = backoff{}
 		return t, nil
 	case errors.Is(err, ErrUnauthorized):
 		a.outage = backoff{}

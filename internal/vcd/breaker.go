@@ -52,8 +52,10 @@ type breaker struct {
 func newBreaker(site string, opts PoolOptions) *breaker {
 	limiter := rate.NewLimiter(rate.Limit(opts.RequestsPerSecond), opts.Burst)
 	return &breaker{
-		site: site, clock: opts.Clock, timeout: opts.RequestTimeout,
-		queue: newFairQueue(limiter, opts.InFlight, opts.Clock),
+		site:    site,
+		clock:   opts.Clock,
+		timeout: opts.RequestTimeout,
+		queue:   newFairQueue(limiter, opts.InFlight, opts.Clock),
 	}
 }
 
@@ -113,7 +115,9 @@ func (b *breaker) leave(err error) {
 	now := b.clock.Now()
 	switch {
 	case err == nil, errors.Is(err, ErrTLS):
-		b.heard, b.failures, b.until = now, 0, time.Time{}
+		b.heard = now
+		b.failures = 0
+		b.until = time.Time{}
 	case !errors.Is(err, ErrUnavailable): // cancelled by the caller: no evidence about the site
 		b.until = time.Time{}
 	default:

@@ -29,7 +29,10 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
 	f := newFakeVCD(t)
-	s := session(t, f, func(o *PoolOptions) { o.Clock, o.InFlight = clock, 3 })
+	s := session(t, f, func(o *PoolOptions) {
+		o.Clock = clock
+		o.InFlight = 3
+	})
 	release := hang(t, f, opVM)
 	results := make(chan error, 20)
 
@@ -62,7 +65,8 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
-	hanging, healthy := newFakeVCD(t), newFakeVCD(t)
+	hanging := newFakeVCD(t)
+	healthy := newFakeVCD(t)
 	healthy.on(opVM, answerVM)
 	pool := NewPool(PoolOptions{Clock: clock})
 	bad, err := pool.Session(t.Context(), hanging.config())
@@ -164,7 +168,8 @@ func TestALoginThatHangsAgainHoldsUpOneOnly(t *testing.T) {
 	pool := NewPool(PoolOptions{Clock: clock})
 	_, first := pool.Session(t.Context(), f.config())
 	g.Expect(first).To(MatchError(ErrUnavailable))
-	release, tried := hang(t, f, opLogin), f.count(opLogin)
+	release := hang(t, f, opLogin)
+	tried := f.count(opLogin)
 	clock.Advance(time.Minute)
 	probed := make(chan error, 1)
 	go func() {
@@ -206,7 +211,8 @@ func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
 func TestSitesWithoutSessionsAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	clock := newFakeClock()
-	first, second := newFakeVCD(t), newFakeVCD(t)
+	first := newFakeVCD(t)
+	second := newFakeVCD(t)
 	pool := NewPool(PoolOptions{Clock: clock})
 	_, err := pool.Session(t.Context(), first.config())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -35,11 +35,14 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 		return Capacity{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 	}
 	c := Capacity{
-		Enabled: doc.IsEnabled, VMs: Amount{Limit: int64(doc.VMQuota)}, VCPUMHz: doc.VCPUMHz,
+		Enabled: doc.IsEnabled,
+		VMs:     Amount{Limit: int64(doc.VMQuota)},
+		VCPUMHz: doc.VCPUMHz,
 		Storage: map[string]Amount{},
 	}
 	for _, share := range doc.ComputeCapacity {
-		c.CPUMHz, c.MemoryMiB = amountOf(share.CPU), amountOf(share.Memory)
+		c.CPUMHz = amountOf(share.CPU)
+		c.MemoryMiB = amountOf(share.Memory)
 	}
 	for _, can := range doc.Capabilities {
 		if can.SupportedHardwareVersions != nil {

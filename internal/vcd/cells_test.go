@@ -21,8 +21,10 @@ func newCells(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 	config := vcdsim.Config{Model: vcdsim.K8sTenant(), Profile: vcdsim.Instant, Seed: 1, Cells: 2}
 	return newSimulated(t, config,
 		vcd.PoolOptions{
-			TaskPoll: 5 * time.Millisecond, LookupTTL: time.Nanosecond, RequestsPerSecond: 1000,
-			Burst: 1000,
+			TaskPoll:          5 * time.Millisecond,
+			LookupTTL:         time.Nanosecond,
+			RequestsPerSecond: 1000,
+			Burst:             1000,
 		}, mods...)
 }
 
@@ -38,10 +40,18 @@ func newSimulated(t *testing.T, config vcdsim.Config, opts vcd.PoolOptions, mods
 	g.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { g.Expect(sim.Close()).To(Succeed()) })
 	to := &target{
-		sim: sim, vdc: "acme-vdc", network: "nodes", catalog: "kubernetes", template: "ubuntu-2404-kube-v1.36.3",
-		sizing: "small", placement: "rack-a",
+		sim:       sim,
+		vdc:       "acme-vdc",
+		network:   "nodes",
+		catalog:   "kubernetes",
+		template:  "ubuntu-2404-kube-v1.36.3",
+		sizing:    "small",
+		placement: "rack-a",
 		config: vcd.Config{
-			Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
+			Site:        sim.URL(),
+			Org:         "acme",
+			CABundle:    sim.CA(),
+			Version:     "1",
 			Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 		},
 	}
@@ -55,7 +65,10 @@ const taskTime = 5 * time.Minute
 
 // slowly makes tasks last until the returned clock is moved; so does nothing else.
 func slowly(clock *vcdsim.SimClock) func(*vcdsim.Config) {
-	return func(c *vcdsim.Config) { c.Profile, c.Clock = vcdsim.Recorded, clock }
+	return func(c *vcdsim.Config) {
+		c.Profile = vcdsim.Recorded
+		c.Clock = clock
+	}
 }
 
 // logins is how many logins were let in.
@@ -78,22 +91,32 @@ func TestCallsGoOnWhileCellsChange(t *testing.T) {
 	}{
 		{"a cell is stopped", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Stop() }, false, 2},
 		{
-			"a cell crashes and the balancer does not notice", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Crash() },
-			true, 2,
+			"a cell crashes and the balancer does not notice",
+			func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Crash() },
+			true,
+			2,
 		},
 		{"a cell is restarted", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Restart(0) }, false, 2},
 		{"a cell is in maintenance", func(_ *WithT, _ *target, c *vcdsim.Cell) { c.Maintain(true) }, true, 1},
 		{
 			"a cell is upgraded",
-			func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.Upgrade(vcdsim.Version106)).To(Succeed()) }, false,
+			func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.Upgrade(vcdsim.Version106)).To(Succeed()) },
+			false,
 			1,
 		},
-		{"the balancer has a new certificate", func(g *WithT, to *target, _ *vcdsim.Cell) {
-			g.Expect(to.sim.RenewCertificate(false)).To(Succeed())
-		}, false, 1},
+		{
+			"the balancer has a new certificate",
+			func(g *WithT, to *target, _ *vcdsim.Cell) {
+				g.Expect(to.sim.RenewCertificate(false)).To(Succeed())
+			},
+			false,
+			1,
+		},
 		{
 			"cells have new certificates",
-			func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.RenewCertificate(true)).To(Succeed()) }, false, 1,
+			func(g *WithT, _ *target, c *vcdsim.Cell) { g.Expect(c.RenewCertificate(true)).To(Succeed()) },
+			false,
+			1,
 		},
 	}
 	for _, tt := range tests {
@@ -132,11 +155,14 @@ func TestTasksAreFollowedWhileCellsChange(t *testing.T) {
 		{"one cell after the other is restarted", func(_ *target, c *vcdsim.Cell) { c.Restart(0) }},
 		{"one cell after the other is in maintenance", func(_ *target, c *vcdsim.Cell) { c.Maintain(true) }},
 		{"one cell after the other crashes", func(_ *target, c *vcdsim.Cell) { c.Crash() }},
-		{"sessions end", func(to *target,
-			_ *vcdsim.Cell,
-		) {
-			to.sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
-		}},
+		{
+			"sessions end",
+			func(to *target,
+				_ *vcdsim.Cell,
+			) {
+				to.sim.Edit(func(e *vcdsim.Editor) { e.ExpireSessions() })
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -262,7 +288,8 @@ func TestCredentialsThatAreReplacedWhileATaskIsFollowed(t *testing.T) {
 			g.Expect(err).To(MatchError(vcd.ErrUnauthorized))
 			g.Expect(to.refusedLogins()).To(Equal(1), "the old ones are tried once")
 
-			to.config.Credentials, to.config.Version = tt.new, "2"
+			to.config.Credentials = tt.new
+			to.config.Version = "2"
 			vdc, err := to.session(t).VDCs.FindVDC(t.Context(), to.vdc)
 			g.Expect(err).NotTo(HaveOccurred())
 			vApp, err := to.session(t).VApps.FindVApp(t.Context(), vdc, "x")
@@ -305,7 +332,8 @@ func TestSessionsOfCredentialsThatNobodyUsesAreLoggedOut(t *testing.T) {
 	}
 	g.Expect(users()).To(ConsistOf("capvcd", "administrator", "administrator"))
 
-	provider.Org, provider.Version = "", "another"
+	provider.Org = ""
+	provider.Version = "another"
 	to.pool.Logout(t.Context(), provider)
 
 	g.Eventually(users, testtime.Patience, "5ms").Should(ConsistOf("capvcd"), "in whichever organization they worked")

@@ -52,10 +52,17 @@ func (b *Balancers) Certificates(ctx context.Context) ([]Certificate, error) {
 // CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is
 // taken. It takes the right "Certificate Library: Manage".
 func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec) (Certificate, error) {
-	got, err := b.do(ctx, call{method: http.MethodPost, path: certificatesPath, json: true, content: map[string]string{
-		"alias": spec.Alias, "description": spec.Description, "certificate": string(spec.Certificate),
-		"privateKey": string(spec.PrivateKey),
-	}})
+	got, err := b.do(ctx, call{
+		method: http.MethodPost,
+		path:   certificatesPath,
+		json:   true,
+		content: map[string]string{
+			"alias":       spec.Alias,
+			"description": spec.Description,
+			"certificate": string(spec.Certificate),
+			"privateKey":  string(spec.PrivateKey),
+		},
+	})
 	var made wireCertificate
 	if err == nil {
 		err = decodeJSON(got.body, &made)

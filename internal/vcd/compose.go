@@ -71,7 +71,9 @@ type networkConfig struct {
 // networkConfig connects an organization network, bridged and under its own name.
 func (v *VApps) networkConfig(n Ref) networkConfig {
 	return networkConfig{
-		Name: n.Name, Parent: xmlRef{HRef: v.href(kindNetwork, n.ID), ID: n.ID, Name: n.Name}, FenceMode: "bridged",
+		Name:      n.Name,
+		Parent:    xmlRef{HRef: v.href(kindNetwork, n.ID), ID: n.ID, Name: n.Name},
+		FenceMode: "bridged",
 	}
 }
 
@@ -135,7 +137,8 @@ type customizationSection struct {
 // vApp has its ID at once.
 func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, Task, error) {
 	what := v.composition("ComposeVAppParams", spec.VMs)
-	what.Name, what.Description = spec.Name, spec.Description
+	what.Name = spec.Name
+	what.Description = spec.Description
 	what.Params = &instantiation{Lease: newLeaseSection(0, 0)}
 	if len(spec.Networks) > 0 {
 		section := &networkConfigSection{Info: "Networks"}
@@ -145,8 +148,10 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 		what.Params.NetworkConfig = section
 	}
 	got, err := v.do(ctx, call{
-		method: http.MethodPost, path: pathOf(kindVDC, vdc.ID) + "/action/composeVApp", contentType: mimeCompose,
-		content: what,
+		method:      http.MethodPost,
+		path:        pathOf(kindVDC, vdc.ID) + "/action/composeVApp",
+		contentType: mimeCompose,
+		content:     what,
 	})
 	if err != nil {
 		return VApp{}, Task{}, fmt.Errorf("composing vApp %s: %w", spec.Name, err)
@@ -190,7 +195,8 @@ func (v *VApps) composition(root string, vms []VMSpec) composition {
 func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
 	item := sourcedItem{
 		Source: xmlRef{
-			HRef: v.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID), ID: vm.Template.VM.ID,
+			HRef: v.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID),
+			ID:   vm.Template.VM.ID,
 			Name: vm.Template.VM.Name,
 			Type: mimeVM,
 		},
@@ -227,9 +233,14 @@ func connections(nics []NIC) *connectionSection {
 		}
 		switch {
 		case nic.Mode == ModeManual && nic.Secondary != "":
-			c.Type, c.Secondary, c.SecondaryType, c.SecondaryMode = "IPV4", nic.Secondary, "IPV6", ModeManual
+			c.Type = "IPV4"
+			c.Secondary = nic.Secondary
+			c.SecondaryType = "IPV6"
+			c.SecondaryMode = ModeManual
 		case nic.SecondaryMode == ModePool:
-			c.Type, c.SecondaryType, c.SecondaryMode = "IPV4", "IPV6", ModePool
+			c.Type = "IPV4"
+			c.SecondaryType = "IPV6"
+			c.SecondaryMode = ModePool
 		}
 		if c.Mode == "" {
 			c.Mode = ModePool

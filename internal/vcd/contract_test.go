@@ -19,7 +19,10 @@ func TestLifeOfAMachine(t *testing.T) {
 	marker := vcd.Marker{Cluster: "c1"}.String()
 
 	created, task, err := s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{
-		Name: "contract", Description: marker, Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec},
+		Name:        "contract",
+		Description: marker,
+		Networks:    []vcd.Ref{p.network.Ref},
+		VMs:         []vcd.VMSpec{p.spec},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(created.ID).To(HavePrefix("urn:vcloud:vapp:"))
@@ -40,12 +43,18 @@ func TestLifeOfAMachine(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rows).To(HaveLen(1))
 	g.Expect(rows[0]).To(Equal(vcd.VMRecord{
-		Ref: vApp.VMs[0], VApp: vApp.Ref, VDC: p.vdc.Ref, Status: vcd.StatusPoweredOff,
-		PrimaryAddress: rows[0].PrimaryAddress,
-		CPUs:           rows[0].CPUs, MemoryMiB: rows[0].MemoryMiB, StorageMiB: rows[0].StorageMiB,
-		StorageProfile: rows[0].StorageProfile,
-		SizingPolicyID: rows[0].SizingPolicyID, PlacementPolicyID: rows[0].PlacementPolicyID,
-		PrimaryNetwork: rows[0].PrimaryNetwork,
+		Ref:               vApp.VMs[0],
+		VApp:              vApp.Ref,
+		VDC:               p.vdc.Ref,
+		Status:            vcd.StatusPoweredOff,
+		PrimaryAddress:    rows[0].PrimaryAddress,
+		CPUs:              rows[0].CPUs,
+		MemoryMiB:         rows[0].MemoryMiB,
+		StorageMiB:        rows[0].StorageMiB,
+		StorageProfile:    rows[0].StorageProfile,
+		SizingPolicyID:    rows[0].SizingPolicyID,
+		PlacementPolicyID: rows[0].PlacementPolicyID,
+		PrimaryNetwork:    rows[0].PrimaryNetwork,
 	}))
 	id := rows[0].ID
 
@@ -189,9 +198,10 @@ func TestWhatANetworkIs(t *testing.T) {
 	p := to.plan(t, s, "x")
 
 	g.Expect(p.network.Subnets).To(Equal([]vcd.Subnet{{
-		Prefix:  netip.MustParsePrefix("192.168.100.0/24"),
-		Gateway: netip.MustParseAddr("192.168.100.1"),
-		DNS:     []netip.Addr{netip.MustParseAddr("192.168.100.1")}, DNSSuffix: "acme.example",
+		Prefix:    netip.MustParsePrefix("192.168.100.0/24"),
+		Gateway:   netip.MustParseAddr("192.168.100.1"),
+		DNS:       []netip.Addr{netip.MustParseAddr("192.168.100.1")},
+		DNSSuffix: "acme.example",
 		StaticPool: []vcd.AddressRange{{
 			From: netip.MustParseAddr("192.168.100.10"),
 			To:   netip.MustParseAddr("192.168.100.99"),
@@ -255,46 +265,64 @@ func TestWhatDoesNotExistIsNamed(t *testing.T) {
 		text string
 	}{
 		{
-			"VDC", func() error { _, err := s.VDCs.FindVDC(t.Context(), "nope"); return err }, vcd.ErrNotFound,
+			"VDC",
+			func() error { _, err := s.VDCs.FindVDC(t.Context(), "nope"); return err },
+			vcd.ErrNotFound,
 			`VDC "nope" in organization ` + s.Org() + absent,
 		},
 		{
-			"network", func() error { _, err := s.Networks.FindNetwork(t.Context(), vdc, "nope"); return err },
-			vcd.ErrNotFound, `network "nope"` + in + absent,
+			"network",
+			func() error { _, err := s.Networks.FindNetwork(t.Context(), vdc, "nope"); return err },
+			vcd.ErrNotFound,
+			`network "nope"` + in + absent,
 		},
 		{
-			"catalog", func() error { _, err := s.Templates.FindTemplate(t.Context(), "nope", to.template); return err },
-			vcd.ErrNotFound, `catalog "nope" in organization ` + s.Org() + absent,
+			"catalog",
+			func() error { _, err := s.Templates.FindTemplate(t.Context(), "nope", to.template); return err },
+			vcd.ErrNotFound,
+			`catalog "nope" in organization ` + s.Org() + absent,
 		},
 		{
-			"template", func() error { _, err := s.Templates.FindTemplate(t.Context(), to.catalog, "nope"); return err },
-			vcd.ErrNotFound, `template "nope" in catalog ` + to.catalog + absent,
+			"template",
+			func() error { _, err := s.Templates.FindTemplate(t.Context(), to.catalog, "nope"); return err },
+			vcd.ErrNotFound,
+			`template "nope" in catalog ` + to.catalog + absent,
 		},
 		{
-			"sizing policy", func() error { _, err := s.VDCs.FindSizingPolicy(t.Context(), vdc, "nope"); return err },
-			vcd.ErrNotFound, `sizing policy "nope"` + in + absent,
+			"sizing policy",
+			func() error { _, err := s.VDCs.FindSizingPolicy(t.Context(), vdc, "nope"); return err },
+			vcd.ErrNotFound,
+			`sizing policy "nope"` + in + absent,
 		},
 		{
 			"policy of the other kind",
 			func() error { _, err := s.VDCs.FindSizingPolicy(t.Context(), vdc, to.placement); return err },
-			vcd.ErrInvalid, `sizing policy "` + to.placement + `"` + in + " is a placement policy",
+			vcd.ErrInvalid,
+			`sizing policy "` + to.placement + `"` + in + " is a placement policy",
 		},
 		{
 			"placement policy",
 			func() error { _, err := s.VDCs.FindPlacementPolicy(t.Context(), vdc, "nope"); return err },
-			vcd.ErrNotFound, `placement policy "nope"` + in + absent,
+			vcd.ErrNotFound,
+			`placement policy "nope"` + in + absent,
 		},
 		{
-			"storage profile", func() error { _, err := s.VDCs.FindStorageProfile(t.Context(), vdc, "nope"); return err },
-			vcd.ErrNotFound, `storage profile "nope"` + in + absent,
+			"storage profile",
+			func() error { _, err := s.VDCs.FindStorageProfile(t.Context(), vdc, "nope"); return err },
+			vcd.ErrNotFound,
+			`storage profile "nope"` + in + absent,
 		},
 		{
-			"vApp", func() error { _, err := s.VApps.FindVApp(t.Context(), vdc, "nope"); return err }, vcd.ErrNotFound,
+			"vApp",
+			func() error { _, err := s.VApps.FindVApp(t.Context(), vdc, "nope"); return err },
+			vcd.ErrNotFound,
 			`vApp "nope"` + in + absent,
 		},
 		{
-			"case matters", func() error { _, err := s.VDCs.FindVDC(t.Context(), "ACME-vdc"); return err },
-			vcd.ErrNotFound, `VDC "ACME-vdc" in organization ` + s.Org() + absent,
+			"case matters",
+			func() error { _, err := s.VDCs.FindVDC(t.Context(), "ACME-vdc"); return err },
+			vcd.ErrNotFound,
+			`VDC "ACME-vdc" in organization ` + s.Org() + absent,
 		},
 	}
 	for _, tt := range tests {

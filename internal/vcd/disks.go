@@ -28,8 +28,9 @@ func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 	disks := make([]NamedDisk, 0, len(records))
 	for _, r := range records {
 		disks = append(disks, NamedDisk{
-			Ref: Ref{ID: urnOf(kindDisk, r.HREF), Name: r.Name}, Description: r.Description,
-			Attached: r.IsAttached || r.AttachedVmCount > 0,
+			Ref:         Ref{ID: urnOf(kindDisk, r.HREF), Name: r.Name},
+			Description: r.Description,
+			Attached:    r.IsAttached || r.AttachedVmCount > 0,
 		})
 	}
 	return disks, wrapped(err, "listing disks of VDC", vdc.Name)

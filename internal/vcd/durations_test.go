@@ -22,20 +22,23 @@ func TestWhenATaskIsExpectedToEnd(t *testing.T) {
 		{
 			"after the usual time, whatever progress it reports",
 			[]time.Duration{4 * time.Second, 4500 * time.Millisecond},
-			99, after(time.Second),
+			99,
+			after(time.Second),
 			after(4500 * time.Millisecond),
 		},
 		{
 			"one earlier task is no custom",
 			[]time.Duration{4 * time.Second},
-			10, after(time.Second),
+			10,
+			after(time.Second),
 			after(10 * time.Second),
 		},
 		{
 			"where the time varies, as its progress goes on",
 			[]time.Duration{40 * time.Second, 60 * time.Second},
 			50,
-			after(20 * time.Second), after(40 * time.Second),
+			after(20 * time.Second),
+			after(40 * time.Second),
 		},
 		{"the progress was seen before it was followed", nil, 50, start, time.Time{}},
 	}
@@ -48,7 +51,8 @@ func TestWhenATaskIsExpectedToEnd(t *testing.T) {
 			d.learn(Task{Operation: "vappUpdateVm", State: TaskFailed, Started: start, Ended: after(time.Hour)})
 
 			got := d.end(&followedTask{
-				task: Task{Operation: "vappUpdateVm", Progress: tt.progress}, since: start,
+				task:  Task{Operation: "vappUpdateVm", Progress: tt.progress},
+				since: start,
 				asked: tt.asked,
 			})
 

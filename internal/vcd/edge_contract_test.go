@@ -63,9 +63,11 @@ func TestTheGatewayOfANetwork(t *testing.T) {
 			g.Expect(gateway.Owner.Name).To(BeElementOf("acme-vdc", "acme-group"))
 			g.Expect(gateway.Uplinks).To(HaveLen(1))
 			g.Expect(gateway.Uplinks[0].Subnets).To(Equal([]vcd.UplinkSubnet{{
-				Prefix: netip.MustParsePrefix("203.0.113.0/24"), Gateway: netip.MustParseAddr("203.0.113.1"),
+				Prefix:  netip.MustParsePrefix("203.0.113.0/24"),
+				Gateway: netip.MustParseAddr("203.0.113.1"),
 				Primary: netip.MustParseAddr("203.0.113.10"),
-				Enabled: true, Ranges: []vcd.AddressRange{{
+				Enabled: true,
+				Ranges: []vcd.AddressRange{{
 					From: netip.MustParseAddr("203.0.113.10"),
 					To:   netip.MustParseAddr("203.0.113.99"),
 				}},
@@ -101,8 +103,13 @@ func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) b
 	g.Expect(groups).To(HaveLen(1))
 	g.Expect(groups[0].Max).To(BeNumerically(">", groups[0].Deployed))
 	task, err := s.Balancers.CreatePool(ctx, vcd.ServerPool{
-		Ref: vcd.Ref{Name: name}, Description: "pool of " + name, Gateway: vcd.Ref{ID: edge}, Algorithm: "ROUND_ROBIN",
-		DefaultPort: 30080, Monitors: []string{"TCP"}, Sticky: true,
+		Ref:         vcd.Ref{Name: name},
+		Description: "pool of " + name,
+		Gateway:     vcd.Ref{ID: edge},
+		Algorithm:   "ROUND_ROBIN",
+		DefaultPort: 30080,
+		Monitors:    []string{"TCP"},
+		Sticky:      true,
 		Members: []vcd.PoolMember{
 			{Address: netip.MustParseAddr("192.168.100.11"), Port: 30080},
 			{Address: netip.MustParseAddr("192.168.100.12"), Port: 30080},
@@ -111,10 +118,14 @@ func (to *target) balancer(t *testing.T, s *vcd.Session, name, address string) b
 	pool := done(t, s, task, err).Owner
 	g.Expect(pool).To(HavePrefix("urn:vcloud:loadBalancerPool:"))
 	task, err = s.Balancers.CreateVirtualService(ctx, vcd.VirtualService{
-		Ref: vcd.Ref{Name: name}, Description: "service of " + name, Gateway: vcd.Ref{ID: edge},
+		Ref:         vcd.Ref{Name: name},
+		Description: "service of " + name,
+		Gateway:     vcd.Ref{ID: edge},
 		Pool:        vcd.Ref{ID: pool},
-		EngineGroup: groups[0].Ref, Address: netip.MustParseAddr(address),
-		Ports: []vcd.ServicePort{{From: 80}}, Application: vcd.L4,
+		EngineGroup: groups[0].Ref,
+		Address:     netip.MustParseAddr(address),
+		Ports:       []vcd.ServicePort{{From: 80}},
+		Application: vcd.L4,
 	})
 	service := done(t, s, task, err).Owner
 	g.Expect(service).To(HavePrefix("urn:vcloud:loadBalancerVirtualService:"))
@@ -186,18 +197,25 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 	b := to.balancer(t, s, "web", "203.0.113.20")
 	to.sim.Edit(func(e *vcdsim.Editor) {
 		e.Document(b.pool, func(body map[string]any) {
-			body["gracefulTimeoutPeriod"], body["minimumHealthMonitorsUp"] = 0, 9007199254740993.0
+			body["gracefulTimeoutPeriod"] = 0
+			body["minimumHealthMonitorsUp"] = 9007199254740993.0
 			body["comment"] = `<&> ä "x"`
 			first := body["members"].([]any)[0].(map[string]any)
-			first["ratio"], first["enabled"] = 7, false
+			first["ratio"] = 7
+			first["enabled"] = false
 			body["healthMonitors"].([]any)[0].(map[string]any)["name"] = "mine"
 		})
 	})
 
-	task, err := s.Balancers.UpdatePool(ctx, b.pool, vcd.PoolChange{DefaultPort: ptr(30081), Members: &[]vcd.PoolMember{
-		{Address: netip.MustParseAddr("192.168.100.11"), Port: 30081},
-		{Address: netip.MustParseAddr("192.168.100.13"), Port: 30081},
-	}, Monitors: []string{"TCP"}, Sticky: ptr(true)})
+	task, err := s.Balancers.UpdatePool(ctx, b.pool, vcd.PoolChange{
+		DefaultPort: ptr(30081),
+		Members: &[]vcd.PoolMember{
+			{Address: netip.MustParseAddr("192.168.100.11"), Port: 30081},
+			{Address: netip.MustParseAddr("192.168.100.13"), Port: 30081},
+		},
+		Monitors: []string{"TCP"},
+		Sticky:   ptr(true),
+	})
 	done(t, s, task, err)
 
 	to.sim.Edit(func(e *vcdsim.Editor) {
@@ -226,8 +244,9 @@ func TestChangesKeepWhatOthersWrote(t *testing.T) {
 	g.Expect([]any{pool.Sticky, pool.Monitors, pool.Description}).To(Equal([]any{false, []string(nil), "pool of web"}))
 
 	task, err = s.Balancers.UpdateVirtualService(ctx, b.service, vcd.VirtualServiceChange{
-		Address: ptr(netip.MustParseAddr("203.0.113.21")),
-		Ports:   &[]vcd.ServicePort{{From: 81, Profile: vcd.UDPFastPath}}, Description: ptr("d"),
+		Address:     ptr(netip.MustParseAddr("203.0.113.21")),
+		Ports:       &[]vcd.ServicePort{{From: 81, Profile: vcd.UDPFastPath}},
+		Description: ptr("d"),
 	})
 	done(t, s, task, err)
 	vs, err := s.Balancers.VirtualService(ctx, b.service)
@@ -256,13 +275,17 @@ func testPoolsByIPSet(t *testing.T, model vcdsim.Model, ownedBy string) {
 	g.Expect(owner).To(HavePrefix(ownedBy))
 	task, err := s.Firewall.CreateIPSet(ctx,
 		vcd.IPSet{
-			Ref: vcd.Ref{Name: "nodes"}, Description: "d", Owner: vcd.Ref{ID: owner},
-			Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.11")},
+			Ref:         vcd.Ref{Name: "nodes"},
+			Description: "d",
+			Owner:       vcd.Ref{ID: owner},
+			Addresses:   []netip.Addr{netip.MustParseAddr("192.168.100.11")},
 		})
 	set := done(t, s, task, err).Owner
 	task, err = s.Balancers.CreatePool(ctx,
 		vcd.ServerPool{
-			Ref: vcd.Ref{Name: "web"}, Gateway: vcd.Ref{ID: edge}, DefaultPort: 30080,
+			Ref:         vcd.Ref{Name: "web"},
+			Gateway:     vcd.Ref{ID: edge},
+			DefaultPort: 30080,
 			MemberGroup: vcd.Ref{ID: set},
 		})
 	pool := done(t, s, task, err).Owner
@@ -307,23 +330,36 @@ func TestForwardings(t *testing.T) {
 		vcd.PortProfile{Ref: vcd.Ref{Name: "p"}, Description: "d", Protocol: "UDP", Port: 53})
 	profile := done(t, s, task, err).Owner
 	g.Expect(s.NAT.PortProfiles(ctx)).To(ConsistOf(vcd.PortProfile{
-		Ref: vcd.Ref{ID: profile, Name: "p"}, Description: "d", Scope: "TENANT", Status: vcd.Realized, Protocol: "UDP",
-		Port: 53,
+		Ref:         vcd.Ref{ID: profile, Name: "p"},
+		Description: "d",
+		Scope:       "TENANT",
+		Status:      vcd.Realized,
+		Protocol:    "UDP",
+		Port:        53,
 	}))
 	task, err = s.NAT.UpdatePortProfile(ctx, gateway, profile,
 		vcd.PortProfileChange{Port: &vcd.ProfilePort{Protocol: "TCP", Port: 80}})
 	done(t, s, task, err)
 	task, err = s.NAT.CreateDNAT(ctx, edge, vcd.NATRule{
-		Ref: vcd.Ref{Name: "r"}, Description: "d", External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
-		Profile: vcd.Ref{ID: profile},
+		Ref:         vcd.Ref{Name: "r"},
+		Description: "d",
+		External:    "203.0.113.30",
+		Internal:    "192.168.8.2",
+		Port:        80,
+		Profile:     vcd.Ref{ID: profile},
 	})
 	owner := done(t, s, task, err).Owner
 	rules, err := s.NAT.Rules(ctx, edge)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rules).To(ConsistOf(vcd.NATRule{
-		Ref: vcd.Ref{ID: rules[0].ID, Name: "r"}, Description: "d", Type: "DNAT", Enabled: true,
-		External: "203.0.113.30", Internal: "192.168.8.2", Port: 80,
-		Profile: vcd.Ref{ID: profile, Name: "p"},
+		Ref:         vcd.Ref{ID: rules[0].ID, Name: "r"},
+		Description: "d",
+		Type:        "DNAT",
+		Enabled:     true,
+		External:    "203.0.113.30",
+		Internal:    "192.168.8.2",
+		Port:        80,
+		Profile:     vcd.Ref{ID: profile, Name: "p"},
 	}))
 	g.Expect(owner).To(Equal(edge), "VCD does not tell the id of a new rule")
 	task, err = s.NAT.UpdateDNAT(ctx, edge, rules[0].ID, vcd.DNATChange{Port: ptr(81), Internal: ptr("192.168.8.3")})
@@ -352,8 +388,10 @@ func TestLongListsAreComplete(t *testing.T) {
 	for i := range 130 {
 		task, err := s.NAT.CreateDNAT(ctx, edge,
 			vcd.NATRule{
-				Ref: vcd.Ref{Name: fmt.Sprint("r", i)}, External: "203.0.113.30", Internal: "192.168.8.2",
-				Port: 1000 + i,
+				Ref:      vcd.Ref{Name: fmt.Sprint("r", i)},
+				External: "203.0.113.30",
+				Internal: "192.168.8.2",
+				Port:     1000 + i,
 			})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(task.ID).NotTo(BeEmpty())

@@ -62,9 +62,14 @@ func entityFrom(got answer) (Entity, error) {
 	var org wireRef
 	_ = json.Unmarshal(raw["org"], &org) // it is left out where VCD does not say
 	return Entity{
-		Ref: Ref{ID: raw.textOf("id"), Name: raw.textOf("name")}, Type: raw.textOf("entityType"),
-		ExternalID: raw.textOf("externalId"), State: raw.textOf("state"), Org: Ref(org),
-		ETag: got.header.Get("ETag"), Content: raw["entity"], raw: raw,
+		Ref:        Ref{ID: raw.textOf("id"), Name: raw.textOf("name")},
+		Type:       raw.textOf("entityType"),
+		ExternalID: raw.textOf("externalId"),
+		State:      raw.textOf("state"),
+		Org:        Ref(org),
+		ETag:       got.header.Get("ETag"),
+		Content:    raw["entity"],
+		raw:        raw,
 	}, nil
 }
 
@@ -77,7 +82,10 @@ func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMess
 	}
 	o["entity"] = content
 	written, err := e.exchange(ctx, call{
-		method: http.MethodPut, path: entitiesPath + url.PathEscape(read.ID), json: true, content: o,
+		method:  http.MethodPut,
+		path:    entitiesPath + url.PathEscape(read.ID),
+		json:    true,
+		content: o,
 		ifMatch: read.ETag,
 	})
 	if err != nil {
@@ -97,7 +105,8 @@ func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error)
 	return lookup(ctx, e.lookups, key("entityTypes", kind.Vendor, kind.NSS),
 		func(ctx context.Context) ([]string, error) {
 			found, err := listAll[wireEntityType](ctx, e.client, listing{
-				path: entityTypesPath, what: "types of entities",
+				path:  entityTypesPath,
+				what:  "types of entities",
 				terms: []term{{"vendor", kind.Vendor}, {"nss", kind.NSS}},
 			})
 			var versions []string
@@ -124,7 +133,10 @@ func (e *Entities) Find(ctx context.Context, kind EntityKind, name, externalID s
 	// A version stands for all that begin with it.
 	path := entitiesPath + "types/" + url.PathEscape(kind.Vendor) + "/" + url.PathEscape(kind.NSS) + "/1"
 	found, err := listAll[wireEntity](ctx, e.client, listing{
-		path: path, what: "entities", terms: []term{{"name", name}}, sort: "name",
+		path:  path,
+		what:  "entities",
+		terms: []term{{"name", name}},
+		sort:  "name",
 	})
 	var hits []Ref
 	for _, entity := range found {
@@ -155,7 +167,9 @@ type EntitySpec struct {
 // did not say which it is; [Entities.Find] finds it. It takes the right of full access to its type.
 func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err error) {
 	task, err := e.startJSON(ctx, http.MethodPost, entityTypesPath+"/"+url.PathEscape(spec.Type), map[string]any{
-		"name": spec.Name, "externalId": spec.ExternalID, "entity": spec.Content,
+		"name":       spec.Name,
+		"externalId": spec.ExternalID,
+		"entity":     spec.Content,
 	})
 	if err != nil {
 		return "", wrapped(err, "creating entity", spec.Name)
@@ -176,7 +190,9 @@ var entityURN = regexp.MustCompile(`urn:vcloud:entity:[A-Za-z0-9]+:[A-Za-z0-9]+:
 // Resolve has VCD hold an entity against the schema of its type. The problem is what does not match; empty if all does.
 func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err error) {
 	got, err := e.do(ctx, call{
-		method: http.MethodPost, path: entitiesPath + url.PathEscape(id) + "/resolve", json: true,
+		method: http.MethodPost,
+		path:   entitiesPath + url.PathEscape(id) + "/resolve",
+		json:   true,
 	})
 	var resolved struct {
 		State   string `json:"state"`

@@ -28,14 +28,16 @@ func TestStatusErrorKind(t *testing.T) {
 		{"404 is not found", &StatusError{Status: 404}, ErrNotFound},
 		{
 			"403 is forbidden, which proves no absence",
-			&StatusError{Status: 403, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"}, ErrForbidden,
+			&StatusError{Status: 403, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"},
+			ErrForbidden,
 		},
 		{"401 is unauthorized", &StatusError{Status: 401}, ErrUnauthorized},
 		{"429 is throttled", &StatusError{Status: 429}, ErrThrottled},
 		{"503 with a delay is throttled", &StatusError{Status: 503, retryAfter: time.Second}, ErrThrottled},
 		{"503 without one is unavailable", &StatusError{Status: 503}, ErrUnavailable},
 		{
-			"500 is unavailable, whatever its text", &StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"},
+			"500 is unavailable, whatever its text",
+			&StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"},
 			ErrUnavailable,
 		},
 		{"502 is unavailable, not absent", &StatusError{Status: 502}, ErrUnavailable},
@@ -63,30 +65,40 @@ func TestReadErrors(t *testing.T) {
 		{
 			"XML, without the request's id",
 			`<?xml version="1.0"?><Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1b-2c ] The entity is gone." majorErrorCode="404" minorErrorCode="X"/>`,
-			"X", "The entity is gone. (HTTP 404 X)",
+			"X",
+			"The entity is gone. (HTTP 404 X)",
 		},
 		{
 			"busy, without the task's id",
 			`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 7 ] Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:4e8)" minorErrorCode="BUSY_ENTITY"/>`,
-			"BUSY_ENTITY", "Unable to perform this action. Contact your cloud administrator. (HTTP 404 BUSY_ENTITY)",
+			"BUSY_ENTITY",
+			"Unable to perform this action. Contact your cloud administrator. (HTTP 404 BUSY_ENTITY)",
 		},
 		{"JSON", `{"minorErrorCode":"Y","message":"[ 7 ] No.","stackTrace":"secret"}`, "Y", "No. (HTTP 404 Y)"},
 		{
-			"OAuth", `{"error":"invalid_grant","error_description":"Unknown token"}`, "",
+			"OAuth",
+			`{"error":"invalid_grant","error_description":"Unknown token"}`,
+			"",
 			"invalid_grant Unknown token (HTTP 404)",
 		},
 		{
-			"HTML", "<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>", "",
+			"HTML",
+			"<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>",
+			"",
 			"not an answer of VCD: no content type (HTTP 404)",
 		},
 		{
-			"the status of another API", `{"kind":"Status","message":"secrets canary is forbidden"}`, "",
+			"the status of another API",
+			`{"kind":"Status","message":"secrets canary is forbidden"}`,
+			"",
 			"Not Found (HTTP 404)",
 		},
 		{"an error of another server", `{"error":"canary","error_description":"canary"}`, "", "Not Found (HTTP 404)"},
 		{"a JSON string", `"canary"`, "", "Not Found (HTTP 404)"},
 		{
-			"an XML error of another server", `<Error message="canary" minorErrorCode="canary"/>`, "",
+			"an XML error of another server",
+			`<Error message="canary" minorErrorCode="canary"/>`,
+			"",
 			"not an answer of VCD: no content type (HTTP 404)",
 		},
 		{"nothing", "", "", "Not Found (HTTP 404)"},
@@ -152,11 +164,13 @@ func TestLookupErrors(t *testing.T) {
 		want string
 	}{
 		{
-			"what does not exist", &LookupError{Kind: "template", Name: "x", In: "catalog c", Err: ErrNotFound},
+			"what does not exist",
+			&LookupError{Kind: "template", Name: "x", In: "catalog c", Err: ErrNotFound},
 			`template "x" in catalog c does not exist or may not be seen by this user`,
 		},
 		{
-			"what cannot be used", &LookupError{Kind: "template", Name: "x", Reason: "has no VM", Err: ErrInvalid},
+			"what cannot be used",
+			&LookupError{Kind: "template", Name: "x", Reason: "has no VM", Err: ErrInvalid},
 			`template "x" has no VM`,
 		},
 	}

@@ -18,7 +18,8 @@ func TestAMissingOrganizationIsNoEvidence(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, f := NewWithT(t), newFakeVCD(t)
+			g := NewWithT(t)
+			f := newFakeVCD(t)
 			f.passwords["administrator@System"] = password
 			f.on("POST /cloudapi/1.0.0/sessions/provider", f.serveLogin)
 			f.on("GET /api/query?type=organization", answer)
@@ -58,7 +59,8 @@ func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g, f := NewWithT(t), newFakeVCD(t)
+			g := NewWithT(t)
+			f := newFakeVCD(t)
 			answer := func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(tt.status)
 				if tt.body != "" {
@@ -102,7 +104,8 @@ func TestATaskWithoutIDDoesNotHoldUpOthers(t *testing.T) {
 }
 
 func TestTheLogIsReadToItsEnd(t *testing.T) {
-	g, f := NewWithT(t), newFakeVCD(t)
+	g := NewWithT(t)
+	f := newFakeVCD(t)
 	const total = pageSize + 1
 	f.on(opQueryTask, func(w http.ResponseWriter, r *http.Request) {
 		g.Expect(r.URL.Query().Get("sortAsc")).To(Equal("startDate"))
@@ -128,7 +131,8 @@ func TestTheLogIsReadToItsEnd(t *testing.T) {
 }
 
 func TestUsesOfOneAddressMayBeTheSame(t *testing.T) {
-	g, f := NewWithT(t), newFakeVCD(t)
+	g := NewWithT(t)
+	f := newFakeVCD(t)
 	const line = `{"ipAddress":"203.0.113.9","category":"DNAT","networkRef":{"id":"n"}}`
 	f.on("GET /cloudapi/1.0.0/edgeGateways/{id}/usedIpAddresses", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, `{"resultTotal":2,"values":[%s,%s]}`, line, line)

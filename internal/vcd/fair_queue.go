@@ -195,7 +195,8 @@ func (q *fairQueue) serve(now time.Time) {
 		caller := q.ring[0]
 		own := q.queues[caller]
 		w := own.waiting[0]
-		q.ring, own.waiting = q.ring[1:], own.waiting[1:]
+		q.ring = q.ring[1:]
+		own.waiting = own.waiting[1:]
 		if len(own.waiting) > 0 {
 			q.ring = append(q.ring, caller)
 		}

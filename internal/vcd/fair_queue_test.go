@@ -152,7 +152,10 @@ func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
 	})
 	f.on(opVM, answerVM)
 	clock := newFakeClock()
-	s := session(t, f, func(o *PoolOptions) { o.Clock, o.InFlight = clock, 1 })
+	s := session(t, f, func(o *PoolOptions) {
+		o.Clock = clock
+		o.InFlight = 1
+	})
 	release := hang(t, f, opVM)
 	go func() { _, _ = s.VMs.VM(t.Context(), testVM) }()
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(1))

@@ -108,7 +108,8 @@ func newFakeVCD(t *testing.T) *fakeVCD {
 	f := &fakeVCD{
 		versions:  []string{"36.3", "37.2", "38.1", "39.0.0-alpha"},
 		passwords: map[string]string{"capvcd@acme": password},
-		valid:     map[string]bool{}, handlers: map[string]http.HandlerFunc{},
+		valid:     map[string]bool{},
+		handlers:  map[string]http.HandlerFunc{},
 	}
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(f.serve))
 	f.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: f.tlsConfig}
@@ -123,7 +124,10 @@ func (f *fakeVCD) ca() []byte {
 
 func (f *fakeVCD) config() Config {
 	return Config{
-		Site: f.URL, Org: "acme", CABundle: f.ca(), Version: "1",
+		Site:        f.URL,
+		Org:         "acme",
+		CABundle:    f.ca(),
+		Version:     "1",
 		Credentials: Credentials{Username: "capvcd", Password: password},
 	}
 }

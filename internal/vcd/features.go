@@ -37,7 +37,11 @@ func (s *Session) Features(ctx context.Context) (Features, error) {
 func featuresOf(agreed apiVersion) Features {
 	since := func(minor int) bool { return agreed.compare(apiVersion{37, minor}) >= 0 }
 	return Features{
-		SharedVIP: since(0), IPv6VIP: since(0), TransparentMode: since(1), MemberGroups: since(1), IPSpaces: since(1),
+		SharedVIP:       since(0),
+		IPv6VIP:         since(0),
+		TransparentMode: since(1),
+		MemberGroups:    since(1),
+		IPSpaces:        since(1),
 		AllocateByValue: since(2),
 	}
 }

@@ -16,7 +16,10 @@ func checkName(kind, name, in string) error {
 		return &LookupError{Kind: kind, Name: name, In: in, Reason: "has no name", Err: ErrInvalid}
 	case strings.ContainsAny(name, fiqlMeta):
 		return &LookupError{
-			Kind: kind, Name: name, In: in, Err: ErrInvalid,
+			Kind: kind,
+			Name: name,
+			In:   in,
+			Err:  ErrInvalid,
 			Reason: fmt.Sprintf("cannot be looked up: the name has one of the characters %s; refer to it by its URN",
 				fiqlMeta),
 		}
@@ -57,7 +60,9 @@ func anyOfChunks(field string, values []string, limit int) [][]term {
 	for _, value := range values {
 		t := term{field, value}
 		if len(chunk) > 0 && length+len(t.String()) > limit {
-			chunks, chunk, length = append(chunks, chunk), nil, 0
+			chunks = append(chunks, chunk)
+			chunk = nil
+			length = 0
 		}
 		chunk = append(chunk, t)
 		length += len(t.String()) + 1

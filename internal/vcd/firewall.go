@@ -67,8 +67,11 @@ func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, e
 	rules := make([]FirewallRule, len(lines))
 	for i, w := range lines {
 		rules[i] = FirewallRule{
-			ID: w.ID, Name: w.Name, Description: cmp.Or(w.Comments, w.Description),
-			Enabled: w.Active, Action: w.Action,
+			ID:          w.ID,
+			Name:        w.Name,
+			Description: cmp.Or(w.Comments, w.Description),
+			Enabled:     w.Active,
+			Action:      w.Action,
 		}
 	}
 	return rules, nil
@@ -103,10 +106,15 @@ func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec Firewall
 		family = "IPV6"
 	}
 	body := map[string]any{
-		"name": spec.Name, "comments": spec.Description, "active": true, "actionValue": spec.Action,
-		"direction": "IN_OUT", "ipProtocol": family,
-		"sourceFirewallIpAddresses": sources, "destinationFirewallIpAddresses": []string{spec.Destination.String()},
-		"rawPortProtocols": portItems(spec.Protocol, spec.Ports),
+		"name":                           spec.Name,
+		"comments":                       spec.Description,
+		"active":                         true,
+		"actionValue":                    spec.Action,
+		"direction":                      "IN_OUT",
+		"ipProtocol":                     family,
+		"sourceFirewallIpAddresses":      sources,
+		"destinationFirewallIpAddresses": []string{spec.Destination.String()},
+		"rawPortProtocols":               portItems(spec.Protocol, spec.Ports),
 	}
 	if spec.Before != "" { // the first rule goes without: 38.1 knows no position but beside another rule
 		body["relativePosition"] = map[string]any{"rulePosition": "BEFORE", "adjacentRuleId": spec.Before}

@@ -19,8 +19,11 @@ func theirRules(to *target, edge string, names ...string) {
 	rules := make([]any, len(names))
 	for i, name := range names {
 		rules[i] = map[string]any{
-			"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "name": name, "actionValue": "ALLOW",
-			"enabled": true, "version": map[string]any{"version": 7.0},
+			"id":          fmt.Sprintf("00000000-0000-4000-8000-%012d", i),
+			"name":        name,
+			"actionValue": "ALLOW",
+			"enabled":     true,
+			"version":     map[string]any{"version": 7.0},
 		}
 	}
 	org := to.sim.State().Model.Orgs[1].ID
@@ -41,7 +44,8 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 			g.Expect(s.Features(ctx)).To(HaveField("SingleFirewallRule", true))
 			g.Expect(s.Firewall.Rules(ctx, edge)).To(BeEmpty())
 			create := func(spec vcd.FirewallRuleSpec) []vcd.FirewallRule {
-				spec.Description, spec.Protocol = "of "+spec.Name, "TCP"
+				spec.Description = "of " + spec.Name
+				spec.Protocol = "TCP"
 				task, err := s.Firewall.CreateRule(ctx, edge, spec)
 				g.Expect(done(t, s, task, err).Owner).To(Equal(edge), "VCD does not tell the id of a new rule") //nolint:contextcheck // the poller is of all who follow tasks
 				rules, err := s.Firewall.Rules(ctx, edge)
@@ -54,16 +58,25 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 			}
 
 			rules := create(vcd.FirewallRuleSpec{
-				Name: "drop", Destination: netip.MustParseAddr("203.0.113.20"),
-				Ports: ports, Action: "DROP",
+				Name:        "drop",
+				Destination: netip.MustParseAddr("203.0.113.20"),
+				Ports:       ports,
+				Action:      "DROP",
 			})
 			g.Expect(rules).To(Equal([]vcd.FirewallRule{{
-				ID: rules[0].ID, Name: "drop", Description: "of drop",
-				Enabled: true, Action: "DROP",
+				ID:          rules[0].ID,
+				Name:        "drop",
+				Description: "of drop",
+				Enabled:     true,
+				Action:      "DROP",
 			}}))
 			rules = create(vcd.FirewallRuleSpec{
-				Name: "allow", Destination: netip.MustParseAddr("2001:db8::20"), Ports: []int{80}, Action: "ALLOW",
-				Sources: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/48")}, Before: rules[0].ID,
+				Name:        "allow",
+				Destination: netip.MustParseAddr("2001:db8::20"),
+				Ports:       []int{80},
+				Action:      "ALLOW",
+				Sources:     []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/48")},
+				Before:      rules[0].ID,
 			})
 			g.Expect(rules).To(HaveExactElements(HaveField("Name", "allow"), HaveField("Name", "drop")))
 
@@ -76,7 +89,10 @@ func TestOneFirewallRuleComesAndGoesBesideOthers(t *testing.T) {
 			_, err = s.Firewall.DeleteRule(ctx, edge, rules[0].ID)
 			g.Expect(err).To(MatchError(vcd.ErrForbidden), "VCD does not tell what is gone from what is forbidden")
 			_, err = s.Firewall.CreateRule(ctx, edge, vcd.FirewallRuleSpec{
-				Name: "late", Destination: netip.MustParseAddr("203.0.113.20"), Action: "DROP", Before: rules[0].ID,
+				Name:        "late",
+				Destination: netip.MustParseAddr("203.0.113.20"),
+				Action:      "DROP",
+				Before:      rules[0].ID,
 			})
 			g.Expect(err).To(MatchError(vcd.ErrInvalid), "the rule that it should come before is gone")
 		})
@@ -99,8 +115,12 @@ func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
 	g.Expect(before).To(HaveLen(300), "the list has no pages")
 
 	task, err := s.Firewall.CreateRule(ctx, edge, vcd.FirewallRuleSpec{
-		Name: "ours", Destination: netip.MustParseAddr("203.0.113.20"), Protocol: "UDP", Ports: []int{53},
-		Action: "DROP", Before: before[0].ID,
+		Name:        "ours",
+		Destination: netip.MustParseAddr("203.0.113.20"),
+		Protocol:    "UDP",
+		Ports:       []int{53},
+		Action:      "DROP",
+		Before:      before[0].ID,
 	})
 	done(t, s, task, err)
 	with, err := s.Firewall.Rules(ctx, edge)
@@ -122,8 +142,11 @@ func TestFirewallRulesOfOthersStayAsTheyAre(t *testing.T) {
 
 func TestFirewallRulesWhereTheyCannotBe(t *testing.T) {
 	rule := vcd.FirewallRuleSpec{
-		Name: "r", Destination: netip.MustParseAddr("203.0.113.20"), Protocol: "TCP",
-		Ports: []int{80}, Action: "DROP",
+		Name:        "r",
+		Destination: netip.MustParseAddr("203.0.113.20"),
+		Protocol:    "TCP",
+		Ports:       []int{80},
+		Action:      "DROP",
 	}
 	tests := []struct {
 		name  string

@@ -17,13 +17,19 @@ func TestWhatDoesNotComeFromTheQueryServiceIsNoListOfNothing(t *testing.T) {
 			"a page of a load balancer that is well-formed",
 			func(w http.ResponseWriter, _ *http.Request) { reply(w, page) },
 		},
-		{"an error document with status 200", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, `<Error xmlns="http://www.vmware.com/vcloud/v1.5" majorErrorCode="500" message="out of order"/>`)
-		}},
-		{"a gateway in front of VCD that knows no such route", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusNotFound)
-			reply(w, `{"message":"no Route matched with those values"}`)
-		}},
+		{
+			"an error document with status 200",
+			func(w http.ResponseWriter, _ *http.Request) {
+				reply(w, `<Error xmlns="http://www.vmware.com/vcloud/v1.5" majorErrorCode="500" message="out of order"/>`)
+			},
+		},
+		{
+			"a gateway in front of VCD that knows no such route",
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusNotFound)
+				reply(w, `{"message":"no Route matched with those values"}`)
+			},
+		},
 		{"an empty 404", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }},
 	}
 	for _, tt := range tests {

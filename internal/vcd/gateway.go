@@ -109,7 +109,9 @@ type wireUplinkSubnet struct {
 // onGateway is a list of what is on an edge gateway.
 func onGateway(gateway, path, what, sort string) listing {
 	return listing{
-		path: gatewaysPath + url.PathEscape(gateway) + path, what: what, of: " of edge gateway " + gateway,
+		path: gatewaysPath + url.PathEscape(gateway) + path,
+		what: what,
+		of:   " of edge gateway " + gateway,
 		sort: sort,
 	}
 }
@@ -125,7 +127,10 @@ func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 
 func (w *wireGateway) gateway() Gateway {
 	g := Gateway{
-		Ref: refOf(&w.wireRef), Status: w.Status, Org: refOf(w.OrgRef), Owner: refOf(w.OwnerRef),
+		Ref:          refOf(&w.wireRef),
+		Status:       w.Status,
+		Org:          refOf(w.OrgRef),
+		Owner:        refOf(w.OwnerRef),
 		UsesIPSpaces: w.UsingIPSpace,
 	}
 	if g.Owner.ID == "" {
@@ -156,7 +161,9 @@ func (w *wireUplinkSubnet) subnet() (UplinkSubnet, bool) {
 		return UplinkSubnet{}, false
 	}
 	subnet := UplinkSubnet{
-		Prefix: prefix, Gateway: gateway, Enabled: w.Enabled == nil || *w.Enabled,
+		Prefix:  prefix,
+		Gateway: gateway,
+		Enabled: w.Enabled == nil || *w.Enabled,
 		Primary: parseAddr(w.PrimaryIP),
 	}
 	if w.IPRanges != nil {
@@ -221,8 +228,10 @@ type wireAssignment struct {
 // gateways.
 func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
 	lines, err := listAll[wireAssignment](ctx, b.client, listing{
-		path: "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments", what: "service engine groups",
-		of: " of edge gateway " + gateway, terms: []term{{"gatewayRef.id", gateway}},
+		path:  "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments",
+		what:  "service engine groups",
+		of:    " of edge gateway " + gateway,
+		terms: []term{{"gatewayRef.id", gateway}},
 	})
 	var groups []EngineGroup
 	for _, line := range lines {
@@ -260,8 +269,12 @@ func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSetti
 	path := gatewaysPath + url.PathEscape(gateway) + "/loadBalancer"
 	return read(ctx, b.client, "the load balancer of edge gateway", gateway, path, func(s *settings) BalancerSettings {
 		return BalancerSettings{
-			Known: true, Enabled: s.Enabled, Premium: s.FeatureSet != "STANDARD", Transparent: s.Transparent,
-			LacksIPv4: s.IPv6Network != "" && s.Network == "", LacksIPv6: s.Network != "" && s.IPv6Network == "",
+			Known:       true,
+			Enabled:     s.Enabled,
+			Premium:     s.FeatureSet != "STANDARD",
+			Transparent: s.Transparent,
+			LacksIPv4:   s.IPv6Network != "" && s.Network == "",
+			LacksIPv6:   s.Network != "" && s.IPv6Network == "",
 		}
 	})
 }

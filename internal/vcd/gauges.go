@@ -127,6 +127,7 @@ func (s *Session) measure(state *siteState) {
 	s.auth.measure(state, now)
 	state.tasks += s.Tasks.running()
 	if age, ok := s.Inventory.age(now); ok {
-		state.inventoried, state.inventoryAge = true, max(state.inventoryAge, age)
+		state.inventoried = true
+		state.inventoryAge = max(state.inventoryAge, age)
 	}
 }

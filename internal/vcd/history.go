@@ -24,9 +24,13 @@ func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
 	tasks := make([]Task, 0, len(records))
 	for _, record := range records {
 		tasks = append(tasks, Task{
-			ID: urnOf(kindTask, record.HREF), Operation: record.Name, Owner: urnOf("", record.Object),
-			State:    taskState(record.Status),
-			Progress: record.Progress, Started: parseTime(record.StartDate), Ended: parseTime(record.EndDate),
+			ID:        urnOf(kindTask, record.HREF),
+			Operation: record.Name,
+			Owner:     urnOf("", record.Object),
+			State:     taskState(record.Status),
+			Progress:  record.Progress,
+			Started:   parseTime(record.StartDate),
+			Ended:     parseTime(record.EndDate),
 		})
 	}
 	return tasks, err

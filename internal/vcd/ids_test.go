@@ -20,7 +20,9 @@ func TestURNOf(t *testing.T) {
 		{"an href to a template's VM", "", "https://x/api/vAppTemplate/vm-" + id, "urn:vcloud:vm:" + id},
 		{"an href to an administrator's view", "", "https://x/api/admin/vdc/" + id, "urn:vcloud:vdc:" + id},
 		{
-			"a storage profile is no VDC", "", "https://x/api/vdcStorageProfile/" + id,
+			"a storage profile is no VDC",
+			"",
+			"https://x/api/vdcStorageProfile/" + id,
 			"urn:vcloud:vdcstorageProfile:" + id,
 		},
 		{"nothing is nothing", kindVM, "", ""},
@@ -37,20 +39,27 @@ func TestOperation(t *testing.T) {
 		name, method, url, want string
 	}{
 		{
-			"ids are taken out", "GET", "https://h/api/vApp/vm-22222222-2222-4222-8222-222222222222",
+			"ids are taken out",
+			"GET",
+			"https://h/api/vApp/vm-22222222-2222-4222-8222-222222222222",
 			"GET /api/vApp/vm-{id}",
 		},
 		{
-			"actions stay", "POST", "https://h/api/vApp/vapp-22222222-2222-4222-8222-222222222222/action/recomposeVApp",
+			"actions stay",
+			"POST",
+			"https://h/api/vApp/vapp-22222222-2222-4222-8222-222222222222/action/recomposeVApp",
 			"POST /api/vApp/vapp-{id}/action/recomposeVApp",
 		},
 		{
-			"URNs are taken out", "GET",
+			"URNs are taken out",
+			"GET",
 			"https://h/cloudapi/1.0.0/orgVdcNetworks/urn:vcloud:network:22222222-2222-4222-8222-222222222222/dhcp",
 			"GET /cloudapi/1.0.0/orgVdcNetworks/{id}/dhcp",
 		},
 		{
-			"a query has its type, also with semicolons", "GET", "https://h/api/query?filter=a==b;c==d&type=vm",
+			"a query has its type, also with semicolons",
+			"GET",
+			"https://h/api/query?filter=a==b;c==d&type=vm",
 			"GET /api/query?type=vm",
 		},
 		{"organizations are taken out", "POST", "https://h/oauth/tenant/acme/token", "POST /oauth/tenant/{org}/token"},

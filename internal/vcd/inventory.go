@@ -127,7 +127,8 @@ func (i *Inventory) age(now time.Time) (oldest time.Duration, ok bool) {
 	defer i.mu.Unlock()
 	for _, inv := range i.vdcs {
 		if age, known := inv.age(now); known {
-			oldest, ok = max(oldest, age), true
+			oldest = max(oldest, age)
+			ok = true
 		}
 	}
 	return oldest, ok

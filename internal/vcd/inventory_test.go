@@ -82,10 +82,18 @@ func TestInventoryRows(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got).To(HaveLen(2))
 	g.Expect(got[0]).To(Equal(VMRecord{
-		Ref: Ref{ID: "urn:vcloud:vm:" + rowID("vm-1"), Name: "vm-1"}, VApp: Ref{ID: testVApp, Name: "a"},
-		VDC: Ref{ID: testVDC, Name: "acme-vdc"}, Status: StatusPoweredOn, Busy: true, PrimaryAddress: "10.0.0.1",
-		LeaseEnd: time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC),
-		CPUs:     2, MemoryMiB: 4096, StorageMiB: "20480", StorageProfile: "standard", PrimaryNetwork: "nodes",
+		Ref:            Ref{ID: "urn:vcloud:vm:" + rowID("vm-1"), Name: "vm-1"},
+		VApp:           Ref{ID: testVApp, Name: "a"},
+		VDC:            Ref{ID: testVDC, Name: "acme-vdc"},
+		Status:         StatusPoweredOn,
+		Busy:           true,
+		PrimaryAddress: "10.0.0.1",
+		LeaseEnd:       time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC),
+		CPUs:           2,
+		MemoryMiB:      4096,
+		StorageMiB:     "20480",
+		StorageProfile: "standard",
+		PrimaryNetwork: "nodes",
 		SizingPolicyID: "urn:vcloud:vdcComputePolicy:" + uuidOf(testVDC),
 	}))
 	g.Expect(f.filters[0]).To(Equal("vdc==" + escapeValue(testVDC) +

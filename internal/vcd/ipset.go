@@ -42,9 +42,11 @@ type wireIPSet struct {
 
 func (w *wireIPSet) set() IPSet {
 	return IPSet{
-		Ref: refOf(&w.wireRef), Description: w.Description, Status: w.Status,
-		Owner:     cmp.Or(refOf(w.Owner), refOf(w.Gateway)),
-		Addresses: parseAddrs(w.Addresses),
+		Ref:         refOf(&w.wireRef),
+		Description: w.Description,
+		Status:      w.Status,
+		Owner:       cmp.Or(refOf(w.Owner), refOf(w.Gateway)),
+		Addresses:   parseAddrs(w.Addresses),
 	}
 }
 
@@ -59,7 +61,10 @@ func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 		terms = append(terms, term{"_context", owner})
 	}
 	lines, err := listAll[wireIPSet](ctx, f.client, listing{
-		path: groupsPath + "/summaries", what: "IP sets", of: " of " + owner, sort: "name",
+		path:  groupsPath + "/summaries",
+		what:  "IP sets",
+		of:    " of " + owner,
+		sort:  "name",
 		terms: terms,
 	})
 	var sets []IPSet
@@ -82,7 +87,10 @@ func groupPath(id string) string { return groupsPath + "/" + url.PathEscape(id) 
 // "Organization vDC Gateway: Configure Firewall", as do all changes.
 func (f *Firewall) CreateIPSet(ctx context.Context, set IPSet) (Task, error) {
 	return f.create(ctx, "IP set", set.Name, groupsPath, map[string]any{
-		"name": set.Name, "description": set.Description, "type": typeIPSet, "typeValue": typeIPSet,
+		"name":        set.Name,
+		"description": set.Description,
+		"type":        typeIPSet,
+		"typeValue":   typeIPSet,
 		"ownerRef":    refTo(set.Owner.ID),
 		"ipAddresses": addressTexts(set.Addresses),
 	})

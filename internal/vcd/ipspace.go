@@ -66,7 +66,9 @@ type IPSpaces struct{ *client }
 // with [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
 func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestion, error) {
 	return listAs(ctx, i.client, listing{
-		path: spacesPath + "/floatingIpSuggestions", what: "IP Spaces", of: " of edge gateway " + gateway,
+		path:  spacesPath + "/floatingIpSuggestions",
+		what:  "IP Spaces",
+		of:    " of edge gateway " + gateway,
 		sort:  "ipSpaceRef.name",
 		terms: []term{{"gatewayId", gateway}},
 	}, (*wireSuggestion).suggestion)
@@ -123,7 +125,10 @@ type wireAllocation struct {
 // FloatingIPs lists the addresses of an IP Space that are allocated to the organization.
 func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, error) {
 	lines, err := listAll[wireAllocation](ctx, i.client, listing{
-		path: spacePath(space) + "/allocations", what: "floating IPs", of: " of IP Space " + space, sort: "value",
+		path:  spacePath(space) + "/allocations",
+		what:  "floating IPs",
+		of:    " of IP Space " + space,
+		sort:  "value",
 		terms: []term{{"type", floatingIP}},
 	})
 	var allocated []FloatingIP
@@ -174,7 +179,9 @@ func (i *IPSpaces) Mark(ctx context.Context, space, id string,
 ) (Task, error) {
 	task, err := i.edit(ctx, allocationPath(space, id), func(o object) (bool, error) {
 		now := FloatingIP{
-			ID: o.textOf("id"), Address: parseAddr(o.textOf("value")), Usage: UsageState(o.textOf("usageState")),
+			ID:          o.textOf("id"),
+			Address:     parseAddr(o.textOf("value")),
+			Usage:       UsageState(o.textOf("usageState")),
 			Description: o.textOf("description"),
 		}
 		usage, description, err := mark(now)

@@ -34,7 +34,9 @@ type wireListedEntity struct {
 func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string) ([]Entity, error) {
 	return listAs(ctx, e.client, listing{
 		path: entitiesPath + "types/" + url.PathEscape(vendor) + "/" + url.PathEscape(namespace) + "/" +
-			url.PathEscape(version), what: "entities", of: " of type " + vendor + ":" + namespace,
+			url.PathEscape(version),
+		what: "entities",
+		of:   " of type " + vendor + ":" + namespace,
 	}, func(w *wireListedEntity) Entity {
 		return Entity{Ref: refOf(&w.wireRef), Type: w.Type, State: w.State, Content: w.Content}
 	})

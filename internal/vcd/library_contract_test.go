@@ -51,9 +51,12 @@ func TestEntitiesAreWrittenOnlyAsTheyWereRead(t *testing.T) {
 	}
 	to.sim.Edit(func(e *vcdsim.Editor) {
 		e.AddDocument("1.0.0/entities", "entity", org, "", map[string]any{
-			"id": id, "name": "c", "entityType": "urn:vcloud:type:vmware:capvcdCluster:1.1.0", "state": "PRE_CREATED",
-			"owner":  map[string]any{"id": "urn:vcloud:user:" + owner},
-			"entity": map[string]any{"kind": "CAPVCDCluster", "foreign": "<&> ä"},
+			"id":         id,
+			"name":       "c",
+			"entityType": "urn:vcloud:type:vmware:capvcdCluster:1.1.0",
+			"state":      "PRE_CREATED",
+			"owner":      map[string]any{"id": "urn:vcloud:user:" + owner},
+			"entity":     map[string]any{"kind": "CAPVCDCluster", "foreign": "<&> ä"},
 		})
 	})
 
@@ -86,7 +89,10 @@ func TestAnEntityIsMadeResolvedFoundAndDeleted(t *testing.T) {
 	kind := vcd.EntityKind{Vendor: "vmware", NSS: "capvcdCluster"}
 	const least = `{"kind":"CAPVCDCluster","apiVersion":"capvcd.vmware.com/v1.1","metadata":{},"spec":{}}`
 	spec := vcd.EntitySpec{
-		Type: "urn:vcloud:type:vmware:capvcdCluster:1.1.0", Name: "c", ExternalID: "infra-1", Content: []byte(least),
+		Type:       "urn:vcloud:type:vmware:capvcdCluster:1.1.0",
+		Name:       "c",
+		ExternalID: "infra-1",
+		Content:    []byte(least),
 	}
 
 	g.Expect(s.Entities.Types(ctx, kind)).To(ContainElement("1.1.0"))

@@ -97,7 +97,8 @@ func complete[T any](what string, id func(T) string, read func(page int) (items 
 ) {
 	return twice(what, func() ([]T, bool, error) {
 		var all []T
-		first, seen := 0, map[string]bool{}
+		first := 0
+		seen := map[string]bool{}
 		for page := 1; page <= maxPages; page++ {
 			items, total, err := read(page)
 			if err != nil {
@@ -150,7 +151,8 @@ var nextCursor = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*rel="?nextPage"?`)
 func listByCursor[T item](ctx context.Context, c *client, l listing) ([]T, error) {
 	items, err := twice(l.what, func() ([]T, bool, error) {
 		var items []T
-		cursor, seen := "", map[string]bool{}
+		cursor := ""
+		seen := map[string]bool{}
 		for range maxPages {
 			query := params("pageSize", strconv.Itoa(pageSize), "cursor", url.QueryEscape(cursor))
 			got, err := c.do(ctx, call{method: http.MethodGet, path: l.path, query: query, json: true})

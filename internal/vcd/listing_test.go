@@ -163,10 +163,14 @@ func FuzzEdgeDecoders(f *testing.F) {
 	f.Add([]byte(`{"applicationPorts":[{"protocol":"TCP","destinationPorts":["80"]}],"ipAddresses":["10.0.0.1"],"ipSpaceRanges":{"ipRanges":[{}]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, decode := range []func(){
-			decoder(body, func(w *wireGateway) { w.gateway() }), decoder(body, func(w *wirePool) { w.pool() }),
-			decoder(body, func(w *wireService) { w.service() }), decoder(body, func(w *wireNAT) { w.rule() }),
-			decoder(body, func(w *wireProfile) { w.profile() }), decoder(body, func(w *wireIPSet) { w.set() }),
-			decoder(body, func(w *wireSpace) { w.space() }), decoder(body, func(w *wireAllocation) { w.allocation() }),
+			decoder(body, func(w *wireGateway) { w.gateway() }),
+			decoder(body, func(w *wirePool) { w.pool() }),
+			decoder(body, func(w *wireService) { w.service() }),
+			decoder(body, func(w *wireNAT) { w.rule() }),
+			decoder(body, func(w *wireProfile) { w.profile() }),
+			decoder(body, func(w *wireIPSet) { w.set() }),
+			decoder(body, func(w *wireSpace) { w.space() }),
+			decoder(body, func(w *wireAllocation) { w.allocation() }),
 		} {
 			decode()
 		}
@@ -187,14 +191,24 @@ func decoder[T any](body []byte, use func(*T)) func() {
 
 func changeTwice(t *testing.T, body []byte) {
 	t.Helper()
-	address, name, yes, port := netip.MustParseAddr("10.0.0.7"), "n", true, 7
+	address := netip.MustParseAddr("10.0.0.7")
+	name := "n"
+	yes := true
+	port := 7
 	for _, apply := range []func(object) (bool, error){
 		PoolChange{
-			Name: &name, Members: &[]PoolMember{{Address: address, Port: 7}}, Monitors: []string{"TCP"},
-			NoMonitors: []string{"PING"}, Sticky: &yes, DefaultPort: &port,
+			Name:        &name,
+			Members:     &[]PoolMember{{Address: address, Port: 7}},
+			Monitors:    []string{"TCP"},
+			NoMonitors:  []string{"PING"},
+			Sticky:      &yes,
+			DefaultPort: &port,
 		}.apply,
 		VirtualServiceChange{
-			Pool: &name, Certificate: &name, Address: &address, Ports: &[]ServicePort{{From: 7}},
+			Pool:        &name,
+			Certificate: &name,
+			Address:     &address,
+			Ports:       &[]ServicePort{{From: 7}},
 			Transparent: &yes,
 		}.apply,
 		DNATChange{Port: &port, Profile: &name, External: &name}.apply,
@@ -229,7 +243,9 @@ func used(total, from, n int) string {
 }
 
 func TestUsedAddressesOnSeveralPagesAreReadUntilTwoReadingsAgree(t *testing.T) {
-	first, second, shifted := used(130, 1, 128), used(130, 129, 2), used(130, 127, 2)
+	first := used(130, 1, 128)
+	second := used(130, 129, 2)
+	shifted := used(130, 127, 2)
 	tests := []struct {
 		name    string
 		answers []string
@@ -242,7 +258,8 @@ func TestUsedAddressesOnSeveralPagesAreReadUntilTwoReadingsAgree(t *testing.T) {
 		{
 			"an order that never lasts",
 			[]string{first, second, first, shifted, first, second, first, shifted},
-			8, ErrUnavailable,
+			8,
+			ErrUnavailable,
 		},
 	}
 	for _, tt := range tests {

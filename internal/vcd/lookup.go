@@ -45,11 +45,13 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
 	}
 	var hits []Ref
-	fast, disabled := map[string]bool{}, map[string]bool{}
+	fast := map[string]bool{}
+	disabled := map[string]bool{}
 	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
 		id := urnOf(kindVDC, record.HREF)
 		hits = append(hits, Ref{ID: id, Name: record.Name})
-		fast[id], disabled[id] = record.IsFastProvisioned == "true", record.IsEnabled == "false"
+		fast[id] = record.IsFastProvisioned == "true"
+		disabled[id] = record.IsEnabled == "false"
 	}
 	ref, err := only("VDC", nameOrURN, in, hits)
 	if err != nil {
@@ -57,7 +59,10 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	}
 	profiles, err := v.storageProfiles(ctx, ref)
 	return VDC{
-		Ref: ref, StorageProfiles: profiles, FastProvisioning: fast[ref.ID], Disabled: disabled[ref.ID],
+		Ref:              ref,
+		StorageProfiles:  profiles,
+		FastProvisioning: fast[ref.ID],
+		Disabled:         disabled[ref.ID],
 	}, err
 }
 
@@ -74,8 +79,9 @@ func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
 	all := make([]VDC, 0, len(records))
 	for _, r := range records {
 		all = append(all, VDC{
-			Ref: Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name}, FastProvisioning: r.IsFastProvisioned == "true",
-			Disabled: r.IsEnabled == "false",
+			Ref:              Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name},
+			FastProvisioning: r.IsFastProvisioned == "true",
+			Disabled:         r.IsEnabled == "false",
 		})
 	}
 	slices.SortFunc(all, func(a, b VDC) int { return compareRefs(a.Ref, b.Ref) })
@@ -91,13 +97,15 @@ func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, 
 	var profiles []StorageProfile
 	for _, r := range found.OrgVdcStorageProfileRecord {
 		profiles = append(profiles, StorageProfile{
-			Ref: Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name}, Default: r.IsDefaultStorageProfile,
+			Ref:     Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name},
+			Default: r.IsDefaultStorageProfile,
 			Enabled: r.IsEnabled,
 		})
 	}
 	for _, r := range found.AdminOrgVdcStorageProfileRecord {
 		profiles = append(profiles, StorageProfile{
-			Ref: Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name}, Default: r.IsDefaultStorageProfile,
+			Ref:     Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name},
+			Default: r.IsDefaultStorageProfile,
 			Enabled: r.IsEnabled,
 		})
 	}
@@ -115,14 +123,21 @@ func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) 
 			continue
 		case !profile.Enabled:
 			return StorageProfile{}, &LookupError{
-				Kind: "storage profile", Name: profile.Name, In: in, Reason: "is disabled", Err: ErrInvalid,
+				Kind:   "storage profile",
+				Name:   profile.Name,
+				In:     in,
+				Reason: "is disabled",
+				Err:    ErrInvalid,
 			}
 		}
 		return profile, nil
 	}
 	if nameOrURN == "" {
 		return StorageProfile{}, &LookupError{
-			Kind: "storage profile", Name: "", In: in, Err: ErrNotFound,
+			Kind:   "storage profile",
+			Name:   "",
+			In:     in,
+			Err:    ErrNotFound,
 			Reason: "must be named: the VDC has no default one",
 		}
 	}
@@ -144,7 +159,10 @@ func only(kind, nameOrURN, in string, hits []Ref) (Ref, error) {
 		return exact[0], nil
 	}
 	return Ref{}, &LookupError{
-		Kind: kind, Name: nameOrURN, In: in, Err: ErrAmbiguous,
+		Kind:   kind,
+		Name:   nameOrURN,
+		In:     in,
+		Err:    ErrAmbiguous,
 		Reason: fmt.Sprintf("exists %d times", len(exact)),
 	}
 }

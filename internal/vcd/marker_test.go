@@ -19,7 +19,8 @@ func TestParseMarker(t *testing.T) {
 		{"twice the same is one", machine.String() + "\n" + machine.String(), machine, true},
 		{"two owners are none", machine.String() + "\n" + Marker{Cluster: "other"}.String(), Marker{}, false},
 		{
-			"two owners in one line are none", machine.String() + " " + Marker{Cluster: "other"}.String(),
+			"two owners in one line are none",
+			machine.String() + " " + Marker{Cluster: "other"}.String(),
 			Marker{},
 			false,
 		},

@@ -75,7 +75,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		inventories: counter("inventory_queries_total", "Queries for all VMs of a VDC that clusters have machines in.",
 			"site", "result"),
 
-		sites: newLabels(maxSites), operations: newLabels(maxOperations), taskOperations: newLabels(maxOperations),
+		sites:          newLabels(maxSites),
+		operations:     newLabels(maxOperations),
+		taskOperations: newLabels(maxOperations),
 	}
 }
 
@@ -126,7 +128,8 @@ func (m *metrics) of(base string) siteMetrics {
 }
 
 func (m siteMetrics) call(operation string, took time.Duration, err error) {
-	operation, status := m.operations.value(operation), callStatus(err)
+	operation = m.operations.value(operation)
+	status := callStatus(err)
 	m.calls.WithLabelValues(m.site, operation, status).Inc()
 	m.seconds.WithLabelValues(operation, status).Observe(took.Seconds())
 	m.siteSeconds.WithLabelValues(m.site).Add(took.Seconds())
@@ -157,7 +160,8 @@ func (m siteMetrics) login(err error) {
 
 // taskEnded counts a task that is no longer running.
 func (m siteMetrics) taskEnded(t Task) {
-	operation, result := m.taskOperations.value(t.Operation), taskResult(t.State)
+	operation := m.taskOperations.value(t.Operation)
+	result := taskResult(t.State)
 	m.tasks.WithLabelValues(m.site, operation, result).Inc()
 	if !t.Started.IsZero() && !t.Ended.Before(t.Started) { // both may be the same millisecond
 		m.taskSeconds.WithLabelValues(operation, result).Observe(t.Ended.Sub(t.Started).Seconds())

@@ -154,7 +154,10 @@ func TestAnOutageShowsUntilTheSiteAnswers(t *testing.T) {
 	f := newFakeVCD(t)
 	clock := newFakeClock()
 	registry := prometheus.NewRegistry()
-	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.Clock = registry, clock })
+	s := session(t, f, func(o *PoolOptions) {
+		o.Metrics = registry
+		o.Clock = clock
+	})
 	site := map[string]string{"site": siteOf(f)}
 	f.on(opVM, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 
@@ -180,7 +183,11 @@ func TestWaitingIsCountedByWhatIsWaitedFor(t *testing.T) {
 	f := newFakeVCD(t)
 	clock := newFakeClock()
 	registry := prometheus.NewRegistry()
-	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.Clock, o.InFlight = registry, clock, 1 })
+	s := session(t, f, func(o *PoolOptions) {
+		o.Metrics = registry
+		o.Clock = clock
+		o.InFlight = 1
+	})
 	release := hang(t, f, opVM)
 	results := make(chan error, 2)
 	for range 2 {
@@ -229,7 +236,10 @@ func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	registry := prometheus.NewRegistry()
-	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.TaskPoll = registry, 10*time.Millisecond })
+	s := session(t, f, func(o *PoolOptions) {
+		o.Metrics = registry
+		o.TaskPoll = 10 * time.Millisecond
+	})
 	woken := make(chan struct{}, 3)
 	follow := func(key string, state TaskState) {
 		started := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -246,8 +256,11 @@ func TestATaskIsCountedOnceHoweverManyFollowIt(t *testing.T) {
 	follow("b", TaskRunning)
 	g.Expect(value(g, registry, "capvcd_vcd_tasks_running", nil)).To(BeEquivalentTo(1))
 	s.Tasks.settle(testTask, Task{
-		ID: testTask, Operation: "vdcComposeVapp", State: TaskSucceeded,
-		Started: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), Ended: time.Date(2026, 8, 1, 12, 0, 30, 0, time.UTC),
+		ID:        testTask,
+		Operation: "vdcComposeVapp",
+		State:     TaskSucceeded,
+		Started:   time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC),
+		Ended:     time.Date(2026, 8, 1, 12, 0, 30, 0, time.UTC),
 	}, true)
 	follow("c", TaskSucceeded)
 
@@ -265,7 +278,10 @@ func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
 	f := newFakeVCD(t)
 	clock := newFakeClock()
 	registry := prometheus.NewRegistry()
-	s := session(t, f, func(o *PoolOptions) { o.Metrics, o.Clock = registry, clock })
+	s := session(t, f, func(o *PoolOptions) {
+		o.Metrics = registry
+		o.Clock = clock
+	})
 	f.on(opQueryVM, func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, `<QueryResultRecords xmlns="http://www.vmware.com/vcloud/v1.5" total="0" pageSize="128" page="1"/>`)
 	})
@@ -318,8 +334,11 @@ func TestThereAreBoundedlyManySeries(t *testing.T) {
 		}
 		for name, of := range values {
 			limit := map[string]int{
-				"site": maxSites, "operation": maxOperations, "status": len(callStatuses) + 1,
-				"result": 3, "by": 4,
+				"site":      maxSites,
+				"operation": maxOperations,
+				"status":    len(callStatuses) + 1,
+				"result":    3,
+				"by":        4,
 			}[name]
 			g.Expect(len(of)).To(BeNumerically("<=", limit+1), "%s of %s", name, family.GetName())
 		}

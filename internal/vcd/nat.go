@@ -47,8 +47,14 @@ type wireNAT struct {
 func (w *wireNAT) rule() NATRule {
 	port, _ := strconv.Atoi(w.Port) // may be empty
 	return NATRule{
-		Ref: refOf(&w.wireRef), Description: w.Description, Type: cmp.Or(w.Type, w.RuleType), Enabled: w.Enabled,
-		External: w.External, Internal: w.Internal, Port: port, Profile: refOf(w.Profile),
+		Ref:         refOf(&w.wireRef),
+		Description: w.Description,
+		Type:        cmp.Or(w.Type, w.RuleType),
+		Enabled:     w.Enabled,
+		External:    w.External,
+		Internal:    w.Internal,
+		Port:        port,
+		Profile:     refOf(w.Profile),
 	}
 }
 
@@ -79,8 +85,13 @@ func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
 // of the new rule. It takes the right "Organization vDC Gateway: Configure NAT", as do all changes.
 func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Task, error) {
 	return n.create(ctx, "NAT rule", rule.Name, natPath(gateway, ""), map[string]any{
-		"name": rule.Name, "description": rule.Description, "enabled": true, "ruleType": "DNAT", "type": "DNAT",
-		"externalAddresses": rule.External, "internalAddresses": rule.Internal,
+		"name":                   rule.Name,
+		"description":            rule.Description,
+		"enabled":                true,
+		"ruleType":               "DNAT",
+		"type":                   "DNAT",
+		"externalAddresses":      rule.External,
+		"internalAddresses":      rule.Internal,
 		"dnatExternalPort":       strconv.Itoa(rule.Port),
 		"applicationPortProfile": refTo(rule.Profile.ID),
 	})
@@ -134,7 +145,8 @@ func (w *wireProfile) profile() PortProfile {
 	p := PortProfile{Ref: refOf(&w.wireRef), Description: w.Description, Scope: w.Scope, Status: w.Status}
 	if len(w.Ports) == 1 && len(w.Ports[0].Destinations) == 1 {
 		if port, err := strconv.Atoi(w.Ports[0].Destinations[0]); err == nil {
-			p.Protocol, p.Port = w.Ports[0].Protocol, port
+			p.Protocol = w.Ports[0].Protocol
+			p.Port = port
 		}
 	}
 	return p
@@ -144,7 +156,9 @@ func (w *wireProfile) profile() PortProfile {
 // view the organization's networks.
 func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 	l := listing{
-		path: profilesPath, what: "application port profiles", sort: "name",
+		path:  profilesPath,
+		what:  "application port profiles",
+		sort:  "name",
 		terms: []term{{"scope", "TENANT"}},
 	}
 	return listAs(ctx, n.client, l, (*wireProfile).profile)
@@ -155,8 +169,12 @@ func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 // or that of the firewall, as do all changes.
 func (n *NAT) CreatePortProfile(ctx context.Context, of Gateway, p PortProfile) (Task, error) {
 	return n.create(ctx, "application port profile", p.Name, profilesPath, map[string]any{
-		"name": p.Name, "description": p.Description, "scope": "TENANT", "orgRef": refTo(of.Org.ID),
-		"contextEntityId": of.Owner.ID, "applicationPorts": applicationPorts(p.Protocol, p.Port),
+		"name":             p.Name,
+		"description":      p.Description,
+		"scope":            "TENANT",
+		"orgRef":           refTo(of.Org.ID),
+		"contextEntityId":  of.Owner.ID,
+		"applicationPorts": applicationPorts(p.Protocol, p.Port),
 	})
 }
 

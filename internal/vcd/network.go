@@ -180,7 +180,8 @@ func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
 			continue
 		}
 		subnet := Subnet{
-			Prefix: netip.PrefixFrom(gateway, values.PrefixLength).Masked(), Gateway: gateway,
+			Prefix:    netip.PrefixFrom(gateway, values.PrefixLength).Masked(),
+			Gateway:   gateway,
 			DNSSuffix: values.DNSSuffix,
 		}
 		for _, server := range []string{values.DNSServer1, values.DNSServer2} {

@@ -38,7 +38,10 @@ func (w wireAllocated) id() string { return w.Address + " " + w.Type + " " + w.E
 // of all VMs, also those that the user may not see. It takes the right to view networks of VDCs.
 func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddress, error) {
 	all, err := listAll[wireNetwork](ctx, n.client, listing{
-		path: networksPath, what: "networks", sort: "name", size: networksPage,
+		path: networksPath,
+		what: "networks",
+		sort: "name",
+		size: networksPage,
 	})
 	if err != nil {
 		return nil, err
@@ -81,8 +84,11 @@ func (n *Networks) RecentHostsOn(ctx context.Context, network Ref) ([]HostAddres
 // HostsOn lists the addresses that VCD has given to VMs and others on a network, also those that the user may not see.
 func (n *Networks) HostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
 	allocated, err := listAll[wireAllocated](ctx, n.client, listing{
-		path: networksPath + "/" + url.PathEscape(network.ID) + "/allocatedIpAddresses", what: "allocated addresses",
-		of: " of network " + network.Name, sort: "ipAddress", size: networksPage,
+		path: networksPath + "/" + url.PathEscape(network.ID) + "/allocatedIpAddresses",
+		what: "allocated addresses",
+		of:   " of network " + network.Name,
+		sort: "ipAddress",
+		size: networksPage,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading what uses network %s: %w", network.Name, err)

@@ -26,7 +26,8 @@ func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error)
 	return read(ctx, n.client, "network", network.Name, networksPath+"/"+url.PathEscape(network.ID),
 		func(w *wireUsage) NetworkUsage {
 			return NetworkUsage{
-				Ref: refOf(&w.wireRef), Status: w.Status,
+				Ref:       refOf(&w.wireRef),
+				Status:    w.Status,
 				Addresses: Amount{Used: number(w.Used), Limit: number(w.Total)},
 			}
 		})
@@ -35,7 +36,11 @@ func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error)
 // List returns the networks that VMs of a VDC can be connected to, sorted by name, without those of its VDC group.
 func (n *Networks) List(ctx context.Context, vdc VDC) ([]Ref, error) {
 	return listAs(ctx, n.client, listing{
-		path: networksPath, what: "networks", of: " of VDC " + vdc.Name, sort: "name", size: networksPage,
+		path:  networksPath,
+		what:  "networks",
+		of:    " of VDC " + vdc.Name,
+		sort:  "name",
+		size:  networksPage,
 		terms: []term{{"ownerRef.id", vdc.ID}, {"_context", "includeAccessible"}},
 	}, func(w *wireUsage) Ref { return refOf(&w.wireRef) })
 }

@@ -56,7 +56,9 @@ func addDisks(vm *node, added []diskSettings) error {
 		if unit >= unitsOfBus {
 			return refuse("has no room for so many disks on its controller")
 		}
-		disk.Bus, disk.Unit, disk.Adapter = bus, unit, adapter
+		disk.Bus = bus
+		disk.Unit = unit
+		disk.Adapter = adapter
 		n, err := newNode(disk)
 		if err != nil {
 			return err

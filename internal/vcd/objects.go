@@ -57,7 +57,8 @@ func (o object) set(field string, value any) bool {
 
 // sameJSON compares values, not how they are written. Nothing, null, and what is empty are the same.
 func sameJSON(a, b json.RawMessage) bool {
-	x, y := canonical(a), canonical(b)
+	x := canonical(a)
+	y := canonical(b)
 	return bytes.Equal(x, y)
 }
 

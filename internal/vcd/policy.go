@@ -79,7 +79,9 @@ func (v *VDCs) HardwareVersions(ctx context.Context, vdc VDC) ([]string, error) 
 }
 
 func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing bool) (Policy, error) {
-	kind, other, in := "placement policy", "sizing policy", "VDC "+vdc.Name
+	kind := "placement policy"
+	other := "sizing policy"
+	in := "VDC " + vdc.Name
 	if sizing {
 		kind, other = other, kind
 	}
@@ -134,8 +136,10 @@ func policyFrom(w *wirePolicy) computePolicy {
 // policies lists the policies of a VDC, of both kinds: one call serves all look-ups of either.
 func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
 	return listAs(ctx, v.client, listing{
-		path: "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies", what: "VM policies",
-		of: " of VDC " + vdc.Name, sort: "name",
+		path: "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies",
+		what: "VM policies",
+		of:   " of VDC " + vdc.Name,
+		sort: "name",
 	}, policyFrom)
 }
 

@@ -27,10 +27,14 @@ const maxFilter = 4000
 func (c *client) queryPage(ctx context.Context, kind, filter string, page int, sortBy string,
 	into *types.QueryResultRecordsType,
 ) error {
-	got, err := c.do(ctx, call{method: http.MethodGet, path: queryPath, query: params(
-		"type", c.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
-		"sortAsc", sortBy, "filterEncoded", "true", "filter", filter,
-	)})
+	got, err := c.do(ctx, call{
+		method: http.MethodGet,
+		path:   queryPath,
+		query: params(
+			"type", c.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
+			"sortAsc", sortBy, "filterEncoded", "true", "filter", filter,
+		),
+	})
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return &connectionError{ErrUnavailable, "what answers has no query service of VCD: " + err.Error()}
@@ -62,8 +66,13 @@ func (c *client) queryType(kind string) string {
 		return kind
 	}
 	admin := map[string]string{
-		"vm": "adminVM", "vApp": "adminVApp", "orgVdc": "adminOrgVdc", "vAppTemplate": "adminVAppTemplate",
-		"task": "adminTask", "disk": "adminDisk", "catalog": "adminCatalog",
+		"vm":                   "adminVM",
+		"vApp":                 "adminVApp",
+		"orgVdc":               "adminOrgVdc",
+		"vAppTemplate":         "adminVAppTemplate",
+		"task":                 "adminTask",
+		"disk":                 "adminDisk",
+		"catalog":              "adminCatalog",
 		"orgVdcStorageProfile": "adminOrgVdcStorageProfile",
 	}
 	if name, ok := admin[kind]; ok {

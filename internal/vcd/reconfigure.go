@@ -99,7 +99,9 @@ func mergeExtraConfig(vm *node, changes map[string]string) error {
 	hardware := vm.first("VirtualHardwareSection")
 	if hardware == nil {
 		return &LookupError{
-			Kind: "VM", Name: vm.attr("name"), Err: ErrInvalid,
+			Kind:   "VM",
+			Name:   vm.attr("name"),
+			Err:    ErrInvalid,
 			Reason: "shows no hardware section to this user",
 		}
 	}
@@ -137,7 +139,10 @@ func changeHardware(vm *node, change VMChange) error {
 	spec := vm.first("VmSpecSection")
 	if spec == nil || len(change.ExtraConfig) > 0 {
 		return &LookupError{
-			Kind: "VM", Name: vm.attr("name"), Err: ErrInvalid, Reason: "shows no hardware to this user",
+			Kind:   "VM",
+			Name:   vm.attr("name"),
+			Err:    ErrInvalid,
+			Reason: "shows no hardware to this user",
 		}
 	}
 	spec.setAttr("Modified", "true")

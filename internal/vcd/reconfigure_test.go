@@ -51,12 +51,15 @@ func TestReconfiguredSendsOnlyKeysThatChange(t *testing.T) {
 	g := NewWithT(t)
 
 	body, err := reconfigured([]byte(vmDocument), VMChange{ExtraConfig: map[string]string{
-		"guestinfo.userdata": "new", "guestinfo.metadata": "<ä>", "guestinfo.absent": "",
+		"guestinfo.userdata": "new",
+		"guestinfo.metadata": "<ä>",
+		"guestinfo.absent":   "",
 	}})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(extraConfigOf(g, body)).To(Equal(map[string]string{
-		"guestinfo.userdata": "new", "guestinfo.metadata": "<ä>",
+		"guestinfo.userdata": "new",
+		"guestinfo.metadata": "<ä>",
 	}))
 	text := string(body)
 	g.Expect(text).To(ContainSubstring("<Description>cluster-api-provider-vcd cluster=c machine=m</Description>"))
@@ -106,19 +109,22 @@ func TestReconfiguredRefuses(t *testing.T) {
 		text           string
 	}{
 		{
-			"shrinking", vmDocument,
+			"shrinking",
+			vmDocument,
 			VMChange{DiskMiB: 1024},
 			ErrInvalid,
 			`VM "cp-0" has a disk of 20480 MiB, which cannot shrink to 1024 MiB`,
 		},
 		{
-			"a VM without disks", `<Vm name="cp-0"/>`,
+			"a VM without disks",
+			`<Vm name="cp-0"/>`,
 			VMChange{DiskMiB: 1},
 			ErrInvalid,
 			`VM "cp-0" shows no disks to this user`,
 		},
 		{
-			"a VM without hardware", `<Vm name="cp-0"/>`,
+			"a VM without hardware",
+			`<Vm name="cp-0"/>`,
 			VMChange{ExtraConfig: map[string]string{"a": "b"}},
 			ErrInvalid,
 			`VM "cp-0" shows no hardware section to this user`,

@@ -63,8 +63,9 @@ func loginFailure(err error) error {
 		return err
 	case status.refusesCredentials():
 		return &StatusError{
-			Status: http.StatusUnauthorized, Operation: status.Operation,
-			Message: "the credentials were refused",
+			Status:    http.StatusUnauthorized,
+			Operation: status.Operation,
+			Message:   "the credentials were refused",
 		}
 	case status.Code == "" && status.Message == "":
 		// VCD gives a reason. A load balancer without a working cell does not.

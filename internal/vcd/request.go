@@ -124,7 +124,8 @@ func (c *client) orgID(ctx context.Context) (string, error) {
 			}
 		}
 		return "", &connectionError{
-			ErrInvalid, "organization " + c.config.Org + " does not exist or may not be seen by this user",
+			ErrInvalid,
+			"organization " + c.config.Org + " does not exist or may not be seen by this user",
 		}
 	})
 }

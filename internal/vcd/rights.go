@@ -82,8 +82,10 @@ func (c *client) rights(ctx context.Context) (heldRights, error) {
 	held := heldRights{known: true}
 	for _, role := range current.Roles {
 		of, err := listAll[wireRef](ctx, c, listing{
-			path: "/cloudapi/1.0.0/roles/" + url.PathEscape(role.ID) + "/rights", what: "rights",
-			of: " of role " + role.Name, sort: "name",
+			path: "/cloudapi/1.0.0/roles/" + url.PathEscape(role.ID) + "/rights",
+			what: "rights",
+			of:   " of role " + role.Name,
+			sort: "name",
 		})
 		if err != nil {
 			return heldRights{}, readable(err)

@@ -73,7 +73,8 @@ func (a *ServiceAccount) write(ctx context.Context) error {
 	err := a.tokens.Store(ctx, a.old, a.next)
 	switch {
 	case err == nil, errors.Is(err, ErrConflict): // what another process wrote is newer
-		a.old, a.next = "", ""
+		a.old = ""
+		a.next = ""
 		return nil
 	}
 	return fmt.Errorf("writing down the next token of the service account: %w", err)
@@ -120,7 +121,8 @@ func (a *ServiceAccount) trade(ctx context.Context, via *transport, config Confi
 		if a.next != old {
 			a.old = old // else the store still has the one before
 		}
-		a.next, a.tried = next, via.site.clock.Now()
+		a.next = next
+		a.tried = via.site.clock.Now()
 		_ = a.write(context.WithoutCancel(ctx)) // tried again by flush
 	}
 	return t, nil

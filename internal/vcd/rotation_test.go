@@ -46,7 +46,8 @@ func (s *safe) Store(_ context.Context, old, token string) error {
 func (s *safe) set(token string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.token, s.err = token, err
+	s.token = token
+	s.err = err
 }
 
 // account returns the first token of a new service account.
@@ -73,14 +74,17 @@ func loginAt(t *testing.T, sim *vcdsim.Simulator, tokens vcd.TokenStore, clock v
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{RequestsPerSecond: 10000, Burst: 10000, Clock: clock})
 	config := vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(),
+		Site:           sim.URL(),
+		Org:            "acme",
+		CABundle:       sim.CA(),
 		ServiceAccount: vcd.NewServiceAccount(tokens),
 	}
 	return pool, func() (*vcd.Session, error) { return pool.Session(t.Context(), config) }
 }
 
 func TestServiceAccountsRotateTheirTokens(t *testing.T) {
-	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	g := NewWithT(t)
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	safes := []*safe{
 		{token: account(t, sim, "manager")},
 		{token: account(t, sim, "ccm-a")},
@@ -119,7 +123,8 @@ func TestServiceAccountsRotateTheirTokens(t *testing.T) {
 }
 
 func TestATokenThatCannotBeWrittenDownIsKept(t *testing.T) {
-	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	g := NewWithT(t)
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: account(t, sim, "ccm")}
 	first := tokens.token
 	tokens.set(first, errors.New("no API server"))
@@ -142,7 +147,8 @@ func TestATokenThatCannotBeWrittenDownIsKept(t *testing.T) {
 }
 
 func TestATokenThatWasRefusedIsTriedOnce(t *testing.T) {
-	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	g := NewWithT(t)
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: "stolen"}
 	pool, session := login(t, sim, tokens)
 	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
@@ -157,8 +163,10 @@ func TestATokenThatWasRefusedIsTriedOnce(t *testing.T) {
 const tokenLogin = "POST /oauth/tenant/token"
 
 func TestATokenThatSomebodyCorrectsWorksSoon(t *testing.T) {
-	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
-	tokens, clock := &safe{token: "mistyped"}, &laterClock{}
+	g := NewWithT(t)
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
+	tokens := &safe{token: "mistyped"}
+	clock := &laterClock{}
 	pool, session := loginAt(t, sim, tokens, clock)
 	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
 	_, err := session()
@@ -172,11 +180,14 @@ func TestATokenThatSomebodyCorrectsWorksSoon(t *testing.T) {
 }
 
 func TestATokenThatIsWrongElsewhereIsNotWrongHere(t *testing.T) {
-	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	g := NewWithT(t)
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	pool := vcd.NewPool(vcd.PoolOptions{})
 	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
 	config := vcd.Config{
-		Site: sim.URL(), Org: "System", CABundle: sim.CA(),
+		Site:           sim.URL(),
+		Org:            "System",
+		CABundle:       sim.CA(),
 		ServiceAccount: vcd.NewServiceAccount(&safe{token: account(t, sim, "ccm")}),
 	}
 	_, err := pool.Session(t.Context(), config)
@@ -204,14 +215,18 @@ func (l *late) Load(ctx context.Context) (string, error) {
 }
 
 func TestATokenThatSomebodyElseUsedInTheSameMomentIsReadAgain(t *testing.T) {
-	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	g := NewWithT(t)
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	shared := &safe{token: account(t, sim, "manager")}
 	before, first := login(t, sim, shared)
 	defer func() { _ = before.Close(context.WithoutCancel(t.Context())) }()
-	after, second := login(t, sim, &late{safe: shared, meanwhile: func() {
-		_, err := first()
-		g.Expect(err).NotTo(HaveOccurred())
-	}})
+	after, second := login(t, sim, &late{
+		safe: shared,
+		meanwhile: func() {
+			_, err := first()
+			g.Expect(err).NotTo(HaveOccurred())
+		},
+	})
 	defer func() { _ = after.Close(context.WithoutCancel(t.Context())) }()
 
 	_, err := second()
@@ -223,8 +238,10 @@ func TestATokenThatSomebodyElseUsedInTheSameMomentIsReadAgain(t *testing.T) {
 }
 
 func TestATokenThatWasTakenAwayBeforeItWasWrittenDown(t *testing.T) {
-	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
-	tokens, another := &safe{token: account(t, sim, "ccm")}, account(t, sim, "another")
+	g := NewWithT(t)
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
+	tokens := &safe{token: account(t, sim, "ccm")}
+	another := account(t, sim, "another")
 	tokens.set(tokens.token, errors.New("no API server"))
 	pool, session := login(t, sim, tokens)
 	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
@@ -252,7 +269,8 @@ func (b broken) Load(context.Context) (string, error)        { return "", b.err 
 func (b broken) Store(context.Context, string, string) error { return b.err }
 
 func TestWhyThereIsNoTokenComesBack(t *testing.T) {
-	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	g := NewWithT(t)
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	reason := errors.New("no API server")
 	pool, session := login(t, sim, broken{reason})
 	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
@@ -264,7 +282,8 @@ func TestWhyThereIsNoTokenComesBack(t *testing.T) {
 }
 
 func TestNobodyLogsInWhileAServiceAccountRests(t *testing.T) {
-	g, sim := NewWithT(t), vcdsimtest.Start(t, vcdsim.Config{})
+	g := NewWithT(t)
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	tokens := &safe{token: account(t, sim, "manager")}
 	service := vcd.NewServiceAccount(tokens)
 	pool := vcd.NewPool(vcd.PoolOptions{})

@@ -49,7 +49,10 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 	ctx := t.Context()
 	network := Ref{ID: "urn:vcloud:network:66666666-6666-4666-8666-666666666666", Name: "nodes"}
 	vm := VMSpec{
-		Name: "cp-0", Description: "d", ComputerName: "cp-0", Template: Template{VM: Ref{ID: testVM, Name: "t"}},
+		Name:           "cp-0",
+		Description:    "d",
+		ComputerName:   "cp-0",
+		Template:       Template{VM: Ref{ID: testVM, Name: "t"}},
 		StorageProfile: &StorageProfile{Ref: Ref{ID: "urn:vcloud:vdcstorageProfile:77777777-7777-4777-8777-777777777777", Name: "s"}},
 		NICs: []NIC{
 			{Network: "nodes", Mode: ModeManual, Address: "192.168.100.7", Primary: true},

@@ -82,7 +82,8 @@ func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 func chunksOf(terms []string, limit int) func(func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for len(terms) > 0 {
-			n, length := 0, 0
+			n := 0
+			length := 0
 			for n < len(terms) && (n == 0 || length+len(terms[n]) <= limit) {
 				length += len(terms[n]) + 1
 				n++

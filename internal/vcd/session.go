@@ -31,9 +31,13 @@ type Session struct {
 func newSession(t *transport, config Config, opts PoolOptions) *Session {
 	org, _ := config.identity()
 	c := &client{
-		auth: newAuthenticator(t, config), site: t.site, config: config, opts: opts,
-		provider: isSystem(org), lookups: newCache(opts.LookupTTL, opts.Clock),
-		recent: newCache(min(allocatedAge, opts.LookupTTL), opts.Clock),
+		auth:     newAuthenticator(t, config),
+		site:     t.site,
+		config:   config,
+		opts:     opts,
+		provider: isSystem(org),
+		lookups:  newCache(opts.LookupTTL, opts.Clock),
+		recent:   newCache(min(allocatedAge, opts.LookupTTL), opts.Clock),
 	}
 	return &Session{
 		VDCs:      &VDCs{c},

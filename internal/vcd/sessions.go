@@ -73,8 +73,11 @@ type Pool struct {
 // NewPool returns an empty pool.
 func NewPool(opts PoolOptions) *Pool {
 	p := &Pool{
-		opts: opts.withDefaults(), metrics: newMetrics(opts.Metrics), gauges: register(opts.Metrics, newGauges()),
-		sites: map[string]*site{}, sessions: map[sessionKey]*Session{},
+		opts:     opts.withDefaults(),
+		metrics:  newMetrics(opts.Metrics),
+		gauges:   register(opts.Metrics, newGauges()),
+		sites:    map[string]*site{},
+		sessions: map[sessionKey]*Session{},
 	}
 	p.gauges.add(p)
 	return p
@@ -134,7 +137,8 @@ func (p *Pool) sessionFor(config Config) (*Session, error) {
 		return nil, err
 	}
 	s := newSession(t, config, p.opts)
-	p.sites[base], p.sessions[key] = where, s
+	p.sites[base] = where
+	p.sessions[key] = s
 	return s, nil
 }
 
@@ -148,8 +152,14 @@ func newSessionKey(base string, c Config) sessionKey {
 		account = fmt.Sprintf("%p/%s", c.ServiceAccount, c.Version)
 	}
 	for _, part := range []string{
-		base, c.Org, c.Credentials.Username, c.Credentials.Password, c.Credentials.APIToken, string(c.CABundle),
-		strconv.FormatBool(c.Insecure), account,
+		base,
+		c.Org,
+		c.Credentials.Username,
+		c.Credentials.Password,
+		c.Credentials.APIToken,
+		string(c.CABundle),
+		strconv.FormatBool(c.Insecure),
+		account,
 	} {
 		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // a hash takes everything
 	}
@@ -207,7 +217,8 @@ func (p *Pool) Close(ctx context.Context) error {
 	defer p.gauges.remove(p)
 	p.mu.Lock()
 	sessions := p.sessions
-	p.sites, p.sessions = map[string]*site{}, map[sessionKey]*Session{}
+	p.sites = map[string]*site{}
+	p.sessions = map[sessionKey]*Session{}
 	p.mu.Unlock()
 	var wg sync.WaitGroup
 	errs := make(chan error, len(sessions))

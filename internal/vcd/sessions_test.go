@@ -63,7 +63,8 @@ func TestWrongPasswordsAreTriedOncePerVersion(t *testing.T) {
 func TestAWriteThatIsForbiddenIsRepeatedInANewSession(t *testing.T) {
 	const powerOn = "POST /api/vApp/vm-{id}/power/action/powerOn"
 	g := NewWithT(t)
-	f, clock := newFakeVCD(t), newFakeClock()
+	f := newFakeVCD(t)
+	clock := newFakeClock()
 	f.on(powerOn, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	s, err := NewPool(PoolOptions{Clock: clock, RequestsPerSecond: 1000, Burst: 1000}).Session(t.Context(), f.config())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -166,7 +167,12 @@ func TestCredentialsThatWorkedAreTriedAgainAfterARefusal(t *testing.T) {
 		clock.Advance(5 * time.Minute)
 	}
 	g.Expect(tried).To(Equal([]time.Duration{
-		0, 10 * time.Minute, 30 * time.Minute, 70 * time.Minute, 130 * time.Minute, 190 * time.Minute,
+		0,
+		10 * time.Minute,
+		30 * time.Minute,
+		70 * time.Minute,
+		130 * time.Minute,
+		190 * time.Minute,
 	}))
 	f.setPassword(password)
 	clock.Advance(time.Hour)
@@ -428,7 +434,9 @@ func TestCredentialsCannotBePrinted(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, text := range []string{
-		string(asJSON), fmt.Sprintf("%v", config), fmt.Sprintf("%+v", config),
+		string(asJSON),
+		fmt.Sprintf("%v", config),
+		fmt.Sprintf("%+v", config),
 		fmt.Sprintf("%#v", config),
 	} {
 		g.Expect(text).NotTo(ContainSubstring("canary"))

@@ -68,7 +68,9 @@ func TestCostOfAMachine(t *testing.T) {
 	_, err := s.VApps.FindVApp(ctx, p.vdc, "cost")
 	g.Expect(err).To(MatchError(vcd.ErrNotFound))
 	vApp, task, err := s.VApps.ComposeVApp(ctx, p.vdc, vcd.VAppSpec{
-		Name: "cost", Networks: []vcd.Ref{p.network.Ref}, VMs: []vcd.VMSpec{p.spec},
+		Name:     "cost",
+		Networks: []vcd.Ref{p.network.Ref},
+		VMs:      []vcd.VMSpec{p.spec},
 	})
 	await(t, s, task, err)
 	finish(t, s, p, "cost-0")
@@ -144,7 +146,10 @@ func TestABusyVMIsBusy(t *testing.T) {
 	simOnly(t, to)
 	g := NewWithT(t)
 	to.sim.Faults().Add(vcdsim.Fault{
-		Operation: "POST /api/vApp/vapp/action/recomposeVApp", Count: 1, Status: 400, Code: "BUSY_ENTITY",
+		Operation: "POST /api/vApp/vapp/action/recomposeVApp",
+		Count:     1,
+		Status:    400,
+		Code:      "BUSY_ENTITY",
 		Message: "The entity Ref: com.vmware.vcloud.entity.vm:1 is busy completing an operation VAPP_UPDATE_VM. " +
 			"VAPP_UPDATE_VM(com.vmware.vcloud.entity.task:2)",
 	})

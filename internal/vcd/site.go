@@ -29,7 +29,10 @@ type site struct {
 
 func newSite(base string, opts PoolOptions, m *metrics) *site {
 	s := &site{
-		base: base, clock: opts.Clock, metrics: m.of(base), breaker: newBreaker(base, opts),
+		base:    base,
+		clock:   opts.Clock,
+		metrics: m.of(base),
+		breaker: newBreaker(base, opts),
 		refused: map[string]time.Time{},
 	}
 	s.breaker.onOutage = s.metrics.outage
@@ -42,7 +45,9 @@ func parseSite(address string) (string, error) {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
 		return "", &LookupError{
-			Kind: "site", Name: redactAddress(address), Err: ErrInvalid,
+			Kind:   "site",
+			Name:   redactAddress(address),
+			Err:    ErrInvalid,
 			Reason: "is not an address of the form https://host[:port]",
 		}
 	case u.Scheme != "https":

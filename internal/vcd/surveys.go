@@ -29,8 +29,9 @@ func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 	found := make([]VAppRecord, 0, len(records))
 	for _, r := range records {
 		found = append(found, VAppRecord{
-			Ref: Ref{ID: urnOf(kindVApp, r.HREF), Name: r.Name},
-			VDC: Ref{ID: urnOf(kindVDC, r.VdcHREF), Name: r.VdcName}, Status: parseStatus(r.Status),
+			Ref:     Ref{ID: urnOf(kindVApp, r.HREF), Name: r.Name},
+			VDC:     Ref{ID: urnOf(kindVDC, r.VdcHREF), Name: r.VdcName},
+			Status:  parseStatus(r.Status),
 			Created: parseTime(r.CreationDate),
 		})
 	}
@@ -109,7 +110,8 @@ type wireTypeVersion struct {
 // TypeVersions lists the versions of a type of entities that the site has and the user is shown.
 func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) ([]TypeVersion, error) {
 	lines, err := listAll[wireTypeVersion](ctx, e.client, listing{
-		path: "/cloudapi/1.0.0/entityTypes", what: "entity types",
+		path:  "/cloudapi/1.0.0/entityTypes",
+		what:  "entity types",
 		terms: []term{{"vendor", vendor}, {"nss", namespace}},
 	})
 	var found []TypeVersion

@@ -32,8 +32,11 @@ func newTarget(t *testing.T, mods ...func(*vcdsim.Config)) *target {
 	t.Helper()
 	poll := 5 * time.Second
 	to := &target{
-		vdc: env("VDC", "acme-vdc"), network: env("NETWORK", "nodes"), catalog: env("CATALOG", "kubernetes"),
-		template: env("TEMPLATE", "ubuntu-2404-kube-v1.36.3"), sizing: env("SIZING_POLICY", "small"),
+		vdc:       env("VDC", "acme-vdc"),
+		network:   env("NETWORK", "nodes"),
+		catalog:   env("CATALOG", "kubernetes"),
+		template:  env("TEMPLATE", "ubuntu-2404-kube-v1.36.3"),
+		sizing:    env("SIZING_POLICY", "small"),
 		placement: env("PLACEMENT_POLICY", "rack-a"),
 	}
 	if url := os.Getenv("VCD_URL"); url != "" {
@@ -61,9 +64,14 @@ func realConfig(t *testing.T, url string) vcd.Config {
 	t.Helper()
 	insecure, _ := strconv.ParseBool(os.Getenv("VCD_INSECURE"))
 	config := vcd.Config{
-		Site: url, Org: os.Getenv("VCD_ORG"), Insecure: insecure, Version: "1",
+		Site:     url,
+		Org:      os.Getenv("VCD_ORG"),
+		Insecure: insecure,
+		Version:  "1",
 		Credentials: vcd.Credentials{
-			Username: os.Getenv("VCD_USER"), Password: os.Getenv("VCD_PASSWORD"), APIToken: os.Getenv("VCD_API_TOKEN"),
+			Username: os.Getenv("VCD_USER"),
+			Password: os.Getenv("VCD_PASSWORD"),
+			APIToken: os.Getenv("VCD_API_TOKEN"),
 		},
 	}
 	if file := os.Getenv("VCD_CA_FILE"); file != "" {
@@ -89,7 +97,10 @@ func (to *target) startSimulator(t *testing.T, mods ...func(*vcdsim.Config)) {
 	t.Cleanup(func() { NewWithT(t).Expect(sim.Close()).To(Succeed()) })
 	to.sim = sim
 	to.config = vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
+		Site:        sim.URL(),
+		Org:         "acme",
+		CABundle:    sim.CA(),
+		Version:     "1",
 		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 	}
 }
@@ -154,11 +165,20 @@ func (to *target) plan(t *testing.T, s *vcd.Session, name string) plan {
 	g.Expect(err).NotTo(HaveOccurred())
 	profile, err := s.VDCs.FindStorageProfile(ctx, vdc, "")
 	g.Expect(err).NotTo(HaveOccurred())
-	return plan{vdc, network, vcd.VMSpec{
-		Name: name, Description: vcd.Marker{Cluster: "c1", Machine: "uid-" + name}.String(), ComputerName: name,
-		Template: template, SizingPolicy: &sizing, PlacementPolicy: &placement, StorageProfile: &profile,
-		NICs: []vcd.NIC{{Network: network.Name, Mode: vcd.ModePool, Primary: true}},
-	}}
+	return plan{
+		vdc,
+		network,
+		vcd.VMSpec{
+			Name:            name,
+			Description:     vcd.Marker{Cluster: "c1", Machine: "uid-" + name}.String(),
+			ComputerName:    name,
+			Template:        template,
+			SizingPolicy:    &sizing,
+			PlacementPolicy: &placement,
+			StorageProfile:  &profile,
+			NICs:            []vcd.NIC{{Network: network.Name, Mode: vcd.ModePool, Primary: true}},
+		},
+	}
 }
 
 // removeVApp deletes a vApp step by step, as its owner would.

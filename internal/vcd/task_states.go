@@ -33,8 +33,12 @@ func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task,
 	for _, record := range both(found.TaskRecord, found.AdminTaskRecord) {
 		id := urnOf(kindTask, record.HREF)
 		states[id] = Task{
-			ID: id, Operation: record.Name, State: taskState(record.Status), Progress: record.Progress,
-			Started: parseTime(record.StartDate), Ended: parseTime(record.EndDate),
+			ID:        id,
+			Operation: record.Name,
+			State:     taskState(record.Status),
+			Progress:  record.Progress,
+			Started:   parseTime(record.StartDate),
+			Ended:     parseTime(record.EndDate),
 		}
 	}
 	return states, nil
@@ -98,8 +102,12 @@ func (e *taskError) Unwrap() error { return ErrInvalid }
 // taskFrom reads a task as the XML API writes it.
 func taskFrom(t *types.Task) Task {
 	task := Task{
-		ID: urnOf(kindTask, t.ID), Operation: t.OperationName, State: taskState(t.Status), Progress: t.Progress,
-		Started: parseTime(t.StartTime), Ended: parseTime(t.EndTime),
+		ID:        urnOf(kindTask, t.ID),
+		Operation: t.OperationName,
+		State:     taskState(t.Status),
+		Progress:  t.Progress,
+		Started:   parseTime(t.StartTime),
+		Ended:     parseTime(t.EndTime),
 	}
 	if task.ID == "" {
 		task.ID = urnOf(kindTask, t.HREF)

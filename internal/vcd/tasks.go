@@ -224,7 +224,8 @@ func (ts *Tasks) giveUp(ctx context.Context) {
 func (ts *Tasks) untilNextPoll() time.Duration {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	every, now := ts.opts.TaskPoll, ts.opts.Clock.Now()
+	every := ts.opts.TaskPoll
+	now := ts.opts.Clock.Now()
 	next := now.Add(max(every/4, every-now.Sub(ts.lastPoll)))
 	latest := next.Add(every / 2)
 	best := next
@@ -349,7 +350,8 @@ func (ts *Tasks) settle(id string, state Task, known bool) {
 		now := t.task
 		if known {
 			t.misses = 0
-			state.Owner, state.asks = cmp.Or(t.task.Owner, state.Owner), t.task.asks
+			state.Owner = cmp.Or(t.task.Owner, state.Owner)
+			state.asks = t.task.asks
 			if state.Operation == "" {
 				state.Operation = t.task.Operation
 			}

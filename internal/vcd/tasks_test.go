@@ -85,8 +85,11 @@ func TestFollow(t *testing.T) {
 	task, ok := s.Tasks.Task("m3")
 	g.Expect(ok).To(BeTrue())
 	g.Expect(task).To(Equal(Task{
-		ID: taskID(3), Owner: testVM, Operation: "vappUpdateVm", State: TaskSucceeded,
-		Progress: 50,
+		ID:        taskID(3),
+		Owner:     testVM,
+		Operation: "vappUpdateVm",
+		State:     TaskSucceeded,
+		Progress:  50,
 	}))
 	tick(g, clock, f)
 	g.Eventually(f.rounds).Should(Equal([]int{5, 5, 4}))
@@ -208,14 +211,17 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 		text       string
 	}{
 		{
-			"an error", `<Task status="error" operationName="vdcRecomposeVapp"><Error majorErrorCode="400" minorErrorCode="QUOTA_EXCEEDED" message="[ 4 ] VM quota is used up."/></Task>`,
-			ErrQuota, "VM quota is used up. (HTTP 400 QUOTA_EXCEEDED)",
+			"an error",
+			`<Task status="error" operationName="vdcRecomposeVapp"><Error majorErrorCode="400" minorErrorCode="QUOTA_EXCEEDED" message="[ 4 ] VM quota is used up."/></Task>`,
+			ErrQuota,
+			"VM quota is used up. (HTTP 400 QUOTA_EXCEEDED)",
 		},
 		{"a task that was aborted", `<Task status="aborted"/>`, ErrUnavailable, "the task ended as aborted"},
 		{
 			"something it needed is missing: that is no absence of its owner",
 			`<Task status="error"><Error majorErrorCode="404" minorErrorCode="RESOURCE_NOT_FOUND" message="No such network."/></Task>`,
-			ErrInvalid, "No such network. (HTTP 404 RESOURCE_NOT_FOUND)",
+			ErrInvalid,
+			"No such network. (HTTP 404 RESOURCE_NOT_FOUND)",
 		},
 	}
 	for _, tt := range tests {

@@ -130,8 +130,13 @@ func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in str
 	}
 	vm := vmFrom(&doc.VMs[0])
 	found := Template{
-		Ref: Ref{ID: at.ref.ID, Name: doc.Name}, VM: vm.Ref, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB,
-		NICs: len(vm.NICs), StorageID: vm.StorageProfile.ID, CatalogRef: at.catalog,
+		Ref:        Ref{ID: at.ref.ID, Name: doc.Name},
+		VM:         vm.Ref,
+		CPUs:       vm.CPUs,
+		MemoryMiB:  vm.MemoryMiB,
+		NICs:       len(vm.NICs),
+		StorageID:  vm.StorageProfile.ID,
+		CatalogRef: at.catalog,
 	}
 	if spec := doc.VMs[0].VmSpecSection; spec != nil {
 		found.OS = spec.OsType
@@ -141,7 +146,8 @@ func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in str
 	}
 	found.Kubernetes = kubernetesOf(doc.Name, doc.VMs[0].ProductSection)
 	if len(vm.Disks) > 0 {
-		found.DiskMiB, found.Disks = vm.Disks[0].SizeMiB, len(vm.Disks)
+		found.DiskMiB = vm.Disks[0].SizeMiB
+		found.Disks = len(vm.Disks)
 	}
 	return found, nil
 }

@@ -46,13 +46,18 @@ func newTransport(s *site, config Config, opts PoolOptions, log func() func(Exch
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(config.CABundle) {
 			return nil, &LookupError{
-				Kind: "CA bundle", Name: s.base, Err: ErrTLS,
+				Kind:   "CA bundle",
+				Name:   s.base,
+				Err:    ErrTLS,
 				Reason: "has no certificate in PEM format",
 			}
 		}
 	}
 	return &transport{
-		site: s, timeout: opts.RequestTimeout, agent: opts.UserAgent, log: log,
+		site:    s,
+		timeout: opts.RequestTimeout,
+		agent:   opts.UserAgent,
+		log:     log,
 		next: &http.Transport{ // HTTP/1.1, which is what VCD speaks
 			Proxy:                 http.ProxyFromEnvironment,
 			DialContext:           opts.Dial,
@@ -138,7 +143,8 @@ func (t *transport) admit() error {
 	if left := t.site.remainingPause(); left > 0 {
 		t.site.metrics.held(heldByVCD)
 		return &StatusError{
-			Status: http.StatusTooManyRequests, Message: "VCD asked to be called less often",
+			Status:     http.StatusTooManyRequests,
+			Message:    "VCD asked to be called less often",
 			retryAfter: left,
 		}
 	}
@@ -189,8 +195,15 @@ func (t *transport) failure(op string, got answer) error {
 func (t *transport) report(op string, req *http.Request, got answer, took time.Duration, err error) {
 	if log := t.log(); log != nil {
 		log(Exchange{
-			Operation: op, Method: req.Method, URL: redactURL(req.URL), Header: redactHeader(req.Header),
-			Status: got.status, Sent: int(req.ContentLength), Received: len(got.body), Took: took, Err: err,
+			Operation: op,
+			Method:    req.Method,
+			URL:       redactURL(req.URL),
+			Header:    redactHeader(req.Header),
+			Status:    got.status,
+			Sent:      int(req.ContentLength),
+			Received:  len(got.body),
+			Took:      took,
+			Err:       err,
 		})
 	}
 }

@@ -129,7 +129,8 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 		{
 			"busy, as VCD says it",
 			func(w http.ResponseWriter, _ *http.Request) { xmlError(w, 400, "BUSY_ENTITY", "The entity is busy.") },
-			ErrBusy, "The entity is busy. (HTTP 400 BUSY_ENTITY)",
+			ErrBusy,
+			"The entity is busy. (HTTP 400 BUSY_ENTITY)",
 		},
 		{
 			"a proxy's HTML",
@@ -137,43 +138,57 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 				w.WriteHeader(http.StatusBadGateway)
 				reply(w, "<html><body>Bad Gateway</body></html>")
 			},
-			ErrUnavailable, "not an answer of VCD: content type text/html (HTTP 502)",
+			ErrUnavailable,
+			"not an answer of VCD: content type text/html (HTTP 502)",
 		},
 		{
-			"an empty 500", func(w http.ResponseWriter,
+			"an empty 500",
+			func(w http.ResponseWriter,
 				_ *http.Request,
 			) {
 				w.WriteHeader(http.StatusInternalServerError)
 			},
-			ErrUnavailable, "Internal Server Error (HTTP 500)",
+			ErrUnavailable,
+			"Internal Server Error (HTTP 500)",
 		},
 		{
 			"a success that is not XML",
 			func(w http.ResponseWriter, _ *http.Request) { reply(w, "<html>please log in") },
-			ErrUnavailable, "the answer is not XML of VCD",
+			ErrUnavailable,
+			"the answer is not XML of VCD",
 		},
 		{
-			"a greeting of another protocol", raw("* OK canary ready\r\n"),
-			ErrUnavailable, "cannot be reached: malformed HTTP status code […]",
+			"a greeting of another protocol",
+			raw("* OK canary ready\r\n"),
+			ErrUnavailable,
+			"cannot be reached: malformed HTTP status code […]",
 		},
 		{
-			"a header line that is none", raw("HTTP/1.1 200 OK\r\ncanary\r\n\r\n"),
-			ErrUnavailable, "cannot be reached: the header of the answer is not HTTP",
+			"a header line that is none",
+			raw("HTTP/1.1 200 OK\r\ncanary\r\n\r\n"),
+			ErrUnavailable,
+			"cannot be reached: the header of the answer is not HTTP",
 		},
 		{
-			"a length that is none", raw("HTTP/1.1 200 OK\r\nContent-Length: canary\r\n\r\n"),
-			ErrUnavailable, "cannot be reached: bad Content-Length […]",
+			"a length that is none",
+			raw("HTTP/1.1 200 OK\r\nContent-Length: canary\r\n\r\n"),
+			ErrUnavailable,
+			"cannot be reached: bad Content-Length […]",
 		},
 		{
-			"a redirect", func(w http.ResponseWriter, _ *http.Request) {
+			"a redirect",
+			func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Location", "https://elsewhere.example/")
 				w.WriteHeader(http.StatusFound)
 			},
-			ErrUnavailable, "the site redirects calls of its API (HTTP 302)",
+			ErrUnavailable,
+			"the site redirects calls of its API (HTTP 302)",
 		},
 		{
-			"a connection that is cut", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			ErrUnavailable, "cannot be reached: connection closed before an answer came",
+			"a connection that is cut",
+			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			ErrUnavailable,
+			"cannot be reached: connection closed before an answer came",
 		},
 	}
 	for _, tt := range tests {
@@ -292,7 +307,10 @@ func TestTheRateIsLimitedPerSite(t *testing.T) {
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
 	start := time.Now()
-	s := session(t, f, func(o *PoolOptions) { o.RequestsPerSecond, o.Burst = 50, 3 })
+	s := session(t, f, func(o *PoolOptions) {
+		o.RequestsPerSecond = 50
+		o.Burst = 3
+	})
 
 	for range 10 {
 		_, err := s.VMs.VM(t.Context(), testVM)
@@ -339,7 +357,9 @@ func foreignCertificate(t *testing.T) *tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	g.Expect(err).NotTo(HaveOccurred())

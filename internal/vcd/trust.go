@@ -27,7 +27,8 @@ func (t *trust) record(err error, now time.Time) {
 	case err == nil:
 		t.err = nil
 	case errors.Is(err, ErrTLS):
-		t.err, t.asked = err, now
+		t.err = err
+		t.asked = now
 	}
 }
 

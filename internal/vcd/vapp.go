@@ -81,8 +81,11 @@ func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 
 func vAppFrom(doc *types.VApp) VApp {
 	v := VApp{
-		Ref: Ref{ID: urnOf(kindVApp, doc.ID), Name: doc.Name}, Description: doc.Description,
-		Status: Status(doc.Status), Deployed: doc.Deployed, Tasks: unfinished(doc.Tasks),
+		Ref:         Ref{ID: urnOf(kindVApp, doc.ID), Name: doc.Name},
+		Description: doc.Description,
+		Status:      Status(doc.Status),
+		Deployed:    doc.Deployed,
+		Tasks:       unfinished(doc.Tasks),
 	}
 	if v.ID == "" {
 		v.ID = urnOf(kindVApp, doc.HREF)
@@ -144,7 +147,8 @@ func (c *client) undeploy(ctx context.Context, path, action string) (Task, error
 // read the vApp to see what it is.
 func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage time.Duration) (Task, error) {
 	section := newLeaseSection(runtime, storage)
-	section.Xmlns, section.XmlnsOVF = namespaceVCloud, namespaceOVF
+	section.Xmlns = namespaceVCloud
+	section.XmlnsOVF = namespaceOVF
 	return v.start(ctx, http.MethodPut, pathOf(kindVApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
 }
 

@@ -52,7 +52,9 @@ func (s *site) agree(document []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.offered, s.asked, s.version = offered, s.clock.Now(), s.choose(offered)
+	s.offered = offered
+	s.asked = s.clock.Now()
+	s.version = s.choose(offered)
 	return s.version, nil
 }
 
@@ -78,7 +80,9 @@ func (s *site) offeredSince(since apiVersion) (string, error) {
 	usable := slices.DeleteFunc(slices.Clone(s.offered), func(v apiVersion) bool { return v.compare(since) < 0 })
 	if len(usable) == 0 {
 		return "", &LookupError{
-			Kind: "API version", Name: since.String(), Err: ErrInvalid,
+			Kind:   "API version",
+			Name:   since.String(),
+			Err:    ErrInvalid,
 			Reason: "or a later one is not offered by this VCD",
 		}
 	}
@@ -132,7 +136,9 @@ func offeredVersions(document []byte) ([]apiVersion, error) {
 	}
 	if len(usable) == 0 {
 		return nil, &LookupError{
-			Kind: "API version", Name: oldestAPI.String() + " to " + newestAPI.String(), Err: ErrInvalid,
+			Kind:   "API version",
+			Name:   oldestAPI.String() + " to " + newestAPI.String(),
+			Err:    ErrInvalid,
 			Reason: "is not offered by this VCD, which speaks: " + strings.Join(names, ", "),
 		}
 	}

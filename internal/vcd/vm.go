@@ -44,9 +44,13 @@ func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 
 func vmFrom(doc *types.Vm) VM {
 	vm := VM{
-		Ref: Ref{ID: urnOf(kindVM, doc.ID), Name: doc.Name}, Description: doc.Description,
-		Status: Status(doc.Status), Deployed: doc.Deployed, Tasks: unfinished(doc.Tasks),
-		ExtraConfig: map[string]string{}, NICs: nicsFrom(doc.NetworkConnectionSection),
+		Ref:         Ref{ID: urnOf(kindVM, doc.ID), Name: doc.Name},
+		Description: doc.Description,
+		Status:      Status(doc.Status),
+		Deployed:    doc.Deployed,
+		Tasks:       unfinished(doc.Tasks),
+		ExtraConfig: map[string]string{},
+		NICs:        nicsFrom(doc.NetworkConnectionSection),
 	}
 	if vm.ID == "" {
 		vm.ID = urnOf(kindVM, doc.HREF)
@@ -60,7 +64,8 @@ func vmFrom(doc *types.Vm) VM {
 		vm.StorageProfile = Ref{ID: urnOf(kindStorageProfile, profile.HREF), Name: profile.Name}
 	}
 	if policy := doc.ComputePolicy; policy != nil {
-		vm.SizingPolicyID, vm.PlacementPolicyID = policyID(policy.VmSizingPolicy), policyID(policy.VmPlacementPolicy)
+		vm.SizingPolicyID = policyID(policy.VmSizingPolicy)
+		vm.PlacementPolicyID = policyID(policy.VmPlacementPolicy)
 	}
 	if hardware := doc.VirtualHardwareSection; hardware != nil {
 		readHardware(hardware, &vm)
@@ -88,11 +93,14 @@ func nicsFrom(section *types.NetworkConnectionSection) []NIC {
 	var nics []NIC
 	for _, c := range section.NetworkConnection {
 		nics = append(nics, NIC{
-			Index: c.NetworkConnectionIndex, Network: c.Network, MAC: c.MACAddress,
-			Mode:    AddressMode(c.IPAddressAllocationMode),
-			Address: c.IPAddress, Secondary: c.SecondaryIpAddress,
-			Primary: c.NetworkConnectionIndex == section.PrimaryNetworkConnectionIndex,
-			Adapter: c.NetworkAdapterType,
+			Index:     c.NetworkConnectionIndex,
+			Network:   c.Network,
+			MAC:       c.MACAddress,
+			Mode:      AddressMode(c.IPAddressAllocationMode),
+			Address:   c.IPAddress,
+			Secondary: c.SecondaryIpAddress,
+			Primary:   c.NetworkConnectionIndex == section.PrimaryNetworkConnectionIndex,
+			Adapter:   c.NetworkAdapterType,
 		})
 	}
 	return nics

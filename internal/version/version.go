@@ -54,7 +54,8 @@ func released(info *debug.BuildInfo) bool {
 // Info is a metric that is always 1, with the build in its labels.
 func Info() prometheus.Collector {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "capvcd_build_info", Help: "The program's build, as labels of the value 1.",
+		Name: "capvcd_build_info",
+		Help: "The program's build, as labels of the value 1.",
 	}, []string{"version", "commit", "go_version"})
 	info.WithLabelValues(String(), commit(), runtime.Version()).Set(1)
 	return info
@@ -82,9 +83,11 @@ const dirty = "-dirty"
 
 // short cuts the hash, but keeps the mark of changes.
 func short(revision string) string {
-	hash, changes := revision, ""
+	hash := revision
+	changes := ""
 	if n := len(revision) - len(dirty); n >= 0 && revision[n:] == dirty {
-		hash, changes = revision[:n], dirty
+		hash = revision[:n]
+		changes = dirty
 	}
 	if hash == "" {
 		return ""

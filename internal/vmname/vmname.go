@@ -49,7 +49,8 @@ type Object struct {
 // fields returns what templates see, in the words of manifests (.metadata.name), of Cluster API's naming strategies
 // (.name) and of Go (.Name), which templates of CAPVCD use.
 func (o Object) fields() map[string]any {
-	labels, annotations := o.Labels, o.Annotations
+	labels := o.Labels
+	annotations := o.Annotations
 	if labels == nil {
 		labels = map[string]string{}
 	}
@@ -58,11 +59,19 @@ func (o Object) fields() map[string]any {
 	}
 	return map[string]any{
 		"metadata": map[string]any{
-			"name": o.Name, "namespace": o.Namespace, "uid": o.UID, "labels": labels,
+			"name":        o.Name,
+			"namespace":   o.Namespace,
+			"uid":         o.UID,
+			"labels":      labels,
 			"annotations": annotations,
 		},
-		"name": o.Name, "namespace": o.Namespace,
-		"Name": o.Name, "Namespace": o.Namespace, "UID": o.UID, "Labels": labels, "Annotations": annotations,
+		"name":        o.Name,
+		"namespace":   o.Namespace,
+		"Name":        o.Name,
+		"Namespace":   o.Namespace,
+		"UID":         o.UID,
+		"Labels":      labels,
+		"Annotations": annotations,
 	}
 }
 
@@ -130,7 +139,8 @@ func execute(text string, in Input) (string, error) {
 }
 
 func allowed() template.FuncMap {
-	all, some := sprig.HermeticTxtFuncMap(), template.FuncMap{}
+	all := sprig.HermeticTxtFuncMap()
+	some := template.FuncMap{}
 	for _, name := range functions {
 		some[name] = all[name]
 	}
@@ -204,7 +214,8 @@ func Validate(text string) error {
 
 func example(machine, uid string) Input {
 	labels := map[string]string{
-		"cluster.x-k8s.io/cluster-name": "demo", "cluster.x-k8s.io/deployment-name": "demo-md-0",
+		"cluster.x-k8s.io/cluster-name":       "demo",
+		"cluster.x-k8s.io/deployment-name":    "demo-md-0",
 		"cluster.x-k8s.io/set-name":           "demo-md-0-x7k2p",
 		"cluster.x-k8s.io/control-plane-name": "demo-control-plane",
 	}

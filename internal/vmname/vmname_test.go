@@ -14,8 +14,10 @@ func input() vmname.Input {
 	return vmname.Input{
 		Cluster: "prod",
 		Machine: vmname.Object{
-			Name: "prod-md-0-abcde-fghij", Namespace: "team-a", UID: "u1",
-			Labels: map[string]string{"cluster.x-k8s.io/deployment-name": "prod-md-0", "zone": "a"},
+			Name:      "prod-md-0-abcde-fghij",
+			Namespace: "team-a",
+			UID:       "u1",
+			Labels:    map[string]string{"cluster.x-k8s.io/deployment-name": "prod-md-0", "zone": "a"},
 		},
 		VCDMachine: vmname.Object{Name: "prod-md-0-abcde-fghij", Namespace: "team-a", UID: "u2"},
 	}
@@ -28,7 +30,8 @@ func TestNames(t *testing.T) {
 		{"a manifest's way", "acme-{{ .machine.metadata.name | trunc -5 }}", "acme-fghij"},
 		{"Go's way, as CAPVCD had it", "vm-{{ .machine.Name | sha256sum | trunc 7 }}", "vm-ec2c380"},
 		{
-			"a label", `{{ index .machine.metadata.labels "zone" }}-{{ .vcdMachine.Name | replace "prod" "p" }}`,
+			"a label",
+			`{{ index .machine.metadata.labels "zone" }}-{{ .vcdMachine.Name | replace "prod" "p" }}`,
 			"a-p-md-0-abcde-fghij",
 		},
 		{"a choice", `{{ if .kubeadmControlPlane.name }}cp{{ else }}worker{{ end }}-{{ with .cluster }}{{ .name }}{{ end }}`, "worker-prod"},
@@ -79,7 +82,8 @@ func TestTemplatesThatGiveNoName(t *testing.T) {
 		{"a loop", `{{ range $i := 1000000000000 }}{{ end }}a`, "must not contain"},
 		{"a loop in a choice", `{{ if true }}{{ range $i := 1000000000000 }}{{ end }}{{ end }}a`, "must not contain"},
 		{
-			"a template that calls itself", `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`,
+			"a template that calls itself",
+			`{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`,
 			"must not define",
 		},
 		{"repetition", `{{ repeat 1000000000 "a" }}`, "repeat"},

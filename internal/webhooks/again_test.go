@@ -12,7 +12,9 @@ import (
 func TestWhatExistedBeforeCanBeCreatedAgain(t *testing.T) {
 	m := machine()
 	m.Annotations = map[string]string{
-		infrav1.VMGoneAnnotation: "yes", infrav1.InstanceIDAnnotation: "old-uid", infrav1.PoweredOnAnnotation: "once",
+		infrav1.VMGoneAnnotation:     "yes",
+		infrav1.InstanceIDAnnotation: "old-uid",
+		infrav1.PoweredOnAnnotation:  "once",
 	}
 	m.Spec.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"127.0.0.1"}}}
 	c := cluster()
@@ -22,7 +24,8 @@ func TestWhatExistedBeforeCanBeCreatedAgain(t *testing.T) {
 	for _, existed := range []bool{false, true} {
 		g := NewWithT(t)
 		if existed { // clusterctl move and restores of backups keep finalizers
-			m.Finalizers, c.Finalizers = []string{infrav1.MachineFinalizer}, []string{infrav1.ClusterFinalizer}
+			m.Finalizers = []string{infrav1.MachineFinalizer}
+			c.Finalizers = []string{infrav1.ClusterFinalizer}
 		}
 
 		warningsOfM, errM := machineValidator().ValidateCreate(t.Context(), m)
@@ -60,7 +63,8 @@ func TestSwitchesInTemplatesAreChecked(t *testing.T) {
 			if tt.refused {
 				refused = []string{annotations + "[" + tt.key + "]"}
 			}
-			machines, clusters := machineTemplate(), clusterTemplate()
+			machines := machineTemplate()
+			clusters := clusterTemplate()
 			machines.Spec.Template.ObjectMeta.Annotations = map[string]string{tt.key: tt.value}
 			clusters.Spec.Template.ObjectMeta.Annotations = map[string]string{tt.key: tt.value}
 

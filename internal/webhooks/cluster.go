@@ -21,8 +21,9 @@ const maxVAppName = 128
 
 func clusterValidator() *validator[*infrav1.VCDCluster] {
 	return &validator[*infrav1.VCDCluster]{
-		kind: "VCDCluster", finalizer: infrav1.ClusterFinalizer,
-		spec: func(c *infrav1.VCDCluster) any { return c.Spec },
+		kind:      "VCDCluster",
+		finalizer: infrav1.ClusterFinalizer,
+		spec:      func(c *infrav1.VCDCluster) any { return c.Spec },
 		rules: func(c *infrav1.VCDCluster) field.ErrorList {
 			errs := clusterSpecErrors(&c.Spec, field.NewPath("spec"))
 			return slices.Concat(errs, vAppNameErrors(c), clusterRecordErrors(c))

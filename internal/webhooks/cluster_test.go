@@ -16,10 +16,14 @@ func TestVCDClusterFeatures(t *testing.T) {
 	vips := infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}
 	tests := []rejection[*infrav1.VCDCluster]{
 		{
-			"all zones", func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} }, nil, "",
+			"all zones",
+			func(c *infrav1.VCDCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} },
+			nil,
+			"",
 		},
 		{
-			"a selector that can select nothing", func(c *infrav1.VCDCluster) {
+			"a selector that can select nothing",
+			func(c *infrav1.VCDCluster) {
 				c.Spec.FailureDomainSelector = &metav1.LabelSelector{
 					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near"}},
 				}
@@ -28,70 +32,114 @@ func TestVCDClusterFeatures(t *testing.T) {
 			"not a valid selector operator",
 		},
 		{
-			"a host beside pools that give it", func(c *infrav1.VCDCluster) {
+			"a host beside pools that give it",
+			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.200"
 				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{vips}}
-			}, []string{"spec.controlPlaneEndpoint.host"}, "leave the host out",
+			},
+			[]string{"spec.controlPlaneEndpoint.host"},
+			"leave the host out",
 		},
 		{
-			"a cluster that had its host from pools", func(c *infrav1.VCDCluster) {
+			"a cluster that had its host from pools",
+			func(c *infrav1.VCDCluster) {
 				c.Spec.InfraID = "7d8f5b8e-0000-4000-8000-000000000000"
 				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.200"
 				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{vips}}
-			}, nil, "",
+			},
+			nil,
+			"",
 		},
 		{
 			"bundled cloud controller manager",
-			func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged }, nil, "",
+			func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged },
+			nil,
+			"",
 		},
-		{"an identity of its own", func(c *infrav1.VCDCluster) {
-			c.Spec.CloudProvider = infrav1.CloudProviderSpec{
-				Mode:        infrav1.CloudProviderManaged,
-				IdentityRef: &infrav1.IdentityReference{Name: "ccm"},
-			}
-		}, nil, ""},
-		{"an identity of its own that is several namespaces'", func(c *infrav1.VCDCluster) {
-			c.Spec.CloudProvider = infrav1.CloudProviderSpec{
-				Mode:        infrav1.CloudProviderManaged,
-				IdentityRef: &infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "ccm"},
-			}
-		}, []string{"spec.cloudProvider.identityRef.kind"}, "VCDIdentity"},
-		{"none of its own beside a cluster's that is several namespaces'", func(c *infrav1.VCDCluster) {
-			c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
-			c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
-		}, []string{"spec.cloudProvider.identityRef"}, "name a VCDIdentity"},
-		{"one of its own beside a cluster's that is several namespaces'", func(c *infrav1.VCDCluster) {
-			c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
-			c.Spec.CloudProvider = infrav1.CloudProviderSpec{
-				Mode:        infrav1.CloudProviderManaged,
-				IdentityRef: &infrav1.IdentityReference{Name: "ccm"},
-			}
-		}, nil, ""},
-		{"an identity of several namespaces without a cloud controller manager of ours", func(c *infrav1.VCDCluster) {
-			c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
-			c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
-		}, nil, ""},
 		{
-			"a proxy", func(c *infrav1.VCDCluster) {
-				c.Spec.Proxy = infrav1.ProxySpec{
-					HTTPProxy: "http://user:p%40ss@proxy:3128/", HTTPSProxy: "https://[fd00::1]:3129",
-					NoProxy: []string{"mirror", ".corp.example.com", "10.0.0.0/8", "fd00::/8", "10.1.1.1", "registry:5000"},
+			"an identity of its own",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.CloudProvider = infrav1.CloudProviderSpec{
+					Mode:        infrav1.CloudProviderManaged,
+					IdentityRef: &infrav1.IdentityReference{Name: "ccm"},
 				}
-			}, nil, "",
+			},
+			nil,
+			"",
 		},
 		{
-			"a proxy without scheme", func(c *infrav1.VCDCluster) {
+			"an identity of its own that is several namespaces'",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.CloudProvider = infrav1.CloudProviderSpec{
+					Mode:        infrav1.CloudProviderManaged,
+					IdentityRef: &infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "ccm"},
+				}
+			},
+			[]string{"spec.cloudProvider.identityRef.kind"},
+			"VCDIdentity",
+		},
+		{
+			"none of its own beside a cluster's that is several namespaces'",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
+				c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
+			},
+			[]string{"spec.cloudProvider.identityRef"},
+			"name a VCDIdentity",
+		},
+		{
+			"one of its own beside a cluster's that is several namespaces'",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
+				c.Spec.CloudProvider = infrav1.CloudProviderSpec{
+					Mode:        infrav1.CloudProviderManaged,
+					IdentityRef: &infrav1.IdentityReference{Name: "ccm"},
+				}
+			},
+			nil,
+			"",
+		},
+		{
+			"an identity of several namespaces without a cloud controller manager of ours",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
+				c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
+			},
+			nil,
+			"",
+		},
+		{
+			"a proxy",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Proxy = infrav1.ProxySpec{
+					HTTPProxy:  "http://user:p%40ss@proxy:3128/",
+					HTTPSProxy: "https://[fd00::1]:3129",
+					NoProxy:    []string{"mirror", ".corp.example.com", "10.0.0.0/8", "fd00::/8", "10.1.1.1", "registry:5000"},
+				}
+			},
+			nil,
+			"",
+		},
+		{
+			"a proxy without scheme",
+			func(c *infrav1.VCDCluster) {
 				c.Spec.Proxy = infrav1.ProxySpec{HTTPProxy: "proxy.example.com:3128", HTTPSProxy: "//proxy"}
-			}, []string{"spec.proxy.httpProxy", "spec.proxy.httpsProxy"}, "must begin with http:// or https://",
+			},
+			[]string{"spec.proxy.httpProxy", "spec.proxy.httpsProxy"},
+			"must begin with http:// or https://",
 		},
 		{
-			"a proxy that breaks out of its file", func(c *infrav1.VCDCluster) {
+			"a proxy that breaks out of its file",
+			func(c *infrav1.VCDCluster) {
 				c.Spec.Proxy.HTTPProxy = "http://proxy:3128\"; Evil \""
 				c.Spec.Proxy.HTTPSProxy = "http://proxy\n[Service]\nExecStart=/bin/evil"
-			}, []string{"spec.proxy.httpProxy", "spec.proxy.httpsProxy"}, "without spaces and quotes",
+			},
+			[]string{"spec.proxy.httpProxy", "spec.proxy.httpsProxy"},
+			"without spaces and quotes",
 		},
 		{
-			"a proxy without a host", func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://:3128" },
+			"a proxy without a host",
+			func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPProxy = "http://:3128" },
 			[]string{"spec.proxy.httpProxy"},
 			"must have a host",
 		},
@@ -102,74 +150,112 @@ func TestVCDClusterFeatures(t *testing.T) {
 			`"http://me:xxxxx@proxy/wpad.dat": must end after host and port`,
 		},
 		{
-			"hosts without a proxy", func(c *infrav1.VCDCluster) { c.Spec.Proxy.NoProxy = []string{"mirror"} },
+			"hosts without a proxy",
+			func(c *infrav1.VCDCluster) { c.Spec.Proxy.NoProxy = []string{"mirror"} },
 			[]string{"spec.proxy.noProxy"},
 			"needs a proxy",
 		},
 		{
-			"what cannot be reached directly", func(c *infrav1.VCDCluster) {
+			"what cannot be reached directly",
+			func(c *infrav1.VCDCluster) {
 				c.Spec.Proxy.HTTPProxy = "http://proxy:3128"
 				c.Spec.Proxy.NoProxy = []string{"a,b", "*.example.com", "https://mirror", "10.0.0.0/33", "a b"}
-			}, []string{
+			},
+			[]string{
 				"spec.proxy.noProxy[0]", "spec.proxy.noProxy[1]", "spec.proxy.noProxy[2]", "spec.proxy.noProxy[3]",
 				"spec.proxy.noProxy[4]",
-			}, "must be one host",
+			},
+			"must be one host",
 		},
 		{
-			"one-arm load balancing", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} },
-			nil, "",
+			"one-arm load balancing",
+			func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} },
+			nil,
+			"",
 		},
-		{"one-arm load balancing without an end", func(c *infrav1.VCDCluster) {
-			c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.0.0.1"}}
-		}, []string{"spec.loadBalancer.oneArm.internalRange"}, "no range of addresses"},
+		{
+			"one-arm load balancing without an end",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.0.0.1"}}
+			},
+			[]string{"spec.loadBalancer.oneArm.internalRange"},
+			"no range of addresses",
+		},
 		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, nil, ""},
 		{
 			"external subnet that is an address",
 			func(c *infrav1.VCDCluster) {
-				c.Spec.LoadBalancer.VIPSubnet, c.Spec.LoadBalancer.InternalSubnets = "10.0.0.1", []string{"10.4.0.0"}
+				c.Spec.LoadBalancer.VIPSubnet = "10.0.0.1"
+				c.Spec.LoadBalancer.InternalSubnets = []string{"10.4.0.0"}
 			},
 			[]string{"spec.loadBalancer.vipSubnet", "spec.loadBalancer.internalSubnets[0]"},
 			"CIDR",
 		},
 		{
-			"runtime defined entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject }, nil, "",
+			"runtime defined entity",
+			func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDEProject },
+			nil,
+			"",
 		},
 		{
-			"a runtime defined entity that exists", func(c *infrav1.VCDCluster) {
+			"a runtime defined entity that exists",
+			func(c *infrav1.VCDCluster) {
 				c.Spec.RDE = infrav1.RDESpec{
-					Mode: infrav1.RDEProject, ID: "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e",
+					Mode: infrav1.RDEProject,
+					ID:   "urn:vcloud:entity:vmware:capvcdCluster:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e",
 				}
-			}, nil, "",
+			},
+			nil,
+			"",
 		},
 		{
-			"a runtime defined entity of another kind", func(c *infrav1.VCDCluster) {
+			"a runtime defined entity of another kind",
+			func(c *infrav1.VCDCluster) {
 				c.Spec.RDE = infrav1.RDESpec{Mode: infrav1.RDEProject, ID: "urn:vcloud:entity:x"}
 			},
 			[]string{"spec.rde.id"},
 			"capvcdCluster:<UUID>",
 		},
 		{
-			"a kubeconfig for no entity", func(c *infrav1.VCDCluster) { c.Spec.RDE.IncludeKubeconfig = ptr.To(true) },
+			"a kubeconfig for no entity",
+			func(c *infrav1.VCDCluster) { c.Spec.RDE.IncludeKubeconfig = ptr.To(true) },
 			[]string{"spec.rde.includeKubeconfig"},
 			"mode is Project",
 		},
-		{"deletion of disks of which nothing proves that they are not needed", func(c *infrav1.VCDCluster) {
-			c.Spec.OrphanedDiskPolicy, c.Spec.VApp.Layout = infrav1.OrphanedDiskDelete, infrav1.VAppPerMachine
-		}, []string{"spec.orphanedDiskPolicy"}, "PerMachine"},
 		{
-			"deletion of disks", func(c *infrav1.VCDCluster) { c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete },
-			nil, "",
+			"deletion of disks of which nothing proves that they are not needed",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete
+				c.Spec.VApp.Layout = infrav1.VAppPerMachine
+			},
+			[]string{"spec.orphanedDiskPolicy"},
+			"PerMachine",
+		},
+		{
+			"deletion of disks",
+			func(c *infrav1.VCDCluster) { c.Spec.OrphanedDiskPolicy = infrav1.OrphanedDiskDelete },
+			nil,
+			"",
 		},
 		{"vApps of machines", func(c *infrav1.VCDCluster) { c.Spec.VApp.Layout = infrav1.VAppPerMachine }, nil, ""},
 		{"a whole spec", func(*infrav1.VCDCluster) {}, nil, ""},
 		{
 			"an external cloud controller manager",
-			func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal }, nil, "",
+			func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal },
+			nil,
+			"",
 		},
-		{"an object without defaults", func(c *infrav1.VCDCluster) {
-			c.Spec.VApp, c.Spec.RDE, c.Spec.CloudProvider, c.Spec.OrphanedDiskPolicy = infrav1.VAppSpec{},
-				infrav1.RDESpec{}, infrav1.CloudProviderSpec{}, ""
-		}, nil, ""},
+		{
+			"an object without defaults",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.VApp = infrav1.VAppSpec{}
+				c.Spec.RDE = infrav1.RDESpec{}
+				c.Spec.CloudProvider = infrav1.CloudProviderSpec{}
+				c.Spec.OrphanedDiskPolicy = ""
+			},
+			nil,
+			"",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, clusterValidator(), cluster()) })
@@ -186,10 +272,13 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		}
 	}
 	gateway := func(g infrav1.LoadBalancerGateway) func(*infrav1.VCDCluster) {
-		return balancer(infrav1.LoadBalancerSpec{Gateways: []infrav1.LoadBalancerGateway{{
-			Name:        "ok",
-			EdgeGateway: "ok",
-		}, g}})
+		return balancer(infrav1.LoadBalancerSpec{Gateways: []infrav1.LoadBalancerGateway{
+			{
+				Name:        "ok",
+				EdgeGateway: "ok",
+			},
+			g,
+		}})
 	}
 	nodes := func(n infrav1.CloudProviderNodes) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Nodes = n }
@@ -202,8 +291,10 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 	}
 	tests := []rejection[*infrav1.VCDCluster]{
 		{
-			"a class", balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "example.com/vcd"}}),
-			nil, "",
+			"a class",
+			balancer(infrav1.LoadBalancerSpec{Class: &infrav1.LoadBalancerClassSpec{Name: "example.com/vcd"}}),
+			nil,
+			"",
 		},
 		{
 			"a class that no Service can have",
@@ -212,13 +303,16 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			"name part",
 		},
 		{
-			"an image of the cloud controller manager with the manager's version", ccm("registry.example.com/mirror/ccm"),
-			nil, "",
+			"an image of the cloud controller manager with the manager's version",
+			ccm("registry.example.com/mirror/ccm"),
+			nil,
+			"",
 		},
 		{"one with a tag", ccm("registry.example.com/mirror/ccm:v2.0.0"), nil, ""},
 		{"one without a registry", ccm("ccm:v2.0.0"), []string{"spec.cloudProvider.image"}, "begin with a registry"},
 		{
-			"one that changes", ccm("registry.example.com/ccm:latest"),
+			"one that changes",
+			ccm("registry.example.com/ccm:latest"),
 			[]string{"spec.cloudProvider.image"},
 			"the tag latest",
 		},
@@ -243,7 +337,8 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		{
 			"an endpoint in one-arm mode with IPv6",
 			edge(infrav1.EdgeGatewayEndpoint{
-				Addresses: []string{"2001:db8::1"}, OneArm: &infrav1.OneArmSpec{},
+				Addresses: []string{"2001:db8::1"},
+				OneArm:    &infrav1.OneArmSpec{},
 			}),
 			[]string{"spec.endpoint.edgeGateway.addresses[0]"},
 			"cannot be IPv6",
@@ -260,7 +355,8 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		{
 			"a further gateway by the URN of a network",
 			gateway(infrav1.LoadBalancerGateway{
-				Name: "dmz", EdgeGateway: "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e",
+				Name:        "dmz",
+				EdgeGateway: "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e",
 			}),
 			[]string{"spec.loadBalancer.gateways[1].edgeGateway"},
 			"urn:vcloud:gateway:<UUID>",
@@ -274,28 +370,35 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		{
 			"a further gateway with a range that is none",
 			gateway(infrav1.LoadBalancerGateway{
-				Name: "dmz", EdgeGateway: "dmz",
-				OneArm: &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "x", Last: "y"}},
+				Name:        "dmz",
+				EdgeGateway: "dmz",
+				OneArm:      &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "x", Last: "y"}},
 			}),
 			[]string{"spec.loadBalancer.gateways[1].oneArm.internalRange"},
 			"no range of addresses",
 		},
 		{
-			"zones with a policy each, and one for the rest", nodes(infrav1.CloudProviderNodes{
+			"zones with a policy each, and one for the rest",
+			nodes(infrav1.CloudProviderNodes{
 				Zones: []infrav1.CloudProviderZone{
 					{Name: "a", PlacementPolicy: "rack-a"},
 					{Name: "b", PlacementPolicy: "rack-b"},
 					{Name: "rest"},
 				},
-			}), nil, "",
+			}),
+			nil,
+			"",
 		},
 		{
-			"a policy of two zones", nodes(infrav1.CloudProviderNodes{
+			"a policy of two zones",
+			nodes(infrav1.CloudProviderNodes{
 				Zones: []infrav1.CloudProviderZone{
 					{Name: "a", PlacementPolicy: "rack-a"},
 					{Name: "b", PlacementPolicy: "rack-a"},
 				},
-			}), []string{"spec.cloudProvider.nodes.zones[1].placementPolicy"}, "rack-a",
+			}),
+			[]string{"spec.cloudProvider.nodes.zones[1].placementPolicy"},
+			"rack-a",
 		},
 		{"addresses in a network", internal(infrav1.AddressSelection{CIDRs: []string{"fd00::/8"}}), nil, ""},
 		{
@@ -305,7 +408,8 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			"CIDR",
 		},
 		{
-			"addresses not in what is no network", internal(infrav1.AddressSelection{Exclude: []string{"all"}}),
+			"addresses not in what is no network",
+			internal(infrav1.AddressSelection{Exclude: []string{"all"}}),
 			[]string{"spec.cloudProvider.nodes.addresses.internal.exclude[0]"},
 			"CIDR",
 		},
@@ -360,39 +464,72 @@ func TestVCDClusterValues(t *testing.T) {
 		{"an endpoint is not loopback", host("127.0.0.1", 6443), endpointHost, "unicast"},
 		{"an endpoint has the port that the user wants", host("10.0.0.10", 443), nil, ""},
 
-		{"a pool has a group without version", func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
-				PoolRefs: []infrav1.IPPoolReference{{
-					Name: "vips", Kind: "InClusterIPPool",
-					APIGroup: "ipam.cluster.x-k8s.io/v1alpha2",
-				}},
-			}
-		}, []string{"spec.endpoint.kubeVIP.poolRefs[0].apiGroup"}, "without a version"},
-		{"a virtual IP can come from a pool", func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
-				PoolRefs: []infrav1.IPPoolReference{{
-					Name: "vips", Kind: "InClusterIPPool",
-					APIGroup: "ipam.cluster.x-k8s.io",
-				}},
-			}
-		}, nil, ""},
+		{
+			"a pool has a group without version",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
+					PoolRefs: []infrav1.IPPoolReference{{
+						Name:     "vips",
+						Kind:     "InClusterIPPool",
+						APIGroup: "ipam.cluster.x-k8s.io/v1alpha2",
+					}},
+				}
+			},
+			[]string{"spec.endpoint.kubeVIP.poolRefs[0].apiGroup"},
+			"without a version",
+		},
+		{
+			"a virtual IP can come from a pool",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
+					PoolRefs: []infrav1.IPPoolReference{{
+						Name:     "vips",
+						Kind:     "InClusterIPPool",
+						APIGroup: "ipam.cluster.x-k8s.io",
+					}},
+				}
+			},
+			nil,
+			"",
+		},
 
-		{"two virtual IPs of one family", func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "192.168.100.201"}
-		}, []string{"spec.endpoint.kubeVIP.addresses[1]"}, "second address of its family"},
-		{"two virtual IPs", func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "fd00::1"}
-		}, nil, ""},
+		{
+			"two virtual IPs of one family",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "192.168.100.201"}
+			},
+			[]string{"spec.endpoint.kubeVIP.addresses[1]"},
+			"second address of its family",
+		},
+		{
+			"two virtual IPs",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "fd00::1"}
+			},
+			nil,
+			"",
+		},
 
 		{"a VDC can have a name", func(c *infrav1.VCDCluster) { c.Spec.OVDC = "urn of acme" }, nil, ""},
-		{"a VDC can have a URN", func(c *infrav1.VCDCluster) {
-			c.Spec.OVDC = "urn:vcloud:vdc:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
-		}, nil, ""},
-		{"a VDC is no network", func(c *infrav1.VCDCluster) {
-			c.Spec.OVDC = "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
-		}, []string{"spec.ovdc"}, "urn:vcloud:vdc:<UUID>"},
 		{
-			"a URN is whole", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "urn:vcloud:network:0dd1f8c2" },
+			"a VDC can have a URN",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.OVDC = "urn:vcloud:vdc:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+			},
+			nil,
+			"",
+		},
+		{
+			"a VDC is no network",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.OVDC = "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+			},
+			[]string{"spec.ovdc"},
+			"urn:vcloud:vdc:<UUID>",
+		},
+		{
+			"a URN is whole",
+			func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "urn:vcloud:network:0dd1f8c2" },
 			[]string{"spec.ovdcNetwork"},
 			"urn:vcloud:network:<UUID>",
 		},
@@ -405,9 +542,15 @@ func TestVCDClusterValues(t *testing.T) {
 
 		{"an interface has a name", nic("ens192"), nil, ""},
 		{"an interface is not the loopback", nic("lo"), nicField, "loopback"},
-		{"an interface is the loopback with BGP", func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP.Interface, c.Spec.Endpoint.KubeVIP.BGP = "lo", bgp("192.168.100.1")
-		}, nil, ""},
+		{
+			"an interface is the loopback with BGP",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Endpoint.KubeVIP.Interface = "lo"
+				c.Spec.Endpoint.KubeVIP.BGP = bgp("192.168.100.1")
+			},
+			nil,
+			"",
+		},
 		{"an interface has no space", nic("eth 0"), nicField, "such as eth0"},
 
 		{"a vApp can have a name of its own", vApp("Production: acme #1"), nil, ""},
@@ -420,9 +563,15 @@ func TestVCDClusterValues(t *testing.T) {
 			[]string{"metadata.name"},
 			"spec.vApp.name",
 		},
-		{"a long cluster's name is fine where the vApp has another", func(c *infrav1.VCDCluster) {
-			c.Name, c.Spec.VApp.Name = strings.Repeat("a", 129), "a"
-		}, nil, ""},
+		{
+			"a long cluster's name is fine where the vApp has another",
+			func(c *infrav1.VCDCluster) {
+				c.Name = strings.Repeat("a", 129)
+				c.Spec.VApp.Name = "a"
+			},
+			nil,
+			"",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, clusterValidator(), cluster()) })
@@ -445,43 +594,63 @@ func TestVCDClusterKubeVIPValues(t *testing.T) {
 	pool := infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}
 	source := bgp("192.168.100.1")
 	source.SourceInterface = "a b"
-	ipv4, both := []string{"203.0.113.10"}, []string{"203.0.113.10", "2001:db8::10"}
+	ipv4 := []string{"203.0.113.10"}
+	both := []string{"203.0.113.10", "2001:db8::10"}
 	const at = "spec.endpoint.kubeVIP."
 	tests := []rejection[*infrav1.VCDCluster]{
 		{"a name of dynamic DNS", with(infrav1.KubeVIPEndpoint{DNSName: "api.example.com"}), nil, ""},
 		{
-			"a name that is an address", with(infrav1.KubeVIPEndpoint{DNSName: "10.0.0.10"}),
+			"a name that is an address",
+			with(infrav1.KubeVIPEndpoint{DNSName: "10.0.0.10"}),
 			[]string{at + "dnsName"},
 			"must be a DNS name",
 		},
 		{
-			"a name in upper case", with(infrav1.KubeVIPEndpoint{DNSName: "API.example.com"}),
+			"a name in upper case",
+			with(infrav1.KubeVIPEndpoint{DNSName: "API.example.com"}),
 			[]string{at + "dnsName"},
 			"lower case",
 		},
-		{"several pools", with(infrav1.KubeVIPEndpoint{
-			PoolRefs: []infrav1.IPPoolReference{pool, pool}, SecondaryPoolRefs: []infrav1.IPPoolReference{pool},
-		}), nil, ""},
-		{"a second pool without a name", with(infrav1.KubeVIPEndpoint{
-			PoolRefs: []infrav1.IPPoolReference{pool}, SecondaryPoolRefs: []infrav1.IPPoolReference{{APIGroup: "a"}},
-		}), []string{at + "secondaryPoolRefs[0].name"}, ""},
+		{
+			"several pools",
+			with(infrav1.KubeVIPEndpoint{
+				PoolRefs:          []infrav1.IPPoolReference{pool, pool},
+				SecondaryPoolRefs: []infrav1.IPPoolReference{pool},
+			}),
+			nil,
+			"",
+		},
+		{
+			"a second pool without a name",
+			with(infrav1.KubeVIPEndpoint{
+				PoolRefs:          []infrav1.IPPoolReference{pool},
+				SecondaryPoolRefs: []infrav1.IPPoolReference{{APIGroup: "a"}},
+			}),
+			[]string{at + "secondaryPoolRefs[0].name"},
+			"",
+		},
 		{"BGP", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: bgp("192.168.100.1")}), nil, ""},
 		{
-			"BGP to a name", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: bgp("router.example.com")}),
+			"BGP to a name",
+			with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: bgp("router.example.com")}),
 			[]string{at + "bgp.peers[0].address"},
 			"IPv4 or IPv6 address",
 		},
 		{
-			"BGP without a peer of a family", with(infrav1.KubeVIPEndpoint{Addresses: both, BGP: bgp("192.168.100.1")}),
+			"BGP without a peer of a family",
+			with(infrav1.KubeVIPEndpoint{Addresses: both, BGP: bgp("192.168.100.1")}),
 			[]string{at + "bgp.peers"},
 			"no peer has the family",
 		},
 		{
 			"BGP with a peer of each family",
-			with(infrav1.KubeVIPEndpoint{Addresses: both, BGP: bgp("192.168.100.1", "fd00::1")}), nil, "",
+			with(infrav1.KubeVIPEndpoint{Addresses: both, BGP: bgp("192.168.100.1", "fd00::1")}),
+			nil,
+			"",
 		},
 		{
-			"BGP from an interface that is none", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: source}),
+			"BGP from an interface that is none",
+			with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: source}),
 			[]string{at + "bgp.sourceInterface"},
 			"such as eth0",
 		},

@@ -15,8 +15,9 @@ import (
 
 func identityValidator() *validator[*infrav1.VCDIdentity] {
 	return &validator[*infrav1.VCDIdentity]{
-		kind: "VCDIdentity", finalizer: infrav1.IdentityFinalizer,
-		spec: func(i *infrav1.VCDIdentity) any { return i.Spec },
+		kind:      "VCDIdentity",
+		finalizer: infrav1.IdentityFinalizer,
+		spec:      func(i *infrav1.VCDIdentity) any { return i.Spec },
 		rules: func(i *infrav1.VCDIdentity) field.ErrorList {
 			return identitySpecErrors(&i.Spec, field.NewPath("spec"))
 		},
@@ -26,8 +27,9 @@ func identityValidator() *validator[*infrav1.VCDIdentity] {
 
 func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 	return &validator[*infrav1.VCDClusterIdentity]{
-		kind: "VCDClusterIdentity", finalizer: infrav1.IdentityFinalizer,
-		spec: func(i *infrav1.VCDClusterIdentity) any { return i.Spec },
+		kind:      "VCDClusterIdentity",
+		finalizer: infrav1.IdentityFinalizer,
+		spec:      func(i *infrav1.VCDClusterIdentity) any { return i.Spec },
 		rules: func(i *infrav1.VCDClusterIdentity) field.ErrorList {
 			path := field.NewPath("spec")
 			errs := identitySpecErrors(&i.Spec.VCDIdentitySpec, path)
@@ -105,7 +107,8 @@ func identityWarnings(spec *infrav1.VCDIdentitySpec) admission.Warnings {
 
 // isCABundle reports whether text is one or more certificates and nothing else that is encoded as PEM.
 func isCABundle(text string) bool {
-	rest, count := []byte(text), 0
+	rest := []byte(text)
+	count := 0
 	for {
 		var block *pem.Block
 		block, rest = pem.Decode(rest)

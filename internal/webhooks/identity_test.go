@@ -20,7 +20,8 @@ func identity() *infrav1.VCDIdentity {
 		ObjectMeta: metav1.ObjectMeta{Name: "acme", Namespace: "default"},
 		Spec: infrav1.VCDIdentitySpec{
 			Site:      "https://vcd.example.com",
-			SecretRef: infrav1.LocalSecretReference{Name: "acme"}, Type: infrav1.CredentialUser,
+			SecretRef: infrav1.LocalSecretReference{Name: "acme"},
+			Type:      infrav1.CredentialUser,
 		},
 	}
 }
@@ -35,10 +36,13 @@ func TestVCDIdentity(t *testing.T) {
 		{"a user is an identity", func(*infrav1.VCDIdentity) {}, nil, ""},
 		{
 			"a service account is one, too",
-			func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, "",
+			func(i *infrav1.VCDIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount },
+			nil,
+			"",
 		},
 		{
-			"a Secret has a name that Kubernetes allows", func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "A_B" },
+			"a Secret has a name that Kubernetes allows",
+			func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "A_B" },
 			[]string{"spec.secretRef.name"},
 			"RFC 1123",
 		},
@@ -54,7 +58,8 @@ func TestVCDIdentity(t *testing.T) {
 
 func TestVCDIdentityWithoutVerificationWarns(t *testing.T) {
 	g := NewWithT(t)
-	i, yes := identity(), true
+	i := identity()
+	yes := true
 	i.Spec.TLS.InsecureSkipVerify = &yes
 
 	warnings, err := identityValidator().ValidateCreate(request(false), i)
@@ -82,27 +87,42 @@ func TestVCDClusterIdentity(t *testing.T) {
 		return func(i *infrav1.VCDClusterIdentity) { i.Spec.Orgs = names }
 	}
 	tests := []rejection[*infrav1.VCDClusterIdentity]{
-		{"namespaces can be listed and selected", allow(&infrav1.AllowedNamespaces{
-			List: []string{"a"}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
-		}), nil, ""},
 		{
-			"a namespace has a name that Kubernetes allows", allow(&infrav1.AllowedNamespaces{List: []string{"a", "*"}}),
+			"namespaces can be listed and selected",
+			allow(&infrav1.AllowedNamespaces{
+				List:     []string{"a"},
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+			}),
+			nil,
+			"",
+		},
+		{
+			"a namespace has a name that Kubernetes allows",
+			allow(&infrav1.AllowedNamespaces{List: []string{"a", "*"}}),
 			[]string{"spec.allowedNamespaces.list[1]"},
 			"RFC 1123",
 		},
-		{"a selector can be read", allow(&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}},
-		}}), []string{"spec.allowedNamespaces.selector"}, "not a valid label selector operator"},
+		{
+			"a selector can be read",
+			allow(&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}},
+			}}),
+			[]string{"spec.allowedNamespaces.selector"},
+			"not a valid label selector operator",
+		},
 		{"organizations can be listed", orgs("acme", "Org 2"), nil, ""},
 		{"any organization stands alone", orgs("acme", "*"), []string{"spec.orgs[1]"}, "must stand alone"},
 		{"an organization is no pattern", orgs("acme-*"), []string{"spec.orgs[0]"}, "there are no patterns"},
 		{"an organization has no space around it", orgs("acme "), []string{"spec.orgs[0]"}, "space"},
 		{
 			"a service account is one, too",
-			func(i *infrav1.VCDClusterIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount }, nil, "",
+			func(i *infrav1.VCDClusterIdentity) { i.Spec.Type = infrav1.CredentialServiceAccount },
+			nil,
+			"",
 		},
 		{
-			"the rules of a VCDIdentity hold too", func(i *infrav1.VCDClusterIdentity) { i.Spec.SecretRef.Name = "A_B" },
+			"the rules of a VCDIdentity hold too",
+			func(i *infrav1.VCDClusterIdentity) { i.Spec.SecretRef.Name = "A_B" },
 			[]string{"spec.secretRef.name"},
 			"",
 		},
@@ -131,7 +151,8 @@ func TestVCDClusterIdentityForNobodyWarns(t *testing.T) {
 func TestVCDClusterIdentityOfAServiceAccountForManyOrganizationsWarns(t *testing.T) {
 	g := NewWithT(t)
 	i := &infrav1.VCDClusterIdentity{Spec: infrav1.VCDClusterIdentitySpec{
-		VCDIdentitySpec: identity().Spec, Orgs: []string{"*"},
+		VCDIdentitySpec:   identity().Spec,
+		Orgs:              []string{"*"},
 		AllowedNamespaces: &infrav1.AllowedNamespaces{List: []string{"a"}},
 	}}
 	i.Spec.Type = infrav1.CredentialServiceAccount

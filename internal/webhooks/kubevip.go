@@ -14,7 +14,8 @@ func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorLi
 	var errs field.ErrorList
 	errs = append(errs, vipErrors(vip.Addresses, path.Child("addresses"))...)
 	for name, pools := range map[string][]infrav1.IPPoolReference{
-		"poolRefs": vip.PoolRefs, "secondaryPoolRefs": vip.SecondaryPoolRefs,
+		"poolRefs":          vip.PoolRefs,
+		"secondaryPoolRefs": vip.SecondaryPoolRefs,
 	} {
 		for i := range pools {
 			errs = append(errs, poolErrors(&pools[i], path.Child(name).Index(i))...)
@@ -60,7 +61,8 @@ func bgpErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
 		peers[netip.MustParseAddr(peer.Address).Is4()] = true
 	}
 	for name, value := range map[string]string{
-		"routerInterface": vip.BGP.RouterInterface, "sourceInterface": vip.BGP.SourceInterface,
+		"routerInterface": vip.BGP.RouterInterface,
+		"sourceInterface": vip.BGP.SourceInterface,
 	} {
 		if value != "" {
 			errs = append(errs, interfaceErrors(value, path.Child(name))...)

@@ -22,8 +22,9 @@ var minDiskSize = resource.MustParse("1Gi")
 
 func machineValidator() *validator[*infrav1.VCDMachine] {
 	return &validator[*infrav1.VCDMachine]{
-		kind: "VCDMachine", finalizer: infrav1.MachineFinalizer,
-		spec: func(m *infrav1.VCDMachine) any { return m.Spec },
+		kind:      "VCDMachine",
+		finalizer: infrav1.MachineFinalizer,
+		spec:      func(m *infrav1.VCDMachine) any { return m.Spec },
 		rules: func(m *infrav1.VCDMachine) field.ErrorList {
 			errs := machineSpecErrors(&m.Spec, field.NewPath("spec"))
 			return slices.Concat(errs, vmNameErrors(m), recordedErrors(m))
@@ -119,7 +120,8 @@ const (
 func metadataErrors(metadata map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		at, value := path.Key(key), metadata[key]
+		at := path.Key(key)
+		value := metadata[key]
 		if key == "" || utf8.RuneCountInString(key) > maxMetadataKey || strings.ContainsAny(key, "/?#%") ||
 			strings.TrimSpace(key) != key || strings.ContainsFunc(key, unicode.IsControl) {
 			errs = append(errs, field.Invalid(at, key, fmt.Sprintf("must have 1 to %d characters, none of / ? # %%, "+
@@ -150,7 +152,8 @@ func diskChangeErrors(oldSpec, newSpec *infrav1.VCDMachineSpec) field.ErrorList 
 	if oldSpec.ProviderID == "" {
 		return nil
 	}
-	before, after := quantity(oldSpec.DiskSize), quantity(newSpec.DiskSize)
+	before := quantity(oldSpec.DiskSize)
+	after := quantity(newSpec.DiskSize)
 	if after.Cmp(before) >= 0 {
 		return nil
 	}

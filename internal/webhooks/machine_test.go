@@ -16,9 +16,14 @@ func TestVCDMachineFeatures(t *testing.T) {
 	tests := []rejection[*infrav1.VCDMachine]{
 		{"catalog of a zone", func(m *infrav1.VCDMachine) { m.Spec.Catalog = "" }, nil, ""},
 		{"a whole spec", func(*infrav1.VCDMachine) {}, nil, ""},
-		{"an object without defaults", func(m *infrav1.VCDMachine) {
-			m.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu"}
-		}, nil, ""},
+		{
+			"an object without defaults",
+			func(m *infrav1.VCDMachine) {
+				m.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu"}
+			},
+			nil,
+			"",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, machineValidator(), machine()) })
@@ -62,35 +67,76 @@ func TestVCDMachineValues(t *testing.T) {
 	}
 	template := []string{"spec.vmNamingTemplate"}
 	tests := []rejection[*infrav1.VCDMachine]{
-		{"everything in VCD can have a URN", func(m *infrav1.VCDMachine) {
-			const id = ":0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
-			m.Spec.Catalog, m.Spec.Template = "urn:vcloud:catalog"+id, "urn:vcloud:vapptemplate"+id
-			m.Spec.SizingPolicy, m.Spec.PlacementPolicy = "urn:vcloud:vdcComputePolicy"+id, "urn:vcloud:vdcComputePolicy"+id
-			m.Spec.StorageProfile, m.Spec.Networks[0].Name = "urn:vcloud:vdcstorageProfile"+id, "urn:vcloud:network"+id
-		}, nil, ""},
-		{"CPUs and memory instead of a policy", func(m *infrav1.VCDMachine) {
-			m.Spec.SizingPolicy, m.Spec.CPUs, m.Spec.MemoryMiB = "", 4, 8192
-		}, nil, ""},
-		{"CPUs and memory beside a policy", func(m *infrav1.VCDMachine) {
-			m.Spec.SizingPolicy, m.Spec.CPUs, m.Spec.MemoryMiB = "small", 4, 8192
-		}, []string{"spec.cpus", "spec.memoryMiB"}, "leave out one of them"},
-		{"metadata for billing", func(m *infrav1.VCDMachine) {
-			m.Spec.VMMetadata = map[string]string{"cost center": "4711", "empty": ""}
-		}, nil, ""},
-		{"metadata that VCD does not take", func(m *infrav1.VCDMachine) {
-			m.Spec.VMMetadata = map[string]string{"": "a", "a/b": "a", "line": "a\nb", "long": strings.Repeat("x", 1001)}
-		}, []string{"spec.vmMetadata[]", "spec.vmMetadata[a/b]", "spec.vmMetadata[line]", "spec.vmMetadata[long]"}, ""},
-		{"nothing in VCD has a broken URN", func(m *infrav1.VCDMachine) {
-			m.Spec.Catalog, m.Spec.Template, m.Spec.SizingPolicy = "urn:vcloud:a", "urn:vcloud:b", "urn:vcloud:c"
-			m.Spec.PlacementPolicy, m.Spec.StorageProfile = "urn:vcloud:d", "urn:vcloud:e"
-			m.Spec.Networks[0].Name = "urn:vcloud:f"
-		}, []string{
-			"spec.catalog", "spec.template", "spec.sizingPolicy", "spec.placementPolicy", "spec.storageProfile",
-			"spec.networks[0].name",
-		}, "must be a name, or a URN"},
+		{
+			"everything in VCD can have a URN",
+			func(m *infrav1.VCDMachine) {
+				const id = ":0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+				m.Spec.Catalog = "urn:vcloud:catalog" + id
+				m.Spec.Template = "urn:vcloud:vapptemplate" + id
+				m.Spec.SizingPolicy = "urn:vcloud:vdcComputePolicy" + id
+				m.Spec.PlacementPolicy = "urn:vcloud:vdcComputePolicy" + id
+				m.Spec.StorageProfile = "urn:vcloud:vdcstorageProfile" + id
+				m.Spec.Networks[0].Name = "urn:vcloud:network" + id
+			},
+			nil,
+			"",
+		},
+		{
+			"CPUs and memory instead of a policy",
+			func(m *infrav1.VCDMachine) {
+				m.Spec.SizingPolicy = ""
+				m.Spec.CPUs = 4
+				m.Spec.MemoryMiB = 8192
+			},
+			nil,
+			"",
+		},
+		{
+			"CPUs and memory beside a policy",
+			func(m *infrav1.VCDMachine) {
+				m.Spec.SizingPolicy = "small"
+				m.Spec.CPUs = 4
+				m.Spec.MemoryMiB = 8192
+			},
+			[]string{"spec.cpus", "spec.memoryMiB"},
+			"leave out one of them",
+		},
+		{
+			"metadata for billing",
+			func(m *infrav1.VCDMachine) {
+				m.Spec.VMMetadata = map[string]string{"cost center": "4711", "empty": ""}
+			},
+			nil,
+			"",
+		},
+		{
+			"metadata that VCD does not take",
+			func(m *infrav1.VCDMachine) {
+				m.Spec.VMMetadata = map[string]string{"": "a", "a/b": "a", "line": "a\nb", "long": strings.Repeat("x", 1001)}
+			},
+			[]string{"spec.vmMetadata[]", "spec.vmMetadata[a/b]", "spec.vmMetadata[line]", "spec.vmMetadata[long]"},
+			"",
+		},
+		{
+			"nothing in VCD has a broken URN",
+			func(m *infrav1.VCDMachine) {
+				m.Spec.Catalog = "urn:vcloud:a"
+				m.Spec.Template = "urn:vcloud:b"
+				m.Spec.SizingPolicy = "urn:vcloud:c"
+				m.Spec.PlacementPolicy = "urn:vcloud:d"
+				m.Spec.StorageProfile = "urn:vcloud:e"
+				m.Spec.Networks[0].Name = "urn:vcloud:f"
+			},
+			[]string{
+				"spec.catalog", "spec.template", "spec.sizingPolicy", "spec.placementPolicy", "spec.storageProfile",
+				"spec.networks[0].name",
+			},
+			"must be a name, or a URN",
+		},
 		{"a provider ID of ours is one", func(m *infrav1.VCDMachine) { m.Spec.ProviderID = someProviderID }, nil, ""},
 		{
-			"another provider's is not", func(m *infrav1.VCDMachine) { m.Spec.ProviderID = "vsphere://x" },
+			"another provider's is not",
+			func(m *infrav1.VCDMachine) { m.Spec.ProviderID = "vsphere://x" },
 			[]string{"spec.providerID"},
 			"leave it out",
 		},
@@ -99,48 +145,60 @@ func TestVCDMachineValues(t *testing.T) {
 		{"a size without unit is bytes", disk("40"), []string{"spec.diskSize"}, "write 40Gi"},
 		{"additional disks have a size", more("40Gi", ""), nil, ""},
 		{
-			"an additional disk of nothing", more("0", ""),
+			"an additional disk of nothing",
+			more("0", ""),
 			[]string{"spec.additionalDisks[0].size"},
 			"must be at least 1Gi",
 		},
 		{
-			"a storage profile of a disk that is another object", more("40Gi", someVDC),
+			"a storage profile of a disk that is another object",
+			more("40Gi", someVDC),
 			[]string{"spec.additionalDisks[0].storageProfile"},
 			"",
 		},
 
 		{
-			"a name can be a template", naming("{{ .machine.Name | trunc 10 }}-{{ .machine.Name | sha256sum | trunc 8 }}"),
-			nil, "",
+			"a name can be a template",
+			naming("{{ .machine.Name | trunc 10 }}-{{ .machine.Name | sha256sum | trunc 8 }}"),
+			nil,
+			"",
 		},
 		{"a template that cannot be read", naming("{{ .machine.Name"), template, "parsing"},
 		{"a template cannot read the environment", naming(`{{ env "HOME" }}`), template, `function "env" not defined`},
 		{
-			"a template cannot expand the environment", naming(`{{ expandenv "$HOME" }}`), template,
+			"a template cannot expand the environment",
+			naming(`{{ expandenv "$HOME" }}`),
+			template,
 			`function "expandenv" not defined`,
 		},
 		{"a template cannot ask DNS", naming(`{{ getHostByName "a" }}`), template, "not defined"},
 		{
-			"a template gives the same name each time", naming(`{{ randAlpha 5 }}`), template,
+			"a template gives the same name each time",
+			naming(`{{ randAlpha 5 }}`),
+			template,
 			`function "randAlpha" not defined`,
 		},
 		{"a template like Cluster API's", naming("{{ .cluster.name }}-{{ .random }}"), nil, ""},
 		{"an example of the name must do", naming("{{ .machine.Name }}_x"), template, "demo-md-0-x7k2p-4sgzc_x"},
 		{"machines have different names", naming("{{ .cluster.name }}-worker"), template, "the same name"},
 		{
-			"a template cannot loop", naming("{{ range $i := 1000000000000 }}{{ end }}{{ .machine.Name }}"), template,
+			"a template cannot loop",
+			naming("{{ range $i := 1000000000000 }}{{ end }}{{ .machine.Name }}"),
+			template,
 			"must not contain",
 		},
 
 		{
-			"addresses have a prefix length", manual("10.0.0.5"),
+			"addresses have a prefix length",
+			manual("10.0.0.5"),
 			[]string{"spec.networks[0].addresses[0]"},
 			"10.0.0.5/24",
 		},
 		{"addresses are unicast", manual("224.0.0.5/24"), []string{"spec.networks[0].addresses[0]"}, "unicast"},
 		{"one address of each family", manual("10.0.0.5/24", "2001:db8::5/64"), nil, ""},
 		{
-			"not two of one family", manual("10.0.0.5/24", "10.0.0.6/24"),
+			"not two of one family",
+			manual("10.0.0.5/24", "10.0.0.6/24"),
 			[]string{"spec.networks[0].addresses[1]"},
 			"second address",
 		},
@@ -148,12 +206,15 @@ func TestVCDMachineValues(t *testing.T) {
 		{"addresses from a pool of each family", pools("v4", "v6"), nil, ""},
 		{"not twice from one pool", pools("v4", "v4"), []string{"spec.networks[0].poolRefs[1]"}, "Duplicate"},
 		{
-			"addresses of two NICs are not in one subnet", func(m *infrav1.VCDMachine) {
+			"addresses of two NICs are not in one subnet",
+			func(m *infrav1.VCDMachine) {
 				m.Spec.Networks = []infrav1.NetworkSpec{
 					{AddressSource: infrav1.AddressManual, Addresses: []string{"10.0.0.5/16"}},
 					{Name: "storage", AddressSource: infrav1.AddressManual, Addresses: []string{"10.0.7.5/24"}},
 				}
-			}, []string{"spec.networks[1].addresses[0]"}, "is in the subnet of spec.networks[0]",
+			},
+			[]string{"spec.networks[1].addresses[0]"},
+			"is in the subnet of spec.networks[0]",
 		},
 		{"a route has a gateway", route("172.16.0.0/12", "10.0.0.254"), nil, ""},
 		{"a route goes to a subnet", route("172.16.0.1/12", "10.0.0.254"), []string{"spec.networks[0].routes[0].to"}, "subnet"},
@@ -178,9 +239,15 @@ func TestVCDMachineValues(t *testing.T) {
 			[]string{"metadata.name"},
 			"vmNamingTemplate",
 		},
-		{"a long machine's name is fine where the VM has another", func(m *infrav1.VCDMachine) {
-			m.Name, m.Spec.VMNamingTemplate = strings.Repeat("a", 64), "{{ .machine.Name | trunc 63 }}"
-		}, nil, ""},
+		{
+			"a long machine's name is fine where the VM has another",
+			func(m *infrav1.VCDMachine) {
+				m.Name = strings.Repeat("a", 64)
+				m.Spec.VMNamingTemplate = "{{ .machine.Name | trunc 63 }}"
+			},
+			nil,
+			"",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.checkCreate(t, machineValidator(), machine()) })
@@ -205,20 +272,27 @@ func TestVCDMachineDiskChanges(t *testing.T) {
 	}{
 		{"before the VM exists its disk can have any size", sized("40Gi", ""), sized("20Gi", ""), nil, ""},
 		{
-			"a disk cannot shrink", sized("40Gi", someProviderID), sized("20Gi", someProviderID),
+			"a disk cannot shrink",
+			sized("40Gi", someProviderID),
+			sized("20Gi", someProviderID),
 			[]string{"spec.diskSize"},
 			"leave it at 40Gi",
 		},
 		{
-			"a disk cannot lose its size", sized("40Gi", someProviderID), sized("", someProviderID),
+			"a disk cannot lose its size",
+			sized("40Gi", someProviderID),
+			sized("", someProviderID),
 			[]string{"spec.diskSize"},
 			"leave it at 40Gi",
 		},
 		{"a disk can grow under a VM", sized("40Gi", someProviderID), sized("80Gi", someProviderID), nil, ""},
 		{"a disk of the template's size can grow", sized("", someProviderID), sized("80Gi", someProviderID), nil, ""},
 		{
-			"the same size in other words is no change", sized("40Gi", someProviderID), sized("40960Mi", someProviderID),
-			nil, "",
+			"the same size in other words is no change",
+			sized("40Gi", someProviderID),
+			sized("40960Mi", someProviderID),
+			nil,
+			"",
 		},
 	}
 	for _, tt := range tests {

@@ -100,7 +100,8 @@ func zoneRecordChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 
 // vAppGoneChangeErrors refuses vApps as deleted that the cluster did not have, or while it is not deleted.
 func vAppGoneChangeErrors(before, c *infrav1.VCDCluster) field.ErrorList {
-	was, known := listed(before, infrav1.VAppGoneAnnotation), listed(before, infrav1.VAppsAnnotation)
+	was := listed(before, infrav1.VAppGoneAnnotation)
+	known := listed(before, infrav1.VAppsAnnotation)
 	for key := range before.Annotations {
 		if strings.HasPrefix(key, infrav1.ZoneVAppsAnnotationPrefix) {
 			known = append(known, listed(before, key)...)

@@ -62,12 +62,16 @@ func TestWhereAClusterIsAndWhatIsGoneIsWrittenByTheController(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			before, after := cluster(), cluster()
-			before.Spec.InfraID, after.Spec.InfraID = uuid, uuid
-			before.Annotations, after.Annotations = tt.before, tt.after
+			before := cluster()
+			after := cluster()
+			before.Spec.InfraID = uuid
+			after.Spec.InfraID = uuid
+			before.Annotations = tt.before
+			after.Annotations = tt.after
 			if tt.deleted {
 				now := metav1.NewTime(time.Now())
-				before.DeletionTimestamp, after.DeletionTimestamp = &now, &now
+				before.DeletionTimestamp = &now
+				after.DeletionTimestamp = &now
 			}
 
 			_, err := clusterValidator().ValidateUpdate(t.Context(), before, after)
@@ -80,7 +84,8 @@ func TestWhereAClusterIsAndWhatIsGoneIsWrittenByTheController(t *testing.T) {
 func TestACopiedClusterGetsRecordsOfItsOwn(t *testing.T) {
 	const uuid, other = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
 	g := NewWithT(t)
-	before, after := cluster(), cluster()
+	before := cluster()
+	after := cluster()
 	before.Annotations = map[string]string{
 		infrav1.OVDCIDAnnotation:          "urn:vcloud:vdc:" + uuid,
 		infrav1.OVDCNetworkIDAnnotation:   "urn:vcloud:network:" + uuid,
@@ -129,7 +134,10 @@ func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
 		refused       []string
 	}{
 		{
-			"another place, after the record of the first was removed", nil, there, false,
+			"another place, after the record of the first was removed",
+			nil,
+			there,
+			false,
 			[]string{"metadata.annotations[" + vdc + "]", "metadata.annotations[" + network + "]"},
 		},
 		{"a record that stays", there, there, false, nil},
@@ -137,7 +145,8 @@ func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
 		{
 			"a vApp that is not deleted",
 			map[string]string{vApps: "urn:vcloud:vapp:" + uuid},
-			deleted, true,
+			deleted,
+			true,
 			[]string{"metadata.annotations[" + gone + "]"},
 		},
 		{"what the controller wrote stays", deleted, deleted, true, nil},
@@ -146,12 +155,16 @@ func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
 		for _, own := range []bool{false, true} {
 			t.Run(tt.name, func(t *testing.T) {
 				g := NewWithT(t)
-				v, before, after := clusterValidator(), cluster(), cluster()
+				v := clusterValidator()
+				before := cluster()
+				after := cluster()
 				v.own = func(context.Context) (bool, error) { return own, nil }
-				before.Annotations, after.Annotations = tt.before, tt.after
+				before.Annotations = tt.before
+				after.Annotations = tt.after
 				if tt.deleted {
 					now := metav1.NewTime(time.Now())
-					before.DeletionTimestamp, after.DeletionTimestamp = &now, &now
+					before.DeletionTimestamp = &now
+					after.DeletionTimestamp = &now
 				}
 
 				_, err := v.ValidateUpdate(t.Context(), before, after)
@@ -172,7 +185,8 @@ func TestTheManagerKnowsItsOwnRequests(t *testing.T) {
 	s := &self{client: reviews}
 	by := func(user string, groups ...string) context.Context {
 		request := admission.Request{}
-		request.UserInfo.Username, request.UserInfo.Groups = user, groups
+		request.UserInfo.Username = user
+		request.UserInfo.Groups = groups
 		return admission.NewContextWithRequest(t.Context(), request)
 	}
 

@@ -35,9 +35,11 @@ func TestWhatIdentifiesAVMIsWrittenOnce(t *testing.T) {
 		{"the controller names the VM", nil, map[string]string{id: "uid", name: "cp-0"}, true, nil},
 		{"it notes that the VM ran", without(on), recorded, false, nil},
 		{
-			"clusterctl move is about to delete the object", recorded,
+			"clusterctl move is about to delete the object",
+			recorded,
 			map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""},
-			false, nil,
+			false,
+			nil,
 		},
 		{"other annotations change", recorded, with("mine", "x"), false, nil},
 		{"another's instance id is written first", nil, map[string]string{id: "other"}, true, field(id)},
@@ -56,14 +58,16 @@ func TestWhatIdentifiesAVMIsWrittenOnce(t *testing.T) {
 		for _, deleted := range []bool{false, true} {
 			t.Run(tt.name, func(t *testing.T) {
 				g := NewWithT(t)
-				before, after := machine(), machine()
+				before := machine()
+				after := machine()
 				for _, m := range []*infrav1.VCDMachine{before, after} {
 					m.UID = "uid"
 					if !tt.noVM {
 						m.Spec.ProviderID = someProviderID
 					}
 				}
-				before.Annotations, after.Annotations = tt.before, tt.after
+				before.Annotations = tt.before
+				after.Annotations = tt.after
 				if deleted {
 					after.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time}
 				}
@@ -79,9 +83,12 @@ func TestWhatIdentifiesAVMIsWrittenOnce(t *testing.T) {
 func TestAMoveBringsAlongWhatIdentifiesAVM(t *testing.T) {
 	g := NewWithT(t)
 	m := machine()
-	m.UID, m.Spec.ProviderID = "new-uid", someProviderID
+	m.UID = "new-uid"
+	m.Spec.ProviderID = someProviderID
 	m.Annotations = map[string]string{
-		infrav1.InstanceIDAnnotation: "old-uid", infrav1.VMNameAnnotation: "cp-0", infrav1.PoweredOnAnnotation: noon,
+		infrav1.InstanceIDAnnotation: "old-uid",
+		infrav1.VMNameAnnotation:     "cp-0",
+		infrav1.PoweredOnAnnotation:  noon,
 	}
 
 	_, err := machineValidator().ValidateCreate(t.Context(), m)

@@ -34,19 +34,29 @@ func TestSetupServesWhatIsConfigured(t *testing.T) {
 	g.Expect(configured).To(HaveLen(8), "one webhook for each kind")
 	for kind, path := range configured {
 		spec := map[string]any{
-			"type": "ServiceAccount", "rde": map[string]any{"mode": "Project", "id": "x"},
-			"metadata": map[string]any{"a": "b"}, "region": "not a label", "sizingPolicy": someVDC,
+			"type":                "ServiceAccount",
+			"rde":                 map[string]any{"mode": "Project", "id": "x"},
+			"metadata":            map[string]any{"a": "b"},
+			"region":              "not a label",
+			"sizingPolicy":        someVDC,
 			"placementConstraint": map[string]any{"catalog": someVDC},
 		}
 		if strings.HasSuffix(kind, "Template") {
 			spec = map[string]any{"template": map[string]any{"spec": spec}}
 		}
 		review := map[string]any{
-			"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-			"request": map[string]any{"uid": "1", "operation": "CREATE", "object": map[string]any{
-				"apiVersion": infrav1.GroupVersion.String(), "kind": kind, "metadata": map[string]any{"name": "a"},
-				"spec": spec,
-			}},
+			"apiVersion": "admission.k8s.io/v1",
+			"kind":       "AdmissionReview",
+			"request": map[string]any{
+				"uid":       "1",
+				"operation": "CREATE",
+				"object": map[string]any{
+					"apiVersion": infrav1.GroupVersion.String(),
+					"kind":       kind,
+					"metadata":   map[string]any{"name": "a"},
+					"spec":       spec,
+				},
+			},
 		}
 		g.Expect(refusal(g, mux, path, review)).To(Or(ContainSubstring("rde.id"),
 			ContainSubstring("spec.secretRef.name"), ContainSubstring("spec.region"), ContainSubstring("spec.sizingPolicy"),
@@ -78,10 +88,14 @@ func configuredPaths(t *testing.T) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
 	kinds := map[string]string{
-		"vcdclusters": "VCDCluster", "vcdclustertemplates": "VCDClusterTemplate",
-		"vcdmachines": "VCDMachine", "vcdmachinetemplates": "VCDMachineTemplate",
-		"vcdidentities": "VCDIdentity", "vcdclusteridentities": "VCDClusterIdentity",
-		"vcdfailuredomains": "VCDFailureDomain", "vcddeploymentzones": "VCDDeploymentZone",
+		"vcdclusters":          "VCDCluster",
+		"vcdclustertemplates":  "VCDClusterTemplate",
+		"vcdmachines":          "VCDMachine",
+		"vcdmachinetemplates":  "VCDMachineTemplate",
+		"vcdidentities":        "VCDIdentity",
+		"vcdclusteridentities": "VCDClusterIdentity",
+		"vcdfailuredomains":    "VCDFailureDomain",
+		"vcddeploymentzones":   "VCDDeploymentZone",
 	}
 	data, err := os.ReadFile("../../config/webhook/manifests.yaml")
 	g.Expect(err).ToNot(HaveOccurred())

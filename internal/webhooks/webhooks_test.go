@@ -57,7 +57,10 @@ func cluster() *infrav1.VCDCluster {
 	return &infrav1.VCDCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "c1", Namespace: "default"},
 		Spec: infrav1.VCDClusterSpec{
-			Site: "https://vcd.example.com", Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
+			Site:          "https://vcd.example.com",
+			Org:           "acme",
+			OVDC:          "acme-vdc",
+			OVDCNetwork:   "nodes",
 			IdentityRef:   infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "acme"},
 			VApp:          infrav1.VAppSpec{Layout: infrav1.VAppPerFailureDomain},
 			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
@@ -82,12 +85,16 @@ func machine() *infrav1.VCDMachine {
 	return &infrav1.VCDMachine{
 		ObjectMeta: metav1.ObjectMeta{Name: "c1-md-0-abcde-fghij", Namespace: "default"},
 		Spec: infrav1.VCDMachineSpec{
-			Catalog: "kubernetes", Template: "ubuntu", SizingPolicy: "small",
+			Catalog:        "kubernetes",
+			Template:       "ubuntu",
+			SizingPolicy:   "small",
 			PowerOffPolicy: infrav1.PowerOffReport,
 			Networks: []infrav1.NetworkSpec{
 				{AddressSource: infrav1.AddressPool},
 				{
-					Name: "storage", AddressSource: infrav1.AddressDHCP, Nameservers: []string{"10.0.0.53"},
+					Name:          "storage",
+					AddressSource: infrav1.AddressDHCP,
+					Nameservers:   []string{"10.0.0.53"},
 					SearchDomains: []string{"example.com"},
 				},
 			},
@@ -125,19 +132,28 @@ func TestValidateUpdate(t *testing.T) {
 		newObj  *infrav1.VCDCluster
 		refused []string
 	}{
-		{"an object that would not be admitted today can be paused", broken(func(c *infrav1.VCDCluster) {
-			c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
-		}), nil},
+		{
+			"an object that would not be admitted today can be paused",
+			broken(func(c *infrav1.VCDCluster) {
+				c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			}),
+			nil,
+		},
 		{"it can be written by the controller", broken(func(c *infrav1.VCDCluster) { c.Spec.InfraID = "id" }), nil},
 		{
-			"it cannot get worse", broken(func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"} }),
+			"it cannot get worse",
+			broken(func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"} }),
 			[]string{"spec.endpoint.kubeVIP.addresses[0]"},
 		},
-		{"it can be deleted, whatever is changed on the way", broken(func(c *infrav1.VCDCluster) {
-			now := metav1.Now()
-			c.DeletionTimestamp = &now
-			c.Spec.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"}
-		}), nil},
+		{
+			"it can be deleted, whatever is changed on the way",
+			broken(func(c *infrav1.VCDCluster) {
+				now := metav1.Now()
+				c.DeletionTimestamp = &now
+				c.Spec.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"}
+			}),
+			nil,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -153,7 +169,8 @@ func TestValidateUpdate(t *testing.T) {
 func TestSwitchesThatHaveNoEffectAreRefused(t *testing.T) {
 	deleted := func(c *infrav1.VCDCluster, annotations map[string]string) *infrav1.VCDCluster {
 		now := metav1.Now()
-		c.DeletionTimestamp, c.Annotations = &now, annotations
+		c.DeletionTimestamp = &now
+		c.Annotations = annotations
 		return c
 	}
 	const key = infrav1.KeepLoadBalancersAnnotation
@@ -166,7 +183,8 @@ func TestSwitchesThatHaveNoEffectAreRefused(t *testing.T) {
 		{"one that is set", nil, map[string]string{key: "true"}, nil},
 		{"one that is unset", map[string]string{key: "true"}, map[string]string{key: "false"}, nil},
 		{
-			"one with another value, though the object is deleted", nil,
+			"one with another value, though the object is deleted",
+			nil,
 			map[string]string{key: "yes"},
 			[]string{"metadata.annotations[" + key + "]"},
 		},
@@ -213,9 +231,12 @@ func TestTemplatesAreImmutable(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			m, c := machineTemplate(), clusterTemplate()
-			m.Annotations, m.Spec.Template.Spec.SizingPolicy = tt.annotations, "large"
-			c.Annotations, c.Spec.Template.Spec.OVDC = tt.annotations, "other"
+			m := machineTemplate()
+			c := clusterTemplate()
+			m.Annotations = tt.annotations
+			m.Spec.Template.Spec.SizingPolicy = "large"
+			c.Annotations = tt.annotations
+			c.Spec.Template.Spec.OVDC = "other"
 
 			_, machineErr := machineTemplateValidator().ValidateUpdate(request(tt.dryRun), machineTemplate(), m)
 			_, clusterErr := clusterTemplateValidator().ValidateUpdate(request(tt.dryRun), clusterTemplate(), c)
@@ -228,7 +249,8 @@ func TestTemplatesAreImmutable(t *testing.T) {
 
 func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
 	g := NewWithT(t)
-	m, c := machineTemplate(), clusterTemplate()
+	m := machineTemplate()
+	c := clusterTemplate()
 	m.Spec.Template.Spec.VMMetadata = map[string]string{"a/b": "c"}
 	c.Spec.Template.Spec.ControlPlaneEndpoint.Host = "no host"
 

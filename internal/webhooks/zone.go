@@ -9,8 +9,9 @@ import (
 
 func failureDomainValidator() *validator[*infrav1.VCDFailureDomain] {
 	return &validator[*infrav1.VCDFailureDomain]{
-		kind: "VCDFailureDomain", finalizer: infrav1.FailureDomainFinalizer,
-		spec: func(d *infrav1.VCDFailureDomain) any { return d.Spec },
+		kind:      "VCDFailureDomain",
+		finalizer: infrav1.FailureDomainFinalizer,
+		spec:      func(d *infrav1.VCDFailureDomain) any { return d.Spec },
 		rules: func(d *infrav1.VCDFailureDomain) field.ErrorList {
 			path := field.NewPath("spec")
 			errs := objectErrors(d.Spec.OVDC, typeVDC, path.Child("ovdc"))
@@ -23,8 +24,9 @@ func failureDomainValidator() *validator[*infrav1.VCDFailureDomain] {
 
 func deploymentZoneValidator() *validator[*infrav1.VCDDeploymentZone] {
 	return &validator[*infrav1.VCDDeploymentZone]{
-		kind: "VCDDeploymentZone", finalizer: infrav1.DeploymentZoneFinalizer,
-		spec: func(z *infrav1.VCDDeploymentZone) any { return z.Spec },
+		kind:      "VCDDeploymentZone",
+		finalizer: infrav1.DeploymentZoneFinalizer,
+		spec:      func(z *infrav1.VCDDeploymentZone) any { return z.Spec },
 		rules: func(z *infrav1.VCDDeploymentZone) field.ErrorList {
 			return append(zoneNameErrors(z), constraintErrors(&z.Spec.PlacementConstraint,
 				field.NewPath("spec", "placementConstraint"))...)

@@ -16,7 +16,9 @@ func TestFailureDomainWithWhatCannotBeIsRefused(t *testing.T) {
 
 	_, err := failureDomainValidator().ValidateCreate(request(false), &infrav1.VCDFailureDomain{
 		Spec: infrav1.VCDFailureDomainSpec{
-			Region: "r 1", Zone: "z1", OVDC: "urn:vcloud:vapp:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e",
+			Region: "r 1",
+			Zone:   "z1",
+			OVDC:   "urn:vcloud:vapp:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e",
 		},
 	})
 
@@ -28,7 +30,10 @@ func TestZoneWithWhatCannotBeIsRefused(t *testing.T) {
 	z := &infrav1.VCDDeploymentZone{}
 	z.Name = strings.Repeat("z", 64)
 	z.Spec.PlacementConstraint = infrav1.PlacementConstraint{
-		Networks: []string{"nodes", someVDC}, StorageProfile: someVDC, SizingPolicy: someVDC, Catalog: someVDC,
+		Networks:       []string{"nodes", someVDC},
+		StorageProfile: someVDC,
+		SizingPolicy:   someVDC,
+		Catalog:        someVDC,
 	}
 
 	_, err := deploymentZoneValidator().ValidateCreate(request(false), z)
@@ -40,9 +45,11 @@ func TestZoneWithWhatCannotBeIsRefused(t *testing.T) {
 
 func TestZoneOfAMachineNeverChanges(t *testing.T) {
 	g := NewWithT(t)
-	before, after := &infrav1.VCDMachine{}, &infrav1.VCDMachine{}
+	before := &infrav1.VCDMachine{}
+	after := &infrav1.VCDMachine{}
 	before.Annotations = map[string]string{
-		infrav1.DeploymentZoneAnnotation: "a", infrav1.OVDCIDAnnotation: someVDC,
+		infrav1.DeploymentZoneAnnotation: "a",
+		infrav1.OVDCIDAnnotation:         someVDC,
 	}
 	after.Annotations = map[string]string{infrav1.DeploymentZoneAnnotation: "b"}
 

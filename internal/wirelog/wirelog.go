@@ -85,7 +85,8 @@ func (w *Log) switchFor(d time.Duration) {
 		return
 	}
 	until := w.clock.Now().Add(d)
-	w.until, w.timer = until, w.clock.AfterFunc(d, func() { w.expire(until) })
+	w.until = until
+	w.timer = w.clock.AfterFunc(d, func() { w.expire(until) })
 	w.set(w.exchange)
 	w.log.Info("Switched the log of calls to VCD on", "for", d.String())
 }
@@ -122,8 +123,20 @@ func (w *Log) left() time.Duration {
 
 func (w *Log) exchange(e vcd.Exchange) {
 	values := []any{
-		"operation", e.Operation, "url", e.URL, "status", e.Status, "sent", e.Sent, "received", e.Received,
-		"took", e.Took.String(), "header", e.Header,
+		"operation",
+		e.Operation,
+		"url",
+		e.URL,
+		"status",
+		e.Status,
+		"sent",
+		e.Sent,
+		"received",
+		e.Received,
+		"took",
+		e.Took.String(),
+		"header",
+		e.Header,
 	}
 	if e.Err != nil {
 		values = append(values, "err", e.Err.Error())
@@ -153,8 +166,9 @@ func (w *Log) Handler(fallback time.Duration) http.Handler {
 		left := w.left().Round(time.Second)
 		to.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(to).Encode(map[string]any{
-			"on": w.always || left > 0, "always": w.always,
-			"left": left.String(),
+			"on":     w.always || left > 0,
+			"always": w.always,
+			"left":   left.String(),
 		})
 	})
 }

@@ -64,7 +64,9 @@ func newLogged(t *testing.T, verbosity int) *logged {
 	pool := vcd.NewPool(vcd.PoolOptions{})
 	l.wire = New(l.logger(verbosity), pool.SetWireLog, l.clock)
 	l.session, err = pool.Session(t.Context(), vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(),
+		Site:        sim.URL(),
+		Org:         "acme",
+		CABundle:    sim.CA(),
 		Credentials: vcd.Credentials{Username: "capvcd", Password: "canary-password"},
 	})
 	g.Expect(err).NotTo(HaveOccurred())

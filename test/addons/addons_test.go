@@ -100,8 +100,11 @@ func installs(c cluster) {
 		{Verb: "patch", Resource: "services", Subresource: "status"},
 		{Verb: "create", Resource: "events", Namespace: "default"},
 		{
-			Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system",
-			Name: "cloud-controller-manager",
+			Verb:      "update",
+			Group:     "coordination.k8s.io",
+			Resource:  "leases",
+			Namespace: "kube-system",
+			Name:      "cloud-controller-manager",
 		},
 		{Verb: "update", Resource: "secrets", Namespace: "kube-system", Name: "vcloud-service-account"},
 	} {
@@ -118,21 +121,28 @@ func installs(c cluster) {
 		{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "kube-system"},
 		{Verb: "list", Resource: "pods"},
 		{
-			Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system",
-			Name: "kube-scheduler",
+			Verb:      "update",
+			Group:     "coordination.k8s.io",
+			Resource:  "leases",
+			Namespace: "kube-system",
+			Name:      "kube-scheduler",
 		},
 	} {
 		c.Expect(c.may(forbidden)).To(BeFalse(), "%v", forbidden)
 	}
 	c.bind("shop", "system:cloud-controller-manager:tls-secrets")
 	c.Eventually(c.may).WithArguments(authorizationv1.ResourceAttributes{
-		Verb: "get", Resource: "secrets",
-		Namespace: "shop", Name: "tls",
+		Verb:      "get",
+		Resource:  "secrets",
+		Namespace: "shop",
+		Name:      "tls",
 	}).
 		Should(BeTrue(), "who binds the role allows it")
 	c.Expect(c.may(authorizationv1.ResourceAttributes{
-		Verb: "get", Resource: "secrets", Namespace: "blog",
-		Name: "tls",
+		Verb:      "get",
+		Resource:  "secrets",
+		Namespace: "blog",
+		Name:      "tls",
 	})).To(BeFalse())
 }
 
@@ -144,8 +154,9 @@ func (c cluster) bind(namespace, role string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects: []rbacv1.Subject{{
-			Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace,
-			Name: "cloud-controller-manager",
+			Kind:      rbacv1.ServiceAccountKind,
+			Namespace: addons.Namespace,
+			Name:      "cloud-controller-manager",
 		}},
 	})).To(Succeed())
 }
@@ -169,7 +180,8 @@ func (c cluster) holdsAll(manifest []byte) bool {
 // may reports whether the service account of the cloud controller manager has a right.
 func (c cluster) may(what authorizationv1.ResourceAttributes) bool {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "system:serviceaccount:kube-system:cloud-controller-manager", Groups: []string{"system:serviceaccounts"},
+		User:               "system:serviceaccount:kube-system:cloud-controller-manager",
+		Groups:             []string{"system:serviceaccounts"},
 		ResourceAttributes: &what,
 	}}
 	scheme := runtime.NewScheme()
@@ -182,9 +194,13 @@ func (c cluster) may(what authorizationv1.ResourceAttributes) bool {
 
 func isRestricted(c cluster) {
 	const namespace = "restricted"
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{
-		"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "latest",
-	}}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: namespace,
+		Labels: map[string]string{
+			"pod-security.kubernetes.io/enforce":         "restricted",
+			"pod-security.kubernetes.io/enforce-version": "latest",
+		},
+	}}
 	c.Expect(c.Client().Create(c.t.Context(), ns)).To(Succeed())
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace,
@@ -205,7 +221,8 @@ func isRestricted(c cluster) {
 	c.Expect(c.Client().Create(c.t.Context(), pod.DeepCopy())).To(MatchError(MatchRegexp(
 		`violates PodSecurity "restricted:latest": host namespaces \(hostNetwork=true\), hostPort \([^)]*\)$`)))
 
-	pod.Spec.HostNetwork, pod.Spec.Containers[0].Ports = false, nil
+	pod.Spec.HostNetwork = false
+	pod.Spec.Containers[0].Ports = nil
 	c.Expect(c.Client().Create(c.t.Context(), pod)).To(Succeed())
 }
 

@@ -31,27 +31,39 @@ type charted struct {
 
 func chartedClouds() map[string]charted {
 	return map[string]charted{
-		"VMware Cloud Director": {addons.VCD, `
+		"VMware Cloud Director": {
+			addons.VCD,
+			`
 vcd:
   config:
     vcd: {host: https://vcd.example.com, org: acme, vdc: acme-vdc}
     loadbalancer: {network: nodes}
   clusterID: 7a0e0d4c-1111-4222-8333-444455556666
   credentials: {refreshToken: "a: token\nwith \"all\""}
-`, []string{"ConfigMap vcloud-ccm-configmap", "Secret vcloud-basic-auth", "Secret vcloud-clusterid-secret"}},
-		"CloudStack": {addons.CloudStack, `
+`,
+			[]string{"ConfigMap vcloud-ccm-configmap", "Secret vcloud-basic-auth", "Secret vcloud-clusterid-secret"},
+		},
+		"CloudStack": {
+			addons.CloudStack,
+			`
 cloud: external-cloudstack
 cloudstack:
   config: |
     [Global]
     api-url = https://cloud.example.com/client/api
-`, []string{"Secret cloudstack-secret"}},
-		"vSphere": {addons.VSphere, `
+`,
+			[]string{"Secret cloudstack-secret"},
+		},
+		"vSphere": {
+			addons.VSphere,
+			`
 cloud: vsphere
 vsphere:
   config: {vcenter: {vc: {server: vc.example.com, datacenters: [dc]}}}
   credentials: {vc.username: me, vc.password: "a: secret"}
-`, []string{"ConfigMap vsphere-cloud-config", "Secret vsphere-cloud-secret"}},
+`,
+			[]string{"ConfigMap vsphere-cloud-config", "Secret vsphere-cloud-secret"},
+		},
 	}
 }
 
@@ -148,7 +160,10 @@ var helm = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	set, err := programs.BuildGroups(context.Background(), programs.Options{}, programs.Group{
-		Name: "helm", Folder: folder, Ldflags: "-s -w", Salt: string(source),
+		Name:     "helm",
+		Folder:   folder,
+		Ldflags:  "-s -w",
+		Salt:     string(source),
 		Programs: []programs.Program{{Name: "helm", Package: "."}},
 	})
 	if err != nil {
@@ -168,7 +183,8 @@ func rendered(g *WithT, values string) ([]unstructured.Unstructured, error) {
 	cmd := exec.CommandContext(context.Background(), program, values)
 	cmd.Stdin = &archive
 	var out, problem bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &problem
+	cmd.Stdout = &out
+	cmd.Stderr = &problem
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, problem.String())
 	}

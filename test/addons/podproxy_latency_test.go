@@ -41,7 +41,8 @@ func (p proxied) measure(t *testing.T, what, namespace string) {
 		p.create(namespace, func(pod *corev1.Pod) {
 			variables := []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}, {Name: "C", Value: "3"}}
 			pod.Spec.Containers = []corev1.Container{
-				{Name: "main", Image: "busybox", Env: variables}, {Name: "sidecar", Image: "busybox", Env: variables},
+				{Name: "main", Image: "busybox", Env: variables},
+				{Name: "sidecar", Image: "busybox", Env: variables},
 			}
 			pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "busybox", Env: variables}}
 		})

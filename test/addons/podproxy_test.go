@@ -25,8 +25,12 @@ const (
 
 // whole is the environment of a container without values of its own.
 var whole = []string{
-	"HTTP_PROXY=" + proxyURL, "HTTPS_PROXY=" + proxyURL, "NO_PROXY=" + direct,
-	"http_proxy=" + proxyURL, "https_proxy=" + proxyURL, "no_proxy=" + direct,
+	"HTTP_PROXY=" + proxyURL,
+	"HTTPS_PROXY=" + proxyURL,
+	"NO_PROXY=" + direct,
+	"http_proxy=" + proxyURL,
+	"https_proxy=" + proxyURL,
+	"no_proxy=" + direct,
 }
 
 // but is the environment without the variables of some names, in any case.
@@ -52,7 +56,10 @@ func startProxied(t *testing.T, version string, args ...string) proxied {
 	}
 	g := NewWithT(t)
 	s, err := stack.Start(t.Context(), stack.Options{
-		Dir: t.TempDir(), Out: t.Output(), Parts: []stack.Part{}, APIServerArgs: args,
+		Dir:           t.TempDir(),
+		Out:           t.Output(),
+		Parts:         []stack.Part{},
+		APIServerArgs: args,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(s.Stop()).To(Succeed()) })
@@ -66,7 +73,10 @@ func startProxied(t *testing.T, version string, args ...string) proxied {
 // install applies the policies, and waits until the API server runs them.
 func (p proxied) install(version string) {
 	objects, err := addons.PodProxy{
-		Version: version, HTTP: proxyURL, HTTPS: proxyURL, Direct: strings.Split(direct, ","),
+		Version: version,
+		HTTP:    proxyURL,
+		HTTPS:   proxyURL,
+		Direct:  strings.Split(direct, ","),
 	}.Objects()
 	p.Expect(err).NotTo(HaveOccurred())
 	for _, o := range objects {
@@ -92,7 +102,8 @@ func (p proxied) namespace(name string, labels, parameters map[string]string) {
 
 func (p proxied) parameters(namespace string, data map[string]string) error {
 	return p.client.Create(p.ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: addons.PodProxyName}, Data: data,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: addons.PodProxyName},
+		Data:       data,
 	})
 }
 
@@ -145,7 +156,9 @@ func eachContainer(p proxied) {
 	pod := p.create("each", func(pod *corev1.Pod) {
 		pod.Spec.HostNetwork = true
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
-			Name: "second", Image: "busybox", Env: []corev1.EnvVar{{Name: "A", Value: "b"}},
+			Name:  "second",
+			Image: "busybox",
+			Env:   []corev1.EnvVar{{Name: "A", Value: "b"}},
 		})
 		pod.Spec.InitContainers = []corev1.Container{
 			{Name: "init", Image: "busybox"},
@@ -167,16 +180,26 @@ func keepsValues(p proxied) {
 		pod.Spec.Containers = []corev1.Container{
 			{Name: "lower", Image: "busybox", Env: []corev1.EnvVar{{Name: "http_proxy", Value: "http://mine"}}},
 			{Name: "empty", Image: "busybox", Env: []corev1.EnvVar{{Name: "HTTPS_PROXY"}}},
-			{Name: "reference", Image: "busybox", Env: []corev1.EnvVar{{
-				Name: "NO_PROXY",
-				ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
-					FieldPath: "metadata.name",
+			{
+				Name:  "reference",
+				Image: "busybox",
+				Env: []corev1.EnvVar{{
+					Name: "NO_PROXY",
+					ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+						FieldPath: "metadata.name",
+					}},
 				}},
-			}}},
+			},
 			{Name: "twice", Image: "busybox", Env: []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}},
-			{Name: "all", Image: "busybox", Env: []corev1.EnvVar{
-				{Name: "HTTP_PROXY", Value: "x"}, {Name: "HTTPS_PROXY", Value: "x"}, {Name: "NO_PROXY", Value: "x"},
-			}},
+			{
+				Name:  "all",
+				Image: "busybox",
+				Env: []corev1.EnvVar{
+					{Name: "HTTP_PROXY", Value: "x"},
+					{Name: "HTTPS_PROXY", Value: "x"},
+					{Name: "NO_PROXY", Value: "x"},
+				},
+			},
 		}
 	})
 
@@ -194,7 +217,8 @@ func leavesAlone(p proxied) {
 	p.namespace("off", off, nil)
 	static := p.create("alone", func(pod *corev1.Pod) {
 		pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
-		pod.Spec.NodeName, pod.Spec.ServiceAccountName = "node", ""
+		pod.Spec.NodeName = "node"
+		pod.Spec.ServiceAccountName = ""
 	})
 	labelled := p.create("alone", func(pod *corev1.Pod) { pod.Labels = off })
 	inNamespace := p.create("off", nil)
@@ -215,7 +239,9 @@ func mergesNamespaces(p proxied) {
 	for range 10 {
 		pod := p.create("merges", func(pod *corev1.Pod) {
 			pod.Spec.InitContainers = []corev1.Container{{
-				Name: "init", Image: "busybox", Env: []corev1.EnvVar{{Name: "NO_PROXY", Value: "mine"}},
+				Name:  "init",
+				Image: "busybox",
+				Env:   []corev1.EnvVar{{Name: "NO_PROXY", Value: "mine"}},
 			}}
 		})
 		p.Expect(env(pod.Spec.Containers[0].Env)).To(ConsistOf(append(
@@ -307,7 +333,8 @@ func leavesRunning(p proxied) {
 
 func withoutPolicies(p proxied) {
 	parameters := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: addons.Namespace, Name: addons.ClusterPodProxyName,
+		Namespace: addons.Namespace,
+		Name:      addons.ClusterPodProxyName,
 	}}
 	nothing := func() []corev1.EnvVar { return p.create("probe", nil).Spec.Containers[0].Env }
 	p.Expect(p.client.Delete(p.ctx, parameters)).To(Succeed())

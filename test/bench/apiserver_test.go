@@ -64,7 +64,8 @@ func newAPIServer() *apiServer {
 			&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{},
 			&infrav1.VCDMachineTemplate{}, &infrav1.VCDDeploymentZone{}, &infrav1.VCDFailureDomain{}, &ipamv1.IPAddressClaim{}, &clusterv1.Cluster{}, &clusterv1.Machine{},
 		).Build(),
-		scheme: scheme, mapper: mapper,
+		scheme: scheme,
+		mapper: mapper,
 	}
 }
 

@@ -57,8 +57,11 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newPipes()
 		options := vcdsim.Config{
-			Model: bigTenant(), Guest: pretendGuest{}, Profile: vcdsim.Recorded, Listener: network,
-			Seed: 1,
+			Model:    bigTenant(),
+			Guest:    pretendGuest{},
+			Profile:  vcdsim.Recorded,
+			Listener: network,
+			Seed:     1,
 		}
 		if change != nil {
 			change(&options)
@@ -78,8 +81,9 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 			synctest.Wait() // Queues have nothing to hand out.
 			cancel()
 			for what, err := range map[string]error{
-				"the manager ends": <-ended, "sessions are closed": pool.Close(context.WithoutCancel(ctx)),
-				"the simulator ends": sim.Close(),
+				"the manager ends":    <-ended,
+				"sessions are closed": pool.Close(context.WithoutCancel(ctx)),
+				"the simulator ends":  sim.Close(),
 			} {
 				if err != nil {
 					t.Errorf("%s: %v", what, err)
@@ -95,15 +99,22 @@ func inBubble(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 // startManager runs what main runs, but for webhooks, and a pretence of Cluster API's core.
 func (b *bubble) startManager(api *apiServer, pool *vcd.Pool) <-chan error {
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://in-memory"}, ctrl.Options{
-		Scheme: api.scheme, MapperProvider: api.newMapper, NewCache: api.newCache, NewClient: api.newClient,
-		Cache:      cache.Options{SyncPeriod: ptr.To(resync)},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true), CacheSyncTimeout: time.Minute},
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Logger:     logr.Discard(),
+		Scheme:         api.scheme,
+		MapperProvider: api.newMapper,
+		NewCache:       api.newCache,
+		NewClient:      api.newClient,
+		Cache:          cache.Options{SyncPeriod: ptr.To(resync)},
+		Controller:     config.Controller{SkipNameValidation: ptr.To(true), CacheSyncTimeout: time.Minute},
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+		Logger:         logr.Discard(),
 	})
 	b.Expect(err).NotTo(HaveOccurred())
 	r := controllers.New(controllers.Options{
-		Client: mgr.GetClient(), Live: api, Metadata: mgr.GetCache(), Recorder: &events.FakeRecorder{}, Pool: pool,
+		Client:    mgr.GetClient(),
+		Live:      api,
+		Metadata:  mgr.GetCache(),
+		Recorder:  &events.FakeRecorder{},
+		Pool:      pool,
 		Namespace: "capvcd-system",
 	})
 	b.Expect(errors.Join(
@@ -136,7 +147,8 @@ type pretendGuest struct{}
 // PowerOn implements vcdsim.Guest.
 func (pretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	report := vcdsim.GuestReport{
-		Addresses: map[string]string{}, Hostname: vm.Name,
+		Addresses:   map[string]string{},
+		Hostname:    vm.Name,
 		ExtraConfig: map[string]string{"guestinfo.userdata": "---"},
 	}
 	for _, nic := range vm.NICs {
@@ -169,12 +181,21 @@ func (b *bubble) create(objects ...client.Object) {
 func (b *bubble) identity(name string) {
 	b.t.Helper()
 	b.create(
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-credentials"}, Data: map[string][]byte{
-			"username": []byte("capvcd"), "password": []byte("password"), "ca.crt": b.CA(),
-		}},
-		&infrav1.VCDIdentity{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: infrav1.VCDIdentitySpec{
-			Site: b.URL(), SecretRef: infrav1.LocalSecretReference{Name: name + "-credentials"},
-		}},
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: name + "-credentials"},
+			Data: map[string][]byte{
+				"username": []byte("capvcd"),
+				"password": []byte("password"),
+				"ca.crt":   b.CA(),
+			},
+		},
+		&infrav1.VCDIdentity{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: infrav1.VCDIdentitySpec{
+				Site:      b.URL(),
+				SecretRef: infrav1.LocalSecretReference{Name: name + "-credentials"},
+			},
+		},
 	)
 }
 
@@ -185,7 +206,8 @@ func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
 		APIGroup: infrav1.GroupVersion.Group,
-		Kind:     "VCDCluster", Name: name,
+		Kind:     "VCDCluster",
+		Name:     name,
 	}
 	b.create(cluster)
 	c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{
@@ -194,10 +216,14 @@ func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 	}}
 	c.OwnerReferences = owner(cluster, "Cluster")
 	c.Spec = infrav1.VCDClusterSpec{
-		Site: b.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
+		Site:        b.URL(),
+		Org:         "acme",
+		OVDC:        "acme-vdc",
+		OVDCNetwork: "nodes",
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
 		Endpoint: infrav1.EndpointSpec{
-			Type: infrav1.EndpointKubeVIP, KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{fmt.Sprintf("10.0.200.%d", n)}},
+			Type:    infrav1.EndpointKubeVIP,
+			KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{fmt.Sprintf("10.0.200.%d", n)}},
 		},
 	}
 	for _, mod := range mods {
@@ -218,7 +244,8 @@ func (b *bubble) machine(cluster, name string, mods ...func(*clusterv1.Machine))
 	m.Spec.Bootstrap.DataSecretName = ptr.To(name + "-bootstrap")
 	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
 		APIGroup: infrav1.GroupVersion.Group,
-		Kind:     "VCDMachine", Name: name,
+		Kind:     "VCDMachine",
+		Name:     name,
 	}
 	for _, mod := range mods {
 		mod(m)
@@ -240,8 +267,10 @@ func (b *bubble) machine(cluster, name string, mods ...func(*clusterv1.Machine))
 
 func owner(obj client.Object, kind string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: obj.GetName(),
-		UID: obj.GetUID(),
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       kind,
+		Name:       obj.GetName(),
+		UID:        obj.GetUID(),
 	}}
 }
 
@@ -249,7 +278,8 @@ func owner(obj client.Object, kind string) []metav1.OwnerReference {
 func (b *bubble) ready() (int, string) {
 	list := &infrav1.VCDMachineList{}
 	b.Expect(b.client.List(b.ctx, list)).To(Succeed())
-	n, problem := 0, ""
+	n := 0
+	problem := ""
 	for i := range list.Items {
 		switch c := conditions.Get(&list.Items[i], clusterv1.ReadyCondition); {
 		case c == nil:
@@ -325,8 +355,11 @@ func byOperation(requests []vcdsim.Request) map[string]int {
 func (b *bubble) versions() map[string]string {
 	versions := map[string]string{}
 	for _, list := range []client.ObjectList{
-		&infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},
-		&infrav1.VCDIdentityList{}, &infrav1.VCDDeploymentZoneList{}, &infrav1.VCDFailureDomainList{},
+		&infrav1.VCDClusterList{},
+		&infrav1.VCDMachineList{},
+		&infrav1.VCDIdentityList{},
+		&infrav1.VCDDeploymentZoneList{},
+		&infrav1.VCDFailureDomainList{},
 	} {
 		b.Expect(b.client.List(b.ctx, list)).To(Succeed())
 		b.Expect(meta.EachListItem(list, func(obj runtime.Object) error {

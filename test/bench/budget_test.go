@@ -122,7 +122,8 @@ func (b *bubble) machines() int {
 // remove deletes a VCDMachine.
 func (b *bubble) remove(name string) {
 	m := &infrav1.VCDMachine{}
-	m.Namespace, m.Name = namespace, name
+	m.Namespace = namespace
+	m.Name = name
 	b.Expect(b.client.Delete(b.ctx, m)).To(Succeed())
 }
 

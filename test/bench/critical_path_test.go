@@ -77,7 +77,8 @@ func (b *bubble) tasks(operation string) int {
 // after the other in a vApp; once they are there, the VMs of one go their ways at the same time, each one task after
 // the other.
 func criticalPath(state vcdsim.State, since time.Time) time.Duration {
-	vApps, vms := map[string]time.Duration{}, map[string]time.Duration{}
+	vApps := map[string]time.Duration{}
+	vms := map[string]time.Duration{}
 	for _, t := range state.Tasks {
 		switch took := t.Ended.Sub(t.Started); {
 		case t.Started.Before(since):

@@ -30,8 +30,11 @@ func queued(test context.Context, workers int) controller.Options {
 		NewQueue: func(
 			name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 		) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-			return endingQueue{test: test, PriorityQueue: priorityqueue.New(name,
-				func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter })}
+			return endingQueue{
+				test: test,
+				PriorityQueue: priorityqueue.New(name,
+					func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
+			}
 		},
 	}
 }

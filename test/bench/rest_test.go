@@ -30,7 +30,8 @@ func TestADayAtRest(t *testing.T) {
 		b.cluster(2, 3)
 		b.awaitReady(machines+3, time.Hour)
 		<-time.After(atRest)
-		start, before := time.Now(), b.Counters()
+		start := time.Now()
+		before := b.Counters()
 		versions := b.versions()
 		var heap []uint64
 		for range 24 {

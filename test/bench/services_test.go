@@ -40,7 +40,8 @@ func TestAServiceTakesLittleLongerThanTheTasksOfItsGateway(t *testing.T) {
 		t.Run(fmt.Sprintf("%d ports", ports), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
-				first, second := balanced("first", ports), balanced("second", ports)
+				first := balanced("first", ports)
+				second := balanced("second", ports)
 				balancers, sim := newBalancers(t, first, second)
 				for _, s := range []*corev1.Service{first, second} { // the first one finds its gateway
 					began := time.Now()
@@ -62,9 +63,13 @@ func TestAServiceTakesLittleLongerThanTheTasksOfItsGateway(t *testing.T) {
 // newBalancers returns the load balancers of a cluster with Services, on a simulated VCD.
 func newBalancers(t *testing.T, all ...*corev1.Service) (*cpi.LoadBalancers, *vcdsim.Simulator) {
 	t.Helper()
-	g, network := NewWithT(t), newPipes()
+	g := NewWithT(t)
+	network := newPipes()
 	sim, err := vcdsim.New(vcdsim.Config{
-		Model: vcdsim.K8sTenant(), Profile: vcdsim.Recorded, Listener: network, Seed: 1,
+		Model:    vcdsim.K8sTenant(),
+		Profile:  vcdsim.Recorded,
+		Listener: network,
+		Seed:     1,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sim.Start()).To(Succeed())
@@ -80,7 +85,8 @@ func newBalancers(t *testing.T, all ...*corev1.Service) (*cpi.LoadBalancers, *vc
 	gateways := []vcdconfig.Gateway{{EdgeGateway: vcdconfig.EdgeGateway{Network: "nodes"}}}
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
-	services, nodes := factory.Core().V1().Services(), factory.Core().V1().Nodes()
+	services := factory.Core().V1().Services()
+	nodes := factory.Core().V1().Nodes()
 	for _, s := range all {
 		g.Expect(client.Tracker().Add(s)).To(Succeed())
 		g.Expect(services.Informer().GetStore().Add(s)).To(Succeed())
@@ -93,10 +99,16 @@ func newBalancers(t *testing.T, all ...*corev1.Service) (*cpi.LoadBalancers, *vc
 	})).To(Succeed())
 	return cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
 		Balancer: cpivcd.NewBalancer(cpivcd.BalancerOptions{
-			Session: sessions.Session, Driver: edge.New(sessions.Session, edge.Options{}), ClusterID: "c1",
-			VDCs: []string{"acme-vdc"}, Gateways: gateways,
+			Session:   sessions.Session,
+			Driver:    edge.New(sessions.Session, edge.Options{}),
+			ClusterID: "c1",
+			VDCs:      []string{"acme-vdc"},
+			Gateways:  gateways,
 		}),
-		Client: client, Services: services.Lister(), Nodes: nodes.Lister(), Recorder: record.NewFakeRecorder(100),
+		Client:   client,
+		Services: services.Lister(),
+		Nodes:    nodes.Lister(),
+		Recorder: record.NewFakeRecorder(100),
 		Defaults: (&cpivcd.Dialect{Gateways: gateways}).Defaults("c1", false, false),
 	}), sim
 }
@@ -104,7 +116,8 @@ func newBalancers(t *testing.T, all ...*corev1.Service) (*cpi.LoadBalancers, *vc
 // serve makes the load balancer of a Service, as Kubernetes' service controller does, and returns how long it took.
 func serve(t *testing.T, balancers *cpi.LoadBalancers, s *corev1.Service) time.Duration {
 	t.Helper()
-	g, began := NewWithT(t), time.Now()
+	g := NewWithT(t)
+	began := time.Now()
 	for {
 		status, err := balancers.EnsureLoadBalancer(t.Context(), "", s, nil)
 		if err == nil {
@@ -130,7 +143,10 @@ func balanced(name string, ports int) *corev1.Service {
 	}
 	for i := range ports {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{
-			Name: fmt.Sprintf("p%d", i), Protocol: corev1.ProtocolTCP, Port: int32(80 + i), NodePort: int32(30080 + i),
+			Name:     fmt.Sprintf("p%d", i),
+			Protocol: corev1.ProtocolTCP,
+			Port:     int32(80 + i),
+			NodePort: int32(30080 + i),
 		})
 	}
 	return s

@@ -27,7 +27,8 @@ func inZones(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 	inBubble(t, func(c *vcdsim.Config) {
 		c.Model = vcdsim.ThreeZones()
 		nodes := &c.Model.Orgs[1].VDCs[0].Networks[0]
-		nodes.Gateway, nodes.DHCPPool = netip.MustParsePrefix("10.0.0.1/16"), nil
+		nodes.Gateway = netip.MustParsePrefix("10.0.0.1/16")
+		nodes.DHCPPool = nil
 		nodes.StaticPool = []vcdsim.Range{{From: netip.MustParseAddr("10.0.1.0"), To: netip.MustParseAddr("10.0.9.255")}}
 		change(c)
 	}, func(b *bubble) {
@@ -36,7 +37,9 @@ func inZones(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 			d.Spec = infrav1.VCDFailureDomainSpec{Region: "eu", Zone: "eu-" + zone, OVDC: vdc}
 			z := &infrav1.VCDDeploymentZone{ObjectMeta: metav1.ObjectMeta{Name: zone}}
 			z.Spec = infrav1.VCDDeploymentZoneSpec{
-				FailureDomain: zone, Site: b.URL(), Org: "acme",
+				FailureDomain:       zone,
+				Site:                b.URL(),
+				Org:                 "acme",
 				IdentityRef:         infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
 				PlacementConstraint: infrav1.PlacementConstraint{Networks: []string{"nodes"}, Catalog: "kubernetes"},
 			}
@@ -48,7 +51,9 @@ func inZones(t *testing.T, change func(*vcdsim.Config), test func(*bubble)) {
 
 // inItsZones makes a cluster that selects all zones.
 func inItsZones(c *infrav1.VCDCluster) {
-	c.Spec.OVDC, c.Spec.OVDCNetwork, c.Spec.FailureDomainSelector = "", "", &metav1.LabelSelector{}
+	c.Spec.OVDC = ""
+	c.Spec.OVDCNetwork = ""
+	c.Spec.FailureDomainSelector = &metav1.LabelSelector{}
 }
 
 // inZone makes a machine of the zone.
@@ -95,7 +100,8 @@ func TestZonesAtRestAreReadRarely(t *testing.T) {
 		}
 		b.awaitReady(3, time.Hour)
 		<-time.After(atRest)
-		start, versions := time.Now(), b.versions()
+		start := time.Now()
+		versions := b.versions()
 
 		<-time.After(4 * time.Hour)
 

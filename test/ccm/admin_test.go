@@ -30,9 +30,14 @@ func (v *vcd) admin(t *testing.T) *admin {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(v.CA())
-	p := &admin{t: t, v: v, http: &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
-	}}}
+	p := &admin{
+		t: t,
+		v: v,
+		http: &http.Client{Transport: &http.Transport{
+			TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			DisableKeepAlives: true,
+		}},
+	}
 	header, _, err := p.ask(http.MethodPost, "1.0.0/sessions", nil)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	p.token = header.Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")

@@ -44,7 +44,8 @@ func (w *fixture) counted(t *testing.T, what string, budget int, changes ...chan
 	s.served()
 	w.settles(t)
 
-	writes, reads := describe(w.cloud.requests(), writing), describe(w.cloud.requests(), reading)
+	writes := describe(w.cloud.requests(), writing)
+	reads := describe(w.cloud.requests(), reading)
 	t.Logf("%s: %d writes %v, %d reads %v", what, len(writes), writes, len(reads), reads)
 	g.Expect(len(writes)).To(BeNumerically("<=", budget), "writes of %s: %v", what, writes)
 	g.Expect(len(reads)).To(BeNumerically("<=", 8), "reads of %s: %v", what, reads)
@@ -72,8 +73,9 @@ func TestBudgetOfAResync(t *testing.T) {
 	}
 	for _, way := range all {
 		w, err := startFixture(t.Context(), "resync"+way, fixtureOption{
-			settings: onlyEvery(way, "40s"), vcd: []vcdOption{instant},
-			args: []string{"--vcd-task-poll=20ms", quickQPS, quickBurst},
+			settings: onlyEvery(way, "40s"),
+			vcd:      []vcdOption{instant},
+			args:     []string{"--vcd-task-poll=20ms", quickQPS, quickBurst},
 		})
 		g.Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { g.Expect(w.end()).To(Succeed()) }) // That Services leave nothing is not what is tested.
@@ -95,7 +97,8 @@ func TestBudgetOfAResync(t *testing.T) {
 			poll).ShouldNot(BeEmpty())
 		w.settles(t)
 
-		writes, reads := describe(w.cloud.requests(), writing), describe(w.cloud.requests(), reading)
+		writes := describe(w.cloud.requests(), writing)
+		reads := describe(w.cloud.requests(), reading)
 		t.Logf("gateway %q: a resync of %d Services: %d writes, %d reads %v", way, services, len(writes), len(reads),
 			reads)
 		g.Expect(writes).To(BeEmpty())
@@ -153,7 +156,8 @@ func budgetOfANode(t *testing.T, h *cluster) {
 	}
 	w.settles(t)
 
-	writes, reads := describe(w.cloud.requests(), writing), describe(w.cloud.requests(), reading)
+	writes := describe(w.cloud.requests(), writing)
+	reads := describe(w.cloud.requests(), reading)
 	t.Logf("a node that joins %d Services with 2 ports: %d writes %v, %d reads %v", len(all), len(writes), writes,
 		len(reads), reads)
 	g.Expect(writes).To(HaveLen(1), "one IP set")

@@ -68,7 +68,8 @@ func TestMemoryOnOtherClouds(t *testing.T) {
 			parallel(t, c.machines(),
 				func(ctx context.Context, m machine) error { return h.makeNode(ctx, kubelet(m, balanced)) })
 			w := newFixture(t, "many-"+name, fixtureOption{
-				cluster: h, cloud: c,
+				cluster:  h,
+				cloud:    c,
 				args:     []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"},
 				settings: settings{"nodes.maxAge": "30s", "loadbalancer.driftInterval": "30s"},
 			})

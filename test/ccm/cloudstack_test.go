@@ -70,8 +70,9 @@ func (c *cloudStack) machines() []machine {
 	var out []machine
 	for _, vm := range c.Objects(cloudstacksim.VMs) {
 		out = append(out, machine{
-			Name: fmt.Sprint(vm["name"]), ProviderID: fmt.Sprintf("external-cloudstack://%v", vm["id"]),
-			Addresses: []netip.Addr{netip.MustParseAddr(fmt.Sprint(nic(vm)["ipaddress"]))},
+			Name:       fmt.Sprint(vm["name"]),
+			ProviderID: fmt.Sprintf("external-cloudstack://%v", vm["id"]),
+			Addresses:  []netip.Addr{netip.MustParseAddr(fmt.Sprint(nic(vm)["ipaddress"]))},
 		})
 	}
 	return out
@@ -107,7 +108,10 @@ func (c *cloudStack) remove(name string) {
 	for _, vm := range c.Objects(cloudstacksim.VMs) {
 		if vm["name"] == name {
 			c.Add(cloudstacksim.Events, cloudstacksim.Object{
-				"type": "VM.DESTROY", "state": "Completed", "resourceid": vm["id"], "resourcetype": "VirtualMachine",
+				"type":         "VM.DESTROY",
+				"state":        "Completed",
+				"resourceid":   vm["id"],
+				"resourcetype": "VirtualMachine",
 			})
 		}
 	}
@@ -116,7 +120,10 @@ func (c *cloudStack) remove(name string) {
 func (c *cloudStack) readdress(name string, to netip.Addr) {
 	c.edit(name, func(o cloudstacksim.Object) {
 		o["nic"] = []cloudstacksim.Object{{
-			"id": nic(o)["id"], "networkid": nic(o)["networkid"], "ipaddress": to.String(), "isdefault": true,
+			"id":        nic(o)["id"],
+			"networkid": nic(o)["networkid"],
+			"ipaddress": to.String(),
+			"isdefault": true,
 		}}
 	})
 }
@@ -147,8 +154,9 @@ func (c *cloudStack) fronts(uid string) []front {
 			continue
 		}
 		f := front{
-			Address: netip.MustParseAddr(fmt.Sprint(r["publicip"])), Protocol: strings.ToUpper(protocol),
-			Sticky: r["algorithm"] == "source",
+			Address:  netip.MustParseAddr(fmt.Sprint(r["publicip"])),
+			Protocol: strings.ToUpper(protocol),
+			Sticky:   r["algorithm"] == "source",
 		}
 		_, _ = fmt.Sscan(fmt.Sprint(r["publicport"]), &f.Port)
 		for _, id := range c.Members(fmt.Sprint(r["id"])) {

@@ -33,8 +33,9 @@ func TestBadConfiguration(t *testing.T) {
 		{
 			"a range that ends before it begins",
 			settings{
-				"clusterid": "c", "loadbalancer.oneArm.startIP": "192.168.8.9",
-				"loadbalancer.oneArm.endIP": "192.168.8.2",
+				"clusterid":                   "c",
+				"loadbalancer.oneArm.startIP": "192.168.8.9",
+				"loadbalancer.oneArm.endIP":   "192.168.8.2",
 			},
 			nil,
 			[]string{"oneArm"},

@@ -20,13 +20,16 @@ type flow struct {
 func flows() []flow {
 	return []flow{
 		{"create", func(s *service) { s.served() }},
-		{"change", func(s *service) {
-			before := s.served()
-			s.change(ports(port("http", 80), port("more", 8443)), func(svc *corev1.Service) {
-				svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-			})
-			s.g.Expect(s.served()).To(Equal(before), "the address stays")
-		}},
+		{
+			"change",
+			func(s *service) {
+				before := s.served()
+				s.change(ports(port("http", 80), port("more", 8443)), func(svc *corev1.Service) {
+					svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+				})
+				s.g.Expect(s.served()).To(Equal(before), "the address stays")
+			},
+		},
 		{"delete", (*service).delete},
 	}
 }

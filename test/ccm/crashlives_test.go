@@ -37,18 +37,21 @@ func crashCases() []crashCase {
 	return []crashCase{
 		{name: "certificate", fixture: fixtureOption{settings: onlyEvery(twoArm, "10s")}, start: startCertificate},
 		{
-			name: "ranges", fixture: fixtureOption{settings: settings{
+			name: "ranges",
+			fixture: fixtureOption{settings: settings{
 				"loadbalancer.gateways":     nil,
 				"loadbalancer.sourceRanges": true,
 			}},
-			start: startRanges, rest: func(w *fixture) []string { return w.vcd().firewall() },
+			start: startRanges,
+			rest:  func(w *fixture) []string { return w.vcd().firewall() },
 		},
 		{name: "another-address", start: startAnotherAddress},
 		{name: "move-to-arm", start: startMove(twoArm, oneArm)},
 		{name: "move-to-spaces", start: startMove(oneArm, ipSpaces)},
 		{
-			name: "class", fixture: fixtureOption{class: ourClass, settings: settings{"loadbalancer.gateways": nil}},
-			start: startClass,
+			name:    "class",
+			fixture: fixtureOption{class: ourClass, settings: settings{"loadbalancer.gateways": nil}},
+			start:   startClass,
 		},
 	}
 }
@@ -123,10 +126,12 @@ func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	g := NewWithT(t)
 	ns := w.namespace(t)
 	secret := &corev1.Secret{Type: corev1.SecretTypeTLS, Data: newCertificate(t, "one")}
-	secret.Namespace, secret.Name = ns, "tls"
+	secret.Namespace = ns
+	secret.Name = "tls"
 	g.Expect(w.client.Create(t.Context(), secret)).To(Succeed())
 	w.letSecretsBeRead(t, ns)
-	https, protocol := port("https", 443), "https"
+	https := port("https", 443)
+	protocol := "https"
 	https.AppProtocol = &protocol
 	s := &service{}
 	imported := func() []string {
@@ -138,24 +143,33 @@ func startCertificate(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	}
 	var first []string
 	return s, []flow{
-		{"create", func(s *service) {
-			*s = *w.serviceIn(t, ns, "web", ports(https), annotated(sslPorts, "443", tlsSecret, "tls"))
-			s.served()
-			first = imported()
-			s.g.Expect(first).To(HaveExactElements(Not(BeEmpty())))
-		}},
-		{"rotate", func(s *service) {
-			secret.Data = newCertificate(t, "two")
-			g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
-			g.Eventually(imported, w.patience, poll).Should(And(HaveLen(1), Not(Equal(first))))
-			g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, w.patience,
-				poll).Should(HaveKeyWithValue("certificate", 1))
-			s.served()
-		}},
-		{"delete", func(s *service) {
-			g.Expect(w.client.Delete(t.Context(), secret)).To(Succeed())
-			s.delete()
-		}},
+		{
+			"create",
+			func(s *service) {
+				*s = *w.serviceIn(t, ns, "web", ports(https), annotated(sslPorts, "443", tlsSecret, "tls"))
+				s.served()
+				first = imported()
+				s.g.Expect(first).To(HaveExactElements(Not(BeEmpty())))
+			},
+		},
+		{
+			"rotate",
+			func(s *service) {
+				secret.Data = newCertificate(t, "two")
+				g.Expect(w.client.Update(t.Context(), secret)).To(Succeed())
+				g.Eventually(imported, w.patience, poll).Should(And(HaveLen(1), Not(Equal(first))))
+				g.Eventually(func() map[string]int { return kinds(s.cloud.left(s.uid)) }, w.patience,
+					poll).Should(HaveKeyWithValue("certificate", 1))
+				s.served()
+			},
+		},
+		{
+			"delete",
+			func(s *service) {
+				g.Expect(w.client.Delete(t.Context(), secret)).To(Succeed())
+				s.delete()
+			},
+		},
 	}, nil
 }
 
@@ -168,20 +182,27 @@ func startRanges(t *testing.T, w *fixture) (*service, []flow, []flow) {
 		address := s.served()[0].String()
 		s.g.Eventually(s.vcd().firewall, s.patience,
 			poll).Should(Equal([]string{
-			"ALLOW " + sources + " to " + address, "DROP everybody to " + address,
+			"ALLOW " + sources + " to " + address,
+			"DROP everybody to " + address,
 			"theirs",
 		}))
 		s.served()
 	}
 	return s, []flow{
-		{"create", func(s *service) {
-			*s = *w.service(t, "web", ranges("192.0.2.0/24"))
-			guarded(s, "192.0.2.0/24")
-		}},
-		{"change", func(s *service) {
-			s.change(ranges("192.0.2.0/24", "198.51.100.0/25"))
-			guarded(s, "192.0.2.0/24,198.51.100.0/25")
-		}},
+		{
+			"create",
+			func(s *service) {
+				*s = *w.service(t, "web", ranges("192.0.2.0/24"))
+				guarded(s, "192.0.2.0/24")
+			},
+		},
+		{
+			"change",
+			func(s *service) {
+				s.change(ranges("192.0.2.0/24", "198.51.100.0/25"))
+				guarded(s, "192.0.2.0/24,198.51.100.0/25")
+			},
+		},
 		{"delete", (*service).delete},
 	}, nil
 }
@@ -193,10 +214,13 @@ func startAnotherAddress(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	s := w.service(t, "web", by(twoArm), ports(port("http", 80), port("https", 443)))
 	s.served()
 	const address = "100.64.1.77"
-	return s, []flow{{"move", func(s *service) {
-		s.change(func(svc *corev1.Service) { svc.Spec.LoadBalancerIP = address })
-		s.g.Eventually(s.unserved, s.patience, poll).Should(HaveExactElements(netip.MustParseAddr(address)))
-	}}}, []flow{{"delete", (*service).delete}}
+	return s, []flow{{
+		"move",
+		func(s *service) {
+			s.change(func(svc *corev1.Service) { svc.Spec.LoadBalancerIP = address })
+			s.g.Eventually(s.unserved, s.patience, poll).Should(HaveExactElements(netip.MustParseAddr(address)))
+		},
+	}}, []flow{{"delete", (*service).delete}}
 }
 
 // startMove moves a load balancer from one gateway to another.
@@ -207,12 +231,15 @@ func startMove(from, to string) func(*testing.T, *fixture) (*service, []flow, []
 		s := w.service(t, "web", by(from))
 		s.served()
 		ours := slices.DeleteFunc(w.cloud.mark(""), func(one string) bool { return slices.Contains(theirs, one) })
-		return s, []flow{{"move", func(s *service) {
-			s.change(by(to))
-			s.g.Eventually(func() []string { return w.cloud.mark("") }, w.patience,
-				poll).ShouldNot(ContainElement(BeElementOf(ours)), "what was on the other gateway goes")
-			s.served()
-		}}}, []flow{{"delete", (*service).delete}}
+		return s, []flow{{
+			"move",
+			func(s *service) {
+				s.change(by(to))
+				s.g.Eventually(func() []string { return w.cloud.mark("") }, w.patience,
+					poll).ShouldNot(ContainElement(BeElementOf(ours)), "what was on the other gateway goes")
+				s.served()
+			},
+		}}, []flow{{"delete", (*service).delete}}
 	}
 }
 
@@ -223,22 +250,28 @@ func startClass(t *testing.T, w *fixture) (*service, []flow, []flow) {
 	s.served()
 	give := func(s *service, class string) {
 		s.change(func(svc *corev1.Service) {
-			svc.Spec.Type, svc.Spec.LoadBalancerClass, svc.Spec.Ports[0].NodePort = corev1.ServiceTypeClusterIP, nil, 0
+			svc.Spec.Type = corev1.ServiceTypeClusterIP
+			svc.Spec.LoadBalancerClass = nil
+			svc.Spec.Ports[0].NodePort = 0
 		})
 		s.g.Eventually(func() ([]string, error) {
 			svc, err := s.get()
 			return append(svc.Finalizers, s.cloud.left("")...), err
 		}, s.patience, poll).Should(BeEmpty())
 		s.change(func(svc *corev1.Service) {
-			svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &class
+			svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+			svc.Spec.LoadBalancerClass = &class
 		})
 	}
 	return s, []flow{
 		{"to another", func(s *service) { give(s, anothers) }},
-		{"and back", func(s *service) {
-			give(s, ourClass)
-			s.served()
-		}},
+		{
+			"and back",
+			func(s *service) {
+				give(s, ourClass)
+				s.served()
+			},
+		},
 	}, []flow{{"delete", (*service).delete}}
 }
 
@@ -266,7 +299,8 @@ func (w *fixture) deleteAfterCrash(t *testing.T, after int64) bool {
 	t.Helper()
 	g := NewWithT(t)
 	var writes atomic.Int64
-	dies, dead := make(chan struct{}), make(chan struct{})
+	dies := make(chan struct{})
+	dead := make(chan struct{})
 	w.vcd().SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 		if m != vcdsim.Worked || !r.Changes() || r.Status >= http.StatusMultipleChoices {
 			return true
@@ -311,7 +345,8 @@ func crashesWhileNodesComeAndGo(t *testing.T, h *cluster) {
 	pools := newFixture(t, "crash-members", fixtureOption{cluster: h, settings: only(oneArm)})
 	pools.vcd().Faults().Add(vcdsim.Fault{
 		Operation: "POST /cloudapi/1.0.0/firewallGroups",
-		Status:    http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+		Status:    http.StatusForbidden,
+		Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
 	})
 	fixtures := []*fixture{sets, pools}
 	var all []*service

@@ -36,7 +36,8 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 func everyFault(t *testing.T, w *fixture, kinds []fault) {
 	t.Helper()
 	g := NewWithT(t)
-	calls, writes := map[string][]string{}, map[string][]string{}
+	calls := map[string][]string{}
+	writes := map[string][]string{}
 	lives(t, w, 1, func(flow string, _ *crowd, do func()) {
 		w.cloud.forget()
 		do()
@@ -62,7 +63,8 @@ func everyFault(t *testing.T, w *fixture, kinds []fault) {
 				w.vcd().faults().add(kind, operation, times)
 			}
 		}
-		ordered, began := len(w.vcd().faults().left()), time.Now()
+		ordered := len(w.vcd().faults().left())
+		began := time.Now()
 		stop := all.hurry(t)
 		do()
 		stop()

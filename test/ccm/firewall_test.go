@@ -24,8 +24,10 @@ func (v *vcd) foreignRule() {
 		e.AddDocument(firewallRules, "edgeFirewall", org.ID, org.VDCs[0].EdgeGateways[0].ID,
 			map[string]any{"userDefinedRules": []any{
 				map[string]any{
-					"id": "00000000-0000-4000-8000-000000000001", "name": "theirs", "actionValue": "ALLOW",
-					"enabled": true,
+					"id":          "00000000-0000-4000-8000-000000000001",
+					"name":        "theirs",
+					"actionValue": "ALLOW",
+					"enabled":     true,
 				},
 			}})
 	})

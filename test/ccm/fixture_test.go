@@ -80,15 +80,21 @@ func startFixture(ctx context.Context, name string, o fixtureOption) (*fixture, 
 		if err != nil {
 			return nil, err
 		}
-		o.cloud, o.args = v, append([]string{"--vcd-task-poll=100ms"}, o.args...)
+		o.cloud = v
+		o.args = append([]string{"--vcd-task-poll=100ms"}, o.args...)
 	}
 	w := &fixture{
-		cluster: o.cluster, cloud: o.cloud, name: name, class: o.class,
-		settings: settings{"clusterid": "cluster-" + name}, patience: max(o.patience, patience),
+		cluster:  o.cluster,
+		cloud:    o.cloud,
+		name:     name,
+		class:    o.class,
+		settings: settings{"clusterid": "cluster-" + name},
+		patience: max(o.patience, patience),
 	}
 	args := append([]string{"--controllers=service-lb-controller"}, o.args...)
 	if o.class != "" {
-		w.settings["loadbalancer.class"], w.settings["loadbalancer.classOnly"] = o.class, true
+		w.settings["loadbalancer.class"] = o.class
+		w.settings["loadbalancer.classOnly"] = true
 	}
 	for key, value := range o.settings {
 		w.settings[key] = value

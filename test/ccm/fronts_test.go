@@ -23,8 +23,12 @@ const (
 
 // ourPaths are the kinds of documents that the cloud controller manager creates.
 var ourPaths = map[string]string{
-	poolsPath: "pool", servicesPath: "virtual service", natPath: "NAT rule", profilesPath: "port profile",
-	groupsPath: "IP set", certificatesPath: "certificate",
+	poolsPath:        "pool",
+	servicesPath:     "virtual service",
+	natPath:          "NAT rule",
+	profilesPath:     "port profile",
+	groupsPath:       "IP set",
+	certificatesPath: "certificate",
 }
 
 // A ref refers to a document.
@@ -102,10 +106,15 @@ func serviceFronts(vs virtualService, byID map[string]vcdsim.Document) []front {
 		}
 		for _, port := range vs.ServicePorts {
 			f := front{
-				Gateway: vs.GatewayRef.Name, Address: address, Port: port.PortStart, Protocol: "TCP",
+				Gateway:     vs.GatewayRef.Name,
+				Address:     address,
+				Port:        port.PortStart,
+				Protocol:    "TCP",
 				Backends:    backends(p, byID),
-				Application: vs.ApplicationProfile.Type, Certificate: vs.CertificateRef.Name,
-				Sticky: p.PersistenceProfile.Type == "CLIENT_IP", Transparent: vs.TransparentMode,
+				Application: vs.ApplicationProfile.Type,
+				Certificate: vs.CertificateRef.Name,
+				Sticky:      p.PersistenceProfile.Type == "CLIENT_IP",
+				Transparent: vs.TransparentMode,
 			}
 			if strings.HasPrefix(port.TCPUDPProfile.Type, "UDP") {
 				f.Protocol = "UDP"

@@ -22,14 +22,17 @@ func TestWhatTheOldCPIMadeIsAdopted(t *testing.T) {
 		t.Run("by gateway "+way, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, "legacy"+way, fixtureOption{})
-			g, v := NewWithT(t), w.vcd()
+			g := NewWithT(t)
+			v := w.vcd()
 			g.Expect(w.controller.Stop()).To(Succeed())
 			s := w.service(t, "web", by(way), ports(port("http", 80), port("https", 443)))
 			svc, err := s.get()
 			g.Expect(err).NotTo(HaveOccurred())
 			old := oldCPI{
-				admin: v.admin(t), cluster: "cluster-legacy" + way, gateway: v.gateway(way),
-				nodes: v.machines()[:standing],
+				admin:   v.admin(t),
+				cluster: "cluster-legacy" + way,
+				gateway: v.gateway(way),
+				nodes:   v.machines()[:standing],
 			}
 			address := old.make(way, svc)
 			svc.Finalizers = []string{"service.kubernetes.io/load-balancer-cleanup"}
@@ -70,10 +73,12 @@ type oldCPI struct {
 }
 
 func (o *oldCPI) make(way string, svc *corev1.Service) string {
-	external, inside := "100.64.1.40", ""
+	external := "100.64.1.40"
+	inside := ""
 	switch way {
 	case oneArm:
-		external, inside = "100.64.11.40", "192.168.8.7"
+		external = "100.64.11.40"
+		inside = "192.168.8.7"
 	case ipSpaces:
 		external = "198.51.100.40"
 		o.claim(external, fmt.Sprintf("cluster-%s-namespace-%s-service-%s", o.cluster, svc.Namespace, svc.Name))
@@ -102,12 +107,19 @@ func (o *oldCPI) balance(name, vip string, p corev1.ServicePort) {
 			map[string]any{"ipAddress": n.Addresses[0].String(), "port": p.NodePort, "ratio": 1, "enabled": true})
 	}
 	o.must(http.MethodPost, poolsPath, map[string]any{
-		"name": "ingress-pool-" + name, "enabled": true, "algorithm": "ROUND_ROBIN", "defaultPort": p.NodePort,
+		"name":           "ingress-pool-" + name,
+		"enabled":        true,
+		"algorithm":      "ROUND_ROBIN",
+		"defaultPort":    p.NodePort,
 		"members":        members,
-		"healthMonitors": []any{map[string]any{"type": "TCP"}}, "gatewayRef": o.ref(),
+		"healthMonitors": []any{map[string]any{"type": "TCP"}},
+		"gatewayRef":     o.ref(),
 	})
 	o.must(http.MethodPost, servicesPath, map[string]any{
-		"name": "ingress-vs-" + name, "enabled": true, "virtualIpAddress": vip, "gatewayRef": o.ref(),
+		"name":                  "ingress-vs-" + name,
+		"enabled":               true,
+		"virtualIpAddress":      vip,
+		"gatewayRef":            o.ref(),
 		"loadBalancerPoolRef":   map[string]any{"id": o.find(poolsPath, "ingress-pool-"+name)},
 		"serviceEngineGroupRef": o.engines(),
 		"servicePorts": []any{map[string]any{
@@ -123,15 +135,21 @@ func (o *oldCPI) forward(service, external, inside string, number int32) {
 	port := strconv.Itoa(int(number))
 	org := o.v.State().Model.Orgs[1]
 	o.must(http.MethodPost, profilesPath, map[string]any{
-		"name": "appPort_dnat-" + service, "description": "App Port Profile [" + port + "]", "scope": "TENANT",
+		"name":             "appPort_dnat-" + service,
+		"description":      "App Port Profile [" + port + "]",
+		"scope":            "TENANT",
 		"contextEntityId":  vcdsim.URN("vdc", org.VDCs[0].ID),
 		"orgRef":           map[string]any{"id": vcdsim.URN("org", org.ID)},
 		"applicationPorts": []any{map[string]any{"protocol": "TCP", "destinationPorts": []any{port}}},
 	})
 	o.must(http.MethodPost, strings.ReplaceAll(natPath, "{gateway}", vcdsim.URN("gateway", o.gateway.ID)),
 		map[string]any{
-			"name": "dnat-" + service, "enabled": true, "ruleType": "DNAT", "externalAddresses": external,
-			"internalAddresses": inside, "dnatExternalPort": port,
+			"name":                   "dnat-" + service,
+			"enabled":                true,
+			"ruleType":               "DNAT",
+			"externalAddresses":      external,
+			"internalAddresses":      inside,
+			"dnatExternalPort":       port,
 			"applicationPortProfile": map[string]any{"id": o.find(profilesPath, "appPort_dnat-"+service)},
 		})
 }
@@ -144,8 +162,11 @@ func (o *oldCPI) claim(value, mark string) {
 	for _, a := range o.v.State().Model.IPSpaces[0].Allocations {
 		if a.Value == value {
 			o.must(http.MethodPut, path+"/allocations/"+vcdsim.URN("ipSpaceIpAllocation", a.ID), map[string]any{
-				"id": vcdsim.URN("ipSpaceIpAllocation", a.ID), "type": "FLOATING_IP", "value": value,
-				"usageState": "USED_MANUAL", "description": mark,
+				"id":          vcdsim.URN("ipSpaceIpAllocation", a.ID),
+				"type":        "FLOATING_IP",
+				"value":       value,
+				"usageState":  "USED_MANUAL",
+				"description": mark,
 			})
 		}
 	}

@@ -32,8 +32,10 @@ func TestManyNodes(t *testing.T) {
 	g := NewWithT(t)
 	h := ownCluster(t, "many")
 	w, err := startFixture(t.Context(), "many", fixtureOption{
-		cluster: h, machines: manyNodes,
-		args: []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"}, vcd: []vcdOption{instant},
+		cluster:  h,
+		machines: manyNodes,
+		args:     []string{nodeControllers, quickQPS, quickBurst, "--concurrent-node-syncs=10"},
+		vcd:      []vcdOption{instant},
 		settings: settings{"nodes.maxAge": "10m", "loadbalancer.driftInterval": "30s"},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -52,7 +54,8 @@ func TestManyNodes(t *testing.T) {
 		time.Second).Should(BeZero())
 
 	reads := describe(w.cloud.requests(), reading)
-	queries, single := 0, 0
+	queries := 0
+	single := 0
 	for _, r := range reads {
 		switch {
 		case strings.Contains(r, "/api/query"):

@@ -35,7 +35,8 @@ func kubelet(m machine, changes ...nodeChange) *corev1.Node {
 		},
 		Status: corev1.NodeStatus{
 			Conditions: []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+				Type:   corev1.NodeReady,
+				Status: corev1.ConditionTrue,
 				Reason: "KubeletReady",
 			}},
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: m.Name}},

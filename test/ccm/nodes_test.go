@@ -87,7 +87,8 @@ func foreignNode(t *testing.T, w *fixture) {
 
 func switchedOff(t *testing.T, w *fixture) {
 	t.Helper()
-	g, m := NewWithT(t), spare(w, 2)
+	g := NewWithT(t)
+	m := spare(w, 2)
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
 
@@ -103,7 +104,8 @@ func switchedOff(t *testing.T, w *fixture) {
 
 func provedGone(t *testing.T, w *fixture) {
 	t.Helper()
-	g, m := NewWithT(t), spare(w, 3)
+	g := NewWithT(t)
+	m := spare(w, 3)
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
 
@@ -119,7 +121,9 @@ func provedGone(t *testing.T, w *fixture) {
 func TestLossOfRightsDeletesNoNode(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "blind", fixtureOption{cluster: ownCluster(t, "blind"), args: []string{nodeControllers}})
-	g, v, m := NewWithT(t), w.vcd(), spare(w, 0)
+	g := NewWithT(t)
+	v := w.vcd()
+	m := spare(w, 0)
 	w.node(t, m)
 	g.Eventually(w.taints(m.Name), patience, poll).ShouldNot(ContainElement(uninitialized))
 

@@ -16,17 +16,22 @@ import (
 func TestWhatOthersHaveStays(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "others", fixtureOption{})
-	g, v := NewWithT(t), w.vcd()
+	g := NewWithT(t)
+	v := w.vcd()
 	theirs := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{
-		Name: "http", Port: 80,
+		Name:     "http",
+		Port:     80,
 		NodePort: 32080,
 	}}}}
-	theirs.Name, theirs.Namespace = "web", "default"
+	theirs.Name = "web"
+	theirs.Namespace = "default"
 	var taken []string
 	for _, way := range ways() {
 		other := oldCPI{
-			admin: v.admin(t), cluster: "another" + way, gateway: v.gateway(way),
-			nodes: v.machines()[standing : standing+2],
+			admin:   v.admin(t),
+			cluster: "another" + way,
+			gateway: v.gateway(way),
+			nodes:   v.machines()[standing : standing+2],
 		}
 		taken = append(taken, other.make(way, theirs))
 	}
@@ -57,7 +62,8 @@ func TestWhatPeopleSetInAPoolStays(t *testing.T) {
 	s := w.service(t, "web")
 	s.served()
 	v.changeByHand(t, s.uid, poolsPath, func(body map[string]any) {
-		body["gracefulTimeoutPeriod"], body["passiveMonitoringEnabled"] = 7, false
+		body["gracefulTimeoutPeriod"] = 7
+		body["passiveMonitoringEnabled"] = false
 	})
 
 	s.change(func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })

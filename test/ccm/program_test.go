@@ -68,10 +68,15 @@ func newController(ctx context.Context, h *cluster, name string, files map[strin
 		return nil, err
 	}
 	c.args = slices.Concat(h.shippedArgs, []string{
-		"--cloud-config=" + filepath.Join(c.dir, config), "--kubeconfig=" + kubeconfig,
+		"--cloud-config=" + filepath.Join(c.dir, config),
+		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
-		"--credentials=" + filepath.Join(c.dir, "basic-auth"), "--authorization-kubeconfig=" + kubeconfig,
-		"--probe-address=", "--bind-address=127.0.0.1", "--leader-elect=false", "--v=4",
+		"--credentials=" + filepath.Join(c.dir, "basic-auth"),
+		"--authorization-kubeconfig=" + kubeconfig,
+		"--probe-address=",
+		"--bind-address=127.0.0.1",
+		"--leader-elect=false",
+		"--v=4",
 		"--tls-cert-file=" + filepath.Join(h.Dir(), "pki", "tls.crt"),
 		"--tls-private-key-file=" + filepath.Join(h.Dir(), "pki", "tls.key"),
 	}, args)
@@ -110,7 +115,8 @@ func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Serve
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{
-		Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{
+		Server: server.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{
 			Type:  "CERTIFICATE",
 			Bytes: server.Certificate().Raw,
 		}),
@@ -124,8 +130,10 @@ func writeKubeconfig(ctx context.Context, s *stack.Stack, server *httptest.Serve
 // Start starts it and returns when it is healthy.
 func (c *controller) Start(ctx context.Context) error {
 	p, err := process.Start(process.Spec{
-		Name: "ccm-" + c.name, Path: c.binary,
-		Args: append(slices.Clone(c.args), "--secure-port="+strconv.Itoa(c.port)), Dir: c.dir,
+		Name: "ccm-" + c.name,
+		Path: c.binary,
+		Args: append(slices.Clone(c.args), "--secure-port="+strconv.Itoa(c.port)),
+		Dir:  c.dir,
 		Env: slices.DeleteFunc(os.Environ(),
 			func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") }),
 	})
@@ -152,9 +160,13 @@ func (c *controller) Start(ctx context.Context) error {
 }
 
 // direct trusts any certificate: it only checks for an answer.
-var direct = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-	DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-}}
+var direct = &http.Client{
+	Timeout: 5 * time.Second,
+	Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+	},
+}
 
 func (c *controller) healthy(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", c.port),
@@ -246,7 +258,8 @@ func (c *controller) peakKiB() (int, error) {
 func (c *controller) validate(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, c.binary, append(slices.Clone(c.args), "--validate-config")...)
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdout = &out
+	cmd.Stderr = &out
 	err := cmd.Run()
 	return out.String(), err
 }

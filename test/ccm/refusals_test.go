@@ -182,13 +182,16 @@ func TestSourceRangesAreRules(t *testing.T) {
 			address := s.served()[0].String()
 			g.Expect(w.vcd().firewall()).To(Equal([]string{
 				"ALLOW 192.0.2.0/24 to " + address,
-				"DROP everybody to " + address, "theirs",
+				"DROP everybody to " + address,
+				"theirs",
 			}))
 			s.calm()
 
 			s.change(ranges("192.0.2.0/24", "198.51.100.0/25"))
 			g.Eventually(w.vcd().firewall, patience, poll).Should(Equal([]string{
-				"ALLOW 192.0.2.0/24,198.51.100.0/25 to " + address, "DROP everybody to " + address, "theirs",
+				"ALLOW 192.0.2.0/24,198.51.100.0/25 to " + address,
+				"DROP everybody to " + address,
+				"theirs",
 			}))
 			s.change(ranges())
 			g.Eventually(w.vcd().firewall, patience, poll).Should(Equal([]string{"theirs"}))
@@ -237,8 +240,9 @@ func TestMishaps(t *testing.T) {
 		{
 			name: "the right to make pools is missing",
 			faults: []vcdsim.Fault{{
-				Operation: "POST /cloudapi/1.0.0/loadBalancer/pools", Status: http.StatusForbidden,
-				Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+				Operation: "POST /cloudapi/1.0.0/loadBalancer/pools",
+				Status:    http.StatusForbidden,
+				Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
 			}},
 			warning: "create lb-pool",
 		},
@@ -246,7 +250,8 @@ func TestMishaps(t *testing.T) {
 			name: "the right to make virtual services is missing",
 			faults: []vcdsim.Fault{{
 				Operation: "POST /cloudapi/1.0.0/loadBalancer/virtualServices",
-				Status:    http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+				Status:    http.StatusForbidden,
+				Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
 			}},
 			warning: "create virtual-service",
 		},
@@ -254,7 +259,8 @@ func TestMishaps(t *testing.T) {
 			name: "the right to see load balancers is missing",
 			faults: []vcdsim.Fault{{
 				Operation: "GET /cloudapi/1.0.0/edgeGateways/loadBalancer/*",
-				Status:    http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
+				Status:    http.StatusForbidden,
+				Code:      "ACCESS_TO_RESOURCE_IS_FORBIDDEN",
 			}},
 			warning: "rights",
 			blind:   true,
@@ -283,11 +289,14 @@ func TestMishaps(t *testing.T) {
 // TestNoEngineGroup has no service engine group to make virtual services in.
 func TestNoEngineGroup(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, "engines", fixtureOption{vcd: []vcdOption{func(c *vcdsim.Config) {
-		c.Model.ServiceEngineGroups[0].MaxService = 1
-		c.Model.Orgs[1].VDCs[0].EdgeGateways = c.Model.Orgs[1].VDCs[0].EdgeGateways[:1:1]
-		c.Model.Orgs[1].VDCs[0].Networks = c.Model.Orgs[1].VDCs[0].Networks[:2:2]
-	}}, settings: settings{"loadbalancer.gateways": nil}})
+	w := newFixture(t, "engines", fixtureOption{
+		vcd: []vcdOption{func(c *vcdsim.Config) {
+			c.Model.ServiceEngineGroups[0].MaxService = 1
+			c.Model.Orgs[1].VDCs[0].EdgeGateways = c.Model.Orgs[1].VDCs[0].EdgeGateways[:1:1]
+			c.Model.Orgs[1].VDCs[0].Networks = c.Model.Orgs[1].VDCs[0].Networks[:2:2]
+		}},
+		settings: settings{"loadbalancer.gateways": nil},
+	})
 	first := w.service(t, "first")
 	first.served()
 

@@ -77,7 +77,8 @@ func retyped(t *testing.T, w *fixture, way change) {
 	s.served()
 
 	s.change(func(svc *corev1.Service) {
-		svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
+		svc.Spec.Type = corev1.ServiceTypeClusterIP
+		svc.Spec.LoadBalancerClass = nil
 		svc.Spec.Ports[0].NodePort = 0
 	})
 	s.g.Eventually(func() []string { return s.cloud.left(s.uid) }, patience, poll).Should(BeEmpty())
@@ -158,7 +159,8 @@ func duplicateNames(t *testing.T, w *fixture, way change) {
 	t.Helper()
 	a := w.service(t, "web", way)
 	b := w.service(t, "web", way)
-	first, second := a.served(), b.served()
+	first := a.served()
+	second := b.served()
 	a.g.Expect(first).NotTo(Equal(second))
 
 	a.delete()
@@ -207,7 +209,8 @@ func affinity(t *testing.T, w *fixture, way change) {
 	s.g.Eventually(sticky, patience, poll).Should(BeTrue())
 
 	s.change(func(svc *corev1.Service) {
-		svc.Spec.SessionAffinity, svc.Spec.SessionAffinityConfig = corev1.ServiceAffinityNone, nil
+		svc.Spec.SessionAffinity = corev1.ServiceAffinityNone
+		svc.Spec.SessionAffinityConfig = nil
 	})
 	s.g.Eventually(sticky, patience, poll).Should(BeFalse())
 	s.served()
@@ -233,7 +236,8 @@ func driftedPools(t *testing.T, w *fixture, way change) {
 	// Lists do not contain members: changes are found when a pool is read for another reason, or by the periodic
 	// read.
 	v.changeByHand(t, s.uid, poolsPath, func(body map[string]any) {
-		body["memberGroupRef"], body["members"] = nil, []any{map[string]any{"ipAddress": "10.40.99.99", "port": 9}}
+		body["memberGroupRef"] = nil
+		body["members"] = []any{map[string]any{"ipAddress": "10.40.99.99", "port": 9}}
 	})
 	s.change(func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 	s.g.Expect(s.served()).To(Equal(addresses))

@@ -53,12 +53,15 @@ func (w *fixture) newService(t *testing.T, namespace, name string, changes ...ch
 	s := &service{fixture: w, t: t, g: NewWithT(t), key: client.ObjectKey{Namespace: namespace, Name: name}}
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, Annotations: map[string]string{},
-			Labels: map[string]string{fixtureLabel: w.name},
+			Namespace:   namespace,
+			Name:        name,
+			Annotations: map[string]string{},
+			Labels:      map[string]string{fixtureLabel: w.name},
 		},
 		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name},
-			Ports: []corev1.ServicePort{port("http", 80)},
+			Type:     corev1.ServiceTypeLoadBalancer,
+			Selector: map[string]string{"app": name},
+			Ports:    []corev1.ServicePort{port("http", 80)},
 		},
 	}
 	if w.class != "" {
@@ -74,7 +77,9 @@ func (w *fixture) newService(t *testing.T, namespace, name string, changes ...ch
 
 func port(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{
-		Name: name, Port: number, Protocol: corev1.ProtocolTCP,
+		Name:       name,
+		Port:       number,
+		Protocol:   corev1.ProtocolTCP,
 		TargetPort: intstr.FromInt32(8080),
 	}
 }

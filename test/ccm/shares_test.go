@@ -16,7 +16,8 @@ const sharedVApp = "acme-vdc-vapp-001"
 // vAppsOfOthers has the controller's user see only what is shared with it: two vApps of an administrator.
 func vAppsOfOthers(c *vcdsim.Config) {
 	org := &c.Model.Orgs[1]
-	org.VDCs[0].Fleet.VApps, org.VDCs[0].Fleet.Owner = 2, "admin"
+	org.VDCs[0].Fleet.VApps = 2
+	org.VDCs[0].Fleet.Owner = "admin"
 	for i := range org.Roles {
 		if org.Roles[i].Name == vcdsim.RoleCloudProvider {
 			org.Roles[i].Rights = slices.DeleteFunc(slices.Clone(org.Roles[i].Rights),
@@ -30,9 +31,12 @@ func vAppsOfOthers(c *vcdsim.Config) {
 func TestNodesStayWhenTheirVAppIsNoLongerShared(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "unshared", fixtureOption{
-		cluster: ownCluster(t, "unshared"), args: []string{nodeControllers}, vcd: []vcdOption{vAppsOfOthers},
+		cluster: ownCluster(t, "unshared"),
+		args:    []string{nodeControllers},
+		vcd:     []vcdOption{vAppsOfOthers},
 	})
-	g, v := NewWithT(t), w.vcd()
+	g := NewWithT(t)
+	v := w.vcd()
 	share := func(level string, names ...string) {
 		v.Edit(func(e *vcdsim.Editor) {
 			for _, name := range names {

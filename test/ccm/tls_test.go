@@ -27,8 +27,9 @@ func TestTLS(t *testing.T) {
 	g := NewWithT(t)
 	ns := w.namespace(t)
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"}, Type: corev1.SecretTypeTLS,
-		Data: newCertificate(t, "one"),
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"},
+		Type:       corev1.SecretTypeTLS,
+		Data:       newCertificate(t, "one"),
 	}
 	g.Expect(w.client.Create(t.Context(), secret)).To(Succeed())
 	https := port("https", 443)
@@ -72,12 +73,14 @@ func (w *fixture) letSecretsBeRead(t *testing.T, namespace string) {
 	NewWithT(t).Expect(w.client.Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ccm-tls-secrets"},
 		RoleRef: rbacv1.RoleRef{
-			APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
-			Name: "system:cloud-controller-manager:tls-secrets",
+			APIGroup: rbacv1.GroupName,
+			Kind:     "ClusterRole",
+			Name:     "system:cloud-controller-manager:tls-secrets",
 		},
 		Subjects: []rbacv1.Subject{{
-			Kind: rbacv1.ServiceAccountKind, Namespace: addons.Namespace,
-			Name: serviceAccount,
+			Kind:      rbacv1.ServiceAccountKind,
+			Namespace: addons.Namespace,
+			Name:      serviceAccount,
 		}},
 	})).To(Succeed())
 }
@@ -89,8 +92,11 @@ func newCertificate(t *testing.T, name string) map[string][]byte {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject:      pkix.Name{CommonName: name},
+		DNSNames:     []string{name},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -59,7 +59,8 @@ func onlyEvery(way, interval string) settings {
 	switch way {
 	case oneArm:
 		s["loadbalancer.network"] = "arm"
-		s["loadbalancer.oneArm.startIP"], s["loadbalancer.oneArm.endIP"] = "192.168.8.2", "192.168.11.250"
+		s["loadbalancer.oneArm.startIP"] = "192.168.8.2"
+		s["loadbalancer.oneArm.endIP"] = "192.168.11.250"
 	case ipSpaces:
 		s["loadbalancer.network"] = "spaces"
 	}
@@ -90,7 +91,10 @@ func newVCD(n int, options ...vcdOption) (*vcd, error) {
 func vcdModel(n int) vcdsim.Model {
 	m := vcdsim.K8sTenant()
 	m.ExternalNetworks = append(m.ExternalNetworks, vcdsim.ExternalNetwork{
-		Name: "spaces", Description: "To outside, with IP Spaces", BackingName: "tier0-spaces", UsesSpaces: true,
+		Name:        "spaces",
+		Description: "To outside, with IP Spaces",
+		BackingName: "tier0-spaces",
+		UsesSpaces:  true,
 	})
 	space := vcdsim.PublicSpace("public", "spaces")
 	space.RangeQuota = -1
@@ -105,19 +109,25 @@ func vcdModel(n int) vcdsim.Model {
 		Pool:    []vcdsim.Range{addresses("100.64.0.10", "100.64.99.250")},
 	}}
 	vdc := &m.Orgs[1].VDCs[0]
-	arm, spaces := vdc.EdgeGateways[0], vdc.EdgeGateways[0]
-	arm.Name, spaces.Name = "arm-gateway", "spaces-gateway"
+	arm := vdc.EdgeGateways[0]
+	spaces := vdc.EdgeGateways[0]
+	arm.Name = "arm-gateway"
+	spaces.Name = "spaces-gateway"
 	vdc.EdgeGateways[0].Uplinks = uplink("100.64.1.1", "100.64.3.254")
 	arm.Uplinks = uplink("100.64.11.1", "100.64.13.254")
 	spaces.Uplinks = []vcdsim.Uplink{{Network: "spaces"}}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, arm, spaces)
 	vdc.Networks = append(vdc.Networks,
 		vcdsim.Network{
-			Name: "arm", Type: vcdsim.Routed, Edge: arm.Name,
+			Name:    "arm",
+			Type:    vcdsim.Routed,
+			Edge:    arm.Name,
 			Gateway: netip.MustParsePrefix("192.168.101.1/24"),
 		},
 		vcdsim.Network{
-			Name: "spaces", Type: vcdsim.Routed, Edge: spaces.Name,
+			Name:    "spaces",
+			Type:    vcdsim.Routed,
+			Edge:    spaces.Name,
 			Gateway: netip.MustParsePrefix("192.168.102.1/24"),
 		},
 	)
@@ -147,22 +157,30 @@ func addresses(from, to string) vcdsim.Range {
 // files implements program.
 func (v *vcd) files(s settings) (string, map[string]string, error) {
 	all := settings{
-		"vcd.host": v.URL(), "vcd.org": vcdOrg, "vcd.vdc": vcdVDC, "vcd.caBundle": string(v.CA()),
-		"vAppName":             vcdVApp,
-		"loadbalancer.network": "nodes", "loadbalancer.driftInterval": "10s",
+		"vcd.host":                   v.URL(),
+		"vcd.org":                    vcdOrg,
+		"vcd.vdc":                    vcdVDC,
+		"vcd.caBundle":               string(v.CA()),
+		"vAppName":                   vcdVApp,
+		"loadbalancer.network":       "nodes",
+		"loadbalancer.driftInterval": "10s",
 		"loadbalancer.gateways": []any{
 			map[string]any{
-				"name": oneArm, "network": "arm",
-				"oneArm": map[string]any{"startIP": "192.168.8.2", "endIP": "192.168.11.250"},
+				"name":    oneArm,
+				"network": "arm",
+				"oneArm":  map[string]any{"startIP": "192.168.8.2", "endIP": "192.168.11.250"},
 			},
 			map[string]any{"name": ipSpaces, "network": "spaces"},
 		},
-		"nodes.maxAge": "1s", "vcd.requestsPerSecond": 500, "vcd.burst": 500,
+		"nodes.maxAge":          "1s",
+		"vcd.requestsPerSecond": 500,
+		"vcd.burst":             500,
 	}
 	maps.Copy(all, s)
 	tree := map[string]any{}
 	for path, value := range all {
-		at, words := tree, strings.Split(path, ".")
+		at := tree
+		words := strings.Split(path, ".")
 		for _, word := range words[:len(words)-1] {
 			below, _ := at[word].(map[string]any)
 			if below == nil {
@@ -227,12 +245,15 @@ func (v *vcd) powerOn(name string) { v.Edit(func(e *vcdsim.Editor) { e.PowerOn(e
 
 // remove powers a VM off and deletes it, as its owner does: VCD's log of tasks mentions it.
 func (v *vcd) remove(name string) {
-	ctx, id := context.Background(), ""
+	ctx := context.Background()
+	id := ""
 	v.Edit(func(e *vcdsim.Editor) { id = "urn:vcloud:vm:" + e.VM(name).ID })
 	pool := client.NewPool(client.PoolOptions{TaskPoll: poll})
 	defer func() { _ = pool.Close(ctx) }()
 	session, err := pool.Session(ctx, client.Config{
-		Site: v.URL(), Org: vcdOrg, CABundle: v.CA(),
+		Site:        v.URL(),
+		Org:         vcdOrg,
+		CABundle:    v.CA(),
 		Credentials: client.Credentials{Username: "admin", Password: "password"},
 	})
 	if err != nil {
@@ -324,7 +345,8 @@ var vcdFault = map[fault]vcdsim.Fault{
 
 func (f vcdFaults) add(kind fault, operation string, times int) {
 	rule := vcdFault[kind]
-	rule.Operation, rule.Count = operation, times
+	rule.Operation = operation
+	rule.Count = times
 	f.Faults().Add(rule)
 }
 

@@ -35,7 +35,8 @@ func newVSphere(ctx context.Context, n int) (*vSphere, error) {
 	if err := v.model.Create(); err != nil {
 		return nil, fmt.Errorf("making a vCenter: %w", err)
 	}
-	v.model.Service.TLS, v.model.Service.RegisterEndpoints = new(tls.Config), true
+	v.model.Service.TLS = new(tls.Config)
+	v.model.Service.RegisterEndpoints = true
 	v.server = v.model.Service.NewServer()
 	v.boot(n)
 	var err error
@@ -50,14 +51,16 @@ func (v *vSphere) boot(n int) {
 	vspheresim.Multiply(v.model, n)
 	for i, vm := range vspheresim.VMs(v.model) {
 		name := fmt.Sprintf("vs-%03d", i)
-		vm.Name, vm.Config.Uuid = name, uuid.NewString()
+		vm.Name = name
+		vm.Config.Uuid = uuid.NewString()
 		vspheresim.Boot(&vm.VirtualMachine, name, fmt.Sprintf("10.40.%d.%d", 1+i/250, 1+i%250))
 	}
 }
 
 // permit lets the user read everything, and gives the datacenter a zone and a region.
 func (v *vSphere) permit(ctx context.Context) error {
-	user, datacenter := v.server.URL.User, v.model.Map().Any("Datacenter")
+	user := v.server.URL.User
+	datacenter := v.model.Map().Any("Datacenter")
 	return errors.Join(
 		vspheresim.Permit(ctx, v.client, user.Username(), true),
 		vspheresim.Tag(ctx, v.client, user, "k8s-zone", "here", datacenter),
@@ -112,8 +115,9 @@ func (v *vSphere) machines() []machine {
 	var out []machine
 	for name, vm := range v.vms() {
 		out = append(out, machine{
-			Name: name, ProviderID: "vsphere://" + vm.Config.Uuid,
-			Addresses: []netip.Addr{netip.MustParseAddr(vm.Guest.Net[0].IpAddress[0])},
+			Name:       name,
+			ProviderID: "vsphere://" + vm.Config.Uuid,
+			Addresses:  []netip.Addr{netip.MustParseAddr(vm.Guest.Net[0].IpAddress[0])},
 		})
 	}
 	slices.SortFunc(out, func(a, b machine) int { return strings.Compare(a.Name, b.Name) })

@@ -31,7 +31,9 @@ func newScene(t *testing.T, key, secret, vpc string) *scene {
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	s := &scene{
-		WithT: NewWithT(t), CloudStackClient: cloudstack.NewAsyncClient(server.URL+"/client/api", key, secret, false), sim: sim,
+		WithT:            NewWithT(t),
+		CloudStackClient: cloudstack.NewAsyncClient(server.URL+"/client/api", key, secret, false),
+		sim:              sim,
 	}
 	t.Cleanup(func() {
 		for _, command := range sim.Calls() {

@@ -93,12 +93,15 @@ func cpiModel() vcdsim.Model {
 	m.ExternalNetworks = append(m.ExternalNetworks, vcdsim.ExternalNetwork{Name: "internet-spaces", UsesSpaces: true})
 	m.IPSpaces = []vcdsim.IPSpace{vcdsim.PublicSpace("public", "internet-spaces")}
 	acme.VDCs[0].EdgeGateways = append(acme.VDCs[0].EdgeGateways, vcdsim.EdgeGateway{
-		Name: "space-gateway", Uplinks: []vcdsim.Uplink{{Network: "internet-spaces"}},
+		Name:         "space-gateway",
+		Uplinks:      []vcdsim.Uplink{{Network: "internet-spaces"}},
 		LoadBalancer: &vcdsim.LoadBalancer{Enabled: true, Groups: []string{"engines"}},
 	})
 	acme.VDCs[0].Networks = append(acme.VDCs[0].Networks, vcdsim.Network{
-		Name: "space-nodes", Type: vcdsim.Routed, Gateway: netip.MustParsePrefix("192.168.110.1/24"),
-		Edge: "space-gateway",
+		Name:    "space-nodes",
+		Type:    vcdsim.Routed,
+		Gateway: netip.MustParsePrefix("192.168.110.1/24"),
+		Edge:    "space-gateway",
 	})
 	return m
 }
@@ -121,20 +124,35 @@ func certificate() []byte {
 func cpiConfig(url string) map[string]object {
 	return map[string]object{
 		"vcd_info.yaml": {
-			"host": url, "tenantOrg": "acme", "tenantVdc": "acme-vdc", "ovdcNetwork": "nodes", "userOrg": "acme",
-			"user": "admin", "password": "password", "refreshToken": "capvcd-api-token", "vipSubnet": "",
+			"host":               url,
+			"tenantOrg":          "acme",
+			"tenantVdc":          "acme-vdc",
+			"ovdcNetwork":        "nodes",
+			"userOrg":            "acme",
+			"user":               "admin",
+			"password":           "password",
+			"refreshToken":       "capvcd-api-token",
+			"vipSubnet":          "",
 			"certificateAlias":   "acme-tls",
 			"clusterID":          "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-4333-8444-555555555555",
 			"freeLoadBalancerIP": "203.0.113.60",
 		},
 		"auth_test.yaml": {
-			"username": "admin", "password": "password", "userOrg": "acme", "refreshToken": "capvcd-api-token",
-			"systemUser": "administrator", "systemUserPassword": "password",
+			"username":               "admin",
+			"password":               "password",
+			"userOrg":                "acme",
+			"refreshToken":           "capvcd-api-token",
+			"systemUser":             "administrator",
+			"systemUserPassword":     "password",
 			"systemUserRefreshToken": "system-api-token",
 		},
 		"ip_space_test.yaml": {
-			"username": "capvcd", "userOrg": "acme", "refreshToken": "capvcd-api-token", "orgvdc": "acme-vdc",
-			"orgvdcNetworkIpSpace": "space-nodes", "orgvdcNetowrkNoIpSpace": "nodes",
+			"username":               "capvcd",
+			"userOrg":                "acme",
+			"refreshToken":           "capvcd-api-token",
+			"orgvdc":                 "acme-vdc",
+			"orgvdcNetworkIpSpace":   "space-nodes",
+			"orgvdcNetowrkNoIpSpace": "nodes",
 		},
 	}
 }

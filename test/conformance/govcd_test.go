@@ -111,8 +111,9 @@ func govcdModel() vcdsim.Model {
 	acme := &m.Orgs[1]
 	acme.Catalogs[0].Templates[0].VMs[0].Name = "Photon OS" // as the image is called that VMware's tests begin with
 	acme.Catalogs[0].Templates = append(acme.Catalogs[0].Templates, vcdsim.Template{
-		Name: "three-vms", Description: "A template of three VMs",
-		VMs: []vcdsim.TemplateVM{templateVM("first"), templateVM("second"), templateVM("third")},
+		Name:        "three-vms",
+		Description: "A template of three VMs",
+		VMs:         []vcdsim.TemplateVM{templateVM("first"), templateVM("second"), templateVM("third")},
 	})
 	acme.Catalogs[0].Media = []vcdsim.Media{{Name: "installer", Description: "An ISO image", Size: 1 << 20}}
 	addNSX(&m)
@@ -129,7 +130,8 @@ func addNSX(m *vcdsim.Model) {
 		}
 	}
 	provider := vcdsim.ExternalNetwork{
-		Name: "provider-gateway", BackingName: "tier0-used",
+		Name:        "provider-gateway",
+		BackingName: "tier0-used",
 		Subnets: []vcdsim.ExternalSubnet{
 			block("1.1.1.1/24", "1.1.1.100", "1.1.1.200"),
 			block("10.10.10.10/24", "10.10.10.100", "10.10.10.200"),
@@ -137,14 +139,21 @@ func addNSX(m *vcdsim.Model) {
 	}
 	uplink := func(from, to string) []vcdsim.Uplink {
 		own := vcdsim.Range{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}
-		return []vcdsim.Uplink{{Network: provider.Name, Subnets: []vcdsim.UplinkSubnet{{
-			Gateway: provider.Subnets[0].Gateway, Addresses: []vcdsim.Range{own}, Primary: own.From,
-		}}}}
+		return []vcdsim.Uplink{{
+			Network: provider.Name,
+			Subnets: []vcdsim.UplinkSubnet{{
+				Gateway:   provider.Subnets[0].Gateway,
+				Addresses: []vcdsim.Range{own},
+				Primary:   own.From,
+			}},
+		}}
 	}
 	acme := &m.Orgs[1]
 	acme.Catalogs[0].Templates = append(acme.Catalogs[0].Templates, vcdsim.Template{
-		Name: "nsxt-node", Description: "Ubuntu 24.04 with Kubernetes 1.36.3", VDC: "acme-nsxt",
-		VMs: []vcdsim.TemplateVM{templateVM("node")},
+		Name:        "nsxt-node",
+		Description: "Ubuntu 24.04 with Kubernetes 1.36.3",
+		VDC:         "acme-nsxt",
+		VMs:         []vcdsim.TemplateVM{templateVM("node")},
 	})
 	m.ExternalNetworks = append(m.ExternalNetworks, provider)
 	m.ServiceEngineGroups = nil
@@ -154,9 +163,10 @@ func addNSX(m *vcdsim.Model) {
 		vcdsim.EdgeGateway{Name: "group-gateway", Group: "acme-group", Uplinks: uplink("1.1.1.110", "1.1.1.119")})
 	acme.VDCGroups = []vcdsim.VDCGroup{{Name: "acme-group", VDCs: []string{"acme-vdc"}}}
 	acme.VDCs = append(acme.VDCs, vcdsim.VDC{
-		Name: "acme-nsxt", StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}, {Name: "fast"}},
-		Policies:     first.Policies,
-		EdgeGateways: []vcdsim.EdgeGateway{{Name: "nsxt-gateway", Uplinks: uplink("1.1.1.120", "1.1.1.129")}},
+		Name:            "acme-nsxt",
+		StorageProfiles: []vcdsim.StorageProfile{{Name: "standard", Default: true}, {Name: "fast"}},
+		Policies:        first.Policies,
+		EdgeGateways:    []vcdsim.EdgeGateway{{Name: "nsxt-gateway", Uplinks: uplink("1.1.1.120", "1.1.1.129")}},
 		Networks: []vcdsim.Network{
 			network("nsxt-routed", vcdsim.Routed, "192.168.120.1/24", "192.168.120.10", "192.168.120.99"),
 			network("nsxt-isolated", vcdsim.Isolated, "192.168.121.1/24", "192.168.121.10", "192.168.121.99"),
@@ -166,15 +176,21 @@ func addNSX(m *vcdsim.Model) {
 
 func network(name string, kind vcdsim.NetworkType, gateway, from, to string) vcdsim.Network {
 	return vcdsim.Network{
-		Name: name, Type: kind, Gateway: netip.MustParsePrefix(gateway),
+		Name:       name,
+		Type:       kind,
+		Gateway:    netip.MustParsePrefix(gateway),
 		StaticPool: []vcdsim.Range{{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}},
 	}
 }
 
 func templateVM(name string) vcdsim.TemplateVM {
 	return vcdsim.TemplateVM{
-		Name: name, OS: "ubuntu64Guest", CPUs: 1, MemoryMiB: 512, DisksMiB: []int64{16384},
-		NICs: 1,
+		Name:      name,
+		OS:        "ubuntu64Guest",
+		CPUs:      1,
+		MemoryMiB: 512,
+		DisksMiB:  []int64{16384},
+		NICs:      1,
 	}
 }
 
@@ -184,7 +200,10 @@ type object map[string]any
 func govcdConfig(url string) object {
 	return object{
 		"provider": object{
-			"user": "administrator", "password": "password", "url": url + "/api", "sysOrg": "System",
+			"user":            "administrator",
+			"password":        "password",
+			"url":             url + "/api",
+			"sysOrg":          "System",
 			"maxRetryTimeout": 20,
 		},
 		"tenants": []object{
@@ -192,25 +211,33 @@ func govcdConfig(url string) object {
 			{"user": "capvcd", "password": "password", "sysOrg": "acme"},
 		},
 		"vcd": object{
-			"org": "acme", "vdc": "acme-vdc",
+			"org": "acme",
+			"vdc": "acme-vdc",
 			"catalog": object{
-				"name": "kubernetes", "nsxtBackedCatalogName": "kubernetes", "description": "Node images",
-				"catalogItem": "ubuntu-2404-kube-v1.36.3", "nsxtCatalogItem": "nsxt-node",
+				"name":                      "kubernetes",
+				"nsxtBackedCatalogName":     "kubernetes",
+				"description":               "Node images",
+				"catalogItem":               "ubuntu-2404-kube-v1.36.3",
+				"nsxtCatalogItem":           "nsxt-node",
 				"catalogItemWithEfiSupport": "ubuntu-2404-kube-v1.36.3",
 				"catalogItemDescription":    "Ubuntu 24.04 with Kubernetes 1.36.3",
-				"catalogItemWithMultiVms":   "three-vms", "vmNameInMultiVmItem": "second",
+				"catalogItemWithMultiVms":   "three-vms",
+				"vmNameInMultiVmItem":       "second",
 			},
 			"network":         object{"network1": "nodes", "network2": "storage"},
 			"storageProfile":  object{"storageProfile1": "standard", "storageProfile2": "fast"},
 			"nsxt":            nsxConfig(),
 			"externalNetwork": "internet",
 			"nsxt_provider_vdc": object{
-				"name": "provider", "storage_profile": "standard", "storage_profile_2": "fast",
-				"network_pool": "provider-pool",
+				"name":              "provider",
+				"storage_profile":   "standard",
+				"storage_profile_2": "fast",
+				"network_pool":      "provider-pool",
 			},
 			"provider_vdc": object{
-				"name": "provider", "storage_profile": "standard",
-				"network_pool": "provider-pool",
+				"name":            "provider",
+				"storage_profile": "standard",
+				"network_pool":    "provider-pool",
 			},
 			"edgeGateway": "acme-vdc-gateway",
 		},
@@ -223,27 +250,41 @@ func govcdConfig(url string) object {
 			"ovfPath":            "../test-resources/test_vapp_template_ovf/descriptor.ovf",
 		},
 		"media": object{
-			"mediaName": "installer", "nsxtBackedMediaName": "installer",
-			"mediaPath": "../test-resources/test.iso", "mediaUdfTypePath": "../test-resources/udf_test.iso",
+			"mediaName":           "installer",
+			"nsxtBackedMediaName": "installer",
+			"mediaPath":           "../test-resources/test.iso",
+			"mediaUdfTypePath":    "../test-resources/udf_test.iso",
 		},
 	}
 }
 
 func nsxConfig() object {
 	return object{
-		"vdc": "acme-nsxt", "routedNetwork": "nsxt-routed", "isolatedNetwork": "nsxt-isolated", "manager": "nsx1",
-		"tier0router":    "tier0",
-		"tier0routerVrf": "tier0-vrf", "tier0routerInterface": "uplink-1", "gatewayQosProfile": "qos-100m",
-		"externalNetwork": "provider-gateway",
-		"edgeGateway":     "nsxt-gateway", "nsxtImportSegment": "segment-1", "nsxtImportSegment2": "segment-2",
-		"nsxtEdgeCluster": "edge-cluster-1",
-		"vdcGroup":        "acme-group", "vdcGroupEdgeGateway": "group-gateway",
-		"nsxtAlbControllerUrl": "https://alb.example", "nsxtAlbControllerUser": "admin",
+		"vdc":                       "acme-nsxt",
+		"routedNetwork":             "nsxt-routed",
+		"isolatedNetwork":           "nsxt-isolated",
+		"manager":                   "nsx1",
+		"tier0router":               "tier0",
+		"tier0routerVrf":            "tier0-vrf",
+		"tier0routerInterface":      "uplink-1",
+		"gatewayQosProfile":         "qos-100m",
+		"externalNetwork":           "provider-gateway",
+		"edgeGateway":               "nsxt-gateway",
+		"nsxtImportSegment":         "segment-1",
+		"nsxtImportSegment2":        "segment-2",
+		"nsxtEdgeCluster":           "edge-cluster-1",
+		"vdcGroup":                  "acme-group",
+		"vdcGroupEdgeGateway":       "group-gateway",
+		"nsxtAlbControllerUrl":      "https://alb.example",
+		"nsxtAlbControllerUser":     "admin",
 		"nsxtAlbControllerPassword": "password",
-		"nsxtAlbImportableCloud":    "nsxalb-cloud", "nsxtAlbServiceEngineGroup": "Default-Group",
-		"ipDiscoveryProfile": "ip-discovery", "macDiscoveryProfile": "mac-discovery",
-		"spoofGuardProfile": "spoof-guard", "qosProfile": "segment-qos",
-		"segmentSecurityProfile": "segment-security",
+		"nsxtAlbImportableCloud":    "nsxalb-cloud",
+		"nsxtAlbServiceEngineGroup": "Default-Group",
+		"ipDiscoveryProfile":        "ip-discovery",
+		"macDiscoveryProfile":       "mac-discovery",
+		"spoofGuardProfile":         "spoof-guard",
+		"qosProfile":                "segment-qos",
+		"segmentSecurityProfile":    "segment-security",
 	}
 }
 

@@ -93,7 +93,9 @@ func start(t *testing.T, f format, model vcdsim.Model) *suite {
 		s.limit = 4 * time.Minute // Some of those that are not listed never end.
 	}
 	sim, err := vcdsim.New(vcdsim.Config{
-		Model: model, Profile: vcdsim.Instant, Log: slog.New(s.tally),
+		Model:   model,
+		Profile: vcdsim.Instant,
+		Log:     slog.New(s.tally),
 		Observe: s.wire.Observe,
 	})
 	if err != nil {
@@ -113,8 +115,10 @@ func (s *suite) run(args ...string) results {
 	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.binary, args...)
-	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
-	cmd.Stdout, cmd.Stderr = s.tally.write, s.tally.write
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), s.env...)
+	cmd.Stdout = s.tally.write
+	cmd.Stderr = s.tally.write
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

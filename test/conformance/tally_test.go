@@ -64,7 +64,10 @@ func newTally(t *testing.T, f format) *tally {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = read.Close(), write.Close() })
+	t.Cleanup(func() {
+		_ = read.Close()
+		_ = write.Close()
+	})
 	return &tally{format: f, read: read, write: write, starts: map[string]int{}, results: results{}}
 }
 

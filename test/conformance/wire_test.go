@@ -23,7 +23,8 @@ func TestProjectsOwnTests(t *testing.T) {
 		dir = t.TempDir()
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "./vcdsim")
-	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "VCDSIM_RECORD="+dir)
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "VCDSIM_RECORD="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s\n%s", err, out)
 	}

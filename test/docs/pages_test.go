@@ -51,23 +51,32 @@ EOF
 `},
 		"docs/guides/airgap.md":   {before: manifests + "registry=registry.example.com\n"},
 		"docs/guides/ccm-helm.md": {after: "kubectl -n kube-system delete secret vcloud-basic-auth"},
-		"docs/guides/ccm-upgrade.md": {before: manifests + `
+		"docs/guides/ccm-upgrade.md": {
+			before: manifests + `
 kubectl apply -f vcloud-configmap.yaml -f vcloud-basic-auth.yaml
 kubectl -n kube-system create secret generic vcloud-clusterid-secret --from-literal=clusterid=7a0e0d4c-1111-4222-8333-444455556666
-`, after: "rm -r credentials"},
-		"docs/guides/cloud-provider.md": {before: manifests + `kubectl apply -f cloud-director-ccm.yaml
+`,
+			after: "rm -r credentials",
+		},
+		"docs/guides/cloud-provider.md": {
+			before: manifests + `kubectl apply -f cloud-director-ccm.yaml
 kubectl apply -f - <<EOF
 {"apiVersion": "addons.cluster.x-k8s.io/v1beta2", "kind": "ClusterResourceSet", "metadata": {"name": "cloud-director-crs"},
  "spec": {"clusterSelector": {"matchLabels": {"cni": "none"}}, "resources": [{"kind": "ConfigMap", "name": "ccm"}]}}
 EOF
-`, replace: []string{"/tmp/ccm", "ccm"}},
+`,
+			replace: []string{"/tmp/ccm", "ccm"},
+		},
 		"docs/guides/cloudstack-upgrade.md": {before: manifests + "kubectl apply -f cloudstack-secret.yaml\n"},
 		"docs/guides/cloudstack.md":         {before: manifests + shop + node, after: removeShop + "\n" + removeNode},
-		"docs/guides/cni.md": {before: `kubectl create configmap cilium --from-literal=cilium.yaml=''
+		"docs/guides/cni.md": {
+			before: `kubectl create configmap cilium --from-literal=cilium.yaml=''
 kubectl apply -f "$SAMPLES/2"
 kubectl label cluster demo cni=cilium
 until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
-`, after: "kubectl delete clusterresourceset --all"},
+`,
+			after: "kubectl delete clusterresourceset --all",
+		},
 		"docs/guides/doctor.md": {before: otherManifest},
 		"docs/guides/edge-gateway-endpoint.md": {
 			before: "export VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==\n",
@@ -86,12 +95,15 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 `},
 		"docs/guides/vsphere-upgrade.md": {before: manifests + "kubectl apply -f vsphere-cloud-config.yaml\n"},
 		"docs/guides/vsphere.md":         {before: manifests + node, after: removeNode},
-		"docs/reference/vcdctl.md": {before: otherManifest + tenant + `export VCD_PASSWORD=password VCD_CA_FILE=ca.pem
+		"docs/reference/vcdctl.md": {
+			before: otherManifest + tenant + `export VCD_PASSWORD=password VCD_CA_FILE=ca.pem
 for name in mgmt-1 mgmt-2; do
   kubectl config set-context $name --namespace=team-a --cluster="$(kubectl config view -o jsonpath='{.contexts[0].context.cluster}')" \
     --user="$(kubectl config view -o jsonpath='{.contexts[0].context.user}')"
 done
-`, after: removeTenant},
+`,
+			after: removeTenant,
+		},
 		// A VM that is declared gone, and is not, stays in the vApp: keep-vapp lets the cluster be deleted.
 		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
 	}

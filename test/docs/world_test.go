@@ -42,7 +42,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	g, dir := NewWithT(t), t.TempDir()
+	g := NewWithT(t)
+	dir := t.TempDir()
 	model := vcdsim.K8sTenant()
 	for i, user := range model.Orgs[1].Users {
 		switch {
@@ -56,7 +57,10 @@ func newWorld(t *testing.T) *world {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(site.Close()).To(Succeed()) })
 	w := &world{
-		site: site, clone: filepath.Join(dir, "clone"), home: filepath.Join(dir, "home"), bin: filepath.Join(dir, "bin"),
+		site:    site,
+		clone:   filepath.Join(dir, "clone"),
+		home:    filepath.Join(dir, "home"),
+		bin:     filepath.Join(dir, "bin"),
 		replace: []string{"https://vcd.example.com", site.Simulator.URL(), "https://127.0.0.1:8443", site.Simulator.URL()},
 	}
 	w.ManagementCluster, err = site.NewManagementCluster(t.Context(), framework.Options{Dir: "stack", Out: t.Output()})
@@ -117,7 +121,11 @@ func (w *world) rollOut(ctx context.Context) {
 				d := &deployments.Items[i]
 				if n := *d.Spec.Replicas; d.Status.ObservedGeneration != d.Generation {
 					d.Status = appsv1.DeploymentStatus{
-						ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+						ObservedGeneration: d.Generation,
+						Replicas:           n,
+						UpdatedReplicas:    n,
+						ReadyReplicas:      n,
+						AvailableReplicas:  n,
 					}
 					_ = w.Client().Status().Update(ctx, d)
 				}
@@ -219,10 +227,19 @@ func (w *world) environment(t *testing.T) []string {
 	t.Helper()
 	env := []string{
 		"PATH=" + strings.Join([]string{
-			w.bin, filepath.Dir(w.Bin(programs.Kubectl)), filepath.Dir(w.Bin(programs.Clusterctl)), os.Getenv("PATH"),
+			w.bin,
+			filepath.Dir(w.Bin(programs.Kubectl)),
+			filepath.Dir(w.Bin(programs.Clusterctl)),
+			os.Getenv("PATH"),
 		}, ":"),
-		"HOME=" + w.home, "KUBECONFIG=" + w.kubeconfig(), "ROOT=" + w.Root, "XDG_CONFIG_HOME=", "SAMPLES=" + w.home + "/samples",
-		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "TOKEN=" + token, "CCM_TOKEN=" + ccmToken,
+		"HOME=" + w.home,
+		"KUBECONFIG=" + w.kubeconfig(),
+		"ROOT=" + w.Root,
+		"XDG_CONFIG_HOME=",
+		"SAMPLES=" + w.home + "/samples",
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true",
+		"TOKEN=" + token,
+		"CCM_TOKEN=" + ccmToken,
 		"VCD_CA_BUNDLE_B64=" + base64.StdEncoding.EncodeToString(w.site.Simulator.CA()),
 		"WORKLOAD_PROXY=" + w.site.Workloads.ProxyURL(),
 	}

@@ -75,6 +75,8 @@ func writeRepository(s suite, variables map[string]string) (string, error) {
 		files["cluster-template-"+flavor+".yaml"] = template
 	}
 	return stack.LocalRepository(filepath.Join(filepath.Dir(s.Dir()), "clusterctl"), stack.Repository{
-		Version: framework.Version, Files: files, Variables: variables,
+		Version:   framework.Version,
+		Files:     files,
+		Variables: variables,
 	})
 }

@@ -55,7 +55,8 @@ func taintedOfClass(template []byte) ([]byte, error) {
 %[1]s  - {key: pre-existing-on-initialization-taint, value: on-initialization-value, effect: PreferNoSchedule, propagation: OnInitialization}`
 	var err error
 	for after, indent := range map[string]string{
-		"replicas: ${CONTROL_PLANE_MACHINE_COUNT}": "      ", "replicas: ${WORKER_MACHINE_COUNT}": "          ",
+		"replicas: ${CONTROL_PLANE_MACHINE_COUNT}": "      ",
+		"replicas: ${WORKER_MACHINE_COUNT}":        "          ",
 	} {
 		template, err = replaceOnce(template, []byte(after), []byte(after+fmt.Sprintf(taints, indent)))
 		if err != nil {
@@ -73,7 +74,8 @@ func upgrades(template []byte) ([]byte, error) {
 	const variable = `"${VCD_TEMPLATE_NAME}"`
 	var added [][]byte
 	for from, to := range map[string]string{
-		`"${CLUSTER_NAME}-control-plane"`: upgradedControlPlane, `"${CLUSTER_NAME}-md-0"`: upgradedWorkers,
+		`"${CLUSTER_NAME}-control-plane"`: upgradedControlPlane,
+		`"${CLUSTER_NAME}-md-0"`:          upgradedWorkers,
 	} {
 		for _, document := range bytes.Split(template, separator) {
 			if bytes.Contains(document, []byte("kind: VCDMachineTemplate\nmetadata:\n  name: "+from)) {
@@ -97,7 +99,8 @@ func tainted(template []byte) ([]byte, error) {
         - {key: pre-existing-on-initialization-taint, value: on-initialization-value, effect: PreferNoSchedule, propagation: OnInitialization}
         - {key: pre-existing-always-taint, value: always-value, effect: PreferNoSchedule, propagation: Always}`)
 	for _, machine := range [][]byte{
-		[]byte("\n  machineTemplate:\n    spec:"), []byte("\n    spec:\n      clusterName: \"${CLUSTER_NAME}\""),
+		[]byte("\n  machineTemplate:\n    spec:"),
+		[]byte("\n    spec:\n      clusterName: \"${CLUSTER_NAME}\""),
 	} {
 		var err error
 		if template, err = replaceOnce(template, machine, slices.Concat(machine, taints)); err != nil {

@@ -24,7 +24,8 @@ func startSuite(ctx context.Context, dir string) (suite, error) {
 		return suite{}, err
 	}
 	w, err := s.NewManagementCluster(ctx, framework.Options{
-		Dir: "management", Out: GinkgoWriter,
+		Dir:       "management",
+		Out:       GinkgoWriter,
 		Variables: map[string]string{"EXP_MACHINE_TAINT_PROPAGATION": "true"}, // One of the specs taints Machines.
 	})
 	if err != nil {
@@ -40,7 +41,8 @@ func tenant() vcdsim.Model {
 	catalog := &model.Orgs[1].Catalogs[0]
 	for _, version := range []string{upgradeFrom, chainFrom} {
 		old := catalog.Templates[0]
-		old.Name, old.KubernetesVersion = simsite.TemplateName(version), version
+		old.Name = simsite.TemplateName(version)
+		old.KubernetesVersion = version
 		old.VMs = slices.Clone(old.VMs)
 		old.VMs[0].Name = old.Name
 		catalog.Templates = append(catalog.Templates, old)

@@ -15,7 +15,9 @@ import (
 var _ = Describe("Quick start, and objects that are mended after damage", Label("quick-start"), func() {
 	clusterapi.QuickStartSpec(ctx, func() clusterapi.QuickStartSpecInput {
 		return clusterapi.QuickStartSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			E2EConfig:               config,
+			ClusterctlConfigPath:    clusterctlConfig,
+			BootstrapClusterProxy:   management,
 			ArtifactFolder:          artifacts,
 			PostMachinesProvisioned: resilience,
 		}
@@ -33,17 +35,21 @@ func resilience(proxy framework.ClusterProxy, namespace, clusterName string) {
 	framework.ValidateFinalizersResilience(ctx, proxy, namespace, clusterName, filter, finalizers()...)
 	By("Waiting for all objects to rest")
 	framework.ValidateResourceVersionStable(ctx, framework.ValidateResourceVersionStableInput{
-		ClusterProxy: proxy, Namespace: namespace, OwnerGraphFilterFunction: filter,
-		WaitToBecomeStable: config.GetIntervals("quick-start", "wait-resource-versions-become-stable"),
-		WaitToRemainStable: config.GetIntervals("quick-start", "wait-resource-versions-remain-stable"),
+		ClusterProxy:             proxy,
+		Namespace:                namespace,
+		OwnerGraphFilterFunction: filter,
+		WaitToBecomeStable:       config.GetIntervals("quick-start", "wait-resource-versions-become-stable"),
+		WaitToRemainStable:       config.GetIntervals("quick-start", "wait-resource-versions-remain-stable"),
 	})
 }
 
 var _ = Describe("Scaling a MachineDeployment", Label("md-scale"), func() {
 	clusterapi.MachineDeploymentScaleSpec(ctx, func() clusterapi.MachineDeploymentScaleSpecInput {
 		return clusterapi.MachineDeploymentScaleSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
-			ArtifactFolder: artifacts,
+			E2EConfig:             config,
+			ClusterctlConfigPath:  clusterctlConfig,
+			BootstrapClusterProxy: management,
+			ArtifactFolder:        artifacts,
 		}
 	})
 })
@@ -51,7 +57,9 @@ var _ = Describe("Scaling a MachineDeployment", Label("md-scale"), func() {
 var _ = Describe("Deleting a cluster in order", Label("deletion"), func() {
 	clusterapi.ClusterDeletionSpec(ctx, func() clusterapi.ClusterDeletionSpecInput {
 		return clusterapi.ClusterDeletionSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			E2EConfig:                config,
+			ClusterctlConfigPath:     clusterctlConfig,
+			BootstrapClusterProxy:    management,
 			ArtifactFolder:           artifacts,
 			ControlPlaneMachineCount: ptr.To[int64](3),
 			ClusterDeletionPhases:    deletionPhases(),
@@ -88,9 +96,11 @@ func deletionPhases() []clusterapi.ClusterDeletionPhase {
 var _ = Describe("Changing machines in place and by rollout", Label("rollout"), func() {
 	clusterapi.KCPAndMachineDeploymentRolloutSpec(ctx, func() clusterapi.KCPAndMachineDeploymentRolloutSpecInput {
 		return clusterapi.KCPAndMachineDeploymentRolloutSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
-			ArtifactFolder: artifacts,
-			Flavor:         "taints",
+			E2EConfig:             config,
+			ClusterctlConfigPath:  clusterctlConfig,
+			BootstrapClusterProxy: management,
+			ArtifactFolder:        artifacts,
+			Flavor:                "taints",
 		}
 	})
 })
@@ -98,8 +108,10 @@ var _ = Describe("Changing machines in place and by rollout", Label("rollout"), 
 var _ = Describe("Replacing an unhealthy worker", Label("remediation"), func() {
 	clusterapi.MachineDeploymentRemediationSpec(ctx, func() clusterapi.MachineDeploymentRemediationSpecInput {
 		return clusterapi.MachineDeploymentRemediationSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
-			ArtifactFolder: artifacts,
+			E2EConfig:             config,
+			ClusterctlConfigPath:  clusterctlConfig,
+			BootstrapClusterProxy: management,
+			ArtifactFolder:        artifacts,
 		}
 	})
 })
@@ -107,7 +119,9 @@ var _ = Describe("Replacing an unhealthy worker", Label("remediation"), func() {
 var _ = Describe("Upgrading Kubernetes", Label("upgrade"), func() {
 	clusterapi.ClusterUpgradeConformanceSpec(ctx, func() clusterapi.ClusterUpgradeConformanceSpecInput {
 		return clusterapi.ClusterUpgradeConformanceSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			E2EConfig:                config,
+			ClusterctlConfigPath:     clusterctlConfig,
+			BootstrapClusterProxy:    management,
 			ArtifactFolder:           artifacts,
 			ControlPlaneMachineCount: ptr.To[int64](3),
 			WorkerMachineCount:       ptr.To[int64](2),

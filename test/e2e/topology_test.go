@@ -14,9 +14,11 @@ import (
 var _ = Describe("Quick start with a ClusterClass", Label("quick-start-topology"), func() {
 	clusterapi.QuickStartSpec(ctx, func() clusterapi.QuickStartSpecInput {
 		return clusterapi.QuickStartSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
-			ArtifactFolder: artifacts,
-			Flavor:         ptr.To("topology"),
+			E2EConfig:             config,
+			ClusterctlConfigPath:  clusterctlConfig,
+			BootstrapClusterProxy: management,
+			ArtifactFolder:        artifacts,
+			Flavor:                ptr.To("topology"),
 		}
 	})
 })
@@ -24,9 +26,12 @@ var _ = Describe("Quick start with a ClusterClass", Label("quick-start-topology"
 var _ = Describe("Many clusters at a time", Label("scale"), func() {
 	clusterapi.ScaleSpec(ctx, func() clusterapi.ScaleSpecInput {
 		return clusterapi.ScaleSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
-			ArtifactFolder: artifacts,
-			ClusterCount:   ptr.To[int64](4), Concurrency: ptr.To[int64](4),
+			E2EConfig:                       config,
+			ClusterctlConfigPath:            clusterctlConfig,
+			BootstrapClusterProxy:           management,
+			ArtifactFolder:                  artifacts,
+			ClusterCount:                    ptr.To[int64](4),
+			Concurrency:                     ptr.To[int64](4),
 			WorkerPerMachineDeploymentCount: ptr.To[int64](1),
 			Flavor:                          ptr.To("topology"),
 		}
@@ -36,7 +41,9 @@ var _ = Describe("Many clusters at a time", Label("scale"), func() {
 var _ = Describe("Changing a ClusterClass", Label("clusterclass-changes"), func() {
 	clusterapi.ClusterClassChangesSpec(ctx, func() clusterapi.ClusterClassChangesSpecInput {
 		return clusterapi.ClusterClassChangesSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			E2EConfig:                config,
+			ClusterctlConfigPath:     clusterctlConfig,
+			BootstrapClusterProxy:    management,
 			ArtifactFolder:           artifacts,
 			Flavor:                   "topology",
 			ModifyControlPlaneFields: map[string]any{"spec.kubeadmConfigSpec.verbosity": int64(4)},
@@ -52,7 +59,9 @@ var _ = Describe("Changing a ClusterClass", Label("clusterclass-changes"), func(
 var _ = Describe("Rolling out a ClusterClass", Label("clusterclass-rollout"), func() {
 	clusterapi.ClusterClassRolloutSpec(ctx, func() clusterapi.ClusterClassRolloutSpecInput {
 		return clusterapi.ClusterClassRolloutSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			E2EConfig:                      config,
+			ClusterctlConfigPath:           clusterctlConfig,
+			BootstrapClusterProxy:          management,
 			ArtifactFolder:                 artifacts,
 			Flavor:                         "topology-taints",
 			FilterMetadataBeforeValidation: withoutOurs,
@@ -84,7 +93,9 @@ func upgradeByTopology(flavor, from string) {
 		upgrade.Variables = maps.Clone(config.Variables)
 		upgrade.Variables[clusterapi.KubernetesVersionUpgradeFrom] = from
 		return clusterapi.ClusterUpgradeConformanceSpecInput{
-			E2EConfig: &upgrade, ClusterctlConfigPath: clusterctlConfig, BootstrapClusterProxy: management,
+			E2EConfig:                &upgrade,
+			ClusterctlConfigPath:     clusterctlConfig,
+			BootstrapClusterProxy:    management,
 			ArtifactFolder:           artifacts,
 			Flavor:                   ptr.To(flavor),
 			ControlPlaneMachineCount: ptr.To[int64](3),

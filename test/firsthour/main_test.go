@@ -55,7 +55,9 @@ func run(m *testing.M) int {
 	}
 	log.SetLogger(klog.Background())
 	management, err := framework.Start(context.Background(), framework.Options{
-		Dir: dir, Out: os.Stderr, Parts: []stack.Part{stack.Core},
+		Dir:   dir,
+		Out:   os.Stderr,
+		Parts: []stack.Part{stack.Core},
 	})
 	if err != nil {
 		return report(err)

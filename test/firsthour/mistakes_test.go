@@ -48,25 +48,32 @@ func credentialMistakes() []mistake {
 		{
 			name:   "a wrong password",
 			make:   func(w *trial) { w.secret.Data[infrav1.SecretPassword] = []byte("pasword") },
-			reason: infrav1.CredentialsRefusedReason, says: []string{"VCDIdentity", "vcd", "Secret"},
-			mend: func(w *trial) { w.put(infrav1.SecretPassword, []byte("password")) },
+			reason: infrav1.CredentialsRefusedReason,
+			says:   []string{"VCDIdentity", "vcd", "Secret"},
+			mend:   func(w *trial) { w.put(infrav1.SecretPassword, []byte("password")) },
 		},
 		{
 			name:   "no Secret",
 			make:   func(w *trial) { w.secret = nil },
-			reason: infrav1.SecretNotFoundReason, says: []string{"Secret", "vcd"},
+			reason: infrav1.SecretNotFoundReason,
+			says:   []string{"Secret", "vcd"},
 			mend: func(w *trial) {
-				w.create(&corev1.Secret{ObjectMeta: w.meta("vcd"), Data: map[string][]byte{
-					infrav1.SecretUsername: []byte("capvcd"), infrav1.SecretPassword: []byte("password"),
-					infrav1.SecretCABundle: w.sim.CA(),
-				}})
+				w.create(&corev1.Secret{
+					ObjectMeta: w.meta("vcd"),
+					Data: map[string][]byte{
+						infrav1.SecretUsername: []byte("capvcd"),
+						infrav1.SecretPassword: []byte("password"),
+						infrav1.SecretCABundle: w.sim.CA(),
+					},
+				})
 			},
 		},
 		{
 			name:   "a certificate authority that is not trusted",
 			make:   func(w *trial) { delete(w.secret.Data, infrav1.SecretCABundle) },
-			reason: infrav1.CertificateNotTrustedReason, says: []string{"spec.tls.caBundle", "ca.crt", "VCDIdentity"},
-			mend: func(w *trial) { w.put(infrav1.SecretCABundle, w.sim.CA()) },
+			reason: infrav1.CertificateNotTrustedReason,
+			says:   []string{"spec.tls.caBundle", "ca.crt", "VCDIdentity"},
+			mend:   func(w *trial) { w.put(infrav1.SecretCABundle, w.sim.CA()) },
 		},
 		{
 			name: "a new certificate authority at the site",
@@ -76,27 +83,33 @@ func credentialMistakes() []mistake {
 				w.createMachine(w.machine)
 			},
 			inMachine: true,
-			reason:    infrav1.CertificateNotTrustedReason, says: []string{"spec.tls.caBundle", "ca.crt"},
-			mend: func(w *trial) { w.put(infrav1.SecretCABundle, w.sim.CA()) },
+			reason:    infrav1.CertificateNotTrustedReason,
+			says:      []string{"spec.tls.caBundle", "ca.crt"},
+			mend:      func(w *trial) { w.put(infrav1.SecretCABundle, w.sim.CA()) },
 		},
 		{
 			name:   "an identity with another name",
 			make:   func(w *trial) { w.cluster.Spec.IdentityRef.Name = "vdc" },
-			reason: infrav1.IdentityNotFoundReason, says: []string{"spec.identityRef", "vdc"},
-			mend: editCluster(func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "vcd" }),
+			reason: infrav1.IdentityNotFoundReason,
+			says:   []string{"spec.identityRef", "vdc"},
+			mend:   editCluster(func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "vcd" }),
 		},
 		{
 			name:   "a wrong organization",
 			make:   func(w *trial) { w.cluster.Spec.Org = "acne" },
-			reason: infrav1.CredentialsRefusedReason, says: []string{"spec.org"},
-			mend: editCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "acme" }),
+			reason: infrav1.CredentialsRefusedReason,
+			says:   []string{"spec.org"},
+			mend:   editCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "acme" }),
 		},
 	}
 }
 
 // at puts a wrong address of the site into all objects, as a template does.
 func at(site string) func(*trial) {
-	return func(w *trial) { w.cluster.Spec.Site, w.identity.Spec.Site = site, site }
+	return func(w *trial) {
+		w.cluster.Spec.Site = site
+		w.identity.Spec.Site = site
+	}
 }
 
 // correctSite corrects the address of the site.
@@ -115,18 +128,23 @@ func siteMistakes() []mistake {
 				at(web.URL)(w)
 				w.secret.Data[infrav1.SecretCABundle] = bytes.Join([][]byte{w.sim.CA(), pemOf(web)}, nil)
 			},
-			reason: infrav1.SiteUnreachableReason, says: []string{"127.0.0.1", "not an answer of VCD", "spec.site"},
-			mend: correctSite,
+			reason: infrav1.SiteUnreachableReason,
+			says:   []string{"127.0.0.1", "not an answer of VCD", "spec.site"},
+			mend:   correctSite,
 		},
 		{
-			name: "a name that DNS does not know", make: at("https://vcd.example.invalid"),
-			reason: infrav1.SiteUnreachableReason, says: []string{"vcd.example.invalid", "DNS", "spec.site"},
-			mend: correctSite,
+			name:   "a name that DNS does not know",
+			make:   at("https://vcd.example.invalid"),
+			reason: infrav1.SiteUnreachableReason,
+			says:   []string{"vcd.example.invalid", "DNS", "spec.site"},
+			mend:   correctSite,
 		},
 		{
-			name: "a port that refuses", make: at("https://127.0.0.1:1"),
-			reason: infrav1.SiteUnreachableReason, says: []string{"127.0.0.1:1", "refused", "spec.site"},
-			mend: correctSite,
+			name:   "a port that refuses",
+			make:   at("https://127.0.0.1:1"),
+			reason: infrav1.SiteUnreachableReason,
+			says:   []string{"127.0.0.1:1", "refused", "spec.site"},
+			mend:   correctSite,
 		},
 		{
 			name: "an address that does not answer",
@@ -136,7 +154,9 @@ func siteMistakes() []mistake {
 				w.cleanup(func() { _ = silent.Close() })
 				at("https://" + silent.Addr().String())(w)
 			},
-			reason: infrav1.SiteUnreachableReason, says: []string{"127.0.0.1", "did not answer", "spec.site"}, mend: correctSite,
+			reason: infrav1.SiteUnreachableReason,
+			says:   []string{"127.0.0.1", "did not answer", "spec.site"},
+			mend:   correctSite,
 		},
 	}
 }
@@ -150,14 +170,16 @@ func nameMistakes() []mistake {
 		{
 			name:   "a wrong VDC",
 			make:   func(w *trial) { w.cluster.Spec.OVDC = "acme-vcd" },
-			reason: infrav1.VDCNotFoundReason, says: []string{"acme-vcd", "spec.ovdc"},
-			mend: editCluster(func(c *infrav1.VCDCluster) { c.Spec.OVDC = "acme-vdc" }),
+			reason: infrav1.VDCNotFoundReason,
+			says:   []string{"acme-vcd", "spec.ovdc"},
+			mend:   editCluster(func(c *infrav1.VCDCluster) { c.Spec.OVDC = "acme-vdc" }),
 		},
 		{
 			name:   "a wrong network",
 			make:   func(w *trial) { w.cluster.Spec.OVDCNetwork = "node" },
-			reason: infrav1.NetworkNotFoundReason, says: []string{"node", "spec.ovdcNetwork"},
-			mend: editCluster(func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nodes" }),
+			reason: infrav1.NetworkNotFoundReason,
+			says:   []string{"node", "spec.ovdcNetwork"},
+			mend:   editCluster(func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "nodes" }),
 		},
 		{
 			name: "an edge gateway that is misspelt",
@@ -168,7 +190,8 @@ func nameMistakes() []mistake {
 					EdgeGateway: &infrav1.EdgeGatewayEndpoint{Gateway: "acme-gateway"},
 				}
 			},
-			reason: infrav1.GatewayNotFoundReason, says: []string{"acme-gateway", "spec.endpoint.edgeGateway"},
+			reason: infrav1.GatewayNotFoundReason,
+			says:   []string{"acme-gateway", "spec.endpoint.edgeGateway"},
 			mend: editCluster(func(c *infrav1.VCDCluster) {
 				c.Spec.Endpoint.EdgeGateway.Gateway = "acme-vdc-gateway"
 			}),
@@ -199,7 +222,8 @@ func endpointMistakes() []mistake {
 			make: func(w *trial) {
 				w.sim.Edit(func(e *vcdsim.Editor) {
 					vm := e.VM("acme-vdc-vapp-000-000")
-					vm.NICs[0].Mode, vm.NICs[0].Address = "MANUAL", "192.168.100.200"
+					vm.NICs[0].Mode = "MANUAL"
+					vm.NICs[0].Address = "192.168.100.200"
 				})
 			},
 			reason: infrav1.VIPInUseReason,
@@ -236,39 +260,49 @@ func machineMistakes() []mistake {
 			name:      "a network without a free address",
 			make:      func(w *trial) { w.sim.Edit(static("192.168.100.10")) }, // which another VM has
 			inMachine: true,
-			reason:    infrav1.TaskFailedReason, says: []string{"insufficient IP addresses", "add IP addresses"},
-			mend: inVCD(static("192.168.100.99")),
+			reason:    infrav1.TaskFailedReason,
+			says:      []string{"insufficient IP addresses", "add IP addresses"},
+			mend:      inVCD(static("192.168.100.99")),
 		},
 		{
 			name:      "a wrong template",
 			make:      func(w *trial) { w.machine.Spec.Template = "ubuntu-2404-kube-v1.36.4" },
 			inMachine: true,
-			reason:    infrav1.TemplateNotFoundReason, says: []string{"ubuntu-2404-kube-v1.36.4"}, mend: withMachine,
+			reason:    infrav1.TemplateNotFoundReason,
+			says:      []string{"ubuntu-2404-kube-v1.36.4"},
+			mend:      withMachine,
 		},
 		{
 			name:      "a wrong catalog",
 			make:      func(w *trial) { w.machine.Spec.Catalog = "kubernets" },
 			inMachine: true,
-			reason:    infrav1.CatalogNotFoundReason, says: []string{"kubernets"}, mend: withMachine,
+			reason:    infrav1.CatalogNotFoundReason,
+			says:      []string{"kubernets"},
+			mend:      withMachine,
 		},
 		{
 			name:      "a sizing policy that is missing",
 			make:      func(w *trial) { w.machine.Spec.SizingPolicy = "tiny" },
 			inMachine: true,
-			reason:    infrav1.SizingPolicyNotFoundReason, says: []string{"tiny", "acme-vdc"}, mend: withMachine,
+			reason:    infrav1.SizingPolicyNotFoundReason,
+			says:      []string{"tiny", "acme-vdc"},
+			mend:      withMachine,
 		},
 		{
 			name:      "a storage profile that is missing",
 			make:      func(w *trial) { w.machine.Spec.StorageProfile = "gold" },
 			inMachine: true,
-			reason:    infrav1.StorageProfileNotFoundReason, says: []string{"gold", "acme-vdc"}, mend: withMachine,
+			reason:    infrav1.StorageProfileNotFoundReason,
+			says:      []string{"gold", "acme-vdc"},
+			mend:      withMachine,
 		},
 		{
 			name:      "a right that is missing",
 			make:      inVCD(role(roleWithoutVMs)),
 			inMachine: true,
-			reason:    infrav1.ForbiddenReason, says: []string{"Creating the vApp", "grant the right"},
-			mend: inVCD(role(vcdsim.RoleClusterAuthor)),
+			reason:    infrav1.ForbiddenReason,
+			says:      []string{"Creating the vApp", "grant the right"},
+			mend:      inVCD(role(vcdsim.RoleClusterAuthor)),
 		},
 	}
 }

@@ -47,7 +47,8 @@ func newTrial(t *testing.T) *trial {
 	model := vcdsim.K8sTenant()
 	acme := &model.Orgs[1]
 	acme.Roles = append(acme.Roles, vcdsim.Role{
-		Name: roleWithoutVMs, Rights: slices.DeleteFunc(slices.Clone(acme.Roles[0].Rights),
+		Name: roleWithoutVMs,
+		Rights: slices.DeleteFunc(slices.Clone(acme.Roles[0].Rights),
 			func(right string) bool { return right == "vApp: Create / Reconfigure" }),
 	})
 	acme.VDCs[0].Fleet = vcdsim.Fleet{VApps: 1, VMsPerVApp: 1, Owner: "capvcd"}
@@ -61,14 +62,20 @@ func newTrial(t *testing.T) *trial {
 	w.identity = &infrav1.VCDIdentity{
 		ObjectMeta: w.meta("vcd"),
 		Spec: infrav1.VCDIdentitySpec{
-			Site: w.sim.URL(), SecretRef: infrav1.LocalSecretReference{Name: "vcd"},
+			Site:      w.sim.URL(),
+			SecretRef: infrav1.LocalSecretReference{Name: "vcd"},
 		},
 	}
-	w.secret = &corev1.Secret{ObjectMeta: w.meta("vcd"), Data: map[string][]byte{
-		infrav1.SecretUsername: []byte("capvcd"), infrav1.SecretPassword: []byte("password"),
-		infrav1.SecretCABundle: w.sim.CA(),
-	}}
-	w.cluster, w.machine = w.newCluster("demo"), w.newMachine("demo-0")
+	w.secret = &corev1.Secret{
+		ObjectMeta: w.meta("vcd"),
+		Data: map[string][]byte{
+			infrav1.SecretUsername: []byte("capvcd"),
+			infrav1.SecretPassword: []byte("password"),
+			infrav1.SecretCABundle: w.sim.CA(),
+		},
+	}
+	w.cluster = w.newCluster("demo")
+	w.machine = w.newMachine("demo-0")
 	return w
 }
 
@@ -77,21 +84,32 @@ func (w *trial) meta(name string) metav1.ObjectMeta {
 }
 
 func (w *trial) newCluster(name string) *infrav1.VCDCluster {
-	return &infrav1.VCDCluster{ObjectMeta: w.meta(name), Spec: infrav1.VCDClusterSpec{
-		Site: w.sim.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "vcd"},
-		Endpoint: infrav1.EndpointSpec{
-			Type:    infrav1.EndpointKubeVIP,
-			KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{"192.168.100.200"}},
+	return &infrav1.VCDCluster{
+		ObjectMeta: w.meta(name),
+		Spec: infrav1.VCDClusterSpec{
+			Site:        w.sim.URL(),
+			Org:         "acme",
+			OVDC:        "acme-vdc",
+			OVDCNetwork: "nodes",
+			IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "vcd"},
+			Endpoint: infrav1.EndpointSpec{
+				Type:    infrav1.EndpointKubeVIP,
+				KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{"192.168.100.200"}},
+			},
+			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
 		},
-		CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
-	}}
+	}
 }
 
 func (w *trial) newMachine(name string) *infrav1.VCDMachine {
-	m := &infrav1.VCDMachine{ObjectMeta: w.meta(name), Spec: infrav1.VCDMachineSpec{
-		Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small",
-	}}
+	m := &infrav1.VCDMachine{
+		ObjectMeta: w.meta(name),
+		Spec: infrav1.VCDMachineSpec{
+			Catalog:      "kubernetes",
+			Template:     "ubuntu-2404-kube-v1.36.3",
+			SizingPolicy: "small",
+		},
+	}
 	m.Labels = map[string]string{clusterv1.ClusterNameLabel: "demo"}
 	return m
 }
@@ -122,13 +140,18 @@ func (w *trial) createCluster(c *infrav1.VCDCluster) {
 // createMachine creates a VCDMachine with its Machine and bootstrap data.
 func (w *trial) createMachine(m *infrav1.VCDMachine) {
 	w.create(&corev1.Secret{
-		ObjectMeta: w.meta(m.Name + "-bootstrap"), StringData: map[string]string{"value": "#cloud-config\n"},
+		ObjectMeta: w.meta(m.Name + "-bootstrap"),
+		StringData: map[string]string{"value": "#cloud-config\n"},
 	})
 	w.create(m)
-	w.create(&clusterv1.Machine{ObjectMeta: w.meta(m.Name), Spec: clusterv1.MachineSpec{
-		ClusterName: "demo", InfrastructureRef: reference("VCDMachine", m.Name),
-		Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(m.Name + "-bootstrap")},
-	}})
+	w.create(&clusterv1.Machine{
+		ObjectMeta: w.meta(m.Name),
+		Spec: clusterv1.MachineSpec{
+			ClusterName:       "demo",
+			InfrastructureRef: reference("VCDMachine", m.Name),
+			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(m.Name + "-bootstrap")},
+		},
+	})
 }
 
 func reference(kind, name string) clusterv1.ContractVersionedObjectReference {

@@ -58,7 +58,8 @@ func run(ctx context.Context, dir, name string, args ...string) ([]byte, error) 
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // Arguments are our own.
 	cmd.Dir = dir
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdout = &stdout
+	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.Bytes()))
 	}

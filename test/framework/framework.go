@@ -67,7 +67,12 @@ func Start(ctx context.Context, opts Options) (*ManagementCluster, error) {
 		return nil, err
 	}
 	m.Stack, err = stack.Start(ctx, stack.Options{
-		Dir: dir, Out: opts.Out, Parts: opts.Parts, Env: opts.Env, Variables: opts.Variables, AuditNamespace: Namespace,
+		Dir:            dir,
+		Out:            opts.Out,
+		Parts:          opts.Parts,
+		Env:            opts.Env,
+		Variables:      opts.Variables,
+		AuditNamespace: Namespace,
 	})
 	if err != nil {
 		return nil, err
@@ -81,7 +86,11 @@ func Start(ctx context.Context, opts Options) (*ManagementCluster, error) {
 func (m *ManagementCluster) install(ctx context.Context, binary string, opts Options) error {
 	var err error
 	m.Manager, err = m.InstallProvider(ctx, stack.ProviderInstall{
-		ComponentsYAML: m.Components, ManagerBinary: binary, Version: Version, Args: opts.ManagerArgs, Env: opts.Env,
+		ComponentsYAML: m.Components,
+		ManagerBinary:  binary,
+		Version:        Version,
+		Args:           opts.ManagerArgs,
+		Env:            opts.Env,
 	})
 	if err != nil {
 		return err

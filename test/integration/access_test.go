@@ -50,7 +50,9 @@ func TestNothingIsLostWhenAVAppIsNoLongerShared(t *testing.T) {
 	l.born()
 	l.patch(&clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}, `{"spec":{"checks":{"unhealthyMachineConditions":[`+
 		`{"type":"InfrastructureReady","status":"False","timeoutSeconds":1}]}}}`)
-	workload, before, vms := l.workloadClient(), l.machineUIDs(), l.State().VMs
+	workload := l.workloadClient()
+	before := l.machineUIDs()
+	vms := l.State().VMs
 	worker, vm := l.aWorker()
 	owner := func(user string) {
 		l.Edit(func(e *vcdsim.Editor) { e.SetOwner(e.VApp(e.VM(vm).VAppID), user) })

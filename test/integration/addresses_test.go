@@ -20,8 +20,10 @@ func (s *site) pool(kind, name, namespace, addresses, gateway string) infrav1.IP
 		metadata["namespace"] = namespace
 	}
 	s.create(&unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2", "kind": kind, "metadata": metadata,
-		"spec": map[string]any{"addresses": []any{addresses}, "prefix": int64(24), "gateway": gateway},
+		"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2",
+		"kind":       kind,
+		"metadata":   metadata,
+		"spec":       map[string]any{"addresses": []any{addresses}, "prefix": int64(24), "gateway": gateway},
 	}})
 	return infrav1.IPPoolReference{Name: name, Kind: kind, APIGroup: "ipam.cluster.x-k8s.io"}
 }
@@ -39,7 +41,8 @@ func TestNodesWithAddressesOfTheInClusterProvider(t *testing.T) {
 		}
 	}
 
-	first, second := s.machine("pooled", "pooled-0", withPools), s.machine("pooled", "pooled-1", withPools)
+	first := s.machine("pooled", "pooled-0", withPools)
+	second := s.machine("pooled", "pooled-1", withPools)
 	s.ready(first)
 	s.ready(second)
 	third := s.machine("pooled", "pooled-2", withPools)
@@ -51,7 +54,8 @@ func TestNodesWithAddressesOfTheInClusterProvider(t *testing.T) {
 
 	s.g.Expect(s.get(third)).To(Succeed())
 	s.g.Expect(third.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{
-		Type: clusterv1.MachineInternalIP, Address: first.Status.NICs[0].Address,
+		Type:    clusterv1.MachineInternalIP,
+		Address: first.Status.NICs[0].Address,
 	}), "the address of the deleted machine")
 	for _, vm := range s.State().VMs {
 		s.g.Expect(vm.NICs).To(HaveEach(HaveField("Mode", "MANUAL")))
@@ -60,7 +64,8 @@ func TestNodesWithAddressesOfTheInClusterProvider(t *testing.T) {
 	s.deleteMachine("pooled-2")
 	s.deleteCluster("pooled")
 	s.empty()
-	claims, addresses := &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{}
+	claims := &ipamv1.IPAddressClaimList{}
+	addresses := &ipamv1.IPAddressList{}
 	s.g.Eventually(func(g Gomega) {
 		g.Expect(shared.client.List(t.Context(), claims, client.InNamespace(s.namespace))).To(Succeed())
 		g.Expect(shared.client.List(t.Context(), addresses, client.InNamespace(s.namespace))).To(Succeed())

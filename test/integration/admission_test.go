@@ -30,79 +30,140 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			"spec.endpoint.kubeVIP.addresses",
 		},
 		{
-			"a loopback virtual IP", func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"} },
+			"a loopback virtual IP",
+			func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"} },
 			"spec.endpoint.kubeVIP.addresses",
 		},
-		{"a virtual IP and a pool", func(c *infrav1.VCDClusterSpec) {
-			c.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{{
-				APIGroup: "ipam.cluster.x-k8s.io",
-				Kind:     "InClusterIPPool", Name: "vips",
-			}}
-		}, "spec.endpoint"},
-		{"a second pool without a first", func(c *infrav1.VCDClusterSpec) {
-			c.Endpoint.KubeVIP.SecondaryPoolRefs = []infrav1.IPPoolReference{{
-				APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "vips",
-			}}
-		}, "spec.endpoint.kubeVIP.secondaryPoolRefs"},
-		{"BGP beside dynamic DNS", func(c *infrav1.VCDClusterSpec) {
-			c.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{DNSName: "api.example.com", BGP: &infrav1.KubeVIPBGP{
-				ASNumber: 65001, RouterInterface: "ens192",
-				Peers: []infrav1.KubeVIPPeer{{Address: "192.168.100.1", ASNumber: 65000}},
-			}}
-		}, "spec.endpoint.kubeVIP.bgp"},
-		{"BGP without peers", func(c *infrav1.VCDClusterSpec) {
-			c.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{ASNumber: 65001, RouterInterface: "ens192"}
-		}, "spec.endpoint.kubeVIP.bgp.peers"},
 		{
-			"settings of another endpoint", func(c *infrav1.VCDClusterSpec) { c.Endpoint.Type = infrav1.EndpointExternal },
+			"a virtual IP and a pool",
+			func(c *infrav1.VCDClusterSpec) {
+				c.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{{
+					APIGroup: "ipam.cluster.x-k8s.io",
+					Kind:     "InClusterIPPool",
+					Name:     "vips",
+				}}
+			},
 			"spec.endpoint",
 		},
-		{"an endpoint of two types", func(c *infrav1.VCDClusterSpec) {
-			c.Endpoint.EdgeGateway = &infrav1.EdgeGatewayEndpoint{}
-		}, "spec.endpoint.edgeGateway"},
 		{
-			"a subnet that is none", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" },
+			"a second pool without a first",
+			func(c *infrav1.VCDClusterSpec) {
+				c.Endpoint.KubeVIP.SecondaryPoolRefs = []infrav1.IPPoolReference{{
+					APIGroup: "ipam.cluster.x-k8s.io",
+					Kind:     "InClusterIPPool",
+					Name:     "vips",
+				}}
+			},
+			"spec.endpoint.kubeVIP.secondaryPoolRefs",
+		},
+		{
+			"BGP beside dynamic DNS",
+			func(c *infrav1.VCDClusterSpec) {
+				c.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
+					DNSName: "api.example.com",
+					BGP: &infrav1.KubeVIPBGP{
+						ASNumber:        65001,
+						RouterInterface: "ens192",
+						Peers:           []infrav1.KubeVIPPeer{{Address: "192.168.100.1", ASNumber: 65000}},
+					},
+				}
+			},
+			"spec.endpoint.kubeVIP.bgp",
+		},
+		{
+			"BGP without peers",
+			func(c *infrav1.VCDClusterSpec) {
+				c.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{ASNumber: 65001, RouterInterface: "ens192"}
+			},
+			"spec.endpoint.kubeVIP.bgp.peers",
+		},
+		{
+			"settings of another endpoint",
+			func(c *infrav1.VCDClusterSpec) { c.Endpoint.Type = infrav1.EndpointExternal },
+			"spec.endpoint",
+		},
+		{
+			"an endpoint of two types",
+			func(c *infrav1.VCDClusterSpec) {
+				c.Endpoint.EdgeGateway = &infrav1.EdgeGatewayEndpoint{}
+			},
+			"spec.endpoint.edgeGateway",
+		},
+		{
+			"a subnet that is none",
+			func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.VIPSubnet = "10.0.0.1" },
 			"spec.loadBalancer.vipSubnet",
 		},
-		{"a further gateway that is nowhere", func(c *infrav1.VCDClusterSpec) {
-			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz"}}
-		}, "spec.loadBalancer.gateways[0].edgeGateway"},
-		{"a further gateway in two places", func(c *infrav1.VCDClusterSpec) {
-			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz", Network: "nodes"}}
-		}, "spec.loadBalancer.gateways[0].edgeGateway"},
-		{"two further gateways of one name", func(c *infrav1.VCDClusterSpec) {
-			c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{
-				{Name: "dmz", EdgeGateway: "dmz"},
-				{Name: "dmz", Network: "nodes"},
-			}
-		}, "spec.loadBalancer.gateways[1]"},
 		{
-			"an algorithm that VCD does not have", func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.Algorithm = "BEST" },
+			"a further gateway that is nowhere",
+			func(c *infrav1.VCDClusterSpec) {
+				c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz"}}
+			},
+			"spec.loadBalancer.gateways[0].edgeGateway",
+		},
+		{
+			"a further gateway in two places",
+			func(c *infrav1.VCDClusterSpec) {
+				c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz", Network: "nodes"}}
+			},
+			"spec.loadBalancer.gateways[0].edgeGateway",
+		},
+		{
+			"two further gateways of one name",
+			func(c *infrav1.VCDClusterSpec) {
+				c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{
+					{Name: "dmz", EdgeGateway: "dmz"},
+					{Name: "dmz", Network: "nodes"},
+				}
+			},
+			"spec.loadBalancer.gateways[1]",
+		},
+		{
+			"an algorithm that VCD does not have",
+			func(c *infrav1.VCDClusterSpec) { c.LoadBalancer.Algorithm = "BEST" },
 			"spec.loadBalancer.algorithm",
 		},
-		{"a NIC that no VM has", func(c *infrav1.VCDClusterSpec) {
-			c.CloudProvider.Nodes.Addresses.External.NICs = []int32{10}
-		}, "spec.cloudProvider.nodes.addresses.external.nics[0]"},
-		{"a zone that can be no label", func(c *infrav1.VCDClusterSpec) {
-			c.CloudProvider.Nodes.Zones = []infrav1.CloudProviderZone{{Name: "rack a"}}
-		}, "spec.cloudProvider.nodes.zones[0].name"},
-		{"Nodes of an external cloud controller manager", func(c *infrav1.VCDClusterSpec) {
-			c.CloudProvider = infrav1.CloudProviderSpec{
-				Mode:  infrav1.CloudProviderExternal,
-				Nodes: infrav1.CloudProviderNodes{Region: "north"},
-			}
-		}, "spec.cloudProvider.nodes"},
+		{
+			"a NIC that no VM has",
+			func(c *infrav1.VCDClusterSpec) {
+				c.CloudProvider.Nodes.Addresses.External.NICs = []int32{10}
+			},
+			"spec.cloudProvider.nodes.addresses.external.nics[0]",
+		},
+		{
+			"a zone that can be no label",
+			func(c *infrav1.VCDClusterSpec) {
+				c.CloudProvider.Nodes.Zones = []infrav1.CloudProviderZone{{Name: "rack a"}}
+			},
+			"spec.cloudProvider.nodes.zones[0].name",
+		},
+		{
+			"Nodes of an external cloud controller manager",
+			func(c *infrav1.VCDClusterSpec) {
+				c.CloudProvider = infrav1.CloudProviderSpec{
+					Mode:  infrav1.CloudProviderExternal,
+					Nodes: infrav1.CloudProviderNodes{Region: "north"},
+				}
+			},
+			"spec.cloudProvider.nodes",
+		},
 	}
 	for _, tt := range clusters {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &infrav1.VCDCluster{ObjectMeta: s.meta("refused"), Spec: infrav1.VCDClusterSpec{
-				Site: s.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
-				IdentityRef: infrav1.IdentityReference{Name: "vcd"},
-				Endpoint: infrav1.EndpointSpec{
-					Type:    infrav1.EndpointKubeVIP,
-					KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{vip}},
+			c := &infrav1.VCDCluster{
+				ObjectMeta: s.meta("refused"),
+				Spec: infrav1.VCDClusterSpec{
+					Site:        s.URL(),
+					Org:         "acme",
+					OVDC:        "acme-vdc",
+					OVDCNetwork: "nodes",
+					IdentityRef: infrav1.IdentityReference{Name: "vcd"},
+					Endpoint: infrav1.EndpointSpec{
+						Type:    infrav1.EndpointKubeVIP,
+						KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{vip}},
+					},
 				},
-			}}
+			}
 			tt.mod(&c.Spec)
 
 			err := shared.client.Create(t.Context(), c)
@@ -122,16 +183,19 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 	}{
 		{"no site", func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "" }, "spec.site"},
 		{
-			"a site with a path", func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "https://vcd.example.com/api" },
+			"a site with a path",
+			func(i *infrav1.VCDClusterIdentitySpec) { i.Site = "https://vcd.example.com/api" },
 			"spec.site",
 		},
 		{"no organizations", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = nil }, "spec.orgs"},
 		{
-			"an organization twice", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "acme"} },
+			"an organization twice",
+			func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "acme"} },
 			"spec.orgs[1]",
 		},
 		{
-			"an organization beside any", func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} },
+			"an organization beside any",
+			func(i *infrav1.VCDClusterIdentitySpec) { i.Orgs = []string{"acme", "*"} },
 			"spec.orgs[1]",
 		},
 	}
@@ -141,7 +205,8 @@ func TestAdmissionRefusesIdentities(t *testing.T) {
 				VCDIdentitySpec: infrav1.VCDIdentitySpec{
 					Site:      s.URL(),
 					SecretRef: infrav1.LocalSecretReference{Name: "vcd"},
-				}, Orgs: []string{"acme"},
+				},
+				Orgs: []string{"acme"},
 			}}
 			i.Name = "refused"
 			tt.mod(&i.Spec)
@@ -184,14 +249,19 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 		{"no template", func(m *infrav1.VCDMachineSpec) { m.Template = "" }, "spec.template"},
 		{
 			"a second NIC without a network",
-			func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{}, {}} }, "spec.networks",
+			func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{}, {}} },
+			"spec.networks",
 		},
-		{"addresses for a pool", func(m *infrav1.VCDMachineSpec) {
-			m.Networks = []infrav1.NetworkSpec{{
-				AddressSource: infrav1.AddressPool,
-				Addresses:     []string{"192.168.100.5/24"},
-			}}
-		}, "spec.networks"},
+		{
+			"addresses for a pool",
+			func(m *infrav1.VCDMachineSpec) {
+				m.Networks = []infrav1.NetworkSpec{{
+					AddressSource: infrav1.AddressPool,
+					Addresses:     []string{"192.168.100.5/24"},
+				}}
+			},
+			"spec.networks",
+		},
 		{
 			"a name server that is no address",
 			func(m *infrav1.VCDMachineSpec) { m.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"dns"}}} },
@@ -199,10 +269,12 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 		},
 		{
 			"a naming template that cannot be read",
-			func(m *infrav1.VCDMachineSpec) { m.VMNamingTemplate = "{{ .machine" }, "spec.vmNamingTemplate",
+			func(m *infrav1.VCDMachineSpec) { m.VMNamingTemplate = "{{ .machine" },
+			"spec.vmNamingTemplate",
 		},
 		{
-			"a negative disk", func(m *infrav1.VCDMachineSpec) { q := resource.MustParse("-1Gi"); m.DiskSize = &q },
+			"a negative disk",
+			func(m *infrav1.VCDMachineSpec) { q := resource.MustParse("-1Gi"); m.DiskSize = &q },
 			"spec.diskSize",
 		},
 	}

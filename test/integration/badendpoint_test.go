@@ -11,9 +11,10 @@ import (
 // inClusterPool is a pool of Cluster API's in-cluster provider.
 func (s *site) inClusterPool(name, addresses string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2", "kind": "InClusterIPPool",
-		"metadata": map[string]any{"name": name, "namespace": s.namespace},
-		"spec":     map[string]any{"addresses": []any{addresses}, "prefix": int64(24)},
+		"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2",
+		"kind":       "InClusterIPPool",
+		"metadata":   map[string]any{"name": name, "namespace": s.namespace},
+		"spec":       map[string]any{"addresses": []any{addresses}, "prefix": int64(24)},
 	}}
 }
 
@@ -33,9 +34,12 @@ func endpointMistakes() []mistake {
 	}
 	return []mistake{
 		{
-			name: "an unknown pool of virtual IPs", cluster: pools("nowhere"),
-			reason: infrav1.PoolNotFoundReason, names: "spec.endpoint.kubeVIP.poolRefs[0]", inCluster: true,
-			mend: func(s *site) { s.create(s.inClusterPool("nowhere", "192.168.100.203")) },
+			name:      "an unknown pool of virtual IPs",
+			cluster:   pools("nowhere"),
+			reason:    infrav1.PoolNotFoundReason,
+			names:     "spec.endpoint.kubeVIP.poolRefs[0]",
+			inCluster: true,
+			mend:      func(s *site) { s.create(s.inClusterPool("nowhere", "192.168.100.203")) },
 		},
 		{
 			name: "a pool of virtual IPs without a free one",
@@ -43,30 +47,40 @@ func endpointMistakes() []mistake {
 				s.create(s.inClusterPool("small", "192.168.100.203"))
 				s.ready(s.cluster("first", pools("small")))
 			},
-			cluster: pools("small"),
-			reason:  infrav1.PoolExhaustedReason, names: "spec.endpoint.kubeVIP.poolRefs[0]", inCluster: true,
-			mend: func(s *site) { s.deleteCluster("first") },
+			cluster:   pools("small"),
+			reason:    infrav1.PoolExhaustedReason,
+			names:     "spec.endpoint.kubeVIP.poolRefs[0]",
+			inCluster: true,
+			mend:      func(s *site) { s.deleteCluster("first") },
 		},
 		{
-			name:    "the virtual IP of another cluster",
-			prepare: func(s *site) { s.ready(s.cluster("first")) },
-			reason:  infrav1.VIPInUseReason, names: "VCDCluster first", inCluster: true,
-			mend: func(s *site) { s.deleteCluster("first") },
+			name:      "the virtual IP of another cluster",
+			prepare:   func(s *site) { s.ready(s.cluster("first")) },
+			reason:    infrav1.VIPInUseReason,
+			names:     "VCDCluster first",
+			inCluster: true,
+			mend:      func(s *site) { s.deleteCluster("first") },
 		},
 		{
 			name: "a BGP peer whose password is nowhere",
 			cluster: func(c *infrav1.VCDCluster) {
 				c.Spec.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{
-					ASNumber: 65001, RouterInterface: "ens192", Peers: []infrav1.KubeVIPPeer{{
-						Address: "192.168.100.1", ASNumber: 65000,
+					ASNumber:        65001,
+					RouterInterface: "ens192",
+					Peers: []infrav1.KubeVIPPeer{{
+						Address:           "192.168.100.1",
+						ASNumber:          65000,
 						PasswordSecretRef: &infrav1.SecretKeyReference{Name: "router"},
 					}},
 				}
 			},
-			reason: infrav1.PeerPasswordMissingReason, names: "Secret router", inCluster: true,
+			reason:    infrav1.PeerPasswordMissingReason,
+			names:     "Secret router",
+			inCluster: true,
 			mend: func(s *site) {
 				s.create(&corev1.Secret{
-					ObjectMeta: s.meta("router"), Data: map[string][]byte{infrav1.SecretPassword: []byte("s3cret")},
+					ObjectMeta: s.meta("router"),
+					Data:       map[string][]byte{infrav1.SecretPassword: []byte("s3cret")},
 				})
 			},
 		},
@@ -75,7 +89,9 @@ func endpointMistakes() []mistake {
 			cluster: func(c *infrav1.VCDCluster) {
 				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{DNSName: "api.invalid"}
 			},
-			reason: infrav1.NameUnresolvedReason, names: "api.invalid", inCluster: true,
+			reason:    infrav1.NameUnresolvedReason,
+			names:     "api.invalid",
+			inCluster: true,
 			mend: func(s *site) {
 				c := &infrav1.VCDCluster{ObjectMeta: s.meta("bad")}
 				s.g.Expect(s.get(c)).To(Succeed())

@@ -64,13 +64,18 @@ const further = "dmz"
 func withFurtherGateway(c *vcdsim.Config) {
 	vdc := &c.Model.Orgs[1].VDCs[0]
 	gateway := vdc.EdgeGateways[0]
-	gateway.Name, gateway.Uplinks = further, []vcdsim.Uplink{{Network: "internet", Subnets: []vcdsim.UplinkSubnet{{
-		Gateway: netip.MustParsePrefix("203.0.113.1/24"), Primary: netip.MustParseAddr("203.0.113.200"),
-		Addresses: []vcdsim.Range{{
-			From: netip.MustParseAddr("203.0.113.200"),
-			To:   netip.MustParseAddr("203.0.113.210"),
+	gateway.Name = further
+	gateway.Uplinks = []vcdsim.Uplink{{
+		Network: "internet",
+		Subnets: []vcdsim.UplinkSubnet{{
+			Gateway: netip.MustParsePrefix("203.0.113.1/24"),
+			Primary: netip.MustParseAddr("203.0.113.200"),
+			Addresses: []vcdsim.Range{{
+				From: netip.MustParseAddr("203.0.113.200"),
+				To:   netip.MustParseAddr("203.0.113.210"),
+			}},
 		}},
-	}}}}
+	}}
 	vdc.EdgeGateways = append(vdc.EdgeGateways, gateway)
 }
 
@@ -114,7 +119,10 @@ func (c *balancedCluster) start() {
 		args = append(args, strings.ReplaceAll(arg, "=/etc/", "="+root+"/etc/"))
 	}
 	c.process, err = process.Start(process.Spec{
-		Name: "ccm-" + c.name, Path: binary, Dir: shared.Dir(), Env: append(withoutProxies(), c.environment(pod)...),
+		Name: "ccm-" + c.name,
+		Path: binary,
+		Dir:  shared.Dir(),
+		Env:  append(withoutProxies(), c.environment(pod)...),
 		Args: append(args, "--credentials="+filepath.Join(root, "etc/kubernetes/vcloud/basic-auth"),
 			"--kubeconfig="+kubeconfig,
 			"--leader-elect-resource-namespace="+c.namespace, "--secure-port=0", "--probe-address=",
@@ -243,9 +251,12 @@ func (c *balancedCluster) register() []*corev1.Node {
 		known := &list.Items[i]
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: known.Name, Labels: maps.Clone(known.Labels)},
-			Spec: corev1.NodeSpec{ProviderID: known.Spec.ProviderID, Taints: []corev1.Taint{
-				{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule},
-			}},
+			Spec: corev1.NodeSpec{
+				ProviderID: known.Spec.ProviderID,
+				Taints: []corev1.Taint{
+					{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule},
+				},
+			},
 		}
 		metav1.SetMetaDataLabel(&node.ObjectMeta, clusterLabel, c.name)
 		c.g.Expect(shared.client.Create(c.t.Context(), node)).To(Succeed())
@@ -254,7 +265,8 @@ func (c *balancedCluster) register() []*corev1.Node {
 				node)).To(Succeed())
 		})
 		node.Status.Conditions = []corev1.NodeCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+			Type:   corev1.NodeReady,
+			Status: corev1.ConditionTrue,
 			Reason: "KubeletReady",
 		}}
 		c.g.Expect(shared.client.Status().Update(c.t.Context(), node)).To(Succeed())

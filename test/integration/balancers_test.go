@@ -56,7 +56,9 @@ func testMadeAgain(t *testing.T) {
 	}, ages, "100ms").Should(BeTrue(), "what was there is removed")
 	// No last check meanwhile.
 	c.Faults().Add(vcdsim.Fault{
-		Operation: "GET /cloudapi/*", User: managersUser, Status: http.StatusServiceUnavailable,
+		Operation: "GET /cloudapi/*",
+		User:      managersUser,
+		Status:    http.StatusServiceUnavailable,
 	})
 
 	c.change(func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, port("more", 8080)) })
@@ -98,7 +100,9 @@ func testKilledInAnOutage(t *testing.T) {
 	c := newBalancedCluster(t, newReplica(t, "outage", quickPoll))
 	c.serves()
 	c.Faults().Add(vcdsim.Fault{
-		Operation: "GET /cloudapi/1.0.0/edgeGateways*", User: managersUser, Status: http.StatusServiceUnavailable,
+		Operation: "GET /cloudapi/1.0.0/edgeGateways*",
+		User:      managersUser,
+		Status:    http.StatusServiceUnavailable,
 	})
 	c.delete()
 	c.diesWithItsMachines()
@@ -201,10 +205,14 @@ func (c *balancedCluster) warnings(namespace, kind, name string) []string {
 
 // service is a Service with two ports.
 func (c *balancedCluster) service(name string) *corev1.Service {
-	return &corev1.Service{ObjectMeta: c.ours(name), Spec: corev1.ServiceSpec{
-		Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name},
-		Ports: []corev1.ServicePort{port("http", 80), port("https", 443)},
-	}}
+	return &corev1.Service{
+		ObjectMeta: c.ours(name),
+		Spec: corev1.ServiceSpec{
+			Type:     corev1.ServiceTypeLoadBalancer,
+			Selector: map[string]string{"app": name},
+			Ports:    []corev1.ServicePort{port("http", 80), port("https", 443)},
+		},
+	}
 }
 
 func port(name string, number int32) corev1.ServicePort {

@@ -107,7 +107,9 @@ func (gst *guest) works() {
 		if d.Status.AvailableReplicas == 0 || d.Status.ObservedGeneration < d.Generation {
 			n := *d.Spec.Replicas
 			d.Status = appsv1.DeploymentStatus{
-				Replicas: n, UpdatedReplicas: n, AvailableReplicas: 1,
+				Replicas:           n,
+				UpdatedReplicas:    n,
+				AvailableReplicas:  1,
 				ObservedGeneration: d.Generation + 1,
 			}
 			if err := gst.workload.Update(gst.t.Context(), d); err != nil {
@@ -122,8 +124,8 @@ func (gst *guest) arrives() {
 	gst.t.Log("arriving")
 	gst.reports("False " + infrav1.CloudProviderUnavailableReason)
 	gst.works()
-	d, config := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)},
-		&corev1.ConfigMap{ObjectMeta: inCluster(addons.ConfigMapName)}
+	d := &appsv1.Deployment{ObjectMeta: inCluster(addons.DeploymentName)}
+	config := &corev1.ConfigMap{ObjectMeta: inCluster(addons.ConfigMapName)}
 	gst.g.Expect(gst.get(d)).To(Succeed())
 	gst.g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(
 		Equal("registry.example.com/vcd/cloud-provider-for-cloud-director:v2.0.0"))
@@ -185,8 +187,8 @@ func (gst *guest) vcdCluster() *infrav1.VCDCluster {
 func (gst *guest) dropsWhatIsNotNeeded() {
 	gst.t.Log("dropped by a release")
 	infraID := gst.vcdCluster().Spec.InfraID
-	old, foreign := &corev1.ConfigMap{ObjectMeta: inCluster("of-an-old-release")},
-		&corev1.ConfigMap{ObjectMeta: inCluster("foreign")}
+	old := &corev1.ConfigMap{ObjectMeta: inCluster("of-an-old-release")}
+	foreign := &corev1.ConfigMap{ObjectMeta: inCluster("foreign")}
 	old.Annotations = map[string]string{infrav1.CloudProviderOfAnnotation: infraID}
 	gst.g.Expect(gst.workload.Create(gst.t.Context(), old)).To(Succeed())
 	gst.g.Expect(gst.workload.Create(gst.t.Context(), foreign)).To(Succeed())

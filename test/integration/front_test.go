@@ -97,7 +97,8 @@ func (f *front) answer(res *http.Response) error {
 		return err
 	}
 	body = totalOf.ReplaceAll(vmRecord.ReplaceAll(body, nil), []byte(`total="0"`))
-	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	res.ContentLength = int64(len(body))
 	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	return nil
 }

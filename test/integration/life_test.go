@@ -50,14 +50,19 @@ func newLife(t *testing.T, c replica, workers int, mods ...func(*vcdsim.Config))
 	t.Helper()
 	number := lives.Add(1)
 	l := &life{
-		name: fmt.Sprintf("life-%d", number), endpoint: fmt.Sprintf("192.168.100.%d", 200+number),
-		controlPlanes: 1, workers: workers,
+		name:          fmt.Sprintf("life-%d", number),
+		endpoint:      fmt.Sprintf("192.168.100.%d", 200+number),
+		controlPlanes: 1,
+		workers:       workers,
 	}
 	l.site = newSiteOf(t, c, append([]func(*vcdsim.Config){func(c *vcdsim.Config) {
-		c.Profile, c.Seed, c.Guest = brisk, number, shared.workloads
+		c.Profile = brisk
+		c.Seed = number
+		c.Guest = shared.workloads
 		vdc := &c.Model.Orgs[1].VDCs[0]
 		backup := vdc.Networks[1]
-		backup.Name, backup.Description = "backup", "Backup traffic"
+		backup.Name = "backup"
+		backup.Description = "Backup traffic"
 		vdc.Networks = append(vdc.Networks, backup)
 	}}, mods...)...)
 	return l
@@ -79,12 +84,16 @@ func (l *life) manifest() []*unstructured.Unstructured {
 	l.g.Expect(err).NotTo(HaveOccurred())
 	values := simsite.Variables(l.Simulator)
 	maps.Copy(values, map[string]string{
-		"CLUSTER_NAME": l.name, "KUBERNETES_VERSION": programs.KubernetesVersion,
-		"CONTROL_PLANE_ENDPOINT_IP":   l.endpoint,
-		"CONTROL_PLANE_MACHINE_COUNT": fmt.Sprint(l.controlPlanes), "WORKER_MACHINE_COUNT": fmt.Sprint(l.workers),
-		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small",
+		"CLUSTER_NAME":                    l.name,
+		"KUBERNETES_VERSION":              programs.KubernetesVersion,
+		"CONTROL_PLANE_ENDPOINT_IP":       l.endpoint,
+		"CONTROL_PLANE_MACHINE_COUNT":     fmt.Sprint(l.controlPlanes),
+		"WORKER_MACHINE_COUNT":            fmt.Sprint(l.workers),
+		"VCD_CONTROL_PLANE_SIZING_POLICY": "small",
+		"VCD_WORKER_SIZING_POLICY":        "small",
 		// There may be something before it.
-		"VCD_SITE": l.URL(), "VCD_CA_BUNDLE_B64": base64.StdEncoding.EncodeToString(l.CA()),
+		"VCD_SITE":          l.URL(),
+		"VCD_CA_BUNDLE_B64": base64.StdEncoding.EncodeToString(l.CA()),
 	})
 	maps.Copy(values, l.values)
 	filled, err := yamlprocessor.NewSimpleProcessor().Process(template,
@@ -132,7 +141,8 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 			put("24Gi", "spec", "template", "spec", "diskSize") // Linked clones are consolidated before they grow.
 		}
 		l.g.Expect(unstructured.SetNestedSlice(object.Object, []any{
-			map[string]any{"addressSource": "Pool"}, map[string]any{"name": second, "addressSource": "Pool"},
+			map[string]any{"addressSource": "Pool"},
+			map[string]any{"name": second, "addressSource": "Pool"},
 		}, "spec", "template", "spec", "networks")).To(Succeed())
 	}
 }

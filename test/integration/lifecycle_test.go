@@ -28,7 +28,8 @@ func TestAMachineComesUpAndGoes(t *testing.T) {
 	s.g.Expect(s.get(&corev1.Secret{ObjectMeta: s.meta("alpha-kube-vip")})).To(Succeed())
 
 	m := s.machine("alpha", "alpha-0", func(m *infrav1.VCDMachine) {
-		m.Spec.PlacementPolicy, m.Spec.StorageProfile = "rack-a", "fast"
+		m.Spec.PlacementPolicy = "rack-a"
+		m.Spec.StorageProfile = "fast"
 		m.Spec.Networks = []infrav1.NetworkSpec{
 			{AddressSource: infrav1.AddressPool},
 			{Name: "storage", AddressSource: infrav1.AddressPool},

@@ -86,7 +86,9 @@ func run(m *testing.M) int {
 		return report(err)
 	}
 	shared.ManagementCluster, err = framework.Start(ctx, framework.Options{
-		Dir: dir, Out: os.Stderr, Env: shared.workloads.Env(),
+		Dir: dir,
+		Out: os.Stderr,
+		Env: shared.workloads.Env(),
 		// Secrets are searched for in the most verbose log.
 		ManagerArgs: []string{"--watch-filter=" + sharedLabel, "--v=5"},
 	})

@@ -80,17 +80,20 @@ func TestCrashMatrix(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	g, cells := NewWithT(t), 0
+	g := NewWithT(t)
+	cells := 0
 	for _, f := range flows() {
 		k := disturbed[f.name]
-		expected, own := count(changed.Writes(f.name)), count(k.Writes(f.name))
+		expected := count(changed.Writes(f.name))
+		own := count(k.Writes(f.name))
 		if len(expected) == 0 {
 			expected = count(kept.Writes(f.name))
 		}
 		g.Expect(expected).NotTo(BeEmpty(), "writes of %s", f.name)
 		g.Expect(own).To(HaveLen(len(expected)), "%s: operations of the life with kills and of the one without", f.name)
 		for _, op := range slices.Sorted(maps.Keys(expected)) {
-			before, after := k.Kills(vcdsim.Arrived, op), k.Kills(vcdsim.Worked, op)
+			before := k.Kills(vcdsim.Arrived, op)
+			after := k.Kills(vcdsim.Worked, op)
 			t.Logf("%-22s %-50s undisturbed: %d, killed before: %d, killed after: %d", f.name, op, expected[op], before,
 				after)
 			g.Expect(before).To(BeNumerically(">=", expected[op]), "%s before %s", f.name, op)
@@ -135,7 +138,8 @@ func needed(name string) []flow {
 // count counts writes by operation. What is written twice to the same object, as to a disk that grows and then with
 // bootstrap data, is one write: the manager is killed at the first.
 func count(writes []chaos.Write) map[string]int {
-	out, seen := map[string]int{}, map[chaos.Write]bool{}
+	out := map[string]int{}
+	seen := map[chaos.Write]bool{}
 	for _, w := range writes {
 		if !seen[w] {
 			out[w.Operation]++

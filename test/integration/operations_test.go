@@ -43,8 +43,9 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 		return conn.Close()
 	}, patience, "100ms").Should(Succeed())
 	roles := applyRoles(t)
-	unprivileged, prometheus, administrator := token(t, "unprivileged", ""),
-		token(t, "prometheus", "capvcd-metrics-reader"), token(t, "administrator", "capvcd-debugger")
+	unprivileged := token(t, "unprivileged", "")
+	prometheus := token(t, "prometheus", "capvcd-metrics-reader")
+	administrator := token(t, "administrator", "capvcd-debugger")
 
 	g.Expect(roles).To(ContainElements("capvcd-metrics-reader", "capvcd-debugger"))
 	for _, tt := range []struct {
@@ -134,7 +135,8 @@ func ask(t *testing.T, token, method, url string) (int, string) {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	c := &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // as Prometheus does
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // as Prometheus does
 	}}
 	response, err := c.Do(request)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -171,8 +173,9 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 	s.g.Eventually(func() error {
 		s.g.Expect(shared.client.Get(t.Context(), client.ObjectKeyFromObject(next), next)).To(Succeed())
 		next.Spec.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{
-			ASNumber: 65001, RouterInterface: "ens192",
-			Peers: []infrav1.KubeVIPPeer{{Address: "192.168.100.1", ASNumber: 65000}},
+			ASNumber:        65001,
+			RouterInterface: "ens192",
+			Peers:           []infrav1.KubeVIPPeer{{Address: "192.168.100.1", ASNumber: 65000}},
 		}
 		return shared.client.Update(t.Context(), next)
 	}, patience).Should(Succeed(), "peers may change")

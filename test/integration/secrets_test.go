@@ -39,7 +39,8 @@ func TestNoSecretLeavesItsSecret(t *testing.T) {
 	s.g.Eventually(func() (string, error) { return s.state(broken, infrav1.PlacementReadyCondition) }, patience,
 		"100ms").ShouldNot(BeEmpty())
 	s.credentials(map[string]string{
-		infrav1.SecretUsername: "", infrav1.SecretPassword: "",
+		infrav1.SecretUsername: "",
+		infrav1.SecretPassword: "",
 		infrav1.SecretAPIToken: tokenCanary,
 	})
 	s.deleteMachine("canary-2")
@@ -86,8 +87,12 @@ func (s *site) everythingSaid() []byte {
 	seen, err := os.ReadFile(shared.Manager.LogPath())
 	s.g.Expect(err).NotTo(HaveOccurred())
 	for _, list := range []client.ObjectList{
-		&corev1.EventList{}, &infrav1.VCDClusterList{}, &infrav1.VCDMachineList{}, &infrav1.VCDIdentityList{},
-		&clusterv1.ClusterList{}, &clusterv1.MachineList{},
+		&corev1.EventList{},
+		&infrav1.VCDClusterList{},
+		&infrav1.VCDMachineList{},
+		&infrav1.VCDIdentityList{},
+		&clusterv1.ClusterList{},
+		&clusterv1.MachineList{},
 	} {
 		s.g.Expect(shared.client.List(s.t.Context(), list)).To(Succeed())
 		content, err := json.Marshal(list)

@@ -100,7 +100,8 @@ func (s *site) identify() {
 	s.create(&corev1.Secret{
 		ObjectMeta: s.meta("vcd"),
 		StringData: map[string]string{
-			infrav1.SecretUsername: "capvcd", infrav1.SecretPassword: s.password(),
+			infrav1.SecretUsername: "capvcd",
+			infrav1.SecretPassword: s.password(),
 			infrav1.SecretCABundle: string(s.CA()),
 		},
 	})
@@ -149,7 +150,10 @@ func (s *site) cluster(name string, mods ...func(*infrav1.VCDCluster)) *infrav1.
 	c := &infrav1.VCDCluster{
 		ObjectMeta: s.meta(name),
 		Spec: infrav1.VCDClusterSpec{
-			Site: s.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
+			Site:        s.URL(),
+			Org:         "acme",
+			OVDC:        "acme-vdc",
+			OVDCNetwork: "nodes",
 			IdentityRef: infrav1.IdentityReference{Name: "vcd"},
 			Endpoint: infrav1.EndpointSpec{
 				Type:    infrav1.EndpointKubeVIP,
@@ -179,7 +183,8 @@ func (s *site) machine(cluster, name string, mods ...func(*infrav1.VCDMachine)) 
 	m := &infrav1.VCDMachine{
 		ObjectMeta: s.meta(name),
 		Spec: infrav1.VCDMachineSpec{
-			Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3",
+			Catalog:      "kubernetes",
+			Template:     "ubuntu-2404-kube-v1.36.3",
 			SizingPolicy: "small",
 		},
 	}

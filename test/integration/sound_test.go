@@ -20,9 +20,13 @@ import (
 var promised = map[string][]string{
 	"VCDCluster": {infrav1.IdentityReadyCondition, infrav1.NetworkReadyCondition, infrav1.EndpointReadyCondition},
 	"VCDMachine": {
-		infrav1.BootstrapReadyCondition, infrav1.PlacementReadyCondition, infrav1.VAppReadyCondition,
+		infrav1.BootstrapReadyCondition,
+		infrav1.PlacementReadyCondition,
+		infrav1.VAppReadyCondition,
 		infrav1.VMCreatedCondition,
-		infrav1.BootstrapInjectedCondition, infrav1.PoweredOnCondition, infrav1.AddressesReadyCondition,
+		infrav1.BootstrapInjectedCondition,
+		infrav1.PoweredOnCondition,
+		infrav1.AddressesReadyCondition,
 	},
 	"VCDIdentity": {infrav1.SecretReadyCondition},
 }
@@ -37,7 +41,8 @@ func (s *site) sound() {
 func (s *site) unsound() []string {
 	var problems []string
 	for _, list := range []client.ObjectList{
-		&infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},
+		&infrav1.VCDClusterList{},
+		&infrav1.VCDMachineList{},
 		&infrav1.VCDIdentityList{},
 	} {
 		s.g.Expect(shared.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())

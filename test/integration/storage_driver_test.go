@@ -22,9 +22,13 @@ func (s *site) storageDriver() *storageDriver {
 	s.t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.CA())
-	p := &storageDriver{site: s, http: &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
-	}}}
+	p := &storageDriver{
+		site: s,
+		http: &http.Client{Transport: &http.Transport{
+			TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			DisableKeepAlives: true,
+		}},
+	}
 	p.token = p.post("/cloudapi/1.0.0/sessions", "").Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
 	s.g.Expect(p.token).NotTo(BeEmpty())
 	return p
@@ -72,7 +76,8 @@ const vcloud = `xmlns="http://www.vmware.com/vcloud/v1.5"`
 func (l *life) attachDisk() {
 	l.t.Helper()
 	_, vm := l.aWorker()
-	p, state := l.storageDriver(), l.State()
+	p := l.storageDriver()
+	state := l.State()
 	p.post("/api/vdc/"+state.VApps[0].VDCID+"/disk",
 		`<DiskCreateParams `+vcloud+`><Disk name="data" sizeMb="1024"/></DiskCreateParams>`)
 	l.g.Eventually(func() bool { return len(l.State().Disks) == 1 && l.State().Disks[0].Status == 1 },

@@ -48,7 +48,8 @@ func (l *life) renewLease() {
 	l.g.Expect(l.replica.Kill()).To(Succeed())
 	l.Edit(func(e *vcdsim.Editor) {
 		lease := &e.VApp(vApp).Lease
-		lease.Runtime, lease.Deployed = 48*time.Hour, time.Now().Add(-47*time.Hour)
+		lease.Runtime = 48 * time.Hour
+		lease.Deployed = time.Now().Add(-47 * time.Hour)
 	})
 	l.g.Expect(l.replica.Start(l.t.Context())).To(Succeed())
 	l.g.Eventually(func() time.Duration { return l.State().VApps[0].Lease.Runtime }, ages, "250ms").Should(BeZero())

@@ -33,15 +33,20 @@ func newZonedLife(t *testing.T) zonedLife {
 		c.Model = vcdsim.ThreeZones()
 		catalog := &c.Model.Orgs[1].Catalogs[0]
 		old := catalog.Templates[0]
-		old.Name, old.KubernetesVersion = simsite.TemplateName(olderVersion), olderVersion
+		old.Name = simsite.TemplateName(olderVersion)
+		old.KubernetesVersion = olderVersion
 		old.VMs = slices.Clone(old.VMs)
 		old.VMs[0].Name = old.Name
 		catalog.Templates = append(catalog.Templates, old)
 	})
-	l.flavor, l.controlPlanes = "-zones", 3
+	l.flavor = "-zones"
+	l.controlPlanes = 3
 	l.values = map[string]string{
-		"VCD_ZONE_A_VDC": "acme-vdc", "VCD_ZONE_B_VDC": "acme-vdc-b", "VCD_ZONE_C_VDC": "acme-vdc-c",
-		"KUBERNETES_VERSION": olderVersion, "VCD_TEMPLATE_NAME": simsite.TemplateName(olderVersion),
+		"VCD_ZONE_A_VDC":       "acme-vdc",
+		"VCD_ZONE_B_VDC":       "acme-vdc-b",
+		"VCD_ZONE_C_VDC":       "acme-vdc-c",
+		"KUBERNETES_VERSION":   olderVersion,
+		"VCD_TEMPLATE_NAME":    simsite.TemplateName(olderVersion),
 		"WORKER_MACHINE_COUNT": "1",
 	}
 	return zonedLife{l}
@@ -50,7 +55,8 @@ func newZonedLife(t *testing.T) zonedLife {
 // where counts the VMs of a control plane ("-control-plane") or workers ("-md-") in each VDC.
 func (l zonedLife) where(kind string) map[string]int {
 	state := l.State()
-	vdcs, vApps := map[string]string{}, map[string]string{}
+	vdcs := map[string]string{}
+	vApps := map[string]string{}
 	for _, v := range state.Model.Orgs[1].VDCs {
 		vdcs[v.ID] = v.Name
 	}

@@ -252,7 +252,8 @@ func TestEveryMetricIsShown(t *testing.T) {
 func TestTheDashboardIsWhole(t *testing.T) {
 	g := NewWithT(t)
 	d := readDashboard(t)
-	ids, taken := map[int]string{}, map[[2]int]string{}
+	ids := map[int]string{}
+	taken := map[[2]int]string{}
 
 	g.Expect(d.UID).NotTo(BeEmpty())
 	g.Expect(d.SchemaVersion).To(BeNumerically(">=", 39))

@@ -102,12 +102,17 @@ func exerciseClient(t *testing.T, registry *prometheus.Registry) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sim.Start()).To(Succeed())
 	pool := vcd.NewPool(vcd.PoolOptions{
-		Metrics: registry, TaskPoll: 20 * time.Millisecond, RequestsPerSecond: 100,
-		Burst: 1,
+		Metrics:           registry,
+		TaskPoll:          20 * time.Millisecond,
+		RequestsPerSecond: 100,
+		Burst:             1,
 	})
 	ctx := t.Context()
 	config := vcd.Config{
-		Site: sim.URL(), Org: "acme", CABundle: sim.CA(), Version: "1",
+		Site:        sim.URL(),
+		Org:         "acme",
+		CABundle:    sim.CA(),
+		Version:     "1",
 		Credentials: vcd.Credentials{Username: "capvcd", Password: "password"},
 	}
 	s, err := pool.Session(ctx, config)
@@ -157,9 +162,11 @@ func makeVM(t *testing.T, s *vcd.Session, vdc vcd.VDC) {
 	template, err := s.Templates.FindTemplate(ctx, "kubernetes", "ubuntu-2404-kube-v1.36.3")
 	g.Expect(err).NotTo(HaveOccurred())
 	vm := vcd.VMSpec{
-		Name: "c1-0", Description: vcd.Marker{Cluster: "c1", Machine: "m"}.String(), ComputerName: "c1-0",
-		Template: template,
-		NICs:     []vcd.NIC{{Network: network.Name, Mode: vcd.ModePool, Primary: true}},
+		Name:         "c1-0",
+		Description:  vcd.Marker{Cluster: "c1", Machine: "m"}.String(),
+		ComputerName: "c1-0",
+		Template:     template,
+		NICs:         []vcd.NIC{{Network: network.Name, Mode: vcd.ModePool, Primary: true}},
 	}
 	_, task, err := s.VApps.ComposeVApp(ctx, vdc,
 		vcd.VAppSpec{Name: "c1", Networks: []vcd.Ref{network.Ref}, VMs: []vcd.VMSpec{vm}})
@@ -180,7 +187,8 @@ func exerciseControllers(t *testing.T, registry prometheus.Registerer) {
 	cluster := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Namespace: "default"}}
 	machine := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: "c1-0", Namespace: "default"}}
 	ready := []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: infrav1.ReadyReason}}
-	cluster.Status.Conditions, machine.Status.Conditions = ready, ready
+	cluster.Status.Conditions = ready
+	machine.Status.Conditions = ready
 	reader := fakeclient.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, machine).Build()
 	for _, c := range controllers.Collectors(reader) {
 		g.Expect(registry.Register(c)).To(Succeed())
@@ -208,7 +216,9 @@ func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	t.Helper()
 	g := NewWithT(t)
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
-		Name: "web", Namespace: "default", UID: "u",
+		Name:        "web",
+		Namespace:   "default",
+		UID:         "u",
 		Annotations: map[string]string{"service.beta.kubernetes.io/vcloud-internal": "perhaps"},
 	}}
 	s.Spec.Type = corev1.ServiceTypeLoadBalancer
@@ -217,8 +227,10 @@ func exerciseBalancers(t *testing.T, registry prometheus.Registerer) {
 	g.Expect(services.Add(s)).To(Succeed())
 	watched := cpi.NewOutages(cpi.OutageOptions{}).Balancer(gateway{})
 	balancers := cpi.NewLoadBalancers(cpi.LoadBalancerOptions{
-		Balancer: watched, Defaults: (&cpivcd.Dialect{Gateways: []vcdconfig.Gateway{{}}}).Defaults("c1", false, false),
-		Client: fake.NewClientset(), Recorder: record.NewFakeRecorder(10),
+		Balancer: watched,
+		Defaults: (&cpivcd.Dialect{Gateways: []vcdconfig.Gateway{{}}}).Defaults("c1", false, false),
+		Client:   fake.NewClientset(),
+		Recorder: record.NewFakeRecorder(10),
 		Services: corelisters.NewServiceLister(services),
 		Nodes:    corelisters.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
 	})
@@ -234,7 +246,8 @@ func exerciseLibraries(t *testing.T) {
 	g := NewWithT(t)
 	reconciled := make(chan struct{})
 	c, err := controller.NewUnmanaged("vcdmachine", controller.Options{
-		Logger: logr.Discard(), SkipNameValidation: new(true),
+		Logger:             logr.Discard(),
+		SkipNameValidation: new(true),
 		Reconciler: reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			close(reconciled)
 			return reconcile.Result{}, nil
@@ -268,7 +281,9 @@ func elect(t *testing.T) {
 				Client:     fake.NewClientset().CoordinationV1(),
 				LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
 			},
-			LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+			LeaseDuration: 15 * time.Second,
+			RenewDeadline: 10 * time.Second,
+			RetryPeriod:   2 * time.Second,
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: func(context.Context) { close(leading) },
 				OnStoppedLeading: func() {},

@@ -32,8 +32,9 @@ func (s *scene) asAccount(h cluster, manifest string) string {
 	s.Expect(h.client.Create(s.t.Context(), &infrav1.VCDIdentity{
 		ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace},
 		Spec: infrav1.VCDIdentitySpec{
-			Site: s.site.Simulator.URL(), SecretRef: infrav1.LocalSecretReference{Name: account},
-			Type: infrav1.CredentialServiceAccount,
+			Site:      s.site.Simulator.URL(),
+			SecretRef: infrav1.LocalSecretReference{Name: account},
+			Type:      infrav1.CredentialServiceAccount,
 		},
 	})).To(Succeed())
 	const used = "  identityRef:\n    kind: VCDIdentity\n    name: "

@@ -34,8 +34,9 @@ func (s *scene) delivered(h cluster) {
 		g.Expect(h.client.Get(s.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
 		g.Expect(reason(infra, infrav1.CloudProviderReadyCondition)).To(Equal(infrav1.CloudProviderUnavailableReason),
 			"all that is missing is a pod")
-		sets, bindings, secrets := &addonsv1.ClusterResourceSetList{}, &addonsv1.ClusterResourceSetBindingList{},
-			&corev1.SecretList{}
+		sets := &addonsv1.ClusterResourceSetList{}
+		bindings := &addonsv1.ClusterResourceSetBindingList{}
+		secrets := &corev1.SecretList{}
 		g.Expect(h.client.List(s.t.Context(), sets)).To(Succeed())
 		g.Expect(h.client.List(s.t.Context(), bindings)).To(Succeed())
 		g.Expect(h.client.List(s.t.Context(), secrets, client.InNamespace(namespace),
@@ -91,7 +92,8 @@ func (s *scene) workload() client.Client {
 // ClusterResourceSet that moves before the record of where it was applied.
 func (s *scene) installed() map[string]string {
 	s.t.Helper()
-	contents, workload := map[string]string{}, s.workload()
+	contents := map[string]string{}
+	workload := s.workload()
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: addons.DeploymentName}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: addons.ConfigMapName}},

@@ -24,10 +24,12 @@ func (s *scene) claimed(h cluster) map[string]string {
 	s.t.Helper()
 	addresses := &ipamv1.IPAddressList{}
 	s.Expect(h.client.List(s.t.Context(), addresses, client.InNamespace(namespace))).To(Succeed())
-	of, claimOf := map[string]string{}, map[string]string{}
+	of := map[string]string{}
+	claimOf := map[string]string{}
 	for _, a := range addresses.Items {
 		s.Expect(claimOf).NotTo(HaveKey(a.Spec.Address), "%s has it, too", claimOf[a.Spec.Address])
-		of[a.Spec.ClaimRef.Name], claimOf[a.Spec.Address] = a.Spec.Address, a.Spec.ClaimRef.Name
+		of[a.Spec.ClaimRef.Name] = a.Spec.Address
+		claimOf[a.Spec.Address] = a.Spec.ClaimRef.Name
 	}
 	return of
 }

@@ -51,7 +51,9 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.createCluster(s.home)
 	s.available(s.home, 2)
 	s.delivered(s.home)
-	vms, before, installed := s.vms(), len(s.site.Simulator.Requests()), s.installed()
+	vms := s.vms()
+	before := len(s.site.Simulator.Requests())
+	installed := s.installed()
 	claimed := s.claimed(s.home)
 	s.Expect(claimed).To(HaveLen(3), "two nodes and the virtual IP")
 
@@ -74,7 +76,8 @@ func TestARunningClusterMovesAndComesBack(t *testing.T) {
 	s.rotate(s.away, token)
 	s.delivered(s.away)
 	installed = s.installed()
-	vms, before = s.vms(), len(s.site.Simulator.Requests())
+	vms = s.vms()
+	before = len(s.site.Simulator.Requests())
 	grown := s.claimed(s.away)
 	s.Expect(grown).To(HaveLen(4))
 	for claim, address := range claimed {
@@ -123,7 +126,8 @@ func (s *scene) createCluster(h cluster) {
 		s.Expect(h.client.Create(s.t.Context(), &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: name + suffix, Namespace: namespace},
 			StringData: map[string]string{
-				infrav1.SecretUsername: user.Name, infrav1.SecretPassword: user.Password,
+				infrav1.SecretUsername: user.Name,
+				infrav1.SecretPassword: user.Password,
 				infrav1.SecretCABundle: string(s.site.Simulator.CA()),
 			},
 		})).To(Succeed())
@@ -200,7 +204,8 @@ func (s *scene) killedMove(from, to cluster, seen func() bool) {
 		"--config="+filepath.Join(from.Dir(), "clusterctl", "clusterctl.yaml"))
 	cmd.Env = append(cmd.Environ(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdout = &out
+	cmd.Stderr = &out
 	s.Expect(cmd.Start()).To(Succeed())
 	s.Eventually(reached, patience).Should(BeClosed(), "%s", &out)
 	s.Expect(cmd.Process.Kill()).To(Succeed())
@@ -216,7 +221,8 @@ func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{
 	transport, err := rest.TransportFor(h.RESTConfig())
 	s.Expect(err).NotTo(HaveOccurred())
 	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport,
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
 		FlushInterval: -1,
 	}
 	report := sync.OnceFunc(func() { close(reached) })
@@ -231,7 +237,8 @@ func (s *scene) answersUntil(h cluster, seen func() bool, reached chan<- struct{
 	s.t.Cleanup(front.Close)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{
-		Server: front.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{
+		Server: front.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{
 			Type:  "CERTIFICATE",
 			Bytes: front.Certificate().Raw,
 		}),

@@ -57,7 +57,8 @@ func newScene(t *testing.T) *scene {
 		}
 		s.Expect(os.RemoveAll(dir)).To(Succeed())
 	})
-	s.home, s.away = s.newCluster("home"), s.newCluster("away")
+	s.home = s.newCluster("home")
+	s.away = s.newCluster("away")
 	return s
 }
 
@@ -68,7 +69,8 @@ func (s *scene) newCluster(dir string) cluster {
 	files, err := simsite.ReleaseFiles(w.Root, w.Components, "templates/cluster-template-ipam.yaml")
 	s.Expect(err).NotTo(HaveOccurred())
 	variables := s.site.Variables()
-	variables["NODE_POOL"], variables["CONTROL_PLANE_ENDPOINT_POOL"] = "nodes", "virtual-ips"
+	variables["NODE_POOL"] = "nodes"
+	variables["CONTROL_PLANE_ENDPOINT_POOL"] = "virtual-ips"
 	s.Expect(w.LocalRepository(stack.Repository{Version: version, Files: files, Variables: variables})).To(Succeed())
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -96,9 +98,16 @@ func (s *scene) vms() []string {
 func (s *scene) nothingAt(h cluster) {
 	s.t.Helper()
 	for _, list := range []client.ObjectList{
-		&clusterv1.ClusterList{}, &clusterv1.MachineList{}, &infrav1.VCDClusterList{}, &infrav1.VCDMachineList{},
-		&infrav1.VCDMachineTemplateList{}, &infrav1.VCDIdentityList{}, &corev1.SecretList{},
-		&addonsv1.ClusterResourceSetList{}, &addonsv1.ClusterResourceSetBindingList{}, &ipamv1.IPAddressClaimList{},
+		&clusterv1.ClusterList{},
+		&clusterv1.MachineList{},
+		&infrav1.VCDClusterList{},
+		&infrav1.VCDMachineList{},
+		&infrav1.VCDMachineTemplateList{},
+		&infrav1.VCDIdentityList{},
+		&corev1.SecretList{},
+		&addonsv1.ClusterResourceSetList{},
+		&addonsv1.ClusterResourceSetBindingList{},
+		&ipamv1.IPAddressClaimList{},
 	} {
 		s.Eventually(func() bool { return s.exists(h, list) }, patience, "100ms").Should(BeFalse(),
 			"%T of a cluster that moved away", list)

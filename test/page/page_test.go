@@ -48,8 +48,11 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 			"not tested")
 	}
 	cfg := vcdsim.Config{
-		Model: vcdsim.K8sTenant(), Seed: 1, Profile: vcdsim.Recorded, TokenLifetime: 1000 * time.Hour,
-		Clock: vcdsim.NewManualClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)),
+		Model:         vcdsim.K8sTenant(),
+		Seed:          1,
+		Profile:       vcdsim.Recorded,
+		TokenLifetime: 1000 * time.Hour,
+		Clock:         vcdsim.NewManualClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)),
 	}
 	cfg.Model.Orgs[1].VDCs[0].Fleet = vcdsim.Fleet{VApps: 2, VMsPerVApp: 3, Owner: "capvcd"}
 	for _, m := range mods {
@@ -68,7 +71,8 @@ func browse(t *testing.T, mods ...func(*vcdsim.Config)) *browser {
 	t.Cleanup(cancelAllocator)
 	ctx, cancel := chromedp.NewContext(allocated)
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() })
-	v.ctx, v.noise = ctx, listen(ctx)
+	v.ctx = ctx
+	v.noise = listen(ctx)
 	return v
 }
 
@@ -230,33 +234,45 @@ func TestThePageShowsWhatHappens(t *testing.T) {
 // balance puts a virtual service with a pool of two members on the first gateway, one of which does not answer, an
 // allocated address and an entity.
 func (v *browser) balance(name string) {
-	gateway, pool := "", ""
+	gateway := ""
+	pool := ""
 	v.sim.Edit(func(e *vcdsim.Editor) {
 		org := &e.Model.Orgs[1]
 		gateway = org.VDCs[0].EdgeGateways[0].ID
 		pool = e.AddDocument("1.0.0/loadBalancer/pools", "loadBalancerPool", org.ID, gateway, map[string]any{
-			"name": name + "-pool", "enabled": true, "defaultPort": 30080.0, "members": []any{
+			"name":        name + "-pool",
+			"enabled":     true,
+			"defaultPort": 30080.0,
+			"members": []any{
 				map[string]any{"ipAddress": "192.168.100.11", "port": 30080.0, "enabled": true},
 				map[string]any{"ipAddress": "192.168.100.12", "port": 30080.0, "enabled": true},
 			},
 		})
 		e.AddDocument("1.0.0/loadBalancer/virtualServices", "loadBalancerVirtualService", org.ID, gateway, map[string]any{
-			"name": name, "enabled": true, "virtualIpAddress": "203.0.113.20",
+			"name":                name,
+			"enabled":             true,
+			"virtualIpAddress":    "203.0.113.20",
 			"loadBalancerPoolRef": map[string]any{"id": pool, "name": name + "-pool"},
 			"servicePorts":        []any{map[string]any{"portStart": 443.0}},
 		})
 		e.AddDocument("1.0.0/entities", "entity", org.ID, "", map[string]any{
-			"name": name + "-entity", "entityType": "urn:vcloud:type:vmware:capvcdCluster:1.1.0", "state": "RESOLVED",
-			"entity": map[string]any{"status": map[string]any{"capvcd": map[string]any{"phase": "Provisioned"}}},
+			"name":       name + "-entity",
+			"entityType": "urn:vcloud:type:vmware:capvcdCluster:1.1.0",
+			"state":      "RESOLVED",
+			"entity":     map[string]any{"status": map[string]any{"capvcd": map[string]any{"phase": "Provisioned"}}},
 		})
 		e.Model.IPSpaces = append(e.Model.IPSpaces, vcdsim.IPSpace{
-			ID: "space", Name: name + "-space", Type: vcdsim.SpacePublic, Allocations: []vcdsim.IPAllocation{
+			ID:   "space",
+			Name: name + "-space",
+			Type: vcdsim.SpacePublic,
+			Allocations: []vcdsim.IPAllocation{
 				{ID: "a", Type: vcdsim.FloatingIP, Value: "198.51.100.10", Description: "for " + name},
 			},
 		})
 	})
 	v.sim.ReportMembers(map[string]map[netip.AddrPort]bool{pool: {
-		netip.MustParseAddrPort("192.168.100.11:30080"): true, netip.MustParseAddrPort("192.168.100.12:30080"): false,
+		netip.MustParseAddrPort("192.168.100.11:30080"): true,
+		netip.MustParseAddrPort("192.168.100.12:30080"): false,
 	}})
 }
 
@@ -280,7 +296,8 @@ func TestNamesOfLoadBalancersAreTextInThePage(t *testing.T) {
 	v := browse(t)
 	v.balance(hostile)
 	v.sim.Edit(func(e *vcdsim.Editor) {
-		e.Model.Orgs[1].VDCs[0].Networks[0].Name, e.Model.Orgs[1].VDCs[0].EdgeGateways[0].Name = hostile, hostile
+		e.Model.Orgs[1].VDCs[0].Networks[0].Name = hostile
+		e.Model.Orgs[1].VDCs[0].EdgeGateways[0].Name = hostile
 	})
 	v.open("/_sim/")
 	v.Eventually(v.text("#gateways")).Should(ContainSubstring(hostile + "-pool"))
@@ -296,7 +313,8 @@ func TestNamesAreTextInThePage(t *testing.T) {
 		e.VApp("cluster-a").Name = hostile
 		e.VM("cluster-b-0").Name = hostile
 		e.VM("cluster-b-1").Boot = vcdsim.Boot{Failure: hostile}
-		e.Model.Orgs[1].Name, e.Model.Orgs[1].VDCs[0].Name = hostile, hostile
+		e.Model.Orgs[1].Name = hostile
+		e.Model.Orgs[1].VDCs[0].Name = hostile
 	})
 	v.open("/_sim/")
 	v.Eventually(v.text("#vapps")).Should(ContainSubstring(hostile))

@@ -60,8 +60,10 @@ func (q *quickstart) env() []string {
 		return q.site.Workloads.Env()
 	}
 	return []string{
-		"HTTPS_PROXY=" + q.booted.proxyURL, "https_proxy=" + q.booted.proxyURL,
-		"NO_PROXY=" + proxyExceptions, "no_proxy=" + proxyExceptions,
+		"HTTPS_PROXY=" + q.booted.proxyURL,
+		"https_proxy=" + q.booted.proxyURL,
+		"NO_PROXY=" + proxyExceptions,
+		"no_proxy=" + proxyExceptions,
 	}
 }
 
@@ -69,7 +71,8 @@ func (q *quickstart) env() []string {
 func (q *quickstart) variables() map[string]string {
 	out := q.site.Variables()
 	if q.booted != nil {
-		out["VCD_SITE"], out["VCD_TEMPLATE_NAME"] = "https://"+insideAddress.Addr().String(), q.booted.name
+		out["VCD_SITE"] = "https://" + insideAddress.Addr().String()
+		out["VCD_TEMPLATE_NAME"] = q.booted.name
 	}
 	return out
 }

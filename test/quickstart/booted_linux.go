@@ -62,7 +62,9 @@ func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) erro
 	}
 	b := &booted{bootedImage: img}
 	b.hypervisor, err = hypervisor.New(hypervisor.Options{
-		Images: q.imagesDir(), Dir: bootedDir, Log: config.Log,
+		Images: q.imagesDir(),
+		Dir:    bootedDir,
+		Log:    config.Log,
 	})
 	if err != nil {
 		return err
@@ -72,7 +74,8 @@ func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) erro
 	if err != nil {
 		return err
 	}
-	config.Guest, config.Further = b.hypervisor, append(config.Further, listener)
+	config.Guest = b.hypervisor
+	config.Further = append(config.Further, listener)
 	hypervisor.AddTemplates(&config.Model, found)
 	outside, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

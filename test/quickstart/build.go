@@ -20,7 +20,10 @@ func (q *quickstart) build(ctx context.Context) error {
 		return err
 	}
 	if q.programs, err = programs.Build(ctx, programs.Options{
-		Cache: q.cache, Out: q.out, Assets: q.assets, Present: true,
+		Cache:   q.cache,
+		Out:     q.out,
+		Assets:  q.assets,
+		Present: true,
 	}); err != nil {
 		return err
 	}
@@ -41,7 +44,8 @@ func (q *quickstart) manager() string {
 func (q *quickstart) startSimulator(ctx context.Context) error {
 	var err, realErr error
 	q.site, err = simsite.Start(context.WithoutCancel(ctx), q.dir, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
-		c.Profile, c.Seed = q.profile, q.began.UnixNano()
+		c.Profile = q.profile
+		c.Seed = q.began.UnixNano()
 		if q.realNodes {
 			realErr = q.openBooted(ctx, c)
 		}
@@ -71,8 +75,11 @@ func (q *quickstart) startStack(ctx context.Context) error {
 func (q *quickstart) installProvider(ctx context.Context) error {
 	q.say("Installing this provider as it is shipped")
 	manager, err := q.stack.InstallProvider(ctx, stack.ProviderInstall{
-		ComponentsYAML: q.components, ManagerBinary: q.manager(), Version: framework.Version,
-		Env: q.env(), Args: q.managerArgs(),
+		ComponentsYAML: q.components,
+		ManagerBinary:  q.manager(),
+		Version:        framework.Version,
+		Env:            q.env(),
+		Args:           q.managerArgs(),
 	})
 	if err != nil {
 		return err

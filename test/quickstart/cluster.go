@@ -33,8 +33,9 @@ func (q *quickstart) writeRepository() error {
 	}
 	variables := q.variables()
 	maps.Copy(variables, map[string]string{
-		"VCD_CONTROL_PLANE_SIZING_POLICY": "small", "VCD_WORKER_SIZING_POLICY": "small",
-		"CONTROL_PLANE_ENDPOINT_IP": endpoint,
+		"VCD_CONTROL_PLANE_SIZING_POLICY": "small",
+		"VCD_WORKER_SIZING_POLICY":        "small",
+		"CONTROL_PLANE_ENDPOINT_IP":       endpoint,
 	})
 	maps.Copy(variables, q.options.variables)
 	return q.stack.LocalRepository(stack.Repository{Version: framework.Version, Files: files, Variables: variables})
@@ -43,9 +44,13 @@ func (q *quickstart) writeRepository() error {
 // createCluster is what a user does: clusterctl generate cluster | kubectl apply.
 func (q *quickstart) createCluster(ctx context.Context) error {
 	args := []string{
-		"generate", "cluster", clusterName, "--infrastructure=vcd:" + framework.Version,
+		"generate",
+		"cluster",
+		clusterName,
+		"--infrastructure=vcd:" + framework.Version,
 		"--target-namespace=" + clusterNamespace,
-		"--kubernetes-version=" + q.kubernetes, "--flavor=" + q.flavor,
+		"--kubernetes-version=" + q.kubernetes,
+		"--flavor=" + q.flavor,
 		"--control-plane-machine-count=" + strconv.Itoa(q.controlPlanes),
 		"--worker-machine-count=" + strconv.Itoa(q.workers),
 	}
@@ -142,7 +147,8 @@ func (q *quickstart) showNodes(ctx context.Context) error {
 	columns := "custom-columns=NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion,PROVIDER-ID:.spec.providerID"
 	shown := ""
 	if q.booted != nil {
-		columns, shown = "wide", " -o wide"
+		columns = "wide"
+		shown = " -o wide"
 	}
 	nodes, err := q.stack.Kubectl(ctx, nil, "--kubeconfig="+q.kubeconfig(), "get", "nodes", "-o="+columns)
 	if err != nil {

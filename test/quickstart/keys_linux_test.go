@@ -54,7 +54,10 @@ func TestWithoutATerminalThereAreNoKeys(t *testing.T) {
 	g := NewWithT(t)
 	r, w, err := os.Pipe()
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	t.Cleanup(func() {
+		_ = r.Close()
+		_ = w.Close()
+	})
 	pressed, restore := interrupts(r)
 	_, err = w.WriteString("\x03")
 	g.Expect(err).NotTo(HaveOccurred())

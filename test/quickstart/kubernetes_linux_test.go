@@ -37,7 +37,8 @@ func TestKubernetesItself(t *testing.T) {
 
 // runsSpecs runs the specs of a list; what they print and a report are in the folder of logs.
 func (s *scene) runsSpecs(name string) {
-	folder, list := s.q.logDir(), filepath.Join(s.q.root, "test/kubernetes", name+".txt")
+	folder := s.q.logDir()
+	list := filepath.Join(s.q.root, "test/kubernetes", name+".txt")
 	output, err := os.Create(filepath.Join(folder, name+".log"))
 	s.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = output.Close() }() // written by a process that ended
@@ -48,6 +49,8 @@ func (s *scene) runsSpecs(name string) {
 		"--dump-logs-on-failure=false")
 	cmd.Env = append(os.Environ(), "HTTP_PROXY="+s.q.booted.proxyURL, "HTTPS_PROXY="+s.q.booted.proxyURL,
 		"PATH="+s.q.programs.Dir()+":"+os.Getenv("PATH"))
-	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, output, output
+	cmd.Dir = folder
+	cmd.Stdout = output
+	cmd.Stderr = output
 	s.Expect(cmd.Run()).To(Succeed(), "see %s", output.Name())
 }

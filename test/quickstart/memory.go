@@ -25,7 +25,8 @@ type proc struct {
 // memoryOf sums the memory of a process and all below it, that of VMs apart.
 func memoryOf(all map[int]proc, root int) (vms, rest int64) {
 	for pid, p := range all {
-		inVM, below := false, false
+		inVM := false
+		below := false
 		for at := pid; at > 1 && !below; at = all[at].parent {
 			inVM = inVM || all[at].name == "systemd-nspawn"
 			below = at == root

@@ -53,10 +53,21 @@ func (s *scene) probe(name, page string) *probe {
 		page = config.Host + page
 	}
 	p := &probe{
-		scene: s, name: name, page: page, stop: make(chan struct{}), ended: make(chan struct{}), began: time.Now(),
-		vms: map[string]string{}, http: http.Client{Timeout: probeWithin, Transport: &http.Transport{
-			Proxy: http.ProxyURL(proxy), TLSClientConfig: tls, DisableKeepAlives: true,
-		}},
+		scene: s,
+		name:  name,
+		page:  page,
+		stop:  make(chan struct{}),
+		ended: make(chan struct{}),
+		began: time.Now(),
+		vms:   map[string]string{},
+		http: http.Client{
+			Timeout: probeWithin,
+			Transport: &http.Transport{
+				Proxy:             http.ProxyURL(proxy),
+				TLSClientConfig:   tls,
+				DisableKeepAlives: true,
+			},
+		},
 	}
 	go p.run()
 	return p
@@ -66,7 +77,8 @@ func (p *probe) run() {
 	defer close(p.ended)
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
-	good, answers := time.Now(), true
+	good := time.Now()
+	answers := true
 	for {
 		if p.asked%namesEvery == 0 {
 			for _, vm := range p.scene.q.site.Simulator.State().VMs {
@@ -98,7 +110,8 @@ func (p *probe) fails(asked time.Time, answered bool, err error) {
 		p.outages = append(p.outages, outage{began: asked, reason: err.Error()})
 	}
 	last := &p.outages[len(p.outages)-1]
-	last.ended, last.failed = time.Now(), last.failed+1
+	last.ended = time.Now()
+	last.failed = last.failed + 1
 }
 
 func (p *probe) ask() error {

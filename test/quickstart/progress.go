@@ -42,11 +42,13 @@ func (q *quickstart) observe(ctx context.Context) (*view, error) {
 			return v, err
 		}
 	}
-	v.vcd, v.machines = clusters.Items, machines.Items
+	v.vcd = clusters.Items
+	v.machines = machines.Items
 	slices.SortFunc(v.machines, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
 	for i := range vms.Items {
 		name := vms.Items[i].Name
-		v.vms[name], v.boots[name] = vms.Items[i], q.booted.stage(name)
+		v.vms[name] = vms.Items[i]
+		v.boots[name] = q.booted.stage(name)
 	}
 	state := q.site.Simulator.State()
 	for i := range state.VMs {

@@ -32,7 +32,8 @@ func (s *scene) redacted() {
 			s.Expect(seen).To(Or(Equal("---"), Equal("No value found"), BeEmpty()), "%s of %s", key, vm.Name)
 			s.Expect(vm.ExtraConfig[key]).To(Or(Equal("---"), BeEmpty()), "%s of %s", key, vm.Name)
 		}
-		metadata, encoded := s.inVM(vm.Name, "vmware-rpctool", "info-get guestinfo.metadata"), vm.ExtraConfig["guestinfo.metadata"]
+		metadata := s.inVM(vm.Name, "vmware-rpctool", "info-get guestinfo.metadata")
+		encoded := vm.ExtraConfig["guestinfo.metadata"]
 		s.Expect(metadata).To(Equal(encoded))
 		decoded, err := base64.StdEncoding.DecodeString(metadata)
 		s.Expect(err).NotTo(HaveOccurred())
@@ -42,7 +43,8 @@ func (s *scene) redacted() {
 
 func (s *scene) reboots() {
 	name := s.worker()
-	before, instance := s.node(name), s.inVM(name, "cat", "/var/lib/cloud/data/instance-id")
+	before := s.node(name)
+	instance := s.inVM(name, "cat", "/var/lib/cloud/data/instance-id")
 	joined := s.inVM(name, "stat", "--format=%Y", "/etc/kubernetes/kubelet.conf")
 	boots := s.boots(name)
 	began := time.Now()

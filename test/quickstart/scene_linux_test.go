@@ -65,7 +65,10 @@ func newScene(t *testing.T, changes ...func(*options)) *scene {
 	root, err := framework.Root()
 	g.Expect(err).NotTo(HaveOccurred())
 	opts, err := parse([]string{
-		"--real", "--workers=1", "--timeout=10m", "--dir=" + filepath.Join(root, "out", "e2e-real", t.Name()),
+		"--real",
+		"--workers=1",
+		"--timeout=10m",
+		"--dir=" + filepath.Join(root, "out", "e2e-real", t.Name()),
 	}, os.Stdout)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, change := range changes {

@@ -42,8 +42,11 @@ func (s *scene) initialised() {
 	files, err := simsite.ReleaseFiles(s.q.root, components)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.q.stack.LocalRepository(stack.Repository{
-		Version: framework.Version, Files: files, Others: releases, CertManager: stack.CertManager(),
-		Variables: map[string]string{"CLUSTER_TOPOLOGY": "true"},
+		Version:     framework.Version,
+		Files:       files,
+		Others:      releases,
+		CertManager: stack.CertManager(),
+		Variables:   map[string]string{"CLUSTER_TOPOLOGY": "true"},
 	})).To(Succeed())
 	stop := s.certifies()
 	defer stop()
@@ -58,7 +61,9 @@ func (s *scene) initialised() {
 // certifies does the work of cert-manager until it is stopped.
 func (s *scene) certifies() (stop func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
-	issuer, inside, ended := stack.NewIssuer(s.q.stack), s.workload(), make(chan struct{})
+	issuer := stack.NewIssuer(s.q.stack)
+	inside := s.workload()
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		ticker := time.NewTicker(pollTest)
@@ -83,7 +88,8 @@ func (s *scene) managerPods() string {
 
 // movesIn moves the cluster into itself: no VM changes by that.
 func (s *scene) movesIn() {
-	before, requests := s.vmIDs(), len(s.q.site.Simulator.Requests())
+	before := s.vmIDs()
+	requests := len(s.q.site.Simulator.Requests())
 	began := time.Now()
 	_, err := s.q.stack.Clusterctl(s.t.Context(), "move", "--namespace="+clusterNamespace,
 		"--to-kubeconfig="+s.q.kubeconfig())
@@ -97,7 +103,8 @@ func (s *scene) movesIn() {
 }
 
 func (s *scene) movesBack(outside client.Client) {
-	before, requests := s.vmIDs(), len(s.q.site.Simulator.Requests())
+	before := s.vmIDs()
+	requests := len(s.q.site.Simulator.Requests())
 	inside := s.q.client
 	_, err := s.q.stack.Clusterctl(s.t.Context(), "move", "--namespace="+clusterNamespace,
 		"--kubeconfig="+s.q.kubeconfig(), "--to-kubeconfig="+s.q.stack.Kubeconfig())
@@ -134,7 +141,8 @@ func (s *scene) scalesItself() {
 // replacesItself replaces the nodes that the managers run on, while the Service and the API server answer.
 func (s *scene) replacesItself() {
 	before := slices.Collect(maps.Keys(s.vmIDs()))
-	api, web := s.probe("API server", "/readyz"), s.probe("LoadBalancer", s.q.website)
+	api := s.probe("API server", "/readyz")
+	web := s.probe("LoadBalancer", s.q.website)
 	for _, owner := range []string{"machinedeployment/" + clusterName + "-md-0", "kubeadmcontrolplane/" + clusterName + "-control-plane"} {
 		began := time.Now()
 		_, err := s.q.stack.Clusterctl(s.t.Context(), "alpha", "rollout", "restart", owner,

@@ -28,7 +28,8 @@ import (
 func TestRealNodesOfAnotherSite(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
 	s := newScene(t, func(o *options) {
-		o.flavor, o.change = "proxy", otherSite
+		o.flavor = "proxy"
+		o.change = otherSite
 		o.variables = map[string]string{"HTTP_PROXY_URL": httpProxy}
 	})
 	s.run("the endpoint is on the edge gateway", (*scene).endpointIsExternal)
@@ -86,9 +87,14 @@ func changeObject(o *unstructured.Unstructured) error {
 			without(o, "kube-vip", "spec", "kubeadmConfigSpec", "postKubeadmCommands"))
 	case "VCDMachineTemplate":
 		return unstructured.SetNestedSlice(o.Object, []any{
-			map[string]any{"addressSource": "IPAM", "poolRefs": []any{map[string]any{
-				"name": "nodes", "kind": "InClusterIPPool", "apiGroup": "ipam.cluster.x-k8s.io",
-			}}},
+			map[string]any{
+				"addressSource": "IPAM",
+				"poolRefs": []any{map[string]any{
+					"name":     "nodes",
+					"kind":     "InClusterIPPool",
+					"apiGroup": "ipam.cluster.x-k8s.io",
+				}},
+			},
 			map[string]any{"name": "storage"},
 		}, "spec", "template", "spec", "networks")
 	}

@@ -13,7 +13,8 @@ import (
 func (q *quickstart) deleteCluster(ctx context.Context) error {
 	q.say("Deleting the cluster")
 	cluster := &clusterv1.Cluster{}
-	cluster.Name, cluster.Namespace = clusterName, clusterNamespace
+	cluster.Name = clusterName
+	cluster.Namespace = clusterNamespace
 	if err := q.client.Delete(ctx, cluster); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting the cluster: %w", err)
 	}

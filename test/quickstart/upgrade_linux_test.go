@@ -22,7 +22,10 @@ const previousKubernetes = "v1.35.4"
 // TestAnUpgradeOfRealNodes replaces all nodes by those of the next release, while the API server and a Service are used.
 func TestAnUpgradeOfRealNodes(t *testing.T) {
 	needsRealNodes(t, previousKubernetes, programs.KubernetesVersion)
-	s := newScene(t, func(o *options) { o.kubernetes, o.controlPlanes = previousKubernetes, *realControlPlanes })
+	s := newScene(t, func(o *options) {
+		o.kubernetes = previousKubernetes
+		o.controlPlanes = *realControlPlanes
+	})
 	s.run("control planes and workers are upgraded", (*scene).upgrades)
 	s.deleted()
 }
@@ -61,9 +64,12 @@ func (s *scene) upgrades() {
 
 // nextTemplate makes a machine template as another is, of VMs with the next release.
 func (s *scene) nextTemplate(name string) {
-	old, next := &infrav1.VCDMachineTemplate{}, &infrav1.VCDMachineTemplate{}
+	old := &infrav1.VCDMachineTemplate{}
+	next := &infrav1.VCDMachineTemplate{}
 	s.Expect(s.q.client.Get(s.t.Context(), client.ObjectKey{Namespace: clusterNamespace, Name: name}, old)).To(Succeed())
-	next.Namespace, next.Name, next.Spec = clusterNamespace, name+"-next", *old.Spec.DeepCopy()
+	next.Namespace = clusterNamespace
+	next.Name = name + "-next"
+	next.Spec = *old.Spec.DeepCopy()
 	next.Spec.Template.Spec.Template = nodeImage(programs.KubernetesVersion)
 	s.Expect(s.q.client.Create(s.t.Context(), next)).To(Succeed())
 }

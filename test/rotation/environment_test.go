@@ -52,8 +52,10 @@ type environment struct {
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	h := &environment{
-		WithT: NewWithT(t), t: t, ctx: t.Context(),
-		sim: vcdsimtest.Start(t, vcdsim.Config{Profile: vcdsim.Instant}),
+		WithT: NewWithT(t),
+		t:     t,
+		ctx:   t.Context(),
+		sim:   vcdsimtest.Start(t, vcdsim.Config{Profile: vcdsim.Instant}),
 	}
 	dir, err := os.MkdirTemp("", "rotation-") //nolint:usetesting // Logs outlive a test that fails.
 	h.Expect(err).NotTo(HaveOccurred())
@@ -119,8 +121,10 @@ func (h *environment) identity(name, secret string, kind infrav1.CredentialType,
 	h.t.Helper()
 	i := &infrav1.VCDIdentity{ObjectMeta: meta(name)}
 	i.Spec = infrav1.VCDIdentitySpec{
-		Site: h.sim.URL(), SecretRef: infrav1.LocalSecretReference{Name: secret},
-		Type: kind, ShareWithClusters: ptr.To(share),
+		Site:              h.sim.URL(),
+		SecretRef:         infrav1.LocalSecretReference{Name: secret},
+		Type:              kind,
+		ShareWithClusters: ptr.To(share),
 	}
 	h.create(i)
 }
@@ -144,7 +148,8 @@ func (h *environment) cluster(name, address, ccm string) {
 	c := &clusterv1.Cluster{ObjectMeta: meta(name)}
 	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
 		APIGroup: infrav1.GroupVersion.Group,
-		Kind:     "VCDCluster", Name: name,
+		Kind:     "VCDCluster",
+		Name:     name,
 	}
 	h.create(c)
 	c.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
@@ -152,11 +157,16 @@ func (h *environment) cluster(name, address, ccm string) {
 	v := &infrav1.VCDCluster{ObjectMeta: meta(name)}
 	v.Labels = map[string]string{clusterv1.ClusterNameLabel: name}
 	v.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
-		Name: name, UID: c.UID,
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       "Cluster",
+		Name:       name,
+		UID:        c.UID,
 	}}
 	v.Spec = infrav1.VCDClusterSpec{
-		Site: h.sim.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
+		Site:        h.sim.URL(),
+		Org:         "acme",
+		OVDC:        "acme-vdc",
+		OVDCNetwork: "nodes",
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: managers},
 		Endpoint: infrav1.EndpointSpec{
 			Type:    infrav1.EndpointKubeVIP,

@@ -44,11 +44,16 @@ type manager struct {
 // newManager starts one without state.
 func (h *environment) newManager() *manager {
 	r := controllers.New(controllers.Options{
-		Client: h.client, Live: h.client, Metadata: h.client, Recorder: &events.FakeRecorder{}, Pool: newPool(),
+		Client:    h.client,
+		Live:      h.client,
+		Metadata:  h.client,
+		Recorder:  &events.FakeRecorder{},
+		Pool:      newPool(),
 		Namespace: "capvcd-system",
 	})
-	r.CloudProvider.Workload, r.CloudProvider.Image, r.CloudProvider.SyncPeriod = empty, "registry.example.com/ccm:v1",
-		time.Minute
+	r.CloudProvider.Workload = empty
+	r.CloudProvider.Image = "registry.example.com/ccm:v1"
+	r.CloudProvider.SyncPeriod = time.Minute
 	return &manager{environment: h, identity: r.Identity, cluster: r.Cluster, provider: r.CloudProvider}
 }
 
@@ -118,8 +123,9 @@ func (h *environment) newCCM(cluster string) *ccm {
 	clients, err := kubernetes.NewForConfig(h.RESTConfig())
 	h.Expect(err).NotTo(HaveOccurred())
 	c := &ccm{
-		name: "workload-of-" + cluster, clients: clients,
-		config: vcd.Config{Site: h.sim.URL(), Org: "acme", CABundle: h.sim.CA()},
+		name:    "workload-of-" + cluster,
+		clients: clients,
+		config:  vcd.Config{Site: h.sim.URL(), Org: "acme", CABundle: h.sim.CA()},
 	}
 	seeded, err := addons.Parse([]byte(h.value(namespace, cluster+"-cloud-provider-seed", "manifests.yaml")))
 	h.Expect(err).NotTo(HaveOccurred())

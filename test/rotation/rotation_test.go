@@ -160,7 +160,8 @@ func (h *environment) noLoginWasRefused() {
 // tokensAreWhereTheyBelong searches for all tokens that ever existed, and for the password, in everything that holds
 // data.
 func (h *environment) tokensAreWhereTheyBelong(seen map[string][]string) {
-	secrets, maps := &corev1.SecretList{}, &corev1.ConfigMapList{}
+	secrets := &corev1.SecretList{}
+	maps := &corev1.ConfigMapList{}
 	h.Expect(h.client.List(h.ctx, secrets)).To(Succeed())
 	h.Expect(h.client.List(h.ctx, maps)).To(Succeed())
 	texts := map[string]string{}

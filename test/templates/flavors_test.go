@@ -148,7 +148,9 @@ func (s *stage) create(c flavoredCluster) {
 	}
 	maps.Copy(variables, s.site.Variables())
 	s.Expect(s.w.LocalRepository(stack.Repository{
-		Version: framework.Version, Files: files, Variables: variables,
+		Version:   framework.Version,
+		Files:     files,
+		Variables: variables,
 	})).To(Succeed())
 	manifests, err := s.w.Clusterctl(s.t.Context(), "generate", "cluster", c.flavor, "--infrastructure=vcd",
 		"--flavor="+c.flavor, "--target-namespace="+namespace, "--kubernetes-version="+programs.KubernetesVersion,
@@ -265,7 +267,9 @@ func (s *stage) kubeVIP(c flavoredCluster) string {
 func (s *stage) nothingIsLeft() {
 	s.t.Helper()
 	s.Eventually(func(g Gomega) {
-		clusters, claims, addresses := &clusterv1.ClusterList{}, &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{}
+		clusters := &clusterv1.ClusterList{}
+		claims := &ipamv1.IPAddressClaimList{}
+		addresses := &ipamv1.IPAddressList{}
 		for _, list := range []client.ObjectList{clusters, claims, addresses} {
 			g.Expect(s.client.List(s.t.Context(), list)).To(Succeed())
 		}

@@ -92,13 +92,15 @@ func (p *topology) rendered() rendering {
 	}, testtime.Patience, "100ms").Should(Succeed())
 	c := p.cluster()
 	key := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: c.Namespace, Name: name} }
-	infra, control := &infrav1.VCDCluster{}, &controlplanev1.KubeadmControlPlane{}
+	infra := &infrav1.VCDCluster{}
+	control := &controlplanev1.KubeadmControlPlane{}
 	p.Expect(p.client.Get(p.ctx, key(c.Spec.InfrastructureRef.Name), infra)).To(Succeed())
 	p.Expect(p.client.Get(p.ctx, key(c.Spec.ControlPlaneRef.Name), control)).To(Succeed())
 	deployments := &clusterv1.MachineDeploymentList{}
 	p.Expect(p.client.List(p.ctx, deployments, client.InNamespace(c.Namespace))).To(Succeed())
 	p.Expect(deployments.Items).To(HaveLen(1))
-	infra.Spec.ControlPlaneEndpoint.Host, infra.Spec.InfraID = "", ""
+	infra.Spec.ControlPlaneEndpoint.Host = ""
+	infra.Spec.InfraID = ""
 	return rendering{
 		ControlPlane: text(p, control.Spec.KubeadmConfigSpec) + text(p, control.Spec.MachineTemplate.Spec.InfrastructureRef),
 		Workers:      text(p, deployments.Items[0].Spec.Template.Spec),
@@ -126,32 +128,63 @@ func variableChanges() []variableChange {
 	}
 	return []variableChange{
 		{"a machine of control planes", map[string]string{"controlPlaneMachine": `{"sizingPolicy": "large"}`}, true, false, false},
-		{"a machine of workers", map[string]string{
-			"workerMachine": `{"diskSize": "40Gi", "storageProfile": "fast", "networks": [{}, {"name": "storage", "addressSource": "DHCP"}]}`,
-		}, false, true, false},
+		{
+			"a machine of workers",
+			map[string]string{
+				"workerMachine": `{"diskSize": "40Gi", "storageProfile": "fast", "networks": [{}, {"name": "storage", "addressSource": "DHCP"}]}`,
+			},
+			false,
+			true,
+			false,
+		},
 		{"the image", map[string]string{"image": image("debian-12-kube-VERSION")}, true, true, false},
 		{"keys", map[string]string{"sshAuthorizedKeys": `["ssh-ed25519 AAAA me"]`}, true, true, false},
 		{"a proxy", map[string]string{"proxy": `{"httpProxy": "http://proxy:3128", "noProxy": [".corp"]}`}, true, true, true},
 		{"another proxy", map[string]string{"proxy": `{"httpProxy": "http://proxy:3128", "noProxy": [".corp", "a"]}`}, true, true, true},
-		{"pods without a proxy", map[string]string{
-			"proxy": `{"httpProxy": "http://proxy:3128", "noProxy": [".corp", "a"], "pods": "None"}`,
-		}, false, false, true},
+		{
+			"pods without a proxy",
+			map[string]string{
+				"proxy": `{"httpProxy": "http://proxy:3128", "noProxy": [".corp", "a"], "pods": "None"}`,
+			},
+			false,
+			false,
+			true,
+		},
 		{"no proxy", map[string]string{"proxy": "null"}, true, true, true},
 		{"load balancers", map[string]string{"loadBalancer": `{"vipSubnet": "10.0.0.0/24"}`}, false, false, true},
 		{"disks", map[string]string{"orphanedDiskPolicy": `"Delete"`}, false, false, true},
 		{"hosts of their own", map[string]string{"antiAffinity": `{"controlPlane": "Preferred"}`}, false, false, true},
 		{"vApps", map[string]string{"vApp": `{"name": "demo-vapp"}`}, false, false, true},
 		{"Kubernetes' own images", map[string]string{"imageRepository": `"registry.example.com/k8s"`}, true, false, false},
-		{"another cloud controller manager", map[string]string{
-			"cloudProvider": `{"mode": "External"}`, "loadBalancer": "null",
-		}, false, false, true},
+		{
+			"another cloud controller manager",
+			map[string]string{
+				"cloudProvider": `{"mode": "External"}`,
+				"loadBalancer":  "null",
+			},
+			false,
+			false,
+			true,
+		},
 		{"no cloud controller manager", map[string]string{"cloudProvider": `{"mode": "None"}`}, true, true, true},
-		{"an endpoint of another type", map[string]string{
-			"endpoint": `{"type": "External", "host": "api.example.com"}`,
-		}, true, false, true},
-		{"the same in other words", map[string]string{
-			"endpoint": `{"host": "api.example.com", "port": 6443, "type": "External"}`,
-		}, false, false, false},
+		{
+			"an endpoint of another type",
+			map[string]string{
+				"endpoint": `{"type": "External", "host": "api.example.com"}`,
+			},
+			true,
+			false,
+			true,
+		},
+		{
+			"the same in other words",
+			map[string]string{
+				"endpoint": `{"host": "api.example.com", "port": 6443, "type": "External"}`,
+			},
+			false,
+			false,
+			false,
+		},
 	}
 }
 
@@ -170,7 +203,10 @@ func topologyIsExact(ctx context.Context, t *testing.T, w *framework.ManagementC
 		p.Expect(p.set(change.values)).To(Succeed(), change.name)
 		after := p.rendered()
 		touched := variableChange{
-			change.name, change.values, after.ControlPlane != before.ControlPlane, after.Workers != before.Workers,
+			change.name,
+			change.values,
+			after.ControlPlane != before.ControlPlane,
+			after.Workers != before.Workers,
 			after.Cluster != before.Cluster,
 		}
 		p.Expect(touched).To(Equal(change))
@@ -230,13 +266,15 @@ func badVariables(ctx context.Context, t *testing.T, w *framework.ManagementClus
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, bad := range map[string]struct{ old, new, message string }{
 		"a proxy without scheme": {
-			"    - name: image\n", "    - name: proxy\n      value: {httpProxy: 'proxy:3128'}\n    - name: image\n",
+			"    - name: image\n",
+			"    - name: proxy\n      value: {httpProxy: 'proxy:3128'}\n    - name: image\n",
 			"variables[proxy].value.httpProxy",
 		},
 		"an endpoint of no type": {"type: KubeVIP", "type: HAProxy", "variables[endpoint].value.type"},
 		"an external endpoint without a host": {
 			"kubeVIP:\n          addresses:\n          - 192.168.100.200\n          image: \"\"\n          interface: \"\"\n" +
-				"        type: KubeVIP", "type: External",
+				"        type: KubeVIP",
+			"type: External",
 			"needs host",
 		},
 		"a site without https": {"site: https://vcd.example.com\n        vdc", "site: vcd.example.com\n        vdc", "variables[vcd].value.site"},

@@ -90,7 +90,8 @@ func Read(extraConfig map[string]string, nics []NIC, m Machine) (Identity, error
 	if err != nil {
 		return Identity{}, fmt.Errorf("guestinfo.metadata: network: %w", err)
 	}
-	id.Addresses, id.Primary = net.addresses, net.primary
+	id.Addresses = net.addresses
+	id.Primary = net.primary
 	if err := meta.checkWait(id); err != nil {
 		return Identity{}, err
 	}
@@ -158,7 +159,9 @@ func checkSize(extraConfig map[string]string) error {
 func (m metadata) identity(from Machine) (Identity, error) {
 	if m.values == nil {
 		return Identity{
-			InstanceID: strings.ToLower(from.UUID), Hostname: from.Hostname, Metadata: map[string]any{},
+			InstanceID: strings.ToLower(from.UUID),
+			Hostname:   from.Hostname,
+			Metadata:   map[string]any{},
 		}, nil
 	}
 	id := Identity{Metadata: m.values, Redact: m.redact()}

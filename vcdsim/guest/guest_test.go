@@ -68,7 +68,9 @@ func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(t
 
 func nodeNIC() guest.NIC {
 	return guest.NIC{
-		MAC: "00:50:56:01:00:0a", Network: "nodes", Mode: guest.ModePool,
+		MAC:     "00:50:56:01:00:0a",
+		Network: "nodes",
+		Mode:    guest.ModePool,
 		Address: netip.MustParsePrefix("192.168.100.10/24"),
 	}
 }
@@ -162,7 +164,9 @@ network: ` + b64(`{"version": 2, "ethernets": {"a": {"match": {"name": "e*"}, "d
 network.encoding: base64
 `
 	dhcp := guest.NIC{
-		MAC: "00:50:56:01:00:0b", Network: "lab", Mode: guest.ModeDHCP,
+		MAC:     "00:50:56:01:00:0b",
+		Network: "lab",
+		Mode:    guest.ModeDHCP,
 		Address: netip.MustParsePrefix("192.168.100.150/24"),
 	}
 	tests := []struct {
@@ -172,23 +176,35 @@ network.encoding: base64
 		want string
 	}{
 		{
-			name: "metadata may be JSON and without a network the first card asks DHCP", nic: dhcp,
-			want: "192.168.100.150", keys: map[string]string{
+			name: "metadata may be JSON and without a network the first card asks DHCP",
+			nic:  dhcp,
+			want: "192.168.100.150",
+			keys: map[string]string{
 				"guestinfo.metadata":          `{"instance-id": "i", "local-hostname": "a"}`,
 				"guestinfo.metadata.encoding": "none",
 			},
 		},
-		{name: "the network may be an encoded document", nic: dhcp, want: "192.168.100.150", keys: map[string]string{
-			"guestinfo.metadata": b64(encodedNetwork), "guestinfo.metadata.encoding": "b64",
-		}},
 		{
-			name: "gateway4 and an address with options still work", nic: nodeNIC(), want: "192.168.100.10",
+			name: "the network may be an encoded document",
+			nic:  dhcp,
+			want: "192.168.100.150",
+			keys: map[string]string{
+				"guestinfo.metadata":          b64(encodedNetwork),
+				"guestinfo.metadata.encoding": "b64",
+			},
+		},
+		{
+			name: "gateway4 and an address with options still work",
+			nic:  nodeNIC(),
+			want: "192.168.100.10",
 			keys: plainMeta(
 				"addresses: [192.168.100.10/24]",
 				"gateway4: 192.168.100.1\n      addresses: [192.168.100.10/24: {label: x}]"),
 		},
 		{
-			name: "a jinja comment and a raw block are no expressions", nic: nodeNIC(), want: "192.168.100.10",
+			name: "a jinja comment and a raw block are no expressions",
+			nic:  nodeNIC(),
+			want: "192.168.100.10",
 			keys: plainUser(
 				"[kubeadm, init]", "'{# note #}{% raw %}{{ .Go }}{% endraw %}'"),
 		},
@@ -208,7 +224,9 @@ network.encoding: base64
 func TestUserDataAloneBootsAGuest(t *testing.T) {
 	second := guest.NIC{MAC: "00:50:56:01:00:0b", Network: "storage", Mode: guest.ModeNone}
 	leased := guest.NIC{
-		MAC: "00:50:56:01:00:0c", Network: "dhcp", Mode: guest.ModeDHCP,
+		MAC:     "00:50:56:01:00:0c",
+		Network: "dhcp",
+		Mode:    guest.ModeDHCP,
 		Address: netip.MustParsePrefix("10.9.0.7/24"),
 	}
 	machine := guest.Machine{UUID: "4206D9C1-0000-4000-8000-000000000001", Hostname: "cp-0", Customized: true}
@@ -235,8 +253,10 @@ func TestUserDataAloneBootsAGuest(t *testing.T) {
 			g := NewWithT(t)
 			for _, metadata := range []string{"", "---"} {
 				id, err := guest.Read(info(map[string]string{
-					"guestinfo.metadata": metadata, "guestinfo.metadata.encoding": "",
-					"guestinfo.userdata": "#cloud-config\nruncmd: [echo]\n", "guestinfo.userdata.encoding": "",
+					"guestinfo.metadata":          metadata,
+					"guestinfo.metadata.encoding": "",
+					"guestinfo.userdata":          "#cloud-config\nruncmd: [echo]\n",
+					"guestinfo.userdata.encoding": "",
 				}), tc.nics, tc.machine)
 
 				g.Expect(err).NotTo(HaveOccurred())
@@ -312,23 +332,28 @@ func TestReadRefuses(t *testing.T) {
 		{"a bad host name", plainMeta("local-hostname: demo", "local-hostname: demo_"), "is not a host name"},
 		{"network version 1", plainMeta("version: 2", "version: 1"), `version is "1"`},
 		{
-			"a card that is not there", plainMeta("00:50:56:01:00:0A", "00:50:56:01:00:0F"),
+			"a card that is not there",
+			plainMeta("00:50:56:01:00:0A", "00:50:56:01:00:0F"),
 			"is no card of this VM (it has 00:50:56:01:00:0a)",
 		},
 		{
-			"another address than VCD's", plainMeta("192.168.100.10/24", "192.168.100.11/24"),
+			"another address than VCD's",
+			plainMeta("192.168.100.10/24", "192.168.100.11/24"),
 			"would come up with 192.168.100.11/24 but VCD assigned 192.168.100.10/24",
 		},
 		{
-			"another prefix than VCD's", plainMeta("192.168.100.10/24", "192.168.100.10/16"),
+			"another prefix than VCD's",
+			plainMeta("192.168.100.10/24", "192.168.100.10/16"),
 			"VCD assigned 192.168.100.10/24",
 		},
 		{
-			"an address without prefix", plainMeta("192.168.100.10/24", "192.168.100.10"),
+			"an address without prefix",
+			plainMeta("192.168.100.10/24", "192.168.100.10"),
 			"not an address with a prefix length",
 		},
 		{
-			"DHCP on a card with a pool address", plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true"),
+			"DHCP on a card with a pool address",
+			plainMeta("addresses: [192.168.100.10/24]", "dhcp4: true"),
 			"asks DHCP but VCD's address mode is POOL",
 		},
 		{"a key netplan does not know", plainMeta("set-name", "setname"), "unknown key setname"},
@@ -339,7 +364,8 @@ func TestReadRefuses(t *testing.T) {
 		{"user data without header", plainUser("#cloud-config", "#!/bin/sh"), "does not begin with #cloud-config"},
 		{"another template language", plainUser("jinja", "basic"), `template "basic" is not jinja`},
 		{
-			"an unknown variable", plainUser("ds.meta_data.local_hostname", "ds.meta_data.nope"),
+			"an unknown variable",
+			plainUser("ds.meta_data.local_hostname", "ds.meta_data.nope"),
 			`line 8: variable "ds.meta_data.nope" does not exist`,
 		},
 		{"a jinja statement", plainUser("{{ v1.local_hostname }}", "{% if x %}"), "statements other than raw"},
@@ -364,7 +390,9 @@ func TestReadRefuses(t *testing.T) {
 func TestReadRefusesACardLeftDown(t *testing.T) {
 	g := NewWithT(t)
 	storage := guest.NIC{
-		MAC: "00:50:56:01:00:0b", Network: "storage", Mode: guest.ModePool,
+		MAC:     "00:50:56:01:00:0b",
+		Network: "storage",
+		Mode:    guest.ModePool,
 		Address: netip.MustParsePrefix("10.20.0.10/24"),
 	}
 
@@ -380,7 +408,8 @@ func TestReadIgnition(t *testing.T) {
  {"path": "/etc/kubeadm.yml", "contents": {"source": "data:;base64,` + gz("kind: x") + `", "compression": "gzip"}}]},
 "systemd": {"units": [{"name": "kubeadm.service", "enabled": true, "contents": "[Service]\nExecStart=/bin/bash /etc/kubeadm.sh\n"}]}}`
 	keys := map[string]string{
-		"guestinfo.userdata": "", "guestinfo.ignition.config.data": gz(config),
+		"guestinfo.userdata":                      "",
+		"guestinfo.ignition.config.data":          gz(config),
 		"guestinfo.ignition.config.data.encoding": "gz+base64",
 	}
 
@@ -413,8 +442,10 @@ func FuzzRead(f *testing.F) {
 	f.Add(metadata, "", "## template: jinja\n#cloud-config\na: {{ a.b[0]|default('x') }}{%raw%}{{{%endraw%}{#", "", "")
 	f.Fuzz(func(_ *testing.T, meta, metaEncoding, user, userEncoding, ignition string) {
 		id, err := guest.Read(map[string]string{
-			"guestinfo.metadata": meta, "guestinfo.metadata.encoding": metaEncoding,
-			"guestinfo.userdata": user, "guestinfo.userdata.encoding": userEncoding,
+			"guestinfo.metadata":             meta,
+			"guestinfo.metadata.encoding":    metaEncoding,
+			"guestinfo.userdata":             user,
+			"guestinfo.userdata.encoding":    userEncoding,
 			"guestinfo.ignition.config.data": ignition,
 		}, []guest.NIC{nodeNIC()}, guest.Machine{})
 		if err == nil {

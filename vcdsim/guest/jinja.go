@@ -32,8 +32,12 @@ func (i Identity) variables() map[string]any {
 		}
 	}
 	v1 := map[string]any{
-		"instance-id": i.InstanceID, "local-hostname": i.Hostname, "cloud-name": "vmware", "cloud_id": "vmware",
-		"platform": "vmware", "subplatform": "guestinfo (guestinfo.metadata)",
+		"instance-id":    i.InstanceID,
+		"local-hostname": i.Hostname,
+		"cloud-name":     "vmware",
+		"cloud_id":       "vmware",
+		"platform":       "vmware",
+		"subplatform":    "guestinfo (guestinfo.metadata)",
 	}
 	top := map[string]any{"ds": map[string]any{"meta_data": meta}, "v1": v1}
 	for key, value := range v1 {

@@ -46,7 +46,8 @@ func (g guestinfo) hasData() error {
 
 // takeNetwork removes network and network.encoding from values; network may be a mapping or an encoded document.
 func takeNetwork(values map[string]any) (map[string]any, error) {
-	network, encoding := values["network"], values["network.encoding"]
+	network := values["network"]
+	encoding := values["network.encoding"]
 	delete(values, "network")
 	delete(values, "network.encoding")
 	switch n := network.(type) {
@@ -96,10 +97,12 @@ func (m metadata) checkWait(id Identity) error {
 	if wait == nil {
 		return nil
 	}
-	has4, has6 := false, false
+	has4 := false
+	has6 := false
 	for _, prefixes := range id.Addresses {
 		for _, p := range prefixes {
-			has4, has6 = has4 || p.Addr().Is4(), has6 || p.Addr().Is6()
+			has4 = has4 || p.Addr().Is4()
+			has6 = has6 || p.Addr().Is6()
 		}
 	}
 	if truth(wait["ipv4"]) && !has4 {

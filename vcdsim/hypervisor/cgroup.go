@@ -37,7 +37,8 @@ func groupName(dir string) string {
 // hierarchy; with version 2 alone they are at the top, because a group with processes has no groups with controllers.
 func planFrom(own, mountinfo, name string) (groupPlan, error) {
 	mounts := groupMounts(mountinfo)
-	plan, unified := groupPlan{hidden: mounts[""].point}, ""
+	plan := groupPlan{hidden: mounts[""].point}
+	unified := ""
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
@@ -71,7 +72,8 @@ func groupMounts(mountinfo string) map[string]groupMount {
 	out := map[string]groupMount{}
 	for line := range strings.Lines(mountinfo) {
 		before, after, ok := strings.Cut(strings.TrimSpace(line), " - ")
-		fields, fs := strings.Fields(before), strings.Fields(after)
+		fields := strings.Fields(before)
+		fs := strings.Fields(after)
 		if !ok || len(fields) < 5 || len(fs) < 3 {
 			continue
 		}
@@ -190,7 +192,8 @@ func (g groups) move(dirs []string) error {
 func (g groups) freeze(on bool) error {
 	for _, dir := range g.dirs {
 		for file, values := range map[string][2]string{
-			"cgroup.freeze": {"0", "1"}, "freezer.state": {"THAWED", "FROZEN"},
+			"cgroup.freeze": {"0", "1"},
+			"freezer.state": {"THAWED", "FROZEN"},
 		} {
 			value := values[0]
 			if on {

@@ -75,7 +75,8 @@ func (d *dhcp) handle(conn net.PacketConn, peer net.Addr, m *dhcpv4.DHCPv4) {
 // answer returns what the server says to a message, nil for nothing, and whether it gives an address.
 func (o offer) answer(m *dhcpv4.DHCPv4) (*dhcpv4.DHCPv4, bool, error) {
 	kinds := map[dhcpv4.MessageType]dhcpv4.MessageType{
-		dhcpv4.MessageTypeDiscover: dhcpv4.MessageTypeOffer, dhcpv4.MessageTypeRequest: dhcpv4.MessageTypeAck,
+		dhcpv4.MessageTypeDiscover: dhcpv4.MessageTypeOffer,
+		dhcpv4.MessageTypeRequest:  dhcpv4.MessageTypeAck,
 	}
 	kind, ok := kinds[m.MessageType()]
 	if !ok {
@@ -83,7 +84,8 @@ func (o offer) answer(m *dhcpv4.DHCPv4) (*dhcpv4.DHCPv4, bool, error) {
 	}
 	nic := o.nic
 	options := []dhcpv4.Modifier{
-		dhcpv4.WithMessageType(kind), dhcpv4.WithYourIP(nic.Address.AsSlice()),
+		dhcpv4.WithMessageType(kind),
+		dhcpv4.WithYourIP(nic.Address.AsSlice()),
 		dhcpv4.WithServerIP(nic.Gateway.AsSlice()),
 		dhcpv4.WithOption(dhcpv4.OptServerIdentifier(nic.Gateway.AsSlice())),
 		dhcpv4.WithNetmask(net.CIDRMask(nic.Prefix.Bits(), nic.Prefix.Addr().BitLen())),

@@ -49,7 +49,8 @@ func newNames(h *hub) *names {
 
 func (n *names) close() {
 	for _, s := range n.servers {
-		_, _ = s.packets.Close(), s.streams.Close() // they are only read
+		_ = s.packets.Close()
+		_ = s.streams.Close() // they are only read
 	}
 }
 
@@ -169,7 +170,10 @@ func (n *names) answer(request []byte) []byte {
 	n.mu.Unlock()
 	out := dnsmessage.Message{
 		Header: dnsmessage.Header{
-			ID: m.ID, Response: true, Authoritative: true, RecursionDesired: m.RecursionDesired,
+			ID:                 m.ID,
+			Response:           true,
+			Authoritative:      true,
+			RecursionDesired:   m.RecursionDesired,
 			RecursionAvailable: true,
 		},
 		Questions: m.Questions,

@@ -45,8 +45,10 @@ type network struct {
 
 func newHub(log *slog.Logger) (*hub, error) {
 	h := &hub{
-		log: log, networks: map[string]*network{}, external: map[netip.Addr]bool{},
-		kept: map[netip.Addr]bool{},
+		log:      log,
+		networks: map[string]*network{},
+		external: map[netip.Addr]bool{},
+		kept:     map[netip.Addr]bool{},
 	}
 	err := onThread(func() error {
 		var err error
@@ -158,8 +160,10 @@ func (h *hub) connectOne(nic vcdsim.GuestNIC, name string, ns netns.NsHandle, le
 		return err
 	}
 	veth := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: outer}, PeerName: name, PeerHardwareAddr: mac,
-		PeerNamespace: netlink.NsFd(ns),
+		LinkAttrs:        netlink.LinkAttrs{Name: outer},
+		PeerName:         name,
+		PeerHardwareAddr: mac,
+		PeerNamespace:    netlink.NsFd(ns),
 	}
 	if nic.Segment == "" {
 		return wrap("making the card", h.handle.LinkAdd(veth))

@@ -45,10 +45,16 @@ func AddTemplates(m *vcdsim.Model, found []Image) {
 			var added []vcdsim.Template
 			for _, img := range found {
 				added = append(added, vcdsim.Template{
-					Name: img.Name, Description: "Boots", KubernetesVersion: img.KubernetesVersion,
+					Name:              img.Name,
+					Description:       "Boots",
+					KubernetesVersion: img.KubernetesVersion,
 					VMs: []vcdsim.TemplateVM{{
-						Name: img.Name, OS: "debian12_64Guest", CPUs: 2, MemoryMiB: 2048,
-						DisksMiB: []int64{20480}, NICs: 1,
+						Name:      img.Name,
+						OS:        "debian12_64Guest",
+						CPUs:      2,
+						MemoryMiB: 2048,
+						DisksMiB:  []int64{20480},
+						NICs:      1,
 					}},
 				})
 			}

@@ -70,7 +70,8 @@ const podLogs = "upper/var/log/pods"
 // logs are the logs of a VM, and what they are copied to.
 func (f files) logs() map[string]string {
 	out := map[string]string{
-		f.console(): "console.log", f.path("upper/var/log/cloud-init-output.log"): "cloud-init.log",
+		f.console(): "console.log",
+		f.path("upper/var/log/cloud-init-output.log"): "cloud-init.log",
 	}
 	pods, _ := filepath.Glob(f.path(podLogs + "/*/*/*.log")) // the pattern is good
 	for _, source := range pods {

@@ -38,9 +38,11 @@ func TestVictim(t *testing.T) {
 
 func TestAKilledSimulatorLeavesNothing(t *testing.T) {
 	from, _ := images(t)
-	g, dir := NewWithT(t), stateDir(t)
+	g := NewWithT(t)
+	dir := stateDir(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestVictim$", "-victim="+dir, "-images="+from)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.Stdout = os.Stderr
+	cmd.Stderr = os.Stderr
 	g.Expect(cmd.Start()).To(Succeed())
 	g.Eventually(func() error {
 		_, err := os.Stat(filepath.Join(dir, "up"))

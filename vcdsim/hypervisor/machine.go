@@ -54,8 +54,10 @@ func (m *machine) start(ctx context.Context, vm vcdsim.GuestVM, img image) error
 	if m.process != nil {
 		return errors.New("it is already on")
 	}
-	m.vm, m.image = vm, img
-	m.up, m.died = make(chan struct{}), make(chan error, 1)
+	m.vm = vm
+	m.image = img
+	m.up = make(chan struct{})
+	m.died = make(chan error, 1)
 	m.seen = vcdsim.GuestReport{Addresses: map[string]string{}, Hostname: vm.Hostname}
 	if err := m.prepare(ctx); err != nil {
 		return err
@@ -73,14 +75,17 @@ func (m *machine) prepare(ctx context.Context) error {
 		return err
 	}
 	for name, content := range map[string]string{
-		"info/uuid": m.vm.UUID, "info/product_name": "VMware Virtual Platform", "name": m.vm.Name,
-		"info/meminfo": strings.TrimSpace(meminfo(readFile("/proc/meminfo"), m.vm.MemoryMiB)),
+		"info/uuid":         m.vm.UUID,
+		"info/product_name": "VMware Virtual Platform",
+		"name":              m.vm.Name,
+		"info/meminfo":      strings.TrimSpace(meminfo(readFile("/proc/meminfo"), m.vm.MemoryMiB)),
 	} {
 		if err := writeReadable(m.files.path(name), content+"\n"); err != nil {
 			return fmt.Errorf("writing what the guest reads: %w", err)
 		}
 	}
-	up, host := m.up, m.vm.Host
+	up := m.up
+	host := m.vm.Host
 	info, err := serveGuestinfo(ctx, m.files.guestinfo(), m.vm.ExtraConfig, func(key, value string) {
 		m.wrote(host, up, key, value)
 	})
@@ -124,7 +129,9 @@ func (m *machine) watch(p *process) {
 	if err == nil && p.code == exitReboot {
 		err = m.boot()
 	}
-	log, vm, off := m.hypervisor.log, m.vm, m.process == nil
+	log := m.hypervisor.log
+	vm := m.vm
+	off := m.process == nil
 	if off {
 		m.info.close()
 		m.died <- endOf(err)
@@ -220,7 +227,8 @@ func (m *machine) isUp(up chan struct{}) {
 // awaitUp returns when the guest reported an address, or why it does not.
 func (m *machine) awaitUp(ctx context.Context, within time.Duration) (vcdsim.GuestReport, error) {
 	m.mu.Lock()
-	up, died := m.up, m.died
+	up := m.up
+	died := m.died
 	m.mu.Unlock()
 	timer := time.NewTimer(within)
 	defer timer.Stop()

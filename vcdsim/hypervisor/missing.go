@@ -75,7 +75,8 @@ func (h *hub) tryLinks() error {
 		return err
 	}
 	veth := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: "try0", MasterIndex: bridge.Attrs().Index}, PeerName: "try1",
+		LinkAttrs: netlink.LinkAttrs{Name: "try0", MasterIndex: bridge.Attrs().Index},
+		PeerName:  "try1",
 	}
 	err := h.handle.LinkAdd(veth)
 	if err == nil {

@@ -10,7 +10,8 @@ import (
 )
 
 func TestACheckLeavesNothing(t *testing.T) {
-	g, dir := NewWithT(t), stateDir(t)
+	g := NewWithT(t)
+	dir := stateDir(t)
 	err := hypervisor.Check(dir)
 	if missing := (*hypervisor.MissingError)(nil); errors.As(err, &missing) {
 		g.Expect(missing.Error()).To(HavePrefix("booting VMs needs "))

@@ -27,12 +27,22 @@ type launch struct {
 // that a container does not have.
 func (l launch) arguments() []string {
 	args := []string{
-		"--quiet", "--register=no", "--keep-unit", "--settings=no", "--machine=" + l.name,
-		"--directory=" + l.files.root(), "--network-namespace-path=" + l.netns,
-		"--capability=all", "--drop-capability=CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_RAWIO", // the machine's own
-		"--system-call-filter=@keyring bpf @mount", "--console=read-only", "--kill-signal=SIGRTMIN+4",
-		"--link-journal=no", "--resolv-conf=off",
-		"--timezone=off", "--bind-ro=" + l.files.guestinfo() + ":/run/host/guestinfo",
+		"--quiet",
+		"--register=no",
+		"--keep-unit",
+		"--settings=no",
+		"--machine=" + l.name,
+		"--directory=" + l.files.root(),
+		"--network-namespace-path=" + l.netns,
+		"--capability=all",
+		"--drop-capability=CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_RAWIO", // the machine's own
+		"--system-call-filter=@keyring bpf @mount",
+		"--console=read-only",
+		"--kill-signal=SIGRTMIN+4",
+		"--link-journal=no",
+		"--resolv-conf=off",
+		"--timezone=off",
+		"--bind-ro=" + l.files.guestinfo() + ":/run/host/guestinfo",
 	}
 	if l.image.ImageStore != "" {
 		for _, dir := range kubernetesDirs {
@@ -52,8 +62,11 @@ func (l launch) environment() []string {
 		unified = "1"
 	}
 	return []string{
-		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=" + unified,
-		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=network", "SYSTEMD_NSPAWN_LOCK=0", "SYSTEMD_LOG_LEVEL=notice",
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=" + unified,
+		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=network",
+		"SYSTEMD_NSPAWN_LOCK=0",
+		"SYSTEMD_LOG_LEVEL=notice",
 	}
 }
 
@@ -109,10 +122,14 @@ func (l launch) launch(p *process, connect func(netns.NsHandle) error) (*exec.Cm
 	}
 	defer func() { _ = console.Close() }()        // the child has its own
 	cmd := exec.Command(nspawn, l.arguments()...) //nolint:gosec,noctx // it ends when the VM does
-	cmd.Env, cmd.Stdout, cmd.Stderr = l.environment(), console, console
+	cmd.Env = l.environment()
+	cmd.Stdout = console
+	cmd.Stderr = console
 	// In a namespace of processes whose first it is, so that the system in the VM ends with systemd-nspawn.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWPID,
+		Setsid:     true,
+		Pdeathsig:  syscall.SIGKILL,
+		Cloneflags: syscall.CLONE_NEWPID,
 	}
 	if err := l.startInGroups(cmd); err != nil {
 		return nil, err
@@ -164,7 +181,8 @@ func (l launch) startInGroups(cmd *exec.Cmd) error {
 			return fmt.Errorf("opening the control group: %w", err)
 		}
 		defer func() { _ = group.Close() }() // it is only a reference
-		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(group.Fd())
+		cmd.SysProcAttr.UseCgroupFD = true
+		cmd.SysProcAttr.CgroupFD = int(group.Fd())
 	}
 	if err := l.groups.join(); err != nil {
 		return err

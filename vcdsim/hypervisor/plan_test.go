@@ -33,14 +33,19 @@ func TestWhereControlGroupsAre(t *testing.T) {
 	}{
 		{
 			"version 1, beside a version 2 without controllers",
-			"4:cpu,cpuacct:/\n3:memory:/docker/a/b\n2:name=systemd:/s\n1:pids:/not/mounted\n0::/\n", mountinfo,
-			groupPlan{roots: []string{
-				"/sys/fs/cgroup/cpu,cpuacct/sim", "/sys/fs/cgroup/memory/b/sim", "/sys/fs/cgroup/systemd/s/sim",
-			}, hidden: "/sys/fs/cgroup/unified"},
+			"4:cpu,cpuacct:/\n3:memory:/docker/a/b\n2:name=systemd:/s\n1:pids:/not/mounted\n0::/\n",
+			mountinfo,
+			groupPlan{
+				roots: []string{
+					"/sys/fs/cgroup/cpu,cpuacct/sim", "/sys/fs/cgroup/memory/b/sim", "/sys/fs/cgroup/systemd/s/sim",
+				},
+				hidden: "/sys/fs/cgroup/unified",
+			},
 			"",
 		},
 		{
-			"version 2 alone: at the top, because a group with processes gives no controllers", "0::/user.slice/session\n",
+			"version 2 alone: at the top, because a group with processes gives no controllers",
+			"0::/user.slice/session\n",
 			"30 20 0:26 / /sys/fs/cgroup rw - cgroup2 none rw,nsdelegate\n",
 			groupPlan{unified: true, roots: []string{"/sys/fs/cgroup/sim"}},
 			"",
@@ -63,7 +68,10 @@ func TestWhereControlGroupsAre(t *testing.T) {
 func TestArgumentsOfNspawn(t *testing.T) {
 	g := NewWithT(t)
 	l := launch{
-		name: "vm", files: files{"/state/vms/vm"}, netns: "/proc/1/fd/7", disks: []loop{{path: "/dev/loop3", inside: "/dev/sdb"}},
+		name:  "vm",
+		files: files{"/state/vms/vm"},
+		netns: "/proc/1/fd/7",
+		disks: []loop{{path: "/dev/loop3", inside: "/dev/sdb"}},
 		image: image{Init: "/init", ImageStore: "/store", Layers: []string{"/top", "/base"}},
 	}
 	args := l.arguments()
@@ -72,7 +80,8 @@ func TestArgumentsOfNspawn(t *testing.T) {
 		"--bind=/state/vms/vm/etcd:/var/lib/etcd", "--bind=/dev/loop3:/dev/sdb"))
 	g.Expect(args[len(args)-1]).To(Equal("/init"))
 	g.Expect(l.environment()).To(ContainElement("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0"))
-	l.groups.unified, l.image.ImageStore = true, ""
+	l.groups.unified = true
+	l.image.ImageStore = ""
 	g.Expect(l.environment()).To(ContainElement("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"))
 	g.Expect(l.arguments()).NotTo(ContainElement(ContainSubstring("/var/lib/etcd")), "it is no node's image")
 	g.Expect(l.files.overlay(l.image)).To(Equal(
@@ -89,7 +98,8 @@ func TestAVMsCommandLineIsKnown(t *testing.T) {
 }
 
 func TestAFolderOfOthersIsRefused(t *testing.T) {
-	g, dir := NewWithT(t), shortDir(t)
+	g := NewWithT(t)
+	dir := shortDir(t)
 	file := filepath.Join(dir, "vms", "precious")
 	g.Expect(os.MkdirAll(file, 0o700)).To(Succeed())
 	g.Expect(openState(dir)).Error().To(MatchError(ContainSubstring("is not empty, and not a state folder")))
@@ -104,10 +114,12 @@ func TestAFolderOfOthersIsRefused(t *testing.T) {
 }
 
 func TestWhatAVMHasIsReadableInIt(t *testing.T) {
-	g, store := NewWithT(t), t.TempDir()
+	g := NewWithT(t)
+	store := t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(store, "meta.db"), []byte("db"), 0o600)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(store, "blob"), []byte("blob"), 0o600)).To(Succeed())
-	f, img := files{t.TempDir()}, image{ImageStore: store}
+	f := files{t.TempDir()}
+	img := image{ImageStore: store}
 	g.Expect(os.MkdirAll(f.path("containerd.new/half"), 0o700)).To(Succeed(), "an earlier boot was killed")
 	before := syscall.Umask(0o077)
 	err := errors.Join(f.create(img), writeReadable(f.path("info/meminfo"), "MemTotal"))
@@ -133,7 +145,9 @@ func TestWhatAVMHasIsReadableInIt(t *testing.T) {
 }
 
 func TestAnImageStoreIsCopiedToAnotherFilesystem(t *testing.T) {
-	g, from, to := NewWithT(t), t.TempDir(), filepath.Join(t.TempDir(), "containerd.new")
+	g := NewWithT(t)
+	from := t.TempDir()
+	to := filepath.Join(t.TempDir(), "containerd.new")
 	g.Expect(os.WriteFile(filepath.Join(from, "blob"), []byte("blob"), 0o600)).To(Succeed())
 	g.Expect(os.Symlink("blob", filepath.Join(from, "link"))).To(Succeed())
 	g.Expect(os.MkdirAll(filepath.Join(to, "half"), 0o700)).To(Succeed())
@@ -144,7 +158,8 @@ func TestAnImageStoreIsCopiedToAnotherFilesystem(t *testing.T) {
 }
 
 func TestAGuestThatDiesSaysWhy(t *testing.T) {
-	g, console := NewWithT(t), filepath.Join(t.TempDir(), "console.log")
+	g := NewWithT(t)
+	console := filepath.Join(t.TempDir(), "console.log")
 	g.Expect(os.WriteFile(console, []byte("1\n2\n3\n4\n\n5\r\nno init\n"), 0o600)).To(Succeed())
 	g.Expect(unexpected(0, console)).To(Succeed())
 	g.Expect(unexpected(exitReboot, console)).To(Succeed())
@@ -157,7 +172,9 @@ func TestAGuestThatDiesSaysWhy(t *testing.T) {
 }
 
 func TestLogsOfVMsAreCopied(t *testing.T) {
-	g, dir, to := NewWithT(t), t.TempDir(), filepath.Join(t.TempDir(), "vms")
+	g := NewWithT(t)
+	dir := t.TempDir()
+	to := filepath.Join(t.TempDir(), "vms")
 	g.Expect(CopyLogs(dir, to)).To(Succeed())
 	g.Expect(to).NotTo(BeADirectory(), "there were no VMs")
 	f := files{filepath.Join(dir, "vms", "id")}
@@ -186,7 +203,8 @@ func TestThreadsOfTheirOwnAreNotTheFirst(t *testing.T) {
 }
 
 func TestOnlyFilesOfDisksThatAreGoneAreRemoved(t *testing.T) {
-	g, s := NewWithT(t), &stateDir{dir: t.TempDir()}
+	g := NewWithT(t)
+	s := &stateDir{dir: t.TempDir()}
 	g.Expect(os.MkdirAll(filepath.Dir(s.disk("a")), 0o700)).To(Succeed())
 	for _, id := range []string{"gone", "kept"} {
 		g.Expect(os.WriteFile(s.disk(id), nil, 0o600)).To(Succeed())
@@ -215,7 +233,8 @@ func TestGuestinfoAnswers(t *testing.T) {
 	g := NewWithT(t)
 	var wrote []string
 	info, err := serveGuestinfo(t.Context(), t.TempDir(), map[string]string{
-		"guestinfo.metadata": "m", localIPv4: "of the boot before",
+		"guestinfo.metadata": "m",
+		localIPv4:            "of the boot before",
 	}, func(key, value string) { wrote = append(wrote, key+"="+value) })
 	g.Expect(err).NotTo(HaveOccurred())
 	defer info.close()
@@ -234,7 +253,8 @@ func TestGuestinfoAnswers(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
-	g, dir := NewWithT(t), t.TempDir()
+	g := NewWithT(t)
+	dir := t.TempDir()
 	g.Expect(images(dir)).To(BeEmpty())
 	g.Expect(images(filepath.Join(dir, "missing"))).Error().To(MatchError(ContainSubstring("no such file")))
 	write := func(text string) {
@@ -245,7 +265,9 @@ func TestImages(t *testing.T) {
 	g.Expect(os.MkdirAll(filepath.Join(dir, "top"), 0o700)).To(Succeed())
 	g.Expect(os.MkdirAll(filepath.Join(dir, "base"), 0o700)).To(Succeed())
 	g.Expect(images(dir)).To(HaveKeyWithValue("a", image{
-		Image: Image{Name: "a"}, Layers: []string{filepath.Join(dir, "top"), filepath.Join(dir, "base")}, Init: "/init",
+		Image:  Image{Name: "a"},
+		Layers: []string{filepath.Join(dir, "top"), filepath.Join(dir, "base")},
+		Init:   "/init",
 	}))
 	write(`{"name": "a", "layers": ["top"]}`)
 	g.Expect(images(dir)).Error().To(MatchError(ContainSubstring("an absolute init are needed")))
@@ -264,7 +286,8 @@ func TestWhatTheKernelLacks(t *testing.T) {
 }
 
 func TestALimitIsRaisedAndNeverLowered(t *testing.T) {
-	g, file := NewWithT(t), filepath.Join(t.TempDir(), "max_user_instances")
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "max_user_instances")
 	g.Expect(os.WriteFile(file, []byte("128\n"), 0o600)).To(Succeed())
 	g.Expect(raiseTo(1024, file)).To(BeTrue())
 	g.Expect(readFile(file)).To(Equal("1024"))
@@ -279,7 +302,9 @@ func TestNamesOfVMs(t *testing.T) {
 	n.add(vcdsim.GuestVM{Name: "node", Hostname: "localhost", NICs: []vcdsim.GuestNIC{{Address: netip.MustParseAddr("10.0.0.5")}}})
 	ask := func(name string) dnsmessage.Message {
 		q := dnsmessage.Message{Questions: []dnsmessage.Question{{
-			Name: dnsmessage.MustNewName(name), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET,
+			Name:  dnsmessage.MustNewName(name),
+			Type:  dnsmessage.TypeA,
+			Class: dnsmessage.ClassINET,
 		}}}
 		request, err := q.Pack()
 		g.Expect(err).NotTo(HaveOccurred())
@@ -303,9 +328,12 @@ func TestNamesAreServedByUDPAndTCP(t *testing.T) {
 	go n.read(s.packets)
 	go n.accept(s.streams)
 	for _, network := range []string{"udp", "tcp"} {
-		r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, s.streams.Addr().String())
-		}}
+		r := &net.Resolver{
+			PreferGo: true,
+			Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, s.streams.Addr().String())
+			},
+		}
 		g.Expect(r.LookupNetIP(t.Context(), "ip4", "node.")).To(ConsistOf(netip.MustParseAddr("10.0.0.5")), network)
 	}
 }

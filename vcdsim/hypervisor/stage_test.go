@@ -11,7 +11,8 @@ import (
 )
 
 func TestTheStageIsReadFromWhatTheSystemWrote(t *testing.T) {
-	g, dir := NewWithT(t), t.TempDir()
+	g := NewWithT(t)
+	dir := t.TempDir()
 	write := func(path string) {
 		path = filepath.Join(dir, "vms", "id", path)
 		g.Expect(os.MkdirAll(filepath.Dir(path), 0o750)).To(Succeed())

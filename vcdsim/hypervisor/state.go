@@ -156,7 +156,8 @@ func (f files) create(img image) error {
 
 // createStore makes the VM's image store, which is complete when it has its name.
 func (f files) createStore(from string) error {
-	store, unfinished := f.path("containerd"), f.path("containerd.new")
+	store := f.path("containerd")
+	unfinished := f.path("containerd.new")
 	if exists(store) {
 		return nil
 	}

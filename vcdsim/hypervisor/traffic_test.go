@@ -51,7 +51,9 @@ func (s *site) outside(t *testing.T) *http.Client {
 	proxy, err := url.Parse(server.URL)
 	s.Expect(err).NotTo(HaveOccurred())
 	return &http.Client{Transport: &http.Transport{
-		Proxy: http.ProxyURL(proxy), DisableKeepAlives: true, TLSClientConfig: s.http.Transport.(*http.Transport).TLSClientConfig,
+		Proxy:             http.ProxyURL(proxy),
+		DisableKeepAlives: true,
+		TLSClientConfig:   s.http.Transport.(*http.Transport).TLSClientConfig,
 	}}
 }
 

@@ -19,8 +19,10 @@ var files embed.FS
 const Index = "index.html"
 
 var types = map[string]string{
-	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-	".svg": "image/svg+xml",
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
 }
 
 // File returns a file of the page and its media type; ok is false if there is none of that name.

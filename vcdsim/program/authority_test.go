@@ -67,7 +67,8 @@ func TestTheAuthorityOutlivesTheProgram(t *testing.T) {
 func TestACertificateIsServedAsItIs(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	cert := filepath.Join(dir, "tls.crt")
+	key := filepath.Join(dir, "tls.key")
 	chain, private := vcdsimtest.SelfSigned(t)
 	g.Expect(os.WriteFile(cert, chain, 0o600)).To(Succeed())
 	g.Expect(os.WriteFile(key, private, 0o600)).To(Succeed())

@@ -136,10 +136,17 @@ func (o options) config(logs io.Writer) (vcdsim.Config, error) {
 		level = slog.LevelDebug
 	}
 	return vcdsim.Config{
-		Model: model, Profile: profile, Seed: o.seed, Clock: clock, Addr: o.listen,
-		Version: vcdsim.Version(o.apiVersion),
-		Cells:   o.cells, PublicURL: o.publicURL, ControlToken: o.controlToken,
-		Guest: o.guest(), Log: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
+		Model:        model,
+		Profile:      profile,
+		Seed:         o.seed,
+		Clock:        clock,
+		Addr:         o.listen,
+		Version:      vcdsim.Version(o.apiVersion),
+		Cells:        o.cells,
+		PublicURL:    o.publicURL,
+		ControlToken: o.controlToken,
+		Guest:        o.guest(),
+		Log:          slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
 	}, errors.Join(append(errs, err)...)
 }
 

@@ -48,8 +48,10 @@ func (s *site) choose(m vcdsim.Model) {
 		case org.Name == "System" && len(org.Users) > 0:
 			s.System = org.Users[0]
 		case s.Org.Name == "" && len(org.Users) > 0 && len(org.VDCs) > 0:
-			s.Org, s.VDC = org, org.VDCs[0]
-			s.Admin, s.User = org.Users[0], org.Users[min(1, len(org.Users)-1)]
+			s.Org = org
+			s.VDC = org.VDCs[0]
+			s.Admin = org.Users[0]
+			s.User = org.Users[min(1, len(org.Users)-1)]
 			s.CCM = s.User
 			if i := slices.IndexFunc(org.Users, servesClusters); i >= 0 {
 				s.CCM = org.Users[i]
@@ -57,7 +59,8 @@ func (s *site) choose(m vcdsim.Model) {
 		}
 	}
 	if len(s.VDC.Networks) > 0 {
-		s.Network, s.Endpoint = s.VDC.Networks[0].Name, endpoint(&s.VDC.Networks[0])
+		s.Network = s.VDC.Networks[0].Name
+		s.Endpoint = endpoint(&s.VDC.Networks[0])
 	}
 	if len(s.VDC.EdgeGateways) > 0 {
 		s.EdgeGateway = s.VDC.EdgeGateways[0].Name
@@ -69,7 +72,9 @@ func (s *site) choose(m vcdsim.Model) {
 // empty if there is none.
 func endpoint(n *vcdsim.Network) string {
 	const widest = 16 // bits of the largest subnet that is searched
-	subnet, ranges, free := n.Gateway.Masked(), slices.Concat(n.StaticPool, n.DHCPPool), ""
+	subnet := n.Gateway.Masked()
+	ranges := slices.Concat(n.StaticPool, n.DHCPPool)
+	free := ""
 	if !subnet.Addr().Is4() || subnet.Bits() < widest {
 		return ""
 	}

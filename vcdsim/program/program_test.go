@@ -31,7 +31,8 @@ func runFor(t *testing.T, args []string, f func(g *WithT, out *gbytes.Buffer)) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out, ended := gbytes.NewBuffer(), make(chan error, 1)
+	out := gbytes.NewBuffer()
+	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, append(args, "--listen", "127.0.0.1:0"), out, out) }()
 	g.Eventually(out).Should(gbytes.Say(`# What happens is shown at https://127.0.0.1:[1-9][0-9]*/_sim/`))
 	f(g, out)
@@ -48,7 +49,10 @@ func TestItRunsUntilInterrupted(t *testing.T) {
 		for _, part := range []string{
 			"VCD_API_TOKEN=capvcd-api-token",
 			"VCD_CCM_API_TOKEN_B64=" + base64.StdEncoding.EncodeToString([]byte("ccm-api-token")),
-			`provider "vcd" {`, "kind: VCDIdentity", "sysOrg: System", "export VCD_ORGANIZATION_VDC_NETWORK=nodes",
+			`provider "vcd" {`,
+			"kind: VCDIdentity",
+			"sysOrg: System",
+			"export VCD_ORGANIZATION_VDC_NETWORK=nodes",
 		} {
 			g.Expect(text).To(ContainSubstring(part))
 		}
@@ -56,7 +60,8 @@ func TestItRunsUntilInterrupted(t *testing.T) {
 }
 
 func TestTheStateIsKeptInAFile(t *testing.T) {
-	state, ca := filepath.Join(t.TempDir(), "state.json"), filepath.Join(t.TempDir(), "ca.pem")
+	state := filepath.Join(t.TempDir(), "state.json")
+	ca := filepath.Join(t.TempDir(), "ca.pem")
 	args := []string{"--state", state, "--ca-file", ca, "--preset", "k8s-tenant", "--cells", "2", "--clock", "manual"}
 	runFor(t, args, func(g *WithT, out *gbytes.Buffer) {
 		g.Expect(string(out.Contents())).To(MatchRegexp(`# cell 2: https://127.0.0.1:[1-9]`))
@@ -135,17 +140,20 @@ func TestBadFlags(t *testing.T) {
 		{"no certificate", "reading --tls-cert and --tls-key", []string{"--tls-key", "x", "--tls-cert", "y"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},
 		{
-			"a clock that is none", `clock "cuckoo" is not real, manual, a time or a number`,
+			"a clock that is none",
+			`clock "cuckoo" is not real, manual, a time or a number`,
 			[]string{"--clock", "cuckoo"},
 		},
 		{
-			"a configuration that is none", `--print "xml" is not one of capi, env, govcd, identity, terraform`,
+			"a configuration that is none",
+			`--print "xml" is not one of capi, env, govcd, identity, terraform`,
 			[]string{"--print", "xml"},
 		},
 		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
 		{"a public address that is none", "is not a URL", []string{"--public-url", "x"}},
 		{
-			"two at once", "profile \"warp\" is not one of instant, fast, recorded\nclock",
+			"two at once",
+			"profile \"warp\" is not one of instant, fast, recorded\nclock",
 			[]string{"--profile", "warp", "--clock", "0"},
 		},
 	} {

@@ -15,8 +15,10 @@ func TestShape(t *testing.T) {
 	}
 	json := func(body string) vcdsim.Exchange {
 		return vcdsim.Exchange{
-			Operation: "GET /cloudapi/x", Status: 200, URI: "/cloudapi/x?page=1",
-			Response: []byte(body),
+			Operation: "GET /cloudapi/x",
+			Status:    200,
+			URI:       "/cloudapi/x?page=1",
+			Response:  []byte(body),
 		}
 	}
 	for _, tc := range []struct {

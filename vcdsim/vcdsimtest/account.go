@@ -36,9 +36,13 @@ type registrar struct {
 func newRegistrar(sim *vcdsim.Simulator) *registrar {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(sim.CA())
-	return &registrar{site: sim.URL(), client: &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
-	}}}
+	return &registrar{
+		site: sim.URL(),
+		client: &http.Client{Transport: &http.Transport{
+			TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			DisableKeepAlives: true,
+		}},
+	}
 }
 
 // register goes all the way: the account is registered, asks for its token, is granted it, and takes it.
@@ -60,7 +64,8 @@ func (r *registrar) register(ctx context.Context, name, role string) (string, er
 		return "", err
 	}
 	granted, err := r.post(ctx, tenant+"/token", kind, url.Values{
-		"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "client_id": {id},
+		"grant_type":  {"urn:ietf:params:oauth:grant-type:device_code"},
+		"client_id":   {id},
 		"device_code": {device["device_code"]},
 	}.Encode())
 	return granted["refresh_token"], err

@@ -20,8 +20,9 @@ func SelfSigned(tb testing.TB) (chain, key []byte) {
 		tb.Fatalf("making a key: %v", err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"web.example"},
-		NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1),
+		DNSNames:     []string{"web.example"},
+		NotAfter:     time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {

@@ -86,7 +86,9 @@ func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, n
 		return session.Unread(err, "Looking for vApp "+v.Name)
 	}
 	verdict := gone.Decide(now, gone.Subject{
-		Missing: gone.Missing{Since: since(obj, v.key())}, Evidence: gone.Evidence(seen), Unrecorded: len(v.IDs) == 0,
+		Missing:    gone.Missing{Since: since(obj, v.key())},
+		Evidence:   gone.Evidence(seen),
+		Unrecorded: len(v.IDs) == 0,
 	}, nil)
 	if verdict.Counts {
 		note(obj, v.key(), verdict, now)
@@ -121,7 +123,9 @@ func (v VApp) unproved(reason gone.Reason) phases.Outcome {
 // Once is the outcome of the first observation that something is missing.
 func Once(v gone.Verdict, reason, what string) phases.Outcome {
 	return phases.Outcome{
-		Reason: reason, After: v.After, Unknown: true,
+		Reason:  reason,
+		After:   v.After,
+		Unknown: true,
 		Message: fmt.Sprintf("%s is missing: it counts as gone if it is still missing in a minute", what),
 	}
 }

@@ -72,7 +72,8 @@ func PlanFor(infraID string, members []Member, rules []vcd.AffinityRule) Plan {
 func sortRules(infraID string, rules []vcd.AffinityRule) (ours map[string][]vcd.AffinityRule,
 	taken map[string]string,
 ) {
-	ours, taken = map[string][]vcd.AffinityRule{}, map[string]string{}
+	ours = map[string][]vcd.AffinityRule{}
+	taken = map[string]string{}
 	for _, rule := range rules {
 		if strings.HasPrefix(rule.Name, Prefix(infraID)) {
 			ours[rule.Name] = append(ours[rule.Name], rule)
@@ -90,7 +91,8 @@ func sortRules(infraID string, rules []vcd.AffinityRule) (ours map[string][]vcd.
 // addGroup plans the rule of one group, of which there may be several after an answer of VCD was lost.
 func (p *Plan) addGroup(name string, members []Member, found []vcd.AffinityRule, taken map[string]string) {
 	wanted := vcd.AffinityRule{Ref: vcd.Ref{Name: name}, Apart: true, Enabled: true}
-	leaving, hidden := map[string]bool{}, false
+	leaving := map[string]bool{}
+	hidden := false
 	for _, m := range members {
 		wanted.Mandatory = m.Group.Policy == infrav1.AntiAffinityRequired
 		other := taken[m.VM.ID]
@@ -98,7 +100,8 @@ func (p *Plan) addGroup(name string, members []Member, found []vcd.AffinityRule,
 		case m.Leaving:
 			leaving[m.VM.ID] = true
 		case m.Hidden:
-			hidden, p.Hidden = true, append(p.Hidden, m.VM.Name)
+			hidden = true
+			p.Hidden = append(p.Hidden, m.VM.Name)
 		case other != "":
 			p.Conflicts = append(p.Conflicts, Conflict{VM: m.VM.Name, Rule: other})
 		default:

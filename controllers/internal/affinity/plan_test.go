@@ -69,95 +69,113 @@ func TestPlan(t *testing.T) {
 	}{
 		{"a single VM needs no rule", members(soft, "a", ""), nil, nil, []string{"a"}},
 		{
-			"two VMs get one rule", members(soft, "ba", ""), nil,
+			"two VMs get one rule",
+			members(soft, "ba", ""),
+			nil,
 			[]Step{{Create, rule("", controlPlane, "ab")}},
 			nil,
 		},
 		{
-			"one that must be kept is mandatory", members(hard, "ab", ""), nil,
+			"one that must be kept is mandatory",
+			members(hard, "ab", ""),
+			nil,
 			[]Step{{Create, rule("", controlPlane, "ab", mandatory)}},
 			nil,
 		},
 		{
-			"a rule stays while a VM of its group is hidden", append(members(soft, "a", ""), hidden("b")...),
+			"a rule stays while a VM of its group is hidden",
+			append(members(soft, "a", ""), hidden("b")...),
 			[]vcd.AffinityRule{rule("1", controlPlane, "a")},
 			nil,
 			[]string{"a"},
 		},
 		{
 			"VMs that are shown get their rule beside one that is hidden",
-			append(members(soft, "ab", ""), hidden("c")...), nil,
+			append(members(soft, "ab", ""), hidden("c")...),
+			nil,
 			[]Step{{Create, rule("", controlPlane, "ab")}},
 			nil,
 		},
 		{
-			"nothing changes at rest", members(soft, "ab", ""),
+			"nothing changes at rest",
+			members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
 			nil,
 			[]string{"a", "b"},
 		},
 		{
-			"all that came are added by one write", members(soft, "abcd", ""),
+			"all that came are added by one write",
+			members(soft, "abcd", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
 			[]Step{{Update, rule("1", controlPlane, "abcd")}},
 			[]string{"a", "b"},
 		},
 		{
-			"a VM that leaves costs no write", members(soft, "ab", "c"),
+			"a VM that leaves costs no write",
+			members(soft, "ab", "c"),
 			[]vcd.AffinityRule{rule("1", controlPlane, "abc")},
 			nil,
 			[]string{"a", "b"},
 		},
 		{
-			"it is left out of a write for another", members(soft, "abd", "c"),
+			"it is left out of a write for another",
+			members(soft, "abd", "c"),
 			[]vcd.AffinityRule{rule("1", controlPlane, "abc")},
 			[]Step{{Update, rule("1", controlPlane, "abd")}},
 			[]string{"a", "b"},
 		},
 		{
-			"a rule goes with its second VM", members(soft, "a", "b"),
+			"a rule goes with its second VM",
+			members(soft, "a", "b"),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
 			[]Step{{Delete, rule("1", controlPlane, "ab")}},
 			[]string{"a"},
 		},
 		{
-			"a VM that a person added is taken out", members(soft, "ab", ""),
+			"a VM that a person added is taken out",
+			members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "abx")},
 			[]Step{{Update, rule("1", controlPlane, "ab")}},
 			[]string{"a", "b"},
 		},
 		{
-			"a rule that a person disabled is enabled", members(soft, "ab", ""),
+			"a rule that a person disabled is enabled",
+			members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab", disabled)},
 			[]Step{{Update, rule("1", controlPlane, "ab")}},
 			nil,
 		},
 		{
-			"a changed policy changes the rule", members(hard, "ab", ""),
+			"a changed policy changes the rule",
+			members(hard, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
 			[]Step{{Update, rule("1", controlPlane, "ab", mandatory)}},
 			nil,
 		},
 		{
-			"None removes the rule", members(none, "ab", ""),
+			"None removes the rule",
+			members(none, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab")},
 			[]Step{{Delete, rule("1", controlPlane, "ab")}},
 			nil,
 		},
 		{
-			"the rule of a MachineDeployment that is gone goes", members(soft, "a", ""),
+			"the rule of a MachineDeployment that is gone goes",
+			members(soft, "a", ""),
 			[]vcd.AffinityRule{rule("1", RuleName(id, "md-old"), "")},
 			[]Step{{Delete, rule("1", RuleName(id, "md-old"), "")}},
 			[]string{"a"},
 		},
 		{
-			"a second rule of one group goes", members(soft, "ab", ""),
+			"a second rule of one group goes",
+			members(soft, "ab", ""),
 			[]vcd.AffinityRule{rule("1", controlPlane, "ab"), rule("2", controlPlane, "")},
 			[]Step{{Delete, rule("2", controlPlane, "")}},
 			[]string{"a", "b"},
 		},
 		{
-			"rules of others stay", members(soft, "a", ""),
+			"rules of others stay",
+			members(soft, "a", ""),
 			[]vcd.AffinityRule{rule("1", "theirs", "xy"), rule("2", RuleName(strings.Repeat("9", 36), "md"), "pq")},
 			nil,
 			[]string{"a"},
@@ -180,9 +198,12 @@ func TestAVMInARuleOfAnotherOwnerIsLeftThere(t *testing.T) {
 	g := NewWithT(t)
 
 	p := PlanFor(id, members(infrav1.AntiAffinityRequired, "abc", ""),
-		[]vcd.AffinityRule{rule("1", "theirs", "cx"), rule("2", "together", "ab", func(r *vcd.AffinityRule) {
-			r.Apart = false
-		})})
+		[]vcd.AffinityRule{
+			rule("1", "theirs", "cx"),
+			rule("2", "together", "ab", func(r *vcd.AffinityRule) {
+				r.Apart = false
+			}),
+		})
 
 	g.Expect(p.Steps).To(Equal([]Step{{Create, rule("", controlPlane, "ab", mandatory)}}))
 	g.Expect(p.Conflicts).To(Equal([]Conflict{{VM: "vm-c", Rule: "theirs"}}))
@@ -191,7 +212,8 @@ func TestAVMInARuleOfAnotherOwnerIsLeftThere(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	spec := infrav1.AntiAffinitySpec{
-		ControlPlane: infrav1.AntiAffinityRequired, MachineDeployments: infrav1.AntiAffinityPreferred,
+		ControlPlane:       infrav1.AntiAffinityRequired,
+		MachineDeployments: infrav1.AntiAffinityPreferred,
 		Overrides: []infrav1.AntiAffinityOverride{
 			{MachineDeployment: "gpu", Policy: infrav1.AntiAffinityRequired},
 			{MachineDeployment: "batch", Policy: infrav1.AntiAffinityNone},

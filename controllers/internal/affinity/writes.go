@@ -99,7 +99,8 @@ func Unlisted(err error, vdc vcd.Ref) (phases.Outcome, error) {
 func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, vdc vcd.VDC, rule vcd.AffinityRule,
 	wake func(),
 ) (phases.Outcome, error) {
-	step, key := Step{Delete, rule}, string(c.UID)+"/affinity/"+rule.ID
+	step := Step{Delete, rule}
+	key := string(c.UID) + "/affinity/" + rule.ID
 	running := phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", step.Text())
 	if t, ok := s.Task(key); ok {
 		if t.State == vcd.TaskRunning {

@@ -43,8 +43,9 @@ func NewBalancedOn(t *testing.T, model vcdsim.Model) *Balanced {
 func (w *Balanced) Balance(cluster, name string, oneArm *lb.Range) {
 	d := lb.Desired{
 		Owner:    lb.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + cluster + "-" + name},
-		Families: []lb.Family{lb.IPv4}, OneArm: oneArm,
-		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11")},
+		Families: []lb.Family{lb.IPv4},
+		OneArm:   oneArm,
+		Members:  []netip.Addr{netip.MustParseAddr("192.168.100.11")},
 		Listeners: []lb.Listener{
 			{Name: "http", Protocol: lb.TCP, Application: lb.L4, Port: 80, NodePort: 30080},
 			{Name: "admin", Protocol: lb.TCP, Application: lb.L4, Port: 81, NodePort: 30081},

@@ -14,7 +14,8 @@ import (
 // Later makes the clocks of all reconcilers go ahead by d.
 func (w *Env) Later(d time.Duration) {
 	now := func() time.Time { return time.Now().Add(d) }
-	w.Machine.Now, w.Cluster.Now = now, now
+	w.Machine.Now = now
+	w.Cluster.Now = now
 }
 
 // IsClusterGone reconciles the cluster a few times and reports whether it is gone.

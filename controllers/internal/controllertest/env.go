@@ -124,14 +124,17 @@ func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env 
 	if config.Model.Orgs == nil {
 		config.Model = vcdsim.K8sTenant()
 	}
-	config.Guest, config.Observe = PretendGuest{}, observe
+	config.Guest = PretendGuest{}
+	config.Observe = observe
 	sim, err := vcdsim.New(config)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(sim.Start()).To(Succeed())
 	t.Cleanup(func() { _ = sim.Close() })
 	w.Sim = sim
 	w.Client = NewClient(append([]client.Object{
-		NewIdentity(sim.URL()), NewSecret(sim), NewCAPICluster(),
+		NewIdentity(sim.URL()),
+		NewSecret(sim),
+		NewCAPICluster(),
 		NewVCDCluster(sim),
 	}, objects...)...)
 	recorder := events.NewFakeRecorder(1000)
@@ -141,21 +144,31 @@ func NewWith(t *testing.T, config vcdsim.Config, objects ...client.Object) *Env 
 }
 
 // Restart makes new reconcilers, which remember nothing.
-func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
+func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) { //nolint:funlen // A table with one field per line.
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{
-		TaskPoll: 5 * time.Millisecond, LookupTTL: max(w.LookupTTL, time.Millisecond),
-		RequestsPerSecond: 1000, Burst: 1000,
-		Clock: aheadClock{&w.Clock}, Dial: w.Dial,
+		TaskPoll:          5 * time.Millisecond,
+		LookupTTL:         max(w.LookupTTL, time.Millisecond),
+		RequestsPerSecond: 1000,
+		Burst:             1000,
+		Clock:             aheadClock{&w.Clock},
+		Dial:              w.Dial,
 	})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	identities := session.Identities{
-		Client: w.Client, Live: w.Client, Namespace: "capvcd-system",
-		Accounts: &session.Accounts{}, Secrets: session.NewSecrets(w.Client),
+		Client:    w.Client,
+		Live:      w.Client,
+		Namespace: "capvcd-system",
+		Accounts:  &session.Accounts{},
+		Secrets:   session.NewSecrets(w.Client),
 	}
 	sessions := session.Of(pool)
 	w.Identity = &identity.Reconciler{
-		Client: w.Client, Identities: identities, Sessions: session.Of(pool), Logout: pool.Logout, Recorder: recorder,
+		Client:     w.Client,
+		Identities: identities,
+		Sessions:   session.Of(pool),
+		Logout:     pool.Logout,
+		Recorder:   recorder,
 	}
 	drivers := vapp.NewDrivers(func(context.Context, client.ObjectKey) (client.Client, error) {
 		if w.Workload == nil {
@@ -165,24 +178,41 @@ func (w *Env) Restart(t *testing.T, recorder events.EventRecorder) {
 	})
 	endpoints := &edgeendpoint.Endpoints{}
 	w.Cluster = &cluster.Reconciler{
-		Endpoints: endpoints,
-		Drivers:   drivers, Client: w.Client, Live: w.Client, Identities: identities,
-		Sessions: sessions, Recorder: recorder,
+		Endpoints:  endpoints,
+		Drivers:    drivers,
+		Client:     w.Client,
+		Live:       w.Client,
+		Identities: identities,
+		Sessions:   sessions,
+		Recorder:   recorder,
 	}
 	settled := &rules.Settled{}
 	w.Affinity = &affinity.Reconciler{
-		Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder, Settled: settled, Gather: 1,
+		Client:     w.Client,
+		Identities: identities,
+		Sessions:   sessions,
+		Recorder:   recorder,
+		Settled:    settled,
+		Gather:     1,
 	}
 	w.Template = &machinetemplate.Reconciler{
-		Client: w.Client, Identities: identities, Sessions: sessions,
-		Recorder: recorder,
+		Client:     w.Client,
+		Identities: identities,
+		Sessions:   sessions,
+		Recorder:   recorder,
 	}
 	w.Zone = &zone.Reconciler{Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
 	w.Domain = &zone.DomainReconciler{Client: w.Client, Identities: identities, Sessions: sessions, Recorder: recorder}
 	w.Machine = &machine.Reconciler{
-		Endpoints: endpoints, Apart: settled,
-		Drivers: drivers, Gather: 1, Client: w.Client, Live: w.Client,
-		Identities: identities, Sessions: sessions, Recorder: recorder,
+		Endpoints:  endpoints,
+		Apart:      settled,
+		Drivers:    drivers,
+		Gather:     1,
+		Client:     w.Client,
+		Live:       w.Client,
+		Identities: identities,
+		Sessions:   sessions,
+		Recorder:   recorder,
 	}
 }
 
@@ -199,7 +229,9 @@ func (w *Env) Admin(t *testing.T) *vcd.Session {
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 5 * time.Millisecond})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
 	s, err := pool.Session(w.Ctx, vcd.Config{
-		Site: w.Sim.URL(), Org: "acme", CABundle: w.Sim.CA(),
+		Site:        w.Sim.URL(),
+		Org:         "acme",
+		CABundle:    w.Sim.CA(),
 		Credentials: vcd.Credentials{Username: "admin", Password: "password"},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -221,7 +253,8 @@ type PretendGuest struct{}
 // PowerOn reports the addresses that VCD offers, by MAC address.
 func (PretendGuest) PowerOn(_ context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	report := vcdsim.GuestReport{
-		Addresses: map[string]string{}, Hostname: vm.Name,
+		Addresses:   map[string]string{},
+		Hostname:    vm.Name,
 		ExtraConfig: map[string]string{"guestinfo.userdata": "---"},
 	}
 	for _, nic := range vm.NICs {
@@ -250,7 +283,8 @@ func NewClient(objects ...client.Object) client.Client {
 		}
 	}
 	pools := []schema.GroupVersion{
-		{Group: "ipam.example.com", Version: "v1"}, {Group: "ipam.cluster.x-k8s.io", Version: "v1alpha2"},
+		{Group: "ipam.example.com", Version: "v1"},
+		{Group: "ipam.cluster.x-k8s.io", Version: "v1alpha2"},
 	}
 	mapper := meta.NewDefaultRESTMapper(pools)
 	for i, kind := range []string{"ExamplePool", "InClusterIPPool"} {
@@ -267,23 +301,31 @@ func NewClient(objects ...client.Object) client.Client {
 // Meta returns the metadata of an object of the cluster; its UID follows from its name.
 func Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: Namespace, Name: name, UID: apitypes.UID("uid-of-" + name),
-		Labels: session.OfCluster(ClusterName),
+		Namespace: Namespace,
+		Name:      name,
+		UID:       apitypes.UID("uid-of-" + name),
+		Labels:    session.OfCluster(ClusterName),
 	}
 }
 
 // NewIdentity returns the identity of the cluster at a site, with the credentials of [NewSecret].
 func NewIdentity(site string) *infrav1.VCDIdentity {
 	i := &infrav1.VCDIdentity{ObjectMeta: Meta("tenant")}
-	i.Spec.Site, i.Spec.SecretRef.Name = site, "tenant-credentials"
+	i.Spec.Site = site
+	i.Spec.SecretRef.Name = "tenant-credentials"
 	return i
 }
 
 // NewSecret returns the credentials of a user of the simulator.
 func NewSecret(sim *vcdsim.Simulator) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: Meta("tenant-credentials"), Data: map[string][]byte{
-		"username": []byte("capvcd"), "password": []byte("password"), "ca.crt": sim.CA(),
-	}}
+	return &corev1.Secret{
+		ObjectMeta: Meta("tenant-credentials"),
+		Data: map[string][]byte{
+			"username": []byte("capvcd"),
+			"password": []byte("password"),
+			"ca.crt":   sim.CA(),
+		},
+	}
 }
 
 // NewCAPICluster returns the Cluster that owns the VCDCluster; its infrastructure is provisioned.
@@ -291,7 +333,8 @@ func NewCAPICluster() *clusterv1.Cluster {
 	c := &clusterv1.Cluster{ObjectMeta: Meta(ClusterName)}
 	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
 		APIGroup: infrav1.GroupVersion.Group,
-		Kind:     "VCDCluster", Name: "vc1",
+		Kind:     "VCDCluster",
+		Name:     "vc1",
 	}
 	c.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	return c
@@ -301,11 +344,16 @@ func NewCAPICluster() *clusterv1.Cluster {
 func NewVCDCluster(sim *vcdsim.Simulator) *infrav1.VCDCluster {
 	c := &infrav1.VCDCluster{ObjectMeta: Meta("vc1")}
 	c.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
-		Name: ClusterName, UID: "uid-of-" + ClusterName,
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       "Cluster",
+		Name:       ClusterName,
+		UID:        "uid-of-" + ClusterName,
 	}}
 	c.Spec = infrav1.VCDClusterSpec{
-		Site: sim.URL(), Org: "acme", OVDC: "acme-vdc", OVDCNetwork: "nodes",
+		Site:        sim.URL(),
+		Org:         "acme",
+		OVDC:        "acme-vdc",
+		OVDCNetwork: "nodes",
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
 		Endpoint: infrav1.EndpointSpec{
 			Type:    infrav1.EndpointKubeVIP,
@@ -322,16 +370,22 @@ func NewMachine(name string, mods ...func(*infrav1.VCDMachine)) []client.Object 
 	m.Spec.Bootstrap.DataSecretName = ptr.To(name + "-bootstrap")
 	v := &infrav1.VCDMachine{ObjectMeta: Meta(name)}
 	v.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine",
-		Name: name, UID: m.UID,
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       "Machine",
+		Name:       name,
+		UID:        m.UID,
 	}}
 	v.Spec = infrav1.VCDMachineSpec{Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3", SizingPolicy: "small"}
 	for _, mod := range mods {
 		mod(v)
 	}
-	secret := &corev1.Secret{ObjectMeta: Meta(name + "-bootstrap"), Data: map[string][]byte{
-		"value": []byte("## template: jinja\n#cloud-config\n# " + Canary + "\n"), "format": []byte("cloud-config"),
-	}}
+	secret := &corev1.Secret{
+		ObjectMeta: Meta(name + "-bootstrap"),
+		Data: map[string][]byte{
+			"value":  []byte("## template: jinja\n#cloud-config\n# " + Canary + "\n"),
+			"format": []byte("cloud-config"),
+		},
+	}
 	return []client.Object{m, v, secret}
 }
 
@@ -423,7 +477,8 @@ func (w *Env) Writes() int {
 
 // ExpectSettled makes sure that another pass changes nothing, neither here nor in VCD.
 func (w *Env) ExpectSettled(name string) {
-	before, writes := w.VCDMachine(name).ResourceVersion, w.Writes()
+	before := w.VCDMachine(name).ResourceVersion
+	writes := w.Writes()
 	for range 2 {
 		_, err := w.ReconcileMachine(name)
 		w.Expect(err).NotTo(HaveOccurred())

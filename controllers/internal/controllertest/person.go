@@ -34,10 +34,13 @@ func (w *Env) login(user string) *Person {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(w.Sim.CA())
-	p := &Person{w: w, http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
-		RootCAs:    roots,
-		MinVersion: tls.VersionTLS12,
-	}}}}
+	p := &Person{
+		w: w,
+		http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+			RootCAs:    roots,
+			MinVersion: tls.VersionTLS12,
+		}}},
+	}
 	path := "/cloudapi/1.0.0/sessions"
 	if strings.HasSuffix(user, "@System") {
 		path += "/provider"

@@ -30,7 +30,9 @@ const poolFinalizer = "ipam.example.com/release"
 func NewPool(name string, prefix int32, gateway string, addresses ...string) *Pool {
 	return &Pool{
 		IPPoolReference: infrav1.IPPoolReference{Name: name, Kind: "ExamplePool", APIGroup: "ipam.example.com"},
-		Addresses:       addresses, Prefix: prefix, Gateway: gateway,
+		Addresses:       addresses,
+		Prefix:          prefix,
+		Gateway:         gateway,
 	}
 }
 
@@ -55,7 +57,8 @@ func (p *Pool) Object() client.Object {
 
 // Serve gives addresses to claims that have none, and takes back those of deleted claims.
 func (p *Pool) Serve(ctx context.Context, c client.Client) error {
-	claims, given := &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{}
+	claims := &ipamv1.IPAddressClaimList{}
+	given := &ipamv1.IPAddressList{}
 	if err := c.List(ctx, claims); err != nil {
 		return err
 	}
@@ -110,16 +113,20 @@ func (p *Pool) give(ctx context.Context, c client.Client, claim *ipamv1.IPAddres
 // address returns a free address for a claim, or nil.
 func (p *Pool) address(claim *ipamv1.IPAddressClaim, used map[string]bool) *ipamv1.IPAddress {
 	address := &ipamv1.IPAddress{}
-	address.Namespace, address.Name = claim.Namespace, claim.Name
+	address.Namespace = claim.Namespace
+	address.Name = claim.Name
 	address.Spec = ipamv1.IPAddressSpec{
-		ClaimRef: ipamv1.IPAddressClaimReference{Name: claim.Name}, PoolRef: claim.Spec.PoolRef, Gateway: p.Gateway,
+		ClaimRef: ipamv1.IPAddressClaimReference{Name: claim.Name},
+		PoolRef:  claim.Spec.PoolRef,
+		Gateway:  p.Gateway,
 	}
 	if p.Prefix > 0 {
 		address.Spec.Prefix = ptr.To(p.Prefix)
 	}
 	for _, a := range p.Addresses {
 		if !used[a] {
-			address.Spec.Address, used[a] = a, true
+			address.Spec.Address = a
+			used[a] = true
 			return address
 		}
 	}
@@ -128,7 +135,8 @@ func (p *Pool) address(claim *ipamv1.IPAddressClaim, used map[string]bool) *ipam
 
 func (p *Pool) take(ctx context.Context, c client.Client, claim *ipamv1.IPAddressClaim) error {
 	address := &ipamv1.IPAddress{}
-	address.Namespace, address.Name = claim.Namespace, claim.Name
+	address.Namespace = claim.Namespace
+	address.Name = claim.Name
 	if err := c.Delete(ctx, address); client.IgnoreNotFound(err) != nil {
 		return err
 	}

@@ -12,13 +12,19 @@ import (
 // OtherCluster returns the objects of a second cluster that wants the same vApp, and a machine of it.
 func OtherCluster(sim *vcdsim.Simulator, machine string) []client.Object {
 	cluster := NewCAPICluster()
-	cluster.Name, cluster.UID, cluster.Labels = "c2", "uid-of-c2", session.OfCluster("c2")
+	cluster.Name = "c2"
+	cluster.UID = "uid-of-c2"
+	cluster.Labels = session.OfCluster("c2")
 	cluster.Spec.InfrastructureRef.Name = "vc2"
 	infra := NewVCDCluster(sim)
-	infra.Name, infra.UID, infra.Labels = "vc2", "uid-of-vc2", session.OfCluster("c2")
+	infra.Name = "vc2"
+	infra.UID = "uid-of-vc2"
+	infra.Labels = session.OfCluster("c2")
 	infra.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster",
-		Name: "c2", UID: "uid-of-c2",
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       "Cluster",
+		Name:       "c2",
+		UID:        "uid-of-c2",
 	}}
 	infra.Spec.InfraID = "id-of-c2"
 	infra.Spec.VApp.Name = ClusterName

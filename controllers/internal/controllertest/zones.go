@@ -40,7 +40,9 @@ func NewInZonesOn(t *testing.T, model vcdsim.Model, objects ...client.Object) *Z
 	t.Helper()
 	w := NewZoned(t, model, objects...)
 	c := w.VCDCluster()
-	c.Spec.OVDC, c.Spec.OVDCNetwork, c.Spec.FailureDomainSelector = "", "", &metav1.LabelSelector{}
+	c.Spec.OVDC = ""
+	c.Spec.OVDCNetwork = ""
+	c.Spec.FailureDomainSelector = &metav1.LabelSelector{}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	for zone := range ZoneVDCs {
 		w.CreateZone(zone)
@@ -65,10 +67,14 @@ func (w *Zoned) CreateZone(name string, mods ...func(*infrav1.VCDFailureDomain, 
 	d.Spec = infrav1.VCDFailureDomainSpec{Region: "eu", Zone: "eu-" + name, OVDC: ZoneVDCs[name]}
 	z := &infrav1.VCDDeploymentZone{ObjectMeta: Meta(name)}
 	z.Spec = infrav1.VCDDeploymentZoneSpec{
-		FailureDomain: d.Name, Site: w.Sim.URL(), Org: "acme",
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
+		FailureDomain: d.Name,
+		Site:          w.Sim.URL(),
+		Org:           "acme",
+		IdentityRef:   infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
 		PlacementConstraint: infrav1.PlacementConstraint{
-			Networks: []string{"nodes"}, StorageProfile: "standard", Catalog: "kubernetes",
+			Networks:       []string{"nodes"},
+			StorageProfile: "standard",
+			Catalog:        "kubernetes",
 		},
 	}
 	if name != "a" {
@@ -83,9 +89,13 @@ func (w *Zoned) CreateZone(name string, mods ...func(*infrav1.VCDFailureDomain, 
 
 // AddIdentity creates an identity with a Secret of its name, whose user is another of the organization.
 func (w *Env) AddIdentity(name, user string) {
-	identity, secret := NewIdentity(w.Sim.URL()), NewSecret(w.Sim)
-	identity.Name, identity.UID, identity.Spec.SecretRef.Name = name, types.UID("uid-of-"+name), name
-	secret.Name, secret.Data["username"] = name, []byte(user)
+	identity := NewIdentity(w.Sim.URL())
+	secret := NewSecret(w.Sim)
+	identity.Name = name
+	identity.UID = types.UID("uid-of-" + name)
+	identity.Spec.SecretRef.Name = name
+	secret.Name = name
+	secret.Data["username"] = []byte(user)
 	w.Expect(w.Client.Create(w.Ctx, identity)).To(Succeed())
 	w.Expect(w.Client.Create(w.Ctx, secret)).To(Succeed())
 }

@@ -38,8 +38,14 @@ type madeNIC struct {
 // From returns what a VM is like, in a VDC.
 func From(vm vcd.VM, vdc string) Made {
 	made := Made{
-		VApp: vm.VApp.ID, VDC: vdc, SizingPolicy: vm.SizingPolicyID, PlacementPolicy: vm.PlacementPolicyID,
-		StorageProfile: vm.StorageProfile.ID, CPUs: vm.CPUs, MemoryMiB: vm.MemoryMiB, DiskMiB: FirstDisk(vm).SizeMiB,
+		VApp:            vm.VApp.ID,
+		VDC:             vdc,
+		SizingPolicy:    vm.SizingPolicyID,
+		PlacementPolicy: vm.PlacementPolicyID,
+		StorageProfile:  vm.StorageProfile.ID,
+		CPUs:            vm.CPUs,
+		MemoryMiB:       vm.MemoryMiB,
+		DiskMiB:         FirstDisk(vm).SizeMiB,
 	}
 	for _, nic := range vm.NICs {
 		n := madeNIC{MAC: nic.MAC, Network: nic.Network}
@@ -95,11 +101,17 @@ func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
 		}
 		is := nics[at]
 		if is.Network != was.Network {
-			found = append(found, Difference{infrav1.NICsChangedReason, fmt.Sprintf("NIC %d (%s) is connected to "+
-				"network %s, was made for %s", i, was.MAC, orNone(is.Network), was.Network)})
+			found = append(found, Difference{
+				infrav1.NICsChangedReason,
+				fmt.Sprintf("NIC %d (%s) is connected to "+
+					"network %s, was made for %s", i, was.MAC, orNone(is.Network), was.Network),
+			})
 		} else if was.Address != "" && is.Address != "" && is.Address != was.Address {
-			found = append(found, Difference{infrav1.AddressChangedReason, fmt.Sprintf("NIC %d (%s) has address %s "+
-				"in VCD, its guest is configured with %s", i, was.MAC, is.Address, was.Address)})
+			found = append(found, Difference{
+				infrav1.AddressChangedReason,
+				fmt.Sprintf("NIC %d (%s) has address %s "+
+					"in VCD, its guest is configured with %s", i, was.MAC, is.Address, was.Address),
+			})
 		}
 	}
 	return found
@@ -190,7 +202,8 @@ func (m Made) location(s Observed) []Difference {
 
 // disk returns whether the first disk has another size than wished, or than it was made with.
 func (m Made) disk(s Observed) []Difference {
-	is, expected := FirstDisk(*s.VM).SizeMiB, max(m.DiskMiB, s.WishedMiB)
+	is := FirstDisk(*s.VM).SizeMiB
+	expected := max(m.DiskMiB, s.WishedMiB)
 	switch {
 	case is != expected:
 		return []Difference{{

@@ -13,16 +13,25 @@ var marker = vcd.Marker{Cluster: "infra", Machine: "uid"}
 
 func aVM() vcd.VM {
 	return vcd.VM{
-		Ref: vcd.Ref{ID: "urn:vm", Name: "cp-0"}, Description: "of the machine: " + marker.String(), VApp: vcd.Ref{ID: "urn:vapp", Name: "c1"}, CPUs: 2, MemoryMiB: 4096,
-		SizingPolicyID: "urn:small", PlacementPolicyID: "urn:rack-a",
-		StorageProfile: vcd.Ref{ID: "urn:standard", Name: "standard"},
+		Ref:               vcd.Ref{ID: "urn:vm", Name: "cp-0"},
+		Description:       "of the machine: " + marker.String(),
+		VApp:              vcd.Ref{ID: "urn:vapp", Name: "c1"},
+		CPUs:              2,
+		MemoryMiB:         4096,
+		SizingPolicyID:    "urn:small",
+		PlacementPolicyID: "urn:rack-a",
+		StorageProfile:    vcd.Ref{ID: "urn:standard", Name: "standard"},
 		Disks: []vcd.Disk{
 			{ID: "1", SizeMiB: 100, Independent: &vcd.Ref{ID: "urn:disk"}},
 			{ID: "2000", SizeMiB: 20480},
 		},
 		NICs: []vcd.NIC{
 			{
-				Index: 0, MAC: "00:50:56:00:00:01", Network: "nodes", Mode: vcd.ModePool, Address: "192.168.100.10",
+				Index:   0,
+				MAC:     "00:50:56:00:00:01",
+				Network: "nodes",
+				Mode:    vcd.ModePool,
+				Address: "192.168.100.10",
 				Primary: true,
 			},
 			{Index: 1, MAC: "00:50:56:00:00:02", Network: "storage", Mode: vcd.ModeDHCP, Address: "10.20.0.150"},
@@ -32,9 +41,12 @@ func aVM() vcd.VM {
 
 func aRow() vcd.VMRecord {
 	return vcd.VMRecord{
-		Ref: vcd.Ref{ID: "urn:vm", Name: "cp-0"}, VApp: vcd.Ref{ID: "urn:vapp", Name: "c1"},
-		VDC:  vcd.Ref{ID: "urn:vdc", Name: "acme-vdc"},
-		CPUs: 2, MemoryMiB: 4096, SizingPolicyID: "urn:small",
+		Ref:            vcd.Ref{ID: "urn:vm", Name: "cp-0"},
+		VApp:           vcd.Ref{ID: "urn:vapp", Name: "c1"},
+		VDC:            vcd.Ref{ID: "urn:vdc", Name: "acme-vdc"},
+		CPUs:           2,
+		MemoryMiB:      4096,
+		SizingPolicyID: "urn:small",
 	}
 }
 
@@ -57,80 +69,116 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 		{"an untouched VM is as it was made", func(*vcd.VM, *vcd.VMRecord) {}, 0, nil, ""},
 		{
 			"a VM can lose its marker, which is worst",
-			func(v *vcd.VM, _ *vcd.VMRecord) { v.Description, v.CPUs = "mine", 8 }, 0,
+			func(v *vcd.VM, _ *vcd.VMRecord) {
+				v.Description = "mine"
+				v.CPUs = 8
+			},
+			0,
 			[]string{infrav1.MarkerLostReason, infrav1.ComputeChangedReason},
 			"put \"" + marker.String() + "\" there",
 		},
 		{
-			"a VM can be renamed", func(_ *vcd.VM, r *vcd.VMRecord) { r.Name = "mine" }, 0,
+			"a VM can be renamed",
+			func(_ *vcd.VM, r *vcd.VMRecord) { r.Name = "mine" },
+			0,
 			[]string{infrav1.VMRenamedReason},
 			"named mine, was made as cp-0",
 		},
 		{
 			"a VM can be moved to another vApp",
-			func(_ *vcd.VM, r *vcd.VMRecord) { r.VApp = vcd.Ref{ID: "urn:other", Name: "attic"} }, 0,
+			func(_ *vcd.VM, r *vcd.VMRecord) { r.VApp = vcd.Ref{ID: "urn:other", Name: "attic"} },
+			0,
 			[]string{infrav1.VMMovedReason},
 			"vApp attic",
 		},
 		{
 			"a VM can be moved to another VDC",
-			func(_ *vcd.VM, r *vcd.VMRecord) { r.VDC = vcd.Ref{ID: "urn:other", Name: "attic"} }, 0,
+			func(_ *vcd.VM, r *vcd.VMRecord) { r.VDC = vcd.Ref{ID: "urn:other", Name: "attic"} },
+			0,
 			[]string{infrav1.VMMovedReason},
 			"VDC attic",
 		},
 		{
-			"a VM can get other CPUs", func(v *vcd.VM, _ *vcd.VMRecord) { v.CPUs = 8 }, 0,
+			"a VM can get other CPUs",
+			func(v *vcd.VM, _ *vcd.VMRecord) { v.CPUs = 8 },
+			0,
 			[]string{infrav1.ComputeChangedReason},
 			"has 8 CPUs, was made with 2",
 		},
 		{
-			"a VM can get other memory", func(v *vcd.VM, _ *vcd.VMRecord) { v.MemoryMiB = 8192 }, 0,
+			"a VM can get other memory",
+			func(v *vcd.VM, _ *vcd.VMRecord) { v.MemoryMiB = 8192 },
+			0,
 			[]string{infrav1.ComputeChangedReason},
 			"has 8192 MiB of memory, was made with 4096",
 		},
 		{
-			"a VM can get another sizing policy", func(v *vcd.VM, _ *vcd.VMRecord) { v.SizingPolicyID = "urn:large" }, 0,
+			"a VM can get another sizing policy",
+			func(v *vcd.VM, _ *vcd.VMRecord) { v.SizingPolicyID = "urn:large" },
+			0,
 			[]string{infrav1.PolicyChangedReason},
 			"sizing policy is urn:large, was made with urn:small",
 		},
 		{
-			"a VM can lose its placement policy", func(v *vcd.VM, _ *vcd.VMRecord) { v.PlacementPolicyID = "" }, 0,
+			"a VM can lose its placement policy",
+			func(v *vcd.VM, _ *vcd.VMRecord) { v.PlacementPolicyID = "" },
+			0,
 			[]string{infrav1.PolicyChangedReason},
 			"placement policy is none, was made with urn:rack-a",
 		},
 		{
-			"a VM can get another storage profile", func(v *vcd.VM, _ *vcd.VMRecord) { v.StorageProfile.ID = "urn:fast" },
+			"a VM can get another storage profile",
+			func(v *vcd.VM, _ *vcd.VMRecord) { v.StorageProfile.ID = "urn:fast" },
 			0,
 			[]string{infrav1.PolicyChangedReason},
 			"storage profile",
 		},
 		{
 			"a storage profile that is renamed is the same",
-			func(v *vcd.VM, _ *vcd.VMRecord) { v.StorageProfile.Name = "renamed" }, 0, nil, "",
+			func(v *vcd.VM, _ *vcd.VMRecord) { v.StorageProfile.Name = "renamed" },
+			0,
+			nil,
+			"",
 		},
-		{"a VM can get another NIC", func(v *vcd.VM, _ *vcd.VMRecord) {
-			v.NICs = append(v.NICs, vcd.NIC{MAC: "00:50:56:00:00:03", Network: "dmz"})
-		}, 0, []string{infrav1.NICsChangedReason}, "network dmz was added"},
 		{
-			"a disk can be grown in VCD", func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 30720 }, 0,
+			"a VM can get another NIC",
+			func(v *vcd.VM, _ *vcd.VMRecord) {
+				v.NICs = append(v.NICs, vcd.NIC{MAC: "00:50:56:00:00:03", Network: "dmz"})
+			},
+			0,
+			[]string{infrav1.NICsChangedReason},
+			"network dmz was added",
+		},
+		{
+			"a disk can be grown in VCD",
+			func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 30720 },
+			0,
 			[]string{infrav1.DiskChangedReason},
 			"has 30720Mi, should have 20480Mi",
 		},
 		{
 			"a disk can be grown in VCD beyond what is wished",
-			func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 40960 }, 30720,
+			func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks[1].SizeMiB = 40960 },
+			30720,
 			[]string{infrav1.DiskChangedReason},
 			"should have 30720Mi",
 		},
 		{
-			"a wished disk must not be smaller than it is", func(*vcd.VM, *vcd.VMRecord) {}, 10240,
+			"a wished disk must not be smaller than it is",
+			func(*vcd.VM, *vcd.VMRecord) {},
+			10240,
 			[]string{infrav1.DiskTooSmallReason},
 			"cannot shrink",
 		},
 		{"independent disks come and go", func(v *vcd.VM, _ *vcd.VMRecord) { v.Disks = v.Disks[1:] }, 0, nil, ""},
 		{
 			"all differences are reported, the worst as the reason",
-			func(v *vcd.VM, r *vcd.VMRecord) { r.Name, r.VApp.ID, v.CPUs = "mine", "urn:other", 8 }, 0,
+			func(v *vcd.VM, r *vcd.VMRecord) {
+				r.Name = "mine"
+				r.VApp.ID = "urn:other"
+				v.CPUs = 8
+			},
+			0,
 			[]string{infrav1.VMMovedReason, infrav1.VMRenamedReason, infrav1.ComputeChangedReason},
 			"; ",
 		},
@@ -140,11 +188,16 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 			g := NewWithT(t)
 			made, ok := Parse(From(aVM(), "urn:vdc").String())
 			g.Expect(ok).To(BeTrue())
-			vm, row := aVM(), aRow()
+			vm := aVM()
+			row := aRow()
 			tt.change(&vm, &row)
 
 			found := made.Differences(Observed{
-				Name: "cp-0", Row: row, VM: &vm, Marker: marker, WishedMiB: tt.wished,
+				Name:      "cp-0",
+				Row:       row,
+				VM:        &vm,
+				Marker:    marker,
+				WishedMiB: tt.wished,
 			})
 
 			g.Expect(reasonsOf(found)).To(Equal(tt.reasons))
@@ -160,7 +213,8 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 func TestDifferencesWithoutTheVMAreThoseOfTheInventory(t *testing.T) {
 	g := NewWithT(t)
 	row := aRow()
-	row.Name, row.CPUs = "mine", 8
+	row.Name = "mine"
+	row.CPUs = 8
 	made := From(aVM(), "urn:vdc")
 
 	g.Expect(reasonsOf(made.Differences(Observed{Name: "cp-0", Row: row}))).To(Equal([]string{infrav1.VMRenamedReason}))
@@ -176,12 +230,16 @@ func TestDifferencesThatTheGuestCannotWorkWith(t *testing.T) {
 		words   string
 	}{
 		{
-			"untouched NICs are as they were made", func(n []infrav1.NICStatus) []infrav1.NICStatus { return n },
-			nil, "",
+			"untouched NICs are as they were made",
+			func(n []infrav1.NICStatus) []infrav1.NICStatus { return n },
+			nil,
+			"",
 		},
 		{
 			"the order does not matter",
-			func(n []infrav1.NICStatus) []infrav1.NICStatus { return []infrav1.NICStatus{n[1], n[0]} }, nil, "",
+			func(n []infrav1.NICStatus) []infrav1.NICStatus { return []infrav1.NICStatus{n[1], n[0]} },
+			nil,
+			"",
 		},
 		{
 			"an address of a pool can change",
@@ -191,14 +249,19 @@ func TestDifferencesThatTheGuestCannotWorkWith(t *testing.T) {
 		},
 		{
 			"an address by DHCP may change",
-			func(n []infrav1.NICStatus) []infrav1.NICStatus { n[1].Address = "10.20.0.151"; return n }, nil, "",
+			func(n []infrav1.NICStatus) []infrav1.NICStatus { n[1].Address = "10.20.0.151"; return n },
+			nil,
+			"",
 		},
 		{
 			"an address that VCD does not show is unknown",
-			func(n []infrav1.NICStatus) []infrav1.NICStatus { n[0].Address = ""; return n }, nil, "",
+			func(n []infrav1.NICStatus) []infrav1.NICStatus { n[0].Address = ""; return n },
+			nil,
+			"",
 		},
 		{
-			"a NIC can be removed", func(n []infrav1.NICStatus) []infrav1.NICStatus { return n[:1] },
+			"a NIC can be removed",
+			func(n []infrav1.NICStatus) []infrav1.NICStatus { return n[:1] },
 			[]string{infrav1.NICsChangedReason},
 			"NIC 1 (00:50:56:00:00:02) on network storage is not there any more",
 		},

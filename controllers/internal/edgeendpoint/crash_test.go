@@ -204,8 +204,10 @@ type life struct {
 func newLife(t *testing.T, config vcdsim.Config, spec *infrav1.EdgeGatewayEndpoint) *life {
 	t.Helper()
 	l := &life{
-		world: newWorld(t, config, spec), t: t, killer: &killer{killed: map[string]bool{}, done: map[string]int{}},
-		probe: newProbe(),
+		world:  newWorld(t, config, spec),
+		t:      t,
+		killer: &killer{killed: map[string]bool{}, done: map[string]int{}},
+		probe:  newProbe(),
 	}
 	api, ok := l.Client.(client.WithWatch)
 	l.Expect(ok).To(BeTrue())
@@ -218,7 +220,8 @@ func newLife(t *testing.T, config vcdsim.Config, spec *infrav1.EdgeGatewayEndpoi
 // start starts a manager that remembers nothing.
 func (l *life) start() {
 	l.process = &process{killer: l.killer}
-	l.Client, l.Dial = l.process.client(l.api), l.process.dial
+	l.Client = l.process.client(l.api)
+	l.Dial = l.process.dial
 	l.Restart(l.t, events.NewFakeRecorder(100))
 	l.Client = l.api
 }
@@ -230,9 +233,11 @@ func (l *life) gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 		return true
 	}
 	request := r.Method + " " + r.Path
-	moment, did := "before", false
+	moment := "before"
+	did := false
 	if m == vcdsim.Worked {
-		moment, did = "after", r.Status < http.StatusMultipleChoices
+		moment = "after"
+		did = r.Status < http.StatusMultipleChoices
 		if !did {
 			return true
 		}
@@ -294,7 +299,9 @@ func TestTheManagerDiesAtEveryWrite(t *testing.T) {
 	}{
 		{"on a block of addresses", instant(), nil, []string{"a", "b", "c"}, []string{"d", "e"}, 150},
 		{
-			"of an IP Space in one-arm mode", onSpaces(), &infrav1.EdgeGatewayEndpoint{OneArm: &infrav1.OneArmSpec{}},
+			"of an IP Space in one-arm mode",
+			onSpaces(),
+			&infrav1.EdgeGatewayEndpoint{OneArm: &infrav1.OneArmSpec{}},
 			[]string{"a"},
 			[]string{"b"},
 			70,
@@ -372,12 +379,14 @@ func TestTheManagerDiesAtRandomWrites(t *testing.T) {
 	}
 	for seed := first; seed < first+uint64(*crashRounds); seed++ {
 		for name, spec := range map[string]*infrav1.EdgeGatewayEndpoint{
-			"on two arms": nil, "on one arm": {OneArm: &infrav1.OneArmSpec{}},
+			"on two arms":      nil,
+			"on one arm":       {OneArm: &infrav1.OneArmSpec{}},
 			"with extra ports": {ExtraPorts: []infrav1.EndpointPort{{Port: 8132}}},
 		} {
 			t.Run(fmt.Sprintf("%s, -crash-seed=%d", name, seed), func(t *testing.T) {
 				l := newLife(t, onSpaces(), spec)
-				l.killer.random, l.killer.rate = rand.New(rand.NewPCG(seed, 0)), 0.15
+				l.killer.random = rand.New(rand.NewPCG(seed, 0))
+				l.killer.rate = 0.15
 
 				l.run([]string{"a", "b", "c"}, []string{"d", "e", "f"})
 			})

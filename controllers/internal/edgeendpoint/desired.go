@@ -23,10 +23,15 @@ func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 		spec = *given
 	}
 	d := lb.Desired{
-		Owner: lb.EndpointOf(InfraID(c)), OwnMembers: true, Members: members, AllFamilies: true,
-		Requested: requested(c, spec), Intent: addresses(placement.EndpointAddresses(c)),
-		Published: addresses([]string{hostOf(c)}),
-		IPSpace:   spec.IPSpace, EngineGroup: spec.ServiceEngineGroup,
+		Owner:       lb.EndpointOf(InfraID(c)),
+		OwnMembers:  true,
+		Members:     members,
+		AllFamilies: true,
+		Requested:   requested(c, spec),
+		Intent:      addresses(placement.EndpointAddresses(c)),
+		Published:   addresses([]string{hostOf(c)}),
+		IPSpace:     spec.IPSpace,
+		EngineGroup: spec.ServiceEngineGroup,
 	}
 	d.Families = familiesOf(d, r.Family)
 	if arm := spec.OneArm; arm != nil {
@@ -102,7 +107,12 @@ func listeners(c *infrav1.VCDCluster, owner *clusterv1.Cluster, spec infrav1.Edg
 
 func listener(name string, port, target int32, monitor lb.Monitor) lb.Listener {
 	return lb.Listener{
-		Name: name, Protocol: lb.TCP, Application: lb.L4, Port: int(port), NodePort: int(target), Monitor: monitor,
+		Name:        name,
+		Protocol:    lb.TCP,
+		Application: lb.L4,
+		Port:        int(port),
+		NodePort:    int(target),
+		Monitor:     monitor,
 	}
 }
 

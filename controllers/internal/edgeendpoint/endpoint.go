@@ -270,7 +270,8 @@ func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, erro
 
 // start runs steps beside reconciles. Their end wakes the caller, and others that wait for it.
 func (own *endpoint) start(ctx context.Context, r Request, steps []lb.Step) phases.Outcome {
-	own.running, own.step = true, steps[0].String()
+	own.running = true
+	own.step = steps[0].String()
 	own.await(r)
 	driver := r.Session.SharedBalancers()
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), workTimeout)
@@ -300,7 +301,8 @@ func (own *endpoint) run(ctx context.Context, driver *edge.Driver, gateway strin
 func (own *endpoint) end(err error, generation int64, now time.Time) {
 	own.mu.Lock()
 	waiting := own.waiting
-	own.running, own.waiting = false, nil
+	own.running = false
+	own.waiting = nil
 	own.failure = own.failure.after(err, generation, now)
 	own.mu.Unlock()
 	for _, wake := range waiting {

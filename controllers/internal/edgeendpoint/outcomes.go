@@ -22,7 +22,8 @@ var refusals = map[string]struct{ reason, field string }{
 	lb.BadFamilies:    {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses"},
 	lb.BadRange:       {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.oneArm.internalRange"},
 	lb.PortTaken: {
-		infrav1.EndpointPortTakenReason, "spec.controlPlaneEndpoint.port or spec.endpoint.edgeGateway.extraPorts",
+		infrav1.EndpointPortTakenReason,
+		"spec.controlPlaneEndpoint.port or spec.endpoint.edgeGateway.extraPorts",
 	},
 	lb.BadPort:       {infrav1.EndpointPortTakenReason, "spec.endpoint.edgeGateway.extraPorts"},
 	lb.NoEngineGroup: {infrav1.EngineGroupUnavailableReason, "spec.endpoint.edgeGateway.serviceEngineGroup"},
@@ -32,7 +33,8 @@ var refusals = map[string]struct{ reason, field string }{
 func refusal(f lb.Finding) phases.Outcome {
 	known, ok := refusals[f.Reason]
 	if !ok {
-		known.reason, known.field = infrav1.LoadBalancerUnavailableReason, "spec.endpoint.edgeGateway"
+		known.reason = infrav1.LoadBalancerUnavailableReason
+		known.field = "spec.endpoint.edgeGateway"
 	}
 	return phases.Fail(session.RemedyPoll, known.reason, "%s: %s", known.field, f.Message)
 }
@@ -66,7 +68,8 @@ func (f failure) after(err error, generation int64, now time.Time) failure {
 	next.out = refused(err)
 	pause := min(session.FirstRetry<<min(next.count, 10), longestPause)
 	if errors.Is(err, lb.ErrBusy) {
-		pause, next.count = session.BusyPoll, 0
+		pause = session.BusyPoll
+		next.count = 0
 	}
 	next.until = now.Add(pause)
 	return next

@@ -45,11 +45,13 @@ func (p *probe) refuse(why string) {
 func (p *probe) observe(s vcdsim.State, found []served) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	runs, owner := map[netip.Addr]bool{}, map[netip.Addr]string{}
+	runs := map[netip.Addr]bool{}
+	owner := map[netip.Addr]string{}
 	for _, vm := range s.VMs {
 		for _, nic := range vm.NICs {
 			if a, err := netip.ParseAddr(nic.Address); err == nil {
-				runs[a], owner[a] = vm.PoweredOn, vm.ID
+				runs[a] = vm.PoweredOn
+				owner[a] = vm.ID
 			}
 		}
 	}
@@ -123,12 +125,16 @@ func TestTheProbeCountsRefusedConnections(t *testing.T) {
 		},
 		"all members are taken out": {
 			func(e *vcdsim.Editor, vs wireService) {
-				e.Document(vs.Pool.ID, func(body map[string]any) { body["members"], body["memberCount"] = []any{}, 0 })
+				e.Document(vs.Pool.ID, func(body map[string]any) {
+					body["members"] = []any{}
+					body["memberCount"] = 0
+				})
 			},
 			[]string{"no member answers"},
 		},
 		"the virtual service is deleted": {
-			func(e *vcdsim.Editor, vs wireService) { e.DeleteDocument(vs.ID) }, []string{"no virtual service is there"},
+			func(e *vcdsim.Editor, vs wireService) { e.DeleteDocument(vs.ID) },
+			[]string{"no virtual service is there"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

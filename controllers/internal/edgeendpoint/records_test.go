@@ -51,7 +51,8 @@ func TestAnEndpointGoesWithItsClusterThoughItsGatewayIsNotRecorded(t *testing.T)
 		return newWorld(t, instant(), nil)
 	}
 	for name, world := range map[string]func(t *testing.T) *world{
-		"the gateway of the network": onFirst, "another one": onSecond,
+		"the gateway of the network": onFirst,
+		"another one":                onSecond,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := world(t)
@@ -107,7 +108,8 @@ func TestRecordsOfACopiedManifestAreNotBelieved(t *testing.T) {
 	first := vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
 	w.edit(func(c *infrav1.VCDCluster) {
 		c.Annotations = map[string]string{
-			infrav1.EndpointGatewayAnnotation: first, infrav1.EndpointAddressesAnnotation: "203.0.113.12",
+			infrav1.EndpointGatewayAnnotation:   first,
+			infrav1.EndpointAddressesAnnotation: "203.0.113.12",
 		}
 	})
 
@@ -153,10 +155,19 @@ func TestMachinesOfACopyTakeNoneOfTheOriginalsOut(t *testing.T) {
 	w.add("a")
 	w.Ready("a")
 	before := w.members()
-	owner, c, m := controllertest.NewCAPICluster(), w.VCDCluster(), w.VCDMachine("a")
-	owner.Name, owner.UID, owner.Spec.InfrastructureRef.Name = "copy", "uid-of-the-copys-owner", "copy"
-	c.Name, c.UID, c.ResourceVersion, c.Status = "copy", "uid-of-the-copy", "", infrav1.VCDClusterStatus{}
-	m.Name, m.UID, m.ResourceVersion = "copy-a", "uid-of-copy-a", ""
+	owner := controllertest.NewCAPICluster()
+	c := w.VCDCluster()
+	m := w.VCDMachine("a")
+	owner.Name = "copy"
+	owner.UID = "uid-of-the-copys-owner"
+	owner.Spec.InfrastructureRef.Name = "copy"
+	c.Name = "copy"
+	c.UID = "uid-of-the-copy"
+	c.ResourceVersion = ""
+	c.Status = infrav1.VCDClusterStatus{}
+	m.Name = "copy-a"
+	m.UID = "uid-of-copy-a"
+	m.ResourceVersion = ""
 	m.Labels[clusterv1.ClusterNameLabel] = "copy"
 	w.Expect(create(w.Ctx, w.Client, owner, c, m)).To(Succeed())
 

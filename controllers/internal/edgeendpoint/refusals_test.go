@@ -25,9 +25,11 @@ func (w *world) other(t *testing.T, address string) {
 	driver := edge.New(func(context.Context) (*vcd.Session, error) { return session, nil }, edge.Options{})
 	gateway := vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
 	want := lb.Desired{
-		Owner: lb.EndpointOf("another"), OwnMembers: true, Families: []lb.Family{lb.IPv4},
-		Requested: []netip.Addr{netip.MustParseAddr(address)},
-		Listeners: []lb.Listener{{Protocol: lb.TCP, Application: lb.L4, Port: 6443, NodePort: 6443}},
+		Owner:      lb.EndpointOf("another"),
+		OwnMembers: true,
+		Families:   []lb.Family{lb.IPv4},
+		Requested:  []netip.Addr{netip.MustParseAddr(address)},
+		Listeners:  []lb.Listener{{Protocol: lb.TCP, Application: lb.L4, Port: 6443, NodePort: 6443}},
 	}
 	plan, err := driver.Plan(t.Context(), gateway, want, edge.PlanOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -59,19 +61,22 @@ func TestWhatCannotBeIsNamedAndNothingIsMade(t *testing.T) {
 			func(_ *testing.T, w *world) {
 				w.model(func(g *vcdsim.EdgeGateway) { g.LoadBalancer.Enabled = false })
 			},
-			infrav1.LoadBalancerUnavailableReason, "has no load balancer",
+			infrav1.LoadBalancerUnavailableReason,
+			"has no load balancer",
 			func(w *world) { w.model(func(g *vcdsim.EdgeGateway) { g.LoadBalancer.Enabled = true }) },
 		},
 		{
 			"a service engine group that is not there",
 			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{ServiceEngineGroup: "none"})) },
-			infrav1.EngineGroupUnavailableReason, "spec.endpoint.edgeGateway.serviceEngineGroup",
+			infrav1.EngineGroupUnavailableReason,
+			"spec.endpoint.edgeGateway.serviceEngineGroup",
 			func(w *world) { w.edit(free) },
 		},
 		{
 			"a gateway that is not there",
 			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{Gateway: "none"})) },
-			infrav1.GatewayNotFoundReason, "spec.endpoint.edgeGateway.gateway",
+			infrav1.GatewayNotFoundReason,
+			"spec.endpoint.edgeGateway.gateway",
 			func(w *world) { w.edit(free) },
 		},
 		{
@@ -79,7 +84,8 @@ func TestWhatCannotBeIsNamedAndNothingIsMade(t *testing.T) {
 			func(_ *testing.T, w *world) {
 				w.edit(on(infrav1.EdgeGatewayEndpoint{Addresses: []string{"192.0.2.1"}}))
 			},
-			infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses",
+			infrav1.EndpointAddressInvalidReason,
+			"spec.endpoint.edgeGateway.addresses",
 			func(w *world) { w.edit(free) },
 		},
 		{
@@ -89,7 +95,8 @@ func TestWhatCannotBeIsNamedAndNothingIsMade(t *testing.T) {
 				w.other(t, "203.0.113.20")
 				w.edit(on(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.20"}}))
 			},
-			infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses",
+			infrav1.EndpointAddressInvalidReason,
+			"spec.endpoint.edgeGateway.addresses",
 			func(w *world) { w.edit(free) },
 		},
 	} {
@@ -176,12 +183,18 @@ func (w *world) byHand(t *testing.T, address string, port int) {
 		return vcd.Ref{ID: ended.Owner}
 	}
 	pool := made(balancers.CreatePool(t.Context(), vcd.ServerPool{
-		Ref: vcd.Ref{Name: "by-hand"}, Gateway: gateway, DefaultPort: port,
+		Ref:         vcd.Ref{Name: "by-hand"},
+		Gateway:     gateway,
+		DefaultPort: port,
 	}))
 	made(balancers.CreateVirtualService(t.Context(), vcd.VirtualService{
-		Ref: vcd.Ref{Name: "by-hand"}, Gateway: gateway, Pool: pool, EngineGroup: groups[0].Ref,
-		Address: netip.MustParseAddr(address), Application: vcd.L4,
-		Ports: []vcd.ServicePort{{From: port, To: port, Profile: vcd.TCPProxy}},
+		Ref:         vcd.Ref{Name: "by-hand"},
+		Gateway:     gateway,
+		Pool:        pool,
+		EngineGroup: groups[0].Ref,
+		Address:     netip.MustParseAddr(address),
+		Application: vcd.L4,
+		Ports:       []vcd.ServicePort{{From: port, To: port, Profile: vcd.TCPProxy}},
 	}))
 }
 
@@ -221,7 +234,10 @@ func TestDriftOfAnEndpointIsRepaired(t *testing.T) {
 			e.DeleteDocument(vs.Pool.ID)
 		},
 		"all members are removed": func(e *vcdsim.Editor, vs wireService) {
-			e.Document(vs.Pool.ID, func(body map[string]any) { body["members"], body["memberCount"] = []any{}, 0 })
+			e.Document(vs.Pool.ID, func(body map[string]any) {
+				body["members"] = []any{}
+				body["memberCount"] = 0
+			})
 		},
 		"the monitor is removed": func(e *vcdsim.Editor, vs wireService) {
 			e.Document(vs.Pool.ID, func(body map[string]any) { body["healthMonitors"] = []any{} })
@@ -260,7 +276,8 @@ func TestForeignSettingsOfThePoolSurvive(t *testing.T) {
 	pool := documents[wireService](w.Sim.State(), "loadBalancer/virtualServices")[0].Pool.ID
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		e.Document(pool, func(body map[string]any) {
-			body["algorithm"], body["gracefulTimeoutPeriod"] = "LEAST_CONNECTIONS", 17
+			body["algorithm"] = "LEAST_CONNECTIONS"
+			body["gracefulTimeoutPeriod"] = 17
 			body["members"].([]any)[0].(map[string]any)["ratio"] = 7
 		})
 	})

@@ -72,7 +72,8 @@ func TestExtraPortsLeadToTheControlPlanesToo(t *testing.T) {
 	_, writes := w.calls()
 	w.Expect(writes).To(Equal(3), "one for each pool")
 	found := endpoint(w.Sim.State())
-	a, b := w.addressOf("a").Addr(), w.addressOf("b").Addr()
+	a := w.addressOf("a").Addr()
+	b := w.addressOf("b").Addr()
 	ports := map[int]uint16{6443: 6443, 8132: 8132, 9443: 30443}
 	w.Expect(found).To(HaveLen(len(ports)))
 	for _, s := range found {
@@ -105,8 +106,11 @@ func TestThePortsOfClientsAndOfNodesCanBeChosen(t *testing.T) {
 func TestAnEndpointOfIPv6(t *testing.T) {
 	model := vcdsim.CloudProvider()
 	nodes := &model.Orgs[1].VDCs[0].Networks[0]
-	nodes.Gateway, nodes.StaticPool, nodes.DHCPPool = nodes.Second.Gateway, nodes.Second.StaticPool, nil
-	nodes.DNS, nodes.Second = []netip.Addr{nodes.Gateway.Addr()}, nil
+	nodes.Gateway = nodes.Second.Gateway
+	nodes.StaticPool = nodes.Second.StaticPool
+	nodes.DHCPPool = nil
+	nodes.DNS = []netip.Addr{nodes.Gateway.Addr()}
+	nodes.Second = nil
 	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, nil)
 	w.Ready()
 	w.add("a")

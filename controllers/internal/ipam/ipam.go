@@ -121,7 +121,8 @@ func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddre
 // parse reads an IPAddress; ok is false if what it has is no address.
 func parse(object *ipamv1.IPAddress) (address Address, ok bool) {
 	var err, errGateway error
-	address.object, address.Bits = object, int(ptr.Deref(object.Spec.Prefix, 0))
+	address.object = object
+	address.Bits = int(ptr.Deref(object.Spec.Prefix, 0))
 	address.Addr, err = netip.ParseAddr(object.Spec.Address)
 	if object.Spec.Gateway != "" {
 		address.Gateway, errGateway = netip.ParseAddr(object.Spec.Gateway)
@@ -142,7 +143,9 @@ func (c Claims) create(ctx context.Context, claim Claim) (phases.Outcome, error)
 	}
 	object := &ipamv1.IPAddressClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: c.Owner.GetNamespace(), Name: claim.Name, Labels: session.OfCluster(c.Cluster),
+			Namespace:   c.Owner.GetNamespace(),
+			Name:        claim.Name,
+			Labels:      session.OfCluster(c.Cluster),
 			Annotations: map[string]string{infrav1.InstanceIDAnnotation: c.ID},
 		},
 		Spec: ipamv1.IPAddressClaimSpec{ClusterName: c.Cluster, PoolRef: poolRef(claim.Pool)},

@@ -33,7 +33,10 @@ func newBench(t *testing.T, pool *controllertest.Pool, objects ...client.Object)
 	owner := &infrav1.VCDMachine{ObjectMeta: controllertest.Meta("m-0")}
 	c := controllertest.NewClient(append(objects, owner)...)
 	return &bench{
-		WithT: NewWithT(t), ctx: t.Context(), client: c, pool: pool,
+		WithT:  NewWithT(t),
+		ctx:    t.Context(),
+		client: c,
+		pool:   pool,
 		claims: ipam.Claims{Client: c, Live: c, Owner: owner, ID: "id-of-m-0", Cluster: controllertest.ClusterName},
 	}
 }
@@ -72,7 +75,8 @@ func (b *bench) object(into client.Object) client.Object {
 
 func (b *bench) left() (claims, addresses int) {
 	b.Expect(b.pool.Serve(b.ctx, b.client)).To(Succeed())
-	c, a := &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{}
+	c := &ipamv1.IPAddressClaimList{}
+	a := &ipamv1.IPAddressList{}
 	b.Expect(b.client.List(b.ctx, c)).To(Succeed())
 	b.Expect(b.client.List(b.ctx, a)).To(Succeed())
 	return len(c.Items), len(a.Items)
@@ -176,11 +180,16 @@ func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
 			"add addresses to it, or name another pool in spec.networks[0].poolRefs[0]",
 		},
 		"missing": {
-			nodes(), nil, infrav1.PoolNotFoundReason,
-			"spec.networks[0].poolRefs[0] names ExamplePool nodes, which does not exist", "create it, or correct the name",
+			nodes(),
+			nil,
+			infrav1.PoolNotFoundReason,
+			"spec.networks[0].poolRefs[0] names ExamplePool nodes, which does not exist",
+			"create it, or correct the name",
 		},
 		"of an unknown kind": {
-			elsewhere, nil, infrav1.PoolNotFoundReason,
+			elsewhere,
+			nil,
+			infrav1.PoolNotFoundReason,
 			"spec.networks[0].poolRefs[0] names a NoSuchPool.ipam.example.com",
 			"install the IPAM provider that has it, or correct kind and apiGroup",
 		},

@@ -80,7 +80,8 @@ func (r *Renewals) dueAt(vApp string, end time.Time) time.Time {
 	if !ok {
 		return end.Add(-margin)
 	}
-	due, earliest := end.Add(-min(margin, end.Sub(last.at)/2)), last.at.Add(retry)
+	due := end.Add(-min(margin, end.Sub(last.at)/2))
+	earliest := last.at.Add(retry)
 	if last.problem != "" || due.Before(earliest) {
 		return earliest
 	}
@@ -113,7 +114,8 @@ func (k Keeper) Keep(ctx context.Context) time.Duration {
 		conditions.Delete(k.Machine, infrav1.LeaseUnlimitedCondition)
 		return 0
 	}
-	vApp, requested := k.Row.VApp.ID, false
+	vApp := k.Row.VApp.ID
+	requested := false
 	if k.begin(vApp, end, k.Now) {
 		requested = k.renew(ctx)
 	}

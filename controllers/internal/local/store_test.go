@@ -14,7 +14,8 @@ import (
 func TestWhatIsKnownOfAnObjectGoesWithIt(t *testing.T) {
 	g := NewWithT(t)
 	var store local.Store[int]
-	*store.Of("a"), *store.Of("b") = 1, 2
+	*store.Of("a") = 1
+	*store.Of("b") = 2
 
 	g.Expect(*store.Of("a")).To(Equal(1))
 	store.DropDeleted().Delete(t.Context(),

@@ -29,7 +29,10 @@ type NIC struct {
 // VCD returns the NIC that VCD is asked for. VCD's first address of a NIC is the IPv4 one, where it has both.
 func (n NIC) VCD() vcd.NIC {
 	nic := vcd.NIC{
-		Index: n.Index, Network: n.Network.Name, Mode: modeOf(n.Spec), Primary: n.Index == 0,
+		Index:   n.Index,
+		Network: n.Network.Name,
+		Mode:    modeOf(n.Spec),
+		Primary: n.Index == 0,
 		Adapter: string(n.Spec.Adapter),
 	}
 	if nic.Adapter == "" {
@@ -67,7 +70,8 @@ func ofBoth(blocks []string) bool {
 	var v4, v6 bool
 	for _, block := range blocks {
 		if prefix, err := netip.ParsePrefix(block); err == nil {
-			v4, v6 = v4 || prefix.Addr().Is4(), v6 || prefix.Addr().Is6()
+			v4 = v4 || prefix.Addr().Is4()
+			v6 = v6 || prefix.Addr().Is6()
 		}
 	}
 	return v4 && v6
@@ -101,9 +105,14 @@ func NotDHCP(m *infrav1.VCDMachine) (index int, source infrav1.AddressSource) {
 // Guest returns the NIC as the guest shall see it, from what VCD shows of it.
 func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Outcome) {
 	guest := guestinfo.NIC{
-		MAC: is.MAC, Mode: guestinfo.Mode(is.Mode), MTU: int(n.Spec.MTU), Primary: is.Primary,
-		DNS: addresses(n.Spec.Nameservers), SearchDomains: n.Spec.SearchDomains, Metric: int(n.Spec.GatewayMetric),
-		DHCP: n.dhcp(),
+		MAC:           is.MAC,
+		Mode:          guestinfo.Mode(is.Mode),
+		MTU:           int(n.Spec.MTU),
+		Primary:       is.Primary,
+		DNS:           addresses(n.Spec.Nameservers),
+		SearchDomains: n.Spec.SearchDomains,
+		Metric:        int(n.Spec.GatewayMetric),
+		DHCP:          n.dhcp(),
 	}
 	for _, r := range n.Spec.Routes {
 		to, _ := netip.ParsePrefix(r.To) // guestinfo refuses what a webhook did not
@@ -184,7 +193,10 @@ func (n NIC) dhcp() guestinfo.DHCP {
 		taken.UseRoutes = &yes
 	}
 	if o := n.Spec.DHCPOverrides; o != nil {
-		taken.UseDNS, taken.UseMTU, taken.UseNTP, taken.UseDomains = o.UseDNS, o.UseMTU, o.UseNTP, string(o.UseDomains)
+		taken.UseDNS = o.UseDNS
+		taken.UseMTU = o.UseMTU
+		taken.UseNTP = o.UseNTP
+		taken.UseDomains = string(o.UseDomains)
 		if o.UseRoutes != nil {
 			taken.UseRoutes = o.UseRoutes
 		}

@@ -31,7 +31,9 @@ func Manual(index int, spec infrav1.NetworkSpec) []Static {
 		}
 		field := fmt.Sprintf("spec.networks[%d].addresses[%d]", index, i)
 		found = append(found, Static{
-			Addr: prefix.Addr(), Bits: prefix.Bits(), From: field,
+			Addr:   prefix.Addr(),
+			Bits:   prefix.Bits(),
+			From:   field,
 			Remedy: "make the machine anew with another address in " + field,
 		})
 	}
@@ -128,7 +130,8 @@ func broadcast(prefix netip.Prefix) netip.Addr {
 	if !prefix.Addr().Is4() || prefix.Bits() > 30 {
 		return netip.Addr{}
 	}
-	bytes, host := prefix.Masked().Addr().As4(), 32-prefix.Bits()
+	bytes := prefix.Masked().Addr().As4()
+	host := 32 - prefix.Bits()
 	for i := range bytes {
 		shift := host - 8*(3-i)
 		bytes[i] |= byte(1<<min(max(shift, 0), 8) - 1)

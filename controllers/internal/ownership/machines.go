@@ -51,7 +51,8 @@ type Claim struct {
 // instance ID. A move or a restore gives all of them new UIDs: then it is that of an accepted cluster, of a machine
 // that was complete here, of the older machine.
 func (c Claim) Precedes(other Claim) bool {
-	a, b := c.Machine, other.Machine
+	a := c.Machine
+	b := other.Machine
 	for _, proof := range []func(Claim) bool{IsOriginalMachine, accepted, complete} {
 		if has := proof(c); has != proof(other) {
 			return has

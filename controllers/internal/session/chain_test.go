@@ -29,7 +29,8 @@ func immutable(secret *corev1.Secret) *corev1.Secret {
 }
 
 func TestTheChainOfAToken(t *testing.T) {
-	one, two := fingerprint("one"), fingerprint("two")
+	one := fingerprint("one")
+	two := fingerprint("two")
 	known := &TokenChain{Holder: ManagerHolds, First: one, Last: two}
 	tests := []struct {
 		name     string
@@ -41,19 +42,26 @@ func TestTheChainOfAToken(t *testing.T) {
 		{"white space around it is not part of it", chained(" one\n", nil), TokenChain{First: one, Last: one}, false},
 		{"the token that we wrote goes on with it", chained("two", known), *known, false},
 		{
-			"what a user writes begins anew, and has no holder", chained("three", known),
+			"what a user writes begins anew, and has no holder",
+			chained("three", known),
 			TokenChain{First: fingerprint("three"), Last: fingerprint("three")},
 			false,
 		},
 		{"the first token cannot come back", chained("one", known), *known, true},
 		{"no token is none", chained("", known), TokenChain{}, false},
-		{"an invalid annotation is none", func() *corev1.Secret {
-			s := chained("two", nil)
-			s.Annotations = map[string]string{infrav1.TokenChainAnnotation: `{"holder":"me","last":5`}
-			return s
-		}(), TokenChain{First: two, Last: two}, false},
 		{
-			"CAPVCD's key has it, too", &corev1.Secret{Data: map[string][]byte{infrav1.SecretRefreshToken: []byte("one")}},
+			"an invalid annotation is none",
+			func() *corev1.Secret {
+				s := chained("two", nil)
+				s.Annotations = map[string]string{infrav1.TokenChainAnnotation: `{"holder":"me","last":5`}
+				return s
+			}(),
+			TokenChain{First: two, Last: two},
+			false,
+		},
+		{
+			"CAPVCD's key has it, too",
+			&corev1.Secret{Data: map[string][]byte{infrav1.SecretRefreshToken: []byte("one")}},
 			TokenChain{First: one, Last: one},
 			false,
 		},
@@ -71,9 +79,10 @@ func TestTheChainOfAToken(t *testing.T) {
 }
 
 func TestATokenHasOneUser(t *testing.T) {
-	one, two := fingerprint("one"), fingerprint("two")
-	managers, clusters := &TokenChain{Holder: ManagerHolds, First: one, Last: two},
-		&TokenChain{Holder: "infra-1", First: two, Last: two}
+	one := fingerprint("one")
+	two := fingerprint("two")
+	managers := &TokenChain{Holder: ManagerHolds, First: one, Last: two}
+	clusters := &TokenChain{Holder: "infra-1", First: two, Last: two}
 	const account, user = infrav1.CredentialServiceAccount, infrav1.CredentialUser
 	tests := []struct {
 		name   string
@@ -87,26 +96,41 @@ func TestATokenHasOneUser(t *testing.T) {
 		{"the manager goes on with its own", account, chained("two", managers), ManagerHolds, ""},
 		{"a cluster goes on with its own", account, chained("two", clusters), "infra-1", ""},
 		{
-			"the manager's is not given to a cluster", account, chained("two", managers), "infra-1",
+			"the manager's is not given to a cluster",
+			account,
+			chained("two", managers),
+			"infra-1",
 			infrav1.TokenTakenReason,
 		},
 		{"a cluster's is not the manager's", account, chained("two", clusters), ManagerHolds, infrav1.TokenTakenReason},
 		{
-			"a cluster's is not another cluster's", account, chained("two", clusters), "infra-2",
+			"a cluster's is not another cluster's",
+			account,
+			chained("two", clusters),
+			"infra-2",
 			infrav1.TokenTakenReason,
 		},
 		{"a token that was granted anew is free", account, chained("three", clusters), ManagerHolds, ""},
 		{
-			"a token that is long gone is not tried", account, chained("one", managers), ManagerHolds,
+			"a token that is long gone is not tried",
+			account,
+			chained("one", managers),
+			ManagerHolds,
 			infrav1.TokenOutdatedReason,
 		},
 		{
-			"the manager does not take what it cannot write", account, immutable(chained("two", nil)), ManagerHolds,
+			"the manager does not take what it cannot write",
+			account,
+			immutable(chained("two", nil)),
+			ManagerHolds,
 			infrav1.TokenNotWritableReason,
 		},
 		{"which is not for others to write", account, immutable(chained("two", nil)), "infra-1", ""},
 		{
-			"a rotating token is not used as if it stayed", user, chained("two", managers), ManagerHolds,
+			"a rotating token is not used as if it stayed",
+			user,
+			chained("two", managers),
+			ManagerHolds,
 			infrav1.TokenTakenReason,
 		},
 		{"nor gives it away as such", user, chained("two", clusters), "infra-1", infrav1.TokenTakenReason},

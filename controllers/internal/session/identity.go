@@ -63,8 +63,12 @@ type account struct {
 // ofCluster returns the account of a cluster with an identity.
 func ofCluster(c *infrav1.VCDCluster, ref infrav1.IdentityReference) account {
 	return account{
-		kind: "VCDCluster", namespace: c.Namespace, site: c.Spec.Site, org: c.Spec.Org, ref: ref,
-		accepted: c.Annotations[infrav1.CredentialsAcceptedAnnotation],
+		kind:      "VCDCluster",
+		namespace: c.Namespace,
+		site:      c.Spec.Site,
+		org:       c.Spec.Org,
+		ref:       ref,
+		accepted:  c.Annotations[infrav1.CredentialsAcceptedAnnotation],
 	}
 }
 
@@ -93,7 +97,8 @@ func (i Identities) resolve(ctx context.Context, a account) (login, phases.Outco
 	}
 	l.config = i.ConfigFor(identity.VCDIdentitySpec, secret)
 	// The identity's word for the site: what it was compared with cannot mean something else to the client.
-	l.config.Site, l.config.Org = strings.TrimSuffix(identity.Site, "/"), a.org
+	l.config.Site = strings.TrimSuffix(identity.Site, "/")
+	l.config.Org = a.org
 	return l, phases.Done, nil
 }
 
@@ -144,7 +149,9 @@ func (i Identities) find(ctx context.Context, namespace string, ref infrav1.Iden
 				"VCDClusterIdentity %s does not allow namespace %s: list or select it in spec.allowedNamespaces of "+
 					"the identity", ref.Name, namespace), nil
 		}
-		g.VCDIdentitySpec, g.orgs, g.secretNamespace = identity.Spec.VCDIdentitySpec, identity.Spec.Orgs, i.Namespace
+		g.VCDIdentitySpec = identity.Spec.VCDIdentitySpec
+		g.orgs = identity.Spec.Orgs
+		g.secretNamespace = i.Namespace
 		return g, phases.Done, nil
 	}
 	identity := &infrav1.VCDIdentity{}
@@ -152,7 +159,9 @@ func (i Identities) find(ctx context.Context, namespace string, ref infrav1.Iden
 		out, err := identityMissing(err, ref)
 		return g, out, err
 	}
-	g.VCDIdentitySpec, g.orgs, g.secretNamespace = identity.Spec, []string{infrav1.AnyOrg}, namespace
+	g.VCDIdentitySpec = identity.Spec
+	g.orgs = []string{infrav1.AnyOrg}
+	g.secretNamespace = namespace
 	return g, phases.Done, nil
 }
 
@@ -261,8 +270,12 @@ func (i Identities) OpenZone(ctx context.Context, sessions Opener, z *infrav1.VC
 	phases.Outcome, error,
 ) {
 	return i.open(ctx, sessions, account{
-		kind: "VCDDeploymentZone " + z.Name, namespace: z.Namespace, site: z.Spec.Site, org: z.Spec.Org,
-		ref: z.Spec.IdentityRef, accepted: z.Annotations[infrav1.CredentialsAcceptedAnnotation],
+		kind:      "VCDDeploymentZone " + z.Name,
+		namespace: z.Namespace,
+		site:      z.Spec.Site,
+		org:       z.Spec.Org,
+		ref:       z.Spec.IdentityRef,
+		accepted:  z.Annotations[infrav1.CredentialsAcceptedAnnotation],
 	})
 }
 

@@ -21,12 +21,17 @@ import (
 // sharedIdentity is a VCDClusterIdentity that the tests' namespace may use, with its Secret.
 func sharedIdentity(site string, orgs ...string) []client.Object {
 	i := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
-	i.Spec.Site, i.Spec.Orgs, i.Spec.SecretRef.Name = site, orgs, "s"
+	i.Spec.Site = site
+	i.Spec.Orgs = orgs
+	i.Spec.SecretRef.Name = "s"
 	i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
-	return []client.Object{i, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "s"},
-		Data:       map[string][]byte{"apiToken": []byte("t")},
-	}}
+	return []client.Object{
+		i,
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "capvcd-system", Name: "s"},
+			Data:       map[string][]byte{"apiToken": []byte("t")},
+		},
+	}
 }
 
 func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
@@ -39,15 +44,21 @@ func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
 		{"the port of https may be said", "https://vcd.example.com", "https://vcd.example.com:443", ""},
 		{"another host", "https://vcd.example.com", "https://evil.example.com", infrav1.SiteNotAllowedReason},
 		{
-			"a host that begins the same", "https://vcd.example.com", "https://vcd.example.com.evil.example",
+			"a host that begins the same",
+			"https://vcd.example.com",
+			"https://vcd.example.com.evil.example",
 			infrav1.SiteNotAllowedReason,
 		},
 		{
-			"a host that ends the same", "https://vcd.example.com", "https://evilvcd.example.com",
+			"a host that ends the same",
+			"https://vcd.example.com",
+			"https://evilvcd.example.com",
 			infrav1.SiteNotAllowedReason,
 		},
 		{
-			"a host behind what looks like a user", "https://vcd.example.com", "https://vcd.example.com@evil.example",
+			"a host behind what looks like a user",
+			"https://vcd.example.com",
+			"https://vcd.example.com@evil.example",
 			infrav1.SiteNotAllowedReason,
 		},
 		{"another port", "https://vcd.example.com", "https://vcd.example.com:8443", infrav1.SiteNotAllowedReason},
@@ -63,7 +74,8 @@ func TestAnIdentityIsForItsSiteAlone(t *testing.T) {
 
 			config, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
 				controllertest.Namespace, infrav1.VCDClusterSpec{
-					Site: tt.cluster, Org: "acme",
+					Site:        tt.cluster,
+					Org:         "acme",
 					IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
 				})
 
@@ -101,7 +113,8 @@ func TestAClusterIdentityIsForItsOrganizations(t *testing.T) {
 
 			_, out, err := session.Identities{Client: c, Live: c, Namespace: "capvcd-system"}.Resolve(t.Context(),
 				controllertest.Namespace, infrav1.VCDClusterSpec{
-					Site: site, Org: "acme",
+					Site:        site,
+					Org:         "acme",
 					IdentityRef: infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "shared"},
 				})
 
@@ -136,9 +149,11 @@ func TestASecretIsNotReadForAForeignSite(t *testing.T) {
 func TestASiteWhereNothingAnswers(t *testing.T) {
 	w := controllertest.New(t)
 	moveTo := func(site string) {
-		i, c := controllertest.NewIdentity(""), w.VCDCluster()
+		i := controllertest.NewIdentity("")
+		c := w.VCDCluster()
 		w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(i), i)).To(Succeed())
-		i.Spec.Site, c.Spec.Site = site, site
+		i.Spec.Site = site
+		c.Spec.Site = site
 		w.Expect(w.Client.Update(w.Ctx, i)).To(Succeed())
 		w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	}
@@ -218,22 +233,28 @@ func TestClusterIdentityIsForTheNamespacesItNames(t *testing.T) {
 		{"no namespace is allowed by default", nil, infrav1.NamespaceNotAllowedReason},
 		{"an empty choice is no namespace", &infrav1.AllowedNamespaces{}, infrav1.NamespaceNotAllowedReason},
 		{
-			"another namespace is not this one", &infrav1.AllowedNamespaces{List: []string{"team-b"}},
+			"another namespace is not this one",
+			&infrav1.AllowedNamespaces{List: []string{"team-b"}},
 			infrav1.NamespaceNotAllowedReason,
 		},
 		{"a listed namespace", &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}, ""},
 		{"a selected namespace", &infrav1.AllowedNamespaces{Selector: selector}, ""},
 		{"an empty selector is everybody", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, ""},
-		{"an invalid selector is no namespace", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Nonsense"}},
-		}}, infrav1.NamespaceNotAllowedReason},
+		{
+			"an invalid selector is no namespace",
+			&infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Nonsense"}},
+			}},
+			infrav1.NamespaceNotAllowedReason,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			identity := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}
-			identity.Spec.Site, identity.Spec.Orgs, identity.Spec.SecretRef.Name = "https://vcd.example.com",
-				[]string{infrav1.AnyOrg}, "s"
+			identity.Spec.Site = "https://vcd.example.com"
+			identity.Spec.Orgs = []string{infrav1.AnyOrg}
+			identity.Spec.SecretRef.Name = "s"
 			identity.Spec.AllowedNamespaces = tt.allowed
 			c := controllertest.NewClient(identity,
 				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

@@ -126,10 +126,18 @@ func Of(pool *vcd.Pool) Opener {
 			return nil, err
 		}
 		return &Session{
-			site: s, drivers: shared, affinity: s.Affinity, disks: s.Disks, gateways: s.Gateways,
-			networks: s.Networks, tasks: s.Tasks,
+			site:      s,
+			drivers:   shared,
+			affinity:  s.Affinity,
+			disks:     s.Disks,
+			gateways:  s.Gateways,
+			networks:  s.Networks,
+			tasks:     s.Tasks,
 			templates: s.Templates,
-			vApps:     s.VApps, vdcs: s.VDCs, Machines: s.VMs, Inventory: s.Inventory,
+			vApps:     s.VApps,
+			vdcs:      s.VDCs,
+			Machines:  s.VMs,
+			Inventory: s.Inventory,
 		}, nil
 	}
 }

@@ -54,7 +54,8 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 	}
 	got.Secret = client.ObjectKeyFromObject(secret)
 	got.Config = credentials.Config(identity.VCDIdentitySpec, secret)
-	got.Config.Site, got.Config.Org = strings.TrimSuffix(identity.Site, "/"), account.org
+	got.Config.Site = strings.TrimSuffix(identity.Site, "/")
+	got.Config.Org = account.org
 	if isSystem(got.Config) {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,
 			"%s is a system administrator, whose credentials are never put into a workload cluster: name an identity "+
@@ -66,7 +67,8 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 // accountOfCCM is what the cloud controller manager of c logs in with. It reports whether that is an identity of its
 // own.
 func accountOfCCM(c *infrav1.VCDCluster) (account, bool) {
-	ref, own := c.Spec.IdentityRef, c.Spec.CloudProvider.IdentityRef != nil
+	ref := c.Spec.IdentityRef
+	own := c.Spec.CloudProvider.IdentityRef != nil
 	if own {
 		ref = *c.Spec.CloudProvider.IdentityRef
 	}

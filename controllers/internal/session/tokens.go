@@ -96,7 +96,8 @@ func (t *TokenSecret) Load(ctx context.Context) (string, error) {
 			return nil
 		}
 		chain, _ := ChainOf(secret)
-		chain.Holder, chain.Trading = ManagerHolds, chain.Last
+		chain.Holder = ManagerHolds
+		chain.Trading = chain.Last
 		return chain.write(secret)
 	})
 	if err != nil {
@@ -112,7 +113,9 @@ func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
 			return fmt.Errorf("writing Secret %s: another token was written: %w", t.Key, vcd.ErrConflict)
 		}
 		chain, _ := ChainOf(secret)
-		chain.Holder, chain.Last, chain.Trading = ManagerHolds, fingerprint(token), ""
+		chain.Holder = ManagerHolds
+		chain.Last = fingerprint(token)
+		chain.Trading = ""
 		secret.Data[tokenKey(secret)] = []byte(token)
 		return chain.write(secret)
 	})

@@ -44,7 +44,8 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	first := w.Token()
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)
-	version, before := w.VCDCluster().Annotations[infrav1.CredentialsAcceptedAnnotation], w.AccountLogins()
+	version := w.VCDCluster().Annotations[infrav1.CredentialsAcceptedAnnotation]
+	before := w.AccountLogins()
 
 	seen := map[string]bool{first: true, w.Token(): true}
 	for range 5 {
@@ -68,15 +69,17 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	}
 	chain, _ := session.ChainOf(secret)
 	w.Expect(chain).To(Equal(session.TokenChain{
-		Holder: session.ManagerHolds, First: session.Fingerprint(first),
-		Last: session.Fingerprint(w.Token()),
+		Holder: session.ManagerHolds,
+		First:  session.Fingerprint(first),
+		Last:   session.Fingerprint(w.Token()),
 	}))
 }
 
 func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
 	w := newAccountEnv(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
-	replaced, before := w.Token(), w.AccountLogins()
+	replaced := w.Token()
+	before := w.AccountLogins()
 
 	w.WriteToken("mistyped")
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
@@ -104,7 +107,8 @@ func TestTheFirstTokenComesBack(t *testing.T) {
 	w := newAccountEnv(t)
 	first := w.Token()
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
-	last, before := w.Token(), w.AccountLogins()
+	last := w.Token()
+	before := w.AccountLogins()
 
 	w.WriteToken(first) // as a program does that holds the Secret against a repository
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenOutdatedReason)
@@ -198,7 +202,8 @@ func TestNobodyLogsInForPausedClusters(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	s, _, err := w.Cluster.Identities.Open(w.Ctx, w.Cluster.Sessions, w.VCDCluster())
 	w.Expect(err).NotTo(HaveOccurred())
-	token, before := w.Token(), w.AccountLogins()
+	token := w.Token()
+	before := w.AccountLogins()
 
 	pauseCluster(w, true)
 	expireSessions(w)
@@ -216,15 +221,22 @@ func TestNobodyLogsInForPausedClusters(t *testing.T) {
 func TestSeveralNamespacesUseAServiceAccount(t *testing.T) {
 	w := controllertest.New(t)
 	wide := &infrav1.VCDClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
-	wide.Spec.Site, wide.Spec.SecretRef.Name, wide.Spec.Type, wide.Spec.Orgs = w.Sim.URL(), "wide",
-		infrav1.CredentialServiceAccount, []string{"acme"}
+	wide.Spec.Site = w.Sim.URL()
+	wide.Spec.SecretRef.Name = "wide"
+	wide.Spec.Type = infrav1.CredentialServiceAccount
+	wide.Spec.Orgs = []string{"acme"}
 	wide.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "capvcd-system", Name: "wide",
-		UID: "uid-of-wide",
-	}, Data: map[string][]byte{
-		"refreshToken": []byte(w.NewToken(t, "wide")), "ca.crt": w.Sim.CA(),
-	}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "capvcd-system",
+			Name:      "wide",
+			UID:       "uid-of-wide",
+		},
+		Data: map[string][]byte{
+			"refreshToken": []byte(w.NewToken(t, "wide")),
+			"ca.crt":       w.Sim.CA(),
+		},
+	}
 	w.Expect(w.Client.Create(w.Ctx, wide)).To(Succeed())
 	w.Expect(w.Client.Create(w.Ctx, secret)).To(Succeed())
 	c := w.VCDCluster()
@@ -283,7 +295,8 @@ func TestATokenMovesWhenNobodyLogsInAnyMore(t *testing.T) {
 
 func TestATokenThatIsNotWrittenDownDoesNotMove(t *testing.T) {
 	w := newAccountEnv(t)
-	first, written := w.Token(), true
+	first := w.Token()
+	written := true
 	refuseWrites(t, w, func(secret *corev1.Secret) error {
 		if !written && string(secret.Data["apiToken"]) != first {
 			return errors.New("no API server")

@@ -150,8 +150,11 @@ var forMachines = []string{
 // concerning returns what concerns machines in a VCDCluster. Its Ready shows when VCD can be asked again.
 func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
 	found := infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{
-		UID: c.UID, Generation: c.Generation, DeletionTimestamp: c.DeletionTimestamp, Labels: c.Labels,
-		Annotations: map[string]string{},
+		UID:               c.UID,
+		Generation:        c.Generation,
+		DeletionTimestamp: c.DeletionTimestamp,
+		Labels:            c.Labels,
+		Annotations:       map[string]string{},
 	}}
 	for _, key := range forMachines {
 		if value, ok := c.Annotations[key]; ok {
@@ -159,7 +162,8 @@ func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
 		}
 	}
 	found.Status.Initialization = c.Status.Initialization
-	found.Status.OVDC, found.Status.OVDCNetwork = c.Status.OVDC, c.Status.OVDCNetwork
+	found.Status.OVDC = c.Status.OVDC
+	found.Status.OVDCNetwork = c.Status.OVDCNetwork
 	if ready := conditions.Get(c, clusterv1.ReadyCondition); ready != nil {
 		found.Status.Conditions = []metav1.Condition{{Status: ready.Status, Reason: ready.Reason}}
 	}

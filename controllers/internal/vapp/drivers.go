@@ -126,7 +126,8 @@ func (d *Drivers) inspect(ctx context.Context, l *driverState, cluster client.Ob
 			"reason", err.Error())
 		return
 	}
-	l.seen, l.legacy = now, nil
+	l.seen = now
+	l.legacy = nil
 	for _, image := range images {
 		if name, bound := boundToVApp(image); bound && !slices.Contains(l.legacy, name) {
 			l.legacy = append(l.legacy, name)
@@ -143,7 +144,8 @@ func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]strin
 	}
 	var images []string
 	for _, list := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &appsv1.DaemonSetList{},
+		&appsv1.DeploymentList{},
+		&appsv1.DaemonSetList{},
 		&appsv1.StatefulSetList{},
 	} {
 		for more := true; more; more = list.GetContinue() != "" {

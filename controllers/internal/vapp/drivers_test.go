@@ -73,8 +73,10 @@ func TestAKindThatIsNotServedDoesNotRun(t *testing.T) {
 
 func TestOurCloudControllerManagerIsNoLegacyDriverWhateverItsVersion(t *testing.T) {
 	g := NewWithT(t)
-	ours, theirs := &appsv1.Deployment{}, &appsv1.Deployment{}
-	ours.Name, theirs.Name = "ours", "theirs"
+	ours := &appsv1.Deployment{}
+	theirs := &appsv1.Deployment{}
+	ours.Name = "ours"
+	theirs.Name = "theirs"
 	ours.Annotations = map[string]string{infrav1.CloudProviderOfAnnotation: "urn:vcloud:entity:a"}
 	ours.Spec.Template.Spec.Containers = []corev1.Container{
 		{Image: "mirror/cloud-provider-for-cloud-director@sha256:0123"},

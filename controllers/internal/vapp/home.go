@@ -43,7 +43,8 @@ func HomeIn(c *infrav1.VCDCluster, clusterName, zone string) Home {
 	if len(fields) < 2 {
 		return home
 	}
-	home.VDC, home.IDs = fields[0], fields[2:]
+	home.VDC = fields[0]
+	home.IDs = fields[2:]
 	if n, err := strconv.Atoi(fields[1]); err == nil {
 		home.Count = min(max(0, n), maxVApps)
 	}

@@ -82,7 +82,8 @@ func (c *Clients) connect(raw []byte) (client.Client, error) {
 	if reachesOut(config) {
 		return nil, errors.New("it names files, programs or other users: put certificate, key or token into it")
 	}
-	config.UserAgent, config.Timeout = userAgent, callTimeout
+	config.UserAgent = userAgent
+	config.Timeout = callTimeout
 	return client.New(config, client.Options{Scheme: c.scheme})
 }
 

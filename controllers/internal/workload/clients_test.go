@@ -24,7 +24,8 @@ var demo = client.ObjectKey{Namespace: "default", Name: "demo"}
 // apiServer counts what it is asked, and has one ConfigMap.
 func apiServer(t *testing.T) (url string, discoveries, gets *atomic.Int64) {
 	t.Helper()
-	discoveries, gets = &atomic.Int64{}, &atomic.Int64{}
+	discoveries = &atomic.Int64{}
+	gets = &atomic.Int64{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		body := `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}`
@@ -107,7 +108,8 @@ func TestAKubeconfigThatReachesOutOfItselfIsRefused(t *testing.T) {
 	for name, user := range map[string]*clientcmdapi.AuthInfo{
 		"a file with a token": {TokenFile: filepath.Join(t.TempDir(), "token")},
 		"a program": {Exec: &clientcmdapi.ExecConfig{
-			Command: "true", APIVersion: "client.authentication.k8s.io/v1",
+			Command:         "true",
+			APIVersion:      "client.authentication.k8s.io/v1",
 			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 		}},
 		"another user": {Token: "t", Impersonate: "admin"},

@@ -40,7 +40,8 @@ func invalid(text string) error { return &failure{codeParameter, 4350, text} }
 // missing is the error about an id that does not exist, or is not shown to the user.
 func missing(name string) error {
 	return &failure{
-		codeParameter, 9999,
+		codeParameter,
+		9999,
 		"Unable to execute API command due to invalid value. Invalid parameter " + name +
 			" value due to incorrect long value format, or entity does not exist",
 	}
@@ -184,7 +185,8 @@ func (c *call) serve() (any, error) {
 	write, ok := writes[c.command]
 	if !ok {
 		return nil, &failure{
-			codeUnsupported, 9999,
+			codeUnsupported,
+			9999,
 			"The given command '" + c.command + "' either does not exist, is not available " +
 				"for user, or not available from ip address",
 		}
@@ -209,7 +211,8 @@ func (c *call) start(write func(*call) (any, error)) (any, error) {
 	}
 	j := &job{done: time.Now().Add(c.opts.Latency), status: 1, result: result}
 	if late, ok := err.(*lateError); ok { //nolint:errorlint // It is never wrapped.
-		j.status, j.result = 2, Object{"errorcode": late.code, "errortext": late.text}
+		j.status = 2
+		j.result = Object{"errorcode": late.code, "errortext": late.text}
 	}
 	id := c.id()
 	c.jobs[id] = j
@@ -233,12 +236,18 @@ func (c *call) poll() (any, error) {
 		return Object{"jobid": c.get("jobid"), "jobstatus": 0}, nil
 	case j.status == 2:
 		return Object{
-			"jobid": c.get("jobid"), "jobstatus": 2, "jobresultcode": codeInternal, "jobresulttype": "object",
-			"jobresult": j.result,
+			"jobid":         c.get("jobid"),
+			"jobstatus":     2,
+			"jobresultcode": codeInternal,
+			"jobresulttype": "object",
+			"jobresult":     j.result,
 		}, nil
 	}
 	return Object{
-		"jobid": c.get("jobid"), "jobstatus": 1, "jobresultcode": 0, "jobresulttype": "object",
-		"jobresult": j.result,
+		"jobid":         c.get("jobid"),
+		"jobstatus":     1,
+		"jobresultcode": 0,
+		"jobresulttype": "object",
+		"jobresult":     j.result,
 	}, nil
 }

@@ -19,19 +19,23 @@ type listing struct {
 
 var lists = map[string]listing{
 	"listVirtualMachines": {
-		kind: VMs, equal: fields("id", "zoneid", "state"), like: map[string]string{"name": "name", "keyword": "name"},
+		kind:  VMs,
+		equal: fields("id", "zoneid", "state"),
+		like:  map[string]string{"name": "name", "keyword": "name"},
 		filter: func(c *call, o Object) bool {
 			return o["state"] != "Expunging" && (o["state"] != "Destroyed" || c.opts.ShowDestroyed)
 		},
 	},
 	"listNetworks": {
-		kind: Networks, equal: fields("id", "zoneid", "vpcid"),
-		like: map[string]string{"keyword": "name"},
+		kind:  Networks,
+		equal: fields("id", "zoneid", "vpcid"),
+		like:  map[string]string{"keyword": "name"},
 	},
 	"listNetworkACLs": {kind: ACLs, equal: fields("id", "aclid", "protocol"), filter: byNetwork},
 	"listEvents": {
-		kind: Events, equal: fields("id", "type", "resourceid"),
-		like: map[string]string{"keyword": "type"},
+		kind:  Events,
+		equal: fields("id", "type", "resourceid"),
+		like:  map[string]string{"keyword": "type"},
 	},
 	"listZones":               {kind: Zones, equal: fields("id", "name"), like: map[string]string{"keyword": "name"}},
 	"listProjects":            {kind: Projects, equal: fields("id", "name")},
@@ -41,19 +45,25 @@ var lists = map[string]listing{
 
 	"listFirewallRules": {kind: Firewalls, equal: fields("id", "ipaddressid", "networkid")},
 	"listLoadBalancerRules": {
-		kind: Rules, equal: fields("id", "publicipid", "networkid", "zoneid"),
-		like: map[string]string{"name": "name", "keyword": "name"},
+		kind:  Rules,
+		equal: fields("id", "publicipid", "networkid", "zoneid"),
+		like:  map[string]string{"name": "name", "keyword": "name"},
 		filter: func(c *call, o Object) bool {
 			vm := c.get("virtualmachineid")
 			return vm == "" || slices.Contains(c.members[text(o["id"])], vm)
 		},
 	},
-	"listNetworkACLLists": {kind: ACLLists, equal: fields("id", "vpcid", "name"), filter: func(c *call, o Object) bool {
-		n := c.find(Networks, c.get("networkid"))
-		return c.get("networkid") == "" || n != nil && n["aclid"] == o["id"]
-	}},
+	"listNetworkACLLists": {
+		kind:  ACLLists,
+		equal: fields("id", "vpcid", "name"),
+		filter: func(c *call, o Object) bool {
+			n := c.find(Networks, c.get("networkid"))
+			return c.get("networkid") == "" || n != nil && n["aclid"] == o["id"]
+		},
+	},
 	"listPublicIpAddresses": {
-		kind: Addresses, equal: fields("id", "zoneid", "vpcid", "ipaddress", "state", "associatednetworkid"),
+		kind:  Addresses,
+		equal: fields("id", "zoneid", "vpcid", "ipaddress", "state", "associatednetworkid"),
 		filter: func(c *call, o Object) bool {
 			free := o["state"] == "Free"
 			return !free || c.get("allocatedonly") == "false" && (!c.opts.HideFree || c.user.admin)
@@ -131,7 +141,8 @@ func (s *Simulator) shown(kind string, o Object, admin bool) Object {
 }
 
 func (c *call) page(key string, found []Object) (any, error) {
-	size, page := c.opts.PageSize, 1
+	size := c.opts.PageSize
+	page := 1
 	if (c.get("pagesize") == "") != (c.get("page") == "") {
 		return nil, invalid("parameters page and pagesize require each other")
 	}
@@ -191,7 +202,10 @@ func (c *call) policiesOf(rule Object) Object {
 // tagKind returns the kind by which tags know a kind of objects.
 func tagKind(kind string) string {
 	return map[string]string{
-		Addresses: "publicipaddress", Rules: "loadbalancer", VMs: "uservm", Firewalls: "firewallrule",
-		ACLs: "networkacl",
+		Addresses: "publicipaddress",
+		Rules:     "loadbalancer",
+		VMs:       "uservm",
+		Firewalls: "firewallrule",
+		ACLs:      "networkacl",
 	}[kind]
 }

@@ -104,9 +104,13 @@ func New(o Options) *Simulator {
 		o.PageSize = 500
 	}
 	s := &Simulator{
-		opts: o, objects: map[string][]Object{}, members: map[string][]string{}, tags: map[string][]Object{},
-		jobs: map[string]*job{}, quarantined: map[string]bool{},
-		users: map[string]user{UserKey: {secret: UserSecret}, AdminKey: {AdminSecret, true}},
+		opts:        o,
+		objects:     map[string][]Object{},
+		members:     map[string][]string{},
+		tags:        map[string][]Object{},
+		jobs:        map[string]*job{},
+		quarantined: map[string]bool{},
+		users:       map[string]user{UserKey: {secret: UserSecret}, AdminKey: {AdminSecret, true}},
 	}
 	s.objects[Zones] = []Object{{"id": ZoneID, "name": "zone 1"}}
 	s.objects[Projects] = []Object{{"id": ProjectID, "name": "shop"}}
@@ -140,11 +144,16 @@ func (s *Simulator) AddNetwork(name, vpc string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := Object{
-		"name": name, "type": "Isolated", "zoneid": ZoneID, "service": services("Lb", "Dhcp", "Firewall", "Vpn"),
+		"name":    name,
+		"type":    "Isolated",
+		"zoneid":  ZoneID,
+		"service": services("Lb", "Dhcp", "Firewall", "Vpn"),
 	}
 	if vpc != "" {
 		acls := s.put(ACLLists, Object{"name": "acl of " + name, "vpcid": vpc})
-		n["vpcid"], n["aclid"], n["aclname"] = vpc, acls["id"], acls["name"]
+		n["vpcid"] = vpc
+		n["aclid"] = acls["id"]
+		n["aclname"] = acls["name"]
 		n["service"] = services("Lb", "Dhcp", "NetworkACL", "Vpn")
 	}
 	return text(s.put(Networks, n)["id"])
@@ -164,12 +173,22 @@ func (s *Simulator) AddVM(name string, networks, addresses []string) string {
 	var nics []Object
 	for i, network := range networks {
 		nics = append(nics, Object{
-			"id": "nic-" + name + fmt.Sprint(i), "networkid": network, "ipaddress": addresses[i], "isdefault": i == 0,
+			"id":        "nic-" + name + fmt.Sprint(i),
+			"networkid": network,
+			"ipaddress": addresses[i],
+			"isdefault": i == 0,
 		})
 	}
 	return s.Add(VMs, Object{
-		"name": name, "displayname": name, "instancename": "i-2-" + name + "-VM", "hostname": "hypervisor-1",
-		"state": "Running", "zoneid": ZoneID, "zonename": "zone 1", "serviceofferingname": "m1.large", "nic": nics,
+		"name":                name,
+		"displayname":         name,
+		"instancename":        "i-2-" + name + "-VM",
+		"hostname":            "hypervisor-1",
+		"state":               "Running",
+		"zoneid":              ZoneID,
+		"zonename":            "zone 1",
+		"serviceofferingname": "m1.large",
+		"nic":                 nics,
 	})
 }
 
@@ -177,8 +196,13 @@ func (s *Simulator) AddVM(name string, networks, addresses []string) string {
 func (s *Simulator) AddAddresses(addresses ...string) {
 	for _, a := range addresses {
 		s.Add(Addresses, Object{
-			"ipaddress": a, "state": "Free", "zoneid": ZoneID, "forvirtualnetwork": true, "issourcenat": false,
-			"isstaticnat": false, "issystem": false,
+			"ipaddress":         a,
+			"state":             "Free",
+			"zoneid":            ZoneID,
+			"forvirtualnetwork": true,
+			"issourcenat":       false,
+			"isstaticnat":       false,
+			"issystem":          false,
 		})
 	}
 }

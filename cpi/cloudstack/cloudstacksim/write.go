@@ -38,7 +38,8 @@ func (c *call) remove(kind string) (any, error) {
 
 func (s *Simulator) allocate(a, network Object) {
 	a["state"] = "Allocated"
-	a["associatednetworkid"], a["vpcid"] = network["id"], network["vpcid"]
+	a["associatednetworkid"] = network["id"]
+	a["vpcid"] = network["vpcid"]
 	if network["vpcid"] != nil { // it is the VPC's until a tier uses it
 		delete(a, "associatednetworkid")
 	} else {
@@ -119,9 +120,18 @@ func (c *call) createRule() (any, error) {
 	protocol := c.get("protocol")
 	a["associatednetworkid"] = network["id"]
 	rule := c.put(Rules, Object{
-		"name": c.get("name"), "description": c.get("description"), "publicip": a["ipaddress"], "publicipid": a["id"],
-		"publicport": c.get("publicport"), "privateport": c.get("privateport"), "protocol": protocol, "zoneid": ZoneID,
-		"algorithm": c.get("algorithm"), "cidrlist": c.get("cidrlist"), "networkid": network["id"], "state": "Active",
+		"name":        c.get("name"),
+		"description": c.get("description"),
+		"publicip":    a["ipaddress"],
+		"publicipid":  a["id"],
+		"publicport":  c.get("publicport"),
+		"privateport": c.get("privateport"),
+		"protocol":    protocol,
+		"zoneid":      ZoneID,
+		"algorithm":   c.get("algorithm"),
+		"cidrlist":    c.get("cidrlist"),
+		"networkid":   network["id"],
+		"state":       "Active",
 	})
 	if id := network["projectid"]; id != nil {
 		rule["projectid"] = id
@@ -232,8 +242,12 @@ func (c *call) createPolicy() (any, error) {
 	c.objects[Policies] = slices.DeleteFunc(c.objects[Policies],
 		func(o Object) bool { return o["lbruleid"] == rule["id"] })
 	c.put(Policies, Object{
-		"lbruleid": rule["id"], "name": c.get("name"), "description": c.get("description"), "state": "Active",
-		"methodname": c.get("methodname"), "params": params,
+		"lbruleid":    rule["id"],
+		"name":        c.get("name"),
+		"description": c.get("description"),
+		"state":       "Active",
+		"methodname":  c.get("methodname"),
+		"params":      params,
 	})
 	return Object{"stickinesspolicies": c.policiesOf(rule)}, nil
 }
@@ -277,9 +291,14 @@ func (c *call) open(a Object, protocol, start, end, cidrs string) Object {
 	first, _ := strconv.Atoi(start)
 	last, _ := strconv.Atoi(end)
 	f := Object{
-		"ipaddressid": a["id"], "ipaddress": a["ipaddress"], "networkid": a["associatednetworkid"],
-		"protocol":  protocol,
-		"startport": first, "endport": last, "cidrlist": cidrs, "state": "Active",
+		"ipaddressid": a["id"],
+		"ipaddress":   a["ipaddress"],
+		"networkid":   a["associatednetworkid"],
+		"protocol":    protocol,
+		"startport":   first,
+		"endport":     last,
+		"cidrlist":    cidrs,
+		"state":       "Active",
 	}
 	if id := a["projectid"]; id != nil {
 		f["projectid"] = id
@@ -334,11 +353,16 @@ func (c *call) createACL() (any, error) {
 		return nil, invalid("Invalid protocol")
 	}
 	acl := Object{
-		"aclid": list["id"], "protocol": c.get("protocol"), "startport": c.get("startport"),
-		"endport":  c.get("endport"),
-		"cidrlist": c.get("cidrlist"), "traffictype": c.get("traffictype"), "action": c.get("action"),
-		"reason": c.get("reason"),
-		"state":  "Active", "number": len(c.objects[ACLs]) + 1,
+		"aclid":       list["id"],
+		"protocol":    c.get("protocol"),
+		"startport":   c.get("startport"),
+		"endport":     c.get("endport"),
+		"cidrlist":    c.get("cidrlist"),
+		"traffictype": c.get("traffictype"),
+		"action":      c.get("action"),
+		"reason":      c.get("reason"),
+		"state":       "Active",
+		"number":      len(c.objects[ACLs]) + 1,
 	}
 	if id := list["projectid"]; id != nil {
 		acl["projectid"] = id
@@ -388,7 +412,8 @@ func (s *Simulator) taggable(resourceType, id string) bool {
 }
 
 func (c *call) deleteTags() (any, error) {
-	wanted, deleted := c.tagsOf(), 0
+	wanted := c.tagsOf()
+	deleted := 0
 	for _, id := range strings.Split(c.get("resourceids"), ",") {
 		at := strings.ToLower(c.get("resourcetype")) + id
 		before := len(c.tags[at])

@@ -21,23 +21,32 @@ const (
 	Standing  = Prefix + "standing"
 )
 
-var annotations = service.Annotations[service.Asked]{Prefix: Prefix, Table: []service.Annotation[service.Asked]{
-	{Name: "addresses", Parse: func(a *service.Asked, v string) (err error) {
-		a.Addresses,
-			err = service.Addresses(v)
-		return err
-	}},
-	{Name: "location", Parse: func(a *service.Asked, v string) error { a.Location = v; return nil }},
-	{Name: "share", Parse: func(a *service.Asked, v string) error { a.Share = v; return nil }},
-	{Name: "dry-run", Parse: func(a *service.Asked, v string) (err error) {
-		a.DryRun,
-			err = service.Bool(v)
-		return err
-	}},
-	{Name: "hostname"},
-	{Name: "intent"},
-	{Name: "standing"},
-}}
+var annotations = service.Annotations[service.Asked]{
+	Prefix: Prefix,
+	Table: []service.Annotation[service.Asked]{
+		{
+			Name: "addresses",
+			Parse: func(a *service.Asked, v string) (err error) {
+				a.Addresses,
+					err = service.Addresses(v)
+				return err
+			},
+		},
+		{Name: "location", Parse: func(a *service.Asked, v string) error { a.Location = v; return nil }},
+		{Name: "share", Parse: func(a *service.Asked, v string) error { a.Share = v; return nil }},
+		{
+			Name: "dry-run",
+			Parse: func(a *service.Asked, v string) (err error) {
+				a.DryRun,
+					err = service.Bool(v)
+				return err
+			},
+		},
+		{Name: "hostname"},
+		{Name: "intent"},
+		{Name: "standing"},
+	},
+}
 
 // A Dialect understands the annotations above, and no Secrets.
 type Dialect struct{ Noun string }

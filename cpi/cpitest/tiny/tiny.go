@@ -52,10 +52,14 @@ func New() *Cloud {
 // Backend returns the backend of the cloud for a cluster.
 func (c *Cloud) Backend(cluster string) cpi.Backend {
 	return cpi.Backend{
-		Name: Name, Machines: (*machines)(c), Balancer: &balancers{cloud: c, cluster: cluster},
+		Name:     Name,
+		Machines: (*machines)(c),
+		Balancer: &balancers{cloud: c, cluster: cluster},
 		Services: service.Defaults{
-			Cluster: cluster, Dialect: servicetest.Dialect{Noun: "location"}, SourceRanges: true,
-			Locations: []string{""},
+			Cluster:      cluster,
+			Dialect:      servicetest.Dialect{Noun: "location"},
+			SourceRanges: true,
+			Locations:    []string{""},
 		},
 		Explain: func(err error) (cpi.Trouble, bool) {
 			return cpi.Trouble{Reason: "TinyCloudAway", Message: err.Error()}, errors.Is(err, ErrAway)
@@ -68,8 +72,11 @@ func (c *Cloud) Put(name string, address netip.Addr, power cpi.Power) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.machines[name] = cpi.Machine{
-		ProviderID: Name + "://" + name, Name: name, Power: power, Complete: true,
-		NICs: []cpi.NIC{{Primary: true, Addresses: []netip.Addr{address}}},
+		ProviderID: Name + "://" + name,
+		Name:       name,
+		Power:      power,
+		Complete:   true,
+		NICs:       []cpi.NIC{{Primary: true, Addresses: []netip.Addr{address}}},
 	}
 }
 
@@ -155,8 +162,10 @@ func (m *machines) Get(_ context.Context, providerID string) (cpi.Machine, error
 	machine, ok := m.machines[strings.TrimPrefix(providerID, Name+"://")]
 	if !ok {
 		return machine, &cpi.AbsenceError{Evidence: gone.Evidence{
-			ScopeShown: true, HomeShown: true, Logged: true,
-			Deleted: true,
+			ScopeShown: true,
+			HomeShown:  true,
+			Logged:     true,
+			Deleted:    true,
 		}}
 	}
 	return machine, nil
@@ -229,7 +238,8 @@ func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (
 		return plan.Plan{}, err
 	}
 	defer unlock()
-	want, have := request.Want, b.cloud.balancers[request.Want.Owner.UID]
+	want := request.Want
+	have := b.cloud.balancers[request.Want.Owner.UID]
 	switch {
 	case want.Absent && have == nil:
 		return plan.Plan{}, nil
@@ -238,7 +248,8 @@ func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (
 		return plan.Plan{
 			Steps: []plan.Step{step{text: "remove " + want.Owner.String(), run: remove}},
 			Status: plan.Status{Objects: []plan.Object{{
-				Name: want.Owner.String(), Addresses: []netip.Addr{have.address},
+				Name:      want.Owner.String(),
+				Addresses: []netip.Addr{have.address},
 			}}},
 		}, nil
 	case len(want.SourceRanges) > 0:

@@ -35,9 +35,12 @@ func Multiply(model *simulator.Model, n int) {
 	folder, _ := model.Map().Get(*all[0].Parent).(*simulator.Folder)
 	for i := len(all); i < n; i++ {
 		vm := &simulator.VirtualMachine{VirtualMachine: all[0].VirtualMachine}
-		config, guest := *all[0].Config, *all[0].Guest
+		config := *all[0].Config
+		guest := *all[0].Guest
 		vm.Self = types.ManagedObjectReference{Type: "VirtualMachine", Value: fmt.Sprintf("vm-copy-%d", i)}
-		vm.Name, vm.Config, vm.Guest = fmt.Sprintf("copy-%d", i), &config, &guest
+		vm.Name = fmt.Sprintf("copy-%d", i)
+		vm.Config = &config
+		vm.Guest = &guest
 		vm.Config.Uuid = uuid.NewString()
 		model.Map().Put(vm)
 		folder.ChildEntity = append(folder.ChildEntity, vm.Self)

@@ -35,7 +35,8 @@ func Archive(file string, created time.Time, entries ...Entry) (rerr error) {
 	top := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, e := range entries {
 		top = mutate.AppendManifests(top, mutate.IndexAddendum{
-			Add: e.Image, Descriptor: v1.Descriptor{Annotations: map[string]string{
+			Add: e.Image,
+			Descriptor: v1.Descriptor{Annotations: map[string]string{
 				"org.opencontainers.image.ref.name": e.Tag,
 				"io.containerd.image.name":          e.Reference,
 			}},
@@ -71,7 +72,9 @@ func tarFolder(out io.Writer, folder string, created time.Time) error {
 			return err
 		}
 		if err := w.WriteHeader(&tar.Header{
-			Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(content)),
+			Name:    filepath.ToSlash(name),
+			Mode:    0o644,
+			Size:    int64(len(content)),
 			ModTime: created,
 		}); err != nil {
 			return err

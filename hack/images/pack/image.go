@@ -42,7 +42,8 @@ func (i Image) Pack() (v1.Image, error) {
 			return nil, fmt.Errorf("packing a layer of %s: %w", i.Name, err)
 		}
 		if image, err = mutate.Append(image, mutate.Addendum{
-			Layer: layer, History: v1.History{Created: created, CreatedBy: i.CreatedBy},
+			Layer:   layer,
+			History: v1.History{Created: created, CreatedBy: i.CreatedBy},
 		}); err != nil {
 			return nil, fmt.Errorf("adding a layer to %s: %w", i.Name, err)
 		}
@@ -56,10 +57,18 @@ func (i Image) config(created v1.Time) *v1.ConfigFile {
 		ports[port] = struct{}{}
 	}
 	return &v1.ConfigFile{
-		Architecture: i.Arch, OS: "linux", Created: created, RootFS: v1.RootFS{Type: "layers"},
+		Architecture: i.Arch,
+		OS:           "linux",
+		Created:      created,
+		RootFS:       v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			User: i.User, Entrypoint: i.Entrypoint, Cmd: i.Args, ExposedPorts: ports, WorkingDir: "/",
-			Env: []string{"PATH=" + i.Path}, Labels: i.Labels,
+			User:         i.User,
+			Entrypoint:   i.Entrypoint,
+			Cmd:          i.Args,
+			ExposedPorts: ports,
+			WorkingDir:   "/",
+			Env:          []string{"PATH=" + i.Path},
+			Labels:       i.Labels,
 		},
 	}
 }

@@ -47,20 +47,27 @@ func (t Tree) Tar(created time.Time) ([]byte, error) {
 func (t Tree) headers(created time.Time) map[string]*tar.Header {
 	headers := map[string]*tar.Header{}
 	put := func(name string, h tar.Header) {
-		h.ModTime, h.Format = created, tar.FormatPAX
+		h.ModTime = created
+		h.Format = tar.FormatPAX
 		headers[name] = &h
 		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
 			if headers[dir] == nil {
 				headers[dir] = &tar.Header{
-					Typeflag: tar.TypeDir, Name: dir[1:] + "/", Mode: 0o755, ModTime: created,
-					Format: tar.FormatPAX,
+					Typeflag: tar.TypeDir,
+					Name:     dir[1:] + "/",
+					Mode:     0o755,
+					ModTime:  created,
+					Format:   tar.FormatPAX,
 				}
 			}
 		}
 	}
 	for name, content := range t.Files {
 		put(name, tar.Header{
-			Typeflag: tar.TypeReg, Name: name[1:], Mode: int64(t.mode(name)), Size: int64(len(content)),
+			Typeflag: tar.TypeReg,
+			Name:     name[1:],
+			Mode:     int64(t.mode(name)),
+			Size:     int64(len(content)),
 		})
 	}
 	for name, target := range t.Links {

@@ -61,8 +61,14 @@ func TestAnImageSaysHowItIsRun(t *testing.T) {
 	g := NewWithT(t)
 
 	image, err := Image{
-		Name: "tool", Arch: "arm64", User: "1:2", Path: "/usr/bin", CreatedBy: "a test", Entrypoint: []string{"/usr/bin/tool"},
-		Ports: []string{"80/tcp"}, Layers: []Tree{tree()},
+		Name:       "tool",
+		Arch:       "arm64",
+		User:       "1:2",
+		Path:       "/usr/bin",
+		CreatedBy:  "a test",
+		Entrypoint: []string{"/usr/bin/tool"},
+		Ports:      []string{"80/tcp"},
+		Layers:     []Tree{tree()},
 	}.Pack()
 
 	g.Expect(err).NotTo(HaveOccurred())

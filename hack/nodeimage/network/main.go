@@ -61,7 +61,9 @@ func run(ctx context.Context, p *plugin, kubelet string) error {
 		}
 	}
 	if _, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { wake() }, UpdateFunc: func(any, any) { wake() }, DeleteFunc: func(any) { wake() },
+		AddFunc:    func(any) { wake() },
+		UpdateFunc: func(any, any) { wake() },
+		DeleteFunc: func(any) { wake() },
 	}); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}

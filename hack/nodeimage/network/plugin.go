@@ -184,10 +184,15 @@ func conflist(own []netip.Prefix) ([]byte, error) {
 		defaults = append(defaults, object{"dst": everywhere})
 	}
 	return json.MarshalIndent(object{
-		"cniVersion": "1.0.0", "name": "node-network", "plugins": []object{
+		"cniVersion": "1.0.0",
+		"name":       "node-network",
+		"plugins": []object{
 			{
-				"type": "bridge", "bridge": bridge, "isGateway": true, "hairpinMode": true,
-				"ipam": object{"type": "host-local", "ranges": ranges, "routes": defaults},
+				"type":        "bridge",
+				"bridge":      bridge,
+				"isGateway":   true,
+				"hairpinMode": true,
+				"ipam":        object{"type": "host-local", "ranges": ranges, "routes": defaults},
 			},
 			{"type": "portmap", "capabilities": object{"portMappings": true}},
 		},

@@ -38,9 +38,12 @@ func node(name string, cidrs []string, addresses ...string) *corev1.Node {
 
 func newPlugin(t *testing.T) (*plugin, table, *[]string) {
 	t.Helper()
-	present, rulesets := table{}, &[]string{}
+	present := table{}
+	rulesets := &[]string{}
 	return &plugin{
-		node: "own", file: filepath.Join(t.TempDir(), "10-node-network.conflist"), routes: present,
+		node:   "own",
+		file:   filepath.Join(t.TempDir(), "10-node-network.conflist"),
+		routes: present,
 		rules: func(_ context.Context, ruleset string) error {
 			*rulesets = append(*rulesets, ruleset)
 			return nil
@@ -98,7 +101,9 @@ func TestOnlyWhatLeavesTheClusterIsMasqueraded(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(ruleset([]netip.Prefix{
-		netip.MustParsePrefix("10.0.2.0/24"), netip.MustParsePrefix("10.0.1.0/24"), netip.MustParsePrefix("fd00:1::/64"),
+		netip.MustParsePrefix("10.0.2.0/24"),
+		netip.MustParsePrefix("10.0.1.0/24"),
+		netip.MustParsePrefix("fd00:1::/64"),
 	})).To(Equal(`table inet node-network {}
 delete table inet node-network
 table inet node-network {

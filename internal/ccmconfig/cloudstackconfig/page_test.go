@@ -25,7 +25,8 @@ var sections = map[string]string{"global": "[Global]", "loadbalancer": "[LoadBal
 // TestPage compares the reference page with the schema.
 func TestPage(t *testing.T) {
 	g := NewWithT(t)
-	docs, section := configpage.Comments(t, "config.go"), ""
+	docs := configpage.Comments(t, "config.go")
+	section := ""
 	var page strings.Builder
 	page.WriteString(`# Configuration of the cloud controller manager on CloudStack
 
@@ -47,7 +48,9 @@ Names of sections and keys may be in upper case. A value may be in double quotes
 ` + "`api-key` and `secret-key`" + ` again whenever it changes: keys are rotated without a restart. The proxy is taken from the environment variables HTTPS_PROXY and NO_PROXY. This page is generated from the schema: ` + "`" + pageCommand + "`" + ` writes it.
 `)
 	for _, k := range ccmconfig.Keys(&Config{}) {
-		tag, doc, legacy := k.Field.Tag, docs[k.Owner.Name()+"."+k.Field.Name], ""
+		tag := k.Field.Tag
+		doc := docs[k.Owner.Name()+"."+k.Field.Name]
+		legacy := ""
 		at, name, _ := strings.Cut(k.Path, ".")
 		if at != section {
 			section = at

@@ -37,9 +37,16 @@ func TestTheOriginalsFileIsRead(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(warnings).To(ConsistOf(ContainSubstring("the certificate is not checked")))
 	g.Expect(c.Global).To(Equal(Global{
-		APIURL: "https://cloud.example.com/client/api", APIKey: "key", SecretKey: "s3cret", ProjectID: "7f3a",
-		Zone: "zone 1", SSLNoVerify: true, ClusterID: "c1", MaxAge: c.Global.MaxAge,
-		RequestTimeout: c.Global.RequestTimeout, JobTimeout: c.Global.JobTimeout,
+		APIURL:         "https://cloud.example.com/client/api",
+		APIKey:         "key",
+		SecretKey:      "s3cret",
+		ProjectID:      "7f3a",
+		Zone:           "zone 1",
+		SSLNoVerify:    true,
+		ClusterID:      "c1",
+		MaxAge:         c.Global.MaxAge,
+		RequestTimeout: c.Global.RequestTimeout,
+		JobTimeout:     c.Global.JobTimeout,
 	}))
 	g.Expect(c.Global.MaxAge.Duration).To(Equal(30 * time.Second))
 }
@@ -72,34 +79,58 @@ func TestWhatIsWrong(t *testing.T) {
 		name, file string
 		want       []string // each line of the error
 	}{
-		{"nothing is there", "", []string{
-			"global.api-url: is missing: write an address such as https://cloud.example.com/client/api",
-			"global.api-key: is missing: write the API key of the user",
-			"global.secret-key: is missing: write the secret key of the user",
-		}},
-		{"misspelt keys", original + "secret_key = x\n[LoadBalancer]\nnetwerk = a\n[Nodes]\n", []string{
-			"global.secret_key (line 8): is no key of the configuration: remove it, or correct its spelling",
-			"loadbalancer.netwerk (line 10): is no key of the configuration: remove it, or correct its spelling",
-			"nodes (line 11): is no key of the configuration: remove it, or correct its spelling",
-		}},
-		{"an address with a key in it", strings.Replace(original, "/client/api", "/client/api?apikey=a", 1), []string{
-			"global.api-url (line 2): must have no user and no query: keys have keys of their own",
-		}},
-		{"no URL", strings.Replace(original, "https://", "", 1), []string{
-			"global.api-url (line 2): must be an address of the form https://host/client/api",
-		}},
-		{"the manifest's placeholders", strings.NewReplacer("= key", "= API_KEY", "s3cret", "SECRET_KEY").Replace(original), []string{
-			"global.api-key (line 3): is still API_KEY, as in the manifest: write the key of the user",
-			"global.secret-key (line 4): is still SECRET_KEY, as in the manifest: write the key of the user",
-		}},
-		{"values that cannot be", original + "region = a b\nca-file = /none\nmax-age = 1ms\n[LoadBalancer]\nalgorithm = best\nclass-only = true\n", []string{
-			"global.ssl-no-verify (line 7): trusts any certificate, so ca-file has no effect: remove one",
-			`global.region (line 8): is "a b", which cannot be the value of a label`,
-			"global.ca-file (line 9): cannot be read: no such file",
-			"global.max-age (line 10): is 1ms, but must be from 1s to 10m0s",
-			`loadbalancer.algorithm (line 12): is "best", but must be roundrobin or leastconn or source`,
-			"loadbalancer.class-only (line 13): leaves no Service to this controller: set class",
-		}},
+		{
+			"nothing is there",
+			"",
+			[]string{
+				"global.api-url: is missing: write an address such as https://cloud.example.com/client/api",
+				"global.api-key: is missing: write the API key of the user",
+				"global.secret-key: is missing: write the secret key of the user",
+			},
+		},
+		{
+			"misspelt keys",
+			original + "secret_key = x\n[LoadBalancer]\nnetwerk = a\n[Nodes]\n",
+			[]string{
+				"global.secret_key (line 8): is no key of the configuration: remove it, or correct its spelling",
+				"loadbalancer.netwerk (line 10): is no key of the configuration: remove it, or correct its spelling",
+				"nodes (line 11): is no key of the configuration: remove it, or correct its spelling",
+			},
+		},
+		{
+			"an address with a key in it",
+			strings.Replace(original, "/client/api", "/client/api?apikey=a", 1),
+			[]string{
+				"global.api-url (line 2): must have no user and no query: keys have keys of their own",
+			},
+		},
+		{
+			"no URL",
+			strings.Replace(original, "https://", "", 1),
+			[]string{
+				"global.api-url (line 2): must be an address of the form https://host/client/api",
+			},
+		},
+		{
+			"the manifest's placeholders",
+			strings.NewReplacer("= key", "= API_KEY", "s3cret", "SECRET_KEY").Replace(original),
+			[]string{
+				"global.api-key (line 3): is still API_KEY, as in the manifest: write the key of the user",
+				"global.secret-key (line 4): is still SECRET_KEY, as in the manifest: write the key of the user",
+			},
+		},
+		{
+			"values that cannot be",
+			original + "region = a b\nca-file = /none\nmax-age = 1ms\n[LoadBalancer]\nalgorithm = best\nclass-only = true\n",
+			[]string{
+				"global.ssl-no-verify (line 7): trusts any certificate, so ca-file has no effect: remove one",
+				`global.region (line 8): is "a b", which cannot be the value of a label`,
+				"global.ca-file (line 9): cannot be read: no such file",
+				"global.max-age (line 10): is 1ms, but must be from 1s to 10m0s",
+				`loadbalancer.algorithm (line 12): is "best", but must be roundrobin or leastconn or source`,
+				"loadbalancer.class-only (line 13): leaves no Service to this controller: set class",
+			},
+		},
 		{"no INI", "api-url = x\n", []string{"line 1: stands before the first section: begin with a line such as [Global]"}},
 	}
 	for _, tt := range tests {

@@ -27,7 +27,8 @@ func Differences(found, wanted Config) []Difference {
 	if wanted.VAppName == "" {
 		found.VAppName = ""
 	}
-	have, want := values(found), values(wanted)
+	have := values(found)
+	want := values(wanted)
 	var all []Difference
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(slices.Clone(decisive),
 		maps.Keys(have))))) {
@@ -42,7 +43,8 @@ func Differences(found, wanted Config) []Difference {
 func values(c Config) map[string]string {
 	c.writeDefaults()
 	c.VCD = VCD{Host: c.VCD.Host, Org: c.VCD.Org, VDC: c.VCD.VDC, VDCs: c.VCD.VDCs}
-	c.Nodes.MaxAge, c.LoadBalancer.DriftInterval = metav1.Duration{}, metav1.Duration{}
+	c.Nodes.MaxAge = metav1.Duration{}
+	c.LoadBalancer.DriftInterval = metav1.Duration{}
 	raw, err := json.Marshal(c)
 	var tree map[string]any
 	if err == nil {

@@ -18,52 +18,80 @@ func TestDifferences(t *testing.T) {
 	}{
 		{"equal ones have none", func(*Config) {}, func(*Config) {}, nil},
 		{
-			"an internal range that is lost", func(c *Config) { c.LoadBalancer.OneArm = arm }, func(*Config) {},
+			"an internal range that is lost",
+			func(c *Config) { c.LoadBalancer.OneArm = arm },
+			func(*Config) {},
 			[]Difference{{"loadbalancer.oneArm", "192.168.8.2-192.168.8.100", ""}},
 		},
 		{
-			"an external subnet that is new", func(*Config) {},
+			"an external subnet that is new",
+			func(*Config) {},
 			func(c *Config) { c.LoadBalancer.VIPSubnet = netip.MustParsePrefix("203.0.113.0/24") },
 			[]Difference{{"loadbalancer.vipSubnet", "", "203.0.113.0/24"}},
 		},
 		{
 			"another id is another default certificate, too",
-			func(c *Config) { c.ClusterID = "prod" }, func(*Config) {},
+			func(c *Config) { c.ClusterID = "prod" },
+			func(*Config) {},
 			[]Difference{{"clusterid", "prod", "id"}, {"loadbalancer.certAlias", "prod-cert", "id-cert"}},
 		},
 		{
-			"the default certificate by name", func(c *Config) { c.LoadBalancer.CertAlias = "id-cert" }, func(*Config) {}, nil,
+			"the default certificate by name",
+			func(c *Config) { c.LoadBalancer.CertAlias = "id-cert" },
+			func(*Config) {},
+			nil,
 		},
 		{
-			"defaults written out", func(c *Config) {
-				c.LoadBalancer.Enabled, c.LoadBalancer.Algorithm = new(true), "ROUND_ROBIN"
+			"defaults written out",
+			func(c *Config) {
+				c.LoadBalancer.Enabled = new(true)
+				c.LoadBalancer.Algorithm = "ROUND_ROBIN"
 				c.VCD.Host += "/api/"
-			}, func(*Config) {}, nil,
+			},
+			func(*Config) {},
+			nil,
 		},
 		{
-			"how to log in, whom to trust, and how often to ask", func(c *Config) {
-				c.VCD.User, c.VCD.Secret, c.VCD.RefreshToken, c.VCD.CABundle = "u", "s", "t", "PEM"
-				c.VCD.Burst, c.Nodes.MaxAge = 3, metav1.Duration{Duration: time.Second}
-			}, func(*Config) {}, nil,
+			"how to log in, whom to trust, and how often to ask",
+			func(c *Config) {
+				c.VCD.User = "u"
+				c.VCD.Secret = "s"
+				c.VCD.RefreshToken = "t"
+				c.VCD.CABundle = "PEM"
+				c.VCD.Burst = 3
+				c.Nodes.MaxAge = metav1.Duration{Duration: time.Second}
+			},
+			func(*Config) {},
+			nil,
 		},
 		{
-			"another vApp", func(c *Config) { c.VAppName = "old" }, func(c *Config) { c.VAppName = "new" },
+			"another vApp",
+			func(c *Config) { c.VAppName = "old" },
+			func(c *Config) { c.VAppName = "new" },
 			[]Difference{{"vAppName", "old", "new"}},
 		},
 		{"a vApp that is not needed", func(c *Config) { c.VAppName = "old" }, func(*Config) {}, nil},
 		{
-			"what CPI cannot do", func(*Config) {}, func(c *Config) {
-				c.LoadBalancer.EngineGroup, c.LoadBalancer.TLSPorts, c.Nodes.DefaultZone = "seg", "Annotated", "None"
-			}, nil,
+			"what CPI cannot do",
+			func(*Config) {},
+			func(c *Config) {
+				c.LoadBalancer.EngineGroup = "seg"
+				c.LoadBalancer.TLSPorts = "Annotated"
+				c.Nodes.DefaultZone = "None"
+			},
+			nil,
 		},
 		{
-			"a gateway more", func(c *Config) { c.LoadBalancer.Gateways = []Gateway{{Name: "dmz"}} }, func(*Config) {},
+			"a gateway more",
+			func(c *Config) { c.LoadBalancer.Gateways = []Gateway{{Name: "dmz"}} },
+			func(*Config) {},
 			[]Difference{{"loadbalancer.gateways[0].name", "dmz", ""}},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			found, wanted := config(), config()
+			found := config()
+			wanted := config()
 			tt.found(&found)
 			tt.wanted(&wanted)
 

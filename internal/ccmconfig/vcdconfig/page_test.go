@@ -39,7 +39,9 @@ environment variables HTTPS_PROXY and NO_PROXY.
 |---|---|---|---|---|
 `)
 	for _, k := range ccmconfig.Keys(&Config{}) {
-		tag, doc, legacy := k.Field.Tag, docs[k.Owner.Name()+"."+k.Field.Name], ""
+		tag := k.Field.Tag
+		doc := docs[k.Owner.Name()+"."+k.Field.Name]
+		legacy := ""
 		if why := tag.Get("ignored"); why != "" {
 			doc = "Does nothing: " + configpage.Code(why) + "."
 		}

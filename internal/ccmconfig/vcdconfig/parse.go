@@ -58,7 +58,8 @@ func ParseRange(s string) (Range, error) {
 // NewRange reads both ends of a range; without any it is the default range of VMware's CPI.
 func NewRange(from, to string) (Range, error) {
 	if from == "" && to == "" {
-		from, to = "192.168.8.2", "192.168.8.100"
+		from = "192.168.8.2"
+		to = "192.168.8.100"
 	}
 	first, err1 := netip.ParseAddr(from)
 	last, err2 := netip.ParseAddr(to)
@@ -153,7 +154,8 @@ func (c checker) validateIDs() {
 }
 
 func (c checker) validateRequests() {
-	v, timeout := c.VCD, c.VCD.RequestTimeout.Duration
+	v := c.VCD
+	timeout := c.VCD.RequestTimeout.Duration
 	for path, wrong := range map[string]bool{
 		"vcd.requestsPerSecond": v.RequestsPerSecond < 0,
 		"vcd.burst":             v.Burst < 0,

@@ -128,27 +128,46 @@ rde: {id: "urn:vcloud:entity:vmware:capvcdCluster:1"}
 	g.Expect(c.VCD.VDCs).To(Equal([]string{"vdc-b", "vdc-a"}))
 	g.Expect(c.VCD.CABundle).To(Equal(ca.String()))
 	g.Expect(c.VCD).To(Equal(VCD{
-		Host: "https://vcd.example.com", Org: "acme", VDCs: []string{"vdc-b", "vdc-a"}, UserOrg: "users",
-		CABundle: ca.String(), CABundleFile: "/etc/ca.pem", ServiceAccountSecret: "ccm-token",
-		RequestsPerSecond: 2.5, Burst: 5, InFlight: 3, RequestTimeout: metav1.Duration{Duration: 20 * time.Second},
+		Host:                 "https://vcd.example.com",
+		Org:                  "acme",
+		VDCs:                 []string{"vdc-b", "vdc-a"},
+		UserOrg:              "users",
+		CABundle:             ca.String(),
+		CABundleFile:         "/etc/ca.pem",
+		ServiceAccountSecret: "ccm-token",
+		RequestsPerSecond:    2.5,
+		Burst:                5,
+		InFlight:             3,
+		RequestTimeout:       metav1.Duration{Duration: 20 * time.Second},
 	}))
 	one := netip.MustParseAddr("10.0.0.1")
 	g.Expect(c.LoadBalancer).To(Equal(LoadBalancer{
 		EdgeGateway: EdgeGateway{Network: "nodes", IPSpace: "public"},
 		Gateways: []Gateway{
 			{Name: "inside", EdgeGateway: EdgeGateway{ID: "edge-2", OneArm: &Range{one, one}}},
-			{Name: "outside", EdgeGateway: EdgeGateway{
-				Network:   "dmz",
-				VIPSubnet: netip.MustParsePrefix("10.9.0.0/16"),
-			}},
+			{
+				Name: "outside",
+				EdgeGateway: EdgeGateway{
+					Network:   "dmz",
+					VIPSubnet: netip.MustParsePrefix("10.9.0.0/16"),
+				},
+			},
 		},
-		EngineGroup: "seg", Algorithm: "ROUND_ROBIN", SourceRanges: true, IncludeControlPlane: true,
-		Class: "example.com/vcd", ClassOnly: true, DriftInterval: metav1.Duration{Duration: 5 * time.Minute},
+		EngineGroup:         "seg",
+		Algorithm:           "ROUND_ROBIN",
+		SourceRanges:        true,
+		IncludeControlPlane: true,
+		Class:               "example.com/vcd",
+		ClassOnly:           true,
+		DriftInterval:       metav1.Duration{Duration: 5 * time.Minute},
 	}))
-	any4, any6 := netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")
+	any4 := netip.MustParsePrefix("10.0.0.0/8")
+	any6 := netip.MustParsePrefix("fd00::/8")
 	g.Expect(c.Nodes).To(Equal(Nodes{
-		VApps: []string{"a", "b"}, VAppNamePrefix: "cluster-", Region: "north",
-		MaxAge: metav1.Duration{Duration: time.Minute},
+		VApps:          []string{"a", "b"},
+		VAppNamePrefix: "cluster-",
+		Region:         "north",
+		MaxAge:         metav1.Duration{Duration: time.Minute},
 		Zones: []Zone{
 			{Name: "zone-a", Region: "south", VDC: "vdc-a"},
 			{Name: "zone-b", VDC: "vdc-a", PlacementPolicy: "rack-2"},
@@ -168,7 +187,8 @@ func TestProblems(t *testing.T) {
 		want []string // all that is reported
 	}{
 		{
-			"all that is missing is reported at once", "{}",
+			"all that is missing is reported at once",
+			"{}",
 			[]string{
 				"vcd.host: is missing", "vcd.org: is missing", "vcd.vdc: is missing", "clusterid: is missing",
 				"loadbalancer.network: is missing",
@@ -176,40 +196,49 @@ func TestProblems(t *testing.T) {
 		},
 		{
 			"a cluster without load balancers needs no network and no id",
-			"vcd: {host: https://h, org: o, vdc: v}\nloadbalancer: {enabled: false}", nil,
+			"vcd: {host: https://h, org: o, vdc: v}\nloadbalancer: {enabled: false}",
+			nil,
 		},
 		{"an unknown key", minimal + "nodes: {zonez: []}\n", []string{"nodes.zonez (line 5): is no key"}},
 		{
-			"a key in another spelling", minimal + "nodes: {vappnameprefix: x}\n",
+			"a key in another spelling",
+			minimal + "nodes: {vappnameprefix: x}\n",
 			[]string{"nodes.vAppNamePrefix may be meant"},
 		},
 		{
-			"a key where older versions had it", minimal + "network: x\n",
+			"a key where older versions had it",
+			minimal + "network: x\n",
 			[]string{"loadbalancer.gateways[…].network or loadbalancer.network may be meant"},
 		},
 		{
-			"a key that is set twice", minimal + "vAppName: a\nvAppName: b\n",
+			"a key that is set twice",
+			minimal + "vAppName: a\nvAppName: b\n",
 			[]string{"vAppName (line 6): is there twice"},
 		},
 		{
-			"a value instead of a section", minimal + "nodes: x\n",
+			"a value instead of a section",
+			minimal + "nodes: x\n",
 			[]string{"nodes (line 5): must hold keys and values"},
 		},
 		{
-			"a section instead of a value", minimal + "vAppName: {}\n",
+			"a section instead of a value",
+			minimal + "vAppName: {}\n",
 			[]string{"vAppName (line 5): must be a single value"},
 		},
 		{
-			"a value instead of a list", minimal + "nodes: {vApps: x}\n",
+			"a value instead of a list",
+			minimal + "nodes: {vApps: x}\n",
 			[]string{"nodes.vApps (line 5): must be a list"},
 		},
 		{
-			"values of the wrong kind", minimal + "nodes: {maxAge: soon, addresses: {internal: {nics: [a, 1], cidrs: " +
+			"values of the wrong kind",
+			minimal + "nodes: {maxAge: soon, addresses: {internal: {nics: [a, 1], cidrs: " +
 				"[10.0.0.1]}, families: [IPv5]}}\n",
 			[]string{"nodes.maxAge", "nics (line 5): element 1", "cidrs (line 5): element 1", `"IPv5"`},
 		},
 		{
-			"http is refused", "vcd: {host: http://h, org: o, vdc: v}\nloadbalancer: {enabled: no}",
+			"http is refused",
+			"vcd: {host: http://h, org: o, vdc: v}\nloadbalancer: {enabled: no}",
 			[]string{"https only"},
 		},
 		{
@@ -223,7 +252,8 @@ func TestProblems(t *testing.T) {
 			[]string{"vcd.caBundleFile (line 2): cannot be read"},
 		},
 		{
-			"certificates that are none", strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundle: x", 1),
+			"certificates that are none",
+			strings.Replace(minimal, "vdc: acme-vdc", "vdc: v, caBundle: x", 1),
 			[]string{"no certificate"},
 		},
 		{
@@ -232,15 +262,18 @@ func TestProblems(t *testing.T) {
 			[]string{"zones[1].name", "zones[1].vdc", "zones[2].vdc"},
 		},
 		{
-			"an id that cannot be a marker", strings.Replace(minimal, "c1", "two words", 1),
+			"an id that cannot be a marker",
+			strings.Replace(minimal, "c1", "two words", 1),
 			[]string{"clusterid (line 4)"},
 		},
 		{
-			"an id that was never filled in", strings.Replace(minimal, "c1", "CLUSTER_ID", 1),
+			"an id that was never filled in",
+			strings.Replace(minimal, "c1", "CLUSTER_ID", 1),
 			[]string{"clusterid (line 4): is still CLUSTER_ID"},
 		},
 		{
-			"one-arm ranges", strings.Replace(minimal, "network: nodes", "network: n, oneArm: {startIP: 10.0.0.9, "+
+			"one-arm ranges",
+			strings.Replace(minimal, "network: nodes", "network: n, oneArm: {startIP: 10.0.0.9, "+
 				"endIP: 10.0.0.1}, gateways: [{name: x, network: n, oneArm: {startIP: 10.0.0.1}}]", 1),
 			[]string{
 				"loadbalancer.oneArm.endIP (line 3): is 10.0.0.1, which is before",

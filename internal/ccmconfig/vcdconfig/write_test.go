@@ -27,30 +27,50 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	arm, err := ParseRange("")
 	g.Expect(err).NotTo(HaveOccurred())
 	some := Selection{
-		NICs: []int{0, 1}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		NICs:    []int{0, 1},
+		CIDRs:   []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 		Exclude: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/24")},
 	}
 	want := Config{
 		VCD: VCD{
-			Host: "https://vcd.example.com", Org: "acme", VDC: "urn:vcloud:vdc:1", VDCs: []string{"urn:vcloud:vdc:1"},
-			InsecureSkipVerify: true, ServiceAccountSecret: "vcloud-service-account",
+			Host:                 "https://vcd.example.com",
+			Org:                  "acme",
+			VDC:                  "urn:vcloud:vdc:1",
+			VDCs:                 []string{"urn:vcloud:vdc:1"},
+			InsecureSkipVerify:   true,
+			ServiceAccountSecret: "vcloud-service-account",
 		},
 		LoadBalancer: LoadBalancer{
-			EdgeGateway: EdgeGateway{Network: "nodes", IPSpace: "public"}, EngineGroup: "seg", Algorithm: "RANDOM",
-			CertAlias:    "wildcard",
-			SourceRanges: true, IncludeControlPlane: true, Class: "example.com/vcd", ClassOnly: true,
-			DriftInterval: metav1.Duration{Duration: 5 * time.Minute},
-			Gateways: []Gateway{{Name: "dmz", EdgeGateway: EdgeGateway{
-				ID: "urn:vcloud:gateway:2", VIPSubnet: netip.MustParsePrefix("10.1.0.0/24"), IPSpace: "dmz",
-				OneArm: &arm,
-			}}},
+			EdgeGateway:         EdgeGateway{Network: "nodes", IPSpace: "public"},
+			EngineGroup:         "seg",
+			Algorithm:           "RANDOM",
+			CertAlias:           "wildcard",
+			SourceRanges:        true,
+			IncludeControlPlane: true,
+			Class:               "example.com/vcd",
+			ClassOnly:           true,
+			DriftInterval:       metav1.Duration{Duration: 5 * time.Minute},
+			Gateways: []Gateway{{
+				Name: "dmz",
+				EdgeGateway: EdgeGateway{
+					ID:        "urn:vcloud:gateway:2",
+					VIPSubnet: netip.MustParsePrefix("10.1.0.0/24"),
+					IPSpace:   "dmz",
+					OneArm:    &arm,
+				},
+			}},
 		},
-		ClusterID: "infra-1", VAppName: "demo",
+		ClusterID: "infra-1",
+		VAppName:  "demo",
 		Nodes: Nodes{
-			VApps: []string{"demo"}, Region: "north", MaxAge: metav1.Duration{Duration: 30 * time.Second},
-			Zones: []Zone{{Name: "rack-a", Region: "south", VDC: "urn:vcloud:vdc:1", PlacementPolicy: "rack-a"}},
+			VApps:  []string{"demo"},
+			Region: "north",
+			MaxAge: metav1.Duration{Duration: 30 * time.Second},
+			Zones:  []Zone{{Name: "rack-a", Region: "south", VDC: "urn:vcloud:vdc:1", PlacementPolicy: "rack-a"}},
 			Addresses: Addresses{
-				Families: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}, Internal: some, External: some,
+				Families: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol},
+				Internal: some,
+				External: some,
 			},
 		},
 	}

@@ -54,7 +54,9 @@ variable wins over the file.
 |---|---|---|---|---|---|---|
 `)
 	for _, k := range ccmconfig.Keys(&Config{}) {
-		tag, doc, ours := k.Field.Tag, docs[k.Owner.Name()+"."+k.Field.Name], ""
+		tag := k.Field.Tag
+		doc := docs[k.Owner.Name()+"."+k.Field.Name]
+		ours := ""
 		name := k.Path[strings.LastIndex(k.Path, ".")+1:]
 		if alias := tag.Get("alias"); alias != "" {
 			name = alias

@@ -69,9 +69,18 @@ type checker struct {
 
 // variables are what follows VCENTER_<id>_ in the names of variables, by the key.
 var variables = map[string]string{
-	"SERVER": "server", "USERNAME": "user", "PASSWORD": "password", "PORT": "port", "INSECURE": "insecureFlag",
-	"DATACENTERS": "datacenters", "ROUNDTRIP": "soapRoundtripCount", "CAFILE": "caFile", "THUMBPRINT": "thumbprint",
-	"SECRET_NAME": "secretName", "SECRET_NAMESPACE": "secretNamespace", "IP_FAMILY": "ipFamily",
+	"SERVER":           "server",
+	"USERNAME":         "user",
+	"PASSWORD":         "password",
+	"PORT":             "port",
+	"INSECURE":         "insecureFlag",
+	"DATACENTERS":      "datacenters",
+	"ROUNDTRIP":        "soapRoundtripCount",
+	"CAFILE":           "caFile",
+	"THUMBPRINT":       "thumbprint",
+	"SECRET_NAME":      "secretName",
+	"SECRET_NAMESPACE": "secretNamespace",
+	"IP_FAMILY":        "ipFamily",
 }
 
 // fromEnvironment adds the vCenters that variables name: VSPHERE_VCENTER_<id> is the host, VCENTER_<id>_USERNAME and
@@ -135,14 +144,17 @@ func (c checker) complete() {
 	for name, v := range c.VCenters {
 		v.Server = cmp.Or(v.Server, name)
 		if v.User == "" && v.Password == "" {
-			v.User, v.Password = g.User, g.Password
+			v.User = g.User
+			v.Password = g.Password
 		}
 		v.Port = cmp.Or(v.Port, g.Port, defaultPort)
 		v.Insecure = v.Insecure || g.Insecure
 		v.RoundTrips = cmp.Or(v.RoundTrips, g.RoundTrips, defaultRoundTrips)
-		v.CAFile, v.Thumbprint = cmp.Or(v.CAFile, g.CAFile), cmp.Or(v.Thumbprint, g.Thumbprint)
+		v.CAFile = cmp.Or(v.CAFile, g.CAFile)
+		v.Thumbprint = cmp.Or(v.Thumbprint, g.Thumbprint)
 		if v.SecretName == "" {
-			v.SecretName, v.SecretNamespace = g.SecretName, cmp.Or(v.SecretNamespace, g.SecretNamespace)
+			v.SecretName = g.SecretName
+			v.SecretNamespace = cmp.Or(v.SecretNamespace, g.SecretNamespace)
 		}
 		v.Datacenters = orElse(v.Datacenters, g.Datacenters)
 		v.Families = orElse(v.Families, orElse(g.Families, []string{"ipv4"}))
@@ -162,7 +174,8 @@ func (c checker) validateVCenters() {
 	}
 	hosts := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.VCenters)) {
-		v, at := c.VCenters[name], "vcenter."+name
+		v := c.VCenters[name]
+		at := "vcenter." + name
 		if err := checkHost(v.Server); err != nil {
 			c.Problem(at+".server", "is %q, but must be a host name or address: %v", v.Server, err)
 		}

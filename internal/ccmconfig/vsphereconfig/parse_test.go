@@ -117,11 +117,21 @@ func TestEveryKeyOfTheVSphereCPI(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(ini).To(Equal(yaml))
-	first, second := ini.VCenters["10.0.0.1"], ini.VCenters["tenant-2"]
+	first := ini.VCenters["10.0.0.1"]
+	second := ini.VCenters["tenant-2"]
 	g.Expect(*first).To(Equal(VCenter{
-		Server: "10.0.0.1", User: "administrator@vsphere.local", Password: "p#;w", Port: 8443, Insecure: true,
-		Datacenters: []string{"DC0", "/folder/DC1"}, RoundTrips: 5, CAFile: "/etc/ca.pem", Thumbprint: "AA:BB",
-		SecretName: "creds", SecretNamespace: "kube-system", Families: []string{"ipv6", "ipv4"},
+		Server:          "10.0.0.1",
+		User:            "administrator@vsphere.local",
+		Password:        "p#;w",
+		Port:            8443,
+		Insecure:        true,
+		Datacenters:     []string{"DC0", "/folder/DC1"},
+		RoundTrips:      5,
+		CAFile:          "/etc/ca.pem",
+		Thumbprint:      "AA:BB",
+		SecretName:      "creds",
+		SecretNamespace: "kube-system",
+		Families:        []string{"ipv6", "ipv4"},
 	}))
 	g.Expect([]string{second.Server, second.User, string(second.Password)}).To(Equal([]string{"vc2.example.com", "u2", "p2"}))
 	g.Expect(second.Port).To(Equal(443))
@@ -148,8 +158,18 @@ func TestTheEnvironment(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.VCenters).To(HaveLen(1))
 	g.Expect(*c.VCenters["vc.example.com"]).To(Equal(VCenter{
-		Server: "vc.example.com", User: "u", Password: "p=w", Port: 8443, Insecure: true, Datacenters: []string{"DC0", "DC1"}, RoundTrips: 2,
-		CAFile: "/ca", Thumbprint: "AA", SecretName: "s", SecretNamespace: "n", Families: []string{"ipv4"},
+		Server:          "vc.example.com",
+		User:            "u",
+		Password:        "p=w",
+		Port:            8443,
+		Insecure:        true,
+		Datacenters:     []string{"DC0", "DC1"},
+		RoundTrips:      2,
+		CAFile:          "/ca",
+		Thumbprint:      "AA",
+		SecretName:      "s",
+		SecretNamespace: "n",
+		Families:        []string{"ipv4"},
 	}))
 	g.Expect([]string{c.Labels.Zone, c.Labels.Region, c.Nodes.ExternalNetwork}).To(Equal([]string{"z", "r", "net"}))
 	g.Expect(c.Nodes.InternalCIDRs).To(HaveLen(1))
@@ -164,11 +184,24 @@ func TestMoreVCentersInTheEnvironment(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*c.VCenters["A"]).To(Equal(VCenter{
-		Server: "a.example.com", User: "ua", Password: "p=a=", Port: 1, Insecure: true, Datacenters: []string{"X", "Y"}, RoundTrips: 7,
-		CAFile: "/ca", Thumbprint: "BB", Families: []string{"ipv6"},
+		Server:      "a.example.com",
+		User:        "ua",
+		Password:    "p=a=",
+		Port:        1,
+		Insecure:    true,
+		Datacenters: []string{"X", "Y"},
+		RoundTrips:  7,
+		CAFile:      "/ca",
+		Thumbprint:  "BB",
+		Families:    []string{"ipv6"},
 	}), "upstream ignored INSECURE, ROUNDTRIP, IP_FAMILY and values with an equals sign")
 	g.Expect(*c.VCenters["B"]).To(Equal(VCenter{
-		Server: "b.example.com", Port: 443, RoundTrips: 3, SecretName: "sb", SecretNamespace: "nb", Families: []string{"ipv4"},
+		Server:          "b.example.com",
+		Port:            443,
+		RoundTrips:      3,
+		SecretName:      "sb",
+		SecretNamespace: "nb",
+		Families:        []string{"ipv4"},
 	}), "no family is IPv4")
 
 	_, _, err = Parse(nil, environment("VSPHERE_VCENTER_A=a", "VCENTER_A_PORT=x", "VCENTER_A_IP_FAMILY=ipv5", "VCENTER_A_INSECURE=maybe"))
@@ -193,8 +226,14 @@ nodes: {internalNetworkSubnetCidr: [10.0.0.0/8, 172.16.0.0/12]}
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*c.VCenters["A"]).To(Equal(VCenter{
-		Server: "variable.example.com", User: "variable", Password: "file", Port: 4, Datacenters: []string{"VARIABLE"}, RoundTrips: 3,
-		Thumbprint: "FILE", Families: []string{"ipv4"},
+		Server:      "variable.example.com",
+		User:        "variable",
+		Password:    "file",
+		Port:        4,
+		Datacenters: []string{"VARIABLE"},
+		RoundTrips:  3,
+		Thumbprint:  "FILE",
+		Families:    []string{"ipv4"},
 	}))
 	g.Expect(*c.VCenters["b.example.com"]).To(And(HaveField("Port", 3), HaveField("Insecure", false)))
 	g.Expect([]string{c.Labels.Zone, c.Labels.Region}).To(Equal([]string{"variable", "file"}))
@@ -210,30 +249,50 @@ func TestWhatIsWrong(t *testing.T) {
 		want       []string // each line of the error
 	}{
 		{"nothing is there", "", []string{"vcenter: is missing: name a vCenter, such as vcenter: {vc.example.com: {}}"}},
-		{"misspelt keys, each with its line", "[VirtualCenter \"vc\"]\nusr = x\n[Lables]\nzone = z\n[labels]\nregon = r\n", []string{
-			"virtualcenter.vc.usr (line 2): is no key of the configuration: remove it, or correct its spelling",
-			"lables (line 3): is no key of the configuration: remove it, or correct its spelling",
-			"labels.regon (line 6): is no key of the configuration: remove it, or correct its spelling",
-		}},
-		{"misspelt keys in YAML", "vcenter: {vc: {}}\nglobal:\n  insecure_flag: true\n  Datacenters: [a]\n", []string{
-			"global.insecure_flag (line 3): is no key of the configuration: remove it, or correct its spelling",
-			"global.Datacenters (line 4): is no key of the configuration: global.datacenters or vcenter.<name>.datacenters may be meant",
-		}},
-		{"half of a key pair, a wrong port and host", "vcenter:\n  a: {server: 'https://a', user: u, port: 70000}\n", []string{
-			`vcenter.a.server (line 2): is "https://a", but must be a host name or address: without scheme, user and path`,
-			"vcenter.a.port (line 2): is 70000, but must be from 1 to 65535",
-			"vcenter.a.user (line 2): and password belong together: write both, or neither and use a Secret",
-		}},
-		{"families and networks", "vcenter: {a: {ipFamily: [ipv4, ipv4]}}\nnodes: {internalNetworkSubnetCidr: '10.0.0.0/8,x'}", []string{
-			"vcenter.a.ipFamily (line 1): names a family twice: keep one",
-			`nodes.internalNetworkSubnetCidr (line 2): element 2 is "x", but must be a CIDR such as 192.168.8.0/24`,
-		}},
+		{
+			"misspelt keys, each with its line",
+			"[VirtualCenter \"vc\"]\nusr = x\n[Lables]\nzone = z\n[labels]\nregon = r\n",
+			[]string{
+				"virtualcenter.vc.usr (line 2): is no key of the configuration: remove it, or correct its spelling",
+				"lables (line 3): is no key of the configuration: remove it, or correct its spelling",
+				"labels.regon (line 6): is no key of the configuration: remove it, or correct its spelling",
+			},
+		},
+		{
+			"misspelt keys in YAML",
+			"vcenter: {vc: {}}\nglobal:\n  insecure_flag: true\n  Datacenters: [a]\n",
+			[]string{
+				"global.insecure_flag (line 3): is no key of the configuration: remove it, or correct its spelling",
+				"global.Datacenters (line 4): is no key of the configuration: global.datacenters or vcenter.<name>.datacenters may be meant",
+			},
+		},
+		{
+			"half of a key pair, a wrong port and host",
+			"vcenter:\n  a: {server: 'https://a', user: u, port: 70000}\n",
+			[]string{
+				`vcenter.a.server (line 2): is "https://a", but must be a host name or address: without scheme, user and path`,
+				"vcenter.a.port (line 2): is 70000, but must be from 1 to 65535",
+				"vcenter.a.user (line 2): and password belong together: write both, or neither and use a Secret",
+			},
+		},
+		{
+			"families and networks",
+			"vcenter: {a: {ipFamily: [ipv4, ipv4]}}\nnodes: {internalNetworkSubnetCidr: '10.0.0.0/8,x'}",
+			[]string{
+				"vcenter.a.ipFamily (line 1): names a family twice: keep one",
+				`nodes.internalNetworkSubnetCidr (line 2): element 2 is "x", but must be a CIDR such as 192.168.8.0/24`,
+			},
+		},
 		{"one vCenter twice", "vcenter: {a: {}, b: {server: A}}", []string{"vcenter.b (line 1): is the same vCenter as a: name it once"}},
-		{"labels", "vcenter: {a: {}}\nlabels: {zone: z, region: z, host: kubernetes.io/host, cluster: 'a b'}", []string{
-			"labels.region (line 2): is the category of zones, too: use two",
-			`labels.cluster (line 2): is "a b", which cannot be the key of a label`,
-			`labels.host (line 2): is "kubernetes.io/host", but Kubernetes keeps labels of kubernetes.io to itself: use a domain of your own`,
-		}},
+		{
+			"labels",
+			"vcenter: {a: {}}\nlabels: {zone: z, region: z, host: kubernetes.io/host, cluster: 'a b'}",
+			[]string{
+				"labels.region (line 2): is the category of zones, too: use two",
+				`labels.cluster (line 2): is "a b", which cannot be the key of a label`,
+				`labels.host (line 2): is "kubernetes.io/host", but Kubernetes keeps labels of kubernetes.io to itself: use a domain of your own`,
+			},
+		},
 		{"too often", "vcenter: {a: {}}\nnodes: {maxAge: 1ms}", []string{"nodes.maxAge (line 2): is 1ms, but must be from 1s to 10m0s"}},
 		{"no INI", "[Global\n", []string{"the configuration is not INI:", `line 1: is no header of the form [section] or [section "name"]`}},
 		{"no YAML", "a: [\n", []string{"the configuration is not YAML: yaml: line 1: did not find expected node content"}},

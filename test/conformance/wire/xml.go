@@ -82,8 +82,11 @@ func checkBatch(groundTruth, scratch string, docs []vcdsim.Exchange) ([]Violatio
 		}
 		what := braces.ReplaceAllString(string(m[2]), "")
 		v := Violation{
-			Operation: docs[i].Operation, Status: docs[i].Status, Where: "document", What: what,
-			Body: excerpt(docs[i].Response),
+			Operation: docs[i].Operation,
+			Status:    docs[i].Status,
+			Where:     "document",
+			What:      what,
+			Body:      excerpt(docs[i].Response),
 		}
 		if !tolerated(v) {
 			out = append(out, v)
@@ -128,9 +131,11 @@ func (o Order) Check(exchanges []vcdsim.Exchange) []Violation {
 			known := o[parent]
 			if known[[2]string{after, before}] && !known[[2]string{before, after}] {
 				out = append(out, Violation{
-					Operation: x.Operation, Status: x.Status, Where: "order",
-					What: fmt.Sprintf("in %s, %s comes before %s; recordings have it behind", parent, before, after),
-					Body: excerpt(x.Response),
+					Operation: x.Operation,
+					Status:    x.Status,
+					Where:     "order",
+					What:      fmt.Sprintf("in %s, %s comes before %s; recordings have it behind", parent, before, after),
+					Body:      excerpt(x.Response),
 				})
 			}
 		})

@@ -108,9 +108,10 @@ func Read(log io.Reader) ([]Request, error) {
 			resource += "/" + e.ObjectRef.Subresource
 		}
 		requests = append(requests, Request{
-			User: e.User.Username, Namespace: e.ObjectRef.Namespace,
-			Right:  Right{e.Verb, e.ObjectRef.APIGroup, resource, e.ObjectRef.Name},
-			Denied: e.Annotations["authorization.k8s.io/decision"] == "forbid",
+			User:      e.User.Username,
+			Namespace: e.ObjectRef.Namespace,
+			Right:     Right{e.Verb, e.ObjectRef.APIGroup, resource, e.ObjectRef.Name},
+			Denied:    e.Annotations["authorization.k8s.io/decision"] == "forbid",
 		})
 	}
 }

@@ -42,8 +42,10 @@ func TestWhatNobodyAskedForIsUnused(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"delete"}},
 		{
-			APIGroups: []string{"x.io"}, Resources: []string{"crds"}, ResourceNames: []string{"a", "b"},
-			Verbs: []string{"patch"},
+			APIGroups:     []string{"x.io"},
+			Resources:     []string{"crds"},
+			ResourceNames: []string{"a", "b"},
+			Verbs:         []string{"patch"},
 		},
 		{APIGroups: []string{"x.io"}, Resources: []string{"vms", "vms/status"}, Verbs: []string{"patch"}},
 	})

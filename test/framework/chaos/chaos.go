@@ -58,8 +58,12 @@ type Killer struct {
 func New(tb testing.TB, o Options) *Killer {
 	tb.Helper()
 	return &Killer{
-		tb: tb, o: o, found: make(chan struct{}, 1), writes: map[string][]Write{}, release: make(chan struct{}),
-		killed: map[vcdsim.Moment]map[Write]bool{vcdsim.Arrived: {}, vcdsim.Worked: {}},
+		tb:      tb,
+		o:       o,
+		found:   make(chan struct{}, 1),
+		writes:  map[string][]Write{},
+		release: make(chan struct{}),
+		killed:  map[vcdsim.Moment]map[Write]bool{vcdsim.Arrived: {}, vcdsim.Worked: {}},
 	}
 }
 
@@ -87,7 +91,8 @@ func (k *Killer) Gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool
 func (k *Killer) hold(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	w, accepted := Write{Operation: r.Operation, Path: r.Path}, m == vcdsim.Worked &&
+	w := Write{Operation: r.Operation, Path: r.Path}
+	accepted := m == vcdsim.Worked &&
 		r.Status < http.StatusMultipleChoices
 	if k.o.Numbered {
 		w.Number = len(k.writes[k.flow])

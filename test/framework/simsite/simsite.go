@@ -85,7 +85,8 @@ func (s *Site) Variables() map[string]string { return Variables(s.Simulator) }
 // Variables are what a user of a simulator's first tenant writes into clusterctl.yaml.
 func Variables(simulator *vcdsim.Simulator) map[string]string {
 	org := simulator.State().Model.Orgs[1]
-	user, vdc := org.Users[1], org.VDCs[0]
+	user := org.Users[1]
+	vdc := org.VDCs[0]
 	ccm := user
 	for _, u := range org.Users {
 		if u.Role == vcdsim.RoleCloudProvider {

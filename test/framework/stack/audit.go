@@ -32,7 +32,9 @@ func (s *Stack) auditArgs() ([]string, error) {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)
 	}
 	return []string{
-		"--audit-policy-file=" + policy, "--audit-log-path=" + s.AuditLog(), "--audit-log-maxsize=0",
+		"--audit-policy-file=" + policy,
+		"--audit-log-path=" + s.AuditLog(),
+		"--audit-log-maxsize=0",
 		"--audit-log-mode=blocking",
 	}, nil
 }

@@ -39,8 +39,9 @@ const (
 
 func certManagerRelease(components []byte) Release {
 	return Release{
-		Provider: "cert-manager", Version: certManagerVersion,
-		Files: map[string][]byte{componentsFile("cert-manager"): components},
+		Provider: "cert-manager",
+		Version:  certManagerVersion,
+		Files:    map[string][]byte{componentsFile("cert-manager"): components},
 	}
 }
 
@@ -74,7 +75,8 @@ func (i Issuer) certify(ctx context.Context, c client.Client, asked *unstructure
 		return err
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: asked.GetNamespace()}, Type: corev1.SecretTypeTLS,
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: asked.GetNamespace()},
+		Type:       corev1.SecretTypeTLS,
 	}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
 		return err
@@ -84,7 +86,8 @@ func (i Issuer) certify(ctx context.Context, c client.Client, asked *unstructure
 		return err
 	}
 	secret.Data = map[string][]byte{
-		corev1.TLSCertKey: issued.cert, corev1.TLSPrivateKeyKey: issued.key,
+		corev1.TLSCertKey:              issued.cert,
+		corev1.TLSPrivateKeyKey:        issued.key,
 		corev1.ServiceAccountRootCAKey: i.pki.caPEM,
 	}
 	return c.Create(ctx, secret)
@@ -103,7 +106,8 @@ func (i Issuer) injectAll(ctx context.Context, c client.Client, apiVersion, kind
 		if object.GetAnnotations()[injectFrom] == "" {
 			continue
 		}
-		before, bundle := object.DeepCopy(), base64String(i.pki.caPEM)
+		before := object.DeepCopy()
+		bundle := base64String(i.pki.caPEM)
 		changed := false
 		err := eachCall(object, func(config map[string]any) {
 			changed = changed || config["caBundle"] != bundle

@@ -45,7 +45,9 @@ func LocalRepository(dir string, repository Repository) (string, error) {
 	}
 	var providers []map[string]string
 	for _, r := range append([]Release{{
-		Provider: providerFullName, Version: repository.Version, Files: repository.Files,
+		Provider: providerFullName,
+		Version:  repository.Version,
+		Files:    repository.Files,
 	}}, repository.Others...) {
 		url, err := r.write(dir)
 		if err != nil {
@@ -113,7 +115,9 @@ func (s *Stack) output(ctx context.Context, stdin io.Reader, name string, args .
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, s.Bin(name), args...) //nolint:gosec // Our own programs.
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	cmd.Stdin = stdin
+	cmd.Stdout = &stdout
+	cmd.Stderr = &stderr
 	cmd.Env = cleanEnvironment()
 	for key, value := range env {
 		cmd.Env = append(cmd.Env, key+"="+value)

@@ -133,7 +133,8 @@ func callURL(clientConfig map[string]any, port int, ca []byte) {
 
 // rewired returns copies of the objects that call the provider, calling it at a local port.
 func (c *components) rewired(port int, ca []byte) ([]unstructured.Unstructured, []unstructured.Unstructured, error) {
-	crds, webhooks := copies(c.crds), copies(c.webhooks)
+	crds := copies(c.crds)
+	webhooks := copies(c.webhooks)
 	for _, list := range [][]unstructured.Unstructured{crds, webhooks} {
 		for i := range list {
 			if err := eachCall(&list[i], func(config map[string]any) { callURL(config, port, ca) }); err != nil {

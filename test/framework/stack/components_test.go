@@ -105,8 +105,11 @@ func TestComponentsThatCannotBeInstalled(t *testing.T) {
 			yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n",
 			want: "need one Namespace",
 		},
-		"a variable without value": {yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: " +
-			"\"${NOBODY_SET_THIS}\"}\n", want: "NOBODY_SET_THIS"},
+		"a variable without value": {
+			yaml: "apiVersion: v1\nkind: Service\nmetadata: {name: " +
+				"\"${NOBODY_SET_THIS}\"}\n",
+			want: "NOBODY_SET_THIS",
+		},
 		"no YAML": {yaml: "a: b: c", want: "reading components"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,10 +143,13 @@ func TestLocalRepository(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	path, err := LocalRepository(dir, Repository{
-		Version: "v2.0.0", Files: map[string][]byte{"metadata.yaml": []byte("x")},
+		Version:   "v2.0.0",
+		Files:     map[string][]byte{"metadata.yaml": []byte("x")},
 		Variables: map[string]string{"VCD_SITE": "https://vcd.example.com"},
 		Others: []Release{{
-			Provider: "control-plane-kubeadm", Version: "v1.14.2", Files: map[string][]byte{"metadata.yaml": []byte("y")},
+			Provider: "control-plane-kubeadm",
+			Version:  "v1.14.2",
+			Files:    map[string][]byte{"metadata.yaml": []byte("y")},
 		}},
 		CertManager: []byte("z"),
 	})
@@ -154,11 +160,13 @@ func TestLocalRepository(t *testing.T) {
 	g.Expect(yaml.Unmarshal(content, &config)).To(Succeed())
 	g.Expect(config).To(HaveKeyWithValue("VCD_SITE", "https://vcd.example.com"))
 	g.Expect(config["providers"]).To(ConsistOf(map[string]any{
-		"name": "vcd", "type": "InfrastructureProvider",
-		"url": "file://" + filepath.Join(dir, "infrastructure-vcd", "v2.0.0", "infrastructure-components.yaml"),
+		"name": "vcd",
+		"type": "InfrastructureProvider",
+		"url":  "file://" + filepath.Join(dir, "infrastructure-vcd", "v2.0.0", "infrastructure-components.yaml"),
 	}, map[string]any{
-		"name": "kubeadm", "type": "ControlPlaneProvider",
-		"url": "file://" + filepath.Join(dir, "control-plane-kubeadm", "v1.14.2", "control-plane-components.yaml"),
+		"name": "kubeadm",
+		"type": "ControlPlaneProvider",
+		"url":  "file://" + filepath.Join(dir, "control-plane-kubeadm", "v1.14.2", "control-plane-components.yaml"),
 	}))
 	g.Expect(config["cert-manager"]).To(HaveKeyWithValue("url", HavePrefix("file://"+dir)))
 	g.Expect(filepath.Join(dir, "control-plane-kubeadm", "v1.14.2", "metadata.yaml")).To(BeAnExistingFile())

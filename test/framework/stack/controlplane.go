@@ -39,9 +39,13 @@ func (s *Stack) startControlPlane(ctx context.Context) error {
 	etcdURL := fmt.Sprintf("http://127.0.0.1:%d", ports[0])
 	peerURL := fmt.Sprintf("http://127.0.0.1:%d", ports[1])
 	etcd, err := s.run(programs.Etcd, []string{
-		"--data-dir=" + data, "--unsafe-no-fsync", "--log-level=warn",
-		"--listen-client-urls=" + etcdURL, "--advertise-client-urls=" + etcdURL,
-		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL,
+		"--data-dir=" + data,
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+		"--listen-client-urls=" + etcdURL,
+		"--advertise-client-urls=" + etcdURL,
+		"--listen-peer-urls=" + peerURL,
+		"--initial-advertise-peer-urls=" + peerURL,
 		"--initial-cluster=default=" + peerURL,
 	})
 	if err != nil {
@@ -69,13 +73,19 @@ func (s *Stack) startControlPlane(ctx context.Context) error {
 func (s *Stack) apiServerArgs(etcdURL string, port int) []string {
 	return []string{
 		"--etcd-servers=" + etcdURL,
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
-		"--tls-cert-file=" + s.pki.file("tls.crt"), "--tls-private-key-file=" + s.pki.file("tls.key"),
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + s.pki.file("tls.crt"),
+		"--tls-private-key-file=" + s.pki.file("tls.key"),
 		"--client-ca-file=" + s.pki.file("ca.crt"),
-		"--service-account-issuer=https://127.0.0.1", "--service-account-signing-key-file=" + s.pki.file("sa.key"),
+		"--service-account-issuer=https://127.0.0.1",
+		"--service-account-signing-key-file=" + s.pki.file("sa.key"),
 		"--service-account-key-file=" + s.pki.file("sa.pub"),
-		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
-		"--authorization-mode=RBAC", "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--endpoint-reconciler-type=none",
+		"--authorization-mode=RBAC",
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 	}
 }
 
@@ -83,10 +93,14 @@ func (s *Stack) apiServerArgs(etcdURL string, port int) []string {
 // aggregated roles, the controller that fills those.
 func (s *Stack) startControllerManager() error {
 	manager, err := s.run(programs.KubeControllerManager, []string{
-		"--kubeconfig=" + s.Kubeconfig(), "--authentication-kubeconfig=" + s.Kubeconfig(),
+		"--kubeconfig=" + s.Kubeconfig(),
+		"--authentication-kubeconfig=" + s.Kubeconfig(),
 		"--authorization-kubeconfig=" + s.Kubeconfig(),
 		"--controllers=garbage-collector-controller,namespace-controller,clusterrole-aggregation-controller",
-		"--leader-elect=false", "--secure-port=0", "--concurrent-gc-syncs=5", "--concurrent-namespace-syncs=5",
+		"--leader-elect=false",
+		"--secure-port=0",
+		"--concurrent-gc-syncs=5",
+		"--concurrent-namespace-syncs=5",
 	})
 	if err != nil {
 		return err
@@ -98,7 +112,11 @@ func (s *Stack) startControllerManager() error {
 // run starts a program of the stack with an environment free of the caller's proxies.
 func (s *Stack) run(name string, args []string, env ...string) (*process.Process, error) {
 	p, err := process.Start(process.Spec{
-		Name: name, Path: s.programs.Bin(name), Args: args, Dir: s.dir, Env: append(cleanEnvironment(), env...),
+		Name: name,
+		Path: s.programs.Bin(name),
+		Args: args,
+		Dir:  s.dir,
+		Env:  append(cleanEnvironment(), env...),
 	})
 	if err == nil {
 		s.watch(p)

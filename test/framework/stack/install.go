@@ -95,7 +95,8 @@ func (s *Stack) installRest(ctx context.Context, m *Manager) error {
 
 // writeIdentity gives the manager a kubeconfig with a token of its service account.
 func (s *Stack) writeIdentity(ctx context.Context, m *Manager) error {
-	namespace, name := m.components.namespace.GetName(), cmp.Or(m.account, m.components.serviceAccount())
+	namespace := m.components.namespace.GetName()
+	name := cmp.Or(m.account, m.components.serviceAccount())
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	accounts := s.clients.CoreV1().ServiceAccounts(namespace)
 	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -119,8 +120,11 @@ func (s *Stack) installParts(ctx context.Context, opts Options) error {
 			return err
 		}
 		install := ProviderInstall{
-			ComponentsYAML: yaml, ManagerBinary: s.Bin(string(part)), Version: versionOf(part), Env: opts.Env,
-			Variables: map[string]string{"CLUSTER_TOPOLOGY": "true"},
+			ComponentsYAML: yaml,
+			ManagerBinary:  s.Bin(string(part)),
+			Version:        versionOf(part),
+			Env:            opts.Env,
+			Variables:      map[string]string{"CLUSTER_TOPOLOGY": "true"},
 		}
 		maps.Copy(install.Variables, opts.Variables)
 		if part == IPAM {
@@ -133,7 +137,8 @@ func (s *Stack) installParts(ctx context.Context, opts Options) error {
 		managers[i] = s.newManager(parsed, install)
 	}
 	for _, step := range []func(context.Context, *Manager) error{
-		s.installCRDs, s.installRest,
+		s.installCRDs,
+		s.installRest,
 		func(ctx context.Context, m *Manager) error { return m.Start(ctx) },
 	} {
 		group, ctx := errgroup.WithContext(ctx)

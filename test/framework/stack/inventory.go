@@ -40,14 +40,18 @@ func (s *Stack) InstallInventory(ctx context.Context) error {
 func inventoryEntry(provider, namespace, version string) unstructured.Unstructured {
 	name, kind := providerNameAndType(provider)
 	entry := unstructured.Unstructured{Object: map[string]any{
-		"providerName": name, "type": string(kind), "version": version, "watchedNamespace": "",
+		"providerName":     name,
+		"type":             string(kind),
+		"version":          version,
+		"watchedNamespace": "",
 	}}
 	entry.SetAPIVersion(clusterctlv1.GroupVersion.String())
 	entry.SetKind("Provider")
 	entry.SetName(provider)
 	entry.SetNamespace(namespace)
 	entry.SetLabels(map[string]string{
-		clusterctlv1.ClusterctlLabel: "", providerLabel: provider,
+		clusterctlv1.ClusterctlLabel:     "",
+		providerLabel:                    provider,
 		clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelInventoryValue,
 	})
 	return entry

@@ -109,7 +109,11 @@ func (m *Manager) Start(ctx context.Context) error {
 	env := slices.Concat(cleanEnvironment(), m.components.environment(), []string{"KUBECONFIG=" + m.kubeconfig()},
 		m.install.Env)
 	p, err := process.Start(process.Spec{
-		Name: m.Name(), Path: m.install.ManagerBinary, Args: m.args(), Env: env, Dir: m.stack.dir,
+		Name: m.Name(),
+		Path: m.install.ManagerBinary,
+		Args: m.args(),
+		Env:  env,
+		Dir:  m.stack.dir,
 	})
 	if err != nil {
 		return err

@@ -39,7 +39,8 @@ func newPKI(dir string) (*pki, error) {
 		return nil, fmt.Errorf("generating a key: %w", err)
 	}
 	template := certificate("test-stack-ca")
-	template.IsCA, template.BasicConstraintsValid = true, true
+	template.IsCA = true
+	template.BasicConstraintsValid = true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -72,8 +73,11 @@ func (p *pki) writeAll() error {
 		return fmt.Errorf("encoding a key: %w", err)
 	}
 	files := map[string][]byte{
-		"ca.crt": p.caPEM, "tls.crt": serving.cert, "tls.key": serving.key,
-		"sa.key": encode("PRIVATE KEY", accountDER), "sa.pub": encode("PUBLIC KEY", publicDER),
+		"ca.crt":  p.caPEM,
+		"tls.crt": serving.cert,
+		"tls.key": serving.key,
+		"sa.key":  encode("PRIVATE KEY", accountDER),
+		"sa.pub":  encode("PUBLIC KEY", publicDER),
 	}
 	for name, content := range files {
 		if err := os.WriteFile(p.file(name), content, 0o600); err != nil {

@@ -73,8 +73,9 @@ func Releases(s *Stack) ([]Release, error) {
 			return nil, err
 		}
 		found = append(found, Release{
-			Provider: m.Name(), Version: m.install.Version,
-			Files: map[string][]byte{componentsFile(m.Name()): content, "metadata.yaml": metadata},
+			Provider: m.Name(),
+			Version:  m.install.Version,
+			Files:    map[string][]byte{componentsFile(m.Name()): content, "metadata.yaml": metadata},
 		})
 	}
 	return found, nil
@@ -88,10 +89,13 @@ func metadataOf(version string) ([]byte, error) {
 	}
 	metadata := clusterctlv1.Metadata{
 		ReleaseSeries: []clusterctlv1.ReleaseSeries{{
-			Major: major, Minor: minor, Contract: clusterv1.GroupVersion.Version,
+			Major:    major,
+			Minor:    minor,
+			Contract: clusterv1.GroupVersion.Version,
 		}},
 	}
-	metadata.APIVersion, metadata.Kind = clusterctlv1.GroupVersion.String(), "Metadata"
+	metadata.APIVersion = clusterctlv1.GroupVersion.String()
+	metadata.Kind = "Metadata"
 	return yaml.Marshal(metadata)
 }
 

@@ -69,8 +69,10 @@ func releasesAreFound(ctx context.Context, t *testing.T, s *stack.Stack) {
 	releases, err := stack.Releases(s)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.LocalRepository(stack.Repository{
-		Version: "v2.0.0", Others: releases, CertManager: stack.CertManager(),
-		Files: map[string][]byte{"infrastructure-components.yaml": []byte(components), "metadata.yaml": []byte(metadata)},
+		Version:     "v2.0.0",
+		Others:      releases,
+		CertManager: stack.CertManager(),
+		Files:       map[string][]byte{"infrastructure-components.yaml": []byte(components), "metadata.yaml": []byte(metadata)},
 	})).To(Succeed())
 	out, err := s.Clusterctl(ctx, "init", "list-images", "--core=cluster-api", "--bootstrap=kubeadm",
 		"--control-plane=kubeadm", "--infrastructure=vcd", "--ipam=in-cluster")

@@ -80,7 +80,8 @@ func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAc
 }
 
 func rolesAmong(objects []unstructured.Unstructured) (roles, error) {
-	known, parsed := roles{}, []*rbacv1.ClusterRole{}
+	known := roles{}
+	parsed := []*rbacv1.ClusterRole{}
 	for i := range objects {
 		kind := objects[i].GetKind()
 		if kind != "Role" && kind != "ClusterRole" {
@@ -121,8 +122,11 @@ func firstOf(rule rbacv1.PolicyRule, namespace string) *authorizationv1.Resource
 	}
 	resource, sub, _ := strings.Cut(rule.Resources[0], "/")
 	right := &authorizationv1.ResourceAttributes{
-		Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource,
-		Subresource: sub, Namespace: namespace,
+		Verb:        rule.Verbs[0],
+		Group:       rule.APIGroups[0],
+		Resource:    resource,
+		Subresource: sub,
+		Namespace:   namespace,
 	}
 	if len(rule.ResourceNames) > 0 {
 		right.Name = rule.ResourceNames[0]

@@ -56,14 +56,19 @@ func TestRightsThatAreWaitedFor(t *testing.T) {
 		authorizationv1.SubjectAccessReviewSpec{
 			User: "system:serviceaccount:home:manager",
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: "patch", Resource: "nodes",
+				Verb:        "patch",
+				Resource:    "nodes",
 				Subresource: "status",
 			},
 		},
 		authorizationv1.SubjectAccessReviewSpec{
 			User: "system:serviceaccount:home:manager",
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "mine", Namespace: "home",
+				Verb:      "update",
+				Group:     "coordination.k8s.io",
+				Resource:  "leases",
+				Name:      "mine",
+				Namespace: "home",
 			},
 		},
 	))

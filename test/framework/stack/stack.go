@@ -97,8 +97,12 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 		return nil, err
 	}
 	s := &Stack{
-		dir: dir, out: opts.Out, programs: set, failed: make(chan error, 16),
-		auditNamespace: opts.AuditNamespace, apiServerExtra: opts.APIServerArgs,
+		dir:            dir,
+		out:            opts.Out,
+		programs:       set,
+		failed:         make(chan error, 16),
+		auditNamespace: opts.AuditNamespace,
+		apiServerExtra: opts.APIServerArgs,
 	}
 	if err := s.claim(); err != nil {
 		return nil, err

@@ -93,10 +93,13 @@ func orphansGo(ctx context.Context, t *testing.T, s *stack.Stack) {
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner", Namespace: "default"}}
 	g.Expect(s.Client().Create(ctx, owner)).To(Succeed())
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: "owned", Namespace: "default",
+		Name:      "owned",
+		Namespace: "default",
 		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name,
-			UID: owner.UID,
+			APIVersion: "v1",
+			Kind:       "ConfigMap",
+			Name:       owner.Name,
+			UID:        owner.UID,
 		}},
 	}}
 	g.Expect(s.Client().Create(ctx, owned)).To(Succeed())
@@ -156,12 +159,15 @@ func gone(ctx context.Context, s *stack.Stack, object client.Object) func() bool
 
 func cluster(name, pods string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
-		"metadata": map[string]any{"name": name, "namespace": "default"},
+		"apiVersion": "cluster.x-k8s.io/v1beta2",
+		"kind":       "Cluster",
+		"metadata":   map[string]any{"name": name, "namespace": "default"},
 		"spec": map[string]any{
 			"clusterNetwork": map[string]any{"pods": map[string]any{"cidrBlocks": []any{pods}}},
 			"infrastructureRef": map[string]any{
-				"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "VCDCluster", "name": name,
+				"apiGroup": "infrastructure.cluster.x-k8s.io",
+				"kind":     "VCDCluster",
+				"name":     name,
 			},
 		},
 	}}

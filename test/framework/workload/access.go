@@ -19,8 +19,10 @@ func (w *Workloads) ProxyURL() string { return "http://" + w.proxy.address }
 // environment had.
 func (w *Workloads) Env() []string {
 	return []string{
-		"HTTPS_PROXY=" + w.ProxyURL(), "https_proxy=" + w.ProxyURL(),
-		"NO_PROXY=" + noProxy, "no_proxy=" + noProxy,
+		"HTTPS_PROXY=" + w.ProxyURL(),
+		"https_proxy=" + w.ProxyURL(),
+		"NO_PROXY=" + noProxy,
+		"no_proxy=" + noProxy,
 	}
 }
 
@@ -62,7 +64,9 @@ func (w *Workloads) AdminKubeconfig(cluster string) ([]byte, error) {
 	}
 	return clientcmd.Write(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{c.name: {
-			Server: "https://" + c.endpoint, CertificateAuthorityData: c.ca.pem(), ProxyURL: w.ProxyURL(),
+			Server:                   "https://" + c.endpoint,
+			CertificateAuthorityData: c.ca.pem(),
+			ProxyURL:                 w.ProxyURL(),
 		}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{c.name: {ClientCertificateData: cert, ClientKeyData: key}},
 		Contexts:       map[string]*clientcmdapi.Context{c.name: {Cluster: c.name, AuthInfo: c.name}},

@@ -88,10 +88,12 @@ func (a authority) issue(subject pkix.Name, hosts ...string) (*tls.Certificate, 
 		return nil, fmt.Errorf("generating a serial number: %w", err)
 	}
 	cert := &x509.Certificate{
-		SerialNumber: serial, Subject: subject,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: serial,
+		Subject:      subject,
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().AddDate(1, 0, 0),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {

@@ -81,7 +81,10 @@ func (w *Workloads) kubeadm(m *machine) error {
 	switch {
 	case err == nil:
 		w.lock.Lock()
-		m.done, m.cluster, m.Node, m.Cluster = true, c, m.plan.node.name, c.name
+		m.done = true
+		m.cluster = c
+		m.Node = m.plan.node.name
+		m.Cluster = c.name
 		w.lock.Unlock()
 		w.setPhase(m, PhaseRunning, "")
 		return nil
@@ -120,7 +123,8 @@ func (w *Workloads) clusterFor(p *plan) (*cluster, error) {
 
 // join adds a node, and for control planes their static pods and etcd member, to a cluster.
 func (w *Workloads) join(m *machine, c *cluster) error {
-	p, version := m.plan, m.plan.version
+	p := m.plan
+	version := m.plan.version
 	if version == "" {
 		version = c.version
 	}

@@ -51,8 +51,13 @@ type member struct {
 
 func newCluster(manager inmemoryruntime.Manager, group string, p *plan) (*cluster, error) {
 	c := &cluster{
-		name: p.clusterName, endpoint: p.endpoint, version: p.version, ca: p.ca, etcdCA: p.etcdCA,
-		group: group, members: map[string]*member{},
+		name:     p.clusterName,
+		endpoint: p.endpoint,
+		version:  p.version,
+		ca:       p.ca,
+		etcdCA:   p.etcdCA,
+		group:    group,
+		members:  map[string]*member{},
 	}
 	host, _, err := net.SplitHostPort(p.endpoint)
 	if err != nil {
@@ -111,7 +116,8 @@ func (c *cluster) setMember(ctx context.Context, node string, up bool) error {
 		return c.serveLocked(ctx)
 	case len(alive) == 0 && c.server != nil:
 		err := c.server.Close()
-		c.server, c.address = nil, ""
+		c.server = nil
+		c.address = ""
 		return err
 	default:
 		return nil
@@ -151,20 +157,24 @@ func (c *cluster) serveLocked(ctx context.Context) error {
 		return fmt.Errorf("listening for cluster %s: %w", c.name, err)
 	}
 	server := &http.Server{
-		Handler: c, ReadHeaderTimeout: readHeaderTimeout, ErrorLog: silent,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: c.tlsFor},
-		Protocols: new(http.Protocols),
+		Handler:           c,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ErrorLog:          silent,
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: c.tlsFor},
+		Protocols:         new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetHTTP2(true)
-	c.server, c.address = server, listener.Addr().String()
+	c.server = server
+	c.address = listener.Addr().String()
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	return nil
 }
 
 // tlsFor picks the certificate by server name: that of an etcd member that runs, else the API server's.
 func (c *cluster) tlsFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-	cert, trusted := c.apiCert, c.ca
+	cert := c.apiCert
+	trusted := c.ca
 	if node, isEtcd := etcdNode(hello.ServerName); isEtcd {
 		c.lock.Lock()
 		m := c.members[node]
@@ -173,26 +183,33 @@ func (c *cluster) tlsFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		if !alive {
 			return nil, fmt.Errorf("etcd member %s does not run", node)
 		}
-		cert, trusted = m.cert, c.etcdCA
+		cert = m.cert
+		trusted = c.etcdCA
 	}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{*cert},
-		ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: trusted.pool(),
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{*cert},
+		ClientAuth:   tls.VerifyClientCertIfGiven,
+		ClientCAs:    trusted.pool(),
 	}, nil
 }
 
 // ServeHTTP serves the API server and, behind port forwards, the etcd members.
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ca, handler := c.ca, c.api
+	ca := c.ca
+	handler := c.api
 	if _, isEtcd := etcdNode(r.TLS.ServerName); isEtcd {
-		ca, handler = c.etcdCA, c.etcd
+		ca = c.etcdCA
+		handler = c.etcd
 	}
 	if err := ca.signed(r.TLS); err != nil {
 		refuse(w, http.StatusUnauthorized, "Unauthorized", err)
 		return
 	}
 	c.lock.Lock()
-	quorum, local := c.quorum, c.address
+	quorum := c.quorum
+	local := c.address
 	c.lock.Unlock()
 	if !quorum {
 		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable",

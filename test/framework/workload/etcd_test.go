@@ -45,10 +45,13 @@ func (b *bed) etcdMember(ctx context.Context, w *workload.Workloads, node string
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{"etcd-" + node}, DialTimeout: testtime.Patience, Logger: zap.NewNop(),
+		Endpoints:   []string{"etcd-" + node},
+		DialTimeout: testtime.Patience,
+		Logger:      zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(forwarder(config))},
 		TLS: &tls.Config{
-			MinVersion: tls.VersionTLS12, RootCAs: roots,
+			MinVersion:   tls.VersionTLS12,
+			RootCAs:      roots,
 			Certificates: []tls.Certificate{{Certificate: [][]byte{cert.Raw}, PrivateKey: key}},
 		},
 	})
@@ -64,7 +67,10 @@ func (b *bed) etcdMember(ctx context.Context, w *workload.Workloads, node string
 func forwarder(config *rest.Config) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		dialer, err := proxy.NewDialer(proxy.Proxy{
-			Kind: "pods", Namespace: metav1.NamespaceSystem, KubeConfig: rest.CopyConfig(config), Port: 2379,
+			Kind:       "pods",
+			Namespace:  metav1.NamespaceSystem,
+			KubeConfig: rest.CopyConfig(config),
+			Port:       2379,
 		})
 		if err != nil {
 			return nil, err
@@ -76,9 +82,11 @@ func forwarder(config *rest.Config) func(context.Context, string) (net.Conn, err
 func TestEtcdMembership(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
-	w, b := start(t, workload.Options{NotReadyAfter: time.Millisecond}), newBed(t)
-	first, second, third := b.vm("cp-0", 1, b.initData()), b.vm("cp-1", 2, b.controlPlaneData()),
-		b.vm("cp-2", 3, b.controlPlaneData())
+	w := start(t, workload.Options{NotReadyAfter: time.Millisecond})
+	b := newBed(t)
+	first := b.vm("cp-0", 1, b.initData())
+	second := b.vm("cp-1", 2, b.controlPlaneData())
+	third := b.vm("cp-2", 3, b.controlPlaneData())
 	_, err := w.PowerOn(ctx, first)
 	g.Expect(err).NotTo(HaveOccurred())
 	set := clients(g, w)

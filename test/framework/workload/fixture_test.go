@@ -104,8 +104,10 @@ func (b *bed) initData() []byte {
 		&bootstrapv1.InitConfiguration{NodeRegistration: b.registration()}, v)
 	b.must(err)
 	data, err := cloudinit.NewInitControlPlane(&cloudinit.ControlPlaneInput{
-		BaseUserData: b.base(true), Certificates: b.certificates, ClusterConfiguration: cluster,
-		InitConfiguration: initial,
+		BaseUserData:         b.base(true),
+		Certificates:         b.certificates,
+		ClusterConfiguration: cluster,
+		InitConfiguration:    initial,
 	})
 	b.must(err)
 	return data
@@ -114,7 +116,9 @@ func (b *bed) initData() []byte {
 func (b *bed) joinConfiguration(controlPlane bool) string {
 	join := &bootstrapv1.JoinConfiguration{NodeRegistration: b.registration()}
 	join.Discovery.BootstrapToken = bootstrapv1.BootstrapTokenDiscovery{
-		Token: token, APIServerEndpoint: b.vip + ":6443", CACertHashes: b.caHashes,
+		Token:             token,
+		APIServerEndpoint: b.vip + ":6443",
+		CACertHashes:      b.caHashes,
 	}
 	if controlPlane {
 		join.ControlPlane = &bootstrapv1.JoinControlPlane{}
@@ -146,7 +150,9 @@ func (b *bed) ignitionWorkerData() []byte {
 
 func (b *bed) controlPlaneData() []byte {
 	data, err := cloudinit.NewJoinControlPlane(&cloudinit.ControlPlaneJoinInput{
-		BaseUserData: b.base(true), Certificates: b.certificates, JoinConfiguration: b.joinConfiguration(true),
+		BaseUserData:      b.base(true),
+		Certificates:      b.certificates,
+		JoinConfiguration: b.joinConfiguration(true),
 	})
 	b.must(err)
 	return data
@@ -158,20 +164,34 @@ func (b *bed) vm(name string, number int, data []byte) vcdsim.GuestVM {
 	mac := fmt.Sprintf("00:50:56:01:00:%02x", number)
 	address := netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, 100, byte(10 + number)}), 24)
 	info, err := guestinfo.Render(guestinfo.Input{
-		InstanceID: "instance-" + name, Hostname: name, ProviderID: "vmware-cloud-director://urn:vcloud:vm:" + id,
-		Format: b.format, BootstrapData: data,
+		InstanceID:    "instance-" + name,
+		Hostname:      name,
+		ProviderID:    "vmware-cloud-director://urn:vcloud:vm:" + id,
+		Format:        b.format,
+		BootstrapData: data,
 		NICs: []guestinfo.NIC{{
-			MAC: mac, Name: "eth0", Mode: guestinfo.ModePool, Addresses: []netip.Prefix{address},
-			Primary:  true,
-			Gateways: []netip.Addr{netip.MustParseAddr("192.168.100.1")}, DNS: []netip.Addr{netip.MustParseAddr("192.168.100.1")},
+			MAC:       mac,
+			Name:      "eth0",
+			Mode:      guestinfo.ModePool,
+			Addresses: []netip.Prefix{address},
+			Primary:   true,
+			Gateways:  []netip.Addr{netip.MustParseAddr("192.168.100.1")},
+			DNS:       []netip.Addr{netip.MustParseAddr("192.168.100.1")},
 		}},
 	})
 	b.must(err)
 	return vcdsim.GuestVM{
-		ID: id, Name: name, ExtraConfig: info, KubernetesVersion: b.version,
+		ID:                id,
+		Name:              name,
+		ExtraConfig:       info,
+		KubernetesVersion: b.version,
 		NICs: []vcdsim.GuestNIC{{
-			MAC: strings.ToUpper(mac), Network: "nodes", Mode: "POOL", Primary: true, Address: address.Addr(),
-			Prefix: address.Masked(),
+			MAC:     strings.ToUpper(mac),
+			Network: "nodes",
+			Mode:    "POOL",
+			Primary: true,
+			Address: address.Addr(),
+			Prefix:  address.Masked(),
 		}},
 	}
 }

@@ -94,7 +94,8 @@ func mentions(u *guest.Userdata, text string) bool {
 }
 
 func sameHost(a, b string) bool {
-	ipA, ipB := net.ParseIP(a), net.ParseIP(b)
+	ipA := net.ParseIP(a)
+	ipB := net.ParseIP(b)
 	if ipA != nil && ipB != nil {
 		return ipA.Equal(ipB)
 	}

@@ -131,7 +131,8 @@ func (w *Workloads) machineOf(vmID string) *machine {
 
 func (w *Workloads) powerOff(m *machine) {
 	w.lock.Lock()
-	was, boot := m.powered, m.on
+	was := m.powered
+	boot := m.on
 	m.powered = false
 	if m.Phase == PhaseBootstrapping {
 		m.failure = "the first boot was interrupted by a power-off and cloud-init does not run it again"
@@ -193,7 +194,8 @@ func (w *Workloads) fail(m *machine, err error) error {
 func (w *Workloads) setPhase(m *machine, phase Phase, message string) {
 	w.lock.Lock()
 	changed := m.Phase != phase || m.Message != message
-	m.Phase, m.Message = phase, message
+	m.Phase = phase
+	m.Message = message
 	w.lock.Unlock()
 	if changed {
 		w.options.Log.Info("Guest", "vm", m.VMName, "phase", string(phase), "message", message)

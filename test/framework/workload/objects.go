@@ -48,7 +48,8 @@ func (c *cluster) createClusterObjects(ctx context.Context, p *plan) error {
 		&rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"},
 			Rules: []rbacv1.PolicyRule{{
-				Verbs: []string{"get"}, APIGroups: []string{""},
+				Verbs:     []string{"get"},
+				APIGroups: []string{""},
 				Resources: []string{"nodes"},
 			}},
 		},
@@ -60,16 +61,22 @@ func (c *cluster) createClusterObjects(ctx context.Context, p *plan) error {
 				Name: "system:bootstrappers:kubeadm:default-node-token",
 			}},
 		},
-		&appsv1.DaemonSet{ObjectMeta: meta("kube-proxy"), Spec: appsv1.DaemonSetSpec{
-			Template: template("kube-proxy", "registry.k8s.io/kube-proxy:"+p.version),
-		}},
+		&appsv1.DaemonSet{
+			ObjectMeta: meta("kube-proxy"),
+			Spec: appsv1.DaemonSetSpec{
+				Template: template("kube-proxy", "registry.k8s.io/kube-proxy:"+p.version),
+			},
+		},
 		&corev1.ConfigMap{
 			ObjectMeta: meta("coredns"),
 			Data:       map[string]string{"Corefile": ".:53 {\n    errors\n    health\n}\n"},
 		},
-		&appsv1.Deployment{ObjectMeta: meta("coredns"), Spec: appsv1.DeploymentSpec{
-			Template: template("coredns", "registry.k8s.io/coredns/coredns:v1.12.1"),
-		}},
+		&appsv1.Deployment{
+			ObjectMeta: meta("coredns"),
+			Spec: appsv1.DeploymentSpec{
+				Template: template("coredns", "registry.k8s.io/coredns/coredns:v1.12.1"),
+			},
+		},
 	}
 	for _, obj := range objects {
 		if err := c.create(ctx, obj); err != nil {
@@ -87,8 +94,12 @@ func (c *cluster) createNode(ctx context.Context, n nodeSpec, version string) er
 		Status: corev1.NodeStatus{
 			Addresses: n.addresses,
 			NodeInfo: corev1.NodeSystemInfo{
-				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64", OSImage: "simulated",
-				ContainerRuntimeVersion: "containerd://2.0.0", KernelVersion: "6.8.0",
+				KubeletVersion:          version,
+				OperatingSystem:         "linux",
+				Architecture:            "amd64",
+				OSImage:                 "simulated",
+				ContainerRuntimeVersion: "containerd://2.0.0",
+				KernelVersion:           "6.8.0",
 			},
 			Conditions: []corev1.NodeCondition{
 				nodeCondition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory"),
@@ -104,7 +115,10 @@ func (c *cluster) createNode(ctx context.Context, n nodeSpec, version string) er
 func nodeCondition(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string) corev1.NodeCondition {
 	now := metav1.Now()
 	return corev1.NodeCondition{
-		Type: kind, Status: status, Reason: reason, LastHeartbeatTime: now,
+		Type:               kind,
+		Status:             status,
+		Reason:             reason,
+		LastHeartbeatTime:  now,
 		LastTransitionTime: now,
 	}
 }
@@ -139,7 +153,8 @@ func (c *cluster) createStaticPods(ctx context.Context, p *plan, version string)
 func staticPod(component, node, image string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceSystem, Name: component + "-" + node,
+			Namespace:   metav1.NamespaceSystem,
+			Name:        component + "-" + node,
 			Labels:      map[string]string{"component": component, "tier": "control-plane"},
 			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: component},
 		},
@@ -147,7 +162,8 @@ func staticPod(component, node, image string) *corev1.Pod {
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning,
 			Conditions: []corev1.PodCondition{{
-				Type: corev1.PodReady, Status: corev1.ConditionTrue,
+				Type:               corev1.PodReady,
+				Status:             corev1.ConditionTrue,
 				LastTransitionTime: metav1.Now(),
 			}},
 		},

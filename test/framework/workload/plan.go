@@ -82,7 +82,9 @@ func (p *plan) readInit(run kubeadmRun, id guest.Identity, templateVersion strin
 		initDoc.APIVersion = cluster.APIVersion
 	}
 	p.controlPlane = true
-	p.clusterName, p.clusterConfig, p.certSANs = cluster.ClusterName, cluster.text, cluster.APIServer.CertSANs
+	p.clusterName = cluster.ClusterName
+	p.clusterConfig = cluster.text
+	p.certSANs = cluster.APIServer.CertSANs
 	if p.clusterName == "" {
 		p.clusterName = "kubernetes"
 	}
@@ -109,7 +111,8 @@ func (p *plan) readJoin(run kubeadmRun, id guest.Identity, templateVersion strin
 	if !found {
 		return errors.New("no JoinConfiguration")
 	}
-	p.controlPlane, p.version = join.ControlPlane != nil, templateVersion
+	p.controlPlane = join.ControlPlane != nil
+	p.version = templateVersion
 	token := join.Discovery.BootstrapToken
 	if token == nil {
 		return errors.New("JoinConfiguration.discovery has no bootstrapToken, the simulated guest knows no other way " +
@@ -122,7 +125,9 @@ func (p *plan) readJoin(run kubeadmRun, id guest.Identity, templateVersion strin
 		return errors.New("JoinConfiguration.discovery.bootstrapToken has neither caCertHashes nor " +
 			"unsafeSkipCAVerification")
 	}
-	p.token, p.caHashes, p.anyCA = token.Token, token.CACertHashes, token.UnsafeSkipCAVerification
+	p.token = token.Token
+	p.caHashes = token.CACertHashes
+	p.anyCA = token.UnsafeSkipCAVerification
 	if token.APIServerEndpoint == "" {
 		return errors.New("JoinConfiguration.discovery.bootstrapToken.apiServerEndpoint is empty")
 	}
@@ -172,8 +177,9 @@ func (p *plan) readNode(doc kubeadmConfig, id guest.Identity) error {
 		return fmt.Errorf("kubelet argument provider-id %q was not rendered", n.providerID)
 	}
 	n.labels = map[string]string{
-		"kubernetes.io/hostname": n.name, "kubernetes.io/os": "linux",
-		"kubernetes.io/arch": "amd64",
+		"kubernetes.io/hostname": n.name,
+		"kubernetes.io/os":       "linux",
+		"kubernetes.io/arch":     "amd64",
 	}
 	if err := addLabels(n.labels, args["node-labels"]); err != nil {
 		return fmt.Errorf("kubelet argument node-labels: %w", err)
@@ -208,7 +214,8 @@ func (p *plan) taints(doc kubeadmConfig, args map[string]string) ([]corev1.Taint
 	if args["cloud-provider"] == "external" {
 		taints = append(taints,
 			corev1.Taint{
-				Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true",
+				Key:    "node.cloudprovider.kubernetes.io/uninitialized",
+				Value:  "true",
 				Effect: corev1.TaintEffectNoSchedule,
 			})
 	}
@@ -286,7 +293,8 @@ func endpoint(text string, id guest.Identity) (string, error) {
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		host, port = strings.Trim(text, "[]"), "6443"
+		host = strings.Trim(text, "[]")
+		port = "6443"
 	}
 	if host == "" || port == "0" {
 		return "", fmt.Errorf("%q names no host and port", text)

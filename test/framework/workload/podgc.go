@@ -33,7 +33,8 @@ func (nodeWatch) OnGeneric(string, client.Object) {}
 
 // OnDelete removes the pods of a node; not here and now, because the server calls while it holds its lock.
 func (n nodeWatch) OnDelete(group string, node client.Object) {
-	w, name := n.w, node.GetName()
+	w := n.w
+	name := node.GetName()
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for _, c := range w.clusters {

@@ -16,7 +16,8 @@ func isWaiting(err error) bool { return errors.Is(err, errWaiting) }
 
 // nodeUp is a reboot of a node: its kubelet registers or reports Ready again, its static pods start.
 func (w *Workloads) nodeUp(m *machine) error {
-	c, p := m.cluster, m.plan
+	c := m.cluster
+	p := m.plan
 	version := p.version
 	if version == "" {
 		version = c.version
@@ -39,7 +40,8 @@ func (w *Workloads) nodeUp(m *machine) error {
 
 // nodeDown stops the node's control plane parts now, and lets the node be seen as gone after a moment.
 func (w *Workloads) nodeDown(m *machine, boot int) {
-	c, node := m.cluster, m.plan.node.name
+	c := m.cluster
+	node := m.plan.node.name
 	if m.plan.controlPlane {
 		if err := c.setMember(w.ctx, node, false); err != nil {
 			w.options.Log.Error("Stopping control plane", "node", node, "error", err)
@@ -93,7 +95,8 @@ func (c *cluster) close() error {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	server := c.server
-	c.server, c.address = nil, ""
+	c.server = nil
+	c.address = ""
 	if server == nil {
 		return nil
 	}
@@ -109,7 +112,9 @@ func (c *cluster) markNode(ctx context.Context, name string, status corev1.Condi
 		for i := range node.Status.Conditions {
 			condition := &node.Status.Conditions[i]
 			if condition.Type == corev1.NodeReady && condition.Status != status {
-				condition.Status, condition.Reason, condition.Message = status, reason, message
+				condition.Status = status
+				condition.Reason = reason
+				condition.Message = message
 				condition.LastTransitionTime = metav1.Now()
 			}
 		}

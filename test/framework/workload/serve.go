@@ -30,7 +30,10 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, err err
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: err.Error(), //nolint:gosec // An HTTP status.
+		Status:   metav1.StatusFailure,
+		Code:     int32(code), //nolint:gosec // An HTTP status.
+		Reason:   reason,
+		Message:  err.Error(),
 	})
 }
 

@@ -58,11 +58,14 @@ func New(ctx context.Context, options Options) (*Workloads, error) {
 		return nil, fmt.Errorf("building the scheme of workload clusters: %w", err)
 	}
 	w := &Workloads{
-		options: options, manager: inmemoryruntime.NewManager(scheme),
-		clusters: map[string]*cluster{}, machines: map[string]*machine{},
+		options:  options,
+		manager:  inmemoryruntime.NewManager(scheme),
+		clusters: map[string]*cluster{},
+		machines: map[string]*machine{},
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w.ctx, w.cancel = ctx, cancel
+	w.ctx = ctx
+	w.cancel = cancel
 	if err := w.manager.Start(ctx); err != nil {
 		cancel()
 		return nil, fmt.Errorf("starting the in-memory API server: %w", err)

@@ -33,7 +33,8 @@ func ready(nodes []corev1.Node) map[string]corev1.ConditionStatus {
 func TestClusterComesUpFromGuestinfo(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
-	w, b := start(t, workload.Options{}), newBed(t)
+	w := start(t, workload.Options{})
+	b := newBed(t)
 	worker := b.vm("demo-md-0", 2, b.workerData())
 
 	_, err := w.PowerOn(ctx, worker)
@@ -68,7 +69,9 @@ func TestClusterComesUpFromGuestinfo(t *testing.T) {
 	nodes, err := set.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ready(nodes.Items)).To(Equal(map[string]corev1.ConditionStatus{
-		"demo-cp-0": "True", "demo-cp-1": "True", "demo-md-0": "True",
+		"demo-cp-0": "True",
+		"demo-cp-1": "True",
+		"demo-md-0": "True",
 	}))
 	node, err := set.CoreV1().Nodes().Get(ctx, "demo-cp-0", metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -92,7 +95,8 @@ func TestClusterComesUpFromGuestinfo(t *testing.T) {
 
 func TestKubeVIPMayAnnounceAnAddressOfEachFamily(t *testing.T) {
 	g := NewWithT(t)
-	w, b := start(t, workload.Options{}), newBed(t)
+	w := start(t, workload.Options{})
+	b := newBed(t)
 	b.secondVIP = []string{"fd00:100::f:1"}
 	first := b.vm("demo-cp-0", 1, b.initData())
 
@@ -106,8 +110,10 @@ func TestKubeVIPMayAnnounceAnAddressOfEachFamily(t *testing.T) {
 func TestPower(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
-	w, b := start(t, workload.Options{NotReadyAfter: 50 * time.Millisecond}), newBed(t)
-	cp, worker := b.vm("cp", 1, b.initData()), b.vm("md", 2, b.workerData())
+	w := start(t, workload.Options{NotReadyAfter: 50 * time.Millisecond})
+	b := newBed(t)
+	cp := b.vm("cp", 1, b.initData())
+	worker := b.vm("md", 2, b.workerData())
 	cpReport, err := w.PowerOn(ctx, cp)
 	g.Expect(err).NotTo(HaveOccurred())
 	set := clients(g, w)
@@ -147,48 +153,79 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 		vm   func(b *bed) vcdsim.GuestVM
 		want string
 	}{
-		{"a template with another Kubernetes version", func(b *bed) vcdsim.GuestVM {
-			vm := b.vm("bad", 5, b.initData())
-			vm.KubernetesVersion = "v1.35.0"
-			return vm
-		}, "asks for Kubernetes v1.36.3 but the template holds v1.35.0"},
-		{"kube-vip for another address", func(b *bed) vcdsim.GuestVM {
-			data := strings.Replace(string(b.initData()), "controlPlaneEndpoint: 192.168.100.200",
-				"controlPlaneEndpoint: 192.168.100.201", 1)
-			return b.vm("bad", 5, []byte(data))
-		}, `kube-vip's address "192.168.100.200" is not the control plane endpoint 192.168.100.201`},
-		{"kube-vip without super-admin.conf on the first node", func(b *bed) vcdsim.GuestVM {
-			data := strings.Replace(string(b.initData()), `- "/etc/kube-vip/prepare.sh"`, `- "true"`, 1)
-			data = strings.Replace(data, `- "/etc/kube-vip/cleanup.sh"`, `- "true"`, 1)
-			return b.vm("bad", 5, []byte(data))
-		}, "no command changes it to super-admin.conf"},
+		{
+			"a template with another Kubernetes version",
+			func(b *bed) vcdsim.GuestVM {
+				vm := b.vm("bad", 5, b.initData())
+				vm.KubernetesVersion = "v1.35.0"
+				return vm
+			},
+			"asks for Kubernetes v1.36.3 but the template holds v1.35.0",
+		},
+		{
+			"kube-vip for another address",
+			func(b *bed) vcdsim.GuestVM {
+				data := strings.Replace(string(b.initData()), "controlPlaneEndpoint: 192.168.100.200",
+					"controlPlaneEndpoint: 192.168.100.201", 1)
+				return b.vm("bad", 5, []byte(data))
+			},
+			`kube-vip's address "192.168.100.200" is not the control plane endpoint 192.168.100.201`,
+		},
+		{
+			"kube-vip without super-admin.conf on the first node",
+			func(b *bed) vcdsim.GuestVM {
+				data := strings.Replace(string(b.initData()), `- "/etc/kube-vip/prepare.sh"`, `- "true"`, 1)
+				data = strings.Replace(data, `- "/etc/kube-vip/cleanup.sh"`, `- "true"`, 1)
+				return b.vm("bad", 5, []byte(data))
+			},
+			"no command changes it to super-admin.conf",
+		},
 		{
 			"a first control plane at an endpoint that answers",
-			func(b *bed) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) }, "answers already, for cluster demo",
+			func(b *bed) vcdsim.GuestVM { return b.vm("bad", 5, b.initData()) },
+			"answers already, for cluster demo",
 		},
-		{"a joiner with another cluster's CA hash", func(b *bed) vcdsim.GuestVM {
-			b.caHashes = newBed(b.t).caHashes
-			return b.vm("bad", 5, b.workerData())
-		}, "which caCertHashes does not pin"},
-		{"a joining control plane with another cluster's CA", func(b *bed) vcdsim.GuestVM {
-			other := newBed(b.t)
-			other.caHashes = b.caHashes
-			return b.vm("bad", 5, other.controlPlaneData())
-		}, "are not those of the cluster"},
-		{"a joiner whose token has another secret", func(b *bed) vcdsim.GuestVM {
-			return b.vm("bad", 5, []byte(strings.ReplaceAll(string(b.workerData()), token, "abcdef.xxxxxxxxxxxxxxxx")))
-		}, "has another secret"},
 		{
-			"a node name that is taken", func(b *bed) vcdsim.GuestVM { return b.vm("cp", 5, b.workerData()) },
+			"a joiner with another cluster's CA hash",
+			func(b *bed) vcdsim.GuestVM {
+				b.caHashes = newBed(b.t).caHashes
+				return b.vm("bad", 5, b.workerData())
+			},
+			"which caCertHashes does not pin",
+		},
+		{
+			"a joining control plane with another cluster's CA",
+			func(b *bed) vcdsim.GuestVM {
+				other := newBed(b.t)
+				other.caHashes = b.caHashes
+				return b.vm("bad", 5, other.controlPlaneData())
+			},
+			"are not those of the cluster",
+		},
+		{
+			"a joiner whose token has another secret",
+			func(b *bed) vcdsim.GuestVM {
+				return b.vm("bad", 5, []byte(strings.ReplaceAll(string(b.workerData()), token, "abcdef.xxxxxxxxxxxxxxxx")))
+			},
+			"has another secret",
+		},
+		{
+			"a node name that is taken",
+			func(b *bed) vcdsim.GuestVM { return b.vm("cp", 5, b.workerData()) },
 			"a node called cp exists already",
 		},
-		{"an address that VCD did not assign", func(b *bed) vcdsim.GuestVM {
-			vm := b.vm("bad", 5, b.workerData())
-			vm.NICs[0].Address = netip.MustParseAddr("192.168.100.77")
-			return vm
-		}, "VCD assigned 192.168.100.77/24"},
+		{
+			"an address that VCD did not assign",
+			func(b *bed) vcdsim.GuestVM {
+				vm := b.vm("bad", 5, b.workerData())
+				vm.NICs[0].Address = netip.MustParseAddr("192.168.100.77")
+				return vm
+			},
+			"VCD assigned 192.168.100.77/24",
+		},
 	}
-	w, b := start(t, workload.Options{}), newBed(t)
+	w := start(t, workload.Options{})
+	b := newBed(t)
 	_, err := w.PowerOn(t.Context(), b.vm("cp", 1, b.initData()))
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +249,8 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 
 func TestIgnitionGuestJoins(t *testing.T) {
 	g := NewWithT(t)
-	w, b := start(t, workload.Options{}), newBed(t)
+	w := start(t, workload.Options{})
+	b := newBed(t)
 	_, err := w.PowerOn(t.Context(), b.vm("cp", 1, b.initData()))
 	g.Expect(err).NotTo(HaveOccurred())
 	addToken(t.Context(), g, clients(g, w))
@@ -227,7 +265,8 @@ func TestIgnitionGuestJoins(t *testing.T) {
 
 func TestJoinTimesOutWithoutACluster(t *testing.T) {
 	g := NewWithT(t)
-	w, b := start(t, workload.Options{JoinTimeout: 10 * time.Millisecond, RetryEvery: time.Millisecond}), newBed(t)
+	w := start(t, workload.Options{JoinTimeout: 10 * time.Millisecond, RetryEvery: time.Millisecond})
+	b := newBed(t)
 	vm := b.vm("md", 2, b.workerData())
 
 	_, err := w.PowerOn(t.Context(), vm)
@@ -240,7 +279,8 @@ func TestJoinTimesOutWithoutACluster(t *testing.T) {
 
 func TestClientsNeedACertificateOfTheCluster(t *testing.T) {
 	g := NewWithT(t)
-	w, b := start(t, workload.Options{}), newBed(t)
+	w := start(t, workload.Options{})
+	b := newBed(t)
 	_, err := w.PowerOn(t.Context(), b.vm("cp", 1, b.initData()))
 	g.Expect(err).NotTo(HaveOccurred())
 
@@ -253,7 +293,8 @@ func get(ctx context.Context, g Gomega, w *workload.Workloads, target string) (s
 	proxy, err := url.Parse(w.ProxyURL())
 	g.Expect(err).NotTo(HaveOccurred())
 	client := &http.Client{Transport: &http.Transport{
-		Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		Proxy:           http.ProxyURL(proxy),
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	defer client.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)

@@ -32,47 +32,84 @@ func TestTable(t *testing.T) {
 		docs []vcdsim.Document
 		want []Route
 	}{
-		{"a range of ports, members with and without ports", []vcdsim.Document{
-			members, document(servicePath, "s", `{"name": "s", "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, `+ports+`}`),
-		}, []Route{
-			{
-				Listener: Listener{"tcp", at("203.0.113.9:80")}, Name: "s", Pool: "p", Monitor: "TCP",
-				Targets: []Target{{at("10.0.0.5:30081"), 2}, {at("10.0.0.6:30080"), 1}},
+		{
+			"a range of ports, members with and without ports",
+			[]vcdsim.Document{
+				members,
+				document(servicePath, "s", `{"name": "s", "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, `+ports+`}`),
 			},
-			{
-				Listener: Listener{"tcp", at("203.0.113.9:81")}, Name: "s", Pool: "p", Monitor: "TCP",
-				Targets: []Target{{at("10.0.0.5:30081"), 2}, {at("10.0.0.6:30080"), 1}},
+			[]Route{
+				{
+					Listener: Listener{"tcp", at("203.0.113.9:80")},
+					Name:     "s",
+					Pool:     "p",
+					Monitor:  "TCP",
+					Targets:  []Target{{at("10.0.0.5:30081"), 2}, {at("10.0.0.6:30080"), 1}},
+				},
+				{
+					Listener: Listener{"tcp", at("203.0.113.9:81")},
+					Name:     "s",
+					Pool:     "p",
+					Monitor:  "TCP",
+					Targets:  []Target{{at("10.0.0.5:30081"), 2}, {at("10.0.0.6:30080"), 1}},
+				},
 			},
-		}},
-		{"UDP to the addresses of a group", []vcdsim.Document{
-			document(groupPath, "g", `{"ipAddresses": ["10.0.0.5", "10.0.0.8-10.0.0.9"]}`),
-			document(poolPath, "p", `{"defaultPort": 53, "algorithm": "LEAST_CONNECTIONS", "memberGroupRef": {"id": "g"}, "healthMonitors": [{"type": "UDP"}]}`),
-			document(servicePath, "s", `{"name": "s", "ipv6VirtualIpAddress": "2001:db8::9", "loadBalancerPoolRef": {"id": "p"},
+		},
+		{
+			"UDP to the addresses of a group",
+			[]vcdsim.Document{
+				document(groupPath, "g", `{"ipAddresses": ["10.0.0.5", "10.0.0.8-10.0.0.9"]}`),
+				document(poolPath, "p", `{"defaultPort": 53, "algorithm": "LEAST_CONNECTIONS", "memberGroupRef": {"id": "g"}, "healthMonitors": [{"type": "UDP"}]}`),
+				document(servicePath, "s", `{"name": "s", "ipv6VirtualIpAddress": "2001:db8::9", "loadBalancerPoolRef": {"id": "p"},
 				"servicePorts": [{"portStart": 53, "tcpUdpProfile": {"type": "UDP_FAST_PATH"}}]}`),
-		}, []Route{{
-			Listener: Listener{"udp", at("[2001:db8::9]:53")}, Name: "s", Pool: "p", Monitor: "UDP", Least: true,
-			Targets: []Target{{at("10.0.0.5:53"), 1}, {at("10.0.0.8:53"), 1}, {at("10.0.0.9:53"), 1}},
-		}}},
-		{"a virtual service that is disabled, or has no pool", []vcdsim.Document{
-			members,
-			document(servicePath, "s", `{"enabled": false, "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, `+ports+`}`),
-			document(servicePath, "t", `{"virtualIpAddress": "203.0.113.8", "loadBalancerPoolRef": {"id": "gone"}, `+ports+`}`),
-		}, nil},
-		{"a pool that is disabled still listens", []vcdsim.Document{
-			document(poolPath, "p", `{"enabled": false, "defaultPort": 1, "members": [{"ipAddress": "10.0.0.6"}]}`),
-			document(servicePath, "s", `{"name": "s", "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, "servicePorts": [{"portStart": 1}]}`),
-		}, []Route{{Listener: Listener{"tcp", at("203.0.113.9:1")}, Name: "s", Pool: "p", Monitor: "TCP"}}},
-		{"a DNAT rule with the inner port of its profile", []vcdsim.Document{
-			document(profilePath, "a", `{"applicationPorts": [{"protocol": "UDP", "destinationPorts": ["5353"]}]}`),
-			document(natPath, "n", `{"name": "n", "type": "DNAT", "externalAddresses": "203.0.113.7", "internalAddresses": "192.168.8.2",
+			},
+			[]Route{{
+				Listener: Listener{"udp", at("[2001:db8::9]:53")},
+				Name:     "s",
+				Pool:     "p",
+				Monitor:  "UDP",
+				Least:    true,
+				Targets:  []Target{{at("10.0.0.5:53"), 1}, {at("10.0.0.8:53"), 1}, {at("10.0.0.9:53"), 1}},
+			}},
+		},
+		{
+			"a virtual service that is disabled, or has no pool",
+			[]vcdsim.Document{
+				members,
+				document(servicePath, "s", `{"enabled": false, "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, `+ports+`}`),
+				document(servicePath, "t", `{"virtualIpAddress": "203.0.113.8", "loadBalancerPoolRef": {"id": "gone"}, `+ports+`}`),
+			},
+			nil,
+		},
+		{
+			"a pool that is disabled still listens",
+			[]vcdsim.Document{
+				document(poolPath, "p", `{"enabled": false, "defaultPort": 1, "members": [{"ipAddress": "10.0.0.6"}]}`),
+				document(servicePath, "s", `{"name": "s", "virtualIpAddress": "203.0.113.9", "loadBalancerPoolRef": {"id": "p"}, "servicePorts": [{"portStart": 1}]}`),
+			},
+			[]Route{{Listener: Listener{"tcp", at("203.0.113.9:1")}, Name: "s", Pool: "p", Monitor: "TCP"}},
+		},
+		{
+			"a DNAT rule with the inner port of its profile",
+			[]vcdsim.Document{
+				document(profilePath, "a", `{"applicationPorts": [{"protocol": "UDP", "destinationPorts": ["5353"]}]}`),
+				document(natPath, "n", `{"name": "n", "type": "DNAT", "externalAddresses": "203.0.113.7", "internalAddresses": "192.168.8.2",
 				"dnatExternalPort": "53", "applicationPortProfile": {"id": "a"}}`),
-		}, []Route{{
-			Listener: Listener{"udp", at("203.0.113.7:53")}, Name: "n", Targets: []Target{{at("192.168.8.2:5353"), 1}},
-		}}},
-		{"rules that proxies cannot follow", []vcdsim.Document{
-			document(natPath, "n", `{"type": "DNAT", "externalAddresses": "203.0.113.7", "internalAddresses": "192.168.8.2"}`),
-			document(natPath, "m", `{"type": "SNAT", "externalAddresses": "203.0.113.7", "dnatExternalPort": "1"}`),
-		}, nil},
+			},
+			[]Route{{
+				Listener: Listener{"udp", at("203.0.113.7:53")},
+				Name:     "n",
+				Targets:  []Target{{at("192.168.8.2:5353"), 1}},
+			}},
+		},
+		{
+			"rules that proxies cannot follow",
+			[]vcdsim.Document{
+				document(natPath, "n", `{"type": "DNAT", "externalAddresses": "203.0.113.7", "internalAddresses": "192.168.8.2"}`),
+				document(natPath, "m", `{"type": "SNAT", "externalAddresses": "203.0.113.7", "dnatExternalPort": "1"}`),
+			},
+			nil,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) { NewWithT(t).Expect(Table(tc.docs)).To(Equal(tc.want)) })
 	}

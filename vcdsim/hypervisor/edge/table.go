@@ -175,7 +175,8 @@ func (docs documents) service(body json.RawMessage) []Route {
 
 // fill adds what a route has of its pool.
 func (docs documents) fill(r Route, p pool) Route {
-	r.Least, r.Monitor = p.Algorithm == "LEAST_CONNECTIONS", "TCP"
+	r.Least = p.Algorithm == "LEAST_CONNECTIONS"
+	r.Monitor = "TCP"
 	if len(p.Monitors) > 0 {
 		r.Monitor = p.Monitors[0].Type
 	}
@@ -223,7 +224,8 @@ func (docs documents) rule(body json.RawMessage) []Route {
 	}
 	network, inner := docs.profile(n.Profile.ID)
 	outer, _ := strconv.Atoi(n.Port) // 0 if there is none
-	from, to := addresses(n.External), addresses(n.Internal)
+	from := addresses(n.External)
+	to := addresses(n.Internal)
 	if len(from) != len(to) || network != "tcp" && network != "udp" {
 		return nil
 	}
@@ -233,7 +235,9 @@ func (docs documents) rule(body json.RawMessage) []Route {
 		target, ok2 := endpoint(to[i], cmp.Or(inner, outer))
 		if ok && ok2 {
 			out = append(out, Route{
-				Listener: Listener{network, at}, Name: n.Name, Targets: []Target{{target, 1}},
+				Listener: Listener{network, at},
+				Name:     n.Name,
+				Targets:  []Target{{target, 1}},
 			})
 		}
 	}

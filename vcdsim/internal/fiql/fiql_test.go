@@ -9,10 +9,14 @@ import (
 )
 
 var row = map[string]string{
-	"name": "node-1", "status": "POWERED_ON", "cpus": "4", "busy": "false", "created": "2026-03-01T10:00:00.000Z",
-	"vdc":  "https://vcd.example/api/vdc/0946827a-1a9e-4b9f-8ea3-732b3afe47c6",
-	"odd":  "a(b)c",
-	"date": "2026-03-01",
+	"name":    "node-1",
+	"status":  "POWERED_ON",
+	"cpus":    "4",
+	"busy":    "false",
+	"created": "2026-03-01T10:00:00.000Z",
+	"vdc":     "https://vcd.example/api/vdc/0946827a-1a9e-4b9f-8ea3-732b3afe47c6",
+	"odd":     "a(b)c",
+	"date":    "2026-03-01",
 }
 
 func TestFilters(t *testing.T) {

@@ -86,7 +86,8 @@ func (e *encoder) value(v reflect.Value, path string) (any, error) {
 func (e *encoder) fields(v reflect.Value, path string) (any, error) {
 	out := map[string]any{}
 	for i := range v.NumField() {
-		field, name := open(v.Field(i)), v.Type().Field(i).Name
+		field := open(v.Field(i))
+		name := v.Type().Field(i).Name
 		if field.IsZero() && field.Kind() != reflect.Func && field.Kind() != reflect.Chan {
 			continue
 		}

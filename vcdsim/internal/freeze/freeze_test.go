@@ -32,18 +32,31 @@ type tree struct {
 
 func TestWhatIsFrozenComesBack(t *testing.T) {
 	g := NewWithT(t)
-	a, b := &leaf{name: "a/1"}, &leaf{name: "b"}
-	a.next, b.next = b, a // a cycle
+	a := &leaf{name: "a/1"}
+	b := &leaf{name: "b"}
+	a.next = b
+	b.next = a // a cycle
 	in := tree{
-		At: time.Date(2026, 3, 1, 0, 0, 0, 5, time.UTC), Address: netip.MustParsePrefix("10.0.0.1/24"), Wait: time.Hour,
-		byName: map[string]*leaf{"a/1": a, "b": b}, order: []*leaf{b, a, nil}, byNum: map[int]int64{9: 1 << 62, 10: -1},
+		At:      time.Date(2026, 3, 1, 0, 0, 0, 5, time.UTC),
+		Address: netip.MustParsePrefix("10.0.0.1/24"),
+		Wait:    time.Hour,
+		byName:  map[string]*leaf{"a/1": a, "b": b},
+		order:   []*leaf{b, a, nil},
+		byNum:   map[int]int64{9: 1 << 62, 10: -1},
 		doc: map[string]any{
-			"int": 5, "float": 1.5, "nil": nil, "list": []any{"x", true, []string{"y"}},
+			"int":     5,
+			"float":   1.5,
+			"nil":     nil,
+			"list":    []any{"x", true, []string{"y"}},
 			"strings": map[string]string{"k": "v"},
-			"$ref":    "#/definitions/x", "odd": map[string]any{"$go": "int"}, "none": []any(nil),
-			"maps": []map[string]any{{"n": int64(7)}},
+			"$ref":    "#/definitions/x",
+			"odd":     map[string]any{"$go": "int"},
+			"none":    []any(nil),
+			"maps":    []map[string]any{{"n": int64(7)}},
 		},
-		empty: []string{}, flags: [2]bool{false, true}, share: 0.1,
+		empty: []string{},
+		flags: [2]bool{false, true},
+		share: 0.1,
 	}
 
 	data, err := freeze.Freeze(&in)

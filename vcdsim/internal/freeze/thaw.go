@@ -180,14 +180,16 @@ func (d *decoder) inner(tree any, into reflect.Value, path string) error {
 	if into.Type() != anyType {
 		return mismatch(path, tree, into.Type())
 	}
-	t, content := plainType(tree), tree
+	t := plainType(tree)
+	content := tree
 	if m, ok := tree.(map[string]any); ok {
 		if name, ok := m[keyGo].(string); ok {
 			named, err := typeByName(name)
 			if err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
-			t, content = named, m[keyValue]
+			t = named
+			content = m[keyValue]
 		}
 	}
 	x := reflect.New(t).Elem()

@@ -11,10 +11,19 @@ import (
 
 // basics are the types that are written by name.
 var basics = []reflect.Type{
-	reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[float32](), reflect.TypeFor[float64](),
-	reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int16](), reflect.TypeFor[int32](),
+	reflect.TypeFor[bool](),
+	reflect.TypeFor[string](),
+	reflect.TypeFor[float32](),
+	reflect.TypeFor[float64](),
+	reflect.TypeFor[int](),
+	reflect.TypeFor[int8](),
+	reflect.TypeFor[int16](),
+	reflect.TypeFor[int32](),
 	reflect.TypeFor[int64](),
-	reflect.TypeFor[uint](), reflect.TypeFor[uint8](), reflect.TypeFor[uint16](), reflect.TypeFor[uint32](),
+	reflect.TypeFor[uint](),
+	reflect.TypeFor[uint8](),
+	reflect.TypeFor[uint16](),
+	reflect.TypeFor[uint32](),
 	reflect.TypeFor[uint64](),
 	anyType,
 }

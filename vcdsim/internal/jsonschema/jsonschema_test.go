@@ -23,19 +23,22 @@ func TestValidate(t *testing.T) {
 	}{
 		{
 			"a document that matches",
-			`{"tree": {"name": "x", "children": [{"name": "y"}]}, "size": 3, "mode": "a", "extra": true}`, "",
+			`{"tree": {"name": "x", "children": [{"name": "y"}]}, "size": 3, "mode": "a", "extra": true}`,
+			"",
 		},
 		{"null where it may be", `{"tree": {"name": "x"}, "size": null}`, ""},
 		{"a missing key", `{"size": 1}`, "#: missing property 'tree'"},
 		{"a wrong type", `{"tree": {"name": 1}}`, "#/tree/name: got number, want string"},
 		{"a fraction for an integer", `{"tree": {"name": "x"}, "size": 1.5}`, "#/size: got number, want"},
 		{
-			"a wrong item deep down", `{"tree": {"name": "x", "children": [{}]}}`,
+			"a wrong item deep down",
+			`{"tree": {"name": "x", "children": [{}]}}`,
 			"#/tree/children/0: missing property 'name'",
 		},
 		{"a key too many", `{"tree": {"name": "x", "more": 1}}`, "#/tree: additional properties 'more' not allowed"},
 		{
-			"another key of the wrong type", `{"tree": {"name": "x"}, "extra": "no"}`,
+			"another key of the wrong type",
+			`{"tree": {"name": "x"}, "extra": "no"}`,
 			"#/extra: got string, want boolean",
 		},
 		{"a value not listed", `{"tree": {"name": "x"}, "mode": "c"}`, "#/mode: value must be one of 'a', 'b'"},

@@ -86,7 +86,8 @@ func (t *Table[T]) Find(method, escapedPath string) (Match[T], Result) {
 			continue
 		}
 		if best == nil || e.moreLiteral(best) {
-			best, result = e, Found
+			best = e
+			result = Found
 		}
 	}
 	if best == nil {

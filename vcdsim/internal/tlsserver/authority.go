@@ -35,10 +35,13 @@ func NewAuthority() (*Authority, error) {
 	}
 	now := time.Now()
 	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()),
-		Subject:      pkix.Name{CommonName: "vcdsim authority", SerialNumber: now.Format(time.RFC3339Nano)},
-		NotBefore:    now.Add(-time.Hour), NotAfter: now.Add(certificateLifetime),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		SerialNumber:          big.NewInt(now.UnixNano()),
+		Subject:               pkix.Name{CommonName: "vcdsim authority", SerialNumber: now.Format(time.RFC3339Nano)},
+		NotBefore:             now.Add(-time.Hour),
+		NotAfter:              now.Add(certificateLifetime),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
 	if err != nil {
@@ -102,10 +105,14 @@ func (a *Authority) issue(hosts ...string) (*tls.Certificate, error) {
 	}
 	now := time.Now()
 	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "vcdsim"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLifetime),
-		DNSNames: []string{"localhost", "vcdsim"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(now.UnixNano()),
+		Subject:      pkix.Name{CommonName: "vcdsim"},
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(certificateLifetime),
+		DNSNames:     []string{"localhost", "vcdsim"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, h := range hosts {
 		if ip := net.ParseIP(h); ip != nil {

@@ -59,7 +59,8 @@ func (s *Server) use(signer *Authority) error {
 		return err
 	}
 	s.mu.Lock()
-	s.signer, s.cert = signer, cert
+	s.signer = signer
+	s.cert = cert
 	s.mu.Unlock()
 	s.Drop()
 	return nil
@@ -105,9 +106,12 @@ func (s *Server) Open(ctx context.Context, addr string, h http.Handler, log *slo
 	var protocols http.Protocols
 	protocols.SetHTTP1(true) // as VCD; a dropped connection is then one request's
 	s.server = &http.Server{
-		Protocols: &protocols, Handler: h, ConnState: s.track,
+		Protocols:         &protocols,
+		Handler:           h,
+		ConnState:         s.track,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate},
-		ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	go func() {
 		if err := s.server.ServeTLS(s.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {

@@ -71,7 +71,8 @@ func (b *bench) run(ctx context.Context) error {
 func (b *bench) start(ctx context.Context) error {
 	var err error
 	b.site, err = simsite.Start(context.WithoutCancel(ctx), b.dir, model(), func(c *vcdsim.Config) {
-		c.Profile, c.Log = b.profile, nil
+		c.Profile = b.profile
+		c.Log = nil
 		if b.setup == setupMachines {
 			c.Guest = nil
 		}
@@ -95,7 +96,8 @@ func (b *bench) start(ctx context.Context) error {
 		return err
 	}
 	access := b.management.RESTConfig()
-	access.QPS, access.Burst = 200, 400
+	access.QPS = 200
+	access.Burst = 400
 	b.client, err = client.New(access, client.Options{Scheme: scheme})
 	return err
 }
@@ -163,7 +165,9 @@ func (p progress) complete(b *bench, machines int) bool {
 
 func (b *bench) progress(ctx context.Context) (progress, error) {
 	var p progress
-	vms, machines, clusters := &infrav1.VCDMachineList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{}
+	vms := &infrav1.VCDMachineList{}
+	machines := &clusterv1.MachineList{}
+	clusters := &clusterv1.ClusterList{}
 	for _, list := range []client.ObjectList{vms, machines, clusters} {
 		if err := b.client.List(ctx, list, client.InNamespace(clusterNamespace)); err != nil {
 			return p, err

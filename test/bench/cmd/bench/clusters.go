@@ -128,8 +128,9 @@ func (b *bench) bareMachines(n int) []client.Object {
 	var objects []client.Object
 	ref := func(name string) clusterv1.ContractVersionedObjectReference {
 		return clusterv1.ContractVersionedObjectReference{
-			APIGroup: infrav1.GroupVersion.Group, Kind: "VCDMachine",
-			Name: name,
+			APIGroup: infrav1.GroupVersion.Group,
+			Kind:     "VCDMachine",
+			Name:     name,
 		}
 	}
 	for i := range 1 + b.workers {
@@ -144,15 +145,17 @@ func (b *bench) bareMachines(n int) []client.Object {
 			&infrav1.VCDMachine{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 				Spec: infrav1.VCDMachineSpec{
-					Catalog: "kubernetes", Template: "ubuntu-2404-kube-v1.36.3",
+					Catalog:      "kubernetes",
+					Template:     "ubuntu-2404-kube-v1.36.3",
 					SizingPolicy: "small",
 				},
 			},
 			&clusterv1.Machine{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 				Spec: clusterv1.MachineSpec{
-					ClusterName: clusterName(n), InfrastructureRef: ref(name),
-					Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
+					ClusterName:       clusterName(n),
+					InfrastructureRef: ref(name),
+					Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
 				},
 			},
 		)

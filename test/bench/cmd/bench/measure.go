@@ -46,7 +46,8 @@ func children(f func(pid int, name string, stat []string)) error {
 		if err != nil {
 			continue // It ended.
 		}
-		begin, end := strings.IndexByte(string(content), '('), strings.LastIndexByte(string(content), ')')
+		begin := strings.IndexByte(string(content), '(')
+		end := strings.LastIndexByte(string(content), ')')
 		fields := strings.Fields(string(content[end+1:]))
 		pid, _ := strconv.Atoi(strings.TrimSpace(string(content[:begin])))
 		if parent, _ := strconv.Atoi(fields[1]); parent != os.Getpid() && pid != os.Getpid() {

@@ -60,7 +60,9 @@ func Start(spec Spec) (*Process, error) {
 	}
 	p.log = log
 	p.cmd = exec.Command(spec.Path, spec.Args...) //nolint:gosec,noctx // It outlives the call; Stop and Kill end it.
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = spec.Env, log, log
+	p.cmd.Env = spec.Env
+	p.cmd.Stdout = log
+	p.cmd.Stderr = log
 	p.cmd.SysProcAttr = attributes()
 	started := make(chan error)
 	go p.run(started)

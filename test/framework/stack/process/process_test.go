@@ -112,8 +112,10 @@ func TestRemoveLeftovers(t *testing.T) {
 func TestProcessThatEndsByItselfSaysWhy(t *testing.T) {
 	g := NewWithT(t)
 	p, err := process.Start(process.Spec{
-		Name: "short", Path: "/bin/sh", Args: []string{"-c", "echo no room; exit 3"},
-		Dir: t.TempDir(),
+		Name: "short",
+		Path: "/bin/sh",
+		Args: []string{"-c", "echo no room; exit 3"},
+		Dir:  t.TempDir(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(p.Done()).Should(BeClosed())
@@ -123,8 +125,10 @@ func TestProcessThatEndsByItselfSaysWhy(t *testing.T) {
 func TestStopKillsWhatDoesNotEnd(t *testing.T) {
 	g := NewWithT(t)
 	p, err := process.Start(process.Spec{
-		Name: "deaf", Path: "/bin/sh",
-		Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 1; done"}, Dir: t.TempDir(),
+		Name: "deaf",
+		Path: "/bin/sh",
+		Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 1; done"},
+		Dir:  t.TempDir(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() string { return p.Tail(1) }).Should(Equal("up"))

@@ -82,8 +82,13 @@ func build(ctx context.Context, opts Options, groups []Group) (*Set, error) {
 	}
 	defer unlock()
 	b := &builder{
-		source: opts.Source, groups: groups, folders: folders, set: set,
-		show: newProgress(opts.Out, len(set.missing())), assets: opts.Assets, reuse: opts.Present,
+		source:  opts.Source,
+		groups:  groups,
+		folders: folders,
+		set:     set,
+		show:    newProgress(opts.Out, len(set.missing())),
+		assets:  opts.Assets,
+		reuse:   opts.Present,
 	}
 	if err := b.all(ctx); err != nil {
 		return nil, explain(err, opts.Cache)

@@ -21,7 +21,8 @@ func tiny(t *testing.T, source string) (Options, []Group, *bytes.Buffer) {
 	folder := filepath.Join(dir, "source", "tiny")
 	g.Expect(os.MkdirAll(folder, 0o700)).To(Succeed())
 	for name, content := range map[string]string{
-		"go.mod": "module example.com/tiny\n\ngo 1.26.0\n", "go.sum": "",
+		"go.mod":  "module example.com/tiny\n\ngo 1.26.0\n",
+		"go.sum":  "",
 		"main.go": source,
 	} {
 		g.Expect(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600)).To(Succeed())
@@ -29,7 +30,8 @@ func tiny(t *testing.T, source string) (Options, []Group, *bytes.Buffer) {
 	out := &bytes.Buffer{}
 	opts := Options{Cache: filepath.Join(dir, "cache"), Source: filepath.Join(dir, "source"), Out: out}
 	return opts, []Group{{
-		Name: "tiny", Ldflags: "-s -w",
+		Name:     "tiny",
+		Ldflags:  "-s -w",
 		Programs: []Program{{Name: "tiny", Package: "example.com/tiny"}},
 	}}, out
 }
@@ -159,7 +161,8 @@ func TestProgramsOfTheRightVersionAreTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			opts, groups, out := tiny(t, good)
-			groups[0].Programs[0].Version, groups[0].Programs[0].VersionArgs = "v1.2.3", []string{"--version"}
+			groups[0].Programs[0].Version = "v1.2.3"
+			groups[0].Programs[0].VersionArgs = []string{"--version"}
 			dir := t.TempDir()
 			for folder, version := range map[string]string{"assets": test.inAssets, "path": test.inPath} {
 				g.Expect(os.Mkdir(filepath.Join(dir, folder), 0o700)).To(Succeed())
@@ -169,7 +172,8 @@ func TestProgramsOfTheRightVersionAreTaken(t *testing.T) {
 				}
 			}
 			t.Setenv("PATH", filepath.Join(dir, "path")+string(os.PathListSeparator)+os.Getenv("PATH"))
-			opts.Assets, opts.Present = filepath.Join(dir, "assets"), test.reuse
+			opts.Assets = filepath.Join(dir, "assets")
+			opts.Present = test.reuse
 
 			set, err := build(t.Context(), opts, groups)
 

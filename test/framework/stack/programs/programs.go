@@ -77,28 +77,40 @@ func (g Group) folder(source string) string {
 	return filepath.Join(source, g.Name)
 }
 
-func groups() []Group {
+func groups() []Group { //nolint:funlen // A table with one field per line.
 	return []Group{
-		{Name: "etcd", Ldflags: "-s -w", Programs: []Program{{
-			Name: Etcd, Package: "go.etcd.io/etcd/server/v3",
-			Version: strings.TrimPrefix(EtcdVersion, "v"), VersionArgs: []string{"--version"},
-		}}},
+		{
+			Name:    "etcd",
+			Ldflags: "-s -w",
+			Programs: []Program{{
+				Name:        Etcd,
+				Package:     "go.etcd.io/etcd/server/v3",
+				Version:     strings.TrimPrefix(EtcdVersion, "v"),
+				VersionArgs: []string{"--version"},
+			}},
+		},
 		{
 			Name: "kubernetes",
 			Ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + KubernetesVersion +
 				" -X k8s.io/client-go/pkg/version.gitVersion=" + KubernetesVersion,
 			Programs: []Program{
 				{
-					Name: Kubectl, Package: "k8s.io/kubernetes/cmd/kubectl",
-					Version: KubernetesVersion, VersionArgs: []string{"version", "--client"},
+					Name:        Kubectl,
+					Package:     "k8s.io/kubernetes/cmd/kubectl",
+					Version:     KubernetesVersion,
+					VersionArgs: []string{"version", "--client"},
 				},
 				{
-					Name: KubeAPIServer, Package: "k8s.io/kubernetes/cmd/kube-apiserver",
-					Version: KubernetesVersion, VersionArgs: []string{"--version"},
+					Name:        KubeAPIServer,
+					Package:     "k8s.io/kubernetes/cmd/kube-apiserver",
+					Version:     KubernetesVersion,
+					VersionArgs: []string{"--version"},
 				},
 				{
-					Name: KubeControllerManager, Package: "k8s.io/kubernetes/cmd/kube-controller-manager",
-					Version: KubernetesVersion, VersionArgs: []string{"--version"},
+					Name:        KubeControllerManager,
+					Package:     "k8s.io/kubernetes/cmd/kube-controller-manager",
+					Version:     KubernetesVersion,
+					VersionArgs: []string{"--version"},
 				},
 			},
 		},
@@ -108,29 +120,43 @@ func groups() []Group {
 				" -X sigs.k8s.io/cluster-api/version.gitMajor=1 -X sigs.k8s.io/cluster-api/version.gitMinor=14",
 			Programs: []Program{
 				{
-					Name: CoreManager, Package: capiModule + "/core", Module: capiModule, Config: "core/config/default",
-					Image: capiImages + "cluster-api-controller:" + ClusterAPIVersion,
+					Name:    CoreManager,
+					Package: capiModule + "/core",
+					Module:  capiModule,
+					Config:  "core/config/default",
+					Image:   capiImages + "cluster-api-controller:" + ClusterAPIVersion,
 				},
 				{
-					Name: BootstrapManager, Package: capiModule + "/bootstrap/kubeadm", Module: capiModule,
-					Config: "bootstrap/kubeadm/config/default",
-					Image:  capiImages + "kubeadm-bootstrap-controller:" + ClusterAPIVersion,
+					Name:    BootstrapManager,
+					Package: capiModule + "/bootstrap/kubeadm",
+					Module:  capiModule,
+					Config:  "bootstrap/kubeadm/config/default",
+					Image:   capiImages + "kubeadm-bootstrap-controller:" + ClusterAPIVersion,
 				},
 				{
-					Name: ControlPlaneManager, Package: capiModule + "/controlplane/kubeadm", Module: capiModule,
-					Config: "controlplane/kubeadm/config/default",
-					Image:  capiImages + "kubeadm-control-plane-controller:" + ClusterAPIVersion,
+					Name:    ControlPlaneManager,
+					Package: capiModule + "/controlplane/kubeadm",
+					Module:  capiModule,
+					Config:  "controlplane/kubeadm/config/default",
+					Image:   capiImages + "kubeadm-control-plane-controller:" + ClusterAPIVersion,
 				},
 				{
-					Name: Clusterctl, Package: capiModule + "/cmd/clusterctl",
-					Version: ClusterAPIVersion, VersionArgs: []string{"version", "--output=short"},
+					Name:        Clusterctl,
+					Package:     capiModule + "/cmd/clusterctl",
+					Version:     ClusterAPIVersion,
+					VersionArgs: []string{"version", "--output=short"},
 				},
 			},
 		},
 		{
-			Name: "ipam", Ldflags: "-s -w", Programs: []Program{{
-				Name: IPAMManager, Package: ipamModule, Module: ipamModule, Config: "config/default",
-				Image: "registry.k8s.io/capi-ipam-ic/cluster-api-ipam-in-cluster-controller:" + IPAMVersion,
+			Name:    "ipam",
+			Ldflags: "-s -w",
+			Programs: []Program{{
+				Name:    IPAMManager,
+				Package: ipamModule,
+				Module:  ipamModule,
+				Config:  "config/default",
+				Image:   "registry.k8s.io/capi-ipam-ic/cluster-api-ipam-in-cluster-controller:" + IPAMVersion,
 			}},
 		},
 	}

@@ -22,7 +22,8 @@ type progress struct {
 func newProgress(out io.Writer, of int) *progress {
 	p := &progress{out: out, of: of, every: 30 * time.Second}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.live, p.every = true, time.Second
+		p.live = true
+		p.every = time.Second
 	}
 	return p
 }

@@ -53,14 +53,17 @@ type call struct {
 }
 
 func parseCall(args []string) (call, error) {
-	c, rest := call{command: args[0]}, args[1:]
+	c := call{command: args[0]}
+	rest := args[1:]
 	if c.command == "console" && len(rest) > 0 && rest[0] == "--follow" {
-		c.follow, rest = true, rest[1:]
+		c.follow = true
+		rest = rest[1:]
 	}
 	if len(rest) == 0 || (c.command == "exec") != (len(rest) > 1) {
 		return c, errUsage
 	}
-	c.vm, c.run = rest[0], rest[1:]
+	c.vm = rest[0]
+	c.run = rest[1:]
 	return c, nil
 }
 
@@ -84,7 +87,9 @@ func vmCommand(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, os.Stderr
+	cmd.Stdin = in
+	cmd.Stdout = out
+	cmd.Stderr = os.Stderr
 	if c.command == "shell" {
 		cmd.Cancel = func() error { return nil } // Ctrl-C is for what runs in it
 	}
@@ -94,8 +99,14 @@ func vmCommand(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 // shell is a login shell, in which kubectl works on a control plane.
 func shell(terminal string) []string {
 	return []string{
-		"/usr/bin/env", "-i", "HOME=/root", "USER=root", "TERM=" + cmp.Or(terminal, "dumb"),
-		"KUBECONFIG=/etc/kubernetes/admin.conf", "/bin/bash", "--login",
+		"/usr/bin/env",
+		"-i",
+		"HOME=/root",
+		"USER=root",
+		"TERM=" + cmp.Or(terminal, "dumb"),
+		"KUBECONFIG=/etc/kubernetes/admin.conf",
+		"/bin/bash",
+		"--login",
 	}
 }
 

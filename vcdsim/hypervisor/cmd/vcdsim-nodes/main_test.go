@@ -17,7 +17,8 @@ func TestMain(m *testing.M) { testtime.Main(m) }
 // vm makes what a VM with a console has in the state folder.
 func vm(t *testing.T, name, console string) (file string) {
 	t.Helper()
-	g, dir := NewWithT(t), t.TempDir()
+	g := NewWithT(t)
+	dir := t.TempDir()
 	t.Setenv("VCDSIM_NODES_DIR", dir)
 	folder := filepath.Join(dir, "vms", "id")
 	g.Expect(os.MkdirAll(folder, 0o750)).To(Succeed())
@@ -67,7 +68,12 @@ func TestAVMThatIsOffHasNoShell(t *testing.T) {
 
 func TestArgumentsOfVMsAreChecked(t *testing.T) {
 	for _, args := range [][]string{
-		{"console"}, {"console", "a", "b"}, {"console", "--follow"}, {"shell"}, {"shell", "a", "b"}, {"exec", "a"},
+		{"console"},
+		{"console", "a", "b"},
+		{"console", "--follow"},
+		{"shell"},
+		{"shell", "a", "b"},
+		{"exec", "a"},
 	} {
 		NewWithT(t).Expect(vmCommand(t.Context(), args, nil, nil)).To(MatchError(Or(Equal(errUsage.Error()),
 			ContainSubstring("VM"))), "%v", args)

@@ -104,7 +104,8 @@ func (n *nodes) Open(cfg *vcdsim.Config) (program.Running, error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	hypervisor.AddTemplates(&cfg.Model, found)
-	cfg.Guest, cfg.Further = h, append(cfg.Further, listener)
+	cfg.Guest = h
+	cfg.Further = append(cfg.Further, listener)
 	return &running{hypervisor: h, proxy: n.proxy, inside: n.inside}, nil
 }
 
