@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command manager runs the controllers of the Cluster API provider for VMware Cloud Director.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package addons holds what is installed into workload clusters: the cloud controller manager. All its manifests are
 // made from one source, which differs between installations in no more than the fields of [CCM]. The package is pure:
 // it only renders.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package addons
 
 // A Cloud is what the manifest of a cloud has of its own: the names that its users know.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controllers wires the reconcilers of the manager: one package per kind, each of which opens with its table of
 // phases.
 //

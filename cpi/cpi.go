@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cpi is the core of the cloud controller manager: it implements what k8s.io/cloud-provider's controllers ask
 // of a cloud by a [Backend]. It knows Kubernetes and no cloud: backends are in folders of their own.
 package cpi

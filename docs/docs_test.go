@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docs_test checks the documentation: links lead somewhere, and what is made from code is as the code says.
 package docs_test
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package docs_test
 
 // Names in pages that are other projects', or those of VMware's former programs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hack_test runs the scripts in this folder.
 package hack_test
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package templates_test checks the cluster templates without an API server: that they render as clusterctl renders
 // them, hold only fields that exist, and refer to objects that are there. test/templates applies them to a real one.
 package templates_test

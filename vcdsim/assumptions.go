@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vcdsim
 
 // Assumptions are behaviours that could not be verified on a real VCD, one switch each. DefaultAssumptions is what is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vcdsim simulates VMware Cloud Director over real HTTPS: sessions, organizations, VDCs, networks,
 // catalogs, vApps, VMs, independent disks, tasks and the query service, with VCD's wire format, its asynchronous
 // tasks, its busy entities, its refusals and its leases. A simulated VM that is powered on is handed to a Guest,

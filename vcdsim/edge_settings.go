@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vcdsim
 
 // onGateway is the scope of what belongs to the gateway in the path.

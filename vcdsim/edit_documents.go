@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vcdsim
 
 // Document lets f change the live object of the JSON API with an id, such as a pool or a NAT rule, and reports whether

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chart makes a Helm chart of the cloud controller manager for clusters that no manager of this project owns.
 // Its templates are made from the manifests of package addons: what a user may choose is an expression of Helm.
 package chart

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package v1beta4
 
 // AntiAffinity is how much VCD keeps the VMs of a group on different hosts.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package v1beta4 is the API of the Cluster API Provider for VMware Cloud Director.
 //
 // It follows the Cluster API contract v1beta2. Every field of a spec is one of: immutable, mutable in place, or

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package v1beta4
 
 // Reasons of any condition. The comment says what to do.

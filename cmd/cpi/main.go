@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command cpi is the cloud controller manager for clusters on VMware Cloud Director and on vSphere.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command vcdctl shows people what clusters need and have in VMware Cloud Director: what would fail before anything is
 // created, what a cluster has, and what was left. As kubectl-vcd in the path, it is also "kubectl vcd".
 package main

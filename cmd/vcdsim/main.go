@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command vcdsim runs a simulated VMware Cloud Director.
 package main
 

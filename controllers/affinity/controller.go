@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package affinity keeps the VMs of clusters on different hosts, by rules in VCD: one for the control plane and one for
 // each MachineDeployment, as VCDClusters ask for.
 package affinity

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cloudprovider installs the cloud controller manager in workload clusters.
 package cloudprovider
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package identity keeps the Secrets of VCDIdentities and VCDClusterIdentities while they are used.
 package identity
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package machine makes VMs in VCD match VCDMachines.
 package machine
 

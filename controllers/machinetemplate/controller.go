@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package machinetemplate publishes the capacity of the machines of VCDMachineTemplates.
 package machinetemplate
 

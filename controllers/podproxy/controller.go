@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package podproxy gives new pods of workload clusters the environment of the cluster's HTTP proxy, by admission
 // policies that the API server of the workload cluster runs.
 package podproxy

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rde keeps the runtime defined entities of clusters up to date: a view of them in VCD, which nothing depends
 // on. It has a queue of its own and few workers, so that clusters do not wait for VCD's service for entities.
 package rde

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package zone validates VCDDeploymentZones and VCDFailureDomains against VCD, and keeps them while they are used.
 package zone
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cloudstack is the backend of the cloud controller manager for Apache CloudStack: virtual machines, and load
 // balancer rules with their public addresses, firewall rules and network ACLs.
 package cloudstack

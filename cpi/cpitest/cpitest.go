@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cpitest is the contract that every backend of the cloud controller manager fulfils. [Run] runs it, with the
 // core and a pretend API server, on a cloud of the test's.
 package cpitest

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package plan is the vocabulary between the core of the cloud controller manager and the backends: what a load
 // balancer should be, what stands of it, and the steps from one to the other. It is pure and knows no cloud.
 package plan

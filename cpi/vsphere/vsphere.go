@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vsphere is vSphere as a backend of the cloud controller manager: machines are the VMs of one or more
 // vCenters. It makes no load balancers and no routes: vSphere itself has none.
 package vsphere

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command images writes the images of this project as OCI archives, without a container engine: it compiles the
 // programs for every architecture, packs each with certificates and licences, and adds a bill of materials. The same
 // commit gives the same bytes.

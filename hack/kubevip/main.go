@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kubevip writes the manifests that kube-vip's own generator makes for a control plane: a static pod and a
 // DaemonSet, for ARP and for BGP each, and the rights of the DaemonSet. It is a module of its own so that kube-vip, and
 // with it a BGP daemon, is linked into this program only and never into the manager. The output is committed in

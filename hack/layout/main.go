@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command layout measures how readable the layout of the Go sources is, and rewrites what it can.
 //
 // It prints, for each folder:

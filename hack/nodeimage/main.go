@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command nodeimage makes the images that simulated virtual machines boot as Kubernetes nodes: a root filesystem of
 // Debian packages, the programs of Kubernetes compiled from their Go modules, and a container runtime's store that
 // holds every container image, so that a node pulls nothing. It needs root on Linux and debootstrap, but neither a

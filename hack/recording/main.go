@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command recording makes the animated picture of `make quickstart` in the documentation: it runs it in a pseudo
 // terminal, ends it by Ctrl-C as a user does, shortens the recording and renders it as an SVG without scripts.
 // What it recorded is kept as an asciicast, which asciinema plays in real time.

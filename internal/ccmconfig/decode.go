@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ccmconfig reads the configuration of the cloud controller manager into a schema: one struct per cloud, whose
 // tags describe its keys. It reports everything that is wrong at once, with key, line and remedy. It knows no cloud.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cloudstack is a client of Apache CloudStack's API, with the commands that a cloud controller manager needs.
 // It signs requests, reads all pages of lists, waits for asynchronous jobs, and sorts errors. It knows nothing of
 // Kubernetes. Requests are POSTed, so that neither keys nor signatures are part of a URL, which errors and proxies

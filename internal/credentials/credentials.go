@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package credentials reads what to log in to VCD with from the Secret of an identity.
 package credentials
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package diagnostics protects what the manager serves to those who operate it: metrics, profiles and the level of
 // logs. It does what controller-runtime's filter does, without linking the API server: a sixth of the program.
 package diagnostics

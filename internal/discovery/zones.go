@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package discovery proposes manifests from what an identity is shown in VCD.
 package discovery
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package doctor finds out, before anything is created, what would keep a cluster from coming up in a VMware Cloud
 // Director. It only reads. Each check is a small function; what several need is read once.
 package doctor

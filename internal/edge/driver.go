@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package edge carries out plans for load balancers on the edge gateways of VMware Cloud Director: it observes what
 // package lb plans with, runs the steps of plans one by one, and finds and removes everything of a cluster. It
 // knows nothing of Kubernetes.

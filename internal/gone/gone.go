@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gone decides whether something that a cloud does not show any more is gone. It makes no request and knows no
 // cloud: the evidence is gathered elsewhere.
 package gone

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package guestinfo converts bootstrap data and the network of a VM into the extra configuration
 // ("guestinfo" keys) from which a guest on VMware reads both. Bootstrap data of any provider goes through
 // untouched: cloud-init's DataSourceVMware, or Ignition, gets every byte back. Who the machine is and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kubevip renders what a control plane needs so that kube-vip announces its endpoint: a static pod
 // manifest and two scripts for the node, the data of the Secret <cluster>-kube-vip, and the objects of a DaemonSet. It
 // is pure and knows neither VCD nor a client of Kubernetes.

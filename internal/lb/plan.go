@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lb is the model of a load balancer on an edge gateway, and its planner: what is desired ([Desired]) and
 // what is observed ([Observed]) make a [Plan], an ordered list of steps. It is pure: it knows neither Kubernetes
 // nor the calls of VCD, and gives the same plan for the same input. A caller observes, makes a plan, runs its steps

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package leaks finds what clusters have in a VMware Cloud Director by markers and names, and deletes what is left of
 // clusters that are gone. It knows of Kubernetes only which clusters there are.
 package leaks

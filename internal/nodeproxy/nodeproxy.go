@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodeproxy renders the HTTP proxy settings of nodes, and computes what they reach without the proxy. It only
 // renders.
 //

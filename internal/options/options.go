@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package options holds the flags of the manager: their names, defaults and help, and what controller-runtime makes of
 // them. It knows nothing of VMware Cloud Director and starts nothing.
 package options

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package phases runs the phases of a reconcile and reports them as conditions, events and metrics.
 //
 // A phase owns one condition. It returns an outcome: done, or why it is not and when to run again. Only this package

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package placement computes where the VM of a machine goes and what it is made of there: what its VCDMachine says,
 // what the zone adds that its Machine is for, and the VDC of its cluster if it is for none.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package providerid formats and parses the provider ID of a machine on VMware Cloud Director:
 // "vmware-cloud-director://" followed by the URN of the VM. It is what VMware's CAPVCD and cloud provider
 // interface write too, so Nodes and Machines of adopted clusters keep theirs. The package knows neither

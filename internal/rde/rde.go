@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rde writes sections of the runtime defined entity of a cluster: pure functions from the entity and a change
 // to the new entity. Unknown members stay as they are, byte for byte. The manager writes section status.capvcd, the
 // cloud controller manager section status.cpi.

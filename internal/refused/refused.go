@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package refused remembers what a cloud refuses although its lists offer it, such as an address in quarantine. Without
 // it, the same choice is made and refused again for ever.
 package refused

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rights holds the rights of VCD that the provider's user takes, and what does not work without each. The page
 // docs/guides/rights.md is made from it, and vcdctl doctor checks them. It makes no request.
 package rights

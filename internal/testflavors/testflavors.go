@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testflavors has values of the flavours' variables for tests. They fit the simulator's models.
 package testflavors
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testtime has the timeout of tests for events that are immediate unless the machine is busy. Longer timeouts
 // need a reason; shorter ones fail on a busy machine.
 package testtime

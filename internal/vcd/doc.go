@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vcd is the only code that talks to VMware Cloud Director. A [Pool] shares sessions; a [Session] offers VDCs,
 // vApps, VMs, networks, load balancers and the rest by noun. Every request takes the same way: client (what to ask),
 // authenticator (token, API version), transport (fair queue, circuit breaker, limits, metrics, typed errors). Nothing

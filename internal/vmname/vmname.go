@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vmname computes the names of VMs, which are host names and names of Nodes too. It is pure: the same machine
 // always gets the same name. It knows neither Kubernetes' API nor VCD's.
 package vmname

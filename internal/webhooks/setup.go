@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package webhooks validates the objects of the API at admission: what neither the schema nor a CEL rule of the CRDs
 // can say.
 //

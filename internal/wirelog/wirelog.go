@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package wirelog logs calls to VMware Cloud Director, without secrets and bodies, while it is switched on, by a signal
 // or by HTTP. The manager and the cloud controller manager use it.
 package wirelog

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package addons_test applies the manifests of the cloud controller manager to a real kube-apiserver, with kubectl,
 // as users do: to an empty cluster, and over VMware's CPI 1.6.1.
 package addons_test

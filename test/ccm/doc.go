@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ccm tests the embedded cloud controller manager as it is shipped: its program as a process, with the rights
 // of its manifest, the real service, node and node lifecycle controllers in it, a real API server, and a cloud. Nothing
 // in the scenarios knows which cloud that is: what they need of one is the interface cloud, so that each backend can be

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cloudstackgo_test lets cloudstack-go, the client that CloudStack's project publishes, call the simulated
 // CloudStack: its requests and signatures are accepted, and it understands the answers.
 package cloudstackgo_test

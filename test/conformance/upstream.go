@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package conformance runs the tests that VMware wrote for its own clients of Cloud Director against vcdsim. They are
 // independent of the simulator's authors: they record what the authors of the clients saw real Cloud Directors do.
 //

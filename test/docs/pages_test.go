@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package docs_test
 
 // A setup is what the reader of a page has before, by bash commands, and what is put back after it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package e2e runs the end-to-end specs that Cluster API shares with its providers (sigs.k8s.io/cluster-api/test/e2e)
 // against this provider: its manager as it is shipped, the real Cluster API, a simulated VMware Cloud Director and
 // simulated workload clusters. No container is needed. `make e2e` runs them; plain `go test` skips them. After each

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package firsthour makes the typical mistakes of people who set a cluster up for the first time, on a real API server
 // with Cluster API and this provider as it is shipped, and measures when the object they look at says what to do, and
 // when it heals.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package framework runs a management cluster of real programs with this provider installed as it is shipped, for the
 // suites and for the quickstart. simsite adds a simulated VMware Cloud Director, workload the nodes of workload
 // clusters.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command helm renders a chart from standard input as "helm template" does, by Helm's own libraries, with the values of
 // its argument. It is a module of its own: Helm's requirements would have the whole of test/ compiled twice.
 package main

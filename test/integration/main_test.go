@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package integration tests this provider as it is shipped: its manager as a process with the rights of its role, a
 // real API server with Cluster API's core manager, and simulated VMware Cloud Directors over HTTPS.
 package integration

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kubernetes runs Kubernetes' own end-to-end tests, those of the folders that a cluster without a cloud, storage
 // and hardware of its own can pass. `make conformance-kubernetes` builds it and runs the chosen ones.
 package kubernetes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package move takes a running cluster to another management cluster and back, as clusterctl move does.
 package move
 

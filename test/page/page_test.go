@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package page_test tests the page that vcdsim serves with a real browser.
 package page_test
 

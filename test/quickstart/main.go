@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command quickstart brings a Kubernetes cluster up on a simulated VMware Cloud Director: with the real Cluster API,
 // this provider as it is shipped and the real clusterctl, on this machine, from Go modules alone.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rotation has the manager and cloud controller managers log in to one simulated VMware Cloud Director with
 // tokens that change with each login, on a real API server.
 package rotation

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package templates_test generates every cluster template with the real clusterctl and asks a real API server, with the
 // webhooks of Cluster API and of this provider, whether it would take the result.
 package templates_test

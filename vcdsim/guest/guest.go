@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package guest is what the operating system of a simulated VM makes of its guestinfo: it reads the keys as
 // cloud-init's VMware datasource (or ignition) does, and says in words why a real guest would not come up. It knows the
 // VM's network cards, nothing of VCD, of Kubernetes or of the simulator that calls it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hypervisor is a guest of the simulator whose VMs are booted Linux systems: each is a systemd container with
 // an overlay on its template's image, control groups and a network namespace of its own, on a bridge per network in a
 // namespace that nothing else reaches. It knows images and the cards of VMs, nothing of Kubernetes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package hypervisor
 
 // A Stage is how far the first boot of a VM is.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package page is vcdsim's web page: what is simulated, the running tasks and the last requests, live. It is static;
 // what it shows it asks from the control API, and it writes all of it as text, never as markup, because names are the
 // tenants' to choose.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package program is the command vcdsim, and what other commands that run the simulator share with it: its flags, what
 // it prints, its state file. What they add is an Extension.
 package program

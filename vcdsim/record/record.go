@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package record keeps the exchanges of simulators as files, one for each shape: what differs only in names, ids and
 // numbers is kept once. Checks of the wire format read them back, wherever in the project they were recorded.
 package record

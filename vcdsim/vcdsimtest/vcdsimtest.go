@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vcdsimtest starts simulators in tests, in one line.
 package vcdsimtest
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command ccm-chart writes the Helm chart of the cloud controller manager of a release.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command ccm-manifests writes the manifests of the cloud controller manager of a release: those of a stand-alone
 // installation, and the template for sites without internet.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package absence reports what is decided about VMs and vApps that VCD does not show.
 package absence
 

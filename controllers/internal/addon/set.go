@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package addon installs objects in workload clusters, by ClusterResourceSets of Cluster API, and keeps them as they
 // should be. It does not know what they are for.
 //

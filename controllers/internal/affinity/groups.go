@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package affinity decides which rules of VCD keep the VMs of a cluster on different hosts, and writes them.
 package affinity
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package batch lets machines that need VMs in the same vApp share one request: VCD does one thing after the other in a
 // vApp, and several VMs in one request take little longer than one.
 package batch

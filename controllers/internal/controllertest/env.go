@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controllertest provides what the tests of reconcilers run in: a simulated VCD, a fake API server, and the
 // reconcilers between them.
 package controllertest

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package drift compares a VM with how it was made.
 package drift
 

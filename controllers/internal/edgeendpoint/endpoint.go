@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package edgeendpoint keeps control-plane endpoints that are load balancers on edge gateways: it plans each with
 // package lb, carries the plan out with package edge beside reconciles, and keeps the members in step with the control
 // planes. Reconcilers of clusters and of machines share it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ipam claims addresses from pools of Cluster API's IPAM contract, and frees them.
 package ipam
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lease renews the leases of vApps before VCD stops their VMs, or deletes them.
 package lease
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package local holds what a process knows of objects besides what the API server stores. Losing it costs reads,
 // nothing else.
 package local

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nics decides what the NICs of a machine are: in VCD, and as its guest sees them.
 package nics
 

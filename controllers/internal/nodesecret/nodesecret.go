@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodesecret writes the Secrets of a cluster that bootstrap configurations of its nodes take files from.
 package nodesecret
 

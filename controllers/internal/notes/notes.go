@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package notes reads and writes what annotations of objects hold about VCD.
 package notes
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package owned decides whether an object in the management cluster was made by the manager for another object. A
 // name proves nothing: a user may have made an object of that name.
 package owned

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ownership decides which of several Kubernetes objects owns what carries their common id in VCD. Copies of
 // manifests and of backups have the ids and annotations of the original, so these prove nothing between them.
 package ownership

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preflight reports on a VCDCluster what would keep machines from being created, found in what was read of VCD
 // anyway. It sends no request.
 package preflight

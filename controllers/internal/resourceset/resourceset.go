@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package resourceset has Cluster API apply manifests to one workload cluster: a ClusterResourceSet for a Secret of the
 // same name, and a label on the Cluster that selects it. The selector of a ClusterResourceSet is immutable and may not
 // be empty.

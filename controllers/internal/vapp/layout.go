@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vapp knows how machines are laid out in vApps, and which drivers in workload clusters depend on that.
 package vapp
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package virtualip finds the virtual IPs of clusters, which VCD does not know: kube-vip announces them.
 package virtualip
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vmmetadata compares the metadata that a VM should have with those that were written. It is pure.
 package vmmetadata
 

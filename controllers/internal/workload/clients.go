@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package workload opens clients of workload clusters, whose API servers are called when something must be read, and
 // not in between.
 package workload

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package zones finds the zones that machines are in, and logs in with their identities.
 package zones
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cloudstacksim is a simulated Apache CloudStack: an HTTP handler that serves the commands a cloud controller
 // manager needs. It keeps state, verifies signatures, runs asynchronous jobs, refuses what CloudStack refuses, and
 // fails when it is told to. It shares no code with the client, so that a mistake of one is not hidden by the other.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package servicetest has the dialect of a cloud that understands only what the core does, for tests.
 package servicetest
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tiny is a cloud of two maps, with a backend: machines and load balancers. It shows what a cloud has to bring
 // at least, and holds the core to knowing no other cloud.
 package tiny

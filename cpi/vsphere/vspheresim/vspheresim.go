@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vspheresim prepares vCenters of govmomi's simulator for tests: VMs whose guests report, tags, and what a user
 // may see.
 package vspheresim

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pack turns files into container images and archives, without a container engine. The same files give the same
 // bytes.
 package pack

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command network is the network plug-in of simulated nodes, in a pod on each of them: it writes the configuration of
 // the reference plug-ins from the node's pod CIDRs, and routes the pod CIDRs of the other nodes to their addresses.
 package main

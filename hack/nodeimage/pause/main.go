@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command pause is the first process of every pod: it holds the pod's namespaces, and collects the processes that lose
 // their parents when a pod shares its processes.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command rpctool is the vmware-rpctool of a simulated node: it passes its one argument, "info-get KEY" or
 // "info-set KEY VALUE", to the hypervisor over a Unix socket and prints the answer.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cloudstackconfig is the schema of the cloud controller manager's configuration for Apache CloudStack: every
 // key of the original's cloud-config, and more. The comments of the fields are the text of
 // docs/reference/cloudstack-config.md; the tag "legacy" marks the original's keys.

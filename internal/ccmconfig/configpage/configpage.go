@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package configpage holds the reference page of a cloud's configuration against its schema. Only tests use it.
 package configpage
 

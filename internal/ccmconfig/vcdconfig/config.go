@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vcdconfig is the schema of the cloud controller manager's configuration for VMware Cloud Director: every key
 // that VMware's CPI 1.6.1 has, and more. The manager writes what the cloud controller manager reads. The comments of
 // the fields are the text of docs/reference/ccm-config.md; the tag "legacy" marks the keys of CPI 1.6.1, which also has

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vsphereconfig is the schema of the cloud controller manager's configuration for vSphere: every key that the
 // vSphere CPI has, as YAML, as INI or in the environment, and more. The comments of the fields are the text of
 // docs/reference/ccm-config-vsphere.md; the tag "ours" marks the keys that the vSphere CPI does not have. An alias is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package wire holds what the simulator sends and receives against what VMware published: the OpenAPI document of
 // cloudapi, the XML schemas of the legacy API, and the order of elements in recorded answers. It knows nothing of the
 // simulator but the exchanges it is given.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package audit holds what a program asked the Kubernetes API server for against the rights it is shipped with: which
 // it lacked, and which were not used. It reads the API server's audit log, and knows nothing of this provider.
 package audit

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chaos kills a program before and after each of its writes to a simulated VMware Cloud Director, and starts it
 // again: the program must be able to continue with the state that it left.
 package chaos

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package simsite runs a simulated VMware Cloud Director whose VMs become nodes of simulated workload clusters, and the
 // management clusters that use it.
 package simsite

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stack runs a management cluster without containers: a real etcd, kube-apiserver and kube-controller-manager,
 // the managers of Cluster API, kubeadm bootstrap and control plane and in-cluster IPAM, as processes of this machine. A
 // provider under test is installed from the components file that it ships.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package workload makes simulated VMs nodes of simulated Kubernetes clusters. It is the simulator's boot hook: a VM
 // that is powered on reads its guestinfo (package guest), follows its kubeadm configuration, and becomes a Node of an
 // in-memory Kubernetes API server that Cluster API's managers accept as a workload cluster: kubeadm control planes

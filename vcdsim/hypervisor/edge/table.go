@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package edge carries the traffic of simulated edge gateways: a table of routes from what the simulator has of virtual
 // services, pools and NAT rules, and proxies that follow it. It knows documents of VCD's JSON API and sockets, nothing
 // of VMs.

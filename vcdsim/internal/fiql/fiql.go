@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fiql parses and evaluates the filter language of VCD's query service and cloudapi: == != =gt= =ge= =lt=
 // =le=, `;` for and, `,` for or, parentheses and the wildcard *. It knows no record types: the caller resolves
 // attributes.

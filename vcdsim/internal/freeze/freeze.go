@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package freeze writes Go values down as JSON and reads them back, with everything they hold: unexported fields,
 // numbers inside any, empty against nil, and which pointers are the same. What is added to a type is in its dump
 // without a line of code; what cannot be written down (functions, channels, interfaces with methods) is an error, never

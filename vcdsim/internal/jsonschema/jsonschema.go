@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package jsonschema checks documents against the JSON Schemas that types of defined entities have: draft 7, complete
 // in themselves.
 package jsonschema

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package route finds the handler of a request path. It works on the escaped path, takes a trailing slash and %3A as
 // VCD does, and never redirects or cleans, which the standard multiplexer would.
 package route

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tlsserver serves HTTP/1.1 over TLS at an address whose certificate can be renewed while it listens. It knows
 // nothing of what is served.
 package tlsserver

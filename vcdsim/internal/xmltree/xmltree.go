@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package xmltree is the XML side of the simulator: elements with literal prefixes that are written in the
 // order they were put together, and a reader that compares local names only, as VCD's own parser is tolerant of
 // prefixes. It knows nothing of what the elements mean.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command bench measures many clusters on one management cluster: how long they take, what the manager needs for it,
 // and which program the time went to. It runs real programs against the simulator on this machine. `make bench` runs
 // it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build unix
 
 // Package process runs the programs of the test stack as child processes that cannot outlive it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package programs builds the programs of the test stack from their Go modules, once, into a cache outside the work
 // tree.
 //

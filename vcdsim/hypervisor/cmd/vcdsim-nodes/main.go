@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command vcdsim-nodes runs a simulated VMware Cloud Director whose VMs are booted Linux systems.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command stack builds and runs the management cluster of the tests.
 //
 //	go run ./framework/stack/cmd/stack build   builds the programs and prints their folder
