@@ -33,11 +33,11 @@ func (ts *tasks) load(orgID, userID string) load {
 			own = 1
 		}
 		if t.Waiting {
-			n.queuedOrg = n.queuedOrg + 1
-			n.queuedUser = n.queuedUser + own
+			n.queuedOrg++
+			n.queuedUser += own
 		} else {
-			n.org = n.org + 1
-			n.user = n.user + own
+			n.org++
+			n.user += own
 		}
 	}
 	return n

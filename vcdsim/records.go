@@ -132,9 +132,9 @@ func vappRecords(r *request) []*record {
 		var cpus, memory, storage int64
 		vms := r.sim.store.vmsOf(v.ID)
 		for _, vm := range vms {
-			cpus = cpus + vm.CPUs
-			memory = memory + vm.MemoryMiB
-			storage = storage + vm.storage()
+			cpus += vm.CPUs
+			memory += vm.MemoryMiB
+			storage += vm.storage()
 		}
 		out = append(out, &record{
 			metadata: v.Metadata,

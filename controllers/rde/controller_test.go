@@ -91,7 +91,7 @@ func TestWritesAreFew(t *testing.T) {
 			w.pass()
 			if w.entityWrites() > before {
 				w.Expect(w.ahead-last).To(BeNumerically(">=", interval), "at most one every %s", interval)
-				passes = passes + 1
+				passes++
 				last = w.ahead
 			}
 		}

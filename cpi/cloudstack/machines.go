@@ -130,8 +130,8 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 	return cpi.Machine{}, &cpi.AbsenceError{Evidence: evidence}
 }
 
-// evidence gathers what else the user sees; it fails if not all machines are shown. The project or account is what grants access, so one that shows other
-// machines of the cluster would show this one.
+// evidence gathers what else the user sees; it fails if not all machines are shown. The project or account is what
+// grants access, so one that shows other machines of the cluster would show this one.
 func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, error) {
 	all, err := m.VMs(ctx, 0)
 	if err != nil {

@@ -61,7 +61,7 @@ func keysOf(path string, t reflect.Type) []Key {
 		case reflect.Slice:
 			at += "[]"
 		case reflect.Map:
-			at = at + ".<name>"
+			at += ".<name>"
 			inner = inner.Elem()
 		default:
 		}

@@ -143,8 +143,8 @@ func (s *survey) checkOutside(ctx context.Context, g vcd.Gateway) {
 	for _, uplink := range g.Uplinks {
 		for _, subnet := range uplink.Subnets {
 			t, f := count(subnet.Ranges, taken)
-			total = total + t
-			free = free + f
+			total += t
+			free += f
 		}
 	}
 	if free == 0 {

@@ -24,7 +24,7 @@ var moods = []func(r *rand.Rand, d *lb.Desired){
 	},
 	func(r *rand.Rand, d *lb.Desired) {
 		second := d.Listeners[0]
-		second.Port = second.Port + 200
+		second.Port += 200
 		second.NodePort = 32500 + r.IntN(100)
 		d.Listeners = append(d.Listeners[:1:1], second)
 	},

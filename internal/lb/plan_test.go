@@ -448,7 +448,7 @@ func TestWhatIsChanged(t *testing.T) {
 			hand: func(m *model) {
 				m.full = true
 				m.pools[0].Algorithm = "RANDOM"
-				m.services[0].Description = m.services[0].Description + "\nasked Bob"
+				m.services[0].Description += "\nasked Bob"
 			},
 			want: []string{},
 		},
