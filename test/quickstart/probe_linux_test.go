@@ -113,7 +113,7 @@ func (p *probe) fails(asked time.Time, answered bool, err error) {
 	}
 	last := &p.outages[len(p.outages)-1]
 	last.ended = time.Now()
-	last.failed = last.failed + 1
+	last.failed++
 }
 
 func (p *probe) ask() error {
