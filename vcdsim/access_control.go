@@ -8,14 +8,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// An access is the list of those an entity is shared with.
-type access struct {
-	everyone string // level; empty: not shared with all
-	subjects []grant
+// An Access is the list of those an entity is shared with.
+type Access struct {
+	ID       string // of the entity
+	Everyone string // level; empty: not shared with all
+	Grants   []Grant
 }
 
-// A grant is the level a user, group or organization has.
-type grant struct{ kind, id, name, mediaType, level string }
+// A Grant is the level that a user or an organization has.
+type Grant struct {
+	Kind      string // user, org
+	ID        string
+	Name      string
+	MediaType string
+	Level     string
+}
 
 // accessPaths are the entities that can be shared.
 var accessPaths = []string{
@@ -44,33 +51,33 @@ func sharedEntity(r *request) (Entity, error) {
 func getAccess(r *request, e Entity) (*response, error) {
 	return &response{
 		status:      http.StatusOK,
-		xml:         accessNode(r, r.sim.store.access[e.ID]),
+		xml:         accessNode(r, r.sim.store.Access[e.ID]),
 		contentType: mime("controlAccess"),
 	}, nil
 }
 
-func accessNode(r *request, a access) *xmltree.Node {
+func accessNode(r *request, a Access) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	n := xmltree.New("ControlAccessParams", namespaces(), T("IsSharedToEveryone", a.everyone != ""),
-		xmltree.OptT("EveryoneAccessLevel", a.everyone))
-	if len(a.subjects) == 0 {
+	n := xmltree.New("ControlAccessParams", namespaces(), T("IsSharedToEveryone", a.Everyone != ""),
+		xmltree.OptT("EveryoneAccessLevel", a.Everyone))
+	if len(a.Grants) == 0 {
 		return n
 	}
 	list := xmltree.New("AccessSettings")
-	for _, g := range a.subjects {
+	for _, g := range a.Grants {
 		list.Add(xmltree.New("AccessSetting",
-			xmltree.New("Subject", A("href", r.base()+"/api/admin/"+g.kind+"/"+g.id), A("name", g.name),
-				A("type", g.mediaType)), T("AccessLevel", g.level)))
+			xmltree.New("Subject", A("href", r.base()+"/api/admin/"+g.Kind+"/"+g.ID), A("name", g.Name),
+				A("type", g.MediaType)), T("AccessLevel", g.Level)))
 	}
 	n.Add(list)
 	return n
 }
 
 func setAccess(r *request, e Entity, tree *xmltree.Node) (*response, error) {
-	var a access
+	a := Access{ID: e.ID}
 	if tree.Bool("IsSharedToEveryone") {
-		if a.everyone = tree.Str("EveryoneAccessLevel"); a.everyone == "" {
+		if a.Everyone = tree.Str("EveryoneAccessLevel"); a.Everyone == "" {
 			return nil, badRequest("An access level is needed to share with everyone.")
 		}
 	}
@@ -79,28 +86,28 @@ func setAccess(r *request, e Entity, tree *xmltree.Node) (*response, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.subjects = append(a.subjects, g)
+		a.Grants = append(a.Grants, g)
 	}
-	r.sim.store.access[e.ID] = a
+	r.sim.store.Access[e.ID] = a
 	return &response{status: http.StatusOK, xml: accessNode(r, a), contentType: mime("controlAccess")}, nil
 }
 
 // readGrant reads one setting; its subject must be there.
-func readGrant(r *request, s *xmltree.Node) (grant, error) {
+func readGrant(r *request, s *xmltree.Node) (Grant, error) {
 	id := bare(s.At("Subject").Attr("href"))
-	g := grant{id: id, level: s.Str("AccessLevel")}
+	g := Grant{ID: id, Level: s.Str("AccessLevel")}
 	if org := r.sim.store.org(id); org != nil {
-		g.kind = "org"
-		g.name = org.Name
-		g.mediaType = adminOrgType
+		g.Kind = "org"
+		g.Name = org.Name
+		g.MediaType = adminOrgType
 		return g, nil
 	}
 	_, u, err := userByID(r, id)
 	if err != nil {
 		return g, err
 	}
-	g.kind = "user"
-	g.name = u.Name
-	g.mediaType = adminUserType
+	g.Kind = "user"
+	g.Name = u.Name
+	g.MediaType = adminUserType
 	return g, nil
 }

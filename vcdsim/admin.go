@@ -23,19 +23,19 @@ func adminRoutes(add addRoute) {
 
 // getRole shows a role with its rights.
 func getRole(r *request) (*response, error) {
-	for _, d := range r.sim.store.documents[rolesPath] {
-		if bare(d.id()) != bare(r.vars["id"]) || !r.sees(d.orgID) {
+	for _, d := range r.sim.store.Documents[rolesPath] {
+		if bare(d.id()) != bare(r.vars["id"]) || !r.sees(d.OrgID) {
 			continue
 		}
-		n := adminRef(r, "Role", "role", bare(d.id()), text(d.body, "name"))
+		n := adminRef(r, "Role", "role", bare(d.id()), text(d.Body, "name"))
 		n.Add(namespaces())
 		references := xmltree.New("RightReferences")
 		for _, x := range rights() {
-			if urn := rightURN(r, x.name); slices.Contains(d.refs["rights"], urn) {
+			if urn := rightURN(r, x.name); slices.Contains(d.Refs["rights"], urn) {
 				references.Add(adminRef(r, "RightReference", "right", bare(urn), x.name))
 			}
 		}
-		n.Add([]*xmltree.Node{xmltree.T("Description", text(d.body, "description")), references})
+		n.Add([]*xmltree.Node{xmltree.T("Description", text(d.Body, "description")), references})
 		return xmlOK(n), nil
 	}
 	return nil, forbidden("ROLE_VIEW", r.vars["id"])
@@ -93,9 +93,9 @@ func getAdminOrg(r *request, o *Org) (*response, error) {
 		}
 	}
 	roles := xmltree.New("RoleReferences")
-	for _, d := range r.sim.store.documents[rolesPath] {
-		if d.orgID == o.ID {
-			roles.Add(adminRef(r, "RoleReference", "role", bare(d.id()), text(d.body, "name")))
+	for _, d := range r.sim.store.Documents[rolesPath] {
+		if d.OrgID == o.ID {
+			roles.Add(adminRef(r, "RoleReference", "role", bare(d.id()), text(d.Body, "name")))
 		}
 	}
 	n.Add([]*xmltree.Node{users, xmltree.New("Groups"), catalogs, vdcs, networks, roles})

@@ -126,7 +126,7 @@ func createOrg(r *request) (*response, error) {
 		return nil, duplicateName(org.Name)
 	}
 	org.readSettings(tree)
-	r.sim.store.model.Orgs = append(r.sim.store.model.Orgs, org)
+	r.sim.store.Model.Orgs = append(r.sim.store.Model.Orgs, org)
 	seedDocuments(r.sim, &org)
 	return r.done(org.entity()), nil
 }
@@ -169,11 +169,11 @@ func deleteOrg(r *request) (*response, error) {
 		return nil, badRequest("The organization %q is not empty.", org.Name)
 	}
 	e := org.entity()
-	r.sim.store.model.Orgs = slices.DeleteFunc(slices.Clone(r.sim.store.model.Orgs),
+	r.sim.store.Model.Orgs = slices.DeleteFunc(slices.Clone(r.sim.store.Model.Orgs),
 		func(o Org) bool { return o.ID == e.ID })
-	for path, list := range r.sim.store.documents {
-		r.sim.store.documents[path] = slices.DeleteFunc(slices.Clone(list),
-			func(d *document) bool { return d.orgID == e.ID })
+	for path, list := range r.sim.store.Documents {
+		r.sim.store.Documents[path] = slices.DeleteFunc(slices.Clone(list),
+			func(d *document) bool { return d.OrgID == e.ID })
 	}
 	return r.done(e), nil
 }

@@ -112,9 +112,9 @@ func readUser(r *request, org *Org, u *User, tree *xmltree.Node) error {
 
 // roleName finds a role of an organization by its bare id.
 func roleName(r *request, org *Org, id string) (string, error) {
-	for _, d := range r.sim.store.documents[rolesPath] {
-		if d.orgID == org.ID && bare(d.id()) == id {
-			return text(d.body, "name"), nil
+	for _, d := range r.sim.store.Documents[rolesPath] {
+		if d.OrgID == org.ID && bare(d.id()) == id {
+			return text(d.Body, "name"), nil
 		}
 	}
 	return "", forbidden("ROLE_VIEW", id)
@@ -122,8 +122,8 @@ func roleName(r *request, org *Org, id string) (string, error) {
 
 // hasRole reports whether an organization has a role of that name.
 func hasRole(s *Simulator, org *Org, name string) bool {
-	return slices.ContainsFunc(s.store.documents[rolesPath],
-		func(d *document) bool { return d.orgID == org.ID && text(d.body, "name") == name })
+	return slices.ContainsFunc(s.store.Documents[rolesPath],
+		func(d *document) bool { return d.OrgID == org.ID && text(d.Body, "name") == name })
 }
 
 func createUser(r *request, org *Org, tree *xmltree.Node) (*response, error) {
@@ -169,12 +169,12 @@ func takeOwnership(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range r.sim.store.vapps {
+	for _, v := range r.sim.store.VApps {
 		if v.OwnerID == u.ID {
 			v.OwnerID = r.session.UserID
 		}
 	}
-	for _, d := range r.sim.store.disks {
+	for _, d := range r.sim.store.Disks {
 		if d.OwnerID == u.ID {
 			d.OwnerID = r.session.UserID
 		}

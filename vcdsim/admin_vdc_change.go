@@ -144,7 +144,7 @@ func deleteVDC(r *request) (*response, error) {
 
 // vdcHolds returns the name of something in a VDC, empty if there is nothing.
 func vdcHolds(s *Simulator, v *VDC) string {
-	for _, vapp := range sorted(s.store.vapps) {
+	for _, vapp := range sorted(s.store.VApps) {
 		if vapp.VDCID == v.ID {
 			return "vApp " + vapp.Name
 		}
@@ -163,7 +163,7 @@ func commitDeleteVDC(s *Simulator, t *Task) error {
 	if v == nil {
 		return gone("VDC", t.Owner.ID)
 	}
-	for _, vapp := range sorted(s.store.vapps) {
+	for _, vapp := range sorted(s.store.VApps) {
 		if vapp.VDCID == v.ID {
 			s.vapps.remove(vapp)
 		}
@@ -178,9 +178,9 @@ func commitDeleteVDC(s *Simulator, t *Task) error {
 
 // removeDocumentsOf removes the documents that belong to something.
 func removeDocumentsOf(s *Simulator, parent string) {
-	for path := range s.store.documents {
-		s.store.documents[path] = slices.DeleteFunc(slices.Clone(s.store.documents[path]),
-			func(d *document) bool { return d.parent == parent })
+	for path := range s.store.Documents {
+		s.store.Documents[path] = slices.DeleteFunc(slices.Clone(s.store.Documents[path]),
+			func(d *document) bool { return d.Parent == parent })
 	}
 }
 

@@ -44,7 +44,7 @@ func (a *AffinityRule) clone() AffinityRule {
 }
 
 func affinityRule(r *request) (*AffinityRule, error) {
-	a := r.sim.store.affinity[bare(r.vars["id"])]
+	a := r.sim.store.Affinity[bare(r.vars["id"])]
 	if a == nil || !r.sees(a.OrgID) {
 		return nil, forbidden("VAPP_VM_VIEW_AFFINITY_RULE", r.vars["id"])
 	}
@@ -61,7 +61,7 @@ func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
 	})
 	refs := xmltree.New("VmReferences")
 	for _, id := range a.VMs {
-		if vm := r.sim.store.vms[id]; vm != nil {
+		if vm := r.sim.store.VMs[id]; vm != nil {
 			refs.Add(r.ref("VmReference", vm.entity()))
 		}
 	}
@@ -83,7 +83,7 @@ func listAffinityRules(r *request, _ *Org, vdc *VDC) (*response, error) {
 	n := xmltree.New("VmAffinityRules", namespaces(), xmltree.A("href", r.href("vdc", vdc.ID)+"/vmAffinityRules/"),
 		xmltree.A("type", mime("vmaffinityrules")),
 		r.link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", mime("vmaffinityrule")))
-	for _, a := range sorted(r.sim.store.affinity) {
+	for _, a := range sorted(r.sim.store.Affinity) {
 		if a.VDCID == vdc.ID {
 			n.Add(affinityNode(r, a, false))
 		}
@@ -127,7 +127,7 @@ func readAffinity(r *request, a *AffinityRule) error {
 func readAffinityMembers(r *request, a *AffinityRule, refs *xmltree.Node) error {
 	for _, ref := range refs.All("VmReference") {
 		vm, err := vmByID(r, bare(ref.Attr("href")))
-		if err != nil || r.sim.store.vapps[vm.VAppID].VDCID != a.VDCID {
+		if err != nil || r.sim.store.VApps[vm.VAppID].VDCID != a.VDCID {
 			return forbidden("VAPP_VM_EDIT_AFFINITY_RULE", bare(ref.Attr("href")))
 		}
 		if slices.Contains(a.VMs, vm.ID) {
@@ -141,7 +141,7 @@ func readAffinityMembers(r *request, a *AffinityRule, refs *xmltree.Node) error 
 // vmsFreeOfAffinity refuses VMs that one rule keeps together and another apart, and those that are in a rule of the
 // same polarity: VMware's programming guide says that a VM is in one of each at most.
 func vmsFreeOfAffinity(r *request, a *AffinityRule) error {
-	for _, o := range sorted(r.sim.store.affinity) {
+	for _, o := range sorted(r.sim.store.Affinity) {
 		if o.ID != a.ID && o.Polarity == a.Polarity && shared(a.VMs, o.VMs) > 0 {
 			return badRequest("A VM of the affinity rule %q is in the rule %q already.", a.Name, o.Name)
 		}
@@ -171,7 +171,7 @@ const codePlacement = "NO_FEASIBLE_PLACEMENT_SOLUTION"
 
 // hostFor refuses to start a VM that a mandatory rule keeps apart from as many running VMs as the VDC has hosts.
 func (m *vms) hostFor(vm *VM) error {
-	v := m.sim.store.vapps[vm.VAppID]
+	v := m.sim.store.VApps[vm.VAppID]
 	if v == nil {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (m *vms) hostFor(vm *VM) error {
 	if vdc == nil || vdc.Hosts == 0 {
 		return nil
 	}
-	for _, a := range sorted(m.sim.store.affinity) {
+	for _, a := range sorted(m.sim.store.Affinity) {
 		if a.mustSeparate(vm.ID) && m.running(a.VMs, vm.ID) >= vdc.Hosts {
 			return refuse(http.StatusInternalServerError, codePlacement,
 				"There is no feasible placement for VM %q: it would violate the anti-affinity rule %q.", vm.Name,
@@ -198,7 +198,7 @@ func (a *AffinityRule) mustSeparate(id string) bool {
 func (m *vms) running(ids []string, except string) int {
 	n := 0
 	for _, id := range ids {
-		if other := m.sim.store.vms[id]; other != nil && id != except && other.Status == PoweredOn {
+		if other := m.sim.store.VMs[id]; other != nil && id != except && other.Status == PoweredOn {
 			n++
 		}
 	}
@@ -207,7 +207,7 @@ func (m *vms) running(ids []string, except string) int {
 
 // leaveRules takes a VM that is removed out of its rules, which stay.
 func (s *store) leaveRules(id string) {
-	for _, a := range s.affinity {
+	for _, a := range s.Affinity {
 		a.VMs = slices.DeleteFunc(a.VMs, func(vm string) bool { return vm == id })
 	}
 }
@@ -247,27 +247,27 @@ func deleteAffinityRule(r *request, a *AffinityRule) (*response, error) {
 
 // commitAffinity creates, changes or removes a rule.
 func commitAffinity(s *Simulator, t *Task) error {
-	if t.Work.Op != opCreateAffinity && s.store.affinity[t.Work.Document] == nil {
+	if t.Work.Op != opCreateAffinity && s.store.Affinity[t.Work.Document] == nil {
 		return gone("vmAffinityRule", t.Work.Document)
 	}
 	if t.Work.Affinity == nil {
-		delete(s.store.affinity, t.Work.Document)
+		delete(s.store.Affinity, t.Work.Document)
 		return nil
 	}
 	rule := t.Work.Affinity.clone()
-	s.store.affinity[rule.ID] = &rule
+	s.store.Affinity[rule.ID] = &rule
 	return nil
 }
 
 // AffinityRules returns all rules, to be changed.
-func (e *Editor) AffinityRules() []*AffinityRule { return sorted(e.sim.store.affinity) }
+func (e *Editor) AffinityRules() []*AffinityRule { return sorted(e.sim.store.Affinity) }
 
 // DeleteAffinityRules removes all rules.
-func (e *Editor) DeleteAffinityRules() { clear(e.sim.store.affinity) }
+func (e *Editor) DeleteAffinityRules() { clear(e.sim.store.Affinity) }
 
 // AddAffinityRule makes a rule that keeps VMs of one vApp, or several of a VDC, apart.
 func (e *Editor) AddAffinityRule(name string, vms ...*VM) {
-	vapp := e.sim.store.vapps[vms[0].VAppID]
+	vapp := e.sim.store.VApps[vms[0].VAppID]
 	rule := &AffinityRule{
 		ID:       e.sim.ids.next("vmAffinityRule"),
 		Name:     name,
@@ -279,5 +279,5 @@ func (e *Editor) AddAffinityRule(name string, vms ...*VM) {
 	for _, vm := range vms {
 		rule.VMs = append(rule.VMs, vm.ID)
 	}
-	e.sim.store.affinity[rule.ID] = rule
+	e.sim.store.Affinity[rule.ID] = rule
 }

@@ -44,9 +44,9 @@ type alarms struct {
 // after runs an alarm under the lock when d has passed on the simulator's clock.
 func (al *alarms) after(d time.Duration, a alarm) {
 	a.At = al.sim.clock.Now().Add(d)
-	al.sim.store.alarmCount++
-	al.sim.store.alarms[al.sim.store.alarmCount] = a
-	al.arm(al.sim.store.alarmCount, d)
+	al.sim.store.AlarmCount++
+	al.sim.store.Alarms[al.sim.store.AlarmCount] = a
+	al.arm(al.sim.store.AlarmCount, d)
 }
 
 func (al *alarms) arm(number int, d time.Duration) {
@@ -63,22 +63,22 @@ func (al *alarms) arm(number int, d time.Duration) {
 }
 
 func (al *alarms) ring(number int) {
-	a, ok := al.sim.store.alarms[number]
+	a, ok := al.sim.store.Alarms[number]
 	if !ok {
 		return
 	}
-	delete(al.sim.store.alarms, number)
+	delete(al.sim.store.Alarms, number)
 	al.bells[a.Bell](al.sim, a)
 }
 
 // rearm starts the alarms of a restored store; overdue ones run at once, in order.
 func (al *alarms) rearm() {
 	now := al.sim.clock.Now()
-	numbers := slices.SortedFunc(maps.Keys(al.sim.store.alarms), func(a, b int) int {
-		return cmp.Or(al.sim.store.alarms[a].At.Compare(al.sim.store.alarms[b].At), cmp.Compare(a, b))
+	numbers := slices.SortedFunc(maps.Keys(al.sim.store.Alarms), func(a, b int) int {
+		return cmp.Or(al.sim.store.Alarms[a].At.Compare(al.sim.store.Alarms[b].At), cmp.Compare(a, b))
 	})
 	for _, n := range numbers {
-		if d := al.sim.store.alarms[n].At.Sub(now); d > 0 {
+		if d := al.sim.store.Alarms[n].At.Sub(now); d > 0 {
 			al.arm(n, d)
 			continue
 		}

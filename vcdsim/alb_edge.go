@@ -32,9 +32,9 @@ func prepareBalancer(r *request, body map[string]any) error {
 	on, _ := body["enabled"].(bool)
 	if !on {
 		for _, path := range []string{servicePath, poolPath, assignmentPath} {
-			for _, d := range r.sim.store.documents[path] {
-				if d.parent == g.ID {
-					return inUse("load balancer of", g.Name, text(d.body, "name")+" "+d.id())
+			for _, d := range r.sim.store.Documents[path] {
+				if d.Parent == g.ID {
+					return inUse("load balancer of", g.Name, text(d.Body, "name")+" "+d.id())
 				}
 			}
 		}
@@ -79,8 +79,8 @@ func showBalancer(r *request, p scope, out map[string]any) {
 		out["serviceNetworkDefinition"] = nil // the default is used without any
 	}
 	maps.Copy(out, g.LoadBalancer.Fields)
-	for _, d := range r.sim.store.documents[cloudPath] {
-		out["loadBalancerCloudRef"] = map[string]any{"id": d.id(), "name": text(d.body, "name")}
+	for _, d := range r.sim.store.Documents[cloudPath] {
+		out["loadBalancerCloudRef"] = map[string]any{"id": d.id(), "name": text(d.Body, "name")}
 	}
 }
 
@@ -106,12 +106,12 @@ func prepareAssignment(r *request, body map[string]any, old *document) error {
 	if err != nil {
 		return err
 	}
-	engines := r.sim.store.documents.find(enginePath, refID(body, "serviceEngineGroupRef"))
+	engines := r.sim.store.Documents.find(enginePath, refID(body, "serviceEngineGroupRef"))
 	if engines == nil {
 		return forbidden("SERVICE_ENGINE_GROUP_VIEW", refID(body, "serviceEngineGroupRef"))
 	}
-	body["serviceEngineGroupRef"] = map[string]any{"id": engines.id(), "name": text(engines.body, "name")}
-	dedicated := text(engines.body, "reservationType") == "DEDICATED"
+	body["serviceEngineGroupRef"] = map[string]any{"id": engines.id(), "name": text(engines.Body, "name")}
+	dedicated := text(engines.Body, "reservationType") == "DEDICATED"
 	if dedicated && (body["maxVirtualServices"] != nil || body["minVirtualServices"] != nil) {
 		return badRequest("The number of virtual services cannot be set for a service engine group with the " +
 			"reservation type DEDICATED.")
@@ -125,17 +125,17 @@ func prepareAssignment(r *request, body map[string]any, old *document) error {
 // assignable refuses to assign a group of service engines twice to a gateway, a dedicated one to two, or more of it
 // than there is.
 func (lb *loadBalancing) assignable(engines *document, g *EdgeGateway, old *document, reserved int) error {
-	name := text(engines.body, "name")
-	for _, d := range lb.sim.store.documents.assignments(engines.id(), "") {
+	name := text(engines.Body, "name")
+	for _, d := range lb.sim.store.Documents.assignments(engines.id(), "") {
 		switch {
 		case d == old:
 			continue
-		case d.parent == g.ID:
+		case d.Parent == g.ID:
 			return duplicateName(name)
-		case text(engines.body, "reservationType") == "DEDICATED":
+		case text(engines.Body, "reservationType") == "DEDICATED":
 			return badRequest("The service engine group %q is dedicated to another edge gateway.", name)
 		}
-		reserved += number(d.body["minVirtualServices"])
+		reserved += number(d.Body["minVirtualServices"])
 	}
 	if reserved > maxServices(engines) {
 		return badRequest("The service engine group %q cannot hold so many virtual services.", name)
@@ -158,8 +158,8 @@ func number(v any) int {
 func (ds documents) assignments(engines, gateway string) []*document {
 	var out []*document
 	for _, d := range ds[assignmentPath] {
-		if (engines == "" || refID(d.body, "serviceEngineGroupRef") == engines) &&
-			(gateway == "" || d.parent == gateway) {
+		if (engines == "" || refID(d.Body, "serviceEngineGroupRef") == engines) &&
+			(gateway == "" || d.Parent == gateway) {
 			out = append(out, d)
 		}
 	}
@@ -170,7 +170,7 @@ func (ds documents) assignments(engines, gateway string) []*document {
 func (ds documents) deployedServices(engines, gateway string) int {
 	n := 0
 	for _, d := range ds[servicePath] {
-		if refID(d.body, "serviceEngineGroupRef") == engines && (gateway == "" || d.parent == gateway) {
+		if refID(d.Body, "serviceEngineGroupRef") == engines && (gateway == "" || d.Parent == gateway) {
 			n++
 		}
 	}
@@ -180,19 +180,19 @@ func (ds documents) deployedServices(engines, gateway string) int {
 // serviceEngineGroup checks the service engine group of a virtual service: assigned to the gateway, and not full.
 func serviceEngineGroup(r *request, body map[string]any, old *document, g *EdgeGateway) error {
 	id := refID(body, "serviceEngineGroupRef")
-	assigned := r.sim.store.documents.assignments(id, g.ID)
-	engines := r.sim.store.documents.find(enginePath, id)
+	assigned := r.sim.store.Documents.assignments(id, g.ID)
+	engines := r.sim.store.Documents.find(enginePath, id)
 	if id == "" || len(assigned) == 0 || engines == nil {
 		return badRequest("The service engine group %q is not assigned to the edge gateway %q.", id, g.Name)
 	}
-	body["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.body, "name")}
+	body["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.Body, "name")}
 	limit := maxServices(engines)
-	if n := number(assigned[0].body["maxVirtualServices"]); n > 0 {
+	if n := number(assigned[0].Body["maxVirtualServices"]); n > 0 {
 		limit = min(limit, n)
 	}
-	if old == nil && r.sim.store.documents.deployedServices(id, g.ID) >= limit {
+	if old == nil && r.sim.store.Documents.deployedServices(id, g.ID) >= limit {
 		return badRequest("The service engine group %q has no room for another virtual service of the edge "+
-			"gateway %q.", text(engines.body, "name"), g.Name)
+			"gateway %q.", text(engines.Body, "name"), g.Name)
 	}
 	return nil
 }
@@ -201,31 +201,31 @@ func freeAssignment(r *request, d *document) error {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
-	if n := r.sim.store.documents.deployedServices(refID(d.body, "serviceEngineGroupRef"), d.parent); n > 0 {
-		group, _ := d.body["serviceEngineGroupRef"].(map[string]any) // checked when it was made
+	if n := r.sim.store.Documents.deployedServices(refID(d.Body, "serviceEngineGroupRef"), d.Parent); n > 0 {
+		group, _ := d.Body["serviceEngineGroupRef"].(map[string]any) // checked when it was made
 		return inUse("service engine group assignment", text(group, "name"), "virtual services")
 	}
 	return nil
 }
 
 func showAssignment(r *request, d *document, out map[string]any) {
-	id := refID(d.body, "serviceEngineGroupRef")
-	engines := r.sim.store.documents.find(enginePath, id)
-	if org, vdc, g := r.sim.store.gateway(d.parent); g != nil {
+	id := refID(d.Body, "serviceEngineGroupRef")
+	engines := r.sim.store.Documents.find(enginePath, id)
+	if org, vdc, g := r.sim.store.gateway(d.Parent); g != nil {
 		owned := map[string]any{}
 		addEdgeOwner(org, vdc, g.Group, owned)
 		out["gatewayOwnerRef"] = owned["ownerRef"]
 		out["gatewayOrgRef"] = owned["orgRef"]
 		out["gatewayRef"] = jsonRef("gateway", g.ID, g.Name)
 	}
-	out["numDeployedVirtualServices"] = r.sim.store.documents.deployedServices(id, d.parent)
+	out["numDeployedVirtualServices"] = r.sim.store.Documents.deployedServices(id, d.Parent)
 	if engines == nil {
 		return
 	}
-	out["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.body, "name")}
-	out["serviceEngineGroupSupportedFeatureSet"] = engines.body["supportedFeatureSet"]
+	out["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.Body, "name")}
+	out["serviceEngineGroupSupportedFeatureSet"] = engines.Body["supportedFeatureSet"]
 	out["gatewaySupportedFeatureSet"] = "PREMIUM"
-	out["serviceEngineGroupHaMode"] = engines.body["haMode"]
+	out["serviceEngineGroupHaMode"] = engines.Body["haMode"]
 	if out["maxVirtualServices"] == nil {
 		out["maxVirtualServices"] = maxServices(engines)
 	}
@@ -255,9 +255,9 @@ func onService(r *request) (scope, error) {
 	if err != nil {
 		return scope{}, err
 	}
-	profile, _ := d.body["applicationProfile"].(map[string]any)
+	profile, _ := d.Body["applicationProfile"].(map[string]any)
 	if r.Method != "GET" && !slices.Contains([]string{"HTTP", "HTTPS"}, text(profile, "type")) {
-		return scope{}, badRequest("The virtual service %q has no HTTP policies.", text(d.body, "name"))
+		return scope{}, badRequest("The virtual service %q has no HTTP policies.", text(d.Body, "name"))
 	}
-	return scope{d.orgID, bare(d.id()), []string{bare(d.id()), d.parent}}, nil
+	return scope{d.OrgID, bare(d.id()), []string{bare(d.id()), d.Parent}}, nil
 }

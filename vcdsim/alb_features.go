@@ -50,14 +50,14 @@ func refuseFamilies(r *request, body map[string]any, g *EdgeGateway) error {
 
 // refuseMove refuses another virtual IP for a virtual service that shares the one it has.
 func refuseMove(r *request, body map[string]any, old *document, others []*document) error {
-	if old == nil || !r.sim.assume.SharedVIPStays || slices.Equal(virtualIPs(body), virtualIPs(old.body)) {
+	if old == nil || !r.sim.assume.SharedVIPStays || slices.Equal(virtualIPs(body), virtualIPs(old.Body)) {
 		return nil
 	}
 	for _, d := range others {
-		for _, vip := range virtualIPs(old.body) {
-			if slices.Contains(virtualIPs(d.body), vip) {
+		for _, vip := range virtualIPs(old.Body) {
+			if slices.Contains(virtualIPs(d.Body), vip) {
 				return badRequest("The virtual IP address %s of the virtual service %q cannot be changed, as the "+
-					"virtual service %q shares it.", vip, text(old.body, "name"), text(d.body, "name"))
+					"virtual service %q shares it.", vip, text(old.Body, "name"), text(d.Body, "name"))
 			}
 		}
 	}

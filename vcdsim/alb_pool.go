@@ -53,7 +53,7 @@ func balancedScope(r *request, body map[string]any) (scope, error) {
 // balancedGateway refuses when the gateway has no load balancer, and completes the reference to the gateway.
 func balancedGateway(r *request, body map[string]any, old *document) (*EdgeGateway, error) {
 	if old != nil {
-		body["gatewayRef"] = old.body["gatewayRef"]
+		body["gatewayRef"] = old.Body["gatewayRef"]
 	}
 	_, _, g, err := edgeByID(r, refID(body, "gatewayRef"))
 	if err != nil {
@@ -189,11 +189,11 @@ func enabled(body map[string]any) bool {
 
 // enabledMembers counts the members a pool may send to.
 func (lb *loadBalancing) enabledMembers(d *document) (on, all int) {
-	if g := lb.sim.store.documents.find(groupPath, refID(d.body, "memberGroupRef")); g != nil {
+	if g := lb.sim.store.Documents.find(groupPath, refID(d.Body, "memberGroupRef")); g != nil {
 		n := len(setAddresses(g))
 		return n, n
 	}
-	for _, m := range poolMembers(d.body) {
+	for _, m := range poolMembers(d.Body) {
 		all++
 		if enabled(m) {
 			on++
@@ -243,7 +243,7 @@ func (lb *loadBalancing) memberHealth(d *document, m map[string]any, health stri
 func (ds documents) servicesOf(pool string) []*document {
 	var out []*document
 	for _, d := range ds[servicePath] {
-		if refID(d.body, "loadBalancerPoolRef") == pool {
+		if refID(d.Body, "loadBalancerPoolRef") == pool {
 			out = append(out, d)
 		}
 	}
@@ -253,9 +253,9 @@ func (ds documents) servicesOf(pool string) []*document {
 // health is that of a pool or virtual service; it changes some time after the object.
 func (lb *loadBalancing) health(d *document, members int) string {
 	switch {
-	case d.since.IsZero() || lb.sim.clock.Now().Sub(d.since) < lb.sim.profile.scaled(durationHealth):
+	case d.Since.IsZero() || lb.sim.clock.Now().Sub(d.Since) < lb.sim.profile.scaled(durationHealth):
 		return statePending
-	case !enabled(d.body):
+	case !enabled(d.Body):
 		return "DISABLED"
 	case members == 0:
 		return "DOWN"
@@ -271,8 +271,8 @@ func showPool(r *request, d *document, out map[string]any) {
 		up = 0
 	}
 	refs := []any{}
-	for _, vs := range r.sim.store.documents.servicesOf(d.id()) {
-		refs = append(refs, map[string]any{"name": text(vs.body, "name"), "id": vs.id()})
+	for _, vs := range r.sim.store.Documents.servicesOf(d.id()) {
+		refs = append(refs, map[string]any{"name": text(vs.Body, "name"), "id": vs.id()})
 	}
 	if len(refs) == 0 && health == "UP" {
 		health = "UNAVAILABLE"
@@ -286,7 +286,7 @@ func showPool(r *request, d *document, out map[string]any) {
 	out["upMemberCount"] = up
 	out["virtualServiceRefs"] = refs
 	var shown []any
-	for _, m := range poolMembers(d.body) {
+	for _, m := range poolMembers(d.Body) {
 		shown = append(shown, memberJSON(m, r.sim.alb.memberHealth(d, m, health)))
 	}
 	out["members"] = shown
@@ -318,8 +318,8 @@ func memberJSON(m map[string]any, health string) map[string]any {
 }
 
 func freePool(r *request, d *document) error {
-	for _, vs := range r.sim.store.documents.servicesOf(d.id()) {
-		return inUse("load balancer pool", text(d.body, "name"), "virtual service "+text(vs.body, "name"))
+	for _, vs := range r.sim.store.Documents.servicesOf(d.id()) {
+		return inUse("load balancer pool", text(d.Body, "name"), "virtual service "+text(vs.Body, "name"))
 	}
 	return nil
 }
@@ -327,10 +327,10 @@ func freePool(r *request, d *document) error {
 // poolSummary is a pool as lists show it.
 func poolSummary(r *request, d *document) map[string]any {
 	full := poolCollection().shown(r, d)
-	monitors, _ := d.body["healthMonitors"].([]any)
+	monitors, _ := d.Body["healthMonitors"].([]any)
 	out := map[string]any{
 		"activeMonitoringEnabled": len(monitors) > 0,
-		"memberSslEnabled":        d.body["sslEnabled"],
+		"memberSslEnabled":        d.Body["sslEnabled"],
 		"memberGroupType":         nil,
 	}
 	for _, f := range []string{
@@ -339,8 +339,8 @@ func poolSummary(r *request, d *document) map[string]any {
 	} {
 		out[f] = full[f]
 	}
-	if g := r.sim.store.documents.find(groupPath, refID(d.body, "memberGroupRef")); g != nil {
-		out["memberGroupType"] = g.body["typeValue"]
+	if g := r.sim.store.Documents.find(groupPath, refID(d.Body, "memberGroupRef")); g != nil {
+		out["memberGroupType"] = g.Body["typeValue"]
 	}
 	if refs, _ := out["virtualServiceRefs"].([]any); len(refs) > maxSummaryRefs {
 		out["virtualServiceRefs"] = refs[:maxSummaryRefs]

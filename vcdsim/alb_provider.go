@@ -51,7 +51,7 @@ const hiddenPassword = "******"
 
 func keepPassword(_ *request, body map[string]any, old *document) error {
 	if p := text(body, "password"); old != nil && (p == "" || p == hiddenPassword) {
-		body["password"] = old.body["password"]
+		body["password"] = old.Body["password"]
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func cloudCollection() *collection {
 				"loadBalancerCloudRef")
 		},
 		show: func(r *request, d *document, out map[string]any) {
-			out["status"] = r.sim.tasks.realization(bare(d.id()), d.failed)
+			out["status"] = r.sim.tasks.realization(bare(d.id()), d.Failed)
 			out["healthStatus"] = "UP"
 			out["detailedHealthMessage"] = ""
 		},
@@ -116,18 +116,18 @@ func engineCollection() *collection {
 			return err
 		},
 		free: func(r *request, d *document) error {
-			if len(r.sim.store.documents.assignments(d.id(), "")) > 0 {
-				return inUse("service engine group", text(d.body, "name"), "an edge gateway")
+			if len(r.sim.store.Documents.assignments(d.id(), "")) > 0 {
+				return inUse("service engine group", text(d.Body, "name"), "an edge gateway")
 			}
 			return nil
 		},
 		show: func(r *request, d *document, out map[string]any) {
 			reserved := 0
-			for _, a := range r.sim.store.documents.assignments(d.id(), "") {
-				reserved += number(a.body["minVirtualServices"])
+			for _, a := range r.sim.store.Documents.assignments(d.id(), "") {
+				reserved += number(a.Body["minVirtualServices"])
 			}
-			out["status"] = r.sim.tasks.realization(bare(d.id()), d.failed)
-			out["numDeployedVirtualServices"] = r.sim.store.documents.deployedServices(d.id(), "")
+			out["status"] = r.sim.tasks.realization(bare(d.id()), d.Failed)
+			out["numDeployedVirtualServices"] = r.sim.store.Documents.deployedServices(d.id(), "")
 			out["reservedVirtualServices"] = reserved
 			out["overAllocated"] = false
 		},
@@ -135,7 +135,7 @@ func engineCollection() *collection {
 }
 
 // maxServices is how many virtual services a group of service engines holds.
-func maxServices(engines *document) int { return number(engines.body["maxVirtualServices"]) }
+func maxServices(engines *document) int { return number(engines.Body["maxVirtualServices"]) }
 
 // loadBalancing computes the state of load balancers, their pools and service engine groups.
 type loadBalancing struct {
@@ -145,9 +145,9 @@ type loadBalancing struct {
 
 // usedIn refuses to delete what documents of a path refer to.
 func (lb *loadBalancing) usedIn(path, kind string, d *document, object, ref string) error {
-	for _, x := range lb.sim.store.documents[path] {
-		if o, _ := x.body[object].(map[string]any); refID(o, ref) == d.id() {
-			return inUse(kind, text(d.body, "name"), text(x.body, "name"))
+	for _, x := range lb.sim.store.Documents[path] {
+		if o, _ := x.Body[object].(map[string]any); refID(o, ref) == d.id() {
+			return inUse(kind, text(d.Body, "name"), text(x.Body, "name"))
 		}
 	}
 	return nil
@@ -157,12 +157,12 @@ func listImportableClouds(r *request) (*response, error) {
 	if err := r.byProvider("LOAD_BALANCER_CLOUD_VIEW"); err != nil {
 		return nil, err
 	}
-	if r.sim.store.documents.find(controllerPath, r.filterValue("_context")) == nil {
+	if r.sim.store.Documents.find(controllerPath, r.filterValue("_context")) == nil {
 		return nil, forbidden("LOAD_BALANCER_CONTROLLER_VIEW", r.filterValue("_context"))
 	}
 	id := "cloud-" + r.sim.ids.named("albCloud", importableCloud)
-	imported := slices.ContainsFunc(r.sim.store.documents[cloudPath], func(d *document) bool {
-		backing, _ := d.body["loadBalancerCloudBacking"].(map[string]any)
+	imported := slices.ContainsFunc(r.sim.store.Documents[cloudPath], func(d *document) bool {
+		backing, _ := d.Body["loadBalancerCloudBacking"].(map[string]any)
 		return text(backing, "backingId") == id
 	})
 	return r.page([]any{map[string]any{
@@ -178,7 +178,7 @@ func listImportableEngines(r *request) (*response, error) {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_VIEW"); err != nil {
 		return nil, err
 	}
-	if r.sim.store.documents.find(cloudPath, r.filterValue("_context")) == nil {
+	if r.sim.store.Documents.find(cloudPath, r.filterValue("_context")) == nil {
 		return nil, forbidden("LOAD_BALANCER_CLOUD_VIEW", r.filterValue("_context"))
 	}
 	return r.cursorPage([]any{map[string]any{
@@ -194,13 +194,13 @@ func syncEngines(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.done(Entity{"serviceEngineGroup", bare(d.id()), text(d.body, "name")}), nil
+	return r.done(Entity{"serviceEngineGroup", bare(d.id()), text(d.Body, "name")}), nil
 }
 
 // seedBalancers makes the load balancing that a model describes: a controller with a cloud, the service engine groups,
 // and their assignments to gateways.
 func seedBalancers(s *Simulator) {
-	engines := s.store.model.ServiceEngineGroups
+	engines := s.store.Model.ServiceEngineGroups
 	if len(engines) == 0 {
 		return
 	}
@@ -208,7 +208,7 @@ func seedBalancers(s *Simulator) {
 		body["id"] = URN(kind, s.ids.named(kind, name))
 		body["name"] = name
 		body["description"] = ""
-		return s.store.documents.add(path, "", body)
+		return s.store.Documents.add(path, "", body)
 	}
 	controller := named(controllerPath, "loadBalancerController", "alb1",
 		map[string]any{
@@ -242,10 +242,10 @@ func seedBalancers(s *Simulator) {
 			},
 		})
 	}
-	for o := range s.store.model.Orgs {
-		for v := range s.store.model.Orgs[o].VDCs {
-			for g := range s.store.model.Orgs[o].VDCs[v].EdgeGateways {
-				seedAssignments(s, s.store.model.Orgs[o].ID, &s.store.model.Orgs[o].VDCs[v].EdgeGateways[g])
+	for o := range s.store.Model.Orgs {
+		for v := range s.store.Model.Orgs[o].VDCs {
+			for g := range s.store.Model.Orgs[o].VDCs[v].EdgeGateways {
+				seedAssignments(s, s.store.Model.Orgs[o].ID, &s.store.Model.Orgs[o].VDCs[v].EdgeGateways[g])
 			}
 		}
 	}
@@ -256,18 +256,18 @@ func seedAssignments(s *Simulator, orgID string, g *EdgeGateway) {
 		return
 	}
 	for _, name := range g.LoadBalancer.Groups {
-		i := slices.IndexFunc(s.store.documents[enginePath],
-			func(d *document) bool { return text(d.body, "name") == name })
+		i := slices.IndexFunc(s.store.Documents[enginePath],
+			func(d *document) bool { return text(d.Body, "name") == name })
 		if i < 0 {
 			continue
 		}
-		engines := s.store.documents[enginePath][i]
-		d := s.store.documents.add(assignmentPath, orgID, map[string]any{
+		engines := s.store.Documents[enginePath][i]
+		d := s.store.Documents.add(assignmentPath, orgID, map[string]any{
 			"id": URN("serviceEngineGroupAssignment",
 				s.ids.named("serviceEngineGroupAssignment", g.ID+name)),
 			"gatewayRef":            jsonRef("gateway", g.ID, g.Name),
 			"serviceEngineGroupRef": map[string]any{"id": engines.id(), "name": name},
 		})
-		d.parent = g.ID
+		d.Parent = g.ID
 	}
 }

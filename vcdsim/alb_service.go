@@ -52,11 +52,11 @@ func prepareService(r *request, body map[string]any, old *document) error {
 	if err != nil {
 		return err
 	}
-	pool := r.sim.store.documents.find(poolPath, refID(body, "loadBalancerPoolRef"))
-	if pool == nil || pool.parent != g.ID {
+	pool := r.sim.store.Documents.find(poolPath, refID(body, "loadBalancerPoolRef"))
+	if pool == nil || pool.Parent != g.ID {
 		return forbidden("LOAD_BALANCER_POOL_VIEW", refID(body, "loadBalancerPoolRef"))
 	}
-	body["loadBalancerPoolRef"] = map[string]any{"id": pool.id(), "name": text(pool.body, "name")}
+	body["loadBalancerPoolRef"] = map[string]any{"id": pool.id(), "name": text(pool.Body, "name")}
 	if err := serviceEngineGroup(r, body, old, g); err != nil {
 		return err
 	}
@@ -127,18 +127,18 @@ func serviceCertificate(r *request, body map[string]any, kind string) error {
 		}
 		return nil
 	}
-	d := r.sim.store.documents.find(certificatePath, id)
-	if d == nil || !r.sees(d.orgID) {
+	d := r.sim.store.Documents.find(certificatePath, id)
+	if d == nil || !r.sees(d.OrgID) {
 		return forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 	}
-	body["certificateRef"] = map[string]any{"id": d.id(), "name": text(d.body, "alias")}
+	body["certificateRef"] = map[string]any{"id": d.id(), "name": text(d.Body, "alias")}
 	return nil
 }
 
 func knownCertificates(r *request, ids []string) error {
 	for _, id := range ids {
-		if d := r.sim.store.documents.find(certificatePath, URN("certificateLibraryItem", id)); d == nil ||
-			!r.sees(d.orgID) {
+		if d := r.sim.store.Documents.find(certificatePath, URN("certificateLibraryItem", id)); d == nil ||
+			!r.sees(d.OrgID) {
 			return forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 		}
 	}
@@ -166,7 +166,7 @@ func freeVIP(r *request, body map[string]any, old *document, g *EdgeGateway) err
 	if err := refuseFamilies(r, body, g); err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(r.sim.store.documents.on(g.ID, servicePath), func(d *document) bool { return d == old })
+	others := slices.DeleteFunc(r.sim.store.Documents.on(g.ID, servicePath), func(d *document) bool { return d == old })
 	if err := refuseMove(r, body, old, others); err != nil {
 		return err
 	}
@@ -177,12 +177,12 @@ func freeVIP(r *request, body map[string]any, old *document, g *EdgeGateway) err
 func unsharedVIP(body map[string]any, others []*document, shared bool) error {
 	vips := virtualIPs(body)
 	for _, d := range others {
-		if shared && !portsMeet(body, d.body) {
+		if shared && !portsMeet(body, d.Body) {
 			continue
 		}
-		for _, vip := range virtualIPs(d.body) {
+		for _, vip := range virtualIPs(d.Body) {
 			if slices.Contains(vips, vip) {
-				return takenVIP(vip, text(d.body, "name"), shared)
+				return takenVIP(vip, text(d.Body, "name"), shared)
 			}
 		}
 	}
@@ -239,8 +239,8 @@ func portRanges(body map[string]any) []portRange {
 
 func showService(r *request, d *document, out map[string]any) {
 	members := 0
-	if pool := r.sim.store.documents.find(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil &&
-		enabled(pool.body) {
+	if pool := r.sim.store.Documents.find(poolPath, refID(d.Body, "loadBalancerPoolRef")); pool != nil &&
+		enabled(pool.Body) {
 		members = r.sim.alb.upMembers(pool)
 	}
 	health := r.sim.alb.health(d, members)
@@ -254,7 +254,7 @@ func showService(r *request, d *document, out map[string]any) {
 // serviceSummary is a virtual service as lists show it.
 func serviceSummary(r *request, d *document) map[string]any {
 	out := serviceCollection().shown(r, d)
-	profile, _ := d.body["applicationProfile"].(map[string]any)
+	profile, _ := d.Body["applicationProfile"].(map[string]any)
 	out["applicationProfileType"] = profile["type"]
 	delete(out, "applicationProfile")
 	return out
@@ -268,8 +268,8 @@ func summaries(path string, summary func(*request, *document) map[string]any) ha
 			return nil, err
 		}
 		var out []any
-		for _, d := range r.sim.store.documents[path] {
-			if d.parent == g.ID {
+		for _, d := range r.sim.store.Documents[path] {
+			if d.Parent == g.ID {
 				out = append(out, summary(r, d))
 			}
 		}

@@ -86,12 +86,12 @@ func (r *request) token() string {
 // authenticate finds the session of a request.
 func (fe *frontend) authenticate(r *request) error {
 	token := r.token()
-	session := fe.sim.store.sessions[token]
+	session := fe.sim.store.Sessions[token]
 	if session == nil {
 		return unauthorized()
 	}
 	if !fe.sim.clock.Now().Before(session.Expires) {
-		delete(fe.sim.store.sessions, token)
+		delete(fe.sim.store.Sessions, token)
 		return unauthorized()
 	}
 	r.session = session
@@ -150,7 +150,7 @@ func openSession(r *request, org *Org, u *User) *Session {
 	}
 	x.Token = jwt(x, s.ids.named("signature", x.ID))
 	dropExpiredSessions(s)
-	s.store.sessions[x.Token] = x
+	s.store.Sessions[x.Token] = x
 	return x
 }
 
@@ -163,7 +163,7 @@ func dropExpiredSessions(s *Simulator) {
 		return
 	}
 	now := s.clock.Now()
-	maps.DeleteFunc(s.store.sessions, func(_ string, x *Session) bool { return !now.Before(x.Expires) })
+	maps.DeleteFunc(s.store.Sessions, func(_ string, x *Session) bool { return !now.Before(x.Expires) })
 }
 
 // jwt makes a token in the format of VCD's: clients treat short ones differently.
@@ -205,8 +205,8 @@ func tokenLogin(r *request, orgName string) (*response, error) {
 		return tokenResponse(r, org, u, token), nil
 	}
 	if c := clientLogin(r, org, form); c != nil {
-		res := tokenResponse(r, org, &User{ID: c.userID, Name: c.user, Role: c.role}, c.token)
-		r.session.Client = c.id
+		res := tokenResponse(r, org, &User{ID: c.UserID, Name: c.User, Role: c.Role}, c.Token)
+		r.session.Client = c.ID
 		return res, nil
 	}
 	return oauthError("invalid_grant"), nil
@@ -290,7 +290,7 @@ func logout(r *request) (*response, error) {
 	if id := r.vars["id"]; id != "" && id != "current" && bare(id) != r.session.ID {
 		return nil, forbidden("SESSION_DELETE", id)
 	}
-	delete(r.sim.store.sessions, r.session.Token)
+	delete(r.sim.store.Sessions, r.session.Token)
 	return noContent(), nil
 }
 

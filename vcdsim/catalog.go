@@ -187,7 +187,7 @@ func templateLease(r *request, t *Template) *xmltree.Node {
 
 // templateDescribed reports whether the descriptor of a template is there.
 func templateDescribed(r *request, t *Template) bool {
-	u := r.sim.store.uploads[t.Upload]
+	u := r.sim.store.Uploads[t.Upload]
 	return u == nil || u.Files[0].done()
 }
 

@@ -180,16 +180,16 @@ func (s *Simulator) cellStopped(number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.assume.CellStopEndsSessions {
-		for token, x := range s.store.sessions {
+		for token, x := range s.store.Sessions {
 			if x.Cell == number {
-				delete(s.store.sessions, token)
+				delete(s.store.Sessions, token)
 			}
 		}
 	}
 	if !s.assume.CellStopAbortsTasks {
 		return
 	}
-	for _, t := range sorted(s.store.tasks) {
+	for _, t := range sorted(s.store.Tasks) {
 		if t.Cell == number && !t.done() {
 			s.tasks.abort(t, "The task was aborted because its cell was stopped.")
 		}

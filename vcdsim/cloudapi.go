@@ -44,7 +44,7 @@ func (r *request) page(items []any) (*response, error) { return r.pageIgnoring(i
 func (r *request) pageOf(documents []*document) (*response, error) {
 	items := make([]any, len(documents))
 	for i, d := range documents {
-		items[i] = d.body
+		items[i] = d.Body
 	}
 	return r.page(items)
 }

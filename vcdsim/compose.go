@@ -28,7 +28,7 @@ func newVApp(r *request, org *Org, vdc *VDC, tree *xmltree.Node) (*VApp, error) 
 	if err := checkName("vApp", name); err != nil {
 		return nil, err
 	}
-	for _, v := range r.sim.store.vapps {
+	for _, v := range r.sim.store.VApps {
 		if v.VDCID == vdc.ID && v.Name == name {
 			return nil, duplicateName(name)
 		}

@@ -10,11 +10,11 @@ import (
 )
 
 func getDump(r *request) (*response, error) {
-	d, err := r.sim.freeze()
+	encoded, err := r.sim.encode()
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(d), nil
+	return &response{status: http.StatusOK, raw: encoded, contentType: "application/json"}, nil
 }
 
 func restoreDump(r *request) (*response, error) {

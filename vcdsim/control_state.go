@@ -51,6 +51,8 @@ func controlState(s State) stateJSON {
 	}
 	for i := range out.APIClients {
 		out.APIClients[i].Token = ""
+		out.APIClients[i].UserCode = ""
+		out.APIClients[i].DeviceCode = ""
 	}
 	hidden := map[string][]string{}
 	for _, c := range collections() {

@@ -70,9 +70,9 @@ func prepareDFW(r *request, body map[string]any) error {
 
 // dfwPolicyOn reports whether the default policy of a group is enabled.
 func dfwPolicyOn(r *request, group string) bool {
-	for _, d := range r.sim.store.documents[dfwDefaultPath] {
-		if d.parent == group {
-			return enabled(d.body)
+	for _, d := range r.sim.store.Documents[dfwDefaultPath] {
+		if d.Parent == group {
+			return enabled(d.Body)
 		}
 	}
 	return true

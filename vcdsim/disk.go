@@ -21,7 +21,7 @@ func diskRoutes(add addRoute) {
 func (d *Disk) entity() Entity { return Entity{"disk", d.ID, d.Name} }
 
 func diskByID(r *request, id string) (*Disk, error) {
-	d := r.sim.store.disks[bare(id)]
+	d := r.sim.store.Disks[bare(id)]
 	if d == nil || !viewerOf(r).seesDisk(d) {
 		// Clients recognise a deleted disk by these words.
 		return nil, refuse(http.StatusForbidden, codeForbidden,
@@ -146,7 +146,7 @@ func createDisk(r *request, org *Org, vdc *VDC) (*response, error) {
 	if err := readDisk(r, vdc, n, d); err != nil {
 		return nil, err
 	}
-	r.sim.store.disks[d.ID] = d
+	r.sim.store.Disks[d.ID] = d
 	r.sim.tasks.start(r, Work{Op: opCreateDisk, Disk: d.ID}, d.entity(), []string{d.ID})
 	return xmlOK(diskNode(r, d)).createdAt(r.href("disk", d.ID)), nil
 }
@@ -195,7 +195,7 @@ func deleteDisk(r *request) (*response, error) {
 }
 
 func (m *vms) name(id string) string {
-	if vm := m.sim.store.vms[id]; vm != nil {
+	if vm := m.sim.store.VMs[id]; vm != nil {
 		return vm.Name
 	}
 	return id
@@ -230,7 +230,7 @@ func attachDisk(r *request, vm *VM, d *Disk) (*response, error) {
 	if n := len(d.AttachedTo); n > 0 && (!d.shared() || slices.Contains(d.AttachedTo, vm.ID)) {
 		return nil, badRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vms.name(d.AttachedTo[n-1]))
 	}
-	if v := r.sim.store.vapps[vm.VAppID]; v.VDCID != d.VDCID {
+	if v := r.sim.store.VApps[vm.VAppID]; v.VDCID != d.VDCID {
 		return nil, badRequest("The disk %q and the VM %q are not in the same VDC.", d.Name, vm.Name)
 	}
 	return moveDisk(r, opAttach, vm, d)
@@ -249,8 +249,8 @@ func moveDisk(r *request, op string, vm *VM, d *Disk) (*response, error) {
 }
 
 func commitAttach(s *Simulator, t *Task) error {
-	vm := s.store.vms[t.Work.VM]
-	d := s.store.disks[t.Work.Disk]
+	vm := s.store.VMs[t.Work.VM]
+	d := s.store.Disks[t.Work.Disk]
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
 	}
@@ -262,8 +262,8 @@ func commitAttach(s *Simulator, t *Task) error {
 }
 
 func commitDetach(s *Simulator, t *Task) error {
-	vm := s.store.vms[t.Work.VM]
-	d := s.store.disks[t.Work.Disk]
+	vm := s.store.VMs[t.Work.VM]
+	d := s.store.Disks[t.Work.Disk]
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
 	}
@@ -274,7 +274,7 @@ func commitDetach(s *Simulator, t *Task) error {
 
 // commitDisk ends the creation or change of a disk.
 func commitDisk(s *Simulator, t *Task) error {
-	d := s.store.disks[t.Work.Disk]
+	d := s.store.Disks[t.Work.Disk]
 	if d == nil {
 		return gone("disk", t.Work.Disk)
 	}
@@ -289,6 +289,6 @@ func commitDisk(s *Simulator, t *Task) error {
 }
 
 func commitDeleteDisk(s *Simulator, t *Task) error {
-	delete(s.store.disks, t.Work.Disk)
+	delete(s.store.Disks, t.Work.Disk)
 	return nil
 }

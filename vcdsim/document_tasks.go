@@ -28,7 +28,7 @@ const (
 
 // realization is the state of an entity: a task that makes or changes it may be running.
 func (ts *tasks) realization(id string, failed bool) string {
-	t := ts.sim.store.tasks[ts.sim.store.locks[id]]
+	t := ts.sim.store.Tasks[ts.sim.store.Locks[id]]
 	switch {
 	case t != nil && t.makes(id):
 		return statePending
@@ -48,8 +48,8 @@ func (t *Task) makes(id string) bool {
 
 // balancing is the state of what a gateway's load balancer has.
 func (lb *loadBalancing) balancing(d *document) string {
-	state := lb.sim.tasks.realization(bare(d.id()), d.failed)
-	if state == stateRealized && lb.sim.assume.BusyGatewayConfiguresAll && lb.sim.tasks.busy(d.parent) {
+	state := lb.sim.tasks.realization(bare(d.id()), d.Failed)
+	if state == stateRealized && lb.sim.assume.BusyGatewayConfiguresAll && lb.sim.tasks.busy(d.Parent) {
 		return stateConfiguring
 	}
 	return state
@@ -58,7 +58,7 @@ func (lb *loadBalancing) balancing(d *document) string {
 // scopeOf is the scope of a document, or of the new one that a body describes.
 func (c *collection) scopeOf(r *request, body map[string]any, old *document) (scope, error) {
 	if old != nil {
-		body = old.body
+		body = old.Body
 	}
 	return c.scope(r, body)
 }
@@ -66,8 +66,8 @@ func (c *collection) scopeOf(r *request, body map[string]any, old *document) (sc
 // scoped are the documents the caller sees, below the parent the path names.
 func (c *collection) scoped(r *request) []*document {
 	var out []*document
-	for _, d := range r.sim.store.documents[c.path] {
-		if (c.within == "" || d.parent == bare(r.vars[c.within])) && (d.orgID == "" || r.sees(d.orgID)) {
+	for _, d := range r.sim.store.Documents[c.path] {
+		if (c.within == "" || d.Parent == bare(r.vars[c.within])) && (d.OrgID == "" || r.sees(d.OrgID)) {
 			out = append(out, d)
 		}
 	}
@@ -123,8 +123,8 @@ func (c *collection) createByTask(r *request, body map[string]any) (*response, e
 	if body["id"] = URN(c.kind, id); c.bare {
 		body["id"] = id
 	}
-	d := r.sim.store.documents.add(c.path, p.orgID, body)
-	d.parent = p.parent
+	d := r.sim.store.Documents.add(c.path, p.orgID, body)
+	d.Parent = p.parent
 	return r.accepted(c.task(r, "create", d, p, nil)), nil
 }
 
@@ -137,7 +137,7 @@ func (c *collection) putByTask(r *request, d *document, body map[string]any) (*r
 }
 
 func (c *collection) removeByTask(r *request, d *document) (*response, error) {
-	p, err := c.scopeOf(r, d.body, d)
+	p, err := c.scopeOf(r, d.Body, d)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (c *collection) removeByTask(r *request, d *document) (*response, error) {
 // task begins what makes, changes or removes a document.
 func (c *collection) task(r *request, verb string, d *document, p scope, body map[string]any) *Task {
 	w := Work{Op: verb + " " + c.path, Document: d.id(), Body: body, Creates: verb == "create"}
-	owner := Entity{c.kind, bare(d.id()), cmp.Or(text(d.body, "name"), d.id())}
+	owner := Entity{c.kind, bare(d.id()), cmp.Or(text(d.Body, "name"), d.id())}
 	if c.anonymous {
 		owner = Entity{"gateway", p.parent, r.sim.edges.name(p.parent)}
 	}
@@ -199,7 +199,7 @@ func (ds documents) find(path, id string) *document {
 }
 
 func (c *collection) commitCreate(s *Simulator, t *Task) error {
-	d := s.store.documents.find(c.path, t.Work.Document)
+	d := s.store.Documents.find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
@@ -208,30 +208,30 @@ func (c *collection) commitCreate(s *Simulator, t *Task) error {
 }
 
 func (c *collection) commitUpdate(s *Simulator, t *Task) error {
-	d := s.store.documents.find(c.path, t.Work.Document)
+	d := s.store.Documents.find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
-	d.body = maps.Clone(t.Work.Body)
-	d.failed = false
-	d.version++
+	d.Body = maps.Clone(t.Work.Body)
+	d.Failed = false
+	d.Version++
 	c.finished(s, d)
 	return nil
 }
 
 func (c *collection) finished(s *Simulator, d *document) {
-	d.since = s.clock.Now()
+	d.Since = s.clock.Now()
 	if c.done != nil {
 		c.done(s, d)
 	}
 }
 
 func (c *collection) commitRemove(s *Simulator, t *Task) error {
-	d := s.store.documents.find(c.path, t.Work.Document)
+	d := s.store.Documents.find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
-	s.store.documents.remove(c.path, d)
+	s.store.Documents.remove(c.path, d)
 	return nil
 }
 
@@ -241,8 +241,8 @@ func failDocument(s *Simulator, t *Task) {
 		return
 	}
 	_, path, _ := strings.Cut(t.Work.Op, " ")
-	if d := s.store.documents.find(path, t.Work.Document); d != nil {
-		d.failed = true
+	if d := s.store.Documents.find(path, t.Work.Document); d != nil {
+		d.Failed = true
 		return
 	}
 	failNetwork(s, t.Owner.ID)

@@ -11,16 +11,16 @@ import (
 
 // A document is an object of cloudapi that is stored as it was sent, with what the server adds to it.
 type document struct {
-	orgID   string // whose it is
-	parent  string // bare id of what it belongs to, if to anything
-	body    map[string]any
-	failed  bool                // the task that made it failed
-	since   time.Time           // when it last changed
-	version int                 // counts the changes, for ETags
-	refs    map[string][]string // ids of what it refers to, by the name of the list
+	OrgID   string // whose it is
+	Parent  string // bare id of what it belongs to, if to anything
+	Body    map[string]any
+	Failed  bool                // the task that made it failed
+	Since   time.Time           // when it last changed
+	Version int                 // counts the changes, for ETags
+	Refs    map[string][]string // ids of what it refers to, by the name of the list
 }
 
-func (d *document) id() string { return text(d.body, "id") }
+func (d *document) id() string { return text(d.Body, "id") }
 
 // text is a field of a document as text, empty if it is none.
 func text(body map[string]any, field string) string {
@@ -109,8 +109,8 @@ func (c *collection) visible(r *request) []*document {
 		return c.scoped(r)
 	}
 	var out []*document
-	for _, d := range r.sim.store.documents[c.path] {
-		if c.provider || d.orgID == r.tenant() {
+	for _, d := range r.sim.store.Documents[c.path] {
+		if c.provider || d.OrgID == r.tenant() {
 			out = append(out, d)
 		}
 	}
@@ -122,8 +122,8 @@ func (c *collection) find(r *request, id string) (*document, error) {
 		return c.findScoped(r, id)
 	}
 	// Providers find by id what any tenant has.
-	for _, d := range append(c.visible(r), r.sim.store.documents[c.path]...) {
-		if strings.EqualFold(d.id(), id) && (c.provider || r.sees(d.orgID)) {
+	for _, d := range append(c.visible(r), r.sim.store.Documents[c.path]...) {
+		if strings.EqualFold(d.id(), id) && (c.provider || r.sees(d.OrgID)) {
 			return d, nil
 		}
 	}
@@ -140,7 +140,7 @@ func (c *collection) writable(r *request) error {
 
 // shown is the document as answers show it.
 func (c *collection) shown(r *request, d *document) map[string]any {
-	out := maps.Clone(d.body)
+	out := maps.Clone(d.Body)
 	for _, field := range c.hidden {
 		delete(out, field)
 	}
@@ -192,7 +192,7 @@ func (c *collection) create(r *request) (*response, error) {
 	} else {
 		body["id"] = URN(c.kind, r.sim.ids.next(c.kind))
 	}
-	d := r.sim.store.documents.add(c.path, r.tenant(), body)
+	d := r.sim.store.Documents.add(c.path, r.tenant(), body)
 	return jsonOK(c.shown(r, d)).createdAt(r.base() + "/cloudapi/" + c.path + "/" + d.id()), nil
 }
 
@@ -200,7 +200,7 @@ func (c *collection) create(r *request) (*response, error) {
 type documents map[string][]*document
 
 func (ds documents) add(path, orgID string, body map[string]any) *document {
-	d := &document{orgID: orgID, body: body, version: 1, refs: map[string][]string{}}
+	d := &document{OrgID: orgID, Body: body, Version: 1, Refs: map[string][]string{}}
 	ds[path] = append(ds[path], d)
 	return d
 }
@@ -235,7 +235,7 @@ func (c *collection) notTwice(r *request, body map[string]any, old *document) er
 		parent = p.parent
 	}
 	for _, d := range c.visible(r) {
-		if d != old && d.parent == parent && c.key(d.body) == c.key(body) {
+		if d != old && d.Parent == parent && c.key(d.Body) == c.key(body) {
 			return duplicateName(text(body, c.unique[0]))
 		}
 	}
@@ -254,18 +254,18 @@ func (c *collection) key(body map[string]any) string {
 // carry copies what a PUT does not change, and what its client cannot know, from the document it replaces.
 func (c *collection) carry(r *request, d *document, body map[string]any) {
 	for field, version := range c.since {
-		if r.version < version && d.body[field] != nil {
-			body[field] = d.body[field]
+		if r.version < version && d.Body[field] != nil {
+			body[field] = d.Body[field]
 		}
 	}
 	for _, field := range slices.Concat(c.fixed, []string{"id"}) {
-		if d.body[field] != nil {
-			body[field] = d.body[field]
+		if d.Body[field] != nil {
+			body[field] = d.Body[field]
 		}
 	}
 	for _, field := range c.hidden {
-		if body[field] == nil && d.body[field] != nil {
-			body[field] = d.body[field]
+		if body[field] == nil && d.Body[field] != nil {
+			body[field] = d.Body[field]
 		}
 	}
 }
@@ -292,8 +292,8 @@ func (c *collection) put(r *request) (*response, error) {
 	if err := c.accept(r, body, d); err != nil {
 		return nil, err
 	}
-	d.body = body
-	d.version++
+	d.Body = body
+	d.Version++
 	return jsonOK(c.shown(r, d)), nil
 }
 
@@ -313,7 +313,7 @@ func (c *collection) remove(r *request) (*response, error) {
 	if c.title != "" {
 		return c.removeByTask(r, d)
 	}
-	r.sim.store.documents.remove(c.path, d)
+	r.sim.store.Documents.remove(c.path, d)
 	return noContent(), nil
 }
 

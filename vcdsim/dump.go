@@ -3,35 +3,41 @@
 package vcdsim
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/freeze"
 )
 
 // The format of dumps. A change of the store that cannot read older dumps increments the version.
 const (
 	dumpFormat  = "vcdsim"
-	dumpVersion = 2
+	dumpVersion = 3
 )
 
 // A dump is the whole simulated state: everything in the store and in ids.
 type dump struct {
-	Format  string          `json:"format"`
-	Version int             `json:"version"`
-	Time    time.Time       `json:"time"`
-	IDs     json.RawMessage `json:"ids"`
-	Store   json.RawMessage `json:"store"`
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Time    time.Time `json:"time"`
+	IDs     dumpedIDs `json:"ids"`
+	Store   *store    `json:"store"`
 }
 
-// frozenIDs are ids without what only reads them.
-type frozenIDs struct {
+// A dumpHeader says what a file is before the rest of it is read.
+type dumpHeader struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+}
+
+// dumpedIDs are ids without what only reads them.
+type dumpedIDs struct {
 	Seed  int64
 	Count map[string]int
 	MACs  int
-	Dice  []byte
+	Dice  []byte // state of the random numbers
 }
 
 // Dump writes everything that is simulated as JSON: the model, all entities, documents, metadata, access settings, API
@@ -39,36 +45,40 @@ type frozenIDs struct {
 // it as safe as the passwords in it. It does not contain the simulator's configuration (profile, version, assumptions,
 // cells), faults, counters or the request log.
 func (s *Simulator) Dump(w io.Writer) error {
-	d, err := s.freeze()
+	encoded, err := s.encode()
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(w).Encode(d); err != nil {
+	if _, err := w.Write(encoded); err != nil {
 		return fmt.Errorf("writing the dump: %w", err)
 	}
 	return nil
 }
 
-func (s *Simulator) freeze() (*dump, error) {
+// encode returns the dump as a line of JSON. It holds the lock: the store must not change meanwhile.
+func (s *Simulator) encode() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dice, err := s.ids.dice.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("dumping the random numbers: %w", err)
 	}
-	d := &dump{Format: dumpFormat, Version: dumpVersion, Time: s.clock.Now()}
-	if d.IDs, err = freeze.Freeze(&frozenIDs{
-		Seed:  s.ids.seed,
-		Count: s.ids.count,
-		MACs:  s.ids.macs,
-		Dice:  dice,
-	}); err != nil {
+	encoded, err := json.Marshal(dump{
+		Format:  dumpFormat,
+		Version: dumpVersion,
+		Time:    s.clock.Now(),
+		IDs: dumpedIDs{
+			Seed:  s.ids.seed,
+			Count: s.ids.count,
+			MACs:  s.ids.macs,
+			Dice:  dice,
+		},
+		Store: s.store,
+	})
+	if err != nil {
 		return nil, fmt.Errorf("dumping: %w", err)
 	}
-	if d.Store, err = freeze.Freeze(s.store); err != nil {
-		return nil, fmt.Errorf("dumping: %w", err)
-	}
-	return d, nil
+	return append(encoded, '\n'), nil
 }
 
 // Restore replaces everything that is simulated by a dump, as restoring VCD's database does: what was made
@@ -76,37 +86,51 @@ func (s *Simulator) freeze() (*dump, error) {
 // meanwhile end at once. Ids of what is lost are not given again. A clock that is behind the dump is moved to its time.
 // On an error nothing has changed.
 func (s *Simulator) Restore(r io.Reader) error {
-	var d dump
-	if err := json.NewDecoder(r).Decode(&d); err != nil {
+	d, err := readDump(r)
+	if err != nil {
 		return fmt.Errorf("reading the dump: %w", err)
 	}
-	if d.Format != dumpFormat {
-		return fmt.Errorf("reading the dump: it is not a dump of vcdsim")
-	}
-	if d.Version != dumpVersion {
-		return fmt.Errorf("reading the dump: version %d is not %d", d.Version, dumpVersion)
-	}
-	fresh := newStore(Model{})
-	if err := freeze.Thaw(d.Store, fresh); err != nil {
-		return fmt.Errorf("reading the dump's store: %w", err)
-	}
-	var numbers frozenIDs
-	if err := freeze.Thaw(d.IDs, &numbers); err != nil {
-		return fmt.Errorf("reading the dump's ids: %w", err)
-	}
-	next := newIDs(numbers.Seed)
-	if err := next.dice.UnmarshalBinary(numbers.Dice); err != nil {
+	next := newIDs(d.IDs.Seed)
+	if err := next.dice.UnmarshalBinary(d.IDs.Dice); err != nil {
 		return fmt.Errorf("reading the dump's random numbers: %w", err)
 	}
-	next.count = numbers.Count
-	next.macs = numbers.MACs
+	next.count = d.IDs.Count
+	next.macs = d.IDs.MACs
 	if c, ok := s.clock.(interface{ Advance(d time.Duration) }); ok {
 		if behind := d.Time.Sub(s.clock.Now()); behind > 0 {
 			c.Advance(behind)
 		}
 	}
-	s.replace(fresh, next)
+	s.replace(d.Store, next)
 	return nil
+}
+
+// readDump reads a dump of this version. A field that it does not know is an error: it would be lost.
+func readDump(r io.Reader) (*dump, error) {
+	encoded, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	var header dumpHeader
+	if err := json.Unmarshal(encoded, &header); err != nil {
+		return nil, err
+	}
+	if header.Format != dumpFormat {
+		return nil, errors.New("it is not a dump of vcdsim")
+	}
+	if header.Version != dumpVersion {
+		return nil, fmt.Errorf("version %d is not %d", header.Version, dumpVersion)
+	}
+	d := &dump{Store: newStore(Model{})}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(d); err != nil {
+		return nil, err
+	}
+	if d.Store == nil {
+		return nil, errors.New("it has no store")
+	}
+	return d, nil
 }
 
 // replace swaps the present state for a restored one.
@@ -120,7 +144,7 @@ func (s *Simulator) replace(fresh *store, next *ids) {
 		next.count[kind] = max(next.count[kind], n)
 	}
 	next.macs = max(next.macs, s.ids.macs)
-	fresh.alarmCount = max(fresh.alarmCount, s.store.alarmCount)
+	fresh.AlarmCount = max(fresh.AlarmCount, s.store.AlarmCount)
 	old := s.store
 	s.store = fresh
 	s.ids = next
@@ -132,8 +156,8 @@ func (s *Simulator) replace(fresh *store, next *ids) {
 // restore makes the guests match a restored store: guests of lost VMs end, those of VMs that are on in the dump
 // and were off boot.
 func (g *guests) restore(old *store) {
-	for _, vm := range sorted(old.vms) {
-		if g.sim.store.vms[vm.ID] == nil {
+	for _, vm := range sorted(old.VMs) {
+		if g.sim.store.VMs[vm.ID] == nil {
 			g.notify(vm.ID, Guest.Delete)
 			delete(g.queues, vm.ID)
 		}
@@ -141,8 +165,8 @@ func (g *guests) restore(old *store) {
 	if g.guest == nil {
 		return
 	}
-	for _, vm := range sorted(g.sim.store.vms) {
-		g.restoreOne(vm, old.vms[vm.ID])
+	for _, vm := range sorted(g.sim.store.VMs) {
+		g.restoreOne(vm, old.VMs[vm.ID])
 	}
 }
 

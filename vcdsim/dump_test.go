@@ -114,11 +114,11 @@ func TestWhatIsNoDumpChangesNothing(t *testing.T) {
 		{"something else", `{"kind": "List"}`, "it is not a dump of vcdsim"},
 		{"no JSON", `<xml/>`, "reading the dump"},
 		{"half a dump", good[:len(good)/2], "reading the dump"},
-		{"a dump of another version", strings.Replace(good, `"version":2`, `"version":99`, 1), "version 99 is not 2"},
+		{"a dump of another version", strings.Replace(good, `"version":3`, `"version":99`, 1), "version 99 is not 3"},
 		{
 			"a store with a strange field",
 			strings.Replace(good, `"store":{`, `"store":{"colour":1,`, 1),
-			"has no field colour",
+			`unknown field "colour"`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -21,8 +21,8 @@ func edgeRoutes(add addRoute) {
 
 // gateway finds an edge gateway with where it is; all are nil if there is none.
 func (s *store) gateway(id string) (*Org, *VDC, *EdgeGateway) {
-	for o := range s.model.Orgs {
-		org := &s.model.Orgs[o]
+	for o := range s.Model.Orgs {
+		org := &s.Model.Orgs[o]
 		for v := range org.VDCs {
 			for g := range org.VDCs[v].EdgeGateways {
 				if org.VDCs[v].EdgeGateways[g].ID == id {
@@ -271,9 +271,9 @@ func putEdge(r *request) (*response, error) {
 
 // moveNetworks takes the networks of a gateway along into a VDC group or out of it.
 func (eg *edgeGateways) moveNetworks(gateway, group string) {
-	for o := range eg.sim.store.model.Orgs {
-		for v := range eg.sim.store.model.Orgs[o].VDCs {
-			networks := eg.sim.store.model.Orgs[o].VDCs[v].Networks
+	for o := range eg.sim.store.Model.Orgs {
+		for v := range eg.sim.store.Model.Orgs[o].VDCs {
+			networks := eg.sim.store.Model.Orgs[o].VDCs[v].Networks
 			for n := range networks {
 				if networks[n].Edge == gateway {
 					networks[n].Group = group
@@ -302,9 +302,9 @@ func deleteEdge(r *request) (*response, error) {
 		}
 	}
 	for _, path := range []string{poolPath, servicePath, assignmentPath} {
-		for _, d := range r.sim.store.documents[path] {
-			if d.parent == g.ID {
-				return nil, inUse("edge gateway", g.Name, text(d.body, "name")+" "+d.id())
+		for _, d := range r.sim.store.Documents[path] {
+			if d.Parent == g.ID {
+				return nil, inUse("edge gateway", g.Name, text(d.Body, "name")+" "+d.id())
 			}
 		}
 	}

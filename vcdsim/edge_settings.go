@@ -152,7 +152,7 @@ func prepareBGP(r *request, body map[string]any) error {
 }
 
 func onlyVersions(_ *request, d *document, out map[string]any) {
-	out["version"] = map[string]any{"version": d.version - 1}
+	out["version"] = map[string]any{"version": d.Version - 1}
 }
 
 // gatewayCollection are the documents of a gateway below a path, with bare ids and versions.

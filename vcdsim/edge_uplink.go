@@ -27,9 +27,9 @@ type uplinkSubnetBody struct {
 }
 
 func (s *store) external(id string) *ExternalNetwork {
-	for i := range s.model.ExternalNetworks {
-		if s.model.ExternalNetworks[i].ID == id {
-			return &s.model.ExternalNetworks[i]
+	for i := range s.Model.ExternalNetworks {
+		if s.Model.ExternalNetworks[i].ID == id {
+			return &s.Model.ExternalNetworks[i]
 		}
 	}
 	return nil
@@ -196,9 +196,9 @@ func (g *EdgeGateway) addressesOf(external string, gateway netip.Prefix) []Range
 // handedOut are the addresses of an external network that gateways have, except one of them.
 func (eg *edgeGateways) handedOut(external string, except *EdgeGateway) []Range {
 	var out []Range
-	for o := range eg.sim.store.model.Orgs {
-		for v := range eg.sim.store.model.Orgs[o].VDCs {
-			for _, g := range eg.sim.store.model.Orgs[o].VDCs[v].EdgeGateways {
+	for o := range eg.sim.store.Model.Orgs {
+		for v := range eg.sim.store.Model.Orgs[o].VDCs {
+			for _, g := range eg.sim.store.Model.Orgs[o].VDCs[v].EdgeGateways {
 				if except != nil && g.ID == except.ID {
 					continue
 				}

@@ -25,15 +25,15 @@ func (eg *edgeGateways) usedBy(g *EdgeGateway) []usedAddress {
 			}
 		}
 	}
-	for _, d := range eg.sim.store.documents.on(g.ID, natPath) {
+	for _, d := range eg.sim.store.Documents.on(g.ID, natPath) {
 		category := "DNAT"
-		if strings.HasSuffix(text(d.body, "type"), "SNAT") {
+		if strings.HasSuffix(text(d.Body, "type"), "SNAT") {
 			category = "SNAT"
 		}
-		out = append(out, eg.externalAddresses(g, text(d.body, "externalAddresses"), category)...)
+		out = append(out, eg.externalAddresses(g, text(d.Body, "externalAddresses"), category)...)
 	}
-	for _, d := range eg.sim.store.documents.on(g.ID, servicePath) {
-		for _, vip := range virtualIPs(d.body) {
+	for _, d := range eg.sim.store.Documents.on(g.ID, servicePath) {
+		for _, vip := range virtualIPs(d.Body) {
 			out = append(out, eg.externalAddresses(g, vip, "Load_Balancer")...)
 		}
 	}
@@ -46,7 +46,7 @@ func (eg *edgeGateways) usedBy(g *EdgeGateway) []usedAddress {
 
 // on are the documents of a path that belong to something.
 func (ds documents) on(parent, path string) []*document {
-	return slices.DeleteFunc(slices.Clone(ds[path]), func(d *document) bool { return d.parent != parent })
+	return slices.DeleteFunc(slices.Clone(ds[path]), func(d *document) bool { return d.Parent != parent })
 }
 
 // externalAddresses are the external addresses in a text.

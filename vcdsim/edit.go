@@ -18,17 +18,17 @@ type Editor struct {
 func (s *Simulator) Edit(f func(*Editor)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(&Editor{Model: &s.store.model, sim: s})
-	s.ids.fill(&s.store.model)
+	f(&Editor{Model: &s.store.Model, sim: s})
+	s.ids.fill(&s.store.Model)
 	s.settle()
 }
 
 // VM returns the live VM with an id (bare or URN) or a name, nil if there is none.
 func (e *Editor) VM(idOrName string) *VM {
-	if vm := e.sim.store.vms[bare(idOrName)]; vm != nil {
+	if vm := e.sim.store.VMs[bare(idOrName)]; vm != nil {
 		return vm
 	}
-	for _, vm := range sorted(e.sim.store.vms) {
+	for _, vm := range sorted(e.sim.store.VMs) {
 		if vm.Name == idOrName {
 			return vm
 		}
@@ -38,10 +38,10 @@ func (e *Editor) VM(idOrName string) *VM {
 
 // VApp returns the live vApp with an id or a name, nil if there is none.
 func (e *Editor) VApp(idOrName string) *VApp {
-	if v := e.sim.store.vapps[bare(idOrName)]; v != nil {
+	if v := e.sim.store.VApps[bare(idOrName)]; v != nil {
 		return v
 	}
-	for _, v := range sorted(e.sim.store.vapps) {
+	for _, v := range sorted(e.sim.store.VApps) {
 		if v.Name == idOrName {
 			return v
 		}
@@ -51,9 +51,9 @@ func (e *Editor) VApp(idOrName string) *VApp {
 
 // VDC returns the live VDC with a name, and in it its networks; nil if there is none.
 func (e *Editor) VDC(name string) *VDC {
-	for o := range e.sim.store.model.Orgs {
-		for v := range e.sim.store.model.Orgs[o].VDCs {
-			if vdc := &e.sim.store.model.Orgs[o].VDCs[v]; vdc.Name == name {
+	for o := range e.sim.store.Model.Orgs {
+		for v := range e.sim.store.Model.Orgs[o].VDCs {
+			if vdc := &e.sim.store.Model.Orgs[o].VDCs[v]; vdc.Name == name {
 				return vdc
 			}
 		}
@@ -65,24 +65,24 @@ func (e *Editor) VDC(name string) *VDC {
 func (e *Editor) PowerOff(vm *VM) {
 	e.sim.vms.setPower(vm, PoweredOff, false)
 	vm.Deployed = false
-	e.sim.leases.deployedChanged(e.sim.store.vapps[vm.VAppID])
+	e.sim.leases.deployedChanged(e.sim.store.VApps[vm.VAppID])
 }
 
 // PowerOn starts a VM at once.
 func (e *Editor) PowerOn(vm *VM) {
 	e.sim.vms.setPower(vm, PoweredOn, false)
-	e.sim.leases.deployedChanged(e.sim.store.vapps[vm.VAppID])
+	e.sim.leases.deployedChanged(e.sim.store.VApps[vm.VAppID])
 }
 
 // DeleteVM removes a VM without a trace.
 func (e *Editor) DeleteVM(vm *VM) {
 	e.sim.vms.remove(vm)
-	e.sim.leases.deployedChanged(e.sim.store.vapps[vm.VAppID])
+	e.sim.leases.deployedChanged(e.sim.store.VApps[vm.VAppID])
 }
 
 // MoveVM puts a VM into another vApp.
 func (e *Editor) MoveVM(vm *VM, to *VApp) {
-	from := e.sim.store.vapps[vm.VAppID]
+	from := e.sim.store.VApps[vm.VAppID]
 	e.sim.store.removeVM(vm)
 	vm.VAppID = to.ID
 	e.sim.store.addVM(vm)
@@ -101,18 +101,19 @@ func (e *Editor) SetOwner(v *VApp, user string) {
 // Share shares a vApp with a user of its organization: ReadOnly, Change or FullControl; "" ends it.
 func (e *Editor) Share(v *VApp, user, level string) {
 	e.user(e.sim.store.org(v.OrgID).Name, user, func(u *User) {
-		a := e.sim.store.access[v.ID]
-		a.subjects = slices.DeleteFunc(slices.Clone(a.subjects), func(g grant) bool { return g.id == u.ID })
+		a := e.sim.store.Access[v.ID]
+		a.ID = v.ID
+		a.Grants = slices.DeleteFunc(slices.Clone(a.Grants), func(g Grant) bool { return g.ID == u.ID })
 		if level != "" {
-			a.subjects = append(a.subjects,
-				grant{kind: "user", id: u.ID, name: u.Name, mediaType: adminUserType, level: level})
+			a.Grants = append(a.Grants,
+				Grant{Kind: "user", ID: u.ID, Name: u.Name, MediaType: adminUserType, Level: level})
 		}
-		e.sim.store.access[v.ID] = a
+		e.sim.store.Access[v.ID] = a
 	})
 }
 
 // ExpireSessions ends every session: the next request of each client is answered 401.
-func (e *Editor) ExpireSessions() { clear(e.sim.store.sessions) }
+func (e *Editor) ExpireSessions() { clear(e.sim.store.Sessions) }
 
 // SetPassword changes the password of a user.
 func (e *Editor) SetPassword(org, user, password string) {
@@ -161,7 +162,7 @@ func (e *Editor) CopyVApp(v *VApp, name string) *VApp {
 	for i := range c.Networks {
 		c.Networks[i].ID = e.sim.ids.next("network")
 	}
-	e.sim.store.vapps[c.ID] = &c
+	e.sim.store.VApps[c.ID] = &c
 	for _, vm := range e.sim.store.vmsOf(v.ID) {
 		d := vm.clone()
 		d.ID = e.sim.ids.next("vm")

@@ -5,10 +5,10 @@ package vcdsim
 // Document lets f change the live object of the JSON API with an id, such as a pool or a NAT rule, and reports whether
 // there is one.
 func (e *Editor) Document(id string, f func(body map[string]any)) bool {
-	for _, list := range e.sim.store.documents {
+	for _, list := range e.sim.store.Documents {
 		for _, d := range list {
 			if d.id() == id {
-				f(d.body)
+				f(d.Body)
 				return true
 			}
 		}
@@ -23,16 +23,16 @@ func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any
 	if text(body, "id") == "" {
 		body["id"] = URN(kind, e.sim.ids.next(kind))
 	}
-	e.sim.store.documents.add(path, bare(org), body).parent = bare(parent)
+	e.sim.store.Documents.add(path, bare(org), body).Parent = bare(parent)
 	return text(body, "id")
 }
 
 // DeleteDocument removes an object of the JSON API, whatever refers to it, and reports whether there was one.
 func (e *Editor) DeleteDocument(id string) bool {
-	for path, list := range e.sim.store.documents {
+	for path, list := range e.sim.store.Documents {
 		for _, d := range list {
 			if d.id() == id {
-				e.sim.store.documents.remove(path, d)
+				e.sim.store.Documents.remove(path, d)
 				return true
 			}
 		}

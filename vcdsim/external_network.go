@@ -65,7 +65,7 @@ func readExternal(r *request, old *ExternalNetwork) (*ExternalNetwork, error) {
 	if e.Name == "" {
 		return nil, badRequest("The field name must not be empty.")
 	}
-	if slices.ContainsFunc(r.sim.store.model.ExternalNetworks,
+	if slices.ContainsFunc(r.sim.store.Model.ExternalNetworks,
 		func(x ExternalNetwork) bool { return x.ID != e.ID && strings.EqualFold(x.Name, e.Name) }) {
 		return nil, duplicateName(e.Name)
 	}
@@ -188,9 +188,9 @@ func common(a, b []Range) []Range {
 }
 
 func (eg *edgeGateways) dedicatedTo(external string) *EdgeGateway {
-	for o := range eg.sim.store.model.Orgs {
-		for v := range eg.sim.store.model.Orgs[o].VDCs {
-			gateways := eg.sim.store.model.Orgs[o].VDCs[v].EdgeGateways
+	for o := range eg.sim.store.Model.Orgs {
+		for v := range eg.sim.store.Model.Orgs[o].VDCs {
+			gateways := eg.sim.store.Model.Orgs[o].VDCs[v].EdgeGateways
 			for g := range gateways {
 				if slices.ContainsFunc(gateways[g].Uplinks,
 					func(u Uplink) bool { return u.Network == external && u.Dedicated }) {
@@ -205,8 +205,8 @@ func (eg *edgeGateways) dedicatedTo(external string) *EdgeGateway {
 func listExternal(r *request) (*response, error) {
 	var out []any
 	if r.session.provider() {
-		for i := range r.sim.store.model.ExternalNetworks {
-			out = append(out, externalJSON(r, &r.sim.store.model.ExternalNetworks[i]))
+		for i := range r.sim.store.Model.ExternalNetworks {
+			out = append(out, externalJSON(r, &r.sim.store.Model.ExternalNetworks[i]))
 		}
 	}
 	return r.page(out)
@@ -236,7 +236,7 @@ func createExternal(r *request) (*response, error) {
 		return nil, err
 	}
 	e.ID = r.sim.ids.next("network")
-	r.sim.store.model.ExternalNetworks = append(r.sim.store.model.ExternalNetworks, *e)
+	r.sim.store.Model.ExternalNetworks = append(r.sim.store.Model.ExternalNetworks, *e)
 	return r.start(Work{Op: "create externalNetwork", Creates: true}, e.entity(), []string{e.ID}), nil
 }
 
@@ -256,9 +256,9 @@ func deleteExternal(r *request, e *ExternalNetwork) (*response, error) {
 	if err := r.sim.tasks.checkIdle(e.ID); err != nil {
 		return nil, err
 	}
-	for o := range r.sim.store.model.Orgs {
-		for v := range r.sim.store.model.Orgs[o].VDCs {
-			for _, g := range r.sim.store.model.Orgs[o].VDCs[v].EdgeGateways {
+	for o := range r.sim.store.Model.Orgs {
+		for v := range r.sim.store.Model.Orgs[o].VDCs {
+			for _, g := range r.sim.store.Model.Orgs[o].VDCs[v].EdgeGateways {
 				if slices.ContainsFunc(g.Uplinks, func(u Uplink) bool { return u.Network == e.ID }) {
 					return nil, inUse("external network", e.Name, "edge gateway "+g.Name)
 				}
@@ -272,7 +272,7 @@ func deleteExternal(r *request, e *ExternalNetwork) (*response, error) {
 }
 
 func commitDeleteExternal(s *Simulator, t *Task) error {
-	m := &s.store.model
+	m := &s.store.Model
 	m.ExternalNetworks = slices.DeleteFunc(m.ExternalNetworks,
 		func(e ExternalNetwork) bool { return e.ID == t.Owner.ID })
 	return nil

@@ -172,23 +172,23 @@ func (in *injector) revoke(r *request, f *Fault) {
 	}
 	in.sim.mu.Lock()
 	defer in.sim.mu.Unlock()
-	x := in.sim.store.sessions[r.token()]
+	x := in.sim.store.Sessions[r.token()]
 	if x == nil {
 		return
 	}
-	delete(in.sim.store.sessions, x.Token)
+	delete(in.sim.store.Sessions, x.Token)
 	if !f.RevokeToken {
 		return
 	}
 	(&Editor{sim: in.sim}).SetAPITokens(x.Org, x.User)
-	for _, c := range in.sim.store.clients {
-		if c.userID == x.UserID {
-			c.token = ""
+	for _, c := range in.sim.store.Clients {
+		if c.UserID == x.UserID {
+			c.Token = ""
 		}
 	}
-	for token, other := range in.sim.store.sessions {
+	for token, other := range in.sim.store.Sessions {
 		if other.UserID == x.UserID {
-			delete(in.sim.store.sessions, token)
+			delete(in.sim.store.Sessions, token)
 		}
 	}
 }

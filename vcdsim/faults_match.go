@@ -57,7 +57,7 @@ func (in *injector) subjectOf(r *request) subject {
 
 // caller returns the user of the session, or the one who logs in by password or API token.
 func (in *injector) caller(r *request) (user, org string) {
-	if x := in.sim.store.sessions[r.token()]; x != nil {
+	if x := in.sim.store.Sessions[r.token()]; x != nil {
 		return x.User, x.Org
 	}
 	if name, _, ok := r.BasicAuth(); ok {
@@ -75,16 +75,16 @@ func (in *injector) tokenOwner(token string) (user, org string) {
 	if token == "" {
 		return "", ""
 	}
-	for _, o := range in.sim.store.model.Orgs {
+	for _, o := range in.sim.store.Model.Orgs {
 		for _, u := range o.Users {
 			if slices.Contains(u.APITokens, token) {
 				return u.Name, o.Name
 			}
 		}
 	}
-	for _, c := range in.sim.store.clients {
-		if o := in.sim.store.org(c.orgID); c.token == token && o != nil {
-			return c.user, o.Name
+	for _, c := range in.sim.store.Clients {
+		if o := in.sim.store.org(c.OrgID); c.Token == token && o != nil {
+			return c.User, o.Name
 		}
 	}
 	return "", ""
@@ -142,19 +142,19 @@ func (in *injector) nameOf(id string) []string {
 		return []string{name}
 	}
 	for _, c := range networkCollections() {
-		for _, d := range in.sim.store.documents[c.path] {
+		for _, d := range in.sim.store.Documents[c.path] {
 			if bare(d.id()) == id {
-				return []string{text(d.body, "name")}
+				return []string{text(d.Body, "name")}
 			}
 		}
 	}
 	switch {
-	case in.sim.store.vms[id] != nil:
-		return []string{in.sim.store.vms[id].Name}
-	case in.sim.store.vapps[id] != nil:
-		return []string{in.sim.store.vapps[id].Name}
-	case in.sim.store.disks[id] != nil:
-		return []string{in.sim.store.disks[id].Name}
+	case in.sim.store.VMs[id] != nil:
+		return []string{in.sim.store.VMs[id].Name}
+	case in.sim.store.VApps[id] != nil:
+		return []string{in.sim.store.VApps[id].Name}
+	case in.sim.store.Disks[id] != nil:
+		return []string{in.sim.store.Disks[id].Name}
 	default:
 		return nil
 	}

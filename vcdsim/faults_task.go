@@ -31,7 +31,7 @@ func (ts *tasks) fault(t *Task) *Fault {
 
 // finish ends a task: it does the work, or what a fault rule says, and frees the entities.
 func (ts *tasks) finish(id string) {
-	t := ts.sim.store.tasks[id]
+	t := ts.sim.store.Tasks[id]
 	if t == nil || t.done() {
 		return
 	}

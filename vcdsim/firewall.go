@@ -272,13 +272,13 @@ func showRules(r *request, p scope, out map[string]any) {
 // freeOfFirewallRules refuses to delete what a firewall rule refers to in one of some fields.
 func freeOfFirewallRules(s *Simulator, kind string, d *document, fields ...string) error {
 	for _, x := range []struct{ path, field string }{{edgeRulesPath, "userDefinedRules"}, {dfwRulesPath, "values"}} {
-		for _, doc := range s.store.documents[x.path] {
-			rules, _ := doc.body[x.field].([]any)
+		for _, doc := range s.store.Documents[x.path] {
+			rules, _ := doc.Body[x.field].([]any)
 			for _, item := range rules {
 				rule, _ := item.(map[string]any)
 				for _, f := range fields {
 					if slices.Contains(members(rule, f), bare(d.id())) {
-						return inUse(kind, text(d.body, "name"), "firewall rule "+text(rule, "name"))
+						return inUse(kind, text(d.Body, "name"), "firewall rule "+text(rule, "name"))
 					}
 				}
 			}

@@ -62,8 +62,8 @@ func groupScope(r *request, body map[string]any) (scope, error) {
 
 func prepareGroup(r *request, body map[string]any, old *document) error {
 	if old != nil {
-		body["ownerRef"] = old.body["ownerRef"]
-		body["edgeGatewayRef"] = old.body["edgeGatewayRef"]
+		body["ownerRef"] = old.Body["ownerRef"]
+		body["edgeGatewayRef"] = old.Body["edgeGatewayRef"]
 	}
 	kind := text(body, "typeValue")
 	if kind == "" || kind == "STATIC_MEMBERS" {
@@ -107,23 +107,23 @@ func strs(v any) []string {
 }
 
 func showGroup(r *request, d *document, out map[string]any) {
-	out["status"] = r.sim.tasks.realization(bare(d.id()), d.failed)
+	out["status"] = r.sim.tasks.realization(bare(d.id()), d.Failed)
 	out["networkProviderScope"] = nil
-	if org := r.sim.store.org(d.orgID); org != nil {
+	if org := r.sim.store.org(d.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	}
 	out["edgeGatewayRef"] = nil
 	out["ownerRef"] = nil
-	if _, _, g := r.sim.store.gateway(d.parent); g != nil {
+	if _, _, g := r.sim.store.gateway(d.Parent); g != nil {
 		ref := jsonRef("gateway", g.ID, g.Name)
 		out["edgeGatewayRef"] = ref
 		out["ownerRef"] = ref
 	}
-	if _, g := r.sim.store.group(d.parent); g != nil {
+	if _, g := r.sim.store.group(d.Parent); g != nil {
 		out["ownerRef"] = jsonRef("vdcGroup", g.ID, g.Name)
 	}
 	refs := []any{}
-	for _, id := range members(d.body, "members") {
+	for _, id := range members(d.Body, "members") {
 		if _, _, n := r.sim.store.network(id); n != nil {
 			refs = append(refs, jsonRef("network", n.ID, n.Name))
 		}
@@ -135,9 +135,9 @@ func showGroup(r *request, d *document, out map[string]any) {
 
 // freeGroup refuses to delete what a pool or a rule uses.
 func freeGroup(r *request, d *document) error {
-	for _, p := range r.sim.store.documents[poolPath] {
-		if refID(p.body, "memberGroupRef") == d.id() {
-			return inUse("firewall group", text(d.body, "name"), "load balancer pool "+text(p.body, "name"))
+	for _, p := range r.sim.store.Documents[poolPath] {
+		if refID(p.Body, "memberGroupRef") == d.id() {
+			return inUse("firewall group", text(d.Body, "name"), "load balancer pool "+text(p.Body, "name"))
 		}
 	}
 	return freeOfFirewallRules(r.sim, "firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
@@ -149,7 +149,7 @@ func listFirewallGroups(r *request) (*response, error) {
 	context := r.filterValue("_context")
 	var out []any
 	for _, d := range c.scoped(r) {
-		if context != "" && !strings.Contains(context, ":vdc:") && d.parent != bare(context) {
+		if context != "" && !strings.Contains(context, ":vdc:") && d.Parent != bare(context) {
 			continue
 		}
 		summary := c.shown(r, d)
@@ -167,12 +167,12 @@ func listFirewallGroupVMs(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	nets := members(d.body, "members")
+	nets := members(d.Body, "members")
 	var out []any
 	viewer := viewerOf(r)
-	for _, vm := range sorted(r.sim.store.vms) {
-		vapp := r.sim.store.vapps[vm.VAppID]
-		if !viewer.sees(vapp) || vapp.OrgID != d.orgID || !vm.onNetworks(vapp, nets) && !chosen(d.body, vm.Name) {
+	for _, vm := range sorted(r.sim.store.VMs) {
+		vapp := r.sim.store.VApps[vm.VAppID]
+		if !viewer.sees(vapp) || vapp.OrgID != d.OrgID || !vm.onNetworks(vapp, nets) && !chosen(d.Body, vm.Name) {
 			continue
 		}
 		_, vdc := r.sim.store.vdc(vapp.VDCID)
@@ -230,7 +230,7 @@ func compares(operator, have, want string) bool {
 // setAddresses are the addresses an IP set lists one by one; prefixes count as their first.
 func setAddresses(d *document) []netip.Addr {
 	var out []netip.Addr
-	for _, a := range strs(d.body["ipAddresses"]) {
+	for _, a := range strs(d.Body["ipAddresses"]) {
 		out = append(out, parseAddresses(a)...)
 	}
 	return out

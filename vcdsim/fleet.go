@@ -18,8 +18,8 @@ type Fleet struct {
 
 // launch makes the fleets of the model.
 func launch(s *Simulator) {
-	for o := range s.store.model.Orgs {
-		org := &s.store.model.Orgs[o]
+	for o := range s.store.Model.Orgs {
+		org := &s.store.Model.Orgs[o]
 		for v := range org.VDCs {
 			launchFleet(s, org, &org.VDCs[v])
 		}
@@ -53,7 +53,7 @@ func launchFleet(s *Simulator, org *Org, vdc *VDC) {
 			n := &vdc.Networks[0]
 			v.Networks = []VAppNetwork{{ID: s.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"}}
 		}
-		s.store.vapps[v.ID] = v
+		s.store.VApps[v.ID] = v
 		for j := range f.VMsPerVApp {
 			vm := fleetVM(s, vdc, v, tpl, source, j)
 			if len(vm.NICs) > 0 {

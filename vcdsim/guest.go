@@ -117,7 +117,7 @@ func (g *guests) boot(vm *VM) {
 
 // bootNow boots the guest, unless the VM was powered off in the meantime.
 func (g *guests) bootNow(id string, generation int) {
-	vm := g.sim.store.vms[id]
+	vm := g.sim.store.VMs[id]
 	if vm == nil || vm.Status != PoweredOn || vm.Boot.Generation != generation {
 		return
 	}
@@ -171,7 +171,7 @@ const imageHostname = "localhost"
 
 func (g *guests) view(vm *VM) GuestVM {
 	c := vm.clone()
-	vapp := g.sim.store.vapps[vm.VAppID]
+	vapp := g.sim.store.VApps[vm.VAppID]
 	out := GuestVM{
 		ID:                c.ID,
 		UUID:              g.sim.ids.named("bios", c.ID),
@@ -230,7 +230,7 @@ func (g *guests) card(vapp *VApp, nic NIC, primary bool) GuestNIC {
 
 // booted stores what the guest reported.
 func (g *guests) booted(id string, generation int, report GuestReport, err error) {
-	vm := g.sim.store.vms[id]
+	vm := g.sim.store.VMs[id]
 	if vm == nil || vm.Boot.Generation != generation || vm.Status != PoweredOn {
 		return
 	}
@@ -274,7 +274,7 @@ func (h guestHost) change(f func(*VM)) {
 	s := h.guests.sim
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	vm := s.store.vms[h.vmID]
+	vm := s.store.VMs[h.vmID]
 	if vm == nil || vm.Boot.Generation != h.generation || vm.Status != PoweredOn {
 		return
 	}

@@ -22,9 +22,9 @@ func spaceRoutes(add addRoute) {
 }
 
 func (s *store) space(id string) *IPSpace {
-	for i := range s.model.IPSpaces {
-		if s.model.IPSpaces[i].ID == id {
-			return &s.model.IPSpaces[i]
+	for i := range s.Model.IPSpaces {
+		if s.Model.IPSpaces[i].ID == id {
+			return &s.Model.IPSpaces[i]
 		}
 	}
 	return nil
@@ -36,8 +36,8 @@ type ipSpaces struct{ sim *Simulator }
 // of are the IP Spaces with an uplink to an external network.
 func (sp *ipSpaces) of(external string) []*IPSpace {
 	var out []*IPSpace
-	for i := range sp.sim.store.model.IPSpaces {
-		p := &sp.sim.store.model.IPSpaces[i]
+	for i := range sp.sim.store.Model.IPSpaces {
+		p := &sp.sim.store.Model.IPSpaces[i]
 		if slices.ContainsFunc(p.Uplinks, func(u SpaceUplink) bool { return u.Network == external }) {
 			out = append(out, p)
 		}
@@ -251,8 +251,8 @@ func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
 
 func listSpaces(r *request) (*response, error) {
 	var out []any
-	for i := range r.sim.store.model.IPSpaces {
-		if p := &r.sim.store.model.IPSpaces[i]; seesSpace(r, p) {
+	for i := range r.sim.store.Model.IPSpaces {
+		if p := &r.sim.store.Model.IPSpaces[i]; seesSpace(r, p) {
 			out = append(out, spaceJSON(r, p, true))
 		}
 	}
@@ -274,7 +274,7 @@ func createSpace(r *request) (*response, error) {
 		}
 	}
 	p.ID = r.sim.ids.next("ipSpace")
-	r.sim.store.model.IPSpaces = append(r.sim.store.model.IPSpaces, *p)
+	r.sim.store.Model.IPSpaces = append(r.sim.store.Model.IPSpaces, *p)
 	return r.start(Work{Op: "create ipSpace", Creates: true}, p.entity(), []string{p.ID}), nil
 }
 
@@ -312,7 +312,7 @@ func deleteSpace(r *request, p *IPSpace) (*response, error) {
 }
 
 func commitDeleteSpace(s *Simulator, t *Task) error {
-	m := &s.store.model
+	m := &s.store.Model
 	m.IPSpaces = slices.DeleteFunc(m.IPSpaces, func(p IPSpace) bool { return p.ID == t.Owner.ID })
 	return nil
 }

@@ -48,7 +48,7 @@ func readSpace(r *request, old *IPSpace) (*IPSpace, error) {
 	if p.Name == "" || !slices.Contains([]string{SpacePublic, SpaceShared, SpacePrivate}, p.Type) {
 		return nil, badRequest("An IP space needs a name and a valid type.")
 	}
-	if slices.ContainsFunc(r.sim.store.model.IPSpaces,
+	if slices.ContainsFunc(r.sim.store.Model.IPSpaces,
 		func(x IPSpace) bool { return x.ID != p.ID && x.Name == p.Name && x.OrgID == p.OrgID }) {
 		return nil, duplicateName(p.Name)
 	}

@@ -48,8 +48,8 @@ func listSpaceUplinks(r *request) (*response, error) {
 		return nil, err
 	}
 	var out []any
-	for i := range r.sim.store.model.IPSpaces {
-		p := &r.sim.store.model.IPSpaces[i]
+	for i := range r.sim.store.Model.IPSpaces {
+		p := &r.sim.store.Model.IPSpaces[i]
 		for _, u := range p.Uplinks {
 			out = append(out, spaceUplinkJSON(r, p, u))
 		}
@@ -60,8 +60,8 @@ func listSpaceUplinks(r *request) (*response, error) {
 // spaceUplink finds the uplink in the path; only the provider sees them.
 func spaceUplink(r *request) (*IPSpace, *SpaceUplink, error) {
 	if r.session.provider() {
-		for i := range r.sim.store.model.IPSpaces {
-			p := &r.sim.store.model.IPSpaces[i]
+		for i := range r.sim.store.Model.IPSpaces {
+			p := &r.sim.store.Model.IPSpaces[i]
 			for u := range p.Uplinks {
 				if p.Uplinks[u].ID == bare(r.vars["id"]) {
 					return p, &p.Uplinks[u], nil
@@ -168,8 +168,8 @@ func commitDeleteSpaceUplink(s *Simulator, t *Task) error {
 // space.
 func spaceAssignments(r *request) []any {
 	var out []any
-	for i := range r.sim.store.model.IPSpaces {
-		p := &r.sim.store.model.IPSpaces[i]
+	for i := range r.sim.store.Model.IPSpaces {
+		p := &r.sim.store.Model.IPSpaces[i]
 		for _, o := range visibleOrgs(r) {
 			if r.sim.spaces.assignedTo(p, o.ID) {
 				out = append(out, spaceAssignmentJSON(r, p, o))
@@ -207,11 +207,11 @@ func spaceAssignmentJSON(r *request, p *IPSpace, o *Org) map[string]any {
 }
 
 func (sp *ipSpaces) customQuotas(space, org string) map[string]any {
-	d := sp.sim.store.documents.find(spaceAssignmentPath, sp.assignmentID(space, org))
+	d := sp.sim.store.Documents.find(spaceAssignmentPath, sp.assignmentID(space, org))
 	if d == nil {
 		return nil
 	}
-	custom, _ := d.body["customQuotas"].(map[string]any)
+	custom, _ := d.Body["customQuotas"].(map[string]any)
 	return custom
 }
 
@@ -231,10 +231,10 @@ func putSpaceAssignment(r *request) (*response, error) {
 	}
 	id := r.vars["id"]
 	quotas := map[string]any{"id": id, "customQuotas": body["customQuotas"]}
-	if d := r.sim.store.documents.find(spaceAssignmentPath, id); d != nil {
-		d.body = quotas
+	if d := r.sim.store.Documents.find(spaceAssignmentPath, id); d != nil {
+		d.Body = quotas
 	} else {
-		r.sim.store.documents.add(spaceAssignmentPath, "", quotas)
+		r.sim.store.Documents.add(spaceAssignmentPath, "", quotas)
 	}
 	return r.done(Entity{"ipSpaceOrgAssignment", bare(id), "assignment"}), nil
 }

@@ -46,8 +46,8 @@ type ipam struct{ sim *Simulator }
 // addressesIn lists what NICs hold on a network, sorted by address.
 func (ip *ipam) addressesIn(networkID string) []allocation {
 	var out []allocation
-	for _, vm := range ip.sim.store.vms {
-		vapp := ip.sim.store.vapps[vm.VAppID]
+	for _, vm := range ip.sim.store.VMs {
+		vapp := ip.sim.store.VApps[vm.VAppID]
 		if vapp == nil {
 			continue
 		}
@@ -167,7 +167,7 @@ func (ip *ipam) checkManual(sub subnet, vm *VM, address string) error {
 
 // assign gives the NICs of a VM their addresses: POOL at once, MANUAL as asked, DHCP when the guest runs.
 func (ip *ipam) assign(vm *VM) error {
-	vapp := ip.sim.store.vapps[vm.VAppID]
+	vapp := ip.sim.store.VApps[vm.VAppID]
 	for i := range vm.NICs {
 		nic := &vm.NICs[i]
 		if err := ip.checkNIC(vapp, vm, *nic); err != nil {
@@ -206,7 +206,7 @@ func (ip *ipam) assignPool(vapp *VApp, nic *NIC) error {
 
 // leaseDHCP gives a NIC of mode DHCP the address the DHCP server would; empty if the network has none.
 func (ip *ipam) leaseDHCP(vm *VM, nic *NIC) {
-	n := ip.sim.store.vapps[vm.VAppID].network(nic.Network)
+	n := ip.sim.store.VApps[vm.VAppID].network(nic.Network)
 	if n == nil || nic.Mode != modeDHCP || nic.Lease != "" {
 		return
 	}

@@ -36,7 +36,7 @@ func (l *leases) watch(v *VApp) {
 
 // end stops a vApp whose runtime lease ended, and deletes one whose storage lease did.
 func (l *leases) end(id string, end time.Time) {
-	v := l.sim.store.vapps[id]
+	v := l.sim.store.VApps[id]
 	if v == nil {
 		return
 	}

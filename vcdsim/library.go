@@ -59,14 +59,14 @@ func checkCertificate(_ *request, body map[string]any) error {
 
 // freeCertificate refuses to delete what a virtual service or pool uses.
 func freeCertificate(r *request, d *document) error {
-	for _, vs := range r.sim.store.documents[servicePath] {
-		if refID(vs.body, "certificateRef") == d.id() {
-			return inUse("certificate", text(d.body, "alias"), "virtual service "+text(vs.body, "name"))
+	for _, vs := range r.sim.store.Documents[servicePath] {
+		if refID(vs.Body, "certificateRef") == d.id() {
+			return inUse("certificate", text(d.Body, "alias"), "virtual service "+text(vs.Body, "name"))
 		}
 	}
-	for _, p := range r.sim.store.documents[poolPath] {
-		if slices.Contains(members(p.body, "caCertificateRefs"), bare(d.id())) {
-			return inUse("certificate", text(d.body, "alias"), "load balancer pool "+text(p.body, "name"))
+	for _, p := range r.sim.store.Documents[poolPath] {
+		if slices.Contains(members(p.Body, "caCertificateRefs"), bare(d.id())) {
+			return inUse("certificate", text(d.Body, "alias"), "load balancer pool "+text(p.Body, "name"))
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func freeCertificate(r *request, d *document) error {
 // seedCertificates puts the certificates of the model into the library.
 func seedCertificates(s *Simulator, org *Org) {
 	for _, c := range org.Certificates {
-		s.store.documents.add(certificatePath, org.ID, map[string]any{
+		s.store.Documents.add(certificatePath, org.ID, map[string]any{
 			"id":          URN("certificateLibraryItem", s.ids.named("certificateLibraryItem", org.ID+c.Alias)),
 			"alias":       c.Alias,
 			"description": "",
@@ -92,8 +92,8 @@ func endpointID(body map[string]any) string {
 
 // disabled refuses to delete what is still in use.
 func disabled(_ *request, d *document) error {
-	if on, _ := d.body["enabled"].(bool); on {
-		return badRequest("The external endpoint %q must be disabled before it is deleted.", text(d.body, "name"))
+	if on, _ := d.Body["enabled"].(bool); on {
+		return badRequest("The external endpoint %q must be disabled before it is deleted.", text(d.Body, "name"))
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type load struct{ user, org, queuedUser, queuedOrg int }
 
 func (ts *tasks) load(orgID, userID string) load {
 	var n load
-	for _, t := range ts.sim.store.tasks {
+	for _, t := range ts.sim.store.Tasks {
 		if t.done() || t.OrgID != orgID || awaits(t.Work.Op) {
 			continue
 		}
@@ -86,7 +86,7 @@ func (ts *tasks) admit(orgID string) {
 		return
 	}
 	var waiting []*Task
-	for _, t := range ts.sim.store.tasks {
+	for _, t := range ts.sim.store.Tasks {
 		if t.Waiting && !t.done() && t.OrgID == orgID {
 			waiting = append(waiting, t)
 		}

@@ -21,7 +21,7 @@ func consolidateVM(r *request, vm *VM) (*response, error) {
 }
 
 func commitConsolidate(s *Simulator, t *Task) error {
-	vm := s.store.vms[t.Work.VM]
+	vm := s.store.VMs[t.Work.VM]
 	if vm == nil {
 		return gone("vm", t.Work.VM)
 	}

@@ -8,18 +8,18 @@ import (
 )
 
 func (s *store) org(id string) *Org {
-	for i := range s.model.Orgs {
-		if s.model.Orgs[i].ID == id {
-			return &s.model.Orgs[i]
+	for i := range s.Model.Orgs {
+		if s.Model.Orgs[i].ID == id {
+			return &s.Model.Orgs[i]
 		}
 	}
 	return nil
 }
 
 func (s *store) orgByName(name string) *Org {
-	for i := range s.model.Orgs {
-		if strings.EqualFold(s.model.Orgs[i].Name, name) {
-			return &s.model.Orgs[i]
+	for i := range s.Model.Orgs {
+		if strings.EqualFold(s.Model.Orgs[i].Name, name) {
+			return &s.Model.Orgs[i]
 		}
 	}
 	return nil
@@ -35,8 +35,8 @@ func (s *store) vdcName(id string) string {
 
 // vdc finds a VDC and its organization; both are nil if there is none.
 func (s *store) vdc(id string) (*Org, *VDC) {
-	for o := range s.model.Orgs {
-		org := &s.model.Orgs[o]
+	for o := range s.Model.Orgs {
+		org := &s.Model.Orgs[o]
 		for v := range org.VDCs {
 			if org.VDCs[v].ID == id {
 				return org, &org.VDCs[v]
@@ -48,8 +48,8 @@ func (s *store) vdc(id string) (*Org, *VDC) {
 
 // network finds an org VDC network with where it is.
 func (s *store) network(id string) (*Org, *VDC, *Network) {
-	for o := range s.model.Orgs {
-		org := &s.model.Orgs[o]
+	for o := range s.Model.Orgs {
+		org := &s.Model.Orgs[o]
 		for v := range org.VDCs {
 			for n := range org.VDCs[v].Networks {
 				if org.VDCs[v].Networks[n].ID == id {
@@ -63,8 +63,8 @@ func (s *store) network(id string) (*Org, *VDC, *Network) {
 
 // profile finds a storage profile with where it is.
 func (s *store) profile(id string) (*Org, *VDC, *StorageProfile) {
-	for o := range s.model.Orgs {
-		org := &s.model.Orgs[o]
+	for o := range s.Model.Orgs {
+		org := &s.Model.Orgs[o]
 		for v := range org.VDCs {
 			for p := range org.VDCs[v].StorageProfiles {
 				if org.VDCs[v].StorageProfiles[p].ID == id {
@@ -97,18 +97,18 @@ func (v *VDC) defaultProfile() string {
 }
 
 func (s *store) policy(id string) *ComputePolicy {
-	for i := range s.model.Policies {
-		if s.model.Policies[i].ID == id {
-			return &s.model.Policies[i]
+	for i := range s.Model.Policies {
+		if s.Model.Policies[i].ID == id {
+			return &s.Model.Policies[i]
 		}
 	}
 	return nil
 }
 
 func (s *store) policyByName(name string) *ComputePolicy {
-	for i := range s.model.Policies {
-		if s.model.Policies[i].Name == name {
-			return &s.model.Policies[i]
+	for i := range s.Model.Policies {
+		if s.Model.Policies[i].Name == name {
+			return &s.Model.Policies[i]
 		}
 	}
 	return nil
@@ -132,8 +132,8 @@ type orgCatalog struct {
 
 func (s *store) catalogs() []orgCatalog {
 	var out []orgCatalog
-	for o := range s.model.Orgs {
-		org := &s.model.Orgs[o]
+	for o := range s.Model.Orgs {
+		org := &s.Model.Orgs[o]
 		for c := range org.Catalogs {
 			out = append(out, orgCatalog{org, &org.Catalogs[c]})
 		}

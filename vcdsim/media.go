@@ -173,7 +173,7 @@ func removeMedia(s *Simulator, id string) {
 	if m == nil {
 		return
 	}
-	delete(s.store.uploads, m.Upload)
+	delete(s.store.Uploads, m.Upload)
 	sh.catalog.Media = slices.DeleteFunc(slices.Clone(sh.catalog.Media), func(x Media) bool { return x.ID == id })
 }
 
@@ -186,7 +186,7 @@ func enableDownload(r *request) (*response, error) {
 	if err := r.sim.tasks.checkIdle(m.ID); err != nil {
 		return nil, err
 	}
-	u := r.sim.store.uploads[m.Upload]
+	u := r.sim.store.Uploads[m.Upload]
 	if u == nil {
 		return nil, badRequest("The media %q has no content.", m.Name)
 	}
@@ -221,7 +221,7 @@ func ejectMedia(r *request, vm *VM, _ *Media) (*response, error) {
 
 // commitMedia inserts a media into the drive of a VM, or ejects it.
 func commitMedia(s *Simulator, t *Task) error {
-	vm := s.store.vms[t.Work.VM]
+	vm := s.store.VMs[t.Work.VM]
 	if vm == nil {
 		return gone("vm", t.Work.VM)
 	}
@@ -254,7 +254,7 @@ func mediaRecords(r *request) []*record {
 			m := &sh.catalog.Media[i]
 			v := sh.vdcOf(&Template{VDC: m.VDC})
 			out = append(out, &record{
-				metadata: r.sim.store.metadata[m.ID],
+				metadata: r.sim.store.Metadata[m.ID],
 				links:    recordLinks(r, "media", m.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"),

@@ -321,22 +321,22 @@ func metadataOf(s *Simulator, e Entity) map[string]Metadata {
 	}
 	switch e.Kind {
 	case "vapp":
-		if v := s.store.vapps[e.ID]; v != nil {
+		if v := s.store.VApps[e.ID]; v != nil {
 			return live(&v.Metadata)
 		}
 	case "vm":
-		if vm := s.store.vms[e.ID]; vm != nil {
+		if vm := s.store.VMs[e.ID]; vm != nil {
 			return live(&vm.Metadata)
 		}
 	case "disk":
-		if d := s.store.disks[e.ID]; d != nil {
+		if d := s.store.Disks[e.ID]; d != nil {
 			return live(&d.Metadata)
 		}
 	default:
-		if s.store.metadata[e.ID] == nil {
-			s.store.metadata[e.ID] = map[string]Metadata{}
+		if s.store.Metadata[e.ID] == nil {
+			s.store.Metadata[e.ID] = map[string]Metadata{}
 		}
-		return s.store.metadata[e.ID]
+		return s.store.Metadata[e.ID]
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func collectMetrics(s *Simulator) []metric {
 	for _, status := range []TaskStatus{TaskQueued, TaskRunning, TaskSuccess, TaskError, TaskAborted, TaskCanceled} {
 		tasks[labels("status", string(status))] = 0
 	}
-	for _, t := range s.store.tasks {
+	for _, t := range s.store.Tasks {
 		tasks[labels("status", string(t.Status))]++
 	}
 	c := overviewOfCounts(s)
@@ -71,7 +71,7 @@ func collectMetrics(s *Simulator) []metric {
 		labels("kind", "vm"):   float64(c.VMs),
 		labels("kind", "disk"): float64(c.Disks),
 	}
-	for path, d := range s.store.documents {
+	for path, d := range s.store.Documents {
 		entities[labels("kind", path)] = float64(len(d))
 	}
 	return []metric{

@@ -44,7 +44,7 @@ func natCollection() *collection {
 		scope:   func(r *request, _ map[string]any) (scope, error) { return gatewayScope(r, r.vars["gateway"]) },
 		prepare: prepareNAT,
 		show: func(_ *request, d *document, out map[string]any) {
-			out["version"] = map[string]any{"version": d.version - 1}
+			out["version"] = map[string]any{"version": d.Version - 1}
 			out["systemRule"] = false
 		},
 	}
@@ -73,7 +73,7 @@ func prepareNAT(r *request, body map[string]any, old *document) error {
 
 func settleNATType(body map[string]any, old *document) (string, error) {
 	kind := text(body, "type")
-	if t := text(body, "ruleType"); t != "" && (old == nil || kind == "" || t != text(old.body, "ruleType")) {
+	if t := text(body, "ruleType"); t != "" && (old == nil || kind == "" || t != text(old.Body, "ruleType")) {
 		kind = t
 	}
 	if !slices.Contains(natTypes, kind) {
@@ -142,20 +142,20 @@ func sameVersion(body map[string]any, old *document) error {
 	if old == nil || !ok {
 		return nil
 	}
-	if n, ok := v["version"].(float64); ok && int(n) != old.version-1 {
+	if n, ok := v["version"].(float64); ok && int(n) != old.Version-1 {
 		return refuse(http.StatusBadRequest, "OBJECT_VERSION_MISMATCH",
-			"The version %d of the object is not the current version %d.", int(n), old.version-1)
+			"The version %d of the object is not the current version %d.", int(n), old.Version-1)
 	}
 	return nil
 }
 
 // documentReference finds a document the caller sees and returns the reference to it.
 func documentReference(r *request, path, operation, id string) (map[string]any, error) {
-	d := r.sim.store.documents.find(path, id)
-	if d == nil || d.orgID != "" && !r.sees(d.orgID) {
+	d := r.sim.store.Documents.find(path, id)
+	if d == nil || d.OrgID != "" && !r.sees(d.OrgID) {
 		return nil, forbidden(operation, id)
 	}
-	return map[string]any{"id": d.id(), "name": text(d.body, "name")}, nil
+	return map[string]any{"id": d.id(), "name": text(d.Body, "name")}, nil
 }
 
 // listByCursor answers a list of what a gateway or network has, the next page behind a cursor. NAT rules cannot be

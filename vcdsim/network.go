@@ -84,7 +84,7 @@ func getNetwork(r *request) (*response, error) {
 // getVAppNetwork shows the network of a vApp.
 func getVAppNetwork(r *request, id string) (*response, error) {
 	viewer := viewerOf(r)
-	for _, v := range r.sim.store.vapps {
+	for _, v := range r.sim.store.VApps {
 		for _, n := range v.Networks {
 			if n.ID != id || !viewer.sees(v) {
 				continue
@@ -236,7 +236,7 @@ func listAllocated(r *request) (*response, error) {
 			"allocationType": "VM_ALLOCATED",
 			"entityId":       URN("vm", a.vm.ID),
 			"entityName":     a.vm.Name,
-			"vAppName":       r.sim.store.vapps[a.vm.VAppID].Name,
+			"vAppName":       r.sim.store.VApps[a.vm.VAppID].Name,
 			"deployed":       a.vm.Deployed,
 			"networkRef":     jsonRef("network", n.ID, n.Name),
 			"orgRef":         jsonRef("org", org.ID, org.Name),

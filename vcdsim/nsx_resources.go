@@ -80,7 +80,7 @@ func externalBackings(s *Simulator) []backing {
 // freeBacking reports whether no external or imported network uses a router or segment; a tier-0 router may be
 // shared by any number of networks that use IP blocks.
 func freeBacking(s *Simulator, b backing) bool {
-	for _, e := range s.store.model.ExternalNetworks {
+	for _, e := range s.store.Model.ExternalNetworks {
 		if cmp.Or(e.BackingName, strings.ToLower(e.Name)) == b.name {
 			return false
 		}
@@ -172,7 +172,7 @@ func listSwitches(r *request) (*response, error) {
 
 // importedSegment reports whether a network uses a segment.
 func importedSegment(s *Simulator, segment string) bool {
-	return slices.ContainsFunc(s.store.model.Orgs, func(o Org) bool {
+	return slices.ContainsFunc(s.store.Model.Orgs, func(o Org) bool {
 		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {
 			return slices.ContainsFunc(v.Networks,
 				func(n Network) bool { return n.Type == Opaque && n.Fields["backingNetworkId"] == segment })

@@ -18,8 +18,8 @@ func orgRoutes(add addRoute) {
 // visibleOrgs are the organizations the caller may see.
 func visibleOrgs(r *request) []*Org {
 	var out []*Org
-	for i := range r.sim.store.model.Orgs {
-		if o := &r.sim.store.model.Orgs[i]; r.sees(o.ID) {
+	for i := range r.sim.store.Model.Orgs {
+		if o := &r.sim.store.Model.Orgs[i]; r.sees(o.ID) {
 			out = append(out, o)
 		}
 	}
@@ -109,7 +109,7 @@ func orgJSON(r *request, o *Org) map[string]any {
 
 func (va *vapps) countIn(orgID string) int {
 	n := 0
-	for _, v := range va.sim.store.vapps {
+	for _, v := range va.sim.store.VApps {
 		if v.OrgID == orgID {
 			n++
 		}

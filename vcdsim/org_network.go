@@ -256,14 +256,14 @@ func putOrgNetwork(r *request, from *VDC, old *Network) (*response, error) {
 }
 
 func deleteOrgNetwork(r *request, _ *VDC, n *Network) (*response, error) {
-	for _, v := range sorted(r.sim.store.vapps) {
+	for _, v := range sorted(r.sim.store.VApps) {
 		if slices.ContainsFunc(v.Networks, func(x VAppNetwork) bool { return x.ParentID == n.ID }) {
 			return nil, inUse("network", n.Name, "vApp "+v.Name)
 		}
 	}
-	for _, d := range r.sim.store.documents[groupPath] {
-		if slices.Contains(members(d.body, "members"), n.ID) {
-			return nil, inUse("network", n.Name, "firewall group "+text(d.body, "name"))
+	for _, d := range r.sim.store.Documents[groupPath] {
+		if slices.Contains(members(d.Body, "members"), n.ID) {
+			return nil, inUse("network", n.Name, "firewall group "+text(d.Body, "name"))
 		}
 	}
 	return r.start(Work{Op: "delete orgVdcNetwork"}, n.entity(), n.locks()), nil
@@ -276,8 +276,8 @@ func commitDeleteNetwork(s *Simulator, t *Task) error {
 	}
 	id := n.ID
 	vdc.Networks = slices.DeleteFunc(vdc.Networks, func(x Network) bool { return x.ID == id })
-	s.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(s.store.documents[bindingPath]),
-		func(d *document) bool { return d.parent == id })
+	s.store.Documents[bindingPath] = slices.DeleteFunc(slices.Clone(s.store.Documents[bindingPath]),
+		func(d *document) bool { return d.Parent == id })
 	return nil
 }
 

@@ -118,8 +118,8 @@ func deleteDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 	n.DHCP = nil
 	n.DHCPPool = nil
 	id := n.ID
-	r.sim.store.documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bindingPath]),
-		func(d *document) bool { return d.parent == id })
+	r.sim.store.Documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[bindingPath]),
+		func(d *document) bool { return d.Parent == id })
 	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
 }
 

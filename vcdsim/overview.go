@@ -103,19 +103,19 @@ func getOverview(r *request) (*response, error) {
 
 func overviewOfCounts(s *Simulator) overviewCounts {
 	c := overviewCounts{
-		Orgs:     len(s.store.model.Orgs),
-		VApps:    len(s.store.vapps),
-		VMs:      len(s.store.vms),
-		Disks:    len(s.store.disks),
-		Sessions: len(s.store.sessions),
+		Orgs:     len(s.store.Model.Orgs),
+		VApps:    len(s.store.VApps),
+		VMs:      len(s.store.VMs),
+		Disks:    len(s.store.Disks),
+		Sessions: len(s.store.Sessions),
 		Faults:   len(s.faults.List()),
 	}
-	for _, vm := range s.store.vms {
+	for _, vm := range s.store.VMs {
 		if vm.Status == PoweredOn {
 			c.VMsOn++
 		}
 	}
-	for _, t := range s.store.tasks {
+	for _, t := range s.store.Tasks {
 		if !t.done() {
 			c.Running++
 		}
@@ -126,7 +126,7 @@ func overviewOfCounts(s *Simulator) overviewCounts {
 // overviewOfVApps are those with the filter in their name or in that of a VM, by name.
 func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more int) {
 	var all []*VApp
-	for _, v := range s.store.vapps {
+	for _, v := range s.store.VApps {
 		if matches(v.Name, filter) ||
 			slices.ContainsFunc(s.store.vmsOf(v.ID), func(vm *VM) bool { return matches(vm.Name, filter) }) {
 			all = append(all, v)
@@ -196,7 +196,7 @@ func overviewOfVM(s *Simulator, vm *VM) overviewVM {
 // overviewOfTasks are the unfinished tasks, newest first, then the last that ended.
 func overviewOfTasks(s *Simulator) []overviewTask {
 	var running, ended []*Task
-	for _, t := range s.store.tasks {
+	for _, t := range s.store.Tasks {
 		if t.done() {
 			ended = append(ended, t)
 		} else {

@@ -97,8 +97,8 @@ func overviewOfNetworks(s *Simulator, filter string) overviewNetworks {
 		Spaces:   []overviewSpace{},
 		Entities: []overviewEntity{},
 	}
-	for i := range s.store.model.Orgs {
-		org := &s.store.model.Orgs[i]
+	for i := range s.store.Model.Orgs {
+		org := &s.store.Model.Orgs[i]
 		for j := range org.VDCs {
 			vdc := &org.VDCs[j]
 			for k := range vdc.Networks {
@@ -109,10 +109,10 @@ func overviewOfNetworks(s *Simulator, filter string) overviewNetworks {
 			}
 		}
 	}
-	for i := range s.store.model.IPSpaces {
-		out.addSpace(&s.store.model.IPSpaces[i], filter)
+	for i := range s.store.Model.IPSpaces {
+		out.addSpace(&s.store.Model.IPSpaces[i], filter)
 	}
-	for _, d := range s.store.documents[entitiesPath] {
+	for _, d := range s.store.Documents[entitiesPath] {
 		out.addEntity(s, d, filter)
 	}
 	return out
@@ -153,13 +153,13 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *Org, vdc *VDC, g *EdgeG
 		Used:     []string{},
 		Services: []overviewService{},
 		Unused:   []overviewPool{},
-		Rules:    len(s.store.documents.on(g.ID, natPath)),
+		Rules:    len(s.store.Documents.on(g.ID, natPath)),
 	}
 	words := []string{g.Name}
 	for _, u := range s.edges.usedBy(g) {
 		out.Used = append(out.Used, u.address.String()+" "+u.category)
 	}
-	for _, d := range s.store.documents.on(g.ID, servicePath) {
+	for _, d := range s.store.Documents.on(g.ID, servicePath) {
 		service := overviewOfService(s, d)
 		words = append(words, service.Name, service.Address, service.Pool.Name)
 		switch {
@@ -170,9 +170,9 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *Org, vdc *VDC, g *EdgeG
 			out.Services = append(out.Services, service)
 		}
 	}
-	for _, d := range s.store.documents.on(g.ID, poolPath) {
+	for _, d := range s.store.Documents.on(g.ID, poolPath) {
 		pool := overviewOfPool(s, d)
-		if len(s.store.documents.servicesOf(d.id())) == 0 && len(out.Unused) < shownOnEdge {
+		if len(s.store.Documents.servicesOf(d.id())) == 0 && len(out.Unused) < shownOnEdge {
 			words = append(words, pool.Name)
 			out.Unused = append(out.Unused, pool)
 		}
@@ -183,12 +183,12 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *Org, vdc *VDC, g *EdgeG
 
 func overviewOfService(s *Simulator, d *document) overviewService {
 	out := overviewService{
-		Name:    text(d.body, "name"),
-		Address: strings.Join(virtualIPs(d.body), " ") + portsOf(d.body),
+		Name:    text(d.Body, "name"),
+		Address: strings.Join(virtualIPs(d.Body), " ") + portsOf(d.Body),
 		Pool:    overviewPool{Members: []overviewMember{}},
 	}
 	up := 0
-	if pool := s.store.documents.find(poolPath, refID(d.body, "loadBalancerPoolRef")); pool != nil {
+	if pool := s.store.Documents.find(poolPath, refID(d.Body, "loadBalancerPoolRef")); pool != nil {
 		out.Pool = overviewOfPool(s, pool)
 		up = s.alb.upMembers(pool)
 	}
@@ -213,20 +213,20 @@ func portsOf(body map[string]any) string {
 
 // overviewOfPool shows members, or the addresses of the group whose members they are.
 func overviewOfPool(s *Simulator, d *document) overviewPool {
-	out := overviewPool{Name: text(d.body, "name"), Members: []overviewMember{}}
+	out := overviewPool{Name: text(d.Body, "name"), Members: []overviewMember{}}
 	out.Health = s.alb.health(d, s.alb.upMembers(d))
 	var members []overviewMember
-	for _, m := range poolMembers(d.body) {
+	for _, m := range poolMembers(d.Body) {
 		health := s.alb.memberHealth(d, m, out.Health)
 		if !enabled(m) {
 			health = "DISABLED"
 		}
 		members = append(members, overviewMember{fmt.Sprintf("%v:%v", m["ipAddress"], m["port"]), health})
 	}
-	if g := s.store.documents.find(groupPath, refID(d.body, "memberGroupRef")); g != nil {
+	if g := s.store.Documents.find(groupPath, refID(d.Body, "memberGroupRef")); g != nil {
 		for _, a := range setAddresses(g) {
 			members = append(members, overviewMember{
-				fmt.Sprintf("%v:%v", a, d.body["defaultPort"]),
+				fmt.Sprintf("%v:%v", a, d.Body["defaultPort"]),
 				groupHealth(s, d, fmt.Sprint(a), out.Health),
 			})
 		}
@@ -239,7 +239,7 @@ func overviewOfPool(s *Simulator, d *document) overviewPool {
 // groupHealth is the health of an address of a group of members.
 func groupHealth(s *Simulator, pool *document, address, health string) string {
 	if a, err := netip.ParseAddr(address); err == nil {
-		member := map[string]any{"ipAddress": a.String(), "port": pool.body["defaultPort"]}
+		member := map[string]any{"ipAddress": a.String(), "port": pool.Body["defaultPort"]}
 		return s.alb.memberHealth(pool, member, health)
 	}
 	return health
@@ -263,14 +263,14 @@ func (o *overviewNetworks) addSpace(p *IPSpace, filter string) {
 func (o *overviewNetworks) addEntity(s *Simulator, d *document, filter string) {
 	out := overviewEntity{
 		ID:    d.id(),
-		Name:  text(d.body, "name"),
-		Type:  text(d.body, "entityType"),
-		State: text(d.body, "state"),
+		Name:  text(d.Body, "name"),
+		Type:  text(d.Body, "entityType"),
+		State: text(d.Body, "state"),
 	}
-	if org := s.store.org(d.orgID); org != nil {
+	if org := s.store.org(d.OrgID); org != nil {
 		out.Org = org.Name
 	}
-	content, _ := d.body["entity"].(map[string]any)
+	content, _ := d.Body["entity"].(map[string]any)
 	status, _ := content["status"].(map[string]any)
 	for _, section := range []string{"capvcd", "vcdKe"} {
 		if of, ok := status[section].(map[string]any); ok && out.Phase == "" {

@@ -79,8 +79,8 @@ func publishes(r *request, name, vdcID string) bool {
 
 func computePolicies(r *request, vdcID string) []any {
 	var out []any
-	for i := range r.sim.store.model.Policies {
-		p := &r.sim.store.model.Policies[i]
+	for i := range r.sim.store.Model.Policies {
+		p := &r.sim.store.Model.Policies[i]
 		if r.session.provider() && vdcID == "" || publishes(r, p.Name, vdcID) {
 			out = append(out, policyJSON(r, p))
 		}

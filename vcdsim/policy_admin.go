@@ -57,7 +57,7 @@ func createPolicy(r *request) (*response, error) {
 	if r.sim.store.policyByName(p.Name) != nil {
 		return nil, duplicateName(p.Name)
 	}
-	r.sim.store.model.Policies = append(r.sim.store.model.Policies, p)
+	r.sim.store.Model.Policies = append(r.sim.store.Model.Policies, p)
 	return &response{status: http.StatusCreated, json: policyJSON(r, &p)}, nil
 }
 
@@ -90,9 +90,9 @@ func putPolicy(r *request, p *ComputePolicy) (*response, error) {
 }
 
 func eachVDC(r *request, f func(*VDC)) {
-	for i := range r.sim.store.model.Orgs {
-		for j := range r.sim.store.model.Orgs[i].VDCs {
-			f(&r.sim.store.model.Orgs[i].VDCs[j])
+	for i := range r.sim.store.Model.Orgs {
+		for j := range r.sim.store.Model.Orgs[i].VDCs {
+			f(&r.sim.store.Model.Orgs[i].VDCs[j])
 		}
 	}
 }
@@ -105,7 +105,7 @@ func deletePolicy(r *request, p *ComputePolicy) (*response, error) {
 		return nil, badRequest("The compute policy %q is assigned to a VDC.", p.Name)
 	}
 	id := p.ID
-	r.sim.store.model.Policies = slices.DeleteFunc(slices.Clone(r.sim.store.model.Policies),
+	r.sim.store.Model.Policies = slices.DeleteFunc(slices.Clone(r.sim.store.Model.Policies),
 		func(x ComputePolicy) bool { return x.ID == id })
 	return noContent(), nil
 }

@@ -20,8 +20,8 @@ func profileCollection() *collection {
 		prepare:  prepareProfile,
 		free:     freeProfile,
 		show: func(r *request, d *document, out map[string]any) {
-			out["status"] = r.sim.tasks.realization(bare(d.id()), d.failed)
-			out["usableForNAT"] = usableForNAT(d.body)
+			out["status"] = r.sim.tasks.realization(bare(d.id()), d.Failed)
+			out["usableForNAT"] = usableForNAT(d.Body)
 			out["networkProviderScope"] = nil
 			delete(out, "contextEntityId")
 		},
@@ -54,7 +54,7 @@ func profileScope(r *request, body map[string]any) (scope, error) {
 
 func prepareProfile(r *request, body map[string]any, old *document) error {
 	if old != nil {
-		body["contextEntityId"] = old.body["contextEntityId"]
+		body["contextEntityId"] = old.Body["contextEntityId"]
 	} else if org := r.sim.store.org(bare(refID(body, "orgRef"))); org != nil && r.sees(org.ID) {
 		body["orgRef"] = jsonRef("org", org.ID, org.Name)
 	} else if text(body, "scope") == "TENANT" && r.sim.assume.TenantProfilesNeedOrg {
@@ -86,9 +86,9 @@ func usableForNAT(body map[string]any) bool {
 
 // freeProfile refuses to delete what a rule uses.
 func freeProfile(r *request, d *document) error {
-	for _, nat := range r.sim.store.documents[natPath] {
-		if refID(nat.body, "applicationPortProfile") == d.id() {
-			return inUse("application port profile", text(d.body, "name"), "NAT rule "+text(nat.body, "name"))
+	for _, nat := range r.sim.store.Documents[natPath] {
+		if refID(nat.Body, "applicationPortProfile") == d.id() {
+			return inUse("application port profile", text(d.Body, "name"), "NAT rule "+text(nat.Body, "name"))
 		}
 	}
 	return freeOfFirewallRules(r.sim, "application port profile", d, "applicationPortProfiles")
@@ -192,7 +192,7 @@ func seedProfiles(s *Simulator) {
 		if p.port == "any" {
 			ports = []any{}
 		}
-		s.store.documents.add(profilePath, "", map[string]any{
+		s.store.Documents.add(profilePath, "", map[string]any{
 			"id":          URN("applicationPortProfile", s.ids.named("applicationPortProfile", p.name)),
 			"name":        p.name,
 			"description": p.name,

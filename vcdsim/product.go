@@ -106,7 +106,7 @@ func putVAppProducts(r *request, v *VApp, tree *xmltree.Node) (*response, error)
 }
 
 func commitProducts(s *Simulator, t *Task) error {
-	v := s.store.vapps[t.Work.VApp]
+	v := s.store.VApps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)
 	}

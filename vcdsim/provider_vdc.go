@@ -39,7 +39,7 @@ func poolID(s *Simulator) string { return s.ids.named("networkPool", providerPoo
 func providerProfiles(s *Simulator) []string {
 	var out []string
 	seen := map[string]bool{}
-	for _, o := range s.store.model.Orgs {
+	for _, o := range s.store.Model.Orgs {
 		for _, v := range o.VDCs {
 			for _, p := range v.StorageProfiles {
 				if !seen[p.Name] {
@@ -130,7 +130,7 @@ func providerRecords(r *request) []*record {
 		return nil
 	}
 	vdcs := 0
-	for _, o := range r.sim.store.model.Orgs {
+	for _, o := range r.sim.store.Model.Orgs {
 		vdcs += len(o.VDCs)
 	}
 	id := providerID(r.sim)
@@ -215,7 +215,7 @@ func vappNetworkRecords(r *request) []*record {
 	Opt := xmltree.Opt
 	var out []*record
 	viewer := viewerOf(r)
-	for _, v := range sorted(r.sim.store.vapps) {
+	for _, v := range sorted(r.sim.store.VApps) {
 		if !viewer.sees(v) {
 			continue
 		}

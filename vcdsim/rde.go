@@ -35,7 +35,7 @@ func entityRoutes(add addRoute) {
 
 // rdeType finds an entity type.
 func rdeType(r *request, id string) (*document, error) {
-	for _, d := range r.sim.store.documents[typesPath] {
+	for _, d := range r.sim.store.Documents[typesPath] {
 		if d.id() == id {
 			return d, nil
 		}
@@ -63,12 +63,12 @@ func createEntity(r *request) (*response, error) {
 	if in.Name == "" || in.Entity == nil {
 		return nil, badRequest("A defined entity needs a name and an entity.")
 	}
-	id := text(typ.body, "vendor") + ":" + text(typ.body, "nss") + ":" + r.sim.ids.next("entity")
+	id := text(typ.Body, "vendor") + ":" + text(typ.Body, "nss") + ":" + r.sim.ids.next("entity")
 	org := r.sim.store.org(r.tenant())
 	if org == nil {
 		return nil, forbidden("DEFINED_ENTITY_CREATE", r.tenant())
 	}
-	r.sim.store.documents.add(entitiesPath, org.ID, map[string]any{
+	r.sim.store.Documents.add(entitiesPath, org.ID, map[string]any{
 		"id":          URN("entity", id),
 		"entityType":  typ.id(),
 		"name":        in.Name,
@@ -84,7 +84,7 @@ func createEntity(r *request) (*response, error) {
 }
 
 func entityByID(r *request) (*document, error) {
-	for _, d := range r.sim.store.documents[entitiesPath] {
+	for _, d := range r.sim.store.Documents[entitiesPath] {
 		if d.id() == r.vars["id"] && reachesEntity(r, d, neededOfEntity(r)) {
 			return d, nil
 		}
@@ -94,10 +94,10 @@ func entityByID(r *request) (*document, error) {
 
 // entityResponse answers with an entity and the ETag of its version.
 func entityResponse(d *document) *response {
-	return &response{status: http.StatusOK, json: d.body, header: map[string]string{"ETag": d.etag()}}
+	return &response{status: http.StatusOK, json: d.Body, header: map[string]string{"ETag": d.etag()}}
 }
 
-func (d *document) etag() string { return strconv.Quote(strconv.Itoa(d.version)) }
+func (d *document) etag() string { return strconv.Quote(strconv.Itoa(d.Version)) }
 
 func getEntity(_ *request, d *document) (*response, error) {
 	return entityResponse(d), nil
@@ -105,17 +105,17 @@ func getEntity(_ *request, d *document) (*response, error) {
 
 // listEntities lists the entities of a type; a version such as 1 or 1.1 stands for all that begin with it.
 func listEntities(r *request) (*response, error) {
-	return entitiesOf(r, func(d *document) bool { return entityVersioned(r, text(d.body, "entityType"), "type") })
+	return entitiesOf(r, func(d *document) bool { return entityVersioned(r, text(d.Body, "entityType"), "type") })
 }
 
 // listByInterface lists the entities of all types that have an interface.
 func listByInterface(r *request) (*response, error) {
 	return entitiesOf(r, func(d *document) bool {
-		typ, err := rdeType(r, text(d.body, "entityType"))
+		typ, err := rdeType(r, text(d.Body, "entityType"))
 		if err != nil {
 			return false
 		}
-		list, _ := typ.body["interfaces"].([]any)
+		list, _ := typ.Body["interfaces"].([]any)
 		return slices.ContainsFunc(list, func(id any) bool { return entityVersioned(r, fmt.Sprint(id), "interface") })
 	})
 }
@@ -128,7 +128,7 @@ func entityVersioned(r *request, id, kind string) bool {
 
 func entitiesOf(r *request, wanted func(*document) bool) (*response, error) {
 	var out []*document
-	for _, d := range r.sim.store.documents[entitiesPath] {
+	for _, d := range r.sim.store.Documents[entitiesPath] {
 		if wanted(d) && reachesEntity(r, d, levelRead) {
 			out = append(out, d)
 		}
@@ -150,44 +150,44 @@ func putEntity(r *request, d *document) (*response, error) {
 	if !ok {
 		return nil, badRequest("A defined entity needs an entity.")
 	}
-	if d.body["state"] == stateResolved {
+	if d.Body["state"] == stateResolved {
 		if err := validEntity(r, d, entity); err != nil {
 			return nil, refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_VALID", "%s", err)
 		}
 	}
-	d.body["entity"] = entity
+	d.Body["entity"] = entity
 	if name := text(in, "name"); name != "" {
-		d.body["name"] = name
+		d.Body["name"] = name
 	}
 	if in["externalId"] != nil {
-		d.body["externalId"] = in["externalId"]
+		d.Body["externalId"] = in["externalId"]
 	}
-	d.version++
+	d.Version++
 	return entityResponse(d), nil
 }
 
 // validEntity checks the content of an entity against the schema of its type.
 func validEntity(r *request, d *document, entity map[string]any) error {
-	typ, err := rdeType(r, text(d.body, "entityType"))
+	typ, err := rdeType(r, text(d.Body, "entityType"))
 	if err != nil {
 		return err
 	}
-	schema, _ := typ.body["schema"].(map[string]any)
+	schema, _ := typ.Body["schema"].(map[string]any)
 	return jsonschema.Validate(schema, entity)
 }
 
 func resolveEntity(r *request, d *document) (*response, error) {
-	entity, _ := d.body["entity"].(map[string]any)
+	entity, _ := d.Body["entity"].(map[string]any)
 	state := stateResolved
 	message := any(nil)
 	if err := validEntity(r, d, entity); err != nil {
 		state = stateError
 		message = err.Error()
 	}
-	d.body["state"] = state
-	d.body["entityState"] = state
-	d.version++
-	for _, t := range sorted(r.sim.store.tasks) {
+	d.Body["state"] = state
+	d.Body["entityState"] = state
+	d.Version++
+	for _, t := range sorted(r.sim.store.Tasks) {
 		if t.Work.Op == opCreateEntity && URN("entity", t.Owner.ID) == d.id() && !t.done() {
 			r.sim.tasks.finish(t.ID)
 		}
@@ -198,12 +198,12 @@ func resolveEntity(r *request, d *document) (*response, error) {
 }
 
 func deleteEntity(r *request, d *document) (*response, error) {
-	if d.body["state"] == statePreCreated {
+	if d.Body["state"] == statePreCreated {
 		return nil, refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_RESOLVED", "The entity %s is not resolved.", d.id())
 	}
-	r.sim.store.documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[entitiesPath]),
+	r.sim.store.Documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[entitiesPath]),
 		func(x *document) bool { return x == d })
-	delete(r.sim.store.documents, entitiesPath+"/"+d.id()+"/accessControls")
-	delete(r.sim.store.documents, entriesPath(d))
+	delete(r.sim.store.Documents, entitiesPath+"/"+d.id()+"/accessControls")
+	delete(r.sim.store.Documents, entriesPath(d))
 	return noContent(), nil
 }

@@ -41,7 +41,7 @@ func (g grants) list(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pageOf(r.sim.store.documents[key])
+	return r.pageOf(r.sim.store.Documents[key])
 }
 
 // read takes a grant from the body, without the fields that the server sets.
@@ -70,7 +70,7 @@ func (g grants) create(r *request) (*response, error) {
 		return nil, err
 	}
 	body["id"] = URN("accessControl", r.sim.ids.next("accessControl"))
-	r.sim.store.documents.add(key, r.session.OrgID, body)
+	r.sim.store.Documents.add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }
 
@@ -79,7 +79,7 @@ func (g grants) one(r *request) (of, grant *document, key string, err error) {
 	if err != nil {
 		return nil, nil, "", err
 	}
-	for _, d := range r.sim.store.documents[key] {
+	for _, d := range r.sim.store.Documents[key] {
 		if bare(d.id()) == bare(r.vars["grant"]) {
 			return of, d, key, nil
 		}
@@ -92,7 +92,7 @@ func (g grants) get(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(d.body), nil
+	return jsonOK(d.Body), nil
 }
 
 func (g grants) put(r *request) (*response, error) {
@@ -105,7 +105,7 @@ func (g grants) put(r *request) (*response, error) {
 		return nil, err
 	}
 	body["id"] = d.id()
-	d.body = body
+	d.Body = body
 	return jsonOK(body), nil
 }
 
@@ -114,7 +114,7 @@ func (g grants) remove(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.sim.store.documents[key] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[key]),
+	r.sim.store.Documents[key] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[key]),
 		func(x *document) bool { return x == d })
 	return noContent(), nil
 }

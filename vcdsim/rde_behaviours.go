@@ -39,7 +39,7 @@ func (b behaviours) key(r *request) string {
 
 // owner refuses when the interface or type does not exist.
 func (b behaviours) owner(r *request) (*document, error) {
-	for _, d := range r.sim.store.documents["1.0.0/"+b.path] {
+	for _, d := range r.sim.store.Documents["1.0.0/"+b.path] {
 		if d.id() == r.vars["id"] {
 			return d, nil
 		}
@@ -52,20 +52,20 @@ func (b behaviours) list(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pageOf(r.sim.store.documents.behaviours(owner))
+	return r.pageOf(r.sim.store.Documents.behaviours(owner))
 }
 
 // behaviours are those of an interface, or those a type overrides and inherits.
 func (ds documents) behaviours(owner *document) []*document {
 	path := interfacesPath
-	interfaces, ofType := owner.body["interfaces"].([]any)
+	interfaces, ofType := owner.Body["interfaces"].([]any)
 	if ofType {
 		path = typesPath
 	}
 	out := slices.Clone(ds[path+"/"+owner.id()+"/behaviors"])
 	for _, id := range interfaces {
 		for _, d := range ds[fmt.Sprintf("%s/%v/behaviors", interfacesPath, id)] {
-			if !slices.ContainsFunc(out, func(x *document) bool { return x.body["ref"] == d.body["ref"] }) {
+			if !slices.ContainsFunc(out, func(x *document) bool { return x.Body["ref"] == d.Body["ref"] }) {
 				out = append(out, d)
 			}
 		}
@@ -75,12 +75,12 @@ func (ds documents) behaviours(owner *document) []*document {
 
 // behaviourOf finds one by its id, or by that of the interface's behaviour it overrides.
 func behaviourOf(r *request, owner *document) (*document, error) {
-	for _, d := range r.sim.store.documents.behaviours(owner) {
-		if d.id() == r.vars["behavior"] || d.body["ref"] == r.vars["behavior"] {
+	for _, d := range r.sim.store.Documents.behaviours(owner) {
+		if d.id() == r.vars["behavior"] || d.Body["ref"] == r.vars["behavior"] {
 			return d, nil
 		}
 	}
-	if _, ofType := owner.body["interfaces"].([]any); !ofType {
+	if _, ofType := owner.Body["interfaces"].([]any); !ofType {
 		return nil, forbidden("BEHAVIOR_VIEW", r.vars["behavior"])
 	}
 	return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is none of %s.",
@@ -123,7 +123,7 @@ func (b behaviours) create(r *request) (*response, error) {
 	}
 	body["id"] = id
 	body["ref"] = id
-	r.sim.store.documents.add(b.key(r), r.session.OrgID, body)
+	r.sim.store.Documents.add(b.key(r), r.session.OrgID, body)
 	return jsonOK(body), nil
 }
 
@@ -132,7 +132,7 @@ func (b behaviours) get(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(d.body), nil
+	return jsonOK(d.Body), nil
 }
 
 // put changes a behaviour; of a type, one that is inherited becomes the type's own and the interface's stays.
@@ -145,16 +145,16 @@ func (b behaviours) put(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body["name"] = d.body["name"]
-	body["id"] = d.body["id"]
-	body["ref"] = d.body["ref"]
-	if !slices.Contains(r.sim.store.documents[b.key(r)], d) {
-		inherited := strings.TrimPrefix(text(d.body, "ref"), "urn:vcloud:behavior-interface:"+text(d.body, "name")+":")
-		body["id"] = "urn:vcloud:behavior-type:" + text(d.body, "name") + ":" + strings.TrimPrefix(owner.id(),
+	body["name"] = d.Body["name"]
+	body["id"] = d.Body["id"]
+	body["ref"] = d.Body["ref"]
+	if !slices.Contains(r.sim.store.Documents[b.key(r)], d) {
+		inherited := strings.TrimPrefix(text(d.Body, "ref"), "urn:vcloud:behavior-interface:"+text(d.Body, "name")+":")
+		body["id"] = "urn:vcloud:behavior-type:" + text(d.Body, "name") + ":" + strings.TrimPrefix(owner.id(),
 			"urn:vcloud:type:") + ":" + inherited
-		d = r.sim.store.documents.add(b.key(r), r.session.OrgID, body)
+		d = r.sim.store.Documents.add(b.key(r), r.session.OrgID, body)
 	}
-	d.body = body
+	d.Body = body
 	return jsonOK(body), nil
 }
 
@@ -164,11 +164,11 @@ func (b behaviours) remove(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(r.sim.store.documents[b.key(r)], d) {
+	if !slices.Contains(r.sim.store.Documents[b.key(r)], d) {
 		return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is an interface's.",
 			d.id())
 	}
-	r.sim.store.documents.remove(b.key(r), d)
+	r.sim.store.Documents.remove(b.key(r), d)
 	return noContent(), nil
 }
 
@@ -184,7 +184,7 @@ func listBehaviourAccess(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pageOf(r.sim.store.documents[key])
+	return r.pageOf(r.sim.store.Documents[key])
 }
 
 func addBehaviourAccess(r *request, key string) (*response, error) {
@@ -192,7 +192,7 @@ func addBehaviourAccess(r *request, key string) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	r.sim.store.documents.add(key, r.session.OrgID, body)
+	r.sim.store.Documents.add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }
 
@@ -204,10 +204,10 @@ func putBehaviourAccess(r *request, key string) (*response, error) {
 	if err := r.document(&in); err != nil {
 		return nil, err
 	}
-	r.sim.store.documents[key] = nil
+	r.sim.store.Documents[key] = nil
 	for _, body := range in.Values {
 		if body != nil {
-			r.sim.store.documents.add(key, r.session.OrgID, body)
+			r.sim.store.Documents.add(key, r.session.OrgID, body)
 		}
 	}
 	return listBehaviourAccess(r)
@@ -215,7 +215,7 @@ func putBehaviourAccess(r *request, key string) (*response, error) {
 
 // invokeBehaviour runs a behaviour of an entity in a task, whose result is what it answers.
 func invokeBehaviour(r *request, d *document) (*response, error) {
-	typ, err := rdeType(r, text(d.body, "entityType"))
+	typ, err := rdeType(r, text(d.Body, "entityType"))
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func invokeBehaviour(r *request, d *document) (*response, error) {
 			return nil, err
 		}
 	}
-	execution, _ := behaviour.body["execution"].(map[string]any)
+	execution, _ := behaviour.Body["execution"].(map[string]any)
 	w := Work{
 		Op:       opInvoke,
 		Document: d.id(),
@@ -243,11 +243,11 @@ func invokeBehaviour(r *request, d *document) (*response, error) {
 		},
 	}
 	id := strings.TrimPrefix(d.id(), "urn:vcloud:entity:")
-	return r.start(w, Entity{Kind: "entity", ID: id, Name: text(d.body, "name")}, nil), nil
+	return r.start(w, Entity{Kind: "entity", ID: id, Name: text(d.Body, "name")}, nil), nil
 }
 
 func commitInvoke(s *Simulator, t *Task) error {
-	d := s.store.documents.find(entitiesPath, t.Work.Document)
+	d := s.store.Documents.find(entitiesPath, t.Work.Document)
 	if d == nil {
 		return gone("entity", t.Work.Document)
 	}
@@ -255,7 +255,7 @@ func commitInvoke(s *Simulator, t *Task) error {
 		return refuse(http.StatusInternalServerError, "RDE_BEHAVIOR_EXECUTION_FAILED",
 			"A behavior of type %q cannot be executed here.", t.Work.Name)
 	}
-	t.Work.Body["entity"] = d.body["entity"]
+	t.Work.Body["entity"] = d.Body["entity"]
 	out, err := json.Marshal(t.Work.Body)
 	t.Result = string(out)
 	return err

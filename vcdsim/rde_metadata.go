@@ -25,7 +25,7 @@ func entryByID(r *request) (entity, entry *document, err error) {
 	if entity, err = entityByID(r); err != nil {
 		return nil, nil, err
 	}
-	for _, d := range r.sim.store.documents[entriesPath(entity)] {
+	for _, d := range r.sim.store.Documents[entriesPath(entity)] {
 		if d.id() == r.vars["entry"] {
 			return entity, d, nil
 		}
@@ -49,13 +49,13 @@ func readEntry(r *request, entity, old *document) (map[string]any, error) {
 	if key == "" {
 		return nil, badRequest("The field keyValue.key must not be empty.")
 	}
-	for _, d := range r.sim.store.documents[entriesPath(entity)] {
-		if n, k := entryKey(d.body); d != old && n == namespace && k == key {
+	for _, d := range r.sim.store.Documents[entriesPath(entity)] {
+		if n, k := entryKey(d.Body); d != old && n == namespace && k == key {
 			return nil, badRequest("There is metadata with the key %q in the namespace %q.", key, namespace)
 		}
 	}
 	if old != nil {
-		if n, k := entryKey(old.body); n != namespace || k != key {
+		if n, k := entryKey(old.Body); n != namespace || k != key {
 			return nil, badRequest("Namespace and key of metadata cannot be changed.")
 		}
 	}
@@ -63,7 +63,7 @@ func readEntry(r *request, entity, old *document) (map[string]any, error) {
 }
 
 func listEntries(r *request, entity *document) (*response, error) {
-	return r.pageOf(r.sim.store.documents[entriesPath(entity)])
+	return r.pageOf(r.sim.store.Documents[entriesPath(entity)])
 }
 
 func createEntry(r *request, entity *document) (*response, error) {
@@ -72,7 +72,7 @@ func createEntry(r *request, entity *document) (*response, error) {
 		return nil, err
 	}
 	body["id"] = URN("metadata", r.sim.ids.next("metadata"))
-	d := r.sim.store.documents.add(entriesPath(entity), entity.orgID, body)
+	d := r.sim.store.Documents.add(entriesPath(entity), entity.OrgID, body)
 	res := entityResponse(d)
 	res.status = http.StatusCreated
 	return res, nil
@@ -90,15 +90,15 @@ func putEntry(r *request, entity, entry *document) (*response, error) {
 		return nil, err
 	}
 	body["id"] = entry.id()
-	entry.body = body
-	entry.version++
+	entry.Body = body
+	entry.Version++
 	return entityResponse(entry), nil
 }
 
 func deleteEntry(r *request, entity, entry *document) (*response, error) {
 	path := entriesPath(entity)
-	r.sim.store.documents[path] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[path]),
+	r.sim.store.Documents[path] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[path]),
 		func(d *document) bool { return d == entry })
 	id := strings.TrimPrefix(entity.id(), "urn:vcloud:entity:")
-	return r.done(Entity{Kind: "entity", ID: id, Name: text(entity.body, "name")}), nil
+	return r.done(Entity{Kind: "entity", ID: id, Name: text(entity.Body, "name")}), nil
 }

@@ -43,14 +43,14 @@ func neededOfEntity(r *request) level {
 // reachesEntity reports whether the caller may do something with an entity: by a right of administrators of its type,
 // or by another right of the type together with access to the entity.
 func reachesEntity(r *request, d *document, needs level) bool {
-	if !r.sees(d.orgID) {
+	if !r.sees(d.OrgID) {
 		return false
 	}
 	if !r.sim.assume.EntitiesTakeRights || r.session.provider() {
 		return true
 	}
 	// urn:vcloud:type:vendor:nss:version
-	name := append(strings.Split(text(d.body, "entityType"), ":"), make([]string, 6)...)
+	name := append(strings.Split(text(d.Body, "entityType"), ":"), make([]string, 6)...)
 	has := func(right string) bool { return r.hasRight(typeRight(name[3], name[4], right)) }
 	withAccess, alone := typeRightsFor(needs)
 	return slices.ContainsFunc(alone, has) ||
@@ -59,14 +59,14 @@ func reachesEntity(r *request, d *document, needs level) bool {
 
 // entityLevel is the access that the caller has to an entity as its owner, or by its access controls.
 func entityLevel(r *request, d *document) level {
-	if id, _ := at(d.body, []string{"owner", "id"}); id == URN("user", r.session.UserID) {
+	if id, _ := at(d.Body, []string{"owner", "id"}); id == URN("user", r.session.UserID) {
 		return levelFull
 	}
 	out := levelNone
-	for _, g := range r.sim.store.documents[entitiesPath+"/"+d.id()+"/accessControls"] {
-		if member := text(g.body, "memberId"); member == URN("user", r.session.UserID) ||
+	for _, g := range r.sim.store.Documents[entitiesPath+"/"+d.id()+"/accessControls"] {
+		if member := text(g.Body, "memberId"); member == URN("user", r.session.UserID) ||
 			member == URN("org", r.session.OrgID) {
-			out = max(out, entityLevels[text(g.body, "accessLevelId")])
+			out = max(out, entityLevels[text(g.Body, "accessLevelId")])
 		}
 	}
 	return out
@@ -77,8 +77,8 @@ func mayCreateEntity(r *request, typ *document) error {
 	if !r.sim.assume.EntitiesTakeRights || r.session.provider() {
 		return nil
 	}
-	vendor := text(typ.body, "vendor")
-	nss := text(typ.body, "nss")
+	vendor := text(typ.Body, "vendor")
+	nss := text(typ.Body, "nss")
 	return r.permittedBy(&need{
 		rights:    []string{typeRight(vendor, nss, typeFull), typeRight(vendor, nss, typeAdminFull)},
 		operation: "DEFINED_ENTITY_CREATE",

@@ -67,17 +67,17 @@ func checkType(r *request, body map[string]any) error {
 	}
 	list, _ := body["interfaces"].([]any)
 	for _, id := range list {
-		known := slices.ContainsFunc(r.sim.store.documents[interfacesPath],
+		known := slices.ContainsFunc(r.sim.store.Documents[interfacesPath],
 			func(d *document) bool { return d.id() == id })
 		if !known {
 			return refuse(http.StatusBadRequest, "RDE_INTERFACE_NOT_FOUND", "The interface %v does not exist.", id)
 		}
 	}
-	if bundle := typeBundle(body); !slices.ContainsFunc(r.sim.store.documents[bundlesPath],
-		func(d *document) bool { return text(d.body, "name") == bundle }) {
-		d := r.sim.store.documents.add(bundlesPath, r.session.OrgID, roleBody(r.sim, "rightsBundle", bundle))
+	if bundle := typeBundle(body); !slices.ContainsFunc(r.sim.store.Documents[bundlesPath],
+		func(d *document) bool { return text(d.Body, "name") == bundle }) {
+		d := r.sim.store.Documents.add(bundlesPath, r.session.OrgID, roleBody(r.sim, "rightsBundle", bundle))
 		for _, x := range typeRights(body) {
-			d.refs["rights"] = append(d.refs["rights"], rightURN(r, x.name))
+			d.Refs["rights"] = append(d.Refs["rights"], rightURN(r, x.name))
 		}
 	}
 	return nil
@@ -118,18 +118,18 @@ func typeRights(body map[string]any) []right {
 }
 
 func unusedType(r *request, d *document) error {
-	for _, e := range r.sim.store.documents[entitiesPath] {
-		if e.body["entityType"] == d.body["id"] {
+	for _, e := range r.sim.store.Documents[entitiesPath] {
+		if e.Body["entityType"] == d.Body["id"] {
 			return refuse(http.StatusBadRequest, "RDE_TYPE_IN_USE", "The entity type %s has entities.", d.id())
 		}
 	}
 	for _, kept := range []string{"/behaviors", "/behaviorAccessControls"} {
-		delete(r.sim.store.documents, typesPath+"/"+d.id()+kept)
+		delete(r.sim.store.Documents, typesPath+"/"+d.id()+kept)
 	}
-	bundle := typeBundle(d.body)
-	r.sim.store.documents[bundlesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.documents[bundlesPath]),
+	bundle := typeBundle(d.Body)
+	r.sim.store.Documents[bundlesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[bundlesPath]),
 		func(x *document) bool {
-			return text(x.body, "name") == bundle
+			return text(x.Body, "name") == bundle
 		})
 	return nil
 }
@@ -139,7 +139,7 @@ func seedTypes(s *Simulator, org *Org) {
 	if org.Name != systemOrg {
 		return
 	}
-	s.store.documents.add(interfacesPath, org.ID, map[string]any{
+	s.store.Documents.add(interfacesPath, org.ID, map[string]any{
 		"id":       "urn:vcloud:interface:vmware:k8s:1.0.0",
 		"name":     "Kubernetes",
 		"vendor":   "vmware",
@@ -147,7 +147,7 @@ func seedTypes(s *Simulator, org *Org) {
 		"version":  "1.0.0",
 		"readonly": true,
 	})
-	s.store.documents.add(interfacesPath+"/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors", org.ID, map[string]any{
+	s.store.Documents.add(interfacesPath+"/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors", org.ID, map[string]any{
 		"id":          "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
 		"ref":         "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
 		"name":        "createKubeConfig",
@@ -159,7 +159,7 @@ func seedTypes(s *Simulator, org *Org) {
 		if err := json.Unmarshal(capvcdSchema, &schema); err != nil {
 			panic(err) // It is part of the program.
 		}
-		s.store.documents.add(typesPath, org.ID, map[string]any{
+		s.store.Documents.add(typesPath, org.ID, map[string]any{
 			"id":          "urn:vcloud:type:vmware:capvcdCluster:" + version,
 			"name":        "CAPVCD Cluster",
 			"vendor":      "vmware",

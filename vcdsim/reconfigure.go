@@ -271,7 +271,7 @@ func (d *VMDisk) readProfile(r *request, vm *VM, ref *xmltree.Node) error {
 	if ref == nil || ref.Attr("href") == "" || bare(ref.Attr("href")) == d.StorageProfileID {
 		return nil
 	}
-	vdc, err := vdcByID(r, r.sim.store.vapps[vm.VAppID].VDCID)
+	vdc, err := vdcByID(r, r.sim.store.VApps[vm.VAppID].VDCID)
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (vm *VM) moveDisks(profile string, c *vmChange) {
 }
 
 func readCompute(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
-	vdc, err := vdcByID(r, r.sim.store.vapps[vm.VAppID].VDCID)
+	vdc, err := vdcByID(r, r.sim.store.VApps[vm.VAppID].VDCID)
 	if err != nil {
 		return err
 	}
@@ -325,7 +325,7 @@ func readCompute(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 func changeNICs(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 	c.NICs = true
 	// Checks compare with the VM in the store, so that its own addresses do not count as taken.
-	live := r.sim.store.vms[vm.ID]
+	live := r.sim.store.VMs[vm.ID]
 	edited := *live
 	if err := readNICsFor(r, live, &edited, section); err != nil {
 		return err
@@ -339,7 +339,7 @@ func changeNICs(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 func readNICsFor(r *request, live, edited *VM, section *xmltree.Node) error {
 	saved := live.NICs
 	primary := live.PrimaryNIC
-	err := readNICs(r, r.sim.store.vapps[live.VAppID], live, section)
+	err := readNICs(r, r.sim.store.VApps[live.VAppID], live, section)
 	edited.NICs = live.NICs
 	edited.PrimaryNIC = live.PrimaryNIC
 	live.NICs = saved
@@ -368,7 +368,7 @@ func putCustomization(r *request) (*response, error) {
 
 // commitChange applies the named parts of a change.
 func commitChange(s *Simulator, t *Task) error {
-	vm := s.store.vms[t.Work.VM]
+	vm := s.store.VMs[t.Work.VM]
 	c := t.Work.Change
 	if vm == nil {
 		return gone("vm", t.Work.VM)

@@ -124,7 +124,7 @@ func vappRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	viewer := viewerOf(r)
-	for _, v := range sorted(r.sim.store.vapps) {
+	for _, v := range sorted(r.sim.store.VApps) {
 		if !viewer.sees(v) {
 			continue
 		}
@@ -211,8 +211,8 @@ func vdcRecords(r *request) []*record {
 }
 
 func (m *vms) countIn(vdcID string) (all, running int) {
-	for _, vm := range m.sim.store.vms {
-		if v := m.sim.store.vapps[vm.VAppID]; v == nil || v.VDCID != vdcID {
+	for _, vm := range m.sim.store.VMs {
+		if v := m.sim.store.VApps[vm.VAppID]; v == nil || v.VDCID != vdcID {
 			continue
 		}
 		all++
@@ -416,7 +416,7 @@ func taskRecords(r *request) []*record {
 	A := xmltree.A
 	now := r.sim.clock.Now()
 	viewer := viewerOf(r)
-	for _, t := range sorted(r.sim.store.tasks) {
+	for _, t := range sorted(r.sim.store.Tasks) {
 		if !viewer.seesTask(t) {
 			continue
 		}
@@ -452,7 +452,7 @@ func diskRecords(r *request) []*record {
 	A := xmltree.A
 	Opt := xmltree.Opt
 	viewer := viewerOf(r)
-	for _, d := range sorted(r.sim.store.disks) {
+	for _, d := range sorted(r.sim.store.Disks) {
 		if !viewer.seesDisk(d) {
 			continue
 		}

@@ -15,7 +15,7 @@ func vmRecords(r *request) []*record {
 	records := make([]record, len(rows))
 	viewer := viewerOf(r)
 	for i, vm := range r.sim.store.order {
-		vapp := r.sim.store.vapps[vm.VAppID]
+		vapp := r.sim.store.VApps[vm.VAppID]
 		if !viewer.sees(vapp) {
 			continue
 		}

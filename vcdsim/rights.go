@@ -154,7 +154,7 @@ func roleIsDescribed(r *request, role string) bool {
 // roleHas reports whether the caller's role has a right. One that is not defined has none.
 func roleHas(r *request, right string) bool {
 	if d := ownRole(r, r.session.Role); d != nil {
-		return slices.Contains(d.refs["rights"], rightURN(r, right))
+		return slices.Contains(d.Refs["rights"], rightURN(r, right))
 	}
 	have, _ := builtInRole(r.session.Role)
 	return slices.Contains(have, right)
@@ -162,9 +162,9 @@ func roleHas(r *request, right string) bool {
 
 // ownRole is a role that the organization defined itself, nil if there is none.
 func ownRole(r *request, name string) *document {
-	for _, d := range r.sim.store.documents[rolesPath] {
-		readOnly, _ := d.body["readOnly"].(bool)
-		if d.orgID == r.session.OrgID && text(d.body, "name") == name && !readOnly {
+	for _, d := range r.sim.store.Documents[rolesPath] {
+		readOnly, _ := d.Body["readOnly"].(bool)
+		if d.OrgID == r.session.OrgID && text(d.Body, "name") == name && !readOnly {
 			return d
 		}
 	}
@@ -174,12 +174,12 @@ func ownRole(r *request, name string) *document {
 // rightIsPublished reports whether a rights bundle that the caller's organization has contains a right.
 func rightIsPublished(r *request, right string) bool {
 	urn := rightURN(r, right)
-	for _, d := range r.sim.store.documents[bundlesPath] {
-		if !slices.Contains(d.refs["rights"], urn) {
+	for _, d := range r.sim.store.Documents[bundlesPath] {
+		if !slices.Contains(d.Refs["rights"], urn) {
 			continue
 		}
-		if text(d.body, "name") == defaultBundleName ||
-			slices.Contains(d.refs["tenants"], URN("org", r.session.OrgID)) {
+		if text(d.Body, "name") == defaultBundleName ||
+			slices.Contains(d.Refs["tenants"], URN("org", r.session.OrgID)) {
 			return true
 		}
 	}

@@ -176,8 +176,8 @@ func visibleRights(r *request) []any {
 		out = append(out, rightJSON(r, x))
 	}
 	known := map[string]bool{}
-	for _, d := range r.sim.store.documents[typesPath] {
-		for _, x := range typeRights(d.body) {
+	for _, d := range r.sim.store.Documents[typesPath] {
+		for _, x := range typeRights(d.Body) {
 			if !known[x.name] { // versions of a type share their rights
 				out = append(out, rightJSON(r, x))
 			}
@@ -265,7 +265,7 @@ func (l refList) routes(add addRoute, path string) {
 func (l refList) page(r *request, d *document) (*response, error) {
 	out := []any{}
 	for _, item := range l.target(r) {
-		if id, _ := at(item, []string{"id"}); slices.Contains(d.refs[l.name], id) {
+		if id, _ := at(item, []string{"id"}); slices.Contains(d.Refs[l.name], id) {
 			name, _ := at(item, []string{"name"})
 			out = append(out, map[string]any{"name": name, "id": id})
 		}
@@ -304,8 +304,8 @@ func (l refList) change(r *request, f func(have, given []string) []string) (*res
 	for _, v := range body.Values {
 		given = append(given, v.ID)
 	}
-	d.refs[l.name] = f(d.refs[l.name], given)
-	d.version++
+	d.Refs[l.name] = f(d.Refs[l.name], given)
+	d.Version++
 	res, err := l.page(r, d)
 	if res != nil {
 		res.status = http.StatusOK
@@ -348,32 +348,32 @@ func seedRoles(s *Simulator, org *Org) {
 	if org.Name == systemOrg {
 		names = append([]string{"System Administrator"}, roleNames...)
 		for _, name := range roleNames {
-			s.store.documents.add(globalsPath, org.ID, roleBody(s, "globalRole", name))
+			s.store.Documents.add(globalsPath, org.ID, roleBody(s, "globalRole", name))
 		}
-		d := s.store.documents.add(bundlesPath, org.ID, roleBody(s, "rightsBundle", defaultBundleName))
-		d.refs["rights"] = s.rightURNs(defaultBundle())
+		d := s.store.Documents.add(bundlesPath, org.ID, roleBody(s, "rightsBundle", defaultBundleName))
+		d.Refs["rights"] = s.rightURNs(defaultBundle())
 	}
 	for _, name := range names {
-		d := s.store.documents.add(rolesPath, org.ID, roleBody(s, "role", name))
+		d := s.store.Documents.add(rolesPath, org.ID, roleBody(s, "role", name))
 		rights, _ := builtInRole(name)
 		for _, right := range rights {
-			d.refs["rights"] = append(d.refs["rights"], URN("right", s.ids.named("right", right)))
+			d.Refs["rights"] = append(d.Refs["rights"], URN("right", s.ids.named("right", right)))
 		}
 	}
 	for _, role := range org.Roles {
 		body := roleBody(s, "role", role.Name)
 		body["description"] = role.Description
 		body["readOnly"] = false
-		d := s.store.documents.add(rolesPath, org.ID, body)
-		d.refs["rights"] = s.rightURNs(role.Rights)
+		d := s.store.Documents.add(rolesPath, org.ID, body)
+		d.Refs["rights"] = s.rightURNs(role.Rights)
 	}
 	for _, bundle := range org.Bundles {
 		body := roleBody(s, "rightsBundle", bundle.Name)
 		body["description"] = bundle.Description
 		body["readOnly"] = false
-		d := s.store.documents.add(bundlesPath, s.store.orgByName(systemOrg).ID, body)
-		d.refs["rights"] = s.rightURNs(bundle.Rights)
-		d.refs["tenants"] = []string{URN("org", org.ID)}
+		d := s.store.Documents.add(bundlesPath, s.store.orgByName(systemOrg).ID, body)
+		d.Refs["rights"] = s.rightURNs(bundle.Rights)
+		d.Refs["tenants"] = []string{URN("org", org.ID)}
 	}
 }
 

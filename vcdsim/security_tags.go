@@ -30,7 +30,7 @@ func taggedVMs(r *request) []*VM {
 	var out []*VM
 	viewer := viewerOf(r)
 	for _, vm := range r.sim.store.order {
-		if v := r.sim.store.vapps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && viewer.sees(v) &&
+		if v := r.sim.store.VApps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && viewer.sees(v) &&
 			len(vm.SecurityTags) > 0 {
 			out = append(out, vm)
 		}
@@ -66,7 +66,7 @@ func listTaggedVMs(r *request) (*response, error) {
 		}) {
 			continue
 		}
-		v := r.sim.store.vapps[vm.VAppID]
+		v := r.sim.store.VApps[vm.VAppID]
 		out = append(out, map[string]any{
 			"id":         URN("vm", vm.ID),
 			"name":       vm.Name,

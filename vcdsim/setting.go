@@ -33,9 +33,9 @@ func settingRoutes(add addRoute) {
 }
 
 func (x *setting) now(r *request, p scope) (map[string]any, int) {
-	for _, d := range r.sim.store.documents[x.path] {
-		if d.parent == p.parent {
-			return maps.Clone(d.body), d.version
+	for _, d := range r.sim.store.Documents[x.path] {
+		if d.Parent == p.parent {
+			return maps.Clone(d.Body), d.Version
 		}
 	}
 	if x.initial == nil {
@@ -105,14 +105,14 @@ func (x *setting) commit(s *Simulator, t *Task) error {
 }
 
 func (x *setting) keep(s *Simulator, p scope, body map[string]any) {
-	for _, d := range s.store.documents[x.path] {
-		if d.parent == p.parent {
-			d.body = body
-			d.version++
+	for _, d := range s.store.Documents[x.path] {
+		if d.Parent == p.parent {
+			d.Body = body
+			d.Version++
 			return
 		}
 	}
-	s.store.documents.add(x.path, p.orgID, body).parent = p.parent
+	s.store.Documents.add(x.path, p.orgID, body).Parent = p.parent
 }
 
 // networkOperations are the operations on what belongs to networks and is not a document.

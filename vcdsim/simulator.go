@@ -115,9 +115,9 @@ func New(cfg Config) (*Simulator, error) {
 		assume:   DefaultAssumptions(),
 	}
 	s.addParts(cfg)
-	s.ids.fill(&s.store.model)
-	for i := range s.store.model.Orgs {
-		seedDocuments(s, &s.store.model.Orgs[i])
+	s.ids.fill(&s.store.Model)
+	for i := range s.store.Model.Orgs {
+		seedDocuments(s, &s.store.Model.Orgs[i])
 	}
 	seedProfiles(s)
 	seedBalancers(s)

@@ -118,7 +118,7 @@ func snapshotVApp(r *request, op string) (*response, error) {
 
 func commitSnapshot(s *Simulator, t *Task) error {
 	for _, id := range t.Work.VMs {
-		vm := s.store.vms[id]
+		vm := s.store.VMs[id]
 		if vm == nil {
 			return gone("vm", id)
 		}
@@ -131,7 +131,7 @@ func commitSnapshot(s *Simulator, t *Task) error {
 			vm.Snapshot = nil
 		}
 	}
-	s.leases.deployedChanged(s.store.vapps[t.Work.VApp])
+	s.leases.deployedChanged(s.store.VApps[t.Work.VApp])
 	return nil
 }
 

@@ -50,7 +50,7 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 	if d := tree.Str("Description"); d != "" {
 		vms[0].Description = d
 	}
-	r.sim.store.vapps[v.ID] = v
+	r.sim.store.VApps[v.ID] = v
 	w := Work{Op: opComposeVMs, VApp: v.ID, VMs: addVMs(r, vms), PowerOn: tree.Attr("powerOn") == "true"}
 	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
 }

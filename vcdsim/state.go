@@ -3,6 +3,9 @@
 package vcdsim
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -256,49 +259,104 @@ func (v *VM) clone() VM {
 	return c
 }
 
-// store is the live state; everything in it is guarded by the simulator's lock.
+// A store is the live state; everything in it is guarded by the simulator's lock. Dumps contain it as JSON, so fields are
+// exported unless they follow from others.
 type store struct {
-	model     Model
-	vapps     map[string]*VApp
-	vms       map[string]*VM
-	disks     map[string]*Disk
-	tasks     map[string]*Task
-	sessions  map[string]*Session            // by token
-	locks     map[string]string              // entity -> task
-	children  map[string][]*VM               // vApp -> VMs in the order they were made
-	order     []*VM                          // all VMs by id
-	metadata  map[string]map[string]Metadata // of what the model holds, by id
-	affinity  map[string]*AffinityRule       // by id
-	uploads   map[string]*Upload             // by id
-	documents documents
-	access    map[string]access // by the id of what is shared
-	clients   []*apiClient
+	Model      Model
+	VApps      map[string]*VApp
+	VMs        map[string]*VM
+	Disks      map[string]*Disk
+	Tasks      map[string]*Task
+	Sessions   map[string]*Session            // by token
+	Locks      map[string]string              // entity -> task
+	Metadata   map[string]map[string]Metadata // of what the model holds, by id
+	Affinity   map[string]*AffinityRule       // by id
+	Uploads    map[string]*Upload             // by id
+	Documents  documents
+	Access     map[string]Access // by the id of what is shared
+	Clients    []*APIClient      // oldest first
+	Alarms     map[int]alarm     // by number
+	AlarmCount int
 
-	alarms     map[int]alarm // by number
-	alarmCount int
+	children map[string][]*VM // vApp -> VMs in the order they were made
+	order    []*VM            // all VMs by id
+}
+
+// A storedForm is a store as dumps have it. The order in which VMs were made does not follow from anything else.
+type storedForm struct {
+	*plainStore
+
+	Children map[string][]string // vApp -> ids of its VMs in the order they were made
+}
+
+// A plainStore is a store without methods.
+type plainStore store
+
+// MarshalJSON implements json.Marshaler.
+func (s *store) MarshalJSON() ([]byte, error) {
+	form := storedForm{plainStore: (*plainStore)(s), Children: map[string][]string{}}
+	for vapp, vms := range s.children {
+		for _, vm := range vms {
+			form.Children[vapp] = append(form.Children[vapp], vm.ID)
+		}
+	}
+	return json.Marshal(form)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses fields that it does not know, and a store whose VMs are not
+// those of its vApps.
+func (s *store) UnmarshalJSON(encoded []byte) error {
+	form := storedForm{plainStore: (*plainStore)(s)}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&form); err != nil {
+		return fmt.Errorf("reading the store: %w", err)
+	}
+	return s.arrange(form.Children)
+}
+
+// arrange derives the order of VMs from the ids of the VMs of each vApp.
+func (s *store) arrange(children map[string][]string) error {
+	s.children = map[string][]*VM{}
+	s.order = nil
+	for vapp, ids := range children {
+		for _, id := range ids {
+			vm := s.VMs[id]
+			if vm == nil || vm.VAppID != vapp {
+				return fmt.Errorf("reading the store: vApp %s has no VM %s", vapp, id)
+			}
+			s.children[vapp] = append(s.children[vapp], vm)
+			s.order = append(s.order, vm)
+		}
+	}
+	if len(s.order) != len(s.VMs) {
+		return fmt.Errorf("reading the store: %d of %d VMs are in a vApp", len(s.order), len(s.VMs))
+	}
+	slices.SortFunc(s.order, func(a, b *VM) int { return strings.Compare(a.ID, b.ID) })
+	return nil
 }
 
 func newStore(m Model) *store {
 	return &store{
-		model:     m,
-		vapps:     map[string]*VApp{},
-		vms:       map[string]*VM{},
-		disks:     map[string]*Disk{},
-		tasks:     map[string]*Task{},
-		sessions:  map[string]*Session{},
-		locks:     map[string]string{},
+		Model:     m,
+		VApps:     map[string]*VApp{},
+		VMs:       map[string]*VM{},
+		Disks:     map[string]*Disk{},
+		Tasks:     map[string]*Task{},
+		Sessions:  map[string]*Session{},
+		Locks:     map[string]string{},
 		children:  map[string][]*VM{},
-		metadata:  map[string]map[string]Metadata{},
-		documents: documents{},
-		uploads:   map[string]*Upload{},
-		affinity:  map[string]*AffinityRule{},
-		access:    map[string]access{},
-		alarms:    map[int]alarm{},
+		Metadata:  map[string]map[string]Metadata{},
+		Documents: documents{},
+		Uploads:   map[string]*Upload{},
+		Affinity:  map[string]*AffinityRule{},
+		Access:    map[string]Access{},
+		Alarms:    map[int]alarm{},
 	}
 }
 
 func (s *store) addVM(vm *VM) {
-	s.vms[vm.ID] = vm
+	s.VMs[vm.ID] = vm
 	s.children[vm.VAppID] = append(s.children[vm.VAppID], vm)
 	i, _ := slices.BinarySearchFunc(s.order, vm.ID, compareVMID)
 	s.order = slices.Insert(s.order, i, vm)
@@ -307,7 +365,7 @@ func (s *store) addVM(vm *VM) {
 func compareVMID(vm *VM, id string) int { return strings.Compare(vm.ID, id) }
 
 func (s *store) removeVM(vm *VM) {
-	delete(s.vms, vm.ID)
+	delete(s.VMs, vm.ID)
 	if i, found := slices.BinarySearchFunc(s.order, vm.ID, compareVMID); found {
 		s.order = slices.Delete(s.order, i, i+1)
 	}
@@ -376,29 +434,29 @@ func (s *store) anyDeployed(v *VApp) bool {
 
 // snapshot copies everything.
 func (s *store) snapshot() State {
-	out := State{Model: s.model.clone()}
-	for _, v := range sorted(s.vapps) {
+	out := State{Model: s.Model.clone()}
+	for _, v := range sorted(s.VApps) {
 		c := v.clone()
 		c.Status = s.status(v)
 		out.VApps = append(out.VApps, c)
 	}
-	for _, v := range sorted(s.vms) {
+	for _, v := range sorted(s.VMs) {
 		c := v.clone()
-		if vapp := s.vapps[v.VAppID]; vapp != nil {
+		if vapp := s.VApps[v.VAppID]; vapp != nil {
 			c.VAppName = vapp.Name
 		}
 		out.VMs = append(out.VMs, c)
 	}
-	for _, d := range sorted(s.disks) {
+	for _, d := range sorted(s.Disks) {
 		c := *d
 		c.Metadata = maps.Clone(d.Metadata)
 		c.AttachedTo = slices.Clone(d.AttachedTo)
 		out.Disks = append(out.Disks, c)
 	}
-	for _, t := range sorted(s.tasks) {
+	for _, t := range sorted(s.Tasks) {
 		out.Tasks = append(out.Tasks, t.clone())
 	}
-	for _, x := range sorted(s.sessions) {
+	for _, x := range sorted(s.Sessions) {
 		out.Sessions = append(out.Sessions, *x)
 	}
 	s.snapshotDocuments(&out)

@@ -163,7 +163,7 @@ func (ts *tasks) start(r *request, w Work, owner Entity, locks []string) *Task {
 	}
 	t.Number = ts.sim.ids.count["task"]
 	t.Waiting = !awaits(w.Op) && !ts.mayRun(t)
-	ts.sim.store.tasks[t.ID] = t
+	ts.sim.store.Tasks[t.ID] = t
 	ts.lock(t)
 	ts.trim()
 	if !t.Waiting {
@@ -177,7 +177,7 @@ func (s *store) orgOf(e Entity) string {
 	if v := s.vappOf(e); v != nil {
 		return v.OrgID
 	}
-	if d := s.disks[e.ID]; e.Kind == "disk" && d != nil {
+	if d := s.Disks[e.ID]; e.Kind == "disk" && d != nil {
 		return d.OrgID
 	}
 	return ""
@@ -187,7 +187,7 @@ func (s *store) orgOf(e Entity) string {
 func (s *store) vappOf(e Entity) *VApp {
 	switch e.Kind {
 	case "vapp":
-		return s.vapps[e.ID]
+		return s.VApps[e.ID]
 	case "vm":
 		return s.home(e.ID)
 	}
@@ -222,11 +222,11 @@ func (ts *tasks) residue(t *Task) {
 	if ts.sim.assume.FailedTaskResidue {
 		return // UNRESOLVED, as it was made
 	}
-	if v := ts.sim.store.vapps[t.Work.VApp]; v != nil && v.Status == Unresolved {
+	if v := ts.sim.store.VApps[t.Work.VApp]; v != nil && v.Status == Unresolved {
 		v.Status = FailedCreation
 	}
 	for _, id := range t.Work.VMs {
-		if vm := ts.sim.store.vms[id]; vm != nil && vm.Status == Unresolved {
+		if vm := ts.sim.store.VMs[id]; vm != nil && vm.Status == Unresolved {
 			vm.Status = FailedCreation
 		}
 	}
@@ -244,18 +244,18 @@ func (ts *tasks) end(t *Task, status TaskStatus, err *Refusal) {
 
 // trim removes the oldest finished tasks.
 func (ts *tasks) trim() {
-	if len(ts.sim.store.tasks) <= maxTasks {
+	if len(ts.sim.store.Tasks) <= maxTasks {
 		return
 	}
 	var old []*Task
-	for _, t := range ts.sim.store.tasks {
+	for _, t := range ts.sim.store.Tasks {
 		if t.done() {
 			old = append(old, t)
 		}
 	}
 	slices.SortFunc(old, func(a, b *Task) int { return a.Started.Compare(b.Started) })
 	for _, t := range old[:len(old)/2] {
-		delete(ts.sim.store.tasks, t.ID)
+		delete(ts.sim.store.Tasks, t.ID)
 	}
 }
 

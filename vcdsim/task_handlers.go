@@ -17,7 +17,7 @@ func taskRoutes(add addRoute) {
 }
 
 func ownTask(r *request) (*Task, error) {
-	t := r.sim.store.tasks[bare(r.vars["id"])]
+	t := r.sim.store.Tasks[bare(r.vars["id"])]
 	if t == nil || !viewerOf(r).seesTask(t) {
 		return nil, forbidden("TASK_VIEW", r.vars["id"])
 	}
@@ -53,7 +53,7 @@ func listTasks(r *request) (*response, error) {
 	n := xmltree.New("TasksList", namespaces(), xmltree.A("name", "Tasks Lists"),
 		xmltree.A("href", r.href("tasksList", org.ID)),
 		xmltree.A("type", mime("tasksList")))
-	tasks := slices.SortedFunc(maps.Values(r.sim.store.tasks),
+	tasks := slices.SortedFunc(maps.Values(r.sim.store.Tasks),
 		func(a, b *Task) int { return cmp.Compare(b.Number, a.Number) })
 	viewer := viewerOf(r)
 	ended := 0

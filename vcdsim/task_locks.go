@@ -10,8 +10,8 @@ import (
 // lock makes a task's entities busy. A shared entity stays locked by the first task.
 func (ts *tasks) lock(t *Task) {
 	for _, id := range t.Locks {
-		if _, held := ts.sim.store.locks[id]; !held || !ts.shares(id) {
-			ts.sim.store.locks[id] = t.ID
+		if _, held := ts.sim.store.Locks[id]; !held || !ts.shares(id) {
+			ts.sim.store.Locks[id] = t.ID
 		}
 	}
 }
@@ -19,12 +19,12 @@ func (ts *tasks) lock(t *Task) {
 // unlock frees a task's entities, or passes shared ones to the next task that changes them.
 func (ts *tasks) unlock(t *Task) {
 	for _, id := range t.Locks {
-		if ts.sim.store.locks[id] != t.ID {
+		if ts.sim.store.Locks[id] != t.ID {
 			continue
 		}
-		delete(ts.sim.store.locks, id)
+		delete(ts.sim.store.Locks, id)
 		if next := ts.sharer(id); next != nil {
-			ts.sim.store.locks[id] = next.ID
+			ts.sim.store.Locks[id] = next.ID
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (ts *tasks) sharer(id string) *Task {
 		return nil
 	}
 	var first *Task
-	for _, t := range ts.sim.store.tasks {
+	for _, t := range ts.sim.store.Tasks {
 		if !t.done() && slices.Contains(t.Locks, id) && (first == nil || t.Number < first.Number) {
 			first = t
 		}
@@ -56,11 +56,11 @@ func (ts *tasks) sharer(id string) *Task {
 // checkIdle refuses with BUSY_ENTITY when a task holds one of the entities.
 func (ts *tasks) checkIdle(ids ...string) error {
 	for _, id := range ids {
-		taskID, held := ts.sim.store.locks[id]
+		taskID, held := ts.sim.store.Locks[id]
 		if !held || ts.shares(id) {
 			continue
 		}
-		t := ts.sim.store.tasks[taskID]
+		t := ts.sim.store.Tasks[taskID]
 		return refuse(http.StatusBadRequest, codeBusy, "%s",
 			busyText(ts.sim.assume.BusyTextTenant, t.Owner, ts.operations[t.Work.Op].busy, t.ID))
 	}
@@ -68,11 +68,11 @@ func (ts *tasks) checkIdle(ids ...string) error {
 }
 
 // busy reports whether a task holds an entity.
-func (ts *tasks) busy(id string) bool { return ts.sim.store.locks[id] != "" }
+func (ts *tasks) busy(id string) bool { return ts.sim.store.Locks[id] != "" }
 
 // of is the unfinished task on an entity, nil if there is none.
 func (ts *tasks) of(id string) *Task {
-	if t := ts.sim.store.tasks[ts.sim.store.locks[id]]; t != nil && t.Owner.ID == id {
+	if t := ts.sim.store.Tasks[ts.sim.store.Locks[id]]; t != nil && t.Owner.ID == id {
 		return t
 	}
 	return nil

@@ -169,7 +169,7 @@ func commitDeleteTemplate(s *Simulator, t *Task) error {
 
 func removeTemplate(s *Simulator, id string) {
 	if sh, t := s.store.template(id); t != nil {
-		delete(s.store.uploads, t.Upload)
+		delete(s.store.Uploads, t.Upload)
 		sh.catalog.Templates = slices.DeleteFunc(slices.Clone(sh.catalog.Templates),
 			func(x Template) bool { return x.ID == id })
 	}
@@ -297,7 +297,7 @@ func cloneVApp(r *request, org *Org, vdc *VDC) (*response, error) {
 	if err := checkVMQuota(r, vdc, len(vms)); err != nil {
 		return nil, err
 	}
-	r.sim.store.vapps[v.ID] = v
+	r.sim.store.VApps[v.ID] = v
 	w.VMs = addVMs(r, vms)
 	r.sim.tasks.start(r, w, v.entity(), append(r.sim.vapps.locks(v), r.sim.vapps.locks(source)...))
 	return createdVApp(r, v), nil
@@ -343,7 +343,7 @@ func commitClone(s *Simulator, t *Task) error {
 	if err := commitCompose(s, t); err != nil {
 		return err
 	}
-	if v := s.store.vapps[w.Document]; v != nil {
+	if v := s.store.VApps[w.Document]; v != nil {
 		s.vapps.remove(v)
 	}
 	return nil

@@ -10,18 +10,22 @@ import (
 	"strings"
 )
 
-// An apiClient is what registered for tokens: a user's API token, or a service account.
-type apiClient struct {
-	id, name       string // bare id
-	orgID          string
-	userID, user   string
-	role           string
-	service        bool
-	softwareID     string
-	version, uri   string // of the software
-	status         string // of service accounts: CREATED, REQUESTED, GRANTED, ACTIVE
-	token          string // the API token, empty until it is fetched
-	userCode, code string // of the device authorization
+// An APIClient is what registered for tokens: a user's API token, or a service account.
+type APIClient struct {
+	ID              string // bare
+	Name            string
+	OrgID           string
+	UserID          string
+	User            string
+	Role            string
+	ServiceAccount  bool
+	SoftwareID      string
+	SoftwareVersion string
+	SoftwareURI     string
+	Status          string // of service accounts: CREATED, REQUESTED, GRANTED, ACTIVE
+	Token           string // the API token, empty until it is fetched
+	UserCode        string // of the device authorization
+	DeviceCode      string // of the device authorization
 }
 
 const (
@@ -73,81 +77,81 @@ func registerClient(r *request, org *Org) (*response, error) {
 	if err := r.document(&in); err != nil {
 		return nil, err
 	}
-	c := &apiClient{
-		id:         r.sim.ids.next("token"),
-		name:       in.Name,
-		orgID:      org.ID,
-		userID:     r.session.UserID,
-		user:       r.session.User,
-		role:       r.session.Role,
-		softwareID: in.SoftwareID,
-		version:    in.Version,
-		uri:        in.URI,
-		service:    in.SoftwareID != "",
-		status:     "CREATED",
+	c := &APIClient{
+		ID:              r.sim.ids.next("token"),
+		Name:            in.Name,
+		OrgID:           org.ID,
+		UserID:          r.session.UserID,
+		User:            r.session.User,
+		Role:            r.session.Role,
+		SoftwareID:      in.SoftwareID,
+		SoftwareVersion: in.Version,
+		SoftwareURI:     in.URI,
+		ServiceAccount:  in.SoftwareID != "",
+		Status:          "CREATED",
 	}
 	if right := c.takes(); !r.session.provider() && !r.hasRight(right) {
 		return nil, r.permittedBy(&need{rights: []string{right}, operation: "TOKEN_MANAGE"})
 	}
-	if c.service {
+	if c.ServiceAccount {
 		role, err := url.PathUnescape(in.Scope[strings.LastIndex(in.Scope, ":")+1:])
 		if err != nil {
 			return nil, badRequest("The scope %q is invalid.", in.Scope)
 		}
-		if c.role = role; !hasRole(r.sim, org, role) {
+		if c.Role = role; !hasRole(r.sim, org, role) {
 			return nil, forbidden("ROLE_VIEW", role)
 		}
 	}
-	if slices.ContainsFunc(r.sim.store.clients, c.clashes) {
-		return nil, duplicateName(c.name)
+	if slices.ContainsFunc(r.sim.store.Clients, c.clashes) {
+		return nil, duplicateName(c.Name)
 	}
-	r.sim.store.clients = append(r.sim.store.clients, c)
+	r.sim.store.Clients = append(r.sim.store.Clients, c)
 	return jsonOK(map[string]any{
-		"client_name":                c.name,
-		"client_id":                  c.id,
+		"client_name":                c.Name,
+		"client_id":                  c.ID,
 		"grant_types":                []string{"refresh_token", deviceGrant},
 		"token_endpoint_auth_method": "none",
-		"software_id":                c.softwareID,
-		"software_version":           c.version,
-		"client_uri":                 c.uri,
+		"software_id":                c.SoftwareID,
+		"software_version":           c.SoftwareVersion,
+		"client_uri":                 c.SoftwareURI,
 		"scope":                      in.Scope,
 	}), nil
 }
 
 // clashes reports whether another client has the name: service accounts of an organization, or API tokens of a user.
-func (c *apiClient) clashes(x *apiClient) bool {
-	return x.name == c.name && x.orgID == c.orgID && x.service == c.service && (c.service || x.userID == c.userID)
+func (c *APIClient) clashes(x *APIClient) bool {
+	return x.Name == c.Name && x.OrgID == c.OrgID && x.ServiceAccount == c.ServiceAccount && (c.ServiceAccount || x.UserID == c.UserID)
 }
 
-func clientJSON(r *request, c *apiClient) map[string]any {
-	org := r.sim.store.org(c.orgID)
-	if c.service {
+func clientJSON(r *request, c *APIClient) map[string]any {
+	org := r.sim.store.org(c.OrgID)
+	if c.ServiceAccount {
 		return map[string]any{
-			"id":              URN("serviceAccount", c.id),
-			"name":            c.name,
-			"softwareId":      c.softwareID,
-			"softwareVersion": c.version,
-			"uri":             c.uri,
-			"status":          c.status,
-			"role":            jsonRef("role", r.sim.ids.named("role", c.role), c.role),
+			"id":              URN("serviceAccount", c.ID),
+			"name":            c.Name,
+			"softwareId":      c.SoftwareID,
+			"softwareVersion": c.SoftwareVersion,
+			"uri":             c.SoftwareURI,
+			"status":          c.Status,
+			"role":            jsonRef("role", r.sim.ids.named("role", c.Role), c.Role),
 			"org":             jsonRef("org", org.ID, org.Name),
 		}
 	}
 	return map[string]any{
-		"id":                   URN("token", c.id),
-		"name":                 c.name,
+		"id":                   URN("token", c.ID),
+		"name":                 c.Name,
 		"type":                 "REFRESH",
-		"owner":                jsonRef("user", c.userID, c.user),
+		"owner":                jsonRef("user", c.UserID, c.User),
 		"org":                  jsonRef("org", org.ID, org.Name),
 		"token":                nil,
 		"expirationTimeMillis": nil,
 	}
 }
 
-func apiClientsOf(r *request, service bool) []*apiClient {
-	var out []*apiClient
-	for _, c := range r.sim.store.clients {
-		if c.service == service && r.sim.store.org(c.orgID) != nil && r.sees(c.orgID) && reachesClient(r, c) {
+func apiClientsOf(r *request, service bool) []*APIClient {
+	var out []*APIClient
+	for _, c := range r.sim.store.Clients {
+		if c.ServiceAccount == service && r.sim.store.org(c.OrgID) != nil && r.sees(c.OrgID) && reachesClient(r, c) {
 			out = append(out, c)
 		}
 	}
@@ -155,8 +159,8 @@ func apiClientsOf(r *request, service bool) []*apiClient {
 }
 
 // takes is the right to register such a client.
-func (c *apiClient) takes() string {
-	if c.service {
+func (c *APIClient) takes() string {
+	if c.ServiceAccount {
 		return rightAccountManage
 	}
 	return rightOwnClients
@@ -164,8 +168,8 @@ func (c *apiClient) takes() string {
 
 // reachesClient reports whether the caller may see and remove a client: another user's API token requires a right of
 // its own.
-func reachesClient(r *request, c *apiClient) bool {
-	return c.service || c.userID == r.session.UserID || r.session.provider() || r.hasRight(rightAllClients)
+func reachesClient(r *request, c *APIClient) bool {
+	return c.ServiceAccount || c.UserID == r.session.UserID || r.session.provider() || r.hasRight(rightAllClients)
 }
 
 func listClients(r *request, service bool) (*response, error) {
@@ -176,9 +180,9 @@ func listClients(r *request, service bool) (*response, error) {
 	return r.page(out)
 }
 
-func apiClientByID(r *request, service bool) (*apiClient, error) {
+func apiClientByID(r *request, service bool) (*APIClient, error) {
 	for _, c := range apiClientsOf(r, service) {
-		if c.id == bare(r.vars["id"]) {
+		if c.ID == bare(r.vars["id"]) {
 			return c, nil
 		}
 	}
@@ -198,10 +202,10 @@ func deleteClient(r *request, service bool) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.sim.store.clients = slices.DeleteFunc(slices.Clone(r.sim.store.clients),
-		func(x *apiClient) bool { return x == c })
+	r.sim.store.Clients = slices.DeleteFunc(slices.Clone(r.sim.store.Clients),
+		func(x *APIClient) bool { return x == c })
 	if service {
-		return r.acceptedJSON(Entity{Kind: "serviceAccount", ID: c.id, Name: c.name}), nil
+		return r.acceptedJSON(Entity{Kind: "serviceAccount", ID: c.ID, Name: c.Name}), nil
 	}
 	return noContent(), nil
 }
@@ -218,25 +222,25 @@ func putServiceAccount(r *request) (*response, error) {
 		SoftwareID string                    `json:"softwareId"`
 		Version    string                    `json:"softwareVersion"`
 		URI        string                    `json:"uri"`
-	}{Name: c.name, SoftwareID: c.softwareID}
+	}{Name: c.Name, SoftwareID: c.SoftwareID}
 	if err := r.document(&in); err != nil {
 		return nil, err
 	}
 	changed := *c
-	changed.name = in.Name
-	changed.softwareID = in.SoftwareID
-	changed.version = in.Version
-	changed.uri = in.URI
-	if id := bare(in.Role.ID); id != "" && id != r.sim.ids.named("role", c.role) {
-		if changed.role, err = roleName(r, r.sim.store.org(c.orgID), id); err != nil {
+	changed.Name = in.Name
+	changed.SoftwareID = in.SoftwareID
+	changed.SoftwareVersion = in.Version
+	changed.SoftwareURI = in.URI
+	if id := bare(in.Role.ID); id != "" && id != r.sim.ids.named("role", c.Role) {
+		if changed.Role, err = roleName(r, r.sim.store.org(c.OrgID), id); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case changed.name == "" || changed.softwareID == "":
+	case changed.Name == "" || changed.SoftwareID == "":
 		return nil, badRequest("A service account has a name and a softwareId.")
-	case slices.ContainsFunc(r.sim.store.clients, func(x *apiClient) bool { return x != c && changed.clashes(x) }):
-		return nil, duplicateName(changed.name)
+	case slices.ContainsFunc(r.sim.store.Clients, func(x *APIClient) bool { return x != c && changed.clashes(x) }):
+		return nil, duplicateName(changed.Name)
 	}
 	*c = changed
 	return jsonOK(clientJSON(r, c)), nil
@@ -248,11 +252,11 @@ func revokeClient(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.status = "CREATED"
-	c.token = ""
-	c.code = ""
-	c.userCode = ""
-	maps.DeleteFunc(r.sim.store.sessions, func(_ string, x *Session) bool { return x.Client == c.id })
+	c.Status = "CREATED"
+	c.Token = ""
+	c.DeviceCode = ""
+	c.UserCode = ""
+	maps.DeleteFunc(r.sim.store.Sessions, func(_ string, x *Session) bool { return x.Client == c.ID })
 	return noContent(), nil
 }
 
@@ -263,19 +267,19 @@ func authorizeDevice(r *request) (*response, error) {
 		return nil, badRequest("The form is invalid: %s", err)
 	}
 	org := r.sim.store.orgByName(cmp.Or(r.vars["org"], systemOrg))
-	i := slices.IndexFunc(r.sim.store.clients, func(c *apiClient) bool {
-		return c.service && org != nil && c.orgID == org.ID && c.id == bare(form.Get("client_id"))
+	i := slices.IndexFunc(r.sim.store.Clients, func(c *APIClient) bool {
+		return c.ServiceAccount && org != nil && c.OrgID == org.ID && c.ID == bare(form.Get("client_id"))
 	})
 	if i < 0 {
 		return oauthError("invalid_client"), nil
 	}
-	c := r.sim.store.clients[i]
-	c.status = "REQUESTED"
-	c.code = r.sim.ids.next("deviceCode")
-	c.userCode = strings.ToUpper(r.sim.ids.next("userCode")[:8])
+	c := r.sim.store.Clients[i]
+	c.Status = "REQUESTED"
+	c.DeviceCode = r.sim.ids.next("deviceCode")
+	c.UserCode = strings.ToUpper(r.sim.ids.next("userCode")[:8])
 	return jsonOK(map[string]any{
-		"device_code":      c.code,
-		"user_code":        c.userCode,
+		"device_code":      c.DeviceCode,
+		"user_code":        c.UserCode,
 		"verification_uri": r.base() + "/tenant",
 		"expires_in":       3600,
 		"interval":         60,
@@ -290,8 +294,8 @@ func grantDevice(r *request) (*response, error) {
 		return nil, err
 	}
 	for _, c := range apiClientsOf(r, true) {
-		if c.userCode == in.UserCode && c.status == "REQUESTED" {
-			c.status = "GRANTED"
+		if c.UserCode == in.UserCode && c.Status == "REQUESTED" {
+			c.Status = "GRANTED"
 			return noContent(), nil
 		}
 	}
@@ -300,21 +304,21 @@ func grantDevice(r *request) (*response, error) {
 
 // awaitsGrant reports whether a form asks for the first token of a service account that is not granted yet.
 func awaitsGrant(s *store, org *Org, form url.Values) bool {
-	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.clients, func(c *apiClient) bool {
-		return c.orgID == org.ID && c.id == form.Get("client_id") && c.status == "REQUESTED" &&
-			c.code == form.Get("device_code")
+	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.Clients, func(c *APIClient) bool {
+		return c.OrgID == org.ID && c.ID == form.Get("client_id") && c.Status == "REQUESTED" &&
+			c.DeviceCode == form.Get("device_code")
 	})
 }
 
 // mayLogIn reports whether the client may still log in: an API token ends with its user.
-func (c *apiClient) mayLogIn(org *Org) bool {
-	return c.service || slices.ContainsFunc(org.Users, func(u User) bool { return u.ID == c.userID && !u.Disabled })
+func (c *APIClient) mayLogIn(org *Org) bool {
+	return c.ServiceAccount || slices.ContainsFunc(org.Users, func(u User) bool { return u.ID == c.UserID && !u.Disabled })
 }
 
 // clientLogin opens a session for a registered client, nil if the form is none of it.
-func clientLogin(r *request, org *Org, form url.Values) *apiClient {
-	for _, c := range r.sim.store.clients {
-		if c.orgID == org.ID && c.mayLogIn(org) && c.answers(form, r.sim) {
+func clientLogin(r *request, org *Org, form url.Values) *APIClient {
+	for _, c := range r.sim.store.Clients {
+		if c.OrgID == org.ID && c.mayLogIn(org) && c.answers(form, r.sim) {
 			return c
 		}
 	}
@@ -322,45 +326,45 @@ func clientLogin(r *request, org *Org, form url.Values) *apiClient {
 }
 
 // answers reports whether a form is a login of the client.
-func (c *apiClient) answers(form url.Values, s *Simulator) bool {
+func (c *APIClient) answers(form url.Values, s *Simulator) bool {
 	switch form.Get("grant_type") {
 	case "refresh_token":
 		return c.refreshes(form.Get("refresh_token"), s)
 	case jwtGrant:
-		return form.Get("client_id") == c.id && c.trades(form.Get("assertion"), s)
+		return form.Get("client_id") == c.ID && c.trades(form.Get("assertion"), s)
 	case deviceGrant:
-		return form.Get("client_id") == c.id && c.activates(form.Get("device_code"), s)
+		return form.Get("client_id") == c.ID && c.activates(form.Get("device_code"), s)
 	default:
 		return false
 	}
 }
 
 // refreshes is a login with the API token; a service account gets a new one after each use.
-func (c *apiClient) refreshes(token string, s *Simulator) bool {
-	if c.token == "" || token != c.token {
+func (c *APIClient) refreshes(token string, s *Simulator) bool {
+	if c.Token == "" || token != c.Token {
 		return false
 	}
-	if c.service {
-		c.token = s.ids.next("apiToken")
+	if c.ServiceAccount {
+		c.Token = s.ids.next("apiToken")
 	}
 	return true
 }
 
 // trades exchanges an access token for the API token of a user, once.
-func (c *apiClient) trades(assertion string, s *Simulator) bool {
-	if c.service || c.token != "" || s.store.sessions[assertion] == nil {
+func (c *APIClient) trades(assertion string, s *Simulator) bool {
+	if c.ServiceAccount || c.Token != "" || s.store.Sessions[assertion] == nil {
 		return false
 	}
-	c.token = s.ids.next("apiToken")
+	c.Token = s.ids.next("apiToken")
 	return true
 }
 
 // activates gives the first API token of a service account.
-func (c *apiClient) activates(code string, s *Simulator) bool {
-	if c.status != "GRANTED" || code != c.code {
+func (c *APIClient) activates(code string, s *Simulator) bool {
+	if c.Status != "GRANTED" || code != c.DeviceCode {
 		return false
 	}
-	c.token = s.ids.next("apiToken")
-	c.status = "ACTIVE"
+	c.Token = s.ids.next("apiToken")
+	c.Status = "ACTIVE"
 	return true
 }

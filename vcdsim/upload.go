@@ -58,7 +58,7 @@ func uploadRoutes(add addRoute) {
 // newUpload begins a transfer with a task that ends when the bytes are there.
 func newUpload(r *request, e Entity, files ...UploadFile) *Upload {
 	u := &Upload{ID: r.sim.ids.next("transfer"), Entity: e, Files: files}
-	r.sim.store.uploads[u.ID] = u
+	r.sim.store.Uploads[u.ID] = u
 	u.Task = r.sim.tasks.start(r, Work{Op: opUpload, Document: u.ID}, e, []string{e.ID}).ID
 	return u
 }
@@ -67,7 +67,7 @@ func (f *UploadFile) done() bool { return f.Size >= 0 && f.Received >= f.Size }
 
 // filesNode shows the files of a transfer with their links, nil when there is nothing to transfer.
 func filesNode(r *request, id string) *xmltree.Node {
-	u := r.sim.store.uploads[id]
+	u := r.sim.store.Uploads[id]
 	if u == nil || !r.sim.tasks.busy(u.Entity.ID) && !u.Download {
 		return nil
 	}
@@ -85,7 +85,7 @@ func filesNode(r *request, id string) *xmltree.Node {
 }
 
 func transferFile(r *request) (*Upload, *UploadFile, error) {
-	if u := r.sim.store.uploads[r.vars["upload"]]; u != nil {
+	if u := r.sim.store.Uploads[r.vars["upload"]]; u != nil {
 		for i := range u.Files {
 			if u.Files[i].Name == r.vars["file"] {
 				return u, &u.Files[i], nil
@@ -141,7 +141,7 @@ func finishUpload(s *Simulator, u *Upload) {
 			return
 		}
 	}
-	if t := s.store.tasks[u.Task]; t != nil && !t.done() {
+	if t := s.store.Tasks[u.Task]; t != nil && !t.done() {
 		d := s.profile.scaled(durationImport)
 		t.Due = s.clock.Now().Add(d)
 		s.tasks.finishIn(t, d)
@@ -150,7 +150,7 @@ func finishUpload(s *Simulator, u *Upload) {
 
 // commitUpload makes what was uploaded usable.
 func commitUpload(s *Simulator, t *Task) error {
-	u := s.store.uploads[t.Work.Document]
+	u := s.store.Uploads[t.Work.Document]
 	if u == nil {
 		return gone("transfer", t.Work.Document)
 	}

@@ -35,7 +35,7 @@ func vappRoutes(add addRoute) {
 
 // vappByID finds a vApp that the caller may use as the request wants to.
 func vappByID(r *request, id string) (*VApp, error) {
-	v := r.sim.store.vapps[id]
+	v := r.sim.store.VApps[id]
 	if err := checkVApp(r, v, "VAPP_VIEW", id); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func createVApp(r *request, op string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.sim.store.vapps[v.ID] = v
+	r.sim.store.VApps[v.ID] = v
 	ids := addVMs(r, vms)
 	if op == opCompose && len(ids) > 0 {
 		op = opComposeVMs
@@ -121,7 +121,7 @@ func putVApp(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
 // readVAppName reads a new name and description.
 func readVAppName(r *request, v *VApp, tree *xmltree.Node, w *Work) error {
 	if name := tree.Attr("name"); name != "" && name != v.Name {
-		for _, other := range r.sim.store.vapps {
+		for _, other := range r.sim.store.VApps {
 			if other.VDCID == v.VDCID && other.Name == name {
 				return duplicateName(name)
 			}

@@ -145,7 +145,7 @@ func readRange(n *xmltree.Node) (Range, bool) {
 // deleteVAppNetwork removes the network of a vApp.
 func deleteVAppNetwork(r *request) (*response, error) {
 	id := bare(r.vars["id"])
-	for _, v := range r.sim.store.vapps {
+	for _, v := range r.sim.store.VApps {
 		i := slices.IndexFunc(v.Networks, func(n VAppNetwork) bool { return n.ID == id })
 		if i < 0 || !viewerOf(r).sees(v) {
 			continue

@@ -10,7 +10,7 @@ type vapps struct{ sim *Simulator }
 // commitCompose ends compose, recompose and every change of a vApp as a whole.
 func commitCompose(s *Simulator, t *Task) error {
 	w := t.Work
-	v := s.store.vapps[w.VApp]
+	v := s.store.VApps[w.VApp]
 	if v == nil {
 		return gone("vApp", w.VApp)
 	}
@@ -56,21 +56,21 @@ func (va *vapps) setNetworks(v *VApp, w Work) {
 }
 
 func undoCompose(s *Simulator, t *Task) {
-	if v := s.store.vapps[t.Work.VApp]; v != nil && v.Status == Unresolved {
+	if v := s.store.VApps[t.Work.VApp]; v != nil && v.Status == Unresolved {
 		s.vapps.remove(v)
 	}
 }
 
 func undoRecompose(s *Simulator, t *Task) {
 	for _, id := range t.Work.VMs {
-		if vm := s.store.vms[id]; vm != nil && vm.Status == Unresolved {
+		if vm := s.store.VMs[id]; vm != nil && vm.Status == Unresolved {
 			s.vms.remove(vm)
 		}
 	}
 }
 
 func commitLease(s *Simulator, t *Task) error {
-	v := s.store.vapps[t.Work.VApp]
+	v := s.store.VApps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)
 	}
@@ -89,7 +89,7 @@ func commitLease(s *Simulator, t *Task) error {
 }
 
 func commitDeleteVApp(s *Simulator, t *Task) error {
-	v := s.store.vapps[t.Work.VApp]
+	v := s.store.VApps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)
 	}
@@ -100,7 +100,7 @@ func commitDeleteVApp(s *Simulator, t *Task) error {
 // removeVMs removes VMs of a vApp, and reports whether the vApp went with them.
 func (va *vapps) removeVMs(v *VApp, ids []string) (goneToo bool) {
 	for _, id := range ids {
-		if vm := va.sim.store.vms[id]; vm != nil {
+		if vm := va.sim.store.VMs[id]; vm != nil {
 			va.sim.vms.remove(vm)
 		}
 	}
@@ -120,9 +120,9 @@ func (va *vapps) remove(v *VApp) {
 	for _, vm := range slices.Clone(va.sim.store.vmsOf(v.ID)) {
 		va.sim.vms.remove(vm)
 	}
-	delete(va.sim.store.vapps, v.ID)
+	delete(va.sim.store.VApps, v.ID)
 	delete(va.sim.store.children, v.ID)
-	delete(va.sim.store.access, v.ID)
+	delete(va.sim.store.Access, v.ID)
 }
 
 // locks are the entities a write to a whole vApp holds.

@@ -107,12 +107,12 @@ func resourceEntities(r *request, org *Org, v *VDC) *xmltree.Node {
 		}
 	}
 	viewer := viewerOf(r)
-	for _, a := range sorted(r.sim.store.vapps) {
+	for _, a := range sorted(r.sim.store.VApps) {
 		if a.VDCID == v.ID && viewer.sees(a) {
 			add("vapp", a.ID, a.Name)
 		}
 	}
-	for _, d := range sorted(r.sim.store.disks) {
+	for _, d := range sorted(r.sim.store.Disks) {
 		if d.VDCID == v.ID {
 			add("disk", d.ID, d.Name)
 		}
@@ -183,14 +183,14 @@ func profileContent(r *request, n *xmltree.Node, p *StorageProfile) {
 // storageUsed sums the disks on a storage profile.
 func (s *store) storageUsed(profileID string) int64 {
 	var sum int64
-	for _, vm := range s.vms {
+	for _, vm := range s.VMs {
 		for _, d := range vm.Disks {
 			if d.StorageProfileID == profileID && d.DiskID == "" {
 				sum += d.SizeMiB
 			}
 		}
 	}
-	for _, d := range s.disks {
+	for _, d := range s.Disks {
 		if d.StorageProfileID == profileID {
 			sum += d.SizeMiB
 		}

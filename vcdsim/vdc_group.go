@@ -21,9 +21,9 @@ func vdcGroupRoutes(add addRoute) {
 
 // group finds a VDC group with its organization.
 func (s *store) group(id string) (*Org, *VDCGroup) {
-	for o := range s.model.Orgs {
-		if g := s.model.Orgs[o].group(id); g != nil {
-			return &s.model.Orgs[o], g
+	for o := range s.Model.Orgs {
+		if g := s.Model.Orgs[o].group(id); g != nil {
+			return &s.Model.Orgs[o], g
 		}
 	}
 	return nil, nil
@@ -274,9 +274,9 @@ func groupHolds(s *Simulator, org *Org, g *VDCGroup) string {
 			}
 		}
 	}
-	for _, d := range s.store.documents[groupPath] {
-		if d.parent == g.ID {
-			return "firewall group " + text(d.body, "name")
+	for _, d := range s.store.Documents[groupPath] {
+		if d.Parent == g.ID {
+			return "firewall group " + text(d.Body, "name")
 		}
 	}
 	return ""

@@ -52,9 +52,9 @@ func (w vappViewer) level(v *VApp) level {
 	case w.all || v.OwnerID == w.r.session.UserID:
 		return levelFull
 	case w.administers:
-		return max(levelRead, w.r.sim.store.access[v.ID].level(w.r.session))
+		return max(levelRead, w.r.sim.store.Access[v.ID].level(w.r.session))
 	}
-	return w.r.sim.store.access[v.ID].level(w.r.session)
+	return w.r.sim.store.Access[v.ID].level(w.r.session)
 }
 
 // seesDisk reports whether an independent disk is shown to the caller.
@@ -71,11 +71,11 @@ func (w vappViewer) hasDisk(d *Disk) bool {
 func (w vappViewer) sees(v *VApp) bool { return w.level(v) >= levelRead }
 
 // level is the highest of those that a user has by himself, by the organization and with everyone.
-func (a access) level(s *Session) level {
-	out := levels[a.everyone]
-	for _, g := range a.subjects {
-		if g.kind == "user" && g.id == s.UserID || g.kind == "org" && g.id == s.OrgID {
-			out = max(out, levels[g.level])
+func (a Access) level(s *Session) level {
+	out := levels[a.Everyone]
+	for _, g := range a.Grants {
+		if g.Kind == "user" && g.ID == s.UserID || g.Kind == "org" && g.ID == s.OrgID {
+			out = max(out, levels[g.Level])
 		}
 	}
 	return out
@@ -124,8 +124,8 @@ func (w vappViewer) seesTask(t *Task) bool {
 
 // home is the vApp that a VM is in, nil if there is no such VM.
 func (s *store) home(vmID string) *VApp {
-	if vm := s.vms[vmID]; vm != nil {
-		return s.vapps[vm.VAppID]
+	if vm := s.VMs[vmID]; vm != nil {
+		return s.VApps[vm.VAppID]
 	}
 	return nil
 }

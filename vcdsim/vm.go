@@ -74,7 +74,7 @@ func vmByID(r *request, id string) (*VM, error) {
 	if err := checkVApp(r, r.sim.store.home(id), "VAPP_VM_VIEW", id); err != nil {
 		return nil, err
 	}
-	return r.sim.store.vms[id], nil
+	return r.sim.store.VMs[id], nil
 }
 
 func ownVM(r *request) (*VM, error) { return vmByID(r, r.vars["vm"]) }
@@ -92,7 +92,7 @@ func idleVM(r *request) (*VM, error) {
 func startVM(r *request, vm *VM, w Work) (*response, error) {
 	w.VM = vm.ID
 	w.VApp = vm.VAppID
-	if err := mayStart(r, r.sim.store.vapps[vm.VAppID].VDCID, w); err != nil {
+	if err := mayStart(r, r.sim.store.VApps[vm.VAppID].VDCID, w); err != nil {
 		return nil, err
 	}
 	return r.start(w, vm.entity(), r.sim.vms.locks(vm)), nil
@@ -136,7 +136,7 @@ func noDisks(r *request, vm *VM) error {
 		return nil
 	}
 	for _, d := range vm.Disks {
-		if x := r.sim.store.disks[d.DiskID]; x != nil {
+		if x := r.sim.store.Disks[d.DiskID]; x != nil {
 			return badRequest("The VM %q cannot be deleted: the independent disk %q is attached to it. Detach the "+
 				"disk and try again.", vm.Name, x.Name)
 		}

@@ -94,7 +94,7 @@ func diskItems(r *request, element string, vm *VM) []*xmltree.Node {
 	for i, d := range vm.Disks {
 		bus := busSCSI
 		subtype := busSubtype
-		if x := r.sim.store.disks[d.DiskID]; x != nil {
+		if x := r.sim.store.Disks[d.DiskID]; x != nil {
 			bus = x.BusType
 			subtype = x.BusSubType
 		}

@@ -20,7 +20,7 @@ func (vm *VM) disconnect(v *VApp) {
 
 // materialise completes a VM that a compose created: its addresses, then its power state.
 func (m *vms) materialise(id string, powerOn bool) error {
-	vm := m.sim.store.vms[id]
+	vm := m.sim.store.VMs[id]
 	if vm == nil {
 		return gone("vm", id)
 	}
@@ -40,7 +40,7 @@ func (m *vms) materialise(id string, powerOn bool) error {
 // remove removes a VM; an independent disk that is still attached is set free, never deleted.
 func (m *vms) remove(vm *VM) {
 	for _, d := range vm.Disks {
-		if x := m.sim.store.disks[d.DiskID]; x != nil {
+		if x := m.sim.store.Disks[d.DiskID]; x != nil {
 			x.release(vm.ID)
 		}
 	}
@@ -51,12 +51,12 @@ func (m *vms) remove(vm *VM) {
 }
 
 func commitDeleteVM(s *Simulator, t *Task) error {
-	vm := s.store.vms[t.Work.VM]
+	vm := s.store.VMs[t.Work.VM]
 	if vm == nil {
 		return gone("vm", t.Work.VM)
 	}
 	s.vms.remove(vm)
-	if v := s.store.vapps[vm.VAppID]; !s.vapps.removeEmptied(v) {
+	if v := s.store.VApps[vm.VAppID]; !s.vapps.removeEmptied(v) {
 		s.leases.deployedChanged(v)
 	}
 	return nil
@@ -65,7 +65,7 @@ func commitDeleteVM(s *Simulator, t *Task) error {
 // commitPower brings VMs, or a vApp with its VMs, to a power state; undeploying also releases them.
 func commitPower(s *Simulator, t *Task) error {
 	for _, id := range t.Work.VMs {
-		vm := s.store.vms[id]
+		vm := s.store.VMs[id]
 		if vm == nil {
 			continue
 		}
@@ -76,7 +76,7 @@ func commitPower(s *Simulator, t *Task) error {
 		}
 		s.vms.powerTo(vm, t.Work)
 	}
-	v := s.store.vapps[t.Work.VApp]
+	v := s.store.VApps[t.Work.VApp]
 	if v != nil && t.Owner.Kind == "vapp" && (t.Work.Op == opDeploy || t.Work.Op == opUndeploy) {
 		v.Deployed = t.Work.Op == opDeploy
 	}
@@ -119,7 +119,7 @@ func (m *vms) setPower(vm *VM, to Status, gently bool) {
 
 func commitRestart(s *Simulator, t *Task) error {
 	for _, id := range t.Work.VMs {
-		if vm := s.store.vms[id]; vm != nil && vm.Status == PoweredOn {
+		if vm := s.store.VMs[id]; vm != nil && vm.Status == PoweredOn {
 			s.guests.halt(vm, t.Work.Gently)
 			s.guests.boot(vm)
 		}

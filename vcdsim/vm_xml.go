@@ -234,7 +234,7 @@ func specSection(r *request, vm *VM) *xmltree.Node {
 		s := xmltree.New("DiskSettings", T("DiskId", d.ID), T("SizeMb", d.SizeMiB), T("UnitNumber", d.Unit),
 			T("BusNumber", d.Bus),
 			T("AdapterType", orElse(d.Adapter, defaultDiskAdapter)), T("ThinProvisioned", true))
-		if x := r.sim.store.disks[d.DiskID]; x != nil {
+		if x := r.sim.store.Disks[d.DiskID]; x != nil {
 			s.Add(r.ref("Disk", Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
 		}
 		s.Add([]*xmltree.Node{
