@@ -6,23 +6,9 @@ import (
 	"net/http"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
-
-// An Access is the list of those an entity is shared with.
-type Access struct {
-	ID       string // of the entity
-	Everyone string // level; empty: not shared with all
-	Grants   []Grant
-}
-
-// A Grant is the level that a user or an organization has.
-type Grant struct {
-	Kind      string // user, org
-	ID        string
-	Name      string
-	MediaType string
-	Level     string
-}
 
 // accessPaths are the entities that can be shared.
 var accessPaths = []string{
@@ -39,16 +25,16 @@ func accessRoutes(add addRoute) {
 }
 
 // sharedEntity finds the entity in the path.
-func sharedEntity(r *request) (Entity, error) {
+func sharedEntity(r *request) (store.Entity, error) {
 	for _, kind := range []string{"vapp", "catalog", "vdc"} {
 		if id := r.vars[kind]; id != "" {
-			return taggable(r, kind, bare(id))
+			return taggable(r, kind, store.Bare(id))
 		}
 	}
-	return Entity{}, forbidden("CONTROL_ACCESS_VIEW", r.URL.Path)
+	return store.Entity{}, store.Forbidden("CONTROL_ACCESS_VIEW", r.URL.Path)
 }
 
-func getAccess(r *request, e Entity) (*response, error) {
+func getAccess(r *request, e store.Entity) (*response, error) {
 	return &response{
 		status:      http.StatusOK,
 		xml:         accessNode(r, r.sim.store.Access[e.ID]),
@@ -56,7 +42,7 @@ func getAccess(r *request, e Entity) (*response, error) {
 	}, nil
 }
 
-func accessNode(r *request, a Access) *xmltree.Node {
+func accessNode(r *request, a store.Access) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	n := xmltree.New("ControlAccessParams", namespaces(), T("IsSharedToEveryone", a.Everyone != ""),
@@ -74,11 +60,11 @@ func accessNode(r *request, a Access) *xmltree.Node {
 	return n
 }
 
-func setAccess(r *request, e Entity, tree *xmltree.Node) (*response, error) {
-	a := Access{ID: e.ID}
+func setAccess(r *request, e store.Entity, tree *xmltree.Node) (*response, error) {
+	a := store.Access{ID: e.ID}
 	if tree.Bool("IsSharedToEveryone") {
 		if a.Everyone = tree.Str("EveryoneAccessLevel"); a.Everyone == "" {
-			return nil, badRequest("An access level is needed to share with everyone.")
+			return nil, store.BadRequest("An access level is needed to share with everyone.")
 		}
 	}
 	for _, s := range tree.At("AccessSettings").All("AccessSetting") {
@@ -93,10 +79,10 @@ func setAccess(r *request, e Entity, tree *xmltree.Node) (*response, error) {
 }
 
 // readGrant reads one setting; its subject must be there.
-func readGrant(r *request, s *xmltree.Node) (Grant, error) {
-	id := bare(s.At("Subject").Attr("href"))
-	g := Grant{ID: id, Level: s.Str("AccessLevel")}
-	if org := r.sim.store.org(id); org != nil {
+func readGrant(r *request, s *xmltree.Node) (store.Grant, error) {
+	id := store.Bare(s.At("Subject").Attr("href"))
+	g := store.Grant{ID: id, Level: s.Str("AccessLevel")}
+	if org := r.sim.store.Org(id); org != nil {
 		g.Kind = "org"
 		g.Name = org.Name
 		g.MediaType = adminOrgType

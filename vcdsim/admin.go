@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func adminRoutes(add addRoute) {
@@ -24,47 +26,47 @@ func adminRoutes(add addRoute) {
 // getRole shows a role with its rights.
 func getRole(r *request) (*response, error) {
 	for _, d := range r.sim.store.Documents[rolesPath] {
-		if bare(d.id()) != bare(r.vars["id"]) || !r.sees(d.OrgID) {
+		if store.Bare(d.ID()) != store.Bare(r.vars["id"]) || !r.sees(d.OrgID) {
 			continue
 		}
-		n := adminRef(r, "Role", "role", bare(d.id()), text(d.Body, "name"))
+		n := adminRef(r, "Role", "role", store.Bare(d.ID()), store.Text(d.Body, "name"))
 		n.Add(namespaces())
 		references := xmltree.New("RightReferences")
 		for _, x := range rights() {
 			if urn := rightURN(r, x.name); slices.Contains(d.Refs["rights"], urn) {
-				references.Add(adminRef(r, "RightReference", "right", bare(urn), x.name))
+				references.Add(adminRef(r, "RightReference", "right", store.Bare(urn), x.name))
 			}
 		}
-		n.Add([]*xmltree.Node{xmltree.T("Description", text(d.Body, "description")), references})
+		n.Add([]*xmltree.Node{xmltree.T("Description", store.Text(d.Body, "description")), references})
 		return xmlOK(n), nil
 	}
-	return nil, forbidden("ROLE_VIEW", r.vars["id"])
+	return nil, store.Forbidden("ROLE_VIEW", r.vars["id"])
 }
 
 func getRight(r *request) (*response, error) {
 	for _, x := range rights() {
-		if urn := rightURN(r, x.name); bare(urn) == bare(r.vars["id"]) {
-			n := adminRef(r, "Right", "right", bare(urn), x.name)
+		if urn := rightURN(r, x.name); store.Bare(urn) == store.Bare(r.vars["id"]) {
+			n := adminRef(r, "Right", "right", store.Bare(urn), x.name)
 			n.Add(namespaces())
 			n.Add([]*xmltree.Node{xmltree.T("Description", x.name), xmltree.T("Category", x.category)})
 			return xmlOK(n), nil
 		}
 	}
-	return nil, forbidden("RIGHT_VIEW", r.vars["id"])
+	return nil, store.Forbidden("RIGHT_VIEW", r.vars["id"])
 }
 
 // adminRef is a reference below /api/admin.
 func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
-	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", URN(kind, id)),
+	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", store.URN(kind, id)),
 		xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
 }
 
 // getAdminOrg shows an organization as its administrators see it.
-func getAdminOrg(r *request, o *Org) (*response, error) {
+func getAdminOrg(r *request, o *store.Org) (*response, error) {
 	T := xmltree.T
 	path := r.base() + "/api/admin/org/" + o.ID
-	n := xmltree.New("AdminOrg", namespaces(), xmltree.A("name", o.Name), xmltree.A("id", URN("org", o.ID)),
+	n := xmltree.New("AdminOrg", namespaces(), xmltree.A("name", o.Name), xmltree.A("id", store.URN("org", o.ID)),
 		xmltree.A("href", path),
 		xmltree.A("type", "application/vnd.vmware.admin.organization+xml"))
 	n.Add([]*xmltree.Node{
@@ -74,7 +76,7 @@ func getAdminOrg(r *request, o *Org) (*response, error) {
 		T("Description", o.Description),
 		T("FullName", o.FullName),
 		T("IsEnabled", !o.Disabled),
-		o.settingsNode(),
+		orgSettingsNode(o),
 	})
 	users := xmltree.New("Users")
 	catalogs := xmltree.New("Catalogs")
@@ -95,7 +97,7 @@ func getAdminOrg(r *request, o *Org) (*response, error) {
 	roles := xmltree.New("RoleReferences")
 	for _, d := range r.sim.store.Documents[rolesPath] {
 		if d.OrgID == o.ID {
-			roles.Add(adminRef(r, "RoleReference", "role", bare(d.id()), text(d.Body, "name")))
+			roles.Add(adminRef(r, "RoleReference", "role", store.Bare(d.ID()), store.Text(d.Body, "name")))
 		}
 	}
 	n.Add([]*xmltree.Node{users, xmltree.New("Groups"), catalogs, vdcs, networks, roles})

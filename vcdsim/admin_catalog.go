@@ -7,29 +7,31 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
 
-func ownCatalog(r *request) (orgCatalog, error) {
-	sh, ok := r.sim.store.catalog(bare(r.vars["id"]))
-	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.sees(sh.org.ID) {
-		return orgCatalog{}, forbidden("CATALOG_VIEW", r.vars["id"])
+func ownCatalog(r *request) (store.OrgCatalog, error) {
+	sh, ok := r.sim.store.Catalog(store.Bare(r.vars["id"]))
+	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.sees(sh.Org.ID) {
+		return store.OrgCatalog{}, store.Forbidden("CATALOG_VIEW", r.vars["id"])
 	}
 	return sh, nil
 }
 
-func getAdminCatalog(r *request, sh orgCatalog) (*response, error) {
+func getAdminCatalog(r *request, sh store.OrgCatalog) (*response, error) {
 	return xmlOK(adminCatalogNode(r, sh)), nil
 }
 
-func adminCatalogNode(r *request, sh orgCatalog) *xmltree.Node {
-	c := sh.catalog
+func adminCatalogNode(r *request, sh store.OrgCatalog) *xmltree.Node {
+	c := sh.Catalog
 	path := "/api/admin/catalog/" + c.ID
-	n := xmltree.New("AdminCatalog", namespaces(), xmltree.A("name", c.Name), xmltree.A("id", URN("catalog", c.ID)),
+	n := xmltree.New("AdminCatalog", namespaces(), xmltree.A("name", c.Name), xmltree.A("id", store.URN("catalog", c.ID)),
 		xmltree.A("href", r.base()+path), xmltree.A("type", adminCatalogType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/org/"+sh.org.ID, "application/vnd.vmware.admin.organization+xml"),
+		r.link("up", "/api/admin/org/"+sh.Org.ID, "application/vnd.vmware.admin.organization+xml"),
 		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")),
 		r.link("edit", path, adminCatalogType),
 		r.link("remove", path, ""),
@@ -41,28 +43,28 @@ func adminCatalogNode(r *request, sh orgCatalog) *xmltree.Node {
 }
 
 // catalogProfiles are the storage profiles a catalog keeps its items on, nil when it may use any.
-func catalogProfiles(r *request, sh orgCatalog) *xmltree.Node {
-	if len(sh.catalog.StorageProfiles) == 0 {
+func catalogProfiles(r *request, sh store.OrgCatalog) *xmltree.Node {
+	if len(sh.Catalog.StorageProfiles) == 0 {
 		return nil
 	}
 	n := xmltree.New("CatalogStorageProfiles")
-	for _, id := range sh.catalog.StorageProfiles {
-		n.Add(r.ref("VdcStorageProfile", Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.profileName(id)}))
+	for _, id := range sh.Catalog.StorageProfiles {
+		n.Add(r.ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.ProfileName(id)}))
 	}
 	return n
 }
 
 // createCatalog makes a catalog at once: VCD answers with a task that is done.
 func createCatalog(r *request) (*response, error) {
-	org := r.sim.store.org(bare(r.vars["id"]))
+	org := r.sim.store.Org(store.Bare(r.vars["id"]))
 	if org == nil || !r.sees(org.ID) {
-		return nil, forbidden("CATALOG_CREATE", r.vars["id"])
+		return nil, store.Forbidden("CATALOG_CREATE", r.vars["id"])
 	}
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
 	}
-	c := Catalog{
+	c := store.Catalog{
 		ID:          r.sim.ids.next("catalog"),
 		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
@@ -75,61 +77,61 @@ func createCatalog(r *request) (*response, error) {
 		return nil, err
 	}
 	org.Catalogs = append(org.Catalogs, c)
-	sh, _ := r.sim.store.catalog(c.ID)
+	sh, _ := r.sim.store.Catalog(c.ID)
 	return xmlOK(adminCatalogNode(r, sh)).createdAt(r.base() + "/api/admin/catalog/" + c.ID), nil
 }
 
-func readCatalogProfiles(r *request, org *Org, tree *xmltree.Node) ([]string, error) {
+func readCatalogProfiles(r *request, org *store.Org, tree *xmltree.Node) ([]string, error) {
 	var out []string
 	for _, p := range tree.At("CatalogStorageProfiles").All("VdcStorageProfile") {
-		id := bare(p.Attr("href"))
-		owner, _, profile := r.sim.store.profile(id)
+		id := store.Bare(p.Attr("href"))
+		owner, _, profile := r.sim.store.Profile(id)
 		if profile == nil || owner.ID != org.ID {
-			return nil, forbidden("VDC_STORAGE_PROFILE_VIEW", id)
+			return nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", id)
 		}
 		out = append(out, id)
 	}
 	return out, nil
 }
 
-func checkCatalogName(org *Org, name string) error {
+func checkCatalogName(org *store.Org, name string) error {
 	if err := checkName("catalog", name); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(org.Catalogs, func(c Catalog) bool { return c.Name == name }) {
-		return duplicateName(name)
+	if slices.ContainsFunc(org.Catalogs, func(c store.Catalog) bool { return c.Name == name }) {
+		return store.DuplicateName(name)
 	}
 	return nil
 }
 
 // putCatalog changes a catalog; a request that is refused changes nothing.
-func putCatalog(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
+func putCatalog(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*response, error) {
 	name := tree.Attr("name")
-	profiles := sh.catalog.StorageProfiles
-	if name != sh.catalog.Name {
-		if err := checkCatalogName(sh.org, name); err != nil {
+	profiles := sh.Catalog.StorageProfiles
+	if name != sh.Catalog.Name {
+		if err := checkCatalogName(sh.Org, name); err != nil {
 			return nil, err
 		}
 	}
 	if tree.At("CatalogStorageProfiles") != nil {
 		var err error
-		if profiles, err = readCatalogProfiles(r, sh.org, tree); err != nil {
+		if profiles, err = readCatalogProfiles(r, sh.Org, tree); err != nil {
 			return nil, err
 		}
 	}
-	sh.catalog.Name = name
-	sh.catalog.Description = tree.Str("Description")
-	sh.catalog.StorageProfiles = profiles
+	sh.Catalog.Name = name
+	sh.Catalog.Description = tree.Str("Description")
+	sh.Catalog.StorageProfiles = profiles
 	return xmlOK(adminCatalogNode(r, sh)), nil
 }
 
 // deleteCatalog removes a catalog; one that is not empty only with recursive.
-func deleteCatalog(r *request, sh orgCatalog) (*response, error) {
-	if len(sh.catalog.Templates)+len(sh.catalog.Media) > 0 && r.query.get("recursive") != "true" {
-		return nil, badRequest("The catalog %q is not empty.", sh.catalog.Name)
+func deleteCatalog(r *request, sh store.OrgCatalog) (*response, error) {
+	if len(sh.Catalog.Templates)+len(sh.Catalog.Media) > 0 && r.query.get("recursive") != "true" {
+		return nil, store.BadRequest("The catalog %q is not empty.", sh.Catalog.Name)
 	}
-	id := sh.catalog.ID
-	name := sh.catalog.Name
-	sh.org.Catalogs = slices.DeleteFunc(slices.Clone(sh.org.Catalogs), func(c Catalog) bool { return c.ID == id })
-	return r.done(Entity{Kind: "catalog", ID: id, Name: name}), nil
+	id := sh.Catalog.ID
+	name := sh.Catalog.Name
+	sh.Org.Catalogs = slices.DeleteFunc(slices.Clone(sh.Org.Catalogs), func(c store.Catalog) bool { return c.ID == id })
+	return r.done(store.Entity{Kind: "catalog", ID: id, Name: name}), nil
 }

@@ -8,24 +8,11 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const adminOrgType = "application/vnd.vmware.admin.organization+xml"
-
-// OrgSettings are the settings of an Org that change nothing in the simulator but are kept.
-type OrgSettings struct {
-	CanPublishCatalogs   bool
-	CanPublishExternally bool
-	CanSubscribe         bool
-	DeployedVMQuota      int64
-	StoredVMQuota        int64
-	PowerOnDelay         time.Duration
-	// KeepExpired and KeepRunning invert the defaults: what expired is deleted, and powered off.
-	KeepExpired          bool
-	KeepRunning          bool
-	TemplateLease        time.Duration
-	KeepExpiredTemplates bool
-}
 
 func adminOrgRoutes(add addRoute) {
 	add("POST", "/api/admin/orgs", createOrg, latencyWrite)
@@ -41,8 +28,8 @@ func adminOrgRoutes(add addRoute) {
 	add("POST", "/api/admin/user/{id}/action/takeOwnership", takeOwnership, latencyWrite)
 }
 
-// settingsNode is the Settings element of an organization.
-func (o *Org) settingsNode() *xmltree.Node {
+// orgSettingsNode is the Settings element of an organization.
+func orgSettingsNode(o *store.Org) *xmltree.Node {
 	T := xmltree.T
 	s := o.Settings
 	secs := func(d time.Duration) int64 { return int64(d.Seconds()) }
@@ -59,8 +46,8 @@ func (o *Org) settingsNode() *xmltree.Node {
 			T("StorageLeaseSeconds", secs(s.TemplateLease))))
 }
 
-// readSettings applies the settings in an AdminOrg; those it does not name stay.
-func (o *Org) readSettings(tree *xmltree.Node) {
+// readOrgSettings applies the settings in an AdminOrg; those it does not name stay.
+func readOrgSettings(o *store.Org, tree *xmltree.Node) {
 	o.FullName = tree.Str("FullName")
 	o.Description = tree.Str("Description")
 	o.Disabled = !tree.Bool("IsEnabled")
@@ -90,22 +77,20 @@ func (o *Org) readSettings(tree *xmltree.Node) {
 }
 
 // done answers 202 with a task for what was done at once.
-func (r *request) done(e Entity) *response {
-	return r.start(Work{Op: opDone}, e, nil)
+func (r *request) done(e store.Entity) *response {
+	return r.start(store.Work{Op: opDone}, e, nil)
 }
 
 // acceptedJSON answers 202 without a body, as cloudapi does, for what was done at once.
-func (r *request) acceptedJSON(e Entity) *response {
-	task := r.sim.tasks.start(r, Work{Op: opDone}, e, nil)
+func (r *request) acceptedJSON(e store.Entity) *response {
+	task := r.sim.tasks.start(r, store.Work{Op: opDone}, e, nil)
 	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}
 }
 
-func (o *Org) entity() Entity { return Entity{Kind: "org", ID: o.ID, Name: o.Name} }
-
 // byProvider refuses callers that are not providers.
 func (r *request) byProvider(operation string) error {
-	if !r.session.provider() {
-		return forbidden(operation, r.URL.Path)
+	if !r.session.Provider() {
+		return store.Forbidden(operation, r.URL.Path)
 	}
 	return nil
 }
@@ -118,30 +103,30 @@ func createOrg(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	org := Org{ID: r.sim.ids.next("org"), Name: tree.Attr("name")}
+	org := store.Org{ID: r.sim.ids.next("org"), Name: tree.Attr("name")}
 	if err := checkName("organization", org.Name); err != nil {
 		return nil, err
 	}
-	if r.sim.store.orgByName(org.Name) != nil {
-		return nil, duplicateName(org.Name)
+	if r.sim.store.OrgByName(org.Name) != nil {
+		return nil, store.DuplicateName(org.Name)
 	}
-	org.readSettings(tree)
+	readOrgSettings(&org, tree)
 	r.sim.store.Model.Orgs = append(r.sim.store.Model.Orgs, org)
 	seedDocuments(r.sim, &org)
-	return r.done(org.entity()), nil
+	return r.done(org.Entity()), nil
 }
 
-func ownOrg(r *request) (*Org, error) {
-	o := r.sim.store.org(bare(r.vars["id"]))
+func ownOrg(r *request) (*store.Org, error) {
+	o := r.sim.store.Org(store.Bare(r.vars["id"]))
 	if o == nil || !r.sees(o.ID) {
-		return nil, forbidden("ORG_VIEW", r.vars["id"])
+		return nil, store.Forbidden("ORG_VIEW", r.vars["id"])
 	}
 	return o, nil
 }
 
-func putOrg(r *request, org *Org, tree *xmltree.Node) (*response, error) {
-	org.readSettings(tree)
-	return r.done(org.entity()), nil
+func putOrg(r *request, org *store.Org, tree *xmltree.Node) (*response, error) {
+	readOrgSettings(org, tree)
+	return r.done(org.Entity()), nil
 }
 
 func enableOrg(r *request, on bool) (*response, error) {
@@ -163,17 +148,17 @@ func deleteOrg(r *request) (*response, error) {
 		return nil, err
 	}
 	if !org.Disabled {
-		return nil, badRequest("The organization %q must be disabled before it is deleted.", org.Name)
+		return nil, store.BadRequest("The organization %q must be disabled before it is deleted.", org.Name)
 	}
 	if len(org.VDCs) > 0 && r.query.get("recursive") != "true" {
-		return nil, badRequest("The organization %q is not empty.", org.Name)
+		return nil, store.BadRequest("The organization %q is not empty.", org.Name)
 	}
-	e := org.entity()
+	e := org.Entity()
 	r.sim.store.Model.Orgs = slices.DeleteFunc(slices.Clone(r.sim.store.Model.Orgs),
-		func(o Org) bool { return o.ID == e.ID })
+		func(o store.Org) bool { return o.ID == e.ID })
 	for path, list := range r.sim.store.Documents {
 		r.sim.store.Documents[path] = slices.DeleteFunc(slices.Clone(list),
-			func(d *document) bool { return d.OrgID == e.ID })
+			func(d *store.Object) bool { return d.OrgID == e.ID })
 	}
 	return r.done(e), nil
 }

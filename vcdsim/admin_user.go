@@ -6,24 +6,14 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const adminUserType = "application/vnd.vmware.admin.user+xml"
 
-// UserDetails are fields of a User that are stored and have no effect in the simulator.
-type UserDetails struct {
-	Description     string
-	Email           string
-	Telephone       string
-	IM              string
-	External        bool
-	Provider        string // INTEGRATED, SAML, OAUTH
-	StoredVMQuota   int64
-	DeployedVMQuota int64
-}
-
 // userByID finds a user the caller may see.
-func userByID(r *request, id string) (*Org, *User, error) {
+func userByID(r *request, id string) (*store.Org, *store.User, error) {
 	for _, o := range visibleOrgs(r) {
 		for i := range o.Users {
 			if o.Users[i].ID == id {
@@ -31,19 +21,19 @@ func userByID(r *request, id string) (*Org, *User, error) {
 			}
 		}
 	}
-	return nil, nil, forbidden("USER_VIEW", id)
+	return nil, nil, store.Forbidden("USER_VIEW", id)
 }
 
 // getUser shows a user of an organization.
 func getUser(r *request) (*response, error) {
-	org, u, err := userByID(r, bare(r.vars["id"]))
+	org, u, err := userByID(r, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
 	return xmlOK(userNode(r, org, u)), nil
 }
 
-func userNode(r *request, o *Org, u *User) *xmltree.Node {
+func userNode(r *request, o *store.Org, u *store.User) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	path := "/api/admin/user/" + u.ID
@@ -51,7 +41,7 @@ func userNode(r *request, o *Org, u *User) *xmltree.Node {
 	if provider == "" {
 		provider = "INTEGRATED"
 	}
-	n := xmltree.New("User", namespaces(), A("name", u.Name), A("id", URN("user", u.ID)), A("href", r.base()+path),
+	n := xmltree.New("User", namespaces(), A("name", u.Name), A("id", store.URN("user", u.ID)), A("href", r.base()+path),
 		A("type", adminUserType))
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/admin/org/"+o.ID, adminOrgType),
@@ -77,16 +67,16 @@ func userNode(r *request, o *Org, u *User) *xmltree.Node {
 }
 
 // readUser applies a User element. A password is stored and never shown.
-func readUser(r *request, org *Org, u *User, tree *xmltree.Node) error {
+func readUser(r *request, org *store.Org, u *store.User, tree *xmltree.Node) error {
 	name := tree.Attr("name")
 	if err := checkName("user", name); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(org.Users, func(x User) bool { return x.Name == name && x.ID != u.ID }) {
-		return duplicateName(name)
+	if slices.ContainsFunc(org.Users, func(x store.User) bool { return x.Name == name && x.ID != u.ID }) {
+		return store.DuplicateName(name)
 	}
 	if ref := tree.At("Role"); ref != nil {
-		role, err := roleName(r, org, bare(ref.Attr("href")))
+		role, err := roleName(r, org, store.Bare(ref.Attr("href")))
 		if err != nil {
 			return err
 		}
@@ -111,35 +101,35 @@ func readUser(r *request, org *Org, u *User, tree *xmltree.Node) error {
 }
 
 // roleName finds a role of an organization by its bare id.
-func roleName(r *request, org *Org, id string) (string, error) {
+func roleName(r *request, org *store.Org, id string) (string, error) {
 	for _, d := range r.sim.store.Documents[rolesPath] {
-		if d.OrgID == org.ID && bare(d.id()) == id {
-			return text(d.Body, "name"), nil
+		if d.OrgID == org.ID && store.Bare(d.ID()) == id {
+			return store.Text(d.Body, "name"), nil
 		}
 	}
-	return "", forbidden("ROLE_VIEW", id)
+	return "", store.Forbidden("ROLE_VIEW", id)
 }
 
 // hasRole reports whether an organization has a role of that name.
-func hasRole(s *Simulator, org *Org, name string) bool {
+func hasRole(s *Simulator, org *store.Org, name string) bool {
 	return slices.ContainsFunc(s.store.Documents[rolesPath],
-		func(d *document) bool { return d.OrgID == org.ID && text(d.Body, "name") == name })
+		func(d *store.Object) bool { return d.OrgID == org.ID && store.Text(d.Body, "name") == name })
 }
 
-func createUser(r *request, org *Org, tree *xmltree.Node) (*response, error) {
-	u := User{ID: r.sim.ids.next("user")}
+func createUser(r *request, org *store.Org, tree *xmltree.Node) (*response, error) {
+	u := store.User{ID: r.sim.ids.next("user")}
 	if err := readUser(r, org, &u, tree); err != nil {
 		return nil, err
 	}
 	if u.Role == "" || u.Password == "" && !u.Details.External {
-		return nil, badRequest("A user needs a role and a password.")
+		return nil, store.BadRequest("A user needs a role and a password.")
 	}
 	org.Users = append(org.Users, u)
 	return xmlOK(userNode(r, org, &u)).createdAt(r.base() + "/api/admin/user/" + u.ID), nil
 }
 
 func putUser(r *request) (*response, error) {
-	org, u, err := userByID(r, bare(r.vars["id"]))
+	org, u, err := userByID(r, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
@@ -154,18 +144,18 @@ func putUser(r *request) (*response, error) {
 }
 
 func deleteUser(r *request) (*response, error) {
-	org, u, err := userByID(r, bare(r.vars["id"]))
+	org, u, err := userByID(r, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
 	id := u.ID
-	org.Users = slices.DeleteFunc(slices.Clone(org.Users), func(x User) bool { return x.ID == id })
+	org.Users = slices.DeleteFunc(slices.Clone(org.Users), func(x store.User) bool { return x.ID == id })
 	return noContent(), nil
 }
 
 // takeOwnership makes what a user owns the caller's.
 func takeOwnership(r *request) (*response, error) {
-	_, u, err := userByID(r, bare(r.vars["id"]))
+	_, u, err := userByID(r, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // roleNames are the roles every organization has.
@@ -20,7 +22,7 @@ func getAdminVDC(r *request) (*response, error) {
 	}
 	A := xmltree.A
 	T := xmltree.T
-	n := xmltree.New("AdminVdc", namespaces(), A("status", 1), A("name", v.Name), A("id", URN("vdc", v.ID)),
+	n := xmltree.New("AdminVdc", namespaces(), A("status", 1), A("name", v.Name), A("id", store.URN("vdc", v.ID)),
 		A("href", r.base()+"/api/admin/vdc/"+v.ID), A("type", "application/vnd.vmware.admin.vdc+xml"))
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/admin/org/"+org.ID, "application/vnd.vmware.admin.organization+xml"),
@@ -31,12 +33,12 @@ func getAdminVDC(r *request) (*response, error) {
 	n.Add([]*xmltree.Node{
 		T("ResourceGuaranteedMemory", c.MemoryGuaranteed),
 		T("ResourceGuaranteedCpu", c.CPUGuaranteed),
-		T("VCpuInMhz", c.speed()),
+		T("VCpuInMhz", cpuSpeed(c)),
 		T("IsThinProvision", !c.ThickDisks),
 	})
-	if r.session.provider() {
+	if r.session.Provider() {
 		n.Add(xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
-			A("id", URN("networkpool", poolID(r.sim))), A("name", providerPool),
+			A("id", store.URN("networkpool", poolID(r.sim))), A("name", providerPool),
 			A("type", "application/vnd.vmware.admin.networkPool+xml")))
 	}
 	n.Add([]*xmltree.Node{

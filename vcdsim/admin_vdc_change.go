@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func vdcChangeRoutes(add addRoute) {
@@ -15,8 +17,6 @@ func vdcChangeRoutes(add addRoute) {
 	add("DELETE", "/api/vdc/{id}", deleteVDC, latencyWrite)
 	add("DELETE", "/api/admin/vdc/{id}", deleteVDC, latencyWrite)
 }
-
-func (v *VDC) entity() Entity { return Entity{"vdc", v.ID, v.Name} }
 
 // createVDC creates a VDC on the one provider VDC. Its capacity is stored and limits nothing.
 func createVDC(r *request) (*response, error) {
@@ -27,26 +27,26 @@ func createVDC(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := VDC{
+	v := store.VDC{
 		Name:            tree.Attr("name"),
 		Description:     tree.Str("Description"),
 		Policies:        []string{"System Default"},
 		AllocationModel: tree.Str("AllocationModel"),
 	}
-	if v.Name == "" || bare(tree.At("ProviderVdcReference").Attr("href")) != providerID(r.sim) {
-		return nil, badRequest("A VDC needs a name and a provider VDC.")
+	if v.Name == "" || store.Bare(tree.At("ProviderVdcReference").Attr("href")) != providerID(r.sim) {
+		return nil, store.BadRequest("A VDC needs a name and a provider VDC.")
 	}
-	if slices.ContainsFunc(org.VDCs, func(x VDC) bool { return x.Name == v.Name }) {
-		return nil, duplicateName(v.Name)
+	if slices.ContainsFunc(org.VDCs, func(x store.VDC) bool { return x.Name == v.Name }) {
+		return nil, store.DuplicateName(v.Name)
 	}
 	if tree.Bool("IncludeMemoryOverhead") && tree.Str("ResourceGuaranteedMemory") == "" {
-		return nil, badRequest("The guaranteed share of memory is missing.")
+		return nil, store.BadRequest("The guaranteed share of memory is missing.")
 	}
-	v.read(tree)
+	readVDC(&v, tree)
 	v.ID = r.sim.ids.next("vdc")
 	readVDCProfiles(r, &v, tree)
 	org.VDCs = append(org.VDCs, v)
-	r.sim.tasks.start(r, Work{Op: "create vdc", Creates: true}, v.entity(), []string{v.ID})
+	r.sim.tasks.start(r, store.Work{Op: "create vdc", Creates: true}, v.Entity(), []string{v.ID})
 	r.vars["id"] = v.ID
 	res, err := getAdminVDC(r)
 	if err == nil {
@@ -56,7 +56,7 @@ func createVDC(r *request) (*response, error) {
 }
 
 // vdcToChange finds the VDC in the path and parses the body, for a provider who has a right.
-func vdcToChange(r *request, right string) (*Org, *VDC, *xmltree.Node, error) {
+func vdcToChange(r *request, right string) (*store.Org, *store.VDC, *xmltree.Node, error) {
 	if err := r.byProvider(right); err != nil {
 		return nil, nil, nil, err
 	}
@@ -80,21 +80,21 @@ func putVDC(r *request) (*response, error) {
 	}
 	name := tree.Attr("name")
 	if name == "" {
-		return nil, badRequest("A VDC needs a name.")
+		return nil, store.BadRequest("A VDC needs a name.")
 	}
-	if slices.ContainsFunc(org.VDCs, func(x VDC) bool { return x.Name == name && x.ID != v.ID }) {
-		return nil, duplicateName(name)
+	if slices.ContainsFunc(org.VDCs, func(x store.VDC) bool { return x.Name == name && x.ID != v.ID }) {
+		return nil, store.DuplicateName(name)
 	}
-	v.rename(org, name)
+	renameVDC(v, org, name)
 	v.Description = tree.Str("Description")
-	v.read(tree)
+	readVDC(v, tree)
 	v.Disabled = !tree.Bool("IsEnabled")
 	v.Compute.NoOvercommit = !tree.Bool("OverCommitAllowed")
-	return r.start(Work{Op: opDone}, v.entity(), []string{v.ID}), nil
+	return r.start(store.Work{Op: opDone}, v.Entity(), []string{v.ID}), nil
 }
 
-// rename gives a VDC another name, also where it is known by it.
-func (v *VDC) rename(org *Org, name string) {
+// renameVDC gives a VDC another name, also where it is known by it.
+func renameVDC(v *store.VDC, org *store.Org, name string) {
 	for c := range org.Catalogs {
 		for t := range org.Catalogs[c].Templates {
 			if tpl := &org.Catalogs[c].Templates[t]; tpl.VDC == v.Name {
@@ -111,7 +111,7 @@ func (v *VDC) rename(org *Org, name string) {
 }
 
 // readVDCProfiles gives a VDC the storage profiles of the provider that are asked for.
-func readVDCProfiles(r *request, v *VDC, tree *xmltree.Node) {
+func readVDCProfiles(r *request, v *store.VDC, tree *xmltree.Node) {
 	for _, x := range tree.All("VdcStorageProfile") {
 		if p, found := readProfileParams(r, x); found {
 			v.StorageProfiles = append(v.StorageProfiles, p)
@@ -131,7 +131,7 @@ func deleteVDC(r *request) (*response, error) {
 	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
-	if g := org.groupOf(v.ID); g != nil {
+	if g := org.GroupOf(v.ID); g != nil {
 		return nil, inUse("VDC", v.Name, "data center group "+g.Name)
 	}
 	if r.query.get("recursive") != "true" {
@@ -139,12 +139,12 @@ func deleteVDC(r *request) (*response, error) {
 			return nil, inUse("VDC", v.Name, by)
 		}
 	}
-	return r.start(Work{Op: "delete vdc"}, v.entity(), []string{v.ID}), nil
+	return r.start(store.Work{Op: "delete vdc"}, v.Entity(), []string{v.ID}), nil
 }
 
 // vdcHolds returns the name of something in a VDC, empty if there is nothing.
-func vdcHolds(s *Simulator, v *VDC) string {
-	for _, vapp := range sorted(s.store.VApps) {
+func vdcHolds(s *Simulator, v *store.VDC) string {
+	for _, vapp := range store.Sorted(s.store.VApps) {
 		if vapp.VDCID == v.ID {
 			return "vApp " + vapp.Name
 		}
@@ -158,12 +158,12 @@ func vdcHolds(s *Simulator, v *VDC) string {
 	return ""
 }
 
-func commitDeleteVDC(s *Simulator, t *Task) error {
-	org, v := s.store.vdc(t.Owner.ID)
+func commitDeleteVDC(s *Simulator, t *store.Task) error {
+	org, v := s.store.VDC(t.Owner.ID)
 	if v == nil {
 		return gone("VDC", t.Owner.ID)
 	}
-	for _, vapp := range sorted(s.store.VApps) {
+	for _, vapp := range store.Sorted(s.store.VApps) {
 		if vapp.VDCID == v.ID {
 			s.vapps.remove(vapp)
 		}
@@ -172,7 +172,7 @@ func commitDeleteVDC(s *Simulator, t *Task) error {
 		removeDocumentsOf(s, g.ID)
 	}
 	id := v.ID
-	org.VDCs = slices.DeleteFunc(org.VDCs, func(x VDC) bool { return x.ID == id })
+	org.VDCs = slices.DeleteFunc(org.VDCs, func(x store.VDC) bool { return x.ID == id })
 	return nil
 }
 
@@ -180,7 +180,7 @@ func commitDeleteVDC(s *Simulator, t *Task) error {
 func removeDocumentsOf(s *Simulator, parent string) {
 	for path := range s.store.Documents {
 		s.store.Documents[path] = slices.DeleteFunc(slices.Clone(s.store.Documents[path]),
-			func(d *document) bool { return d.Parent == parent })
+			func(d *store.Object) bool { return d.Parent == parent })
 	}
 }
 
@@ -192,9 +192,9 @@ func vdcNetworkProfile() *setting {
 		title: "VDC Network Profile",
 		plain: true,
 		scope: func(r *request) (scope, error) {
-			org, v := r.sim.store.vdc(bare(r.vars["vdc"]))
+			org, v := r.sim.store.VDC(store.Bare(r.vars["vdc"]))
 			if v == nil || !r.sees(org.ID) {
-				return scope{}, forbidden("VDC_VIEW", r.vars["vdc"])
+				return scope{}, store.Forbidden("VDC_VIEW", r.vars["vdc"])
 			}
 			return scope{org.ID, v.ID, []string{v.ID}}, nil
 		},
@@ -206,7 +206,7 @@ func vdcNetworkProfile() *setting {
 			"vappNetworkSegmentProfileTemplateRef": nil,
 		}),
 		show: func(_ *request, _ scope, out map[string]any) {
-			if m, ok := out["servicesEdgeCluster"].(map[string]any); ok && text(m, "backingId") != "" {
+			if m, ok := out["servicesEdgeCluster"].(map[string]any); ok && store.Text(m, "backingId") != "" {
 				out["servicesEdgeCluster"] = map[string]any{
 					"backingId":      m["backingId"],
 					"edgeClusterRef": map[string]any{"name": edgeCluster, "id": m["backingId"]},

@@ -7,24 +7,8 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-)
 
-// An AffinityRule keeps VMs of a VDC on one host, or apart.
-type AffinityRule struct {
-	ID        string
-	Name      string
-	OrgID     string
-	VDCID     string
-	Enabled   bool
-	Mandatory bool
-	Polarity  string   // Affinity, Anti-Affinity
-	VMs       []string // at least two, less when VMs were deleted since
-}
-
-// Polarities of affinity rules.
-const (
-	polarityTogether = "Affinity"
-	polarityApart    = "Anti-Affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func affinityRoutes(add addRoute) {
@@ -35,34 +19,26 @@ func affinityRoutes(add addRoute) {
 	add("DELETE", "/api/vmAffinityRule/{id}", with(idleAffinity, deleteAffinityRule), latencyWrite)
 }
 
-func (a *AffinityRule) entity() Entity { return Entity{Kind: "vmAffinityRule", ID: a.ID, Name: a.Name} }
-
-func (a *AffinityRule) clone() AffinityRule {
-	c := *a
-	c.VMs = slices.Clone(a.VMs)
-	return c
-}
-
-func affinityRule(r *request) (*AffinityRule, error) {
-	a := r.sim.store.Affinity[bare(r.vars["id"])]
+func affinityRule(r *request) (*store.AffinityRule, error) {
+	a := r.sim.store.Affinity[store.Bare(r.vars["id"])]
 	if a == nil || !r.sees(a.OrgID) {
-		return nil, forbidden("VAPP_VM_VIEW_AFFINITY_RULE", r.vars["id"])
+		return nil, store.Forbidden("VAPP_VM_VIEW_AFFINITY_RULE", r.vars["id"])
 	}
 	return a, nil
 }
 
-func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
+func affinityNode(r *request, a *store.AffinityRule, root bool) *xmltree.Node {
 	n := newElement("VmAffinityRule", root)
 	path := "/api/vmAffinityRule/" + a.ID
 	n.Add([]xmltree.Attr{
-		xmltree.A("id", URN("vmAffinityRule", a.ID)),
+		xmltree.A("id", store.URN("vmAffinityRule", a.ID)),
 		xmltree.A("href", r.base()+path),
 		xmltree.A("type", mime("vmaffinityrule")),
 	})
 	refs := xmltree.New("VmReferences")
 	for _, id := range a.VMs {
 		if vm := r.sim.store.VMs[id]; vm != nil {
-			refs.Add(r.ref("VmReference", vm.entity()))
+			refs.Add(r.ref("VmReference", vm.Entity()))
 		}
 	}
 	n.Add([]*xmltree.Node{
@@ -79,11 +55,11 @@ func affinityNode(r *request, a *AffinityRule, root bool) *xmltree.Node {
 	return n
 }
 
-func listAffinityRules(r *request, _ *Org, vdc *VDC) (*response, error) {
+func listAffinityRules(r *request, _ *store.Org, vdc *store.VDC) (*response, error) {
 	n := xmltree.New("VmAffinityRules", namespaces(), xmltree.A("href", r.href("vdc", vdc.ID)+"/vmAffinityRules/"),
 		xmltree.A("type", mime("vmaffinityrules")),
 		r.link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", mime("vmaffinityrule")))
-	for _, a := range sorted(r.sim.store.Affinity) {
+	for _, a := range store.Sorted(r.sim.store.Affinity) {
 		if a.VDCID == vdc.ID {
 			n.Add(affinityNode(r, a, false))
 		}
@@ -91,12 +67,12 @@ func listAffinityRules(r *request, _ *Org, vdc *VDC) (*response, error) {
 	return xmlOK(n), nil
 }
 
-func getAffinityRule(r *request, a *AffinityRule) (*response, error) {
+func getAffinityRule(r *request, a *store.AffinityRule) (*response, error) {
 	return xmlOK(affinityNode(r, a, true)), nil
 }
 
 // readAffinity reads a rule into a.
-func readAffinity(r *request, a *AffinityRule) error {
+func readAffinity(r *request, a *store.AffinityRule) error {
 	tree, err := r.tree()
 	if err != nil {
 		return err
@@ -109,8 +85,8 @@ func readAffinity(r *request, a *AffinityRule) error {
 	if err := checkName("affinity rule", a.Name); err != nil {
 		return err
 	}
-	if a.Polarity != polarityTogether && a.Polarity != polarityApart {
-		return badRequest("The polarity %q is invalid.", a.Polarity)
+	if a.Polarity != store.PolarityTogether && a.Polarity != store.PolarityApart {
+		return store.BadRequest("The polarity %q is invalid.", a.Polarity)
 	}
 	for _, refs := range tree.All("VmReferences") {
 		if err := readAffinityMembers(r, a, refs); err != nil {
@@ -118,20 +94,20 @@ func readAffinity(r *request, a *AffinityRule) error {
 		}
 	}
 	if len(a.VMs) < 2 {
-		return badRequest("The affinity rule %q has fewer than two VMs.", a.Name)
+		return store.BadRequest("The affinity rule %q has fewer than two VMs.", a.Name)
 	}
 	return vmsFreeOfAffinity(r, a)
 }
 
 // readAffinityMembers adds the VMs of a list to a rule.
-func readAffinityMembers(r *request, a *AffinityRule, refs *xmltree.Node) error {
+func readAffinityMembers(r *request, a *store.AffinityRule, refs *xmltree.Node) error {
 	for _, ref := range refs.All("VmReference") {
-		vm, err := vmByID(r, bare(ref.Attr("href")))
+		vm, err := vmByID(r, store.Bare(ref.Attr("href")))
 		if err != nil || r.sim.store.VApps[vm.VAppID].VDCID != a.VDCID {
-			return forbidden("VAPP_VM_EDIT_AFFINITY_RULE", bare(ref.Attr("href")))
+			return store.Forbidden("VAPP_VM_EDIT_AFFINITY_RULE", store.Bare(ref.Attr("href")))
 		}
 		if slices.Contains(a.VMs, vm.ID) {
-			return badRequest("The VM %q is named twice.", vm.Name)
+			return store.BadRequest("The VM %q is named twice.", vm.Name)
 		}
 		a.VMs = append(a.VMs, vm.ID)
 	}
@@ -140,16 +116,16 @@ func readAffinityMembers(r *request, a *AffinityRule, refs *xmltree.Node) error 
 
 // vmsFreeOfAffinity refuses VMs that one rule keeps together and another apart, and those that are in a rule of the
 // same polarity: VMware's programming guide says that a VM is in one of each at most.
-func vmsFreeOfAffinity(r *request, a *AffinityRule) error {
-	for _, o := range sorted(r.sim.store.Affinity) {
+func vmsFreeOfAffinity(r *request, a *store.AffinityRule) error {
+	for _, o := range store.Sorted(r.sim.store.Affinity) {
 		if o.ID != a.ID && o.Polarity == a.Polarity && shared(a.VMs, o.VMs) > 0 {
-			return badRequest("A VM of the affinity rule %q is in the rule %q already.", a.Name, o.Name)
+			return store.BadRequest("A VM of the affinity rule %q is in the rule %q already.", a.Name, o.Name)
 		}
 		if o.ID == a.ID || !o.Enabled || !a.Enabled || o.Polarity == a.Polarity {
 			continue
 		}
 		if shared(a.VMs, o.VMs) > 1 {
-			return badRequest("The affinity rule %q conflicts with the rule %q.", a.Name, o.Name)
+			return store.BadRequest("The affinity rule %q conflicts with the rule %q.", a.Name, o.Name)
 		}
 	}
 	return nil
@@ -170,18 +146,18 @@ func shared(a, b []string) int {
 const codePlacement = "NO_FEASIBLE_PLACEMENT_SOLUTION"
 
 // hostFor refuses to start a VM that a mandatory rule keeps apart from as many running VMs as the VDC has hosts.
-func (m *vms) hostFor(vm *VM) error {
+func (m *vms) hostFor(vm *store.VM) error {
 	v := m.sim.store.VApps[vm.VAppID]
 	if v == nil {
 		return nil
 	}
-	_, vdc := m.sim.store.vdc(v.VDCID)
+	_, vdc := m.sim.store.VDC(v.VDCID)
 	if vdc == nil || vdc.Hosts == 0 {
 		return nil
 	}
-	for _, a := range sorted(m.sim.store.Affinity) {
-		if a.mustSeparate(vm.ID) && m.running(a.VMs, vm.ID) >= vdc.Hosts {
-			return refuse(http.StatusInternalServerError, codePlacement,
+	for _, a := range store.Sorted(m.sim.store.Affinity) {
+		if a.MustSeparate(vm.ID) && m.running(a.VMs, vm.ID) >= vdc.Hosts {
+			return store.Refuse(http.StatusInternalServerError, codePlacement,
 				"There is no feasible placement for VM %q: it would violate the anti-affinity rule %q.", vm.Name,
 				a.Name)
 		}
@@ -189,31 +165,19 @@ func (m *vms) hostFor(vm *VM) error {
 	return nil
 }
 
-// mustSeparate reports whether a rule has to keep a VM apart from others.
-func (a *AffinityRule) mustSeparate(id string) bool {
-	return a.Enabled && a.Mandatory && a.Polarity == polarityApart && slices.Contains(a.VMs, id)
-}
-
 // running counts the VMs of a list that run, but for one.
 func (m *vms) running(ids []string, except string) int {
 	n := 0
 	for _, id := range ids {
-		if other := m.sim.store.VMs[id]; other != nil && id != except && other.Status == PoweredOn {
+		if other := m.sim.store.VMs[id]; other != nil && id != except && other.Status == store.PoweredOn {
 			n++
 		}
 	}
 	return n
 }
 
-// leaveRules takes a VM that is removed out of its rules, which stay.
-func (s *store) leaveRules(id string) {
-	for _, a := range s.Affinity {
-		a.VMs = slices.DeleteFunc(a.VMs, func(vm string) bool { return vm == id })
-	}
-}
-
-func createAffinityRule(r *request, org *Org, vdc *VDC) (*response, error) {
-	a := &AffinityRule{OrgID: org.ID, VDCID: vdc.ID}
+func createAffinityRule(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
+	a := &store.AffinityRule{OrgID: org.ID, VDCID: vdc.ID}
 	if err := readAffinity(r, a); err != nil {
 		return nil, err
 	}
@@ -221,11 +185,11 @@ func createAffinityRule(r *request, org *Org, vdc *VDC) (*response, error) {
 	return startAffinity(r, opCreateAffinity, a, a), nil
 }
 
-func startAffinity(r *request, op string, a, spec *AffinityRule) *response {
-	return r.start(Work{Op: op, Document: a.ID, Affinity: spec}, a.entity(), []string{a.ID})
+func startAffinity(r *request, op string, a, spec *store.AffinityRule) *response {
+	return r.start(store.Work{Op: op, Document: a.ID, Affinity: spec}, a.Entity(), []string{a.ID})
 }
 
-func idleAffinity(r *request) (*AffinityRule, error) {
+func idleAffinity(r *request) (*store.AffinityRule, error) {
 	a, err := affinityRule(r)
 	if err != nil {
 		return nil, err
@@ -233,20 +197,20 @@ func idleAffinity(r *request) (*AffinityRule, error) {
 	return a, r.sim.tasks.checkIdle(a.ID)
 }
 
-func putAffinityRule(r *request, a *AffinityRule) (*response, error) {
-	spec := a.clone()
+func putAffinityRule(r *request, a *store.AffinityRule) (*response, error) {
+	spec := a.Clone()
 	if err := readAffinity(r, &spec); err != nil {
 		return nil, err
 	}
 	return startAffinity(r, opUpdateAffinity, a, &spec), nil
 }
 
-func deleteAffinityRule(r *request, a *AffinityRule) (*response, error) {
+func deleteAffinityRule(r *request, a *store.AffinityRule) (*response, error) {
 	return startAffinity(r, opDeleteAffinity, a, nil), nil
 }
 
 // commitAffinity creates, changes or removes a rule.
-func commitAffinity(s *Simulator, t *Task) error {
+func commitAffinity(s *Simulator, t *store.Task) error {
 	if t.Work.Op != opCreateAffinity && s.store.Affinity[t.Work.Document] == nil {
 		return gone("vmAffinityRule", t.Work.Document)
 	}
@@ -254,27 +218,27 @@ func commitAffinity(s *Simulator, t *Task) error {
 		delete(s.store.Affinity, t.Work.Document)
 		return nil
 	}
-	rule := t.Work.Affinity.clone()
+	rule := t.Work.Affinity.Clone()
 	s.store.Affinity[rule.ID] = &rule
 	return nil
 }
 
 // AffinityRules returns all rules, to be changed.
-func (e *Editor) AffinityRules() []*AffinityRule { return sorted(e.sim.store.Affinity) }
+func (e *Editor) AffinityRules() []*store.AffinityRule { return store.Sorted(e.sim.store.Affinity) }
 
 // DeleteAffinityRules removes all rules.
 func (e *Editor) DeleteAffinityRules() { clear(e.sim.store.Affinity) }
 
 // AddAffinityRule makes a rule that keeps VMs of one vApp, or several of a VDC, apart.
-func (e *Editor) AddAffinityRule(name string, vms ...*VM) {
+func (e *Editor) AddAffinityRule(name string, vms ...*store.VM) {
 	vapp := e.sim.store.VApps[vms[0].VAppID]
-	rule := &AffinityRule{
+	rule := &store.AffinityRule{
 		ID:       e.sim.ids.next("vmAffinityRule"),
 		Name:     name,
 		OrgID:    vapp.OrgID,
 		VDCID:    vapp.VDCID,
 		Enabled:  true,
-		Polarity: polarityApart,
+		Polarity: store.PolarityApart,
 	}
 	for _, vm := range vms {
 		rule.VMs = append(rule.VMs, vm.ID)

@@ -7,17 +7,9 @@ import (
 	"maps"
 	"slices"
 	"time"
-)
 
-// An alarm is a timer that is part of the state, so that it is in a dump; bells holds what it runs. Nothing else
-// may wait for the clock.
-type alarm struct {
-	Bell       string
-	ID         string // of what it is about
-	Generation int    // of a boot
-	End        time.Time
-	At         time.Time
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 // Bells by name.
 const (
@@ -27,22 +19,22 @@ const (
 )
 
 // bells are what alarms run, by name.
-func bells() map[string]func(*Simulator, alarm) {
-	return map[string]func(*Simulator, alarm){
-		bellTask:  func(s *Simulator, a alarm) { s.tasks.finish(a.ID) },
-		bellBoot:  func(s *Simulator, a alarm) { s.guests.bootNow(a.ID, a.Generation) },
-		bellLease: func(s *Simulator, a alarm) { s.leases.end(a.ID, a.End) },
+func bells() map[string]func(*Simulator, store.Alarm) {
+	return map[string]func(*Simulator, store.Alarm){
+		bellTask:  func(s *Simulator, a store.Alarm) { s.tasks.finish(a.ID) },
+		bellBoot:  func(s *Simulator, a store.Alarm) { s.guests.bootNow(a.ID, a.Generation) },
+		bellLease: func(s *Simulator, a store.Alarm) { s.leases.end(a.ID, a.End) },
 	}
 }
 
 // alarms runs timers on the simulator's clock.
 type alarms struct {
 	sim   *Simulator
-	bells map[string]func(*Simulator, alarm)
+	bells map[string]func(*Simulator, store.Alarm)
 }
 
 // after runs an alarm under the lock when d has passed on the simulator's clock.
-func (al *alarms) after(d time.Duration, a alarm) {
+func (al *alarms) after(d time.Duration, a store.Alarm) {
 	a.At = al.sim.clock.Now().Add(d)
 	al.sim.store.AlarmCount++
 	al.sim.store.Alarms[al.sim.store.AlarmCount] = a

@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"maps"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const assignmentPath = "1.0.0/loadBalancer/serviceEngineGroups/assignments"
@@ -34,14 +36,14 @@ func prepareBalancer(r *request, body map[string]any) error {
 		for _, path := range []string{servicePath, poolPath, assignmentPath} {
 			for _, d := range r.sim.store.Documents[path] {
 				if d.Parent == g.ID {
-					return inUse("load balancer of", g.Name, text(d.Body, "name")+" "+d.id())
+					return inUse("load balancer of", g.Name, store.Text(d.Body, "name")+" "+d.ID())
 				}
 			}
 		}
 		g.LoadBalancer = nil
 		return nil
 	}
-	g.LoadBalancer = &LoadBalancer{Enabled: true, Fields: map[string]any{}}
+	g.LoadBalancer = &store.LoadBalancer{Enabled: true, Fields: map[string]any{}}
 	for _, f := range []string{
 		"serviceNetworkDefinition", "ipv6ServiceNetworkDefinition", "supportedFeatureSet",
 		"transparentModeEnabled",
@@ -64,7 +66,7 @@ func showBalancer(r *request, p scope, out map[string]any) {
 		"supportedFeatureSet":          nil,
 		"transparentModeEnabled":       nil,
 	})
-	_, _, g := r.sim.store.gateway(p.parent)
+	_, _, g := r.sim.store.Gateway(p.parent)
 	if g == nil || g.LoadBalancer == nil || !g.LoadBalancer.Enabled {
 		return
 	}
@@ -75,12 +77,12 @@ func showBalancer(r *request, p scope, out map[string]any) {
 		"transparentModeEnabled":   false,
 		"licenseType":              "ENTERPRISE",
 	})
-	if g.LoadBalancer.setting("ipv6ServiceNetworkDefinition") != "" {
+	if balancerSetting(g.LoadBalancer, "ipv6ServiceNetworkDefinition") != "" {
 		out["serviceNetworkDefinition"] = nil // the default is used without any
 	}
 	maps.Copy(out, g.LoadBalancer.Fields)
 	for _, d := range r.sim.store.Documents[cloudPath] {
-		out["loadBalancerCloudRef"] = map[string]any{"id": d.id(), "name": text(d.Body, "name")}
+		out["loadBalancerCloudRef"] = map[string]any{"id": d.ID(), "name": store.Text(d.Body, "name")}
 	}
 }
 
@@ -98,7 +100,7 @@ func assignmentCollection() *collection {
 	}
 }
 
-func prepareAssignment(r *request, body map[string]any, old *document) error {
+func prepareAssignment(r *request, body map[string]any, old *store.Object) error {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
@@ -106,39 +108,39 @@ func prepareAssignment(r *request, body map[string]any, old *document) error {
 	if err != nil {
 		return err
 	}
-	engines := r.sim.store.Documents.find(enginePath, refID(body, "serviceEngineGroupRef"))
+	engines := r.sim.store.Documents.Find(enginePath, store.RefID(body, "serviceEngineGroupRef"))
 	if engines == nil {
-		return forbidden("SERVICE_ENGINE_GROUP_VIEW", refID(body, "serviceEngineGroupRef"))
+		return store.Forbidden("SERVICE_ENGINE_GROUP_VIEW", store.RefID(body, "serviceEngineGroupRef"))
 	}
-	body["serviceEngineGroupRef"] = map[string]any{"id": engines.id(), "name": text(engines.Body, "name")}
-	dedicated := text(engines.Body, "reservationType") == "DEDICATED"
+	body["serviceEngineGroupRef"] = map[string]any{"id": engines.ID(), "name": store.Text(engines.Body, "name")}
+	dedicated := store.Text(engines.Body, "reservationType") == "DEDICATED"
 	if dedicated && (body["maxVirtualServices"] != nil || body["minVirtualServices"] != nil) {
-		return badRequest("The number of virtual services cannot be set for a service engine group with the " +
+		return store.BadRequest("The number of virtual services cannot be set for a service engine group with the " +
 			"reservation type DEDICATED.")
 	}
 	if number(body["minVirtualServices"]) > number(body["maxVirtualServices"]) {
-		return badRequest("The least number of virtual services is greater than the most.")
+		return store.BadRequest("The least number of virtual services is greater than the most.")
 	}
 	return r.sim.alb.assignable(engines, g, old, number(body["minVirtualServices"]))
 }
 
 // assignable refuses to assign a group of service engines twice to a gateway, a dedicated one to two, or more of it
 // than there is.
-func (lb *loadBalancing) assignable(engines *document, g *EdgeGateway, old *document, reserved int) error {
-	name := text(engines.Body, "name")
-	for _, d := range lb.sim.store.Documents.assignments(engines.id(), "") {
+func (lb *loadBalancing) assignable(engines *store.Object, g *store.EdgeGateway, old *store.Object, reserved int) error {
+	name := store.Text(engines.Body, "name")
+	for _, d := range assignmentsOf(lb.sim.store.Documents, engines.ID(), "") {
 		switch {
 		case d == old:
 			continue
 		case d.Parent == g.ID:
-			return duplicateName(name)
-		case text(engines.Body, "reservationType") == "DEDICATED":
-			return badRequest("The service engine group %q is dedicated to another edge gateway.", name)
+			return store.DuplicateName(name)
+		case store.Text(engines.Body, "reservationType") == "DEDICATED":
+			return store.BadRequest("The service engine group %q is dedicated to another edge gateway.", name)
 		}
 		reserved += number(d.Body["minVirtualServices"])
 	}
 	if reserved > maxServices(engines) {
-		return badRequest("The service engine group %q cannot hold so many virtual services.", name)
+		return store.BadRequest("The service engine group %q cannot hold so many virtual services.", name)
 	}
 	return nil
 }
@@ -154,11 +156,11 @@ func number(v any) int {
 	return 0
 }
 
-// assignments are those of a group of service engines or of a gateway, or of both.
-func (ds documents) assignments(engines, gateway string) []*document {
-	var out []*document
+// assignmentsOf are those of a group of service engines or of a gateway, or of both.
+func assignmentsOf(ds store.Objects, engines, gateway string) []*store.Object {
+	var out []*store.Object
 	for _, d := range ds[assignmentPath] {
-		if (engines == "" || refID(d.Body, "serviceEngineGroupRef") == engines) &&
+		if (engines == "" || store.RefID(d.Body, "serviceEngineGroupRef") == engines) &&
 			(gateway == "" || d.Parent == gateway) {
 			out = append(out, d)
 		}
@@ -167,10 +169,10 @@ func (ds documents) assignments(engines, gateway string) []*document {
 }
 
 // deployedServices counts the virtual services of a gateway, or of all, on a group of service engines.
-func (ds documents) deployedServices(engines, gateway string) int {
+func deployedServices(ds store.Objects, engines, gateway string) int {
 	n := 0
 	for _, d := range ds[servicePath] {
-		if refID(d.Body, "serviceEngineGroupRef") == engines && (gateway == "" || d.Parent == gateway) {
+		if store.RefID(d.Body, "serviceEngineGroupRef") == engines && (gateway == "" || d.Parent == gateway) {
 			n++
 		}
 	}
@@ -178,51 +180,51 @@ func (ds documents) deployedServices(engines, gateway string) int {
 }
 
 // serviceEngineGroup checks the service engine group of a virtual service: assigned to the gateway, and not full.
-func serviceEngineGroup(r *request, body map[string]any, old *document, g *EdgeGateway) error {
-	id := refID(body, "serviceEngineGroupRef")
-	assigned := r.sim.store.Documents.assignments(id, g.ID)
-	engines := r.sim.store.Documents.find(enginePath, id)
+func serviceEngineGroup(r *request, body map[string]any, old *store.Object, g *store.EdgeGateway) error {
+	id := store.RefID(body, "serviceEngineGroupRef")
+	assigned := assignmentsOf(r.sim.store.Documents, id, g.ID)
+	engines := r.sim.store.Documents.Find(enginePath, id)
 	if id == "" || len(assigned) == 0 || engines == nil {
-		return badRequest("The service engine group %q is not assigned to the edge gateway %q.", id, g.Name)
+		return store.BadRequest("The service engine group %q is not assigned to the edge gateway %q.", id, g.Name)
 	}
-	body["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.Body, "name")}
+	body["serviceEngineGroupRef"] = map[string]any{"id": id, "name": store.Text(engines.Body, "name")}
 	limit := maxServices(engines)
 	if n := number(assigned[0].Body["maxVirtualServices"]); n > 0 {
 		limit = min(limit, n)
 	}
-	if old == nil && r.sim.store.Documents.deployedServices(id, g.ID) >= limit {
-		return badRequest("The service engine group %q has no room for another virtual service of the edge "+
-			"gateway %q.", text(engines.Body, "name"), g.Name)
+	if old == nil && deployedServices(r.sim.store.Documents, id, g.ID) >= limit {
+		return store.BadRequest("The service engine group %q has no room for another virtual service of the edge "+
+			"gateway %q.", store.Text(engines.Body, "name"), g.Name)
 	}
 	return nil
 }
 
-func freeAssignment(r *request, d *document) error {
+func freeAssignment(r *request, d *store.Object) error {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
-	if n := r.sim.store.Documents.deployedServices(refID(d.Body, "serviceEngineGroupRef"), d.Parent); n > 0 {
+	if n := deployedServices(r.sim.store.Documents, store.RefID(d.Body, "serviceEngineGroupRef"), d.Parent); n > 0 {
 		group, _ := d.Body["serviceEngineGroupRef"].(map[string]any) // checked when it was made
-		return inUse("service engine group assignment", text(group, "name"), "virtual services")
+		return inUse("service engine group assignment", store.Text(group, "name"), "virtual services")
 	}
 	return nil
 }
 
-func showAssignment(r *request, d *document, out map[string]any) {
-	id := refID(d.Body, "serviceEngineGroupRef")
-	engines := r.sim.store.Documents.find(enginePath, id)
-	if org, vdc, g := r.sim.store.gateway(d.Parent); g != nil {
+func showAssignment(r *request, d *store.Object, out map[string]any) {
+	id := store.RefID(d.Body, "serviceEngineGroupRef")
+	engines := r.sim.store.Documents.Find(enginePath, id)
+	if org, vdc, g := r.sim.store.Gateway(d.Parent); g != nil {
 		owned := map[string]any{}
 		addEdgeOwner(org, vdc, g.Group, owned)
 		out["gatewayOwnerRef"] = owned["ownerRef"]
 		out["gatewayOrgRef"] = owned["orgRef"]
 		out["gatewayRef"] = jsonRef("gateway", g.ID, g.Name)
 	}
-	out["numDeployedVirtualServices"] = r.sim.store.Documents.deployedServices(id, d.Parent)
+	out["numDeployedVirtualServices"] = deployedServices(r.sim.store.Documents, id, d.Parent)
 	if engines == nil {
 		return
 	}
-	out["serviceEngineGroupRef"] = map[string]any{"id": id, "name": text(engines.Body, "name")}
+	out["serviceEngineGroupRef"] = map[string]any{"id": id, "name": store.Text(engines.Body, "name")}
 	out["serviceEngineGroupSupportedFeatureSet"] = engines.Body["supportedFeatureSet"]
 	out["gatewaySupportedFeatureSet"] = "PREMIUM"
 	out["serviceEngineGroupHaMode"] = engines.Body["haMode"]
@@ -256,8 +258,8 @@ func onService(r *request) (scope, error) {
 		return scope{}, err
 	}
 	profile, _ := d.Body["applicationProfile"].(map[string]any)
-	if r.Method != "GET" && !slices.Contains([]string{"HTTP", "HTTPS"}, text(profile, "type")) {
-		return scope{}, badRequest("The virtual service %q has no HTTP policies.", text(d.Body, "name"))
+	if r.Method != "GET" && !slices.Contains([]string{"HTTP", "HTTPS"}, store.Text(profile, "type")) {
+		return scope{}, store.BadRequest("The virtual service %q has no HTTP policies.", store.Text(d.Body, "name"))
 	}
-	return scope{d.OrgID, bare(d.id()), []string{bare(d.id()), d.Parent}}, nil
+	return scope{d.OrgID, store.Bare(d.ID()), []string{store.Bare(d.ID()), d.Parent}}, nil
 }

@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // Values that take the feature set PREMIUM of the gateway's load balancer: VMware's guide for providers lists the
@@ -17,31 +19,33 @@ var (
 	premiumApplications = []string{"L4_TLS"}
 )
 
-// setting returns a field of the load balancer's settings, empty if it has the default.
-func (lb *LoadBalancer) setting(field string) string { return text(lb.Fields, field) }
+// balancerSetting returns a field of the load balancer's settings, empty if it has the default.
+func balancerSetting(lb *store.LoadBalancer, field string) string {
+	return store.Text(lb.Fields, field)
+}
 
 // refusePremium refuses a value that takes PREMIUM on a gateway with the feature set STANDARD.
-func refusePremium(r *request, g *EdgeGateway, what, value string, premium []string) error {
-	if !r.sim.assume.PremiumFeaturesRefused || g.LoadBalancer.setting("supportedFeatureSet") != "STANDARD" ||
+func refusePremium(r *request, g *store.EdgeGateway, what, value string, premium []string) error {
+	if !r.sim.assume.PremiumFeaturesRefused || balancerSetting(g.LoadBalancer, "supportedFeatureSet") != "STANDARD" ||
 		!slices.Contains(premium, value) {
 		return nil
 	}
-	return badRequest("The %s %s requires the feature set PREMIUM, which the load balancer of the edge gateway %q "+
+	return store.BadRequest("The %s %s requires the feature set PREMIUM, which the load balancer of the edge gateway %q "+
 		"does not have.", what, value, g.Name)
 }
 
 // refuseFamilies refuses virtual IPs of a family for which the load balancer has no service network. Without any, it
 // has VCD's default one, of IPv4.
-func refuseFamilies(r *request, body map[string]any, g *EdgeGateway) error {
+func refuseFamilies(r *request, body map[string]any, g *store.EdgeGateway) error {
 	if !r.sim.assume.IPv6NeedsServiceNetwork {
 		return nil
 	}
-	v4 := g.LoadBalancer.setting("serviceNetworkDefinition")
-	v6 := g.LoadBalancer.setting("ipv6ServiceNetworkDefinition")
+	v4 := balancerSetting(g.LoadBalancer, "serviceNetworkDefinition")
+	v6 := balancerSetting(g.LoadBalancer, "ipv6ServiceNetworkDefinition")
 	for _, vip := range virtualIPs(body) {
 		a, err := netip.ParseAddr(vip)
 		if lacks := a.Is4() && v4 == "" && v6 != "" || !a.Is4() && v6 == ""; err == nil && lacks {
-			return badRequest("The load balancer of the edge gateway %q has no service network for the virtual IP "+
+			return store.BadRequest("The load balancer of the edge gateway %q has no service network for the virtual IP "+
 				"address %s.", g.Name, vip)
 		}
 	}
@@ -49,15 +53,15 @@ func refuseFamilies(r *request, body map[string]any, g *EdgeGateway) error {
 }
 
 // refuseMove refuses another virtual IP for a virtual service that shares the one it has.
-func refuseMove(r *request, body map[string]any, old *document, others []*document) error {
+func refuseMove(r *request, body map[string]any, old *store.Object, others []*store.Object) error {
 	if old == nil || !r.sim.assume.SharedVIPStays || slices.Equal(virtualIPs(body), virtualIPs(old.Body)) {
 		return nil
 	}
 	for _, d := range others {
 		for _, vip := range virtualIPs(old.Body) {
 			if slices.Contains(virtualIPs(d.Body), vip) {
-				return badRequest("The virtual IP address %s of the virtual service %q cannot be changed, as the "+
-					"virtual service %q shares it.", vip, text(old.Body, "name"), text(d.Body, "name"))
+				return store.BadRequest("The virtual IP address %s of the virtual service %q cannot be changed, as the "+
+					"virtual service %q shares it.", vip, store.Text(old.Body, "name"), store.Text(d.Body, "name"))
 			}
 		}
 	}

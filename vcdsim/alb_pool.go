@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const poolPath = "1.0.0/loadBalancer/pools"
@@ -47,20 +49,20 @@ func poolCollection() *collection {
 
 // balancedScope is the gateway a pool or virtual service is on.
 func balancedScope(r *request, body map[string]any) (scope, error) {
-	return gatewayScope(r, refID(body, "gatewayRef"))
+	return gatewayScope(r, store.RefID(body, "gatewayRef"))
 }
 
 // balancedGateway refuses when the gateway has no load balancer, and completes the reference to the gateway.
-func balancedGateway(r *request, body map[string]any, old *document) (*EdgeGateway, error) {
+func balancedGateway(r *request, body map[string]any, old *store.Object) (*store.EdgeGateway, error) {
 	if old != nil {
 		body["gatewayRef"] = old.Body["gatewayRef"]
 	}
-	_, _, g, err := edgeByID(r, refID(body, "gatewayRef"))
+	_, _, g, err := edgeByID(r, store.RefID(body, "gatewayRef"))
 	if err != nil {
 		return nil, err
 	}
 	if g.LoadBalancer == nil || !g.LoadBalancer.Enabled {
-		return nil, badRequest("The load balancer is not enabled on the edge gateway %q.", g.Name)
+		return nil, store.BadRequest("The load balancer is not enabled on the edge gateway %q.", g.Name)
 	}
 	body["gatewayRef"] = jsonRef("gateway", g.ID, g.Name)
 	return g, nil
@@ -71,14 +73,14 @@ var poolAlgorithms = []string{
 	"FEWEST_TASKS", "CORE_AFFINITY",
 }
 
-func preparePool(r *request, body map[string]any, old *document) error {
+func preparePool(r *request, body map[string]any, old *store.Object) error {
 	g, err := balancedGateway(r, body, old)
 	if err != nil {
 		return err
 	}
-	algorithm := text(body, "algorithm")
+	algorithm := store.Text(body, "algorithm")
 	if !slices.Contains(poolAlgorithms, algorithm) {
-		return badRequest("The load balancer algorithm %q is invalid.", algorithm)
+		return store.BadRequest("The load balancer algorithm %q is invalid.", algorithm)
 	}
 	if err := refusePremium(r, g, "algorithm", algorithm, premiumAlgorithms); err != nil {
 		return err
@@ -96,13 +98,13 @@ func preparePool(r *request, body map[string]any, old *document) error {
 }
 
 // settlePersistence names a persistence profile after its type, and refuses one that the gateway's features lack.
-func settlePersistence(r *request, g *EdgeGateway, body map[string]any) error {
+func settlePersistence(r *request, g *store.EdgeGateway, body map[string]any) error {
 	profile, _ := body["persistenceProfile"].(map[string]any)
-	if err := refusePremium(r, g, "persistence", text(profile, "type"), premiumPersistence); err != nil {
+	if err := refusePremium(r, g, "persistence", store.Text(profile, "type"), premiumPersistence); err != nil {
 		return err
 	}
-	if profile != nil && text(profile, "type") != "" && text(profile, "name") == "" {
-		profile["name"] = text(profile, "type")
+	if profile != nil && store.Text(profile, "type") != "" && store.Text(profile, "name") == "" {
+		profile["name"] = store.Text(profile, "type")
 	}
 	return nil
 }
@@ -119,7 +121,7 @@ func poolSizes(body map[string]any) error {
 
 // poolMemberGroup completes the reference to the group whose addresses are the members.
 func poolMemberGroup(r *request, body map[string]any) error {
-	id := refID(body, "memberGroupRef")
+	id := store.RefID(body, "memberGroupRef")
 	if id == "" {
 		body["memberGroupRef"] = nil
 		return nil
@@ -129,15 +131,15 @@ func poolMemberGroup(r *request, body map[string]any) error {
 		return err
 	}
 	if body["memberGroupRef"] = ref; len(poolMembers(body)) > 0 {
-		return badRequest("A pool has either members or a member group.")
+		return store.BadRequest("A pool has either members or a member group.")
 	}
 	return nil
 }
 
 func settleMembers(body map[string]any) error {
 	for _, m := range poolMembers(body) {
-		if _, err := netip.ParseAddr(text(m, "ipAddress")); err != nil {
-			return badRequest("The IP address %q is invalid.", text(m, "ipAddress"))
+		if _, err := netip.ParseAddr(store.Text(m, "ipAddress")); err != nil {
+			return store.BadRequest("The IP address %q is invalid.", store.Text(m, "ipAddress"))
 		}
 		complete(m, map[string]any{"enabled": true, "ratio": 1, "port": body["defaultPort"]})
 		if err := withinBounds(m, bound{"port", 1, 65535}, bound{"ratio", 1, 20}); err != nil {
@@ -160,10 +162,10 @@ func settleMonitors(body map[string]any) error {
 	monitors, _ := body["healthMonitors"].([]any)
 	for _, x := range monitors {
 		m, ok := x.(map[string]any)
-		if !ok || !slices.Contains([]string{"HTTP", "HTTPS", "TCP", "UDP", "PING"}, text(m, "type")) {
-			return badRequest("The health monitor type %q is invalid.", text(m, "type"))
+		if !ok || !slices.Contains([]string{"HTTP", "HTTPS", "TCP", "UDP", "PING"}, store.Text(m, "type")) {
+			return store.BadRequest("The health monitor type %q is invalid.", store.Text(m, "type"))
 		}
-		m["name"] = "System-" + text(m, "type")
+		m["name"] = "System-" + store.Text(m, "type")
 		m["systemDefined"] = true
 	}
 	return nil
@@ -188,8 +190,8 @@ func enabled(body map[string]any) bool {
 }
 
 // enabledMembers counts the members a pool may send to.
-func (lb *loadBalancing) enabledMembers(d *document) (on, all int) {
-	if g := lb.sim.store.Documents.find(groupPath, refID(d.Body, "memberGroupRef")); g != nil {
+func (lb *loadBalancing) enabledMembers(d *store.Object) (on, all int) {
+	if g := lb.sim.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		n := len(setAddresses(g))
 		return n, n
 	}
@@ -211,9 +213,9 @@ func (s *Simulator) ReportMembers(up map[string]map[netip.AddrPort]bool) {
 }
 
 // upMembers counts the members that answer.
-func (lb *loadBalancing) upMembers(d *document) int {
+func (lb *loadBalancing) upMembers(d *store.Object) int {
 	on, _ := lb.enabledMembers(d)
-	probed := lb.probed[d.id()]
+	probed := lb.probed[d.ID()]
 	if len(probed) == 0 {
 		return on
 	}
@@ -227,10 +229,10 @@ func (lb *loadBalancing) upMembers(d *document) int {
 }
 
 // memberHealth is that of one member of a pool with some health.
-func (lb *loadBalancing) memberHealth(d *document, m map[string]any, health string) string {
-	address, _ := netip.ParseAddr(text(m, "ipAddress"))
+func (lb *loadBalancing) memberHealth(d *store.Object, m map[string]any, health string) string {
+	address, _ := netip.ParseAddr(store.Text(m, "ipAddress"))
 	port, _ := m["port"].(float64)
-	up, known := lb.probed[d.id()][netip.AddrPortFrom(address, uint16(port))]
+	up, known := lb.probed[d.ID()][netip.AddrPortFrom(address, uint16(port))]
 	switch {
 	case health != "UP" || !known || up:
 		return health
@@ -239,11 +241,11 @@ func (lb *loadBalancing) memberHealth(d *document, m map[string]any, health stri
 	}
 }
 
-// servicesOf are the virtual services that send to a pool.
-func (ds documents) servicesOf(pool string) []*document {
-	var out []*document
+// servicesOfPool are the virtual services that send to a pool.
+func servicesOfPool(ds store.Objects, pool string) []*store.Object {
+	var out []*store.Object
 	for _, d := range ds[servicePath] {
-		if refID(d.Body, "loadBalancerPoolRef") == pool {
+		if store.RefID(d.Body, "loadBalancerPoolRef") == pool {
 			out = append(out, d)
 		}
 	}
@@ -251,7 +253,7 @@ func (ds documents) servicesOf(pool string) []*document {
 }
 
 // health is that of a pool or virtual service; it changes some time after the object.
-func (lb *loadBalancing) health(d *document, members int) string {
+func (lb *loadBalancing) health(d *store.Object, members int) string {
 	switch {
 	case d.Since.IsZero() || lb.sim.clock.Now().Sub(d.Since) < lb.sim.profile.scaled(durationHealth):
 		return statePending
@@ -263,7 +265,7 @@ func (lb *loadBalancing) health(d *document, members int) string {
 	return "UP"
 }
 
-func showPool(r *request, d *document, out map[string]any) {
+func showPool(r *request, d *store.Object, out map[string]any) {
 	on, all := r.sim.alb.enabledMembers(d)
 	up := r.sim.alb.upMembers(d)
 	health := r.sim.alb.health(d, up)
@@ -271,8 +273,8 @@ func showPool(r *request, d *document, out map[string]any) {
 		up = 0
 	}
 	refs := []any{}
-	for _, vs := range r.sim.store.Documents.servicesOf(d.id()) {
-		refs = append(refs, map[string]any{"name": text(vs.Body, "name"), "id": vs.id()})
+	for _, vs := range servicesOfPool(r.sim.store.Documents, d.ID()) {
+		refs = append(refs, map[string]any{"name": store.Text(vs.Body, "name"), "id": vs.ID()})
 	}
 	if len(refs) == 0 && health == "UP" {
 		health = "UNAVAILABLE"
@@ -317,15 +319,15 @@ func memberJSON(m map[string]any, health string) map[string]any {
 	return out
 }
 
-func freePool(r *request, d *document) error {
-	for _, vs := range r.sim.store.Documents.servicesOf(d.id()) {
-		return inUse("load balancer pool", text(d.Body, "name"), "virtual service "+text(vs.Body, "name"))
+func freePool(r *request, d *store.Object) error {
+	for _, vs := range servicesOfPool(r.sim.store.Documents, d.ID()) {
+		return inUse("load balancer pool", store.Text(d.Body, "name"), "virtual service "+store.Text(vs.Body, "name"))
 	}
 	return nil
 }
 
 // poolSummary is a pool as lists show it.
-func poolSummary(r *request, d *document) map[string]any {
+func poolSummary(r *request, d *store.Object) map[string]any {
 	full := poolCollection().shown(r, d)
 	monitors, _ := d.Body["healthMonitors"].([]any)
 	out := map[string]any{
@@ -339,7 +341,7 @@ func poolSummary(r *request, d *document) map[string]any {
 	} {
 		out[f] = full[f]
 	}
-	if g := r.sim.store.Documents.find(groupPath, refID(d.Body, "memberGroupRef")); g != nil {
+	if g := r.sim.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		out["memberGroupType"] = g.Body["typeValue"]
 	}
 	if refs, _ := out["virtualServiceRefs"].([]any); len(refs) > maxSummaryRefs {

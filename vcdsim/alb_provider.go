@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // What the provider has of NSX ALB.
@@ -37,9 +39,9 @@ func controllerCollection() *collection {
 		hidden:   []string{"password"},
 		scope:    providerScope,
 		prepare:  keepPassword,
-		show:     func(_ *request, _ *document, out map[string]any) { out["password"] = hiddenPassword },
+		show:     func(_ *request, _ *store.Object, out map[string]any) { out["password"] = hiddenPassword },
 		defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
-		free: func(r *request, d *document) error {
+		free: func(r *request, d *store.Object) error {
 			return r.sim.alb.usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking",
 				"loadBalancerControllerRef")
 		},
@@ -49,8 +51,8 @@ func controllerCollection() *collection {
 // hiddenPassword stands for a password in answers; sending it back does not change the password.
 const hiddenPassword = "******"
 
-func keepPassword(_ *request, body map[string]any, old *document) error {
-	if p := text(body, "password"); old != nil && (p == "" || p == hiddenPassword) {
+func keepPassword(_ *request, body map[string]any, old *store.Object) error {
+	if p := store.Text(body, "password"); old != nil && (p == "" || p == hiddenPassword) {
 		body["password"] = old.Body["password"]
 	}
 	return nil
@@ -66,23 +68,23 @@ func cloudCollection() *collection {
 		required: []string{"name"},
 		scope:    providerScope,
 		defaults: map[string]any{"description": ""},
-		prepare: func(r *request, body map[string]any, _ *document) error {
+		prepare: func(r *request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
 			ref, err := documentReference(r, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
-				refID(backing, "loadBalancerControllerRef"))
+				store.RefID(backing, "loadBalancerControllerRef"))
 			if err != nil {
 				return err
 			}
 			backing["loadBalancerControllerRef"] = ref
-			backing["backingType"] = cmp.Or(text(backing, "backingType"), "NSXALB_NSXT")
+			backing["backingType"] = cmp.Or(store.Text(backing, "backingType"), "NSXALB_NSXT")
 			return nil
 		},
-		free: func(r *request, d *document) error {
+		free: func(r *request, d *store.Object) error {
 			return r.sim.alb.usedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking",
 				"loadBalancerCloudRef")
 		},
-		show: func(r *request, d *document, out map[string]any) {
-			out["status"] = r.sim.tasks.realization(bare(d.id()), d.Failed)
+		show: func(r *request, d *store.Object, out map[string]any) {
+			out["status"] = r.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
 			out["healthStatus"] = "UP"
 			out["detailedHealthMessage"] = ""
 		},
@@ -106,28 +108,28 @@ func engineCollection() *collection {
 			"maxVirtualServices":  100,
 			"supportedFeatureSet": "PREMIUM",
 		},
-		prepare: func(r *request, body map[string]any, _ *document) error {
+		prepare: func(r *request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["serviceEngineGroupBacking"].(map[string]any)
 			ref, err := documentReference(r, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
-				refID(backing, "loadBalancerCloudRef"))
+				store.RefID(backing, "loadBalancerCloudRef"))
 			if err == nil {
 				backing["loadBalancerCloudRef"] = ref
 			}
 			return err
 		},
-		free: func(r *request, d *document) error {
-			if len(r.sim.store.Documents.assignments(d.id(), "")) > 0 {
-				return inUse("service engine group", text(d.Body, "name"), "an edge gateway")
+		free: func(r *request, d *store.Object) error {
+			if len(assignmentsOf(r.sim.store.Documents, d.ID(), "")) > 0 {
+				return inUse("service engine group", store.Text(d.Body, "name"), "an edge gateway")
 			}
 			return nil
 		},
-		show: func(r *request, d *document, out map[string]any) {
+		show: func(r *request, d *store.Object, out map[string]any) {
 			reserved := 0
-			for _, a := range r.sim.store.Documents.assignments(d.id(), "") {
+			for _, a := range assignmentsOf(r.sim.store.Documents, d.ID(), "") {
 				reserved += number(a.Body["minVirtualServices"])
 			}
-			out["status"] = r.sim.tasks.realization(bare(d.id()), d.Failed)
-			out["numDeployedVirtualServices"] = r.sim.store.Documents.deployedServices(d.id(), "")
+			out["status"] = r.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
+			out["numDeployedVirtualServices"] = deployedServices(r.sim.store.Documents, d.ID(), "")
 			out["reservedVirtualServices"] = reserved
 			out["overAllocated"] = false
 		},
@@ -135,7 +137,7 @@ func engineCollection() *collection {
 }
 
 // maxServices is how many virtual services a group of service engines holds.
-func maxServices(engines *document) int { return number(engines.Body["maxVirtualServices"]) }
+func maxServices(engines *store.Object) int { return number(engines.Body["maxVirtualServices"]) }
 
 // loadBalancing computes the state of load balancers, their pools and service engine groups.
 type loadBalancing struct {
@@ -144,10 +146,10 @@ type loadBalancing struct {
 }
 
 // usedIn refuses to delete what documents of a path refer to.
-func (lb *loadBalancing) usedIn(path, kind string, d *document, object, ref string) error {
+func (lb *loadBalancing) usedIn(path, kind string, d *store.Object, object, ref string) error {
 	for _, x := range lb.sim.store.Documents[path] {
-		if o, _ := x.Body[object].(map[string]any); refID(o, ref) == d.id() {
-			return inUse(kind, text(d.Body, "name"), text(x.Body, "name"))
+		if o, _ := x.Body[object].(map[string]any); store.RefID(o, ref) == d.ID() {
+			return inUse(kind, store.Text(d.Body, "name"), store.Text(x.Body, "name"))
 		}
 	}
 	return nil
@@ -157,13 +159,13 @@ func listImportableClouds(r *request) (*response, error) {
 	if err := r.byProvider("LOAD_BALANCER_CLOUD_VIEW"); err != nil {
 		return nil, err
 	}
-	if r.sim.store.Documents.find(controllerPath, r.filterValue("_context")) == nil {
-		return nil, forbidden("LOAD_BALANCER_CONTROLLER_VIEW", r.filterValue("_context"))
+	if r.sim.store.Documents.Find(controllerPath, r.filterValue("_context")) == nil {
+		return nil, store.Forbidden("LOAD_BALANCER_CONTROLLER_VIEW", r.filterValue("_context"))
 	}
 	id := "cloud-" + r.sim.ids.named("albCloud", importableCloud)
-	imported := slices.ContainsFunc(r.sim.store.Documents[cloudPath], func(d *document) bool {
+	imported := slices.ContainsFunc(r.sim.store.Documents[cloudPath], func(d *store.Object) bool {
 		backing, _ := d.Body["loadBalancerCloudBacking"].(map[string]any)
-		return text(backing, "backingId") == id
+		return store.Text(backing, "backingId") == id
 	})
 	return r.page([]any{map[string]any{
 		"id":                id,
@@ -178,8 +180,8 @@ func listImportableEngines(r *request) (*response, error) {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_VIEW"); err != nil {
 		return nil, err
 	}
-	if r.sim.store.Documents.find(cloudPath, r.filterValue("_context")) == nil {
-		return nil, forbidden("LOAD_BALANCER_CLOUD_VIEW", r.filterValue("_context"))
+	if r.sim.store.Documents.Find(cloudPath, r.filterValue("_context")) == nil {
+		return nil, store.Forbidden("LOAD_BALANCER_CLOUD_VIEW", r.filterValue("_context"))
 	}
 	return r.cursorPage([]any{map[string]any{
 		"id":          "serviceenginegroup-" + r.sim.ids.named("albEngines", importableEngines),
@@ -194,7 +196,7 @@ func syncEngines(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.done(Entity{"serviceEngineGroup", bare(d.id()), text(d.Body, "name")}), nil
+	return r.done(store.Entity{Kind: "serviceEngineGroup", ID: store.Bare(d.ID()), Name: store.Text(d.Body, "name")}), nil
 }
 
 // seedBalancers makes the load balancing that a model describes: a controller with a cloud, the service engine groups,
@@ -204,11 +206,11 @@ func seedBalancers(s *Simulator) {
 	if len(engines) == 0 {
 		return
 	}
-	named := func(path, kind, name string, body map[string]any) *document {
-		body["id"] = URN(kind, s.ids.named(kind, name))
+	named := func(path, kind, name string, body map[string]any) *store.Object {
+		body["id"] = store.URN(kind, s.ids.named(kind, name))
 		body["name"] = name
 		body["description"] = ""
-		return s.store.Documents.add(path, "", body)
+		return s.store.Documents.Add(path, "", body)
 	}
 	controller := named(controllerPath, "loadBalancerController", "alb1",
 		map[string]any{
@@ -223,7 +225,7 @@ func seedBalancers(s *Simulator) {
 		"loadBalancerCloudBacking": map[string]any{
 			"backingId":                 "cloud-" + s.ids.named("albCloud", importableCloud),
 			"backingType":               "NSXALB_NSXT",
-			"loadBalancerControllerRef": map[string]any{"id": controller.id(), "name": "alb1"},
+			"loadBalancerControllerRef": map[string]any{"id": controller.ID(), "name": "alb1"},
 		},
 	})
 	for i, e := range engines {
@@ -238,7 +240,7 @@ func seedBalancers(s *Simulator) {
 			"supportedFeatureSet": "PREMIUM",
 			"serviceEngineGroupBacking": map[string]any{
 				"backingId":            fmt.Sprintf("serviceenginegroup-%d", i),
-				"loadBalancerCloudRef": map[string]any{"id": cloud.id(), "name": "alb1-cloud"},
+				"loadBalancerCloudRef": map[string]any{"id": cloud.ID(), "name": "alb1-cloud"},
 			},
 		})
 	}
@@ -251,22 +253,22 @@ func seedBalancers(s *Simulator) {
 	}
 }
 
-func seedAssignments(s *Simulator, orgID string, g *EdgeGateway) {
+func seedAssignments(s *Simulator, orgID string, g *store.EdgeGateway) {
 	if g.LoadBalancer == nil {
 		return
 	}
 	for _, name := range g.LoadBalancer.Groups {
 		i := slices.IndexFunc(s.store.Documents[enginePath],
-			func(d *document) bool { return text(d.Body, "name") == name })
+			func(d *store.Object) bool { return store.Text(d.Body, "name") == name })
 		if i < 0 {
 			continue
 		}
 		engines := s.store.Documents[enginePath][i]
-		d := s.store.Documents.add(assignmentPath, orgID, map[string]any{
-			"id": URN("serviceEngineGroupAssignment",
+		d := s.store.Documents.Add(assignmentPath, orgID, map[string]any{
+			"id": store.URN("serviceEngineGroupAssignment",
 				s.ids.named("serviceEngineGroupAssignment", g.ID+name)),
 			"gatewayRef":            jsonRef("gateway", g.ID, g.Name),
-			"serviceEngineGroupRef": map[string]any{"id": engines.id(), "name": name},
+			"serviceEngineGroupRef": map[string]any{"id": engines.ID(), "name": name},
 		})
 		d.Parent = g.ID
 	}

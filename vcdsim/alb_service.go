@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const servicePath = "1.0.0/loadBalancer/virtualServices"
@@ -47,24 +49,24 @@ var tcpProfiles = map[string]string{
 	"UDP_FAST_PATH": "System-UDP-Fast-Path",
 }
 
-func prepareService(r *request, body map[string]any, old *document) error {
+func prepareService(r *request, body map[string]any, old *store.Object) error {
 	g, err := balancedGateway(r, body, old)
 	if err != nil {
 		return err
 	}
-	pool := r.sim.store.Documents.find(poolPath, refID(body, "loadBalancerPoolRef"))
+	pool := r.sim.store.Documents.Find(poolPath, store.RefID(body, "loadBalancerPoolRef"))
 	if pool == nil || pool.Parent != g.ID {
-		return forbidden("LOAD_BALANCER_POOL_VIEW", refID(body, "loadBalancerPoolRef"))
+		return store.Forbidden("LOAD_BALANCER_POOL_VIEW", store.RefID(body, "loadBalancerPoolRef"))
 	}
-	body["loadBalancerPoolRef"] = map[string]any{"id": pool.id(), "name": text(pool.Body, "name")}
+	body["loadBalancerPoolRef"] = map[string]any{"id": pool.ID(), "name": store.Text(pool.Body, "name")}
 	if err := serviceEngineGroup(r, body, old, g); err != nil {
 		return err
 	}
 	profile, _ := body["applicationProfile"].(map[string]any)
-	kind := text(profile, "type")
+	kind := store.Text(profile, "type")
 	name, ok := applicationProfiles[kind]
 	if !ok {
-		return badRequest("The application profile type %q is invalid.", kind)
+		return store.BadRequest("The application profile type %q is invalid.", kind)
 	}
 	profile["name"] = name
 	profile["systemDefined"] = true
@@ -84,7 +86,7 @@ func prepareService(r *request, body map[string]any, old *document) error {
 func servicePorts(body map[string]any) error {
 	ports, _ := body["servicePorts"].([]any)
 	if len(ports) == 0 {
-		return badRequest("The field servicePorts must not be empty.")
+		return store.BadRequest("The field servicePorts must not be empty.")
 	}
 	if err := atMost(body, "servicePorts", 10); err != nil {
 		return err
@@ -101,16 +103,16 @@ func servicePorts(body map[string]any) error {
 func servicePort(m map[string]any) error {
 	from, ok := m["portStart"].(float64)
 	if !ok || from < 1 || from > 65535 {
-		return badRequest("The service port is invalid.")
+		return store.BadRequest("The service port is invalid.")
 	}
 	if to, ok := m["portEnd"].(float64); !ok || to < from {
 		m["portEnd"] = from
 	}
 	complete(m, map[string]any{"sslEnabled": false, "tcpUdpProfile": map[string]any{"type": "TCP_PROXY"}})
 	tcp, _ := m["tcpUdpProfile"].(map[string]any)
-	name, ok := tcpProfiles[text(tcp, "type")]
+	name, ok := tcpProfiles[store.Text(tcp, "type")]
 	if !ok {
-		return badRequest("The TCP/UDP profile type %q is invalid.", text(tcp, "type"))
+		return store.BadRequest("The TCP/UDP profile type %q is invalid.", store.Text(tcp, "type"))
 	}
 	tcp["name"] = name
 	tcp["systemDefined"] = true
@@ -119,27 +121,27 @@ func servicePort(m map[string]any) error {
 
 // serviceCertificate checks the certificate, which encrypted services must have.
 func serviceCertificate(r *request, body map[string]any, kind string) error {
-	id := refID(body, "certificateRef")
+	id := store.RefID(body, "certificateRef")
 	if id == "" {
 		if body["certificateRef"] = nil; kind == "HTTPS" || kind == "L4_TLS" {
-			return badRequest("A certificate must be specified for a virtual service with the application profile %s.",
+			return store.BadRequest("A certificate must be specified for a virtual service with the application profile %s.",
 				kind)
 		}
 		return nil
 	}
-	d := r.sim.store.Documents.find(certificatePath, id)
+	d := r.sim.store.Documents.Find(certificatePath, id)
 	if d == nil || !r.sees(d.OrgID) {
-		return forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
+		return store.Forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 	}
-	body["certificateRef"] = map[string]any{"id": d.id(), "name": text(d.Body, "alias")}
+	body["certificateRef"] = map[string]any{"id": d.ID(), "name": store.Text(d.Body, "alias")}
 	return nil
 }
 
 func knownCertificates(r *request, ids []string) error {
 	for _, id := range ids {
-		if d := r.sim.store.Documents.find(certificatePath, URN("certificateLibraryItem", id)); d == nil ||
+		if d := r.sim.store.Documents.Find(certificatePath, store.URN("certificateLibraryItem", id)); d == nil ||
 			!r.sees(d.OrgID) {
-			return forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
+			return store.Forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 		}
 	}
 	return nil
@@ -150,14 +152,14 @@ const sharedVIP = "37.0"
 
 // freeVIP refuses an address that the gateway does not have, and an address and port that another virtual service of it
 // listens on. Before VCD 10.4 no address has two virtual services, whatever their ports.
-func freeVIP(r *request, body map[string]any, old *document, g *EdgeGateway) error {
+func freeVIP(r *request, body map[string]any, old *store.Object, g *store.EdgeGateway) error {
 	vips := virtualIPs(body)
 	if len(vips) == 0 {
-		return badRequest("A virtual service needs a virtual IP address.")
+		return store.BadRequest("A virtual service needs a virtual IP address.")
 	}
 	for _, vip := range vips {
 		if _, err := netip.ParseAddr(vip); err != nil {
-			return badRequest("The IP address %q is invalid.", vip)
+			return store.BadRequest("The IP address %q is invalid.", vip)
 		}
 		if err := ownAddress(r, g.ID, vip); err != nil {
 			return err
@@ -166,7 +168,7 @@ func freeVIP(r *request, body map[string]any, old *document, g *EdgeGateway) err
 	if err := refuseFamilies(r, body, g); err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(r.sim.store.Documents.on(g.ID, servicePath), func(d *document) bool { return d == old })
+	others := slices.DeleteFunc(r.sim.store.Documents.On(g.ID, servicePath), func(d *store.Object) bool { return d == old })
 	if err := refuseMove(r, body, old, others); err != nil {
 		return err
 	}
@@ -174,7 +176,7 @@ func freeVIP(r *request, body map[string]any, old *document, g *EdgeGateway) err
 }
 
 // unsharedVIP refuses an address that another virtual service has, on the same port if addresses can be shared.
-func unsharedVIP(body map[string]any, others []*document, shared bool) error {
+func unsharedVIP(body map[string]any, others []*store.Object, shared bool) error {
 	vips := virtualIPs(body)
 	for _, d := range others {
 		if shared && !portsMeet(body, d.Body) {
@@ -182,7 +184,7 @@ func unsharedVIP(body map[string]any, others []*document, shared bool) error {
 		}
 		for _, vip := range virtualIPs(d.Body) {
 			if slices.Contains(vips, vip) {
-				return takenVIP(vip, text(d.Body, "name"), shared)
+				return takenVIP(vip, store.Text(d.Body, "name"), shared)
 			}
 		}
 	}
@@ -191,16 +193,16 @@ func unsharedVIP(body map[string]any, others []*document, shared bool) error {
 
 func takenVIP(vip, by string, shared bool) error {
 	if shared {
-		return badRequest("The virtual IP address %s is already used with the same port by the virtual service %q.",
+		return store.BadRequest("The virtual IP address %s is already used with the same port by the virtual service %q.",
 			vip, by)
 	}
-	return badRequest("The virtual IP address %s is already used by the virtual service %q.", vip, by)
+	return store.BadRequest("The virtual IP address %s is already used by the virtual service %q.", vip, by)
 }
 
 func virtualIPs(body map[string]any) []string {
 	var out []string
 	for _, f := range []string{"virtualIpAddress", "ipv6VirtualIpAddress"} {
-		if a := text(body, f); a != "" {
+		if a := store.Text(body, f); a != "" {
 			out = append(out, a)
 		}
 	}
@@ -232,27 +234,27 @@ func portRanges(body map[string]any) []portRange {
 		from, _ := m["portStart"].(float64)
 		to, _ := m["portEnd"].(float64)
 		tcp, _ := m["tcpUdpProfile"].(map[string]any)
-		out = append(out, portRange{from, to, text(tcp, "type") == "UDP_FAST_PATH"})
+		out = append(out, portRange{from, to, store.Text(tcp, "type") == "UDP_FAST_PATH"})
 	}
 	return out
 }
 
-func showService(r *request, d *document, out map[string]any) {
+func showService(r *request, d *store.Object, out map[string]any) {
 	members := 0
-	if pool := r.sim.store.Documents.find(poolPath, refID(d.Body, "loadBalancerPoolRef")); pool != nil &&
+	if pool := r.sim.store.Documents.Find(poolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil &&
 		enabled(pool.Body) {
 		members = r.sim.alb.upMembers(pool)
 	}
 	health := r.sim.alb.health(d, members)
 	out["status"] = r.sim.alb.balancing(d)
 	out["healthStatus"] = health
-	if out["healthMessage"] = healthMessages[health]; r.session.provider() {
+	if out["healthMessage"] = healthMessages[health]; r.session.Provider() {
 		out["detailedHealthMessage"] = healthMessages[health]
 	}
 }
 
 // serviceSummary is a virtual service as lists show it.
-func serviceSummary(r *request, d *document) map[string]any {
+func serviceSummary(r *request, d *store.Object) map[string]any {
 	out := serviceCollection().shown(r, d)
 	profile, _ := d.Body["applicationProfile"].(map[string]any)
 	out["applicationProfileType"] = profile["type"]
@@ -261,7 +263,7 @@ func serviceSummary(r *request, d *document) map[string]any {
 }
 
 // summaries lists what a gateway has of a collection.
-func summaries(path string, summary func(*request, *document) map[string]any) handler {
+func summaries(path string, summary func(*request, *store.Object) map[string]any) handler {
 	return func(r *request) (*response, error) {
 		_, _, g, err := edgeByID(r, r.vars["gateway"])
 		if err != nil {

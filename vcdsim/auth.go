@@ -5,48 +5,30 @@ package vcdsim
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
-
-// A Session is a login.
-type Session struct {
-	ID      string
-	Token   string
-	OrgID   string
-	Org     string
-	UserID  string
-	User    string
-	Role    string
-	Expires time.Time
-	Cell    int    // where it was opened
-	Client  string // bare id of the registered API token or service account that opened it
-}
-
-const systemOrg = "System"
-
-func (s *Session) provider() bool { return strings.EqualFold(s.Org, systemOrg) }
 
 // sees reports whether the caller may know of an organization's objects.
 func (r *request) sees(orgID string) bool {
-	return r.session.provider() || r.session.OrgID == orgID
+	return r.session.Provider() || r.session.OrgID == orgID
 }
 
 // reads reports whether the caller may see what is in a catalog: that of the own organization, or one that is shared
 // with it.
-func (r *request) reads(sh orgCatalog) bool {
-	if r.sees(sh.org.ID) {
+func (r *request) reads(sh store.OrgCatalog) bool {
+	if r.sees(sh.Org.ID) {
 		return true
 	}
-	own := r.sim.store.org(r.session.OrgID)
-	return own != nil && slices.Contains(sh.catalog.SharedWith, own.Name)
+	own := r.sim.store.Org(r.session.OrgID)
+	return own != nil && slices.Contains(sh.Catalog.SharedWith, own.Name)
 }
 
 func openRoutes(add addRoute) {
@@ -101,7 +83,7 @@ func (fe *frontend) authenticate(r *request) error {
 func login(r *request) (*response, error) {
 	name, password, _ := r.BasicAuth()
 	user, org, ok := strings.Cut(name, "@")
-	if !ok || strings.EqualFold(org, systemOrg) {
+	if !ok || strings.EqualFold(org, store.SystemOrg) {
 		return nil, unauthorized()
 	}
 	return passwordLogin(r, org, user, password)
@@ -110,14 +92,14 @@ func login(r *request) (*response, error) {
 func loginProvider(r *request) (*response, error) {
 	name, password, _ := r.BasicAuth()
 	user, org, ok := strings.Cut(name, "@")
-	if ok && !strings.EqualFold(org, systemOrg) {
+	if ok && !strings.EqualFold(org, store.SystemOrg) {
 		return nil, unauthorized()
 	}
-	return passwordLogin(r, systemOrg, user, password)
+	return passwordLogin(r, store.SystemOrg, user, password)
 }
 
 func passwordLogin(r *request, orgName, userName, password string) (*response, error) {
-	org := r.sim.store.orgByName(orgName)
+	org := r.sim.store.OrgByName(orgName)
 	if org == nil || org.Disabled {
 		return nil, unauthorized()
 	}
@@ -136,9 +118,9 @@ func passwordLogin(r *request, orgName, userName, password string) (*response, e
 	return nil, unauthorized()
 }
 
-func openSession(r *request, org *Org, u *User) *Session {
+func openSession(r *request, org *store.Org, u *store.User) *store.Session {
 	s := r.sim
-	x := &Session{
+	x := &store.Session{
 		ID:      s.ids.next("session"),
 		OrgID:   org.ID,
 		Org:     org.Name,
@@ -163,11 +145,11 @@ func dropExpiredSessions(s *Simulator) {
 		return
 	}
 	now := s.clock.Now()
-	maps.DeleteFunc(s.store.Sessions, func(_ string, x *Session) bool { return !now.Before(x.Expires) })
+	maps.DeleteFunc(s.store.Sessions, func(_ string, x *store.Session) bool { return !now.Before(x.Expires) })
 }
 
 // jwt makes a token in the format of VCD's: clients treat short ones differently.
-func jwt(x *Session, signature string) string {
+func jwt(x *store.Session, signature string) string {
 	part := func(v any) string {
 		b, _ := json.Marshal(v)
 		return base64.RawURLEncoding.EncodeToString(b)
@@ -181,19 +163,19 @@ func jwt(x *Session, signature string) string {
 
 func tokenTenant(r *request) (*response, error) { return tokenLogin(r, r.vars["org"]) }
 
-func tokenProvider(r *request) (*response, error) { return tokenLogin(r, systemOrg) }
+func tokenProvider(r *request) (*response, error) { return tokenLogin(r, store.SystemOrg) }
 
 // tokenLogin exchanges an API token for an access token. A token of another organization is refused, so that clients
 // that try the provider first fall back to the tenant.
 func tokenLogin(r *request, orgName string) (*response, error) {
 	form, err := url.ParseQuery(string(r.body))
 	if err != nil {
-		return nil, badRequest("The form is invalid: %s", err)
+		return nil, store.BadRequest("The form is invalid: %s", err)
 	}
 	if !slices.Contains([]string{"refresh_token", jwtGrant, deviceGrant}, form.Get("grant_type")) {
 		return oauthError("unsupported_grant_type"), nil
 	}
-	org := r.sim.store.orgByName(orgName)
+	org := r.sim.store.OrgByName(orgName)
 	if org == nil || org.Disabled {
 		return oauthError("invalid_grant"), nil
 	}
@@ -201,28 +183,19 @@ func tokenLogin(r *request, orgName string) (*response, error) {
 		return oauthError("authorization_pending"), nil
 	}
 	token := form.Get("refresh_token")
-	if u := org.tokenOwner(token); u != nil {
+	if u := org.TokenOwner(token); u != nil {
 		return tokenResponse(r, org, u, token), nil
 	}
 	if c := clientLogin(r, org, form); c != nil {
-		res := tokenResponse(r, org, &User{ID: c.UserID, Name: c.User, Role: c.Role}, c.Token)
+		res := tokenResponse(r, org, &store.User{ID: c.UserID, Name: c.User, Role: c.Role}, c.Token)
 		r.session.Client = c.ID
 		return res, nil
 	}
 	return oauthError("invalid_grant"), nil
 }
 
-// tokenOwner is the user who has an API token and may log in, nil if there is none.
-func (o *Org) tokenOwner(token string) *User {
-	i := slices.IndexFunc(o.Users, func(u User) bool { return !u.Disabled && slices.Contains(u.APITokens, token) })
-	if token == "" || i < 0 {
-		return nil
-	}
-	return &o.Users[i]
-}
-
 // tokenResponse opens a session and answers with its token and the API token for the next login.
-func tokenResponse(r *request, org *Org, u *User, apiToken string) *response {
+func tokenResponse(r *request, org *store.Org, u *store.User, apiToken string) *response {
 	x := openSession(r, org, u)
 	r.session = x
 	return jsonOK(map[string]any{
@@ -244,10 +217,10 @@ func oauthError(code string) *response {
 	}
 }
 
-func sessionJSON(r *request, x *Session) map[string]any {
+func sessionJSON(r *request, x *store.Session) map[string]any {
 	org := jsonRef("org", x.OrgID, x.Org)
 	return map[string]any{
-		"id":                        URN("session", x.ID),
+		"id":                        store.URN("session", x.ID),
 		"site":                      jsonRef("site", r.sim.ids.named("site", "site"), "vcdsim"),
 		"user":                      jsonRef("user", x.UserID, x.User),
 		"org":                       org,
@@ -261,7 +234,7 @@ func sessionJSON(r *request, x *Session) map[string]any {
 
 // jsonRef is a reference of cloudapi.
 func jsonRef(kind, id, name string) map[string]any {
-	return map[string]any{"name": name, "id": URN(kind, id)}
+	return map[string]any{"name": name, "id": store.URN(kind, id)}
 }
 
 func currentSession(r *request) (*response, error) { return jsonOK(sessionJSON(r, r.session)), nil }
@@ -270,7 +243,7 @@ func legacySession(r *request) (*response, error) {
 	x := r.session
 	n := xmltree.New("Session", namespaces(), xmltree.A("org", x.Org), xmltree.A("roles", x.Role),
 		xmltree.A("user", x.User),
-		xmltree.A("userId", URN("user", x.UserID)), xmltree.A("href", r.base()+"/api/session"),
+		xmltree.A("userId", store.URN("user", x.UserID)), xmltree.A("href", r.base()+"/api/session"),
 		xmltree.A("type", mime("session")))
 	n.Add([]*xmltree.Node{
 		r.link("down", "/api/org/", mime("orgList")),
@@ -287,12 +260,9 @@ func legacySession(r *request) (*response, error) {
 }
 
 func logout(r *request) (*response, error) {
-	if id := r.vars["id"]; id != "" && id != "current" && bare(id) != r.session.ID {
-		return nil, forbidden("SESSION_DELETE", id)
+	if id := r.vars["id"]; id != "" && id != "current" && store.Bare(id) != r.session.ID {
+		return nil, store.Forbidden("SESSION_DELETE", id)
 	}
 	delete(r.sim.store.Sessions, r.session.Token)
 	return noContent(), nil
 }
-
-// String hides the token when a session is printed.
-func (s *Session) String() string { return fmt.Sprintf("session %s of %s@%s", s.ID, s.User, s.Org) }

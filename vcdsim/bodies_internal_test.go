@@ -10,6 +10,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A visitor calls a simulator without a network, so that a panic ends the test.
@@ -84,7 +86,7 @@ func (v *visitor) fill(pattern string, ids []string) []string {
 func TestNoRouteFallsOverABodyThatSaysNothing(t *testing.T) {
 	g := NewWithT(t)
 	m := K8sTenant()
-	m.Orgs[1].VDCs[0].Fleet = Fleet{VApps: 1, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}
+	m.Orgs[1].VDCs[0].Fleet = store.Fleet{VApps: 1, VMsPerVApp: 2, PoweredOff: true, Owner: "capvcd"}
 	sim, err := New(Config{Model: m, Seed: 1})
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &visitor{sim: sim, there: map[string]bool{}}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A simulator runs for days under clients that err: what they ask for must not stay for ever.
@@ -51,7 +53,7 @@ func TestExpiredSessionsAreDropped(t *testing.T) {
 func TestATaskThatEndedDoesNotKeepWhatItWrote(t *testing.T) {
 	g := NewWithT(t)
 	m := K8sTenant()
-	m.Orgs[1].VDCs[0].Fleet = Fleet{VApps: 1, VMsPerVApp: 1, PoweredOff: true, Owner: "capvcd"}
+	m.Orgs[1].VDCs[0].Fleet = store.Fleet{VApps: 1, VMsPerVApp: 1, PoweredOff: true, Owner: "capvcd"}
 	sim, err := New(Config{Model: m})
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &visitor{sim: sim}

@@ -3,9 +3,11 @@
 package vcdsim
 
 import (
-	"time"
+	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func catalogRoutes(add addRoute) {
@@ -19,27 +21,16 @@ func catalogRoutes(add addRoute) {
 	add("GET", "/api/vAppTemplate/vm-{id}", getTemplateVM, latencyVM)
 }
 
-// created is when everything in the model came into being.
-func created() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
-
-// created is when the catalog came into being.
-func (c *Catalog) created() time.Time {
-	if c.Created.IsZero() {
-		return created()
-	}
-	return c.Created
-}
-
-func getCatalog(r *request, sh orgCatalog) (*response, error) {
-	n := r.entity("Catalog", "catalog", sh.catalog.ID, sh.catalog.Name)
-	n.Add(r.link("up", "/api/org/"+sh.org.ID, mime("org")))
+func getCatalog(r *request, sh store.OrgCatalog) (*response, error) {
+	n := r.entity("Catalog", "catalog", sh.Catalog.ID, sh.Catalog.Name)
+	n.Add(r.link("up", "/api/org/"+sh.Org.ID, mime("org")))
 	catalogContent(r, n, sh)
 	return xmlOK(n), nil
 }
 
 // catalogContent is what a catalog shows to all callers.
-func catalogContent(r *request, n *xmltree.Node, sh orgCatalog) {
-	c := sh.catalog
+func catalogContent(r *request, n *xmltree.Node, sh store.OrgCatalog) {
+	c := sh.Catalog
 	n.Add([]*xmltree.Node{
 		r.link("down", "/api/catalog/"+c.ID+"/metadata", mime("metadata")),
 		r.link("add", "/api/catalog/"+c.ID+"/catalogItems", mime("catalogitem")),
@@ -49,22 +40,22 @@ func catalogContent(r *request, n *xmltree.Node, sh orgCatalog) {
 		xmltree.T("Description", c.Description),
 	})
 	items := xmltree.New("CatalogItems")
-	for _, i := range sh.items() {
-		items.Add(xmltree.New("CatalogItem", xmltree.A("href", r.href("catalogitem", i.id)), xmltree.A("id", i.id),
-			xmltree.A("name", i.of.Name), xmltree.A("type", mime("catalogitem"))))
+	for _, i := range sh.Items() {
+		items.Add(xmltree.New("CatalogItem", xmltree.A("href", r.href("catalogitem", i.ID)), xmltree.A("id", i.ID),
+			xmltree.A("name", i.Of.Name), xmltree.A("type", mime("catalogitem"))))
 	}
 	n.Add([]*xmltree.Node{
-		ownerAmong(r, sh.org.Users),
+		ownerAmong(r, sh.Org.Users),
 		items,
 		xmltree.T("IsPublished", false),
-		xmltree.T("DateCreated", c.created()),
+		xmltree.T("DateCreated", c.CreatedAt()),
 		xmltree.T("VersionNumber", 1),
 	})
 }
 
 // ownerAmong is the Owner element, the first user of an organization.
-func ownerAmong(r *request, users []User) *xmltree.Node {
-	u := User{Name: "system"}
+func ownerAmong(r *request, users []store.User) *xmltree.Node {
+	u := store.User{Name: "system"}
 	if len(users) > 0 {
 		u = users[0]
 	}
@@ -77,16 +68,16 @@ func ownerNode(r *request, id, name string) *xmltree.Node {
 			xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.admin.user+xml")))
 }
 
-func ownTemplate(r *request) (orgCatalog, *Template, error) {
-	sh, t := r.sim.store.template(bare(r.vars["id"]))
+func ownTemplate(r *request) (store.OrgCatalog, *store.Template, error) {
+	sh, t := r.sim.store.Template(store.Bare(r.vars["id"]))
 	if t == nil || !r.reads(sh) {
-		return orgCatalog{}, nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
+		return store.OrgCatalog{}, nil, store.Forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
 	}
 	return sh, t, nil
 }
 
 func getCatalogItem(r *request) (*response, error) {
-	n, err := catalogItemNode(r, bare(r.vars["id"]))
+	n, err := catalogItemNode(r, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
@@ -94,20 +85,20 @@ func getCatalogItem(r *request) (*response, error) {
 }
 
 func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
-	i, found := r.sim.store.item(id)
-	if !found || !r.reads(i.orgCatalog) {
-		return nil, forbidden("CATALOG_ITEM_VIEW", id)
+	i, found := r.sim.store.Item(id)
+	if !found || !r.reads(i.OrgCatalog) {
+		return nil, store.Forbidden("CATALOG_ITEM_VIEW", id)
 	}
-	path := "/api/catalogItem/" + i.id
-	n := r.entity("CatalogItem", "catalogitem", i.id, i.of.Name, xmltree.A("size", 0))
+	path := "/api/catalogItem/" + i.ID
+	n := r.entity("CatalogItem", "catalogitem", i.ID, i.Of.Name, xmltree.A("size", 0))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/catalog/"+i.catalog.ID, mime("catalog")),
+		r.link("up", "/api/catalog/"+i.Catalog.ID, mime("catalog")),
 		r.link("down", path+"/metadata", mime("metadata")),
 		r.link("edit", path, mime("catalogitem")),
 		r.link("remove", path, ""),
-		xmltree.T("Description", i.description),
-		r.ref("Entity", i.of),
-		xmltree.T("DateCreated", i.created),
+		xmltree.T("Description", i.Description),
+		r.ref("Entity", i.Of),
+		xmltree.T("DateCreated", i.Created),
 		xmltree.T("VersionNumber", 1),
 	})
 	return n, nil
@@ -115,26 +106,26 @@ func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
 
 // deleteCatalogItem removes an item with its template or media.
 func deleteCatalogItem(r *request) (*response, error) {
-	i, found := r.sim.store.item(bare(r.vars["id"]))
-	if !found || !r.sees(i.org.ID) {
-		return nil, forbidden("CATALOG_ITEM_VIEW", r.vars["id"])
+	i, found := r.sim.store.Item(store.Bare(r.vars["id"]))
+	if !found || !r.sees(i.Org.ID) {
+		return nil, store.Forbidden("CATALOG_ITEM_VIEW", r.vars["id"])
 	}
-	if _, m := r.sim.store.media(i.of.ID); m != nil {
+	if _, m := r.sim.store.Media(i.Of.ID); m != nil {
 		if err := removableMedia(r, m); err != nil {
 			return nil, err
 		}
 		removeMedia(r.sim, m.ID)
 		return noContent(), nil
 	}
-	if err := r.sim.tasks.checkIdle(i.of.ID); err != nil {
+	if err := r.sim.tasks.checkIdle(i.Of.ID); err != nil {
 		return nil, err
 	}
-	removeTemplate(r.sim, i.of.ID)
+	removeTemplate(r.sim, i.Of.ID)
 	return noContent(), nil
 }
 
-func getTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
-	vdc := sh.vdcOf(t)
+func getTemplate(r *request, sh store.OrgCatalog, t *store.Template) (*response, error) {
+	vdc := sh.VDCOf(t)
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID
 	n := r.entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
 		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r, t)),
@@ -152,7 +143,7 @@ func getTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 		xmltree.T("Description", t.Description),
 		tasksNode(r, t.ID),
 		filesNode(r, t.Upload),
-		ownerAmong(r, sh.org.Users),
+		ownerAmong(r, sh.Org.Users),
 	})
 	children := xmltree.New("Children")
 	for i := range t.VMs {
@@ -162,23 +153,23 @@ func getTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	n.Add(xmltree.New("CustomizationSection", xmltree.A("goldMaster", false),
 		section(r.base()+path+"/customizationSection/", "customizationSection"),
 		xmltree.T("ovf:Info", "VApp template customization section"), xmltree.T("CustomizeOnInstantiate", true)))
-	n.Add(xmltree.T("DateCreated", created()))
+	n.Add(xmltree.T("DateCreated", store.Beginning()))
 	return xmlOK(n), nil
 }
 
-func getTemplateOwner(r *request, sh orgCatalog, t *Template) (*response, error) {
+func getTemplateOwner(r *request, sh store.OrgCatalog, t *store.Template) (*response, error) {
 	n := xmltree.New("Owner", namespaces(), xmltree.A("type", mime("owner")),
 		xmltree.A("href", r.base()+"/api/vAppTemplate/vappTemplate-"+t.ID+"/owner"))
-	n.Add(ownerAmong(r, sh.org.Users).Children)
+	n.Add(ownerAmong(r, sh.Org.Users).Children)
 	return xmlOK(n), nil
 }
 
 // getTemplateProducts answers with no product section: those of a template are its VMs'.
-func getTemplateProducts(r *request, _ orgCatalog, t *Template) (*response, error) {
+func getTemplateProducts(r *request, _ store.OrgCatalog, t *store.Template) (*response, error) {
 	return xmlOK(productSections(r, "/api/vAppTemplate/vappTemplate-"+t.ID, nil)), nil
 }
 
-func templateLease(r *request, t *Template) *xmltree.Node {
+func templateLease(r *request, t *store.Template) *xmltree.Node {
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID + "/leaseSettingsSection/"
 	return xmltree.New("LeaseSettingsSection", section(r.base()+path, "leaseSettingsSection"),
 		xmltree.T("ovf:Info", "Lease settings section"), r.link("edit", path, mime("leaseSettingsSection")),
@@ -186,9 +177,9 @@ func templateLease(r *request, t *Template) *xmltree.Node {
 }
 
 // templateDescribed reports whether the descriptor of a template is there.
-func templateDescribed(r *request, t *Template) bool {
+func templateDescribed(r *request, t *store.Template) bool {
 	u := r.sim.store.Uploads[t.Upload]
-	return u == nil || u.Files[0].done()
+	return u == nil || fileReceived(&u.Files[0])
 }
 
 // section are the attributes of an OVF section.
@@ -197,14 +188,14 @@ func section(href, kind string) []xmltree.Attr {
 }
 
 func getTemplateVM(r *request) (*response, error) {
-	sh, t, vm := r.sim.store.templateVM(bare(r.vars["id"]))
+	sh, t, vm := r.sim.store.TemplateVM(store.Bare(r.vars["id"]))
 	if vm == nil || !r.reads(sh) {
-		return nil, forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
+		return nil, store.Forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
 	}
-	return xmlOK(templateVMNode(r, sh.vdcOf(t), t, vm, true)), nil
+	return xmlOK(templateVMNode(r, sh.VDCOf(t), t, vm, true)), nil
 }
 
-func templateVMNode(r *request, vdc *VDC, t *Template, vm *TemplateVM, root bool) *xmltree.Node {
+func templateVMNode(r *request, vdc *store.VDC, t *store.Template, vm *store.TemplateVM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	href := r.href("templatevm", vm.ID)
@@ -214,16 +205,16 @@ func templateVMNode(r *request, vdc *VDC, t *Template, vm *TemplateVM, root bool
 	}
 	n.Add([]xmltree.Attr{
 		A("goldMaster", false),
-		A("status", int(PoweredOff)),
+		A("status", int(store.PoweredOff)),
 		A("name", vm.Name),
-		A("id", URN("vm", vm.ID)),
+		A("id", store.URN("vm", vm.ID)),
 		A("href", href),
 		A("type", mime("vm")),
 	})
 	path := "/api/vAppTemplate/vm-" + vm.ID
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/vAppTemplate/vappTemplate-"+t.ID, mime("vapptemplate")),
-		r.link("storageProfile", "/api/vdcStorageProfile/"+vdc.defaultProfile(), mime("vdcstorageProfile")),
+		r.link("storageProfile", "/api/vdcStorageProfile/"+vdc.DefaultProfile(), mime("vdcstorageProfile")),
 		r.link("down", path+"/metadata", mime("metadata")),
 		T("Description", ""),
 	})
@@ -244,28 +235,40 @@ func templateVMNode(r *request, vdc *VDC, t *Template, vm *TemplateVM, root bool
 	n.Add([]*xmltree.Node{
 		nics,
 		custom,
-		productSection(vm.properties()),
-		specSection(r, &VM{
+		productSection(vm.InitialProperties()),
+		specSection(r, &store.VM{
 			OS:              vm.OS,
 			CPUs:            vm.CPUs,
 			CoresPerSocket:  1,
 			MemoryMiB:       vm.MemoryMiB,
 			HardwareVersion: orElse(vm.HardwareVersion, defaultHardware),
-			Disks:           templateDisks(vm, vdc.defaultProfile()),
+			Disks:           templateDisks(vm, vdc.DefaultProfile()),
 		}),
 	})
 	n.Add([]*xmltree.Node{
 		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
-		T("DefaultStorageProfile", r.sim.store.profileName(vdc.defaultProfile())),
-		T("DateCreated", created()),
+		T("DefaultStorageProfile", r.sim.store.ProfileName(vdc.DefaultProfile())),
+		T("DateCreated", store.Beginning()),
 	})
 	return n
 }
 
-func templateDisks(vm *TemplateVM, profile string) []VMDisk {
-	var out []VMDisk
+func templateDisks(vm *store.TemplateVM, profile string) []store.VMDisk {
+	var out []store.VMDisk
 	for i, size := range vm.DisksMiB {
-		out = append(out, VMDisk{ID: diskID(i), SizeMiB: size, Unit: i, StorageProfileID: profile})
+		out = append(out, store.VMDisk{ID: diskID(i), SizeMiB: size, Unit: i, StorageProfileID: profile})
 	}
 	return out
+}
+
+// freeItemName refuses a name that a template or media of the catalog has.
+func freeItemName(c *store.Catalog, name string) error {
+	if err := checkName("catalog item", name); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(c.Media, func(m store.Media) bool { return m.Name == name }) ||
+		slices.ContainsFunc(c.Templates, func(t store.Template) bool { return t.Name == name }) {
+		return store.DuplicateName(name)
+	}
+	return nil
 }

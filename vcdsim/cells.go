@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A Cell is one server of the site. All cells have the same database; each has its own API versions, certificate and
@@ -189,8 +191,8 @@ func (s *Simulator) cellStopped(number int) {
 	if !s.assume.CellStopAbortsTasks {
 		return
 	}
-	for _, t := range sorted(s.store.Tasks) {
-		if t.Cell == number && !t.done() {
+	for _, t := range store.Sorted(s.store.Tasks) {
+		if t.Cell == number && !t.Done() {
 			s.tasks.abort(t, "The task was aborted because its cell was stopped.")
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const (
@@ -32,7 +34,7 @@ func (r *request) pageSize() (int, error) {
 	}
 	asked := r.query.get("pageSize")
 	if n, err := strconv.Atoi(asked); asked != "" && (err != nil || n < 0 || n > most) {
-		return 0, badRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", asked, most)
+		return 0, store.BadRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", asked, most)
 	}
 	return r.query.number("pageSize", defaultPage), nil
 }
@@ -41,7 +43,7 @@ func (r *request) pageSize() (int, error) {
 func (r *request) page(items []any) (*response, error) { return r.pageIgnoring(items, nil) }
 
 // pageOf answers with a page of documents.
-func (r *request) pageOf(documents []*document) (*response, error) {
+func (r *request) pageOf(documents []*store.Object) (*response, error) {
 	items := make([]any, len(documents))
 	for i, d := range documents {
 		items[i] = d.Body
@@ -85,7 +87,7 @@ func (r *request) pageIgnoring(items []any, decided []string) (*response, error)
 func (r *request) filtered(items []any, decided []string) ([]any, error) {
 	filter, err := fiql.Parse(r.query.get("filter"))
 	if err != nil {
-		return nil, badRequest("The filter %q is invalid: %s", r.query.get("filter"), err)
+		return nil, store.BadRequest("The filter %q is invalid: %s", r.query.get("filter"), err)
 	}
 	items = slices.DeleteFunc(items, func(item any) bool {
 		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || holds(t, item) })

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // maxName is the longest name of a vApp or VM.
@@ -17,33 +19,33 @@ const maxName = 128
 
 func checkName(kind, name string) error {
 	if name == "" || len(name) > maxName {
-		return badRequest("The %s name %q is invalid: it must have 1 to %d characters.", kind, name, maxName)
+		return store.BadRequest("The %s name %q is invalid: it must have 1 to %d characters.", kind, name, maxName)
 	}
 	return nil
 }
 
 // newVApp reads the common part of compose and instantiate and makes the vApp, which is UNRESOLVED until the task ends.
-func newVApp(r *request, org *Org, vdc *VDC, tree *xmltree.Node) (*VApp, error) {
+func newVApp(r *request, org *store.Org, vdc *store.VDC, tree *xmltree.Node) (*store.VApp, error) {
 	name := tree.Attr("name")
 	if err := checkName("vApp", name); err != nil {
 		return nil, err
 	}
 	for _, v := range r.sim.store.VApps {
 		if v.VDCID == vdc.ID && v.Name == name {
-			return nil, duplicateName(name)
+			return nil, store.DuplicateName(name)
 		}
 	}
-	v := &VApp{
+	v := &store.VApp{
 		ID:          r.sim.ids.next("vapp"),
 		Name:        name,
 		Description: tree.Str("Description"),
 		OrgID:       org.ID,
 		VDCID:       vdc.ID,
 		OwnerID:     r.session.UserID,
-		Status:      Unresolved,
+		Status:      store.Unresolved,
 		Created:     r.sim.clock.Now(),
-		Metadata:    map[string]Metadata{},
-		Lease:       Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+		Metadata:    map[string]store.Metadata{},
+		Lease:       store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 	}
 	if section := tree.At("InstantiationParams", "LeaseSettingsSection"); section != nil {
 		v.Lease = readLease(section, v.Lease, org)
@@ -56,7 +58,7 @@ func newVApp(r *request, org *Org, vdc *VDC, tree *xmltree.Node) (*VApp, error) 
 	return v, nil
 }
 
-func readLease(section *xmltree.Node, lease Lease, org *Org) Lease {
+func readLease(section *xmltree.Node, lease store.Lease, org *store.Org) store.Lease {
 	if n, ok := section.Int("DeploymentLeaseInSeconds"); ok {
 		lease.Runtime = capped(seconds(n), org.RuntimeLease)
 	}
@@ -67,17 +69,17 @@ func readLease(section *xmltree.Node, lease Lease, org *Org) Lease {
 }
 
 // newVMs reads the sourced items. The caller adds the VMs to the store once the whole request is valid.
-func newVMs(r *request, vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
-	var out []*VM
+func newVMs(r *request, vdc *store.VDC, v *store.VApp, tree *xmltree.Node) ([]*store.VM, error) {
+	var out []*store.VM
 	for _, item := range append(tree.All("SourcedItem"), tree.All("CreateItem")...) {
 		vms, err := vmsOfItem(r, vdc, v, item)
 		if err != nil {
 			return nil, err
 		}
 		for _, vm := range vms {
-			same := func(o *VM) bool { return o.Name == vm.Name }
-			if slices.ContainsFunc(out, same) || slices.ContainsFunc(r.sim.store.vmsOf(v.ID), same) {
-				return nil, duplicateName(vm.Name)
+			same := func(o *store.VM) bool { return o.Name == vm.Name }
+			if slices.ContainsFunc(out, same) || slices.ContainsFunc(r.sim.store.VMsOf(v.ID), same) {
+				return nil, store.DuplicateName(vm.Name)
 			}
 			out = append(out, vm)
 		}
@@ -89,28 +91,28 @@ func newVMs(r *request, vdc *VDC, v *VApp, tree *xmltree.Node) ([]*VM, error) {
 }
 
 // checkVAppSize refuses more VMs than a vApp takes.
-func checkVAppSize(r *request, v *VApp, more int) error {
-	if most := r.sim.assume.MaxVMsPerVApp; more > 0 && most > 0 && len(r.sim.store.vmsOf(v.ID))+more > most {
-		return badRequest("The vApp %q cannot hold more than %d virtual machines.", v.Name, most)
+func checkVAppSize(r *request, v *store.VApp, more int) error {
+	if most := r.sim.assume.MaxVMsPerVApp; more > 0 && most > 0 && len(r.sim.store.VMsOf(v.ID))+more > most {
+		return store.BadRequest("The vApp %q cannot hold more than %d virtual machines.", v.Name, most)
 	}
 	return nil
 }
 
 // vmsOfItem makes the VMs of one item, which has a source or describes the VM itself.
-func vmsOfItem(r *request, vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) {
+func vmsOfItem(r *request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
 	if item.Name == "SourcedItem" {
 		return sourcedVMs(r, vdc, v, item)
 	}
 	vm, err := newRawVM(r, vdc, v, item)
-	return []*VM{vm}, err
+	return []*store.VM{vm}, err
 }
 
-func checkVMQuota(r *request, vdc *VDC, more int) error {
-	if err := vdc.mayUse(); err != nil && more > 0 {
+func checkVMQuota(r *request, vdc *store.VDC, more int) error {
+	if err := mayUseVDC(vdc); err != nil && more > 0 {
 		return err
 	}
 	if have, _ := r.sim.vms.countIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
-		return refuse(400, "QUOTA_EXCEEDED",
+		return store.Refuse(400, "QUOTA_EXCEEDED",
 			"The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.",
 			vdc.Name)
 	}
@@ -118,14 +120,14 @@ func checkVMQuota(r *request, vdc *VDC, more int) error {
 }
 
 // sourcedVMs makes the VMs of one item: its source is a VM of a template, or a whole template.
-func sourcedVMs(r *request, vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error) {
+func sourcedVMs(r *request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
 	source := item.At("Source")
 	id := fiql.ID(source.Attr("href"))
-	sh, tpl, one := r.sim.store.templateVM(id)
-	sources := []*TemplateVM{one}
+	sh, tpl, one := r.sim.store.TemplateVM(id)
+	sources := []*store.TemplateVM{one}
 	if one == nil {
-		if sh, tpl = r.sim.store.template(id); tpl == nil {
-			return nil, forbidden("VAPP_TEMPLATE_INSTANTIATE", bare(source.Attr("href")))
+		if sh, tpl = r.sim.store.Template(id); tpl == nil {
+			return nil, store.Forbidden("VAPP_TEMPLATE_INSTANTIATE", store.Bare(source.Attr("href")))
 		}
 		sources = nil
 		for i := range tpl.VMs {
@@ -133,15 +135,15 @@ func sourcedVMs(r *request, vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error
 		}
 	}
 	if !r.reads(sh) {
-		return nil, forbidden("VAPP_TEMPLATE_INSTANTIATE", id)
+		return nil, store.Forbidden("VAPP_TEMPLATE_INSTANTIATE", id)
 	}
-	if tpl.Status != int(PoweredOff) {
-		return nil, badRequest("The vApp template %q is not in a state to be instantiated.", tpl.Name)
+	if tpl.Status != int(store.PoweredOff) {
+		return nil, store.BadRequest("The vApp template %q is not in a state to be instantiated.", tpl.Name)
 	}
 	if len(sources) == 0 {
-		return nil, badRequest("The vApp template %q does not contain any VMs.", tpl.Name)
+		return nil, store.BadRequest("The vApp template %q does not contain any VMs.", tpl.Name)
 	}
-	var out []*VM
+	var out []*store.VM
 	for _, t := range sources {
 		vm, err := newVM(r, vdc, v, tpl, t, item)
 		if err != nil {
@@ -154,7 +156,7 @@ func sourcedVMs(r *request, vdc *VDC, v *VApp, item *xmltree.Node) ([]*VM, error
 
 const defaultAdapter = "VMXNET3"
 
-func newVM(r *request, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xmltree.Node) (*VM, error) {
+func newVM(r *request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, item *xmltree.Node) (*store.VM, error) {
 	name := item.Str("VmGeneralParams", "Name")
 	if name == "" {
 		name = item.At("Source").Attr("name")
@@ -165,22 +167,22 @@ func newVM(r *request, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xm
 	if err := checkName("VM", name); err != nil {
 		return nil, err
 	}
-	vm := &VM{
+	vm := &store.VM{
 		ID:                r.sim.ids.next("vm"),
 		Name:              name,
 		Description:       item.Str("VmGeneralParams", "Description"),
 		VAppID:            v.ID,
-		Status:            Unresolved,
+		Status:            store.Unresolved,
 		Created:           r.sim.clock.Now(),
 		OS:                t.OS,
 		HardwareVersion:   orElse(t.HardwareVersion, defaultHardware),
 		CPUs:              t.CPUs,
 		CoresPerSocket:    1,
 		MemoryMiB:         t.MemoryMiB,
-		Metadata:          map[string]Metadata{},
-		ExtraConfig:       t.extraConfig(),
-		Properties:        t.properties(),
-		Customization:     Customization{ComputerName: computerName(t.Name)},
+		Metadata:          map[string]store.Metadata{},
+		ExtraConfig:       t.InitialExtraConfig(),
+		Properties:        t.InitialProperties(),
+		Customization:     store.Customization{ComputerName: computerName(t.Name)},
 		TemplateID:        tpl.ID,
 		TemplateName:      tpl.Name,
 		KubernetesVersion: tpl.KubernetesVersion,
@@ -198,9 +200,9 @@ func newVM(r *request, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, item *xm
 }
 
 // choosePolicies sets storage profile, sizing and placement policy, the defaults of the VDC where none is asked for.
-func choosePolicies(r *request, vdc *VDC, vm *VM, item *xmltree.Node) error {
-	vm.StorageProfileID = vdc.defaultProfile()
-	vm.SizingPolicyID = r.sim.store.defaultSizing(vdc)
+func choosePolicies(r *request, vdc *store.VDC, vm *store.VM, item *xmltree.Node) error {
+	vm.StorageProfileID = vdc.DefaultProfile()
+	vm.SizingPolicyID = r.sim.store.DefaultSizing(vdc)
 	if ref := item.At("StorageProfile"); ref != nil {
 		id, err := readProfile(r, vdc, ref)
 		if err != nil {
@@ -212,59 +214,48 @@ func choosePolicies(r *request, vdc *VDC, vm *VM, item *xmltree.Node) error {
 }
 
 // readProfile reads a reference to a storage profile of a VDC.
-func readProfile(r *request, vdc *VDC, ref *xmltree.Node) (string, error) {
-	id := bare(ref.Attr("href"))
-	_, in, p := r.sim.store.profile(id)
+func readProfile(r *request, vdc *store.VDC, ref *xmltree.Node) (string, error) {
+	id := store.Bare(ref.Attr("href"))
+	_, in, p := r.sim.store.Profile(id)
 	if p == nil || in.ID != vdc.ID {
-		return "", forbidden("VDC_STORAGE_PROFILE_VIEW", id)
+		return "", store.Forbidden("VDC_STORAGE_PROFILE_VIEW", id)
 	}
 	if p.Disabled {
-		return "", badRequest("The storage profile %q is disabled.", p.Name)
+		return "", store.BadRequest("The storage profile %q is disabled.", p.Name)
 	}
 	return id, nil
 }
 
 // readPolicies reads a ComputePolicy element; what it does not name stays.
-func readPolicies(r *request, vdc *VDC, vm *VM, n *xmltree.Node) error {
+func readPolicies(r *request, vdc *store.VDC, vm *store.VM, n *xmltree.Node) error {
 	for element, placement := range map[string]bool{"VmSizingPolicy": false, "VmPlacementPolicy": true} {
 		ref := n.At(element)
 		if ref == nil || ref.Attr("href") == "" && ref.Attr("id") == "" {
 			continue
 		}
-		id := bare(ref.Attr("href"))
+		id := store.Bare(ref.Attr("href"))
 		if id == "" {
-			id = bare(ref.Attr("id"))
+			id = store.Bare(ref.Attr("id"))
 		}
-		p := r.sim.store.policy(id)
+		p := r.sim.store.Policy(id)
 		if p == nil || p.Placement != placement || !slices.Contains(vdc.Policies, p.Name) {
-			return badRequest("The VDC compute policy %s is not a %s policy of VDC %q.", id,
+			return store.BadRequest("The VDC compute policy %s is not a %s policy of VDC %q.", id,
 				map[bool]string{true: "placement", false: "sizing"}[placement], vdc.Name)
 		}
 		if placement {
 			vm.PlacementPolicyID = id
-			vm.size(p) // As vGPU policies may.
+			vm.Size(p) // As vGPU policies may.
 			continue
 		}
 		vm.SizingPolicyID = id
-		vm.size(p)
+		vm.Size(p)
 	}
 	return nil
 }
 
-// size applies a sizing policy.
-func (vm *VM) size(p *ComputePolicy) {
-	if p.CPUs > 0 {
-		vm.CPUs = p.CPUs
-		vm.CoresPerSocket = 1
-	}
-	if p.MemoryMiB > 0 {
-		vm.MemoryMiB = p.MemoryMiB
-	}
-}
-
 var validComputerName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
 
-func readCustomization(section *xmltree.Node, c *Customization) error {
+func readCustomization(section *xmltree.Node, c *store.Customization) error {
 	if section == nil {
 		return nil
 	}
@@ -272,7 +263,7 @@ func readCustomization(section *xmltree.Node, c *Customization) error {
 	c.Script = section.Str("CustomizationScript")
 	if name := section.Str("ComputerName"); name != "" {
 		if !validComputerName.MatchString(name) || strings.Trim(name, "0123456789") == "" {
-			return badRequest("The computer name %q is invalid.", name)
+			return store.BadRequest("The computer name %q is invalid.", name)
 		}
 		c.ComputerName = name
 	}
@@ -280,7 +271,7 @@ func readCustomization(section *xmltree.Node, c *Customization) error {
 }
 
 // chooseNetworks reads the NICs; without a section the template's, connected as NetworkAssignment says.
-func chooseNetworks(r *request, v *VApp, vm *VM, t *TemplateVM, item *xmltree.Node) error {
+func chooseNetworks(r *request, v *store.VApp, vm *store.VM, t *store.TemplateVM, item *xmltree.Node) error {
 	if section := item.At("InstantiationParams", "NetworkConnectionSection"); section != nil {
 		return readNICs(r, v, vm, section)
 	}
@@ -289,9 +280,9 @@ func chooseNetworks(r *request, v *VApp, vm *VM, t *TemplateVM, item *xmltree.No
 		network = a.Attr("containerNetwork")
 	}
 	for i := range t.NICs {
-		nic := NIC{Index: i, Network: network, Mode: modeDHCP, Adapter: defaultAdapter, Connected: network != "none"}
+		nic := store.NIC{Index: i, Network: network, Mode: store.ModeDHCP, Adapter: defaultAdapter, Connected: network != "none"}
 		if network == "none" {
-			nic.Mode = modeNone
+			nic.Mode = store.ModeNone
 		}
 		if err := r.sim.ipam.checkNIC(v, vm, nic); err != nil {
 			return err
@@ -302,22 +293,22 @@ func chooseNetworks(r *request, v *VApp, vm *VM, t *TemplateVM, item *xmltree.No
 }
 
 // readNICs reads a NetworkConnectionSection. A NIC that keeps its MAC keeps its address too.
-func readNICs(r *request, v *VApp, vm *VM, section *xmltree.Node) error {
-	have := map[string]NIC{}
+func readNICs(r *request, v *store.VApp, vm *store.VM, section *xmltree.Node) error {
+	have := map[string]store.NIC{}
 	for _, nic := range vm.NICs {
 		have[nic.MAC] = nic
 	}
 	primary, _ := section.Int("PrimaryNetworkConnectionIndex")
-	var out []NIC
+	var out []store.NIC
 	seen := map[int]bool{}
 	for _, c := range section.All("NetworkConnection") {
 		nic := readNIC(c)
 		if seen[nic.Index] {
-			return badRequest("Invalid network parameter: duplicate network connection index %d.", nic.Index)
+			return store.BadRequest("Invalid network parameter: duplicate network connection index %d.", nic.Index)
 		}
 		seen[nic.Index] = true
 		old, known := have[nic.MAC]
-		if known && old.Network == nic.Network && old.Mode == nic.Mode && nic.Mode != modeManual {
+		if known && old.Network == nic.Network && old.Mode == nic.Mode && nic.Mode != store.ModeManual {
 			nic.Address = old.Address
 			nic.Lease = old.Lease
 			nic.Secondary = cmp.Or(nic.Secondary, old.Secondary)
@@ -327,15 +318,15 @@ func readNICs(r *request, v *VApp, vm *VM, section *xmltree.Node) error {
 		}
 		out = append(out, nic)
 	}
-	slices.SortFunc(out, func(a, b NIC) int { return a.Index - b.Index })
+	slices.SortFunc(out, func(a, b store.NIC) int { return a.Index - b.Index })
 	vm.NICs = out
 	vm.PrimaryNIC = int(primary)
 	return nil
 }
 
-func readNIC(c *xmltree.Node) NIC {
+func readNIC(c *xmltree.Node) store.NIC {
 	index, _ := c.Int("NetworkConnectionIndex")
-	nic := NIC{
+	nic := store.NIC{
 		Index:     int(index),
 		Network:   c.Attr("network"),
 		MAC:       c.Str("MACAddress"),
@@ -346,10 +337,10 @@ func readNIC(c *xmltree.Node) NIC {
 	if nic.Adapter == "" {
 		nic.Adapter = defaultAdapter
 	}
-	if nic.Mode == modeManual {
+	if nic.Mode == store.ModeManual {
 		nic.Address = c.Str("IpAddress")
 	}
-	if nic.SecondaryMode = c.Str("SecondaryIpAddressAllocationMode"); nic.SecondaryMode == modeManual {
+	if nic.SecondaryMode = c.Str("SecondaryIpAddressAllocationMode"); nic.SecondaryMode == store.ModeManual {
 		nic.Secondary = c.Str("SecondaryIpAddress")
 	}
 	return nic

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // controlPath is where the simulator's own API begins. It is no part of VCD, needs no session, and also answers for
@@ -151,7 +153,7 @@ func (ctl *control) serve(w http.ResponseWriter, r *request, e endpoint) {
 		}
 	}
 	status := http.StatusBadRequest
-	if refusal, ok := err.(*Refusal); ok { //nolint:errorlint // handlers return it as it is
+	if refusal, ok := err.(*store.Refusal); ok { //nolint:errorlint // handlers return it as it is
 		status = refusal.Status
 		err = plainError(refusal.Message)
 	}
@@ -240,7 +242,7 @@ func (r *request) decode(into any) error {
 	dec := json.NewDecoder(strings.NewReader(string(r.body)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return badRequest("reading the request: %s", err)
+		return store.BadRequest("reading the request: %s", err)
 	}
 	return nil
 }

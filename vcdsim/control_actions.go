@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func getDump(r *request) (*response, error) {
@@ -46,7 +48,7 @@ func clearFaults(r *request) (*response, error) {
 func removeFault(r *request) (*response, error) {
 	id, err := strconv.Atoi(r.vars["id"])
 	if err != nil || !r.sim.faults.Remove(id) {
-		return nil, refuse(http.StatusNotFound, codeNotFound, "there is no fault rule %s", r.vars["id"])
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no fault rule %s", r.vars["id"])
 	}
 	return noContent(), nil
 }
@@ -77,7 +79,7 @@ type cellCommand struct {
 func commandCell(r *request) (*response, error) {
 	n, err := strconv.Atoi(r.vars["number"])
 	if err != nil || n < 1 || n > len(r.sim.cells) {
-		return nil, refuse(http.StatusNotFound, codeNotFound, "there is no cell %s", r.vars["number"])
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no cell %s", r.vars["number"])
 	}
 	var in cellCommand
 	if err := r.decode(&in); err != nil {
@@ -95,7 +97,7 @@ func (in cellCommand) run(c *Cell) error {
 	if in.Down != "" {
 		d, err := time.ParseDuration(in.Down)
 		if err != nil {
-			return badRequest("down must be a duration such as 30s")
+			return store.BadRequest("down must be a duration such as 30s")
 		}
 		down = d
 	}
@@ -114,7 +116,7 @@ func (in cellCommand) run(c *Cell) error {
 		"serve":    func() { c.Maintain(false) },
 	}[in.Do]
 	if !ok {
-		return badRequest("a cell cannot %q", in.Do)
+		return store.BadRequest("a cell cannot %q", in.Do)
 	}
 	act()
 	return nil
@@ -148,18 +150,18 @@ func setClock(r *request) (*response, error) {
 	}
 	c, ok := r.sim.clock.(*SimClock)
 	if !ok {
-		return nil, badRequest("this clock cannot be moved")
+		return nil, store.BadRequest("this clock cannot be moved")
 	}
 	var d time.Duration
 	if in.Advance != "" {
 		var err error
 		if d, err = time.ParseDuration(in.Advance); err != nil || d < 0 {
-			return nil, badRequest("advance must be a duration such as 90s")
+			return nil, store.BadRequest("advance must be a duration such as 90s")
 		}
 	}
 	if in.Rate != nil {
 		if *in.Rate < 0 || *in.Rate > maxRate {
-			return nil, badRequest("rate must be from 0 to %d", maxRate)
+			return nil, store.BadRequest("rate must be from 0 to %d", maxRate)
 		}
 		c.SetRate(*in.Rate)
 	}

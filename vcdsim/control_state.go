@@ -5,25 +5,27 @@ package vcdsim
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A stateJSON is the state as the control API returns it.
 type stateJSON struct {
-	Model      Model
-	VApps      []VApp
-	VMs        []VM
-	Disks      []Disk
+	Model      store.Model
+	VApps      []store.VApp
+	VMs        []store.VM
+	Disks      []store.Disk
 	Tasks      []taskJSON
 	Sessions   int
-	Metadata   map[string]map[string]Metadata
-	Documents  []Document
-	Access     []Access
-	APIClients []APIClient
+	Metadata   map[string]map[string]store.Metadata
+	Documents  []store.Document
+	Access     []store.Access
+	APIClients []store.APIClient
 }
 
 type taskJSON struct {
 	ID, Operation, Owner string
-	Status               TaskStatus
+	Status               store.TaskStatus
 	Started, Ended       time.Time
 	Error                string `json:",omitempty"`
 }
@@ -31,7 +33,7 @@ type taskJSON struct {
 func getState(r *request) (*response, error) { return jsonOK(controlState(r.sim.State())), nil }
 
 // controlState is the state without credentials: no passwords, tokens, private keys.
-func controlState(s State) stateJSON {
+func controlState(s store.State) stateJSON {
 	out := stateJSON{
 		Model:      s.Model,
 		VApps:      s.VApps,

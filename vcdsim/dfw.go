@@ -2,7 +2,11 @@
 
 package vcdsim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 const (
 	dfwPath        = "1.0.0/vdcGroups/{group}/dfwPolicies"
@@ -11,9 +15,9 @@ const (
 )
 
 func onGroup(r *request) (scope, error) {
-	org, g := r.sim.store.group(bare(r.vars["group"]))
+	org, g := r.sim.store.Group(store.Bare(r.vars["group"]))
 	if g == nil || !r.sees(org.ID) {
-		return scope{}, forbidden("VDC_GROUP_VIEW", r.vars["group"])
+		return scope{}, store.Forbidden("VDC_GROUP_VIEW", r.vars["group"])
 	}
 	return scope{org.ID, g.ID, []string{g.ID}}, nil
 }
@@ -59,10 +63,10 @@ func dfwRoutes(add addRoute) {
 
 // prepareDFW switches the firewall; while its policy is on it cannot be switched off.
 func prepareDFW(r *request, body map[string]any) error {
-	_, g := r.sim.store.group(bare(r.vars["group"]))
+	_, g := r.sim.store.Group(store.Bare(r.vars["group"]))
 	on, _ := body["enabled"].(bool)
 	if !on && g.Firewall && dfwPolicyOn(r, g.ID) {
-		return badRequest("The distributed firewall cannot be disabled while its default policy is enabled.")
+		return store.BadRequest("The distributed firewall cannot be disabled while its default policy is enabled.")
 	}
 	g.Firewall = on
 	return nil
@@ -79,7 +83,7 @@ func dfwPolicyOn(r *request, group string) bool {
 }
 
 func showDFW(r *request, p scope, out map[string]any) {
-	_, g := r.sim.store.group(p.parent)
+	_, g := r.sim.store.Group(p.parent)
 	clear(out)
 	out["enabled"] = g.Firewall
 	out["defaultPolicy"] = nil
@@ -100,8 +104,8 @@ func dfwPolicyJSON(r *request, p scope, out map[string]any) {
 func dfwPolicyID(r *request, group string) string { return r.sim.ids.named("dfwPolicy", group) }
 
 func knownDFWPolicy(r *request) error {
-	if id := r.vars["policy"]; id != "default" && id != dfwPolicyID(r, bare(r.vars["group"])) {
-		return forbidden("DFW_POLICY_VIEW", id)
+	if id := r.vars["policy"]; id != "default" && id != dfwPolicyID(r, store.Bare(r.vars["group"])) {
+		return store.Forbidden("DFW_POLICY_VIEW", id)
 	}
 	return nil
 }
@@ -123,7 +127,7 @@ func showDFWRules(r *request, p scope, out map[string]any) {
 // defaultDFWRule is the rule every policy begins with.
 func defaultDFWRule(r *request, group string) map[string]any {
 	name := group
-	if _, g := r.sim.store.group(group); g != nil {
+	if _, g := r.sim.store.Group(group); g != nil {
 		name = g.Name
 	}
 	return map[string]any{
@@ -176,10 +180,10 @@ func dfwRule(r *request) (x *setting, values []any, at int, err error) {
 func dfwRuleIndex(r *request, rules []any) (int, error) {
 	i := slices.IndexFunc(rules, func(v any) bool {
 		m, _ := v.(map[string]any)
-		return text(m, "id") == r.vars["rule"]
+		return store.Text(m, "id") == r.vars["rule"]
 	})
 	if i < 0 {
-		return i, forbidden("DFW_RULE_VIEW", r.vars["rule"])
+		return i, store.Forbidden("DFW_RULE_VIEW", r.vars["rule"])
 	}
 	return i, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func diskRoutes(add addRoute) {
@@ -18,35 +20,33 @@ func diskRoutes(add addRoute) {
 	add("GET", "/api/disk/{disk}/attachedVms", attachedVMs, latencyLegacy)
 }
 
-func (d *Disk) entity() Entity { return Entity{"disk", d.ID, d.Name} }
-
-func diskByID(r *request, id string) (*Disk, error) {
-	d := r.sim.store.Disks[bare(id)]
+func diskByID(r *request, id string) (*store.Disk, error) {
+	d := r.sim.store.Disks[store.Bare(id)]
 	if d == nil || !viewerOf(r).seesDisk(d) {
 		// Clients recognise a deleted disk by these words.
-		return nil, refuse(http.StatusForbidden, codeForbidden,
-			"The VCD entity com.vmware.vcloud.entity.disk:%s does not exist.", bare(id))
+		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden,
+			"The VCD entity com.vmware.vcloud.entity.disk:%s does not exist.", store.Bare(id))
 	}
 	return d, nil
 }
 
-func idleDisk(r *request, id string) (*Disk, error) {
+func idleDisk(r *request, id string) (*store.Disk, error) {
 	d, err := diskByID(r, id)
 	if err != nil {
 		return nil, err
 	}
 	if !viewerOf(r).hasDisk(d) {
-		return nil, forbidden(r.op, d.ID)
+		return nil, store.Forbidden(r.op, d.ID)
 	}
 	return d, r.sim.tasks.checkIdle(d.ID)
 }
 
-func diskNode(r *request, d *Disk) *xmltree.Node {
+func diskNode(r *request, d *store.Disk) *xmltree.Node {
 	A := xmltree.A
 	path := "/api/disk/" + d.ID
 	n := r.entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB),
 		A("busType", d.BusType),
-		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", d.shared()),
+		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", sharedDisk(d)),
 		xmltree.Opt("sharingType", d.SharingType), A("uuid", d.UUID))
 	n.Add(r.link("up", "/api/vdc/"+d.VDCID, mime("vdc")))
 	n.Add(r.link("edit", path, mime("disk")))
@@ -59,15 +59,15 @@ func diskNode(r *request, d *Disk) *xmltree.Node {
 		xmltree.T("Description", d.Description),
 		tasksNode(r, d.ID),
 		profileRef(r, "StorageProfile", d.StorageProfileID),
-		ownerNode(r, d.OwnerID, r.sim.store.user(d.OrgID, d.OwnerID)),
+		ownerNode(r, d.OwnerID, r.sim.store.User(d.OrgID, d.OwnerID)),
 	})
 	return n
 }
 
 // readDisk reads the Disk element of a request into d. The size comes in MB, or in bytes from older clients.
-func readDisk(r *request, vdc *VDC, n *xmltree.Node, d *Disk) error {
+func readDisk(r *request, vdc *store.VDC, n *xmltree.Node, d *store.Disk) error {
 	if n == nil || n.Attr("name") == "" {
-		return badRequest("Bad request - the disk has no name.")
+		return store.BadRequest("Bad request - the disk has no name.")
 	}
 	d.Name = n.Attr("name")
 	d.Description = n.Str("Description")
@@ -75,12 +75,12 @@ func readDisk(r *request, vdc *VDC, n *xmltree.Node, d *Disk) error {
 	if err != nil {
 		bytes, err := strconv.ParseInt(n.Attr("size"), 10, 64)
 		if err != nil {
-			return badRequest("Bad request - the disk has no size.")
+			return store.BadRequest("Bad request - the disk has no size.")
 		}
 		size = bytes >> 20
 	}
 	if size <= 0 || size < d.SizeMiB {
-		return badRequest("The size %d MB of disk %q is invalid.", size, d.Name)
+		return store.BadRequest("The size %d MB of disk %q is invalid.", size, d.Name)
 	}
 	d.SizeMiB = size
 	if ref := n.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
@@ -102,13 +102,8 @@ const (
 // busNames are the display names of bus types.
 var busNames = map[string]string{"5": "IDE", busSCSI: "SCSI", "20": "SATA"}
 
-// shared reports whether several VMs may have the disk at a time.
-func (d *Disk) shared() bool { return d.SharingType != sharingNone }
-
-// release detaches the disk from a VM.
-func (d *Disk) release(vmID string) {
-	d.AttachedTo = slices.DeleteFunc(slices.Clone(d.AttachedTo), func(id string) bool { return id == vmID })
-}
+// sharedDisk reports whether several VMs may have the disk at a time.
+func sharedDisk(d *store.Disk) bool { return d.SharingType != sharingNone }
 
 // readSharing is how a disk is shared; older clients only say that it is.
 func readSharing(n *xmltree.Node) string {
@@ -125,29 +120,29 @@ func orElse(value, other string) string {
 	return value
 }
 
-func createDisk(r *request, org *Org, vdc *VDC) (*response, error) {
+func createDisk(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
 	}
 	n := tree.At("Disk")
-	d := &Disk{
+	d := &store.Disk{
 		ID:               r.sim.ids.next("disk"),
 		OrgID:            org.ID,
 		VDCID:            vdc.ID,
 		OwnerID:          r.session.UserID,
-		StorageProfileID: vdc.defaultProfile(),
+		StorageProfileID: vdc.DefaultProfile(),
 		BusType:          orElse(n.Attr("busType"), busSCSI),
 		BusSubType:       orElse(n.Attr("busSubType"), busSubtype),
 		SharingType:      readSharing(n),
-		Metadata:         map[string]Metadata{},
+		Metadata:         map[string]store.Metadata{},
 	}
 	d.UUID = r.sim.ids.named("diskUUID", d.ID)
 	if err := readDisk(r, vdc, n, d); err != nil {
 		return nil, err
 	}
 	r.sim.store.Disks[d.ID] = d
-	r.sim.tasks.start(r, Work{Op: opCreateDisk, Disk: d.ID}, d.entity(), []string{d.ID})
+	r.sim.tasks.start(r, store.Work{Op: opCreateDisk, Disk: d.ID}, d.Entity(), []string{d.ID})
 	return xmlOK(diskNode(r, d)).createdAt(r.href("disk", d.ID)), nil
 }
 
@@ -169,7 +164,7 @@ func putDisk(r *request) (*response, error) {
 		return nil, err
 	}
 	if len(d.AttachedTo) > 0 {
-		return nil, badRequest("The disk %q is attached to a VM and cannot be changed.", d.Name)
+		return nil, store.BadRequest("The disk %q is attached to a VM and cannot be changed.", d.Name)
 	}
 	vdc, err := vdcByID(r, d.VDCID)
 	if err != nil {
@@ -179,7 +174,7 @@ func putDisk(r *request) (*response, error) {
 	if err := readDisk(r, vdc, tree, &spec); err != nil {
 		return nil, err
 	}
-	return r.start(Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.entity(), []string{d.ID}), nil
+	return r.start(store.Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.Entity(), []string{d.ID}), nil
 }
 
 func deleteDisk(r *request) (*response, error) {
@@ -188,10 +183,10 @@ func deleteDisk(r *request) (*response, error) {
 		return nil, err
 	}
 	if len(d.AttachedTo) > 0 {
-		return nil, badRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name,
+		return nil, store.BadRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name,
 			r.sim.vms.name(d.AttachedTo[0]))
 	}
-	return r.start(Work{Op: opDeleteDisk, Disk: d.ID}, d.entity(), []string{d.ID}), nil
+	return r.start(store.Work{Op: opDeleteDisk, Disk: d.ID}, d.Entity(), []string{d.ID}), nil
 }
 
 func (m *vms) name(id string) string {
@@ -209,7 +204,7 @@ func attachedVMs(r *request) (*response, error) {
 	n := xmltree.New("Vms", namespaces(), xmltree.A("href", r.href("disk", d.ID)+"/attachedVms"),
 		xmltree.A("type", mime("vms")))
 	for _, id := range d.AttachedTo {
-		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", id)), xmltree.A("id", URN("vm", id)),
+		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", id)), xmltree.A("id", store.URN("vm", id)),
 			xmltree.A("name", r.sim.vms.name(id)),
 			xmltree.A("type", mime("vm"))))
 	}
@@ -217,38 +212,38 @@ func attachedVMs(r *request) (*response, error) {
 }
 
 // diskParam reads which disk an attach or detach is about.
-func diskParam(r *request) (*VM, *Disk, error) {
+func diskParam(r *request) (*store.VM, *store.Disk, error) {
 	vm, tree, err := parsed(idleVM)(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := idleDisk(r, bare(tree.At("Disk").Attr("href")))
+	d, err := idleDisk(r, store.Bare(tree.At("Disk").Attr("href")))
 	return vm, d, err
 }
 
-func attachDisk(r *request, vm *VM, d *Disk) (*response, error) {
-	if n := len(d.AttachedTo); n > 0 && (!d.shared() || slices.Contains(d.AttachedTo, vm.ID)) {
-		return nil, badRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vms.name(d.AttachedTo[n-1]))
+func attachDisk(r *request, vm *store.VM, d *store.Disk) (*response, error) {
+	if n := len(d.AttachedTo); n > 0 && (!sharedDisk(d) || slices.Contains(d.AttachedTo, vm.ID)) {
+		return nil, store.BadRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vms.name(d.AttachedTo[n-1]))
 	}
 	if v := r.sim.store.VApps[vm.VAppID]; v.VDCID != d.VDCID {
-		return nil, badRequest("The disk %q and the VM %q are not in the same VDC.", d.Name, vm.Name)
+		return nil, store.BadRequest("The disk %q and the VM %q are not in the same VDC.", d.Name, vm.Name)
 	}
 	return moveDisk(r, opAttach, vm, d)
 }
 
-func detachDisk(r *request, vm *VM, d *Disk) (*response, error) {
+func detachDisk(r *request, vm *store.VM, d *store.Disk) (*response, error) {
 	if !slices.Contains(d.AttachedTo, vm.ID) {
-		return nil, badRequest("The disk %q is not attached to VM %q.", d.Name, vm.Name)
+		return nil, store.BadRequest("The disk %q is not attached to VM %q.", d.Name, vm.Name)
 	}
 	return moveDisk(r, opDetach, vm, d)
 }
 
-func moveDisk(r *request, op string, vm *VM, d *Disk) (*response, error) {
-	w := Work{Op: op, VM: vm.ID, VApp: vm.VAppID, Disk: d.ID}
-	return r.start(w, vm.entity(), append(r.sim.vms.locks(vm), d.ID)), nil
+func moveDisk(r *request, op string, vm *store.VM, d *store.Disk) (*response, error) {
+	w := store.Work{Op: op, VM: vm.ID, VApp: vm.VAppID, Disk: d.ID}
+	return r.start(w, vm.Entity(), append(r.sim.vms.locks(vm), d.ID)), nil
 }
 
-func commitAttach(s *Simulator, t *Task) error {
+func commitAttach(s *Simulator, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	d := s.store.Disks[t.Work.Disk]
 	if vm == nil || d == nil {
@@ -257,23 +252,23 @@ func commitAttach(s *Simulator, t *Task) error {
 	unit := nextUnit(vm.Disks, 0)
 	d.AttachedTo = append(d.AttachedTo, vm.ID)
 	vm.Disks = append(vm.Disks,
-		VMDisk{ID: diskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
+		store.VMDisk{ID: diskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
 	return nil
 }
 
-func commitDetach(s *Simulator, t *Task) error {
+func commitDetach(s *Simulator, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	d := s.store.Disks[t.Work.Disk]
 	if vm == nil || d == nil {
 		return gone("disk", t.Work.Disk)
 	}
-	d.release(vm.ID)
-	vm.Disks = slices.DeleteFunc(slices.Clone(vm.Disks), func(x VMDisk) bool { return x.DiskID == d.ID })
+	d.Release(vm.ID)
+	vm.Disks = slices.DeleteFunc(slices.Clone(vm.Disks), func(x store.VMDisk) bool { return x.DiskID == d.ID })
 	return nil
 }
 
 // commitDisk ends the creation or change of a disk.
-func commitDisk(s *Simulator, t *Task) error {
+func commitDisk(s *Simulator, t *store.Task) error {
 	d := s.store.Disks[t.Work.Disk]
 	if d == nil {
 		return gone("disk", t.Work.Disk)
@@ -284,11 +279,11 @@ func commitDisk(s *Simulator, t *Task) error {
 		d.SizeMiB = spec.SizeMiB
 		d.StorageProfileID = spec.StorageProfileID
 	}
-	d.Status = Resolved
+	d.Status = store.Resolved
 	return nil
 }
 
-func commitDeleteDisk(s *Simulator, t *Task) error {
+func commitDeleteDisk(s *Simulator, t *store.Task) error {
 	delete(s.store.Disks, t.Work.Disk)
 	return nil
 }

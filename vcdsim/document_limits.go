@@ -2,7 +2,11 @@
 
 package vcdsim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 // known refuses, or leaves out, fields that came with a newer API version than the client speaks.
 func (c *collection) known(r *request, body map[string]any) error {
@@ -11,7 +15,7 @@ func (c *collection) known(r *request, body map[string]any) error {
 			continue
 		}
 		if r.sim.assume.NewerFieldsRefused {
-			return badRequest("The field %s is not known in API version %s.", field, r.version)
+			return store.BadRequest("The field %s is not known in API version %s.", field, r.version)
 		}
 		delete(body, field)
 	}
@@ -38,8 +42,8 @@ func withinSizes(a Assumptions, body map[string]any) error {
 		field string
 		limit int
 	}{{"name", a.MaxNetworkName}, {"description", a.MaxNetworkDescription}} {
-		if n := len([]rune(text(body, x.field))); x.limit > 0 && n > x.limit {
-			return badRequest("The length of the field %s is %d and must not exceed %d.", x.field, n, x.limit)
+		if n := len([]rune(store.Text(body, x.field))); x.limit > 0 && n > x.limit {
+			return store.BadRequest("The length of the field %s is %d and must not exceed %d.", x.field, n, x.limit)
 		}
 	}
 	return nil
@@ -58,10 +62,10 @@ func withinBounds(body map[string]any, bounds ...bound) error {
 		case nil, int:
 		case float64:
 			if v < b.from || v > b.to || v != float64(int(v)) {
-				return badRequest("The value %v of the field %s must be between %v and %v.", v, b.field, b.from, b.to)
+				return store.BadRequest("The value %v of the field %s must be between %v and %v.", v, b.field, b.from, b.to)
 			}
 		default:
-			return badRequest("The value of the field %s is not a number.", b.field)
+			return store.BadRequest("The value of the field %s is not a number.", b.field)
 		}
 	}
 	return nil
@@ -70,7 +74,7 @@ func withinBounds(body map[string]any, bounds ...bound) error {
 // atMost refuses lists that are too long.
 func atMost(body map[string]any, field string, limit int) error {
 	if list, _ := body[field].([]any); len(list) > limit {
-		return badRequest("The size of the field %s is %d and must not exceed %d.", field, len(list), limit)
+		return store.BadRequest("The size of the field %s is %d and must not exceed %d.", field, len(list), limit)
 	}
 	return nil
 }

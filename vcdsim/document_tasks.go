@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A scope is what a document belongs to: its organization, the bare id of its parent, and the entities that are busy
@@ -30,7 +32,7 @@ const (
 func (ts *tasks) realization(id string, failed bool) string {
 	t := ts.sim.store.Tasks[ts.sim.store.Locks[id]]
 	switch {
-	case t != nil && t.makes(id):
+	case t != nil && taskMakes(t, id):
 		return statePending
 	case t != nil:
 		return stateConfiguring
@@ -40,15 +42,15 @@ func (ts *tasks) realization(id string, failed bool) string {
 	return stateRealized
 }
 
-// makes reports whether a task makes the entity with an id. Its owner may be another: that of a NAT rule is its
+// taskMakes reports whether a task makes the entity with an id. Its owner may be another: that of a NAT rule is its
 // gateway.
-func (t *Task) makes(id string) bool {
-	return t.Work.Creates && bare(cmp.Or(t.Work.Document, t.Owner.ID)) == id
+func taskMakes(t *store.Task, id string) bool {
+	return t.Work.Creates && store.Bare(cmp.Or(t.Work.Document, t.Owner.ID)) == id
 }
 
 // balancing is the state of what a gateway's load balancer has.
-func (lb *loadBalancing) balancing(d *document) string {
-	state := lb.sim.tasks.realization(bare(d.id()), d.Failed)
+func (lb *loadBalancing) balancing(d *store.Object) string {
+	state := lb.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
 	if state == stateRealized && lb.sim.assume.BusyGatewayConfiguresAll && lb.sim.tasks.busy(d.Parent) {
 		return stateConfiguring
 	}
@@ -56,7 +58,7 @@ func (lb *loadBalancing) balancing(d *document) string {
 }
 
 // scopeOf is the scope of a document, or of the new one that a body describes.
-func (c *collection) scopeOf(r *request, body map[string]any, old *document) (scope, error) {
+func (c *collection) scopeOf(r *request, body map[string]any, old *store.Object) (scope, error) {
 	if old != nil {
 		body = old.Body
 	}
@@ -64,27 +66,27 @@ func (c *collection) scopeOf(r *request, body map[string]any, old *document) (sc
 }
 
 // scoped are the documents the caller sees, below the parent the path names.
-func (c *collection) scoped(r *request) []*document {
-	var out []*document
+func (c *collection) scoped(r *request) []*store.Object {
+	var out []*store.Object
 	for _, d := range r.sim.store.Documents[c.path] {
-		if (c.within == "" || d.Parent == bare(r.vars[c.within])) && (d.OrgID == "" || r.sees(d.OrgID)) {
+		if (c.within == "" || d.Parent == store.Bare(r.vars[c.within])) && (d.OrgID == "" || r.sees(d.OrgID)) {
 			out = append(out, d)
 		}
 	}
 	return out
 }
 
-func (c *collection) findScoped(r *request, id string) (*document, error) {
+func (c *collection) findScoped(r *request, id string) (*store.Object, error) {
 	for _, d := range c.scoped(r) {
-		if strings.EqualFold(d.id(), id) {
+		if strings.EqualFold(d.ID(), id) {
 			return d, nil
 		}
 	}
-	return nil, forbidden(c.right+"_VIEW", id)
+	return nil, store.Forbidden(c.right+"_VIEW", id)
 }
 
 // checked completes and validates a body before it is stored.
-func (c *collection) checked(r *request, body map[string]any, old *document) (scope, error) {
+func (c *collection) checked(r *request, body map[string]any, old *store.Object) (scope, error) {
 	p, err := c.scopeOf(r, body, old)
 	if err != nil {
 		return p, err
@@ -105,10 +107,10 @@ func (c *collection) checked(r *request, body map[string]any, old *document) (sc
 }
 
 // checkDocument refuses while a task holds an entity of the scope or the document itself.
-func (ts *tasks) checkDocument(p scope, d *document) error {
+func (ts *tasks) checkDocument(p scope, d *store.Object) error {
 	ids := p.locks
 	if d != nil {
-		ids = append(slices.Clone(ids), bare(d.id()))
+		ids = append(slices.Clone(ids), store.Bare(d.ID()))
 	}
 	return ts.checkIdle(ids...)
 }
@@ -120,15 +122,15 @@ func (c *collection) createByTask(r *request, body map[string]any) (*response, e
 		return nil, err
 	}
 	id := r.sim.ids.next(c.kind)
-	if body["id"] = URN(c.kind, id); c.bare {
+	if body["id"] = store.URN(c.kind, id); c.bare {
 		body["id"] = id
 	}
-	d := r.sim.store.Documents.add(c.path, p.orgID, body)
+	d := r.sim.store.Documents.Add(c.path, p.orgID, body)
 	d.Parent = p.parent
 	return r.accepted(c.task(r, "create", d, p, nil)), nil
 }
 
-func (c *collection) putByTask(r *request, d *document, body map[string]any) (*response, error) {
+func (c *collection) putByTask(r *request, d *store.Object, body map[string]any) (*response, error) {
 	p, err := c.checked(r, body, d)
 	if err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func (c *collection) putByTask(r *request, d *document, body map[string]any) (*r
 	return r.accepted(c.task(r, "update", d, p, body)), nil
 }
 
-func (c *collection) removeByTask(r *request, d *document) (*response, error) {
+func (c *collection) removeByTask(r *request, d *store.Object) (*response, error) {
 	p, err := c.scopeOf(r, d.Body, d)
 	if err != nil {
 		return nil, err
@@ -148,13 +150,13 @@ func (c *collection) removeByTask(r *request, d *document) (*response, error) {
 }
 
 // task begins what makes, changes or removes a document.
-func (c *collection) task(r *request, verb string, d *document, p scope, body map[string]any) *Task {
-	w := Work{Op: verb + " " + c.path, Document: d.id(), Body: body, Creates: verb == "create"}
-	owner := Entity{c.kind, bare(d.id()), cmp.Or(text(d.Body, "name"), d.id())}
+func (c *collection) task(r *request, verb string, d *store.Object, p scope, body map[string]any) *store.Task {
+	w := store.Work{Op: verb + " " + c.path, Document: d.ID(), Body: body, Creates: verb == "create"}
+	owner := store.Entity{Kind: c.kind, ID: store.Bare(d.ID()), Name: cmp.Or(store.Text(d.Body, "name"), d.ID())}
 	if c.anonymous {
-		owner = Entity{"gateway", p.parent, r.sim.edges.name(p.parent)}
+		owner = store.Entity{Kind: "gateway", ID: p.parent, Name: r.sim.edges.name(p.parent)}
 	}
-	return r.sim.tasks.start(r, w, owner, append(slices.Clone(p.locks), bare(d.id())))
+	return r.sim.tasks.start(r, w, owner, append(slices.Clone(p.locks), store.Bare(d.ID())))
 }
 
 // documentOperations are the operations of all collections whose changes are tasks.
@@ -164,7 +166,7 @@ func documentOperations() map[string]operation {
 		if c.title == "" {
 			continue
 		}
-		for verb, run := range map[string]func(*Simulator, *Task) error{
+		for verb, run := range map[string]func(*Simulator, *store.Task) error{
 			"create": c.commitCreate,
 			"update": c.commitUpdate,
 			"delete": c.commitRemove,
@@ -177,7 +179,7 @@ func documentOperations() map[string]operation {
 
 // networkOperation names an operation on something of networks as VCD would: urn kind natRule is createNatRule,
 // CREATE_NAT_RULE and "Creating NAT Rule".
-func networkOperation(verb, kind, title string, run func(*Simulator, *Task) error) operation {
+func networkOperation(verb, kind, title string, run func(*Simulator, *store.Task) error) operation {
 	doing := map[string]string{"create": "Creating", "update": "Updating", "delete": "Deleting"}[verb]
 	return operation{
 		name:     verb + strings.ToUpper(kind[:1]) + kind[1:],
@@ -188,18 +190,8 @@ func networkOperation(verb, kind, title string, run func(*Simulator, *Task) erro
 	}
 }
 
-// find finds what a task works on.
-func (ds documents) find(path, id string) *document {
-	for _, d := range ds[path] {
-		if d.id() == id {
-			return d
-		}
-	}
-	return nil
-}
-
-func (c *collection) commitCreate(s *Simulator, t *Task) error {
-	d := s.store.Documents.find(c.path, t.Work.Document)
+func (c *collection) commitCreate(s *Simulator, t *store.Task) error {
+	d := s.store.Documents.Find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
@@ -207,8 +199,8 @@ func (c *collection) commitCreate(s *Simulator, t *Task) error {
 	return nil
 }
 
-func (c *collection) commitUpdate(s *Simulator, t *Task) error {
-	d := s.store.Documents.find(c.path, t.Work.Document)
+func (c *collection) commitUpdate(s *Simulator, t *store.Task) error {
+	d := s.store.Documents.Find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
@@ -219,29 +211,29 @@ func (c *collection) commitUpdate(s *Simulator, t *Task) error {
 	return nil
 }
 
-func (c *collection) finished(s *Simulator, d *document) {
+func (c *collection) finished(s *Simulator, d *store.Object) {
 	d.Since = s.clock.Now()
 	if c.done != nil {
 		c.done(s, d)
 	}
 }
 
-func (c *collection) commitRemove(s *Simulator, t *Task) error {
-	d := s.store.Documents.find(c.path, t.Work.Document)
+func (c *collection) commitRemove(s *Simulator, t *store.Task) error {
+	d := s.store.Documents.Find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
-	s.store.Documents.remove(c.path, d)
+	s.store.Documents.Remove(c.path, d)
 	return nil
 }
 
 // failDocument notes that the creation of a document or network failed.
-func failDocument(s *Simulator, t *Task) {
+func failDocument(s *Simulator, t *store.Task) {
 	if !t.Work.Creates {
 		return
 	}
 	_, path, _ := strings.Cut(t.Work.Op, " ")
-	if d := s.store.Documents.find(path, t.Work.Document); d != nil {
+	if d := s.store.Documents.Find(path, t.Work.Document); d != nil {
 		d.Failed = true
 		return
 	}
@@ -253,19 +245,13 @@ func members(body map[string]any, field string) []string {
 	var out []string
 	list, _ := body[field].([]any)
 	for _, item := range list {
-		out = append(out, bare(refID(map[string]any{field: item}, field)))
+		out = append(out, store.Bare(store.RefID(map[string]any{field: item}, field)))
 	}
 	return out
 }
 
-// refID is the id in a reference, empty if there is none.
-func refID(body map[string]any, field string) string {
-	ref, _ := body[field].(map[string]any)
-	return text(ref, "id")
-}
-
 // inUse is VCD's answer to the deletion of something that is still referred to.
-func inUse(kind, name, by string) *Refusal {
-	return refuse(http.StatusBadRequest, "VALIDATION_ERROR", "Cannot delete the %s %q because it is in use by %s.",
+func inUse(kind, name, by string) *store.Refusal {
+	return store.Refuse(http.StatusBadRequest, "VALIDATION_ERROR", "Cannot delete the %s %q because it is in use by %s.",
 		kind, name, by)
 }

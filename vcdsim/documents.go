@@ -6,27 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
-
-// A document is an object of cloudapi that is stored as it was sent, with what the server adds to it.
-type document struct {
-	OrgID   string // whose it is
-	Parent  string // bare id of what it belongs to, if to anything
-	Body    map[string]any
-	Failed  bool                // the task that made it failed
-	Since   time.Time           // when it last changed
-	Version int                 // counts the changes, for ETags
-	Refs    map[string][]string // ids of what it refers to, by the name of the list
-}
-
-func (d *document) id() string { return text(d.Body, "id") }
-
-// text is a field of a document as text, empty if it is none.
-func text(body map[string]any, field string) string {
-	s, _ := body[field].(string)
-	return s
-}
 
 // A collection is a list of documents at a path.
 type collection struct {
@@ -41,7 +23,7 @@ type collection struct {
 	defaults map[string]any
 	newID    func(body map[string]any) string
 	check    func(r *request, body map[string]any) error
-	free     func(r *request, d *document) error // refuses a deletion
+	free     func(r *request, d *store.Object) error // refuses a deletion
 
 	// What follows makes a collection one whose changes are tasks.
 
@@ -58,11 +40,11 @@ type collection struct {
 	// has.
 	scope func(r *request, body map[string]any) (scope, error)
 	// prepare completes a body before it is stored.
-	prepare func(r *request, body map[string]any, old *document) error
+	prepare func(r *request, body map[string]any, old *store.Object) error
 	// show adds what is computed to a document that is answered.
-	show func(r *request, d *document, out map[string]any)
+	show func(r *request, d *store.Object, out map[string]any)
 	// done follows a task's success.
-	done func(s *Simulator, d *document)
+	done func(s *Simulator, d *store.Object)
 }
 
 // collections are all of them.
@@ -97,18 +79,18 @@ func (c *collection) lists() handler {
 
 // tenant is the organization a request works in: the caller's own, or for providers the one the header names.
 func (r *request) tenant() string {
-	if id := bare(r.Header.Get("X-Vmware-Vcloud-Tenant-Context")); id != "" && r.session.provider() {
+	if id := store.Bare(r.Header.Get("X-Vmware-Vcloud-Tenant-Context")); id != "" && r.session.Provider() {
 		return id
 	}
 	return r.session.OrgID
 }
 
 // visible are the documents the request may see.
-func (c *collection) visible(r *request) []*document {
+func (c *collection) visible(r *request) []*store.Object {
 	if c.scope != nil {
 		return c.scoped(r)
 	}
-	var out []*document
+	var out []*store.Object
 	for _, d := range r.sim.store.Documents[c.path] {
 		if c.provider || d.OrgID == r.tenant() {
 			out = append(out, d)
@@ -117,29 +99,29 @@ func (c *collection) visible(r *request) []*document {
 	return out
 }
 
-func (c *collection) find(r *request, id string) (*document, error) {
+func (c *collection) find(r *request, id string) (*store.Object, error) {
 	if c.scope != nil {
 		return c.findScoped(r, id)
 	}
 	// Providers find by id what any tenant has.
 	for _, d := range append(c.visible(r), r.sim.store.Documents[c.path]...) {
-		if strings.EqualFold(d.id(), id) && (c.provider || r.sees(d.OrgID)) {
+		if strings.EqualFold(d.ID(), id) && (c.provider || r.sees(d.OrgID)) {
 			return d, nil
 		}
 	}
-	return nil, forbidden(c.right+"_VIEW", id)
+	return nil, store.Forbidden(c.right+"_VIEW", id)
 }
 
 // writable refuses callers that may only read.
 func (c *collection) writable(r *request) error {
-	if c.provider && !r.session.provider() {
-		return forbidden(c.right+"_MANAGE", r.URL.Path)
+	if c.provider && !r.session.Provider() {
+		return store.Forbidden(c.right+"_MANAGE", r.URL.Path)
 	}
 	return nil
 }
 
 // shown is the document as answers show it.
-func (c *collection) shown(r *request, d *document) map[string]any {
+func (c *collection) shown(r *request, d *store.Object) map[string]any {
 	out := maps.Clone(d.Body)
 	for _, field := range c.hidden {
 		delete(out, field)
@@ -190,26 +172,17 @@ func (c *collection) create(r *request) (*response, error) {
 	if c.newID != nil {
 		body["id"] = c.newID(body)
 	} else {
-		body["id"] = URN(c.kind, r.sim.ids.next(c.kind))
+		body["id"] = store.URN(c.kind, r.sim.ids.next(c.kind))
 	}
-	d := r.sim.store.Documents.add(c.path, r.tenant(), body)
-	return jsonOK(c.shown(r, d)).createdAt(r.base() + "/cloudapi/" + c.path + "/" + d.id()), nil
-}
-
-// documents are the documents of cloudapi by path, oldest first.
-type documents map[string][]*document
-
-func (ds documents) add(path, orgID string, body map[string]any) *document {
-	d := &document{OrgID: orgID, Body: body, Version: 1, Refs: map[string][]string{}}
-	ds[path] = append(ds[path], d)
-	return d
+	d := r.sim.store.Documents.Add(c.path, r.tenant(), body)
+	return jsonOK(c.shown(r, d)).createdAt(r.base() + "/cloudapi/" + c.path + "/" + d.ID()), nil
 }
 
 // accept checks a body that comes in; old is what it replaces.
-func (c *collection) accept(r *request, body map[string]any, old *document) error {
+func (c *collection) accept(r *request, body map[string]any, old *store.Object) error {
 	for _, field := range c.required {
-		if text(body, field) == "" {
-			return badRequest("The field %s must not be empty.", field)
+		if store.Text(body, field) == "" {
+			return store.BadRequest("The field %s must not be empty.", field)
 		}
 	}
 	if err := c.notTwice(r, body, old); err != nil {
@@ -222,7 +195,7 @@ func (c *collection) accept(r *request, body map[string]any, old *document) erro
 }
 
 // notTwice refuses a duplicate of a document with the same parent.
-func (c *collection) notTwice(r *request, body map[string]any, old *document) error {
+func (c *collection) notTwice(r *request, body map[string]any, old *store.Object) error {
 	if len(c.unique) == 0 {
 		return nil
 	}
@@ -236,7 +209,7 @@ func (c *collection) notTwice(r *request, body map[string]any, old *document) er
 	}
 	for _, d := range c.visible(r) {
 		if d != old && d.Parent == parent && c.key(d.Body) == c.key(body) {
-			return duplicateName(text(body, c.unique[0]))
+			return store.DuplicateName(store.Text(body, c.unique[0]))
 		}
 	}
 	return nil
@@ -246,13 +219,13 @@ func (c *collection) notTwice(r *request, body map[string]any, old *document) er
 func (c *collection) key(body map[string]any) string {
 	var parts []string
 	for _, field := range c.unique {
-		parts = append(parts, text(body, field))
+		parts = append(parts, store.Text(body, field))
 	}
 	return strings.Join(parts, "\x00")
 }
 
 // carry copies what a PUT does not change, and what its client cannot know, from the document it replaces.
-func (c *collection) carry(r *request, d *document, body map[string]any) {
+func (c *collection) carry(r *request, d *store.Object, body map[string]any) {
 	for field, version := range c.since {
 		if r.version < version && d.Body[field] != nil {
 			body[field] = d.Body[field]
@@ -313,10 +286,6 @@ func (c *collection) remove(r *request) (*response, error) {
 	if c.title != "" {
 		return c.removeByTask(r, d)
 	}
-	r.sim.store.Documents.remove(c.path, d)
+	r.sim.store.Documents.Remove(c.path, d)
 	return noContent(), nil
-}
-
-func (ds documents) remove(path string, d *document) {
-	ds[path] = slices.DeleteFunc(slices.Clone(ds[path]), func(x *document) bool { return x == d })
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // The format of dumps. A change of the store that cannot read older dumps increments the version.
@@ -19,11 +21,11 @@ const (
 
 // A dump is the whole simulated state: everything in the store and in ids.
 type dump struct {
-	Format  string    `json:"format"`
-	Version int       `json:"version"`
-	Time    time.Time `json:"time"`
-	IDs     dumpedIDs `json:"ids"`
-	Store   *store    `json:"store"`
+	Format  string       `json:"format"`
+	Version int          `json:"version"`
+	Time    time.Time    `json:"time"`
+	IDs     dumpedIDs    `json:"ids"`
+	Store   *store.Store `json:"store"`
 }
 
 // A dumpHeader says what a file is before the rest of it is read.
@@ -121,7 +123,7 @@ func readDump(r io.Reader) (*dump, error) {
 	if header.Version != dumpVersion {
 		return nil, fmt.Errorf("version %d is not %d", header.Version, dumpVersion)
 	}
-	d := &dump{Store: newStore(Model{})}
+	d := &dump{Store: store.NewStore(store.Model{})}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(d); err != nil {
@@ -134,7 +136,7 @@ func readDump(r io.Reader) (*dump, error) {
 }
 
 // replace swaps the present state for a restored one.
-func (s *Simulator) replace(fresh *store, next *ids) {
+func (s *Simulator) replace(fresh *store.Store, next *ids) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if next.count == nil {
@@ -155,8 +157,8 @@ func (s *Simulator) replace(fresh *store, next *ids) {
 
 // restore makes the guests match a restored store: guests of lost VMs end, those of VMs that are on in the dump
 // and were off boot.
-func (g *guests) restore(old *store) {
-	for _, vm := range sorted(old.VMs) {
+func (g *guests) restore(old *store.Store) {
+	for _, vm := range store.Sorted(old.VMs) {
 		if g.sim.store.VMs[vm.ID] == nil {
 			g.notify(vm.ID, Guest.Delete)
 			delete(g.queues, vm.ID)
@@ -165,22 +167,22 @@ func (g *guests) restore(old *store) {
 	if g.guest == nil {
 		return
 	}
-	for _, vm := range sorted(g.sim.store.VMs) {
+	for _, vm := range store.Sorted(g.sim.store.VMs) {
 		g.restoreOne(vm, old.VMs[vm.ID])
 	}
 }
 
 // restoreOne makes one guest match its VM; was is the VM before, nil if there was none.
-func (g *guests) restoreOne(vm, was *VM) {
+func (g *guests) restoreOne(vm, was *store.VM) {
 	if was != nil {
 		if was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation {
 			return
 		}
-		if was.Status == PoweredOn {
+		if was.Status == store.PoweredOn {
 			g.notify(vm.ID, Guest.PowerOff)
 		}
 	}
-	if vm.Status != PoweredOn || !vm.Boot.Due.IsZero() {
+	if vm.Status != store.PoweredOn || !vm.Boot.Due.IsZero() {
 		return // off, or an alarm boots it
 	}
 	if was != nil {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const edgePath = "/cloudapi/1.0.0/edgeGateways"
@@ -19,36 +21,21 @@ func edgeRoutes(add addRoute) {
 	add("GET", edgePath+"/{id}/usedIpAddresses", listUsed, latencyCloudAPI)
 }
 
-// gateway finds an edge gateway with where it is; all are nil if there is none.
-func (s *store) gateway(id string) (*Org, *VDC, *EdgeGateway) {
-	for o := range s.Model.Orgs {
-		org := &s.Model.Orgs[o]
-		for v := range org.VDCs {
-			for g := range org.VDCs[v].EdgeGateways {
-				if org.VDCs[v].EdgeGateways[g].ID == id {
-					return org, &org.VDCs[v], &org.VDCs[v].EdgeGateways[g]
-				}
-			}
-		}
-	}
-	return nil, nil, nil
-}
-
 // edgeGateways computes the uplinks of edge gateways and the addresses they use.
 type edgeGateways struct{ sim *Simulator }
 
 func (eg *edgeGateways) name(id string) string {
-	if _, _, g := eg.sim.store.gateway(id); g != nil {
+	if _, _, g := eg.sim.store.Gateway(id); g != nil {
 		return g.Name
 	}
 	return ""
 }
 
 // edgeByID finds the gateway with an id the caller may see.
-func edgeByID(r *request, id string) (*Org, *VDC, *EdgeGateway, error) {
-	org, vdc, g := r.sim.store.gateway(bare(id))
+func edgeByID(r *request, id string) (*store.Org, *store.VDC, *store.EdgeGateway, error) {
+	org, vdc, g := r.sim.store.Gateway(store.Bare(id))
 	if g == nil || !r.sees(org.ID) {
-		return nil, nil, nil, forbidden("GATEWAY_VIEW", id)
+		return nil, nil, nil, store.Forbidden("GATEWAY_VIEW", id)
 	}
 	return org, vdc, g, nil
 }
@@ -63,18 +50,18 @@ func gatewayScope(r *request, id string) (scope, error) {
 }
 
 // addEdgeOwner are the references to the VDC or VDC group that something is in.
-func addEdgeOwner(org *Org, vdc *VDC, group string, out map[string]any) {
+func addEdgeOwner(org *store.Org, vdc *store.VDC, group string, out map[string]any) {
 	ref := jsonRef("vdc", vdc.ID, vdc.Name)
 	out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	out["orgVdc"] = ref
 	out["ownerRef"] = ref
-	if g := org.group(group); g != nil {
+	if g := org.Group(group); g != nil {
 		out["orgVdc"] = nil
 		out["ownerRef"] = jsonRef("vdcGroup", g.ID, g.Name)
 	}
 }
 
-func edgeJSON(r *request, org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
+func edgeJSON(r *request, org *store.Org, vdc *store.VDC, g *store.EdgeGateway) map[string]any {
 	s := r.sim
 	networks := 0
 	for i := range org.VDCs {
@@ -107,7 +94,7 @@ func edgeJSON(r *request, org *Org, vdc *VDC, g *EdgeGateway) map[string]any {
 		uplinks = append(uplinks, uplinkJSON(r, g, u))
 	}
 	maps.Copy(out, map[string]any{
-		"id":                 URN("gateway", g.ID),
+		"id":                 store.URN("gateway", g.ID),
 		"name":               g.Name,
 		"description":        g.Description,
 		"status":             s.tasks.realization(g.ID, g.Failed),
@@ -187,7 +174,7 @@ func rest(raw []byte, fields []string) map[string]any {
 }
 
 // readEdge reads and checks a gateway that comes in; old is what it replaces, nil for a new one.
-func readEdge(r *request, old *EdgeGateway) (*VDC, *EdgeGateway, error) {
+func readEdge(r *request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGateway, error) {
 	var body edgeBody
 	if err := r.document(&body); err != nil {
 		return nil, nil, err
@@ -196,16 +183,16 @@ func readEdge(r *request, old *EdgeGateway) (*VDC, *EdgeGateway, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	g := &EdgeGateway{Name: body.Name, Description: body.Description, Group: group, Fields: rest(r.body, edgeFields)}
+	g := &store.EdgeGateway{Name: body.Name, Description: body.Description, Group: group, Fields: rest(r.body, edgeFields)}
 	if g.Name == "" || len(body.Uplinks) == 0 {
-		return nil, nil, badRequest("An edge gateway must have a name and an uplink.")
+		return nil, nil, store.BadRequest("An edge gateway must have a name and an uplink.")
 	}
 	if old != nil {
 		g.ID = old.ID
 		g.LoadBalancer = old.LoadBalancer
 	}
-	if slices.ContainsFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.Name == g.Name && x.ID != g.ID }) {
-		return nil, nil, duplicateName(g.Name)
+	if slices.ContainsFunc(vdc.EdgeGateways, func(x store.EdgeGateway) bool { return x.Name == g.Name && x.ID != g.ID }) {
+		return nil, nil, store.DuplicateName(g.Name)
 	}
 	for i, u := range body.Uplinks {
 		uplink, err := r.sim.edges.readUplink(u, old, i == 0)
@@ -218,19 +205,17 @@ func readEdge(r *request, old *EdgeGateway) (*VDC, *EdgeGateway, error) {
 }
 
 // edgeOwner finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
-func edgeOwner(r *request, id string) (org *Org, vdc *VDC, group string, err error) {
-	if org, vdc = r.sim.store.vdc(bare(id)); vdc == nil {
-		if org, vdc = r.sim.store.firstOf(bare(id)); vdc != nil {
-			group = bare(id)
+func edgeOwner(r *request, id string) (org *store.Org, vdc *store.VDC, group string, err error) {
+	if org, vdc = r.sim.store.VDC(store.Bare(id)); vdc == nil {
+		if org, vdc = r.sim.store.FirstOf(store.Bare(id)); vdc != nil {
+			group = store.Bare(id)
 		}
 	}
 	if vdc == nil || !r.sees(org.ID) {
-		return nil, nil, "", forbidden("VDC_VIEW", id)
+		return nil, nil, "", store.Forbidden("VDC_VIEW", id)
 	}
 	return org, vdc, group, nil
 }
-
-func (g *EdgeGateway) entity() Entity { return Entity{"gateway", g.ID, g.Name} }
 
 func createEdge(r *request) (*response, error) {
 	if err := r.byProvider("GATEWAY_CREATE"); err != nil {
@@ -242,7 +227,7 @@ func createEdge(r *request) (*response, error) {
 	}
 	g.ID = r.sim.ids.next("gateway")
 	vdc.EdgeGateways = append(vdc.EdgeGateways, *g)
-	return r.start(Work{Op: "create edgeGateway", Creates: true}, g.entity(), []string{g.ID}), nil
+	return r.start(store.Work{Op: "create edgeGateway", Creates: true}, g.Entity(), []string{g.ID}), nil
 }
 
 func putEdge(r *request) (*response, error) {
@@ -262,11 +247,11 @@ func putEdge(r *request) (*response, error) {
 	}
 	if *g = *next; to != vdc && g.Group == "" {
 		moved := *g
-		vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.ID == moved.ID })
+		vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x store.EdgeGateway) bool { return x.ID == moved.ID })
 		to.EdgeGateways = append(to.EdgeGateways, moved)
 	}
 	r.sim.edges.moveNetworks(next.ID, next.Group)
-	return r.start(Work{Op: "update edgeGateway"}, next.entity(), []string{next.ID}), nil
+	return r.start(store.Work{Op: "update edgeGateway"}, next.Entity(), []string{next.ID}), nil
 }
 
 // moveNetworks takes the networks of a gateway along into a VDC group or out of it.
@@ -304,15 +289,15 @@ func deleteEdge(r *request) (*response, error) {
 	for _, path := range []string{poolPath, servicePath, assignmentPath} {
 		for _, d := range r.sim.store.Documents[path] {
 			if d.Parent == g.ID {
-				return nil, inUse("edge gateway", g.Name, text(d.Body, "name")+" "+d.id())
+				return nil, inUse("edge gateway", g.Name, store.Text(d.Body, "name")+" "+d.ID())
 			}
 		}
 	}
-	return r.start(Work{Op: "delete edgeGateway"}, g.entity(), []string{g.ID}), nil
+	return r.start(store.Work{Op: "delete edgeGateway"}, g.Entity(), []string{g.ID}), nil
 }
 
 // commitDeleteEdge removes a gateway and what was on it.
-func commitDeleteEdge(s *Simulator, t *Task) error {
+func commitDeleteEdge(s *Simulator, t *store.Task) error {
 	if !removeGateway(s, t.Owner.ID) {
 		return gone("edge gateway", t.Owner.ID)
 	}
@@ -321,11 +306,11 @@ func commitDeleteEdge(s *Simulator, t *Task) error {
 
 // removeGateway reports whether there was a gateway with an id.
 func removeGateway(s *Simulator, id string) bool {
-	_, vdc, g := s.store.gateway(id)
+	_, vdc, g := s.store.Gateway(id)
 	if g == nil {
 		return false
 	}
-	vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x EdgeGateway) bool { return x.ID == id })
+	vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x store.EdgeGateway) bool { return x.ID == id })
 	removeDocumentsOf(s, id)
 	return true
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const mimeEdge = "application/vnd.vmware.admin.edgeGateway+xml"
@@ -19,8 +21,8 @@ func legacyEdgeRoutes(add addRoute) {
 func edgeHref(r *request, id string) string { return r.base() + "/api/admin/edgeGateway/" + id }
 
 // edgeRef is a reference to an edge gateway.
-func edgeRef(r *request, g *EdgeGateway) *xmltree.Node {
-	return xmltree.New("EdgeGateway", xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("id", URN("gateway", g.ID)),
+func edgeRef(r *request, g *store.EdgeGateway) *xmltree.Node {
+	return xmltree.New("EdgeGateway", xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("id", store.URN("gateway", g.ID)),
 		xmltree.A("name", g.Name), xmltree.A("type", mimeEdge))
 }
 
@@ -35,12 +37,12 @@ func getLegacyGateway(r *request) (*response, error) {
 		interfaces.Add(uplinkInterface(r, u, i == 0))
 	}
 	for i := range vdc.Networks {
-		if n := &vdc.Networks[i]; n.Edge == g.ID && n.Type == Routed {
+		if n := &vdc.Networks[i]; n.Edge == g.ID && n.Type == store.Routed {
 			interfaces.Add(networkInterface(r, n))
 		}
 	}
 	return xmlOK(xmltree.New("EdgeGateway", namespaces(), xmltree.A("status", 1), xmltree.A("name", g.Name),
-		xmltree.A("id", URN("gateway", g.ID)),
+		xmltree.A("id", store.URN("gateway", g.ID)),
 		xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("type", mimeEdge),
 		r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
 		T("Description", g.Description), tasksNode(r, g.ID),
@@ -60,13 +62,13 @@ func gatewayInterface(name, kind string, network *xmltree.Node, subnets []*xmltr
 
 func adminNetworkRef(r *request, id, name string) *xmltree.Node {
 	return xmltree.New("Network", xmltree.A("href", r.base()+"/api/admin/network/"+id),
-		xmltree.A("id", URN("network", id)), xmltree.A("name", name),
+		xmltree.A("id", store.URN("network", id)), xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin.network+xml"))
 }
 
-func uplinkInterface(r *request, u Uplink, first bool) *xmltree.Node {
+func uplinkInterface(r *request, u store.Uplink, first bool) *xmltree.Node {
 	name := u.Network
-	if n := r.sim.store.external(u.Network); n != nil {
+	if n := r.sim.store.External(u.Network); n != nil {
 		name = n.Name
 	}
 	var subnets []*xmltree.Node
@@ -76,13 +78,13 @@ func uplinkInterface(r *request, u Uplink, first bool) *xmltree.Node {
 	return gatewayInterface(name, "uplink", adminNetworkRef(r, u.Network, name), subnets, first)
 }
 
-func networkInterface(r *request, n *Network) *xmltree.Node {
+func networkInterface(r *request, n *store.Network) *xmltree.Node {
 	return gatewayInterface(n.Name, "internal", adminNetworkRef(r, n.ID, n.Name),
 		[]*xmltree.Node{participation(n.Gateway, n.Gateway.Addr(), nil, false)}, false)
 }
 
 // participation is what a gateway has of a subnet.
-func participation(subnet netip.Prefix, address netip.Addr, ranges []Range, first bool) *xmltree.Node {
+func participation(subnet netip.Prefix, address netip.Addr, ranges []store.Range, first bool) *xmltree.Node {
 	T := xmltree.T
 	n := xmltree.New("SubnetParticipation", T("Gateway", subnet.Addr()), T("Netmask", netmask(subnet)))
 	if address.IsValid() {

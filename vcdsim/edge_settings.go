@@ -2,6 +2,10 @@
 
 package vcdsim
 
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
 // onGateway is the scope of what belongs to the gateway in the path.
 func onGateway(r *request) (scope, error) { return gatewayScope(r, r.vars["gateway"]) }
 
@@ -97,12 +101,12 @@ func gatewaySettings() []*setting { //nolint:funlen // A table with one field pe
 
 // prepareDNS gives the forwarder the address it listens on, and its zones ids.
 func prepareDNS(r *request, body map[string]any) error {
-	if text(body, "listenerIp") == "" {
+	if store.Text(body, "listenerIp") == "" {
 		body["listenerIp"] = "192.168.255.228"
 	}
 	zones, _ := body["conditionalForwarderZones"].([]any)
 	for _, z := range append([]any{body["defaultForwarderZone"]}, zones...) {
-		if m, ok := z.(map[string]any); ok && text(m, "id") == "" {
+		if m, ok := z.(map[string]any); ok && store.Text(m, "id") == "" {
 			m["id"] = r.sim.ids.next("dnsForwarderZone")
 		}
 	}
@@ -126,13 +130,13 @@ func prepareSLAAC(_ *request, body map[string]any) error {
 
 func prepareQoS(r *request, body map[string]any) error {
 	for _, f := range []string{"ingressProfile", "egressProfile"} {
-		switch id := refID(body, f); id {
+		switch id := store.RefID(body, f); id {
 		case "":
 			body[f] = nil
 		case r.sim.ids.named("qosProfile", qosProfile):
 			body[f] = map[string]any{"id": id, "name": qosProfile}
 		default:
-			return forbidden("QOS_PROFILE_VIEW", id)
+			return store.Forbidden("QOS_PROFILE_VIEW", id)
 		}
 	}
 	return nil
@@ -146,12 +150,12 @@ func prepareBGP(r *request, body map[string]any) error {
 	}
 	on, _ := body["enabled"].(bool)
 	if on && len(g.Uplinks) > 0 && !g.Uplinks[0].Dedicated && !r.sim.edges.usesSpaces(g.Uplinks[0]) {
-		return badRequest("BGP can be configured only on an edge gateway that has its external network for itself.")
+		return store.BadRequest("BGP can be configured only on an edge gateway that has its external network for itself.")
 	}
 	return nil
 }
 
-func onlyVersions(_ *request, d *document, out map[string]any) {
+func onlyVersions(_ *request, d *store.Object, out map[string]any) {
 	out["version"] = map[string]any{"version": d.Version - 1}
 }
 
@@ -168,7 +172,7 @@ func gatewayCollection(path, kind, title string, required ...string) *collection
 		required: required,
 		scope:    func(r *request, _ map[string]any) (scope, error) { return onGateway(r) },
 		show:     onlyVersions,
-		prepare:  func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) },
+		prepare:  func(_ *request, body map[string]any, old *store.Object) error { return sameVersion(body, old) },
 	}
 }
 

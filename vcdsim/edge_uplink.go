@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // uplinkBody is what is read of an uplink.
@@ -26,28 +28,19 @@ type uplinkSubnetBody struct {
 	Auto         bool       `json:"autoAllocateIpRanges"`
 }
 
-func (s *store) external(id string) *ExternalNetwork {
-	for i := range s.Model.ExternalNetworks {
-		if s.Model.ExternalNetworks[i].ID == id {
-			return &s.Model.ExternalNetworks[i]
-		}
-	}
-	return nil
-}
-
-func (eg *edgeGateways) usesSpaces(u Uplink) bool {
-	e := eg.sim.store.external(u.Network)
+func (eg *edgeGateways) usesSpaces(u store.Uplink) bool {
+	e := eg.sim.store.External(u.Network)
 	return e != nil && e.UsesSpaces
 }
 
 // readUplink gives a gateway addresses as an uplink asks for; old is the gateway as it was. Only the first uplink has a
 // primary address.
-func (eg *edgeGateways) readUplink(body uplinkBody, old *EdgeGateway, first bool) (Uplink, error) {
-	external := eg.sim.store.external(bare(body.UplinkID))
+func (eg *edgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first bool) (store.Uplink, error) {
+	external := eg.sim.store.External(store.Bare(body.UplinkID))
 	if external == nil {
-		return Uplink{}, forbidden("EXTERNAL_NETWORK_VIEW", body.UplinkID)
+		return store.Uplink{}, store.Forbidden("EXTERNAL_NETWORK_VIEW", body.UplinkID)
 	}
-	u := Uplink{Network: external.ID, Dedicated: body.Dedicated}
+	u := store.Uplink{Network: external.ID, Dedicated: body.Dedicated}
 	if external.UsesSpaces {
 		return u, nil
 	}
@@ -62,10 +55,10 @@ func (eg *edgeGateways) readUplink(body uplinkBody, old *EdgeGateway, first bool
 }
 
 // settleUplink adds the addresses that were asked for by number, and the primary one.
-func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *EdgeGateway, more int,
+func (eg *edgeGateways) settleUplink(external *store.ExternalNetwork, u *store.Uplink, old *store.EdgeGateway, more int,
 	first bool,
 ) error {
-	primary := slices.ContainsFunc(u.Subnets, func(x UplinkSubnet) bool { return x.Primary.IsValid() })
+	primary := slices.ContainsFunc(u.Subnets, func(x store.UplinkSubnet) bool { return x.Primary.IsValid() })
 	for i := range u.Subnets {
 		sub := &u.Subnets[i]
 		least := more
@@ -73,9 +66,9 @@ func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *
 			least = max(1, more)
 		}
 		if least > 0 {
-			got, ok := take(external.pool(sub.Gateway), append(eg.handedOut(external.ID, old), sub.Addresses...), least)
+			got, ok := take(externalPool(external, sub.Gateway), append(eg.handedOut(external.ID, old), sub.Addresses...), least)
 			if !ok {
-				return refuse(400, codeBadRequest, "There are not enough free IP addresses in the external "+
+				return store.Refuse(400, store.CodeBadRequest, "There are not enough free IP addresses in the external "+
 					"network %q.", external.Name)
 			}
 			sub.Addresses = merged(append(sub.Addresses, got...))
@@ -89,11 +82,11 @@ func (eg *edgeGateways) settleUplink(external *ExternalNetwork, u *Uplink, old *
 	return nil
 }
 
-func (eg *edgeGateways) readUplinkSubnet(external *ExternalNetwork, in uplinkSubnetBody,
-	old *EdgeGateway,
-) (UplinkSubnet, error) {
-	var out UplinkSubnet
-	subnet, err := external.subnet(in.Gateway)
+func (eg *edgeGateways) readUplinkSubnet(external *store.ExternalNetwork, in uplinkSubnetBody,
+	old *store.EdgeGateway,
+) (store.UplinkSubnet, error) {
+	var out store.UplinkSubnet
+	subnet, err := externalSubnet(external, in.Gateway)
 	if err != nil {
 		return out, err
 	}
@@ -101,7 +94,7 @@ func (eg *edgeGateways) readUplinkSubnet(external *ExternalNetwork, in uplinkSub
 	if out.Addresses, err = in.IPRanges.ranges(out.Gateway); err != nil {
 		return out, err
 	}
-	var primary []Range
+	var primary []store.Range
 	if in.PrimaryIP != "" {
 		if primary, err = (jsonRanges{[]jsonRange{{StartAddress: in.PrimaryIP}}}).ranges(out.Gateway); err != nil {
 			return out, err
@@ -110,7 +103,7 @@ func (eg *edgeGateways) readUplinkSubnet(external *ExternalNetwork, in uplinkSub
 	}
 	taken := eg.handedOut(external.ID, old)
 	if in.Auto && in.Total != nil {
-		own := merged(append(old.addressesOf(external.ID, out.Gateway), primary...))
+		own := merged(append(gatewayAddresses(old, external.ID, out.Gateway), primary...))
 		if out.Addresses, err = resized(external, own, subnet.Pool, taken, *in.Total); err != nil {
 			return out, err
 		}
@@ -122,22 +115,22 @@ func (eg *edgeGateways) readUplinkSubnet(external *ExternalNetwork, in uplinkSub
 }
 
 // available refuses addresses that are not in the pool or that another gateway has.
-func available(external *ExternalNetwork, addresses, pool, taken []Range) error {
+func available(external *store.ExternalNetwork, addresses, pool, taken []store.Range) error {
 	switch {
 	case !within(addresses, pool):
-		return badRequest("The IP ranges are not within the static IP pool of the external network %q.", external.Name)
+		return store.BadRequest("The IP ranges are not within the static IP pool of the external network %q.", external.Name)
 	case overlap(addresses, taken):
-		return badRequest("The IP ranges overlap with addresses that are already allocated to another edge gateway.")
+		return store.BadRequest("The IP ranges overlap with addresses that are already allocated to another edge gateway.")
 	}
 	return nil
 }
 
-// subnet finds the subnet with a gateway. VCD accepts one the network does not have, as go-vcloud-director's
+// externalSubnet finds the subnet with a gateway. VCD accepts one the network does not have, as go-vcloud-director's
 // tests show, and uses the first instead.
-func (e *ExternalNetwork) subnet(gateway string) (ExternalSubnet, error) {
+func externalSubnet(e *store.ExternalNetwork, gateway string) (store.ExternalSubnet, error) {
 	a, err := netip.ParseAddr(gateway)
 	if err != nil {
-		return ExternalSubnet{}, badRequest("The IP address %q is invalid.", gateway)
+		return store.ExternalSubnet{}, store.BadRequest("The IP address %q is invalid.", gateway)
 	}
 	for _, s := range e.Subnets {
 		if s.Gateway.Addr() == a {
@@ -145,15 +138,15 @@ func (e *ExternalNetwork) subnet(gateway string) (ExternalSubnet, error) {
 		}
 	}
 	if len(e.Subnets) == 0 {
-		return ExternalSubnet{}, badRequest("The external network %q has no subnet with the gateway %s.", e.Name, a)
+		return store.ExternalSubnet{}, store.BadRequest("The external network %q has no subnet with the gateway %s.", e.Name, a)
 	}
 	return e.Subnets[0], nil
 }
 
 // resized is how many addresses a gateway asks for: its own as far as they go, then further ones.
-func resized(external *ExternalNetwork, own, pool, taken []Range, total int) ([]Range, error) {
+func resized(external *store.ExternalNetwork, own, pool, taken []store.Range, total int) ([]store.Range, error) {
 	if total < 1 {
-		return nil, badRequest("An edge gateway must keep at least one IP address of the external network %q.",
+		return nil, store.BadRequest("An edge gateway must keep at least one IP address of the external network %q.",
 			external.Name)
 	}
 	out, ok := take(own, nil, total)
@@ -162,13 +155,13 @@ func resized(external *ExternalNetwork, own, pool, taken []Range, total int) ([]
 	}
 	more, ok := take(pool, append(slices.Clone(taken), own...), total-count(own))
 	if !ok {
-		return nil, badRequest("There are not enough free IP addresses in the external network %q.", external.Name)
+		return nil, store.BadRequest("There are not enough free IP addresses in the external network %q.", external.Name)
 	}
 	return merged(append(out, more...)), nil
 }
 
-// pool are the addresses of the subnet with a gateway.
-func (e *ExternalNetwork) pool(gateway netip.Prefix) []Range {
+// externalPool are the addresses of the subnet with a gateway.
+func externalPool(e *store.ExternalNetwork, gateway netip.Prefix) []store.Range {
 	for _, s := range e.Subnets {
 		if s.Gateway == gateway {
 			return s.Pool
@@ -177,12 +170,12 @@ func (e *ExternalNetwork) pool(gateway netip.Prefix) []Range {
 	return nil
 }
 
-// addressesOf are what a gateway has of a subnet; none if there is no gateway.
-func (g *EdgeGateway) addressesOf(external string, gateway netip.Prefix) []Range {
+// gatewayAddresses are what a gateway has of a subnet; none if there is no gateway.
+func gatewayAddresses(g *store.EdgeGateway, external string, gateway netip.Prefix) []store.Range {
 	if g == nil {
 		return nil
 	}
-	var out []Range
+	var out []store.Range
 	for _, u := range g.Uplinks {
 		for _, s := range u.Subnets {
 			if u.Network == external && s.Gateway == gateway {
@@ -194,8 +187,8 @@ func (g *EdgeGateway) addressesOf(external string, gateway netip.Prefix) []Range
 }
 
 // handedOut are the addresses of an external network that gateways have, except one of them.
-func (eg *edgeGateways) handedOut(external string, except *EdgeGateway) []Range {
-	var out []Range
+func (eg *edgeGateways) handedOut(external string, except *store.EdgeGateway) []store.Range {
+	var out []store.Range
 	for o := range eg.sim.store.Model.Orgs {
 		for v := range eg.sim.store.Model.Orgs[o].VDCs {
 			for _, g := range eg.sim.store.Model.Orgs[o].VDCs[v].EdgeGateways {
@@ -216,28 +209,28 @@ func (eg *edgeGateways) handedOut(external string, except *EdgeGateway) []Range 
 }
 
 // keepsUsed refuses to take an address from a gateway that it uses.
-func (eg *edgeGateways) keepsUsed(old, next *EdgeGateway) error {
+func (eg *edgeGateways) keepsUsed(old, next *store.EdgeGateway) error {
 	if old == nil {
 		return nil
 	}
 	for _, used := range eg.usedBy(old) {
-		kept := slices.ContainsFunc(next.Uplinks, func(u Uplink) bool {
+		kept := slices.ContainsFunc(next.Uplinks, func(u store.Uplink) bool {
 			return u.Network == used.network &&
 				(eg.usesSpaces(u) ||
 					slices.ContainsFunc(u.Subnets,
-						func(x UplinkSubnet) bool { return inRanges(x.Addresses, used.address) }))
+						func(x store.UplinkSubnet) bool { return inRanges(x.Addresses, used.address) }))
 		})
 		if !kept {
-			return refuse(400, "VALIDATION_ERROR", "The IP address %s cannot be deallocated because it is in "+
+			return store.Refuse(400, "VALIDATION_ERROR", "The IP address %s cannot be deallocated because it is in "+
 				"use (%s).", used.address, used.category)
 		}
 	}
 	return nil
 }
 
-func uplinkJSON(r *request, g *EdgeGateway, u Uplink) map[string]any {
+func uplinkJSON(r *request, g *store.EdgeGateway, u store.Uplink) map[string]any {
 	out := map[string]any{
-		"uplinkId":                 URN("network", u.Network),
+		"uplinkId":                 store.URN("network", u.Network),
 		"uplinkName":               "",
 		"connected":                true,
 		"dedicated":                u.Dedicated,
@@ -246,11 +239,11 @@ func uplinkJSON(r *request, g *EdgeGateway, u Uplink) map[string]any {
 		"usingIpSpace":             false,
 		"backingType":              nil,
 	}
-	if e := r.sim.store.external(u.Network); e != nil {
+	if e := r.sim.store.External(u.Network); e != nil {
 		out["uplinkName"] = e.Name
 		out["usingIpSpace"] = e.UsesSpaces
-		out["backingType"] = e.backing()
-		out["vrfLiteBacked"] = e.backing() == BackingVRF
+		out["backingType"] = externalBacking(e)
+		out["vrfLiteBacked"] = externalBacking(e) == store.BackingVRF
 	}
 	values := []any{}
 	for _, sub := range u.Subnets {
@@ -282,9 +275,9 @@ func uplinkJSON(r *request, g *EdgeGateway, u Uplink) map[string]any {
 	return out
 }
 
-func (e *ExternalNetwork) backing() string {
+func externalBacking(e *store.ExternalNetwork) string {
 	if e.Backing == "" {
-		return BackingTier0
+		return store.BackingTier0
 	}
 	return e.Backing
 }

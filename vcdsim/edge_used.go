@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A usedAddress is an external address that a gateway uses.
@@ -16,7 +18,7 @@ type usedAddress struct {
 }
 
 // usedBy are the addresses a gateway uses of its uplinks, sorted, each once per category.
-func (eg *edgeGateways) usedBy(g *EdgeGateway) []usedAddress {
+func (eg *edgeGateways) usedBy(g *store.EdgeGateway) []usedAddress {
 	var out []usedAddress
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
@@ -25,14 +27,14 @@ func (eg *edgeGateways) usedBy(g *EdgeGateway) []usedAddress {
 			}
 		}
 	}
-	for _, d := range eg.sim.store.Documents.on(g.ID, natPath) {
+	for _, d := range eg.sim.store.Documents.On(g.ID, natPath) {
 		category := "DNAT"
-		if strings.HasSuffix(text(d.Body, "type"), "SNAT") {
+		if strings.HasSuffix(store.Text(d.Body, "type"), "SNAT") {
 			category = "SNAT"
 		}
-		out = append(out, eg.externalAddresses(g, text(d.Body, "externalAddresses"), category)...)
+		out = append(out, eg.externalAddresses(g, store.Text(d.Body, "externalAddresses"), category)...)
 	}
-	for _, d := range eg.sim.store.Documents.on(g.ID, servicePath) {
+	for _, d := range eg.sim.store.Documents.On(g.ID, servicePath) {
 		for _, vip := range virtualIPs(d.Body) {
 			out = append(out, eg.externalAddresses(g, vip, "Load_Balancer")...)
 		}
@@ -44,13 +46,8 @@ func (eg *edgeGateways) usedBy(g *EdgeGateway) []usedAddress {
 		func(a, b usedAddress) bool { return a.address == b.address && a.category == b.category })
 }
 
-// on are the documents of a path that belong to something.
-func (ds documents) on(parent, path string) []*document {
-	return slices.DeleteFunc(slices.Clone(ds[path]), func(d *document) bool { return d.Parent != parent })
-}
-
 // externalAddresses are the external addresses in a text.
-func (eg *edgeGateways) externalAddresses(g *EdgeGateway, text, category string) []usedAddress {
+func (eg *edgeGateways) externalAddresses(g *store.EdgeGateway, text, category string) []usedAddress {
 	var out []usedAddress
 	for _, a := range parseAddresses(text) {
 		if network, ok := eg.externalNetworkOf(g, a); ok {
@@ -61,7 +58,7 @@ func (eg *edgeGateways) externalAddresses(g *EdgeGateway, text, category string)
 }
 
 // externalNetworkOf finds the external network whose address this is.
-func (eg *edgeGateways) externalNetworkOf(g *EdgeGateway, a netip.Addr) (string, bool) {
+func (eg *edgeGateways) externalNetworkOf(g *store.EdgeGateway, a netip.Addr) (string, bool) {
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
 			if sub.Gateway.Masked().Contains(a) {
@@ -70,7 +67,7 @@ func (eg *edgeGateways) externalNetworkOf(g *EdgeGateway, a netip.Addr) (string,
 		}
 		if eg.usesSpaces(u) &&
 			slices.ContainsFunc(eg.sim.spaces.of(u.Network),
-				func(p *IPSpace) bool { return inRanges(p.Ranges, a) || p.hasPrefix(a) }) {
+				func(p *store.IPSpace) bool { return inRanges(p.Ranges, a) || spaceHasPrefix(p, a) }) {
 			return u.Network, true
 		}
 	}
@@ -92,7 +89,7 @@ func parseAddresses(text string) []netip.Addr {
 		return nil
 	}
 	var out []netip.Addr
-	for r := (Range{a, b}); r.Contains(a) && len(out) < 256; a = a.Next() {
+	for r := (store.Range{From: a, To: b}); r.Contains(a) && len(out) < 256; a = a.Next() {
 		out = append(out, a)
 	}
 	return out
@@ -106,7 +103,7 @@ func listUsed(r *request) (*response, error) {
 	var out []any
 	for _, u := range r.sim.edges.usedBy(g) {
 		name := ""
-		if e := r.sim.store.external(u.network); e != nil {
+		if e := r.sim.store.External(u.network); e != nil {
 			name = e.Name
 		}
 		out = append(out, map[string]any{
@@ -139,28 +136,28 @@ func ownAddress(r *request, gateway, text string) error {
 }
 
 // allocatedTo refuses an address of an IP Space that the organization has not allocated.
-func (eg *edgeGateways) allocatedTo(org *Org, u Uplink, a netip.Addr) error {
+func (eg *edgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr) error {
 	if !eg.sim.assume.SpaceAddressMustBeAllocated {
 		return nil
 	}
 	for _, p := range eg.sim.spaces.of(u.Network) {
-		if inRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x IPAllocation) bool {
-			return x.OrgID == org.ID && x.Type == FloatingIP && x.Value == a.String()
+		if inRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x store.IPAllocation) bool {
+			return x.OrgID == org.ID && x.Type == store.FloatingIP && x.Value == a.String()
 		}) {
-			return badRequest("The IP address %s is not allocated to the organization from the IP space %q.", a, p.Name)
+			return store.BadRequest("The IP address %s is not allocated to the organization from the IP space %q.", a, p.Name)
 		}
 	}
 	return nil
 }
 
 // suballocatedTo refuses an address in a subnet of the external network that is not among the gateway's own.
-func (eg *edgeGateways) suballocatedTo(u Uplink, a netip.Addr) error {
+func (eg *edgeGateways) suballocatedTo(u store.Uplink, a netip.Addr) error {
 	if !eg.sim.assume.UplinkAddressMustBeOwn {
 		return nil
 	}
 	for _, sub := range u.Subnets {
 		if sub.Gateway.Masked().Contains(a) && a != sub.Primary && !inRanges(sub.Addresses, a) {
-			return badRequest("The IP address %s is not allocated to the edge gateway.", a)
+			return store.BadRequest("The IP address %s is not allocated to the edge gateway.", a)
 		}
 	}
 	return nil

@@ -4,12 +4,14 @@ package vcdsim
 
 import (
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // An Editor changes the simulated state without requests or tasks. It is valid only inside Edit.
 type Editor struct {
 	// Model is the live model: change passwords, policies, pools; delete templates, networks, VDCs.
-	Model *Model
+	Model *store.Model
 
 	sim *Simulator
 }
@@ -24,11 +26,11 @@ func (s *Simulator) Edit(f func(*Editor)) {
 }
 
 // VM returns the live VM with an id (bare or URN) or a name, nil if there is none.
-func (e *Editor) VM(idOrName string) *VM {
-	if vm := e.sim.store.VMs[bare(idOrName)]; vm != nil {
+func (e *Editor) VM(idOrName string) *store.VM {
+	if vm := e.sim.store.VMs[store.Bare(idOrName)]; vm != nil {
 		return vm
 	}
-	for _, vm := range sorted(e.sim.store.VMs) {
+	for _, vm := range store.Sorted(e.sim.store.VMs) {
 		if vm.Name == idOrName {
 			return vm
 		}
@@ -37,11 +39,11 @@ func (e *Editor) VM(idOrName string) *VM {
 }
 
 // VApp returns the live vApp with an id or a name, nil if there is none.
-func (e *Editor) VApp(idOrName string) *VApp {
-	if v := e.sim.store.VApps[bare(idOrName)]; v != nil {
+func (e *Editor) VApp(idOrName string) *store.VApp {
+	if v := e.sim.store.VApps[store.Bare(idOrName)]; v != nil {
 		return v
 	}
-	for _, v := range sorted(e.sim.store.VApps) {
+	for _, v := range store.Sorted(e.sim.store.VApps) {
 		if v.Name == idOrName {
 			return v
 		}
@@ -50,7 +52,7 @@ func (e *Editor) VApp(idOrName string) *VApp {
 }
 
 // VDC returns the live VDC with a name, and in it its networks; nil if there is none.
-func (e *Editor) VDC(name string) *VDC {
+func (e *Editor) VDC(name string) *store.VDC {
 	for o := range e.sim.store.Model.Orgs {
 		for v := range e.sim.store.Model.Orgs[o].VDCs {
 			if vdc := &e.sim.store.Model.Orgs[o].VDCs[v]; vdc.Name == name {
@@ -62,51 +64,51 @@ func (e *Editor) VDC(name string) *VDC {
 }
 
 // PowerOff stops a VM at once, as a failing host would.
-func (e *Editor) PowerOff(vm *VM) {
-	e.sim.vms.setPower(vm, PoweredOff, false)
+func (e *Editor) PowerOff(vm *store.VM) {
+	e.sim.vms.setPower(vm, store.PoweredOff, false)
 	vm.Deployed = false
 	e.sim.leases.deployedChanged(e.sim.store.VApps[vm.VAppID])
 }
 
 // PowerOn starts a VM at once.
-func (e *Editor) PowerOn(vm *VM) {
-	e.sim.vms.setPower(vm, PoweredOn, false)
+func (e *Editor) PowerOn(vm *store.VM) {
+	e.sim.vms.setPower(vm, store.PoweredOn, false)
 	e.sim.leases.deployedChanged(e.sim.store.VApps[vm.VAppID])
 }
 
 // DeleteVM removes a VM without a trace.
-func (e *Editor) DeleteVM(vm *VM) {
+func (e *Editor) DeleteVM(vm *store.VM) {
 	e.sim.vms.remove(vm)
 	e.sim.leases.deployedChanged(e.sim.store.VApps[vm.VAppID])
 }
 
 // MoveVM puts a VM into another vApp.
-func (e *Editor) MoveVM(vm *VM, to *VApp) {
+func (e *Editor) MoveVM(vm *store.VM, to *store.VApp) {
 	from := e.sim.store.VApps[vm.VAppID]
-	e.sim.store.removeVM(vm)
+	e.sim.store.RemoveVM(vm)
 	vm.VAppID = to.ID
-	e.sim.store.addVM(vm)
+	e.sim.store.AddVM(vm)
 	e.sim.leases.deployedChanged(from)
 	e.sim.leases.deployedChanged(to)
 }
 
 // DeleteVApp removes a vApp and its VMs without a trace.
-func (e *Editor) DeleteVApp(v *VApp) { e.sim.vapps.remove(v) }
+func (e *Editor) DeleteVApp(v *store.VApp) { e.sim.vapps.remove(v) }
 
 // SetOwner gives a vApp to another user of its organization.
-func (e *Editor) SetOwner(v *VApp, user string) {
-	e.user(e.sim.store.org(v.OrgID).Name, user, func(u *User) { v.OwnerID = u.ID })
+func (e *Editor) SetOwner(v *store.VApp, user string) {
+	e.user(e.sim.store.Org(v.OrgID).Name, user, func(u *store.User) { v.OwnerID = u.ID })
 }
 
 // Share shares a vApp with a user of its organization: ReadOnly, Change or FullControl; "" ends it.
-func (e *Editor) Share(v *VApp, user, level string) {
-	e.user(e.sim.store.org(v.OrgID).Name, user, func(u *User) {
+func (e *Editor) Share(v *store.VApp, user, level string) {
+	e.user(e.sim.store.Org(v.OrgID).Name, user, func(u *store.User) {
 		a := e.sim.store.Access[v.ID]
 		a.ID = v.ID
-		a.Grants = slices.DeleteFunc(slices.Clone(a.Grants), func(g Grant) bool { return g.ID == u.ID })
+		a.Grants = slices.DeleteFunc(slices.Clone(a.Grants), func(g store.Grant) bool { return g.ID == u.ID })
 		if level != "" {
 			a.Grants = append(a.Grants,
-				Grant{Kind: "user", ID: u.ID, Name: u.Name, MediaType: adminUserType, Level: level})
+				store.Grant{Kind: "user", ID: u.ID, Name: u.Name, MediaType: adminUserType, Level: level})
 		}
 		e.sim.store.Access[v.ID] = a
 	})
@@ -117,21 +119,21 @@ func (e *Editor) ExpireSessions() { clear(e.sim.store.Sessions) }
 
 // SetPassword changes the password of a user.
 func (e *Editor) SetPassword(org, user, password string) {
-	e.user(org, user, func(u *User) { u.Password = password })
+	e.user(org, user, func(u *store.User) { u.Password = password })
 }
 
 // SetRole gives a user another role. Sessions keep the one that they began with.
 func (e *Editor) SetRole(org, user, role string) {
-	e.user(org, user, func(u *User) { u.Role = role })
+	e.user(org, user, func(u *store.User) { u.Role = role })
 }
 
 // SetAPITokens replaces the API tokens of a user.
 func (e *Editor) SetAPITokens(org, user string, tokens ...string) {
-	e.user(org, user, func(u *User) { u.APITokens = tokens })
+	e.user(org, user, func(u *store.User) { u.APITokens = tokens })
 }
 
-func (e *Editor) user(org, user string, f func(*User)) {
-	o := e.sim.store.orgByName(org)
+func (e *Editor) user(org, user string, f func(*store.User)) {
+	o := e.sim.store.OrgByName(org)
 	if o == nil {
 		return
 	}
@@ -144,8 +146,8 @@ func (e *Editor) user(org, user string, f func(*User)) {
 
 // DeleteTemplate removes a template from every catalog.
 func (e *Editor) DeleteTemplate(name string) {
-	for _, sh := range e.sim.store.catalogs() {
-		sh.catalog.Templates = slices.DeleteFunc(sh.catalog.Templates, func(t Template) bool { return t.Name == name })
+	for _, sh := range e.sim.store.Catalogs() {
+		sh.Catalog.Templates = slices.DeleteFunc(sh.Catalog.Templates, func(t store.Template) bool { return t.Name == name })
 	}
 }
 
@@ -154,8 +156,8 @@ func (e *Editor) Assumptions() *Assumptions { return &e.sim.assume }
 
 // CopyVApp adds a copy of a vApp with its VMs, as another client might make it: under new names and ids, with no
 // description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.
-func (e *Editor) CopyVApp(v *VApp, name string) *VApp {
-	c := v.clone()
+func (e *Editor) CopyVApp(v *store.VApp, name string) *store.VApp {
+	c := v.Clone()
 	c.ID = e.sim.ids.next("vapp")
 	c.Name = name
 	c.Description = ""
@@ -163,17 +165,17 @@ func (e *Editor) CopyVApp(v *VApp, name string) *VApp {
 		c.Networks[i].ID = e.sim.ids.next("network")
 	}
 	e.sim.store.VApps[c.ID] = &c
-	for _, vm := range e.sim.store.vmsOf(v.ID) {
-		d := vm.clone()
+	for _, vm := range e.sim.store.VMsOf(v.ID) {
+		d := vm.Clone()
 		d.ID = e.sim.ids.next("vm")
 		d.Name = name + "-" + vm.Name
 		d.Description = ""
 		d.VAppID = c.ID
 		for i := range d.NICs {
-			d.NICs[i].Mode = modeNone
+			d.NICs[i].Mode = store.ModeNone
 			d.NICs[i].Address = ""
 		}
-		e.sim.store.addVM(&d)
+		e.sim.store.AddVM(&d)
 	}
 	return &c
 }

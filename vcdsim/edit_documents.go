@@ -2,12 +2,16 @@
 
 package vcdsim
 
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
 // Document lets f change the live object of the JSON API with an id, such as a pool or a NAT rule, and reports whether
 // there is one.
 func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 	for _, list := range e.sim.store.Documents {
 		for _, d := range list {
-			if d.id() == id {
+			if d.ID() == id {
 				f(d.Body)
 				return true
 			}
@@ -20,19 +24,19 @@ func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 // the id of the organization and of the gateway or other parent it belongs to. It returns the object's id, which kind
 // is part of.
 func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any) string {
-	if text(body, "id") == "" {
-		body["id"] = URN(kind, e.sim.ids.next(kind))
+	if store.Text(body, "id") == "" {
+		body["id"] = store.URN(kind, e.sim.ids.next(kind))
 	}
-	e.sim.store.Documents.add(path, bare(org), body).Parent = bare(parent)
-	return text(body, "id")
+	e.sim.store.Documents.Add(path, store.Bare(org), body).Parent = store.Bare(parent)
+	return store.Text(body, "id")
 }
 
 // DeleteDocument removes an object of the JSON API, whatever refers to it, and reports whether there was one.
 func (e *Editor) DeleteDocument(id string) bool {
 	for path, list := range e.sim.store.Documents {
 		for _, d := range list {
-			if d.id() == id {
-				e.sim.store.Documents.remove(path, d)
+			if d.ID() == id {
+				e.sim.store.Documents.Remove(path, d)
 				return true
 			}
 		}
@@ -42,4 +46,4 @@ func (e *Editor) DeleteDocument(id string) bool {
 
 // DeleteGateway removes an edge gateway with all that is on it, whatever refers to it, and reports whether there was
 // one.
-func (e *Editor) DeleteGateway(id string) bool { return removeGateway(e.sim, bare(id)) }
+func (e *Editor) DeleteGateway(id string) bool { return removeGateway(e.sim, store.Bare(id)) }

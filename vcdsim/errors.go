@@ -3,101 +3,41 @@
 package vcdsim
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Refusal is an error as VCD answers it: status, minor code and message. Tasks that fail carry one too.
-type Refusal struct { //nolint:errname // what VCD does is to refuse
-	Status  int
-	Code    string
-	Message string
-	Header  map[string]string
+func unauthorized() *store.Refusal {
+	return store.Refuse(http.StatusUnauthorized, store.CodeUnauthorized, "This operation is denied. You need to be authenticated.")
 }
 
-// Error implements error.
-func (e *Refusal) Error() string {
-	return fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.Message)
+// refusalXML writes the refusal for the legacy API.
+func refusalXML(e *store.Refusal, requestID string) *xmltree.Node {
+	return xmltree.New("Error", namespaces(), refusalAttrs(e, requestID))
 }
 
-// Minor error codes.
-const (
-	codeForbidden    = "ACCESS_TO_RESOURCE_IS_FORBIDDEN"
-	codeBadRequest   = "BAD_REQUEST"
-	codeDuplicate    = "DUPLICATE_NAME"
-	codeBusy         = "BUSY_ENTITY"
-	codeUnauthorized = "UNAUTHORIZED"
-	codeNotFound     = "NOT_FOUND"
-	codeInternal     = "INTERNAL_SERVER_ERROR"
-)
-
-func refuse(status int, code, format string, args ...any) *Refusal {
-	return &Refusal{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
+// refusalNode writes it inside a task.
+func refusalNode(e *store.Refusal, requestID string) *xmltree.Node {
+	return xmltree.New("Error", refusalAttrs(e, requestID))
 }
 
-func badRequest(format string, args ...any) *Refusal {
-	return refuse(http.StatusBadRequest, codeBadRequest, format, args...)
-}
-
-// forbidden is VCD's answer when an entity does not exist or is not visible to the caller.
-func forbidden(operation, id string) *Refusal {
-	return refuse(http.StatusForbidden, codeForbidden,
-		"Either you need some or all of the following rights [Base] to perform operations [%s] for %s or the target "+
-			"entity is invalid.",
-		operation, id)
-}
-
-func duplicateName(name string) *Refusal {
-	return refuse(http.StatusBadRequest, codeDuplicate, "The VCD entity %s already exists.", name)
-}
-
-func unauthorized() *Refusal {
-	return refuse(http.StatusUnauthorized, codeUnauthorized, "This operation is denied. You need to be authenticated.")
-}
-
-// namespaces are what VCD declares on every root element.
-func namespaces() []xmltree.Attr {
-	return []xmltree.Attr{
-		{Name: "xmlns", Value: "http://www.vmware.com/vcloud/v1.5"},
-		{Name: "xmlns:ovf", Value: "http://schemas.dmtf.org/ovf/envelope/1"},
-		{Name: "xmlns:vssd", Value: "http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_VirtualSystemSettingData"},
-		{Name: "xmlns:common", Value: "http://schemas.dmtf.org/wbem/wscim/1/common"},
-		{
-			Name:  "xmlns:rasd",
-			Value: "http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_ResourceAllocationSettingData",
-		},
-		{Name: "xmlns:vmw", Value: "http://www.vmware.com/schema/ovf"},
-		{Name: "xmlns:ovfenv", Value: "http://schemas.dmtf.org/ovf/environment/1"},
-		{Name: "xmlns:vmext", Value: "http://www.vmware.com/vcloud/extension/v1.5"},
-	}
-}
-
-// xml writes the refusal for the legacy API.
-func (e *Refusal) xml(requestID string) *xmltree.Node {
-	return xmltree.New("Error", namespaces(), e.attrs(requestID))
-}
-
-// node writes it inside a task.
-func (e *Refusal) node(requestID string) *xmltree.Node {
-	return xmltree.New("Error", e.attrs(requestID))
-}
-
-func (e *Refusal) attrs(requestID string) []xmltree.Attr {
+func refusalAttrs(e *store.Refusal, requestID string) []xmltree.Attr {
 	return []xmltree.Attr{
 		{Name: "majorErrorCode", Value: strconv.Itoa(e.Status)},
-		{Name: "message", Value: e.text(requestID)},
+		{Name: "message", Value: refusalText(e, requestID)},
 		{Name: "minorErrorCode", Value: e.Code},
 	}
 }
 
-func (e *Refusal) text(requestID string) string {
+func refusalText(e *store.Refusal, requestID string) string {
 	return "[ " + requestID + " ] " + e.Message
 }
 
-// json writes it for cloudapi.
-func (e *Refusal) json(requestID string) any {
-	return map[string]any{"minorErrorCode": e.Code, "message": e.text(requestID), "stackTrace": nil}
+// refusalJSON writes it for cloudapi.
+func refusalJSON(e *store.Refusal, requestID string) any {
+	return map[string]any{"minorErrorCode": e.Code, "message": refusalText(e, requestID), "stackTrace": nil}
 }

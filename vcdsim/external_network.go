@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const externalPath = "/cloudapi/1.0.0/externalNetworks"
@@ -43,16 +45,16 @@ type externalBody struct {
 }
 
 // readExternal reads and checks an external network; old is what it replaces.
-func readExternal(r *request, old *ExternalNetwork) (*ExternalNetwork, error) {
+func readExternal(r *request, old *store.ExternalNetwork) (*store.ExternalNetwork, error) {
 	var body externalBody
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	e := &ExternalNetwork{
+	e := &store.ExternalNetwork{
 		Name:        body.Name,
 		Description: body.Description,
 		UsesSpaces:  body.UsingSpaces,
-		DedicatedTo: bare(body.DedicatedOrg.ID),
+		DedicatedTo: store.Bare(body.DedicatedOrg.ID),
 	}
 	e.Fields = rest(r.body, []string{"natAndFirewallServiceIntention", "networkRouteAdvertisementIntention"})
 	if old != nil {
@@ -63,38 +65,38 @@ func readExternal(r *request, old *ExternalNetwork) (*ExternalNetwork, error) {
 		return nil, err
 	}
 	if e.Name == "" {
-		return nil, badRequest("The field name must not be empty.")
+		return nil, store.BadRequest("The field name must not be empty.")
 	}
 	if slices.ContainsFunc(r.sim.store.Model.ExternalNetworks,
-		func(x ExternalNetwork) bool { return x.ID != e.ID && strings.EqualFold(x.Name, e.Name) }) {
-		return nil, duplicateName(e.Name)
+		func(x store.ExternalNetwork) bool { return x.ID != e.ID && strings.EqualFold(x.Name, e.Name) }) {
+		return nil, store.DuplicateName(e.Name)
 	}
-	if err := e.readSubnets(body); err != nil {
+	if err := readExternalSubnets(e, body); err != nil {
 		return nil, err
 	}
 	return e, r.sim.edges.keepsHandedOut(e)
 }
 
 // keepsHandedOut refuses to take addresses away that gateways have.
-func (eg *edgeGateways) keepsHandedOut(e *ExternalNetwork) error {
-	var pools []Range
+func (eg *edgeGateways) keepsHandedOut(e *store.ExternalNetwork) error {
+	var pools []store.Range
 	for _, sub := range e.Subnets {
 		pools = append(pools, sub.Pool...)
 	}
 	if e.ID != "" && !within(eg.handedOut(e.ID, nil), pools) {
-		return badRequest("Addresses of the external network %q are allocated to edge gateways and cannot be removed.",
+		return store.BadRequest("Addresses of the external network %q are allocated to edge gateways and cannot be removed.",
 			e.Name)
 	}
 	return nil
 }
 
-func (e *ExternalNetwork) readSubnets(body externalBody) error {
+func readExternalSubnets(e *store.ExternalNetwork, body externalBody) error {
 	for _, v := range body.Subnets.Values {
 		gateway, err := netip.ParseAddr(v.Gateway)
 		if err != nil {
-			return badRequest("The IP address %q is invalid.", v.Gateway)
+			return store.BadRequest("The IP address %q is invalid.", v.Gateway)
 		}
-		s := ExternalSubnet{
+		s := store.ExternalSubnet{
 			Gateway: netip.PrefixFrom(gateway, v.PrefixLength),
 			Disabled: v.Enabled != nil &&
 				!*v.Enabled,
@@ -107,9 +109,9 @@ func (e *ExternalNetwork) readSubnets(body externalBody) error {
 	return nil
 }
 
-func readBacking(r *request, e *ExternalNetwork, body externalBody) error {
+func readBacking(r *request, e *store.ExternalNetwork, body externalBody) error {
 	if len(body.Backings.Values) == 0 {
-		return badRequest("An external network must have a backing.")
+		return store.BadRequest("An external network must have a backing.")
 	}
 	b := body.Backings.Values[0]
 	for _, known := range externalBackings(r.sim) {
@@ -119,10 +121,10 @@ func readBacking(r *request, e *ExternalNetwork, body externalBody) error {
 			return nil
 		}
 	}
-	return badRequest("The network backing %q does not exist.", b.ID)
+	return store.BadRequest("The network backing %q does not exist.", b.ID)
 }
 
-func externalJSON(r *request, e *ExternalNetwork) map[string]any {
+func externalJSON(r *request, e *store.ExternalNetwork) map[string]any {
 	s := r.sim
 	used := count(s.edges.handedOut(e.ID, nil))
 	total := 0
@@ -143,7 +145,7 @@ func externalJSON(r *request, e *ExternalNetwork) map[string]any {
 	}
 	name := cmp.Or(e.BackingName, strings.ToLower(e.Name))
 	out := map[string]any{
-		"id":                   URN("network", e.ID),
+		"id":                   store.URN("network", e.ID),
 		"name":                 e.Name,
 		"description":          e.Description,
 		"status":               s.tasks.realization(e.ID, false),
@@ -156,8 +158,8 @@ func externalJSON(r *request, e *ExternalNetwork) map[string]any {
 		"networkBackings": map[string]any{"values": []any{map[string]any{
 			"backingId":         s.ids.named("backing", name),
 			"name":              name,
-			"backingType":       backingKind(e.backing()),
-			"backingTypeValue":  e.backing(),
+			"backingType":       backingKind(externalBacking(e)),
+			"backingTypeValue":  externalBacking(e),
 			"isNsxTVlanSegment": false,
 			"parentTier0Ref":    nil,
 			"networkProvider":   jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
@@ -165,7 +167,7 @@ func externalJSON(r *request, e *ExternalNetwork) map[string]any {
 	}
 	maps.Copy(out, e.Fields)
 	r.newer("38.1", out, "natAndFirewallServiceIntention", "networkRouteAdvertisementIntention")
-	if org := s.store.org(e.DedicatedTo); org != nil {
+	if org := s.store.Org(e.DedicatedTo); org != nil {
 		out["dedicatedOrg"] = jsonRef("org", org.ID, org.Name)
 	}
 	if g := s.edges.dedicatedTo(e.ID); g != nil {
@@ -176,24 +178,24 @@ func externalJSON(r *request, e *ExternalNetwork) map[string]any {
 
 // backingKind is the older, coarser name of a backing type.
 func backingKind(kind string) string {
-	if kind == BackingTier0 {
+	if kind == store.BackingTier0 {
 		return kind
 	}
 	return "UNKNOWN"
 }
 
 // common are the ranges of a that lie in b.
-func common(a, b []Range) []Range {
-	return slices.DeleteFunc(slices.Clone(a), func(r Range) bool { return !overlap([]Range{r}, b) })
+func common(a, b []store.Range) []store.Range {
+	return slices.DeleteFunc(slices.Clone(a), func(r store.Range) bool { return !overlap([]store.Range{r}, b) })
 }
 
-func (eg *edgeGateways) dedicatedTo(external string) *EdgeGateway {
+func (eg *edgeGateways) dedicatedTo(external string) *store.EdgeGateway {
 	for o := range eg.sim.store.Model.Orgs {
 		for v := range eg.sim.store.Model.Orgs[o].VDCs {
 			gateways := eg.sim.store.Model.Orgs[o].VDCs[v].EdgeGateways
 			for g := range gateways {
 				if slices.ContainsFunc(gateways[g].Uplinks,
-					func(u Uplink) bool { return u.Network == external && u.Dedicated }) {
+					func(u store.Uplink) bool { return u.Network == external && u.Dedicated }) {
 					return &gateways[g]
 				}
 			}
@@ -204,7 +206,7 @@ func (eg *edgeGateways) dedicatedTo(external string) *EdgeGateway {
 
 func listExternal(r *request) (*response, error) {
 	var out []any
-	if r.session.provider() {
+	if r.session.Provider() {
 		for i := range r.sim.store.Model.ExternalNetworks {
 			out = append(out, externalJSON(r, &r.sim.store.Model.ExternalNetworks[i]))
 		}
@@ -213,19 +215,17 @@ func listExternal(r *request) (*response, error) {
 }
 
 // ownExternal finds the external network in the path; only the provider sees them.
-func ownExternal(r *request) (*ExternalNetwork, error) {
-	e := r.sim.store.external(bare(r.vars["id"]))
-	if e == nil || !r.session.provider() {
-		return nil, forbidden("EXTERNAL_NETWORK_VIEW", r.vars["id"])
+func ownExternal(r *request) (*store.ExternalNetwork, error) {
+	e := r.sim.store.External(store.Bare(r.vars["id"]))
+	if e == nil || !r.session.Provider() {
+		return nil, store.Forbidden("EXTERNAL_NETWORK_VIEW", r.vars["id"])
 	}
 	return e, nil
 }
 
-func getExternal(r *request, e *ExternalNetwork) (*response, error) {
+func getExternal(r *request, e *store.ExternalNetwork) (*response, error) {
 	return jsonOK(externalJSON(r, e)), nil
 }
-
-func (e *ExternalNetwork) entity() Entity { return Entity{"network", e.ID, e.Name} }
 
 func createExternal(r *request) (*response, error) {
 	if err := r.byProvider("EXTERNAL_NETWORK_CREATE"); err != nil {
@@ -237,10 +237,10 @@ func createExternal(r *request) (*response, error) {
 	}
 	e.ID = r.sim.ids.next("network")
 	r.sim.store.Model.ExternalNetworks = append(r.sim.store.Model.ExternalNetworks, *e)
-	return r.start(Work{Op: "create externalNetwork", Creates: true}, e.entity(), []string{e.ID}), nil
+	return r.start(store.Work{Op: "create externalNetwork", Creates: true}, e.Entity(), []string{e.ID}), nil
 }
 
-func putExternal(r *request, old *ExternalNetwork) (*response, error) {
+func putExternal(r *request, old *store.ExternalNetwork) (*response, error) {
 	if err := r.sim.tasks.checkIdle(old.ID); err != nil {
 		return nil, err
 	}
@@ -249,17 +249,17 @@ func putExternal(r *request, old *ExternalNetwork) (*response, error) {
 		return nil, err
 	}
 	*old = *e
-	return r.start(Work{Op: "update externalNetwork"}, e.entity(), []string{e.ID}), nil
+	return r.start(store.Work{Op: "update externalNetwork"}, e.Entity(), []string{e.ID}), nil
 }
 
-func deleteExternal(r *request, e *ExternalNetwork) (*response, error) {
+func deleteExternal(r *request, e *store.ExternalNetwork) (*response, error) {
 	if err := r.sim.tasks.checkIdle(e.ID); err != nil {
 		return nil, err
 	}
 	for o := range r.sim.store.Model.Orgs {
 		for v := range r.sim.store.Model.Orgs[o].VDCs {
 			for _, g := range r.sim.store.Model.Orgs[o].VDCs[v].EdgeGateways {
-				if slices.ContainsFunc(g.Uplinks, func(u Uplink) bool { return u.Network == e.ID }) {
+				if slices.ContainsFunc(g.Uplinks, func(u store.Uplink) bool { return u.Network == e.ID }) {
 					return nil, inUse("external network", e.Name, "edge gateway "+g.Name)
 				}
 			}
@@ -268,12 +268,12 @@ func deleteExternal(r *request, e *ExternalNetwork) (*response, error) {
 	if spaces := r.sim.spaces.of(e.ID); len(spaces) > 0 {
 		return nil, inUse("external network", e.Name, "IP space "+spaces[0].Name)
 	}
-	return r.start(Work{Op: "delete externalNetwork"}, e.entity(), []string{e.ID}), nil
+	return r.start(store.Work{Op: "delete externalNetwork"}, e.Entity(), []string{e.ID}), nil
 }
 
-func commitDeleteExternal(s *Simulator, t *Task) error {
+func commitDeleteExternal(s *Simulator, t *store.Task) error {
 	m := &s.store.Model
 	m.ExternalNetworks = slices.DeleteFunc(m.ExternalNetworks,
-		func(e ExternalNetwork) bool { return e.ID == t.Owner.ID })
+		func(e store.ExternalNetwork) bool { return e.ID == t.Owner.ID })
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // replaces reports whether the rule answers instead of the handler.
@@ -57,26 +59,26 @@ func (in *injector) apply(w http.ResponseWriter, r *request, f *Fault) {
 
 // faultTexts are the codes and texts of statuses, when a rule names none.
 var faultTexts = map[int][2]string{
-	http.StatusBadRequest:   {codeBadRequest, "Bad request."},
-	http.StatusUnauthorized: {codeUnauthorized, "This operation is denied. You need to be authenticated."},
+	http.StatusBadRequest:   {store.CodeBadRequest, "Bad request."},
+	http.StatusUnauthorized: {store.CodeUnauthorized, "This operation is denied. You need to be authenticated."},
 	http.StatusForbidden: {
-		codeForbidden,
+		store.CodeForbidden,
 		"Either you need some or all of the following rights [Base] to " +
 			"perform operations [ENTITY_VIEW] or the target entity is invalid.",
 	},
-	http.StatusNotFound:            {codeNotFound, "There is no such resource."},
+	http.StatusNotFound:            {store.CodeNotFound, "There is no such resource."},
 	http.StatusPreconditionFailed:  {"PRECONDITION_FAILED", "The entity was changed by another request."},
 	http.StatusTooManyRequests:     {"TOO_MANY_REQUESTS", "Too many requests."},
-	http.StatusInternalServerError: {codeInternal, "Internal Server Error"},
+	http.StatusInternalServerError: {store.CodeInternal, "Internal Server Error"},
 	http.StatusBadGateway:          {"BAD_GATEWAY", "Bad Gateway"},
 	http.StatusServiceUnavailable:  {"SERVICE_UNAVAILABLE", "The service is temporarily unavailable."},
 }
 
-func (f *Fault) refusal(r *request) *Refusal {
-	out := &Refusal{Status: f.Status, Code: f.Code, Message: f.Message}
+func (f *Fault) refusal(r *request) *store.Refusal {
+	out := &store.Refusal{Status: f.Status, Code: f.Code, Message: f.Message}
 	if f.Busy != "" {
 		out.Status = http.StatusBadRequest
-		out.Code = codeBusy
+		out.Code = store.CodeBusy
 		out.Message = f.Busy.text(r)
 		return out
 	}
@@ -96,11 +98,11 @@ const noID = "00000000-0000-0000-0000-000000000000"
 
 // text is the refusal as if a recompose, or a change of the VM, were under way.
 func (t BusyText) text(r *request) string {
-	owner := Entity{Kind: "vapp", ID: noID}
+	owner := store.Entity{Kind: "vapp", ID: noID}
 	op := opRecompose
 	for _, kind := range []string{"vm", "disk", "id", "vapp"} {
 		if v, ok := r.vars[kind]; ok {
-			owner.ID = bare(v)
+			owner.ID = store.Bare(v)
 		}
 	}
 	if r.vars["vm"] != "" {
@@ -111,7 +113,7 @@ func (t BusyText) text(r *request) string {
 }
 
 // busyText is what BUSY_ENTITY says of an entity that a task holds.
-func busyText(tenant bool, e Entity, operation, task string) string {
+func busyText(tenant bool, e store.Entity, operation, task string) string {
 	held := fmt.Sprintf("%s(com.vmware.vcloud.entity.task:%s)", operation, task)
 	if tenant {
 		return "Unable to perform this action. Contact your cloud administrator. " + held
@@ -121,7 +123,7 @@ func busyText(tenant bool, e Entity, operation, task string) string {
 }
 
 // body writes an error in the kind the rule asks for.
-func (f *Fault) body(r *request, refusal *Refusal) (body []byte, contentType string) {
+func (f *Fault) body(r *request, refusal *store.Refusal) (body []byte, contentType string) {
 	kind := f.Body
 	if kind == "" {
 		kind = BodyXML
@@ -137,11 +139,11 @@ func (f *Fault) body(r *request, refusal *Refusal) (body []byte, contentType str
 	case BodyHTML:
 		return htmlPage(refusal.Status, refusal.Message), "text/html; charset=utf-8"
 	case BodyJSON:
-		out, _ := json.Marshal(refusal.json(noID))
+		out, _ := json.Marshal(refusalJSON(refusal, noID))
 		return append(out, '\n'), "application/json"
 	default:
 		var buf bytes.Buffer
-		_ = refusal.xml(noID).Write(&buf) // a bytes.Buffer does not fail
+		_ = refusalXML(refusal, noID).Write(&buf) // a bytes.Buffer does not fail
 		return buf.Bytes(), "application/vnd.vmware.vcloud.error+xml"
 	}
 }

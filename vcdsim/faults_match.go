@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A subject is what rules are matched with.
@@ -43,7 +45,7 @@ func (in *injector) subjectOf(r *request) subject {
 	of := subject{operation: r.op, cell: r.cell.number}
 	of.user, of.org = in.caller(r)
 	for _, v := range r.vars {
-		of.entities = append(of.entities, in.idAndName(bare(v))...)
+		of.entities = append(of.entities, in.idAndName(store.Bare(v))...)
 	}
 	switch {
 	case len(r.body) == 0 || strings.HasPrefix(r.URL.Path, "/transfer/"):
@@ -83,7 +85,7 @@ func (in *injector) tokenOwner(token string) (user, org string) {
 		}
 	}
 	for _, c := range in.sim.store.Clients {
-		if o := in.sim.store.org(c.OrgID); c.Token == token && o != nil {
+		if o := in.sim.store.Org(c.OrgID); c.Token == token && o != nil {
 			return c.User, o.Name
 		}
 	}
@@ -107,7 +109,7 @@ func (in *injector) namedInXML(raw []byte) []string {
 		refs = append(refs, item.Attr("href"))
 	}
 	for _, ref := range refs {
-		out = append(out, in.idAndName(bare(ref))...)
+		out = append(out, in.idAndName(store.Bare(ref))...)
 	}
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
@@ -124,7 +126,7 @@ func (in *injector) namedInJSON(raw []byte) []string {
 	}
 	out := []string{body.Name}
 	for _, ref := range []jsonRefBody{body.Gateway, body.Owner} {
-		out = append(out, in.idAndName(bare(ref.ID))...)
+		out = append(out, in.idAndName(store.Bare(ref.ID))...)
 	}
 	return out
 }
@@ -143,8 +145,8 @@ func (in *injector) nameOf(id string) []string {
 	}
 	for _, c := range networkCollections() {
 		for _, d := range in.sim.store.Documents[c.path] {
-			if bare(d.id()) == id {
-				return []string{text(d.Body, "name")}
+			if store.Bare(d.ID()) == id {
+				return []string{store.Text(d.Body, "name")}
 			}
 		}
 	}
@@ -172,7 +174,7 @@ func (f *Fault) matches(of subject) bool {
 	return f.ofTasks() == of.task && f.covers(of.operation) &&
 		(f.Cell == 0 || f.Cell == of.cell) &&
 		(f.User == "" || f.User == of.user || f.User == of.user+"@"+of.org) &&
-		(f.Entity == "" || slices.Contains(of.entities, f.Entity) || slices.Contains(of.entities, bare(f.Entity)))
+		(f.Entity == "" || slices.Contains(of.entities, f.Entity) || slices.Contains(of.entities, store.Bare(f.Entity)))
 }
 
 func (f *Fault) covers(operation string) bool {

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // fault returns the rule for a task that is about to end, nil if none applies.
-func (ts *tasks) fault(t *Task) *Fault {
+func (ts *tasks) fault(t *store.Task) *Fault {
 	if t.Stuck || ts.sim.faults.empty() {
 		return nil
 	}
@@ -20,10 +22,10 @@ func (ts *tasks) fault(t *Task) *Fault {
 		user:      t.UserName,
 		entities:  []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk},
 	}
-	for _, id := range append(slices.Clone(t.Locks), bare(t.Work.Document)) {
+	for _, id := range append(slices.Clone(t.Locks), store.Bare(t.Work.Document)) {
 		of.entities = append(of.entities, ts.sim.injector.idAndName(id)...)
 	}
-	if org := ts.sim.store.org(t.OrgID); org != nil {
+	if org := ts.sim.store.Org(t.OrgID); org != nil {
 		of.org = org.Name
 	}
 	return ts.sim.faults.take(func(f *Fault) bool { return f.matches(of) })
@@ -32,7 +34,7 @@ func (ts *tasks) fault(t *Task) *Fault {
 // finish ends a task: it does the work, or what a fault rule says, and frees the entities.
 func (ts *tasks) finish(id string) {
 	t := ts.sim.store.Tasks[id]
-	if t == nil || t.done() {
+	if t == nil || t.Done() {
 		return
 	}
 	f := ts.fault(t)
@@ -41,50 +43,50 @@ func (ts *tasks) finish(id string) {
 		ts.complete(t)
 	case f.StickTask:
 		t.Stuck = true
-		t.Status = TaskRunning
+		t.Status = store.TaskRunning
 		if f.Delay > 0 {
-			ts.sim.alarms.after(f.Delay, alarm{Bell: bellTask, ID: t.ID})
+			ts.sim.alarms.after(f.Delay, store.Alarm{Bell: bellTask, ID: t.ID})
 		}
 	case f.AbortTask:
 		ts.abort(t, f.Message)
 	default:
 		ts.residue(t)
-		ts.end(t, TaskError, f.taskError())
+		ts.end(t, store.TaskError, f.taskError())
 	}
 }
 
 // complete does the work of a task.
-func (ts *tasks) complete(t *Task) {
+func (ts *tasks) complete(t *store.Task) {
 	err := ts.operations[t.Work.Op].run(ts.sim, t)
 	if err == nil {
-		ts.end(t, TaskSuccess, nil)
+		ts.end(t, store.TaskSuccess, nil)
 		return
 	}
-	var refusal *Refusal
+	var refusal *store.Refusal
 	if !errors.As(err, &refusal) {
-		refusal = refuse(http.StatusInternalServerError, codeInternal, "%s", err)
+		refusal = store.Refuse(http.StatusInternalServerError, store.CodeInternal, "%s", err)
 	}
 	ts.residue(t)
-	ts.end(t, TaskError, refusal)
+	ts.end(t, store.TaskError, refusal)
 }
 
 // abort ends a task as VCD does when the cell that ran it went away.
-func (ts *tasks) abort(t *Task, message string) {
+func (ts *tasks) abort(t *store.Task, message string) {
 	if message == "" {
 		message = "The task was aborted."
 	}
 	ts.residue(t)
-	ts.end(t, TaskAborted, refuse(http.StatusInternalServerError, "TASK_ABORTED", "%s", message))
+	ts.end(t, store.TaskAborted, store.Refuse(http.StatusInternalServerError, "TASK_ABORTED", "%s", message))
 }
 
-func (f *Fault) taskError() *Refusal {
+func (f *Fault) taskError() *store.Refusal {
 	status := f.Status
 	code := f.Code
 	if status == 0 {
 		status = http.StatusInternalServerError
 	}
 	if code == "" {
-		code = codeInternal
+		code = store.CodeInternal
 	}
-	return refuse(status, code, "%s", f.Message)
+	return store.Refuse(status, code, "%s", f.Message)
 }

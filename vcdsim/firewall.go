@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"net/http"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const edgeRulesPath = "1.0.0/edgeGateways/{gateway}/firewall/rules"
@@ -20,7 +22,7 @@ func prepareRules(field string) func(*request, map[string]any) error {
 		for _, x := range rules {
 			rule, ok := x.(map[string]any)
 			if !ok {
-				return badRequest("The firewall rule is invalid.")
+				return store.BadRequest("The firewall rule is invalid.")
 			}
 			if err := prepareFirewallRule(r, rule); err != nil {
 				return err
@@ -34,18 +36,18 @@ func prepareRules(field string) func(*request, map[string]any) error {
 }
 
 func prepareFirewallRule(r *request, rule map[string]any) error {
-	if text(rule, "id") == "" {
+	if store.Text(rule, "id") == "" {
 		rule["id"] = r.sim.ids.next("firewallRule")
 	}
 	if err := ruleSizes(r.sim.assume, rule); err != nil {
 		return err
 	}
-	action := text(rule, "actionValue")
+	action := store.Text(rule, "actionValue")
 	if action == "" {
-		action = text(rule, "action")
+		action = store.Text(rule, "action")
 	}
 	if !slices.Contains([]string{"ALLOW", "DROP", "REJECT"}, action) {
-		return badRequest("The firewall rule action %q is invalid.", action)
+		return store.BadRequest("The firewall rule action %q is invalid.", action)
 	}
 	rule["actionValue"] = action
 	if rule["action"] = action; action == "REJECT" {
@@ -67,8 +69,8 @@ func ruleSizes(a Assumptions, rule map[string]any) error {
 			return err
 		}
 	}
-	if n := len(text(rule, "comments")); n > 2048 {
-		return badRequest("The length of the field comments is %d and must not exceed 2048.", n)
+	if n := len(store.Text(rule, "comments")); n > 2048 {
+		return store.BadRequest("The length of the field comments is %d and must not exceed 2048.", n)
 	}
 	return withinSizes(a, rule)
 }
@@ -82,7 +84,7 @@ func ruleReferences(r *request, rule map[string]any) error {
 	} {
 		refs, _ := rule[field].([]any)
 		for i, x := range refs {
-			ref, err := documentReference(r, path, "FIREWALL_RULE_VIEW", refID(map[string]any{field: x}, field))
+			ref, err := documentReference(r, path, "FIREWALL_RULE_VIEW", store.RefID(map[string]any{field: x}, field))
 			if err != nil {
 				return err
 			}
@@ -157,7 +159,7 @@ const maxEdgeRules = 1000
 // answer does not contain the rule's id: the task's owner is the gateway.
 func (f ruleForm) create(r *request) (*response, error) {
 	if since := r.sim.assume.EdgeRuleCreateSince; r.version < since {
-		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED",
+		return nil, store.Refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED",
 			"The method POST is not allowed here before API version %s.", since)
 	}
 	rules, err := edgeRules(r)
@@ -183,10 +185,10 @@ func (f ruleForm) create(r *request) (*response, error) {
 // edgeRulePosition is where a new rule goes.
 func edgeRulePosition(r *request, rule map[string]any, rules []any) (int, error) {
 	position, _ := rule["relativePosition"].(map[string]any)
-	adjacent := slices.IndexFunc(rules, hasID(text(position, "adjacentRuleId")))
-	where := text(position, "rulePosition")
+	adjacent := slices.IndexFunc(rules, hasID(store.Text(position, "adjacentRuleId")))
+	where := store.Text(position, "rulePosition")
 	if since := r.sim.assume.EdgeRuleTopSince; r.version < since && slices.Contains([]string{"TOP", "BOTTOM"}, where) {
-		return 0, badRequest("The rule position %q is invalid before API version %s.", where, since)
+		return 0, store.BadRequest("The rule position %q is invalid before API version %s.", where, since)
 	}
 	switch {
 	case where == "TOP":
@@ -194,9 +196,9 @@ func edgeRulePosition(r *request, rule map[string]any, rules []any) (int, error)
 	case where == "BOTTOM" || position == nil:
 		return len(rules), nil
 	case where != "BEFORE" && where != "AFTER":
-		return 0, badRequest("The rule position %q is invalid.", where)
+		return 0, store.BadRequest("The rule position %q is invalid.", where)
 	case adjacent < 0:
-		return 0, badRequest("The adjacent rule %q does not exist.", text(position, "adjacentRuleId"))
+		return 0, store.BadRequest("The adjacent rule %q does not exist.", store.Text(position, "adjacentRuleId"))
 	case where == "AFTER":
 		adjacent++
 	}
@@ -207,7 +209,7 @@ func edgeRulePosition(r *request, rule map[string]any, rules []any) (int, error)
 func hasID(id string) func(any) bool {
 	return func(v any) bool {
 		m, _ := v.(map[string]any)
-		return text(m, "id") == id
+		return store.Text(m, "id") == id
 	}
 }
 
@@ -270,15 +272,15 @@ func showRules(r *request, p scope, out map[string]any) {
 }
 
 // freeOfFirewallRules refuses to delete what a firewall rule refers to in one of some fields.
-func freeOfFirewallRules(s *Simulator, kind string, d *document, fields ...string) error {
+func freeOfFirewallRules(s *Simulator, kind string, d *store.Object, fields ...string) error {
 	for _, x := range []struct{ path, field string }{{edgeRulesPath, "userDefinedRules"}, {dfwRulesPath, "values"}} {
 		for _, doc := range s.store.Documents[x.path] {
 			rules, _ := doc.Body[x.field].([]any)
 			for _, item := range rules {
 				rule, _ := item.(map[string]any)
 				for _, f := range fields {
-					if slices.Contains(members(rule, f), bare(d.id())) {
-						return inUse(kind, text(d.Body, "name"), "firewall rule "+text(rule, "name"))
+					if slices.Contains(members(rule, f), store.Bare(d.ID())) {
+						return inUse(kind, store.Text(d.Body, "name"), "firewall rule "+store.Text(rule, "name"))
 					}
 				}
 			}

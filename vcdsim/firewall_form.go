@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // secondRulesOperation is the second version of the firewall's API. It shows the same rules in one object, but writes
@@ -91,7 +93,7 @@ func putSecondRules(r *request) (*response, error) {
 	for _, x := range rules {
 		rule, ok := x.(map[string]any)
 		if !ok {
-			return nil, badRequest("The firewall rule is invalid.")
+			return nil, store.BadRequest("The firewall rule is invalid.")
 		}
 		if err := readSecondRule(rule); err != nil {
 			return nil, err
@@ -106,14 +108,14 @@ func readSecondRule(rule map[string]any) error {
 		rule["enabled"] = rule["active"]
 	}
 	delete(rule, "active")
-	family := text(rule, "ipProtocol")
+	family := store.Text(rule, "ipProtocol")
 	for _, field := range []string{"sourceFirewallIpAddresses", "destinationFirewallIpAddresses"} {
 		if err := atMost(rule, field, 128); err != nil {
 			return err
 		}
 		for _, a := range strs(rule[field]) {
 			if !ofFamily(a, family) {
-				return badRequest("The IP address %q is invalid for the IP protocol %s.", a, family)
+				return store.BadRequest("The IP address %q is invalid for the IP protocol %s.", a, family)
 			}
 		}
 	}
@@ -147,10 +149,10 @@ const maxItemPorts = 15
 func portItem(item map[string]any) error {
 	layer4, ok := item["layer4Item"].(map[string]any)
 	if !ok {
-		return badRequest("The field layer4Item must not be empty.")
+		return store.BadRequest("The field layer4Item must not be empty.")
 	}
-	if p := text(layer4, "protocol"); p != "TCP" && p != "UDP" {
-		return badRequest("The protocol %q is invalid.", p)
+	if p := store.Text(layer4, "protocol"); p != "TCP" && p != "UDP" {
+		return store.BadRequest("The protocol %q is invalid.", p)
 	}
 	for _, field := range []string{"sourcePorts", "destinationPorts"} {
 		if err := atMost(layer4, field, maxItemPorts); err != nil {
@@ -158,7 +160,7 @@ func portItem(item map[string]any) error {
 		}
 		for _, p := range strs(layer4[field]) {
 			if !portText(p) {
-				return badRequest("The port %q is invalid.", p)
+				return store.BadRequest("The port %q is invalid.", p)
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const groupPath = "1.0.0/firewallGroups"
@@ -42,35 +44,35 @@ func groupRoutes(add addRoute) {
 
 // groupScope: a group belongs to an edge gateway or to a VDC group.
 func groupScope(r *request, body map[string]any) (scope, error) {
-	id := refID(body, "ownerRef")
+	id := store.RefID(body, "ownerRef")
 	if id == "" {
-		id = refID(body, "edgeGatewayRef")
+		id = store.RefID(body, "edgeGatewayRef")
 	}
-	if org, group := r.sim.store.group(bare(id)); group != nil && r.sees(org.ID) {
+	if org, group := r.sim.store.Group(store.Bare(id)); group != nil && r.sees(org.ID) {
 		return scope{org.ID, group.ID, nil}, nil
 	}
 	if strings.Contains(id, ":vdc:") {
-		return scope{}, badRequest("A firewall group belongs to an edge gateway or to a data center group.")
+		return scope{}, store.BadRequest("A firewall group belongs to an edge gateway or to a data center group.")
 	}
-	if _, _, g := r.sim.store.gateway(bare(id)); g != nil && g.Group != "" && r.sim.assume.GroupOwnsFirewallGroups {
-		return scope{}, badRequest(
+	if _, _, g := r.sim.store.Gateway(store.Bare(id)); g != nil && g.Group != "" && r.sim.assume.GroupOwnsFirewallGroups {
+		return scope{}, store.BadRequest(
 			"The edge gateway %q belongs to a data center group, which owns its firewall groups.",
 			g.Name)
 	}
 	return gatewayScope(r, id)
 }
 
-func prepareGroup(r *request, body map[string]any, old *document) error {
+func prepareGroup(r *request, body map[string]any, old *store.Object) error {
 	if old != nil {
 		body["ownerRef"] = old.Body["ownerRef"]
 		body["edgeGatewayRef"] = old.Body["edgeGatewayRef"]
 	}
-	kind := text(body, "typeValue")
+	kind := store.Text(body, "typeValue")
 	if kind == "" || kind == "STATIC_MEMBERS" {
-		kind = text(body, "type")
+		kind = store.Text(body, "type")
 	}
 	if !slices.Contains([]string{groupIPSet, groupStatic, groupDynamic}, kind) {
-		return badRequest("The firewall group type %q is invalid.", kind)
+		return store.BadRequest("The firewall group type %q is invalid.", kind)
 	}
 	body["typeValue"] = kind
 	if body["type"] = kind; kind == groupDynamic {
@@ -83,12 +85,12 @@ func prepareGroup(r *request, body map[string]any, old *document) error {
 func firewallGroupContent(r *request, body map[string]any) error {
 	for _, a := range strs(body["ipAddresses"]) {
 		if len(parseAddresses(a)) == 0 {
-			return badRequest("The IP address %q is invalid.", a)
+			return store.BadRequest("The IP address %q is invalid.", a)
 		}
 	}
 	for _, id := range members(body, "members") {
-		if org, _, n := r.sim.store.network(id); n == nil || !r.sees(org.ID) {
-			return forbidden("ORG_VDC_NETWORK_VIEW", id)
+		if org, _, n := r.sim.store.Network(id); n == nil || !r.sees(org.ID) {
+			return store.Forbidden("ORG_VDC_NETWORK_VIEW", id)
 		}
 	}
 	return nil
@@ -106,25 +108,25 @@ func strs(v any) []string {
 	return out
 }
 
-func showGroup(r *request, d *document, out map[string]any) {
-	out["status"] = r.sim.tasks.realization(bare(d.id()), d.Failed)
+func showGroup(r *request, d *store.Object, out map[string]any) {
+	out["status"] = r.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
 	out["networkProviderScope"] = nil
-	if org := r.sim.store.org(d.OrgID); org != nil {
+	if org := r.sim.store.Org(d.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	}
 	out["edgeGatewayRef"] = nil
 	out["ownerRef"] = nil
-	if _, _, g := r.sim.store.gateway(d.Parent); g != nil {
+	if _, _, g := r.sim.store.Gateway(d.Parent); g != nil {
 		ref := jsonRef("gateway", g.ID, g.Name)
 		out["edgeGatewayRef"] = ref
 		out["ownerRef"] = ref
 	}
-	if _, g := r.sim.store.group(d.Parent); g != nil {
+	if _, g := r.sim.store.Group(d.Parent); g != nil {
 		out["ownerRef"] = jsonRef("vdcGroup", g.ID, g.Name)
 	}
 	refs := []any{}
 	for _, id := range members(d.Body, "members") {
-		if _, _, n := r.sim.store.network(id); n != nil {
+		if _, _, n := r.sim.store.Network(id); n != nil {
 			refs = append(refs, jsonRef("network", n.ID, n.Name))
 		}
 	}
@@ -134,10 +136,10 @@ func showGroup(r *request, d *document, out map[string]any) {
 }
 
 // freeGroup refuses to delete what a pool or a rule uses.
-func freeGroup(r *request, d *document) error {
+func freeGroup(r *request, d *store.Object) error {
 	for _, p := range r.sim.store.Documents[poolPath] {
-		if refID(p.Body, "memberGroupRef") == d.id() {
-			return inUse("firewall group", text(d.Body, "name"), "load balancer pool "+text(p.Body, "name"))
+		if store.RefID(p.Body, "memberGroupRef") == d.ID() {
+			return inUse("firewall group", store.Text(d.Body, "name"), "load balancer pool "+store.Text(p.Body, "name"))
 		}
 	}
 	return freeOfFirewallRules(r.sim, "firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
@@ -149,7 +151,7 @@ func listFirewallGroups(r *request) (*response, error) {
 	context := r.filterValue("_context")
 	var out []any
 	for _, d := range c.scoped(r) {
-		if context != "" && !strings.Contains(context, ":vdc:") && d.Parent != bare(context) {
+		if context != "" && !strings.Contains(context, ":vdc:") && d.Parent != store.Bare(context) {
 			continue
 		}
 		summary := c.shown(r, d)
@@ -170,13 +172,13 @@ func listFirewallGroupVMs(r *request) (*response, error) {
 	nets := members(d.Body, "members")
 	var out []any
 	viewer := viewerOf(r)
-	for _, vm := range sorted(r.sim.store.VMs) {
+	for _, vm := range store.Sorted(r.sim.store.VMs) {
 		vapp := r.sim.store.VApps[vm.VAppID]
-		if !viewer.sees(vapp) || vapp.OrgID != d.OrgID || !vm.onNetworks(vapp, nets) && !chosen(d.Body, vm.Name) {
+		if !viewer.sees(vapp) || vapp.OrgID != d.OrgID || !vmOnNetworks(vm, vapp, nets) && !chosen(d.Body, vm.Name) {
 			continue
 		}
-		_, vdc := r.sim.store.vdc(vapp.VDCID)
-		org := r.sim.store.org(vapp.OrgID)
+		_, vdc := r.sim.store.VDC(vapp.VDCID)
+		org := r.sim.store.Org(vapp.OrgID)
 		if vdc == nil || org == nil {
 			continue
 		}
@@ -190,11 +192,11 @@ func listFirewallGroupVMs(r *request) (*response, error) {
 	return r.page(out)
 }
 
-// onNetworks reports whether a VM has a NIC on one of some org VDC networks.
-func (vm *VM) onNetworks(vapp *VApp, nets []string) bool {
-	return slices.ContainsFunc(vm.NICs, func(nic NIC) bool {
-		n := vapp.network(nic.Network)
-		return n != nil && slices.Contains(nets, n.segment())
+// vmOnNetworks reports whether a VM has a NIC on one of some org VDC networks.
+func vmOnNetworks(vm *store.VM, vapp *store.VApp, nets []string) bool {
+	return slices.ContainsFunc(vm.NICs, func(nic store.NIC) bool {
+		n := vapp.Network(nic.Network)
+		return n != nil && slices.Contains(nets, n.Segment())
 	})
 }
 
@@ -207,8 +209,8 @@ func chosen(body map[string]any, name string) bool {
 		rules, _ := m["rules"].([]any)
 		return len(rules) > 0 && !slices.ContainsFunc(rules, func(x any) bool {
 			rule, _ := x.(map[string]any)
-			return text(rule, "attributeType") != "VM_NAME" ||
-				!compares(text(rule, "operator"), name, text(rule, "attributeValue"))
+			return store.Text(rule, "attributeType") != "VM_NAME" ||
+				!compares(store.Text(rule, "operator"), name, store.Text(rule, "attributeValue"))
 		})
 	})
 }
@@ -228,7 +230,7 @@ func compares(operator, have, want string) bool {
 }
 
 // setAddresses are the addresses an IP set lists one by one; prefixes count as their first.
-func setAddresses(d *document) []netip.Addr {
+func setAddresses(d *store.Object) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range strs(d.Body["ipAddresses"]) {
 		out = append(out, parseAddresses(a)...)

@@ -6,15 +6,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-)
 
-// A Fleet is a number of equal vApps with equal VMs, made from the VDC's first network and the organization's first
-// template with VMs. Those that are powered on have their addresses, but no guest was asked to boot in them.
-type Fleet struct {
-	VApps, VMsPerVApp int
-	PoweredOff        bool
-	Owner             string // name of a user; "" is the first of the organization
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 // launch makes the fleets of the model.
 func launch(s *Simulator) {
@@ -27,7 +21,7 @@ func launch(s *Simulator) {
 }
 
 // launchFleet makes the fleet of a VDC.
-func launchFleet(s *Simulator, org *Org, vdc *VDC) {
+func launchFleet(s *Simulator, org *store.Org, vdc *store.VDC) {
 	f := vdc.Fleet
 	tpl, source := firstTemplate(org)
 	if f.VApps == 0 || source == nil {
@@ -35,23 +29,23 @@ func launchFleet(s *Simulator, org *Org, vdc *VDC) {
 	}
 	addresses := poolOf(vdc)
 	for i := range f.VApps {
-		v := &VApp{
+		v := &store.VApp{
 			ID:       s.ids.next("vapp"),
 			Name:     fmt.Sprintf("%s-vapp-%03d", vdc.Name, i),
 			OrgID:    org.ID,
 			VDCID:    vdc.ID,
-			Status:   Resolved,
+			Status:   store.Resolved,
 			Deployed: !f.PoweredOff,
 			Created:  s.clock.Now(),
-			Metadata: map[string]Metadata{},
-			Lease:    Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+			Metadata: map[string]store.Metadata{},
+			Lease:    store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 		}
-		if u := slices.IndexFunc(org.Users, func(u User) bool { return f.Owner == "" || u.Name == f.Owner }); u >= 0 {
+		if u := slices.IndexFunc(org.Users, func(u store.User) bool { return f.Owner == "" || u.Name == f.Owner }); u >= 0 {
 			v.OwnerID = org.Users[u].ID
 		}
 		if len(vdc.Networks) > 0 {
 			n := &vdc.Networks[0]
-			v.Networks = []VAppNetwork{{ID: s.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"}}
+			v.Networks = []store.VAppNetwork{{ID: s.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"}}
 		}
 		s.store.VApps[v.ID] = v
 		for j := range f.VMsPerVApp {
@@ -59,13 +53,13 @@ func launchFleet(s *Simulator, org *Org, vdc *VDC) {
 			if len(vm.NICs) > 0 {
 				vm.NICs[0].Address = addresses()
 			}
-			s.store.addVM(vm)
+			s.store.AddVM(vm)
 		}
 		s.leases.deployedChanged(v)
 	}
 }
 
-func firstTemplate(org *Org) (*Template, *TemplateVM) {
+func firstTemplate(org *store.Org) (*store.Template, *store.TemplateVM) {
 	for c := range org.Catalogs {
 		for t := range org.Catalogs[c].Templates {
 			if tpl := &org.Catalogs[c].Templates[t]; len(tpl.VMs) > 0 {
@@ -77,7 +71,7 @@ func firstTemplate(org *Org) (*Template, *TemplateVM) {
 }
 
 // poolOf hands out the addresses of the first network's static pools one after the other, then none.
-func poolOf(vdc *VDC) func() string {
+func poolOf(vdc *store.VDC) func() string {
 	if len(vdc.Networks) == 0 {
 		return func() string { return "" }
 	}
@@ -97,13 +91,13 @@ func poolOf(vdc *VDC) func() string {
 	}
 }
 
-func fleetVM(s *Simulator, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, number int) *VM {
+func fleetVM(s *Simulator, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, number int) *store.VM {
 	name := fmt.Sprintf("%s-%03d", v.Name, number)
-	vm := &VM{
+	vm := &store.VM{
 		ID:                s.ids.next("vm"),
 		Name:              name,
 		VAppID:            v.ID,
-		Status:            PoweredOn,
+		Status:            store.PoweredOn,
 		Deployed:          true,
 		Created:           s.clock.Now(),
 		OS:                t.OS,
@@ -112,27 +106,27 @@ func fleetVM(s *Simulator, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, numb
 		CoresPerSocket:    1,
 		MemoryMiB:         t.MemoryMiB,
 		ExtraConfig:       map[string]string{},
-		Metadata:          map[string]Metadata{},
-		Properties:        map[string]Property{},
-		Customization:     Customization{ComputerName: computerName(name)},
-		StorageProfileID:  vdc.defaultProfile(),
-		SizingPolicyID:    s.store.defaultSizing(vdc),
+		Metadata:          map[string]store.Metadata{},
+		Properties:        map[string]store.Property{},
+		Customization:     store.Customization{ComputerName: computerName(name)},
+		StorageProfileID:  vdc.DefaultProfile(),
+		SizingPolicyID:    s.store.DefaultSizing(vdc),
 		TemplateID:        tpl.ID,
 		TemplateName:      tpl.Name,
 		KubernetesVersion: tpl.KubernetesVersion,
-		Boot:              Boot{Generation: 1, Up: true, Hostname: computerName(name)},
+		Boot:              store.Boot{Generation: 1, Up: true, Hostname: computerName(name)},
 	}
 	if vdc.Fleet.PoweredOff {
-		vm.Status = PoweredOff
+		vm.Status = store.PoweredOff
 		vm.Deployed = false
-		vm.Boot = Boot{}
+		vm.Boot = store.Boot{}
 	}
 	vm.Disks = templateDisks(t, vm.StorageProfileID)
 	if len(v.Networks) > 0 {
-		vm.NICs = []NIC{{
+		vm.NICs = []store.NIC{{
 			Network:   v.Networks[0].Name,
 			MAC:       s.ids.mac(),
-			Mode:      modePool,
+			Mode:      store.ModePool,
 			Adapter:   defaultAdapter,
 			Connected: true,
 		}}
@@ -141,12 +135,12 @@ func fleetVM(s *Simulator, vdc *VDC, v *VApp, tpl *Template, t *TemplateVM, numb
 }
 
 // Large is the tenant for Kubernetes with 10,000 VMs in 100 vApps, on a network of its own size.
-func Large() Model {
+func Large() store.Model {
 	m := K8sTenant()
 	vdc := &m.Orgs[1].VDCs[0]
-	vdc.Fleet = Fleet{VApps: 100, VMsPerVApp: 100, Owner: "capvcd"}
+	vdc.Fleet = store.Fleet{VApps: 100, VMsPerVApp: 100, Owner: "capvcd"}
 	vdc.Networks[0].Gateway = netip.MustParsePrefix("10.40.0.1/16")
-	vdc.Networks[0].StaticPool = []Range{addresses("10.40.1.0", "10.40.63.255")}
-	vdc.Networks[0].DHCPPool = []Range{addresses("10.40.64.0", "10.40.95.255")}
+	vdc.Networks[0].StaticPool = []store.Range{addresses("10.40.1.0", "10.40.63.255")}
+	vdc.Networks[0].DHCPPool = []store.Range{addresses("10.40.64.0", "10.40.95.255")}
 	return m
 }

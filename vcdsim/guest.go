@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A Guest is what runs inside the VMs. It is called without the simulator's lock, from goroutines of its own.
@@ -102,9 +104,9 @@ type guests struct {
 }
 
 // boot schedules the boot of a VM's guest, after the time the profile gives.
-func (g *guests) boot(vm *VM) {
+func (g *guests) boot(vm *store.VM) {
 	d := g.sim.profile.jittered(durationGuestBoot, 0, g.sim.ids.rng)
-	vm.Boot = Boot{Generation: vm.Boot.Generation + 1, Due: g.sim.clock.Now().Add(d)}
+	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1, Due: g.sim.clock.Now().Add(d)}
 	vm.BootOptions.EnterBIOS = false
 	id := vm.ID
 	generation := vm.Boot.Generation
@@ -112,13 +114,13 @@ func (g *guests) boot(vm *VM) {
 		g.sim.pending = append(g.sim.pending, func() { g.bootNow(id, generation) })
 		return
 	}
-	g.sim.alarms.after(d, alarm{Bell: bellBoot, ID: id, Generation: generation})
+	g.sim.alarms.after(d, store.Alarm{Bell: bellBoot, ID: id, Generation: generation})
 }
 
 // bootNow boots the guest, unless the VM was powered off in the meantime.
 func (g *guests) bootNow(id string, generation int) {
 	vm := g.sim.store.VMs[id]
-	if vm == nil || vm.Status != PoweredOn || vm.Boot.Generation != generation {
+	if vm == nil || vm.Status != store.PoweredOn || vm.Boot.Generation != generation {
 		return
 	}
 	vm.Boot.Due = time.Time{}
@@ -128,7 +130,7 @@ func (g *guests) bootNow(id string, generation int) {
 	if g.guest == nil {
 		vm.Boot.Up = true
 		for i := range vm.NICs {
-			if nic := &vm.NICs[i]; nic.Mode == modeDHCP {
+			if nic := &vm.NICs[i]; nic.Mode == store.ModeDHCP {
 				nic.Address = nic.Lease
 			}
 		}
@@ -169,8 +171,8 @@ func (g *guests) call(id string, f func()) {
 // imageHostname is the name that guests have from their image.
 const imageHostname = "localhost"
 
-func (g *guests) view(vm *VM) GuestVM {
-	c := vm.clone()
+func (g *guests) view(vm *store.VM) GuestVM {
+	c := vm.Clone()
 	vapp := g.sim.store.VApps[vm.VAppID]
 	out := GuestVM{
 		ID:                c.ID,
@@ -201,19 +203,19 @@ func (g *guests) view(vm *VM) GuestVM {
 	return out
 }
 
-func (g *guests) card(vapp *VApp, nic NIC, primary bool) GuestNIC {
+func (g *guests) card(vapp *store.VApp, nic store.NIC, primary bool) GuestNIC {
 	card := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode, Primary: primary}
 	address := nic.Address
-	if nic.Mode == modeDHCP {
+	if nic.Mode == store.ModeDHCP {
 		address = nic.Lease
 	}
 	card.Address, _ = netip.ParseAddr(address) // invalid when there is none
-	n := vapp.network(nic.Network)
+	n := vapp.Network(nic.Network)
 	if n == nil {
 		return card
 	}
 	sub := g.sim.ipam.subnetOf(n)
-	card.Segment = n.segment()
+	card.Segment = n.Segment()
 	card.Prefix = sub.gateway.Masked()
 	card.Gateway = sub.gateway.Addr()
 	if second, ok := g.sim.ipam.secondSubnetOf(n); ok {
@@ -221,9 +223,9 @@ func (g *guests) card(vapp *VApp, nic NIC, primary bool) GuestNIC {
 			card.Secondary = netip.PrefixFrom(address, second.gateway.Bits())
 		}
 	}
-	if _, _, parent := g.sim.store.network(n.ParentID); parent != nil {
+	if _, _, parent := g.sim.store.Network(n.ParentID); parent != nil {
 		card.DNS = append(card.DNS, parent.DNS...)
-		card.Routed = parent.Type == Routed
+		card.Routed = parent.Type == store.Routed
 	}
 	return card
 }
@@ -231,7 +233,7 @@ func (g *guests) card(vapp *VApp, nic NIC, primary bool) GuestNIC {
 // booted stores what the guest reported.
 func (g *guests) booted(id string, generation int, report GuestReport, err error) {
 	vm := g.sim.store.VMs[id]
-	if vm == nil || vm.Boot.Generation != generation || vm.Status != PoweredOn {
+	if vm == nil || vm.Boot.Generation != generation || vm.Status != store.PoweredOn {
 		return
 	}
 	if err != nil {
@@ -244,10 +246,10 @@ func (g *guests) booted(id string, generation int, report GuestReport, err error
 }
 
 // report stores what a guest reported.
-func (g *guests) report(vm *VM, report GuestReport) {
+func (g *guests) report(vm *store.VM, report GuestReport) {
 	vm.Boot.Hostname = cmp.Or(report.Hostname, vm.Boot.Hostname)
 	for i := range vm.NICs {
-		if nic := &vm.NICs[i]; nic.Mode == modeDHCP {
+		if nic := &vm.NICs[i]; nic.Mode == store.ModeDHCP {
 			nic.Address = cmp.Or(report.Addresses[nic.MAC], nic.Address)
 		}
 	}
@@ -262,20 +264,20 @@ type guestHost struct {
 }
 
 // Report implements GuestHost.
-func (h guestHost) Report(r GuestReport) { h.change(func(vm *VM) { h.guests.report(vm, r) }) }
+func (h guestHost) Report(r GuestReport) { h.change(func(vm *store.VM) { h.guests.report(vm, r) }) }
 
 // PoweredOff implements GuestHost. The VM stays deployed, as after poweroff in a VM of VCD.
 func (h guestHost) PoweredOff() {
-	h.change(func(vm *VM) { h.guests.sim.vms.setPower(vm, PoweredOff, false) })
+	h.change(func(vm *store.VM) { h.guests.sim.vms.setPower(vm, store.PoweredOff, false) })
 }
 
 // change runs f on the VM if it is still in the same boot.
-func (h guestHost) change(f func(*VM)) {
+func (h guestHost) change(f func(*store.VM)) {
 	s := h.guests.sim
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	vm := s.store.VMs[h.vmID]
-	if vm == nil || vm.Boot.Generation != h.generation || vm.Status != PoweredOn {
+	if vm == nil || vm.Boot.Generation != h.generation || vm.Status != store.PoweredOn {
 		return
 	}
 	f(vm)
@@ -283,18 +285,18 @@ func (h guestHost) change(f func(*VM)) {
 }
 
 // writeExtraConfig stores what the guest wrote to its extra configuration; VCD notices a change and is busy with it.
-func (g *guests) writeExtraConfig(vm *VM, keys map[string]string) {
+func (g *guests) writeExtraConfig(vm *store.VM, keys map[string]string) {
 	if len(keys) == 0 {
 		return
 	}
 	mergeExtraConfig(vm, keys)
 	if g.sim.assume.GuestWriteBusy && g.sim.tasks.checkIdle(vm.ID) == nil {
-		g.sim.tasks.start(nil, Work{Op: opGuestWrite, VM: vm.ID}, vm.entity(), []string{vm.ID})
+		g.sim.tasks.start(nil, store.Work{Op: opGuestWrite, VM: vm.ID}, vm.Entity(), []string{vm.ID})
 	}
 }
 
 // mergeExtraConfig sets keys; an empty value removes one.
-func mergeExtraConfig(vm *VM, keys map[string]string) {
+func mergeExtraConfig(vm *store.VM, keys map[string]string) {
 	if vm.ExtraConfig == nil {
 		vm.ExtraConfig = map[string]string{}
 	}
@@ -308,10 +310,10 @@ func mergeExtraConfig(vm *VM, keys map[string]string) {
 }
 
 // halt ends the guest of a VM that is no longer on; gently is through VMware Tools.
-func (g *guests) halt(vm *VM, gently bool) {
-	vm.Boot = Boot{Generation: vm.Boot.Generation + 1}
+func (g *guests) halt(vm *store.VM, gently bool) {
+	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1}
 	for i := range vm.NICs {
-		if vm.NICs[i].Mode == modeDHCP {
+		if vm.NICs[i].Mode == store.ModeDHCP {
 			vm.NICs[i].Address = ""
 		}
 	}
@@ -325,7 +327,7 @@ func (g *guests) halt(vm *VM, gently bool) {
 }
 
 // suspended passes on that a VM was suspended or resumed.
-func (g *guests) suspended(vm *VM, method func(PowerGuest, context.Context, string)) {
+func (g *guests) suspended(vm *store.VM, method func(PowerGuest, context.Context, string)) {
 	if p, ok := g.guest.(PowerGuest); ok {
 		id := vm.ID
 		g.call(id, func() { method(p, g.sim.ctx, id) })
@@ -343,5 +345,3 @@ func (g *guests) notify(id string, method func(Guest, context.Context, string)) 
 	}
 	g.call(id, func() { method(g.guest, g.sim.ctx, id) })
 }
-
-func (vm *VM) entity() Entity { return Entity{"vm", vm.ID, vm.Name} }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // hardware are the versions of virtual hardware, oldest first.
@@ -62,10 +64,10 @@ func numbers(begin, end int) *xmltree.Node {
 }
 
 // getHardwareVersion shows what a version of virtual hardware supports.
-func getHardwareVersion(r *request, _ *Org, v *VDC) (*response, error) {
+func getHardwareVersion(r *request, _ *store.Org, v *store.VDC) (*response, error) {
 	name := r.vars["version"]
 	if !slices.Contains(hardware, name) {
-		return nil, forbidden("VDC_HARDWARE_VERSION_VIEW", name)
+		return nil, store.Forbidden("VDC_HARDWARE_VERSION_VIEW", name)
 	}
 	T := xmltree.T
 	path := "/api/vdc/" + v.ID + "/hwv/" + name

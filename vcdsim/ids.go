@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // ids makes identifiers that depend only on the seed and on the order of the requests.
@@ -45,7 +47,7 @@ func (i *ids) mac() string {
 }
 
 // fill gives every entity of a model that has none an id.
-func (i *ids) fill(m *Model) {
+func (i *ids) fill(m *store.Model) {
 	set := i.set
 	for p := range m.Policies {
 		set(&m.Policies[p].ID, "vdcComputePolicy", m.Policies[p].Name)
@@ -73,14 +75,14 @@ func (i *ids) fill(m *Model) {
 	i.fillNetworks(m)
 }
 
-func (i *ids) fillCatalog(c *Catalog, org string, set func(id *string, kind, name string)) {
+func (i *ids) fillCatalog(c *store.Catalog, org string, set func(id *string, kind, name string)) {
 	set(&c.ID, "catalog", org+"/"+c.Name)
 	for n := range c.Media {
 		m := &c.Media[n]
 		set(&m.ID, "media", c.ID+m.Name)
 		set(&m.ItemID, "catalogitem", c.ID+m.Name)
-		if m.Status == Unresolved && m.Upload == "" {
-			m.Status = Resolved
+		if m.Status == store.Unresolved && m.Upload == "" {
+			m.Status = store.Resolved
 		}
 	}
 	for t := range c.Templates {
@@ -88,7 +90,7 @@ func (i *ids) fillCatalog(c *Catalog, org string, set func(id *string, kind, nam
 		set(&tpl.ID, "vapptemplate", c.ID+tpl.Name)
 		set(&tpl.ItemID, "catalogitem", c.ID+tpl.Name)
 		if tpl.Status == 0 {
-			tpl.Status = int(PoweredOff)
+			tpl.Status = int(store.PoweredOff)
 		}
 		for v := range tpl.VMs {
 			set(&tpl.VMs[v].ID, "vm", tpl.ID+tpl.VMs[v].Name)

@@ -2,10 +2,14 @@
 
 package vcdsim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 // fillNetworks sets the ids of networking objects and replaces the names a model may use by ids.
-func (i *ids) fillNetworks(m *Model) {
+func (i *ids) fillNetworks(m *store.Model) {
 	byName := map[string]string{}
 	for e := range m.ExternalNetworks {
 		n := &m.ExternalNetworks[e]
@@ -40,12 +44,12 @@ func (i *ids) fillNetworks(m *Model) {
 			}
 		}
 		for v := range org.VDCs {
-			org.VDCs[v].resolveGroups(groups)
+			resolveGroups(&org.VDCs[v], groups)
 		}
 	}
 }
 
-func (v *VDC) resolveGroups(groups map[string]string) {
+func resolveGroups(v *store.VDC, groups map[string]string) {
 	for g := range v.EdgeGateways {
 		resolve(&v.EdgeGateways[g].Group, groups)
 	}
@@ -55,10 +59,10 @@ func (v *VDC) resolveGroups(groups map[string]string) {
 }
 
 // fillGateways also gives a VDC that has routed networks and no gateway one.
-func (i *ids) fillGateways(v *VDC, external map[string]string) {
-	routed := slices.ContainsFunc(v.Networks, func(n Network) bool { return n.Type == Routed && n.Edge == "" })
+func (i *ids) fillGateways(v *store.VDC, external map[string]string) {
+	routed := slices.ContainsFunc(v.Networks, func(n store.Network) bool { return n.Type == store.Routed && n.Edge == "" })
 	if routed && len(v.EdgeGateways) == 0 {
-		v.EdgeGateways = []EdgeGateway{{Name: v.Name + "-gateway"}}
+		v.EdgeGateways = []store.EdgeGateway{{Name: v.Name + "-gateway"}}
 	}
 	byName := map[string]string{}
 	for g := range v.EdgeGateways {
@@ -71,7 +75,7 @@ func (i *ids) fillGateways(v *VDC, external map[string]string) {
 	}
 	for n := range v.Networks {
 		net := &v.Networks[n]
-		if net.Type == Routed && net.Edge == "" {
+		if net.Type == store.Routed && net.Edge == "" {
 			net.Edge = v.EdgeGateways[0].ID
 		}
 		resolve(&net.Edge, byName)

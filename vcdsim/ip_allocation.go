@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func allocationRoutes(add addRoute) {
@@ -28,12 +30,12 @@ type allocationRequest struct {
 	Value        string `json:"value"`
 }
 
-// candidates are the free values that fit a request, in order, as many as it wants.
-func (p *IPSpace) candidates(q allocationRequest) []string {
+// spaceCandidates are the free values that fit a request, in order, as many as it wants.
+func spaceCandidates(p *store.IPSpace, q allocationRequest) []string {
 	var out []string
-	p.values(q, func(value string) bool {
+	spaceValues(p, q, func(value string) bool {
 		taken := slices.ContainsFunc(p.Allocations,
-			func(a IPAllocation) bool { return a.Type == q.Type && a.Value == value })
+			func(a store.IPAllocation) bool { return a.Type == q.Type && a.Value == value })
 		if !taken && (q.Value == "" || q.Value == value) {
 			out = append(out, value)
 		}
@@ -42,13 +44,13 @@ func (p *IPSpace) candidates(q allocationRequest) []string {
 	return out
 }
 
-// values calls f with every value of the space that fits the request, until f returns false.
-func (p *IPSpace) values(q allocationRequest, f func(value string) bool) {
-	if q.Type == IPPrefix {
+// spaceValues calls f with every value of the space that fits the request, until f returns false.
+func spaceValues(p *store.IPSpace, q allocationRequest, f func(value string) bool) {
+	if q.Type == store.IPPrefix {
 		for _, x := range p.Prefixes {
 			more := true
 			if x.First.Bits() == q.PrefixLength {
-				x.each(func(n netip.Prefix) bool { more = f(n.String()); return more })
+				eachPrefix(x, func(n netip.Prefix) bool { more = f(n.String()); return more })
 			}
 			if !more {
 				return
@@ -66,9 +68,9 @@ func (p *IPSpace) values(q allocationRequest, f func(value string) bool) {
 }
 
 // quota is how many floating IPs, or prefixes of a length, an organization may have; -1 is unlimited.
-func (sp *ipSpaces) quota(p *IPSpace, orgID string, q allocationRequest) int {
+func (sp *ipSpaces) quota(p *store.IPSpace, orgID string, q allocationRequest) int {
 	custom := sp.customQuotas(p.ID, orgID)
-	if q.Type == FloatingIP {
+	if q.Type == store.FloatingIP {
 		if custom["floatingIpQuota"] != nil {
 			return number(custom["floatingIpQuota"])
 		}
@@ -89,35 +91,35 @@ func (sp *ipSpaces) quota(p *IPSpace, orgID string, q allocationRequest) int {
 }
 
 // choose returns the values an organization gets, or why it gets none.
-func (sp *ipSpaces) choose(p *IPSpace, orgID string, q allocationRequest) ([]string, error) {
-	if q.Type == IPPrefix && q.Value != "" {
+func (sp *ipSpaces) choose(p *store.IPSpace, orgID string, q allocationRequest) ([]string, error) {
+	if q.Type == store.IPPrefix && q.Value != "" {
 		prefix, err := netip.ParsePrefix(q.Value)
 		if err != nil {
-			return nil, badRequest("The IP prefix %q is invalid.", q.Value)
+			return nil, store.BadRequest("The IP prefix %q is invalid.", q.Value)
 		}
 		q.PrefixLength = prefix.Bits()
 	}
-	if limit := sp.quota(p, orgID, q); limit >= 0 && p.held(orgID, q)+q.Quantity > limit {
-		return nil, refuse(http.StatusBadRequest, "QUOTA_EXCEEDED",
+	if limit := sp.quota(p, orgID, q); limit >= 0 && heldInSpace(p, orgID, q)+q.Quantity > limit {
+		return nil, store.Refuse(http.StatusBadRequest, "QUOTA_EXCEEDED",
 			"The quota of %d for %s in the IP space %q would be exceeded.", limit, q.Type, p.Name)
 	}
-	got := p.candidates(q)
+	got := spaceCandidates(p, q)
 	switch {
 	case len(got) == 0 && q.Value != "":
-		return nil, badRequest("%s is not available in the IP space %q: it is allocated already, or not part of it.",
+		return nil, store.BadRequest("%s is not available in the IP space %q: it is allocated already, or not part of it.",
 			q.Value, p.Name)
 	case len(got) < q.Quantity:
-		return nil, badRequest("The IP space %q does not have enough free values of type %s.", p.Name, q.Type)
+		return nil, store.BadRequest("The IP space %q does not have enough free values of type %s.", p.Name, q.Type)
 	}
 	return got, nil
 }
 
-// held counts what an organization already has of the kind it asks for.
-func (p *IPSpace) held(orgID string, q allocationRequest) int {
+// heldInSpace counts what an organization already has of the kind it asks for.
+func heldInSpace(p *store.IPSpace, orgID string, q allocationRequest) int {
 	n := 0
 	for _, a := range p.Allocations {
 		if a.Type == q.Type && a.OrgID == orgID &&
-			(q.Type == FloatingIP || strings.HasSuffix(a.Value, "/"+strconv.Itoa(q.PrefixLength))) {
+			(q.Type == store.FloatingIP || strings.HasSuffix(a.Value, "/"+strconv.Itoa(q.PrefixLength))) {
 			n++
 		}
 	}
@@ -130,52 +132,52 @@ func readAllocation(r *request) (allocationRequest, error) {
 	if err := r.document(&q); err != nil {
 		return q, err
 	}
-	if q.Type != FloatingIP && q.Type != IPPrefix || q.Quantity < 1 || q.Value != "" && q.Quantity > 1 {
-		return q, badRequest("The allocation request is invalid.")
+	if q.Type != store.FloatingIP && q.Type != store.IPPrefix || q.Quantity < 1 || q.Value != "" && q.Quantity > 1 {
+		return q, store.BadRequest("The allocation request is invalid.")
 	}
 	if q.Value != "" && r.version < "37.2" {
 		if r.sim.assume.NewerFieldsRefused {
-			return q, badRequest("The field value is not known in API version %s.", r.version)
+			return q, store.BadRequest("The field value is not known in API version %s.", r.version)
 		}
 		q.Value = ""
 	}
 	return q, nil
 }
 
-func allocateIP(r *request, p *IPSpace) (*response, error) {
+func allocateIP(r *request, p *store.IPSpace) (*response, error) {
 	q, err := readAllocation(r)
 	if err != nil {
 		return nil, err
 	}
 	orgID := r.tenant()
 	if !r.sim.spaces.assignedTo(p, orgID) {
-		return nil, badRequest("The IP space %q is not available to the organization.", p.Name)
+		return nil, store.BadRequest("The IP space %q is not available to the organization.", p.Name)
 	}
-	if p.Type == SpaceShared && !r.session.provider() {
-		return nil, forbidden("IP_SPACE_ALLOCATE", r.vars["id"])
+	if p.Type == store.SpaceShared && !r.session.Provider() {
+		return nil, store.Forbidden("IP_SPACE_ALLOCATE", r.vars["id"])
 	}
 	if _, err := r.sim.spaces.choose(p, orgID, q); err != nil {
 		return nil, err
 	}
 	body := map[string]any{"type": q.Type, "quantity": q.Quantity, "prefixLength": q.PrefixLength, "value": q.Value}
-	return r.start(Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.entity(), nil), nil
+	return r.start(store.Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.Entity(), nil), nil
 }
 
 // commitAllocate assigns the values and writes them into the task's result.
-func commitAllocate(s *Simulator, t *Task) error {
-	p := s.store.space(t.Owner.ID)
+func commitAllocate(s *Simulator, t *store.Task) error {
+	p := s.store.Space(t.Owner.ID)
 	if p == nil {
 		return gone("IP space", t.Owner.ID)
 	}
 	b := t.Work.Body
-	q := allocationRequest{text(b, "type"), number(b["quantity"]), number(b["prefixLength"]), text(b, "value")}
+	q := allocationRequest{store.Text(b, "type"), number(b["quantity"]), number(b["prefixLength"]), store.Text(b, "value")}
 	values, err := s.spaces.choose(p, t.Work.Name, q)
 	if err != nil {
 		return err
 	}
 	result := []map[string]any{}
 	for _, v := range values {
-		a := IPAllocation{
+		a := store.IPAllocation{
 			ID:      s.ids.next("ipSpaceIpAllocation"),
 			Type:    q.Type,
 			Value:   v,
@@ -183,7 +185,7 @@ func commitAllocate(s *Simulator, t *Task) error {
 			Created: s.clock.Now(),
 		}
 		p.Allocations = append(p.Allocations, a)
-		result = append(result, map[string]any{"id": URN("ipSpaceIpAllocation", a.ID), "value": v})
+		result = append(result, map[string]any{"id": store.URN("ipSpaceIpAllocation", a.ID), "value": v})
 	}
 	text, err := json.Marshal(result)
 	t.Result = string(text)
@@ -191,24 +193,24 @@ func commitAllocate(s *Simulator, t *Task) error {
 }
 
 // usage reports whether an allocation is in use, by what gateway or network, and for what kinds of services.
-func (sp *ipSpaces) usage(a *IPAllocation) (state string, by *Entity, categories []any) {
-	if org := sp.sim.store.org(a.OrgID); org != nil {
+func (sp *ipSpaces) usage(a *store.IPAllocation) (state string, by *store.Entity, categories []any) {
+	if org := sp.sim.store.Org(a.OrgID); org != nil {
 		for v := range org.VDCs {
 			for g := range org.VDCs[v].EdgeGateways {
 				if by, categories = sp.usedFor(&org.VDCs[v].EdgeGateways[g], a); by != nil {
-					return UsageUsed, by, categories
+					return store.UsageUsed, by, categories
 				}
 			}
 		}
 	}
 	if a.Manual {
-		return UsageManual, nil, nil
+		return store.UsageManual, nil, nil
 	}
-	return UsageFree, nil, nil
+	return store.UsageFree, nil, nil
 }
 
 // usedFor is the gateway that uses an allocation, or the network behind it that does.
-func (sp *ipSpaces) usedFor(g *EdgeGateway, a *IPAllocation) (by *Entity, categories []any) {
+func (sp *ipSpaces) usedFor(g *store.EdgeGateway, a *store.IPAllocation) (by *store.Entity, categories []any) {
 	if prefix, err := netip.ParsePrefix(a.Value); err == nil {
 		return sp.networkIn(g, prefix), nil
 	}
@@ -220,24 +222,24 @@ func (sp *ipSpaces) usedFor(g *EdgeGateway, a *IPAllocation) (by *Entity, catego
 	if len(categories) == 0 {
 		return nil, nil
 	}
-	e := g.entity()
+	e := g.Entity()
 	return &e, categories
 }
 
-func (sp *ipSpaces) networkIn(g *EdgeGateway, prefix netip.Prefix) *Entity {
-	_, vdc, _ := sp.sim.store.gateway(g.ID)
+func (sp *ipSpaces) networkIn(g *store.EdgeGateway, prefix netip.Prefix) *store.Entity {
+	_, vdc, _ := sp.sim.store.Gateway(g.ID)
 	for _, n := range vdc.Networks {
 		if n.Edge == g.ID && n.Gateway.Masked() == prefix.Masked() {
-			return &Entity{"network", n.ID, n.Name}
+			return &store.Entity{Kind: "network", ID: n.ID, Name: n.Name}
 		}
 	}
 	return nil
 }
 
-func allocationJSON(r *request, a *IPAllocation) map[string]any {
+func allocationJSON(r *request, a *store.IPAllocation) map[string]any {
 	state, by, categories := r.sim.spaces.usage(a)
 	out := map[string]any{
-		"id":              URN("ipSpaceIpAllocation", a.ID),
+		"id":              store.URN("ipSpaceIpAllocation", a.ID),
 		"type":            a.Type,
 		"value":           a.Value,
 		"allocationDate":  a.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
@@ -247,7 +249,7 @@ func allocationJSON(r *request, a *IPAllocation) map[string]any {
 		"usageCategories": append([]any{}, categories...),
 		"orgRef":          nil,
 	}
-	if org := r.sim.store.org(a.OrgID); org != nil {
+	if org := r.sim.store.Org(a.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	}
 	if by != nil {
@@ -256,9 +258,9 @@ func allocationJSON(r *request, a *IPAllocation) map[string]any {
 	return out
 }
 
-func listAllocations(r *request, p *IPSpace) (*response, error) {
+func listAllocations(r *request, p *store.IPSpace) (*response, error) {
 	if kind := r.filterValue("type"); kind == "" && r.sim.assume.AllocationsNeedType {
-		return nil, badRequest("The allocation type must be specified in the filter, such as type==FLOATING_IP.")
+		return nil, store.BadRequest("The allocation type must be specified in the filter, such as type==FLOATING_IP.")
 	}
 	var out []any
 	for i := range p.Allocations {
@@ -270,27 +272,25 @@ func listAllocations(r *request, p *IPSpace) (*response, error) {
 }
 
 // ownAllocation finds the allocation in the path.
-func ownAllocation(r *request) (*IPSpace, *IPAllocation, error) {
+func ownAllocation(r *request) (*store.IPSpace, *store.IPAllocation, error) {
 	p, err := ownSpace(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range p.Allocations {
-		if a := &p.Allocations[i]; a.ID == bare(r.vars["allocation"]) && r.sees(a.OrgID) {
+		if a := &p.Allocations[i]; a.ID == store.Bare(r.vars["allocation"]) && r.sees(a.OrgID) {
 			return p, a, nil
 		}
 	}
-	return nil, nil, forbidden("IP_SPACE_ALLOCATION_VIEW", r.vars["allocation"])
+	return nil, nil, store.Forbidden("IP_SPACE_ALLOCATION_VIEW", r.vars["allocation"])
 }
 
-func getAllocation(r *request, _ *IPSpace, a *IPAllocation) (*response, error) {
+func getAllocation(r *request, _ *store.IPSpace, a *store.IPAllocation) (*response, error) {
 	return jsonOK(allocationJSON(r, a)), nil
 }
 
-func (a *IPAllocation) entity() Entity { return Entity{"ipSpaceIpAllocation", a.ID, a.Value} }
-
 // putAllocation marks an allocation as used manually, or unmarks it.
-func putAllocation(r *request, p *IPSpace, a *IPAllocation) (*response, error) {
+func putAllocation(r *request, p *store.IPSpace, a *store.IPAllocation) (*response, error) {
 	if err := r.sim.tasks.checkIdle(a.ID); err != nil {
 		return nil, err
 	}
@@ -298,33 +298,33 @@ func putAllocation(r *request, p *IPSpace, a *IPAllocation) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	if err := r.sim.spaces.usable(a, text(body, "usageState")); err != nil {
+	if err := r.sim.spaces.usable(a, store.Text(body, "usageState")); err != nil {
 		return nil, err
 	}
-	w := Work{Op: "update ipSpaceAllocation", Document: p.ID, Body: body}
-	return r.start(w, a.entity(), []string{a.ID}), nil
+	w := store.Work{Op: "update ipSpaceAllocation", Document: p.ID, Body: body}
+	return r.start(w, a.Entity(), []string{a.ID}), nil
 }
 
 // usable refuses a usage state that a client cannot set.
-func (sp *ipSpaces) usable(a *IPAllocation, wanted string) error {
+func (sp *ipSpaces) usable(a *store.IPAllocation, wanted string) error {
 	state, _, _ := sp.usage(a)
 	switch {
-	case wanted == UsageManual && state == UsageUsed:
-		return badRequest("%s is in use and cannot be marked as used manually.", a.Value)
-	case wanted == UsageUsed && state != UsageUsed:
-		return badRequest("The usage state USED cannot be set.")
-	case !slices.Contains([]string{UsageManual, UsageUsed, UsageFree}, wanted):
-		return badRequest("The usage state %q is invalid.", wanted)
+	case wanted == store.UsageManual && state == store.UsageUsed:
+		return store.BadRequest("%s is in use and cannot be marked as used manually.", a.Value)
+	case wanted == store.UsageUsed && state != store.UsageUsed:
+		return store.BadRequest("The usage state USED cannot be set.")
+	case !slices.Contains([]string{store.UsageManual, store.UsageUsed, store.UsageFree}, wanted):
+		return store.BadRequest("The usage state %q is invalid.", wanted)
 	}
 	return nil
 }
 
-func commitMark(s *Simulator, t *Task) error {
-	if p := s.store.space(t.Work.Document); p != nil {
+func commitMark(s *Simulator, t *store.Task) error {
+	if p := s.store.Space(t.Work.Document); p != nil {
 		for i := range p.Allocations {
 			if a := &p.Allocations[i]; a.ID == t.Owner.ID {
-				a.Manual = text(t.Work.Body, "usageState") == UsageManual
-				a.Description = text(t.Work.Body, "description")
+				a.Manual = store.Text(t.Work.Body, "usageState") == store.UsageManual
+				a.Description = store.Text(t.Work.Body, "description")
 				return nil
 			}
 		}
@@ -333,24 +333,24 @@ func commitMark(s *Simulator, t *Task) error {
 }
 
 // releaseIP releases an allocation that is not in use.
-func releaseIP(r *request, p *IPSpace, a *IPAllocation) (*response, error) {
+func releaseIP(r *request, p *store.IPSpace, a *store.IPAllocation) (*response, error) {
 	if err := r.sim.tasks.checkIdle(a.ID); err != nil {
 		return nil, err
 	}
-	if state, _, _ := r.sim.spaces.usage(a); state == UsageUsed || state == UsageManual &&
+	if state, _, _ := r.sim.spaces.usage(a); state == store.UsageUsed || state == store.UsageManual &&
 		r.sim.assume.ManualUseBlocksRelease {
-		return nil, refuse(http.StatusBadRequest, "VALIDATION_ERROR",
+		return nil, store.Refuse(http.StatusBadRequest, "VALIDATION_ERROR",
 			"%s cannot be released because it is in use (%s).", a.Value, state)
 	}
-	return r.start(Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.entity(), []string{a.ID}), nil
+	return r.start(store.Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.Entity(), []string{a.ID}), nil
 }
 
-func commitRelease(s *Simulator, t *Task) error {
-	p := s.store.space(t.Work.Document)
+func commitRelease(s *Simulator, t *store.Task) error {
+	p := s.store.Space(t.Work.Document)
 	if p == nil {
 		return gone("IP space", t.Work.Document)
 	}
-	p.Allocations = slices.DeleteFunc(p.Allocations, func(a IPAllocation) bool { return a.ID == t.Owner.ID })
+	p.Allocations = slices.DeleteFunc(p.Allocations, func(a store.IPAllocation) bool { return a.ID == t.Owner.ID })
 	return nil
 }
 
@@ -363,14 +363,14 @@ func suggestIPs(r *request) (*response, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(g.Uplinks, r.sim.edges.usesSpaces) {
-		return nil, forbidden("IP_SPACE_VIEW", id)
+		return nil, store.Forbidden("IP_SPACE_VIEW", id)
 	}
 	family := r.filterValue("ipType")
 	var out []any
 	for _, u := range g.Uplinks {
 		for _, p := range r.sim.spaces.of(u.Network) {
 			if family != "" && !slices.ContainsFunc(p.Ranges,
-				func(x Range) bool { return x.From.Is4() == (family == "IPV4") }) {
+				func(x store.Range) bool { return x.From.Is4() == (family == "IPV4") }) {
 				continue
 			}
 			out = append(out, map[string]any{
@@ -383,11 +383,11 @@ func suggestIPs(r *request) (*response, error) {
 }
 
 // unused are the floating IPs that an organization has of a space and does not use.
-func (sp *ipSpaces) unused(p *IPSpace, orgID string) []any {
+func (sp *ipSpaces) unused(p *store.IPSpace, orgID string) []any {
 	out := []any{}
 	for i := range p.Allocations {
 		a := &p.Allocations[i]
-		if state, _, _ := sp.usage(a); a.Type == FloatingIP && a.OrgID == orgID && state == UsageFree &&
+		if state, _, _ := sp.usage(a); a.Type == store.FloatingIP && a.OrgID == orgID && state == store.UsageFree &&
 			len(out) < maxSuggestions {
 			out = append(out, a.Value)
 		}

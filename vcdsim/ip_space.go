@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const spacePath = "/cloudapi/1.0.0/ipSpaces"
@@ -21,24 +23,15 @@ func spaceRoutes(add addRoute) {
 	spaceUplinkRoutes(add)
 }
 
-func (s *store) space(id string) *IPSpace {
-	for i := range s.Model.IPSpaces {
-		if s.Model.IPSpaces[i].ID == id {
-			return &s.Model.IPSpaces[i]
-		}
-	}
-	return nil
-}
-
 // ipSpaces computes what is used and free in IP spaces.
 type ipSpaces struct{ sim *Simulator }
 
 // of are the IP Spaces with an uplink to an external network.
-func (sp *ipSpaces) of(external string) []*IPSpace {
-	var out []*IPSpace
+func (sp *ipSpaces) of(external string) []*store.IPSpace {
+	var out []*store.IPSpace
 	for i := range sp.sim.store.Model.IPSpaces {
 		p := &sp.sim.store.Model.IPSpaces[i]
-		if slices.ContainsFunc(p.Uplinks, func(u SpaceUplink) bool { return u.Network == external }) {
+		if slices.ContainsFunc(p.Uplinks, func(u store.SpaceUplink) bool { return u.Network == external }) {
 			out = append(out, p)
 		}
 	}
@@ -48,38 +41,36 @@ func (sp *ipSpaces) of(external string) []*IPSpace {
 // assignedTo reports whether an organization may use a space: it is its own, or a gateway of it has an uplink to where
 // the space is available, or it had one and still has addresses of the space (an assumption: allocations outlive the
 // gateway, so they can be released).
-func (sp *ipSpaces) assignedTo(p *IPSpace, orgID string) bool {
+func (sp *ipSpaces) assignedTo(p *store.IPSpace, orgID string) bool {
 	if p.OrgID != "" {
 		return p.OrgID == orgID
 	}
-	if slices.ContainsFunc(p.Allocations, func(a IPAllocation) bool { return a.OrgID == orgID }) {
+	if slices.ContainsFunc(p.Allocations, func(a store.IPAllocation) bool { return a.OrgID == orgID }) {
 		return true
 	}
-	org := sp.sim.store.org(orgID)
-	return org != nil && slices.ContainsFunc(org.VDCs, func(v VDC) bool {
-		return slices.ContainsFunc(v.EdgeGateways, func(g EdgeGateway) bool {
-			return slices.ContainsFunc(g.Uplinks, func(u Uplink) bool { return slices.Contains(sp.of(u.Network), p) })
+	org := sp.sim.store.Org(orgID)
+	return org != nil && slices.ContainsFunc(org.VDCs, func(v store.VDC) bool {
+		return slices.ContainsFunc(v.EdgeGateways, func(g store.EdgeGateway) bool {
+			return slices.ContainsFunc(g.Uplinks, func(u store.Uplink) bool { return slices.Contains(sp.of(u.Network), p) })
 		})
 	})
 }
 
-func seesSpace(r *request, p *IPSpace) bool {
-	return r.session.provider() || r.sim.spaces.assignedTo(p, r.session.OrgID)
+func seesSpace(r *request, p *store.IPSpace) bool {
+	return r.session.Provider() || r.sim.spaces.assignedTo(p, r.session.OrgID)
 }
 
 // ownSpace finds the IP Space in the path.
-func ownSpace(r *request) (*IPSpace, error) {
-	p := r.sim.store.space(bare(r.vars["id"]))
+func ownSpace(r *request) (*store.IPSpace, error) {
+	p := r.sim.store.Space(store.Bare(r.vars["id"]))
 	if p == nil || !seesSpace(r, p) {
-		return nil, forbidden("IP_SPACE_VIEW", r.vars["id"])
+		return nil, store.Forbidden("IP_SPACE_VIEW", r.vars["id"])
 	}
 	return p, nil
 }
 
-func (p *IPSpace) entity() Entity { return Entity{"ipSpace", p.ID, p.Name} }
-
-// allocated counts the allocations of a type whose value a test accepts.
-func (p *IPSpace) allocated(kind string, accept func(value string) bool) int {
+// allocatedInSpace counts the allocations of a type whose value a test accepts.
+func allocatedInSpace(p *store.IPSpace, kind string, accept func(value string) bool) int {
 	n := 0
 	for _, a := range p.Allocations {
 		if a.Type == kind && accept(a.Value) {
@@ -96,9 +87,9 @@ func percentage(part, whole int) float64 {
 	return float64(part) * 100 / float64(whole)
 }
 
-func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
+func spaceJSON(r *request, p *store.IPSpace, summary bool) map[string]any {
 	out := map[string]any{
-		"id":          URN("ipSpace", p.ID),
+		"id":          store.URN("ipSpace", p.ID),
 		"name":        p.Name,
 		"description": p.Description,
 		"type":        p.Type,
@@ -106,7 +97,7 @@ func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
 		"status":      r.sim.tasks.realization(p.ID, false),
 		"utilization": r.sim.spaces.utilization(p),
 	}
-	if org := r.sim.store.org(p.OrgID); org != nil {
+	if org := r.sim.store.Org(p.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	}
 	if summary {
@@ -114,14 +105,14 @@ func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
 	}
 	ranges := []any{}
 	for _, x := range p.Ranges {
-		used := p.allocated(FloatingIP, func(v string) bool { return inRanges([]Range{x}, parseAddresses(v)[0]) })
+		used := allocatedInSpace(p, store.FloatingIP, func(v string) bool { return inRanges([]store.Range{x}, parseAddresses(v)[0]) })
 		ranges = append(ranges, map[string]any{
 			"id":                    r.sim.ids.named("ipSpaceRange", p.ID+x.From.String()),
 			"startIpAddress":        x.From.String(),
 			"endIpAddress":          x.To.String(),
-			"totalIpCount":          fmt.Sprint(x.size()),
+			"totalIpCount":          fmt.Sprint(x.Size()),
 			"allocatedIpCount":      fmt.Sprint(used),
-			"allocatedIpPercentage": percentage(used, x.size()),
+			"allocatedIpPercentage": percentage(used, x.Size()),
 		})
 	}
 	internal := []any{}
@@ -144,12 +135,12 @@ func spaceJSON(r *request, p *IPSpace, summary bool) map[string]any {
 }
 
 // prefixesJSON lists the prefixes, those of one length together.
-func prefixesJSON(r *request, p *IPSpace) []any {
+func prefixesJSON(r *request, p *store.IPSpace) []any {
 	out := []any{}
 	at := map[int]map[string]any{}
 	for _, x := range p.Prefixes {
 		bits := x.First.Bits()
-		used := p.allocated(IPPrefix, x.holds)
+		used := allocatedInSpace(p, store.IPPrefix, func(value string) bool { return holdsPrefix(x, value) })
 		sequence := map[string]any{
 			"id":                        r.sim.ids.named("ipSpacePrefix", p.ID+x.First.String()),
 			"startingPrefixIpAddress":   x.First.Addr().String(),
@@ -169,8 +160,8 @@ func prefixesJSON(r *request, p *IPSpace) []any {
 	return out
 }
 
-// each calls f with every prefix of a run, until f returns false.
-func (x PrefixPool) each(f func(netip.Prefix) bool) {
+// eachPrefix calls f with every prefix of a run, until f returns false.
+func eachPrefix(x store.PrefixPool, f func(netip.Prefix) bool) {
 	p := x.First.Masked()
 	for range x.Count {
 		if !f(p) {
@@ -184,9 +175,9 @@ func (x PrefixPool) each(f func(netip.Prefix) bool) {
 	}
 }
 
-func (x PrefixPool) holds(value string) bool {
+func holdsPrefix(x store.PrefixPool, value string) bool {
 	found := false
-	x.each(func(p netip.Prefix) bool {
+	eachPrefix(x, func(p netip.Prefix) bool {
 		found = p.String() == value
 		return !found
 	})
@@ -203,10 +194,10 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return a
 }
 
-func (p *IPSpace) hasPrefix(a netip.Addr) bool {
+func spaceHasPrefix(p *store.IPSpace, a netip.Addr) bool {
 	found := false
 	for _, x := range p.Prefixes {
-		x.each(func(q netip.Prefix) bool {
+		eachPrefix(x, func(q netip.Prefix) bool {
 			found = found || q.Contains(a)
 			return !found
 		})
@@ -214,7 +205,7 @@ func (p *IPSpace) hasPrefix(a netip.Addr) bool {
 	return found
 }
 
-func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
+func (sp *ipSpaces) utilization(p *store.IPSpace) map[string]any {
 	all := func(string) bool { return true }
 	prefixes := 0
 	lengths := []any{}
@@ -224,17 +215,17 @@ func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
 			map[string]any{
 				"prefixLength":   x.First.Bits(),
 				"totalCount":     x.Count,
-				"allocatedCount": p.allocated(IPPrefix, x.holds),
+				"allocatedCount": allocatedInSpace(p, store.IPPrefix, func(value string) bool { return holdsPrefix(x, value) }),
 			})
 	}
 	used := map[string]int{}
 	for i := range p.Allocations {
-		if state, _, _ := sp.usage(&p.Allocations[i]); state != UsageFree {
+		if state, _, _ := sp.usage(&p.Allocations[i]); state != store.UsageFree {
 			used[p.Allocations[i].Type]++
 		}
 	}
 	counts := func(total int, kind string) map[string]any {
-		n := p.allocated(kind, all)
+		n := allocatedInSpace(p, kind, all)
 		return map[string]any{
 			"totalCount":          fmt.Sprint(total),
 			"allocatedCount":      fmt.Sprint(n),
@@ -244,9 +235,9 @@ func (sp *ipSpaces) utilization(p *IPSpace) map[string]any {
 			"usedPercentage":      percentage(used[kind], total),
 		}
 	}
-	byPrefix := counts(prefixes, IPPrefix)
+	byPrefix := counts(prefixes, store.IPPrefix)
 	byPrefix["prefixLengthUtilizations"] = lengths
-	return map[string]any{"floatingIPs": counts(count(p.Ranges), FloatingIP), "ipPrefixes": byPrefix}
+	return map[string]any{"floatingIPs": counts(count(p.Ranges), store.FloatingIP), "ipPrefixes": byPrefix}
 }
 
 func listSpaces(r *request) (*response, error) {
@@ -259,7 +250,7 @@ func listSpaces(r *request) (*response, error) {
 	return r.page(out)
 }
 
-func getSpace(r *request, p *IPSpace) (*response, error) {
+func getSpace(r *request, p *store.IPSpace) (*response, error) {
 	return jsonOK(spaceJSON(r, p, false)), nil
 }
 
@@ -275,11 +266,11 @@ func createSpace(r *request) (*response, error) {
 	}
 	p.ID = r.sim.ids.next("ipSpace")
 	r.sim.store.Model.IPSpaces = append(r.sim.store.Model.IPSpaces, *p)
-	return r.start(Work{Op: "create ipSpace", Creates: true}, p.entity(), []string{p.ID}), nil
+	return r.start(store.Work{Op: "create ipSpace", Creates: true}, p.Entity(), []string{p.ID}), nil
 }
 
 // manageSpace finds the IP Space in the path if the caller may change it and it is not busy.
-func manageSpace(r *request) (*IPSpace, error) {
+func manageSpace(r *request) (*store.IPSpace, error) {
 	p, err := ownSpace(r)
 	if err != nil {
 		return nil, err
@@ -292,27 +283,27 @@ func manageSpace(r *request) (*IPSpace, error) {
 	return p, r.sim.tasks.checkIdle(p.ID)
 }
 
-func putSpace(r *request, old *IPSpace) (*response, error) {
+func putSpace(r *request, old *store.IPSpace) (*response, error) {
 	p, err := readSpace(r, old)
 	if err != nil {
 		return nil, err
 	}
 	*old = *p
-	return r.start(Work{Op: "update ipSpace"}, p.entity(), []string{p.ID}), nil
+	return r.start(store.Work{Op: "update ipSpace"}, p.Entity(), []string{p.ID}), nil
 }
 
-func deleteSpace(r *request, p *IPSpace) (*response, error) {
+func deleteSpace(r *request, p *store.IPSpace) (*response, error) {
 	if len(p.Allocations) > 0 {
 		return nil, inUse("IP space", p.Name, "allocation "+p.Allocations[0].Value)
 	}
 	if len(p.Uplinks) > 0 {
 		return nil, inUse("IP space", p.Name, "uplink "+p.Uplinks[0].Name)
 	}
-	return r.start(Work{Op: "delete ipSpace"}, p.entity(), []string{p.ID}), nil
+	return r.start(store.Work{Op: "delete ipSpace"}, p.Entity(), []string{p.ID}), nil
 }
 
-func commitDeleteSpace(s *Simulator, t *Task) error {
+func commitDeleteSpace(s *Simulator, t *store.Task) error {
 	m := &s.store.Model
-	m.IPSpaces = slices.DeleteFunc(m.IPSpaces, func(p IPSpace) bool { return p.ID == t.Owner.ID })
+	m.IPSpaces = slices.DeleteFunc(m.IPSpaces, func(p store.IPSpace) bool { return p.ID == t.Owner.ID })
 	return nil
 }

@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"maps"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const (
@@ -24,11 +26,11 @@ func spaceUplinkRoutes(add addRoute) {
 	add("PUT", "/cloudapi/"+spaceAssignmentPath+"/{id}", putSpaceAssignment, latencyWrite)
 }
 
-func spaceUplinkJSON(r *request, p *IPSpace, u SpaceUplink) map[string]any {
+func spaceUplinkJSON(r *request, p *store.IPSpace, u store.SpaceUplink) map[string]any {
 	out := map[string]any{"interfaces": []any{}}
 	maps.Copy(out, u.Fields)
 	maps.Copy(out, map[string]any{
-		"id":                 URN("ipSpaceUplink", u.ID),
+		"id":                 store.URN("ipSpaceUplink", u.ID),
 		"name":               u.Name,
 		"description":        u.Description,
 		"ipSpaceRef":         jsonRef("ipSpace", p.ID, p.Name),
@@ -37,7 +39,7 @@ func spaceUplinkJSON(r *request, p *IPSpace, u SpaceUplink) map[string]any {
 		"externalNetworkRef": nil,
 	})
 	r.newer("38.0", out, "interfaces")
-	if e := r.sim.store.external(u.Network); e != nil {
+	if e := r.sim.store.External(u.Network); e != nil {
 		out["externalNetworkRef"] = jsonRef("network", e.ID, e.Name)
 	}
 	return out
@@ -58,21 +60,21 @@ func listSpaceUplinks(r *request) (*response, error) {
 }
 
 // spaceUplink finds the uplink in the path; only the provider sees them.
-func spaceUplink(r *request) (*IPSpace, *SpaceUplink, error) {
-	if r.session.provider() {
+func spaceUplink(r *request) (*store.IPSpace, *store.SpaceUplink, error) {
+	if r.session.Provider() {
 		for i := range r.sim.store.Model.IPSpaces {
 			p := &r.sim.store.Model.IPSpaces[i]
 			for u := range p.Uplinks {
-				if p.Uplinks[u].ID == bare(r.vars["id"]) {
+				if p.Uplinks[u].ID == store.Bare(r.vars["id"]) {
 					return p, &p.Uplinks[u], nil
 				}
 			}
 		}
 	}
-	return nil, nil, forbidden("IP_SPACE_UPLINK_VIEW", r.vars["id"])
+	return nil, nil, store.Forbidden("IP_SPACE_UPLINK_VIEW", r.vars["id"])
 }
 
-func getSpaceUplink(r *request, p *IPSpace, u *SpaceUplink) (*response, error) {
+func getSpaceUplink(r *request, p *store.IPSpace, u *store.SpaceUplink) (*response, error) {
 	return jsonOK(spaceUplinkJSON(r, p, *u)), nil
 }
 
@@ -82,8 +84,6 @@ type spaceUplinkBody struct {
 	Network     jsonRefBody `json:"externalNetworkRef"`
 	Space       jsonRefBody `json:"ipSpaceRef"`
 }
-
-func (u *SpaceUplink) entity() Entity { return Entity{"ipSpaceUplink", u.ID, u.Name} }
 
 // spaceInterfaces are the interfaces of the router that an uplink is for, with their names.
 func spaceInterfaces(r *request) map[string]any {
@@ -106,18 +106,18 @@ func createSpaceUplink(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	p := r.sim.store.space(bare(body.Space.ID))
-	e := r.sim.store.external(bare(body.Network.ID))
+	p := r.sim.store.Space(store.Bare(body.Space.ID))
+	e := r.sim.store.External(store.Bare(body.Network.ID))
 	if p == nil || e == nil {
-		return nil, forbidden("IP_SPACE_UPLINK_CREATE", body.Space.ID)
+		return nil, store.Forbidden("IP_SPACE_UPLINK_CREATE", body.Space.ID)
 	}
 	if !e.UsesSpaces {
-		return nil, badRequest("The external network %q does not use IP spaces.", e.Name)
+		return nil, store.BadRequest("The external network %q does not use IP spaces.", e.Name)
 	}
 	if body.Name == "" || slices.Contains(r.sim.spaces.of(e.ID), p) {
-		return nil, duplicateName(body.Name)
+		return nil, store.DuplicateName(body.Name)
 	}
-	u := SpaceUplink{
+	u := store.SpaceUplink{
 		ID:          r.sim.ids.next("ipSpaceUplink"),
 		Name:        body.Name,
 		Description: body.Description,
@@ -125,10 +125,10 @@ func createSpaceUplink(r *request) (*response, error) {
 		Fields:      spaceInterfaces(r),
 	}
 	p.Uplinks = append(p.Uplinks, u)
-	return r.start(Work{Op: "create ipSpaceUplink", Creates: true}, u.entity(), []string{u.ID}), nil
+	return r.start(store.Work{Op: "create ipSpaceUplink", Creates: true}, u.Entity(), []string{u.ID}), nil
 }
 
-func putSpaceUplink(r *request, _ *IPSpace, u *SpaceUplink) (*response, error) {
+func putSpaceUplink(r *request, _ *store.IPSpace, u *store.SpaceUplink) (*response, error) {
 	if err := r.sim.tasks.checkIdle(u.ID); err != nil {
 		return nil, err
 	}
@@ -139,28 +139,28 @@ func putSpaceUplink(r *request, _ *IPSpace, u *SpaceUplink) (*response, error) {
 	u.Name = body.Name
 	u.Description = body.Description
 	u.Fields = spaceInterfaces(r)
-	return r.start(Work{Op: "update ipSpaceUplink"}, u.entity(), []string{u.ID}), nil
+	return r.start(store.Work{Op: "update ipSpaceUplink"}, u.Entity(), []string{u.ID}), nil
 }
 
 // deleteSpaceUplink takes a space away from an external network, unless a gateway uses an address of it there.
-func deleteSpaceUplink(r *request, p *IPSpace, u *SpaceUplink) (*response, error) {
+func deleteSpaceUplink(r *request, p *store.IPSpace, u *store.SpaceUplink) (*response, error) {
 	if err := r.sim.tasks.checkIdle(u.ID); err != nil {
 		return nil, err
 	}
 	for i := range p.Allocations {
-		if state, _, _ := r.sim.spaces.usage(&p.Allocations[i]); state == UsageUsed {
+		if state, _, _ := r.sim.spaces.usage(&p.Allocations[i]); state == store.UsageUsed {
 			return nil, inUse("IP space uplink", u.Name, "allocation "+p.Allocations[i].Value)
 		}
 	}
-	return r.start(Work{Op: "delete ipSpaceUplink", Document: p.ID}, u.entity(), []string{u.ID}), nil
+	return r.start(store.Work{Op: "delete ipSpaceUplink", Document: p.ID}, u.Entity(), []string{u.ID}), nil
 }
 
-func commitDeleteSpaceUplink(s *Simulator, t *Task) error {
-	p := s.store.space(t.Work.Document)
+func commitDeleteSpaceUplink(s *Simulator, t *store.Task) error {
+	p := s.store.Space(t.Work.Document)
 	if p == nil {
 		return gone("IP space", t.Work.Document)
 	}
-	p.Uplinks = slices.DeleteFunc(p.Uplinks, func(u SpaceUplink) bool { return u.ID == t.Owner.ID })
+	p.Uplinks = slices.DeleteFunc(p.Uplinks, func(u store.SpaceUplink) bool { return u.ID == t.Owner.ID })
 	return nil
 }
 
@@ -180,10 +180,10 @@ func spaceAssignments(r *request) []any {
 }
 
 func (sp *ipSpaces) assignmentID(space, org string) string {
-	return URN("ipSpaceOrgAssignment", sp.sim.ids.named("ipSpaceOrgAssignment", space+org))
+	return store.URN("ipSpaceOrgAssignment", sp.sim.ids.named("ipSpaceOrgAssignment", space+org))
 }
 
-func spaceAssignmentJSON(r *request, p *IPSpace, o *Org) map[string]any {
+func spaceAssignmentJSON(r *request, p *store.IPSpace, o *store.Org) map[string]any {
 	prefixes := []any{}
 	seen := map[int]bool{}
 	for _, x := range p.Prefixes {
@@ -207,7 +207,7 @@ func spaceAssignmentJSON(r *request, p *IPSpace, o *Org) map[string]any {
 }
 
 func (sp *ipSpaces) customQuotas(space, org string) map[string]any {
-	d := sp.sim.store.Documents.find(spaceAssignmentPath, sp.assignmentID(space, org))
+	d := sp.sim.store.Documents.Find(spaceAssignmentPath, sp.assignmentID(space, org))
 	if d == nil {
 		return nil
 	}
@@ -231,10 +231,10 @@ func putSpaceAssignment(r *request) (*response, error) {
 	}
 	id := r.vars["id"]
 	quotas := map[string]any{"id": id, "customQuotas": body["customQuotas"]}
-	if d := r.sim.store.Documents.find(spaceAssignmentPath, id); d != nil {
+	if d := r.sim.store.Documents.Find(spaceAssignmentPath, id); d != nil {
 		d.Body = quotas
 	} else {
-		r.sim.store.Documents.add(spaceAssignmentPath, "", quotas)
+		r.sim.store.Documents.Add(spaceAssignmentPath, "", quotas)
 	}
-	return r.done(Entity{"ipSpaceOrgAssignment", bare(id), "assignment"}), nil
+	return r.done(store.Entity{Kind: "ipSpaceOrgAssignment", ID: store.Bare(id), Name: "assignment"}), nil
 }

@@ -6,38 +6,14 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-)
 
-// Address modes of NICs.
-const (
-	modePool   = "POOL"
-	modeDHCP   = "DHCP"
-	modeManual = "MANUAL"
-	modeNone   = "NONE"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // An allocation is an address a NIC holds.
 type allocation struct {
 	address netip.Addr
-	vm      *VM
-}
-
-// network finds the network of a vApp by name.
-func (v *VApp) network(name string) *VAppNetwork {
-	for i := range v.Networks {
-		if v.Networks[i].Name == name {
-			return &v.Networks[i]
-		}
-	}
-	return nil
-}
-
-// segment is the network whose addresses a vApp network uses: the organization's, or its own.
-func (n *VAppNetwork) segment() string {
-	if n.ParentID != "" {
-		return n.ParentID
-	}
-	return n.ID
+	vm      *store.VM
 }
 
 // ipam assigns addresses to NICs.
@@ -52,8 +28,8 @@ func (ip *ipam) addressesIn(networkID string) []allocation {
 			continue
 		}
 		for _, nic := range vm.NICs {
-			n := vapp.network(nic.Network)
-			if n == nil || n.segment() != networkID {
+			n := vapp.Network(nic.Network)
+			if n == nil || n.Segment() != networkID {
 				continue
 			}
 			for _, text := range slices.Compact([]string{nic.Address, nic.Lease, nic.Secondary}) {
@@ -71,20 +47,20 @@ func (ip *ipam) addressesIn(networkID string) []allocation {
 type subnet struct {
 	id      string
 	gateway netip.Prefix
-	pool    []Range
-	dhcp    []Range
+	pool    []store.Range
+	dhcp    []store.Range
 }
 
-func (ip *ipam) subnetOf(n *VAppNetwork) subnet {
-	if _, _, parent := ip.sim.store.network(n.ParentID); parent != nil {
+func (ip *ipam) subnetOf(n *store.VAppNetwork) subnet {
+	if _, _, parent := ip.sim.store.Network(n.ParentID); parent != nil {
 		return subnet{parent.ID, parent.Gateway, parent.StaticPool, parent.DHCPPool}
 	}
 	return subnet{n.ID, n.Gateway, n.Pool, nil}
 }
 
 // secondSubnetOf returns the second subnet of a network, false if it has one only.
-func (ip *ipam) secondSubnetOf(n *VAppNetwork) (subnet, bool) {
-	_, _, parent := ip.sim.store.network(n.ParentID)
+func (ip *ipam) secondSubnetOf(n *store.VAppNetwork) (subnet, bool) {
+	_, _, parent := ip.sim.store.Network(n.ParentID)
 	if parent == nil || parent.Second == nil {
 		return subnet{}, false
 	}
@@ -92,7 +68,7 @@ func (ip *ipam) secondSubnetOf(n *VAppNetwork) (subnet, bool) {
 }
 
 // firstFree finds the first free address of some ranges.
-func (ip *ipam) firstFree(sub subnet, ranges []Range) (netip.Addr, bool) {
+func (ip *ipam) firstFree(sub subnet, ranges []store.Range) (netip.Addr, bool) {
 	taken := map[netip.Addr]bool{sub.gateway.Addr(): true}
 	for _, a := range ip.addressesIn(sub.id) {
 		taken[a.address] = true
@@ -110,63 +86,63 @@ func (ip *ipam) firstFree(sub subnet, ranges []Range) (netip.Addr, bool) {
 // updatingConnections begins VCD's message when an address is refused.
 const updatingConnections = "Following errors occurred while updating network connections:\n- "
 
-func noAddresses() *Refusal {
-	return refuse(http.StatusBadRequest, codeBadRequest, updatingConnections+
+func noAddresses() *store.Refusal {
+	return store.Refuse(http.StatusBadRequest, store.CodeBadRequest, updatingConnections+
 		"There are insufficient IP addresses to complete operation. "+
 		"You need to add IP addresses to the network that is associated with the object being created or deployed.")
 }
 
 // checkNIC refuses an unknown network or mode, and an address outside the subnet or in use.
-func (ip *ipam) checkNIC(vapp *VApp, vm *VM, nic NIC) error {
-	if nic.Network == "none" || nic.Mode == modeNone {
+func (ip *ipam) checkNIC(vapp *store.VApp, vm *store.VM, nic store.NIC) error {
+	if nic.Network == "none" || nic.Mode == store.ModeNone {
 		return nil
 	}
-	n := vapp.network(nic.Network)
+	n := vapp.Network(nic.Network)
 	if n == nil {
-		return badRequest("The VCD entity network %q does not exist.", nic.Network)
+		return store.BadRequest("The VCD entity network %q does not exist.", nic.Network)
 	}
 	if err := ip.checkSecondary(n, vm, nic); err != nil {
 		return err
 	}
 	switch nic.Mode {
-	case modePool, modeDHCP:
+	case store.ModePool, store.ModeDHCP:
 		return nil
-	case modeManual:
+	case store.ModeManual:
 		return ip.checkManual(ip.subnetOf(n), vm, nic.Address)
 	default:
-		return badRequest("Invalid network parameter: Unknown IP Addressing Mode")
+		return store.BadRequest("Invalid network parameter: Unknown IP Addressing Mode")
 	}
 }
 
 // checkSecondary refuses an address of the second subnet where there is none, or that does not fit it.
-func (ip *ipam) checkSecondary(n *VAppNetwork, vm *VM, nic NIC) error {
+func (ip *ipam) checkSecondary(n *store.VAppNetwork, vm *store.VM, nic store.NIC) error {
 	second, ok := ip.secondSubnetOf(n)
 	switch {
-	case nic.SecondaryMode == "" || nic.SecondaryMode == modeNone:
+	case nic.SecondaryMode == "" || nic.SecondaryMode == store.ModeNone:
 		return nil
 	case !ok:
-		return badRequest("Invalid network parameter: network %q has no second subnet.", nic.Network)
-	case nic.SecondaryMode == modeManual:
+		return store.BadRequest("Invalid network parameter: network %q has no second subnet.", nic.Network)
+	case nic.SecondaryMode == store.ModeManual:
 		return ip.checkManual(second, vm, nic.Secondary)
 	}
 	return nil
 }
 
-func (ip *ipam) checkManual(sub subnet, vm *VM, address string) error {
+func (ip *ipam) checkManual(sub subnet, vm *store.VM, address string) error {
 	addr, err := netip.ParseAddr(address)
 	if err != nil || !sub.gateway.Masked().Contains(addr) || addr == sub.gateway.Addr() {
-		return badRequest("Invalid network parameter: Specified IP address %q is invalid.", address)
+		return store.BadRequest("Invalid network parameter: Specified IP address %q is invalid.", address)
 	}
 	for _, a := range ip.addressesIn(sub.id) {
 		if a.address == addr && a.vm != vm {
-			return badRequest(updatingConnections+"The IP address %s is already in use by VM %q.", addr, a.vm.Name)
+			return store.BadRequest(updatingConnections+"The IP address %s is already in use by VM %q.", addr, a.vm.Name)
 		}
 	}
 	return nil
 }
 
 // assign gives the NICs of a VM their addresses: POOL at once, MANUAL as asked, DHCP when the guest runs.
-func (ip *ipam) assign(vm *VM) error {
+func (ip *ipam) assign(vm *store.VM) error {
 	vapp := ip.sim.store.VApps[vm.VAppID]
 	for i := range vm.NICs {
 		nic := &vm.NICs[i]
@@ -184,17 +160,17 @@ func (ip *ipam) assign(vm *VM) error {
 }
 
 // assignPool gives a NIC addresses of the static pools, those that it is to have and has not.
-func (ip *ipam) assignPool(vapp *VApp, nic *NIC) error {
-	if nic.Mode == modePool && nic.Address == "" && nic.Network != "none" {
-		sub := ip.subnetOf(vapp.network(nic.Network))
+func (ip *ipam) assignPool(vapp *store.VApp, nic *store.NIC) error {
+	if nic.Mode == store.ModePool && nic.Address == "" && nic.Network != "none" {
+		sub := ip.subnetOf(vapp.Network(nic.Network))
 		a, ok := ip.firstFree(sub, sub.pool)
 		if !ok {
 			return noAddresses()
 		}
 		nic.Address = a.String()
 	}
-	if nic.SecondaryMode == modePool && nic.Secondary == "" {
-		sub, _ := ip.secondSubnetOf(vapp.network(nic.Network))
+	if nic.SecondaryMode == store.ModePool && nic.Secondary == "" {
+		sub, _ := ip.secondSubnetOf(vapp.Network(nic.Network))
 		a, ok := ip.firstFree(sub, sub.pool)
 		if !ok {
 			return noAddresses()
@@ -205,9 +181,9 @@ func (ip *ipam) assignPool(vapp *VApp, nic *NIC) error {
 }
 
 // leaseDHCP gives a NIC of mode DHCP the address the DHCP server would; empty if the network has none.
-func (ip *ipam) leaseDHCP(vm *VM, nic *NIC) {
-	n := ip.sim.store.VApps[vm.VAppID].network(nic.Network)
-	if n == nil || nic.Mode != modeDHCP || nic.Lease != "" {
+func (ip *ipam) leaseDHCP(vm *store.VM, nic *store.NIC) {
+	n := ip.sim.store.VApps[vm.VAppID].Network(nic.Network)
+	if n == nil || nic.Mode != store.ModeDHCP || nic.Lease != "" {
 		return
 	}
 	sub := ip.subnetOf(n)

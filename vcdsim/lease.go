@@ -2,35 +2,23 @@
 
 package vcdsim
 
-import "time"
+import (
+	"time"
 
-// undeploys is when the runtime lease ends, zero if never.
-func (l Lease) undeploys() time.Time {
-	if l.Runtime == 0 || l.Deployed.IsZero() {
-		return time.Time{}
-	}
-	return l.Deployed.Add(l.Runtime)
-}
-
-// deletes is when the storage lease ends, zero if never. It runs only while the vApp is stopped.
-func (l Lease) deletes() time.Time {
-	if l.Storage == 0 || !l.Deployed.IsZero() || l.Stopped.IsZero() {
-		return time.Time{}
-	}
-	return l.Stopped.Add(l.Storage)
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 // leases ends the leases of vApps.
 type leases struct{ sim *Simulator }
 
 // watch sets the alarm for the next end of a vApp's leases. An alarm that rings too early, because the lease was
 // renewed, sets the next.
-func (l *leases) watch(v *VApp) {
-	for _, end := range []time.Time{v.Lease.undeploys(), v.Lease.deletes()} {
+func (l *leases) watch(v *store.VApp) {
+	for _, end := range []time.Time{v.Lease.Undeploys(), v.Lease.Deletes()} {
 		if end.IsZero() {
 			continue
 		}
-		l.sim.alarms.after(max(end.Sub(l.sim.clock.Now()), 0), alarm{Bell: bellLease, ID: v.ID, End: end})
+		l.sim.alarms.after(max(end.Sub(l.sim.clock.Now()), 0), store.Alarm{Bell: bellLease, ID: v.ID, End: end})
 	}
 }
 
@@ -40,31 +28,31 @@ func (l *leases) end(id string, end time.Time) {
 	if v == nil {
 		return
 	}
-	owner := Entity{"vapp", v.ID, v.Name}
+	owner := store.Entity{Kind: "vapp", ID: v.ID, Name: v.Name}
 	switch {
-	case v.Lease.undeploys().Equal(end):
+	case v.Lease.Undeploys().Equal(end):
 		if l.sim.tasks.checkIdle(l.sim.vapps.locks(v)...) != nil {
-			l.sim.alarms.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
+			l.sim.alarms.after(time.Minute, store.Alarm{Bell: bellLease, ID: id, End: end})
 			return
 		}
-		l.sim.tasks.start(nil, Work{Op: opUndeploy, Power: PoweredOff, VApp: v.ID, VMs: l.sim.vapps.vmIDs(v)}, owner,
+		l.sim.tasks.start(nil, store.Work{Op: opUndeploy, Power: store.PoweredOff, VApp: v.ID, VMs: l.sim.vapps.vmIDs(v)}, owner,
 			l.sim.vapps.locks(v))
-	case v.Lease.deletes().Equal(end):
+	case v.Lease.Deletes().Equal(end):
 		if l.sim.tasks.checkIdle(l.sim.vapps.locks(v)...) != nil {
-			l.sim.alarms.after(time.Minute, alarm{Bell: bellLease, ID: id, End: end})
+			l.sim.alarms.after(time.Minute, store.Alarm{Bell: bellLease, ID: id, End: end})
 			return
 		}
-		l.sim.tasks.start(nil, Work{Op: opDeleteVApp, VApp: v.ID}, owner, l.sim.vapps.locks(v))
+		l.sim.tasks.start(nil, store.Work{Op: opDeleteVApp, VApp: v.ID}, owner, l.sim.vapps.locks(v))
 	}
 }
 
 // deployedChanged keeps the lease in step with whether anything in the vApp is deployed.
-func (l *leases) deployedChanged(v *VApp) {
+func (l *leases) deployedChanged(v *store.VApp) {
 	if v == nil {
 		return
 	}
 	switch {
-	case l.sim.store.anyDeployed(v):
+	case l.sim.store.AnyDeployed(v):
 		v.Deployed = true
 	case !l.sim.assume.VAppStaysDeployed:
 		v.Deployed = false

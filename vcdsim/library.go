@@ -6,6 +6,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const certificatePath = "1.0.0/ssl/certificateLibrary"
@@ -44,39 +46,39 @@ func libraryCollections() []*collection {
 
 // checkCertificate refuses a text that is not a certificate.
 func checkCertificate(_ *request, body map[string]any) error {
-	if n := len(text(body, "alias")); n > 128 {
-		return badRequest("The length of the field alias is %d and must not exceed 128.", n)
+	if n := len(store.Text(body, "alias")); n > 128 {
+		return store.BadRequest("The length of the field alias is %d and must not exceed 128.", n)
 	}
-	block, _ := pem.Decode([]byte(text(body, "certificate")))
+	block, _ := pem.Decode([]byte(store.Text(body, "certificate")))
 	if block == nil {
-		return badRequest("The certificate is not in PEM format.")
+		return store.BadRequest("The certificate is not in PEM format.")
 	}
 	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-		return badRequest("The certificate is invalid: %s", err)
+		return store.BadRequest("The certificate is invalid: %s", err)
 	}
 	return nil
 }
 
 // freeCertificate refuses to delete what a virtual service or pool uses.
-func freeCertificate(r *request, d *document) error {
+func freeCertificate(r *request, d *store.Object) error {
 	for _, vs := range r.sim.store.Documents[servicePath] {
-		if refID(vs.Body, "certificateRef") == d.id() {
-			return inUse("certificate", text(d.Body, "alias"), "virtual service "+text(vs.Body, "name"))
+		if store.RefID(vs.Body, "certificateRef") == d.ID() {
+			return inUse("certificate", store.Text(d.Body, "alias"), "virtual service "+store.Text(vs.Body, "name"))
 		}
 	}
 	for _, p := range r.sim.store.Documents[poolPath] {
-		if slices.Contains(members(p.Body, "caCertificateRefs"), bare(d.id())) {
-			return inUse("certificate", text(d.Body, "alias"), "load balancer pool "+text(p.Body, "name"))
+		if slices.Contains(members(p.Body, "caCertificateRefs"), store.Bare(d.ID())) {
+			return inUse("certificate", store.Text(d.Body, "alias"), "load balancer pool "+store.Text(p.Body, "name"))
 		}
 	}
 	return nil
 }
 
 // seedCertificates puts the certificates of the model into the library.
-func seedCertificates(s *Simulator, org *Org) {
+func seedCertificates(s *Simulator, org *store.Org) {
 	for _, c := range org.Certificates {
-		s.store.Documents.add(certificatePath, org.ID, map[string]any{
-			"id":          URN("certificateLibraryItem", s.ids.named("certificateLibraryItem", org.ID+c.Alias)),
+		s.store.Documents.Add(certificatePath, org.ID, map[string]any{
+			"id":          store.URN("certificateLibraryItem", s.ids.named("certificateLibraryItem", org.ID+c.Alias)),
 			"alias":       c.Alias,
 			"description": "",
 			"certificate": c.PEM,
@@ -86,14 +88,14 @@ func seedCertificates(s *Simulator, org *Org) {
 }
 
 func endpointID(body map[string]any) string {
-	return "urn:vcloud:extensionEndpoint:" + text(body, "vendor") + ":" + text(body, "name") + ":" + text(body,
+	return "urn:vcloud:extensionEndpoint:" + store.Text(body, "vendor") + ":" + store.Text(body, "name") + ":" + store.Text(body,
 		"version")
 }
 
 // disabled refuses to delete what is still in use.
-func disabled(_ *request, d *document) error {
+func disabled(_ *request, d *store.Object) error {
 	if on, _ := d.Body["enabled"].(bool); on {
-		return badRequest("The external endpoint %q must be disabled before it is deleted.", text(d.Body, "name"))
+		return store.BadRequest("The external endpoint %q must be disabled before it is deleted.", store.Text(d.Body, "name"))
 	}
 	return nil
 }

@@ -6,16 +6,9 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-)
 
-// OperationLimits limit concurrent operations of an organization's users; 0 is unlimited. Operations over the limit
-// wait in the state queued; those over the limit of queued ones are refused.
-type OperationLimits struct {
-	PerUser       int
-	PerOrg        int
-	QueuedPerUser int
-	QueuedPerOrg  int
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 const codeLimit = "OPERATION_LIMITS_EXCEEDED"
 
@@ -25,7 +18,7 @@ type load struct{ user, org, queuedUser, queuedOrg int }
 func (ts *tasks) load(orgID, userID string) load {
 	var n load
 	for _, t := range ts.sim.store.Tasks {
-		if t.done() || t.OrgID != orgID || awaits(t.Work.Op) {
+		if t.Done() || t.OrgID != orgID || awaits(t.Work.Op) {
 			continue
 		}
 		own := 0
@@ -50,19 +43,19 @@ func (r *request) withinLimits() error {
 	if r.session == nil || r.Method == http.MethodGet {
 		return nil
 	}
-	org := r.sim.store.org(r.session.OrgID)
-	if org == nil || org.Limits == (OperationLimits{}) {
+	org := r.sim.store.Org(r.session.OrgID)
+	if org == nil || org.Limits == (store.OperationLimits{}) {
 		return nil
 	}
 	l := org.Limits
 	n := r.sim.tasks.load(org.ID, r.session.UserID)
 	if reached(l.PerUser, n.user) && reached(l.QueuedPerUser, n.queuedUser) {
-		return refuse(http.StatusBadRequest, codeLimit,
+		return store.Refuse(http.StatusBadRequest, codeLimit,
 			"The maximum number of operations that the user %q may have queued, %d, is reached.", r.session.User,
 			l.QueuedPerUser)
 	}
 	if reached(l.PerOrg, n.org) && reached(l.QueuedPerOrg, n.queuedOrg) {
-		return refuse(http.StatusBadRequest, codeLimit,
+		return store.Refuse(http.StatusBadRequest, codeLimit,
 			"The maximum number of operations that the organization %q may have queued, %d, is reached.", org.Name,
 			l.QueuedPerOrg)
 	}
@@ -70,9 +63,9 @@ func (r *request) withinLimits() error {
 }
 
 // mayRun reports whether a task, which is not counted yet, is within the limits.
-func (ts *tasks) mayRun(t *Task) bool {
-	org := ts.sim.store.org(t.OrgID)
-	if org == nil || org.Limits == (OperationLimits{}) {
+func (ts *tasks) mayRun(t *store.Task) bool {
+	org := ts.sim.store.Org(t.OrgID)
+	if org == nil || org.Limits == (store.OperationLimits{}) {
 		return true
 	}
 	n := ts.load(t.OrgID, t.UserID)
@@ -81,18 +74,20 @@ func (ts *tasks) mayRun(t *Task) bool {
 
 // admit starts the oldest waiting tasks of an organization, as far as the limits allow.
 func (ts *tasks) admit(orgID string) {
-	org := ts.sim.store.org(orgID)
-	if org == nil || org.Limits == (OperationLimits{}) {
+	org := ts.sim.store.Org(orgID)
+	if org == nil || org.Limits == (store.OperationLimits{}) {
 		return
 	}
-	var waiting []*Task
+	var waiting []*store.Task
 	for _, t := range ts.sim.store.Tasks {
-		if t.Waiting && !t.done() && t.OrgID == orgID {
+		if t.Waiting && !t.Done() && t.OrgID == orgID {
 			waiting = append(waiting, t)
 		}
 	}
 	slices.SortFunc(waiting,
-		func(a, b *Task) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Number, b.Number)) })
+		func(a, b *store.Task) int {
+			return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Number, b.Number))
+		})
 	for _, t := range waiting {
 		if ts.mayRun(t) {
 			t.Waiting = false

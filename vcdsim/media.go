@@ -6,24 +6,11 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-)
 
-// A Media is an image in a catalog, mostly an ISO.
-type Media struct {
-	ID          string
-	ItemID      string
-	Name        string
-	Description string
-	VDC         string // name of the VDC that stores it; empty is the first
-	ImageType   string // iso or floppy; empty is iso
-	Size        int64  // bytes
-	Status      Status // 0 while it is uploaded; in a model given to New it means 1, resolved
-	Created     time.Time
-	Upload      string // id of the transfer with its bytes
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 func mediaRoutes(add addRoute) {
 	add("POST", "/api/catalog/{id}/action/upload", with2(parsed(ownCatalog), uploadItem), latencyWrite)
@@ -35,43 +22,17 @@ func mediaRoutes(add addRoute) {
 	add("GET", "/api/vApp/vm-{vm}/question", with(ownVM, getQuestion), latencyLegacy)
 }
 
-func (m *Media) entity() Entity { return Entity{Kind: "media", ID: m.ID, Name: m.Name} }
-
-// media finds a media by its id or its catalog item's.
-func (s *store) media(id string) (orgCatalog, *Media) {
-	for _, sh := range s.catalogs() {
-		for i := range sh.catalog.Media {
-			if m := &sh.catalog.Media[i]; m.ID == id || m.ItemID == id {
-				return sh, m
-			}
-		}
-	}
-	return orgCatalog{}, nil
-}
-
-func mediaByID(r *request, id string) (orgCatalog, *Media, error) {
-	sh, m := r.sim.store.media(bare(id))
-	if m == nil || !r.reads(sh) || r.Method != http.MethodGet && r.vars["vm"] == "" && !r.sees(sh.org.ID) {
-		return orgCatalog{}, nil, forbidden("MEDIA_VIEW", id)
+func mediaByID(r *request, id string) (store.OrgCatalog, *store.Media, error) {
+	sh, m := r.sim.store.Media(store.Bare(id))
+	if m == nil || !r.reads(sh) || r.Method != http.MethodGet && r.vars["vm"] == "" && !r.sees(sh.Org.ID) {
+		return store.OrgCatalog{}, nil, store.Forbidden("MEDIA_VIEW", id)
 	}
 	return sh, m, nil
 }
 
-// freeItemName refuses a name that a template or media of the catalog has.
-func (c *Catalog) freeItemName(name string) error {
-	if err := checkName("catalog item", name); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(c.Media, func(m Media) bool { return m.Name == name }) ||
-		slices.ContainsFunc(c.Templates, func(t Template) bool { return t.Name == name }) {
-		return duplicateName(name)
-	}
-	return nil
-}
-
 // uploadItem creates a catalog item, whose bytes the client then sends to the item's transfer links.
-func uploadItem(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
-	if err := sh.catalog.freeItemName(tree.Attr("name")); err != nil {
+func uploadItem(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*response, error) {
+	if err := freeItemName(sh.Catalog, tree.Attr("name")); err != nil {
 		return nil, err
 	}
 	switch tree.Name {
@@ -80,20 +41,20 @@ func uploadItem(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error
 	case "UploadVAppTemplateParams":
 		return uploadTemplate(r, sh, tree)
 	default:
-		return nil, badRequest("Bad request - %q cannot be uploaded.", tree.Name)
+		return nil, store.BadRequest("Bad request - %q cannot be uploaded.", tree.Name)
 	}
 }
 
-func uploadMedia(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
+func uploadMedia(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*response, error) {
 	size, err := strconv.ParseInt(tree.Attr("size"), 10, 64)
 	if err != nil || size < 0 {
-		return nil, badRequest("The size %q of the media is invalid.", tree.Attr("size"))
+		return nil, store.BadRequest("The size %q of the media is invalid.", tree.Attr("size"))
 	}
 	kind := orElse(tree.Attr("imageType"), "iso")
 	if kind != "iso" && kind != "floppy" {
-		return nil, badRequest("The image type %q is invalid.", kind)
+		return nil, store.BadRequest("The image type %q is invalid.", kind)
 	}
-	m := Media{
+	m := store.Media{
 		ID:          r.sim.ids.next("media"),
 		ItemID:      r.sim.ids.next("catalogitem"),
 		Name:        tree.Attr("name"),
@@ -102,9 +63,9 @@ func uploadMedia(r *request, sh orgCatalog, tree *xmltree.Node) (*response, erro
 		Size:        size,
 		Created:     r.sim.clock.Now(),
 	}
-	u := newUpload(r, m.entity(), UploadFile{Name: "file", Size: size})
+	u := newUpload(r, m.Entity(), store.UploadFile{Name: "file", Size: size})
 	m.Upload = u.ID
-	sh.catalog.Media = append(sh.catalog.Media, m)
+	sh.Catalog.Media = append(sh.Catalog.Media, m)
 	return createdItem(r, m.ItemID)
 }
 
@@ -125,7 +86,7 @@ func getMedia(r *request) (*response, error) {
 	n := r.entity("Media", "media", m.ID, m.Name, xmltree.A("imageType", orElse(m.ImageType, "iso")),
 		xmltree.A("size", m.Size),
 		xmltree.A("status", int(m.Status)))
-	vdc := sh.vdcOf(&Template{VDC: m.VDC})
+	vdc := sh.VDCOf(&store.Template{VDC: m.VDC})
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
 		r.link("catalogItem", "/api/catalogItem/"+m.ItemID, mime("catalogitem")),
@@ -136,8 +97,8 @@ func getMedia(r *request) (*response, error) {
 		xmltree.T("Description", m.Description),
 		tasksNode(r, m.ID),
 		filesNode(r, m.Upload),
-		ownerAmong(r, sh.org.Users),
-		profileRef(r, "VdcStorageProfile", vdc.defaultProfile()),
+		ownerAmong(r, sh.Org.Users),
+		profileRef(r, "VdcStorageProfile", vdc.DefaultProfile()),
 	})
 	return xmlOK(n), nil
 }
@@ -151,30 +112,30 @@ func deleteMedia(r *request) (*response, error) {
 	if err := removableMedia(r, m); err != nil {
 		return nil, err
 	}
-	return r.start(Work{Op: opDeleteMedia, Document: m.ID}, m.entity(), []string{m.ID}), nil
+	return r.start(store.Work{Op: opDeleteMedia, Document: m.ID}, m.Entity(), []string{m.ID}), nil
 }
 
-func removableMedia(r *request, m *Media) error {
-	for _, vm := range r.sim.store.order {
+func removableMedia(r *request, m *store.Media) error {
+	for _, vm := range r.sim.store.Order {
 		if vm.MediaID == m.ID {
-			return badRequest("The media %q cannot be deleted: it is inserted in VM %q.", m.Name, vm.Name)
+			return store.BadRequest("The media %q cannot be deleted: it is inserted in VM %q.", m.Name, vm.Name)
 		}
 	}
 	return r.sim.tasks.checkIdle(m.ID)
 }
 
-func commitDeleteMedia(s *Simulator, t *Task) error {
+func commitDeleteMedia(s *Simulator, t *store.Task) error {
 	removeMedia(s, t.Work.Document)
 	return nil
 }
 
 func removeMedia(s *Simulator, id string) {
-	sh, m := s.store.media(id)
+	sh, m := s.store.Media(id)
 	if m == nil {
 		return
 	}
 	delete(s.store.Uploads, m.Upload)
-	sh.catalog.Media = slices.DeleteFunc(slices.Clone(sh.catalog.Media), func(x Media) bool { return x.ID == id })
+	sh.Catalog.Media = slices.DeleteFunc(slices.Clone(sh.Catalog.Media), func(x store.Media) bool { return x.ID == id })
 }
 
 // enableDownload makes the bytes available at a link.
@@ -188,14 +149,14 @@ func enableDownload(r *request) (*response, error) {
 	}
 	u := r.sim.store.Uploads[m.Upload]
 	if u == nil {
-		return nil, badRequest("The media %q has no content.", m.Name)
+		return nil, store.BadRequest("The media %q has no content.", m.Name)
 	}
 	u.Download = true
-	return r.done(m.entity()), nil
+	return r.done(m.Entity()), nil
 }
 
 // mediaParam reads which media an insert or eject is about.
-func mediaParam(r *request) (*VM, *Media, error) {
+func mediaParam(r *request) (*store.VM, *store.Media, error) {
 	vm, tree, err := parsed(idleVM)(r)
 	if err != nil {
 		return nil, nil, err
@@ -204,29 +165,29 @@ func mediaParam(r *request) (*VM, *Media, error) {
 	return vm, m, err
 }
 
-func insertMedia(r *request, vm *VM, m *Media) (*response, error) {
-	if m.Status != Resolved {
-		return nil, badRequest("The media %q is not resolved.", m.Name)
+func insertMedia(r *request, vm *store.VM, m *store.Media) (*response, error) {
+	if m.Status != store.Resolved {
+		return nil, store.BadRequest("The media %q is not resolved.", m.Name)
 	}
 	if vm.MediaID != "" {
-		return nil, badRequest("The VM %q has a media inserted already.", vm.Name)
+		return nil, store.BadRequest("The VM %q has a media inserted already.", vm.Name)
 	}
-	return startVM(r, vm, Work{Op: opInsertMedia, Document: m.ID})
+	return startVM(r, vm, store.Work{Op: opInsertMedia, Document: m.ID})
 }
 
 // ejectMedia empties the drive; that it was empty is no error.
-func ejectMedia(r *request, vm *VM, _ *Media) (*response, error) {
-	return startVM(r, vm, Work{Op: opEjectMedia})
+func ejectMedia(r *request, vm *store.VM, _ *store.Media) (*response, error) {
+	return startVM(r, vm, store.Work{Op: opEjectMedia})
 }
 
 // commitMedia inserts a media into the drive of a VM, or ejects it.
-func commitMedia(s *Simulator, t *Task) error {
+func commitMedia(s *Simulator, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	if vm == nil {
 		return gone("vm", t.Work.VM)
 	}
 	if id := t.Work.Document; id != "" {
-		if _, m := s.store.media(id); m == nil {
+		if _, m := s.store.Media(id); m == nil {
 			return gone("media", id)
 		}
 	}
@@ -235,43 +196,36 @@ func commitMedia(s *Simulator, t *Task) error {
 }
 
 // getQuestion answers as VCD does that no VM waits for an answer.
-func getQuestion(_ *request, vm *VM) (*response, error) {
-	return nil, forbidden("VAPP_VM_QUESTION_VIEW", vm.ID)
-}
-
-func mediaStatus(m *Media) string {
-	if m.Status == Resolved {
-		return "RESOLVED"
-	}
-	return m.Status.text()
+func getQuestion(_ *request, vm *store.VM) (*response, error) {
+	return nil, store.Forbidden("VAPP_VM_QUESTION_VIEW", vm.ID)
 }
 
 func mediaRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	for _, sh := range visibleCatalogs(r) {
-		for i := range sh.catalog.Media {
-			m := &sh.catalog.Media[i]
-			v := sh.vdcOf(&Template{VDC: m.VDC})
+		for i := range sh.Catalog.Media {
+			m := &sh.Catalog.Media[i]
+			v := sh.VDCOf(&store.Template{VDC: m.VDC})
 			out = append(out, &record{
 				metadata: r.sim.store.Metadata[m.ID],
 				links:    recordLinks(r, "media", m.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"),
-					A("catalogName", sh.catalog.Name),
-					A("catalog", r.href("catalog", sh.catalog.ID)),
+					A("catalogName", sh.Catalog.Name),
+					A("catalog", r.href("catalog", sh.Catalog.ID)),
 					A("catalogItem", r.href("catalogitem", m.ItemID)),
 					A("isPublished", false),
 					A("name", m.Name),
 					A("vdc", r.href("vdc", v.ID)),
 					A("vdcName", v.Name),
-					A("org", r.href("org", sh.org.ID)),
-					A("creationDate", m.created()),
+					A("org", r.href("org", sh.Org.ID)),
+					A("creationDate", m.CreatedAt()),
 					A("isBusy", r.sim.tasks.busy(m.ID)),
 					A("storageB", m.Size),
 					A("owner", r.base()+"/api/admin/user/"),
-					A("status", mediaStatus(m)),
-					A("storageProfileName", r.sim.store.profileName(v.defaultProfile())),
+					A("status", store.MediaStatus(m)),
+					A("storageProfileName", r.sim.store.ProfileName(v.DefaultProfile())),
 					A("isInCatalog", true),
 					A("isIso", orElse(m.ImageType, "iso") == "iso"),
 					A("isVdcEnabled", true),
@@ -282,12 +236,4 @@ func mediaRecords(r *request) []*record {
 		}
 	}
 	return out
-}
-
-// created is when the media came into being.
-func (m *Media) created() time.Time {
-	if m.Created.IsZero() {
-		return created()
-	}
-	return m.Created
 }

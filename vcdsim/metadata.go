@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // metadataPaths are the entities with metadata that the caller may change; metadataViews show it only.
@@ -47,8 +49,8 @@ func metadataRoutes(add addRoute) {
 
 // A tagged is an entity with metadata.
 type tagged struct {
-	entity   Entity
-	metadata map[string]Metadata
+	entity   store.Entity
+	metadata map[string]store.Metadata
 }
 
 // taggedEntity finds the entity in the path.
@@ -57,18 +59,18 @@ func taggedEntity(r *request) (tagged, error) {
 		if kind == "key" || kind == "domain" {
 			continue
 		}
-		e, err := taggable(r, kind, bare(id))
+		e, err := taggable(r, kind, store.Bare(id))
 		if err != nil {
 			return tagged{}, err
 		}
 		return tagged{e, metadataOf(r.sim, e)}, nil
 	}
-	return tagged{}, forbidden("METADATA_VIEW", r.URL.Path)
+	return tagged{}, store.Forbidden("METADATA_VIEW", r.URL.Path)
 }
 
 // taggable finds an entity by the kind it has in a path.
-func taggable(r *request, kind, id string) (Entity, error) {
-	var e Entity
+func taggable(r *request, kind, id string) (store.Entity, error) {
+	var e store.Entity
 	var err error
 	switch kind {
 	case "vapp":
@@ -78,52 +80,52 @@ func taggable(r *request, kind, id string) (Entity, error) {
 	case "disk":
 		e, err = entityOf(diskByID(r, id))
 	case "providervdc":
-		if r.session.provider() && id == providerID(r.sim) {
-			e = Entity{Kind: kind, ID: id, Name: providerVDC}
+		if r.session.Provider() && id == providerID(r.sim) {
+			e = store.Entity{Kind: kind, ID: id, Name: providerVDC}
 		}
 	default:
 		e = modelledFor(r, kind, id)
 	}
 	if err != nil || e.ID == "" {
-		return Entity{}, forbidden("METADATA_VIEW", id)
+		return store.Entity{}, store.Forbidden("METADATA_VIEW", id)
 	}
 	return e, nil
 }
 
 // modelledFor finds an entity of the model that the session sees.
-func modelledFor(r *request, kind, id string) Entity {
+func modelledFor(r *request, kind, id string) store.Entity {
 	org, name := modelled(r.sim.store, kind, id)
 	if org == nil || !r.sees(org.ID) {
-		return Entity{}
+		return store.Entity{}
 	}
-	return Entity{Kind: kind, ID: id, Name: name}
+	return store.Entity{Kind: kind, ID: id, Name: name}
 }
 
 // entityOf names what a look-up found.
-func entityOf(found interface{ entity() Entity }, err error) (Entity, error) {
+func entityOf(found interface{ Entity() store.Entity }, err error) (store.Entity, error) {
 	if err != nil {
-		return Entity{}, err
+		return store.Entity{}, err
 	}
-	return found.entity(), nil
+	return found.Entity(), nil
 }
 
 // modelled finds an entity of the model: whose it is, nil if there is none, and its name.
-func modelled(s *store, kind, id string) (*Org, string) {
+func modelled(s *store.Store, kind, id string) (*store.Org, string) {
 	switch kind {
 	case "org":
-		if org := s.org(id); org != nil {
+		if org := s.Org(id); org != nil {
 			return org, org.Name
 		}
 	case "vdc":
-		if org, v := s.vdc(id); v != nil {
+		if org, v := s.VDC(id); v != nil {
 			return org, v.Name
 		}
 	case "network":
-		if org, _, n := s.network(id); n != nil {
+		if org, _, n := s.Network(id); n != nil {
 			return org, n.Name
 		}
 	case "vdcstorageProfile":
-		if org, _, p := s.profile(id); p != nil {
+		if org, _, p := s.Profile(id); p != nil {
 			return org, p.Name
 		}
 	default:
@@ -133,21 +135,21 @@ func modelled(s *store, kind, id string) (*Org, string) {
 }
 
 // itemOwner finds a catalog or a template like modelled.
-func itemOwner(s *store, kind, id string) (*Org, string) {
+func itemOwner(s *store.Store, kind, id string) (*store.Org, string) {
 	if kind == "catalog" {
-		if sh, ok := s.catalog(id); ok {
-			return sh.org, sh.catalog.Name
+		if sh, ok := s.Catalog(id); ok {
+			return sh.Org, sh.Catalog.Name
 		}
 		return nil, ""
 	}
-	if sh, _, vm := s.templateVM(id); vm != nil {
-		return sh.org, vm.Name
+	if sh, _, vm := s.TemplateVM(id); vm != nil {
+		return sh.Org, vm.Name
 	}
-	if sh, m := s.media(id); m != nil {
-		return sh.org, m.Name
+	if sh, m := s.Media(id); m != nil {
+		return sh.Org, m.Name
 	}
-	if sh, t := s.template(id); t != nil {
-		return sh.org, t.Name
+	if sh, t := s.Template(id); t != nil {
+		return sh.Org, t.Name
 	}
 	return nil, ""
 }
@@ -168,7 +170,7 @@ func domainKey(domain, key string) string {
 }
 
 // domainNode is the Domain element of metadata with restricted visibility.
-func domainNode(key string, m Metadata) *xmltree.Node {
+func domainNode(key string, m store.Metadata) *xmltree.Node {
 	domain := "GENERAL"
 	if strings.HasPrefix(key, systemDomain+"/") {
 		domain = systemDomain
@@ -181,13 +183,13 @@ func domainNode(key string, m Metadata) *xmltree.Node {
 
 const xsiType = "xsi:type"
 
-func typedValue(m Metadata) *xmltree.Node {
+func typedValue(m store.Metadata) *xmltree.Node {
 	return xmltree.New("TypedValue", xmltree.A("xmlns:xsi", xsi), xmltree.A(xsiType, m.Type),
 		xmltree.T("Value", m.Value))
 }
 
 // metadataNode writes metadata as an element of any name.
-func metadataNode(m map[string]Metadata, element string, attrs ...xmltree.Attr) *xmltree.Node {
+func metadataNode(m map[string]store.Metadata, element string, attrs ...xmltree.Attr) *xmltree.Node {
 	n := xmltree.New(element, attrs)
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		n.Add(xmltree.New("MetadataEntry", xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"),
@@ -205,7 +207,7 @@ func getMetadata(r *request, e tagged) (*response, error) {
 func getMetadataValue(r *request, e tagged) (*response, error) {
 	m, ok := e.metadata[metadataKey(r)]
 	if !ok {
-		return nil, refuse(http.StatusForbidden, codeForbidden, "The metadata entry %q does not exist.", r.vars["key"])
+		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden, "The metadata entry %q does not exist.", r.vars["key"])
 	}
 	return xmlOK(xmltree.New("MetadataValue", namespaces(),
 		xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.vars["key"]),
@@ -213,10 +215,10 @@ func getMetadataValue(r *request, e tagged) (*response, error) {
 		typedValue(m))), nil
 }
 
-func readTyped(n *xmltree.Node) (Metadata, bool) {
+func readTyped(n *xmltree.Node) (store.Metadata, bool) {
 	v := n.At("TypedValue")
 	if v == nil {
-		return Metadata{}, false
+		return store.Metadata{}, false
 	}
 	t := v.Attr("type")
 	if _, local, ok := strings.Cut(t, ":"); ok {
@@ -225,15 +227,15 @@ func readTyped(n *xmltree.Node) (Metadata, bool) {
 	if t == "" {
 		t = "MetadataStringValue"
 	}
-	m := Metadata{Type: t, Value: v.Str("Value")}
+	m := store.Metadata{Type: t, Value: v.Str("Value")}
 	if d := n.At("Domain"); d != nil && d.Attr("visibility") != "READWRITE" {
 		m.Visibility = d.Attr("visibility")
 	}
-	return m, m.valid()
+	return m, validMetadata(m)
 }
 
-// valid reports whether the value is one of its type.
-func (m Metadata) valid() bool {
+// validMetadata reports whether the value is one of its type.
+func validMetadata(m store.Metadata) bool {
 	var err error
 	switch m.Type {
 	case "MetadataStringValue":
@@ -254,15 +256,15 @@ func mergeMetadata(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := map[string]Metadata{}
+	set := map[string]store.Metadata{}
 	for _, entry := range tree.All("MetadataEntry") {
 		m, ok := readTyped(entry)
 		if !ok || entry.Str("Key") == "" {
-			return nil, badRequest("A metadata entry needs a key and a value of its type.")
+			return nil, store.BadRequest("A metadata entry needs a key and a value of its type.")
 		}
 		set[domainKey(entry.Str("Domain"), entry.Str("Key"))] = m
 	}
-	return writeMetadata(r, Work{Op: opMetadata, Metadata: set})
+	return writeMetadata(r, store.Work{Op: opMetadata, Metadata: set})
 }
 
 func putMetadataValue(r *request) (*response, error) {
@@ -272,16 +274,16 @@ func putMetadataValue(r *request) (*response, error) {
 	}
 	m, ok := readTyped(tree)
 	if !ok {
-		return nil, badRequest("The metadata value is not of its type.")
+		return nil, store.BadRequest("The metadata value is not of its type.")
 	}
-	return writeMetadata(r, Work{Op: opMetadata, Metadata: map[string]Metadata{metadataKey(r): m}})
+	return writeMetadata(r, store.Work{Op: opMetadata, Metadata: map[string]store.Metadata{metadataKey(r): m}})
 }
 
 func deleteMetadataValue(r *request) (*response, error) {
-	return writeMetadata(r, Work{Op: opMetadata, Forget: []string{metadataKey(r)}})
+	return writeMetadata(r, store.Work{Op: opMetadata, Forget: []string{metadataKey(r)}})
 }
 
-func writeMetadata(r *request, w Work) (*response, error) {
+func writeMetadata(r *request, w store.Work) (*response, error) {
 	e, err := taggedEntity(r)
 	if err != nil {
 		return nil, err
@@ -290,8 +292,8 @@ func writeMetadata(r *request, w Work) (*response, error) {
 		return nil, err
 	}
 	for key, m := range w.Metadata {
-		if strings.HasPrefix(key, systemDomain+"/") && (m.Visibility == "" || !r.session.provider()) {
-			return nil, badRequest(
+		if strings.HasPrefix(key, systemDomain+"/") && (m.Visibility == "" || !r.session.Provider()) {
+			return nil, store.BadRequest(
 				"Metadata of the domain %s must be hidden or read-only, and only providers write it.", systemDomain)
 		}
 	}
@@ -299,10 +301,10 @@ func writeMetadata(r *request, w Work) (*response, error) {
 }
 
 // commitMetadata is what the task does.
-func commitMetadata(s *Simulator, t *Task) error {
+func commitMetadata(s *Simulator, t *store.Task) error {
 	m := metadataOf(s, t.Owner)
 	if m == nil {
-		return forbidden("METADATA_UPDATE", t.Owner.ID)
+		return store.Forbidden("METADATA_UPDATE", t.Owner.ID)
 	}
 	maps.Copy(m, t.Work.Metadata)
 	for _, k := range t.Work.Forget {
@@ -312,10 +314,10 @@ func commitMetadata(s *Simulator, t *Task) error {
 }
 
 // metadataOf is the live metadata of an entity, nil if it is gone.
-func metadataOf(s *Simulator, e Entity) map[string]Metadata {
-	live := func(m *map[string]Metadata) map[string]Metadata {
+func metadataOf(s *Simulator, e store.Entity) map[string]store.Metadata {
+	live := func(m *map[string]store.Metadata) map[string]store.Metadata {
 		if *m == nil {
-			*m = map[string]Metadata{}
+			*m = map[string]store.Metadata{}
 		}
 		return *m
 	}
@@ -334,7 +336,7 @@ func metadataOf(s *Simulator, e Entity) map[string]Metadata {
 		}
 	default:
 		if s.store.Metadata[e.ID] == nil {
-			s.store.Metadata[e.ID] = map[string]Metadata{}
+			s.store.Metadata[e.ID] = map[string]store.Metadata{}
 		}
 		return s.store.Metadata[e.ID]
 	}

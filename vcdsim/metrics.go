@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A metric is one metric family in Prometheus' text format.
@@ -58,7 +60,7 @@ func collectMetrics(s *Simulator) []metric {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tasks := map[string]float64{}
-	for _, status := range []TaskStatus{TaskQueued, TaskRunning, TaskSuccess, TaskError, TaskAborted, TaskCanceled} {
+	for _, status := range []store.TaskStatus{store.TaskQueued, store.TaskRunning, store.TaskSuccess, store.TaskError, store.TaskAborted, store.TaskCanceled} {
 		tasks[labels("status", string(status))] = 0
 	}
 	for _, t := range s.store.Tasks {

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const natPath = "1.0.0/edgeGateways/{gateway}/nat/rules"
@@ -43,7 +45,7 @@ func natCollection() *collection {
 		},
 		scope:   func(r *request, _ map[string]any) (scope, error) { return gatewayScope(r, r.vars["gateway"]) },
 		prepare: prepareNAT,
-		show: func(_ *request, d *document, out map[string]any) {
+		show: func(_ *request, d *store.Object, out map[string]any) {
 			out["version"] = map[string]any{"version": d.Version - 1}
 			out["systemRule"] = false
 		},
@@ -51,7 +53,7 @@ func natCollection() *collection {
 }
 
 // prepareNAT settles the type, which has an old and a new name, and checks addresses, profile and version.
-func prepareNAT(r *request, body map[string]any, old *document) error {
+func prepareNAT(r *request, body map[string]any, old *store.Object) error {
 	kind, err := settleNATType(body, old)
 	if err != nil {
 		return err
@@ -68,16 +70,16 @@ func prepareNAT(r *request, body map[string]any, old *document) error {
 	if err := sameVersion(body, old); err != nil {
 		return err
 	}
-	return ownAddress(r, r.vars["gateway"], text(body, "externalAddresses"))
+	return ownAddress(r, r.vars["gateway"], store.Text(body, "externalAddresses"))
 }
 
-func settleNATType(body map[string]any, old *document) (string, error) {
-	kind := text(body, "type")
-	if t := text(body, "ruleType"); t != "" && (old == nil || kind == "" || t != text(old.Body, "ruleType")) {
+func settleNATType(body map[string]any, old *store.Object) (string, error) {
+	kind := store.Text(body, "type")
+	if t := store.Text(body, "ruleType"); t != "" && (old == nil || kind == "" || t != store.Text(old.Body, "ruleType")) {
 		kind = t
 	}
 	if !slices.Contains(natTypes, kind) {
-		return "", badRequest("The NAT rule type %q is invalid.", kind)
+		return "", store.BadRequest("The NAT rule type %q is invalid.", kind)
 	}
 	body["type"] = kind
 	body["ruleType"] = kind
@@ -98,13 +100,13 @@ var natNeeds = map[string][]string{
 
 func natAddresses(body map[string]any, kind string) error {
 	for _, field := range natNeeds[kind] {
-		if text(body, field) == "" {
-			return badRequest("The field %s must not be empty for a NAT rule of type %s.", field, kind)
+		if store.Text(body, field) == "" {
+			return store.BadRequest("The field %s must not be empty for a NAT rule of type %s.", field, kind)
 		}
 	}
 	for _, field := range []string{"externalAddresses", "internalAddresses", "snatDestinationAddresses"} {
-		if a := text(body, field); a != "" && len(parseAddresses(a)) == 0 {
-			return badRequest("The IP address %q is invalid.", a)
+		if a := store.Text(body, field); a != "" && len(parseAddresses(a)) == 0 {
+			return store.BadRequest("The IP address %q is invalid.", a)
 		}
 	}
 	return natPort(body)
@@ -112,7 +114,7 @@ func natAddresses(body map[string]any, kind string) error {
 
 // natProfile completes the reference to the application port profile.
 func natProfile(r *request, body map[string]any) error {
-	id := refID(body, "applicationPortProfile")
+	id := store.RefID(body, "applicationPortProfile")
 	if id == "" {
 		body["applicationPortProfile"] = nil
 		return nil
@@ -125,25 +127,25 @@ func natProfile(r *request, body map[string]any) error {
 }
 
 func natPort(body map[string]any) error {
-	port := text(body, "dnatExternalPort")
+	port := store.Text(body, "dnatExternalPort")
 	if port == "" {
 		return nil
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-		return badRequest("The port %q is invalid.", port)
+		return store.BadRequest("The port %q is invalid.", port)
 	}
 	return nil
 }
 
 // sameVersion refuses a change of an object that changed since it was read. Requests without a version are not checked.
-func sameVersion(body map[string]any, old *document) error {
+func sameVersion(body map[string]any, old *store.Object) error {
 	v, ok := body["version"].(map[string]any)
 	delete(body, "version")
 	if old == nil || !ok {
 		return nil
 	}
 	if n, ok := v["version"].(float64); ok && int(n) != old.Version-1 {
-		return refuse(http.StatusBadRequest, "OBJECT_VERSION_MISMATCH",
+		return store.Refuse(http.StatusBadRequest, "OBJECT_VERSION_MISMATCH",
 			"The version %d of the object is not the current version %d.", int(n), old.Version-1)
 	}
 	return nil
@@ -151,11 +153,11 @@ func sameVersion(body map[string]any, old *document) error {
 
 // documentReference finds a document the caller sees and returns the reference to it.
 func documentReference(r *request, path, operation, id string) (map[string]any, error) {
-	d := r.sim.store.Documents.find(path, id)
+	d := r.sim.store.Documents.Find(path, id)
 	if d == nil || d.OrgID != "" && !r.sees(d.OrgID) {
-		return nil, forbidden(operation, id)
+		return nil, store.Forbidden(operation, id)
 	}
-	return map[string]any{"id": d.id(), "name": text(d.Body, "name")}, nil
+	return map[string]any{"id": d.ID(), "name": store.Text(d.Body, "name")}, nil
 }
 
 // listByCursor answers a list of what a gateway or network has, the next page behind a cursor. NAT rules cannot be
@@ -166,7 +168,7 @@ func listByCursor(c *collection) handler {
 			return nil, err
 		}
 		if c.path == natPath && r.query.get("filter") != "" {
-			return nil, badRequest("Filtering is not supported here.")
+			return nil, store.BadRequest("Filtering is not supported here.")
 		}
 		var out []any
 		for _, d := range c.scoped(r) {

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func networkRoutes(add addRoute) {
@@ -25,7 +27,7 @@ func netmask(p netip.Prefix) string {
 }
 
 // ipScope is the IpScopes element of a subnet.
-func ipScope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []Range, inherited bool) *xmltree.Node {
+func ipScope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []store.Range, inherited bool) *xmltree.Node {
 	s := xmltree.New("IpScope", xmltree.T("IsInherited", inherited), xmltree.T("Gateway", gateway.Addr()),
 		xmltree.T("Netmask", netmask(gateway)), xmltree.T("SubnetPrefixLength", gateway.Bits()))
 	for i, name := range []string{"Dns1", "Dns2"} {
@@ -44,11 +46,11 @@ func ipScope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []Range
 	return xmltree.New("IpScopes", s)
 }
 
-func fenceMode(n *Network) string {
+func fenceMode(n *store.Network) string {
 	switch n.Type {
-	case Isolated:
+	case store.Isolated:
 		return "isolated"
-	case Opaque:
+	case store.Opaque:
 		return "bridged"
 	default:
 		return "natRouted"
@@ -56,13 +58,13 @@ func fenceMode(n *Network) string {
 }
 
 func getNetwork(r *request) (*response, error) {
-	id := bare(r.vars["id"])
-	org, vdc, n := r.sim.store.network(id)
+	id := store.Bare(r.vars["id"])
+	org, vdc, n := r.sim.store.Network(id)
 	if n == nil {
 		return getVAppNetwork(r, id)
 	}
 	if !r.sees(org.ID) {
-		return nil, forbidden("ORG_NETWORK_VIEW", id)
+		return nil, store.Forbidden("ORG_NETWORK_VIEW", id)
 	}
 	out := r.entity("OrgVdcNetwork", "network", n.ID, n.Name, xmltree.A("status", 1))
 	out.Add([]*xmltree.Node{
@@ -74,7 +76,7 @@ func getNetwork(r *request) (*response, error) {
 			xmltree.T("FenceMode", fenceMode(n)),
 			xmltree.T("RetainNetInfoAcrossDeployments", false)),
 	})
-	if _, _, g := r.sim.store.gateway(n.Edge); g != nil {
+	if _, _, g := r.sim.store.Gateway(n.Edge); g != nil {
 		out.Add(edgeRef(r, g))
 	}
 	out.Add(xmltree.T("IsShared", false))
@@ -90,7 +92,7 @@ func getVAppNetwork(r *request, id string) (*response, error) {
 				continue
 			}
 			out := xmltree.New("VAppNetwork", namespaces(), xmltree.A("name", n.Name),
-				xmltree.A("id", URN("network", n.ID)),
+				xmltree.A("id", store.URN("network", n.ID)),
 				xmltree.A("href", r.href("network", n.ID)), xmltree.A("type", mime("vAppNetwork")))
 			out.Add([]*xmltree.Node{
 				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")),
@@ -100,10 +102,10 @@ func getVAppNetwork(r *request, id string) (*response, error) {
 			return xmlOK(out), nil
 		}
 	}
-	return nil, forbidden("ORG_NETWORK_VIEW", id)
+	return nil, store.Forbidden("ORG_NETWORK_VIEW", id)
 }
 
-func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any { //nolint:funlen // A table with one field per line.
+func networkJSON(r *request, org *store.Org, vdc *store.VDC, n *store.Network) map[string]any { //nolint:funlen // A table with one field per line.
 	total := count(n.StaticPool)
 	used := len(r.sim.ipam.addressesIn(n.ID))
 	dns := func(i int) any {
@@ -150,7 +152,7 @@ func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any { //
 		delete(out, f) // shown elsewhere
 	}
 	maps.Copy(out, map[string]any{
-		"id":                         URN("network", n.ID),
+		"id":                         store.URN("network", n.ID),
 		"name":                       n.Name,
 		"description":                n.Description,
 		"networkType":                string(n.Type),
@@ -169,7 +171,7 @@ func networkJSON(r *request, org *Org, vdc *VDC, n *Network) map[string]any { //
 		"connection":                 nil,
 	})
 	addEdgeOwner(org, vdc, n.Group, out)
-	if _, _, g := r.sim.store.gateway(n.Edge); g != nil && n.Type == Routed {
+	if _, _, g := r.sim.store.Gateway(n.Edge); g != nil && n.Type == store.Routed {
 		kind := "INTERNAL"
 		if k, ok := n.Fields["connectionType"].(string); ok {
 			kind = k
@@ -208,10 +210,10 @@ func listNetworks(r *request) (*response, error) {
 }
 
 // ownNetwork finds the network in the path.
-func ownNetwork(r *request) (*Org, *VDC, *Network, error) {
-	org, vdc, n := r.sim.store.network(bare(r.vars["id"]))
+func ownNetwork(r *request) (*store.Org, *store.VDC, *store.Network, error) {
+	org, vdc, n := r.sim.store.Network(store.Bare(r.vars["id"]))
 	if n == nil || !r.sees(org.ID) {
-		return nil, nil, nil, forbidden("ORG_VDC_NETWORK_VIEW", r.vars["id"])
+		return nil, nil, nil, store.Forbidden("ORG_VDC_NETWORK_VIEW", r.vars["id"])
 	}
 	return org, vdc, n, nil
 }
@@ -234,7 +236,7 @@ func listAllocated(r *request) (*response, error) {
 		out = append(out, map[string]any{
 			"ipAddress":      a.address.String(),
 			"allocationType": "VM_ALLOCATED",
-			"entityId":       URN("vm", a.vm.ID),
+			"entityId":       store.URN("vm", a.vm.ID),
 			"entityName":     a.vm.Name,
 			"vAppName":       r.sim.store.VApps[a.vm.VAppID].Name,
 			"deployed":       a.vm.Deployed,

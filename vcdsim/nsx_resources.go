@@ -9,6 +9,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // Objects of NSX that the provider can use.
@@ -20,11 +22,11 @@ const (
 // nsxRouters are the tier-0 routers and segments that can back an external network, with their kinds; segments also
 // back imported networks.
 var nsxRouters = []struct{ name, kind string }{
-	{"tier0", BackingTier0},
-	{"tier0-b", BackingTier0},
-	{"tier0-vrf", BackingVRF},
-	{"segment-1", BackingSegment},
-	{"segment-2", BackingSegment},
+	{"tier0", store.BackingTier0},
+	{"tier0-b", store.BackingTier0},
+	{"tier0-vrf", store.BackingVRF},
+	{"segment-1", store.BackingSegment},
+	{"segment-2", store.BackingSegment},
 }
 
 // segmentProfiles are the kinds of segment profiles, each with its one profile.
@@ -92,12 +94,12 @@ func listRouters(r *request) (*response, error) {
 	if err := r.byProvider("NSXT_RESOURCES_VIEW"); err != nil {
 		return nil, err
 	}
-	if bare(r.filterValue("_context")) != r.sim.ids.named("nsxtmanager", providerNetworks) {
-		return nil, forbidden("NSXT_MANAGER_VIEW", r.filterValue("_context"))
+	if store.Bare(r.filterValue("_context")) != r.sim.ids.named("nsxtmanager", providerNetworks) {
+		return nil, store.Forbidden("NSXT_MANAGER_VIEW", r.filterValue("_context"))
 	}
 	var out []any
 	for _, b := range externalBackings(r.sim) {
-		if b.kind != BackingSegment && freeBacking(r.sim, b) {
+		if b.kind != store.BackingSegment && freeBacking(r.sim, b) {
 			out = append(out, map[string]any{"id": b.id, "displayName": b.name, "description": ""})
 		}
 	}
@@ -129,12 +131,12 @@ func listQoS(r *request) (*response, error) {
 
 // listInterfaces are the interfaces of the router behind an external network.
 func listInterfaces(r *request) (*response, error) {
-	e := r.sim.store.external(bare(r.filterValue("externalNetworkId")))
-	if e == nil || !r.session.provider() {
-		return nil, forbidden("EXTERNAL_NETWORK_VIEW", r.filterValue("externalNetworkId"))
+	e := r.sim.store.External(store.Bare(r.filterValue("externalNetworkId")))
+	if e == nil || !r.session.Provider() {
+		return nil, store.Forbidden("EXTERNAL_NETWORK_VIEW", r.filterValue("externalNetworkId"))
 	}
 	return r.cursorPage([]any{map[string]any{
-		"id":            r.sim.ids.named("interface", e.backing()),
+		"id":            r.sim.ids.named("interface", externalBacking(e)),
 		"name":          "uplink-1",
 		"displayName":   "uplink-1",
 		"description":   "",
@@ -159,11 +161,11 @@ func listSegmentProfiles(r *request, kind, name string) (*response, error) {
 // listSwitches are the segments that can be imported, a plain list outside of cloudapi.
 func listSwitches(r *request) (*response, error) {
 	if r.query.get("orgVdc") == "" && r.query.get("nsxTManager") == "" && r.query.get("vdcGroup") == "" {
-		return nil, badRequest("One of the parameters orgVdc, vdcGroup and nsxTManager is required.")
+		return nil, store.BadRequest("One of the parameters orgVdc, vdcGroup and nsxTManager is required.")
 	}
 	out := []any{}
 	for _, b := range externalBackings(r.sim) {
-		if b.kind == BackingSegment && freeBacking(r.sim, b) && !importedSegment(r.sim, b.id) {
+		if b.kind == store.BackingSegment && freeBacking(r.sim, b) && !importedSegment(r.sim, b.id) {
 			out = append(out, map[string]any{"id": b.id, "name": b.name})
 		}
 	}
@@ -172,10 +174,10 @@ func listSwitches(r *request) (*response, error) {
 
 // importedSegment reports whether a network uses a segment.
 func importedSegment(s *Simulator, segment string) bool {
-	return slices.ContainsFunc(s.store.Model.Orgs, func(o Org) bool {
-		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {
+	return slices.ContainsFunc(s.store.Model.Orgs, func(o store.Org) bool {
+		return slices.ContainsFunc(o.VDCs, func(v store.VDC) bool {
 			return slices.ContainsFunc(v.Networks,
-				func(n Network) bool { return n.Type == Opaque && n.Fields["backingNetworkId"] == segment })
+				func(n store.Network) bool { return n.Type == store.Opaque && n.Fields["backingNetworkId"] == segment })
 		})
 	})
 }
@@ -195,7 +197,7 @@ func listContextProfiles(r *request) (*response, error) {
 	var out []any
 	for _, name := range contextProfiles {
 		out = append(out, map[string]any{
-			"id":                   URN("networkContextProfile", r.sim.ids.named("networkContextProfile", name)),
+			"id":                   store.URN("networkContextProfile", r.sim.ids.named("networkContextProfile", name)),
 			"name":                 name,
 			"description":          name,
 			"scope":                "SYSTEM",
@@ -209,7 +211,7 @@ func listContextProfiles(r *request) (*response, error) {
 }
 
 func managerRecords(r *request) []*record {
-	if !r.session.provider() {
+	if !r.session.Provider() {
 		return nil
 	}
 	A := xmltree.A
@@ -225,7 +227,7 @@ func managerRecords(r *request) []*record {
 }
 
 func poolRecords(r *request) []*record {
-	if !r.session.provider() {
+	if !r.session.Provider() {
 		return nil
 	}
 	A := xmltree.A
@@ -241,11 +243,11 @@ func poolRecords(r *request) []*record {
 // getManager shows the NSX manager; the legacy API answers this in JSON.
 func getManager(r *request) (*response, error) {
 	id := r.sim.ids.named("nsxtmanager", providerNetworks)
-	if !r.session.provider() || bare(r.vars["id"]) != id {
-		return nil, forbidden("NSXT_MANAGER_VIEW", r.vars["id"])
+	if !r.session.Provider() || store.Bare(r.vars["id"]) != id {
+		return nil, store.Forbidden("NSXT_MANAGER_VIEW", r.vars["id"])
 	}
 	return jsonOK(map[string]any{
-		"id":                   URN("nsxtmanager", id),
+		"id":                   store.URN("nsxtmanager", id),
 		"name":                 providerNetworks,
 		"description":          "",
 		"href":                 r.base() + r.URL.Path,

@@ -6,51 +6,9 @@ import (
 	"maps"
 	"net/http"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
-
-// Work is what a task will do when it ends, as plain data. Op is the key of operations; the other fields are set as
-// the operation needs them.
-type Work struct {
-	Op       string
-	VApp     string
-	VM       string
-	Disk     string
-	VMs      []string // to be made, or to be acted on
-	Remove   []string // VMs to be deleted
-	Networks []VAppNetwork
-	Replace  bool // Networks are all networks, not further ones
-	PowerOn  bool
-	Power    Status // state the VMs go to
-	Gently   bool   // through VMware Tools
-	Name     string
-	Change   *vmChange
-	Lease    *Lease
-	Metadata map[string]Metadata
-	Forget   []string // metadata keys to remove
-	DiskSpec *Disk
-	Affinity *AffinityRule // what a rule becomes
-	Describe *string       // new description
-
-	Properties map[string]Property
-
-	// Of what cloudapi keeps as JSON.
-
-	Document string         // its id
-	Body     map[string]any // what it becomes
-	Creates  bool           // the task makes its owner
-}
-
-// forget drops what only the work itself needs: tasks are kept for long, and what is written to VMs is large and
-// secret.
-func (w *Work) forget() {
-	w.Networks = nil
-	w.Change = nil
-	w.Metadata = nil
-	w.DiskSpec = nil
-	w.Affinity = nil
-	w.Body = nil
-	w.Properties = nil
-}
 
 // Operations by key.
 const (
@@ -141,7 +99,7 @@ func operations() map[string]operation {
 }
 
 func gone(kind, id string) error {
-	return refuse(http.StatusInternalServerError, codeInternal, "The VCD entity %s %s no longer exists.", kind, id)
+	return store.Refuse(http.StatusInternalServerError, store.CodeInternal, "The VCD entity %s %s no longer exists.", kind, id)
 }
 
 // seconds reads a lease, which is written in seconds.

@@ -4,6 +4,8 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func orgRoutes(add addRoute) {
@@ -16,8 +18,8 @@ func orgRoutes(add addRoute) {
 }
 
 // visibleOrgs are the organizations the caller may see.
-func visibleOrgs(r *request) []*Org {
-	var out []*Org
+func visibleOrgs(r *request) []*store.Org {
+	var out []*store.Org
 	for i := range r.sim.store.Model.Orgs {
 		if o := &r.sim.store.Model.Orgs[i]; r.sees(o.ID) {
 			out = append(out, o)
@@ -36,7 +38,7 @@ func listOrgs(r *request) (*response, error) {
 	return xmlOK(n), nil
 }
 
-func getOrg(r *request, o *Org) (*response, error) {
+func getOrg(r *request, o *store.Org) (*response, error) {
 	n := r.entity("Org", "org", o.ID, o.Name)
 	for _, v := range o.VDCs {
 		n.Add(r.link("down", "/api/vdc/"+v.ID, mime("vdc"), v.Name))
@@ -86,9 +88,9 @@ func getAdmin(r *request) (*response, error) {
 	return xmlOK(n), nil
 }
 
-func orgJSON(r *request, o *Org) map[string]any {
+func orgJSON(r *request, o *store.Org) map[string]any {
 	return map[string]any{
-		"id":                      URN("org", o.ID),
+		"id":                      store.URN("org", o.ID),
 		"name":                    o.Name,
 		"displayName":             o.FullName,
 		"description":             o.Description,
@@ -125,13 +127,13 @@ func listOrgsJSON(r *request) (*response, error) {
 	return r.page(out)
 }
 
-func getOrgJSON(r *request, o *Org) (*response, error) {
+func getOrgJSON(r *request, o *store.Org) (*response, error) {
 	return jsonOK(orgJSON(r, o)), nil
 }
 
 func getSite(r *request) (*response, error) {
 	return jsonOK(map[string]any{
-		"id":                 URN("site", r.sim.ids.named("site", "site")),
+		"id":                 store.URN("site", r.sim.ids.named("site", "site")),
 		"name":               "vcdsim",
 		"restServiceBaseUri": r.base(),
 		"productVersion":     builds[highestVersion(r)],

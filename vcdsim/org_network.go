@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const orgNetworkPath = "/cloudapi/1.0.0/orgVdcNetworks"
@@ -22,11 +24,11 @@ func orgNetworkRoutes(add addRoute) {
 }
 
 type orgNetworkBody struct {
-	Name        string      `json:"name"`
-	Description string      `json:"description"`
-	Type        NetworkType `json:"networkType"`
-	OwnerRef    jsonRefBody `json:"ownerRef"`
-	OrgVdc      jsonRefBody `json:"orgVdc"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Type        store.NetworkType `json:"networkType"`
+	OwnerRef    jsonRefBody       `json:"ownerRef"`
+	OrgVdc      jsonRefBody       `json:"orgVdc"`
 	Connection  *struct {
 		Router jsonRefBody `json:"routerRef"`
 	} `json:"connection"`
@@ -52,7 +54,7 @@ var networkFields = []string{
 }
 
 // readNetwork reads and checks a network; old is what it replaces, nil for a new one.
-func readNetwork(r *request, old *Network) (*VDC, *Network, error) {
+func readNetwork(r *request, old *store.Network) (*store.VDC, *store.Network, error) {
 	var body orgNetworkBody
 	if err := r.document(&body); err != nil {
 		return nil, nil, err
@@ -61,32 +63,32 @@ func readNetwork(r *request, old *Network) (*VDC, *Network, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n := &Network{
+	n := &store.Network{
 		Name:        body.Name,
 		Description: body.Description,
 		Type:        body.Type,
 		Group:       group,
 		Fields:      rest(r.body, networkFields),
 	}
-	n.replaces(old)
+	replaceNetwork(n, old)
 	if n.Name == "" {
-		return nil, nil, badRequest("The field name must not be empty.")
+		return nil, nil, store.BadRequest("The field name must not be empty.")
 	}
 	if slices.ContainsFunc(vdc.Networks,
-		func(x Network) bool { return x.ID != n.ID && x.Name == n.Name && x.Group == n.Group }) {
-		return nil, nil, duplicateName(n.Name)
+		func(x store.Network) bool { return x.ID != n.ID && x.Name == n.Name && x.Group == n.Group }) {
+		return nil, nil, store.DuplicateName(n.Name)
 	}
 	if err := readConnection(r, org, n, body); err != nil {
 		return nil, nil, err
 	}
-	if err := n.readSubnets(body.Subnets.Values); err != nil {
+	if err := readOrgSubnets(n, body.Subnets.Values); err != nil {
 		return nil, nil, err
 	}
 	return vdc, n, subnetFits(r.sim, org, n, old)
 }
 
-// replaces takes what does not change from an old network, if there is one.
-func (n *Network) replaces(old *Network) {
+// replaceNetwork takes what does not change from an old network, if there is one.
+func replaceNetwork(n *store.Network, old *store.Network) {
 	if old == nil {
 		return
 	}
@@ -105,25 +107,25 @@ func (n *Network) replaces(old *Network) {
 }
 
 // readConnection finds what a network is connected to: a gateway, an imported segment, or nothing.
-func readConnection(r *request, org *Org, n *Network, body orgNetworkBody) error {
+func readConnection(r *request, org *store.Org, n *store.Network, body orgNetworkBody) error {
 	switch n.Type {
-	case Isolated:
+	case store.Isolated:
 		return nil
-	case Opaque:
+	case store.Opaque:
 		return readImported(r, n, body)
-	case Routed:
+	case store.Routed:
 	default:
-		return badRequest("The network type %q is invalid.", n.Type)
+		return store.BadRequest("The network type %q is invalid.", n.Type)
 	}
 	if body.Connection == nil {
-		return badRequest("A routed network must be connected to an edge gateway.")
+		return store.BadRequest("A routed network must be connected to an edge gateway.")
 	}
 	var raw struct {
 		Connection map[string]any `json:"connection"`
 	}
 	_ = json.Unmarshal(r.body, &raw) // parsed before
 	for _, f := range []string{"connectionTypeValue", "connectionType"} {
-		if kind := text(raw.Connection, f); kind != "" {
+		if kind := store.Text(raw.Connection, f); kind != "" {
 			n.Fields["connectionType"] = kind
 			break
 		}
@@ -133,30 +135,30 @@ func readConnection(r *request, org *Org, n *Network, body orgNetworkBody) error
 		return err
 	}
 	if owner.ID != org.ID || vdc == nil {
-		return forbidden("GATEWAY_VIEW", body.Connection.Router.ID)
+		return store.Forbidden("GATEWAY_VIEW", body.Connection.Router.ID)
 	}
 	n.Edge = g.ID
 	return r.sim.tasks.checkIdle(g.ID)
 }
 
-func readImported(r *request, n *Network, body orgNetworkBody) error {
+func readImported(r *request, n *store.Network, body orgNetworkBody) error {
 	for _, b := range externalBackings(r.sim) {
-		if b.kind == BackingSegment && b.id == body.Segment {
+		if b.kind == store.BackingSegment && b.id == body.Segment {
 			if n.ID == "" && importedSegment(r.sim, b.id) {
-				return badRequest("The segment %q is already imported.", b.name)
+				return store.BadRequest("The segment %q is already imported.", b.name)
 			}
 			n.Fields["backingNetworkId"] = b.id
 			n.Fields["backingNetworkType"] = "NSXT_FIXED_SEGMENT"
 			return nil
 		}
 	}
-	return badRequest("The segment %q does not exist.", body.Segment)
+	return store.BadRequest("The segment %q does not exist.", body.Segment)
 }
 
-// readSubnets reads one subnet, or an IPv4 and an IPv6 one.
-func (n *Network) readSubnets(values []orgSubnetBody) error {
+// readOrgSubnets reads one subnet, or an IPv4 and an IPv6 one.
+func readOrgSubnets(n *store.Network, values []orgSubnetBody) error {
 	if len(values) == 0 || len(values) > 2 {
-		return badRequest("A network has one subnet, or one for IPv4 and one for IPv6.")
+		return store.BadRequest("A network has one subnet, or one for IPv4 and one for IPv6.")
 	}
 	for i, v := range values {
 		prefix, pool, err := v.read()
@@ -164,7 +166,7 @@ func (n *Network) readSubnets(values []orgSubnetBody) error {
 			return err
 		}
 		if i == 1 {
-			n.Second = &SecondSubnet{prefix, pool}
+			n.Second = &store.SecondSubnet{Gateway: prefix, StaticPool: pool}
 			continue
 		}
 		n.Gateway = prefix
@@ -180,25 +182,25 @@ func (n *Network) readSubnets(values []orgSubnetBody) error {
 }
 
 // read reads the gateway with the length of the subnet, and the static pool.
-func (v orgSubnetBody) read() (netip.Prefix, []Range, error) {
+func (v orgSubnetBody) read() (netip.Prefix, []store.Range, error) {
 	gateway, err := netip.ParseAddr(v.Gateway)
 	if err != nil || v.PrefixLength < 1 || v.PrefixLength >= gateway.BitLen() {
-		return netip.Prefix{}, nil, badRequest("The subnet %s/%d is invalid.", v.Gateway, v.PrefixLength)
+		return netip.Prefix{}, nil, store.BadRequest("The subnet %s/%d is invalid.", v.Gateway, v.PrefixLength)
 	}
 	prefix := netip.PrefixFrom(gateway, v.PrefixLength)
 	pool, err := v.IPRanges.ranges(prefix)
 	if err == nil && inRanges(pool, gateway) {
-		err = badRequest("The static IP pool contains the gateway's address %s.", gateway)
+		err = store.BadRequest("The static IP pool contains the gateway's address %s.", gateway)
 	}
 	return prefix, pool, err
 }
 
 // subnetFits refuses a subnet that overlaps with another behind the same gateway, and one without an address in use.
-func subnetFits(s *Simulator, org *Org, n, old *Network) error {
+func subnetFits(s *Simulator, org *store.Org, n, old *store.Network) error {
 	for v := range org.VDCs {
 		for _, x := range org.VDCs[v].Networks {
-			if n.Type == Routed && x.Edge == n.Edge && x.ID != n.ID && x.Gateway.Masked().Overlaps(n.Gateway.Masked()) {
-				return badRequest("The subnet %s overlaps with the network %q.", n.Gateway.Masked(), x.Name)
+			if n.Type == store.Routed && x.Edge == n.Edge && x.ID != n.ID && x.Gateway.Masked().Overlaps(n.Gateway.Masked()) {
+				return store.BadRequest("The subnet %s overlaps with the network %q.", n.Gateway.Masked(), x.Name)
 			}
 		}
 	}
@@ -207,20 +209,10 @@ func subnetFits(s *Simulator, org *Org, n, old *Network) error {
 	}
 	for _, a := range s.ipam.addressesIn(old.ID) {
 		if !n.Gateway.Masked().Contains(a.address) {
-			return badRequest("The IP address %s is in use by VM %q.", a.address, a.vm.Name)
+			return store.BadRequest("The IP address %s is in use by VM %q.", a.address, a.vm.Name)
 		}
 	}
 	return nil
-}
-
-func (n *Network) entity() Entity { return Entity{"network", n.ID, n.Name} }
-
-// locks are what is busy while a network changes: it, and the gateway it is connected to.
-func (n *Network) locks() []string {
-	if n.Edge != "" {
-		return []string{n.ID, n.Edge}
-	}
-	return []string{n.ID}
 }
 
 func createOrgNetwork(r *request) (*response, error) {
@@ -230,54 +222,54 @@ func createOrgNetwork(r *request) (*response, error) {
 	}
 	n.ID = r.sim.ids.next("network")
 	vdc.Networks = append(vdc.Networks, *n)
-	return r.start(Work{Op: "create orgVdcNetwork", Creates: true}, n.entity(), n.locks()), nil
+	return r.start(store.Work{Op: "create orgVdcNetwork", Creates: true}, n.Entity(), n.Locks()), nil
 }
 
 // freeNetwork finds the network in the path and refuses when it or its gateway is busy.
-func freeNetwork(r *request) (*VDC, *Network, error) {
+func freeNetwork(r *request) (*store.VDC, *store.Network, error) {
 	_, vdc, n, err := ownNetwork(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	return vdc, n, r.sim.tasks.checkIdle(n.locks()...)
+	return vdc, n, r.sim.tasks.checkIdle(n.Locks()...)
 }
 
-func putOrgNetwork(r *request, from *VDC, old *Network) (*response, error) {
+func putOrgNetwork(r *request, from *store.VDC, old *store.Network) (*response, error) {
 	to, n, err := readNetwork(r, old)
 	if err != nil {
 		return nil, err
 	}
 	*old = *n
 	if to != from && n.Group == "" {
-		from.Networks = slices.DeleteFunc(from.Networks, func(x Network) bool { return x.ID == n.ID })
+		from.Networks = slices.DeleteFunc(from.Networks, func(x store.Network) bool { return x.ID == n.ID })
 		to.Networks = append(to.Networks, *n)
 	}
-	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
+	return r.start(store.Work{Op: "update orgVdcNetwork"}, n.Entity(), n.Locks()), nil
 }
 
-func deleteOrgNetwork(r *request, _ *VDC, n *Network) (*response, error) {
-	for _, v := range sorted(r.sim.store.VApps) {
-		if slices.ContainsFunc(v.Networks, func(x VAppNetwork) bool { return x.ParentID == n.ID }) {
+func deleteOrgNetwork(r *request, _ *store.VDC, n *store.Network) (*response, error) {
+	for _, v := range store.Sorted(r.sim.store.VApps) {
+		if slices.ContainsFunc(v.Networks, func(x store.VAppNetwork) bool { return x.ParentID == n.ID }) {
 			return nil, inUse("network", n.Name, "vApp "+v.Name)
 		}
 	}
 	for _, d := range r.sim.store.Documents[groupPath] {
 		if slices.Contains(members(d.Body, "members"), n.ID) {
-			return nil, inUse("network", n.Name, "firewall group "+text(d.Body, "name"))
+			return nil, inUse("network", n.Name, "firewall group "+store.Text(d.Body, "name"))
 		}
 	}
-	return r.start(Work{Op: "delete orgVdcNetwork"}, n.entity(), n.locks()), nil
+	return r.start(store.Work{Op: "delete orgVdcNetwork"}, n.Entity(), n.Locks()), nil
 }
 
-func commitDeleteNetwork(s *Simulator, t *Task) error {
-	_, vdc, n := s.store.network(t.Owner.ID)
+func commitDeleteNetwork(s *Simulator, t *store.Task) error {
+	_, vdc, n := s.store.Network(t.Owner.ID)
 	if n == nil {
 		return gone("network", t.Owner.ID)
 	}
 	id := n.ID
-	vdc.Networks = slices.DeleteFunc(vdc.Networks, func(x Network) bool { return x.ID == id })
+	vdc.Networks = slices.DeleteFunc(vdc.Networks, func(x store.Network) bool { return x.ID == id })
 	s.store.Documents[bindingPath] = slices.DeleteFunc(slices.Clone(s.store.Documents[bindingPath]),
-		func(d *document) bool { return d.Parent == id })
+		func(d *store.Object) bool { return d.Parent == id })
 	return nil
 }
 
@@ -303,7 +295,7 @@ func getSegmentProfiles(r *request) (*response, error) {
 	return jsonOK(out), nil
 }
 
-func putSegmentProfiles(r *request, _ *VDC, n *Network) (*response, error) {
+func putSegmentProfiles(r *request, _ *store.VDC, n *store.Network) (*response, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err
@@ -313,5 +305,5 @@ func putSegmentProfiles(r *request, _ *VDC, n *Network) (*response, error) {
 		n.Fields = map[string]any{}
 	}
 	n.Fields["segmentProfiles"] = body
-	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
+	return r.start(store.Work{Op: "update orgVdcNetwork"}, n.Entity(), n.Locks()), nil
 }

@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const bindingPath = "1.0.0/orgVdcNetworks/{network}/dhcp/bindings"
@@ -43,13 +45,13 @@ func getDHCP(r *request) (*response, error) {
 		"dnsServers": []any{},
 	}
 	if n.DHCP != nil {
-		n.DHCP.show(out)
+		showDHCP(n.DHCP, out)
 	}
 	return jsonOK(out), nil
 }
 
-// show adds the fields that are set.
-func (d *NetworkDHCP) show(out map[string]any) {
+// showDHCP adds the fields that are set.
+func showDHCP(d *store.NetworkDHCP, out map[string]any) {
 	out["enabled"] = !d.Disabled
 	if d.DNS != nil {
 		out["dnsServers"] = d.DNS
@@ -66,12 +68,12 @@ func (d *NetworkDHCP) show(out map[string]any) {
 }
 
 // putDHCP sets how a network hands out addresses: by its gateway, by a server on the network, or by relaying to others.
-func putDHCP(r *request, _ *VDC, n *Network) (*response, error) {
+func putDHCP(r *request, _ *store.VDC, n *store.Network) (*response, error) {
 	var body dhcpBody
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	d := &NetworkDHCP{
+	d := &store.NetworkDHCP{
 		Mode:     body.Mode,
 		Address:  body.Address,
 		Lease:    body.Lease,
@@ -80,22 +82,22 @@ func putDHCP(r *request, _ *VDC, n *Network) (*response, error) {
 	}
 	switch {
 	case !slices.Contains([]string{"", "EDGE", "NETWORK", "RELAY"}, d.Mode):
-		return nil, badRequest("The DHCP mode %q is invalid.", d.Mode)
-	case n.Type != Routed && (d.Mode == "" || d.Mode == "EDGE") && !d.Disabled:
-		return nil, badRequest("The DHCP mode EDGE needs a routed network.")
+		return nil, store.BadRequest("The DHCP mode %q is invalid.", d.Mode)
+	case n.Type != store.Routed && (d.Mode == "" || d.Mode == "EDGE") && !d.Disabled:
+		return nil, store.BadRequest("The DHCP mode EDGE needs a routed network.")
 	}
-	pools, err := n.readDHCPPools(body)
+	pools, err := readDHCPPools(n, body)
 	if err != nil {
 		return nil, err
 	}
 	n.DHCP = d
 	n.DHCPPool = pools
-	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
+	return r.start(store.Work{Op: "update orgVdcNetwork"}, n.Entity(), n.Locks()), nil
 }
 
 // readDHCPPools reads the pools, none of which overlaps another or the static one.
-func (n *Network) readDHCPPools(body dhcpBody) ([]Range, error) {
-	var pools []Range
+func readDHCPPools(n *store.Network, body dhcpBody) ([]store.Range, error) {
+	var pools []store.Range
 	for _, p := range body.Pools {
 		subnet := n.Gateway
 		if a, err := netip.ParseAddr(p.Range.StartAddress); err == nil && a.Is6() && n.Second != nil {
@@ -106,7 +108,7 @@ func (n *Network) readDHCPPools(body dhcpBody) ([]Range, error) {
 			return nil, err
 		}
 		if overlap(got, n.StaticPool) || overlap(got, pools) {
-			return nil, badRequest("The DHCP pool %s-%s overlaps with another IP range of the network.", got[0].From,
+			return nil, store.BadRequest("The DHCP pool %s-%s overlaps with another IP range of the network.", got[0].From,
 				got[0].To)
 		}
 		pools = append(pools, got[0])
@@ -114,13 +116,13 @@ func (n *Network) readDHCPPools(body dhcpBody) ([]Range, error) {
 	return pools, nil
 }
 
-func deleteDHCP(r *request, _ *VDC, n *Network) (*response, error) {
+func deleteDHCP(r *request, _ *store.VDC, n *store.Network) (*response, error) {
 	n.DHCP = nil
 	n.DHCPPool = nil
 	id := n.ID
 	r.sim.store.Documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[bindingPath]),
-		func(d *document) bool { return d.Parent == id })
-	return r.start(Work{Op: "update orgVdcNetwork"}, n.entity(), n.locks()), nil
+		func(d *store.Object) bool { return d.Parent == id })
+	return r.start(store.Work{Op: "update orgVdcNetwork"}, n.Entity(), n.Locks()), nil
 }
 
 // bindingCollection are the addresses that the DHCP server of a network keeps for a MAC address.
@@ -136,13 +138,13 @@ func bindingCollection() *collection {
 		required: []string{"name", "macAddress", "ipAddress"},
 		unique:   []string{"ipAddress"},
 		scope: func(r *request, _ map[string]any) (scope, error) {
-			org, _, n := r.sim.store.network(bare(r.vars["network"]))
+			org, _, n := r.sim.store.Network(store.Bare(r.vars["network"]))
 			if n == nil || !r.sees(org.ID) {
-				return scope{}, forbidden("ORG_VDC_NETWORK_VIEW", r.vars["network"])
+				return scope{}, store.Forbidden("ORG_VDC_NETWORK_VIEW", r.vars["network"])
 			}
-			return scope{org.ID, n.ID, n.locks()}, nil
+			return scope{org.ID, n.ID, n.Locks()}, nil
 		},
-		prepare: func(_ *request, body map[string]any, old *document) error { return sameVersion(body, old) },
+		prepare: func(_ *request, body map[string]any, old *store.Object) error { return sameVersion(body, old) },
 		show:    onlyVersions,
 	}
 }

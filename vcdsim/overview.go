@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // An overview is what the page shows: bounded, however large the site is.
@@ -60,13 +62,13 @@ type overviewVM struct {
 }
 
 type overviewTask struct {
-	ID        string     `json:"id"`
-	Operation string     `json:"operation"`
-	Status    TaskStatus `json:"status"`
-	Progress  int        `json:"progress"`
-	User      string     `json:"user"`
-	Started   time.Time  `json:"started"`
-	Error     string     `json:"error,omitempty"`
+	ID        string           `json:"id"`
+	Operation string           `json:"operation"`
+	Status    store.TaskStatus `json:"status"`
+	Progress  int              `json:"progress"`
+	User      string           `json:"user"`
+	Started   time.Time        `json:"started"`
+	Error     string           `json:"error,omitempty"`
 }
 
 // What is shown at most.
@@ -111,12 +113,12 @@ func overviewOfCounts(s *Simulator) overviewCounts {
 		Faults:   len(s.faults.List()),
 	}
 	for _, vm := range s.store.VMs {
-		if vm.Status == PoweredOn {
+		if vm.Status == store.PoweredOn {
 			c.VMsOn++
 		}
 	}
 	for _, t := range s.store.Tasks {
-		if !t.done() {
+		if !t.Done() {
 			c.Running++
 		}
 	}
@@ -125,14 +127,14 @@ func overviewOfCounts(s *Simulator) overviewCounts {
 
 // overviewOfVApps are those with the filter in their name or in that of a VM, by name.
 func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more int) {
-	var all []*VApp
+	var all []*store.VApp
 	for _, v := range s.store.VApps {
 		if matches(v.Name, filter) ||
-			slices.ContainsFunc(s.store.vmsOf(v.ID), func(vm *VM) bool { return matches(vm.Name, filter) }) {
+			slices.ContainsFunc(s.store.VMsOf(v.ID), func(vm *store.VM) bool { return matches(vm.Name, filter) }) {
 			all = append(all, v)
 		}
 	}
-	slices.SortFunc(all, func(a, b *VApp) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b *store.VApp) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	shown = []overviewVApp{}
 	for _, v := range all[:min(len(all), shownVApps)] {
 		shown = append(shown, overviewOfVApp(s, v, filter))
@@ -142,22 +144,22 @@ func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more in
 
 func matches(name, filter string) bool { return strings.Contains(strings.ToLower(name), filter) }
 
-func overviewOfVApp(s *Simulator, v *VApp, filter string) overviewVApp {
+func overviewOfVApp(s *Simulator, v *store.VApp, filter string) overviewVApp {
 	out := overviewVApp{
 		ID:     v.ID,
 		Name:   v.Name,
-		Status: s.store.status(v).text(),
+		Status: s.store.Status(v).Text(),
 		Busy:   s.tasks.busy(v.ID),
 		VMs:    []overviewVM{},
 	}
-	if org, vdc := s.store.vdc(v.VDCID); vdc != nil {
+	if org, vdc := s.store.VDC(v.VDCID); vdc != nil {
 		out.Org = org.Name
 		out.VDC = vdc.Name
 	}
-	vms := s.store.vmsOf(v.ID)
+	vms := s.store.VMsOf(v.ID)
 	out.Count = len(vms)
 	if !matches(v.Name, filter) {
-		vms = slices.DeleteFunc(slices.Clone(vms), func(vm *VM) bool { return !matches(vm.Name, filter) })
+		vms = slices.DeleteFunc(slices.Clone(vms), func(vm *store.VM) bool { return !matches(vm.Name, filter) })
 	}
 	for _, vm := range vms[:min(len(vms), shownVMs)] {
 		out.VMs = append(out.VMs, overviewOfVM(s, vm))
@@ -166,11 +168,11 @@ func overviewOfVApp(s *Simulator, v *VApp, filter string) overviewVApp {
 	return out
 }
 
-func overviewOfVM(s *Simulator, vm *VM) overviewVM {
+func overviewOfVM(s *Simulator, vm *store.VM) overviewVM {
 	out := overviewVM{
 		ID:        vm.ID,
 		Name:      vm.Name,
-		Status:    vm.Status.text(),
+		Status:    vm.Status.Text(),
 		Busy:      s.tasks.busy(vm.ID),
 		CPUs:      vm.CPUs,
 		MemoryMiB: vm.MemoryMiB,
@@ -182,7 +184,7 @@ func overviewOfVM(s *Simulator, vm *VM) overviewVM {
 		}
 	}
 	switch {
-	case vm.Status != PoweredOn:
+	case vm.Status != store.PoweredOn:
 	case vm.Boot.Failure != "":
 		out.Guest = vm.Boot.Failure
 	case vm.Boot.Up:
@@ -195,24 +197,24 @@ func overviewOfVM(s *Simulator, vm *VM) overviewVM {
 
 // overviewOfTasks are the unfinished tasks, newest first, then the last that ended.
 func overviewOfTasks(s *Simulator) []overviewTask {
-	var running, ended []*Task
+	var running, ended []*store.Task
 	for _, t := range s.store.Tasks {
-		if t.done() {
+		if t.Done() {
 			ended = append(ended, t)
 		} else {
 			running = append(running, t)
 		}
 	}
 	slices.SortFunc(running,
-		func(a, b *Task) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID)) })
-	slices.SortFunc(ended, func(a, b *Task) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.ID, b.ID)) })
+		func(a, b *store.Task) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(ended, func(a, b *store.Task) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.ID, b.ID)) })
 	out := []overviewTask{}
 	for _, t := range slices.Concat(running[:min(len(running), shownTasks)], ended[:min(len(ended), shownEnded)]) {
 		o := overviewTask{
 			ID:        t.ID,
 			Operation: t.Operation,
 			Status:    t.Status,
-			Progress:  t.progress(s.clock.Now()),
+			Progress:  t.Progress(s.clock.Now()),
 			User:      t.UserName,
 			Started:   t.Started,
 		}

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // What is shown at most of networks.
@@ -129,7 +131,7 @@ func put[T any](o *overviewNetworks, list *[]T, most int, item T, filter string,
 	}
 }
 
-func (o *overviewNetworks) addNetwork(s *Simulator, org *Org, vdc *VDC, n *Network, filter string) {
+func (o *overviewNetworks) addNetwork(s *Simulator, org *store.Org, vdc *store.VDC, n *store.Network, filter string) {
 	put(o, &o.Networks, shownNetworks, overviewNetwork{
 		Name:    n.Name,
 		Org:     org.Name,
@@ -142,7 +144,7 @@ func (o *overviewNetworks) addNetwork(s *Simulator, org *Org, vdc *VDC, n *Netwo
 	}, filter, n.Name)
 }
 
-func (o *overviewNetworks) addGateway(s *Simulator, org *Org, vdc *VDC, g *EdgeGateway, filter string) {
+func (o *overviewNetworks) addGateway(s *Simulator, org *store.Org, vdc *store.VDC, g *store.EdgeGateway, filter string) {
 	out := overviewGateway{
 		ID:       g.ID,
 		Name:     g.Name,
@@ -153,13 +155,13 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *Org, vdc *VDC, g *EdgeG
 		Used:     []string{},
 		Services: []overviewService{},
 		Unused:   []overviewPool{},
-		Rules:    len(s.store.Documents.on(g.ID, natPath)),
+		Rules:    len(s.store.Documents.On(g.ID, natPath)),
 	}
 	words := []string{g.Name}
 	for _, u := range s.edges.usedBy(g) {
 		out.Used = append(out.Used, u.address.String()+" "+u.category)
 	}
-	for _, d := range s.store.Documents.on(g.ID, servicePath) {
+	for _, d := range s.store.Documents.On(g.ID, servicePath) {
 		service := overviewOfService(s, d)
 		words = append(words, service.Name, service.Address, service.Pool.Name)
 		switch {
@@ -170,9 +172,9 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *Org, vdc *VDC, g *EdgeG
 			out.Services = append(out.Services, service)
 		}
 	}
-	for _, d := range s.store.Documents.on(g.ID, poolPath) {
+	for _, d := range s.store.Documents.On(g.ID, poolPath) {
 		pool := overviewOfPool(s, d)
-		if len(s.store.Documents.servicesOf(d.id())) == 0 && len(out.Unused) < shownOnEdge {
+		if len(servicesOfPool(s.store.Documents, d.ID())) == 0 && len(out.Unused) < shownOnEdge {
 			words = append(words, pool.Name)
 			out.Unused = append(out.Unused, pool)
 		}
@@ -181,14 +183,14 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *Org, vdc *VDC, g *EdgeG
 	put(o, &o.Gateways, shownNetworks, out, filter, words...)
 }
 
-func overviewOfService(s *Simulator, d *document) overviewService {
+func overviewOfService(s *Simulator, d *store.Object) overviewService {
 	out := overviewService{
-		Name:    text(d.Body, "name"),
+		Name:    store.Text(d.Body, "name"),
 		Address: strings.Join(virtualIPs(d.Body), " ") + portsOf(d.Body),
 		Pool:    overviewPool{Members: []overviewMember{}},
 	}
 	up := 0
-	if pool := s.store.Documents.find(poolPath, refID(d.Body, "loadBalancerPoolRef")); pool != nil {
+	if pool := s.store.Documents.Find(poolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil {
 		out.Pool = overviewOfPool(s, pool)
 		up = s.alb.upMembers(pool)
 	}
@@ -212,8 +214,8 @@ func portsOf(body map[string]any) string {
 }
 
 // overviewOfPool shows members, or the addresses of the group whose members they are.
-func overviewOfPool(s *Simulator, d *document) overviewPool {
-	out := overviewPool{Name: text(d.Body, "name"), Members: []overviewMember{}}
+func overviewOfPool(s *Simulator, d *store.Object) overviewPool {
+	out := overviewPool{Name: store.Text(d.Body, "name"), Members: []overviewMember{}}
 	out.Health = s.alb.health(d, s.alb.upMembers(d))
 	var members []overviewMember
 	for _, m := range poolMembers(d.Body) {
@@ -223,7 +225,7 @@ func overviewOfPool(s *Simulator, d *document) overviewPool {
 		}
 		members = append(members, overviewMember{fmt.Sprintf("%v:%v", m["ipAddress"], m["port"]), health})
 	}
-	if g := s.store.Documents.find(groupPath, refID(d.Body, "memberGroupRef")); g != nil {
+	if g := s.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		for _, a := range setAddresses(g) {
 			members = append(members, overviewMember{
 				fmt.Sprintf("%v:%v", a, d.Body["defaultPort"]),
@@ -237,7 +239,7 @@ func overviewOfPool(s *Simulator, d *document) overviewPool {
 }
 
 // groupHealth is the health of an address of a group of members.
-func groupHealth(s *Simulator, pool *document, address, health string) string {
+func groupHealth(s *Simulator, pool *store.Object, address, health string) string {
 	if a, err := netip.ParseAddr(address); err == nil {
 		member := map[string]any{"ipAddress": a.String(), "port": pool.Body["defaultPort"]}
 		return s.alb.memberHealth(pool, member, health)
@@ -245,11 +247,11 @@ func groupHealth(s *Simulator, pool *document, address, health string) string {
 	return health
 }
 
-func (o *overviewNetworks) addSpace(p *IPSpace, filter string) {
+func (o *overviewNetworks) addSpace(p *store.IPSpace, filter string) {
 	out := overviewSpace{Name: p.Name, Type: p.Type, Total: count(p.Ranges), Allocations: []string{}}
 	words := []string{p.Name}
 	for _, a := range p.Allocations {
-		if a.Type == FloatingIP {
+		if a.Type == store.FloatingIP {
 			out.Allocated++
 		}
 		words = append(words, a.Value, a.Description)
@@ -260,21 +262,21 @@ func (o *overviewNetworks) addSpace(p *IPSpace, filter string) {
 	put(o, &o.Spaces, shownSpaces, out, filter, words...)
 }
 
-func (o *overviewNetworks) addEntity(s *Simulator, d *document, filter string) {
+func (o *overviewNetworks) addEntity(s *Simulator, d *store.Object, filter string) {
 	out := overviewEntity{
-		ID:    d.id(),
-		Name:  text(d.Body, "name"),
-		Type:  text(d.Body, "entityType"),
-		State: text(d.Body, "state"),
+		ID:    d.ID(),
+		Name:  store.Text(d.Body, "name"),
+		Type:  store.Text(d.Body, "entityType"),
+		State: store.Text(d.Body, "state"),
 	}
-	if org := s.store.org(d.OrgID); org != nil {
+	if org := s.store.Org(d.OrgID); org != nil {
 		out.Org = org.Name
 	}
 	content, _ := d.Body["entity"].(map[string]any)
 	status, _ := content["status"].(map[string]any)
 	for _, section := range []string{"capvcd", "vcdKe"} {
 		if of, ok := status[section].(map[string]any); ok && out.Phase == "" {
-			out.Phase = text(of, "phase")
+			out.Phase = store.Text(of, "phase")
 		}
 	}
 	put(o, &o.Entities, shownEntities, out, filter, out.Name, out.ID)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/page"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func getPage(_ *request) (*response, error) { return pageFile(page.Index) }
@@ -15,7 +17,7 @@ func getPageFile(r *request) (*response, error) { return pageFile(r.vars["file"]
 func pageFile(name string) (*response, error) {
 	content, mediaType, ok := page.File(name)
 	if !ok {
-		return nil, refuse(http.StatusNotFound, codeNotFound, "the page has no file %s", name)
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "the page has no file %s", name)
 	}
 	return &response{
 		status:      http.StatusOK,

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func policyRoutes(add addRoute) {
@@ -22,7 +24,7 @@ func policyRoutes(add addRoute) {
 var onlyV2 = []string{"policyType", "isVgpuPolicy", "pvdcNamedVmGroupsMap", "pvdcLogicalVmGroupsMap"}
 
 // policyJSON is a policy as the version of the path shows it.
-func policyJSON(r *request, p *ComputePolicy) map[string]any {
+func policyJSON(r *request, p *store.ComputePolicy) map[string]any {
 	out := policyDocument(p)
 	if strings.HasPrefix(r.URL.Path, "/cloudapi/1.0.0/") {
 		for _, field := range onlyV2 {
@@ -32,9 +34,9 @@ func policyJSON(r *request, p *ComputePolicy) map[string]any {
 	return out
 }
 
-func policyDocument(p *ComputePolicy) map[string]any {
+func policyDocument(p *store.ComputePolicy) map[string]any {
 	out := map[string]any{
-		"id":                         URN("vdcComputePolicy", p.ID),
+		"id":                         store.URN("vdcComputePolicy", p.ID),
 		"name":                       p.Name,
 		"description":                emptyNull(p.Description),
 		"isSizingOnly":               !p.Placement,
@@ -70,8 +72,8 @@ func policyDocument(p *ComputePolicy) map[string]any {
 
 // publishes reports whether a VDC the caller sees offers a policy.
 func publishes(r *request, name, vdcID string) bool {
-	return slices.ContainsFunc(visibleOrgs(r), func(o *Org) bool {
-		return slices.ContainsFunc(o.VDCs, func(v VDC) bool {
+	return slices.ContainsFunc(visibleOrgs(r), func(o *store.Org) bool {
+		return slices.ContainsFunc(o.VDCs, func(v store.VDC) bool {
 			return (vdcID == "" || v.ID == vdcID) && slices.Contains(v.Policies, name)
 		})
 	})
@@ -81,7 +83,7 @@ func computePolicies(r *request, vdcID string) []any {
 	var out []any
 	for i := range r.sim.store.Model.Policies {
 		p := &r.sim.store.Model.Policies[i]
-		if r.session.provider() && vdcID == "" || publishes(r, p.Name, vdcID) {
+		if r.session.Provider() && vdcID == "" || publishes(r, p.Name, vdcID) {
 			out = append(out, policyJSON(r, p))
 		}
 	}
@@ -96,7 +98,7 @@ func vdcContext(r *request) string {
 	}
 	for _, t := range filter.Terms() {
 		if t.Attr == "_context" && strings.Contains(t.Value, ":vdc:") {
-			return bare(t.Value)
+			return store.Bare(t.Value)
 		}
 	}
 	return ""
@@ -105,17 +107,17 @@ func vdcContext(r *request) string {
 func listPolicies(r *request) (*response, error) { return r.page(computePolicies(r, vdcContext(r))) }
 
 func listVDCPolicies(r *request) (*response, error) {
-	id := bare(r.vars["id"])
-	if org, _ := r.sim.store.vdc(id); org == nil || !r.sees(org.ID) {
-		return nil, forbidden("VDC_VIEW", r.vars["id"])
+	id := store.Bare(r.vars["id"])
+	if org, _ := r.sim.store.VDC(id); org == nil || !r.sees(org.ID) {
+		return nil, store.Forbidden("VDC_VIEW", r.vars["id"])
 	}
 	return r.page(computePolicies(r, id))
 }
 
 func getPolicy(r *request) (*response, error) {
-	p := r.sim.store.policy(bare(r.vars["id"]))
-	if p == nil || !r.session.provider() && !publishes(r, p.Name, "") {
-		return nil, forbidden("VDC_COMPUTE_POLICY_VIEW", r.vars["id"])
+	p := r.sim.store.Policy(store.Bare(r.vars["id"]))
+	if p == nil || !r.session.Provider() && !publishes(r, p.Name, "") {
+		return nil, store.Forbidden("VDC_COMPUTE_POLICY_VIEW", r.vars["id"])
 	}
 	return jsonOK(policyJSON(r, p)), nil
 }

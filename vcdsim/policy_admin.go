@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const policyReferences = "application/vnd.vmware.vcloud.vdcComputePolicyReferences+xml"
@@ -21,9 +23,9 @@ func policyAdminRoutes(add addRoute) {
 }
 
 // readPolicy applies a policy document. Fields without effect in the simulator are stored as they were sent.
-func (p *ComputePolicy) readPolicy(body map[string]any) error {
-	if text(body, "name") == "" {
-		return badRequest("A compute policy needs a name.")
+func readPolicy(p *store.ComputePolicy, body map[string]any) error {
+	if store.Text(body, "name") == "" {
+		return store.BadRequest("A compute policy needs a name.")
 	}
 	number := func(field string) int64 {
 		f, _ := body[field].(float64)
@@ -31,8 +33,8 @@ func (p *ComputePolicy) readPolicy(body map[string]any) error {
 	}
 	groups, _ := body["pvdcNamedVmGroupsMap"].([]any)
 	logical, _ := body["pvdcLogicalVmGroupsMap"].([]any)
-	p.Name = text(body, "name")
-	p.Description = text(body, "description")
+	p.Name = store.Text(body, "name")
+	p.Description = store.Text(body, "description")
 	p.CPUs = number("cpuCount")
 	p.MemoryMiB = number("memory")
 	p.Placement = len(groups)+len(logical) > 0
@@ -50,38 +52,38 @@ func createPolicy(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	p := ComputePolicy{ID: r.sim.ids.next("vdcComputePolicy")}
-	if err := p.readPolicy(body); err != nil {
+	p := store.ComputePolicy{ID: r.sim.ids.next("vdcComputePolicy")}
+	if err := readPolicy(&p, body); err != nil {
 		return nil, err
 	}
-	if r.sim.store.policyByName(p.Name) != nil {
-		return nil, duplicateName(p.Name)
+	if r.sim.store.PolicyByName(p.Name) != nil {
+		return nil, store.DuplicateName(p.Name)
 	}
 	r.sim.store.Model.Policies = append(r.sim.store.Model.Policies, p)
 	return &response{status: http.StatusCreated, json: policyJSON(r, &p)}, nil
 }
 
-func writablePolicy(r *request) (*ComputePolicy, error) {
+func writablePolicy(r *request) (*store.ComputePolicy, error) {
 	if err := r.byProvider("VDC_COMPUTE_POLICY_MANAGE"); err != nil {
 		return nil, err
 	}
-	p := r.sim.store.policy(bare(r.vars["id"]))
+	p := r.sim.store.Policy(store.Bare(r.vars["id"]))
 	if p == nil {
-		return nil, forbidden("VDC_COMPUTE_POLICY_VIEW", r.vars["id"])
+		return nil, store.Forbidden("VDC_COMPUTE_POLICY_VIEW", r.vars["id"])
 	}
 	return p, nil
 }
 
-func putPolicy(r *request, p *ComputePolicy) (*response, error) {
+func putPolicy(r *request, p *store.ComputePolicy) (*response, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
 	old := p.Name
-	if err := p.readPolicy(body); err != nil {
+	if err := readPolicy(p, body); err != nil {
 		return nil, err
 	}
-	eachVDC(r, func(v *VDC) {
+	eachVDC(r, func(v *store.VDC) {
 		if i := slices.Index(v.Policies, old); i >= 0 {
 			v.Policies[i] = p.Name
 		}
@@ -89,7 +91,7 @@ func putPolicy(r *request, p *ComputePolicy) (*response, error) {
 	return jsonOK(policyJSON(r, p)), nil
 }
 
-func eachVDC(r *request, f func(*VDC)) {
+func eachVDC(r *request, f func(*store.VDC)) {
 	for i := range r.sim.store.Model.Orgs {
 		for j := range r.sim.store.Model.Orgs[i].VDCs {
 			f(&r.sim.store.Model.Orgs[i].VDCs[j])
@@ -98,15 +100,15 @@ func eachVDC(r *request, f func(*VDC)) {
 }
 
 // deletePolicy removes a policy that no VDC offers.
-func deletePolicy(r *request, p *ComputePolicy) (*response, error) {
+func deletePolicy(r *request, p *store.ComputePolicy) (*response, error) {
 	used := false
-	eachVDC(r, func(v *VDC) { used = used || slices.Contains(v.Policies, p.Name) })
+	eachVDC(r, func(v *store.VDC) { used = used || slices.Contains(v.Policies, p.Name) })
 	if used {
-		return nil, badRequest("The compute policy %q is assigned to a VDC.", p.Name)
+		return nil, store.BadRequest("The compute policy %q is assigned to a VDC.", p.Name)
 	}
 	id := p.ID
 	r.sim.store.Model.Policies = slices.DeleteFunc(slices.Clone(r.sim.store.Model.Policies),
-		func(x ComputePolicy) bool { return x.ID == id })
+		func(x store.ComputePolicy) bool { return x.ID == id })
 	return noContent(), nil
 }
 
@@ -119,12 +121,12 @@ func assignPolicies(r *request) (*response, error) {
 	path := "/api/admin/vdc/" + v.ID + "/computePolicies"
 	out := xmltree.New("VdcComputePolicyReferences", namespaces(), xmltree.A("href", r.base()+path),
 		xmltree.A("type", policyReferences))
-	standard := r.sim.store.policy(r.sim.store.defaultSizing(v))
+	standard := r.sim.store.Policy(r.sim.store.DefaultSizing(v))
 	var names []string
 	for _, ref := range tree.All("VdcComputePolicyReference") {
-		p := r.sim.store.policy(bare(ref.Attr("href")))
+		p := r.sim.store.Policy(store.Bare(ref.Attr("href")))
 		if p == nil {
-			return nil, forbidden("VDC_COMPUTE_POLICY_VIEW", ref.Attr("href"))
+			return nil, store.Forbidden("VDC_COMPUTE_POLICY_VIEW", ref.Attr("href"))
 		}
 		names = append(names, p.Name)
 		out.Add(policyRef(r, "VdcComputePolicyReference", p))
@@ -132,7 +134,7 @@ func assignPolicies(r *request) (*response, error) {
 	if standard != nil {
 		i := slices.Index(names, standard.Name)
 		if i < 0 {
-			return nil, badRequest("The default compute policy %q of VDC %q cannot be taken away.", standard.Name,
+			return nil, store.BadRequest("The default compute policy %q of VDC %q cannot be taken away.", standard.Name,
 				v.Name)
 		}
 		names = slices.Insert(slices.Delete(names, i, i+1), 0, standard.Name)
@@ -142,8 +144,8 @@ func assignPolicies(r *request) (*response, error) {
 }
 
 // policyRef is a reference to a compute policy.
-func policyRef(r *request, element string, p *ComputePolicy) *xmltree.Node {
-	urn := URN("vdcComputePolicy", p.ID)
+func policyRef(r *request, element string, p *store.ComputePolicy) *xmltree.Node {
+	urn := store.URN("vdcComputePolicy", p.ID)
 	return xmltree.New(element, xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn),
 		xmltree.A("id", urn), xmltree.A("name", p.Name),
 		xmltree.A("type", "application/json"))

@@ -2,7 +2,11 @@
 
 package vcdsim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 const profilePath = "1.0.0/applicationPortProfiles"
 
@@ -19,8 +23,8 @@ func profileCollection() *collection {
 		scope:    profileScope,
 		prepare:  prepareProfile,
 		free:     freeProfile,
-		show: func(r *request, d *document, out map[string]any) {
-			out["status"] = r.sim.tasks.realization(bare(d.id()), d.Failed)
+		show: func(r *request, d *store.Object, out map[string]any) {
+			out["status"] = r.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
 			out["usableForNAT"] = usableForNAT(d.Body)
 			out["networkProviderScope"] = nil
 			delete(out, "contextEntityId")
@@ -30,8 +34,8 @@ func profileCollection() *collection {
 
 // profileScope: a tenant's profile belongs to one of its VDCs or VDC groups, the provider's to an NSX manager.
 func profileScope(r *request, body map[string]any) (scope, error) {
-	context := text(body, "contextEntityId")
-	switch text(body, "scope") {
+	context := store.Text(body, "contextEntityId")
+	switch store.Text(body, "scope") {
 	case "TENANT":
 		org, vdc, group, err := edgeOwner(r, context)
 		if err != nil {
@@ -47,27 +51,27 @@ func profileScope(r *request, body map[string]any) (scope, error) {
 		}
 		return scope{}, nil
 	case "SYSTEM":
-		return scope{}, forbidden("APPLICATION_PORT_PROFILE_MANAGE", text(body, "id"))
+		return scope{}, store.Forbidden("APPLICATION_PORT_PROFILE_MANAGE", store.Text(body, "id"))
 	}
-	return scope{}, badRequest("The scope %q is invalid.", text(body, "scope"))
+	return scope{}, store.BadRequest("The scope %q is invalid.", store.Text(body, "scope"))
 }
 
-func prepareProfile(r *request, body map[string]any, old *document) error {
+func prepareProfile(r *request, body map[string]any, old *store.Object) error {
 	if old != nil {
 		body["contextEntityId"] = old.Body["contextEntityId"]
-	} else if org := r.sim.store.org(bare(refID(body, "orgRef"))); org != nil && r.sees(org.ID) {
+	} else if org := r.sim.store.Org(store.Bare(store.RefID(body, "orgRef"))); org != nil && r.sees(org.ID) {
 		body["orgRef"] = jsonRef("org", org.ID, org.Name)
-	} else if text(body, "scope") == "TENANT" && r.sim.assume.TenantProfilesNeedOrg {
-		return badRequest("An application port profile of scope TENANT must name its organization in orgRef.")
+	} else if store.Text(body, "scope") == "TENANT" && r.sim.assume.TenantProfilesNeedOrg {
+		return store.BadRequest("An application port profile of scope TENANT must name its organization in orgRef.")
 	}
 	ports, _ := body["applicationPorts"].([]any)
 	if len(ports) == 0 {
-		return badRequest("The field applicationPorts must not be empty.")
+		return store.BadRequest("The field applicationPorts must not be empty.")
 	}
 	for _, p := range ports {
 		m, _ := p.(map[string]any)
-		if !slices.Contains([]string{"TCP", "UDP", "ICMPv4", "ICMPv6"}, text(m, "protocol")) {
-			return badRequest("The protocol %q is invalid.", text(m, "protocol"))
+		if !slices.Contains([]string{"TCP", "UDP", "ICMPv4", "ICMPv6"}, store.Text(m, "protocol")) {
+			return store.BadRequest("The protocol %q is invalid.", store.Text(m, "protocol"))
 		}
 	}
 	return nil
@@ -81,14 +85,14 @@ func usableForNAT(body map[string]any) bool {
 	}
 	m, _ := ports[0].(map[string]any)
 	destinations, _ := m["destinationPorts"].([]any)
-	return len(destinations) == 1 && (text(m, "protocol") == "TCP" || text(m, "protocol") == "UDP")
+	return len(destinations) == 1 && (store.Text(m, "protocol") == "TCP" || store.Text(m, "protocol") == "UDP")
 }
 
 // freeProfile refuses to delete what a rule uses.
-func freeProfile(r *request, d *document) error {
+func freeProfile(r *request, d *store.Object) error {
 	for _, nat := range r.sim.store.Documents[natPath] {
-		if refID(nat.Body, "applicationPortProfile") == d.id() {
-			return inUse("application port profile", text(d.Body, "name"), "NAT rule "+text(nat.Body, "name"))
+		if store.RefID(nat.Body, "applicationPortProfile") == d.ID() {
+			return inUse("application port profile", store.Text(d.Body, "name"), "NAT rule "+store.Text(nat.Body, "name"))
 		}
 	}
 	return freeOfFirewallRules(r.sim, "application port profile", d, "applicationPortProfiles")
@@ -192,8 +196,8 @@ func seedProfiles(s *Simulator) {
 		if p.port == "any" {
 			ports = []any{}
 		}
-		s.store.Documents.add(profilePath, "", map[string]any{
-			"id":          URN("applicationPortProfile", s.ids.named("applicationPortProfile", p.name)),
+		s.store.Documents.Add(profilePath, "", map[string]any{
+			"id":          store.URN("applicationPortProfile", s.ids.named("applicationPortProfile", p.name)),
 			"name":        p.name,
 			"description": p.name,
 			"scope":       "SYSTEM",

@@ -4,13 +4,15 @@ package vcdsim
 
 import (
 	"net/netip"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A preset is a named model, for the command line.
 type preset struct {
 	Name        string
 	Description string // what is in it, a sentence
-	Model       func() Model
+	Model       func() store.Model
 }
 
 // presets are all of them, by name.
@@ -65,38 +67,38 @@ func PresetNames() []string {
 }
 
 // PresetByName returns a preset model.
-func PresetByName(name string) (Model, bool) {
+func PresetByName(name string) (store.Model, bool) {
 	for _, p := range presets() {
 		if p.Name == name {
 			return p.Model(), true
 		}
 	}
-	return Model{}, false
+	return store.Model{}, false
 }
 
 // Minimal is one organization with one VDC, an administrator and an empty catalog.
-func Minimal() Model {
-	return Model{
-		Orgs: []Org{
+func Minimal() store.Model {
+	return store.Model{
+		Orgs: []store.Org{
 			system(),
 			{
 				Name:     "acme",
 				FullName: "Acme",
-				Users: []User{{
+				Users: []store.User{{
 					Name:     "admin",
 					Password: "password",
 					FullName: "Administrator",
 					Role:     "Organization Administrator",
 				}},
-				VDCs: []VDC{{
+				VDCs: []store.VDC{{
 					Name:            "acme-vdc",
-					StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
+					StorageProfiles: []store.StorageProfile{{Name: "standard", Default: true}},
 					Policies:        []string{"System Default"},
 				}},
-				Catalogs: []Catalog{{Name: "images"}},
+				Catalogs: []store.Catalog{{Name: "images"}},
 			},
 		},
-		Policies: []ComputePolicy{{Name: "System Default"}},
+		Policies: []store.ComputePolicy{{Name: "System Default"}},
 	}
 }
 
@@ -110,14 +112,14 @@ const (
 // controller managers, each with an API token and a role of its own; networks with pools, sizing and placement
 // policies, two storage profiles and a catalog with a node image; an edge gateway with a block of addresses and load
 // balancing. The addresses .200 to .250 of network nodes are in no pool, for virtual IPs.
-func K8sTenant() Model {
-	return Model{
-		Orgs: []Org{
+func K8sTenant() store.Model {
+	return store.Model{
+		Orgs: []store.Org{
 			system(),
 			{
 				Name:     "acme",
 				FullName: "Acme Corporation",
-				Users: []User{
+				Users: []store.User{
 					{Name: "admin", Password: "password", FullName: "Administrator", Role: "Organization Administrator"},
 					{
 						Name:      "capvcd",
@@ -134,7 +136,7 @@ func K8sTenant() Model {
 						APITokens: []string{"ccm-api-token"},
 					},
 				},
-				Roles: []Role{
+				Roles: []store.Role{
 					{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: rightsOfClusterAuthor()},
 					{
 						Name:        RoleCloudProvider,
@@ -142,31 +144,31 @@ func K8sTenant() Model {
 						Rights:      RightsOfCloudProvider(),
 					},
 				},
-				Bundles: []RightsBundle{{
+				Bundles: []store.RightsBundle{{
 					Name:        "Kubernetes Clusters",
 					Description: "What a provider publishes for Kubernetes clusters beside the default rights",
 					Rights:      KubernetesBundle(),
 				}},
-				VDCs:     []VDC{k8sVDC()},
-				Catalogs: []Catalog{k8sCatalog()},
+				VDCs:     []store.VDC{k8sVDC()},
+				Catalogs: []store.Catalog{k8sCatalog()},
 			},
 		},
-		Policies: []ComputePolicy{
+		Policies: []store.ComputePolicy{
 			{Name: "System Default", Description: "No limits"},
 			{Name: "small", Description: "2 CPUs, 4 GiB", CPUs: 2, MemoryMiB: 4096},
 			{Name: "large", Description: "4 CPUs, 16 GiB", CPUs: 4, MemoryMiB: 16384},
 			{Name: "rack-a", Description: "Hosts of rack A", Placement: true},
 		},
-		ExternalNetworks:    []ExternalNetwork{internet()},
-		ServiceEngineGroups: []ServiceEngineGroup{{Name: "engines", MaxService: 200}},
+		ExternalNetworks:    []store.ExternalNetwork{internet()},
+		ServiceEngineGroups: []store.ServiceEngineGroup{{Name: "engines", MaxService: 200}},
 	}
 }
 
-func system() Org {
-	return Org{
+func system() store.Org {
+	return store.Org{
 		Name:     "System",
 		FullName: "System",
-		Users: []User{{
+		Users: []store.User{{
 			Name:     "administrator",
 			Password: "password",
 			FullName: "System Administrator",
@@ -175,45 +177,45 @@ func system() Org {
 	}
 }
 
-func k8sVDC() VDC {
-	return VDC{
+func k8sVDC() store.VDC {
+	return store.VDC{
 		Name:            "acme-vdc",
 		Description:     "Kubernetes clusters of Acme",
-		StorageProfiles: []StorageProfile{{Name: "standard", Default: true}, {Name: "fast"}},
-		EdgeGateways:    []EdgeGateway{k8sGateway()},
+		StorageProfiles: []store.StorageProfile{{Name: "standard", Default: true}, {Name: "fast"}},
+		EdgeGateways:    []store.EdgeGateway{k8sGateway()},
 		Policies:        []string{"System Default", "small", "large", "rack-a"},
-		Networks: []Network{
+		Networks: []store.Network{
 			{
 				Name:        "nodes",
 				Description: "Kubernetes nodes",
-				Type:        Routed,
+				Type:        store.Routed,
 				Gateway:     netip.MustParsePrefix("192.168.100.1/24"),
 				DNS:         []netip.Addr{netip.MustParseAddr("192.168.100.1")},
 				DNSSuffix:   "acme.example",
-				StaticPool:  []Range{addresses("192.168.100.10", "192.168.100.99")},
-				DHCPPool:    []Range{addresses("192.168.100.150", "192.168.100.199")},
+				StaticPool:  []store.Range{addresses("192.168.100.10", "192.168.100.99")},
+				DHCPPool:    []store.Range{addresses("192.168.100.150", "192.168.100.199")},
 			},
 			{
 				Name:        "storage",
 				Description: "Storage traffic",
-				Type:        Routed,
+				Type:        store.Routed,
 				Gateway:     netip.MustParsePrefix("10.20.0.1/24"),
-				StaticPool:  []Range{addresses("10.20.0.10", "10.20.0.99")},
+				StaticPool:  []store.Range{addresses("10.20.0.10", "10.20.0.99")},
 			},
 		},
 	}
 }
 
-func k8sCatalog() Catalog {
-	return Catalog{
+func k8sCatalog() store.Catalog {
+	return store.Catalog{
 		Name:        "kubernetes",
 		Description: "Node images",
-		Templates: []Template{
+		Templates: []store.Template{
 			{
 				Name:              "ubuntu-2404-kube-v1.36.3",
 				Description:       "Ubuntu 24.04 with Kubernetes 1.36.3",
 				KubernetesVersion: "v1.36.3",
-				VMs: []TemplateVM{{
+				VMs: []store.TemplateVM{{
 					Name:      "ubuntu-2404-kube-v1.36.3",
 					OS:        "ubuntu64Guest",
 					CPUs:      2,
@@ -227,6 +229,6 @@ func k8sCatalog() Catalog {
 	}
 }
 
-func addresses(from, to string) Range {
-	return Range{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}
+func addresses(from, to string) store.Range {
+	return store.Range{From: netip.MustParseAddr(from), To: netip.MustParseAddr(to)}
 }

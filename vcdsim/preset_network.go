@@ -10,76 +10,78 @@ import (
 	"math/big"
 	"net/netip"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // internet is an external network with a block of addresses.
-func internet() ExternalNetwork {
-	return ExternalNetwork{
+func internet() store.ExternalNetwork {
+	return store.ExternalNetwork{
 		Name:        "internet",
 		Description: "To outside",
 		BackingName: "tier0-internet",
-		Subnets: []ExternalSubnet{{
+		Subnets: []store.ExternalSubnet{{
 			Gateway: netip.MustParsePrefix("203.0.113.1/24"),
-			Pool:    []Range{addresses("203.0.113.10", "203.0.113.250")},
+			Pool:    []store.Range{addresses("203.0.113.10", "203.0.113.250")},
 		}},
 	}
 }
 
 // k8sGateway has 90 addresses of the internet and a load balancer.
-func k8sGateway() EdgeGateway {
-	return EdgeGateway{
+func k8sGateway() store.EdgeGateway {
+	return store.EdgeGateway{
 		Name:        "acme-vdc-gateway",
 		Description: "To the internet",
-		Uplinks: []Uplink{{
+		Uplinks: []store.Uplink{{
 			Network: "internet",
-			Subnets: []UplinkSubnet{{
+			Subnets: []store.UplinkSubnet{{
 				Gateway:   netip.MustParsePrefix("203.0.113.1/24"),
-				Addresses: []Range{addresses("203.0.113.10", "203.0.113.99")},
+				Addresses: []store.Range{addresses("203.0.113.10", "203.0.113.99")},
 				Primary:   netip.MustParseAddr("203.0.113.10"),
 			}},
 		}},
-		LoadBalancer: &LoadBalancer{Enabled: true, Groups: []string{"engines"}},
+		LoadBalancer: &store.LoadBalancer{Enabled: true, Groups: []string{"engines"}},
 	}
 }
 
 // IPSpaces is K8sTenant with IP Spaces: the gateway's addresses are floating IPs of the space public, which the tenant
 // allocates, ten at most; it has prefixes, too.
-func IPSpaces() Model {
+func IPSpaces() store.Model {
 	m := K8sTenant()
 	m.ExternalNetworks[0].Subnets = nil
 	m.ExternalNetworks[0].UsesSpaces = true
-	m.IPSpaces = []IPSpace{PublicSpace("public", "internet")}
-	m.Orgs[1].VDCs[0].EdgeGateways[0].Uplinks = []Uplink{{Network: "internet"}}
+	m.IPSpaces = []store.IPSpace{PublicSpace("public", "internet")}
+	m.Orgs[1].VDCs[0].EdgeGateways[0].Uplinks = []store.Uplink{{Network: "internet"}}
 	return m
 }
 
 // PublicSpace is an IP Space with floating IPs and prefixes for the gateways of an external network.
-func PublicSpace(name, network string) IPSpace {
-	return IPSpace{
+func PublicSpace(name, network string) store.IPSpace {
+	return store.IPSpace{
 		Name:        name,
-		Type:        SpacePublic,
+		Type:        store.SpacePublic,
 		Description: "Addresses for tenants",
 		Internal:    []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")},
 		External:    netip.MustParsePrefix("0.0.0.0/0"),
-		Ranges:      []Range{addresses("198.51.100.10", "198.51.100.109")},
+		Ranges:      []store.Range{addresses("198.51.100.10", "198.51.100.109")},
 		RangeQuota:  10,
-		Prefixes:    []PrefixPool{{First: netip.MustParsePrefix("198.51.100.128/28"), Count: 8, Quota: 2}},
-		Uplinks:     []SpaceUplink{{Name: name + "-uplink", Network: network}},
+		Prefixes:    []store.PrefixPool{{First: netip.MustParsePrefix("198.51.100.128/28"), Count: 8, Quota: 2}},
+		Uplinks:     []store.SpaceUplink{{Name: name + "-uplink", Network: network}},
 	}
 }
 
 // VDCGroupTenant is K8sTenant with a second VDC and a data center group of both, which has the gateway and the network
 // nodes.
-func VDCGroupTenant() Model {
+func VDCGroupTenant() store.Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]
-	acme.VDCs = append(acme.VDCs, VDC{
+	acme.VDCs = append(acme.VDCs, store.VDC{
 		Name:            "acme-vdc-2",
 		Description:     "The second zone",
 		Policies:        acme.VDCs[0].Policies,
-		StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
+		StorageProfiles: []store.StorageProfile{{Name: "standard", Default: true}},
 	})
-	acme.VDCGroups = []VDCGroup{{
+	acme.VDCGroups = []store.VDCGroup{{
 		Name:        "acme-group",
 		Description: "Both zones",
 		VDCs:        []string{"acme-vdc", "acme-vdc-2"},
@@ -93,16 +95,16 @@ func VDCGroupTenant() Model {
 
 // ThreeZones is K8sTenant with three VDCs, acme-vdc, acme-vdc-b and acme-vdc-c, the latter with catalogs kubernetes-b
 // and kubernetes-c of their own, and a data center group of all that has the gateway and the networks.
-func ThreeZones() Model {
+func ThreeZones() store.Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]
-	group := VDCGroup{Name: "acme-group", Description: "All zones", VDCs: []string{"acme-vdc"}}
+	group := store.VDCGroup{Name: "acme-group", Description: "All zones", VDCs: []string{"acme-vdc"}}
 	for _, zone := range []string{"b", "c"} {
-		acme.VDCs = append(acme.VDCs, VDC{
+		acme.VDCs = append(acme.VDCs, store.VDC{
 			Name:            "acme-vdc-" + zone,
 			Description:     "Zone " + zone,
 			Policies:        acme.VDCs[0].Policies,
-			StorageProfiles: []StorageProfile{{Name: "standard", Default: true}},
+			StorageProfiles: []store.StorageProfile{{Name: "standard", Default: true}},
 		})
 		catalog := k8sCatalog()
 		catalog.Name = "kubernetes-" + zone
@@ -110,7 +112,7 @@ func ThreeZones() Model {
 		acme.Catalogs = append(acme.Catalogs, catalog)
 		group.VDCs = append(group.VDCs, "acme-vdc-"+zone)
 	}
-	acme.VDCGroups = []VDCGroup{group}
+	acme.VDCGroups = []store.VDCGroup{group}
 	acme.VDCs[0].EdgeGateways[0].Group = group.Name
 	for n := range acme.VDCs[0].Networks {
 		acme.VDCs[0].Networks[n].Group = group.Name
@@ -120,29 +122,29 @@ func ThreeZones() Model {
 
 // TwoGateways is K8sTenant with a second edge gateway, acme-vdc-gateway-2, that has 90 more addresses of the internet
 // and a load balancer, and the network nodes-2 behind it.
-func TwoGateways() Model {
+func TwoGateways() store.Model {
 	m := K8sTenant()
 	vdc := &m.Orgs[1].VDCs[0]
 	second := k8sGateway()
 	second.Name = "acme-vdc-gateway-2"
 	second.Description = "To the internet, too"
 	own := addresses("203.0.113.100", "203.0.113.189")
-	second.Uplinks[0].Subnets[0].Addresses = []Range{own}
+	second.Uplinks[0].Subnets[0].Addresses = []store.Range{own}
 	second.Uplinks[0].Subnets[0].Primary = own.From
 	vdc.EdgeGateways = append(vdc.EdgeGateways, second)
 	vdc.Networks = append(vdc.Networks, secondNodes(second.Name))
 	return m
 }
 
-func secondNodes(gateway string) Network {
-	return Network{
+func secondNodes(gateway string) store.Network {
+	return store.Network{
 		Name:        "nodes-2",
 		Description: "Kubernetes nodes behind the second gateway",
-		Type:        Routed,
+		Type:        store.Routed,
 		Edge:        gateway,
 		Gateway:     netip.MustParsePrefix("192.168.110.1/24"),
 		DNS:         []netip.Addr{netip.MustParseAddr("192.168.110.1")},
-		StaticPool:  []Range{addresses("192.168.110.10", "192.168.110.99")},
+		StaticPool:  []store.Range{addresses("192.168.110.10", "192.168.110.99")},
 	}
 }
 
@@ -150,26 +152,26 @@ func secondNodes(gateway string) Network {
 // have IPv6, too (2001:db8::/64 and fd00:100::/64); virtual services can preserve their clients' addresses; a second
 // service engine group, small, holds two of them; the library has the certificates tls and tls-other; and a second
 // gateway, acme-vdc-gateway-spaces, has its addresses from the IP Space public, with the network nodes-2 behind it.
-func CloudProvider() Model {
+func CloudProvider() store.Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]
 	vdc := &acme.VDCs[0]
 	outside := netip.MustParsePrefix("2001:db8::1/64")
 	m.ExternalNetworks[0].Subnets = append(m.ExternalNetworks[0].Subnets,
-		ExternalSubnet{Gateway: outside, Pool: []Range{addresses("2001:db8::10", "2001:db8::ff")}})
+		store.ExternalSubnet{Gateway: outside, Pool: []store.Range{addresses("2001:db8::10", "2001:db8::ff")}})
 	m.ExternalNetworks = append(m.ExternalNetworks,
-		ExternalNetwork{
+		store.ExternalNetwork{
 			Name:        "internet-spaces",
 			Description: "To outside",
 			BackingName: "tier0-spaces",
 			UsesSpaces:  true,
 		})
-	m.IPSpaces = []IPSpace{PublicSpace("public", "internet-spaces")}
-	m.ServiceEngineGroups = append(m.ServiceEngineGroups, ServiceEngineGroup{Name: "small", MaxService: 2})
+	m.IPSpaces = []store.IPSpace{PublicSpace("public", "internet-spaces")}
+	m.ServiceEngineGroups = append(m.ServiceEngineGroups, store.ServiceEngineGroup{Name: "small", MaxService: 2})
 	first := &vdc.EdgeGateways[0]
 	first.Uplinks[0].Subnets = append(first.Uplinks[0].Subnets,
-		UplinkSubnet{Gateway: outside, Addresses: []Range{addresses("2001:db8::10", "2001:db8::4f")}})
-	first.LoadBalancer = &LoadBalancer{
+		store.UplinkSubnet{Gateway: outside, Addresses: []store.Range{addresses("2001:db8::10", "2001:db8::4f")}})
+	first.LoadBalancer = &store.LoadBalancer{
 		Enabled: true,
 		Groups:  []string{"engines", "small"},
 		Fields: map[string]any{
@@ -178,24 +180,24 @@ func CloudProvider() Model {
 			"ipv6ServiceNetworkDefinition": "fd00:255::1/120",
 		},
 	}
-	vdc.EdgeGateways = append(vdc.EdgeGateways, EdgeGateway{
+	vdc.EdgeGateways = append(vdc.EdgeGateways, store.EdgeGateway{
 		Name:         "acme-vdc-gateway-spaces",
 		Description:  "To the internet, with addresses of an IP Space",
-		Uplinks:      []Uplink{{Network: "internet-spaces"}},
-		LoadBalancer: &LoadBalancer{Enabled: true, Groups: []string{"engines"}},
+		Uplinks:      []store.Uplink{{Network: "internet-spaces"}},
+		LoadBalancer: &store.LoadBalancer{Enabled: true, Groups: []string{"engines"}},
 	})
-	vdc.Networks[0].Second = &SecondSubnet{
+	vdc.Networks[0].Second = &store.SecondSubnet{
 		Gateway:    netip.MustParsePrefix("fd00:100::1/64"),
-		StaticPool: []Range{addresses("fd00:100::10", "fd00:100::ff")},
+		StaticPool: []store.Range{addresses("fd00:100::10", "fd00:100::ff")},
 	}
 	vdc.Networks = append(vdc.Networks, secondNodes("acme-vdc-gateway-spaces"))
-	acme.Certificates = []Certificate{NewCertificate("tls"), NewCertificate("tls-other")}
+	acme.Certificates = []store.Certificate{NewCertificate("tls"), NewCertificate("tls-other")}
 	return m
 }
 
 // NewCertificate makes a certificate for a library, of the host that its alias is, below example.com. The same alias
 // gives the same certificate.
-func NewCertificate(alias string) Certificate {
+func NewCertificate(alias string) store.Certificate {
 	seed := make([]byte, ed25519.SeedSize)
 	copy(seed, alias)
 	key := ed25519.NewKeyFromSeed(seed)
@@ -218,5 +220,5 @@ func NewCertificate(alias string) Certificate {
 	block := func(kind string, data []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}))
 	}
-	return Certificate{Alias: alias, PEM: block("CERTIFICATE", der), Key: block("PRIVATE KEY", private)}
+	return store.Certificate{Alias: alias, PEM: block("CERTIFICATE", der), Key: block("PRIVATE KEY", private)}
 }

@@ -7,23 +7,18 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Property is one of a product section, which the OVF environment passes to the software in a VM or vApp.
-type Property struct {
-	Value, Default           string
-	Type, Label, Description string
-	UserConfigurable         bool
-}
-
 // readProducts reads a list of product sections.
-func readProducts(tree *xmltree.Node) (map[string]Property, error) {
-	out := map[string]Property{}
+func readProducts(tree *xmltree.Node) (map[string]store.Property, error) {
+	out := map[string]store.Property{}
 	for _, section := range tree.All("ProductSection") {
 		for _, p := range section.All("Property") {
 			key := p.Attr("key")
 			if key == "" {
-				return nil, badRequest("Bad request - a Property has no key.")
+				return nil, store.BadRequest("Bad request - a Property has no key.")
 			}
 			out[key] = readProperty(p)
 		}
@@ -31,8 +26,8 @@ func readProducts(tree *xmltree.Node) (map[string]Property, error) {
 	return out, nil
 }
 
-func readProperty(p *xmltree.Node) Property {
-	out := Property{
+func readProperty(p *xmltree.Node) store.Property {
+	out := store.Property{
 		Value:            p.Attr("value"),
 		Default:          p.Attr("value"),
 		Type:             orElse(p.Attr("type"), "string"),
@@ -47,7 +42,7 @@ func readProperty(p *xmltree.Node) Property {
 }
 
 // productSection shows properties, when there are any.
-func productSection(properties map[string]Property) *xmltree.Node {
+func productSection(properties map[string]store.Property) *xmltree.Node {
 	if len(properties) == 0 {
 		return nil
 	}
@@ -65,7 +60,7 @@ func productSection(properties map[string]Property) *xmltree.Node {
 }
 
 // propertyValues are the properties as the guest reads them.
-func propertyValues(properties map[string]Property) map[string]string {
+func propertyValues(properties map[string]store.Property) map[string]string {
 	out := make(map[string]string, len(properties))
 	for key, p := range properties {
 		out[key] = p.Value
@@ -74,58 +69,42 @@ func propertyValues(properties map[string]Property) map[string]string {
 }
 
 // productSections is the list of product sections of what is at a path.
-func productSections(r *request, path string, properties map[string]Property) *xmltree.Node {
+func productSections(r *request, path string, properties map[string]store.Property) *xmltree.Node {
 	path += "/productSections/"
 	return xmltree.New("ProductSectionList", namespaces(), xmltree.A("href", r.base()+path),
 		xmltree.A("type", mime("productSections")),
 		r.link("edit", path, mime("productSections")), productSection(properties))
 }
 
-func vmProducts(r *request, vm *VM) *response {
+func vmProducts(r *request, vm *store.VM) *response {
 	return xmlOK(productSections(r, "/api/vApp/vm-"+vm.ID, vm.Properties))
 }
 
 func putVMProducts(r *request) (*response, error) {
-	return changeVM(r, func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) (err error) {
+	return changeVM(r, func(_ *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) (err error) {
 		c.Properties = true
 		vm.Properties, err = readProducts(tree)
 		return err
 	})
 }
 
-func getVAppProducts(r *request, v *VApp) (*response, error) {
+func getVAppProducts(r *request, v *store.VApp) (*response, error) {
 	return xmlOK(productSections(r, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
 }
 
-func putVAppProducts(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
+func putVAppProducts(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
 	properties, err := readProducts(tree)
 	if err != nil {
 		return nil, err
 	}
-	return r.start(Work{Op: opProducts, VApp: v.ID, Properties: properties}, v.entity(), []string{v.ID}), nil
+	return r.start(store.Work{Op: opProducts, VApp: v.ID, Properties: properties}, v.Entity(), []string{v.ID}), nil
 }
 
-func commitProducts(s *Simulator, t *Task) error {
+func commitProducts(s *Simulator, t *store.Task) error {
 	v := s.store.VApps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)
 	}
 	v.Properties = t.Work.Properties
 	return nil
-}
-
-// properties returns the product section of a VM in a template.
-func (vm *TemplateVM) properties() map[string]Property {
-	out := map[string]Property{}
-	for key, value := range vm.Properties {
-		out[key] = Property{Type: "string", Default: value, Value: value}
-	}
-	return out
-}
-
-// extraConfig returns the extra configuration of a VM that is made from one in a template.
-func (vm *TemplateVM) extraConfig() map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, vm.ExtraConfig)
-	return out
 }

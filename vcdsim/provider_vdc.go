@@ -4,6 +4,8 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // providerVDC is the one provider VDC of all VDCs, with its network pool and its vSphere and NSX objects.
@@ -53,12 +55,12 @@ func providerProfiles(s *Simulator) []string {
 }
 
 func getProviderVDC(r *request, extended bool) (*response, error) {
-	id := bare(r.vars["id"])
+	id := store.Bare(r.vars["id"])
 	if err := r.byProvider("PROVIDER_VDC_VIEW"); err != nil {
 		return nil, err
 	}
 	if id != providerID(r.sim) {
-		return nil, forbidden("PROVIDER_VDC_VIEW", id)
+		return nil, store.Forbidden("PROVIDER_VDC_VIEW", id)
 	}
 	A := xmltree.A
 	T := xmltree.T
@@ -70,7 +72,7 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 		path = "/api/admin/extension/providervdc/"
 		mediaType = "application/vnd.vmware.admin.vmwprovidervdc+xml"
 	}
-	n := xmltree.New(element, namespaces(), A("status", 1), A("name", providerVDC), A("id", URN("providervdc", id)),
+	n := xmltree.New(element, namespaces(), A("status", 1), A("name", providerVDC), A("id", store.URN("providervdc", id)),
 		A("href", r.base()+path+id), A("type", mediaType))
 	n.Add([]*xmltree.Node{
 		r.link("up", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
@@ -85,7 +87,7 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 		T("IsEnabled", true),
 		xmltree.New("NetworkPoolReferences",
 			xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
-				A("id", URN("networkpool", poolID(r.sim))), A("name", providerPool),
+				A("id", store.URN("networkpool", poolID(r.sim))), A("name", providerPool),
 				A("type", "application/vnd.vmware.admin.networkPool+xml"))),
 	})
 	if extended {
@@ -105,7 +107,7 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 func extensionRef(r *request, element, path, kind, name string) *xmltree.Node {
 	id := r.sim.ids.named(kind, name)
 	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/extension/"+path+"/"+id),
-		xmltree.A("id", URN(kind, id)), xmltree.A("name", name))
+		xmltree.A("id", store.URN(kind, id)), xmltree.A("name", name))
 }
 
 func rootCapacity(name, unit string) *xmltree.Node {
@@ -126,7 +128,7 @@ func providerProfileRefs(r *request) *xmltree.Node {
 
 func providerRecords(r *request) []*record {
 	A := xmltree.A
-	if !r.session.provider() {
+	if !r.session.Provider() {
 		return nil
 	}
 	vdcs := 0
@@ -157,7 +159,7 @@ func providerRecords(r *request) []*record {
 
 func providerProfileRecords(r *request) []*record {
 	A := xmltree.A
-	if !r.session.provider() {
+	if !r.session.Provider() {
 		return nil
 	}
 	var out []*record
@@ -215,7 +217,7 @@ func vappNetworkRecords(r *request) []*record {
 	Opt := xmltree.Opt
 	var out []*record
 	viewer := viewerOf(r)
-	for _, v := range sorted(r.sim.store.VApps) {
+	for _, v := range store.Sorted(r.sim.store.VApps) {
 		if !viewer.sees(v) {
 			continue
 		}
@@ -228,7 +230,7 @@ func vappNetworkRecords(r *request) []*record {
 				A("isLinked", n.ParentID != ""),
 			}
 			gateway := n.Gateway
-			if _, _, parent := r.sim.store.network(n.ParentID); parent != nil {
+			if _, _, parent := r.sim.store.Network(n.ParentID); parent != nil {
 				gateway = parent.Gateway
 				attrs = append(attrs, Opt("linkNetworkName", parent.Name))
 			}
@@ -246,8 +248,8 @@ func getVimServer(r *request) (*response, error) {
 	if err := r.byProvider("VIM_SERVER_VIEW"); err != nil {
 		return nil, err
 	}
-	if bare(r.vars["id"]) != r.sim.ids.named("vimserver", providerCenter) {
-		return nil, forbidden("VIM_SERVER_VIEW", r.vars["id"])
+	if store.Bare(r.vars["id"]) != r.sim.ids.named("vimserver", providerCenter) {
+		return nil, store.Forbidden("VIM_SERVER_VIEW", r.vars["id"])
 	}
 	n := extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter)
 	n.Add(namespaces())
@@ -277,29 +279,29 @@ func getProviderProfile(r *request) (*response, error) {
 		})
 		return xmlOK(n), nil
 	}
-	return nil, forbidden("PROVIDER_VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
+	return nil, store.Forbidden("PROVIDER_VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
 }
 
 func getNetworkPool(r *request) (*response, error) {
 	if err := r.byProvider("NETWORK_POOL_VIEW"); err != nil {
 		return nil, err
 	}
-	id := bare(r.vars["id"])
+	id := store.Bare(r.vars["id"])
 	if id != poolID(r.sim) {
-		return nil, forbidden("NETWORK_POOL_VIEW", id)
+		return nil, store.Forbidden("NETWORK_POOL_VIEW", id)
 	}
 	return xmlOK(xmltree.New("vmext:VMWNetworkPool", namespaces(),
-		xmltree.A("href", r.base()+"/api/admin/extension/networkPool/"+id), xmltree.A("id", URN("networkpool", id)),
+		xmltree.A("href", r.base()+"/api/admin/extension/networkPool/"+id), xmltree.A("id", store.URN("networkpool", id)),
 		xmltree.A("name", providerPool), xmltree.A("type", "application/vnd.vmware.admin.networkPool+xml"),
 		xmltree.T("Description", ""))), nil
 }
 
 func networkPools(r *request) []any {
-	if !r.session.provider() {
+	if !r.session.Provider() {
 		return nil
 	}
 	return []any{map[string]any{
-		"id":              URN("networkPool", poolID(r.sim)),
+		"id":              store.URN("networkPool", poolID(r.sim)),
 		"name":            providerPool,
 		"description":     "",
 		"poolType":        "GENEVE",
@@ -313,11 +315,11 @@ func networkPools(r *request) []any {
 }
 
 func virtualCenters(r *request) []any {
-	if !r.session.provider() {
+	if !r.session.Provider() {
 		return nil
 	}
 	return []any{map[string]any{
-		"vcId":                      URN("vimserver", r.sim.ids.named("vimserver", providerCenter)),
+		"vcId":                      store.URN("vimserver", r.sim.ids.named("vimserver", providerCenter)),
 		"name":                      providerCenter,
 		"description":               "",
 		"username":                  "administrator@vsphere.local",

@@ -12,6 +12,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func queryRoutes(add addRoute) {
@@ -21,7 +23,7 @@ func queryRoutes(add addRoute) {
 // A record is a row of the query service: attributes in the order they are written, and metadata to filter by.
 type record struct {
 	attrs    []xmltree.Attr
-	metadata map[string]Metadata
+	metadata map[string]store.Metadata
 	links    []*xmltree.Node
 	row      row // of numerous records: attributes and links are made on demand
 }
@@ -228,8 +230,8 @@ func queryTypeOf(r *request, name string) (queryType, string, error) {
 	qt, ok := queryTypes[name]
 	element := qt.element
 	if base, admin := adminTypes[name]; admin {
-		if qt, ok = queryTypes[base]; !r.session.provider() {
-			return queryType{}, "", forbidden("QUERY_ADMIN", name)
+		if qt, ok = queryTypes[base]; !r.session.Provider() {
+			return queryType{}, "", store.Forbidden("QUERY_ADMIN", name)
 		}
 		if element = qt.admin; element == "" {
 			element = qt.element
@@ -237,7 +239,7 @@ func queryTypeOf(r *request, name string) (queryType, string, error) {
 	}
 	if !ok {
 		r.sim.journal.unknown(r.op)
-		return queryType{}, "", badRequest("The query type %q is not supported.", name)
+		return queryType{}, "", store.BadRequest("The query type %q is not supported.", name)
 	}
 	return qt, element, nil
 }
@@ -246,7 +248,7 @@ func queryTypeOf(r *request, name string) (queryType, string, error) {
 func matchingRecords(r *request, qt queryType) ([]*record, error) {
 	filter, err := fiql.Parse(r.query.get("filter"))
 	if err != nil {
-		return nil, badRequest("Invalid filter expression: %s", err)
+		return nil, store.BadRequest("Invalid filter expression: %s", err)
 	}
 	if err := qt.known(filter); err != nil {
 		return nil, err
@@ -269,7 +271,7 @@ func (qt queryType) known(filter *fiql.Expr) error {
 	attributes := append(strings.Fields(qt.attributes), "id", "href")
 	for _, t := range filter.Terms() {
 		if !strings.HasPrefix(t.Attr, "metadata") && !slices.Contains(attributes, t.Attr) {
-			return badRequest("Invalid query filter: %q is not a searchable attribute of the query type.", t.Attr)
+			return store.BadRequest("Invalid query filter: %q is not a searchable attribute of the query type.", t.Attr)
 		}
 	}
 	return nil
@@ -341,7 +343,7 @@ func queryPage(r *request) (size, page int, err error) {
 	size = r.query.number("pageSize", defaultPage)
 	page = r.query.number("page", 1)
 	if size > maxPage && !r.sim.assume.QueryPageSizeIsCut {
-		return 0, 0, badRequest("The page size %d is more than %d.", size, maxPage)
+		return 0, 0, store.BadRequest("The page size %d is more than %d.", size, maxPage)
 	}
 	return min(size, maxPage), page, nil
 }
@@ -353,7 +355,7 @@ func recordsPage(r *request, name, element string, rows []*record) (*response, e
 		return nil, err
 	}
 	if page > 1 && (page-1)*size >= len(rows) && !r.sim.assume.EmptyPageBeyondEnd {
-		return nil, badRequest("The page %d does not exist.", page)
+		return nil, store.BadRequest("The page %d does not exist.", page)
 	}
 	format, err := queryFormat(r, name)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // Formats of the query service: attributes with references as addresses, or as URNs, or nothing but a reference to each
@@ -62,10 +64,10 @@ var references = map[string]string{
 func queryFormat(r *request, name string) (string, error) {
 	format := orElse(r.query.get("format"), formatRecords)
 	if !slices.Contains(queryFormats, format) {
-		return "", badRequest("The query format %q is invalid.", format)
+		return "", store.BadRequest("The query format %q is invalid.", format)
 	}
 	if format == formatReferences && references[name] == "" {
-		return "", badRequest("The query type %q does not support the format %q.", name, format)
+		return "", store.BadRequest("The query type %q does not support the format %q.", name, format)
 	}
 	return format, nil
 }
@@ -126,14 +128,14 @@ func urnOf(r *request, href string) (string, bool) {
 	}
 	for kind, prefix := range paths {
 		if id, found := strings.CutPrefix(path, prefix); found {
-			return URN(kind, id), true
+			return store.URN(kind, id), true
 		}
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if len(parts) < 3 || parts[0] != "api" { // such as /api/vdc/<id> and /api/admin/user/<id>
 		return "", false
 	}
-	return URN(parts[len(parts)-2], parts[len(parts)-1]), true
+	return store.URN(parts[len(parts)-2], parts[len(parts)-1]), true
 }
 
 // queryAlternates are links to the same page in the other formats.
@@ -167,7 +169,7 @@ func queryNames(r *request) []string {
 	for name := range queryTypes {
 		out = append(out, name)
 	}
-	if r.session.provider() {
+	if r.session.Provider() {
 		for name := range adminTypes {
 			out = append(out, name)
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // jsonRange is how cloudapi writes a range of addresses.
@@ -20,8 +22,8 @@ type jsonRanges struct {
 }
 
 // ranges reads them; each must lie in the subnet and none may overlap another.
-func (j jsonRanges) ranges(subnet netip.Prefix) ([]Range, error) {
-	var out []Range
+func (j jsonRanges) ranges(subnet netip.Prefix) ([]store.Range, error) {
+	var out []store.Range
 	for _, v := range j.Values {
 		r, err := v.read()
 		if err != nil {
@@ -29,11 +31,11 @@ func (j jsonRanges) ranges(subnet netip.Prefix) ([]Range, error) {
 		}
 		if r.To.Less(r.From) || subnet.IsValid() &&
 			(!subnet.Masked().Contains(r.From) || !subnet.Masked().Contains(r.To)) {
-			return nil, badRequest("The IP range %s-%s is invalid: it is not within the subnet %s.", r.From, r.To,
+			return nil, store.BadRequest("The IP range %s-%s is invalid: it is not within the subnet %s.", r.From, r.To,
 				subnet.Masked())
 		}
-		if overlap(out, []Range{r}) {
-			return nil, badRequest("The IP range %s-%s overlaps with another IP range.", r.From, r.To)
+		if overlap(out, []store.Range{r}) {
+			return nil, store.BadRequest("The IP range %s-%s overlaps with another IP range.", r.From, r.To)
 		}
 		out = append(out, r)
 	}
@@ -41,22 +43,22 @@ func (j jsonRanges) ranges(subnet netip.Prefix) ([]Range, error) {
 }
 
 // read reads the ends; without a second it is one address.
-func (j jsonRange) read() (Range, error) {
+func (j jsonRange) read() (store.Range, error) {
 	from, err := netip.ParseAddr(j.StartAddress)
 	if err != nil {
-		return Range{}, badRequest("The IP address %q is invalid.", j.StartAddress)
+		return store.Range{}, store.BadRequest("The IP address %q is invalid.", j.StartAddress)
 	}
 	if j.EndAddress == "" {
-		return Range{from, from}, nil
+		return store.Range{From: from, To: from}, nil
 	}
 	to, err := netip.ParseAddr(j.EndAddress)
 	if err != nil {
-		return Range{}, badRequest("The IP address %q is invalid.", j.EndAddress)
+		return store.Range{}, store.BadRequest("The IP address %q is invalid.", j.EndAddress)
 	}
-	return Range{from, to}, nil
+	return store.Range{From: from, To: to}, nil
 }
 
-func rangesJSON(ranges []Range) map[string]any {
+func rangesJSON(ranges []store.Range) map[string]any {
 	values := []any{}
 	for _, r := range ranges {
 		values = append(values, map[string]any{"startAddress": r.From.String(), "endAddress": r.To.String()})
@@ -64,7 +66,7 @@ func rangesJSON(ranges []Range) map[string]any {
 	return map[string]any{"values": values}
 }
 
-func overlap(a, b []Range) bool {
+func overlap(a, b []store.Range) bool {
 	for _, x := range a {
 		for _, y := range b {
 			if x.From.Compare(y.To) <= 0 && y.From.Compare(x.To) <= 0 {
@@ -75,43 +77,29 @@ func overlap(a, b []Range) bool {
 	return false
 }
 
-func inRanges(ranges []Range, a netip.Addr) bool {
-	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(a) })
+func inRanges(ranges []store.Range, a netip.Addr) bool {
+	return slices.ContainsFunc(ranges, func(r store.Range) bool { return r.Contains(a) })
 }
 
 // within reports whether every address of inner is in outer.
-func within(inner, outer []Range) bool {
-	return !slices.ContainsFunc(inner, func(r Range) bool {
-		return !slices.ContainsFunc(merged(outer), func(o Range) bool { return o.Contains(r.From) && o.Contains(r.To) })
+func within(inner, outer []store.Range) bool {
+	return !slices.ContainsFunc(inner, func(r store.Range) bool {
+		return !slices.ContainsFunc(merged(outer), func(o store.Range) bool { return o.Contains(r.From) && o.Contains(r.To) })
 	})
 }
 
-// size is the number of addresses in a range, at most 2^31-1 as VCD counts.
-func (r Range) size() int {
-	n := 0
-	from := r.From.As16()
-	to := r.To.As16()
-	for i := range from {
-		n = n<<8 + int(to[i]) - int(from[i])
-		if n > math.MaxInt32 {
-			return math.MaxInt32
-		}
-	}
-	return n + 1
-}
-
-func count(ranges []Range) int {
+func count(ranges []store.Range) int {
 	n := 0
 	for _, r := range ranges {
-		n = min(n+r.size(), math.MaxInt32)
+		n = min(n+r.Size(), math.MaxInt32)
 	}
 	return n
 }
 
 // merged joins ranges that touch, sorted by address.
-func merged(ranges []Range) []Range {
-	sorted := slices.SortedFunc(slices.Values(ranges), func(a, b Range) int { return a.From.Compare(b.From) })
-	var out []Range
+func merged(ranges []store.Range) []store.Range {
+	sorted := slices.SortedFunc(slices.Values(ranges), func(a, b store.Range) int { return a.From.Compare(b.From) })
+	var out []store.Range
 	for _, r := range sorted {
 		if n := len(out) - 1; n >= 0 && (out[n].Contains(r.From) || out[n].To.Next() == r.From) {
 			if out[n].To.Less(r.To) {
@@ -125,15 +113,15 @@ func merged(ranges []Range) []Range {
 }
 
 // take finds the first n addresses of a pool that are not taken; ok reports whether there are so many.
-func take(pool, taken []Range, n int) (got []Range, ok bool) {
+func take(pool, taken []store.Range, n int) (got []store.Range, ok bool) {
 	taken = merged(taken)
 	for _, p := range merged(pool) {
 		for a := p.From; n > 0 && a.IsValid() && p.Contains(a); {
-			if i := slices.IndexFunc(taken, func(t Range) bool { return t.Contains(a) }); i >= 0 {
+			if i := slices.IndexFunc(taken, func(t store.Range) bool { return t.Contains(a) }); i >= 0 {
 				a = taken[i].To.Next()
 				continue
 			}
-			got = append(got, Range{a, a})
+			got = append(got, store.Range{From: a, To: a})
 			n--
 			a = a.Next()
 		}

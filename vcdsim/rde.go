@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/jsonschema"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // States of a defined entity.
@@ -34,13 +36,13 @@ func entityRoutes(add addRoute) {
 }
 
 // rdeType finds an entity type.
-func rdeType(r *request, id string) (*document, error) {
+func rdeType(r *request, id string) (*store.Object, error) {
 	for _, d := range r.sim.store.Documents[typesPath] {
-		if d.id() == id {
+		if d.ID() == id {
 			return d, nil
 		}
 	}
-	return nil, forbidden("DEFINED_ENTITY_TYPE_VIEW", id)
+	return nil, store.Forbidden("DEFINED_ENTITY_TYPE_VIEW", id)
 }
 
 // createEntity makes an entity, and a task that runs until it is resolved.
@@ -61,16 +63,16 @@ func createEntity(r *request) (*response, error) {
 		return nil, err
 	}
 	if in.Name == "" || in.Entity == nil {
-		return nil, badRequest("A defined entity needs a name and an entity.")
+		return nil, store.BadRequest("A defined entity needs a name and an entity.")
 	}
-	id := text(typ.Body, "vendor") + ":" + text(typ.Body, "nss") + ":" + r.sim.ids.next("entity")
-	org := r.sim.store.org(r.tenant())
+	id := store.Text(typ.Body, "vendor") + ":" + store.Text(typ.Body, "nss") + ":" + r.sim.ids.next("entity")
+	org := r.sim.store.Org(r.tenant())
 	if org == nil {
-		return nil, forbidden("DEFINED_ENTITY_CREATE", r.tenant())
+		return nil, store.Forbidden("DEFINED_ENTITY_CREATE", r.tenant())
 	}
-	r.sim.store.Documents.add(entitiesPath, org.ID, map[string]any{
-		"id":          URN("entity", id),
-		"entityType":  typ.id(),
+	r.sim.store.Documents.Add(entitiesPath, org.ID, map[string]any{
+		"id":          store.URN("entity", id),
+		"entityType":  typ.ID(),
 		"name":        in.Name,
 		"externalId":  in.ExternalID,
 		"entity":      in.Entity,
@@ -79,39 +81,39 @@ func createEntity(r *request) (*response, error) {
 		"owner":       jsonRef("user", r.session.UserID, r.session.User),
 		"org":         jsonRef("org", org.ID, org.Name),
 	})
-	task := r.sim.tasks.start(r, Work{Op: opCreateEntity}, Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
+	task := r.sim.tasks.start(r, store.Work{Op: opCreateEntity}, store.Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
 	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}, nil
 }
 
-func entityByID(r *request) (*document, error) {
+func entityByID(r *request) (*store.Object, error) {
 	for _, d := range r.sim.store.Documents[entitiesPath] {
-		if d.id() == r.vars["id"] && reachesEntity(r, d, neededOfEntity(r)) {
+		if d.ID() == r.vars["id"] && reachesEntity(r, d, neededOfEntity(r)) {
 			return d, nil
 		}
 	}
-	return nil, forbidden("DEFINED_ENTITY_VIEW", r.vars["id"])
+	return nil, store.Forbidden("DEFINED_ENTITY_VIEW", r.vars["id"])
 }
 
 // entityResponse answers with an entity and the ETag of its version.
-func entityResponse(d *document) *response {
-	return &response{status: http.StatusOK, json: d.Body, header: map[string]string{"ETag": d.etag()}}
+func entityResponse(d *store.Object) *response {
+	return &response{status: http.StatusOK, json: d.Body, header: map[string]string{"ETag": etag(d)}}
 }
 
-func (d *document) etag() string { return strconv.Quote(strconv.Itoa(d.Version)) }
+func etag(d *store.Object) string { return strconv.Quote(strconv.Itoa(d.Version)) }
 
-func getEntity(_ *request, d *document) (*response, error) {
+func getEntity(_ *request, d *store.Object) (*response, error) {
 	return entityResponse(d), nil
 }
 
 // listEntities lists the entities of a type; a version such as 1 or 1.1 stands for all that begin with it.
 func listEntities(r *request) (*response, error) {
-	return entitiesOf(r, func(d *document) bool { return entityVersioned(r, text(d.Body, "entityType"), "type") })
+	return entitiesOf(r, func(d *store.Object) bool { return entityVersioned(r, store.Text(d.Body, "entityType"), "type") })
 }
 
 // listByInterface lists the entities of all types that have an interface.
 func listByInterface(r *request) (*response, error) {
-	return entitiesOf(r, func(d *document) bool {
-		typ, err := rdeType(r, text(d.Body, "entityType"))
+	return entitiesOf(r, func(d *store.Object) bool {
+		typ, err := rdeType(r, store.Text(d.Body, "entityType"))
 		if err != nil {
 			return false
 		}
@@ -126,8 +128,8 @@ func entityVersioned(r *request, id, kind string) bool {
 	return id == want || strings.HasPrefix(id, want+".")
 }
 
-func entitiesOf(r *request, wanted func(*document) bool) (*response, error) {
-	var out []*document
+func entitiesOf(r *request, wanted func(*store.Object) bool) (*response, error) {
+	var out []*store.Object
 	for _, d := range r.sim.store.Documents[entitiesPath] {
 		if wanted(d) && reachesEntity(r, d, levelRead) {
 			out = append(out, d)
@@ -137,10 +139,10 @@ func entitiesOf(r *request, wanted func(*document) bool) (*response, error) {
 }
 
 // putEntity replaces an entity, if the caller has seen its last version. One that is resolved must stay valid.
-func putEntity(r *request, d *document) (*response, error) {
-	if match := r.Header.Get("If-Match"); match != "" && match != d.etag() {
-		return nil, refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED",
-			"The entity %s was changed by another request.", d.id())
+func putEntity(r *request, d *store.Object) (*response, error) {
+	if match := r.Header.Get("If-Match"); match != "" && match != etag(d) {
+		return nil, store.Refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED",
+			"The entity %s was changed by another request.", d.ID())
 	}
 	in := map[string]any{}
 	if err := r.document(&in); err != nil {
@@ -148,15 +150,15 @@ func putEntity(r *request, d *document) (*response, error) {
 	}
 	entity, ok := in["entity"].(map[string]any)
 	if !ok {
-		return nil, badRequest("A defined entity needs an entity.")
+		return nil, store.BadRequest("A defined entity needs an entity.")
 	}
 	if d.Body["state"] == stateResolved {
 		if err := validEntity(r, d, entity); err != nil {
-			return nil, refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_VALID", "%s", err)
+			return nil, store.Refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_VALID", "%s", err)
 		}
 	}
 	d.Body["entity"] = entity
-	if name := text(in, "name"); name != "" {
+	if name := store.Text(in, "name"); name != "" {
 		d.Body["name"] = name
 	}
 	if in["externalId"] != nil {
@@ -167,8 +169,8 @@ func putEntity(r *request, d *document) (*response, error) {
 }
 
 // validEntity checks the content of an entity against the schema of its type.
-func validEntity(r *request, d *document, entity map[string]any) error {
-	typ, err := rdeType(r, text(d.Body, "entityType"))
+func validEntity(r *request, d *store.Object, entity map[string]any) error {
+	typ, err := rdeType(r, store.Text(d.Body, "entityType"))
 	if err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func validEntity(r *request, d *document, entity map[string]any) error {
 	return jsonschema.Validate(schema, entity)
 }
 
-func resolveEntity(r *request, d *document) (*response, error) {
+func resolveEntity(r *request, d *store.Object) (*response, error) {
 	entity, _ := d.Body["entity"].(map[string]any)
 	state := stateResolved
 	message := any(nil)
@@ -187,23 +189,23 @@ func resolveEntity(r *request, d *document) (*response, error) {
 	d.Body["state"] = state
 	d.Body["entityState"] = state
 	d.Version++
-	for _, t := range sorted(r.sim.store.Tasks) {
-		if t.Work.Op == opCreateEntity && URN("entity", t.Owner.ID) == d.id() && !t.done() {
+	for _, t := range store.Sorted(r.sim.store.Tasks) {
+		if t.Work.Op == opCreateEntity && store.URN("entity", t.Owner.ID) == d.ID() && !t.Done() {
 			r.sim.tasks.finish(t.ID)
 		}
 	}
 	res := entityResponse(d)
-	res.json = map[string]any{"id": d.id(), "entity": entity, "state": state, "entityState": state, "message": message}
+	res.json = map[string]any{"id": d.ID(), "entity": entity, "state": state, "entityState": state, "message": message}
 	return res, nil
 }
 
-func deleteEntity(r *request, d *document) (*response, error) {
+func deleteEntity(r *request, d *store.Object) (*response, error) {
 	if d.Body["state"] == statePreCreated {
-		return nil, refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_RESOLVED", "The entity %s is not resolved.", d.id())
+		return nil, store.Refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_RESOLVED", "The entity %s is not resolved.", d.ID())
 	}
 	r.sim.store.Documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[entitiesPath]),
-		func(x *document) bool { return x == d })
-	delete(r.sim.store.Documents, entitiesPath+"/"+d.id()+"/accessControls")
+		func(x *store.Object) bool { return x == d })
+	delete(r.sim.store.Documents, entitiesPath+"/"+d.ID()+"/accessControls")
 	delete(r.sim.store.Documents, entriesPath(d))
 	return noContent(), nil
 }

@@ -5,18 +5,20 @@ package vcdsim
 import (
 	"net/http"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // grants are the access controls of entities, or of entity types; the latter are only stored and shown.
 type grants struct {
 	path string
-	find func(*request) (*document, error)
+	find func(*request) (*store.Object, error)
 }
 
 func grantRoutes(add addRoute) {
 	for _, g := range []grants{
 		{entitiesPath, entityByID},
-		{typesPath, func(r *request) (*document, error) { return rdeType(r, r.vars["id"]) }},
+		{typesPath, func(r *request) (*store.Object, error) { return rdeType(r, r.vars["id"]) }},
 	} {
 		base := "/cloudapi/" + g.path + "/{id}/accessControls"
 		add("GET", base, g.list, latencyCloudAPI)
@@ -28,12 +30,12 @@ func grantRoutes(add addRoute) {
 }
 
 // of returns what is shared, and the key of its grants.
-func (g grants) of(r *request) (*document, string, error) {
+func (g grants) of(r *request) (*store.Object, string, error) {
 	d, err := g.find(r)
 	if err != nil {
 		return nil, "", err
 	}
-	return d, g.path + "/" + d.id() + "/accessControls", nil
+	return d, g.path + "/" + d.ID() + "/accessControls", nil
 }
 
 func (g grants) list(r *request) (*response, error) {
@@ -45,17 +47,17 @@ func (g grants) list(r *request) (*response, error) {
 }
 
 // read takes a grant from the body, without the fields that the server sets.
-func (g grants) read(r *request, of *document) (map[string]any, error) {
+func (g grants) read(r *request, of *store.Object) (map[string]any, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
 	for _, field := range []string{"grantType", "accessLevelId"} {
-		if text(body, field) == "" {
-			return nil, badRequest("The field %s must not be empty.", field)
+		if store.Text(body, field) == "" {
+			return nil, store.BadRequest("The field %s must not be empty.", field)
 		}
 	}
-	body["objectId"] = of.id()
+	body["objectId"] = of.ID()
 	body["tenant"] = jsonRef("org", r.session.OrgID, r.session.Org)
 	return body, nil
 }
@@ -69,22 +71,22 @@ func (g grants) create(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body["id"] = URN("accessControl", r.sim.ids.next("accessControl"))
-	r.sim.store.Documents.add(key, r.session.OrgID, body)
+	body["id"] = store.URN("accessControl", r.sim.ids.next("accessControl"))
+	r.sim.store.Documents.Add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }
 
-func (g grants) one(r *request) (of, grant *document, key string, err error) {
+func (g grants) one(r *request) (of, grant *store.Object, key string, err error) {
 	of, key, err = g.of(r)
 	if err != nil {
 		return nil, nil, "", err
 	}
 	for _, d := range r.sim.store.Documents[key] {
-		if bare(d.id()) == bare(r.vars["grant"]) {
+		if store.Bare(d.ID()) == store.Bare(r.vars["grant"]) {
 			return of, d, key, nil
 		}
 	}
-	return nil, nil, "", forbidden("ACCESS_CONTROL_VIEW", r.vars["grant"])
+	return nil, nil, "", store.Forbidden("ACCESS_CONTROL_VIEW", r.vars["grant"])
 }
 
 func (g grants) get(r *request) (*response, error) {
@@ -104,7 +106,7 @@ func (g grants) put(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body["id"] = d.id()
+	body["id"] = d.ID()
 	d.Body = body
 	return jsonOK(body), nil
 }
@@ -115,6 +117,6 @@ func (g grants) remove(r *request) (*response, error) {
 		return nil, err
 	}
 	r.sim.store.Documents[key] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[key]),
-		func(x *document) bool { return x == d })
+		func(x *store.Object) bool { return x == d })
 	return noContent(), nil
 }

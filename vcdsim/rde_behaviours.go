@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // behaviours are what an interface declares and a type overrides.
@@ -38,13 +40,13 @@ func (b behaviours) key(r *request) string {
 }
 
 // owner refuses when the interface or type does not exist.
-func (b behaviours) owner(r *request) (*document, error) {
+func (b behaviours) owner(r *request) (*store.Object, error) {
 	for _, d := range r.sim.store.Documents["1.0.0/"+b.path] {
-		if d.id() == r.vars["id"] {
+		if d.ID() == r.vars["id"] {
 			return d, nil
 		}
 	}
-	return nil, forbidden("BEHAVIOR_VIEW", r.vars["id"])
+	return nil, store.Forbidden("BEHAVIOR_VIEW", r.vars["id"])
 }
 
 func (b behaviours) list(r *request) (*response, error) {
@@ -52,20 +54,20 @@ func (b behaviours) list(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pageOf(r.sim.store.Documents.behaviours(owner))
+	return r.pageOf(behavioursOf(r.sim.store.Documents, owner))
 }
 
-// behaviours are those of an interface, or those a type overrides and inherits.
-func (ds documents) behaviours(owner *document) []*document {
+// behavioursOf are those of an interface, or those a type overrides and inherits.
+func behavioursOf(ds store.Objects, owner *store.Object) []*store.Object {
 	path := interfacesPath
 	interfaces, ofType := owner.Body["interfaces"].([]any)
 	if ofType {
 		path = typesPath
 	}
-	out := slices.Clone(ds[path+"/"+owner.id()+"/behaviors"])
+	out := slices.Clone(ds[path+"/"+owner.ID()+"/behaviors"])
 	for _, id := range interfaces {
 		for _, d := range ds[fmt.Sprintf("%s/%v/behaviors", interfacesPath, id)] {
-			if !slices.ContainsFunc(out, func(x *document) bool { return x.Body["ref"] == d.Body["ref"] }) {
+			if !slices.ContainsFunc(out, func(x *store.Object) bool { return x.Body["ref"] == d.Body["ref"] }) {
 				out = append(out, d)
 			}
 		}
@@ -74,20 +76,20 @@ func (ds documents) behaviours(owner *document) []*document {
 }
 
 // behaviourOf finds one by its id, or by that of the interface's behaviour it overrides.
-func behaviourOf(r *request, owner *document) (*document, error) {
-	for _, d := range r.sim.store.Documents.behaviours(owner) {
-		if d.id() == r.vars["behavior"] || d.Body["ref"] == r.vars["behavior"] {
+func behaviourOf(r *request, owner *store.Object) (*store.Object, error) {
+	for _, d := range behavioursOf(r.sim.store.Documents, owner) {
+		if d.ID() == r.vars["behavior"] || d.Body["ref"] == r.vars["behavior"] {
 			return d, nil
 		}
 	}
 	if _, ofType := owner.Body["interfaces"].([]any); !ofType {
-		return nil, forbidden("BEHAVIOR_VIEW", r.vars["behavior"])
+		return nil, store.Forbidden("BEHAVIOR_VIEW", r.vars["behavior"])
 	}
-	return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is none of %s.",
-		r.vars["behavior"], owner.id())
+	return nil, store.Refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is none of %s.",
+		r.vars["behavior"], owner.ID())
 }
 
-func (b behaviours) find(r *request) (*document, error) {
+func (b behaviours) find(r *request) (*store.Object, error) {
 	owner, err := b.owner(r)
 	if err != nil {
 		return nil, err
@@ -96,12 +98,12 @@ func (b behaviours) find(r *request) (*document, error) {
 }
 
 // read takes a behaviour from the body of a provider's request.
-func (b behaviours) read(r *request) (owner *document, body map[string]any, err error) {
+func (b behaviours) read(r *request) (owner *store.Object, body map[string]any, err error) {
 	if owner, err = b.owner(r); err != nil {
 		return nil, nil, err
 	}
-	if !r.session.provider() {
-		return nil, nil, forbidden("BEHAVIOR_MANAGE", owner.id())
+	if !r.session.Provider() {
+		return nil, nil, store.Forbidden("BEHAVIOR_MANAGE", owner.ID())
 	}
 	err = r.document(&body)
 	return owner, body, err
@@ -112,18 +114,18 @@ func (b behaviours) create(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if text(body, "name") == "" {
-		return nil, badRequest("The field name must not be empty.")
+	if store.Text(body, "name") == "" {
+		return nil, store.BadRequest("The field name must not be empty.")
 	}
-	id := "urn:vcloud:behavior-" + b.kind + ":" + text(body, "name") + ":" + strings.TrimPrefix(owner.id(),
+	id := "urn:vcloud:behavior-" + b.kind + ":" + store.Text(body, "name") + ":" + strings.TrimPrefix(owner.ID(),
 		"urn:vcloud:"+b.kind+":")
 	r.vars["behavior"] = id
 	if _, err := behaviourOf(r, owner); err == nil {
-		return nil, refuse(http.StatusBadRequest, "RDE_BEHAVIOR_ALREADY_EXISTS", "The behavior %s already exists.", id)
+		return nil, store.Refuse(http.StatusBadRequest, "RDE_BEHAVIOR_ALREADY_EXISTS", "The behavior %s already exists.", id)
 	}
 	body["id"] = id
 	body["ref"] = id
-	r.sim.store.Documents.add(b.key(r), r.session.OrgID, body)
+	r.sim.store.Documents.Add(b.key(r), r.session.OrgID, body)
 	return jsonOK(body), nil
 }
 
@@ -149,10 +151,10 @@ func (b behaviours) put(r *request) (*response, error) {
 	body["id"] = d.Body["id"]
 	body["ref"] = d.Body["ref"]
 	if !slices.Contains(r.sim.store.Documents[b.key(r)], d) {
-		inherited := strings.TrimPrefix(text(d.Body, "ref"), "urn:vcloud:behavior-interface:"+text(d.Body, "name")+":")
-		body["id"] = "urn:vcloud:behavior-type:" + text(d.Body, "name") + ":" + strings.TrimPrefix(owner.id(),
+		inherited := strings.TrimPrefix(store.Text(d.Body, "ref"), "urn:vcloud:behavior-interface:"+store.Text(d.Body, "name")+":")
+		body["id"] = "urn:vcloud:behavior-type:" + store.Text(d.Body, "name") + ":" + strings.TrimPrefix(owner.ID(),
 			"urn:vcloud:type:") + ":" + inherited
-		d = r.sim.store.Documents.add(b.key(r), r.session.OrgID, body)
+		d = r.sim.store.Documents.Add(b.key(r), r.session.OrgID, body)
 	}
 	d.Body = body
 	return jsonOK(body), nil
@@ -165,10 +167,10 @@ func (b behaviours) remove(r *request) (*response, error) {
 		return nil, err
 	}
 	if !slices.Contains(r.sim.store.Documents[b.key(r)], d) {
-		return nil, refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is an interface's.",
-			d.id())
+		return nil, store.Refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is an interface's.",
+			d.ID())
 	}
-	r.sim.store.Documents.remove(b.key(r), d)
+	r.sim.store.Documents.Remove(b.key(r), d)
 	return noContent(), nil
 }
 
@@ -192,7 +194,7 @@ func addBehaviourAccess(r *request, key string) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	r.sim.store.Documents.add(key, r.session.OrgID, body)
+	r.sim.store.Documents.Add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }
 
@@ -207,15 +209,15 @@ func putBehaviourAccess(r *request, key string) (*response, error) {
 	r.sim.store.Documents[key] = nil
 	for _, body := range in.Values {
 		if body != nil {
-			r.sim.store.Documents.add(key, r.session.OrgID, body)
+			r.sim.store.Documents.Add(key, r.session.OrgID, body)
 		}
 	}
 	return listBehaviourAccess(r)
 }
 
 // invokeBehaviour runs a behaviour of an entity in a task, whose result is what it answers.
-func invokeBehaviour(r *request, d *document) (*response, error) {
-	typ, err := rdeType(r, text(d.Body, "entityType"))
+func invokeBehaviour(r *request, d *store.Object) (*response, error) {
+	typ, err := rdeType(r, store.Text(d.Body, "entityType"))
 	if err != nil {
 		return nil, err
 	}
@@ -230,29 +232,29 @@ func invokeBehaviour(r *request, d *document) (*response, error) {
 		}
 	}
 	execution, _ := behaviour.Body["execution"].(map[string]any)
-	w := Work{
+	w := store.Work{
 		Op:       opInvoke,
-		Document: d.id(),
-		Name:     text(execution, "type"),
+		Document: d.ID(),
+		Name:     store.Text(execution, "type"),
 		Body: map[string]any{
-			"entityId":   d.id(),
-			"typeId":     typ.id(),
+			"entityId":   d.ID(),
+			"typeId":     typ.ID(),
 			"behaviorId": r.vars["behavior"],
 			"arguments":  in["arguments"],
 			"metadata":   in["metadata"],
 		},
 	}
-	id := strings.TrimPrefix(d.id(), "urn:vcloud:entity:")
-	return r.start(w, Entity{Kind: "entity", ID: id, Name: text(d.Body, "name")}, nil), nil
+	id := strings.TrimPrefix(d.ID(), "urn:vcloud:entity:")
+	return r.start(w, store.Entity{Kind: "entity", ID: id, Name: store.Text(d.Body, "name")}, nil), nil
 }
 
-func commitInvoke(s *Simulator, t *Task) error {
-	d := s.store.Documents.find(entitiesPath, t.Work.Document)
+func commitInvoke(s *Simulator, t *store.Task) error {
+	d := s.store.Documents.Find(entitiesPath, t.Work.Document)
 	if d == nil {
 		return gone("entity", t.Work.Document)
 	}
 	if !strings.EqualFold(t.Work.Name, noBehaviour) {
-		return refuse(http.StatusInternalServerError, "RDE_BEHAVIOR_EXECUTION_FAILED",
+		return store.Refuse(http.StatusInternalServerError, "RDE_BEHAVIOR_EXECUTION_FAILED",
 			"A behavior of type %q cannot be executed here.", t.Work.Name)
 	}
 	t.Work.Body["entity"] = d.Body["entity"]

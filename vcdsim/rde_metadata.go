@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // entityMetadataRoutes serve metadata of entities; each entry has a namespace and a key, which never change.
@@ -19,86 +21,88 @@ func entityMetadataRoutes(add addRoute) {
 }
 
 // entriesPath is where the metadata of an entity is kept.
-func entriesPath(entity *document) string { return entitiesPath + "/" + entity.id() + "/metadata" }
+func entriesPath(entity *store.Object) string { return entitiesPath + "/" + entity.ID() + "/metadata" }
 
-func entryByID(r *request) (entity, entry *document, err error) {
+func entryByID(r *request) (entity, entry *store.Object, err error) {
 	if entity, err = entityByID(r); err != nil {
 		return nil, nil, err
 	}
 	for _, d := range r.sim.store.Documents[entriesPath(entity)] {
-		if d.id() == r.vars["entry"] {
+		if d.ID() == r.vars["entry"] {
 			return entity, d, nil
 		}
 	}
-	return nil, nil, forbidden("METADATA_VIEW", r.vars["entry"])
+	return nil, nil, store.Forbidden("METADATA_VIEW", r.vars["entry"])
 }
 
 // entryKey is the namespace and the key of an entry.
 func entryKey(body map[string]any) (namespace, key string) {
 	pair, _ := body["keyValue"].(map[string]any)
-	return text(pair, "namespace"), text(pair, "key")
+	return store.Text(pair, "namespace"), store.Text(pair, "key")
 }
 
 // readEntry reads an entry of an entity; old is the one that it replaces.
-func readEntry(r *request, entity, old *document) (map[string]any, error) {
+func readEntry(r *request, entity, old *store.Object) (map[string]any, error) {
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
 	namespace, key := entryKey(body)
 	if key == "" {
-		return nil, badRequest("The field keyValue.key must not be empty.")
+		return nil, store.BadRequest("The field keyValue.key must not be empty.")
 	}
 	for _, d := range r.sim.store.Documents[entriesPath(entity)] {
 		if n, k := entryKey(d.Body); d != old && n == namespace && k == key {
-			return nil, badRequest("There is metadata with the key %q in the namespace %q.", key, namespace)
+			return nil, store.BadRequest("There is metadata with the key %q in the namespace %q.", key, namespace)
 		}
 	}
 	if old != nil {
 		if n, k := entryKey(old.Body); n != namespace || k != key {
-			return nil, badRequest("Namespace and key of metadata cannot be changed.")
+			return nil, store.BadRequest("Namespace and key of metadata cannot be changed.")
 		}
 	}
 	return body, nil
 }
 
-func listEntries(r *request, entity *document) (*response, error) {
+func listEntries(r *request, entity *store.Object) (*response, error) {
 	return r.pageOf(r.sim.store.Documents[entriesPath(entity)])
 }
 
-func createEntry(r *request, entity *document) (*response, error) {
+func createEntry(r *request, entity *store.Object) (*response, error) {
 	body, err := readEntry(r, entity, nil)
 	if err != nil {
 		return nil, err
 	}
-	body["id"] = URN("metadata", r.sim.ids.next("metadata"))
-	d := r.sim.store.Documents.add(entriesPath(entity), entity.OrgID, body)
+	body["id"] = store.URN("metadata", r.sim.ids.next("metadata"))
+	d := r.sim.store.Documents.Add(entriesPath(entity), entity.OrgID, body)
 	res := entityResponse(d)
 	res.status = http.StatusCreated
 	return res, nil
 }
 
-func getEntry(_ *request, _, entry *document) (*response, error) { return entityResponse(entry), nil }
+func getEntry(_ *request, _, entry *store.Object) (*response, error) {
+	return entityResponse(entry), nil
+}
 
-func putEntry(r *request, entity, entry *document) (*response, error) {
-	if match := r.Header.Get("If-Match"); match != "" && match != entry.etag() {
-		return nil, refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED",
-			"The metadata %s was changed by another request.", entry.id())
+func putEntry(r *request, entity, entry *store.Object) (*response, error) {
+	if match := r.Header.Get("If-Match"); match != "" && match != etag(entry) {
+		return nil, store.Refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED",
+			"The metadata %s was changed by another request.", entry.ID())
 	}
 	body, err := readEntry(r, entity, entry)
 	if err != nil {
 		return nil, err
 	}
-	body["id"] = entry.id()
+	body["id"] = entry.ID()
 	entry.Body = body
 	entry.Version++
 	return entityResponse(entry), nil
 }
 
-func deleteEntry(r *request, entity, entry *document) (*response, error) {
+func deleteEntry(r *request, entity, entry *store.Object) (*response, error) {
 	path := entriesPath(entity)
 	r.sim.store.Documents[path] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[path]),
-		func(d *document) bool { return d == entry })
-	id := strings.TrimPrefix(entity.id(), "urn:vcloud:entity:")
-	return r.done(Entity{Kind: "entity", ID: id, Name: text(entity.Body, "name")}), nil
+		func(d *store.Object) bool { return d == entry })
+	id := strings.TrimPrefix(entity.ID(), "urn:vcloud:entity:")
+	return r.done(store.Entity{Kind: "entity", ID: id, Name: store.Text(entity.Body, "name")}), nil
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // entityLevels are the access levels of defined entities.
@@ -42,15 +44,15 @@ func neededOfEntity(r *request) level {
 
 // reachesEntity reports whether the caller may do something with an entity: by a right of administrators of its type,
 // or by another right of the type together with access to the entity.
-func reachesEntity(r *request, d *document, needs level) bool {
+func reachesEntity(r *request, d *store.Object, needs level) bool {
 	if !r.sees(d.OrgID) {
 		return false
 	}
-	if !r.sim.assume.EntitiesTakeRights || r.session.provider() {
+	if !r.sim.assume.EntitiesTakeRights || r.session.Provider() {
 		return true
 	}
 	// urn:vcloud:type:vendor:nss:version
-	name := append(strings.Split(text(d.Body, "entityType"), ":"), make([]string, 6)...)
+	name := append(strings.Split(store.Text(d.Body, "entityType"), ":"), make([]string, 6)...)
 	has := func(right string) bool { return r.hasRight(typeRight(name[3], name[4], right)) }
 	withAccess, alone := typeRightsFor(needs)
 	return slices.ContainsFunc(alone, has) ||
@@ -58,27 +60,27 @@ func reachesEntity(r *request, d *document, needs level) bool {
 }
 
 // entityLevel is the access that the caller has to an entity as its owner, or by its access controls.
-func entityLevel(r *request, d *document) level {
-	if id, _ := at(d.Body, []string{"owner", "id"}); id == URN("user", r.session.UserID) {
+func entityLevel(r *request, d *store.Object) level {
+	if id, _ := at(d.Body, []string{"owner", "id"}); id == store.URN("user", r.session.UserID) {
 		return levelFull
 	}
 	out := levelNone
-	for _, g := range r.sim.store.Documents[entitiesPath+"/"+d.id()+"/accessControls"] {
-		if member := text(g.Body, "memberId"); member == URN("user", r.session.UserID) ||
-			member == URN("org", r.session.OrgID) {
-			out = max(out, entityLevels[text(g.Body, "accessLevelId")])
+	for _, g := range r.sim.store.Documents[entitiesPath+"/"+d.ID()+"/accessControls"] {
+		if member := store.Text(g.Body, "memberId"); member == store.URN("user", r.session.UserID) ||
+			member == store.URN("org", r.session.OrgID) {
+			out = max(out, entityLevels[store.Text(g.Body, "accessLevelId")])
 		}
 	}
 	return out
 }
 
 // mayCreateEntity refuses callers who have no full access to a type.
-func mayCreateEntity(r *request, typ *document) error {
-	if !r.sim.assume.EntitiesTakeRights || r.session.provider() {
+func mayCreateEntity(r *request, typ *store.Object) error {
+	if !r.sim.assume.EntitiesTakeRights || r.session.Provider() {
 		return nil
 	}
-	vendor := text(typ.Body, "vendor")
-	nss := text(typ.Body, "nss")
+	vendor := store.Text(typ.Body, "vendor")
+	nss := store.Text(typ.Body, "nss")
 	return r.permittedBy(&need{
 		rights:    []string{typeRight(vendor, nss, typeFull), typeRight(vendor, nss, typeAdminFull)},
 		operation: "DEFINED_ENTITY_CREATE",

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/jsonschema"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // capvcdSchema has the fields, and their types, that VMware's schema of capvcdCluster 1.1.0 has.
@@ -53,29 +55,29 @@ func typeCollections() []*collection {
 // typed names interfaces and types by vendor, namespace and version.
 func typed(kind string) func(map[string]any) string {
 	return func(body map[string]any) string {
-		return "urn:vcloud:" + kind + ":" + text(body, "vendor") + ":" + text(body, "nss") + ":" + text(body, "version")
+		return "urn:vcloud:" + kind + ":" + store.Text(body, "vendor") + ":" + store.Text(body, "nss") + ":" + store.Text(body, "version")
 	}
 }
 
 func checkType(r *request, body map[string]any) error {
 	schema, ok := body["schema"].(map[string]any)
 	if !ok {
-		return badRequest("An entity type needs a JSON schema.")
+		return store.BadRequest("An entity type needs a JSON schema.")
 	}
 	if _, err := jsonschema.Compile(schema); err != nil {
-		return badRequest("The JSON schema of the entity type is invalid: %s", err)
+		return store.BadRequest("The JSON schema of the entity type is invalid: %s", err)
 	}
 	list, _ := body["interfaces"].([]any)
 	for _, id := range list {
 		known := slices.ContainsFunc(r.sim.store.Documents[interfacesPath],
-			func(d *document) bool { return d.id() == id })
+			func(d *store.Object) bool { return d.ID() == id })
 		if !known {
-			return refuse(http.StatusBadRequest, "RDE_INTERFACE_NOT_FOUND", "The interface %v does not exist.", id)
+			return store.Refuse(http.StatusBadRequest, "RDE_INTERFACE_NOT_FOUND", "The interface %v does not exist.", id)
 		}
 	}
 	if bundle := typeBundle(body); !slices.ContainsFunc(r.sim.store.Documents[bundlesPath],
-		func(d *document) bool { return text(d.Body, "name") == bundle }) {
-		d := r.sim.store.Documents.add(bundlesPath, r.session.OrgID, roleBody(r.sim, "rightsBundle", bundle))
+		func(d *store.Object) bool { return store.Text(d.Body, "name") == bundle }) {
+		d := r.sim.store.Documents.Add(bundlesPath, r.session.OrgID, roleBody(r.sim, "rightsBundle", bundle))
 		for _, x := range typeRights(body) {
 			d.Refs["rights"] = append(d.Refs["rights"], rightURN(r, x.name))
 		}
@@ -85,7 +87,7 @@ func checkType(r *request, body map[string]any) error {
 
 // typeBundle is the rights bundle that comes with an entity type.
 func typeBundle(body map[string]any) string {
-	return text(body, "vendor") + ":" + text(body, "nss") + " Entitlement"
+	return store.Text(body, "vendor") + ":" + store.Text(body, "nss") + " Entitlement"
 }
 
 // Rights that come with an entity type, as VCD's API names them.
@@ -109,7 +111,7 @@ func typeRights(body map[string]any) []right {
 			kind = "VIEW"
 		}
 		out = append(out, right{
-			name:     typeRight(text(body, "vendor"), text(body, "nss"), name),
+			name:     typeRight(store.Text(body, "vendor"), store.Text(body, "nss"), name),
 			category: "General",
 			kind:     kind,
 		})
@@ -117,29 +119,29 @@ func typeRights(body map[string]any) []right {
 	return out
 }
 
-func unusedType(r *request, d *document) error {
+func unusedType(r *request, d *store.Object) error {
 	for _, e := range r.sim.store.Documents[entitiesPath] {
 		if e.Body["entityType"] == d.Body["id"] {
-			return refuse(http.StatusBadRequest, "RDE_TYPE_IN_USE", "The entity type %s has entities.", d.id())
+			return store.Refuse(http.StatusBadRequest, "RDE_TYPE_IN_USE", "The entity type %s has entities.", d.ID())
 		}
 	}
 	for _, kept := range []string{"/behaviors", "/behaviorAccessControls"} {
-		delete(r.sim.store.Documents, typesPath+"/"+d.id()+kept)
+		delete(r.sim.store.Documents, typesPath+"/"+d.ID()+kept)
 	}
 	bundle := typeBundle(d.Body)
 	r.sim.store.Documents[bundlesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[bundlesPath]),
-		func(x *document) bool {
-			return text(x.Body, "name") == bundle
+		func(x *store.Object) bool {
+			return store.Text(x.Body, "name") == bundle
 		})
 	return nil
 }
 
 // seedTypes are the interfaces and types a VCD comes with.
-func seedTypes(s *Simulator, org *Org) {
-	if org.Name != systemOrg {
+func seedTypes(s *Simulator, org *store.Org) {
+	if org.Name != store.SystemOrg {
 		return
 	}
-	s.store.Documents.add(interfacesPath, org.ID, map[string]any{
+	s.store.Documents.Add(interfacesPath, org.ID, map[string]any{
 		"id":       "urn:vcloud:interface:vmware:k8s:1.0.0",
 		"name":     "Kubernetes",
 		"vendor":   "vmware",
@@ -147,7 +149,7 @@ func seedTypes(s *Simulator, org *Org) {
 		"version":  "1.0.0",
 		"readonly": true,
 	})
-	s.store.Documents.add(interfacesPath+"/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors", org.ID, map[string]any{
+	s.store.Documents.Add(interfacesPath+"/urn:vcloud:interface:vmware:k8s:1.0.0/behaviors", org.ID, map[string]any{
 		"id":          "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
 		"ref":         "urn:vcloud:behavior-interface:createKubeConfig:vmware:k8s:1.0.0",
 		"name":        "createKubeConfig",
@@ -159,7 +161,7 @@ func seedTypes(s *Simulator, org *Org) {
 		if err := json.Unmarshal(capvcdSchema, &schema); err != nil {
 			panic(err) // It is part of the program.
 		}
-		s.store.Documents.add(typesPath, org.ID, map[string]any{
+		s.store.Documents.Add(typesPath, org.ID, map[string]any{
 			"id":          "urn:vcloud:type:vmware:capvcdCluster:" + version,
 			"name":        "CAPVCD Cluster",
 			"vendor":      "vmware",
@@ -174,7 +176,7 @@ func seedTypes(s *Simulator, org *Org) {
 }
 
 // seedDocuments adds what every organization has.
-func seedDocuments(s *Simulator, org *Org) {
+func seedDocuments(s *Simulator, org *store.Org) {
 	seedRoles(s, org)
 	seedTypes(s, org)
 	seedCertificates(s, org)

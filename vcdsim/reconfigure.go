@@ -6,23 +6,12 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A vmChange is what a reconfiguration changes; what is not set stays.
-type vmChange struct {
-	VM          VM   // the VM as it will be, for the parts named below
-	Name        bool // and description
-	Compute     bool // CPU, memory, policies, storage profile
-	NICs        bool
-	Disks       bool
-	Custom      bool
-	Properties  bool
-	Settings    bool              // what kind of machine it is, how it starts
-	ExtraConfig map[string]string // nil: none
-}
-
 // A changeReader applies a request body to a copy of the VM and notes in c which parts it changed.
-type changeReader func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error
+type changeReader func(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error
 
 // changeVM starts a reconfiguration that edits a copy of the VM.
 func changeVM(r *request, edit changeReader) (*response, error) {
@@ -30,22 +19,22 @@ func changeVM(r *request, edit changeReader) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &vmChange{VM: vm.clone()}
+	c := &store.VMChange{VM: vm.Clone()}
 	if err := edit(r, &c.VM, tree, c); err != nil {
 		return nil, err
 	}
-	if err := c.permitted(r, vm); err != nil {
+	if err := permitChange(c, r, vm); err != nil {
 		return nil, err
 	}
-	return startVM(r, vm, Work{Op: opUpdateVM, Change: c})
+	return startVM(r, vm, store.Work{Op: opUpdateVM, Change: c})
 }
 
-// permitted refuses parts of a change that take a right of their own, beside that to edit VMs.
-func (c *vmChange) permitted(r *request, before *VM) error {
-	if r.session.provider() {
+// permitChange refuses parts of a change that take a right of their own, beside that to edit VMs.
+func permitChange(c *store.VMChange, r *request, before *store.VM) error {
+	if r.session.Provider() {
 		return nil
 	}
-	for _, part := range c.parts(before) {
+	for _, part := range partsOfChange(c, before) {
 		if !part.changed {
 			continue
 		}
@@ -62,7 +51,7 @@ type changedPart struct {
 	right   string
 }
 
-func (c *vmChange) parts(before *VM) []changedPart {
+func partsOfChange(c *store.VMChange, before *store.VM) []changedPart {
 	return []changedPart{
 		{c.Compute && c.VM.CPUs != before.CPUs, "vApp: Edit VM CPU"},
 		{c.Compute && c.VM.MemoryMiB != before.MemoryMiB, "vApp: Edit VM Memory"},
@@ -77,7 +66,7 @@ func (c *vmChange) parts(before *VM) []changedPart {
 }
 
 func reconfigureVM(r *request) (*response, error) {
-	return changeVM(r, func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+	return changeVM(r, func(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 		for _, read := range []changeReader{
 			readVMName, readHardware, readSpec, readCompute, readBoot,
 		} {
@@ -98,7 +87,7 @@ func reconfigureVM(r *request) (*response, error) {
 	})
 }
 
-func readVMName(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readVMName(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 	c.Name = true
 	if d := tree.At("Description"); d != nil {
 		vm.Description = tree.Str("Description")
@@ -107,9 +96,9 @@ func readVMName(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	if name == "" || name == vm.Name {
 		return nil
 	}
-	for _, o := range r.sim.store.vmsOf(vm.VAppID) {
+	for _, o := range r.sim.store.VMsOf(vm.VAppID) {
 		if o.Name == name {
-			return duplicateName(name)
+			return store.DuplicateName(name)
 		}
 	}
 	vm.Name = name
@@ -117,7 +106,7 @@ func readVMName(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 }
 
 // readHardware reads a VirtualHardwareSection: its extra configuration, and CPU and memory items.
-func readHardware(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readHardware(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 	section := tree.At("VirtualHardwareSection")
 	if section == nil {
 		return nil
@@ -125,12 +114,12 @@ func readHardware(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	return readHardwareSection(r, vm, section, c)
 }
 
-func readHardwareSection(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
+func readHardwareSection(r *request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
 	extra := section.All("ExtraConfig")
 	if len(extra) > 0 && !r.mayUseExtraConfig() {
 		return r.permittedBy(&need{rights: []string{rightExtraConfig}, operation: "VAPP_UPDATE_VM"})
 	}
-	if err := c.readExtraConfig(extra); err != nil {
+	if err := readExtraConfig(c, extra); err != nil {
 		return err
 	}
 	for _, i := range section.All("Item") {
@@ -153,21 +142,21 @@ func readHardwareSection(r *request, vm *VM, section *xmltree.Node, c *vmChange)
 	return nil
 }
 
-func (c *vmChange) readExtraConfig(elements []*xmltree.Node) error {
+func readExtraConfig(c *store.VMChange, elements []*xmltree.Node) error {
 	for _, e := range elements {
 		if c.ExtraConfig == nil {
 			c.ExtraConfig = map[string]string{}
 		}
 		key := e.Attr("key")
 		if key == "" {
-			return badRequest("Bad request - an ExtraConfig element has no key.")
+			return store.BadRequest("Bad request - an ExtraConfig element has no key.")
 		}
 		c.ExtraConfig[key] = e.Attr("value")
 	}
 	return nil
 }
 
-func readSpec(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readSpec(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 	spec := tree.At("VmSpecSection")
 	if spec == nil || spec.Attr("Modified") == "false" {
 		return nil
@@ -193,8 +182,8 @@ func readSpec(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 }
 
 // readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
-func readDisks(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
-	var out []VMDisk
+func readDisks(r *request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
+	var out []store.VMDisk
 	taken := slices.Clone(vm.Disks)
 	for _, s := range section.All("DiskSettings") {
 		d, err := readDiskSettings(r, vm, s, taken)
@@ -205,7 +194,7 @@ func readDisks(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 		out = append(out, d)
 	}
 	for _, d := range vm.Disks {
-		if d.DiskID != "" && !slices.ContainsFunc(out, func(o VMDisk) bool { return o.ID == d.ID }) {
+		if d.DiskID != "" && !slices.ContainsFunc(out, func(o store.VMDisk) bool { return o.ID == d.ID }) {
 			out = append(out, d) // an independent disk leaves by detach only
 		}
 	}
@@ -215,7 +204,7 @@ func readDisks(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 }
 
 // nextUnit is the first unit of a bus behind all disks that are on it.
-func nextUnit(disks []VMDisk, bus int) int {
+func nextUnit(disks []store.VMDisk, bus int) int {
 	unit := 0
 	for _, d := range disks {
 		if d.Bus == bus {
@@ -226,11 +215,11 @@ func nextUnit(disks []VMDisk, bus int) int {
 }
 
 // newDisk puts a disk on the unit in the request or, if that is taken, behind all others.
-func newDisk(vm *VM, s *xmltree.Node, taken []VMDisk) VMDisk {
+func newDisk(vm *store.VM, s *xmltree.Node, taken []store.VMDisk) store.VMDisk {
 	bus, _ := s.Int("BusNumber")
 	unit, placed := s.Int("UnitNumber")
-	d := VMDisk{Bus: int(bus), Unit: int(unit), StorageProfileID: vm.StorageProfileID, Adapter: s.Str("AdapterType")}
-	if !placed || slices.ContainsFunc(taken, func(o VMDisk) bool { return o.Bus == d.Bus && o.Unit == d.Unit }) {
+	d := store.VMDisk{Bus: int(bus), Unit: int(unit), StorageProfileID: vm.StorageProfileID, Adapter: s.Str("AdapterType")}
+	if !placed || slices.ContainsFunc(taken, func(o store.VMDisk) bool { return o.Bus == d.Bus && o.Unit == d.Unit }) {
 		d.Unit = nextUnit(taken, d.Bus)
 	}
 	d.ID = diskID(d.Bus*unitsOfBus + d.Unit)
@@ -238,37 +227,37 @@ func newDisk(vm *VM, s *xmltree.Node, taken []VMDisk) VMDisk {
 }
 
 // readDiskSettings reads one disk.
-func readDiskSettings(r *request, vm *VM, s *xmltree.Node, taken []VMDisk) (VMDisk, error) {
+func readDiskSettings(r *request, vm *store.VM, s *xmltree.Node, taken []store.VMDisk) (store.VMDisk, error) {
 	size, ok := s.Int("SizeMb")
 	if !ok {
-		return VMDisk{}, badRequest("Bad request - a disk has no SizeMb.")
+		return store.VMDisk{}, store.BadRequest("Bad request - a disk has no SizeMb.")
 	}
 	if bus, _ := s.Int("BusNumber"); bus < 0 || bus > 3 {
-		return VMDisk{}, badRequest("The bus number %d is invalid.", bus)
+		return store.VMDisk{}, store.BadRequest("The bus number %d is invalid.", bus)
 	}
 	d := newDisk(vm, s, taken)
 	if id := s.Str("DiskId"); id != "" {
-		i := slices.IndexFunc(vm.Disks, func(h VMDisk) bool { return h.ID == id })
+		i := slices.IndexFunc(vm.Disks, func(h store.VMDisk) bool { return h.ID == id })
 		if i < 0 {
-			return VMDisk{}, badRequest("The disk %q does not exist in VM %q.", id, vm.Name)
+			return store.VMDisk{}, store.BadRequest("The disk %q does not exist in VM %q.", id, vm.Name)
 		}
 		d = vm.Disks[i]
-		if err := vm.mayResize(d, size, &r.sim.assume); err != nil {
-			return VMDisk{}, err
+		if err := mayResizeDisk(vm, d, size, &r.sim.assume); err != nil {
+			return store.VMDisk{}, err
 		}
 	}
 	if size < d.SizeMiB {
-		return VMDisk{}, badRequest("The size of disk %q of VM %q cannot be reduced from %d MB to %d MB.", d.ID,
+		return store.VMDisk{}, store.BadRequest("The size of disk %q of VM %q cannot be reduced from %d MB to %d MB.", d.ID,
 			vm.Name, d.SizeMiB, size)
 	}
 	d.SizeMiB = size
-	err := d.readProfile(r, vm, s.At("StorageProfile"))
+	err := readDiskProfile(&d, r, vm, s.At("StorageProfile"))
 	return d, err
 }
 
-// readProfile reads the storage profile of a disk, if it is another.
-func (d *VMDisk) readProfile(r *request, vm *VM, ref *xmltree.Node) error {
-	if ref == nil || ref.Attr("href") == "" || bare(ref.Attr("href")) == d.StorageProfileID {
+// readDiskProfile reads the storage profile of a disk, if it is another.
+func readDiskProfile(d *store.VMDisk, r *request, vm *store.VM, ref *xmltree.Node) error {
+	if ref == nil || ref.Attr("href") == "" || store.Bare(ref.Attr("href")) == d.StorageProfileID {
 		return nil
 	}
 	vdc, err := vdcByID(r, r.sim.store.VApps[vm.VAppID].VDCID)
@@ -280,7 +269,7 @@ func (d *VMDisk) readProfile(r *request, vm *VM, ref *xmltree.Node) error {
 }
 
 // moveDisks moves the disks that are on the VM's storage profile to another profile.
-func (vm *VM) moveDisks(profile string, c *vmChange) {
+func moveDisks(vm *store.VM, profile string, c *store.VMChange) {
 	for i := range vm.Disks {
 		if vm.Disks[i].StorageProfileID == vm.StorageProfileID && vm.Disks[i].DiskID == "" {
 			vm.Disks[i].StorageProfileID = profile
@@ -289,7 +278,7 @@ func (vm *VM) moveDisks(profile string, c *vmChange) {
 	}
 }
 
-func readCompute(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readCompute(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 	vdc, err := vdcByID(r, r.sim.store.VApps[vm.VAppID].VDCID)
 	if err != nil {
 		return err
@@ -299,7 +288,7 @@ func readCompute(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 		if err != nil {
 			return err
 		}
-		vm.moveDisks(id, c)
+		moveDisks(vm, id, c)
 		c.Compute = true
 		vm.StorageProfileID = id
 	}
@@ -322,7 +311,7 @@ func readCompute(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	return nil
 }
 
-func changeNICs(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
+func changeNICs(r *request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
 	c.NICs = true
 	// Checks compare with the VM in the store, so that its own addresses do not count as taken.
 	live := r.sim.store.VMs[vm.ID]
@@ -336,7 +325,7 @@ func changeNICs(r *request, vm *VM, section *xmltree.Node, c *vmChange) error {
 }
 
 // readNICsFor reads NICs into edited, checking them as those of live.
-func readNICsFor(r *request, live, edited *VM, section *xmltree.Node) error {
+func readNICsFor(r *request, live, edited *store.VM, section *xmltree.Node) error {
 	saved := live.NICs
 	primary := live.PrimaryNIC
 	err := readNICs(r, r.sim.store.VApps[live.VAppID], live, section)
@@ -353,21 +342,21 @@ func putHardware(r *request) (*response, error) { return changeVM(r, readHardwar
 
 // putItem changes CPU or memory by their item alone.
 func putItem(r *request) (*response, error) {
-	return changeVM(r, func(r *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+	return changeVM(r, func(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 		tree.Name = "Item"
 		return readHardwareSection(r, vm, xmltree.New("VirtualHardwareSection", tree), c)
 	})
 }
 
 func putCustomization(r *request) (*response, error) {
-	return changeVM(r, func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+	return changeVM(r, func(_ *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 		c.Custom = true
 		return readCustomization(tree, &vm.Customization)
 	})
 }
 
 // commitChange applies the named parts of a change.
-func commitChange(s *Simulator, t *Task) error {
+func commitChange(s *Simulator, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	c := t.Work.Change
 	if vm == nil {
@@ -377,15 +366,15 @@ func commitChange(s *Simulator, t *Task) error {
 	if err := s.vms.connect(vm, c); err != nil {
 		return err
 	}
-	vm.apply(c)
+	applyChange(vm, c)
 	if c.ExtraConfig != nil {
 		mergeExtraConfig(vm, c.ExtraConfig)
 	}
 	return nil
 }
 
-// apply takes over the named parts of a change, but for NICs and extra configuration.
-func (vm *VM) apply(c *vmChange) {
+// applyChange takes over the named parts of a change, but for NICs and extra configuration.
+func applyChange(vm *store.VM, c *store.VMChange) {
 	if c.Name {
 		vm.Name = c.VM.Name
 		vm.Description = c.VM.Description
@@ -405,7 +394,7 @@ func (vm *VM) apply(c *vmChange) {
 		vm.Customization = c.VM.Customization
 	}
 	if c.Settings {
-		vm.machine(&c.VM)
+		changeMachine(vm, &c.VM)
 	}
 	if c.Properties {
 		vm.Properties = c.VM.Properties
@@ -414,7 +403,7 @@ func (vm *VM) apply(c *vmChange) {
 
 // connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it
 // cannot.
-func (m *vms) connect(vm *VM, c *vmChange) error {
+func (m *vms) connect(vm *store.VM, c *store.VMChange) error {
 	if !c.NICs {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // kept drops the attributes that were left out.
@@ -24,13 +26,13 @@ func kept(attrs []xmltree.Attr) []xmltree.Attr {
 func templateVMRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, sh := range r.sim.store.catalogs() {
-		if !r.sees(sh.org.ID) {
+	for _, sh := range r.sim.store.Catalogs() {
+		if !r.sees(sh.Org.ID) {
 			continue
 		}
-		for i := range sh.catalog.Templates {
-			t := &sh.catalog.Templates[i]
-			vdc := sh.vdcOf(t)
+		for i := range sh.Catalog.Templates {
+			t := &sh.Catalog.Templates[i]
+			vdc := sh.VDCOf(t)
 			for _, vm := range t.VMs {
 				out = append(out, &record{attrs: []xmltree.Attr{
 					A("name", vm.Name),
@@ -45,12 +47,12 @@ func templateVMRecords(r *request) []*record {
 					A("guestOs", osName(vm.OS)),
 					A("numberOfCpus", vm.CPUs),
 					A("memoryMB", vm.MemoryMiB),
-					A("status", PoweredOff.text()),
+					A("status", store.PoweredOff.Text()),
 					A("isBusy", false),
 					A("isDeployed", false),
 					A("isPublished", false),
-					A("catalogName", sh.catalog.Name),
-					A("storageProfileName", r.sim.store.profileName(vdc.defaultProfile())),
+					A("catalogName", sh.Catalog.Name),
+					A("storageProfileName", r.sim.store.ProfileName(vdc.DefaultProfile())),
 					A("href", r.href("templatevm", vm.ID)),
 					A("type", mime("vm")),
 				}})
@@ -72,29 +74,17 @@ func recordLinks(r *request, kind, id string) []*xmltree.Node {
 		xmltree.A("type", mime(kind)))}
 }
 
-func userName(r *request, v *VApp) string { return r.sim.store.user(v.OrgID, v.OwnerID) }
-
-// user is the name of a user of an organization; what no user made is the system's.
-func (s *store) user(orgID, id string) string {
-	if org := s.org(orgID); org != nil {
-		for _, u := range org.Users {
-			if u.ID == id {
-				return u.Name
-			}
-		}
-	}
-	return "system"
-}
+func userName(r *request, v *store.VApp) string { return r.sim.store.User(v.OrgID, v.OwnerID) }
 
 // networkHref is the address of a vApp's network by its name.
-func networkHref(r *request, v *VApp, name string) string {
-	if n := v.network(name); n != nil {
+func networkHref(r *request, v *store.VApp, name string) string {
+	if n := v.Network(name); n != nil {
 		return r.href("network", n.ID)
 	}
 	return ""
 }
 
-func gcStatus(vm *VM) string {
+func gcStatus(vm *store.VM) string {
 	if vm.Boot.Up {
 		return "GC_COMPLETE"
 	}
@@ -124,17 +114,17 @@ func vappRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	viewer := viewerOf(r)
-	for _, v := range sorted(r.sim.store.VApps) {
+	for _, v := range store.Sorted(r.sim.store.VApps) {
 		if !viewer.sees(v) {
 			continue
 		}
-		vdcName := r.sim.store.vdcName(v.VDCID)
+		vdcName := r.sim.store.VDCName(v.VDCID)
 		var cpus, memory, storage int64
-		vms := r.sim.store.vmsOf(v.ID)
+		vms := r.sim.store.VMsOf(v.ID)
 		for _, vm := range vms {
 			cpus += vm.CPUs
 			memory += vm.MemoryMiB
-			storage += vm.storage()
+			storage += vm.Storage()
 		}
 		out = append(out, &record{
 			metadata: v.Metadata,
@@ -147,9 +137,9 @@ func vappRecords(r *request) []*record {
 				A("isEnabled", true),
 				A("isBusy", r.sim.tasks.busy(v.ID)),
 				A("creationDate", v.Created),
-				A("status", r.sim.store.status(v).text()),
+				A("status", r.sim.store.Status(v).Text()),
 				A("ownerName", userName(r, v)),
-				A("isDeployed", r.sim.store.deployed(v)),
+				A("isDeployed", r.sim.store.Deployed(v)),
 				A("isInMaintenanceMode", false),
 				A("isAutoNature", v.AutoNature),
 				A("isExpired", false),
@@ -159,8 +149,8 @@ func vappRecords(r *request) []*record {
 				A("memoryAllocationMB", memory),
 				A("storageKB", storage*1024),
 				A("isVdcEnabled", true),
-				leaseAttr("autoUndeployDate", v.Lease.undeploys()),
-				leaseAttr("autoDeleteDate", v.Lease.deletes()),
+				leaseAttr("autoUndeployDate", v.Lease.Undeploys()),
+				leaseAttr("autoDeleteDate", v.Lease.Deletes()),
 				A("description", v.Description),
 				A("href", r.href("vapp", v.ID)),
 				A("type", mime("vapp")),
@@ -216,7 +206,7 @@ func (m *vms) countIn(vdcID string) (all, running int) {
 			continue
 		}
 		all++
-		if vm.Status == PoweredOn {
+		if vm.Status == store.PoweredOn {
 			running++
 		}
 	}
@@ -232,7 +222,7 @@ func networkRecords(r *request) []*record {
 			for j := range v.Networks {
 				n := &v.Networks[j]
 				linkType := 1
-				if n.Type == Isolated {
+				if n.Type == store.Isolated {
 					linkType = 2
 				}
 				out = append(out, &record{
@@ -271,7 +261,7 @@ func profileRecords(r *request) []*record {
 						A("name", p.Name),
 						A("isEnabled", !p.Disabled),
 						A("isDefaultStorageProfile", p.Default),
-						A("storageUsedMB", r.sim.store.storageUsed(p.ID)),
+						A("storageUsedMB", r.sim.store.StorageUsed(p.ID)),
 						A("storageLimitMB", p.LimitMiB),
 						A("iopsAllocated", 0),
 						A("iopsLimit", 0),
@@ -290,9 +280,9 @@ func profileRecords(r *request) []*record {
 }
 
 // visibleCatalogs are the catalogs the caller may see.
-func visibleCatalogs(r *request) []orgCatalog {
-	var out []orgCatalog
-	for _, sh := range r.sim.store.catalogs() {
+func visibleCatalogs(r *request) []store.OrgCatalog {
+	var out []store.OrgCatalog
+	for _, sh := range r.sim.store.Catalogs() {
 		if r.reads(sh) {
 			out = append(out, sh)
 		}
@@ -305,23 +295,23 @@ func catalogRecords(r *request) []*record {
 	A := xmltree.A
 	for _, sh := range visibleCatalogs(r) {
 		out = append(out, &record{
-			links: recordLinks(r, "catalog", sh.catalog.ID),
+			links: recordLinks(r, "catalog", sh.Catalog.ID),
 			attrs: []xmltree.Attr{
-				A("name", sh.catalog.Name),
-				A("description", sh.catalog.Description),
+				A("name", sh.Catalog.Name),
+				A("description", sh.Catalog.Description),
 				A("isPublished", false),
 				A("isShared", true),
-				A("creationDate", sh.catalog.created()),
-				A("orgName", sh.org.Name),
-				A("org", r.href("org", sh.org.ID)),
+				A("creationDate", sh.Catalog.CreatedAt()),
+				A("orgName", sh.Org.Name),
+				A("org", r.href("org", sh.Org.ID)),
 				A("ownerName", "system"),
-				A("numberOfVAppTemplates", len(sh.catalog.Templates)),
-				A("numberOfMedia", len(sh.catalog.Media)),
+				A("numberOfVAppTemplates", len(sh.Catalog.Templates)),
+				A("numberOfMedia", len(sh.Catalog.Media)),
 				A("publishSubscriptionType", "UNPUBLISHED"),
 				A("version", 1),
 				A("status", "READY"),
 				A("isLocal", true),
-				A("href", r.href("catalog", sh.catalog.ID)),
+				A("href", r.href("catalog", sh.Catalog.ID)),
 				A("type", mime("catalog")),
 			},
 		})
@@ -332,73 +322,66 @@ func catalogRecords(r *request) []*record {
 func itemRecords(r *request) []*record {
 	var out []*record
 	for _, sh := range visibleCatalogs(r) {
-		for _, i := range sh.items() {
+		for _, i := range sh.Items() {
 			out = append(out, itemRecord(r, i))
 		}
 	}
 	return out
 }
 
-func itemRecord(r *request, i orgCatalogItem) *record {
+func itemRecord(r *request, i store.OrgCatalogItem) *record {
 	A := xmltree.A
 	return &record{
-		links: recordLinks(r, "catalogitem", i.id),
+		links: recordLinks(r, "catalogitem", i.ID),
 		attrs: []xmltree.Attr{
-			A("entity", r.href(i.of.Kind, i.of.ID)),
-			A("entityName", i.of.Name),
-			A("entityType", i.of.Kind),
-			A("catalog", r.href("catalog", i.catalog.ID)),
-			A("catalogName", i.catalog.Name),
+			A("entity", r.href(i.Of.Kind, i.Of.ID)),
+			A("entityName", i.Of.Name),
+			A("entityType", i.Of.Kind),
+			A("catalog", r.href("catalog", i.Catalog.ID)),
+			A("catalogName", i.Catalog.Name),
 			A("ownerName", "system"),
 			A("isPublished", false),
-			A("vdc", r.href("vdc", i.vdc.ID)),
-			A("vdcName", i.vdc.Name),
+			A("vdc", r.href("vdc", i.VDC.ID)),
+			A("vdcName", i.VDC.Name),
 			A("isVdcEnabled", true),
-			A("creationDate", i.created),
+			A("creationDate", i.Created),
 			A("isExpired", false),
-			A("status", i.status),
-			A("name", i.of.Name),
-			A("href", r.href("catalogitem", i.id)),
+			A("status", i.Status),
+			A("name", i.Of.Name),
+			A("href", r.href("catalogitem", i.ID)),
 			A("type", mime("catalogitem")),
 		},
 	}
-}
-
-func templateStatus(t *Template) string {
-	if t.Status == int(PoweredOff) {
-		return "RESOLVED"
-	}
-	return Status(t.Status).text()
 }
 
 func templateRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	for _, sh := range visibleCatalogs(r) {
-		for i := range sh.catalog.Templates {
-			t := &sh.catalog.Templates[i]
-			v := sh.vdcOf(t)
+		for i := range sh.Catalog.Templates {
+			t := &sh.Catalog.Templates[i]
+			v := sh.VDCOf(t)
 			out = append(out, &record{
 				links: recordLinks(r, "vapptemplate", t.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"),
-					A("catalogName", sh.catalog.Name),
-					A("catalog", r.href("catalog", sh.catalog.ID)),
+					A("catalogName", sh.Catalog.Name),
+					A("catalog", r.href("catalog", sh.Catalog.ID)),
 					A("catalogItem", r.href("catalogitem", t.ItemID)),
 					A("isPublished", false),
 					A("name", t.Name),
 					A("description", t.Description),
 					A("vdc", r.href("vdc", v.ID)),
 					A("vdcName", v.Name),
-					A("org", r.href("org", sh.org.ID)),
-					A("creationDate", created()),
+					A("org", r.href("org", sh.Org.ID)),
+					A("creationDate", store.Beginning()),
 					A("isBusy", false),
 					A("isGoldMaster", false),
 					A("isEnabled", true),
-					A("status", templateStatus(t)),
+					A("status", store.TemplateStatus(t)),
 					A("isDeployed", false),
 					A("isExpired", false),
-					A("storageProfileName", r.sim.store.profileName(v.defaultProfile())),
+					A("storageProfileName", r.sim.store.ProfileName(v.DefaultProfile())),
 					A("version", 1),
 					A("numberOfVMs", len(t.VMs)),
 					A("isInCatalog", true),
@@ -416,12 +399,12 @@ func taskRecords(r *request) []*record {
 	A := xmltree.A
 	now := r.sim.clock.Now()
 	viewer := viewerOf(r)
-	for _, t := range sorted(r.sim.store.Tasks) {
+	for _, t := range store.Sorted(r.sim.store.Tasks) {
 		if !viewer.seesTask(t) {
 			continue
 		}
 		orgName := ""
-		if org := r.sim.store.org(t.OrgID); org != nil {
+		if org := r.sim.store.Org(t.OrgID); org != nil {
 			orgName = org.Name
 		}
 		rec := &record{
@@ -431,14 +414,14 @@ func taskRecords(r *request) []*record {
 				A("orgName", orgName),
 				A("name", t.OperationName),
 				A("operationFull", t.Operation),
-				A("message", t.details()),
+				A("message", taskDetails(t)),
 				A("startDate", t.Started),
 			},
 		}
-		if t.done() {
+		if t.Done() {
 			rec.attrs = append(rec.attrs, A("endDate", t.Ended))
 		}
-		rec.attrs = append(rec.attrs, A("status", string(t.Status)), A("progress", t.progress(now)),
+		rec.attrs = append(rec.attrs, A("status", string(t.Status)), A("progress", t.Progress(now)),
 			A("ownerName", t.UserName),
 			A("object", r.href(t.Owner.Kind, t.Owner.ID)), A("objectType", t.Owner.Kind), A("objectName", t.Owner.Name),
 			A("serviceNamespace", "com.vmware.vcloud"), A("href", r.href("task", t.ID)), A("type", mime("task")))
@@ -452,11 +435,11 @@ func diskRecords(r *request) []*record {
 	A := xmltree.A
 	Opt := xmltree.Opt
 	viewer := viewerOf(r)
-	for _, d := range sorted(r.sim.store.Disks) {
+	for _, d := range store.Sorted(r.sim.store.Disks) {
 		if !viewer.seesDisk(d) {
 			continue
 		}
-		vdcName := r.sim.store.vdcName(d.VDCID)
+		vdcName := r.sim.store.VDCName(d.VDCID)
 		attached := len(d.AttachedTo)
 		out = append(out, &record{
 			metadata: d.Metadata,
@@ -466,17 +449,17 @@ func diskRecords(r *request) []*record {
 				A("vdc", r.href("vdc", d.VDCID)),
 				A("description", d.Description),
 				A("sizeMb", d.SizeMiB),
-				A("ownerName", r.sim.store.user(d.OrgID, d.OwnerID)),
+				A("ownerName", r.sim.store.User(d.OrgID, d.OwnerID)),
 				A("vdcName", vdcName),
 				A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
-				A("storageProfileName", r.sim.store.profileName(d.StorageProfileID)),
-				A("status", d.Status.text()),
+				A("storageProfileName", r.sim.store.ProfileName(d.StorageProfileID)),
+				A("status", d.Status.Text()),
 				A("busType", d.BusType),
 				A("busTypeDesc", busNames[d.BusType]),
 				A("busSubType", d.BusSubType),
 				A("isAttached", attached > 0),
 				A("attachedVmCount", attached),
-				A("isShareable", d.shared()),
+				A("isShareable", sharedDisk(d)),
 				Opt("sharingType", d.SharingType),
 				A("uuid", d.UUID),
 				A("encrypted", false),

@@ -6,15 +6,17 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // vmRecords are the rows of VMs, by id, then those of templates' VMs.
 func vmRecords(r *request) []*record {
-	out := make([]*record, 0, len(r.sim.store.order))
-	rows := make([]vmRow, len(r.sim.store.order))
+	out := make([]*record, 0, len(r.sim.store.Order))
+	rows := make([]vmRow, len(r.sim.store.Order))
 	records := make([]record, len(rows))
 	viewer := viewerOf(r)
-	for i, vm := range r.sim.store.order {
+	for i, vm := range r.sim.store.Order {
 		vapp := r.sim.store.VApps[vm.VAppID]
 		if !viewer.sees(vapp) {
 			continue
@@ -29,8 +31,8 @@ func vmRecords(r *request) []*record {
 // A vmRow is a VM's record to be made.
 type vmRow struct {
 	r    *request
-	vm   *VM
-	vapp *VApp
+	vm   *store.VM
+	vapp *store.VApp
 }
 
 func (w *vmRow) peek(name string) (string, bool) {
@@ -46,7 +48,7 @@ func (w *vmRow) peek(name string) (string, bool) {
 	case "vdc":
 		return w.vapp.VDCID, true
 	case "status":
-		return w.vm.Status.text(), true
+		return w.vm.Status.Text(), true
 	case "isVAppTemplate":
 		return "false", true
 	case "isDeployed":
@@ -61,7 +63,7 @@ func (w *vmRow) fill(rec *record) {
 	vapp := w.vapp
 	A := xmltree.A
 	Opt := xmltree.Opt
-	vdcName := r.sim.store.vdcName(vapp.VDCID)
+	vdcName := r.sim.store.VDCName(vapp.VDCID)
 	attrs := []xmltree.Attr{
 		A("name", vm.Name),
 		A("containerName", vapp.Name),
@@ -75,25 +77,25 @@ func (w *vmRow) fill(rec *record) {
 		A("guestOs", osName(vm.OS)),
 		A("numberOfCpus", vm.CPUs),
 		A("memoryMB", vm.MemoryMiB),
-		A("status", vm.Status.text()),
+		A("status", vm.Status.Text()),
 	}
-	if nic := vm.primary(); nic != nil {
+	if nic := vm.Primary(); nic != nil {
 		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r, vapp, nic.Network)),
 			Opt("ipAddress", nic.Address))
 	}
 	attrs = append(attrs, A("isBusy", r.sim.tasks.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
 		A("catalogName", ""), A("hardwareVersion", hardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
 		A("isInMaintenanceMode", false), A("isAutoNature", vapp.AutoNature),
-		A("storageProfileName", r.sim.store.profileName(vm.StorageProfileID)),
-		A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.undeploys()),
-		leaseAttr("autoDeleteDate", vapp.Lease.deletes()),
+		A("storageProfileName", r.sim.store.ProfileName(vm.StorageProfileID)),
+		A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.Undeploys()),
+		leaseAttr("autoDeleteDate", vapp.Lease.Deletes()),
 		A("isAutoUndeployNotified", false), A("isAutoDeleteNotified", false), A("isComputePolicyCompliant", true),
-		Opt("vmSizingPolicyId", URN("vdcComputePolicy", vm.SizingPolicyID)),
-		Opt("vmPlacementPolicyId", URN("vdcComputePolicy", vm.PlacementPolicyID)),
-		A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.storage()),
+		Opt("vmSizingPolicyId", store.URN("vdcComputePolicy", vm.SizingPolicyID)),
+		Opt("vmPlacementPolicyId", store.URN("vdcComputePolicy", vm.PlacementPolicyID)),
+		A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.Storage()),
 		A("isExpired", false),
 		A("href", r.href("vm", vm.ID)), A("type", mime("vm")))
-	if r.session.provider() {
+	if r.session.Provider() {
 		attrs = append(attrs, A("vmNameInVc", vm.Name+"-"+vm.ID[:4]), A("hostName", "esx-1"),
 			A("moref", "vm-"+vm.ID[:4]))
 	}

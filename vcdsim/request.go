@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // values are the parameters of a query string. The standard parser drops a pair that holds a `;`, and filters are full
@@ -80,7 +82,7 @@ func (r *request) whole() error {
 	if r.transfers() || r.size == int64(len(r.body)) {
 		return nil
 	}
-	return refuse(http.StatusRequestEntityTooLarge, codeBadRequest, "A request has at most %d bytes.", maxBody)
+	return store.Refuse(http.StatusRequestEntityTooLarge, store.CodeBadRequest, "A request has at most %d bytes.", maxBody)
 }
 
 // transfers reports whether the body is a file.
@@ -150,14 +152,14 @@ func (r *request) link(rel, path, mediaType string, name ...string) *xmltree.Nod
 }
 
 // ref is a reference element to an entity.
-func (r *request) ref(element string, e Entity) *xmltree.Node {
-	return xmltree.New(element, xmltree.A("href", r.href(e.Kind, e.ID)), xmltree.A("id", URN(e.Kind, e.ID)),
+func (r *request) ref(element string, e store.Entity) *xmltree.Node {
+	return xmltree.New(element, xmltree.A("href", r.href(e.Kind, e.ID)), xmltree.A("id", store.URN(e.Kind, e.ID)),
 		xmltree.A("name", e.Name), xmltree.A("type", mime(e.Kind)))
 }
 
 // entity starts a root element with what every entity has.
 func (r *request) entity(element, kind, id, name string, attrs ...xmltree.Attr) *xmltree.Node {
-	return xmltree.New(element, namespaces(), attrs, xmltree.A("name", name), xmltree.A("id", URN(kind, id)),
+	return xmltree.New(element, namespaces(), attrs, xmltree.A("name", name), xmltree.A("id", store.URN(kind, id)),
 		xmltree.A("href", r.href(kind, id)), xmltree.A("type", mime(kind)))
 }
 
@@ -165,7 +167,7 @@ func (r *request) entity(element, kind, id, name string, attrs ...xmltree.Attr) 
 func (r *request) tree() (*xmltree.Node, error) {
 	n, err := xmltree.Parse(r.body)
 	if err != nil {
-		return nil, badRequest("Bad request - Unexpected JAXB Exception - %s", err)
+		return nil, store.BadRequest("Bad request - Unexpected JAXB Exception - %s", err)
 	}
 	return n, nil
 }
@@ -173,10 +175,10 @@ func (r *request) tree() (*xmltree.Node, error) {
 // document parses the body as JSON. It refuses null, which would make a map nil.
 func (r *request) document(into any) error {
 	if string(bytes.TrimSpace(r.body)) == "null" {
-		return badRequest("The request body must not be null.")
+		return store.BadRequest("The request body must not be null.")
 	}
 	if err := json.Unmarshal(r.body, into); err != nil {
-		return badRequest("The request body is not valid JSON: %s", err)
+		return store.BadRequest("The request body is not valid JSON: %s", err)
 	}
 	return nil
 }

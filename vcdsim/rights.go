@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // Rights that are checked.
@@ -105,7 +107,7 @@ func (n *need) fits(method, path string) bool {
 
 // permitted refuses a request that the caller's role has no right to, with VCD's answer for entities that do not exist.
 func (r *request) permitted() error {
-	if r.session == nil || r.session.provider() {
+	if r.session == nil || r.session.Provider() {
 		return nil
 	}
 	_, path, _ := strings.Cut(r.op, " ")
@@ -123,7 +125,7 @@ func (r *request) permittedBy(n *need) error {
 	if slices.ContainsFunc(n.rights, r.hasRight) {
 		return nil
 	}
-	return refuse(http.StatusForbidden, codeForbidden,
+	return store.Refuse(http.StatusForbidden, store.CodeForbidden,
 		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target "+
 			"entity is invalid.",
 		strings.Join(n.rights, ", "), n.operation, cmp.Or(r.vars["id"], r.vars["gateway"], r.URL.Path))
@@ -131,7 +133,7 @@ func (r *request) permittedBy(n *need) error {
 
 // mayUseExtraConfig reports whether the caller may see and change the extra configuration of VMs.
 func (r *request) mayUseExtraConfig() bool {
-	return !r.sim.assume.ExtraConfigTakesRight || r.session.provider() || r.hasRight(rightExtraConfig)
+	return !r.sim.assume.ExtraConfigTakesRight || r.session.Provider() || r.hasRight(rightExtraConfig)
 }
 
 // hasRight reports whether the caller's role has a right, or one that implies it, and a rights bundle that is published
@@ -161,10 +163,10 @@ func roleHas(r *request, right string) bool {
 }
 
 // ownRole is a role that the organization defined itself, nil if there is none.
-func ownRole(r *request, name string) *document {
+func ownRole(r *request, name string) *store.Object {
 	for _, d := range r.sim.store.Documents[rolesPath] {
 		readOnly, _ := d.Body["readOnly"].(bool)
-		if d.OrgID == r.session.OrgID && text(d.Body, "name") == name && !readOnly {
+		if d.OrgID == r.session.OrgID && store.Text(d.Body, "name") == name && !readOnly {
 			return d
 		}
 	}
@@ -178,8 +180,8 @@ func rightIsPublished(r *request, right string) bool {
 		if !slices.Contains(d.Refs["rights"], urn) {
 			continue
 		}
-		if text(d.Body, "name") == defaultBundleName ||
-			slices.Contains(d.Refs["tenants"], URN("org", r.session.OrgID)) {
+		if store.Text(d.Body, "name") == defaultBundleName ||
+			slices.Contains(d.Refs["tenants"], store.URN("org", r.session.OrgID)) {
 			return true
 		}
 	}

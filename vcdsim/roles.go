@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const (
@@ -146,10 +148,12 @@ var described = []right{
 	{"User: Manage user's own API token", "Access", "MODIFY", nil},
 }
 
-func rightURN(r *request, name string) string { return URN("right", r.sim.ids.named("right", name)) }
+func rightURN(r *request, name string) string {
+	return store.URN("right", r.sim.ids.named("right", name))
+}
 
 func categoryURN(r *request, name string) string {
-	return URN("rightsCategory", r.sim.ids.named("rightsCategory", name))
+	return store.URN("rightsCategory", r.sim.ids.named("rightsCategory", name))
 }
 
 func rightJSON(r *request, x right) map[string]any {
@@ -238,7 +242,7 @@ func oneOf(r *request, items []any, key string) (*response, error) {
 			return jsonOK(item), nil
 		}
 	}
-	return nil, forbidden("VIEW", r.vars["id"])
+	return nil, store.Forbidden("VIEW", r.vars["id"])
 }
 
 func tenantRefs(r *request) []any {
@@ -262,7 +266,7 @@ func (l refList) routes(add addRoute, path string) {
 	add("PUT", path, l.replace, latencyWrite)
 }
 
-func (l refList) page(r *request, d *document) (*response, error) {
+func (l refList) page(r *request, d *store.Object) (*response, error) {
 	out := []any{}
 	for _, item := range l.target(r) {
 		if id, _ := at(item, []string{"id"}); slices.Contains(d.Refs[l.name], id) {
@@ -343,51 +347,51 @@ func (l refList) removeAll(r *request) (*response, error) {
 }
 
 // seedRoles gives an organization its roles, and the provider the global ones.
-func seedRoles(s *Simulator, org *Org) {
+func seedRoles(s *Simulator, org *store.Org) {
 	names := roleNames
-	if org.Name == systemOrg {
+	if org.Name == store.SystemOrg {
 		names = append([]string{"System Administrator"}, roleNames...)
 		for _, name := range roleNames {
-			s.store.Documents.add(globalsPath, org.ID, roleBody(s, "globalRole", name))
+			s.store.Documents.Add(globalsPath, org.ID, roleBody(s, "globalRole", name))
 		}
-		d := s.store.Documents.add(bundlesPath, org.ID, roleBody(s, "rightsBundle", defaultBundleName))
+		d := s.store.Documents.Add(bundlesPath, org.ID, roleBody(s, "rightsBundle", defaultBundleName))
 		d.Refs["rights"] = s.rightURNs(defaultBundle())
 	}
 	for _, name := range names {
-		d := s.store.Documents.add(rolesPath, org.ID, roleBody(s, "role", name))
+		d := s.store.Documents.Add(rolesPath, org.ID, roleBody(s, "role", name))
 		rights, _ := builtInRole(name)
 		for _, right := range rights {
-			d.Refs["rights"] = append(d.Refs["rights"], URN("right", s.ids.named("right", right)))
+			d.Refs["rights"] = append(d.Refs["rights"], store.URN("right", s.ids.named("right", right)))
 		}
 	}
 	for _, role := range org.Roles {
 		body := roleBody(s, "role", role.Name)
 		body["description"] = role.Description
 		body["readOnly"] = false
-		d := s.store.Documents.add(rolesPath, org.ID, body)
+		d := s.store.Documents.Add(rolesPath, org.ID, body)
 		d.Refs["rights"] = s.rightURNs(role.Rights)
 	}
 	for _, bundle := range org.Bundles {
 		body := roleBody(s, "rightsBundle", bundle.Name)
 		body["description"] = bundle.Description
 		body["readOnly"] = false
-		d := s.store.Documents.add(bundlesPath, s.store.orgByName(systemOrg).ID, body)
+		d := s.store.Documents.Add(bundlesPath, s.store.OrgByName(store.SystemOrg).ID, body)
 		d.Refs["rights"] = s.rightURNs(bundle.Rights)
-		d.Refs["tenants"] = []string{URN("org", org.ID)}
+		d.Refs["tenants"] = []string{store.URN("org", org.ID)}
 	}
 }
 
 func (s *Simulator) rightURNs(names []string) []string {
 	var out []string
 	for _, name := range names {
-		out = append(out, URN("right", s.ids.named("right", name)))
+		out = append(out, store.URN("right", s.ids.named("right", name)))
 	}
 	return out
 }
 
 func roleBody(s *Simulator, kind, name string) map[string]any {
 	return map[string]any{
-		"id":          URN(kind, s.ids.named(kind, name)),
+		"id":          store.URN(kind, s.ids.named(kind, name)),
 		"name":        name,
 		"description": "Built-in rights of " + name,
 		"bundleKey":   undefinedBundle,

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // sectionRoutes serve sections of a document at the addresses that the document gives them.
@@ -49,6 +51,6 @@ func sectionOf(document handler) handler {
 			root.Children = part.Children
 			return xmlOK(root), nil
 		}
-		return nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s.", r.URL.Path)
 	}
 }

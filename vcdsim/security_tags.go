@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // The limits on security tags.
@@ -26,10 +28,10 @@ func securityTagRoutes(add addRoute) {
 }
 
 // taggedVMs are the VMs of the organization the request works in that have security tags.
-func taggedVMs(r *request) []*VM {
-	var out []*VM
+func taggedVMs(r *request) []*store.VM {
+	var out []*store.VM
 	viewer := viewerOf(r)
-	for _, vm := range r.sim.store.order {
+	for _, vm := range r.sim.store.Order {
 		if v := r.sim.store.VApps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && viewer.sees(v) &&
 			len(vm.SecurityTags) > 0 {
 			out = append(out, vm)
@@ -56,7 +58,7 @@ func listSecurityTags(r *request) (*response, error) {
 func listTaggedVMs(r *request) (*response, error) {
 	filter, err := fiql.Parse(r.query.get("filter"))
 	if err != nil {
-		return nil, badRequest("The filter %q is invalid: %s", r.query.get("filter"), err)
+		return nil, store.BadRequest("The filter %q is invalid: %s", r.query.get("filter"), err)
 	}
 	var out []any
 	for _, vm := range taggedVMs(r) {
@@ -68,11 +70,11 @@ func listTaggedVMs(r *request) (*response, error) {
 		}
 		v := r.sim.store.VApps[vm.VAppID]
 		out = append(out, map[string]any{
-			"id":         URN("vm", vm.ID),
+			"id":         store.URN("vm", vm.ID),
 			"name":       vm.Name,
 			"entityType": "vm",
 			"parentRef":  jsonRef("vapp", v.ID, v.Name),
-			"ownerRef":   jsonRef("vdc", v.VDCID, r.sim.store.vdcName(v.VDCID)),
+			"ownerRef":   jsonRef("vdc", v.VDCID, r.sim.store.VDCName(v.VDCID)),
 		})
 	}
 	return r.pageIgnoring(out, []string{"tag"})
@@ -80,7 +82,7 @@ func listTaggedVMs(r *request) (*response, error) {
 
 func readTag(tag string) (string, error) {
 	if tag == "" || len([]rune(tag)) > maxSecurityTag {
-		return "", badRequest("The security tag %q is invalid: it must have 1 to %d characters.", tag, maxSecurityTag)
+		return "", store.BadRequest("The security tag %q is invalid: it must have 1 to %d characters.", tag, maxSecurityTag)
 	}
 	return strings.ToLower(tag), nil
 }
@@ -98,14 +100,14 @@ func putSecurityTag(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var wanted []*VM
+	var wanted []*store.VM
 	for _, id := range in.Entities {
-		vm, err := vmByID(r, bare(id))
+		vm, err := vmByID(r, store.Bare(id))
 		if err != nil {
 			return nil, err
 		}
 		if !slices.Contains(vm.SecurityTags, tag) && len(vm.SecurityTags) >= maxSecurityTags {
-			return nil, badRequest("The VM %q cannot have more than %d security tags.", vm.Name, maxSecurityTags)
+			return nil, store.BadRequest("The VM %q cannot have more than %d security tags.", vm.Name, maxSecurityTags)
 		}
 		wanted = append(wanted, vm)
 	}
@@ -113,18 +115,13 @@ func putSecurityTag(r *request) (*response, error) {
 		vm.SecurityTags = slices.DeleteFunc(slices.Clone(vm.SecurityTags), func(t string) bool { return t == tag })
 	}
 	for _, vm := range wanted {
-		vm.tag(append(slices.Clone(vm.SecurityTags), tag))
+		vm.Tag(append(slices.Clone(vm.SecurityTags), tag))
 	}
 	return noContent(), nil
 }
 
-func (vm *VM) tag(tags []string) {
-	slices.Sort(tags)
-	vm.SecurityTags = slices.Compact(tags)
-}
-
 func getVMTags(r *request) (*response, error) {
-	vm, err := vmByID(r, bare(r.vars["vm"]))
+	vm, err := vmByID(r, store.Bare(r.vars["vm"]))
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +130,7 @@ func getVMTags(r *request) (*response, error) {
 
 // putVMTags replaces the tags of a VM.
 func putVMTags(r *request) (*response, error) {
-	vm, err := vmByID(r, bare(r.vars["vm"]))
+	vm, err := vmByID(r, store.Bare(r.vars["vm"]))
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +141,7 @@ func putVMTags(r *request) (*response, error) {
 		return nil, err
 	}
 	if len(in.Tags) > maxSecurityTags {
-		return nil, badRequest("The VM %q cannot have more than %d security tags.", vm.Name, maxSecurityTags)
+		return nil, store.BadRequest("The VM %q cannot have more than %d security tags.", vm.Name, maxSecurityTags)
 	}
 	var tags []string
 	for _, text := range in.Tags {
@@ -154,6 +151,6 @@ func putVMTags(r *request) (*response, error) {
 		}
 		tags = append(tags, tag)
 	}
-	vm.tag(tags)
+	vm.Tag(tags)
 	return getVMTags(r)
 }

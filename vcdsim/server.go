@@ -16,6 +16,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/route"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A request is one call while it is answered; handlers run under the simulator's lock.
@@ -29,7 +31,7 @@ type request struct {
 	vars    map[string]string
 	op      string
 	version string
-	session *Session // nil on open routes
+	session *store.Session // nil on open routes
 	body    []byte
 	size    int64 // of the body; of large files only the beginning is kept
 	query   values
@@ -210,15 +212,15 @@ func (fe *frontend) answer(r *request, match route.Match[endpoint], found route.
 	if err == nil {
 		return res
 	}
-	var refusal *Refusal
+	var refusal *store.Refusal
 	if !errors.As(err, &refusal) {
-		refusal = refuse(http.StatusInternalServerError, codeInternal, "%s", err)
+		refusal = store.Refuse(http.StatusInternalServerError, store.CodeInternal, "%s", err)
 	}
 	res = &response{status: refusal.Status, header: refusal.Header}
 	if r.cloudAPI() {
-		res.json = refusal.json(r.id)
+		res.json = refusalJSON(refusal, r.id)
 	} else {
-		res.xml = refusal.xml(r.id)
+		res.xml = refusalXML(refusal, r.id)
 		res.contentType = "application/vnd.vmware.vcloud.error+xml"
 	}
 	return res
@@ -253,11 +255,11 @@ func (fe *frontend) dispatch(r *request, e endpoint, found route.Result) (*respo
 		return e.handle(r)
 	case route.WrongMethod:
 		fe.sim.journal.unknown(r.op)
-		return nil, refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method %s is not allowed here.",
+		return nil, store.Refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method %s is not allowed here.",
 			r.Method)
 	default:
 		fe.sim.journal.unknown(r.op)
-		return nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s.", r.URL.Path)
 	}
 }
 

@@ -2,7 +2,11 @@
 
 package vcdsim
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 // A setting is the one JSON object that an entity has at a path; it always exists, and tasks change it.
 type setting struct {
@@ -94,12 +98,12 @@ func (x *setting) change(r *request, body map[string]any) (*response, error) {
 			return nil, err
 		}
 	}
-	owner := Entity{"gateway", p.parent, x.title}
-	w := Work{Op: "update " + x.path, Document: p.parent, Body: body, Name: p.orgID}
+	owner := store.Entity{Kind: "gateway", ID: p.parent, Name: x.title}
+	w := store.Work{Op: "update " + x.path, Document: p.parent, Body: body, Name: p.orgID}
 	return r.start(w, owner, p.locks), nil
 }
 
-func (x *setting) commit(s *Simulator, t *Task) error {
+func (x *setting) commit(s *Simulator, t *store.Task) error {
 	x.keep(s, scope{orgID: t.Work.Name, parent: t.Work.Document}, maps.Clone(t.Work.Body))
 	return nil
 }
@@ -112,7 +116,7 @@ func (x *setting) keep(s *Simulator, p scope, body map[string]any) {
 			return
 		}
 	}
-	s.store.Documents.add(x.path, p.orgID, body).Parent = p.parent
+	s.store.Documents.Add(x.path, p.orgID, body).Parent = p.parent
 }
 
 // networkOperations are the operations on what belongs to networks and is not a document.
@@ -124,7 +128,7 @@ func networkOperations() map[string]operation {
 	out["allocate ipSpace"] = networkOperation("create", "ipSpaceAllocation", "IP Space Allocation", commitAllocate)
 	for _, x := range []struct {
 		kind, title string
-		remove      func(*Simulator, *Task) error
+		remove      func(*Simulator, *store.Task) error
 	}{
 		{"edgeGateway", "Edge Gateway", commitDeleteEdge},
 		{"externalNetwork", "External Network", commitDeleteExternal},
@@ -145,13 +149,13 @@ func networkOperations() map[string]operation {
 
 // failNetwork notes that the creation of a gateway, network or VDC group failed.
 func failNetwork(s *Simulator, id string) {
-	if _, _, g := s.store.gateway(id); g != nil {
+	if _, _, g := s.store.Gateway(id); g != nil {
 		g.Failed = true
 	}
-	if _, _, n := s.store.network(id); n != nil {
+	if _, _, n := s.store.Network(id); n != nil {
 		n.Failed = true
 	}
-	if _, g := s.store.group(id); g != nil {
+	if _, g := s.store.Group(id); g != nil {
 		g.Failed = true
 	}
 }

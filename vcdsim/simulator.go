@@ -16,11 +16,13 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A Config describes what to simulate. The zero value is an empty VCD with profile Instant.
 type Config struct {
-	Model   Model
+	Model   store.Model
 	Profile Profile // the zero value is Instant
 	Seed    int64
 	Clock   Clock  // nil is the wall clock
@@ -74,7 +76,7 @@ type Simulator struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards the fields below
-	store   *store
+	store   *store.Store
 	ids     *ids
 	assume  Assumptions
 	pending []func() // run when the request at hand is answered
@@ -101,7 +103,7 @@ func New(cfg Config) (*Simulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	model := cfg.Model.clone()
+	model := cfg.Model.Clone()
 	s := &Simulator{
 		clock:    cfg.Clock,
 		profile:  cfg.Profile,
@@ -110,7 +112,7 @@ func New(cfg Config) (*Simulator, error) {
 		lifetime: cfg.TokenLifetime,
 		faults:   newFaults(cfg.Seed),
 		journal:  newJournal(),
-		store:    newStore(model),
+		store:    store.NewStore(model),
 		ids:      newIDs(cfg.Seed),
 		assume:   DefaultAssumptions(),
 	}
@@ -287,10 +289,10 @@ func (s *Simulator) CA() []byte {
 }
 
 // State returns a copy of everything.
-func (s *Simulator) State() State {
+func (s *Simulator) State() store.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.store.snapshot()
+	return s.store.Snapshot()
 }
 
 // Counters counts the requests by operation: method and path without ids, for queries with the type.

@@ -3,23 +3,12 @@
 package vcdsim
 
 import (
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-)
 
-// A Snapshot is what a VM was at a time; a VM has one at most.
-type Snapshot struct {
-	Created        time.Time
-	PoweredOn      bool // whether its memory is in it
-	CPUs           int64
-	CoresPerSocket int64
-	MemoryMiB      int64
-	ExtraConfig    map[string]string
-	SizeMiB        int64
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 func snapshotRoutes(add addRoute) {
 	for action, op := range map[string]string{
@@ -35,16 +24,7 @@ func snapshotRoutes(add addRoute) {
 	add("GET", "/api/vApp/vm-{vm}/snapshotSection", with(ownVM, getSnapshot), latencyLegacy)
 }
 
-func (s *Snapshot) clone() *Snapshot {
-	if s == nil {
-		return nil
-	}
-	c := *s
-	c.ExtraConfig = maps.Clone(s.ExtraConfig)
-	return &c
-}
-
-func snapshotSection(r *request, vm *VM, root bool) *xmltree.Node {
+func snapshotSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	n := newElement("SnapshotSection", root)
 	n.Add(section(r.href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
 	n.Add(xmltree.T("ovf:Info", "Snapshot information section"))
@@ -55,38 +35,38 @@ func snapshotSection(r *request, vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-func getSnapshot(r *request, vm *VM) (*response, error) {
+func getSnapshot(r *request, vm *store.VM) (*response, error) {
 	return xmlOK(snapshotSection(r, vm, true)), nil
 }
 
 // snapshotWork refuses what cannot be done and reads whether memory is asked for.
-func snapshotWork(r *request, op string, vms []*VM) (Work, error) {
-	w := Work{Op: op}
+func snapshotWork(r *request, op string, vms []*store.VM) (store.Work, error) {
+	w := store.Work{Op: op}
 	for _, vm := range vms {
-		if err := vm.snapshots(op); err != nil {
-			return Work{}, err
+		if err := changeSnapshot(vm, op); err != nil {
+			return store.Work{}, err
 		}
 		w.VMs = append(w.VMs, vm.ID)
 	}
 	if op == opCreateSnapshot && len(r.body) > 0 {
 		tree, err := r.tree()
 		if err != nil {
-			return Work{}, err
+			return store.Work{}, err
 		}
 		w.PowerOn = tree.Attr("memory") == "true"
 	}
 	return w, nil
 }
 
-// snapshots refuses an operation on snapshots that the VM's state rules out.
-func (vm *VM) snapshots(op string) error {
+// changeSnapshot refuses an operation on snapshots that the VM's state rules out.
+func changeSnapshot(vm *store.VM, op string) error {
 	switch {
-	case vm.Status == Unresolved || vm.Status == FailedCreation:
-		return badRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
+	case vm.Status == store.Unresolved || vm.Status == store.FailedCreation:
+		return store.BadRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
 	case op == opRevertSnapshot && vm.Snapshot == nil:
-		return badRequest("The VM %q has no snapshot.", vm.Name)
-	case op == opCreateSnapshot && slices.ContainsFunc(vm.Disks, func(d VMDisk) bool { return d.DiskID != "" }):
-		return badRequest("A snapshot of VM %q cannot be made: an independent disk is attached to it.", vm.Name)
+		return store.BadRequest("The VM %q has no snapshot.", vm.Name)
+	case op == opCreateSnapshot && slices.ContainsFunc(vm.Disks, func(d store.VMDisk) bool { return d.DiskID != "" }):
+		return store.BadRequest("A snapshot of VM %q cannot be made: an independent disk is attached to it.", vm.Name)
 	}
 	return nil
 }
@@ -96,7 +76,7 @@ func snapshotVM(r *request, op string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := snapshotWork(r, op, []*VM{vm})
+	w, err := snapshotWork(r, op, []*store.VM{vm})
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +88,15 @@ func snapshotVApp(r *request, op string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := snapshotWork(r, op, r.sim.store.vmsOf(v.ID))
+	w, err := snapshotWork(r, op, r.sim.store.VMsOf(v.ID))
 	if err != nil {
 		return nil, err
 	}
 	w.VApp = v.ID
-	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
+	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
 }
 
-func commitSnapshot(s *Simulator, t *Task) error {
+func commitSnapshot(s *Simulator, t *store.Task) error {
 	for _, id := range t.Work.VMs {
 		vm := s.store.VMs[id]
 		if vm == nil {
@@ -124,7 +104,7 @@ func commitSnapshot(s *Simulator, t *Task) error {
 		}
 		switch t.Work.Op {
 		case opCreateSnapshot:
-			vm.Snapshot = vm.snapshot(s.clock.Now(), t.Work.PowerOn)
+			vm.Snapshot = vm.TakeSnapshot(s.clock.Now(), t.Work.PowerOn)
 		case opRevertSnapshot:
 			s.vms.revert(vm)
 		default:
@@ -135,30 +115,18 @@ func commitSnapshot(s *Simulator, t *Task) error {
 	return nil
 }
 
-func (vm *VM) snapshot(now time.Time, memory bool) *Snapshot {
-	return &Snapshot{
-		Created:        now,
-		PoweredOn:      memory && vm.Status == PoweredOn,
-		CPUs:           vm.CPUs,
-		CoresPerSocket: vm.CoresPerSocket,
-		MemoryMiB:      vm.MemoryMiB,
-		ExtraConfig:    maps.Clone(vm.ExtraConfig),
-		SizeMiB:        vm.storage(),
-	}
-}
-
 // revert brings a VM back to its snapshot; without memory in it the VM is off then.
-func (m *vms) revert(vm *VM) {
-	x := vm.Snapshot.clone()
+func (m *vms) revert(vm *store.VM) {
+	x := vm.Snapshot.Clone()
 	if x == nil {
 		return
 	}
-	m.setPower(vm, PoweredOff, false)
+	m.setPower(vm, store.PoweredOff, false)
 	vm.CPUs = x.CPUs
 	vm.CoresPerSocket = x.CoresPerSocket
 	vm.MemoryMiB = x.MemoryMiB
 	vm.ExtraConfig = x.ExtraConfig
 	if x.PoweredOn {
-		m.setPower(vm, PoweredOn, false)
+		m.setPower(vm, store.PoweredOn, false)
 	}
 }

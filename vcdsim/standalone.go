@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func standaloneRoutes(add addRoute) {
@@ -29,18 +31,18 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 	}
 	item := tree.At(element)
 	if item == nil {
-		return nil, badRequest("Bad request - %s is missing.", element)
+		return nil, store.BadRequest("Bad request - %s is missing.", element)
 	}
-	v := &VApp{
+	v := &store.VApp{
 		ID:         r.sim.ids.next("vapp"),
 		OrgID:      org.ID,
 		VDCID:      vdc.ID,
 		OwnerID:    r.session.UserID,
-		Status:     Unresolved,
+		Status:     store.Unresolved,
 		AutoNature: true,
 		Created:    r.sim.clock.Now(),
-		Metadata:   map[string]Metadata{},
-		Lease:      Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+		Metadata:   map[string]store.Metadata{},
+		Lease:      store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 	}
 	vms, err := standaloneVMs(r, vdc, v, tree, item)
 	if err != nil {
@@ -51,12 +53,12 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 		vms[0].Description = d
 	}
 	r.sim.store.VApps[v.ID] = v
-	w := Work{Op: opComposeVMs, VApp: v.ID, VMs: addVMs(r, vms), PowerOn: tree.Attr("powerOn") == "true"}
-	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
+	w := store.Work{Op: opComposeVMs, VApp: v.ID, VMs: addVMs(r, vms), PowerOn: tree.Attr("powerOn") == "true"}
+	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
 }
 
 // standaloneVMs makes the only VM of v, and the networks of v as its NICs want them.
-func standaloneVMs(r *request, vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]*VM, error) {
+func standaloneVMs(r *request, vdc *store.VDC, v *store.VApp, tree, item *xmltree.Node) ([]*store.VM, error) {
 	params := item.At("VmTemplateInstantiationParams")
 	if params != nil {
 		params.Name = "InstantiationParams"
@@ -71,7 +73,7 @@ func standaloneVMs(r *request, vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]*
 		if err != nil {
 			return nil, err
 		}
-		return []*VM{vm}, checkVMQuota(r, vdc, 1)
+		return []*store.VM{vm}, checkVMQuota(r, vdc, 1)
 	}
 	if policy := tree.At("ComputePolicy"); policy != nil {
 		item.Add(policy)
@@ -82,7 +84,7 @@ func standaloneVMs(r *request, vdc *VDC, v *VApp, tree, item *xmltree.Node) ([]*
 		return nil, err
 	}
 	if len(vms) != 1 {
-		return nil, badRequest("The source of a standalone VM has to be one VM.")
+		return nil, store.BadRequest("The source of a standalone VM has to be one VM.")
 	}
 	return vms, checkVMQuota(r, vdc, 1)
 }
@@ -101,30 +103,30 @@ func nameItem(item *xmltree.Node, name string) {
 }
 
 // bridgeNetworks connects a vApp to the networks of the VDC that a section names.
-func bridgeNetworks(r *request, vdc *VDC, v *VApp, section *xmltree.Node) {
+func bridgeNetworks(r *request, vdc *store.VDC, v *store.VApp, section *xmltree.Node) {
 	for _, c := range section.All("NetworkConnection") {
-		i := slices.IndexFunc(vdc.Networks, func(n Network) bool { return n.Name == c.Attr("network") })
-		if i >= 0 && v.network(vdc.Networks[i].Name) == nil {
+		i := slices.IndexFunc(vdc.Networks, func(n store.Network) bool { return n.Name == c.Attr("network") })
+		if i >= 0 && v.Network(vdc.Networks[i].Name) == nil {
 			n := vdc.Networks[i]
 			v.Networks = append(v.Networks,
-				VAppNetwork{ID: r.sim.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
+				store.VAppNetwork{ID: r.sim.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
 		}
 	}
 }
 
 // newRawVM makes a VM that comes from no template.
-func newRawVM(r *request, vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
+func newRawVM(r *request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) (*store.VM, error) {
 	name := item.Attr("name")
 	if err := checkName("VM", name); err != nil {
 		return nil, err
 	}
 	spec := item.At("VmSpecSection")
-	vm := &VM{
+	vm := &store.VM{
 		ID:              r.sim.ids.next("vm"),
 		Name:            name,
 		Description:     item.Str("Description"),
 		VAppID:          v.ID,
-		Status:          Unresolved,
+		Status:          store.Unresolved,
 		Created:         r.sim.clock.Now(),
 		OS:              orElse(spec.Str("OsType"), "otherLinux64Guest"),
 		HardwareVersion: orElse(spec.Str("HardwareVersion"), defaultHardware),
@@ -132,15 +134,15 @@ func newRawVM(r *request, vdc *VDC, v *VApp, item *xmltree.Node) (*VM, error) {
 		CoresPerSocket:  1,
 		MemoryMiB:       512,
 		ExtraConfig:     map[string]string{},
-		Metadata:        map[string]Metadata{},
-		Properties:      map[string]Property{},
-		Customization:   Customization{ComputerName: computerName(name)},
+		Metadata:        map[string]store.Metadata{},
+		Properties:      map[string]store.Property{},
+		Customization:   store.Customization{ComputerName: computerName(name)},
 	}
 	if err := choosePolicies(r, vdc, vm, item); err != nil {
 		return nil, err
 	}
 	for _, read := range []changeReader{readSpec, readBoot} {
-		if err := read(r, vm, item, &vmChange{}); err != nil {
+		if err := read(r, vm, item, &store.VMChange{}); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func taskRoutes(add addRoute) {
@@ -16,28 +18,28 @@ func taskRoutes(add addRoute) {
 	add("POST", "/api/task/{id}/action/cancel", with(ownTask, cancelTask), latencyTask)
 }
 
-func ownTask(r *request) (*Task, error) {
-	t := r.sim.store.Tasks[bare(r.vars["id"])]
+func ownTask(r *request) (*store.Task, error) {
+	t := r.sim.store.Tasks[store.Bare(r.vars["id"])]
 	if t == nil || !viewerOf(r).seesTask(t) {
-		return nil, forbidden("TASK_VIEW", r.vars["id"])
+		return nil, store.Forbidden("TASK_VIEW", r.vars["id"])
 	}
 	return t, nil
 }
 
-func getTask(r *request, t *Task) (*response, error) {
+func getTask(r *request, t *store.Task) (*response, error) {
 	return xmlOK(taskNode(r, t, true)), nil
 }
 
-func cancelTask(r *request, t *Task) (*response, error) {
-	if t.done() {
-		return nil, badRequest("The task %s cannot be cancelled: it is completed.", t.ID)
+func cancelTask(r *request, t *store.Task) (*response, error) {
+	if t.Done() {
+		return nil, store.BadRequest("The task %s cannot be cancelled: it is completed.", t.ID)
 	}
 	op := r.sim.tasks.operations[t.Work.Op]
 	if op.undo != nil && r.sim.assume.CancelUndoesCompose {
 		op.undo(r.sim, t)
 	}
 	failDocument(r.sim, t)
-	r.sim.tasks.end(t, TaskCanceled, nil)
+	r.sim.tasks.end(t, store.TaskCanceled, nil)
 	return noContent(), nil
 }
 
@@ -46,25 +48,25 @@ const recentTasks = 50
 
 // listTasks shows the tasks of an organization that wait, run or ended recently, the youngest first.
 func listTasks(r *request) (*response, error) {
-	org := r.sim.store.org(bare(r.vars["org"]))
+	org := r.sim.store.Org(store.Bare(r.vars["org"]))
 	if org == nil || !r.sees(org.ID) {
-		return nil, forbidden("TASK_VIEW", r.vars["org"])
+		return nil, store.Forbidden("TASK_VIEW", r.vars["org"])
 	}
 	n := xmltree.New("TasksList", namespaces(), xmltree.A("name", "Tasks Lists"),
 		xmltree.A("href", r.href("tasksList", org.ID)),
 		xmltree.A("type", mime("tasksList")))
 	tasks := slices.SortedFunc(maps.Values(r.sim.store.Tasks),
-		func(a, b *Task) int { return cmp.Compare(b.Number, a.Number) })
+		func(a, b *store.Task) int { return cmp.Compare(b.Number, a.Number) })
 	viewer := viewerOf(r)
 	ended := 0
 	for _, t := range tasks {
 		if t.OrgID != org.ID || !viewer.seesTask(t) {
 			continue
 		}
-		if t.done() {
+		if t.Done() {
 			ended++
 		}
-		if !t.done() || ended <= recentTasks {
+		if !t.Done() || ended <= recentTasks {
 			n.Add(taskNode(r, t, false))
 		}
 	}

@@ -5,10 +5,12 @@ package vcdsim
 import (
 	"net/http"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // lock makes a task's entities busy. A shared entity stays locked by the first task.
-func (ts *tasks) lock(t *Task) {
+func (ts *tasks) lock(t *store.Task) {
 	for _, id := range t.Locks {
 		if _, held := ts.sim.store.Locks[id]; !held || !ts.shares(id) {
 			ts.sim.store.Locks[id] = t.ID
@@ -17,7 +19,7 @@ func (ts *tasks) lock(t *Task) {
 }
 
 // unlock frees a task's entities, or passes shared ones to the next task that changes them.
-func (ts *tasks) unlock(t *Task) {
+func (ts *tasks) unlock(t *store.Task) {
 	for _, id := range t.Locks {
 		if ts.sim.store.Locks[id] != t.ID {
 			continue
@@ -35,18 +37,18 @@ func (ts *tasks) shares(id string) bool {
 	if ts.sim.assume.GatewayWritesExclude {
 		return false
 	}
-	_, _, g := ts.sim.store.gateway(id)
+	_, _, g := ts.sim.store.Gateway(id)
 	return g != nil
 }
 
 // sharer is the oldest unfinished task that changes a shared entity.
-func (ts *tasks) sharer(id string) *Task {
+func (ts *tasks) sharer(id string) *store.Task {
 	if !ts.shares(id) {
 		return nil
 	}
-	var first *Task
+	var first *store.Task
 	for _, t := range ts.sim.store.Tasks {
-		if !t.done() && slices.Contains(t.Locks, id) && (first == nil || t.Number < first.Number) {
+		if !t.Done() && slices.Contains(t.Locks, id) && (first == nil || t.Number < first.Number) {
 			first = t
 		}
 	}
@@ -61,7 +63,7 @@ func (ts *tasks) checkIdle(ids ...string) error {
 			continue
 		}
 		t := ts.sim.store.Tasks[taskID]
-		return refuse(http.StatusBadRequest, codeBusy, "%s",
+		return store.Refuse(http.StatusBadRequest, store.CodeBusy, "%s",
 			busyText(ts.sim.assume.BusyTextTenant, t.Owner, ts.operations[t.Work.Op].busy, t.ID))
 	}
 	return nil
@@ -71,7 +73,7 @@ func (ts *tasks) checkIdle(ids ...string) error {
 func (ts *tasks) busy(id string) bool { return ts.sim.store.Locks[id] != "" }
 
 // of is the unfinished task on an entity, nil if there is none.
-func (ts *tasks) of(id string) *Task {
+func (ts *tasks) of(id string) *store.Task {
 	if t := ts.sim.store.Tasks[ts.sim.store.Locks[id]]; t != nil && t.Owner.ID == id {
 		return t
 	}

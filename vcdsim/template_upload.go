@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // descriptorFile is what an OVF descriptor is called in a transfer.
@@ -23,21 +25,19 @@ func templateRoutes(add addRoute) {
 	add("POST", "/api/vdc/{id}/action/cloneVApp", with2(ownVDC, cloneVApp), latencyWrite)
 }
 
-func (t *Template) entity() Entity { return Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name} }
-
 // uploadTemplate creates a template. Its descriptor is sent first and lists the other files.
-func uploadTemplate(r *request, sh orgCatalog, tree *xmltree.Node) (*response, error) {
+func uploadTemplate(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*response, error) {
 	if tree.Attr("sourceHref") != "" {
-		return nil, badRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
+		return nil, store.BadRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
 	}
 	t := newTemplate(r, tree)
-	t.Upload = newUpload(r, t.entity(), UploadFile{Name: descriptorFile, Size: -1}).ID
-	sh.catalog.Templates = append(sh.catalog.Templates, t)
+	t.Upload = newUpload(r, t.Entity(), store.UploadFile{Name: descriptorFile, Size: -1}).ID
+	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
 	return createdItem(r, t.ItemID)
 }
 
-func newTemplate(r *request, tree *xmltree.Node) Template {
-	return Template{
+func newTemplate(r *request, tree *xmltree.Node) store.Template {
+	return store.Template{
 		ID:          r.sim.ids.next("vapptemplate"),
 		ItemID:      r.sim.ids.next("catalogitem"),
 		Name:        tree.Attr("name"),
@@ -45,50 +45,50 @@ func newTemplate(r *request, tree *xmltree.Node) Template {
 	}
 }
 
-// describe adds the files of a descriptor that has come to its transfer.
-func (u *Upload) describe() error {
-	if u.Entity.Kind != "vapptemplate" || len(u.Files) > 1 || !u.Files[0].done() {
+// describeUpload adds the files of a descriptor that has come to its transfer.
+func describeUpload(u *store.Upload) error {
+	if u.Entity.Kind != "vapptemplate" || len(u.Files) > 1 || !fileReceived(&u.Files[0]) {
 		return nil
 	}
 	ovf, err := xmltree.Parse(u.Files[0].Content)
 	if err != nil || ovf.Name != "Envelope" {
-		return badRequest("The OVF descriptor is invalid.")
+		return store.BadRequest("The OVF descriptor is invalid.")
 	}
 	for _, f := range ovf.At("References").All("File") {
 		size, err := strconv.ParseInt(f.Attr("size"), 10, 64)
 		if err != nil || size < 0 {
 			size = -1
 		}
-		u.Files = append(u.Files, UploadFile{Name: f.Attr("href"), Size: size})
+		u.Files = append(u.Files, store.UploadFile{Name: f.Attr("href"), Size: size})
 	}
 	return nil
 }
 
 // ovfVMs are the VMs an OVF descriptor has.
-func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []TemplateVM {
+func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []store.TemplateVM {
 	capacity := map[string]int64{}
 	for _, d := range ovf.At("DiskSection").All("Disk") {
 		n, _ := strconv.ParseInt(d.Attr("capacity"), 10, 64) // 0 for what is not a number
 		capacity[d.Attr("diskId")] = n * ovfUnit(d.Attr("capacityAllocationUnits")) >> 20
 	}
-	var out []TemplateVM
+	var out []store.TemplateVM
 	for _, s := range append(ovf.All("VirtualSystem"), ovf.At("VirtualSystemCollection").All("VirtualSystem")...) {
-		vm := TemplateVM{
+		vm := store.TemplateVM{
 			ID:   next("vm"),
 			Name: orElse(s.Str("Name"), s.Attr("id")),
 			OS:   s.At("OperatingSystemSection").Attr("osType"),
 			CPUs: 1,
 		}
 		for _, item := range s.At("VirtualHardwareSection").All("Item") {
-			vm.read(item, capacity)
+			readTemplateHardware(&vm, item, capacity)
 		}
 		out = append(out, vm)
 	}
 	return out
 }
 
-// read takes over a hardware item of a descriptor.
-func (vm *TemplateVM) read(item *xmltree.Node, capacity map[string]int64) {
+// readTemplateHardware takes over a hardware item of a descriptor.
+func readTemplateHardware(vm *store.TemplateVM, item *xmltree.Node, capacity map[string]int64) {
 	quantity, _ := item.Int("VirtualQuantity")
 	switch item.Str("ResourceType") {
 	case "3":
@@ -114,25 +114,25 @@ func ovfUnit(unit string) int64 {
 }
 
 // idleTemplate finds the template in the path for a write.
-func idleTemplate(r *request) (orgCatalog, *Template, error) {
+func idleTemplate(r *request) (store.OrgCatalog, *store.Template, error) {
 	sh, t, err := ownTemplate(r)
 	if err != nil {
-		return orgCatalog{}, nil, err
+		return store.OrgCatalog{}, nil, err
 	}
-	if !r.sees(sh.org.ID) {
-		return orgCatalog{}, nil, forbidden("VAPP_TEMPLATE_EDIT", t.ID)
+	if !r.sees(sh.Org.ID) {
+		return store.OrgCatalog{}, nil, store.Forbidden("VAPP_TEMPLATE_EDIT", t.ID)
 	}
 	return sh, t, r.sim.tasks.checkIdle(t.ID)
 }
 
 // putTemplate changes name, description and whether the template is a golden master.
-func putTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
+func putTemplate(r *request, sh store.OrgCatalog, t *store.Template) (*response, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
 	}
 	if name := tree.Attr("name"); name != t.Name {
-		if err := sh.catalog.freeItemName(name); err != nil {
+		if err := freeItemName(sh.Catalog, name); err != nil {
 			return nil, err
 		}
 		t.Name = name
@@ -143,40 +143,40 @@ func putTemplate(r *request, sh orgCatalog, t *Template) (*response, error) {
 	if g := tree.Attr("goldMaster"); g != "" {
 		t.GoldMaster = g == "true"
 	}
-	return r.done(t.entity()), nil
+	return r.done(t.Entity()), nil
 }
 
-func putTemplateLease(r *request, sh orgCatalog, t *Template) (*response, error) {
+func putTemplateLease(r *request, sh store.OrgCatalog, t *store.Template) (*response, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
 	}
 	if n, ok := tree.Int("StorageLeaseInSeconds"); ok {
-		t.Lease = capped(seconds(n), sh.org.Settings.TemplateLease)
+		t.Lease = capped(seconds(n), sh.Org.Settings.TemplateLease)
 	}
-	return r.done(t.entity()), nil
+	return r.done(t.Entity()), nil
 }
 
-func deleteTemplate(r *request, _ orgCatalog, t *Template) (*response, error) {
-	w := Work{Op: opDeleteTemplate, Document: t.ID}
-	return r.start(w, t.entity(), []string{t.ID}), nil
+func deleteTemplate(r *request, _ store.OrgCatalog, t *store.Template) (*response, error) {
+	w := store.Work{Op: opDeleteTemplate, Document: t.ID}
+	return r.start(w, t.Entity(), []string{t.ID}), nil
 }
 
-func commitDeleteTemplate(s *Simulator, t *Task) error {
+func commitDeleteTemplate(s *Simulator, t *store.Task) error {
 	removeTemplate(s, t.Work.Document)
 	return nil
 }
 
 func removeTemplate(s *Simulator, id string) {
-	if sh, t := s.store.template(id); t != nil {
+	if sh, t := s.store.Template(id); t != nil {
 		delete(s.store.Uploads, t.Upload)
-		sh.catalog.Templates = slices.DeleteFunc(slices.Clone(sh.catalog.Templates),
-			func(x Template) bool { return x.ID == id })
+		sh.Catalog.Templates = slices.DeleteFunc(slices.Clone(sh.Catalog.Templates),
+			func(x store.Template) bool { return x.ID == id })
 	}
 }
 
 // captureVApp makes a template of a vApp, replacing another when TargetCatalogItem names one.
-func captureVApp(r *request, sh orgCatalog) (*response, error) {
+func captureVApp(r *request, sh store.OrgCatalog) (*response, error) {
 	tree, v, err := sourceVApp(r)
 	if err != nil {
 		return nil, err
@@ -185,39 +185,39 @@ func captureVApp(r *request, sh orgCatalog) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := Work{Op: opCapture, VApp: v.ID, Remove: replaced}
-	if len(r.sim.store.vmsOf(v.ID)) == 0 {
-		return nil, badRequest("The vApp %q does not contain any VMs.", v.Name)
+	w := store.Work{Op: opCapture, VApp: v.ID, Remove: replaced}
+	if len(r.sim.store.VMsOf(v.ID)) == 0 {
+		return nil, store.BadRequest("The vApp %q does not contain any VMs.", v.Name)
 	}
 	t := newTemplate(r, tree)
-	if _, vdc := r.sim.store.vdc(v.VDCID); vdc != nil {
+	if _, vdc := r.sim.store.VDC(v.VDCID); vdc != nil {
 		t.VDC = vdc.Name
 	}
-	for _, vm := range r.sim.store.vmsOf(v.ID) {
+	for _, vm := range r.sim.store.VMsOf(v.ID) {
 		t.VMs = append(t.VMs, captured(r, vm))
 		t.KubernetesVersion = orElse(t.KubernetesVersion, vm.KubernetesVersion)
 	}
-	sh.catalog.Templates = append(sh.catalog.Templates, t)
+	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
 	w.Document = t.ID
-	return r.start(w, t.entity(), append(r.sim.vapps.locks(v), t.ID)), nil
+	return r.start(w, t.Entity(), append(r.sim.vapps.locks(v), t.ID)), nil
 }
 
 // captureTarget is the template that a capture replaces, if any.
-func captureTarget(r *request, sh orgCatalog, tree *xmltree.Node) ([]string, error) {
+func captureTarget(r *request, sh store.OrgCatalog, tree *xmltree.Node) ([]string, error) {
 	target := tree.At("TargetCatalogItem")
 	if target == nil {
-		return nil, sh.catalog.freeItemName(tree.Attr("name"))
+		return nil, freeItemName(sh.Catalog, tree.Attr("name"))
 	}
-	i, found := r.sim.store.item(bare(target.Attr("href")))
-	if !found || i.catalog.ID != sh.catalog.ID || i.of.Kind != "vapptemplate" {
-		return nil, forbidden("CATALOG_ITEM_VIEW", bare(target.Attr("href")))
+	i, found := r.sim.store.Item(store.Bare(target.Attr("href")))
+	if !found || i.Catalog.ID != sh.Catalog.ID || i.Of.Kind != "vapptemplate" {
+		return nil, store.Forbidden("CATALOG_ITEM_VIEW", store.Bare(target.Attr("href")))
 	}
-	return []string{i.of.ID}, r.sim.tasks.checkIdle(i.of.ID)
+	return []string{i.Of.ID}, r.sim.tasks.checkIdle(i.Of.ID)
 }
 
 // captured is a VM as a template has it, without its independent disks.
-func captured(r *request, vm *VM) TemplateVM {
-	out := TemplateVM{
+func captured(r *request, vm *store.VM) store.TemplateVM {
+	out := store.TemplateVM{
 		ID:              r.sim.ids.next("vm"),
 		Name:            vm.Name,
 		OS:              vm.OS,
@@ -240,37 +240,37 @@ func captured(r *request, vm *VM) TemplateVM {
 }
 
 // sourceVApp reads a request to copy a vApp, which must be idle.
-func sourceVApp(r *request) (*xmltree.Node, *VApp, error) {
+func sourceVApp(r *request) (*xmltree.Node, *store.VApp, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := vappByID(r, bare(tree.At("Source").Attr("href")))
+	v, err := vappByID(r, store.Bare(tree.At("Source").Attr("href")))
 	if err != nil {
 		return nil, nil, err
 	}
-	if v.Status == Unresolved || v.Status == FailedCreation {
-		return nil, nil, badRequest("The vApp %q is not resolved.", v.Name)
+	if v.Status == store.Unresolved || v.Status == store.FailedCreation {
+		return nil, nil, store.BadRequest("The vApp %q is not resolved.", v.Name)
 	}
 	return tree, v, r.sim.vapps.checkIdle(v)
 }
 
-func commitCapture(s *Simulator, t *Task) error {
-	_, tpl := s.store.template(t.Work.Document)
+func commitCapture(s *Simulator, t *store.Task) error {
+	_, tpl := s.store.Template(t.Work.Document)
 	if tpl == nil {
 		return gone("vAppTemplate", t.Work.Document)
 	}
-	tpl.Status = int(PoweredOff)
+	tpl.Status = int(store.PoweredOff)
 	for _, id := range t.Work.Remove {
 		removeTemplate(s, id)
 	}
 	return nil
 }
 
-func undoCapture(s *Simulator, t *Task) { removeTemplate(s, t.Work.Document) }
+func undoCapture(s *Simulator, t *store.Task) { removeTemplate(s, t.Work.Document) }
 
 // cloneVApp copies a vApp with its VMs, under new ids and with new addresses; IsSourceDelete makes it a move.
-func cloneVApp(r *request, org *Org, vdc *VDC) (*response, error) {
+func cloneVApp(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 	tree, source, err := sourceVApp(r)
 	if err != nil {
 		return nil, err
@@ -279,10 +279,10 @@ func cloneVApp(r *request, org *Org, vdc *VDC) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := Work{Op: opClone, VApp: v.ID, PowerOn: tree.Attr("powerOn") != "false"}
+	w := store.Work{Op: opClone, VApp: v.ID, PowerOn: tree.Attr("powerOn") != "false"}
 	if tree.Bool("IsSourceDelete") {
-		if r.sim.store.running(source) {
-			return nil, badRequest(
+		if r.sim.store.Running(source) {
+			return nil, store.BadRequest(
 				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", source.Name)
 		}
 		w.Document = source.ID
@@ -299,35 +299,35 @@ func cloneVApp(r *request, org *Org, vdc *VDC) (*response, error) {
 	}
 	r.sim.store.VApps[v.ID] = v
 	w.VMs = addVMs(r, vms)
-	r.sim.tasks.start(r, w, v.entity(), append(r.sim.vapps.locks(v), r.sim.vapps.locks(source)...))
+	r.sim.tasks.start(r, w, v.Entity(), append(r.sim.vapps.locks(v), r.sim.vapps.locks(source)...))
 	return createdVApp(r, v), nil
 }
 
-func clonedVMs(r *request, source, v *VApp) []*VM {
-	var out []*VM
-	for _, vm := range r.sim.store.vmsOf(source.ID) {
-		c := vm.clone()
+func clonedVMs(r *request, source, v *store.VApp) []*store.VM {
+	var out []*store.VM
+	for _, vm := range r.sim.store.VMsOf(source.ID) {
+		c := vm.Clone()
 		c.ID = r.sim.ids.next("vm")
 		c.VAppID = v.ID
-		c.Status = Unresolved
+		c.Status = store.Unresolved
 		c.Deployed = false
 		c.Created = v.Created
-		c.Boot = Boot{}
+		c.Boot = store.Boot{}
 		c.PoweredOn = false
 		c.MediaID = ""
 		c.Snapshot = nil
-		c.Metadata = map[string]Metadata{}
-		c.Disks = slices.DeleteFunc(c.Disks, func(d VMDisk) bool { return d.DiskID != "" })
+		c.Metadata = map[string]store.Metadata{}
+		c.Disks = slices.DeleteFunc(c.Disks, func(d store.VMDisk) bool { return d.DiskID != "" })
 		for i := range c.NICs {
 			n := &c.NICs[i]
 			n.MAC = r.sim.ids.mac()
 			n.Lease = ""
-			if n.Mode != modeManual {
+			if n.Mode != store.ModeManual {
 				n.Address = ""
 			}
-			if v.network(n.Network) == nil {
+			if v.Network(n.Network) == nil {
 				n.Network = "none"
-				n.Mode = modeNone
+				n.Mode = store.ModeNone
 				n.Address = ""
 				n.Connected = false
 			}
@@ -338,7 +338,7 @@ func clonedVMs(r *request, source, v *VApp) []*VM {
 }
 
 // commitClone completes the copy and, for a move, deletes the source.
-func commitClone(s *Simulator, t *Task) error {
+func commitClone(s *Simulator, t *store.Task) error {
 	w := t.Work
 	if err := commitCompose(s, t); err != nil {
 		return err

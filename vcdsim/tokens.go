@@ -8,25 +8,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-)
 
-// An APIClient is what registered for tokens: a user's API token, or a service account.
-type APIClient struct {
-	ID              string // bare
-	Name            string
-	OrgID           string
-	UserID          string
-	User            string
-	Role            string
-	ServiceAccount  bool
-	SoftwareID      string
-	SoftwareVersion string
-	SoftwareURI     string
-	Status          string // of service accounts: CREATED, REQUESTED, GRANTED, ACTIVE
-	Token           string // the API token, empty until it is fetched
-	UserCode        string // of the device authorization
-	DeviceCode      string // of the device authorization
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 const (
 	jwtGrant    = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -54,19 +38,19 @@ func tokenRoutes(add addRoute) {
 }
 
 // oauthOrg is the organization in an oauth path.
-func oauthOrg(r *request) (*Org, error) {
+func oauthOrg(r *request) (*store.Org, error) {
 	name := r.vars["org"]
 	if name == "" {
-		name = systemOrg
+		name = store.SystemOrg
 	}
-	org := r.sim.store.orgByName(name)
+	org := r.sim.store.OrgByName(name)
 	if org == nil || !r.sees(org.ID) {
-		return nil, forbidden("TOKEN_MANAGE", name)
+		return nil, store.Forbidden("TOKEN_MANAGE", name)
 	}
 	return org, nil
 }
 
-func registerClient(r *request, org *Org) (*response, error) {
+func registerClient(r *request, org *store.Org) (*response, error) {
 	var in struct {
 		Name       string `json:"client_name"`
 		SoftwareID string `json:"software_id"`
@@ -77,7 +61,7 @@ func registerClient(r *request, org *Org) (*response, error) {
 	if err := r.document(&in); err != nil {
 		return nil, err
 	}
-	c := &APIClient{
+	c := &store.APIClient{
 		ID:              r.sim.ids.next("token"),
 		Name:            in.Name,
 		OrgID:           org.ID,
@@ -90,20 +74,20 @@ func registerClient(r *request, org *Org) (*response, error) {
 		ServiceAccount:  in.SoftwareID != "",
 		Status:          "CREATED",
 	}
-	if right := c.takes(); !r.session.provider() && !r.hasRight(right) {
+	if right := rightOfClient(c); !r.session.Provider() && !r.hasRight(right) {
 		return nil, r.permittedBy(&need{rights: []string{right}, operation: "TOKEN_MANAGE"})
 	}
 	if c.ServiceAccount {
 		role, err := url.PathUnescape(in.Scope[strings.LastIndex(in.Scope, ":")+1:])
 		if err != nil {
-			return nil, badRequest("The scope %q is invalid.", in.Scope)
+			return nil, store.BadRequest("The scope %q is invalid.", in.Scope)
 		}
 		if c.Role = role; !hasRole(r.sim, org, role) {
-			return nil, forbidden("ROLE_VIEW", role)
+			return nil, store.Forbidden("ROLE_VIEW", role)
 		}
 	}
-	if slices.ContainsFunc(r.sim.store.Clients, c.clashes) {
-		return nil, duplicateName(c.Name)
+	if slices.ContainsFunc(r.sim.store.Clients, c.Clashes) {
+		return nil, store.DuplicateName(c.Name)
 	}
 	r.sim.store.Clients = append(r.sim.store.Clients, c)
 	return jsonOK(map[string]any{
@@ -118,16 +102,11 @@ func registerClient(r *request, org *Org) (*response, error) {
 	}), nil
 }
 
-// clashes reports whether another client has the name: service accounts of an organization, or API tokens of a user.
-func (c *APIClient) clashes(x *APIClient) bool {
-	return x.Name == c.Name && x.OrgID == c.OrgID && x.ServiceAccount == c.ServiceAccount && (c.ServiceAccount || x.UserID == c.UserID)
-}
-
-func clientJSON(r *request, c *APIClient) map[string]any {
-	org := r.sim.store.org(c.OrgID)
+func clientJSON(r *request, c *store.APIClient) map[string]any {
+	org := r.sim.store.Org(c.OrgID)
 	if c.ServiceAccount {
 		return map[string]any{
-			"id":              URN("serviceAccount", c.ID),
+			"id":              store.URN("serviceAccount", c.ID),
 			"name":            c.Name,
 			"softwareId":      c.SoftwareID,
 			"softwareVersion": c.SoftwareVersion,
@@ -138,7 +117,7 @@ func clientJSON(r *request, c *APIClient) map[string]any {
 		}
 	}
 	return map[string]any{
-		"id":                   URN("token", c.ID),
+		"id":                   store.URN("token", c.ID),
 		"name":                 c.Name,
 		"type":                 "REFRESH",
 		"owner":                jsonRef("user", c.UserID, c.User),
@@ -148,18 +127,18 @@ func clientJSON(r *request, c *APIClient) map[string]any {
 	}
 }
 
-func apiClientsOf(r *request, service bool) []*APIClient {
-	var out []*APIClient
+func apiClientsOf(r *request, service bool) []*store.APIClient {
+	var out []*store.APIClient
 	for _, c := range r.sim.store.Clients {
-		if c.ServiceAccount == service && r.sim.store.org(c.OrgID) != nil && r.sees(c.OrgID) && reachesClient(r, c) {
+		if c.ServiceAccount == service && r.sim.store.Org(c.OrgID) != nil && r.sees(c.OrgID) && reachesClient(r, c) {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// takes is the right to register such a client.
-func (c *APIClient) takes() string {
+// rightOfClient is the right to register such a client.
+func rightOfClient(c *store.APIClient) string {
 	if c.ServiceAccount {
 		return rightAccountManage
 	}
@@ -168,8 +147,8 @@ func (c *APIClient) takes() string {
 
 // reachesClient reports whether the caller may see and remove a client: another user's API token requires a right of
 // its own.
-func reachesClient(r *request, c *APIClient) bool {
-	return c.ServiceAccount || c.UserID == r.session.UserID || r.session.provider() || r.hasRight(rightAllClients)
+func reachesClient(r *request, c *store.APIClient) bool {
+	return c.ServiceAccount || c.UserID == r.session.UserID || r.session.Provider() || r.hasRight(rightAllClients)
 }
 
 func listClients(r *request, service bool) (*response, error) {
@@ -180,13 +159,13 @@ func listClients(r *request, service bool) (*response, error) {
 	return r.page(out)
 }
 
-func apiClientByID(r *request, service bool) (*APIClient, error) {
+func apiClientByID(r *request, service bool) (*store.APIClient, error) {
 	for _, c := range apiClientsOf(r, service) {
-		if c.ID == bare(r.vars["id"]) {
+		if c.ID == store.Bare(r.vars["id"]) {
 			return c, nil
 		}
 	}
-	return nil, forbidden("TOKEN_VIEW", r.vars["id"])
+	return nil, store.Forbidden("TOKEN_VIEW", r.vars["id"])
 }
 
 func getClient(r *request, service bool) (*response, error) {
@@ -203,9 +182,9 @@ func deleteClient(r *request, service bool) (*response, error) {
 		return nil, err
 	}
 	r.sim.store.Clients = slices.DeleteFunc(slices.Clone(r.sim.store.Clients),
-		func(x *APIClient) bool { return x == c })
+		func(x *store.APIClient) bool { return x == c })
 	if service {
-		return r.acceptedJSON(Entity{Kind: "serviceAccount", ID: c.ID, Name: c.Name}), nil
+		return r.acceptedJSON(store.Entity{Kind: "serviceAccount", ID: c.ID, Name: c.Name}), nil
 	}
 	return noContent(), nil
 }
@@ -231,16 +210,16 @@ func putServiceAccount(r *request) (*response, error) {
 	changed.SoftwareID = in.SoftwareID
 	changed.SoftwareVersion = in.Version
 	changed.SoftwareURI = in.URI
-	if id := bare(in.Role.ID); id != "" && id != r.sim.ids.named("role", c.Role) {
-		if changed.Role, err = roleName(r, r.sim.store.org(c.OrgID), id); err != nil {
+	if id := store.Bare(in.Role.ID); id != "" && id != r.sim.ids.named("role", c.Role) {
+		if changed.Role, err = roleName(r, r.sim.store.Org(c.OrgID), id); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case changed.Name == "" || changed.SoftwareID == "":
-		return nil, badRequest("A service account has a name and a softwareId.")
-	case slices.ContainsFunc(r.sim.store.Clients, func(x *APIClient) bool { return x != c && changed.clashes(x) }):
-		return nil, duplicateName(changed.Name)
+		return nil, store.BadRequest("A service account has a name and a softwareId.")
+	case slices.ContainsFunc(r.sim.store.Clients, func(x *store.APIClient) bool { return x != c && changed.Clashes(x) }):
+		return nil, store.DuplicateName(changed.Name)
 	}
 	*c = changed
 	return jsonOK(clientJSON(r, c)), nil
@@ -256,7 +235,7 @@ func revokeClient(r *request) (*response, error) {
 	c.Token = ""
 	c.DeviceCode = ""
 	c.UserCode = ""
-	maps.DeleteFunc(r.sim.store.Sessions, func(_ string, x *Session) bool { return x.Client == c.ID })
+	maps.DeleteFunc(r.sim.store.Sessions, func(_ string, x *store.Session) bool { return x.Client == c.ID })
 	return noContent(), nil
 }
 
@@ -264,11 +243,11 @@ func revokeClient(r *request) (*response, error) {
 func authorizeDevice(r *request) (*response, error) {
 	form, err := url.ParseQuery(string(r.body))
 	if err != nil {
-		return nil, badRequest("The form is invalid: %s", err)
+		return nil, store.BadRequest("The form is invalid: %s", err)
 	}
-	org := r.sim.store.orgByName(cmp.Or(r.vars["org"], systemOrg))
-	i := slices.IndexFunc(r.sim.store.Clients, func(c *APIClient) bool {
-		return c.ServiceAccount && org != nil && c.OrgID == org.ID && c.ID == bare(form.Get("client_id"))
+	org := r.sim.store.OrgByName(cmp.Or(r.vars["org"], store.SystemOrg))
+	i := slices.IndexFunc(r.sim.store.Clients, func(c *store.APIClient) bool {
+		return c.ServiceAccount && org != nil && c.OrgID == org.ID && c.ID == store.Bare(form.Get("client_id"))
 	})
 	if i < 0 {
 		return oauthError("invalid_client"), nil
@@ -299,48 +278,48 @@ func grantDevice(r *request) (*response, error) {
 			return noContent(), nil
 		}
 	}
-	return nil, badRequest("The user code %q is invalid.", in.UserCode)
+	return nil, store.BadRequest("The user code %q is invalid.", in.UserCode)
 }
 
 // awaitsGrant reports whether a form asks for the first token of a service account that is not granted yet.
-func awaitsGrant(s *store, org *Org, form url.Values) bool {
-	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.Clients, func(c *APIClient) bool {
+func awaitsGrant(s *store.Store, org *store.Org, form url.Values) bool {
+	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.Clients, func(c *store.APIClient) bool {
 		return c.OrgID == org.ID && c.ID == form.Get("client_id") && c.Status == "REQUESTED" &&
 			c.DeviceCode == form.Get("device_code")
 	})
 }
 
-// mayLogIn reports whether the client may still log in: an API token ends with its user.
-func (c *APIClient) mayLogIn(org *Org) bool {
-	return c.ServiceAccount || slices.ContainsFunc(org.Users, func(u User) bool { return u.ID == c.UserID && !u.Disabled })
+// mayClientLogIn reports whether the client may still log in: an API token ends with its user.
+func mayClientLogIn(c *store.APIClient, org *store.Org) bool {
+	return c.ServiceAccount || slices.ContainsFunc(org.Users, func(u store.User) bool { return u.ID == c.UserID && !u.Disabled })
 }
 
 // clientLogin opens a session for a registered client, nil if the form is none of it.
-func clientLogin(r *request, org *Org, form url.Values) *APIClient {
+func clientLogin(r *request, org *store.Org, form url.Values) *store.APIClient {
 	for _, c := range r.sim.store.Clients {
-		if c.OrgID == org.ID && c.mayLogIn(org) && c.answers(form, r.sim) {
+		if c.OrgID == org.ID && mayClientLogIn(c, org) && answersClient(c, form, r.sim) {
 			return c
 		}
 	}
 	return nil
 }
 
-// answers reports whether a form is a login of the client.
-func (c *APIClient) answers(form url.Values, s *Simulator) bool {
+// answersClient reports whether a form is a login of the client.
+func answersClient(c *store.APIClient, form url.Values, s *Simulator) bool {
 	switch form.Get("grant_type") {
 	case "refresh_token":
-		return c.refreshes(form.Get("refresh_token"), s)
+		return refreshesClient(c, form.Get("refresh_token"), s)
 	case jwtGrant:
-		return form.Get("client_id") == c.ID && c.trades(form.Get("assertion"), s)
+		return form.Get("client_id") == c.ID && tradesClient(c, form.Get("assertion"), s)
 	case deviceGrant:
-		return form.Get("client_id") == c.ID && c.activates(form.Get("device_code"), s)
+		return form.Get("client_id") == c.ID && activatesClient(c, form.Get("device_code"), s)
 	default:
 		return false
 	}
 }
 
-// refreshes is a login with the API token; a service account gets a new one after each use.
-func (c *APIClient) refreshes(token string, s *Simulator) bool {
+// refreshesClient is a login with the API token; a service account gets a new one after each use.
+func refreshesClient(c *store.APIClient, token string, s *Simulator) bool {
 	if c.Token == "" || token != c.Token {
 		return false
 	}
@@ -350,8 +329,8 @@ func (c *APIClient) refreshes(token string, s *Simulator) bool {
 	return true
 }
 
-// trades exchanges an access token for the API token of a user, once.
-func (c *APIClient) trades(assertion string, s *Simulator) bool {
+// tradesClient exchanges an access token for the API token of a user, once.
+func tradesClient(c *store.APIClient, assertion string, s *Simulator) bool {
 	if c.ServiceAccount || c.Token != "" || s.store.Sessions[assertion] == nil {
 		return false
 	}
@@ -359,8 +338,8 @@ func (c *APIClient) trades(assertion string, s *Simulator) bool {
 	return true
 }
 
-// activates gives the first API token of a service account.
-func (c *APIClient) activates(code string, s *Simulator) bool {
+// activatesClient gives the first API token of a service account.
+func activatesClient(c *store.APIClient, code string, s *Simulator) bool {
 	if c.Status != "GRANTED" || code != c.DeviceCode {
 		return false
 	}

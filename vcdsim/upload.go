@@ -3,48 +3,13 @@
 package vcdsim
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
-
-// An Upload is a transfer of files for a catalog item. It stays while the item does, for downloads.
-type Upload struct {
-	ID       string
-	Entity   Entity
-	Task     string // that waits for the bytes
-	Files    []UploadFile
-	Download bool // whether the files can be read
-}
-
-// An UploadFile is a file of a transfer.
-type UploadFile struct {
-	Name     string
-	Size     int64 // -1 is not known before it comes
-	Received int64
-	Content  Content // empty of files over 64 MiB, whose bytes are only counted
-}
-
-// Content are the bytes of a file.
-type Content []byte
-
-// MarshalText writes the bytes in base64.
-func (c Content) MarshalText() ([]byte, error) {
-	return base64.StdEncoding.AppendEncode(nil, c), nil
-}
-
-// UnmarshalText reads base64.
-func (c *Content) UnmarshalText(text []byte) error {
-	out, err := base64.StdEncoding.AppendDecode(nil, text)
-	if err != nil {
-		return fmt.Errorf("reading content: %w", err)
-	}
-	*c = out
-	return nil
-}
 
 // maxContent is how much of a file is kept.
 const maxContent = 64 << 20
@@ -56,14 +21,14 @@ func uploadRoutes(add addRoute) {
 }
 
 // newUpload begins a transfer with a task that ends when the bytes are there.
-func newUpload(r *request, e Entity, files ...UploadFile) *Upload {
-	u := &Upload{ID: r.sim.ids.next("transfer"), Entity: e, Files: files}
+func newUpload(r *request, e store.Entity, files ...store.UploadFile) *store.Upload {
+	u := &store.Upload{ID: r.sim.ids.next("transfer"), Entity: e, Files: files}
 	r.sim.store.Uploads[u.ID] = u
-	u.Task = r.sim.tasks.start(r, Work{Op: opUpload, Document: u.ID}, e, []string{e.ID}).ID
+	u.Task = r.sim.tasks.start(r, store.Work{Op: opUpload, Document: u.ID}, e, []string{e.ID}).ID
 	return u
 }
 
-func (f *UploadFile) done() bool { return f.Size >= 0 && f.Received >= f.Size }
+func fileReceived(f *store.UploadFile) bool { return f.Size >= 0 && f.Received >= f.Size }
 
 // filesNode shows the files of a transfer with their links, nil when there is nothing to transfer.
 func filesNode(r *request, id string) *xmltree.Node {
@@ -84,7 +49,7 @@ func filesNode(r *request, id string) *xmltree.Node {
 	return n
 }
 
-func transferFile(r *request) (*Upload, *UploadFile, error) {
+func transferFile(r *request) (*store.Upload, *store.UploadFile, error) {
 	if u := r.sim.store.Uploads[r.vars["upload"]]; u != nil {
 		for i := range u.Files {
 			if u.Files[i].Name == r.vars["file"] {
@@ -92,35 +57,35 @@ func transferFile(r *request) (*Upload, *UploadFile, error) {
 			}
 		}
 	}
-	return nil, nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)
+	return nil, nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s.", r.URL.Path)
 }
 
 // putFile takes a file, or the part of it that Content-Range names. A part may come again; none may be left out.
-func putFile(r *request, u *Upload, f *UploadFile) (*response, error) {
+func putFile(r *request, u *store.Upload, f *store.UploadFile) (*response, error) {
 	if !r.sim.tasks.busy(u.Entity.ID) {
-		return nil, badRequest("The transfer of %q has ended.", u.Entity.Name)
+		return nil, store.BadRequest("The transfer of %q has ended.", u.Entity.Name)
 	}
 	from := int64(0)
 	total := r.size
 	if h := r.Header.Get("Content-Range"); h != "" {
 		var to int64
 		if _, err := fmt.Sscanf(h, "bytes %d-%d/%d", &from, &to, &total); err != nil || to-from+1 != r.size {
-			return nil, badRequest("The range %q is invalid.", h)
+			return nil, store.BadRequest("The range %q is invalid.", h)
 		}
 	}
 	if from < 0 || from > f.Received {
-		return nil, refuse(http.StatusRequestedRangeNotSatisfiable, "BAD_REQUEST",
+		return nil, store.Refuse(http.StatusRequestedRangeNotSatisfiable, "BAD_REQUEST",
 			"The file %q lacks the bytes before %d.", f.Name, from)
 	}
-	f.take(from, total, r)
-	if err := u.describe(); err != nil {
+	takeBytes(f, from, total, r)
+	if err := describeUpload(u); err != nil {
 		return nil, err
 	}
 	finishUpload(r.sim, u)
 	return &response{status: http.StatusOK}, nil
 }
 
-func (f *UploadFile) take(from, total int64, in *request) {
+func takeBytes(f *store.UploadFile, from, total int64, in *request) {
 	if f.Size < 0 {
 		f.Size = total
 	}
@@ -135,13 +100,13 @@ func (f *UploadFile) take(from, total int64, in *request) {
 }
 
 // finishUpload lets the task of a transfer end when all files are there.
-func finishUpload(s *Simulator, u *Upload) {
+func finishUpload(s *Simulator, u *store.Upload) {
 	for i := range u.Files {
-		if !u.Files[i].done() {
+		if !fileReceived(&u.Files[i]) {
 			return
 		}
 	}
-	if t := s.store.Tasks[u.Task]; t != nil && !t.done() {
+	if t := s.store.Tasks[u.Task]; t != nil && !t.Done() {
 		d := s.profile.scaled(durationImport)
 		t.Due = s.clock.Now().Add(d)
 		s.tasks.finishIn(t, d)
@@ -149,45 +114,35 @@ func finishUpload(s *Simulator, u *Upload) {
 }
 
 // commitUpload makes what was uploaded usable.
-func commitUpload(s *Simulator, t *Task) error {
+func commitUpload(s *Simulator, t *store.Task) error {
 	u := s.store.Uploads[t.Work.Document]
 	if u == nil {
 		return gone("transfer", t.Work.Document)
 	}
-	if _, m := s.store.media(u.Entity.ID); m != nil {
-		m.Status = Resolved
+	if _, m := s.store.Media(u.Entity.ID); m != nil {
+		m.Status = store.Resolved
 	}
-	if _, tpl := s.store.template(u.Entity.ID); tpl != nil {
+	if _, tpl := s.store.Template(u.Entity.ID); tpl != nil {
 		ovf, err := xmltree.Parse(u.Files[0].Content)
 		if err != nil {
-			return badRequest("The OVF descriptor is invalid.")
+			return store.BadRequest("The OVF descriptor is invalid.")
 		}
 		tpl.VMs = ovfVMs(ovf, s.ids.next)
-		tpl.Status = int(PoweredOff)
+		tpl.Status = int(store.PoweredOff)
 	}
 	return nil
 }
 
 // undoUpload removes the item.
-func undoUpload(s *Simulator, t *Task) {
+func undoUpload(s *Simulator, t *store.Task) {
 	removeMedia(s, t.Owner.ID)
 	removeTemplate(s, t.Owner.ID)
 }
 
 // getFile is a download.
-func getFile(r *request, u *Upload, f *UploadFile) (*response, error) {
+func getFile(r *request, u *store.Upload, f *store.UploadFile) (*response, error) {
 	if !u.Download || int64(len(f.Content)) != f.Size {
-		return nil, refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s.", r.URL.Path)
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s.", r.URL.Path)
 	}
 	return &response{status: http.StatusOK, raw: f.Content, contentType: "application/octet-stream"}, nil
-}
-
-// clone copies a transfer.
-func (u *Upload) clone() Upload {
-	c := *u
-	c.Files = append([]UploadFile{}, u.Files...)
-	for i := range c.Files {
-		c.Files[i].Content = Content(strings.Clone(string(c.Files[i].Content)))
-	}
-	return c
 }

@@ -4,9 +4,10 @@ package vcdsim
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func vappRoutes(add addRoute) {
@@ -34,7 +35,7 @@ func vappRoutes(add addRoute) {
 }
 
 // vappByID finds a vApp that the caller may use as the request wants to.
-func vappByID(r *request, id string) (*VApp, error) {
+func vappByID(r *request, id string) (*store.VApp, error) {
 	v := r.sim.store.VApps[id]
 	if err := checkVApp(r, v, "VAPP_VIEW", id); err != nil {
 		return nil, err
@@ -42,10 +43,10 @@ func vappByID(r *request, id string) (*VApp, error) {
 	return v, nil
 }
 
-func ownVApp(r *request) (*VApp, error) { return vappByID(r, r.vars["vapp"]) }
+func ownVApp(r *request) (*store.VApp, error) { return vappByID(r, r.vars["vapp"]) }
 
 // idleVApp finds the vApp in the path for a write.
-func idleVApp(r *request) (*VApp, error) {
+func idleVApp(r *request) (*store.VApp, error) {
 	v, err := ownVApp(r)
 	if err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func createVApp(r *request, op string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := vdc.mayUse(); err != nil {
+	if err := mayUseVDC(vdc); err != nil {
 		return nil, err
 	}
 	v, err := newVApp(r, org, vdc, tree)
@@ -87,43 +88,43 @@ func createVApp(r *request, op string) (*response, error) {
 	if op == opCompose && len(ids) > 0 {
 		op = opComposeVMs
 	}
-	w := Work{Op: op, VApp: v.ID, VMs: ids, PowerOn: tree.Attr("powerOn") == "true"}
-	r.sim.tasks.start(r, w, v.entity(), r.sim.vapps.locks(v))
+	w := store.Work{Op: op, VApp: v.ID, VMs: ids, PowerOn: tree.Attr("powerOn") == "true"}
+	r.sim.tasks.start(r, w, v.Entity(), r.sim.vapps.locks(v))
 	return createdVApp(r, v), nil
 }
 
-func createdVApp(r *request, v *VApp) *response {
+func createdVApp(r *request, v *store.VApp) *response {
 	return xmlOK(vappNode(r, v)).createdAt(r.href("vapp", v.ID))
 }
 
-func addVMs(r *request, vms []*VM) []string {
+func addVMs(r *request, vms []*store.VM) []string {
 	var out []string
 	for _, vm := range vms {
-		r.sim.store.addVM(vm)
+		r.sim.store.AddVM(vm)
 		out = append(out, vm.ID)
 	}
 	return out
 }
 
-func getVApp(r *request, v *VApp) (*response, error) {
+func getVApp(r *request, v *store.VApp) (*response, error) {
 	return xmlOK(vappNode(r, v)), nil
 }
 
 // putVApp changes name and description.
-func putVApp(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
-	w := Work{Op: opUpdateVApp, VApp: v.ID}
+func putVApp(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
+	w := store.Work{Op: opUpdateVApp, VApp: v.ID}
 	if err := readVAppName(r, v, tree, &w); err != nil {
 		return nil, err
 	}
-	return r.start(w, v.entity(), []string{v.ID}), nil
+	return r.start(w, v.Entity(), []string{v.ID}), nil
 }
 
 // readVAppName reads a new name and description.
-func readVAppName(r *request, v *VApp, tree *xmltree.Node, w *Work) error {
+func readVAppName(r *request, v *store.VApp, tree *xmltree.Node, w *store.Work) error {
 	if name := tree.Attr("name"); name != "" && name != v.Name {
 		for _, other := range r.sim.store.VApps {
 			if other.VDCID == v.VDCID && other.Name == name {
-				return duplicateName(name)
+				return store.DuplicateName(name)
 			}
 		}
 		w.Name = name
@@ -136,12 +137,12 @@ func readVAppName(r *request, v *VApp, tree *xmltree.Node, w *Work) error {
 }
 
 // recomposeVApp adds and removes VMs and networks and changes name and description.
-func recomposeVApp(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
+func recomposeVApp(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
 	vdc, err := vdcByID(r, v.VDCID)
 	if err != nil {
 		return nil, err
 	}
-	w := Work{Op: opRecompose, VApp: v.ID, PowerOn: tree.Attr("powerOn") == "true"}
+	w := store.Work{Op: opRecompose, VApp: v.ID, PowerOn: tree.Attr("powerOn") == "true"}
 	if err := readVAppName(r, v, tree, &w); err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func recomposeVApp(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
 	}
 	// The NICs of new VMs may be on networks that the same request brings.
 	planned := *v
-	planned.Networks = append(append([]VAppNetwork{}, v.Networks...), w.Networks...)
+	planned.Networks = append(append([]store.VAppNetwork{}, v.Networks...), w.Networks...)
 	vms, err := newVMs(r, vdc, &planned, tree)
 	if err != nil {
 		return nil, err
@@ -164,18 +165,18 @@ func recomposeVApp(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
 	if len(w.VMs) == 0 {
 		w.Op = opUpdateVApp
 	}
-	return r.start(w, v.entity(), locks), nil
+	return r.start(w, v.Entity(), locks), nil
 }
 
-func readDeletes(r *request, v *VApp, tree *xmltree.Node) ([]string, error) {
+func readDeletes(r *request, v *store.VApp, tree *xmltree.Node) ([]string, error) {
 	var out []string
 	for _, d := range tree.All("DeleteItem") {
-		vm, err := vmByID(r, bare(d.Attr("href")))
+		vm, err := vmByID(r, store.Bare(d.Attr("href")))
 		if err != nil {
 			return nil, err
 		}
 		if vm.VAppID != v.ID {
-			return nil, forbidden("VAPP_VM_DELETE", vm.ID)
+			return nil, store.Forbidden("VAPP_VM_DELETE", vm.ID)
 		}
 		if err := deletable(r, vm); err != nil {
 			return nil, err
@@ -185,25 +186,25 @@ func readDeletes(r *request, v *VApp, tree *xmltree.Node) ([]string, error) {
 	return out, nil
 }
 
-func deleteVApp(r *request, v *VApp) (*response, error) {
-	if r.sim.store.running(v) {
-		return nil, badRequest("The requested operation could not be executed on vApp %q. Stop the vApp and "+
+func deleteVApp(r *request, v *store.VApp) (*response, error) {
+	if r.sim.store.Running(v) {
+		return nil, store.BadRequest("The requested operation could not be executed on vApp %q. Stop the vApp and "+
 			"try again.", v.Name)
 	}
-	for _, vm := range r.sim.store.vmsOf(v.ID) {
+	for _, vm := range r.sim.store.VMsOf(v.ID) {
 		if err := noDisks(r, vm); err != nil {
 			return nil, err
 		}
 	}
-	return r.start(Work{Op: opDeleteVApp, VApp: v.ID}, v.entity(), r.sim.vapps.locks(v)), nil
+	return r.start(store.Work{Op: opDeleteVApp, VApp: v.ID}, v.Entity(), r.sim.vapps.locks(v)), nil
 }
 
-func getVAppNetworks(r *request, v *VApp) (*response, error) {
+func getVAppNetworks(r *request, v *store.VApp) (*response, error) {
 	return xmlOK(networkConfigSection(r, v, true)), nil
 }
 
 // putVAppNetworks replaces the networks of a vApp.
-func putVAppNetworks(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
+func putVAppNetworks(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
 	vdc, err := vdcByID(r, v.VDCID)
 	if err != nil {
 		return nil, err
@@ -217,42 +218,32 @@ func putVAppNetworks(r *request, v *VApp, tree *xmltree.Node) (*response, error)
 	if err := removableNetworks(r, v, &after); err != nil {
 		return nil, err
 	}
-	w := Work{Op: opNetworks, VApp: v.ID, Networks: networks, Replace: true}
-	return r.start(w, v.entity(), []string{v.ID}), nil
+	w := store.Work{Op: opNetworks, VApp: v.ID, Networks: networks, Replace: true}
+	return r.start(w, v.Entity(), []string{v.ID}), nil
 }
 
 // removableNetworks refuses to remove a network from a vApp that runs or, if that is assumed, that NICs use.
-func removableNetworks(r *request, v, after *VApp) error {
+func removableNetworks(r *request, v, after *store.VApp) error {
 	for _, n := range v.Networks {
-		if after.network(n.Name) != nil {
+		if after.Network(n.Name) != nil {
 			continue
 		}
-		if vm := r.sim.store.userOf(v, n.Name); vm != nil && r.sim.assume.UsedNetworkStays {
-			return badRequest("The network %q cannot be removed: it is in use by VM %q.", n.Name, vm.Name)
+		if vm := r.sim.store.UserOf(v, n.Name); vm != nil && r.sim.assume.UsedNetworkStays {
+			return store.BadRequest("The network %q cannot be removed: it is in use by VM %q.", n.Name, vm.Name)
 		}
-		if r.sim.store.running(v) && r.sim.assume.RunningBlocksNetworkRemoval {
-			return refuse(http.StatusConflict, "CONFLICT",
+		if r.sim.store.Running(v) && r.sim.assume.RunningBlocksNetworkRemoval {
+			return store.Refuse(http.StatusConflict, "CONFLICT",
 				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
 		}
 	}
 	return nil
 }
 
-// userOf is a VM of a vApp with a NIC on a network, nil if there is none.
-func (s *store) userOf(v *VApp, network string) *VM {
-	for _, vm := range s.vmsOf(v.ID) {
-		if slices.ContainsFunc(vm.NICs, func(nic NIC) bool { return nic.Network == network }) {
-			return vm
-		}
-	}
-	return nil
-}
-
-func getLease(r *request, v *VApp) (*response, error) {
+func getLease(r *request, v *store.VApp) (*response, error) {
 	return xmlOK(leaseSection(r, v, true)), nil
 }
 
-func putLease(r *request, v *VApp) (*response, error) {
+func putLease(r *request, v *store.VApp) (*response, error) {
 	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
@@ -260,11 +251,11 @@ func putLease(r *request, v *VApp) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	lease := readLease(tree, v.Lease, r.sim.store.org(v.OrgID))
-	return r.start(Work{Op: opLease, VApp: v.ID, Lease: &lease}, v.entity(), []string{v.ID}), nil
+	lease := readLease(tree, v.Lease, r.sim.store.Org(v.OrgID))
+	return r.start(store.Work{Op: opLease, VApp: v.ID, Lease: &lease}, v.Entity(), []string{v.ID}), nil
 }
 
-func getVAppOwner(r *request, v *VApp) (*response, error) {
+func getVAppOwner(r *request, v *store.VApp) (*response, error) {
 	n := xmltree.New("Owner", namespaces(), xmltree.A("href", r.href("vapp", v.ID)+"/owner"),
 		xmltree.A("type", mime("owner")))
 	n.Add(ownerNode(r, v.OwnerID, userName(r, v)).Children)
@@ -272,13 +263,13 @@ func getVAppOwner(r *request, v *VApp) (*response, error) {
 }
 
 // putVAppOwner gives a vApp to another user of the organization.
-func putVAppOwner(r *request, v *VApp, tree *xmltree.Node) (*response, error) {
-	org, u, err := userByID(r, bare(tree.At("User").Attr("href")))
+func putVAppOwner(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
+	org, u, err := userByID(r, store.Bare(tree.At("User").Attr("href")))
 	if err != nil {
 		return nil, err
 	}
 	if org.ID != v.OrgID {
-		return nil, badRequest("The user %s is not of the organization of the vApp.", u.Name)
+		return nil, store.BadRequest("The user %s is not of the organization of the vApp.", u.Name)
 	}
 	v.OwnerID = u.ID
 	return noContent(), nil
@@ -292,25 +283,25 @@ func powerVApp(r *request, action string) (*response, error) {
 	}
 	w := powerWork(action)
 	w.VApp = v.ID
-	for _, vm := range r.sim.store.vmsOf(v.ID) {
-		if vm.Status != w.Power && vm.Status != Unresolved {
+	for _, vm := range r.sim.store.VMsOf(v.ID) {
+		if vm.Status != w.Power && vm.Status != store.Unresolved {
 			w.VMs = append(w.VMs, vm.ID)
 		}
 	}
 	if err := mayStart(r, v.VDCID, w); err != nil {
 		return nil, err
 	}
-	if action != "powerOn" && !r.sim.store.deployed(v) {
+	if action != "powerOn" && !r.sim.store.Deployed(v) {
 		return nil, notRunning(v)
 	}
-	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
+	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
 }
 
-func notRunning(v *VApp) error {
-	return badRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
+func notRunning(v *store.VApp) error {
+	return store.BadRequest("The requested operation could not be executed since vApp %q is not running.", v.Name)
 }
 
-func deployVApp(r *request, v *VApp) (*response, error) {
+func deployVApp(r *request, v *store.VApp) (*response, error) {
 	w, err := deployWork(r)
 	if err != nil {
 		return nil, err
@@ -320,18 +311,18 @@ func deployVApp(r *request, v *VApp) (*response, error) {
 	if err := mayStart(r, v.VDCID, w); err != nil {
 		return nil, err
 	}
-	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
+	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
 }
 
-func undeployVApp(r *request, v *VApp) (*response, error) {
+func undeployVApp(r *request, v *store.VApp) (*response, error) {
 	w, err := undeployWork(r)
 	if err != nil {
 		return nil, err
 	}
-	if !r.sim.store.deployed(v) {
+	if !r.sim.store.Deployed(v) {
 		return nil, notRunning(v)
 	}
 	w.VApp = v.ID
 	w.VMs = r.sim.vapps.vmIDs(v)
-	return r.start(w, v.entity(), r.sim.vapps.locks(v)), nil
+	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
 }

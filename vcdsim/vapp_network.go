@@ -7,25 +7,19 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A VAppDHCP is the DHCP service of a vApp's own network.
-type VAppDHCP struct {
-	Enabled      bool
-	DefaultLease int64
-	MaxLease     int64
-	Range        Range
-}
-
 // readNetworks reads a NetworkConfigSection. Networks that are known, by their link or their name, keep their id.
-func readNetworks(r *request, vdc *VDC, section *xmltree.Node, have []VAppNetwork) ([]VAppNetwork, error) {
-	var out []VAppNetwork
+func readNetworks(r *request, vdc *store.VDC, section *xmltree.Node, have []store.VAppNetwork) ([]store.VAppNetwork, error) {
+	var out []store.VAppNetwork
 	for _, c := range section.All("NetworkConfig") {
 		name := c.Attr("networkName")
 		if name == "" || name == "none" {
 			continue
 		}
-		n := VAppNetwork{
+		n := store.VAppNetwork{
 			ID:          vappNetworkID(r, c, have),
 			Name:        name,
 			Description: c.Str("Description"),
@@ -33,8 +27,8 @@ func readNetworks(r *request, vdc *VDC, section *xmltree.Node, have []VAppNetwor
 			Retain:      c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
 			GuestVLANs:  c.At("Configuration").Bool("GuestVlanAllowed"),
 		}
-		if slices.ContainsFunc(out, func(o VAppNetwork) bool { return o.Name == name }) {
-			return nil, duplicateName(name)
+		if slices.ContainsFunc(out, func(o store.VAppNetwork) bool { return o.Name == name }) {
+			return nil, store.DuplicateName(name)
 		}
 		if err := readConfiguration(r, vdc, c.At("Configuration"), &n); err != nil {
 			return nil, err
@@ -45,35 +39,35 @@ func readNetworks(r *request, vdc *VDC, section *xmltree.Node, have []VAppNetwor
 }
 
 // vappNetworkID is the id of the known network that a configuration means, or a new one.
-func vappNetworkID(r *request, c *xmltree.Node, have []VAppNetwork) string {
+func vappNetworkID(r *request, c *xmltree.Node, have []store.VAppNetwork) string {
 	for _, link := range c.All("Link") {
-		id := bare(link.Attr("href"))
-		if slices.ContainsFunc(have, func(h VAppNetwork) bool { return h.ID == id }) {
+		id := store.Bare(link.Attr("href"))
+		if slices.ContainsFunc(have, func(h store.VAppNetwork) bool { return h.ID == id }) {
 			return id
 		}
 	}
-	if i := slices.IndexFunc(have, func(h VAppNetwork) bool { return h.Name == c.Attr("networkName") }); i >= 0 {
+	if i := slices.IndexFunc(have, func(h store.VAppNetwork) bool { return h.Name == c.Attr("networkName") }); i >= 0 {
 		return have[i].ID
 	}
 	return r.sim.ids.next("vappNetwork")
 }
 
-func readConfiguration(r *request, vdc *VDC, c *xmltree.Node, n *VAppNetwork) error {
+func readConfiguration(r *request, vdc *store.VDC, c *xmltree.Node, n *store.VAppNetwork) error {
 	if n.FenceMode == "" {
-		return badRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
+		return store.BadRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
 	}
 	if dhcp := c.At("Features", "DhcpService"); dhcp != nil {
-		d := &VAppDHCP{Enabled: dhcp.Bool("IsEnabled")}
+		d := &store.VAppDHCP{Enabled: dhcp.Bool("IsEnabled")}
 		d.DefaultLease, _ = dhcp.Int("DefaultLeaseTime")
 		d.MaxLease, _ = dhcp.Int("MaxLeaseTime")
 		d.Range, _ = readRange(dhcp.At("IpRange"))
 		n.DHCP = d
 	}
 	if parent := c.At("ParentNetwork"); parent != nil {
-		id := bare(parent.Attr("href"))
-		org, in, net := r.sim.store.network(id)
-		if net == nil || in.ID != vdc.ID && !org.shares(net, vdc) {
-			return forbidden("ORG_NETWORK_VIEW", id)
+		id := store.Bare(parent.Attr("href"))
+		org, in, net := r.sim.store.Network(id)
+		if net == nil || in.ID != vdc.ID && !org.Shares(net, vdc) {
+			return store.Forbidden("ORG_NETWORK_VIEW", id)
 		}
 		n.ParentID = id
 		if n.FenceMode == "bridged" || c.At("IpScopes", "IpScope") == nil {
@@ -82,20 +76,20 @@ func readConfiguration(r *request, vdc *VDC, c *xmltree.Node, n *VAppNetwork) er
 		return readScope(c, n)
 	}
 	if n.FenceMode == "bridged" {
-		return badRequest("The VCD entity network %q does not exist.", n.Name)
+		return store.BadRequest("The VCD entity network %q does not exist.", n.Name)
 	}
 	return readScope(c, n)
 }
 
 // readScope reads the subnet of a network that only the vApp has.
-func readScope(c *xmltree.Node, n *VAppNetwork) error {
+func readScope(c *xmltree.Node, n *store.VAppNetwork) error {
 	scope := c.At("IpScopes", "IpScope")
 	if scope == nil {
 		scope = c.At("IpScope")
 	}
 	gateway, err := netip.ParseAddr(scope.Str("Gateway"))
 	if err != nil {
-		return badRequest("The gateway %q of network %q is invalid.", scope.Str("Gateway"), n.Name)
+		return store.BadRequest("The gateway %q of network %q is invalid.", scope.Str("Gateway"), n.Name)
 	}
 	bits, err := prefixLength(scope, n.Name)
 	if err != nil {
@@ -111,7 +105,7 @@ func readScope(c *xmltree.Node, n *VAppNetwork) error {
 	for _, p := range scope.At("IpRanges").All("IpRange") {
 		pool, ok := readRange(p)
 		if !ok {
-			return badRequest("A range of network %q is invalid.", n.Name)
+			return store.BadRequest("A range of network %q is invalid.", n.Name)
 		}
 		n.Pool = append(n.Pool, pool)
 	}
@@ -125,7 +119,7 @@ func prefixLength(scope *xmltree.Node, network string) (int, error) {
 	}
 	mask, err := netip.ParseAddr(scope.Str("Netmask"))
 	if err != nil {
-		return 0, badRequest("The netmask %q of network %q is invalid.", scope.Str("Netmask"), network)
+		return 0, store.BadRequest("The netmask %q of network %q is invalid.", scope.Str("Netmask"), network)
 	}
 	bits := 0
 	for _, b := range mask.AsSlice() {
@@ -136,17 +130,17 @@ func prefixLength(scope *xmltree.Node, network string) (int, error) {
 	return bits, nil
 }
 
-func readRange(n *xmltree.Node) (Range, bool) {
+func readRange(n *xmltree.Node) (store.Range, bool) {
 	from, err1 := netip.ParseAddr(n.Str("StartAddress"))
 	to, err2 := netip.ParseAddr(n.Str("EndAddress"))
-	return Range{from, to}, err1 == nil && err2 == nil
+	return store.Range{From: from, To: to}, err1 == nil && err2 == nil
 }
 
 // deleteVAppNetwork removes the network of a vApp.
 func deleteVAppNetwork(r *request) (*response, error) {
-	id := bare(r.vars["id"])
+	id := store.Bare(r.vars["id"])
 	for _, v := range r.sim.store.VApps {
-		i := slices.IndexFunc(v.Networks, func(n VAppNetwork) bool { return n.ID == id })
+		i := slices.IndexFunc(v.Networks, func(n store.VAppNetwork) bool { return n.ID == id })
 		if i < 0 || !viewerOf(r).sees(v) {
 			continue
 		}
@@ -161,14 +155,14 @@ func deleteVAppNetwork(r *request) (*response, error) {
 		if err := removableNetworks(r, v, &after); err != nil {
 			return nil, err
 		}
-		w := Work{Op: opNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}
-		return r.start(w, v.entity(), []string{v.ID}), nil
+		w := store.Work{Op: opNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}
+		return r.start(w, v.Entity(), []string{v.ID}), nil
 	}
-	return nil, forbidden("VAPP_NETWORK_DELETE", id)
+	return nil, store.Forbidden("VAPP_NETWORK_DELETE", id)
 }
 
-// dhcpNode is the DHCP service in the features of a network, nil if it has none.
-func (d *VAppDHCP) dhcpNode() *xmltree.Node {
+// vappDHCPNode is the DHCP service in the features of a network, nil if it has none.
+func vappDHCPNode(d *store.VAppDHCP) *xmltree.Node {
 	if d == nil {
 		return nil
 	}

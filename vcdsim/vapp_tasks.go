@@ -2,13 +2,17 @@
 
 package vcdsim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 // vapps changes vApps for tasks that end.
 type vapps struct{ sim *Simulator }
 
 // commitCompose ends compose, recompose and every change of a vApp as a whole.
-func commitCompose(s *Simulator, t *Task) error {
+func commitCompose(s *Simulator, t *store.Task) error {
 	w := t.Work
 	v := s.store.VApps[w.VApp]
 	if v == nil {
@@ -29,8 +33,8 @@ func commitCompose(s *Simulator, t *Task) error {
 			return err
 		}
 	}
-	if v.Status == Unresolved {
-		v.Status = Resolved
+	if v.Status == store.Unresolved {
+		v.Status = store.Resolved
 		s.leases.deployedChanged(v)
 	}
 	if w.PowerOn {
@@ -39,37 +43,37 @@ func commitCompose(s *Simulator, t *Task) error {
 	return nil
 }
 
-func (va *vapps) setNetworks(v *VApp, w Work) {
+func (va *vapps) setNetworks(v *store.VApp, w store.Work) {
 	switch {
 	case w.Replace:
 		v.Networks = w.Networks
-		for _, vm := range va.sim.store.vmsOf(v.ID) {
-			vm.disconnect(v)
+		for _, vm := range va.sim.store.VMsOf(v.ID) {
+			vm.Disconnect(v)
 		}
 	default:
 		for _, n := range w.Networks {
-			if v.network(n.Name) == nil {
+			if v.Network(n.Name) == nil {
 				v.Networks = append(v.Networks, n)
 			}
 		}
 	}
 }
 
-func undoCompose(s *Simulator, t *Task) {
-	if v := s.store.VApps[t.Work.VApp]; v != nil && v.Status == Unresolved {
+func undoCompose(s *Simulator, t *store.Task) {
+	if v := s.store.VApps[t.Work.VApp]; v != nil && v.Status == store.Unresolved {
 		s.vapps.remove(v)
 	}
 }
 
-func undoRecompose(s *Simulator, t *Task) {
+func undoRecompose(s *Simulator, t *store.Task) {
 	for _, id := range t.Work.VMs {
-		if vm := s.store.VMs[id]; vm != nil && vm.Status == Unresolved {
+		if vm := s.store.VMs[id]; vm != nil && vm.Status == store.Unresolved {
 			s.vms.remove(vm)
 		}
 	}
 }
 
-func commitLease(s *Simulator, t *Task) error {
+func commitLease(s *Simulator, t *store.Task) error {
 	v := s.store.VApps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)
@@ -88,7 +92,7 @@ func commitLease(s *Simulator, t *Task) error {
 	return nil
 }
 
-func commitDeleteVApp(s *Simulator, t *Task) error {
+func commitDeleteVApp(s *Simulator, t *store.Task) error {
 	v := s.store.VApps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)
@@ -98,7 +102,7 @@ func commitDeleteVApp(s *Simulator, t *Task) error {
 }
 
 // removeVMs removes VMs of a vApp, and reports whether the vApp went with them.
-func (va *vapps) removeVMs(v *VApp, ids []string) (goneToo bool) {
+func (va *vapps) removeVMs(v *store.VApp, ids []string) (goneToo bool) {
 	for _, id := range ids {
 		if vm := va.sim.store.VMs[id]; vm != nil {
 			va.sim.vms.remove(vm)
@@ -108,42 +112,40 @@ func (va *vapps) removeVMs(v *VApp, ids []string) (goneToo bool) {
 }
 
 // removeEmptied removes the vApp of a standalone VM that is gone, and reports whether it did.
-func (va *vapps) removeEmptied(v *VApp) bool {
-	if v == nil || !v.AutoNature || len(va.sim.store.vmsOf(v.ID)) > 0 {
+func (va *vapps) removeEmptied(v *store.VApp) bool {
+	if v == nil || !v.AutoNature || len(va.sim.store.VMsOf(v.ID)) > 0 {
 		return false
 	}
 	va.remove(v)
 	return true
 }
 
-func (va *vapps) remove(v *VApp) {
-	for _, vm := range slices.Clone(va.sim.store.vmsOf(v.ID)) {
+func (va *vapps) remove(v *store.VApp) {
+	for _, vm := range slices.Clone(va.sim.store.VMsOf(v.ID)) {
 		va.sim.vms.remove(vm)
 	}
 	delete(va.sim.store.VApps, v.ID)
-	delete(va.sim.store.children, v.ID)
+	delete(va.sim.store.Children, v.ID)
 	delete(va.sim.store.Access, v.ID)
 }
 
 // locks are the entities a write to a whole vApp holds.
-func (va *vapps) locks(v *VApp) []string {
+func (va *vapps) locks(v *store.VApp) []string {
 	return append([]string{v.ID}, va.vmIDs(v)...)
 }
 
-func (va *vapps) vmIDs(v *VApp) []string {
+func (va *vapps) vmIDs(v *store.VApp) []string {
 	var out []string
-	for _, vm := range va.sim.store.vmsOf(v.ID) {
+	for _, vm := range va.sim.store.VMsOf(v.ID) {
 		out = append(out, vm.ID)
 	}
 	return out
 }
 
 // checkIdle refuses when a vApp, or, as is assumed, one of its VMs is busy.
-func (va *vapps) checkIdle(v *VApp) error {
+func (va *vapps) checkIdle(v *store.VApp) error {
 	if va.sim.assume.VAppWaitsForVM {
 		return va.sim.tasks.checkIdle(va.locks(v)...)
 	}
 	return va.sim.tasks.checkIdle(v.ID)
 }
-
-func (v *VApp) entity() Entity { return Entity{"vapp", v.ID, v.Name} }

@@ -4,10 +4,12 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // vappLinks are the actions a vApp offers in its state.
-func vappLinks(r *request, v *VApp) []*xmltree.Node {
+func vappLinks(r *request, v *store.VApp) []*xmltree.Node {
 	path := "/api/vApp/vapp-" + v.ID
 	var out []*xmltree.Node
 	add := func(rel, suffix, kind string) {
@@ -17,15 +19,15 @@ func vappLinks(r *request, v *VApp) []*xmltree.Node {
 		}
 		out = append(out, r.link(rel, path+suffix, t))
 	}
-	deployed := r.sim.store.deployed(v)
-	switch r.sim.store.status(v) {
-	case PoweredOn, Mixed:
+	deployed := r.sim.store.Deployed(v)
+	switch r.sim.store.Status(v) {
+	case store.PoweredOn, store.Mixed:
 		for _, a := range []string{"powerOff", "reboot", "reset", "shutdown", "suspend"} {
 			add("power:"+a, "/power/action/"+a, "")
 		}
-	case PoweredOff, Suspended:
+	case store.PoweredOff, store.Suspended:
 		add("power:powerOn", "/power/action/powerOn", "")
-	case Resolved, Unresolved, FailedCreation:
+	case store.Resolved, store.Unresolved, store.FailedCreation:
 	}
 	add("deploy", "/action/deploy", "deployVAppParams")
 	if deployed {
@@ -49,12 +51,12 @@ func vappLinks(r *request, v *VApp) []*xmltree.Node {
 	return out
 }
 
-func vappNode(r *request, v *VApp) *xmltree.Node {
+func vappNode(r *request, v *store.VApp) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	n := r.entity("VApp", "vapp", v.ID, v.Name,
-		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.deployed(v)),
-		A("status", int(r.sim.store.status(v))))
+		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.Deployed(v)),
+		A("status", int(r.sim.store.Status(v))))
 	n.Add(vappLinks(r, v))
 	n.Add([]*xmltree.Node{
 		T("Description", v.Description),
@@ -68,7 +70,7 @@ func vappNode(r *request, v *VApp) *xmltree.Node {
 		ownerNode(r, v.OwnerID, userName(r, v)),
 		T("InMaintenanceMode", false),
 	})
-	vms := r.sim.store.vmsOf(v.ID)
+	vms := r.sim.store.VMsOf(v.ID)
 	if len(vms) == 0 {
 		return n
 	}
@@ -80,7 +82,7 @@ func vappNode(r *request, v *VApp) *xmltree.Node {
 	return n
 }
 
-func leaseSection(r *request, v *VApp, root bool) *xmltree.Node {
+func leaseSection(r *request, v *store.VApp, root bool) *xmltree.Node {
 	href := r.href("vapp", v.ID) + "/leaseSettingsSection/"
 	n := newElement("LeaseSettingsSection", root)
 	n.Add(section(href, "leaseSettingsSection"))
@@ -91,17 +93,17 @@ func leaseSection(r *request, v *VApp, root bool) *xmltree.Node {
 		xmltree.T("DeploymentLeaseInSeconds", int64(v.Lease.Runtime.Seconds())),
 		xmltree.T("StorageLeaseInSeconds", int64(v.Lease.Storage.Seconds())),
 	})
-	if t := v.Lease.undeploys(); !t.IsZero() {
+	if t := v.Lease.Undeploys(); !t.IsZero() {
 		n.Add(xmltree.T("DeploymentLeaseExpiration", t))
 	}
-	if t := v.Lease.deletes(); !t.IsZero() {
+	if t := v.Lease.Deletes(); !t.IsZero() {
 		n.Add(xmltree.T("StorageLeaseExpiration", t))
 	}
 	return n
 }
 
-func startupSection(r *request, v *VApp) *xmltree.Node {
-	vms := r.sim.store.vmsOf(v.ID)
+func startupSection(r *request, v *store.VApp) *xmltree.Node {
+	vms := r.sim.store.VMsOf(v.ID)
 	if len(vms) == 0 {
 		return nil
 	}
@@ -119,7 +121,7 @@ func startupSection(r *request, v *VApp) *xmltree.Node {
 	return n
 }
 
-func networkSection(r *request, v *VApp) *xmltree.Node {
+func networkSection(r *request, v *store.VApp) *xmltree.Node {
 	n := xmltree.New("ovf:NetworkSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
 		xmltree.A(vcloudPrefix+"href", r.href("vapp", v.ID)+"/networkSection/"),
 		xmltree.A(vcloudPrefix+"type", mime("networkSection")),
@@ -130,7 +132,7 @@ func networkSection(r *request, v *VApp) *xmltree.Node {
 	return n
 }
 
-func networkConfigSection(r *request, v *VApp, root bool) *xmltree.Node {
+func networkConfigSection(r *request, v *store.VApp, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	href := r.href("vapp", v.ID) + "/networkConfigSection/"
@@ -145,14 +147,14 @@ func networkConfigSection(r *request, v *VApp, root bool) *xmltree.Node {
 			r.link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""),
 			r.link("down", "/api/network/"+net.ID, mime("vAppNetwork")),
 			T("Description", net.Description), vappNetworkConfiguration(r, net),
-			T("IsDeployed", r.sim.store.deployed(v))))
+			T("IsDeployed", r.sim.store.Deployed(v))))
 	}
 	return n
 }
 
-func vappNetworkConfiguration(r *request, net VAppNetwork) *xmltree.Node {
+func vappNetworkConfiguration(r *request, net store.VAppNetwork) *xmltree.Node {
 	n := xmltree.New("Configuration")
-	_, _, parent := r.sim.store.network(net.ParentID)
+	_, _, parent := r.sim.store.Network(net.ParentID)
 	switch {
 	case net.Gateway.IsValid():
 		n.Add(ipScope(net.Gateway, net.DNS, net.DNSSuffix, net.Pool, false))
@@ -160,12 +162,12 @@ func vappNetworkConfiguration(r *request, net VAppNetwork) *xmltree.Node {
 		n.Add(ipScope(parent.Gateway, parent.DNS, parent.DNSSuffix, parent.StaticPool, true))
 	}
 	if parent != nil {
-		n.Add(r.ref("ParentNetwork", Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))
+		n.Add(r.ref("ParentNetwork", store.Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))
 	}
 	n.Add([]*xmltree.Node{
 		xmltree.T("FenceMode", net.FenceMode),
 		xmltree.T("RetainNetInfoAcrossDeployments", net.Retain),
-		net.DHCP.dhcpNode(),
+		vappDHCPNode(net.DHCP),
 		xmltree.T("GuestVlanAllowed", net.GuestVLANs),
 	})
 	return n

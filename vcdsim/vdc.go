@@ -4,6 +4,8 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func vdcRoutes(add addRoute) {
@@ -16,19 +18,19 @@ func vdcRoutes(add addRoute) {
 }
 
 // ownVDC finds the VDC in the path.
-func ownVDC(r *request) (*Org, *VDC, error) {
-	org, v := r.sim.store.vdc(bare(r.vars["id"]))
+func ownVDC(r *request) (*store.Org, *store.VDC, error) {
+	org, v := r.sim.store.VDC(store.Bare(r.vars["id"]))
 	if v == nil || !r.sees(org.ID) {
-		return nil, nil, forbidden("VDC_VIEW", r.vars["id"])
+		return nil, nil, store.Forbidden("VDC_VIEW", r.vars["id"])
 	}
 	return org, v, nil
 }
 
 // vdcByID finds the VDC an entity is in.
-func vdcByID(r *request, id string) (*VDC, error) {
-	_, v := r.sim.store.vdc(id)
+func vdcByID(r *request, id string) (*store.VDC, error) {
+	_, v := r.sim.store.VDC(id)
 	if v == nil {
-		return nil, forbidden("VDC_VIEW", id)
+		return nil, store.Forbidden("VDC_VIEW", id)
 	}
 	return v, nil
 }
@@ -51,7 +53,7 @@ var vdcActions = [][2]string{
 	{"/action/instantiateVmFromTemplate", "instantiateVmTemplateParams"},
 }
 
-func getVDC(r *request, org *Org, v *VDC) (*response, error) {
+func getVDC(r *request, org *store.Org, v *store.VDC) (*response, error) {
 	n := r.entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
 	n.Add(r.link("up", "/api/org/"+org.ID, mime("org")))
 	vdcContent(r, n, org, v)
@@ -59,7 +61,7 @@ func getVDC(r *request, org *Org, v *VDC) (*response, error) {
 }
 
 // vdcContent is what a VDC shows to all callers.
-func vdcContent(r *request, n *xmltree.Node, org *Org, v *VDC) {
+func vdcContent(r *request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 	path := "/api/vdc/" + v.ID
 	n.Add(r.link("down", path+"/metadata", mime("metadata")))
 	for _, a := range vdcActions {
@@ -75,44 +77,44 @@ func vdcContent(r *request, n *xmltree.Node, org *Org, v *VDC) {
 		xmltree.T("Description", v.Description),
 		tasksNode(r, v.ID),
 		xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
-		v.Compute.node(),
+		computeNode(&v.Compute),
 		resourceEntities(r, org, v),
 		availableNetworks(r, org, v),
 		hardwareVersions(r, v.ID),
 		xmltree.T("NicQuota", 0),
-		xmltree.T("NetworkQuota", v.Compute.networks()),
+		xmltree.T("NetworkQuota", networkQuota(&v.Compute)),
 		xmltree.T("UsedNetworkCount", len(v.Networks)),
 		xmltree.T("VmQuota", v.VMQuota),
 		xmltree.T("IsEnabled", !v.Disabled),
 		storageProfiles(r, v, n.Name == "AdminVdc"),
-		xmltree.T("VCpuInMhz2", v.Compute.speed()),
+		xmltree.T("VCpuInMhz2", cpuSpeed(&v.Compute)),
 	})
-	if p := r.sim.store.policy(r.sim.store.defaultSizing(v)); p != nil {
+	if p := r.sim.store.Policy(r.sim.store.DefaultSizing(v)); p != nil {
 		n.Add(policyRef(r, "DefaultComputePolicy", p))
 	}
 }
 
-func resourceEntities(r *request, org *Org, v *VDC) *xmltree.Node {
+func resourceEntities(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 	n := xmltree.New("ResourceEntities")
 	add := func(kind, id, name string) {
-		n.Add(xmltree.New("ResourceEntity", xmltree.A("href", r.href(kind, id)), xmltree.A("id", URN(kind, id)),
+		n.Add(xmltree.New("ResourceEntity", xmltree.A("href", r.href(kind, id)), xmltree.A("id", store.URN(kind, id)),
 			xmltree.A("name", name), xmltree.A("type", mime(kind))))
 	}
 	for i := range org.Catalogs {
-		sh := orgCatalog{org, &org.Catalogs[i]}
-		for t := range sh.catalog.Templates {
-			if tpl := &sh.catalog.Templates[t]; sh.vdcOf(tpl) == v {
+		sh := store.OrgCatalog{Org: org, Catalog: &org.Catalogs[i]}
+		for t := range sh.Catalog.Templates {
+			if tpl := &sh.Catalog.Templates[t]; sh.VDCOf(tpl) == v {
 				add("vapptemplate", tpl.ID, tpl.Name)
 			}
 		}
 	}
 	viewer := viewerOf(r)
-	for _, a := range sorted(r.sim.store.VApps) {
+	for _, a := range store.Sorted(r.sim.store.VApps) {
 		if a.VDCID == v.ID && viewer.sees(a) {
 			add("vapp", a.ID, a.Name)
 		}
 	}
-	for _, d := range sorted(r.sim.store.Disks) {
+	for _, d := range store.Sorted(r.sim.store.Disks) {
 		if d.VDCID == v.ID {
 			add("disk", d.ID, d.Name)
 		}
@@ -121,14 +123,14 @@ func resourceEntities(r *request, org *Org, v *VDC) *xmltree.Node {
 }
 
 // availableNetworks are a VDC's own networks and those of the group it is in.
-func availableNetworks(r *request, org *Org, v *VDC) *xmltree.Node {
+func availableNetworks(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 	n := xmltree.New("AvailableNetworks")
 	for i := range org.VDCs {
 		in := &org.VDCs[i]
 		for j := range in.Networks {
-			if x := &in.Networks[j]; in == v || org.shares(x, v) {
+			if x := &in.Networks[j]; in == v || org.Shares(x, v) {
 				n.Add(xmltree.New("Network", xmltree.A("href", r.href("network", x.ID)),
-					xmltree.A("id", URN("network", x.ID)),
+					xmltree.A("id", store.URN("network", x.ID)),
 					xmltree.A("name", x.Name), xmltree.A("type", "application/vnd.vmware.vcloud.network+xml")))
 			}
 		}
@@ -137,24 +139,24 @@ func availableNetworks(r *request, org *Org, v *VDC) *xmltree.Node {
 }
 
 // storageProfiles refers to the storage profiles of a VDC; in an AdminVdc to the admin views, which can be changed.
-func storageProfiles(r *request, v *VDC, admin bool) *xmltree.Node {
+func storageProfiles(r *request, v *store.VDC, admin bool) *xmltree.Node {
 	n := xmltree.New("VdcStorageProfiles")
 	for _, p := range v.StorageProfiles {
-		if admin && r.session.provider() {
+		if admin && r.session.Provider() {
 			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID),
-				xmltree.A("id", URN("vdcstorageProfile", p.ID)),
+				xmltree.A("id", store.URN("vdcstorageProfile", p.ID)),
 				xmltree.A("name", p.Name), xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml")))
 			continue
 		}
-		n.Add(r.ref("VdcStorageProfile", Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
+		n.Add(r.ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
 	}
 	return n
 }
 
 func getStorageProfile(r *request) (*response, error) {
-	org, vdc, p := r.sim.store.profile(bare(r.vars["id"]))
+	org, vdc, p := r.sim.store.Profile(store.Bare(r.vars["id"]))
 	if p == nil || !r.sees(org.ID) {
-		return nil, forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
+		return nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
 	}
 	n := r.entity("VdcStorageProfile", "vdcstorageProfile", p.ID, p.Name)
 	n.Add([]*xmltree.Node{
@@ -166,7 +168,7 @@ func getStorageProfile(r *request) (*response, error) {
 }
 
 // profileContent is what a storage profile shows to all callers.
-func profileContent(r *request, n *xmltree.Node, p *StorageProfile) {
+func profileContent(r *request, n *xmltree.Node, p *store.StorageProfile) {
 	n.Add([]*xmltree.Node{
 		xmltree.T("Enabled", !p.Disabled),
 		xmltree.T("Units", "MB"),
@@ -175,32 +177,14 @@ func profileContent(r *request, n *xmltree.Node, p *StorageProfile) {
 		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0),
 			xmltree.T("DiskIopsDefault", 0),
 			xmltree.T("StorageProfileIopsLimit", 0), xmltree.T("DiskIopsPerGbMax", 0)),
-		xmltree.T("StorageUsedMB", r.sim.store.storageUsed(p.ID)),
+		xmltree.T("StorageUsedMB", r.sim.store.StorageUsed(p.ID)),
 		xmltree.T("IopsAllocated", 0),
 	})
 }
 
-// storageUsed sums the disks on a storage profile.
-func (s *store) storageUsed(profileID string) int64 {
-	var sum int64
-	for _, vm := range s.VMs {
-		for _, d := range vm.Disks {
-			if d.StorageProfileID == profileID && d.DiskID == "" {
-				sum += d.SizeMiB
-			}
-		}
-	}
-	for _, d := range s.Disks {
-		if d.StorageProfileID == profileID {
-			sum += d.SizeMiB
-		}
-	}
-	return sum
-}
-
-func vdcJSON(org *Org, v *VDC) map[string]any {
+func vdcJSON(org *store.Org, v *store.VDC) map[string]any {
 	return map[string]any{
-		"id":               URN("vdc", v.ID),
+		"id":               store.URN("vdc", v.ID),
 		"name":             v.Name,
 		"description":      v.Description,
 		"org":              jsonRef("org", org.ID, org.Name),
@@ -219,7 +203,7 @@ func listVDCs(r *request) (*response, error) {
 	return r.page(out)
 }
 
-func getVDCJSON(_ *request, org *Org, v *VDC) (*response, error) {
+func getVDCJSON(_ *request, org *store.Org, v *store.VDC) (*response, error) {
 	return jsonOK(vdcJSON(org, v)), nil
 }
 

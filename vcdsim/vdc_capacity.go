@@ -7,21 +7,9 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-)
 
-// Compute is a VDC's share of its provider's hardware. It is stored and shown, and limits nothing.
-type Compute struct {
-	CPUAllocated, CPULimit       int64 // MHz
-	MemoryAllocated, MemoryLimit int64 // MiB
-	CPUGuaranteed                float64
-	MemoryGuaranteed             float64
-	CPUSpeed                     int64 // of a virtual CPU in MHz; 0 is 1000
-	NetworkQuota                 *int  // nil is 1000
-	ThickDisks                   bool
-	NoOvercommit                 bool
-	Elastic                      bool
-	NoMemoryOverhead             bool // in what is accounted
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 const (
 	defaultCPUSpeed     = 1000
@@ -34,14 +22,14 @@ func vdcCapacityRoutes(add addRoute) {
 	add("POST", "/api/admin/vdc/{id}/vdcStorageProfiles", changeProfiles, latencyWrite)
 }
 
-func (c *Compute) speed() int64 {
+func cpuSpeed(c *store.Compute) int64 {
 	if c.CPUSpeed == 0 {
 		return defaultCPUSpeed
 	}
 	return c.CPUSpeed
 }
 
-func (c *Compute) networks() int {
+func networkQuota(c *store.Compute) int {
 	if c.NetworkQuota == nil {
 		return defaultNetworkQuota
 	}
@@ -51,8 +39,8 @@ func (c *Compute) networks() int {
 // units are how many of the smallest unit another is.
 var units = map[string]int64{"GHz": 1000, "GB": 1024}
 
-// read applies the compute capacity in a document; what it does not name stays.
-func (c *Compute) read(tree *xmltree.Node) {
+// readVDCCompute applies the compute capacity in a document; what it does not name stays.
+func readVDCCompute(c *store.Compute, tree *xmltree.Node) {
 	capacity := tree.At("ComputeCapacity")
 	for name, into := range map[string][2]*int64{
 		"Cpu":    {&c.CPUAllocated, &c.CPULimit},
@@ -64,7 +52,7 @@ func (c *Compute) read(tree *xmltree.Node) {
 			}
 		}
 	}
-	c.readShares(tree)
+	readShares(c, tree)
 	if v, ok := tree.Int("VCpuInMhz"); ok {
 		c.CPUSpeed = v
 	}
@@ -75,7 +63,7 @@ func (c *Compute) read(tree *xmltree.Node) {
 }
 
 // readShares reads what is guaranteed and how it is accounted.
-func (c *Compute) readShares(tree *xmltree.Node) {
+func readShares(c *store.Compute, tree *xmltree.Node) {
 	for name, into := range map[string]*float64{
 		"ResourceGuaranteedCpu":    &c.CPUGuaranteed,
 		"ResourceGuaranteedMemory": &c.MemoryGuaranteed,
@@ -98,9 +86,9 @@ func (c *Compute) readShares(tree *xmltree.Node) {
 	}
 }
 
-// read applies a document of a VDC except for its names and storage; what it does not name stays.
-func (v *VDC) read(tree *xmltree.Node) {
-	v.Compute.read(tree)
+// readVDC applies a document of a VDC except for its names and storage; what it does not name stays.
+func readVDC(v *store.VDC, tree *xmltree.Node) {
+	readVDCCompute(&v.Compute, tree)
 	if quota, ok := tree.Int("VmQuota"); ok {
 		v.VMQuota = int(quota)
 	}
@@ -112,21 +100,21 @@ func (v *VDC) read(tree *xmltree.Node) {
 	}
 }
 
-// mayUse refuses to create or start something in a VDC that is disabled; what runs in it goes on.
-func (v *VDC) mayUse() error {
+// mayUseVDC refuses to create or start something in a VDC that is disabled; what runs in it goes on.
+func mayUseVDC(v *store.VDC) error {
 	if v.Disabled {
-		return badRequest("The VDC %q is disabled.", v.Name)
+		return store.BadRequest("The VDC %q is disabled.", v.Name)
 	}
 	return nil
 }
 
 // mayStart refuses to start something in a VDC that is disabled.
-func mayStart(r *request, vdcID string, w Work) error {
+func mayStart(r *request, vdcID string, w store.Work) error {
 	v, err := vdcByID(r, vdcID)
-	if err != nil || w.Op != opDeploy || w.Power != PoweredOn {
+	if err != nil || w.Op != opDeploy || w.Power != store.PoweredOn {
 		return err
 	}
-	return v.mayUse()
+	return mayUseVDC(v)
 }
 
 func capacity(name, unit string, allocated, limit int64) *xmltree.Node {
@@ -135,14 +123,14 @@ func capacity(name, unit string, allocated, limit int64) *xmltree.Node {
 		T("Used", 0), T("Overhead", 0))
 }
 
-func (c *Compute) node() *xmltree.Node {
+func computeNode(c *store.Compute) *xmltree.Node {
 	return xmltree.New("ComputeCapacity", capacity("Cpu", "MHz", c.CPUAllocated, c.CPULimit),
 		capacity("Memory", "MB", c.MemoryAllocated, c.MemoryLimit))
 }
 
 // resourcePools are the resource pools of a VDC, which its provider sees.
-func resourcePools(r *request, v *VDC) *xmltree.Node {
-	if !r.session.provider() {
+func resourcePools(r *request, v *store.VDC) *xmltree.Node {
+	if !r.session.Provider() {
 		return nil
 	}
 	server := r.sim.ids.named("vimserver", providerCenter)
@@ -158,13 +146,13 @@ func providerProfile(r *request, element, name string) *xmltree.Node {
 }
 
 // adminProfile finds the storage profile in the path for its provider.
-func adminProfile(r *request) (*VDC, *StorageProfile, error) {
+func adminProfile(r *request) (*store.VDC, *store.StorageProfile, error) {
 	if err := r.byProvider("VDC_STORAGE_PROFILE_VIEW"); err != nil {
 		return nil, nil, err
 	}
-	_, vdc, p := r.sim.store.profile(bare(r.vars["id"]))
+	_, vdc, p := r.sim.store.Profile(store.Bare(r.vars["id"]))
 	if p == nil {
-		return nil, nil, forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
+		return nil, nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
 	}
 	return vdc, p, nil
 }
@@ -175,7 +163,7 @@ func getAdminProfile(r *request) (*response, error) {
 		return nil, err
 	}
 	n := xmltree.New("AdminVdcStorageProfile", namespaces(), xmltree.A("name", p.Name),
-		xmltree.A("id", URN("vdcstorageProfile", p.ID)),
+		xmltree.A("id", store.URN("vdcstorageProfile", p.ID)),
 		xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID),
 		xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml"))
 	n.Add(r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
@@ -185,7 +173,7 @@ func getAdminProfile(r *request) (*response, error) {
 }
 
 // putAdminProfile changes limit, whether the profile can be used, and which is the default. A VDC always has a default.
-func putAdminProfile(r *request, vdc *VDC, p *StorageProfile) (*response, error) {
+func putAdminProfile(r *request, vdc *store.VDC, p *store.StorageProfile) (*response, error) {
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
@@ -193,24 +181,24 @@ func putAdminProfile(r *request, vdc *VDC, p *StorageProfile) (*response, error)
 	if err := r.sim.tasks.checkIdle(vdc.ID); err != nil {
 		return nil, err
 	}
-	if err := vdc.changeProfile(p, tree); err != nil {
+	if err := changeProfile(vdc, p, tree); err != nil {
 		return nil, err
 	}
 	return getAdminProfile(r)
 }
 
-func (v *VDC) changeProfile(p *StorageProfile, tree *xmltree.Node) error {
+func changeProfile(v *store.VDC, p *store.StorageProfile, tree *xmltree.Node) error {
 	limit, ok := tree.Int("Limit")
 	enabled := tree.Str("Enabled") != "false"
 	first := tree.Bool("Default")
 	switch {
 	case !ok || limit < 0:
-		return badRequest("A storage profile needs a limit, which may be 0.")
+		return store.BadRequest("A storage profile needs a limit, which may be 0.")
 	case p.Default && (!first || !enabled):
-		return badRequest("The storage profile %q is the default of VDC %q: make another the default first.", p.Name,
+		return store.BadRequest("The storage profile %q is the default of VDC %q: make another the default first.", p.Name,
 			v.Name)
 	case first && !enabled:
-		return badRequest("The storage profile %q cannot be the default while it is disabled.", p.Name)
+		return store.BadRequest("The storage profile %q cannot be the default while it is disabled.", p.Name)
 	}
 	if first {
 		for i := range v.StorageProfiles {
@@ -238,20 +226,20 @@ func changeProfiles(r *request) (*response, error) {
 		}
 	}
 	for _, x := range tree.All("RemoveStorageProfile") {
-		if err := removeProfile(r, v, bare(x.Attr("href"))); err != nil {
+		if err := removeProfile(r, v, store.Bare(x.Attr("href"))); err != nil {
 			return nil, err
 		}
 	}
-	return r.start(Work{Op: opDone}, v.entity(), []string{v.ID}), nil
+	return r.start(store.Work{Op: opDone}, v.Entity(), []string{v.ID}), nil
 }
 
-func addProfile(r *request, v *VDC, tree *xmltree.Node) error {
+func addProfile(r *request, v *store.VDC, tree *xmltree.Node) error {
 	p, found := readProfileParams(r, tree)
 	if !found {
-		return forbidden("PROVIDER_VDC_STORAGE_PROFILE_VIEW", bare(tree.At("ProviderVdcStorageProfile").Attr("href")))
+		return store.Forbidden("PROVIDER_VDC_STORAGE_PROFILE_VIEW", store.Bare(tree.At("ProviderVdcStorageProfile").Attr("href")))
 	}
-	if slices.ContainsFunc(v.StorageProfiles, func(x StorageProfile) bool { return x.Name == p.Name }) {
-		return duplicateName(p.Name)
+	if slices.ContainsFunc(v.StorageProfiles, func(x store.StorageProfile) bool { return x.Name == p.Name }) {
+		return store.DuplicateName(p.Name)
 	}
 	if p.Default {
 		for i := range v.StorageProfiles {
@@ -263,12 +251,12 @@ func addProfile(r *request, v *VDC, tree *xmltree.Node) error {
 }
 
 // readProfileParams reads what a VDC is to have of its provider's storage.
-func readProfileParams(r *request, tree *xmltree.Node) (StorageProfile, bool) {
+func readProfileParams(r *request, tree *xmltree.Node) (store.StorageProfile, bool) {
 	for _, name := range providerProfiles(r.sim) {
 		if r.sim.ids.named("providerVdcStorageProfile",
-			name) == bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
+			name) == store.Bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
 			limit, _ := tree.Int("Limit")
-			return StorageProfile{
+			return store.StorageProfile{
 				ID:       r.sim.ids.next("vdcstorageProfile"),
 				Name:     name,
 				Default:  tree.Bool("Default"),
@@ -277,22 +265,22 @@ func readProfileParams(r *request, tree *xmltree.Node) (StorageProfile, bool) {
 			}, true
 		}
 	}
-	return StorageProfile{}, false
+	return store.StorageProfile{}, false
 }
 
 // removeProfile takes a storage profile from a VDC that is neither enabled nor used nor the default.
-func removeProfile(r *request, v *VDC, id string) error {
-	i := slices.IndexFunc(v.StorageProfiles, func(x StorageProfile) bool { return x.ID == id })
+func removeProfile(r *request, v *store.VDC, id string) error {
+	i := slices.IndexFunc(v.StorageProfiles, func(x store.StorageProfile) bool { return x.ID == id })
 	if i < 0 {
-		return forbidden("VDC_STORAGE_PROFILE_VIEW", id)
+		return store.Forbidden("VDC_STORAGE_PROFILE_VIEW", id)
 	}
 	p := &v.StorageProfiles[i]
 	switch {
 	case p.Default:
-		return badRequest("The storage profile %q is the default of VDC %q.", p.Name, v.Name)
+		return store.BadRequest("The storage profile %q is the default of VDC %q.", p.Name, v.Name)
 	case !p.Disabled:
-		return badRequest("The storage profile %q is enabled: disable it first.", p.Name)
-	case r.sim.store.storageUsed(id) > 0:
+		return store.BadRequest("The storage profile %q is enabled: disable it first.", p.Name)
+	case r.sim.store.StorageUsed(id) > 0:
 		return inUse("storage profile", p.Name, "disks")
 	}
 	v.StorageProfiles = slices.Delete(slices.Clone(v.StorageProfiles), i, i+1)

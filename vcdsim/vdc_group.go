@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"maps"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const vdcGroupPath = "/cloudapi/1.0.0/vdcGroups"
@@ -19,48 +21,9 @@ func vdcGroupRoutes(add addRoute) {
 	add("GET", vdcGroupPath+"/networkingCandidateVdcs", listCandidates, latencyCloudAPI)
 }
 
-// group finds a VDC group with its organization.
-func (s *store) group(id string) (*Org, *VDCGroup) {
-	for o := range s.Model.Orgs {
-		if g := s.Model.Orgs[o].group(id); g != nil {
-			return &s.Model.Orgs[o], g
-		}
-	}
-	return nil, nil
-}
-
-func (o *Org) group(id string) *VDCGroup {
-	for g := range o.VDCGroups {
-		if o.VDCGroups[g].ID == id {
-			return &o.VDCGroups[g]
-		}
-	}
-	return nil
-}
-
-// shares reports whether a network belongs to a group that a VDC is in.
-func (o *Org) shares(n *Network, v *VDC) bool {
-	g := o.group(n.Group)
-	return g != nil && slices.Contains(g.VDCs, v.ID)
-}
-
-// firstOf is the first VDC of a group, which keeps what belongs to the group.
-func (s *store) firstOf(group string) (*Org, *VDC) {
-	org, g := s.group(group)
-	if g == nil {
-		return nil, nil
-	}
-	for _, id := range g.VDCs {
-		if _, v := s.vdc(id); v != nil {
-			return org, v
-		}
-	}
-	return nil, nil
-}
-
 const scopeOfVDCs = "provider" // network provider scope: all VDCs are on one NSX
 
-func groupMemberJSON(r *request, org *Org, v *VDC) map[string]any {
+func groupMemberJSON(r *request, org *store.Org, v *store.VDC) map[string]any {
 	return map[string]any{
 		"vdcRef":               jsonRef("vdc", v.ID, v.Name),
 		"siteRef":              jsonRef("site", r.sim.ids.named("site", "local"), "local"),
@@ -71,10 +34,10 @@ func groupMemberJSON(r *request, org *Org, v *VDC) map[string]any {
 	}
 }
 
-func vdcGroupJSON(r *request, org *Org, g *VDCGroup) map[string]any {
+func vdcGroupJSON(r *request, org *store.Org, g *store.VDCGroup) map[string]any {
 	vdcs := []any{}
 	for _, id := range g.VDCs {
-		if _, v := r.sim.store.vdc(id); v != nil {
+		if _, v := r.sim.store.VDC(id); v != nil {
 			vdcs = append(vdcs, groupMemberJSON(r, org, v))
 		}
 	}
@@ -87,13 +50,13 @@ func vdcGroupJSON(r *request, org *Org, g *VDCGroup) map[string]any {
 	}
 	maps.Copy(out, g.Fields)
 	maps.Copy(out, map[string]any{
-		"id":                   URN("vdcGroup", g.ID),
-		"orgId":                URN("org", org.ID),
+		"id":                   store.URN("vdcGroup", g.ID),
+		"orgId":                store.URN("org", org.ID),
 		"name":                 g.Name,
 		"description":          g.Description,
 		"participatingOrgVdcs": vdcs,
 		"dfwEnabled":           g.Firewall,
-		"networkPoolId":        URN("networkPool", poolID(r.sim)),
+		"networkPoolId":        store.URN("networkPool", poolID(r.sim)),
 		"status":               r.sim.tasks.realization(g.ID, g.Failed),
 		"errorMessage":         nil,
 	})
@@ -103,7 +66,7 @@ func vdcGroupJSON(r *request, org *Org, g *VDCGroup) map[string]any {
 func listVDCGroups(r *request) (*response, error) {
 	var out []any
 	for _, o := range visibleOrgs(r) {
-		if r.session.provider() && r.tenant() != r.session.OrgID && o.ID != r.tenant() {
+		if r.session.Provider() && r.tenant() != r.session.OrgID && o.ID != r.tenant() {
 			continue
 		}
 		for g := range o.VDCGroups {
@@ -113,15 +76,15 @@ func listVDCGroups(r *request) (*response, error) {
 	return r.page(out)
 }
 
-func ownVDCGroup(r *request) (*Org, *VDCGroup, error) {
-	org, g := r.sim.store.group(bare(r.vars["id"]))
+func ownVDCGroup(r *request) (*store.Org, *store.VDCGroup, error) {
+	org, g := r.sim.store.Group(store.Bare(r.vars["id"]))
 	if g == nil || !r.sees(org.ID) {
-		return nil, nil, forbidden("VDC_GROUP_VIEW", r.vars["id"])
+		return nil, nil, store.Forbidden("VDC_GROUP_VIEW", r.vars["id"])
 	}
 	return org, g, nil
 }
 
-func getVDCGroup(r *request, org *Org, g *VDCGroup) (*response, error) {
+func getVDCGroup(r *request, org *store.Org, g *store.VDCGroup) (*response, error) {
 	return jsonOK(vdcGroupJSON(r, org, g)), nil
 }
 
@@ -136,12 +99,12 @@ type vdcGroupBody struct {
 }
 
 // readVDCGroup reads and checks a VDC group; a VDC is in one group at most.
-func readVDCGroup(r *request, org *Org, old *VDCGroup) (*VDCGroup, error) {
+func readVDCGroup(r *request, org *store.Org, old *store.VDCGroup) (*store.VDCGroup, error) {
 	var body vdcGroupBody
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	g := &VDCGroup{
+	g := &store.VDCGroup{
 		Name:        body.Name,
 		Description: body.Description,
 		Firewall:    body.Firewall,
@@ -152,13 +115,13 @@ func readVDCGroup(r *request, org *Org, old *VDCGroup) (*VDCGroup, error) {
 		g.Firewall = old.Firewall
 	}
 	if g.Name == "" || len(body.Members) == 0 {
-		return nil, badRequest("A data center group needs a name and at least one VDC.")
+		return nil, store.BadRequest("A data center group needs a name and at least one VDC.")
 	}
-	if slices.ContainsFunc(org.VDCGroups, func(x VDCGroup) bool { return x.ID != g.ID && x.Name == g.Name }) {
-		return nil, duplicateName(g.Name)
+	if slices.ContainsFunc(org.VDCGroups, func(x store.VDCGroup) bool { return x.ID != g.ID && x.Name == g.Name }) {
+		return nil, store.DuplicateName(g.Name)
 	}
 	for _, m := range body.Members {
-		v, err := groupCandidate(r.sim, org, old, bare(m.VDC.ID))
+		v, err := groupCandidate(r.sim, org, old, store.Bare(m.VDC.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -168,40 +131,28 @@ func readVDCGroup(r *request, org *Org, old *VDCGroup) (*VDCGroup, error) {
 }
 
 // groupCandidate finds a VDC of an organization that is in no other group.
-func groupCandidate(s *Simulator, org *Org, group *VDCGroup, id string) (*VDC, error) {
-	owner, v := s.store.vdc(id)
+func groupCandidate(s *Simulator, org *store.Org, group *store.VDCGroup, id string) (*store.VDC, error) {
+	owner, v := s.store.VDC(id)
 	if v == nil || owner.ID != org.ID {
-		return nil, forbidden("VDC_VIEW", id)
+		return nil, store.Forbidden("VDC_VIEW", id)
 	}
-	if in := org.groupOf(v.ID); in != nil && in != group {
-		return nil, badRequest("The VDC %q already participates in the data center group %q.", v.Name, in.Name)
+	if in := org.GroupOf(v.ID); in != nil && in != group {
+		return nil, store.BadRequest("The VDC %q already participates in the data center group %q.", v.Name, in.Name)
 	}
 	return v, nil
 }
-
-// groupOf is the group a VDC is in, nil if in none.
-func (o *Org) groupOf(vdc string) *VDCGroup {
-	for g := range o.VDCGroups {
-		if slices.Contains(o.VDCGroups[g].VDCs, vdc) {
-			return &o.VDCGroups[g]
-		}
-	}
-	return nil
-}
-
-func (g *VDCGroup) entity() Entity { return Entity{"vdcGroup", g.ID, g.Name} }
 
 func createVDCGroup(r *request) (*response, error) {
 	var body vdcGroupBody
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	org := r.sim.store.org(bare(body.OrgID))
+	org := r.sim.store.Org(store.Bare(body.OrgID))
 	if org == nil {
-		org = r.sim.store.org(r.tenant())
+		org = r.sim.store.Org(r.tenant())
 	}
 	if org == nil || !r.sees(org.ID) {
-		return nil, forbidden("VDC_GROUP_CREATE", body.OrgID)
+		return nil, store.Forbidden("VDC_GROUP_CREATE", body.OrgID)
 	}
 	g, err := readVDCGroup(r, org, nil)
 	if err != nil {
@@ -209,10 +160,10 @@ func createVDCGroup(r *request) (*response, error) {
 	}
 	g.ID = r.sim.ids.next("vdcGroup")
 	org.VDCGroups = append(org.VDCGroups, *g)
-	return r.start(Work{Op: "create vdcGroup", Creates: true}, g.entity(), []string{g.ID}), nil
+	return r.start(store.Work{Op: "create vdcGroup", Creates: true}, g.Entity(), []string{g.ID}), nil
 }
 
-func putVDCGroup(r *request, org *Org, old *VDCGroup) (*response, error) {
+func putVDCGroup(r *request, org *store.Org, old *store.VDCGroup) (*response, error) {
 	if err := r.sim.tasks.checkIdle(old.ID); err != nil {
 		return nil, err
 	}
@@ -222,12 +173,12 @@ func putVDCGroup(r *request, org *Org, old *VDCGroup) (*response, error) {
 	}
 	keepWithGroup(r.sim, org, g)
 	*old = *g
-	return r.start(Work{Op: "update vdcGroup"}, g.entity(), []string{g.ID}), nil
+	return r.start(store.Work{Op: "update vdcGroup"}, g.Entity(), []string{g.ID}), nil
 }
 
 // keepWithGroup moves what belongs to a group from VDCs that leave it to one that stays.
-func keepWithGroup(s *Simulator, org *Org, g *VDCGroup) {
-	_, home := s.store.vdc(g.VDCs[0])
+func keepWithGroup(s *Simulator, org *store.Org, g *store.VDCGroup) {
+	_, home := s.store.VDC(g.VDCs[0])
 	for v := range org.VDCs {
 		from := &org.VDCs[v]
 		if slices.Contains(g.VDCs, from.ID) {
@@ -243,12 +194,12 @@ func keepWithGroup(s *Simulator, org *Org, g *VDCGroup) {
 				home.EdgeGateways = append(home.EdgeGateways, e)
 			}
 		}
-		from.Networks = slices.DeleteFunc(from.Networks, func(n Network) bool { return n.Group == g.ID })
-		from.EdgeGateways = slices.DeleteFunc(from.EdgeGateways, func(e EdgeGateway) bool { return e.Group == g.ID })
+		from.Networks = slices.DeleteFunc(from.Networks, func(n store.Network) bool { return n.Group == g.ID })
+		from.EdgeGateways = slices.DeleteFunc(from.EdgeGateways, func(e store.EdgeGateway) bool { return e.Group == g.ID })
 	}
 }
 
-func deleteVDCGroup(r *request, org *Org, g *VDCGroup) (*response, error) {
+func deleteVDCGroup(r *request, org *store.Org, g *store.VDCGroup) (*response, error) {
 	if err := r.sim.tasks.checkIdle(g.ID); err != nil {
 		return nil, err
 	}
@@ -257,11 +208,11 @@ func deleteVDCGroup(r *request, org *Org, g *VDCGroup) (*response, error) {
 			return nil, inUse("data center group", g.Name, by)
 		}
 	}
-	return r.start(Work{Op: "delete vdcGroup"}, g.entity(), []string{g.ID}), nil
+	return r.start(store.Work{Op: "delete vdcGroup"}, g.Entity(), []string{g.ID}), nil
 }
 
 // groupHolds returns the name of something that belongs to a group, empty if nothing does.
-func groupHolds(s *Simulator, org *Org, g *VDCGroup) string {
+func groupHolds(s *Simulator, org *store.Org, g *store.VDCGroup) string {
 	for v := range org.VDCs {
 		for _, n := range org.VDCs[v].Networks {
 			if n.Group == g.ID {
@@ -276,15 +227,15 @@ func groupHolds(s *Simulator, org *Org, g *VDCGroup) string {
 	}
 	for _, d := range s.store.Documents[groupPath] {
 		if d.Parent == g.ID {
-			return "firewall group " + text(d.Body, "name")
+			return "firewall group " + store.Text(d.Body, "name")
 		}
 	}
 	return ""
 }
 
 // commitDeleteGroup removes a group; gateways and networks stay with the VDC that kept them.
-func commitDeleteGroup(s *Simulator, t *Task) error {
-	org, g := s.store.group(t.Owner.ID)
+func commitDeleteGroup(s *Simulator, t *store.Task) error {
+	org, g := s.store.Group(t.Owner.ID)
 	if g == nil {
 		return gone("data center group", t.Owner.ID)
 	}
@@ -302,7 +253,7 @@ func commitDeleteGroup(s *Simulator, t *Task) error {
 		}
 	}
 	removeDocumentsOf(s, id)
-	org.VDCGroups = slices.DeleteFunc(org.VDCGroups, func(x VDCGroup) bool { return x.ID == id })
+	org.VDCGroups = slices.DeleteFunc(org.VDCGroups, func(x store.VDCGroup) bool { return x.ID == id })
 	return nil
 }
 
@@ -314,12 +265,12 @@ func listCandidates(r *request) (*response, error) {
 			continue
 		}
 		for v := range o.VDCs {
-			in := o.groupOf(o.VDCs[v].ID)
+			in := o.GroupOf(o.VDCs[v].ID)
 			if in != nil && !inContextFilter(r, in.ID) {
 				continue
 			}
 			m := groupMemberJSON(r, o, &o.VDCs[v])
-			m["id"] = URN("vdc", o.VDCs[v].ID)
+			m["id"] = store.URN("vdc", o.VDCs[v].ID)
 			m["name"] = o.VDCs[v].Name
 			delete(m, "vdcRef")
 			delete(m, "status")
@@ -329,4 +280,4 @@ func listCandidates(r *request) (*response, error) {
 	return r.page(out)
 }
 
-func inContextFilter(r *request, id string) bool { return bare(r.filterValue("_context")) == id }
+func inContextFilter(r *request, id string) bool { return store.Bare(r.filterValue("_context")) == id }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A Version is a release of VCD, named by its highest API version.
@@ -80,10 +82,10 @@ func (c *Cell) negotiate(h http.Header) (string, error) {
 		}
 	}
 	if asked == "" {
-		return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
+		return "", store.Refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
 			"The request has invalid accept header: API version is not specified.")
 	}
-	return "", refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
+	return "", store.Refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
 		"The request has invalid accept header: Unknown API version %s.", asked)
 }
 
@@ -129,7 +131,7 @@ func (r *request) served() error {
 	_, path, _ := strings.Cut(r.op, " ")
 	for _, y := range younger {
 		if strings.HasPrefix(path, y.under) && r.version < y.since {
-			return refuse(http.StatusNotFound, codeNotFound, "There is no resource at %s in API version %s.",
+			return store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s in API version %s.",
 				r.URL.Path, r.version)
 		}
 	}

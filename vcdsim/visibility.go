@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"net/http"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // A level is what a caller may do with a vApp and its VMs.
@@ -38,40 +40,40 @@ type vappViewer struct {
 
 // viewerOf looks the caller's rights up once, for requests that show many vApps.
 func viewerOf(r *request) vappViewer {
-	w := vappViewer{r: r, all: !r.sim.assume.VAppsArePrivate || r.session.provider() || r.hasRight(rightAdminControl)}
+	w := vappViewer{r: r, all: !r.sim.assume.VAppsArePrivate || r.session.Provider() || r.hasRight(rightAdminControl)}
 	w.administers = w.all || r.hasRight(rightAdminView)
 	return w
 }
 
 // level is what the caller may do with a vApp: everything if it is his own or he administrates the organization, else
 // what it is shared for. Who has the view of administrators sees all.
-func (w vappViewer) level(v *VApp) level {
+func (w vappViewer) level(v *store.VApp) level {
 	switch {
 	case v == nil || !w.r.sees(v.OrgID):
 		return levelNone
 	case w.all || v.OwnerID == w.r.session.UserID:
 		return levelFull
 	case w.administers:
-		return max(levelRead, w.r.sim.store.Access[v.ID].level(w.r.session))
+		return max(levelRead, accessLevel(w.r.sim.store.Access[v.ID], w.r.session))
 	}
-	return w.r.sim.store.Access[v.ID].level(w.r.session)
+	return accessLevel(w.r.sim.store.Access[v.ID], w.r.session)
 }
 
 // seesDisk reports whether an independent disk is shown to the caller.
-func (w vappViewer) seesDisk(d *Disk) bool {
+func (w vappViewer) seesDisk(d *store.Disk) bool {
 	return w.r.sees(d.OrgID) && (w.hasDisk(d) || w.r.hasRight(rightAdminView))
 }
 
 // hasDisk reports whether the caller may change an independent disk that is shown.
-func (w vappViewer) hasDisk(d *Disk) bool {
-	return !w.r.sim.assume.DisksArePrivate || d.OwnerID == w.r.session.UserID || w.r.session.provider() ||
+func (w vappViewer) hasDisk(d *store.Disk) bool {
+	return !w.r.sim.assume.DisksArePrivate || d.OwnerID == w.r.session.UserID || w.r.session.Provider() ||
 		w.r.hasRight(rightAdminControl)
 }
 
-func (w vappViewer) sees(v *VApp) bool { return w.level(v) >= levelRead }
+func (w vappViewer) sees(v *store.VApp) bool { return w.level(v) >= levelRead }
 
-// level is the highest of those that a user has by himself, by the organization and with everyone.
-func (a Access) level(s *Session) level {
+// accessLevel is the highest of those that a user has by himself, by the organization and with everyone.
+func accessLevel(a store.Access, s *store.Session) level {
 	out := levels[a.Everyone]
 	for _, g := range a.Grants {
 		if g.Kind == "user" && g.ID == s.UserID || g.Kind == "org" && g.ID == s.OrgID {
@@ -96,36 +98,28 @@ func neededLevel(r *request) level {
 
 // checkVApp refuses a request to an entity in a vApp that the caller may not see, or not use like that. VCD answers
 // both as it does for what does not exist.
-func checkVApp(r *request, v *VApp, operation, id string) error {
+func checkVApp(r *request, v *store.VApp, operation, id string) error {
 	has := viewerOf(r).level(v)
 	needs := neededLevel(r)
 	switch {
 	case has >= needs:
 		return nil
 	case has == levelNone:
-		return forbidden(operation, id)
+		return store.Forbidden(operation, id)
 	}
-	return refuse(http.StatusForbidden, codeForbidden,
+	return store.Refuse(http.StatusForbidden, store.CodeForbidden,
 		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target "+
 			"entity is invalid.", needs, r.op, id)
 }
 
 // seesTask reports whether the caller may know of a task: it is his own, or he sees what it works on. Tasks of what is
 // deleted are shown to its owner.
-func (w vappViewer) seesTask(t *Task) bool {
+func (w vappViewer) seesTask(t *store.Task) bool {
 	if !w.r.sees(t.OrgID) {
 		return false
 	}
 	if w.administers || t.UserID == w.r.session.UserID || t.OfUser == w.r.session.UserID {
 		return true
 	}
-	return t.OfUser == "" || w.sees(w.r.sim.store.vappOf(t.Owner))
-}
-
-// home is the vApp that a VM is in, nil if there is no such VM.
-func (s *store) home(vmID string) *VApp {
-	if vm := s.VMs[vmID]; vm != nil {
-		return s.VApps[vm.VAppID]
-	}
-	return nil
+	return t.OfUser == "" || w.sees(w.r.sim.store.VAppOf(t.Owner))
 }

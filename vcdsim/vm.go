@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func vmRoutes(add addRoute) {
@@ -20,42 +22,42 @@ func vmRoutes(add addRoute) {
 		add("POST", vm+"/power/action/"+action, func(r *request) (*response, error) { return powerVM(r, action) },
 			latencyWrite)
 	}
-	for part, show := range map[string]func(*request, *VM) *response{
+	for part, show := range map[string]func(*request, *store.VM) *response{
 		"/networkConnectionSection": func(r *request,
-			v *VM,
+			v *store.VM,
 		) *response {
 			return xmlOK(connectionSection(r, v, true))
 		},
 		"/guestCustomizationSection": func(r *request,
-			v *VM,
+			v *store.VM,
 		) *response {
 			return xmlOK(customizationSection(r, v, true))
 		},
 		"/virtualHardwareSection": func(r *request,
-			v *VM,
+			v *store.VM,
 		) *response {
 			return xmlOK(hardwareSection(r, v, true))
 		},
 		"/virtualHardwareSection/disks": func(r *request,
-			v *VM,
+			v *store.VM,
 		) *response {
 			return itemsList(r, v, "disks", diskItems(r, "Item", v))
 		},
-		"/virtualHardwareSection/networkCards": func(r *request, v *VM) *response {
+		"/virtualHardwareSection/networkCards": func(r *request, v *store.VM) *response {
 			return itemsList(r, v, "networkCards", nicItems(v))
 		},
 		"/virtualHardwareSection/cpu": func(r *request,
-			v *VM,
+			v *store.VM,
 		) *response {
 			return xmlOK(rootItem(cpuItem(r, "Item", v)))
 		},
 		"/virtualHardwareSection/memory": func(r *request,
-			v *VM,
+			v *store.VM,
 		) *response {
 			return xmlOK(rootItem(memoryItem(r, "Item", v)))
 		},
 		"/productSections":          vmProducts,
-		"/guestcustomizationstatus": func(_ *request, v *VM) *response { return xmlOK(customizationStatus(v)) },
+		"/guestcustomizationstatus": func(_ *request, v *store.VM) *response { return xmlOK(customizationStatus(v)) },
 	} {
 		add("GET", vm+part, func(r *request) (*response, error) { return showVM(r, show) }, latencyLegacy)
 	}
@@ -70,17 +72,17 @@ func vmRoutes(add addRoute) {
 }
 
 // vmByID finds a VM that the caller may use as the request wants to.
-func vmByID(r *request, id string) (*VM, error) {
-	if err := checkVApp(r, r.sim.store.home(id), "VAPP_VM_VIEW", id); err != nil {
+func vmByID(r *request, id string) (*store.VM, error) {
+	if err := checkVApp(r, r.sim.store.Home(id), "VAPP_VM_VIEW", id); err != nil {
 		return nil, err
 	}
 	return r.sim.store.VMs[id], nil
 }
 
-func ownVM(r *request) (*VM, error) { return vmByID(r, r.vars["vm"]) }
+func ownVM(r *request) (*store.VM, error) { return vmByID(r, r.vars["vm"]) }
 
 // idleVM finds the VM in the path for a write.
-func idleVM(r *request) (*VM, error) {
+func idleVM(r *request) (*store.VM, error) {
 	vm, err := ownVM(r)
 	if err != nil {
 		return nil, err
@@ -89,20 +91,20 @@ func idleVM(r *request) (*VM, error) {
 }
 
 // startVM begins a task on a VM.
-func startVM(r *request, vm *VM, w Work) (*response, error) {
+func startVM(r *request, vm *store.VM, w store.Work) (*response, error) {
 	w.VM = vm.ID
 	w.VApp = vm.VAppID
 	if err := mayStart(r, r.sim.store.VApps[vm.VAppID].VDCID, w); err != nil {
 		return nil, err
 	}
-	return r.start(w, vm.entity(), r.sim.vms.locks(vm)), nil
+	return r.start(w, vm.Entity(), r.sim.vms.locks(vm)), nil
 }
 
-func getVM(r *request, vm *VM) (*response, error) {
+func getVM(r *request, vm *store.VM) (*response, error) {
 	return xmlOK(vmNode(r, vm, true)), nil
 }
 
-func showVM(r *request, show func(*request, *VM) *response) (*response, error) {
+func showVM(r *request, show func(*request, *store.VM) *response) (*response, error) {
 	vm, err := ownVM(r)
 	if err != nil {
 		return nil, err
@@ -116,7 +118,7 @@ func rootItem(n *xmltree.Node) *xmltree.Node {
 	return n
 }
 
-func nicItems(vm *VM) []*xmltree.Node {
+func nicItems(vm *store.VM) []*xmltree.Node {
 	var out []*xmltree.Node
 	for _, nic := range vm.NICs {
 		out = append(out, nicItem("Item", vm, nic))
@@ -124,75 +126,75 @@ func nicItems(vm *VM) []*xmltree.Node {
 	return out
 }
 
-func customizationStatus(vm *VM) *xmltree.Node {
+func customizationStatus(vm *store.VM) *xmltree.Node {
 	return xmltree.New("GuestCustomizationStatusSection", namespaces(), xmltree.A("ovf:required", false),
 		xmltree.T("ovf:Info", "Specifies the status of guest customization"),
 		xmltree.T("GuestCustStatus", gcStatus(vm)))
 }
 
 // noDisks refuses what would take an attached independent disk along.
-func noDisks(r *request, vm *VM) error {
+func noDisks(r *request, vm *store.VM) error {
 	if !r.sim.assume.AttachedDiskBlocksDelete {
 		return nil
 	}
 	for _, d := range vm.Disks {
 		if x := r.sim.store.Disks[d.DiskID]; x != nil {
-			return badRequest("The VM %q cannot be deleted: the independent disk %q is attached to it. Detach the "+
+			return store.BadRequest("The VM %q cannot be deleted: the independent disk %q is attached to it. Detach the "+
 				"disk and try again.", vm.Name, x.Name)
 		}
 	}
 	return nil
 }
 
-func deletable(r *request, vm *VM) error {
+func deletable(r *request, vm *store.VM) error {
 	switch {
-	case vm.Status == PoweredOn:
-		return badRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and "+
+	case vm.Status == store.PoweredOn:
+		return store.BadRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and "+
 			"try again.", vm.Name)
 	case vm.Deployed && r.sim.assume.DeployedBlocksDelete:
-		return badRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and "+
+		return store.BadRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and "+
 			"try again.", vm.Name)
 	}
 	return noDisks(r, vm)
 }
 
-func deleteVMRequest(r *request, vm *VM) (*response, error) {
+func deleteVMRequest(r *request, vm *store.VM) (*response, error) {
 	if err := deletable(r, vm); err != nil {
 		return nil, err
 	}
-	return startVM(r, vm, Work{Op: opDeleteVM})
+	return startVM(r, vm, store.Work{Op: opDeleteVM})
 }
 
 // powerWork is what a power action does.
-func powerWork(action string) Work {
+func powerWork(action string) store.Work {
 	switch action {
 	case "powerOn":
-		return Work{Op: opDeploy, Power: PoweredOn}
+		return store.Work{Op: opDeploy, Power: store.PoweredOn}
 	case "powerOff":
-		return Work{Op: opPowerOff, Power: PoweredOff}
+		return store.Work{Op: opPowerOff, Power: store.PoweredOff}
 	case "shutdown":
-		return Work{Op: opShutdown, Power: PoweredOff, Gently: true}
+		return store.Work{Op: opShutdown, Power: store.PoweredOff, Gently: true}
 	case "suspend":
-		return Work{Op: opSuspend, Power: Suspended}
+		return store.Work{Op: opSuspend, Power: store.Suspended}
 	case "reboot":
-		return Work{Op: opReboot, Power: PoweredOn, Gently: true}
+		return store.Work{Op: opReboot, Power: store.PoweredOn, Gently: true}
 	default:
-		return Work{Op: opReset, Power: PoweredOn}
+		return store.Work{Op: opReset, Power: store.PoweredOn}
 	}
 }
 
-// allows refuses a power action that the VM's state rules out.
-func (vm *VM) allows(action string) error {
-	on := vm.Status == PoweredOn
+// allowedAction refuses a power action that the VM's state rules out.
+func allowedAction(vm *store.VM, action string) error {
+	on := vm.Status == store.PoweredOn
 	switch {
-	case vm.Status == Unresolved || vm.Status == FailedCreation:
-		return badRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
+	case vm.Status == store.Unresolved || vm.Status == store.FailedCreation:
+		return store.BadRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
 	case action == "powerOn" && on:
-		return badRequest("The requested operation could not be executed since VM %q is not powered off.", vm.Name)
+		return store.BadRequest("The requested operation could not be executed since VM %q is not powered off.", vm.Name)
 	case action != "powerOn" && !on:
-		return badRequest("The requested operation could not be executed since VM %q is not powered on.", vm.Name)
+		return store.BadRequest("The requested operation could not be executed since VM %q is not powered on.", vm.Name)
 	case (action == "shutdown" || action == "reboot") && !vm.Boot.Up:
-		return badRequest("Cannot complete operation because VMware Tools is not running in VM %q.", vm.Name)
+		return store.BadRequest("Cannot complete operation because VMware Tools is not running in VM %q.", vm.Name)
 	}
 	return nil
 }
@@ -202,7 +204,7 @@ func powerVM(r *request, action string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := vm.allows(action); err != nil {
+	if err := allowedAction(vm, action); err != nil {
 		return nil, err
 	}
 	w := powerWork(action)
@@ -211,45 +213,45 @@ func powerVM(r *request, action string) (*response, error) {
 }
 
 // deployWork reads DeployVAppParams.
-func deployWork(r *request) (Work, error) {
-	w := Work{Op: opDeploy}
+func deployWork(r *request) (store.Work, error) {
+	w := store.Work{Op: opDeploy}
 	if len(r.body) == 0 {
-		w.Power = PoweredOn
+		w.Power = store.PoweredOn
 		return w, nil
 	}
 	tree, err := r.tree()
 	if err != nil {
-		return Work{}, err
+		return store.Work{}, err
 	}
 	if tree.Attr("powerOn") != "false" {
-		w.Power = PoweredOn
+		w.Power = store.PoweredOn
 	}
 	return w, nil
 }
 
 // undeployWork reads UndeployVAppParams.
-func undeployWork(r *request) (Work, error) {
+func undeployWork(r *request) (store.Work, error) {
 	action := "default"
 	if len(r.body) > 0 {
 		tree, err := r.tree()
 		if err != nil {
-			return Work{}, err
+			return store.Work{}, err
 		}
 		if a := tree.Str("UndeployPowerAction"); a != "" {
 			action = a
 		}
 	}
 	if !slices.Contains([]string{"powerOff", "suspend", "shutdown", "force", "default"}, action) {
-		return Work{}, badRequest("The undeploy power action %q is invalid.", action)
+		return store.Work{}, store.BadRequest("The undeploy power action %q is invalid.", action)
 	}
-	w := Work{Op: opUndeploy, Power: PoweredOff, Gently: action == "shutdown"}
+	w := store.Work{Op: opUndeploy, Power: store.PoweredOff, Gently: action == "shutdown"}
 	if action == "suspend" {
-		w.Power = Suspended
+		w.Power = store.Suspended
 	}
 	return w, nil
 }
 
-func deployVM(r *request, vm *VM) (*response, error) {
+func deployVM(r *request, vm *store.VM) (*response, error) {
 	w, err := deployWork(r)
 	if err != nil {
 		return nil, err
@@ -258,13 +260,13 @@ func deployVM(r *request, vm *VM) (*response, error) {
 	return startVM(r, vm, w)
 }
 
-func undeployVM(r *request, vm *VM) (*response, error) {
+func undeployVM(r *request, vm *store.VM) (*response, error) {
 	w, err := undeployWork(r)
 	if err != nil {
 		return nil, err
 	}
 	if !vm.Deployed {
-		return nil, badRequest("The requested operation could not be executed since VM %q is not running.", vm.Name)
+		return nil, store.BadRequest("The requested operation could not be executed since VM %q is not running.", vm.Name)
 	}
 	w.VMs = []string{vm.ID}
 	return startVM(r, vm, w)

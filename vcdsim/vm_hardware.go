@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // rasdFields are the elements of a hardware item in the order of the schema; VCD writes every one, nil if unused.
@@ -63,7 +65,7 @@ func item(element string, f fields, attrs ...xmltree.Attr) *xmltree.Node {
 	return fill(xmltree.New(element, attrs), "rasd:", rasdFields, f)
 }
 
-func nicItem(element string, vm *VM, nic NIC) *xmltree.Node {
+func nicItem(element string, vm *store.VM, nic store.NIC) *xmltree.Node {
 	conn := xmltree.New("rasd:Connection", xmltree.A(vcloudPrefix+"ipAddressingMode", nic.Mode),
 		xmltree.Opt(vcloudPrefix+"ipAddress", nic.Address),
 		xmltree.A(vcloudPrefix+"primaryNetworkConnection", nic.Index == vm.PrimaryNIC), nic.Network)
@@ -82,7 +84,7 @@ func nicItem(element string, vm *VM, nic NIC) *xmltree.Node {
 
 const controllerInstance = 100
 
-func diskItems(r *request, element string, vm *VM) []*xmltree.Node {
+func diskItems(r *request, element string, vm *store.VM) []*xmltree.Node {
 	out := []*xmltree.Node{item(element, fields{
 		"Address":         0,
 		"Description":     "SCSI Controller",
@@ -123,8 +125,8 @@ func diskItems(r *request, element string, vm *VM) []*xmltree.Node {
 }
 
 // driveItem is the CD drive, which VCD shows when something is in it.
-func driveItem(r *request, element string, vm *VM) *xmltree.Node {
-	_, m := r.sim.store.media(vm.MediaID)
+func driveItem(r *request, element string, vm *store.VM) *xmltree.Node {
+	_, m := r.sim.store.Media(vm.MediaID)
 	if m == nil {
 		return nil
 	}
@@ -140,7 +142,7 @@ func driveItem(r *request, element string, vm *VM) *xmltree.Node {
 	})
 }
 
-func cpuItem(r *request, element string, vm *VM) *xmltree.Node {
+func cpuItem(r *request, element string, vm *store.VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/cpu"
 	n := item(element, fields{
 		"AllocationUnits": "hertz * 10^6",
@@ -157,7 +159,7 @@ func cpuItem(r *request, element string, vm *VM) *xmltree.Node {
 	return n
 }
 
-func memoryItem(r *request, element string, vm *VM) *xmltree.Node {
+func memoryItem(r *request, element string, vm *store.VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/memory"
 	n := item(element, fields{
 		"AllocationUnits": "byte * 2^20",
@@ -174,7 +176,7 @@ func memoryItem(r *request, element string, vm *VM) *xmltree.Node {
 }
 
 // hardwareSection is the VirtualHardwareSection with its extra configuration.
-func hardwareSection(r *request, vm *VM, root bool) *xmltree.Node {
+func hardwareSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/"
 	n := newElement("ovf:VirtualHardwareSection", root)
@@ -219,7 +221,7 @@ func hardwareSection(r *request, vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-func itemsList(r *request, vm *VM, part string, items []*xmltree.Node) *response {
+func itemsList(r *request, vm *store.VM, part string, items []*xmltree.Node) *response {
 	href := r.href("vm", vm.ID) + "/virtualHardwareSection/" + part
 	n := xmltree.New("RasdItemsList", namespaces(), xmltree.A("xmlns:vcloud", namespaces()[0].Value),
 		xmltree.A("href", href), xmltree.A("type", mime("rasdItemsList")))

@@ -6,17 +6,9 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-)
 
-// BootOptions are how a VM starts.
-type BootOptions struct {
-	DelayMS         int64
-	EnterBIOS       bool // at the next start, which takes it back
-	Retry           bool
-	RetryDelayMS    int64
-	SecureBoot      bool
-	NetworkProtocol string // of booting from a network; empty is IPv4
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
 
 // Firmware that VMs start with.
 const (
@@ -30,31 +22,31 @@ const settingsVersion = "37.1"
 func vmSettingRoutes(add addRoute) {
 	const vm = "/api/vApp/vm-{vm}"
 	add("GET", vm+"/vmCapabilities", func(r *request) (*response, error) {
-		return showVM(r, func(r *request, v *VM) *response { return xmlOK(capabilitiesSection(r, v, true)) })
+		return showVM(r, func(r *request, v *store.VM) *response { return xmlOK(capabilitiesSection(r, v, true)) })
 	}, latencyLegacy)
 	add("PUT", vm+"/vmCapabilities", putCapabilities, latencyWrite)
 	for action, enabled := range map[string]bool{"enableNestedHypervisor": true, "disableNestedHypervisor": false} {
 		add("POST", vm+"/action/"+action, func(r *request) (*response, error) {
-			return changeVMSetting(r, "hardware virtualization", func(v *VM) { v.NestedHypervisor = enabled })
+			return changeVMSetting(r, "hardware virtualization", func(v *store.VM) { v.NestedHypervisor = enabled })
 		}, latencyWrite)
 	}
 	add("POST", vm+"/action/upgradeHardwareVersion", func(r *request) (*response, error) {
-		return changeVMSetting(r, "hardware version", func(v *VM) { v.HardwareVersion = newest(v.HardwareVersion) })
+		return changeVMSetting(r, "hardware version", func(v *store.VM) { v.HardwareVersion = newest(v.HardwareVersion) })
 	}, latencyWrite)
 }
 
 // changeVMSetting changes a setting of the hardware, which takes a VM that is off.
-func changeVMSetting(r *request, what string, edit func(*VM)) (*response, error) {
+func changeVMSetting(r *request, what string, edit func(*store.VM)) (*response, error) {
 	vm, err := idleVM(r)
 	if err != nil {
 		return nil, err
 	}
-	if vm.Status != PoweredOff {
-		return nil, badRequest("The %s of VM %q can be changed only while it is powered off.", what, vm.Name)
+	if vm.Status != store.PoweredOff {
+		return nil, store.BadRequest("The %s of VM %q can be changed only while it is powered off.", what, vm.Name)
 	}
-	c := &vmChange{VM: vm.clone(), Settings: true}
+	c := &store.VMChange{VM: vm.Clone(), Settings: true}
 	edit(&c.VM)
-	return startVM(r, vm, Work{Op: opUpdateVM, Change: c})
+	return startVM(r, vm, store.Work{Op: opUpdateVM, Change: c})
 }
 
 // newest is the version of virtual hardware that one is upgraded to.
@@ -66,7 +58,7 @@ func newest(version string) string {
 }
 
 func putCapabilities(r *request) (*response, error) {
-	return changeVM(r, func(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+	return changeVM(r, func(_ *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 		c.Settings = true
 		vm.MemoryHotAdd = tree.Bool("MemoryHotAddEnabled")
 		vm.CPUHotAdd = tree.Bool("CpuHotAddEnabled")
@@ -74,7 +66,7 @@ func putCapabilities(r *request) (*response, error) {
 	})
 }
 
-func capabilitiesSection(r *request, vm *VM, root bool) *xmltree.Node {
+func capabilitiesSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	n := newElement("VmCapabilities", root)
 	path := "/api/vApp/vm-" + vm.ID + "/vmCapabilities/"
 	n.Add([]xmltree.Attr{xmltree.A("href", r.base()+path), xmltree.A("type", mime("vmCapabilitiesSection"))})
@@ -89,7 +81,7 @@ func capabilitiesSection(r *request, vm *VM, root bool) *xmltree.Node {
 }
 
 // bootOptionsNode shows what the API version that was asked for knows.
-func bootOptionsNode(r *request, vm *VM) *xmltree.Node {
+func bootOptionsNode(r *request, vm *store.VM) *xmltree.Node {
 	o := vm.BootOptions
 	n := xmltree.New("BootOptions", xmltree.T("BootDelay", o.DelayMS), xmltree.T("EnterBIOSSetup", o.EnterBIOS))
 	if r.version < settingsVersion {
@@ -105,7 +97,7 @@ func bootOptionsNode(r *request, vm *VM) *xmltree.Node {
 }
 
 // firmwareNode is what the machine starts with, nil for API versions that do not know it.
-func firmwareNode(r *request, vm *VM) *xmltree.Node {
+func firmwareNode(r *request, vm *store.VM) *xmltree.Node {
 	if r.version < settingsVersion {
 		return nil
 	}
@@ -113,7 +105,7 @@ func firmwareNode(r *request, vm *VM) *xmltree.Node {
 }
 
 // readBoot reads BootOptions; what they do not name stays.
-func readBoot(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
+func readBoot(_ *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 	n := tree.At("BootOptions")
 	if n == nil {
 		return nil
@@ -136,26 +128,26 @@ func readBoot(_ *request, vm *VM, tree *xmltree.Node, c *vmChange) error {
 	}
 	o.NetworkProtocol = orElse(n.Str("NetworkBootProtocol"), o.NetworkProtocol)
 	if o.DelayMS < 0 || o.RetryDelayMS < 0 {
-		return badRequest("The boot options of VM %q have a negative delay.", vm.Name)
+		return store.BadRequest("The boot options of VM %q have a negative delay.", vm.Name)
 	}
 	return nil
 }
 
 // readMachine reads from a VmSpecSection what kind of machine a VM is.
-func readMachine(vm *VM, spec *xmltree.Node, c *vmChange) error {
+func readMachine(vm *store.VM, spec *xmltree.Node, c *store.VMChange) error {
 	if f := spec.Str("Firmware"); f != "" && f != orElse(vm.Firmware, firmwareBIOS) {
 		if !slices.Contains([]string{firmwareBIOS, firmwareEFI}, f) {
-			return badRequest("The firmware %q is invalid.", f)
+			return store.BadRequest("The firmware %q is invalid.", f)
 		}
-		if vm.Status == PoweredOn {
-			return badRequest("The firmware of VM %q can be changed only while it is powered off.", vm.Name)
+		if vm.Status == store.PoweredOn {
+			return store.BadRequest("The firmware of VM %q can be changed only while it is powered off.", vm.Name)
 		}
 		c.Settings = true
 		vm.Firmware = f
 	}
 	if v := spec.Str("HardwareVersion"); slices.Contains(hardware, v) && v != vm.HardwareVersion {
 		if hardwareNumber(v) < hardwareNumber(vm.HardwareVersion) {
-			return badRequest("The hardware version of VM %q cannot be lowered from %s to %s.", vm.Name,
+			return store.BadRequest("The hardware version of VM %q cannot be lowered from %s to %s.", vm.Name,
 				vm.HardwareVersion, v)
 		}
 		c.Settings = true
@@ -164,8 +156,8 @@ func readMachine(vm *VM, spec *xmltree.Node, c *vmChange) error {
 	return nil
 }
 
-// machine applies firmware, boot options, hardware version and hot-add settings.
-func (vm *VM) machine(to *VM) {
+// changeMachine applies firmware, boot options, hardware version and hot-add settings.
+func changeMachine(vm *store.VM, to *store.VM) {
 	vm.Firmware = to.Firmware
 	vm.BootOptions = to.BootOptions
 	vm.HardwareVersion = to.HardwareVersion

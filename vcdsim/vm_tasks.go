@@ -2,21 +2,12 @@
 
 package vcdsim
 
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
 // vms changes VMs for tasks that end.
 type vms struct{ sim *Simulator }
-
-// disconnect takes the NICs of a VM off networks that the vApp no longer has.
-func (vm *VM) disconnect(v *VApp) {
-	for i := range vm.NICs {
-		if nic := &vm.NICs[i]; nic.Network != "none" && v.network(nic.Network) == nil {
-			nic.Network = "none"
-			nic.Mode = modeNone
-			nic.Address = ""
-			nic.Lease = ""
-			nic.Connected = false
-		}
-	}
-}
 
 // materialise completes a VM that a compose created: its addresses, then its power state.
 func (m *vms) materialise(id string, powerOn bool) error {
@@ -30,27 +21,27 @@ func (m *vms) materialise(id string, powerOn bool) error {
 		}
 		return err
 	}
-	vm.Status = PoweredOff
+	vm.Status = store.PoweredOff
 	if powerOn {
-		m.setPower(vm, PoweredOn, false)
+		m.setPower(vm, store.PoweredOn, false)
 	}
 	return nil
 }
 
 // remove removes a VM; an independent disk that is still attached is set free, never deleted.
-func (m *vms) remove(vm *VM) {
+func (m *vms) remove(vm *store.VM) {
 	for _, d := range vm.Disks {
 		if x := m.sim.store.Disks[d.DiskID]; x != nil {
-			x.release(vm.ID)
+			x.Release(vm.ID)
 		}
 	}
-	m.sim.store.removeVM(vm)
-	m.sim.store.leaveRules(vm.ID)
+	m.sim.store.RemoveVM(vm)
+	m.sim.store.LeaveRules(vm.ID)
 	m.sim.guests.notify(vm.ID, Guest.Delete)
 	delete(m.sim.guests.queues, vm.ID)
 }
 
-func commitDeleteVM(s *Simulator, t *Task) error {
+func commitDeleteVM(s *Simulator, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	if vm == nil {
 		return gone("vm", t.Work.VM)
@@ -63,13 +54,13 @@ func commitDeleteVM(s *Simulator, t *Task) error {
 }
 
 // commitPower brings VMs, or a vApp with its VMs, to a power state; undeploying also releases them.
-func commitPower(s *Simulator, t *Task) error {
+func commitPower(s *Simulator, t *store.Task) error {
 	for _, id := range t.Work.VMs {
 		vm := s.store.VMs[id]
 		if vm == nil {
 			continue
 		}
-		if t.Work.Power == PoweredOn && vm.Status != PoweredOn {
+		if t.Work.Power == store.PoweredOn && vm.Status != store.PoweredOn {
 			if err := s.vms.hostFor(vm); err != nil {
 				return err
 			}
@@ -84,7 +75,7 @@ func commitPower(s *Simulator, t *Task) error {
 	return nil
 }
 
-func (m *vms) powerTo(vm *VM, w Work) {
+func (m *vms) powerTo(vm *store.VM, w store.Work) {
 	if w.Power != 0 {
 		m.setPower(vm, w.Power, w.Gently)
 	}
@@ -92,34 +83,34 @@ func (m *vms) powerTo(vm *VM, w Work) {
 	case opUndeploy:
 		vm.Deployed = false
 	case opDeploy:
-		vm.Deployed = vm.Status != Unresolved && vm.Status != FailedCreation
+		vm.Deployed = vm.Status != store.Unresolved && vm.Status != store.FailedCreation
 	}
 }
 
 // setPower changes the power state and starts or ends the guest; gently ends it through VMware Tools.
-func (m *vms) setPower(vm *VM, to Status, gently bool) {
-	if vm.Status == to || vm.Status == Unresolved || vm.Status == FailedCreation {
+func (m *vms) setPower(vm *store.VM, to store.Status, gently bool) {
+	if vm.Status == to || vm.Status == store.Unresolved || vm.Status == store.FailedCreation {
 		return
 	}
 	was := vm.Status
 	vm.Status = to
 	switch {
-	case to == PoweredOn && was == Suspended:
+	case to == store.PoweredOn && was == store.Suspended:
 		vm.Deployed = true
 		m.sim.guests.suspended(vm, PowerGuest.Resume)
-	case to == PoweredOn:
+	case to == store.PoweredOn:
 		vm.Deployed = true
 		m.sim.guests.boot(vm)
-	case to == PoweredOff:
+	case to == store.PoweredOff:
 		m.sim.guests.halt(vm, gently)
-	case to == Suspended:
+	case to == store.Suspended:
 		m.sim.guests.suspended(vm, PowerGuest.Suspend)
 	}
 }
 
-func commitRestart(s *Simulator, t *Task) error {
+func commitRestart(s *Simulator, t *store.Task) error {
 	for _, id := range t.Work.VMs {
-		if vm := s.store.VMs[id]; vm != nil && vm.Status == PoweredOn {
+		if vm := s.store.VMs[id]; vm != nil && vm.Status == store.PoweredOn {
 			s.guests.halt(vm, t.Work.Gently)
 			s.guests.boot(vm)
 		}
@@ -128,7 +119,7 @@ func commitRestart(s *Simulator, t *Task) error {
 }
 
 // checkIdle refuses when a VM, or, as is assumed, its vApp is busy.
-func (m *vms) checkIdle(vm *VM) error {
+func (m *vms) checkIdle(vm *store.VM) error {
 	if m.sim.assume.VMWaitsForVApp || m.sim.assume.VMWriteLocksVApp {
 		return m.sim.tasks.checkIdle(vm.ID, vm.VAppID)
 	}
@@ -136,7 +127,7 @@ func (m *vms) checkIdle(vm *VM) error {
 }
 
 // locks are the entities a write to a VM holds.
-func (m *vms) locks(vm *VM) []string {
+func (m *vms) locks(vm *store.VM) []string {
 	if m.sim.assume.VMWriteLocksVApp {
 		return []string{vm.ID, vm.VAppID}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 const defaultHardware = "vmx-19"
@@ -30,32 +32,15 @@ const defaultDiskAdapter = "5"
 // diskID numbers the disks of a VM as VCD does, from 2000 on, bus by bus.
 func diskID(i int) string { return strconv.Itoa(2000 + i) }
 
-func (vm *VM) primary() *NIC {
-	for i := range vm.NICs {
-		if vm.NICs[i].Index == vm.PrimaryNIC {
-			return &vm.NICs[i]
-		}
-	}
-	return nil
-}
-
-func (vm *VM) storage() int64 {
-	var sum int64
-	for _, d := range vm.Disks {
-		sum += d.SizeMiB
-	}
-	return sum
-}
-
 func profileRef(r *request, element, id string) *xmltree.Node {
 	if id == "" {
 		return nil
 	}
-	return r.ref(element, Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.profileName(id)})
+	return r.ref(element, store.Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.ProfileName(id)})
 }
 
 // vmLinks are the actions a VM offers in its state.
-func vmLinks(r *request, vm *VM) []*xmltree.Node {
+func vmLinks(r *request, vm *store.VM) []*xmltree.Node {
 	path := "/api/vApp/vm-" + vm.ID
 	var out []*xmltree.Node
 	add := func(rel, suffix, kind string) {
@@ -65,7 +50,7 @@ func vmLinks(r *request, vm *VM) []*xmltree.Node {
 		}
 		out = append(out, r.link(rel, path+suffix, t))
 	}
-	if vm.Status == PoweredOn {
+	if vm.Status == store.PoweredOn {
 		for _, a := range []string{"powerOff", "reboot", "reset", "shutdown", "suspend"} {
 			add("power:"+a, "/power/action/"+a, "")
 		}
@@ -91,7 +76,7 @@ func vmLinks(r *request, vm *VM) []*xmltree.Node {
 		add("snapshot:revertToCurrent", "/action/revertToCurrentSnapshot", "")
 		add("snapshot:removeAll", "/action/removeAllSnapshots", "")
 	}
-	if r.session.provider() || r.hasRight(rightConsolidate) {
+	if r.session.Provider() || r.hasRight(rightConsolidate) {
 		add("consolidate", "/action/consolidate", "")
 	}
 	add("customizeAtNextPowerOn", "/action/customizeAtNextPowerOn", "")
@@ -100,7 +85,7 @@ func vmLinks(r *request, vm *VM) []*xmltree.Node {
 }
 
 // vmNode is the whole document of a VM.
-func vmNode(r *request, vm *VM, root bool) *xmltree.Node {
+func vmNode(r *request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	n := newElement("Vm", root)
@@ -110,7 +95,7 @@ func vmNode(r *request, vm *VM, root bool) *xmltree.Node {
 		A("deployed", vm.Deployed),
 		A("status", int(vm.Status)),
 		A("name", vm.Name),
-		A("id", URN("vm", vm.ID)),
+		A("id", store.URN("vm", vm.ID)),
 		A("href", r.href("vm", vm.ID)),
 		A("type", mime("vm")),
 	})
@@ -137,19 +122,19 @@ func vmNode(r *request, vm *VM, root bool) *xmltree.Node {
 }
 
 // computePolicy is there since API 33.
-func computePolicy(r *request, vm *VM) *xmltree.Node {
+func computePolicy(r *request, vm *store.VM) *xmltree.Node {
 	n := xmltree.New("ComputePolicy")
 	for element, id := range map[string]string{
 		"VmPlacementPolicy": vm.PlacementPolicyID,
 		"VmSizingPolicy":    vm.SizingPolicyID,
 	} {
-		p := r.sim.store.policy(id)
+		p := r.sim.store.Policy(id)
 		if p == nil {
 			continue
 		}
 		n.Add(xmltree.New(element,
-			xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+URN("vdcComputePolicy", id)),
-			xmltree.A("id", URN("vdcComputePolicy", id)), xmltree.A("name", p.Name),
+			xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+store.URN("vdcComputePolicy", id)),
+			xmltree.A("id", store.URN("vdcComputePolicy", id)), xmltree.A("name", p.Name),
 			xmltree.A("type", "application/json")))
 	}
 	slices.SortFunc(n.Children, func(a, b *xmltree.Node) int { return strings.Compare(a.Name, b.Name) })
@@ -159,7 +144,7 @@ func computePolicy(r *request, vm *VM) *xmltree.Node {
 	return n
 }
 
-func osSection(r *request, vm *VM) *xmltree.Node {
+func osSection(r *request, vm *store.VM) *xmltree.Node {
 	href := r.href("vm", vm.ID) + "/operatingSystemSection/"
 	return xmltree.New("ovf:OperatingSystemSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
 		xmltree.A("ovf:id", 94),
@@ -170,7 +155,7 @@ func osSection(r *request, vm *VM) *xmltree.Node {
 			xmltree.A("type", mime("operatingSystemSection"))))
 }
 
-func runtimeSection(r *request, vm *VM) *xmltree.Node {
+func runtimeSection(r *request, vm *store.VM) *xmltree.Node {
 	n := xmltree.New("RuntimeInfoSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
 		xmltree.A("vcloud:href", r.href("vm", vm.ID)+"/runtimeInfoSection"),
 		xmltree.A("vcloud:type", mime("virtualHardwareSection")),
@@ -181,7 +166,7 @@ func runtimeSection(r *request, vm *VM) *xmltree.Node {
 	return n
 }
 
-func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
+func connectionSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	href := r.href("vm", vm.ID) + "/networkConnectionSection/"
@@ -202,7 +187,7 @@ func connectionSection(r *request, vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-func customizationSection(r *request, vm *VM, root bool) *xmltree.Node {
+func customizationSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	href := r.href("vm", vm.ID) + "/guestCustomizationSection/"
@@ -227,7 +212,7 @@ func customizationSection(r *request, vm *VM, root bool) *xmltree.Node {
 	return n
 }
 
-func specSection(r *request, vm *VM) *xmltree.Node {
+func specSection(r *request, vm *store.VM) *xmltree.Node {
 	T := xmltree.T
 	disks := xmltree.New("DiskSection")
 	for _, d := range vm.Disks {
@@ -235,7 +220,7 @@ func specSection(r *request, vm *VM) *xmltree.Node {
 			T("BusNumber", d.Bus),
 			T("AdapterType", orElse(d.Adapter, defaultDiskAdapter)), T("ThinProvisioned", true))
 		if x := r.sim.store.Disks[d.DiskID]; x != nil {
-			s.Add(r.ref("Disk", Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
+			s.Add(r.ref("Disk", store.Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
 		}
 		s.Add([]*xmltree.Node{
 			profileRef(r, "StorageProfile", d.StorageProfileID),
@@ -259,6 +244,6 @@ func specSection(r *request, vm *VM) *xmltree.Node {
 		T("ToolsGuestOsId", vm.OS), T("VirtualCpuType", "VM64"), T("TimeSyncWithHost", false))
 }
 
-func nicDescription(nic NIC) string {
+func nicDescription(nic store.NIC) string {
 	return fmt.Sprintf("Vmxnet3 ethernet adapter on %q", nic.Network)
 }

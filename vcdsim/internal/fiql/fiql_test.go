@@ -79,7 +79,7 @@ func TestTerms(t *testing.T) {
 	g := NewWithT(t)
 	e, err := fiql.Parse("(a==1,b!=2);c=gt=3")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(e.Terms()).To(Equal([]fiql.Term{{"a", "==", "1"}, {"b", "!=", "2"}, {"c", "=gt=", "3"}}))
+	g.Expect(e.Terms()).To(Equal([]fiql.Term{{Attr: "a", Op: "==", Value: "1"}, {Attr: "b", Op: "!=", Value: "2"}, {Attr: "c", Op: "=gt=", Value: "3"}}))
 }
 
 func FuzzParse(f *testing.F) {

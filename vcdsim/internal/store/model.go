@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package store
 
 import (
 	"maps"
@@ -222,8 +222,8 @@ type TemplateVM struct {
 	ExtraConfig map[string]string
 }
 
-// clone copies a model deeply.
-func (m Model) clone() Model {
+// Clone copies a model deeply.
+func (m Model) Clone() Model {
 	m.Policies = slices.Clone(m.Policies)
 	m.ServiceEngineGroups = slices.Clone(m.ServiceEngineGroups)
 	m.ExternalNetworks = slices.Clone(m.ExternalNetworks)

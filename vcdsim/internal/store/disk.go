@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "slices"
+
+// A Disk is an independent disk.
+type Disk struct {
+	ID               string
+	Name             string
+	Description      string
+	OrgID            string
+	VDCID            string
+	OwnerID          string
+	SizeMiB          int64
+	Status           Status
+	BusType          string
+	BusSubType       string
+	SharingType      string
+	UUID             string
+	StorageProfileID string
+	AttachedTo       []string // VMs, several only of a disk that is shared
+	Metadata         map[string]Metadata
+}
+
+// Entity returns the reference that tasks and answers use.
+func (d *Disk) Entity() Entity { return Entity{"disk", d.ID, d.Name} }
+
+// Release detaches the disk from a VM.
+func (d *Disk) Release(vmID string) {
+	d.AttachedTo = slices.DeleteFunc(slices.Clone(d.AttachedTo), func(id string) bool { return id == vmID })
+}
+
+// StorageUsed sums the disks on a storage profile.
+func (s *Store) StorageUsed(profileID string) int64 {
+	var sum int64
+	for _, vm := range s.VMs {
+		for _, d := range vm.Disks {
+			if d.StorageProfileID == profileID && d.DiskID == "" {
+				sum += d.SizeMiB
+			}
+		}
+	}
+	for _, d := range s.Disks {
+		if d.StorageProfileID == profileID {
+			sum += d.SizeMiB
+		}
+	}
+	return sum
+}

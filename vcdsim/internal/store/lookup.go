@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"strings"
+)
+
+// Org finds an organization, nil if there is none.
+func (s *Store) Org(id string) *Org {
+	for i := range s.Model.Orgs {
+		if s.Model.Orgs[i].ID == id {
+			return &s.Model.Orgs[i]
+		}
+	}
+	return nil
+}
+
+// OrgByName finds an organization by its name, whose case does not matter.
+func (s *Store) OrgByName(name string) *Org {
+	for i := range s.Model.Orgs {
+		if strings.EqualFold(s.Model.Orgs[i].Name, name) {
+			return &s.Model.Orgs[i]
+		}
+	}
+	return nil
+}
+
+// VDCName is the name of a VDC, empty if it was deleted by an Editor.
+func (s *Store) VDCName(id string) string {
+	if _, v := s.VDC(id); v != nil {
+		return v.Name
+	}
+	return ""
+}
+
+// VDC finds a VDC and its organization; both are nil if there is none.
+func (s *Store) VDC(id string) (*Org, *VDC) {
+	for o := range s.Model.Orgs {
+		org := &s.Model.Orgs[o]
+		for v := range org.VDCs {
+			if org.VDCs[v].ID == id {
+				return org, &org.VDCs[v]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Network finds an org VDC network with where it is.
+func (s *Store) Network(id string) (*Org, *VDC, *Network) {
+	for o := range s.Model.Orgs {
+		org := &s.Model.Orgs[o]
+		for v := range org.VDCs {
+			for n := range org.VDCs[v].Networks {
+				if org.VDCs[v].Networks[n].ID == id {
+					return org, &org.VDCs[v], &org.VDCs[v].Networks[n]
+				}
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// Profile finds a storage profile with where it is.
+func (s *Store) Profile(id string) (*Org, *VDC, *StorageProfile) {
+	for o := range s.Model.Orgs {
+		org := &s.Model.Orgs[o]
+		for v := range org.VDCs {
+			for p := range org.VDCs[v].StorageProfiles {
+				if org.VDCs[v].StorageProfiles[p].ID == id {
+					return org, &org.VDCs[v], &org.VDCs[v].StorageProfiles[p]
+				}
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// ProfileName is the name of a storage profile, empty if there is none.
+func (s *Store) ProfileName(id string) string {
+	if _, _, p := s.Profile(id); p != nil {
+		return p.Name
+	}
+	return ""
+}
+
+// DefaultProfile is the storage profile used when a request names none.
+func (v *VDC) DefaultProfile() string {
+	for _, p := range v.StorageProfiles {
+		if p.Default {
+			return p.ID
+		}
+	}
+	if len(v.StorageProfiles) > 0 {
+		return v.StorageProfiles[0].ID
+	}
+	return ""
+}
+
+// Policy finds a compute policy, nil if there is none.
+func (s *Store) Policy(id string) *ComputePolicy {
+	for i := range s.Model.Policies {
+		if s.Model.Policies[i].ID == id {
+			return &s.Model.Policies[i]
+		}
+	}
+	return nil
+}
+
+// PolicyByName finds a compute policy by its name, nil if there is none.
+func (s *Store) PolicyByName(name string) *ComputePolicy {
+	for i := range s.Model.Policies {
+		if s.Model.Policies[i].Name == name {
+			return &s.Model.Policies[i]
+		}
+	}
+	return nil
+}
+
+// DefaultSizing is the sizing policy a VDC gives VMs that ask for none.
+func (s *Store) DefaultSizing(v *VDC) string {
+	for _, name := range v.Policies {
+		if p := s.PolicyByName(name); p != nil && !p.Placement {
+			return p.ID
+		}
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store holds everything that is simulated: the model that a simulator begins with, the entities that requests
+// make, and how to find them. It is data: it knows nothing of requests, time or the rights of callers.
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Store is the live state; everything in it is guarded by the simulator's lock. Dumps contain it as JSON, except for
+// fields that follow from others.
+type Store struct {
+	Model      Model
+	VApps      map[string]*VApp
+	VMs        map[string]*VM
+	Disks      map[string]*Disk
+	Tasks      map[string]*Task
+	Sessions   map[string]*Session            // by token
+	Locks      map[string]string              // entity -> task
+	Metadata   map[string]map[string]Metadata // of what the model holds, by id
+	Affinity   map[string]*AffinityRule       // by id
+	Uploads    map[string]*Upload             // by id
+	Documents  Objects
+	Access     map[string]Access // by the id of what is shared
+	Clients    []*APIClient      // oldest first
+	Alarms     map[int]Alarm     // by number
+	AlarmCount int
+
+	Children map[string][]*VM `json:"-"` // vApp -> VMs in the order they were made
+	Order    []*VM            `json:"-"` // all VMs by id
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s *Store) MarshalJSON() ([]byte, error) {
+	form := storedForm{plainStore: (*plainStore)(s), Children: map[string][]string{}}
+	for vapp, vms := range s.Children {
+		for _, vm := range vms {
+			form.Children[vapp] = append(form.Children[vapp], vm.ID)
+		}
+	}
+	return json.Marshal(form)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses fields that it does not know, and a store whose VMs are not
+// those of its vApps.
+func (s *Store) UnmarshalJSON(encoded []byte) error {
+	form := storedForm{plainStore: (*plainStore)(s)}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&form); err != nil {
+		return fmt.Errorf("reading the store: %w", err)
+	}
+	return s.arrange(form.Children)
+}
+
+// arrange derives the order of VMs from the ids of the VMs of each vApp.
+func (s *Store) arrange(children map[string][]string) error {
+	s.Children = map[string][]*VM{}
+	s.Order = nil
+	for vapp, ids := range children {
+		for _, id := range ids {
+			vm := s.VMs[id]
+			if vm == nil || vm.VAppID != vapp {
+				return fmt.Errorf("reading the store: vApp %s has no VM %s", vapp, id)
+			}
+			s.Children[vapp] = append(s.Children[vapp], vm)
+			s.Order = append(s.Order, vm)
+		}
+	}
+	if len(s.Order) != len(s.VMs) {
+		return fmt.Errorf("reading the store: %d of %d VMs are in a vApp", len(s.Order), len(s.VMs))
+	}
+	slices.SortFunc(s.Order, func(a, b *VM) int { return strings.Compare(a.ID, b.ID) })
+	return nil
+}
+
+// AddVM adds a VM to its vApp.
+func (s *Store) AddVM(vm *VM) {
+	s.VMs[vm.ID] = vm
+	s.Children[vm.VAppID] = append(s.Children[vm.VAppID], vm)
+	i, _ := slices.BinarySearchFunc(s.Order, vm.ID, compareVMID)
+	s.Order = slices.Insert(s.Order, i, vm)
+}
+
+// RemoveVM removes a VM from its vApp.
+func (s *Store) RemoveVM(vm *VM) {
+	delete(s.VMs, vm.ID)
+	if i, found := slices.BinarySearchFunc(s.Order, vm.ID, compareVMID); found {
+		s.Order = slices.Delete(s.Order, i, i+1)
+	}
+	s.Children[vm.VAppID] = slices.DeleteFunc(slices.Clone(s.Children[vm.VAppID]), func(x *VM) bool { return x == vm })
+}
+
+// A storedForm is a store as dumps have it. The order in which VMs were made does not follow from anything else.
+type storedForm struct {
+	*plainStore
+
+	Children map[string][]string // vApp -> ids of its VMs in the order they were made
+}
+
+// A plainStore is a store without methods.
+type plainStore Store
+
+// URN gives the identifier the API shows for a kind and an id.
+func URN(kind, id string) string {
+	if id == "" {
+		return ""
+	}
+	return "urn:vcloud:" + kind + ":" + id
+}
+
+// Bare takes any form of reference to a bare id.
+func Bare(ref string) string {
+	ref = strings.TrimSuffix(ref, "/")
+	if len(ref) < 36 {
+		return ref
+	}
+	return ref[len(ref)-36:]
+}
+
+// NewStore returns a store that contains only a model.
+func NewStore(m Model) *Store {
+	return &Store{
+		Model:     m,
+		VApps:     map[string]*VApp{},
+		VMs:       map[string]*VM{},
+		Disks:     map[string]*Disk{},
+		Tasks:     map[string]*Task{},
+		Sessions:  map[string]*Session{},
+		Locks:     map[string]string{},
+		Children:  map[string][]*VM{},
+		Metadata:  map[string]map[string]Metadata{},
+		Documents: Objects{},
+		Uploads:   map[string]*Upload{},
+		Affinity:  map[string]*AffinityRule{},
+		Access:    map[string]Access{},
+		Alarms:    map[int]Alarm{},
+	}
+}
+
+func compareVMID(vm *VM, id string) int { return strings.Compare(vm.ID, id) }
+
+// Sorted returns the values of a map in the order of its keys.
+func Sorted[T any](m map[string]*T) []*T {
+	out := make([]*T, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[k])
+	}
+	return out
+}
