@@ -11,16 +11,57 @@ root=${1:-}
 link=$root/etc/kube-vip/kubeconfig
 manifest=$root/etc/kubernetes/manifests/kube-vip.yaml
 
+# static_pod prints the ids of the processes of the static pod. Those of the DaemonSet serve metrics at another address.
+static_pod() {
+	for process in "$root"/proc/[0-9]*; do
+		if [ "$(cat "$process/comm" 2>/dev/null || :)" = kube-vip ] && [ -r "$process/environ" ] &&
+			! grep -q "prometheus_server=127.0.0.1:2113" "$process/environ"; then
+			echo "${process##*/}"
+		fi
+	done
+}
+
+# signal sends a signal to the processes of the static pod, of which there may be none.
+signal() {
+	for process in $(static_pod); do
+		kill "-$1" "$process" 2>/dev/null || :
+	done
+}
+
+kube() {
+	kubectl --kubeconfig "$root/etc/kubernetes/admin.conf" --namespace kube-system "$@"
+}
+
+# renewed prints when the lease of the virtual IP was renewed last.
+renewed() {
+	kube get lease plndr-cp-lock --output 'jsonpath={.spec.renewTime}'
+}
+
+# The static pod is stopped with SIGSTOP and then removed, so that the kubelet ends it with SIGKILL. With SIGTERM it would
+# release the lease, which the pod of the DaemonSet holds under the same name, and take the virtual IP off the interface.
+# The pod of the DaemonSet adds the address again only if it announces it by ARP.
 if [ "${2:-}" = handover ]; then
 	PATH=$PATH:/opt/bin
-	ready=$(kubectl --kubeconfig "$root/etc/kubernetes/admin.conf" --namespace kube-system get pods \
-		--output 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}' \
+	pod_ready=$(kube get pods --output 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}' \
 		--selector app.kubernetes.io/name=kube-vip-ds --field-selector "spec.nodeName=$(uname -n),status.phase=Running")
-	if [ "$ready" != True ]; then
+	if [ "$pod_ready" != True ]; then
 		echo "kube-vip: waiting for a pod of the DaemonSet on this node to be ready" >&2
 		exit 1
 	fi
+
+	signal STOP
+	trap 'signal CONT' EXIT
+	sleep 1 # Until a renewal that the static pod had sent is stored.
+	before=$(renewed)
+	sleep 4 # The lease is renewed every two seconds.
+	after=$(renewed)
+	if [ "$after" = "$before" ]; then
+		echo "kube-vip: waiting for the pod of the DaemonSet to renew the lease of the virtual IP" >&2
+		exit 1
+	fi
+
 	rm -f "$manifest"
+	trap - EXIT
 	echo "kube-vip: the DaemonSet runs here, the static pod ends"
 	exit 0
 fi

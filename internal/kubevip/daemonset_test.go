@@ -3,6 +3,10 @@
 package kubevip_test
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -120,7 +124,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 	g := NewWithT(t)
 	n := newNode(t, map[string]string{initFile: initConfiguration}, byDaemonSet)
 	n.program("systemctl", `echo "$@" >>`+n.root+"/"+systemctlLog)
-	n.program("kubectl", "printf True")
+	n.program("kubectl", kubectlOf("printf True", "date +%N"))
 
 	n.mustRun(kubevip.KeyPrepare)
 	n.mustRun(kubevip.KeyCleanup)
@@ -134,27 +138,80 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 	g.Expect(n.kubeconfig()).To(Equal(admin))
 	g.Expect(n.has(manifestFile)).To(BeTrue(), "until the DaemonSet runs here")
 
+	static := n.process("prometheus_server=127.0.0.1:2112")
+	daemonSet := n.process("prometheus_server=127.0.0.1:2113")
+
 	out, err := n.run(kubevip.KeyCleanup, "handover")
 
 	g.Expect(err).NotTo(HaveOccurred(), out)
 	g.Expect(n.has(manifestFile)).To(BeFalse())
+	g.Expect(static()).To(Equal("T"), "stopped: it must not take the virtual IP away when the kubelet ends it")
+	g.Expect(daemonSet()).To(Equal("S"))
+}
+
+// kubectlOf is a program that answers questions about pods, and about the lease.
+func kubectlOf(pods, lease string) string {
+	return `case "$*" in *" lease "*) ` + lease + `;; *) ` + pods + `;; esac`
 }
 
 func TestTheStaticPodStaysWhereTheDaemonSetDoesNotRun(t *testing.T) {
 	for name, kubectl := range map[string]string{
-		"no pod yet":              "true",
-		"a pod that is not ready": "printf False",
-		"no API server":           "exit 1",
+		"no pod yet":                          kubectlOf("true", "date +%N"),
+		"a pod that is not ready":             kubectlOf("printf False", "date +%N"),
+		"no API server":                       "exit 1",
+		"a pod that does not renew the lease": kubectlOf("printf True", "echo 2026-01-01T00:00:00Z"),
+		"a lease that cannot be read":         kubectlOf("printf True", "exit 1"),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			n := newNode(t, nil, byDaemonSet)
 			n.program("kubectl", kubectl)
+			static := n.process("prometheus_server=127.0.0.1:2112")
 
 			_, err := n.run(kubevip.KeyCleanup, "handover")
 
 			g.Expect(err).To(HaveOccurred(), "systemd tries again")
 			g.Expect(n.has(manifestFile)).To(BeTrue())
+			g.Expect(static()).To(Equal("S"), "it goes on")
 		})
 	}
+}
+
+// process starts a process that the node shows as one of kube-vip with a variable. The function it returns is the state
+// of the process: S sleeps, T is stopped.
+func (n *node) process(variable string) func() string {
+	n.t.Helper()
+	g := NewWithT(n.t)
+	cmd := exec.CommandContext(n.t.Context(), "sleep", "600")
+	g.Expect(cmd.Start()).To(Succeed())
+	n.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	folder := fmt.Sprintf("proc/%d/", cmd.Process.Pid)
+	n.write(folder+"comm", "kube-vip\n")
+	n.write(folder+"environ", "PATH=/bin\x00"+variable+"\x00")
+	return func() string {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+		g.Expect(err).NotTo(HaveOccurred())
+		_, state, _ := strings.Cut(string(stat), ") ")
+		return state[:1]
+	}
+}
+
+// TestTheHandOverTellsBothPodsApart: by the address of their metrics, and by the lease that the generator wrote.
+func TestTheHandOverTellsBothPodsApart(t *testing.T) {
+	g := NewWithT(t)
+	objects, err := kubevip.Objects(config(byDaemonSet))
+	g.Expect(err).NotTo(HaveOccurred())
+	env := map[string]string{}
+	for _, e := range typed[appsv1.DaemonSet](t, objects, "DaemonSet").Spec.Template.Spec.Containers[0].Env {
+		env[e.Name] = e.Value
+	}
+
+	script := string(render(t, config(byDaemonSet))[kubevip.KeyCleanup])
+
+	g.Expect(script).To(ContainSubstring(`"prometheus_server=` + env["prometheus_server"] + `"`))
+	g.Expect(script).To(ContainSubstring(" lease " + env["vip_leasename"] + " "))
 }
