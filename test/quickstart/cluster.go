@@ -43,6 +43,14 @@ func (q *quickstart) writeRepository() error {
 	return q.stack.LocalRepository(stack.Repository{Version: framework.Version, Files: files, Variables: variables})
 }
 
+// prepareSite does what a test wants to be there before the cluster.
+func (q *quickstart) prepareSite(context.Context) error {
+	if q.prepare == nil {
+		return nil
+	}
+	return q.prepare(q)
+}
+
 // createCluster is what a user does: clusterctl generate cluster | kubectl apply.
 func (q *quickstart) createCluster(ctx context.Context) error {
 	args := []string{

@@ -13,7 +13,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
 
-func TestMain(m *testing.M) { testtime.Main(m) }
+func TestMain(m *testing.M) {
+	if address := os.Getenv(routerEnv); address != "" {
+		if err := runRouter(address); err != nil {
+			fmt.Fprintln(os.Stderr, "router:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	testtime.Main(m)
+}
 
 // terminal opens a pseudo terminal: what is written to keys is typed into screen.
 func terminal(t *testing.T) (keys, screen *os.File) {

@@ -79,6 +79,8 @@ type options struct {
 	variables  map[string]string // of the template, beside those of the site
 	// change is what is done to the manifest before it is applied; nil for nothing.
 	change func(manifest []byte) ([]byte, error)
+	// prepare is done before the cluster is created; nil for nothing.
+	prepare func(*quickstart) error
 }
 
 func parse(args []string, out io.Writer) (options, error) {

@@ -62,8 +62,8 @@ func (q *quickstart) run(ctx context.Context) error {
 // bringUp does what comes before a cluster that is used.
 func (q *quickstart) bringUp(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		q.checkReal, q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.createCluster,
-		q.awaitCluster, q.serveWebsite, q.summary,
+		q.checkReal, q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.prepareSite,
+		q.createCluster, q.awaitCluster, q.serveWebsite, q.summary,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -53,27 +53,35 @@ spec: {addresses: [192.168.100.120-192.168.100.139], prefix: 24, gateway: 192.16
 
 // otherSite changes the manifest of a cluster.
 func otherSite(manifest []byte) ([]byte, error) {
-	out := bytes.NewBufferString(ipamPool)
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
-	for {
-		o := &unstructured.Unstructured{}
-		if err := decoder.Decode(o); errors.Is(err, io.EOF) {
-			return out.Bytes(), nil
-		} else if err != nil {
-			return nil, err
+	changed, err := changing(changeObject)(manifest)
+	return append([]byte(ipamPool), changed...), err
+}
+
+// changing returns a function that changes each object of a manifest.
+func changing(change func(*unstructured.Unstructured) error) func(manifest []byte) ([]byte, error) {
+	return func(manifest []byte) ([]byte, error) {
+		out := &bytes.Buffer{}
+		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
+		for {
+			o := &unstructured.Unstructured{}
+			if err := decoder.Decode(o); errors.Is(err, io.EOF) {
+				return out.Bytes(), nil
+			} else if err != nil {
+				return nil, err
+			}
+			if o.Object == nil {
+				continue
+			}
+			if err := change(o); err != nil {
+				return nil, err
+			}
+			document, err := sigsyaml.Marshal(o.Object)
+			if err != nil {
+				return nil, err
+			}
+			out.WriteString("---\n")
+			out.Write(document)
 		}
-		if o.Object == nil {
-			continue
-		}
-		if err := changeObject(o); err != nil {
-			return nil, err
-		}
-		document, err := sigsyaml.Marshal(o.Object)
-		if err != nil {
-			return nil, err
-		}
-		out.WriteString("---\n")
-		out.Write(document)
 	}
 }
 

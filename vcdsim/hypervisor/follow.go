@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,6 +75,9 @@ func keepDisks(files []string, disks []vcdsim.Disk) error {
 func (h *Hypervisor) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return h.hub.Dial(ctx, network, address)
 }
+
+// Start starts a program where edge gateways are, such as a router. It changes nothing else of the program.
+func (h *Hypervisor) Start(cmd *exec.Cmd) error { return h.hub.do(cmd.Start) }
 
 // Listen listens where edge gateways are; VMs on routed networks reach the address.
 func (h *Hypervisor) Listen(address netip.AddrPort) (net.Listener, error) {
