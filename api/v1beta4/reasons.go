@@ -123,6 +123,9 @@ const (
 	// EndpointAddressInvalidReason means that an address of the endpoint is not one of the edge gateway, is used by
 	// something else, or that none is free. Correct the field in the message, or ask the provider for addresses.
 	EndpointAddressInvalidReason = "EndpointAddressInvalid"
+	// EndpointFamilyReason means that the endpoint has an address of a family of which a control plane has none, so it
+	// cannot be a member. Correct spec.endpoint.edgeGateway.addresses, or give the nodes addresses of both families.
+	EndpointFamilyReason = "EndpointFamily"
 	// EndpointPortTakenReason means that something else has the port of the endpoint's address. Correct the field in
 	// the message.
 	EndpointPortTakenReason = "EndpointPortTaken"

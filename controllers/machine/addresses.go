@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -259,6 +260,29 @@ func (s addresses) primary() string {
 		}
 	}
 	return ""
+}
+
+// reported returns whether an address is one of those that were read last.
+func (s addresses) reported(address string) bool {
+	return slices.ContainsFunc(s.vcdMachine.Status.Addresses, func(a clusterv1.MachineAddress) bool {
+		return a.Address == address
+	})
+}
+
+// ofPrimary returns the addresses of the primary NIC, of which it may have one of each family.
+func (s addresses) ofPrimary() []string {
+	var found []string
+	for _, nic := range s.vm.now().NICs {
+		if !nic.Primary {
+			continue
+		}
+		for _, address := range []string{nic.Address, nic.Secondary} {
+			if address != "" {
+				found = append(found, address)
+			}
+		}
+	}
+	return found
 }
 
 // report writes what VCD says of the NICs to the status, the primary one first.

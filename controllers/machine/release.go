@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -161,28 +163,18 @@ func (i *inputs) withEndpoint(table []phases.Phase[*scope]) []phases.Phase[*scop
 
 // joinEndpoint makes a control plane a member of its cluster's endpoint.
 func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
-	address := ""
-	if s.vm.row != nil && s.provisioned() {
-		address = s.vm.row.PrimaryAddress
-	} else {
-		if out, err := s.observer.ensureRead(ctx); err != nil || out != phases.Done {
-			return out, err
-		}
-		address = s.addresses.primary()
+	address, out, err := s.memberAddress(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
 	}
-	address = cmp.Or(address, s.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation])
-	if address == "" {
-		s.vm.forget()
-		return phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
-			"Waiting for VCD to give the VM an address, under which it becomes a member of the endpoint"), nil
-	}
-	if address != s.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation] { // Not the address of another's VM.
+	joins := address != s.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
+	if joins { // Not the address of another's VM.
 		if out, err := s.observer.ensureOwned(ctx); err != nil || out != phases.Done {
 			return out, err
 		}
 	}
 	request := s.endpoint()
-	if !s.provisioned() || address != s.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation] {
+	if !s.provisioned() || joins {
 		opened, out, err := s.openCluster(ctx)
 		if err != nil || out != phases.Done {
 			return out, err
@@ -190,6 +182,50 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 		request.Session = opened
 	}
 	return s.Endpoints.Join(ctx, request, address, s.provisioned(), s.save)
+}
+
+// memberAddress returns the address of the primary NIC under which the machine is a member of the endpoint. It has the
+// family of the endpoint's first address. A machine that never ran must have such an address: else it would run, and the
+// endpoint would not lead to it. One that runs keeps the address that is recorded while the inventory shows no other.
+func (s *scope) memberAddress(ctx context.Context) (string, phases.Outcome, error) {
+	family := edgeendpoint.MemberFamily(s.vcdCluster)
+	recorded := s.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
+	if s.vm.row != nil && s.provisioned() {
+		current := s.vm.row.PrimaryAddress
+		if address := ofFamily([]string{current}, family); address != "" {
+			return address, phases.Done, nil
+		}
+		if recorded != "" && (current == "" || s.addresses.reported(recorded)) {
+			return recorded, phases.Done, nil
+		}
+	}
+	if out, err := s.observer.ensureRead(ctx); err != nil || out != phases.Done {
+		return "", out, err
+	}
+	has := s.addresses.ofPrimary()
+	if address := cmp.Or(ofFamily(has, family), recorded); address != "" {
+		return address, phases.Done, nil
+	}
+	s.vm.forget()
+	if len(has) == 0 {
+		return "", phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+			"Waiting for VCD to give the VM an address, under which it becomes a member of the endpoint"), nil
+	}
+	return "", phases.Fail(session.RemedyPoll, infrav1.EndpointFamilyReason,
+		"The first address of the cluster's endpoint is of family %s, and the VM has only %s: choose an address of the "+
+			"family of the nodes in spec.endpoint.edgeGateway.addresses of the VCDCluster, or nodes with addresses of "+
+			"both families", family, strings.Join(has, ", ")), nil
+}
+
+// ofFamily returns the first of some addresses that has a family, or the first of all if none is wanted.
+func ofFamily(addresses []string, family lb.Family) string {
+	for _, text := range addresses {
+		address, err := netip.ParseAddr(text)
+		if err == nil && (family == "" || lb.FamilyOf(address) == family) {
+			return text
+		}
+	}
+	return ""
 }
 
 // openCluster logs in with the identity of the cluster, which the endpoint is written with: that of the machine's zone

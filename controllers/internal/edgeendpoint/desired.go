@@ -71,6 +71,23 @@ func addresses(texts []string) []netip.Addr {
 	return out
 }
 
+// MemberFamily returns the family of the addresses under which control planes are members: that of the first address of
+// the endpoint. One pool serves all addresses, and its members have one family. It is empty while no address is known.
+func MemberFamily(c *infrav1.VCDCluster) lb.Family {
+	spec := infrav1.EdgeGatewayEndpoint{}
+	if given := c.Spec.Endpoint.EdgeGateway; given != nil {
+		spec = *given
+	}
+	known := requested(c, spec)
+	if len(known) == 0 {
+		known = addresses(placement.EndpointAddresses(c))
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return lb.FamilyOf(known[0])
+}
+
 // familiesOf returns the families of the addresses that are requested, else of those that are stored, else the usual
 // one.
 func familiesOf(d lb.Desired, usual lb.Family) []lb.Family {

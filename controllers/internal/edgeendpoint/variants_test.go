@@ -127,6 +127,70 @@ func TestAnEndpointOfIPv6(t *testing.T) {
 	w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
 }
 
+// dualStackNodes is a world whose nodes get addresses of both families.
+func dualStackNodes(t *testing.T, endpoint ...string) *world {
+	t.Helper()
+	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.CloudProvider()},
+		&infrav1.EdgeGatewayEndpoint{Addresses: endpoint})
+	owner := controllertest.NewCAPICluster()
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
+	owner.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"100.96.0.0/11", "fd6a::/48"}
+	w.Expect(w.Client.Update(w.Ctx, owner)).To(Succeed())
+	return w
+}
+
+func TestNodesOfADualStackClusterAreMembersByTheFamilyOfTheFirstAddress(t *testing.T) {
+	const (
+		v4 = "203.0.113.50"
+		v6 = "2001:db8::40"
+	)
+	for name, tt := range map[string]struct {
+		addresses []string
+		member    string
+	}{
+		"IPv6 alone": {[]string{v6}, "[fd00:100::10]:6443"},
+		"IPv6 first": {[]string{v6, v4}, "[fd00:100::10]:6443"},
+		"IPv4 first": {[]string{v4, v6}, "192.168.100.10:6443"},
+		"IPv4 alone": {[]string{v4}, "192.168.100.10:6443"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := dualStackNodes(t, tt.addresses...)
+			w.Ready()
+			w.add("a")
+			w.Ready("a")
+
+			w.Expect(w.members()).To(ConsistOf(netip.MustParseAddrPort(tt.member)))
+			w.Ready()
+			w.mark()
+			_, err := w.ReconcileMachine("a")
+			w.Expect(err).NotTo(HaveOccurred())
+			reads, writes := w.calls()
+			w.Expect(reads+writes).To(BeZero(), "at rest")
+
+			w.DeleteMachine("a")
+			w.Expect(w.members()).To(BeEmpty())
+			w.DeleteCluster()
+			w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
+		})
+	}
+}
+
+func TestANodeWithoutAnAddressOfTheFamilyOfTheEndpointIsRefusedBeforeItRuns(t *testing.T) {
+	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.CloudProvider()},
+		&infrav1.EdgeGatewayEndpoint{Addresses: []string{"2001:db8::40"}})
+	w.Ready()
+	w.add("a") // of a cluster of IPv4
+
+	w.EventuallyMachine("a", infrav1.EndpointJoinedCondition, infrav1.EndpointFamilyReason)
+
+	message := conditions.GetMessage(w.VCDMachine("a"), infrav1.EndpointJoinedCondition)
+	w.Expect(message).To(And(ContainSubstring("IPv6"), ContainSubstring("spec.endpoint.edgeGateway.addresses")))
+	w.Expect(w.Sim.State().VMs[0].Status).To(Equal(vcdsim.PoweredOff))
+	w.DeleteMachine("a")
+	w.DeleteCluster()
+	w.Expect(endpoint(w.Sim.State())).To(BeEmpty())
+}
+
 func TestAnEndpointOnAnotherGatewayThanThatOfTheNetwork(t *testing.T) {
 	model := vcdsim.TwoGateways()
 	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model},
