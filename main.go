@@ -91,7 +91,7 @@ func run(ctx context.Context, o *options.Options) (rerr error) {
 		defer cancel()
 		rerr = errors.Join(rerr, pool.Close(closing))
 	}()
-	wire := wirelog.New(klog.Background().WithName("vcd"), pool.SetWireLog, clock.RealClock{})
+	wire := wirelog.New(klog.Background().WithName("vcd"), wirelog.Wanted(os.Getenv), pool.SetWireLog, clock.RealClock{})
 	wire.OnSignal(ctx, o.VCDWireLogDuration)
 	managerOptions, err := o.ControllerManager(newScheme(),
 		map[string]http.Handler{wirelog.Path: wire.Handler(o.VCDWireLogDuration)})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -102,7 +103,7 @@ func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, err
 		RequestTimeout:    c.RequestTimeout.Duration,
 		TaskPoll:          v.taskPoll,
 	})
-	wire := wirelog.New(klog.Background().WithName("vcd"), pool.SetWireLog, clock.RealClock{})
+	wire := wirelog.New(klog.Background().WithName("vcd"), wirelog.Wanted(os.Getenv), pool.SetWireLog, clock.RealClock{})
 	wire.OnSignal(wait.ContextForChannel(h.stop), v.wireLog)
 	site := vcd.Config{Site: c.Host, Org: c.Org, CABundle: []byte(c.CABundle), Insecure: c.InsecureSkipVerify}
 	sessions := cpivcd.NewSessions(pool, site, credentials)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -28,10 +29,20 @@ const (
 	Path = "/debug/vcd-wire-log"
 	// Max is the longest time for which it can be switched on.
 	Max = time.Hour
+	// Variable switches it on for as long as the program runs, with any value but one that means false. CAPVCD and CPI
+	// log the calls of go-vcloud-director with it, with secrets and bodies.
+	Variable = "GOVCD_LOG_ON_SCREEN"
 )
 
-// A Log logs calls to VCD, without secrets and bodies: always when the verbosity is high enough, otherwise while it is
-// switched on, without a restart.
+// Wanted reports whether the environment switches the log on.
+func Wanted(getenv func(string) string) bool {
+	value := getenv(Variable)
+	on, err := strconv.ParseBool(value)
+	return on || err != nil && value != ""
+}
+
+// A Log logs calls to VCD, without secrets and bodies: always if it is wanted or the verbosity is high enough, otherwise
+// while it is switched on, without a restart.
 type Log struct {
 	log    logr.Logger
 	set    func(func(vcd.Exchange))
@@ -43,10 +54,10 @@ type Log struct {
 	timer clock.Timer
 }
 
-// New returns a log that is switched off, unless the verbosity of log is high enough. It sets what is called with each
-// call.
-func New(log logr.Logger, set func(func(vcd.Exchange)), c clock.WithDelayedExecution) *Log {
-	w := &Log{log: log, set: set, clock: c, always: log.V(level).Enabled()}
+// New returns a log that is switched off, unless it is wanted or the verbosity of log is high enough. It sets what is
+// called with each call.
+func New(log logr.Logger, wanted bool, set func(func(vcd.Exchange)), c clock.WithDelayedExecution) *Log {
+	w := &Log{log: log, set: set, clock: c, always: wanted || log.V(level).Enabled()}
 	if w.always {
 		set(w.exchange)
 	}

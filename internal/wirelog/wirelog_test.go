@@ -53,7 +53,7 @@ type logged struct {
 }
 
 // newLogged logs in to a simulated VCD, whose password is a canary.
-func newLogged(t *testing.T, verbosity int) *logged {
+func newLogged(t *testing.T, verbosity int, environment ...string) *logged {
 	t.Helper()
 	g := NewWithT(t)
 	model := vcdsim.K8sTenant()
@@ -64,7 +64,7 @@ func newLogged(t *testing.T, verbosity int) *logged {
 	t.Cleanup(func() { _ = sim.Close() })
 	l := &logged{lines: &lines{}, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))}
 	pool := vcd.NewPool(vcd.PoolOptions{})
-	l.wire = New(l.logger(verbosity), pool.SetWireLog, l.clock)
+	l.wire = New(l.logger(verbosity), Wanted(variables(environment)), pool.SetWireLog, l.clock)
 	l.session, err = pool.Session(t.Context(), vcd.Config{
 		Site:        sim.URL(),
 		Org:         "acme",
@@ -93,6 +93,28 @@ func TestCallsAreLoggedFromVerbositySeven(t *testing.T) {
 			verbosity)
 		g.Expect(l.text()).NotTo(ContainSubstring("canary"))
 		g.Expect(l.text()).NotTo(ContainSubstring("Bearer "))
+	}
+}
+
+// variables returns the first of some values for the variable of the log.
+func variables(values []string) func(string) string {
+	return func(name string) string {
+		if name != Variable || len(values) == 0 {
+			return ""
+		}
+		return values[0]
+	}
+}
+
+func TestTheVariableOfTheOriginalsSwitchesTheLogOn(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "false": false, "0": false, "true": true, "1": true, "yes": true} {
+		g := NewWithT(t)
+		l := newLogged(t, 0, value)
+
+		l.call(t)
+
+		g.Expect(l.calls() > 0).To(Equal(want), value)
+		g.Expect(l.text()).NotTo(ContainSubstring("canary"), value)
 	}
 }
 
