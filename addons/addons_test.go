@@ -99,7 +99,7 @@ func TestVariantsDifferInWhatMustDifferOnly(t *testing.T) {
 				continue
 			}
 			g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(Or(Equal(testImage),
-				Equal("__REGISTRY__/vmware-cloud-director/cloud-provider-for-cloud-director:v2.0.0")), name)
+				Equal("__REGISTRY__/cloud-provider-for-cloud-director:v2.0.0")), name)
 			d.Spec.Template.Spec.Containers[0].Image = testImage
 			d.Spec.Template.Annotations = nil
 			d.Spec.Replicas = ptr.To[int32](1)
@@ -114,7 +114,7 @@ func TestAnAirgapTemplateKeepsThePlaceOfTheRegistry(t *testing.T) {
 
 	g.Expect(strings.Count(raw, "__REGISTRY__")).To(Equal(1))
 	g.Expect(raw).To(ContainSubstring(
-		`image: "__REGISTRY__/vmware-cloud-director/cloud-provider-for-cloud-director:v2.0.0"`))
+		`image: "__REGISTRY__/cloud-provider-for-cloud-director:v2.0.0"`))
 	g.Expect(raw).NotTo(ContainSubstring("__VERSION__"))
 }
 

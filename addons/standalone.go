@@ -12,18 +12,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 )
 
-// RegistryPlaceholder is what a container service extension replaces by the registry of its site.
+// RegistryPlaceholder is what a container service extension replaces by the registry of its site, with the folder of the
+// images in it: CPI's releases name the image directly below it.
 const RegistryPlaceholder = "__REGISTRY__"
-
-// airgapProject is the folder of images in the registry of a container service extension.
-const airgapProject = "vmware-cloud-director"
 
 // AirgapTemplateName is the name by which a container service extension finds the manifest in its carrier image.
 const AirgapTemplateName = "cloud-director-ccm-crs-airgap.yaml.template"
 
 // AirgapImage is the image that the airgap template names, as it is found in the registry of a site that mirrors it.
 func AirgapImage(version string) string {
-	return RegistryPlaceholder + "/" + airgapProject + "/" + Repository + ":" + version
+	return RegistryPlaceholder + "/" + Repository + ":" + version
 }
 
 // AirgapTemplate renders the manifest for clusters of a container service extension without internet: the stand-alone

@@ -25,7 +25,7 @@ const (
 	templateFile  = "cloud-director-ccm-crs-airgap.yaml.template"
 	registryWord  = "__REGISTRY__"
 	// carriedImage is the image that the manifest names below the site's registry.
-	carriedImage = "vmware-cloud-director/cloud-provider-for-cloud-director"
+	carriedImage = "cloud-provider-for-cloud-director"
 )
 
 // A parts list is the carrier's bom.json.

@@ -261,15 +261,15 @@ func TestTheCarrierIsWhatAContainerServiceExtensionReads(t *testing.T) {
 			"/src/artifact/dependencies.txt", "/src/artifact/bom.json"))
 		g.Expect(image.config.Config.Entrypoint).To(Equal([]string{"/bin/sh"}))
 		g.Expect(string(image.files["/src/artifact/dependencies.txt"].content)).To(
-			Equal("__REGISTRY__ vmware-cloud-director/cloud-provider-for-cloud-director " + testVersion + "\n"))
+			Equal("__REGISTRY__ cloud-provider-for-cloud-director " + testVersion + "\n"))
 		g.Expect(string(image.files["/src/artifact/bom.json"].content)).To(MatchJSON(`{
 			"name": "cpi-crs-airgapped", "version": "` + testVersion + `", "components": {
 				"manifests": [{"name": "cloud-director-ccm-crs-airgap.yaml.template", "url": ""}],
 				"binaries": [],
-				"dependencies": [{"name": "vmware-cloud-director/cloud-provider-for-cloud-director", "version": "` + testVersion + `", "imageRepository": "__REGISTRY__"}]}}`))
+				"dependencies": [{"name": "cloud-provider-for-cloud-director", "version": "` + testVersion + `", "imageRepository": "__REGISTRY__"}]}}`))
 		template := string(image.files["/src/artifact/cloud-director-ccm-crs-airgap.yaml.template"].content)
 		g.Expect(strings.Count(template, "__REGISTRY__")).To(Equal(1))
-		g.Expect(template).To(ContainSubstring("__REGISTRY__/vmware-cloud-director/cloud-provider-for-cloud-director:" +
+		g.Expect(template).To(ContainSubstring("__REGISTRY__/cloud-provider-for-cloud-director:" +
 			testVersion))
 		g.Expect(template).NotTo(MatchRegexp(`__(VERSION|GIT_COMMIT)__`))
 	}
