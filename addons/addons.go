@@ -46,6 +46,8 @@ const (
 	ServiceKeyName = "cloud-controller-manager-service-key"
 	// ServiceKeyField is the key of the data.
 	ServiceKeyField = "key"
+	// ProxyName is the name of the Secret with the variables of the proxy by which VCD is reached: [ProxyVariables].
+	ProxyName = "vcloud-ccm-proxy"
 	// ClusterIDName is the name of the Secret with the id of the cluster, in key [ClusterIDKey].
 	ClusterIDName = "vcloud-clusterid-secret"
 	// ClusterIDKey is the key of the id of the cluster.
@@ -80,9 +82,14 @@ type CCM struct {
 	// the Service kubernetes. That needs kube-proxy, which waits for the addresses of its node, which come from here.
 	APIHost string
 	APIPort int32
+	// ProxySecret, if not empty, is the Secret with the variables of a proxy: [Proxy].
+	ProxySecret string
 	// Cloud of the cluster; nil: VMware Cloud Director.
 	Cloud *Cloud
 }
+
+// ProxyVariables are the variables of a proxy, and the keys of the Secret with them.
+func (CCM) ProxyVariables() []string { return []string{"HTTPS_PROXY", "NO_PROXY"} }
 
 // Image returns the whole reference of the image of a release in a registry: the one of this project if it is empty.
 func Image(registry, version string) string {
@@ -171,6 +178,14 @@ func ServiceAccount(token []byte) (unstructured.Unstructured, error) {
 // ServiceKey is the Secret that holds the key of what is written down on Services.
 func ServiceKey(key []byte) (unstructured.Unstructured, error) {
 	return secret(ServiceKeyName, map[string][]byte{ServiceKeyField: key})
+}
+
+// Proxy is the Secret with the variables of the proxy by which VCD is reached: a proxy's URL may have a password.
+func Proxy(url string, direct []string) (unstructured.Unstructured, error) {
+	return secret(ProxyName, map[string][]byte{
+		"HTTPS_PROXY": []byte(url),
+		"NO_PROXY":    []byte(strings.Join(direct, ",")),
+	})
 }
 
 func secret(name string, data map[string][]byte) (unstructured.Unstructured, error) {

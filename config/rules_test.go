@@ -58,6 +58,9 @@ func TestCreateVCDCluster(t *testing.T) {
 	checkCreations(t, "VCDCluster", clusterYAML, []creation{
 		{"the least that is needed", `{}`, nil},
 		{"a port of the site", `{spec: {site: "https://vcd.example.com:8443"}}`, nil},
+		{"a site behind the proxy", `{spec: {proxy: {httpsProxy: "http://p:3128", site: Proxy}}}`, nil},
+		{"a site behind a proxy for http", `{spec: {proxy: {httpProxy: "http://p:3128", site: Proxy}}}`, []string{"spec.proxy.httpsProxy"}},
+		{"a site in another way", `{spec: {proxy: {httpsProxy: "http://p:3128", site: Tunnel}}}`, []string{"spec.proxy.site"}},
 		{"an address as site", `{spec: {site: "https://[2001:db8::1]"}}`, nil},
 		{"null for an optional field is as good as nothing", `{spec: {endpoint: {kubeVIP: {image: }}}}`, nil},
 		{"no http", `{spec: {site: "http://vcd.example.com"}}`, site},

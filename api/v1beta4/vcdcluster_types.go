@@ -151,7 +151,20 @@ const (
 	PodProxyNone PodProxyMode = "None"
 )
 
+// SiteAccess is how a workload cluster reaches VMware Cloud Director.
+// +kubebuilder:validation:Enum=Direct;Proxy
+type SiteAccess string
+
+// How the site is reached.
+const (
+	// SiteDirect is without the proxy.
+	SiteDirect SiteAccess = "Direct"
+	// SiteByProxy is through the proxy.
+	SiteByProxy SiteAccess = "Proxy"
+)
+
 // ProxySpec is the HTTP proxy of nodes and pods.
+// +kubebuilder:validation:XValidation:rule="self.?site.orValue('Direct') != 'Proxy' || has(self.httpsProxy)",fieldPath=".httpsProxy",message="is required when site is Proxy: the site is reached by https"
 type ProxySpec struct {
 	// httpProxy is the URL of the proxy for http, such as http://proxy.example.com:3128. A password in it can be read
 	// by all who can read this object, nodes or pods.
@@ -168,13 +181,18 @@ type ProxySpec struct {
 	HTTPSProxy string `json:"httpsProxy,omitempty"`
 
 	// noProxy lists further hosts, domains (with a leading dot) and networks that are reached without the proxy. The
-	// cluster's Services, pods, endpoint and node networks and the site are added.
+	// cluster's Services, pods, endpoint and node networks are added, and the site unless site is Proxy.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	NoProxy []string `json:"noProxy,omitempty"`
+
+	// site is how the managed cloud controller manager, nodes and pods reach VMware Cloud Director: Direct, which it is
+	// if empty, or Proxy, where nodes have no other way to it.
+	// +optional
+	Site SiteAccess `json:"site,omitempty"`
 
 	// pods is Inject, which is the default, for admission policies in the workload cluster that add the proxy's
 	// environment to new pods, or None. They need Kubernetes 1.36, or an older one with the API switched on.

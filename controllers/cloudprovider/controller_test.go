@@ -3,6 +3,7 @@
 package cloudprovider
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
@@ -182,6 +184,57 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
 	w.apply()
 	w.Expect(w.deployment().Spec.Template.Annotations).NotTo(Equal(hash), "another configuration needs new pods")
+}
+
+func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
+	const proxy = "http://user:secret@proxy.example.com:3128"
+	w := newCCMEnv(t)
+	w.changeCAPICluster(func(c *clusterv1.Cluster) {
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "api.example.com", Port: 6443}
+	})
+	w.changeCluster(func(c *infrav1.VCDCluster) {
+		c.Spec.Proxy = infrav1.ProxySpec{HTTPSProxy: proxy, NoProxy: []string{".corp.example.com"}}
+	})
+	w.installed()
+	variables := []string{"HTTPS_PROXY", "NO_PROXY"}
+	direct := w.deployment().Spec.Template
+	w.Expect(direct.Spec.Containers[0].Env).NotTo(ContainElement(HaveField("Name", BeElementOf(variables))),
+		"nodes reach the site without the proxy")
+
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Proxy.Site = infrav1.SiteByProxy })
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+	w.apply()
+
+	template := w.deployment().Spec.Template
+	w.Expect(template.Annotations).NotTo(Equal(direct.Annotations), "another proxy needs new pods")
+	for _, name := range variables {
+		w.Expect(template.Spec.Containers[0].Env).To(ContainElement(And(HaveField("Name", name),
+			HaveField("ValueFrom.SecretKeyRef.Name", addons.ProxyName))))
+	}
+	w.Expect(template.String()).NotTo(ContainSubstring("secret@"))
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: "kube-system", Name: addons.ProxyName}
+	w.Expect(w.Workload.Get(w.Ctx, key, secret)).To(Succeed())
+	w.Expect(string(secret.Data["HTTPS_PROXY"])).To(Equal(proxy))
+	exceptions := strings.Split(string(secret.Data["NO_PROXY"]), ",")
+	w.Expect(exceptions).To(ContainElements("api.example.com", "10.96.0.0/12", ".corp.example.com"))
+	site, err := url.Parse(w.Sim.URL())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(exceptions).NotTo(ContainElement(site.Hostname()))
+
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPSProxy = "http://other.example.com:3128" })
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+	w.apply()
+	w.Expect(w.deployment().Spec.Template.Annotations).NotTo(Equal(template.Annotations))
+
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Proxy.Site = infrav1.SiteDirect })
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+	w.apply()
+	w.pass()
+	w.Expect(w.deployment().Spec.Template.Annotations).To(Equal(direct.Annotations))
+	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Env).NotTo(
+		ContainElement(HaveField("Name", BeElementOf(variables))))
+	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, key, secret))).To(BeTrue(), "a password is not left behind")
 }
 
 func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
 const (
@@ -42,13 +43,19 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the configuration of the cloud controller manager: %w", err)
 	}
-	sum := sha256.Sum256(config)
+	proxy, err := s.proxy()
+	if err != nil {
+		return nil, err
+	}
 	ccm := addons.CCM{
 		Image:      imageOf(s.vcdCluster.Spec.CloudProvider.Image, s.Image),
 		Replicas:   replicas(s.cluster),
-		ConfigHash: hex.EncodeToString(sum[:])[:hashLength],
+		ConfigHash: hashOf(config, proxy),
 		APIHost:    s.cluster.Spec.ControlPlaneEndpoint.Host,
 		APIPort:    s.cluster.Spec.ControlPlaneEndpoint.Port,
+	}
+	if len(proxy) > 0 {
+		ccm.ProxySecret = addons.ProxyName
 	}
 	objects, err := ccm.Objects()
 	if err != nil {
@@ -62,9 +69,37 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects = append(replace(objects, key), parts...)
+	objects = slices.Concat(replace(objects, key), parts, proxy)
 	s.set.Mark(objects, applied)
 	return objects, nil
+}
+
+// hashOf returns a hash of what the pods read once: the configuration, and the variables of the proxy, if there is one.
+func hashOf(config []byte, proxy []unstructured.Unstructured) string {
+	hash := sha256.New()
+	_, _ = hash.Write(config) // a hash takes everything
+	for _, secret := range proxy {
+		_, _ = fmt.Fprint(hash, secret.Object["data"])
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:hashLength]
+}
+
+// proxy returns the Secret with the variables of the cluster's proxy, if VCD is reached by it. The API server, to which
+// the cloud controller manager connects besides, is reached without.
+func (s *scope) proxy() ([]unstructured.Unstructured, error) {
+	proxy := s.vcdCluster.Spec.Proxy
+	if proxy.Site != infrav1.SiteByProxy || proxy.HTTPSProxy == "" {
+		return nil, nil
+	}
+	network := s.cluster.Spec.ClusterNetwork
+	secret, err := addons.Proxy(proxy.HTTPSProxy, nodeproxy.Cluster{
+		Services:      network.Services.CIDRBlocks,
+		Pods:          network.Pods.CIDRBlocks,
+		ServiceDomain: network.ServiceDomain,
+		Endpoint:      s.cluster.Spec.ControlPlaneEndpoint.Host,
+		More:          slices.Concat(s.vcdCluster.Status.VirtualIPs, proxy.NoProxy),
+	}.Direct())
+	return []unstructured.Unstructured{secret}, err
 }
 
 // serviceKeyBytes is how long the key is that proves what is written down on Services.

@@ -113,13 +113,17 @@ func direct(s *scope, networks []netip.Prefix) []string {
 	for _, subnet := range s.network.Subnets {
 		networks = append(networks, subnet.Prefix)
 	}
+	site := s.vcdCluster.Spec.Site
+	if s.vcdCluster.Spec.Proxy.Site == infrav1.SiteByProxy {
+		site = ""
+	}
 	network := s.cluster.Spec.ClusterNetwork
 	return nodeproxy.Cluster{
 		Services:      network.Services.CIDRBlocks,
 		Pods:          network.Pods.CIDRBlocks,
 		ServiceDomain: network.ServiceDomain,
 		Endpoint:      cmp.Or(s.vcdCluster.Spec.ControlPlaneEndpoint.Host, s.cluster.Spec.ControlPlaneEndpoint.Host),
-		Site:          s.vcdCluster.Spec.Site,
+		Site:          site,
 		Networks:      networks,
 		More:          slices.Concat(s.vcdCluster.Status.VirtualIPs, s.vcdCluster.Spec.Proxy.NoProxy),
 	}.Direct()

@@ -66,6 +66,18 @@ func TestTheProxyOfNodesIsWrittenBeforeAnyMachine(t *testing.T) {
 	w.Expect(proxySecret(w).ResourceVersion).To(Equal(before), "it is left alone while it is right")
 }
 
+func TestTheSiteIsReachedByTheProxyIfThatIsWished(t *testing.T) {
+	w := proxied(t)
+	c := w.VCDCluster()
+	c.Spec.Proxy.Site = infrav1.SiteByProxy
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(string(proxySecret(w).Data[nodeproxy.KeyContainerd])).To(
+		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,.corp.example.com"), "all but the site")
+}
+
 func TestWithoutAProxyThereIsNothingOfIt(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

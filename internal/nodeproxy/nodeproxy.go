@@ -147,7 +147,7 @@ type Cluster struct {
 	Pods          []string // CIDRs
 	ServiceDomain string   // cluster.local if empty
 	Endpoint      string   // host of the API server
-	Site          string   // URL of VMware Cloud Director
+	Site          string   // URL of VMware Cloud Director; empty: it is reached by the proxy
 	Networks      []netip.Prefix
 	More          []string // what the user adds
 }
@@ -176,7 +176,7 @@ func (c Cluster) Direct() []string {
 	}
 	slices.Sort(networks)
 	all = append(all, networks...)
-	if site, err := url.Parse(c.Site); err == nil {
+	if site, err := url.Parse(c.Site); err == nil && c.Site != "" {
 		all = append(all, site.Hostname())
 	}
 	var direct []string
