@@ -145,8 +145,9 @@ const (
 	// EndpointGatewayAnnotation on a VCDCluster is the URN of the edge gateway that its control-plane endpoint is on.
 	// It is stored before anything is created there. Remove it to have the gateway looked up again.
 	EndpointGatewayAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-gateway"
-	// EndpointAddressesAnnotation on a VCDCluster lists the addresses that its control-plane endpoint on an edge
-	// gateway is made on, separated by commas. They are stored before they are used.
+	// EndpointAddressesAnnotation on a VCDCluster lists the addresses of its control-plane endpoint, separated by commas:
+	// those that an endpoint on an edge gateway is made on, which are stored before they are used, or the virtual IPs of
+	// both families that come from pools.
 	EndpointAddressesAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-addresses"
 	// EndpointMemberAnnotation on a VCDMachine is the address under which it is a member of its cluster's control-plane
 	// endpoint on an edge gateway. It is stored before the pool is written.

@@ -18,6 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
 // A vipPools are the pools of one virtual IP, in order.
@@ -69,18 +70,26 @@ func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, erro
 			return nil, out, err
 		}
 		hosts[0] = addr.String()
-	} else if err := v.keep(ctx, pools); err != nil {
+	} else if err := v.keep(ctx, pools, hosts[0]); err != nil {
 		return nil, phases.Done, err
 	}
 	if len(v.kube().SecondaryPoolRefs) == 0 {
 		return hosts, phases.Done, nil
 	}
 	pools = secondary(v.kube(), v.cluster.Name)
-	if stored := v.vcdCluster.Status.VirtualIPs; len(stored) > 1 && established(v.vcdCluster) {
-		return append(hosts, stored[1]), phases.Done, v.keep(ctx, pools)
+	if stored := v.stored(); len(stored) > 1 && established(v.vcdCluster) {
+		return append(hosts, stored[1]), phases.Done, v.keep(ctx, pools, stored[1])
 	}
 	addr, out, err := v.claim(ctx, pools)
 	return append(hosts, addr.String()), out, err
+}
+
+// stored returns the virtual IPs that were published. A move and a restore drop the status, but not the annotation.
+func (v virtualIPs) stored() []string {
+	if stored := v.vcdCluster.Status.VirtualIPs; len(stored) > 0 {
+		return stored
+	}
+	return placement.EndpointAddresses(v.vcdCluster)
 }
 
 // claim returns the address from the first of some pools that gives one. An address that was given stays. Pools that
@@ -115,15 +124,20 @@ func (v virtualIPs) claim(ctx context.Context, pools vipPools) (netip.Addr, phas
 	return netip.Addr{}, problem, nil
 }
 
-// keep makes the claim of an endpoint that is known the cluster's again after a restore, and holds its address.
-func (v virtualIPs) keep(ctx context.Context, pools vipPools) error {
+// keep makes the claim of a virtual IP that is known the cluster's again after a restore, and holds its address. It notes
+// a warning if no pool has a claim of it any more.
+func (v virtualIPs) keep(ctx context.Context, pools vipPools, vip string) error {
 	claims := v.claims(v.cluster.Name)
+	var all []ipam.Claim
+	found := false
 	for i := range pools.refs {
 		claim := pools.at(i)
+		all = append(all, claim)
 		key := client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: claim.Name}
 		if err := v.Client.Get(ctx, key, &ipamv1.IPAddressClaim{}); err != nil {
-			continue // Without it, the address is still held.
+			continue // Without it, the address may still be held.
 		}
+		found = true
 		claim.InUse = true
 		address, out, err := claims.Ensure(ctx, claim)
 		if err == nil && out == phases.Done {
@@ -133,7 +147,12 @@ func (v virtualIPs) keep(ctx context.Context, pools vipPools) error {
 			return err
 		}
 	}
-	return nil
+	if found {
+		return nil
+	}
+	warning, err := claims.Unclaimed(ctx, vip, all)
+	v.unclaimed = cmp.Or(v.unclaimed, warning)
+	return err
 }
 
 // wasGiven reports whether a claim of the cluster has an address.

@@ -267,6 +267,62 @@ func TestTheSecondVirtualIPIsKeptThoughItsClaimIsDeleted(t *testing.T) {
 	w.Expect(append(addresses, claims...)).To(BeEmpty())
 }
 
+// withoutStatus is a cluster after a move, which drops the status.
+func (w *pooled) withoutStatus() {
+	c := w.VCDCluster()
+	c.Status = infrav1.VCDClusterStatus{}
+	w.Expect(w.Client.Status().Update(w.Ctx, c)).To(Succeed())
+}
+
+func TestTheSecondVirtualIPSurvivesAMoveWithoutItsClaim(t *testing.T) {
+	four := controllertest.NewPool("four", 24, "", "192.168.100.210")
+	six := controllertest.NewPool("six", 64, "", "fd00:100::c8", "fd00:100::c9")
+	w := newPooled(t, four, six)
+	w.ask(w.pools[:1], w.pools[1:])
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	for range 2 {
+		_, err := w.ReconcileCluster()
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip-second")}
+	w.Expect(w.Client.Delete(w.Ctx, claim)).To(Succeed())
+	w.given()
+
+	w.withoutStatus()
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(manifest(w.Env)).To(ContainSubstring("192.168.100.210,fd00:100::c8"))
+	w.Expect(w.VCDCluster().Status.VirtualIPs).To(Equal([]string{"192.168.100.210", "fd00:100::c8"}))
+	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(Equal(infrav1.AddressClaimLostReason))
+	w.Expect(messageOf(w.Env)).To(ContainSubstring("is held until this VCDCluster is deleted"))
+}
+
+func TestAVirtualIPThatNoPoolKeepsIsReported(t *testing.T) {
+	w := newPooled(t, controllertest.NewPool("vips", 24, "", "192.168.100.210"))
+	w.ask(w.pools, nil)
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.Client.Delete(w.Ctx, &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")})).To(Succeed())
+	addresses := &ipamv1.IPAddressList{}
+	w.Expect(w.Client.List(w.Ctx, addresses)).To(Succeed())
+	for i := range addresses.Items { // A restore without IPAM objects.
+		addresses.Items[i].Finalizers = nil
+		w.Expect(w.Client.Update(w.Ctx, &addresses.Items[i])).To(Succeed())
+		w.Expect(client.IgnoreNotFound(w.Client.Delete(w.Ctx, &addresses.Items[i]))).To(Succeed())
+	}
+	w.withoutStatus()
+
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.AddressClaimLostReason)
+
+	w.Expect(conditions.IsTrue(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(BeTrue(), "the cluster works")
+	w.Expect(messageOf(w.Env)).To(And(ContainSubstring("192.168.100.210"), ContainSubstring("c1-vip"),
+		ContainSubstring("Exclude the address from the pool")))
+	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
+	before := w.VCDCluster().ResourceVersion
+	_, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.VCDCluster().ResourceVersion).To(Equal(before), "at rest")
+}
+
 func TestAnAddressIsFreedThoughTheIDCameAfterItsClaim(t *testing.T) {
 	for name, passes := range map[string]int{"deleted at once": 0, "deleted later": 2} {
 		t.Run(name, func(t *testing.T) {

@@ -172,6 +172,7 @@ type scope struct {
 	session        *session.Session // set by open
 	failureDomains failureDomains   // set by findZones
 	home                            // set by reconcileNetwork
+	unclaimed      phases.Outcome   // warns of a virtual IP that no pool keeps; set by virtualIPs
 
 	requeueAfter time.Duration // although all is complete; zero: not needed
 	gone         bool          // the vApp is proved gone; set by deleteVApp

@@ -30,6 +30,7 @@ func (s *scope) identify() {
 			delete(c.Annotations, key)
 		}
 		c.Spec.InfraID = string(c.UID)
+		recordVirtualIPs(c)
 	}
 	recordHome(c, s.home)
 }

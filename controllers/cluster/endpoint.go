@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
@@ -79,7 +81,7 @@ func (v virtualIPs) reconcile(ctx context.Context) (phases.Outcome, error) {
 		return out, err
 	}
 	v.publish(config.Addresses, config.Port)
-	return phases.Done, nil
+	return v.unclaimed, nil
 }
 
 // checked returns the configuration of kube-vip for hosts that can be the endpoint.
@@ -104,9 +106,21 @@ func (v virtualIPs) publish(hosts []string, port int32) {
 	if _, err := netip.ParseAddr(hosts[0]); err == nil {
 		c.Status.VirtualIPs = hosts
 	}
+	if c.Spec.InfraID != "" {
+		recordVirtualIPs(c)
+	}
 	if !c.Spec.ControlPlaneEndpoint.IsValid() {
 		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: hosts[0], Port: port}
 		endpointKnown(v.Recorder, c)
+	}
+}
+
+// recordVirtualIPs stores the virtual IPs of both families that come from pools. The host of the endpoint has the first;
+// a move drops the status, which has the second.
+func recordVirtualIPs(c *infrav1.VCDCluster) {
+	kube := c.Spec.Endpoint.KubeVIP
+	if kube != nil && len(kube.SecondaryPoolRefs) > 0 && len(c.Status.VirtualIPs) > 1 {
+		notes.Set(c, infrav1.EndpointAddressesAnnotation, strings.Join(c.Status.VirtualIPs, ","))
 	}
 }
 

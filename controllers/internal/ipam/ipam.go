@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -211,6 +213,32 @@ func (c Claims) unclaimed(ctx context.Context, claim Claim, why string) (phases.
 		}
 	}
 	return c.lost(claim, why), err
+}
+
+// Unclaimed returns a warning that an address in use has none of its claims any more. It says whether the owner holds
+// an IPAddress of them, which keeps others from getting the address.
+func (c Claims) Unclaimed(ctx context.Context, address string, claims []Claim) (phases.Outcome, error) {
+	held, err := c.held(ctx)
+	if err != nil {
+		return phases.Done, err
+	}
+	names := make([]string, 0, len(claims))
+	pools := make([]string, 0, len(claims))
+	for _, claim := range claims {
+		names = append(names, claim.Name)
+		pools = append(pools, claim.Pool.Kind+" "+claim.Pool.Name)
+	}
+	for _, object := range held {
+		if slices.Contains(names, object.Spec.ClaimRef.Name) {
+			return phases.Warn(infrav1.AddressClaimLostReason,
+				"IPAddressClaim %s does not exist, but its IPAddress %s is held until this %s is deleted",
+				object.Spec.ClaimRef.Name, object.Name, c.kind()), nil
+		}
+	}
+	return phases.Warn(infrav1.AddressClaimLostReason,
+		"Address %s is in use, and neither an IPAddressClaim (%s) nor an IPAddress of it exists: %s may give it to others. "+
+			"Exclude the address from the pool, or restore both objects", address, strings.Join(names, ", "),
+		strings.Join(pools, ", ")), nil
 }
 
 // adopt makes a claim of ours the owner's again: a restore from a backup gave the owner another UID.
