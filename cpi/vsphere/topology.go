@@ -31,6 +31,13 @@ const (
 	reasonTagAmbiguous = "TagAmbiguous"
 )
 
+const (
+	// hiddenFor is how long the tags of an object are not asked for after vCenter refused them.
+	hiddenFor = time.Hour
+	// maxRefusals is after how many refused requests a user counts as one who may read no tags at all.
+	maxRefusals = 40
+)
+
 // tagsFor is how long tags are believed. A VM in something that is not known yet makes them be read again.
 const tagsFor = 5 * time.Minute
 
@@ -69,6 +76,7 @@ type tagCache struct {
 	attached map[types.ManagedObjectReference][]tags.Tag // nil elements: there are none
 	known    map[string]tags.Tag                         // by id
 	names    map[string]string                           // of categories, by id
+	hidden   map[types.ManagedObjectReference]time.Time  // objects whose tags the user may not read, and since when
 }
 
 // resolve returns the resolver for VMs. Errors are those of the VMs: they exist, whatever their tags are.
@@ -213,11 +221,8 @@ func (t *tagCache) reread(
 	ctx context.Context, manager *tags.Manager, needed map[types.ManagedObjectReference]bool,
 ) error {
 	started := t.clock.Now()
-	var refs []mo.Reference
-	for ref := range needed {
-		refs = append(refs, ref)
-	}
-	found, err := manager.ListAttachedTagsOnObjects(ctx, refs)
+	refusals := 0
+	found, err := t.attachedTo(ctx, manager, t.readable(needed), &refusals)
 	if err != nil {
 		return fmt.Errorf("reading tags: %w", err)
 	}
@@ -243,6 +248,66 @@ func (t *tagCache) reread(
 	t.attached = attached
 	t.read = started
 	return nil
+}
+
+// readable returns those of some objects whose tags vCenter did not refuse lately, those that are no VMs first: of them
+// a user is most likely to see none. The lock is held.
+func (t *tagCache) readable(needed map[types.ManagedObjectReference]bool) []mo.Reference {
+	maps.DeleteFunc(t.hidden, func(_ types.ManagedObjectReference, since time.Time) bool {
+		return t.clock.Since(since) >= hiddenFor
+	})
+	var refs []types.ManagedObjectReference
+	for ref := range needed {
+		if _, hidden := t.hidden[ref]; !hidden {
+			refs = append(refs, ref)
+		}
+	}
+	isVM := func(ref types.ManagedObjectReference) bool { return ref.Type == "VirtualMachine" }
+	slices.SortFunc(refs, func(a, b types.ManagedObjectReference) int {
+		switch {
+		case isVM(a) && !isVM(b):
+			return 1
+		case isVM(b) && !isVM(a):
+			return -1
+		}
+		return strings.Compare(a.String(), b.String())
+	})
+	objects := make([]mo.Reference, len(refs))
+	for i, ref := range refs {
+		objects[i] = ref
+	}
+	return objects
+}
+
+// attachedTo lists the tags of objects. vCenter needs the right to read each object, and documents no answer in part: a
+// request that it refuses is repeated by halves, and an object that is refused alone is left out. The lock is held.
+func (t *tagCache) attachedTo(
+	ctx context.Context, manager *tags.Manager, objects []mo.Reference, refusals *int,
+) ([]tags.AttachedTags, error) {
+	if len(objects) == 0 {
+		return nil, nil
+	}
+	found, err := manager.ListAttachedTagsOnObjects(ctx, objects)
+	if !hidden(err) {
+		return found, err
+	}
+	if *refusals++; *refusals > maxRefusals {
+		return nil, err
+	}
+	if len(objects) == 1 {
+		if t.hidden == nil {
+			t.hidden = map[types.ManagedObjectReference]time.Time{}
+		}
+		t.hidden[objects[0].Reference()] = t.clock.Now()
+		return nil, nil
+	}
+	middle := len(objects) / 2
+	first, err := t.attachedTo(ctx, manager, objects[:middle], refusals)
+	if err != nil {
+		return nil, err
+	}
+	second, err := t.attachedTo(ctx, manager, objects[middle:], refusals)
+	return append(first, second...), err
 }
 
 // tag returns a tag, whose category is known then. The lock is held.

@@ -132,6 +132,43 @@ func TestTagsThatCannotBeReadHoldBackOnlyNewNodes(t *testing.T) {
 	c.Expect(c.metadata(s, name).Zone).To(Equal("a"))
 }
 
+// TestAnAncestorWhoseTagsAreHiddenHoldsNothingBack: a user who is restricted to a datacenter may not read the tags of what
+// the datacenter is in. vCenter then refuses the request for all objects at once; its documents do not exclude that.
+func TestAnAncestorWhoseTagsAreHiddenHoldsNothingBack(t *testing.T) {
+	s := newSite(t)
+	names := s.rename(4)
+	s.tag("k8s-zone", "a", s.ref(names[0], "HostSystem"))
+	s.tag("k8s-region", "r", s.ref(names[0], "Datacenter"))
+	root := s.client.ServiceContent.RootFolder
+	s.tag("k8s-region", "everywhere", root)
+	s.hideTags(root, s.ref(names[0], "ResourcePool"))
+	c := newCluster(t, []vsphere.VCenter{s.vCenter()}, withZones)
+	s.counted()
+
+	m := c.metadata(s, names[0])
+
+	c.Expect(m.Zone).To(Equal("a"))
+	c.Expect(m.Region).To(Equal("r"))
+	lists := func() (n int) {
+		for call, times := range s.counted() {
+			if strings.Contains(call, "/tagging/tag-association") {
+				n += times
+			}
+		}
+		return n
+	}
+	c.Expect(lists()).To(BeNumerically("<=", 16), "halves of halves, not each object")
+
+	c.clock.Step(10 * time.Minute)
+	c.metadata(s, names[0])
+	c.Expect(lists()).To(Equal(1), "what is hidden is left out for an hour")
+
+	s.hideTags()
+	c.clock.Step(time.Hour)
+	c.metadata(s, names[0])
+	c.Expect(lists()).To(Equal(1), "and asked for again")
+}
+
 func TestARefusedLoginForTagsIsNotTriedAgainSoon(t *testing.T) {
 	s := newSite(t)
 	name := s.rename(1)[0]

@@ -13,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,9 +44,10 @@ type site struct {
 	proxy  *httptest.Server
 	client *govmomi.Client // of the administrator
 
-	mu    sync.Mutex
-	away  bool
-	calls map[string]int // by method
+	mu         sync.Mutex
+	away       bool
+	calls      map[string]int // by method
+	tagsHidden []mo.Reference // of which the user may not read tags
 
 	forgetTagSession bool
 	tagsStatus       int           // of every answer of the endpoint of tags; 0: it works
@@ -93,6 +95,9 @@ func (s *site) serve(to http.ResponseWriter, r *http.Request) {
 	away := s.away
 	isREST := !strings.HasPrefix(r.URL.Path, "/sdk")
 	status := s.tagsStatus
+	if s.hidesTags(r) {
+		status = http.StatusForbidden
+	}
 	held := s.held
 	if isREST && s.forgetTagSession {
 		s.forgetTagSession = false
@@ -124,6 +129,25 @@ func (s *site) setAway(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = away
+}
+
+// hideTags makes the endpoint of tags refuse requests that name one of some objects, as a whole; nil: none.
+func (s *site) hideTags(of ...mo.Reference) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tagsHidden = of
+}
+
+// hidesTags reports whether a request is to be refused for an object in it. The lock is held.
+func (s *site) hidesTags(r *http.Request) bool {
+	if len(s.tagsHidden) == 0 || !strings.Contains(r.URL.RawQuery, "list-attached-tags-on-objects") {
+		return false
+	}
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return err == nil && slices.ContainsFunc(s.tagsHidden, func(ref mo.Reference) bool {
+		return bytes.Contains(body, []byte(`"`+ref.Reference().Value+`"`))
+	})
 }
 
 // failTags makes the endpoint of tags answer with a status; 0: it works.
