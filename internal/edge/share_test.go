@@ -63,3 +63,31 @@ func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
 	w.remove(one, two)
 	w.Expect(w.marksOf("c1")).To(BeEmpty())
 }
+
+// TestTCPAndUDPOnOnePortShareAnAddress: a DNS server listens on both, and Services of both kinds may share an address.
+func TestTCPAndUDPOnOnePortShareAnAddress(t *testing.T) {
+	for name, model := range map[string]func(lb.Owner, int) lb.Desired{
+		"two arms": func(o lb.Owner, port int) lb.Desired { return desired(o, port) },
+		"one arm":  func(o lb.Owner, port int) lb.Desired { return oneArm(o, port) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, vcdsim.CloudProvider())
+			one := model(service("c1", "one"), 53)
+			two := model(service("c1", "two"), 53)
+			two.Listeners[0].Protocol = lb.UDP
+			two.Listeners[0].Monitor = lb.MonitorUDP
+
+			address := w.share(&one, &two)
+
+			w.Expect(w.insist(&one).Status.Addresses).To(Equal(address))
+			w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
+			both := model(service("c1", "both"), 54)
+			both.Listeners = append(both.Listeners, both.Listeners[0])
+			both.Listeners[1].Protocol = lb.UDP
+			both.Listeners[1].Monitor = lb.MonitorUDP
+			w.Expect(w.insist(&both).Status.Addresses).To(HaveLen(1))
+			w.Expect(w.insist(&both).Refusals).To(BeEmpty())
+			w.remove(one, two, both)
+		})
+	}
+}
