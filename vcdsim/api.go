@@ -5,7 +5,7 @@ package vcdsim
 import "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 
 // The model that a simulator begins with: see [Model].
-type (
+type ( //nolint:revive // Each is documented where it is declared.
 	Catalog            = store.Catalog
 	Certificate        = store.Certificate
 	Compute            = store.Compute
@@ -43,7 +43,7 @@ type (
 )
 
 // What a simulator contains: see [State].
-type (
+type ( //nolint:revive // Each is documented where it is declared.
 	State         = store.State
 	VApp          = store.VApp
 	VAppNetwork   = store.VAppNetwork

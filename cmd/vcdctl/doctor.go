@@ -64,6 +64,7 @@ func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 	}
 	pool := newPool()
 	defer func() { _ = pool.Close(context.WithoutCancel(ctx)) }()
+	plan.Logins = p.logins(plan.Others, pool)
 	report, err := doctor.Run(ctx,
 		func(ctx context.Context) (*vcd.Session, error) { return pool.Session(ctx, config) }, plan)
 	if printed := p.printReport(report); err != nil || printed != nil {
@@ -73,6 +74,57 @@ func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 		return errFindings
 	}
 	return nil
+}
+
+// logins returns how to log in as the further identities of a manifest: with what the manifest has, else with what the
+// management cluster has.
+func (p *program) logins(others []doctor.Other, pool *vcd.Pool) []doctor.Login {
+	all := make([]doctor.Login, 0, len(others))
+	for _, other := range others {
+		open := func(ctx context.Context) (*vcd.Session, error) {
+			config, err := p.ofOther(ctx, other)
+			if err != nil {
+				return nil, err
+			}
+			return pool.Session(ctx, config)
+		}
+		all = append(all, doctor.Login{Other: other, Open: open})
+	}
+	return all
+}
+
+// ofOther returns what to log in with as a further identity of a manifest. Credentials go to no other site than that of
+// the identity.
+func (p *program) ofOther(ctx context.Context, other doctor.Other) (vcd.Config, error) {
+	var config vcd.Config
+	var err error
+	switch {
+	case other.Identity != nil && other.Identity.Spec.Type == infrav1.CredentialServiceAccount:
+		return config, fmt.Errorf("a service account, whose token only the manager may use: %w", doctor.ErrUnknown)
+	case other.Identity != nil && other.Secret != nil:
+		config, err = ofSecret(other.Identity.Spec, other.Secret)
+	case other.Identity != nil:
+		return config, fmt.Errorf("the manifest has no Secret %s: %w", other.Identity.Spec.SecretRef.Name,
+			doctor.ErrUnknown)
+	default:
+		if config, err = p.ofIdentity(ctx, request{}, other.Ref); err != nil {
+			err = fmt.Errorf("%w: %w", doctor.ErrUnknown, err)
+		}
+	}
+	if err != nil {
+		return config, err
+	}
+	if config.Site == "" {
+		config.Site = other.Site
+	}
+	config.Org = other.Org
+	config.Insecure = config.Insecure || p.access.insecure
+	if p.access.caFile != "" {
+		if config.CABundle, err = readAuthorities(p.access.caFile); err != nil {
+			return config, err
+		}
+	}
+	return config, checkSites(config.Site, other.Site)
 }
 
 // plan returns what is to be checked, and what a manifest says of the login.
@@ -134,7 +186,7 @@ func (p *program) printReport(r doctor.Report) error {
 		fmt.Fprintln(p.out, printable(fact))
 	}
 	if len(r.Findings) == 0 {
-		fmt.Fprintf(p.out, "\n%d checks found nothing.\n", len(r.Passed))
+		fmt.Fprintf(p.out, "\n%d checks passed.\n", len(r.Passed))
 		return nil
 	}
 	fmt.Fprintln(p.out)
@@ -142,7 +194,7 @@ func (p *program) printReport(r doctor.Report) error {
 		fmt.Fprintf(p.out, "%-7s  %-8s  %s: %s\n", strings.ToUpper(string(f.Severity)), f.Check, printable(f.Message),
 			printable(f.Remedy))
 	}
-	fmt.Fprintf(p.out, "\n%d checks found nothing", len(r.Passed))
+	fmt.Fprintf(p.out, "\n%d checks passed", len(r.Passed))
 	if len(r.Skipped) > 0 {
 		fmt.Fprintf(p.out, ", skipped: %s", strings.Join(r.Skipped, ", "))
 	}

@@ -132,7 +132,7 @@ func TestDoctorByTheEnvironment(t *testing.T) {
 	code := s.run(t, "doctor", "--template", "kubernetes/ubuntu-2404-kube-v1.36.3")
 
 	s.Expect(code).To(Equal(exitOK), s.errors.String()+s.out.String())
-	s.Expect(s.out.String()).To(And(ContainSubstring("user capvcd"), ContainSubstring("checks found nothing")))
+	s.Expect(s.out.String()).To(And(ContainSubstring("user capvcd"), ContainSubstring("checks passed")))
 	s.Expect(s.errors.String()).To(BeEmpty())
 }
 
@@ -171,6 +171,44 @@ func TestDoctorByAnIdentity(t *testing.T) {
 	s.objects = s.identity()
 
 	s.Expect(s.run(t, "doctor", "--identity", "tenant", "--org", "acme")).To(Equal(exitOK), s.errors.String())
+}
+
+// manifestOf is a cluster whose cloud controller manager has an identity of its own, with a password.
+func (s *shell) manifestOf(password string) string {
+	return `
+{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDCluster, metadata: {name: demo}, spec: {
+site: "` + s.sim.URL() + `", org: acme, ovdc: acme-vdc, ovdcNetwork: nodes, identityRef: {name: demo},
+endpoint: {kubeVIP: {addresses: [192.168.100.200]}}, loadBalancer: {mode: Disabled},
+cloudProvider: {mode: Managed, identityRef: {kind: VCDIdentity, name: ccm}}}}
+---
+{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDIdentity, metadata: {name: ccm}, spec: {
+site: "` + s.sim.URL() + `", shareWithClusters: true, secretRef: {name: ccm}}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: ccm}, stringData: {username: capvcd, password: "` + password + `"}}
+`
+}
+
+func TestDoctorLogsInWithEachIdentityOfAManifest(t *testing.T) {
+	for name, tt := range map[string]struct {
+		password string
+		code     int
+		says     string
+	}{
+		"right credentials": {password, exitOK, "VCDIdentity ccm logs in, for the cloud controller manager"},
+		"wrong credentials": {"wrong", exitFindings, "VCDIdentity ccm, which the cloud controller manager logs in with"},
+		"no credentials":    {"", exitFindings, "there are no credentials in Secret ccm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t)
+			s.useEnvironment(t)
+			manifest := s.file(t, "demo.yaml", s.manifestOf(tt.password))
+
+			code := s.run(t, "doctor", "-f", manifest, "--ca-file", s.env["VCD_CA_FILE"])
+
+			s.Expect(code).To(Equal(tt.code), s.out.String()+s.errors.String())
+			s.Expect(s.out.String()).To(ContainSubstring(tt.says))
+		})
+	}
 }
 
 func TestLoginsThatAreRefused(t *testing.T) {

@@ -75,6 +75,7 @@ func checks() []check {
 	return []check{
 		{name: access, run: checkAccess, once: true},
 		{name: rights, needs: []string{access}, run: checkRights, once: true},
+		{name: "identities", run: checkIdentities, once: true},
 		{name: "lease", needs: []string{access}, run: checkLease, once: true},
 		{name: vdc, needs: []string{access}, run: checkVDC},
 		{name: CheckStorage, needs: []string{vdc}, run: checkStorage},

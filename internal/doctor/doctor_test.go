@@ -80,6 +80,14 @@ type fault struct {
 	check, says, remedy string
 }
 
+// onGateway puts the endpoint of the manifest on the edge gateway, with a setting.
+func onGateway(setting string) []string {
+	return []string{
+		`{type: KubeVIP, kubeVIP: {addresses: ["192.168.100.200"]}}`,
+		"{type: EdgeGateway, edgeGateway: {" + setting + "}}",
+	}
+}
+
 func vdcOf(m *vcdsim.Model) *vcdsim.VDC { return &m.Orgs[1].VDCs[0] }
 
 func imageOf(m *vcdsim.Model) *vcdsim.TemplateVM { return &m.Orgs[1].Catalogs[0].Templates[0].VMs[0] }
@@ -161,6 +169,29 @@ func TestAHealthySiteHasNoFindings(t *testing.T) {
 	s.Expect(report.Findings).To(BeEmpty())
 	s.Expect(report.Skipped).To(BeEmpty())
 	s.Expect(s.sim.Unhandled()).To(BeEmpty())
+}
+
+func TestAnEndpointOnAnEdgeGatewayHasNoFindings(t *testing.T) {
+	for name, setting := range map[string]string{
+		"that of the network":   "",
+		"one of its addresses":  "addresses: [203.0.113.20]",
+		"named, with the group": "gateway: acme-vdc-gateway, serviceEngineGroup: engines",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, fault{model: func(m *vcdsim.Model) { *m = vcdsim.CloudProvider() }, text: onGateway(setting)})
+
+			s.Expect(s.run(t).Findings).To(BeEmpty())
+		})
+	}
+}
+
+func TestAClusterOfAClassIsReportedAsSuch(t *testing.T) {
+	g := NewWithT(t)
+
+	_, err := doctor.ReadPlan(strings.NewReader(
+		"{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: demo}, spec: {topology: {classRef: {name: quick-start}}}}"))
+
+	g.Expect(err).To(MatchError(ContainSubstring("Cluster demo is made from ClusterClass quick-start")))
 }
 
 // expectOnly expects that a report names a fault, and nothing else.
@@ -478,6 +509,56 @@ func networkFaults() []fault {
 			check:  "network",
 			says:   "no DHCP range",
 			remedy: "configure DHCP",
+		},
+		{
+			name:   "an even number of control planes",
+			text:   []string{"replicas: 3", "replicas: 2"},
+			check:  "manifest",
+			says:   "2 replicas: etcd",
+			remedy: "correct the manifest",
+		},
+		{
+			name: "two control planes",
+			text: []string{"kind: MachineDeployment\nmetadata: {name: demo-md-0}\nspec: {replicas: 2, template: {spec:", "kind: KubeadmControlPlane\n" +
+				"metadata: {name: other}\nspec: {replicas: 1, machineTemplate: {spec:"},
+			check:  "manifest",
+			says:   "one control plane",
+			remedy: "correct the manifest",
+		},
+		{
+			name:   "a virtual IP that is no address",
+			text:   vip("abc"),
+			check:  "manifest",
+			says:   "spec.endpoint.kubeVIP.addresses",
+			remedy: "correct the manifest",
+		},
+		{
+			name:   "an image of another version than the control plane",
+			text:   []string{"spec: {replicas: 3,", "spec: {version: v1.35.4, replicas: 3,"},
+			check:  "template",
+			says:   "Kubernetes v1.36.3",
+			remedy: "choose an image with that version",
+		},
+		{
+			name:   "the gateway of the endpoint does not exist",
+			text:   onGateway("gateway: elsewhere"),
+			check:  "gateway",
+			says:   "elsewhere",
+			remedy: "spec.endpoint.edgeGateway.gateway",
+		},
+		{
+			name:   "the address of the endpoint is not the gateway's",
+			text:   onGateway("addresses: [198.18.0.1]"),
+			check:  "gateway",
+			says:   "is none of edge gateway",
+			remedy: "spec.endpoint.edgeGateway.addresses",
+		},
+		{
+			name:   "the service engine group of the endpoint is not the gateway's",
+			text:   onGateway("serviceEngineGroup: none"),
+			check:  "gateway",
+			says:   `"none" is not assigned`,
+			remedy: "spec.endpoint.edgeGateway.serviceEngineGroup",
 		},
 		{
 			name:   "the network could not be created",

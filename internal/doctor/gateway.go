@@ -12,55 +12,110 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// balances reports whether the plan has load balancers; without a cluster, it may.
-func (s *survey) balances() bool {
-	c := s.plan.Cluster
-	return c == nil || createsBalancers(c) || c.Spec.Endpoint.Type == infrav1.EndpointEdgeGateway
-}
-
 // createsBalancers reports whether the provider installs a cloud controller manager that creates load balancers for c.
 func createsBalancers(c *infrav1.VCDCluster) bool {
-	mode := c.Spec.CloudProvider.Mode
-	return mode != infrav1.CloudProviderNone && mode != infrav1.CloudProviderExternal &&
-		c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
+	return managesCCM(c) && c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
+}
+
+// A use is what an edge gateway is for: Services, or the endpoint of the control plane.
+type use struct {
+	gateway  vcd.Ref
+	severity Severity // of what keeps load balancers from being made
+	field    string   // of the VCDCluster, with the settings below
+
+	engineGroup string
+	ipSpace     string
+	addresses   []string // that the endpoint is to have; none: any
 }
 
 // checkGateways checks the edge gateways that load balancers are made on.
 func checkGateways(ctx context.Context, s *survey) {
-	if !s.balances() {
-		return
+	uses := s.usesOfServices(ctx)
+	if endpoint, ok := s.useOfEndpoint(ctx); ok {
+		uses = append(uses, endpoint)
 	}
-	for _, name := range s.furtherGateways() {
-		found, err := s.session.Gateways.FindGateway(ctx, name)
+	for _, u := range uses {
+		gateway, err := s.session.Gateways.Gateway(ctx, u.gateway.ID)
 		if err != nil {
-			s.unread(err, "looking up edge gateway "+name, "correct spec.loadBalancer.gateways of the VCDCluster")
+			s.unread(err, "reading edge gateway "+u.gateway.Name, "give the user the right to view edge gateways")
 			continue
 		}
-		s.addGateway(found)
+		s.checkGateway(ctx, gateway, u)
 	}
+}
+
+// usesOfServices returns the edge gateways of Services: those of the networks, and further ones. Without a cluster there
+// may be Services.
+func (s *survey) usesOfServices(ctx context.Context) []use {
+	c := s.plan.Cluster
+	if c != nil && !createsBalancers(c) {
+		return nil
+	}
+	of := use{severity: Warning, field: "spec.loadBalancer"}
+	if c != nil {
+		of.engineGroup = c.Spec.LoadBalancer.ServiceEngineGroup
+		of.ipSpace = c.Spec.LoadBalancer.IPSpace
+	}
+	var uses []use
 	for _, ref := range s.gateways {
-		gateway, err := s.session.Gateways.Gateway(ctx, ref.ID)
-		if err != nil {
-			s.unread(err, "reading edge gateway "+ref.Name, "give the user the right to view edge gateways")
+		of.gateway = ref
+		uses = append(uses, of)
+	}
+	if c == nil {
+		return uses
+	}
+	for _, further := range c.Spec.LoadBalancer.Gateways {
+		if further.EdgeGateway == "" {
 			continue
 		}
-		s.checkGateway(ctx, gateway)
-	}
-}
-
-func (s *survey) furtherGateways() []string {
-	var all []string
-	if c := s.plan.Cluster; c != nil {
-		for _, g := range c.Spec.LoadBalancer.Gateways {
-			if g.EdgeGateway != "" {
-				all = append(all, g.EdgeGateway)
-			}
+		found, ok := s.findGateway(ctx, further.EdgeGateway, "spec.loadBalancer.gateways")
+		if ok {
+			of.gateway = found
+			of.ipSpace = further.IPSpace
+			uses = append(uses, of)
 		}
 	}
-	return all
+	return uses
 }
 
-func (s *survey) checkGateway(ctx context.Context, g vcd.Gateway) {
+// useOfEndpoint returns the edge gateway of the endpoint: its own, or that of the network of the cluster.
+func (s *survey) useOfEndpoint(ctx context.Context) (use, bool) {
+	c := s.plan.Cluster
+	if c == nil || c.Spec.Endpoint.Type != infrav1.EndpointEdgeGateway {
+		return use{}, false
+	}
+	of := use{
+		gateway:  s.networks[c.Spec.OVDCNetwork].EdgeGateway,
+		severity: Problem,
+		field:    "spec.endpoint.edgeGateway",
+	}
+	if edge := c.Spec.Endpoint.EdgeGateway; edge != nil {
+		of.engineGroup = edge.ServiceEngineGroup
+		of.ipSpace = edge.IPSpace
+		of.addresses = edge.Addresses
+		if edge.Gateway != "" {
+			found, ok := s.findGateway(ctx, edge.Gateway, of.field+".gateway")
+			of.gateway = found
+			return of, ok
+		}
+	}
+	if of.gateway.ID == "" {
+		s.problem("set spec.endpoint.edgeGateway.gateway of the VCDCluster, or connect the network to an edge gateway",
+			"network %s is not connected to an edge gateway, which the endpoint needs", c.Spec.OVDCNetwork)
+		return of, false
+	}
+	return of, true
+}
+
+func (s *survey) findGateway(ctx context.Context, name, field string) (vcd.Ref, bool) {
+	found, err := s.session.Gateways.FindGateway(ctx, name)
+	if err != nil {
+		s.unread(err, "looking up edge gateway "+name, "correct "+field+" of the VCDCluster")
+	}
+	return found, err == nil
+}
+
+func (s *survey) checkGateway(ctx context.Context, g vcd.Gateway, u use) {
 	if g.Status == vcd.RealizationFailed {
 		s.problem("let the provider repair it", "VCD could not create edge gateway %s as it is configured", g.Name)
 		return
@@ -70,63 +125,48 @@ func (s *survey) checkGateway(ctx context.Context, g vcd.Gateway) {
 	case err != nil:
 		s.unread(err, "reading the load balancer of edge gateway "+g.Name, "give the user the right to view it")
 		return
+	case !settings.Enabled && u.severity == Problem:
+		s.problem("let the provider enable NSX Advanced Load Balancer on it, or choose another spec.endpoint.type",
+			"edge gateway %s has no load balancer, which the endpoint needs", g.Name)
+		return
 	case !settings.Enabled:
-		s.add(s.severity(), "let the provider enable NSX Advanced Load Balancer on it, or set "+
+		s.warn("let the provider enable NSX Advanced Load Balancer on it, or set "+
 			"spec.loadBalancer.mode of the VCDCluster to Disabled",
 			"edge gateway %s has no load balancer: Services of type LoadBalancer get no address", g.Name)
 		return
 	}
-	s.checkEngines(ctx, g)
-	s.checkOutside(ctx, g)
-}
-
-// severity is that of what keeps load balancers from being made: the control plane may need one.
-func (s *survey) severity() Severity {
-	if c := s.plan.Cluster; c != nil && c.Spec.Endpoint.Type == infrav1.EndpointEdgeGateway {
-		return Problem
-	}
-	return Warning
+	s.checkEngines(ctx, g, u)
+	s.checkOutside(ctx, g, u)
 }
 
 // checkEngines checks that a service engine group has room.
-func (s *survey) checkEngines(ctx context.Context, g vcd.Gateway) {
+func (s *survey) checkEngines(ctx context.Context, g vcd.Gateway, u use) {
 	groups, err := s.session.Balancers.EngineGroups(ctx, g.ID)
 	if err != nil {
 		s.unread(err, "listing service engine groups of edge gateway "+g.Name, "give the user the right to view them")
 		return
 	}
-	wished := s.engineGroup()
+	wished := u.engineGroup
 	if wished != "" {
 		groups = slices.DeleteFunc(groups, func(x vcd.EngineGroup) bool { return x.Name != wished && x.ID != wished })
 	}
 	switch {
 	case len(groups) == 0 && wished != "":
-		s.add(s.severity(), "correct spec.loadBalancer.serviceEngineGroup of the VCDCluster, or let the provider "+
+		s.add(u.severity, "correct "+u.field+".serviceEngineGroup of the VCDCluster, or let the provider "+
 			"assign the group", "service engine group %q is not assigned to edge gateway %s", wished, g.Name)
 	case len(groups) == 0:
-		s.add(s.severity(), "let the provider assign one", "edge gateway %s has no service engine group", g.Name)
+		s.add(u.severity, "let the provider assign one", "edge gateway %s has no service engine group", g.Name)
 	case !slices.ContainsFunc(groups, func(x vcd.EngineGroup) bool { return x.Max == 0 || x.Deployed < x.Max }):
-		s.add(s.severity(), "delete virtual services, or let the provider raise the limit or assign another group",
+		s.add(u.severity, "delete virtual services, or let the provider raise the limit or assign another group",
 			"service engine group %s of edge gateway %s has all of its %d virtual services", groups[0].Name, g.Name,
 			groups[0].Max)
 	}
 }
 
-func (s *survey) engineGroup() string {
-	c := s.plan.Cluster
-	if c == nil {
-		return ""
-	}
-	if edge := c.Spec.Endpoint.EdgeGateway; edge != nil && edge.ServiceEngineGroup != "" {
-		return edge.ServiceEngineGroup
-	}
-	return c.Spec.LoadBalancer.ServiceEngineGroup
-}
-
-// checkOutside checks that there is an address for a load balancer.
-func (s *survey) checkOutside(ctx context.Context, g vcd.Gateway) {
+// checkOutside checks that there is an address for a load balancer, or that those that it is to have can be used.
+func (s *survey) checkOutside(ctx context.Context, g vcd.Gateway, u use) {
 	if g.UsesIPSpaces {
-		s.checkSpaces(ctx, g)
+		s.checkSpaces(ctx, g, u)
 		return
 	}
 	used, err := s.session.Gateways.UsedAddresses(ctx, g.ID)
@@ -135,24 +175,47 @@ func (s *survey) checkOutside(ctx context.Context, g vcd.Gateway) {
 		return
 	}
 	taken := map[netip.Addr]bool{}
-	for _, u := range used {
-		taken[u.Address] = true
+	for _, x := range used {
+		taken[x.Address] = true
 	}
-	total := 0
-	free := 0
+	var ranges []vcd.AddressRange
 	for _, uplink := range g.Uplinks {
 		for _, subnet := range uplink.Subnets {
-			t, f := count(subnet.Ranges, taken)
-			total += t
-			free += f
+			ranges = append(ranges, subnet.Ranges...)
 		}
 	}
+	if len(u.addresses) > 0 {
+		s.checkRequested(g, u, ranges, taken)
+		return
+	}
+	total, free := count(ranges, taken)
 	if free == 0 {
-		s.add(s.severity(), "release addresses, or let the provider give the gateway more",
+		s.add(u.severity, "release addresses, or let the provider give the gateway more",
 			"edge gateway %s has no free address to outside of %d", g.Name, total)
 		return
 	}
 	s.fact("%s has %d free addresses to outside", g.Name, free)
+}
+
+// checkRequested checks the addresses that the endpoint is to have. Those that are none were reported with the manifest.
+func (s *survey) checkRequested(g vcd.Gateway, u use, ranges []vcd.AddressRange, taken map[netip.Addr]bool) {
+	for _, text := range u.addresses {
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		within := slices.ContainsFunc(ranges, func(r vcd.AddressRange) bool {
+			return r.From.Compare(address) <= 0 && address.Compare(r.To) <= 0
+		})
+		switch {
+		case !within:
+			s.add(u.severity, "correct "+u.field+".addresses of the VCDCluster, or let the provider give the gateway the "+
+				"address", "address %s of the endpoint is none of edge gateway %s", address, g.Name)
+		case taken[address] && s.plan.Cluster.Spec.InfraID == "":
+			s.add(u.severity, "choose another in "+u.field+".addresses of the VCDCluster, or release it",
+				"address %s of the endpoint is in use on edge gateway %s", address, g.Name)
+		}
+	}
 }
 
 // manyAddresses is enough to be sure that there is one.
@@ -172,13 +235,13 @@ func count(ranges []vcd.AddressRange, taken map[netip.Addr]bool) (total, free in
 }
 
 // checkSpaces checks the IP Spaces that a gateway has addresses from.
-func (s *survey) checkSpaces(ctx context.Context, g vcd.Gateway) {
+func (s *survey) checkSpaces(ctx context.Context, g vcd.Gateway, u use) {
 	spaces, err := s.session.IPSpaces.Suggestions(ctx, g.ID)
 	if err != nil {
 		s.unread(err, "listing IP Spaces of edge gateway "+g.Name, "give the user the rights on IP Spaces")
 		return
 	}
-	wished := s.ipSpace()
+	wished := u.ipSpace
 	if wished != "" {
 		spaces = slices.DeleteFunc(spaces, func(x vcd.Suggestion) bool {
 			return x.Space.Name != wished && x.Space.ID != wished
@@ -186,29 +249,18 @@ func (s *survey) checkSpaces(ctx context.Context, g vcd.Gateway) {
 	}
 	if len(spaces) == 0 {
 		if wished != "" {
-			s.add(s.severity(), "correct ipSpace in the VCDCluster, or let the provider connect it",
+			s.add(u.severity, "correct "+u.field+".ipSpace of the VCDCluster, or let the provider connect it",
 				"IP Space %q gives no addresses to edge gateway %s", wished, g.Name)
 			return
 		}
-		s.add(s.severity(), "let the provider connect one", "edge gateway %s has no IP Space", g.Name)
+		s.add(u.severity, "let the provider connect one", "edge gateway %s has no IP Space", g.Name)
 		return
 	}
 	if s.anyLeft(ctx, spaces) || s.lost != nil {
 		return
 	}
-	s.add(s.severity(), "release floating IPs, or let the provider raise the quota or add ranges",
+	s.add(u.severity, "release floating IPs, or let the provider raise the quota or add ranges",
 		"no IP Space of edge gateway %s has a floating IP left for the organization", g.Name)
-}
-
-func (s *survey) ipSpace() string {
-	c := s.plan.Cluster
-	if c == nil {
-		return ""
-	}
-	if edge := c.Spec.Endpoint.EdgeGateway; edge != nil && edge.IPSpace != "" {
-		return edge.IPSpace
-	}
-	return c.Spec.LoadBalancer.IPSpace
 }
 
 // anyLeft reports whether some IP Space has an address left, or may not be read.

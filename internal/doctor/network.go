@@ -81,7 +81,8 @@ func (s *survey) judgeNetwork(name string, network vcd.Network, usage vcd.Networ
 			"network %s has %d free addresses of %d in its static pool, and %d are planned", name, free,
 			usage.Addresses.Limit, fromPool)
 	case byDHCP && !dhcp:
-		s.problem("configure DHCP on the network, or set addressSource of the NIC to Pool",
+		s.warn("configure DHCP on the network, set addressSource of the NIC to Pool, or make sure that the network relays "+
+			"DHCP to a server of yours, whose ranges VCD does not show",
 			"VCD shows no DHCP range on network %s, and NICs take addresses from one", name)
 	default:
 		s.fact("%s has %d free addresses", name, free)

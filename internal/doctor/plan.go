@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -21,6 +22,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/webhooks"
 )
 
 // A Plan is what is to be checked: a cluster and its machines.
@@ -34,6 +36,11 @@ type Plan struct {
 	// Identity and Secret are what the manifest has to log in with; nil: it has none.
 	Identity *infrav1.VCDIdentity
 	Secret   *corev1.Secret
+
+	// Others are the identities of the manifest beside that of the cluster, and Logins how to log in as them. [ReadPlan]
+	// finds the former; the caller adds the latter.
+	Others []Other
+	Logins []Login
 
 	zones  []placement.Zone // that the cluster selects, with its own identity
 	apart  []string         // names of those that have another identity
@@ -51,6 +58,7 @@ type Machines struct {
 
 	failureDomain string // of all of them; empty: none, or that which Cluster API chooses
 	controlPlane  bool
+	version       string // of Kubernetes; empty: not known
 }
 
 // image is the key of the template of machines.
@@ -122,7 +130,11 @@ func ReadPlan(from io.Reader) (Plan, error) {
 			return Plan{}, err
 		}
 	}
-	if m.plan.Cluster == nil {
+	switch {
+	case m.plan.Cluster == nil && m.class != "":
+		return Plan{}, fmt.Errorf("the manifest has no VCDCluster: Cluster %s is made from ClusterClass %s, which is not "+
+			"resolved. Check the same values with the template of another flavour", m.plan.Name, m.class)
+	case m.plan.Cluster == nil:
 		return Plan{}, errors.New("the manifest has no VCDCluster")
 	}
 	return m.plan, m.resolve()
@@ -131,6 +143,7 @@ func ReadPlan(from io.Reader) (Plan, error) {
 // A manifest is what was read of it.
 type manifest struct {
 	plan      Plan
+	class     string // of the Cluster; empty: none
 	templates map[string]infrav1.VCDMachineSpec
 	makers    []maker
 
@@ -146,6 +159,7 @@ type maker struct {
 	count          int64
 	failureDomain  string
 	controlPlane   bool
+	version        string // of Kubernetes
 }
 
 func (m *manifest) add(raw []byte) error {
@@ -161,9 +175,29 @@ func (m *manifest) add(raw []byte) error {
 		return fmt.Errorf("reading the manifest: %w", err)
 	}
 	if read, ok := readers[object.GetKind()]; ok {
-		return read(m, object)
+		if err := read(m, object); err != nil {
+			return err
+		}
 	}
+	m.validate(object)
 	return nil
+}
+
+// validate reports what the webhooks of the manager refuse of an object.
+func (m *manifest) validate(object *unstructured.Unstructured) {
+	err := webhooks.Validate(object)
+	if err == nil {
+		return
+	}
+	name := object.GetKind() + " " + object.GetName()
+	invalid := apierrors.APIStatus(nil)
+	if !errors.As(err, &invalid) || invalid.Status().Details == nil {
+		m.problem("%s: %v", name, err)
+		return
+	}
+	for _, cause := range invalid.Status().Details.Causes {
+		m.problem("%s: %s: %s", name, cause.Field, cause.Message)
+	}
 }
 
 const controlPlaneKind = "KubeadmControlPlane"
@@ -198,6 +232,7 @@ func (m *manifest) addCluster(object *unstructured.Unstructured) error {
 
 func (m *manifest) addName(object *unstructured.Unstructured) error {
 	m.plan.Name = object.GetName()
+	m.class, _, _ = unstructured.NestedString(object.Object, "spec", "topology", "classRef", "name")
 	return nil
 }
 
@@ -249,6 +284,10 @@ func (m *manifest) addMaker(object *unstructured.Unstructured, paths [][]string)
 		count = 1
 	}
 	domain, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "failureDomain")
+	version, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "version")
+	if object.GetKind() == controlPlaneKind {
+		version, _, _ = unstructured.NestedString(object.Object, "spec", "version")
+	}
 	for _, path := range paths {
 		if name, found, err := unstructured.NestedString(object.Object, path...); err == nil && found {
 			m.makers = append(m.makers, maker{
@@ -257,6 +296,7 @@ func (m *manifest) addMaker(object *unstructured.Unstructured, paths [][]string)
 				count:         count,
 				failureDomain: domain,
 				controlPlane:  object.GetKind() == controlPlaneKind,
+				version:       version,
 			})
 			return
 		}
@@ -265,6 +305,23 @@ func (m *manifest) addMaker(object *unstructured.Unstructured, paths [][]string)
 
 func (m *manifest) problem(format string, args ...any) {
 	m.plan.problems = append(m.plan.problems, fmt.Sprintf(format, args...))
+}
+
+// checkControlPlanes reports control planes that Cluster API or etcd refuse.
+func (m *manifest) checkControlPlanes() {
+	var names []string
+	for _, maker := range m.makers {
+		if !maker.controlPlane {
+			continue
+		}
+		names = append(names, maker.name)
+		if maker.count%2 == 0 && maker.count > 0 {
+			m.problem("%s has %d replicas: etcd on control planes needs an odd number", maker.name, maker.count)
+		}
+	}
+	if len(names) > 1 {
+		m.problem("a cluster has one control plane, and the manifest has %s", strings.Join(names, " and "))
+	}
 }
 
 // resolve finds the template of each maker, and the zones of the cluster.
@@ -283,8 +340,10 @@ func (m *manifest) resolve() error {
 			Spec:          spec,
 			failureDomain: maker.failureDomain,
 			controlPlane:  maker.controlPlane,
+			version:       maker.version,
 		})
 	}
+	m.checkControlPlanes()
 	for _, name := range slices.Sorted(maps.Keys(m.templates)) {
 		if !used[name] {
 			m.plan.Machines = append(m.plan.Machines, Machines{Name: name, Spec: m.templates[name]})
@@ -296,5 +355,6 @@ func (m *manifest) resolve() error {
 		m.plan.Secret = m.secrets[identity.Spec.SecretRef.Name]
 	}
 	m.plan.VDC = strings.TrimSpace(m.plan.Cluster.Spec.OVDC)
+	m.addOthers()
 	return m.selectZones()
 }

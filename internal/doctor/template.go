@@ -31,7 +31,8 @@ func wishedDisk(m Machines) int64 {
 func checkTemplates(ctx context.Context, s *survey) {
 	s.templates = map[string]vcd.Template{}
 	for _, m := range s.plan.Machines {
-		if _, seen := s.templates[m.image()]; seen {
+		if found, seen := s.templates[m.image()]; seen {
+			s.judgeKubernetes(m, found)
 			continue
 		}
 		found, err := s.session.Templates.FindTemplate(ctx, m.Spec.Catalog, m.Spec.Template)
@@ -43,7 +44,22 @@ func checkTemplates(ctx context.Context, s *survey) {
 			continue
 		}
 		s.judge(found)
+		s.judgeKubernetes(m, found)
 	}
+}
+
+// judgeKubernetes compares the version of Kubernetes in a template with that of the machines.
+func (s *survey) judgeKubernetes(m Machines, t vcd.Template) {
+	if t.Kubernetes == "" || m.version == "" || vcd.SameKubernetes(t.Kubernetes, m.version) {
+		return
+	}
+	severity := Warning // Kubelets of workers may be older than the API server.
+	if m.controlPlane {
+		severity = Problem
+	}
+	s.add(severity, "choose an image with that version in spec.template of the VCDMachineTemplate, or change the version",
+		"template %s has Kubernetes %s, and machines of VCDMachineTemplate %s are to have %s", t.Name, t.Kubernetes, m.Name,
+		m.version)
 }
 
 // judge reports why a template makes no node.

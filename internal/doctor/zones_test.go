@@ -30,7 +30,8 @@ func startFlavor(t *testing.T, flavor string, with map[string]string, f fault) *
 	data, err := os.ReadFile(filepath.Join("..", "..", "templates", "cluster-template"+flavor+".yaml"))
 	s.Expect(err).NotTo(HaveOccurred())
 	variables := testflavors.Rendered()
-	text := os.Expand(string(data), func(variable string) string {
+	nested := strings.ReplaceAll(string(data), "${CLUSTER_NAME}", cmp.Or(with["CLUSTER_NAME"], variables["CLUSTER_NAME"]))
+	text := os.Expand(nested, func(variable string) string {
 		name, fallback, _ := strings.Cut(variable, ":=")
 		return cmp.Or(with[name], variables[name], fallback)
 	})

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// An Other is an identity that a manifest uses beside that of the cluster.
+type Other struct {
+	// User is what logs in with it, as messages name it.
+	User string
+	Ref  infrav1.IdentityReference
+	Site string
+	Org  string
+
+	// Identity and Secret are those of the manifest; nil: it has none.
+	Identity *infrav1.VCDIdentity
+	Secret   *corev1.Secret
+}
+
+// A Login is how to log in as another identity.
+type Login struct {
+	Other
+
+	Open Opener
+}
+
+// ErrUnknown means that an identity is neither in the manifest nor in a management cluster that can be asked, or that only
+// the manager may use its credentials. It is no problem of the cluster.
+var ErrUnknown = errors.New("it was not checked")
+
+// addOthers finds the identities beside that of the cluster, and reports a cloud controller manager without one.
+func (m *manifest) addOthers() {
+	c := m.plan.Cluster
+	if managesCCM(c) {
+		if ref := c.Spec.CloudProvider.IdentityRef; ref != nil && ref.Name != "" {
+			m.addOther("the cloud controller manager", *ref, c.Spec.Site, c.Spec.Org)
+		} else if own := m.plan.Identity; own != nil && !ptr.Deref(own.Spec.ShareWithClusters, false) {
+			m.problem("spec.cloudProvider of the VCDCluster: mode Managed needs identityRef, because VCDIdentity %s is not "+
+				"shared with clusters (shareWithClusters)", own.Name)
+		}
+	}
+	for i := range m.zones {
+		zone := &m.zones[i]
+		if !m.sameLogin(zone) {
+			m.addOther("VCDDeploymentZone "+zone.Name, zone.Spec.IdentityRef, zone.Spec.Site, zone.Spec.Org)
+		}
+	}
+}
+
+func (m *manifest) addOther(user string, ref infrav1.IdentityReference, site, org string) {
+	other := Other{User: user, Ref: ref, Site: site, Org: org}
+	if identity := m.identities[ref.Name]; identity != nil && ref.Kind != infrav1.ClusterIdentity {
+		other.Identity = identity
+		other.Secret = m.secrets[identity.Spec.SecretRef.Name]
+	}
+	m.plan.Others = append(m.plan.Others, other)
+}
+
+// managesCCM reports whether the provider installs a cloud controller manager for c.
+func managesCCM(c *infrav1.VCDCluster) bool {
+	mode := c.Spec.CloudProvider.Mode
+	return mode != infrav1.CloudProviderNone && mode != infrav1.CloudProviderExternal
+}
+
+// checkIdentities logs in with the identities beside that of the cluster.
+func checkIdentities(ctx context.Context, s *survey) {
+	for _, login := range s.plan.Logins {
+		name := fmt.Sprintf("%s %s", login.Ref.Kind, login.Ref.Name)
+		_, err := login.Open(ctx)
+		switch {
+		case errors.Is(err, ErrUnknown):
+			s.fact("%s, for %s: %v", name, login.User, err)
+		case err != nil:
+			s.problem("correct the Secret of the identity, or name another identity",
+				"%s, which %s logs in with, cannot be used: %v", name, login.User, err)
+		default:
+			s.fact("%s logs in, for %s", name, login.User)
+		}
+	}
+}
