@@ -154,7 +154,7 @@ func TestAMachineThatIsHiddenIsSaidOnItsNewNode(t *testing.T) {
 	}
 
 	g.Expect(c.events.Events).To(HaveLen(1))
-	g.Expect(<-c.events.Events).To(HavePrefix("Warning MachineHidden The cloud does not show test://a"))
+	g.Expect(c.events.Events).To(Receive(HavePrefix("Warning MachineHidden The cloud does not show test://a")))
 }
 
 func TestWhoseANodeIs(t *testing.T) {

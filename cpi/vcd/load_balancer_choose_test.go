@@ -155,7 +155,8 @@ func TestAnInternalAddressIsNoNodesAndNoOtherVMs(t *testing.T) {
 
 		_, err := c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
 
-		event := <-c.events.Events
+		event := ""
+		c.Expect(c.events.Events).To(Receive(&event))
 		c.Expect(err).To(MatchError(ContainSubstring("AddressTaken")), event)
 		c.Expect(event).To(And(ContainSubstring(address), ContainSubstring(user)))
 	}

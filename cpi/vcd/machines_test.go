@@ -438,3 +438,22 @@ func TestCredentialsThatChangeEndTheOldSession(t *testing.T) {
 	s.Expect(s.sessions.Problem()).NotTo(HaveOccurred())
 	s.Eventually(func() int { return s.sim.Counters()["DELETE /api/session"] }).Should(Equal(1))
 }
+
+// TestAVDCThatDoesNotExistIsNamedAndHeals: the original crashed.
+func TestAVDCThatDoesNotExistIsNamedAndHeals(t *testing.T) {
+	s := newSite(t, 1, 1)
+	machines := s.machines(func(o *MachineOptions) { o.VDCs = []string{"later"} })
+
+	for range 3 {
+		_, err := machines.Snapshot(t.Context(), 0)
+		s.Expect(err).To(MatchError(And(ContainSubstring(`"later"`), ContainSubstring("does not exist"))))
+		s.clock.Step(time.Minute)
+	}
+
+	s.sim.Edit(func(e *vcdsim.Editor) { e.VDC("acme-vdc").Name = "later" })
+	s.Eventually(func() error {
+		s.clock.Step(time.Minute)
+		_, err := machines.Snapshot(t.Context(), 0)
+		return err
+	}).Should(Succeed())
+}
