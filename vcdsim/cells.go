@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
 // A Cell is one server of the site. All cells have the same database; each has its own API versions, certificate and

@@ -60,7 +60,9 @@ func collectMetrics(s *Simulator) []metric {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tasks := map[string]float64{}
-	for _, status := range []store.TaskStatus{store.TaskQueued, store.TaskRunning, store.TaskSuccess, store.TaskError, store.TaskAborted, store.TaskCanceled} {
+	for _, status := range []store.TaskStatus{
+		store.TaskQueued, store.TaskRunning, store.TaskSuccess, store.TaskError, store.TaskAborted, store.TaskCanceled,
+	} {
 		tasks[labels("status", string(status))] = 0
 	}
 	for _, t := range s.store.Tasks {

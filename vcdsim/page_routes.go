@@ -5,9 +5,8 @@ package vcdsim
 import (
 	"net/http"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/page"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/page"
 )
 
 func getPage(_ *request) (*response, error) { return pageFile(page.Index) }

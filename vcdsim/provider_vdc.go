@@ -3,9 +3,8 @@
 package vcdsim
 
 import (
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
 // providerVDC is the one provider VDC of all VDCs, with its network pool and its vSphere and NSX objects.

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
 // Formats of the query service: attributes with references as addresses, or as URNs, or nothing but a reference to each

@@ -5,9 +5,8 @@ package vcdsim
 import (
 	"slices"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
 // A changeReader applies a request body to a copy of the VM and notes in c which parts it changed.

@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
 // values are the parameters of a query string. The standard parser drops a pair that holds a `;`, and filters are full

@@ -15,9 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
 // A Config describes what to simulate. The zero value is an empty VCD with profile Instant.

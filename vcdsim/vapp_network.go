@@ -6,9 +6,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
 // readNetworks reads a NetworkConfigSection. Networks that are known, by their link or their name, keep their id.

@@ -7,9 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
 // rasdFields are the elements of a hardware item in the order of the schema; VCD writes every one, nil if unused.

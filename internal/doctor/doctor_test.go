@@ -519,8 +519,11 @@ func networkFaults() []fault {
 		},
 		{
 			name: "two control planes",
-			text: []string{"kind: MachineDeployment\nmetadata: {name: demo-md-0}\nspec: {replicas: 2, template: {spec:", "kind: KubeadmControlPlane\n" +
-				"metadata: {name: other}\nspec: {replicas: 1, machineTemplate: {spec:"},
+			text: []string{
+				"kind: MachineDeployment\nmetadata: {name: demo-md-0}\nspec: {replicas: 2, template: {spec:",
+				"kind: KubeadmControlPlane\n" +
+					"metadata: {name: other}\nspec: {replicas: 1, machineTemplate: {spec:",
+			},
 			check:  "manifest",
 			says:   "one control plane",
 			remedy: "correct the manifest",

@@ -3,7 +3,6 @@
 package webhooks
 
 import (
-	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,6 +44,6 @@ func validateCreation[T any, P interface {
 	if err := converter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
 		return fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	_, err := v.ValidateCreate(context.Background(), typed)
+	_, err := v.creation(typed)
 	return err
 }

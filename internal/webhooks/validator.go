@@ -49,6 +49,11 @@ var _ admission.Validator[*infrav1.VCDCluster] = &validator[*infrav1.VCDCluster]
 // ValidateCreate implements admission.Validator. An object that existed before, on another management cluster or before
 // a restore, is admitted as it was: moves and restores keep its finalizer.
 func (v *validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
+	return v.creation(obj)
+}
+
+// creation validates a new object.
+func (v *validator[T]) creation(obj T) (admission.Warnings, error) {
 	warnings := v.warn(obj)
 	errs := append(v.rules(obj), switchErrors(nil, obj.GetAnnotations(), annotationsPath)...)
 	if v.created != nil {

@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -29,7 +30,7 @@ func TestADayAtRest(t *testing.T) {
 	inBubble(t, func(c *vcdsim.Config) { c.Profile = vcdsim.Fast }, func(b *bubble) {
 		const machines = 50
 		b.cluster(1, machines)
-		b.cluster(2, 3)
+		b.cluster(2, 3, behindProxy, byDaemonSet)
 		b.awaitReady(machines+3, time.Hour)
 		<-time.After(atRest)
 		start := time.Now()
@@ -59,6 +60,18 @@ func TestADayAtRest(t *testing.T) {
 		b.Expect(heap[23]).To(BeNumerically("<", heap[0]+heapGrowth), "%v", heap)
 	})
 }
+
+// behindProxy gives a cluster a proxy, by which it reaches VCD, too.
+func behindProxy(c *infrav1.VCDCluster) {
+	c.Spec.Proxy = infrav1.ProxySpec{
+		HTTPProxy:  "http://proxy.example.com:3128",
+		HTTPSProxy: "http://proxy.example.com:3128",
+		Site:       infrav1.SiteByProxy,
+	}
+}
+
+// byDaemonSet lets a DaemonSet announce the virtual IP of a cluster.
+func byDaemonSet(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPDaemonSet }
 
 func TestLeasesAreKept(t *testing.T) {
 	const lease = 12 * time.Hour

@@ -308,9 +308,18 @@ func TestTheManagerDiesAtEveryWrite(t *testing.T) {
 			[]string{"b"},
 			70,
 		},
+		{
+			"of both families, IPv6 first",
+			vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.CloudProvider()},
+			&infrav1.EdgeGatewayEndpoint{Addresses: []string{"2001:db8::40", "203.0.113.50"}},
+			[]string{"a"},
+			[]string{"b"},
+			40,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLife(t, tt.config, tt.spec)
+			l.bothFamilies()
 
 			l.run(tt.planes, tt.next)
 

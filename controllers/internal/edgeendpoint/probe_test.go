@@ -51,9 +51,11 @@ func (p *probe) observe(s vcdsim.State, found []served) {
 	owner := map[netip.Addr]string{}
 	for _, vm := range s.VMs {
 		for _, nic := range vm.NICs {
-			if a, err := netip.ParseAddr(nic.Address); err == nil {
-				runs[a] = vm.PoweredOn
-				owner[a] = vm.ID
+			for _, text := range []string{nic.Address, nic.Secondary} {
+				if a, err := netip.ParseAddr(text); err == nil {
+					runs[a] = vm.PoweredOn
+					owner[a] = vm.ID
+				}
 			}
 		}
 	}

@@ -132,11 +132,16 @@ func dualStackNodes(t *testing.T, endpoint ...string) *world {
 	t.Helper()
 	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.CloudProvider()},
 		&infrav1.EdgeGatewayEndpoint{Addresses: endpoint})
+	w.bothFamilies()
+	return w
+}
+
+// bothFamilies makes a cluster one of both families, where its network is.
+func (w *world) bothFamilies() {
 	owner := controllertest.NewCAPICluster()
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
 	owner.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"100.96.0.0/11", "fd6a::/48"}
 	w.Expect(w.Client.Update(w.Ctx, owner)).To(Succeed())
-	return w
 }
 
 func TestNodesOfADualStackClusterAreMembersByTheFamilyOfTheFirstAddress(t *testing.T) {

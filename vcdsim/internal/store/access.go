@@ -9,6 +9,7 @@ import (
 	"time"
 )
 
+// SystemOrg is the name of the organization of the provider.
 const SystemOrg = "System"
 
 // An Access is the list of those an entity is shared with.

@@ -102,16 +102,16 @@ func (vm *VM) TakeSnapshot(now time.Time, memory bool) *Snapshot {
 }
 
 // Clone returns a deep copy.
-func (v *VM) Clone() VM {
-	c := *v
-	c.PoweredOn = v.Status == PoweredOn
-	c.Snapshot = v.Snapshot.Clone()
-	c.Disks = slices.Clone(v.Disks)
-	c.NICs = slices.Clone(v.NICs)
-	c.SecurityTags = slices.Clone(v.SecurityTags)
-	c.ExtraConfig = maps.Clone(v.ExtraConfig)
-	c.Metadata = maps.Clone(v.Metadata)
-	c.Properties = maps.Clone(v.Properties)
+func (vm *VM) Clone() VM {
+	c := *vm
+	c.PoweredOn = vm.Status == PoweredOn
+	c.Snapshot = vm.Snapshot.Clone()
+	c.Disks = slices.Clone(vm.Disks)
+	c.NICs = slices.Clone(vm.NICs)
+	c.SecurityTags = slices.Clone(vm.SecurityTags)
+	c.ExtraConfig = maps.Clone(vm.ExtraConfig)
+	c.Metadata = maps.Clone(vm.Metadata)
+	c.Properties = maps.Clone(vm.Properties)
 	return c
 }
 
