@@ -134,7 +134,7 @@ func setRoute(path *api.Path) error {
 	route := &netlink.Route{Dst: &net.IPNet{IP: net.ParseIP(prefix.GetPrefix()).To4(), Mask: net.CIDRMask(bits, 32)}}
 	name := prefix.GetPrefix() + "/" + strconv.Itoa(bits)
 	if path.GetIsWithdraw() {
-		fmt.Println("router: without", name)
+		fmt.Fprintln(os.Stdout, "router: without", name)
 		if err := netlink.RouteDel(route); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("removing the route to %s: %w", name, err)
 		}
@@ -146,7 +146,7 @@ func setRoute(path *api.Path) error {
 			route.Gw = net.ParseIP(hop.GetNextHop())
 		}
 	}
-	fmt.Println("router:", name, "by", route.Gw)
+	fmt.Fprintln(os.Stdout, "router:", name, "by", route.Gw)
 	if err := netlink.RouteReplace(route); err != nil {
 		return fmt.Errorf("adding the route to %s: %w", name, err)
 	}
