@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,8 +135,12 @@ func (v virtualIPs) keep(ctx context.Context, pools vipPools, vip string) error 
 		claim := pools.at(i)
 		all = append(all, claim)
 		key := client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: claim.Name}
-		if err := v.Client.Get(ctx, key, &ipamv1.IPAddressClaim{}); err != nil {
+		err := v.Client.Get(ctx, key, &ipamv1.IPAddressClaim{})
+		if apierrors.IsNotFound(err) {
 			continue // Without it, the address may still be held.
+		}
+		if err != nil {
+			return fmt.Errorf("getting IPAddressClaim %s: %w", claim.Name, err)
 		}
 		found = true
 		claim.InUse = true

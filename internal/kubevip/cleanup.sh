@@ -11,11 +11,12 @@ root=${1:-}
 link=$root/etc/kube-vip/kubeconfig
 manifest=$root/etc/kubernetes/manifests/kube-vip.yaml
 
-# static_pod prints the ids of the processes of the static pod. Those of the DaemonSet serve metrics at another address.
+# static_pod prints the ids of the processes of the static pod. Those of the DaemonSet, and of a kube-vip of yours, serve
+# metrics at another address.
 static_pod() {
 	for process in "$root"/proc/[0-9]*; do
-		if [ "$(cat "$process/comm" 2>/dev/null || :)" = kube-vip ] && [ -r "$process/environ" ] &&
-			! grep -q "prometheus_server=127.0.0.1:2113" "$process/environ"; then
+		if [ "$(cat "$process/comm" 2>/dev/null || :)" = kube-vip ] &&
+			grep -q "prometheus_server=127.0.0.1:2112" "$process/environ" 2>/dev/null; then
 			echo "${process##*/}"
 		fi
 	done

@@ -140,6 +140,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 
 	static := n.process("prometheus_server=127.0.0.1:2112")
 	daemonSet := n.process("prometheus_server=127.0.0.1:2113")
+	ofAUser := n.process("prometheus_server=:2112")
 
 	out, err := n.run(kubevip.KeyCleanup, "handover")
 
@@ -147,6 +148,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 	g.Expect(n.has(manifestFile)).To(BeFalse())
 	g.Expect(static()).To(Equal("T"), "stopped: it must not take the virtual IP away when the kubelet ends it")
 	g.Expect(daemonSet()).NotTo(Equal("T"))
+	g.Expect(ofAUser()).NotTo(Equal("T"))
 }
 
 // kubectlOf is a program that answers questions about pods, and about the lease.
@@ -205,13 +207,23 @@ func TestTheHandOverTellsBothPodsApart(t *testing.T) {
 	g := NewWithT(t)
 	objects, err := kubevip.Objects(config(byDaemonSet))
 	g.Expect(err).NotTo(HaveOccurred())
+	data := render(t, config(byDaemonSet))
+	static := environment(podOf(t, data).Spec)
+	daemonSet := environment(typed[appsv1.DaemonSet](t, objects, "DaemonSet").Spec.Template.Spec)
+
+	script := string(data[kubevip.KeyCleanup])
+
+	g.Expect(script).To(ContainSubstring(`"prometheus_server=` + static["prometheus_server"] + `"`))
+	g.Expect(daemonSet["prometheus_server"]).NotTo(Equal(static["prometheus_server"]))
+	g.Expect(script).To(ContainSubstring(" lease " + static["vip_leasename"] + " "))
+	g.Expect(daemonSet["vip_leasename"]).To(Equal(static["vip_leasename"]))
+}
+
+// environment returns the variables of kube-vip.
+func environment(pod corev1.PodSpec) map[string]string {
 	env := map[string]string{}
-	for _, e := range typed[appsv1.DaemonSet](t, objects, "DaemonSet").Spec.Template.Spec.Containers[0].Env {
+	for _, e := range pod.Containers[0].Env {
 		env[e.Name] = e.Value
 	}
-
-	script := string(render(t, config(byDaemonSet))[kubevip.KeyCleanup])
-
-	g.Expect(script).To(ContainSubstring(`"prometheus_server=` + env["prometheus_server"] + `"`))
-	g.Expect(script).To(ContainSubstring(" lease " + env["vip_leasename"] + " "))
+	return env
 }
