@@ -113,7 +113,7 @@ func TestTheVariableOfTheOriginalsSwitchesTheLogOn(t *testing.T) {
 
 		l.call(t)
 
-		g.Expect(l.calls() > 0).To(Equal(want), value)
+		g.Expect(strings.Contains(l.text(), "Called VCD")).To(Equal(want), value)
 		g.Expect(l.text()).NotTo(ContainSubstring("canary"), value)
 	}
 }
