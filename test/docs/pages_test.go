@@ -154,7 +154,7 @@ func notRun() map[string]map[string]string {
 			"make images VERSION=v2.0.0":                                                            registries,
 			"make manifests images VERSION=v2.0.0":                                                  containers,
 			"trivy sbom cluster-api-vcd-controller-linux-amd64.cdx.json     # or any other scanner": registries,
-			"registry=registry.site.example          # what the extension's server configuration calls the local container registry": registries,
+			"registry=registry.site.example/vmware-cloud-director   # the local container registry of the extension's server configuration, and its folder": registries,
 		},
 		"docs/guides/backup.md": {
 			`clusterctl move --namespace team-a --to-directory backup/   # pauses the clusters, writes them to files, and resumes them here`: moves,
