@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+)
+
+// of returns the value of an operation of a patch.
+func (v values) of(patch clusterv1.JSONPatch) (json.RawMessage, error) {
+	var value any
+	var err error
+	switch from := patch.ValueFrom; {
+	case patch.Value != nil && from == nil:
+		return patch.Value.Raw, nil
+	case patch.Value == nil && from != nil && from.Variable != "" && from.Template == "":
+		value, err = v.lookUp(from.Variable)
+	case patch.Value == nil && from != nil && from.Variable == "" && from.Template != "":
+		value, err = v.render(from.Template)
+	default:
+		return nil, errors.New("it needs one of value, valueFrom.variable and valueFrom.template")
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("reading its value: %w", err)
+	}
+	return raw, nil
+}
+
+// lookUp returns the value at a path, such as networks[0].name, that begins with the name of a variable.
+func (v values) lookUp(path string) (any, error) {
+	value := any(map[string]any(v))
+	for _, segment := range strings.Split(path, ".") {
+		name, index, indexed, err := parseSegment(segment)
+		if err != nil {
+			return nil, fmt.Errorf("variable %s: %w", path, err)
+		}
+		fields, _ := value.(map[string]any)
+		found := false
+		if value, found = fields[name]; !found {
+			return nil, fmt.Errorf("variable %s does not exist: there is no %q", path, name)
+		}
+		if !indexed {
+			continue
+		}
+		items, isList := value.([]any)
+		if !isList || index >= len(items) {
+			return nil, fmt.Errorf("variable %s does not exist: %s has no item %d", path, name, index)
+		}
+		value = items[index]
+	}
+	return value, nil
+}
+
+// parseSegment reads a name that may have the index of an item behind it.
+func parseSegment(segment string) (name string, index int, indexed bool, err error) {
+	name, rest, indexed := strings.Cut(segment, "[")
+	if !indexed {
+		return name, 0, false, nil
+	}
+	digits, closed := strings.CutSuffix(rest, "]")
+	index, err = strconv.Atoi(digits)
+	if !closed || err != nil || index < 0 {
+		return "", 0, false, fmt.Errorf("%q is no name with an index", segment)
+	}
+	return name, index, true, nil
+}
+
+// render returns the value that a Go template renders to as YAML.
+func (v values) render(text string) (any, error) {
+	parsed, err := template.New("value").Funcs(sprig.HermeticTxtFuncMap()).Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading the template: %w", err)
+	}
+	var rendered bytes.Buffer
+	// A copy, because functions such as set change their argument.
+	if err := parsed.Execute(&rendered, runtime.DeepCopyJSON(v)); err != nil {
+		return nil, fmt.Errorf("rendering the template: %w", err)
+	}
+	var value any
+	if err := yaml.Unmarshal(rendered.Bytes(), &value); err != nil {
+		return nil, fmt.Errorf("the template renders to %q, which is no YAML: %w", rendered.String(), err)
+	}
+	return value, nil
+}
