@@ -43,6 +43,7 @@ cmd/vcdctl           $module/cpi                                 tools
 internal/doctor      $module/controllers                         tools
 cmd/vcdctl           $module/internal/vcd                        -
 internal/rights      $module/internal/vcd                        pure
+internal/topology    sigs.k8s.io/controller-runtime/pkg/client   pure
 controllers/x        $module/cpi                                 controllers
 internal/phases      $module/controllers                         phases
 internal/phases      $module/internal/vcd                        phases

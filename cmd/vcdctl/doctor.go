@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
@@ -19,7 +23,7 @@ import (
 
 // doctorFlags are those of doctor.
 type doctorFlags struct {
-	manifest  string
+	manifests []string
 	vdc       string
 	networks  []string
 	templates []string
@@ -35,9 +39,14 @@ func (p *program) doctorCommand() *cobra.Command {
 it, capacity and quotas of the VDC, networks and free addresses, templates, policies, leases, load balancers, IP Spaces,
 the type of runtime defined entities. It only reads.
 
-With -f it checks a manifest: that names resolve, that the virtual IP is free and outside of ranges, that so many machines fit.`,
+With -f it checks a manifest: that names resolve, that the virtual IP is free and outside of ranges, that so many machines fit.
+A Cluster with a topology is resolved as Cluster API does: its ClusterClass and the templates of that are in the same manifest,
+in another one, or in the management cluster that --kubeconfig and --context name.`,
 		Example: strings.ReplaceAll(`  # a manifest, as the identity in it or the one that it names
   vcdctl doctor -f cluster.yaml
+
+  # a Cluster with a topology, whose ClusterClass is in another file
+  vcdctl doctor -f cluster.yaml -f templates/clusterclass-quick-start.yaml
 
   # a VDC, with a network and a template, by the environment
   export VCD_SITE=https://vcd.example.com VCD_ORG=acme VCD_USERNAME=capvcd VCD_PASSWORD
@@ -45,7 +54,8 @@ With -f it checks a manifest: that names resolve, that the virtual IP is free an
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.doctor(c.Context(), f) },
 	}
-	c.Flags().StringVarP(&f.manifest, "filename", "f", "", "Manifest to check; - reads standard input.")
+	c.Flags().StringSliceVarP(&f.manifests, "filename", "f", nil,
+		"Manifest to check; several are read as one. - reads standard input.")
 	c.Flags().StringVar(&f.vdc, "vdc", "", "VDC to check, instead of that of the manifest; the only one if not set.")
 	c.Flags().StringSliceVar(&f.networks, "network", nil, "Further networks to check.")
 	c.Flags().StringSliceVar(&f.templates, "template", nil, "Further templates to check, as catalog/template.")
@@ -54,7 +64,7 @@ With -f it checks a manifest: that names resolve, that the virtual IP is free an
 }
 
 func (p *program) doctor(ctx context.Context, f doctorFlags) error {
-	plan, want, err := p.plan(f)
+	plan, want, err := p.plan(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -128,16 +138,12 @@ func (p *program) ofOther(ctx context.Context, other doctor.Other) (vcd.Config, 
 }
 
 // plan returns what is to be checked, and what a manifest says of the login.
-func (p *program) plan(f doctorFlags) (doctor.Plan, request, error) {
+func (p *program) plan(ctx context.Context, f doctorFlags) (doctor.Plan, request, error) {
 	var plan doctor.Plan
 	var want request
-	if f.manifest != "" {
-		from, err := p.openManifest(f.manifest)
-		if err != nil {
-			return plan, want, err
-		}
-		defer from.Close()
-		if plan, err = doctor.ReadPlan(from); err != nil {
+	if len(f.manifests) > 0 {
+		var err error
+		if plan, err = p.readManifests(ctx, f.manifests); err != nil {
 			return plan, want, err
 		}
 		c := plan.Cluster
@@ -165,6 +171,37 @@ func (p *program) plan(f doctorFlags) (doctor.Plan, request, error) {
 		})
 	}
 	return plan, want, nil
+}
+
+// readManifests reads the plan from files. What they lack of a ClusterClass is read from the management cluster.
+func (p *program) readManifests(ctx context.Context, paths []string) (doctor.Plan, error) {
+	from := doctor.Sources{Lookup: p.lookUp}
+	for _, path := range paths {
+		manifest, err := p.openManifest(path)
+		if err != nil {
+			return doctor.Plan{}, err
+		}
+		defer manifest.Close()
+		from.Manifests = append(from.Manifests, manifest)
+	}
+	return doctor.ReadPlan(ctx, from)
+}
+
+// lookUp reads an object of the management cluster.
+func (p *program) lookUp(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (
+	*unstructured.Unstructured, error,
+) {
+	c, ofContext, err := p.connect(first(p.access.contexts))
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	key := client.ObjectKey{Namespace: cmp.Or(namespace, p.access.namespace, ofContext), Name: name}
+	if err := c.Get(ctx, key, object); err != nil {
+		return nil, err
+	}
+	return object, nil
 }
 
 func (p *program) openManifest(path string) (io.ReadCloser, error) {

@@ -15,6 +15,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -208,6 +210,74 @@ func TestDoctorLogsInWithEachIdentityOfAManifest(t *testing.T) {
 			s.Expect(code).To(Equal(tt.code), s.out.String()+s.errors.String())
 			s.Expect(s.out.String()).To(ContainSubstring(tt.says))
 		})
+	}
+}
+
+// topologyOf is a Cluster of ClusterClass quick-start that the tenant of the simulator can have.
+func (s *shell) topologyOf() string {
+	return `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: demo}
+spec:
+  topology:
+    classRef: {name: quick-start}
+    version: v1.36.3
+    controlPlane: {replicas: 3}
+    workers: {machineDeployments: [{class: default-worker, name: md-0, replicas: 2}]}
+    variables:
+      - name: vcd
+        value: {site: "` + s.sim.URL() + `", organization: acme, vdc: acme-vdc, network: nodes, identityRef: {name: tenant}}
+      - {name: endpoint, value: {kubeVIP: {addresses: [192.168.100.200]}}}
+      - {name: image, value: {catalog: kubernetes}}
+      - {name: loadBalancer, value: {mode: Disabled}}
+      - {name: cloudProvider, value: {mode: None}}
+`
+}
+
+const quickStart = "../../templates/clusterclass-quick-start.yaml"
+
+func TestDoctorChecksATopologyWhoseClassIsInAnotherFile(t *testing.T) {
+	s := newShell(t)
+	s.useEnvironment(t)
+
+	code := s.run(t, "doctor", "-f", s.file(t, "demo.yaml", s.topologyOf()), "-f", quickStart)
+
+	s.Expect(code).To(Equal(exitOK), s.out.String()+s.errors.String())
+	s.Expect(s.out.String()).To(ContainSubstring("checks passed"))
+}
+
+func TestDoctorChecksATopologyWhoseClassIsInTheManagementCluster(t *testing.T) {
+	s := newShell(t)
+	s.objects = s.identity()
+	class, err := os.ReadFile(quickStart)
+	s.Expect(err).NotTo(HaveOccurred())
+	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(class), 1024)
+	for {
+		object := &unstructured.Unstructured{}
+		if err := documents.Decode(object); err != nil {
+			s.Expect(err).To(MatchError(io.EOF))
+			break
+		}
+		object.SetNamespace("team-a")
+		s.objects = append(s.objects, object)
+	}
+	ca := s.file(t, "ca.pem", string(s.sim.CA()))
+
+	code := s.run(t, "doctor", "-f", s.file(t, "demo.yaml", s.topologyOf()), "--ca-file", ca)
+
+	s.Expect(code).To(Equal(exitOK), s.out.String()+s.errors.String())
+}
+
+func TestDoctorNamesWhatHelpsIfAClassIsNowhere(t *testing.T) {
+	s := newShell(t)
+	s.useEnvironment(t)
+	manifest := s.file(t, "demo.yaml", s.topologyOf())
+
+	for _, context := range []string{"", "gone"} {
+		s.Expect(s.run(t, "doctor", "-f", manifest, "--context", context)).To(Equal(exitError))
+		s.Expect(s.errors.String()).To(And(ContainSubstring("ClusterClass quick-start"),
+			ContainSubstring("pass its file with another -f")))
 	}
 }
 

@@ -102,6 +102,10 @@ func Run(ctx context.Context, open Opener, plan Plan) (Report, error) {
 		s.warn("check its VDC by --vdc, as that identity",
 			"VCDDeploymentZone %s has another site, organization or identity than the VCDCluster", zone)
 	}
+	for _, patch := range plan.external {
+		s.warn("check what it changes by yourself", "patch %s of the ClusterClass is made by a runtime extension: it is not applied "+
+			"to what is checked", patch)
+	}
 	failed := map[string]bool{}
 	if err := s.runChecks(ctx, true, failed); err != nil {
 		return s.report, err

@@ -143,7 +143,7 @@ func start(t *testing.T, f fault) *site {
 
 func (s *site) run(t *testing.T) doctor.Report {
 	t.Helper()
-	plan, err := doctor.ReadPlan(strings.NewReader(s.manifest))
+	plan, err := readPlan(t, s.manifest)
 	s.Expect(err).NotTo(HaveOccurred())
 	return s.check(t, plan)
 }
@@ -185,15 +185,6 @@ func TestAnEndpointOnAnEdgeGatewayHasNoFindings(t *testing.T) {
 	}
 }
 
-func TestAClusterOfAClassIsReportedAsSuch(t *testing.T) {
-	g := NewWithT(t)
-
-	_, err := doctor.ReadPlan(strings.NewReader(
-		"{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: demo}, spec: {topology: {classRef: {name: quick-start}}}}"))
-
-	g.Expect(err).To(MatchError(ContainSubstring("Cluster demo is made from ClusterClass quick-start")))
-}
-
 // expectOnly expects that a report names a fault, and nothing else.
 func (s *site) expectOnly(f fault, report doctor.Report) {
 	text, err := json.MarshalIndent(report.Findings, "", " ")
@@ -225,7 +216,7 @@ func TestASiteThatIsBusyIsNoMissingRight(t *testing.T) {
 		}})
 		pool := vcd.NewPool(vcd.PoolOptions{RequestTimeout: 5 * time.Second, RequestsPerSecond: 1000, Burst: 1000})
 		t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-		plan, err := doctor.ReadPlan(strings.NewReader(s.manifest))
+		plan, err := readPlan(t, s.manifest)
 		s.Expect(err).NotTo(HaveOccurred())
 
 		report, err := doctor.Run(t.Context(),

@@ -5,6 +5,7 @@ package doctor
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -48,6 +50,7 @@ type Plan struct {
 	zone   *placement.Zone  // that this part of a plan is for; nil: the VDC of the cluster
 
 	problems []string // of the manifest
+	external []string // patches of the ClusterClass that only runtime extensions apply
 }
 
 // Machines are some that are alike.
@@ -108,33 +111,36 @@ func (p Plan) networkNames() []string {
 // maxManifest bounds what is read of a manifest.
 const maxManifest = 16 << 20
 
-// ReadPlan reads the plan from a manifest with a VCDCluster, VCDMachineTemplates and what makes machines from them.
-// What contradicts itself is reported by [Run].
-func ReadPlan(from io.Reader) (Plan, error) {
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(io.LimitReader(from, maxManifest)))
+// Sources are where a plan is read from.
+type Sources struct {
+	Manifests []io.Reader
+
+	// Lookup reads what the manifests lack of a ClusterClass; nil: nothing does.
+	Lookup Lookup
+}
+
+// ReadPlan reads the plan from manifests with a VCDCluster, VCDMachineTemplates and what makes machines from them, or
+// with a Cluster that has a topology. What contradicts itself is reported by [Run].
+func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 	m := manifest{
+		classes:    map[string]*clusterv1.ClusterClass{},
 		templates:  map[string]infrav1.VCDMachineSpec{},
 		identities: map[string]*infrav1.VCDIdentity{},
 		secrets:    map[string]*corev1.Secret{},
 		domains:    map[string]*infrav1.VCDFailureDomain{},
 	}
-	for {
-		raw, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return Plan{}, fmt.Errorf("reading the manifest: %w", err)
-		}
-		if err := m.add(raw); err != nil {
+	for _, manifest := range from.Manifests {
+		if err := m.read(manifest); err != nil {
 			return Plan{}, err
 		}
 	}
-	switch {
-	case m.plan.Cluster == nil && m.class != "":
-		return Plan{}, fmt.Errorf("the manifest has no VCDCluster: Cluster %s is made from ClusterClass %s, which is not "+
-			"resolved. Check the same values with the template of another flavour", m.plan.Name, m.class)
-	case m.plan.Cluster == nil:
+	m.forgetClassTemplates()
+	if m.plan.Cluster == nil && m.topology != nil {
+		if err := m.addTopology(ctx, from.Lookup); err != nil {
+			return Plan{}, err
+		}
+	}
+	if m.plan.Cluster == nil {
 		return Plan{}, errors.New("the manifest has no VCDCluster")
 	}
 	return m.plan, m.resolve()
@@ -143,7 +149,9 @@ func ReadPlan(from io.Reader) (Plan, error) {
 // A manifest is what was read of it.
 type manifest struct {
 	plan      Plan
-	class     string // of the Cluster; empty: none
+	topology  *clusterv1.Cluster // nil: the Cluster has none
+	classes   map[string]*clusterv1.ClusterClass
+	objects   []*unstructured.Unstructured // all of them
 	templates map[string]infrav1.VCDMachineSpec
 	makers    []maker
 
@@ -162,7 +170,24 @@ type maker struct {
 	version        string // of Kubernetes
 }
 
-func (m *manifest) add(raw []byte) error {
+// read adds the objects of one file.
+func (m *manifest) read(from io.Reader) error {
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(io.LimitReader(from, maxManifest)))
+	for {
+		raw, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the manifest: %w", err)
+		}
+		if err := m.addDocument(raw); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *manifest) addDocument(raw []byte) error {
 	object := &unstructured.Unstructured{}
 	content, err := yaml.YAMLToJSON(raw)
 	if err == nil && string(content) == "null" {
@@ -174,6 +199,11 @@ func (m *manifest) add(raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading the manifest: %w", err)
 	}
+	m.objects = append(m.objects, object)
+	return m.add(object)
+}
+
+func (m *manifest) add(object *unstructured.Unstructured) error {
 	if read, ok := readers[object.GetKind()]; ok {
 		if err := read(m, object); err != nil {
 			return err
@@ -200,17 +230,22 @@ func (m *manifest) validate(object *unstructured.Unstructured) {
 	}
 }
 
-const controlPlaneKind = "KubeadmControlPlane"
+// Kinds of which more than their reader is to be known.
+const (
+	controlPlaneKind    = "KubeadmControlPlane"
+	machineTemplateKind = "VCDMachineTemplate"
+)
 
 // readers read the kinds of objects that count.
 var readers = map[string]func(*manifest, *unstructured.Unstructured) error{
-	"VCDCluster":         (*manifest).addCluster,
-	"VCDIdentity":        (*manifest).addIdentity,
-	"Secret":             (*manifest).addSecret,
-	"VCDMachineTemplate": (*manifest).addTemplate,
-	"VCDFailureDomain":   (*manifest).addDomain,
-	"VCDDeploymentZone":  (*manifest).addZone,
-	"Cluster":            (*manifest).addName,
+	"VCDCluster":        (*manifest).addCluster,
+	"VCDIdentity":       (*manifest).addIdentity,
+	"Secret":            (*manifest).addSecret,
+	machineTemplateKind: (*manifest).addTemplate,
+	"VCDFailureDomain":  (*manifest).addDomain,
+	"VCDDeploymentZone": (*manifest).addZone,
+	"Cluster":           (*manifest).addCoreCluster,
+	"ClusterClass":      (*manifest).addClass,
 	controlPlaneKind: makerAt([]string{"spec", "machineTemplate", "spec", "infrastructureRef", "name"},
 		[]string{"spec", "machineTemplate", "infrastructureRef", "name"}),
 	"MachineDeployment": makerAt([]string{"spec", "template", "spec", "infrastructureRef", "name"}),
@@ -228,12 +263,6 @@ func (m *manifest) addCluster(object *unstructured.Unstructured) error {
 	}
 	m.plan.Cluster = &infrav1.VCDCluster{}
 	return convert(object, m.plan.Cluster)
-}
-
-func (m *manifest) addName(object *unstructured.Unstructured) error {
-	m.plan.Name = object.GetName()
-	m.class, _, _ = unstructured.NestedString(object.Object, "spec", "topology", "classRef", "name")
-	return nil
 }
 
 func (m *manifest) addIdentity(object *unstructured.Unstructured) error {

@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -133,7 +132,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 
 func TestOneVDCOfAClusterWithZonesCanBeChosen(t *testing.T) {
 	s := startFlavor(t, "-zones", nil, fault{text: []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`}})
-	plan, err := doctor.ReadPlan(strings.NewReader(s.manifest))
+	plan, err := readPlan(t, s.manifest)
 	s.Expect(err).NotTo(HaveOccurred())
 
 	report := s.check(t, plan.InVDC("acme-vdc-c"))

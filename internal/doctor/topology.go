@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/topology"
+)
+
+// A Lookup reads an object of a management cluster. An empty namespace is that of its context.
+type Lookup func(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error)
+
+// otherFile is what helps if a manifest lacks a class or its templates.
+const otherFile = "pass its file with another -f, such as templates/clusterclass-quick-start.yaml"
+
+// addTopology adds the objects that Cluster API makes of the topology of the Cluster.
+func (m *manifest) addTopology(ctx context.Context, lookUp Lookup) error {
+	class, err := m.class(ctx, lookUp)
+	if err != nil {
+		return err
+	}
+	templates, err := m.classTemplates(ctx, lookUp, class)
+	if err != nil {
+		return err
+	}
+	resolved, err := topology.Resolve(topology.Input{
+		Cluster:   m.topology,
+		Class:     class,
+		Templates: templates,
+	})
+	if err != nil {
+		return fmt.Errorf("resolving the topology: %w", err)
+	}
+	m.plan.external = resolved.External
+	for _, object := range resolved.Objects {
+		if err := m.add(object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// class returns the class of the Cluster: that of the manifest, else that of the management cluster.
+func (m *manifest) class(ctx context.Context, lookUp Lookup) (*clusterv1.ClusterClass, error) {
+	key := m.topology.GetClassKey()
+	if class, ok := m.classes[key.Name]; ok {
+		return class, nil
+	}
+	found, err := lookedUp(ctx, lookUp, clusterv1.GroupVersion.WithKind("ClusterClass"), key.Namespace, key.Name)
+	if err != nil {
+		return nil, fmt.Errorf("the manifest has no VCDCluster: Cluster %s is made from ClusterClass %s, %w: %s",
+			m.plan.Name, key.Name, err, otherFile)
+	}
+	class := &clusterv1.ClusterClass{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, class); err != nil {
+		return nil, fmt.Errorf("reading ClusterClass %s: %w", key.Name, err)
+	}
+	return class, nil
+}
+
+// classTemplates returns the templates of a class: those of the manifest, else those of the management cluster.
+func (m *manifest) classTemplates(ctx context.Context, lookUp Lookup, class *clusterv1.ClusterClass) (
+	[]*unstructured.Unstructured, error,
+) {
+	var all []*unstructured.Unstructured
+	for _, ref := range topology.Templates(class) {
+		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+		template := m.object(kind.GroupKind(), ref.Name)
+		if template == nil {
+			var err error
+			if template, err = lookedUp(ctx, lookUp, kind, class.Namespace, ref.Name); err != nil {
+				return nil, fmt.Errorf("ClusterClass %s refers to %s %s, %w: %s", class.Name, ref.Kind, ref.Name, err, otherFile)
+			}
+		}
+		all = append(all, template)
+	}
+	return all, nil
+}
+
+// object returns an object of the manifest, nil if there is none.
+func (m *manifest) object(kind schema.GroupKind, name string) *unstructured.Unstructured {
+	for _, object := range m.objects {
+		if object.GroupVersionKind().GroupKind() == kind && object.GetName() == name {
+			return object
+		}
+	}
+	return nil
+}
+
+// lookedUp returns an object of the management cluster, if there is one.
+func lookedUp(ctx context.Context, lookUp Lookup, kind schema.GroupVersionKind, namespace, name string) (
+	*unstructured.Unstructured, error,
+) {
+	if lookUp == nil {
+		return nil, errors.New("which is not in the manifest")
+	}
+	found, err := lookUp(ctx, kind, namespace, name)
+	if err != nil {
+		return nil, fmt.Errorf("which is neither in the manifest nor in the management cluster (%w)", err)
+	}
+	return found, nil
+}
+
+// forgetClassTemplates drops the templates of classes that makers do not use: what they have is replaced by patches.
+func (m *manifest) forgetClassTemplates() {
+	used := map[string]bool{}
+	for _, maker := range m.makers {
+		used[maker.template] = true
+	}
+	for _, class := range m.classes {
+		for _, ref := range topology.Templates(class) {
+			if ref.Kind == machineTemplateKind && !used[ref.Name] {
+				delete(m.templates, ref.Name)
+			}
+		}
+	}
+}
+
+// addCoreCluster reads the Cluster of Cluster API, and its topology if it has one.
+func (m *manifest) addCoreCluster(object *unstructured.Unstructured) error {
+	m.plan.Name = object.GetName()
+	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "topology"); !found {
+		return nil
+	}
+	if m.topology != nil {
+		return errors.New("the manifest has several Clusters with a topology: check them one by one")
+	}
+	m.topology = &clusterv1.Cluster{}
+	return convertCore(object, m.topology)
+}
+
+func (m *manifest) addClass(object *unstructured.Unstructured) error {
+	class := &clusterv1.ClusterClass{}
+	m.classes[object.GetName()] = class
+	return convertCore(object, class)
+}
+
+// convertCore reads an object of Cluster API.
+func convertCore(object *unstructured.Unstructured, into any) error {
+	if version := object.GroupVersionKind().Version; version != clusterv1.GroupVersion.Version {
+		return fmt.Errorf("%s %s is of version %s: convert it to %s", object.GetKind(), object.GetName(), version,
+			clusterv1.GroupVersion.Version)
+	}
+	return convert(object, into)
+}
