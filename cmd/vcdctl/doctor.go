@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -188,17 +187,15 @@ func (p *program) readManifests(ctx context.Context, paths []string) (doctor.Pla
 }
 
 // lookUp reads an object of the management cluster.
-func (p *program) lookUp(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (
-	*unstructured.Unstructured, error,
-) {
+func (p *program) lookUp(ctx context.Context, key doctor.Key) (*unstructured.Unstructured, error) {
 	c, ofContext, err := p.connect(first(p.access.contexts))
 	if err != nil {
 		return nil, err
 	}
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kind)
-	key := client.ObjectKey{Namespace: cmp.Or(namespace, p.access.namespace, ofContext), Name: name}
-	if err := c.Get(ctx, key, object); err != nil {
+	object.SetGroupVersionKind(key.Kind)
+	namespace := cmp.Or(key.Namespace, p.access.namespace, ofContext)
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: key.Name}, object); err != nil {
 		return nil, err
 	}
 	return object, nil

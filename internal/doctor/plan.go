@@ -123,6 +123,7 @@ type Sources struct {
 // with a Cluster that has a topology. What contradicts itself is reported by [Run].
 func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 	m := manifest{
+		lookUp:     from.Lookup,
 		classes:    map[string]*clusterv1.ClusterClass{},
 		templates:  map[string]infrav1.VCDMachineSpec{},
 		identities: map[string]*infrav1.VCDIdentity{},
@@ -136,7 +137,7 @@ func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 	}
 	m.forgetClassTemplates()
 	if m.plan.Cluster == nil && m.topology != nil {
-		if err := m.addTopology(ctx, from.Lookup); err != nil {
+		if err := m.addTopology(ctx); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -149,6 +150,7 @@ func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 // A manifest is what was read of it.
 type manifest struct {
 	plan      Plan
+	lookUp    Lookup             // nil: there is no management cluster
 	topology  *clusterv1.Cluster // nil: the Cluster has none
 	classes   map[string]*clusterv1.ClusterClass
 	objects   []*unstructured.Unstructured // all of them

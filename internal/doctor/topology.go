@@ -15,19 +15,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/topology"
 )
 
-// A Lookup reads an object of a management cluster. An empty namespace is that of its context.
-type Lookup func(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error)
+// A Lookup reads an object of a management cluster.
+type Lookup func(context.Context, Key) (*unstructured.Unstructured, error)
+
+// A Key names an object of a management cluster.
+type Key struct {
+	Kind      schema.GroupVersionKind
+	Namespace string // empty: that of the context
+	Name      string
+}
 
 // otherFile is what helps if a manifest lacks a class or its templates.
 const otherFile = "pass its file with another -f, such as templates/clusterclass-quick-start.yaml"
 
 // addTopology adds the objects that Cluster API makes of the topology of the Cluster.
-func (m *manifest) addTopology(ctx context.Context, lookUp Lookup) error {
-	class, err := m.class(ctx, lookUp)
+func (m *manifest) addTopology(ctx context.Context) error {
+	class, err := m.class(ctx)
 	if err != nil {
 		return err
 	}
-	templates, err := m.classTemplates(ctx, lookUp, class)
+	templates, err := m.classTemplates(ctx, class)
 	if err != nil {
 		return err
 	}
@@ -39,6 +46,7 @@ func (m *manifest) addTopology(ctx context.Context, lookUp Lookup) error {
 	if err != nil {
 		return fmt.Errorf("resolving the topology: %w", err)
 	}
+	m.plan.Name = m.topology.Name
 	m.plan.external = resolved.External
 	for _, object := range resolved.Objects {
 		if err := m.add(object); err != nil {
@@ -49,15 +57,19 @@ func (m *manifest) addTopology(ctx context.Context, lookUp Lookup) error {
 }
 
 // class returns the class of the Cluster: that of the manifest, else that of the management cluster.
-func (m *manifest) class(ctx context.Context, lookUp Lookup) (*clusterv1.ClusterClass, error) {
+func (m *manifest) class(ctx context.Context) (*clusterv1.ClusterClass, error) {
 	key := m.topology.GetClassKey()
 	if class, ok := m.classes[key.Name]; ok {
 		return class, nil
 	}
-	found, err := lookedUp(ctx, lookUp, clusterv1.GroupVersion.WithKind("ClusterClass"), key.Namespace, key.Name)
+	found, err := m.lookedUp(ctx, Key{
+		Kind:      clusterv1.GroupVersion.WithKind("ClusterClass"),
+		Namespace: key.Namespace,
+		Name:      key.Name,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("the manifest has no VCDCluster: Cluster %s is made from ClusterClass %s, %w: %s",
-			m.plan.Name, key.Name, err, otherFile)
+			m.topology.Name, key.Name, err, otherFile)
 	}
 	class := &clusterv1.ClusterClass{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, class); err != nil {
@@ -67,22 +79,27 @@ func (m *manifest) class(ctx context.Context, lookUp Lookup) (*clusterv1.Cluster
 }
 
 // classTemplates returns the templates of a class: those of the manifest, else those of the management cluster.
-func (m *manifest) classTemplates(ctx context.Context, lookUp Lookup, class *clusterv1.ClusterClass) (
-	[]*unstructured.Unstructured, error,
-) {
+func (m *manifest) classTemplates(ctx context.Context, class *clusterv1.ClusterClass) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, ref := range topology.Templates(class) {
-		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-		template := m.object(kind.GroupKind(), ref.Name)
-		if template == nil {
-			var err error
-			if template, err = lookedUp(ctx, lookUp, kind, class.Namespace, ref.Name); err != nil {
-				return nil, fmt.Errorf("ClusterClass %s refers to %s %s, %w: %s", class.Name, ref.Kind, ref.Name, err, otherFile)
-			}
+		template, err := m.classTemplate(ctx, Key{
+			Kind:      schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind),
+			Namespace: class.Namespace,
+			Name:      ref.Name,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("ClusterClass %s refers to %s %s, %w: %s", class.Name, ref.Kind, ref.Name, err, otherFile)
 		}
 		all = append(all, template)
 	}
 	return all, nil
+}
+
+func (m *manifest) classTemplate(ctx context.Context, key Key) (*unstructured.Unstructured, error) {
+	if template := m.object(key.Kind.GroupKind(), key.Name); template != nil {
+		return template, nil
+	}
+	return m.lookedUp(ctx, key)
 }
 
 // object returns an object of the manifest, nil if there is none.
@@ -96,13 +113,11 @@ func (m *manifest) object(kind schema.GroupKind, name string) *unstructured.Unst
 }
 
 // lookedUp returns an object of the management cluster, if there is one.
-func lookedUp(ctx context.Context, lookUp Lookup, kind schema.GroupVersionKind, namespace, name string) (
-	*unstructured.Unstructured, error,
-) {
-	if lookUp == nil {
+func (m *manifest) lookedUp(ctx context.Context, key Key) (*unstructured.Unstructured, error) {
+	if m.lookUp == nil {
 		return nil, errors.New("which is not in the manifest")
 	}
-	found, err := lookUp(ctx, kind, namespace, name)
+	found, err := m.lookUp(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("which is neither in the manifest nor in the management cluster (%w)", err)
 	}

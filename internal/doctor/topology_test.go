@@ -13,7 +13,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
@@ -182,10 +181,10 @@ func newManagementCluster(t *testing.T, manifest string) *managementCluster {
 	}
 }
 
-func (c *managementCluster) lookUp(_ context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
-	c.namespaces = append(c.namespaces, namespace)
+func (c *managementCluster) lookUp(_ context.Context, key doctor.Key) (*unstructured.Unstructured, error) {
+	c.namespaces = append(c.namespaces, key.Namespace)
 	for _, object := range c.objects {
-		if object.GroupVersionKind() == kind && object.GetName() == name {
+		if object.GroupVersionKind() == key.Kind && object.GetName() == key.Name {
 			return object, nil
 		}
 	}

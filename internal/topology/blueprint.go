@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 )
@@ -38,14 +37,12 @@ type workers struct {
 }
 
 // newBlueprint copies the templates that a cluster needs, and computes the variables of each.
-func newBlueprint(c *clusterv1.Cluster, class *clusterv1.ClusterClass, templates []*unstructured.Unstructured,
-	all variables,
-) (*blueprint, error) {
+func newBlueprint(c *clusterv1.Cluster, in Input, all variables) (*blueprint, error) {
 	if len(c.Spec.Topology.Workers.MachinePools) > 0 {
 		return nil, errors.New("the topology has machine pools, which are not supported: use machineDeployments")
 	}
-	b := &blueprint{cluster: c, class: class}
-	from := source(templates)
+	b := &blueprint{cluster: c, class: in.Class}
+	from := source(in.Templates)
 	if err := b.addCluster(from); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func Resolve(in Input) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("reading the variables of Cluster %s: %w", cluster.Name, err)
 	}
-	b, err := newBlueprint(cluster, in.Class, in.Templates, values)
+	b, err := newBlueprint(cluster, in, values)
 	if err != nil {
 		return Result{}, fmt.Errorf("applying ClusterClass %s: %w", in.Class.Name, err)
 	}
