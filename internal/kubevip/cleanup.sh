@@ -29,8 +29,15 @@ signal() {
 	done
 }
 
+# value prints the value of a variable of the static pod.
+value() {
+	sed -n "/- name: $1\$/{n;s/^ *value: *//p;}" "$manifest" | tr -d "\"'"
+}
+
+# kube asks the API server of this node: the virtual IP may be away.
 kube() {
-	kubectl --kubeconfig "$root/etc/kubernetes/admin.conf" --namespace kube-system "$@"
+	kubectl --kubeconfig "$root/etc/kubernetes/admin.conf" --namespace kube-system \
+		--server "https://127.0.0.1:$(value port)" --tls-server-name kubernetes "$@"
 }
 
 # renewed prints when the lease of the virtual IP was renewed last.
@@ -38,11 +45,35 @@ renewed() {
 	kube get lease plndr-cp-lock --output 'jsonpath={.spec.renewTime}'
 }
 
+# virtual_ip_is_missing succeeds if this node holds the lease, and no interface has one of the addresses.
+virtual_ip_is_missing() {
+	holder=$(kube get lease plndr-cp-lock --output 'jsonpath={.spec.holderIdentity}') || return 1
+	[ "$holder" = "$(uname -n)" ] || return 1
+	for address in $(value address | tr , ' '); do
+		found=$(ip -oneline address show to "$address" 2>/dev/null) || continue # the name of an address
+		[ -n "$found" ] || return 0
+	done
+	return 1
+}
+
+# keep_static_pod lets the static pod go on. A pod of the DaemonSet takes the virtual IP away when it starts, and if it
+# then does not become the leader, the static pod adds the address again only if it announces it by ARP. Else a new
+# container of the static pod does.
+keep_static_pod() {
+	signal CONT
+	virtual_ip_is_missing || return 0
+	sleep 5 # A pod that becomes the leader adds it by then.
+	virtual_ip_is_missing || return 0
+	echo "kube-vip: the virtual IP is missing here, the static pod starts again" >&2
+	signal KILL
+}
+
 # The static pod is stopped with SIGSTOP and then removed, so that the kubelet ends it with SIGKILL. With SIGTERM it would
 # release the lease, which the pod of the DaemonSet holds under the same name, and take the virtual IP off the interface.
 # The pod of the DaemonSet adds the address again only if it announces it by ARP.
 if [ "${2:-}" = handover ]; then
 	PATH=$PATH:/opt/bin
+	trap keep_static_pod EXIT
 	pod_ready=$(kube get pods --output 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}' \
 		--selector app.kubernetes.io/name=kube-vip-ds --field-selector "spec.nodeName=$(uname -n),status.phase=Running")
 	if [ "$pod_ready" != True ]; then
@@ -50,8 +81,9 @@ if [ "${2:-}" = handover ]; then
 		exit 1
 	fi
 
+	# Who renews the lease while the static pod stands still is the pod of the DaemonSet, or another node: then this
+	# node does not hold the virtual IP.
 	signal STOP
-	trap 'signal CONT' EXIT
 	sleep 1 # Until a renewal that the static pod had sent is stored.
 	before=$(renewed)
 	sleep 4 # The lease is renewed every two seconds.

@@ -55,27 +55,10 @@ func Objects(c Config) ([]unstructured.Unstructured, error) {
 	if err := c.read("daemonset", set); err != nil {
 		return nil, err
 	}
-	bgp := c.BGP.env()
-	var typed []any
-	if at := slices.IndexFunc(bgp, func(e corev1.EnvVar) bool { return e.Name == peersEnv }); at >= 0 {
-		bgp[at] = corev1.EnvVar{
-			Name: peersEnv,
-			ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-				LocalObjectReference: corev1.LocalObjectReference{Name: PeersSecret},
-				Key:                  PeersKey,
-			}},
-		}
-		typed = append(typed, &corev1.Secret{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: PeersSecret},
-			Type:       corev1.SecretTypeOpaque,
-			Data:       map[string][]byte{PeersKey: []byte(c.BGP.peers())},
-		})
-	}
 	pod := &set.Spec.Template.Spec
-	c.apply(pod, bgp)
+	c.apply(pod, peersFromSecret(c.BGP.env()))
 	metav1.SetMetaDataLabel(&set.Spec.Template.ObjectMeta, proxyInjectLabel, "false")
-	if len(typed) > 0 {
+	if c.BGP != nil {
 		metav1.SetMetaDataAnnotation(&set.Spec.Template.ObjectMeta, peersHashAnnotation, hashOf(c.BGP.peers()))
 	}
 	for _, value := range []corev1.EnvVar{
@@ -91,8 +74,39 @@ func Objects(c Config) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest, err := toUnstructured(append(typed, set))
+	rest, err := toUnstructured([]any{peersSecret(set.Namespace, c.BGP), set})
 	return append(rights, rest...), err
+}
+
+// peersFromSecret returns the variables of BGP with a reference to the Secret in place of the peers.
+func peersFromSecret(bgp []corev1.EnvVar) []corev1.EnvVar {
+	at := slices.IndexFunc(bgp, func(e corev1.EnvVar) bool { return e.Name == peersEnv })
+	if at < 0 {
+		return bgp
+	}
+	bgp[at] = corev1.EnvVar{
+		Name: peersEnv,
+		ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: PeersSecret},
+			Key:                  PeersKey,
+		}},
+	}
+	return bgp
+}
+
+// peersSecret returns the Secret with the peers and their passwords. Without BGP it is empty, and not absent: Cluster
+// API removes what is gone from an object that it applies, but it never deletes an object. The passwords of a former
+// configuration would stay in the workload cluster.
+func peersSecret(namespace string, bgp *BGP) *corev1.Secret {
+	secret := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: PeersSecret},
+		Type:       corev1.SecretTypeOpaque,
+	}
+	if bgp != nil {
+		secret.Data = map[string][]byte{PeersKey: []byte(bgp.peers())}
+	}
+	return secret
 }
 
 // rights returns the account of the DaemonSet's pods. Of what the generator's role allows, an endpoint of a control

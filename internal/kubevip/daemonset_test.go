@@ -56,7 +56,19 @@ func TestDaemonSetAsksTheAPIServerOfItsNode(t *testing.T) {
 	g.Expect(pod.Tolerations).To(HaveLen(2))
 	g.Expect(typed[rbacv1.Role](t, objects, "Role").Rules).To(HaveExactElements(HaveField("Resources", []string{"leases"})))
 	g.Expect(typed[rbacv1.RoleBinding](t, objects, "RoleBinding").RoleRef.Name).To(Equal("kube-vip"))
-	g.Expect(typed[corev1.Secret](t, objects, "Secret")).To(BeNil())
+}
+
+// TestNoPasswordStaysWithoutBGP: Cluster API empties the Secret of a former configuration, but it would not delete it.
+func TestNoPasswordStaysWithoutBGP(t *testing.T) {
+	g := NewWithT(t)
+
+	objects, err := kubevip.Objects(config(byDaemonSet))
+
+	g.Expect(err).NotTo(HaveOccurred())
+	secret := typed[corev1.Secret](t, objects, "Secret")
+	g.Expect(secret).NotTo(BeNil())
+	g.Expect(secret.Name).To(Equal(kubevip.PeersSecret))
+	g.Expect(secret.Data).To(BeEmpty())
 }
 
 func TestDaemonSetHasPasswordsOfBGPInASecret(t *testing.T) {
@@ -125,6 +137,7 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 	n := newNode(t, map[string]string{initFile: initConfiguration}, byDaemonSet)
 	n.program("systemctl", `echo "$@" >>`+n.root+"/"+systemctlLog)
 	n.program("kubectl", kubectlOf("printf True", "date +%N"))
+	n.program("sleep", brief)
 
 	n.mustRun(kubevip.KeyPrepare)
 	n.mustRun(kubevip.KeyCleanup)
@@ -151,6 +164,9 @@ func TestTheFirstNodeHandsOverToTheDaemonSet(t *testing.T) {
 	g.Expect(ofAUser()).NotTo(Equal("T"))
 }
 
+// brief is a program in place of sleep: no test waits for the times of the lease.
+const brief = "exec /bin/sleep 0.1"
+
 // kubectlOf is a program that answers questions about pods, and about the lease.
 func kubectlOf(pods, lease string) string {
 	return `case "$*" in *" lease "*) ` + lease + `;; *) ` + pods + `;; esac`
@@ -169,6 +185,7 @@ func TestTheStaticPodStaysWhereTheDaemonSetDoesNotRun(t *testing.T) {
 			g := NewWithT(t)
 			n := newNode(t, nil, byDaemonSet)
 			n.program("kubectl", kubectl)
+			n.program("sleep", brief)
 			static := n.process("prometheus_server=127.0.0.1:2112")
 
 			_, err := n.run(kubevip.KeyCleanup, "handover")
@@ -176,6 +193,51 @@ func TestTheStaticPodStaysWhereTheDaemonSetDoesNotRun(t *testing.T) {
 			g.Expect(err).To(HaveOccurred(), "systemd tries again")
 			g.Expect(n.has(manifestFile)).To(BeTrue())
 			g.Expect(static()).NotTo(Equal("T"), "it goes on")
+		})
+	}
+}
+
+// TestTheVirtualIPComesBackWhereTheDaemonSetTookIt: a pod that starts removes the address; with BGP, the static pod does
+// not add it again by itself.
+func TestTheVirtualIPComesBackWhereTheDaemonSetTookIt(t *testing.T) {
+	const anInterface = "echo 1: lo inet $5"
+	self, err := os.Hostname()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for name, tt := range map[string]struct {
+		holder string
+		ip     string
+		ends   bool
+	}{
+		"the address is missing":                {self, "true", true},
+		"one of two is missing":                 {self, `case "$*" in *:*) ;; *) ` + anInterface + `;; esac`, true},
+		"the addresses are here":                {self, anInterface, false},
+		"another node holds the lease":          {"another", "true", false},
+		"the endpoint is a name, not addresses": {self, "exit 1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			n := newNode(t, nil, byDaemonSet, byBGP)
+			n.program("kubectl", `case "$*" in
+*holderIdentity*) case "$*" in *"--server https://127.0.0.1:6443 --tls-server-name kubernetes"*) echo `+tt.holder+`;; esac;;
+*" lease "*) echo 2026-01-01T00:00:00Z;;
+*) printf True;;
+esac`)
+			n.program("ip", tt.ip)
+			n.program("sleep", brief)
+			static := n.process("prometheus_server=127.0.0.1:2112")
+			daemonSet := n.process("prometheus_server=127.0.0.1:2113")
+
+			_, err := n.run(kubevip.KeyCleanup, "handover")
+
+			g.Expect(err).To(HaveOccurred(), "systemd tries again")
+			g.Expect(n.has(manifestFile)).To(BeTrue(), "the kubelet starts the static pod again")
+			if tt.ends {
+				g.Eventually(static).Should(Equal("Z"))
+			} else {
+				g.Expect(static()).To(Equal("S"))
+			}
+			g.Expect(daemonSet()).To(Equal("S"))
 		})
 	}
 }
