@@ -267,7 +267,12 @@ func (l *life) until(holds func() bool, machines ...string) {
 			l.start()
 		}
 		return holds()
-	}, 4*controllertest.Patience, "2ms").Should(BeTrue())
+	}, 4*controllertest.Patience, "2ms").Should(BeTrue(), l.describe)
+}
+
+// describe tells the state of the cluster, for what failed.
+func (l *life) describe() string {
+	return fmt.Sprintf("conditions of the VCDCluster: %v", l.VCDCluster().Status.Conditions)
 }
 
 func (l *life) ready(name string) bool {
