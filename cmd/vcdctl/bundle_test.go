@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
 // unpack returns the files of an archive by name.
@@ -82,6 +85,62 @@ func TestABundleHasNoSecrets(t *testing.T) {
 	mode, err := os.Stat(path)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(mode.Mode().Perm()).To(Equal(os.FileMode(0o600)))
+}
+
+// TestABundleHasNothingOfAnySecret plants one secret in each Secret that a cluster has, and where people write some of
+// them by mistake.
+func TestABundleHasNothingOfAnySecret(t *testing.T) {
+	s := newShell(t, fleet)
+	leave(s)
+	planted := map[string]string{}
+	plant := func(secret, key string) {
+		value := "canary-of-" + secret
+		planted[value] = secret
+		s.objects = append(s.objects, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: secret},
+			Data:       map[string][]byte{key: []byte(value)},
+		})
+	}
+	plant("demo-credentials", "password")
+	plant("demo-ccm-credentials", "apiToken")
+	plant("demo-kubeconfig", "value")
+	plant("demo-ca", "tls.key")
+	plant("demo-0-x7k2p", "value")
+	plant("demo-proxy-settings", "systemd.conf")
+	plant("demo-pod-proxy-policy", "manifests.yaml")
+	plant("demo-kube-vip", "kube-vip.yaml")
+	plant("demo-kube-vip-daemonset", "manifests.yaml")
+	plant("demo-cloud-provider", "manifests.yaml")
+	plant("router", "password")
+	const proxy = "http://ada:canary-of-demo-proxy-settings@proxy.example.com:3128"
+	for _, o := range s.objects {
+		if cluster, ok := o.(*infrav1.VCDCluster); ok {
+			cluster.Spec.Proxy.HTTPProxy = proxy
+		}
+	}
+	s.objects = append(s.objects, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "demo.1"},
+		Message:    "the proxy " + proxy + " does not answer",
+	})
+	s.log = "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("ada:canary-of-demo-credentials")) + "\n" +
+		`{"apiToken":"canary-of-demo-ccm-credentials"}` + "\n" +
+		"dialing " + proxy + "\n"
+	path := filepath.Join(t.TempDir(), "demo.tar.gz")
+
+	s.Expect(s.run(t, "support-bundle", "demo", "-f", path)).To(Equal(exitOK), s.errors.String())
+
+	files := s.unpack(path)
+	s.Expect(files).To(HaveKeyWithValue("demo/VCDCluster.yaml", ContainSubstring("@proxy.example.com:3128")))
+	s.Expect(files).To(HaveKeyWithValue("demo/Event.yaml", ContainSubstring("does not answer")))
+	for name, content := range files {
+		for value, secret := range planted {
+			s.Expect(content).NotTo(ContainSubstring(value), "%s has what Secret %s holds", name, secret)
+			for _, text := range []string{value, "ada:" + value} {
+				s.Expect(content).NotTo(ContainSubstring(base64.StdEncoding.EncodeToString([]byte(text))),
+					"%s has what Secret %s holds, in base64", name, secret)
+			}
+		}
+	}
 }
 
 func TestRedaction(t *testing.T) {
