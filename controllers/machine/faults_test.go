@@ -103,25 +103,49 @@ func TestMachineSurvivesFailures(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := controllertest.NewOn(t, vcdsim.Profile{Name: "test", Scale: 0.01},
-				controllertest.NewMachine("cp-0")...)
-			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
-			tt.fault.Count = 1
-			w.Sim.Faults().Add(tt.fault)
+		for cluster, prepare := range map[string]func(*controllertest.Env){
+			"an ordinary cluster":                     func(*controllertest.Env) {},
+			"both families, a proxy, and a DaemonSet": combine,
+		} {
+			t.Run(tt.name+"/"+cluster, func(t *testing.T) {
+				w := controllertest.NewWith(t, vcdsim.Config{
+					Profile: vcdsim.Profile{Name: "test", Scale: 0.01},
+					Model:   vcdsim.CloudProvider(),
+				}, controllertest.NewMachine("cp-0")...)
+				prepare(w)
+				w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
+				tt.fault.Count = 1
+				w.Sim.Faults().Add(tt.fault)
 
-			w.EventuallyMachine("cp-0", tt.condition, tt.reason)
-			w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + tt.reason)))
-			writes := w.Writes()
-			_, err := w.ReconcileMachine("cp-0")
-			w.Expect(err).NotTo(HaveOccurred())
-			w.Expect(w.Writes()).To(Equal(writes), "it is too early to try again")
+				w.EventuallyMachine("cp-0", tt.condition, tt.reason)
+				w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + tt.reason)))
+				writes := w.Writes()
+				_, err := w.ReconcileMachine("cp-0")
+				w.Expect(err).NotTo(HaveOccurred())
+				w.Expect(w.Writes()).To(Equal(writes), "it is too early to try again")
 
-			skipAhead(w)
-			w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
-			w.Expect(w.Sim.State().VMs).To(HaveLen(1))
-		})
+				skipAhead(w)
+				w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
+				w.Expect(w.Sim.State().VMs).To(HaveLen(1))
+			})
+		}
 	}
+}
+
+// combine gives a cluster what changes most of what is written for its nodes, all at once.
+func combine(w *controllertest.Env) {
+	owner := controllertest.NewCAPICluster()
+	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
+	owner.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"100.96.0.0/11", "fd6a::/48"}
+	w.Expect(w.Client.Update(w.Ctx, owner)).To(Succeed())
+	c := w.VCDCluster()
+	c.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
+	c.Spec.Proxy = infrav1.ProxySpec{
+		HTTPProxy:  "http://proxy.example.com:3128",
+		HTTPSProxy: "http://proxy.example.com:3128",
+		Site:       infrav1.SiteByProxy,
+	}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
 func TestMachineWhoseCreationWasAcceptedWithoutAnAnswer(t *testing.T) {

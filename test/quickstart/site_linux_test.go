@@ -37,6 +37,7 @@ func TestRealNodesOfAnotherSite(t *testing.T) {
 	s.run("the endpoint is on the edge gateway", (*scene).endpointIsExternal)
 	s.run("nodes have both addresses", (*scene).twoAddresses)
 	s.run("the proxy is in pods that ask for it, and in no static pod", (*scene).proxied)
+	s.run("a Service leads to the host ports of a DaemonSet", (*scene).hostPort)
 	s.run("a VM that is powered off by hand is reported, and powered on if so wanted", (*scene).drifts)
 	s.deleted()
 }
@@ -170,6 +171,44 @@ func (s *scene) proxied() {
 	for _, m := range s.machines(false) {
 		s.Expect(s.inVM(m.Name, "systemctl", "show", "containerd", "--property=Environment")).To(ContainSubstring(httpProxy))
 	}
+}
+
+// direct are pods that clients reach without kube-proxy, as an ingress controller that needs their addresses: the number
+// of the host port is that of the Service's node port.
+const direct = `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: direct}
+spec:
+  selector: {matchLabels: {app: direct}}
+  template:
+    metadata: {labels: {app: direct}}
+    spec:
+      containers:
+        - name: web
+          image: "%s"
+          command: [sh, -c, "mkdir /tmp/www && hostname >/tmp/www/hostname && httpd -p 8080 -h /tmp/www &&
+            trap exit TERM && { sleep infinity & wait; }"]
+          ports: [{containerPort: 8080, hostPort: 30777}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: direct}
+spec:
+  type: LoadBalancer
+  ports: [{port: 8081, nodePort: 30777}]
+`
+
+// hostPort finds pods that answer at a host port behind a Service that selects no pods.
+func (s *scene) hostPort() {
+	_, err := s.q.stack.Kubectl(s.t.Context(), strings.NewReader(fmt.Sprintf(direct, busybox)),
+		"--kubeconfig="+s.q.kubeconfig(), "apply", "-f", "-")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.kubectl("rollout", "status", "daemonset/direct", "--timeout="+nodeWithin.String())
+	s.Eventually(func() error {
+		address := s.kubectl("get", "service", "direct", "-o=jsonpath={.status.loadBalancer.ingress[0].ip}")
+		return s.q.fetch(s.t.Context(), "http://"+address+":8081/hostname")
+	}, nodeWithin, pollTest).Should(Succeed())
+	s.kubectl("delete", "service/direct", "daemonset/direct")
 }
 
 // reportedWithin is a little more than a machine without problems accepts an inventory of VMs.
