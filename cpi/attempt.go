@@ -43,7 +43,7 @@ func waits(err error) bool {
 
 // An attempt brings one load balancer to what its Service asks for. The lock of the Service is held.
 type attempt struct {
-	*LoadBalancers
+	balancers *LoadBalancers
 
 	service  *corev1.Service
 	wish     service.Wish
@@ -55,7 +55,7 @@ type attempt struct {
 }
 
 func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	a.events.notices(a.service, "service", a.wish.Notices)
+	a.balancers.events.notices(a.service, "service", a.wish.Notices)
 	if len(a.wish.Refusals) > 0 {
 		return nil, a.refused(ctx, a.wish.Refusals)
 	}
@@ -74,8 +74,8 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	if err != nil {
 		return status, err
 	}
-	a.events.healed(a.service)
-	a.state.change(a.service.UID, func(s *serviceState) {
+	a.balancers.events.healed(a.service)
+	a.balancers.state.change(a.service.UID, func(s *serviceState) {
 		s.made = true
 		s.refusal = refusal{}
 	})
@@ -84,7 +84,7 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 
 // inQueue works at the location, unless enough others do. What is left elsewhere holds up none of them.
 func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	free, ok := a.queue.try(a.location)
+	free, ok := a.balancers.queue.try(a.location)
 	if !ok {
 		return nil, retry(2*soon, "waiting for other load balancers at %s", a.where())
 	}
@@ -97,12 +97,12 @@ func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, erro
 
 // locate finds the location.
 func (a *attempt) locate(ctx context.Context) (err error) {
-	a.location, err = a.locations.find(ctx, a.wish.Location)
+	a.location, err = a.balancers.locations.find(ctx, a.wish.Location)
 	return err
 }
 
 // where describes the location for users.
-func (a *attempt) where() string { return a.locations.describe(a.wish.Location) }
+func (a *attempt) where() string { return a.balancers.locations.describe(a.wish.Location) }
 
 // converge observes, plans and runs steps until the plan is empty. With an error there is a status only if the
 // published one is out of date.
@@ -113,7 +113,7 @@ func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, err
 		if err != nil {
 			return nil, a.unobserved(ctx, err)
 		}
-		a.events.notices(a.service, "plan", p.Notices)
+		a.balancers.events.notices(a.service, "plan", p.Notices)
 		if round == 0 && len(p.Status.Addresses) > 0 {
 			a.blank = false // it is of use already
 		}
@@ -151,7 +151,7 @@ func (a *attempt) outcome(ctx context.Context, p plan.Plan) (_ *corev1.LoadBalan
 
 // unobserved returns what follows from a failed observation. The location may be gone, and its name another one's now.
 func (a *attempt) unobserved(ctx context.Context, err error) error {
-	if errors.Is(err, plan.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
+	if errors.Is(err, plan.ErrRefused) && a.balancers.locations.replaced(ctx, a.wish.Location, a.location) {
 		return retry(soon, "%s is another one than before: the load balancer is made there", a.where())
 	}
 	return a.failed(ctx, 0, 0, err)
@@ -162,7 +162,7 @@ func (a *attempt) carryOut(ctx context.Context, p plan.Plan) error {
 	if err := a.announce(ctx, p); err != nil {
 		return err
 	}
-	n, err := a.runSteps(ctx, a.service, a.location, p.Steps)
+	n, err := a.balancers.runSteps(ctx, a.service, a.location, p.Steps)
 	if errors.Is(err, plan.ErrRefused) {
 		a.noteRefusal()
 	}
@@ -175,7 +175,7 @@ func (a *attempt) carryOut(ctx context.Context, p plan.Plan) error {
 // announce stores what a plan is about to do for the first time: the addresses it uses, and where it makes something.
 func (a *attempt) announce(ctx context.Context, p plan.Plan) error {
 	n := note{addresses: p.Intent}
-	if stored := a.stored(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
+	if stored := a.balancers.stored(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
 		n.locations = append([]string{a.location}, stored...)
 		if len(stored) == 0 {
 			n.locations = append(n.locations,
@@ -187,7 +187,7 @@ func (a *attempt) announce(ctx context.Context, p plan.Plan) error {
 
 // write stores a note on the Service.
 func (a *attempt) write(ctx context.Context, n note) error {
-	if err := a.store(ctx, a.service, n); err != nil {
+	if err := a.balancers.store(ctx, a.service, n); err != nil {
 		return err
 	}
 	if n.addresses != nil {
@@ -232,11 +232,11 @@ func (a *attempt) failed(ctx context.Context, done, of int, err error) error {
 // dryRun emits the plan and changes nothing. Its error makes Kubernetes leave the status as it is, without the event
 // that the load balancer was ensured.
 func (a *attempt) dryRun(ctx context.Context) error {
-	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: a.wish.Desired})
+	p, err := a.balancers.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: a.wish.Desired})
 	if err != nil {
 		return err
 	}
-	a.events.dryRun(a.service, p)
+	a.balancers.events.dryRun(a.service, p)
 	return cloudprovider.ImplementedElsewhere
 }
 

@@ -18,8 +18,8 @@ import (
 // leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left
 // for the next time: the load balancer is of use all the same. What locations share goes last.
 func (a *attempt) leaveOthers(ctx context.Context) error {
-	stored := a.stored(a.service)
-	candidates := a.locations.resolveKnown(stored)
+	stored := a.balancers.stored(a.service)
+	candidates := a.balancers.locations.resolveKnown(stored)
 	stays := []string{a.location}
 	others := []string(nil)
 	if len(stored) == 0 {
@@ -47,7 +47,7 @@ func (a *attempt) leaveOthers(ctx context.Context) error {
 // elsewhere reports whether something may stand at another location that is known. It is removed when the load balancer
 // is as desired here; until then it uses what locations share.
 func (a *attempt) elsewhere() bool {
-	return slices.ContainsFunc(a.locations.resolveKnown(a.stored(a.service)), func(id string) bool {
+	return slices.ContainsFunc(a.balancers.locations.resolveKnown(a.balancers.stored(a.service)), func(id string) bool {
 		_, lost := unfoundName(id)
 		return id != a.location && !lost
 	})
@@ -56,12 +56,12 @@ func (a *attempt) elsewhere() bool {
 // everywhere returns the locations where the Service may have been, as none is stored: those where the cloud shows
 // something, or else all. Those that cannot be found are stored by name, unless the load balancer is new.
 func (a *attempt) everywhere(ctx context.Context) []string {
-	if a.opts.Searcher != nil {
-		if ids, err := a.opts.Searcher.Search(ctx, a.wish.Desired.Owner, false); err == nil {
+	if a.balancers.opts.Searcher != nil {
+		if ids, err := a.balancers.opts.Searcher.Search(ctx, a.wish.Desired.Owner, false); err == nil {
 			return ids
 		}
 	}
-	ids, err := a.locations.all(ctx)
+	ids, err := a.balancers.locations.all(ctx)
 	if err == nil {
 		return ids
 	}
@@ -69,7 +69,7 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 		"may have there is searched for later",
 		"service", klog.KObj(a.service))
 	if !a.blank {
-		ids = append(ids, a.locations.unfound()...)
+		ids = append(ids, a.balancers.locations.unfound()...)
 	}
 	return ids
 }
@@ -92,7 +92,7 @@ func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string)
 // leaveAll removes what the Service has at other locations, and returns those where that fails.
 func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step) bool) (failed []string) {
 	for _, id := range ids {
-		if a.opts.Clock.Now().Before(a.state.get(a.service.UID).unleft[id].until) {
+		if a.balancers.opts.Clock.Now().Before(a.balancers.state.get(a.service.UID).unleft[id].until) {
 			failed = append(failed, id)
 			continue
 		}
@@ -100,7 +100,7 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 		a.noteLeft(id, err)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
-			a.events.notices(a.service, "left "+id, []plan.Finding{{
+			a.balancers.events.notices(a.service, "left "+id, []plan.Finding{{
 				Reason: reasonLeft,
 				Message: fmt.Sprintf(
 					"what the load balancer had at %s cannot be removed yet; it is tried again, the log has details", id),
@@ -108,7 +108,7 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 			failed = append(failed, id)
 			continue
 		}
-		a.events.notices(a.service, "left "+id, nil)
+		a.balancers.events.notices(a.service, "left "+id, nil)
 	}
 	return failed
 }
@@ -116,8 +116,8 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 // noteLeft notes whether a location could be left. One where that is refused is tried again later each time: it may not
 // be seen any more, or a user has written its id.
 func (a *attempt) noteLeft(id string, err error) {
-	now := a.opts.Clock.Now()
-	a.state.change(a.service.UID, func(s *serviceState) {
+	now := a.balancers.opts.Clock.Now()
+	a.balancers.state.change(a.service.UID, func(s *serviceState) {
 		before := s.unleft[id]
 		s.unleft = maps.Clone(s.unleft)
 		maps.DeleteFunc(s.unleft,
@@ -136,14 +136,14 @@ func (a *attempt) noteLeft(id string, err error) {
 // left: that may take for ever. What is in use there the cloud refuses to remove; it is tried again now and then.
 func (a *attempt) removeShared(ctx context.Context) {
 	log := klog.FromContext(ctx)
-	now := a.opts.Clock.Now()
-	if now.Before(a.state.get(a.service.UID).shared) {
+	now := a.balancers.opts.Clock.Now()
+	if now.Before(a.balancers.state.get(a.service.UID).shared) {
 		return
 	}
 	want := a.wish.Desired
 	want.Elsewhere = true
 	want.Unseen = true
-	p, err := a.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: want})
+	p, err := a.balancers.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: want})
 	if err != nil {
 		log.Error(err, "Planning to remove what locations share", "service", klog.KObj(a.service))
 		return
@@ -152,10 +152,10 @@ func (a *attempt) removeShared(ctx context.Context) {
 		if !step.Deferrable() {
 			continue
 		}
-		if _, err := a.runSteps(ctx, a.service, a.location, []plan.Step{step}); err != nil {
+		if _, err := a.balancers.runSteps(ctx, a.service, a.location, []plan.Step{step}); err != nil {
 			log.Info("What locations share cannot be removed yet", "service", klog.KObj(a.service),
 				"reason", err.Error())
-			a.state.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })
+			a.balancers.state.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (a *attempt) leave(ctx context.Context, id string, but func(plan.Step) bool
 	moved := &Moved{Desired: a.wish.Desired, Addresses: a.addresses}
 	var before []string
 	for {
-		p, err := a.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
+		p, err := a.balancers.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (a *attempt) leave(ctx context.Context, id string, but func(plan.Step) bool
 			return fmt.Errorf("%s: %w", steps[0], plan.ErrBusy)
 		}
 		before = steps
-		if _, err := a.runSteps(ctx, a.service, id, p.Steps); err != nil {
+		if _, err := a.balancers.runSteps(ctx, a.service, id, p.Steps); err != nil {
 			return err
 		}
 	}

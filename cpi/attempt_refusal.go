@@ -56,7 +56,7 @@ func (a *attempt) refused(ctx context.Context, reasons []plan.Finding) error {
 
 // awaitUser emits what a user has to correct, and waits for it.
 func (a *attempt) awaitUser(findings []plan.Finding) error {
-	a.events.refusals(a.service, findings)
+	a.balancers.events.refusals(a.service, findings)
 	reasons := make([]string, 0, len(findings))
 	for _, f := range findings {
 		reasons = append(reasons, f.Reason)
@@ -73,9 +73,9 @@ func (a *attempt) follow(ctx context.Context) error {
 	}
 	var failures []error
 	for _, location := range a.occupied(ctx) {
-		p, err := a.opts.Balancer.Plan(ctx, location, PlanRequest{Want: a.wish.Desired, Follow: true})
+		p, err := a.balancers.opts.Balancer.Plan(ctx, location, PlanRequest{Want: a.wish.Desired, Follow: true})
 		if err == nil {
-			_, err = a.runSteps(ctx, a.service, location, p.Steps)
+			_, err = a.balancers.runSteps(ctx, a.service, location, p.Steps)
 		}
 		if !errors.Is(err, plan.ErrRefused) {
 			failures = append(failures, err)
@@ -88,17 +88,17 @@ func (a *attempt) follow(ctx context.Context) error {
 // default one, where a predecessor of this program made all. Why one cannot be found was emitted already.
 func (a *attempt) occupied(ctx context.Context) []string {
 	var ids []string
-	for _, id := range a.locations.resolveKnown(a.stored(a.service)) {
+	for _, id := range a.balancers.locations.resolveKnown(a.balancers.stored(a.service)) {
 		if _, ok := unfoundName(id); !ok {
 			ids = append(ids, id)
 		}
 	}
 	name := a.wish.Location
-	if !a.locations.has(name) {
-		name = a.opts.Defaults.Locations[0]
+	if !a.balancers.locations.has(name) {
+		name = a.balancers.opts.Defaults.Locations[0]
 	}
 	if len(ids) == 0 {
-		if id, err := a.locations.find(ctx, name); err == nil {
+		if id, err := a.balancers.locations.find(ctx, name); err == nil {
 			ids = append(ids, id)
 		}
 	}
@@ -107,38 +107,38 @@ func (a *attempt) occupied(ctx context.Context) []string {
 
 // clear removes a half-built load balancer.
 func (a *attempt) clear(ctx context.Context) error {
-	if !a.blank || a.wish.DryRun || !a.locations.has(a.wish.Location) {
+	if !a.blank || a.wish.DryRun || !a.balancers.locations.has(a.wish.Location) {
 		return nil
 	}
 	if err := a.locate(ctx); err != nil {
 		return err
 	}
-	p, err := a.planAbsent(ctx, a.service, a.location, PlanRequest{})
+	p, err := a.balancers.planAbsent(ctx, a.service, a.location, PlanRequest{})
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(p.Status.Objects, func(o plan.Object) bool { return o.Inherited }) {
 		return nil // it was of use before
 	}
-	_, err = a.runSteps(ctx, a.service, a.location, p.Steps)
+	_, err = a.balancers.runSteps(ctx, a.service, a.location, p.Steps)
 	return err
 }
 
 // noteRefusal notes that a step was refused.
 func (a *attempt) noteRefusal() {
 	wish := a.fingerprint()
-	a.state.change(a.service.UID, func(s *serviceState) {
+	a.balancers.state.change(a.service.UID, func(s *serviceState) {
 		if s.refusal.wish != wish {
 			s.refusal = refusal{wish: wish}
 		}
-		s.refusal.backoff = s.refusal.next(a.opts.Clock.Now())
+		s.refusal.backoff = s.refusal.next(a.balancers.opts.Clock.Now())
 	})
 }
 
 // backOff fails if it is too early to try again what was refused.
 func (a *attempt) backOff() error {
-	r := a.state.get(a.service.UID).refusal
-	if left := r.until.Sub(a.opts.Clock.Now()); left > 0 && r.wish == a.fingerprint() && !a.wish.DryRun {
+	r := a.balancers.state.get(a.service.UID).refusal
+	if left := r.until.Sub(a.balancers.opts.Clock.Now()); left > 0 && r.wish == a.fingerprint() && !a.wish.DryRun {
 		return retry(left, "the cloud has refused a step, see the events of the Service: it is tried again when the "+
 			"Service changes, else after %s", r.pause)
 	}

@@ -211,9 +211,9 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 		return nil, err
 	}
 	a := &attempt{
-		LoadBalancers: l,
-		service:       s,
-		wish:          service.For(in),
+		balancers: l,
+		service:   s,
+		wish:      service.For(in),
 		blank: len(s.Status.LoadBalancer.Ingress) == 0 &&
 			!l.state.get(s.UID).made,
 	}

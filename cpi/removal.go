@@ -25,7 +25,7 @@ const (
 
 // A removal removes all that a Service has at some locations. The lock of the Service is held.
 type removal struct {
-	*LoadBalancers
+	balancers *LoadBalancers
 
 	service *corev1.Service
 }
@@ -53,10 +53,10 @@ func (r removal) each(ctx context.Context, locations []string, but func(plan.Ste
 
 // inTurn removes what is at a location, but for some steps, once fewer others work there.
 func (r removal) inTurn(ctx context.Context, location string, but func(plan.Step) bool) error {
-	free, ok := r.queue.try(location)
+	free, ok := r.balancers.queue.try(location)
 	if !ok {
 		var err error
-		if free, err = r.queue.wait(ctx, location, r.opts.Clock.After(removalPatience)); err != nil {
+		if free, err = r.balancers.queue.wait(ctx, location, r.balancers.opts.Clock.After(removalPatience)); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (r removal) inTurn(ctx context.Context, location string, but func(plan.Step
 }
 
 func (r removal) runAll(ctx context.Context, location string, steps []plan.Step) error {
-	if n, err := r.runSteps(ctx, r.service, location, steps); err != nil {
+	if n, err := r.balancers.runSteps(ctx, r.service, location, steps); err != nil {
 		return fmt.Errorf("%d of %d steps done: %w", n, len(steps), err)
 	}
 	return nil
@@ -99,11 +99,11 @@ func (r removal) remove(ctx context.Context, location string, but func(plan.Step
 func (r removal) removeMore(
 	ctx context.Context, location string, fresh bool, but func(plan.Step) bool,
 ) (plan.Plan, error) {
-	p, err := r.planAbsent(ctx, r.service, location, PlanRequest{Fresh: fresh})
+	p, err := r.balancers.planAbsent(ctx, r.service, location, PlanRequest{Fresh: fresh})
 	if err != nil {
 		return p, err
 	}
-	r.events.notices(r.service, "removal at "+location, p.Notices)
+	r.balancers.events.notices(r.service, "removal at "+location, p.Notices)
 	if p.Wait != "" {
 		return p, errors.New(p.Wait)
 	}
@@ -114,7 +114,7 @@ func (r removal) removeMore(
 // pause waits until something busy may be free.
 func (r removal) pause(ctx context.Context) error {
 	select {
-	case <-r.opts.Clock.After(wait.Jitter(soon, 0.5)):
+	case <-r.balancers.opts.Clock.After(wait.Jitter(soon, 0.5)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -33,7 +33,7 @@ const (
 // A resync repairs what changed outside Kubernetes, which asks for a load balancer only when its Service or the set of
 // nodes changes.
 type resync struct {
-	*LoadBalancers
+	balancers *LoadBalancers
 
 	queue   workqueue.TypedDelayingInterface[string] // names of tasks
 	tasks   map[string]*resyncTask
@@ -53,7 +53,7 @@ type resyncTask struct {
 // It ends with ctx.
 func (l *LoadBalancers) Start(ctx context.Context) {
 	r := &resync{
-		LoadBalancers: l,
+		balancers: l,
 		queue: workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[string]{Clock: l.opts.Clock}),
 	}
@@ -80,12 +80,12 @@ func (l *LoadBalancers) Start(ctx context.Context) {
 // run works on each task by itself: a location that hangs does not hold up the others.
 func (r *resync) run(ctx context.Context) {
 	defer r.queue.ShutDown()
-	if !cache.WaitForCacheSync(ctx.Done(), r.opts.Synced...) {
+	if !cache.WaitForCacheSync(ctx.Done(), r.balancers.opts.Synced...) {
 		return
 	}
 	for name, task := range r.tasks {
 		if task.every > 0 {
-			r.queue.AddAfter(name, jitter(r.opts.Drift))
+			r.queue.AddAfter(name, jitter(r.balancers.opts.Drift))
 		}
 		go r.work(ctx)
 	}
@@ -102,12 +102,12 @@ func (r *resync) work(ctx context.Context) {
 			return
 		}
 		task := r.tasks[name]
-		due, next := task.begin(r.opts.Clock.Now())
+		due, next := task.begin(r.balancers.opts.Clock.Now())
 		if due {
 			task.run(ctx)
 		}
 		if task.every > 0 {
-			r.queue.AddAfter(name, next.Sub(r.opts.Clock.Now()))
+			r.queue.AddAfter(name, next.Sub(r.balancers.opts.Clock.Now()))
 		}
 		r.queue.Done(name)
 	}
@@ -135,12 +135,12 @@ func (r *resync) trigger(name string) {
 
 // repairAll brings the load balancers of one location to what their Services ask for.
 func (r *resync) repairAll(ctx context.Context, location string) {
-	all, err := r.opts.Services.List(labels.Everything())
+	all, err := r.balancers.opts.Services.List(labels.Everything())
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Listing Services")
 	}
 	for _, s := range all {
-		if ctx.Err() == nil && repairable(s) && r.opts.Defaults.Asked(s).Location == location {
+		if ctx.Err() == nil && repairable(s) && r.balancers.opts.Defaults.Asked(s).Location == location {
 			r.repair(ctx, s)
 		}
 	}
@@ -155,15 +155,15 @@ func repairable(s *corev1.Service) bool {
 
 // repair attempts one load balancer, unless it is worked on already. What it waits for, the next round finds.
 func (r *resync) repair(ctx context.Context, s *corev1.Service) {
-	unlock, ok := r.locks.try(string(s.UID))
+	unlock, ok := r.balancers.locks.try(string(s.UID))
 	if !ok {
 		return
 	}
 	defer unlock()
-	if s = r.current(s); s == nil {
+	if s = r.balancers.current(s); s == nil {
 		return
 	}
-	status, err := r.ensure(ctx, s)
+	status, err := r.balancers.ensure(ctx, s)
 	log := klog.FromContext(ctx)
 	switch {
 	case err != nil && !waits(err):
@@ -174,18 +174,18 @@ func (r *resync) repair(ctx context.Context, s *corev1.Service) {
 	}
 	updated := s.DeepCopy()
 	updated.Status.LoadBalancer = *status
-	if _, err := servicehelpers.PatchService(r.opts.Client.CoreV1(), s, updated); err != nil {
+	if _, err := servicehelpers.PatchService(r.balancers.opts.Client.CoreV1(), s, updated); err != nil {
 		log.Error(err, "Publishing the status of a load balancer", "service", klog.KObj(s))
 	}
 }
 
 // watchNodes compares nodes soon after one changed, as Kubernetes does not report changed addresses to providers.
 func (r *resync) watchNodes(ctx context.Context) {
-	if r.opts.NodeInformer == nil {
+	if r.balancers.opts.NodeInformer == nil {
 		return
 	}
 	compare := func() { r.queue.AddAfter("nodes", settleNodes) }
-	_, err := r.opts.NodeInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := r.balancers.opts.NodeInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { compare() },
 		DeleteFunc: func(any) { compare() },
 		UpdateFunc: func(from, to any) {
@@ -204,7 +204,7 @@ func (r *resync) watchNodes(ctx context.Context) {
 // compareNodes queues all frequent tasks if the members of load balancers changed; at first, when all nodes are new,
 // all tasks.
 func (r *resync) compareNodes(context.Context) {
-	nodes, err := r.opts.Nodes.List(labels.Everything())
+	nodes, err := r.balancers.opts.Nodes.List(labels.Everything())
 	if err != nil {
 		return
 	}
@@ -213,7 +213,7 @@ func (r *resync) compareNodes(context.Context) {
 		return
 	}
 	for name, task := range r.tasks {
-		if task.every > 0 && (before == "" || task.every <= r.opts.Drift) {
+		if task.every > 0 && (before == "" || task.every <= r.balancers.opts.Drift) {
 			r.trigger(name)
 		}
 	}
@@ -223,7 +223,7 @@ func (r *resync) compareNodes(context.Context) {
 // nothing.
 func (r *resync) membersOf(nodes []*corev1.Node) string {
 	var out strings.Builder
-	for _, n := range service.Eligible(nodes, r.opts.Defaults.IncludeControlPlane) {
+	for _, n := range service.Eligible(nodes, r.balancers.opts.Defaults.IncludeControlPlane) {
 		if ips := service.InternalIPs(n); len(ips) > 0 {
 			fmt.Fprintln(&out, n.Name, ips)
 		}
@@ -236,24 +236,24 @@ func (r *resync) membersOf(nodes []*corev1.Node) string {
 // mistake would lose its own.
 func (r *resync) searchOrphans(ctx context.Context) {
 	log := klog.FromContext(ctx)
-	all, err := r.locations.all(ctx)
+	all, err := r.balancers.locations.all(ctx)
 	if err != nil {
 		log.Error(err, "Searching for load balancers without a Service")
 	}
 	for _, location := range all {
-		owners, err := r.opts.Balancer.Owners(ctx, location)
+		owners, err := r.balancers.opts.Balancer.Owners(ctx, location)
 		if err != nil {
 			log.Error(err, "Searching for load balancers without a Service", "location", location)
 			continue
 		}
-		if live, err := r.live(); err == nil { // listed after what they own
+		if live, err := r.balancers.live(); err == nil { // listed after what they own
 			r.reportOrphans(ctx, location,
 				slices.DeleteFunc(slices.Clone(owners), func(o plan.Owner) bool { return live[types.UID(o.UID)] }))
 		}
 	}
-	if live, err := r.live(); err == nil {
-		r.state.keep(live)
-		r.events.sent.keep(live)
+	if live, err := r.balancers.live(); err == nil {
+		r.balancers.state.keep(live)
+		r.balancers.events.sent.keep(live)
 	}
 }
 
@@ -263,14 +263,14 @@ func (r *resync) reportOrphans(ctx context.Context, location string, orphans []p
 	for _, o := range orphans {
 		klog.FromContext(ctx).Info(
 			"A load balancer has no Service: remove its objects in the cloud if no other cluster has this cluster's id",
-			"location", location, "owner", o.String(), "uid", o.UID, "name", r.opts.Balancer.NameOf(o))
+			"location", location, "owner", o.String(), "uid", o.UID, "name", r.balancers.opts.Balancer.NameOf(o))
 		names = append(names, fmt.Sprintf("%s (uid %s)", o, o.UID))
 	}
-	if len(names) == 0 || r.opts.Self == nil {
+	if len(names) == 0 || r.balancers.opts.Self == nil {
 		return
 	}
 	slices.Sort(names)
-	r.opts.Recorder.Event(r.opts.Self, corev1.EventTypeWarning, reasonOrphans,
+	r.balancers.opts.Recorder.Event(r.balancers.opts.Self, corev1.EventTypeWarning, reasonOrphans,
 		cut(fmt.Sprintf("%d load balancers at %s have the id of this cluster "+
 			"and no Service: remove what their descriptions name there, unless another cluster was given the "+
 			"same id by "+

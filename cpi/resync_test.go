@@ -51,11 +51,11 @@ func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
 		"main": {owner("web")},
 		"slow": {owner("web"), owner("lost"), owner("gone")},
 	}
-	(&resync{LoadBalancers: b.them}).searchOrphans(t.Context())
+	(&resync{balancers: b.them}).searchOrphans(t.Context())
 	b.Expect(b.told()).To(BeEmpty(), "no event without an object to report it on")
 	b.them.opts.Self = &corev1.ObjectReference{Kind: "Pod", Name: "ccm"}
 
-	(&resync{LoadBalancers: b.them}).searchOrphans(t.Context())
+	(&resync{balancers: b.them}).searchOrphans(t.Context())
 
 	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancersWithoutService 2 load balancers at slow"),
 		HaveSuffix("shop/gone (uid gone-uid), shop/lost (uid lost-uid)"))))
@@ -125,7 +125,7 @@ func TestAnOldSpecIsNotAppliedAfterANewerOne(t *testing.T) {
 	b.Expect(b.balancer.left()).To(Equal(2))
 	before := len(b.balancer.runs)
 
-	(&resync{LoadBalancers: b.them}).repair(t.Context(), old)
+	(&resync{balancers: b.them}).repair(t.Context(), old)
 	b.Expect(b.balancer.runs).To(HaveLen(before), "drift repair has listed Services before the change")
 
 	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", old, nil)).To(Succeed())
@@ -137,7 +137,7 @@ func TestAServiceThatGotAnotherClassSinceItWasListedIsNotRepaired(t *testing.T) 
 	b := newBench(t, old)
 	b.services.add(balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") }))
 
-	(&resync{LoadBalancers: b.them}).repair(t.Context(), old)
+	(&resync{balancers: b.them}).repair(t.Context(), old)
 	b.Expect(b.them.UpdateLoadBalancer(t.Context(), "", old, nil)).To(Succeed())
 
 	b.Expect(b.balancer.runs).To(BeEmpty())
@@ -151,7 +151,7 @@ func TestARepairPublishesOnlyWhatTheServiceHasNotYet(t *testing.T) {
 	b.services.add(balanced("web", func(s *corev1.Service) { s.Status.LoadBalancer = *status }))
 	writes := len(b.client.Actions())
 
-	(&resync{LoadBalancers: b.them}).repair(t.Context(), old)
+	(&resync{balancers: b.them}).repair(t.Context(), old)
 
 	b.Expect(b.client.Actions()).To(HaveLen(writes))
 }
