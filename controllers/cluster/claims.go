@@ -42,8 +42,8 @@ func (p vipPools) at(i int) ipam.Claim {
 func (s *scope) claims(cluster string) ipam.Claims {
 	c := s.vcdCluster
 	return ipam.Claims{
-		Client:  s.Client,
-		Live:    s.Live,
+		Client:  s.reconciler.Client,
+		Live:    s.reconciler.Live,
 		Owner:   c,
 		ID:      cmp.Or(c.Spec.InfraID, string(c.UID)),
 		Cluster: cluster,
@@ -63,8 +63,8 @@ func secondary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
 // claimed returns the virtual IPs from pools. One that was stored stays, whatever happens to its claim: its IPAddress
 // is held.
 func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, error) {
-	hosts := []string{v.vcdCluster.Spec.ControlPlaneEndpoint.Host}
-	pools := primary(v.kube(), v.cluster.Name)
+	hosts := []string{v.scope.vcdCluster.Spec.ControlPlaneEndpoint.Host}
+	pools := primary(v.kube(), v.scope.cluster.Name)
 	if hosts[0] == "" {
 		addr, out, err := v.claim(ctx, pools)
 		if err != nil || out != phases.Done {
@@ -77,8 +77,8 @@ func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, erro
 	if len(v.kube().SecondaryPoolRefs) == 0 {
 		return hosts, phases.Done, nil
 	}
-	pools = secondary(v.kube(), v.cluster.Name)
-	if stored := v.stored(); len(stored) > 1 && established(v.vcdCluster) {
+	pools = secondary(v.kube(), v.scope.cluster.Name)
+	if stored := v.stored(); len(stored) > 1 && established(v.scope.vcdCluster) {
 		return append(hosts, stored[1]), phases.Done, v.keep(ctx, pools, stored[1])
 	}
 	addr, out, err := v.claim(ctx, pools)
@@ -87,10 +87,10 @@ func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, erro
 
 // stored returns the virtual IPs that were published. A move and a restore drop the status, but not the annotation.
 func (v virtualIPs) stored() []string {
-	if stored := v.vcdCluster.Status.VirtualIPs; len(stored) > 0 {
+	if stored := v.scope.vcdCluster.Status.VirtualIPs; len(stored) > 0 {
 		return stored
 	}
-	return placement.EndpointAddresses(v.vcdCluster)
+	return placement.EndpointAddresses(v.scope.vcdCluster)
 }
 
 // claim returns the address from the first of some pools that gives one. An address that was given stays. Pools that
@@ -104,10 +104,10 @@ func (v virtualIPs) claim(ctx context.Context, pools vipPools) (netip.Addr, phas
 		order = []int{given}
 	}
 	var problem phases.Outcome
-	claims := v.claims(v.cluster.Name)
+	claims := v.scope.claims(v.scope.cluster.Name)
 	for _, i := range order {
 		claim := pools.at(i)
-		claim.InUse = established(v.vcdCluster)
+		claim.InUse = established(v.scope.vcdCluster)
 		address, out, err := claims.Ensure(ctx, claim)
 		if err == nil && out == phases.Done {
 			if err = claims.Hold(ctx, address); err == nil {
@@ -128,14 +128,14 @@ func (v virtualIPs) claim(ctx context.Context, pools vipPools) (netip.Addr, phas
 // keep makes the claim of a virtual IP that is known the cluster's again after a restore, and holds its address. It notes
 // a warning if no pool has a claim of it any more.
 func (v virtualIPs) keep(ctx context.Context, pools vipPools, vip string) error {
-	claims := v.claims(v.cluster.Name)
+	claims := v.scope.claims(v.scope.cluster.Name)
 	var all []ipam.Claim
 	found := false
 	for i := range pools.refs {
 		claim := pools.at(i)
 		all = append(all, claim)
-		key := client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: claim.Name}
-		err := v.Client.Get(ctx, key, &ipamv1.IPAddressClaim{})
+		key := client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: claim.Name}
+		err := v.scope.reconciler.Client.Get(ctx, key, &ipamv1.IPAddressClaim{})
 		if apierrors.IsNotFound(err) {
 			continue // Without it, the address may still be held.
 		}
@@ -156,15 +156,15 @@ func (v virtualIPs) keep(ctx context.Context, pools vipPools, vip string) error 
 		return nil
 	}
 	warning, err := claims.Unclaimed(ctx, vip, all)
-	v.unclaimed = cmp.Or(v.unclaimed, warning)
+	v.scope.unclaimed = cmp.Or(v.scope.unclaimed, warning)
 	return err
 }
 
 // wasGiven reports whether a claim of the cluster has an address.
 func (v virtualIPs) wasGiven(ctx context.Context, name string) bool {
 	claim := &ipamv1.IPAddressClaim{}
-	err := v.Client.Get(ctx, client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: name}, claim)
-	return err == nil && metav1.IsControlledBy(claim, v.vcdCluster) && claim.Status.AddressRef.Name != ""
+	err := v.scope.reconciler.Client.Get(ctx, client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: name}, claim)
+	return err == nil && metav1.IsControlledBy(claim, v.scope.vcdCluster) && claim.Status.AddressRef.Name != ""
 }
 
 // poolPatience is how long a pool is waited for whose provider says nothing.
@@ -177,22 +177,22 @@ func (v virtualIPs) passOver(ctx context.Context, name string, out phases.Outcom
 		return true
 	}
 	claim := &ipamv1.IPAddressClaim{}
-	err := v.Client.Get(ctx, client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: name}, claim)
+	err := v.scope.reconciler.Client.Get(ctx, client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: name}, claim)
 	return err == nil && !claim.CreationTimestamp.IsZero() &&
-		v.now().Sub(claim.CreationTimestamp.Time) > poolPatience
+		v.scope.now().Sub(claim.CreationTimestamp.Time) > poolPatience
 }
 
 // dropOthers frees the claims of the other pools of a virtual IP. Nothing uses their addresses.
 func (v virtualIPs) dropOthers(ctx context.Context, pools vipPools, used int) error {
-	claims := v.claims(v.cluster.Name)
+	claims := v.scope.claims(v.scope.cluster.Name)
 	for i := range pools.refs {
 		if i == used {
 			continue
 		}
 		claim := &ipamv1.IPAddressClaim{}
-		key := client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: pools.at(i).Name}
-		err := v.Client.Get(ctx, key, claim)
-		if err == nil && metav1.IsControlledBy(claim, v.vcdCluster) {
+		key := client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: pools.at(i).Name}
+		err := v.scope.reconciler.Client.Get(ctx, key, claim)
+		if err == nil && metav1.IsControlledBy(claim, v.scope.vcdCluster) {
 			err = claims.Free(ctx, claim)
 		}
 		if client.IgnoreNotFound(err) != nil {

@@ -162,7 +162,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // scope holds the inputs of one reconcile of a VCDCluster, and the facts that its phases find.
 type scope struct {
-	*Reconciler
+	reconciler *Reconciler
 
 	vcdCluster *infrav1.VCDCluster
 	read       *infrav1.VCDCluster // as the pass found it
@@ -247,7 +247,7 @@ func (s *scope) storeSpec(ctx context.Context, complete bool) error {
 		return nil
 	}
 	change := client.MergeFromWithOptions(s.read, client.MergeFromWithOptimisticLock{})
-	if err := s.Client.Patch(ctx, c.DeepCopy(), change); err != nil {
+	if err := s.reconciler.Client.Patch(ctx, c.DeepCopy(), change); err != nil {
 		return fmt.Errorf("storing the spec of VCDCluster %s: %w", klog.KObj(c), err)
 	}
 	return nil
@@ -266,7 +266,7 @@ func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
 
 // save stores what phases changed in the object, now rather than at the end.
 func (s *scope) save(ctx context.Context) error {
-	helper, err := phases.Store(ctx, s.Client, s.vcdCluster, s.patcher)
+	helper, err := phases.Store(ctx, s.reconciler.Client, s.vcdCluster, s.patcher)
 	if err == nil {
 		s.patcher = helper
 	}
@@ -289,7 +289,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if cluster == nil && c.DeletionTimestamp.IsZero() {
 		return nil, nil // Not ours yet: the owner reference triggers the next reconcile.
 	}
-	return &scope{Reconciler: r, vcdCluster: c, read: c.DeepCopy(), cluster: cluster}, nil
+	return &scope{reconciler: r, vcdCluster: c, read: c.DeepCopy(), cluster: cluster}, nil
 }
 
 // hidden marks the outcome of a look-up: what VCD does not show may be there, and hidden from the user.
@@ -300,7 +300,7 @@ func (s *scope) open(ctx context.Context) (phases.Outcome, error) {
 	if s.session != nil {
 		return phases.Done, nil
 	}
-	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	opened, out, err := s.reconciler.Identities.Open(ctx, s.reconciler.Sessions, s.vcdCluster)
 	s.session = opened
 	return out, err
 }
@@ -329,7 +329,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if err := s.findZones(ctx); err != nil {
 		return phases.Done, err
 	}
-	if cached := *s.homes.Of(c.UID); s.current(cached) {
+	if cached := *s.reconciler.homes.Of(c.UID); s.current(cached) {
 		s.home = cached
 		s.recordGateway(s.network.EdgeGateway)
 		return phases.Done, nil
@@ -350,7 +350,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
 		c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
 		c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
 	}
-	*s.homes.Of(c.UID) = s.home
+	*s.reconciler.homes.Of(c.UID) = s.home
 	if established(c) {
 		recordHome(c, s.home)
 	}
@@ -379,8 +379,8 @@ func (s *scope) current(h home) bool {
 }
 
 func (s *scope) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
+	if s.reconciler.Now != nil {
+		return s.reconciler.Now()
 	}
 	return time.Now()
 }
@@ -388,7 +388,7 @@ func (s *scope) now() time.Time {
 // reconcileVAppLayout reports drivers in the workload cluster that do not support the layout. An unreachable workload
 // cluster is not a problem of the VCDCluster; its machines wait.
 func reconcileVAppLayout(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if found, _ := s.Drivers.In(ctx, s.cluster, s.now()); len(found) > 0 {
+	if found, _ := s.reconciler.Drivers.In(ctx, s.cluster, s.now()); len(found) > 0 {
 		message := vapp.LegacyDriversInZones
 		if vapp.PerMachine(s.vcdCluster) {
 			message = vapp.LegacyDrivers

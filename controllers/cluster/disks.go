@@ -110,8 +110,8 @@ func (s *scope) deleteDisk(ctx context.Context, key string, disk ownDisk) (phase
 		return session.Refusal(err,
 			"Deleting independent disk "+disk.Name+" (or set spec.orphanedDiskPolicy to Retain)")
 	}
-	diskDeleted(s.Recorder, s.vcdCluster, disk.Ref)
-	disk.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
+	diskDeleted(s.reconciler.Recorder, s.vcdCluster, disk.Ref)
+	disk.session.Follow(key, task, s.reconciler.wakeUps.ForObject(s.vcdCluster))
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disk %s",
 		disk.Name), nil
 }

@@ -15,7 +15,7 @@ import (
 
 // duplicates returns the other VCDClusters that may own what carries the id of this one in VCD.
 func (s *scope) duplicates(ctx context.Context) ([]*infrav1.VCDCluster, error) {
-	return ownership.Duplicates(ctx, s.Client, s.vcdCluster)
+	return ownership.Duplicates(ctx, s.reconciler.Client, s.vcdCluster)
 }
 
 // identify gives the cluster the id that its objects in VCD carry, and records where it is. What was recorded without
@@ -40,7 +40,7 @@ func ranHere(c *infrav1.VCDCluster) bool { return ownership.RanHere(c) }
 
 // duplicateProblem keeps a cluster that was never ready from working under the id of another.
 func (s *scope) duplicateProblem(ctx context.Context) (phases.Outcome, error) {
-	return ownership.Refuse(ctx, s.Client, s.vcdCluster)
+	return ownership.Refuse(ctx, s.reconciler.Client, s.vcdCluster)
 }
 
 // unlessDuplicated runs a phase of the deletion when no machine is left. It skips the phase while another cluster has

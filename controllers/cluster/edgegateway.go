@@ -20,26 +20,26 @@ import (
 )
 
 // An edgeEndpoint is the endpoint on an edge gateway.
-type edgeEndpoint struct{ *scope }
+type edgeEndpoint struct{ scope *scope }
 
 // reconcile makes sure that the endpoint stands, with the control planes as members.
 func (s edgeEndpoint) reconcile(ctx context.Context) (phases.Outcome, error) {
-	c := s.vcdCluster
+	c := s.scope.vcdCluster
 	gateway, out, err := s.gateway(ctx)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	recorded, _ := edgeendpoint.Of(s.read)
-	plan, out, err := s.Endpoints.Ensure(ctx, edgeendpoint.Request{
-		Client:  s.Client,
-		Session: s.session,
+	recorded, _ := edgeendpoint.Of(s.scope.read)
+	plan, out, err := s.scope.reconciler.Endpoints.Ensure(ctx, edgeendpoint.Request{
+		Client:  s.scope.reconciler.Client,
+		Session: s.scope.session,
 		Cluster: c,
-		Owner:   s.cluster,
+		Owner:   s.scope.cluster,
 		Gateway: gateway,
-		Family:  familyOf(s.network),
-		Wake:    s.wakeUps.ForObject(c),
-		Now:     s.now(),
-	}, recorded == gateway && s.read.Spec.InfraID != "")
+		Family:  familyOf(s.scope.network),
+		Wake:    s.scope.reconciler.wakeUps.ForObject(c),
+		Now:     s.scope.now(),
+	}, recorded == gateway && s.scope.read.Spec.InfraID != "")
 	if err != nil {
 		return out, err
 	}
@@ -50,15 +50,15 @@ func (s edgeEndpoint) reconcile(ctx context.Context) (phases.Outcome, error) {
 		return out, nil
 	}
 	s.publish(plan)
-	s.requeueAfter = edgeendpoint.UntilCheck(s.now(), gateway, c.UID)
+	s.scope.requeueAfter = edgeendpoint.UntilCheck(s.scope.now(), gateway, c.UID)
 	return phases.Done, nil
 }
 
 // record stores, before anything is created, the id that its objects carry, the gateway that they are on, and
 // the addresses that they take. What was lost is stored again.
 func (s edgeEndpoint) record(gateway string, plan lb.Plan) {
-	c := s.vcdCluster
-	s.identify()
+	c := s.scope.vcdCluster
+	s.scope.identify()
 	notes.Set(c, infrav1.EndpointGatewayAnnotation, gateway)
 	if len(plan.Intent) > 0 {
 		texts := make([]string, len(plan.Intent))
@@ -71,7 +71,7 @@ func (s edgeEndpoint) record(gateway string, plan lb.Plan) {
 
 // publish makes the address of a complete endpoint that of the cluster.
 func (s edgeEndpoint) publish(plan lb.Plan) {
-	c := s.vcdCluster
+	c := s.scope.vcdCluster
 	if len(plan.Unused) > 0 {
 		delete(c.Annotations, infrav1.EndpointAddressesAnnotation)
 	}
@@ -83,18 +83,18 @@ func (s edgeEndpoint) publish(plan lb.Plan) {
 		Host: cmp.Or(spec.Host, plan.Status.Addresses[0].String()),
 		Port: edgeendpoint.Port(c),
 	}
-	endpointKnown(s.Recorder, c)
+	endpointKnown(s.scope.reconciler.Recorder, c)
 }
 
 // gateway returns the URN of the endpoint's gateway: the recorded one, else the one that the spec names, else
 // that of the network.
 func (s edgeEndpoint) gateway(ctx context.Context) (string, phases.Outcome, error) {
-	c := s.vcdCluster
+	c := s.scope.vcdCluster
 	if recorded, _ := edgeendpoint.Of(c); recorded != "" {
 		return recorded, phases.Done, nil
 	}
 	if spec := c.Spec.Endpoint.EdgeGateway; spec != nil && spec.Gateway != "" {
-		found, err := s.session.FindGateway(ctx, spec.Gateway)
+		found, err := s.scope.session.FindGateway(ctx, spec.Gateway)
 		if err != nil {
 			out, err := hidden(session.LookupProblem(err, infrav1.GatewayNotFoundReason,
 				"correct spec.endpoint.edgeGateway.gateway, or give the user of the identity access to it"))
@@ -102,13 +102,13 @@ func (s edgeEndpoint) gateway(ctx context.Context) (string, phases.Outcome, erro
 		}
 		return found.ID, phases.Done, nil
 	}
-	if s.network.EdgeGateway.ID == "" {
-		s.session.ForgetNetwork(s.vdc, s.network.Ref) // It may be connected to one.
-		s.homes.Drop(c.UID)
+	if s.scope.network.EdgeGateway.ID == "" {
+		s.scope.session.ForgetNetwork(s.scope.vdc, s.scope.network.Ref) // It may be connected to one.
+		s.scope.reconciler.homes.Drop(c.UID)
 		return "", phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "Network %s is not connected to an "+
-			"edge gateway: connect it, or name the gateway in spec.endpoint.edgeGateway.gateway", s.network.Name), nil
+			"edge gateway: connect it, or name the gateway in spec.endpoint.edgeGateway.gateway", s.scope.network.Name), nil
 	}
-	return s.network.EdgeGateway.ID, phases.Done, nil
+	return s.scope.network.EdgeGateway.ID, phases.Done, nil
 }
 
 // familyOf returns the family of a network's first subnet.
@@ -127,7 +127,7 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Done, nil
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
 		return phases.Done, nil // The event of the other load balancers lists it, too.
-	case !s.Endpoints.Idle(c.UID):
+	case !s.reconciler.Endpoints.Idle(c.UID):
 		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
 			"Waiting for what is being created for the endpoint"), nil
 	}
@@ -150,7 +150,7 @@ func (s edgeEndpoint) reach(ctx context.Context) (gateways, phases.Outcome, erro
 	if err != nil || out != phases.Done {
 		return on, out, err
 	}
-	c := s.vcdCluster
+	c := s.scope.vcdCluster
 	recorded, _ := edgeendpoint.Of(c)
 	if spec := c.Spec.Endpoint.EdgeGateway; recorded == "" && (spec == nil || spec.Gateway == "") {
 		return on, phases.Done, nil
@@ -170,7 +170,7 @@ func (s edgeEndpoint) reach(ctx context.Context) (gateways, phases.Outcome, erro
 
 // purge returns the removal of the endpoint.
 func (s edgeEndpoint) purge() *purge {
-	p := s.endpoints.Of(s.vcdCluster.UID)
+	p := s.scope.reconciler.endpoints.Of(s.scope.vcdCluster.UID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.begun {

@@ -53,11 +53,11 @@ func (s *scope) reconcileExternal() phases.Outcome {
 }
 
 // virtualIPs are the addresses of an endpoint that kube-vip announces from the control planes.
-type virtualIPs struct{ *scope }
+type virtualIPs struct{ scope *scope }
 
 // kube returns the configuration of kube-vip; the zero value if there is none.
 func (v virtualIPs) kube() infrav1.KubeVIPEndpoint {
-	if kube := v.vcdCluster.Spec.Endpoint.KubeVIP; kube != nil {
+	if kube := v.scope.vcdCluster.Spec.Endpoint.KubeVIP; kube != nil {
 		return *kube
 	}
 	return infrav1.KubeVIPEndpoint{}
@@ -81,7 +81,7 @@ func (v virtualIPs) reconcile(ctx context.Context) (phases.Outcome, error) {
 		return out, err
 	}
 	v.publish(config.Addresses, config.Port)
-	return v.unclaimed, nil
+	return v.scope.unclaimed, nil
 }
 
 // checked returns the configuration of kube-vip for hosts that can be the endpoint.
@@ -101,7 +101,7 @@ func (v virtualIPs) checked(ctx context.Context) (kubevip.Config, phases.Outcome
 
 // publish stores the endpoint, and the addresses of it that are known.
 func (v virtualIPs) publish(hosts []string, port int32) {
-	c := v.vcdCluster
+	c := v.scope.vcdCluster
 	c.Status.VirtualIPs = nil
 	if _, err := netip.ParseAddr(hosts[0]); err == nil {
 		c.Status.VirtualIPs = hosts
@@ -111,7 +111,7 @@ func (v virtualIPs) publish(hosts []string, port int32) {
 	}
 	if !c.Spec.ControlPlaneEndpoint.IsValid() {
 		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: hosts[0], Port: port}
-		endpointKnown(v.Recorder, c)
+		endpointKnown(v.scope.reconciler.Recorder, c)
 	}
 }
 
@@ -128,7 +128,7 @@ func recordVirtualIPs(c *infrav1.VCDCluster) {
 // the spec asks for.
 func (v virtualIPs) hosts(ctx context.Context) ([]string, phases.Outcome, error) {
 	kube := v.kube()
-	set := v.vcdCluster.Spec.ControlPlaneEndpoint.Host
+	set := v.scope.vcdCluster.Spec.ControlPlaneEndpoint.Host
 	switch {
 	case len(kube.Addresses) > 0:
 		return kube.Addresses, phases.Done, nil
@@ -153,7 +153,7 @@ func (v virtualIPs) config(ctx context.Context, hosts []string) (kubevip.Config,
 		Interface:  kube.Interface,
 		Image:      kube.Image,
 		BGP:        bgp,
-		Port:       cmp.Or(v.vcdCluster.Spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort),
+		Port:       cmp.Or(v.scope.vcdCluster.Spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort),
 		DynamicDNS: kube.DNSName == hosts[0],
 	}, out, err
 }
@@ -192,7 +192,7 @@ func (v virtualIPs) peer(ctx context.Context, spec *infrav1.KubeVIPPeer) (kubevi
 		return peer, phases.Done, nil
 	}
 	secret := &corev1.Secret{}
-	err := v.Live.Get(ctx, client.ObjectKey{Namespace: v.vcdCluster.Namespace, Name: ref.Name}, secret)
+	err := v.scope.reconciler.Live.Get(ctx, client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: ref.Name}, secret)
 	if client.IgnoreNotFound(err) != nil {
 		return peer, phases.Done, fmt.Errorf("getting Secret %s: %w", ref.Name, err)
 	}
@@ -235,7 +235,7 @@ func writeKubeVIP(ctx context.Context, s *scope, data map[string][]byte) (phases
 	secret.Creating = func(ctx context.Context) error {
 		spoofGuard, err := s.session.SpoofGuard(ctx, s.network.Ref)
 		if err == nil && spoofGuard != "" {
-			vipMayBeFiltered(s.Recorder, s.vcdCluster, s.network.Name, spoofGuard)
+			vipMayBeFiltered(s.reconciler.Recorder, s.vcdCluster, s.network.Name, spoofGuard)
 		}
 		return err
 	}
@@ -262,11 +262,11 @@ func writeDaemonSet(ctx context.Context, s *scope, config kubevip.Config) (phase
 		return out, err
 	}
 	set := resourceset.Set{
-		Client:      s.Client,
+		Client:      s.reconciler.Client,
 		Owner:       s.vcdCluster,
 		Cluster:     s.cluster,
 		Label:       infrav1.KubeVIPLabel,
-		WatchFilter: s.WatchFilterValue,
+		WatchFilter: s.reconciler.WatchFilterValue,
 	}
 	out, err := set.Create(ctx, daemonSetSuffix, addonsv1.ClusterResourceSetStrategyReconcile)
 	if err != nil || out != phases.Done {
@@ -278,8 +278,8 @@ func writeDaemonSet(ctx context.Context, s *scope, config kubevip.Config) (phase
 // nodeSecret returns the Secret of the cluster whose name ends with suffix.
 func nodeSecret(s *scope, suffix, holds string) nodesecret.Secret {
 	return nodesecret.Secret{
-		Client:  s.Client,
-		Live:    s.Live,
+		Client:  s.reconciler.Client,
+		Live:    s.reconciler.Live,
 		Owner:   s.vcdCluster,
 		Cluster: s.cluster.Name,
 		Suffix:  suffix,

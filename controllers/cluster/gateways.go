@@ -44,7 +44,7 @@ func (s *scope) recordGateway(gateway vcd.Ref) {
 	c := s.vcdCluster
 	known := knownGateways(c)
 	if gateway.ID != "" && notes.AddURN(c, infrav1.EdgeGatewaysAnnotation, gateway.ID) && len(known) > 0 {
-		gatewayChanged(s.Recorder, c, gateway)
+		gatewayChanged(s.reconciler.Recorder, c, gateway)
 	}
 }
 
@@ -70,11 +70,11 @@ func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 // on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is not
 // shown.
 func (s balancers) gateways(ctx context.Context) (gateways, phases.Outcome, error) {
-	network, vdc, out, err := s.findNetwork(ctx)
+	network, vdc, out, err := s.scope.findNetwork(ctx)
 	if err != nil || out != phases.Done {
 		return gateways{}, out, err
 	}
-	on := gatewaysWith(s.vcdCluster, network)
+	on := gatewaysWith(s.scope.vcdCluster, network)
 	on.vdc = vdc
 	on.connected = network.EdgeGateway.ID
 	return on, phases.Done, nil

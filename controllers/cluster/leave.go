@@ -28,7 +28,7 @@ func (s balancers) leave(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	on, out, err := s.reach(ctx)
-	unasked := "on " + gatewaysOf(recordedGateways(s.vcdCluster)).name + ", which cannot be asked: "
+	unasked := "on " + gatewaysOf(recordedGateways(s.scope.vcdCluster)).name + ", which cannot be asked: "
 	switch {
 	case ctx.Err() != nil:
 		return out, err
@@ -55,7 +55,7 @@ func (p *purge) leave(s *scope, where string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
-	balancersLeft(s.Recorder, s.vcdCluster, where)
+	balancersLeft(s.reconciler.Recorder, s.vcdCluster, where)
 }
 
 // list lists what is left beside reconciles, once, and ends the removal.
@@ -87,7 +87,7 @@ func (p *purge) list(ctx context.Context, s *scope, on gateways) phases.Outcome 
 		if p.err != nil {
 			where += fmt.Sprintf(" (not all can be listed: %v)", p.err)
 		}
-		balancersLeft(s.Recorder, s.vcdCluster, where)
+		balancersLeft(s.reconciler.Recorder, s.vcdCluster, where)
 	}
 	return phases.Done
 }
@@ -114,8 +114,8 @@ func remainsOn(ctx context.Context, driver lister, on gateways, cluster string) 
 // deleteAffinityRules makes sure that the anti-affinity rules of the cluster are gone. Most went with its machines.
 // A person who leaves the vApp leaves them, too, if VCD does not let them go.
 func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) {
-	access := affinity.Access{Client: s.Client, Identities: s.Identities, Sessions: s.Sessions}
-	out, err := affinity.RemoveAll(ctx, access, s.vcdCluster, s.wakeUps.ForObject(s.vcdCluster))
+	access := affinity.Access{Client: s.reconciler.Client, Identities: s.reconciler.Identities, Sessions: s.reconciler.Sessions}
+	out, err := affinity.RemoveAll(ctx, access, s.vcdCluster, s.reconciler.wakeUps.ForObject(s.vcdCluster))
 	switch {
 	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Ends by itself.
 	case vapp.IsKept(s.vcdCluster) && (err != nil || out.Problem):
@@ -133,7 +133,7 @@ func (s *scope) waitForMachines(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	machines := &infrav1.VCDMachineList{}
-	if err := s.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace),
+	if err := s.reconciler.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace),
 		session.OfCluster(name)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
@@ -160,17 +160,17 @@ func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
 	case err != nil:
 		return phases.Done, err
 	case len(all) > 0:
-		leftToDuplicate(s.Recorder, c)
+		leftToDuplicate(s.reconciler.Recorder, c)
 	default:
 		if disks := s.remainingDisks(ctx); len(disks) > 0 {
-			disksLeft(s.Recorder, c, disks)
+			disksLeft(s.reconciler.Recorder, c, disks)
 		}
 	}
-	s.Drivers.Forget(s.cluster)
-	s.purges.Drop(c.UID)
-	s.endpoints.Drop(c.UID)
-	s.Endpoints.Forget(c.UID)
-	s.homes.Drop(c.UID)
+	s.reconciler.Drivers.Forget(s.cluster)
+	s.reconciler.purges.Drop(c.UID)
+	s.reconciler.endpoints.Drop(c.UID)
+	s.reconciler.Endpoints.Forget(c.UID)
+	s.reconciler.homes.Drop(c.UID)
 	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
 	return phases.Done, nil
 }

@@ -59,7 +59,7 @@ func networksOfZones(ctx context.Context, s *scope) ([]netip.Prefix, phases.Outc
 		if zone.Status.OVDC == nil || len(zone.Status.Networks) == 0 {
 			continue
 		}
-		opened, out, err := s.Identities.OpenZone(ctx, s.Sessions, zone.VCDDeploymentZone)
+		opened, out, err := s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, zone.VCDDeploymentZone)
 		if err != nil || out != phases.Done {
 			return nil, out, err
 		}
@@ -83,7 +83,7 @@ func networksOfZones(ctx context.Context, s *scope) ([]netip.Prefix, phases.Outc
 // which are those of such a zone is not known, and its nodes run on.
 func networksOfLostZones(ctx context.Context, s *scope, secret nodesecret.Secret) ([]netip.Prefix, error) {
 	machines := &infrav1.VCDMachineList{}
-	if err := s.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace),
+	if err := s.reconciler.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace),
 		session.OfCluster(s.cluster.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}

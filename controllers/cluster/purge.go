@@ -36,7 +36,7 @@ const (
 )
 
 // balancers are the load balancers of the cluster.
-type balancers struct{ *scope }
+type balancers struct{ scope *scope }
 
 // deleteBalancers removes what the cloud controller manager of the cluster created on edge gateways. It stopped with
 // the last machine, or a little later if it did not run on one, so the gateways are checked once more after something
@@ -71,7 +71,7 @@ func nothingBalanced(c *infrav1.VCDCluster) bool {
 
 // reach logs in and returns the gateways that load balancers of the cluster may be on.
 func (s balancers) reach(ctx context.Context) (gateways, phases.Outcome, error) {
-	if out, err := s.open(ctx); err != nil || out != phases.Done {
+	if out, err := s.scope.open(ctx); err != nil || out != phases.Done {
 		return gateways{}, out, err
 	}
 	return s.gateways(ctx)
@@ -108,12 +108,12 @@ type purge struct {
 
 // purge returns the removal of the cluster's load balancers, which continues that of a former manager.
 func (s balancers) purge() *purge {
-	p := s.purges.Of(s.vcdCluster.UID)
+	p := s.scope.reconciler.purges.Of(s.scope.vcdCluster.UID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.begun {
 		p.begun = true
-		p.removal = notedRemoval(s.vcdCluster, s.now())
+		p.removal = notedRemoval(s.scope.vcdCluster, s.scope.now())
 		p.missing = map[string]time.Time{}
 	}
 	return p
@@ -134,12 +134,12 @@ func (p *purge) proceed(ctx context.Context, s *scope, on gateways) phases.Outco
 	case p.complete():
 		p.over = true
 		if len(p.removed) > 0 {
-			balancersDeleted(s.Recorder, s.vcdCluster, on.name, p.removed)
+			balancersDeleted(s.reconciler.Recorder, s.vcdCluster, on.name, p.removed)
 		}
 		return phases.Done
 	case errors.Is(p.err, lb.ErrRefused) && p.mayBeLeft(s.vcdCluster):
 		p.over = true
-		balancersLeft(s.Recorder, s.vcdCluster, fmt.Sprintf("%s may not be read: %v", on.name, p.err))
+		balancersLeft(s.reconciler.Recorder, s.vcdCluster, fmt.Sprintf("%s may not be read: %v", on.name, p.err))
 		return phases.Done
 	case now.Before(p.retry):
 		return purgeProblem(p.err, on, p.retry.Sub(now))
@@ -190,7 +190,7 @@ func (p *purge) start(ctx context.Context, s *scope, on gateways) {
 			Only:    func(o lb.Owner) bool { return o.IsEndpoint() == p.endpoint },
 		},
 	}
-	note := removalNote(s.Client, s.vcdCluster)
+	note := removalNote(s.reconciler.Client, s.vcdCluster)
 	a.options.Before = func(ctx context.Context, owner lb.Owner, step lb.Step) error {
 		ctrl.LoggerFrom(ctx).Info("Removing a load balancer of the cluster", "step", step.String(), "service",
 			owner.String())
@@ -202,7 +202,7 @@ func (p *purge) start(ctx context.Context, s *scope, on gateways) {
 // run runs something beside reconciles. Its end wakes the cluster.
 func (p *purge) run(ctx context.Context, s *scope, f func(context.Context)) {
 	p.running = true
-	wake := s.wakeUps.ForObject(s.vcdCluster)
+	wake := s.reconciler.wakeUps.ForObject(s.vcdCluster)
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), purgeTimeout)
 	go func() {
 		defer wake()
@@ -213,7 +213,7 @@ func (p *purge) run(ctx context.Context, s *scope, f func(context.Context)) {
 
 // An attempt removes load balancers once, from all gateways.
 type attempt struct {
-	*purge
+	purge *purge
 
 	session *session.Session
 	driver  *edge.Driver
@@ -234,11 +234,11 @@ func (a *attempt) run(ctx context.Context) {
 			failed = errors.Join(failed, err)
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.running = false
-	a.err = cmp.Or(failed, refused)
-	a.retry = a.clock().Add(retryAfter(a.err))
+	a.purge.mu.Lock()
+	defer a.purge.mu.Unlock()
+	a.purge.running = false
+	a.purge.err = cmp.Or(failed, refused)
+	a.purge.retry = a.clock().Add(retryAfter(a.purge.err))
 }
 
 // clear removes what is on a gateway. If that is proved gone, it removes what is not on it.
@@ -254,15 +254,15 @@ func (a *attempt) clear(ctx context.Context, id string) error {
 	}
 	now := a.clock()
 	verdict := gone.Decide(now, gone.Subject{
-		Missing:  gone.Missing{Since: a.missing[id]},
+		Missing:  gone.Missing{Since: a.purge.missing[id]},
 		Evidence: gone.Evidence(seen),
 	}, nil)
 	switch {
 	case !verdict.Counts:
-		delete(a.missing, id)
+		delete(a.purge.missing, id)
 		return err
-	case a.missing[id].IsZero():
-		a.missing[id] = now
+	case a.purge.missing[id].IsZero():
+		a.purge.missing[id] = now
 	}
 	if verdict.State != gone.Gone {
 		return fmt.Errorf("%w: edge gateway %s is not shown: %s", lb.ErrRefused, id, verdict.Reason)

@@ -34,7 +34,7 @@ func (s *scope) acceptAcknowledgement(ctx context.Context) error {
 	if err := s.save(ctx); err != nil {
 		return fmt.Errorf("storing when missing VMs were acknowledged: %w", err)
 	}
-	goneAcknowledged(s.Recorder, c)
+	goneAcknowledged(s.reconciler.Recorder, c)
 	return nil
 }
 
@@ -44,7 +44,7 @@ func (s *scope) acceptAcknowledgement(ctx context.Context) error {
 func (s *scope) acknowledgedAt(ctx context.Context) (time.Time, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(infrav1.GroupVersion.WithKind("VCDCluster"))
-	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(s.vcdCluster), live); err != nil {
+	if err := s.reconciler.Live.Get(ctx, client.ObjectKeyFromObject(s.vcdCluster), live); err != nil {
 		return time.Time{}, fmt.Errorf("reading when missing VMs were acknowledged: %w", err)
 	}
 	return writtenAt(live.ManagedFields, infrav1.GoneAcknowledgedAnnotation, s.now()), nil

@@ -34,7 +34,7 @@ func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 	for _, home := range homes {
 		d := &vAppDeletion{scope: s, where: where{Home: home}}
 		out, err := d.run(ctx)
-		all.add(vapp.OrKeep(ctx, s.Recorder, c, "VCDCluster", home.First, out, err))
+		all.add(vapp.OrKeep(ctx, s.reconciler.Recorder, c, "VCDCluster", home.First, out, err))
 		s.gone = s.gone && (d.gone || d.unused && len(homes) > 1)
 	}
 	return all.out, all.err
@@ -42,7 +42,7 @@ func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // A vAppDeletion deletes the vApps of a cluster in one VDC.
 type vAppDeletion struct {
-	*scope
+	scope *scope
 	where
 
 	foreign []string       // names of vApps that are another owner's
@@ -53,7 +53,7 @@ type vAppDeletion struct {
 }
 
 func (d *vAppDeletion) run(ctx context.Context) (out phases.Outcome, err error) {
-	d.where, out, err = d.openIn(ctx, d.Home)
+	d.where, out, err = d.scope.openIn(ctx, d.Home)
 	if err != nil || out != phases.Done {
 		return d.unlessNeverAsked(ctx, out, err)
 	}
@@ -63,7 +63,7 @@ func (d *vAppDeletion) run(ctx context.Context) (out phases.Outcome, err error) 
 		}
 	}
 	for _, name := range d.foreign {
-		vapp.Left(d.Recorder, d.vcdCluster, name)
+		vapp.Left(d.scope.reconciler.Recorder, d.scope.vcdCluster, name)
 	}
 	return phases.Done, nil
 }
@@ -71,20 +71,20 @@ func (d *vAppDeletion) run(ctx context.Context) (out phases.Outcome, err error) 
 // recorded are the URNs of vApps that VMs of the cluster were in.
 func (d *vAppDeletion) recorded() []string {
 	if d.Zone == "" {
-		return notes.VApps(d.vcdCluster)
+		return notes.VApps(d.scope.vcdCluster)
 	}
 	return d.inZone().IDs
 }
 
 // inZone returns what is recorded of the zone now.
 func (d *vAppDeletion) inZone() vapp.Home {
-	return vapp.HomeIn(d.vcdCluster, session.ClusterName(d.vcdCluster, d.cluster), d.Zone)
+	return vapp.HomeIn(d.scope.vcdCluster, session.ClusterName(d.scope.vcdCluster, d.scope.cluster), d.Zone)
 }
 
 // count is how many vApps VCD was asked to create VMs in, or 1 if it may not have been asked.
 func (d *vAppDeletion) count() int {
 	if d.Zone == "" {
-		return vapp.Number(d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation])
+		return vapp.Number(d.scope.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation])
 	}
 	return d.Count
 }
@@ -113,12 +113,12 @@ func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
 	switch {
 	case d.Zone != "":
 		return d.Count > 0, nil
-	case d.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != "":
+	case d.scope.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != "":
 		return true, nil
 	}
 	now := &infrav1.VCDCluster{} // A machine notes it, and may be gone at once.
-	if err := d.Live.Get(ctx, client.ObjectKeyFromObject(d.vcdCluster), now); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("getting VCDCluster %s: %w", d.vcdCluster.Name, err)
+	if err := d.scope.reconciler.Live.Get(ctx, client.ObjectKeyFromObject(d.scope.vcdCluster), now); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("getting VCDCluster %s: %w", d.scope.vcdCluster.Name, err)
 	}
 	return now.Annotations[infrav1.VAppCreatedAnnotation] != "", nil
 }
@@ -130,7 +130,7 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 		switch {
 		case !ok:
 			continue
-		case vapp.Hangs(d.vcdCluster, d.now(), t):
+		case vapp.Hangs(d.scope.vcdCluster, d.scope.now(), t):
 			continue
 		case t.State == vcd.TaskRunning:
 			d.running = phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
@@ -146,33 +146,33 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 			return session.TaskFailure(t, "Deleting vApp "+id), nil
 		}
 	}
-	if vapp.IsKept(d.vcdCluster) {
+	if vapp.IsKept(d.scope.vcdCluster) {
 		return phases.Done, nil
 	}
 	return d.running, nil
 }
 
 // key names the task that deletes a vApp in the session.
-func (d *vAppDeletion) key(id string) string { return string(d.vcdCluster.UID) + "/" + id }
+func (d *vAppDeletion) key(id string) string { return string(d.scope.vcdCluster.UID) + "/" + id }
 
 // noteGone stores that our task deleted a vApp: VCD shows that once.
 func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
-	c := d.vcdCluster
+	c := d.scope.vcdCluster
 	notes.AddURN(c, infrav1.VAppGoneAnnotation, id)
-	if err := d.save(ctx); err != nil {
+	if err := d.scope.save(ctx); err != nil {
 		return err
 	}
 	if len(d.recorded()) == 1 {
 		id = d.First
 	}
-	vAppDeleted(d.Recorder, c, id)
+	vAppDeleted(d.scope.reconciler.Recorder, c, id)
 	return nil
 }
 
 // owns reports whether a vApp is the cluster's.
 func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
 	marker, ok := vcd.ParseMarker(vApp.Description)
-	return ok && marker.Cluster == d.vcdCluster.Spec.InfraID
+	return ok && marker.Cluster == d.scope.vcdCluster.Spec.InfraID
 }
 
 // removeNamed takes the next step of deleting the vApps that have the names by which they were created: the cluster
@@ -191,7 +191,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) 
 			d.foreign = append(d.foreign, name)
 			continue
 		}
-		d.lost().Forget(d.vcdCluster)
+		d.lost().Forget(d.scope.vcdCluster)
 		if out, err := d.removeOrKeep(ctx, vApp); err != nil || out != phases.Done {
 			return out, err
 		}
@@ -228,7 +228,7 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Outcome, erro
 // proved are the vApps that our own tasks deleted.
 func (d *vAppDeletion) proved() []string {
 	known := d.recorded()
-	return slices.DeleteFunc(notes.URNs(d.vcdCluster.Annotations[infrav1.VAppGoneAnnotation]),
+	return slices.DeleteFunc(notes.URNs(d.scope.vcdCluster.Annotations[infrav1.VAppGoneAnnotation]),
 		func(id string) bool { return !slices.Contains(known, id) })
 }
 
@@ -247,7 +247,7 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 		d.gone = d.allRecorded()
 		return phases.Done, nil
 	}
-	out, err := lost.Gone(ctx, d.where.session, d.vcdCluster, d.now())
+	out, err := lost.Gone(ctx, d.where.session, d.scope.vcdCluster, d.scope.now())
 	d.gone = err == nil && out == phases.Done && d.allRecorded()
 	return out, err
 }
@@ -260,7 +260,7 @@ func (d *vAppDeletion) allRecorded() bool {
 
 // removeOrKeep takes the next step of deleting a vApp of ours. One that is kept goes only if it is empty.
 func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
-	c := d.vcdCluster
+	c := d.scope.vcdCluster
 	if !vapp.IsKept(c) {
 		return d.removeVApp(ctx, vApp)
 	}
@@ -269,7 +269,7 @@ func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.
 	if len(vApp.VMs) == 0 {
 		out, err = d.removeVApp(ctx, vApp)
 	}
-	out, err = vapp.OrKeep(ctx, d.Recorder, c, "VCDCluster", vApp.Name, out, err)
+	out, err = vapp.OrKeep(ctx, d.scope.reconciler.Recorder, c, "VCDCluster", vApp.Name, out, err)
 	if out == phases.Done && err == nil {
 		d.left = append(d.left, vApp.ID)
 	}
@@ -279,7 +279,7 @@ func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.
 // removeVApp takes the next step of deleting a vApp of ours.
 func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	switch {
-	case vapp.Hangs(d.vcdCluster, d.now(), vApp.Tasks...):
+	case vapp.Hangs(d.scope.vcdCluster, d.scope.now(), vApp.Tasks...):
 		return vapp.StillHeld(vApp.Name), nil
 	case len(vApp.Tasks) > 0:
 		return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s",
@@ -305,15 +305,15 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	case err != nil:
 		return session.Refusal(err, "Deleting vApp "+vApp.Name)
 	}
-	d.where.session.Follow(d.key(vApp.ID), task, d.wakeUps.ForObject(d.vcdCluster))
+	d.where.session.Follow(d.key(vApp.ID), task, d.scope.reconciler.wakeUps.ForObject(d.scope.vcdCluster))
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
 // record records the URN of a vApp, which proves later that it is the one that was deleted. Machines that were released
 // a moment ago may have recorded others.
 func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, error) {
-	c := d.vcdCluster
-	before := d.vcdCluster.DeepCopy()
+	c := d.scope.vcdCluster
+	before := d.scope.vcdCluster.DeepCopy()
 	if slices.Contains(d.recorded(), id) {
 		return phases.Done, nil
 	}
@@ -325,7 +325,7 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, e
 		key, value := home.Note()
 		notes.Set(c, key, value)
 	}
-	err := d.Client.Patch(ctx, c.DeepCopy(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := d.scope.reconciler.Client.Patch(ctx, c.DeepCopy(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err == nil {
 		return phases.Done, nil
 	}
@@ -355,7 +355,7 @@ func (d *vAppDeletion) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string,
 			return nil, out, err
 		}
 		marker, ok := vcd.ParseMarker(vm.Description)
-		if !ok || marker.Cluster != d.vcdCluster.Spec.InfraID || len(vm.IndependentDisks()) > 0 || lives(vm.Status) {
+		if !ok || marker.Cluster != d.scope.vcdCluster.Spec.InfraID || len(vm.IndependentDisks()) > 0 || lives(vm.Status) {
 			foreign = append(foreign, ref.Name)
 		}
 	}

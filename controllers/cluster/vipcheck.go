@@ -36,7 +36,7 @@ func (v virtualIPs) check(ctx context.Context, hosts []string) (phases.Outcome, 
 	if out := v.fitAll(addresses); out != phases.Done {
 		return out, nil
 	}
-	if established(v.vcdCluster) {
+	if established(v.scope.vcdCluster) {
 		return phases.Done, nil // Its own nodes may have the addresses.
 	}
 	if out, err := v.otherCluster(ctx, addresses); err != nil || out != phases.Done {
@@ -53,8 +53,8 @@ func (v virtualIPs) fitAll(addresses []netip.Addr) phases.Outcome {
 	}
 	for _, addr := range addresses {
 		if out := v.fits(addr); out != phases.Done {
-			v.session.ForgetNetwork(v.vdc, v.network.Ref) // The address may be taken out of its pool.
-			v.homes.Drop(v.vcdCluster.UID)
+			v.scope.session.ForgetNetwork(v.scope.vdc, v.scope.network.Ref) // The address may be taken out of its pool.
+			v.scope.reconciler.homes.Drop(v.scope.vcdCluster.UID)
 			return out
 		}
 	}
@@ -68,10 +68,10 @@ const lookupTimeout = 3 * time.Second
 // not resolve then is seen by Cluster API. kube-vip 0.9 does not start while a name does not resolve, and Cluster
 // API reaches the cluster by the name, too.
 func (v virtualIPs) resolve(ctx context.Context, name string) ([]netip.Addr, phases.Outcome, error) {
-	if established(v.vcdCluster) {
+	if established(v.scope.vcdCluster) {
 		return nil, phases.Done, nil
 	}
-	lookup := v.Lookup
+	lookup := v.scope.reconciler.Lookup
 	if lookup == nil {
 		lookup = net.DefaultResolver.LookupNetIP
 	}
@@ -109,7 +109,7 @@ func lookupProblem(err error) string {
 // remedy returns how to get another virtual IP.
 func (v virtualIPs) remedy() string {
 	switch kube := v.kube(); {
-	case v.vcdCluster.Spec.ControlPlaneEndpoint.Host != "":
+	case v.scope.vcdCluster.Spec.ControlPlaneEndpoint.Host != "":
 		return "choose another in spec.controlPlaneEndpoint"
 	case len(kube.PoolRefs) > 0:
 		return "take it out of the pools of spec.endpoint.kubeVIP and delete the IPAddressClaims of the VCDCluster"
@@ -122,7 +122,7 @@ func (v virtualIPs) remedy() string {
 // fits reports why addr cannot be a virtual IP in the network: it must be in no pool, and be in the network, unless it
 // is announced to routers.
 func (v virtualIPs) fits(addr netip.Addr) phases.Outcome {
-	network := v.network
+	network := v.scope.network
 	remedy := v.remedy()
 	for _, subnet := range network.Subnets {
 		if !subnet.Prefix.Contains(addr) {
@@ -164,18 +164,18 @@ func rangeOf(addr netip.Addr, ranges []vcd.AddressRange) (vcd.AddressRange, bool
 // two that are new, the older one gets it.
 func (v virtualIPs) otherCluster(ctx context.Context, addresses []netip.Addr) (phases.Outcome, error) {
 	list := &infrav1.VCDClusterList{}
-	if err := v.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := v.scope.reconciler.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.UID == v.vcdCluster.UID || !virtualip.Shares(v.vcdCluster, other, v.network.ID) || !v.gives(other) {
+		if other.UID == v.scope.vcdCluster.UID || !virtualip.Shares(v.scope.vcdCluster, other, v.scope.network.ID) || !v.gives(other) {
 			continue
 		}
 		taken := virtualip.Of(other)
 		if at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return slices.Contains(taken, a) }); at >= 0 {
 			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "%s is the virtual IP of %s in the same "+
-				"network: %s", addresses[at], session.NameFor(v.vcdCluster, other), v.remedy()), nil
+				"network: %s", addresses[at], session.NameFor(v.scope.vcdCluster, other), v.remedy()), nil
 		}
 	}
 	return phases.Done, nil
@@ -183,7 +183,7 @@ func (v virtualIPs) otherCluster(ctx context.Context, addresses []netip.Addr) (p
 
 // gives reports whether this cluster, which is new, leaves an address to another.
 func (v virtualIPs) gives(other *infrav1.VCDCluster) bool {
-	own := v.vcdCluster
+	own := v.scope.vcdCluster
 	if established(other) || other.CreationTimestamp.Before(&own.CreationTimestamp) {
 		return true
 	}
@@ -193,14 +193,14 @@ func (v virtualIPs) gives(other *infrav1.VCDCluster) bool {
 // otherHost reports something in VCD that has one of the addresses in the network. Who may not see what is there goes
 // without.
 func (v virtualIPs) otherHost(ctx context.Context, addresses []netip.Addr) (phases.Outcome, error) {
-	hosts, err := v.session.RecentHostsOn(ctx, v.network.Ref)
+	hosts, err := v.scope.session.RecentHostsOn(ctx, v.scope.network.Ref)
 	if err != nil {
 		return phases.Done, err
 	}
 	for _, host := range hosts {
 		if slices.Contains(addresses, host.Address) {
 			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "%s is the address of %s in network %s: %s",
-				host.Address, host.Host, v.network.Name, v.remedy()), nil
+				host.Address, host.Host, v.scope.network.Name, v.remedy()), nil
 		}
 	}
 	return phases.Done, nil
@@ -225,7 +225,7 @@ func (v virtualIPs) together(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return phases.Done, err
 	}
-	home := v.network.Ref
+	home := v.scope.network.Ref
 	for _, s := range append(seats, machines...) {
 		if home == (vcd.Ref{}) {
 			home = s.networks[0]
@@ -242,14 +242,14 @@ func (v virtualIPs) together(ctx context.Context) (phases.Outcome, error) {
 
 // zoneSeats returns the zones that control planes of the cluster may be in and that have networks of their own.
 func (v virtualIPs) zoneSeats(ctx context.Context) ([]seat, error) {
-	if v.vcdCluster.Spec.FailureDomainSelector == nil {
+	if v.scope.vcdCluster.Spec.FailureDomainSelector == nil {
 		return nil, nil
 	}
 	list := &infrav1.VCDDeploymentZoneList{}
-	if err := v.Client.List(ctx, list, client.InNamespace(v.vcdCluster.Namespace)); err != nil {
+	if err := v.scope.reconciler.Client.List(ctx, list, client.InNamespace(v.scope.vcdCluster.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing VCDDeploymentZones: %w", err)
 	}
-	zones, err := placement.Select(v.vcdCluster, list.Items)
+	zones, err := placement.Select(v.scope.vcdCluster, list.Items)
 	if err != nil {
 		return nil, nil //nolint:nilerr // zones are selected elsewhere, which reports it
 	}
@@ -273,8 +273,8 @@ func (v virtualIPs) zoneSeats(ctx context.Context) ([]seat, error) {
 // machineSeats returns the control planes of the cluster that have networks of their own.
 func (v virtualIPs) machineSeats(ctx context.Context) ([]seat, error) {
 	machines := &infrav1.VCDMachineList{}
-	if err := v.Client.List(ctx, machines, client.InNamespace(v.vcdCluster.Namespace),
-		session.OfCluster(v.cluster.Name), client.HasLabels{clusterv1.MachineControlPlaneLabel},
+	if err := v.scope.reconciler.Client.List(ctx, machines, client.InNamespace(v.scope.vcdCluster.Namespace),
+		session.OfCluster(v.scope.cluster.Name), client.HasLabels{clusterv1.MachineControlPlaneLabel},
 		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}

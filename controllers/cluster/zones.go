@@ -65,7 +65,7 @@ func (s *scope) findZones(ctx context.Context) error {
 	if f.found || c.Spec.FailureDomainSelector == nil {
 		return nil
 	}
-	if err := f.find(ctx, s.Client, c); err != nil {
+	if err := f.find(ctx, s.reconciler.Client, c); err != nil {
 		return err
 	}
 	f.found = true
@@ -223,11 +223,11 @@ func (at candidate) find(ctx context.Context, in *session.Session) (vcd.VDC, vcd
 // preflight reports what would keep machines from being created in the VDC that was found, and returns when to
 // reconcile again. While it finds something, the VDC is read again.
 func (s *scope) preflight(result ctrl.Result) ctrl.Result {
-	if s.vdc.ID == "" || preflight.Report(s.Recorder, s.vcdCluster, s.vdc) {
+	if s.vdc.ID == "" || preflight.Report(s.reconciler.Recorder, s.vcdCluster, s.vdc) {
 		return result
 	}
 	s.session.ForgetVDC(s.vdc.Ref)
-	s.homes.Drop(s.vcdCluster.UID)
+	s.reconciler.homes.Drop(s.vcdCluster.UID)
 	if result.RequeueAfter == 0 || result.RequeueAfter > session.RemedyPoll {
 		result.RequeueAfter = session.RemedyPoll
 	}
@@ -264,13 +264,13 @@ func (s *scope) openIn(ctx context.Context, home vapp.Home) (where, phases.Outco
 		return at, out, err
 	}
 	at.vdc = vcd.VDC{Ref: vcd.Ref{ID: home.VDC, Name: home.VDC}}
-	zone, out, err := zones.Find(ctx, s.Client, s.vcdCluster, home.Zone)
+	zone, out, err := zones.Find(ctx, s.reconciler.Client, s.vcdCluster, home.Zone)
 	switch {
 	case err != nil:
 		return at, phases.Done, err
 	case out == phases.Done:
 		at.vdc.Name = zone.Domain.Spec.OVDC
-		at.session, out, err = s.Identities.OpenZone(ctx, s.Sessions, zone.VCDDeploymentZone)
+		at.session, out, err = s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, zone.VCDDeploymentZone)
 		return at, out, err
 	}
 	out, err = s.open(ctx)

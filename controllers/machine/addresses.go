@@ -26,7 +26,7 @@ import (
 // reconcileAddresses makes sure that the addresses of the machine are known, and later that they are those its guest
 // uses.
 func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.vm.row != nil && s.provisioned() {
+	if s.vm.row != nil && s.inputs.provisioned() {
 		return s.addresses.watch(ctx)
 	}
 	if s.vm.now() == nil || !s.addresses.hasAddress() {
@@ -47,14 +47,14 @@ func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
 // reconcileAddressesClaimed makes sure, before the VM is made, that those of its addresses which VCD neither assigns
 // nor leases are known, fit their networks, and are free.
 func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.cameUp() {
+	if s.inputs.cameUp() {
 		return phases.Done, nil
 	}
 	held, out, err := s.addresses.claim(ctx)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	if s.vmID() == "" {
+	if s.inputs.vmID() == "" {
 		if out := nics.Problem(s.placement.wished()); out != phases.Done {
 			s.session.Refresh() // The network may be corrected in VCD.
 			return out, nil
@@ -67,16 +67,16 @@ func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Outcome, e
 }
 
 // Addresses claims the addresses of a machine, and reports those of its VM.
-type addresses struct{ *scope }
+type addresses struct{ scope *scope }
 
 // claims returns what claims addresses for the machine.
 func (s addresses) claims() ipam.Claims {
 	return ipam.Claims{
-		Client:  s.Client,
-		Live:    s.Live,
-		Owner:   s.vcdMachine,
-		ID:      s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
-		Cluster: s.vcdMachine.Labels[clusterv1.ClusterNameLabel],
+		Client:  s.scope.reconciler.Client,
+		Live:    s.scope.reconciler.Live,
+		Owner:   s.scope.inputs.vcdMachine,
+		ID:      s.scope.inputs.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+		Cluster: s.scope.inputs.vcdMachine.Labels[clusterv1.ClusterNameLabel],
 	}
 }
 
@@ -96,14 +96,14 @@ func (s addresses) hold(ctx context.Context, held []ipam.Address) (phases.Outcom
 
 // wanted returns the claims of each NIC.
 func (s addresses) wanted() [][]ipam.Claim {
-	all := make([][]ipam.Claim, len(s.vcdMachine.Spec.Networks))
-	for i, nic := range s.vcdMachine.Spec.Networks {
+	all := make([][]ipam.Claim, len(s.scope.inputs.vcdMachine.Spec.Networks))
+	for i, nic := range s.scope.inputs.vcdMachine.Spec.Networks {
 		for j, pool := range nic.PoolRefs {
 			all[i] = append(all[i], ipam.Claim{
-				Name:  fmt.Sprintf("%s-%d-%d", s.vcdMachine.Name, i, j),
+				Name:  fmt.Sprintf("%s-%d-%d", s.scope.inputs.vcdMachine.Name, i, j),
 				Pool:  pool,
 				Field: fmt.Sprintf("spec.networks[%d].poolRefs[%d]", i, j),
-				InUse: s.release.mayHaveVM(),
+				InUse: s.scope.release.scope.inputs.mayHaveVM(),
 			})
 		}
 	}
@@ -114,7 +114,7 @@ func (s addresses) wanted() [][]ipam.Claim {
 func (s addresses) claim(ctx context.Context) (held []ipam.Address, _ phases.Outcome, _ error) {
 	var pending phases.Outcome
 	for i, claims := range s.wanted() {
-		static := nics.Manual(i, s.vcdMachine.Spec.Networks[i])
+		static := nics.Manual(i, s.scope.inputs.vcdMachine.Spec.Networks[i])
 		for _, claim := range claims {
 			address, out, err := s.claims().Ensure(ctx, claim)
 			if err != nil {
@@ -133,25 +133,25 @@ func (s addresses) claim(ctx context.Context) (held []ipam.Address, _ phases.Out
 					claim.Name),
 			})
 		}
-		s.placement.static = append(s.placement.static, static)
+		s.scope.placement.static = append(s.scope.placement.static, static)
 	}
 	return held, pending, nil
 }
 
 // free returns why an address is not free: it is the virtual IP of a cluster, or used in VCD.
 func (s addresses) free(ctx context.Context) (phases.Outcome, error) {
-	for _, nic := range s.placement.wished() {
+	for _, nic := range s.scope.placement.wished() {
 		if len(nic.Static) == 0 {
 			continue
 		}
 		if out, err := s.announced(ctx, nic); err != nil || out != phases.Done {
 			return out, err
 		}
-		hosts, err := s.session.RecentHostsOn(ctx, nic.Network.Ref)
+		hosts, err := s.scope.session.RecentHostsOn(ctx, nic.Network.Ref)
 		if err != nil {
 			return session.Unread(err, "Reading which addresses of network "+nic.Network.Name+" are used")
 		}
-		if out := nic.Taken(hosts, s.vcdMachine.Annotations[infrav1.VMNameAnnotation]); out != phases.Done {
+		if out := nic.Taken(hosts, s.scope.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]); out != phases.Done {
 			return out, nil
 		}
 	}
@@ -162,15 +162,15 @@ func (s addresses) free(ctx context.Context) (phases.Outcome, error) {
 // network of the NIC.
 func (s addresses) announced(ctx context.Context, nic nics.NIC) (phases.Outcome, error) {
 	list := &infrav1.VCDClusterList{}
-	if err := s.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.scope.reconciler.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for i := range list.Items {
 		c := &list.Items[i]
-		if c.UID != s.vcdCluster.UID && !virtualip.Shares(s.vcdCluster, c, nic.Network.ID) {
+		if c.UID != s.scope.inputs.vcdCluster.UID && !virtualip.Shares(s.scope.inputs.vcdCluster, c, nic.Network.ID) {
 			continue
 		}
-		out := nic.Announced(virtualip.Of(c), session.NameFor(s.vcdMachine, c))
+		out := nic.Announced(virtualip.Of(c), session.NameFor(s.scope.inputs.vcdMachine, c))
 		if out != phases.Done {
 			return out, nil
 		}
@@ -206,20 +206,20 @@ func (s addresses) releaseClaims(ctx context.Context) error {
 // watch observes the addresses of a machine that runs. Its VM is read when the inventory shows that something
 // changed, and now and then.
 func (s addresses) watch(ctx context.Context) (phases.Outcome, error) {
-	s.requeueWithin(untilNextInventory(s.now(), s.placement.vdc.ID, s.key()))
+	s.scope.requeueWithin(untilNextInventory(s.scope.now(), s.scope.placement.vdc.ID, s.scope.inputs.key()))
 	known := s.known()
-	if !known || s.observer.readDue() {
-		switch err := s.observer.read(ctx); {
+	if !known || s.scope.observer.readDue() {
+		switch err := s.scope.observer.read(ctx); {
 		case err == nil:
 			s.report()
 		case !known:
-			return session.Unread(err, "Reading VM "+s.vm.row.Name)
+			return session.Unread(err, "Reading VM "+s.scope.vm.row.Name)
 		default:
-			ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", s.vm.row.ID, "reason", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", s.scope.vm.row.ID, "reason", err.Error())
 		}
 	}
-	if left := s.vm.readNext.Sub(s.now()); left > 0 {
-		s.requeueWithin(left)
+	if left := s.scope.vm.readNext.Sub(s.scope.now()); left > 0 {
+		s.scope.requeueWithin(left)
 	}
 	if out := s.problem(); out != phases.Done {
 		return out, nil
@@ -229,11 +229,11 @@ func (s addresses) watch(ctx context.Context) (phases.Outcome, error) {
 
 // problem returns why the guest cannot be reached under the addresses that it uses.
 func (s addresses) problem() phases.Outcome {
-	made, ok := s.made()
+	made, ok := s.scope.inputs.made()
 	if !ok {
 		return phases.Done
 	}
-	found := made.Unreachable(s.vcdMachine.Status.NICs)
+	found := made.Unreachable(s.scope.inputs.vcdMachine.Status.NICs)
 	if len(found) == 0 {
 		return phases.Done
 	}
@@ -243,18 +243,18 @@ func (s addresses) problem() phases.Outcome {
 
 // known reports whether what was read earlier still holds.
 func (s addresses) known() bool {
-	if len(s.vcdMachine.Status.NICs) == 0 {
+	if len(s.scope.inputs.vcdMachine.Status.NICs) == 0 {
 		return false
 	}
-	return s.vm.row.PrimaryAddress == "" || s.vm.row.PrimaryAddress == s.vcdMachine.Status.NICs[0].Address
+	return s.scope.vm.row.PrimaryAddress == "" || s.scope.vm.row.PrimaryAddress == s.scope.inputs.vcdMachine.Status.NICs[0].Address
 }
 
 // hasAddress reports whether the primary NIC has one.
-func (s addresses) hasAddress() bool { return s.primary() != "" || len(s.vm.now().NICs) == 0 }
+func (s addresses) hasAddress() bool { return s.primary() != "" || len(s.scope.vm.now().NICs) == 0 }
 
 // primary returns the address of the primary NIC; empty if it has none.
 func (s addresses) primary() string {
-	for _, nic := range s.vm.now().NICs {
+	for _, nic := range s.scope.vm.now().NICs {
 		if nic.Primary {
 			return nic.Address
 		}
@@ -264,7 +264,7 @@ func (s addresses) primary() string {
 
 // reported returns whether an address is one of those that were read last.
 func (s addresses) reported(address string) bool {
-	return slices.ContainsFunc(s.vcdMachine.Status.Addresses, func(a clusterv1.MachineAddress) bool {
+	return slices.ContainsFunc(s.scope.inputs.vcdMachine.Status.Addresses, func(a clusterv1.MachineAddress) bool {
 		return a.Address == address
 	})
 }
@@ -272,7 +272,7 @@ func (s addresses) reported(address string) bool {
 // ofPrimary returns the addresses of the primary NIC, of which it may have one of each family.
 func (s addresses) ofPrimary() []string {
 	var found []string
-	for _, nic := range s.vm.now().NICs {
+	for _, nic := range s.scope.vm.now().NICs {
 		if !nic.Primary {
 			continue
 		}
@@ -287,14 +287,14 @@ func (s addresses) ofPrimary() []string {
 
 // report writes what VCD says of the NICs to the status, the primary one first.
 func (s addresses) report() {
-	status := &s.vcdMachine.Status
+	status := &s.scope.inputs.vcdMachine.Status
 	status.Addresses = []clusterv1.MachineAddress{{
 		Type:    clusterv1.MachineHostName,
-		Address: cmp.Or(s.vcdMachine.Annotations[infrav1.VMNameAnnotation], s.vm.now().Name),
+		Address: cmp.Or(s.scope.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation], s.scope.vm.now().Name),
 	}}
 	status.NICs = nil
 	for _, primary := range []bool{true, false} {
-		for _, nic := range s.vm.now().NICs {
+		for _, nic := range s.scope.vm.now().NICs {
 			if nic.Primary == primary {
 				s.reportNIC(nic)
 			}
@@ -303,7 +303,7 @@ func (s addresses) report() {
 }
 
 func (s addresses) reportNIC(nic vcd.NIC) {
-	status := &s.vcdMachine.Status
+	status := &s.scope.inputs.vcdMachine.Status
 	status.NICs = append(status.NICs,
 		infrav1.NICStatus{Network: nic.Network, MACAddress: nic.MAC, Address: nic.Address})
 	for _, address := range []string{nic.Address, nic.Secondary} {

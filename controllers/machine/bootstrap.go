@@ -33,17 +33,17 @@ type bootstrapData struct {
 }
 
 // Injection writes bootstrap data to the VM.
-type injection struct{ *scope }
+type injection struct{ scope *scope }
 
 // reconcileBootstrapReady waits for the bootstrap data and checks that it fits, before anything is created.
 func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.cameUp() {
+	if s.inputs.cameUp() {
 		return phases.Done, nil
 	}
-	if !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false) {
+	if !ptr.Deref(s.inputs.cluster.Status.Initialization.InfrastructureProvisioned, false) {
 		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the infrastructure of the Cluster"), nil
 	}
-	name := ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, "")
+	name := ptr.Deref(s.inputs.machine.Spec.Bootstrap.DataSecretName, "")
 	if name == "" {
 		return phases.Wait(0, infrav1.WaitingForBootstrapDataReason,
 			"Waiting for the bootstrap provider, or for the control plane to be initialized"), nil
@@ -61,8 +61,8 @@ func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, err
 // read reads the bootstrap data, and returns why it cannot be used.
 func (s injection) read(ctx context.Context, name string) (phases.Outcome, error) {
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: s.vcdMachine.Namespace, Name: name}
-	err := s.Live.Get(ctx, key, secret)
+	key := client.ObjectKey{Namespace: s.scope.inputs.vcdMachine.Namespace, Name: name}
+	err := s.scope.reconciler.Live.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return phases.Fail(session.RemedyPoll, infrav1.WaitingForBootstrapDataReason,
@@ -70,13 +70,13 @@ func (s injection) read(ctx context.Context, name string) (phases.Outcome, error
 	case err != nil:
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
-	s.bootstrap = &bootstrapData{value: secret.Data["value"], format: guestinfo.Format(secret.Data["format"])}
+	s.scope.inputs.bootstrap = &bootstrapData{value: secret.Data["value"], format: guestinfo.Format(secret.Data["format"])}
 	return s.problem(name), nil
 }
 
 // problem says why bootstrap data cannot be used. It quotes nothing of it.
 func (s injection) problem(secret string) phases.Outcome {
-	b := s.bootstrap
+	b := s.scope.inputs.bootstrap
 	if len(b.value) == 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason,
 			"Secret %s has no bootstrap data in key value", secret)
@@ -101,11 +101,11 @@ func (s injection) problem(secret string) phases.Outcome {
 // networkProblem says why the guest would have no address: Ignition does not read the network configuration that
 // cloud-init takes from guestinfo.metadata.
 func (s injection) networkProblem(secret string) phases.Outcome {
-	b := s.bootstrap
+	b := s.scope.inputs.bootstrap
 	if b.format != guestinfo.FormatIgnition || guestinfo.ConfiguresNetwork(b.value) {
 		return phases.Done
 	}
-	i, source := nics.NotDHCP(s.vcdMachine)
+	i, source := nics.NotDHCP(s.scope.inputs.vcdMachine)
 	if source == "" {
 		return phases.Done
 	}
@@ -118,7 +118,7 @@ func (s injection) networkProblem(secret string) phases.Outcome {
 
 // reconcileBootstrapInjected writes bootstrap data and network configuration to the VM, once.
 func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.cameUp() {
+	if s.inputs.cameUp() {
 		return phases.Done, nil
 	}
 	if out := s.disks.await(); out != phases.Done {
@@ -143,21 +143,21 @@ func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, 
 
 // ensure writes what the guest needs to a VM that does not have it.
 func (s injection) ensure(ctx context.Context) (phases.Outcome, error) {
-	if out, err := s.observer.ensureRead(ctx); err != nil || out != phases.Done {
+	if out, err := s.scope.observer.ensureRead(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if s.injection.isDone() {
+	if s.scope.injection.isDone() {
 		return phases.Done, nil
 	}
-	if s.vm.now().Status == vcd.StatusPoweredOn {
+	if s.scope.vm.now().Status == vcd.StatusPoweredOn {
 		return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason,
-			"VM %s was powered on before it had its bootstrap data: power it off in VCD", s.vm.now().Name), nil
+			"VM %s was powered on before it had its bootstrap data: power it off in VCD", s.scope.vm.now().Name), nil
 	}
-	if out, err := s.disks.prepare(ctx); err != nil || out != phases.Done {
+	if out, err := s.scope.disks.prepare(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	change := hardwareChange(s.vcdMachine, *s.vm.now())
-	change.disks = len(s.disks.missing(*s.vm.now()))
+	change := hardwareChange(s.scope.inputs.vcdMachine, *s.scope.vm.now())
+	change.disks = len(s.scope.disks.missing(*s.scope.vm.now()))
 	if change != (hardware{}) {
 		return s.equip(ctx, change)
 	}
@@ -167,20 +167,20 @@ func (s injection) ensure(ctx context.Context) (phases.Outcome, error) {
 // equip gives a VM that never ran the hardware that it lacks. What VCD accepted and did not do is not asked again at
 // once.
 func (s injection) equip(ctx context.Context, change hardware) (phases.Outcome, error) {
-	vm := s.vm.now()
-	if s.vm.askedHardware == change {
-		s.vm.askedHardware = hardware{}
-		return s.failed(stepHardware, phases.Fail(0, infrav1.RequestRefusedReason, "VCD does not give VM %s the "+
+	vm := s.scope.vm.now()
+	if s.scope.vm.askedHardware == change {
+		s.scope.vm.askedHardware = hardware{}
+		return s.scope.failed(stepHardware, phases.Fail(0, infrav1.RequestRefusedReason, "VCD does not give VM %s the "+
 			"CPUs, memory, hardware version or additional disks of the spec, although it accepted them: it has %d "+
 			"CPUs, %d MiB, %s and %d disks", vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks))), nil
 	}
 	return s.scope.write(stepHardware, func() (vcd.Task, error) {
-		s.vm.askedHardware = change
-		return s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
+		s.scope.vm.askedHardware = change
+		return s.scope.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
 			CPUs:            change.cpus,
 			MemoryMiB:       change.memoryMiB,
 			HardwareVersion: change.version,
-			NewDisks:        s.disks.missing(*vm),
+			NewDisks:        s.scope.disks.missing(*vm),
 		})
 	})
 }
@@ -210,24 +210,24 @@ func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM) hardware {
 // isDone reports whether the VM has the machine's bootstrap data. What its template has of another machine, or of its
 // image, does not count.
 func (s injection) isDone() bool {
-	return guestinfo.IsFor(s.vm.now().ExtraConfig, s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation])
+	return guestinfo.IsFor(s.scope.vm.now().ExtraConfig, s.scope.inputs.vcdMachine.Annotations[infrav1.InstanceIDAnnotation])
 }
 
 // done notes that VCD did all that was asked, or the task would have failed. It may not show the result: that takes a
 // right.
 func (s injection) done() {
-	if s.vm.now().ExtraConfig == nil {
-		s.vm.now().ExtraConfig = map[string]string{}
+	if s.scope.vm.now().ExtraConfig == nil {
+		s.scope.vm.now().ExtraConfig = map[string]string{}
 	}
-	maps.Copy(s.vm.now().ExtraConfig, s.vm.askedMetadata)
-	if len(s.vm.now().Disks) > 0 && s.vm.askedDiskMiB > 0 {
-		s.vm.now().Disks[0].SizeMiB = s.vm.askedDiskMiB
+	maps.Copy(s.scope.vm.now().ExtraConfig, s.scope.vm.askedMetadata)
+	if len(s.scope.vm.now().Disks) > 0 && s.scope.vm.askedDiskMiB > 0 {
+		s.scope.vm.now().Disks[0].SizeMiB = s.scope.vm.askedDiskMiB
 	}
 }
 
 func (s injection) write(ctx context.Context) (phases.Outcome, error) {
-	if s.bootstrap == nil {
-		out, err := s.read(ctx, ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, ""))
+	if s.scope.inputs.bootstrap == nil {
+		out, err := s.read(ctx, ptr.Deref(s.scope.inputs.machine.Spec.Bootstrap.DataSecretName, ""))
 		if err != nil || out != phases.Done {
 			return out, err
 		}
@@ -243,16 +243,16 @@ func (s injection) write(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return renderProblem(err), nil
 	}
-	maps.Copy(values, guestinfo.Leftovers(s.vm.now().ExtraConfig, values))
+	maps.Copy(values, guestinfo.Leftovers(s.scope.vm.now().ExtraConfig, values))
 	change := vcd.VMChange{ExtraConfig: values}
-	if wished := session.DiskMiB(s.vcdMachine); len(s.vm.now().Disks) > 0 && wished > s.vm.now().Disks[0].SizeMiB {
+	if wished := session.DiskMiB(s.scope.inputs.vcdMachine); len(s.scope.vm.now().Disks) > 0 && wished > s.scope.vm.now().Disks[0].SizeMiB {
 		change.DiskMiB = wished
 	}
 	return s.scope.write(stepInject, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", s.vm.now().ID, "diskMiB", change.DiskMiB)
-		s.vm.askedDiskMiB = change.DiskMiB
-		s.vm.askedMetadata = guestinfo.Metadata(values)
-		return s.session.ReconfigureVM(ctx, s.vm.now().ID, change)
+		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", s.scope.vm.now().ID, "diskMiB", change.DiskMiB)
+		s.scope.vm.askedDiskMiB = change.DiskMiB
+		s.scope.vm.askedMetadata = guestinfo.Metadata(values)
+		return s.scope.session.ReconfigureVM(ctx, s.scope.vm.now().ID, change)
 	})
 }
 
@@ -268,16 +268,16 @@ func renderProblem(err error) phases.Outcome {
 // input returns what the guest shall know.
 func (s injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
 	in := guestinfo.Input{
-		InstanceID:    s.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
-		Hostname:      s.vcdMachine.Annotations[infrav1.VMNameAnnotation], // The VM may have been renamed.
-		ProviderID:    s.vcdMachine.Spec.ProviderID,
-		Format:        s.bootstrap.format,
-		BootstrapData: s.bootstrap.value,
+		InstanceID:    s.scope.inputs.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+		Hostname:      s.scope.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation], // The VM may have been renamed.
+		ProviderID:    s.scope.inputs.vcdMachine.Spec.ProviderID,
+		Format:        s.scope.inputs.bootstrap.format,
+		BootstrapData: s.scope.inputs.bootstrap.value,
 		NICs:          guestNICs,
 	}
-	if s.zone != nil {
-		in.Region = s.zone.Domain.Spec.Region
-		in.Zone = s.zone.Domain.Spec.Zone
+	if s.scope.zone != nil {
+		in.Region = s.scope.zone.Domain.Spec.Region
+		in.Zone = s.scope.zone.Domain.Spec.Zone
 	}
 	return in
 }
@@ -285,9 +285,9 @@ func (s injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
 // findNetworks finds the networks of the NICs that the VM was made with. The zone or the cluster, whose networks NICs
 // without a name of their own get, may name others by now.
 func (s injection) findNetworks(ctx context.Context) (phases.Outcome, error) {
-	p := &s.placement
-	vm := s.vm.now()
-	if made := len(vm.NICs); len(s.vcdMachine.Spec.Networks) == 0 && made > 0 {
+	p := &s.scope.placement
+	vm := s.scope.vm.now()
+	if made := len(vm.NICs); len(s.scope.inputs.vcdMachine.Spec.Networks) == 0 && made > 0 {
 		p.nics = append(p.nics, make([]placement.NIC, max(0, made-len(p.nics)))...)[:made]
 	}
 	for i, wished := range p.nics {
@@ -303,12 +303,12 @@ func (s injection) findNetworks(ctx context.Context) (phases.Outcome, error) {
 
 // networkOf finds the network of a NIC of the VM: as wished if that is its network, or was before it was renamed.
 func (s injection) networkOf(ctx context.Context, index int, wished placement.NIC) (vcd.Network, error) {
-	network, err := s.session.FindNetwork(ctx, s.placement.vdc, wished.Network.Name)
-	is, ok := nicOf(s.vm.now(), index)
+	network, err := s.scope.session.FindNetwork(ctx, s.scope.placement.vdc, wished.Network.Name)
+	is, ok := nicOf(s.scope.vm.now(), index)
 	if wished.Name != "" || !ok || err == nil && network.Name == is.Network {
 		return network, err
 	}
-	if made, madeErr := s.session.FindNetwork(ctx, s.placement.vdc, is.Network); madeErr == nil || err != nil {
+	if made, madeErr := s.scope.session.FindNetwork(ctx, s.scope.placement.vdc, is.Network); madeErr == nil || err != nil {
 		return made, madeErr
 	}
 	return network, nil
@@ -317,16 +317,16 @@ func (s injection) networkOf(ctx context.Context, index int, wished placement.NI
 // guestNICs returns the NICs as the guest shall see them.
 func (s injection) guestNICs() ([]guestinfo.NIC, phases.Outcome) {
 	var result []guestinfo.NIC
-	for i, wished := range s.placement.wished() {
-		nic, ok := nicOf(s.vm.now(), i)
+	for i, wished := range s.scope.placement.wished() {
+		nic, ok := nicOf(s.scope.vm.now(), i)
 		if !ok || nic.MAC == "" {
-			s.vm.forget()
+			s.scope.vm.forget()
 			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
-				"Waiting for VCD to show NIC %d of VM %s", i, s.vm.now().Name)
+				"Waiting for VCD to show NIC %d of VM %s", i, s.scope.vm.now().Name)
 		}
 		guest, out := wished.Guest(nic)
 		if out != phases.Done {
-			s.vm.forget()
+			s.scope.vm.forget()
 			return nil, out
 		}
 		result = append(result, guest)
@@ -350,10 +350,10 @@ const removedWhileOff = "PoweredOff"
 // reconcileBootstrapDataRemoved makes sure, once the guest has become a Node, that its bootstrap data is gone from the
 // VM. The guest removes it itself; if it did not, or if it is back when the VM is off, we do.
 func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Outcome, error) {
-	switch removed := s.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation]; {
+	switch removed := s.inputs.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation]; {
 	case removed == removedWhileOff, removed != "" && !s.injection.isOff() && !s.injection.bootedSince(removed):
 		return phases.Done, nil
-	case s.vm.row == nil || s.machine == nil || !s.machine.Status.NodeRef.IsDefined():
+	case s.vm.row == nil || s.inputs.machine == nil || !s.inputs.machine.Status.NodeRef.IsDefined():
 		return phases.Wait(0, infrav1.WaitingForNodeReason, "Waiting for the guest to become a Node"), nil
 	}
 	if out, _ := s.settle(stepClear); out != phases.Done {
@@ -362,18 +362,20 @@ func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Outcom
 	return s.injection.clear(ctx)
 }
 
-func (s injection) isOff() bool { return s.vm.row != nil && s.vm.row.Status == vcd.StatusPoweredOff }
+func (s injection) isOff() bool {
+	return s.scope.vm.row != nil && s.scope.vm.row.Status == vcd.StatusPoweredOff
+}
 
 // clear reads the VM, and removes its bootstrap data if it is there.
 func (s injection) clear(ctx context.Context) (phases.Outcome, error) {
-	vm, out, err := s.observer.owned(ctx)
+	vm, out, err := s.scope.observer.owned(ctx)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
 	switch {
 	case !guestinfo.Redacted(vm.ExtraConfig):
 	case vm.ExtraConfig[guestinfo.KeyMetadata] == "":
-		return s.failed(stepClear, phases.Unsure(0, infrav1.ExtraConfigHiddenReason, "VCD does not show the extra "+
+		return s.scope.failed(stepClear, phases.Unsure(0, infrav1.ExtraConfigHiddenReason, "VCD does not show the extra "+
 			"configuration of VM %s, in which bootstrap data may still be: grant the user of the identity the right "+
 			"to see it", vm.Name)), nil
 	default:
@@ -386,9 +388,9 @@ func (s injection) clear(ctx context.Context) (phases.Outcome, error) {
 	}
 	return s.scope.write(stepClear, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Removing bootstrap data that the guest left", "vm", vm.ID)
-		task, err := s.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
+		task, err := s.scope.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
 		if err == nil {
-			bootstrapDataRemoved(s.Recorder, s.vcdMachine)
+			bootstrapDataRemoved(s.scope.reconciler.Recorder, s.scope.inputs.vcdMachine)
 		}
 		return task, err
 	})
@@ -400,7 +402,7 @@ func (s injection) noteRemoved(vm vcd.VM) {
 	if vm.Status == vcd.StatusPoweredOff {
 		value = removedWhileOff
 	}
-	notes.Set(s.vcdMachine, infrav1.BootstrapDataRemovedAnnotation, value)
+	notes.Set(s.scope.inputs.vcdMachine, infrav1.BootstrapDataRemovedAnnotation, value)
 }
 
 // bootedSince reports whether the guest booted since bootstrap data was noted as removed. VCD's inventory does not show
@@ -412,15 +414,15 @@ func (s injection) bootedSince(noted string) bool {
 
 // bootID identifies the boot of the machine's Node; empty if it is not known.
 func (s injection) bootID() string {
-	if s.machine == nil || s.machine.Status.NodeInfo == nil {
+	if s.scope.inputs.machine == nil || s.scope.inputs.machine.Status.NodeInfo == nil {
 		return ""
 	}
-	return s.machine.Status.NodeInfo.BootID
+	return s.scope.inputs.machine.Status.NodeInfo.BootID
 }
 
 // recheck forgets that the bootstrap data was removed if a VM that was read shows it again, as after a power cycle.
 func (s injection) recheck(vm vcd.VM) {
 	if !guestinfo.Redacted(vm.ExtraConfig) {
-		delete(s.vcdMachine.Annotations, infrav1.BootstrapDataRemovedAnnotation)
+		delete(s.scope.inputs.vcdMachine.Annotations, infrav1.BootstrapDataRemovedAnnotation)
 	}
 }

@@ -21,7 +21,7 @@ import (
 // under the id of another one, or another VCDMachine is the owner of the VM. The marker of the VM cannot show that:
 // copied objects name it, too.
 func (s *scope) claimProblem(ctx context.Context) (phases.Outcome, error) {
-	if out, err := ownership.Refuse(ctx, s.Client, s.vcdCluster); err != nil || out != phases.Done {
+	if out, err := ownership.Refuse(ctx, s.reconciler.Client, s.inputs.vcdCluster); err != nil || out != phases.Done {
 		return out, err
 	}
 	owner, err := s.otherOwner(ctx)
@@ -31,7 +31,7 @@ func (s *scope) claimProblem(ctx context.Context) (phases.Outcome, error) {
 	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
 		"%s is the owner of the VM with annotation %s=%s: delete this copy, which leaves the VM alone, and create it "+
 			"without spec.providerID and without annotations of %s",
-		nameOf(owner, s.vcdMachine), infrav1.InstanceIDAnnotation, owner.Annotations[infrav1.InstanceIDAnnotation],
+		nameOf(owner, s.inputs.vcdMachine), infrav1.InstanceIDAnnotation, owner.Annotations[infrav1.InstanceIDAnnotation],
 		infrav1.GroupVersion.Group), nil
 }
 
@@ -45,16 +45,16 @@ func nameOf(m, on *infrav1.VCDMachine) string {
 
 // otherOwner returns the VCDMachine that the VM belongs to rather than to the machine, nil if there is none.
 func (s *scope) otherOwner(ctx context.Context) (*infrav1.VCDMachine, error) {
-	rivals, err := ownership.Rivals(ctx, s.Client, s.vcdMachine)
+	rivals, err := ownership.Rivals(ctx, s.reconciler.Client, s.inputs.vcdMachine)
 	if err != nil || len(rivals) == 0 {
 		return nil, err
 	}
-	mine, err := s.claimOf(ctx, s.vcdMachine)
+	mine, err := s.reconciler.claimOf(ctx, s.inputs.vcdMachine)
 	if err != nil {
 		return nil, err
 	}
 	for _, rival := range rivals {
-		theirs, err := s.claimOf(ctx, rival)
+		theirs, err := s.reconciler.claimOf(ctx, rival)
 		if err != nil {
 			return nil, err
 		}
@@ -90,9 +90,9 @@ func wasComplete(m *infrav1.VCDMachine) bool {
 // leavesVM reports whether the deletion of the machine leaves the VM, its vApp and its addresses alone, because they
 // are, or may be, another VCDMachine's.
 func (s *scope) leavesVM(ctx context.Context) (bool, error) {
-	m := s.vcdMachine
-	if s.vcdCluster != nil && !ownership.IsOriginalMachine(ownership.Claim{Machine: m}) {
-		out, err := ownership.Refuse(ctx, s.Client, s.vcdCluster)
+	m := s.inputs.vcdMachine
+	if s.inputs.vcdCluster != nil && !ownership.IsOriginalMachine(ownership.Claim{Machine: m}) {
+		out, err := ownership.Refuse(ctx, s.reconciler.Client, s.inputs.vcdCluster)
 		if err != nil || out != phases.Done {
 			return true, err // The VM was created for a machine of the cluster that the id belongs to.
 		}
@@ -100,7 +100,7 @@ func (s *scope) leavesVM(ctx context.Context) (bool, error) {
 	if owner, err := s.otherOwner(ctx); err != nil || owner != nil {
 		return owner != nil, err
 	}
-	rivals, err := ownership.Rivals(ctx, s.Client, m)
+	rivals, err := ownership.Rivals(ctx, s.reconciler.Client, m)
 	if err != nil {
 		return false, err
 	}

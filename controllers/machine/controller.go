@@ -117,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 	}
 	s := r.newScope(in)
 	defer s.creation.leave()
-	if s.patcher, err = phases.Admit(ctx, r.Client, s.cluster, m, infrav1.MachineFinalizer); s.patcher == nil ||
+	if s.patcher, err = phases.Admit(ctx, r.Client, s.inputs.cluster, m, infrav1.MachineFinalizer); s.patcher == nil ||
 		err != nil {
 		return ctrl.Result{}, err
 	}
@@ -212,8 +212,8 @@ type state struct {
 
 // A scope is one reconcile of a VCDMachine: inputs, facts, and the steps that act on them.
 type scope struct {
-	*Reconciler
-	inputs
+	reconciler *Reconciler
+	inputs     inputs
 	facts
 
 	state   *state
@@ -239,7 +239,7 @@ type scope struct {
 // newScope returns a scope that has observed nothing yet.
 func (r *Reconciler) newScope(in inputs) *scope {
 	st := r.states.Of(in.vcdMachine.UID)
-	s := &scope{Reconciler: r, inputs: in, state: st, facts: facts{vm: &st.vm}}
+	s := &scope{reconciler: r, inputs: in, state: st, facts: facts{vm: &st.vm}}
 	s.vm.begin()
 	s.placer = placer{s}
 	s.observer = observer{s}
@@ -282,7 +282,9 @@ func (s *scope) Tolerate() bool {
 }
 
 // Established reports whether the VM ran once. Its node works on while VCD cannot be asked.
-func (s *scope) Established() bool { return s.vcdMachine.DeletionTimestamp.IsZero() && s.cameUp() }
+func (s *scope) Established() bool {
+	return s.inputs.vcdMachine.DeletionTimestamp.IsZero() && s.inputs.cameUp()
+}
 
 // vcdClusterOf returns the VCDCluster of m, nil if there is none.
 func (r *Reconciler) vcdClusterOf(ctx context.Context, m *infrav1.VCDMachine,
@@ -323,17 +325,17 @@ func (s *scope) requeueWithin(d time.Duration) {
 // markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest
 // too.
 func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
-	if !complete || !s.vcdMachine.DeletionTimestamp.IsZero() || s.provisioned() {
+	if !complete || !s.inputs.vcdMachine.DeletionTimestamp.IsZero() || s.inputs.provisioned() {
 		return nil
 	}
-	s.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
-	phases.ProvisionedAfter(s.vcdMachine, s.now())
+	s.inputs.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
+	phases.ProvisionedAfter(s.inputs.vcdMachine, s.now())
 	return s.save(ctx)
 }
 
 // save stores what phases changed in the object, now rather than at the end.
 func (s *scope) save(ctx context.Context) error {
-	helper, err := phases.Store(ctx, s.Client, s.vcdMachine, s.patcher)
+	helper, err := phases.Store(ctx, s.reconciler.Client, s.inputs.vcdMachine, s.patcher)
 	if err == nil {
 		s.patcher = helper
 	}
@@ -341,8 +343,8 @@ func (s *scope) save(ctx context.Context) error {
 }
 
 func (s *scope) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
+	if s.reconciler.Now != nil {
+		return s.reconciler.Now()
 	}
 	return time.Now()
 }

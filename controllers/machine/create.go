@@ -27,7 +27,7 @@ import (
 
 // A creation is what a pass does to create VMs in the machine's vApp, its own among them.
 type creation struct {
-	*scope
+	scope    *scope
 	requests requests
 	design   design
 	layout   layout
@@ -41,7 +41,7 @@ type creation struct {
 func newCreation(s *scope) *creation {
 	return &creation{
 		scope:    s,
-		requests: requests{s.Client, s.Live},
+		requests: requests{s.reconciler.Client, s.reconciler.Live},
 		design:   design{&s.inputs, &s.placement},
 		layout:   layout{s},
 	}
@@ -50,14 +50,14 @@ func newCreation(s *scope) *creation {
 // batch returns the members whose VMs one request creates: the machine's own, and those of its cluster that suit. That
 // VCD is asked to create them is stored on each VCDMachine before: from then on a VM that is not shown may exist.
 func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
-	if !vapp.PerMachine(s.vcdCluster) || s.zoneName() != "" {
-		if err := s.noteVApps(ctx); err != nil {
+	if !vapp.PerMachine(s.scope.inputs.vcdCluster) || s.scope.inputs.zoneName() != "" {
+		if err := s.scope.noteVApps(ctx); err != nil {
 			return nil, err
 		}
 	}
-	at := s.now().UTC().Format(time.RFC3339)
+	at := s.scope.now().UTC().Format(time.RFC3339)
 	var members []batch.Member
-	names := map[string]bool{s.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
+	names := map[string]bool{s.scope.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
 	for _, c := range s.current.Members {
 		if !s.includes(c, names, suits) {
 			continue
@@ -67,20 +67,20 @@ func (s *creation) batch(ctx context.Context, suits func(batch.Member) bool) ([]
 		switch c.First, err = s.requests.note(ctx, c, at); {
 		case err == nil:
 			members = append(members, c)
-		case c.Key == s.key():
+		case c.Key == s.scope.inputs.key():
 			return nil, err
 		default:
 			ctrl.LoggerFrom(ctx).Info("Leaving out a machine that waits for the same vApp", "reason", err.Error())
 		}
 	}
-	notes.Set(s.vcdMachine, infrav1.CreationRequestedAnnotation, at)
+	notes.Set(s.scope.inputs.vcdMachine, infrav1.CreationRequestedAnnotation, at)
 	return members, nil
 }
 
 // includes reports whether the request is for c, too, beside members of some names. A naming template may give two
 // machines one name: the second gets a conflict in a batch of its own.
 func (s *creation) includes(c batch.Member, names map[string]bool, suits func(batch.Member) bool) bool {
-	return c.Key == s.key() || !names[c.Spec.Name] && ofCluster(c, s.vcdCluster.Spec.InfraID) && suits(c)
+	return c.Key == s.scope.inputs.key() || !names[c.Spec.Name] && ofCluster(c, s.scope.inputs.vcdCluster.Spec.InfraID) && suits(c)
 }
 
 // Requests stores on VCDMachines, in the API server, that VCD is asked to create their VMs.
@@ -144,10 +144,10 @@ func (r requests) withdraw(ctx context.Context, members []batch.Member, err erro
 func (s *creation) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Outcome,
 	error,
 ) {
-	if slices.Contains(s.requests.withdraw(ctx, members, err), s.key()) {
-		delete(s.vcdMachine.Annotations, infrav1.CreationRequestedAnnotation)
+	if slices.Contains(s.requests.withdraw(ctx, members, err), s.scope.inputs.key()) {
+		delete(s.scope.inputs.vcdMachine.Annotations, infrav1.CreationRequestedAnnotation)
 	}
-	return s.refuse(what, err)
+	return s.scope.refuse(what, err)
 }
 
 // ofCluster reports whether c is a VM of the cluster with an id.
@@ -167,19 +167,19 @@ func specs(machines []batch.Member) []vcd.VMSpec {
 
 func (s *creation) member() batch.Member {
 	return batch.Member{
-		Key:     s.key(),
-		Machine: client.ObjectKeyFromObject(s.vcdMachine),
+		Key:     s.scope.inputs.key(),
+		Machine: client.ObjectKeyFromObject(s.scope.inputs.vcdMachine),
 		Spec:    s.design.vm(),
-		Alone:   s.state.backoff.creating(),
-		Follow:  func(what string, t vcd.Task) { s.follow(step(what), t) },
-		Wake:    s.wakeUps.ForObject(s.vcdMachine),
+		Alone:   s.scope.state.backoff.creating(),
+		Follow:  func(what string, t vcd.Task) { s.scope.follow(step(what), t) },
+		Wake:    s.scope.reconciler.wakeUps.ForObject(s.scope.inputs.vcdMachine),
 	}
 }
 
 // leave ensures, at the end of a pass that did not join, that no other machine creates the VM.
 func (s *creation) leave() {
 	if !s.joined {
-		s.batches.Leave(s.queueName(), s.key())
+		s.scope.reconciler.batches.Leave(s.scope.inputs.queueName(), s.scope.inputs.key())
 	}
 }
 
@@ -193,13 +193,13 @@ func (s *creation) release() {
 
 // gather returns how long the machine waits for others to share its request; never in a vApp of its own.
 func (s *creation) gather() time.Duration {
-	if vapp.PerMachine(s.vcdCluster) {
+	if vapp.PerMachine(s.scope.inputs.vcdCluster) {
 		return 0
 	}
-	if s.state.gatherSince.IsZero() {
-		s.state.gatherSince = s.now()
+	if s.scope.state.gatherSince.IsZero() {
+		s.scope.state.gatherSince = s.scope.now()
 	}
-	return s.state.gatherSince.Add(cmp.Or(s.Gather, defaultGather)).Sub(s.now())
+	return s.scope.state.gatherSince.Add(cmp.Or(s.scope.reconciler.Gather, defaultGather)).Sub(s.scope.now())
 }
 
 // defaultGather is how long the first machine waits for others: several VMs in one request take little longer than one,
@@ -210,43 +210,43 @@ const defaultGather = time.Second
 // ends.
 func (s *creation) followAll(what step, t vcd.Task, machines []batch.Member) {
 	for _, c := range machines {
-		if c.Key != s.key() {
+		if c.Key != s.scope.inputs.key() {
 			c.Follow(string(what), t)
 		}
 	}
-	key := s.key() + "/" + string(what)
-	queue := s.queueName()
-	wake := s.wakeUps.ForObject(s.vcdMachine)
-	s.batches.Started(queue, func() bool {
-		running, ok := s.session.Task(key)
+	key := s.scope.inputs.key() + "/" + string(what)
+	queue := s.scope.inputs.queueName()
+	wake := s.scope.reconciler.wakeUps.ForObject(s.scope.inputs.vcdMachine)
+	s.scope.reconciler.batches.Started(queue, func() bool {
+		running, ok := s.scope.session.Task(key)
 		return ok && running.State == vcd.TaskRunning
 	})
-	s.session.Follow(key, t, func() {
+	s.scope.session.Follow(key, t, func() {
 		wake()
-		s.batches.Ended(queue)
+		s.scope.reconciler.batches.Ended(queue)
 	})
 }
 
 // withRollout adds to a problem of the first control plane what replaces it: the owner of the others replaces it only
 // once it is a Node.
 func (s placer) withRollout(out phases.Outcome) phases.Outcome {
-	_, controlPlane := s.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
-	if out.Problem && controlPlane && !ptr.Deref(s.cluster.Status.Initialization.ControlPlaneInitialized, false) {
+	_, controlPlane := s.scope.inputs.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
+	if out.Problem && controlPlane && !ptr.Deref(s.scope.inputs.cluster.Status.Initialization.ControlPlaneInitialized, false) {
 		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: name "+
-			"it in the KubeadmControlPlane, and delete Machine %s", s.machine.Name)
+			"it in the KubeadmControlPlane, and delete Machine %s", s.scope.inputs.machine.Name)
 	}
 	return out
 }
 
 // compareVersions warns of an image that has another version of Kubernetes than the Machine asks for.
 func (s placer) compareVersions() {
-	image := s.placement.template.Kubernetes
-	wished := s.machine.Spec.Version
-	if s.state.versionsCompared || s.mayHaveVM() {
+	image := s.scope.placement.template.Kubernetes
+	wished := s.scope.inputs.machine.Spec.Version
+	if s.scope.state.versionsCompared || s.scope.inputs.mayHaveVM() {
 		return
 	}
-	s.state.versionsCompared = true
+	s.scope.state.versionsCompared = true
 	if image != "" && wished != "" && !vcd.SameKubernetes(image, wished) {
-		otherKubernetes(s.Recorder, s.vcdMachine, s.placement.template.Name, image, wished)
+		otherKubernetes(s.scope.reconciler.Recorder, s.scope.inputs.vcdMachine, s.scope.placement.template.Name, image, wished)
 	}
 }

@@ -41,8 +41,8 @@ func (r *Reconciler) NewScope(m *infrav1.VCDMachine, c *infrav1.VCDCluster, foun
 	return s
 }
 
-func (s *scope) Key() string          { return s.key() }
-func (s *scope) Line() string         { return s.queueName() }
+func (s *scope) Key() string          { return s.inputs.key() }
+func (s *scope) Line() string         { return s.inputs.queueName() }
 func (s *scope) Member() batch.Member { return s.creation.member() }
 
 func (s *scope) Batch(ctx context.Context, members ...batch.Member) ([]batch.Member, error) {

@@ -112,16 +112,16 @@ type freshness struct {
 }
 
 // The observer finds the machine's VM, and reads it.
-type observer struct{ *scope }
+type observer struct{ scope *scope }
 
 // observe finds the VM with few requests: the recorded one by its id, else those of its name, else one of its marker.
 // While the machine is being created, the VM is as it was read a moment ago: what else changes it shows soon enough.
 func (s observer) observe(ctx context.Context) (phases.Outcome, error) {
-	id := s.vmID()
-	if id != "" && !s.provisioned() && s.isFresh() && s.vm.use(id, s.session.Machines) {
+	id := s.scope.inputs.vmID()
+	if id != "" && !s.scope.inputs.provisioned() && s.isFresh() && s.scope.vm.use(id, s.scope.session.Machines) {
 		return phases.Done, nil
 	}
-	rows, err := s.session.VMs(ctx, s.placement.vdc, s.vAppName(), s.inventoryAge())
+	rows, err := s.scope.session.VMs(ctx, s.scope.placement.vdc, s.scope.inputs.vAppName(), s.inventoryAge())
 	if err != nil {
 		return session.Unread(err, "Listing VMs")
 	}
@@ -129,11 +129,11 @@ func (s observer) observe(ctx context.Context) (phases.Outcome, error) {
 		return s.observeRecorded(ctx, id, rows)
 	}
 	for _, r := range rows {
-		if r.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
-			s.found = append(s.found, r.Ref)
+		if r.Name == s.scope.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
+			s.scope.found = append(s.scope.found, r.Ref)
 		}
 	}
-	if len(s.found) > 0 {
+	if len(s.scope.found) > 0 {
 		return phases.Done, nil
 	}
 	return s.observeRenamed(ctx)
@@ -142,44 +142,44 @@ func (s observer) observe(ctx context.Context) (phases.Outcome, error) {
 // isFresh reports whether the VM of a machine that is being created is as it was read last: that is a moment ago, or a
 // task of ours works on it since, whose end shows the result.
 func (s observer) isFresh() bool {
-	return s.now().Before(s.vm.expires) || slices.ContainsFunc(stepsOnVM, s.isRunning)
+	return s.scope.now().Before(s.scope.vm.expires) || slices.ContainsFunc(stepsOnVM, s.scope.isRunning)
 }
 
 // observeRecorded finds the recorded VM among rows, or elsewhere if the vApp was renamed or the VM moved.
 func (s observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMRecord) (phases.Outcome, error) {
 	if i := slices.IndexFunc(rows, func(r vcd.VMRecord) bool { return r.ID == id }); i >= 0 {
 		row := rows[i] // The rows are shared.
-		s.vm.row = &row
+		s.scope.vm.row = &row
 		return phases.Done, nil
 	}
-	row, err := s.session.QueryVM(ctx, id)
+	row, err := s.scope.session.QueryVM(ctx, id)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Done, nil
 	case err != nil:
 		return session.Unread(err, "Looking for VM "+id)
 	}
-	s.vm.row = &row
+	s.scope.vm.row = &row
 	return phases.Done, nil
 }
 
 // observeRenamed searches for a VM that VCD was asked to create and that has another name, unless a create request is
 // in flight.
 func (s observer) observeRenamed(ctx context.Context) (phases.Outcome, error) {
-	if s.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" ||
-		s.batches.InFlight(s.queueName(), s.key()) {
+	if s.scope.inputs.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" ||
+		s.scope.reconciler.batches.InFlight(s.scope.inputs.queueName(), s.scope.inputs.key()) {
 		return phases.Done, nil
 	}
-	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	vApp, err := s.scope.session.FindVApp(ctx, s.scope.placement.vdc, s.scope.inputs.vAppName())
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Done, nil
 	case err != nil:
-		return session.Unread(err, "Reading vApp "+s.vAppName())
+		return session.Unread(err, "Reading vApp "+s.scope.inputs.vAppName())
 	}
 	vm, out, err := s.findRenamed(ctx, vApp)
 	if vm != nil {
-		s.found = append(s.found, vm.Ref)
+		s.scope.found = append(s.scope.found, vm.Ref)
 	}
 	return out, err
 }
@@ -215,7 +215,7 @@ func (s observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phas
 
 // readMarked returns a VM if it has the machine's marker.
 func (s observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.Outcome, error) {
-	vm, err := s.session.VM(ctx, ref.ID)
+	vm, err := s.scope.session.VM(ctx, ref.ID)
 	switch {
 	case absence.Invisible(err):
 		return nil, phases.Done, nil
@@ -223,7 +223,7 @@ func (s observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 		out, err := session.Unread(err, "Reading VM "+ref.Name)
 		return nil, out, err
 	}
-	if !s.marks(vm.Description) {
+	if !s.scope.inputs.marks(vm.Description) {
 		return nil, phases.Done, nil
 	}
 	return &vm, phases.Done, nil
@@ -233,13 +233,13 @@ func (s observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.
 // cluster.
 func (s observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, error) {
 	list := &infrav1.VCDMachineList{}
-	ofCluster := session.OfCluster(session.ClusterName(s.vcdCluster, s.cluster))
-	if err := s.Client.List(ctx, list, client.InNamespace(s.vcdMachine.Namespace), ofCluster); err != nil {
+	ofCluster := session.OfCluster(session.ClusterName(s.scope.inputs.vcdCluster, s.scope.inputs.cluster))
+	if err := s.scope.reconciler.Client.List(ctx, list, client.InNamespace(s.scope.inputs.vcdMachine.Namespace), ofCluster); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
-	taken := map[string]bool{s.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
+	taken := map[string]bool{s.scope.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
 	for _, m := range list.Items {
-		if m.UID == s.vcdMachine.UID {
+		if m.UID == s.scope.inputs.vcdMachine.UID {
 			continue
 		}
 		taken[m.Annotations[infrav1.VMNameAnnotation]] = true
@@ -253,19 +253,19 @@ func (s observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, err
 
 // ensureRead reads the VM of a machine that is being created, unless it is known in full.
 func (s observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
-	if s.vm.now() != nil {
+	if s.scope.vm.now() != nil {
 		return phases.Done, nil
 	}
-	vm, err := s.session.VM(ctx, s.vmID())
+	vm, err := s.scope.session.VM(ctx, s.scope.inputs.vmID())
 	if err != nil {
-		return session.Unread(err, "Reading VM "+s.vmID())
+		return session.Unread(err, "Reading VM "+s.scope.inputs.vmID())
 	}
 	// A recorded id may come from a user. Once the VM ran, a lost marker is a difference like others.
-	if !s.cameUp() && !s.marks(vm.Description) {
+	if !s.scope.inputs.cameUp() && !s.scope.inputs.marks(vm.Description) {
 		return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
 			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description "+
 				"if it is, "+
-				"else delete the Machine", vm.Name, s.marker()), nil
+				"else delete the Machine", vm.Name, s.scope.inputs.marker()), nil
 	}
 	if len(vm.Tasks) > 0 {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
@@ -278,12 +278,12 @@ func (s observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
 // owned reads the VM before something is written to it, and returns why that must not be: it does not have the
 // machine's marker. A recorded id alone gives no right to a VM.
 func (s observer) owned(ctx context.Context) (vcd.VM, phases.Outcome, error) {
-	vm, err := s.session.VM(ctx, s.vmID())
+	vm, err := s.scope.session.VM(ctx, s.scope.inputs.vmID())
 	if err != nil {
-		out, err := session.Unread(err, "Reading VM "+s.vmID())
+		out, err := session.Unread(err, "Reading VM "+s.scope.inputs.vmID())
 		return vm, out, err
 	}
-	if s.marks(vm.Description) {
+	if s.scope.inputs.marks(vm.Description) {
 		return vm, phases.Done, nil
 	}
 	known := vm
@@ -291,12 +291,12 @@ func (s observer) owned(ctx context.Context) (vcd.VM, phases.Outcome, error) {
 	s.keep(known)
 	return vm, phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
 		"Nothing is written to VM %s, which does not say that it is this machine's: put %q in its description if it is",
-		vm.Name, s.marker()), nil
+		vm.Name, s.scope.inputs.marker()), nil
 }
 
 // ensureOwned returns why nothing may be written to the VM. It reads the VM, unless this pass knows its marker.
 func (s observer) ensureOwned(ctx context.Context) (phases.Outcome, error) {
-	if vm := s.vm.now(); vm != nil && s.marks(vm.Description) {
+	if vm := s.scope.vm.now(); vm != nil && s.scope.inputs.marks(vm.Description) {
 		return phases.Done, nil
 	}
 	_, out, err := s.owned(ctx)
@@ -305,12 +305,12 @@ func (s observer) ensureOwned(ctx context.Context) (phases.Outcome, error) {
 
 // read reads the VM of a machine that runs. If that fails, what is known stays until it is read later.
 func (s observer) read(ctx context.Context) error {
-	vm, err := s.session.VM(ctx, s.vm.row.ID)
+	vm, err := s.scope.session.VM(ctx, s.scope.vm.row.ID)
 	if err != nil {
-		s.vm.readNext = s.now().Add(inventoryEvery)
+		s.scope.vm.readNext = s.scope.now().Add(inventoryEvery)
 		return err
 	}
-	s.injection.recheck(vm)
+	s.scope.injection.recheck(vm)
 	vm.ExtraConfig = nil // It may be large, and is needed for the creation only.
 	s.keep(vm)
 	return nil
@@ -318,11 +318,11 @@ func (s observer) read(ctx context.Context) error {
 
 // keep stores a VM that was read, and schedules the next read.
 func (s observer) keep(vm vcd.VM) {
-	v := s.vm
+	v := s.scope.vm
 	v.full = &vm
 	v.current = true
 	v.outdated = false
-	v.readWith = s.session.Machines
+	v.readWith = s.scope.session.Machines
 	v.readRow = vcd.VMRecord{}
 	if v.row != nil {
 		v.readRow = unchanging(*v.row)
@@ -331,19 +331,19 @@ func (s observer) keep(vm vcd.VM) {
 	if len(vm.NICs) > 1 {
 		interval = readEvery
 	}
-	v.expires = s.now().Add(inventoryAge)
+	v.expires = s.scope.now().Add(inventoryAge)
 	// Machines that were created together are read apart.
-	v.readNext = s.now().Add(interval - spread(s.key(), interval/4))
+	v.readNext = s.scope.now().Add(interval - spread(s.scope.inputs.key(), interval/4))
 }
 
 // readDue reports whether to read the VM: its row in the inventory changed, only the VM shows what is needed, or it is
 // time.
 func (s observer) readDue() bool {
-	v := s.vm
+	v := s.scope.vm
 	if v.row.Busy {
 		return false // It is read when the task ends.
 	}
-	made, ok := s.made()
+	made, ok := s.scope.inputs.made()
 	row := unchanging(*v.row)
 	first := v.readRow == (vcd.VMRecord{})
 	if first {
@@ -352,12 +352,12 @@ func (s observer) readDue() bool {
 	switch {
 	case !ok, row != v.readRow, first && made.Suspicious(row):
 		return true
-	case v.known() == nil && (session.DiskMiB(s.vcdMachine) > made.DiskMiB || made.Differs):
+	case v.known() == nil && (session.DiskMiB(s.scope.inputs.vcdMachine) > made.DiskMiB || made.Differs):
 		return true // A known difference is confirmed at once after a restart, lest the condition flaps.
 	case v.readNext.IsZero(): // After a restart, machines are read apart.
-		v.readNext = s.now().Add(spread(s.key(), readEvery))
+		v.readNext = s.scope.now().Add(spread(s.scope.inputs.key(), readEvery))
 	}
-	return !s.now().Before(v.readNext)
+	return !s.scope.now().Before(v.readNext)
 }
 
 // unchanging returns what stays the same in the row of a VM that is not changed.
@@ -372,8 +372,8 @@ func unchanging(row vcd.VMRecord) vcd.VMRecord {
 // inventoryAge is how old the inventory may be. A machine without problems accepts the last scheduled one, whatever
 // caused the pass; what our own tasks changed is queried again anyway.
 func (s observer) inventoryAge() time.Duration {
-	if f := &s.state.freshness; f.settled && !f.stale.Swap(false) {
-		return s.now().Sub(lastInventory(s.now(), s.placement.vdc.ID))
+	if f := &s.scope.state.freshness; f.settled && !f.stale.Swap(false) {
+		return s.scope.now().Sub(lastInventory(s.scope.now(), s.scope.placement.vdc.ID))
 	}
 	return inventoryAge
 }

@@ -23,14 +23,14 @@ import (
 
 // lostVM is the VM of a machine that VCD may not show, be the machine in use or being deleted.
 type lostVM struct {
-	*scope
+	scope *scope
 
 	id   string // URN; empty: its creation was requested, and none is recorded
 	name string // in messages
 }
 
 func newLost(s *scope, id string) *lostVM {
-	return &lostVM{scope: s, id: id, name: "VM " + cmp.Or(id, s.vcdMachine.Annotations[infrav1.VMNameAnnotation])}
+	return &lostVM{scope: s, id: id, name: "VM " + cmp.Or(id, s.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation])}
 }
 
 // find returns the VM, or nil and [phases.Done] if it is gone.
@@ -41,22 +41,22 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 	}
 	where := vcd.Lost{
 		ID:       l.id,
-		VDCs:     []string{l.placement.vdc.ID},
-		VApp:     l.madeIn(),
-		VAppName: l.vAppName(),
-		Cluster:  l.vcdCluster.Spec.InfraID,
+		VDCs:     []string{l.scope.placement.vdc.ID},
+		VApp:     l.scope.inputs.madeIn(),
+		VAppName: l.scope.inputs.vAppName(),
+		Cluster:  l.scope.inputs.vcdCluster.Spec.InfraID,
 		Siblings: siblings,
 	}
-	if last := l.vcdMachine.Status.VApp; last != nil {
+	if last := l.scope.inputs.vcdMachine.Status.VApp; last != nil {
 		where.VApp = last.ID
 	}
-	vm, seen, err := l.session.FindLost(ctx, where)
+	vm, seen, err := l.scope.session.FindLost(ctx, where)
 	if err != nil {
 		out, err := session.Unread(err, "Looking for "+l.name)
 		return nil, out, err
 	}
 	if seen.Shown {
-		absence.Forget(l.vcdMachine)
+		absence.Forget(l.scope.inputs.vcdMachine)
 		return &vm, phases.Done, nil
 	}
 	out, err := l.decide(ctx, gone.Evidence(seen))
@@ -67,14 +67,14 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 // hidden, apart from it.
 func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 	list := &infrav1.VCDMachineList{}
-	cluster := session.OfCluster(session.ClusterName(l.vcdCluster, l.cluster))
-	if err := l.Client.List(ctx, list, client.InNamespace(l.vcdMachine.Namespace), cluster); err != nil {
+	cluster := session.OfCluster(session.ClusterName(l.scope.inputs.vcdCluster, l.scope.inputs.cluster))
+	if err := l.scope.reconciler.Client.List(ctx, list, client.InNamespace(l.scope.inputs.vcdMachine.Namespace), cluster); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	var ids []string
 	for _, m := range list.Items {
-		elsewhere := m.Annotations[infrav1.OVDCIDAnnotation] != l.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
-		if id, err := providerid.Parse(m.Spec.ProviderID); err == nil && m.UID != l.vcdMachine.UID && !elsewhere {
+		elsewhere := m.Annotations[infrav1.OVDCIDAnnotation] != l.scope.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+		if id, err := providerid.Parse(m.Spec.ProviderID); err == nil && m.UID != l.scope.inputs.vcdMachine.UID && !elsewhere {
 			ids = append(ids, id)
 		}
 	}
@@ -83,15 +83,15 @@ func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 
 // decide decides whether the VM is gone, and writes down what later decisions need to know.
 func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Outcome, error) {
-	m := l.vcdMachine
-	now := l.now()
-	me, _ := missingOf(m, m.Namespace+"/"+session.ClusterName(l.vcdCluster, l.cluster))
+	m := l.scope.inputs.vcdMachine
+	now := l.scope.now()
+	me, _ := missingOf(m, m.Namespace+"/"+session.ClusterName(l.scope.inputs.vcdCluster, l.scope.inputs.cluster))
 	subject := gone.Subject{
 		Missing:         me,
 		Evidence:        evidence,
 		Unrecorded:      l.id == "",
-		Requested:       l.creationRequested(),
-		Observed:        l.state.missing.since,
+		Requested:       l.scope.inputs.creationRequested(),
+		Observed:        l.scope.state.missing.since,
 		DeleteRequested: m.Annotations[infrav1.DeleteRequestedAnnotation] != "",
 	}
 	subject.Born, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.PoweredOnAnnotation]) // zero: long ago
@@ -107,8 +107,8 @@ func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Out
 
 // report maps a verdict to an outcome.
 func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phases.Outcome, error) {
-	if absence.Note(l.vcdMachine, v, l.now()) {
-		l.state.missing.since = l.now()
+	if absence.Note(l.scope.inputs.vcdMachine, v, l.scope.now()) {
+		l.scope.state.missing.since = l.scope.now()
 	}
 	switch v.State {
 	case gone.Gone:
@@ -116,7 +116,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 	case gone.Stopped:
 		return l.stopSite(ctx)
 	case gone.HeldBack:
-		l.state.missing.held.Store(l.now().UnixNano())
+		l.scope.state.missing.held.Store(l.scope.now().UnixNano())
 		return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.GoneHeldBackReason,
 			"%s is missing, as are more than a third of the cluster's %d VMs: they count as gone after ten minutes, "+
 				"one by one. If this one is, annotate the VCDMachine with %s=true",
@@ -151,7 +151,7 @@ func (l *lostVM) explain(why gone.Reason) string {
 				"earlier state? If the VM is gone, annotate the VCDMachine with %s=true",
 			l.name, infrav1.VMGoneAnnotation)
 	case gone.ScopeHidden:
-		hidden = "VDC " + l.placement.vdc.Name
+		hidden = "VDC " + l.scope.placement.vdc.Name
 	case gone.HomeHidden:
 		hidden = "its vApp"
 	case gone.SiblingsHidden:
@@ -161,31 +161,31 @@ func (l *lostVM) explain(why gone.Reason) string {
 	return fmt.Sprintf(
 		"Neither %s nor %s is shown, which proves nothing: give the user of the identity access to vApp %s, or if "+
 			"the VM is gone, annotate the VCDMachine with %s=true",
-		l.name, hidden, l.vAppName(), infrav1.VMGoneAnnotation)
+		l.name, hidden, l.scope.inputs.vAppName(), infrav1.VMGoneAnnotation)
 }
 
 // declareGone writes down that the VM is gone: it counts for the others of the cluster.
 func (l *lostVM) declareGone(ctx context.Context, around *site) error {
-	m := l.vcdMachine
+	m := l.scope.inputs.vcdMachine
 	if l.id == "" || absence.Since(m).IsZero() || m.Annotations[infrav1.VMNotFoundSinceAnnotation] != "" {
 		return nil
 	}
-	at := l.now().UTC().Format(time.RFC3339)
+	at := l.scope.now().UTC().Format(time.RFC3339)
 	if around.others {
 		// Of two machines that are released at the same time, one has to try again.
-		change := client.MergeFromWithOptions(l.vcdCluster, client.MergeFromWithOptimisticLock{})
+		change := client.MergeFromWithOptions(l.scope.inputs.vcdCluster, client.MergeFromWithOptimisticLock{})
 		if err := patchCluster(ctx, l.scope, infrav1.LastGoneAnnotation, at, change); err != nil {
 			return err
 		}
 	}
 	notes.Set(m, infrav1.VMNotFoundSinceAnnotation, at)
-	return l.save(ctx)
+	return l.scope.save(ctx)
 }
 
 // reportMissing reports what became of a recorded VM that the inventory does not show.
 func reportMissing(ctx context.Context, s *scope) (phases.Outcome, error) {
-	m := s.vcdMachine
-	id := s.vmID()
+	m := s.inputs.vcdMachine
+	id := s.inputs.vmID()
 	known := m.Annotations[infrav1.VMNotFoundSinceAnnotation] != ""
 	find := newLost(s, id).find
 	if known {
@@ -201,7 +201,7 @@ func reportMissing(ctx context.Context, s *scope) (phases.Outcome, error) {
 			"VCD shows VM %s and does not list it: check that its inventory is complete, and the rights of the "+
 				"identity's user", id), nil
 	case !known:
-		vmGone(s.Recorder, m, id)
+		vmGone(s.reconciler.Recorder, m, id)
 	}
 	return phases.Fail(inventoryEvery, infrav1.VMNotFoundReason,
 		"VM %s is gone from VCD: delete the Machine to replace it", id), nil
@@ -209,12 +209,12 @@ func reportMissing(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // readInvisible returns the recorded VM, or nil if VCD does not show it.
 func (s observer) readInvisible(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
-	vm, err := s.session.VM(ctx, s.vmID())
+	vm, err := s.scope.session.VM(ctx, s.scope.inputs.vmID())
 	if absence.Invisible(err) {
 		return nil, phases.Done, nil
 	}
 	if err != nil {
-		out, err := session.Unread(err, "Reading VM "+s.vmID())
+		out, err := session.Unread(err, "Reading VM "+s.scope.inputs.vmID())
 		return nil, out, err
 	}
 	return &vm, phases.Done, nil
@@ -233,22 +233,22 @@ type site struct {
 func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 	clusters := &infrav1.VCDClusterList{}
 	machines := &infrav1.VCDMachineList{}
-	if err := l.Client.List(ctx, clusters); err != nil {
+	if err := l.scope.reconciler.Client.List(ctx, clusters); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
-	if err := l.Client.List(ctx, machines); err != nil {
+	if err := l.scope.reconciler.Client.List(ctx, machines); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	s := &site{Site: gone.Site{
 		Machines:     1,
-		Asked:        l.state.missing.announced,
-		Acknowledged: acknowledgedAt(l.vcdCluster, l.now()),
+		Asked:        l.scope.state.missing.announced,
+		Acknowledged: acknowledgedAt(l.scope.inputs.vcdCluster, l.scope.now()),
 	}}
-	s.Released, _ = time.Parse(time.RFC3339, l.vcdCluster.Annotations[infrav1.LastGoneAnnotation]) // zero: none was
-	onSite := s.addClusters(clusters.Items, l.vcdCluster)
+	s.Released, _ = time.Parse(time.RFC3339, l.scope.inputs.vcdCluster.Annotations[infrav1.LastGoneAnnotation]) // zero: none was
+	onSite := s.addClusters(clusters.Items, l.scope.inputs.vcdCluster)
 	for _, m := range machines.Items {
 		cluster := m.Namespace + "/" + m.Labels[clusterv1.ClusterNameLabel]
-		if onSite[cluster] && m.Spec.ProviderID != "" && m.UID != l.vcdMachine.UID {
+		if onSite[cluster] && m.Spec.ProviderID != "" && m.UID != l.scope.inputs.vcdMachine.UID {
 			s.add(m, cluster, cluster == me.Cluster, l.heldAt(&m))
 		}
 	}
@@ -276,7 +276,7 @@ func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDClust
 
 // heldAt returns when another machine was last held back although it could be declared gone; zero if it was not.
 func (l *lostVM) heldAt(m *infrav1.VCDMachine) time.Time {
-	if at := l.states.Of(m.UID).missing.held.Load(); at != 0 {
+	if at := l.scope.reconciler.states.Of(m.UID).missing.held.Load(); at != 0 {
 		return time.Unix(0, at)
 	}
 	return time.Time{}
@@ -308,23 +308,23 @@ func missingOf(m *infrav1.VCDMachine, cluster string) (gone.Missing, bool) {
 // askNeighbors makes the machines of other clusters of the site observe their VMs at once, so that a failure of the
 // whole site is known before the first of its machines counts as gone.
 func (l *lostVM) askNeighbors(around *site) {
-	if !l.state.missing.announced.IsZero() {
+	if !l.scope.state.missing.announced.IsZero() {
 		return
 	}
-	l.state.missing.announced = l.now()
+	l.scope.state.missing.announced = l.scope.now()
 	for _, other := range around.neighbors {
-		l.states.Of(other.UID).freshness.stale.Store(true)
-		l.wakeUps.ForObject(&other)()
+		l.scope.reconciler.states.Of(other.UID).freshness.stale.Store(true)
+		l.scope.reconciler.wakeUps.ForObject(&other)()
 	}
 }
 
 // stopSite records on the VCDCluster that VMs of several clusters of the site are missing: none counts as gone until a
 // person acknowledges it.
 func (l *lostVM) stopSite(ctx context.Context) (phases.Outcome, error) {
-	c := l.vcdCluster
+	c := l.scope.inputs.vcdCluster
 	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
-		goneStopped(l.Recorder, c)
-		if err := l.noteOnCluster(ctx, infrav1.GoneStoppedAnnotation, l.now().UTC().Format(time.RFC3339)); err != nil {
+		goneStopped(l.scope.reconciler.Recorder, c)
+		if err := l.scope.noteOnCluster(ctx, infrav1.GoneStoppedAnnotation, l.scope.now().UTC().Format(time.RFC3339)); err != nil {
 			return phases.Done, err
 		}
 	}

@@ -55,14 +55,14 @@ func (t *target) wished() []nics.NIC {
 // was deleted since does not make a running machine less ready.
 func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 	switch {
-	case s.vcdCluster == nil:
+	case s.inputs.vcdCluster == nil:
 		return phases.Wait(0, infrav1.WaitingForClusterReason,
 			"Waiting for the VCDCluster that spec.infrastructureRef of the Cluster names").NoAccess(), nil
-	case s.vcdCluster.Spec.InfraID == "" && session.ExternallyManaged(s.vcdCluster):
+	case s.inputs.vcdCluster.Spec.InfraID == "" && session.ExternallyManaged(s.inputs.vcdCluster):
 		return phases.Stop(infrav1.WaitingForClusterReason,
 			"VCDCluster %s has no id, and is externally managed (%s): set spec.infraID to what shall mark the "+
-				"cluster's VMs", s.vcdCluster.Name, clusterv1.ManagedByAnnotation).NoAccess(), nil
-	case s.vcdCluster.Spec.InfraID == "":
+				"cluster's VMs", s.inputs.vcdCluster.Name, clusterv1.ManagedByAnnotation).NoAccess(), nil
+	case s.inputs.vcdCluster.Spec.InfraID == "":
 		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id").NoAccess(),
 			nil
 	}
@@ -72,7 +72,7 @@ func reconcilePlacement(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if out, err := s.placer.open(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if s.cameUp() {
+	if s.inputs.cameUp() {
 		var out phases.Outcome
 		var err error
 		s.placement.vdc, out, err = s.vdcOf(ctx)
@@ -101,10 +101,10 @@ func (i *inputs) mayHaveVM() bool {
 
 // vdcOf returns the VDC that the VM was created in.
 func (s *scope) vdcOf(ctx context.Context) (vcd.VDC, phases.Outcome, error) {
-	id := s.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+	id := s.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
 	switch {
 	case id == "":
-		return session.VDCOf(ctx, s.session, s.vcdCluster)
+		return session.VDCOf(ctx, s.session, s.inputs.vcdCluster)
 	case s.zone != nil:
 		return vcd.VDC{Ref: vcd.Ref{ID: id, Name: s.zone.Domain.Spec.OVDC}}, phases.Done, nil
 	}
@@ -113,7 +113,7 @@ func (s *scope) vdcOf(ctx context.Context) (vcd.VDC, phases.Outcome, error) {
 
 // reportFailureDomain reports the zone that the VM is in. A VM that was moved to another VDC is in none.
 func (s *scope) reportFailureDomain() {
-	m := s.vcdMachine
+	m := s.inputs.vcdMachine
 	m.Status.FailureDomain = m.Annotations[infrav1.DeploymentZoneAnnotation]
 	if row := s.vm.row; row != nil && row.VDC.ID != "" && row.VDC.ID != m.Annotations[infrav1.OVDCIDAnnotation] {
 		m.Status.FailureDomain = ""
@@ -121,43 +121,43 @@ func (s *scope) reportFailureDomain() {
 }
 
 // The placer finds what a machine is created from, and where.
-type placer struct{ *scope }
+type placer struct{ scope *scope }
 
 // open finds the zone of the machine and logs in with its identity. A VM that ran is worked with when its zone is gone,
 // too, with the identity of the cluster. Nothing is created anywhere instead of in a zone that cannot be used.
 func (s placer) open(ctx context.Context) (out phases.Outcome, err error) {
-	if name := s.zoneName(); name != "" {
-		zone, out, err := zones.Find(ctx, s.Client, s.vcdCluster, name)
+	if name := s.scope.inputs.zoneName(); name != "" {
+		zone, out, err := zones.Find(ctx, s.scope.reconciler.Client, s.scope.inputs.vcdCluster, name)
 		switch {
 		case err != nil:
 			return phases.Done, err
 		case out == phases.Done:
-			s.zone = &zone
-		case !s.cameUp() && s.vcdMachine.DeletionTimestamp.IsZero():
+			s.scope.zone = &zone
+		case !s.scope.inputs.cameUp() && s.scope.inputs.vcdMachine.DeletionTimestamp.IsZero():
 			return out.NoAccess(), nil
 		}
 	}
-	if s.zone != nil {
-		s.session, out, err = s.Identities.OpenZone(ctx, s.Sessions, s.zone.VCDDeploymentZone)
+	if s.scope.zone != nil {
+		s.scope.session, out, err = s.scope.reconciler.Identities.OpenZone(ctx, s.scope.reconciler.Sessions, s.scope.zone.VCDDeploymentZone)
 		return out, err
 	}
-	s.session, out, err = s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	s.scope.session, out, err = s.scope.reconciler.Identities.Open(ctx, s.scope.reconciler.Sessions, s.scope.inputs.vcdCluster)
 	return out, err
 }
 
 // wished returns the placement that the zone or the cluster of the machine gives it.
 func (s placer) wished() (placement.Placement, phases.Outcome) {
-	if s.zone != nil && !s.mayHaveVM() {
-		if out := zones.Admits(s.vcdCluster, s.zone.VCDDeploymentZone); out != phases.Done {
+	if s.scope.zone != nil && !s.scope.inputs.mayHaveVM() {
+		if out := zones.Admits(s.scope.inputs.vcdCluster, s.scope.zone.VCDDeploymentZone); out != phases.Done {
 			return placement.Placement{}, out
 		}
 	}
-	wished, err := placement.Of(s.vcdCluster, s.zone, s.vcdMachine)
+	wished, err := placement.Of(s.scope.inputs.vcdCluster, s.scope.zone, s.scope.inputs.vcdMachine)
 	if err != nil {
 		return wished, phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason, "%s",
 			strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	if id := s.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]; id != "" {
+	if id := s.scope.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]; id != "" {
 		wished.VDC.Name = id // A rename in VCD does no harm from now on.
 	}
 	return wished, phases.Done
@@ -175,26 +175,26 @@ func (s placer) find(ctx context.Context) (phases.Outcome, error) {
 	if out, err := s.name(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	s.placement.nics = wished.NICs
-	s.placement.dual = nics.DualStack(s.cluster)
-	if s.vmID() != "" {
-		return s.disks.find(ctx, wished)
+	s.scope.placement.nics = wished.NICs
+	s.scope.placement.dual = nics.DualStack(s.scope.inputs.cluster)
+	if s.scope.inputs.vmID() != "" {
+		return s.scope.disks.find(ctx, wished)
 	}
 	if out, err := s.findNetworks(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if !s.marker().IsOf(s.marker().String()) {
+	if !s.scope.inputs.marker().IsOf(s.scope.inputs.marker().String()) {
 		return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the "+
-			"cluster anew with a spec.infraID of the VCDCluster without blanks", s.marker()), nil
+			"cluster anew with a spec.infraID of the VCDCluster without blanks", s.scope.inputs.marker()), nil
 	}
 	return s.findParts(ctx, wished)
 }
 
 // findVDC finds the VDC of the VM. One that is yet to be created goes where the cluster has others of its zone.
 func (s placer) findVDC(ctx context.Context, wished placement.Placement) (out phases.Outcome, err error) {
-	s.placement.vdc, out, err = zones.VDC(ctx, s.session, wished.VDC)
-	if err == nil && out == phases.Done && s.zone != nil && !s.mayHaveVM() {
-		out = zones.Replaced(s.vcdCluster, s.zone.Name, s.placement.vdc.ID)
+	s.scope.placement.vdc, out, err = zones.VDC(ctx, s.scope.session, wished.VDC)
+	if err == nil && out == phases.Done && s.scope.zone != nil && !s.scope.inputs.mayHaveVM() {
+		out = zones.Replaced(s.scope.inputs.vcdCluster, s.scope.zone.Name, s.scope.placement.vdc.ID)
 	}
 	return out, err
 }
@@ -203,7 +203,7 @@ func (s placer) findVDC(ctx context.Context, wished placement.Placement) (out ph
 func (s placer) findParts(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
 	out, err := s.findImage(ctx, wished)
 	if err == nil && out == phases.Done {
-		out, err = s.disks.find(ctx, wished)
+		out, err = s.scope.disks.find(ctx, wished)
 	}
 	if err != nil || out != phases.Done {
 		return s.withRollout(out), err
@@ -215,7 +215,7 @@ func (s placer) findParts(ctx context.Context, wished placement.Placement) (phas
 // name gives the machine the name of its VM, the id that marks it and its zone, for life. All are stored before
 // anything is created in VCD, by a patch that a pass which saw an old object cannot make.
 func (s placer) name(ctx context.Context) (phases.Outcome, error) {
-	m := s.vcdMachine
+	m := s.scope.inputs.vcdMachine
 	if m.Annotations[infrav1.InstanceIDAnnotation] != "" && m.Annotations[infrav1.VMNameAnnotation] != "" {
 		return phases.Done, nil
 	}
@@ -228,16 +228,16 @@ func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 		m.Annotations = map[string]string{}
 	}
 	m.Annotations[infrav1.VMNameAnnotation] = name
-	if s.zone != nil {
-		m.Annotations[infrav1.DeploymentZoneAnnotation] = s.zone.Name
-		m.Annotations[infrav1.OVDCIDAnnotation] = s.placement.vdc.ID
+	if s.scope.zone != nil {
+		m.Annotations[infrav1.DeploymentZoneAnnotation] = s.scope.zone.Name
+		m.Annotations[infrav1.OVDCIDAnnotation] = s.scope.placement.vdc.ID
 	}
 	if m.Annotations[infrav1.InstanceIDAnnotation] == "" {
 		m.Annotations[infrav1.InstanceIDAnnotation] = string(m.UID)
 	}
 	status := m.Status.DeepCopy()
 	version := m.ResourceVersion
-	if err := s.Client.Patch(ctx, m,
+	if err := s.scope.reconciler.Client.Patch(ctx, m,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return phases.Done, fmt.Errorf("storing the name of VM %s: %w", name, err)
 	}
@@ -249,17 +249,17 @@ func (s placer) name(ctx context.Context) (phases.Outcome, error) {
 // vmName returns the name of the VM, which is its host name too: one that the machine has already, be it without an
 // instance id, else the one that its template gives, which is always the same.
 func (s placer) vmName() (string, phases.Outcome) {
-	if name := s.vcdMachine.Annotations[infrav1.VMNameAnnotation]; name != "" {
+	if name := s.scope.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]; name != "" {
 		if err := vmname.Check(name); err != nil {
 			return "", phases.Stop(infrav1.VMNameInvalidReason, "Annotation %s: %v: make the machine anew without it",
 				infrav1.VMNameAnnotation, err)
 		}
 		return name, phases.Done
 	}
-	name, err := vmname.Render(s.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
-		Cluster:    s.cluster.Name,
-		Machine:    named(s.machine),
-		VCDMachine: named(s.vcdMachine),
+	name, err := vmname.Render(s.scope.inputs.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
+		Cluster:    s.scope.inputs.cluster.Name,
+		Machine:    named(s.scope.inputs.machine),
+		VCDMachine: named(s.scope.inputs.vcdMachine),
 	})
 	if err != nil {
 		return "", phases.Stop(infrav1.VMNameInvalidReason,
@@ -280,13 +280,13 @@ func named(obj client.Object) vmname.Object {
 
 // findNetworks finds the network of each NIC.
 func (s placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
-	for _, nic := range s.placement.nics {
-		network, err := s.session.FindNetwork(ctx, s.placement.vdc, nic.Network.Name)
+	for _, nic := range s.scope.placement.nics {
+		network, err := s.scope.session.FindNetwork(ctx, s.scope.placement.vdc, nic.Network.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
 				"correct "+nic.Network.Field+", or connect the network to the VDC")
 		}
-		s.placement.networks = append(s.placement.networks, network)
+		s.scope.placement.networks = append(s.scope.placement.networks, network)
 	}
 	return phases.Done, nil
 }
@@ -299,7 +299,7 @@ func (s placer) nameservers(ctx context.Context) phases.Outcome {
 	}
 	var names []string
 	for _, nic := range wished.NICs {
-		network, err := s.session.FindNetwork(ctx, s.placement.vdc, nic.Network.Name)
+		network, err := s.scope.session.FindNetwork(ctx, s.scope.placement.vdc, nic.Network.Name)
 		if err != nil || len(nic.Nameservers) > 0 || nic.AddressSource == infrav1.AddressDHCP ||
 			slices.ContainsFunc(network.Subnets, func(s vcd.Subnet) bool { return len(s.DNS) > 0 }) {
 			return phases.Done
@@ -312,9 +312,9 @@ func (s placer) nameservers(ctx context.Context) phases.Outcome {
 
 // findImage finds the template, the policies and the storage profile.
 func (s placer) findImage(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
-	p := &s.placement
+	p := &s.scope.placement
 	var err error
-	if p.template, err = s.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
+	if p.template, err = s.scope.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
 		return session.TemplateProblem(err, wished.Catalog, wished.Template, session.Correct)
 	}
 	if out, err := s.diskProblem(ctx); err != nil || out != phases.Done {
@@ -324,7 +324,7 @@ func (s placer) findImage(ctx context.Context, wished placement.Placement) (phas
 		return out, err
 	}
 	if choice := wished.StorageProfile; choice.Name != "" {
-		profile, err := s.session.FindStorageProfile(ctx, p.vdc, choice.Name)
+		profile, err := s.scope.session.FindStorageProfile(ctx, p.vdc, choice.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
 				"correct "+choice.Field+", or give the VDC the profile")
@@ -339,9 +339,9 @@ func (s placer) findImage(ctx context.Context, wished placement.Placement) (phas
 
 // findPolicies finds the sizing and the placement policy.
 func (s placer) findPolicies(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
-	p := &s.placement
+	p := &s.scope.placement
 	if choice := wished.SizingPolicy; choice.Name != "" {
-		policy, err := s.session.FindSizingPolicy(ctx, p.vdc, choice.Name)
+		policy, err := s.scope.session.FindSizingPolicy(ctx, p.vdc, choice.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
 				"correct "+choice.Field+", or assign the policy to the VDC")
@@ -349,7 +349,7 @@ func (s placer) findPolicies(ctx context.Context, wished placement.Placement) (p
 		p.sizing = &policy
 	}
 	if choice := wished.PlacementPolicy; choice.Name != "" {
-		policy, err := s.session.FindPlacementPolicy(ctx, p.vdc, choice.Name)
+		policy, err := s.scope.session.FindPlacementPolicy(ctx, p.vdc, choice.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
 				"correct "+choice.Field+", or assign the policy to the VDC")
@@ -361,10 +361,10 @@ func (s placer) findPolicies(ctx context.Context, wished placement.Placement) (p
 
 // computeProblem says why CPUs and memory cannot be set: a policy fixes them, which field names.
 func (s placer) computeProblem(ctx context.Context, field string) (phases.Outcome, error) {
-	spec := s.vcdMachine.Spec
-	sizing := s.placement.sizing
+	spec := s.scope.inputs.vcdMachine.Spec
+	sizing := s.scope.placement.sizing
 	sized := spec.CPUs > 0 || spec.MemoryMiB > 0
-	switch p := s.placement.policy; {
+	switch p := s.scope.placement.policy; {
 	case (sizing != nil || sized) && p != nil && (p.CPUs > 0 || p.MemoryMiB > 0):
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
 			"placement policy %s gives VMs a size, as vGPU policies may: leave out spec.sizingPolicy, spec.cpus and "+
@@ -381,38 +381,38 @@ func (s placer) computeProblem(ctx context.Context, field string) (phases.Outcom
 
 // defaultSizingProblem says why CPUs and memory cannot be set beside the default policy of the VDC.
 func (s placer) defaultSizingProblem(ctx context.Context) (phases.Outcome, error) {
-	spec := s.vcdMachine.Spec
-	fixed, err := s.session.FindDefaultSizing(ctx, s.placement.vdc)
+	spec := s.scope.inputs.vcdMachine.Spec
+	fixed, err := s.scope.session.FindDefaultSizing(ctx, s.scope.placement.vdc)
 	if err != nil {
 		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "leave out spec.cpus and spec.memoryMiB")
 	}
 	if spec.CPUs > 0 && fixed.CPUs > 0 || spec.MemoryMiB > 0 && fixed.MemoryMiB > 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
 			"spec.cpus and spec.memoryMiB cannot be set in VDC %s, whose default sizing policy %s fixes them: name a "+
-				"policy in spec.sizingPolicy instead", s.placement.vdc.Name, fixed.Name), nil
+				"policy in spec.sizingPolicy instead", s.scope.placement.vdc.Name, fixed.Name), nil
 	}
 	return phases.Done, nil
 }
 
 // hardwareProblem says why the VM cannot have the wished version of virtual hardware.
 func (s placer) hardwareProblem(ctx context.Context) (phases.Outcome, error) {
-	wished := s.vcdMachine.Spec.HardwareVersion
-	has := s.placement.template.Hardware
+	wished := s.scope.inputs.vcdMachine.Spec.HardwareVersion
+	has := s.scope.placement.template.Hardware
 	if wished == "" || wished == has {
 		return phases.Done, nil
 	}
 	if versionNumber(wished) < versionNumber(has) {
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
 			"spec.hardwareVersion is %s, template %s has %s, and VCD only upgrades: set at least that", wished,
-			s.placement.template.Name, has), nil
+			s.scope.placement.template.Name, has), nil
 	}
-	versions, err := s.session.HardwareVersions(ctx, s.placement.vdc)
+	versions, err := s.scope.session.HardwareVersions(ctx, s.scope.placement.vdc)
 	if err != nil {
-		return session.Unread(err, "Reading the hardware versions of VDC "+s.placement.vdc.Name)
+		return session.Unread(err, "Reading the hardware versions of VDC "+s.scope.placement.vdc.Name)
 	}
 	if len(versions) > 0 && !slices.Contains(versions, wished) {
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"spec.hardwareVersion is %s, and VDC %s has %s: set one of them", wished, s.placement.vdc.Name,
+			"spec.hardwareVersion is %s, and VDC %s has %s: set one of them", wished, s.scope.placement.vdc.Name,
 			strings.Join(versions, ", ")), nil
 	}
 	return phases.Done, nil
@@ -429,15 +429,15 @@ func versionNumber(version string) int {
 
 // diskProblem says why the disk cannot have the wished size.
 func (s placer) diskProblem(ctx context.Context) (phases.Outcome, error) {
-	wished := session.DiskMiB(s.vcdMachine)
-	has := s.placement.template.DiskMiB
+	wished := session.DiskMiB(s.scope.inputs.vcdMachine)
+	has := s.scope.placement.template.DiskMiB
 	switch {
-	case wished > has && s.placement.vdc.FastProvisioning:
-		return s.disks.problem(ctx)
+	case wished > has && s.scope.placement.vdc.FastProvisioning:
+		return s.scope.disks.problem(ctx)
 	case wished == 0 || wished >= has:
 		return phases.Done, nil
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.DiskTooSmallReason,
 		"spec.diskSize is %s, the disk of template %s has %dMi and cannot shrink: set a size of at least that",
-		s.vcdMachine.Spec.DiskSize, s.placement.template.Name, has), nil
+		s.scope.inputs.vcdMachine.Spec.DiskSize, s.scope.placement.template.Name, has), nil
 }

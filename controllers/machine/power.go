@@ -22,7 +22,7 @@ import (
 )
 
 // Power switches the VM on.
-type power struct{ *scope }
+type power struct{ scope *scope }
 
 // reconcilePower makes sure that the VM runs: for the first time always, later if that is wished.
 func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
@@ -33,7 +33,7 @@ func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
 // shownOff returns the outcome of a VM that VCD shows powered off and that it refuses to read or to power on: VCD was
 // asked, so this is no lack of access that hides the state of the VM.
 func (s power) shownOff(out phases.Outcome) phases.Outcome {
-	if out.Reason != infrav1.ForbiddenReason || s.vm.row == nil || s.vm.row.Status != vcd.StatusPoweredOff {
+	if out.Reason != infrav1.ForbiddenReason || s.scope.vm.row == nil || s.scope.vm.row.Status != vcd.StatusPoweredOff {
 		return out
 	}
 	out.Access = false
@@ -42,26 +42,26 @@ func (s power) shownOff(out phases.Outcome) phases.Outcome {
 }
 
 func (s power) ensure(ctx context.Context) (phases.Outcome, error) {
-	out, ended := s.settle(stepPowerOn)
+	out, ended := s.scope.settle(stepPowerOn)
 	if out != phases.Done {
 		return s.withRule(out), nil
 	}
 	if ended {
-		vmPoweredOn(s.Recorder, s.vcdMachine)
+		vmPoweredOn(s.scope.reconciler.Recorder, s.scope.inputs.vcdMachine)
 		s.isOn()
 	}
 	status := s.status()
 	switch {
 	case status == vcd.StatusPoweredOn:
 		// Stored before anything else is built on it.
-		return phases.Done, s.noteOnce(ctx, infrav1.PoweredOnAnnotation, s.now().UTC().Format(time.RFC3339))
-	case s.vm.row != nil && s.vm.row.Busy:
-		s.session.Invalidate(s.placement.vdc) // The next query shows its end.
+		return phases.Done, s.scope.noteOnce(ctx, infrav1.PoweredOnAnnotation, s.scope.now().UTC().Format(time.RFC3339))
+	case s.scope.vm.row != nil && s.scope.vm.row.Busy:
+		s.scope.session.Invalidate(s.scope.placement.vdc) // The next query shows its end.
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
-			s.vm.row.Name), nil
-	case !s.cameUp():
+			s.scope.vm.row.Name), nil
+	case !s.scope.inputs.cameUp():
 		return s.onFirst(ctx)
-	case status == vcd.StatusPoweredOff && s.vcdMachine.Spec.PowerOffPolicy == infrav1.PowerOffPowerOn &&
+	case status == vcd.StatusPoweredOff && s.scope.inputs.vcdMachine.Spec.PowerOffPolicy == infrav1.PowerOffPowerOn &&
 		!s.endsSoon():
 		return s.onAgain(ctx)
 	}
@@ -70,10 +70,10 @@ func (s power) ensure(ctx context.Context) (phases.Outcome, error) {
 
 // apart returns the group of machines whose VMs must run on different hosts; no name if the machine is in none.
 func (s power) apart() affinity.Group {
-	if s.vcdCluster == nil || session.ExternallyManaged(s.vcdCluster) {
+	if s.scope.inputs.vcdCluster == nil || session.ExternallyManaged(s.scope.inputs.vcdCluster) {
 		return affinity.Group{}
 	}
-	group := affinity.GroupOf(s.vcdCluster.Spec.AntiAffinity, s.vcdMachine)
+	group := affinity.GroupOf(s.scope.inputs.vcdCluster.Spec.AntiAffinity, s.scope.inputs.vcdMachine)
 	if group.Policy != infrav1.AntiAffinityRequired {
 		return affinity.Group{}
 	}
@@ -94,65 +94,65 @@ func (s power) withRule(out phases.Outcome) phases.Outcome {
 // VM that must have a host of its own is in its rule before: VCD checks rules when it powers on.
 func (s power) onFirst(ctx context.Context) (phases.Outcome, error) {
 	if group := s.apart(); group.Name != "" &&
-		!s.Apart.Has(s.vcdCluster.UID, s.vmID(), s.wakeUps.ForObject(s.vcdMachine)) {
+		!s.scope.reconciler.Apart.Has(s.scope.inputs.vcdCluster.UID, s.scope.inputs.vmID(), s.scope.reconciler.wakeUps.ForObject(s.scope.inputs.vcdMachine)) {
 		return phases.Wait(session.TaskPoll, infrav1.WaitingForAffinityRuleReason,
 			"Waiting for the VM to be in the anti-affinity rule of group %s: see %s of the VCDCluster", group.Name,
 			infrav1.AntiAffinityReadyCondition), nil
 	}
-	if out, err := s.observer.ensureOwned(ctx); err != nil || out != phases.Done {
+	if out, err := s.scope.observer.ensureOwned(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
 	return s.on(ctx)
 }
 
 func (s power) on(ctx context.Context) (phases.Outcome, error) {
-	return s.write(stepPowerOn, func() (vcd.Task, error) { return s.powerOn(ctx) })
+	return s.scope.write(stepPowerOn, func() (vcd.Task, error) { return s.powerOn(ctx) })
 }
 
 func (s power) powerOn(ctx context.Context) (vcd.Task, error) {
-	ctrl.LoggerFrom(ctx).Info("Powering on VM", "vm", s.vmID())
-	return s.session.PowerOn(ctx, s.vmID())
+	ctrl.LoggerFrom(ctx).Info("Powering on VM", "vm", s.scope.inputs.vmID())
+	return s.scope.session.PowerOn(ctx, s.scope.inputs.vmID())
 }
 
 // endsSoon reports whether the machine is about to be deleted: its VM stays off.
 func (s power) endsSoon() bool {
-	return s.machine != nil && !s.machine.DeletionTimestamp.IsZero() || s.cluster != nil &&
-		!s.cluster.DeletionTimestamp.IsZero() ||
-		s.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation] != ""
+	return s.scope.inputs.machine != nil && !s.scope.inputs.machine.DeletionTimestamp.IsZero() || s.scope.inputs.cluster != nil &&
+		!s.scope.inputs.cluster.DeletionTimestamp.IsZero() ||
+		s.scope.inputs.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation] != ""
 }
 
 // onAgain powers on a VM that ran before. How often it did so is stored before the request, so that neither a restart
 // nor a lost answer makes it more.
 func (s power) onAgain(ctx context.Context) (phases.Outcome, error) {
-	now := s.now()
-	past := parseRevivals(s.vcdMachine.Annotations[infrav1.PoweredOnAgainAnnotation])
+	now := s.scope.now()
+	past := parseRevivals(s.scope.inputs.vcdMachine.Annotations[infrav1.PoweredOnAgainAnnotation])
 	if left := past.wait(now); left > 0 {
 		out := phases.Fail(min(left, session.RemedyPoll), infrav1.VMPoweredOffReason,
 			"The VM does not stay on: it was powered on again %d times in a row, and will be later, too; check its "+
 				"guest and VCD's tasks, or set spec.powerOffPolicy to Report", past.count)
 		return out, nil
 	}
-	if _, out, err := s.observer.owned(ctx); err != nil || out != phases.Done {
+	if _, out, err := s.scope.observer.owned(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	done, out := s.beginWrite(stepPowerOn)
+	done, out := s.scope.beginWrite(stepPowerOn)
 	if out != phases.Done {
 		return out, nil
 	}
 	defer done()
 	next := past.next(now)
-	notes.Set(s.vcdMachine, infrav1.PoweredOnAgainAnnotation, next.String())
+	notes.Set(s.scope.inputs.vcdMachine, infrav1.PoweredOnAgainAnnotation, next.String())
 	// What the guest changed is lost when its VM is powered off: bootstrap data may be back.
-	delete(s.vcdMachine.Annotations, infrav1.BootstrapDataRemovedAnnotation)
-	if err := s.save(ctx); err != nil {
+	delete(s.scope.inputs.vcdMachine.Annotations, infrav1.BootstrapDataRemovedAnnotation)
+	if err := s.scope.save(ctx); err != nil {
 		return phases.Done, err
 	}
-	vmPoweredOnAgain(s.Recorder, s.vcdMachine, next.count)
+	vmPoweredOnAgain(s.scope.reconciler.Recorder, s.scope.inputs.vcdMachine, next.count)
 	task, err := s.powerOn(ctx)
 	if err != nil {
-		return s.refuse(stepPowerOn, err)
+		return s.scope.refuse(stepPowerOn, err)
 	}
-	return s.start(stepPowerOn, task), nil
+	return s.scope.start(stepPowerOn, task), nil
 }
 
 const (
@@ -206,19 +206,19 @@ func (r revivals) next(now time.Time) revivals {
 
 // isOn notes what a successful task says about the VM.
 func (s power) isOn() {
-	if vm := s.vm.now(); vm != nil {
+	if vm := s.scope.vm.now(); vm != nil {
 		vm.Status = vcd.StatusPoweredOn
 	}
-	if s.vm.row != nil {
-		s.vm.row.Status = vcd.StatusPoweredOn
+	if s.scope.vm.row != nil {
+		s.scope.vm.row.Status = vcd.StatusPoweredOn
 	}
 }
 
 func (s power) status() vcd.Status {
-	if s.vm.row != nil {
-		return s.vm.row.Status
+	if s.scope.vm.row != nil {
+		return s.scope.vm.row.Status
 	}
-	return s.vm.now().Status
+	return s.scope.vm.now().Status
 }
 
 // powerProblem says that the VM of a machine that ran before does not run.
@@ -253,26 +253,26 @@ type cancellation struct {
 
 // Shutdown ends the guest before the VM is deleted.
 type shutdown struct {
-	*scope
-	*cancellation
+	scope        *scope
+	cancellation *cancellation
 }
 
 // left returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is
 // counted from a note on the object, so that a restart does not start it again.
 func (s shutdown) left() (time.Duration, bool) {
-	asked, err := time.Parse(time.RFC3339, s.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation])
+	asked, err := time.Parse(time.RFC3339, s.scope.inputs.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation])
 	if err != nil {
 		return 0, false
 	}
-	if now := s.now(); asked.After(now.Add(time.Second)) { // The clock was put back.
+	if now := s.scope.now(); asked.After(now.Add(time.Second)) { // The clock was put back.
 		asked = now
-		notes.Set(s.vcdMachine, infrav1.ShutdownRequestedAnnotation, now.UTC().Format(time.RFC3339))
+		notes.Set(s.scope.inputs.vcdMachine, infrav1.ShutdownRequestedAnnotation, now.UTC().Format(time.RFC3339))
 	}
-	return asked.Add(s.timeout()).Sub(s.now()), true
+	return asked.Add(s.timeout()).Sub(s.scope.now()), true
 }
 
 func (s shutdown) timeout() time.Duration {
-	if seconds := s.vcdMachine.Spec.ShutdownTimeoutSeconds; seconds != nil {
+	if seconds := s.scope.inputs.vcdMachine.Spec.ShutdownTimeoutSeconds; seconds != nil {
 		return time.Duration(ptr.Deref(seconds, 0)) * time.Second
 	}
 	return defaultShutdownTimeout
@@ -280,37 +280,37 @@ func (s shutdown) timeout() time.Duration {
 
 // ask asks the guest to shut down, once, and waits for it until the time is up.
 func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
-	m := s.vcdMachine
+	m := s.scope.inputs.vcdMachine
 	if s.timeout() == 0 {
 		return phases.Done, nil
 	}
 	if left, asked := s.left(); asked {
-		if left <= 0 || s.failing(stepShutdown) != phases.Done {
+		if left <= 0 || s.scope.failing(stepShutdown) != phases.Done {
 			return phases.Done, nil
 		}
 		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
 			"Waiting for the guest to shut down"), nil
 	}
-	done, out := s.beginWrite(stepShutdown)
+	done, out := s.scope.beginWrite(stepShutdown)
 	if out != phases.Done {
 		return out, nil
 	}
 	defer done()
 	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
-	task, err := s.session.Shutdown(ctx, vm.ID)
+	task, err := s.scope.session.Shutdown(ctx, vm.ID)
 	switch {
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
 		return phases.Done, nil // No VMware Tools run in the guest, or the right is missing: power it off.
 	case err != nil:
-		return s.refuse(stepShutdown, err)
+		return s.scope.refuse(stepShutdown, err)
 	}
-	notes.Set(m, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
-	return s.start(stepShutdown, task), nil
+	notes.Set(m, infrav1.ShutdownRequestedAnnotation, s.scope.now().UTC().Format(time.RFC3339))
+	return s.scope.start(stepShutdown, task), nil
 }
 
 // settleTask waits for the task of the shutdown while the guest may take its time.
 func (s shutdown) settleTask() phases.Outcome {
-	out, _ := s.settle(stepShutdown)
+	out, _ := s.scope.settle(stepShutdown)
 	left, _ := s.left()
 	if out.Reason != infrav1.TaskRunningReason || left <= 0 {
 		return phases.Done // What is there is looked at afresh.
@@ -327,7 +327,7 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error)
 		switch {
 		case !t.ShutsDown():
 		case !asked: // It was asked for, and the answer got lost.
-			notes.Set(s.vcdMachine, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
+			notes.Set(s.scope.inputs.vcdMachine, infrav1.ShutdownRequestedAnnotation, s.scope.now().UTC().Format(time.RFC3339))
 		case left <= 0:
 			return s.cancel(ctx, vm, t)
 		}
@@ -336,20 +336,20 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error)
 }
 
 func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Outcome, error) {
-	if s.now().Sub(s.last) >= cancelRetry {
-		s.last = s.now()
-		s.refused = false
+	if s.scope.now().Sub(s.cancellation.last) >= cancelRetry {
+		s.cancellation.last = s.scope.now()
+		s.cancellation.refused = false
 		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest, which takes too long", "vm", vm.ID, "task",
 			t.ID)
-		err := s.session.CancelTask(ctx, t.ID)
+		err := s.scope.session.CancelTask(ctx, t.ID)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden), errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
-			s.refused = true // It may have ended just now.
+			s.cancellation.refused = true // It may have ended just now.
 		case err != nil:
 			return session.Refusal(err, "Cancelling the shutdown of the guest")
 		}
 	}
-	if s.refused {
+	if s.cancellation.refused {
 		return phases.Fail(session.BusyPoll, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down in "+
 			"time, and VCD does not cancel the task that waits for it: cancel it in VCD", vm.Name), nil
 	}

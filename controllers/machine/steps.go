@@ -96,11 +96,11 @@ func (b *backoff) creating() bool {
 func creates(what step) bool { return what == stepAdd || what == stepCompose }
 
 func (s *scope) failed(what step, out phases.Outcome) phases.Outcome {
-	return s.state.backoff.failed(what, out, s.now(), s.vcdMachine.Generation)
+	return s.state.backoff.failed(what, out, s.now(), s.inputs.vcdMachine.Generation)
 }
 
 func (s *scope) failing(what step) phases.Outcome {
-	return s.state.backoff.failing(what, s.now(), s.vcdMachine.Generation)
+	return s.state.backoff.failing(what, s.now(), s.inputs.vcdMachine.Generation)
 }
 
 // start follows the task of a step and returns the outcome of having started it.
@@ -126,16 +126,16 @@ func (s *scope) write(what step, send func() (vcd.Task, error)) (phases.Outcome,
 // beginWrite begins a request about the machine's VM, unless a request or task of ours holds its vApp: VCD would refuse
 // it. Call done once VCD has answered and the task is followed.
 func (s *scope) beginWrite(what step) (done func(), out phases.Outcome) {
-	done, ok := s.batches.Write(s.queueName(), s.key(), s.wakeUps.ForObject(s.vcdMachine))
+	done, ok := s.reconciler.batches.Write(s.inputs.queueName(), s.inputs.key(), s.reconciler.wakeUps.ForObject(s.inputs.vcdMachine))
 	if !ok {
 		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
-			what, s.vAppName())
+			what, s.inputs.vAppName())
 	}
 	return done, phases.Done
 }
 
 func (s *scope) follow(what step, t vcd.Task) {
-	s.session.Follow(s.key()+"/"+string(what), t, s.wakeUps.ForObject(s.vcdMachine))
+	s.session.Follow(s.inputs.key()+"/"+string(what), t, s.reconciler.wakeUps.ForObject(s.inputs.vcdMachine))
 }
 
 func running(what step) phases.Outcome {
@@ -144,14 +144,14 @@ func running(what step) phases.Outcome {
 
 // isRunning reports whether VCD is at a step, or its end was not settled yet.
 func (s *scope) isRunning(what step) bool {
-	_, ok := s.session.Task(s.key() + "/" + string(what))
+	_, ok := s.session.Task(s.inputs.key() + "/" + string(what))
 	return ok
 }
 
 // settle returns why a step that was started earlier has to be waited for; done if it has not. ended reports that its
 // task succeeded since the last call.
 func (s *scope) settle(what step) (out phases.Outcome, ended bool) {
-	key := s.key() + "/" + string(what)
+	key := s.inputs.key() + "/" + string(what)
 	t, ok := s.session.Task(key)
 	if !ok {
 		return s.failing(what), false

@@ -29,13 +29,13 @@ func reconcileVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return out, nil
 		}
 	}
-	if s.vmID() == "" {
+	if s.inputs.vmID() == "" {
 		// While the VM is being added, or may not be yet, there is nothing to observe: reconcileVM reports why.
 		if s.creation.pending, _ = s.settle(stepAdd); s.creation.pending != phases.Done {
 			return phases.Done, nil
 		}
 	}
-	if out, err := s.observer.observe(ctx); err != nil || out != phases.Done || s.vmID() != "" || len(s.found) > 0 {
+	if out, err := s.observer.observe(ctx); err != nil || out != phases.Done || s.inputs.vmID() != "" || len(s.found) > 0 {
 		return out, err
 	}
 	if out := s.creation.layout.ownProblem(ctx); out != phases.Done {
@@ -46,22 +46,22 @@ func reconcileVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // prepareVApp begins a batch, reads the vApp, and takes the next step towards one that VMs can be added to.
 func (s *creation) prepareVApp(ctx context.Context) (phases.Outcome, error) {
-	name := s.vAppName()
+	name := s.scope.inputs.vAppName()
 	mine := s.member()
 	if left := s.gather(); left > 0 && !mine.Alone {
-		s.batches.Join(s.queueName(), mine)
+		s.scope.reconciler.batches.Join(s.scope.inputs.queueName(), mine)
 		s.joined = true
 		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that are created at the same time"),
 			nil
 	}
-	t, ok := s.batches.Begin(s.queueName(), mine)
+	t, ok := s.scope.reconciler.batches.Begin(s.scope.inputs.queueName(), mine)
 	if !ok {
 		s.joined = true
 		return phases.Wait(session.TaskPoll, infrav1.EntityBusyReason,
 			"Waiting for another machine to be created in vApp %s", name), nil
 	}
 	s.current = t
-	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, name)
+	vApp, err := s.scope.session.FindVApp(ctx, s.scope.placement.vdc, name)
 	if errors.Is(err, vcd.ErrNotFound) {
 		return s.compose(ctx, name)
 	}
@@ -74,18 +74,18 @@ func (s *creation) prepareVApp(ctx context.Context) (phases.Outcome, error) {
 // useVApp takes the next step towards a vApp that VMs can be added to, or finds that the VM is in it.
 func (s *creation) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	switch out := s.layout.problem(vApp); {
-	case out.Reason == infrav1.NameConflictReason && s.vAppNumber() > 1:
+	case out.Reason == infrav1.NameConflictReason && s.scope.inputs.vAppNumber() > 1:
 		return s.layout.next(ctx, vApp.Name+" is another owner's")
 	case out != phases.Done:
 		return out, nil
 	}
 	s.vApp = &vApp
 	for _, vm := range vApp.VMs {
-		if vm.Name == s.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
-			s.found = append(s.found, vm)
+		if vm.Name == s.scope.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
+			s.scope.found = append(s.scope.found, vm)
 		}
 	}
-	if len(s.found) > 0 {
+	if len(s.scope.found) > 0 {
 		return phases.Done, nil
 	}
 	return s.makeRoom(ctx, vApp)
@@ -127,8 +127,8 @@ const nextVApp = time.Second
 
 // compose asks for a vApp with the VMs that wait for it.
 func (s *creation) compose(ctx context.Context, name string) (phases.Outcome, error) {
-	marker := s.marker()
-	if !vapp.PerMachine(s.vcdCluster) {
+	marker := s.scope.inputs.marker()
+	if !vapp.PerMachine(s.scope.inputs.vcdCluster) {
 		marker.Machine = ""
 	}
 	ours, err := s.batch(ctx, s.whileRoom(s.design.sameNetworks))
@@ -137,7 +137,7 @@ func (s *creation) compose(ctx context.Context, name string) (phases.Outcome, er
 	}
 	ctrl.LoggerFrom(ctx).Info("Creating vApp", "vApp", name, "vms", len(ours))
 	spec := vcd.VAppSpec{Name: name, Description: marker.String(), Networks: s.design.networks(), VMs: specs(ours)}
-	_, task, err := s.session.ComposeVApp(ctx, s.placement.vdc, spec)
+	_, task, err := s.scope.session.ComposeVApp(ctx, s.scope.placement.vdc, spec)
 	if err != nil {
 		return s.refused(ctx, stepCompose, ours, err)
 	}
@@ -156,39 +156,39 @@ func (s *creation) connect(ctx context.Context, vApp vcd.VApp) (phases.Outcome, 
 	if len(missing) == 0 {
 		return phases.Done, nil
 	}
-	task, err := s.session.ConnectNetworks(ctx, vApp.ID, missing)
+	task, err := s.scope.session.ConnectNetworks(ctx, vApp.ID, missing)
 	if err != nil {
-		return s.refuse(stepConnect, err)
+		return s.scope.refuse(stepConnect, err)
 	}
 	s.followAll(stepConnect, task, nil)
 	return running(stepConnect), nil
 }
 
 // A layout decides which vApp the machine's VM is created in.
-type layout struct{ *scope }
+type layout struct{ scope *scope }
 
 // next makes the next pass create the VM in the next vApp of the cluster. Which that is, is stored before
 // anything is created in it.
 func (s layout) next(ctx context.Context, why string) (phases.Outcome, error) {
-	if s.now().Sub(s.creationRequested()) < gone.LateRequest {
+	if s.scope.now().Sub(s.scope.inputs.creationRequested()) < gone.LateRequest {
 		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
 			"vApp %s, and a request to create the VM in it may still be on its way", why), nil
 	}
 	if out := s.driverProblem(ctx, vapp.LegacyDriversFull); out != phases.Done {
 		return out, nil
 	}
-	notes.Set(s.vcdMachine, infrav1.VAppNumberAnnotation, strconv.Itoa(s.vAppNumber()+1))
-	if err := s.save(ctx); err != nil {
+	notes.Set(s.scope.inputs.vcdMachine, infrav1.VAppNumberAnnotation, strconv.Itoa(s.scope.inputs.vAppNumber()+1))
+	if err := s.scope.save(ctx); err != nil {
 		return phases.Done, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Continuing in another vApp", "reason", "vApp "+why, "vApp", s.vAppName())
-	return phases.Wait(nextVApp, infrav1.EntityBusyReason, "vApp %s: continuing in vApp %s", why, s.vAppName()), nil
+	ctrl.LoggerFrom(ctx).Info("Continuing in another vApp", "reason", "vApp "+why, "vApp", s.scope.inputs.vAppName())
+	return phases.Wait(nextVApp, infrav1.EntityBusyReason, "vApp %s: continuing in vApp %s", why, s.scope.inputs.vAppName()), nil
 }
 
 // problem says why nothing may or can be done with a vApp.
 func (s layout) problem(vApp vcd.VApp) phases.Outcome {
 	marker, ok := vcd.ParseMarker(vApp.Description)
-	if !ok || marker.Cluster != s.vcdCluster.Spec.InfraID {
+	if !ok || marker.Cluster != s.scope.inputs.vcdCluster.Spec.InfraID {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
 			"vApp %s exists and is not this cluster's: rename or delete it in VCD, or make the cluster anew with "+
 				"another spec.vApp.name", vApp.Name)
@@ -203,9 +203,9 @@ func (s layout) problem(vApp vcd.VApp) phases.Outcome {
 // the workload cluster can be asked.
 func (s layout) ownProblem(ctx context.Context) phases.Outcome {
 	switch {
-	case vapp.PerMachine(s.vcdCluster):
+	case vapp.PerMachine(s.scope.inputs.vcdCluster):
 		return s.driverProblem(ctx, vapp.LegacyDrivers)
-	case vapp.Spread(s.vcdCluster, s.zoneName()):
+	case vapp.Spread(s.scope.inputs.vcdCluster, s.scope.inputs.zoneName()):
 		if out := s.driverProblem(ctx, vapp.LegacyDriversInZones); !out.Unknown {
 			return out
 		}
@@ -216,7 +216,7 @@ func (s layout) ownProblem(ctx context.Context) phases.Outcome {
 // driverProblem returns why the machine must not get another vApp than others: drivers that search for nodes in one
 // vApp run in the cluster, or may run. The message takes what runs.
 func (s layout) driverProblem(ctx context.Context, message string) phases.Outcome {
-	found, known := s.Drivers.In(ctx, s.cluster, s.now())
+	found, known := s.scope.reconciler.Drivers.In(ctx, s.scope.inputs.cluster, s.scope.now())
 	switch {
 	case !known:
 		return phases.Unsure(vapp.UnknownRetry, infrav1.WorkloadClusterUnreachableReason,

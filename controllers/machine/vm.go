@@ -25,7 +25,7 @@ import (
 
 // reconcileVM makes sure that the VM exists and is known by its URN.
 func reconcileVM(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if s.vmID() != "" {
+	if s.inputs.vmID() != "" {
 		keepLease(ctx, s)
 		return reportVM(ctx, s)
 	}
@@ -40,23 +40,23 @@ func reconcileVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason,
 		"There are %d VMs of the name %s in vApp %s: delete or rename all but this machine's in VCD",
-		len(s.found), s.found[0].Name, s.vAppName()), nil
+		len(s.found), s.found[0].Name, s.inputs.vAppName()), nil
 }
 
 // keepLease renews the lease of the machine's vApp. The inventory shows when that is due: nothing is requested before.
 func keepLease(ctx context.Context, s *scope) {
-	if s.vm.row == nil || !s.cameUp() {
+	if s.vm.row == nil || !s.inputs.cameUp() {
 		return
 	}
 	keeper := lease.Keeper{
-		Renewals: &s.renewals,
+		Renewals: &s.reconciler.renewals,
 		Session:  s.session,
-		Machine:  s.vcdMachine,
+		Machine:  s.inputs.vcdMachine,
 		VDC:      s.placement.vdc,
 		Row:      *s.vm.row,
-		Cluster:  s.vcdCluster.Spec.InfraID,
-		Recorder: s.Recorder,
-		Wake:     s.wakeUps.ForObject(s.vcdMachine),
+		Cluster:  s.inputs.vcdCluster.Spec.InfraID,
+		Recorder: s.reconciler.Recorder,
+		Wake:     s.reconciler.wakeUps.ForObject(s.inputs.vcdMachine),
 		Now:      s.now(),
 	}
 	if after := keeper.Keep(ctx); after > 0 {
@@ -66,14 +66,14 @@ func keepLease(ctx context.Context, s *scope) {
 
 // reportVM reports the recorded VM.
 func reportVM(ctx context.Context, s *scope) (phases.Outcome, error) {
-	m := s.vcdMachine
+	m := s.inputs.vcdMachine
 	switch {
 	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
 		return phases.Stop(infrav1.VMNotFoundReason,
 			"The VM is gone, annotation %s says: delete the Machine to replace it", infrav1.VMGoneAnnotation), nil
 	case s.vm.row != nil:
 		if m.Annotations[infrav1.VMNotFoundSinceAnnotation] != "" {
-			vmBack(s.Recorder, m, s.vm.row.Ref)
+			vmBack(s.reconciler.Recorder, m, s.vm.row.Ref)
 		}
 		absence.Forget(m)
 		s.state.missing.announced = time.Time{}
@@ -89,7 +89,7 @@ func reportVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 // addVM asks for the VM, and for those of the other machines that wait for this vApp.
 func (s *creation) addVM(ctx context.Context) (phases.Outcome, error) {
 	if s.vApp == nil {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for vApp %s", s.vAppName()), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for vApp %s", s.scope.inputs.vAppName()), nil
 	}
 	ours, err := s.batch(ctx, s.whileRoom(func(c batch.Member) bool {
 		exists := slices.ContainsFunc(s.vApp.VMs, func(vm vcd.Ref) bool { return vm.Name == c.Spec.Name })
@@ -101,7 +101,7 @@ func (s *creation) addVM(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Creating VMs", "vApp", s.vApp.Name, "vms", len(ours))
-	task, err := s.session.AddVMs(ctx, s.vApp.ID, specs(ours))
+	task, err := s.scope.session.AddVMs(ctx, s.vApp.ID, specs(ours))
 	if err != nil {
 		return s.refused(ctx, stepAdd, ours, err)
 	}
@@ -113,15 +113,15 @@ func (s *creation) addVM(ctx context.Context) (phases.Outcome, error) {
 // is the machine's. It is stored before the VM is powered on.
 func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, error) {
 	s.release() // This pass creates no VMs.
-	vm, err := s.session.VM(ctx, ref.ID)
+	vm, err := s.scope.session.VM(ctx, ref.ID)
 	if err != nil {
-		s.session.Invalidate(s.placement.vdc)
+		s.scope.session.Invalidate(s.scope.placement.vdc)
 		return session.Unread(err, "Reading VM "+ref.Name)
 	}
-	if !s.marks(vm.Description) {
+	if !s.scope.inputs.marks(vm.Description) {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
 				"VM %s exists in vApp %s and is not this machine's: rename or delete it in VCD", ref.Name,
-				s.vAppName()),
+				s.scope.inputs.vAppName()),
 			nil
 	}
 	if len(vm.Tasks) > 0 {
@@ -131,45 +131,45 @@ func (s *creation) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, e
 	if failedCreation(vm.Status) {
 		return leftovers{s.scope}.cleanUpVM(ctx, vm)
 	}
-	m := s.vcdMachine
+	m := s.scope.inputs.vcdMachine
 	m.Spec.ProviderID = providerid.Format(vm.ID)
 	m.Status.VM = &infrav1.ResourceReference{Name: vm.Name, ID: vm.ID}
 	if vm.VApp.ID != "" {
-		m.Status.VApp = &infrav1.ResourceReference{Name: s.vAppName(), ID: vm.VApp.ID}
+		m.Status.VApp = &infrav1.ResourceReference{Name: s.scope.inputs.vAppName(), ID: vm.VApp.ID}
 	}
-	if err := s.save(ctx); err != nil {
+	if err := s.scope.save(ctx); err != nil {
 		return phases.Done, err
 	}
-	vmCreated(s.Recorder, m, vm.Ref)
-	s.state.gatherSince = time.Time{}
-	s.observer.keep(vm)
+	vmCreated(s.scope.reconciler.Recorder, m, vm.Ref)
+	s.scope.state.gatherSince = time.Time{}
+	s.scope.observer.keep(vm)
 	return phases.Done, nil
 }
 
 // Leftovers removes what a failed creation left behind.
-type leftovers struct{ *scope }
+type leftovers struct{ scope *scope }
 
 // cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created has the same status,
 // but for the task that holds its vApp.
 func (s leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
-	vApp, err := s.session.FindVApp(ctx, s.placement.vdc, s.vAppName())
+	vApp, err := s.scope.session.FindVApp(ctx, s.scope.placement.vdc, s.scope.inputs.vAppName())
 	if err != nil {
-		return session.Unread(err, "Reading vApp "+s.vAppName())
+		return session.Unread(err, "Reading vApp "+s.scope.inputs.vAppName())
 	}
-	if out := s.creation.layout.problem(vApp); out != phases.Done {
+	if out := s.scope.creation.layout.problem(vApp); out != phases.Done {
 		return out, nil
 	}
 	// The task may have ended well since the VM was read.
-	now, err := s.session.VM(ctx, vm.ID)
+	now, err := s.scope.session.VM(ctx, vm.ID)
 	if err != nil {
 		return session.Unread(err, "Reading VM "+vm.Name)
 	}
 	if len(now.Tasks) > 0 || !failedCreation(now.Status) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was created just now", vm.Name), nil
 	}
-	out, err := s.write(stepCleanUp, func() (vcd.Task, error) { return s.session.DeleteVM(ctx, vm.ID) })
+	out, err := s.scope.write(stepCleanUp, func() (vcd.Task, error) { return s.scope.session.DeleteVM(ctx, vm.ID) })
 	if err == nil && out.Reason == infrav1.TaskRunningReason {
-		leftoverRemoved(s.Recorder, s.vcdMachine, vm.Ref)
+		leftoverRemoved(s.scope.reconciler.Recorder, s.scope.inputs.vcdMachine, vm.Ref)
 		s.failedEarlier()
 	}
 	return out, err
@@ -177,23 +177,23 @@ func (s leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, er
 
 // cleanUpVApp removes a vApp of ours whose creation failed before it had a VM.
 func (s leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
-	task, err := s.session.DeleteVApp(ctx, vApp.ID)
+	task, err := s.scope.session.DeleteVApp(ctx, vApp.ID)
 	if err != nil {
-		return s.refuse(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))
+		return s.scope.refuse(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))
 	}
-	leftoverRemoved(s.Recorder, s.vcdMachine, vApp.Ref)
+	leftoverRemoved(s.scope.reconciler.Recorder, s.scope.inputs.vcdMachine, vApp.Ref)
 	s.failedEarlier()
-	s.creation.followAll(stepCleanUp, task, nil)
+	s.scope.creation.followAll(stepCleanUp, task, nil)
 	return running(stepCleanUp), nil
 }
 
 // failedEarlier counts a failure that this process did not see, so that it is not repeated at once.
 func (s leftovers) failedEarlier() {
-	if s.state.backoff.creating() {
+	if s.scope.state.backoff.creating() {
 		return
 	}
 	out := phases.Fail(0, infrav1.TaskFailedReason, "Creating the VM failed earlier: see the tasks in VCD")
-	s.failed(stepAdd, out)
+	s.scope.failed(stepAdd, out)
 }
 
 func failedCreation(status vcd.Status) bool {
@@ -202,17 +202,17 @@ func failedCreation(status vcd.Status) bool {
 
 // A design is what the machine's VM is to be.
 type design struct {
-	*inputs
+	inputs    *inputs
 	placement *target
 }
 
 // vm is the VM that VCD is asked for.
 func (d design) vm() vcd.VMSpec {
-	name := d.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	name := d.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	p := d.placement
 	return vcd.VMSpec{
 		Name:            name,
-		Description:     d.marker().String(),
+		Description:     d.inputs.marker().String(),
 		Template:        p.template,
 		NICs:            d.nics(),
 		SizingPolicy:    p.sizing,
@@ -260,10 +260,10 @@ func reconcileMetadata(ctx context.Context, s *scope) (phases.Outcome, error) {
 	if out != phases.Done {
 		return out, nil
 	}
-	m := s.vcdMachine
+	m := s.inputs.vcdMachine
 	record := vmmetadata.Parse(m.Annotations[infrav1.VMMetadataAnnotation])
 	if ended || record.Open() {
-		now, err := s.session.Metadata(ctx, s.vmID())
+		now, err := s.session.Metadata(ctx, s.inputs.vmID())
 		if err != nil {
 			return session.Unread(err, "Reading metadata of the VM")
 		}
@@ -275,7 +275,7 @@ func reconcileMetadata(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // writeMetadata writes what a record of the VM's metadata lacks, else removes an entry that the spec has no more.
 func writeMetadata(ctx context.Context, s *scope, record vmmetadata.Record) (phases.Outcome, error) {
-	m := s.vcdMachine
+	m := s.inputs.vcdMachine
 	missing := record.Missing(m.Spec.VMMetadata)
 	obsolete := record.Obsolete(m.Spec.VMMetadata)
 	if len(missing) == 0 && len(obsolete) == 0 {
@@ -289,10 +289,10 @@ func writeMetadata(ctx context.Context, s *scope, record vmmetadata.Record) (pha
 		if err := s.save(ctx); err != nil {
 			return phases.Done, err
 		}
-		return s.write(stepMetadata, func() (vcd.Task, error) { return s.session.SetMetadata(ctx, s.vmID(), missing) })
+		return s.write(stepMetadata, func() (vcd.Task, error) { return s.session.SetMetadata(ctx, s.inputs.vmID(), missing) })
 	}
 	return s.write(stepMetadata,
-		func() (vcd.Task, error) { return s.session.RemoveMetadata(ctx, s.vmID(), obsolete[0]) })
+		func() (vcd.Task, error) { return s.session.RemoveMetadata(ctx, s.inputs.vmID(), obsolete[0]) })
 }
 
 func noteMetadata(m *infrav1.VCDMachine, record vmmetadata.Record) {
