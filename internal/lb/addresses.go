@@ -92,14 +92,6 @@ func (p addressPlanner) offered(f Family) bool {
 		slices.ContainsFunc(p.o.Gateway.Spaces, func(s Space) bool { return slices.ContainsFunc(s.Ranges, of) })
 }
 
-func ofFamily(list []netip.Addr, f Family) (netip.Addr, bool) {
-	i := slices.IndexFunc(list, func(a netip.Addr) bool { return FamilyOf(a) == f })
-	if i < 0 {
-		return netip.Addr{}, false
-	}
-	return list[i], true
-}
-
 // request takes an address that the Service names, or refuses it.
 func (p addressPlanner) request(f Family, a netip.Addr) {
 	p.external[f] = a
@@ -252,26 +244,4 @@ func (p *planner) sharable(u Use) bool {
 // shared reports whether this load balancer may share an address that others use.
 func (p *planner) shared(a netip.Addr) bool {
 	return slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a && p.sharable(u) })
-}
-
-func inRanges(ranges []Range, a netip.Addr) bool {
-	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(a) })
-}
-
-// spaceOf returns the IP Space of an address.
-func (g Gateway) spaceOf(a netip.Addr) (Space, bool) {
-	i := slices.IndexFunc(g.Spaces, func(s Space) bool { return inRanges(s.Ranges, a) || slices.Contains(s.Free, a) })
-	if i < 0 {
-		return Space{}, false
-	}
-	return g.Spaces[i], true
-}
-
-// claimOf returns the allocation of an address.
-func (o Observed) claimOf(a netip.Addr) (Claim, bool) {
-	i := slices.IndexFunc(o.Claims, func(c Claim) bool { return c.Value == a })
-	if i < 0 {
-		return Claim{}, false
-	}
-	return o.Claims[i], true
 }

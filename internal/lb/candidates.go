@@ -3,7 +3,6 @@
 package lb
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -58,10 +57,6 @@ func (p candidates) problemOfUse(a netip.Addr, requested bool) *Finding {
 		}
 	}
 	return nil
-}
-
-func finding(reason, format string, args ...any) *Finding {
-	return &Finding{reason, fmt.Sprintf(format, args...)}
 }
 
 func (p candidates) problemInside(a netip.Addr, requested bool) *Finding {
@@ -131,23 +126,6 @@ func (p candidates) allocatable(a netip.Addr) bool {
 	return !allocated && (Range{a, a}).Within(p.d.Subnet).Contains(a) && p.problem(a, false) == nil
 }
 
-// insideRanges are the ranges of internal load balancers.
-func (d Desired) insideRanges() []Range {
-	switch {
-	case d.Subnet.IsValid():
-		return []Range{hosts(d.Subnet)}
-	case len(d.InternalSubnets) > 0:
-		var out []Range
-		for _, n := range d.InternalSubnets {
-			out = append(out, hosts(n))
-		}
-		return out
-	case d.OneArm != nil:
-		return []Range{*d.OneArm}
-	}
-	return nil
-}
-
 func (p candidates) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
 	scanned := 0
 	for _, r := range ranges {
@@ -159,28 +137,4 @@ func (p candidates) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
 		}
 	}
 	return netip.Addr{}, false
-}
-
-// hosts are the addresses of a subnet that hosts may have.
-func hosts(n netip.Prefix) Range {
-	first := n.Masked().Addr()
-	bytes := first.AsSlice()
-	for i := n.Bits(); i < first.BitLen(); i++ {
-		bytes[i/8] |= 1 << (7 - i%8)
-	}
-	last, _ := netip.AddrFromSlice(bytes)
-	if first.Is4() && n.Bits() < 31 {
-		return Range{first.Next(), last.Prev()}
-	}
-	return Range{first, last}
-}
-
-func intersect(a, b Range) Range {
-	if a.First.Less(b.First) {
-		a.First = b.First
-	}
-	if b.Last.Less(a.Last) {
-		a.Last = b.Last
-	}
-	return a
 }

@@ -3,55 +3,41 @@
 package lb
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 )
 
-// Facts are parts of an observation that not every plan depends on; each costs requests. A plan that lacks some
-// asks for them ([Plan.Needs]), and is made again.
-type Facts uint
+// A Kind is a kind of object on or beside an edge gateway.
+type Kind string
 
-// Facts.
+// Kinds of objects. The names are those the runtime defined entity uses, where it knows the kind.
 const (
-	// Addresses: Gateway.Ranges, Gateway.Used, Gateway.Spaces.
-	Addresses Facts = 1 << iota
-	// EngineGroups: Gateway.Groups.
-	EngineGroups
-	// Certificates: Observed.Certificates. A user who may not see the library has put nothing there: then it is
-	// known to be empty.
-	Certificates
-	// Forwardings: Observed.Rules, Observed.Profiles, and the NAT rules in Observed.Taken.
-	Forwardings
-	// Firewall: Observed.Firewall.
-	Firewall
-	// FullPools: the owner's pools were all read in full.
-	FullPools
-	// FullSets: the cluster's IP sets were all read in full.
-	FullSets
-	// Hosts: what gateways and VMs have inside the organization, in Observed.Taken.
-	Hosts
+	// KindAddress is a floating IP allocated from an IP Space.
+	KindAddress Kind = "ip-allocation"
+	// KindCertificate is an item of the organization's certificate library.
+	KindCertificate Kind = "certificate"
+	// KindSet is an IP set: the addresses of the cluster's nodes, of one family.
+	KindSet Kind = "ip-set"
+	// KindPool is a load balancer pool.
+	KindPool Kind = "lb-pool"
+	// KindService is a virtual service.
+	KindService Kind = "virtual-service"
+	// KindProfile is an application port profile, which a NAT rule refers to.
+	KindProfile Kind = "app-port-profile"
+	// KindRule is a DNAT rule.
+	KindRule Kind = "dnat-rule"
+	// KindFirewall is a rule of the edge gateway's firewall.
+	KindFirewall Kind = "firewall-rule"
+	// KindHost is a VM or a gateway inside the organization, in a [Use] only.
+	KindHost Kind = "host"
 )
 
-// Has reports whether all of the asked facts are known.
-func (f Facts) Has(asked Facts) bool { return f&asked == asked }
-
-// A Query is what to observe.
-type Query struct {
-	Owner Owner
-	// Subnet limits which free addresses of IP Spaces are of interest ([Desired.Subnet]).
-	Subnet netip.Prefix
-	// Facts to observe besides virtual services, pools, sets and claims, which always are.
-	Facts Facts
-	// Translated is set where load balancers are reached through DNAT rules: a missing right to see them is no
-	// proof of absence.
-	Translated bool
-	// OwnMembers leaves out IP sets ([Desired.OwnMembers]).
-	OwnMembers bool
-	// Begins is set for an endpoint that is to exist: without a virtual service it is taken to have no pools and port
-	// profiles but those that were written here.
-	Begins bool
-	// Fresh asks for what is read after the query; else cached lists do.
-	Fresh bool
+// OnGateway reports whether objects of a kind are on one gateway. The others are the organization's: they are seen
+// from every gateway, also where they are not used.
+func (k Kind) OnGateway() bool {
+	return k != KindAddress && k != KindCertificate && k != KindProfile
 }
 
 // A State is how far VCD is with an object.
@@ -67,85 +53,6 @@ const (
 	// Broken is what is Failed although it was written again just now: it is left alone for a while.
 	Broken State = "BROKEN"
 )
-
-// Observed is what there is of an owner, complete, and what of the gateway its plan depends on. Objects of the
-// owner are there also when half-built, pending or failed, and those that may be its by their names only
-// ([OldName]).
-type Observed struct {
-	// Known facts. What is not known is empty below.
-	Known   Facts
-	Gateway Gateway
-
-	Services     []VirtualService
-	Pools        []Pool
-	Sets         []Set // of the whole cluster
-	Claims       []Claim
-	NotOurs      []string // ids of claims without a marker that others are known to have made
-	Rules        []Rule
-	Profiles     []Profile
-	Certificates []CertificateItem // the owner's, and unmarked ones
-	Firewall     []FirewallRule
-
-	// Taken is what others, of this cluster too, have on the gateway: virtual services and, if Forwardings are
-	// known, both sides of DNAT rules; and what Hosts are.
-	Taken []Use
-	// Strays are objects with the UID of the owner and the id of another cluster: the cluster had another id, or is
-	// a copy.
-	Strays []Stray
-	// Others is set if other Services of the cluster have something on the gateway.
-	Others bool
-}
-
-// A Stray is an object of the owner under another id of its cluster.
-type Stray struct{ Cluster, Name string }
-
-// StrayOf returns what an object is of an owner under another id of its cluster, if it is that. UIDs of Services
-// are in no cluster twice; endpoints all have the same.
-func StrayOf(o Owner, name, description string) (Stray, bool) {
-	m, ok := ParseMarker(description)
-	return Stray{m.Owner.Cluster, name}, ok && o.UID != "" && !o.IsEndpoint() && m.Owner.UID == o.UID &&
-		m.Owner.Cluster != o.Cluster
-}
-
-// A Gateway is an edge gateway.
-type Gateway struct {
-	ID, Name string
-	// Ranges are the external addresses that the gateway has for itself, of all uplinks.
-	Ranges []Range
-	// Used are the external addresses that VCD lists as used, by the owner too.
-	Used []UsedAddress
-	// Spaces are the IP Spaces whose floating IPs the gateway can use; empty without IP Spaces.
-	Spaces []Space
-	// UsesSpaces is set if there are some. It is always known.
-	UsesSpaces bool
-	// Groups are the service engine groups assigned to the gateway.
-	Groups []EngineGroup
-}
-
-// A UsedAddress is an address that VCD lists as used, for what, in VCD's words (PRIMARY_IP, SNAT, DNAT,
-// Load_Balancer, …).
-type UsedAddress struct {
-	Address  netip.Addr
-	Category string
-}
-
-// A Space is an IP Space.
-type Space struct {
-	ID, Name string
-	// Ranges of its floating IPs.
-	Ranges []Range
-	// Free are some that could be allocated, in order.
-	Free []netip.Addr
-	// Full is set if the organization may have no more of its addresses.
-	Full bool
-}
-
-// An EngineGroup is a service engine group assigned to the gateway.
-type EngineGroup struct {
-	Object
-	// Deployed virtual services, and how many are allowed.
-	Deployed, Max int
-}
 
 // An Object is what all objects have in common.
 type Object struct {
@@ -205,6 +112,21 @@ func (vs VirtualService) Uses(name string, m Marker) []Use {
 	return uses
 }
 
+// differs reports whether a virtual service is not as wanted. Whether it is enabled is left to users.
+func (vs VirtualService) differs(have VirtualService) bool {
+	switch {
+	case have.State == Failed, vs.Description != have.Description:
+		return true
+	case vs.Protocol != have.Protocol, vs.Port != have.Port, vs.Application != have.Application, vs.SSL != have.SSL:
+		return true
+	case vs.Transparent != have.Transparent, vs.Certificate.Name != have.Certificate.Name:
+		return true
+	case vs.Pool.ID == "", vs.Pool.ID != have.Pool.ID:
+		return true
+	}
+	return !slices.Equal(sorted(vs.VIPs), sorted(have.VIPs))
+}
+
 // A Pool is a pool of servers. Lists show its Object and Hints, the pool itself the rest.
 type Pool struct {
 	Object
@@ -233,6 +155,53 @@ type Hints struct {
 	Members int
 	// Monitored is set if the pool has monitors.
 	Monitored bool
+}
+
+// String returns where the pool sends to.
+func (p Pool) String() string {
+	if p.Group != (Ref{}) {
+		return fmt.Sprintf("node port %d of IP set %s", p.NodePort, p.Group.Name)
+	}
+	return fmt.Sprintf("node port %d of %d members", p.NodePort, len(p.Members))
+}
+
+// hash is that of everything that an update writes and lists do not show.
+func (p Pool) hash() string {
+	w := []string{strconv.Itoa(p.NodePort), p.Group.Name, strconv.FormatBool(p.Sticky), p.Algorithm}
+	for _, m := range p.Monitors {
+		w = append(w, string(m))
+	}
+	return short(append(w, words(p.Members)...)...)
+}
+
+// differs reports whether a pool that was read in full is not as wanted.
+func (p Pool) differs(have Pool) bool {
+	if !have.Full {
+		return false
+	}
+	if p.NodePort != have.NodePort || p.Sticky != have.Sticky || p.Algorithm != "" && p.Algorithm != have.Algorithm ||
+		!p.sameMembers(have) {
+		return true
+	}
+	return slices.ContainsFunc(p.Monitors, func(m Monitor) bool { return !slices.Contains(have.Monitors, m) })
+}
+
+// mayDiffer reports whether a pool that was not read in full cannot be as wanted, as far as lists show. How many
+// members a group has is the group's affair.
+func (p Pool) mayDiffer(have Pool) bool {
+	h := have.Hints
+	if have.Full || h == nil || have.State != Realized {
+		return false
+	}
+	return h.ByGroup != (p.Group != Ref{}) || !h.Monitored && len(p.Monitors) > 0 ||
+		!h.ByGroup && h.Members >= 0 && h.Members != len(p.Members)
+}
+
+func (p Pool) sameMembers(have Pool) bool {
+	if p.Group != (Ref{}) {
+		return have.Group.Name == p.Group.Name && (p.Group.ID == "" || have.Group.ID == p.Group.ID)
+	}
+	return have.Group == Ref{} && slices.Equal(sorted(have.Members), p.Members)
 }
 
 // A Set is an IP set; lists do not show its members.
@@ -278,6 +247,12 @@ func (r Rule) Uses(m Marker, p Protocol) []Use {
 		outside.Protocol = p
 	}
 	return slices.DeleteFunc([]Use{outside, inside}, func(u Use) bool { return !u.Address.IsValid() })
+}
+
+func (r Rule) differs(have Rule) bool {
+	return r.Profile.ID == "" || r.Profile.ID != have.Profile.ID || have.State == Failed ||
+		r.Description != have.Description ||
+		r.External != have.External || r.Internal != have.Internal || r.ExternalPort != have.ExternalPort
 }
 
 // A Profile is an application port profile of the organization, which a NAT rule refers to.
@@ -326,25 +301,3 @@ type Ref struct{ ID, Name string }
 
 // isNamed reports whether an object is the one that a user names, by its name or its URN.
 func isNamed(id, name, asked string) bool { return asked == name || asked == id }
-
-// Capabilities are what the gateway, the version of the API and the rights of the user allow.
-type Capabilities struct {
-	// SharedVIP: several virtual services may have one address (VCD 10.4 and later).
-	SharedVIP bool
-	// MemberSets: the members of a pool may be an IP set.
-	MemberSets bool
-	// PreserveClientIP: virtual services may be transparent.
-	PreserveClientIP bool
-	// MovesSharedVIP: a virtual service that shares its address can be given another one; false once VCD has refused.
-	MovesSharedVIP bool
-	// IPv6: virtual services may have IPv6 addresses. OnlyIPv6: they may have no others.
-	IPv6, OnlyIPv6 bool
-	// Disabled: the edge gateway has no load balancer; true only if that is known.
-	Disabled bool
-	// Premium: the load balancer has the feature set PREMIUM, not STANDARD; false only if that is known.
-	Premium bool
-	// SourceRanges: rules of the firewall may be created and deleted one by one.
-	SourceRanges bool
-	// MaxMembers of a pool without an IP set; 0 has no limit.
-	MaxMembers int
-}

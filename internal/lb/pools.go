@@ -4,10 +4,8 @@ package lb
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -95,14 +93,6 @@ func (p poolPlanner) otherCount(n int) bool {
 	})
 }
 
-func words[T fmt.Stringer](addresses []T) []string {
-	out := make([]string, 0, len(addresses))
-	for _, a := range addresses {
-		out = append(out, a.String())
-	}
-	return out
-}
-
 // members are the members that are listed in pools; none where pools have a group.
 func (p poolPlanner) members() []netip.Addr {
 	if p.group != (Ref{}) {
@@ -134,19 +124,6 @@ func (p poolPlanner) limited(members []netip.Addr) []netip.Addr {
 	return sorted(members[:p.c.MaxMembers])
 }
 
-// members are the nodes of a family, sorted.
-func (d Desired) members(f Family) []netip.Addr { return membersOf(d.Members, f) }
-
-func membersOf(all []netip.Addr, f Family) []netip.Addr {
-	var out []netip.Addr
-	for _, a := range all {
-		if a.IsValid() && FamilyOf(a) == f {
-			out = append(out, a.Unmap())
-		}
-	}
-	return slices.Compact(sorted(out))
-}
-
 // plan plans the pool of a listener and returns the reference to it.
 func (p poolPlanner) plan(t *target, members []netip.Addr) Ref {
 	l := t.listener
@@ -174,66 +151,6 @@ func (p poolPlanner) plan(t *target, members []netip.Addr) Ref {
 		p.update(phasePool, have.Object, Step{Kind: KindPool, Pool: &want, FormerMonitors: former})
 	}
 	return Ref{have.ID, have.Name}
-}
-
-// monitors are those of a pool: what is asked for, else what shows that the node port answers. For TCP that also shows
-// whether a node has endpoints of the Service: kube-proxy drops what comes to nodes without.
-func (l Listener) monitors() []Monitor {
-	switch l.Monitor {
-	case MonitorNone:
-		return nil
-	case "":
-		return []Monitor{usualMonitor(l.Protocol)}
-	default:
-		return []Monitor{l.Monitor}
-	}
-}
-
-// hash is that of everything that an update writes and lists do not show.
-func (p Pool) hash() string {
-	w := []string{strconv.Itoa(p.NodePort), p.Group.Name, strconv.FormatBool(p.Sticky), p.Algorithm}
-	for _, m := range p.Monitors {
-		w = append(w, string(m))
-	}
-	return short(append(w, words(p.Members)...)...)
-}
-
-func (p Pool) sameMembers(have Pool) bool {
-	if p.Group != (Ref{}) {
-		return have.Group.Name == p.Group.Name && (p.Group.ID == "" || have.Group.ID == p.Group.ID)
-	}
-	return have.Group == Ref{} && slices.Equal(sorted(have.Members), p.Members)
-}
-
-// mayDiffer reports whether a pool that was not read in full cannot be as wanted, as far as lists show. How many
-// members a group has is the group's affair.
-func (p Pool) mayDiffer(have Pool) bool {
-	h := have.Hints
-	if have.Full || h == nil || have.State != Realized {
-		return false
-	}
-	return h.ByGroup != (p.Group != Ref{}) || !h.Monitored && len(p.Monitors) > 0 ||
-		!h.ByGroup && h.Members >= 0 && h.Members != len(p.Members)
-}
-
-// differs reports whether a pool that was read in full is not as wanted.
-func (p Pool) differs(have Pool) bool {
-	if !have.Full {
-		return false
-	}
-	if p.NodePort != have.NodePort || p.Sticky != have.Sticky || p.Algorithm != "" && p.Algorithm != have.Algorithm ||
-		!p.sameMembers(have) {
-		return true
-	}
-	return slices.ContainsFunc(p.Monitors, func(m Monitor) bool { return !slices.Contains(have.Monitors, m) })
-}
-
-// usualMonitor is the monitor of a pool for which nothing else is asked.
-func usualMonitor(p Protocol) Monitor {
-	if p == UDP {
-		return MonitorUDP
-	}
-	return MonitorTCP
 }
 
 // noteProbe puts the monitor of a pool into its marker, and returns the one that was ours before, if it has to go:

@@ -5,7 +5,6 @@ package lb
 import (
 	"net/netip"
 	"slices"
-	"strings"
 )
 
 // A certificatePlanner plans the import of certificates.
@@ -37,29 +36,6 @@ func (p certificatePlanner) plan() {
 	}) {
 		p.need(Certificates)
 	}
-}
-
-// aliasFor returns the alias of a certificate in the library, also if it is yet to be imported for an owner.
-func (c Certificate) aliasFor(o Owner) string {
-	if c.Alias != "" {
-		return c.Alias
-	}
-	return nameFor(KindCertificate, o, short(c.Chain))
-}
-
-// UsesCertificate reports whether a listener ends TLS with the certificate of an alias.
-func (d Desired) UsesCertificate(alias string) bool {
-	return slices.ContainsFunc(d.Listeners,
-		func(l Listener) bool { return l.Application.TLS() && l.Certificate.aliasFor(d.Owner) == alias })
-}
-
-// Imported reports whether an alias is one that imports for an owner have.
-func Imported(o Owner, alias string) bool {
-	prefix := nameFor(KindCertificate, o, "")
-	if o.Name == "" {
-		prefix = prefixes[KindCertificate] // a long marker leaves out what the name was made of
-	}
-	return o.Cluster != "" && strings.HasPrefix(alias, prefix)
 }
 
 // find finds the certificate of a target in the library, or imports it. It reports whether it is imported.
@@ -260,25 +236,6 @@ func (p servicePlanner) service(t *target, pool Ref) {
 	}
 }
 
-// differs reports whether a virtual service is not as wanted. Whether it is enabled is left to users.
-func (vs VirtualService) differs(have VirtualService) bool {
-	switch {
-	case have.State == Failed, vs.Description != have.Description:
-		return true
-	case vs.Protocol != have.Protocol, vs.Port != have.Port, vs.Application != have.Application, vs.SSL != have.SSL:
-		return true
-	case vs.Transparent != have.Transparent, vs.Certificate.Name != have.Certificate.Name:
-		return true
-	case vs.Pool.ID == "", vs.Pool.ID != have.Pool.ID:
-		return true
-	}
-	return !slices.Equal(sorted(vs.VIPs), sorted(have.VIPs))
-}
-
-func sorted(addresses []netip.Addr) []netip.Addr {
-	return slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare)
-}
-
 // forward plans the NAT rule that leads clients to a virtual service, and the port profile that it refers to.
 func (p servicePlanner) forward(t *target) {
 	l := t.listener
@@ -307,10 +264,4 @@ func (p servicePlanner) forward(t *target) {
 	} else if rule.differs(t.rule.object) {
 		p.update(phaseForward, t.rule.Object, Step{Kind: KindRule, Rule: &rule})
 	}
-}
-
-func (r Rule) differs(have Rule) bool {
-	return r.Profile.ID == "" || r.Profile.ID != have.Profile.ID || have.State == Failed ||
-		r.Description != have.Description ||
-		r.External != have.External || r.Internal != have.Internal || r.ExternalPort != have.ExternalPort
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lb
+
+import "fmt"
+
+// A Finding explains what cannot be as desired.
+type Finding struct {
+	// Reason in CamelCase, one of the constants of this package.
+	Reason string
+	// Message explains the problem and its remedy. It stays the same as long as nothing changes.
+	Message string
+}
+
+// Reasons of refusals and notices.
+const (
+	// NoPorts: the Service has no ports that could be balanced.
+	NoPorts = "NoPorts"
+	// BadPort: a port is invalid, has no node port, or is there twice.
+	BadPort = "BadPort"
+	// BadFamilies: a family of addresses is asked for that does not fit the rest.
+	BadFamilies = "BadFamilies"
+	// NoMembers: no node has an address of the family.
+	NoMembers = "NoMembers"
+	// TooManyMembers: only some of the nodes are members.
+	TooManyMembers = "TooManyMembers"
+	// Unsupported: the gateway, the version of the API or the rights of the user do not allow it.
+	Unsupported = "Unsupported"
+	// CertificateMissing: TLS is asked for without a certificate.
+	CertificateMissing = "CertificateMissing"
+	// CertificateUnknown: the library has no certificate of this alias, or several.
+	CertificateUnknown = "CertificateUnknown"
+	// BadRange: a range or subnet of addresses is missing or invalid.
+	BadRange = "BadRange"
+	// AddressTaken: the address is another's.
+	AddressTaken = "AddressTaken"
+	// AddressOutside: the address is not one of the gateway's.
+	AddressOutside = "AddressOutside"
+	// NoFreeAddress: no address is left.
+	NoFreeAddress = "NoFreeAddress"
+	// PortTaken: another virtual service or rule has this port of the address.
+	PortTaken = "PortTaken"
+	// NoEngineGroup: the gateway has no service engine group, not the one asked for, or none with room.
+	NoEngineGroup = "NoEngineGroup"
+	// RealizationFailed: VCD could not make something, and neither when it was asked again.
+	RealizationFailed = "RealizationFailed"
+	// NotProvablyOurs: objects with a name of cloud provider interface 1.6.1 may be another Service's.
+	NotProvablyOurs = "NotProvablyOurs"
+	// OtherClusterID: the Service has something under another id of the cluster.
+	OtherClusterID = "OtherClusterID"
+	// AddressShared: others use the address, too, and it cannot be given back.
+	AddressShared = "AddressShared"
+)
+
+func finding(reason, format string, args ...any) *Finding {
+	return &Finding{reason, fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lb
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// A Family is a family of IP addresses.
+type Family string
+
+// Families.
+const (
+	IPv4 Family = "IPv4"
+	IPv6 Family = "IPv6"
+)
+
+// FamilyOf returns the family of an address.
+func FamilyOf(a netip.Addr) Family {
+	if a.Unmap().Is4() {
+		return IPv4
+	}
+	return IPv6
+}
+
+// A Range is a range of addresses, both ends included. The zero Range holds none.
+type Range struct{ First, Last netip.Addr }
+
+// Contains reports whether an address is in the range.
+func (r Range) Contains(a netip.Addr) bool {
+	return r.First.IsValid() && a.Is4() == r.First.Is4() && !a.Less(r.First) && !r.Last.Less(a)
+}
+
+// Within returns the part of a range that hosts of a subnet may have, which may be empty; the whole range if the subnet
+// is zero or of the other family.
+func (r Range) Within(subnet netip.Prefix) Range {
+	if !subnet.IsValid() || !r.First.IsValid() || subnet.Addr().Is4() != r.First.Is4() {
+		return r
+	}
+	return intersect(r, hosts(subnet))
+}
+
+// hosts are the addresses of a subnet that hosts may have.
+func hosts(n netip.Prefix) Range {
+	first := n.Masked().Addr()
+	bytes := first.AsSlice()
+	for i := n.Bits(); i < first.BitLen(); i++ {
+		bytes[i/8] |= 1 << (7 - i%8)
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	if first.Is4() && n.Bits() < 31 {
+		return Range{first.Next(), last.Prev()}
+	}
+	return Range{first, last}
+}
+
+func intersect(a, b Range) Range {
+	if a.First.Less(b.First) {
+		a.First = b.First
+	}
+	if b.Last.Less(a.Last) {
+		a.Last = b.Last
+	}
+	return a
+}
+
+func inRanges(ranges []Range, a netip.Addr) bool {
+	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(a) })
+}
+
+func ofFamily(list []netip.Addr, f Family) (netip.Addr, bool) {
+	i := slices.IndexFunc(list, func(a netip.Addr) bool { return FamilyOf(a) == f })
+	if i < 0 {
+		return netip.Addr{}, false
+	}
+	return list[i], true
+}
+
+func sorted(addresses []netip.Addr) []netip.Addr {
+	return slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare)
+}
+
+func membersOf(all []netip.Addr, f Family) []netip.Addr {
+	var out []netip.Addr
+	for _, a := range all {
+		if a.IsValid() && FamilyOf(a) == f {
+			out = append(out, a.Unmap())
+		}
+	}
+	return slices.Compact(sorted(out))
+}
+
+func join(addresses []netip.Addr) string {
+	words := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		words = append(words, a.String())
+	}
+	return strings.Join(words, " and ")
+}
+
+func words[T fmt.Stringer](addresses []T) []string {
+	out := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		out = append(out, a.String())
+	}
+	return out
+}
