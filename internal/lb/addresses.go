@@ -8,22 +8,66 @@ import (
 	"slices"
 )
 
-// An addressPlanner decides on the address of each family that clients use.
-type addressPlanner struct{ *planner }
+// A frontend is where clients reach the load balancer.
+type frontend struct {
+	families []Family
+	// internal is set if the load balancer is on an address inside the organization.
+	internal bool
+	// translated is set if virtual services are reached through DNAT rules.
+	translated bool
+	// external is the address of each family that clients use; unused families have nothing of the owner on theirs yet.
+	external map[Family]netip.Addr
+	unused   map[Family]bool
+}
 
-func (p addressPlanner) plan() {
-	p.internal = p.d.Internal || slices.ContainsFunc(p.d.Requested, p.inside)
-	if p.nat() || slices.ContainsFunc(p.all.services, mayBeForwarded) {
-		p.need(Forwardings)
+// addresses are those of the families, in their order.
+func (f frontend) addresses() []netip.Addr {
+	var out []netip.Addr
+	for _, family := range f.families {
+		if a := f.external[family]; a.IsValid() {
+			out = append(out, a)
+		}
 	}
-	if !p.c.SharedVIP && !p.nat() && len(p.d.Listeners) > 1 {
-		p.refuse(Unsupported, "this VCD lets only one virtual service use an address, so only one port: "+
+	return out
+}
+
+// has reports whether clients use an address.
+func (f frontend) has(a netip.Addr) bool { return f.external[FamilyOf(a)] == a }
+
+// chooseAddresses decides on the address of each family that clients use.
+func chooseAddresses(in input, families []Family) (frontend, outcome) {
+	internal, out := choosesInternal(in)
+	front := frontend{
+		internal:   internal,
+		translated: in.desired.OneArm != nil && !internal,
+	}
+	if front.translated || slices.ContainsFunc(in.owned.services, mayBeForwarded) {
+		out.need(Forwardings)
+	}
+	if !in.can.SharedVIP && !front.translated && len(in.desired.Listeners) > 1 {
+		out.refuse(Unsupported, "this VCD lets only one virtual service use an address, so only one port: "+
 			"configure one-arm mode, upgrade to VCD 10.4, or use one port")
 	}
-	if len(p.out.Refusals) > 0 || p.needs&(Addresses|Forwardings|Hosts) != 0 {
-		return // what the load balancer has is not known yet
+	if out.stops() {
+		return front, out // what the load balancer has is not known yet
 	}
-	p.families = slices.DeleteFunc(p.families, p.leftOut)
+	c := addressChooser{
+		in:         in,
+		families:   families,
+		presence:   presence{in.desired, in.owned, internal},
+		candidates: candidates{in, front},
+		external:   map[Family]netip.Addr{},
+		unused:     map[Family]bool{},
+		out:        out,
+	}
+	for _, f := range families {
+		if !c.leavesOut(f) {
+			front.families = append(front.families, f)
+		}
+	}
+	front.external = c.external
+	front.unused = c.unused
+	return front, c.out
 }
 
 // mayBeForwarded reports whether a DNAT rule may lead to a virtual service.
@@ -31,217 +75,141 @@ func mayBeForwarded(vs owned[VirtualService]) bool {
 	return vs.old || vs.marker.Via == ViaNAT || vs.marker.Forwarded
 }
 
-// inside reports whether an address is inside the organization: private, and not one of the gateway's, which may be
-// private, too.
-func (p addressPlanner) inside(a netip.Addr) bool {
-	if !a.IsPrivate() {
-		return false
+// choosesInternal reports whether the load balancer shall be inside the organization: on request, or because the
+// Service names an address there.
+func choosesInternal(in input) (bool, outcome) {
+	out := in.outcome()
+	if in.desired.Internal {
+		return true, out
 	}
-	for _, vs := range p.all.services {
-		if slices.Contains(vs.object.VIPs, a) && !vs.old {
-			return vs.marker.Via == ViaInside
+	for _, a := range in.desired.Requested {
+		if !a.IsPrivate() {
+			continue
+		}
+		internal, known := wasInternal(in, a)
+		if !known && out.need(Addresses) {
+			internal = !isOfGateway(in.observed, a)
+		}
+		if internal {
+			return true, out
 		}
 	}
-	if slices.ContainsFunc(p.all.rules, func(r owned[Rule]) bool { return r.object.External == a }) ||
-		!p.need(Addresses) {
-		return false
-	}
-	_, inSpace := p.o.Gateway.spaceOf(a)
-	_, allocated := p.o.claimOf(a)
-	return !inSpace && !allocated && !inRanges(p.o.Gateway.Ranges, a)
+	return false, out
 }
 
-// leftOut finds the address of a family: the requested one, else the current one, else the intended one, else a
+// wasInternal reports whether the owner has a private address inside the organization, if it has the address.
+func wasInternal(in input, a netip.Addr) (internal, known bool) {
+	for _, vs := range in.owned.services {
+		if slices.Contains(vs.object.VIPs, a) && !vs.old {
+			return vs.marker.Via == ViaInside, true
+		}
+	}
+	return false, slices.ContainsFunc(in.owned.rules, func(r owned[Rule]) bool { return r.object.External == a })
+}
+
+// isOfGateway reports whether an address is one of the gateway's, which may be private, too. Takes Addresses.
+func isOfGateway(o Observed, a netip.Addr) bool {
+	_, inSpace := o.Gateway.spaceOf(a)
+	_, allocated := o.claimOf(a)
+	return inSpace || allocated || inRanges(o.Gateway.Ranges, a)
+}
+
+// An addressChooser chooses the addresses of one family after the other.
+type addressChooser struct {
+	in         input
+	families   []Family
+	presence   presence
+	candidates candidates
+
+	external map[Family]netip.Addr
+	unused   map[Family]bool
+	out      outcome
+}
+
+// leavesOut finds the address of a family: the requested one, else the current one, else the intended one, else a
 // free one. It reports whether the load balancer goes without this family.
-func (p addressPlanner) leftOut(f Family) bool {
-	if a, ok := ofFamily(p.d.Requested, f); ok {
-		p.request(f, a)
+func (c *addressChooser) leavesOut(f Family) bool {
+	if a, ok := firstOf(f, c.in.desired.Requested); ok {
+		c.request(f, a)
 		return false
 	}
-	if a, ok := p.current(f); ok {
-		p.external[f] = a
-		p.verifyClaim(a)
+	if a, ok := c.presence.current(f); ok {
+		c.external[f] = a
+		c.verifyClaim(a)
 		return false
 	}
-	if !p.need(p.places()) {
+	if !c.out.need(c.places()) {
 		return false
 	}
-	if f != p.families[0] && !p.offered(f) {
-		p.without([]string{fmt.Sprintf("the edge gateway has no %s addresses", f)})
+	if f != c.families[0] && !c.candidates.offered(f) {
+		c.out.add(leaveOutFamily(c.in, c.families, fmt.Sprintf("the edge gateway has no %s addresses", f)))
 		return true
 	}
-	p.choose(f)
+	c.choose(f)
 	return false
 }
 
 // places are the facts that show which addresses can be had.
-func (p addressPlanner) places() Facts {
-	if p.internal {
+func (c *addressChooser) places() Facts {
+	if c.candidates.front.internal {
 		return Hosts
 	}
 	return Addresses
 }
 
-// offered reports whether there are addresses of a family, used or not. Takes Addresses, inside nothing.
-func (p addressPlanner) offered(f Family) bool {
-	of := func(r Range) bool { return FamilyOf(r.First) == f }
-	if p.internal {
-		return slices.ContainsFunc(p.d.insideRanges(), of)
-	}
-	return slices.ContainsFunc(p.o.Gateway.Ranges, of) ||
-		slices.ContainsFunc(p.o.Gateway.Spaces, func(s Space) bool { return slices.ContainsFunc(s.Ranges, of) })
-}
-
 // request takes an address that the Service names, or refuses it.
-func (p addressPlanner) request(f Family, a netip.Addr) {
-	p.external[f] = a
+func (c *addressChooser) request(f Family, a netip.Addr) {
+	c.external[f] = a
 	switch {
-	case p.count(a) > 0:
-		p.verifyClaim(a)
-	case p.need(p.places()):
-		if problem := candidates(p).problem(a, true); problem != nil {
-			p.out.Refusals = append(p.out.Refusals, *problem)
+	case c.presence.count(a) > 0:
+		c.verifyClaim(a)
+	case c.out.need(c.places()):
+		if problem := c.candidates.problem(a, true); problem != nil {
+			c.out.refusals = append(c.out.refusals, *problem)
 			return
 		}
-		p.unused[f] = true
+		c.unused[f] = true
 	}
 }
 
 // verifyClaim asks for the IP Spaces if an address that the load balancer has is not allocated: if it is one of
 // theirs, it was released, and may be given to another organization.
-func (p addressPlanner) verifyClaim(a netip.Addr) {
-	if _, allocated := p.o.claimOf(a); !allocated && p.o.Gateway.UsesSpaces && !p.internal {
-		p.need(Addresses)
+func (c *addressChooser) verifyClaim(a netip.Addr) {
+	_, allocated := c.in.observed.claimOf(a)
+	if !allocated && c.in.observed.Gateway.UsesSpaces && !c.candidates.front.internal {
+		c.out.need(Addresses)
 	}
-}
-
-// count returns how many objects of the owner put an address before clients.
-func (p addressPlanner) count(a netip.Addr) int {
-	n := 0
-	for _, vs := range p.all.services {
-		if slices.Contains(vs.object.VIPs, a) && p.direct(vs) {
-			n++
-		}
-	}
-	for _, r := range p.all.rules {
-		if !p.internal && r.object.External == a {
-			n++
-		}
-	}
-	return n
-}
-
-// direct reports whether clients reach a virtual service on its own address, from where they shall now come.
-func (p addressPlanner) direct(vs owned[VirtualService]) bool {
-	if p.internal {
-		return vs.marker.Via == ViaInside || vs.old && !p.translated(vs)
-	}
-	return !p.translated(vs) && vs.marker.Via == ViaItself
-}
-
-// translated reports whether a virtual service is reached through a DNAT rule.
-func (p addressPlanner) translated(vs owned[VirtualService]) bool {
-	if !vs.old {
-		return vs.marker.Via == ViaNAT
-	}
-	return slices.ContainsFunc(vs.object.VIPs, func(a netip.Addr) bool {
-		return p.d.OneArm != nil && p.d.OneArm.Contains(a) ||
-			slices.ContainsFunc(p.all.rules, func(r owned[Rule]) bool { return r.object.Internal == a })
-	})
-}
-
-// current returns the address of a family that the load balancer has: of several the published one, then the
-// intended one, then the one that most objects are on, then the lowest.
-func (p addressPlanner) current(f Family) (netip.Addr, bool) {
-	var found []netip.Addr
-	for _, vs := range p.all.services {
-		found = append(found, vs.object.VIPs...)
-	}
-	for _, r := range p.all.rules {
-		found = append(found, r.object.External)
-	}
-	found = slices.DeleteFunc(found,
-		func(a netip.Addr) bool { return !a.IsValid() || FamilyOf(a) != f || p.count(a) == 0 })
-	if len(found) == 0 {
-		return netip.Addr{}, false
-	}
-	return slices.MinFunc(found, func(a, b netip.Addr) int {
-		if d := p.weight(b) - p.weight(a); d != 0 {
-			return d
-		}
-		return a.Compare(b)
-	}), true
-}
-
-func (p addressPlanner) weight(a netip.Addr) int {
-	w := p.count(a)
-	if slices.Contains(p.d.Intent, a) {
-		w += 1 << 20
-	}
-	if slices.Contains(p.d.Published, a) {
-		w += 1 << 21
-	}
-	return w
 }
 
 // choose takes an address for a load balancer that has none.
-func (p addressPlanner) choose(f Family) {
-	usable := candidates(p)
-	preferred := p.preferred(f)
-	i := slices.IndexFunc(preferred, func(a netip.Addr) bool { return usable.problem(a, false) == nil })
-	var a netip.Addr
-	ok := i >= 0
-	if ok {
-		a = preferred[i]
-	} else {
-		a, ok = usable.free(f)
+func (c *addressChooser) choose(f Family) {
+	a, ok := c.candidates.preferred(f)
+	if !ok {
+		a, ok = c.candidates.free(f)
 	}
+	d := c.in.desired
+	internal := c.candidates.front.internal
 	switch {
 	case ok:
-		p.external[f] = a
-		p.unused[f] = true
-	case len(p.out.Refusals) == 0:
-		p.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more, or request an address by name", f,
-			p.within())
+		c.external[f] = a
+		c.unused[f] = true
+	case internal && len(d.insideRanges()) == 0:
+		c.out.refuse(BadRange, "an internal load balancer needs a subnet or a one-arm range to take an address from: "+
+			"name one by annotation or in the configuration")
+	case len(c.out.refusals) == 0:
+		c.out.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more, or request an address by name", f,
+			limitsOf(d, internal))
 	}
 }
 
-// within names the limits of the choice.
-func (p addressPlanner) within() string {
-	out := ""
-	if p.d.Subnet.IsValid() {
-		out = " in " + p.d.Subnet.String()
+// limitsOf names the limits of the choice.
+func limitsOf(d Desired, internal bool) string {
+	text := ""
+	if d.Subnet.IsValid() {
+		text = " in " + d.Subnet.String()
 	}
-	if p.d.IPSpace != "" && !p.internal {
-		out += fmt.Sprintf(" in the IP Space %q", p.d.IPSpace)
+	if d.IPSpace != "" && !internal {
+		text += fmt.Sprintf(" in the IP Space %q", d.IPSpace)
 	}
-	return out
-}
-
-// preferred are the addresses that come before any free one: one to be shared, those intended, those claimed, those
-// published.
-func (p addressPlanner) preferred(f Family) []netip.Addr {
-	var out []netip.Addr
-	for _, u := range p.own.others {
-		if p.sharable(u) {
-			out = append(out, u.Address)
-		}
-	}
-	out = append(out, p.d.Intent...)
-	for _, c := range p.own.claims {
-		out = append(out, c.Value)
-	}
-	out = append(out, p.d.Published...)
-	return slices.DeleteFunc(out, func(a netip.Addr) bool { return FamilyOf(a) != f })
-}
-
-// sharable reports whether the owner of something on an address lets this load balancer use it, too.
-func (p *planner) sharable(u Use) bool {
-	return p.d.Share != "" && u.Marker.Share == p.d.Share && u.Marker.Owner.Cluster == p.d.Owner.Cluster &&
-		p.internal == (u.Marker.Via == ViaInside)
-}
-
-// shared reports whether this load balancer may share an address that others use.
-func (p *planner) shared(a netip.Addr) bool {
-	return slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a && p.sharable(u) })
+	return text
 }

@@ -12,60 +12,127 @@ import (
 const maxScanned = 1 << 16
 
 // candidates checks and finds addresses that nothing of the owner is on.
-type candidates struct{ *planner }
+type candidates struct {
+	in    input
+	front frontend // as far as it is decided: internal or not, translated or not
+}
+
+// offered reports whether there are addresses of a family, used or not. Takes Addresses, inside nothing.
+func (c *candidates) offered(f Family) bool {
+	of := func(r Range) bool { return FamilyOf(r.First) == f }
+	if c.front.internal {
+		return slices.ContainsFunc(c.in.desired.insideRanges(), of)
+	}
+	gateway := c.in.observed.Gateway
+	return slices.ContainsFunc(gateway.Ranges, of) ||
+		slices.ContainsFunc(gateway.Spaces, func(s Space) bool { return slices.ContainsFunc(s.Ranges, of) })
+}
+
+// preferred returns the address that comes before any free one: one to be shared, one intended, claimed or published.
+func (c *candidates) preferred(f Family) (netip.Addr, bool) {
+	var list []netip.Addr
+	for _, u := range c.in.owned.others {
+		if c.isSharable(u) {
+			list = append(list, u.Address)
+		}
+	}
+	list = append(list, c.in.desired.Intent...)
+	for _, x := range c.in.owned.claims {
+		list = append(list, x.Value)
+	}
+	list = append(list, c.in.desired.Published...)
+	for _, a := range list {
+		if FamilyOf(a) == f && c.problem(a, false) == nil {
+			return a, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// free finds an unused address.
+func (c *candidates) free(f Family) (netip.Addr, bool) {
+	if c.front.internal {
+		return c.firstFree(c.in.desired.insideRanges(), f)
+	}
+	gateway := c.in.observed.Gateway
+	space := c.in.desired.IPSpace
+	for _, s := range gateway.Spaces {
+		i := slices.IndexFunc(s.Free, func(a netip.Addr) bool { return FamilyOf(a) == f && c.isAllocatable(a) })
+		if i >= 0 && (space == "" || isNamed(s.ID, s.Name, space)) {
+			return s.Free[i], true
+		}
+	}
+	if space != "" && len(gateway.Spaces) > 0 {
+		return netip.Addr{}, false
+	}
+	return c.firstFree(gateway.Ranges, f)
+}
+
+func (c *candidates) isAllocatable(a netip.Addr) bool {
+	_, allocated := c.in.observed.claimOf(a)
+	return !allocated && (Range{a, a}).Within(c.in.desired.Subnet).Contains(a) && c.problem(a, false) == nil
+}
+
+func (c *candidates) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
+	scanned := 0
+	for _, r := range ranges {
+		r = r.Within(c.in.desired.Subnet)
+		for a := r.First; r.Contains(a) && FamilyOf(a) == f && scanned < maxScanned; a = a.Next() {
+			if scanned++; c.problem(a, false) == nil {
+				return a, true
+			}
+		}
+	}
+	return netip.Addr{}, false
+}
 
 // problem explains why an address cannot be used; nil if it can. Takes Addresses, inside Hosts. An address is
 // requested if the Service names it.
-func (p candidates) problem(a netip.Addr, requested bool) *Finding {
-	if i := slices.IndexFunc(p.own.others, func(u Use) bool { return u.Address == a && !p.sharable(u) }); i >= 0 {
-		u := p.own.others[i]
-		remedy := "share it by annotation on both Services"
-		if p.d.Owner.IsEndpoint() {
-			remedy = "delete that in VCD"
-		}
-		return finding(AddressTaken, "the address %s is used by the %s %q: request another one, or %s", a, u.Kind,
-			u.Name, remedy)
+func (c *candidates) problem(a netip.Addr, requested bool) *Finding {
+	if problem := c.problemOfOthers(a); problem != nil {
+		return problem
 	}
-	if p.internal {
-		return p.problemInside(a, requested)
+	if c.front.internal {
+		return c.problemInside(a, requested)
 	}
-	if c, ok := p.o.claimOf(a); ok {
-		return p.problemOfClaim(c, requested)
+	if claim, ok := c.in.observed.claimOf(a); ok {
+		return c.problemOfClaim(claim, requested)
 	}
-	if space, ok := p.o.Gateway.spaceOf(a); ok && !space.Full {
-		return nil
-	} else if ok {
-		return finding(NoFreeAddress,
-			"the address %s is in the IP Space %q, of which the organization may have no more: "+
-				"ask the provider for a higher quota, or request another one", a, space.Name)
+	gateway := c.in.observed.Gateway
+	if space, ok := gateway.spaceOf(a); ok {
+		return problemOfSpace(space, a)
 	}
-	if !inRanges(p.o.Gateway.Ranges, a) {
+	if !inRanges(gateway.Ranges, a) {
 		return finding(AddressOutside,
 			"the address %s is in no range and no IP Space of the edge gateway %q: request one of its addresses",
-			a, p.o.Gateway.Name)
+			a, gateway.Name)
 	}
-	return p.problemOfUse(a, requested)
+	return c.problemOfUse(a, requested)
 }
 
-// problemOfUse explains why an address that the gateway itself uses cannot be taken.
-func (p candidates) problemOfUse(a netip.Addr, requested bool) *Finding {
-	for _, u := range p.o.Gateway.Used {
-		translatable := requested && p.nat() && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
-		if u.Address == a && !p.shared(a) && !translatable {
-			return finding(AddressTaken, "the edge gateway uses the address %s already (%s): request another one", a,
-				u.Category)
-		}
+// problemOfOthers explains why an address that others are on cannot be used.
+func (c *candidates) problemOfOthers(a netip.Addr) *Finding {
+	others := c.in.owned.others
+	i := slices.IndexFunc(others, func(u Use) bool { return u.Address == a && !c.isSharable(u) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	remedy := "share it by annotation on both Services"
+	if c.in.desired.Owner.IsEndpoint() {
+		remedy = "delete that in VCD"
+	}
+	return finding(AddressTaken, "the address %s is used by the %s %q: request another one, or %s", a, others[i].Kind,
+		others[i].Name, remedy)
 }
 
-func (p candidates) problemInside(a netip.Addr, requested bool) *Finding {
-	switch allowed := p.d.InternalSubnets; {
+func (c *candidates) problemInside(a netip.Addr, requested bool) *Finding {
+	d := c.in.desired
+	switch allowed := d.InternalSubnets; {
 	case len(allowed) > 0 && !slices.ContainsFunc(allowed, func(n netip.Prefix) bool { return n.Contains(a) }):
 		return finding(AddressOutside,
 			"the address %s is in none of the subnets that the configuration has for internal "+
 				"load balancers, %s: request one of those", a, words(allowed))
-	case requested && a.IsPrivate(), inRanges(p.d.insideRanges(), a):
+	case requested && a.IsPrivate(), inRanges(d.insideRanges(), a):
 		return nil
 	}
 	return finding(AddressOutside,
@@ -75,66 +142,46 @@ func (p candidates) problemInside(a netip.Addr, requested bool) *Finding {
 // problemOfClaim explains why an allocated address cannot be used. What was allocated by hand and is not used may be
 // requested, if its description is empty or names the Service; else only what is marked, or was intended before it was
 // allocated.
-func (p candidates) problemOfClaim(c Claim, requested bool) *Finding {
-	named := c.Description == "" || slices.Contains(strings.Fields(c.Description), p.d.Owner.String())
-	if p.shared(c.Value) || p.own.claimed(c) || p.intends(c) || requested && !c.Used && named {
+func (c *candidates) problemOfClaim(x Claim, requested bool) *Finding {
+	owner := c.in.desired.Owner
+	named := x.Description == "" || slices.Contains(strings.Fields(x.Description), owner.String())
+	if c.isShared(x.Value) || c.in.owned.claimed(x) || c.in.owned.intends(x) || requested && !x.Used && named {
 		return nil
 	}
 	return finding(AddressTaken, "the address %s of the IP Space %q is allocated to another use: request another one; "+
 		"one that nothing uses can be had if its description in VCD is %q, or empty",
-		c.Value, c.Space.Name, p.d.Owner.String())
+		x.Value, x.Space.Name, owner.String())
 }
 
-// intends reports whether a claim was made for this load balancer, and not marked yet. What is used already was made
-// for another purpose, unless the load balancer itself is on it.
-func (p *planner) intends(c Claim) bool {
-	return c.Description == "" && slices.Contains(p.d.Intent, c.Value) && (!c.Used || p.isOn(c.Value)) &&
-		!slices.Contains(p.o.NotOurs, c.ID)
-}
-
-// isOn reports whether an object of the owner has an address.
-func (p *planner) isOn(a netip.Addr) bool {
-	return slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool {
-		return slices.Contains(vs.object.VIPs, a)
-	}) || slices.ContainsFunc(p.all.rules, func(r owned[Rule]) bool { return r.object.External == a })
-}
-
-// free finds an unused address.
-func (p candidates) free(f Family) (netip.Addr, bool) {
-	if p.internal {
-		ranges := p.d.insideRanges()
-		if len(ranges) == 0 {
-			p.refuse(BadRange, "an internal load balancer needs a subnet or a one-arm range to take an address from: "+
-				"name one by annotation or in the configuration")
-		}
-		return p.firstFree(ranges, f)
+func problemOfSpace(s Space, a netip.Addr) *Finding {
+	if !s.Full {
+		return nil
 	}
-	for _, s := range p.o.Gateway.Spaces {
-		i := slices.IndexFunc(s.Free, func(a netip.Addr) bool { return FamilyOf(a) == f && p.allocatable(a) })
-		if i >= 0 && (p.d.IPSpace == "" || isNamed(s.ID, s.Name, p.d.IPSpace)) {
-			return s.Free[i], true
+	return finding(NoFreeAddress,
+		"the address %s is in the IP Space %q, of which the organization may have no more: "+
+			"ask the provider for a higher quota, or request another one", a, s.Name)
+}
+
+// problemOfUse explains why an address that the gateway itself uses cannot be taken.
+func (c *candidates) problemOfUse(a netip.Addr, requested bool) *Finding {
+	for _, u := range c.in.observed.Gateway.Used {
+		translatable := requested && c.front.translated && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
+		if u.Address == a && !c.isShared(a) && !translatable {
+			return finding(AddressTaken, "the edge gateway uses the address %s already (%s): request another one", a,
+				u.Category)
 		}
 	}
-	if p.d.IPSpace != "" && len(p.o.Gateway.Spaces) > 0 {
-		return netip.Addr{}, false
-	}
-	return p.firstFree(p.o.Gateway.Ranges, f)
+	return nil
 }
 
-func (p candidates) allocatable(a netip.Addr) bool {
-	_, allocated := p.o.claimOf(a)
-	return !allocated && (Range{a, a}).Within(p.d.Subnet).Contains(a) && p.problem(a, false) == nil
+// isSharable reports whether the owner of something on an address lets this load balancer use it, too.
+func (c *candidates) isSharable(u Use) bool {
+	d := c.in.desired
+	return d.Share != "" && u.Marker.Share == d.Share && u.Marker.Owner.Cluster == d.Owner.Cluster &&
+		c.front.internal == (u.Marker.Via == ViaInside)
 }
 
-func (p candidates) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
-	scanned := 0
-	for _, r := range ranges {
-		r = r.Within(p.d.Subnet)
-		for a := r.First; r.Contains(a) && FamilyOf(a) == f && scanned < maxScanned; a = a.Next() {
-			if scanned++; p.problem(a, false) == nil {
-				return a, true
-			}
-		}
-	}
-	return netip.Addr{}, false
+// isShared reports whether this load balancer may share an address that others use.
+func (c *candidates) isShared(a netip.Addr) bool {
+	return slices.ContainsFunc(c.in.owned.others, func(u Use) bool { return u.Address == a && c.isSharable(u) })
 }

@@ -2,7 +2,10 @@
 
 package lb
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Certificate is one of the organization's library by its alias, or one to be put there.
 type Certificate struct {
@@ -30,4 +33,83 @@ func Imported(o Owner, alias string) bool {
 		prefix = prefixes[KindCertificate] // a long marker leaves out what the name was made of
 	}
 	return o.Cluster != "" && strings.HasPrefix(alias, prefix)
+}
+
+// planCertificates finds the certificates of the listeners, and imports those that are not in the library yet.
+func planCertificates(in input, bindings []binding) (map[string]Ref, outcome) {
+	p := certificatePlanner{
+		in:       in,
+		imported: map[string]bool{},
+		out:      in.outcome(),
+	}
+	found := map[string]Ref{}
+	for _, b := range bindings {
+		if b.listener.Application.TLS() {
+			found[b.key()] = p.certificateOf(b)
+		}
+	}
+	if slices.ContainsFunc(in.owned.services, func(vs owned[VirtualService]) bool {
+		return Imported(in.desired.Owner, vs.object.Certificate.Name)
+	}) {
+		p.out.need(Certificates)
+	}
+	return found, p.out
+}
+
+// A certificatePlanner remembers which certificates this plan imports: several listeners may have the same.
+type certificatePlanner struct {
+	in       input
+	imported map[string]bool // by alias
+	out      outcome
+}
+
+func (p *certificatePlanner) certificateOf(b binding) Ref {
+	asked := b.listener.Certificate
+	alias := asked.aliasFor(p.in.desired.Owner)
+	if have := b.service.object.Certificate; asked.Alias != "" && have.Name == alias {
+		return have
+	}
+	if !p.out.need(Certificates) {
+		return Ref{Name: alias}
+	}
+	found := withAlias(p.in.observed.Certificates, alias)
+	switch {
+	case len(found) == 1:
+		return Ref{found[0].ID, alias}
+	case len(found) > 1:
+		p.out.refuse(CertificateUnknown,
+			"the certificate library has several certificates with the alias %q: give them different ones", alias)
+	case asked.Chain != "" && !p.imported[alias]:
+		p.importAs(alias, asked)
+	case !Imported(p.in.desired.Owner, alias):
+		p.out.refuse(CertificateUnknown,
+			"the certificate library has no certificate with the alias %q that the user can see: "+
+				"upload it, or correct the annotation", alias)
+	}
+	return Ref{Name: alias}
+}
+
+func (p *certificatePlanner) importAs(alias string, c Certificate) {
+	p.imported[alias] = true
+	p.out.step(phasePrepare, Step{
+		Verb: Create,
+		Kind: KindCertificate,
+		Name: alias,
+		Certificate: &CertificateItem{
+			Object: Object{Description: Marker{Owner: p.in.desired.Owner}.String()},
+			Chain:  c.Chain,
+			Key:    c.Key,
+		},
+	})
+}
+
+// withAlias returns the certificates of a library that have an alias.
+func withAlias(library []CertificateItem, alias string) []CertificateItem {
+	var found []CertificateItem
+	for _, x := range library {
+		if x.Name == alias {
+			found = append(found, x)
+		}
+	}
+	return found
 }

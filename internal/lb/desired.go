@@ -52,7 +52,7 @@ type Desired struct {
 	// OneArm puts virtual services on addresses of this range, reached through DNAT rules; nil puts them on the
 	// addresses themselves.
 	OneArm *Range
-	// Listeners, each with another Key.
+	// Listeners, each with another protocol or port.
 	Listeners []Listener
 	// Members are the addresses of the nodes, of all families, each once.
 	Members []netip.Addr
@@ -79,7 +79,7 @@ func (d Desired) UsesCertificate(alias string) bool {
 }
 
 // members are the nodes of a family, sorted.
-func (d Desired) members(f Family) []netip.Addr { return membersOf(d.Members, f) }
+func (d Desired) members(f Family) []netip.Addr { return allOf(f, d.Members) }
 
 // insideRanges are the ranges of internal load balancers.
 func (d Desired) insideRanges() []Range {

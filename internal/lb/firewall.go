@@ -8,102 +8,126 @@ import (
 	"strconv"
 )
 
-// A firewallPlanner plans the rules of the firewall that admit only the source ranges.
-type firewallPlanner struct{ *planner }
-
-// plan plans two rules for each destination. A new rule comes before all others, so the one that drops is created
-// before the one that admits, and when it has to be created again, so has the other.
-func (p firewallPlanner) plan() {
-	filtered := len(p.d.SourceRanges) > 0
-	if !filtered && !p.wasFiltered() || !p.need(Firewall) || p.needs != 0 {
-		return
+// planFirewall plans the rules of the firewall that admit only the source ranges: two for each destination. A new rule
+// comes before all others, so the one that drops is created before the one that admits, and when it has to be created
+// again, so has the other.
+func planFirewall(in input, bindings []binding) outcome {
+	filtered := len(in.desired.SourceRanges) > 0
+	f := filter{
+		in:   in,
+		left: in.owned.firewall,
+		out:  in.outcome(),
+	}
+	if !filtered && !wasFiltered(in) || !f.out.need(Firewall) {
+		return f.out
 	}
 	if filtered {
-		for _, d := range p.destinations() {
-			p.rules(d)
+		for _, d := range destinations(bindings) {
+			f.admit(d)
 		}
 	}
-	removeEach(p.planner, phaseRemove, KindFirewall, p.own.firewall)
+	removeEach(&f.out, phaseRemove, KindFirewall, f.left)
+	return f.out
 }
 
 // wasFiltered reports whether there may be rules of the owner, as virtual services show. As long as there are none,
 // a former run may have been interrupted after it created rules.
-func (p firewallPlanner) wasFiltered() bool {
-	return len(p.all.services) == 0 && p.c.SourceRanges || len(p.all.firewall) > 0 ||
-		slices.ContainsFunc(p.all.services, func(vs owned[VirtualService]) bool { return vs.marker.Filtered })
+func wasFiltered(in input) bool {
+	return len(in.owned.services) == 0 && in.can.SourceRanges || len(in.owned.firewall) > 0 ||
+		slices.ContainsFunc(in.owned.services, func(vs owned[VirtualService]) bool { return vs.marker.Filtered })
 }
 
 // destinations are the ports of each address and protocol, sorted as listeners are.
-func (p firewallPlanner) destinations() []FirewallRule {
+func destinations(bindings []binding) []FirewallRule {
 	var out []FirewallRule
-	for _, t := range p.targets {
-		for _, a := range t.vips {
+	for _, b := range bindings {
+		for _, a := range b.vips {
 			i := slices.IndexFunc(out,
-				func(r FirewallRule) bool { return r.Destination == a && r.Protocol == t.listener.Protocol })
+				func(r FirewallRule) bool { return r.Destination == a && r.Protocol == b.listener.Protocol })
 			if i < 0 {
 				i = len(out)
-				out = append(out, FirewallRule{Destination: a, Protocol: t.listener.Protocol})
+				out = append(out, FirewallRule{
+					Destination: a,
+					Protocol:    b.listener.Protocol,
+				})
 			}
-			out[i].Ports = append(out[i].Ports, t.listener.Port)
+			out[i].Ports = append(out[i].Ports, b.listener.Port)
 		}
 	}
 	return out
 }
 
-// rules plans the two rules of one destination, and takes those that exist.
-func (p firewallPlanner) rules(destination FirewallRule) {
-	drop := destination
-	allow := destination
-	for _, r := range p.d.SourceRanges {
-		if FamilyOf(r.Addr()) == FamilyOf(destination.Destination) {
-			allow.Sources = append(allow.Sources, r.Masked())
-		}
-	}
-	slices.SortFunc(allow.Sources, netip.Prefix.Compare)
-	allow.Sources = slices.Compact(allow.Sources)
-	createDrop, dropKey := p.create("drop", drop)
-	createAllow, allowKey := p.create("allow", allow)
+// A filter plans the rules of one destination after the other.
+type filter struct {
+	in   input
+	left []owned[FirewallRule] // rules that no destination has taken
+	out  outcome
+}
 
-	_, dropped := p.effective(dropKey, true)
-	oldAllow, allowed := p.effective(allowKey, false)
+// admit plans the two rules of one destination, and takes those that exist.
+func (f *filter) admit(destination FirewallRule) {
+	allow := destination
+	allow.Sources = sourcesFor(destination.Destination, f.in.desired.SourceRanges)
+	createDrop, dropKey := createRule(f.in.desired.Owner, "drop", destination)
+	createAllow, allowKey := createRule(f.in.desired.Owner, "allow", allow)
+
+	_, dropped := f.effective(dropKey, true)
+	oldAllow, allowed := f.effective(allowKey, false)
 	if !dropped {
-		p.step(phaseFirewall, createDrop)
+		f.out.step(phaseFirewall, createDrop)
 		if allowed {
-			p.remove(phaseFirewall, KindFirewall, oldAllow.Object)
+			f.out.remove(phaseFirewall, KindFirewall, oldAllow.Object)
 			allowed = false
 		}
 	}
 	switch {
 	case len(allow.Sources) > 0 && !allowed:
-		p.step(phaseFirewall, createAllow)
+		f.out.step(phaseFirewall, createAllow)
 	case len(allow.Sources) == 0 && allowed:
-		p.own.firewall = append(p.own.firewall, oldAllow)
+		f.left = append(f.left, oldAllow)
 	}
 }
 
 // effective takes the rule that has a key, if it exists and does what it shall. One that was switched off, or given
 // another action, is removed.
-func (p firewallPlanner) effective(key string, drops bool) (owned[FirewallRule], bool) {
-	r, found := take(&p.own.firewall, key)
-	if found && (r.object.Disabled || r.object.Drops != drops) {
-		p.remove(phaseFirewall, KindFirewall, r.Object)
-		found = false
+func (f *filter) effective(key string, drops bool) (owned[FirewallRule], bool) {
+	r, left := take(f.left, key)
+	f.left = left
+	if r.exists() && (r.object.Disabled || r.object.Drops != drops) {
+		f.out.remove(phaseFirewall, KindFirewall, r.Object)
+		return owned[FirewallRule]{}, false
 	}
-	return r, found
+	return r, r.exists()
 }
 
-// create returns the step that creates a rule, and the key by which it is found: a hash of everything that the rule
+// sourcesFor are the ranges of the family of a destination, each once, sorted.
+func sourcesFor(destination netip.Addr, ranges []netip.Prefix) []netip.Prefix {
+	var sources []netip.Prefix
+	for _, r := range ranges {
+		if FamilyOf(r.Addr()) == FamilyOf(destination) {
+			sources = append(sources, r.Masked())
+		}
+	}
+	slices.SortFunc(sources, netip.Prefix.Compare)
+	return slices.Compact(sources)
+}
+
+// createRule returns the step that creates a rule, and the key by which it is found: a hash of everything that the rule
 // does.
-func (p firewallPlanner) create(what string, r FirewallRule) (create Step, key string) {
-	w := []string{what, r.Destination.String(), string(r.Protocol)}
+func createRule(owner Owner, action string, r FirewallRule) (create Step, key string) {
+	hashed := []string{action, r.Destination.String(), string(r.Protocol)}
 	for _, port := range r.Ports {
-		w = append(w, strconv.Itoa(port))
+		hashed = append(hashed, strconv.Itoa(port))
 	}
 	for _, s := range r.Sources {
-		w = append(w, s.String())
+		hashed = append(hashed, s.String())
 	}
-	key = short(w...)
-	r.Description = Marker{Owner: p.d.Owner, Listener: key}.String()
-	name := nameFor(KindFirewall, p.d.Owner, what+"-"+key)
-	return Step{Verb: Create, Kind: KindFirewall, Name: name, Firewall: &r}, key
+	key = short(hashed...)
+	r.Description = Marker{Owner: owner, Listener: key}.String()
+	return Step{
+		Verb:     Create,
+		Kind:     KindFirewall,
+		Name:     nameFor(KindFirewall, owner, action+"-"+key),
+		Firewall: &r,
+	}, key
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// An inventory is what is proved to be the owner's.
+// An inventory is what is proved to be the owner's, and what is another's.
 type inventory struct {
 	services     []owned[VirtualService]
 	pools        []owned[Pool]
@@ -16,9 +16,11 @@ type inventory struct {
 	profiles     []owned[Profile]
 	firewall     []owned[FirewallRule]
 	certificates []owned[CertificateItem]
-	claims       []Claim
+	// claims are marked as the owner's; intended were made for it, and are not marked yet.
+	claims   []Claim
+	intended []Claim
 	// others is what others have on the gateway, and what has an old name and is not proved to be the owner's;
-	// doubtful are the names of the latter.
+	// doubtful are the names of the latter, sorted.
 	others   []Use
 	doubtful []string
 	// unread is set if pools must be read in full before all is known.
@@ -37,46 +39,44 @@ type owned[T any] struct {
 
 func (x owned[T]) exists() bool { return x.ID != "" }
 
-func (i inventory) clone() inventory {
-	i.services = slices.Clone(i.services)
-	i.pools = slices.Clone(i.pools)
-	i.rules = slices.Clone(i.rules)
-	i.profiles = slices.Clone(i.profiles)
-	i.firewall = slices.Clone(i.firewall)
-	i.certificates = slices.Clone(i.certificates)
-	return i
-}
-
-// claimed reports whether a claim is the owner's.
-func (i inventory) claimed(c Claim) bool {
-	return slices.ContainsFunc(i.claims, func(x Claim) bool { return x.ID == c.ID })
-}
-
 // takeInventory finds out what is the owner's.
 func takeInventory(d Desired, o Observed) inventory {
-	inv := inventory{others: slices.Concat(o.Taken, d.Reserved)}
-	c := classifier{d: d, inv: &inv, proved: map[string]bool{}}
-	c.proveOldPorts(o)
+	ports := proveOldPorts(d, o)
+	c := classifier{
+		desired: d,
+		proved:  ports.names,
+	}
+	inv := inventory{unread: ports.unread}
 	for _, x := range o.Services {
-		classify(&c, &inv.services, KindService, x, x.Object, key(x.Protocol, x.Port))
+		inv.services = append(inv.services, classify(&c, KindService, x, x.Object, key(x.Protocol, x.Port))...)
 	}
 	for _, x := range o.Pools {
-		classify(&c, &inv.pools, KindPool, x, x.Object, "")
+		inv.pools = append(inv.pools, classify(&c, KindPool, x, x.Object, "")...)
 	}
 	for _, x := range o.Rules {
-		classify(&c, &inv.rules, KindRule, x, x.Object, key(TCP, x.ExternalPort))
+		inv.rules = append(inv.rules, classify(&c, KindRule, x, x.Object, key(TCP, x.ExternalPort))...)
 	}
 	for _, x := range o.Profiles {
-		classify(&c, &inv.profiles, KindProfile, x, x.Object, key(x.Protocol, x.Port))
+		inv.profiles = append(inv.profiles, classify(&c, KindProfile, x, x.Object, key(x.Protocol, x.Port))...)
 	}
 	for _, x := range o.Firewall {
-		classify(&c, &inv.firewall, KindFirewall, x, x.Object, "")
+		inv.firewall = append(inv.firewall, classify(&c, KindFirewall, x, x.Object, "")...)
 	}
 	for _, x := range o.Certificates {
-		classify(&c, &inv.certificates, KindCertificate, x, x.Object, "")
+		inv.certificates = append(inv.certificates, classify(&c, KindCertificate, x, x.Object, "")...)
 	}
-	inv.claims = slices.DeleteFunc(slices.Clone(o.Claims), func(x Claim) bool { return !c.claimed(x) })
 	keyOldPools(inv.pools, inv.services)
+	slices.Sort(c.doubtful)
+	inv.doubtful = c.doubtful
+	inv.others = slices.Concat(o.Taken, d.Reserved, c.others)
+	for _, x := range o.Claims {
+		switch {
+		case isClaimOf(d, x):
+			inv.claims = append(inv.claims, x)
+		case inv.isIntended(d, o, x):
+			inv.intended = append(inv.intended, x)
+		}
+	}
 	return inv
 }
 
@@ -91,28 +91,45 @@ func keyOldPools(pools []owned[Pool], services []owned[VirtualService]) {
 	}
 }
 
+// A classifier tells the owner's objects from others, and collects what may be either.
 type classifier struct {
-	d      Desired
-	inv    *inventory
-	proved map[string]bool // old names of ports whose objects are the owner's
+	desired  Desired
+	proved   map[string]bool // old names of ports whose objects are the owner's
+	others   []Use
+	doubtful []string
 }
 
-// classify adds an object to a list if it is the owner's. Its own key is that which the object itself shows, if any.
-func classify[T any](c *classifier, list *[]owned[T], kind Kind, object T, base Object, ownKey string) {
-	m, origin := OwnerOf(c.d.Owner.Cluster, kind, base.Name, base.Description)
-	x := owned[T]{Object: base, object: object, marker: m, key: m.Listener, old: origin == OldName}
-	switch {
-	case origin == Marked && m.Owner.Is(c.d.Owner):
-	case origin == OldName && m.Owner.Name == c.d.Owner.Name && c.proved[m.Listener]:
-		x.key = cmp.Or(ownKey, c.keyOf(m.Listener))
-	case origin == OldName && m.Owner.Name == c.d.Owner.Name:
-		c.inv.doubtful = append(c.inv.doubtful, base.Name)
-		c.inv.others = append(c.inv.others, usesOf(object, Marker{})...)
-		return
-	default:
-		return
+// classify returns an object if it is the owner's, else nothing. Its own key is that which the object itself shows, if
+// any.
+func classify[T any](c *classifier, kind Kind, object T, base Object, ownKey string) []owned[T] {
+	owner := c.desired.Owner
+	m, origin := OwnerOf(owner.Cluster, kind, base.Name, base.Description)
+	x := owned[T]{
+		Object: base,
+		object: object,
+		marker: m,
+		key:    m.Listener,
+		old:    origin == OldName,
 	}
-	*list = append(*list, x)
+	switch {
+	case origin == Marked && m.Owner.Is(owner):
+		return []owned[T]{x}
+	case origin == OldName && m.Owner.Name == owner.Name && c.proved[m.Listener]:
+		x.key = cmp.Or(ownKey, c.keyOf(m.Listener))
+		return []owned[T]{x}
+	case origin == OldName && m.Owner.Name == owner.Name:
+		c.doubtful = append(c.doubtful, base.Name)
+		c.others = append(c.others, usesOf(object, Marker{})...)
+	}
+	return nil
+}
+
+// keyOf is the key of the listener with a name.
+func (c *classifier) keyOf(port string) string {
+	if i := slices.IndexFunc(c.desired.Listeners, func(l Listener) bool { return l.Name == port }); i >= 0 {
+		return c.desired.Listeners[i].key()
+	}
+	return port
 }
 
 // usesOf returns the addresses that an object is on.
@@ -126,105 +143,67 @@ func usesOf(object any, m Marker) []Use {
 	return nil
 }
 
-// keyOf is the key of the listener with a name.
-func (c *classifier) keyOf(port string) string {
-	if i := slices.IndexFunc(c.d.Listeners, func(l Listener) bool { return l.Name == port }); i >= 0 {
-		return c.d.Listeners[i].Key()
-	}
-	return port
-}
-
-// proveOldPorts finds the old names of ports whose objects are provably the owner's: of its cluster and of its Service.
-// A published address of this Service alone proves both, as does the marker that one of them has already. Else names
-// prove the cluster if its id is unique, or the members of the pool do if all are its nodes; and names prove the
-// Service unless another one of the cluster has this name: then the pool's node port does, as it belongs to one Service
-// at a time.
-func (c *classifier) proveOldPorts(o Observed) {
-	published := func(a netip.Addr) bool { return slices.Contains(c.d.Published, a) }
-	for _, x := range o.Services {
-		both := func() bool { return slices.ContainsFunc(x.VIPs, published) }
-		c.prove(KindService, x.Object, proof{both, both})
-	}
-	for _, x := range o.Pools {
-		c.prove(KindPool, x.Object,
-			proof{func() bool { return c.sameNodes(x) }, func() bool { return c.sameNodePort(x) }})
-	}
-	for _, x := range o.Rules {
-		both := func() bool { return published(x.External) }
-		c.prove(KindRule, x.Object, proof{both, both})
-	}
-	for _, x := range o.Profiles {
-		none := func() bool { return false }
-		c.prove(KindProfile, x.Object, proof{none, none})
-	}
-}
-
-// A proof asks an object itself whether it is the cluster's, and the Service's.
-type proof struct{ ofCluster, ofService func() bool }
-
-// prove notes the old name of the port of an object that is the owner's; the proof is asked where its name is none.
-func (c *classifier) prove(kind Kind, x Object, itself proof) {
-	m, origin := OwnerOf(c.d.Owner.Cluster, kind, x.Name, x.Description)
-	switch {
-	case origin == Marked && m.Owner.Is(c.d.Owner):
-		if _, port, ok := oldName(c.d.Owner.Cluster, kind, x.Name); ok {
-			c.proved[port] = true
-		}
-	case origin == OldName && m.Owner.Name == c.d.Owner.Name && (NamesProve(c.d.Owner.Cluster) || itself.ofCluster()) &&
-		(!c.d.Duplicate || itself.ofService()):
-		c.proved[m.Listener] = true
-	}
-}
-
-// sameNodes reports whether all members of a pool are nodes of the cluster, if that was read.
-func (c *classifier) sameNodes(p Pool) bool {
-	if !p.Full {
-		c.inv.unread = true
-		return false
-	}
-	return len(p.Members) > 0 &&
-		!slices.ContainsFunc(p.Members, func(a netip.Addr) bool { return !slices.Contains(c.d.Members, a.Unmap()) })
-}
-
-// sameNodePort reports whether a pool sends to a node port of the owner, if that was read.
-func (c *classifier) sameNodePort(p Pool) bool {
-	if !p.Full {
-		c.inv.unread = true
-		return false
-	}
-	return slices.ContainsFunc(c.d.Listeners,
-		func(l Listener) bool { return l.NodePort == p.NodePort && l.NodePort != 0 })
-}
-
-// claimed reports whether a claim is the owner's.
-func (c *classifier) claimed(x Claim) bool {
-	m, origin := OwnerOf(c.d.Owner.Cluster, KindAddress, x.Value.String(), x.Description)
+// isClaimOf reports whether a claim is described as the owner's.
+func isClaimOf(d Desired, c Claim) bool {
+	m, origin := OwnerOf(d.Owner.Cluster, KindAddress, c.Value.String(), c.Description)
 	switch origin {
 	case Marked:
-		return m.Owner.Is(c.d.Owner)
+		return m.Owner.Is(d.Owner)
 	case OldName:
-		return m.Owner.Name == c.d.Owner.Name && (m.Owner.Namespace == c.d.Owner.Namespace || c.d.Owner.Old()) &&
-			(NamesProve(c.d.Owner.Cluster) || slices.Contains(c.d.Published, x.Value))
+		return m.Owner.Name == d.Owner.Name && (m.Owner.Namespace == d.Owner.Namespace || d.Owner.Old()) &&
+			(NamesProve(d.Owner.Cluster) || slices.Contains(d.Published, c.Value))
 	default:
 		return false
 	}
 }
 
-// take removes the object of a listener from a list: of several, the marked one, then the one with the lowest id.
-// What is left in the lists in the end is not wanted any more.
-func take[T any](list *[]owned[T], key string) (owned[T], bool) {
+// isIntended reports whether a claim was made for this load balancer, and not marked yet. What is used already was made
+// for another purpose, unless the load balancer itself is on it.
+func (i inventory) isIntended(d Desired, o Observed, c Claim) bool {
+	return c.Description == "" && slices.Contains(d.Intent, c.Value) && (!c.Used || i.isOn(c.Value)) &&
+		!slices.Contains(o.NotOurs, c.ID)
+}
+
+// claimed reports whether a claim is the owner's.
+func (i inventory) claimed(c Claim) bool {
+	return slices.ContainsFunc(i.claims, func(x Claim) bool { return x.ID == c.ID })
+}
+
+// intends reports whether a claim was made for the owner, and not marked yet.
+func (i inventory) intends(c Claim) bool { return slices.Contains(i.intended, c) }
+
+// isOn reports whether an object of the owner has an address.
+func (i inventory) isOn(a netip.Addr) bool {
+	return slices.ContainsFunc(i.services, func(vs owned[VirtualService]) bool { return slices.Contains(vs.object.VIPs, a) }) ||
+		slices.ContainsFunc(i.rules, func(r owned[Rule]) bool { return r.object.External == a })
+}
+
+// occupantOf names what others have on a port of an address. That an address is reserved changes nothing for an owner
+// that is on it.
+func (i inventory) occupantOf(a netip.Addr, l Listener) string {
+	settled := i.isOn(a)
+	for _, u := range i.others {
+		if u.Address == a && (!u.Reserved || !settled) && (u.Port == 0 || u.Port == l.Port) &&
+			(u.Protocol == "" || u.Protocol == l.Protocol) {
+			return u.Name
+		}
+	}
+	return ""
+}
+
+// take returns the object of a listener, and the other objects: of several the marked one, then the one with the lowest
+// id. What no listener takes is not wanted any more.
+func take[T any](list []owned[T], key string) (owned[T], []owned[T]) {
 	best := -1
-	for i, x := range *list {
-		if x.key == key && (best < 0 || before(x, (*list)[best])) {
+	for i, x := range list {
+		if x.key == key && (best < 0 || before(x, list[best])) {
 			best = i
 		}
 	}
 	if best < 0 {
-		return owned[T]{}, false
+		return owned[T]{}, list
 	}
-	x := (*list)[best]
-	*list = slices.Delete(*list, best, best+1)
-	return x, true
+	return list[best], slices.Concat(list[:best], list[best+1:])
 }
 
 func before[T any](a, b owned[T]) bool {

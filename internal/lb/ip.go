@@ -34,6 +34,11 @@ func (r Range) Contains(a netip.Addr) bool {
 	return r.First.IsValid() && a.Is4() == r.First.Is4() && !a.Less(r.First) && !r.Last.Less(a)
 }
 
+// valid reports whether the range holds an address at least.
+func (r Range) valid() bool {
+	return r.First.IsValid() && r.Last.IsValid() && r.First.Is4() == r.Last.Is4() && !r.Last.Less(r.First)
+}
+
 // Within returns the part of a range that hosts of a subnet may have, which may be empty; the whole range if the subnet
 // is zero or of the other family.
 func (r Range) Within(subnet netip.Prefix) Range {
@@ -57,6 +62,7 @@ func hosts(n netip.Prefix) Range {
 	return Range{first, last}
 }
 
+// intersect returns the addresses that are in both ranges.
 func intersect(a, b Range) Range {
 	if a.First.Less(b.First) {
 		a.First = b.First
@@ -67,11 +73,13 @@ func intersect(a, b Range) Range {
 	return a
 }
 
+// inRanges reports whether an address is in one of some ranges.
 func inRanges(ranges []Range, a netip.Addr) bool {
 	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(a) })
 }
 
-func ofFamily(list []netip.Addr, f Family) (netip.Addr, bool) {
+// firstOf returns the first address of a family.
+func firstOf(f Family, list []netip.Addr) (netip.Addr, bool) {
 	i := slices.IndexFunc(list, func(a netip.Addr) bool { return FamilyOf(a) == f })
 	if i < 0 {
 		return netip.Addr{}, false
@@ -79,11 +87,13 @@ func ofFamily(list []netip.Addr, f Family) (netip.Addr, bool) {
 	return list[i], true
 }
 
+// sorted returns a sorted copy.
 func sorted(addresses []netip.Addr) []netip.Addr {
 	return slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare)
 }
 
-func membersOf(all []netip.Addr, f Family) []netip.Addr {
+// allOf returns the addresses of a family, each once, sorted.
+func allOf(f Family, all []netip.Addr) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range all {
 		if a.IsValid() && FamilyOf(a) == f {
@@ -93,6 +103,7 @@ func membersOf(all []netip.Addr, f Family) []netip.Addr {
 	return slices.Compact(sorted(out))
 }
 
+// join names addresses in a text for users.
 func join(addresses []netip.Addr) string {
 	words := make([]string, 0, len(addresses))
 	for _, a := range addresses {
@@ -101,6 +112,7 @@ func join(addresses []netip.Addr) string {
 	return strings.Join(words, " and ")
 }
 
+// words are addresses or subnets as texts.
 func words[T fmt.Stringer](addresses []T) []string {
 	out := make([]string, 0, len(addresses))
 	for _, a := range addresses {

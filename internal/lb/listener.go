@@ -45,14 +45,15 @@ type Listener struct {
 	Monitor Monitor
 }
 
-// Key identifies the listener among those of its owner: by what clients see, so that a change of the port's name
+// key identifies the listener among those of its owner: by what clients see, so that a change of the port's name
 // changes nothing.
-func (l Listener) Key() string { return key(l.Protocol, l.Port) }
+func (l Listener) key() string { return key(l.Protocol, l.Port) }
 
+// key is that of a listener with a protocol and a port.
 func key(p Protocol, port int) string { return fmt.Sprintf("%s-%d", strings.ToLower(string(p)), port) }
 
-// Compare orders listeners by what identifies them.
-func (l Listener) Compare(other Listener) int {
+// compare orders listeners by what identifies them.
+func (l Listener) compare(other Listener) int {
 	return cmp.Or(cmp.Compare(l.Port, other.Port), cmp.Compare(l.Protocol, other.Protocol))
 }
 

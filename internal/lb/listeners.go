@@ -7,128 +7,83 @@ import (
 	"slices"
 )
 
-// A listenerPlanner finds the objects of each listener, and the addresses of its virtual service.
-type listenerPlanner struct{ *planner }
+// A binding is a listener with the addresses of its virtual service, and with its objects; those that do not exist are
+// zero.
+type binding struct {
+	listener Listener
+	vips     []netip.Addr
+	service  owned[VirtualService]
+	pool     owned[Pool]
+	rule     owned[Rule]
+	profile  owned[Profile]
+}
 
-func (p listenerPlanner) plan() {
-	for _, l := range slices.SortedFunc(slices.Values(p.d.Listeners), Listener.Compare) {
-		t := &target{listener: l}
-		t.service, _ = take(&p.own.services, l.Key())
-		t.pool, _ = take(&p.own.pools, l.Key())
-		if p.nat() {
-			t.rule, _ = take(&p.own.rules, l.Key())
-			t.profile, _ = take(&p.own.profiles, l.Key())
+// key is that of the listener.
+func (b binding) key() string { return b.listener.key() }
+
+// marker is what objects of the listener have in common.
+func (b binding) marker(o Owner) Marker { return Marker{Owner: o, Listener: b.key()} }
+
+// occupies reports whether the listener has something on an address already.
+func (b binding) occupies(a netip.Addr) bool {
+	vs := b.service.object
+	return b.service.exists() && slices.Contains(vs.VIPs, a) && vs.Port == b.listener.Port ||
+		b.rule.exists() && b.rule.object.External == a
+}
+
+// bindListeners finds the objects of each listener, and the addresses of its virtual service. It also returns what no
+// listener uses.
+func bindListeners(in input, front frontend) ([]binding, inventory, outcome) {
+	bindings, unbound := bindObjects(in, front)
+	out := in.outcome()
+	if front.translated {
+		arm := oneArm{
+			in:       in,
+			external: front.external[IPv4],
+			used:     map[netip.Addr]bool{},
+		}
+		bindings, out = arm.place(bindings)
+	}
+	if len(out.refusals) == 0 {
+		out.add(checkPorts(in, front, bindings))
+	}
+	return bindings, unbound, out
+}
+
+// bindObjects gives each listener its objects.
+func bindObjects(in input, front frontend) ([]binding, inventory) {
+	var bindings []binding
+	unbound := in.owned
+	for _, l := range slices.SortedFunc(slices.Values(in.desired.Listeners), Listener.compare) {
+		b := binding{listener: l}
+		b.service, unbound.services = take(unbound.services, l.key())
+		b.pool, unbound.pools = take(unbound.pools, l.key())
+		if front.translated {
+			b.rule, unbound.rules = take(unbound.rules, l.key())
+			b.profile, unbound.profiles = take(unbound.profiles, l.key())
 		} else {
-			for _, f := range p.families {
-				t.vips = append(t.vips, p.external[f])
+			for _, f := range front.families {
+				b.vips = append(b.vips, front.external[f])
 			}
 		}
-		p.targets = append(p.targets, t)
+		bindings = append(bindings, b)
 	}
-	if p.nat() {
-		p.armAddresses()
-	}
-	if len(p.out.Refusals) == 0 {
-		p.checkPorts()
-	}
-}
-
-// armAddresses gives virtual services addresses of the one-arm range: those they have, else one for all, where
-// virtual services may share an address, else one for each.
-func (p listenerPlanner) armAddresses() {
-	common, used := p.keepArmAddresses()
-	for _, t := range p.targets {
-		if len(t.vips) > 0 {
-			continue
-		}
-		a := common
-		if !p.c.SharedVIP || !a.IsValid() || p.portTaken(a, t.listener) != "" {
-			a = p.freeArm(used)
-		}
-		if !a.IsValid() {
-			p.refuse(NoFreeAddress, "no address of the one-arm range %s to %s is free: configure a longer one",
-				p.d.OneArm.First, p.d.OneArm.Last)
-			return
-		}
-		t.vips = []netip.Addr{a}
-		used[a] = true
-		common = a
-	}
-}
-
-// keepArmAddresses leaves virtual services where they are. It returns the lowest of these addresses, and all of them.
-func (p listenerPlanner) keepArmAddresses() (common netip.Addr, used map[netip.Addr]bool) {
-	used = map[netip.Addr]bool{}
-	for _, t := range p.targets {
-		a := p.armAddressOf(t)
-		if !a.IsValid() || !p.c.SharedVIP && used[a] {
-			continue
-		}
-		t.vips = []netip.Addr{a}
-		used[a] = true
-		if !common.IsValid() || a.Less(common) {
-			common = a
-		}
-	}
-	return common, used
-}
-
-// armAddressOf is the address behind NAT that a listener has already.
-func (p listenerPlanner) armAddressOf(t *target) netip.Addr {
-	inside := t.rule.object.Internal
-	for _, a := range t.service.object.VIPs {
-		if a != p.external[IPv4] && (p.d.OneArm.Contains(a) || t.rule.exists() && inside == a) {
-			return a
-		}
-	}
-	if t.rule.exists() && p.d.OneArm.Contains(inside) && p.portTaken(inside, t.listener) == "" {
-		return inside
-	}
-	return netip.Addr{}
-}
-
-// freeArm is the first unused address of the one-arm range.
-func (p listenerPlanner) freeArm(used map[netip.Addr]bool) netip.Addr {
-	for i, a := 0, p.d.OneArm.First; p.d.OneArm.Contains(a) && i < maxScanned; i, a = i+1, a.Next() {
-		if !used[a] && !slices.ContainsFunc(p.own.others, func(u Use) bool { return u.Address == a }) {
-			return a
-		}
-	}
-	return netip.Addr{}
-}
-
-// portTaken names what others have on a port of an address. That an address is reserved changes nothing for an owner
-// that is on it.
-func (p listenerPlanner) portTaken(a netip.Addr, l Listener) string {
-	settled := p.isOn(a)
-	for _, u := range p.own.others {
-		if u.Address == a && (!u.Reserved || !settled) && (u.Port == 0 || u.Port == l.Port) &&
-			(u.Protocol == "" || u.Protocol == l.Protocol) {
-			return u.Name
-		}
-	}
-	return ""
+	return bindings, unbound
 }
 
 // checkPorts refuses ports that others have on the address.
-func (p listenerPlanner) checkPorts() {
-	for _, t := range p.targets {
-		for _, f := range p.families {
-			a := p.external[f]
-			if !a.IsValid() || t.occupies(a) {
+func checkPorts(in input, front frontend, bindings []binding) outcome {
+	out := in.outcome()
+	for _, b := range bindings {
+		for _, a := range front.addresses() {
+			if b.occupies(a) {
 				continue
 			}
-			if name := p.portTaken(a, t.listener); name != "" {
-				p.refuse(PortTaken, "port %d/%s of the address %s belongs to %q: use another port or another address",
-					t.listener.Port, t.listener.Protocol, a, name)
+			if name := in.owned.occupantOf(a, b.listener); name != "" {
+				out.refuse(PortTaken, "port %d/%s of the address %s belongs to %q: use another port or another address",
+					b.listener.Port, b.listener.Protocol, a, name)
 			}
 		}
 	}
-}
-
-// occupies reports whether the listener has something on an address already.
-func (t *target) occupies(a netip.Addr) bool {
-	vs := t.service.object
-	return t.service.exists() && slices.Contains(vs.VIPs, a) && vs.Port == t.listener.Port ||
-		t.rule.exists() && t.rule.object.External == a
+	return out
 }

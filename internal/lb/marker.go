@@ -28,7 +28,7 @@ const (
 // A Marker names the owner of an object. It is in the object's description from the very request that creates it.
 type Marker struct {
 	Owner Owner
-	// Listener is the key of the listener that the object serves ([Listener.Key]); empty for what serves all of them.
+	// Listener is the key of the listener that the object serves, such as tcp-443; empty for what serves all of them.
 	Listener string
 	// Via is how clients get to a virtual service.
 	Via Via

@@ -262,6 +262,10 @@ type Profile struct {
 	Port     int
 }
 
+func (p Profile) differs(have Profile) bool {
+	return have.State == Failed || p.Description != have.Description || p.Protocol != have.Protocol || p.Port != have.Port
+}
+
 // A CertificateItem is an item of the organization's certificate library; its name is the alias. Chain and Key, in
 // PEM, are set only for one to be imported.
 type CertificateItem struct {

@@ -5,6 +5,10 @@
 // nor the calls of VCD, and gives the same plan for the same input. A caller observes, makes a plan, runs its steps
 // and repeats that until the plan is empty; removal is the plan for [Desired.Absent]. A plan may be interrupted
 // after any step: the next one continues from what is observed.
+//
+// The planner ([Make]) is a row of functions, each in the file of its subject. They take the input and what earlier ones
+// decided, and return what they decide and an outcome: missing facts, refusals, notices, steps. None changes what
+// another returned; the outcomes are put together in [Make] and its helpers only.
 package lb
 
 import (
@@ -48,34 +52,100 @@ func (p Plan) Doubtful() bool {
 	})
 }
 
-// Status is what clients can use.
-type Status struct {
-	// Addresses of the load balancer, in the order of the families; only those that all listeners have.
-	Addresses []netip.Addr
-	// Ready is set if everything is as desired.
-	Ready bool
-	// Ports, in order.
-	Ports []PortStatus
-	// Objects of the owner.
-	Objects []ObjectStatus
+// An input is what a plan is made from. Nothing changes it.
+type input struct {
+	desired  Desired
+	observed Observed
+	can      Capabilities
+	owned    inventory
 }
 
-// A PortStatus is that of one listener.
-type PortStatus struct {
-	Protocol Protocol
-	Port     int
-	// Problem in CamelCase, empty if there is none.
-	Problem string
-	// Health of the virtual service in VCD's words; it does not keep the address from being published.
-	Health string
+func newInput(d Desired, o Observed, c Capabilities) input {
+	return input{
+		desired:  d,
+		observed: o,
+		can:      c,
+		owned:    takeInventory(d, o),
+	}
 }
 
-// An ObjectStatus names an object.
-type ObjectStatus struct {
-	Kind     Kind
-	ID, Name string
-	// Addresses of a virtual service, an address or a rule.
-	Addresses []netip.Addr
-	// Old is set if cloud provider interface 1.6.1 named it.
-	Old bool
+// outcome returns an empty outcome.
+func (in *input) outcome() outcome { return outcome{known: in.observed.Known} }
+
+// A design is the load balancer as it shall be, as far as it is decided: each field by one function, in this order.
+type design struct {
+	frontend     frontend
+	bindings     []binding
+	unbound      inventory // what no listener uses any more
+	nodes        nodeSet
+	certificates map[string]Ref       // by key of the listener
+	placements   map[string]placement // by key of the listener
+	pools        map[string]Ref       // by key of the listener
+	intent       []netip.Addr
+}
+
+// Make plans what leads from what is observed to what is desired. It is pure and total: any input gives a plan.
+func Make(d Desired, o Observed, c Capabilities) Plan {
+	in := newInput(d, o, c)
+	if d.Absent {
+		return planAbsence(in)
+	}
+	lb, all := decide(in)
+	if !all.blocked() {
+		intent, claims := planClaims(in, lb.frontend)
+		lb.intent = intent
+		all.add(claims)
+		all.add(planServices(in, lb))
+		all.add(planForwarding(in, lb))
+		all.add(removeUnbound(in, lb))
+	}
+	return conclude(in, lb, all)
+}
+
+// decide finds out what the load balancer shall be. It stops at the first refusal that leaves the rest open.
+func decide(in input) (design, outcome) {
+	var lb design
+	families, all := validate(in)
+	if in.owned.unread {
+		all.need(FullPools)
+	}
+	if all.blocked() {
+		return lb, all
+	}
+	if all.add(reportForeign(in)); all.blocked() {
+		return lb, all
+	}
+	var out outcome
+	lb.frontend, out = chooseAddresses(in, families)
+	if all.add(out); all.stops() {
+		return lb, all
+	}
+	lb.bindings, lb.unbound, out = bindListeners(in, lb.frontend)
+	if all.add(out); all.stops() {
+		return lb, all
+	}
+	return equip(in, lb, all)
+}
+
+// equip decides on what listeners on known addresses need.
+func equip(in input, lb design, all outcome) (design, outcome) {
+	var out outcome
+	if in.can.MemberSets && !in.desired.OwnMembers {
+		lb.nodes, out = planNodeSet(in, lb.frontend.families[0])
+		all.add(out)
+	}
+	lb.certificates, out = planCertificates(in, lb.bindings)
+	if all.add(out); all.stops() {
+		return lb, all
+	}
+	lb.placements, lb.unbound, out = placeServices(in, lb.bindings, lb.unbound)
+	if all.add(out); all.stops() {
+		return lb, all
+	}
+	if all.needs == 0 { // pools are read in full only when nothing else is missing
+		lb.pools, out = planPools(in, lb)
+		all.add(out)
+	}
+	all.add(planFirewall(in, lb.bindings))
+	return lb, all
 }

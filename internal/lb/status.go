@@ -8,6 +8,38 @@ import (
 	"slices"
 )
 
+// Status is what clients can use.
+type Status struct {
+	// Addresses of the load balancer, in the order of the families; only those that all listeners have.
+	Addresses []netip.Addr
+	// Ready is set if everything is as desired.
+	Ready bool
+	// Ports, in order.
+	Ports []PortStatus
+	// Objects of the owner.
+	Objects []ObjectStatus
+}
+
+// A PortStatus is that of one listener.
+type PortStatus struct {
+	Protocol Protocol
+	Port     int
+	// Problem in CamelCase, empty if there is none.
+	Problem string
+	// Health of the virtual service in VCD's words; it does not keep the address from being published.
+	Health string
+}
+
+// An ObjectStatus names an object.
+type ObjectStatus struct {
+	Kind     Kind
+	ID, Name string
+	// Addresses of a virtual service, an address or a rule.
+	Addresses []netip.Addr
+	// Old is set if cloud provider interface 1.6.1 named it.
+	Old bool
+}
+
 // Problems of ports.
 const (
 	problemMissing = "NotCreated"
@@ -15,68 +47,68 @@ const (
 	problemFailed  = "RealizationFailed"
 )
 
-// A statusPlanner fills the status of a plan: what clients can use of what is observed.
-type statusPlanner struct{ *planner }
-
-func (p statusPlanner) plan() {
-	s := &p.out.Status
-	s.Objects = p.objects()
-	pending := 0
-	for _, t := range p.targets {
-		port := PortStatus{
-			Protocol: t.listener.Protocol,
-			Port:     t.listener.Port,
-			Health:   t.service.object.Health,
-			Problem:  p.problem(t),
-		}
-		if port.Problem != "" {
-			pending++
-		}
-		s.Ports = append(s.Ports, port)
+// conclude returns the plan that the outcome of all parts makes: only needs if something is not known, and no steps if
+// something is refused.
+func conclude(in input, lb design, all outcome) Plan {
+	if len(all.refusals) == 0 && all.needs != 0 {
+		return Plan{Needs: all.needs}
 	}
-	if !p.d.Absent && len(p.out.Refusals) == 0 {
-		p.conclude(pending)
+	plan := Plan{
+		Refusals: all.refusals,
+		Notices:  slices.Compact(all.notices),
+		Status: Status{
+			Ports:   portsOf(lb),
+			Objects: objectsOf(in.desired.Owner, in.owned),
+		},
 	}
+	if len(all.refusals) > 0 {
+		return plan
+	}
+	plan.Intent = lb.intent
+	plan.Steps = slices.DeleteFunc(all.allSteps(), func(s Step) bool { return isDeferred(in.desired, s) })
+	if in.desired.Absent {
+		return plan
+	}
+	plan.Status.Addresses = reachableAddresses(lb)
+	if len(plan.Steps) == 0 {
+		plan.Stuck = stuck(lb)
+	}
+	if len(plan.Steps) == 0 && len(plan.Stuck) == 0 {
+		plan.Wait = waitFor(plan.Status.Ports)
+	}
+	if plan.Status.Ready = plan.Done(); plan.Status.Ready {
+		plan.Unused = unusedIntent(in, lb.frontend)
+	}
+	return plan
 }
 
-// conclude decides how far the load balancer is, with so many ports pending.
-func (p statusPlanner) conclude(pending int) {
-	s := &p.out.Status
-	for _, f := range p.families {
-		a := p.external[f]
-		if a.IsValid() && !slices.ContainsFunc(p.targets, func(t *target) bool { return !t.reachable(a, p.nat()) }) {
-			s.Addresses = append(s.Addresses, a)
-		}
-	}
-	if len(p.out.Steps) == 0 {
-		if p.out.Stuck = p.stuck(); len(p.out.Stuck) == 0 && pending > 0 {
-			p.out.Wait = fmt.Sprintf("virtual services are being realized (%d of %d ready)", len(p.targets)-pending,
-				len(p.targets))
-		}
-	}
-	if s.Ready = p.out.Done(); s.Ready {
-		p.out.Unused = slices.DeleteFunc(slices.Clone(p.d.Intent), func(a netip.Addr) bool {
-			c, _ := p.o.claimOf(a)
-			return p.external[FamilyOf(a)] == a && !slices.Contains(p.o.NotOurs, c.ID)
+// isDeferred reports whether a step is left until nothing of the owner is at other gateways.
+func isDeferred(d Desired, s Step) bool {
+	return d.Elsewhere && s.Deferrable() && (s.Kind == KindAddress || !d.Unseen)
+}
+
+// portsOf are the listeners whose objects are known.
+func portsOf(lb design) []PortStatus {
+	var ports []PortStatus
+	for _, b := range lb.bindings {
+		ports = append(ports, PortStatus{
+			Protocol: b.listener.Protocol,
+			Port:     b.listener.Port,
+			Health:   b.service.object.Health,
+			Problem:  problemOf(lb, b),
 		})
 	}
+	return ports
 }
 
-// parts are the objects of a listener, each of the kind of the same index; those that do not exist are zero.
-func (p statusPlanner) parts(t *target) []Object {
-	return []Object{p.set, t.pool.Object, t.service.Object, t.profile.Object, t.rule.Object}
-}
-
-var partKinds = []Kind{KindSet, KindPool, KindService, KindProfile, KindRule}
-
-func (p statusPlanner) problem(t *target) string {
+func problemOf(lb design, b binding) string {
 	has := func(states ...State) bool {
-		return slices.ContainsFunc(p.parts(t), func(o Object) bool { return slices.Contains(states, o.State) })
+		return slices.ContainsFunc(partsOf(lb, b), func(p part) bool { return slices.Contains(states, p.object.State) })
 	}
 	switch {
 	case has(Failed, Broken):
 		return problemFailed
-	case !t.service.exists(), !t.pool.exists(), p.nat() && (!t.rule.exists() || !t.profile.exists()):
+	case !b.service.exists(), !b.pool.exists(), lb.frontend.translated && (!b.rule.exists() || !b.profile.exists()):
 		return problemMissing
 	case has(Pending):
 		return problemPending
@@ -84,17 +116,55 @@ func (p statusPlanner) problem(t *target) string {
 	return ""
 }
 
+// A part is an object that a listener needs; one that does not exist is zero.
+type part struct {
+	kind   Kind
+	object Object
+}
+
+func partsOf(lb design, b binding) []part {
+	return []part{
+		{KindSet, lb.nodes.object},
+		{KindPool, b.pool.Object},
+		{KindService, b.service.Object},
+		{KindProfile, b.profile.Object},
+		{KindRule, b.rule.Object},
+	}
+}
+
+// reachableAddresses are those on which clients reach all listeners.
+func reachableAddresses(lb design) []netip.Addr {
+	var addresses []netip.Addr
+	for _, a := range lb.frontend.addresses() {
+		if !slices.ContainsFunc(lb.bindings, func(b binding) bool { return !b.isReachable(a, lb.frontend.translated) }) {
+			addresses = append(addresses, a)
+		}
+	}
+	return addresses
+}
+
+// isReachable reports whether clients reach a listener on an address.
+func (b binding) isReachable(a netip.Addr, translated bool) bool {
+	if s := b.service.State; !b.service.exists() || s == Failed || s == Broken {
+		return false
+	}
+	if translated {
+		return b.rule.exists() && b.rule.object.External == a
+	}
+	return slices.Contains(b.service.object.VIPs, a)
+}
+
 // stuck names what VCD fails to realize.
-func (p statusPlanner) stuck() []Finding {
+func stuck(lb design) []Finding {
 	var out []Finding
-	for _, t := range p.targets {
-		for i, x := range p.parts(t) {
+	for _, b := range lb.bindings {
+		for _, p := range partsOf(lb, b) {
 			f := Finding{
 				RealizationFailed,
 				fmt.Sprintf("VCD could not realize the %s %q, and neither when it was written again: "+
-					"ask the provider what is wrong; it is tried again now and then", partKinds[i], x.Name),
+					"ask the provider what is wrong; it is tried again now and then", p.kind, p.object.Name),
 			}
-			if x.State == Broken && !slices.Contains(out, f) {
+			if p.object.State == Broken && !slices.Contains(out, f) {
 				out = append(out, f)
 			}
 		}
@@ -102,43 +172,54 @@ func (p statusPlanner) stuck() []Finding {
 	return out
 }
 
-// reachable reports whether clients reach a listener on an address.
-func (t *target) reachable(a netip.Addr, nat bool) bool {
-	if s := t.service.State; !t.service.exists() || s == Failed || s == Broken {
-		return false
+// waitFor tells how many ports are ready; nothing if all are.
+func waitFor(ports []PortStatus) string {
+	ready := 0
+	for _, p := range ports {
+		if p.Problem == "" {
+			ready++
+		}
 	}
-	if nat {
-		return t.rule.exists() && t.rule.object.External == a
+	if ready == len(ports) {
+		return ""
 	}
-	return slices.Contains(t.service.object.VIPs, a)
+	return fmt.Sprintf("virtual services are being realized (%d of %d ready)", ready, len(ports))
 }
 
-// objects are all that the owner has.
-func (p statusPlanner) objects() []ObjectStatus {
+// unusedIntent are the stored addresses that the load balancer has left.
+func unusedIntent(in input, front frontend) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(in.desired.Intent), func(a netip.Addr) bool {
+		c, _ := in.observed.claimOf(a)
+		return front.has(a) && !slices.Contains(in.observed.NotOurs, c.ID)
+	})
+}
+
+// objectsOf are all that the owner has.
+func objectsOf(owner Owner, inv inventory) []ObjectStatus {
 	var out []ObjectStatus
 	add := func(kind Kind, o Object, addresses ...netip.Addr) {
-		_, _, old := oldName(p.d.Owner.Cluster, kind, o.Name)
+		_, _, old := oldName(owner.Cluster, kind, o.Name)
 		out = append(out, ObjectStatus{kind, o.ID, o.Name, addresses, old})
 	}
-	for _, x := range p.all.services {
+	for _, x := range inv.services {
 		add(KindService, x.Object, slices.Clone(x.object.VIPs)...)
 	}
-	for _, x := range p.all.pools {
+	for _, x := range inv.pools {
 		add(KindPool, x.Object)
 	}
-	for _, x := range p.all.rules {
+	for _, x := range inv.rules {
 		add(KindRule, x.Object, x.object.External)
 	}
-	for _, x := range p.all.profiles {
+	for _, x := range inv.profiles {
 		add(KindProfile, x.Object)
 	}
-	for _, x := range p.all.firewall {
+	for _, x := range inv.firewall {
 		add(KindFirewall, x.Object)
 	}
-	for _, x := range p.all.certificates {
+	for _, x := range inv.certificates {
 		add(KindCertificate, x.Object)
 	}
-	for _, c := range p.all.claims {
+	for _, c := range inv.claims {
 		add(KindAddress, Object{ID: c.ID, Name: c.Value.String()}, c.Value)
 	}
 	return out

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lb
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+)
+
+// A placement is where the virtual service of a listener is to run, and how it gets there.
+type placement struct {
+	engine Ref
+	// replace is set if the virtual service is created anew rather than updated, and move if it is, one after the
+	// other, because it shares its address and VCD does not let it have another one.
+	replace, move bool
+}
+
+// placeServices decides how each virtual service gets where it shall be, and chooses a service engine group for each that
+// is created. It also returns what no listener uses, without what has to go before others are created.
+func placeServices(in input, bindings []binding, unbound inventory) (map[string]placement, inventory, outcome) {
+	p := placer{
+		in:       in,
+		bindings: bindings,
+		rooms:    roomsOf(in.observed.Gateway.Groups),
+		out:      in.outcome(),
+	}
+	replaced := p.replaced()
+	unbound.services = p.removeObstacles(unbound.services)
+	placements := map[string]placement{}
+	for _, b := range bindings {
+		x := placement{engine: b.service.object.EngineGroup}
+		x.replace = replaced[b.key()] || p.isElsewhere(x.engine)
+		x.move = !x.replace && !in.can.MovesSharedVIP && p.isFixed(b)
+		if (!b.service.exists() || x.replace) && p.out.need(EngineGroups) {
+			x.engine = p.choose(x)
+		}
+		placements[b.key()] = x
+	}
+	return placements, unbound, p.out
+}
+
+// A placer chooses service engine groups, for one virtual service after the other.
+type placer struct {
+	in       input
+	bindings []binding
+	rooms    map[string]int // how many virtual services the groups still take
+	out      outcome
+}
+
+func roomsOf(groups []EngineGroup) map[string]int {
+	rooms := map[string]int{}
+	for _, g := range groups {
+		rooms[g.ID] = g.Max - g.Deployed
+	}
+	return rooms
+}
+
+// isElsewhere reports whether an engine group is another one than the one that is asked for.
+func (p *placer) isElsewhere(engine Ref) bool {
+	asked := p.in.desired.EngineGroup
+	return asked != "" && engine.Name != "" && !isNamed(engine.ID, engine.Name, asked)
+}
+
+// replaced are the listeners whose virtual services are where others of the load balancer shall be.
+func (p *placer) replaced() map[string]bool {
+	replaced := map[string]bool{}
+	for _, b := range p.bindings {
+		for _, other := range p.bindings {
+			if other.key() != b.key() && other.service.exists() && p.blocks(other.service.object, b) {
+				replaced[other.key()] = true
+			}
+		}
+	}
+	return replaced
+}
+
+// removeObstacles removes virtual services that no listener uses from an address and port that another one needs. It
+// returns those that are in no one's way.
+func (p *placer) removeObstacles(unbound []owned[VirtualService]) []owned[VirtualService] {
+	rest := unbound
+	for _, b := range p.bindings {
+		var free []owned[VirtualService]
+		for _, vs := range rest {
+			if p.blocks(vs.object, b) {
+				p.out.remove(phaseFree, KindService, vs.Object)
+			} else {
+				free = append(free, vs)
+			}
+		}
+		rest = free
+	}
+	return rest
+}
+
+// blocks reports whether a virtual service is where that of a listener shall be.
+func (p *placer) blocks(vs VirtualService, b binding) bool {
+	samePort := vs.Protocol == b.listener.Protocol && vs.Port == b.listener.Port
+	return (samePort || !p.in.can.SharedVIP) &&
+		slices.ContainsFunc(vs.VIPs, func(a netip.Addr) bool { return slices.Contains(b.vips, a) })
+}
+
+// isFixed reports whether a listener's virtual service needs other addresses and shares those it has, or will before it
+// is updated.
+func (p *placer) isFixed(b binding) bool {
+	have := b.service.object
+	if !b.service.exists() || slices.Equal(sorted(have.VIPs), sorted(b.vips)) {
+		return false
+	}
+	return slices.ContainsFunc(have.VIPs, func(a netip.Addr) bool {
+		return slices.ContainsFunc(p.in.owned.others, func(u Use) bool { return u.Address == a && u.Kind == KindService }) ||
+			slices.ContainsFunc(p.bindings, func(x binding) bool { return x.key() != b.key() && slices.Contains(x.vips, a) }) ||
+			slices.ContainsFunc(p.in.owned.services, func(x owned[VirtualService]) bool {
+				return x.ID != have.ID && slices.Contains(x.object.VIPs, a)
+			})
+	})
+}
+
+// choose takes the first engine group that is asked for and has room. A virtual service that is created anew may stay
+// where it is.
+func (p *placer) choose(x placement) Ref {
+	asked := p.in.desired.EngineGroup
+	full := false
+	for _, g := range p.groups() {
+		if asked != "" && !isNamed(g.ID, g.Name, asked) {
+			continue
+		}
+		if stays := x.replace && x.engine.ID == g.ID; g.Max > 0 && p.rooms[g.ID] <= 0 && !stays {
+			full = true
+			continue
+		}
+		p.rooms[g.ID]--
+		return Ref{g.ID, g.Name}
+	}
+	switch {
+	case full:
+		p.out.refuse(NoEngineGroup,
+			"no service engine group of the edge gateway has room for another virtual service: ask the "+
+				"provider for more")
+	case asked != "":
+		p.out.refuse(NoEngineGroup,
+			"the service engine group %q is not assigned to the edge gateway: correct its name, "+
+				"or ask the provider to assign it", asked)
+	default:
+		p.out.refuse(NoEngineGroup,
+			"no service engine group is assigned to the edge gateway: ask the provider to assign one")
+	}
+	return x.engine
+}
+
+// groups are the engine groups: those first that the load balancer is on already.
+func (p *placer) groups() []EngineGroup {
+	groups := slices.Clone(p.in.observed.Gateway.Groups)
+	rank := func(g EngineGroup) int {
+		if slices.ContainsFunc(p.in.owned.services,
+			func(vs owned[VirtualService]) bool { return vs.object.EngineGroup.ID == g.ID }) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(groups, func(a, b EngineGroup) int { return cmp.Compare(rank(a), rank(b)) })
+	return groups
+}

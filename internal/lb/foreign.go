@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lb
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxListed is how many names a message shows.
+const maxListed = 4
+
+// reportForeign names objects that may be the owner's, and those it has under another id of its cluster. An owner that
+// has nothing under this one gets nothing: a second load balancer would take another address, and the first would never
+// be removed.
+func reportForeign(in input) outcome {
+	out := in.outcome()
+	if len(in.owned.doubtful) > 0 {
+		out.notice(NotProvablyOurs, "objects that cloud provider interface 1.6.1 made for a Service of this name may "+
+			"belong to one in another namespace, or in a cluster with a similar id, and are left alone: %s; "+
+			"remove them in VCD if no Service needs them", listed(in.owned.doubtful))
+	}
+	strays := in.observed.Strays
+	if len(strays) == 0 {
+		return out
+	}
+	var names []string
+	for _, s := range strays {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	text := fmt.Sprintf("this Service has something under another id of the cluster, %q: %s", strays[0].Cluster,
+		listed(slices.Compact(names)))
+	if !in.desired.Absent && len(in.owned.services)+len(in.owned.pools) == 0 {
+		out.refuse(OtherClusterID, "%s; give the cloud controller manager this id again, or remove that in VCD: then a load balancer is made",
+			text)
+		return out
+	}
+	out.notice(OtherClusterID, "%s; remove that in VCD: nothing else does", text)
+	return out
+}
+
+// listed shows the first of some names.
+func listed(names []string) string {
+	more := ""
+	if n := len(names) - maxListed; n > 0 {
+		names = names[:maxListed]
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return `"` + strings.Join(names, `", "`) + `"` + more
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lb
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// oneArm gives virtual services addresses of the one-arm range.
+type oneArm struct {
+	in       input
+	external netip.Addr // the address that clients use
+	used     map[netip.Addr]bool
+}
+
+// place gives virtual services the addresses they have, else one for all, where virtual services may share an address,
+// else one for each.
+func (o *oneArm) place(bindings []binding) ([]binding, outcome) {
+	out := o.in.outcome()
+	placed := slices.Clone(bindings)
+	common := o.keep(placed)
+	for i, b := range placed {
+		if len(b.vips) > 0 {
+			continue
+		}
+		a := common
+		if !o.in.can.SharedVIP || !a.IsValid() || o.in.owned.occupantOf(a, b.listener) != "" {
+			a = o.free()
+		}
+		if !a.IsValid() {
+			arm := o.in.desired.OneArm
+			out.refuse(NoFreeAddress, "no address of the one-arm range %s to %s is free: configure a longer one", arm.First, arm.Last)
+			return placed, out
+		}
+		placed[i].vips = []netip.Addr{a}
+		o.used[a] = true
+		common = a
+	}
+	return placed, out
+}
+
+// keep leaves virtual services where they are. It returns the lowest of these addresses.
+func (o *oneArm) keep(bindings []binding) netip.Addr {
+	var lowest netip.Addr
+	for i, b := range bindings {
+		a := o.current(b)
+		if !a.IsValid() || !o.in.can.SharedVIP && o.used[a] {
+			continue
+		}
+		bindings[i].vips = []netip.Addr{a}
+		o.used[a] = true
+		if !lowest.IsValid() || a.Less(lowest) {
+			lowest = a
+		}
+	}
+	return lowest
+}
+
+// current is the address behind NAT that a listener has already.
+func (o *oneArm) current(b binding) netip.Addr {
+	arm := o.in.desired.OneArm
+	inside := b.rule.object.Internal
+	for _, a := range b.service.object.VIPs {
+		if a != o.external && (arm.Contains(a) || b.rule.exists() && inside == a) {
+			return a
+		}
+	}
+	if b.rule.exists() && arm.Contains(inside) && o.in.owned.occupantOf(inside, b.listener) == "" {
+		return inside
+	}
+	return netip.Addr{}
+}
+
+// free is the first unused address of the one-arm range.
+func (o *oneArm) free() netip.Addr {
+	arm := o.in.desired.OneArm
+	for i, a := 0, arm.First; arm.Contains(a) && i < maxScanned; i, a = i+1, a.Next() {
+		if !o.used[a] && !slices.ContainsFunc(o.in.owned.others, func(u Use) bool { return u.Address == a }) {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
