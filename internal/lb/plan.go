@@ -6,7 +6,7 @@
 // and repeats that until the plan is empty; removal is the plan for [Desired.Absent]. A plan may be interrupted
 // after any step: the next one continues from what is observed.
 //
-// The planner ([Make]) is a row of functions, each in the file of its subject. They take the input and what earlier ones
+// The planner ([Make]) is a pipeline of functions, each in the file of its subject. They take the input and what earlier ones
 // decided, and return what they decide and an outcome: missing facts, refusals, notices, steps. None changes what
 // another returned; the outcomes are put together in [Make] and its helpers only.
 package lb
@@ -50,102 +50,4 @@ func (p Plan) Doubtful() bool {
 	return slices.ContainsFunc(p.Refusals, func(f Finding) bool {
 		return slices.Contains([]string{AddressOutside, NoFreeAddress, NoEngineGroup, Unsupported}, f.Reason)
 	})
-}
-
-// An input is what a plan is made from. Nothing changes it.
-type input struct {
-	desired  Desired
-	observed Observed
-	can      Capabilities
-	owned    inventory
-}
-
-func newInput(d Desired, o Observed, c Capabilities) input {
-	return input{
-		desired:  d,
-		observed: o,
-		can:      c,
-		owned:    takeInventory(d, o),
-	}
-}
-
-// outcome returns an empty outcome.
-func (in *input) outcome() outcome { return outcome{known: in.observed.Known} }
-
-// A design is the load balancer as it shall be, as far as it is decided: each field by one function, in this order.
-type design struct {
-	frontend     frontend
-	bindings     []binding
-	unbound      inventory // what no listener uses any more
-	nodes        nodeSet
-	certificates map[string]Ref       // by key of the listener
-	placements   map[string]placement // by key of the listener
-	pools        map[string]Ref       // by key of the listener
-	intent       []netip.Addr
-}
-
-// Make plans what leads from what is observed to what is desired. It is pure and total: any input gives a plan.
-func Make(d Desired, o Observed, c Capabilities) Plan {
-	in := newInput(d, o, c)
-	if d.Absent {
-		return planAbsence(in)
-	}
-	lb, all := decide(in)
-	if !all.blocked() {
-		intent, claims := planClaims(in, lb.frontend)
-		lb.intent = intent
-		all.add(claims)
-		all.add(planServices(in, lb))
-		all.add(planForwarding(in, lb))
-		all.add(removeUnbound(in, lb))
-	}
-	return conclude(in, lb, all)
-}
-
-// decide finds out what the load balancer shall be. It stops at the first refusal that leaves the rest open.
-func decide(in input) (design, outcome) {
-	var lb design
-	families, all := validate(in)
-	if in.owned.unread {
-		all.need(FullPools)
-	}
-	if all.blocked() {
-		return lb, all
-	}
-	if all.add(reportForeign(in)); all.blocked() {
-		return lb, all
-	}
-	var out outcome
-	lb.frontend, out = chooseAddresses(in, families)
-	if all.add(out); all.stops() {
-		return lb, all
-	}
-	lb.bindings, lb.unbound, out = bindListeners(in, lb.frontend)
-	if all.add(out); all.stops() {
-		return lb, all
-	}
-	return equip(in, lb, all)
-}
-
-// equip decides on what listeners on known addresses need.
-func equip(in input, lb design, all outcome) (design, outcome) {
-	var out outcome
-	if in.can.MemberSets && !in.desired.OwnMembers {
-		lb.nodes, out = planNodeSet(in, lb.frontend.families[0])
-		all.add(out)
-	}
-	lb.certificates, out = planCertificates(in, lb.bindings)
-	if all.add(out); all.stops() {
-		return lb, all
-	}
-	lb.placements, lb.unbound, out = placeServices(in, lb.bindings, lb.unbound)
-	if all.add(out); all.stops() {
-		return lb, all
-	}
-	if all.needs == 0 { // pools are read in full only when nothing else is missing
-		lb.pools, out = planPools(in, lb)
-		all.add(out)
-	}
-	all.add(planFirewall(in, lb.bindings))
-	return lb, all
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lb
+
+// An input is what a plan is made from. Nothing changes it.
+type input struct {
+	desired  Desired
+	observed Observed
+	can      Capabilities
+	owned    inventory
+}
+
+func newInput(d Desired, o Observed, c Capabilities) input {
+	return input{
+		desired:  d,
+		observed: o,
+		can:      c,
+		owned:    takeInventory(d, o),
+	}
+}
+
+// outcome returns an empty outcome.
+func (in *input) outcome() outcome { return outcome{known: in.observed.Known} }
