@@ -68,11 +68,13 @@ func (c *candidates) free(f Family) (netip.Addr, bool) {
 	return c.firstFree(gateway.Ranges, f)
 }
 
+// isAllocatable reports whether a free address of an IP Space may be chosen.
 func (c *candidates) isAllocatable(a netip.Addr) bool {
 	_, allocated := c.in.observed.claimOf(a)
 	return !allocated && (Range{a, a}).Within(c.in.desired.Subnet).Contains(a) && c.problem(a, false) == nil
 }
 
+// firstFree returns the first address of some ranges, within the subnet, that can be used.
 func (c *candidates) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
 	scanned := 0
 	for _, r := range ranges {
@@ -125,6 +127,7 @@ func (c *candidates) problemOfOthers(a netip.Addr) *Finding {
 		others[i].Name, remedy)
 }
 
+// problemInside explains why an address is none for an internal load balancer.
 func (c *candidates) problemInside(a netip.Addr, requested bool) *Finding {
 	d := c.in.desired
 	switch allowed := d.InternalSubnets; {
@@ -153,6 +156,7 @@ func (c *candidates) problemOfClaim(x Claim, requested bool) *Finding {
 		x.Value, x.Space.Name, owner.String())
 }
 
+// problemOfSpace explains why an address of an IP Space cannot be allocated.
 func problemOfSpace(s Space, a netip.Addr) *Finding {
 	if !s.Full {
 		return nil

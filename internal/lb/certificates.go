@@ -32,6 +32,7 @@ type certificatePlanner struct {
 	out      outcome
 }
 
+// certificateOf finds the certificate of a listener, or imports it.
 func (p *certificatePlanner) certificateOf(b binding) Ref {
 	asked := b.listener.Certificate
 	alias := asked.aliasFor(p.in.desired.Owner)
@@ -58,6 +59,7 @@ func (p *certificatePlanner) certificateOf(b binding) Ref {
 	return Ref{Name: alias}
 }
 
+// importAs puts a certificate into the library.
 func (p *certificatePlanner) importAs(alias string, c Certificate) {
 	p.imported[alias] = true
 	p.out.step(phasePrepare, Step{

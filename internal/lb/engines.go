@@ -48,6 +48,7 @@ type placer struct {
 	out      outcome
 }
 
+// roomsOf returns how many virtual services each group still takes.
 func roomsOf(groups []EngineGroup) map[string]int {
 	rooms := map[string]int{}
 	for _, g := range groups {
@@ -108,11 +109,12 @@ func (p *placer) isFixed(b binding) bool {
 		return false
 	}
 	return slices.ContainsFunc(have.VIPs, func(a netip.Addr) bool {
-		return slices.ContainsFunc(p.in.owned.others, func(u Use) bool { return u.Address == a && u.Kind == KindService }) ||
-			slices.ContainsFunc(p.bindings, func(x binding) bool { return x.key() != b.key() && slices.Contains(x.vips, a) }) ||
-			slices.ContainsFunc(p.in.owned.services, func(x owned[VirtualService]) bool {
-				return x.ID != have.ID && slices.Contains(x.object.VIPs, a)
-			})
+		isOthers := func(u Use) bool { return u.Address == a && u.Kind == KindService }
+		isAnotherListeners := func(x binding) bool { return x.key() != b.key() && slices.Contains(x.vips, a) }
+		isAnotherServices := func(x owned[VirtualService]) bool { return x.ID != have.ID && slices.Contains(x.object.VIPs, a) }
+		return slices.ContainsFunc(p.in.owned.others, isOthers) ||
+			slices.ContainsFunc(p.bindings, isAnotherListeners) ||
+			slices.ContainsFunc(p.in.owned.services, isAnotherServices)
 	})
 }
 

@@ -52,6 +52,7 @@ const (
 	AddressShared = "AddressShared"
 )
 
+// finding returns a finding with a message as of [fmt.Sprintf].
 func finding(reason, format string, args ...any) *Finding {
 	return &Finding{reason, fmt.Sprintf(format, args...)}
 }

@@ -14,7 +14,9 @@ func Follow(d Desired, o Observed, c Capabilities) Plan {
 	in := newInput(d, o, c)
 	all := in.outcome()
 	switch {
-	case in.owned.unread && !all.need(FullPools), len(in.owned.doubtful) > 0 && !all.need(Forwardings): // a rule may prove it
+	case in.owned.unread && !all.need(FullPools):
+		return Plan{Needs: all.needs}
+	case len(in.owned.doubtful) > 0 && !all.need(Forwardings): // a rule may prove whose they are
 		return Plan{Needs: all.needs}
 	case len(in.owned.pools) == 0:
 		return Plan{}

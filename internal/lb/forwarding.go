@@ -16,6 +16,7 @@ func planForwarding(in input, lb design) outcome {
 	return all
 }
 
+// planProfile plans the port profile of a listener and returns the reference to it.
 func planProfile(in input, b binding) (Ref, outcome) {
 	out := in.outcome()
 	have := b.profile
@@ -43,6 +44,7 @@ func planProfile(in input, b binding) (Ref, outcome) {
 	return Ref{have.ID, have.Name}, out
 }
 
+// planRule plans the NAT rule of a listener.
 func planRule(in input, lb design, b binding, profile Ref) outcome {
 	out := in.outcome()
 	have := b.rule

@@ -174,8 +174,9 @@ func (i inventory) intends(c Claim) bool { return slices.Contains(i.intended, c)
 
 // isOn reports whether an object of the owner has an address.
 func (i inventory) isOn(a netip.Addr) bool {
-	return slices.ContainsFunc(i.services, func(vs owned[VirtualService]) bool { return slices.Contains(vs.object.VIPs, a) }) ||
-		slices.ContainsFunc(i.rules, func(r owned[Rule]) bool { return r.object.External == a })
+	isVIP := func(vs owned[VirtualService]) bool { return slices.Contains(vs.object.VIPs, a) }
+	isExternal := func(r owned[Rule]) bool { return r.object.External == a }
+	return slices.ContainsFunc(i.services, isVIP) || slices.ContainsFunc(i.rules, isExternal)
 }
 
 // occupantOf names what others have on a port of an address. That an address is reserved changes nothing for an owner
@@ -206,6 +207,7 @@ func take[T any](list []owned[T], key string) (owned[T], []owned[T]) {
 	return list[best], slices.Concat(list[:best], list[best+1:])
 }
 
+// before orders the objects of one listener by which of them stays.
 func before[T any](a, b owned[T]) bool {
 	if a.old != b.old {
 		return !a.old

@@ -93,7 +93,14 @@ const maxUses = 32
 func (vs VirtualService) Uses(name string, m Marker) []Use {
 	var uses []Use
 	for _, a := range vs.VIPs {
-		use := Use{Address: a, Protocol: vs.Protocol, Port: vs.Port, Kind: KindService, Name: name, Marker: m}
+		use := Use{
+			Address:  a,
+			Protocol: vs.Protocol,
+			Port:     vs.Port,
+			Kind:     KindService,
+			Name:     name,
+			Marker:   m,
+		}
 		if vs.Port != 0 {
 			uses = append(uses, use)
 		}
@@ -167,11 +174,12 @@ func (p Pool) String() string {
 
 // hash is that of everything that an update writes and lists do not show.
 func (p Pool) hash() string {
-	w := []string{strconv.Itoa(p.NodePort), p.Group.Name, strconv.FormatBool(p.Sticky), p.Algorithm}
+	hashed := []string{strconv.Itoa(p.NodePort), p.Group.Name, strconv.FormatBool(p.Sticky), p.Algorithm}
 	for _, m := range p.Monitors {
-		w = append(w, string(m))
+		hashed = append(hashed, string(m))
 	}
-	return short(append(w, words(p.Members)...)...)
+	hashed = append(hashed, words(p.Members)...)
+	return short(hashed...)
 }
 
 // differs reports whether a pool that was read in full is not as wanted.
@@ -197,6 +205,7 @@ func (p Pool) mayDiffer(have Pool) bool {
 		!h.ByGroup && h.Members >= 0 && h.Members != len(p.Members)
 }
 
+// sameMembers reports whether a pool that was read in full has the members that are wanted.
 func (p Pool) sameMembers(have Pool) bool {
 	if p.Group != (Ref{}) {
 		return have.Group.Name == p.Group.Name && (p.Group.ID == "" || have.Group.ID == p.Group.ID)
@@ -238,17 +247,26 @@ type Rule struct {
 // Uses returns the addresses and ports of the rule, with the marker of its owner. Protocol is that of its profile,
 // if known.
 func (r Rule) Uses(m Marker, p Protocol) []Use {
-	use := Use{Address: r.External, Kind: KindRule, Name: r.Name, Marker: m}
-	outside := use
-	inside := use
-	if inside.Address = r.Internal; r.Other {
-		inside.Address = netip.Addr{}
-	} else if outside.Port = r.ExternalPort; r.ExternalPort != 0 {
-		outside.Protocol = p
+	outside := Use{
+		Address: r.External,
+		Kind:    KindRule,
+		Name:    r.Name,
+		Marker:  m,
 	}
-	return slices.DeleteFunc([]Use{outside, inside}, func(u Use) bool { return !u.Address.IsValid() })
+	uses := []Use{outside}
+	if !r.Other {
+		inside := outside
+		inside.Address = r.Internal
+		if r.ExternalPort != 0 {
+			uses[0].Port = r.ExternalPort
+			uses[0].Protocol = p
+		}
+		uses = append(uses, inside)
+	}
+	return slices.DeleteFunc(uses, func(u Use) bool { return !u.Address.IsValid() })
 }
 
+// differs reports whether a rule is not as wanted. The profile of a rule that is wanted has no ID before it is created.
 func (r Rule) differs(have Rule) bool {
 	return r.Profile.ID == "" || r.Profile.ID != have.Profile.ID || have.State == Failed ||
 		r.Description != have.Description ||
@@ -262,6 +280,7 @@ type Profile struct {
 	Port     int
 }
 
+// differs reports whether a profile is not as wanted.
 func (p Profile) differs(have Profile) bool {
 	return have.State == Failed || p.Description != have.Description || p.Protocol != have.Protocol || p.Port != have.Port
 }

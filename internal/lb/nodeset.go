@@ -71,6 +71,7 @@ func updateSet(in input, have Set, f Family) outcome {
 	return out
 }
 
+// wantedSet is the IP set of a family's nodes as it shall be, with the words that people added to its description.
 func wantedSet(in input, f Family, description string) Set {
 	members := in.desired.members(f)
 	m := Marker{

@@ -25,7 +25,7 @@ const (
 	phases
 )
 
-// An outcome is what one part of the planner, or all so far, have to say about the plan.
+// An outcome is what one part of the planner, or all parts so far, add to the plan.
 type outcome struct {
 	known    Facts // what is observed; no part of the result
 	needs    Facts
@@ -77,6 +77,7 @@ func (o *outcome) remove(ph phase, kind Kind, have Object) {
 	})
 }
 
+// removeEach removes all objects of a list.
 func removeEach[T any](o *outcome, ph phase, kind Kind, list []owned[T]) {
 	for _, x := range list {
 		o.remove(ph, kind, x.Object)

@@ -6,9 +6,9 @@
 // and repeats that until the plan is empty; removal is the plan for [Desired.Absent]. A plan may be interrupted
 // after any step: the next one continues from what is observed.
 //
-// The planner ([Make]) is a pipeline of functions, each in the file of its subject. They take the input and what earlier ones
-// decided, and return what they decide and an outcome: missing facts, refusals, notices, steps. None changes what
-// another returned; the outcomes are put together in [Make] and its helpers only.
+// The planner ([Make]) is a pipeline of functions, each in the file of its subject. They take the input and what earlier
+// ones decided, and return what they decide and an outcome: missing facts, refusals, notices, steps. None changes what
+// another returned; the entry point merges the outcomes.
 package lb
 
 import (

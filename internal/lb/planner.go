@@ -38,7 +38,7 @@ func Make(d Desired, o Observed, c Capabilities) Plan {
 func decide(in input) (design, outcome) {
 	var lb design
 	families, all := validate(in)
-	if in.owned.unread {
+	if in.owned.unread { // whose the objects are is not known yet
 		all.need(FullPools)
 	}
 	if all.blocked() {

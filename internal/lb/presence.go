@@ -41,6 +41,7 @@ func (p *presence) current(f Family) (netip.Addr, bool) {
 	}), true
 }
 
+// weight orders addresses that the load balancer has.
 func (p *presence) weight(a netip.Addr) int {
 	w := p.count(a)
 	if slices.Contains(p.desired.Intent, a) {

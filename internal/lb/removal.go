@@ -28,6 +28,7 @@ func planAbsence(in input) Plan {
 	return conclude(in, design{}, all)
 }
 
+// removeAll removes what is the owner's alone.
 func removeAll(in input) outcome {
 	out := in.outcome()
 	removeEach(&out, phaseRemove, KindRule, in.owned.rules)
@@ -40,7 +41,7 @@ func removeAll(in input) outcome {
 	return out
 }
 
-// removeUnbound removes what no listener uses any more. Rules of the firewall are left to those who filter.
+// removeUnbound removes what no listener uses any more. Rules of the firewall are [planFirewall]'s.
 func removeUnbound(in input, lb design) outcome {
 	out := in.outcome()
 	removeEach(&out, phaseRemove, KindRule, lb.unbound.rules)

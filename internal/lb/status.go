@@ -101,6 +101,7 @@ func portsOf(lb design) []PortStatus {
 	return ports
 }
 
+// problemOf names the problem of a listener; nothing if there is none.
 func problemOf(lb design, b binding) string {
 	has := func(states ...State) bool {
 		return slices.ContainsFunc(partsOf(lb, b), func(p part) bool { return slices.Contains(states, p.object.State) })
@@ -122,6 +123,7 @@ type part struct {
 	object Object
 }
 
+// partsOf are the objects that a listener needs.
 func partsOf(lb design, b binding) []part {
 	return []part{
 		{KindSet, lb.nodes.object},
