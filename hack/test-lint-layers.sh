@@ -20,6 +20,10 @@ internal/vcd         $module/api/v1beta4                         vcd
 internal/vcd/wire    $module/internal/guestinfo                  vcd
 internal/vcd         $module/internal/vcd/wire                   -
 internal/vcd         github.com/vmware/go-vcloud-director/v2/govcd -
+internal/vcd         $module/internal/siteproxy                  -
+internal/cloudstack  $module/internal/siteproxy                  -
+internal/siteproxy   k8s.io/apimachinery/pkg/runtime             siteproxy
+internal/siteproxy   $module/internal/guestinfo                  siteproxy
 internal/cloudstack  k8s.io/apimachinery/pkg/runtime             cloudstack
 internal/cloudstack  $module/cpi/plan                            cloudstack
 cpi/cloudstack/cloudstacksim $module/internal/cloudstack         cloudstacksim

@@ -27,6 +27,8 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/utils/clock"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
 const (
@@ -214,6 +216,7 @@ func (s *sessions) loginTags(
 // open logs in and makes the view of all VMs.
 func (s *sessions) open(ctx context.Context, credentials Credentials) (*connection, error) {
 	transport := soap.NewClient(s.address(), s.Insecure)
+	siteproxy.Use(transport.DefaultTransport())
 	transport.UserAgent = s.agent
 	if s.CAFile != "" {
 		if err := transport.SetRootCAs(s.CAFile); err != nil {
@@ -371,10 +374,13 @@ type observedTransport struct {
 	observe func(error)
 }
 
-// RoundTrip sends a request.
+// RoundTrip sends a request. A failure of the proxy is explained.
 func (t observedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(r)
 	t.observe(err)
+	if proxy, ok := siteproxy.Explain(r, err); ok {
+		return nil, proxy
+	}
 	return response, err
 }
 

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
 // serviceAccountToken is the token of the pod, which authenticates it where the credentials have none.
@@ -31,7 +33,14 @@ func (c *connection) share(ctx context.Context, credentials Credentials) error {
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	response, err := (&http.Client{Transport: c.client.DefaultTransport()}).Do(request)
+	if proxy, ok := siteproxy.Explain(request, err); ok {
+		return fmt.Errorf("asking for a shared session: %w", proxy)
+	}
 	if err != nil {
+		return fmt.Errorf("asking for a shared session: %w", err)
+	}
+	if err := siteproxy.Refused(request, response); err != nil {
+		_ = response.Body.Close()
 		return fmt.Errorf("asking for a shared session: %w", err)
 	}
 	defer response.Body.Close()

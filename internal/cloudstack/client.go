@@ -23,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
 const (
@@ -84,13 +86,13 @@ func New(o Options) *Client {
 		config.RootCAs.AppendCertsFromPEM([]byte(o.CA))
 	}
 	transport := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
 		TLSClientConfig:     config,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConnsPerHost: 8,
 		IdleConnTimeout:     time.Minute,
 		TLSHandshakeTimeout: 15 * time.Second,
 	}
+	siteproxy.Use(transport)
 	return &Client{
 		opts: o,
 		http: &http.Client{
@@ -145,12 +147,15 @@ func (c *Client) send(ctx context.Context, command string, params Params, into a
 	request.Header.Set("User-Agent", c.opts.UserAgent)
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return unanswered(err)
+		return unanswered(request, err)
 	}
 	defer answer.Body.Close()
+	if err := siteproxy.Refused(request, answer); err != nil {
+		return unanswered(request, err)
+	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
-		return unanswered(err)
+		return unanswered(request, err)
 	}
 	return decode(command, answer.StatusCode, body, into)
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
 // Errors that CloudStack's errors are.
@@ -123,12 +125,15 @@ func failing(err error) error {
 }
 
 // unanswered returns the error of a request without an answer. It leaves out the request.
-func unanswered(err error) error {
+func unanswered(request *http.Request, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	if errors.Is(err, context.Canceled) {
 		return err
+	}
+	if proxy, ok := siteproxy.Explain(request, err); ok {
+		return fmt.Errorf("%w: %w", ErrUnavailable, proxy)
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return fmt.Errorf("%w: %w", ErrTLS, err)
@@ -139,5 +144,5 @@ func unanswered(err error) error {
 	if _, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		return fmt.Errorf("%w: %w", ErrTLS, err)
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return fmt.Errorf("%w%s: %w", ErrUnavailable, siteproxy.Via(request), err)
 }

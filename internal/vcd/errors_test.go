@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -198,7 +199,10 @@ func TestCancellationStaysWhatItIs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	err := newConnectionError(ctx, "https://vcd", errors.New("read tcp 127.0.0.1:4711: use of closed connection"),
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://vcd", http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	err = newConnectionError(req, "https://vcd", errors.New("read tcp 127.0.0.1:4711: use of closed connection"),
 		time.Second)
 
 	g.Expect(err).To(MatchError(context.Canceled))

@@ -21,6 +21,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
 // vcloudNamespace is how the namespace of VCD's own documents begins.
@@ -173,28 +175,26 @@ func (e *connectionError) Error() string { return e.reason }
 func (e *connectionError) Unwrap() error { return e.kind }
 
 // newConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
-func newConnectionError(ctx context.Context, site string, err error, timeout time.Duration) error {
-	if ctx.Err() != nil {
+func newConnectionError(req *http.Request, site string, err error, timeout time.Duration) error {
+	if ctx := req.Context(); ctx.Err() != nil {
 		cause := context.Cause(ctx)
 		if silent, ok := errors.AsType[*connectionError](cause); ok {
 			return silent
 		}
 		return fmt.Errorf("calling %s: %w", site, cause)
 	}
+	if proxy, ok := siteproxy.Explain(req, err); ok {
+		return &connectionError{ErrUnavailable, fmt.Sprintf("%s cannot be reached: %s", site, proxy)}
+	}
+	via := siteproxy.Via(req)
 	if reason, ok := distrust(err); ok {
 		return &connectionError{ErrTLS, fmt.Sprintf("certificate of %s is not trusted: %s", site, reason)}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
-		return &connectionError{ErrUnavailable, fmt.Sprintf("%s did not answer within %s", site, timeout)}
+		return &connectionError{ErrUnavailable, fmt.Sprintf("%s did not answer within %s%s", site, timeout, via)}
 	}
-	return &connectionError{ErrUnavailable, fmt.Sprintf("%s cannot be reached: %s", site, rootCause(err))}
+	return &connectionError{ErrUnavailable, fmt.Sprintf("%s cannot be reached%s: %s", site, via, rootCause(err))}
 }
-
-// A proxyError is what the proxy says that the environment names, of which VCD knows nothing.
-type proxyError struct{ reason string }
-
-// Error implements error.
-func (e *proxyError) Error() string { return e.reason }
 
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
@@ -224,9 +224,6 @@ func distrust(err error) (string, bool) {
 // rootCause returns the innermost text of err: the layers above it name addresses, ports and URLs. It does not quote
 // what another server answered: net/http puts what it cannot parse in quotation marks.
 func rootCause(err error) string {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
-		return "the proxy that HTTPS_PROXY names: " + rootCause(op.Err)
-	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
 			return "DNS does not know " + dns.Name

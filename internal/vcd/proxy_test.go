@@ -43,8 +43,9 @@ func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred(), string(out))
 		return string(out)
 	}
-	g.Expect(again("https://vcd.proxied.example", "http://127.0.0.1:1")).To(ContainSubstring(
-		"https://vcd.proxied.example cannot be reached: the proxy that HTTPS_PROXY names: connection refused"))
+	g.Expect(again("https://vcd.proxied.example", "http://canary:canary@127.0.0.1:1")).To(And(ContainSubstring(
+		"https://vcd.proxied.example cannot be reached: proxy 127.0.0.1:1 cannot be used, so the request did not reach the site: "+
+			"connection refused: check its host and port in HTTPS_PROXY"), Not(ContainSubstring("canary"))))
 	for site, direct := range map[string]bool{
 		"https://vcd.proxied.example": false,
 		"https://vcd.direct.example":  true,
@@ -57,7 +58,7 @@ func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 			continue
 		}
 		g.Expect(out).To(ContainSubstring(site + " cannot be reached: proxy " + proxy.Listener.Addr().String() +
-			" answers 502 Bad Gateway"))
+			" cannot connect to vcd.proxied.example:443 (HTTP 502)"))
 		g.Expect(asked).To(Receive(Equal("CONNECT vcd.proxied.example:443")))
 		for len(asked) > 0 {
 			<-asked

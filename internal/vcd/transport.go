@@ -11,8 +11,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
 const (
@@ -55,26 +56,21 @@ func newTransport(s *site, config Config, opts PoolOptions, log func() func(Exch
 			}
 		}
 	}
+	next := &http.Transport{ // HTTP/1.1, which is what VCD speaks
+		DialContext:           opts.Dial,
+		TLSClientConfig:       tlsConfig,
+		TLSHandshakeTimeout:   15 * time.Second,
+		MaxIdleConnsPerHost:   8,
+		IdleConnTimeout:       90 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+	siteproxy.Use(next)
 	return &transport{
 		site:    s,
 		timeout: opts.RequestTimeout,
 		agent:   opts.UserAgent,
 		log:     log,
-		next: &http.Transport{ // HTTP/1.1, which is what VCD speaks
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           opts.Dial,
-			TLSClientConfig:       tlsConfig,
-			TLSHandshakeTimeout:   15 * time.Second,
-			MaxIdleConnsPerHost:   8,
-			IdleConnTimeout:       90 * time.Second,
-			ExpectContinueTimeout: time.Second,
-			OnProxyConnectResponse: func(_ context.Context, proxy *url.URL, _ *http.Request, got *http.Response) error {
-				if got.StatusCode == http.StatusOK {
-					return nil
-				}
-				return &proxyError{fmt.Sprintf("proxy %s answers %s", proxy.Host, got.Status)}
-			},
-		},
+		next:    next,
 	}, nil
 }
 
@@ -109,7 +105,7 @@ func (t *transport) send(req *http.Request) (answer, error) {
 	took := time.Since(start)
 	t.report(op, out, got, took, err)
 	if err != nil {
-		err = newConnectionError(req.Context(), t.site.base, err, t.timeout)
+		err = newConnectionError(req, t.site.base, err, t.timeout)
 	}
 	leave(err)
 	t.trust.record(err, t.site.clock.Now())

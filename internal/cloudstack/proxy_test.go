@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudstack_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// behindProxy makes TestAFailureOfTheProxyIsNoFailureOfCloudStack call the site, in its other process; empty in the first one.
+const behindProxy = "BEHIND_PROXY"
+
+// TestAFailureOfTheProxyIsNoFailureOfCloudStack runs itself again: what the environment says of proxies is read once per
+// process.
+func TestAFailureOfTheProxyIsNoFailureOfCloudStack(t *testing.T) {
+	if os.Getenv(behindProxy) != "" {
+		c := cloudstack.New(cloudstack.Options{URL: "https://cloud.proxied.example/client/api", Key: "key", Secret: "secret"})
+		_, err := c.VMs(t.Context(), "")
+		fmt.Printf("<%v>\n", err)
+		return
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	}))
+	t.Cleanup(proxy.Close)
+	for address, reason := range map[string]string{
+		proxy.Listener.Addr().String(): " does not accept the user name and the password (HTTP 407)",
+		"127.0.0.1:1":                  " cannot be used, so the request did not reach the site: connection refused",
+	} {
+		g := NewWithT(t)
+		again := exec.Command(os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
+		again.Env = append(os.Environ(), behindProxy+"=true", "HTTPS_PROXY=http://canary:canary@"+address, "NO_PROXY=")
+
+		out, err := again.CombinedOutput()
+
+		g.Expect(err).NotTo(HaveOccurred(), string(out))
+		g.Expect(string(out)).To(ContainSubstring("CloudStack does not answer: proxy " + address + reason))
+		g.Expect(string(out)).To(ContainSubstring("in HTTPS_PROXY"), "the remedy")
+		g.Expect(string(out)).NotTo(ContainSubstring("canary"))
+	}
+}
