@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -86,7 +88,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&corev1.Secret{},
 			handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{},
 				handler.OnlyControllerOwner()),
-			builder.OnlyMetadata, builder.WithPredicates(session.Deletions())).
+			builder.OnlyMetadata, builder.WithPredicates(predicate.Or(session.Deletions(), predicate.And(changed, isNodeProxy())))).
 		Watches(&infrav1.VCDCluster{}, r.inspections.DropDeleted()).
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
@@ -103,6 +105,8 @@ type scope struct {
 	where    whereabouts       // set by findZones
 	shared   session.Shared    // set by credentials
 	gateways map[string]string // URNs of the further edge gateways, by name; set by findGateways
+
+	nodeNetworks []netip.Prefix // only if VCD is reached by a proxy; set by findNodeNetworks
 }
 
 // table returns the phase of a VCDCluster that this reconciler runs.
@@ -118,7 +122,7 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 func install(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Sequence(ctx,
 		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.allowBalancers, s.choose, s.ready,
-		s.takeOver, s.write, s.inspect)
+		s.findNodeNetworks, s.takeOver, s.write, s.inspect)
 }
 
 func managed(c *infrav1.VCDCluster) bool {

@@ -202,6 +202,8 @@ func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
 		"nodes reach the site without the proxy")
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Proxy.Site = infrav1.SiteByProxy })
+	w.Expect(w.pass().Message).To(Equal("Waiting for NodeProxyReady"))
+	w.writeNodeProxy("localhost", "192.168.4.0/24", "fd00:4::/64")
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
 	w.apply()
 
@@ -218,6 +220,7 @@ func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
 	w.Expect(string(secret.Data["HTTPS_PROXY"])).To(Equal(proxy))
 	exceptions := strings.Split(string(secret.Data["NO_PROXY"]), ",")
 	w.Expect(exceptions).To(ContainElements("api.example.com", "10.96.0.0/12", ".corp.example.com"))
+	w.Expect(exceptions).To(ContainElements("192.168.4.0/24", "fd00:4::/64"), "the networks of the nodes")
 	site, err := url.Parse(w.Sim.URL())
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(exceptions).NotTo(ContainElement(site.Hostname()))
@@ -235,6 +238,28 @@ func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Env).NotTo(
 		ContainElement(HaveField("Name", BeElementOf(variables))))
 	w.Expect(apierrors.IsNotFound(w.Workload.Get(w.Ctx, key, secret))).To(BeTrue(), "a password is not left behind")
+}
+
+func TestTheEndpointIsThatOfTheInfrastructureWhileTheClusterHasNone(t *testing.T) {
+	w := newCCMEnv(t)
+	w.changeCAPICluster(func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{} })
+	w.changeCluster(func(c *infrav1.VCDCluster) {
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "api.corp.example.com", Port: 8443}
+		c.Spec.Proxy = infrav1.ProxySpec{HTTPSProxy: "http://proxy.example.com:3128", Site: infrav1.SiteByProxy}
+	})
+	w.writeNodeProxy("192.168.4.0/24")
+
+	w.installed()
+
+	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Env).To(ContainElements(
+		corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: "api.corp.example.com"},
+		corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: "8443"},
+	))
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: "kube-system", Name: addons.ProxyName}
+	w.Expect(w.Workload.Get(w.Ctx, key, secret)).To(Succeed())
+	w.Expect(strings.Split(string(secret.Data["NO_PROXY"]), ",")).To(ContainElement("api.corp.example.com"),
+		"the API server is reached without the proxy")
 }
 
 func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {

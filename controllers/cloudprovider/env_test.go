@@ -24,7 +24,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -149,6 +151,19 @@ func (w *ccmEnv) changeCluster(change func(*infrav1.VCDCluster)) {
 	c := w.vcdClusterNow()
 	change(c)
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+}
+
+// writeNodeProxy writes the proxy settings of nodes, as the reconciler of the VCDCluster does.
+func (w *ccmEnv) writeNodeProxy(direct ...string) {
+	_, err := nodesecret.Secret{
+		Client:  w.Client,
+		Live:    w.Client,
+		Owner:   w.vcdClusterNow(),
+		Cluster: controllertest.ClusterName,
+		Suffix:  nodeproxy.SecretSuffix,
+		Holds:   "the proxy settings of nodes",
+	}.Write(w.Ctx, nodeproxy.Settings{Direct: direct}.Files())
+	w.Expect(err).NotTo(HaveOccurred())
 }
 
 func (w *ccmEnv) changeIdentity(change func(*infrav1.VCDIdentity)) {

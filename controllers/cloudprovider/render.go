@@ -21,7 +21,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 )
 
 const (
@@ -47,12 +46,13 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	endpoint := s.endpoint()
 	ccm := addons.CCM{
 		Image:      imageOf(s.vcdCluster.Spec.CloudProvider.Image, s.Image),
 		Replicas:   replicas(s.cluster),
 		ConfigHash: hashOf(config, proxy),
-		APIHost:    s.cluster.Spec.ControlPlaneEndpoint.Host,
-		APIPort:    s.cluster.Spec.ControlPlaneEndpoint.Port,
+		APIHost:    endpoint.Host,
+		APIPort:    endpoint.Port,
 	}
 	if len(proxy) > 0 {
 		ccm.ProxySecret = addons.ProxyName
@@ -74,6 +74,15 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	return objects, nil
 }
 
+// endpoint is the control plane endpoint by which the cloud controller manager reaches the API server: the Cluster's, and
+// until Cluster API has taken it over, or where a Cluster was restored without, that of the infrastructure.
+func (s *scope) endpoint() clusterv1.APIEndpoint {
+	if s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		return s.cluster.Spec.ControlPlaneEndpoint
+	}
+	return s.vcdCluster.Spec.ControlPlaneEndpoint
+}
+
 // hashOf returns a hash of what the pods read once: the configuration, and the variables of the proxy, if there is one.
 func hashOf(config []byte, proxy []unstructured.Unstructured) string {
 	hash := sha256.New()
@@ -82,24 +91,6 @@ func hashOf(config []byte, proxy []unstructured.Unstructured) string {
 		_, _ = fmt.Fprint(hash, secret.Object["data"])
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:hashLength]
-}
-
-// proxy returns the Secret with the variables of the cluster's proxy, if VCD is reached by it. The API server, to which
-// the cloud controller manager connects besides, is reached without.
-func (s *scope) proxy() ([]unstructured.Unstructured, error) {
-	proxy := s.vcdCluster.Spec.Proxy
-	if proxy.Site != infrav1.SiteByProxy || proxy.HTTPSProxy == "" {
-		return nil, nil
-	}
-	network := s.cluster.Spec.ClusterNetwork
-	secret, err := addons.Proxy(proxy.HTTPSProxy, nodeproxy.Cluster{
-		Services:      network.Services.CIDRBlocks,
-		Pods:          network.Pods.CIDRBlocks,
-		ServiceDomain: network.ServiceDomain,
-		Endpoint:      s.cluster.Spec.ControlPlaneEndpoint.Host,
-		More:          slices.Concat(s.vcdCluster.Status.VirtualIPs, proxy.NoProxy),
-	}.Direct())
-	return []unstructured.Unstructured{secret}, err
 }
 
 // serviceKeyBytes is how long the key is that proves what is written down on Services.

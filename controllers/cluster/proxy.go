@@ -97,15 +97,7 @@ func networksOfLostZones(ctx context.Context, s *scope, secret nodesecret.Secret
 		return nil, nil
 	}
 	data, err := secret.Read(ctx)
-	var networks []netip.Prefix
-	direct, _ := nodeproxy.DirectOf(data, "")
-	for _, text := range direct {
-		network, err := netip.ParsePrefix(text)
-		if err == nil && !slices.Contains(s.vcdCluster.Spec.Proxy.NoProxy, text) {
-			networks = append(networks, network)
-		}
-	}
-	return networks, err
+	return nodeproxy.NetworksOf(data, s.vcdCluster.Spec.Proxy.NoProxy), err
 }
 
 // direct returns what nodes reach without the proxy.

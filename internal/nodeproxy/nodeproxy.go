@@ -44,6 +44,20 @@ func DirectOf(data map[string][]byte, version string) (direct []string, current 
 	return strings.FieldsFunc(string(data[keyDirect]), func(r rune) bool { return r == ',' }), current
 }
 
+// NetworksOf returns the networks that are reached without the proxy, as the data of the Secret has them: those of the
+// nodes are among them. Those that the user adds are left out.
+func NetworksOf(data map[string][]byte, noProxy []string) []netip.Prefix {
+	var networks []netip.Prefix
+	direct, _ := DirectOf(data, "")
+	for _, text := range direct {
+		network, err := netip.ParsePrefix(text)
+		if err == nil && !slices.Contains(noProxy, text) {
+			networks = append(networks, network)
+		}
+	}
+	return networks
+}
+
 // versioned returns the key of a file of one version of the proxy.
 func versioned(key, version string) string {
 	return strings.TrimSuffix(key, ".conf") + "-" + version + ".conf"

@@ -165,3 +165,19 @@ func TestTheSettingsOfAnotherProxyAreNotTaken(t *testing.T) {
 	_, current = DirectOf(nil, s.Version)
 	g.Expect(current).To(BeFalse())
 }
+
+func TestNetworksAreReadBackWithoutThoseOfTheUser(t *testing.T) {
+	g := NewWithT(t)
+	network := netip.MustParsePrefix("192.168.4.0/24")
+	files := Settings{Direct: Cluster{
+		Services: []string{"10.96.0.0/12"},
+		Endpoint: "192.168.4.10",
+		Networks: []netip.Prefix{network},
+		More:     []string{"172.16.0.0/12", ".corp.example.com"},
+	}.Direct()}.Files()
+
+	got := NetworksOf(files, []string{"172.16.0.0/12", ".corp.example.com"})
+
+	g.Expect(got).To(ConsistOf(network, netip.MustParsePrefix("10.96.0.0/12"), netip.MustParsePrefix("127.0.0.0/8")))
+	g.Expect(NetworksOf(nil, nil)).To(BeEmpty())
+}

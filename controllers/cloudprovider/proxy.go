@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudprovider
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// byProxy reports whether the cloud controller manager of a cluster reaches VCD by a proxy.
+func byProxy(c *infrav1.VCDCluster) bool {
+	return c.Spec.Proxy.Site == infrav1.SiteByProxy && c.Spec.Proxy.HTTPSProxy != ""
+}
+
+// findNodeNetworks reads the networks of the nodes from the proxy settings that the nodes have. Those of an earlier proxy
+// will do: a proxy that works again is worth more than exceptions that are complete.
+func (s *scope) findNodeNetworks(ctx context.Context) (phases.Outcome, error) {
+	if !byProxy(s.vcdCluster) {
+		return phases.Done, nil
+	}
+	data, err := nodesecret.Secret{
+		Live:    s.Live,
+		Owner:   s.vcdCluster,
+		Cluster: s.cluster.Name,
+		Suffix:  nodeproxy.SecretSuffix,
+	}.Read(ctx)
+	if err != nil {
+		return phases.Done, err
+	}
+	if data == nil {
+		return phases.Wait(addon.ApplyPoll, infrav1.WaitingForEarlierPhaseReason,
+			"Waiting for "+infrav1.NodeProxyReadyCondition), nil
+	}
+	s.nodeNetworks = nodeproxy.NetworksOf(data, s.vcdCluster.Spec.Proxy.NoProxy)
+	return phases.Done, nil
+}
+
+// proxy returns the Secret with the variables of the cluster's proxy, if VCD is reached by it. The API server and the
+// nodes are reached without.
+func (s *scope) proxy() ([]unstructured.Unstructured, error) {
+	if !byProxy(s.vcdCluster) {
+		return nil, nil
+	}
+	spec := s.vcdCluster.Spec.Proxy
+	network := s.cluster.Spec.ClusterNetwork
+	secret, err := addons.Proxy(spec.HTTPSProxy, nodeproxy.Cluster{
+		Services:      network.Services.CIDRBlocks,
+		Pods:          network.Pods.CIDRBlocks,
+		ServiceDomain: network.ServiceDomain,
+		Endpoint:      s.endpoint().Host,
+		Networks:      s.nodeNetworks,
+		More: slices.Concat(
+			[]string{s.vcdCluster.Spec.ControlPlaneEndpoint.Host},
+			s.vcdCluster.Status.VirtualIPs,
+			spec.NoProxy,
+		),
+	}.Direct())
+	return []unstructured.Unstructured{secret}, err
+}
+
+// isNodeProxy selects the Secrets with the proxy settings of nodes.
+func isNodeProxy() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(object client.Object) bool {
+		return strings.HasSuffix(object.GetName(), nodeproxy.SecretSuffix)
+	})
+}
