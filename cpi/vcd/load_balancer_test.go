@@ -3,6 +3,7 @@
 package vcd_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -52,6 +53,7 @@ type cluster struct {
 	*WithT
 
 	sim      *vcdsim.Simulator
+	site     string // the URL by which the simulator is reached; empty: its own
 	client   *fake.Clientset
 	services cache.Store
 	nodes    cache.Store
@@ -80,7 +82,7 @@ func (c *cluster) configure(t *testing.T, gateways ...vcdconfig.Gateway) {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{TaskPoll: 2 * time.Millisecond, RequestsPerSecond: 10000, Burst: 10000})
 	t.Cleanup(func() { _ = pool.Close(context.WithoutCancel(t.Context())) })
-	sessions := cpivcd.NewSessions(pool, vcd.Config{Site: c.sim.URL(), Org: "acme", CABundle: c.sim.CA()},
+	sessions := cpivcd.NewSessions(pool, vcd.Config{Site: cmp.Or(c.site, c.sim.URL()), Org: "acme", CABundle: c.sim.CA()},
 		func() (vcd.Credentials, string, error) {
 			return vcd.Credentials{Username: "ccm", Password: "password"}, "1", nil
 		})

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcd_test
+
+import (
+	"encoding/base64"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
+)
+
+// Names in the tests of the proxy.
+const (
+	// ownProcess is set in the processes that TestVCDByAProxy starts, one for each of its cases.
+	ownProcess = "OWN_PROCESS_FOR_PROXY"
+	// proxiedSite is a host that only the proxy resolves. The certificate of the simulator is for it, too.
+	proxiedSite   = "vcdsim"
+	proxiedTarget = proxiedSite + ":443"
+	proxyUser     = "canary@corp"
+	proxyPassword = "canary:/?#%"
+)
+
+// A connectProxy is an HTTP proxy for CONNECT that wants a user name and a password. It resolves the host of the site.
+type connectProxy struct {
+	*httptest.Server
+
+	site   string // host and port that the host of the site resolves to
+	denies bool   // every target
+
+	mu      sync.Mutex
+	targets []string // to which connections were made
+	refused int      // requests without user name and password
+}
+
+func newConnectProxy(t *testing.T, site *vcdsim.Simulator) *connectProxy {
+	t.Helper()
+	u, err := url.Parse(site.URL())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	p := &connectProxy{site: u.Host}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// ServeHTTP opens a tunnel.
+func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	known := "Basic " + base64.StdEncoding.EncodeToString([]byte(proxyUser+":"+proxyPassword))
+	if r.Header.Get("Proxy-Authorization") != known {
+		p.mu.Lock()
+		p.refused++
+		p.mu.Unlock()
+		w.Header().Set("Proxy-Authenticate", `Basic realm="proxy"`)
+		w.WriteHeader(http.StatusProxyAuthRequired)
+		return
+	}
+	if r.Method != http.MethodConnect || p.denies {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	address := r.Host
+	if address == proxiedTarget {
+		address = p.site
+	}
+	remote, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", address)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	p.mu.Lock()
+	p.targets = append(p.targets, r.Host)
+	p.mu.Unlock()
+	w.WriteHeader(http.StatusOK)
+	local, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = remote.Close()
+		return
+	}
+	go copyUntilEnd(remote, buffered, local)
+	copyUntilEnd(local, remote, remote)
+}
+
+// copyUntilEnd copies until one side ends, and ends both.
+func copyUntilEnd(to io.WriteCloser, from io.Reader, source io.Closer) {
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+	_ = source.Close()
+}
+
+// reached returns each target to which connections were made, once.
+func (p *connectProxy) reached() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(p.targets)))
+}
+
+// environment gives the process the environment of a managed cloud controller manager: its Secret for this proxy.
+func (p *connectProxy) environment(t *testing.T, password string, exceptions ...string) {
+	t.Helper()
+	g := NewWithT(t)
+	u, err := url.Parse(p.URL)
+	g.Expect(err).NotTo(HaveOccurred())
+	u.User = url.UserPassword(proxyUser, password)
+	secret, err := addons.Proxy(u.String(), nodeproxy.Cluster{
+		Endpoint: "api.example.com",
+		Networks: []netip.Prefix{netip.MustParsePrefix("192.168.100.0/24")},
+		More:     exceptions,
+	}.Direct())
+	g.Expect(err).NotTo(HaveOccurred())
+	data, _, err := unstructured.NestedStringMap(secret.Object, "data")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, name := range (addons.CCM{}).ProxyVariables() {
+		value, err := base64.StdEncoding.DecodeString(data[name])
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Setenv(name, string(value))
+	}
+}
+
+// TestVCDByAProxy runs each case in a process of its own: what the environment says of proxies is read once per process.
+func TestVCDByAProxy(t *testing.T) {
+	cases := map[string]func(*testing.T){
+		"sessions and load balancers go through it":   loadBalancersGoThroughTheProxy,
+		"exceptions do not":                           exceptionsAreReachedWithoutTheProxy,
+		"the certificate of the site is checked":      anotherSiteBehindTheProxyIsFoundOut,
+		"a wrong password is the proxy's refusal":     aWrongPasswordIsExplained,
+		"a target that it denies is its refusal, too": aDeniedTargetIsExplained,
+	}
+	for name, run := range cases {
+		t.Run(name, func(t *testing.T) {
+			if os.Getenv(ownProcess) != "" {
+				run(t)
+				return
+			}
+			again := exec.Command(os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
+			again.Env = append(os.Environ(), ownProcess+"=true")
+
+			out, err := again.CombinedOutput()
+
+			g := NewWithT(t)
+			g.Expect(err).NotTo(HaveOccurred(), string(out))
+			g.Expect(string(out)).To(ContainSubstring("--- PASS: "+t.Name()), "the case ran")
+		})
+	}
+}
+
+// newProxiedCluster makes a cluster whose load balancers are at a site that is reached by a URL.
+func newProxiedCluster(t *testing.T, sim *vcdsim.Simulator, site string) *cluster {
+	t.Helper()
+	c := &cluster{
+		WithT:  NewWithT(t),
+		sim:    sim,
+		site:   site,
+		client: fake.NewClientset(),
+		events: record.NewFakeRecorder(100),
+	}
+	c.configure(t, network("", "nodes"))
+	c.node("a", "192.168.100.11")
+	return c
+}
+
+// life makes a load balancer and deletes it.
+func (c *cluster) life(t *testing.T) {
+	t.Helper()
+	s := c.service("default")
+	c.Expect(c.ensured(t, s)).NotTo(BeEmpty())
+	c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", s) }).Should(Succeed())
+	c.Expect(c.writes()).To(BeNumerically(">", 0))
+}
+
+// problem is what users are told about a site that cannot be used.
+func (c *cluster) problem(t *testing.T) string {
+	t.Helper()
+	_, err := c.sessions.Session(t.Context())
+	c.Expect(err).To(HaveOccurred())
+	trouble, ok := cpivcd.Explain(c.site)(err)
+	c.Expect(ok).To(BeTrue())
+	c.Expect(trouble.Message).NotTo(ContainSubstring("canary"), "user name and password of the proxy are secret")
+	return trouble.Message
+}
+
+func loadBalancersGoThroughTheProxy(t *testing.T) {
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
+	proxy := newConnectProxy(t, sim)
+	proxy.environment(t, proxyPassword)
+	c := newProxiedCluster(t, sim, "https://"+proxiedSite)
+
+	c.life(t)
+
+	c.Expect(proxy.reached()).To(Equal([]string{proxiedTarget}))
+	c.Expect(proxy.refused).To(BeZero())
+}
+
+func exceptionsAreReachedWithoutTheProxy(t *testing.T) {
+	const everywhere = "0.0.0.0" // a host that is this machine, and not one of those that never have a proxy
+	sim := vcdsimtest.Start(t, vcdsim.Config{Addr: everywhere + ":0"})
+	proxy := newConnectProxy(t, sim)
+	proxy.environment(t, proxyPassword, everywhere)
+	u, err := url.Parse(sim.URL())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	c := newProxiedCluster(t, sim, "https://"+net.JoinHostPort(everywhere, u.Port()))
+
+	c.life(t)
+
+	c.Expect(proxy.reached()).To(BeEmpty())
+	c.Expect(proxy.refused).To(BeZero())
+	other := newProxiedCluster(t, sim, "https://"+proxiedSite)
+	_, err = other.sessions.Session(t.Context())
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(proxy.reached()).To(Equal([]string{proxiedTarget}), "other hosts go through the proxy")
+}
+
+func anotherSiteBehindTheProxyIsFoundOut(t *testing.T) {
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
+	impostor := vcdsimtest.Start(t, vcdsim.Config{})
+	proxy := newConnectProxy(t, impostor)
+	proxy.environment(t, proxyPassword)
+	c := newProxiedCluster(t, sim, "https://"+proxiedSite)
+
+	c.Expect(c.problem(t)).To(ContainSubstring("the certificate of https://vcdsim is not trusted"))
+
+	c.Expect(proxy.reached()).To(Equal([]string{proxiedTarget}))
+	c.Expect(impostor.Counters()).To(BeEmpty(), "no credentials reach it")
+}
+
+func aWrongPasswordIsExplained(t *testing.T) {
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
+	proxy := newConnectProxy(t, sim)
+	proxy.environment(t, "canary")
+	c := newProxiedCluster(t, sim, "https://"+proxiedSite)
+
+	c.Expect(c.problem(t)).To(ContainSubstring("proxy " + proxy.Listener.Addr().String() +
+		" does not accept the user name and the password (HTTP 407), so the request did not reach the site: " +
+		"correct them in the URL in HTTPS_PROXY"))
+
+	c.Expect(proxy.refused).To(BeNumerically(">", 0))
+	c.Expect(proxy.reached()).To(BeEmpty())
+}
+
+func aDeniedTargetIsExplained(t *testing.T) {
+	sim := vcdsimtest.Start(t, vcdsim.Config{})
+	proxy := newConnectProxy(t, sim)
+	proxy.denies = true
+	proxy.environment(t, proxyPassword)
+	c := newProxiedCluster(t, sim, "https://"+proxiedSite)
+
+	c.Expect(c.problem(t)).To(ContainSubstring("proxy " + proxy.Listener.Addr().String() +
+		" does not allow connections to vcdsim:443 (HTTP 403), so the request did not reach the site"))
+}
