@@ -24,8 +24,8 @@ func byProxy(c *infrav1.VCDCluster) bool {
 	return c.Spec.Proxy.Site == infrav1.SiteByProxy && c.Spec.Proxy.HTTPSProxy != ""
 }
 
-// findNodeNetworks reads the networks of the nodes from the proxy settings that the nodes have. Those of an earlier proxy
-// will do: a proxy that works again is worth more than exceptions that are complete.
+// findNodeNetworks reads the networks of the nodes from the proxy settings that the nodes have. Those of an earlier
+// proxy will do: a proxy that works again is worth more than exceptions that are complete.
 func (s *scope) findNodeNetworks(ctx context.Context) (phases.Outcome, error) {
 	if !byProxy(s.vcdCluster) {
 		return phases.Done, nil

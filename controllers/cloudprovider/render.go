@@ -74,8 +74,8 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// endpoint is the control plane endpoint by which the cloud controller manager reaches the API server: the Cluster's, and
-// until Cluster API has taken it over, or where a Cluster was restored without, that of the infrastructure.
+// endpoint is the control plane endpoint by which the cloud controller manager reaches the API server: the Cluster's,
+// or that of the VCDCluster until Cluster API has copied it.
 func (s *scope) endpoint() clusterv1.APIEndpoint {
 	if s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		return s.cluster.Spec.ControlPlaneEndpoint

@@ -134,7 +134,8 @@ func (p *connectProxy) environment(t *testing.T, password string, exceptions ...
 	}
 }
 
-// TestVCDByAProxy runs each case in a process of its own: what the environment says of proxies is read once per process.
+// TestVCDByAProxy runs each case in a process of its own: what the environment says of proxies is read once per
+// process.
 func TestVCDByAProxy(t *testing.T) {
 	cases := map[string]func(*testing.T){
 		"sessions and load balancers go through it":   loadBalancersGoThroughTheProxy,

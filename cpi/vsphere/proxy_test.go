@@ -4,7 +4,6 @@ package vsphere_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,11 +17,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vsphere"
 )
 
-// behindProxy makes TestAFailureOfTheProxyIsNoFailureOfVCenter call the site, in its other process; empty in the first one.
+// behindProxy makes TestAFailureOfTheProxyIsNoFailureOfVCenter call the site, in its
+// other process; empty in the first one.
 const behindProxy = "BEHIND_PROXY"
 
-// TestAFailureOfTheProxyIsNoFailureOfVCenter runs itself again: what the environment says of proxies is read once per
-// process.
+// TestAFailureOfTheProxyIsNoFailureOfVCenter runs itself again: what the environment says of
+// proxies is read once per process.
 func TestAFailureOfTheProxyIsNoFailureOfVCenter(t *testing.T) {
 	if os.Getenv(behindProxy) != "" {
 		m := vsphere.NewMachines(vsphere.MachineOptions{
@@ -31,7 +31,7 @@ func TestAFailureOfTheProxyIsNoFailureOfVCenter(t *testing.T) {
 		})
 		t.Cleanup(func() { _ = m.Close(context.Background()) })
 		_, err := m.Snapshot(t.Context(), 0)
-		fmt.Printf("<%v>\n", err)
+		t.Logf("<%v>", err)
 		return
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -3,7 +3,6 @@
 package cloudstack_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,16 +14,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
-// behindProxy makes TestAFailureOfTheProxyIsNoFailureOfCloudStack call the site, in its other process; empty in the first one.
+// behindProxy makes TestAFailureOfTheProxyIsNoFailureOfCloudStack call the site, in its
+// other process; empty in the first one.
 const behindProxy = "BEHIND_PROXY"
 
-// TestAFailureOfTheProxyIsNoFailureOfCloudStack runs itself again: what the environment says of proxies is read once per
-// process.
+// TestAFailureOfTheProxyIsNoFailureOfCloudStack runs itself again: what the environment says of
+// proxies is read once per process.
 func TestAFailureOfTheProxyIsNoFailureOfCloudStack(t *testing.T) {
 	if os.Getenv(behindProxy) != "" {
 		c := cloudstack.New(cloudstack.Options{URL: "https://cloud.proxied.example/client/api", Key: "key", Secret: "secret"})
 		_, err := c.VMs(t.Context(), "")
-		fmt.Printf("<%v>\n", err)
+		t.Logf("<%v>", err)
 		return
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

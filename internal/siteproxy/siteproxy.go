@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package siteproxy sends the requests of a client to its site by the HTTP proxy that the environment names, and
-// explains failures of that proxy, so that nobody looks for them at the site. It knows no cloud, and never shows the user
-// name and the password of a proxy.
+// explains failures of that proxy, so that nobody looks for them at the site. It knows no cloud, and never shows the
+// user name and the password of a proxy.
 package siteproxy
 
 import (
@@ -126,15 +126,15 @@ func refusal(proxy *url.URL, name, target string, status int) *Error {
 		what = fmt.Sprintf("does not allow connections to %s", target)
 		remedy = "allow them at the proxy, or add the host to NO_PROXY if it can be reached without the proxy"
 	}
-	return &Error{fmt.Sprintf("proxy %s %s (HTTP %d), so the request did not reach the site: %s", host(proxy), what, status,
-		remedy)}
+	return &Error{fmt.Sprintf("proxy %s %s (HTTP %d), so the request did not reach the site: %s",
+		host(proxy), what, status, remedy)}
 }
 
 // unreachable is the error of a proxy, which the variable name names, that there is no connection to.
 func unreachable(proxy *url.URL, name string, err error) *Error {
 	what, remedy := cause(err)
-	return &Error{fmt.Sprintf("proxy %s cannot be used, so the request did not reach the site: %s: %s", host(proxy), what,
-		strings.ReplaceAll(remedy, "$", name))}
+	return &Error{fmt.Sprintf("proxy %s cannot be used, so the request did not reach the site: %s: %s",
+		host(proxy), what, strings.ReplaceAll(remedy, "$", name))}
 }
 
 // cause says what is wrong with a connection, without addresses and ports that change, and what to do, with $ for the

@@ -3,7 +3,6 @@
 package siteproxy_test
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,7 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
-// requested is the site that TestFailuresOfTheProxyAreExplained makes its other process request; empty in the first one.
+// requested is the site that TestFailuresOfTheProxyAreExplained makes its other process request; empty in the first
+// one.
 const requested = "SITEPROXY_REQUESTED"
 
 // canary is in the user names and passwords of proxies, and may be in no message.
@@ -150,12 +150,12 @@ func printFailure(t *testing.T, site string) {
 	got, err := transport.RoundTrip(request)
 	if err == nil {
 		defer func() { _ = got.Body.Close() }()
-		fmt.Printf("<%v>\n", siteproxy.Refused(request, got))
+		t.Logf("<%v>", siteproxy.Refused(request, got))
 		return
 	}
 	if failure, ok := siteproxy.Explain(request, err); ok {
-		fmt.Printf("<%v>\n", failure)
+		t.Logf("<%v>", failure)
 		return
 	}
-	fmt.Printf("<no failure of a proxy,%s>\n", siteproxy.Via(request))
+	t.Logf("<no failure of a proxy,%s>", siteproxy.Via(request))
 }
