@@ -46,7 +46,7 @@ const (
 	ServiceKeyName = "cloud-controller-manager-service-key"
 	// ServiceKeyField is the key of the data.
 	ServiceKeyField = "key"
-	// ProxyName is the name of the Secret with the variables of the proxy by which VCD is reached: [ProxyVariables].
+	// ProxyName is the name of the Secret with the variables of the proxy by which VCD is reached: [CCM.ProxyVariables].
 	ProxyName = "vcloud-ccm-proxy"
 	// ClusterIDName is the name of the Secret with the id of the cluster, in key [ClusterIDKey].
 	ClusterIDName = "vcloud-clusterid-secret"
@@ -84,12 +84,27 @@ type CCM struct {
 	APIPort int32
 	// ProxySecret, if not empty, is the Secret with the variables of a proxy: [Proxy].
 	ProxySecret string
+	// ProxyOptional means that this Secret, and each of its keys, may be missing: there is no proxy then.
+	ProxyOptional bool
 	// Cloud of the cluster; nil: VMware Cloud Director.
 	Cloud *Cloud
 }
 
-// ProxyVariables are the variables of a proxy, and the keys of the Secret with them.
-func (CCM) ProxyVariables() []string { return []string{"HTTPS_PROXY", "NO_PROXY"} }
+// Variables of a proxy.
+const (
+	httpProxy  = "HTTP_PROXY"
+	httpsProxy = "HTTPS_PROXY"
+	noProxy    = "NO_PROXY"
+)
+
+// ProxyVariables are the variables of a proxy, and the keys of the Secret with them. HTTP_PROXY is for clouds whose API
+// has no TLS.
+func (c CCM) ProxyVariables() []string {
+	if c.ProxyOptional {
+		return []string{httpProxy, httpsProxy, noProxy}
+	}
+	return []string{httpsProxy, noProxy}
+}
 
 // Image returns the whole reference of the image of a release in a registry: the one of this project if it is empty.
 func Image(registry, version string) string {
@@ -182,9 +197,9 @@ func ServiceKey(key []byte) (unstructured.Unstructured, error) {
 
 // Proxy is the Secret with the variables of the proxy by which VCD is reached: a proxy's URL may have a password.
 func Proxy(url string, direct []string) (unstructured.Unstructured, error) {
-	return secret(ProxyName, map[string][]byte{
-		"HTTPS_PROXY": []byte(url),
-		"NO_PROXY":    []byte(strings.Join(direct, ",")),
+	return VCD().Proxy(map[string][]byte{
+		httpsProxy: []byte(url),
+		noProxy:    []byte(strings.Join(direct, ",")),
 	})
 }
 

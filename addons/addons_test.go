@@ -84,12 +84,7 @@ func TestEveryManifestIsStrictlyWhatKubernetesKnows(t *testing.T) {
 
 func TestVariantsDifferInWhatMustDifferOnly(t *testing.T) {
 	g := NewWithT(t)
-	var plain []runtime.Object
-	for _, f := range must(StandAlone(testImage)) {
-		if f.Name == ManifestName {
-			plain = strictly(g, f.Content)
-		}
-	}
+	plain := strictly(g, must(CCM{Image: testImage, Replicas: 1}.YAML()))
 
 	for name, raw := range variants(g) {
 		objects := strictly(g, raw)
@@ -101,10 +96,39 @@ func TestVariantsDifferInWhatMustDifferOnly(t *testing.T) {
 			g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(Or(Equal(testImage),
 				Equal("__REGISTRY__/cloud-provider-for-cloud-director:v2.0.0")), name)
 			d.Spec.Template.Spec.Containers[0].Image = testImage
+			env := d.Spec.Template.Spec.Containers[0].Env
+			d.Spec.Template.Spec.Containers[0].Env = slices.DeleteFunc(env, isProxyVariable)
 			d.Spec.Template.Annotations = nil
 			d.Spec.Replicas = ptr.To[int32](1)
 		}
 		g.Expect(objects).To(Equal(plain), name)
+	}
+}
+
+func isProxyVariable(v corev1.EnvVar) bool { return strings.HasSuffix(v.Name, "_PROXY") }
+
+func TestAProxyIsUsedWithoutAManagerIfSomebodyMakesItsSecret(t *testing.T) {
+	for name, raw := range variants(NewWithT(t)) {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var used []string
+			for _, v := range deploymentOf(g, raw).Spec.Template.Spec.Containers[0].Env {
+				if isProxyVariable(v) {
+					used = append(used, v.Name)
+					g.Expect(v.ValueFrom.SecretKeyRef).To(Equal(&corev1.SecretKeySelector{
+						LocalObjectReference: corev1.LocalObjectReference{Name: ProxyName},
+						Key:                  v.Name,
+						Optional:             ptr.To(true),
+					}))
+				}
+			}
+
+			if name == "managed" {
+				g.Expect(used).To(BeEmpty(), "the manager writes the Secret, or there is no proxy")
+				return
+			}
+			g.Expect(used).To(Equal([]string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}))
+		})
 	}
 }
 

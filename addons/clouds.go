@@ -2,6 +2,8 @@
 
 package addons
 
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 // A Cloud is what the manifest of a cloud has of its own: the names that its users know.
 type Cloud struct {
 	// Title and Short are its name, and Original the program whose names these are.
@@ -19,6 +21,8 @@ type Cloud struct {
 	TLSSecrets, ReadsNamespace bool
 	// CredentialsSecret is a Secret in kube-system that the controller reads, again when it changes; empty: none.
 	CredentialsSecret string
+	// ProxySecret may have the variables of a proxy by which the cloud is reached: [CCM.ProxyVariables].
+	ProxySecret string
 	// DaemonSet runs it on every control-plane node, of which one leads.
 	DaemonSet bool
 }
@@ -29,6 +33,11 @@ func (c Cloud) Kind() string {
 		return "DaemonSet"
 	}
 	return "Deployment"
+}
+
+// Proxy is the Secret with variables of a proxy.
+func (c Cloud) Proxy(variables map[string][]byte) (unstructured.Unstructured, error) {
+	return secret(c.ProxySecret, variables)
 }
 
 // A Volume is of a ConfigMap or a Secret.
@@ -61,6 +70,7 @@ func VCD() Cloud {
 		},
 		ClusterIDSecret: ClusterIDName,
 		OwnSecret:       ServiceAccountName,
+		ProxySecret:     ProxyName,
 		TLSSecrets:      true,
 	}
 }
@@ -77,6 +87,7 @@ func CloudStack() Cloud {
 		Config:         "/config/cloud-config",
 		Volumes:        []Volume{{Name: "config-volume", Path: "/config", Secret: "cloudstack-secret"}}, //nolint:gosec // Names.
 		ReadsNamespace: true,
+		ProxySecret:    "cloudstack-ccm-proxy",
 	}
 }
 
@@ -94,6 +105,7 @@ func VSphere() Cloud {
 			{Name: "vsphere-config-volume", Path: "/etc/cloud", ConfigMap: "vsphere-cloud-config"},
 		},
 		CredentialsSecret: "vsphere-cloud-secret",
+		ProxySecret:       "vsphere-ccm-proxy",
 		DaemonSet:         true,
 	}
 }

@@ -28,7 +28,19 @@ func AirgapImage(version string) string {
 // one, whose registry is still to be filled in. Configuration, credentials and the id of the cluster are further
 // resources of its cluster resource set.
 func AirgapTemplate(version string) ([]byte, error) {
-	return CCM{Image: AirgapImage(version), Replicas: 1}.YAML()
+	return StandAloneCCM(AirgapImage(version), VCD()).YAML()
+}
+
+// StandAloneCCM is the cloud controller manager of a cloud for clusters that no manager of this project owns. It uses a
+// proxy if somebody makes the Secret for it.
+func StandAloneCCM(image string, cloud Cloud) CCM {
+	return CCM{
+		Image:         image,
+		Replicas:      1,
+		ProxySecret:   cloud.ProxySecret,
+		ProxyOptional: true,
+		Cloud:         &cloud,
+	}
 }
 
 // A File is a manifest of a release.
@@ -62,7 +74,7 @@ const (
 // StandAlone renders the manifests of a release for clusters that no manager of this project owns. What is written in
 // capitals in them is to be filled in.
 func StandAlone(image string) ([]File, error) {
-	manifest, err := CCM{Image: image, Replicas: 1}.YAML()
+	manifest, err := StandAloneCCM(image, VCD()).YAML()
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +82,11 @@ func StandAlone(image string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	cloudStack := CloudStack()
-	onCloudStack, err := CCM{Image: image, Replicas: 1, Cloud: &cloudStack}.YAML()
+	onCloudStack, err := StandAloneCCM(image, CloudStack()).YAML()
 	if err != nil {
 		return nil, err
 	}
-	vSphere := VSphere()
-	onVSphere, err := CCM{Image: image, Cloud: &vSphere}.YAML()
+	onVSphere, err := StandAloneCCM(image, VSphere()).YAML()
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func Files(registry, version string) ([]addons.File, error) {
 		if text, resources, err = c.program(); err != nil {
 			return nil, fmt.Errorf("making the templates of %s: %w", c.Title, err)
 		}
-		config, err := c.settings()
+		config, err := c.config()
 		if err != nil {
 			return nil, fmt.Errorf("making the configuration of %s: %w", c.Title, err)
 		}
@@ -86,7 +86,9 @@ func (c cloud) only(text string) []byte {
 
 // program returns account, rights and Deployment as a template, and the default resources of the container.
 func (c cloud) program() (text, resources string, err error) {
-	raw, err := addons.CCM{Image: imageMark, Replicas: 1, ConfigHash: hashMark, Cloud: &c.Cloud}.YAML()
+	ccm := addons.StandAloneCCM(imageMark, c.Cloud)
+	ccm.ConfigHash = hashMark
+	raw, err := ccm.YAML()
 	if err != nil {
 		return "", "", err
 	}

@@ -28,6 +28,41 @@ func clouds() []cloud {
 	}
 }
 
+// config renders what the program reads: the settings of the cloud, and the Secret of the proxy.
+func (c cloud) config() (string, error) {
+	own, err := c.settings()
+	if err != nil {
+		return "", err
+	}
+	proxy, err := c.proxy()
+	return own + proxy, err
+}
+
+// proxyVariables are the entries of the Secret of a proxy, each of which is left out while its value is empty.
+const proxyVariables = `{{- with .httpProxy }}
+  HTTP_PROXY: {{ . | b64enc }}
+{{- end }}
+{{- with .httpsProxy }}
+  HTTPS_PROXY: {{ . | b64enc }}
+{{- end }}
+{{- with .noProxy }}
+  NO_PROXY: {{ . | join "," | b64enc }}
+{{- end }}
+`
+
+// proxy renders the Secret of the proxy.
+func (c cloud) proxy() (string, error) {
+	object, err := c.Proxy(map[string][]byte{textMark: []byte(textMark)})
+	if err != nil {
+		return "", err
+	}
+	secret, err := marshal(object)
+	if err != nil {
+		return "", err
+	}
+	return settings(setting{".Values.proxy", secret, swap{"  " + textMark + ": " + textMark64 + "\n", proxyVariables}})
+}
+
 func vcdSettings() (string, error) {
 	configMap, err := addons.ConfigMap([]byte(textMark))
 	if err != nil {

@@ -97,6 +97,10 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	if err := os.Setenv("NO_PROXY", withoutProxy(os.Getenv)); err != nil {
+		fmt.Fprintln(os.Stderr, "cpi:", err)
+		os.Exit(1)
+	}
 	flags := &ourFlags{
 		namespace: cmp.Or(os.Getenv("POD_NAMESPACE"), defaultNamespace),
 		podName:   os.Getenv("POD_NAME"),
@@ -108,6 +112,17 @@ func main() {
 		os.Exit(1)
 	}
 	os.Exit(cli.Run(command))
+}
+
+// withoutProxy returns what is reached without the proxy of the environment: what the environment names, and the API
+// server of a pod. Whoever sets a proxy to the cloud need not know its address.
+func withoutProxy(getenv func(string) string) string {
+	named := cmp.Or(getenv("NO_PROXY"), getenv("no_proxy"))
+	host := getenv("KUBERNETES_SERVICE_HOST")
+	if named == "" || host == "" {
+		return named + host
+	}
+	return named + "," + host
 }
 
 // newCommand returns the program with our flags, and our defaults of the flags of k8s.io/cloud-provider.

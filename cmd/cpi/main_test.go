@@ -91,6 +91,25 @@ func TestEventsAreAboutThePod(t *testing.T) {
 		HaveField("Name", "vmware-cloud-director-ccm")), "older manifests do not set the name of the pod")
 }
 
+func TestTheAPIServerIsReachedWithoutTheProxy(t *testing.T) {
+	const variable = "KUBERNETES_SERVICE_HOST"
+	for name, tt := range map[string]struct {
+		environment map[string]string
+		want        string
+	}{
+		"besides what is named":               {map[string]string{"NO_PROXY": ".corp,10.0.0.0/8", variable: "10.96.0.1"}, ".corp,10.0.0.0/8,10.96.0.1"},
+		"also by a variable in small letters": {map[string]string{"no_proxy": ".corp", variable: "10.96.0.1"}, ".corp,10.96.0.1"},
+		"alone":                               {map[string]string{variable: "fd00::1"}, "fd00::1"},
+		"but not outside of a pod":            {map[string]string{"NO_PROXY": ".corp"}, ".corp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := withoutProxy(func(name string) string { return tt.environment[name] })
+
+			NewWithT(t).Expect(got).To(Equal(tt.want))
+		})
+	}
+}
+
 func TestVersion(t *testing.T) {
 	g := NewWithT(t)
 

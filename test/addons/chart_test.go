@@ -5,6 +5,7 @@ package addons_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"os"
@@ -74,7 +75,7 @@ func TestTheChartIsTheManifest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			cloud := test.cloud()
-			want, err := addons.CCM{Image: image, Replicas: 1, Cloud: &cloud}.Objects()
+			want, err := addons.StandAloneCCM(image, cloud).Objects()
 			g.Expect(err).NotTo(HaveOccurred())
 
 			bare := render(g, "cloud: "+cloud.Provider)
@@ -115,6 +116,44 @@ resources: {limits: {memory: 1Gi}}
 	)))
 }
 
+func TestTheProxyIsInASecretThatThePodsRead(t *testing.T) {
+	for name, test := range chartedClouds() {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			cloud := test.cloud()
+			provider := "cloud: " + cloud.Provider
+			bare := render(g, provider)
+
+			full := render(g, provider+`
+proxy:
+  httpsProxy: http://me:secret@proxy.example.com:3128
+  noProxy: [192.168.4.0/24, .corp.example.com]
+`)
+
+			secret := named(full)["Secret "+cloud.ProxySecret]
+			g.Expect(secret.Object).To(HaveKeyWithValue("data", Equal(map[string]any{
+				"HTTPS_PROXY": base64.StdEncoding.EncodeToString([]byte("http://me:secret@proxy.example.com:3128")),
+				"NO_PROXY":    base64.StdEncoding.EncodeToString([]byte("192.168.4.0/24,.corp.example.com")),
+			})))
+			g.Expect(named(bare)).NotTo(HaveKey("Secret " + cloud.ProxySecret))
+			g.Expect(hashOf(full)).NotTo(Equal(hashOf(bare)), "pods start again")
+			containers, _, err := unstructured.NestedSlice(named(full)[cloud.Kind()+" "+cloud.Name].Object,
+				"spec", "template", "spec", "containers")
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, variable := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
+				g.Expect(containers).To(HaveExactElements(HaveKeyWithValue("env", ContainElement(map[string]any{
+					"name": variable,
+					"valueFrom": map[string]any{"secretKeyRef": map[string]any{
+						"name":     cloud.ProxySecret,
+						"key":      variable,
+						"optional": true,
+					}},
+				}))))
+			}
+		})
+	}
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for values, says := range map[string]string{
 		"cloud: aws":                 "cloud",
@@ -123,6 +162,9 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"replicas: 0":                "replicas",
 		"vcd: {clusterID: {a: b}}":   "clusterID",
 		"image: {digest: sha256:ab}": "digest",
+		"proxy: {url: http://proxy}": "url",
+		"proxy: {httpsProxy: proxy}": "httpsProxy",
+		"proxy: {noProxy: [a b]}":    "noProxy",
 	} {
 		t.Run(values, func(t *testing.T) {
 			g := NewWithT(t)

@@ -52,7 +52,7 @@ func setups() map[string]setup {
 EOF
 `},
 		"docs/guides/airgap.md":   {before: manifests + "registry=registry.example.com\n"},
-		"docs/guides/ccm-helm.md": {after: "kubectl -n kube-system delete secret vcloud-basic-auth"},
+		"docs/guides/ccm-helm.md": {after: "kubectl -n kube-system delete secret vcloud-basic-auth vcloud-ccm-proxy"},
 		"docs/guides/ccm-upgrade.md": {
 			before: manifests + `
 kubectl apply -f vcloud-configmap.yaml -f vcloud-basic-auth.yaml
