@@ -18,6 +18,8 @@ const (
 	rounds = 60
 	// hintAge is how long a pool that was read in full is believed, as long as lists hint at the same.
 	hintAge = 10 * time.Minute
+	// unknownMembers is how many members a pool has that was not listed since they changed.
+	unknownMembers = -1
 )
 
 // details are pools and IP sets that were read in full: lists do not show their members.

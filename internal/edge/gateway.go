@@ -88,6 +88,7 @@ func (d *Driver) newGateway(id string) *gateway {
 	g.rules.alike = func(a, b lb.Rule) bool { // a rule that was just created has no id yet
 		return a.Name == b.Name && (strings.HasPrefix(a.ID, unnamedRule) || strings.HasPrefix(b.ID, unnamedRule))
 	}
+	g.rules.idOf = ruleID
 	g.profiles = listOf(d, g.readProfiles, func(x *lb.Profile) *lb.Object { return &x.Object })
 	g.certificates = listOf(d, g.readCertificates, func(x *lb.CertificateItem) *lb.Object { return &x.Object })
 	g.firewall = listOf(d, onGateway(g, g.readFirewall), func(x *lb.FirewallRule) *lb.Object { return &x.Object })
@@ -103,6 +104,21 @@ func (d *Driver) newGateway(id string) *gateway {
 		read:   g.readHosts,
 	}
 	return g
+}
+
+const (
+	// natRuleURN begins the URN of a NAT rule; in all calls it goes by its UUID.
+	natRuleURN = "urn:vcloud:natRule:"
+	// unnamedRule begins the provisional id of a rule that was created here and not listed yet; its name follows.
+	unnamedRule = "name:"
+)
+
+// ruleID is the id of a rule whose creation a task shows by its owner.
+func ruleID(owner, name string) string {
+	if id, isRule := strings.CutPrefix(owner, natRuleURN); isRule {
+		return id
+	}
+	return unnamedRule + name // the task is the gateway's: VCD does not show the id
 }
 
 // A reader reads a list from VCD.

@@ -19,7 +19,9 @@ type list[T any] struct {
 	id     func(T) string
 	object func(*T) *lb.Object // nil for what has no name
 	alike  func(a, b T) bool   // may be nil
-	read   reader[T]
+	// idOf is the id of an object with a name whose creation a task shows by its owner; nil: the owner's.
+	idOf func(owner, name string) string
+	read reader[T]
 
 	mu       sync.Mutex
 	items    []T
@@ -130,6 +132,14 @@ func (l *list[T]) put(item T) {
 
 // same compares by ids or, where not every item has one, by what else there is.
 func (l *list[T]) same(a, b T) bool { return l.id(a) == l.id(b) || l.alike != nil && l.alike(a, b) }
+
+// created is the id of an object whose creation a task shows.
+func (l *list[T]) created(task vcd.Task, name string) string {
+	if l.idOf == nil {
+		return task.Owner
+	}
+	return l.idOf(task.Owner, name)
+}
 
 // edit changes the item with an id.
 func (l *list[T]) edit(id string, f func(*T)) {

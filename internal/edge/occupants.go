@@ -19,9 +19,9 @@ type newAddresses struct {
 
 // addressesOfService are the addresses of a virtual service. Where clients reach it by a rule, there are no other
 // rules.
-func (e *executor) addressesOfService() newAddresses {
-	m, _ := lb.ParseMarker(e.step.Service.Description)
-	a := newAddresses{services: e.step.Service.VIPs, owner: m}
+func addressesOfService(vs lb.VirtualService) newAddresses {
+	m, _ := lb.ParseMarker(vs.Description)
+	a := newAddresses{services: vs.VIPs, owner: m}
 	if m.Via == lb.ViaItself {
 		a.rules = a.services
 	}
@@ -30,41 +30,37 @@ func (e *executor) addressesOfService() newAddresses {
 
 // addressesOfRule are both addresses of a rule: also that of the virtual service, which was not checked when that
 // was created.
-func (e *executor) addressesOfRule() newAddresses {
-	rule := e.step.Rule
+func addressesOfRule(rule lb.Rule, claims []lb.Claim) newAddresses {
 	m, _ := lb.ParseMarker(rule.Description)
 	a := newAddresses{services: []netip.Addr{rule.Internal}, owner: m}
-	if !e.claimed(rule.External) {
+	if !areClaimed(claims, rule.External) {
 		a.services = append(a.services, rule.External)
 		a.rules = []netip.Addr{rule.External}
 	}
 	return a
 }
 
-// claimed reports whether addresses are floating IPs of IP Spaces, which have one owner anyway.
-func (e *executor) claimed(addresses ...netip.Addr) bool {
-	claims := e.gateway.claims.known()
+// areClaimed reports whether addresses are floating IPs of IP Spaces, which have one owner anyway.
+func areClaimed(claims []lb.Claim, addresses ...netip.Addr) bool {
 	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool {
 		return !slices.ContainsFunc(claims, func(c lb.Claim) bool { return c.Value == a })
 	})
 }
 
-// ruleFollows reports whether a rule that leads to the virtual service of the step is still to be created: its
-// creation checks the addresses of both.
-func (e *executor) ruleFollows() bool {
-	vs := e.step.Service
+// ruleFollows reports whether a rule that leads to a virtual service is still to be created: its creation checks the
+// addresses of both.
+func ruleFollows(vs lb.VirtualService, rules []lb.Rule) bool {
 	m, _ := lb.ParseMarker(vs.Description)
-	return m.Via == lb.ViaNAT && !slices.ContainsFunc(e.gateway.rules.known(), func(x lb.Rule) bool {
+	return m.Via == lb.ViaNAT && !slices.ContainsFunc(rules, func(x lb.Rule) bool {
 		return slices.Contains(vs.VIPs, x.Internal) && sameOwner(x.Description, vs.Description)
 	})
 }
 
-// settled reports whether other rules of the owner have the addresses of the step's rule: then they were checked.
-func (e *executor) settled() bool {
-	rule := e.step.Rule
+// isSettled reports whether other rules of the owner have the addresses of a rule: then they were checked.
+func isSettled(rule lb.Rule, rules []lb.Rule) bool {
 	outside := false
 	inside := false
-	for _, x := range e.gateway.rules.known() {
+	for _, x := range rules {
 		if sameOwner(x.Description, rule.Description) {
 			outside = outside || x.External == rule.External
 			inside = inside || x.Internal == rule.Internal
@@ -119,16 +115,16 @@ func (o *occupants) newcomer(before *occupants) string {
 // keep makes sure that the owner is alone on addresses that it has just taken: addresses of blocks cannot be
 // reserved, so that another writer may have found them free in the same moment. VCD serializes writes to a gateway:
 // the later one sees the other, and withdraws.
-func (e *executor) keep(
-	ctx context.Context, a newAddresses, before *occupants, withdraw func(context.Context) error,
+func keep(
+	ctx context.Context, w writer, a newAddresses, before *occupants, withdraw func(context.Context) error,
 ) error {
-	services, err := e.gateway.services.get(ctx, e.session, e.fresh())
+	services, err := w.gateway.services.get(ctx, w.session, w.fresh())
 	if err != nil {
 		return err
 	}
 	var rules []lb.Rule
 	if len(a.rules) > 0 {
-		if rules, err = e.gateway.rules.get(ctx, e.session, e.fresh()); err != nil {
+		if rules, err = w.gateway.rules.get(ctx, w.session, w.fresh()); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// A writeQueue lets one writer at a time onto a gateway, as VCD does.
+type writeQueue struct {
+	token   chan struct{}
+	writers *atomic.Int64 // the one that writes and those that wait
+	most    int64         // of those that wait
+}
+
+func newWriteQueue(maxWaiting int) writeQueue {
+	return writeQueue{token: make(chan struct{}, 1), writers: &atomic.Int64{}, most: int64(maxWaiting)}
+}
+
+// acquire waits until no one else writes. If too many wait already, it returns [lb.ErrBusy].
+func (q writeQueue) acquire(ctx context.Context) (release func(), err error) {
+	if n := q.writers.Add(1); n > q.most+1 {
+		q.writers.Add(-1)
+		return nil, failed(lb.ErrBusy, "%d others wait to write to the edge gateway", n-2)
+	}
+	select {
+	case q.token <- struct{}{}:
+		return func() {
+			<-q.token
+			q.writers.Add(-1)
+		}, nil
+	case <-ctx.Done():
+		q.writers.Add(-1)
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// Run runs one step on a gateway, given by its URN, and waits until it is done. Writes to a gateway are queued. The
+// error wraps [lb.ErrBusy], [lb.ErrRefused] or [lb.ErrUnknown]; after the last, the step may have been done, or may
+// still be.
+func (d *Driver) Run(ctx context.Context, gateway string, step lb.Step) error {
+	g := d.at(gateway)
+	release, err := g.queue.acquire(ctx)
+	if err != nil {
+		return classified(fmt.Errorf("%s: %w", step, err))
+	}
+	defer release()
+	s, err := d.session(ctx)
+	if err != nil {
+		return classified(err)
+	}
+	w := writer{
+		gateway: g,
+		session: s,
+	}
+	if err := run(ctx, w, step); err != nil {
+		invalidate(g, step) // the state in VCD is unknown
+		return classified(fmt.Errorf("%s: %w", step, err))
+	}
+	return nil
+}
+
+// A kind is how objects of one kind are written. A function is nil if no step needs it.
+type kind struct {
+	// carried reports whether a step has the object to write.
+	carried func(lb.Step) bool
+	create  write
+	update  write
+	mark    write
+	remove  write
+	// affected are the lists that a write may change.
+	affected func(*gateway) []invalidator
+}
+
+// A write runs one step.
+type write func(ctx context.Context, w writer, step lb.Step) error
+
+// An invalidator is a cached list of any type.
+type invalidator interface{ invalidate() }
+
+// kinds are all that is written; the addresses of hosts are only observed.
+var kinds = map[lb.Kind]kind{
+	lb.KindAddress: {
+		carried:  func(s lb.Step) bool { return s.Address != nil },
+		create:   allocateAddress,
+		update:   markAddress,
+		mark:     markAddress,
+		remove:   releaseAddress,
+		affected: func(g *gateway) []invalidator { return []invalidator{g.claims} },
+	},
+	lb.KindCertificate: {
+		carried:  func(s lb.Step) bool { return s.Certificate != nil },
+		create:   importCertificate,
+		remove:   deleteCertificate,
+		affected: func(g *gateway) []invalidator { return []invalidator{g.certificates} },
+	},
+	lb.KindSet: {
+		carried:  func(s lb.Step) bool { return s.Set != nil },
+		create:   createSet,
+		update:   updateSet,
+		remove:   deleteSet,
+		affected: func(g *gateway) []invalidator { return []invalidator{g.sets} },
+	},
+	lb.KindPool: {
+		carried:  func(s lb.Step) bool { return s.Pool != nil },
+		create:   createPool,
+		update:   updatePool,
+		remove:   deletePool,
+		affected: func(g *gateway) []invalidator { return []invalidator{g.pools} },
+	},
+	lb.KindService: {
+		carried:  func(s lb.Step) bool { return s.Service != nil },
+		create:   createService,
+		update:   updateService,
+		remove:   deleteService,
+		affected: func(g *gateway) []invalidator { return []invalidator{g.services, g.pools, g.groups, g.used} },
+	},
+	lb.KindProfile: {
+		carried:  func(s lb.Step) bool { return s.Profile != nil },
+		create:   createProfile,
+		update:   updateProfile,
+		remove:   deleteProfile,
+		affected: func(g *gateway) []invalidator { return []invalidator{g.profiles} },
+	},
+	lb.KindRule: {
+		carried:  func(s lb.Step) bool { return s.Rule != nil },
+		create:   createRule,
+		update:   updateRule,
+		remove:   deleteRule,
+		affected: func(g *gateway) []invalidator { return []invalidator{g.rules, g.used} },
+	},
+	lb.KindFirewall: {
+		carried:  func(s lb.Step) bool { return s.Firewall != nil },
+		create:   createFirewallRule,
+		remove:   deleteFirewallRule,
+		affected: func(g *gateway) []invalidator { return []invalidator{g.firewall} },
+	},
+}
+
+// run runs a step by the function of its kind and verb.
+func run(ctx context.Context, w writer, step lb.Step) error {
+	f := writeOf(step)
+	if f == nil {
+		return failed(lb.ErrRefused, "this step cannot be run")
+	}
+	return f(ctx, w, step)
+}
+
+// writeOf returns the function that runs a step; nil if there is none, or if the step lacks what it needs.
+func writeOf(step lb.Step) write {
+	k, known := kinds[step.Kind]
+	switch {
+	case !known:
+		return nil
+	case step.Verb == lb.Delete && step.ID != "":
+		return k.remove
+	case !k.carried(step):
+		return nil
+	case step.Verb == lb.Create:
+		return k.create
+	case step.Verb == lb.Update && step.ID != "":
+		return k.update
+	case step.Verb == lb.Mark:
+		return k.mark
+	}
+	return nil
+}
+
+// invalidate makes everything that a step may have changed be read anew.
+func invalidate(g *gateway, step lb.Step) {
+	g.details.forget(step.ID)
+	k, known := kinds[step.Kind]
+	if !known {
+		return
+	}
+	for _, list := range k.affected(g) {
+		list.invalidate()
+	}
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// allocateAddress asks an IP Space for one certain address, which was stored where the marker will be taken from. If it
+// is allocated already, its marker shows whether a former run did that, or another owner; without one, it was a former
+// run only if the address was stored before.
+func allocateAddress(ctx context.Context, w writer, step lb.Step) error {
+	want := step.Address
+	f, err := w.gateway.fact(ctx, w.session)
+	if err != nil {
+		return err
+	}
+	space, err := findSpace(f.spaces, want.Space)
+	if err != nil {
+		return err
+	}
+	task, err := w.session.IPSpaces.Allocate(ctx, space.ID, want.Value)
+	task, err = w.wait(ctx, task, err)
+	switch {
+	case err == nil:
+		noteAllocated(w.gateway, lb.Claim{
+			ID:    vcd.AllocatedID(task, want.Value),
+			Value: want.Value,
+			Space: space,
+		})
+		return nil
+	case errors.Is(err, vcd.ErrQuota) && hasOtherSpace(ctx, w):
+		w.gateway.refusals.fill(space.ID, true)
+		return &failure{lb.ErrBusy, err} // the next plan takes another space
+	case !is(err, []error{vcd.ErrInvalid, vcd.ErrConflict}):
+		return err
+	}
+	return takenAddress(ctx, w, step, err)
+}
+
+// findSpace finds the IP Space to which a step refers.
+func findSpace(spaces []vcd.IPSpace, to lb.Ref) (lb.Ref, error) {
+	for _, space := range spaces {
+		if space.ID == to.ID || to.ID == "" && space.Name == to.Name {
+			return ref(space.Ref), nil
+		}
+	}
+	return lb.Ref{}, failed(lb.ErrRefused, "the edge gateway has no IP Space %s", to.Name)
+}
+
+// noteAllocated notes an address that was just allocated, whose id is empty if VCD does not show it.
+func noteAllocated(g *gateway, c lb.Claim) {
+	if c.ID == "" {
+		g.claims.invalidate()
+		return
+	}
+	g.allocated.Store(c.ID, true)
+	g.claims.put(c)
+}
+
+// hasOtherSpace reports whether there is another IP Space to try.
+func hasOtherSpace(ctx context.Context, w writer) bool {
+	f, err := w.gateway.fact(ctx, w.session)
+	return err == nil && len(f.spaces) > 1
+}
+
+// takenAddress finds out who has the address of a step, which VCD has refused. That it is the owner's is no error.
+func takenAddress(ctx context.Context, w writer, step lb.Step, refusal error) error {
+	want := step.Address
+	claims, err := w.gateway.claims.get(ctx, w.session, w.fresh())
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(claims, func(c lb.Claim) bool { return c.Value == want.Value })
+	if i < 0 { // another organization has it, which is not listed
+		w.gateway.refusals.refuse(want.Value)
+		return &failure{lb.ErrBusy, refusal}
+	}
+	if c := claims[i]; c.Description == "" && !step.Stored {
+		m, _ := lb.ParseMarker(want.Description)
+		w.gateway.refusals.disown(m.Owner, c.ID)
+		return failed(lb.ErrBusy, "the address was allocated by another meanwhile")
+	}
+	return ownedBy(claims[i].Description, want.Description)
+}
+
+// ownedBy returns an error if the description of an allocated address names another owner than the one wanted.
+func ownedBy(description, want string) error {
+	if _, marked := lb.ParseMarker(description); marked && !sameOwner(description, want) {
+		return failed(lb.ErrBusy, "the address belongs to another owner")
+	}
+	return nil
+}
+
+// markAddress writes the description of an address. Two owners that take an unmarked one for theirs may do so at the
+// same time: the mark that stands in the end counts. What was allocated here no other owner takes.
+func markAddress(ctx context.Context, w writer, step lb.Step) error {
+	c, found, err := findClaim(ctx, w, step)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return failed(lb.ErrBusy, "the address is not allocated any more")
+	}
+	former := step.FormerDescription
+	want := step.Address.Description
+	task, err := w.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID,
+		func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+			if now.Description != former && now.Description != want {
+				return "", "", failed(lb.ErrBusy, "the address belongs to another owner")
+			}
+			return vcd.UsedManual, want, nil
+		})
+	if _, err = w.wait(ctx, task, err); err != nil {
+		return err
+	}
+	if _, here := w.gateway.allocated.LoadAndDelete(c.ID); here {
+		c.Description = want
+		c.Used = true
+		w.gateway.claims.put(c)
+		return nil
+	}
+	now, err := w.session.IPSpaces.FloatingIP(ctx, c.Space.ID, c.ID)
+	if err != nil {
+		return err
+	}
+	w.gateway.claims.put(claimOf(now, c.Space))
+	return ownedBy(now.Description, want)
+}
+
+// releaseAddress releases an address that nothing uses. Its mark stays until it is gone, so that an interrupted release
+// is found.
+func releaseAddress(ctx context.Context, w writer, step lb.Step) error {
+	c, found, err := findClaim(ctx, w, step)
+	if err != nil || !found {
+		return err
+	}
+	return remove(ctx, w, w.gateway.claims, step.ID, func() (vcd.Task, error) {
+		task, err := w.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID,
+			func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
+				if now.Usage == vcd.Used {
+					return "", "", failed(lb.ErrBusy, "something still uses the address")
+				}
+				return vcd.Unused, now.Description, nil
+			})
+		if task, err = w.wait(ctx, task, err); err != nil {
+			return task, err
+		}
+		w.gateway.refusals.fill(c.Space.ID, false)
+		return w.session.IPSpaces.Release(ctx, c.Space.ID, c.ID)
+	})
+}
+
+// findClaim finds the claim of a step, by its id or, just after it was allocated, by its value.
+func findClaim(ctx context.Context, w writer, step lb.Step) (c lb.Claim, found bool, err error) {
+	match := func(c lb.Claim) bool {
+		if step.ID != "" {
+			return c.ID == step.ID
+		}
+		return step.Address != nil && c.Value == step.Address.Value
+	}
+	claims := w.gateway.claims.known()
+	if i := slices.IndexFunc(claims, match); i >= 0 {
+		return claims[i], true, nil
+	}
+	claims, err = w.gateway.claims.get(ctx, w.session, w.fresh())
+	if err != nil {
+		return lb.Claim{}, false, err
+	}
+	if i := slices.IndexFunc(claims, match); i >= 0 {
+		return claims[i], true, nil
+	}
+	return lb.Claim{}, false, nil
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+func createPool(ctx context.Context, w writer, step lb.Step) error {
+	want := *step.Pool
+	if err := resolve(ctx, w, w.gateway.sets, &want.Group); err != nil {
+		return err
+	}
+	_, err := create(ctx, w, w.gateway.pools, listedPool(step, want), func() (vcd.Task, error) {
+		return w.session.Balancers.CreatePool(ctx, vcd.ServerPool{
+			Ref:         vcd.Ref{Name: step.Name},
+			Description: want.Description,
+			Gateway:     vcd.Ref{ID: w.gateway.id},
+			DefaultPort: want.NodePort,
+			Algorithm:   cmp.Or(want.Algorithm, "ROUND_ROBIN"),
+			Members:     poolMembers(want),
+			MemberGroup: vcd.Ref{ID: want.Group.ID},
+			Monitors:    monitors(want.Monitors),
+			Sticky:      want.Sticky,
+		})
+	})
+	return refusedPool(ctx, w, want, err)
+}
+
+func updatePool(ctx context.Context, w writer, step lb.Step) error {
+	want := *step.Pool
+	if err := resolve(ctx, w, w.gateway.sets, &want.Group); err != nil {
+		return err
+	}
+	change := poolChange(want, step.FormerMonitors)
+	err := update(ctx, w, objectUpdate[lb.Pool]{
+		list:  w.gateway.pools,
+		step:  step,
+		start: func() (vcd.Task, error) { return w.session.Balancers.UpdatePool(ctx, step.ID, change) },
+		edit:  func(p *lb.Pool) { *p = listedPool(step, want) },
+	})
+	return refusedPool(ctx, w, want, err)
+}
+
+func deletePool(ctx context.Context, w writer, step lb.Step) error {
+	return remove(ctx, w, w.gateway.pools, step.ID, func() (vcd.Task, error) {
+		return w.session.Balancers.DeletePool(ctx, step.ID)
+	})
+}
+
+// refusedPool makes a refusal of a pool a reason to plan again, if its IP set is gone, or if pools by IP sets are
+// forbidden.
+func refusedPool(ctx context.Context, w writer, want lb.Pool, err error) error {
+	if want.Group.ID == "" {
+		return err
+	}
+	return withoutSets(w.gateway, lost(ctx, w, w.gateway.sets, want.Group.ID, err))
+}
+
+// poolChange is what to ask VCD for, so that a pool becomes as wanted. Former monitors are removed.
+func poolChange(want lb.Pool, formerMonitors []lb.Monitor) vcd.PoolChange {
+	change := vcd.PoolChange{
+		Description: &want.Description,
+		DefaultPort: &want.NodePort,
+		Monitors:    monitors(want.Monitors),
+		Sticky:      &want.Sticky,
+	}
+	for _, m := range formerMonitors {
+		change.NoMonitors = append(change.NoMonitors, string(m))
+	}
+	if want.Group.ID != "" {
+		change.MemberGroup = &want.Group.ID
+	} else {
+		members := poolMembers(want)
+		change.Members = &members
+	}
+	if want.Algorithm != "" {
+		change.Algorithm = &want.Algorithm
+	}
+	return change
+}
+
+// listedPool is the pool of a step as lists will show it.
+func listedPool(step lb.Step, want lb.Pool) lb.Pool {
+	hints := &lb.Hints{
+		ByGroup:   want.Group.ID != "",
+		Members:   len(want.Members),
+		Monitored: len(want.Monitors) > 0,
+	}
+	if hints.ByGroup {
+		hints.Members = unknownMembers
+	}
+	return lb.Pool{Object: written(step, want.Description), Hints: hints}
+}
+
+func poolMembers(p lb.Pool) []vcd.PoolMember {
+	members := make([]vcd.PoolMember, len(p.Members))
+	for i, a := range p.Members {
+		members[i] = vcd.PoolMember{Address: a, Port: p.NodePort}
+	}
+	return members
+}
+
+func monitors(all []lb.Monitor) []string {
+	types := make([]string, len(all))
+	for i, m := range all {
+		types[i] = string(m)
+	}
+	return types
+}
