@@ -79,7 +79,7 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 	}
 	for _, chunk := range anyOfChunks("id", ids, maxFilter) {
 		var found types.QueryResultRecordsType
-		if err := s.queryPage(ctx, "vApp", anyOf(chunk...), 1, "", &found); err != nil {
+		if err := s.client.queryPage(ctx, "vApp", anyOf(chunk...), 1, "", &found); err != nil {
 			return a, fmt.Errorf("looking for vApps in the organization: %w", err)
 		}
 		if len(both(found.VAppRecord, found.AdminVAppRecord)) > 0 {
@@ -127,7 +127,7 @@ func (s *Session) seesGateways(ctx context.Context, lost string) (bool, error) {
 	var page struct {
 		Values []wireGateway `json:"values"`
 	}
-	if err := s.getJSON(ctx, gatewaysPage, params("page", "1", "pageSize", "2"), &page); err != nil {
+	if err := s.client.getJSON(ctx, gatewaysPage, params("page", "1", "pageSize", "2"), &page); err != nil {
 		return false, err
 	}
 	for _, other := range page.Values {
@@ -139,7 +139,7 @@ func (s *Session) seesGateways(ctx context.Context, lost string) (bool, error) {
 			return seen, err
 		}
 	}
-	return s.holds(ctx, rightSeesAll, rightSeesGateways)
+	return s.client.holds(ctx, rightSeesAll, rightSeesGateways)
 }
 
 // allDeleted reports whether the log shows of each URN that it was deleted; false without URNs.
@@ -165,7 +165,7 @@ func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error
 			return wrapped(err, "reading VDC", vdc)
 		}
 		if !a.ScopeShown {
-			a.ScopeGone, err = s.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
+			a.ScopeGone, err = s.client.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
 			a.ScopeGone = a.ScopeGone && unlisted && len(lost.VDCs) == 1
 			return wrapped(err, "reading the rights by which VDCs are shown, such as", vdc)
 		}
@@ -178,7 +178,7 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 	if !a.ScopeShown || a.HomeShown || a.Deleted {
 		return nil
 	}
-	all, err := s.holds(ctx, rightSeesAll)
+	all, err := s.client.holds(ctx, rightSeesAll)
 	if err != nil || !all {
 		return wrapped(err, "reading the rights by which vApps are shown in", lost.VDCs[0])
 	}
@@ -197,7 +197,7 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 // readsAnother reports whether a query for vApps lists others than one, and the first of them can be read.
 func (s *Session) readsAnother(ctx context.Context, vApp string, within []term) (bool, error) {
 	var found types.QueryResultRecordsType
-	if err := s.queryPage(ctx, "vApp", anyOf(within...), 1, "", &found); err != nil {
+	if err := s.client.queryPage(ctx, "vApp", anyOf(within...), 1, "", &found); err != nil {
 		return false, readable(err)
 	}
 	others := both(found.VAppRecord, found.AdminVAppRecord)

@@ -45,7 +45,7 @@ func (r AffinityRule) Has(vmID string) bool {
 
 // AffinityRules are the rules of VDCs about VMs that run on different hosts, or on one.
 type AffinityRules struct {
-	*client
+	client *client
 
 	lists    *cache // by VDC; rules change rarely, and one list serves all clusters in the VDC
 	revision atomic.Int64
@@ -112,7 +112,7 @@ func (a *AffinityRules) list(ctx context.Context, vdc VDC) ([]AffinityRule, erro
 	var doc struct {
 		Rules []wireAffinityRule `xml:"VmAffinityRule"`
 	}
-	if err := a.getXML(ctx, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
+	if err := a.client.getXML(ctx, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
 		return nil, fmt.Errorf("listing affinity rules of VDC %s: %w", vdc.Name, err)
 	}
 	rules := make([]AffinityRule, 0, len(doc.Rules))
@@ -135,19 +135,19 @@ func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule Af
 		}
 	}
 	a.ForgetAffinityRules()
-	return a.start(ctx, http.MethodPost, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", mimeAffinityRule, a.wire(rule))
+	return a.client.start(ctx, http.MethodPost, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", mimeAffinityRule, a.wire(rule))
 }
 
 // UpdateAffinityRule starts making the rule of an id like rule.
 func (a *AffinityRules) UpdateAffinityRule(ctx context.Context, rule AffinityRule) (Task, error) {
 	a.ForgetAffinityRules()
-	return a.start(ctx, http.MethodPut, pathOf(kindAffinityRule, rule.ID), mimeAffinityRule, a.wire(rule))
+	return a.client.start(ctx, http.MethodPut, pathOf(kindAffinityRule, rule.ID), mimeAffinityRule, a.wire(rule))
 }
 
 // DeleteAffinityRule starts deleting a rule. Its VMs stay.
 func (a *AffinityRules) DeleteAffinityRule(ctx context.Context, id string) (Task, error) {
 	a.ForgetAffinityRules()
-	return a.start(ctx, http.MethodDelete, pathOf(kindAffinityRule, id), "", nil)
+	return a.client.start(ctx, http.MethodDelete, pathOf(kindAffinityRule, id), "", nil)
 }
 
 func (a *AffinityRules) wire(rule AffinityRule) wireAffinityRule {
@@ -163,7 +163,7 @@ func (a *AffinityRules) wire(rule AffinityRule) wireAffinityRule {
 		w.Polarity = polarityApart
 	}
 	for _, vm := range rule.VMs {
-		w.VMs.VMs = append(w.VMs.VMs, xmlRef{HRef: a.href(kindVM, vm.ID)})
+		w.VMs.VMs = append(w.VMs.VMs, xmlRef{HRef: a.client.href(kindVM, vm.ID)})
 	}
 	return w
 }

@@ -109,7 +109,7 @@ func (w *wirePool) pool() ServerPool {
 }
 
 // Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
-type Balancers struct{ *client }
+type Balancers struct{ client *client }
 
 // Pools lists the load balancer pools of a gateway, of all owners. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
@@ -154,18 +154,18 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 	if p.Sticky {
 		body["persistenceProfile"] = wireType{clientIP}
 	}
-	return b.create(ctx, "pool", p.Name, poolsPath, body)
+	return b.client.create(ctx, "pool", p.Name, poolsPath, body)
 }
 
 // UpdatePool reads a pool, changes it and starts writing it back; what the change does not name stays as VCD wrote it.
 // If nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdatePool(ctx context.Context, id string, change PoolChange) (Task, error) {
-	return b.change(ctx, "pool", id, poolPath(id), change.apply)
+	return b.client.change(ctx, "pool", id, poolPath(id), change.apply)
 }
 
 // DeletePool starts deleting a pool, which no virtual service may use.
 func (b *Balancers) DeletePool(ctx context.Context, id string) (Task, error) {
-	return b.remove(ctx, "pool", id, poolPath(id))
+	return b.client.remove(ctx, "pool", id, poolPath(id))
 }
 
 func (c PoolChange) apply(o object) (bool, error) {

@@ -164,7 +164,7 @@ func (b *Balancers) CreateVirtualService(ctx context.Context, vs VirtualService)
 	if vs.Transparent {
 		body["transparentModeEnabled"] = true
 	}
-	return b.create(ctx, "virtual service", vs.Name, servicesPath, body)
+	return b.client.create(ctx, "virtual service", vs.Name, servicesPath, body)
 }
 
 func profileOf(kind Application) map[string]any {
@@ -187,12 +187,12 @@ func wirePorts(ports []ServicePort) []map[string]any {
 // UpdateVirtualService reads a virtual service, changes it and starts writing it back; what the change does not name
 // stays as VCD wrote it. If nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdateVirtualService(ctx context.Context, id string, change VirtualServiceChange) (Task, error) {
-	return b.change(ctx, "virtual service", id, servicePath(id), change.apply)
+	return b.client.change(ctx, "virtual service", id, servicePath(id), change.apply)
 }
 
 // DeleteVirtualService starts deleting a virtual service; its pool stays.
 func (b *Balancers) DeleteVirtualService(ctx context.Context, id string) (Task, error) {
-	return b.remove(ctx, "virtual service", id, servicePath(id))
+	return b.client.remove(ctx, "virtual service", id, servicePath(id))
 }
 
 func (c VirtualServiceChange) apply(o object) (bool, error) {

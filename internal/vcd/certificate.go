@@ -54,7 +54,7 @@ func (b *Balancers) Certificates(ctx context.Context) ([]Certificate, error) {
 // CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is
 // taken. It takes the right "Certificate Library: Manage".
 func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec) (Certificate, error) {
-	got, err := b.do(ctx, call{
+	got, err := b.client.do(ctx, call{
 		method: http.MethodPost,
 		path:   certificatesPath,
 		json:   true,
@@ -74,6 +74,6 @@ func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec)
 
 // DeleteCertificate removes an entry of the library, at once. Nothing may use it.
 func (b *Balancers) DeleteCertificate(ctx context.Context, id string) error {
-	_, err := b.do(ctx, call{method: http.MethodDelete, path: certificatesPath + "/" + url.PathEscape(id), json: true})
+	_, err := b.client.do(ctx, call{method: http.MethodDelete, path: certificatesPath + "/" + url.PathEscape(id), json: true})
 	return wrapped(err, "deleting certificate", id)
 }

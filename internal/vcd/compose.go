@@ -74,7 +74,7 @@ type networkConfig struct {
 func (v *VApps) networkConfig(n Ref) networkConfig {
 	return networkConfig{
 		Name:      n.Name,
-		Parent:    xmlRef{HRef: v.href(kindNetwork, n.ID), ID: n.ID, Name: n.Name},
+		Parent:    xmlRef{HRef: v.client.href(kindNetwork, n.ID), ID: n.ID, Name: n.Name},
 		FenceMode: "bridged",
 	}
 }
@@ -149,7 +149,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 		}
 		what.Params.NetworkConfig = section
 	}
-	got, err := v.do(ctx, call{
+	got, err := v.client.do(ctx, call{
 		method:      http.MethodPost,
 		path:        pathOf(kindVDC, vdc.ID) + "/action/composeVApp",
 		contentType: mimeCompose,
@@ -167,7 +167,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 		return VApp{}, Task{},
 			&connectionError{ErrUnavailable, "the answer to composing vApp " + spec.Name + " is none of VCD"}
 	}
-	v.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
+	v.client.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
 	return created, composeTask(&doc, created), nil
 }
 
@@ -182,7 +182,7 @@ func composeTask(doc *types.VApp, created VApp) Task {
 // AddVMs starts adding VMs to a vApp, by one task for all. Their networks must be connected to the vApp: see
 // [VApps.ConnectNetworks].
 func (v *VApps) AddVMs(ctx context.Context, vAppID string, vms []VMSpec) (Task, error) {
-	return v.start(ctx, http.MethodPost, pathOf(kindVApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
+	return v.client.start(ctx, http.MethodPost, pathOf(kindVApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
 		v.composition("RecomposeVAppParams", vms))
 }
 
@@ -197,7 +197,7 @@ func (v *VApps) composition(root string, vms []VMSpec) composition {
 func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
 	item := sourcedItem{
 		Source: xmlRef{
-			HRef: v.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID),
+			HRef: v.client.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID),
 			ID:   vm.Template.VM.ID,
 			Name: vm.Template.VM.Name,
 			Type: mimeVM,
@@ -209,7 +209,7 @@ func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
 		},
 	}
 	if profile := vm.StorageProfile; profile != nil {
-		item.StorageProfile = &xmlRef{HRef: v.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+		item.StorageProfile = &xmlRef{HRef: v.client.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 	}
 	if vm.SizingPolicy != nil || vm.PlacementPolicy != nil {
 		item.Policies = &policyRefs{Placement: v.policyRef(vm.PlacementPolicy), Sizing: v.policyRef(vm.SizingPolicy)}
@@ -221,7 +221,7 @@ func (v *VApps) policyRef(p *Policy) *xmlRef {
 	if p == nil {
 		return nil
 	}
-	return &xmlRef{HRef: v.policyHRef(p.ID), ID: p.ID, Name: p.Name}
+	return &xmlRef{HRef: v.client.policyHRef(p.ID), ID: p.ID, Name: p.Name}
 }
 
 // connections returns the network connections of a VM. A VM without NICs gets an empty section, so that those of the

@@ -18,7 +18,7 @@ type NamedDisk struct {
 }
 
 // Disks are the independent disks of VDCs.
-type Disks struct{ *client }
+type Disks struct{ client *client }
 
 // NamedDisks lists the independent disks of a VDC that the user is shown.
 func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
@@ -40,5 +40,5 @@ func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 
 // DeleteNamedDisk starts deleting an independent disk, which must not be attached. What is on it is lost.
 func (d *Disks) DeleteNamedDisk(ctx context.Context, id string) (Task, error) {
-	return d.start(ctx, http.MethodDelete, pathOf(kindDisk, id), "", nil)
+	return d.client.start(ctx, http.MethodDelete, pathOf(kindDisk, id), "", nil)
 }

@@ -37,7 +37,7 @@ type Entity struct {
 }
 
 // Entities are the runtime defined entities.
-type Entities struct{ *client }
+type Entities struct{ client *client }
 
 // Get reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
 func (e *Entities) Get(ctx context.Context, id string) (Entity, error) {
@@ -49,7 +49,7 @@ func (e *Entities) Get(ctx context.Context, id string) (Entity, error) {
 }
 
 func (e *Entities) exchange(ctx context.Context, what call) (Entity, error) {
-	got, err := e.do(ctx, what)
+	got, err := e.client.do(ctx, what)
 	if err != nil {
 		return Entity{}, err
 	}
@@ -104,7 +104,7 @@ type EntityKind struct{ Vendor, NSS string }
 
 // Types returns the versions, such as 1.1.0, of the types of a kind that VCD shows. Before 10.6 it shows a tenant none.
 func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error) {
-	return lookup(ctx, e.lookups, key("entityTypes", kind.Vendor, kind.NSS),
+	return lookup(ctx, e.client.lookups, key("entityTypes", kind.Vendor, kind.NSS),
 		func(ctx context.Context) ([]string, error) {
 			found, err := listAll[wireEntityType](ctx, e.client, listing{
 				path:  entityTypesPath,
@@ -168,7 +168,7 @@ type EntitySpec struct {
 // Create makes an entity, which must be resolved then, and returns its URN. It is empty if the entity was made and VCD
 // did not say which it is; [Entities.Find] finds it. It takes the right of full access to its type.
 func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err error) {
-	task, err := e.startJSON(ctx, http.MethodPost, entityTypesPath+"/"+url.PathEscape(spec.Type), map[string]any{
+	task, err := e.client.startJSON(ctx, http.MethodPost, entityTypesPath+"/"+url.PathEscape(spec.Type), map[string]any{
 		"name":       spec.Name,
 		"externalId": spec.ExternalID,
 		"entity":     spec.Content,
@@ -178,7 +178,7 @@ func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err 
 	}
 	var doc types.Task // runs until the entity is resolved
 	if task.ID != "" {
-		_ = e.getXML(ctx, pathOf(kindTask, task.ID), &doc) // without it, Find finds the entity
+		_ = e.client.getXML(ctx, pathOf(kindTask, task.ID), &doc) // without it, Find finds the entity
 	}
 	if doc.Owner != nil && entityURN.MatchString(doc.Owner.ID) {
 		return doc.Owner.ID, nil
@@ -191,7 +191,7 @@ var entityURN = regexp.MustCompile(`urn:vcloud:entity:[A-Za-z0-9]+:[A-Za-z0-9]+:
 
 // Resolve has VCD hold an entity against the schema of its type. The problem is what does not match; empty if all does.
 func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err error) {
-	got, err := e.do(ctx, call{
+	got, err := e.client.do(ctx, call{
 		method: http.MethodPost,
 		path:   entitiesPath + url.PathEscape(id) + "/resolve",
 		json:   true,
@@ -212,6 +212,6 @@ func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err 
 // Delete removes an entity that was resolved, whatever came of that, at once. It takes the right of full access to its
 // type.
 func (e *Entities) Delete(ctx context.Context, id string) error {
-	_, err := e.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
+	_, err := e.client.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
 	return wrapped(err, "deleting entity", id)
 }

@@ -21,8 +21,8 @@ type Features struct {
 // Features returns what the site allows: in calls of the agreed API version, and in those that ask for a later one, if
 // VCD offers that. It makes a call only if what VCD offers is not known, or has not been asked for an hour.
 func (s *Session) Features(ctx context.Context) (Features, error) {
-	s.site.forgetOldVersions()
-	text, err := s.auth.transport.negotiate(ctx)
+	s.client.site.forgetOldVersions()
+	text, err := s.client.auth.transport.negotiate(ctx)
 	if err != nil {
 		return Features{}, err
 	}
@@ -31,7 +31,7 @@ func (s *Session) Features(ctx context.Context) (Features, error) {
 		return Features{}, errors.New("the agreed API version " + text + " is none")
 	}
 	features := featuresOf(version)
-	_, err = s.site.offeredSince(singleRuleAPI)
+	_, err = s.client.site.offeredSince(singleRuleAPI)
 	features.SingleFirewallRule = err == nil
 	return features, nil
 }

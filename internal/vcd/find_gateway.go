@@ -9,8 +9,8 @@ import (
 
 // FindGateway finds an edge gateway by name or URN, among those that the user is shown.
 func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
-	return lookup(ctx, g.lookups, key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
-		in := "organization " + g.config.Org
+	return lookup(ctx, g.client.lookups, key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
+		in := "organization " + g.client.config.Org
 		if err := checkName("edge gateway", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
@@ -21,7 +21,7 @@ func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, erro
 		var page struct {
 			Values []wireGateway `json:"values"`
 		}
-		if err := g.getJSON(ctx, gatewaysPage,
+		if err := g.client.getJSON(ctx, gatewaysPage,
 			params("page", "1", "pageSize", "32", "filter", jsonFilter(by)), &page); err != nil {
 			return Ref{}, fmt.Errorf("looking up edge gateway %s: %w", nameOrURN, err)
 		}

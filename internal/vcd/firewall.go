@@ -57,7 +57,7 @@ func rulesPath(gateway, id string) string {
 }
 
 // Firewall holds the firewall rules and IP sets of edge gateways.
-type Firewall struct{ *client }
+type Firewall struct{ client *client }
 
 // Rules lists the rules of a gateway's firewall that are not VCD's own, in their order. VCD has no pages here. It takes
 // VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
@@ -80,7 +80,7 @@ func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, e
 }
 
 func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error) {
-	all, err := f.object(ctx, rulesPath(gateway, ""))
+	all, err := f.client.object(ctx, rulesPath(gateway, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec Firewall
 	if spec.Before != "" { // the first rule goes without: 38.1 knows no position but beside another rule
 		body["relativePosition"] = map[string]any{"rulePosition": "BEFORE", "adjacentRuleId": spec.Before}
 	}
-	return f.create(ctx, "firewall rule", spec.Name, rulesPath(gateway, ""), body)
+	return f.client.create(ctx, "firewall rule", spec.Name, rulesPath(gateway, ""), body)
 }
 
 func portItems(protocol string, ports []int) []any {
@@ -139,5 +139,5 @@ func portItems(protocol string, ports []int) []any {
 
 // DeleteRule starts deleting one rule.
 func (f *Firewall) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
-	return f.remove(ctx, "firewall rule", id, rulesPath(gateway, id))
+	return f.client.remove(ctx, "firewall rule", id, rulesPath(gateway, id))
 }

@@ -119,7 +119,7 @@ func onGateway(gateway, path, what, sort string) listing {
 }
 
 // Gateways are the edge gateways.
-type Gateways struct{ *client }
+type Gateways struct{ client *client }
 
 // Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; the use of IP Spaces
 // is shown since VCD 10.4.1.

@@ -98,7 +98,7 @@ func (p *Pool) measure(found map[string]*siteState) {
 		where.breaker.measure(s)
 	}
 	for _, session := range p.sessions {
-		if s, ok := found[session.site.metrics.site]; ok {
+		if s, ok := found[session.client.site.metrics.site]; ok {
 			session.measure(s)
 		}
 	}
@@ -125,8 +125,8 @@ func (a *authenticator) measure(state *siteState, now time.Time) {
 }
 
 func (s *Session) measure(state *siteState) {
-	now := s.opts.Clock.Now()
-	s.auth.measure(state, now)
+	now := s.client.opts.Clock.Now()
+	s.client.auth.measure(state, now)
 	state.tasks += s.Tasks.running()
 	if age, ok := s.Inventory.age(now); ok {
 		state.inventoried = true

@@ -63,6 +63,6 @@ func (t Task) ShutsDown() bool { return strings.Contains(t.Operation, "Shutdown"
 
 // CancelTask asks VCD to cancel a task. The task ends some time later, or not: VCD cannot cancel everything.
 func (ts *Tasks) CancelTask(ctx context.Context, id string) error {
-	_, err := ts.do(ctx, call{method: http.MethodPost, path: pathOf(kindTask, id) + "/action/cancel"})
+	_, err := ts.client.do(ctx, call{method: http.MethodPost, path: pathOf(kindTask, id) + "/action/cancel"})
 	return err
 }

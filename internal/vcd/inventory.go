@@ -17,7 +17,7 @@ const forgetVApp = 30 * time.Minute
 
 // Inventory lists VMs by queries that serve all who ask.
 type Inventory struct {
-	*client
+	client *client
 
 	mu   sync.Mutex
 	vdcs map[string]*inventory // by URN of the VDC
@@ -50,7 +50,7 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 		return nil, err
 	}
 	inv := i.of(vdc)
-	since := i.opts.Clock.Now()
+	since := i.client.opts.Clock.Now()
 	inv.note(vApp, since)
 	if shot, ok := inv.usable(vApp, since, maxAge); ok {
 		return slices.Clone(shot.rows[vApp]), shot.err
@@ -58,7 +58,7 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	select {
 	case inv.querying <- struct{}{}:
 		defer func() { <-inv.querying }()
-	case <-i.opts.Clock.After(maxWait):
+	case <-i.client.opts.Clock.After(maxWait):
 		return nil, errSlow
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -150,12 +150,12 @@ func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 }
 
 func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
-	shot, names := inv.begin(i.opts.Clock.Now())
+	shot, names := inv.begin(i.client.opts.Clock.Now())
 	shot.err = i.fillSnapshot(shared(ctx), vdc, names, shot.rows)
 	if ctx.Err() != nil {
 		return shot // it says something of the caller only: others ask again
 	}
-	i.site.metrics.inventoryQueried(shot.err)
+	i.client.site.metrics.inventoryQueried(shot.err)
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.shot = shot
@@ -197,7 +197,7 @@ func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 			return row, nil
 		}
 	}
-	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.config.Org, Err: ErrNotFound}
+	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.config.Org, Err: ErrNotFound}
 }
 
 func vmRecord(r *types.QueryResultVMRecordType) VMRecord {

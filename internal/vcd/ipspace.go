@@ -62,7 +62,7 @@ func (w wireSuggestion) suggestion() Suggestion {
 }
 
 // IPSpaces are the IP Spaces and the addresses allocated from them.
-type IPSpaces struct{ *client }
+type IPSpaces struct{ client *client }
 
 // Suggestions lists the IP Spaces that a gateway can have addresses from. A gateway that does not use IP Spaces answers
 // with [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
@@ -147,7 +147,7 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 // Allocate". The task's result has the id; [AllocatedID] reads it.
 func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Addr) (Task, error) {
 	body := map[string]any{"type": floatingIP, "value": address.String()}
-	task, err := i.startJSON(ctx, http.MethodPost, spacePath(space)+"/allocate", body)
+	task, err := i.client.startJSON(ctx, http.MethodPost, spacePath(space)+"/allocate", body)
 	return task, wrapped(err, "allocating", address.String())
 }
 
@@ -179,7 +179,7 @@ func (w *wireAllocation) allocation() FloatingIP {
 func (i *IPSpaces) Mark(ctx context.Context, space, id string,
 	mark func(now FloatingIP) (UsageState, string, error),
 ) (Task, error) {
-	task, err := i.edit(ctx, allocationPath(space, id), func(o object) (bool, error) {
+	task, err := i.client.edit(ctx, allocationPath(space, id), func(o object) (bool, error) {
 		now := FloatingIP{
 			ID:          o.textOf("id"),
 			Address:     parseAddr(o.textOf("value")),
@@ -205,6 +205,6 @@ func allocationPath(space, id string) string {
 
 // Release starts giving an allocated address back; it must be marked [Unused] before.
 func (i *IPSpaces) Release(ctx context.Context, space, id string) (Task, error) {
-	task, err := i.startJSON(ctx, http.MethodDelete, allocationPath(space, id), nil)
+	task, err := i.client.startJSON(ctx, http.MethodDelete, allocationPath(space, id), nil)
 	return task, wrapped(err, "releasing an address of IP Space", space)
 }

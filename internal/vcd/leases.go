@@ -12,13 +12,13 @@ type Leases struct{ Runtime, Storage time.Duration }
 
 // Leases reads the longest leases of vApps. They are unknown, without an error, to users who may not read them.
 func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err error) {
-	current, err := s.whoami(ctx)
+	current, err := s.client.whoami(ctx)
 	if err != nil {
 		return Leases{}, false, readable(err)
 	}
 	org := current.Org.ID
-	if s.provider {
-		if org, err = s.orgID(ctx); err != nil {
+	if s.client.provider {
+		if org, err = s.client.orgID(ctx); err != nil {
 			return Leases{}, false, err
 		}
 	}
@@ -28,7 +28,7 @@ func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err er
 			Storage int64 `xml:"StorageLeaseSeconds"`
 		} `xml:"Settings>VAppLeaseSettings"`
 	}
-	err = s.getXML(ctx, "/api/admin/org/"+uuidOf(org), &doc)
+	err = s.client.getXML(ctx, "/api/admin/org/"+uuidOf(org), &doc)
 	if err != nil || doc.Settings == nil {
 		return Leases{}, false, readable(err)
 	}

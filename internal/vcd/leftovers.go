@@ -46,6 +46,6 @@ func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string
 
 // Remove deletes an entity, at once.
 func (e *Entities) Remove(ctx context.Context, id string) error {
-	_, err := e.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
+	_, err := e.client.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
 	return wrapped(err, "deleting entity", id)
 }

@@ -12,15 +12,15 @@ import (
 )
 
 // VDCs are the organization VDCs, with their storage profiles and VM policies.
-type VDCs struct{ *client }
+type VDCs struct{ client *client }
 
 // FindVDC finds a VDC of the session's organization by name or URN. What was found by name is remembered for its URN,
 // too.
 func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
-	return lookup(ctx, v.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
+	return lookup(ctx, v.client.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
 		vdc, err := v.findVDC(ctx, nameOrURN)
 		if err == nil {
-			v.lookups.put(key("vdc", vdc.ID), vdc)
+			v.client.lookups.put(key("vdc", vdc.ID), vdc)
 		}
 		return vdc, err
 	})
@@ -29,12 +29,12 @@ func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 // ForgetVDC lets the next FindVDC of that VDC, by whatever name, ask VCD: for callers that wait for a change of it
 // there.
 func (v *VDCs) ForgetVDC(vdc Ref) {
-	v.lookups.drop(key("vdc", vdc.ID))
-	v.lookups.drop(key("vdc", vdc.Name))
+	v.client.lookups.drop(key("vdc", vdc.ID))
+	v.client.lookups.drop(key("vdc", vdc.Name))
 }
 
 func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
-	in := "organization " + v.config.Org
+	in := "organization " + v.client.config.Org
 	if err := checkName("VDC", nameOrURN, in); err != nil {
 		return VDC{}, err
 	}
@@ -43,7 +43,7 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 		by = term{"id", nameOrURN}
 	}
 	var found types.QueryResultRecordsType
-	if err := v.queryPage(ctx, "orgVdc", allOf(term{"orgName", v.config.Org}, by), 1, "", &found); err != nil {
+	if err := v.client.queryPage(ctx, "orgVdc", allOf(term{"orgName", v.client.config.Org}, by), 1, "", &found); err != nil {
 		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
 	}
 	var hits []Ref
@@ -70,13 +70,13 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 
 // ListVDCs returns the VDCs of the session's organization without their storage profiles, sorted by name.
 func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(term{"orgName", v.config.Org}), "name",
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(term{"orgName", v.client.config.Org}), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
 			return found.OrgVdcRecord, found.OrgVdcAdminRecord
 		})
 	if err != nil {
-		return nil, fmt.Errorf("listing VDCs of organization %s: %w", v.config.Org, err)
+		return nil, fmt.Errorf("listing VDCs of organization %s: %w", v.client.config.Org, err)
 	}
 	all := make([]VDC, 0, len(records))
 	for _, r := range records {
@@ -93,7 +93,7 @@ func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
 func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {
 	var found types.QueryResultRecordsType
 	filter := allOf(term{"vdc", vdc.ID})
-	if err := v.queryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
+	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
 		return nil, fmt.Errorf("listing storage profiles of VDC %s: %w", vdc.Name, err)
 	}
 	var profiles []StorageProfile

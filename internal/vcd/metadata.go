@@ -42,13 +42,13 @@ func (v *VMs) SetMetadata(ctx context.Context, id string, values map[string]stri
 		doc.Entries = append(doc.Entries, metadataEntry{Key: name, Value: typedValue{metadataValue, values[name]}})
 	}
 	v.documents.take(id)
-	return v.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/metadata", mimeMetadata, doc)
+	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/metadata", mimeMetadata, doc)
 }
 
 // RemoveMetadata starts removing one key of the metadata of a VM.
 func (v *VMs) RemoveMetadata(ctx context.Context, id, name string) (Task, error) {
 	v.documents.take(id)
-	return v.start(ctx, http.MethodDelete, pathOf(kindVM, id)+"/metadata/"+url.PathEscape(name), "", nil)
+	return v.client.start(ctx, http.MethodDelete, pathOf(kindVM, id)+"/metadata/"+url.PathEscape(name), "", nil)
 }
 
 // Metadata reads the general metadata of a VM that hold text.
@@ -60,7 +60,7 @@ func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error
 			Value  string `xml:"TypedValue>Value"`
 		} `xml:"MetadataEntry"`
 	}
-	if err := v.getXML(ctx, pathOf(kindVM, id)+"/metadata", &doc); err != nil {
+	if err := v.client.getXML(ctx, pathOf(kindVM, id)+"/metadata", &doc); err != nil {
 		return nil, err
 	}
 	values := map[string]string{}

@@ -119,35 +119,37 @@ func (l *labels) value(v string) string {
 
 // Site metrics are those of one site.
 type siteMetrics struct {
-	*metrics
-
-	site string // the value of the label
+	metrics *metrics
+	site    string // the value of the label
 }
 
 // of returns the metrics of the site at https://host[:port].
 func (m *metrics) of(base string) siteMetrics {
-	return siteMetrics{m, m.sites.value(strings.TrimPrefix(base, "https://"))}
+	return siteMetrics{
+		metrics: m,
+		site:    m.sites.value(strings.TrimPrefix(base, "https://")),
+	}
 }
 
 func (m siteMetrics) call(operation string, took time.Duration, err error) {
-	operation = m.operations.value(operation)
+	operation = m.metrics.operations.value(operation)
 	status := callStatus(err)
-	m.calls.WithLabelValues(m.site, operation, status).Inc()
-	m.seconds.WithLabelValues(operation, status).Observe(took.Seconds())
-	m.siteSeconds.WithLabelValues(m.site).Add(took.Seconds())
+	m.metrics.calls.WithLabelValues(m.site, operation, status).Inc()
+	m.metrics.seconds.WithLabelValues(operation, status).Observe(took.Seconds())
+	m.metrics.siteSeconds.WithLabelValues(m.site).Add(took.Seconds())
 }
 
-func (m siteMetrics) held(by string) { m.throttled.WithLabelValues(m.site, by).Inc() }
+func (m siteMetrics) held(by string) { m.metrics.throttled.WithLabelValues(m.site, by).Inc() }
 
 // waits counts the time that a call waited, if it did.
 func (m siteMetrics) waits(by string, d time.Duration) {
 	if d >= shortestWait {
 		m.held(by)
-		m.waited.WithLabelValues(m.site, by).Add(d.Seconds())
+		m.metrics.waited.WithLabelValues(m.site, by).Add(d.Seconds())
 	}
 }
 
-func (m siteMetrics) outage() { m.outages.WithLabelValues(m.site).Inc() }
+func (m siteMetrics) outage() { m.metrics.outages.WithLabelValues(m.site).Inc() }
 
 func (m siteMetrics) login(err error) {
 	result := "success"
@@ -157,16 +159,16 @@ func (m siteMetrics) login(err error) {
 	case err != nil:
 		result = "failure"
 	}
-	m.logins.WithLabelValues(m.site, result).Inc()
+	m.metrics.logins.WithLabelValues(m.site, result).Inc()
 }
 
 // taskEnded counts a task that is no longer running.
 func (m siteMetrics) taskEnded(t Task) {
-	operation := m.taskOperations.value(t.Operation)
+	operation := m.metrics.taskOperations.value(t.Operation)
 	result := taskResult(t.State)
-	m.tasks.WithLabelValues(m.site, operation, result).Inc()
+	m.metrics.tasks.WithLabelValues(m.site, operation, result).Inc()
 	if !t.Started.IsZero() && !t.Ended.Before(t.Started) { // both may be the same millisecond
-		m.taskSeconds.WithLabelValues(operation, result).Observe(t.Ended.Sub(t.Started).Seconds())
+		m.metrics.taskSeconds.WithLabelValues(operation, result).Observe(t.Ended.Sub(t.Started).Seconds())
 	}
 }
 
@@ -175,7 +177,7 @@ func (m siteMetrics) inventoryQueried(err error) {
 	if err != nil {
 		result = "failure"
 	}
-	m.inventories.WithLabelValues(m.site, result).Inc()
+	m.metrics.inventories.WithLabelValues(m.site, result).Inc()
 }
 
 func taskResult(s TaskState) string {

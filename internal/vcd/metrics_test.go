@@ -222,7 +222,7 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 	f.on(opVM, answerVM)
 	registry := prometheus.NewRegistry()
 	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
-	s.site.breaker.queue.limiter = rate.NewLimiter(2, 1)
+	s.client.site.breaker.queue.limiter = rate.NewLimiter(2, 1)
 
 	g.Eventually(func() float64 { // A call that comes late finds what has become free meanwhile.
 		_, err := s.VMs.VM(t.Context(), testVM)

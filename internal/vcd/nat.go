@@ -69,7 +69,7 @@ func natPath(gateway, id string) string {
 }
 
 // NAT holds the NAT rules of edge gateways, and the application port profiles that they name.
-type NAT struct{ *client }
+type NAT struct{ client *client }
 
 // Rules lists the NAT rules of a gateway, of all owners. VCD pages this list by cursors, and knows no filter. It takes
 // the right "Organization vDC Gateway: View NAT".
@@ -86,7 +86,7 @@ func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
 // CreateDNAT starts creating a DNAT rule. The task's owner may be the rule or the gateway: not every VCD returns the id
 // of the new rule. It takes the right "Organization vDC Gateway: Configure NAT", as do all changes.
 func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Task, error) {
-	return n.create(ctx, "NAT rule", rule.Name, natPath(gateway, ""), map[string]any{
+	return n.client.create(ctx, "NAT rule", rule.Name, natPath(gateway, ""), map[string]any{
 		"name":                   rule.Name,
 		"description":            rule.Description,
 		"enabled":                true,
@@ -103,7 +103,7 @@ func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Tas
 // it. If nothing changes, nothing is written, and the task has succeeded. [ErrChanged] means that it was changed
 // meanwhile.
 func (n *NAT) UpdateDNAT(ctx context.Context, gateway, id string, change DNATChange) (Task, error) {
-	return n.change(ctx, "NAT rule", id, natPath(gateway, id), change.apply)
+	return n.client.change(ctx, "NAT rule", id, natPath(gateway, id), change.apply)
 }
 
 func (c DNATChange) apply(o object) (bool, error) {
@@ -117,7 +117,7 @@ func (c DNATChange) apply(o object) (bool, error) {
 
 // DeleteRule starts deleting a NAT rule.
 func (n *NAT) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
-	return n.remove(ctx, "NAT rule", id, natPath(gateway, id))
+	return n.client.remove(ctx, "NAT rule", id, natPath(gateway, id))
 }
 
 const profilesPath = "/cloudapi/1.0.0/applicationPortProfiles"
@@ -170,7 +170,7 @@ func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 // organization and to the VDC or VDC group of a gateway. It takes the right "Organization vDC Gateway: Configure NAT"
 // or that of the firewall, as do all changes.
 func (n *NAT) CreatePortProfile(ctx context.Context, of Gateway, p PortProfile) (Task, error) {
-	return n.create(ctx, "application port profile", p.Name, profilesPath, map[string]any{
+	return n.client.create(ctx, "application port profile", p.Name, profilesPath, map[string]any{
 		"name":             p.Name,
 		"description":      p.Description,
 		"scope":            "TENANT",
@@ -200,7 +200,7 @@ type ProfilePort struct {
 // UpdatePortProfile reads an application port profile, changes it and starts writing it back; what the change does not
 // name stays as VCD wrote it. What it belongs to, which VCD does not show, is written again.
 func (n *NAT) UpdatePortProfile(ctx context.Context, of Gateway, id string, change PortProfileChange) (Task, error) {
-	return n.change(ctx, "application port profile", id, profilePath(id), func(o object) (bool, error) {
+	return n.client.change(ctx, "application port profile", id, profilePath(id), func(o object) (bool, error) {
 		o.set("contextEntityId", of.Owner.ID)
 		setRef(o, "orgRef", &of.Org.ID)
 		return change.apply(o)
@@ -223,7 +223,7 @@ func (o object) setProfilePort(port ProfilePort) bool {
 
 // DeletePortProfile starts deleting an application port profile, which no rule may use.
 func (n *NAT) DeletePortProfile(ctx context.Context, id string) (Task, error) {
-	return n.remove(ctx, "application port profile", id, profilePath(id))
+	return n.client.remove(ctx, "application port profile", id, profilePath(id))
 }
 
 func profilePath(id string) string { return profilesPath + "/" + url.PathEscape(id) }

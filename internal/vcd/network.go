@@ -16,15 +16,15 @@ import (
 const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
 // Networks are the networks that VMs can be connected to.
-type Networks struct{ *client }
+type Networks struct{ client *client }
 
 // FindNetwork finds an organization network by name or URN, among those that VMs of the VDC can be connected to: its
 // own, those of its VDC group and those shared with it. What was found by name is remembered for its URN, too.
 func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
-	return lookup(ctx, n.lookups, key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
+	return lookup(ctx, n.client.lookups, key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
 		found, err := n.findNetwork(ctx, vdc, nameOrURN)
 		if err == nil {
-			n.lookups.put(key("network", vdc.ID, found.ID), found)
+			n.client.lookups.put(key("network", vdc.ID, found.ID), found)
 		}
 		return found, err
 	})
@@ -33,8 +33,8 @@ func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 // ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: for callers that wait for a
 // change of the network there.
 func (n *Networks) ForgetNetwork(vdc VDC, network Ref) {
-	n.lookups.drop(key("network", vdc.ID, network.ID))
-	n.lookups.drop(key("network", vdc.ID, network.Name))
+	n.client.lookups.drop(key("network", vdc.ID, network.ID))
+	n.client.lookups.drop(key("network", vdc.ID, network.Name))
 }
 
 func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
@@ -76,7 +76,7 @@ func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...term
 	var page struct {
 		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
 	}
-	if err := n.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", jsonFilter(terms...)),
+	if err := n.client.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", jsonFilter(terms...)),
 		&page); err != nil {
 		return nil, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
 	}
@@ -114,7 +114,7 @@ func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, er
 			VDC wireRef `json:"vdcRef"`
 		} `json:"participatingOrgVdcs"`
 	}
-	err := n.getJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
+	err := n.client.getJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
 	if errors.Is(err, ErrForbidden) {
 		return true, nil
 	}
@@ -129,7 +129,7 @@ func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, er
 // dhcpPools returns the ranges of VCD's DHCP server on a network. Who may not see them goes without.
 func (n *Networks) dhcpPools(ctx context.Context, network Ref) ([]AddressRange, error) {
 	var dhcp types.OpenApiOrgVdcNetworkDhcp
-	err := n.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/dhcp", "", &dhcp)
+	err := n.client.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/dhcp", "", &dhcp)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrInvalid) {
 		return nil, nil
 	}
@@ -149,7 +149,7 @@ const defaultSpoofGuard = "default-spoofguard-profile"
 // SpoofGuard returns the name of the SpoofGuard segment profile that the provider gave a network (VCD 10.3.2), empty if
 // it is NSX's own or the user is not shown it. What is in a profile only providers see.
 func (n *Networks) SpoofGuard(ctx context.Context, network Ref) (string, error) {
-	return lookup(ctx, n.lookups, key("spoofguard", network.ID), func(ctx context.Context) (string, error) {
+	return lookup(ctx, n.client.lookups, key("spoofguard", network.ID), func(ctx context.Context) (string, error) {
 		return n.spoofGuard(ctx, network)
 	})
 }
@@ -158,7 +158,7 @@ func (n *Networks) spoofGuard(ctx context.Context, network Ref) (string, error) 
 	var doc struct {
 		Profile *wireRef `json:"spoofGuardProfile"`
 	}
-	err := n.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/segmentProfiles", "", &doc)
+	err := n.client.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/segmentProfiles", "", &doc)
 	switch {
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrForbidden), errors.Is(err, ErrInvalid):
 		return "", nil

@@ -32,7 +32,7 @@ func (v *VMs) diskSettings(disks []NewDisk) []diskSettings {
 		d := diskSettings{SizeMiB: disk.SizeMiB, Thin: true}
 		if profile := disk.StorageProfile; profile != nil {
 			d.Override = true
-			d.Profile = &xmlRef{HRef: v.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+			d.Profile = &xmlRef{HRef: v.client.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 		}
 		settings = append(settings, d)
 	}

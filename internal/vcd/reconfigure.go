@@ -26,7 +26,7 @@ const (
 func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
 	document, ok := v.documents.take(id)
 	if !ok {
-		got, err := v.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+		got, err := v.client.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
 		if err != nil {
 			return Task{}, err
 		}
@@ -36,7 +36,7 @@ func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Ta
 	if err != nil {
 		return Task{}, err
 	}
-	return v.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/action/reconfigureVm", mimeVM, body)
+	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/action/reconfigureVm", mimeVM, body)
 }
 
 // reconfigured returns what to post to change a VM: its name and description, and of its sections only those that

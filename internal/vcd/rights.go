@@ -32,10 +32,10 @@ type heldRights struct {
 // MayHave reports whether the session's user may have a right: one of its roles does, or the user may not read them.
 // They are read once for all who ask in a while.
 func (s *Session) MayHave(ctx context.Context, right string) (bool, error) {
-	if s.provider {
+	if s.client.provider {
 		return true, nil
 	}
-	held, err := lookup(ctx, s.lookups, "rights", s.rights)
+	held, err := lookup(ctx, s.client.lookups, "rights", s.client.rights)
 	return err == nil && (!held.known || slices.Contains(held.names, right)), err
 }
 
@@ -51,12 +51,12 @@ func (c *client) holds(ctx context.Context, rights ...string) (bool, error) {
 
 // Rights returns the rights of the session's user; known is false if the user may not read them. A provider has all.
 func (s *Session) Rights(ctx context.Context) (names []string, known bool, err error) {
-	held, err := lookup(ctx, s.lookups, "rights", s.rights)
+	held, err := lookup(ctx, s.client.lookups, "rights", s.client.rights)
 	return held.names, held.known, err
 }
 
 // IsProvider reports whether the session's user is one of the organization System, who has all rights.
-func (s *Session) IsProvider() bool { return s.provider }
+func (s *Session) IsProvider() bool { return s.client.provider }
 
 const sessionPath = "/cloudapi/1.0.0/sessions/current"
 
@@ -109,6 +109,6 @@ func readable(err error) error {
 
 // User returns the name of the session's user.
 func (s *Session) User(ctx context.Context) (string, error) {
-	current, err := s.whoami(ctx)
+	current, err := s.client.whoami(ctx)
 	return current.User.Name, err
 }

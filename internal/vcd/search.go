@@ -101,7 +101,7 @@ func chunksOf(terms []string, limit int) func(func([]string) bool) {
 func (i *Inventory) collectVMs(ctx context.Context, filters []string, into map[string]VMRecord) error {
 	for _, filter := range filters {
 		records, err := i.queryVMs(ctx, filter+";"+allOf(term{"isVAppTemplate", "false"}))
-		i.site.metrics.inventoryQueried(err)
+		i.client.site.metrics.inventoryQueried(err)
 		if err != nil {
 			return err
 		}

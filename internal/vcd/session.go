@@ -26,7 +26,7 @@ type Session struct {
 	IPSpaces  *IPSpaces
 	Entities  *Entities
 
-	*client
+	client *client
 }
 
 // newSession returns a session that is not logged in yet.
@@ -42,21 +42,21 @@ func newSession(t *transport, config Config, opts PoolOptions) *Session {
 		recent:   newCache(min(allocatedAge, opts.LookupTTL), opts.Clock),
 	}
 	return &Session{
-		VDCs:      &VDCs{c},
-		Networks:  &Networks{c},
-		Templates: &Templates{c},
+		VDCs:      &VDCs{client: c},
+		Networks:  &Networks{client: c},
+		Templates: &Templates{client: c},
 		Inventory: &Inventory{client: c, vdcs: map[string]*inventory{}},
-		VApps:     &VApps{c},
-		VMs:       &VMs{c, newDocuments(opts.Clock)},
-		Disks:     &Disks{c},
+		VApps:     &VApps{client: c},
+		VMs:       &VMs{client: c, documents: newDocuments(opts.Clock)},
+		Disks:     &Disks{client: c},
 		Affinity:  newAffinityRules(c),
 		Tasks:     &Tasks{client: c, followed: map[string]*followedTask{}, usual: durations{}},
-		Gateways:  &Gateways{c},
-		Balancers: &Balancers{c},
-		NAT:       &NAT{c},
-		Firewall:  &Firewall{c},
-		IPSpaces:  &IPSpaces{c},
-		Entities:  &Entities{c},
+		Gateways:  &Gateways{client: c},
+		Balancers: &Balancers{client: c},
+		NAT:       &NAT{client: c},
+		Firewall:  &Firewall{client: c},
+		IPSpaces:  &IPSpaces{client: c},
+		Entities:  &Entities{client: c},
 		client:    c,
 	}
 }
@@ -64,19 +64,19 @@ func newSession(t *transport, config Config, opts PoolOptions) *Session {
 func isSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
 
 // Org returns the name of the organization that the session works in.
-func (s *Session) Org() string { return s.config.Org }
+func (s *Session) Org() string { return s.client.config.Org }
 
 // Site returns the address of the site, https://host[:port].
-func (s *Session) Site() string { return s.site.base }
+func (s *Session) Site() string { return s.client.site.base }
 
 // Refresh drops the results of look-ups, so that the next ones ask VCD.
 func (s *Session) Refresh() {
-	s.lookups.clear()
-	s.recent.clear()
+	s.client.lookups.clear()
+	s.client.recent.clear()
 }
 
 // close stops following tasks and logs out. A session that is still used logs in again.
 func (s *Session) close(ctx context.Context) error {
 	s.Tasks.stop()
-	return s.auth.close(ctx)
+	return s.client.auth.close(ctx)
 }

@@ -105,15 +105,15 @@ func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.auth.setVersion(config.Version, config.Accepted)
-	s.auth.touch()
-	if err := s.site.breaker.open(); err != nil {
+	s.client.auth.setVersion(config.Version, config.Accepted)
+	s.client.auth.touch()
+	if err := s.client.site.breaker.open(); err != nil {
 		return nil, err
 	}
-	if err := s.auth.transport.trusted(ctx); err != nil {
+	if err := s.client.auth.transport.trusted(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := s.auth.token(ctx); err != nil {
+	if _, err := s.client.auth.token(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -177,10 +177,10 @@ func (p *Pool) evictIdle(ctx context.Context) {
 	inUse := map[*site]bool{}
 	defer func() { maps.DeleteFunc(p.sites, func(_ string, s *site) bool { return !inUse[s] }) }()
 	for key, s := range p.sessions {
-		if s.auth.usedBefore(deadline) {
+		if s.client.auth.usedBefore(deadline) {
 			p.drop(ctx, key)
 		} else {
-			inUse[s.site] = true
+			inUse[s.client.site] = true
 		}
 	}
 }
@@ -196,8 +196,8 @@ func (p *Pool) Logout(ctx context.Context, config Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, s := range p.sessions {
-		if s.site.base == base && s.config.Credentials == config.Credentials &&
-			s.config.ServiceAccount == config.ServiceAccount && s.Tasks.running() == 0 {
+		if s.client.site.base == base && s.client.config.Credentials == config.Credentials &&
+			s.client.config.ServiceAccount == config.ServiceAccount && s.Tasks.running() == 0 {
 			p.drop(ctx, key)
 		}
 	}
@@ -227,7 +227,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	for _, s := range sessions {
 		wg.Go(func() {
 			if err := s.close(ctx); err != nil {
-				errs <- fmt.Errorf("logging out of %s: %w", s.site.base, err)
+				errs <- fmt.Errorf("logging out of %s: %w", s.client.site.base, err)
 			}
 		})
 	}

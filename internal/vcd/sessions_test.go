@@ -425,7 +425,7 @@ func TestProvidersLogInElsewhereAndSayWhereTheyWork(t *testing.T) {
 	}
 
 	g.Expect(f.count("GET /api/query?type=organization")).To(Equal(1))
-	g.Expect(s.queryType("vm")).To(Equal("adminVM"))
+	g.Expect(s.client.queryType("vm")).To(Equal("adminVM"))
 }
 
 func TestCredentialsCannotBePrinted(t *testing.T) {

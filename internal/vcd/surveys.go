@@ -37,13 +37,13 @@ func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 			Created: parseTime(r.CreationDate),
 		})
 	}
-	return found, wrapped(err, "listing vApps of organization", v.config.Org)
+	return found, wrapped(err, "listing vApps of organization", v.client.config.Org)
 }
 
 // MetadataValue reads a value of a vApp's metadata; empty if there is none.
 func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, error) {
 	var doc types.MetadataValue
-	err := v.getXML(ctx, pathOf(kindVApp, id)+"/metadata/"+url.PathEscape(key), &doc)
+	err := v.client.getXML(ctx, pathOf(kindVApp, id)+"/metadata/"+url.PathEscape(key), &doc)
 	if err = readable(err); err != nil || doc.TypedValue == nil {
 		return "", wrapped(err, "reading metadata of vApp", id)
 	}
@@ -61,7 +61,7 @@ type VAppDetails struct {
 // Details reads a vApp with all VMs in it, by one call.
 func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 	var doc types.VApp
-	if err := v.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
+	if err := v.client.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
 		return VAppDetails{}, err
 	}
 	found := VAppDetails{VApp: vAppFrom(&doc), Created: parseTime(doc.DateCreated)}

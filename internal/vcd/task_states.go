@@ -28,7 +28,7 @@ func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task,
 		terms[i] = term{"id", id}
 	}
 	var found types.QueryResultRecordsType
-	if err := ts.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
+	if err := ts.client.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
 		return nil, err
 	}
 	states := map[string]Task{}
@@ -51,7 +51,7 @@ func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, 
 	states := map[string]Task{}
 	for _, id := range ids {
 		var doc types.Task
-		err := ts.getXML(ctx, pathOf(kindTask, id), &doc)
+		err := ts.client.getXML(ctx, pathOf(kindTask, id), &doc)
 		switch {
 		case err == nil:
 			states[id] = taskFrom(&doc)
@@ -66,7 +66,7 @@ func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, 
 // The second error means that it cannot be read now; without it, a used-up quota would count as any failure.
 func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
 	var t types.Task
-	err = ts.getXML(ctx, pathOf(kindTask, id), &t)
+	err = ts.client.getXML(ctx, pathOf(kindTask, id), &t)
 	if err == nil {
 		return failureOf(&t), nil
 	}

@@ -28,7 +28,7 @@ const (
 
 // Tasks follows the tasks of a session: one query polls all that run.
 type Tasks struct {
-	*client
+	client *client
 
 	mu       sync.Mutex
 	followed map[string]*followedTask // by key
@@ -64,7 +64,7 @@ func (ts *Tasks) follow(f *followedTask) {
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	now := ts.opts.Clock.Now()
+	now := ts.client.opts.Clock.Now()
 	maps.DeleteFunc(ts.followed, func(_ string, old *followedTask) bool {
 		return old.task.State != TaskRunning && now.Sub(old.since) > endedKept
 	})
@@ -143,7 +143,7 @@ func (ts *Tasks) countEnded(t Task) {
 			return
 		}
 	}
-	ts.site.metrics.taskEnded(t)
+	ts.client.site.metrics.taskEnded(t)
 }
 
 // wakeLocked wakes the follower of a task that ended. It is called with the lock held and must not wait.
@@ -179,7 +179,7 @@ func isPolling(ctx context.Context) bool { return ctx.Value(pollingKey{}) != nil
 func (ts *Tasks) run(ctx context.Context) {
 	for {
 		select {
-		case <-ts.opts.Clock.After(ts.untilNextPoll()):
+		case <-ts.client.opts.Clock.After(ts.untilNextPoll()):
 		case <-ctx.Done():
 			return
 		}
@@ -194,7 +194,7 @@ func (ts *Tasks) run(ctx context.Context) {
 		}
 		if err != nil {
 			select {
-			case <-ts.opts.Clock.After(RetryAfter(err)):
+			case <-ts.client.opts.Clock.After(RetryAfter(err)):
 			case <-ctx.Done():
 				return
 			}
@@ -226,8 +226,8 @@ func (ts *Tasks) giveUp(ctx context.Context) {
 func (ts *Tasks) untilNextPoll() time.Duration {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	every := ts.opts.TaskPoll
-	now := ts.opts.Clock.Now()
+	every := ts.client.opts.TaskPoll
+	now := ts.client.opts.Clock.Now()
 	next := now.Add(max(every/4, every-now.Sub(ts.lastPoll)))
 	latest := next.Add(every / 2)
 	best := next
@@ -264,7 +264,7 @@ func (ts *Tasks) batch(ctx context.Context) ([]string, bool) {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	ts.lastPoll = ts.opts.Clock.Now()
+	ts.lastPoll = ts.client.opts.Clock.Now()
 	for _, t := range ts.followed {
 		t.asked = ts.lastPoll
 	}

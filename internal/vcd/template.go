@@ -13,12 +13,12 @@ import (
 )
 
 // Templates are the vApp templates of catalogs.
-type Templates struct{ *client }
+type Templates struct{ client *client }
 
 // FindTemplate finds a vApp template by the names of catalog and template, or by the template's URN. The catalog may be
 // one that another organization shares.
 func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) (Template, error) {
-	return lookup(ctx, t.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
+	return lookup(ctx, t.client.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
 		ref, in, err := t.locateTemplate(ctx, catalog, template)
 		if err != nil {
 			return Template{}, err
@@ -40,7 +40,7 @@ func (t *Templates) locateTemplate(ctx context.Context, catalog, template string
 		return locatedTemplate{}, in, err
 	}
 	var found types.QueryResultRecordsType
-	if err := t.queryPage(ctx, "vAppTemplate", filter, 1, "", &found); err != nil {
+	if err := t.client.queryPage(ctx, "vAppTemplate", filter, 1, "", &found); err != nil {
 		return locatedTemplate{}, in, fmt.Errorf("looking up template %s: %w", template, err)
 	}
 	var hits []Ref
@@ -75,8 +75,8 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 // FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. Where several have the name,
 // any is returned: templates are searched for in all of them.
 func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, error) {
-	return lookup(ctx, t.lookups, key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
-		in := "organization " + t.config.Org
+	return lookup(ctx, t.client.lookups, key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
+		in := "organization " + t.client.config.Org
 		if err := checkName("catalog", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
@@ -85,7 +85,7 @@ func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, err
 			by = term{"id", nameOrURN}
 		}
 		var found types.QueryResultRecordsType
-		if err := t.queryPage(ctx, "catalog", allOf(by), 1, "", &found); err != nil {
+		if err := t.client.queryPage(ctx, "catalog", allOf(by), 1, "", &found); err != nil {
 			return Ref{}, fmt.Errorf("looking up catalog %s: %w", nameOrURN, err)
 		}
 		for _, r := range both(found.CatalogRecord, found.AdminCatalogRecord) {
@@ -118,7 +118,7 @@ type templateDocument struct {
 // readTemplate reads a template and refuses those no machine can be made from.
 func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in string) (Template, error) {
 	var doc templateDocument
-	if err := t.getXML(ctx, pathOf(kindTemplate, at.ref.ID), &doc); err != nil {
+	if err := t.client.getXML(ctx, pathOf(kindTemplate, at.ref.ID), &doc); err != nil {
 		return Template{}, missing("template", at.ref.Name, in, err)
 	}
 	refuse := func(reason string) (Template, error) {

@@ -25,12 +25,12 @@ const (
 )
 
 // VApps are the vApps of VDCs.
-type VApps struct{ *client }
+type VApps struct{ client *client }
 
 // FindVApp finds a vApp of the VDC by name. Its id is cached, so that the next time takes one call.
 func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error) {
 	cacheKey := key("vapp", vdc.ID, name)
-	if id, ok := v.lookups.get(ctx, cacheKey); ok {
+	if id, ok := v.client.lookups.get(ctx, cacheKey); ok {
 		found, err := v.VApp(ctx, fmt.Sprint(id))
 		if err == nil && found.Name == name {
 			return found, nil
@@ -38,7 +38,7 @@ func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error
 		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden) {
 			return VApp{}, err
 		}
-		v.lookups.drop(cacheKey) // deleted or renamed; there may be another
+		v.client.lookups.drop(cacheKey) // deleted or renamed; there may be another
 	}
 	ref, err := v.locateVApp(ctx, vdc, name)
 	if err != nil {
@@ -46,7 +46,7 @@ func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error
 	}
 	found, err := v.VApp(ctx, ref.ID)
 	if err == nil {
-		v.lookups.put(cacheKey, ref.ID)
+		v.client.lookups.put(cacheKey, ref.ID)
 	}
 	return found, err
 }
@@ -58,7 +58,7 @@ func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, erro
 	}
 	var found types.QueryResultRecordsType
 	filter := allOf(term{"name", name}, term{"vdc", vdc.ID})
-	if err := v.queryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
+	if err := v.client.queryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
 		return Ref{}, fmt.Errorf("looking up vApp %s: %w", name, err)
 	}
 	var hits []Ref
@@ -71,7 +71,7 @@ func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, erro
 // VApp reads a vApp.
 func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 	var doc types.VApp
-	if err := v.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
+	if err := v.client.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
 		return VApp{}, err
 	}
 	found := vAppFrom(&doc)
@@ -131,9 +131,9 @@ func (v *VApps) DeleteVApp(ctx context.Context, id string) (Task, error) {
 		return Task{}, err
 	}
 	if found.Deployed {
-		return v.undeploy(ctx, pathOf(kindVApp, id), "powerOff")
+		return v.client.undeploy(ctx, pathOf(kindVApp, id), "powerOff")
 	}
-	return v.start(ctx, http.MethodDelete, pathOf(kindVApp, id), "", nil)
+	return v.client.start(ctx, http.MethodDelete, pathOf(kindVApp, id), "", nil)
 }
 
 type undeployParams struct {
@@ -151,13 +151,13 @@ func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage ti
 	section := newLeaseSection(runtime, storage)
 	section.Xmlns = namespaceVCloud
 	section.XmlnsOVF = namespaceOVF
-	return v.start(ctx, http.MethodPut, pathOf(kindVApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
+	return v.client.start(ctx, http.MethodPut, pathOf(kindVApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
 }
 
 // ConnectNetworks starts connecting networks to a vApp, in addition to those it has.
 func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []Ref) (Task, error) {
 	path := pathOf(kindVApp, vAppID) + "/networkConfigSection/"
-	got, err := v.do(ctx, call{method: http.MethodGet, path: path})
+	got, err := v.client.do(ctx, call{method: http.MethodGet, path: path})
 	if err != nil {
 		return Task{}, err
 	}
@@ -181,5 +181,5 @@ func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []R
 		}
 		doc.insertBefore("", added)
 	}
-	return v.start(ctx, http.MethodPut, path, mimeNetworkConfig, doc.document())
+	return v.client.start(ctx, http.MethodPut, path, mimeNetworkConfig, doc.document())
 }
