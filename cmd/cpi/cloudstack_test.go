@@ -70,7 +70,7 @@ func TestCloudStackIsOpened(t *testing.T) {
 
 	p, err := load(chosen, path, &ourFlags{}, func(string) string { return "" })
 	g.Expect(err).NotTo(HaveOccurred())
-	b, err := p.open(host{client: client, nodes: nodes.Lister(), services: services.Lister()})
+	b, err := p.configuration.open(host{client: client, nodes: nodes.Lister(), services: services.Lister()})
 	g.Expect(err).NotTo(HaveOccurred())
 	sim.Rotate(cloudstacksim.UserKey, "new-key", "new-secret")
 	configure("new-key", "new-secret") // used without a restart

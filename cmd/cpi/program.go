@@ -26,11 +26,10 @@ const closeTimeout = 5 * time.Second
 
 // A program is a provider with its configuration.
 type program struct {
-	*configuration
-
-	flags   *ourFlags
-	closing sync.Once
-	backend *backend // nil: not open yet
+	configuration *configuration
+	flags         *ourFlags
+	closing       sync.Once
+	backend       *backend // nil: not open yet
 }
 
 // load reads the configuration. Its errors do not heal while the program runs.
@@ -67,11 +66,11 @@ func load(p provider, path string, flags *ourFlags, getenv func(string) string) 
 
 // check reports warnings, and what is wrong with the credentials.
 func (p *program) check(to io.Writer) error {
-	for _, warning := range p.warnings {
+	for _, warning := range p.configuration.warnings {
 		fmt.Fprintln(to, "warning:", warning)
 	}
-	if p.credentials != nil {
-		if err := p.credentials(); err != nil {
+	if p.configuration.credentials != nil {
+		if err := p.configuration.credentials(); err != nil {
 			return err
 		}
 	}
@@ -81,15 +80,15 @@ func (p *program) check(to io.Writer) error {
 
 // cloud opens the backend and makes the provider of it. It ends by itself when stop is closed, but for [program.close].
 func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (cloudprovider.Interface, error) {
-	klog.InfoS("Starting the cloud controller manager", append([]any{"version", version.Long()}, p.about...)...)
+	klog.InfoS("Starting the cloud controller manager", append([]any{"version", version.Long()}, p.configuration.about...)...)
 	if err := legacyregistry.Registerer().Register(version.Info()); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
-	for _, warning := range p.warnings {
+	for _, warning := range p.configuration.warnings {
 		klog.InfoS("Configuration", "warning", warning)
 	}
 	core := c.SharedInformers.Core().V1()
-	b, err := p.open(host{
+	b, err := p.configuration.open(host{
 		client:    c.Client,
 		nodes:     core.Nodes().Lister(),
 		services:  core.Services().Lister(),
@@ -105,12 +104,12 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	b.Parts = append(b.Parts, ready)
 	cloud, err := cpi.New(cpi.Options{
 		Backend:   b.Backend,
-		Settings:  p.settings,
+		Settings:  p.configuration.settings,
 		Client:    c.Client,
 		Informers: c.SharedInformers,
 		Recorder:  c.EventRecorder,
 		Namespace: p.flags.namespace,
-		Manifest:  p.manifest,
+		Manifest:  p.configuration.manifest,
 		Self:      p.flags.self(),
 		Metrics:   legacyregistry.Registerer(),
 	})

@@ -79,7 +79,7 @@ func TestAnotherCloudFulfilsTheContract(t *testing.T) {
 		t.Helper()
 		cloud := tiny.New()
 		return cpitest.TinyCloud(cloud, func(process cpitest.Process) cpi.Backend {
-			opened, err := loaded(t, process.Cluster, cloud).open(host{nodes: process.Nodes})
+			opened, err := loaded(t, process.Cluster, cloud).configuration.open(host{nodes: process.Nodes})
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			return opened.Backend
 		})

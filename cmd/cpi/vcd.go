@@ -61,7 +61,7 @@ func (f *vcdFlags) load(from source) (*configuration, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &vcdCloud{vcdFlags: f, Config: c}
+	v := &vcdCloud{flags: f, Config: c}
 	b := c.LoadBalancer
 	files := cpivcd.NewCredentials(from.credentials, c.VCD, time.Now)
 	out := &configuration{
@@ -88,8 +88,9 @@ func (f *vcdFlags) load(from source) (*configuration, error) {
 
 // A vcdCloud is VMware Cloud Director, as configured.
 type vcdCloud struct {
-	*vcdFlags
 	vcdconfig.Config
+
+	flags *vcdFlags
 }
 
 func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, error)) (*backend, error) {
@@ -101,10 +102,10 @@ func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, err
 		Burst:             c.Burst,
 		InFlight:          c.InFlight,
 		RequestTimeout:    c.RequestTimeout.Duration,
-		TaskPoll:          v.taskPoll,
+		TaskPoll:          v.flags.taskPoll,
 	})
 	wire := wirelog.New(klog.Background().WithName("vcd"), wirelog.Wanted(os.Getenv), pool.SetWireLog, clock.RealClock{})
-	wire.OnSignal(wait.ContextForChannel(h.stop), v.wireLog)
+	wire.OnSignal(wait.ContextForChannel(h.stop), v.flags.wireLog)
 	site := vcd.Config{Site: c.Host, Org: c.Org, CABundle: []byte(c.CABundle), Insecure: c.InsecureSkipVerify}
 	sessions := cpivcd.NewSessions(pool, site, credentials)
 	if name := c.ServiceAccountSecret; name != "" {
@@ -117,7 +118,7 @@ func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, err
 			Explain:  cpivcd.Explain(c.Host),
 			Close:    pool.Close,
 		},
-		debug: map[string]http.Handler{wirelog.Path: wire.Handler(v.wireLog)},
+		debug: map[string]http.Handler{wirelog.Path: wire.Handler(v.flags.wireLog)},
 	}
 	if !v.LoadBalancer.Disabled() {
 		v.addBalancer(out, sessions)

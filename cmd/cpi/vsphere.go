@@ -71,7 +71,7 @@ func (f *vsphereFlags) load(from source) (*configuration, error) {
 		return nil, err
 	}
 	_, keep := environment(from.env)[keepNodesVariable]
-	v := &vsphereCloud{vsphereFlags: f, Config: c, keepNodes: keep}
+	v := &vsphereCloud{flags: f, Config: c, keepNodes: keep}
 	return &configuration{
 		warnings:    warnings,
 		about:       []any{"vCenters", slices.Sorted(maps.Keys(c.VCenters))},
@@ -95,9 +95,9 @@ func environment(env ccmconfig.Environment) map[string]string {
 
 // A vsphereCloud is vSphere, as configured.
 type vsphereCloud struct {
-	*vsphereFlags
 	vsphereconfig.Config
 
+	flags     *vsphereFlags
 	keepNodes bool
 }
 
@@ -147,7 +147,7 @@ func (v *vsphereCloud) open(h host) (*backend, error) {
 			HostLabel:    v.Labels.Host,
 			ClusterLabel: v.Labels.Cluster,
 		},
-		Labels:    v.labels,
+		Labels:    v.flags.labels,
 		KeepNodes: v.keepNodes,
 		UserAgent: "cluster-api-provider-vcd-cpi/" + version.String(),
 		NodeIDs:   func() []string { return vsphereNodes(h.nodes) },
