@@ -25,6 +25,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -106,6 +107,13 @@ func (r *Report) Warn(format string, args ...any) {
 // Problem adds that something is wrong with a key, whether it is in the file or not.
 func (r *Report) Problem(path, format string, args ...any) {
 	r.problemAt(path, r.lines[path], fmt.Sprintf(format, args...))
+}
+
+// Between adds that a duration is too short or too long.
+func (r *Report) Between(path string, d, least, most time.Duration) {
+	if d < least || d > most {
+		r.Problem(path, "is %s, but must be from %s to %s", d, least, most)
+	}
 }
 
 func (r *Report) problemAt(path string, line int, text string) {

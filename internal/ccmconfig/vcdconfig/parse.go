@@ -33,19 +33,18 @@ const entityURN = "urn:vcloud:entity:"
 
 // Parse reads a file, completes it and checks it. The error has everything that is wrong, one problem on each line.
 func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string, err error) {
-	r, err := ccmconfig.Decode(file, &c, env)
+	report, err := ccmconfig.Decode(file, &c, env)
 	if err != nil {
 		return c, nil, err
 	}
-	check := checker{&c, r}
-	check.complete(env)
-	check.validateHost()
-	check.validateSite()
-	check.validateIDs()
-	check.validateRequests()
-	check.validateLoadBalancer()
-	check.validateNodes()
-	return c, r.Warnings, r.Err()
+	complete(&c, report, env)
+	validateHost(&c, report)
+	validateSite(&c, report)
+	validateIDs(&c, report)
+	validateRequests(&c, report)
+	validateLoadBalancer(&c, report)
+	validateNodes(&c, report)
+	return c, report.Warnings, report.Err()
 }
 
 // ParseRange reads "first-last"; the empty string is the default range.
@@ -76,13 +75,7 @@ func NewRange(from, to string) (Range, error) {
 	return Range{first, last}, nil
 }
 
-// A checker completes and checks what was read.
-type checker struct {
-	*Config
-	*ccmconfig.Report
-}
-
-func (c checker) complete(env ccmconfig.Environment) {
+func complete(c *Config, report *ccmconfig.Report, env ccmconfig.Environment) {
 	c.VCD.Host = siteOf(c.VCD.Host)
 	if c.RDE.ID == "" && strings.HasPrefix(c.ClusterID, entityURN) {
 		c.RDE.ID = c.ClusterID
@@ -96,7 +89,7 @@ func (c checker) complete(env ccmconfig.Environment) {
 	}
 	c.VCD.VDCs = distinct(vdcs)
 	c.Nodes.VApps = distinct(append([]string{c.VAppName}, c.Nodes.VApps...))
-	c.VCD.CABundle = ccmconfig.ReadCA(c.Report, env, "vcd.caBundle", c.VCD.CABundle, c.VCD.CABundleFile)
+	c.VCD.CABundle = ccmconfig.ReadCA(report, env, "vcd.caBundle", c.VCD.CABundle, c.VCD.CABundleFile)
 }
 
 // siteOf returns the address of a site without what its API adds.
@@ -115,47 +108,47 @@ func distinct(values []string) []string {
 	return out
 }
 
-func (c checker) validateHost() {
+func validateHost(c *Config, report *ccmconfig.Report) {
 	u, err := url.Parse(c.VCD.Host)
 	switch {
 	case c.VCD.Host == "": // reported already
 	case err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
-		c.Problem("vcd.host", "must be an address of the form https://host[:port], without user, path and query")
+		report.Problem("vcd.host", "must be an address of the form https://host[:port], without user, path and query")
 	case u.Scheme != "https":
-		c.Problem("vcd.host", "is %q, but credentials go by https only; set vcd.caBundle to trust your own", c.VCD.Host)
+		report.Problem("vcd.host", "is %q, but credentials go by https only; set vcd.caBundle to trust your own", c.VCD.Host)
 	}
 }
 
-func (c checker) validateSite() {
+func validateSite(c *Config, report *ccmconfig.Report) {
 	v := c.VCD
 	if len(v.VDCs) == 0 {
-		c.Problem("vcd.vdc", "is missing: name the organization VDC of the cluster")
+		report.Problem("vcd.vdc", "is missing: name the organization VDC of the cluster")
 	}
 	if v.InsecureSkipVerify && v.CABundle != "" {
-		c.Problem("vcd.insecureSkipVerify", "trusts any certificate, so vcd.caBundle has no effect: remove one")
+		report.Problem("vcd.insecureSkipVerify", "trusts any certificate, so vcd.caBundle has no effect: remove one")
 	}
 	if v.InsecureSkipVerify {
-		c.Warn("vcd.insecureSkipVerify: the certificate of the site is not checked; set vcd.caBundle instead")
+		report.Warn("vcd.insecureSkipVerify: the certificate of the site is not checked; set vcd.caBundle instead")
 	}
 	if v.User != "" || v.Secret != "" || v.RefreshToken != "" {
-		c.Warn("vcd.user, vcd.secret and vcd.refreshtoken are open to readers of this file: move them to the Secret")
+		report.Warn("vcd.user, vcd.secret and vcd.refreshtoken are open to readers of this file: move them to the Secret")
 	}
 }
 
-func (c checker) validateIDs() {
+func validateIDs(c *Config, report *ccmconfig.Report) {
 	switch {
 	case c.ClusterID == placeholder:
-		c.Problem("clusterid", "is still %s, as in the manifest: write something that no other cluster has, "+
+		report.Problem("clusterid", "is still %s, as in the manifest: write something that no other cluster has, "+
 			"such as a UUID, and never change it", placeholder)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
-		c.Problem("clusterid", "is %q, but must be one word of letters, digits and :._-", c.ClusterID)
+		report.Problem("clusterid", "is %q, but must be one word of letters, digits and :._-", c.ClusterID)
 	}
 	if c.RDE.ID != "" && !strings.HasPrefix(c.RDE.ID, entityURN) {
-		c.Problem("rde.id", "is %q, but must begin with %s", c.RDE.ID, entityURN)
+		report.Problem("rde.id", "is %q, but must begin with %s", c.RDE.ID, entityURN)
 	}
 }
 
-func (c checker) validateRequests() {
+func validateRequests(c *Config, report *ccmconfig.Report) {
 	v := c.VCD
 	timeout := c.VCD.RequestTimeout.Duration
 	for path, wrong := range map[string]bool{
@@ -165,63 +158,57 @@ func (c checker) validateRequests() {
 		"vcd.requestTimeout":    timeout != 0 && timeout < time.Second,
 	} {
 		if wrong {
-			c.Problem(path, "is too small")
+			report.Problem(path, "is too small")
 		}
 	}
-	c.between("nodes.maxAge", c.Nodes.MaxAge.Duration, time.Second, 10*time.Minute)
-	c.between("loadbalancer.driftInterval", c.LoadBalancer.DriftInterval.Duration, 10*time.Second, 24*time.Hour)
+	report.Between("nodes.maxAge", c.Nodes.MaxAge.Duration, time.Second, 10*time.Minute)
+	report.Between("loadbalancer.driftInterval", c.LoadBalancer.DriftInterval.Duration, 10*time.Second, 24*time.Hour)
 }
 
-func (c checker) between(path string, d, least, most time.Duration) {
-	if d < least || d > most {
-		c.Problem(path, "is %s, but must be from %s to %s", d, least, most)
-	}
-}
-
-func (c checker) validateLoadBalancer() {
+func validateLoadBalancer(c *Config, report *ccmconfig.Report) {
 	b := c.LoadBalancer
 	if b.Disabled() {
 		return
 	}
 	if c.ClusterID == "" {
-		c.Problem("clusterid", "is missing, also as CLUSTER_ID: load balancers are marked with it. Write "+
+		report.Problem("clusterid", "is missing, also as CLUSTER_ID: load balancers are marked with it. Write "+
 			"something that no other cluster has, such as the UID of namespace kube-system")
 	}
 	if b.Network == "" && b.ID == "" {
-		c.Problem("loadbalancer.network", "is missing: name the network of the nodes, or set "+
+		report.Problem("loadbalancer.network", "is missing: name the network of the nodes, or set "+
 			"loadbalancer.enabled to false to manage Nodes only")
 	}
 	if b.Algorithm != "" && !slices.Contains(algorithms, b.Algorithm) {
-		c.Problem("loadbalancer.algorithm", "is %q, but must be one of %s", b.Algorithm, strings.Join(algorithms, ", "))
+		report.Problem("loadbalancer.algorithm", "is %q, but must be one of %s", b.Algorithm, strings.Join(algorithms, ", "))
 	}
 	if b.ClassOnly && b.Class == "" {
-		c.Problem("loadbalancer.classOnly", "leaves no Service to this controller: set loadbalancer.class")
+		report.Problem("loadbalancer.classOnly", "leaves no Service to this controller: set loadbalancer.class")
 	}
-	c.validateGateway("loadbalancer", b.EdgeGateway)
-	c.validateGateways()
+	validateGateway(report, "loadbalancer", b.EdgeGateway)
+	validateGateways(c, report)
 }
 
-func (c checker) validateGateways() {
+func validateGateways(c *Config, report *ccmconfig.Report) {
 	names := map[string]bool{}
 	for i, g := range c.LoadBalancer.Gateways {
 		at := fmt.Sprintf("loadbalancer.gateways[%d]", i)
 		switch {
 		case g.Name == "":
-			c.Problem(at+".name", "is missing: Services choose the gateway by it")
+			report.Problem(at+".name", "is missing: Services choose the gateway by it")
 		case names[g.Name]:
-			c.Problem(at+".name", "is %q, as another gateway's", g.Name)
+			report.Problem(at+".name", "is %q, as another gateway's", g.Name)
 		}
 		names[g.Name] = true
 		if g.Network == "" && g.ID == "" {
-			c.Problem(at+".network", "is missing: name a network of the gateway, or its edgeGateway")
+			report.Problem(at+".network", "is missing: name a network of the gateway, or its edgeGateway")
 		}
-		c.validateGateway(at, g.EdgeGateway)
+		validateGateway(report, at, g.EdgeGateway)
 	}
 }
 
-func (c checker) validateGateway(at string, g EdgeGateway) {
+func validateGateway(report *ccmconfig.Report, at string, g EdgeGateway) {
 	if g.Network != "" && g.ID != "" {
-		c.Problem(at+".edgeGateway", "is set beside network, which decides the edge gateway: keep one")
+		report.Problem(at+".edgeGateway", "is set beside network, which decides the edge gateway: keep one")
 	}
 	arm := g.OneArm
 	if arm == nil {
@@ -229,39 +216,39 @@ func (c checker) validateGateway(at string, g EdgeGateway) {
 	}
 	switch {
 	case !arm.StartIP.IsValid():
-		c.Problem(at+".oneArm.startIP", "is missing or wrong: write the first address")
+		report.Problem(at+".oneArm.startIP", "is missing or wrong: write the first address")
 	case !arm.EndIP.IsValid():
-		c.Problem(at+".oneArm.endIP", "is missing or wrong: write the last address")
+		report.Problem(at+".oneArm.endIP", "is missing or wrong: write the last address")
 	case arm.StartIP.Is4() != arm.EndIP.Is4():
-		c.Problem(at+".oneArm.endIP", "is %s, of another family than startIP", arm.EndIP)
+		report.Problem(at+".oneArm.endIP", "is %s, of another family than startIP", arm.EndIP)
 	case arm.EndIP.Less(arm.StartIP):
-		c.Problem(at+".oneArm.endIP", "is %s, which is before startIP %s", arm.EndIP, arm.StartIP)
+		report.Problem(at+".oneArm.endIP", "is %s, which is before startIP %s", arm.EndIP, arm.StartIP)
 	}
 }
 
-func (c checker) validateNodes() {
+func validateNodes(c *Config, report *ccmconfig.Report) {
 	n := c.Nodes
-	c.label("nodes.region", n.Region)
+	validateLabel(report, "nodes.region", n.Region)
 	for at, s := range map[string]Selection{"internal": n.Addresses.Internal, "external": n.Addresses.External} {
 		if slices.ContainsFunc(s.NICs, func(i int) bool { return i < 0 || i > 9 }) {
-			c.Problem("nodes.addresses."+at+".nics", "must be from 0 to 9")
+			report.Problem("nodes.addresses."+at+".nics", "must be from 0 to 9")
 		}
 	}
 	taken := map[Zone]bool{}
 	for i, zone := range n.Zones {
 		at := fmt.Sprintf("nodes.zones[%d]", i)
-		c.label(at+".name", zone.Name)
-		c.label(at+".region", zone.Region)
+		validateLabel(report, at+".name", zone.Name)
+		validateLabel(report, at+".region", zone.Region)
 		where := Zone{VDC: zone.VDC, PlacementPolicy: zone.PlacementPolicy}
 		if taken[where] {
-			c.Problem(at+".vdc", "and placementPolicy are those of another zone")
+			report.Problem(at+".vdc", "and placementPolicy are those of another zone")
 		}
 		taken[where] = true
 	}
 }
 
-func (c checker) label(path, value string) {
+func validateLabel(report *ccmconfig.Report, path, value string) {
 	if len(validation.IsValidLabelValue(value)) > 0 {
-		c.Problem(path, "is %q, which cannot be the value of a label", value)
+		report.Problem(path, "is %q, which cannot be the value of a label", value)
 	}
 }

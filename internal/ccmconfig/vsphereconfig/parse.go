@@ -32,17 +32,16 @@ func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string,
 		return c, nil, err
 	}
 	env.VariablesWin = true
-	r := ccmconfig.DecodeNode(content, &c, env)
-	check := checker{&c, r}
+	report := ccmconfig.DecodeNode(content, &c, env)
 	if ccmconfig.IsINI(file) {
-		r.Warn("the file is in the INI format: it works, but YAML is clearer")
+		report.Warn("the file is in the INI format: it works, but YAML is clearer")
 	}
-	check.fromEnvironment(env)
-	check.complete()
-	check.validateVCenters()
-	check.validateLabels()
-	check.between("nodes.maxAge", c.Nodes.MaxAge.Duration, time.Second, 10*time.Minute)
-	return c, r.Warnings, r.Err()
+	fromEnvironment(&c, report, env)
+	complete(&c)
+	validateVCenters(&c, report)
+	validateLabels(&c, report)
+	report.Between("nodes.maxAge", c.Nodes.MaxAge.Duration, time.Second, 10*time.Minute)
+	return c, report.Warnings, report.Err()
 }
 
 // read parses a file; nil: it is empty.
@@ -64,11 +63,6 @@ func read(file []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-type checker struct {
-	*Config
-	*ccmconfig.Report
-}
-
 // variables are what follows VCENTER_<id>_ in the names of variables, by the key.
 var variables = map[string]string{
 	"SERVER":           "server",
@@ -87,7 +81,7 @@ var variables = map[string]string{
 
 // fromEnvironment adds the vCenters that variables name: VSPHERE_VCENTER_<id> is the host, VCENTER_<id>_USERNAME and
 // the like are the rest.
-func (c checker) fromEnvironment(env ccmconfig.Environment) {
+func fromEnvironment(c *Config, report *ccmconfig.Report, env ccmconfig.Environment) {
 	if env.Environ == nil {
 		return
 	}
@@ -106,12 +100,12 @@ func (c checker) fromEnvironment(env ccmconfig.Environment) {
 		if c.VCenters[id] == nil {
 			c.VCenters[id] = &VCenter{}
 		}
-		c.overwrite(c.VCenters[id], id, found[id], env)
+		overwrite(report, c.VCenters[id], id, found[id], env)
 	}
 }
 
 // overwrite sets what variables have of one vCenter, by the schema of its section.
-func (c checker) overwrite(v *VCenter, id, host string, env ccmconfig.Environment) {
+func overwrite(report *ccmconfig.Report, v *VCenter, id, host string, env ccmconfig.Environment) {
 	section := &yaml.Node{Kind: yaml.MappingNode}
 	add := func(key, value string) {
 		section.Content = append(section.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key},
@@ -123,8 +117,8 @@ func (c checker) overwrite(v *VCenter, id, host string, env ccmconfig.Environmen
 		}
 	}
 	v.Server = host
-	report := ccmconfig.DecodeNode(section, v, ccmconfig.Environment{})
-	if err := report.Err(); err != nil {
+	decoded := ccmconfig.DecodeNode(section, v, ccmconfig.Environment{})
+	if err := decoded.Err(); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			key, text, _ := strings.Cut(line, ": ")
 			for suffix, name := range variables {
@@ -132,13 +126,13 @@ func (c checker) overwrite(v *VCenter, id, host string, env ccmconfig.Environmen
 					key = "VCENTER_" + id + "_" + suffix
 				}
 			}
-			c.Problem(key, "%s", text)
+			report.Problem(key, "%s", text)
 		}
 	}
 }
 
 // complete makes a vCenter of the global one if there is no other, and gives each what it leaves out.
-func (c checker) complete() {
+func complete(c *Config) {
 	g := c.Global
 	if len(c.VCenters) == 0 && g.Server != "" {
 		c.VCenters = map[string]*VCenter{g.Server: {}}
@@ -170,44 +164,44 @@ func orElse(own, other []string) []string {
 	return other
 }
 
-func (c checker) validateVCenters() {
+func validateVCenters(c *Config, report *ccmconfig.Report) {
 	if len(c.VCenters) == 0 {
-		c.Problem("vcenter", "is missing: name a vCenter, such as vcenter: {vc.example.com: {}}")
+		report.Problem("vcenter", "is missing: name a vCenter, such as vcenter: {vc.example.com: {}}")
 	}
 	hosts := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.VCenters)) {
 		v := c.VCenters[name]
 		at := "vcenter." + name
 		if err := checkHost(v.Server); err != nil {
-			c.Problem(at+".server", "is %q, but must be a host name or address: %v", v.Server, err)
+			report.Problem(at+".server", "is %q, but must be a host name or address: %v", v.Server, err)
 		}
 		where := fmt.Sprintf("%s:%d %v", strings.ToLower(v.Server), v.Port, v.Datacenters)
 		if other := hosts[where]; other != "" {
-			c.Problem(at, "is the same vCenter as %s: name it once", other)
+			report.Problem(at, "is the same vCenter as %s: name it once", other)
 		}
 		hosts[where] = name
-		c.validateVCenter(at, v)
+		validateVCenter(report, at, v)
 	}
 }
 
-func (c checker) validateVCenter(at string, v *VCenter) {
+func validateVCenter(report *ccmconfig.Report, at string, v *VCenter) {
 	if v.Port < 1 || v.Port > 65535 {
-		c.Problem(at+".port", "is %d, but must be from 1 to 65535", v.Port)
+		report.Problem(at+".port", "is %d, but must be from 1 to 65535", v.Port)
 	}
 	if v.RoundTrips < 1 || v.RoundTrips > 20 {
-		c.Problem(at+".soapRoundtripCount", "is %d, but must be from 1 to 20", v.RoundTrips)
+		report.Problem(at+".soapRoundtripCount", "is %d, but must be from 1 to 20", v.RoundTrips)
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(v.Families)))) < len(v.Families) {
-		c.Problem(at+".ipFamily", "names a family twice: keep one")
+		report.Problem(at+".ipFamily", "names a family twice: keep one")
 	}
 	if (v.User == "") != (v.Password == "") {
-		c.Problem(at+".user", "and password belong together: write both, or neither and use a Secret")
+		report.Problem(at+".user", "and password belong together: write both, or neither and use a Secret")
 	}
 	if v.Password != "" && !strings.HasPrefix(v.User, "-----BEGIN") {
-		c.Warn("%s: user and password are open to readers of this file: move them to a Secret", at)
+		report.Warn("%s: user and password are open to readers of this file: move them to a Secret", at)
 	}
 	if v.Insecure {
-		c.Warn("%s.insecureFlag: the certificate is not checked; set caFile or thumbprint instead", at)
+		report.Warn("%s.insecureFlag: the certificate is not checked; set caFile or thumbprint instead", at)
 	}
 }
 
@@ -229,9 +223,9 @@ func checkHost(host string) error {
 	return nil
 }
 
-func (c checker) validateLabels() {
+func validateLabels(c *Config, report *ccmconfig.Report) {
 	if c.Labels.Zone != "" && c.Labels.Zone == c.Labels.Region {
-		c.Problem("labels.region", "is the category of zones, too: use two")
+		report.Problem("labels.region", "is the category of zones, too: use two")
 	}
 	keys := map[string]string{"labels.host": c.Labels.Host, "labels.cluster": c.Labels.Cluster}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -240,14 +234,14 @@ func (c checker) validateLabels() {
 		switch {
 		case value == "":
 		case len(validation.IsQualifiedName(value)) > 0:
-			c.Problem(key, "is %q, which cannot be the key of a label", value)
+			report.Problem(key, "is %q, which cannot be the key of a label", value)
 		case isReserved(domain):
-			c.Problem(key, "is %q, but Kubernetes keeps labels of %s to itself: use a domain of your own", value,
+			report.Problem(key, "is %q, but Kubernetes keeps labels of %s to itself: use a domain of your own", value,
 				domain)
 		}
 	}
 	if c.Labels.Host != "" && c.Labels.Host == c.Labels.Cluster {
-		c.Problem("labels.cluster", "is the key for hosts, too: use two")
+		report.Problem("labels.cluster", "is the key for hosts, too: use two")
 	}
 }
 
@@ -258,10 +252,4 @@ func isReserved(domain string) bool {
 		}
 	}
 	return false
-}
-
-func (c checker) between(path string, d, least, most time.Duration) {
-	if d < least || d > most {
-		c.Problem(path, "is %s, but must be from %s to %s", d, least, most)
-	}
 }
