@@ -119,7 +119,7 @@ func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ct
 
 // scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
-	*Reconciler
+	reconciler *Reconciler
 
 	vcdCluster *infrav1.VCDCluster
 	cluster    *clusterv1.Cluster
@@ -181,7 +181,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 		state.running = map[string]running{}
 		state.failed = map[string]failure{}
 	}
-	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, state: state}, nil
+	return &scope{reconciler: r, vcdCluster: c, cluster: cluster, state: state}, nil
 }
 
 // mayHaveRules reports whether c was complete, and should have rules or has some.
@@ -192,7 +192,7 @@ func mayHaveRules(c *infrav1.VCDCluster) bool {
 
 // save stores what steps changed in the object, now rather than at the end.
 func (s *scope) save(ctx context.Context) error {
-	helper, err := phases.Store(ctx, s.Client, s.vcdCluster, s.patcher)
+	helper, err := phases.Store(ctx, s.reconciler.Client, s.vcdCluster, s.patcher)
 	if err == nil {
 		s.patcher = helper
 	}

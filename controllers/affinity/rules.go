@@ -47,7 +47,7 @@ func keep(ctx context.Context, s *scope) (phases.Outcome, error) {
 func (s *scope) findMembers(ctx context.Context) (phases.Outcome, error) {
 	list := &infrav1.VCDMachineList{}
 	clusterName := session.ClusterName(s.vcdCluster, s.cluster)
-	if err := s.Client.List(ctx, list, client.InNamespace(s.vcdCluster.Namespace),
+	if err := s.reconciler.Client.List(ctx, list, client.InNamespace(s.vcdCluster.Namespace),
 		session.OfCluster(clusterName)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
@@ -102,14 +102,14 @@ func (s *scope) plan(ctx context.Context) (phases.Outcome, error) {
 			settled = append(settled, p.Settled...)
 		}
 	}
-	s.Settled.Set(s.vcdCluster.UID, settled)
+	s.reconciler.Settled.Set(s.vcdCluster.UID, settled)
 	return phases.Done, nil
 }
 
 // planIn compares members and rules in one VDC.
 func (s *scope) planIn(ctx context.Context, id string) (vdcPlan, phases.Outcome, error) {
 	vdc := vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}
-	access := affinity.Access{Client: s.Client, Identities: s.Identities, Sessions: s.Sessions}
+	access := affinity.Access{Client: s.reconciler.Client, Identities: s.reconciler.Identities, Sessions: s.reconciler.Sessions}
 	opened, out, err := access.Open(ctx, s.vcdCluster, id)
 	if err != nil || out != phases.Done {
 		return vdcPlan{}, out, err

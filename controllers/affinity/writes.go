@@ -58,7 +58,7 @@ func (s *scope) settle(context.Context) (phases.Outcome, error) {
 func (s *scope) fail(key string, step affinity.Step, out phases.Outcome, least time.Duration) {
 	times := s.state.failed[key].times
 	delay := max(least, min(session.FirstRetry<<min(times, 10), lastRetry))
-	s.state.failed[key] = failure{fmt.Sprint(step), out, times + 1, s.now().Add(delay)}
+	s.state.failed[key] = failure{fmt.Sprint(step), out, times + 1, s.reconciler.now().Add(delay)}
 }
 
 // hold takes the steps out of the plans that failed a short time ago. It forgets what is not planned any more.
@@ -82,7 +82,7 @@ func (s *scope) hold(context.Context) (phases.Outcome, error) {
 
 // isHeld reports whether a failure still delays its step, and keeps the first such for the condition.
 func (s *scope) isHeld(f failure) bool {
-	left := f.until.Sub(s.now())
+	left := f.until.Sub(s.reconciler.now())
 	if left <= 0 {
 		return false
 	}
@@ -98,13 +98,13 @@ func (s *scope) gather(context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	if s.state.changedSince.IsZero() {
-		s.state.changedSince = s.now()
+		s.state.changedSince = s.reconciler.now()
 	}
-	gather := s.Gather
+	gather := s.reconciler.Gather
 	if gather == 0 {
 		gather = defaultGather
 	}
-	if left := s.state.changedSince.Add(gather).Sub(s.now()); left > 0 {
+	if left := s.state.changedSince.Add(gather).Sub(s.reconciler.now()); left > 0 {
 		return phases.Wait(left, infrav1.EntityBusyReason, "Waiting for machines that come and go at the same time"),
 			nil
 	}
@@ -149,7 +149,7 @@ func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phase
 		return phases.Done, nil
 	}
 	s.state.running[key] = running{step, p.session}
-	p.session.Follow(key, task, s.wakeUps.ForObject(s.vcdCluster))
-	ruleChanged(s.Recorder, s.vcdCluster, step)
+	p.session.Follow(key, task, s.reconciler.wakeUps.ForObject(s.vcdCluster))
+	ruleChanged(s.reconciler.Recorder, s.vcdCluster, step)
 	return phases.Done, nil
 }

@@ -95,7 +95,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
-	*Reconciler
+	reconciler *Reconciler
 
 	vcdCluster *infrav1.VCDCluster
 	cluster    *clusterv1.Cluster
@@ -151,7 +151,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 		conditions.Delete(c, infrav1.CloudProviderReadyCondition)
 		return ctrl.Result{}, nil
 	}
-	left := max(r.inspections.Of(c.UID).At.Add(s.SyncPeriod).Sub(r.now()), time.Second)
+	left := max(r.inspections.Of(c.UID).At.Add(r.SyncPeriod).Sub(r.now()), time.Second)
 	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil
 }
 
@@ -187,7 +187,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 		Now:            r.now,
 		Created:        func() { installing(r.Recorder, c, imageOf(c.Spec.CloudProvider.Image, r.Image)) },
 	}
-	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
+	return &scope{reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
 }
 
 // prerequisites waits for what the configuration is made of.
@@ -206,7 +206,7 @@ func (s *scope) prerequisites(context.Context) (phases.Outcome, error) {
 func (s *scope) credentials(ctx context.Context) (phases.Outcome, error) {
 	var out phases.Outcome
 	var err error
-	if s.shared, out, err = s.Identities.Share(ctx, s.vcdCluster); err != nil || out != phases.Done {
+	if s.shared, out, err = s.reconciler.Identities.Share(ctx, s.vcdCluster); err != nil || out != phases.Done {
 		return out, err
 	}
 	return s.proveCredentials(ctx)

@@ -19,7 +19,7 @@ func (s *scope) proveCredentials(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	config := s.shared.Config
-	if _, err := s.Sessions(ctx, config); err != nil {
+	if _, err := s.reconciler.Sessions(ctx, config); err != nil {
 		out, err := session.LoginProblem(err, config.Site, s.shared.Name)
 		if err != nil {
 			err = fmt.Errorf("logging in to %s: %w", config.Site, err)

@@ -25,7 +25,7 @@ func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
 	if len(c.Spec.LoadBalancer.Gateways) == 0 {
 		return phases.Done, nil
 	}
-	opened, out, err := s.Identities.Open(ctx, s.Sessions, c)
+	opened, out, err := s.reconciler.Identities.Open(ctx, s.reconciler.Sessions, c)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
@@ -46,7 +46,7 @@ func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	notes.Set(c, infrav1.LoadBalancerGatewaysAnnotation, strings.Join(noted, ","))
-	s.patcher, err = phases.Store(ctx, s.Client, c, s.patcher)
+	s.patcher, err = phases.Store(ctx, s.reconciler.Client, c, s.patcher)
 	return phases.Done, err
 }
 
@@ -60,7 +60,7 @@ func (s *scope) allowBalancers(ctx context.Context) (phases.Outcome, error) {
 	}
 	notes.Set(c, infrav1.LoadBalancersAllowedAnnotation, "true")
 	var err error
-	s.patcher, err = phases.Store(ctx, s.Client, c, s.patcher)
+	s.patcher, err = phases.Store(ctx, s.reconciler.Client, c, s.patcher)
 	return phases.Done, err
 }
 

@@ -13,7 +13,7 @@ import (
 
 // inspect inspects the workload cluster, if an inspection is due.
 func (s *scope) inspect(ctx context.Context) (phases.Outcome, error) {
-	return s.set.Inspect(ctx, s.inspections.Of(s.vcdCluster.UID), s.SyncPeriod, s.converge)
+	return s.set.Inspect(ctx, s.reconciler.inspections.Of(s.vcdCluster.UID), s.reconciler.SyncPeriod, s.converge)
 }
 
 // converge compares the workload cluster with what should be there, and repairs what is not.
@@ -23,7 +23,7 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, e
 	}
 	removed, err := s.set.RemoveDropped(ctx, w)
 	if len(removed) > 0 {
-		uninstalled(s.Recorder, s.vcdCluster, removed)
+		uninstalled(s.reconciler.Recorder, s.vcdCluster, removed)
 	}
 	if err != nil {
 		return phases.Done, err
@@ -40,12 +40,12 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, e
 
 // repair has everything applied again, unless Cluster API may not have had the time to do it yet.
 func (s *scope) repair(ctx context.Context, wrong []string) (phases.Outcome, error) {
-	if s.set.Fresh(s.SyncPeriod) {
+	if s.set.Fresh(s.reconciler.SyncPeriod) {
 		return s.set.Applying(wrong), nil
 	}
 	if err := s.set.Again(ctx, s.render, s.notes()); err != nil {
 		return phases.Done, fmt.Errorf("rendering the cloud controller manager: %w", err)
 	}
-	repaired(s.Recorder, s.vcdCluster, wrong)
+	repaired(s.reconciler.Recorder, s.vcdCluster, wrong)
 	return s.set.Applying(wrong), nil
 }

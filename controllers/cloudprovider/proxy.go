@@ -31,7 +31,7 @@ func (s *scope) findNodeNetworks(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	data, err := nodesecret.Secret{
-		Live:    s.Live,
+		Live:    s.reconciler.Live,
 		Owner:   s.vcdCluster,
 		Cluster: s.cluster.Name,
 		Suffix:  nodeproxy.SecretSuffix,

@@ -48,7 +48,7 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	}
 	endpoint := s.endpoint()
 	ccm := addons.CCM{
-		Image:      imageOf(s.vcdCluster.Spec.CloudProvider.Image, s.Image),
+		Image:      imageOf(s.vcdCluster.Spec.CloudProvider.Image, s.reconciler.Image),
 		Replicas:   replicas(s.cluster),
 		ConfigHash: hashOf(config, proxy),
 		APIHost:    endpoint.Host,

@@ -37,7 +37,7 @@ func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
 		s.set.Delete(ctx, &corev1.Secret{}, cloudProviderSuffix)); err != nil {
 		return phases.Done, err
 	}
-	s.inspections.Drop(s.vcdCluster.UID)
+	s.reconciler.inspections.Drop(s.vcdCluster.UID)
 	return phases.Done, s.set.Select(ctx, false)
 }
 
@@ -50,7 +50,7 @@ func (s *scope) removeAll(ctx context.Context) (phases.Outcome, error) {
 	return s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
 		removed, err := s.set.RemoveAll(ctx, w, token)
 		if err == nil && len(removed) > 0 {
-			uninstalled(s.Recorder, s.vcdCluster, removed)
+			uninstalled(s.reconciler.Recorder, s.vcdCluster, removed)
 		}
 		return phases.Done, err
 	})

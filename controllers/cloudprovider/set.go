@@ -56,7 +56,7 @@ func (s *scope) seed(ctx context.Context) (phases.Outcome, error) {
 	if out, err := s.seedConflict(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	if err := s.Identities.Give(ctx, s.shared.Secret, s.vcdCluster.Spec.InfraID); err != nil {
+	if err := s.reconciler.Identities.Give(ctx, s.shared.Secret, s.vcdCluster.Spec.InfraID); err != nil {
 		return phases.Done, fmt.Errorf("handing over the token of %s: %w", s.shared.Name, err)
 	}
 	if err := s.createSeed(ctx); err != nil {
@@ -102,7 +102,7 @@ func (s *scope) createSeed(ctx context.Context) error {
 	if err := s.set.Own(secret); err != nil {
 		return err
 	}
-	if err := s.Client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := s.reconciler.Client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating Secret %s: %w", key, err)
 	}
 	return nil

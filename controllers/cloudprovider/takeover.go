@@ -195,11 +195,11 @@ func (s *scope) record(ctx context.Context, values inherited) error {
 	} else {
 		notes.Set(c, infrav1.CloudProviderInheritedAnnotation, string(note))
 	}
-	if s.patcher, err = phases.Store(ctx, s.Client, c, s.patcher); err != nil {
+	if s.patcher, err = phases.Store(ctx, s.reconciler.Client, c, s.patcher); err != nil {
 		return err
 	}
 	if note != nil {
-		takenOver(s.Recorder, c, values.names())
+		takenOver(s.reconciler.Recorder, c, values.names())
 	}
 	return nil
 }

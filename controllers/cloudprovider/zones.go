@@ -29,7 +29,7 @@ type whereabouts struct {
 // validated has no nodes.
 func findZones(s *scope) func(context.Context) (phases.Outcome, error) {
 	return func(ctx context.Context) (phases.Outcome, error) {
-		return phases.Done, s.where.find(ctx, s.Client, s.vcdCluster, s.cluster.Name)
+		return phases.Done, s.where.find(ctx, s.reconciler.Client, s.vcdCluster, s.cluster.Name)
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *scope) findZone(ctx context.Context) (*placement.Zone, phases.Outcome, 
 		return nil, phases.Done, nil
 	}
 	list := &infrav1.VCDDeploymentZoneList{}
-	if err := s.Client.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+	if err := s.reconciler.Client.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
 		return nil, phases.Done, fmt.Errorf("listing VCDDeploymentZones: %w", err)
 	}
 	selected, err := placement.Select(c, list.Items)
@@ -63,7 +63,7 @@ func (s *scope) findZone(ctx context.Context) (*placement.Zone, phases.Outcome, 
 		if !ptr.Deref(selected[i].Status.Usable, false) {
 			continue
 		}
-		zone, out, err := zones.Find(ctx, s.Client, c, selected[i].Name)
+		zone, out, err := zones.Find(ctx, s.reconciler.Client, c, selected[i].Name)
 		if err != nil || out == phases.Done {
 			return &zone, out, err
 		}
@@ -114,16 +114,16 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 	}
 	s.template.Status.Capacity = capacityOf(image, sizing, session.DiskMiB(&infrav1.VCDMachine{Spec: spec}))
 	s.template.Status.NodeInfo = nodeInfoOf(image.OS)
-	*s.known.Of(s.template.UID) = found{at: s.now(), generation: s.template.Generation}
+	*s.reconciler.known.Of(s.template.UID) = found{at: s.reconciler.now(), generation: s.template.Generation}
 	return phases.Done, nil
 }
 
 // open logs in with the identity of the zone, or of the cluster if zone is nil.
 func (s *scope) open(ctx context.Context, zone *placement.Zone) (*session.Session, phases.Outcome, error) {
 	if zone != nil {
-		return s.Identities.OpenZone(ctx, s.Sessions, zone.VCDDeploymentZone)
+		return s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, zone.VCDDeploymentZone)
 	}
-	return s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	return s.reconciler.Identities.Open(ctx, s.reconciler.Sessions, s.vcdCluster)
 }
 
 // ofTemplate names a field of a machine as its template has it.

@@ -78,7 +78,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // scope holds what one reconcile of a VCDMachineTemplate reads and finds out.
 type scope struct {
-	*Reconciler
+	reconciler *Reconciler
 
 	template   *infrav1.VCDMachineTemplate
 	vcdCluster *infrav1.VCDCluster // nil: not known
@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplat
 	if left := r.left(t); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	s := &scope{Reconciler: r, template: t}
+	s := &scope{reconciler: r, template: t}
 	isPaused, err := s.findCluster(ctx)
 	if isPaused || err != nil {
 		return ctrl.Result{RequeueAfter: clusterRetry}, err
@@ -127,7 +127,7 @@ func (r *Reconciler) now() time.Time {
 func (s *scope) findCluster(ctx context.Context) (isPaused bool, err error) {
 	for _, name := range clustersOfTemplate(s.template) {
 		cluster := &clusterv1.Cluster{}
-		if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.template.Namespace, Name: name},
+		if err := s.reconciler.Client.Get(ctx, client.ObjectKey{Namespace: s.template.Namespace, Name: name},
 			cluster); err != nil {
 			if client.IgnoreNotFound(err) == nil {
 				continue
@@ -135,7 +135,7 @@ func (s *scope) findCluster(ctx context.Context) (isPaused bool, err error) {
 			return false, fmt.Errorf("getting Cluster %s of VCDMachineTemplate %s: %w", name, s.template.Name, err)
 		}
 		c := &infrav1.VCDCluster{}
-		if err := s.Client.Get(ctx,
+		if err := s.reconciler.Client.Get(ctx,
 			client.ObjectKey{Namespace: s.template.Namespace, Name: cluster.Spec.InfrastructureRef.Name},
 			c); err != nil {
 			if client.IgnoreNotFound(err) == nil {
@@ -166,7 +166,7 @@ func clustersOfTemplate(t *infrav1.VCDMachineTemplate) []string {
 // findAnyCluster finds a VCDCluster of the namespace, if all of them have the same VDC and identity.
 func (s *scope) findAnyCluster(ctx context.Context) error {
 	list := &infrav1.VCDClusterList{}
-	if err := s.Client.List(ctx, list, client.InNamespace(s.template.Namespace)); err != nil {
+	if err := s.reconciler.Client.List(ctx, list, client.InNamespace(s.template.Namespace)); err != nil {
 		return fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for i := range list.Items {

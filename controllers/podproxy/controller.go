@@ -77,7 +77,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
-	*Reconciler
+	reconciler *Reconciler
 
 	vcdCluster *infrav1.VCDCluster
 	cluster    *clusterv1.Cluster
@@ -124,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 		conditions.Delete(c, infrav1.PodProxyReadyCondition)
 		return ctrl.Result{}, nil
 	}
-	left := max(r.known.Of(c.UID).At.Add(s.SyncPeriod).Sub(r.now()), time.Second)
+	left := max(r.known.Of(c.UID).At.Add(r.SyncPeriod).Sub(r.now()), time.Second)
 	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil
 }
 
@@ -160,7 +160,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 		Now:            r.now,
 		Created:        func() { installing(r.Recorder, c) },
 	}
-	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
+	return &scope{reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
 }
 
 // ready waits for the control plane.

@@ -35,7 +35,7 @@ func install(ctx context.Context, s *scope) (phases.Outcome, error) {
 func (s *scope) settings(ctx context.Context) (phases.Outcome, error) {
 	secret := &corev1.Secret{}
 	key := s.set.Key(nodeproxy.SecretSuffix)
-	if err := s.Live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+	if err := s.reconciler.Live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
 		return phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
 	proxy := s.vcdCluster.Spec.Proxy
@@ -57,8 +57,8 @@ func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
 // serves finds the version of the API with the policies that the workload cluster serves, and asks again from time to
 // time: an upgrade brings another.
 func (s *scope) serves(ctx context.Context) (phases.Outcome, error) {
-	known := s.known.Of(s.vcdCluster.UID)
-	if known.version != "" && s.now().Before(known.asked.Add(s.SyncPeriod)) {
+	known := s.reconciler.known.Of(s.vcdCluster.UID)
+	if known.version != "" && s.reconciler.now().Before(known.asked.Add(s.reconciler.SyncPeriod)) {
 		s.version = known.version
 		return phases.Done, nil
 	}
@@ -69,7 +69,7 @@ func (s *scope) serves(ctx context.Context) (phases.Outcome, error) {
 			if err == nil {
 				s.version = version
 				known.version = version
-				known.asked = s.now()
+				known.asked = s.reconciler.now()
 				return phases.Done, nil
 			}
 			if !meta.IsNoMatchError(err) {
@@ -123,7 +123,7 @@ func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
 
 // inspect inspects the workload cluster, if an inspection is due.
 func (s *scope) inspect(ctx context.Context) (phases.Outcome, error) {
-	return s.set.Inspect(ctx, &s.known.Of(s.vcdCluster.UID).Inspection, s.SyncPeriod, s.converge)
+	return s.set.Inspect(ctx, &s.reconciler.known.Of(s.vcdCluster.UID).Inspection, s.reconciler.SyncPeriod, s.converge)
 }
 
 // converge compares the workload cluster with what should be there, and repairs what is not.
@@ -135,13 +135,13 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, e
 	switch {
 	case err != nil || len(wrong) == 0:
 		return phases.Done, err
-	case s.set.Fresh(s.SyncPeriod):
+	case s.set.Fresh(s.reconciler.SyncPeriod):
 		return s.set.Applying(wrong), nil
 	}
 	if err := s.set.Again(ctx, s.render, nil); err != nil {
 		return phases.Done, err
 	}
-	repaired(s.Recorder, s.vcdCluster, wrong)
+	repaired(s.reconciler.Recorder, s.vcdCluster, wrong)
 	return s.set.Applying(wrong), nil
 }
 
@@ -161,7 +161,7 @@ func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
 		out, err := s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
 			removed, err := s.set.RemoveAll(ctx, w)
 			if err == nil && len(removed) > 0 {
-				uninstalled(s.Recorder, s.vcdCluster, removed)
+				uninstalled(s.reconciler.Recorder, s.vcdCluster, removed)
 			}
 			return phases.Done, err
 		})
@@ -169,6 +169,6 @@ func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return out, err
 		}
 	}
-	s.known.Drop(s.vcdCluster.UID)
+	s.reconciler.known.Drop(s.vcdCluster.UID)
 	return phases.Done, errors.Join(s.set.Delete(ctx, &corev1.Secret{}, suffix), s.set.Select(ctx, false))
 }

@@ -95,7 +95,7 @@ func projected(c *infrav1.VCDCluster) bool { return c.Spec.RDE.Mode == infrav1.R
 
 // A scope holds the inputs of one reconcile, and what its steps find.
 type scope struct {
-	*Reconciler
+	reconciler *Reconciler
 
 	vcdCluster *infrav1.VCDCluster
 	cluster    *clusterv1.Cluster // nil: deleted
@@ -164,7 +164,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if cluster == nil && c.DeletionTimestamp.IsZero() || isPaused(cluster, c) {
 		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
 	}
-	return &scope{Reconciler: r, vcdCluster: c, cluster: cluster, state: r.states.Of(c.UID)}, nil
+	return &scope{reconciler: r, vcdCluster: c, cluster: cluster, state: r.states.Of(c.UID)}, nil
 }
 
 // hasEntity reports whether a cluster has an entity to keep, or may have one.
@@ -183,16 +183,16 @@ func isPaused(cluster *clusterv1.Cluster, c *infrav1.VCDCluster) bool {
 func (s *scope) leave() {
 	c := s.vcdCluster
 	if controllerutil.RemoveFinalizer(c, infrav1.RDEFinalizer) && s.known() {
-		entityLeft(s.Recorder, c, notes.EntityID(c), "spec.rde.mode is None")
+		entityLeft(s.reconciler.Recorder, c, notes.EntityID(c), "spec.rde.mode is None")
 	}
 	conditions.Delete(c, infrav1.RDEReadyCondition)
 	conditions.Delete(c, infrav1.RDEDeletedCondition)
-	s.states.Drop(c.UID)
+	s.reconciler.states.Drop(c.UID)
 }
 
 func (s *scope) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
+	if s.reconciler.Now != nil {
+		return s.reconciler.Now()
 	}
 	return time.Now()
 }

@@ -121,7 +121,7 @@ func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (p
 
 // open logs in.
 func (s *scope) open(ctx context.Context) (phases.Outcome, error) {
-	opened, out, err := s.Identities.Open(ctx, s.Sessions, s.vcdCluster)
+	opened, out, err := s.reconciler.Identities.Open(ctx, s.reconciler.Sessions, s.vcdCluster)
 	s.session = opened
 	return out, err
 }
@@ -150,7 +150,7 @@ func (s *scope) find(ctx context.Context) (phases.Outcome, error) {
 		}
 	}
 	notes.Set(c, infrav1.RDEIDAnnotation, s.id)
-	helper, err := phases.Store(ctx, s.Client, c, s.patcher)
+	helper, err := phases.Store(ctx, s.reconciler.Client, c, s.patcher)
 	if err == nil {
 		s.patcher = helper
 	}
@@ -182,7 +182,7 @@ func (s *scope) create(ctx context.Context) (phases.Outcome, error) {
 		return phases.Wait(interval, infrav1.TaskRunningReason, "Waiting for VCD to show the new entity"), nil
 	}
 	s.made = true
-	entityMade(s.Recorder, c, s.id)
+	entityMade(s.reconciler.Recorder, c, s.id)
 	return phases.Done, nil
 }
 
@@ -310,7 +310,7 @@ func (s *scope) claim(ctx context.Context) (phases.Outcome, error) {
 func (s *scope) rival(ctx context.Context) (*infrav1.VCDCluster, error) {
 	list := &infrav1.VCDClusterList{}
 	c := s.vcdCluster
-	if err := s.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.reconciler.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	i := slices.IndexFunc(list.Items, func(other infrav1.VCDCluster) bool {

@@ -61,13 +61,13 @@ func (s *scope) observe(ctx context.Context) (phases.Outcome, error) {
 	machines := &clusterv1.MachineList{}
 	vcdMachines := &infrav1.VCDMachineList{}
 	deployments := &clusterv1.MachineDeploymentList{}
-	if err := s.Client.List(ctx, machines, in...); err != nil {
+	if err := s.reconciler.Client.List(ctx, machines, in...); err != nil {
 		return phases.Done, fmt.Errorf("listing Machines: %w", err)
 	}
-	if err := s.Client.List(ctx, vcdMachines, in...); err != nil {
+	if err := s.reconciler.Client.List(ctx, vcdMachines, in...); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
-	if err := s.Live.List(ctx, deployments, in...); err != nil {
+	if err := s.reconciler.Live.List(ctx, deployments, in...); err != nil {
 		return phases.Done, fmt.Errorf("listing MachineDeployments: %w", err)
 	}
 	o.machines = machines.Items
@@ -80,7 +80,7 @@ func (s *scope) observe(ctx context.Context) (phases.Outcome, error) {
 	if o.kubeconfig, err = s.kubeconfig(ctx); err != nil {
 		return phases.Done, err
 	}
-	s.facts = facts{o.view(s.Version)}
+	s.facts = facts{o.view(s.reconciler.Version)}
 	return phases.Done, nil
 }
 
@@ -90,14 +90,14 @@ func (s *scope) controlPlaneVersion(ctx context.Context) string {
 		return ""
 	}
 	ref := s.cluster.Spec.ControlPlaneRef
-	mapping, err := s.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
+	mapping, err := s.reconciler.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Not reading the control plane", "kind", ref.Kind, "reason", err.Error())
 		return ""
 	}
 	of := &unstructured.Unstructured{}
 	of.SetGroupVersionKind(mapping.GroupVersionKind)
-	if err := s.Live.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: ref.Name}, of); err != nil {
+	if err := s.reconciler.Live.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: ref.Name}, of); err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Not reading the control plane", "kind", ref.Kind, "reason", err.Error())
 		return ""
 	}
@@ -114,7 +114,7 @@ func (s *scope) kubeconfig(ctx context.Context) (*string, error) {
 	case !*include:
 		return ptr.To(""), nil
 	}
-	raw, err := kubeconfig.FromSecret(ctx, s.Live, client.ObjectKeyFromObject(s.cluster))
+	raw, err := kubeconfig.FromSecret(ctx, s.reconciler.Live, client.ObjectKeyFromObject(s.cluster))
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("getting the kubeconfig of Cluster %s: %w", s.cluster.Name, err)
 	}

@@ -38,7 +38,7 @@ func remove(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return phases.Wait(s.again, infrav1.TaskRunningReason, "Waiting to delete the runtime defined entity"), nil
 		}
 	}
-	s.states.Drop(c.UID)
+	s.reconciler.states.Drop(c.UID)
 	controllerutil.RemoveFinalizer(c, infrav1.RDEFinalizer)
 	return phases.Done, nil
 }
@@ -55,7 +55,7 @@ func orLeft(out phases.Outcome) phases.Outcome {
 func (s *scope) isOwn(ctx context.Context) (bool, error) {
 	c := s.vcdCluster
 	if c.Spec.RDE.ID != "" && c.Spec.RDE.ID != c.Spec.InfraID {
-		entityLeft(s.Recorder, c, c.Spec.RDE.ID, "it was named in spec.rde.id")
+		entityLeft(s.reconciler.Recorder, c, c.Spec.RDE.ID, "it was named in spec.rde.id")
 		return false, nil
 	}
 	if c.Spec.InfraID == "" || strings.HasPrefix(c.Spec.InfraID, noEntity) {
@@ -63,7 +63,7 @@ func (s *scope) isOwn(ctx context.Context) (bool, error) {
 	}
 	other, err := s.rival(ctx)
 	if other != nil {
-		entityLeft(s.Recorder, c, notes.EntityID(c), "another VCDCluster has it")
+		entityLeft(s.reconciler.Recorder, c, notes.EntityID(c), "another VCDCluster has it")
 	}
 	return other == nil, err
 }
@@ -107,13 +107,13 @@ func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Outcome, er
 	entity, err := entities.Get(ctx, id)
 	switch {
 	case isHidden(err):
-		entityLeft(s.Recorder, c, id, "the user of the identity may not see it, or it is gone")
+		entityLeft(s.reconciler.Recorder, c, id, "the user of the identity may not see it, or it is gone")
 		return phases.Done, nil
 	case err != nil:
 		return session.Unread(err, "Reading the runtime defined entity")
 	}
 	if why := notDeletable(entity, c.Spec.InfraID); why != "" {
-		entityLeft(s.Recorder, c, id, why)
+		entityLeft(s.reconciler.Recorder, c, id, why)
 		return phases.Done, nil
 	}
 	if entity.State == vcd.EntityPreCreated { // Only what was resolved can be deleted.
@@ -123,11 +123,11 @@ func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Outcome, er
 	}
 	switch err := entities.Delete(ctx, id); {
 	case isHidden(err):
-		entityLeft(s.Recorder, c, id, "the user of the identity may not delete it, or it is gone")
+		entityLeft(s.reconciler.Recorder, c, id, "the user of the identity may not delete it, or it is gone")
 	case err != nil:
 		return session.Refusal(err, "Deleting the runtime defined entity")
 	default:
-		entityDeleted(s.Recorder, c, id)
+		entityDeleted(s.reconciler.Recorder, c, id)
 	}
 	return phases.Done, nil
 }

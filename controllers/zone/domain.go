@@ -64,7 +64,7 @@ func zoneToDomain(_ context.Context, obj client.Object) []ctrl.Request {
 
 // A domainScope is one reconcile of a VCDFailureDomain.
 type domainScope struct {
-	*DomainReconciler
+	reconciler *DomainReconciler
 
 	domain *infrav1.VCDFailureDomain
 	zones  []infrav1.VCDDeploymentZone // that refer to it, sorted by name
@@ -80,7 +80,7 @@ func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureD
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(d))
-	s := &domainScope{DomainReconciler: r, domain: d}
+	s := &domainScope{reconciler: r, domain: d}
 	table := domainPhasesOf(d)
 	if s.zones, err = r.zonesOf(ctx, d); err != nil {
 		return ctrl.Result{}, err
@@ -117,7 +117,7 @@ func reconcileVDC(ctx context.Context, s *domainScope) (phases.Outcome, error) {
 		return phases.Wait(0, infrav1.FailureDomainUnusedReason, "No VCDDeploymentZone refers to the failure domain: "+
 			"create one, whose identity it is searched with"), nil
 	}
-	opened, out, err := s.Identities.OpenZone(ctx, s.Sessions, &s.zones[0])
+	opened, out, err := s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, &s.zones[0])
 	if err != nil || out != phases.Done {
 		return out, err
 	}

@@ -20,7 +20,7 @@ import (
 // for.
 func releaseZone(ctx context.Context, s *scope) (phases.Outcome, error) {
 	machines := &infrav1.VCDMachineList{}
-	if err := s.Client.List(ctx, machines, client.InNamespace(s.zone.Namespace)); err != nil {
+	if err := s.reconciler.Client.List(ctx, machines, client.InNamespace(s.zone.Namespace)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	var users []string
@@ -35,7 +35,7 @@ func releaseZone(ctx context.Context, s *scope) (phases.Outcome, error) {
 			"Waiting for VCDMachines in the zone to be deleted: %s", phases.Few(users)), nil
 	}
 	clusters := &infrav1.VCDClusterList{}
-	if err := s.Client.List(ctx, clusters, client.InNamespace(s.zone.Namespace)); err != nil {
+	if err := s.reconciler.Client.List(ctx, clusters, client.InNamespace(s.zone.Namespace)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for _, c := range clusters.Items {

@@ -78,7 +78,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // A scope is one reconcile of a VCDDeploymentZone, with the facts that its phases find.
 type scope struct {
-	*Reconciler
+	reconciler *Reconciler
 
 	zone    *infrav1.VCDDeploymentZone
 	session *session.Session // set by reconcileIdentity
@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(z))
-	s := &scope{Reconciler: r, zone: z}
+	s := &scope{reconciler: r, zone: z}
 	table := phasesOf(z)
 	defer func() {
 		phases.SetReady(z, table)
@@ -135,7 +135,7 @@ func (s *scope) noting(table []phases.Phase[*scope]) []phases.Phase[*scope] {
 func reconcileIdentity(ctx context.Context, s *scope) (phases.Outcome, error) {
 	var out phases.Outcome
 	var err error
-	s.session, out, err = s.Identities.OpenZone(ctx, s.Sessions, s.zone)
+	s.session, out, err = s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, s.zone)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
@@ -147,7 +147,7 @@ func reconcileIdentity(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // reconcileFailureDomain finds what the zone is.
 func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Outcome, error) {
-	domain, out, err := zones.DomainOf(ctx, s.Client, s.zone)
+	domain, out, err := zones.DomainOf(ctx, s.reconciler.Client, s.zone)
 	if err != nil || out != phases.Done {
 		return out, err
 	}

@@ -38,7 +38,7 @@ func (e *extension) certificate(port int) lb.Certificate {
 	if name := cmp.Or(e.secrets[port], e.secret); name != "" && e.aliases[port] == "" {
 		return e.imported(name)
 	}
-	return lb.Certificate{Alias: cmp.Or(e.aliases[port], e.alias, e.Certificate, e.Cluster+"-cert")}
+	return lb.Certificate{Alias: cmp.Or(e.aliases[port], e.alias, e.dialect.Certificate, e.Cluster+"-cert")}
 }
 
 // imported reads a certificate from a Secret.

@@ -58,7 +58,7 @@ func (*Dialect) Read(s *corev1.Service) (service.Asked, []plan.Finding) {
 
 // An extension adds VCD's part to one wish.
 type extension struct {
-	*Dialect
+	dialect *Dialect
 	service.Input
 	settings
 
@@ -68,7 +68,12 @@ type extension struct {
 // Extend implements [service.Dialect].
 func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 	asked, _ := annotations.Read(in.Service.Annotations)
-	e := extension{d, in, asked, wish}
+	e := extension{
+		dialect:  d,
+		Input:    in,
+		settings: asked,
+		wish:     wish,
+	}
 	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
 	out := lb.Desired{
 		Internal:         e.internal,
@@ -107,7 +112,7 @@ func (e *extension) reserve() {
 			}
 		}
 	}
-	for _, a := range e.Reserved {
+	for _, a := range e.dialect.Reserved {
 		d.Reserved = append(d.Reserved,
 			plan.Use{Address: a.Unmap(), Kind: "configuration", Name: "loadbalancer.reservedAddresses"})
 	}
@@ -134,7 +139,7 @@ func (e *extension) application(p plan.Port) lb.Application {
 	}
 	ssl := slices.Contains(e.sslPorts, p.Number)
 	switch {
-	case strings.EqualFold(p.AppProtocol, "https") && (ssl || !e.TLSAsAnnotated):
+	case strings.EqualFold(p.AppProtocol, "https") && (ssl || !e.dialect.TLSAsAnnotated):
 		return lb.HTTPS
 	case strings.EqualFold(p.AppProtocol, "http"):
 		if ssl {

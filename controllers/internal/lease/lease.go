@@ -93,7 +93,7 @@ func (r *Renewals) dueAt(vApp string, end time.Time) time.Time {
 // A Keeper renews the lease of the vApp of a machine's VM. VCD is asked for leases that never end, so one that ends is
 // limited by the organization. The machine stays ready.
 type Keeper struct {
-	*Renewals
+	Renewals *Renewals
 
 	Session  *session.Session
 	Machine  *infrav1.VCDMachine
@@ -118,10 +118,10 @@ func (k Keeper) Keep(ctx context.Context) time.Duration {
 	}
 	vApp := k.Row.VApp.ID
 	requested := false
-	if k.begin(vApp, end, k.Now) {
+	if k.Renewals.begin(vApp, end, k.Now) {
 		requested = k.renew(ctx)
 	}
-	due, problem := k.next(vApp, end)
+	due, problem := k.Renewals.next(vApp, end)
 	k.report(end, what, problem)
 	after := max(due.Sub(k.Now), session.BusyPoll)
 	if requested {
@@ -152,7 +152,7 @@ func (k Keeper) settle() (after time.Duration, pending bool) {
 	k.Session.Forget(key)
 	k.Session.Invalidate(k.VDC)
 	if t.State == vcd.TaskFailed {
-		k.failed(k.Row.VApp.ID, t.Err.Error())
+		k.Renewals.failed(k.Row.VApp.ID, t.Err.Error())
 		return 0, false
 	}
 	return session.BusyPoll, true
@@ -170,10 +170,10 @@ func (k Keeper) renew(ctx context.Context) bool {
 	task, err := k.request(ctx, id)
 	switch {
 	case errors.Is(err, vcd.ErrBusy), errors.Is(err, vcd.ErrLater):
-		k.failed(id, "")
+		k.Renewals.failed(id, "")
 	case err != nil:
 		log.Error(err, "Renewing the lease")
-		k.failed(id, err.Error())
+		k.Renewals.failed(id, err.Error())
 	default:
 		k.Session.Follow(k.key(), task, k.Wake)
 	}
