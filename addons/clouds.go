@@ -77,7 +77,7 @@ func VCD() Cloud {
 
 // CloudStack returns Apache CloudStack.
 func CloudStack() Cloud {
-	return Cloud{
+	return Cloud{ //nolint:gosec // Names.
 		Title:          "Apache CloudStack",
 		Short:          "CloudStack",
 		Original:       "CloudStack Kubernetes Provider 1.2.0",

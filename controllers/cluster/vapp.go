@@ -126,7 +126,7 @@ func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
 // settle waits for the tasks that delete vApps, unless a person leaves these, and stores which were deleted.
 func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 	for _, id := range d.recorded() {
-		t, ok := d.where.session.Task(d.key(id))
+		t, ok := d.session.Task(d.key(id))
 		switch {
 		case !ok:
 			continue
@@ -141,7 +141,7 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 				return phases.Done, err
 			}
 		}
-		d.where.session.Forget(d.key(id))
+		d.session.Forget(d.key(id))
 		if t.State == vcd.TaskFailed {
 			return session.TaskFailure(t, "Deleting vApp "+id), nil
 		}
@@ -180,7 +180,7 @@ func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
 func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) {
 	for i := range d.count() {
 		name := vapp.Numbered(d.First, i+1)
-		vApp, err := d.where.session.FindVApp(ctx, d.vdc, name)
+		vApp, err := d.session.FindVApp(ctx, d.vdc, name)
 		switch {
 		case errors.Is(err, vcd.ErrNotFound):
 			continue
@@ -207,7 +207,7 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Outcome, erro
 		if slices.Contains(d.left, id) || slices.Contains(d.proved(), id) {
 			continue
 		}
-		vApp, err := d.where.session.VApp(ctx, id)
+		vApp, err := d.session.VApp(ctx, id)
 		switch {
 		case absence.Invisible(err):
 			lost.IDs = append(lost.IDs, id)
@@ -247,7 +247,7 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 		d.gone = d.allRecorded()
 		return phases.Done, nil
 	}
-	out, err := lost.Gone(ctx, d.where.session, d.scope.vcdCluster, d.scope.now())
+	out, err := lost.Gone(ctx, d.session, d.scope.vcdCluster, d.scope.now())
 	d.gone = err == nil && out == phases.Done && d.allRecorded()
 	return out, err
 }
@@ -297,7 +297,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	if out, err := d.record(ctx, vApp.ID); err != nil || out != phases.Done {
 		return out, err
 	}
-	task, err := d.where.session.DeleteVApp(ctx, vApp.ID)
+	task, err := d.session.DeleteVApp(ctx, vApp.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Wait(session.BusyPoll, infrav1.VAppUnverifiedReason,
@@ -305,7 +305,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	case err != nil:
 		return session.Refusal(err, "Deleting vApp "+vApp.Name)
 	}
-	d.where.session.Follow(d.key(vApp.ID), task, d.scope.reconciler.wakeUps.ForObject(d.scope.vcdCluster))
+	d.session.Follow(d.key(vApp.ID), task, d.scope.reconciler.wakeUps.ForObject(d.scope.vcdCluster))
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
@@ -344,7 +344,7 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, e
 func (d *vAppDeletion) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string, phases.Outcome, error) {
 	var foreign []string
 	for _, ref := range vApp.VMs {
-		vm, err := d.where.session.VM(ctx, ref.ID)
+		vm, err := d.session.VM(ctx, ref.ID)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden):
 		case errors.Is(err, vcd.ErrNotFound):

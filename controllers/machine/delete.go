@@ -107,7 +107,8 @@ func (s deletion) settleAll() (out phases.Outcome, gone bool) {
 	}
 	out, ended := s.scope.settle(stepDelete)
 	if ended {
-		vmDeleted(s.scope.reconciler.Recorder, s.scope.inputs.vcdMachine, cmp.Or(s.scope.inputs.vmID(), s.scope.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]))
+		m := s.scope.inputs.vcdMachine
+		vmDeleted(s.scope.reconciler.Recorder, m, cmp.Or(s.scope.inputs.vmID(), m.Annotations[infrav1.VMNameAnnotation]))
 	}
 	return out, ended
 }

@@ -93,8 +93,10 @@ func (s power) withRule(out phases.Outcome) phases.Outcome {
 // onFirst powers on a VM that never ran. It was read when it was written to, and is read again only if that failed. A
 // VM that must have a host of its own is in its rule before: VCD checks rules when it powers on.
 func (s power) onFirst(ctx context.Context) (phases.Outcome, error) {
+	r := s.scope.reconciler
+	wake := r.wakeUps.ForObject(s.scope.inputs.vcdMachine)
 	if group := s.apart(); group.Name != "" &&
-		!s.scope.reconciler.Apart.Has(s.scope.inputs.vcdCluster.UID, s.scope.inputs.vmID(), s.scope.reconciler.wakeUps.ForObject(s.scope.inputs.vcdMachine)) {
+		!r.Apart.Has(s.scope.inputs.vcdCluster.UID, s.scope.inputs.vmID(), wake) {
 		return phases.Wait(session.TaskPoll, infrav1.WaitingForAffinityRuleReason,
 			"Waiting for the VM to be in the anti-affinity rule of group %s: see %s of the VCDCluster", group.Name,
 			infrav1.AntiAffinityReadyCondition), nil

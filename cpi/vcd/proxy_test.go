@@ -198,6 +198,7 @@ func (c *cluster) problem(t *testing.T) string {
 }
 
 func loadBalancersGoThroughTheProxy(t *testing.T) {
+	t.Helper()
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	proxy := newConnectProxy(t, sim)
 	proxy.environment(t, proxyPassword)
@@ -210,6 +211,7 @@ func loadBalancersGoThroughTheProxy(t *testing.T) {
 }
 
 func exceptionsAreReachedWithoutTheProxy(t *testing.T) {
+	t.Helper()
 	const everywhere = "0.0.0.0" // a host that is this machine, and not one of those that never have a proxy
 	sim := vcdsimtest.Start(t, vcdsim.Config{Addr: everywhere + ":0"})
 	proxy := newConnectProxy(t, sim)
@@ -229,6 +231,7 @@ func exceptionsAreReachedWithoutTheProxy(t *testing.T) {
 }
 
 func anotherSiteBehindTheProxyIsFoundOut(t *testing.T) {
+	t.Helper()
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	impostor := vcdsimtest.Start(t, vcdsim.Config{})
 	proxy := newConnectProxy(t, impostor)
@@ -242,6 +245,7 @@ func anotherSiteBehindTheProxyIsFoundOut(t *testing.T) {
 }
 
 func aWrongPasswordIsExplained(t *testing.T) {
+	t.Helper()
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	proxy := newConnectProxy(t, sim)
 	proxy.environment(t, "canary")
@@ -256,6 +260,7 @@ func aWrongPasswordIsExplained(t *testing.T) {
 }
 
 func aDeniedTargetIsExplained(t *testing.T) {
+	t.Helper()
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	proxy := newConnectProxy(t, sim)
 	proxy.denies = true
