@@ -139,6 +139,8 @@ func TestBudgetAtRest(t *testing.T) {
 // budgetOfANode counts what a node costs that joins: with IP sets one read and one write for each gateway.
 func budgetOfANode(t *testing.T, h *cluster) {
 	t.Helper()
+	const listAge = 30 * time.Second // after that, cached lists are read again
+	began := time.Now()
 	w := newFixture(t, "node", fixtureOption{cluster: h, settings: only(twoArm)})
 	g := NewWithT(t)
 	var all []*service
@@ -163,7 +165,11 @@ func budgetOfANode(t *testing.T, h *cluster) {
 	t.Logf("a node that joins %d Services with 2 ports: %d writes %v, %d reads %v", len(all), len(writes), writes,
 		len(reads), reads)
 	g.Expect(writes).To(HaveLen(1), "one IP set")
-	g.Expect(len(reads)).To(BeNumerically("<=", 2), "one, and one more if a read was in flight")
+	allowed := 2 // one, and one more if a read was in flight
+	if time.Since(began) > listAge {
+		allowed += 2 // the lists of pools and IP sets, on a machine that is too slow to use cached ones
+	}
+	g.Expect(len(reads)).To(BeNumerically("<=", allowed))
 }
 
 // TestASlowGatewayHoldsUpNoOther holds all requests that make pools on one gateway.
