@@ -32,7 +32,7 @@ func AirgapTemplate(version string) ([]byte, error) {
 }
 
 // StandAloneCCM is the cloud controller manager of a cloud for clusters that no manager of this project owns. It uses a
-// proxy if somebody makes the Secret for it.
+// proxy if the user creates the Secret with the proxy settings.
 func StandAloneCCM(image string, cloud Cloud) CCM {
 	return CCM{
 		Image:         image,

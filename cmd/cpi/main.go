@@ -115,7 +115,7 @@ func main() {
 }
 
 // withoutProxy returns what is reached without the proxy of the environment: what the environment names, and the API
-// server of a pod. Whoever sets a proxy to the cloud need not know its address.
+// server of a pod, whose address users rarely know when they set a proxy.
 func withoutProxy(getenv func(string) string) string {
 	named := cmp.Or(getenv("NO_PROXY"), getenv("no_proxy"))
 	host := getenv("KUBERNETES_SERVICE_HOST")

@@ -103,8 +103,7 @@ func Run(ctx context.Context, open Opener, plan Plan) (Report, error) {
 			"VCDDeploymentZone %s has another site, organization or identity than the VCDCluster", zone)
 	}
 	for _, patch := range plan.external {
-		s.warn("check what it changes by yourself", "patch %s of the ClusterClass is made by a runtime extension: it is not applied "+
-			"to what is checked", patch)
+		s.warn("check manually what it changes", "patch %s of the ClusterClass needs a runtime extension: doctor does not apply it", patch)
 	}
 	failed := map[string]bool{}
 	if err := s.runChecks(ctx, true, failed); err != nil {

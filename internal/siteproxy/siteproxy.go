@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package siteproxy sends the requests of a client to its site by the HTTP proxy that the environment names, and
-// explains failures of that proxy, so that nobody looks for them at the site. It knows no cloud, and never shows the
+// tells failures of that proxy from failures of the site. It is independent of the cloud, and never shows the
 // user name and the password of a proxy.
 package siteproxy
 
